@@ -209,20 +209,32 @@ const sl_connection_handlers sl_contacts_neighbours = {on_connected, on_received
 
 /* ---- visitors ---- */
 
+/* If that neighbour does not come, this may be why. Whoever it was may have lied. */
+static void remember(sl_agent *a, uint32_t rank, const char *why) {
+    sl_neighbour *n = sl_agent_neighbour(a, rank);
+    if (n != NULL && !n->agreed && !n->doubted && !sl_neighbour_is_dialed(n))
+        snprintf(n->refusal, sizeof n->refusal,
+                 "a connection that calls itself agent %u was refused: %.*s", rank,
+                 (int)sizeof n->refusal - 80, why);
+}
+
 sl_connection *sl_contacts_requested(void *context, const uint8_t greeting[SL_GREETING_BYTES],
                                      const char *from, char why[SL_GREETING_WHY_MAX]) {
     sl_agent *a = context;
     sl_passage passage;
+    const bool greets = sl_greeting_read(greeting, &passage) && passage.to == a->side.rank;
     snprintf(why, SL_GREETING_WHY_MAX, "it has ended");
     if (a->phase == PHASE_OVER && !a->parting)
         return NULL;
-    if (sl_greeting_read(greeting, &passage) && passage.to == a->side.rank &&
-        sl_agent_neighbour(a, passage.from) == NULL) {
+    if (greets && sl_agent_neighbour(a, passage.from) == NULL) {
         snprintf(why, SL_GREETING_WHY_MAX, "it calls itself an agent that is no neighbour");
         sl_visitors_reject(&a->visitors, from, why);
         return NULL;
     }
-    return sl_visitors_welcome(&a->visitors, greeting, from, why);
+    sl_connection *connection = sl_visitors_welcome(&a->visitors, greeting, from, why);
+    if (greets && connection == NULL)
+        remember(a, passage.from, why);
+    return connection;
 }
 
 static void visitor_connected(void *context, void *owner) {
@@ -276,6 +288,7 @@ static void doubt(sl_agent *a, uint32_t rank, const char *text) {
 static void visitor_received(void *context, void *owner, sl_buffer *buffer, size_t bytes) {
     sl_agent *a = context;
     sl_visitor *visitor = owner;
+    const uint32_t rank = visitor->rank;
     sl_standing theirs;
     char text[SL_REFUSAL_MAX];
     switch (sl_visitors_judge(&a->visitors, visitor, buffer, bytes, &theirs, text)) {
@@ -283,9 +296,11 @@ static void visitor_received(void *context, void *owner, sl_buffer *buffer, size
         take_in(a, visitor, &theirs);
         break;
     case SL_VERDICT_DIFFERS:
-        doubt(a, visitor->rank, text);
+        doubt(a, rank, text);
         break;
     case SL_VERDICT_REFUSED:
+        remember(a, rank, text);
+        break;
     case SL_VERDICT_NONE:
         break;
     }

@@ -211,6 +211,8 @@ sl_verdict sl_visitors_judge(sl_visitors *v, sl_visitor *visitor, sl_buffer *buf
         wrong = read_hello(visitor, &frame, buffer, &hello);
     if (wrong == NULL)
         verdict = judge(v, visitor, &hello, text);
+    else
+        snprintf(text, SL_REFUSAL_MAX, "%s", wrong);
     *standing = wrong == NULL ? hello.standing : (sl_standing){0};
     sl_buffer_release(buffer);
     if (passed == SL_PASSED_BROKEN && visitor->channel != NULL)

@@ -44,7 +44,8 @@ sl_connection *sl_visitors_welcome(sl_visitors *v, const uint8_t greeting[SL_GRE
 void sl_visitors_reject(sl_visitors *v, const char *from, const char *why);
 /* As many said nothing at all. */
 void sl_visitors_note_silent(sl_visitors *v, size_t count);
-/* Judges a message. Releases the buffer. `text`: what differs; EQUAL: where it stands. */
+/* Judges a message. Releases the buffer. `text`: what differs, or why it is refused; EQUAL: where
+ * it stands. */
 sl_verdict sl_visitors_judge(sl_visitors *v, sl_visitor *visitor, sl_buffer *buffer, size_t bytes,
                              sl_standing *standing, char text[SL_REFUSAL_MAX]);
 /* Says that this is the agent that it looks for, and no more. */

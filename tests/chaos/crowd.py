@@ -18,7 +18,7 @@ from _scene import SLOWER, check, run_tests
 from _greetings import HEAD, Prover, greeting, request
 from _ports import free_ports
 from by_hand import PAIR
-from secure import make_keys, with_key
+from _keyed import make_keys, with_key
 from strangers import check_models, roster_of, seconds_of_processor, start, wait_listening
 
 COUNT = int(os.environ.get("STARLING_CROWD", "2000"))

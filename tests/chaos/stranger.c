@@ -1,4 +1,4 @@
-/* stranger.c - connects to an agent and misbehaves; for tests/chaos/strangers.py and secure.py.
+/* stranger.c - connects to an agent and misbehaves; for tests/chaos/strangers.py and intruders.py.
  *
  * usage: stranger PORT MODE FROM TO [KEY RUN_ID]
  * Greets as agent FROM that looks for agent TO, then by MODE: silent; garbage; half: of a HELLO;

@@ -154,14 +154,6 @@ static void print_connections(const sl_security_config *c) {
                seals[c->seal == SL_SEAL_AUTO ? SL_SEAL_HANDSHAKE_ONLY : c->seal]);
 }
 
-/* The key's files are as they have to be. */
-static int check_key(const sl_security_config *c, sl_error *error) {
-    sl_credentials *credentials = NULL;
-    int result = sl_security_load(&credentials, c, error);
-    sl_credentials_close(&credentials);
-    return result;
-}
-
 static void print_trial(const trial *t) {
     printf("learner\n  %s\n  %llu rounds\n", sl_learner_describe(t->learner),
            (unsigned long long)t->task.rounds);
@@ -178,7 +170,7 @@ static int check_single(const sl_experiment *e, sl_error *error) {
     int result =
         json != NULL ? trial_prepare(&t, false, error) : sl_fail(error, SL_ENOMEM, "out of memory");
     if (result == 0)
-        result = check_key(&e->security, error);
+        result = trial_check_key(e, error);
     if (result == 0) {
         warn_of_keys(e);
         printf("%s\n\n", json);

@@ -127,6 +127,13 @@ int trial_find_path(const trial *t, const options *o, sl_error *error) {
     return result;
 }
 
+int trial_check_key(const sl_experiment *e, sl_error *error) {
+    sl_credentials *credentials = NULL;
+    int result = sl_security_load(&credentials, &e->security, error);
+    sl_credentials_close(&credentials);
+    return result;
+}
+
 void warn_of_keys(const sl_experiment *e) {
     const char *text = e->warnings;
     for (size_t length; *text != '\0'; text += length + (text[length] == '\n')) {
@@ -212,4 +219,17 @@ void choose_folder(const options *o, const sl_experiment *experiment, const char
     /* Two runs within a second. */
     for (int i = 2; access(path, F_OK) == 0; i++)
         snprintf(path + length, SL_PATH_MAX - (size_t)length, "-%d", i);
+}
+
+int trial_check_agents(const trial *t, const options *o, const char *where, sl_error *error) {
+    const sl_experiment *e = t->experiment;
+    int result = trial_check_memory(t, where, true, error);
+    if (result == 0 && sl_security_mode_of(&e->security) == SL_SECURITY_CERTIFICATES)
+        result = sl_fail(error, SL_EINVAL,
+                         "security.mode: \"certificates\" needs a roster that names them, which "
+                         "`starling agent` takes; leave security out, and this command makes a key "
+                         "for its agents");
+    if (result == 0)
+        result = trial_check_key(e, error);
+    return result != 0 ? result : trial_find_path(t, o, error);
 }

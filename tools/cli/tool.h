@@ -83,11 +83,15 @@ void trial_close(trial *t);
 /* sl_agent_find_path, its note to standard error. Before libfabric's first use. Refuses what only
  * the simulator does. */
 int trial_find_path(const trial *t, const options *o, sl_error *error);
+/* The files of its key, if it names one, are as they have to be. */
+int trial_check_key(const sl_experiment *experiment, sl_error *error);
 /* What a run needs, and has. */
 void trial_memory(const trial *t, sl_run_memory *out);
 /* Refuses a run, with agents or simulated, that needs more than this host has or a process may
  * take. `where` begins the error. */
 int trial_check_memory(const trial *t, const char *where, bool agents, sl_error *error);
+/* trial_find_path, and refuses likewise what agents of one command cannot do. */
+int trial_check_agents(const trial *t, const options *o, const char *where, sl_error *error);
 /* A warning of each key that was given and has no effect, to standard error. */
 void warn_of_keys(const sl_experiment *experiment);
 /* warn_of_keys, and what sl_algorithm_plan warns of, to standard error. */

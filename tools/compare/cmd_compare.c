@@ -213,9 +213,8 @@ static int plan_all(bench *b, sl_error *error) {
             sl_fail_prefix(error, result, "%s", r->variant->where);
         } else {
             const trial t = trial_of(b, r);
-            result = trial_check_memory(&t, r->variant->where, b->o->agents, error);
-            if (result == 0 && b->o->agents)
-                result = trial_find_path(&t, b->o, error);
+            result = b->o->agents ? trial_check_agents(&t, b->o, r->variant->where, error)
+                                  : trial_check_memory(&t, r->variant->where, false, error);
         }
     }
     return result;

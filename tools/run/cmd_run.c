@@ -30,8 +30,7 @@ static int check_agents(const trial *t, const options *o, sl_error *error) {
                        "%s: the topology has %u nodes; `starling run` starts at most %u processes "
                        "(the simulator takes more: starling sim %s)",
                        o->file, t->nodes, CHILDREN_MAX, o->file);
-    int result = trial_check_memory(t, o->file, true, error);
-    return result != 0 ? result : trial_find_path(t, o, error);
+    return trial_check_agents(t, o, o->file, error);
 }
 
 static int check_simulation(const trial *t, const options *o, sl_error *error) {

@@ -1,0 +1,63 @@
+"""What scripts about keys share: keys, rosters with fingerprints, and pairs that train."""
+
+from _ports import free_ports
+from strangers import check_models, start
+
+SEALED = {"security__seal": "on"}
+RUN_ID = 0x5EC2E75EC2E75EC2
+
+
+def make_keys(scene, *names):
+    for name in names:
+        scene.call("keys", "make", "-o", scene.path(name)).check_well()
+
+
+def make_nodes(scene, count):
+    """The fingerprints of node-0, node-1, ..."""
+    made = [
+        scene.call("keys", "make", "--node", "-o", scene.path(f"node-{rank}"))
+        for rank in range(count)
+    ]
+    return [one.out.strip() for one in made]
+
+
+def with_key(name):
+    return ("--set", f"security.key={name}")
+
+
+def with_pair(name):
+    return (*with_key(name), "--set", "security.mode=certificates")
+
+
+def write_roster(scene, name, ports, fingerprints=("", "")):
+    rows = zip(ports, fingerprints)
+    return scene.write(name, "".join(f"127.0.0.1:{port} {pin}\n" for port, pin in rows))
+
+
+def train(scene, experiment, extra, pins=("", ""), tap=None, run_id=RUN_ID):
+    """Two agents, of which rank 1 may go through a tap to rank 0, as they ended."""
+    ports = free_ports(2) if tap is None else (tap.target, free_ports(1)[0])
+    rosters = [write_roster(scene, "roster", ports, pins)] * 2
+    if tap is not None:
+        rosters[1] = write_roster(scene, "roster-1", (tap.port, ports[1]), pins)
+    running = [
+        start(scene, experiment, i, rosters[i], f"out{i}", "--run-id", str(run_id), *extra[i])
+        for i in range(2)
+    ]
+    return [one.wait(120) for one in running]
+
+
+def check_both(scene, experiment, ended):
+    for one in ended:
+        one.check_well()
+    check_models(scene, experiment, ["out0", "out1"])
+
+
+def read_bytes(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def start_as(scene, experiment, rank, ports, out, pins, extra):
+    roster = write_roster(scene, f"roster-{out}", ports, pins)
+    return start(scene, experiment, rank, roster, out, "--run-id", str(RUN_ID), *extra)

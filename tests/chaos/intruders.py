@@ -1,0 +1,190 @@
+#!/usr/bin/env python3
+"""Who connects to agents with keys, without one, or with theirs: the pair trains all the same.
+
+usage: intruders.py STARLING [TEST ...]
+"""
+import os
+import shutil
+import signal
+import socket
+import time
+
+from _scene import check, run_tests
+from _keyed import (
+    RUN_ID,
+    SEALED,
+    make_keys,
+    make_nodes,
+    with_key,
+    with_pair,
+    write_roster,
+    train,
+    check_both,
+    read_bytes,
+    start_as,
+)
+from _ports import free_ports
+from by_hand import PAIR
+from strangers import MODES, Strangers, check_models, listening_ports, start, wait_listening
+
+
+def strangers_get_no_word_of_the_run(scene):
+    make_keys(scene, "run.key")
+    experiment = scene.experiment(**PAIR, transport__connect_timeout_s=60)
+    ports = free_ports(2)
+    roster = write_roster(scene, "roster", ports)
+    first = start(scene, experiment, 0, roster, "out0", *with_key("run.key"))
+    wait_listening(ports[0])
+    strangers = Strangers(scene)
+    try:
+        for mode in MODES:
+            process = strangers.send(ports[0], mode, 1, 0)
+            said, why = process.communicate(timeout=120)
+            check("connected" not in said, f"{mode} was accepted: {said!r} {why!r}")
+        second = start(scene, experiment, 1, roster, "out1", *with_key("run.key"))
+        ended = [second.wait(60), first.wait(60)]
+    finally:
+        strangers.end()
+    check_both(scene, experiment, ended)
+    check("shows no key" in first.out, repr(first.out))
+
+
+def who_has_the_key_and_misbehaves_changes_nothing(scene):
+    """In each manner that stranger.c knows, as either agent, before its neighbour comes, while both
+    train, and until both have ended."""
+    make_keys(scene, "run.key")
+    long = {"rounds": 4000, "record__every": 1000, "transport__connect_timeout_s": 60}
+    experiment = scene.experiment(**{**PAIR, **SEALED, **long})
+    ports = free_ports(2)
+    roster = write_roster(scene, "roster", ports)
+    own = ("--run-id", str(RUN_ID), *with_key("run.key"))
+    key = (scene.path("run.key"), str(RUN_ID))
+    agents = [start(scene, experiment, 0, roster, "out0", *own)]
+    wait_listening(ports[0])
+    strangers = Strangers(scene)
+    try:
+        sent = [strangers.send(ports[0], "keyed", 1, 0, *key)]
+        check(sent[0].stdout.readline() == "connected\n", "the agent does not let greet")
+        agents[0].wait_for("HELLO names another incarnation than its greeting")
+        agents[0].wait_for("unsupported protocol")  # TLS 1.2
+        agents.append(start(scene, experiment, 1, roster, "out1", *own))
+        wait_listening(ports[1])
+        sent.append(strangers.send(ports[1], "keyed", 0, 1, *key))
+        ended = [agent.wait(120) for agent in agents]
+        for process in sent:
+            said, why = process.communicate(timeout=120)
+            check(" frames" in said, f"{said!r} {why!r}")
+    finally:
+        strangers.end()
+    check_both(scene, experiment, ended)
+    for words in ("its clock is 120 s behind", "another run id", "did not prove itself"):
+        check(words in ended[0].out, f"{words!r} is missing in {ended[0].out!r}")
+
+
+def who_has_a_living_ranks_key_does_not_replace_it(scene):
+    """A second process of rank 1, with its key or its pair, while the first one trains."""
+    make_keys(scene, "run.key")
+    pins = make_nodes(scene, 2)
+    long = {**PAIR, **SEALED, "rounds": 6000, "record__every": 2000}
+    experiment = scene.experiment(**long, transport__connect_timeout_s=20)
+    impatient = scene.experiment("i.json", **long, transport__connect_timeout_s=2)
+    for way, fingerprints, extra in (
+        ("key", ("", ""), [with_key("run.key")] * 2),
+        ("pair", pins, [with_pair("node-0"), with_pair("node-1")]),
+    ):
+        ports, other = free_ports(2), free_ports(1)[0]
+        agents = [
+            start_as(scene, experiment, i, ports, f"{way}{i}", fingerprints, extra[i])
+            for i in range(2)
+        ]
+        agents[0].wait_for("round 2000/")
+        places = (ports[0], other)
+        second = start_as(scene, impatient, 1, places, f"{way}-again", fingerprints, extra[1])
+        second.wait(60).check_refused("did not come up", code=1)
+        for agent in agents:
+            agent.wait(60).check_well()
+        check_models(scene, experiment, [f"{way}0", f"{way}1"])
+        shutil.rmtree(scene.path("sim"))
+
+
+def strangers_get_no_word_of_a_run_without_security(scene):
+    """`starling run` makes a key for its agents, and not where security.mode is none."""
+    for mode, word in (("auto", "shows no key"), ("none", "calls itself agent")):
+        experiment = scene.experiment(
+            rounds=40, security__mode=mode, transport__connect_timeout_s=60
+        )
+        running = scene.start("run", experiment, "--out", scene.path(mode))
+        until = time.monotonic() + 120
+        while 7 not in (agents := scene.agents()):
+            check(time.monotonic() < until, "no agents")
+        os.kill(agents[7], signal.SIGSTOP)  # no roster until it goes on
+        strangers = Strangers(scene)
+        try:
+            while not (ports := listening_ports(agents[0])):
+                check(time.monotonic() < until, "agent 0 does not listen")
+                time.sleep(0.02)
+            stranger = strangers.send(ports[0], "hello", 1, 0)
+            time.sleep(1)
+            os.kill(agents[7], signal.SIGCONT)
+            running.wait(60).check_well()
+            said, why = stranger.communicate(timeout=120)
+        finally:
+            strangers.end()
+        accepted = "connected" in said
+        check(accepted == (mode == "none"), f"{mode}: {said!r} {why!r}")
+        check(word in running.out, f"{word!r} is missing in {running.out!r}")
+    first, second = (read_bytes(scene.path(f"{mode}/model-0.npy")) for mode in ("auto", "none"))
+    check(first == second, "the key changes the model")
+
+
+def many_connections_keep_nobody_out(scene):
+    """One after the other, as fast as one process can, while two agents meet."""
+    make_keys(scene, "run.key")
+    experiment = scene.experiment(**PAIR, transport__connect_timeout_s=60)
+    ports = free_ports(2)
+    roster = write_roster(scene, "roster", ports)
+    first = start(scene, experiment, 0, roster, "out0", *with_key("run.key"))
+    wait_listening(ports[0])
+    second, count, until = None, 0, time.monotonic() + 120
+    while (second is None or second.process.poll() is None) and time.monotonic() < until:
+        with socket.socket() as one:
+            if one.connect_ex(("127.0.0.1", ports[0])) == 0 and count % 3 > 0:
+                one.send(b"garbage" * (count % 3))
+        count += 1
+        if count == 300:
+            second = start(scene, experiment, 1, roster, "out1", *with_key("run.key"))
+    check_both(scene, experiment, [second.wait(60), first.wait(60)])
+
+
+def neighbours_of_one_address_all_come_in_at_once(scene):
+    """Six dial an agent that is stopped; it hears of all in one moment, before any has proved
+    itself."""
+    count = 7
+    pins, ports = make_nodes(scene, count), free_ports(count)
+    roster = write_roster(scene, "roster", ports, pins)
+    star = {**PAIR, "topology": {"nodes": count, "family": "star"}}
+    experiment = scene.experiment(**star, transport__connect_timeout_s=60)
+    agents = [start(scene, experiment, 0, roster, "out0", *with_pair("node-0"))]
+    wait_listening(ports[0])
+    os.kill(agents[0].process.pid, signal.SIGSTOP)
+    for i in range(1, count):
+        agents.append(start(scene, experiment, i, roster, f"out{i}", *with_pair(f"node-{i}")))
+        agents[i].wait_for("listening")
+    time.sleep(1)
+    os.kill(agents[0].process.pid, signal.SIGCONT)
+    for agent in agents:
+        agent.wait(60).check_well()
+    check("have not proved themselves" not in agents[0].out, agents[0].out)
+
+
+if __name__ == "__main__":
+    run_tests(
+        [
+            strangers_get_no_word_of_the_run,
+            who_has_the_key_and_misbehaves_changes_nothing,
+            who_has_a_living_ranks_key_does_not_replace_it,
+            strangers_get_no_word_of_a_run_without_security,
+            many_connections_keep_nobody_out,
+            neighbours_of_one_address_all_come_in_at_once,
+        ]
+    )

@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+"""A key stays in its file, which nobody else may read.
+
+usage: key_files.py STARLING [TEST ...]
+"""
+import base64
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+
+from _scene import check, run_tests
+from _keyed import RUN_ID, make_keys, with_key, write_roster, check_both, read_bytes
+from _ports import free_ports
+from by_hand import PAIR
+from status import ask
+from strangers import start, wait_listening
+
+
+def forms_of(key):
+    """A run's key as text, as bytes, and as base64 would have it, however it begins."""
+    secret = re.search("[0-9a-f]{64}", key).group().encode()
+    raw = bytes.fromhex(secret.decode())
+    shifted = [base64.b64encode(raw[i:])[:24] for i in range(3)]
+    return [secret, secret.upper(), raw, *shifted]
+
+
+def check_nowhere(where, text, forms):
+    for form in forms:
+        check(form not in text, f"the key is in {where}")
+
+
+def check_process(pid, forms):
+    for name in ("cmdline", "environ"):
+        check_nowhere(name, read_bytes(f"/proc/{pid}/{name}"), forms)
+
+
+def check_files(scene, forms, but=""):
+    for folder, _, files in os.walk(scene.folder):
+        for name in files:
+            path = os.path.join(folder, name)
+            if name != but and os.path.isfile(path):
+                check_nowhere(name, read_bytes(path), forms)
+
+
+def keys_are_in_their_files_only(scene):
+    make_keys(scene, "run.key")
+    forms = forms_of(read_bytes(scene.path("run.key")).decode())
+    experiment = scene.experiment(**PAIR, transport__connect_timeout_s=60, checkpoint__every=10)
+    ports = free_ports(2)
+    roster = write_roster(scene, "roster", ports)
+    first = start(scene, experiment, 0, roster, "out0", *with_key("run.key"))
+    wait_listening(ports[0])
+    check_process(first.process.pid, forms)
+    first.wait_for("come up: 1 (")  # its monitor is open by then
+    status, said = ask(scene.path("out0/status-0.sock"))
+    check(status == 200 and b"neighbours" in said, said)
+    check_nowhere("what its monitor answers", said, forms)
+    second = start(scene, experiment, 1, roster, "out1", *with_key("run.key"))
+    check_both(scene, experiment, [second.wait(60), first.wait(60)])
+    check_files(scene, forms, but="run.key")
+
+
+def dump_core(scene, experiment, roster, out, *extra):
+    """Rank 0 listens, and crashes. The core file, if there is one."""
+    before = set(os.listdir(scene.folder))
+    limit = ("sh", "-c", 'ulimit -c unlimited && exec "$@"', "sh")
+    agent = start(scene, experiment, 0, roster, out, *extra, wrapper=limit)
+    wait_listening(int(read_bytes(roster).split()[0].split(b":")[1]))
+    os.kill(agent.process.pid, signal.SIGSEGV)
+    check(agent.wait(60).code == -signal.SIGSEGV, f"exit code {agent.code}")
+    cores = [name for name in set(os.listdir(scene.folder)) - before if name.startswith("core")]
+    return scene.path(cores[0]) if cores else None
+
+
+def who_has_a_key_leaves_no_core(scene):
+    make_keys(scene, "run.key")
+    experiment = scene.experiment(**PAIR, transport__connect_timeout_s=60)
+    roster = write_roster(scene, "roster", free_ports(2))
+    core = dump_core(scene, experiment, roster, "open")
+    if core is None:
+        return "no core files appear here"
+    os.remove(core)
+    core = dump_core(scene, experiment, roster, "keyed", *with_key("run.key"))
+    check(core is None, "an agent with a key has left a core file")
+
+
+def hand_over(scene, experiment, rank, key):
+    """An agent as `starling run` starts it, which is told its run id and its key; and the pipe."""
+    ours, theirs = socket.socketpair()
+    os.set_inheritable(theirs.fileno(), True)
+    agent = subprocess.Popen(
+        [scene.starling, "agent", experiment, "--rank", str(rank), "--report-fd"]
+        + [str(theirs.fileno()), "--out", scene.path("run")],
+        cwd=scene.folder,
+        pass_fds=[theirs.fileno()],
+        start_new_session=True,
+    )
+    theirs.close()
+    ours.sendall(RUN_ID.to_bytes(8, sys.byteorder) + key)
+    ours.settimeout(60)
+    ours.recv(1)  # it has begun to say where it listens
+    return agent, ours
+
+
+def what_run_hands_over_stays_with_its_agents(scene):
+    key = b"starling run key 1 " + os.urandom(32).hex().encode() + b"\n"
+    forms = forms_of(key.decode())
+    experiment = scene.experiment(**PAIR)
+    os.mkdir(scene.path("run"))
+    agent, pipe = hand_over(scene, experiment, 0, key)
+    try:
+        check_process(agent.pid, forms)
+        check_nowhere("what it reports", pipe.recv(1 << 16), forms)
+    finally:
+        pipe.close()
+        agent.kill()
+        agent.wait()
+    check_files(scene, forms)
+
+
+def key_files_that_others_may_read_are_refused(scene):
+    make_keys(scene, "run.key")
+    experiment = scene.experiment(**PAIR)
+    roster = write_roster(scene, "roster", free_ports(2))
+    os.symlink("run.key", scene.path("link.key"))
+    scene.write("short.key", read_bytes(scene.path("run.key")).decode()[:50])
+    scene.write("other.key", "another program's key".ljust(83, ".") + "\n")
+    form = ("is not a run's key of 84 bytes", "starling keys make")
+    for name, mode, words in (
+        ("short.key", 0o600, ("short.key", *form, "it has 50")),
+        ("other.key", 0o600, ("other.key", "is not a run's key")),
+        ("run.key", 0o644, ("run.key", "chmod 600")),
+        ("link.key", 0o600, ("link.key", "symbolic link")),
+        ("none.key", None, ("none.key", "No such file")),
+    ):
+        if mode is not None:
+            os.chmod(scene.path(name), mode)
+        ended = start(scene, experiment, 0, roster, "out0", *with_key(name)).wait(60)
+        ended.check_refused(*words)
+        out = scene.path("run")
+        scene.call("run", experiment, "--out", out, *with_key(name)).check_refused(*words)
+        check(not os.path.exists(out), "a run folder was left behind")
+
+
+if __name__ == "__main__":
+    run_tests(
+        [
+            keys_are_in_their_files_only,
+            who_has_a_key_leaves_no_core,
+            what_run_hands_over_stays_with_its_agents,
+            key_files_that_others_may_read_are_refused,
+        ]
+    )
