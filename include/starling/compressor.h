@@ -45,7 +45,9 @@ extern "C" {
     X(DRIVE, drive, "drive")                                                                       \
     X(EDEN, eden, "eden")                                                                          \
     X(THREE_LC, three_lc, "3lc")                                                                   \
-    X(MAGNITUDE_DROPPING, magnitude_dropping, "magnitude-dropping")
+    X(MAGNITUDE_DROPPING, magnitude_dropping, "magnitude-dropping")                                \
+    X(ROTATED_QSGD, rotated_qsgd, "rotated-qsgd")                                                  \
+    X(ROTATED_TERNGRAD, rotated_terngrad, "rotated-terngrad")
 
 typedef enum sl_compressor_kind {
 #define SL_COMPRESSOR_ENUM(kind, codec, name) SL_COMPRESSOR_##kind,
@@ -75,7 +77,7 @@ typedef struct sl_compressor_config {
     uint64_t k;      /* top-k, random-k, stc, sbc: entries kept, pos-neg: of each kind,
                         magnitude-dropping: on average; 0: from fraction */
     double fraction; /* k = max(1, round(fraction d)) */
-    uint32_t levels; /* qsgd: s >= 1 */
+    uint32_t levels; /* qsgd, rotated-qsgd: s >= 1 */
     uint32_t bucket; /* qsgd, scaled-sign, 1-bit, terngrad: elements per scale; 0: one scale for the
                         vector */
     sl_norm norm;    /* qsgd */

@@ -27,6 +27,7 @@ struct codec_ops {
     const char *keys;    /* algorithm.compressor.KEY that it reads, "k fraction"; NULL: none */
     const char *codings; /* algorithm.compressor.coding beside none; NULL: none */
     const struct dense_coder *dense; /* a dense-coded one (dense.h); else NULL */
+    bool is_rotated;                 /* dense-coded, of a rotated vector (rotated.h) */
     const struct marks_coder *marks; /* one that marks elements (marks.h); else NULL */
     const codec_pieces *pieces;      /* NULL: the codec is one */
     sl_quality (*quality)(const sl_compressor_config *config, size_t dimension);

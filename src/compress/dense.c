@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "compress/pack.h"
+#include "compress/rotation.h"
 #include "compress/symbols.h"
 #include "element/code.h"
 
@@ -81,14 +82,14 @@ static size_t smallest(size_t a, size_t b) {
 }
 
 /* The smallest range of blocks that holds whole buckets. */
-static size_t whole_buckets(size_t bucket) {
-    size_t a = bucket, b = SL_BLOCK;
+static size_t whole_buckets(size_t bucket, size_t block) {
+    size_t a = bucket, b = block;
     while (b != 0) {
         size_t rest = a % b;
         a = b;
         b = rest;
     }
-    return bucket / a * SL_BLOCK;
+    return bucket / a * block;
 }
 
 static size_t bytes_of(const dense_form *f, size_t n, size_t buckets) {
@@ -119,12 +120,15 @@ static size_t part_of(const dense_form *f, size_t unit, size_t more, size_t part
 
 void sl_dense_lay_out(sl_codec *c, size_t part_bytes) {
     dense_form f = form_of(c);
+    const size_t block = c->ops->is_rotated ? ROTATION_PIECE : SL_BLOCK;
     size_t more = 0, d = c->dimension;
-    c->part_elements = part_of(&f, whole_buckets(f.bucket), more, part_bytes);
+    c->part_elements = part_of(&f, whole_buckets(f.bucket, block), more, part_bytes);
     if (c->part_elements == 0) { /* a bucket's first and last element may lie in other parts */
         more = 2;
-        c->part_elements = part_of(&f, SL_BLOCK, more, part_bytes);
+        c->part_elements = part_of(&f, block, more, part_bytes);
     }
+    if (c->part_elements == 0) /* then it is longer than it may be */
+        c->part_elements = block;
     size_t whole = bytes_of(&f, d, (d - 1) / f.bucket + 1);
     if (d <= most_elements(part_bytes) && whole <= part_bytes)
         c->part_elements = d;
@@ -289,7 +293,7 @@ static void code(sl_encoder *e, const dense_form *f, const sl_source *source, si
 static int encode_local(sl_encoder *e, const dense_form *f, const sl_source *source, size_t from,
                         size_t count, float *scales, uint8_t *codes) {
     const bool packs = coder_of(e->codec)->pack != NULL;
-    const size_t step = whole_buckets(f->bucket);
+    const size_t step = whole_buckets(f->bucket, SL_BLOCK);
     bucket_sums sums = sums_of(source, packs || step > SL_BLOCK);
     for (size_t at = from, n; at < from + count; at += n) {
         n = smallest(from + count - at, step);
@@ -378,7 +382,7 @@ static void add_by_table(const sl_codec *c, const dense_form *f, const part_view
     for (size_t o = 0, run; o < v->count; o += run, scale += f->scale->floats) {
         run = smallest(f->bucket - (v->from + o) % f->bucket, v->count - o);
         coder_of(c)->table(&c->config, scale, weight, table);
-        sl_table_add(table, f->width, v->packed, o, run, acc + v->from + o);
+        sl_table_add(table, f->width, v->packed, o, run, acc + o);
     }
 }
 
@@ -394,18 +398,25 @@ static void add_by_codes(const sl_codec *c, const dense_form *f, const part_view
         size_t left = f->bucket - at % f->bucket;
         for (size_t o = 0, run; o < n; o += run, left = f->bucket, scale += f->scale->floats) {
             run = smallest(left, n - o);
-            coder_of(c)->add(&c->config, scale, weight, codes + o, run, acc + at + o);
+            coder_of(c)->add(&c->config, scale, weight, codes + o, run, acc + (at - v->from) + o);
         }
     }
 }
 
-void sl_dense_add(sl_decoder *d, uint32_t part, sl_payload payload, float weight, float *acc) {
-    dense_form f = form_of(d->codec);
-    const part_view v = view_of(d->codec, &f, part, payload.data);
-    if (coder_of(d->codec)->table != NULL)
-        add_by_table(d->codec, &f, &v, weight, acc);
+void sl_dense_add_part(const sl_codec *c, uint32_t part, sl_payload payload, float weight,
+                       float *out) {
+    dense_form f = form_of(c);
+    const part_view v = view_of(c, &f, part, payload.data);
+    if (coder_of(c)->table != NULL)
+        add_by_table(c, &f, &v, weight, out);
     else
-        add_by_codes(d->codec, &f, &v, weight, acc);
+        add_by_codes(c, &f, &v, weight, out);
+}
+
+void sl_dense_add(sl_decoder *d, uint32_t part, sl_payload payload, float weight, float *acc) {
+    size_t from, count;
+    sl_codec_part_range(d->codec, part, &from, &count);
+    sl_dense_add_part(d->codec, part, payload, weight, acc + from);
 }
 
 /* ---- bricks ---- */

@@ -78,6 +78,9 @@ int sl_dense_encode(sl_encoder *encoder, uint32_t part, const sl_source *source,
                     sl_payload *out);
 int sl_dense_check_part(sl_decoder *decoder, uint32_t part, sl_payload payload);
 void sl_dense_add(sl_decoder *decoder, uint32_t part, sl_payload payload, float weight, float *acc);
+/* The same to a part's elements, of which out is the first. */
+void sl_dense_add_part(const sl_codec *codec, uint32_t part, sl_payload payload, float weight,
+                       float *out);
 /* Of those whose codes may be coded: levels, ternary ones and powers of two. */
 void sl_dense_numbers(const sl_codec *codec, uint32_t part, const sl_payload *plain,
                       part_numbers *out);

@@ -17,6 +17,7 @@
 #include "base/kernels.h"
 #include "compress/dense.h"
 #include "compress/huffman.h"
+#include "compress/rotated.h"
 #include "compress/rounding.h"
 
 enum { HUFFMAN_LEVELS_MAX = (1 << (HUFFMAN_SYMBOL_BITS - 1)) - 1 };
@@ -97,3 +98,9 @@ const codec_ops sl_qsgd_codec = {.keys = "levels bucket norm contractive coding"
                                  .check = check,
                                  .numbers = sl_dense_numbers,
                                  DENSE_OPERATIONS(coder)};
+const codec_ops sl_rotated_qsgd_codec = {.keys = "levels bucket norm contractive coding",
+                                         .codings = "elias huffman",
+                                         .quality = quality,
+                                         .check = check,
+                                         .numbers = sl_dense_numbers,
+                                         ROTATED_OPERATIONS(coder)};

@@ -9,6 +9,7 @@
 
 #include "base/kernels.h"
 #include "compress/dense.h"
+#include "compress/rotated.h"
 #include "compress/rounding.h"
 
 static sl_quality quality(const sl_compressor_config *config, size_t dimension) {
@@ -55,3 +56,9 @@ const codec_ops sl_terngrad_codec = {.keys = "bucket contractive coding",
                                      .check = sl_dense_check_bucket,
                                      .numbers = sl_dense_numbers,
                                      DENSE_OPERATIONS(coder)};
+const codec_ops sl_rotated_terngrad_codec = {.keys = "bucket contractive coding",
+                                             .codings = "elias huffman",
+                                             .quality = quality,
+                                             .check = sl_dense_check_bucket,
+                                             .numbers = sl_dense_numbers,
+                                             ROTATED_OPERATIONS(coder)};

@@ -26,6 +26,8 @@ COMPRESSORS = [
     {"name": "sbc", "k": 100},
     {"name": "pos-neg", "fraction": 0.05, "per": "tensor"},
     {"name": "drive"},
+    {"name": "rotated-qsgd", "levels": 127, "bucket": 512, "per": "tensor"},
+    {"name": "rotated-terngrad", "bucket": 64},
     *[{"name": "eden", "bits": bits} for bits in (1, 2, 3, 4)],
     {"name": "threshold", "threshold": 0.01},
     {"name": "strom", "threshold": 0.01},
@@ -36,7 +38,7 @@ NO_ERROR_FEEDBACK = ("threshold", "strom")  # nothing bounds what they leave out
 UNBIASED = ("identity", "float16", "bfloat16", "qsgd", "natural", "random-k", "random-dropping")
 NO_GPU_KERNELS = (
     *("float8", "stc", "sbc", "pos-neg", "strom"),
-    *("drive", "eden", "3lc", "magnitude-dropping"),
+    *("drive", "eden", "rotated-qsgd", "rotated-terngrad", "3lc", "magnitude-dropping"),
 )
 ANY = [
     {"name": "choco-sgd", "replicas": "per-neighbour"},

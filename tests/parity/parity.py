@@ -135,6 +135,7 @@ ALGORITHMS = {
         "dcd-psgd", compressor={"name": "magnitude-dropping", "fraction": 0.5}
     ),
     "choco-sgd drive": algorithm("choco-sgd", compressor="drive"),
+    "dcd-psgd rotated-qsgd": algorithm("dcd-psgd", compressor={**QSGD, "name": "rotated-qsgd"}),
     "dcd-psgd eden": algorithm("dcd-psgd", compressor={"name": "eden", "bits": 3}),
     "sgp digraph": algorithm("sgp", PUSH),
     "sgp exponential local steps": algorithm("sgp", EXPONENTIAL, local_steps=2),

@@ -11,7 +11,7 @@ void name_compressor(const sl_compressor_config *k, char *out, size_t bytes) {
         snprintf(out, bytes, "%s k = %llu", name, (unsigned long long)k->k);
     else if (sparse)
         snprintf(out, bytes, "%s %g %%", name, 100 * k->fraction);
-    else if (k->kind == SL_COMPRESSOR_QSGD)
+    else if (sl_compressor_reads(k->kind, "levels"))
         snprintf(out, bytes, "%s s = %u", name, k->levels);
     else if (k->kind == SL_COMPRESSOR_EDEN)
         snprintf(out, bytes, "%s b = %u", name, k->bits);
