@@ -74,8 +74,8 @@ typedef struct sl_node_settings {
     const sl_topology *topology; /* borrowed for the node's life, like all below */
     const sl_plan *plan;         /* sl_algorithm_plan's, for this dimension */
     const sl_vec_ops *vec;
-    int notify_fd; /* eventfd, signalled for SL_EVENT_NOTIFIED and sl_node_ready where vectors are
-                      on a device: no call blocks then; 0: none */
+    int notify_fd; /* eventfd, signalled as sl_node_before_sleep says where vectors are on a
+                      device: no call blocks then; 0: none */
     bool direct;   /* payloads, which are ranges of vectors then (identity), leave from and come to
                       the device that vectors are on; else the host */
     float *gradient; /* (dimension) shared with other nodes, where driver and algorithm allow it;
@@ -204,9 +204,12 @@ SL_API uint32_t sl_node_peers(const sl_node *node, const uint32_t **peers);
 
 SL_API uint32_t sl_node_parts_max(const sl_node *node); /* of any message */
 SL_API size_t sl_node_part_bytes_max(const sl_node *node);
-/* Would sl_node_payload return without waiting for a device? If not, notify_fd is signalled when
- * it would. */
-SL_API bool sl_node_ready(const sl_node *node);
+/* Would sl_node_payload return without waiting for a device? */
+SL_API bool sl_node_ready(sl_node *node);
+/* Before the driver sleeps: has the device done what the node has found undone? Then the driver
+ * does not sleep: it sends SL_EVENT_NOTIFIED and asks sl_node_ready again. If not, notify_fd is
+ * signalled when it has. */
+SL_API bool sl_node_before_sleep(sl_node *node);
 /* Adapts and encodes the next part of update.message: parts 0, 1, 2, ... in order, each once.
  * SL_EDIVERGED: a number is not finite. */
 SL_API int sl_node_payload(sl_node *node, uint32_t part, sl_payload *out, sl_error *error);

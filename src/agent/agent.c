@@ -342,6 +342,10 @@ static int run_loop(sl_agent *a) {
         if (moved && pass % PASSES_BETWEEN_LOOPS != 0)
             continue;
         bool block = !moved && a->phase != PHASE_OVER && sl_fabric_may_block(a->side.fabric);
+        if (block && sl_node_before_sleep(a->node)) {
+            sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_NOTIFIED});
+            continue;
+        }
         result = sl_loop_pass(a->loop, block, a->side.retry_soon ? 1 : 0, &error);
     }
     if (result != 0)

@@ -69,12 +69,22 @@ int sl_outgoing_begin(sl_node *n, sl_error *error) {
                                .scalar = n->state.push_sum_weight,
                                .parts = sl_codec_parts(n->outgoing->codec),
                                .to = n->step.out};
+    n->awaits_encoder = false;
     int result = sl_encoder_begin(n->outgoing->encoder, &message, &source);
     return result != 0 ? name_encoding(n, result, error) : 0;
 }
 
-bool sl_node_ready(const sl_node *n) {
-    return sl_encoder_ready(n->outgoing->encoder, n->encoded, n->settings.notify_fd);
+bool sl_node_ready(sl_node *n) {
+    const bool ready = sl_encoder_ready(n->outgoing->encoder, n->encoded, 0);
+    n->awaits_encoder = !ready;
+    return ready;
+}
+
+bool sl_node_before_sleep(sl_node *n) {
+    const bool encoded = n->exchanging && n->awaits_encoder &&
+                         sl_encoder_ready(n->outgoing->encoder, n->encoded, n->settings.notify_fd);
+    n->awaits_encoder = n->awaits_encoder && !encoded;
+    return sl_staging_before_sleep(&n->staging) || encoded;
 }
 
 int sl_node_payload(sl_node *n, uint32_t part, sl_payload *out, sl_error *error) {

@@ -102,11 +102,16 @@ void sl_staging_leave(sl_staging *s) {
 void *sl_staging_token(sl_staging *s) {
     for (; s->over < s->begun; s->over++) {
         sl_staging_slot *slot = slot_at(s, s->over);
-        if (!s->vec->async->event_passed(event_of_buffers(s, slot), s->notify_fd))
+        if (!s->vec->async->event_passed(event_of_buffers(s, slot), 0))
             return NULL;
         while (slot->waiting > 0)
             if (slot->tokens[--slot->waiting] != NULL)
                 return slot->tokens[slot->waiting];
     }
     return NULL;
+}
+
+bool sl_staging_before_sleep(sl_staging *s) {
+    return s->over < s->begun &&
+           s->vec->async->event_passed(event_of_buffers(s, slot_at(s, s->over)), s->notify_fd);
 }

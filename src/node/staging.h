@@ -45,7 +45,9 @@ sl_payload sl_staging_bring(sl_staging *staging, sl_payload payload, void *token
 void sl_staging_follow(sl_staging *staging);
 /* All operations that read this slot have been called. */
 void sl_staging_leave(sl_staging *staging);
-/* A token whose buffer has been read. NULL: there is none; notify_fd is signalled when there is. */
+/* A token whose buffer has been read. NULL: there is none. */
 void *sl_staging_token(sl_staging *staging);
+/* Has a buffer been read whose token is still here? If not, notify_fd is signalled when one has. */
+bool sl_staging_before_sleep(sl_staging *staging);
 
 #endif

@@ -49,7 +49,8 @@ struct sl_node {
 
     /* the round */
     bool gradient_ready, exchanging, finished;
-    uint64_t exchanged; /* 1: the round's exchange is over */
+    bool awaits_encoder; /* sl_node_ready has last said no */
+    uint64_t exchanged;  /* 1: the round's exchange is over */
     double loss_limit;
     bool measure;
     double distance_squared; /* sum_j W_ij ||v_j - v_i||^2 so far */
