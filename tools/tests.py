@@ -14,8 +14,8 @@ where no sanitizer looks, is run once more, alone, after all others. If it passe
 passed, and the run says that it is unsteady. More than UNSTEADY of them are no chance: they count
 as they went first.
 
-groups: headers tidy unit plain cores parity python chaos install sanitized threads fuzz
-default: all
+groups: headers tidy unit plain cores parity python chaos install sanitized threads fuzz cuda
+default: all but cuda, which needs nvcc (but no GPU); tools/setup does not install that
 """
 
 import dataclasses
@@ -36,6 +36,7 @@ WORK = os.path.join(ROOT, "build-test")
 SANITIZED = os.path.join(ROOT, "build-sanitized")
 THREADS = os.path.join(ROOT, "build-threads")
 FUZZ = os.path.join(ROOT, "build-fuzz")
+CUDA = os.path.join(ROOT, "build-cuda")
 SUITES = ("headers", "tidy", "unit", "plain", "cores", "parity", "python", "chaos", "install")
 WAITING = 3
 UNSTEADY = 2
@@ -57,6 +58,7 @@ SANITIZED_SCRIPTS = ("parity", "test_algorithms", "test_command", "test_compare"
 SANITIZED_SCRIPTS += ("test_rank", "test_topology")
 NUMBERS = itertools.count()  # of calls
 FRAME = ("Thread", "#")  # how gdb's lines begin that tell where a process stands
+PROGRESS = re.compile(r"^\[\d+/\d+\] ")  # how ninja's lines begin that tell of no fault
 LINE = re.compile(r"^(ok|not ok|skip)\b[ \d-]*(.*)$")
 
 
@@ -324,6 +326,7 @@ def build(folder, options, following, env=None, targets=()):
                 code, output, *times = call(step, 1200, env)
                 seconds, cpu = seconds + times[0], cpu + times[1]
         result = [("ok" if code == 0 else "not ok", "build " + name)]
+        output = "\n".join(line for line in output.splitlines() if not PROGRESS.match(line))
         return Outcome(result, output, seconds, cpu, following() if code == 0 else [])
 
     return Job(f"build {os.path.basename(folder)}", work, BUILD_SECONDS)
@@ -343,9 +346,16 @@ def sanitizer_options(sanitizer, optimization, *c_args):
 
 
 def plain_build(suites):
-    """With the plug-in for GPUs where nvcc is: its tests need no GPU."""
-    options = ["-Dwerror=true"]
+    options = ["-Dwerror=true", "-Dcuda=disabled"]
     return build(WORK, options, lambda: tests_of(WORK, suites))
+
+
+def cuda():
+    """The plug-in for GPUs, on a CUDA runtime of the host."""
+    targets = ["gpu/libstarling-cuda.so", "tests/checkvec"]
+    targets += ["tests/fake_runtime/libstarling-fake.so", "tests/fake_runtime/test_fake_runtime"]
+    options = ["-Dwerror=true", "-Dcuda=enabled"]
+    return build(CUDA, options, lambda: tests_of(CUDA, ("cuda",)), None, targets)
 
 
 def sanitized():
@@ -424,9 +434,9 @@ def hide_symbols():
 
 
 def main():
-    flavours = {"sanitized": sanitized, "threads": threads, "fuzz": fuzz}
+    flavours = {"sanitized": sanitized, "threads": threads, "fuzz": fuzz, "cuda": cuda}
     groups = [*SUITES, *flavours]
-    wanted = sys.argv[1:] or groups
+    wanted = sys.argv[1:] or groups[:-1]
     if any(name not in groups for name in wanted):
         print(__doc__)
         return 2

@@ -259,6 +259,7 @@ typedef struct sl_key {
 SL_API const sl_key *sl_experiment_keys(size_t *count);
 /* Value number `index` of a CHOICE, or of a TEXT with known values; NULL: past the end. */
 SL_API const char *sl_key_choice(const sl_key *key, size_t index);
+#define SL_ALLOWED_MAX 768 /* bytes that hold what any key allows */
 /* What a key allows, such as "an integer from 1 to 32767". */
 SL_API void sl_key_allowed(const sl_key *key, char *out, size_t bytes);
 /* One line per key: path, what is allowed, default, help. malloc'ed; NULL: out of memory. */

@@ -1,6 +1,7 @@
 /* algorithm.c - the list of algorithms; see starling/algorithm.h. */
 #include "algorithm/algorithms.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/words.h"
@@ -80,10 +81,11 @@ bool sl_algorithm_is_reader(const char *name, const char *key) {
 
 static int refuse_name(const char *name, sl_error *error) {
     const char *known[ALGORITHM_COUNT + 1];
-    char list[512] = "";
-    size_t count = 0;
+    char list[32 * ALGORITHM_COUNT] = "";
+    size_t count = 0, at = 0;
     while ((known[count] = sl_algorithm_name(count)) != NULL) {
-        strcat(strcat(list, count ? ", " : ""), known[count]);
+        at += (size_t)snprintf(list + at, sizeof list - at, "%s%.29s", count ? ", " : "",
+                               known[count]);
         count++;
     }
     const char *near = sl_suggest(name, known, count);

@@ -45,7 +45,7 @@ void sl_key_allowed(const sl_key *k, char *out, size_t bytes) {
 }
 
 static int refuse(const sl_key *k, json_t *value, sl_error *error) {
-    char allowed[256];
+    char allowed[SL_ALLOWED_MAX];
     sl_key_allowed(k, allowed, sizeof allowed);
     char *text = sl_json_text(value, JSON_ENCODE_ANY | JSON_COMPACT);
     const char *near = NULL;

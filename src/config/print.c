@@ -70,7 +70,7 @@ char *sl_experiment_keys_help(void) {
             "plays; default []; docs/experiment.md\n",
             "faults");
     for (size_t i = 0; i < sl_key_count; i++) {
-        char allowed[256];
+        char allowed[SL_ALLOWED_MAX];
         sl_key_allowed(&sl_keys[i], allowed, sizeof allowed);
         fprintf(out, "%-34s %s; default %s; %s\n", sl_keys[i].path, allowed, sl_keys[i].fallback,
                 sl_keys[i].help);

@@ -224,11 +224,12 @@ END_TEST
 START_TEST(keys_are_listed_with_what_they_allow) {
     size_t count;
     const sl_key *keys = sl_experiment_keys(&count);
-    char allowed[256];
+    char allowed[SL_ALLOWED_MAX];
     ck_assert_uint_gt(count, 60);
     ck_assert_str_eq(keys[0].path, "name");
     for (size_t i = 0; i < count; i++) {
         sl_key_allowed(&keys[i], allowed, sizeof allowed);
+        ck_assert_msg(strlen(allowed) + 1 < sizeof allowed, "%s: cut", keys[i].path);
         ck_assert(allowed[0] != '\0' && keys[i].help[0] != '\0' && keys[i].fallback[0] != '\0');
         ck_assert_int_eq(keys[i].type == SL_KEY_CHOICE, keys[i].choices != NULL &&
                                                             keys[i].type != SL_KEY_TEXT &&
