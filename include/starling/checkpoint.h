@@ -54,6 +54,8 @@ typedef struct sl_checkpoints {
     uint64_t round; /* of resume, if it is known (sl_checkpoint_newest); agents agree on it if 0 */
     uint64_t end_after; /* the simulator: the round after which it ends with SL_ESAVED, whatever
                            checkpoint.every says; 0: it does not */
+    const struct sl_history *history; /* the simulator: (nodes) losses of a run that is repeated
+                                         (starling/observer.h); NULL: none is. Borrowed */
     const volatile int *asked; /* the simulator: how often somebody has asked for a checkpoint more,
                                   read between rounds; NULL: nobody does. Borrowed */
     /* In place of files: each node before it starts. Who keeps its state fills it, if it is to

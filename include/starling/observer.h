@@ -121,6 +121,13 @@ typedef struct sl_log_entry {
                                     done) */
 } sl_log_entry;
 
+/* What is repeated of a node's log. */
+typedef struct sl_history {
+    sl_log_entry *entries; /* (count) folds and views, in order */
+    size_t count;
+    bool done; /* it came to the end of the run */
+} sl_history;
+
 /* The end of a run that returned error->code. */
 SL_API sl_log_entry sl_log_end(uint64_t round, const sl_error *error);
 

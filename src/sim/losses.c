@@ -13,7 +13,7 @@ static void tell(const simulator *s, const sl_log_entry *entry) {
 }
 
 void sl_sim_hold_before(simulator *s, uint64_t round) {
-    const bool held = sl_faults_touch(&s->experiment->faults, round);
+    const bool held = sl_sim_repeats(s) || sl_faults_touch(&s->experiment->faults, round);
     for (uint32_t i = 0; i < s->nodes && held; i++)
         if (s->peers[i].node != NULL)
             sl_node_hold(s->peers[i].node, round - 1);
@@ -125,17 +125,10 @@ static int go_on(simulator *s, uint32_t rank, sl_error *error) {
                        : result;
 }
 
-static void tell_members(simulator *s, uint64_t round) {
-    uint32_t *ranks = s->scene.sides_before, count = 0; /* it is read no more */
-    for (uint32_t i = 0; i < s->nodes; i++)
-        if (sl_scene_has(&s->scene, i))
-            ranks[count++] = i;
-    if (s->observer->members != NULL)
-        s->observer->members(s->observer->context, round, ranks, count);
-}
-
 int sl_sim_change_members(simulator *s, uint64_t round, sl_error *error) {
     int result = 0;
+    if (sl_sim_repeats(s))
+        return sl_sim_begin_repeated(s, round, error);
     if (!sl_faults_touch(&s->experiment->faults, round))
         return 0;
     play_faults(s, round);
@@ -145,6 +138,6 @@ int sl_sim_change_members(simulator *s, uint64_t round, sl_error *error) {
     for (uint32_t i = 0; i < s->nodes && result == 0; i++)
         if (s->peers[i].node != NULL && sl_node_round(s->peers[i].node) < round)
             result = go_on(s, i, error);
-    tell_members(s, round);
+    sl_sim_tell_members(s, round);
     return result;
 }

@@ -16,6 +16,15 @@ void sl_sim_log(const simulator *s, const sl_log_entry *entry) {
         s->observer->log(s->observer->context, entry);
 }
 
+void sl_sim_tell_members(simulator *s, uint64_t round) {
+    uint32_t *ranks = s->scene.sides_before, count = 0; /* it is read no more */
+    for (uint32_t i = 0; i < s->nodes; i++)
+        if (s->peers[i].node != NULL)
+            ranks[count++] = i;
+    if (s->observer->members != NULL)
+        s->observer->members(s->observer->context, round, ranks, count);
+}
+
 /* ---- checkpoints ---- */
 
 uint64_t sl_sim_end_after(const simulator *s) {
@@ -41,7 +50,7 @@ static void save(simulator *s, uint32_t rank) {
 
 /* ---- messages ---- */
 
-int sl_sim_deliver(simulator *s, uint32_t rank, const sl_event *event, sl_error *error) {
+int sl_sim_step(simulator *s, uint32_t rank, const sl_event *event, sl_error *error) {
     peer *p = &s->peers[rank];
     sl_update update;
     double before = sl_clock_seconds();

@@ -50,31 +50,61 @@ static bool stands(const sl_scene *s, const uint32_t *ranks, uint32_t count) {
     return count == (view != NULL ? view->view.members.count : s->cast.nodes);
 }
 
-int sl_scene_turn(sl_scene *s, uint32_t side, uint64_t round, uint64_t exchange,
-                  const sl_scene_view **out, sl_error *error) {
+/* Opened among these; it lives as long as the scene. */
+static int make_view(sl_scene *s, const uint32_t *ranks, uint32_t count, uint64_t round,
+                     uint64_t exchange, sl_scene_view **out, sl_error *error) {
     sl_scene_view *v = calloc(1, sizeof *v);
-    uint32_t *ranks = malloc(s->cast.nodes * sizeof *ranks);
-    const uint32_t count = ranks != NULL ? sl_cast_members(&s->cast, side, ranks) : 0;
-    const bool wanted = count > 0 && !stands(s, ranks, count);
-    int result = v == NULL || ranks == NULL ? SL_ENOMEM : 0;
-    *out = NULL;
-    if (result != 0)
-        sl_fail(error, result, "simulator: out of memory for %u nodes", s->cast.nodes);
-    else if (wanted)
-        result = sl_grouping_open(&v->group, s->experiment, s->dimension, ranks, count, error);
-    free(ranks);
-    if (result != 0 || !wanted) {
+    int result = v != NULL
+                     ? sl_grouping_open(&v->group, s->experiment, s->dimension, ranks, count, error)
+                     : sl_fail(error, SL_ENOMEM, "simulator: out of memory for a view");
+    if (result != 0) {
         free(v);
         return result;
     }
     const sl_grouping *g = &v->group;
     v->view = (sl_view){round, exchange, {g->ranks, count}, g->topology, &g->plan};
     v->before = s->made;
-    s->made = v;
+    s->made = *out = v;
+    return 0;
+}
+
+int sl_scene_turn(sl_scene *s, uint32_t side, uint64_t round, uint64_t exchange,
+                  const sl_scene_view **out, sl_error *error) {
+    sl_scene_view *v = NULL;
+    uint32_t *ranks = malloc(s->cast.nodes * sizeof *ranks);
+    const uint32_t count = ranks != NULL ? sl_cast_members(&s->cast, side, ranks) : 0;
+    const bool wanted = count > 0 && !stands(s, ranks, count);
+    int result = 0;
+    *out = NULL;
+    if (ranks == NULL)
+        result = sl_fail(error, SL_ENOMEM, "simulator: out of memory for %u nodes", s->cast.nodes);
+    else if (wanted)
+        result = make_view(s, ranks, count, round, exchange, &v, error);
+    free(ranks);
+    if (result != 0 || !wanted)
+        return result;
     for (uint32_t k = 0; k < count; k++)
-        s->views[g->ranks[k]] = v;
+        s->views[v->group.ranks[k]] = v;
     *out = v;
     return 0;
+}
+
+static bool is_of(const sl_scene_view *v, const sl_log_entry *e) {
+    return v->view.round == e->round && v->view.exchange == e->exchange &&
+           v->group.count == e->members &&
+           memcmp(v->group.ranks, e->ranks, v->group.count * sizeof *v->group.ranks) == 0;
+}
+
+int sl_scene_repeat(sl_scene *s, const sl_log_entry *e, const sl_scene_view **out,
+                    sl_error *error) {
+    sl_scene_view *v = s->made;
+    while (v != NULL && !is_of(v, e))
+        v = v->before;
+    const int result =
+        v == NULL ? make_view(s, e->ranks, (uint32_t)e->members, e->round, e->exchange, &v, error)
+                  : 0;
+    *out = v;
+    return result;
 }
 
 static uint32_t size_before(const sl_scene *s, uint32_t side) {

@@ -4,6 +4,7 @@
 #define SL_SCENE_H
 
 #include "config/grouping.h"
+#include "starling/observer.h"
 
 /* One side's members from a round on. */
 typedef struct sl_scene_view {
@@ -31,6 +32,9 @@ bool sl_scene_parts(const sl_scene *scene, uint32_t rank, uint32_t other);
 /* A view of this side from `round` on, if it has other members than before; else *out is NULL. */
 int sl_scene_turn(sl_scene *scene, uint32_t side, uint64_t round, uint64_t exchange,
                   const sl_scene_view **out, sl_error *error);
+/* The view that a node's log tells of; one for all of its members. */
+int sl_scene_repeat(sl_scene *scene, const sl_log_entry *entry, const sl_scene_view **out,
+                    sl_error *error);
 /* A member of the largest side before, the lowest one. */
 uint32_t sl_scene_leader(const sl_scene *scene, const sl_scene_view *view);
 /* The lowest neighbour of a joiner that was there before, or else the leader. */

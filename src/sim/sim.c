@@ -133,6 +133,11 @@ static int open_checkpoints(simulator *s, sl_error *error) {
     return result == 0 && s->resumed > 0 ? load_nodes(s, error) : result;
 }
 
+/* In a run that is repeated, who is lost hears nothing, and is not heard by all. */
+static bool hears(const simulator *s, uint32_t rank, const sl_event *part) {
+    return !sl_sim_repeats(s) || (s->peers[rank].node != NULL && !sl_sim_misses(s, rank, part));
+}
+
 static int publish_part(simulator *s, uint32_t rank, const sl_outbound *sent, uint32_t part,
                         sl_error *error) {
     peer *p = &s->peers[rank];
@@ -151,7 +156,6 @@ static int publish_part(simulator *s, uint32_t rank, const sl_outbound *sent, ui
     if (s->timeline != NULL)
         sl_timeline_part(s->timeline, payload.bytes + SL_FRAME_HEADER_BYTES);
     for (uint32_t i = 0; i < sent->to.count && result == 0; i++) {
-        m->readers++;
         sl_event event = {.type = SL_EVENT_RECEIVED,
                           .peer = rank,
                           .exchange = sent->exchange,
@@ -160,11 +164,19 @@ static int publish_part(simulator *s, uint32_t rank, const sl_outbound *sent, ui
                           .scalar = sent->scalar,
                           .payload = {m->data, payload.bytes},
                           .token = m};
+        if (!hears(s, sent->to.peers[i], &event))
+            continue;
+        m->readers++;
         result = sl_sim_deliver(s, sent->to.peers[i], &event, error);
     }
     sl_sim_let_go(s, m);
     if (result != 0)
         return result;
+    if (part + 1 == sent->parts && sl_sim_keeps_back(s, rank, sent)) {
+        p->keeps_back = true;
+        p->kept_back = *sent;
+        return 0;
+    }
     return sl_sim_deliver(s, rank, &(sl_event){.type = SL_EVENT_SENT, .part = part}, error);
 }
 
@@ -231,6 +243,8 @@ static int run_round(simulator *s, uint64_t round, sl_error *error) {
             result = compute(s, i, error);
     if (result == 0)
         result = publish_steps(s, error);
+    if (result == 0 && sl_sim_repeats(s))
+        result = sl_sim_close_lost(s, round, error);
     if (result == 0 && !has_ended(s, round))
         result = sl_fail(error, SL_EPROTO, "round %llu: every node waits for another",
                          (unsigned long long)round);
@@ -298,6 +312,10 @@ static int open_copies(simulator *s, sl_error *error) {
                                        s->nodes, s->task->dimension);
 }
 
+static bool loses(const simulator *s) {
+    return s->experiment->faults.count > 0 || sl_sim_repeats(s);
+}
+
 static int open_nodes(simulator *s, sl_error *error) {
     s->peers = calloc(s->nodes, sizeof *s->peers);
     if (s->peers == NULL)
@@ -311,7 +329,7 @@ static int open_nodes(simulator *s, sl_error *error) {
     }
     if (result == 0)
         s->message_bytes = sl_node_part_bytes_max(s->peers[0].node);
-    if (s->experiment->faults.count > 0) /* a view may begin with dense messages */
+    if (loses(s)) /* a view may begin with dense messages */
         s->message_bytes = s->experiment->transport.chunk_bytes;
     return result;
 }
@@ -367,7 +385,7 @@ static int run_rounds(simulator *s, const volatile int *stop, sl_error *error) {
         if (stop != NULL && *stop)
             return sl_fail(error, SL_ESTOPPED, "stopped on request in round %llu",
                            (unsigned long long)round);
-        if (s->experiment->faults.count == 0) /* a cut is one of all nodes */
+        if (!loses(s)) /* a cut is one of all nodes */
             look_who_asks(s, round);
         result = sl_sim_change_members(s, round, error);
         sl_sim_hold_before(s, round + 1);
@@ -437,7 +455,7 @@ int sl_sim_run(const sl_experiment *experiment, const sl_task *task, const sl_ob
     if (result == 0)
         result = sl_algorithm_plan(&s.plan, &experiment->algorithm, experiment->topology,
                                    task->dimension, error);
-    if (result == 0 && experiment->faults.count > 0)
+    if (result == 0 && loses(&s))
         result = sl_scene_open(&s.scene, experiment, task->dimension, error);
     if (result == 0)
         result = open_nodes(&s, error);

@@ -1,5 +1,5 @@
 /* simulator.h - what the simulator's files share: sim.c goes from round to round, losses.c plays
- * faults between two of them; nodes.c drives one node. */
+ * faults between two of them, repeat.c those of a real run; nodes.c drives one node. */
 #ifndef SL_SIMULATOR_H
 #define SL_SIMULATOR_H
 
@@ -21,6 +21,9 @@ typedef struct peer {
     sl_node *node;     /* NULL: it is not there */
     sl_update pending; /* what the node has asked for and not yet been given */
     sl_record record;
+    size_t repeated; /* of its history */
+    bool keeps_back; /* that the last part of kept_back has left: it folds before */
+    sl_outbound kept_back;
 } peer;
 
 typedef struct simulator {
@@ -56,8 +59,10 @@ void sl_sim_let_go(simulator *s, message *m);
 uint64_t sl_sim_end_after(const simulator *s);
 int sl_sim_open_node(simulator *s, uint32_t rank, sl_error *error);
 /* An event of a node; keeps what the node asks for. */
-int sl_sim_deliver(simulator *s, uint32_t rank, const sl_event *event, sl_error *error);
+int sl_sim_step(simulator *s, uint32_t rank, const sl_event *event, sl_error *error);
 void sl_sim_log(const simulator *s, const sl_log_entry *entry);
+/* Tells the observer who is there. */
+void sl_sim_tell_members(simulator *s, uint64_t round);
 
 /* ---- losses.c ---- */
 
@@ -65,5 +70,19 @@ void sl_sim_log(const simulator *s, const sl_log_entry *entry);
 void sl_sim_hold_before(simulator *s, uint64_t round);
 /* Lets it happen, before any node begins the round. */
 int sl_sim_change_members(simulator *s, uint64_t round, sl_error *error);
+
+/* ---- repeat.c ---- */
+
+bool sl_sim_repeats(const simulator *s);
+/* Had the node folded the sender when this part would have come? */
+bool sl_sim_misses(const simulator *s, uint32_t rank, const sl_event *part);
+/* Does the node fold somebody in the step of this message? The step must not be over before. */
+bool sl_sim_keeps_back(const simulator *s, uint32_t rank, const sl_outbound *sent);
+/* sl_sim_step, and then the folds that a repeated run has there. */
+int sl_sim_deliver(simulator *s, uint32_t rank, const sl_event *event, sl_error *error);
+/* All nodes rest: begins their views, or lets them go on. */
+int sl_sim_begin_repeated(simulator *s, uint64_t round, sl_error *error);
+/* Closes nodes that stand still in the round: they were lost. SL_EFILE: one was not. */
+int sl_sim_close_lost(simulator *s, uint64_t round, sl_error *error);
 
 #endif

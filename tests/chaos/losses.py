@@ -6,6 +6,7 @@ usage: losses.py STARLING [TEST ...]
 import json
 import os
 import re
+import shutil
 import signal
 import time
 
@@ -76,6 +77,15 @@ def check_mean(running, nodes, lost):
     check(abs(sent["mean"] - sum(left) / len(left)) < 0.011, f"another mean: {running.out}")
 
 
+def check_repeated(scene):
+    """The simulator has the same bits, with the same losses."""
+    run = scene.path("run")
+    ended = scene.call("sim", run, "--replay", "--out", scene.path("again"), timeout=120)
+    ended.check_well()
+    for word in (f"same bits as {run}: ", "views begun)"):
+        check(word in ended.out, f"{word!r} is missing in {ended.out!r}")
+
+
 def one_of_eight_is_killed(scene):
     running, agents = start(scene)
     os.kill(agents[3], signal.SIGKILL)
@@ -86,6 +96,7 @@ def one_of_eight_is_killed(scene):
     for rank in (2, 4):
         why = events(scene, rank, "lost")[0]["why"]
         check("its weight 0.3333 stays" in why, f"agent {rank} tells no fold: {why!r}")
+    check_repeated(scene)
 
 
 def neighbours_are_killed_at_once(scene):
@@ -96,6 +107,18 @@ def neighbours_are_killed_at_once(scene):
     os.kill(agents[6], signal.SIGKILL)
     running.wait(60)
     check_gone_on(scene, running, 8, [5, 6])
+    check_repeated(scene)
+
+
+def two_stages_and_per_neighbour_replicas_are_repeated(scene):
+    for name in ("gradient-tracking", "dcd-psgd"):
+        running, agents = start(scene, nodes=4, rounds=1500, algorithm={"name": name})
+        os.kill(agents[1], signal.SIGKILL)
+        running.wait(60)
+        check_gone_on(scene, running, 4, [1])
+        check_repeated(scene)
+        shutil.rmtree(scene.path("run"))
+        shutil.rmtree(scene.path("again"))
 
 
 def one_after_the_other_until_one_is_left(scene):
@@ -160,6 +183,7 @@ run_tests(
     [
         one_of_eight_is_killed,
         neighbours_are_killed_at_once,
+        two_stages_and_per_neighbour_replicas_are_repeated,
         one_after_the_other_until_one_is_left,
         who_is_stopped_is_folded_and_hears_of_it,
         who_stays_stopped_does_not_keep_the_run,

@@ -38,6 +38,7 @@ typedef struct options {
     uint64_t resume_round; /* of `starling run`'s agents; 0: they agree on it */
     bool replay;           /* sim: `file` is the folder of a run, which is repeated */
     uint64_t end_after;    /* sim: the round after whose checkpoint it ends; 0: it does not */
+    const char *history;   /* sim: the folder of a run whose losses are repeated; NULL: none */
     uint64_t run_id;
     bool agents;
     bool has_target_loss;

@@ -10,6 +10,7 @@
 #include "run/agents.h"
 #include "run/fleet.h"
 #include "run/forecast.h"
+#include "run/history.h"
 #include "run/node_table.h"
 #include "run/replay.h"
 #include "run/resume.h"
@@ -102,6 +103,7 @@ static int run_experiment(const driver *d, options *o) {
     trial t = {0};
     sl_error error = {0};
     resumption r;
+    sl_history *history = NULL;
     char path[SL_PATH_MAX], config[SL_PATH_MAX + 16];
     int code = TOOL_USAGE;
     catch_signals(NULL);
@@ -116,12 +118,16 @@ static int run_experiment(const driver *d, options *o) {
         choose_folder(o, t.experiment, "", path);
         result = resume_prepare(&r, &t, o, path, 0, &error);
     }
+    if (result == 0 && o->history != NULL)
+        result = history_open(&history, o->history, t.nodes, &error);
     if (result == 0) {
+        r.checkpoints.history = history;
         trial_warn(&t);
         code = run_to_end(d, o, &t, path, &r.checkpoints);
     } else {
         complain("%s", error.text);
     }
+    history_close(history, t.nodes);
     trial_close(&t);
     return code;
 }
@@ -140,8 +146,8 @@ static int sim(void *request, char *const *operands, size_t count) {
 static const command_option *const option_rows[] = {&option_set, &option_wide, &option_out,
                                                     &option_resume, NULL};
 static const command_option *const sim_rows[] = {
-    &option_set,    &option_wide,      &option_out, &option_resume,
-    &option_replay, &option_end_after, NULL};
+    &option_set,    &option_wide,      &option_out,     &option_resume,
+    &option_replay, &option_end_after, &option_history, NULL};
 
 const command run_command = {
     .name = "run",

@@ -36,6 +36,12 @@ const command_option option_end_after = {
     .max = UINT64_MAX,
 };
 
+const command_option option_history = {
+    "history",         .argument = "RUN",
+    .hidden = true,    .help = "repeats the losses of the run in this folder",
+    .take = take_text, .offset = offsetof(options, history),
+};
+
 typedef struct replay {
     options *o;
     const char *run; /* the folder */
@@ -83,7 +89,10 @@ static void describe_plan(const replay *r) {
     printf("repeats %s: rounds 1 to %" PRIu64, r->run, r->last);
     for (size_t i = 1; i < p->count; i++)
         printf("%s%" PRIu64, i > 1 ? ", " : ", going on from round ", p->stretches[i].from);
-    printf(" (%" PRIu64 " starts, %" PRIu64 " connections broke)\n", p->starts, p->breaks);
+    printf(" (%" PRIu64 " starts, %" PRIu64 " connections broke", p->starts, p->breaks);
+    if (p->folds + p->views > 0)
+        printf(", %" PRIu64 " folds, %" PRIu64 " views begun", p->folds, p->views);
+    printf(")\n");
     fflush(stdout);
 }
 
@@ -164,7 +173,8 @@ static void set(words *w, const char *key) {
 /* The command of stretch i. */
 static void fill_words(words *w, const replay *r, size_t i) {
     const options *o = r->o;
-    const replay_stretch *s = &r->plan.stretches[i];
+    const replay_plan *p = &r->plan;
+    const replay_stretch *s = &p->stretches[i];
     const uint64_t before = i > 0 ? s[-1].rounds : r->trial.task.rounds;
     snprintf(w->config, sizeof w->config, "%s/config.json", i > 0 ? r->out : r->run);
     snprintf(w->rounds, sizeof w->rounds, "rounds=%" PRIu64, s->rounds);
@@ -175,6 +185,11 @@ static void fill_words(words *w, const replay *r, size_t i) {
     for (size_t k = 0; k < o->override_count; k++)
         set(w, o->overrides[k]);
     set(w, "checkpoint.path=\"\"");
+    if (p->folds + p->views > 0) {
+        set(w, "checkpoint.every=0");
+        add(w, "--history");
+        add(w, r->run);
+    }
     if (s->rounds != before) {
         set(w, w->rounds);
         set(w, "epochs=0");

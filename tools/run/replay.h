@@ -7,6 +7,6 @@
 /* Repeats the run in the folder o->file and compares: an exit code. */
 int replay_run(options *o);
 
-extern const command_option option_replay, option_end_after;
+extern const command_option option_replay, option_end_after, option_history;
 
 #endif

@@ -31,7 +31,7 @@ typedef struct reader {
     int64_t rank; /* likewise; -1: the simulator's */
     bool resumes; /* the line before is a start that does not begin at round 1 */
     uint32_t nodes;
-    uint64_t run_id, breaks;
+    uint64_t run_id, breaks, folds, views;
 } reader;
 
 /* ---- one line ---- */
@@ -90,6 +90,19 @@ static int check_peer(const reader *r, const sl_log_entry *e, sl_error *error) {
                          e->peer, r->nodes);
 }
 
+/* A simulation tells of its own. */
+static int check_view(const reader *r, const sl_log_entry *e, sl_error *error) {
+    if (r->rank < 0)
+        return sl_fail(error, SL_EFILE,
+                       "event: \"view\": a simulation with faults is repeated by its experiment");
+    return e->ranks[e->members - 1] < r->nodes && e->round > 1
+               ? 0
+               : sl_fail(error, SL_EFILE,
+                         "members: rank %u is not allowed; there are %u nodes, and the first view "
+                         "begins after round 1",
+                         e->ranks[e->members - 1], r->nodes);
+}
+
 /* What comes after a start. */
 static int take_event(reader *r, begin *b, const sl_log_entry *e, sl_error *error) {
     const bool first = r->resumes;
@@ -109,12 +122,11 @@ static int take_event(reader *r, begin *b, const sl_log_entry *e, sl_error *erro
         break;
     case SL_LOG_LOST:
     case SL_LOG_FOLD:
+        r->folds += e->kind == SL_LOG_FOLD;
+        break;
     case SL_LOG_VIEW:
-        return sl_fail(error, SL_EFILE,
-                       "event: \"%s\": a run whose members have changed cannot be repeated",
-                       e->kind == SL_LOG_LOST   ? "lost"
-                       : e->kind == SL_LOG_FOLD ? "fold"
-                                                : "view");
+        r->views++;
+        return check_view(r, e, error);
     case SL_LOG_EDGE:
     case SL_LOG_UP:
     case SL_LOG_CHECKPOINT:
@@ -317,10 +329,27 @@ static uint32_t first_unlike(const reader *r, size_t i) {
     return 0;
 }
 
+static bool has_losses(const reader *r) {
+    return r->folds + r->views > 0;
+}
+
+/* The first rank that came to an end, or rank 0. */
+static uint32_t first_whole(const reader *r) {
+    uint32_t rank = 0;
+    while (rank < r->nodes && !is_whole(top_of(&r->ranks[rank])))
+        rank++;
+    return rank < r->nodes ? rank : 0;
+}
+
+/* Who was lost need not have come to an end. */
 static sl_log_outcome outcome_of(const reader *r) {
-    const begin *first = top_of(&r->ranks[0]);
+    const begin *first = top_of(&r->ranks[first_whole(r)]);
+    if (!is_whole(first))
+        return SL_LOG_FAILED;
     for (uint32_t i = 0; i < r->nodes; i++) {
         const begin *b = top_of(&r->ranks[i]);
+        if (has_losses(r) && !is_whole(b))
+            continue;
         if (!is_whole(b) || b->outcome != first->outcome || b->last != first->last)
             return SL_LOG_FAILED;
     }
@@ -330,7 +359,7 @@ static sl_log_outcome outcome_of(const reader *r) {
 /* Stretch i ends where the next one, if there is one, goes on. */
 static int draw_stretch(replay_plan *plan, const char *folder, const reader *r, size_t i,
                         sl_error *error) {
-    const begin *b = &r->ranks[0].items[i];
+    const begin *b = &r->ranks[first_whole(r)].items[i];
     replay_stretch *s = &plan->stretches[i];
     *s = (replay_stretch){.from = b->from, .rounds = b->rounds, .unlike = first_unlike(r, i)};
     memcpy(s->kernels, b->kernels, sizeof s->kernels);
@@ -360,6 +389,13 @@ static int draw(replay_plan *plan, const char *folder, const reader *r, sl_error
         return sl_fail(error, SL_ENOMEM, "out of memory for %zu stretches", plan->count);
     plan->outcome = outcome_of(r);
     plan->breaks = r->breaks;
+    plan->folds = r->folds;
+    plan->views = r->views;
+    if (has_losses(r) && (plan->count > 1 || plan->outcome != SL_LOG_DONE))
+        return sl_fail(error, SL_EFILE,
+                       "%s: a run that has lost members is repeated if it came to its end without "
+                       "going on from a checkpoint; this one did not",
+                       folder);
     for (size_t i = 0; i < plan->count && result == 0; i++)
         result = draw_stretch(plan, folder, r, i, error);
     return result;

@@ -26,6 +26,7 @@ typedef struct replay_plan {
                                stretch ends where it, or one that just began, begins */
     uint64_t starts;        /* of rank 0 */
     uint64_t breaks;        /* of connections, as both ends saw them */
+    uint64_t folds, views;  /* of all ranks, which have lost members: then there is one stretch */
 } replay_plan;
 
 /* Reads the logs of a run of `nodes`. run_id: of its run.json. SL_EFILE: names file, line and

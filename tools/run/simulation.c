@@ -71,7 +71,8 @@ int simulation_run(collector *c, const char *path, bool predicts, sl_summary *su
     sl_checkpoints checkpoints = *c->checkpoints;
     checkpoints.asked = &save_requested;
     catch_saving(note_saving);
-    const bool whole = !c->checkpoints->resume; /* else there are no messages of the first rounds */
+    /* else there are no messages of the first rounds */
+    const bool whole = !checkpoints.resume && checkpoints.history == NULL;
     result = sl_sim_run(t->experiment, &t->task, &observer, &checkpoints,
                         predicts && whole ? &c->timeline : NULL, &stop_requested, error);
     sl_event_log_close(&s.log);

@@ -1,0 +1,119 @@
+/* repeat.c - repeats a run that has lost nodes: each node folds where its log says so, and begins
+ * the views that its log has.
+ *
+ * Who was lost is simulated as long as it has all that it needs: further than it came, never less
+ * far. What it would have sent beyond a fold is not delivered, so that it stands still soon.
+ */
+#include "sim/simulator.h"
+
+static const sl_history *history_of(const simulator *s, uint32_t rank) {
+    return &s->checkpoints->history[rank];
+}
+
+bool sl_sim_repeats(const simulator *s) {
+    return s->checkpoints != NULL && s->checkpoints->history != NULL;
+}
+
+/* What is next in the node's log, if it is of that kind; NULL: it is not. */
+static const sl_log_entry *next_of(const simulator *s, uint32_t rank, sl_log_kind kind) {
+    const sl_history *h = history_of(s, rank);
+    const size_t at = s->peers[rank].repeated;
+    return at < h->count && h->entries[at].kind == kind ? &h->entries[at] : NULL;
+}
+
+/* ---- folds ---- */
+
+/* Is that part the first that was missing, or after it? */
+static bool is_beyond(const sl_log_entry *fold, const sl_reach *at) {
+    if (at->exchange != fold->exchange)
+        return at->exchange > fold->exchange;
+    return at->step != fold->step ? at->step > fold->step : at->part >= fold->part;
+}
+
+bool sl_sim_misses(const simulator *s, uint32_t rank, const sl_event *part) {
+    const sl_reach at = {part->exchange, part->step, part->part};
+    const sl_history *h = history_of(s, rank);
+    for (size_t i = s->peers[rank].repeated; i < h->count; i++)
+        if (h->entries[i].kind == SL_LOG_FOLD && h->entries[i].peer == part->peer)
+            return is_beyond(&h->entries[i], &at);
+    return false;
+}
+
+bool sl_sim_keeps_back(const simulator *s, uint32_t rank, const sl_outbound *sent) {
+    const sl_log_entry *fold = sl_sim_repeats(s) ? next_of(s, rank, SL_LOG_FOLD) : NULL;
+    return fold != NULL && fold->exchange == sent->exchange && fold->step == sent->step;
+}
+
+/* Is the node where it folded? */
+static bool is_due(const simulator *s, uint32_t rank, const sl_log_entry *fold) {
+    sl_reach at;
+    return fold != NULL &&
+           (!sl_node_reach(s->peers[rank].node, fold->peer, &at) || is_beyond(fold, &at));
+}
+
+/* Folds whom the node folded where it is. */
+static int follow(simulator *s, uint32_t rank, sl_error *error) {
+    peer *p = &s->peers[rank];
+    int result = 0;
+    for (const sl_log_entry *fold; result == 0;) {
+        if (is_due(s, rank, fold = next_of(s, rank, SL_LOG_FOLD))) {
+            p->repeated++;
+            result =
+                sl_sim_step(s, rank, &(sl_event){.type = SL_EVENT_LOST, .peer = fold->peer}, error);
+        } else if (p->keeps_back && !sl_sim_keeps_back(s, rank, &p->kept_back)) {
+            p->keeps_back = false;
+            result = sl_sim_step(
+                s, rank, &(sl_event){.type = SL_EVENT_SENT, .part = p->kept_back.parts - 1}, error);
+        } else {
+            break;
+        }
+    }
+    return result;
+}
+
+int sl_sim_deliver(simulator *s, uint32_t rank, const sl_event *event, sl_error *error) {
+    const int result = sl_sim_step(s, rank, event, error);
+    return result == 0 && sl_sim_repeats(s) ? follow(s, rank, error) : result;
+}
+
+/* ---- views ---- */
+
+static int begin_round(simulator *s, uint32_t rank, uint64_t round, sl_error *error) {
+    const sl_log_entry *entry = next_of(s, rank, SL_LOG_VIEW);
+    const sl_scene_view *v;
+    if (entry == NULL || entry->round != round)
+        return sl_sim_deliver(s, rank, &(sl_event){.type = SL_EVENT_RELEASED}, error);
+    int result = sl_scene_repeat(&s->scene, entry, &v, error);
+    if (result != 0)
+        return result;
+    s->peers[rank].repeated++;
+    return sl_sim_deliver(s, rank, &(sl_event){.type = SL_EVENT_VIEW, .view = &v->view}, error);
+}
+
+int sl_sim_begin_repeated(simulator *s, uint64_t round, sl_error *error) {
+    int result = 0;
+    for (uint32_t i = 0; i < s->nodes && result == 0; i++)
+        if (s->peers[i].node != NULL && sl_node_round(s->peers[i].node) < round)
+            result = begin_round(s, i, round, error);
+    return result;
+}
+
+int sl_sim_close_lost(simulator *s, uint64_t round, sl_error *error) {
+    bool any = false;
+    for (uint32_t i = 0; i < s->nodes; i++) {
+        peer *p = &s->peers[i];
+        if (p->node == NULL || p->pending.finished_round.round >= round)
+            continue;
+        if (history_of(s, i)->done)
+            return sl_fail(error, SL_EFILE,
+                           "round %llu: node %u waits for what it did not wait for in the run; its "
+                           "log of events does not say why",
+                           (unsigned long long)round, i);
+        sl_node_close(&p->node);
+        p->pending = (sl_update){0};
+        any = true;
+    }
+    if (any)
+        sl_sim_tell_members(s, round);
+    return 0;
+}
