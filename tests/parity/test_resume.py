@@ -276,7 +276,7 @@ def files_are_refused(starling):
         broken(lambda p: shutil.copy(other, p), file + "is of another run: ")
         path = os.path.join(whole, "config.json")
         ended = call(starling, "sim", path, "--resume", whole, "--set", "data.batch=4")
-        if ended.returncode != 2 or '"batch": 8, there and "batch": 4, here' not in ended.stderr:
+        if ended.returncode != 2 or "; data.batch is 8 there and 4 here" not in ended.stderr:
             raise Wrong(ended.stderr)
 
 

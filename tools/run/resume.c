@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,23 +53,45 @@ static char *without_length(sl_experiment *e) {
     return text;
 }
 
-static size_t line_bytes(const char *text) {
-    return strcspn(text, "\n");
+/* Appends the key where the objects differ first to `path`, and gives both values; NULL: none. */
+static void find_difference(char *path, size_t room, const json_t **theirs, const json_t **ours) {
+    const json_t *mine = *ours, *before = *theirs;
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)mine, key, value) {
+        const json_t *other = json_object_get(before, key);
+        if (json_equal(other, value))
+            continue;
+        const size_t at = strlen(path);
+        snprintf(path + at, room - at, "%s%s", at > 0 ? "." : "", key);
+        *theirs = other;
+        *ours = value;
+        if (json_is_object(other) && json_is_object(value))
+            find_difference(path, room, theirs, ours);
+        return;
+    }
+}
+
+static char *shown(const json_t *value) {
+    return json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
 }
 
 static int name_difference(const char *theirs, const char *ours, const char *where,
                            sl_error *error) {
-    while (*theirs != '\0' && line_bytes(theirs) == line_bytes(ours) &&
-           memcmp(theirs, ours, line_bytes(theirs)) == 0) {
-        theirs += line_bytes(theirs) + (theirs[line_bytes(theirs)] == '\n');
-        ours += line_bytes(ours) + (ours[line_bytes(ours)] == '\n');
-    }
-    theirs += strspn(theirs, " ");
-    ours += strspn(ours, " ");
-    return sl_fail(error, SL_EINVAL,
-                   "--resume: the experiment must be that of %s but for rounds or epochs; it has "
-                   "%.*s there and %.*s here",
-                   where, (int)line_bytes(theirs), theirs, (int)line_bytes(ours), ours);
+    json_t *there = json_loads(theirs, 0, NULL), *here = json_loads(ours, 0, NULL);
+    const json_t *before = there, *now = here;
+    char path[128] = "";
+    find_difference(path, sizeof path, &before, &now);
+    char *was = shown(before), *is = shown(now);
+    int result = sl_fail(error, SL_EINVAL,
+                         "--resume: the experiment must be that of %s but for rounds or epochs; "
+                         "%s is %.200s there and %.200s here",
+                         where, path, was != NULL ? was : "not set", is != NULL ? is : "not set");
+    free(was);
+    free(is);
+    json_decref(there);
+    json_decref(here);
+    return result;
 }
 
 int resume_compare(const trial *t, const options *o, sl_error *error) {
