@@ -162,6 +162,9 @@ SL_API void sl_experiment_close(sl_experiment **experiment);
 /* Why agents of this experiment cannot go on without a lost peer, as words that follow the
  * algorithm's name; NULL: they can. */
 SL_API const char *sl_experiment_why_stop(const sl_experiment *experiment);
+/* Does its simulation, one with faults, go on without a node whose loss or gradient is not finite?
+ */
+SL_API bool sl_experiment_recovers(const sl_experiment *experiment);
 
 /* What SL_SECURITY_AUTO stands for. */
 SL_API sl_security_mode sl_security_mode_of(const sl_security_config *config);

@@ -22,13 +22,14 @@ typedef enum sl_fault_kind {
     SL_FAULT_LEAVE,     /* with a word: nobody waits */
     SL_FAULT_JOIN,      /* with a sponsor's model */
     SL_FAULT_PARTITION, /* the sides lose sight of each other */
-    SL_FAULT_HEAL
+    SL_FAULT_HEAL,
+    SL_FAULT_NONFINITE /* the loss of that round is NaN; nobody goes or comes by the event itself */
 } sl_fault_kind;
 
 typedef struct sl_fault {
     sl_fault_kind kind;
     uint64_t round;
-    uint64_t view_round; /* the first round of the view that follows */
+    uint64_t view_round; /* the first round of the view that follows; NONFINITE: 0 */
     size_t count;
     uint32_t *ranks; /* (count) none: HEAL */
     uint32_t *sides; /* (count) PARTITION: of each rank */
@@ -45,6 +46,8 @@ SL_API void sl_faults_close(sl_faults *faults);
 SL_API bool sl_faults_touch(const sl_faults *faults, uint64_t round);
 /* The next round of which that is so; 0: there is none. */
 SL_API uint64_t sl_faults_next(const sl_faults *faults, uint64_t after);
+/* Has the node a loss that is not finite in that round? */
+SL_API bool sl_faults_spoil(const sl_faults *faults, uint64_t round, uint32_t rank);
 /* Does a view begin with the round? */
 SL_API bool sl_faults_turn(const sl_faults *faults, uint64_t round);
 

@@ -27,6 +27,15 @@ bool sl_faults_touch(const sl_faults *f, uint64_t round) {
     return sl_faults_turn(f, round);
 }
 
+bool sl_faults_spoil(const sl_faults *f, uint64_t round, uint32_t rank) {
+    for (size_t i = 0; i < f->count; i++)
+        for (size_t k = 0; k < f->items[i].count; k++)
+            if (f->items[i].kind == SL_FAULT_NONFINITE && f->items[i].round == round &&
+                f->items[i].ranks[k] == rank)
+                return true;
+    return false;
+}
+
 uint64_t sl_faults_next(const sl_faults *f, uint64_t after) {
     uint64_t next = 0;
     for (size_t i = 0; i < f->count; i++) {
@@ -72,7 +81,7 @@ static void play(sl_cast *cast, const sl_fault *f) {
 
 void sl_cast_play(sl_cast *cast, const sl_faults *faults, uint64_t round) {
     for (size_t i = 0; i < faults->count; i++)
-        if (faults->items[i].round == round)
+        if (faults->items[i].round == round && faults->items[i].kind != SL_FAULT_NONFINITE)
             play(cast, &faults->items[i]);
 }
 

@@ -17,7 +17,7 @@ static const struct {
 } kinds[] = {
     {"kill", SL_FAULT_KILL, false, true},          {"restart", SL_FAULT_KILL, true, true},
     {"leave", SL_FAULT_LEAVE, false, false},       {"join", SL_FAULT_JOIN, false, false},
-    {"partition", SL_FAULT_PARTITION, true, true},
+    {"partition", SL_FAULT_PARTITION, true, true}, {"nonfinite", SL_FAULT_NONFINITE, false, false},
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
@@ -48,7 +48,7 @@ static int refuse_value(const reading *r, const char *field, json_t *value, cons
 static int refuse_field(const reading *r, const char *name, sl_error *error) {
     return sl_fail(error, SL_EINVAL,
                    "faults[%zu]: unknown key \"%.60s\"; an event has round, one of kill, restart, "
-                   "leave, join and partition, and perhaps rounds and epoch_after",
+                   "leave, join, partition and nonfinite, and perhaps rounds and epoch_after",
                    r->at, name);
 }
 
@@ -150,7 +150,8 @@ static size_t find_kind(const reading *r, sl_error *error) {
     if (given == 1)
         return found;
     sl_fail(error, SL_EINVAL,
-            "faults[%zu]: has %zu of kill, restart, leave, join and partition; it must have one",
+            "faults[%zu]: has %zu of kill, restart, leave, join, partition and nonfinite; it must "
+            "have one",
             r->at, given);
     return KINDS;
 }
@@ -175,8 +176,10 @@ static int check_delay(const reading *r, size_t kind, uint64_t delay, sl_error *
         return 0;
     if (!kinds[kind].is_loss)
         return sl_fail(error, SL_EINVAL,
-                       "faults[%zu].epoch_after: is of losses; a %s begins an epoch itself", r->at,
-                       kinds[kind].name);
+                       "faults[%zu].epoch_after: is of losses; a %s %s", r->at,
+                       kinds[kind].name,
+                       kinds[kind].kind == SL_FAULT_NONFINITE ? "is folded for its round"
+                                                              : "begins an epoch itself");
     if (delay > 0 && r->algorithm->route != SL_ROUTE_TOPOLOGY)
         return sl_fail(error, SL_EINVAL,
                        "faults[%zu].epoch_after: %llu, but algorithm '%s' cannot fold a loss: its "
@@ -206,7 +209,9 @@ static int read_event(const reading *r, sl_error *error) {
         result = check_length(r, kind, error);
     if (result == 0)
         result = check_delay(r, kind, delay, error);
-    const sl_fault begins = {.kind = kinds[kind].kind, .round = round, .view_round = round + delay};
+    const bool turns = kinds[kind].kind != SL_FAULT_NONFINITE;
+    const sl_fault begins = {
+        .kind = kinds[kind].kind, .round = round, .view_round = turns ? round + delay : 0};
     const uint64_t end = round + rounds;
     const sl_fault ends = {.kind = kinds[kind].kind == SL_FAULT_PARTITION ? SL_FAULT_HEAL
                                                                           : SL_FAULT_JOIN,
@@ -267,6 +272,10 @@ const char *sl_experiment_why_stop(const sl_experiment *e) {
     return a->tied_to_members ? "keeps sums over its peers that cannot lose one's share" : NULL;
 }
 
+bool sl_experiment_recovers(const sl_experiment *e) {
+    return e->faults.count > 0 && sl_experiment_why_stop(e) == NULL;
+}
+
 static int resolve_on_loss(sl_experiment *e, const sl_algorithm *a, sl_error *error) {
     const bool scenario = e->faults.count > 0;
     if (e->membership.on_loss == SL_ON_LOSS_AUTO)
@@ -310,6 +319,7 @@ static int check_presence(const sl_cast *cast, const sl_fault *f, sl_error *erro
                            joins                           ? "joins"
                            : f->kind == SL_FAULT_LEAVE     ? "leaves"
                            : f->kind == SL_FAULT_PARTITION ? "is on a side of a partition"
+                           : f->kind == SL_FAULT_NONFINITE ? "has a loss that is not finite"
                                                            : "is killed",
                            joins ? "there" : "not there");
     return 0;
@@ -385,6 +395,13 @@ static int check_setting(const sl_experiment *e, sl_error *error) {
         return sl_fail(error, SL_EINVAL,
                        "checkpoint.every: a run with faults cannot go on from a checkpoint yet; "
                        "leave it 0");
+    const char *why = sl_experiment_why_stop(e);
+    for (size_t i = 0; i < e->faults.count && why != NULL; i++)
+        if (e->faults.items[i].kind == SL_FAULT_NONFINITE)
+            return sl_fail(error, SL_EINVAL,
+                           "faults: nonfinite in round %llu, but algorithm '%s' %s; take d-psgd, "
+                           "choco-sgd or dcd-psgd, or kill and join",
+                           (unsigned long long)e->faults.items[i].round, e->algorithm.name, why);
     const sl_fault *last = &e->faults.items[e->faults.count - 1];
     if (e->rounds > 0 && last->kind != SL_FAULT_HEAL && last->round > e->rounds)
         return sl_fail(error, SL_EINVAL,

@@ -132,9 +132,12 @@ void sl_experiment_memory(sl_run_memory *out, const sl_experiment *e, const sl_p
         m.agents += agent;
         kept += vectors;
     }
-    /* The simulator's nodes share a gradient where the algorithm does not keep it. */
-    if (algorithm != NULL && !algorithm->keeps_gradient)
+    /* The simulator's nodes share a gradient where the algorithm does not keep it, and nobody waits
+     * for all gradients. */
+    const bool apart = sl_experiment_recovers(e);
+    if (algorithm != NULL && !algorithm->keeps_gradient && !apart)
         kept -= (nodes - 1) * model;
+    kept += apart ? nodes / 2 * m.vectors : 0; /* set aside, beside those that take their place */
     m.simulator = (on_device ? nodes * model : kept) + copied + task_bytes;
     m.limit = process_limit();
     m.limit += m.limit > 0 ? task_bytes : 0;

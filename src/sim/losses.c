@@ -1,9 +1,11 @@
 /* losses.c - plays faults between two rounds: who is lost is folded by the others, until a view
  * tells them of other members; see starling/faults.h. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "sim/simulator.h"
+#include "vec/finite.h"
 
 static void tell(const simulator *s, const sl_log_entry *entry) {
     if (s->checkpoints != NULL)
@@ -13,7 +15,8 @@ static void tell(const simulator *s, const sl_log_entry *entry) {
 }
 
 void sl_sim_hold_before(simulator *s, uint64_t round) {
-    const bool held = sl_sim_repeats(s) || sl_faults_touch(&s->experiment->faults, round);
+    const bool held = sl_sim_repeats(s) || sl_experiment_recovers(s->experiment) ||
+                      sl_faults_touch(&s->experiment->faults, round);
     for (uint32_t i = 0; i < s->nodes && held; i++)
         if (s->peers[i].node != NULL)
             sl_node_hold(s->peers[i].node, round - 1);
@@ -29,11 +32,19 @@ static void tell_lost(const simulator *s, const sl_fault *f) {
     }
 }
 
+/* Those who were set aside stand where they stood. */
+static void bring_back(simulator *s) {
+    for (uint32_t i = 0; i < s->nodes; i++)
+        if (s->peers[i].aside != NULL)
+            s->scene.cast.sides[i] = s->peers[i].side;
+}
+
 /* What happens as the round begins: the dead are closed with all that they had. */
 static void play_faults(simulator *s, uint64_t round) {
     const sl_faults *faults = &s->experiment->faults;
     sl_cast *cast = &s->scene.cast;
     memcpy(s->scene.sides_before, cast->sides, s->nodes * sizeof *cast->sides);
+    bring_back(s);
     sl_cast_play(cast, faults, round);
     for (size_t i = 0; i < faults->count; i++)
         if (faults->items[i].round == round && faults->items[i].kind <= SL_FAULT_LEAVE)
@@ -43,6 +54,9 @@ static void play_faults(simulator *s, uint64_t round) {
             sl_node_close(&s->peers[i].node);
             s->peers[i].pending = (sl_update){0};
         }
+    for (uint32_t i = 0; i < s->nodes; i++)
+        if (!sl_scene_has(&s->scene, i))
+            sl_node_close(&s->peers[i].aside);
 }
 
 static void tell_view(const simulator *s, const sl_scene_view *v) {
@@ -66,45 +80,53 @@ static bool shares_one_model(const simulator *s) {
 }
 
 /* The model; `whole`: momentum and the algorithm's own vectors, too. */
-static void copy_state(simulator *s, uint32_t to, uint32_t from, bool whole) {
+static void copy_state(simulator *s, sl_node *to, sl_node *from, bool whole) {
     sl_piece mine, theirs;
-    for (size_t i = 0; sl_node_piece(s->peers[to].node, i, &mine) && mine.vector != NULL &&
-                       sl_node_piece(s->peers[from].node, i, &theirs) && (whole || i == 0);
+    for (size_t i = 0; sl_node_piece(to, i, &mine) && mine.vector != NULL &&
+                       sl_node_piece(from, i, &theirs) && (whole || i == 0);
          i++)
         s->vec->combine(mine.vector, (const float *const[]){theirs.vector}, (const float[]){1}, 1,
                         s->task->dimension);
 }
 
-/* Opens those of the view who were not there, with their sponsors' models. Where all have one
- * model, that of the largest side holds. */
+/* Whose model does a newcomer begin with? */
+static sl_node *model_for(const simulator *s, const sl_scene_view *v, uint32_t rank) {
+    const peer *p = &s->peers[rank];
+    return p->aside != NULL ? p->aside : s->peers[sl_scene_sponsor(&s->scene, v, rank)].node;
+}
+
+/* Opens those of the view who were not there, with their sponsors' models; who was set aside, with
+ * its own. Where all have one model, that of the largest side holds. */
 static int let_in(simulator *s, const sl_scene_view *v, sl_error *error) {
     const bool one = shares_one_model(s);
     const uint32_t leader = sl_scene_leader(&s->scene, v);
     int result = 0;
     for (uint32_t k = 0; k < v->view.members.count && result == 0; k++) {
         const uint32_t rank = v->group.ranks[k];
-        const bool joins = s->peers[rank].node == NULL;
+        peer *p = &s->peers[rank];
+        const bool joins = p->node == NULL;
         if (joins)
             result = sl_sim_open_node(s, rank, error);
         if (result == 0 && one && rank != leader)
-            copy_state(s, rank, leader, true);
+            copy_state(s, p->node, s->peers[leader].node, true);
         else if (result == 0 && joins)
-            copy_state(s, rank, sl_scene_sponsor(&s->scene, v, rank), false);
+            copy_state(s, p->node, model_for(s, v, rank), false);
+        sl_node_close(&p->aside);
     }
     return result;
 }
 
-/* The exchange that the nodes of a side have all ended. */
-static uint64_t exchange_of(const simulator *s, uint32_t side) {
+/* The exchange that all nodes have ended. */
+static uint64_t exchange_of(const simulator *s) {
     uint32_t i = 0;
-    while (i < s->nodes && (s->scene.cast.sides[i] != side || s->peers[i].node == NULL))
+    while (i < s->nodes && s->peers[i].node == NULL)
         i++;
     return i < s->nodes ? sl_node_exchange(s->peers[i].node) : 0;
 }
 
 static int turn_side(simulator *s, uint32_t side, uint64_t round, sl_error *error) {
     const sl_scene_view *v;
-    int result = sl_scene_turn(&s->scene, side, round, exchange_of(s, side), &v, error);
+    int result = sl_scene_turn(&s->scene, side, round, exchange_of(s), &v, error);
     if (result != 0 || v == NULL)
         return result;
     tell_view(s, v);
@@ -129,15 +151,88 @@ int sl_sim_change_members(simulator *s, uint64_t round, sl_error *error) {
     int result = 0;
     if (sl_sim_repeats(s))
         return sl_sim_begin_repeated(s, round, error);
-    if (!sl_faults_touch(&s->experiment->faults, round))
+    const bool touched = s->set_aside > 0 || sl_faults_touch(&s->experiment->faults, round);
+    if (!touched && !sl_experiment_recovers(s->experiment))
         return 0;
     play_faults(s, round);
-    const bool turns = sl_faults_turn(&s->experiment->faults, round);
+    const bool turns = s->set_aside > 0 || sl_faults_turn(&s->experiment->faults, round);
+    s->set_aside = 0;
     for (uint32_t side = 0; side < s->scene.cast.side_count && turns && result == 0; side++)
         result = turn_side(s, side, round, error);
     for (uint32_t i = 0; i < s->nodes && result == 0; i++)
         if (s->peers[i].node != NULL && sl_node_round(s->peers[i].node) < round)
             result = go_on(s, i, error);
-    sl_sim_tell_members(s, round);
+    if (touched)
+        sl_sim_tell_members(s, round);
+    return result;
+}
+
+/* ---- numbers that are not finite ---- */
+
+enum { SETBACK_ROUNDS = 100 }; /* in which the third setback is the last */
+
+static bool is_spoiled(const simulator *s, uint32_t rank) {
+    const float *g = sl_node_gradient_buffer(s->peers[rank].node);
+    const size_t d = s->task->dimension;
+    return !isfinite(s->peers[rank].loss) ||
+           !(s->vec->on_host ? sl_vec_is_finite(g, d) : isfinite(s->vec->norm2_squared(g, d)));
+}
+
+static bool is_third(peer *p, uint64_t round) {
+    const bool third = p->setbacks[0] > 0 && round - p->setbacks[0] < SETBACK_ROUNDS;
+    p->setbacks[0] = p->setbacks[1];
+    p->setbacks[1] = round;
+    return third;
+}
+
+static void tell_aside(const simulator *s, uint32_t rank, uint64_t round) {
+    const peer *p = &s->peers[rank];
+    sl_log_entry lost = {.kind = SL_LOG_LOST, .rank = SL_LOG_ALL, .round = round, .peer = rank};
+    snprintf(lost.why, sizeof lost.why, "round %llu: node %u is lost: its %s is not finite; it %s",
+             (unsigned long long)round, rank, isfinite(p->loss) ? "gradient" : "loss",
+             p->aside != NULL ? "goes back to the model before"
+                              : "ends, the third time in 100 rounds");
+    tell(s, &lost);
+}
+
+static int set_one_aside(simulator *s, uint32_t rank, uint64_t round, sl_error *error) {
+    peer *p = &s->peers[rank];
+    p->side = s->scene.cast.sides[rank];
+    s->scene.cast.sides[rank] = SL_ABSENT;
+    if (is_third(p, round))
+        sl_node_close(&p->node);
+    p->aside = p->node;
+    p->node = NULL;
+    p->pending = (sl_update){0};
+    tell_aside(s, rank, round);
+    int result = 0;
+    for (uint32_t i = 0; i < s->nodes && result == 0; i++)
+        if (s->peers[i].node != NULL)
+            result = sl_sim_deliver(s, i, &(sl_event){.type = SL_EVENT_LOST, .peer = rank}, error);
+    return result;
+}
+
+int sl_sim_set_aside(simulator *s, uint64_t round, sl_error *error) {
+    uint32_t living = 0, spoiled = 0, first = 0;
+    for (uint32_t i = s->nodes; i-- > 0;)
+        if (s->peers[i].node != NULL) {
+            living++;
+            if (is_spoiled(s, i)) {
+                spoiled++;
+                first = i;
+            }
+        }
+    if (2 * spoiled > living)
+        return sl_fail_node(error, SL_EDIVERGED, first, round,
+                            "loss or gradient is not finite, as on %u of %u nodes; training "
+                            "diverged: lower optimizer.learning_rate, or check the data",
+                            spoiled, living);
+    int result = 0;
+    for (uint32_t i = 0; i < s->nodes && result == 0 && spoiled > 0; i++)
+        if (s->peers[i].node != NULL && is_spoiled(s, i))
+            result = set_one_aside(s, i, round, error);
+    s->set_aside = spoiled;
+    if (spoiled > 0)
+        sl_sim_tell_members(s, round);
     return result;
 }

@@ -133,9 +133,9 @@ static int open_checkpoints(simulator *s, sl_error *error) {
     return result == 0 && s->resumed > 0 ? load_nodes(s, error) : result;
 }
 
-/* In a run that is repeated, who is lost hears nothing, and is not heard by all. */
+/* Who is lost hears nothing; in a run that is repeated, it is not heard by all. */
 static bool hears(const simulator *s, uint32_t rank, const sl_event *part) {
-    return !sl_sim_repeats(s) || (s->peers[rank].node != NULL && !sl_sim_misses(s, rank, part));
+    return s->peers[rank].node != NULL && !(sl_sim_repeats(s) && sl_sim_misses(s, rank, part));
 }
 
 static int publish_part(simulator *s, uint32_t rank, const sl_outbound *sent, uint32_t part,
@@ -196,20 +196,44 @@ static int publish_if_asked(simulator *s, uint32_t rank, sl_error *error) {
     return result;
 }
 
-static int compute(simulator *s, uint32_t rank, sl_error *error) {
+static void compute(simulator *s, uint32_t rank) {
     peer *p = &s->peers[rank];
     p->pending.compute = false;
     if (s->observer->round != NULL)
         s->observer->round(s->observer->context, rank, p->pending.round);
     double before = sl_clock_seconds();
-    double loss = sl_host_task_gradient(&s->host, rank, p->pending.round, sl_node_point(p->node),
-                                        sl_node_gradient_buffer(p->node));
+    p->loss = sl_host_task_gradient(&s->host, rank, p->pending.round, sl_node_point(p->node),
+                                    sl_node_gradient_buffer(p->node));
     p->record.times.gradient += sl_clock_seconds() - before;
+    if (sl_faults_spoil(&s->experiment->faults, p->pending.round, rank))
+        p->loss = NAN;
     if (s->task->lend != NULL)
         sl_node_lend(p->node, s->task->lend(s->task->context, rank));
-    int result =
-        sl_sim_deliver(s, rank, &(sl_event){.type = SL_EVENT_GRADIENT, .loss = loss}, error);
+}
+
+static int take_gradient(simulator *s, uint32_t rank, sl_error *error) {
+    const sl_event event = {.type = SL_EVENT_GRADIENT, .loss = s->peers[rank].loss};
+    int result = sl_sim_deliver(s, rank, &event, error);
     return result != 0 ? result : publish_if_asked(s, rank, error);
+}
+
+/* Node by node; or all gradients first, as nobody shall hear of one that is not finite. */
+static int train_nodes(simulator *s, uint64_t round, sl_error *error) {
+    const bool apart = sl_experiment_recovers(s->experiment);
+    int result = 0;
+    for (uint32_t i = 0; i < s->nodes && apart; i++)
+        if (s->peers[i].node != NULL)
+            compute(s, i);
+    if (apart)
+        result = sl_sim_set_aside(s, round, error);
+    for (uint32_t i = 0; i < s->nodes && result == 0; i++) {
+        if (s->peers[i].node == NULL)
+            continue;
+        if (!apart)
+            compute(s, i);
+        result = take_gradient(s, i, error);
+    }
+    return result;
 }
 
 static bool has_ended(const simulator *s, uint64_t round) {
@@ -238,9 +262,8 @@ static int run_round(simulator *s, uint64_t round, sl_error *error) {
     for (uint32_t i = 0; i < s->nodes && result == 0 && s->task->ready != NULL; i++)
         s->task->ready(s->task->context, i, round, sl_node_point(s->peers[i].node),
                        sl_node_push_sum_weight(s->peers[i].node));
-    for (uint32_t i = 0; i < s->nodes && result == 0; i++)
-        if (s->peers[i].node != NULL)
-            result = compute(s, i, error);
+    if (result == 0)
+        result = train_nodes(s, round, error);
     if (result == 0)
         result = publish_steps(s, error);
     if (result == 0 && sl_sim_repeats(s))
@@ -292,7 +315,7 @@ static int report_round(simulator *s, uint64_t round) {
 /* A node that is done with its gradient when it has published need not keep it while the others
  * compute theirs. */
 static int share_gradient(simulator *s, const sl_algorithm *algorithm, sl_error *error) {
-    if (algorithm->keeps_gradient || s->task->lend != NULL)
+    if (algorithm->keeps_gradient || s->task->lend != NULL || sl_experiment_recovers(s->experiment))
         return 0;
     s->gradient = s->vec->allocate(s->task->dimension);
     return s->gradient != NULL
@@ -334,10 +357,15 @@ static int open_nodes(simulator *s, sl_error *error) {
     return result;
 }
 
+static void close_peer(peer *p) {
+    sl_node_close(&p->node);
+    sl_node_close(&p->aside);
+}
+
 static void close_nodes(simulator *s) {
     sl_saver_close(&s->saver);
     for (uint32_t i = 0; s->peers != NULL && i < s->nodes; i++)
-        sl_node_close(&s->peers[i].node);
+        close_peer(&s->peers[i]);
     free(s->peers);
     sl_scene_close(&s->scene);
     if (s->gradient != NULL)

@@ -22,6 +22,10 @@ typedef struct peer {
     sl_update pending; /* what the node has asked for and not yet been given */
     sl_record record;
     size_t repeated; /* of its history */
+    double loss;     /* of its gradient */
+    sl_node *aside;  /* set aside with its model, until the next round begins; NULL: it is not */
+    uint32_t side;   /* on which it stood then */
+    uint64_t setbacks[2]; /* the last two rounds in which it was set aside; 0: none */
     bool keeps_back; /* that the last part of kept_back has left: it folds before */
     sl_outbound kept_back;
 } peer;
@@ -41,6 +45,7 @@ typedef struct simulator {
     float *gradient; /* all nodes' in turn; NULL: each has its own */
     float *copies; /* (nodes, d) of models that lie on a device, while they are recorded; NULL: they
                       lie on the host */
+    uint32_t set_aside;    /* nodes, in the last round */
     uint64_t published;    /* messages so far */
     sl_timeline *timeline; /* NULL: nobody asks */
     const sl_checkpoints *checkpoints;
@@ -70,6 +75,11 @@ void sl_sim_tell_members(simulator *s, uint64_t round);
 void sl_sim_hold_before(simulator *s, uint64_t round);
 /* Lets it happen, before any node begins the round. */
 int sl_sim_change_members(simulator *s, uint64_t round, sl_error *error);
+
+/* All gradients of the round are there: who has one that is not finite, or such a loss, is set
+ * aside. The others fold it in this round, and it goes on in the next one from the model that it
+ * has; the third time in 100 rounds it does not. More than half of the nodes: SL_EDIVERGED. */
+int sl_sim_set_aside(simulator *s, uint64_t round, sl_error *error);
 
 /* ---- repeat.c ---- */
 

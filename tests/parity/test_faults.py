@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Simulated losses and returns against an independent float64 program, on quadratic problems.
 
-Nodes are killed, return, are parted and healed, restart and leave. The reference here builds on
+Nodes are killed, return, are parted and healed, restart and leave, or have a loss that is not
+finite. The reference here builds on
 tests/reference/algorithms.py: between two views its matrices lose the dead by folding; a view makes
 the graph again. Then what must be conserved, what must come twice with the same bits, and what is
 refused.
@@ -105,8 +106,9 @@ def carry(side, old, newcomers):
                         side.state.x[k] = before.state.x[before.ranks.index(rank)]
 
 
-def regroup(old, ranks, newcomers, make, slots_of):
-    """One side of these ranks; newcomers take the model of their lowest old neighbour."""
+def regroup(old, ranks, newcomers, make, slots_of, own=None):
+    """One side of these ranks; newcomers take the model of their lowest old neighbour, or their
+    own (rank: model)."""
     slots = slots_of(len(ranks))
     models = {r: s.state.models()[k] for s in old for k, r in enumerate(s.ranks)}
     union = sum(abs(w) + abs(w).T for w in slots)
@@ -115,6 +117,9 @@ def regroup(old, ranks, newcomers, make, slots_of):
         models = {r: largest.state.models()[0] for r in range(N)}
     rows = []
     for k, rank in enumerate(ranks):
+        if own and rank in own:
+            rows.append(own[rank])
+            continue
         near = [r for j, r in enumerate(ranks) if union[k, j] > 0 and j != k and r not in newcomers]
         rows.append(models[rank if rank in models and rank not in newcomers else near[0]])
     side = make(ranks, np.array(rows), slots)
@@ -179,6 +184,33 @@ def train(kind, settings, compress, slots_of, folds, rate, a, b, x0, by_column=F
         history[r] = {n: s.state.models()[k] for s in sides for k, n in enumerate(s.ranks)}
         weights[r] = sum(getattr(s.state, "weight", np.ones(1)).sum() for s in sides)
     return history, weights
+
+
+# round: who has a loss that is not finite; node 3 has its third within 100 rounds, and ends
+SPOILED = {6: [3], 13: [2, 3], 14: [2], 21: [3], 30: [0, 5]}
+
+
+def train_spoiled(kind, settings, compress, rate, a, b, x0, spoiled):
+    """round -> {rank: model}: who is spoiled is folded in that round, and returns with the model
+    that it began the round with."""
+
+    def make(ranks, x, slots):
+        return Side(kind, settings, compress, ranks, x, slots)
+
+    side, own, history, counts = make(range(N), x0, ring(N)), {}, {}, [0] * N
+    for r in RECORDED:
+        if r - 1 in spoiled:
+            returning = [i for i in own if counts[i] < 3]
+            side = regroup([side], sorted(side.ranks + returning), returning, make, ring, own)
+        own = {i: side.state.models()[side.ranks.index(i)].copy() for i in spoiled.get(r, [])}
+        for i in own:
+            counts[i] += 1
+        side.lose(list(own))
+        aa, bb = a[side.ranks], b[side.ranks]
+        g = np.einsum("imd,im->id", aa, np.einsum("imd,id->im", aa, side.state.at()) - bb)
+        side.step(r, rate, g, False)
+        history[r] = {n: side.state.models()[k] for k, n in enumerate(side.ranks)}
+    return history
 
 
 # ---- Starling ----
@@ -302,6 +334,33 @@ def check_case(starling, name):
     )
     faults = AT_ONCE if central else FAULTS
     found, _ = simulate(starling, topology, algorithm, rate, faults, (a, b, x0))
+    return compare(found, expected)
+
+
+SPOILED_CASES = ["d-psgd", "choco-sgd", "dcd-psgd", "gradient-tracking"]
+
+
+def check_spoiled(starling, name):
+    algorithm, kind, _ = CASES[name]
+    a, b, x0 = problem()
+    compress = A.compressor(algorithm.get("compressor", "identity"))
+    expected = train_spoiled(kind, algorithm, compress, 0.05, a, b, x0, SPOILED)
+    faults = [{"round": r, "nonfinite": ranks} for r, ranks in SPOILED.items()]
+    topology = {"nodes": N, "family": "ring"}
+    found, _ = simulate(starling, topology, algorithm, 0.05, faults, (a, b, x0))
+    return compare(found, expected)
+
+
+def check_overflow(starling):
+    """Node 3's data makes its gradient infinite from the first round on: it ends alone."""
+    _, kind, _ = CASES["d-psgd"]
+    a, b, x0 = problem()
+    spoiled = {1: [3], 2: [3], 3: [3], 30: [0, 5]}
+    expected = train_spoiled(kind, {}, A.identity, 0.05, a, b, x0, spoiled)
+    a[3] *= 1e25
+    faults = [{"round": 30, "nonfinite": [0, 5]}]
+    topology = {"nodes": N, "family": "ring"}
+    found, _ = simulate(starling, topology, {"name": "d-psgd"}, 0.05, faults, (a, b, x0))
     return compare(found, expected)
 
 
@@ -448,6 +507,21 @@ REFUSED = {
         {"algorithm": {"name": "all-reduce"}},
         "algorithm 'all-reduce' cannot fold a loss",
     ),
+    "half of the nodes are not finite": (
+        [{"round": 5, "nonfinite": [0, 1, 2, 3, 4]}],
+        {},
+        "as on 5 of 8 nodes; training diverged",
+    ),
+    "not finite where nothing folds": (
+        [{"round": 5, "nonfinite": [1]}],
+        {"algorithm": {"name": "all-reduce"}},
+        "nonfinite in round 5, but algorithm 'all-reduce' cannot fold",
+    ),
+    "not finite for some rounds": (
+        [{"round": 5, "nonfinite": [1], "rounds": 2}],
+        {},
+        "a nonfinite has none",
+    ),
     "stop": (
         [{"round": 5, "kill": [1]}],
         {"membership": {"on_loss": "stop"}},
@@ -477,6 +551,9 @@ def check_refusal(starling, name):
 def checks(starling):
     for name in CASES:
         yield name, TOLERANCE, lambda name=name: check_case(starling, name)
+    for name in SPOILED_CASES:
+        yield f"not finite: {name}", TOLERANCE, lambda name=name: check_spoiled(starling, name)
+    yield "not finite: a gradient", TOLERANCE, lambda: check_overflow(starling)
     for name, (topology, algorithm, limit) in MEANS.items():
         yield name, limit, lambda t=topology, a=algorithm: check_mean(starling, t, a)
     yield "a bridge", 1e-6, lambda: check_bridge(starling)
