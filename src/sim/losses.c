@@ -117,16 +117,17 @@ static int let_in(simulator *s, const sl_scene_view *v, sl_error *error) {
 }
 
 /* The exchange that all nodes have ended. */
-static uint64_t exchange_of(const simulator *s) {
+static uint64_t last_exchange(const simulator *s) {
     uint32_t i = 0;
     while (i < s->nodes && s->peers[i].node == NULL)
         i++;
     return i < s->nodes ? sl_node_exchange(s->peers[i].node) : 0;
 }
 
-static int turn_side(simulator *s, uint32_t side, uint64_t round, sl_error *error) {
+static int turn_side(simulator *s, uint32_t side, uint64_t round, uint64_t exchange,
+                     sl_error *error) {
     const sl_scene_view *v;
-    int result = sl_scene_turn(&s->scene, side, round, exchange_of(s), &v, error);
+    int result = sl_scene_turn(&s->scene, side, round, exchange, &v, error);
     if (result != 0 || v == NULL)
         return result;
     tell_view(s, v);
@@ -156,9 +157,10 @@ int sl_sim_change_members(simulator *s, uint64_t round, sl_error *error) {
         return 0;
     play_faults(s, round);
     const bool turns = s->set_aside > 0 || sl_faults_turn(&s->experiment->faults, round);
+    const uint64_t exchange = last_exchange(s);
     s->set_aside = 0;
     for (uint32_t side = 0; side < s->scene.cast.side_count && turns && result == 0; side++)
-        result = turn_side(s, side, round, error);
+        result = turn_side(s, side, round, exchange, error);
     for (uint32_t i = 0; i < s->nodes && result == 0; i++)
         if (s->peers[i].node != NULL && sl_node_round(s->peers[i].node) < round)
             result = go_on(s, i, error);
