@@ -175,8 +175,7 @@ static int check_delay(const reading *r, size_t kind, uint64_t delay, sl_error *
     if (json_object_get(r->object, "epoch_after") == NULL)
         return 0;
     if (!kinds[kind].is_loss)
-        return sl_fail(error, SL_EINVAL,
-                       "faults[%zu].epoch_after: is of losses; a %s %s", r->at,
+        return sl_fail(error, SL_EINVAL, "faults[%zu].epoch_after: is of losses; a %s %s", r->at,
                        kinds[kind].name,
                        kinds[kind].kind == SL_FAULT_NONFINITE ? "is folded for its round"
                                                               : "begins an epoch itself");

@@ -26,7 +26,7 @@ typedef struct peer {
     sl_node *aside;  /* set aside with its model, until the next round begins; NULL: it is not */
     uint32_t side;   /* on which it stood then */
     uint64_t setbacks[2]; /* the last two rounds in which it was set aside; 0: none */
-    bool keeps_back; /* that the last part of kept_back has left: it folds before */
+    bool keeps_back;      /* that the last part of kept_back has left: it folds before */
     sl_outbound kept_back;
 } peer;
 
