@@ -12,7 +12,7 @@
 #include "gpu/subset.h"
 
 enum {
-    COPY_BYTES = 1 << 20, /* bytes of one background copy, or one part */
+    COPY_BYTES = 4 << 20, /* bytes of one background copy, or one part */
     SPLITS_MAX = 1 << 17, /* threads that find the largest element of one bucket */
     ELEMENTS_OF_SPLIT = 64
 };
@@ -43,6 +43,7 @@ typedef struct encoder {
     uint32_t *report;                 /* on the host: marks[0], then counts */
     sl_vec_event *reported, **copied; /* (copies) */
     size_t copies, parts_of_copy;
+    size_t passed; /* of the copies of this message, so many are known to be complete */
 } encoder;
 
 static void take_dense(encoder *e) {
@@ -264,6 +265,7 @@ static const float *vector_of(encoder *e, const sl_source *source) {
 
 static void begin_copies(encoder *e) {
     const size_t stride = e->layout.stride;
+    device_order_out();
     device_begin_copy_out(e->report, e->marks, sizeof *e->marks);
     if (e->counts != NULL)
         device_begin_copy_out(e->report + 1, e->counts, e->c.parts * sizeof *e->counts);
@@ -283,6 +285,7 @@ static void begin(void *encoder_, const sl_rng_key *key, const sl_source *source
     encoder *e = encoder_;
     const float *v = vector_of(e, source);
     e->host = host;
+    e->passed = 0;
     device_event_follow(e->reported); /* the last message's report and parts must be copied before
                                          they are overwritten */
     device_event_follow(e->copied[e->copies - 1]);
@@ -333,9 +336,25 @@ static size_t part_bytes(const encoder *e, uint32_t part) {
 }
 
 static bool ready(void *encoder_, uint32_t part, int notify_fd) {
-    const encoder *e = encoder_;
-    return e->memory.failed || ((part > 0 || device_event_passed(e->reported, notify_fd)) &&
-                                device_event_passed(e->copied[part / e->parts_of_copy], notify_fd));
+    encoder *e = encoder_;
+    const size_t copy = part / e->parts_of_copy;
+    if (e->memory.failed || copy < e->passed)
+        return true;
+    if ((copy == 0 && !device_event_passed(e->reported, notify_fd)) ||
+        !device_event_passed(e->copied[copy], notify_fd))
+        return false;
+    e->passed = copy + 1;
+    return true;
+}
+
+/* Waits for the copy that holds the part. */
+static void await_copy(encoder *e, uint32_t part) {
+    const size_t copy = part / e->parts_of_copy;
+    if (copy < e->passed)
+        return;
+    device_event_wait(e->reported);
+    device_event_wait(e->copied[copy]);
+    e->passed = copy + 1;
 }
 
 static int part(void *encoder_, uint32_t part, sl_payload *out, sl_payload *local) {
@@ -343,15 +362,11 @@ static int part(void *encoder_, uint32_t part, sl_payload *out, sl_payload *loca
     char text[DEVICE_TEXT_MAX];
     if (e->memory.failed)
         return SL_ENOMEM;
-    if (part == 0) {
-        device_event_wait(e->reported);
-        if (device_status(text) != 0)
-            return SL_EDEVICE;
-        if (e->report[0] > 0)
-            return SL_EDIVERGED;
-    }
-    if (part % e->parts_of_copy == 0)
-        device_event_wait(e->copied[part / e->parts_of_copy]);
+    await_copy(e, part);
+    if (part == 0 && device_status(text) != 0)
+        return SL_EDEVICE;
+    if (part == 0 && e->report[0] > 0)
+        return SL_EDIVERGED;
     const size_t bytes = part_bytes(e, part), at = part * e->layout.stride;
     *local = (sl_payload){e->layout.parts + at, bytes};
     *out = e->host != NULL ? (sl_payload){e->host + at, bytes} : *local;
@@ -391,9 +406,9 @@ static void *decoder_open(const sl_coding *coding) {
     return d;
 }
 
-static void add_plain(const sl_coding *c, size_t from, sl_payload payload, float weight,
-                      float *acc) {
-    const size_t n = smaller(c->part_elements, c->dimension - from);
+/* One part, or several as one. */
+static void add_plain(size_t from, sl_payload payload, float weight, float *acc) {
+    const size_t n = payload.bytes / sizeof(float);
     combine_four_args a = {.out = acc + from,
                            .in = {payload.data},
                            .weights = {weight},
@@ -464,7 +479,7 @@ static void add(void *decoder_, const sl_rng_key *key, uint32_t part, sl_payload
     device_expect(acc);
     switch (d->c.form) {
     case CODING_PLAIN:
-        add_plain(&d->c, from, payload, weight, acc);
+        add_plain(from, payload, weight, acc);
         break;
     case CODING_DENSE:
         add_dense(&d->c, from, payload, weight, acc);

@@ -277,12 +277,15 @@ void device_copy_out(void *host, const void *from, size_t bytes) {
 
 /* ---- background copies and events ---- */
 
-void device_begin_copy_out(void *host, const void *from, size_t bytes) {
+void device_order_out(void) {
     const cudaStream_t work = stream_of(WORK), out = stream_of(OUT);
     const cudaEvent_t ready = lane_of_thread()->ready;
     check(cudaEventRecord(ready, work), "recording an event");
     check(cudaStreamWaitEvent(out, ready, 0), "waiting for an event");
-    check(cudaMemcpyAsync(host, from, bytes, cudaMemcpyDeviceToHost, out),
+}
+
+void device_begin_copy_out(void *host, const void *from, size_t bytes) {
+    check(cudaMemcpyAsync(host, from, bytes, cudaMemcpyDeviceToHost, stream_of(OUT)),
           "a background copy from the device");
 }
 
@@ -292,12 +295,18 @@ static void record_event(sl_vec_event *event, way way) {
     check(cudaEventRecord(event->cuda, stream_of(way)), "recording an event");
 }
 
-void device_begin_copy_in(void *to, const void *host, size_t bytes, sl_vec_event *after,
-                          sl_vec_event *copied) {
+static cudaError_t copy_rows_in(const sl_vec_rows *c, cudaStream_t in) {
+    return c->rows == 1 ? cudaMemcpyAsync(c->to, c->from, c->bytes, cudaMemcpyHostToDevice, in)
+                        : cudaMemcpy2DAsync(c->to, c->to_step, c->from, c->from_step, c->bytes,
+                                            c->rows, cudaMemcpyHostToDevice, in);
+}
+
+void device_begin_copies_in(const sl_vec_rows *copies, size_t count, sl_vec_event *after,
+                            sl_vec_event *copied) {
     const cudaStream_t in = stream_of(IN);
     check(cudaStreamWaitEvent(in, after->cuda, 0), "waiting for an event");
-    check(cudaMemcpyAsync(to, host, bytes, cudaMemcpyHostToDevice, in),
-          "a background copy to the device");
+    for (size_t i = 0; i < count; i++)
+        check(copy_rows_in(&copies[i], in), "a background copy to the device");
     record_event(copied, IN);
 }
 

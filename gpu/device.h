@@ -67,11 +67,13 @@ void device_event_follow(sl_vec_event *event);
 void device_event_wait(sl_vec_event *event);
 bool device_event_passed(sl_vec_event *event, int notify_fd);
 
-/* Background copies; `host` is page-locked. A copy out starts after the thread's operations so
- * far. A copy in starts after `after`, and sets `copied` when it is done. */
+/* Background copies; the host's memory is page-locked. Copies out start after the thread's
+ * operations before the latest device_order_out. Copies in start after `after`, and set `copied`
+ * when they are done. */
+void device_order_out(void);
 void device_begin_copy_out(void *host, const void *from, size_t bytes);
-void device_begin_copy_in(void *to, const void *host, size_t bytes, sl_vec_event *after,
-                          sl_vec_event *copied);
+void device_begin_copies_in(const sl_vec_rows *copies, size_t count, sl_vec_event *after,
+                            sl_vec_event *copied);
 
 /* `count` products c = scale a b (or c += scale a b) of row-major matrices a (m, k), b (k, n) and
  * c (m, n). Shapes alone decide the order of each sum. Not thread-safe. Needs

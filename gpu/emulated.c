@@ -10,12 +10,14 @@
  *   STARLING_AS_GPU          claims that its memory is a GPU's, which a network library then
  *                            accepts or refuses
  *   STARLING_LAUNCHES=FILE   see launches.h
- *   STARLING_COPY_MB_S=N     copies take as long as on a bus of N MB/s in each direction */
+ *   STARLING_COPY_MB_S=N     copies take as long as on a bus of N MB/s in each direction
+ *
+ * Calls are counted (launches.h) as many as cuda.cu makes of the CUDA runtime; where that depends
+ * on what the thread has used, as for a thread that has used all. */
 #include <assert.h>
 #include <cblas.h>
 #include <limits.h>
 #include <pthread.h>
-#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
@@ -25,6 +27,7 @@
 #include "gpu/emulated_launch.h" /* before the kernels: it is told what they read as constant */
 
 #include "gpu/device.h"
+#include "gpu/emulated_locked.h"
 #include "gpu/emulated_stream.h"
 #include "gpu/launches.h"
 
@@ -136,6 +139,16 @@ static void leave(void) {
     guard(PROT_NONE, -1);
 }
 
+/* What cuda.cu calls for it. */
+static void count_calls(unsigned calls) {
+    costs_count(COST_CALLS, calls);
+}
+
+static void count_wait(unsigned calls) {
+    count_calls(calls);
+    costs_count(COST_WAITS, 1);
+}
+
 /* Shall this thread's operation fail now? */
 static bool counts_out(lane *l) {
     return ++l->calls > calls_until_failure;
@@ -166,6 +179,23 @@ static void do_copy(void *arguments) {
         leave();
     }
     free(c->staged);
+}
+
+typedef struct rows_task {
+    sl_vec_rows rows;
+    bool fails;
+} rows_task;
+
+static void do_copy_rows(void *arguments) {
+    const rows_task *t = arguments;
+    const sl_vec_rows *c = &t->rows;
+    if (copy_seconds_per_byte > 0)
+        sleep_for((double)(c->bytes * c->rows) * copy_seconds_per_byte);
+    if (!enter("a background copy to the device", t->fails))
+        return;
+    for (size_t r = 0; r < c->rows; r++)
+        memcpy((char *)c->to + r * c->to_step, (const char *)c->from + r * c->from_step, c->bytes);
+    leave();
 }
 
 typedef struct clear_task {
@@ -244,6 +274,7 @@ bool device_open(int index, char text[DEVICE_TEXT_MAX]) {
 
 int device_status(char text[DEVICE_TEXT_MAX]) {
     const char *name = atomic_load_explicit(&failed, memory_order_relaxed);
+    count_calls(2);
     if (name != NULL)
         snprintf(text, DEVICE_TEXT_MAX, "%s failed: it was asked to, after %lu operations", name,
                  calls_until_failure);
@@ -251,6 +282,7 @@ int device_status(char text[DEVICE_TEXT_MAX]) {
 }
 
 int device_fence(char text[DEVICE_TEXT_MAX]) {
+    count_wait(WAYS);
     await_lane(lane_of_thread());
     return device_status(text);
 }
@@ -323,64 +355,18 @@ void device_expect(const void *memory) {
     abort();
 }
 
-/* Page-locked memory, by address. */
-typedef struct locked {
-    const char *at;
-    size_t bytes;
-} locked;
-static void *locked_tree; /* of tsearch(3) */
-
-/* Equal where they share a byte. */
-static int by_place(const void *a_, const void *b_) {
-    const locked *a = a_, *b = b_;
-    return a->at + a->bytes <= b->at ? -1 : b->at + b->bytes <= a->at;
-}
-
-static void expect_locked(const void *host, size_t bytes) {
-    pthread_mutex_lock(&mutex);
-    locked **found = tfind(&(locked){host, bytes}, &locked_tree, by_place);
-    const bool good = bytes == 0 || (found != NULL && (*found)->at <= (const char *)host &&
-                                     (const char *)host + bytes <= (*found)->at + (*found)->bytes);
-    pthread_mutex_unlock(&mutex);
-    if (good)
-        return;
-    fprintf(stderr, "emulated device: %zu bytes at %p are not page-locked\n", bytes, host);
-    abort();
-}
-
 void *device_allocate_host(size_t bytes) {
-    const size_t whole = bytes / 64 * 64 + 64;
-    locked *l = malloc(sizeof *l);
-    void *memory = l != NULL ? aligned_alloc(64, whole) : NULL;
-    if (memory == NULL) {
-        free(l);
-        return NULL;
-    }
-    *l = (locked){memory, bytes > 0 ? bytes : 1};
-    pthread_mutex_lock(&mutex);
-    const bool kept = tsearch(l, &locked_tree, by_place) != NULL;
-    pthread_mutex_unlock(&mutex);
-    if (kept)
-        return memory;
-    free(memory);
-    free(l);
-    return NULL;
+    return locked_allocate(bytes);
 }
 
 void device_release_host(void *memory) {
-    if (memory == NULL)
-        return;
     await_all();
-    pthread_mutex_lock(&mutex);
-    locked *l = *(locked **)tfind(&(locked){memory, 1}, &locked_tree, by_place);
-    tdelete(l, &locked_tree, by_place);
-    pthread_mutex_unlock(&mutex);
-    free(l);
-    free(memory);
+    locked_release(memory);
 }
 
 void device_clear(void *memory, size_t bytes) {
     lane *l = lane_of_thread();
+    count_calls(1);
     stream_give(&l->streams[WORK], do_clear, &(clear_task){memory, bytes, counts_out(l)},
                 sizeof(clear_task));
 }
@@ -390,6 +376,7 @@ void device_clear(void *memory, size_t bytes) {
 void device_copy_in(void *to, const void *host, size_t bytes) {
     lane *l = lane_of_thread();
     void *staged = malloc(bytes > 0 ? bytes : 1);
+    count_wait(2);
     if (staged == NULL) {
         fputs("emulated device: out of memory for a copy\n", stderr);
         abort();
@@ -402,7 +389,8 @@ void device_copy_in(void *to, const void *host, size_t bytes) {
 
 void device_copy_in_later(void *to, const void *host, size_t bytes) {
     lane *l = lane_of_thread();
-    expect_locked(host, bytes);
+    locked_expect(host, bytes);
+    count_calls(1);
     stream_give(&l->streams[WORK], do_copy,
                 &(copy_task){to, host, NULL, bytes, "a copy to the device", counts_out(l)},
                 sizeof(copy_task));
@@ -412,6 +400,7 @@ void device_copy(void *to, const void *from, size_t bytes) {
     lane *l = lane_of_thread();
     device_expect(to);
     device_expect(from);
+    count_calls(1);
     stream_give(&l->streams[WORK], do_copy,
                 &(copy_task){to, from, NULL, bytes, "a copy on the device", counts_out(l)},
                 sizeof(copy_task));
@@ -422,6 +411,7 @@ void device_copy_out(void *host, const void *from, size_t bytes) {
     stream_give(&l->streams[WORK], do_copy,
                 &(copy_task){host, from, NULL, bytes, "a copy from the device", counts_out(l)},
                 sizeof(copy_task));
+    count_wait(2);
     stream_await(&l->streams[WORK]);
 }
 
@@ -434,28 +424,36 @@ static void give_event(stream *s, task_function *function, sl_vec_event *event, 
 static void record_event(way on, sl_vec_event *event) {
     event->set++;
     event->way = on;
+    count_calls(1);
     give_event(&lane_of_thread()->streams[on], do_raise, event, 0);
+}
+
+void device_order_out(void) {
+    lane *l = lane_of_thread();
+    count_calls(2);
+    stream_follow(&l->streams[OUT], &l->streams[WORK]);
 }
 
 void device_begin_copy_out(void *host, const void *from, size_t bytes) {
     lane *l = lane_of_thread();
-    expect_locked(host, bytes);
-    stream_follow(&l->streams[OUT], &l->streams[WORK]);
+    locked_expect(host, bytes);
+    count_calls(1);
     stream_give(
         &l->streams[OUT], do_copy,
         &(copy_task){host, from, NULL, bytes, "a background copy from the device", counts_out(l)},
         sizeof(copy_task));
 }
 
-void device_begin_copy_in(void *to, const void *host, size_t bytes, sl_vec_event *after,
-                          sl_vec_event *copied) {
+void device_begin_copies_in(const sl_vec_rows *copies, size_t count, sl_vec_event *after,
+                            sl_vec_event *copied) {
     lane *l = lane_of_thread();
-    expect_locked(host, bytes);
+    count_calls(1 + (unsigned)count);
     give_event(&l->streams[IN], do_await, after, 0);
-    stream_give(
-        &l->streams[IN], do_copy,
-        &(copy_task){to, host, NULL, bytes, "a background copy to the device", counts_out(l)},
-        sizeof(copy_task));
+    for (const sl_vec_rows *c = copies; c < copies + count; c++) {
+        locked_expect(c->from, (c->rows - 1) * c->from_step + c->bytes);
+        stream_give(&l->streams[IN], do_copy_rows, &(rows_task){*c, counts_out(l)},
+                    sizeof(rows_task));
+    }
     record_event(IN, copied);
 }
 
@@ -480,18 +478,24 @@ void device_event_record_out(sl_vec_event *event) {
 }
 
 void device_event_follow(sl_vec_event *event) {
+    count_calls(1);
     give_event(&lane_of_thread()->streams[WORK], do_await, event, 0);
 }
 
 void device_event_wait(sl_vec_event *event) {
+    count_wait(1);
     counter_await(&event->passed, event->set);
 }
 
 bool device_event_passed(sl_vec_event *event, int notify_fd) {
+    count_calls(1);
     if (counter_has(&event->passed, event->set))
         return true;
+    count_calls(1);
     if (notify_fd > 0 && event->notified != event->set) {
         event->notified = event->set;
+        count_calls(2);
+        costs_count(COST_BELLS, 1);
         pthread_mutex_lock(&notice_mutex);
         give_event(&notices[event->way], do_await, event, 0);
         give_event(&notices[event->way], do_notify, event, notify_fd);
@@ -522,6 +526,7 @@ SL_LAYER_KERNELS(DEFINE_SHARE)
     void launch_##name(const name##_args *arguments, size_t threads) {                             \
         lane *l = lane_of_thread();                                                                \
         launches_count(LAUNCH_##name);                                                             \
+        count_calls(2);                                                                            \
         stream_give(&l->streams[WORK], do_##name,                                                  \
                     &(name##_task){*arguments, threads, counts_out(l)}, sizeof(name##_task));      \
     }
@@ -561,6 +566,7 @@ static void do_multiply(void *arguments) {
 void device_multiply(const device_product *p) {
     lane *l = lane_of_thread();
     launches_count(LAUNCH_product);
+    count_calls(1);
     device_expect(p->a.at);
     device_expect(p->b.at);
     device_expect(p->c);

@@ -120,15 +120,19 @@ SL_SHARED void fill_four(const fill_four_args *a, size_t i) {
 
 /* ---- sums, in the order of element/sum.h ---- */
 
-/* Thread i sums (x - y)^2 over lane i % SUM_LANES of tile i / SUM_LANES; y may be NULL. */
+/* Thread i sums (x - y)^2 over lane i % SUM_LANES of tile i / SUM_LANES; y may be NULL. Sums are of
+ * `each` elements, the last of fewer: its last tiles may be empty. */
 typedef struct lanes_of_args {
     const float *x, *y;
-    double *lanes; /* (tiles, SUM_LANES) */
-    size_t count;
+    double *lanes; /* (sums, tiles, SUM_LANES) */
+    size_t count, each, tiles;
 } lanes_of_args;
 
 SL_SHARED void lanes_of(const lanes_of_args *a, size_t i) {
-    const size_t start = i / SUM_LANES * SUM_TILE, end = smaller(start + SUM_TILE, a->count);
+    const size_t tile = i / SUM_LANES, sum_number = quotient(tile, a->tiles),
+                 first = sum_number * a->each,
+                 start = first + (tile - sum_number * a->tiles) * SUM_TILE,
+                 end = smaller(start + SUM_TILE, smaller(first + a->each, a->count));
     double sum = 0;
     SL_UNROLL(16)
     for (size_t e = start + i % SUM_LANES; e < end; e += SUM_LANES) {
@@ -155,13 +159,13 @@ SL_SHARED void fold_tiles(const fold_tiles_args *a, size_t i) {
 }
 
 typedef struct sum_of_folds_args {
-    const double *folds;
-    double *out;
+    const double *folds; /* (sums, count) */
+    double *out;         /* (sums) */
     size_t count;
 } sum_of_folds_args;
 
 SL_SHARED void sum_of_folds(const sum_of_folds_args *a, size_t i) {
-    a->out[i] = sum_in_order(a->folds, a->count);
+    a->out[i] = sum_in_order(a->folds + i * a->count, a->count);
 }
 
 #endif

@@ -73,20 +73,50 @@ static void fill(float *v, float value, size_t count) {
         launch_fill_four(&(fill_four_args){v, value, count, device_is_aligned(v)}, groups(count));
 }
 
-/* NaN: out of memory. */
-static double distance_squared(const float *x, const float *y, size_t count) {
-    const size_t tiles = sum_tiles(count), folds = sum_folds(tiles);
-    double sum, *sums = memory_scratch(
-                    (tiles * SUM_LANES + folds + 1) *
-                    sizeof *sums); /* lanes of all tiles, their folds, and the sum of the folds */
+/* Of sums that are computed together. */
+typedef struct sum_shape {
+    size_t count, tiles, folds; /* sums; of each: tiles and folds */
+} sum_shape;
+
+static sum_shape shape_of(size_t count, size_t each) {
+    const size_t tiles = sum_tiles(each);
+    return (sum_shape){each > 0 ? (count + each - 1) / each : 1, tiles, sum_folds(tiles)};
+}
+
+/* Lanes of all tiles, then their folds, and room for one sum. NULL: out of memory. */
+static double *scratch_of(const sum_shape *s) {
+    return memory_scratch((s->count * (s->tiles * SUM_LANES + s->folds) + 1) * sizeof(double));
+}
+
+static void launch_sums(const sum_shape *s, double *scratch, double *out, const float *x,
+                        const float *y, size_t count, size_t each) {
+    double *folded = scratch + s->count * s->tiles * SUM_LANES;
     device_expect(x);
     device_expect(y != NULL ? y : x);
-    if (sums == NULL)
+    launch_lanes_of(&(lanes_of_args){x, y, scratch, count, each, s->tiles},
+                    s->count * s->tiles * SUM_LANES);
+    launch_fold_tiles(&(fold_tiles_args){scratch, folded, s->tiles, s->folds}, s->count * s->folds);
+    launch_sum_of_folds(&(sum_of_folds_args){folded, out, s->folds}, s->count);
+}
+
+static bool begin_distances(double *out, const float *x, const float *y, size_t count,
+                            size_t each) {
+    const sum_shape shape = shape_of(count, each);
+    double *scratch = scratch_of(&shape);
+    device_expect(out);
+    if (scratch != NULL)
+        launch_sums(&shape, scratch, out, x, y, count, each);
+    return scratch != NULL;
+}
+
+/* NaN: out of memory. */
+static double distance_squared(const float *x, const float *y, size_t count) {
+    const sum_shape shape = shape_of(count, count);
+    double sum, *scratch = scratch_of(&shape);
+    if (scratch == NULL)
         return NAN;
-    double *folded = sums + tiles * SUM_LANES, *total = folded + folds;
-    launch_lanes_of(&(lanes_of_args){x, y, sums, count}, tiles * SUM_LANES);
-    launch_fold_tiles(&(fold_tiles_args){sums, folded, tiles, folds}, folds);
-    launch_sum_of_folds(&(sum_of_folds_args){folded, total, folds}, 1);
+    double *total = scratch + shape.tiles * SUM_LANES + shape.folds;
+    launch_sums(&shape, scratch, total, x, y, count, count);
     device_copy_out(&sum, total, sizeof sum);
     return sum;
 }
@@ -120,7 +150,8 @@ static const sl_async_ops async = {
     .event_follow = device_event_follow,
     .event_wait = device_event_wait,
     .event_passed = device_event_passed,
-    .begin_copy_in = device_begin_copy_in,
+    .begin_copies_in = device_begin_copies_in,
+    .begin_distances = begin_distances,
     .status = status,
 };
 

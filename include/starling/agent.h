@@ -58,6 +58,11 @@ SL_API void sl_agent_stop(sl_agent *agent);
  * or, if `leave`, to end after it: then sl_agent_run returns SL_ESAVED, everywhere. Where no
  * checkpoints are written, or before training, `leave` is sl_agent_stop. Safe as that is. */
 SL_API void sl_agent_checkpoint(sl_agent *agent, bool leave);
+/* Asks this agent to leave, while the others go on (membership.on_loss "continue"): once they have
+ * agreed, or after 5 s, it ends the round under way, writes a checkpoint if there are any, and
+ * sl_agent_run returns SL_ELEFT. If all leave at once, they end as after sl_agent_checkpoint with
+ * `leave`; so does a run that cannot go on without an agent. Safe as that is. */
+SL_API void sl_agent_leave(sl_agent *agent);
 /* Asks sl_agent_run to end with this error, which all neighbours are told; from any thread. The
  * first call counts. */
 SL_API void sl_agent_end(sl_agent *agent, const sl_error *why);

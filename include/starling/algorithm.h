@@ -82,10 +82,11 @@ typedef struct sl_algorithm_config {
     char name[SL_ALGORITHM_NAME_MAX];
     sl_variant variant;
     sl_replicas replicas;
-    double consensus_step; /* choco-sgd, beer: gamma_c; 0: derived */
-    double eta;            /* deep-squeeze; 0: derived */
-    uint64_t local_steps;  /* gossip: H gradients for one exchange */
-    uint64_t period;       /* of those that are periodic: H; an experiment's 0: what is usual */
+    double consensus_step;   /* choco-sgd, beer: gamma_c; 0: derived */
+    double eta;              /* deep-squeeze; 0: derived */
+    uint64_t local_steps;    /* gossip: H gradients for one exchange */
+    uint64_t period;         /* of those that are periodic: H; an experiment's 0: what is usual */
+    uint64_t average_period; /* gossip-pga: H, exchanges */
     uint64_t correction_period; /* cd-sgd: k */
     uint64_t warmup_rounds;     /* cd-sgd */
     double threshold;           /* cd-sgd: tau */
@@ -103,7 +104,7 @@ typedef struct sl_algorithm_config {
     uint64_t delay;             /* all-reduce: D, rounds that a gradient is late */
     sl_switch error_feedback;   /* sl_algorithm_plan sets it */
     sl_directions directions;
-    sl_all_reduce_form all_reduce; /* all-reduce, local-sgd */
+    sl_all_reduce_form all_reduce; /* all-reduce, local-sgd, gossip-pga */
     uint32_t group;   /* torus-2d, two-rings: nodes in a row; hierarchical: in a group; 0: about the
                          square root */
     sl_outer outer;   /* diloco, noloco */
@@ -174,6 +175,7 @@ typedef struct sl_mix {
 typedef struct sl_stage {
     bool plain;    /* never compressed */
     bool restates; /* only in exchanges of later views */
+    bool reduces;  /* SL_ROUTE_BOTH: by a form of all-reduce; the other stages go along edges */
     bool
         gather; /* centralized routes: the second half, from the servers of the sums to all nodes */
     bool in_place; /* combine overwrites the published vector, so a part waits until it has been
@@ -198,7 +200,8 @@ typedef enum sl_route_kind {
     SL_ROUTE_TOPOLOGY,
     SL_ROUTE_ALL_REDUCE,
     SL_ROUTE_SERVER,
-    SL_ROUTE_ALL /* everybody to everybody */
+    SL_ROUTE_ALL, /* everybody to everybody */
+    SL_ROUTE_BOTH /* some stages along the topology's edges, some by a form of all-reduce */
 } sl_route_kind;
 typedef enum sl_matrix_need {
     SL_MATRIX_NONE,
@@ -282,6 +285,9 @@ SL_API const sl_algorithm *sl_algorithm_of(const sl_algorithm_config *config, sl
 /* The algorithm's own vectors, beside model, gradient and momentum. */
 SL_API size_t sl_algorithm_vectors(const sl_algorithm *algorithm,
                                    const sl_algorithm_config *config);
+
+/* Does a form of all-reduce carry all or some of its stages? */
+SL_API bool sl_algorithm_reduces(const sl_algorithm *algorithm);
 
 /* How many rounds two nodes of a run can be apart: as many as it takes until each has heard, over
  * others, of all. SL_EINVAL: the topology is not connected. */

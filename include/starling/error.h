@@ -27,7 +27,8 @@ extern "C" {
     X(SL_EDIVERGED, -7, "training diverged: a non-finite number appeared")                         \
     X(SL_ESTOPPED, -8, "stopped on request")                                                       \
     X(SL_EDEVICE, -9, "a GPU is missing or failed")                                                \
-    X(SL_ESAVED, -10, "ended on request, after a checkpoint")
+    X(SL_ESAVED, -10, "ended on request, after a checkpoint")                                      \
+    X(SL_ELEFT, -11, "left on request; the others go on")
 
 enum {
 #define SL_ERROR_ENUM(name, code, text) name = code,

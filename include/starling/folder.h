@@ -86,6 +86,7 @@ SL_API int sl_folder_rescue(sl_folder *folder, int64_t rank, uint64_t *round, sl
 /* A node that the others have gone on without. */
 typedef struct sl_loss {
     uint32_t rank;
+    bool left;      /* on request */
     uint64_t round; /* that it is last known to have begun */
     char why[SL_ERROR_TEXT_MAX];
 } sl_loss;

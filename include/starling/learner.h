@@ -41,6 +41,9 @@ SL_API size_t sl_learner_dimension(const sl_learner *learner); /* d */
 SL_API uint64_t sl_learner_rounds(const sl_learner *learner);
 /* Where each tensor of the parameter vector ends, rising; borrowed. NULL and 0: it is one. */
 SL_API const size_t *sl_learner_tensors(const sl_learner *learner, size_t *count);
+/* Floating-point operations of a round's gradient: batch samples, 6 for each multiplication of the
+ * products that one sample takes forward. Backward, each product becomes two. 0: a quadratic. */
+SL_API double sl_learner_operations(const sl_learner *learner);
 /* Names and shapes of the same tensors, at least one; borrowed. A quadratic's is "x". */
 SL_API const sl_tensor *sl_learner_layout(const sl_learner *learner, size_t *count);
 /* Hash of layer shapes and parameter order. Equal: vectors of two agents mean the same. */

@@ -69,6 +69,7 @@ typedef struct sl_node_settings {
                              identity */
     uint32_t inbox_parts; /* the credit: how many unconsumed parts of one neighbour may be here; 0:
                              no limit */
+    bool receive_rows;    /* what comes from one peer is in one allocation of vec->allocate_host */
     uint64_t seed;        /* of random compressors */
     double loss_limit; /* a loss above it counts as divergence; 0: a million times the first loss */
     const sl_topology *topology; /* borrowed for the node's life, like all below */
@@ -82,7 +83,8 @@ typedef struct sl_node_settings {
                         NULL: the node's own */
     bool lends;      /* sl_node_lend will be called; d-psgd only, and on the host: it takes its form
                         combine-while-adapt */
-    bool turns;      /* views may come: there is room for what is sent after them, too */
+    bool turns;      /* views may come: there is room for what is sent after them, too, and the node
+                        fails before it sends anything of a gradient that is not finite */
     const sl_optimizer_config *optimizer;
     uint64_t measure_every; /* neighbour_distance is computed in multiples of this round, and in the
                                last; 0: never */

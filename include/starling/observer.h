@@ -80,13 +80,14 @@ typedef enum sl_log_kind {
 
 /* What follows on a checkpoint that was asked for. */
 typedef enum sl_log_then { SL_LOG_GO_ON, SL_LOG_LEAVE } sl_log_then;
-/* How a run ended: all of its rounds, after a checkpoint that was asked for, on request, or not
- * well. */
+/* How a run ended: all of its rounds, after a checkpoint that was asked for, on request, not well,
+ * or on request while the others go on. */
 typedef enum sl_log_outcome {
     SL_LOG_DONE,
     SL_LOG_SAVED,
     SL_LOG_STOPPED,
-    SL_LOG_FAILED
+    SL_LOG_FAILED,
+    SL_LOG_LEFT
 } sl_log_outcome;
 
 enum { SL_LOG_PASSED_MAX = 16, SL_LOG_WORD_MAX = 32 };

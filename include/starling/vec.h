@@ -47,6 +47,15 @@ typedef struct sl_adam {
 /* A point in the order of a device's operations, as CUDA's events are. */
 typedef struct sl_vec_event sl_vec_event;
 
+/* `rows` pieces of so many bytes; each begins `step` bytes behind the one before it. The last bytes
+ * of all rows are in one allocation with the first. */
+typedef struct sl_vec_rows {
+    void *to;
+    const void *from;
+    size_t bytes, rows;
+    size_t to_step, from_step; /* not read if there is one row */
+} sl_vec_rows;
+
 /* Order and completion of asynchronous operations. One thread at a time uses an event. An event
  * that was never recorded has passed. */
 typedef struct sl_async_ops {
@@ -62,10 +71,15 @@ typedef struct sl_async_ops {
      * 0: none) when it passes, unless an operation has failed: poll `status` for that. notify_fd
      * must stay open until the event has been closed. */
     bool (*event_passed)(sl_vec_event *event, int notify_fd);
-    /* Copies in the background: starts after `after`, and records `copied` at its end. Until then
-     * `host`, from allocate_host, must not change, and v must not be read. */
-    void (*begin_copy_in)(void *v, const void *host, size_t bytes, sl_vec_event *after,
-                          sl_vec_event *copied);
+    /* Copies to vectors in the background: starts after `after`, and records `copied` at its end.
+     * Until then what is copied, from memory of allocate_host, must not change, and its copy must
+     * not be read. */
+    void (*begin_copies_in)(const sl_vec_rows *copies, size_t count, sl_vec_event *after,
+                            sl_vec_event *copied);
+    /* out[i] = the square of the distance of x from y, or if y is NULL from 0, over elements
+     * [i each, (i + 1) each) of `count`: distance_squared's bits, in memory of allocate. False: out
+     * of memory. Never blocks. */
+    bool (*begin_distances)(double *out, const float *x, const float *y, size_t count, size_t each);
     /* 0, or SL_EDEVICE with the first failed operation so far. Never blocks. */
     int (*status)(sl_error *error);
 } sl_async_ops;

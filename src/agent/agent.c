@@ -25,6 +25,8 @@ static void on_stop(void *context) {
     unsigned wishes = atomic_exchange(&a->saving.wishes, 0);
     if ((wishes & 1u << SL_CUT_GO_ON) != 0 && !sl_saving_ask(a, SL_CUT_GO_ON))
         sl_agent_notice(a, "warning: no checkpoint now: checkpoint.every is 0, or nothing trains");
+    if ((wishes & SL_WISH_LEAVE) != 0 && !sl_members_leave(a))
+        wishes |= 1u << SL_CUT_LEAVE;
     if ((wishes & 1u << SL_CUT_LEAVE) != 0 && !sl_saving_ask(a, SL_CUT_LEAVE))
         wishes |= SL_WISH_STOP;
     if ((wishes & SL_WISH_STOP) == 0)

@@ -13,13 +13,8 @@
 enum { REFUSALS = 2 };
 static const double refusals_apart_s = 0.05, look_again_s = 1;
 
-/* How long a broken connection is waited for. */
-static double return_s(const sl_agent *a) {
-    return a->side.goes_on ? a->side.timeout_s : a->side.reconnect_s;
-}
-
 double sl_contacts_left_s(const sl_agent *a, const sl_neighbour *n) {
-    return n->lost_s + return_s(a) - a->side.now_s;
+    return n->lost_s + sl_side_return_s(&a->side) - a->side.now_s;
 }
 
 bool sl_contacts_awaits(const sl_agent *a, const sl_neighbour *n) {
@@ -151,6 +146,7 @@ static void on_received(void *context, void *owner, sl_buffer *buffer, size_t by
     if (n->back)
         come_back(a, n);
     sl_members_watch_turn(a, n);
+    sl_members_see_off(a, n);
     if (result == SL_ARRIVED_BROKEN)
         lose(a, n, &error);
     if (result < 0)
@@ -330,8 +326,8 @@ static void check_lost(sl_agent *a, sl_neighbour *n) {
         return;
     const size_t used = strlen(n->lost.text);
     snprintf(n->lost.text + used, sizeof n->lost.text - used,
-             "; it did not come back within %g s (%s)%s%s", return_s(a), sl_neighbour_return_key(n),
-             n->refusal[0] != '\0' ? ": " : "", n->refusal);
+             "; it did not come back within %g s (%s)%s%s", sl_side_return_s(&a->side),
+             sl_neighbour_return_key(n), n->refusal[0] != '\0' ? ": " : "", n->refusal);
     fail(a, n, &n->lost);
 }
 

@@ -342,6 +342,13 @@ static void begin(sl_agent *a, const sl_membership_update *u) {
     }
 }
 
+static void leave(sl_agent *a, bool nobody_stays) {
+    sl_cohort *g = &a->cohort;
+    g->leaves = g->alone = true;
+    if (g->rests)
+        sl_agent_depart(a, nobody_stays);
+}
+
 static void obey(sl_agent *a, const sl_membership_update *u) {
     for (size_t i = 0; a->cohort.alarmed && i < u->message_count; i++)
         post(a, u->messages[i].to, &u->messages[i].message);
@@ -352,6 +359,8 @@ static void obey(sl_agent *a, const sl_membership_update *u) {
                 "membership.grace_s");
     else if (u->replaced)
         fail(a, "a newer process has this rank");
+    else if (u->left)
+        leave(a, u->nobody_stays);
     else if (u->begin)
         begin(a, u);
 }
@@ -369,10 +378,67 @@ bool sl_members_go_on(sl_agent *a) {
     if (!a->cohort.asks || a->phase == PHASE_OVER)
         return false;
     a->cohort.asks = false;
-    if (a->cohort.alone)
+    if (a->cohort.leaves)
+        sl_agent_depart(a, false);
+    else if (a->cohort.alone)
         release(a);
     step(a, (sl_membership_event){.type = SL_MEMBERSHIP_READY});
     return true;
+}
+
+static uint64_t newest_number(const sl_agent *a) {
+    const sl_epoch *newest = sl_membership_epoch(a->cohort.membership);
+    return newest != NULL ? newest->number : UINT64_MAX;
+}
+
+/* ---- leaving ---- */
+
+bool sl_members_leave(sl_agent *a) {
+    sl_cohort *g = &a->cohort;
+    if (g->membership == NULL)
+        return false;
+    if (g->wishes || a->phase != PHASE_TRAINING) /* it ends anyway */
+        return true;
+    g->wishes = true;
+    alarm(a);
+    if (g->alone)
+        leave(a, false);
+    step(a, (sl_membership_event){.type = SL_MEMBERSHIP_LEAVE});
+    return true;
+}
+
+/* It says nothing more. What it has said goes into the model, if it goes by agreement. */
+static void part(sl_agent *a, sl_neighbour *n) {
+    sl_log_entry entry = {.kind = SL_LOG_LOST, .round = a->side.round, .peer = n->rank};
+    snprintf(entry.why, sizeof entry.why, "round %" PRIu64 ": agent %u has left", entry.round,
+             n->rank);
+    sl_agent_log(a, &entry);
+    sl_agent_notice(a, "%s", entry.why);
+    n->gone = true;
+    n->gone_in = newest_number(a);
+    n->sought_s = 0;
+    if (!n->folded)
+        deliver_lost(a, n);
+    step(a, (sl_membership_event){.type = SL_MEMBERSHIP_LOST, .peer = n->rank});
+}
+
+/* Who left by agreement has sent all that is waited for before the view without it. */
+static bool is_off(const sl_agent *a, const sl_neighbour *n) {
+    const sl_epoch *newest = sl_membership_epoch(a->cohort.membership);
+    const bool agreed = newest != NULL && sl_epoch_place(newest, n->rank) == newest->count;
+    return n->left == n->sent &&
+           (!agreed || !n->near || n->folded || sl_node_awaits(a->node, n->rank));
+}
+
+void sl_members_see_off(sl_agent *a, sl_neighbour *n) {
+    const sl_membership *m = a->cohort.membership;
+    if (m == NULL || !n->bye_received || a->phase != PHASE_TRAINING ||
+        !sl_membership_leaves(m, n->rank))
+        return;
+    if (!n->gone && is_off(a, n))
+        part(a, n);
+    if (n->gone && n->agreed && !n->bye_sent)
+        n->bye_sent = sl_neighbour_send_control(n, SL_FRAME_BYE, NULL, 0);
 }
 
 void sl_members_tick(sl_agent *a) {
@@ -380,15 +446,12 @@ void sl_members_tick(sl_agent *a) {
         a->side.now_s - a->cohort.ticked_s < tick_s)
         return;
     a->cohort.ticked_s = a->side.now_s;
+    for (uint32_t i = 0; i < a->neighbour_count; i++)
+        sl_members_see_off(a, &a->neighbours[i]);
     step(a, (sl_membership_event){.type = SL_MEMBERSHIP_TICK});
 }
 
 /* ---- losses ---- */
-
-static uint64_t newest_number(const sl_agent *a) {
-    const sl_epoch *newest = sl_membership_epoch(a->cohort.membership);
-    return newest != NULL ? newest->number : UINT64_MAX;
-}
 
 bool sl_members_admit(const sl_agent *a, const sl_neighbour *n) {
     return !n->gone || newest_number(a) > n->gone_in;

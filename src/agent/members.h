@@ -16,6 +16,7 @@
 #include "config/grouping.h"
 #include "membership/letter.h"
 #include "membership/membership.h"
+#include "starling/observer.h"
 
 struct sl_agent;
 
@@ -41,6 +42,9 @@ typedef struct sl_cohort {
     bool rests;      /* the node does, between two rounds */
     bool asks;       /* and membership has not been asked for the next one */
     sl_round rested; /* the one before */
+    sl_record tally; /* before that round was added */
+    bool wishes;     /* to leave */
+    bool leaves;     /* with the end of the round under way */
     sl_letter letter;
     uint8_t *bytes;  /* of a letter that goes out */
     sl_early *early; /* (early_count) */
@@ -64,6 +68,10 @@ bool sl_members_admit(const struct sl_agent *agent, const sl_neighbour *n);
 /* Is the run over before any of this matters? */
 bool sl_members_nearly_done(const struct sl_agent *agent);
 void sl_members_tick(struct sl_agent *agent);
+/* It is to leave, while the others go on; false: it cannot. */
+bool sl_members_leave(struct sl_agent *agent);
+/* Who has left, and said BYE, is let go. */
+void sl_members_see_off(struct sl_agent *agent, sl_neighbour *n);
 /* A LETTER frame. */
 void sl_members_hear(struct sl_agent *agent, sl_neighbour *n, const sl_frame *frame,
                      const uint8_t *payload);

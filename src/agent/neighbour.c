@@ -22,6 +22,7 @@
 
 static const double retry_connect_s = 0.1;
 static const double retry_refused_s = 1; /* after the other side has refused, or said nothing */
+static const double retry_share = 0.1;   /* at most, of the time to come back */
 enum { CONTROL_SENDS = 16, SMALLEST_BUFFER = 1024, CREDIT_AHEAD_MAX = 4096 };
 
 int sl_neighbour_open(sl_neighbour *n, sl_error *error) {
@@ -40,6 +41,10 @@ int sl_neighbour_open(sl_neighbour *n, sl_error *error) {
     if (n->places == NULL)
         return sl_fail(error, SL_ENOMEM, "agent %u: out of memory", side->rank);
     return sl_pool_open(&n->pool, side->fabric, &buffers, n, error);
+}
+
+double sl_side_return_s(const sl_side *side) {
+    return side->goes_on ? side->timeout_s : side->reconnect_s;
 }
 
 static void close_connection(sl_neighbour *n) {
@@ -75,11 +80,18 @@ static void reset(sl_neighbour *n) {
     n->left = n->sent_ever;
 }
 
+/* Several times within the time that a neighbour has to come back. */
+static double retry_s(const sl_neighbour *n) {
+    const double share_s = retry_share * sl_side_return_s(n->side);
+    if (!n->connected || n->agreed || (n->side->trains && share_s < retry_connect_s))
+        return retry_connect_s;
+    return n->side->trains && share_s < retry_refused_s ? share_s : retry_refused_s;
+}
+
 void sl_neighbour_drop(sl_neighbour *n, const char *why) {
     if (!n->agreed && !n->doubted && why != NULL)
         snprintf(n->refusal, sizeof n->refusal, "%.*s", SL_REFUSAL_MAX - 1, why);
-    n->next_attempt_s =
-        n->side->now_s + (n->connected && !n->agreed ? retry_refused_s : retry_connect_s);
+    n->next_attempt_s = n->side->now_s + retry_s(n);
     close_connection(n);
     reset(n);
 }

@@ -39,7 +39,9 @@ typedef struct sl_side {
     uint64_t news;     /* how often that has changed in more than times */
     bool varies;       /* the next exchange has other neighbours */
     double timeout_s, connect_timeout_s, reconnect_s;
-    uint32_t window;          /* receive buffers for data, per neighbour */
+    uint32_t window;     /* receive buffers for data, per neighbour */
+    uint32_t told_every; /* half of what a neighbour with vectors on the host sends ahead: after
+                            so many frames it is told what came, and what it may send */
     uint32_t receive_buffers; /* for control frames too */
     size_t part_bytes_max;
     bool direct;             /* payloads leave from and come to the device's memory */
@@ -137,6 +139,8 @@ void sl_neighbour_close(sl_neighbour *n);
 bool sl_neighbour_is_dialed(const sl_neighbour *n);
 /* False: it cannot be proved. */
 bool sl_neighbour_greeting(sl_side *side, uint32_t to, uint8_t out[SL_GREETING_BYTES]);
+/* How long a broken connection is waited for. */
+double sl_side_return_s(const sl_side *side);
 /* Of a connection that this agent makes. */
 sl_passage sl_side_passage(const sl_side *side, uint32_t to);
 /* What differs between two agents that should run the same experiment, as a sentence; false:

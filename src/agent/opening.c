@@ -114,6 +114,7 @@ static int open_node(sl_agent *a, sl_error *error) {
     a->side.vec = settings.vec;
     settings.rank = a->settings.rank;
     settings.inbox_parts = a->side.window;
+    settings.receive_rows = true; /* a neighbour's pool */
     settings.notify_fd = a->notify_fd;
     settings.direct = a->side.direct;
     settings.lends = task->lend != NULL;
@@ -338,6 +339,7 @@ int sl_agent_open(sl_agent **out, const sl_agent_settings *settings, sl_error *e
         a->side.timeout_s = settings->experiment->membership.grace_s;
     a->side.incarnation = sl_clock_epoch_us();
     a->side.window = sl_receive_window(a->settings.experiment, a->settings.rank);
+    a->side.told_every = (sl_host_window(a->settings.experiment, a->settings.rank) + 1) / 2;
     a->side.receive_buffers = a->side.window + SL_CONTROL_BUFFERS;
     result = open_all(a, error);
     if (result != 0)

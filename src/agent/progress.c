@@ -42,6 +42,10 @@ void sl_agent_checkpoint(sl_agent *agent, bool leave) {
     wish(agent, 1u << (leave ? SL_CUT_LEAVE : SL_CUT_GO_ON));
 }
 
+void sl_agent_leave(sl_agent *agent) {
+    wish(agent, SL_WISH_LEAVE);
+}
+
 void sl_agent_end(sl_agent *a, const sl_error *why) {
     pthread_mutex_lock(&a->mutex);
     if (a->end.code == 0)

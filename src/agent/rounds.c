@@ -10,6 +10,9 @@
 #include "agent/state.h"
 #include "base/clock.h"
 
+/* Between them comes word of what came, which then need not be copied. A look costs a few calls. */
+enum { PARTS_BETWEEN_LOOKS = 4 };
+
 /* A neighbour may give up first: what this agent knows of why they did not meet is said too. */
 static void add_refusals(sl_agent *a) {
     for (uint32_t i = 0; i < a->neighbour_count; i++) {
@@ -155,8 +158,9 @@ static void tell_open(sl_agent *a) {
 bool sl_agent_send_parts(sl_agent *a) {
     bool any = send_again(a);
     publish_to_nobody(a);
-    any = send_to_each(a) || any; /* in between comes word of what came */
-    tell_open(a);                 /* after data, which says it too */
+    for (int parts = 0; parts < PARTS_BETWEEN_LOOKS && send_to_each(a); parts++)
+        any = true;
+    tell_open(a); /* after data, which says it too */
     spend(a, &a->record.times.encode, a->outbox.encode_seconds);
     a->outbox.encode_seconds = 0;
     return any;
@@ -245,8 +249,10 @@ void sl_agent_deliver(sl_agent *a, const sl_event *event) {
     if (a->phase == PHASE_OVER || !step_node(a, event, &update))
         return;
     const bool leaves = update.round_done && sl_saving_end_round(a, &update.finished_round);
-    if (update.round_done)
+    if (update.round_done) {
+        a->cohort.tally = a->record;
         account_round(a, &update.finished_round, a->progress_s);
+    }
     if (leaves)
         update.compute = update.publish = false;
     const bool rests = update.round_done && !update.compute && !update.finished && !leaves;
@@ -268,6 +274,13 @@ void sl_agent_begin(sl_agent *a, const sl_event *event) {
     update.round_done = true; /* what is recorded with the next gradient */
     update.finished_round = a->cohort.rested;
     perform(a, &update, false);
+}
+
+void sl_agent_depart(sl_agent *a, bool with_all) {
+    const sl_update update = {.round_done = true, .finished_round = a->cohort.rested};
+    a->cohort.rests = a->cohort.asks = false;
+    sl_saving_leave(a, &a->cohort.tally, with_all);
+    perform(a, &update, true);
 }
 
 /* ---- worker and device ---- */

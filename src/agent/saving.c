@@ -123,12 +123,13 @@ void sl_saving_close(sl_agent *a) {
 
 /* ---- writing ---- */
 
-static void save(sl_agent *a, double patience_s) {
+static void save(sl_agent *a, uint64_t round, sl_record *record, double patience_s) {
     sl_piece totals[SL_RECORD_PIECES];
-    a->record.times.total = sl_clock_seconds() - a->began_s;
-    sl_record_pieces(&a->record, totals);
+    record->times.total = sl_clock_seconds() - a->began_s;
+    sl_record_pieces(record, totals);
     sl_saver_take(a->saving.saver, a->node, a->side.rank,
                   &(sl_image_extras){totals, SL_RECORD_PIECES}, patience_s);
+    a->saving.saved = round;
 }
 
 bool sl_saving_end_round(sl_agent *a, const sl_round *round) {
@@ -138,20 +139,31 @@ bool sl_saving_end_round(sl_agent *a, const sl_round *round) {
         return false;
     s->left = round->round == s->asked[SL_CUT_LEAVE];
     if (s->left)
-        save(a, e->transport.round_timeout_s);
+        save(a, round->round, &a->record, e->transport.round_timeout_s);
     else if (round->round % e->checkpoint.every == 0 || round->round == s->asked[SL_CUT_GO_ON])
-        save(a, wait_share * e->transport.timeout_s);
+        save(a, round->round, &a->record, wait_share * e->transport.timeout_s);
     return s->left;
+}
+
+void sl_saving_leave(sl_agent *a, sl_record *record, bool with_all) {
+    sl_saving *s = &a->saving;
+    s->left = true;
+    s->alone = !with_all || s->saver == NULL;
+    if (s->saver != NULL && s->saved != a->record.round.round)
+        save(a, a->record.round.round, record, a->settings.experiment->transport.round_timeout_s);
 }
 
 int sl_saving_outcome(sl_agent *a, sl_error *error) {
     const sl_saving *s = &a->saving;
     if (!s->left)
         return 0;
-    int result = sl_saver_wait(s->saver, error);
-    return result != 0 ? result
-                       : sl_fail_node(error, SL_ESAVED, a->side.rank, s->asked[SL_CUT_LEAVE],
-                                      "ended on request, after a checkpoint");
+    const int result = s->saver != NULL ? sl_saver_wait(s->saver, error) : 0;
+    if (result != 0)
+        return result;
+    return s->alone ? sl_fail_node(error, SL_ELEFT, a->side.rank, a->record.round.round,
+                                   "left on request; the others go on")
+                    : sl_fail_node(error, SL_ESAVED, a->side.rank, a->record.round.round,
+                                   "ended on request, after a checkpoint");
 }
 
 /* ---- what was asked for ---- */

@@ -33,14 +33,16 @@ typedef struct sl_saving {
     uint64_t (*told)[SL_CUT_KINDS];          /* (neighbours) what each knows of */
     uint64_t passed_over[SL_LOG_PASSED_MAX]; /* newer rounds that it had a file of */
     size_t passed_over_count;
-    atomic_uint wishes; /* of other threads: a bit for each kind, and SL_WISH_STOP */
+    atomic_uint wishes; /* of other threads: a bit for each kind, and SL_WISH_ */
     atomic_bool trains; /* it has been started */
-    bool left;          /* the run is over for this agent, after a checkpoint */
+    uint64_t saved;     /* the round that was copied last */
+    bool left;          /* the run is over for this agent, on request */
+    bool alone;         /* and the others go on */
     sl_agreement agreement;
     float *rows; /* what is gathered; NULL: nothing is */
 } sl_saving;
 
-enum { SL_WISH_STOP = 1 << SL_CUT_KINDS };
+enum { SL_WISH_STOP = 1 << SL_CUT_KINDS, SL_WISH_LEAVE = 2 << SL_CUT_KINDS };
 
 /* Loads the node, if the round is known. After the neighbours have been opened. */
 int sl_saving_open(sl_agent *agent, sl_error *error);
@@ -51,6 +53,9 @@ int sl_saving_begin(sl_agent *agent, sl_error *error);
 void sl_saving_close(sl_agent *agent);
 /* The node has ended a round, and nothing has changed it since. True: the run ends here. */
 bool sl_saving_end_round(sl_agent *agent, const sl_round *round);
+/* The run ends here with the round that ended last, alone or with all others; *record is as it was
+ * before that. */
+void sl_saving_leave(sl_agent *agent, sl_record *record, bool with_all);
 /* Somebody here wants a checkpoint; false: there can be none. */
 bool sl_saving_ask(sl_agent *agent, sl_cut_kind kind);
 /* A neighbour's CUT frame. */
@@ -66,7 +71,7 @@ bool sl_saving_is_told(const sl_agent *agent, const sl_neighbour *neighbour);
 void sl_saving_go_on(sl_agent *agent, const sl_neighbour *neighbour);
 /* All neighbours are connected: true once the node may start. Negative: the run has failed. */
 int sl_saving_agree(sl_agent *agent, sl_error *error);
-/* After the last round: 0, SL_ESAVED, or why there is no file. */
+/* After the last round: 0, SL_ESAVED, SL_ELEFT, or why there is no file. */
 int sl_saving_outcome(sl_agent *agent, sl_error *error);
 
 #endif

@@ -18,7 +18,7 @@ uint64_t sl_neighbour_credit(const sl_neighbour *n) {
 }
 
 static bool is_due(const sl_neighbour *n, uint64_t now, uint64_t told) {
-    return now - told >= (n->side->window + 1) / 2;
+    return now - told >= n->side->told_every;
 }
 
 static void complete_header(sl_neighbour *n, sl_frame *frame,
@@ -197,7 +197,8 @@ void sl_neighbour_say_hello(sl_neighbour *n) {
 }
 
 void sl_neighbour_tell_counts(sl_neighbour *n) {
-    const bool waits = n->side->kept.count == 0; /* with its parts until it is told */
+    /* It keeps its parts until it is told; or they stay here for long, and it may have sent all. */
+    const bool waits = n->side->kept.count == 0 || n->side->told_every < (n->side->window + 1) / 2;
     if (n->asked || (waits && is_due(n, n->received, n->received_told)) ||
         is_due(n, sl_neighbour_credit(n), n->credit_told))
         sl_neighbour_send_control(n, SL_FRAME_CREDIT, NULL, 0);

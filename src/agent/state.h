@@ -74,6 +74,8 @@ void sl_agent_fail(sl_agent *agent, const sl_error *error, const char *cause);
 void sl_agent_deliver(sl_agent *agent, const sl_event *event);
 /* The same, for a node that rests: the next round begins. */
 void sl_agent_begin(sl_agent *agent, const sl_event *event);
+/* The same: the run ends for this agent, alone or with all others. */
+void sl_agent_depart(sl_agent *agent, bool with_all);
 /* Sends it nothing more of the message in the outbox. */
 void sl_agent_forget_receiver(sl_agent *agent, const sl_neighbour *n);
 /* Sends what may be sent; true: something was. */

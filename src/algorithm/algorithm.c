@@ -62,8 +62,8 @@ bool sl_algorithm_reads(const sl_algorithm *a, sl_compressor_kind compressor, co
         {"local_steps", a->takes_local_steps},
         {"period", a->is_periodic},
         {"server", a->route == SL_ROUTE_SERVER},
-        {"all_reduce", a->route == SL_ROUTE_ALL_REDUCE},
-        {"group", a->route == SL_ROUTE_ALL_REDUCE},
+        {"all_reduce", sl_algorithm_reduces(a)},
+        {"group", sl_algorithm_reduces(a)},
     };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strcmp(known[i].key, key) == 0)
@@ -128,6 +128,10 @@ const sl_algorithm *sl_algorithm_of(const sl_algorithm_config *config, sl_error 
             return a;
     }
     return first;
+}
+
+bool sl_algorithm_reduces(const sl_algorithm *a) {
+    return a->route == SL_ROUTE_ALL_REDUCE || a->route == SL_ROUTE_BOTH;
 }
 
 size_t sl_algorithm_vectors(const sl_algorithm *a, const sl_algorithm_config *config) {

@@ -68,6 +68,10 @@ extern const sl_stage sl_average_models[SL_AVERAGE_STAGES];
 void sl_local_step(sl_state *s, size_t from, size_t count);
 const float *sl_publish_model(const sl_state *s);
 const float *sl_publish_gradient(const sl_state *s);
+/* x += the plain vectors that came; a sum becomes the mean; x <- the plain vector that came */
+void sl_add_models(sl_state *s, const sl_mix *mix, size_t from, size_t count);
+void sl_average_model(sl_state *s, size_t from, size_t count);
+void sl_copy_model(sl_state *s, const sl_mix *mix, size_t from, size_t count);
 /* g += the plain vectors that came */
 void sl_add_gradients(sl_state *s, const sl_mix *mix, size_t from, size_t count);
 void sl_average_gradient(sl_state *s, size_t from, size_t count);

@@ -11,7 +11,6 @@
  * 1) bits out and in at the server, 32 d at the others.
  */
 #include "algorithm/algorithms.h"
-#include "algorithm/mix.h"
 
 static const sl_stage gradients[] = {
     {.plain = true, .vector = sl_publish_gradient, .combine = sl_add_gradients},
@@ -55,25 +54,13 @@ const sl_algorithm sl_parameter_server = {
     .settle = sl_local_step,
 };
 
-static void add_models(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
-    sl_mix_into(s, s->x + from, s->x + from, mix, 1, 1, 0, count);
-}
-
-static void copy_model(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
-    sl_copy(s, s->x + from, mix->parts[0].payload.data, count);
-}
-
-static void average_model(sl_state *s, size_t from, size_t count) {
-    sl_divide_by_nodes(s, s->x + from, count);
-}
-
 const sl_stage sl_average_models[SL_AVERAGE_STAGES] = {
-    {.plain = true, .prepare = sl_local_step, .vector = sl_publish_model, .combine = add_models},
+    {.plain = true, .prepare = sl_local_step, .vector = sl_publish_model, .combine = sl_add_models},
     {.plain = true,
      .gather = true,
-     .prepare = average_model,
+     .prepare = sl_average_model,
      .vector = sl_publish_model,
-     .combine = copy_model},
+     .combine = sl_copy_model},
 };
 
 static void defaults(sl_algorithm_config *c) {

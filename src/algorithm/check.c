@@ -143,7 +143,7 @@ static int check_group(const sl_algorithm *a, const sl_algorithm_config *c, uint
                        "algorithm.all_reduce: forms sum vectors as they are; with a compressor, "
                        "algorithm '%s' has a route of its own: leave the key out",
                        a->name);
-    if (a->route != SL_ROUTE_ALL_REDUCE || c->group == 0 ||
+    if (!sl_algorithm_reduces(a) || c->group == 0 ||
         (!rows && c->all_reduce != SL_ALL_REDUCE_HIERARCHICAL))
         return 0;
     if (c->group > nodes)

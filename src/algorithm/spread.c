@@ -99,7 +99,10 @@ int sl_algorithm_spread(uint64_t *rounds, const sl_algorithm_config *config,
         return SL_EINVAL;
     uint64_t exchanges = 1, interval = a->is_periodic ? config->period : config->local_steps;
     interval = interval > 1 ? interval : 1;
-    int result = a->route == SL_ROUTE_TOPOLOGY ? spread_of(&exchanges, topology, error) : 0;
+    const bool edges = a->route == SL_ROUTE_TOPOLOGY || a->route == SL_ROUTE_BOTH;
+    int result = edges ? spread_of(&exchanges, topology, error) : 0;
+    if (a->route == SL_ROUTE_BOTH && config->average_period < exchanges)
+        exchanges = config->average_period;
     if (result == 0)
         *rounds = exchanges * interval + a->idle_rounds + (a->begins_silent ? interval - 1 : 0);
     return result;

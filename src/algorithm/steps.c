@@ -30,6 +30,18 @@ void sl_copy_gradient(sl_state *s, const sl_mix *mix, size_t from, size_t count)
     sl_copy(s, s->g + from, mix->parts[0].payload.data, count);
 }
 
+void sl_add_models(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
+    sl_mix_into(s, s->x + from, s->x + from, mix, 1, 1, 0, count);
+}
+
+void sl_average_model(sl_state *s, size_t from, size_t count) {
+    sl_divide_by_nodes(s, s->x + from, count);
+}
+
+void sl_copy_model(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
+    sl_copy(s, s->x + from, mix->parts[0].payload.data, count);
+}
+
 const float *sl_publish_gradient(const sl_state *s) {
     return s->g;
 }

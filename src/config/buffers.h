@@ -12,8 +12,11 @@
 /* Number of a rank's neighbours. With servers, it is all others; so it is where a loss may make any
  * of them a neighbour. */
 uint32_t sl_receive_degree(const sl_experiment *experiment, uint32_t rank);
-/* Buffers per neighbour for data: transport.window_chunks, or fewer to keep the total within 32
- * MiB, but at least two. */
+enum { SL_WINDOW_CHUNKS_MAX = 64 }; /* of transport.window_chunks */
+/* Buffers per neighbour for data where vectors are on the host: transport.window_chunks, or fewer
+ * to keep the total within 32 MiB, but at least two. */
+uint32_t sl_host_window(const sl_experiment *experiment, uint32_t rank);
+/* The same where they are: a device combines more at once, and so more is here. */
 uint32_t sl_receive_window(const sl_experiment *experiment, uint32_t rank);
 
 #endif

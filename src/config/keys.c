@@ -111,6 +111,9 @@ const sl_key sl_keys[] = {
      .help = "rounds from one exchange to the next; 0 = local-sgd, easgd 10, slowmo 12, diloco, "
              "noloco 500",
      USED_BY_ALGORITHMS},
+    {"algorithm.average_period", SL_KEY_U64, AT(algorithm.average_period), BETWEEN(1, 1e9),
+     .fallback = "6", .help = "gossip-pga: every so many exchanges, all nodes' exact average",
+     USED_BY_ALGORITHMS},
     {"algorithm.correction_period", SL_KEY_U64, AT(algorithm.correction_period), BETWEEN(1, 1e9),
      .fallback = "5", .help = "cd-sgd: every so many rounds, the gradient is sent uncompressed",
      USED_BY_ALGORITHMS},
@@ -136,7 +139,8 @@ const sl_key sl_keys[] = {
     {"algorithm.beta", SL_KEY_PARAMETER, AT(algorithm.beta), BETWEEN(0, BELOW_1),
      .fallback = "\"auto\"",
      .help = "qgm, decentlam, slowmo: the algorithm's own momentum; ecq-sgd: share of what was "
-             "lost that stays; diana: its momentum; auto = 0.9, slowmo 0.5, diana 0",
+             "lost that stays; diana, sign-vote: their momentum; auto = 0.9, slowmo 0.5, diana, "
+             "sign-vote 0",
      USED_BY_ALGORITHMS},
     {"algorithm.mu", SL_KEY_PARAMETER, AT(algorithm.mu), BETWEEN(0, BELOW_1),
      .fallback = "\"auto\"",
@@ -201,7 +205,8 @@ const sl_key sl_keys[] = {
      USED_BY_ALGORITHMS},
     {"algorithm.all_reduce", SL_KEY_CHOICE, AT(algorithm.all_reduce), .choices = all_reduces,
      .fallback = "\"ring\"",
-     .help = "all-reduce, local-sgd: who sends what to whom; all nodes get the same average",
+     .help = "all-reduce, local-sgd, gossip-pga: who sends what to whom; all nodes get the same "
+             "average",
      USED_BY_ALGORITHMS},
     {"algorithm.group", SL_KEY_U32, AT(algorithm.group), BETWEEN(0, SL_NODES_MAX), .fallback = "0",
      .help = "torus-2d, two-rings: nodes in a row, a divisor of their number; hierarchical: nodes "
@@ -389,8 +394,8 @@ const sl_key sl_keys[] = {
              "goes through host memory, each with the reason"},
     {"transport.chunk_bytes", SL_KEY_U32, AT(transport.chunk_bytes), BETWEEN(4096, 16777216),
      .fallback = "114688",
-     .help = "payload of one frame, a multiple of 4096; on a GPU, which launches kernels for each "
-             "part, use 1048576 or more"},
+     .help = "payload of one frame, a multiple of 4096; on a GPU, which decodes each compressed "
+             "part by itself, use 1048576 or more"},
     {"transport.window_chunks", SL_KEY_U32, AT(transport.window_chunks), BETWEEN(2, 64),
      .fallback = "8", .help = "receive buffers per neighbour"},
     {"transport.timeout_s", SL_KEY_REAL, AT(transport.timeout_s), BETWEEN(0.5, 86400),

@@ -10,6 +10,7 @@
 #include "starling/device.h"
 
 static const size_t receive_bytes_max = 32u << 20;
+static const size_t batches_bytes = 4u << 20; /* of a neighbour, for a device: two batches' */
 
 static uint32_t partners_in_form(const sl_experiment *e, uint32_t rank) {
     const uint32_t nodes = sl_topology_nodes(e->topology);
@@ -29,16 +30,33 @@ uint32_t sl_receive_degree(const sl_experiment *e, uint32_t rank) {
         return sl_topology_nodes(e->topology) - 1;
     if (algorithm != NULL && algorithm->route == SL_ROUTE_ALL_REDUCE)
         return partners_in_form(e, rank);
-    return sl_topology_peers(e->topology, rank, &peers);
+    const uint32_t most = sl_topology_nodes(e->topology) - 1,
+                   degree = sl_topology_peers(e->topology, rank, &peers);
+    if (algorithm == NULL || algorithm->route != SL_ROUTE_BOTH)
+        return degree;
+    const uint32_t both = degree + partners_in_form(e, rank);
+    return both < most ? both : most;
 }
 
-uint32_t sl_receive_window(const sl_experiment *e, uint32_t rank) {
+static uint32_t window_of(const sl_experiment *e, uint32_t rank, size_t chunks) {
     const uint32_t degree = sl_receive_degree(e, rank);
     const size_t fits =
         receive_bytes_max / ((degree ? degree : 1) * (size_t)e->transport.chunk_bytes);
-    const uint32_t window = e->transport.window_chunks;
-    const size_t taken = window < fits ? window : fits;
+    const size_t taken = chunks < fits ? chunks : fits;
     return taken < 2 ? 2 : (uint32_t)taken;
+}
+
+uint32_t sl_host_window(const sl_experiment *e, uint32_t rank) {
+    return window_of(e, rank, e->transport.window_chunks);
+}
+
+uint32_t sl_receive_window(const sl_experiment *e, uint32_t rank) {
+    const size_t wanted = batches_bytes / e->transport.chunk_bytes,
+                 chunks = wanted < SL_WINDOW_CHUNKS_MAX ? wanted : SL_WINDOW_CHUNKS_MAX;
+    if (chunks <= e->transport.window_chunks ||
+        !sl_device_describe(e->device, &(sl_device_info){0}))
+        return sl_host_window(e, rank);
+    return window_of(e, rank, chunks);
 }
 
 /* ---- available memory ---- */

@@ -20,7 +20,7 @@ static const char *const kinds[] = {
 #undef KIND_TEXT
         NULL};
 static const char *const thens[] = {"go on", "end", NULL};
-static const char *const outcomes[] = {"done", "saved", "stopped", "failed", NULL};
+static const char *const outcomes[] = {"done", "saved", "stopped", "failed", "left", NULL};
 
 typedef enum field_type {
     FIELD_WHOLE,   /* uint64_t */

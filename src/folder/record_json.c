@@ -41,7 +41,8 @@ json_t *sl_node_json(const sl_record *record) {
 json_t *sl_losses_json(const sl_summary *s) {
     json_t *all = json_array();
     for (size_t i = 0; i < s->loss_count; i++)
-        sl_json_append(&all, json_pack("{sI sI ss}", "node", (json_int_t)s->losses[i].rank, "round",
-                                       (json_int_t)s->losses[i].round, "why", s->losses[i].why));
+        sl_json_append(&all, json_pack("{sI sI sb ss}", "node", (json_int_t)s->losses[i].rank,
+                                       "round", (json_int_t)s->losses[i].round, "left",
+                                       s->losses[i].left, "why", s->losses[i].why));
     return all;
 }

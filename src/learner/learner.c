@@ -262,6 +262,12 @@ const char *sl_learner_blas(void) {
     return openblas_get_corename();
 }
 
+double sl_learner_operations(const sl_learner *learner) {
+    return learner->is_quadratic
+               ? 0
+               : 6 * sl_layers_products(&learner->network.table) * learner->settings.data.batch;
+}
+
 bool sl_learner_has_layers(const sl_learner *learner) {
     return !learner->is_quadratic;
 }

@@ -72,7 +72,7 @@ bool sl_cause_is_there(const sl_membership *m) {
 /* Could this peer lead? */
 static bool can_lead(const sl_membership *m, uint32_t rank) {
     const sl_peer *p = &m->peers[rank];
-    if (p->lost || p->leaves)
+    if (p->lost)
         return false;
     const sl_member *member = sl_epoch_member(&m->newest.decision.epoch, rank);
     if (member != NULL && (!p->known || (p->hash != 0 && p->incarnation == member->incarnation)))
@@ -113,16 +113,22 @@ bool sl_cause_yields(const sl_membership *m) {
     const uint32_t own = misses(m, m->settings.rank);
     uint32_t before = 0;
     for (uint32_t i = 0; i < m->settings.ranks_max; i++)
-        before += misses(m, i) < own && can_lead(m, i);
+        before += misses(m, i) < own && !m->peers[i].leaves && can_lead(m, i);
     return !is_due(m, before);
+}
+
+/* Who leaves comes behind all who stay; then who reaches most, then the lower rank. */
+static bool comes_before(const sl_membership *m, uint32_t rank, uint32_t own) {
+    const uint32_t its = misses(m, rank);
+    if (m->peers[rank].leaves != m->leaves)
+        return m->leaves;
+    return its < own || (its == own && rank < m->settings.rank);
 }
 
 bool sl_cause_leads(const sl_membership *m) {
     const uint32_t self = m->settings.rank, own = misses(m, self);
     uint32_t before = 0;
-    for (uint32_t i = 0; i < m->settings.ranks_max; i++) {
-        const uint32_t its = misses(m, i);
-        before += i != self && (its < own || (its == own && i < self)) && can_lead(m, i);
-    }
+    for (uint32_t i = 0; i < m->settings.ranks_max; i++)
+        before += i != self && comes_before(m, i, own) && can_lead(m, i);
     return is_due(m, before);
 }

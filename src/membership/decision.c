@@ -40,11 +40,16 @@ void sl_decision_copy(sl_kept_decision *to, const sl_decision *from) {
     to->hash = sl_epoch_hash(&to->decision.epoch);
 }
 
+/* Where nobody stays there is no epoch, only its number and round. */
+static bool is_epoch(const sl_epoch *e, uint32_t ranks_max) {
+    return e->count > 0 ? sl_epoch_is_valid(e) && e->members[e->count - 1].rank < ranks_max
+                        : e->number > 0 && e->round > 0 && e->broken_count == 0;
+}
+
 bool sl_decision_is_valid(const sl_decision *d, uint32_t ranks_max) {
     const sl_epoch *e = &d->epoch;
     if (e->count > ranks_max || e->broken_count > sl_broken_max(ranks_max) ||
-        d->side_count > ranks_max || !sl_epoch_is_valid(e) ||
-        e->members[e->count - 1].rank >= ranks_max)
+        d->side_count > ranks_max || !is_epoch(e, ranks_max))
         return false;
     for (uint32_t i = 0; i < d->side_count; i++)
         if (d->sides[i].last >= e->round)

@@ -241,14 +241,6 @@ static void commit_if_accepted(sl_membership *m) {
     commit(m);
 }
 
-/* Nobody stays: the last ones leave each alone. */
-static void go_alone(sl_membership *m) {
-    m->leaves_after = sl_round_up(m->limit, m->settings.period);
-    m->change.phase = PHASE_IDLE;
-    m->bound = false;
-    sl_member_begin(m);
-}
-
 static void propose(sl_membership *m) {
     sl_change *c = &m->change;
     const bool holds = may_hold(m);
@@ -257,8 +249,8 @@ static void propose(sl_membership *m) {
     else
         propose_anew(m);
     c->proposal.decision.ballot = c->ballot;
-    if (c->proposal.decision.epoch.count == 0) {
-        go_alone(m);
+    if (c->proposal.decision.epoch.count == 0) { /* nobody stays: all end together */
+        commit(m);
         return;
     }
     const bool is_vain = !holds && changes_nothing(m);

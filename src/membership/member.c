@@ -131,6 +131,7 @@ static void leave_view(sl_membership *m, const sl_decision *d, const sl_epoch_si
     const bool is_bound = m->bound && sl_ballot_compare(d->ballot, m->promised) < 0;
     if (m->leaves && !is_bound && side != NULL && can_end_at(m, side->last)) {
         m->leaves_after = side->last;
+        m->nobody_stays = d->epoch.count == 0;
         m->bound = false;
         m->change.phase = PHASE_IDLE;
         sl_member_begin(m);
@@ -182,6 +183,11 @@ static void begin_epoch(sl_membership *m) {
     begin_round(m, m->begun.decision.epoch.round);
 }
 
+static void leave(sl_membership *m) {
+    m->update->left = true;
+    m->update->nobody_stays = m->nobody_stays;
+}
+
 void sl_member_begin(sl_membership *m) {
     if (!m->ready || m->hash == 0)
         return;
@@ -189,7 +195,7 @@ void sl_member_begin(sl_membership *m) {
     if (m->queued > 0 && m->round >= m->queue[0].last)
         begin_epoch(m);
     else if (m->leaves_after != 0 && next > m->leaves_after)
-        m->update->left = true;
+        leave(m);
     else if (m->queued > 0 || !m->bound || next <= m->limit)
         begin_round(m, next);
 }

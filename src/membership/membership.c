@@ -136,7 +136,7 @@ static void watch_wishes(sl_membership *m) {
         m->joins = false;
         m->update->ask_again = true;
     }
-    if (m->leaves && is_late)
+    if (m->leaves && !m->nobody_stays && m->now_s - m->asked_s > SL_LEAVE_S)
         m->update->left = true;
 }
 
@@ -275,4 +275,8 @@ const sl_epoch *sl_membership_epoch(const sl_membership *m) {
 
 uint64_t sl_membership_round(const sl_membership *m) {
     return m->round;
+}
+
+bool sl_membership_leaves(const sl_membership *m, uint32_t rank) {
+    return m->peers[rank].leaves;
 }

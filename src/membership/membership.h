@@ -8,7 +8,8 @@
  *   LOST       a peer cannot be reached: its port refuses, or grace_s went by in silence
  *   REACHED    it can again
  *   READY      the node is through with its round -> begin: the next one, now or in a later update
- *   LEAVE      the process wants to go            -> left: after the last round that it owes
+ *   LEAVE      the process wants to go            -> left: after the last round that it owes, or
+ *                                                    SL_LEAVE_S later, in the midst of a round
  *   JOIN       it has the model of `peer`, and wants to take part -> begin
  *
  * What an update asks for:
@@ -21,7 +22,8 @@
  *   dropped    the others went on without this member: fetch a sponsor's model, then JOIN
  *   ask_again  the sponsor is gone: fetch another's model, then JOIN
  *   replaced   a newer process has this rank: exit
- *   left       exit with 75
+ *   left       end after the round under way, with 75
+ *   nobody_stays  with `left`: so do all others, after the same round
  *
  * What else the driver has to do: keep trying to reach whom it has lost, or parts of a network
  * never merge. Say LOST of a rank, then REACHED, when a newer process of it comes. For the node, a
@@ -64,6 +66,7 @@
 #define SL_REPEAT_S 0.2 /* between repetitions of what was not answered */
 #define SL_NEWS_S 1.0   /* between two NEWS to everybody */
 #define SL_SETTLE_S 1.0 /* another epoch that a peer has for so long is one to merge with */
+#define SL_LEAVE_S 5.0  /* that who leaves waits for the others to agree */
 
 typedef struct sl_ballot {
     uint64_t counter; /* 0: none */
@@ -153,7 +156,7 @@ typedef struct sl_membership_update {
     bool begin;
     uint64_t round;       /* of begin */
     const sl_epoch *view; /* of begin; NULL: the same as before */
-    bool dropped, ask_again, replaced, left;
+    bool dropped, ask_again, replaced, left, nobody_stays;
 } sl_membership_update;
 
 typedef struct sl_membership sl_membership;
@@ -169,5 +172,7 @@ void sl_membership_step(sl_membership *m, const sl_membership_event *event,
 const sl_epoch *sl_membership_epoch(const sl_membership *m);
 /* The round that began last. */
 uint64_t sl_membership_round(const sl_membership *m);
+/* Has this peer said that it leaves? */
+bool sl_membership_leaves(const sl_membership *m, uint32_t rank);
 
 #endif

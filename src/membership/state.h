@@ -66,6 +66,7 @@ struct sl_membership {
     uint32_t sponsor;
     double asked_s;        /* when it last wanted to join, or to leave */
     uint64_t leaves_after; /* round; 0: it stays */
+    bool nobody_stays;     /* all of its side leave after that */
 
     sl_change change;
     double cause_s; /* since when there has been one; -1: there is none */

@@ -63,18 +63,22 @@ int sl_inbox_put(sl_inbox *inbox, sl_queue *q, const sl_arrival *arrival) {
     return 0;
 }
 
+const sl_arrival *sl_queue_at(const sl_queue *q, uint32_t i) {
+    return i < q->count ? &q->entries[(q->head + i) % q->room] : NULL;
+}
+
 const sl_arrival *sl_queue_first(const sl_queue *q) {
-    return q->count > 0 ? &q->entries[q->head] : NULL;
+    return sl_queue_at(q, 0);
 }
 
 const sl_arrival *sl_queue_last(const sl_queue *q) {
-    return q->count > 0 ? &q->entries[(q->head + q->count - 1) % q->room] : NULL;
+    return sl_queue_at(q, q->count - 1);
 }
 
 uint32_t sl_queue_of_step(const sl_queue *q, uint64_t exchange, uint32_t step) {
     uint32_t count = 0;
     for (uint32_t i = 0; i < q->count; i++) {
-        const sl_arrival *a = &q->entries[(q->head + i) % q->room];
+        const sl_arrival *a = sl_queue_at(q, i);
         count += a->exchange == exchange && a->step == step;
     }
     return count;

@@ -43,7 +43,8 @@ void sl_inbox_release(sl_inbox *inbox, void *token);
 void sl_inbox_refuse(sl_inbox *inbox, void *token);
 /* Releases what is of another step than this one. */
 void sl_inbox_keep_step(sl_inbox *inbox, sl_queue *queue, uint64_t exchange, uint32_t step);
-const sl_arrival *sl_queue_first(const sl_queue *queue); /* NULL: empty */
+const sl_arrival *sl_queue_at(const sl_queue *queue, uint32_t i); /* NULL: so many are not here */
+const sl_arrival *sl_queue_first(const sl_queue *queue);
 const sl_arrival *sl_queue_last(const sl_queue *queue);
 /* How many are of this step. */
 uint32_t sl_queue_of_step(const sl_queue *queue, uint64_t exchange, uint32_t step);

@@ -23,6 +23,7 @@ static void add_group(sl_node *n, uint32_t first, uint32_t count, sl_range range
         .range = range,
         .codec = set != NULL ? set->codec : NULL,
         .parts = set != NULL ? sl_codec_parts(set->codec) : 0,
+        .batch = set != NULL && sl_codec_borrows(set->codec) ? n->batch : 1,
     };
     for (uint32_t i = first; i < first + count; i++) {
         const uint32_t peer = n->step.in.peers[i],
@@ -41,8 +42,7 @@ void sl_incoming_begin(sl_node *n) {
     if (step->separate)
         for (uint32_t i = 0; i < step->in.count; i++)
             add_group(n, i, 1, sl_route_range(&n->route, step, step->in.peers[i]));
-    else if (step->in.count > 0 || n->route.algorithm->route == SL_ROUTE_TOPOLOGY ||
-             step->stage->ranked)
+    else if (step->in.count > 0 || step->along_edges || step->stage->ranked)
         add_group(n, 0, step->in.count, step->coming);
 }
 
@@ -115,62 +115,99 @@ int sl_incoming_receive(sl_node *n, const sl_event *e, sl_error *error) {
 
 /* ---- combining ---- */
 
-/* 1: the part has come, or never will; 0: not yet; SL_EPROTO: the neighbour skipped it. */
-static int has_come(const sl_node *n, const sl_incoming *from, uint32_t part, sl_error *error) {
-    const sl_arrival *a = sl_queue_first(from->queue);
-    if (a == NULL)
+/* How many parts the group combines next. A peer that was lost has sent so many, and no more. */
+static uint32_t next_batch(const sl_node *n, const sl_group *g) {
+    const uint32_t left = g->parts - g->combined;
+    uint32_t count = left < g->batch ? left : g->batch;
+    for (uint32_t i = g->first; i < g->first + g->count; i++) {
+        const sl_incoming *from = &n->incoming[i];
+        if (from->lost && from->queue->count > 0 && from->queue->count < count)
+            count = from->queue->count;
+    }
+    return count;
+}
+
+static bool is_part(const sl_node *n, const sl_arrival *a, uint32_t part) {
+    return a->exchange == n->state.exchange && a->step == n->number && a->part == part;
+}
+
+/* 1: these parts have come, or never will; 0: not yet; SL_EPROTO: the neighbour skipped one. */
+static int has_come(const sl_node *n, const sl_incoming *from, uint32_t first, uint32_t count,
+                    sl_error *error) {
+    const sl_arrival *last = sl_queue_at(from->queue, count - 1);
+    if (from->queue->count == 0)
         return from->lost;
-    if (a->exchange == n->state.exchange && a->step == n->number && a->part == part)
-        return 1;
+    if (last != NULL && is_part(n, last, first + count - 1))
+        return 1; /* and so have those before: all came in order */
+    uint32_t i = 0;
+    while (i < from->queue->count && is_part(n, sl_queue_at(from->queue, i), first + i))
+        i++;
+    const sl_arrival *a = sl_queue_at(from->queue, i);
+    if (a == NULL)
+        return 0;
     return sl_fail_edge(error, SL_EPROTO, from->peer, n->settings.rank, n->state.round,
                         "part %u of step %u never came, part %u of step %u of exchange %" PRIu64
                         " did",
-                        part, n->number, a->part, a->step, a->exchange);
+                        first + i, n->number, a->part, a->step, a->exchange);
 }
 
 /* The same for all in-neighbours of the group. */
-static int have_come(const sl_node *n, const sl_group *g, sl_error *error) {
+static int have_come(const sl_node *n, const sl_group *g, uint32_t count, sl_error *error) {
     int come = 1;
     for (uint32_t i = g->first; i < g->first + g->count && come > 0; i++)
-        come = has_come(n, &n->incoming[i], g->combined, error);
+        come = has_come(n, &n->incoming[i], g->combined, count, error);
     return come;
 }
 
-static sl_part part_of(sl_node *n, const sl_group *g, uint32_t neighbour) {
+/* To where it is combined. Those of a batch, which are plain, lie one behind the other there. */
+static void add_to(sl_node *n, sl_part *part, sl_payload payload, void *token) {
+    const bool first = part->payload.data == NULL;
+    if (!n->settings.vec->on_host)
+        payload = sl_staging_bring(&n->staging, payload, token, !first);
+    if (first)
+        part->payload = payload;
+    else
+        part->payload.bytes += payload.bytes;
+}
+
+static sl_part parts_of(sl_node *n, const sl_group *g, uint32_t neighbour, uint32_t count) {
     const sl_incoming *from = &n->incoming[neighbour];
     const sl_arrival *a = sl_queue_first(from->queue);
-    n->statistics.payload_bytes_received += a->payload.bytes;
-    n->statistics.frames_received++;
-    return (sl_part){.decoder = from->decoder,
-                     .message = sl_node_message(n, from->peer, a->exchange, a->step),
-                     .index = a->part,
-                     .payload = n->settings.vec->on_host
-                                    ? a->payload
-                                    : sl_staging_bring(&n->staging, a->payload, a->token),
-                     .neighbour = neighbour,
-                     .weight = from->weight,
-                     .scalar = a->scalar,
-                     .base = g->range.from};
+    sl_part all = {.decoder = from->decoder,
+                   .message = sl_node_message(n, from->peer, a->exchange, a->step),
+                   .index = a->part,
+                   .neighbour = neighbour,
+                   .weight = from->weight,
+                   .scalar = a->scalar,
+                   .base = g->range.from};
+    for (uint32_t i = 0; i < count; i++) {
+        a = sl_queue_at(from->queue, i);
+        n->statistics.payload_bytes_received += a->payload.bytes;
+        n->statistics.frames_received++;
+        add_to(n, &all, a->payload, a->token);
+    }
+    return all;
 }
 
-/* The own part, from where it leaves. */
-static sl_part own_part(sl_node *n, const sl_group *g) {
-    const sl_payload payload = n->own[g->combined];
-    return (sl_part){.decoder = n->outgoing->own,
-                     .message = sl_node_message(n, n->settings.rank, n->state.exchange, n->number),
-                     .index = g->combined,
-                     .payload = n->settings.vec->on_host
-                                    ? payload
-                                    : sl_staging_bring(&n->staging, payload, NULL),
-                     .neighbour = OWN,
-                     .weight = n->step.self_weight,
-                     .base = g->range.from};
+/* The own parts, from where they leave. */
+static sl_part own_parts(sl_node *n, const sl_group *g, uint32_t count) {
+    sl_part all = {.decoder = n->outgoing->own,
+                   .message = sl_node_message(n, n->settings.rank, n->state.exchange, n->number),
+                   .index = g->combined,
+                   .neighbour = OWN,
+                   .weight = n->step.self_weight,
+                   .base = g->range.from};
+    for (uint32_t i = 0; i < count; i++)
+        add_to(n, &all, n->own[g->combined + i], NULL);
+    return all;
 }
 
-static void drop_part(sl_node *n, sl_queue *queue) {
-    if (n->settings.vec->on_host) /* else the staging has its token */
-        sl_inbox_release(&n->inbox, sl_queue_first(queue)->token);
-    sl_queue_drop_first(queue);
+static void drop_parts(sl_node *n, sl_queue *queue, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        if (n->settings.vec->on_host) /* else the staging has its token */
+            sl_inbox_release(&n->inbox, sl_queue_first(queue)->token);
+        sl_queue_drop_first(queue);
+    }
 }
 
 void sl_incoming_collect(sl_node *n) {
@@ -178,29 +215,31 @@ void sl_incoming_collect(sl_node *n) {
         sl_inbox_release(&n->inbox, token);
 }
 
-/* Collects the group's next parts, but not those of lost peers; returns their number. */
-static uint32_t collect_parts(sl_node *n, const sl_group *g) {
+/* Collects the group's next parts, so many of each, but not those of lost peers; returns of how
+ * many. */
+static uint32_t collect_parts(sl_node *n, const sl_group *g, uint32_t parts) {
     uint32_t count = 0;
     bool awaits_own = n->step.stage->ranked;
     for (uint32_t i = g->first; i < g->first + g->count; i++) {
         if (awaits_own && n->incoming[i].peer > n->settings.rank) {
-            n->parts[count++] = own_part(n, g);
+            n->parts[count++] = own_parts(n, g, parts);
             awaits_own = false;
         }
         if (sl_queue_first(n->incoming[i].queue) != NULL)
-            n->parts[count++] = part_of(n, g, i);
+            n->parts[count++] = parts_of(n, g, i, parts);
     }
     if (awaits_own)
-        n->parts[count++] = own_part(n, g);
+        n->parts[count++] = own_parts(n, g, parts);
     return count;
 }
 
-static void measure_parts(sl_node *n, uint32_t count, sl_range range) {
+static void measure_parts(sl_node *n, uint32_t count, sl_range range, size_t elements) {
     const float *own = n->step.stage->vector(&n->state) + range.from;
-    for (uint32_t i = 0; i < count; i++)
-        n->distance_squared +=
-            n->step.in.weights[n->parts[i].neighbour] *
-            n->settings.vec->distance_squared(n->parts[i].payload.data, own, range.count);
+    for (uint32_t i = 0; i < count; i++) {
+        const sl_part *p = &n->parts[i];
+        sl_measure_add(&n->measured, p->neighbour, n->step.in.weights[p->neighbour], p->index,
+                       p->payload.data, own, range.count, elements);
+    }
 }
 
 /* Whose numbers made a sum of plain vectors infinite or NaN? */
@@ -227,27 +266,38 @@ static float kept(const sl_node *n, const sl_group *g) {
     return (float)sum;
 }
 
-/* The next part of the group: all of it has come. */
-static int combine_part(sl_node *n, sl_group *g, sl_error *error) {
+/* The elements that so many parts from this one on cover: of several, which are plain, one range.
+ */
+static sl_range range_of(const sl_group *g, uint32_t first, uint32_t count) {
+    sl_range range = sl_node_part_range(g->codec, g->range.from, first);
+    if (count > 1) {
+        const sl_range last = sl_node_part_range(g->codec, g->range.from, first + count - 1);
+        range.count = last.from + last.count - range.from;
+    }
+    return range;
+}
+
+/* The next parts of the group: all of them have come. */
+static int combine_parts(sl_node *n, sl_group *g, uint32_t parts, sl_error *error) {
     const float self_weight = n->step.self_weight + kept(n, g);
-    const uint32_t count = collect_parts(n, g);
+    const uint32_t count = collect_parts(n, g, parts);
     sl_staging_follow(&n->staging);
-    sl_range range = sl_node_part_range(g->codec, g->range.from, g->combined);
+    sl_range range = range_of(g, g->combined, parts);
     if (n->measure)
-        measure_parts(n, count, range);
+        measure_parts(n, count, range, range_of(g, g->combined, 1).count);
     sl_mix mix = {self_weight, n->parts, count};
     n->step.stage->combine(&n->state, &mix, range.from, range.count);
     sl_staging_leave(&n->staging);
     int result = n->state.is_finite ? 0 : name_not_finite(n, count, error);
     for (uint32_t i = 0; i < count; i++)
         if (n->parts[i].neighbour != OWN)
-            drop_part(n, n->incoming[n->parts[i].neighbour].queue);
-    g->combined++;
+            drop_parts(n, n->incoming[n->parts[i].neighbour].queue, parts);
+    g->combined += parts;
     return result;
 }
 
 /* How many parts of the group may be combined: where a node combines what it also sends, its own
- * part must have been encoded, or have left. */
+ * parts must have been encoded, or have left. */
 static uint32_t parts_free(const sl_node *n, const sl_group *g) {
     const sl_range *published = &n->step.published;
     if (published->count == 0 || published->from != g->range.from)
@@ -258,12 +308,15 @@ static uint32_t parts_free(const sl_node *n, const sl_group *g) {
 static int combine_group(sl_node *n, sl_group *g, sl_error *error) {
     int come = 1;
     while (come > 0 && g->combined < g->parts) {
-        sl_incoming_collect(n);
-        if (!sl_staging_has_room(&n->staging) || parts_free(n, g) <= g->combined)
+        const uint32_t parts = next_batch(n, g);
+        if (parts_free(n, g) < g->combined + parts)
             return 0;
-        come = have_come(n, g, error);
+        come = have_come(n, g, parts, error);
         if (come > 0) {
-            int result = combine_part(n, g, error);
+            sl_incoming_collect(n);
+            if (!sl_staging_has_room(&n->staging))
+                return 0;
+            int result = combine_parts(n, g, parts, error);
             if (result != 0)
                 return result;
         }
@@ -293,14 +346,15 @@ bool sl_incoming_is_complete(const sl_node *n) {
     return true;
 }
 
-static bool lacks(const sl_incoming *from) {
-    return !from->lost && sl_queue_first(from->queue) == NULL;
+/* Has it not sent all of the group's next batch? */
+static bool lacks(const sl_node *n, const sl_group *g, const sl_incoming *from) {
+    return !from->lost && from->queue->count < next_batch(n, g);
 }
 
-/* Has the group's next part come from everybody? Then only this node's own holds it up. */
+/* Has the group's next batch come from everybody? Then only this node's own holds it up. */
 static bool has_all(const sl_node *n, const sl_group *g) {
     for (uint32_t i = g->first; i < g->first + g->count; i++)
-        if (lacks(&n->incoming[i]))
+        if (lacks(n, g, &n->incoming[i]))
             return false;
     return true;
 }
@@ -317,10 +371,10 @@ bool sl_node_awaits_sent(const sl_node *n) {
 int sl_incoming_name_missing(const sl_node *n, sl_error *error) {
     for (const sl_group *g = n->groups; n->exchanging && g < n->groups + n->group_count; g++)
         for (uint32_t i = g->first; i < g->first + g->count; i++)
-            if (g->combined < g->parts && lacks(&n->incoming[i]))
+            if (g->combined < g->parts && lacks(n, g, &n->incoming[i]))
                 return sl_fail_edge(error, SL_EPEER, n->incoming[i].peer, n->settings.rank,
-                                    n->state.round, "part %u of %u has not come", g->combined,
-                                    g->parts);
+                                    n->state.round, "part %u of %u has not come",
+                                    g->combined + n->incoming[i].queue->count, g->parts);
     return 0;
 }
 
@@ -345,7 +399,7 @@ bool sl_node_awaits(const sl_node *n, uint32_t peer) {
     for (uint32_t k = 0; n->exchanging && k < n->group_count; k++) {
         const sl_group *g = &n->groups[k];
         for (uint32_t i = g->first; i < g->first + g->count && g->combined < g->parts; i++)
-            if (n->incoming[i].peer == peer && lacks(&n->incoming[i]))
+            if (n->incoming[i].peer == peer && lacks(n, g, &n->incoming[i]))
                 return true;
     }
     return false;

@@ -80,7 +80,7 @@ static int go_to_step(sl_node *n, uint32_t number, sl_update *update, sl_error *
 static int begin_exchange(sl_node *n, sl_update *update, sl_error *error) {
     n->exchanging = true;
     n->state.exchange++;
-    n->distance_squared = 0;
+    sl_measure_begin(&n->measured);
     return go_to_step(n, 0, update, error);
 }
 
@@ -108,7 +108,6 @@ static bool has_exchange(const sl_node *n) {
 
 static int begin_round(sl_node *n, sl_update *update, sl_error *error) {
     n->gradient_ready = false;
-    n->distance_squared = NAN;
     n->state.round++;
     n->state.last_sgd = n->state.sgd;
     n->state.sgd = sl_optimizer_at(n->settings.optimizer, n->state.round, n->settings.rounds);
@@ -145,11 +144,10 @@ static int ask_device(const sl_node *n, bool last, sl_error *error) {
                : result;
 }
 
-static bool model_is_finite(const sl_node *n) {
+static bool is_finite(const sl_node *n, const float *v) {
     const sl_vec_ops *vec = n->settings.vec;
     const size_t d = n->settings.dimension;
-    return vec->on_host ? sl_vec_is_finite(n->state.x, d)
-                        : isfinite(vec->norm2_squared(n->state.x, d));
+    return vec->on_host ? sl_vec_is_finite(v, d) : isfinite(vec->norm2_squared(v, d));
 }
 
 static bool is_held(const sl_node *n) {
@@ -170,10 +168,11 @@ static int end_round(sl_node *n, sl_update *update, sl_error *error) {
     if (result != 0)
         return result;
     const bool last = n->state.round == n->settings.rounds;
-    if ((last || is_due(n)) && !model_is_finite(n))
+    double distance = NAN;
+    if ((last || is_due(n)) &&
+        !sl_measure_read(&n->measured, n->state.x, n->settings.dimension, &distance))
         return sl_node_diverged(n, "the model holds a number that is not finite", error);
-    bool measured = n->measure && n->exchanged;
-    n->statistics.neighbour_distance = measured ? sqrt(n->distance_squared) : NAN;
+    n->statistics.neighbour_distance = n->measure && n->exchanged ? sqrt(distance) : NAN;
     n->statistics.push_sum_weight = n->state.push_sum_weight;
     n->measure = false;
     n->exchanged = 0;
@@ -207,6 +206,8 @@ static int accept_gradient(sl_node *n, double loss, sl_update *update, sl_error 
     snprintf(what, sizeof what, "the loss is %g", loss);
     if (!(loss <= n->loss_limit))
         return sl_node_diverged(n, what, error);
+    if (n->settings.turns && !is_finite(n, n->state.g)) /* the others go on without it */
+        return sl_node_diverged(n, "the gradient holds a number that is not finite", error);
     n->gradient_ready = true;
     n->statistics.loss = loss;
     sl_direction_clip(&n->direction, n->state.g);
@@ -315,6 +316,13 @@ static int lose(sl_node *n, uint32_t peer, sl_error *error) {
     return 0;
 }
 
+/* What came is read by a device at some time. It is asked where that is known to be worth it: with
+ * each batch that is combined, and not with each frame. */
+static bool gives_back(const sl_node *n, const sl_event *event) {
+    return n->settings.notify_fd == 0 ||
+           (event->type != SL_EVENT_RECEIVED && event->type != SL_EVENT_SENT);
+}
+
 int sl_node_step(sl_node *n, const sl_event *event, sl_update *update, sl_error *error) {
     *update = (sl_update){0};
     n->inbox.released_count = 0;
@@ -336,7 +344,8 @@ int sl_node_step(sl_node *n, const sl_event *event, sl_update *update, sl_error 
         assert(event->part == n->sent && n->sent < n->encoded);
         n->sent++;
         break;
-    case SL_EVENT_NOTIFIED: /* see below */
+    case SL_EVENT_NOTIFIED:
+        n->awaits_encoder = false;
         break;
     case SL_EVENT_LOST:
         result = lose(n, event->peer, error);
@@ -356,7 +365,7 @@ int sl_node_step(sl_node *n, const sl_event *event, sl_update *update, sl_error 
     }
     if (result == 0 && n->state.round > 0 && !n->finished)
         result = advance(n, update, error);
-    if (result == 0)
+    if (result == 0 && gives_back(n, event))
         sl_incoming_collect(n);
     update->released = n->inbox.released;
     update->released_count = n->inbox.released_count;

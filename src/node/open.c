@@ -4,7 +4,10 @@
 #include <stdlib.h>
 
 #include "base/round_up.h"
+#include "node/incoming.h"
 #include "node/outgoing.h"
+
+static const size_t batch_bytes = 4 << 20; /* that are combined at once on a device */
 
 /* ---- opening and closing ---- */
 
@@ -127,6 +130,30 @@ static bool ranks(const sl_node *n) {
     return any;
 }
 
+/* On a device a launch costs as much for one part as for many. Those of a batch wait for each
+ * other: half of what may be here is left to who sends them. Messages that are kept are measured
+ * part by part. */
+static uint32_t choose_batch(const sl_node *n, size_t width) {
+    const sl_node_settings *s = &n->settings;
+    if (s->vec->on_host || s->direct || n->algorithm->keeps_messages || width == 0)
+        return 1;
+    const size_t fit = batch_bytes / (width * n->part_bytes_max), half = s->inbox_parts / 2,
+                 batch = s->inbox_parts > 0 && half < fit ? half : fit;
+    return batch > 1 ? (uint32_t)batch : 1;
+}
+
+static bool open_staging(sl_node *n, size_t width) {
+    const sl_node_settings *s = &n->settings;
+    n->batch = choose_batch(n, width);
+    return sl_staging_open(&n->staging, &(sl_staging_settings){.vec = s->vec,
+                                                               .width = width,
+                                                               .batch = n->batch,
+                                                               .part_bytes = n->part_bytes_max,
+                                                               .receive_rows = s->receive_rows,
+                                                               .notify_fd = s->notify_fd,
+                                                               .direct = s->direct}) == 0;
+}
+
 static bool allocate_steps(sl_node *n) {
     const uint32_t width = sl_route_width(&n->route);
     n->incoming = calloc(width + 1u, sizeof *n->incoming);
@@ -134,13 +161,14 @@ static bool allocate_steps(sl_node *n) {
     n->parts = calloc(width + 1u, sizeof *n->parts);
     n->own = calloc(n->parts_max, sizeof *n->own);
     return n->incoming != NULL && n->groups != NULL && n->parts != NULL && n->own != NULL &&
-           sl_staging_open(&n->staging, n->settings.vec, width + ranks(n), n->part_bytes_max,
-                           n->settings.notify_fd, n->settings.direct) == 0;
+           open_staging(n, width + ranks(n));
 }
 
 static bool allocate_of_view(sl_node *n) {
     const uint32_t count = sl_route_peers(&n->route, &n->peers);
     return allocate_replicas(n) && allocate_buffer(n) && allocate_steps(n) &&
+           sl_measure_open(&n->measured, n->settings.vec, sl_route_width(&n->route),
+                           n->parts_max) == 0 &&
            sl_inbox_open(&n->inbox, count, n->settings.inbox_parts,
                          sl_staging_tokens_max(&n->staging)) == 0;
 }
@@ -192,6 +220,7 @@ static void close_view(sl_node *n) {
     n->state.numbers = NULL;
     n->state.replica_count = 0;
     sl_staging_close(&n->staging);
+    sl_measure_close(&n->measured);
     sl_codecs_close(&n->codecs);
     sl_inbox_close(&n->inbox);
     sl_fold_close(&n->fold);
@@ -211,6 +240,9 @@ static void close_view(sl_node *n) {
 }
 
 int sl_node_turn(sl_node *n, const sl_view *view, sl_error *error) {
+    if (n->settings.vec->async != NULL)
+        n->settings.vec->fence(NULL); /* what has come is read then */
+    sl_incoming_collect(n);
     assert(!n->exchanging && n->inbox.held == 0);
     close_view(n);
     n->settings.topology = view->topology;

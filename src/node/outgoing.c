@@ -4,6 +4,8 @@
 
 #include <assert.h>
 
+enum { LOOKS_OF_ASKING = 16 }; /* a device is asked once in so many */
+
 bool sl_outgoing_is_vector(const sl_stage *stage, const sl_codec *codec) {
     return sl_codec_borrows(codec) && stage->vector != NULL && stage->own == NULL;
 }
@@ -31,7 +33,7 @@ static sl_source source_of(sl_node *n) {
 }
 
 bool sl_outgoing_is_plain_gossip(const sl_node *n) {
-    return n->route.algorithm->route == SL_ROUTE_TOPOLOGY && n->outgoing != NULL &&
+    return n->step.along_edges && n->outgoing != NULL &&
            sl_outgoing_is_vector(n->step.stage, n->outgoing->codec);
 }
 
@@ -74,17 +76,23 @@ int sl_outgoing_begin(sl_node *n, sl_error *error) {
     return result != 0 ? name_encoding(n, result, error) : 0;
 }
 
+/* A driver that does not sleep looks often. */
 bool sl_node_ready(sl_node *n) {
+    if (n->awaits_encoder && ++n->looks % LOOKS_OF_ASKING != 0)
+        return false;
     const bool ready = sl_encoder_ready(n->outgoing->encoder, n->encoded, 0);
     n->awaits_encoder = !ready;
     return ready;
 }
 
 bool sl_node_before_sleep(sl_node *n) {
-    const bool encoded = n->exchanging && n->awaits_encoder &&
+    const bool asks = n->exchanging && n->awaits_encoder,
+               encoded = asks &&
                          sl_encoder_ready(n->outgoing->encoder, n->encoded, n->settings.notify_fd);
     n->awaits_encoder = n->awaits_encoder && !encoded;
-    return sl_staging_before_sleep(&n->staging) || encoded;
+    /* One bell a sleep: whoever wakes looks at both. */
+    const bool read = sl_staging_before_sleep(&n->staging, !asks || encoded);
+    return read || encoded;
 }
 
 int sl_node_payload(sl_node *n, uint32_t part, sl_payload *out, sl_error *error) {

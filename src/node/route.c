@@ -56,7 +56,8 @@ static sl_row everybody_else(const sl_route *r) {
 /* Weights are rounded to float; what a column loses by it goes to the self-weight, so that the mean
  * (or push-sum's mass) does not creep. */
 static sl_exchange_step along_edges(const sl_route *r, uint64_t exchange) {
-    sl_exchange_step p = {.in = sl_topology_in(r->topology, exchange, r->rank),
+    sl_exchange_step p = {.along_edges = true,
+                          .in = sl_topology_in(r->topology, exchange, r->rank),
                           .out = sl_topology_out(r->topology, exchange, r->rank),
                           .published = whole(r),
                           .coming = whole(r)};
@@ -123,27 +124,35 @@ static sl_exchange_step with_all(const sl_route *r) {
                               .self_weight = 1};
 }
 
-static uint32_t steps_of_stage(const sl_route *r, bool gather) {
-    if (r->algorithm->route == SL_ROUTE_ALL_REDUCE)
-        return sl_form_steps(&r->form, gather);
-    return is_sharded(r) && !gather ? r->nodes : 1;
+static sl_route_kind route_of(const sl_route *r, const sl_stage *stage) {
+    const sl_route_kind route = r->algorithm->route;
+    if (route != SL_ROUTE_BOTH)
+        return route;
+    return stage->reduces ? SL_ROUTE_ALL_REDUCE : SL_ROUTE_TOPOLOGY;
 }
 
-static sl_exchange_step step_of_stage(const sl_route *r, bool gather, uint64_t exchange,
+static uint32_t steps_of_stage(const sl_route *r, const sl_stage *stage) {
+    if (route_of(r, stage) == SL_ROUTE_ALL_REDUCE)
+        return sl_form_steps(&r->form, stage->gather);
+    return is_sharded(r) && !stage->gather ? r->nodes : 1;
+}
+
+static sl_exchange_step step_of_stage(const sl_route *r, const sl_stage *stage, uint64_t exchange,
                                       uint32_t index) {
-    if (r->algorithm->route == SL_ROUTE_TOPOLOGY)
+    const sl_route_kind route = route_of(r, stage);
+    if (route == SL_ROUTE_TOPOLOGY)
         return along_edges(r, exchange);
-    if (r->algorithm->route == SL_ROUTE_ALL_REDUCE)
-        return of_form(r, gather, index);
-    if (r->algorithm->route == SL_ROUTE_ALL)
+    if (route == SL_ROUTE_ALL_REDUCE)
+        return of_form(r, stage->gather, index);
+    if (route == SL_ROUTE_ALL)
         return with_all(r);
-    return is_sharded(r) ? with_shards(r, gather, index) : with_one_server(r, gather);
+    return is_sharded(r) ? with_shards(r, stage->gather, index) : with_one_server(r, stage->gather);
 }
 
 /* Whole vectors before they are published, and whole sums before they go to all. */
 static sl_range prepared_for(const sl_route *r, const sl_stage *stage, uint32_t index,
                              const sl_exchange_step *step) {
-    if (stage->gather && r->algorithm->route == SL_ROUTE_ALL_REDUCE)
+    if (stage->gather && route_of(r, stage) == SL_ROUTE_ALL_REDUCE)
         return sl_form_summed(&r->form, r->place, index);
     return index > 0 ? (sl_range){0} : stage->gather ? step->published : whole(r);
 }
@@ -177,14 +186,29 @@ static int list_ranks(sl_route *r, const sl_members *members, sl_error *error) {
     return 0;
 }
 
+/* Both lists are sorted. */
+static void add_partners(sl_route *r, const uint32_t *peers, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        if (sl_peer_index(r->partners, r->partner_count, peers[i]) < r->partner_count)
+            continue;
+        uint32_t at = r->partner_count++;
+        for (; at > 0 && r->partners[at - 1] > peers[i]; at--)
+            r->partners[at] = r->partners[at - 1];
+        r->partners[at] = peers[i];
+    }
+}
+
 static int list_partners(sl_route *r, const sl_algorithm_config *config, sl_error *error) {
     r->form = sl_form_of(config->all_reduce, config->group, r->nodes, r->dimension);
-    r->partners = calloc(r->nodes, sizeof *r->partners);
+    const uint32_t *peers, room = r->nodes + sl_topology_peers(r->topology, r->rank, &peers);
+    r->partners = calloc(room, sizeof *r->partners);
     if (r->partners == NULL)
         return sl_fail(error, SL_ENOMEM, "node %u: out of memory for %u peers", r->rank, r->nodes);
     r->partner_count = sl_form_partners(&r->form, r->place, r->partners);
     for (uint32_t i = 0; i < r->partner_count; i++)
         r->partners[i] = r->ranks[r->partners[i]];
+    if (r->algorithm->route == SL_ROUTE_BOTH)
+        add_partners(r, peers, room - r->nodes);
     return 0;
 }
 
@@ -199,13 +223,14 @@ int sl_route_open(sl_route *r, const sl_algorithm *algorithm, const sl_algorithm
                     .rank = rank,
                     .place = place_of(members, rank),
                     .nodes = members->count,
-                    .dimension = dimension};
+                    .dimension = dimension,
+                    .average_period = (uint32_t)config->average_period};
     int result = 0;
     if (r->algorithm->route != SL_ROUTE_TOPOLOGY)
         result = list_ranks(r, members, error);
     else if (config->replicas == SL_REPLICAS_PER_NEIGHBOUR)
         result = unite(r, error);
-    if (result == 0 && r->algorithm->route == SL_ROUTE_ALL_REDUCE)
+    if (result == 0 && sl_algorithm_reduces(r->algorithm))
         result = list_partners(r, config, error);
     return result;
 }
@@ -223,9 +248,9 @@ void sl_route_close(sl_route *r) {
 bool sl_route_step(const sl_route *r, uint64_t exchange, uint32_t number, sl_exchange_step *out) {
     for (size_t s = 0; s < r->algorithm->stage_count; s++) {
         const sl_stage *stage = &r->algorithm->stages[s];
-        const uint32_t count = steps_of_stage(r, stage->gather);
+        const uint32_t count = steps_of_stage(r, stage);
         if (number < count) {
-            *out = step_of_stage(r, stage->gather, exchange, number);
+            *out = step_of_stage(r, stage, exchange, number);
             out->stage = stage;
             out->in_place = out->in_place || stage->in_place;
             out->prepared = prepared_for(r, stage, number, out);
@@ -262,7 +287,7 @@ uint32_t sl_peer_index(const uint32_t *peers, uint32_t count, uint32_t peer) {
 uint32_t sl_route_peers(const sl_route *r, const uint32_t **peers) {
     if (r->algorithm->route == SL_ROUTE_TOPOLOGY)
         return sl_topology_peers(r->topology, r->rank, peers);
-    if (r->algorithm->route == SL_ROUTE_ALL_REDUCE) {
+    if (sl_algorithm_reduces(r->algorithm)) {
         *peers = r->partners;
         return r->partner_count;
     }
@@ -272,8 +297,11 @@ uint32_t sl_route_peers(const sl_route *r, const uint32_t **peers) {
 }
 
 /* While one node still sends the last parts of an exchange, another that has them begins the next
- * one. With cd-sgd the next one may have no steps, and be over at once. */
+ * one. With cd-sgd the next one may have no steps, and be over at once. Nodes that meet only where
+ * all do are as far apart as that is rare. */
 uint32_t sl_route_window(const sl_route *r) {
+    if (r->algorithm->route == SL_ROUTE_BOTH)
+        return r->average_period + 1;
     const uint32_t ahead_max = r->algorithm->route == SL_ROUTE_SERVER ? 3 : 2;
     return r->algorithm->route == SL_ROUTE_TOPOLOGY && r->united == NULL
                ? sl_topology_window(r->topology)
@@ -287,11 +315,12 @@ bool sl_route_varies(const sl_route *r) {
 
 uint32_t sl_route_width(const sl_route *r) {
     const uint32_t *peers, count = sl_route_peers(r, &peers);
-    if (r->algorithm->route == SL_ROUTE_ALL_REDUCE)
-        return r->nodes > 1;
-    if (r->algorithm->route != SL_ROUTE_TOPOLOGY || r->united != NULL)
+    const bool reduces = sl_algorithm_reduces(r->algorithm);
+    if (!reduces && (r->algorithm->route != SL_ROUTE_TOPOLOGY || r->united != NULL))
         return count;
-    uint32_t widest = 0;
+    uint32_t widest = reduces && r->nodes > 1;
+    if (r->algorithm->route == SL_ROUTE_ALL_REDUCE)
+        return widest;
     for (uint32_t e = 1; e <= sl_topology_period(r->topology); e++) {
         const sl_row row = sl_topology_in(r->topology, e, r->rank);
         widest = row.count > widest ? row.count : widest;

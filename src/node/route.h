@@ -6,6 +6,7 @@
  *   server           one rank: everybody to it, and back; sharded: n steps, in step s shard k from
  *                    place k - s to place k, and back in one
  *   all              one step: the whole vector to everybody
+ *   both             topology or all-reduce, as each stage says
  *
  * A rank says who a node is, a place where it stands among the members: its index in their sorted
  * list. Only routes and forms know places; rows, peers and steps name ranks. A server that is no
@@ -24,6 +25,7 @@
 typedef struct sl_exchange_step {
     const sl_stage *stage;
     sl_range prepared;  /* before it, the stage's hook runs on these elements */
+    bool along_edges;   /* of the topology */
     bool in_place;      /* what comes overwrites what is published */
     bool separate;      /* each in-neighbour sends its own shard; else all send `coming` */
     float self_weight;  /* of the node's own message: W_ii; servers: 1 where it stays here */
@@ -41,10 +43,11 @@ typedef struct sl_route {
     uint32_t *ranks, *others; /* the members, and without this one; not for topologies */
     double *ones;
     sl_form form;       /* all-reduce */
-    uint32_t *partners; /* (partner_count) its ranks */
+    uint32_t *partners; /* (partner_count) its ranks; both: and the topology's peers */
     uint32_t partner_count;
-    double *united; /* (period, peers) where every exchange goes along all edges that the
-                       topology ever has: W_ij, 0 where the round has no edge */
+    uint32_t average_period; /* both: all meet in every so many-th exchange */
+    double *united;          /* (period, peers) where every exchange goes along all edges that the
+                                topology ever has: W_ij, 0 where the round has no edge */
 } sl_route;
 
 /* The topology is in ranks, its edges are those of the members. members NULL: all its nodes. */

@@ -15,44 +15,46 @@ static size_t choose_count(size_t slot_bytes) {
 
 /* A copy into the new memory must come after its zeroing. */
 static bool open_slot(sl_staging *s, sl_staging_slot *slot) {
-    slot->memory = s->direct ? NULL : s->vec->allocate(s->width * (s->stride / sizeof(float)));
-    slot->copied = s->vec->async->event_open();
-    slot->used = s->vec->async->event_open();
-    slot->tokens = calloc(s->width, sizeof *slot->tokens);
-    if ((slot->memory == NULL && !s->direct) || slot->copied == NULL || slot->used == NULL ||
+    const sl_vec_ops *vec = s->settings.vec;
+    const bool direct = s->settings.direct;
+    slot->memory = direct ? NULL : (char *)vec->allocate(s->room / sizeof(float));
+    slot->copied = vec->async->event_open();
+    slot->used = vec->async->event_open();
+    slot->tokens = calloc(s->parts_max, sizeof *slot->tokens);
+    if ((slot->memory == NULL && !direct) || slot->copied == NULL || slot->used == NULL ||
         slot->tokens == NULL)
         return false;
-    s->vec->async->event_record(slot->used);
+    vec->async->event_record(slot->used);
     return true;
 }
 
-int sl_staging_open(sl_staging *s, const sl_vec_ops *vec, size_t width, size_t bytes, int notify_fd,
-                    bool direct) {
+int sl_staging_open(sl_staging *s, const sl_staging_settings *settings) {
     *s = (sl_staging){0};
-    if (vec->async == NULL || width == 0)
+    if (settings->vec->async == NULL || settings->width == 0)
         return 0;
-    *s = (sl_staging){.vec = vec,
-                      .width = width,
-                      .notify_fd = notify_fd,
-                      .direct = direct,
-                      .stride = sl_round_up(bytes, SL_VEC_ALIGNMENT)};
-    s->count = choose_count(width * s->stride);
+    s->settings = *settings;
+    s->parts_max = settings->width * settings->batch;
+    s->room = s->parts_max * sl_round_up(settings->part_bytes, SL_VEC_ALIGNMENT);
+    s->count = choose_count(s->room);
     s->slots = calloc(s->count, sizeof *s->slots);
-    bool complete = s->slots != NULL;
+    s->copies = calloc(s->parts_max, sizeof *s->copies);
+    bool complete = s->slots != NULL && s->copies != NULL;
     for (size_t i = 0; i < s->count && complete; i++)
         complete = open_slot(s, &s->slots[i]);
     return complete ? 0 : SL_ENOMEM;
 }
 
 void sl_staging_close(sl_staging *s) {
+    const sl_vec_ops *vec = s->settings.vec;
     for (size_t i = 0; s->slots != NULL && i < s->count; i++) {
         sl_staging_slot *slot = &s->slots[i];
-        s->vec->async->event_close(slot->copied);
-        s->vec->async->event_close(slot->used);
-        s->vec->release(slot->memory);
+        vec->async->event_close(slot->copied);
+        vec->async->event_close(slot->used);
+        vec->release((float *)slot->memory);
         free(slot->tokens);
     }
     free(s->slots);
+    free(s->copies);
 }
 
 static sl_staging_slot *slot_at(const sl_staging *s, size_t number) {
@@ -61,57 +63,91 @@ static sl_staging_slot *slot_at(const sl_staging *s, size_t number) {
 
 /* After it, nobody reads the slot's receive buffers any more. */
 static sl_vec_event *event_of_buffers(const sl_staging *s, const sl_staging_slot *slot) {
-    return s->direct ? slot->used : slot->copied;
+    return s->settings.direct ? slot->used : slot->copied;
 }
 
 size_t sl_staging_tokens_max(const sl_staging *s) {
-    return s->count * s->width;
+    return s->count * s->parts_max;
 }
 
 bool sl_staging_has_room(const sl_staging *s) {
-    return s->vec == NULL || s->begun - s->over < s->count;
+    return s->settings.vec == NULL || s->begun - s->over < s->count;
 }
 
-sl_payload sl_staging_bring(sl_staging *s, sl_payload payload, void *token) {
+/* Adds the payload as the next row; its second row says how far apart all are. False: it is none,
+ * and another copy. */
+static bool extend(sl_vec_rows *copy, sl_payload payload) {
+    const ptrdiff_t gap = (const char *)payload.data - (const char *)copy->from;
+    const size_t step = copy->rows > 1 ? copy->from_step : (size_t)gap;
+    if (payload.bytes != copy->bytes || gap < (ptrdiff_t)copy->bytes ||
+        (size_t)gap != copy->rows * step)
+        return false;
+    copy->from_step = step;
+    copy->rows++;
+    return true;
+}
+
+static void add_copy(sl_staging *s, void *to, sl_payload payload, bool follows) {
+    if (follows && s->settings.receive_rows && extend(&s->copies[s->copy_count - 1], payload))
+        return;
+    s->copies[s->copy_count++] = (sl_vec_rows){.to = to,
+                                               .from = payload.data,
+                                               .bytes = payload.bytes,
+                                               .rows = 1,
+                                               .to_step = payload.bytes};
+}
+
+sl_payload sl_staging_bring(sl_staging *s, sl_payload payload, void *token, bool follows) {
     sl_staging_slot *slot = slot_at(s, s->begun);
-    const size_t at = slot->parts++;
-    slot->tokens[at] = token;
-    slot->waiting = slot->parts;
-    if (s->direct)
+    slot->tokens[slot->parts++] = token;
+    if (s->settings.direct)
         return payload;
-    float *to = slot->memory + at * (s->stride / sizeof(float));
-    s->vec->async->begin_copy_in(to, payload.data, payload.bytes, slot->used, slot->copied);
+    if (!follows)
+        s->filled = sl_round_up(s->filled, SL_VEC_ALIGNMENT);
+    void *to = slot->memory + s->filled;
+    s->filled += payload.bytes;
+    add_copy(s, to, payload, follows);
     return (sl_payload){to, payload.bytes};
 }
 
 void sl_staging_follow(sl_staging *s) {
-    if (s->vec != NULL)
-        s->vec->async->event_follow(slot_at(s, s->begun)->copied);
+    if (s->settings.vec == NULL)
+        return;
+    const sl_async_ops *async = s->settings.vec->async;
+    const sl_staging_slot *slot = slot_at(s, s->begun);
+    if (s->copy_count > 0)
+        async->begin_copies_in(s->copies, s->copy_count, slot->used, slot->copied);
+    async->event_follow(slot->copied);
 }
 
 void sl_staging_leave(sl_staging *s) {
-    if (s->vec == NULL)
+    if (s->settings.vec == NULL)
         return;
+    const sl_async_ops *async = s->settings.vec->async;
     sl_staging_slot *slot = slot_at(s, s->begun++);
-    s->vec->async->event_record(slot->used);
-    if (s->notify_fd == 0)
-        s->vec->async->event_wait(event_of_buffers(s, slot));
-    slot->parts = 0;
+    async->event_record(slot->used);
+    if (s->settings.notify_fd == 0)
+        async->event_wait(event_of_buffers(s, slot));
+    s->copy_count = s->filled = 0;
 }
 
 void *sl_staging_token(sl_staging *s) {
     for (; s->over < s->begun; s->over++) {
         sl_staging_slot *slot = slot_at(s, s->over);
-        if (!s->vec->async->event_passed(event_of_buffers(s, slot), 0))
+        if (slot->given == 0 && !s->settings.vec->async->event_passed(event_of_buffers(s, slot), 0))
             return NULL;
-        while (slot->waiting > 0)
-            if (slot->tokens[--slot->waiting] != NULL)
-                return slot->tokens[slot->waiting];
+        while (slot->given < slot->parts) {
+            void *token = slot->tokens[slot->given++];
+            if (token != NULL)
+                return token;
+        }
+        slot->parts = slot->given = 0;
     }
     return NULL;
 }
 
-bool sl_staging_before_sleep(sl_staging *s) {
+bool sl_staging_before_sleep(sl_staging *s, bool signals) {
     return s->over < s->begun &&
-           s->vec->async->event_passed(event_of_buffers(s, slot_at(s, s->over)), s->notify_fd);
+           s->settings.vec->async->event_passed(event_of_buffers(s, slot_at(s, s->over)),
+                                                signals ? s->settings.notify_fd : 0);
 }

@@ -5,6 +5,9 @@
  * as its slot's copies are complete. One slot is copied while another is combined. With a notify_fd
  * no call blocks; without one, copies do.
  *
+ * What lies at equal distances in one allocation, as receive buffers that are used in turn, is
+ * copied by one call, whatever frames it came in.
+ *
  * With `direct`, parts are on the device already and are combined where they are: a buffer is free
  * once the operations that read it are complete.
  */
@@ -13,41 +16,51 @@
 
 #include "starling/compressor.h"
 
+typedef struct sl_staging_settings {
+    const sl_vec_ops *vec;
+    size_t width, batch; /* messages that are combined together, parts of each at once, at most */
+    size_t part_bytes;   /* of a part at most */
+    bool receive_rows;   /* the parts of a message come in one allocation */
+    bool direct;         /* what is brought is on the device */
+    int notify_fd;       /* an eventfd, or 0: none */
+} sl_staging_settings;
+
 typedef struct sl_staging_slot {
-    float *memory; /* (width) parts; NULL: parts stay where they are */
+    char *memory; /* (room) bytes; NULL: parts stay where they are */
     sl_vec_event *copied, *used;
-    void **tokens;         /* (width) of the parts */
-    size_t parts, waiting; /* parts here; tokens not yet given back */
+    void **tokens;       /* (parts_max) of the parts */
+    size_t parts, given; /* parts here; of these, the first whose tokens are back */
 } sl_staging_slot;
 
 typedef struct sl_staging {
-    const sl_vec_ops *vec; /* NULL: the vectors are on the host, nothing is staged */
-    size_t width, stride;  /* parts of a slot at most, bytes of a part */
-    int notify_fd;
-    bool direct;
-    sl_staging_slot *slots; /* (count) used in turn */
+    sl_staging_settings settings; /* vec NULL: the vectors are on the host, nothing is staged */
+    size_t parts_max, room;       /* of a slot: parts, bytes */
+    sl_staging_slot *slots;       /* (count) used in turn */
     size_t count;
     size_t begun, over; /* slots filled so far; those whose tokens are all back */
+    /* of the slot that is filled */
+    sl_vec_rows *copies; /* (parts_max) */
+    size_t copy_count, filled;
 } sl_staging;
 
-/* For slots of at most `width` parts of at most `bytes` each. Where vec is the host's, *staging is
- * empty. notify_fd: an eventfd, or 0: none. direct: payloads brought are on the device. */
-int sl_staging_open(sl_staging *staging, const sl_vec_ops *vec, size_t width, size_t bytes,
-                    int notify_fd, bool direct);
+/* Where vec is the host's, *staging is empty. SL_ENOMEM. */
+int sl_staging_open(sl_staging *staging, const sl_staging_settings *settings);
 void sl_staging_close(sl_staging *staging);
 /* Tokens that may be here at once. */
 size_t sl_staging_tokens_max(const sl_staging *staging);
 /* Is a slot free? If not, take tokens back first. */
 bool sl_staging_has_room(const sl_staging *staging);
 /* The part on the device, for operations between sl_staging_follow and sl_staging_leave. Its
- * buffer must not change until `token` comes back. */
-sl_payload sl_staging_bring(sl_staging *staging, sl_payload payload, void *token);
+ * buffer must not change until `token` comes back. `follows`: it is the next part of the message
+ * that was brought last, and lies `step` bytes behind that part. */
+sl_payload sl_staging_bring(sl_staging *staging, sl_payload payload, void *token, bool follows);
 void sl_staging_follow(sl_staging *staging);
 /* All operations that read this slot have been called. */
 void sl_staging_leave(sl_staging *staging);
-/* A token whose buffer has been read. NULL: there is none. */
+/* A token whose buffer has been read, in the order in which they came. NULL: there is none. */
 void *sl_staging_token(sl_staging *staging);
-/* Has a buffer been read whose token is still here? If not, notify_fd is signalled when one has. */
-bool sl_staging_before_sleep(sl_staging *staging);
+/* Has a buffer been read whose token is still here? If not, and if `signals`, notify_fd is
+ * signalled when one has. */
+bool sl_staging_before_sleep(sl_staging *staging, bool signals);
 
 #endif

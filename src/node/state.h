@@ -11,6 +11,7 @@
 #include "node/codecs.h"
 #include "node/fold.h"
 #include "node/inbox.h"
+#include "node/measure.h"
 #include "node/route.h"
 #include "node/staging.h"
 #include "optim/direction.h"
@@ -25,12 +26,14 @@ typedef struct sl_incoming {
     bool lost; /* what is not in the queue does not come */
 } sl_incoming;
 
-/* In-neighbours whose messages are combined together, part by part: all of a step, or one. */
+/* In-neighbours whose messages are combined together, a batch of parts after the other: all of a
+ * step, or one. */
 typedef struct sl_group {
     uint32_t first, count; /* of sl_node.incoming */
     sl_range range;
     const sl_codec *codec; /* NULL: the range is empty */
     uint32_t parts, combined;
+    uint32_t batch; /* parts that are combined at once, but for the last */
 } sl_group;
 
 struct sl_node {
@@ -45,15 +48,17 @@ struct sl_node {
     sl_staging staging;
     uint32_t parts_max;
     size_t part_bytes_max;
+    uint32_t batch; /* parts that are combined at once, of messages that are plain vectors */
     sl_fold fold;
 
     /* the round */
     bool gradient_ready, exchanging, finished;
-    bool awaits_encoder; /* sl_node_ready has last said no */
+    bool awaits_encoder; /* sl_node_ready has last said no, and the driver was not notified since */
+    uint32_t looks;      /* of sl_node_ready, while it awaits the encoder */
     uint64_t exchanged;  /* 1: the round's exchange is over */
     double loss_limit;
     bool measure;
-    double distance_squared; /* sum_j W_ij ||v_j - v_i||^2 so far */
+    sl_measure measured;
     sl_round statistics;
     uint64_t dropped;
     uint64_t held_after;     /* the last round that may begin; 0: any */
@@ -69,7 +74,8 @@ struct sl_node {
     sl_incoming *incoming; /* (step->in.count, room for the route's width) */
     sl_group *groups;      /* (group_count, room for width + 1) */
     uint32_t group_count;
-    sl_part *parts;  /* (width, and the own one) those being combined */
+    sl_part *parts;  /* (width, and the own one) those being combined: a batch of plain parts is one
+                        longer part */
     sl_payload *own; /* (parts_max) the own parts that were encoded, of a ranked stage */
 
     void *buffer; /* (buffer_parts, buffer_stride) encoded parts of a message that cannot be sent

@@ -78,6 +78,8 @@ static sl_log_outcome outcome_of(int code) {
         return SL_LOG_DONE;
     if (code == SL_ESAVED)
         return SL_LOG_SAVED;
+    if (code == SL_ELEFT)
+        return SL_LOG_LEFT;
     return code == SL_ESTOPPED ? SL_LOG_STOPPED : SL_LOG_FAILED;
 }
 

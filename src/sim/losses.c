@@ -76,7 +76,7 @@ static void tell_view(const simulator *s, const sl_scene_view *v) {
 static bool shares_one_model(const simulator *s) {
     const sl_algorithm_config *c = &s->experiment->algorithm;
     const sl_algorithm *a = sl_algorithm_of(c, NULL);
-    return a->route != SL_ROUTE_TOPOLOGY && !a->is_periodic;
+    return a->route != SL_ROUTE_TOPOLOGY && a->route != SL_ROUTE_BOTH && !a->is_periodic;
 }
 
 /* The model; `whole`: momentum and the algorithm's own vectors, too. */

@@ -76,6 +76,10 @@ int sl_sim_step(simulator *s, uint32_t rank, const sl_event *event, sl_error *er
     return result;
 }
 
+bool sl_sim_repeats(const simulator *s) {
+    return s->checkpoints != NULL && s->checkpoints->history != NULL;
+}
+
 int sl_sim_open_node(simulator *s, uint32_t rank, sl_error *error) {
     const sl_experiment *e = s->experiment;
     sl_node_settings settings =
@@ -84,6 +88,7 @@ int sl_sim_open_node(simulator *s, uint32_t rank, sl_error *error) {
     settings.vec = s->vec;
     settings.gradient = s->gradient;
     settings.lends = s->task->lend != NULL;
+    settings.turns = sl_sim_repeats(s);
     settings.tensor_ends = s->task->tensor_ends;
     settings.tensor_count = s->task->tensor_count;
     settings.measure_every = sl_record_every(&e->record, s->task->rounds);

@@ -2,16 +2,13 @@
  * the views that its log has.
  *
  * Who was lost is simulated as long as it has all that it needs: further than it came, never less
- * far. What it would have sent beyond a fold is not delivered, so that it stands still soon.
+ * far. What it would have sent beyond a fold is not delivered, so that it stands still soon. Whose
+ * numbers are not finite ends where it ended.
  */
 #include "sim/simulator.h"
 
 static const sl_history *history_of(const simulator *s, uint32_t rank) {
     return &s->checkpoints->history[rank];
-}
-
-bool sl_sim_repeats(const simulator *s) {
-    return s->checkpoints != NULL && s->checkpoints->history != NULL;
 }
 
 /* What is next in the node's log, if it is of that kind; NULL: it is not. */
@@ -98,6 +95,19 @@ int sl_sim_begin_repeated(simulator *s, uint64_t round, sl_error *error) {
     return result;
 }
 
+static void close_node(peer *p) {
+    sl_node_close(&p->node);
+    p->pending = (sl_update){0};
+}
+
+bool sl_sim_ends_alone(simulator *s, uint32_t rank, uint64_t round, int result) {
+    if (result != SL_EDIVERGED || !sl_sim_repeats(s) || history_of(s, rank)->done)
+        return false;
+    close_node(&s->peers[rank]);
+    sl_sim_tell_members(s, round);
+    return true;
+}
+
 int sl_sim_close_lost(simulator *s, uint64_t round, sl_error *error) {
     bool any = false;
     for (uint32_t i = 0; i < s->nodes; i++) {
@@ -109,8 +119,7 @@ int sl_sim_close_lost(simulator *s, uint64_t round, sl_error *error) {
                            "round %llu: node %u waits for what it did not wait for in the run; its "
                            "log of events does not say why",
                            (unsigned long long)round, i);
-        sl_node_close(&p->node);
-        p->pending = (sl_update){0};
+        close_node(p);
         any = true;
     }
     if (any)

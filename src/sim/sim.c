@@ -211,9 +211,11 @@ static void compute(simulator *s, uint32_t rank) {
         sl_node_lend(p->node, s->task->lend(s->task->context, rank));
 }
 
-static int take_gradient(simulator *s, uint32_t rank, sl_error *error) {
+static int take_gradient(simulator *s, uint32_t rank, uint64_t round, sl_error *error) {
     const sl_event event = {.type = SL_EVENT_GRADIENT, .loss = s->peers[rank].loss};
     int result = sl_sim_deliver(s, rank, &event, error);
+    if (sl_sim_ends_alone(s, rank, round, result))
+        return 0;
     return result != 0 ? result : publish_if_asked(s, rank, error);
 }
 
@@ -231,7 +233,7 @@ static int train_nodes(simulator *s, uint64_t round, sl_error *error) {
             continue;
         if (!apart)
             compute(s, i);
-        result = take_gradient(s, i, error);
+        result = take_gradient(s, i, round, error);
     }
     return result;
 }

@@ -62,6 +62,8 @@ typedef struct simulator {
 void sl_sim_let_go(simulator *s, message *m);
 /* The round after which the run ends; 0: its last. */
 uint64_t sl_sim_end_after(const simulator *s);
+/* Does it repeat a real run from its logs of events? */
+bool sl_sim_repeats(const simulator *s);
 int sl_sim_open_node(simulator *s, uint32_t rank, sl_error *error);
 /* An event of a node; keeps what the node asks for. */
 int sl_sim_step(simulator *s, uint32_t rank, const sl_event *event, sl_error *error);
@@ -83,7 +85,6 @@ int sl_sim_set_aside(simulator *s, uint64_t round, sl_error *error);
 
 /* ---- repeat.c ---- */
 
-bool sl_sim_repeats(const simulator *s);
 /* Had the node folded the sender when this part would have come? */
 bool sl_sim_misses(const simulator *s, uint32_t rank, const sl_event *part);
 /* Does the node fold somebody in the step of this message? The step must not be over before. */
@@ -92,6 +93,9 @@ bool sl_sim_keeps_back(const simulator *s, uint32_t rank, const sl_outbound *sen
 int sl_sim_deliver(simulator *s, uint32_t rank, const sl_event *event, sl_error *error);
 /* All nodes rest: begins their views, or lets them go on. */
 int sl_sim_begin_repeated(simulator *s, uint64_t round, sl_error *error);
+/* Has this step of a gradient ended the node, as it had in the run that goes on without it? Then it
+ * is closed. */
+bool sl_sim_ends_alone(simulator *s, uint32_t rank, uint64_t round, int result);
 /* Closes nodes that stand still in the round: they were lost. SL_EFILE: one was not. */
 int sl_sim_close_lost(simulator *s, uint64_t round, sl_error *error);
 

@@ -37,6 +37,7 @@ typedef struct region {
 typedef struct pooled {
     sl_buffer base; /* first: it is handed out */
     bool held;      /* handed out and not released */
+    bool waits;     /* released, and not posted: those before it in the row come first */
 } pooled;
 
 struct sl_pool {
@@ -46,6 +47,7 @@ struct sl_pool {
     sl_connection *connection; /* that they are granted to; NULL: none */
     pooled *buffers;           /* (count) */
     uint32_t count;
+    uint32_t next, waiting; /* in turn: the buffer that is posted next; those that wait for it */
     size_t stride, rest_bytes;
     uint8_t *memory; /* (count, stride) */
     struct fid_mr *mr;

@@ -4,12 +4,17 @@
  * connection to the same peer posts the rest, and these as they become free. A closed endpoint
  * writes to no buffer any more, but may still report one: so each connection has operations of its
  * own for the same buffers.
+ *
+ * A device copies messages at once that lie in a row. So there buffers are posted in turn: a
+ * control frame's, which is free at once, waits for the data before it. A few do at most.
  */
 #include <stdlib.h>
 
 #include "base/round_up.h"
 #include "starling/vec.h"
 #include "world/fabric_state.h"
+
+enum { WAITING_MAX = 3 };
 
 int sl_pool_open(sl_pool **out, sl_fabric *fabric, const sl_buffers *b, void *owner,
                  sl_error *error) {
@@ -76,9 +81,30 @@ void sl_connection_grant(sl_connection *c, sl_pool *pool) {
                                      .kind = OPERATION_RECEIVE,
                                      .buffer = &pool->buffers[i].base,
                                      .buffer_bytes = pool->stride};
+        pool->buffers[i].waits = false;
         if (!pool->buffers[i].held)
             post(c, i);
     }
+    pool->waiting = 0;
+}
+
+static void post_waiting(sl_pool *pool, uint32_t number) {
+    pool->buffers[number].waits = false;
+    pool->waiting--;
+    if (pool->connection != NULL && !pool->connection->down) /* what is posted may take it down */
+        post(pool->connection, number);
+}
+
+/* As far as the next one that is held; and others than that if too many wait. */
+static void post_in_turn(sl_pool *pool) {
+    while (pool->waiting > 0 && !pool->buffers[pool->next].held) {
+        if (pool->buffers[pool->next].waits)
+            post_waiting(pool, pool->next);
+        pool->next = (pool->next + 1) % pool->count;
+    }
+    for (uint32_t i = 0; pool->waiting > WAITING_MAX && i < pool->count; i++)
+        if (pool->buffers[i].waits)
+            post_waiting(pool, i);
 }
 
 void sl_buffer_release(sl_buffer *buffer) {
@@ -87,6 +113,12 @@ void sl_buffer_release(sl_buffer *buffer) {
         return;
     pooled *p = (pooled *)buffer;
     p->held = false;
-    if (pool->connection != NULL && !pool->connection->down)
-        post(pool->connection, (uint32_t)(p - pool->buffers));
+    if (pool->connection == NULL || pool->connection->down)
+        return;
+    p->waits = true;
+    pool->waiting++;
+    if (pool->vec->on_host)
+        post_waiting(pool, (uint32_t)(p - pool->buffers));
+    else
+        post_in_turn(pool);
 }

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Agents are lost under membership.on_loss "continue": the others go on, and end well.
+"""Agents are lost, or leave, under membership.on_loss "continue": the others go on, and end well.
 
 usage: losses.py STARLING [TEST ...]
 """
 import json
 import os
+import random
 import re
 import shutil
 import signal
@@ -86,6 +87,63 @@ def check_repeated(scene):
         check(word in ended.out, f"{word!r} is missing in {ended.out!r}")
 
 
+def leave(agents, rank):
+    os.kill(agents[rank], signal.SIGTERM)
+
+
+def who_leaves_ends_its_round_and_nobody_waits(scene):
+    """The leader leaves, too. All that a leaver has sent goes into the others' models."""
+    algorithm = {"name": "gradient-tracking"}
+    kept = {"every": 500, "keep": 20}
+    running, agents = start(scene, nodes=4, algorithm=algorithm, checkpoint=kept)
+    for views, rank in enumerate((2, 0), 1):
+        leave(agents, rank)
+        wait_for_views(scene, 1, views)
+    running.wait(60)
+    running.check_well()
+    for rank in (2, 0):
+        end = events(scene, rank, "end")[0]
+        check(end["outcome"] == "left", f"agent {rank} has ended so: {end}")
+        name = f"run/checkpoints/round-{end['round']}-rank-{rank}.safetensors"
+        check(os.path.exists(scene.path(name)), f"{name} is missing")
+        check(f"agent {rank} has left, the others go on" in running.err, running.err)
+        check(f"left                agent {rank} after round" in running.out, running.out)
+        view = next(v for v in events(scene, 1, "view") if rank not in v["members"])
+        check(view["round"] == end["round"] + 1, f"it ends with {end}, before {view}")
+        for fold in [e for who in (1, 3) for e in events(scene, who, "fold") if e["peer"] == rank]:
+            over = (view["exchange"], 2, 0)  # after both stages of the last exchange
+            check((fold["exchange"], fold["step"], fold["part"]) == over, f"{fold}, {view}")
+        told = [event for event in events(scene, 1, "lost") if event["peer"] == rank]
+        check(len(told) == 1 and "has left" in told[0]["why"], f"agent 1 has lost {told}")
+    with open(scene.path("run/summary.json")) as file:
+        told = json.load(file)["lost"]
+    check([(e["node"], e["left"]) for e in told] == [(2, True), (0, True)], f"{told}")
+    check_repeated(scene)
+
+
+def all_leave_and_end_together(scene):
+    kept = {"every": 500, "keep": 20}
+    running, agents = start(scene, nodes=4, rounds=2000000, checkpoint=kept)
+    for rank in range(4):
+        leave(agents, rank)
+    running.wait(60)
+    check(running.code == 75, f"exit code {running.code}: {running.err!r}")
+
+
+def a_run_that_is_asked_to_end_takes_all_along(scene):
+    """Also who is left of it."""
+    kept = {"every": 500, "keep": 20}
+    running, agents = start(scene, nodes=4, rounds=2000000, checkpoint=kept)
+    leave(agents, 3)
+    wait_for_views(scene, 1, 1)
+    os.kill(running.process.pid, signal.SIGTERM)
+    running.wait(60)
+    check(running.code == 75, f"exit code {running.code}: {running.err!r}")
+    ends = [events(scene, rank, "end")[0] for rank in range(3)]
+    check({end["outcome"] for end in ends} == {"saved"}, f"they end so: {ends}")
+    check(len({end["round"] for end in ends}) == 1, f"they end apart: {ends}")
+
+
 def one_of_eight_is_killed(scene):
     running, agents = start(scene)
     os.kill(agents[3], signal.SIGKILL)
@@ -152,6 +210,46 @@ def who_stays_stopped_does_not_keep_the_run(scene):
     check("was stopped by a signal" in running.err, f"it is not told: {running.err!r}")
 
 
+def sample(numbers):
+    return " ".join(f"{i}:{v:.7g}" for i, v in enumerate(numbers, 1))
+
+
+def whose_numbers_are_not_finite_ends_alone(scene):
+    """One sample of 1,600 makes the loss NaN of who comes to it."""
+    random.seed(1)
+    rows = [[random.uniform(-1, 1) for _ in range(8)] for _ in range(1600)]
+    lines = [f"{int(sum(row) > 0)} {sample(row)}" for row in rows]
+    scene.write("test", "\n".join(lines[:100]))
+    lines[800] = f"1 {sample([3e38 * (-1) ** i for i in range(8)])}"
+    scene.write("train", "\n".join(lines))
+    data = {"name": "libsvm", "path": "train", "test_path": "test", "batch": 2}
+    changes = {"rounds": 2000, "topology__nodes": 4, "data": data, "membership__grace_s": PATIENT}
+    for algorithm in (
+        {"name": "d-psgd"},
+        {"name": "d-psgd", "variant": "combine-while-adapt"},
+        {"name": "choco-sgd", "compressor": {"name": "top-k", "fraction": 0.1}},
+    ):
+        file = scene.experiment(membership__on_loss="continue", algorithm=algorithm, **changes)
+        running = scene.start("run", file, "--out", scene.path("run"))
+        running.wait(60)
+        with open(scene.path("run/summary.json")) as told:
+            lost = [loss["node"] for loss in json.load(told)["lost"]]
+        check(len(lost) == 1, f"{algorithm} has lost {lost}: {running.err!r}")
+        check_gone_on(scene, running, 4, lost)
+        why = events(scene, lost[0], "end")[0]["why"]
+        check("training diverged" in why and "nan" in why, f"it ends so: {why!r}")
+        check_repeated(scene)
+        shutil.rmtree(scene.path("run"))
+        shutil.rmtree(scene.path("again"))
+
+
+def most_diverge_and_the_run_ends(scene):
+    file = scene.experiment(membership__on_loss="continue", optimizer={"learning_rate": 1e6})
+    ended = scene.call("run", file)
+    check(ended.code == 1 and "training diverged" in ended.err, f"{ended.code}: {ended.err!r}")
+    check("stopped" not in ended.err, f"who was told to end complains: {ended.err!r}")
+
+
 def the_last_one_is_lost(scene):
     running, agents = start(scene, nodes=2, rounds=2000000)
     os.kill(agents[0], signal.SIGKILL)
@@ -166,6 +264,13 @@ def what_cannot_be_folded_is_refused(scene):
         file = scene.experiment(algorithm={"name": name}, membership={"on_loss": "continue"})
         ended = scene.call("check", file)
         ended.check_refused("membership.on_loss", name, "stop", "d-psgd")
+
+
+def check_says_whose_loss_is_not_finite(scene):
+    faults = [{"round": 10, "nonfinite": [3]}, {"round": 20, "nonfinite": [0, 2]}]
+    ended = scene.call("check", scene.experiment(topology__nodes=8, faults=faults))
+    for line in ("round 10         a loss that is not finite: node 3", "not finite: nodes 0, 2"):
+        check(ended.code == 0 and line in ended.out, f"{line!r}: {ended.out!r}{ended.err!r}")
 
 
 def check_says_what_a_loss_does(scene):
@@ -187,8 +292,14 @@ run_tests(
         one_after_the_other_until_one_is_left,
         who_is_stopped_is_folded_and_hears_of_it,
         who_stays_stopped_does_not_keep_the_run,
+        whose_numbers_are_not_finite_ends_alone,
+        most_diverge_and_the_run_ends,
         the_last_one_is_lost,
+        who_leaves_ends_its_round_and_nobody_waits,
+        all_leave_and_end_together,
+        a_run_that_is_asked_to_end_takes_all_along,
         what_cannot_be_folded_is_refused,
         check_says_what_a_loss_does,
+        check_says_whose_loss_is_not_finite,
     ]
 )

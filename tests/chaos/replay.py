@@ -170,7 +170,7 @@ def agents_by_hand_with_folders_of_their_own(scene):
     path = scene.experiment(**{**RUN, "rounds": FOREVER, **changes})
     agents = start_by_hand(scene, path)
     wait_beyond(scene, agents[1], scene.path("out1"), [EVERY], 1)
-    os.kill(agents[1].process.pid, signal.SIGTERM)
+    os.kill(agents[1].process.pid, signal.SIGUSR2)
     for agent in agents:
         agent.wait(30)
         check(agent.code == 75, f"exit code {agent.code}: {agent.err!r}")
@@ -178,7 +178,7 @@ def agents_by_hand_with_folders_of_their_own(scene):
     os.unlink(scene.path(f"out3/checkpoints/round-{last}-rank-3.safetensors"))
     agents = start_by_hand(scene, path, resume=range(4))
     wait_beyond(scene, agents[1], scene.path("out1"), [last], 1)
-    os.kill(agents[2].process.pid, signal.SIGTERM)
+    os.kill(agents[2].process.pid, signal.SIGUSR2)
     for agent in agents:
         agent.wait(30)
         check(agent.code == 75, f"exit code {agent.code}: {agent.err!r}")

@@ -99,7 +99,7 @@ def kill_and_go_on(scene, kills, **changes):
 
 
 def run_is_asked_to_save_and_to_end(scene):
-    """SIGUSR1 to run, SIGTERM to run, SIGTERM to one agent: all save the same round."""
+    """SIGUSR1 to run, SIGTERM to run, SIGUSR2 to one agent: all save the same round."""
     kept = {"every": EVERY, "keep": 200}  # none is gone before it is seen
     changes = {**RUN, "rounds": 2000000, "checkpoint": kept}
     path, out = scene.experiment(**changes), scene.path("out")
@@ -114,7 +114,7 @@ def run_is_asked_to_save_and_to_end(scene):
     check(len(ends) == 1, f"agents ended in rounds {ends}")
     running = scene.start("run", "--resume", out)
     wait_beyond(scene, running, out, rounds_saved(out))
-    os.kill(scene.agents()[2], signal.SIGTERM)
+    os.kill(scene.agents()[2], signal.SIGUSR2)
     running.wait(30)
     check(running.code == 75, f"{running.code}: {running.err!r}")
     last = rounds_saved(out)[-1]
@@ -154,11 +154,11 @@ def start_by_hand(scene, path, resume=()):
 
 
 def agents_by_hand_agree_on_a_round(scene):
-    """Each has a folder of its own; one lacks the newest round. SIGTERM to one ends all."""
+    """Each has a folder of its own; one lacks the newest round. SIGUSR2 to one ends all."""
     path = scene.experiment(**RUN)
     agents = start_by_hand(scene, path)
     wait_until(lambda: rounds_saved(scene.path("out1"), 1)[-1:] >= [2 * EVERY], "two checkpoints")
-    os.kill(agents[1].process.pid, signal.SIGTERM)
+    os.kill(agents[1].process.pid, signal.SIGUSR2)
     for running in agents:
         running.wait(30)
         check(running.code == 75, f"exit code {running.code}: {running.err!r}")
@@ -183,7 +183,7 @@ def some_alone_do_not_go_on(scene):
     path = scene.experiment(**RUN)
     agents = start_by_hand(scene, path)
     wait_until(lambda: rounds_saved(scene.path("out0"), 0)[-1:] >= [EVERY], "a checkpoint")
-    os.kill(agents[1].process.pid, signal.SIGTERM)
+    os.kill(agents[1].process.pid, signal.SIGUSR2)
     for running in agents:
         running.wait(30)
     for rank in (2, 3):

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpu/launches.h"
+
 enum { DEVICES_MAX = 2, DEVICE_BYTES_LOG2 = 33, GARBAGE = 0xA5 };
 
 typedef struct block {
@@ -42,6 +44,7 @@ void fake_stop(const char *function, const char *format, ...) {
 }
 
 void fake_enter(const char *function) {
+    costs_count(COST_CALLS, 1);
     if (fake_mine.in_callback)
         fake_stop(function, "called from a callback");
     if (fake_mine.to_wait_for != NULL)
@@ -140,6 +143,7 @@ cudaError_t cudaSetDeviceFlags(unsigned flags) {
 cudaError_t cudaGetLastError(void) {
     if (fake_mine.in_callback)
         fake_stop("cudaGetLastError", "called from a callback");
+    costs_count(COST_CALLS, 1);
     const cudaError_t result = last;
     last = fake_stays();
     return result;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "gpu/emulated_stream.h"
+#include "gpu/launches.h"
 
 struct CUstream_st {
     stream work;
@@ -174,6 +175,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t s) {
     if (fake_mine.to_wait_for == s)
         fake_mine.to_wait_for = NULL;
     fake_enter("cudaStreamSynchronize");
+    costs_count(COST_WAITS, 1);
     if (s == NULL || s->ended)
         fake_stop("cudaStreamSynchronize", "an ended stream");
     stream_await(&s->work);
@@ -219,6 +221,37 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaM
     fake_give(s, do_copy, &(copy){to, from, bytes}, sizeof(copy));
     if (host != NULL && bytes > 0 && !fake_is_locked(host, bytes))
         fake_mine.to_wait_for = s;
+    return cudaSuccess;
+}
+
+typedef struct rows {
+    char *to;
+    const char *from;
+    size_t to_step, from_step, bytes, count;
+} rows;
+
+static void do_copy_rows(void *rows_) {
+    const rows *r = rows_;
+    for (size_t i = 0; i < r->count; i++)
+        memcpy(r->to + i * r->to_step, r->from + i * r->from_step, r->bytes);
+}
+
+/* From the first byte to the last, all is one allocation on each side. */
+cudaError_t cudaMemcpy2DAsync(void *to, size_t to_step, const void *from, size_t from_step,
+                              size_t bytes, size_t count, enum cudaMemcpyKind kind,
+                              cudaStream_t s) {
+    static const char function[] = "cudaMemcpy2DAsync";
+    fake_enter_device(function);
+    const cudaError_t result = fake_result(FAKE_MEMCPY);
+    if (result != cudaSuccess)
+        return result;
+    if (kind != cudaMemcpyHostToDevice || to_step < bytes || from_step < bytes || count == 0)
+        fake_stop(function, "%zu rows of %zu bytes at %zu from %zu", count, bytes, to_step,
+                  from_step);
+    fake_expect_on_device(to, (count - 1) * to_step + bytes, function);
+    if (!fake_is_locked(from, (count - 1) * from_step + bytes))
+        fake_stop(function, "memory that is not page-locked");
+    fake_give(s, do_copy_rows, &(rows){to, from, to_step, from_step, bytes, count}, sizeof(rows));
     return cudaSuccess;
 }
 
@@ -323,6 +356,7 @@ cudaError_t cudaEventQuery(cudaEvent_t e) {
 
 cudaError_t cudaEventSynchronize(cudaEvent_t e) {
     fake_enter("cudaEventSynchronize");
+    costs_count(COST_WAITS, 1);
     expect_event(e, "cudaEventSynchronize");
     counter_await(&e->passed, atomic_load(&e->recorded));
     return fake_keep(fake_stays());
@@ -354,6 +388,7 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t s, cudaHostFn_t function, void *cont
     if (result != cudaSuccess)
         return result;
     expect_stream(s, "cudaLaunchHostFunc");
+    costs_count(COST_BELLS, 1);
     pthread_mutex_lock(&mutex);
     callbacks++;
     pthread_mutex_unlock(&mutex);

@@ -109,6 +109,30 @@ START_TEST(memory_is_zeroed_and_copied) {
 }
 END_TEST
 
+/* Every other float of the host's, packed. */
+START_TEST(rows_are_copied_in) {
+    open_device();
+    float *v = device_allocate(BYTES), *in = host_vector(0), back[N / 2];
+    sl_vec_event *used = device_event_open(), *copied = device_event_open();
+    for (int i = 0; i < N; i++)
+        in[i] = (float)i;
+    const sl_vec_rows rows = {.to = v,
+                              .from = in,
+                              .bytes = sizeof *in,
+                              .rows = N / 2,
+                              .to_step = sizeof *in,
+                              .from_step = 2 * sizeof *in};
+    device_event_record(used); /* after the memory is zeroed */
+    device_begin_copies_in(&rows, 1, used, copied);
+    device_event_follow(copied);
+    device_copy_out(back, v, sizeof back);
+    for (int i = 0; i < N / 2; i++)
+        ck_assert_float_eq(back[i], (float)(2 * i));
+    device_event_close(used);
+    device_event_close(copied);
+}
+END_TEST
+
 START_TEST(background_copies_keep_their_order) {
     open_device();
     float *v = device_allocate(BYTES), *in = host_vector(5), *out = host_vector(0);
@@ -116,11 +140,14 @@ START_TEST(background_copies_keep_their_order) {
                  *sent = device_event_open();
     fake_hold_kernels(true);
     fill(v, 3);
-    device_begin_copy_out(out, v, BYTES); /* after the kernel */
+    device_order_out(); /* after the kernel */
+    device_begin_copy_out(out, v, BYTES);
     device_event_record_out(sent);
     device_event_follow(sent);
     device_event_record(used);
-    device_begin_copy_in(v, in, BYTES, used, copied); /* after the copy out */
+    /* after the copy out */
+    device_begin_copies_in(&(sl_vec_rows){.to = v, .from = in, .bytes = BYTES, .rows = 1}, 1, used,
+                           copied);
     ck_assert(!device_event_passed(sent, 0));
     ck_assert(!device_event_passed(copied, 0));
     fake_hold_kernels(false);
@@ -279,8 +306,10 @@ START_TEST(a_kernel_that_stops_is_found_at_the_fence) {
     sl_vec_event *e = device_event_open();
     ck_assert_int_eq(device_fence(text), 0);
     fake_fail_kernel(cudaErrorIllegalAddress);
+    fake_hold_kernels(true); /* until the event is recorded: else that may fail first */
     fill(v, 1);
     device_event_record(e);
+    fake_hold_kernels(false);
     device_event_wait(e);
     ck_assert(device_event_passed(e, 0)); /* nothing waits for a device that has failed */
     ck_assert_int_ne(device_fence(text), 0);
@@ -409,8 +438,8 @@ int main(void) {
     setenv("CK_FORK", "yes", 1); /* some end, and what was told to fail stays so */
     Suite *suite = suite_create("fake_runtime");
     ADD_TESTS(suite, "runs", devices_are_counted_and_described, memory_is_zeroed_and_copied,
-              background_copies_keep_their_order, a_thread_has_a_lane_until_it_ends,
-              products_are_row_major, a_notice_comes_once,
+              rows_are_copied_in, background_copies_keep_their_order,
+              a_thread_has_a_lane_until_it_ends, products_are_row_major, a_notice_comes_once,
               no_notice_comes_after_the_event_is_closed, out_of_memory_is_no_failure,
               a_kernel_that_stops_is_found_at_the_fence);
     TCase *many = tcase_create("failures");

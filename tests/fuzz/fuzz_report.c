@@ -18,7 +18,7 @@ double now_seconds(void) {
 void catch_signals(void (*also)(void)) {
     (void)also;
 }
-void catch_saving(bool (*saves)(bool leave)) {
+void catch_saving(bool (*saves)(save_wish wish)) {
     (void)saves;
 }
 

@@ -35,8 +35,10 @@ CASES = {
     "ef21": {"name": "ef21", "server": "sharded", **compressor("top-k", fraction=0.01)},
     "diana": {"name": "diana", "beta": 0.5, **compressor("qsgd", levels=127, bucket=512)},
     "ecq-sgd": {"name": "ecq-sgd", **compressor("natural")},
+    "sign-vote": {"name": "sign-vote", "beta": 0.9},
 }
-WITHOUT_MOMENTUM = ("ecq-sgd", "diana")
+WITHOUT_MOMENTUM = ("ecq-sgd", "diana", "sign-vote")
+HOST_ONLY = ("sign-vote",)  # reads vectors itself
 
 
 def compressed(cases):
@@ -69,6 +71,12 @@ def compressed(cases):
         moved = {"name": "diana", "alpha": 0.7, "beta": 0.5, **by}
         slow = {"sgd": {"learning_rate": 0.05}, "decay": {**DECAY, "learning_rate": 0.05}}
         yield from cases(f"diana {server}", moved, few, FIXED, slow, [SAME])
+    small = {"sgd": {"learning_rate": 0.02}, "decay": {**DECAY, "learning_rate": 0.02}}
+    for server in (0, 5, "sharded"):
+        signed = {"name": "sign-vote", "server": server}
+        yield from cases(f"sign-vote {server}", signed, None, FIXED, small, [SAME])
+        signum = {**signed, "beta": 0.9}
+        yield from cases(f"sign-vote signum {server}", signum, None, FIXED, small, [SAME])
     for delay in (1, 3):
         slow = {"sgd": {"learning_rate": 0.05}, "nesterov": {**NESTEROV, "learning_rate": 0.005}}
         late = {"name": "all-reduce", "delay": delay}

@@ -142,6 +142,10 @@ ALGORITHMS = {
     "gradient-tracking": algorithm("gradient-tracking", optimizer=PLAIN),
     "exact-diffusion": algorithm("exact-diffusion", optimizer=PLAIN),
     "qgm": algorithm("qgm", optimizer=PLAIN),
+    "gossip-pga": algorithm("gossip-pga", average_period=3),
+    "gossip-pga tree local steps": algorithm(
+        "gossip-pga", EXPONENTIAL, average_period=4, all_reduce="tree", local_steps=2
+    ),
     "decentlam": algorithm("decentlam", optimizer=PLAIN),
     "clipped-gossip": algorithm("clipped-gossip"),
     "clipped-gossip median": algorithm("clipped-gossip", variant="median"),
@@ -165,6 +169,7 @@ ALGORITHMS = {
     "all-reduce top-k": algorithm("all-reduce", compressor=TOP_K),
     "all-reduce delayed": algorithm("all-reduce", delay=2),
     "local-sgd scaled-sign": algorithm("local-sgd", period=3, compressor="scaled-sign"),
+    "sign-vote": algorithm("sign-vote", optimizer=PLAIN, beta=0.9, server="sharded"),
     "ef21": algorithm("ef21", server="sharded", compressor=TOP_K),
     "diana": algorithm("diana", optimizer=PLAIN, beta=0.5, compressor=QSGD),
     "ecq-sgd": algorithm("ecq-sgd", optimizer=PLAIN, compressor=QSGD),

@@ -362,6 +362,7 @@ def test_agents_end_like_the_simulator(scene):
             "mb_to_target",
             "mb_total",
             "consensus_distance",
+            "c2c",
         ):
             check(
                 row[key] == real[name][key],

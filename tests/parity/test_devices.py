@@ -87,6 +87,7 @@ CASES = {
     "d2": {"name": "exact-diffusion", "matrix": "plain"},
     "qgm": {"name": "qgm", "nesterov": True},
     "decentlam": {"name": "decentlam"},
+    "gossip-pga": {"name": "gossip-pga", "average_period": 2},
     "clipped-gossip": {"name": "clipped-gossip"},
     "beer": {"name": "beer", **compressed("top-k", fraction=0.05)},
     "lead": {"name": "lead", **compressed("qsgd", levels=127, bucket=512)},
@@ -107,13 +108,14 @@ CASES = {
     "naive-compression": {"name": "naive-compression", **compressed("qsgd", levels=7)},
 }
 CASES.update(_centralized.CASES)
-# Messages that leave the device in several copies, and come in more loads than there are places
-# for; not measured, which would wait for each.
+HOST_ONLY = (*_outer.HOST_ONLY, *_centralized.HOST_ONLY)
+# Messages that come in more loads than there are places for; not measured, which would wait for
+# each.
 LONG = {
     "topology": {"nodes": 2, "family": "complete"},
     "model": {"name": "mlp", "hidden": [512]},
     "record": {"every": ROUNDS},
-    "transport": {"chunk_bytes": 65536, "timeout_s": TIMEOUT_S},
+    "transport": {"chunk_bytes": 4096, "timeout_s": TIMEOUT_S},
 }
 OTHERWISE = {"d-psgd long messages": LONG, "choco-sgd long messages": LONG}
 CASES["d-psgd long messages"] = CASES["d-psgd combine-while-adapt"]
@@ -130,7 +132,7 @@ DIRECT = [
     name
     for name, settings in CASES.items()
     if settings.get("compressor", {"name": "identity"})["name"] == "identity"
-    and settings["name"] not in ("cd-sgd", *_outer.HOST_ONLY)
+    and settings["name"] not in ("cd-sgd", *HOST_ONLY)
 ]
 LEARNING_DIRECT = [
     "d-psgd combine-while-adapt",
@@ -465,7 +467,7 @@ def all_tests(starling):
     CASES.update({name: {"name": name} for name in unnamed(starling, list(CASES.values()))})
     stride = 3 if QUICK else 1
     for name in list(CASES)[::stride]:
-        if name in OTHERWISE or name in _outer.HOST_ONLY:
+        if name in OTHERWISE or name in HOST_ONLY:
             continue
         yield f"sim {name}", lambda name=name: check(starling, name, "sim")
     for name in BETWEEN_AGENTS[::stride]:
@@ -477,7 +479,7 @@ def all_tests(starling):
             yield f"direct {name}", lambda name=name: check_direct(starling, name)
     for name in LEARNING_DIRECT[::stride]:
         yield f"learning direct {name}", lambda name=name: check_learning_direct(starling, name)
-    for after in (60, 90, 120)[::stride]:
+    for after in (50, 65, 80)[::stride]:
         name = f"a device that fails after {after} operations"
         yield name, lambda after=after: check_failing(starling, after)
         direct = directly("d-psgd combine-while-adapt")

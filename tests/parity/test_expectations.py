@@ -60,6 +60,7 @@ def misfits():
         "exact-diffusion",
         "qgm",
         "decentlam",
+        "gossip-pga",
         "beer",
         "lead",
         "d-adam",

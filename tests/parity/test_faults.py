@@ -79,7 +79,7 @@ class Side:
 
     def step(self, exchange, rate, gradients, by_column):
         state = self.state
-        state.exchanges += 1
+        state.exchanges = exchange
         gradients = state.reduced(gradients)
         w = fold(self.slots[(exchange - 1) % len(self.slots)], self.places, by_column)
         u = rate * gradients
@@ -307,6 +307,7 @@ CASES = {
     "qgm": ({"name": "qgm", "beta": 0.8}, A.QuasiGlobalMomentum, ring),
     "decentlam": ({"name": "decentlam", "beta": 0.8}, A.DecentLam, ring),
     "naive-compression": ({"name": "naive-compression", "compressor": TOP}, A.Naive, ring),
+    "gossip-pga": ({"name": "gossip-pga", "average_period": 3}, A.GossipPga, ring),
     "all-reduce": ({"name": "all-reduce"}, A.AllReduce, ring),
     "parameter-server": ({"name": "parameter-server", "server": 5}, A.AllReduce, ring),
     "parameter-server in shards": (
@@ -323,16 +324,16 @@ def problem(identical=False):
 
 def check_case(starling, name):
     algorithm, kind, slots_of = CASES[name]
-    central = kind is A.AllReduce
+    central, folds = kind is A.AllReduce, kind not in (A.AllReduce, A.GossipPga)
     a, b, x0 = problem(identical=central)
     family = "ring" if slots_of is ring else "one-peer-exponential"
     topology = {"nodes": N, "family": family}
     rate = 0.05
     compress = A.compressor(algorithm.get("compressor", "identity"))
     expected, _ = train(
-        kind, algorithm, compress, slots_of, not central, rate, a, b, x0, kind is A.PushSum
+        kind, algorithm, compress, slots_of, folds, rate, a, b, x0, kind is A.PushSum
     )
-    faults = AT_ONCE if central else FAULTS
+    faults = FAULTS if folds else AT_ONCE
     found, _ = simulate(starling, topology, algorithm, rate, faults, (a, b, x0))
     return compare(found, expected)
 

@@ -15,6 +15,7 @@ from _simulate import Refused, run_all, simulate
 from expect import Graph
 from test_algorithms import (
     DECAY,
+    EXPONENTIAL,
     GRAPHS,
     IRREGULAR,
     MATCHINGS,
@@ -68,6 +69,10 @@ def outer_steps():
     ):
         label = " ".join(map(str, settings.values()))
         yield from cases(label, settings, None, [IRREGULAR], STEPS, both)
+    for more in ({}, {"average_period": 4, "local_steps": 2}, {"all_reduce": "halving-doubling"}):
+        settings = {"name": "gossip-pga", **more}
+        label = " ".join(map(str, settings.values()))
+        yield from cases(label, settings, None, [IRREGULAR, EXPONENTIAL], STEPS, both)
     for settings in (
         {"name": "noloco", "period": 3},
         {"name": "noloco", "period": 2, "outer": {"momentum": 0.3}, "consensus_step": 0.4},
@@ -126,6 +131,15 @@ def identities():
         "beta": 0.5,
         "slow_rate": 0.7,
     }, plain
+    averaging = {"name": "gossip-pga", "average_period": 1}
+    yield "gossip-pga in every exchange is averaging", RING, MOMENTUM, averaging, {
+        "name": "local-sgd",
+        "period": 1,
+    }
+    seldom = {"name": "gossip-pga", "average_period": 1000}
+    yield "gossip-pga that never averages is d-psgd", IRREGULAR, MOMENTUM, seldom, {
+        "name": "d-psgd"
+    }
     yield "d-adam is d-psgd with adamw", RING, OPTIMIZERS["adamw"], {"name": "d-adam"}, {
         "name": "d-psgd"
     }

@@ -518,6 +518,15 @@ def mean_rows(v):
     return v.mean(axis=0, keepdims=True).repeat(len(v), axis=0)
 
 
+class GossipPga(Algorithm):
+    """Chen et al., Accelerating Gossip SGD with Periodic Global Averaging, ICML 2021, Algorithm
+    1."""
+
+    def exchange(self, w, u):
+        once = self.exchanges % self.get("average_period", 6) == 0
+        self.x = mean_rows(self.x - u) if once else w @ (self.x - u)
+
+
 class Periodic(Algorithm):
     """Exchanges every `period` rounds."""
 
@@ -662,6 +671,26 @@ class EcqSgd(Squeezing, GradientAlgorithm):
         q = self.by_shard(g + self.get("alpha", 0.2) * self.error)
         self.error = self.get("beta", 0.9) * self.error + g - q
         self.x = self.x - rate * mean_rows(q)
+
+
+class SignVote(Squeezing, GradientAlgorithm):
+    """Bernstein et al., signSGD with Majority Vote, ICLR 2019, Algorithm 1."""
+
+    decouples = True
+
+    @staticmethod
+    def own_compressor(settings):
+        return {"name": "scaled-sign"}
+
+    def start(self):
+        super().start()
+        self.m = np.zeros_like(self.x)
+
+    def exchange(self, w, g, rate):
+        beta = self.get("beta", 0)
+        self.m = beta * self.m + (1 - beta) * g
+        votes = np.where(self.compress(self.m) < 0, -1, 1).sum(axis=0)
+        self.x = self.x - rate * (np.where(votes < 0, -1, 1) + self.decay * self.x)
 
 
 class Ef21(Squeezing, AllReduce):
@@ -877,6 +906,7 @@ def algorithm_class(settings):
         "parameter-server": AllReduce,
         "double-squeeze": DoubleSqueeze,
         "local-sgd": LocalSgd,
+        "gossip-pga": GossipPga,
         "slowmo": SlowMo,
         "diloco": DiLoCo,
         "noloco": NoLoCo,
@@ -886,6 +916,7 @@ def algorithm_class(settings):
         "one-bit-adam": OneBitAdam,
         "cd-sgd": CdSgd,
         "ecq-sgd": EcqSgd,
+        "sign-vote": SignVote,
         "ef21": Ef21,
         "diana": Diana,
         "naive-compression": Naive,

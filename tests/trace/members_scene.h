@@ -53,6 +53,7 @@ static void step(uint32_t rank, sl_membership_event event) {
     update[rank].ask_again |= u.ask_again;
     update[rank].replaced |= u.replaced;
     update[rank].left |= u.left;
+    update[rank].nobody_stays |= u.nobody_stays;
 }
 
 static void start(uint32_t rank, const sl_epoch *first, uint64_t round) {

@@ -372,6 +372,36 @@ START_TEST(a_leaver_ends_its_rounds) {
 }
 END_TEST
 
+START_TEST(a_leaver_waits_for_so_long) {
+    open_members(3);
+    step(1, (sl_membership_event){.type = SL_MEMBERSHIP_LEAVE});
+    lose_letters();
+    now_s += SL_LEAVE_S - 0.5;
+    tick();
+    ck_assert(!update[1].left);
+    now_s += 1;
+    tick();
+    ck_assert(update[1].left && !update[1].nobody_stays);
+    close_members();
+}
+END_TEST
+
+START_TEST(all_leave_after_one_round) {
+    open_members(3);
+    for (uint32_t i = 0; i < 3; i++)
+        step(i, (sl_membership_event){.type = SL_MEMBERSHIP_LEAVE});
+    ready(2); /* it is ahead */
+    pass(4);
+    for (uint32_t i = 0; i < 3; i++) {
+        while (!update[i].left)
+            ready(i);
+        ck_assert(update[i].nobody_stays);
+        ck_assert_uint_eq(began[i], began[0]);
+    }
+    close_members();
+}
+END_TEST
+
 /* Neither 0 nor 3 could agree on an epoch with the other. */
 START_TEST(who_reaches_most_leads) {
     open_members(4);
@@ -460,6 +490,6 @@ int main(void) {
                    damaged_messages_are_refused);
     ADD_TESTS_WITH(suite, "come and go", forget_updates, NULL, a_joiner_begins_with_the_epoch,
                    a_joiner_and_its_sponsor_die, a_joiner_whose_sponsor_dies_asks_again,
-                   a_leaver_ends_its_rounds);
+                   a_leaver_ends_its_rounds, a_leaver_waits_for_so_long, all_leave_after_one_round);
     return run_suite(suite);
 }

@@ -18,6 +18,11 @@ static void open_device(void) {
     ck_assert(v != NULL && locked != NULL && plain != NULL);
 }
 
+static void begin_copy_in(void *to, const void *host, size_t bytes) {
+    const sl_vec_rows row = {.to = to, .from = host, .bytes = bytes, .rows = 1};
+    device_begin_copies_in(&row, 1, device_event_open(), device_event_open());
+}
+
 /* Copies of memory that is not page-locked: CUDA would copy it first, and the caller would wait. */
 START_TEST(a_late_copy_in_of_pageable_memory) {
     device_copy_in_later(v, plain, BYTES);
@@ -30,7 +35,21 @@ START_TEST(a_background_copy_out_to_pageable_memory) {
 END_TEST
 
 START_TEST(a_background_copy_in_of_pageable_memory) {
-    device_begin_copy_in(v, plain, BYTES, device_event_open(), device_event_open());
+    begin_copy_in(v, plain, BYTES);
+}
+END_TEST
+
+/* Two rows, each of it page-locked, but not what lies between. */
+START_TEST(a_copy_of_rows_of_two_allocations) {
+    char *other = device_allocate_host(BYTES);
+    const bool rises = other > (char *)locked;
+    const sl_vec_rows rows = {.to = v,
+                              .from = rises ? (char *)locked : other,
+                              .bytes = BYTES,
+                              .rows = 2,
+                              .to_step = BYTES,
+                              .from_step = (size_t)labs(other - (char *)locked)};
+    device_begin_copies_in(&rows, 1, device_event_open(), device_event_open());
 }
 END_TEST
 
@@ -74,6 +93,7 @@ START_TEST(what_is_allowed) {
     device_copy_in(v, plain, BYTES);
     device_copy_in_later(v, locked, BYTES);
     device_copy_in_later(v, locked + N / 2, BYTES / 2);
+    device_order_out();
     device_begin_copy_out(locked, v, BYTES);
     normalise_to(v + 2 * N);
     device_copy_out(plain, v, BYTES);
@@ -82,13 +102,11 @@ START_TEST(what_is_allowed) {
 END_TEST
 
 int main(void) {
-    const TTest *const forbidden[] = {a_late_copy_in_of_pageable_memory,
-                                      a_background_copy_out_to_pageable_memory,
-                                      a_background_copy_in_of_pageable_memory,
-                                      a_copy_beyond_page_locked_memory,
-                                      a_copy_of_released_memory,
-                                      memory_of_the_host_as_the_device_s,
-                                      a_launch_that_writes_what_it_reads_as_constant};
+    const TTest *const forbidden[] = {
+        a_late_copy_in_of_pageable_memory,       a_background_copy_out_to_pageable_memory,
+        a_background_copy_in_of_pageable_memory, a_copy_beyond_page_locked_memory,
+        a_copy_of_rows_of_two_allocations,       a_copy_of_released_memory,
+        memory_of_the_host_as_the_device_s,      a_launch_that_writes_what_it_reads_as_constant};
     setenv("STARLING_CONTRACTS", "1", 1);
     setenv("CK_FORK", "yes", 1); /* they end */
     Suite *suite = suite_create("contracts");

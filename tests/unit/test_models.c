@@ -122,6 +122,40 @@ START_TEST(models_agree_with_pytorch) {
 }
 END_TEST
 
+/* ---- products ---- */
+
+/* By hand, layer by layer. */
+static const struct {
+    sl_model_config config;
+    sl_shape input;
+    uint32_t classes;
+    double products;
+} counted[] = {
+    {{.kind = SL_MODEL_SOFTMAX}, {28, 28, 1}, 10, 7840},
+    {{.kind = SL_MODEL_LENET5}, {28, 28, 1}, 10, 117600 + 240000 + 48000 + 10080 + 840},
+    {{.kind = SL_MODEL_RESNET20},
+     {32, 32, 3},
+     10,
+     442368 + 6 * 2359296 + 2 * (1179648 + 5 * 2359296) + 640},
+    {{.kind = SL_MODEL_LSTM, .embedding = 8},
+     {1, 80, 1},
+     65,
+     80.0 * ((8 + 256) * 1024 + (256 + 256) * 1024 + 256 * 65)},
+    {{.kind = SL_MODEL_TRANSFORMER, .units = 32, .layers = 2, .heads = 4},
+     {1, 16, 1},
+     65,
+     2 * (16 * 12 * 32 * 32 + 2 * 16 * 16 * 32) + 16 * 32 * 65},
+};
+
+START_TEST(products_are_counted) {
+    sl_layers table;
+    ck_assert_msg(sl_model_build(&table, &counted[_i].config, counted[_i].input,
+                                 counted[_i].classes, "data", &error) == 0,
+                  "%s", error.text);
+    ck_assert_double_eq(sl_layers_products(&table), counted[_i].products);
+}
+END_TEST
+
 /* ---- images ---- */
 
 START_TEST(images_are_arranged_cropped_and_mirrored) {
@@ -303,6 +337,7 @@ int main(void) {
     tcase_set_timeout(models, 120);
     tcase_add_loop_test(models, models_agree_with_pytorch, 0,
                         MACHINES * sizeof references / sizeof *references);
+    tcase_add_loop_test(models, products_are_counted, 0, sizeof counted / sizeof *counted);
     suite_add_tcase(suite, models);
     TCase *refusals = tcase_create("refusals");
     tcase_add_loop_test(refusals, models_that_do_not_fit_the_data_are_refused, 0,

@@ -293,12 +293,34 @@ START_TEST(a_worker_may_be_two_exchanges_ahead_of_its_server) {
 }
 END_TEST
 
+/* Its peers are those of the edges and of the ring; who is no neighbour may be a period ahead. */
+START_TEST(averages_are_summed_beside_edges) {
+    const char *json = "{\"nodes\": 5, \"edges\": [[0, 2], [2, 4], [4, 1], [1, 3]]}";
+    ck_assert_msg(sl_topology_parse(&topology, json, "test", &error) == 0, "%s", error.text);
+    const sl_algorithm_config config = {.average_period = 7};
+    const sl_algorithm *algorithm = sl_algorithm_find("gossip-pga", SL_VARIANT_DEFAULT, &error);
+    for (uint32_t i = 0; i < 5; i++)
+        ck_assert_int_eq(
+            sl_route_open(&routes[i], algorithm, &config, topology, NULL, i, 10, &error), 0);
+    check_both_ends(5, 1);
+    const uint32_t expected[] = {0, 1, 3, 4}, *peers;
+    ck_assert_uint_eq(sl_route_peers(&routes[2], &peers), 4);
+    ck_assert_mem_eq(peers, expected, sizeof expected);
+    ck_assert_uint_eq(sl_route_peers(&routes[0], &peers), 3);
+    ck_assert_uint_eq(sl_route_width(&routes[2]), 2);
+    ck_assert_uint_eq(sl_route_window(&routes[2]), 8);
+    ck_assert(step_of(2, 1, 0).along_edges && !step_of(2, 1, 1).along_edges);
+    ck_assert(!sl_route_varies(&routes[2]));
+    close_routes(5);
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("route");
     ADD_TESTS(suite, "routes", every_form_sums_and_spreads, forms_cost_what_the_table_says,
               no_place_is_inner_in_both_trees, one_server_sums_and_spreads,
               sharded_servers_sum_and_spread, shards_follow_each_other_and_cover_the_vector,
-              gossip_follows_the_topology, a_schedule_united,
+              gossip_follows_the_topology, a_schedule_united, averages_are_summed_beside_edges,
               a_worker_may_be_two_exchanges_ahead_of_its_server);
     return run_suite(suite);
 }

@@ -44,8 +44,8 @@ DEFECTS = {
     ),
     "who was refused does not try again": (
         "src/agent/neighbour.c",
-        "n->connected && !n->agreed ? retry_refused_s : retry_connect_s",
-        "n->connected && !n->agreed ? 1000 * retry_refused_s : 1000 * retry_connect_s",
+        "n->next_attempt_s = n->side->now_s + retry_s(n);",
+        "n->next_attempt_s = n->side->now_s + 1000 * retry_s(n);",
     ),
     "a part is sent although there is no room": (
         "src/agent/sending.c",
@@ -209,8 +209,8 @@ RUN_DEFECTS = {
     ),
     "agents are not told that the run is to end": (
         "tools/run/fleet.c",
-        "        signal_all(f, SIGHUP);\n",
-        "",
+        "        f->interrupted = true;\n        signal_all(f, SIGHUP);\n",
+        "        f->interrupted = true;\n",
     ),
     "agents are left when the run ends": (
         "tools/run/fleet.c",

@@ -1,6 +1,7 @@
 /* children.c - see children.h. The linker sends sigaction here (meson.build). */
 #include "children.h"
 
+#include <assert.h>
 #include <signal.h>
 #include <string.h>
 
@@ -63,6 +64,7 @@ static size_t room(int pipe) {
 }
 
 static bool other_has_closed(int pipe) {
+    assert(pipe >= 0);
     return kids[pipe / 2].closed[1 - pipe % 2];
 }
 
@@ -176,7 +178,7 @@ static void die(kid *k, int number) {
 }
 
 static void hear(kid *k, int number) {
-    if (k->handler == NULL && (number == SIGTERM || number == SIGHUP))
+    if (k->handler == NULL && (number == SIGTERM || number == SIGUSR2 || number == SIGHUP))
         die(k, number);
     else if (k->handler != NULL && k->handler(k->context, number)) {
         k->asked = true;

@@ -3,10 +3,12 @@
  *
  *   loss_world [-v] SEED [COUNT]     at most QUICK seeds with STARLING_QUICK in the environment
  *
- * Agents are killed, stopped for longer than membership.grace_s, and their connections cut. Held of
- * each seed:
+ * Agents are killed, stopped for longer than membership.grace_s, and asked to leave; connections
+ * are cut; in each seventh seed the numbers of one agent become infinite or NaN. Held of each seed:
  *   - whoever was not struck ends well, after all rounds, with finite numbers;
  *   - who was stopped ends well or says that the others have gone on;
+ *   - whose numbers are not finite ends as diverged;
+ *   - who was asked to leave ends well, or has left, and in time where nothing else goes wrong;
  *   - nobody waits for longer than the losses explain;
  *   - where agents are only killed, all who go on notice it by the port, not by silence;
  *   - the same seed is the same run.
@@ -24,7 +26,7 @@
 #include "wire/checksum.h"
 
 enum { QUICK = 200, STRIKES_MAX = 6 };
-static const double first_s = 1000, most_s = 400, notice_s = 0.5;
+static const double first_s = 1000, most_s = 400, notice_s = 0.5, leave_s = 6;
 
 typedef struct peer {
     process *process;
@@ -32,13 +34,22 @@ typedef struct peer {
     uint32_t rank;
     bool trains, struck, ended;
     double killed_s; /* 0: it was not */
+    double ended_s;
+    double leaves_s; /* since when; 0: it was not asked to */
+    bool spoiled;    /* its numbers are not finite any more */
     int result;
     sl_error error;
     uint64_t recorded; /* the last round */
     logbook logbook;
 } peer;
 
-typedef enum strike_kind { STRIKE_KILL, STRIKE_STOP, STRIKE_CUT, STRIKE_KINDS } strike_kind;
+typedef enum strike_kind {
+    STRIKE_KILL,
+    STRIKE_STOP,
+    STRIKE_CUT,
+    STRIKE_LEAVE,
+    STRIKE_KINDS
+} strike_kind;
 typedef struct strike {
     strike_kind kind;
     uint32_t a, b;
@@ -50,8 +61,10 @@ static scenario s;
 static peer peers[NODES_MAX];
 static strike strikes[STRIKES_MAX];
 static int strike_count;
+static uint32_t spoiled_rank;
+static uint64_t spoiled_round; /* from this one on; UINT64_MAX: nobody is spoiled */
 static double grace_s;
-static uint64_t finished, lost, views; /* of all seeds */
+static uint64_t finished, left, lost, views; /* of all seeds */
 
 static uint32_t below(uint32_t limit) {
     return (uint32_t)(world_draw() % limit);
@@ -105,6 +118,13 @@ static void draw_strikes(void) {
     }
 }
 
+/* Of the seed alone: what else is drawn stays. */
+static void choose_spoiled(void) {
+    const uint64_t which = s.seed / 7;
+    spoiled_rank = 1 + (uint32_t)(which % (s.nodes - 1));
+    spoiled_round = s.seed % 7 == 3 ? 10 + which / 8 % (s.rounds - 10) : UINT64_MAX;
+}
+
 /* ---- strikes ---- */
 
 static void go_on(void *of, uint64_t ignored) {
@@ -139,6 +159,13 @@ static void hit(void *of, uint64_t ignored) {
         process_stop(p->process);
         world_at(world_now() + k->seconds, go_on, p->process, 0);
         break;
+    case STRIKE_LEAVE:
+        p->struck = true;
+        if (p->agent != NULL && p->leaves_s == 0) {
+            p->leaves_s = world_now();
+            sl_agent_leave(p->agent);
+        }
+        break;
     case STRIKE_CUT:
         network_break_between(k->a, k->b, BREAK_RESET);
         break;
@@ -152,6 +179,21 @@ static void on_round(void *context, uint32_t rank, uint64_t round) {
     for (int i = 0; i < strike_count; i++)
         if (strikes[i].round == round && strikes[i].a == rank)
             world_at(world_now() + strikes[i].at_s, hit, &strikes[i], 0);
+}
+
+/* ---- numbers that are not finite ---- */
+
+static double gradient(void *context, uint32_t rank, uint64_t round, const float *x, float *g) {
+    const sl_task plain = scenario_task(context);
+    const double loss = plain.gradient(context, rank, round, x, g);
+    if (rank != spoiled_rank || round < spoiled_round)
+        return loss;
+    peers[rank].spoiled = peers[rank].struck = true;
+    world_note("spoils", rank, round, 0);
+    if (s.seed / 7 % 3 == 0)
+        return NAN;
+    g[round % s.dimension] = INFINITY;
+    return loss;
 }
 
 /* ---- an agent ---- */
@@ -172,12 +214,21 @@ static void on_notice(void *context, const char *text) {
     world_say(p->rank, text);
 }
 
-/* The port of who is killed refuses at once. */
-static void judge_notice(const peer *p, const sl_log_entry *entry) {
-    const double after_s = world_now() - peers[entry->peer].killed_s;
+static bool all_strikes_are(strike_kind kind) {
     for (int i = 0; i < strike_count; i++)
-        if (strikes[i].kind != STRIKE_KILL)
-            return;
+        if (strikes[i].kind != kind)
+            return false;
+    return true;
+}
+
+/* The port of who is killed refuses at once. Who has ended is no loss, and who lives neither. */
+static void judge_notice(const peer *p, const sl_log_entry *entry) {
+    const peer *lost_one = &peers[entry->peer];
+    const double after_s = world_now() - lost_one->killed_s;
+    if (!all_strikes_are(STRIKE_KILL) || lost_one->spoiled || lost_one->ended)
+        return;
+    if (lost_one->killed_s == 0)
+        world_fail("agent %u takes agent %u for lost, which lives", p->rank, entry->peer);
     if (after_s > notice_s)
         world_fail("agent %u notices the loss of agent %u after %.3f s", p->rank, entry->peer,
                    after_s);
@@ -225,6 +276,7 @@ static void *be_agent(void *of) {
         world_fail("%s", p->error.text);
     p->result = run_agent(p, roster);
     p->ended = true;
+    p->ended_s = world_now();
     sl_roster_close(&roster);
     world_note("ended", p->rank, (uint64_t)(int64_t)p->result, p->recorded);
     return NULL;
@@ -255,10 +307,17 @@ static void judge(const peer *p, bool verbose) {
         return;
     if (p->result != 0 && !p->struck)
         world_fail("agent %u ended early: %s", p->rank, p->error.text);
+    if (p->leaves_s > 0 && all_strikes_are(STRIKE_LEAVE) && p->ended_s - p->leaves_s > leave_s)
+        world_fail("agent %u leaves after %.3f s", p->rank, p->ended_s - p->leaves_s);
     if (p->result == 0 && p->recorded != s.rounds)
         world_fail("agent %u ended well after round %llu of %llu", p->rank,
                    (unsigned long long)p->recorded, (unsigned long long)s.rounds);
-    if (p->result != 0 && strstr(p->error.text, "gone on without") == NULL)
+    left += p->result == SL_ELEFT;
+    if (p->spoiled && p->result == 0)
+        world_fail("agent %u ended well, with numbers that are not finite", p->rank);
+    const bool alone = strstr(p->error.text, "gone on without") != NULL ||
+                       (p->spoiled && p->result == SL_EDIVERGED);
+    if (p->result != 0 && p->result != SL_ELEFT && !alone)
         world_fail("agent %u ended otherwise: %s", p->rank, p->error.text);
     finished += p->result == 0;
 }
@@ -271,11 +330,13 @@ static uint64_t run_seed(uint64_t seed, bool verbose) {
     memset(peers, 0, sizeof peers);
     draw_experiment();
     draw_strikes();
+    choose_spoiled();
     if (verbose)
         scenario_print(&s);
     if (sl_experiment_parse(&experiment, s.text, "seed", "/", NULL, 0, &error) != 0)
         world_fail("%s\n%s", error.text, s.text);
     task = scenario_task(&s);
+    task.gradient = gradient;
     for (uint32_t i = 0; i < s.nodes; i++) {
         peers[i].rank = i;
         world_at(first_s + 0.02 * world_uniform(), start, &peers[i], 0);
@@ -294,8 +355,9 @@ int main(int count, char **arguments) {
     uint64_t seeds;
     if (seeds_run(&seeds, count, arguments, QUICK, run_seed) != 0)
         return 2;
-    printf("%llu seeds: %llu agents trained to the end, %llu losses noticed, %llu views begun\n",
-           (unsigned long long)seeds, (unsigned long long)finished, (unsigned long long)lost,
-           (unsigned long long)views);
+    printf("%llu seeds: %llu agents trained to the end, %llu left, %llu losses noticed, %llu views "
+           "begun\n",
+           (unsigned long long)seeds, (unsigned long long)finished, (unsigned long long)left,
+           (unsigned long long)lost, (unsigned long long)views);
     return 0;
 }

@@ -46,6 +46,8 @@ typedef struct process_state {
     uint64_t round;           /* under way */
     uint64_t taken[EPOCHS_MAX / 64];
     uint64_t limit;               /* that it has told a leader; UINT64_MAX: none */
+    sl_ballot led;                /* its last one as a leader */
+    bool answered;                /* that, by anybody */
     sl_ballot promised, accepted; /* by messages that it has sent */
     bool folded[RANKS], lost[RANKS];
     double heard_s[RANKS], reached_s[RANKS];
@@ -85,6 +87,8 @@ letter *letter_copy(const sl_membership_message *message);
 
 /* Its index, or epoch_count. */
 uint32_t find_epoch(uint64_t of);
+/* Are they the same? */
+bool is_ballot(sl_ballot a, sl_ballot b);
 /* The index of an epoch; one that is new is checked. */
 uint32_t learn(const sl_decision *d);
 /* Of an update: what was agreed on, what begins. */

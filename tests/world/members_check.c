@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "members.h"
+#include "membership/decision.h"
 #include "virtual.h"
 
 static const double slowest_commit_s = 2;
@@ -23,7 +24,7 @@ uint32_t find_epoch(uint64_t of) {
     return i;
 }
 
-static bool is_ballot(sl_ballot a, sl_ballot b) {
+bool is_ballot(sl_ballot a, sl_ballot b) {
     return a.counter == b.counter && a.rank == b.rank;
 }
 
@@ -126,9 +127,10 @@ void check_begin(uint32_t rank, const sl_membership_update *u) {
     } else if (u->round != p->round + 1)
         world_fail("rank %u goes from round %llu to %llu", rank, (unsigned long long)p->round,
                    (unsigned long long)u->round);
-    /* Who is alone, or leaves alone, may free itself. */
+    /* Who is alone, or leaves alone, may free itself; so may a leader whom nobody has answered. */
+    const bool unheard = sl_ballot_compare(p->led, p->promised) > 0 && !p->answered;
     const bool alone = p->leaves || sl_membership_epoch(p->member)->count == 1;
-    if (p->run_number == p->number && u->round > p->limit && !alone)
+    if (p->run_number == p->number && u->round > p->limit && !alone && !unheard)
         world_fail("rank %u begins round %llu, and has promised to stop after %llu", rank,
                    (unsigned long long)u->round, (unsigned long long)p->limit);
     p->round = u->round;

@@ -16,6 +16,7 @@
 
 #include "base/hash.h"
 #include "members.h"
+#include "membership/decision.h"
 #include "seeds.h"
 #include "starling/rng.h"
 #include "virtual.h"
@@ -78,16 +79,21 @@ static void end_process(uint32_t rank, const char *how) {
 }
 
 static void watch_promises(uint32_t rank, const struct sl_membership_post *post) {
+    process_state *p = &w.all[rank];
+    if (post->message.type == SL_MEMBERSHIP_PREPARE && !is_ballot(p->led, post->message.ballot)) {
+        p->led = post->message.ballot;
+        p->answered = false;
+    }
     if (post->message.type == SL_MEMBERSHIP_ACCEPTED)
-        w.all[rank].accepted = post->message.ballot;
+        p->accepted = post->message.ballot;
     const bool leads = post->message.ballot.rank == rank; /* then it frees itself, too */
     if (leads &&
         (post->message.type == SL_MEMBERSHIP_RELEASE || post->message.type == SL_MEMBERSHIP_COMMIT))
-        w.all[rank].limit = UINT64_MAX;
+        p->limit = UINT64_MAX;
     if (post->message.type != SL_MEMBERSHIP_ANSWER || post->message.hash == 0)
         return;
-    w.all[rank].promised = post->message.ballot;
-    w.all[rank].limit = post->message.limit;
+    p->promised = post->message.ballot;
+    p->limit = post->message.limit;
 }
 
 static void obey(uint32_t rank, const sl_membership_update *u) {
@@ -359,14 +365,27 @@ static void end_faults(void) {
 
 /* ---- a seed ---- */
 
-/* Does this message end a promise of the process? */
+static bool is_in(const process_state *p, const sl_epoch *e) {
+    const sl_epoch *newest = sl_membership_epoch(p->member);
+    return newest != NULL && sl_epoch_hash(newest) == sl_epoch_hash(e);
+}
+
+/* Does this message end a promise of the process? One may come to the same epoch twice: by another
+ * leader, who has found it. */
 static bool frees(const process_state *p, const sl_membership_message *message) {
-    const sl_ballot b = message->ballot;
-    const bool settles = b.counter > p->promised.counter ||
-                         (b.counter == p->promised.counter && b.rank >= p->promised.rank);
-    return (message->type == SL_MEMBERSHIP_RELEASE && settles) ||
-           ((message->type == SL_MEMBERSHIP_COMMIT || message->type == SL_MEMBERSHIP_ANSWER) &&
-            message->decision != NULL && message->decision->epoch.number > p->number);
+    const bool settles = sl_ballot_compare(message->ballot, p->promised) >= 0;
+    const sl_decision *d = message->decision;
+    if (message->type == SL_MEMBERSHIP_RELEASE)
+        return settles;
+    if (d == NULL ||
+        (message->type != SL_MEMBERSHIP_COMMIT && message->type != SL_MEMBERSHIP_ANSWER))
+        return false;
+    return d->epoch.number > p->number ||
+           (sl_ballot_compare(d->ballot, p->promised) >= 0 && is_in(p, &d->epoch));
+}
+
+static bool answers(const process_state *p, const sl_membership_message *message) {
+    return message->type == SL_MEMBERSHIP_ANSWER && is_ballot(p->led, message->ballot);
 }
 
 static void deliver(const happening *h) {
@@ -375,6 +394,7 @@ static void deliver(const happening *h) {
         p->heard_s[h->peer] = w.now_s;
         if (frees(p, &h->letter->message))
             p->limit = UINT64_MAX;
+        p->answered = p->answered || answers(p, &h->letter->message);
         const sl_membership_event event = {.type = SL_MEMBERSHIP_MESSAGE,
                                            .message = &h->letter->message};
         step(h->rank, event);

@@ -120,9 +120,9 @@ int collector_record(collector *c, const sl_record *record, const float *x, sl_e
 }
 
 /* These runs end when an agent is lost. */
-int collector_lose(collector *c, uint32_t rank, uint64_t round, const char *text, sl_error *why) {
-    (void)c, (void)round, (void)why;
-    world_fail("agent %u was lost, and the run goes on: %s", rank, text);
+int collector_lose(collector *c, const sl_loss *loss, sl_error *why) {
+    (void)c, (void)why;
+    world_fail("agent %u was lost, and the run goes on: %s", loss->rank, loss->why);
     return 0;
 }
 
@@ -147,7 +147,10 @@ static bool on_signal(void *context, int number) {
     if (number == SIGINT || (number == SIGUSR1 && l->agent == NULL))
         return false;
     if (l->saves && l->agent != NULL && number != SIGHUP) {
-        sl_agent_checkpoint(l->agent, number == SIGTERM);
+        if (number == SIGTERM)
+            sl_agent_leave(l->agent);
+        else
+            sl_agent_checkpoint(l->agent, number == SIGUSR2);
         return false;
     }
     if (l->agent != NULL)

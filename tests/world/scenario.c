@@ -41,8 +41,9 @@ static const form forms[] = {
     {"\"name\": \"gradient-tracking\"", SYMMETRIC, false},
     {"\"name\": \"exact-diffusion\"", SYMMETRIC, false},
     {"\"name\": \"all-reduce\"", FIXED, false},
+    {"\"name\": \"gossip-pga\", \"average_period\": 2", DOUBLY, false},
     {"\"name\": \"parameter-server\"", FIXED, false},
-    {"\"name\": \"parameter-server\", \"server\": \"sharded\"", FIXED, false},
+    {"\"server\": \"sharded\"", FIXED, false},
     {"\"name\": \"double-squeeze\"", FIXED, true},
     {"\"name\": \"local-sgd\", \"period\": 2", FIXED, false},
     {"\"name\": \"cd-sgd\"", FIXED, false},
@@ -52,6 +53,8 @@ static const char *const all_reduces[] = {"ring",         "tree",       "recursi
                                           "hierarchical", "torus-2d",   "halving-doubling",
                                           "two-rings",    "double-tree"};
 enum { ALL_REDUCES = sizeof all_reduces / sizeof *all_reduces };
+/* Of what has a server for each shard, by the seed too. */
+static const char *const sharded[] = {"parameter-server", "sign-vote"};
 static const char *const compressors[] = {"qsgd", "random-k", "random-dropping", "terngrad",
                                           "natural"};
 
@@ -84,9 +87,12 @@ static void draw_experiment(scenario *s) {
     s->period = topologies[f->takes].schedule[which] ? 3 : strstr(f->algorithm, "local") ? 2 : 1;
     if (f->compressed)
         snprintf(more, sizeof more, ", \"compressor\": {\"name\": \"%s\"}", PICK(compressors));
-    if (strstr(f->algorithm, "all-reduce") != NULL || strstr(f->algorithm, "local-sgd") != NULL)
+    if (strstr(f->algorithm, "all-reduce") != NULL || strstr(f->algorithm, "local-sgd") != NULL ||
+        strstr(f->algorithm, "gossip-pga") != NULL)
         snprintf(more, sizeof more, ", \"all_reduce\": \"%s\"",
                  all_reduces[s->seed / 4 % ALL_REDUCES]);
+    if (strstr(f->algorithm, "sharded") != NULL)
+        snprintf(more, sizeof more, ", \"name\": \"%s\"", sharded[s->seed / 4 % 2]);
     s->timeout_s = 0.5 + 1.5 * world_uniform();
     s->connect_s = 2 + 2 * world_uniform();
     s->reconnect_s = world_chance(0.7) ? 5 + 3 * world_uniform() : 0;

@@ -154,9 +154,19 @@ static void print_connections(const sl_security_config *c) {
                seals[c->seal == SL_SEAL_AUTO ? SL_SEAL_HANDSHAKE_ONLY : c->seal]);
 }
 
+/* Model intensity: operations of a sample's gradient for each parameter. */
+static void print_intensity(const trial *t) {
+    const double each = sl_learner_operations(t->learner) / t->experiment->data.batch;
+    if (each > 0)
+        printf("  operations          %.4g million for a sample's gradient\n"
+               "  model intensity     %.4g operations a parameter\n",
+               1e-6 * each, each / (double)t->task.dimension);
+}
+
 static void print_trial(const trial *t) {
     printf("learner\n  %s\n  %llu rounds\n", sl_learner_describe(t->learner),
            (unsigned long long)t->task.rounds);
+    print_intensity(t);
     print_plan(&t->plan, t->experiment->topology, t->task.dimension);
     print_memory(t);
     print_losses(t->experiment);
@@ -232,6 +242,7 @@ static void print_notes(const sl_algorithm_config *c, bool overlap) {
         {"d-adam", "its steps are Adam's at rate 1; take d-psgd, and AdamW in the loop"},
         {"d-amsgrad", "its steps are Adam's at rate 1; take d-psgd, and AdamW in the loop"},
         {"one-bit-adam", "its steps are Adam's at rate 1; no session has a use for them"},
+        {"sign-vote", "it steps by 1 in each coordinate, at rate 1; no session has a use for it"},
         {"sgp", "x is the de-biased model; its displacement acts on the numerator"},
     };
     printf("session\n  algorithm           %s\n", c->name);

@@ -29,6 +29,14 @@ static int print_side(const sl_experiment *e, const sl_cast *cast, uint32_t side
     return result;
 }
 
+static void print_spoiled(const sl_fault *f) {
+    printf("  in round %-11llua loss that is not finite: node%s", (unsigned long long)f->round,
+           f->count > 1 ? "s" : "");
+    for (size_t k = 0; k < f->count; k++)
+        printf("%s %u", k > 0 ? "," : "", f->ranks[k]);
+    puts("");
+}
+
 static int play(const sl_experiment *e, sl_cast *cast, uint64_t round, uint32_t *ranks,
                 sl_error *error) {
     int result = 0;
@@ -36,6 +44,9 @@ static int play(const sl_experiment *e, sl_cast *cast, uint64_t round, uint32_t 
     const bool turns = sl_faults_turn(&e->faults, round);
     for (uint32_t side = 0; turns && side < cast->side_count && result == 0; side++)
         result = print_side(e, cast, side, round, ranks, error);
+    for (size_t i = 0; i < e->faults.count && result == 0; i++)
+        if (e->faults.items[i].round == round && e->faults.items[i].kind == SL_FAULT_NONFINITE)
+            print_spoiled(&e->faults.items[i]);
     return result;
 }
 

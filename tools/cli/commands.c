@@ -7,7 +7,8 @@ static char *exit_codes(void) {
     return strdup("  0    it worked\n"
                   "  1    the run failed: a peer, the network, divergence, a disk\n"
                   "  2    bad usage or bad input; nothing was started\n"
-                  "  75   ended on request (SIGTERM), after a checkpoint: --resume goes on\n"
+                  "  75   ended on request (SIGTERM), after a checkpoint: --resume goes on; an\n"
+                  "       agent: or it has left, and the others go on\n"
                   "  130  interrupted (Ctrl-C); what was recorded so far is kept\n");
 }
 

@@ -21,21 +21,26 @@ void catch_signals(void (*also)(void)) {
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGHUP, &action, NULL);
+    sigaction(SIGUSR2, &action, NULL);
     action.sa_handler = SIG_IGN;
     sigaction(SIGUSR1, &action, NULL);
 }
 
-static bool (*saving_hook)(bool leave);
+static bool (*saving_hook)(save_wish wish);
 
 static void on_saving(int number) {
-    if (!saving_hook(number == SIGTERM) && number == SIGTERM)
+    const save_wish wish = number == SIGUSR1   ? SAVE_GO_ON
+                           : number == SIGUSR2 ? SAVE_END
+                                               : SAVE_LEAVE;
+    if (!saving_hook(wish) && wish != SAVE_GO_ON)
         on_signal(number);
 }
 
-void catch_saving(bool (*saves)(bool leave)) {
+void catch_saving(bool (*saves)(save_wish wish)) {
     saving_hook = saves;
     struct sigaction action = {.sa_handler = on_saving};
     sigemptyset(&action.sa_mask);
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGUSR1, &action, NULL);
+    sigaction(SIGUSR2, &action, NULL);
 }

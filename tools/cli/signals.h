@@ -9,8 +9,13 @@
  * catch_signals on. SIGUSR1 is ignored. */
 extern volatile sig_atomic_t stop_requested;
 void catch_signals(void (*also)(void));
-/* Of programs that write checkpoints: SIGTERM and SIGUSR1 call `saves`, the first with true: to end
- * after the checkpoint. If that returns false, SIGTERM asks to stop. */
-void catch_saving(bool (*saves)(bool leave));
+/* What a program that writes checkpoints is asked for. */
+typedef enum save_wish {
+    SAVE_GO_ON, /* SIGUSR1: a checkpoint */
+    SAVE_END,   /* SIGUSR2: one, and to end after it, with all others of the run */
+    SAVE_LEAVE  /* SIGTERM: likewise; an agent that the others can do without goes alone */
+} save_wish;
+/* These signals call `saves`. If that returns false, the last two ask to stop. */
+void catch_saving(bool (*saves)(save_wish wish));
 
 #endif

@@ -87,6 +87,8 @@ static void take_results(attempt *a, collector *here) {
     a->timeline = here->timeline;
     here->timeline = NULL;
     a->cost = forecast_measured(here->records, nodes);
+    a->operations = sl_learner_operations(here->trial->learner) *
+                    (double)a->milestones[a->milestone_count - 1].round;
     for (uint32_t i = 0; i < nodes; i++) {
         const sl_times *t = &here->records[i].times;
         a->times.gradient += t->gradient / nodes;

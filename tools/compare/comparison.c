@@ -240,6 +240,13 @@ static double combine_s(const comparison *c, const attempt *a) {
     return a->times.combine;
 }
 
+/* Numbers of 32 bits that a node sends for each operation of its gradients: D f(N) / (M C), where
+ * D f(N) numbers leave a node in a round, and M samples of C operations are in a batch. */
+static double c2c(const comparison *c, const attempt *a) {
+    (void)c;
+    return a->operations > 0 ? end_of(a)->bytes_per_node / 4 / a->operations : NAN;
+}
+
 const metric metrics[] = {
     {"accuracy", "%", "accuracy", 0, 100, "%.2f", accuracy},
     {"", "loss", "loss", 1, 1, "%.5g", loss},
@@ -251,6 +258,7 @@ const metric metrics[] = {
     {"encode", "s", "encode_s", 9, 1, "%.3f", encode_s},
     {"wait", "s", "wait_s", 9, 1, "%.3f", wait_s},
     {"combine", "s", "combine_s", 9, 1, "%.3f", combine_s},
+    {"C2C", "ratio", "c2c", 10, 1, "%.3g", c2c},
 };
 const size_t metric_count = sizeof metrics / sizeof *metrics;
 

@@ -22,7 +22,8 @@ typedef struct attempt {
     /* Of one that is done: */
     milestone *milestones; /* (milestone_count) owned; the last is the end */
     size_t milestone_count;
-    sl_times times; /* mean over nodes */
+    sl_times times;    /* mean over nodes */
+    double operations; /* of a node's gradients; 0: not known */
     node_cost cost;
     sl_timeline *timeline; /* owned; NULL: no prediction */
     double predicted_s[LINKS_MAX];

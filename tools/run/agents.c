@@ -70,12 +70,15 @@ static void on_failed(void *context, uint32_t rank, const sl_error *error) {
 
 static int on_lost(void *context, uint32_t rank, const sl_error *error) {
     live_run *r = context;
+    sl_loss loss = {.rank = rank, .round = r->rounds[rank], .left = error->code == SL_ELEFT};
+    snprintf(loss.why, sizeof loss.why, "%s", error->text);
     live_view_clear(r->collector->view);
-    if (!r->quiet)
+    if (!r->quiet && loss.left)
+        complain("agent %u has left, the others go on", rank);
+    else if (!r->quiet)
         complain("warning: agent %u is lost, the others go on: %s", rank, error->text);
-    const uint64_t round = r->rounds[rank];
     r->rounds[rank] = UINT64_MAX; /* it holds the view up no more */
-    return collector_lose(r->collector, rank, round, error->text, &r->error);
+    return collector_lose(r->collector, &loss, &r->error);
 }
 
 static void tell_unshown(live_run *r) {

@@ -25,6 +25,7 @@ static sigset_t stopping_signals(void) {
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGHUP);
     sigaddset(&set, SIGUSR1);
+    sigaddset(&set, SIGUSR2);
     return set;
 }
 
@@ -39,6 +40,7 @@ static void become_agent(char *const argv[], int fd, pid_t parent) {
     signal(SIGINT, SIG_IGN);
     signal(SIGTERM, SIG_DFL);
     signal(SIGHUP, SIG_DFL);
+    signal(SIGUSR2, SIG_DFL);
     signal(SIGUSR1, SIG_IGN); /* until it can write checkpoints */
     sigprocmask(SIG_UNBLOCK, &stopping, NULL);
     fcntl(fd, F_SETFD, 0);

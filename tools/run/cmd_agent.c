@@ -29,7 +29,7 @@ typedef struct peer {
     sl_monitor *monitor; /* NULL: the folder can hold no socket */
     sl_monitor *port;    /* at monitor.listen; NULL: nowhere */
     sl_roster *roster;
-    bool saved; /* it has ended after a checkpoint */
+    const char *outcome; /* of a run that has not come to its end; NULL: a failure, or a signal */
     sl_checkpoints checkpoints;
     char checkpoint_folder[SL_PATH_MAX];
     sl_event_log *log;
@@ -52,10 +52,14 @@ static void stop_agent(void) {
         sl_agent_stop(agent_to_stop);
 }
 
-static bool save_agent(bool leave) {
-    if (agent_to_stop != NULL)
-        sl_agent_checkpoint(agent_to_stop, leave);
-    return agent_to_stop != NULL;
+static bool save_agent(save_wish wish) {
+    if (agent_to_stop == NULL)
+        return false;
+    if (wish == SAVE_LEAVE)
+        sl_agent_leave(agent_to_stop);
+    else
+        sl_agent_checkpoint(agent_to_stop, wish == SAVE_END);
+    return true;
 }
 
 static bool reports(const peer *p) {
@@ -320,7 +324,9 @@ static void close_peer(peer *p) {
     sl_agent_close(&p->agent);
     sl_event_log_close(&p->log);
     sl_credentials_close(&p->credentials);
-    run_info_end(&p->info, p->saved ? "saved" : stop_requested ? "stopped" : "failed", NULL);
+    if (p->outcome == NULL)
+        p->outcome = stop_requested ? "stopped" : "failed";
+    run_info_end(&p->info, p->outcome, NULL);
     sl_folder_close(&p->folder, NULL);
     sl_roster_close(&p->roster);
     sl_launch_close(&p->launch);
@@ -363,8 +369,10 @@ static int prepare(peer *p, sl_error *error) {
 static int exit_code(int result, bool started) {
     if (result == 0)
         return TOOL_OK;
-    if (result == SL_ESTOPPED || result == SL_ESAVED)
-        return result == SL_ESAVED ? TOOL_SAVED : TOOL_INTERRUPTED;
+    if (result == SL_ESAVED || result == SL_ELEFT)
+        return TOOL_SAVED;
+    if (result == SL_ESTOPPED)
+        return TOOL_INTERRUPTED;
     return started ? TOOL_FAILED : TOOL_USAGE;
 }
 
@@ -386,21 +394,21 @@ static int be_peer(const options *o) {
     catch_signals(stop_agent);
     if (reports(&p))
         signal(SIGINT,
-               SIG_IGN); /* Ctrl-C signals the whole group; the parent decides, and sends SIGTERM */
+               SIG_IGN); /* Ctrl-C signals the whole group; the parent decides, and sends SIGHUP */
     int result = prepare(&p, &error);
     bool started = result == 0 || (p.meets && result != SL_EINVAL);
     if (result == 0 && reports(&p))
         result = reporter_join(&p.reporter, sl_agent_port(p.agent), &p.roster, &error);
     if (result == 0)
         result = train(&p, &error);
-    p.saved = result == SL_ESAVED;
+    p.outcome = result == SL_ESAVED ? "saved" : result == SL_ELEFT ? "left" : NULL;
     live_view_clear(&p.view);
     if (reports(&p)) {
         reporter_end(&p.reporter, result, &error);
     } else if (result != 0) {
         if (result == SL_ESAVED)
             complain("%s; go on with --resume %s", error.text, p.path);
-        else if (p.folder != NULL)
+        else if (p.folder != NULL && result != SL_ELEFT)
             complain_of_run(error.text, p.folder, p.rank, p.path);
         else
             complain("%s", error.text);

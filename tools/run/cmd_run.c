@@ -68,9 +68,9 @@ static void print_begin(const driver *d, const options *o, const trial *t, const
 static int exit_code(int result) {
     if (result == 0)
         return TOOL_OK;
-    return result == SL_ESTOPPED ? TOOL_INTERRUPTED
-           : result == SL_ESAVED ? TOOL_SAVED
-                                 : TOOL_FAILED;
+    return result == SL_ESTOPPED                       ? TOOL_INTERRUPTED
+           : result == SL_ESAVED || result == SL_ELEFT ? TOOL_SAVED
+                                                       : TOOL_FAILED;
 }
 
 /* Prints everything from the first line to the final table, or the cause of failure. Returns an

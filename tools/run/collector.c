@@ -180,7 +180,8 @@ int collector_record(collector *c, const sl_record *record, const float *x, sl_e
 }
 
 /* What it has recorded of a round that is not complete is not among the round's mean. */
-int collector_lose(collector *c, uint32_t rank, uint64_t round, const char *why, sl_error *error) {
+int collector_lose(collector *c, const sl_loss *loss, sl_error *error) {
+    const uint32_t rank = loss->rank;
     uint32_t left = 0;
     for (uint32_t k = 0; k < c->member_count; k++)
         if (c->members[k] != rank)
@@ -188,9 +189,7 @@ int collector_lose(collector *c, uint32_t rank, uint64_t round, const char *why,
     if (left == c->member_count)
         return 0;
     c->member_count = left;
-    sl_loss *loss = &c->losses[c->loss_count++];
-    *loss = (sl_loss){.rank = rank, .round = round};
-    snprintf(loss->why, sizeof loss->why, "%s", why);
+    c->losses[c->loss_count++] = *loss;
     c->waiting_count -= c->waiting[rank];
     c->waiting[rank] = false;
     const bool completes = !c->incomplete && left > 0 && c->waiting_count == left;

@@ -47,8 +47,8 @@ int collector_open(collector *out, const trial *t, const char *driver, const cha
 /* x (d) must not change before all nodes have recorded this round. Writes the models of the last
  * round. */
 int collector_record(collector *c, const sl_record *record, const float *x, sl_error *error);
-/* This one records no more, and the others go on. It was last known in `round`. */
-int collector_lose(collector *c, uint32_t rank, uint64_t round, const char *why, sl_error *error);
+/* This one records no more, and the others go on. It was last known in loss->round. */
+int collector_lose(collector *c, const sl_loss *loss, sl_error *error);
 /* From now on only these ranks (count, rising) record. */
 void collector_members(collector *c, const uint32_t *ranks, uint32_t count);
 /* Writes the averaged model and the summary and closes the folder. The summary is valid until

@@ -15,11 +15,11 @@ enum { TICK_MS = 100, REAP_MS = 5 };
 /* Of the signal handler, which the loop reads. */
 static volatile sig_atomic_t leave_requested, save_requested;
 
-static bool note_saving(bool leave) {
-    if (leave)
-        leave_requested++;
-    else
+static bool note_saving(save_wish wish) {
+    if (wish == SAVE_GO_ON)
         save_requested++;
+    else
+        leave_requested++;
     return true;
 }
 
@@ -106,18 +106,18 @@ static bool can_lose(const fleet *f) {
     return f->goes_on && f->roster_sent && all_train(f) && !f->interrupted && !f->failed;
 }
 
-static bool any_is_left(const fleet *f) {
+static uint32_t count_lost(const fleet *f) {
+    uint32_t count = 0;
     for (uint32_t i = 0; i < f->count; i++)
-        if (!f->members[i].lost)
-            return true;
-    return false;
+        count += f->members[i].lost;
+    return count;
 }
 
 /* The last one to be lost is what the run has failed of. */
 static bool lose(fleet *f, uint32_t rank, const sl_error *error) {
     fleet_member *m = &f->members[rank];
     m->lost = true;
-    if (!any_is_left(f))
+    if (count_lost(f) == f->count)
         return false;
     if (!m->complained && f->handlers->lost(f->handlers->context, rank, error) != 0)
         run_failed(f);
@@ -125,12 +125,27 @@ static bool lose(fleet *f, uint32_t rank, const sl_error *error) {
     return true;
 }
 
+/* Then it is not one agent's data: the others need not go on. */
+static bool most_diverged(const fleet *f) {
+    return 2 * f->diverged > f->count;
+}
+
+static void member_diverged(fleet *f) {
+    const bool before = most_diverged(f);
+    f->diverged++;
+    if (!before && most_diverged(f))
+        signal_all(f, SIGHUP);
+}
+
 static void member_failed(fleet *f, uint32_t rank, const sl_error *error) {
     fleet_member *m = &f->members[rank];
-    if (can_lose(f) && lose(f, rank, error))
+    if (error->code == SL_EDIVERGED && f->goes_on)
+        member_diverged(f);
+    if (!most_diverged(f) && can_lose(f) && lose(f, rank, error))
         return;
     run_failed(f);
-    const bool asked = error->code == SL_ESTOPPED && (stop_requested || leave_requested);
+    const bool told = stop_requested || leave_requested || most_diverged(f);
+    const bool asked = error->code == SL_ESTOPPED && told;
     if (!m->complained && !f->interrupted && !asked)
         f->handlers->failed(f->handlers->context, rank, error);
     m->complained = true;
@@ -146,8 +161,8 @@ static void send_roster_if_complete(fleet *f) {
         used +=
             (size_t)snprintf(text + used, sizeof text - used, "127.0.0.1:%u\n", f->members[i].port);
     for (uint32_t i = 0; i < f->count; i++)
-        report_send_roster(f->members[i].child.pipe,
-                           text); /* fleet_run notices later who is gone */
+        if (f->members[i].child.pipe >= 0) /* fleet_run notices later who else is gone */
+            report_send_roster(f->members[i].child.pipe, text);
     f->roster_sent = true;
     if (!f->interrupted)
         f->kill_at = 0;
@@ -160,6 +175,12 @@ static bool carries_model(const report *r) {
 static void note_saved(fleet *f, const sl_error *how) {
     f->saved++;
     f->saved_how = *how;
+}
+
+/* The last one to go ends the run, as one that is asked to. */
+static void member_left(fleet *f, uint32_t rank, const sl_error *how) {
+    if (!lose(f, rank, how))
+        note_saved(f, how);
 }
 
 static int take_report(fleet *f, uint32_t rank) {
@@ -188,6 +209,8 @@ static int take_report(fleet *f, uint32_t rank) {
         m->ended = true;
         if (r->error.code == SL_ESAVED)
             note_saved(f, &r->error);
+        else if (r->error.code == SL_ELEFT)
+            member_left(f, rank, &r->error);
         else
             member_failed(f, rank, &r->error);
         return 0;
@@ -332,11 +355,11 @@ static void tell_silent(fleet *f) {
     }
 }
 
-/* All agents are asked; each passes it on. */
+/* All agents are asked; each passes it on. SIGTERM to one would let it go alone. */
 static void ask_for_checkpoints(fleet *f) {
     if (leave_requested > 0 && f->saves && !f->leaving) {
         f->leaving = true;
-        signal_all(f, SIGTERM);
+        signal_all(f, SIGUSR2);
     } else if (leave_requested > f->leaving) { /* again, or there are no checkpoints */
         leave_requested = f->leaving;
         stop_requested++;
@@ -426,7 +449,7 @@ static int run_all(fleet *f, sl_error *error) {
     }
     if (f->interrupted || (f->leaving && f->failed && f->saved == 0))
         return sl_fail(error, SL_ESTOPPED, "stopped on request");
-    if (f->saved > 0 && f->saved == f->count) {
+    if (f->saved > 0 && f->saved + count_lost(f) >= f->count) {
         *error = f->saved_how;
         return error->code;
     }

@@ -54,6 +54,7 @@ typedef struct fleet {
     double still_since; /* since when nobody does anything; 0: somebody does */
     bool roster_sent, interrupted, failed, killed;
     bool goes_on;             /* an agent that ends badly does not end the run */
+    uint32_t diverged;        /* agents that have ended so */
     bool saves;               /* agents write checkpoints */
     bool leaving;             /* they were asked to end after one */
     sig_atomic_t saves_asked; /* how often they were asked for one otherwise */

@@ -52,11 +52,16 @@ static bool is_evaluated(const sl_record *r) {
     return !isnan(r->evaluation.loss);
 }
 
-static bool is_lost(const sl_summary *s, uint32_t rank) {
+/* NULL: it is there. */
+static const sl_loss *loss_of(const sl_summary *s, uint32_t rank) {
     for (size_t i = 0; i < s->loss_count; i++)
         if (s->losses[i].rank == rank)
-            return true;
-    return false;
+            return &s->losses[i];
+    return NULL;
+}
+
+static const char *word_of(const sl_loss *loss) {
+    return loss == NULL ? "" : loss->left ? "left" : "lost";
 }
 
 static size_t count_evaluated(const sl_summary *s) {
@@ -73,7 +78,7 @@ static void put_mean(text_table *t, const sl_summary *s) {
     double sent = 0, received = 0, n = (double)(s->record_count - s->loss_count), evaluated = 0;
     for (size_t i = 0; i < s->record_count; i++) {
         const sl_record *r = &s->records[i];
-        if (is_lost(s, r->rank))
+        if (loss_of(s, r->rank) != NULL)
             continue;
         if (is_evaluated(r)) {
             e.accuracy += r->evaluation.accuracy;
@@ -97,7 +102,7 @@ static void put_mean(text_table *t, const sl_summary *s) {
 static void put_spread(text_table *t, const sl_summary *s, size_t shown) {
     double low = INFINITY, high = -INFINITY;
     for (size_t i = 0; i < s->record_count; i++) {
-        if (is_lost(s, s->records[i].rank))
+        if (loss_of(s, s->records[i].rank) != NULL)
             continue;
         low = fmin(low, s->records[i].evaluation.accuracy);
         high = fmax(high, s->records[i].evaluation.accuracy);
@@ -123,7 +128,8 @@ static void print_nodes(const sl_summary *s, size_t width) {
         if (!all && !is_evaluated(r))
             continue;
         shown++;
-        snprintf(label, sizeof label, "%u%s", r->rank, is_lost(s, r->rank) ? " lost" : "");
+        const sl_loss *loss = loss_of(s, r->rank);
+        snprintf(label, sizeof label, "%u%s%s", r->rank, loss != NULL ? " " : "", word_of(loss));
         put_row(t, label, &r->evaluation, (double)r->bytes_sent, (double)r->bytes_received,
                 &r->times);
     }
@@ -147,8 +153,12 @@ void node_table_print(const sl_summary *s, bool wide) {
         printf("\nconsensus distance  %.6g\n", s->consensus.distance);
     }
     for (size_t i = 0; i < s->loss_count; i++)
-        printf("lost                agent %u in round %llu: %s\n", s->losses[i].rank,
-               (unsigned long long)s->losses[i].round, s->losses[i].why);
+        if (s->losses[i].left)
+            printf("left                agent %u after round %llu\n", s->losses[i].rank,
+                   (unsigned long long)s->losses[i].round);
+        else
+            printf("lost                agent %u in round %llu: %s\n", s->losses[i].rank,
+                   (unsigned long long)s->losses[i].round, s->losses[i].why);
     printf("rounds              %llu in %.1f s\n", (unsigned long long)s->rounds, s->seconds);
     if (s->predicted_seconds > 0)
         printf("predicted           %.6g s on the nodes and links of network.*\n",

@@ -5,8 +5,8 @@
  *
  * run_id is text: whose the run's checkpoints are. resumed_from is a round, or null.
  * Times are UTC, ISO 8601. While the run goes on "ended" is null and "outcome" "running"; then the
- * outcome is "done", "failed", "stopped", or "saved": ended after a checkpoint. An agent started by
- * hand writes run-RANK.json.
+ * outcome is "done", "failed", "stopped", "saved": ended after a checkpoint, or "left". An agent
+ * started by hand writes run-RANK.json.
  */
 #ifndef RUN_INFO_H
 #define RUN_INFO_H

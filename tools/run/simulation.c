@@ -4,10 +4,10 @@
 /* Of the signal handler, which the simulator reads. */
 static volatile int save_requested;
 
-/* SIGTERM stops it: a simulation goes on from its newest checkpoint. */
-static bool note_saving(bool leave) {
-    save_requested += !leave;
-    return !leave;
+/* SIGTERM and SIGUSR2 stop it: a simulation goes on from its newest checkpoint. */
+static bool note_saving(save_wish wish) {
+    save_requested += wish == SAVE_GO_ON;
+    return wish == SAVE_GO_ON;
 }
 
 typedef struct simulation {

@@ -113,6 +113,29 @@ void sl_layers_name_tensors(const sl_layers *table, sl_tensor *out, sl_tensor_na
     }
 }
 
+static double products_of(const sl_layer *layer) {
+    const double positions = (double)layer->out.height * layer->out.width;
+    if (layer->kind == SL_LAYER_ATTENTION)
+        return 2 * positions * positions * layer->out.channels;
+    const sl_layer_type *type = sl_layer_type_of(layer->kind);
+    sl_tensor tensors[SL_LAYER_TENSORS_MAX] = {0};
+    if (type->tensors == NULL || layer->kind == SL_LAYER_EMBEDDING)
+        return 0;
+    type->tensors(layer, tensors);
+    double products = 0;
+    for (size_t t = 0; t < layer->tensor_count; t++)
+        if (tensors[t].axes > 1) /* else a bias, or a scale */
+            products += positions * (double)layer->tensors[t];
+    return products;
+}
+
+double sl_layers_products(const sl_layers *table) {
+    double products = 0;
+    for (size_t l = 0; l < table->count; l++)
+        products += products_of(&table->items[l]);
+    return products;
+}
+
 void sl_layers_initial(const sl_layers *table, uint64_t seed, float *x) {
     memset(x, 0, table->dimension * sizeof *x);
     for (uint32_t l = 0; l < table->count && table->count > 1; l++) {

@@ -104,6 +104,11 @@ typedef struct sl_tensor_name {
 } sl_tensor_name;
 void sl_layers_name_tensors(const sl_layers *table, sl_tensor *out, sl_tensor_name *names);
 
+/* Multiplications, with an addition each, that products of matrices take forward for one sample: at
+ * every position with each weight; in attention, of queries with keys, and of those with values.
+ * What goes element by element is not counted, and embeddings are looked up. */
+double sl_layers_products(const sl_layers *table);
+
 /* x0 (dimension), as each kind starts; see its file. A table of one layer is convex and starts at
  * 0. */
 void sl_layers_initial(const sl_layers *table, uint64_t seed, float *x);

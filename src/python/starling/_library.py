@@ -16,6 +16,7 @@ CODES = {
     -8: "SL_ESTOPPED",
     -9: "SL_EDEVICE",
     -10: "SL_ESAVED",
+    -11: "SL_ELEFT",
 }
 FABRIC = "libfabric.so.1"
 NO_FABRIC = (

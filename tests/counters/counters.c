@@ -1,0 +1,119 @@
+/* counters.c - what a round costs the host where vectors are on a device: each count beside its
+ * limit. No GPU is needed, and nothing is timed.
+ *
+ * D-PSGD with two neighbours and ResNet-50's number of parameters. A process counts at its end
+ * (gpu/launches.h), so a round is half of what three rounds have cost more than one.
+ */
+#include <math.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../unit/driven_node.h"
+#include "starling/device.h"
+
+enum { DIMENSION = 25557032 };
+
+static const char experiment_text[] =
+    "{\"rounds\": 3, \"device\": \"cuda:0\", \"topology\": {\"nodes\": 4, \"family\": \"ring\"},"
+    " \"algorithm\": \"d-psgd\"}";
+
+static void stop(const char *what) {
+    fprintf(stderr, "counters: %s\n", what);
+    exit(1);
+}
+
+/* In a process of its own, which ends here. */
+static void run_node(const char *path, uint64_t rounds, bool measures) {
+    driven_node d;
+    sl_experiment *experiment;
+    sl_plan plan;
+    sl_error error;
+    setenv("STARLING_LAUNCHES", path, 1);
+    if (sl_experiment_parse(&experiment, experiment_text, "counters", "", NULL, 0, &error) != 0 ||
+        sl_algorithm_plan(&plan, &experiment->algorithm, experiment->topology, DIMENSION, &error) !=
+            0)
+        stop(error.text);
+    sl_node_settings settings = sl_experiment_node(experiment, &plan, DIMENSION, rounds);
+    settings.measure_every = measures;
+    if (sl_device_open(&settings.vec, experiment->device, 0, &error) != 0)
+        stop(error.text);
+    driven_open(&d, settings, sl_receive_window(experiment, 1));
+    driven_train(&d);
+    driven_close(&d);
+    sl_experiment_close(&experiment);
+    FILE *file = fopen(path, "a");
+    if (file == NULL || fprintf(file, "sleeps %lu\n", d.sleeps) < 0 || fclose(file) != 0)
+        stop("the counts cannot be written");
+    exit(0);
+}
+
+/* ---- the counts ---- */
+
+typedef struct tally {
+    double kernels, calls, bells, waits, sleeps;
+} tally;
+
+static void add_line(tally *t, const char *name, double count) {
+    double *const costs[] = {&t->calls, &t->bells, &t->waits, &t->sleeps};
+    static const char *const names[] = {"calls", "bells", "waits", "sleeps"};
+    for (int i = 0; i < 4; i++)
+        if (strcmp(name, names[i]) == 0) {
+            *costs[i] += count;
+            return;
+        }
+    t->kernels += count;
+}
+
+static tally tally_of(uint64_t rounds, bool measures) {
+    char path[] = "/tmp/starling-counters-XXXXXX", name[64];
+    const int file = mkstemp(path);
+    if (file < 0)
+        stop("no file for the counts");
+    fflush(stdout);
+    const pid_t child = fork();
+    if (child == 0)
+        run_node(path, rounds, measures);
+    int status = -1;
+    if (child < 0 || waitpid(child, &status, 0) != child || status != 0)
+        stop("the node's process failed");
+    tally t = {0};
+    double count;
+    FILE *counts = fdopen(file, "r");
+    while (fscanf(counts, "%63s %lf", name, &count) == 2)
+        add_line(&t, name, count);
+    fclose(counts);
+    unlink(path);
+    return t;
+}
+
+/* Of one round. */
+static tally tally_of_round(bool measures) {
+    const tally one = tally_of(1, measures), three = tally_of(3, measures);
+    return (tally){.kernels = (three.kernels - one.kernels) / 2,
+                   .calls = (three.calls - one.calls) / 2,
+                   .bells = (three.bells - one.bells) / 2,
+                   .waits = (three.waits - one.waits) / 2,
+                   .sleeps = (three.sleeps - one.sleeps) / 2};
+}
+
+/* Compared as it is printed. A limit that is not reached yet says so, and holds from the change on
+ * that reaches it. */
+static bool tell(const char *name, double count, double limit, bool reached) {
+    const bool within = round(10 * count) <= 10 * limit, good = within == reached;
+    printf("%s %-44s %10.1f, limit %5.0f%s\n", good ? "ok" : "not ok", name, count, limit,
+           within    ? reached ? "" : ": now reached; say so in counters.c"
+           : reached ? ": exceeded"
+                     : ": not reached yet");
+    return good;
+}
+
+int main(void) {
+    const double mib = DIMENSION * sizeof(float) / 1048576.0;
+    const tally usual = tally_of_round(false), recorded = tally_of_round(true);
+    bool good =
+        tell("CUDA calls per MiB and neighbour", usual.calls / mib / DRIVEN_NEIGHBOURS, 8, true);
+    good &= tell("kernels in a D-PSGD round of 25.5 M", usual.kernels, 60, true);
+    good &= tell("bells per sleep", usual.sleeps > 0 ? usual.bells / usual.sleeps : 0, 1, true);
+    good &= tell("waits that a recorded round adds", recorded.waits - usual.waits, 1, true);
+    return good ? 0 : 1;
+}

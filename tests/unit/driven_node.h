@@ -1,0 +1,215 @@
+/* driven_node.h - a node with two neighbours, driven as an agent does it: receive buffers used in
+ * turn, frames as far as the credit goes, a part a pass to the neighbours, and a sleep where
+ * nothing is to be done. Node 1 of a ring of four; its gradient is what its memory holds. */
+#ifndef STARLING_TEST_DRIVEN_NODE_H
+#define STARLING_TEST_DRIVEN_NODE_H
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/buffers.h"
+#include "starling/experiment.h"
+#include "starling/node.h"
+#include "wire/checksum.h"
+#include "wire/frame.h"
+#include "world/loop.h"
+
+enum { DRIVEN_NEIGHBOURS = 2, DRIVEN_WAIT_MS = 60000, DRIVEN_BUFFERS_MAX = 256 };
+
+typedef struct driven_neighbour {
+    uint32_t rank;
+    char *buffers; /* (count, stride) a header and a payload each */
+    uint32_t count, next, held, window;
+    size_t stride;
+    bool busy[DRIVEN_BUFFERS_MAX];
+    uint64_t exchange; /* of the part that comes next */
+    uint32_t part;
+    bool lost;
+} driven_neighbour;
+
+typedef struct driven_node {
+    const sl_vec_ops *vec;
+    sl_node *node;
+    size_t dimension, part_bytes;
+    uint32_t parts;
+    driven_neighbour from[DRIVEN_NEIGHBOURS];
+    sl_outbound message;
+    uint32_t encoded, sent;
+    bool publishing, finished;
+    uint64_t exchanges; /* begun */
+    int notify_fd;
+    unsigned long sleeps;
+    uint64_t sent_sum; /* of all that it has sent */
+    double distance;   /* of the latest round that was measured */
+    /* What a part of a message of so many floats holds; NULL: anything. */
+    void (*fill)(uint32_t rank, uint64_t exchange, uint32_t part, float *out, size_t count);
+    unsigned frames_of_pass; /* that come from each neighbour between two looks */
+    uint32_t control_every;  /* after so many parts, another frame takes a buffer; 0: never */
+    uint32_t
+        lose_after; /* the second neighbour is lost in exchange 2 after so many parts; 0: not */
+} driven_node;
+
+static inline void driven_stop(const char *what) {
+    fprintf(stderr, "driven node: %s\n", what);
+    exit(1);
+}
+
+static inline void driven_release(driven_node *d, const char *buffer) {
+    for (int i = 0; i < DRIVEN_NEIGHBOURS; i++) {
+        driven_neighbour *n = &d->from[i];
+        if (buffer < n->buffers || buffer >= n->buffers + n->count * n->stride)
+            continue;
+        n->busy[(size_t)(buffer - n->buffers) / n->stride] = false;
+        n->held--;
+    }
+}
+
+static inline void driven_deliver(driven_node *d, sl_event event) {
+    sl_error error;
+    sl_update now;
+    if (sl_node_step(d->node, &event, &now, &error) != 0)
+        driven_stop(error.text);
+    for (size_t i = 0; i < now.released_count; i++)
+        driven_release(d, now.released[i]);
+    d->finished = d->finished || now.finished;
+    if (now.round_done)
+        d->distance = now.finished_round.neighbour_distance;
+    if (now.publish) {
+        d->message = now.message;
+        d->encoded = d->sent = 0;
+        d->publishing = true;
+        d->exchanges = now.message.exchange;
+    }
+    if (now.compute)
+        driven_deliver(d, (sl_event){.type = SL_EVENT_GRADIENT, .loss = 1});
+}
+
+static inline void driven_lose(driven_node *d, driven_neighbour *n) {
+    n->lost = true;
+    driven_deliver(d, (sl_event){.type = SL_EVENT_LOST, .peer = n->rank});
+}
+
+static inline bool driven_take_frame(driven_node *d, driven_neighbour *n) {
+    if (n->lost || n->held == n->window || n->busy[n->next] || n->exchange > d->exchanges)
+        return false;
+    char *buffer = n->buffers + n->next * n->stride;
+    const size_t from = n->part * d->part_bytes, all = d->dimension * sizeof(float),
+                 bytes = all - from < d->part_bytes ? all - from : d->part_bytes;
+    const sl_event event = {.type = SL_EVENT_RECEIVED,
+                            .peer = n->rank,
+                            .exchange = n->exchange,
+                            .part = n->part,
+                            .token = buffer,
+                            .payload = {buffer + SL_FRAME_HEADER_BYTES, bytes}};
+    if (d->fill != NULL)
+        d->fill(n->rank, n->exchange, n->part, (float *)(buffer + SL_FRAME_HEADER_BYTES),
+                bytes / sizeof(float));
+    n->busy[n->next] = true;
+    n->next = (n->next + 1) % n->count;
+    if (d->control_every > 0 && n->part % d->control_every == 0 && !n->busy[n->next])
+        n->next = (n->next + 1) % n->count;
+    n->held++;
+    if (++n->part == d->parts) {
+        n->part = 0;
+        n->exchange++;
+    }
+    driven_deliver(d, event);
+    if (n == &d->from[1] && n->exchange == 2 && n->part == d->lose_after && d->lose_after > 0)
+        driven_lose(d, n);
+    return true;
+}
+
+static inline bool driven_take_frames(driven_node *d) {
+    bool any = false;
+    for (int i = 0; i < DRIVEN_NEIGHBOURS; i++)
+        for (unsigned k = 0; k < d->frames_of_pass && driven_take_frame(d, &d->from[i]); k++)
+            any = true;
+    return any;
+}
+
+static inline bool driven_send(driven_node *d) {
+    sl_payload payload;
+    sl_error error;
+    if (!d->publishing || d->encoded == d->message.parts || !sl_node_ready(d->node))
+        return false;
+    if (sl_node_payload(d->node, d->encoded++, &payload, &error) != 0)
+        driven_stop(error.text);
+    if (d->fill != NULL)
+        d->sent_sum = 31 * d->sent_sum + sl_checksum(payload.data, payload.bytes);
+    return true;
+}
+
+static inline bool driven_note_sent(driven_node *d) {
+    if (!d->publishing || d->sent == d->encoded)
+        return false;
+    const uint32_t part = d->sent++;
+    d->publishing = d->sent < d->message.parts;
+    driven_deliver(d, (sl_event){.type = SL_EVENT_SENT, .part = part});
+    return true;
+}
+
+static inline void driven_sleep(driven_node *d) {
+    struct pollfd notified = {.fd = d->notify_fd, .events = POLLIN};
+    d->sleeps++;
+    if (poll(&notified, 1, DRIVEN_WAIT_MS) != 1)
+        driven_stop("the node sleeps, and nothing wakes it");
+    sl_signal_take(d->notify_fd);
+    driven_deliver(d, (sl_event){.type = SL_EVENT_NOTIFIED});
+}
+
+static inline void driven_train(driven_node *d) {
+    driven_deliver(d, (sl_event){.type = SL_EVENT_START});
+    while (!d->finished) {
+        const bool sent = driven_note_sent(d), came = driven_take_frames(d);
+        if (driven_send(d) || sent || came)
+            continue;
+        if (sl_node_before_sleep(d->node))
+            driven_deliver(d, (sl_event){.type = SL_EVENT_NOTIFIED});
+        else
+            driven_sleep(d);
+    }
+}
+
+/* Frames that are not data have buffers, too. */
+static inline void driven_open_neighbour(driven_node *d, driven_neighbour *n, uint32_t rank,
+                                         uint32_t window) {
+    *n = (driven_neighbour){.rank = rank,
+                            .count = window + SL_CONTROL_BUFFERS,
+                            .window = window,
+                            .exchange = 1,
+                            .stride = SL_FRAME_HEADER_BYTES + d->part_bytes};
+    if (n->count <= DRIVEN_BUFFERS_MAX)
+        n->buffers = d->vec->allocate_host(n->count * n->stride);
+    if (n->buffers == NULL)
+        driven_stop("no receive buffers");
+}
+
+/* settings: rank, credit and descriptor are filled in. */
+static inline void driven_open(driven_node *d, sl_node_settings settings, uint32_t window) {
+    sl_error error;
+    *d = (driven_node){.vec = settings.vec,
+                       .dimension = settings.dimension,
+                       .notify_fd = sl_signal_open(),
+                       .frames_of_pass = 4};
+    settings.rank = 1;
+    settings.inbox_parts = window;
+    settings.receive_rows = true;
+    settings.notify_fd = d->notify_fd;
+    if (sl_node_open(&d->node, &settings, &error) != 0)
+        driven_stop(error.text);
+    d->parts = sl_node_parts_max(d->node);
+    d->part_bytes = sl_node_part_bytes_max(d->node);
+    for (uint32_t i = 0; i < DRIVEN_NEIGHBOURS; i++)
+        driven_open_neighbour(d, &d->from[i], 2 * i, window);
+}
+
+static inline void driven_close(driven_node *d) {
+    sl_node_close(&d->node);
+    for (int i = 0; i < DRIVEN_NEIGHBOURS; i++)
+        d->vec->release_host(d->from[i].buffers);
+    sl_signal_close(d->notify_fd);
+}
+
+#endif

@@ -1,0 +1,98 @@
+/* test_batches.c - a device combines many parts at once: the bits are those of one after the other,
+ * whatever has come when, and a neighbour that is lost in a batch's midst.
+ *
+ * The device is the emulated one; the host's node combines each part as it comes.
+ */
+#include "driven_node.h"
+#include "harness.h"
+#include "starling/device.h"
+
+enum { DIMENSION = 1300001, PART_BYTES = 4096, ROUNDS = 3, CONTROL_EVERY = 7 };
+
+static sl_topology *topology;
+static sl_plan plan;
+static float *found[2]; /* models of the host, and of the device */
+
+static void open_all(void) {
+    sl_error error;
+    const sl_algorithm_config config = {.name = "d-psgd"};
+    ck_assert_int_eq(
+        sl_topology_parse(&topology, "{\"nodes\": 4, \"family\": \"ring\"}", "", &error), 0);
+    ck_assert_int_eq(sl_algorithm_plan(&plan, &config, topology, DIMENSION, &error), 0);
+    for (int i = 0; i < 2; i++)
+        found[i] = malloc(DIMENSION * sizeof(float));
+}
+
+static void close_all(void) {
+    sl_topology_close(&topology);
+    free(found[0]);
+    free(found[1]);
+}
+
+static void fill(uint32_t rank, uint64_t exchange, uint32_t part, float *out, size_t count) {
+    uint32_t state = rank + 5u * (uint32_t)exchange + 977u * part;
+    for (size_t i = 0; i < count; i++) {
+        state = 1664525u * state + 1013904223u;
+        out[i] = (float)(state >> 8) / 16777216 - 0.5f;
+    }
+}
+
+typedef struct way {
+    uint32_t window, lose_after;
+    unsigned frames_of_pass;
+} way;
+
+/* The model goes to `model`. */
+static driven_node train(const sl_vec_ops *vec, const way *w, float *model) {
+    const sl_optimizer_config optimizer = {.learning_rate = 0.1};
+    driven_node d;
+    driven_open(&d,
+                (sl_node_settings){.rounds = ROUNDS,
+                                   .dimension = DIMENSION,
+                                   .part_bytes = PART_BYTES,
+                                   .topology = topology,
+                                   .plan = &plan,
+                                   .vec = vec,
+                                   .optimizer = &optimizer,
+                                   .measure_every = 1},
+                w->window);
+    d.fill = fill;
+    d.frames_of_pass = w->frames_of_pass;
+    d.control_every = CONTROL_EVERY;
+    d.lose_after = w->lose_after;
+    vec->fill(sl_node_gradient_buffer(d.node), 0.25f, DIMENSION);
+    driven_train(&d);
+    vec->copy_out(model, sl_node_model(d.node), DIMENSION * sizeof(float));
+    driven_close(&d);
+    return d;
+}
+
+static const way ways[] = {{.window = 16, .frames_of_pass = 1},
+                           {.window = 64, .frames_of_pass = 64},
+                           {.window = 3, .frames_of_pass = 2},
+                           {.window = 64, .frames_of_pass = 7, .lose_after = 1},
+                           {.window = 64, .frames_of_pass = 7, .lose_after = 32},
+                           {.window = 64, .frames_of_pass = 7, .lose_after = 45},
+                           {.window = 16, .frames_of_pass = 3, .lose_after = 1269}};
+
+START_TEST(a_device_has_the_bits_of_the_host) {
+    const sl_vec_ops *device;
+    sl_error error;
+    ck_assert_msg(sl_device_open(&device, "cuda:0", 0, &error) == 0, "%s", error.text);
+    const driven_node host = train(sl_vec_cpu(), &ways[_i], found[0]),
+                      other = train(device, &ways[_i], found[1]);
+    ck_assert_mem_eq(found[0], found[1], DIMENSION * sizeof(float));
+    ck_assert_uint_eq(host.sent_sum, other.sent_sum);
+    ck_assert(memcmp(&host.distance, &other.distance, sizeof host.distance) == 0);
+}
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("batches");
+    TCase *cases = tcase_create("bits");
+    tcase_add_checked_fixture(cases, open_all, close_all);
+    tcase_add_loop_test(cases, a_device_has_the_bits_of_the_host, 0,
+                        (int)(sizeof ways / sizeof *ways));
+    suite_add_tcase(suite, cases);
+    return run_suite(suite);
+}
