@@ -19,7 +19,7 @@
 #include "world/worker.h"
 
 enum { NODES = 3, RANK = 1, DIMENSION = 1100, ROUNDS = 3, PORT = 7000, SENDS_MAX = 64 };
-enum { CONNECTIONS_MAX = 8, BUFFERS_MAX = 64, MESSAGE_MAX = 8192, WORKER_FD = -10 };
+enum { CONNECTIONS_MAX = 8, MESSAGE_MAX = 8192, WORKER_FD = -10 };
 
 typedef struct input {
     const uint8_t *at;
@@ -210,7 +210,7 @@ struct sl_pool {
     sl_connection *connection;
     uint32_t count;
     size_t bytes, rest_bytes;
-    buffer buffers[BUFFERS_MAX];
+    buffer *buffers; /* (count) */
 };
 
 struct sl_connection {
@@ -349,9 +349,10 @@ int sl_connection_dial(sl_connection *c, const struct sockaddr_storage *address,
 int sl_pool_open(sl_pool **out, sl_fabric *fabric, const sl_buffers *b, void *owner,
                  sl_error *error) {
     (void)error;
-    assert(b->count <= BUFFERS_MAX);
     sl_pool *p = calloc(1, sizeof *p);
     assert(p != NULL);
+    p->buffers = calloc(b->count, sizeof *p->buffers);
+    assert(p->buffers != NULL);
     p->owner = owner;
     p->count = b->count;
     p->bytes = b->bytes;
@@ -373,6 +374,7 @@ void sl_pool_close(sl_pool **pool) {
     assert(p->connection == NULL);
     for (uint32_t i = 0; i < p->count; i++)
         free(p->buffers[i].base.data);
+    free(p->buffers);
     free(p);
     the_fabric.pools--;
     *pool = NULL;
