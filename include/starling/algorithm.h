@@ -251,6 +251,7 @@ typedef struct sl_algorithm {
     void (*warn)(const sl_algorithm_config *config, char *out, size_t bytes);
     bool takes_momentum, takes_local_steps;
     bool takes_sgd_only;      /* and no other optimizer, though it takes momentum */
+    bool heavy_ball;          /* its momentum has no form of Nesterov's */
     bool averages_gradient;   /* before mom(): g is the mean when settle begins */
     bool tied_to_members;     /* what it keeps cannot pass to other members */
     bool is_periodic;         /* exchanges every `period` rounds */

@@ -166,6 +166,12 @@ static int check_optimizer(const sl_algorithm *a, const sl_optimizer_config *o, 
                        a->name,
                        sl_has_word(a->keys, "beta") ? "has a momentum of its own, algorithm.beta"
                                                     : "is defined without momentum");
+    if (o->momentum > 0 && o->nesterov && a->heavy_ball)
+        return sl_fail(
+            error, SL_EINVAL,
+            "optimizer.nesterov: true, but the momentum of algorithm '%s' is heavy ball; "
+            "set it to false",
+            a->name);
     if (o->kind != SL_OPTIMIZER_SGD && (!a->takes_momentum || a->takes_sgd_only))
         return sl_fail(
             error, SL_EINVAL,

@@ -98,6 +98,14 @@ WRONG_ALGORITHMS = {
         ["optimizer.momentum", "gradient-tracking"],
         {**of("gradient-tracking"), "optimizer__momentum": 0.9},
     ),
+    "nesterov_with_heavy_ball": (
+        ["optimizer.nesterov", "gmc", "heavy ball"],
+        {**of("gmc"), "optimizer__momentum": 0.9, "optimizer__nesterov": True},
+    ),
+    "adam_with_sparse_momentum": (
+        ["optimizer.name", "adamw", "gmc", '"sgd"'],
+        {**of("gmc"), "optimizer__name": "adamw"},
+    ),
 }
 
 

@@ -5,7 +5,9 @@ FIXED = [RING, IRREGULAR]
 PLAIN = {"learning_rate": 0.2}
 DECAY = {"learning_rate": 0.1, "weight_decay": 0.05}
 NESTEROV = {"learning_rate": 0.03, "momentum": 0.9, "nesterov": True, "weight_decay": 0.01}
+HEAVY = {"learning_rate": 0.03, "momentum": 0.9, "weight_decay": 0.01}
 COSINE = {"learning_rate": 0.2, "schedule": {"name": "cosine", "minimum": 0.05, "warmup_rounds": 5}}
+NONE = {"identity": {"name": "identity"}}
 TOP4 = {"top-k": {"name": "top-k", "k": 4}}
 SIGN = {"scaled-sign": {"name": "scaled-sign"}}
 LOSSY = {**TOP4, **SIGN}
@@ -35,6 +37,7 @@ CASES = {
     "ef21": {"name": "ef21", "server": "sharded", **compressor("top-k", fraction=0.01)},
     "diana": {"name": "diana", "beta": 0.5, **compressor("qsgd", levels=127, bucket=512)},
     "ecq-sgd": {"name": "ecq-sgd", **compressor("natural")},
+    "gmc": {"name": "gmc", **compressor("top-k", fraction=0.01)},
     "sign-vote": {"name": "sign-vote", "beta": 0.9},
 }
 WITHOUT_MOMENTUM = ("ecq-sgd", "diana", "sign-vote")
@@ -64,6 +67,8 @@ def compressed(cases):
         ecq = {"name": "ecq-sgd", "alpha": 0.4, "beta": 0.7, "server": server}
         lossy = {"top-1": {"name": "top-k", "k": 1}, **SIGN}
         yield from cases(f"ecq-sgd {server}", ecq, lossy, FIXED, plain, [SAME])
+    ball = {"sgd": PLAIN, "heavy ball": HEAVY, "cosine": {**COSINE, "momentum": 0.5}}
+    yield from cases("gmc", {"name": "gmc"}, {**LOSSY, **NONE}, FIXED, ball, [SAME])
     for server in (5, "sharded"):
         few = LOSSY if server == 5 else {"top-1": {"name": "top-k", "k": 1}, **SIGN}
         by = {"server": server}
@@ -94,6 +99,8 @@ def identities():
     yield "compressed all-reduce = parameter-server", to_all, server, NESTEROV
     yield "compressed local-sgd every round = all-reduce", once, to_all, PLAIN
     yield "ecq-sgd with alpha = beta = 1 = error feedback", fed_back, to_all, PLAIN
+    yield "gmc without momentum = error feedback", {**to_all, "name": "gmc"}, to_all, PLAIN
+    yield "gmc, not compressed = all-reduce", {"name": "gmc"}, {"name": "all-reduce"}, HEAVY
     ef21, diana = {"name": "ef21", **top}, {"name": "diana", "alpha": 1, **top}
     yield "diana with alpha 1 = ef21", diana, ef21, PLAIN
     for name in ("ef21", "diana"):

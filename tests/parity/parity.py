@@ -172,6 +172,7 @@ ALGORITHMS = {
     "sign-vote": algorithm("sign-vote", optimizer=PLAIN, beta=0.9, server="sharded"),
     "ef21": algorithm("ef21", server="sharded", compressor=TOP_K),
     "diana": algorithm("diana", optimizer=PLAIN, beta=0.5, compressor=QSGD),
+    "gmc": algorithm("gmc", optimizer={**PLAIN, "momentum": 0.9}, compressor=TOP_K),
     "ecq-sgd": algorithm("ecq-sgd", optimizer=PLAIN, compressor=QSGD),
     "double-squeeze top-k": algorithm(
         "double-squeeze", optimizer=PLAIN, server=2, compressor=TOP_K

@@ -673,6 +673,22 @@ class EcqSgd(Squeezing, GradientAlgorithm):
         self.x = self.x - rate * mean_rows(q)
 
 
+class Gmc(Squeezing, GradientAlgorithm):
+    """Zhao et al., Global Momentum Compression, 2019, with the last two models as printed."""
+
+    def start(self):
+        super().start()
+        self.before = self.x
+
+    def exchange(self, w, g, rate):
+        moved = self.x - self.before
+        pull = self.optimizer.get("momentum", 0) / rate * moved if rate else 0
+        v = self.error + g - pull
+        q = self.by_shard(v)
+        self.error = v - q
+        self.before, self.x = self.x, self.x - rate * mean_rows(q)
+
+
 class SignVote(Squeezing, GradientAlgorithm):
     """Bernstein et al., signSGD with Majority Vote, ICLR 2019, Algorithm 1."""
 
@@ -916,6 +932,7 @@ def algorithm_class(settings):
         "one-bit-adam": OneBitAdam,
         "cd-sgd": CdSgd,
         "ecq-sgd": EcqSgd,
+        "gmc": Gmc,
         "sign-vote": SignVote,
         "ef21": Ef21,
         "diana": Diana,
@@ -1037,6 +1054,7 @@ class Run:
         periodic = getattr(kind, "is_periodic", False)
         self.local_steps = algorithm.get("period" if periodic else "local_steps", 1)
         self.state = kind(x0, algorithm, watch(compressor(kind.own_compressor(algorithm), random)))
+        self.state.optimizer = optimizer
 
     def step(self):
         state = self.state
@@ -1144,6 +1162,13 @@ def self_check():
     gathered = run({"name": "all-reduce", "compressor": top4}, same, plain)
     yield "ECQ-SGD with alpha = beta = 1 = error feedback", close(
         gathered, run({"name": "ecq-sgd", "alpha": 1, "beta": 1, "compressor": top4}, same, plain)
+    )
+    yield "GMC without momentum = error feedback", close(
+        gathered, run({"name": "gmc", "compressor": top4}, same, plain)
+    )
+    heavy = {"learning_rate": 0.03, "momentum": 0.9, "weight_decay": 0.01}
+    yield "GMC, not compressed = all-reduce with momentum", close(
+        run({"name": "gmc"}, same, heavy), run({"name": "all-reduce"}, same, heavy)
     )
     once = run({"name": "local-sgd", "period": 1, "compressor": top4}, same, plain)
     yield "compressed local SGD every round = error feedback", close(gathered, once)

@@ -242,6 +242,7 @@ static void print_notes(const sl_algorithm_config *c, bool overlap) {
         {"d-adam", "its steps are Adam's at rate 1; take d-psgd, and AdamW in the loop"},
         {"d-amsgrad", "its steps are Adam's at rate 1; take d-psgd, and AdamW in the loop"},
         {"one-bit-adam", "its steps are Adam's at rate 1; no session has a use for them"},
+        {"gmc", "without momentum here: error feedback of displacements"},
         {"sign-vote", "it steps by 1 in each coordinate, at rate 1; no session has a use for it"},
         {"sgp", "x is the de-biased model; its displacement acts on the numerator"},
     };
