@@ -115,6 +115,7 @@ typedef struct sl_experiment {
     uint64_t seed;
     uint64_t rounds; /* 0: from epochs, see sl_learner_rounds */
     double epochs;
+    bool final_average;       /* after the last round all nodes take their models' exact average */
     char device[SL_NAME_MAX]; /* where vectors live; see starling/device.h */
     double device_memory_gb; /* 10^9 bytes of a GPU's memory that one agent may take; 0: no limit */
     double loss_limit; /* a batch loss above it ends the run; 0: a million times the first loss */

@@ -42,6 +42,8 @@ typedef struct sl_record {
     uint32_t rank;
     double time_s; /* since the run was started; the caller fills it in */
     sl_round round;
+    bool averaged; /* final_average: the model is all nodes' average, which were this far apart, */
+    double averaged_distance; /* as sl_consensus.distance says */
     sl_evaluation evaluation; /* of this node's model on held-out data; NaN: not evaluated */
     uint64_t bytes_sent, bytes_received; /* data frames with headers, since the run began */
     sl_times times;

@@ -312,6 +312,8 @@ static bool move(sl_agent *a) {
         say_goodbye(a);
     if (a->phase == PHASE_TRAINING || a->phase == PHASE_GOODBYE)
         advance_calls(a);
+    if (sl_averaging_advance(a))
+        sl_agent_finish(a);
     const bool sent = sl_agent_send_parts(a);
     return sl_members_go_on(a) || sent || happened > 0;
 }

@@ -279,7 +279,8 @@ static int open_calls(sl_agent *a, sl_error *error) {
 }
 
 static bool uses_calls(const sl_agent *a) {
-    return a->settings.meets || a->saving.agreement != SL_AGREED;
+    return a->settings.meets || a->saving.agreement != SL_AGREED ||
+           a->settings.experiment->final_average;
 }
 
 static int open_all(sl_agent *a, sl_error *error) {
@@ -308,6 +309,8 @@ static int open_all(sl_agent *a, sl_error *error) {
         result = sl_saving_open(a, error);
     if (result == 0)
         result = sl_members_open(a, error);
+    if (result == 0)
+        result = sl_averaging_open(a, error);
     if (result == 0 && uses_calls(a))
         result = open_calls(a, error);
     if (result == 0)
@@ -374,6 +377,7 @@ void sl_agent_close(sl_agent **agent) {
     sl_saving_close(a);
     sl_kept_close(&a->side.kept);
     sl_calls_close(&a->calls);
+    sl_averaging_close(a);
     if (a->side.payload_memory != NULL)
         a->side.vec->release((float *)a->side.payload_memory);
     sl_loop_close(&a->loop);

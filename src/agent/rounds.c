@@ -236,12 +236,17 @@ static bool step_node(sl_agent *a, const sl_event *event, sl_update *update) {
 static void perform(sl_agent *a, const sl_update *update, bool leaves) {
     if (update->round_done || update->publish)
         a->outbox.open = false;
-    if (update->compute || update->finished || leaves)
+    if (update->compute || leaves)
         give_job(a, update);
     if (update->publish)
         start_publishing(a, &update->message);
-    if (update->finished || leaves)
+    if (leaves)
         begin_goodbye(a);
+}
+
+void sl_agent_finish(sl_agent *a) {
+    give_job(a, &(sl_update){.round_done = true, .finished_round = a->record.round});
+    begin_goodbye(a);
 }
 
 void sl_agent_deliver(sl_agent *a, const sl_event *event) {
@@ -255,7 +260,13 @@ void sl_agent_deliver(sl_agent *a, const sl_event *event) {
     }
     if (leaves)
         update.compute = update.publish = false;
-    const bool rests = update.round_done && !update.compute && !update.finished && !leaves;
+    if (update.finished && !leaves) {
+        a->outbox.open = false;
+        if (!sl_averaging_begin(a))
+            sl_agent_finish(a);
+        return;
+    }
+    const bool rests = update.round_done && !update.compute && !leaves;
     if (!rests) {
         perform(a, &update, leaves);
         return;

@@ -2,14 +2,15 @@
  *
  * agent.c: phases, deadlines, the loop. opening.c: puts an agent together. progress.c: what other
  * threads see. waits.c: who waits for whom. saving.c: checkpoints. contacts.c: what connections
- * report. members.c: who takes part. rounds.c: drives the node. calls.c: what the task asks of the
- * loop. Each calls only those behind it.
+ * report. members.c: who takes part. rounds.c: drives the node. averaging.c: what comes after the
+ * last round. calls.c: what the task asks of the loop. Each calls only those behind it.
  */
 #ifndef SL_AGENT_STATE_H
 #define SL_AGENT_STATE_H
 
 #include <pthread.h>
 
+#include "agent/averaging.h"
 #include "agent/calls.h"
 #include "agent/members.h"
 #include "agent/neighbour.h"
@@ -50,7 +51,9 @@ struct sl_agent {
     sl_side side;
     sl_neighbour *neighbours; /* (neighbour_count) sorted by rank */
     uint32_t neighbour_count;
-    sl_calls calls; /* not open unless settings.meets, or agents agree on a checkpoint */
+    sl_calls calls; /* not open unless settings.meets, or agents agree on a checkpoint, or average
+                       their models at the end */
+    sl_averaging averaging;
     sl_saving saving;
     sl_cohort cohort;
     sl_visitors visitors;
@@ -76,6 +79,8 @@ void sl_agent_deliver(sl_agent *agent, const sl_event *event);
 void sl_agent_begin(sl_agent *agent, const sl_event *event);
 /* The same: the run ends for this agent, alone or with all others. */
 void sl_agent_depart(sl_agent *agent, bool with_all);
+/* The last round is done, and so is what comes after it. */
+void sl_agent_finish(sl_agent *agent);
 /* Sends it nothing more of the message in the outbox. */
 void sl_agent_forget_receiver(sl_agent *agent, const sl_neighbour *n);
 /* Sends what may be sent; true: something was. */

@@ -296,6 +296,12 @@ static int resolve_on_loss(sl_experiment *e, const sl_algorithm *a, sl_error *er
                        "peers that cannot lose one's share; take \"stop\", or choco-sgd, dcd-psgd, "
                        "deep-squeeze or parameter-server",
                        a->name);
+    if (e->final_average)
+        return sl_fail(error, SL_EINVAL,
+                       "final_average: true is an average of all nodes, but membership.on_loss "
+                       "\"continue\"%s lets a run go on without some; take \"stop\", or set it to "
+                       "false",
+                       scenario ? ", which faults need," : "");
     if (a->keeps_replicas)
         e->algorithm.replicas = SL_REPLICAS_PER_NEIGHBOUR;
     return 0;

@@ -74,6 +74,8 @@ const sl_key sl_keys[] = {
      .help = "rounds to train; give this or epochs"},
     {"epochs", SL_KEY_REAL, AT(epochs), BETWEEN(0, 1e9), .fallback = "0",
      .help = "passes over the training data; give this or rounds"},
+    {"final_average", SL_KEY_BOOL, AT(final_average), .fallback = "false",
+     .help = "after the last round, all nodes take the exact average of their models"},
 
     {"loss_limit", SL_KEY_REAL, AT(loss_limit), BETWEEN(0, 1e300), .fallback = "0",
      .help =
@@ -486,6 +488,7 @@ sl_section sl_key_section(const sl_key *k) {
             return (sl_section)s;
     }
     bool run = strcmp(k->path, "seed") == 0 || strcmp(k->path, "loss_limit") == 0 ||
-               strcmp(k->path, "rounds") == 0 || strcmp(k->path, "epochs") == 0;
+               strcmp(k->path, "rounds") == 0 || strcmp(k->path, "epochs") == 0 ||
+               strcmp(k->path, "final_average") == 0;
     return run ? SL_SECTION_run : SL_SECTION_COUNT;
 }

@@ -136,13 +136,15 @@ void sl_experiment_memory(sl_run_memory *out, const sl_experiment *e, const sl_p
     const size_t model = dimension * sizeof(float);
     sl_run_memory m = {.task = task_bytes, .available = available_bytes(), .on_device = on_device};
     sl_node_settings settings = sl_experiment_node(e, plan, dimension, 1);
+    const size_t average = e->final_average ? model : 0;
     size_t kept = 0;   /* by all nodes */
     size_t copied = 0; /* of a node for its checkpoint: all but the gradient */
     for (settings.rank = 0; settings.rank < nodes; settings.rank++) {
         const size_t vectors = sl_node_vector_bytes(&settings),
                      buffers = buffer_bytes(e, plan, dimension, settings.rank),
                      copy = e->checkpoint.every > 0 ? vectors - model : 0,
-                     agent = (on_device ? model : vectors) + copy + buffers + task_bytes;
+                     agent =
+                         (on_device ? model : vectors) + copy + buffers + 2 * average + task_bytes;
         copied = copy > copied ? copy : copied;
         m.vectors = vectors > m.vectors ? vectors : m.vectors;
         m.buffers = buffers > m.buffers ? buffers : m.buffers;
@@ -156,7 +158,7 @@ void sl_experiment_memory(sl_run_memory *out, const sl_experiment *e, const sl_p
     if (algorithm != NULL && !algorithm->keeps_gradient && !apart)
         kept -= (nodes - 1) * model;
     kept += apart ? nodes / 2 * m.vectors : 0; /* set aside, beside those that take their place */
-    m.simulator = (on_device ? nodes * model : kept) + copied + task_bytes;
+    m.simulator = (on_device ? nodes * model : kept) + copied + average + task_bytes;
     m.limit = process_limit();
     m.limit += m.limit > 0 ? task_bytes : 0;
     *out = m;

@@ -10,19 +10,13 @@
 #include "config/keys.h"
 #include "config/tree.h"
 
-static const char *const unused[] = {"model.",
-                                     "data.",
-                                     "network.",
-                                     "loss_limit",
-                                     "optimizer.",
-                                     "record.evaluate",
-                                     "rounds",
-                                     "epochs",
-                                     "record.parameters_at",
-                                     "device_memory_gb",
-                                     "record.safetensors",
-                                     "checkpoint.",
-                                     "monitor."};
+static const char *const unused[] = {"model.",           "data.",
+                                     "network.",         "loss_limit",
+                                     "optimizer.",       "record.evaluate",
+                                     "rounds",           "epochs",
+                                     "final_average",    "record.parameters_at",
+                                     "device_memory_gb", "record.safetensors",
+                                     "checkpoint.",      "monitor."};
 enum { UNUSED = sizeof unused / sizeof *unused };
 
 static bool is_unused(const char *path) {
@@ -75,9 +69,10 @@ int sl_session_keys_drop(json_t *root, uint32_t nodes, char **warnings, sl_error
         result = warn_of_dropped(root, warnings, error);
     if (result != 0)
         return result;
-    static const char *const groups[] = {"model",      "data",   "network", "optimizer",
-                                         "loss_limit", "rounds", "epochs",  "device_memory_gb",
-                                         "checkpoint", "monitor"};
+    static const char *const groups[] = {
+        "model",      "data",    "network",      "optimizer",
+        "loss_limit", "rounds",  "epochs",       "device_memory_gb",
+        "checkpoint", "monitor", "final_average"};
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
         json_object_del(root, groups[i]);
     json_t *record = json_object_get(root, "record"), *topology = json_object_get(root, "topology");

@@ -529,6 +529,8 @@ int sl_folder_summary(sl_folder *f, const sl_summary *s, sl_error *error) {
                               "accuracy", sl_number_json(s->consensus.mean_model.accuracy)));
         sl_json_set(&root, "consensus_distance", sl_number_json(s->consensus.distance));
     }
+    if (s->record_count > 0 && s->records[0].averaged)
+        sl_json_set(&root, "final_average", sl_average_json(&s->records[0]));
     if (s->loss_count > 0)
         sl_json_set(&root, "lost", sl_losses_json(s));
     if (f->best_round > 0)

@@ -38,6 +38,10 @@ json_t *sl_node_json(const sl_record *record) {
     return node;
 }
 
+json_t *sl_average_json(const sl_record *record) {
+    return json_pack("{so}", "distance_before", sl_number_json(record->averaged_distance));
+}
+
 json_t *sl_losses_json(const sl_summary *s) {
     json_t *all = json_array();
     for (size_t i = 0; i < s->loss_count; i++)

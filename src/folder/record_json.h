@@ -12,6 +12,8 @@ json_t *sl_number_json(double value);
 json_t *sl_record_json(const sl_record *record);
 /* The same, with whom the node refused: for the summary. */
 json_t *sl_node_json(const sl_record *record);
+/* Of any node, as all have the same: how far apart the models were that were averaged last. */
+json_t *sl_average_json(const sl_record *record);
 /* Whom the others have gone on without. */
 json_t *sl_losses_json(const sl_summary *summary);
 

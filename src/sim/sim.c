@@ -383,14 +383,17 @@ static void close_nodes(simulator *s) {
 }
 
 /* All nodes have ended the round. */
-static int end_round(simulator *s, uint64_t round) {
+static int end_round(simulator *s, uint64_t round, sl_error *error) {
+    int result = 0;
     for (uint32_t i = 0; i < s->nodes; i++)
         if (s->peers[i].node != NULL)
             sl_record_take_round(&s->peers[i].record, &s->peers[i].pending.finished_round,
                                  SL_FRAME_HEADER_BYTES);
     if (s->timeline != NULL)
         sl_timeline_end_round(s->timeline);
-    return report_round(s, round);
+    if (s->experiment->final_average && round == s->task->rounds)
+        result = sl_sim_average(s, error);
+    return result != 0 ? result : report_round(s, round);
 }
 
 /* Its checkpoint is there, or the run has failed. */
@@ -410,7 +413,7 @@ static int run_rounds(simulator *s, const volatile int *stop, sl_error *error) {
     for (uint32_t i = 0; i < s->nodes && result == 0; i++)
         result = sl_sim_deliver(s, i, &(sl_event){.type = SL_EVENT_START}, error);
     if (result == 0 && s->resumed > 0)
-        result = end_round(s, s->resumed);
+        result = end_round(s, s->resumed, error);
     for (uint64_t round = s->resumed + 1; round <= s->task->rounds && result == 0; round++) {
         if (stop != NULL && *stop)
             return sl_fail(error, SL_ESTOPPED, "stopped on request in round %llu",
@@ -422,7 +425,7 @@ static int run_rounds(simulator *s, const volatile int *stop, sl_error *error) {
         if (result == 0)
             result = run_round(s, round, error);
         if (result == 0)
-            result = end_round(s, round);
+            result = end_round(s, round, error);
         if (result == 0 && round == sl_sim_end_after(s))
             return leave(s, round, error);
     }

@@ -83,6 +83,12 @@ int sl_sim_change_members(simulator *s, uint64_t round, sl_error *error);
  * has; the third time in 100 rounds it does not. More than half of the nodes: SL_EDIVERGED. */
 int sl_sim_set_aside(simulator *s, uint64_t round, sl_error *error);
 
+/* ---- averaging.c ---- */
+
+/* All rounds are done: every node takes the exact average, and its record says how far they were
+ * apart. */
+int sl_sim_average(simulator *s, sl_error *error);
+
 /* ---- repeat.c ---- */
 
 /* Had the node folded the sender when this part would have come? */

@@ -200,6 +200,14 @@ ALGORITHMS = {
     ),
     "naive-compression qsgd": algorithm("naive-compression", compressor=QSGD),
 }
+# After the last round all take the exact average.
+for name, e in {
+    "d-psgd": algorithm("d-psgd", local_steps=3),
+    "sgp digraph": algorithm("sgp", PUSH),
+    "local-sgd tree": algorithm("local-sgd", period=7, all_reduce="tree"),
+    "easgd": algorithm("easgd", period=4),
+}.items():
+    ALGORITHMS["final average " + name] = {**e, "final_average": True}
 TWICE = (
     "softmax ring",
     "mlp torus overlapped",
@@ -276,6 +284,11 @@ def compare(simulated, trained, drop=TIMES):
     )
     for name in models:
         check(content(simulated, name) == content(trained, name), f"{name} differs")
+    said = [
+        json.loads(content(folder, "summary.json")).get("final_average")
+        for folder in (simulated, trained)
+    ]
+    check(said[0] == said[1], f"the average at the end: {said}")
     for name in measured:
         pairs = list(zip(metrics(simulated, name, drop), metrics(trained, name, drop), strict=True))
         for a, b in pairs:

@@ -151,6 +151,13 @@ def cases(starling):
         yield f"resume {name} on a device", lambda content=content: check(
             starling, content, (6,), guarded(starling)
         )
+    for last in (8, ROUNDS):
+        content = experiment(
+            {"name": "d-psgd"}, final_average=True, checkpoint={"every": last, "keep": KEEP}
+        )
+        yield f"resume from {last} to an average", lambda content=content, last=last: check_agents(
+            starling, content, last, None
+        )
     others = (rounds_are_extended, files_are_refused, cuts_are_chosen, lines_come_again)
     for test in (speakers_go_on, *others, keys_are_refused):
         yield test.__name__.replace("_", " "), lambda test=test: test(starling)

@@ -163,11 +163,28 @@ static void print_intensity(const trial *t) {
                1e-6 * each, each / (double)t->task.dimension);
 }
 
+/* What all nodes average exactly beside the algorithm's exchanges. */
+static void print_averages(const trial *t) {
+    const sl_algorithm_config *c = &t->experiment->algorithm;
+    const sl_algorithm *a = sl_algorithm_of(c, NULL);
+    const uint64_t exchanges = t->task.rounds / (c->local_steps > 1 ? c->local_steps : 1);
+    if (t->experiment->final_average)
+        puts("  final average       of all models, exact; their distance before it is reported");
+    if (a->route == SL_ROUTE_BOTH && c->average_period > exchanges)
+        printf("  warning             algorithm.average_period: %llu, but the run has %llu "
+               "exchanges, and so no exact average; take %llu or less%s\n",
+               (unsigned long long)c->average_period, (unsigned long long)exchanges,
+               (unsigned long long)exchanges,
+               t->experiment->final_average ? ""
+                                            : ", or final_average, which takes one at the end");
+}
+
 static void print_trial(const trial *t) {
     printf("learner\n  %s\n  %llu rounds\n", sl_learner_describe(t->learner),
            (unsigned long long)t->task.rounds);
     print_intensity(t);
     print_plan(&t->plan, t->experiment->topology, t->task.dimension);
+    print_averages(t);
     print_memory(t);
     print_losses(t->experiment);
     print_connections(&t->experiment->security);

@@ -152,6 +152,9 @@ void node_table_print(const sl_summary *s, bool wide) {
             printf(", accuracy %.2f %%", 100 * s->consensus.mean_model.accuracy);
         printf("\nconsensus distance  %.6g\n", s->consensus.distance);
     }
+    if (s->record_count > 0 && s->records[0].averaged)
+        printf("final average       of models at consensus distance %.6g\n",
+               s->records[0].averaged_distance);
     for (size_t i = 0; i < s->loss_count; i++)
         if (s->losses[i].left)
             printf("left                agent %u after round %llu\n", s->losses[i].rank,

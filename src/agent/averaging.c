@@ -1,0 +1,83 @@
+/* averaging.c - see averaging.h. */
+#include "agent/averaging.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "agent/state.h"
+
+static size_t dimension_of(const sl_agent *a) {
+    return a->settings.task.dimension;
+}
+
+static uint32_t nodes_of(const sl_agent *a) {
+    return sl_topology_nodes(a->settings.experiment->topology);
+}
+
+static size_t bytes_of(const sl_agent *a) {
+    return dimension_of(a) * sizeof(float);
+}
+
+int sl_averaging_open(sl_agent *a, sl_error *error) {
+    if (!a->settings.experiment->final_average)
+        return 0;
+    a->averaging.mean = malloc(2 * bytes_of(a));
+    return a->averaging.mean != NULL
+               ? 0
+               : sl_fail(error, SL_ENOMEM, "agent %u: out of memory for an average of %zu numbers",
+                         a->side.rank, dimension_of(a));
+}
+
+void sl_averaging_close(sl_agent *a) {
+    free(a->averaging.mean);
+}
+
+/* Beside the mean: this agent's model, on the host. */
+static float *own_model(const sl_agent *a) {
+    return a->averaging.mean + dimension_of(a);
+}
+
+/* Of push-sum's models the sum of w_i z_i, where the w_i add up to n: the mean that it conserves.
+ */
+bool sl_averaging_begin(sl_agent *a) {
+    sl_averaging *s = &a->averaging;
+    const size_t d = dimension_of(a);
+    if (s->mean == NULL)
+        return false;
+    const float weight = (float)sl_node_push_sum_weight(a->node);
+    a->side.vec->copy_out(own_model(a), sl_node_model(a->node), bytes_of(a));
+    sl_vec_cpu()->combine(s->mean, (const float *const[]){own_model(a)}, &weight, 1, d);
+    s->stage = SL_AVERAGING_MODELS;
+    sl_calls_give(
+        &a->calls,
+        &(sl_call){SL_CALL_SUM, .share = {.x = s->mean, .count = d, .divisor = nodes_of(a)}});
+    return true;
+}
+
+static void add_distances(sl_agent *a) {
+    sl_averaging *s = &a->averaging;
+    s->distance = sl_vec_cpu()->distance_squared(own_model(a), s->mean, dimension_of(a));
+    s->stage = SL_AVERAGING_DISTANCES;
+    sl_calls_give(&a->calls,
+                  &(sl_call){SL_CALL_SUM,
+                             .share = {.numbers = &s->distance, .number_count = 1, .divisor = 1}});
+}
+
+static void take_mean(sl_agent *a) {
+    sl_averaging *s = &a->averaging;
+    a->side.vec->copy_in(sl_node_model(a->node), s->mean, bytes_of(a));
+    a->record.averaged = true;
+    a->record.averaged_distance = sqrt(s->distance / nodes_of(a));
+    s->stage = SL_AVERAGING_NONE;
+}
+
+bool sl_averaging_advance(sl_agent *a) {
+    if (a->averaging.stage == SL_AVERAGING_NONE || !sl_calls_answered(&a->calls))
+        return false;
+    if (a->averaging.stage == SL_AVERAGING_MODELS) {
+        add_distances(a);
+        return false;
+    }
+    take_mean(a);
+    return true;
+}
