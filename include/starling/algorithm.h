@@ -71,6 +71,16 @@ typedef enum sl_directions { SL_DIRECTIONS_UP, SL_DIRECTIONS_BOTH } sl_direction
 /* The matrix that exact-diffusion mixes with. */
 typedef enum sl_mixing { SL_MIXING_LAZY /* (I + W)/2 */, SL_MIXING_PLAIN /* W */ } sl_mixing;
 
+/* What slowmo's nodes do from one exact average to the next. */
+typedef enum sl_base { SL_BASE_LOCAL_SGD, SL_BASE_D_PSGD, SL_BASE_SGP } sl_base;
+
+/* What becomes of the buffers of optimizer.momentum when all models are averaged. */
+typedef enum sl_buffer_rule {
+    SL_BUFFERS_LOCAL,   /* they stay */
+    SL_BUFFERS_AVERAGE, /* they are averaged, too */
+    SL_BUFFERS_RESET    /* they begin at 0 again */
+} sl_buffer_rule;
+
 /* The step that all nodes take from common to common model, on what the inner steps moved. */
 typedef struct sl_outer {
     double learning_rate, momentum;
@@ -82,11 +92,12 @@ typedef struct sl_algorithm_config {
     char name[SL_ALGORITHM_NAME_MAX];
     sl_variant variant;
     sl_replicas replicas;
-    double consensus_step;   /* choco-sgd, beer: gamma_c; 0: derived */
-    double eta;              /* deep-squeeze; 0: derived */
-    uint64_t local_steps;    /* gossip: H gradients for one exchange */
-    uint64_t period;         /* of those that are periodic: H; an experiment's 0: what is usual */
-    uint64_t average_period; /* gossip-pga: H, exchanges */
+    double consensus_step;      /* choco-sgd, beer: gamma_c; 0: derived */
+    double eta;                 /* deep-squeeze; 0: derived */
+    uint64_t local_steps;       /* gossip: H gradients for one exchange */
+    uint64_t period;            /* of those that are periodic: H; slowmo on gossip: exchanges; an
+                                   experiment's 0: what is usual */
+    uint64_t average_period;    /* gossip-pga: H, exchanges */
     uint64_t correction_period; /* cd-sgd: k */
     uint64_t warmup_rounds;     /* cd-sgd */
     double threshold;           /* cd-sgd: tau */
@@ -109,7 +120,9 @@ typedef struct sl_algorithm_config {
                          square root */
     sl_outer outer;   /* diloco, noloco */
     double slow_rate; /* slowmo: alpha */
-    double elastic;   /* easgd: alpha; 0: 0.9/n */
+    sl_base base;     /* slowmo */
+    sl_buffer_rule buffers;       /* local-sgd, slowmo */
+    double elastic;               /* easgd: alpha; 0: 0.9/n */
     double beta1, beta2, epsilon; /* d-adam, one-bit-adam */
     int64_t server; /* parameter-server, double-squeeze, cd-sgd: a rank, or SL_SERVER_SHARDED */
     sl_compressor_config compressor; /* sl_algorithm_plan sets `scaled` and `contractive` */
@@ -289,6 +302,10 @@ SL_API size_t sl_algorithm_vectors(const sl_algorithm *algorithm,
 
 /* Does a form of all-reduce carry all or some of its stages? */
 SL_API bool sl_algorithm_reduces(const sl_algorithm *algorithm);
+
+/* Of one with SL_ROUTE_BOTH: exchanges from one exact average to the next. */
+SL_API uint64_t sl_algorithm_average_period(const sl_algorithm *algorithm,
+                                            const sl_algorithm_config *config);
 
 /* How many rounds two nodes of a run can be apart: as many as it takes until each has heard, over
  * others, of all. SL_EINVAL: the topology is not connected. */

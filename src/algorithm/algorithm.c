@@ -60,7 +60,7 @@ bool sl_algorithm_reads(const sl_algorithm *a, sl_compressor_kind compressor, co
          a->step_rule == SL_STEP_CONSENSUS || sl_has_word(a->keys, "consensus_step")},
         {"eta", a->step_rule == SL_STEP_ETA},
         {"local_steps", a->takes_local_steps},
-        {"period", a->is_periodic},
+        {"period", a->is_periodic || sl_has_word(a->keys, "period")},
         {"server", a->route == SL_ROUTE_SERVER},
         {"all_reduce", sl_algorithm_reduces(a)},
         {"group", sl_algorithm_reduces(a)},
@@ -132,6 +132,10 @@ const sl_algorithm *sl_algorithm_of(const sl_algorithm_config *config, sl_error 
 
 bool sl_algorithm_reduces(const sl_algorithm *a) {
     return a->route == SL_ROUTE_ALL_REDUCE || a->route == SL_ROUTE_BOTH;
+}
+
+uint64_t sl_algorithm_average_period(const sl_algorithm *a, const sl_algorithm_config *config) {
+    return sl_has_word(a->keys, "average_period") ? config->average_period : config->period;
 }
 
 size_t sl_algorithm_vectors(const sl_algorithm *a, const sl_algorithm_config *config) {

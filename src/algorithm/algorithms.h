@@ -60,23 +60,39 @@ static inline void sl_default_period(sl_algorithm_config *c, uint64_t usual) {
  * removed. */
 sl_adam sl_adam_of(const sl_state *s, double count);
 
-/* x <- (1/n) sum_j (x_j - gamma mom(g_j)), by the algorithm's route. */
-enum { SL_AVERAGE_STAGES = 2 };
-extern const sl_stage sl_average_models[SL_AVERAGE_STAGES];
-
 /* x -= gamma mom(g), in place. */
 void sl_local_step(sl_state *s, size_t from, size_t count);
-const float *sl_publish_model(const sl_state *s);
-const float *sl_publish_gradient(const sl_state *s);
-/* x += the plain vectors that came; a sum becomes the mean; x <- the plain vector that came */
-void sl_add_models(sl_state *s, const sl_mix *mix, size_t from, size_t count);
-void sl_average_model(sl_state *s, size_t from, size_t count);
-void sl_copy_model(sl_state *s, const sl_mix *mix, size_t from, size_t count);
-/* g += the plain vectors that came */
-void sl_add_gradients(sl_state *s, const sl_mix *mix, size_t from, size_t count);
-void sl_average_gradient(sl_state *s, size_t from, size_t count);
-/* g <- the plain vector that came */
-void sl_copy_gradient(sl_state *s, const sl_mix *mix, size_t from, size_t count);
+
+/* Vectors that are averaged as they are: x, g, m. The vector is published; it gets what came added;
+ * a sum becomes the mean; the vector becomes what came. */
+#define SL_AVERAGED_VECTORS(X) X(model, x) X(gradient, g) X(momentum, m)
+#define SL_AVERAGED_DECLARE(name, member)                                                          \
+    const float *sl_publish_##name(const sl_state *s);                                             \
+    void sl_add_##name(sl_state *s, const sl_mix *mix, size_t from, size_t count);                 \
+    void sl_average_##name(sl_state *s, size_t from, size_t count);                                \
+    void sl_copy_##name(sl_state *s, const sl_mix *mix, size_t from, size_t count);
+SL_AVERAGED_VECTORS(SL_AVERAGED_DECLARE)
+#undef SL_AVERAGED_DECLARE
+
+/* The two stages that average one of them, in exchanges that are `when`, after `first`. */
+#define SL_AVERAGE_STAGES(name, when, first)                                                       \
+    {.plain = true,                                                                                \
+     .reduces = true,                                                                              \
+     .wanted = when,                                                                               \
+     .prepare = first,                                                                             \
+     .vector = sl_publish_##name,                                                                  \
+     .combine = sl_add_##name},                                                                    \
+    {                                                                                              \
+        .plain = true, .reduces = true, .gather = true, .wanted = when,                            \
+        .prepare = sl_average_##name, .vector = sl_publish_##name, .combine = sl_copy_##name       \
+    }
+
+/* Of local SGD: models, and momentum if algorithm.buffers says so, and then what it says else. */
+enum { SL_LOCAL_STAGES = 4, SL_LOCAL_MODEL_STAGES = 2 };
+extern const sl_stage sl_local_stages[SL_LOCAL_STAGES];
+bool sl_averages_buffers(const sl_state *s);
+void sl_reset_buffers(sl_state *s, size_t from, size_t count);
+
 /* A sum becomes the mean where it is, before everybody gets it. */
 void sl_divide_by_nodes(const sl_state *s, float *v, size_t count);
 

@@ -8,18 +8,11 @@
  *
  * Momentum and weight decay come after averaging in the first two. Memory beside x, g, momentum:
  * none. Wire, each node of a ring: 64 d (n - 1)/n bits, the least; one server: 32 d (n -
- * 1) bits out and in at the server, 32 d at the others.
+ * 1) bits out and in at the server, 32 d at the others. Averaged buffers cost as much again.
  */
 #include "algorithm/algorithms.h"
 
-static const sl_stage gradients[] = {
-    {.plain = true, .vector = sl_publish_gradient, .combine = sl_add_gradients},
-    {.plain = true,
-     .gather = true,
-     .prepare = sl_average_gradient,
-     .vector = sl_publish_gradient,
-     .combine = sl_copy_gradient},
-};
+static const sl_stage gradients[] = {SL_AVERAGE_STAGES(gradient, NULL, NULL)};
 
 /* Compressed or delayed, it is another row. */
 static bool is_plain(const sl_algorithm_config *config) {
@@ -54,13 +47,9 @@ const sl_algorithm sl_parameter_server = {
     .settle = sl_local_step,
 };
 
-const sl_stage sl_average_models[SL_AVERAGE_STAGES] = {
-    {.plain = true, .prepare = sl_local_step, .vector = sl_publish_model, .combine = sl_add_models},
-    {.plain = true,
-     .gather = true,
-     .prepare = sl_average_model,
-     .vector = sl_publish_model,
-     .combine = sl_copy_model},
+const sl_stage sl_local_stages[SL_LOCAL_STAGES] = {
+    SL_AVERAGE_STAGES(model, NULL, sl_local_step),
+    SL_AVERAGE_STAGES(momentum, sl_averages_buffers, NULL),
 };
 
 static void defaults(sl_algorithm_config *c) {
@@ -73,8 +62,10 @@ const sl_algorithm sl_local_sgd = {
     .is_periodic = true,
     .route = SL_ROUTE_ALL_REDUCE,
     .takes_momentum = true,
+    .keys = "buffers",
     .defaults = defaults,
-    .stages = sl_average_models,
-    .stage_count = SL_AVERAGE_STAGES,
+    .stages = sl_local_stages,
+    .stage_count = SL_LOCAL_STAGES,
     .local = sl_local_step,
+    .settle = sl_reset_buffers,
 };

@@ -181,6 +181,17 @@ static int check_optimizer(const sl_algorithm *a, const sl_optimizer_config *o, 
     return 0;
 }
 
+static int check_buffers(const sl_algorithm *a, const sl_algorithm_config *c,
+                         const sl_optimizer_config *o, sl_error *error) {
+    static const char *const names[] = {"local", "average", "reset"};
+    if (c->buffers == SL_BUFFERS_LOCAL || !sl_has_word(a->keys, "buffers") || o->momentum > 0)
+        return 0;
+    return sl_fail(error, SL_EINVAL,
+                   "algorithm.buffers: \"%s\" is for those of optimizer.momentum, which is 0; take "
+                   "\"local\", or set optimizer.momentum",
+                   names[c->buffers]);
+}
+
 static int check_parameters(const sl_algorithm *a, const sl_algorithm_config *c, sl_error *error) {
     if (c->replicas != SL_REPLICAS_SUM && !a->keeps_replicas)
         return sl_fail(error, SL_EINVAL,
@@ -253,6 +264,8 @@ int sl_algorithm_check(const sl_algorithm_config *config, const sl_topology *top
         result = check_group(a, config, sl_topology_nodes(topology), error);
     if (result == 0)
         result = check_optimizer(a, optimizer, error);
+    if (result == 0)
+        result = check_buffers(a, config, optimizer, error);
     if (result == 0)
         result = check_parameters(a, config, error);
     if (result == 0)

@@ -25,19 +25,7 @@ static const sl_stage stages[] = {
      .prepare = sl_local_step,
      .vector = sl_publish_model,
      .combine = sl_mix_models},
-    {.plain = true,
-     .reduces = true,
-     .wanted = averages,
-     .prepare = sl_local_step,
-     .vector = sl_publish_model,
-     .combine = sl_add_models},
-    {.plain = true,
-     .reduces = true,
-     .gather = true,
-     .wanted = averages,
-     .prepare = sl_average_model,
-     .vector = sl_publish_model,
-     .combine = sl_copy_model},
+    SL_AVERAGE_STAGES(model, averages, sl_local_step),
 };
 
 const sl_algorithm sl_gossip_pga = {

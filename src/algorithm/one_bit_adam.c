@@ -93,7 +93,7 @@ static void warn(const sl_algorithm_config *c, char *out, size_t bytes) {
 /* clang-format off */
 static const sl_stage stages[] = {
     {.plain = true, .wanted = is_warm_up, .vector = sl_publish_gradient,
-     .combine = sl_add_gradients},
+     .combine = sl_add_gradient},
     {.plain = true, .gather = true, .wanted = is_warm_up, .prepare = sl_average_gradient,
      .vector = sl_publish_gradient, .combine = sl_copy_gradient},
     {.wanted = is_compressed, .prepare = compensate, .vector = worker_error, .own = take_own,

@@ -12,49 +12,50 @@
  */
 #include "algorithm/algorithms.h"
 #include "algorithm/mix.h"
+#include "algorithm/push_sum.h"
 
-enum { NUMERATOR = 0 };
-
-static void start(sl_state *s, size_t dimension) {
-    s->vec->combine(s->extra[NUMERATOR], (const float *const[]){s->x}, (const float[]){1}, 1,
+void sl_push_start(sl_state *s, size_t dimension) {
+    s->vec->combine(s->extra[SL_NUMERATOR], (const float *const[]){s->x}, (const float[]){1}, 1,
                     dimension);
 }
 
-static void adapt(sl_state *s, size_t from, size_t count) {
-    float *n = s->extra[NUMERATOR] + from;
+void sl_push_adapt(sl_state *s, size_t from, size_t count) {
+    float *n = s->extra[SL_NUMERATOR] + from;
     sl_descend(s, n, n, from, count);
 }
 
-static const float *numerator(const sl_state *s) {
-    return s->extra[NUMERATOR];
+const float *sl_push_numerator(const sl_state *s) {
+    return s->extra[SL_NUMERATOR];
 }
 
 static void divide(sl_state *s, double weight, size_t from, size_t count) {
-    s->vec->combine(s->x + from, (const float *const[]){s->extra[NUMERATOR] + from},
+    s->vec->combine(s->x + from, (const float *const[]){s->extra[SL_NUMERATOR] + from},
                     (const float[]){(float)(1 / weight)}, 1, count);
 }
 
-static void push(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
+void sl_push_combine(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
     double weight = (double)mix->self_weight * s->push_sum_weight;
     for (size_t j = 0; j < mix->k; j++)
         weight += (double)mix->parts[j].weight * mix->parts[j].scalar;
     s->next_push_sum_weight = weight;
-    sl_mix_into(s, s->extra[NUMERATOR] + from, s->extra[NUMERATOR] + from, mix, mix->self_weight, 1,
-                0, count);
+    sl_mix_into(s, s->extra[SL_NUMERATOR] + from, s->extra[SL_NUMERATOR] + from, mix,
+                mix->self_weight, 1, 0, count);
     divide(s, weight, from, count);
 }
 
 static void adapt_alone(sl_state *s, size_t from, size_t count) {
-    adapt(s, from, count);
+    sl_push_adapt(s, from, count);
     divide(s, s->push_sum_weight, from, count);
 }
 
-static void finish(sl_state *s) {
+void sl_push_finish(sl_state *s) {
     s->push_sum_weight = s->next_push_sum_weight;
 }
 
-static const sl_stage stages[] = {
-    {.in_place = true, .prepare = adapt, .vector = numerator, .combine = push}};
+static const sl_stage stages[] = {{.in_place = true,
+                                   .prepare = sl_push_adapt,
+                                   .vector = sl_push_numerator,
+                                   .combine = sl_push_combine}};
 
 const sl_algorithm sl_sgp = {
     .name = "sgp",
@@ -64,7 +65,7 @@ const sl_algorithm sl_sgp = {
     .extra_vectors = 1,
     .stages = stages,
     .stage_count = 1,
-    .start = start,
+    .start = sl_push_start,
     .local = adapt_alone,
-    .finish = finish,
+    .finish = sl_push_finish,
 };

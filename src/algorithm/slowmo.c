@@ -1,32 +1,45 @@
-/* slowmo.c - SlowMo on local SGD: Wang, Tantia, Ballas, Rabbat, "SlowMo: Improving
+/* slowmo.c - SlowMo on local SGD, D-PSGD or SGP: Wang, Tantia, Ballas, Rabbat, "SlowMo: Improving
  * Communication-Efficient Distributed SGD with Slow Momentum", ICLR 2020, Algorithm 1.
  *
- *   `period` local steps from a give x_i;  xbar = (1/n) sum_i x_i
+ *   `period` steps of the base from a give x_i;  xbar = (1/n) sum_i x_i
  *   u <- beta u + (a - xbar)/gamma;  a <- a - alpha gamma u;  x_i <- a
  *
- * gamma: the learning rate of the round; beta: algorithm.beta; alpha: algorithm.slow_rate. At a
- * constant gamma it is DiLoCo without Nesterov. alpha = 1 and beta = 0 is local SGD. With a
- * learning rate of 0 models are averaged, and a follows. The inner momentum stays. Memory beside x,
- * g and momentum: a and u, two vectors. Wire: local SGD's.
+ * gamma: the learning rate of the round; beta: algorithm.beta; alpha: algorithm.slow_rate; the
+ * base: algorithm.base, gossip in slowmo_gossip.c. At a constant gamma it is, on local SGD, DiLoCo
+ * without Nesterov; alpha = 1 and beta = 0 is local SGD, on D-PSGD Gossip-PGA. With a learning rate
+ * of 0 models are averaged, and a follows. The inner momentum stays, is averaged, or begins anew,
+ * as algorithm.buffers says. Memory beside what the base has: a and u, two vectors. Wire: the
+ * base's; in a `period`-th round all-reduce's, 64 d (n - 1)/n bits, and as much again where buffers
+ * are averaged.
  */
+#include "algorithm/slowmo.h"
 #include "algorithm/algorithms.h"
 
-enum { ANCHOR = 0, MOMENTUM = 1 };
+enum { ANCHOR, MOMENTUM };
 
-static void defaults(sl_algorithm_config *c) {
+static bool is_on_local_sgd(const sl_algorithm_config *c) {
+    return c->base == SL_BASE_LOCAL_SGD;
+}
+
+/* Vectors of its own stand behind SGP's numerator. */
+static float *own(const sl_state *s, int vector) {
+    return s->extra[vector + (s->config->base == SL_BASE_SGP)];
+}
+
+void sl_slowmo_defaults(sl_algorithm_config *c) {
     sl_default_period(c, 12);
     sl_default(&c->beta, 0.5);
 }
 
-static void start(sl_state *s, size_t dimension) {
-    sl_copy(s, s->extra[ANCHOR], s->x, dimension);
+void sl_slowmo_start(sl_state *s, size_t dimension) {
+    sl_copy(s, own(s, ANCHOR), s->x, dimension);
 }
 
-/* x is the mean. */
-static void step(sl_state *s, size_t from, size_t count) {
+void sl_slowmo_step(sl_state *s, size_t from, size_t count) {
     const float rate = s->sgd.learning_rate, beta = (float)s->config->beta,
                 alpha = (float)s->config->slow_rate;
-    float *a = s->extra[ANCHOR] + from, *u = s->extra[MOMENTUM] + from, *x = s->x + from;
+    float *a = own(s, ANCHOR) + from, *u = own(s, MOMENTUM) + from, *x = s->x + from;
+    sl_reset_buffers(s, from, count);
     if (rate == 0) {
         sl_copy(s, a, x, count);
         return;
@@ -39,15 +52,16 @@ static void step(sl_state *s, size_t from, size_t count) {
 
 const sl_algorithm sl_slowmo = {
     .name = "slowmo",
+    .when = is_on_local_sgd,
     .is_periodic = true,
-    .route = SL_ROUTE_ALL_REDUCE,
     .takes_momentum = true,
-    .keys = "beta slow_rate",
-    .defaults = defaults,
-    .extra_vectors = 2,
-    .stages = sl_average_models,
-    .stage_count = SL_AVERAGE_STAGES,
-    .start = start,
+    .route = SL_ROUTE_ALL_REDUCE,
+    .keys = "base beta slow_rate buffers",
+    .defaults = sl_slowmo_defaults,
+    .extra_vectors = SL_SLOWMO_VECTORS,
+    .stages = sl_local_stages,
+    .stage_count = SL_LOCAL_STAGES,
+    .start = sl_slowmo_start,
     .local = sl_local_step,
-    .settle = step,
+    .settle = sl_slowmo_step,
 };

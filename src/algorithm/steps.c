@@ -18,38 +18,31 @@ void sl_local_step(sl_state *s, size_t from, size_t count) {
     sl_descend(s, s->x + from, s->x + from, from, count);
 }
 
-const float *sl_publish_model(const sl_state *s) {
-    return s->x;
-}
-
 void sl_divide_by_nodes(const sl_state *s, float *v, size_t count) {
     s->vec->combine(v, (const float *const[]){v}, (const float[]){1 / (float)s->nodes}, 1, count);
 }
 
-void sl_copy_gradient(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
-    sl_copy(s, s->g + from, mix->parts[0].payload.data, count);
+#define AVERAGED(name, member)                                                                     \
+    const float *sl_publish_##name(const sl_state *s) {                                            \
+        return s->member;                                                                          \
+    }                                                                                              \
+    void sl_add_##name(sl_state *s, const sl_mix *mix, size_t from, size_t count) {                \
+        sl_mix_into(s, s->member + from, s->member + from, mix, 1, 1, 0, count);                   \
+    }                                                                                              \
+    void sl_average_##name(sl_state *s, size_t from, size_t count) {                               \
+        sl_divide_by_nodes(s, s->member + from, count);                                            \
+    }                                                                                              \
+    void sl_copy_##name(sl_state *s, const sl_mix *mix, size_t from, size_t count) {               \
+        sl_copy(s, s->member + from, mix->parts[0].payload.data, count);                           \
+    }
+SL_AVERAGED_VECTORS(AVERAGED)
+#undef AVERAGED
+
+bool sl_averages_buffers(const sl_state *s) {
+    return s->config->buffers == SL_BUFFERS_AVERAGE;
 }
 
-void sl_add_models(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
-    sl_mix_into(s, s->x + from, s->x + from, mix, 1, 1, 0, count);
-}
-
-void sl_average_model(sl_state *s, size_t from, size_t count) {
-    sl_divide_by_nodes(s, s->x + from, count);
-}
-
-void sl_copy_model(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
-    sl_copy(s, s->x + from, mix->parts[0].payload.data, count);
-}
-
-const float *sl_publish_gradient(const sl_state *s) {
-    return s->g;
-}
-
-void sl_add_gradients(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
-    sl_mix_into(s, s->g + from, s->g + from, mix, 1, 1, 0, count);
-}
-
-void sl_average_gradient(sl_state *s, size_t from, size_t count) {
-    sl_divide_by_nodes(s, s->g + from, count);
+void sl_reset_buffers(sl_state *s, size_t from, size_t count) {
+    if (s->config->buffers == SL_BUFFERS_RESET)
+        s->vec->fill(s->m + from, 0, count);
 }

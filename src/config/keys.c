@@ -11,6 +11,8 @@ static const char *const variants[] = {
 static const char *const replicas[] = {"sum", "per-neighbour", NULL};
 static const char *const clips[] = {"second-largest", NULL};
 static const char *const directions[] = {"up", "both", NULL};
+static const char *const bases[] = {"local-sgd", "d-psgd", "sgp", NULL};
+static const char *const buffers[] = {"local", "average", "reset", NULL};
 static const char *const all_reduces[] = {
 #define ALL_REDUCE_NAME(form, text) text,
     SL_ALL_REDUCES(ALL_REDUCE_NAME)
@@ -110,8 +112,8 @@ const sl_key sl_keys[] = {
     {"algorithm.local_steps", SL_KEY_U64, AT(algorithm.local_steps), BETWEEN(1, 1e9),
      .fallback = "1", .help = "gossip algorithms: gradient steps per exchange"},
     {"algorithm.period", SL_KEY_U64, AT(algorithm.period), BETWEEN(0, 1e9), .fallback = "0",
-     .help = "rounds from one exchange to the next; 0 = local-sgd, easgd 10, slowmo 12, diloco, "
-             "noloco 500",
+     .help = "rounds from one exchange to the next, slowmo: from one average; 0 = local-sgd, easgd "
+             "10, slowmo 12, diloco, noloco 500",
      USED_BY_ALGORITHMS},
     {"algorithm.average_period", SL_KEY_U64, AT(algorithm.average_period), BETWEEN(1, 1e9),
      .fallback = "6", .help = "gossip-pga: every so many exchanges, all nodes' exact average",
@@ -172,6 +174,14 @@ const sl_key sl_keys[] = {
      .help = "diloco: look ahead along the outer momentum", USED_BY_ALGORITHMS},
     {"algorithm.slow_rate", SL_KEY_REAL, AT(algorithm.slow_rate), BETWEEN(0, 10), .fallback = "1",
      .help = "slowmo: share of the slow momentum's step that is taken", USED_BY_ALGORITHMS},
+    {"algorithm.base", SL_KEY_CHOICE, AT(algorithm.base), .choices = bases,
+     .fallback = "\"local-sgd\"", .help = "slowmo: what nodes do from one average to the next",
+     USED_BY_ALGORITHMS},
+    {"algorithm.buffers", SL_KEY_CHOICE, AT(algorithm.buffers), .choices = buffers,
+     .fallback = "\"local\"",
+     .help = "local-sgd, slowmo: when models are averaged, buffers of optimizer.momentum stay "
+             "(local), are averaged too, or begin at 0 again (reset)",
+     USED_BY_ALGORITHMS},
     {"algorithm.elastic", SL_KEY_REAL, AT(algorithm.elastic), BETWEEN(0, 1), .fallback = "0",
      .help = "easgd: share of its distance by which a node and the centre move; 0 = 0.9/nodes",
      USED_BY_ALGORITHMS},
@@ -207,7 +217,8 @@ const sl_key sl_keys[] = {
      USED_BY_ALGORITHMS},
     {"algorithm.all_reduce", SL_KEY_CHOICE, AT(algorithm.all_reduce), .choices = all_reduces,
      .fallback = "\"ring\"",
-     .help = "all-reduce, local-sgd, gossip-pga: who sends what to whom; all nodes get the same "
+     .help = "all-reduce, local-sgd, gossip-pga, slowmo: who sends what to whom; all nodes get the "
+             "same "
              "average",
      USED_BY_ALGORITHMS},
     {"algorithm.group", SL_KEY_U32, AT(algorithm.group), BETWEEN(0, SL_NODES_MAX), .fallback = "0",

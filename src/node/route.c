@@ -224,7 +224,7 @@ int sl_route_open(sl_route *r, const sl_algorithm *algorithm, const sl_algorithm
                     .place = place_of(members, rank),
                     .nodes = members->count,
                     .dimension = dimension,
-                    .average_period = (uint32_t)config->average_period};
+                    .average_period = (uint32_t)sl_algorithm_average_period(algorithm, config)};
     int result = 0;
     if (r->algorithm->route != SL_ROUTE_TOPOLOGY)
         result = list_ranks(r, members, error);

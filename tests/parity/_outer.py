@@ -1,7 +1,8 @@
 """The algorithms of test_outer.py, for tests that run each one."""
 
 CASES = {
-    "slowmo": {"name": "slowmo", "period": 2},
+    "slowmo": {"name": "slowmo", "period": 2, "buffers": "average"},
+    "slowmo on d-psgd": {"name": "slowmo", "period": 2, "base": "d-psgd", "buffers": "reset"},
     "diloco": {"name": "diloco", "period": 2},
     "noloco": {"name": "noloco", "period": 2},
     "easgd": {"name": "easgd", "period": 2},

@@ -15,6 +15,7 @@ from _simulate import Refused, run_all, simulate
 from expect import Graph
 from test_algorithms import (
     DECAY,
+    DIGRAPH,
     EXPONENTIAL,
     GRAPHS,
     IRREGULAR,
@@ -55,6 +56,7 @@ def optimizers():
         yield from cases(label, settings, None, [RING, IRREGULAR], OPTIMIZERS, [OWN])
 
 
+HEAVY = {"momentum": MOMENTUM, "nesterov": NESTEROV}
 STEPS = {"momentum": MOMENTUM, "nesterov": NESTEROV, "adamw": OPTIMIZERS["adamw"]}
 ADAM = {"sgd": {"learning_rate": 0.02}, "decay": {"learning_rate": 0.02, "weight_decay": 0.05}}
 
@@ -69,6 +71,19 @@ def outer_steps():
     ):
         label = " ".join(map(str, settings.values()))
         yield from cases(label, settings, None, [IRREGULAR], STEPS, both)
+    slow = {"name": "slowmo", "period": 3}
+    yield from cases(
+        "slowmo d-psgd", {**slow, "base": "d-psgd"}, None, [RING, EXPONENTIAL], STEPS, both
+    )
+    yield from cases(
+        "slowmo sgp", {**slow, "base": "sgp"}, None, [DIGRAPH, EXPONENTIAL], STEPS, both
+    )
+    for rule in ("average", "reset"):
+        for base in ("local-sgd", "d-psgd", "sgp"):
+            settings = {**slow, "base": base, "buffers": rule}
+            yield from cases(f"slowmo {base} {rule}", settings, None, [RING], HEAVY, [OWN])
+        settings = {"name": "local-sgd", "period": 3, "buffers": rule}
+        yield from cases(f"local-sgd {rule}", settings, None, [IRREGULAR], HEAVY, [OWN])
     for more in ({}, {"average_period": 4, "local_steps": 2}, {"all_reduce": "halving-doubling"}):
         settings = {"name": "gossip-pga", **more}
         label = " ".join(map(str, settings.values()))
@@ -131,6 +146,18 @@ def identities():
         "beta": 0.5,
         "slow_rate": 0.7,
     }, plain
+    on_gossip = {**slow, "beta": 0, "base": "d-psgd"}
+    pga = {"name": "gossip-pga", "average_period": 4}
+    yield "slowmo on d-psgd that follows is gossip-pga", IRREGULAR, MOMENTUM, on_gossip, pga
+    yield "slowmo on sgp of a doubly stochastic W is on d-psgd", EXPONENTIAL, MOMENTUM, {
+        **slow,
+        "base": "sgp",
+    }, {**slow, "base": "d-psgd"}
+    each = {"name": "local-sgd", "period": 1}
+    yield "averaged buffers in every round are all-reduce's", RING, MOMENTUM, {
+        **each,
+        "buffers": "average",
+    }, {"name": "all-reduce"}
     averaging = {"name": "gossip-pga", "average_period": 1}
     yield "gossip-pga in every exchange is averaging", RING, MOMENTUM, averaging, {
         "name": "local-sgd",
@@ -188,6 +215,11 @@ def refusals():
     yield "random pairs bear a step below 2 (1 - mu^2)", MATCHINGS, noloco(0.9, 0.39), "below 0.38"
     yield "and take a smaller one", MATCHINGS, noloco(0.9, 0.37), None
     yield "a ring of eight bears more", RING, noloco(0.9, 0.7), None
+    slow = {"name": "slowmo", "base": "d-psgd"}
+    yield "slowmo on d-psgd takes no directed graph", "digraph", slow, "doubly stochastic"
+    yield "slowmo on sgp does", "digraph", {**slow, "base": "sgp"}, None
+    anew = {"name": "local-sgd", "buffers": "reset"}
+    yield "buffers without momentum", RING, anew, 'algorithm.buffers: "reset" is for those of'
     yield "noloco takes no directed graph", "digraph", noloco(0.5, 0), "doubly stochastic"
 
 

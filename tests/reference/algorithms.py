@@ -512,6 +512,15 @@ class LocalSgd(Algorithm):
         self.x = self.x - u
         if self.exchanges % self.get("period") == 0:
             self.x = self.x.mean(axis=0, keepdims=True).repeat(self.n, axis=0)
+            self.end_average()
+
+    def end_average(self):
+        """Of the buffers of momentum; Yu, Jin, Yang 2019 average them."""
+        rule = self.get("buffers", "local")
+        if rule == "average":
+            self.momentum.buffer = mean_rows(self.momentum.buffer)
+        if rule == "reset":
+            self.momentum.buffer = np.zeros_like(self.x)
 
 
 def mean_rows(v):
@@ -533,19 +542,42 @@ class Periodic(Algorithm):
     is_periodic = True
 
 
-class SlowMo(Periodic):
-    """Wang et al., SlowMo, ICLR 2020, Algorithm 1, on local SGD. `update` is rate * mom(g)."""
+class SlowMo(LocalSgd):
+    """Wang et al., SlowMo, ICLR 2020, Algorithm 1: local SGD, D-PSGD or SGP, the steps of which are
+    taken to the last, and then the exact average. x: SGP's numerators."""
 
     def start(self):
         self.anchor, self.slow = self.x.copy(), np.zeros_like(self.x)
+        self.weight = np.ones((self.n, 1))
+        self.base = self.get("base", "local-sgd")
+
+    def at(self):
+        return self.x / self.weight
+
+    def decays(self):
+        return self.x
+
+    def models(self):
+        return self.x / self.weight
 
     def exchange(self, w, u):
-        mean = mean_rows(self.x - u)
+        self.x = self.x - u
+        if self.base != "local-sgd":
+            self.x, self.weight = w @ self.x, w @ self.weight
+        if self.base != "sgp":
+            self.weight = np.ones((self.n, 1))
+        if self.exchanges % self.get("period", 12) == 0:
+            self.outer_step(mean_rows(self.x))
+            self.weight = np.ones((self.n, 1))
+            self.end_average()
+
+    def outer_step(self, mean):
         if self.rate == 0:
-            self.x = self.anchor = mean
-            return
-        self.slow = self.get("beta", 0.5) * self.slow + (self.anchor - mean) / self.rate
-        self.anchor = self.anchor - self.get("slow_rate", 1) * self.rate * self.slow
+            self.anchor = mean
+        else:
+            beta, alpha = self.get("beta", 0.5), self.get("slow_rate", 1)
+            self.slow = beta * self.slow + (self.anchor - mean) / self.rate
+            self.anchor = self.anchor - alpha * self.rate * self.slow
         self.x = self.anchor
 
 
@@ -1054,7 +1086,7 @@ class Run:
         periodic = getattr(kind, "is_periodic", False)
         self.local_steps = algorithm.get("period" if periodic else "local_steps", 1)
         self.state = kind(x0, algorithm, watch(compressor(kind.own_compressor(algorithm), random)))
-        self.state.optimizer = optimizer
+        self.state.optimizer, self.state.momentum = optimizer, self.momentum
 
     def step(self):
         state = self.state

@@ -50,6 +50,8 @@ static const expected all[] = {
     {{.name = "diana", TOP_K}, 3},
     {{.name = "diana", .beta = 0.9, TOP_K}, 4},
     {{.name = "slowmo", .period = 10}, 2},
+    {{.name = "slowmo", .period = 10, .base = SL_BASE_D_PSGD}, 2},
+    {{.name = "slowmo", .period = 10, .base = SL_BASE_SGP}, 3},
     {{.name = "diloco", .period = 10}, 2},
     {{.name = "easgd", .period = 10}, 2},
     {{.name = "one-bit-adam", TOP_K}, 4},

@@ -170,13 +170,14 @@ static void print_averages(const trial *t) {
     const uint64_t exchanges = t->task.rounds / (c->local_steps > 1 ? c->local_steps : 1);
     if (t->experiment->final_average)
         puts("  final average       of all models, exact; their distance before it is reported");
-    if (a->route == SL_ROUTE_BOTH && c->average_period > exchanges)
-        printf("  warning             algorithm.average_period: %llu, but the run has %llu "
-               "exchanges, and so no exact average; take %llu or less%s\n",
-               (unsigned long long)c->average_period, (unsigned long long)exchanges,
-               (unsigned long long)exchanges,
-               t->experiment->final_average ? ""
-                                            : ", or final_average, which takes one at the end");
+    if (a->route == SL_ROUTE_BOTH && sl_algorithm_average_period(a, c) > exchanges)
+        printf(
+            "  warning             algorithm.%s: %llu, but the run has %llu "
+            "exchanges, and so no exact average; take %llu or less%s\n",
+            sl_algorithm_reads(a, SL_COMPRESSOR_IDENTITY, "period") ? "period" : "average_period",
+            (unsigned long long)sl_algorithm_average_period(a, c), (unsigned long long)exchanges,
+            (unsigned long long)exchanges,
+            t->experiment->final_average ? "" : ", or final_average, which takes one at the end");
 }
 
 static void print_trial(const trial *t) {
