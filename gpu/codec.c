@@ -46,9 +46,25 @@ typedef struct encoder {
     size_t passed; /* of the copies of this message, so many are known to be complete */
 } encoder;
 
+/* Without the memory. */
+static part_layout layout_of(const sl_coding *c) {
+    return (part_layout){
+        .stride = c->stride, .dimension = c->dimension, .part_elements = c->part_elements};
+}
+
+static bucket_layout buckets_of(const sl_coding *c) {
+    if (c->scale_floats == 0)
+        return (bucket_layout){.bucket = SIZE_MAX};
+    return (bucket_layout){.bucket = c->bucket,
+                           .buckets = ceiling(c->dimension, c->bucket),
+                           .of_part =
+                               c->part_elements % c->bucket == 0 ? c->part_elements / c->bucket : 0,
+                           .floats = c->scale_floats};
+}
+
 static void take_dense(encoder *e) {
     const sl_coding *c = &e->c;
-    e->buckets = c->scale_floats > 0 ? ceiling(c->dimension, c->bucket) : 0;
+    e->buckets = buckets_of(c).buckets;
     e->scales = memory_list_take(&e->memory, e->buckets * c->scale_floats * sizeof *e->scales);
     e->roundings = memory_list_take(&e->memory, e->buckets * sizeof *e->roundings);
     if (c->scale == SCALE_MAX)
@@ -112,11 +128,7 @@ static void *encoder_open(const sl_coding *coding) {
         return NULL;
     e->c = *coding;
     const bool plain = coding->form == CODING_PLAIN;
-    e->layout = (part_layout){.stride = plain ? coding->part_bytes_max
-                                              : ceiling(coding->part_bytes_max, SL_VEC_ALIGNMENT) *
-                                                    SL_VEC_ALIGNMENT,
-                              .dimension = coding->dimension,
-                              .part_elements = coding->part_elements};
+    e->layout = layout_of(coding);
     if (!plain)
         e->layout.parts = memory_list_take(&e->memory, coding->parts * e->layout.stride);
     if (coding->form == CODING_DENSE)
@@ -170,11 +182,9 @@ static void encode_dense(encoder *e, const float *v, const sl_rng_key *key) {
     const sl_coding *c = &e->c;
     if (c->scale_floats > 0)
         find_scales(e, v);
-    const bool whole_buckets = c->scale_floats > 0 && c->part_elements % c->bucket == 0;
-    launch_encode_eight(&(encode_eight_args){e->layout, v, c->code, c->width, c->scale_floats,
-                                             c->magnitude_limit, c->tau, c->bucket, e->buckets,
-                                             whole_buckets ? c->part_elements / c->bucket : 0,
-                                             e->roundings, *key, e->marks, device_is_aligned(v)},
+    launch_encode_eight(&(encode_eight_args){e->layout, v, c->code, c->width, c->magnitude_limit,
+                                             c->tau, buckets_of(c), e->roundings, *key, e->marks,
+                                             device_is_aligned(v)},
                         ceiling(c->dimension, EIGHT));
 }
 
@@ -406,31 +416,51 @@ static void *decoder_open(const sl_coding *coding) {
     return d;
 }
 
-/* One part, or several as one. */
-static void add_plain(size_t from, sl_payload payload, float weight, float *acc) {
-    const size_t n = payload.bytes / sizeof(float);
-    combine_four_args a = {.out = acc + from,
-                           .in = {payload.data},
-                           .weights = {weight},
-                           .k = 1,
-                           .adds = 1,
-                           .count = n};
-    a.aligned = device_is_aligned(a.out) && device_is_aligned(payload.data);
-    launch_combine_four(&a, ceiling(n, FOUR));
+/* The elements that a run covers. */
+typedef struct extent {
+    size_t from, end;
+} extent;
+
+static extent extent_of(const sl_coding *c, const coding_run *run) {
+    return (extent){run->first * c->part_elements,
+                    smaller((run->first + run->count) * c->part_elements, c->dimension)};
 }
 
-static void add_dense(const sl_coding *c, size_t from, sl_payload payload, float weight,
-                      float *acc) {
-    const size_t n = smaller(c->part_elements, c->dimension - from),
-                 bucket = c->scale_floats > 0 ? c->bucket : SIZE_MAX;
-    const size_t scales =
-        c->scale_floats > 0 ? c->scale_floats * buckets_touched(bucket, from, n) : 0;
-    const float *floats = payload.data;
-    launch_add_eight(&(add_eight_args){floats, (const uint8_t *)(floats + scales), acc + from,
-                                       c->code, c->width, c->scale_floats, c->levels, weight,
-                                       c->tau, bucket, from % bucket, n,
-                                       device_is_aligned(acc + from)},
-                     ceiling(n, EIGHT));
+/* Parts of a plain message lie without gaps. */
+static void add_plain(const sl_coding *c, const coding_run *runs, size_t count, float *acc) {
+    const extent e = extent_of(c, runs);
+    combine_four_args a = {.out = acc + e.from,
+                           .k = (uint32_t)count,
+                           .adds = 1,
+                           .count = e.end - e.from,
+                           .aligned = device_is_aligned(acc + e.from)};
+    for (size_t j = 0; j < count; j++) {
+        a.in[j] = runs[j].payload.data;
+        a.weights[j] = runs[j].weight;
+        a.aligned = a.aligned && device_is_aligned(a.in[j]);
+    }
+    launch_combine_four(&a, ceiling(a.count, FOUR));
+}
+
+static void add_dense(const sl_coding *c, const coding_run *runs, size_t count, float *acc) {
+    const extent e = extent_of(c, runs);
+    add_eight_args a = {.k = (uint32_t)count,
+                        .acc = acc,
+                        .code = c->code,
+                        .width = c->width,
+                        .levels = c->levels,
+                        .tau = c->tau,
+                        .scales = buckets_of(c),
+                        .layout = layout_of(c),
+                        .first = runs->first,
+                        .from = e.from,
+                        .end = e.end,
+                        .aligned = device_is_aligned(acc + e.from)};
+    for (size_t j = 0; j < count; j++) {
+        a.parts[j] = runs[j].payload.data;
+        a.weights[j] = runs[j].weight;
+    }
+    launch_add_eight(&a, ceiling(e.end - e.from, EIGHT));
 }
 
 static void add_indexed_part(const sl_coding *c, size_t first, sl_payload payload, float weight,
@@ -471,31 +501,46 @@ static void add_range(decoder *d, const sl_rng_key *key, size_t from, sl_payload
         map.words);
 }
 
-static void add(void *decoder_, const sl_rng_key *key, uint32_t part, sl_payload payload,
-                float weight, float *acc) {
-    decoder *d = decoder_;
-    const size_t from = part * d->c.part_elements;
-    device_expect(payload.data);
+/* How many runs, of all of the same parts, one launch takes: their sums are one pass over acc. */
+static size_t joined(const coding_run *runs, size_t count) {
+    size_t k = 1;
+    while (k < count && k < INPUTS && runs[k].first == runs->first && runs[k].count == runs->count)
+        k++;
+    return k;
+}
+
+/* One part. */
+static void add_sparse(const coding_run *run, float *acc) {
+    decoder *d = run->decoder;
+    const size_t from = run->first * d->c.part_elements;
+    if (d->c.form == CODING_RANDOM_K)
+        add_subset(d, &run->key, from, run->payload, run->weight, acc);
+    else if (d->c.by_entries)
+        add_indexed_part(&d->c, from, run->payload, run->weight, acc);
+    else
+        add_range(d, &run->key, from, run->payload, run->weight, acc);
+}
+
+static void add(const coding_run *runs, size_t count, float *acc) {
+    const sl_coding *c = &((const decoder *)runs->decoder)->c;
     device_expect(acc);
-    switch (d->c.form) {
-    case CODING_PLAIN:
-        add_plain(from, payload, weight, acc);
-        break;
-    case CODING_DENSE:
-        add_dense(&d->c, from, payload, weight, acc);
-        break;
-    case CODING_TOP_K:
-        if (d->c.by_entries)
-            add_indexed_part(&d->c, from, payload, weight, acc);
-        else
-            add_range(d, key, from, payload, weight, acc);
-        break;
-    case CODING_RANDOM_K:
-        add_subset(d, key, from, payload, weight, acc);
-        break;
-    case CODING_DROPPING:
-        add_range(d, key, from, payload, weight, acc);
-        break;
+    for (size_t j = 0; j < count; j++)
+        device_expect(runs[j].payload.data);
+    for (size_t done = 0, k; done < count; done += k) {
+        k = joined(runs + done, count - done);
+        switch (c->form) {
+        case CODING_PLAIN:
+            add_plain(c, runs + done, k, acc);
+            break;
+        case CODING_DENSE:
+            add_dense(c, runs + done, k, acc);
+            break;
+        case CODING_TOP_K:
+        case CODING_RANDOM_K:
+        case CODING_DROPPING:
+            for (size_t j = done; j < done + k; j++)
+                add_sparse(&runs[j], acc);
+        }
     }
 }
 

@@ -141,6 +141,13 @@ typedef struct part_layout {
     size_t stride, dimension, part_elements;
 } part_layout;
 
+/* Where scales stand: before the codes of each part, one or two for each bucket that it touches. */
+typedef struct bucket_layout {
+    size_t bucket, buckets; /* buckets 0: there are no scales */
+    size_t of_part;         /* buckets of a part; 0: a bucket may cross parts */
+    uint32_t floats;        /* of one bucket */
+} bucket_layout;
+
 /* The scales of the buckets that contain elements [from, from + count). */
 SL_SHARED size_t buckets_touched(size_t bucket, size_t from, size_t count) {
     return (from + count - 1) / bucket - from / bucket + 1;
@@ -248,10 +255,9 @@ typedef struct encode_eight_args {
     part_layout layout;
     const float *v;
     coding_code code;
-    uint32_t width, scale_floats, magnitude_limit;
+    uint32_t width, magnitude_limit;
     float tau;
-    size_t bucket, buckets;
-    size_t buckets_of_part; /* 0: a bucket may cross parts */
+    bucket_layout scales;
     const rounding *roundings;
     sl_rng_key key;
     uint32_t *refused;
@@ -259,15 +265,19 @@ typedef struct encode_eight_args {
 } encode_eight_args;
 
 /* The scales that stand before the codes of a part. The part begins at element `start`. */
-SL_SHARED size_t scales_of_part(const encode_eight_args *a, size_t part, size_t start) {
-    if (a->scale_floats == 0 || a->buckets == 1)
-        return a->scale_floats;
-    if (a->buckets_of_part > 0)
-        return a->scale_floats *
-               smaller(a->buckets - part * a->buckets_of_part, a->buckets_of_part);
-    return a->scale_floats *
-           buckets_touched(a->bucket, start,
-                           smaller(a->layout.dimension - start, a->layout.part_elements));
+SL_SHARED size_t scales_of_part(const bucket_layout *b, const part_layout *l, size_t part,
+                                size_t start) {
+    if (b->buckets <= 1)
+        return b->buckets * b->floats;
+    if (b->of_part > 0)
+        return b->floats * smaller(b->buckets - part * b->of_part, b->of_part);
+    return b->floats *
+           buckets_touched(b->bucket, start, smaller(l->dimension - start, l->part_elements));
+}
+
+/* The bucket of an element. */
+SL_SHARED size_t bucket_at(const bucket_layout *b, size_t element) {
+    return b->buckets > 1 ? quotient(element, b->bucket) : 0;
 }
 
 SL_SHARED void refuse_large(const encode_eight_args *a, const float v[EIGHT]) {
@@ -287,10 +297,11 @@ SL_SHARED void encode_eight_as(const encode_eight_args *a, size_t thread, coding
     const size_t from = EIGHT * i, n = smaller(a->layout.dimension - from, EIGHT);
     const size_t part = quotient(from, a->layout.part_elements),
                  start = part * a->layout.part_elements;
-    size_t b = a->buckets > 1 ? quotient(from, a->bucket) : 0;
+    size_t b = bucket_at(&a->scales, from);
     /* The first element of the next bucket; most threads do not reach it. */
-    uint32_t next = is_scaled_rounding(code) ? (uint32_t)smaller((b + 1) * a->bucket - from, EIGHT)
-                                             : (uint32_t)EIGHT;
+    uint32_t next = is_scaled_rounding(code)
+                        ? (uint32_t)smaller((b + 1) * a->scales.bucket - from, EIGHT)
+                        : (uint32_t)EIGHT;
     float v[EIGHT];
     uint32_t random[4] = {0, 0, 0, 0}, codes[EIGHT];
     uint64_t low, high;
@@ -303,7 +314,7 @@ SL_SHARED void encode_eight_as(const encode_eight_args *a, size_t thread, coding
         if (from % PHILOX_WINDOWS != 0)
             philox_half_turn(random);
     }
-    if (!is_scaled_rounding(code) && a->scale_floats == 0)
+    if (!is_scaled_rounding(code) && a->scales.floats == 0)
         refuse_large(a, v);
     if (n == EIGHT && next == EIGHT) {
         SL_UNROLL(8)
@@ -313,7 +324,7 @@ SL_SHARED void encode_eight_as(const encode_eight_args *a, size_t thread, coding
         SL_UNROLL(8)
         for (uint32_t e = 0; e < EIGHT; e++) {
             if (e == next && e < n) {
-                next = (uint32_t)smaller(next + a->bucket, EIGHT);
+                next = (uint32_t)smaller(next + a->scales.bucket, EIGHT);
                 r = a->roundings[++b];
             }
             codes[e] =
@@ -322,7 +333,7 @@ SL_SHARED void encode_eight_as(const encode_eight_args *a, size_t thread, coding
     }
     pack_eight(codes, a->width, &low, &high);
     uint8_t *out = a->layout.parts + part * a->layout.stride +
-                   sizeof(float) * scales_of_part(a, part, start) +
+                   sizeof(float) * scales_of_part(&a->scales, &a->layout, part, start) +
                    (from - start) / EIGHT * a->width;
     if (n == EIGHT)
         put_words(out, low, high, a->width);
@@ -342,62 +353,84 @@ SL_SHARED void encode_eight(const encode_eight_args *a, size_t i) {
     }
 }
 
-/* Thread i decodes codes [8 i, 8 i + 8) of one part and adds them to acc. The part has elements
- * [from, from + count). */
+/* Thread i decodes elements [from + 8 i, from + 8 i + 8) of some messages, and adds them to acc in
+ * the messages' order. What it reads are parts from `first` on, of which each sender's lie in a
+ * row. */
 typedef struct add_eight_args {
-    const float *scales;   /* scales of the buckets in the part */
-    const uint8_t *packed; /* codes */
-    float *acc;            /* at the part's first element */
+    const uint8_t *parts[INPUTS]; /* each sender's part `first` */
+    float weights[INPUTS];
+    uint32_t k; /* senders */
+    float *acc; /* at the messages' first element */
     coding_code code;
-    uint32_t width, scale_floats, levels;
-    float weight, tau;
-    size_t bucket, first; /* the first element's place in its bucket */
-    size_t count;
-    int aligned; /* acc */
+    uint32_t width, levels;
+    float tau;
+    bucket_layout scales;
+    part_layout layout; /* parts: unused */
+    size_t first, from, end;
+    int aligned; /* acc + from */
 } add_eight_args;
 
-SL_SHARED void add_eight_as(const add_eight_args *a, size_t i, coding_code code) {
-    const size_t at = EIGHT * i, n = smaller(a->count - at, EIGHT),
-                 b = a->first + a->count > a->bucket ? quotient(a->first + at, a->bucket) : 0;
-    uint32_t next = (uint32_t)smaller((b + 1) * a->bucket - (a->first + at),
-                                      EIGHT); /* first element of the next bucket */
-    const float *scale = a->scales + a->scale_floats * b;
-    const uint8_t *packed = a->packed + i * a->width;
-    float sums[EIGHT];
+/* Eight codes of one sender, of which the first `n` are there. */
+SL_SHARED void add_codes(const add_eight_args *a, coding_code code, float weight,
+                         const float *scale, const uint8_t *packed, uint32_t n, uint32_t next,
+                         float sums[EIGHT]) {
     uint32_t codes[EIGHT];
     uint64_t low, high;
-    read_eight(a->acc + at, n, a->aligned, sums);
     if (n == EIGHT)
         get_words(packed, a->width, &low, &high);
     else
         get_bytes(packed, (n * a->width + 7) / 8, &low, &high);
-    code_units u = units_of(code, a->weight, a->levels, a->tau, a->scale_floats, scale);
+    code_units u = units_of(code, weight, a->levels, a->tau, a->scales.floats, scale);
     unpack_eight(low, high, a->width, codes);
     if (n == EIGHT && next == EIGHT) {
         SL_UNROLL(8)
         for (uint32_t e = 0; e < EIGHT; e++)
             sums[e] += increment_of(code, a->width, u, codes[e]);
-    } else {
-        SL_UNROLL(8)
-        for (uint32_t e = 0; e < EIGHT; e++) {
-            if (e == next && e < n) {
-                next = (uint32_t)smaller(next + a->bucket, EIGHT);
-                scale += a->scale_floats;
-                u = units_of(code, a->weight, a->levels, a->tau, a->scale_floats, scale);
-            }
-            sums[e] += increment_of(code, a->width, u, codes[e]);
-        }
-    }
-    if (a->aligned && n == EIGHT) {
-        four *to = (four *)(a->acc + at);
-        const four first = {{sums[0], sums[1], sums[2], sums[3]}},
-                   second = {{sums[4], sums[5], sums[6], sums[7]}};
-        to[0] = first;
-        to[1] = second;
         return;
     }
-    for (size_t e = 0; e < n; e++)
-        a->acc[at + e] = sums[e];
+    SL_UNROLL(8)
+    for (uint32_t e = 0; e < EIGHT; e++) {
+        if (e == next && e < n) {
+            next += (uint32_t)smaller(a->scales.bucket, EIGHT);
+            scale += a->scales.floats;
+            u = units_of(code, weight, a->levels, a->tau, a->scales.floats, scale);
+        }
+        sums[e] += increment_of(code, a->width, u, codes[e]);
+    }
+}
+
+SL_SHARED void add_eight_as(const add_eight_args *a, size_t i, coding_code code) {
+    const size_t at = a->from + EIGHT * i, part = quotient(at, a->layout.part_elements),
+                 start = part * a->layout.part_elements, b = bucket_at(&a->scales, at),
+                 place = (part - a->first) * a->layout.stride;
+    const uint32_t n = (uint32_t)smaller(a->end - at, EIGHT);
+    /* The first element of the next bucket. */
+    const uint32_t next = a->scales.buckets > 1
+                              ? (uint32_t)smaller((b + 1) * a->scales.bucket - at, EIGHT)
+                              : (uint32_t)EIGHT;
+    /* From the part's beginning. */
+    const uint32_t scale = a->scales.floats * (uint32_t)(b - bucket_at(&a->scales, start)),
+                   packed = (uint32_t)(sizeof(float) *
+                                       scales_of_part(&a->scales, &a->layout, part, start)) +
+                            (uint32_t)(at - start) / EIGHT * a->width;
+    float sums[EIGHT], *acc = a->acc + at;
+    read_eight(acc, n, a->aligned, sums);
+    SL_UNROLL(1)
+    for (uint32_t j = 0; j < a->k; j++) {
+        const uint8_t *from = a->parts[j] + place;
+        add_codes(a, code, a->weights[j], (const float *)(const void *)from + scale, from + packed,
+                  n, next, sums);
+    }
+    if (a->aligned && n == EIGHT) {
+        four *to = (four *)acc;
+        const four low = {{sums[0], sums[1], sums[2], sums[3]}},
+                   high = {{sums[4], sums[5], sums[6], sums[7]}};
+        to[0] = low;
+        to[1] = high;
+        return;
+    }
+    for (uint32_t e = 0; e < n; e++)
+        acc[e] = sums[e];
 }
 
 SL_SHARED void add_eight(const add_eight_args *a, size_t i) {

@@ -164,20 +164,26 @@ typedef struct sl_state {
 typedef struct sl_part {
     sl_decoder *decoder;
     sl_message message;
-    uint32_t index;
-    uint32_t neighbour; /* its sender's position in sl_state.in; not of an own part */
+    uint32_t index, count; /* on a device, the run of parts from this one on */
+    uint32_t neighbour;    /* its sender's position in sl_state.in; not of an own part */
     sl_payload payload;
     float weight;  /* W_ij; own part: W_ii, or with servers 1 if it stays here, else 0 */
     double scalar; /* the push-sum weight in the sender's header */
     size_t base;   /* place of the message's first element in the vector */
 } sl_part;
 
-/* acc += factor * decode(part). acc is a whole vector (d). */
-static inline void sl_part_add(const sl_part *p, float factor, float *acc) {
-    sl_decoder_add(p->decoder, &p->message, p->index, p->payload, factor, acc + p->base);
+static inline sl_run sl_part_run(const sl_part *p, float factor) {
+    const sl_run run = {p->decoder, p->message, p->index, p->count, p->payload, factor};
+    return run;
 }
 
-/* One part of all in-neighbours' messages, in neighbour order. */
+/* acc += factor * decode(part). acc is a whole vector (d). */
+static inline void sl_part_add(const sl_part *p, float factor, float *acc) {
+    const sl_run run = sl_part_run(p, factor);
+    sl_decoder_add_runs(&run, 1, acc + p->base);
+}
+
+/* One part, or one run of parts, of all in-neighbours' messages, in neighbour order. */
 typedef struct sl_mix {
     float self_weight;    /* W_ii */
     const sl_part *parts; /* (k) */

@@ -189,6 +189,22 @@ SL_API int sl_decoder_check(sl_decoder *decoder, const sl_message *message, uint
  * payload must be checked. Parts may come in any order. */
 SL_API void sl_decoder_add(sl_decoder *decoder, const sl_message *message, uint32_t part,
                            sl_payload payload, float weight, float *acc);
+
+/* Parts of one message, one after the other. Those behind the first lie sl_codec_stride() bytes
+ * apart on the device. */
+typedef struct sl_run {
+    sl_decoder *decoder;
+    sl_message message;
+    uint32_t first, count; /* count: 1, unless sl_codec_joins */
+    sl_payload payload;    /* the first part */
+    float weight;
+} sl_run;
+/* Can a device decode several parts at once: is each a range of elements of its own, as long as
+ * the codec says? */
+SL_API bool sl_codec_joins(const sl_codec *codec);
+SL_API size_t sl_codec_stride(const sl_codec *codec);
+/* acc += weight * decode(payload) of each run, in this order. All are of one codec. */
+SL_API void sl_decoder_add_runs(const sl_run *runs, size_t count, float *acc);
 /* The elements that `part` may touch: its range, or everything. */
 SL_API void sl_codec_part_range(const sl_codec *codec, uint32_t part, size_t *from, size_t *count);
 

@@ -57,6 +57,10 @@ float sl_given(const sl_state *s) {
 }
 
 void sl_mix_add(const sl_mix *mix, float factor, float *acc) {
-    for (size_t j = 0; j < mix->k; j++)
-        sl_part_add(&mix->parts[j], factor * mix->parts[j].weight, acc);
+    sl_run runs[SL_TERMS_MAX];
+    for (size_t done = 0, k; done < mix->k; done += k) {
+        for (k = 0; k < SL_TERMS_MAX && done + k < mix->k; k++)
+            runs[k] = sl_part_run(&mix->parts[done + k], factor * mix->parts[done + k].weight);
+        sl_decoder_add_runs(runs, k, acc + mix->parts->base);
+    }
 }

@@ -6,6 +6,7 @@
  * et al., NeurIPS 2018, supplement). Memory beside x, g, momentum: an accumulator.
  */
 #include "algorithm/algorithms.h"
+#include "algorithm/mix.h"
 
 enum { ACCUMULATOR = 0 };
 
@@ -16,8 +17,7 @@ static void take_own(sl_state *s, const sl_part *mine) {
 static void take_theirs(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
     (void)from;
     (void)count;
-    for (size_t j = 0; j < mix->k; j++)
-        take_own(s, &mix->parts[j]);
+    sl_mix_add(mix, 1, s->extra[ACCUMULATOR]);
 }
 
 static void adapt_sum(sl_state *s, size_t from, size_t count) {

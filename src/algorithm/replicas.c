@@ -6,11 +6,12 @@ bool sl_replicas_are_summed(const sl_state *s) {
 }
 
 void sl_replicas_take(sl_state *s, const sl_mix *mix) {
-    const bool summed = sl_replicas_are_summed(s);
-    for (size_t j = 0; j < mix->k; j++) {
-        const sl_part *part = &mix->parts[j];
-        sl_part_add(part, summed ? part->weight : 1, s->replicas[summed ? 0 : part->neighbour]);
+    if (sl_replicas_are_summed(s)) {
+        sl_mix_add(mix, 1, s->replicas[0]);
+        return;
     }
+    for (size_t j = 0; j < mix->k; j++)
+        sl_part_add(&mix->parts[j], 1, s->replicas[mix->parts[j].neighbour]);
 }
 
 void sl_replicas_add_to(sl_terms *sum, const sl_state *s, float factor, size_t from) {

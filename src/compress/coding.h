@@ -31,6 +31,7 @@ typedef enum coding_scale {
 typedef struct sl_coding {
     coding_form form;
     size_t dimension, part_elements, part_bytes_max;
+    size_t stride; /* between parts, in memory */
     uint32_t parts;
     /* dense */
     coding_code code;
@@ -52,6 +53,16 @@ typedef struct sl_coding {
 /* Of a codec that is not split. */
 void sl_codec_coding(const sl_codec *codec, sl_coding *out);
 
+/* Parts that one decoder decodes together: several of a plain or dense message only. Part i + 1
+ * lies `stride` bytes behind part i. */
+typedef struct coding_run {
+    void *decoder;
+    sl_rng_key key;
+    uint32_t first, count;
+    sl_payload payload; /* the first part */
+    float weight;
+} coding_run;
+
 /* All take effect in order with the device's vector operations. */
 typedef struct sl_coder {
     void *(*encoder_open)(const sl_coding *coding); /* NULL: no memory */
@@ -68,10 +79,9 @@ typedef struct sl_coder {
     int (*part)(void *encoder, uint32_t part, sl_payload *out, sl_payload *local);
     void *(*decoder_open)(const sl_coding *coding);
     void (*decoder_close)(void *decoder);
-    /* acc += weight * decode(payload); payload and acc are on the device; the payload was checked
-     * on the host. */
-    void (*add)(void *decoder, const sl_rng_key *key, uint32_t part, sl_payload payload,
-                float weight, float *acc);
+    /* acc += weight * decode(payload) of each run, in order; payloads and acc are on the device;
+     * payloads were checked on the host. The runs are of one codec. */
+    void (*add)(const coding_run *runs, size_t count, float *acc);
 } sl_coder;
 
 #endif

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/round_up.h"
 #include "base/words.h"
 #include "compress/codec.h"
 #include "compress/entropy.h"
@@ -111,10 +112,23 @@ bool sl_codec_borrows(const sl_codec *codec) {
     return codec->borrows;
 }
 
+size_t sl_codec_stride(const sl_codec *codec) {
+    return sl_round_up(codec->part_bytes_max, SL_VEC_ALIGNMENT);
+}
+
+bool sl_codec_joins(const sl_codec *codec) {
+    sl_coding coding;
+    if (codec->ops->pieces != NULL)
+        return false;
+    sl_codec_coding(codec, &coding);
+    return coding.form == CODING_PLAIN || coding.form == CODING_DENSE;
+}
+
 void sl_codec_coding(const sl_codec *c, sl_coding *out) {
     *out = (sl_coding){.dimension = c->dimension,
                        .part_elements = c->part_elements,
                        .part_bytes_max = c->part_bytes_max,
+                       .stride = sl_codec_stride(c),
                        .parts = c->parts,
                        .by_entries = c->sparse,
                        .k = c->k,
@@ -323,15 +337,48 @@ int sl_decoder_check(sl_decoder *d, const sl_message *message, uint32_t part, sl
                                            : SL_EPROTO;
 }
 
+static void add_here(const sl_run *run, float *acc) {
+    sl_decoder *d = run->decoder;
+    sl_payload payload = run->payload;
+    d->message = run->message;
+    const bool is_right = decode_coded(d, run->first, &payload);
+    assert(is_right && run->count == 1);
+    d->codec->ops->add(d, run->first, payload, run->weight * d->codec->factor, acc);
+}
+
+static coding_run run_there(const sl_run *run) {
+    return (coding_run){.decoder = run->decoder->device,
+                        .key = sl_message_key(&run->message),
+                        .first = run->first,
+                        .count = run->count,
+                        .payload = run->payload,
+                        .weight = run->weight * run->decoder->codec->factor};
+}
+
+void sl_decoder_add_runs(const sl_run *runs, size_t count, float *acc) {
+    enum { TOGETHER = 8 };
+    coding_run there[TOGETHER];
+    for (size_t done = 0, given = 0; done < count; done++) {
+        const sl_decoder *d = runs[done].decoder;
+        if (d->device == NULL) {
+            add_here(&runs[done], acc);
+            continue;
+        }
+        there[given++] = run_there(&runs[done]);
+        if (given == TOGETHER || done + 1 == count) {
+            d->coder->add(there, given, acc);
+            given = 0;
+        }
+    }
+}
+
 void sl_decoder_add(sl_decoder *d, const sl_message *message, uint32_t part, sl_payload payload,
                     float weight, float *acc) {
-    d->message = *message;
-    if (d->device != NULL) {
-        const sl_rng_key key = sl_message_key(message);
-        d->coder->add(d->device, &key, part, payload, weight * d->codec->factor, acc);
-    } else {
-        const bool is_right = decode_coded(d, part, &payload);
-        assert(is_right);
-        d->codec->ops->add(d, part, payload, weight * d->codec->factor, acc);
-    }
+    sl_decoder_add_runs(&(sl_run){.decoder = d,
+                                  .message = *message,
+                                  .first = part,
+                                  .count = 1,
+                                  .payload = payload,
+                                  .weight = weight},
+                        1, acc);
 }

@@ -23,7 +23,7 @@ static void add_group(sl_node *n, uint32_t first, uint32_t count, sl_range range
         .range = range,
         .codec = set != NULL ? set->codec : NULL,
         .parts = set != NULL ? sl_codec_parts(set->codec) : 0,
-        .batch = set != NULL && sl_codec_borrows(set->codec) ? n->batch : 1,
+        .batch = set != NULL && sl_codec_joins(set->codec) ? n->batch : 1,
     };
     for (uint32_t i = first; i < first + count; i++) {
         const uint32_t peer = n->step.in.peers[i],
@@ -159,15 +159,13 @@ static int have_come(const sl_node *n, const sl_group *g, uint32_t count, sl_err
     return come;
 }
 
-/* To where it is combined. Those of a batch, which are plain, lie one behind the other there. */
-static void add_to(sl_node *n, sl_part *part, sl_payload payload, void *token) {
-    const bool first = part->payload.data == NULL;
+/* To where it is combined. */
+static void add_to(sl_node *n, const sl_group *g, sl_part *part, sl_payload payload, void *token) {
+    const size_t behind = part->count++ > 0 ? sl_codec_stride(g->codec) : 0;
     if (!n->settings.vec->on_host)
-        payload = sl_staging_bring(&n->staging, payload, token, !first);
-    if (first)
+        payload = sl_staging_bring(&n->staging, payload, token, behind);
+    if (behind == 0)
         part->payload = payload;
-    else
-        part->payload.bytes += payload.bytes;
 }
 
 static sl_part parts_of(sl_node *n, const sl_group *g, uint32_t neighbour, uint32_t count) {
@@ -184,7 +182,7 @@ static sl_part parts_of(sl_node *n, const sl_group *g, uint32_t neighbour, uint3
         a = sl_queue_at(from->queue, i);
         n->statistics.payload_bytes_received += a->payload.bytes;
         n->statistics.frames_received++;
-        add_to(n, &all, a->payload, a->token);
+        add_to(n, g, &all, a->payload, a->token);
     }
     return all;
 }
@@ -198,7 +196,7 @@ static sl_part own_parts(sl_node *n, const sl_group *g, uint32_t count) {
                    .weight = n->step.self_weight,
                    .base = g->range.from};
     for (uint32_t i = 0; i < count; i++)
-        add_to(n, &all, n->own[g->combined + i], NULL);
+        add_to(n, g, &all, n->own[g->combined + i], NULL);
     return all;
 }
 
@@ -266,8 +264,7 @@ static float kept(const sl_node *n, const sl_group *g) {
     return (float)sum;
 }
 
-/* The elements that so many parts from this one on cover: of several, which are plain, one range.
- */
+/* The elements that so many parts from this one on cover: of several, one range. */
 static sl_range range_of(const sl_group *g, uint32_t first, uint32_t count) {
     sl_range range = sl_node_part_range(g->codec, g->range.from, first);
     if (count > 1) {

@@ -137,7 +137,8 @@ static uint32_t choose_batch(const sl_node *n, size_t width) {
     const sl_node_settings *s = &n->settings;
     if (s->vec->on_host || s->direct || n->algorithm->keeps_messages || width == 0)
         return 1;
-    const size_t fit = batch_bytes / (width * n->part_bytes_max), half = s->inbox_parts / 2,
+    const size_t part = sl_round_up(n->part_bytes_max, SL_VEC_ALIGNMENT),
+                 fit = batch_bytes / (width * part), half = s->inbox_parts / 2,
                  batch = s->inbox_parts > 0 && half < fit ? half : fit;
     return batch > 1 ? (uint32_t)batch : 1;
 }

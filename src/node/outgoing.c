@@ -95,6 +95,22 @@ bool sl_node_before_sleep(sl_node *n) {
     return read || encoded;
 }
 
+/* A device has encoded the whole message: where parts can be joined, the first one stands for all
+ * of them. */
+static void take_own(sl_node *n, uint32_t part) {
+    const bool joins = !n->settings.vec->on_host && sl_codec_joins(n->outgoing->codec);
+    const sl_part mine = {.decoder = n->outgoing->own,
+                          .message =
+                              sl_node_message(n, n->settings.rank, n->state.exchange, n->number),
+                          .index = part,
+                          .count = joins ? n->message.parts : 1,
+                          .payload = sl_encoder_local(n->outgoing->encoder),
+                          .weight = n->step.self_weight,
+                          .base = n->step.published.from};
+    if (part == 0 || !joins)
+        n->step.stage->own(&n->state, &mine);
+}
+
 int sl_node_payload(sl_node *n, uint32_t part, sl_payload *out, sl_error *error) {
     assert(n->exchanging && part == n->encoded && part < n->message.parts);
     const sl_stage *stage = n->step.stage;
@@ -106,14 +122,8 @@ int sl_node_payload(sl_node *n, uint32_t part, sl_payload *out, sl_error *error)
     int result = sl_encoder_part(n->outgoing->encoder, part, &source, buffer, out);
     if (result != 0)
         return name_encoding(n, result, error);
-    sl_part mine = {.decoder = n->outgoing->own,
-                    .message = sl_node_message(n, n->settings.rank, n->state.exchange, n->number),
-                    .index = part,
-                    .payload = sl_encoder_local(n->outgoing->encoder),
-                    .weight = n->step.self_weight,
-                    .base = base};
     if (stage->own != NULL)
-        stage->own(&n->state, &mine);
+        take_own(n, part);
     n->own[n->encoded++] = *out;
     n->statistics.payload_bytes_sent += out->bytes * n->message.to.count;
     n->statistics.frames_sent += n->message.to.count;

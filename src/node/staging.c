@@ -87,9 +87,11 @@ static bool extend(sl_vec_rows *copy, sl_payload payload) {
     return true;
 }
 
-static void add_copy(sl_staging *s, void *to, sl_payload payload, bool follows) {
-    if (follows && s->settings.receive_rows && extend(&s->copies[s->copy_count - 1], payload))
+static void add_copy(sl_staging *s, void *to, sl_payload payload, size_t behind) {
+    if (behind > 0 && s->settings.receive_rows && extend(&s->copies[s->copy_count - 1], payload)) {
+        s->copies[s->copy_count - 1].to_step = behind;
         return;
+    }
     s->copies[s->copy_count++] = (sl_vec_rows){.to = to,
                                                .from = payload.data,
                                                .bytes = payload.bytes,
@@ -97,16 +99,15 @@ static void add_copy(sl_staging *s, void *to, sl_payload payload, bool follows) 
                                                .to_step = payload.bytes};
 }
 
-sl_payload sl_staging_bring(sl_staging *s, sl_payload payload, void *token, bool follows) {
+sl_payload sl_staging_bring(sl_staging *s, sl_payload payload, void *token, size_t behind) {
     sl_staging_slot *slot = slot_at(s, s->begun);
     slot->tokens[slot->parts++] = token;
     if (s->settings.direct)
         return payload;
-    if (!follows)
-        s->filled = sl_round_up(s->filled, SL_VEC_ALIGNMENT);
-    void *to = slot->memory + s->filled;
-    s->filled += payload.bytes;
-    add_copy(s, to, payload, follows);
+    s->last = behind > 0 ? s->last + behind : sl_round_up(s->filled, SL_VEC_ALIGNMENT);
+    s->filled = s->last + payload.bytes;
+    void *to = slot->memory + s->last;
+    add_copy(s, to, payload, behind);
     return (sl_payload){to, payload.bytes};
 }
 

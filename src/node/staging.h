@@ -39,8 +39,8 @@ typedef struct sl_staging {
     size_t count;
     size_t begun, over; /* slots filled so far; those whose tokens are all back */
     /* of the slot that is filled */
-    sl_vec_rows *copies; /* (parts_max) */
-    size_t copy_count, filled;
+    sl_vec_rows *copies;             /* (parts_max) */
+    size_t copy_count, last, filled; /* of its memory: where the last part is, and its end */
 } sl_staging;
 
 /* Where vec is the host's, *staging is empty. SL_ENOMEM. */
@@ -51,9 +51,9 @@ size_t sl_staging_tokens_max(const sl_staging *staging);
 /* Is a slot free? If not, take tokens back first. */
 bool sl_staging_has_room(const sl_staging *staging);
 /* The part on the device, for operations between sl_staging_follow and sl_staging_leave. Its
- * buffer must not change until `token` comes back. `follows`: it is the next part of the message
- * that was brought last, and lies `step` bytes behind that part. */
-sl_payload sl_staging_bring(sl_staging *staging, sl_payload payload, void *token, bool follows);
+ * buffer must not change until `token` comes back. `behind`: it is the next part of the message
+ * that was brought last, and lies so many bytes behind that part; 0: it is of another message. */
+sl_payload sl_staging_bring(sl_staging *staging, sl_payload payload, void *token, size_t behind);
 void sl_staging_follow(sl_staging *staging);
 /* All operations that read this slot have been called. */
 void sl_staging_leave(sl_staging *staging);

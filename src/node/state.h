@@ -48,7 +48,7 @@ struct sl_node {
     sl_staging staging;
     uint32_t parts_max;
     size_t part_bytes_max;
-    uint32_t batch; /* parts that are combined at once, of messages that are plain vectors */
+    uint32_t batch; /* parts that are combined at once, where sl_codec_joins */
     sl_fold fold;
 
     /* the round */
@@ -74,8 +74,7 @@ struct sl_node {
     sl_incoming *incoming; /* (step->in.count, room for the route's width) */
     sl_group *groups;      /* (group_count, room for width + 1) */
     uint32_t group_count;
-    sl_part *parts;  /* (width, and the own one) those being combined: a batch of plain parts is one
-                        longer part */
+    sl_part *parts;  /* (width, and the own one) those being combined, a run of each message's */
     sl_payload *own; /* (parts_max) the own parts that were encoded, of a ranked stage */
 
     void *buffer; /* (buffer_parts, buffer_stride) encoded parts of a message that cannot be sent

@@ -1,7 +1,8 @@
 /* counters.c - what a round costs the host where vectors are on a device: each count beside its
  * limit. No GPU is needed, and nothing is timed.
  *
- * D-PSGD with two neighbours and ResNet-50's number of parameters. A process counts at its end
+ * D-PSGD, and CHOCO-SGD with 4 bits an element, with two neighbours and ResNet-50's number of
+ * parameters. A process counts at its end
  * (gpu/launches.h), so a round is half of what three rounds have cost more than one.
  */
 #include <math.h>
@@ -13,9 +14,12 @@
 
 enum { DIMENSION = 25557032 };
 
-static const char experiment_text[] =
-    "{\"rounds\": 3, \"device\": \"cuda:0\", \"topology\": {\"nodes\": 4, \"family\": \"ring\"},"
-    " \"algorithm\": \"d-psgd\"}";
+#define EXPERIMENT(algorithm)                                                                      \
+    "{\"rounds\": 3, \"device\": \"cuda:0\", \"topology\": {\"nodes\": 4, \"family\": \"ring\"},"  \
+    " \"algorithm\": " algorithm "}"
+static const char plain[] = EXPERIMENT("\"d-psgd\""),
+                  compressed[] = EXPERIMENT("{\"name\": \"choco-sgd\", \"compressor\": "
+                                            "{\"name\": \"qsgd\", \"levels\": 7}}");
 
 static void stop(const char *what) {
     fprintf(stderr, "counters: %s\n", what);
@@ -23,13 +27,13 @@ static void stop(const char *what) {
 }
 
 /* In a process of its own, which ends here. */
-static void run_node(const char *path, uint64_t rounds, bool measures) {
+static void run_node(const char *text, const char *path, uint64_t rounds, bool measures) {
     driven_node d;
     sl_experiment *experiment;
     sl_plan plan;
     sl_error error;
     setenv("STARLING_LAUNCHES", path, 1);
-    if (sl_experiment_parse(&experiment, experiment_text, "counters", "", NULL, 0, &error) != 0 ||
+    if (sl_experiment_parse(&experiment, text, "counters", "", NULL, 0, &error) != 0 ||
         sl_algorithm_plan(&plan, &experiment->algorithm, experiment->topology, DIMENSION, &error) !=
             0)
         stop(error.text);
@@ -64,7 +68,7 @@ static void add_line(tally *t, const char *name, double count) {
     t->kernels += count;
 }
 
-static tally tally_of(uint64_t rounds, bool measures) {
+static tally tally_of(const char *text, uint64_t rounds, bool measures) {
     char path[] = "/tmp/starling-counters-XXXXXX", name[64];
     const int file = mkstemp(path);
     if (file < 0)
@@ -72,7 +76,7 @@ static tally tally_of(uint64_t rounds, bool measures) {
     fflush(stdout);
     const pid_t child = fork();
     if (child == 0)
-        run_node(path, rounds, measures);
+        run_node(text, path, rounds, measures);
     int status = -1;
     if (child < 0 || waitpid(child, &status, 0) != child || status != 0)
         stop("the node's process failed");
@@ -87,8 +91,8 @@ static tally tally_of(uint64_t rounds, bool measures) {
 }
 
 /* Of one round. */
-static tally tally_of_round(bool measures) {
-    const tally one = tally_of(1, measures), three = tally_of(3, measures);
+static tally tally_of_round(const char *text, bool measures) {
+    const tally one = tally_of(text, 1, measures), three = tally_of(text, 3, measures);
     return (tally){.kernels = (three.kernels - one.kernels) / 2,
                    .calls = (three.calls - one.calls) / 2,
                    .bells = (three.bells - one.bells) / 2,
@@ -109,10 +113,12 @@ static bool tell(const char *name, double count, double limit, bool reached) {
 
 int main(void) {
     const double mib = DIMENSION * sizeof(float) / 1048576.0;
-    const tally usual = tally_of_round(false), recorded = tally_of_round(true);
+    const tally usual = tally_of_round(plain, false), recorded = tally_of_round(plain, true),
+                coded = tally_of_round(compressed, false);
     bool good =
         tell("CUDA calls per MiB and neighbour", usual.calls / mib / DRIVEN_NEIGHBOURS, 8, true);
     good &= tell("kernels in a D-PSGD round of 25.5 M", usual.kernels, 60, true);
+    good &= tell("kernels in a CHOCO round of 4 bits each", coded.kernels, 40, true);
     good &= tell("bells per sleep", usual.sleeps > 0 ? usual.bells / usual.sleeps : 0, 1, true);
     good &= tell("waits that a recorded round adds", recorded.waits - usual.waits, 1, true);
     return good ? 0 : 1;

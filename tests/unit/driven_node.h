@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/round_up.h"
 #include "config/buffers.h"
 #include "starling/experiment.h"
 #include "starling/node.h"
@@ -27,6 +28,8 @@ typedef struct driven_neighbour {
     uint64_t exchange; /* of the part that comes next */
     uint32_t part;
     bool lost;
+    float *vector;       /* (dimension) what it compresses */
+    sl_encoder *encoder; /* NULL: it sends plain vectors */
 } driven_neighbour;
 
 typedef struct driven_node {
@@ -39,6 +42,8 @@ typedef struct driven_node {
     uint32_t encoded, sent;
     bool publishing, finished;
     uint64_t exchanges; /* begun */
+    uint64_t seed;
+    sl_codec *codec; /* of compressed messages, or NULL */
     int notify_fd;
     unsigned long sleeps;
     uint64_t sent_sum; /* of all that it has sent */
@@ -91,21 +96,39 @@ static inline void driven_lose(driven_node *d, driven_neighbour *n) {
     driven_deliver(d, (sl_event){.type = SL_EVENT_LOST, .peer = n->rank});
 }
 
+/* The neighbour's next part, written to its buffer. */
+static inline sl_payload driven_plain(driven_node *d, driven_neighbour *n, float *out) {
+    const size_t from = n->part * d->part_bytes, all = d->dimension * sizeof(float),
+                 bytes = all - from < d->part_bytes ? all - from : d->part_bytes;
+    if (d->fill != NULL)
+        d->fill(n->rank, n->exchange, n->part, out, bytes / sizeof(float));
+    return (sl_payload){out, bytes};
+}
+
+static inline sl_payload driven_compressed(driven_node *d, driven_neighbour *n, void *out) {
+    const sl_source source = {.vector = n->vector};
+    const sl_message message = {.seed = d->seed, .exchange = n->exchange, .sender = n->rank};
+    sl_payload payload;
+    if (n->part == 0 && d->fill != NULL)
+        d->fill(n->rank, n->exchange, 0, n->vector, d->dimension);
+    if ((n->part == 0 && sl_encoder_begin(n->encoder, &message, &source) != 0) ||
+        sl_encoder_part(n->encoder, n->part, &source, out, &payload) != 0)
+        driven_stop("a neighbour's message cannot be encoded");
+    return payload;
+}
+
 static inline bool driven_take_frame(driven_node *d, driven_neighbour *n) {
     if (n->lost || n->held == n->window || n->busy[n->next] || n->exchange > d->exchanges)
         return false;
     char *buffer = n->buffers + n->next * n->stride;
-    const size_t from = n->part * d->part_bytes, all = d->dimension * sizeof(float),
-                 bytes = all - from < d->part_bytes ? all - from : d->part_bytes;
+    float *at = (float *)(buffer + SL_FRAME_HEADER_BYTES);
     const sl_event event = {.type = SL_EVENT_RECEIVED,
                             .peer = n->rank,
                             .exchange = n->exchange,
                             .part = n->part,
                             .token = buffer,
-                            .payload = {buffer + SL_FRAME_HEADER_BYTES, bytes}};
-    if (d->fill != NULL)
-        d->fill(n->rank, n->exchange, n->part, (float *)(buffer + SL_FRAME_HEADER_BYTES),
-                bytes / sizeof(float));
+                            .payload = n->encoder != NULL ? driven_compressed(d, n, at)
+                                                          : driven_plain(d, n, at)};
     n->busy[n->next] = true;
     n->next = (n->next + 1) % n->count;
     if (d->control_every > 0 && n->part % d->control_every == 0 && !n->busy[n->next])
@@ -179,11 +202,17 @@ static inline void driven_open_neighbour(driven_node *d, driven_neighbour *n, ui
                             .count = window + SL_CONTROL_BUFFERS,
                             .window = window,
                             .exchange = 1,
-                            .stride = SL_FRAME_HEADER_BYTES + d->part_bytes};
+                            .stride = SL_FRAME_HEADER_BYTES +
+                                      sl_round_up(d->part_bytes, SL_VEC_ALIGNMENT)};
     if (n->count <= DRIVEN_BUFFERS_MAX)
         n->buffers = d->vec->allocate_host(n->count * n->stride);
     if (n->buffers == NULL)
         driven_stop("no receive buffers");
+    if (d->codec == NULL)
+        return;
+    n->vector = calloc(d->dimension, sizeof *n->vector);
+    if (n->vector == NULL || sl_encoder_open(&n->encoder, d->codec, sl_vec_cpu(), NULL) != 0)
+        driven_stop("no encoder of a neighbour's");
 }
 
 /* settings: rank, credit and descriptor are filled in. */
@@ -191,6 +220,7 @@ static inline void driven_open(driven_node *d, sl_node_settings settings, uint32
     sl_error error;
     *d = (driven_node){.vec = settings.vec,
                        .dimension = settings.dimension,
+                       .seed = settings.seed,
                        .notify_fd = sl_signal_open(),
                        .frames_of_pass = 4};
     settings.rank = 1;
@@ -199,7 +229,11 @@ static inline void driven_open(driven_node *d, sl_node_settings settings, uint32
     settings.notify_fd = d->notify_fd;
     if (sl_node_open(&d->node, &settings, &error) != 0)
         driven_stop(error.text);
-    d->parts = sl_node_parts_max(d->node);
+    if (settings.plan->config.compressor.kind != SL_COMPRESSOR_IDENTITY &&
+        sl_codec_open(&d->codec, &settings.plan->config.compressor, settings.dimension,
+                      settings.part_bytes, &error) != 0)
+        driven_stop(error.text);
+    d->parts = d->codec != NULL ? sl_codec_parts(d->codec) : sl_node_parts_max(d->node);
     d->part_bytes = sl_node_part_bytes_max(d->node);
     for (uint32_t i = 0; i < DRIVEN_NEIGHBOURS; i++)
         driven_open_neighbour(d, &d->from[i], 2 * i, window);
@@ -207,8 +241,12 @@ static inline void driven_open(driven_node *d, sl_node_settings settings, uint32
 
 static inline void driven_close(driven_node *d) {
     sl_node_close(&d->node);
-    for (int i = 0; i < DRIVEN_NEIGHBOURS; i++)
+    for (int i = 0; i < DRIVEN_NEIGHBOURS; i++) {
         d->vec->release_host(d->from[i].buffers);
+        sl_encoder_close(&d->from[i].encoder);
+        free(d->from[i].vector);
+    }
+    sl_codec_close(&d->codec);
     sl_signal_close(d->notify_fd);
 }
 

@@ -10,15 +10,12 @@
 enum { DIMENSION = 1300001, PART_BYTES = 4096, ROUNDS = 3, CONTROL_EVERY = 7 };
 
 static sl_topology *topology;
-static sl_plan plan;
 static float *found[2]; /* models of the host, and of the device */
 
 static void open_all(void) {
     sl_error error;
-    const sl_algorithm_config config = {.name = "d-psgd"};
     ck_assert_int_eq(
         sl_topology_parse(&topology, "{\"nodes\": 4, \"family\": \"ring\"}", "", &error), 0);
-    ck_assert_int_eq(sl_algorithm_plan(&plan, &config, topology, DIMENSION, &error), 0);
     for (int i = 0; i < 2; i++)
         found[i] = malloc(DIMENSION * sizeof(float));
 }
@@ -40,12 +37,17 @@ static void fill(uint32_t rank, uint64_t exchange, uint32_t part, float *out, si
 typedef struct way {
     uint32_t window, lose_after;
     unsigned frames_of_pass;
+    sl_algorithm_config config;
 } way;
 
 /* The model goes to `model`. */
 static driven_node train(const sl_vec_ops *vec, const way *w, float *model) {
     const sl_optimizer_config optimizer = {.learning_rate = 0.1};
+    sl_plan plan;
+    sl_error error;
     driven_node d;
+    ck_assert_msg(sl_algorithm_plan(&plan, &w->config, topology, DIMENSION, &error) == 0, "%s",
+                  error.text);
     driven_open(&d,
                 (sl_node_settings){.rounds = ROUNDS,
                                    .dimension = DIMENSION,
@@ -67,13 +69,31 @@ static driven_node train(const sl_vec_ops *vec, const way *w, float *model) {
     return d;
 }
 
-static const way ways[] = {{.window = 16, .frames_of_pass = 1},
-                           {.window = 64, .frames_of_pass = 64},
-                           {.window = 3, .frames_of_pass = 2},
-                           {.window = 64, .frames_of_pass = 7, .lose_after = 1},
-                           {.window = 64, .frames_of_pass = 7, .lose_after = 32},
-                           {.window = 64, .frames_of_pass = 7, .lose_after = 45},
-                           {.window = 16, .frames_of_pass = 3, .lose_after = 1269}};
+#define GOSSIP .config = {.name = "d-psgd"}
+#define CHOCO(...)                                                                                 \
+    .config = {.name = "choco-sgd", .consensus_step = 0.3, .compressor = {__VA_ARGS__}}
+
+static const way ways[] = {
+    {.window = 16, .frames_of_pass = 1, GOSSIP},
+    {.window = 64, .frames_of_pass = 64, GOSSIP},
+    {.window = 3, .frames_of_pass = 2, GOSSIP},
+    {.window = 64, .frames_of_pass = 7, .lose_after = 1, GOSSIP},
+    {.window = 64, .frames_of_pass = 7, .lose_after = 32, GOSSIP},
+    {.window = 64, .frames_of_pass = 7, .lose_after = 45, GOSSIP},
+    {.window = 16, .frames_of_pass = 3, .lose_after = 1269, GOSSIP},
+    {.window = 16, .frames_of_pass = 3, CHOCO(.kind = SL_COMPRESSOR_QSGD, .levels = 7)},
+    {.window = 64,
+     .frames_of_pass = 64,
+     CHOCO(.kind = SL_COMPRESSOR_QSGD, .levels = 127, .bucket = 512, .norm = SL_NORM_MAX)},
+    {.window = 32, .frames_of_pass = 7, CHOCO(.kind = SL_COMPRESSOR_ONE_BIT, .bucket = 3000)},
+    {.window = 32, .frames_of_pass = 7, CHOCO(.kind = SL_COMPRESSOR_FLOAT16)},
+    {.window = 5, .frames_of_pass = 2, CHOCO(.kind = SL_COMPRESSOR_SCALED_SIGN)},
+    {.window = 32, .frames_of_pass = 7, CHOCO(.kind = SL_COMPRESSOR_TOP_K, .fraction = 0.05)},
+    {.window = 32, .frames_of_pass = 7, CHOCO(.kind = SL_COMPRESSOR_TOP_K, .fraction = 0.3)},
+    {.window = 64,
+     .frames_of_pass = 7,
+     .config = {.name = "naive-compression", .compressor = {.kind = SL_COMPRESSOR_BFLOAT16}}},
+};
 
 START_TEST(a_device_has_the_bits_of_the_host) {
     const sl_vec_ops *device;
