@@ -110,6 +110,7 @@ typedef struct sl_algorithm_config {
     double clip;                /* clipped-gossip: tau; NaN: of the neighbours' distances the second
                                    largest */
     uint32_t trim;              /* clipped-gossip: values cut off at each end */
+    double trigger;             /* lag-3pc, clag: zeta */
     bool nesterov;              /* qgm */
     sl_mixing matrix;           /* exact-diffusion */
     uint64_t delay;             /* all-reduce: D, rounds that a gradient is late */
@@ -158,6 +159,7 @@ typedef struct sl_state {
     double push_sum_weight, next_push_sum_weight;
     bool is_finite; /* false: a sum of plain vectors overflowed, or a received number was not finite
                      */
+    bool silent;    /* `speaks` has last said no */
 } sl_state;
 
 /* One part of one node's message. */
@@ -203,6 +205,11 @@ typedef struct sl_stage {
                       all nodes form has the same bits everywhere */
     /* Does this exchange have the stage? NULL: always. */
     bool (*wanted)(const sl_state *s);
+    /* Has the node anything to say in this exchange? Asked once, when the whole vector is prepared;
+     * it may note for later what it was asked about. False: its messages of the stage are silent:
+     * headers without payloads, so that others need not wait; nothing of them is decoded, and `own`
+     * and `combine` get no part of them. NULL: it has. */
+    bool (*speaks)(sl_state *s);
     /* Runs before the range is published: on all elements; in a gather stage, on those whose sums
      * are here. */
     void (*prepare)(sl_state *s, size_t from, size_t count);

@@ -118,6 +118,7 @@ typedef struct sl_event {
     uint32_t step;       /* RECEIVED */
     uint32_t part;       /* RECEIVED, SENT */
     double scalar;       /* RECEIVED: what came with it */
+    bool silent;         /* RECEIVED: it is part 0, without a payload, and the whole message */
     sl_payload payload;  /* RECEIVED */
     void *token;         /* RECEIVED: comes back in released */
     double loss;         /* GRADIENT */
@@ -133,6 +134,8 @@ typedef struct sl_round {
     double push_sum_weight;    /* 1 unless push-sum */
     uint64_t payload_bytes_sent, payload_bytes_received; /* of this round, without frame headers */
     uint64_t frames_sent, frames_received;
+    uint64_t messages_sent, messages_silent; /* to each receiver; those with a payload, and without
+                                              */
 } sl_round;
 
 /* A message to send: parts 0 ... parts - 1, each to every peer of `to`, which may be nobody. */
@@ -143,6 +146,7 @@ typedef struct sl_outbound {
     uint32_t parts;
     sl_row to;
     bool overlaps; /* it does not need this round's gradient */
+    bool silent;   /* it has nothing to say: one part without a payload */
 } sl_outbound;
 
 typedef struct sl_update {

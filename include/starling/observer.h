@@ -45,7 +45,9 @@ typedef struct sl_record {
     bool averaged; /* final_average: the model is all nodes' average, which were this far apart, */
     double averaged_distance; /* as sl_consensus.distance says */
     sl_evaluation evaluation; /* of this node's model on held-out data; NaN: not evaluated */
-    uint64_t bytes_sent, bytes_received; /* data frames with headers, since the run began */
+    uint64_t bytes_sent, bytes_received;     /* data frames with headers, since the run began */
+    uint64_t messages_sent, messages_silent; /* likewise: to each receiver, with and without a
+                                                payload */
     sl_times times;
     uint64_t refused[SL_REFUSED_KINDS]; /* since the process began */
 } sl_record;
@@ -55,7 +57,7 @@ typedef struct sl_record {
 SL_API void sl_record_take_round(sl_record *record, const sl_round *round, size_t header_bytes);
 
 /* The totals of a record, for a checkpoint: SL_RECORD_PIECES of them. */
-enum { SL_RECORD_PIECES = 8 };
+enum { SL_RECORD_PIECES = 10 };
 SL_API void sl_record_pieces(sl_record *record, sl_piece out[SL_RECORD_PIECES]);
 
 /* ---- the log of events ---- */

@@ -4,7 +4,7 @@
 
 #include "starling/api.h"
 
-#define SL_PROTOCOL_VERSION 7u
+#define SL_PROTOCOL_VERSION 8u
 
 #ifdef __cplusplus
 extern "C" {

@@ -52,6 +52,7 @@ sl_frame sl_outbox_frame(const sl_outbox *box, uint32_t part) {
     return (sl_frame){.type = box->direct ? SL_FRAME_DIRECT : SL_FRAME_DATA,
                       .exchange = box->message.exchange,
                       .step = box->message.step,
+                      .silent = box->message.silent,
                       .part = part,
                       .scalar = box->message.scalar,
                       .payload_bytes = (uint32_t)box->payloads[part].bytes,

@@ -159,6 +159,11 @@ const sl_key sl_keys[] = {
     {"algorithm.trim", SL_KEY_U32, AT(algorithm.trim), BETWEEN(0, SL_NODES_MAX), .fallback = "1",
      .help = "clipped-gossip trimmed-mean: values that are cut off at each end",
      USED_BY_ALGORITHMS},
+    {"algorithm.trigger", SL_KEY_PARAMETER, AT(algorithm.trigger), BETWEEN(0, 1e30),
+     .fallback = "\"auto\"",
+     .help = "lag-3pc, clag: a message is silent unless what it would tell is longer than so many "
+             "times the last step of the gradient, both squared; auto = 1",
+     USED_BY_ALGORITHMS},
     {"algorithm.nesterov", SL_KEY_BOOL, AT(algorithm.nesterov), .fallback = "false",
      .help = "qgm: look ahead along the momentum", USED_BY_ALGORITHMS},
     {"algorithm.outer.learning_rate", SL_KEY_PARAMETER, AT(algorithm.outer.learning_rate),

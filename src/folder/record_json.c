@@ -17,15 +17,16 @@ static json_t *times_json(const sl_times *t) {
 }
 
 json_t *sl_record_json(const sl_record *r) {
-    return json_pack("{sI sI so so so so so so sI sI so so}", "round", (json_int_t)r->round.round,
-                     "node", (json_int_t)r->rank, "loss", sl_number_json(r->round.loss),
-                     "test_loss", sl_number_json(r->evaluation.loss), "accuracy",
-                     sl_number_json(r->evaluation.accuracy), "learning_rate",
-                     sl_number_json(r->round.learning_rate), "neighbour_distance",
-                     sl_number_json(r->round.neighbour_distance), "push_sum_weight",
-                     sl_number_json(r->round.push_sum_weight), "bytes_sent",
-                     (json_int_t)r->bytes_sent, "bytes_received", (json_int_t)r->bytes_received,
-                     "seconds", times_json(&r->times), "time", sl_number_json(r->time_s));
+    return json_pack(
+        "{sI sI so so so so so so sI sI sI sI so so}", "round", (json_int_t)r->round.round, "node",
+        (json_int_t)r->rank, "loss", sl_number_json(r->round.loss), "test_loss",
+        sl_number_json(r->evaluation.loss), "accuracy", sl_number_json(r->evaluation.accuracy),
+        "learning_rate", sl_number_json(r->round.learning_rate), "neighbour_distance",
+        sl_number_json(r->round.neighbour_distance), "push_sum_weight",
+        sl_number_json(r->round.push_sum_weight), "bytes_sent", (json_int_t)r->bytes_sent,
+        "bytes_received", (json_int_t)r->bytes_received, "messages_sent",
+        (json_int_t)r->messages_sent, "messages_silent", (json_int_t)r->messages_silent, "seconds",
+        times_json(&r->times), "time", sl_number_json(r->time_s));
 }
 
 json_t *sl_node_json(const sl_record *record) {

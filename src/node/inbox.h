@@ -14,6 +14,7 @@ typedef struct sl_arrival {
     uint32_t step, part;
     double scalar;
     sl_payload payload;
+    bool silent; /* the whole message */
     void *token;
 } sl_arrival;
 

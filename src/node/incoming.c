@@ -73,28 +73,32 @@ static bool is_wanted(const sl_node *n, const sl_queue *q, const sl_event *e) {
     if (n->exchanging && (!is_after(e, next, n->number, 0) || is_combined(n, e)))
         return false;
     const sl_arrival *last = sl_queue_last(q);
-    return last == NULL || is_after(e, last->exchange, last->step, last->part + 1);
+    return last == NULL ||
+           is_after(e, last->exchange, last->step, last->silent ? UINT32_MAX : last->part + 1);
 }
 
-/* What the frame's message is encoded with; NULL: this peer sends no such message. */
-static const sl_codec_set *codec_of(const sl_node *n, const sl_event *e) {
+/* Does this peer send such a message, and can it be decoded? */
+static bool is_right(const sl_node *n, uint32_t slot, const sl_event *e) {
+    const sl_message message = sl_node_message(n, e->peer, e->exchange, e->step);
     sl_exchange_step step;
     if (!sl_route_step(&n->route, e->exchange, e->step, &step) ||
         sl_peer_index(step.in.peers, step.in.count, e->peer) == step.in.count)
-        return NULL;
-    return sl_codecs_find(&n->codecs, sl_route_range(&n->route, &step, e->peer).count,
-                          step.stage->plain);
+        return false;
+    if (e->silent)
+        return step.stage->speaks != NULL && e->part == 0 && e->payload.bytes == 0;
+    const sl_codec_set *set = sl_codecs_find(
+        &n->codecs, sl_route_range(&n->route, &step, e->peer).count, step.stage->plain);
+    return set != NULL && sl_decoder_check(set->decoders[slot], &message, e->part, e->payload) == 0;
 }
 
 static int put(sl_node *n, uint32_t slot, const sl_event *e, sl_error *error) {
-    const sl_codec_set *set = codec_of(n, e);
-    sl_message message = sl_node_message(n, e->peer, e->exchange, e->step);
-    if (set == NULL || sl_decoder_check(set->decoders[slot], &message, e->part, e->payload) != 0)
+    if (!is_right(n, slot, e))
         return sl_fail_edge(error, SL_EPROTO, e->peer, n->settings.rank, n->state.round,
-                            "part %u of step %u with %zu bytes is no %s payload", e->part, e->step,
-                            e->payload.bytes,
+                            "part %u of step %u with %zu bytes%s is no %s payload", e->part,
+                            e->step, e->payload.bytes, e->silent ? ", marked as silent," : "",
                             sl_compressor_name(n->settings.plan->config.compressor.kind));
-    sl_arrival arrival = {e->exchange, e->step, e->part, e->scalar, e->payload, e->token};
+    sl_arrival arrival = {e->exchange, e->step,   e->part, e->scalar,
+                          e->payload,  e->silent, e->token};
     if (sl_inbox_put(&n->inbox, &n->inbox.queues[slot], &arrival) != 0)
         return sl_fail(error, SL_ENOMEM, "node %u: out of memory for what came from node %u",
                        n->settings.rank, e->peer);
@@ -115,20 +119,31 @@ int sl_incoming_receive(sl_node *n, const sl_event *e, sl_error *error) {
 
 /* ---- combining ---- */
 
+static bool is_of_step(const sl_node *n, const sl_arrival *a) {
+    return a->exchange == n->state.exchange && a->step == n->number;
+}
+
+/* Has it said that it has nothing to say? */
+static bool is_silent(const sl_node *n, const sl_incoming *from) {
+    const sl_arrival *a = sl_queue_first(from->queue);
+    return a != NULL && a->silent && is_of_step(n, a);
+}
+
 /* How many parts the group combines next. A peer that was lost has sent so many, and no more. */
 static uint32_t next_batch(const sl_node *n, const sl_group *g) {
     const uint32_t left = g->parts - g->combined;
     uint32_t count = left < g->batch ? left : g->batch;
     for (uint32_t i = g->first; i < g->first + g->count; i++) {
         const sl_incoming *from = &n->incoming[i];
-        if (from->lost && from->queue->count > 0 && from->queue->count < count)
+        if (from->lost && from->queue->count > 0 && from->queue->count < count &&
+            !is_silent(n, from))
             count = from->queue->count;
     }
     return count;
 }
 
 static bool is_part(const sl_node *n, const sl_arrival *a, uint32_t part) {
-    return a->exchange == n->state.exchange && a->step == n->number && a->part == part;
+    return is_of_step(n, a) && a->part == part;
 }
 
 /* 1: these parts have come, or never will; 0: not yet; SL_EPROTO: the neighbour skipped one. */
@@ -137,7 +152,7 @@ static int has_come(const sl_node *n, const sl_incoming *from, uint32_t first, u
     const sl_arrival *last = sl_queue_at(from->queue, count - 1);
     if (from->queue->count == 0)
         return from->lost;
-    if (last != NULL && is_part(n, last, first + count - 1))
+    if (is_silent(n, from) || (last != NULL && is_part(n, last, first + count - 1)))
         return 1; /* and so have those before: all came in order */
     uint32_t i = 0;
     while (i < from->queue->count && is_part(n, sl_queue_at(from->queue, i), first + i))
@@ -200,11 +215,16 @@ static sl_part own_parts(sl_node *n, const sl_group *g, uint32_t count) {
     return all;
 }
 
-static void drop_parts(sl_node *n, sl_queue *queue, uint32_t count) {
-    for (uint32_t i = 0; i < count; i++) {
-        if (n->settings.vec->on_host) /* else the staging has its token */
-            sl_inbox_release(&n->inbox, sl_queue_first(queue)->token);
-        sl_queue_drop_first(queue);
+/* A silent message stays until all parts of the others are combined. */
+static void drop_parts(sl_node *n, const sl_group *g, const sl_incoming *from, uint32_t count) {
+    const bool silent = is_silent(n, from);
+    if (silent && g->combined + count < g->parts)
+        return;
+    n->statistics.frames_received += silent;
+    for (uint32_t i = 0; i < (silent ? 1 : count); i++) {
+        if (n->settings.vec->on_host || silent) /* else the staging has its token */
+            sl_inbox_release(&n->inbox, sl_queue_first(from->queue)->token);
+        sl_queue_drop_first(from->queue);
     }
 }
 
@@ -217,13 +237,13 @@ void sl_incoming_collect(sl_node *n) {
  * many. */
 static uint32_t collect_parts(sl_node *n, const sl_group *g, uint32_t parts) {
     uint32_t count = 0;
-    bool awaits_own = n->step.stage->ranked;
+    bool awaits_own = n->step.stage->ranked && !n->message.silent;
     for (uint32_t i = g->first; i < g->first + g->count; i++) {
         if (awaits_own && n->incoming[i].peer > n->settings.rank) {
             n->parts[count++] = own_parts(n, g, parts);
             awaits_own = false;
         }
-        if (sl_queue_first(n->incoming[i].queue) != NULL)
+        if (sl_queue_first(n->incoming[i].queue) != NULL && !is_silent(n, &n->incoming[i]))
             n->parts[count++] = parts_of(n, g, i, parts);
     }
     if (awaits_own)
@@ -286,9 +306,9 @@ static int combine_parts(sl_node *n, sl_group *g, uint32_t parts, sl_error *erro
     n->step.stage->combine(&n->state, &mix, range.from, range.count);
     sl_staging_leave(&n->staging);
     int result = n->state.is_finite ? 0 : name_not_finite(n, count, error);
-    for (uint32_t i = 0; i < count; i++)
-        if (n->parts[i].neighbour != OWN)
-            drop_parts(n, n->incoming[n->parts[i].neighbour].queue, parts);
+    for (uint32_t i = g->first; i < g->first + g->count; i++)
+        if (sl_queue_first(n->incoming[i].queue) != NULL)
+            drop_parts(n, g, &n->incoming[i], parts);
     g->combined += parts;
     return result;
 }
@@ -297,7 +317,7 @@ static int combine_parts(sl_node *n, sl_group *g, uint32_t parts, sl_error *erro
  * parts must have been encoded, or have left. */
 static uint32_t parts_free(const sl_node *n, const sl_group *g) {
     const sl_range *published = &n->step.published;
-    if (published->count == 0 || published->from != g->range.from)
+    if (published->count == 0 || published->from != g->range.from || n->message.silent)
         return UINT32_MAX;
     return n->step.in_place ? n->sent : n->encoded;
 }
@@ -345,7 +365,7 @@ bool sl_incoming_is_complete(const sl_node *n) {
 
 /* Has it not sent all of the group's next batch? */
 static bool lacks(const sl_node *n, const sl_group *g, const sl_incoming *from) {
-    return !from->lost && from->queue->count < next_batch(n, g);
+    return !from->lost && from->queue->count < next_batch(n, g) && !is_silent(n, from);
 }
 
 /* Has the group's next batch come from everybody? Then only this node's own holds it up. */
@@ -380,8 +400,10 @@ static uint32_t parts_come(const sl_node *n, uint32_t peer) {
     for (const sl_group *g = n->groups; g < n->groups + n->group_count; g++)
         for (uint32_t i = g->first; i < g->first + g->count; i++)
             if (n->incoming[i].peer == peer)
-                return g->combined +
-                       sl_queue_of_step(n->incoming[i].queue, n->state.exchange, n->number);
+                return is_silent(n, &n->incoming[i])
+                           ? g->parts
+                           : g->combined + sl_queue_of_step(n->incoming[i].queue, n->state.exchange,
+                                                            n->number);
     return 0;
 }
 

@@ -38,7 +38,8 @@ bool sl_outgoing_is_plain_gossip(const sl_node *n) {
 }
 
 bool sl_outgoing_adapts(const sl_node *n) {
-    return n->settings.vec->on_host && sl_outgoing_is_plain_gossip(n);
+    return n->settings.vec->on_host && n->step.stage->speaks == NULL &&
+           sl_outgoing_is_plain_gossip(n);
 }
 
 /* Why the encoder failed. */
@@ -61,23 +62,32 @@ static sl_source gather(sl_node *n) {
     return (sl_source){.vector = n->buffer};
 }
 
-int sl_outgoing_begin(sl_node *n, sl_error *error) {
+static int begin_encoder(sl_node *n, sl_error *error) {
     sl_message message = sl_node_message(n, n->settings.rank, n->state.exchange, n->number);
     const bool gathers =
         n->settings.direct && !sl_outgoing_is_vector(n->step.stage, n->outgoing->codec);
     sl_source source = gathers ? gather(n) : source_of(n);
-    n->message = (sl_outbound){.exchange = n->state.exchange,
-                               .step = n->number,
-                               .scalar = n->state.push_sum_weight,
-                               .parts = sl_codec_parts(n->outgoing->codec),
-                               .to = n->step.out};
-    n->awaits_encoder = false;
     int result = sl_encoder_begin(n->outgoing->encoder, &message, &source);
     return result != 0 ? name_encoding(n, result, error) : 0;
 }
 
+int sl_outgoing_begin(sl_node *n, sl_error *error) {
+    const bool silent = n->step.stage->speaks != NULL && n->state.silent;
+    n->message = (sl_outbound){.exchange = n->state.exchange,
+                               .step = n->number,
+                               .scalar = n->state.push_sum_weight,
+                               .parts = silent ? 1 : sl_codec_parts(n->outgoing->codec),
+                               .to = n->step.out,
+                               .silent = silent};
+    n->awaits_encoder = false;
+    *(silent ? &n->statistics.messages_silent : &n->statistics.messages_sent) += n->step.out.count;
+    return silent ? 0 : begin_encoder(n, error);
+}
+
 /* A driver that does not sleep looks often. */
 bool sl_node_ready(sl_node *n) {
+    if (n->message.silent)
+        return true;
     if (n->awaits_encoder && ++n->looks % LOOKS_OF_ASKING != 0)
         return false;
     const bool ready = sl_encoder_ready(n->outgoing->encoder, n->encoded, 0);
@@ -111,8 +121,7 @@ static void take_own(sl_node *n, uint32_t part) {
         n->step.stage->own(&n->state, &mine);
 }
 
-int sl_node_payload(sl_node *n, uint32_t part, sl_payload *out, sl_error *error) {
-    assert(n->exchanging && part == n->encoded && part < n->message.parts);
+static int encode(sl_node *n, uint32_t part, sl_payload *out, sl_error *error) {
     const sl_stage *stage = n->step.stage;
     const size_t base = n->step.published.from;
     if (sl_outgoing_adapts(n))
@@ -124,7 +133,17 @@ int sl_node_payload(sl_node *n, uint32_t part, sl_payload *out, sl_error *error)
         return name_encoding(n, result, error);
     if (stage->own != NULL)
         take_own(n, part);
-    n->own[n->encoded++] = *out;
+    n->own[part] = *out;
+    return 0;
+}
+
+int sl_node_payload(sl_node *n, uint32_t part, sl_payload *out, sl_error *error) {
+    assert(n->exchanging && part == n->encoded && part < n->message.parts);
+    *out = (sl_payload){n->buffer != NULL ? n->buffer : n->state.x, 0};
+    int result = n->message.silent ? 0 : encode(n, part, out, error);
+    if (result != 0)
+        return result;
+    n->encoded++;
     n->statistics.payload_bytes_sent += out->bytes * n->message.to.count;
     n->statistics.frames_sent += n->message.to.count;
     return 0;

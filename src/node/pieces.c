@@ -35,6 +35,8 @@ static const struct {
     WHOLE("payload_bytes_received", ended.payload_bytes_received),
     WHOLE("frames_sent", ended.frames_sent),
     WHOLE("frames_received", ended.frames_received),
+    WHOLE("messages_sent", ended.messages_sent),
+    WHOLE("messages_silent", ended.messages_silent),
 };
 enum { NUMBERS = sizeof numbers / sizeof *numbers };
 

@@ -252,6 +252,7 @@ bool sl_route_step(const sl_route *r, uint64_t exchange, uint32_t number, sl_exc
         if (number < count) {
             *out = step_of_stage(r, stage, exchange, number);
             out->stage = stage;
+            out->begins = number == 0;
             out->in_place = out->in_place || stage->in_place;
             out->prepared = prepared_for(r, stage, number, out);
             return true;

@@ -24,6 +24,7 @@
 
 typedef struct sl_exchange_step {
     const sl_stage *stage;
+    bool begins;        /* the first of its stage */
     sl_range prepared;  /* before it, the stage's hook runs on these elements */
     bool along_edges;   /* of the topology */
     bool in_place;      /* what comes overwrites what is published */

@@ -39,12 +39,16 @@ void sl_record_take_round(sl_record *record, const sl_round *round, size_t heade
     record->round = *round;
     record->bytes_sent += round->payload_bytes_sent + round->frames_sent * header_bytes;
     record->bytes_received += round->payload_bytes_received + round->frames_received * header_bytes;
+    record->messages_sent += round->messages_sent;
+    record->messages_silent += round->messages_silent;
 }
 
 void sl_record_pieces(sl_record *r, sl_piece out[SL_RECORD_PIECES]) {
     const sl_piece all[SL_RECORD_PIECES] = {
         {.name = "bytes_sent", .whole = &r->bytes_sent},
         {.name = "bytes_received", .whole = &r->bytes_received},
+        {.name = "all_messages_sent", .whole = &r->messages_sent},
+        {.name = "all_messages_silent", .whole = &r->messages_silent},
         {.name = "seconds.total", .real = &r->times.total},
         {.name = "seconds.gradient", .real = &r->times.gradient},
         {.name = "seconds.encode", .real = &r->times.encode},

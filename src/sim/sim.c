@@ -163,6 +163,7 @@ static int publish_part(simulator *s, uint32_t rank, const sl_outbound *sent, ui
                           .part = part,
                           .scalar = sent->scalar,
                           .payload = {m->data, payload.bytes},
+                          .silent = sent->silent,
                           .token = m};
         if (!hears(s, sent->to.peers[i], &event))
             continue;

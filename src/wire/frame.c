@@ -13,7 +13,7 @@ static const uint32_t magic = 0x474C5453; /* "STLG" */
 
 enum { KIND_AT = 6, SUM_AT = 40, RESERVED_AT = 56, HEADER_SUM_AT = 60 };
 /* Flags, beside the type. */
-enum { ASKS = 1 << 8, SEALED = 1 << 9, PHASE = 1 << 10 };
+enum { ASKS = 1 << 8, SEALED = 1 << 9, PHASE = 1 << 10, SILENT = 1 << 11 };
 
 static uint32_t header_sum(const uint8_t *header) {
     return (uint32_t)sl_checksum(header, HEADER_SUM_AT);
@@ -34,7 +34,7 @@ static double double_of(uint64_t bits) {
 void sl_frame_encode(const sl_frame *frame, uint8_t header[SL_FRAME_HEADER_BYTES]) {
     uint8_t *p = put32(header, magic);
     p = put16(p, SL_PROTOCOL_VERSION);
-    p = put16(p, (uint16_t)(frame->type | (frame->asks ? ASKS : 0)));
+    p = put16(p, (uint16_t)(frame->type | (frame->asks ? ASKS : 0) | (frame->silent ? SILENT : 0)));
     p = put32(p, frame->sender);
     p = put32(p, frame->part);
     p = put64(p, frame->exchange);
@@ -101,7 +101,7 @@ static const char *find_wrong_kind(uint16_t kind, bool direct) {
     if (type < SL_FRAME_HELLO || type >= SL_FRAME_TYPE_END)
         return "unknown frame type";
     const bool is_data = type == SL_FRAME_DATA || type == SL_FRAME_DIRECT;
-    if (kind != type && (kind != (type | ASKS) || !is_data))
+    if (((kind ^ type) & ~(is_data ? ASKS | SILENT : 0)) != 0)
         return "flags that its type does not have";
     if (type == (direct ? SL_FRAME_DATA : SL_FRAME_DIRECT))
         return direct ? "data through the host's memory, where GPUs exchange theirs"
@@ -128,11 +128,14 @@ static const char *decode(sl_frame *out, uint16_t kind, const uint8_t *data, siz
         wrong = find_wrong_length(type, payload_bytes, bytes, payload_max, direct);
     if (wrong != NULL)
         return wrong;
+    if ((kind & SILENT) != 0 && payload_bytes > 0)
+        return "a silent message with a payload";
     if (!isfinite(scalar))
         return "scalar is not finite";
     *out = (sl_frame){
         .type = (sl_frame_type)type,
-        .asks = kind != type,
+        .asks = (kind & ASKS) != 0,
+        .silent = (kind & SILENT) != 0,
         .sender = get32(data + 8),
         .part = get32(data + 12),
         .exchange = get64(data + 16),

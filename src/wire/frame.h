@@ -14,6 +14,9 @@
  *
  * A sealed frame has a tag of 16 bytes in place of both checksums and the reserved bytes, its first
  * half at 40, its second at 56. Its payload is encrypted; its header, with zeros there, is not.
+ *
+ * Flags: 1 the sender waits to hear that it came; 2 sealed, 4 with the second of two keys; 8
+ * silent.
  */
 #ifndef SL_FRAME_H
 #define SL_FRAME_H
@@ -53,7 +56,8 @@ typedef enum sl_frame_type {
 
 typedef struct sl_frame {
     sl_frame_type type;
-    bool asks; /* DATA, DIRECT: tell at once that it came */
+    bool asks;   /* DATA, DIRECT: tell at once that it came */
+    bool silent; /* DATA, DIRECT: the whole message, which says nothing and has no payload */
     uint32_t sender;
     uint32_t part;
     uint64_t exchange; /* CREDIT, HEARTBEAT: the latest that the sender has begun */

@@ -52,7 +52,8 @@ static void add_algorithm(const char *name, sl_topology *topology) {
                                   .period = 2,
                                   .correction_period = 2,
                                   .warmup_rounds = 1,
-                                  .threshold = 0.1};
+                                  .threshold = 0.1,
+                                  .trigger = 0.5};
     snprintf(config.name, sizeof config.name, "%s", name);
     for (int kind = 0; kind < SL_COMPRESSOR_COUNT; kind++) {
         config.compressor = usual_compressor((sl_compressor_kind)kind);
@@ -212,6 +213,7 @@ static void send(network *n, uint32_t rank) {
                             .step = p->message.step,
                             .part = p->sent,
                             .scalar = p->message.scalar,
+                            .silent = p->message.silent,
                             .payload = p->payloads[p->sent]};
     assert(sl_checksum(event.payload.data, event.payload.bytes) == p->sums[p->sent]);
     for (uint32_t i = 0; i < p->message.to.count; i++)
@@ -268,6 +270,7 @@ static void forge(peer *p, uint32_t from, input *in) {
     event.step = next(in);
     event.part = next(in);
     event.scalar = (int8_t)next(in);
+    event.silent = next(in) % 2;
     event.payload = (sl_payload){payload, next(in) % (FORGED_MAX + 1)};
     for (size_t i = 0; i < event.payload.bytes; i++)
         ((uint8_t *)payload)[i] = next(in);

@@ -35,6 +35,13 @@ CASES = {
     "all-reduce delayed": {"name": "all-reduce", "delay": 2},
     "local-sgd sign": {"name": "local-sgd", "period": 2, **compressor("scaled-sign")},
     "ef21": {"name": "ef21", "server": "sharded", **compressor("top-k", fraction=0.01)},
+    "lag-3pc": {"name": "lag-3pc"},
+    "clag": {
+        "name": "clag",
+        "trigger": 2,
+        "server": "sharded",
+        **compressor("top-k", fraction=0.01),
+    },
     "diana": {"name": "diana", "beta": 0.5, **compressor("qsgd", levels=127, bucket=512)},
     "ecq-sgd": {"name": "ecq-sgd", **compressor("natural")},
     "gmc": {"name": "gmc", **compressor("top-k", fraction=0.01)},
@@ -73,6 +80,11 @@ def compressed(cases):
         few = LOSSY if server == 5 else {"top-1": {"name": "top-k", "k": 1}, **SIGN}
         by = {"server": server}
         yield from cases(f"ef21 {server}", {"name": "ef21", **by}, few, FIXED, quick, [SAME])
+        for trigger in (1, 5):
+            lazy = {"trigger": trigger, **by}
+            lag, clag = {"name": "lag-3pc", **lazy}, {"name": "clag", **lazy}
+            yield from cases(f"lag-3pc {trigger} {server}", lag, None, FIXED, quick, [SAME])
+            yield from cases(f"clag {trigger} {server}", clag, few, FIXED, quick, [SAME])
         moved = {"name": "diana", "alpha": 0.7, "beta": 0.5, **by}
         slow = {"sgd": {"learning_rate": 0.05}, "decay": {**DECAY, "learning_rate": 0.05}}
         yield from cases(f"diana {server}", moved, few, FIXED, slow, [SAME])
@@ -103,5 +115,11 @@ def identities():
     yield "gmc, not compressed = all-reduce", {"name": "gmc"}, {"name": "all-reduce"}, HEAVY
     ef21, diana = {"name": "ef21", **top}, {"name": "diana", "alpha": 1, **top}
     yield "diana with alpha 1 = ef21", diana, ef21, PLAIN
+    never = {"name": "clag", "trigger": 0, **top}
+    yield "clag with trigger 0 = ef21", never, ef21, NESTEROV
+    every = {"name": "lag-3pc", "trigger": 0}
+    yield "lag-3pc with trigger 0 = all-reduce", every, {"name": "all-reduce"}, NESTEROV
+    lazy = {"name": "lag-3pc", "trigger": 5}
+    yield "clag, not compressed = lag-3pc", {**lazy, "name": "clag"}, lazy, PLAIN
     for name in ("ef21", "diana"):
         yield f"{name}, not compressed = all-reduce", {"name": name}, {"name": "all-reduce"}, PLAIN

@@ -4,11 +4,17 @@ import numpy as np
 
 class Edge:
     """Notes when a compressor's input lies so near an edge (the sign of an element, which of two is
-    larger) that single precision
-    could decide otherwise than double."""
+    larger), or what decides whether a message is sent, that single precision could decide otherwise
+    than double."""
 
     def __init__(self, width):
         self.near, self.width = False, width
+
+    def exceeds(self, a, b):
+        larger = np.maximum(a, b)
+        width = self.width * (20 * larger + 2 * np.sqrt(larger))
+        self.near = self.near or bool(((a != b) & (abs(a - b) < width)).any())
+        return a > b
 
     def watch(self, compress):
         def watched(v):

@@ -38,7 +38,7 @@ def matchings():
 
 class Result:
     """models: round -> (n, d); weights: round -> (n) push-sum weights; seconds: predicted on the
-    links of network."""
+    links of network; traffic: of each node, what its last line says."""
 
     def __init__(self, folder):
         self.models, self.weights = {}, {}
@@ -47,7 +47,8 @@ class Result:
             self.models.setdefault(line["round"], []).append(row)
             self.weights.setdefault(line["round"], []).append(line["push_sum_weight"])
         with open(os.path.join(folder, "summary.json")) as file:
-            self.seconds = json.load(file).get("predicted_seconds")
+            summary = json.load(file)
+        self.seconds, self.traffic = summary.get("predicted_seconds"), summary["per_node"]
         self.models = {r: np.array(rows) for r, rows in self.models.items()}
         self.weights = {r: np.array(rows) for r, rows in self.weights.items()}
 

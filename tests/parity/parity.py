@@ -171,6 +171,8 @@ ALGORITHMS = {
     "local-sgd scaled-sign": algorithm("local-sgd", period=3, compressor="scaled-sign"),
     "sign-vote": algorithm("sign-vote", optimizer=PLAIN, beta=0.9, server="sharded"),
     "ef21": algorithm("ef21", server="sharded", compressor=TOP_K),
+    "lag-3pc": algorithm("lag-3pc", server=2),
+    "clag": algorithm("clag", server="sharded", trigger=2, compressor=TOP_K),
     "diana": algorithm("diana", optimizer=PLAIN, beta=0.5, compressor=QSGD),
     "gmc": algorithm("gmc", optimizer={**PLAIN, "momentum": 0.9}, compressor=TOP_K),
     "ecq-sgd": algorithm("ecq-sgd", optimizer=PLAIN, compressor=QSGD),

@@ -19,6 +19,7 @@ import numpy as np
 import _centralized
 import _listed
 import _outer
+import _silent
 import _simulate
 from _edge import Edge
 from _simulate import QUICK, dpsgd, irregular, matchings, run_all, simulate
@@ -128,6 +129,7 @@ class Case:
                 algorithms.Quadratic(a, b),
                 x0,
                 watch=edge.watch,
+                exceeds=edge.exceeds,
             )
             if not edge.near:
                 return (a, b, x0), *history
@@ -566,6 +568,9 @@ def all_checks(starling):
         yield name, lambda what=what: check_identity(starling, *what)
     for name, settings in kept_means():
         yield name, lambda settings=settings: check_mean(starling, settings)
+    for name, settings in _silent.CASES.items():
+        case = Case(name, settings, RING, PLAIN, SAME)
+        yield f"{name}: counted", lambda case=case: _silent.check_counts(starling, case, ROUNDS)
     yield "push-sum weights sum to n", lambda: check_weights(starling)
 
 

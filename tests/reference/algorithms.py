@@ -753,6 +753,37 @@ class Ef21(Squeezing, AllReduce):
         return mean_rows(self.known)
 
 
+class LazyDifferences(Ef21):
+    """Richtarik et al., 3PC, ICML 2022: who knows little new says nothing."""
+
+    def start(self):
+        super().start()
+        self.before, self.silent = np.zeros_like(self.x), np.zeros((self.n, 1), int)
+
+    def speaks(self, g):
+        unknown, moved = norms(g - self.known) ** 2, norms(g - self.before) ** 2
+        self.before = g.copy()
+        if self.exchanges == 0:
+            return np.ones((self.n, 1), bool)
+        return self.exceeds(unknown, self.get("trigger", 1) * moved)
+
+    def learn(self, g):
+        return self.known + self.by_shard(g - self.known)
+
+    def reduced(self, g):
+        speaks = self.speaks(g)
+        self.silent += ~speaks
+        self.known = np.where(speaks, self.learn(g), self.known)
+        return mean_rows(self.known)
+
+
+class LazyGradients(LazyDifferences):
+    """What is sent is the whole gradient."""
+
+    def learn(self, g):
+        return g
+
+
 class Diana(Squeezing, GradientAlgorithm):
     """Mishchenko et al., Distributed Learning with Compressed Gradient Differences, 2019."""
 
@@ -967,6 +998,8 @@ def algorithm_class(settings):
         "gmc": Gmc,
         "sign-vote": SignVote,
         "ef21": Ef21,
+        "lag-3pc": LazyGradients,
+        "clag": LazyDifferences,
         "diana": Diana,
         "naive-compression": Naive,
     }[name]
@@ -1066,7 +1099,7 @@ class Momentum:
 
 class Run:
     """One training run: step() is a round. random: of compressors that draw; watch: put around the
-    compressor."""
+    compressor; exceeds: decides whether one number is above another."""
 
     def __init__(
         self,
@@ -1077,6 +1110,7 @@ class Run:
         x0,
         random=None,
         watch=lambda compress: compress,
+        exceeds=np.greater,
     ):
         self.slots, self.optimizer, self.problem = slots, optimizer, problem
         self.momentum = Momentum(optimizer)
@@ -1087,6 +1121,7 @@ class Run:
         self.local_steps = algorithm.get("period" if periodic else "local_steps", 1)
         self.state = kind(x0, algorithm, watch(compressor(kind.own_compressor(algorithm), random)))
         self.state.optimizer, self.state.momentum = optimizer, self.momentum
+        self.state.exceeds = exceeds
 
     def step(self):
         state = self.state
@@ -1206,6 +1241,11 @@ def self_check():
     yield "compressed local SGD every round = error feedback", close(gathered, once)
     late = run({"name": "all-reduce", "delay": 2}, same)
     yield "delayed all-reduce begins D rounds late", close(late[:3], [same] * 3)
+    lazy = run({"name": "lag-3pc", "trigger": 0}, same, plain)
+    yield "LAG with trigger 0 = all-reduce", close(lazy, reduced)
+    for name in ("lag-3pc", "clag"):
+        end = run({"name": name, "compressor": top4}, same, plain, rounds=3000)[-1]
+        yield f"{name} reaches the optimum", close(end, [problem.optimum()] * 8, 1e-8)
     for name in ("ef21", "diana"):
         yield f"{name}, not compressed = all-reduce", close(
             run({"name": name}, same, plain), reduced

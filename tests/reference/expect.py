@@ -358,6 +358,8 @@ def squeezed_floors(simulate):
     yield "gmc's floor falls", floors[1] < 0.4 * floors[0], seen
     for settings in (
         {**top, "name": "ef21"},
+        {"name": "lag-3pc"},
+        {**top, "name": "clag"},
         {"name": "diana", "alpha": 0.3, "compressor": {"name": "qsgd", "levels": 4, "bucket": 10}},
     ):
         models = simulate(ring(8), settings, {"learning_rate": 0.1}, problem, 2000, [2000])

@@ -455,6 +455,84 @@ START_TEST(cd_sgd_sends_the_last_gradient_beside_the_next) {
 }
 END_TEST
 
+static int receive_silent(uint32_t peer, uint64_t exchange, uint32_t part, size_t bytes) {
+    float *v = vectors[next_vector++ % 16];
+    return step((sl_event){.type = SL_EVENT_RECEIVED,
+                           .peer = peer,
+                           .exchange = exchange,
+                           .part = part,
+                           .silent = true,
+                           .token = v,
+                           .payload = {v, bytes}});
+}
+
+static void gather(uint64_t exchange, uint32_t part) {
+    publish(part);
+    sent(part);
+    ck_assert(update.round_done == (part == 1) && update.finished_round.round == exchange * part);
+}
+
+/* Node 1 serves. A message that says nothing is one frame; nobody waits, and nothing is mixed. */
+START_TEST(a_silent_message_ends_the_phase_and_is_not_mixed) {
+    open_algorithm(&(sl_algorithm_config){.name = "lag-3pc", .trigger = 2, .server = 1}, 1, 2);
+    start();
+    receive(0, 1, 0, 3);
+    receive(0, 1, 1, 3);
+    receive(2, 1, 0, 6);
+    receive(2, 1, 1, 6);
+    gradient(3);
+    publish(0); /* of its own message, to nobody */
+    sent(0);
+    publish(1);
+    sent(1);
+    gather(1, 0);
+    gather(1, 1);
+    expect_model(-1, -1); /* 3 - (3 + 3 + 6)/3 */
+    ck_assert_uint_eq(update.finished_round.messages_sent, 2);
+    ck_assert_uint_eq(update.finished_round.frames_received, 4);
+
+    ck_assert_int_eq(receive_silent(0, 2, 0, 0), 0);
+    receive(0, 2, 0, 9); /* after it nothing of that message counts */
+    receive(0, 2, 1, 9);
+    ck_assert_int_eq(receive_silent(0, 2, 0, 0), 0);
+    ck_assert_uint_eq(sl_node_dropped(node), 3);
+    receive(2, 2, 0, 3);
+    gradient(4); /* what it would tell is not above twice the step */
+    ck_assert(update.publish && update.message.silent && update.message.parts == 1);
+    sl_payload payload;
+    ck_assert_int_eq(sl_node_payload(node, 0, &payload, &error), 0);
+    ck_assert(payload.bytes == 0 && payload.data != NULL);
+    sent(0);
+    sl_reach reach;
+    ck_assert(sl_node_reach(node, 0, &reach) && reach.part == 2);
+    ck_assert(!sl_node_awaits(node, 0) && sl_node_awaits(node, 2));
+    receive(2, 2, 1, 3);
+    expect_released(2);
+    gather(2, 0);
+    gather(2, 1);
+    expect_model(-6, -6);                                        /* 4 + 3/3 */
+    ck_assert_uint_eq(update.finished_round.messages_silent, 0); /* it went to nobody */
+    ck_assert_uint_eq(update.finished_round.frames_received, 3);
+    close_node();
+}
+END_TEST
+
+START_TEST(who_may_not_be_silent_is_refused) {
+    open_node(SL_VARIANT_ADAPT_THEN_COMBINE, 0, 1);
+    start();
+    ck_assert_int_eq(receive_silent(0, 1, 0, 0), SL_EPROTO);
+    ck_assert_ptr_nonnull(strstr(error.text, "edge 0->1, round 1: part 0 of step 0 with 0 bytes, "
+                                             "marked as silent, is no identity payload"));
+    close_node();
+    for (uint32_t part = 0; part < 2; part++) {
+        open_algorithm(&(sl_algorithm_config){.name = "lag-3pc", .server = 1}, 1, 2);
+        start();
+        ck_assert_int_eq(receive_silent(0, 1, part, part ? 0 : sizeof(float)), SL_EPROTO);
+        close_node();
+    }
+}
+END_TEST
+
 /* How many rounds node 1 ends while node 0 is in its first one, and how many it may. */
 static void check_alone(const sl_algorithm_config *config, uint64_t expected) {
     uint64_t ended = 0, spread;
@@ -489,10 +567,11 @@ int main(void) {
               who_has_everything_but_word_of_its_own_part_says_so,
               an_early_part_waits_for_its_round, parts_may_come_before_start,
               cd_sgd_sends_the_last_gradient_beside_the_next,
+              a_silent_message_ends_the_phase_and_is_not_mixed,
               nobody_is_further_ahead_than_checkpoints_reach);
     ADD_TESTS(suite, "trouble", what_is_not_wanted_is_counted_and_given_back,
               more_than_the_credit_is_dropped, a_skipped_part_is_an_error_that_names_edge_and_round,
-              a_payload_of_the_wrong_size_is_never_mixed,
+              a_payload_of_the_wrong_size_is_never_mixed, who_may_not_be_silent_is_refused,
               divergence_is_an_error_that_names_node_round_and_remedy,
               a_neighbour_that_sends_nan_is_named, an_own_step_that_overflows_is_divergence,
               a_model_that_is_not_finite_ends_no_run_well,

@@ -93,6 +93,8 @@ static inline sl_record record_of(uint32_t rank, uint64_t round) {
         .evaluation = {.loss = 1.0 / 3, .accuracy = 0.75},
         .bytes_sent = 5000000000,
         .bytes_received = 7,
+        .messages_sent = 11,
+        .messages_silent = 13,
         .times = {.total = 6, .gradient = 1, .encode = 2, .exchange = 3, .wait = 4, .combine = 5}};
 }
 

@@ -47,6 +47,8 @@ static const expected all[] = {
     {{.name = "sign-vote"}, 2},
     {{.name = "sign-vote", .beta = 0.9}, 3},
     {{.name = "ef21", TOP_K}, 2},
+    {{.name = "lag-3pc"}, 4}, /* one of its message */
+    {{.name = "clag", TOP_K}, 3},
     {{.name = "diana", TOP_K}, 3},
     {{.name = "diana", .beta = 0.9, TOP_K}, 4},
     {{.name = "slowmo", .period = 10}, 2},

@@ -39,6 +39,8 @@ START_TEST(a_line_of_metrics_holds_what_was_given) {
         ck_assert(real_at(object, "neighbour_distance") == 3.5);
         ck_assert(real_at(object, "bytes_sent") == 5000000000 &&
                   real_at(object, "bytes_received") == 7);
+        ck_assert(real_at(object, "messages_sent") == 11 &&
+                  real_at(object, "messages_silent") == 13);
         json_t *seconds = json_object_get(object, "seconds");
         ck_assert(real_at(seconds, "total") == 6 && real_at(seconds, "gradient") == 1 &&
                   real_at(seconds, "encode") == 2);

@@ -61,6 +61,32 @@ START_TEST(a_frame_comes_back_as_it_was) {
 }
 END_TEST
 
+START_TEST(only_data_without_a_payload_is_silent) {
+    uint8_t bytes[SL_FRAME_DIRECT_AT + 1] = {0};
+    sl_frame out, frame = {.type = SL_FRAME_DATA, .silent = true};
+    sl_frame_encode(&frame, bytes);
+    ck_assert_ptr_null(sl_frame_decode(&out, bytes, SL_FRAME_HEADER_BYTES, PAYLOAD, false));
+    ck_assert(out.silent && !out.asks);
+    frame.asks = true;
+    sl_frame_encode(&frame, bytes);
+    ck_assert_ptr_null(sl_frame_decode(&out, bytes, SL_FRAME_HEADER_BYTES, PAYLOAD, false));
+    ck_assert(out.silent && out.asks);
+    frame.payload_bytes = 1;
+    frame.payload_sum = sl_checksum(bytes + SL_FRAME_HEADER_BYTES, 1);
+    sl_frame_encode(&frame, bytes);
+    ck_assert_str_eq(sl_frame_decode(&out, bytes, SL_FRAME_HEADER_BYTES + 1, PAYLOAD, false),
+                     "a silent message with a payload");
+    frame = (sl_frame){.type = SL_FRAME_CREDIT, .silent = true};
+    sl_frame_encode(&frame, bytes);
+    ck_assert_str_eq(sl_frame_decode(&out, bytes, SL_FRAME_HEADER_BYTES, PAYLOAD, false),
+                     "flags that its type does not have");
+    frame.type = SL_FRAME_DIRECT;
+    sl_frame_encode(&frame, bytes);
+    ck_assert_ptr_null(sl_frame_decode(&out, bytes, SL_FRAME_DIRECT_AT, PAYLOAD, true));
+    ck_assert(out.silent);
+}
+END_TEST
+
 START_TEST(every_flipped_bit_is_noticed) {
     uint8_t bytes[SL_FRAME_HEADER_BYTES + PAYLOAD];
     size_t size = make_frame(bytes, SL_FRAME_DATA, PAYLOAD);
@@ -200,8 +226,8 @@ END_TEST
 int main(void) {
     Suite *suite = suite_create("wire");
     ADD_TESTS(suite, "frames", the_checksum_is_xxh3_whatever_the_length,
-              a_frame_comes_back_as_it_was, every_flipped_bit_is_noticed,
-              every_truncation_is_noticed,
+              a_frame_comes_back_as_it_was, only_data_without_a_payload_is_silent,
+              every_flipped_bit_is_noticed, every_truncation_is_noticed,
               a_payload_longer_than_its_type_allows_is_refused_with_right_checksums,
               what_is_said_without_a_payload_has_frames_of_its_own,
               a_direct_payload_is_neither_read_nor_taken_for_another, a_hello_comes_back_as_it_was);

@@ -141,6 +141,16 @@ static void print_nodes(const sl_summary *s, size_t width) {
     text_table_close(&t);
 }
 
+static void print_silent(const sl_summary *s) {
+    unsigned long long sent = 0, silent = 0;
+    for (size_t i = 0; i < s->record_count; i++) {
+        sent += s->records[i].messages_sent;
+        silent += s->records[i].messages_silent;
+    }
+    if (silent > 0)
+        printf("silent              %llu of %llu messages\n", silent, sent + silent);
+}
+
 void node_table_print(const sl_summary *s, bool wide) {
     size_t width = output_width(wide);
     putchar('\n');
@@ -162,6 +172,7 @@ void node_table_print(const sl_summary *s, bool wide) {
         else
             printf("lost                agent %u in round %llu: %s\n", s->losses[i].rank,
                    (unsigned long long)s->losses[i].round, s->losses[i].why);
+    print_silent(s);
     printf("rounds              %llu in %.1f s\n", (unsigned long long)s->rounds, s->seconds);
     if (s->predicted_seconds > 0)
         printf("predicted           %.6g s on the nodes and links of network.*\n",
