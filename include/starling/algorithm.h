@@ -110,7 +110,10 @@ typedef struct sl_algorithm_config {
     double clip;                /* clipped-gossip: tau; NaN: of the neighbours' distances the second
                                    largest */
     uint32_t trim;              /* clipped-gossip: values cut off at each end */
-    double trigger;             /* lag-3pc, clag: zeta */
+    double trigger;             /* lag-3pc, clag: zeta; choco-sgd: c */
+    double trigger_growth;      /* choco-sgd: p */
+    double xi;                  /* lag-wk */
+    uint32_t depth;             /* lag-wk: D, steps that are remembered */
     bool nesterov;              /* qgm */
     sl_mixing matrix;           /* exact-diffusion */
     uint64_t delay;             /* all-reduce: D, rounds that a gradient is late */
@@ -131,6 +134,7 @@ typedef struct sl_algorithm_config {
 } sl_algorithm_config;
 
 #define SL_ALGORITHM_VECTORS_MAX 6
+#define SL_ALGORITHM_NUMBERS_MAX 32 /* of its own */
 
 /* A node's state for the hooks. All vectors have d elements; the node owns them. */
 typedef struct sl_state {
@@ -146,6 +150,7 @@ typedef struct sl_state {
     float **replicas; /* (replica_count) of in-neighbours: their sum, or one each, in the order of
                          `in`; or what came of them */
     double *numbers;  /* (in-neighbours + 1) working memory, 0 at first */
+    double *own_numbers; /* (sl_algorithm.own_numbers) kept from round to round, 0 at first */
     size_t replica_count, dimension;
     float *scratch;           /* (block) */
     size_t block;             /* elements that go through scratch at a time */
@@ -288,7 +293,8 @@ typedef struct sl_algorithm {
                                  overlap */
     bool (*waits)(const sl_state *s); /* but in these rounds it does need it; NULL: in none */
     size_t extra_vectors;
-    size_t (*vectors)(const sl_algorithm_config *config); /* NULL: extra_vectors */
+    size_t (*vectors)(const sl_algorithm_config *config);     /* NULL: extra_vectors */
+    size_t (*own_numbers)(const sl_algorithm_config *config); /* NULL: none */
     const sl_stage *stages;
     size_t stage_count;
     void (*start)(sl_state *s, size_t dimension); /* x is there, before the first round */
@@ -311,6 +317,10 @@ SL_API const sl_algorithm *sl_algorithm_find(const char *name, sl_variant varian
 SL_API const sl_algorithm *sl_algorithm_of(const sl_algorithm_config *config, sl_error *error);
 /* The algorithm's own vectors, beside model, gradient and momentum. */
 SL_API size_t sl_algorithm_vectors(const sl_algorithm *algorithm,
+                                   const sl_algorithm_config *config);
+
+/* Its own numbers, at most SL_ALGORITHM_NUMBERS_MAX. */
+SL_API size_t sl_algorithm_numbers(const sl_algorithm *algorithm,
                                    const sl_algorithm_config *config);
 
 /* Does a form of all-reduce carry all or some of its stages? */

@@ -142,6 +142,10 @@ size_t sl_algorithm_vectors(const sl_algorithm *a, const sl_algorithm_config *co
     return a->vectors != NULL ? a->vectors(config) : a->extra_vectors;
 }
 
+size_t sl_algorithm_numbers(const sl_algorithm *a, const sl_algorithm_config *config) {
+    return a->own_numbers != NULL ? a->own_numbers(config) : 0;
+}
+
 sl_compressor_kind sl_algorithm_compressor(const sl_algorithm_config *config) {
     const sl_algorithm *a = sl_algorithm_of(config, NULL);
     return a != NULL && a->own_compressor != SL_COMPRESSOR_IDENTITY ? a->own_compressor

@@ -15,6 +15,11 @@
  * later view the model itself. The second form's message of round t goes out while the gradient of
  * round t + 1 is computed, so its exchange belongs to round t + 1 here, and a run of T rounds has T
  * - 1.
+ *
+ * With `trigger` c it is SPARQ-SGD: Singh, Data, George, Diggavi, "SPARQ-SGD: Event-Triggered and
+ * Compressed Communication in Decentralized Stochastic Optimization", 2019, Algorithm 1: after the
+ * local step of round t, q_i = 0, a silent message, if ||x_i - xhat_i||^2 <= c t^p gamma_t^2, p
+ * being `trigger_growth`. c = 0: CHOCO-SGD. The mean is kept as exactly.
  */
 #include "algorithm/algorithms.h"
 #include "algorithm/replicas.h"
@@ -24,6 +29,28 @@ enum { HAT = 0 };
 static void read_difference(void *state, size_t from, size_t count, float *out) {
     const sl_state *s = state;
     sl_subtract(s, out, s->x + from, s->extra[HAT] + from, count);
+}
+
+static void defaults(sl_algorithm_config *c) {
+    sl_default(&c->trigger, 0);
+}
+
+/* Is the model far from what others know of it, after the local step of that round? */
+static bool has_moved(const sl_state *s, uint64_t round, const sl_sgd *step) {
+    const sl_algorithm_config *c = s->config;
+    if (c->trigger <= 0)
+        return true;
+    const double gamma = step->learning_rate,
+                 near = c->trigger * pow((double)round, c->trigger_growth) * gamma * gamma;
+    return !(s->vec->distance_squared(s->x, s->extra[HAT], s->dimension) <= near);
+}
+
+static bool has_moved_now(sl_state *s) {
+    return has_moved(s, s->round, &s->sgd);
+}
+
+static bool had_moved(sl_state *s) {
+    return has_moved(s, s->round - 1, &s->last_sgd);
 }
 
 static void take_own(sl_state *s, const sl_part *mine) {
@@ -66,11 +93,12 @@ static void adapt_and_take(sl_state *s, size_t from, size_t count) {
 #define BOTH_FORMS                                                                                 \
     .name = "choco-sgd", .matrix = SL_MATRIX_SYMMETRIC, .fixed_matrix = true,                      \
     .keeps_replicas = true, .compressor = SL_TAKES_CONTRACTIVE, .step_rule = SL_STEP_CONSENSUS,    \
-    .takes_momentum = true, .takes_local_steps = true, .extra_vectors = 1, .stage_count = 2,       \
-    .local = sl_local_step
+    .keys = "trigger trigger_growth", .defaults = defaults, .takes_momentum = true,                \
+    .takes_local_steps = true, .extra_vectors = 1, .stage_count = 2, .local = sl_local_step
 
 static const sl_stage compress_then_mix[] = {
     {.wanted = differs,
+     .speaks = has_moved_now,
      .prepare = sl_local_step,
      .read = read_difference,
      .own = take_own,
@@ -100,7 +128,11 @@ static void adapt_and_mix(sl_state *s, size_t from, size_t count) {
 }
 
 static const sl_stage mix_then_compress[] = {
-    {.wanted = has_model_to_send, .read = read_difference, .own = take_own, .combine = take_theirs},
+    {.wanted = has_model_to_send,
+     .speaks = had_moved,
+     .read = read_difference,
+     .own = take_own,
+     .combine = take_theirs},
     {.plain = true,
      .restates = true,
      .wanted = restates,

@@ -13,7 +13,7 @@
 #include "starling/version.h"
 #include "wire/checksum.h"
 
-enum { HEAD_FIXED = 4096, HEAD_A_VECTOR = 256, PAGE = 4096 };
+enum { HEAD_FIXED = 8192, HEAD_A_VECTOR = 256, PAGE = 4096 };
 
 size_t sl_image_vectors(sl_node *node) {
     size_t count = 0;

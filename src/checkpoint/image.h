@@ -13,7 +13,7 @@
 #define SL_IMAGE_FORMAT "starling checkpoint 1"
 enum {
     SL_IMAGE_LENGTH_BYTES = 8,
-    SL_IMAGE_NUMBERS_MAX = 32,
+    SL_IMAGE_NUMBERS_MAX = 32 + SL_ALGORITHM_NUMBERS_MAX,
     SL_IMAGE_HEAD_MAX = 1 << 24,
     SL_IMAGE_SUM_DIGITS = 16
 };

@@ -162,7 +162,19 @@ const sl_key sl_keys[] = {
     {"algorithm.trigger", SL_KEY_PARAMETER, AT(algorithm.trigger), BETWEEN(0, 1e30),
      .fallback = "\"auto\"",
      .help = "lag-3pc, clag: a message is silent unless what it would tell is longer than so many "
-             "times the last step of the gradient, both squared; auto = 1",
+             "times the last step of the gradient, both squared, auto = 1; choco-sgd: than so many "
+             "times the learning rate, auto = 0, never silent",
+     USED_BY_ALGORITHMS},
+    {"algorithm.trigger_growth", SL_KEY_REAL, AT(algorithm.trigger_growth), BETWEEN(0, BELOW_1),
+     .fallback = "0",
+     .help = "choco-sgd: the trigger grows with the round to this power, 1 - epsilon of SPARQ-SGD",
+     USED_BY_ALGORITHMS},
+    {"algorithm.depth", SL_KEY_U32, AT(algorithm.depth), BETWEEN(1, SL_ALGORITHM_NUMBERS_MAX),
+     .fallback = "10", .help = "lag-wk: steps of the model that are remembered",
+     USED_BY_ALGORITHMS},
+    {"algorithm.xi", SL_KEY_PARAMETER, AT(algorithm.xi), BETWEEN(0, 1e30), .fallback = "\"auto\"",
+     .help = "lag-wk: weight of each remembered step; a larger one is silent more often; auto = "
+             "1/depth",
      USED_BY_ALGORITHMS},
     {"algorithm.nesterov", SL_KEY_BOOL, AT(algorithm.nesterov), .fallback = "false",
      .help = "qgm: look ahead along the momentum", USED_BY_ALGORITHMS},

@@ -50,7 +50,9 @@ static bool allocate_vectors(sl_node *n) {
         n->state.extra[i] = s->vec->allocate(d);
         complete = complete && n->state.extra[i];
     }
-    return complete;
+    n->own_number_count = sl_algorithm_numbers(n->algorithm, &s->plan->config);
+    n->state.own_numbers = calloc(n->own_number_count + 1, sizeof *n->state.own_numbers);
+    return complete && n->state.own_numbers != NULL;
 }
 
 size_t sl_node_vector_bytes(const sl_node_settings *s) {
@@ -297,6 +299,7 @@ void sl_node_close(sl_node **node) {
     vec->release(n->state.scratch);
     for (size_t i = 0; i < SL_ALGORITHM_VECTORS_MAX; i++)
         vec->release(n->state.extra[i]);
+    free(n->state.own_numbers);
     close_view(n);
     release_buffer(n);
     free(n);

@@ -2,10 +2,10 @@
  * starling/node.h.
  *
  * Saving and loading walk this list, so that an algorithm gets them for nothing: what it keeps is
- * in its vectors. The rest follows from the settings and the round: random numbers, weights of the
- * topology, learning rates. Gradient, scratch and buffers hold nothing between rounds. An own
- * vector may do so only within a round, as the sum of combine-while-adapt: a session that overlaps
- * gives out its state there, once the exchange is over.
+ * in its vectors, and numbers of its own. The rest follows from the settings and the round: random
+ * numbers, weights of the topology, learning rates. Gradient, scratch and buffers hold nothing
+ * between rounds. An own vector may do so only within a round, as the sum of combine-while-adapt: a
+ * session that overlaps gives out its state there, once the exchange is over.
  */
 #include <stddef.h>
 #include <stdio.h>
@@ -71,8 +71,13 @@ static bool find_vector(const sl_node *n, size_t *index, sl_piece *out) {
 bool sl_node_piece(sl_node *n, size_t index, sl_piece *out) {
     if (find_vector(n, &index, out))
         return true;
-    if (index >= NUMBERS)
+    if (index >= NUMBERS + n->own_number_count)
         return false;
+    if (index >= NUMBERS) {
+        *out = (sl_piece){.real = &n->state.own_numbers[index - NUMBERS]};
+        snprintf(out->name, sizeof out->name, "own_number.%zu", index - NUMBERS);
+        return true;
+    }
     void *number = (char *)n + numbers[index].offset;
     *out = (sl_piece){.whole = numbers[index].is_real ? NULL : number,
                       .real = numbers[index].is_real ? number : NULL};

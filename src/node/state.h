@@ -41,6 +41,7 @@ struct sl_node {
     const sl_algorithm *algorithm;
     sl_state state;
     sl_direction direction;
+    size_t own_number_count; /* the algorithm's */
     sl_route route;
     const uint32_t *peers; /* (inbox.peer_count) */
     sl_codecs codecs;

@@ -53,7 +53,9 @@ static void add_algorithm(const char *name, sl_topology *topology) {
                                   .correction_period = 2,
                                   .warmup_rounds = 1,
                                   .threshold = 0.1,
-                                  .trigger = 0.5};
+                                  .trigger = 0.5,
+                                  .xi = 0.3,
+                                  .depth = 3};
     snprintf(config.name, sizeof config.name, "%s", name);
     for (int kind = 0; kind < SL_COMPRESSOR_COUNT; kind++) {
         config.compressor = usual_compressor((sl_compressor_kind)kind);

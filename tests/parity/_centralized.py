@@ -42,6 +42,7 @@ CASES = {
         "server": "sharded",
         **compressor("top-k", fraction=0.01),
     },
+    "lag-wk": {"name": "lag-wk", "depth": 3},
     "diana": {"name": "diana", "beta": 0.5, **compressor("qsgd", levels=127, bucket=512)},
     "ecq-sgd": {"name": "ecq-sgd", **compressor("natural")},
     "gmc": {"name": "gmc", **compressor("top-k", fraction=0.01)},
@@ -85,6 +86,9 @@ def compressed(cases):
             lag, clag = {"name": "lag-3pc", **lazy}, {"name": "clag", **lazy}
             yield from cases(f"lag-3pc {trigger} {server}", lag, None, FIXED, quick, [SAME])
             yield from cases(f"clag {trigger} {server}", clag, few, FIXED, quick, [SAME])
+        for more in ({}, {"depth": 3, "xi": 0.1}):
+            lag = {"name": "lag-wk", **more, **by}
+            yield from cases(f"lag-wk {more.get('xi')} {server}", lag, None, FIXED, quick, [SAME])
         moved = {"name": "diana", "alpha": 0.7, "beta": 0.5, **by}
         slow = {"sgd": {"learning_rate": 0.05}, "decay": {**DECAY, "learning_rate": 0.05}}
         yield from cases(f"diana {server}", moved, few, FIXED, slow, [SAME])
@@ -119,6 +123,8 @@ def identities():
     yield "clag with trigger 0 = ef21", never, ef21, NESTEROV
     every = {"name": "lag-3pc", "trigger": 0}
     yield "lag-3pc with trigger 0 = all-reduce", every, {"name": "all-reduce"}, NESTEROV
+    workers = {"name": "lag-wk", "xi": 0}
+    yield "lag-wk with xi 0 = all-reduce", workers, {"name": "all-reduce"}, NESTEROV
     lazy = {"name": "lag-3pc", "trigger": 5}
     yield "clag, not compressed = lag-3pc", {**lazy, "name": "clag"}, lazy, PLAIN
     for name in ("ef21", "diana"):

@@ -213,6 +213,12 @@ def all_cases():
         yield from cases(
             f"choco-sgd {variant} replicas", each, ALL, [IRREGULAR, MATCHINGS], WITH_MOMENTUM, [OWN]
         )
+    silent = {"name": "choco-sgd", "consensus_step": 0.3, "trigger": 10, "trigger_growth": 0.4}
+    for form in ("compress-then-mix", "mix-then-compress"):
+        sparq = {**silent, "variant": form}
+        yield from cases(f"sparq {form}", sparq, ALL, FIXED, ALONE, both)
+    sparq = {**silent, "local_steps": 3, "replicas": "per-neighbour"}
+    yield from cases("sparq H=3", sparq, TOP4, [MATCHINGS], ALONE, [OWN])
     yield from cases(
         "choco-sgd H=2",
         {"name": "choco-sgd", "consensus_step": 0.3, "local_steps": 2},

@@ -296,14 +296,24 @@ class ChocoCompressThenMix(Algorithm):
     Communication, ICML 2019, Alg. 2."""
 
     def start(self):
-        self.hat = np.zeros_like(self.x)
+        self.hat, self.silent = np.zeros_like(self.x), np.zeros((self.n, 1), int)
 
     def consensus(self, w):
         return self.get("consensus_step") * (w @ self.hat - w.sum(axis=1, keepdims=True) * self.hat)
 
+    def news(self, x):
+        """Singh et al., SPARQ-SGD, 2019, Algorithm 1: none of who has hardly moved."""
+        q, c = self.compress(x - self.hat), self.get("trigger", 0)
+        if c > 0:
+            near = c * self.round ** self.get("trigger_growth", 0) * self.rate**2
+            speaks = self.exceeds(norms(x - self.hat) ** 2, near)
+            self.silent += ~speaks
+            q = np.where(speaks, q, 0)
+        return q
+
     def exchange(self, w, u):
         half = self.x - u
-        self.hat = self.hat + self.compress(half - self.hat)
+        self.hat = self.hat + self.news(half)
         self.x = half + self.consensus(w)
 
 
@@ -312,7 +322,7 @@ class ChocoMixThenCompress(ChocoCompressThenMix):
 
     def exchange(self, w, u):
         self.x = self.x - u + self.consensus(w)
-        self.hat = self.hat + self.compress(self.x - self.hat)
+        self.hat = self.hat + self.news(self.x)
 
 
 class DeepSqueeze(Algorithm):
@@ -777,6 +787,21 @@ class LazyDifferences(Ef21):
         return mean_rows(self.known)
 
 
+class LagWorkers(LazyDifferences):
+    """Chen et al., LAG, NeurIPS 2018, LAG-WK, with the step of the mean loss."""
+
+    def start(self):
+        super().start()
+        self.path = [self.x.copy()]
+
+    def speaks(self, g):
+        self.path.append(self.x.copy())
+        depth = self.get("depth", 10)
+        steps = [b - a for a, b in zip(self.path, self.path[1:])][-depth:]
+        moved = self.get("xi", 1 / depth) * sum(norms(step) ** 2 for step in steps)
+        return self.exceeds(self.rate**2 * norms(g - self.known) ** 2, moved)
+
+
 class LazyGradients(LazyDifferences):
     """What is sent is the whole gradient."""
 
@@ -1000,6 +1025,7 @@ def algorithm_class(settings):
         "ef21": Ef21,
         "lag-3pc": LazyGradients,
         "clag": LazyDifferences,
+        "lag-wk": LagWorkers,
         "diana": Diana,
         "naive-compression": Naive,
     }[name]
@@ -1127,13 +1153,14 @@ class Run:
         state = self.state
         self.round += 1
         rate = dpsgd.learning_rate(self.optimizer, self.round)
+        state.round, state.rate = self.round, rate
+        state.decay = self.optimizer.get("weight_decay", 0)
         g = clipped(self.problem.gradient(state.at()), self.optimizer.get("clip_norm"))
         g = state.reduced(g)
         if g is None:
             state.exchanges += 1
             return
         plain = self.optimizer.get("name", "sgd") == "sgd"
-        state.rate, state.decay = rate, self.optimizer.get("weight_decay", 0)
         if not getattr(state, "decouples", False):
             g = self.direction(g, state.decays() if plain else state.at())
         update = rate * self.momentum(g) if state.takes_momentum else None
@@ -1243,7 +1270,9 @@ def self_check():
     yield "delayed all-reduce begins D rounds late", close(late[:3], [same] * 3)
     lazy = run({"name": "lag-3pc", "trigger": 0}, same, plain)
     yield "LAG with trigger 0 = all-reduce", close(lazy, reduced)
-    for name in ("lag-3pc", "clag"):
+    lazy = run({"name": "lag-wk", "xi": 0}, same, plain)
+    yield "LAG-WK with xi 0 = all-reduce", close(lazy, reduced)
+    for name in ("lag-3pc", "clag", "lag-wk"):
         end = run({"name": name, "compressor": top4}, same, plain, rounds=3000)[-1]
         yield f"{name} reaches the optimum", close(end, [problem.optimum()] * 8, 1e-8)
     for name in ("ef21", "diana"):

@@ -49,6 +49,7 @@ static const expected all[] = {
     {{.name = "ef21", TOP_K}, 2},
     {{.name = "lag-3pc"}, 4}, /* one of its message */
     {{.name = "clag", TOP_K}, 3},
+    {{.name = "lag-wk", .depth = 10}, 4},
     {{.name = "diana", TOP_K}, 3},
     {{.name = "diana", .beta = 0.9, TOP_K}, 4},
     {{.name = "slowmo", .period = 10}, 2},
