@@ -18,7 +18,7 @@
 #include "world/loop.h"
 #include "world/worker.h"
 
-enum { NODES = 3, RANK = 1, DIMENSION = 1100, ROUNDS = 3, PORT = 7000, SENDS_MAX = 64 };
+enum { NODES = 3, RANK = 1, DIMENSION = 1100, ROUNDS = 3, PORT = 7000 };
 enum { CONNECTIONS_MAX = 8, MESSAGE_MAX = 8192, WORKER_FD = -10 };
 
 typedef struct input {
@@ -221,7 +221,7 @@ struct sl_connection {
     uint32_t send_count, sending;
     sl_pool *pool;
     buffer first;
-    sending sends[SENDS_MAX];
+    sending *sends;    /* (send_count) */
     uint64_t exchange; /* of the next true frame */
     uint32_t part;
     uint64_t met; /* meetings that its agent has come to */
@@ -249,6 +249,7 @@ int sl_fabric_open(sl_fabric **out, const sl_fabric_settings *settings, sl_error
 }
 
 static void free_connection(sl_connection *c) {
+    free(c->sends);
     free(c->first.base.data);
     free(c);
 }
@@ -309,7 +310,9 @@ int sl_connection_open(sl_connection **out, sl_fabric *fabric,
     for (int i = 0; i < CONNECTIONS_MAX; i++)
         if (the_fabric.list[i] == NULL) {
             sl_connection *c = the_fabric.list[i] = calloc(1, sizeof *c);
-            assert(c != NULL && send_count <= SENDS_MAX);
+            assert(c != NULL);
+            c->sends = calloc(send_count, sizeof *c->sends);
+            assert(c->sends != NULL);
             c->handlers = handlers;
             c->owner = owner;
             c->send_count = send_count;
