@@ -114,6 +114,8 @@ typedef struct sl_algorithm_config {
     double trigger_growth;      /* choco-sgd: p */
     double xi;                  /* lag-wk */
     uint32_t depth;             /* lag-wk: D, steps that are remembered */
+    uint32_t bits;              /* moniqua: of an element */
+    double theta;               /* moniqua: more than any element of two neighbours is ever apart */
     bool nesterov;              /* qgm */
     sl_mixing matrix;           /* exact-diffusion */
     uint64_t delay;             /* all-reduce: D, rounds that a gradient is late */
@@ -162,6 +164,7 @@ typedef struct sl_state {
     uint64_t round, exchange; /* from 1; exchange: the one under way, or the last */
     uint64_t first_exchange;  /* of the view; 1 of the first one */
     double push_sum_weight, next_push_sum_weight;
+    uint64_t doubtful; /* elements of this round that were perhaps decoded wrongly */
     bool is_finite; /* false: a sum of plain vectors overflowed, or a received number was not finite
                      */
     bool silent;    /* `speaks` has last said no */
@@ -274,7 +277,8 @@ typedef struct sl_algorithm {
         own_compressor; /* the only compressor that it takes; IDENTITY: any that suits */
     sl_step_rule step_rule;
     const char *keys; /* keys that only it reads, such as "warmup_rounds threshold"; NULL: none */
-    void (*defaults)(sl_algorithm_config *config);           /* sets parameters that are NaN */
+    void (*defaults)(sl_algorithm_config *config); /* sets parameters that are NaN */
+    void (*tune)(sl_algorithm_config *config);     /* sets those of own_compressor; NULL: nothing */
     double (*lambda_min)(const sl_algorithm_config *config); /* which lambda_n of a fixed W must be
                                                                 above; NULL: any that agrees */
     /* What else it refuses of a configuration and a topology; NULL: nothing. */

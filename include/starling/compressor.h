@@ -49,11 +49,16 @@ extern "C" {
     X(ROTATED_QSGD, rotated_qsgd, "rotated-qsgd")                                                  \
     X(ROTATED_TERNGRAD, rotated_terngrad, "rotated-terngrad")
 
+/* Those that only one algorithm can read: it has them of its own, and no experiment names them. */
+#define SL_OWN_COMPRESSORS(X) X(MODULAR, modular, "modular")
+
 typedef enum sl_compressor_kind {
 #define SL_COMPRESSOR_ENUM(kind, codec, name) SL_COMPRESSOR_##kind,
-    SL_COMPRESSORS(SL_COMPRESSOR_ENUM)
+    SL_COMPRESSORS(SL_COMPRESSOR_ENUM) /* SL_COMPRESSOR_COUNT of them */
+    SL_COMPRESSOR_COUNT,
+    SL_COMPRESSOR_LAST = SL_COMPRESSOR_COUNT - 1,
+    SL_OWN_COMPRESSORS(SL_COMPRESSOR_ENUM) SL_COMPRESSOR_KINDS
 #undef SL_COMPRESSOR_ENUM
-        SL_COMPRESSOR_COUNT
 } sl_compressor_kind;
 
 SL_API const char *sl_compressor_name(sl_compressor_kind kind);
@@ -81,10 +86,11 @@ typedef struct sl_compressor_config {
     uint32_t bucket; /* qsgd, scaled-sign, 1-bit, terngrad: elements per scale; 0: one scale for the
                         vector */
     sl_norm norm;    /* qsgd */
-    uint32_t bits;   /* eden: of an element, 1 to 4 */
+    uint32_t bits;   /* eden: of an element, 1 to 4; modular: 1 to 24 */
     double probability; /* random-dropping: of keeping an element, in (0, 1] */
     double threshold;   /* threshold (CD-SGD's T), strom: tau > 0 */
     double multiplier;  /* 3lc: s, at least 1 and below 2 */
+    double theta;       /* modular: how far apart the vectors of two nodes may be */
     bool scaled;        /* random-k by d/k, random-dropping by 1/p: unbiased */
     bool contractive;   /* the decoded vector is divided by 1 + omega */
     sl_scope scope;

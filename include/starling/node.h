@@ -136,6 +136,8 @@ typedef struct sl_round {
     uint64_t frames_sent, frames_received;
     uint64_t messages_sent, messages_silent; /* to each receiver; those with a payload, and without
                                               */
+    uint64_t doubtful; /* received elements that were perhaps decoded wrongly, as they lie so far
+                          from the own */
 } sl_round;
 
 /* A message to send: parts 0 ... parts - 1, each to every peer of `to`, which may be nobody. */

@@ -50,11 +50,17 @@ typedef struct sl_record {
                                                 payload */
     sl_times times;
     uint64_t refused[SL_REFUSED_KINDS]; /* since the process began */
+    uint64_t doubtful;                  /* as sl_round's, since the process began */
 } sl_record;
 
 /* Records a finished round and adds its traffic, with `header_bytes` for each frame, to the
  * totals. */
 SL_API void sl_record_take_round(sl_record *record, const sl_round *round, size_t header_bytes);
+
+/* Is the record's round the first one with elements that were perhaps decoded wrongly? Then *text
+ * says so, and what to do. */
+enum { SL_DOUBT_TEXT_MAX = 240 };
+SL_API bool sl_record_doubts(const sl_record *record, char text[SL_DOUBT_TEXT_MAX]);
 
 /* The totals of a record, for a checkpoint: SL_RECORD_PIECES of them. */
 enum { SL_RECORD_PIECES = 10 };

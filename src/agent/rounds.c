@@ -179,6 +179,9 @@ static void account_round(sl_agent *a, const sl_round *round, double now_s) {
     a->exchange_began_s = 0;
     t->total = now_s - a->began_s;
     sl_record_take_round(&a->record, round, a->side.header_bytes);
+    char doubt[SL_DOUBT_TEXT_MAX];
+    if (sl_record_doubts(&a->record, doubt))
+        sl_agent_notice(a, "%s", doubt);
 }
 
 static void give_job(sl_agent *a, const sl_update *update) {

@@ -130,6 +130,10 @@ static void start(sl_state *s, size_t dimension) {
     sl_copy(s, s->extra[LOCAL], s->x, dimension);
 }
 
+static void tune(sl_algorithm_config *c) {
+    c->compressor.threshold = c->threshold;
+}
+
 static const sl_stage stages[] = {
     {.wanted = is_compressed, .vector = residual, .own = take_own, .combine = take_theirs},
     {.plain = true,
@@ -149,6 +153,7 @@ const sl_algorithm sl_cd_sgd = {
     .route = SL_ROUTE_SERVER,
     .compressor = SL_TAKES_ANY,
     .own_compressor = SL_COMPRESSOR_THRESHOLD,
+    .tune = tune,
     .keys = "correction_period warmup_rounds threshold local_learning_rate",
     .idle_rounds = 1,
     .publishes_old_model = true,

@@ -82,8 +82,8 @@ static int plan_compressor(const sl_algorithm *a, sl_plan *plan, size_t dimensio
     c->compressor.kind = sl_algorithm_compressor(c);
     if (!sl_has_word(a->keys, "error_feedback"))
         c->error_feedback = SL_SWITCH_OFF;
-    if (a->own_compressor == SL_COMPRESSOR_THRESHOLD)
-        c->compressor.threshold = c->threshold;
+    if (a->tune != NULL)
+        a->tune(c);
     c->compressor.scaled = resolve_switch(c->scaled, a->compressor == SL_TAKES_UNBIASED);
     const bool contracts =
         a->compressor == SL_TAKES_CONTRACTIVE || c->error_feedback == SL_SWITCH_ON;

@@ -104,6 +104,7 @@ struct sl_rng_key sl_message_key(const sl_message *message);
 
 #define CODEC_DECLARE(kind, codec, name) extern const codec_ops sl_##codec##_codec;
 SL_COMPRESSORS(CODEC_DECLARE)
+SL_OWN_COMPRESSORS(CODEC_DECLARE)
 #undef CODEC_DECLARE
 
 #endif

@@ -10,16 +10,16 @@
 #include "compress/entropy.h"
 #include "starling/rng.h"
 
-static const codec_ops *const table[SL_COMPRESSOR_COUNT] = {
-#define LISTED(kind, codec, name) &sl_##codec##_codec,
-    SL_COMPRESSORS(LISTED)
+static const codec_ops *const table[SL_COMPRESSOR_KINDS] = {
+#define LISTED(kind, codec, name) [SL_COMPRESSOR_##kind] = &sl_##codec##_codec,
+    SL_COMPRESSORS(LISTED) SL_OWN_COMPRESSORS(LISTED)
 #undef LISTED
 };
 
 const char *sl_compressor_name(sl_compressor_kind kind) {
     static const char *const names[] = {
-#define COMPRESSOR_NAME(kind, codec, name) name,
-        SL_COMPRESSORS(COMPRESSOR_NAME)
+#define COMPRESSOR_NAME(kind, codec, name) [SL_COMPRESSOR_##kind] = name,
+        SL_COMPRESSORS(COMPRESSOR_NAME) SL_OWN_COMPRESSORS(COMPRESSOR_NAME)
 #undef COMPRESSOR_NAME
     };
     return names[kind];

@@ -176,6 +176,11 @@ const sl_key sl_keys[] = {
      .help = "lag-wk: weight of each remembered step; a larger one is silent more often; auto = "
              "1/depth",
      USED_BY_ALGORITHMS},
+    {"algorithm.bits", SL_KEY_U32, AT(algorithm.bits), BETWEEN(1, 24), .fallback = "8",
+     .help = "moniqua: bits of an element", USED_BY_ALGORITHMS},
+    {"algorithm.theta", SL_KEY_REAL, AT(algorithm.theta), BETWEEN(1e-30, 1e30), .fallback = "2",
+     .help = "moniqua: more than any element of two neighbours' models is ever apart",
+     USED_BY_ALGORITHMS},
     {"algorithm.nesterov", SL_KEY_BOOL, AT(algorithm.nesterov), .fallback = "false",
      .help = "qgm: look ahead along the momentum", USED_BY_ALGORITHMS},
     {"algorithm.outer.learning_rate", SL_KEY_PARAMETER, AT(algorithm.outer.learning_rate),

@@ -36,6 +36,7 @@ json_t *sl_node_json(const sl_record *record) {
     SL_REFUSED_KINDS_X(ADD)
 #undef ADD
     sl_json_set(&node, "refused", refused);
+    sl_json_set(&node, "doubtful", json_integer((json_int_t)record->doubtful));
     return node;
 }
 

@@ -176,6 +176,8 @@ static int end_round(sl_node *n, sl_update *update, sl_error *error) {
         return sl_node_diverged(n, "the model holds a number that is not finite", error);
     n->statistics.neighbour_distance = n->measure && n->exchanged ? sqrt(distance) : NAN;
     n->statistics.push_sum_weight = n->state.push_sum_weight;
+    n->statistics.doubtful = n->state.doubtful;
+    n->state.doubtful = 0;
     n->measure = false;
     n->exchanged = 0;
     n->ended = n->statistics;

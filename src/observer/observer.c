@@ -1,6 +1,7 @@
 /* observer.c - which rounds are recorded, and the consensus distance; see starling/observer.h. */
 #include "starling/observer.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -41,6 +42,18 @@ void sl_record_take_round(sl_record *record, const sl_round *round, size_t heade
     record->bytes_received += round->payload_bytes_received + round->frames_received * header_bytes;
     record->messages_sent += round->messages_sent;
     record->messages_silent += round->messages_silent;
+    record->doubtful += round->doubtful;
+}
+
+bool sl_record_doubts(const sl_record *r, char text[SL_DOUBT_TEXT_MAX]) {
+    if (r->round.doubtful == 0 || r->doubtful != r->round.doubtful)
+        return false;
+    snprintf(text, SL_DOUBT_TEXT_MAX,
+             "warning: node %u, round %" PRIu64 ": %" PRIu64
+             " received elements lie so far from its own that they were perhaps decoded wrongly; "
+             "raise algorithm.theta",
+             r->rank, r->round.round, r->round.doubtful);
+    return true;
 }
 
 void sl_record_pieces(sl_record *r, sl_piece out[SL_RECORD_PIECES]) {

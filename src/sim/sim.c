@@ -386,10 +386,15 @@ static void close_nodes(simulator *s) {
 /* All nodes have ended the round. */
 static int end_round(simulator *s, uint64_t round, sl_error *error) {
     int result = 0;
-    for (uint32_t i = 0; i < s->nodes; i++)
-        if (s->peers[i].node != NULL)
-            sl_record_take_round(&s->peers[i].record, &s->peers[i].pending.finished_round,
-                                 SL_FRAME_HEADER_BYTES);
+    char text[SL_DOUBT_TEXT_MAX];
+    for (uint32_t i = 0; i < s->nodes; i++) {
+        sl_record *record = &s->peers[i].record;
+        if (s->peers[i].node == NULL)
+            continue;
+        sl_record_take_round(record, &s->peers[i].pending.finished_round, SL_FRAME_HEADER_BYTES);
+        if (sl_record_doubts(record, text))
+            on_notice(s, text);
+    }
     if (s->timeline != NULL)
         sl_timeline_end_round(s->timeline);
     if (s->experiment->final_average && round == s->task->rounds)

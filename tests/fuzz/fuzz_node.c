@@ -55,7 +55,9 @@ static void add_algorithm(const char *name, sl_topology *topology) {
                                   .threshold = 0.1,
                                   .trigger = 0.5,
                                   .xi = 0.3,
-                                  .depth = 3};
+                                  .depth = 3,
+                                  .bits = 8,
+                                  .theta = 1};
     snprintf(config.name, sizeof config.name, "%s", name);
     for (int kind = 0; kind < SL_COMPRESSOR_COUNT; kind++) {
         config.compressor = usual_compressor((sl_compressor_kind)kind);

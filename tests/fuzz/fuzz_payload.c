@@ -21,15 +21,16 @@ static sl_compressor_config choose(const uint8_t *data, size_t *dimension, uint3
     *part = data[3] % 8;
     *message = (sl_message){.seed = 1, .exchange = data[4], .sender = 2, .stage = data[5]};
     return (sl_compressor_config){
-        .kind = (sl_compressor_kind)(data[0] % SL_COMPRESSOR_COUNT),
+        .kind = (sl_compressor_kind)(data[0] % SL_COMPRESSOR_KINDS),
         .k = 1 + two_bytes(data + 6) % *dimension,
         .levels = two_bytes(data + 8),
-        .bits = 1 + data[9] % 4,
+        .bits = 1 + data[9] % 24,
         .bucket = two_bytes(data + 10) % (DIMENSION_MAX + 2),
         .norm = data[12] % 2 ? SL_NORM_MAX : SL_NORM_L2,
         .probability = (data[13] + 1) / 256.0,
         .threshold = (data[14] + 1) / 256.0,
         .multiplier = 1 + data[14] / 256.0,
+        .theta = (data[14] + 1) / 256.0,
         .coding = (sl_entropy)((data[12] >> 1) % 4),
         .scaled = data[15] & 1,
         .contractive = data[15] >> 1 & 1,

@@ -8,6 +8,7 @@ CASES = {
     "easgd": {"name": "easgd", "period": 2},
     "d-adam": {"name": "d-adam"},
     "d-amsgrad": {"name": "d-amsgrad"},
+    "moniqua": {"name": "moniqua", "theta": 0.5},
     "one-bit-adam": {
         "name": "one-bit-adam",
         "warmup_rounds": 2,
@@ -15,4 +16,4 @@ CASES = {
     },
 }
 WITHOUT_MOMENTUM = ("d-adam", "d-amsgrad", "one-bit-adam")
-HOST_ONLY = ("d-amsgrad",)  # reads vectors itself
+HOST_ONLY = ("d-amsgrad", "moniqua")  # reads vectors itself

@@ -151,6 +151,10 @@ ALGORITHMS = {
     "clipped-gossip median": algorithm("clipped-gossip", variant="median"),
     "beer": algorithm("beer", optimizer=PLAIN, compressor=TOP_K),
     "lead": algorithm("lead", optimizer=PLAIN, compressor=QSGD),
+    "moniqua": algorithm("moniqua", theta=0.5),
+    "moniqua 24 bits schedule local steps": algorithm(
+        "moniqua", PAIRS, bits=24, theta=1, local_steps=2
+    ),
     "all-reduce": algorithm("all-reduce"),
     **{
         f"all-reduce {form}": algorithm("all-reduce", all_reduce=form)

@@ -63,6 +63,7 @@ def misfits():
         "gossip-pga",
         "beer",
         "lead",
+        "moniqua",
         "d-adam",
         "d-amsgrad",
     ):

@@ -52,6 +52,7 @@ MORE_ALGORITHMS = (
     {"name": "easgd", "period": 2},
     {"name": "d-adam"},
     {"name": "d-amsgrad"},
+    {"name": "moniqua"},
     {"name": "one-bit-adam", "warmup_rounds": 2},
     {"name": "naive-compression", "compressor": {"name": "qsgd", "levels": 64}},
     {"name": "all-reduce"},

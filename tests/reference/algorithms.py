@@ -164,6 +164,27 @@ def qsgd(levels, bucket=0, contractive=False, random=None):
     return compress
 
 
+def rest_of(v, modulus):
+    """What is left of v by a modulus, in [-modulus/2, modulus/2)."""
+    return v - modulus * np.floor(v / modulus + 0.5)
+
+
+def modulus_of(bits, theta):
+    return 2 * theta / (1 - 2.0**-bits)
+
+
+def modular(bits=8, theta=2.0):
+    """The same on a grid of 2^bits points, whose two ends are one."""
+    modulus = modulus_of(bits, theta)
+    step = modulus / 2**bits
+
+    def compress(v):
+        level = np.floor(rest_of(v, modulus) / step + 0.5)
+        return step * np.where(level == 2 ** (bits - 1), -level, level)
+
+    return compress
+
+
 def compressor(config, random=None):
     """The compressor of an experiment's algorithm.compressor."""
     config = {"name": config} if isinstance(config, str) else dict(config)
@@ -184,6 +205,7 @@ def compressor(config, random=None):
         "3lc": three_lc,
         "random-k": random_k,
         "qsgd": qsgd,
+        "modular": modular,
     }[name](**config)
 
 
@@ -337,6 +359,23 @@ class DeepSqueeze(Algorithm):
         q = self.compress(v)
         self.error = v - q
         self.x = h + self.get("eta") * (w - np.eye(self.n)) @ q
+
+
+class Moniqua(Algorithm):
+    """Lu, De Sa, Moniqua, ICML 2020, Algorithm 1, rounded to nearest."""
+
+    @staticmethod
+    def own_compressor(settings):
+        return {"name": "modular", **{k: settings[k] for k in ("bits", "theta") if k in settings}}
+
+    def exchange(self, w, u):
+        half = self.x - u
+        q = self.compress(half)
+        modulus = modulus_of(self.get("bits", 8), self.get("theta", 2.0))
+        self.x = half.copy()
+        for i in range(self.n):
+            near = half[i] + rest_of(q - half[i], modulus)
+            self.x[i] += w[i] @ (near - near[i])
 
 
 class PushSum(Algorithm):
@@ -1004,6 +1043,7 @@ def algorithm_class(settings):
         "exact-diffusion": ExactDiffusion,
         "beer": Beer,
         "lead": Lead,
+        "moniqua": Moniqua,
         "qgm": QuasiGlobalMomentum,
         "decentlam": DecentLam,
         "all-reduce": AllReduce,

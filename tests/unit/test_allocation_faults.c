@@ -329,7 +329,8 @@ START_TEST(opening_a_compressor) {
                                         .probability = 0.3,
                                         .threshold = 0.5,
                                         .bits = 2,
-                                        .multiplier = 1};
+                                        .multiplier = 1,
+                                        .theta = 1};
     sweep(sl_compressor_name(compressor.kind), pass_on);
 }
 END_TEST
@@ -341,7 +342,7 @@ int main(void) {
     tcase_add_loop_test(faults, opening_a_topology, 0, sizeof topologies / sizeof *topologies);
     tcase_add_loop_test(faults, opening_an_experiment, 0, EXPERIMENTS);
     tcase_add_loop_test(faults, opening_what_runs_it, 0, 7 * EXPERIMENTS);
-    tcase_add_loop_test(faults, opening_a_compressor, 0, SL_COMPRESSOR_COUNT);
+    tcase_add_loop_test(faults, opening_a_compressor, 0, SL_COMPRESSOR_KINDS);
     suite_add_tcase(suite, faults);
     return run_suite(suite);
 }

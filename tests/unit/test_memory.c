@@ -32,6 +32,7 @@ static const expected all[] = {
     {{.name = "lead", TOP_K}, 3},
     {{.name = "gossip-pga", .average_period = 6}, 0},
     {{.name = "noloco"}, 2},
+    {{.name = "moniqua", .bits = 8, .theta = 2}, 1},
     {{.name = "d-adam"}, 2},
     {{.name = "d-amsgrad"}, 4},
     {{.name = "all-reduce"}, 0},

@@ -110,6 +110,7 @@ START_TEST(what_is_no_number_is_null) {
     record.evaluation.accuracy = NAN;
     record.round.loss = INFINITY;
     record.refused[SL_REFUSED_HELLO] = 3;
+    record.doubtful = 7;
     ck_assert_int_eq(sl_folder_metrics(folder, &record, NULL), 0);
     sl_summary summary = {
         .driver = "sim",
@@ -136,7 +137,9 @@ START_TEST(what_is_no_number_is_null) {
            *refused = json_object_get(node, "refused");
     ck_assert(real_at(refused, "silent") == 0 && real_at(refused, "greeting") == 0 &&
               real_at(refused, "hello") == 3);
+    ck_assert(real_at(node, "doubtful") == 7);
     json_object_del(node, "refused");
+    json_object_del(node, "doubtful");
     ck_assert(json_equal(node, line));
     json_decref(line), json_decref(table);
     sl_experiment_close(&e);

@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+"""Gossip whose messages are not models: against an independent float64 program
+(tests/reference/algorithms.py), on quadratic problems; then identities, what they conserve, how long
+messages are, and what is warned of or refused.
+
+usage: test_edges.py [--starling] STARLING [--only TEXT]
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+import _simulate
+from _simulate import Refused, run_all
+from test_algorithms import (
+    COSINE,
+    EXPONENTIAL,
+    FIXED,
+    IRREGULAR,
+    MATCHINGS,
+    MOMENTUM,
+    NESTEROV,
+    OWN,
+    PLAIN,
+    RECORDED,
+    RING,
+    SAME,
+    STILL,
+    D,
+    Case,
+    cases,
+    compare,
+    difference,
+    largest,
+)
+
+STEPS = {"sgd": PLAIN, "nesterov": NESTEROV, "cosine": COSINE}
+FAR = 16  # no two elements of these problems' models are ever so far apart
+HEADER = 64  # bytes of a frame
+
+
+def moniqua(**more):
+    return {"name": "moniqua", "theta": FAR, **more}
+
+
+def all_cases():
+    both = [SAME, OWN]
+    for bits in (2, 6, 8, 20, 24):  # between, rounding decides too often
+        graphs = [*FIXED, MATCHINGS, EXPONENTIAL]
+        settings = moniqua(bits=bits)
+        yield from cases(f"moniqua {bits} bits", settings, None, graphs, STEPS, both)
+    settings = moniqua(bits=8, local_steps=3)
+    yield from cases("moniqua H=3", settings, None, [RING, MATCHINGS], STEPS, [OWN])
+
+
+# ---- identities, and what is conserved ----
+
+
+def identities():
+    """(name, two settings, graph, optimizer, start): the same models to 1e-6."""
+    for graph in (RING, IRREGULAR, MATCHINGS):
+        # A step of the grid is 1e-6 at theta 8, and mixing takes its part of half of that.
+        fine, plain = moniqua(bits=24, theta=8), {"name": "d-psgd"}
+        yield f"moniqua of 24 bits is d-psgd, {graph}", fine, plain, graph, MOMENTUM, SAME
+
+
+def check_identity(starling, left, right, graph, optimizer, start):
+    one, other = (
+        Case("", settings, graph, optimizer, start).found(starling).models
+        for settings in (left, right)
+    )
+    return largest(max(difference(one[r], other[r]) for r in RECORDED), 1e-6)
+
+
+def kept_means():
+    for bits in (1, 4, 8):
+        for graph in (IRREGULAR, MATCHINGS, EXPONENTIAL):
+            yield f"moniqua of {bits} bits keeps the mean, {graph}", moniqua(bits=bits), graph
+
+
+def check_mean(starling, settings, graph):
+    case = Case("", settings, graph, STILL, OWN)
+    mean = case.problem()[2].mean(axis=0)
+    models = case.found(starling).models
+    return largest(max(difference(models[r].mean(axis=0), mean) for r in RECORDED), 1e-5)
+
+
+# ---- a run, and what it says ----
+
+
+def run(starling, case, rounds=6):
+    """(summary, what was said, models)"""
+    a, b, x0 = case.problem()
+    with tempfile.TemporaryDirectory(prefix="starling-edges-") as folder:
+        problem = {"A": a.tolist(), "b": b.tolist(), "x0": x0.tolist()}
+        _simulate.write(folder, "problem.json", problem)
+        experiment = {
+            "rounds": rounds,
+            "topology": case.graph.topology,
+            "algorithm": case.settings,
+            "optimizer": case.optimizer,
+            "model": {"name": "quadratic", "path": "problem.json"},
+        }
+        _simulate.write(folder, "experiment.json", experiment)
+        out = os.path.join(folder, "out")
+        ended = subprocess.run(
+            [starling, "sim", os.path.join(folder, "experiment.json"), "--out", out],
+            capture_output=True,
+            text=True,
+            timeout=300,
+            stdin=subprocess.DEVNULL,
+        )
+        if ended.returncode != 0:
+            raise Refused(ended.stderr.strip())
+        with open(os.path.join(out, "summary.json")) as file:
+            return json.load(file), ended.stderr
+
+
+def check_bytes(starling, settings, payload):
+    """Each of six rounds of a ring sends two messages of so many bytes, a frame each."""
+    summary, _ = run(starling, Case("", settings, RING, PLAIN, SAME))
+    sent = {node["bytes_sent"] for node in summary["per_node"]}
+    expected = 6 * 2 * (HEADER + payload)
+    return (None if sent == {expected} else f"{sent}, expected {expected}"), 0
+
+
+def check_doubts(starling, theta, doubted):
+    """Elements that lie too far apart are counted, and warned of once a node."""
+    case = Case("", moniqua(theta=theta), RING, STILL, OWN)
+    summary, said = run(starling, case)
+    counts = [node["doubtful"] for node in summary["per_node"]]
+    warnings = said.count("raise algorithm.theta")
+    expected = sum(count > 0 for count in counts)
+    good = warnings == expected and (expected == 8 if doubted else expected == 0)
+    return (None if good else f"counts {counts}, {warnings} warnings"), 0
+
+
+def refusals():
+    yield "25 bits are too many", RING, moniqua(bits=25), "algorithm.bits"
+    yield "theta is above 0", RING, moniqua(theta=0), "algorithm.theta"
+    compressor = {"compressor": {"name": "qsgd"}}
+    yield "moniqua has a compressor of its own", RING, moniqua(**compressor), "modular"
+    other = {"name": "choco-sgd", "compressor": {"name": "modular"}}
+    yield "nobody else has it", RING, other, "algorithm.compressor.name"
+
+
+def check_refusal(starling, graph, settings, text):
+    try:
+        Case("", settings, graph, PLAIN, SAME).found(starling)
+    except Refused as error:
+        return (None if text in str(error) else str(error)), 0
+    return f"it was taken, without {text!r}", 0
+
+
+def all_checks(starling):
+    for case in all_cases():
+        yield case.name, lambda case=case: compare(starling, case)
+    for name, *what in identities():
+        yield name, lambda what=what: check_identity(starling, *what)
+    for name, *what in kept_means():
+        yield name, lambda what=what: check_mean(starling, *what)
+    for bits in (1, 7, 8, 20):
+        size = (bits * D + 7) // 8
+        what = moniqua(bits=bits), size
+        yield f"moniqua of {bits} bits: bytes", lambda what=what: check_bytes(starling, *what)
+    for theta, doubted in ((0.2, True), (FAR, False)):
+        what = theta, doubted
+        yield f"moniqua counts, theta {theta}", lambda what=what: check_doubts(starling, *what)
+    for name, *what in refusals():
+        yield name, lambda what=what: check_refusal(starling, *what)
+
+
+def main():
+    starling, only = _simulate.arguments(__doc__)
+    return run_all([(name, check) for name, check in all_checks(starling) if only in name])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
