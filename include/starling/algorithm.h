@@ -81,6 +81,9 @@ typedef enum sl_buffer_rule {
     SL_BUFFERS_RESET    /* they begin at 0 again */
 } sl_buffer_rule;
 
+/* relaysum's tree: all edges of the topology, or some that span it. */
+typedef enum sl_tree_choice { SL_TREE_SPANNING, SL_TREE_TOPOLOGY } sl_tree_choice;
+
 /* The step that all nodes take from common to common model, on what the inner steps moved. */
 typedef struct sl_outer {
     double learning_rate, momentum;
@@ -118,6 +121,7 @@ typedef struct sl_algorithm_config {
     double theta;               /* moniqua: more than any element of two neighbours is ever apart */
     bool nesterov;              /* qgm */
     sl_mixing matrix;           /* exact-diffusion */
+    sl_tree_choice tree;        /* relaysum */
     uint64_t delay;             /* all-reduce: D, rounds that a gradient is late */
     sl_switch error_feedback;   /* sl_algorithm_plan sets it */
     sl_directions directions;
@@ -151,6 +155,8 @@ typedef struct sl_state {
     float *extra[SL_ALGORITHM_VECTORS_MAX]; /* the algorithm's own */
     float **replicas; /* (replica_count) of in-neighbours: their sum, or one each, in the order of
                          `in`; or what came of them */
+    uint32_t slot;    /* SL_ROUTE_TREE: the one that the step meets, among the replicas */
+    uint32_t heard;   /* SL_ROUTE_TREE: nodes of whom word has come, this one included */
     double *numbers;  /* (in-neighbours + 1) working memory, 0 at first */
     double *own_numbers; /* (sl_algorithm.own_numbers) kept from round to round, 0 at first */
     size_t replica_count, dimension;
@@ -234,8 +240,10 @@ typedef enum sl_route_kind {
     SL_ROUTE_TOPOLOGY,
     SL_ROUTE_ALL_REDUCE,
     SL_ROUTE_SERVER,
-    SL_ROUTE_ALL, /* everybody to everybody */
-    SL_ROUTE_BOTH /* some stages along the topology's edges, some by a form of all-reduce */
+    SL_ROUTE_ALL,  /* everybody to everybody */
+    SL_ROUTE_TREE, /* along a tree's edges, one after the other: to each neighbour its own message
+                    */
+    SL_ROUTE_BOTH  /* some stages along the topology's edges, some by a form of all-reduce */
 } sl_route_kind;
 typedef enum sl_matrix_need {
     SL_MATRIX_NONE,
@@ -269,6 +277,7 @@ typedef struct sl_algorithm {
     bool fixed_matrix;   /* keeps sums over neighbours, so W must not change with the round */
     bool keeps_replicas; /* of its neighbours, as algorithm.replicas says */
     bool keeps_messages; /* of a step, whole: in sl_state.replicas */
+    bool keeps_received; /* what each neighbour last sent, from exchange to exchange: there, too */
     bool host_only;      /* reads vectors itself */
     bool trims;          /* cuts off algorithm.trim values at each end */
     bool keeps_self;     /* mixes with (I + W)/2: W itself may alternate */

@@ -101,6 +101,8 @@ int sl_algorithm_spread(uint64_t *rounds, const sl_algorithm_config *config,
     interval = interval > 1 ? interval : 1;
     const bool edges = a->route == SL_ROUTE_TOPOLOGY || a->route == SL_ROUTE_BOTH;
     int result = edges ? spread_of(&exchanges, topology, error) : 0;
+    if (a->route == SL_ROUTE_TREE) /* no tree is deeper */
+        exchanges = sl_topology_nodes(topology);
     if (a->route == SL_ROUTE_BOTH && sl_algorithm_average_period(a, config) < exchanges)
         exchanges = sl_algorithm_average_period(a, config);
     if (result == 0)

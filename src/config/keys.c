@@ -47,6 +47,7 @@ static const char *const data_sets[] = {
     SL_DATA_SETS(DATA_NAME)
 #undef DATA_NAME
         NULL};
+static const char *const trees[] = {"spanning", "topology", NULL};
 static const char *const devices[] = {"cpu", "auto", "cuda:0", NULL};
 static const char *const providers[] = {"tcp", "verbs", NULL};
 static const char *const securities[] = {"auto", "none", "key", "certificates", NULL};
@@ -220,6 +221,11 @@ const sl_key sl_keys[] = {
     {"algorithm.matrix", SL_KEY_CHOICE, AT(algorithm.matrix), .choices = matrices,
      .fallback = "\"lazy\"",
      .help = "exact-diffusion: mix with (I + W)/2 (lazy) or with W (plain), which is D2",
+     USED_BY_ALGORITHMS},
+    {"algorithm.tree", SL_KEY_CHOICE, AT(algorithm.tree), .choices = trees,
+     .fallback = "\"spanning\"",
+     .help = "relaysum: edges that span the topology (spanning), or all, which must be a tree "
+             "(topology)",
      USED_BY_ALGORITHMS},
     {"algorithm.error_feedback", SL_KEY_SWITCH, AT(algorithm.error_feedback),
      .fallback = "\"auto\"",

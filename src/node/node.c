@@ -37,6 +37,9 @@ static void begin_step(sl_node *n) {
     const sl_exchange_step *step = &n->step;
     n->state.in = step->in;
     n->state.self_weight = step->self_weight;
+    n->state.slot = step->in.count > 0
+                        ? sl_peer_index(n->peers, n->inbox.peer_count, step->in.peers[0])
+                        : n->inbox.peer_count;
     n->outgoing = sl_codecs_find(&n->codecs, step->published.count, step->stage->plain);
     n->message = (sl_outbound){0};
     n->encoded = n->sent = 0;
@@ -82,6 +85,7 @@ static int go_to_step(sl_node *n, uint32_t number, sl_update *update, sl_error *
 static int begin_exchange(sl_node *n, sl_update *update, sl_error *error) {
     n->exchanging = true;
     n->state.exchange++;
+    n->state.heard = sl_route_heard(&n->route, n->state.exchange);
     sl_measure_begin(&n->measured);
     return go_to_step(n, 0, update, error);
 }
@@ -90,6 +94,7 @@ static int begin_exchange(sl_node *n, sl_update *update, sl_error *error) {
 static void take_exchange(sl_node *n) {
     sl_exchange_step step;
     n->state.exchange++;
+    n->state.heard = sl_route_heard(&n->route, n->state.exchange);
     for (uint32_t number = 0; find_step(n, &number, &step); number++) {
         n->state.in = step.in;
         n->state.self_weight = step.self_weight;

@@ -13,7 +13,7 @@ static const size_t batch_bytes = 4 << 20; /* that are combined at once on a dev
 
 /* Vectors for what comes of in-neighbours, of which there are `width`. */
 static size_t count_replicas(const sl_algorithm *a, const sl_algorithm_config *c, size_t width) {
-    if (a->keeps_messages)
+    if (a->keeps_messages || a->keeps_received)
         return width;
     return !a->keeps_replicas ? 0 : c->replicas == SL_REPLICAS_SUM ? 1 : width;
 }

@@ -54,7 +54,7 @@ static bool is_vector(sl_piece *out, size_t *index, float *vector, const char *n
 
 static bool find_vector(const sl_node *n, size_t *index, sl_piece *out) {
     const sl_state *s = &n->state;
-    const bool summed = s->config->replicas == SL_REPLICAS_SUM;
+    const bool summed = s->config->replicas == SL_REPLICAS_SUM && !n->algorithm->keeps_received;
     bool found = is_vector(out, index, s->x, "model", SIZE_MAX) ||
                  is_vector(out, index, s->m, "momentum", SIZE_MAX) ||
                  is_vector(out, index, n->direction.m, "first_moment", SIZE_MAX) ||

@@ -124,6 +124,13 @@ static sl_exchange_step with_all(const sl_route *r) {
                               .self_weight = 1};
 }
 
+static sl_exchange_step over_edge(const sl_route *r, uint32_t colour) {
+    const uint32_t *peer = &r->meets[colour];
+    const sl_row row = {.count = *peer != SL_NOBODY, .peers = peer, .weights = r->ones};
+    const sl_range range = *peer != SL_NOBODY ? whole(r) : (sl_range){0};
+    return (sl_exchange_step){.in = row, .out = row, .published = range, .coming = range};
+}
+
 static sl_route_kind route_of(const sl_route *r, const sl_stage *stage) {
     const sl_route_kind route = r->algorithm->route;
     if (route != SL_ROUTE_BOTH)
@@ -134,6 +141,8 @@ static sl_route_kind route_of(const sl_route *r, const sl_stage *stage) {
 static uint32_t steps_of_stage(const sl_route *r, const sl_stage *stage) {
     if (route_of(r, stage) == SL_ROUTE_ALL_REDUCE)
         return sl_form_steps(&r->form, stage->gather);
+    if (route_of(r, stage) == SL_ROUTE_TREE)
+        return r->colours > 0 ? r->colours : 1;
     return is_sharded(r) && !stage->gather ? r->nodes : 1;
 }
 
@@ -146,6 +155,8 @@ static sl_exchange_step step_of_stage(const sl_route *r, const sl_stage *stage, 
         return of_form(r, stage->gather, index);
     if (route == SL_ROUTE_ALL)
         return with_all(r);
+    if (route == SL_ROUTE_TREE)
+        return over_edge(r, index);
     return is_sharded(r) ? with_shards(r, stage->gather, index) : with_one_server(r, stage->gather);
 }
 
@@ -212,6 +223,32 @@ static int list_partners(sl_route *r, const sl_algorithm_config *config, sl_erro
     return 0;
 }
 
+/* The tree, as this node sees it. */
+static int list_meetings(sl_route *r, const sl_algorithm_config *config, sl_error *error) {
+    sl_relay_tree tree;
+    int result = sl_relay_tree_open(&tree, r->topology, config->tree, error);
+    if (result != 0)
+        return result;
+    r->colours = tree.colours;
+    r->meets =
+        calloc(tree.colours + 1u, sizeof *r->meets); /* and nobody, where there is no other */
+    r->partners = calloc(tree.colours + 1u, sizeof *r->partners);
+    r->within = calloc(tree.nodes, sizeof *r->within);
+    if (!r->meets || !r->partners || !r->within ||
+        sl_relay_tree_within(&tree, r->rank, r->within) != 0)
+        result =
+            sl_fail(error, SL_ENOMEM, "node %u: out of memory for %u peers", r->rank, tree.nodes);
+    else
+        sl_relay_tree_peers(&tree, r->rank, r->meets);
+    if (result == 0)
+        r->meets[tree.colours] = SL_NOBODY;
+    for (uint32_t c = 0; c < tree.colours && result == 0; c++)
+        if (r->meets[c] != SL_NOBODY)
+            add_partners(r, &r->meets[c], 1);
+    sl_relay_tree_close(&tree);
+    return result;
+}
+
 int sl_route_open(sl_route *r, const sl_algorithm *algorithm, const sl_algorithm_config *config,
                   const sl_topology *topology, const sl_members *members, uint32_t rank,
                   size_t dimension, sl_error *error) {
@@ -232,6 +269,8 @@ int sl_route_open(sl_route *r, const sl_algorithm *algorithm, const sl_algorithm
         result = unite(r, error);
     if (result == 0 && sl_algorithm_reduces(r->algorithm))
         result = list_partners(r, config, error);
+    if (result == 0 && r->algorithm->route == SL_ROUTE_TREE)
+        result = list_meetings(r, config, error);
     return result;
 }
 
@@ -240,6 +279,8 @@ void sl_route_close(sl_route *r) {
     free(r->others);
     free(r->ones);
     free(r->partners);
+    free(r->meets);
+    free(r->within);
     free(r->united);
 }
 
@@ -288,7 +329,7 @@ uint32_t sl_peer_index(const uint32_t *peers, uint32_t count, uint32_t peer) {
 uint32_t sl_route_peers(const sl_route *r, const uint32_t **peers) {
     if (r->algorithm->route == SL_ROUTE_TOPOLOGY)
         return sl_topology_peers(r->topology, r->rank, peers);
-    if (sl_algorithm_reduces(r->algorithm)) {
+    if (sl_algorithm_reduces(r->algorithm) || r->algorithm->route == SL_ROUTE_TREE) {
         *peers = r->partners;
         return r->partner_count;
     }
@@ -307,6 +348,13 @@ uint32_t sl_route_window(const sl_route *r) {
     return r->algorithm->route == SL_ROUTE_TOPOLOGY && r->united == NULL
                ? sl_topology_window(r->topology)
                : ahead_max;
+}
+
+uint32_t sl_route_heard(const sl_route *r, uint64_t exchange) {
+    if (r->algorithm->route != SL_ROUTE_TREE)
+        return 0;
+    const uint32_t last = sl_topology_nodes(r->topology) - 1;
+    return r->within[exchange < last ? exchange : last];
 }
 
 bool sl_route_varies(const sl_route *r) {

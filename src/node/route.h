@@ -6,6 +6,7 @@
  *   server           one rank: everybody to it, and back; sharded: n steps, in step s shard k from
  *                    place k - s to place k, and back in one
  *   all              one step: the whole vector to everybody
+ *   tree             a step for each colour of a tree's edges: to each neighbour its own message
  *   both             topology or all-reduce, as each stage says
  *
  * A rank says who a node is, a place where it stands among the members: its index in their sorted
@@ -19,6 +20,7 @@
 #ifndef SL_ROUTE_H
 #define SL_ROUTE_H
 
+#include "algorithm/relay_tree.h"
 #include "node/form.h"
 #include "starling/node.h"
 
@@ -46,6 +48,9 @@ typedef struct sl_route {
     sl_form form;       /* all-reduce */
     uint32_t *partners; /* (partner_count) its ranks; both: and the topology's peers */
     uint32_t partner_count;
+    uint32_t colours;        /* tree */
+    uint32_t *meets;         /* (colours) whom it meets, or SL_NOBODY */
+    uint32_t *within;        /* (nodes) how many nodes are at most so many edges away */
     uint32_t average_period; /* both: all meet in every so many-th exchange */
     double *united;          /* (period, peers) where every exchange goes along all edges that the
                                 topology ever has: W_ij, 0 where the round has no edge */
@@ -67,6 +72,9 @@ size_t sl_route_longest(const sl_route *route);
 uint32_t sl_route_peers(const sl_route *route, const uint32_t **peers);
 /* How many exchanges an in-neighbour can run ahead, plus one. */
 uint32_t sl_route_window(const sl_route *route);
+/* How many nodes' vectors have come to this one when the exchange is over, its own included; of a
+ * tree, else 0. */
+uint32_t sl_route_heard(const sl_route *route, uint64_t exchange);
 /* Do other edges than before take part in an exchange? */
 bool sl_route_varies(const sl_route *route);
 /* Most in-neighbours of one step. */

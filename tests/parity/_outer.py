@@ -9,6 +9,7 @@ CASES = {
     "d-adam": {"name": "d-adam"},
     "d-amsgrad": {"name": "d-amsgrad"},
     "moniqua": {"name": "moniqua", "theta": 0.5},
+    "relaysum": {"name": "relaysum"},
     "one-bit-adam": {
         "name": "one-bit-adam",
         "warmup_rounds": 2,

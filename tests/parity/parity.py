@@ -155,6 +155,10 @@ ALGORITHMS = {
     "moniqua 24 bits schedule local steps": algorithm(
         "moniqua", PAIRS, bits=24, theta=1, local_steps=2
     ),
+    "relaysum": algorithm("relaysum"),
+    "relaysum on a tree": algorithm(
+        "relaysum", {"nodes": 7, "family": "k-ary-tree", "arity": 2}, tree="topology"
+    ),
     "all-reduce": algorithm("all-reduce"),
     **{
         f"all-reduce {form}": algorithm("all-reduce", all_reduce=form)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Gossip whose messages are not models: against an independent float64 program
-(tests/reference/algorithms.py), on quadratic problems; then identities, what they conserve, how long
-messages are, and what is warned of or refused.
+(tests/reference/algorithms.py), on quadratic problems; then identities, what they conserve, how
+long messages are, and what is warned of or refused.
 
 usage: test_edges.py [--starling] STARLING [--only TEXT]
 """
@@ -12,11 +12,14 @@ import sys
 import tempfile
 
 import _simulate
-from _simulate import Refused, run_all
+import algorithms
+from _simulate import Refused, dpsgd, run_all, simulate
+from expect import Graph
 from test_algorithms import (
     COSINE,
     EXPONENTIAL,
     FIXED,
+    GRAPHS,
     IRREGULAR,
     MATCHINGS,
     MOMENTUM,
@@ -40,6 +43,23 @@ FAR = 16  # no two elements of these problems' models are ever so far apart
 HEADER = 64  # bytes of a frame
 
 
+def family(name, edges, nodes=8, **more):
+    topology = {"nodes": nodes, "family": name, **more}
+    return Graph(topology, [dpsgd.metropolis(nodes, edges)])
+
+
+PATH, STAR, BINARY, PAIR = "path", "star", "binary tree", "pair"
+GRAPHS[PATH] = family("path", [[i, i + 1] for i in range(7)])
+GRAPHS[STAR] = family("star", [[0, i] for i in range(1, 8)])
+GRAPHS[BINARY] = family("k-ary-tree", [[(i - 1) // 2, i] for i in range(1, 7)], 7, arity=2)
+GRAPHS[PAIR] = family("path", [[0, 1]], 2)
+SLOW = {
+    "sgd": {"learning_rate": 0.03},
+    "nesterov": {**NESTEROV, "learning_rate": 0.003},
+    "still": STILL,
+}  # gradients come as late as they are far
+
+
 def moniqua(**more):
     return {"name": "moniqua", "theta": FAR, **more}
 
@@ -52,6 +72,10 @@ def all_cases():
         yield from cases(f"moniqua {bits} bits", settings, None, graphs, STEPS, both)
     settings = moniqua(bits=8, local_steps=3)
     yield from cases("moniqua H=3", settings, None, [RING, MATCHINGS], STEPS, [OWN])
+    graphs = [*FIXED, PATH, STAR, BINARY]
+    yield from cases("relaysum", {"name": "relaysum"}, None, graphs, SLOW, both)
+    tree = {"name": "relaysum", "tree": "topology"}
+    yield from cases("relaysum on a tree", tree, None, [PATH, STAR, BINARY], SLOW, [SAME])
 
 
 # ---- identities, and what is conserved ----
@@ -63,6 +87,8 @@ def identities():
         # A step of the grid is 1e-6 at theta 8, and mixing takes its part of half of that.
         fine, plain = moniqua(bits=24, theta=8), {"name": "d-psgd"}
         yield f"moniqua of 24 bits is d-psgd, {graph}", fine, plain, graph, MOMENTUM, SAME
+    relayed, averaged = {"name": "relaysum"}, {"name": "local-sgd", "period": 1}
+    yield "relaysum of two nodes is averaging", relayed, averaged, PAIR, MOMENTUM, SAME
 
 
 def check_identity(starling, left, right, graph, optimizer, start):
@@ -84,6 +110,18 @@ def check_mean(starling, settings, graph):
     mean = case.problem()[2].mean(axis=0)
     models = case.found(starling).models
     return largest(max(difference(models[r].mean(axis=0), mean) for r in RECORDED), 1e-5)
+
+
+def check_optimum(starling, graph):
+    """However uneven the data are: where d-psgd stops at a floor, relaysum goes on."""
+    graph, step = GRAPHS[graph], {"learning_rate": 0.03}
+    problem, rounds, far = dpsgd.problem(graph.n, 12, 10, True, seed=11), 4000, {}
+    best = algorithms.Quadratic(*problem[:2]).optimum()
+    for name in ("d-psgd", "relaysum"):
+        arguments = graph, {"name": name}, step, *problem, rounds, [rounds]
+        far[name] = abs(simulate(starling, *arguments).models[rounds] - best).max()
+    good = far["relaysum"] < 1e-3 < 5e-2 < far["d-psgd"]
+    return (None if good else f"ends this far from the optimum: {far}"), far["relaysum"]
 
 
 # ---- a run, and what it says ----
@@ -141,6 +179,9 @@ def refusals():
     yield "theta is above 0", RING, moniqua(theta=0), "algorithm.theta"
     compressor = {"compressor": {"name": "qsgd"}}
     yield "moniqua has a compressor of its own", RING, moniqua(**compressor), "modular"
+    tree = {"name": "relaysum", "tree": "topology"}
+    yield "a tree has no cycle", RING, tree, "algorithm.tree"
+    yield "relaysum takes no schedule", MATCHINGS, {"name": "relaysum"}, "schedule"
     other = {"name": "choco-sgd", "compressor": {"name": "modular"}}
     yield "nobody else has it", RING, other, "algorithm.compressor.name"
 
@@ -160,6 +201,9 @@ def all_checks(starling):
         yield name, lambda what=what: check_identity(starling, *what)
     for name, *what in kept_means():
         yield name, lambda what=what: check_mean(starling, *what)
+    for graph in (RING, PATH, BINARY):
+        what = starling, graph
+        yield f"relaysum reaches the optimum, {graph}", lambda what=what: check_optimum(*what)
     for bits in (1, 7, 8, 20):
         size = (bits * D + 7) // 8
         what = moniqua(bits=bits), size

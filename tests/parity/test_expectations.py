@@ -64,6 +64,7 @@ def misfits():
         "beer",
         "lead",
         "moniqua",
+        "relaysum",
         "d-adam",
         "d-amsgrad",
     ):

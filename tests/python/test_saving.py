@@ -53,6 +53,7 @@ MORE_ALGORITHMS = (
     {"name": "d-adam"},
     {"name": "d-amsgrad"},
     {"name": "moniqua"},
+    {"name": "relaysum"},
     {"name": "one-bit-adam", "warmup_rounds": 2},
     {"name": "naive-compression", "compressor": {"name": "qsgd", "levels": 64}},
     {"name": "all-reduce"},

@@ -378,6 +378,43 @@ class Moniqua(Algorithm):
             self.x[i] += w[i] @ (near - near[i])
 
 
+def spanning_tree(w):
+    """The neighbours of each node in the tree that breadth-first search from node 0 finds."""
+    n = len(w)
+    around, queue, seen = [[] for _ in range(n)], [0], {0}
+    for i in queue:
+        for j in range(n):
+            if j != i and w[i, j] != 0 and j not in seen:
+                seen.add(j)
+                queue.append(j)
+                around[i].append(j)
+                around[j].append(i)
+    return around
+
+
+class RelaySum(Algorithm):
+    """Vogels et al., RelaySum, NeurIPS 2021, Algorithm 1, of models; counts are sent, too."""
+
+    def start(self):
+        self.first, self.sent = self.x.copy(), None
+
+    def exchange(self, w, u):
+        around, y, n = spanning_tree(w), self.x - u, self.n
+        if self.sent is None:
+            edges = [(i, j) for i in range(n) for j in around[i]]
+            self.sent = {edge: (np.zeros(self.d), 0) for edge in edges}
+        before, self.sent = self.sent, {}
+        for i, j in before:
+            others = [before[k, i] for k in around[i] if k != j]
+            vector = y[i] + sum(v for v, _ in others)
+            self.sent[i, j] = vector, 1 + sum(count for _, count in others)
+        self.x = y.copy()
+        for i in range(n):
+            came = [self.sent[k, i] for k in around[i]]
+            missing = n - 1 - sum(count for _, count in came)
+            self.x[i] = (y[i] + sum(v for v, _ in came) + missing * self.first[i]) / n
+
+
 class PushSum(Algorithm):
     """SGP; Assran et al., Stochastic Gradient Push for Distributed Deep Learning, ICML 2019. w is
     column-stochastic."""
@@ -1043,6 +1080,7 @@ def algorithm_class(settings):
         "exact-diffusion": ExactDiffusion,
         "beer": Beer,
         "lead": Lead,
+        "relaysum": RelaySum,
         "moniqua": Moniqua,
         "qgm": QuasiGlobalMomentum,
         "decentlam": DecentLam,

@@ -33,6 +33,7 @@ static const expected all[] = {
     {{.name = "gossip-pga", .average_period = 6}, 0},
     {{.name = "noloco"}, 2},
     {{.name = "moniqua", .bits = 8, .theta = 2}, 1},
+    {{.name = "relaysum"}, 3}, /* of two nodes, with the buffer of its message */
     {{.name = "d-adam"}, 2},
     {{.name = "d-amsgrad"}, 4},
     {{.name = "all-reduce"}, 0},
