@@ -100,6 +100,7 @@ typedef struct sl_algorithm_config {
     uint64_t local_steps;       /* gossip: H gradients for one exchange */
     uint64_t period;            /* of those that are periodic: H; slowmo on gossip: exchanges; an
                                    experiment's 0: what is usual */
+    uint64_t switch_round;      /* local-sgd: up to it gradients are averaged, in every round */
     uint64_t average_period;    /* gossip-pga: H, exchanges */
     uint64_t correction_period; /* cd-sgd: k */
     uint64_t warmup_rounds;     /* cd-sgd */
@@ -294,11 +295,14 @@ typedef struct sl_algorithm {
     int (*check)(const sl_algorithm_config *config, const sl_topology *topology, sl_error *error);
     void (*warn)(const sl_algorithm_config *config, char *out, size_t bytes);
     bool takes_momentum, takes_local_steps;
-    bool takes_sgd_only;      /* and no other optimizer, though it takes momentum */
-    bool heavy_ball;          /* its momentum has no form of Nesterov's */
-    bool averages_gradient;   /* before mom(): g is the mean when settle begins */
-    bool tied_to_members;     /* what it keeps cannot pass to other members */
-    bool is_periodic;         /* exchanges every `period` rounds */
+    bool takes_sgd_only;    /* and no other optimizer, though it takes momentum */
+    bool heavy_ball;        /* its momentum has no form of Nesterov's */
+    bool averages_gradient; /* before mom(): g is the mean when settle begins */
+    bool tied_to_members;   /* what it keeps cannot pass to other members */
+    bool is_periodic;       /* exchanges every `period` rounds */
+    /* Of the rounds from 1 on: does it exchange in this one? NULL: in each that is a multiple of
+     * the interval. At least in one of as many rounds. */
+    bool (*exchanges)(const sl_algorithm_config *config, uint64_t round);
     uint32_t idle_rounds;     /* one after the other without an exchange, once in a run */
     bool begins_silent;       /* the first exchange has no message */
     bool keeps_gradient;      /* needs g after its message has been encoded */
@@ -339,6 +343,11 @@ SL_API size_t sl_algorithm_numbers(const sl_algorithm *algorithm,
 /* Does a form of all-reduce carry all or some of its stages? */
 SL_API bool sl_algorithm_reduces(const sl_algorithm *algorithm);
 
+/* Rounds from one exchange to the next, at most. */
+SL_API uint64_t sl_algorithm_interval(const sl_algorithm *algorithm,
+                                      const sl_algorithm_config *config);
+SL_API bool sl_algorithm_exchanges(const sl_algorithm *algorithm, const sl_algorithm_config *config,
+                                   uint64_t round);
 /* Of one with SL_ROUTE_BOTH: exchanges from one exact average to the next. */
 SL_API uint64_t sl_algorithm_average_period(const sl_algorithm *algorithm,
                                             const sl_algorithm_config *config);

@@ -44,12 +44,6 @@ void sl_members_close(sl_agent *a) {
     free(g->early);
 }
 
-/* Rounds that an exchange takes. */
-static uint32_t period_of(const sl_algorithm_config *c, const sl_algorithm *algorithm) {
-    const uint64_t period = algorithm->is_periodic ? c->period : c->local_steps;
-    return period > 1 ? (uint32_t)period : 1;
-}
-
 /* Twice what nodes can be apart: without a dead one's edges they can be further. */
 static int find_slack(sl_agent *a, sl_error *error) {
     const sl_experiment *e = a->settings.experiment;
@@ -79,7 +73,7 @@ static int open_membership(sl_agent *a, sl_member *all, sl_error *error) {
                                        .round = round};
     if (algorithm == NULL)
         return SL_EINVAL;
-    settings.period = period_of(config, algorithm);
+    settings.period = (uint32_t)sl_algorithm_interval(algorithm, config);
     const int result = find_slack(a, error);
     settings.slack = a->cohort.slack;
     return result != 0 ? result : sl_membership_open(&a->cohort.membership, &settings, error);

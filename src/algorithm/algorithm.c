@@ -134,6 +134,17 @@ bool sl_algorithm_reduces(const sl_algorithm *a) {
     return a->route == SL_ROUTE_ALL_REDUCE || a->route == SL_ROUTE_BOTH;
 }
 
+uint64_t sl_algorithm_interval(const sl_algorithm *a, const sl_algorithm_config *config) {
+    const uint64_t rounds = a->is_periodic ? config->period : config->local_steps;
+    return rounds > 1 ? rounds : 1;
+}
+
+bool sl_algorithm_exchanges(const sl_algorithm *a, const sl_algorithm_config *config,
+                            uint64_t round) {
+    return a->exchanges != NULL ? a->exchanges(config, round)
+                                : round % sl_algorithm_interval(a, config) == 0;
+}
+
 uint64_t sl_algorithm_average_period(const sl_algorithm *a, const sl_algorithm_config *config) {
     return sl_has_word(a->keys, "average_period") ? config->average_period : config->period;
 }

@@ -90,6 +90,7 @@ SL_AVERAGED_VECTORS(SL_AVERAGED_DECLARE)
 /* Of local SGD: models, and momentum if algorithm.buffers says so, and then what it says else. */
 enum { SL_LOCAL_STAGES = 4, SL_LOCAL_MODEL_STAGES = 2 };
 extern const sl_stage sl_local_stages[SL_LOCAL_STAGES];
+void sl_local_defaults(sl_algorithm_config *config);
 bool sl_averages_buffers(const sl_state *s);
 void sl_reset_buffers(sl_state *s, size_t from, size_t count);
 

@@ -14,9 +14,13 @@
 
 static const sl_stage gradients[] = {SL_AVERAGE_STAGES(gradient, NULL, NULL)};
 
-/* Compressed or delayed, it is another row. */
+/* Compressed, delayed, or local after some rounds, it is another row. */
 static bool is_plain(const sl_algorithm_config *config) {
     return config->compressor.kind == SL_COMPRESSOR_IDENTITY && config->delay == 0;
+}
+
+static bool is_local(const sl_algorithm_config *config) {
+    return config->compressor.kind == SL_COMPRESSOR_IDENTITY && config->switch_round == 0;
 }
 
 static bool is_not_compressed(const sl_algorithm_config *config) {
@@ -52,18 +56,18 @@ const sl_stage sl_local_stages[SL_LOCAL_STAGES] = {
     SL_AVERAGE_STAGES(momentum, sl_averages_buffers, NULL),
 };
 
-static void defaults(sl_algorithm_config *c) {
+void sl_local_defaults(sl_algorithm_config *c) {
     sl_default_period(c, 10);
 }
 
 const sl_algorithm sl_local_sgd = {
     .name = "local-sgd",
-    .when = is_not_compressed,
+    .when = is_local,
     .is_periodic = true,
     .route = SL_ROUTE_ALL_REDUCE,
     .takes_momentum = true,
-    .keys = "buffers",
-    .defaults = defaults,
+    .keys = "buffers switch_round",
+    .defaults = sl_local_defaults,
     .stages = sl_local_stages,
     .stage_count = SL_LOCAL_STAGES,
     .local = sl_local_step,

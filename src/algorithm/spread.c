@@ -97,8 +97,8 @@ int sl_algorithm_spread(uint64_t *rounds, const sl_algorithm_config *config,
     const sl_algorithm *a = sl_algorithm_of(config, error);
     if (a == NULL)
         return SL_EINVAL;
-    uint64_t exchanges = 1, interval = a->is_periodic ? config->period : config->local_steps;
-    interval = interval > 1 ? interval : 1;
+    const uint64_t interval = sl_algorithm_interval(a, config);
+    uint64_t exchanges = 1;
     const bool edges = a->route == SL_ROUTE_TOPOLOGY || a->route == SL_ROUTE_BOTH;
     int result = edges ? spread_of(&exchanges, topology, error) : 0;
     if (a->route == SL_ROUTE_TREE) /* no tree is deeper */

@@ -116,6 +116,12 @@ const sl_key sl_keys[] = {
      .help = "rounds from one exchange to the next, slowmo: from one average; 0 = local-sgd, easgd "
              "10, slowmo 12, diloco, noloco 500",
      USED_BY_ALGORITHMS},
+    {"algorithm.switch_round", SL_KEY_U64, AT(algorithm.switch_round), BETWEEN(0, 1e12),
+     .fallback = "0",
+     .help =
+         "local-sgd: up to this round gradients are averaged, in every round; the period counts "
+         "from it",
+     USED_BY_ALGORITHMS},
     {"algorithm.average_period", SL_KEY_U64, AT(algorithm.average_period), BETWEEN(1, 1e9),
      .fallback = "6", .help = "gossip-pga: every so many exchanges, all nodes' exact average",
      USED_BY_ALGORITHMS},

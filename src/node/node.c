@@ -108,9 +108,7 @@ static bool step_is_over(const sl_node *n) {
 /* ---- rounds ---- */
 
 static bool has_exchange(const sl_node *n) {
-    const sl_algorithm_config *c = n->state.config;
-    uint64_t interval = n->algorithm->is_periodic ? c->period : c->local_steps;
-    return interval <= 1 || n->state.round % interval == 0;
+    return sl_algorithm_exchanges(n->algorithm, n->state.config, n->state.round);
 }
 
 static int begin_round(sl_node *n, sl_update *update, sl_error *error) {

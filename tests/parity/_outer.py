@@ -3,6 +3,7 @@
 CASES = {
     "slowmo": {"name": "slowmo", "period": 2, "buffers": "average"},
     "slowmo on d-psgd": {"name": "slowmo", "period": 2, "base": "d-psgd", "buffers": "reset"},
+    "post-local": {"name": "local-sgd", "period": 2, "switch_round": 3},
     "diloco": {"name": "diloco", "period": 2},
     "noloco": {"name": "noloco", "period": 2},
     "easgd": {"name": "easgd", "period": 2},

@@ -204,6 +204,7 @@ ALGORITHMS = {
     "slowmo": algorithm("slowmo", period=4),
     "slowmo d-psgd": algorithm("slowmo", period=4, base="d-psgd", buffers="average"),
     "slowmo sgp": algorithm("slowmo", PUSH, period=4, base="sgp", buffers="reset"),
+    "post-local": algorithm("local-sgd", period=4, switch_round=10),
     "local-sgd averaged buffers": algorithm("local-sgd", period=3, buffers="average"),
     "diloco": algorithm("diloco", period=4),
     "noloco": algorithm("noloco", PAIRS, period=4),

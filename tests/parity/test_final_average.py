@@ -110,6 +110,9 @@ def words():
     pga = experiment({"name": "gossip-pga", "average_period": 25}, topology)
     text = "algorithm.average_period: 25, but the run has 24 exchanges"
     yield "a period beyond the run", text, pga
+    switch = experiment({"name": "local-sgd", "switch_round": 24}, topology)
+    text = "algorithm.switch_round: 24, and the run has 24 rounds: all are all-reduce's"
+    yield "a switch beyond the run", text, switch
     local = experiment({**pga["algorithm"], "average_period": 5, "local_steps": 5}, topology)
     yield "a period beyond the exchanges", "average_period: 5, but the run has 4 exchanges", local
 

@@ -84,6 +84,10 @@ def outer_steps():
             yield from cases(f"slowmo {base} {rule}", settings, None, [RING], HEAVY, [OWN])
         settings = {"name": "local-sgd", "period": 3, "buffers": rule}
         yield from cases(f"local-sgd {rule}", settings, None, [IRREGULAR], HEAVY, [OWN])
+    for more in ({"switch_round": 4}, {"switch_round": 7, "buffers": "average"}):
+        settings = {"name": "local-sgd", "period": 3, **more}
+        label = " ".join(map(str, settings.values()))
+        yield from cases(label, settings, None, [RING, IRREGULAR], HEAVY, both)
     for more in ({}, {"average_period": 4, "local_steps": 2}, {"all_reduce": "halving-doubling"}):
         settings = {"name": "gossip-pga", **more}
         label = " ".join(map(str, settings.values()))
@@ -158,6 +162,16 @@ def identities():
         **each,
         "buffers": "average",
     }, {"name": "all-reduce"}
+    yield "post-local SGD that never switches is all-reduce", RING, NESTEROV, {
+        **LOCAL,
+        "switch_round": 50,
+    }, {"name": "all-reduce"}
+    yield "post-local SGD with period 1 and averaged buffers too", RING, MOMENTUM, {
+        "name": "local-sgd",
+        "period": 1,
+        "switch_round": 20,
+        "buffers": "average",
+    }, {"name": "all-reduce"}
     averaging = {"name": "gossip-pga", "average_period": 1}
     yield "gossip-pga in every exchange is averaging", RING, MOMENTUM, averaging, {
         "name": "local-sgd",
@@ -218,6 +232,8 @@ def refusals():
     slow = {"name": "slowmo", "base": "d-psgd"}
     yield "slowmo on d-psgd takes no directed graph", "digraph", slow, "doubly stochastic"
     yield "slowmo on sgp does", "digraph", {**slow, "base": "sgp"}, None
+    late = {"name": "local-sgd", "switch_round": 5, "compressor": {"name": "top-k", "k": 4}}
+    yield "post-local SGD takes no compressor", RING, late, "sends vectors as they are"
     anew = {"name": "local-sgd", "buffers": "reset"}
     yield "buffers without momentum", RING, anew, 'algorithm.buffers: "reset" is for those of'
     yield "noloco takes no directed graph", "digraph", noloco(0.5, 0), "doubly stochastic"

@@ -628,6 +628,21 @@ class Periodic(Algorithm):
     is_periodic = True
 
 
+class PostLocalSgd(LocalSgd):
+    """Lin et al., Don't Use Large Mini-Batches, Use Local SGD, ICLR 2020: C-SGD up to the switch,
+    then local SGD, whose period counts from there."""
+
+    def reduced(self, g):
+        return mean_rows(g) if self.exchanges < self.get("switch_round") else g
+
+    def exchange(self, w, u):
+        self.x = self.x - u
+        after = self.exchanges - self.get("switch_round")
+        if after > 0 and after % self.get("period") == 0:
+            self.x = mean_rows(self.x)
+            self.end_average()
+
+
 class SlowMo(LocalSgd):
     """Wang et al., SlowMo, ICLR 2020, Algorithm 1: local SGD, D-PSGD or SGP, the steps of which are
     taken to the last, and then the exact average. x: SGP's numerators."""
@@ -1044,6 +1059,8 @@ def algorithm_class(settings):
     name, variant = settings["name"], settings.get("variant")
     if settings.get("delay"):
         return DelayedAllReduce
+    if settings.get("switch_round"):
+        return PostLocalSgd
     compressed = {
         "all-reduce": CompressedAllReduce,
         "parameter-server": CompressedAllReduce,

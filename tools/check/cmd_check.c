@@ -167,9 +167,15 @@ static void print_intensity(const trial *t) {
 static void print_averages(const trial *t) {
     const sl_algorithm_config *c = &t->experiment->algorithm;
     const sl_algorithm *a = sl_algorithm_of(c, NULL);
-    const uint64_t exchanges = t->task.rounds / (c->local_steps > 1 ? c->local_steps : 1);
+    const uint64_t exchanges = t->task.rounds / sl_algorithm_interval(a, c);
     if (t->experiment->final_average)
         puts("  final average       of all models, exact; their distance before it is reported");
+    if (c->switch_round >= t->task.rounds &&
+        sl_algorithm_reads(a, SL_COMPRESSOR_IDENTITY, "switch_round"))
+        printf(
+            "  warning             algorithm.switch_round: %llu, and the run has %llu rounds: all "
+            "are all-reduce's\n",
+            (unsigned long long)c->switch_round, (unsigned long long)t->task.rounds);
     if (a->route == SL_ROUTE_BOTH && sl_algorithm_average_period(a, c) > exchanges)
         printf(
             "  warning             algorithm.%s: %llu, but the run has %llu "
