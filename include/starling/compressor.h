@@ -7,7 +7,7 @@
  * Decoding adds in one pass, acc += w * decode(payload), without a dense temporary. Encoding reads
  * its input through a source, block by block, so a difference of two vectors is never stored.
  * Random choices are functions of (seed, sender, exchange, stage, element): the receiver
- * recomputes them, and they are not sent. */
+ * recomputes them, and they are not sent. Of shared-mask they are those of all senders. */
 #ifndef STARLING_COMPRESSOR_H
 #define STARLING_COMPRESSOR_H
 
@@ -47,7 +47,8 @@ extern "C" {
     X(THREE_LC, three_lc, "3lc")                                                                   \
     X(MAGNITUDE_DROPPING, magnitude_dropping, "magnitude-dropping")                                \
     X(ROTATED_QSGD, rotated_qsgd, "rotated-qsgd")                                                  \
-    X(ROTATED_TERNGRAD, rotated_terngrad, "rotated-terngrad")
+    X(ROTATED_TERNGRAD, rotated_terngrad, "rotated-terngrad")                                      \
+    X(SHARED_MASK, shared_mask, "shared-mask")
 
 /* Those that only one algorithm can read: it has them of its own, and no experiment names them. */
 #define SL_OWN_COMPRESSORS(X) X(MODULAR, modular, "modular")
@@ -79,7 +80,7 @@ typedef enum sl_entropy {
 
 typedef struct sl_compressor_config {
     sl_compressor_kind kind;
-    uint64_t k;      /* top-k, random-k, stc, sbc: entries kept, pos-neg: of each kind,
+    uint64_t k;      /* top-k, random-k, shared-mask, stc, sbc: entries kept, pos-neg: of each kind,
                         magnitude-dropping: on average; 0: from fraction */
     double fraction; /* k = max(1, round(fraction d)) */
     uint32_t levels; /* qsgd, rotated-qsgd: s >= 1 */

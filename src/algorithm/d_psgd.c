@@ -44,6 +44,11 @@ static void take_sum(sl_state *s) {
     s->lent = NULL;
 }
 
+/* Masked, it is another row. */
+static bool is_whole(const sl_algorithm_config *config) {
+    return config->compressor.kind != SL_COMPRESSOR_SHARED_MASK;
+}
+
 static const sl_stage adapted[] = {{.in_place = true,
                                     .prepare = sl_local_step,
                                     .vector = sl_publish_model,
@@ -52,6 +57,7 @@ static const sl_stage adapted[] = {{.in_place = true,
 const sl_algorithm sl_d_psgd_adapt_then_combine = {
     .name = "d-psgd",
     .variant = SL_VARIANT_ADAPT_THEN_COMBINE,
+    .when = is_whole,
     .matrix = SL_MATRIX_DOUBLY,
     .takes_momentum = true,
     .takes_local_steps = true,

@@ -228,10 +228,18 @@ void sl_encoder_stage(sl_encoder *e, void *host) {
         e->codec->ops->pieces->encoders_stage(e, host);
 }
 
+/* As its random choices know it. */
+static sl_message known(const sl_codec *codec, const sl_message *message) {
+    sl_message out = *message;
+    if (codec->ops->draws_for_all)
+        out.sender = 0;
+    return out;
+}
+
 int sl_encoder_begin(sl_encoder *e, const sl_message *message, const sl_source *source) {
-    e->message = *message;
+    e->message = known(e->codec, message);
     if (e->device != NULL) {
-        const sl_rng_key key = sl_message_key(message);
+        const sl_rng_key key = sl_message_key(&e->message);
         e->coder->begin(e->device, &key, source, e->host);
         return 0;
     }
@@ -332,7 +340,7 @@ static bool decode_coded(sl_decoder *d, uint32_t part, sl_payload *payload) {
 int sl_decoder_check(sl_decoder *d, const sl_message *message, uint32_t part, sl_payload payload) {
     if (part >= d->codec->parts || payload.bytes > d->codec->part_bytes_max)
         return SL_EPROTO;
-    d->message = *message;
+    d->message = known(d->codec, message);
     return decode_coded(d, part, &payload) ? d->codec->ops->check_part(d, part, payload)
                                            : SL_EPROTO;
 }
@@ -340,15 +348,16 @@ int sl_decoder_check(sl_decoder *d, const sl_message *message, uint32_t part, sl
 static void add_here(const sl_run *run, float *acc) {
     sl_decoder *d = run->decoder;
     sl_payload payload = run->payload;
-    d->message = run->message;
+    d->message = known(d->codec, &run->message);
     const bool is_right = decode_coded(d, run->first, &payload);
     assert(is_right && run->count == 1);
     d->codec->ops->add(d, run->first, payload, run->weight * d->codec->factor, acc);
 }
 
 static coding_run run_there(const sl_run *run) {
+    const sl_message message = known(run->decoder->codec, &run->message);
     return (coding_run){.decoder = run->decoder->device,
-                        .key = sl_message_key(&run->message),
+                        .key = sl_message_key(&message),
                         .first = run->first,
                         .count = run->count,
                         .payload = run->payload,

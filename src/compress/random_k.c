@@ -1,4 +1,5 @@
-/* random_k.c - random-k: a uniform subset of k of the d elements, as they are, or times d/k.
+/* random_k.c - random-k: a uniform subset of k of the d elements, as they are, or times d/k; and
+ * shared-mask: one for all nodes in each exchange, as they are (Tang, Shi, Chu, SAPS-PSGD, 2020).
  *
  * Unscaled: E||C(v) - v||^2 = (1 - k/d) ||v||^2; scaled: unbiased with omega = d/k - 1 (Stich,
  * Cordonnier, Jaggi, NeurIPS 2018; Koloskova, Stich, Jaggi, ICML 2019). The subset follows from the
@@ -162,15 +163,10 @@ static void add(sl_decoder *d, uint32_t part, sl_payload payload, float weight, 
     sl_walk_scatter(walk_part(d->memory, c, part), weight * value_factor(c), payload.data, acc);
 }
 
-const codec_ops sl_random_k_codec = {.keys = "k fraction scaled contractive",
-                                     .quality = quality,
-                                     .bits = bits,
-                                     .check = sl_entries_check,
-                                     .lay_out = lay_out,
-                                     .describe = describe,
-                                     .encoder_bytes = subset_bytes,
-                                     .decoder_bytes = subset_bytes,
-                                     .begin = begin,
-                                     .encode = encode,
-                                     .check_part = check_part,
-                                     .add = add};
+#define SUBSET_CODEC                                                                               \
+    .quality = quality, .bits = bits, .check = sl_entries_check, .lay_out = lay_out,               \
+    .describe = describe, .encoder_bytes = subset_bytes, .decoder_bytes = subset_bytes,            \
+    .begin = begin, .encode = encode, .check_part = check_part, .add = add
+
+const codec_ops sl_random_k_codec = {.keys = "k fraction scaled contractive", SUBSET_CODEC};
+const codec_ops sl_shared_mask_codec = {.keys = "k fraction", .draws_for_all = true, SUBSET_CODEC};

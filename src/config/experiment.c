@@ -452,6 +452,15 @@ typedef struct reading {
     const sl_session_reading *session; /* NULL: it trains the model that it names */
 } reading;
 
+/* A session that overlaps takes the form that sends old models, where there is one. */
+static int check_overlap(const sl_experiment *e, sl_error *error) {
+    sl_algorithm_config form = e->algorithm;
+    form.variant = SL_VARIANT_COMBINE_WHILE_ADAPT;
+    return sl_algorithm_of(&form, NULL) == NULL
+               ? 0
+               : sl_algorithm_check(&form, e->topology, &e->optimizer, error);
+}
+
 static int read_root(sl_experiment *e, json_t *root, const reading *r, sl_error *error) {
     if (!json_is_object(root))
         return sl_fail(error, SL_EINVAL, "must be a JSON object");
@@ -482,6 +491,8 @@ static int read_root(sl_experiment *e, json_t *root, const reading *r, sl_error 
                     "faults: `starling sim` plays them with its own models; a session has none");
     if (result == 0)
         result = check_fit(e, error);
+    if (result == 0 && lazy)
+        result = check_overlap(e, error);
     if (result == 0)
         result = sl_keys_warn(e, root, dropped, error);
     free(dropped);

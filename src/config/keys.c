@@ -268,12 +268,14 @@ const sl_key sl_keys[] = {
      .help = "compressor of the vectors that are sent; see docs/compressors.md"},
     {"algorithm.compressor.k", SL_KEY_U64, AT(algorithm.compressor.k), BETWEEN(0, 1e12),
      .fallback = "0",
-     .help = "top-k, random-k, stc, sbc: number of entries sent, pos-neg: of each sign, "
-             "magnitude-dropping: on average; 0 = use fraction",
+     .help =
+         "top-k, random-k, shared-mask, stc, sbc: number of entries sent, pos-neg: of each sign, "
+         "magnitude-dropping: on average; 0 = use fraction",
      USED_BY_COMPRESSORS},
     {"algorithm.compressor.fraction", SL_KEY_REAL, AT(algorithm.compressor.fraction),
      BETWEEN(1e-9, 1), .fallback = "0.01",
-     .help = "top-k, random-k, stc, sbc: fraction of the entries that is sent, pos-neg: of each "
+     .help = "top-k, random-k, shared-mask, stc, sbc: fraction of the entries that is sent, "
+             "pos-neg: of each "
              "sign, magnitude-dropping: on average",
      USED_BY_COMPRESSORS},
     {"algorithm.compressor.levels", SL_KEY_U32, AT(algorithm.compressor.levels), BETWEEN(1, 32767),

@@ -40,8 +40,8 @@ static sl_compressor_config choose(const uint8_t *data, size_t *dimension, uint3
 /* Identity takes any float, and those that keep some entries may scale them. */
 static bool is_bounded(sl_compressor_kind kind) {
     return kind != SL_COMPRESSOR_IDENTITY && kind != SL_COMPRESSOR_TOP_K &&
-           kind != SL_COMPRESSOR_RANDOM_K && kind != SL_COMPRESSOR_RANDOM_DROPPING &&
-           kind != SL_COMPRESSOR_MAGNITUDE_DROPPING;
+           kind != SL_COMPRESSOR_RANDOM_K && kind != SL_COMPRESSOR_SHARED_MASK &&
+           kind != SL_COMPRESSOR_RANDOM_DROPPING && kind != SL_COMPRESSOR_MAGNITUDE_DROPPING;
 }
 
 /* Everything outside the part's range stays as it was, and half of what a code stands for is

@@ -11,6 +11,7 @@ COMPRESSORS = [
     {"name": "top-k", "k": 5, "per": "tensor", "coding": "elias"},
     {"name": "random-k", "fraction": 0.1},
     {"name": "random-k", "k": 400, "scaled": True, "contractive": True},
+    {"name": "shared-mask", "fraction": 0.2},
     {"name": "qsgd", "levels": 127, "bucket": 512},
     {"name": "qsgd", "levels": 64, "norm": "max", "bucket": 100, "per": "tensor"},
     {"name": "scaled-sign", "bucket": 100},

@@ -1,6 +1,7 @@
-"""The algorithms of test_outer.py, for tests that run each one."""
+"""The algorithms of test_outer.py and test_masked.py, for tests that run each one."""
 
 CASES = {
+    "d-psgd masked": {"name": "d-psgd", "compressor": {"name": "shared-mask", "fraction": 0.3}},
     "slowmo": {"name": "slowmo", "period": 2, "buffers": "average"},
     "slowmo on d-psgd": {"name": "slowmo", "period": 2, "base": "d-psgd", "buffers": "reset"},
     "post-local": {"name": "local-sgd", "period": 2, "switch_round": 3},

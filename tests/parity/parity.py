@@ -204,6 +204,9 @@ ALGORITHMS = {
     "slowmo": algorithm("slowmo", period=4),
     "slowmo d-psgd": algorithm("slowmo", period=4, base="d-psgd", buffers="average"),
     "slowmo sgp": algorithm("slowmo", PUSH, period=4, base="sgp", buffers="reset"),
+    "d-psgd masked": algorithm(
+        "d-psgd", EXPONENTIAL, compressor={"name": "shared-mask", "fraction": 0.1}
+    ),
     "post-local": algorithm("local-sgd", period=4, switch_round=10),
     "local-sgd averaged buffers": algorithm("local-sgd", period=3, buffers="average"),
     "diloco": algorithm("diloco", period=4),

@@ -102,6 +102,33 @@ START_TEST(random_k_takes_the_first_different_draws) {
 }
 END_TEST
 
+START_TEST(a_shared_mask_is_that_of_all_senders) {
+    size_t d = 10000;
+    sl_message other = a_message, later = a_message;
+    other.sender++;
+    later.exchange++;
+    pair p = open_pair((sl_compressor_config){.kind = SL_COMPRESSOR_SHARED_MASK, .k = 1000}, d,
+                       SMALL_PART);
+    float *ones = vector_of(d), *mine = vector_of(d), *theirs = vector_of(d), *next = vector_of(d);
+    for (size_t i = 0; i < d; i++)
+        ones[i] = 1;
+    ck_assert_int_eq(encode_vector(&p, &a_message, ones), 0);
+    ck_assert_uint_eq(message_bytes(&p), 4000);
+    decode(&p, &a_message, 1, mine);
+    ck_assert_int_eq(encode_vector(&p, &other, ones), 0);
+    decode(&p, &other, 1, theirs);
+    ck_assert_int_eq(encode_vector(&p, &later, ones), 0);
+    decode(&p, &later, 1, next);
+    expect_equal(mine, theirs, d);
+    ck_assert(sl_vec_cpu()->distance_squared(mine, next, d) > 1000);
+    close_pair(&p);
+    release(ones);
+    release(mine);
+    release(theirs);
+    release(next);
+}
+END_TEST
+
 START_TEST(messages_differ_in_what_they_keep) {
     size_t d = 10000;
     pair p = open_pair(any_config(_i, d), d, SMALL_PART);
@@ -481,7 +508,8 @@ int main(void) {
     suite_add_tcase(suite, each);
     suite_add_tcase(suite, drawn);
     ADD_TESTS(suite, "random", elements_are_kept_with_equal_probability,
-              random_k_draws_every_subset_alike, random_k_takes_the_first_different_draws);
+              random_k_draws_every_subset_alike, random_k_takes_the_first_different_draws,
+              a_shared_mask_is_that_of_all_senders);
     ADD_TESTS(suite, "quality", quality_is_as_promised, quality_in_numbers);
     ADD_TESTS(suite, "refused", nan_and_infinity_are_never_sent, impossible_parameters_are_named,
               indices_out_of_order_or_range_are_refused,

@@ -180,7 +180,7 @@ START_TEST(a_key_without_effect_is_warned_of) {
                    "hierarchical torus-2d two-rings use it");
     expect_warning(SMALLEST, "algorithm.compressor.k=3",
                    "algorithm.compressor.k has no effect with algorithm.compressor.name identity; "
-                   "only top-k random-k stc sbc pos-neg magnitude-dropping use it");
+                   "only top-k random-k stc sbc pos-neg magnitude-dropping shared-mask use it");
     expect_warning(WITH("\"algorithm\": \"local-sgd\""), "algorithm.period=5", NULL);
     expect_warning(WITH("\"data\": {\"partition\": {\"alpha\": 3}}"), NULL, "data.partition.alpha");
     write_file("q.json", "{\"A\": [], \"b\": [], \"x0\": []}");

@@ -17,6 +17,7 @@ static const expected all[] = {
     {{.name = "d-psgd"}, 0},
     {{.name = "d-psgd", .variant = SL_VARIANT_COMBINE_WHILE_ADAPT}, 1},
     {{.name = "dcd-psgd", TOP_K}, 1},
+    {{.name = "d-psgd", .compressor = {.kind = SL_COMPRESSOR_SHARED_MASK, .k = 4}}, 0},
     {{.name = "ecd-psgd", TOP_K}, 1},
     {{.name = "choco-sgd", TOP_K}, 2},
     {{.name = "choco-sgd", .variant = SL_VARIANT_MIX_THEN_COMPRESS, TOP_K}, 2},
