@@ -14,7 +14,8 @@
 enum {
     COPY_BYTES = 4 << 20, /* bytes of one background copy, or one part */
     SPLITS_MAX = 1 << 17, /* threads that find the largest element of one bucket */
-    ELEMENTS_OF_SPLIT = 64
+    ELEMENTS_OF_SPLIT = 64,
+    COUNTING_BLOCKS = 1024 /* of a histogram, at most */
 };
 
 /* ---- encoders ---- */
@@ -188,6 +189,10 @@ static void encode_dense(encoder *e, const float *v, const sl_rng_key *key) {
                         ceiling(c->dimension, EIGHT));
 }
 
+static uint32_t counting_blocks(size_t dimension) {
+    return (uint32_t)smaller(ceiling(dimension, FOUR * BLOCK_THREADS), COUNTING_BLOCKS);
+}
+
 /* Selects by three digits of the magnitude: 11, 10 and 10 bits. The first pass reads all of v. The
  * others read only elements that share the digits chosen so far. */
 static void mark_largest(encoder *e, const float *v) {
@@ -198,7 +203,7 @@ static void mark_largest(encoder *e, const float *v) {
         launch_count_digits(&(count_digits_args){v, e->c.dimension, i > 0 ? e->equal : NULL,
                                                  digits[i].shift, digits[i].width, e->classes,
                                                  aligned},
-                            e->map.words);
+                            counting_blocks(e->c.dimension));
         launch_pick_digit(&(pick_digit_args){e->classes, e->chosen, digits[i].width}, 1);
         if (i == 0)
             launch_mark_top(&(mark_top_args){v, e->c.dimension, e->chosen, digits[0].shift,

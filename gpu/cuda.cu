@@ -21,7 +21,7 @@
  * not depend on what else runs. */
 #define PRODUCT_BYTES ((size_t)32 << 20)
 
-enum { THREADS_OF_BLOCK = 256, COUNTING_BLOCKS = 1024, CAPABILITY_MAJOR_MIN = 8 };
+enum { CAPABILITY_MAJOR_MIN = 8 };
 
 namespace {
 
@@ -370,7 +370,7 @@ bool device_event_passed(sl_vec_event *event, int notify_fd) {
 /* ---- kernels ---- */
 
 #define DEFINE_KERNEL(name)                                                                        \
-    static __global__ __launch_bounds__(THREADS_OF_BLOCK) void kernel_##name(                      \
+    static __global__ __launch_bounds__(BLOCK_THREADS) void kernel_##name(                         \
         const __grid_constant__ name##_args arguments, size_t threads) {                           \
         const size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;                            \
         if (i < threads)                                                                           \
@@ -379,64 +379,21 @@ bool device_event_passed(sl_vec_event *event, int notify_fd) {
 SL_KERNELS(DEFINE_KERNEL)
 SL_LAYER_KERNELS(DEFINE_KERNEL)
 
-/* The histogram of one digit. A block counts in shared memory first, since most elements fall into
- * few classes. */
-static __global__ __launch_bounds__(THREADS_OF_BLOCK) void kernel_count_digits(
-    const __grid_constant__ count_digits_args a, size_t words) {
-    __shared__ uint32_t classes[DIGIT_CLASSES];
-    const size_t first = (size_t)blockIdx.x * blockDim.x + threadIdx.x,
-                 step = (size_t)gridDim.x * blockDim.x;
-    const size_t fours = a.equal == NULL && a.aligned ? a.count / FOUR : 0;
-    for (uint32_t c = threadIdx.x; c < DIGIT_CLASSES; c += blockDim.x)
-        classes[c] = 0;
-    __syncthreads();
-    for (size_t i = first; i < fours; i += step) {
-        const four v = ((const four *)a.v)[i];
-        for (int e = 0; e < FOUR; e++)
-            atomicAdd(&classes[class_of(&a, v.v[e])], 1);
+#define DEFINE_BLOCK_KERNEL(name)                                                                  \
+    static __global__ __launch_bounds__(BLOCK_THREADS) void kernel_##name(                         \
+        const __grid_constant__ name##_args arguments) {                                           \
+        __shared__ name##_memory memory;                                                           \
+        const block_place at = {threadIdx.x, blockIdx.x, gridDim.x};                               \
+        SL_UNROLL(8)                                                                               \
+        for (uint32_t phase = 0; phase < name##_PHASES; phase++) {                                 \
+            name(&arguments, &memory, at, phase);                                                  \
+            __syncthreads();                                                                       \
+        }                                                                                          \
     }
-    for (size_t i = FOUR * fours + first; a.equal == NULL && i < a.count; i += step)
-        atomicAdd(&classes[class_of(&a, a.v[i])], 1);
-    for (size_t i = first; a.equal != NULL && i < words; i += step)
-        for (uint64_t word = a.equal[i]; word != 0; word &= word - 1)
-            atomicAdd(&classes[class_of(&a, a.v[WORD_BITS * i + LOWEST_BIT(word)])], 1);
-    __syncthreads();
-    for (uint32_t c = threadIdx.x; c < DIGIT_CLASSES; c += blockDim.x)
-        if (classes[c] > 0)
-            atomicAdd(&a.classes[c], classes[c]);
-}
-
-/* One block: goes through sums of FAN classes each first, then through the classes of one sum. */
-static __global__ __launch_bounds__(THREADS_OF_BLOCK) void kernel_pick_digit(
-    const __grid_constant__ pick_digit_args a) {
-    __shared__ uint32_t classes[DIGIT_CLASSES], sums[DIGIT_CLASSES / FAN];
-    const uint32_t count = 1u << a.width;
-    for (uint32_t c = threadIdx.x; c < count; c += blockDim.x) {
-        classes[c] = a.classes[c];
-        a.classes[c] = 0;
-    }
-    __syncthreads();
-    for (uint32_t g = threadIdx.x; g < count / FAN; g += blockDim.x) {
-        uint32_t sum = 0;
-        for (uint32_t c = 0; c < FAN; c++)
-            sum += classes[g * FAN + c];
-        sums[g] = sum;
-    }
-    __syncthreads();
-    if (threadIdx.x > 0)
-        return;
-    uint32_t group = count / FAN - 1, left = a.chosen->left;
-    for (; sums[group] < left; group--)
-        left -= sums[group];
-    uint32_t digit = group * FAN + FAN - 1;
-    for (; classes[digit] < left; digit--)
-        left -= classes[digit];
-    a.chosen->prefix = a.chosen->prefix << a.width | digit;
-    a.chosen->left = left;
-}
+SL_BLOCK_KERNELS(DEFINE_BLOCK_KERNEL)
 
 static unsigned blocks_for(size_t threads) {
-    return (unsigned)((threads + THREADS_OF_BLOCK - 1) / THREADS_OF_BLOCK);
+    return (unsigned)((threads + BLOCK_THREADS - 1) / BLOCK_THREADS);
 }
 
 #define DEFINE_LAUNCH(name)                                                                        \
@@ -444,26 +401,20 @@ static unsigned blocks_for(size_t threads) {
         if (threads == 0)                                                                          \
             return;                                                                                \
         launches_count(LAUNCH_##name);                                                             \
-        kernel_##name<<<blocks_for(threads), THREADS_OF_BLOCK, 0, stream_of(WORK)>>>(*arguments,   \
-                                                                                     threads);     \
+        kernel_##name<<<blocks_for(threads), BLOCK_THREADS, 0, stream_of(WORK)>>>(*arguments,      \
+                                                                                  threads);        \
         check(cudaGetLastError(), "launching " #name);                                             \
     }
 SL_KERNELS(DEFINE_LAUNCH)
 SL_LAYER_KERNELS(DEFINE_LAUNCH)
 
-void launch_count_digits(const count_digits_args *arguments, size_t words) {
-    const unsigned wanted = blocks_for(words * (WORD_BITS / FOUR));
-    const unsigned blocks = wanted > COUNTING_BLOCKS ? (unsigned)COUNTING_BLOCKS : wanted;
-    launches_count(LAUNCH_count_digits);
-    kernel_count_digits<<<blocks, THREADS_OF_BLOCK, 0, stream_of(WORK)>>>(*arguments, words);
-    check(cudaGetLastError(), "launching count_digits");
-}
-
-void launch_pick_digit(const pick_digit_args *arguments, size_t) {
-    launches_count(LAUNCH_pick_digit);
-    kernel_pick_digit<<<1, THREADS_OF_BLOCK, 0, stream_of(WORK)>>>(*arguments);
-    check(cudaGetLastError(), "launching pick_digit");
-}
+#define DEFINE_BLOCK_LAUNCH(name)                                                                  \
+    void launch_##name(const name##_args *arguments, uint32_t blocks) {                            \
+        launches_count(LAUNCH_##name);                                                             \
+        kernel_##name<<<blocks, BLOCK_THREADS, 0, stream_of(WORK)>>>(*arguments);                  \
+        check(cudaGetLastError(), "launching " #name);                                             \
+    }
+SL_BLOCK_KERNELS(DEFINE_BLOCK_LAUNCH)
 
 /* ---- matrix products ---- */
 

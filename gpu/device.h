@@ -98,8 +98,11 @@ typedef struct device_product {
 void device_multiply(const device_product *product);
 
 #define DECLARE_LAUNCH(name) void launch_##name(const name##_args *arguments, size_t threads);
-SL_ALL_KERNELS(DECLARE_LAUNCH)
+SL_KERNELS(DECLARE_LAUNCH)
 SL_LAYER_KERNELS(DECLARE_LAUNCH)
+#undef DECLARE_LAUNCH
+#define DECLARE_LAUNCH(name) void launch_##name(const name##_args *arguments, uint32_t blocks);
+SL_BLOCK_KERNELS(DECLARE_LAUNCH)
 #undef DECLARE_LAUNCH
 
 #ifdef __cplusplus

@@ -506,10 +506,11 @@ bool device_event_passed(sl_vec_event *event, int notify_fd) {
 
 /* ---- kernels ---- */
 
-SL_ALL_KERNELS(DEFINE_SHARE)
+SL_KERNELS(DEFINE_SHARE)
 SL_LAYER_KERNELS(DEFINE_SHARE)
+SL_BLOCK_KERNELS(DEFINE_BLOCK_SHARE)
 
-#define DEFINE_LAUNCH(name)                                                                        \
+#define DEFINE_LAUNCH(name, units)                                                                 \
     typedef struct name##_task {                                                                   \
         name##_args arguments;                                                                     \
         size_t threads;                                                                            \
@@ -523,15 +524,18 @@ SL_LAYER_KERNELS(DEFINE_SHARE)
         launch_run(#name, share_##name, &t->arguments, t->threads);                                \
         leave();                                                                                   \
     }                                                                                              \
-    void launch_##name(const name##_args *arguments, size_t threads) {                             \
+    void launch_##name(const name##_args *arguments, units threads) {                              \
         lane *l = lane_of_thread();                                                                \
         launches_count(LAUNCH_##name);                                                             \
         count_calls(2);                                                                            \
         stream_give(&l->streams[WORK], do_##name,                                                  \
                     &(name##_task){*arguments, threads, counts_out(l)}, sizeof(name##_task));      \
     }
-SL_ALL_KERNELS(DEFINE_LAUNCH)
-SL_LAYER_KERNELS(DEFINE_LAUNCH)
+#define LAUNCH_THREADS(name) DEFINE_LAUNCH(name, size_t)
+#define LAUNCH_BLOCKS(name) DEFINE_LAUNCH(name, uint32_t)
+SL_KERNELS(LAUNCH_THREADS)
+SL_LAYER_KERNELS(LAUNCH_THREADS)
+SL_BLOCK_KERNELS(LAUNCH_BLOCKS)
 
 /* ---- matrix products ---- */
 

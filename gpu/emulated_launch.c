@@ -94,10 +94,10 @@ static void run_together(launch_kernel *kernel, const void *arguments, size_t th
 }
 
 void launch_run(const char *name, launch_kernel *kernel, const void *arguments, size_t threads) {
-    if (together > 0 && threads > 1)
+    if (together > 0)
         run_together(kernel, arguments, threads);
     else
-        kernel(arguments, &(launch_share){.to = threads, .stride = 1});
+        kernel(arguments, &(launch_share){.to = threads, .stride = 1, .count = threads});
     if (launch_watches)
         check_readings(name);
 }

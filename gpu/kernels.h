@@ -7,7 +7,7 @@
  * by one thread, in the CPU's order. So both give the CPU's bits.
  *
  * Kernel NAME has arguments of type NAME_args and a body NAME(const NAME_args *, size_t i), for i
- * in [0, threads). */
+ * in [0, threads). SL_BLOCK_KERNELS lists those whose threads work together (block.h). */
 #ifndef SL_KERNELS_H
 #define SL_KERNELS_H
 
@@ -27,7 +27,6 @@
     X(add_entry) X(add_indexed) X(load_bitmap) X(add_word)
 /* clang-format on */
 
-/* A device may implement the last two itself. */
-#define SL_ALL_KERNELS(X) SL_KERNELS(X) X(count_digits) X(pick_digit)
+#define SL_BLOCK_KERNELS(X) X(count_digits) X(pick_digit)
 
 #endif

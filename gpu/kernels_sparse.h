@@ -5,6 +5,7 @@
 
 #include "compress/coding.h"
 #include "element/philox.h"
+#include "gpu/block.h"
 #include "gpu/kernels_codes.h"
 
 /* ---- the k-th largest magnitude, digit by digit from the top ---- */
@@ -25,8 +26,8 @@ SL_SHARED void begin_selection(const begin_selection_args *a, size_t i) {
     a->chosen[i].left = a->k;
 }
 
-/* Thread i counts the digits of elements [64 i, 64 i + 64): of all of them, or of those in
- * `equal`, which share the prefix. */
+/* The histogram of one digit: of all elements, or of those in `equal`, which share the prefix. A
+ * block counts in its own memory first, since most elements fall into few classes. */
 typedef struct count_digits_args {
     const float *v;
     size_t count;
@@ -44,28 +45,100 @@ SL_SHARED uint32_t class_of(const count_digits_args *a, float v) {
     return magnitude_of(v) >> a->shift & ((1u << a->width) - 1);
 }
 
-SL_SHARED void count_digits(const count_digits_args *a, size_t i) {
-    const size_t n = smaller(a->count - WORD_BITS * i, WORD_BITS);
-    for (uint64_t word = a->equal != NULL ? a->equal[i] : ~(uint64_t)0 >> (WORD_BITS - n);
-         word != 0; word &= word - 1)
-        ATOMIC_ADD(&a->classes[class_of(a, a->v[WORD_BITS * i + LOWEST_BIT(word)])], 1);
+typedef struct count_digits_memory {
+    uint32_t classes[DIGIT_CLASSES];
+} count_digits_memory;
+
+SL_SHARED void count_digit(const count_digits_args *a, count_digits_memory *m, float v) {
+    ATOMIC_ADD_ONE(&m->classes[class_of(a, v)], 1);
 }
 
-/* One thread. Clears the classes. */
+SL_SHARED void count_all(const count_digits_args *a, count_digits_memory *m, block_place at) {
+    const size_t fours = a->aligned ? a->count / FOUR : 0, step = block_step(at);
+    for (size_t i = block_first(at); i < fours; i += step) {
+        const four v = ((const four *)a->v)[i];
+        for (int e = 0; e < FOUR; e++)
+            count_digit(a, m, v.v[e]);
+    }
+    for (size_t i = FOUR * fours + block_first(at); i < a->count; i += step)
+        count_digit(a, m, a->v[i]);
+}
+
+SL_SHARED void count_equal(const count_digits_args *a, count_digits_memory *m, block_place at) {
+    const size_t words = (a->count + WORD_BITS - 1) / WORD_BITS, step = block_step(at);
+    for (size_t i = block_first(at); i < words; i += step)
+        for (uint64_t word = a->equal[i]; word != 0; word &= word - 1)
+            count_digit(a, m, a->v[WORD_BITS * i + LOWEST_BIT(word)]);
+}
+
+enum { count_digits_PHASES = 3 };
+SL_SHARED void count_digits(const count_digits_args *a, count_digits_memory *m, block_place at,
+                            uint32_t phase) {
+    switch (phase) {
+    case 0:
+        for (uint32_t c = at.thread; c < DIGIT_CLASSES; c += BLOCK_THREADS)
+            m->classes[c] = 0;
+        break;
+    case 1:
+        if (a->equal != NULL)
+            count_equal(a, m, at);
+        else
+            count_all(a, m, at);
+        break;
+    case 2:
+        for (uint32_t c = at.thread; c < DIGIT_CLASSES; c += BLOCK_THREADS)
+            if (m->classes[c] > 0)
+                ATOMIC_ADD_ONE(&a->classes[c], m->classes[c]);
+        break;
+    }
+}
+
+/* One block. Clears the classes. It goes through sums of FAN classes each first, then through the
+ * classes of one sum. */
 typedef struct pick_digit_args {
     uint32_t *classes;
     selection *chosen;
     uint32_t width;
 } pick_digit_args;
 
-SL_SHARED void pick_digit(const pick_digit_args *a, size_t i) {
-    uint32_t digit = (1u << a->width) - 1, left = a->chosen[i].left;
-    for (; a->classes[digit] < left; digit--)
-        left -= a->classes[digit];
-    a->chosen[i].prefix = a->chosen[i].prefix << a->width | digit;
-    a->chosen[i].left = left;
-    for (uint32_t c = 0; c < 1u << a->width; c++)
-        a->classes[c] = 0;
+typedef struct pick_digit_memory {
+    uint32_t classes[DIGIT_CLASSES], sums[DIGIT_CLASSES / FAN];
+} pick_digit_memory;
+
+SL_SHARED void pick(const pick_digit_args *a, const pick_digit_memory *m) {
+    uint32_t group = (1u << a->width) / FAN - 1, left = a->chosen->left;
+    for (; m->sums[group] < left; group--)
+        left -= m->sums[group];
+    uint32_t digit = group * FAN + FAN - 1;
+    for (; m->classes[digit] < left; digit--)
+        left -= m->classes[digit];
+    a->chosen->prefix = a->chosen->prefix << a->width | digit;
+    a->chosen->left = left;
+}
+
+enum { pick_digit_PHASES = 3 };
+SL_SHARED void pick_digit(const pick_digit_args *a, pick_digit_memory *m, block_place at,
+                          uint32_t phase) {
+    const uint32_t count = 1u << a->width;
+    switch (phase) {
+    case 0:
+        for (uint32_t c = at.thread; c < count; c += BLOCK_THREADS) {
+            m->classes[c] = a->classes[c];
+            a->classes[c] = 0;
+        }
+        break;
+    case 1:
+        for (uint32_t g = at.thread; g < count / FAN; g += BLOCK_THREADS) {
+            m->sums[g] = 0;
+            for (uint32_t c = 0; c < FAN; c++)
+                m->sums[g] += m->classes[g * FAN + c];
+        }
+        break;
+    case 2:
+        if (at.thread == 0)
+            pick(a, m);
+        break;
+    }
 }
 
 /* ---- bitmaps: thread i has elements [64 i, 64 i + 64) ---- */

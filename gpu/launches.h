@@ -16,7 +16,8 @@ extern "C" {
 
 #define NAME_LAUNCH(kernel) LAUNCH_##kernel,
 typedef enum launch {
-    SL_ALL_KERNELS(NAME_LAUNCH) SL_LAYER_KERNELS(NAME_LAUNCH) LAUNCH_product,
+    SL_KERNELS(NAME_LAUNCH) SL_BLOCK_KERNELS(NAME_LAUNCH) SL_LAYER_KERNELS(NAME_LAUNCH)
+        LAUNCH_product,
     LAUNCHES
 } launch;
 #undef NAME_LAUNCH

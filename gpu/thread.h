@@ -1,8 +1,9 @@
-/* thread.h - what all kernels use: atomic counts, moves of four floats, division. */
+/* thread.h - what all kernels use: moves of four floats, division. */
 #ifndef SL_GPU_THREAD_H
 #define SL_GPU_THREAD_H
 
 #include "element/shared.h"
+#include "gpu/warp.h"
 #include "starling/vec.h"
 
 enum {
@@ -14,44 +15,6 @@ enum {
     FAN = 32,       /* counts that one thread of a scan adds */
     DIGIT_CLASSES = 2048
 };
-
-#ifdef __CUDA_ARCH__
-/* Lanes of a warp that count the same number share one atomic operation: thousands of atomic
- * operations on one address would serialize. */
-SL_SHARED uint32_t lanes_at(const void *at) {
-    return __match_any_sync(__activemask(), (unsigned long long)(uintptr_t)at);
-}
-SL_SHARED int is_first_of(uint32_t lanes) {
-    return threadIdx.x % 32 == (uint32_t)__ffs((int)lanes) - 1; /* one-dimensional blocks */
-}
-SL_SHARED void add_together(uint32_t *at, uint32_t value) {
-    const uint32_t lanes = lanes_at(at), sum = __reduce_add_sync(lanes, value);
-    if (is_first_of(lanes))
-        atomicAdd(at, sum);
-}
-SL_SHARED void raise_together(uint32_t *at, uint32_t value) {
-    const uint32_t lanes = lanes_at(at), largest = __reduce_max_sync(lanes, value);
-    if (is_first_of(lanes))
-        atomicMax(at, largest);
-}
-#define ATOMIC_ADD(at, value) add_together(at, value)
-#define ATOMIC_MAX(at, value) raise_together(at, value)
-#define ATOMIC_OR(at, value) atomicOr((unsigned long long *)(at), (unsigned long long)(value))
-#define BITS_SET(word) ((uint32_t)__popcll((long long)(word)))
-#define LOWEST_BIT(word) ((uint32_t)(__ffsll((long long)(word)) - 1))
-#else
-SL_SHARED void raise_to(uint32_t *at, uint32_t value) {
-    uint32_t now = __atomic_load_n(at, __ATOMIC_RELAXED);
-    while (now < value &&
-           !__atomic_compare_exchange_n(at, &now, value, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
-    }
-}
-#define ATOMIC_ADD(at, value) __atomic_fetch_add(at, value, __ATOMIC_RELAXED)
-#define ATOMIC_MAX(at, value) raise_to(at, value)
-#define ATOMIC_OR(at, value) __atomic_fetch_or(at, value, __ATOMIC_RELAXED)
-#define BITS_SET(word) ((uint32_t)__builtin_popcountll(word))
-#define LOWEST_BIT(word) ((uint32_t)__builtin_ctzll(word))
-#endif
 
 /* Four floats; moved at once if `aligned` says that they are aligned to 16 bytes. */
 typedef struct four {

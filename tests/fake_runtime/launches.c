@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpu/emulated_launch.h" /* before the kernels: it is told what they read as constant */
+
 #include "gpu/kernels.h"
 #include "gpu/layer_kernels.h"
 
@@ -13,19 +15,22 @@ enum { KERNELS_MAX = 256 };
 typedef struct body {
     const char *name;
     size_t bytes; /* of its arguments */
-    void (*run)(const void *arguments, size_t threads);
+    bool blocks;  /* its threads work together */
+    launch_kernel *run;
 } body;
 
-#define DEFINE_RUN(kernel)                                                                         \
-    static void run_##kernel(const void *arguments, size_t threads) {                              \
-        for (size_t i = 0; i < threads; i++)                                                       \
-            kernel(arguments, i);                                                                  \
-    }
-SL_ALL_KERNELS(DEFINE_RUN)
-SL_LAYER_KERNELS(DEFINE_RUN)
+bool launch_watches;
+void launch_note_read(const float *at, size_t count) {
+    (void)at, (void)count;
+}
 
-#define ROW(kernel) {#kernel, sizeof(kernel##_args), run_##kernel},
-static const body bodies[] = {SL_ALL_KERNELS(ROW) SL_LAYER_KERNELS(ROW)};
+SL_KERNELS(DEFINE_SHARE)
+SL_LAYER_KERNELS(DEFINE_SHARE)
+SL_BLOCK_KERNELS(DEFINE_BLOCK_SHARE)
+
+#define ROW(kernel) {#kernel, sizeof(kernel##_args), false, share_##kernel},
+#define BLOCK_ROW(kernel) {#kernel, sizeof(kernel##_args), true, share_##kernel},
+static const body bodies[] = {SL_KERNELS(ROW) SL_LAYER_KERNELS(ROW) SL_BLOCK_KERNELS(BLOCK_ROW)};
 
 /* What nvcc registers before main. */
 static struct {
@@ -115,7 +120,8 @@ typedef struct launch {
 static void do_launch(void *launch_) {
     const launch *l = launch_;
     if (fake_kernel_begins())
-        l->body->run(l->arguments, l->threads);
+        l->body->run(l->arguments,
+                     &(launch_share){.to = l->threads, .stride = 1, .count = l->threads});
     free(l->arguments);
 }
 
@@ -126,12 +132,14 @@ static const body *find(const void *stub) {
     fake_stop("a launch", "the kernel is not registered");
 }
 
-/* pick_digit takes one block and no count; a block of count_digits goes on to others' elements. */
+/* Or blocks, where these are what counts. */
 static size_t threads_of(const body *b, dim3 grid, dim3 block, void *const *arguments) {
-    if (strcmp(b->name, "pick_digit") == 0)
-        return 1;
+    if (b->blocks && block.x != BLOCK_THREADS)
+        fake_stop("a launch", "%s has blocks of %u threads", b->name, block.x);
+    if (b->blocks)
+        return grid.x;
     const size_t threads = *(const size_t *)arguments[1];
-    if (strcmp(b->name, "count_digits") != 0 && (size_t)grid.x * block.x < threads)
+    if ((size_t)grid.x * block.x < threads)
         fake_stop("a launch", "%s has %zu threads, and %u blocks of %u", b->name, threads, grid.x,
                   block.x);
     return threads;

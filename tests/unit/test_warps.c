@@ -1,0 +1,215 @@
+/* test_warps.c - what threads of a GPU do together: 32 lanes of a warp, of which any may be
+ * inactive, and the blocks of gpu/block.h, whose threads run in any order.
+ *
+ * A lane is a thread of the host. At each function of a warp, the active lanes wait for each other,
+ * as those of a GPU do.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+
+#define WARP_OF_TESTS
+#include "gpu/emulated_launch.h" /* before the kernels */
+
+#include "gpu/kernels.h"
+#include "harness.h"
+
+enum { LANES = 32, ADDRESSES = 5, TRIALS = 40 };
+
+/* ---- a warp ---- */
+
+static struct {
+    uint32_t active; /* a bit for each lane */
+    pthread_barrier_t all;
+    uint64_t given[LANES];
+} warp;
+static _Thread_local uint32_t lane;
+static _Thread_local bool alone = true; /* no lane of the warp: the test's own thread */
+
+bool launch_watches;
+void launch_note_read(const float *at, size_t count) {
+    (void)at, (void)count;
+}
+
+uint32_t warp_lane(void) {
+    return alone ? 0 : lane;
+}
+
+uint32_t warp_active(void) {
+    return alone ? 1 : warp.active;
+}
+
+/* What each active lane has given; until `done` nobody gives again. */
+static const uint64_t *exchange(uint64_t mine) {
+    warp.given[lane] = mine;
+    pthread_barrier_wait(&warp.all);
+    return warp.given;
+}
+
+static void done(void) {
+    pthread_barrier_wait(&warp.all);
+}
+
+uint32_t warp_alike(uint32_t lanes, uint64_t number) {
+    if (alone)
+        return lanes;
+    const uint64_t *all = exchange(number);
+    uint32_t alike = 0;
+    for (uint32_t l = 0; l < LANES; l++)
+        if ((lanes >> l & 1) != 0 && all[l] == number)
+            alike |= 1u << l;
+    done();
+    return alike;
+}
+
+static uint32_t fold(uint32_t lanes, uint32_t value, bool sums) {
+    if (alone)
+        return value;
+    const uint64_t *all = exchange(value);
+    uint32_t total = 0;
+    ck_assert_msg((lanes >> lane & 1) != 0, "lane %u folds for others", lane);
+    for (uint32_t l = 0; l < LANES; l++)
+        if ((lanes >> l & 1) != 0)
+            total = sums ? total + (uint32_t)all[l] : all[l] > total ? (uint32_t)all[l] : total;
+    done();
+    return total;
+}
+
+uint32_t warp_sum(uint32_t lanes, uint32_t value) {
+    return fold(lanes, value, true);
+}
+
+uint32_t warp_largest(uint32_t lanes, uint32_t value) {
+    return fold(lanes, value, false);
+}
+
+/* ---- what lanes add and raise together ---- */
+
+typedef struct work {
+    uint32_t lane, address, value;
+    pthread_t thread;
+} work;
+static uint32_t sums[ADDRESSES], largest[ADDRESSES];
+
+static void *run_lane(void *work_) {
+    const work *w = work_;
+    lane = w->lane;
+    alone = false;
+    ATOMIC_ADD(&sums[w->address], w->value);
+    ATOMIC_MAX(&largest[w->address], w->value);
+    return NULL;
+}
+
+static uint32_t drawn(uint32_t *state) {
+    *state = 1664525u * *state + 1013904223u;
+    return *state >> 8;
+}
+
+/* Some lanes, or all of them, or one. */
+static uint32_t some_lanes(uint32_t *state, int trial) {
+    const uint32_t any = drawn(state) << 16 ^ drawn(state);
+    return trial == 0 ? UINT32_MAX : trial == 1 ? 1u << 31 : any != 0 ? any : 1;
+}
+
+START_TEST(lanes_go_together) {
+    uint32_t state = 7u + (uint32_t)_i, expected[2][ADDRESSES] = {{0}};
+    work all[LANES];
+    unsigned count = 0;
+    memset(sums, 0, sizeof sums);
+    memset(largest, 0, sizeof largest);
+    warp.active = some_lanes(&state, _i);
+    for (uint32_t l = 0; l < LANES; l++)
+        if ((warp.active >> l & 1) != 0) {
+            const uint32_t address = drawn(&state) % ADDRESSES, value = drawn(&state);
+            all[count++] = (work){.lane = l, .address = address, .value = value};
+            expected[0][address] += value;
+            if (value > expected[1][address])
+                expected[1][address] = value;
+        }
+    ck_assert_int_eq(pthread_barrier_init(&warp.all, NULL, count), 0);
+    for (unsigned i = 0; i < count; i++)
+        ck_assert_int_eq(pthread_create(&all[i].thread, NULL, run_lane, &all[i]), 0);
+    for (unsigned i = 0; i < count; i++)
+        pthread_join(all[i].thread, NULL);
+    pthread_barrier_destroy(&warp.all);
+    ck_assert_mem_eq(sums, expected[0], sizeof sums);
+    ck_assert_mem_eq(largest, expected[1], sizeof largest);
+}
+END_TEST
+
+/* ---- blocks ---- */
+
+enum { COUNT = 5003, WORDS = (COUNT + 63) / 64, SHIFT = 20, WIDTH = 11 };
+
+DEFINE_BLOCK_SHARE(count_digits)
+DEFINE_BLOCK_SHARE(pick_digit)
+
+static struct {
+    _Alignas(16) float v[COUNT + 1];
+    uint64_t equal[WORDS];
+    uint32_t classes[DIGIT_CLASSES], expected[DIGIT_CLASSES];
+} digits;
+
+static void fill_digits(int trial) {
+    uint32_t state = 3u + (uint32_t)trial;
+    memset(&digits, 0, sizeof digits);
+    for (size_t i = 0; i < COUNT + 1; i++)
+        digits.v[i] = (float)drawn(&state) * (drawn(&state) % 2 == 0 ? 1e-6f : -1e3f);
+    for (size_t i = 0; i < COUNT; i++)
+        digits.equal[i / 64] |= (uint64_t)(drawn(&state) % 3 == 0) << i % 64;
+}
+
+static const struct {
+    uint32_t blocks;
+    bool equal, aligned, in_order;
+} ways[] = {
+    {1, false, true, true},  {1, false, false, false}, {3, false, true, false},
+    {7, false, false, true}, {1, true, true, false},   {5, true, true, false},
+};
+
+/* The histogram of one digit, and the digit at which the k-th largest lies. */
+START_TEST(blocks_count_and_pick) {
+    fill_digits(_i);
+    const float *v = ways[_i].aligned ? digits.v : digits.v + 1;
+    const count_digits_args count = {.v = v,
+                                     .count = COUNT,
+                                     .equal = ways[_i].equal ? digits.equal : NULL,
+                                     .shift = SHIFT,
+                                     .width = WIDTH,
+                                     .classes = digits.classes,
+                                     .aligned = ways[_i].aligned};
+    const uint32_t blocks = ways[_i].blocks;
+    const launch_share share =
+        ways[_i].in_order
+            ? (launch_share){.to = blocks, .stride = 1, .count = blocks}
+            : (launch_share){
+                  .to = blocks, .first = blocks / 2, .stride = blocks + 1, .count = blocks};
+    uint32_t left = 0;
+    for (size_t i = 0; i < COUNT; i++)
+        if (!ways[_i].equal || (digits.equal[i / 64] >> i % 64 & 1) != 0) {
+            digits.expected[class_of(&count, v[i])]++;
+            left++;
+        }
+    share_count_digits(&count, &share);
+    ck_assert_mem_eq(digits.classes, digits.expected, sizeof digits.classes);
+    selection chosen = {.left = left / 4};
+    uint32_t digit = DIGIT_CLASSES - 1, rest = chosen.left;
+    for (; digits.expected[digit] < rest; digit--)
+        rest -= digits.expected[digit];
+    const pick_digit_args pick_args = {digits.classes, &chosen, WIDTH};
+    share_pick_digit(&pick_args,
+                     &(launch_share){.to = 1, .stride = ways[_i].in_order ? 1 : 2, .count = 1});
+    ck_assert_uint_eq(chosen.prefix, digit);
+    ck_assert_uint_eq(chosen.left, rest);
+    for (uint32_t c = 0; c < DIGIT_CLASSES; c++)
+        ck_assert_uint_eq(digits.classes[c], 0);
+}
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("warps");
+    TCase *cases = tcase_create("together");
+    tcase_add_loop_test(cases, lanes_go_together, 0, TRIALS);
+    tcase_add_loop_test(cases, blocks_count_and_pick, 0, (int)(sizeof ways / sizeof *ways));
+    suite_add_tcase(suite, cases);
+    return run_suite(suite);
+}
