@@ -25,6 +25,29 @@ SL_SHARED size_t block_first(block_place at) {
     return (size_t)at.block * BLOCK_THREADS + at.thread;
 }
 
+/* The block that is last to come here gets blocks - 1, and sees what all others have published. */
+#ifdef __CUDA_ARCH__
+SL_SHARED void block_publish(void) {
+    __threadfence();
+}
+SL_SHARED uint32_t block_number(uint32_t *came) {
+    const uint32_t number = atomicAdd(came, 1);
+    __threadfence();
+    return number;
+}
+SL_SHARED double block_read(const double *published) {
+    return __ldcg(published);
+}
+#else
+SL_SHARED void block_publish(void) {}
+SL_SHARED uint32_t block_number(uint32_t *came) {
+    return __atomic_fetch_add(came, 1, __ATOMIC_ACQ_REL);
+}
+SL_SHARED double block_read(const double *published) {
+    return *published;
+}
+#endif
+
 SL_SHARED size_t block_step(block_place at) {
     return (size_t)at.blocks * BLOCK_THREADS;
 }

@@ -391,6 +391,7 @@ SL_LAYER_KERNELS(DEFINE_KERNEL)
         }                                                                                          \
     }
 SL_BLOCK_KERNELS(DEFINE_BLOCK_KERNEL)
+SL_LAYER_BLOCK_KERNELS(DEFINE_BLOCK_KERNEL)
 
 static unsigned blocks_for(size_t threads) {
     return (unsigned)((threads + BLOCK_THREADS - 1) / BLOCK_THREADS);
@@ -415,6 +416,7 @@ SL_LAYER_KERNELS(DEFINE_LAUNCH)
         check(cudaGetLastError(), "launching " #name);                                             \
     }
 SL_BLOCK_KERNELS(DEFINE_BLOCK_LAUNCH)
+SL_LAYER_BLOCK_KERNELS(DEFINE_BLOCK_LAUNCH)
 
 /* ---- matrix products ---- */
 

@@ -103,6 +103,7 @@ SL_LAYER_KERNELS(DECLARE_LAUNCH)
 #undef DECLARE_LAUNCH
 #define DECLARE_LAUNCH(name) void launch_##name(const name##_args *arguments, uint32_t blocks);
 SL_BLOCK_KERNELS(DECLARE_LAUNCH)
+SL_LAYER_BLOCK_KERNELS(DECLARE_LAUNCH)
 #undef DECLARE_LAUNCH
 
 #ifdef __cplusplus

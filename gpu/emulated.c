@@ -509,6 +509,7 @@ bool device_event_passed(sl_vec_event *event, int notify_fd) {
 SL_KERNELS(DEFINE_SHARE)
 SL_LAYER_KERNELS(DEFINE_SHARE)
 SL_BLOCK_KERNELS(DEFINE_BLOCK_SHARE)
+SL_LAYER_BLOCK_KERNELS(DEFINE_BLOCK_SHARE)
 
 #define DEFINE_LAUNCH(name, units)                                                                 \
     typedef struct name##_task {                                                                   \
@@ -536,6 +537,7 @@ SL_BLOCK_KERNELS(DEFINE_BLOCK_SHARE)
 SL_KERNELS(LAUNCH_THREADS)
 SL_LAYER_KERNELS(LAUNCH_THREADS)
 SL_BLOCK_KERNELS(LAUNCH_BLOCKS)
+SL_LAYER_BLOCK_KERNELS(LAUNCH_BLOCKS)
 
 /* ---- matrix products ---- */
 

@@ -6,6 +6,7 @@
 #ifndef SL_KERNELS_IMAGE_H
 #define SL_KERNELS_IMAGE_H
 
+#include "gpu/block.h"
 #include "gpu/kernels_dense.h"
 
 /* A sliding window: heights and widths of input and output, channels of both. */
@@ -199,50 +200,152 @@ SL_SHARED void give_to_all(const give_to_all_args *a, size_t i) {
 
 #define BATCH_NORM_EPSILON 1e-5
 
-/* Thread (g, k) sums x - x[0, k] and its square over a slice of positions of channel k.
- * Subtracting the first element keeps the variance accurate if the mean is far from 0. */
-typedef struct add_moments_args {
-    const float *x; /* (positions, channels) */
-    double *sums;   /* (ceil(positions / SLICE), 2, channels) */
-    uint32_t positions, channels;
-} add_moments_args;
+/* Two sums over the rows of each column, in one launch. A block has up to BLOCK_THREADS columns,
+ * and of each some slices of SLICE rows, one a line of threads; it adds up its slices. The block
+ * that ends last adds up what all have. The order of a sum follows from the shapes. */
+typedef struct columns_of {
+    uint32_t rows, columns;
+    double *groups; /* (groups, 2, columns) */
+    uint32_t *came; /* 0 before and after a launch */
+} columns_of;
 
-SL_SHARED void add_moments(const add_moments_args *a, size_t i) {
-    const uint32_t g = (uint32_t)i / a->channels, k = (uint32_t)i % a->channels,
-                   end = least(a->positions, (g + 1) * SLICE);
-    const float zero = a->x[k];
+typedef struct columns_memory {
+    double sums[2][BLOCK_THREADS];
+    uint32_t is_last;
+} columns_memory;
+
+typedef struct columns_plan {
+    uint32_t width, lines, chunks, groups; /* chunks of `width` columns, groups of `lines` slices */
+} columns_plan;
+
+SL_SHARED columns_plan columns_plan_of(uint32_t rows, uint32_t columns) {
+    columns_plan p;
+    p.width = least(columns, BLOCK_THREADS);
+    p.lines = BLOCK_THREADS / p.width;
+    p.chunks = (columns + p.width - 1) / p.width;
+    p.groups = ((rows + SLICE - 1) / SLICE + p.lines - 1) / p.lines;
+    return p;
+}
+
+/* What a thread sums: rows [from, end), none if they are equal, of a column. */
+typedef struct columns_share {
+    uint32_t column, from, end;
+} columns_share;
+
+SL_SHARED columns_share columns_share_of(const columns_of *c, block_place at) {
+    const columns_plan p = columns_plan_of(c->rows, c->columns);
+    const uint32_t line = at.thread / p.width, slice = at.block / p.chunks * p.lines + line;
+    columns_share s;
+    s.column = at.block % p.chunks * p.width + at.thread % p.width;
+    s.from = line < p.lines && s.column < c->columns ? least(c->rows, slice * SLICE) : c->rows;
+    s.end = least(c->rows, s.from + SLICE);
+    return s;
+}
+
+/* The sums of the block's lines, for a thread of the first line. */
+SL_SHARED double columns_lines(const columns_memory *m, const columns_plan *p, block_place at,
+                               int which) {
+    double sum = 0;
+    for (uint32_t l = 0; l < p->lines; l++)
+        sum += m->sums[which][l * p->width + at.thread];
+    return sum;
+}
+
+/* Groups first, first + step, ... of a column. */
+SL_SHARED double columns_groups(const columns_of *c, const columns_plan *p, uint32_t column,
+                                int which, uint32_t first, uint32_t step) {
+    double sum = 0;
+    SL_UNROLL(8)
+    for (uint32_t g = first; g < p->groups; g += step)
+        sum += block_read(&c->groups[((size_t)g * 2 + (uint32_t)which) * c->columns + column]);
+    return sum;
+}
+
+/* The phases between a kernel's first, in which each thread writes its sums, and its last. */
+enum { COLUMNS_LAST = 4 };
+SL_SHARED void columns_fold(const columns_of *c, columns_memory *m, block_place at,
+                            uint32_t phase) {
+    const columns_plan p = columns_plan_of(c->rows, c->columns);
+    const columns_share s = columns_share_of(c, at);
+    if (phase == 1 && at.thread < p.width && s.column < c->columns) {
+        for (int which = 0; which < 2; which++)
+            c->groups[((size_t)(at.block / p.chunks) * 2 + (uint32_t)which) * c->columns +
+                      s.column] = columns_lines(m, &p, at, which);
+        block_publish();
+    } else if (phase == 2 && at.thread == 0) {
+        m->is_last = block_number(c->came) == at.blocks - 1;
+    } else if (phase == 3 && m->is_last && p.chunks == 1 && at.thread < p.lines * p.width) {
+        for (int which = 0; which < 2; which++)
+            m->sums[which][at.thread] =
+                columns_groups(c, &p, s.column, which, at.thread / p.width, p.lines);
+    }
+}
+
+/* In the last phase: does this thread settle columns? It has at.thread and every width-th. */
+SL_SHARED int columns_settles(const columns_of *c, const columns_memory *m, block_place at) {
+    if (m->is_last && at.thread == 0)
+        *c->came = 0;
+    return m->is_last && at.thread < columns_plan_of(c->rows, c->columns).width;
+}
+
+SL_SHARED double columns_total(const columns_of *c, const columns_memory *m, block_place at,
+                               uint32_t column, int which) {
+    const columns_plan p = columns_plan_of(c->rows, c->columns);
+    return p.chunks == 1 ? columns_lines(m, &p, at, which)
+                         : columns_groups(c, &p, column, which, 0, 1);
+}
+
+/* The mean of each channel and 1/sqrt(variance + epsilon), from sums of x - x[0, k] and of its
+ * square: subtracting the first element keeps the variance accurate if the mean is far from 0. */
+typedef struct find_moments_args {
+    const float *x; /* (positions, channels) */
+    columns_of c;
+    float *saved; /* (2, channels) */
+    double *kept; /* number of batches, sums of m_b and of v_b + m_b^2; NULL: not collected */
+} find_moments_args;
+typedef columns_memory find_moments_memory;
+
+SL_SHARED void sum_moments(const find_moments_args *a, columns_memory *m, block_place at) {
+    const columns_share s = columns_share_of(&a->c, at);
+    const size_t channels = a->c.columns;
+    const float zero = s.from < s.end ? a->x[s.column] : 0;
     float sum = 0, square = 0;
     SL_UNROLL(16)
-    for (uint32_t p = g * SLICE; p < end; p++) {
-        const float v = a->x[(size_t)p * a->channels + k] - zero;
+    for (uint32_t p = s.from; p < s.end; p++) {
+        const float v = a->x[p * channels + s.column] - zero;
         sum += v;
         square += v * v;
     }
-    a->sums[(size_t)g * 2 * a->channels + k] = (double)sum;
-    a->sums[(size_t)g * 2 * a->channels + a->channels + k] = (double)square;
+    m->sums[0][at.thread] = (double)sum;
+    m->sums[1][at.thread] = (double)square;
 }
 
-/* The mean of channel i and 1/sqrt(variance + epsilon). */
-typedef struct settle_moments_args {
-    const float *x;
-    const double *sums; /* (2, channels) */
-    float *saved;       /* (2, channels) */
-    double *kept;       /* number of batches, sums of m_b and of v_b + m_b^2; NULL: not collected */
-    uint32_t positions, channels;
-} settle_moments_args;
-
-SL_SHARED void settle_moments(const settle_moments_args *a, size_t i) {
-    const double offset = a->sums[i] / a->positions, mean = a->x[i] + offset,
-                 spread = a->sums[a->channels + i] / a->positions - offset * offset;
+SL_SHARED void settle_moments(const find_moments_args *a, uint32_t i, double sum, double square) {
+    const uint32_t channels = a->c.columns;
+    const double offset = sum / a->c.rows, mean = a->x[i] + offset,
+                 spread = square / a->c.rows - offset * offset;
     const double variance = spread < 0 ? 0 : spread;
     a->saved[i] = (float)mean;
-    a->saved[a->channels + i] = (float)(1 / sqrt(variance + BATCH_NORM_EPSILON));
+    a->saved[channels + i] = (float)(1 / sqrt(variance + BATCH_NORM_EPSILON));
     if (a->kept == NULL)
         return;
     if (i == 0)
         a->kept[0] += 1;
     a->kept[1 + i] += mean;
-    a->kept[1 + a->channels + i] += variance + mean * mean;
+    a->kept[1 + channels + i] += variance + mean * mean;
+}
+
+enum { find_moments_PHASES = COLUMNS_LAST + 1 };
+SL_SHARED void find_moments(const find_moments_args *a, find_moments_memory *m, block_place at,
+                            uint32_t phase) {
+    if (phase == 0)
+        sum_moments(a, m, at);
+    else if (phase < COLUMNS_LAST)
+        columns_fold(&a->c, m, at, phase);
+    else if (columns_settles(&a->c, m, at))
+        for (uint32_t i = at.thread; i < a->c.columns; i += BLOCK_THREADS)
+            settle_moments(a, i, columns_total(&a->c, m, at, i, 0),
+                           columns_total(&a->c, m, at, i, 1));
 }
 
 /* The same for channel i over all collected batches. */
@@ -305,34 +408,36 @@ SL_SHARED void normalise(const normalise_args *a, size_t i) {
     write_span(a->y + i * a->span, v, a->span);
 }
 
-/* Sets d to 0 where y <= 0 and adds it to the shortcut. Thread (g, k) sums d and d (x - m) over a
- * slice of channel k. */
+/* Sets d to 0 where y <= 0 and adds it to the shortcut. From sums of d (x - m) and of d, each
+ * channel's gradients, and the factors of dx = a d + b x + e. */
 typedef struct take_normalised_args {
-    const float *x, *y, *saved; /* y: NULL without relu */
+    const float *x, *y, *saved, *scale; /* y: NULL without relu */
     float *d, *d_shortcut;
-    double *sums; /* (ceil(positions / SLICE), 2, channels): of d (x - m), of d */
-    uint32_t positions, channels;
+    columns_of c;
+    float *g;       /* (2, channels) */
+    float *factors; /* (3, channels) */
     detour from;
     int add_shortcut;
 } take_normalised_args;
+typedef columns_memory take_normalised_memory;
 
-SL_SHARED void take_normalised(const take_normalised_args *a, size_t i) {
-    const uint32_t channels = a->channels, g = (uint32_t)i / channels, k = (uint32_t)i % channels,
-                   end = least(a->positions, (g + 1) * SLICE);
-    const float mean = a->saved[k];
+SL_SHARED void sum_normalised(const take_normalised_args *a, columns_memory *m, block_place at) {
+    const columns_share s = columns_share_of(&a->c, at);
+    const uint32_t channels = a->c.columns, k = s.column;
+    const float mean = s.from < s.end ? a->saved[k] : 0;
     float sum = 0, product = 0;
-    for (uint32_t first = g * SLICE; first < end; first += BATCH) {
+    for (uint32_t first = s.from; first < s.end; first += BATCH) {
         float d[BATCH], x[BATCH];
         SL_UNROLL(8)
         for (uint32_t b = 0; b < BATCH; b++) {
-            const size_t at = (size_t)least(first + b, end - 1) * channels + k;
-            d[b] = a->y == NULL || read_one(a->y + at) > 0 ? a->d[at] : 0;
-            x[b] = read_one(a->x + at);
+            const size_t place = (size_t)least(first + b, s.end - 1) * channels + k;
+            d[b] = a->y == NULL || read_one(a->y + place) > 0 ? a->d[place] : 0;
+            x[b] = read_one(a->x + place);
         }
         SL_UNROLL(8)
         for (uint32_t b = 0; b < BATCH; b++) {
             const uint32_t p = first + b;
-            if (p >= end)
+            if (p >= s.end)
                 continue;
             if (a->y != NULL)
                 a->d[(size_t)p * channels + k] = d[b];
@@ -344,28 +449,35 @@ SL_SHARED void take_normalised(const take_normalised_args *a, size_t i) {
             product += d[b] * (x[b] - mean);
         }
     }
-    a->sums[(size_t)g * 2 * channels + k] = (double)product;
-    a->sums[(size_t)g * 2 * channels + channels + k] = (double)sum;
+    m->sums[0][at.thread] = (double)product;
+    m->sums[1][at.thread] = (double)sum;
 }
 
-/* Channel i: its gradients, and the factors of dx = a d + b x + e. */
-typedef struct settle_factors_args {
-    const double *sums; /* (2, channels) */
-    const float *scale, *saved;
-    float *g;       /* (2, channels) */
-    float *factors; /* (3, channels) */
-    uint32_t positions, channels;
-} settle_factors_args;
-
-SL_SHARED void settle_factors(const settle_factors_args *a, size_t i) {
-    const float inverse = a->saved[a->channels + i], slope = a->scale[i] * inverse;
-    a->g[i] = (float)(a->sums[i] * inverse);
-    a->g[a->channels + i] = (float)a->sums[a->channels + i];
-    const float by_x = (float)(-(double)slope * inverse * a->g[i] / a->positions);
+SL_SHARED void settle_factors(const take_normalised_args *a, uint32_t i, double product,
+                              double sum) {
+    const uint32_t channels = a->c.columns, positions = a->c.rows;
+    const float inverse = a->saved[channels + i], slope = a->scale[i] * inverse,
+                by_scale = (float)(product * inverse), by_shift = (float)sum;
+    const float by_x = (float)(-(double)slope * inverse * by_scale / positions);
+    a->g[i] = by_scale;
+    a->g[channels + i] = by_shift;
     a->factors[i] = slope;
-    a->factors[a->channels + i] = by_x;
-    a->factors[2 * a->channels + i] =
-        (float)(-(double)slope * a->g[a->channels + i] / a->positions) - by_x * a->saved[i];
+    a->factors[channels + i] = by_x;
+    a->factors[2 * channels + i] =
+        (float)(-(double)slope * by_shift / positions) - by_x * a->saved[i];
+}
+
+enum { take_normalised_PHASES = COLUMNS_LAST + 1 };
+SL_SHARED void take_normalised(const take_normalised_args *a, take_normalised_memory *m,
+                               block_place at, uint32_t phase) {
+    if (phase == 0)
+        sum_normalised(a, m, at);
+    else if (phase < COLUMNS_LAST)
+        columns_fold(&a->c, m, at, phase);
+    else if (columns_settles(&a->c, m, at))
+        for (uint32_t i = at.thread; i < a->c.columns; i += BLOCK_THREADS)
+            settle_factors(a, i, columns_total(&a->c, m, at, i, 0),
+                           columns_total(&a->c, m, at, i, 1));
 }
 
 /* dx of `span` channels. */
@@ -397,8 +509,8 @@ SL_SHARED void give_normalised(const give_normalised_args *a, size_t i) {
 /* clang-format off */
 #define SL_IMAGE_KERNELS(X)                                                                        \
     X(unfold) X(fold) X(pool_largest) X(pool_mean) X(give_to_largest) X(give_to_all)               \
-    X(add_moments) X(settle_moments) X(recall_moments) X(normalise) X(take_normalised)             \
-    X(settle_factors) X(give_normalised)
+    X(recall_moments) X(normalise) X(give_normalised)
+#define SL_IMAGE_BLOCK_KERNELS(X) X(find_moments) X(take_normalised)
 /* clang-format on */
 
 #endif

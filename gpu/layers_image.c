@@ -176,17 +176,31 @@ static uint32_t positions_of(const sl_layer *l, uint32_t rows) {
     return rows * l->out.height * l->out.width;
 }
 
-/* saved and kept: as on the CPU. scratch: three factors per channel, then sums. */
-static sl_layer_memory norm_memory(const sl_layer *l, uint32_t rows) {
-    const size_t channels = l->out.channels, factors = (3 * channels + 15) / 16 * 16;
-    return (sl_layer_memory){
-        .saved = 2 * channels,
-        .kept = 1 + 2 * channels,
-        .scratch = factors + sums_floats(slices_of(positions_of(l, rows)), 2 * channels)};
+static size_t round_16(size_t floats) {
+    return (floats + 15) / 16 * 16;
 }
 
-static double *norm_sums(const sl_layer_call *c) {
-    return as_doubles(c->scratch + (3 * (size_t)c->layer->out.channels + 15) / 16 * 16);
+/* saved: as on the CPU, and columns_of.came, which no other layer writes. kept: as on the CPU.
+ * scratch: three factors per channel, then the groups' sums. */
+static sl_layer_memory norm_memory(const sl_layer *l, uint32_t rows) {
+    const uint32_t channels = l->out.channels;
+    const columns_plan p = columns_plan_of(positions_of(l, rows), channels);
+    return (sl_layer_memory){.saved = 2 * (size_t)channels + 1,
+                             .kept = 1 + 2 * (size_t)channels,
+                             .scratch =
+                                 round_16(3 * (size_t)channels) + 4 * (size_t)p.groups * channels};
+}
+
+static columns_of norm_columns(const sl_layer_call *c) {
+    const uint32_t channels = c->layer->out.channels;
+    return (columns_of){positions_of(c->layer, c->rows), channels,
+                        as_doubles(c->scratch + round_16(3 * (size_t)channels)),
+                        (uint32_t *)(void *)(c->saved + 2 * (size_t)channels)};
+}
+
+static uint32_t norm_blocks(const columns_of *c) {
+    const columns_plan p = columns_plan_of(c->rows, c->columns);
+    return p.chunks * p.groups;
 }
 
 static detour detour_from(const sl_layer_call *c) {
@@ -196,15 +210,10 @@ static detour detour_from(const sl_layer_call *c) {
 }
 
 static void norm_statistics(const sl_layer_call *c) {
-    const uint32_t channels = c->layer->out.channels, positions = positions_of(c->layer, c->rows);
-    const size_t slices = slices_of(positions);
-    double *sums = norm_sums(c);
-    launch_add_moments(&(add_moments_args){c->in, sums, positions, channels}, slices * channels);
-    sums = finish_sums(sums, slices, 2 * (size_t)channels, NULL, NULL);
-    launch_settle_moments(&(settle_moments_args){c->in, sums, c->saved,
-                                                 c->pass == SL_PASS_COLLECT ? c->kept : NULL,
-                                                 positions, channels},
-                          channels);
+    const columns_of columns = norm_columns(c);
+    launch_find_moments(
+        &(find_moments_args){c->in, columns, c->saved, c->pass == SL_PASS_COLLECT ? c->kept : NULL},
+        norm_blocks(&columns));
 }
 
 static void norm_forward(const sl_layer_call *c) {
@@ -221,28 +230,30 @@ static void norm_forward(const sl_layer_call *c) {
 }
 
 static void norm_backward(const sl_layer_call *c) {
-    const uint32_t channels = c->layer->out.channels, positions = positions_of(c->layer, c->rows);
-    const size_t slices = slices_of(positions),
-                 shortcut = c->rows * sl_shape_size(c->shortcut_shape);
+    const columns_of columns = norm_columns(c);
+    const uint32_t channels = columns.columns;
+    const size_t shortcut = c->rows * sl_shape_size(c->shortcut_shape);
     const bool spread =
         c->d_shortcut != NULL && sl_shape_size(c->shortcut_shape) != sl_shape_size(c->layer->out);
-    double *sums = norm_sums(c);
     if (spread && !c->add_shortcut) /* some positions are never written */
         device_clear(c->d_shortcut, shortcut * sizeof *c->d_shortcut);
-    launch_take_normalised(&(take_normalised_args){c->in, c->layer->relu ? c->out : NULL, c->saved,
-                                                   c->d_out, c->d_shortcut, sums, positions,
-                                                   channels, detour_from(c),
-                                                   c->add_shortcut || spread},
-                           slices * channels);
-    sums = finish_sums(sums, slices, 2 * (size_t)channels, NULL, NULL);
-    launch_settle_factors(
-        &(settle_factors_args){sums, c->w, c->saved, c->g, c->scratch, positions, channels},
-        channels);
+    launch_take_normalised(&(take_normalised_args){.x = c->in,
+                                                   .y = c->layer->relu ? c->out : NULL,
+                                                   .saved = c->saved,
+                                                   .scale = c->w,
+                                                   .d = c->d_out,
+                                                   .d_shortcut = c->d_shortcut,
+                                                   .c = columns,
+                                                   .g = c->g,
+                                                   .factors = c->scratch,
+                                                   .from = detour_from(c),
+                                                   .add_shortcut = c->add_shortcut || spread},
+                           norm_blocks(&columns));
     const uint32_t span = span_of(c->layer);
     if (c->d_in != NULL)
         launch_give_normalised(&(give_normalised_args){c->in, c->d_out, c->scratch, c->d_in,
                                                        channels, span, c->add_in},
-                               (size_t)positions * channels / span);
+                               (size_t)columns.rows * channels / span);
 }
 
 const sl_layer_ops conv2d_layer = {conv2d_memory, conv2d_forward, conv2d_backward};

@@ -66,6 +66,7 @@ static const struct {
     {"batch norm, shortcut", NORM(true), {6, 6, 16}, {6, 6, 16}, 30, 1e4f, 1e-5},
     {"batch norm, shortcut of option A", NORM(true), {4, 3, 21}, {7, 6, 10}, 3, 1e4f, 1e-5},
     {"batch norm, one row", NORM(false), {5, 5, 3}, {0}, 1, 1e4f, 1e-5},
+    {"batch norm, 300 channels", NORM(true), {4, 5, 300}, {4, 5, 300}, 9, 1e4f, 1e-5},
     {"max pool 2x2", POOL(SL_LAYER_MAX_POOL, 2, 2), {8, 9, 5}, {0}, 3, 1e15f, 1e-6},
     {"max pool 3x3, overlapping", POOL(SL_LAYER_MAX_POOL, 3, 1), {6, 7, 11}, {0}, 2, 1e15f, 1e-6},
     {"max pool 2x2, stride 3", POOL(SL_LAYER_MAX_POOL, 2, 3), {9, 8, 3}, {0}, 1, 1e15f, 1e-6},

@@ -10,9 +10,11 @@
 #include <unistd.h>
 
 #include "../unit/driven_node.h"
+#include "learner/layers/network.h"
+#include "learner/model.h"
 #include "starling/device.h"
 
-enum { DIMENSION = 25557032 };
+enum { DIMENSION = 25557032, RESNET_BATCH = 128 };
 
 #define EXPERIMENT(algorithm)                                                                      \
     "{\"rounds\": 3, \"device\": \"cuda:0\", \"topology\": {\"nodes\": 4, \"family\": \"ring\"},"  \
@@ -51,6 +53,27 @@ static void run_node(const char *text, const char *path, uint64_t rounds, bool m
     exit(0);
 }
 
+/* The same for gradients of ResNet-20. */
+static void run_gradients(const char *path, uint64_t count) {
+    const sl_model_config model = {.kind = SL_MODEL_RESNET20};
+    const sl_shape image = {32, 32, 3};
+    const sl_vec_ops *vec;
+    sl_layers table;
+    sl_network net;
+    sl_error error;
+    setenv("STARLING_LAUNCHES", path, 1);
+    if (sl_model_build(&table, &model, image, 10, "counters", &error) != 0 ||
+        sl_device_open(&vec, "cuda:0", 0, &error) != 0 ||
+        sl_network_open(&net, &table, vec, RESNET_BATCH, &error) != 0)
+        stop(error.text);
+    float *x = vec->allocate(table.dimension), *g = vec->allocate(table.dimension);
+    if (x == NULL || g == NULL)
+        stop("no vectors");
+    for (uint64_t i = 0; i < count; i++)
+        sl_network_gradient(&net, RESNET_BATCH, x, g);
+    exit(0);
+}
+
 /* ---- the counts ---- */
 
 typedef struct tally {
@@ -68,6 +91,7 @@ static void add_line(tally *t, const char *name, double count) {
     t->kernels += count;
 }
 
+/* text NULL: gradients. */
 static tally tally_of(const char *text, uint64_t rounds, bool measures) {
     char path[] = "/tmp/starling-counters-XXXXXX", name[64];
     const int file = mkstemp(path);
@@ -75,6 +99,8 @@ static tally tally_of(const char *text, uint64_t rounds, bool measures) {
         stop("no file for the counts");
     fflush(stdout);
     const pid_t child = fork();
+    if (child == 0 && text == NULL)
+        run_gradients(path, rounds);
     if (child == 0)
         run_node(text, path, rounds, measures);
     int status = -1;
@@ -114,11 +140,12 @@ static bool tell(const char *name, double count, double limit, bool reached) {
 int main(void) {
     const double mib = DIMENSION * sizeof(float) / 1048576.0;
     const tally usual = tally_of_round(plain, false), recorded = tally_of_round(plain, true),
-                coded = tally_of_round(compressed, false);
+                coded = tally_of_round(compressed, false), step = tally_of(NULL, 1, false);
     bool good =
         tell("CUDA calls per MiB and neighbour", usual.calls / mib / DRIVEN_NEIGHBOURS, 8, true);
     good &= tell("kernels in a D-PSGD round of 25.5 M", usual.kernels, 60, true);
     good &= tell("kernels in a CHOCO round of 4 bits each", coded.kernels, 40, true);
+    good &= tell("kernels of ResNet-20's gradient, batch 128", step.kernels, 250, false);
     good &= tell("bells per sleep", usual.sleeps > 0 ? usual.bells / usual.sleeps : 0, 1, true);
     good &= tell("waits that a recorded round adds", recorded.waits - usual.waits, 1, true);
     return good ? 0 : 1;

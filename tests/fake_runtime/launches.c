@@ -27,10 +27,12 @@ void launch_note_read(const float *at, size_t count) {
 SL_KERNELS(DEFINE_SHARE)
 SL_LAYER_KERNELS(DEFINE_SHARE)
 SL_BLOCK_KERNELS(DEFINE_BLOCK_SHARE)
+SL_LAYER_BLOCK_KERNELS(DEFINE_BLOCK_SHARE)
 
 #define ROW(kernel) {#kernel, sizeof(kernel##_args), false, share_##kernel},
 #define BLOCK_ROW(kernel) {#kernel, sizeof(kernel##_args), true, share_##kernel},
-static const body bodies[] = {SL_KERNELS(ROW) SL_LAYER_KERNELS(ROW) SL_BLOCK_KERNELS(BLOCK_ROW)};
+static const body bodies[] = {SL_KERNELS(ROW) SL_LAYER_KERNELS(ROW) SL_BLOCK_KERNELS(BLOCK_ROW)
+                                  SL_LAYER_BLOCK_KERNELS(BLOCK_ROW)};
 
 /* What nvcc registers before main. */
 static struct {

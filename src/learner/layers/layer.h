@@ -134,7 +134,7 @@ typedef struct sl_layer_call {
     const float *shortcut; /* (rows, shortcut_shape), or NULL */
     sl_shape shortcut_shape;
     float *out;     /* (rows, out) */
-    float *saved;   /* (saved) from forward to backward of one batch */
+    float *saved;   /* (saved) from forward to backward of one batch; 0 at first */
     double *kept;   /* (kept) from SL_PASS_COLLECT to SL_PASS_EVALUATE; zeroed before the first */
     float *scratch; /* (scratch) shared by all layers */
     /* backward only: */
