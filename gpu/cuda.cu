@@ -133,18 +133,31 @@ struct sl_vec_event {
 
 /* ---- devices ---- */
 
+/* Why there is no GPU; a list of those that this process may see may name none that is there: an
+ * index, the UUID of a GPU or of a part of one (MIG). */
+static void explain_none(cudaError_t result, char text[DEVICE_TEXT_MAX]) {
+    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+    const bool none = result == cudaSuccess || result == cudaErrorNoDevice;
+    if (result == cudaErrorInsufficientDriver)
+        snprintf(text, DEVICE_TEXT_MAX, "no NVIDIA driver, or one that is older than CUDA %d.%d",
+                 CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
+    else if (none && visible != NULL)
+        snprintf(
+            text, DEVICE_TEXT_MAX,
+            "no NVIDIA GPU that CUDA_VISIBLE_DEVICES=\"%.100s\" names; \"nvidia-smi -L\" lists "
+            "indices and UUIDs, those of MIG parts too",
+            visible);
+    else
+        snprintf(text, DEVICE_TEXT_MAX, "%s", none ? "no NVIDIA GPU" : cudaGetErrorString(result));
+}
+
 int device_count(char text[DEVICE_TEXT_MAX]) {
     int count = 0;
     cudaError_t result = cudaGetDeviceCount(&count);
     cudaGetLastError();
     if (result == cudaSuccess && count > 0)
         return count;
-    if (result == cudaErrorInsufficientDriver)
-        snprintf(text, DEVICE_TEXT_MAX, "no NVIDIA driver, or one that is older than CUDA %d.%d",
-                 CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
-    else
-        snprintf(text, DEVICE_TEXT_MAX, "%s",
-                 result == cudaSuccess ? "no NVIDIA GPU" : cudaGetErrorString(result));
+    explain_none(result, text);
     return 0;
 }
 

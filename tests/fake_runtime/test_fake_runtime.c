@@ -54,6 +54,12 @@ START_TEST(devices_are_counted_and_described) {
     fake_set_devices(0, cudaSuccess);
     ck_assert_int_eq(device_count(text), 0);
     ck_assert_str_eq(text, "no NVIDIA GPU");
+    fake_set_devices(0, cudaErrorNoDevice);
+    setenv("CUDA_VISIBLE_DEVICES", "MIG-1234", 1);
+    ck_assert_int_eq(device_count(text), 0);
+    ck_assert_ptr_nonnull(
+        strstr(text, "no NVIDIA GPU that CUDA_VISIBLE_DEVICES=\"MIG-1234\" names"));
+    unsetenv("CUDA_VISIBLE_DEVICES");
     fake_set_devices(0, cudaErrorInsufficientDriver);
     ck_assert_int_eq(device_count(text), 0);
     ck_assert_ptr_nonnull(strstr(text, "no NVIDIA driver, or one that is older than CUDA "));
