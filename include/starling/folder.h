@@ -86,8 +86,9 @@ SL_API int sl_folder_rescue(sl_folder *folder, int64_t rank, uint64_t *round, sl
 /* A node that the others have gone on without. */
 typedef struct sl_loss {
     uint32_t rank;
-    bool left;      /* on request */
-    uint64_t round; /* that it is last known to have begun */
+    bool left;         /* on request */
+    uint64_t round;    /* that it is last known to have begun */
+    uint64_t returned; /* the round in which it took part again; 0: it has not */
     char why[SL_ERROR_TEXT_MAX];
 } sl_loss;
 

@@ -188,6 +188,10 @@ typedef struct sl_piece {
  * there is one. */
 SL_API bool sl_node_piece(sl_node *node, size_t index, sl_piece *out);
 
+/* Of a node that rests, and was held: all but the model goes, as if it had just been opened. VIEW
+ * follows. */
+SL_API void sl_node_forget(sl_node *node);
+
 /* Does it do nothing until GRADIENT? Where a round's exchange begins beside its gradient, that is
  * over, and in the pieces. */
 SL_API bool sl_node_rests(const sl_node *node);

@@ -80,6 +80,7 @@ SL_API void sl_record_pieces(sl_record *record, sl_piece out[SL_RECORD_PIECES]);
     X(SL_LOG_LOST, "lost")             /* a peer is gone: killed, left, or cut off */              \
     X(SL_LOG_FOLD, "fold")             /* nothing more of a neighbour's goes into the model */     \
     X(SL_LOG_VIEW, "view")             /* other members, from a round on */                        \
+    X(SL_LOG_JOIN, "join")             /* it asks to take part again, with a sponsor's model */    \
     X(SL_LOG_END, "end")
 
 typedef enum sl_log_kind {
@@ -108,8 +109,8 @@ typedef struct sl_log_entry {
     sl_log_kind kind;
     uint32_t rank;
     uint64_t round; /* start: the first; resume, checkpoint, request: the one that is saved; edge,
-                       down, up, fold: under way; lost, view: the first without the peer, of the
-                       view;
+                       down, up, fold: under way; join: the last that it ended; lost, view: the
+                       first without the peer, of the view;
                        end: the last that ended, 0: none */
     uint64_t rounds, run_id, incarnation;    /* start: of the run; the process began, microseconds
                                                 since 1970 */
@@ -118,7 +119,8 @@ typedef struct sl_log_entry {
     char blas[SL_LOG_WORD_MAX];              /* start: sl_learner_blas */
     uint64_t passed_over[SL_LOG_PASSED_MAX]; /* resume: newer rounds that it had a file of */
     size_t passed_over_count;
-    uint32_t peer;               /* edge, down, up, lost, fold */
+    uint32_t peer;               /* edge, down, up, lost, fold; join: the sponsor */
+    uint64_t after;              /* join: the round after which the sponsor had the model */
     const uint32_t *ranks;       /* view: (members) rising, borrowed */
     uint64_t members;            /* view */
     double gap;                  /* view: the spectral gap of their topology; NaN: unknown */
@@ -134,7 +136,7 @@ typedef struct sl_log_entry {
 
 /* What is repeated of a node's log. */
 typedef struct sl_history {
-    sl_log_entry *entries; /* (count) folds and views, in order */
+    sl_log_entry *entries; /* (count) folds, views and joins, in order */
     size_t count;
     bool done; /* it came to the end of the run */
 } sl_history;
@@ -153,6 +155,8 @@ typedef struct sl_observer {
                       double push_sum_weight);
     /* `rank` is about to compute the gradient of `round`. */
     void (*round)(void *context, uint32_t rank, uint64_t round);
+    /* `rank`, without which the others had gone on, takes part again from `round` on. */
+    void (*returned)(void *context, uint32_t rank, uint64_t round);
     /* A message to show: for whom the driver waits, or, if it begins with "warning: ", whom it has
      * refused. Twenty a second at most. Comes from another thread than the calls above, at any
      * time. */

@@ -16,6 +16,7 @@
 static const double farewell_s = 0.5; /* how long a failing agent stays to tell its neighbours */
 static const double farewell_connecting_s = 1.5; /* the same where some are not connected yet */
 static const double farewell_look_s = 0.002;
+static const double lag_s = 0.5; /* between two looks: the process was stopped, or starved */
 static const double tell_every_s = 5, tell_every_max_s = 60; /* what is waited for */
 enum { TICK_MS = 50, PASSES_BETWEEN_LOOPS = 16, LOOKS_BEFORE_SLEEP = 4 };
 
@@ -255,6 +256,8 @@ static bool fail_untaken(sl_agent *a) {
 static void fail_late(sl_agent *a) {
     if (a->calls.current.kind != SL_CALL_NONE)
         fail_call(a);
+    else if (a->cohort.outside)
+        sl_members_stay_out(a, "agreed on its return in time");
     else if (!sl_worker_busy(a->worker) && !fail_untaken(a))
         sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_DEADLINE});
 }
@@ -284,6 +287,7 @@ static void tick(sl_agent *a) {
     sl_contacts_tick(a);
     check_deadlines(a);
     sl_members_tick(a);
+    sl_returning_tick(a);
     check_device(a);
     tell_wait(a);
 }
@@ -298,8 +302,11 @@ static void advance_calls(sl_agent *a) {
 
 /* True when something moved. */
 static bool move(sl_agent *a) {
+    const double before_s = a->side.now_s;
     a->side.retry_soon = false;
     a->side.now_s = sl_clock_seconds();
+    if (a->side.goes_on && a->side.now_s - before_s > lag_s)
+        sl_contacts_forgive(a, a->side.now_s - before_s);
     int happened = sl_fabric_poll(a->side.fabric);
     if (a->tick_due)
         tick(a);
@@ -314,7 +321,8 @@ static bool move(sl_agent *a) {
         advance_calls(a);
     if (sl_averaging_advance(a))
         sl_agent_finish(a);
-    const bool sent = sl_agent_send_parts(a);
+    bool sent = sl_agent_send_parts(a);
+    sent = sl_fetching_give(a) || sent;
     return sl_members_go_on(a) || sent || happened > 0;
 }
 

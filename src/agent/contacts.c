@@ -142,6 +142,9 @@ static void on_received(void *context, void *owner, sl_buffer *buffer, size_t by
     } else if (result == SL_ARRIVED_LETTER) {
         sl_members_hear(a, n, &frame, buffer->data + SL_FRAME_HEADER_BYTES);
         sl_buffer_release(buffer);
+    } else if (result == SL_ARRIVED_MODEL) {
+        sl_fetching_hear(a, n, &frame, buffer->data + SL_FRAME_HEADER_BYTES);
+        sl_buffer_release(buffer);
     }
     if (n->back)
         come_back(a, n);
@@ -347,6 +350,18 @@ static void ask(const sl_agent *a, sl_neighbour *n) {
     if (goes_on(a) && !n->agreed && n->connection == NULL && !sl_neighbour_is_dialed(n) &&
         (n->lost_s > 0 || n->sought_s > 0))
         n->doubted = true;
+}
+
+/* What happened while this process did not run is no silence of others. */
+void sl_contacts_forgive(sl_agent *a, double lag_s) {
+    for (uint32_t i = 0; i < a->neighbour_count; i++) {
+        sl_neighbour *n = &a->neighbours[i];
+        n->heard_s += lag_s;
+        n->lost_s += n->lost_s > 0 ? lag_s : 0;
+        n->sought_s += n->sought_s > 0 ? lag_s : 0;
+    }
+    a->progress_s += lag_s;
+    a->deadline_s += lag_s;
 }
 
 void sl_contacts_tick(sl_agent *a) {

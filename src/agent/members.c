@@ -108,46 +108,9 @@ static void alarm(sl_agent *a) {
             a->neighbours[i].sought_s = a->side.now_s;
 }
 
-/* None has to arrive: what is not sent now is said again, or is old. */
-static void post(sl_agent *a, uint32_t to, const sl_membership_message *message) {
-    sl_neighbour *n = sl_agent_neighbour(a, to);
-    const size_t bytes = sl_letter_bytes(message);
-    sl_letter_encode(message, a->cohort.bytes);
-    bool sent = true;
-    for (size_t at = 0; at < bytes && sent; at += SL_FRAME_TEXT_MAX) {
-        const size_t left = bytes - at;
-        const sl_frame frame = {
-            .type = SL_FRAME_LETTER,
-            .part = (uint32_t)at,
-            .step = (uint32_t)bytes,
-            .payload_bytes = (uint32_t)(left < SL_FRAME_TEXT_MAX ? left : SL_FRAME_TEXT_MAX)};
-        sent = sl_neighbour_send_copy(n, &frame, a->cohort.bytes + at);
-    }
-}
-
-/* Is the letter whole now? */
-static bool collect(const sl_agent *a, sl_neighbour *n, const sl_frame *frame,
-                    const uint8_t *payload) {
-    if (frame->part == 0) {
-        n->letter_come = n->letter_bytes = 0;
-        uint8_t *room = frame->step > 0 && frame->step <= sl_letter_bytes_max(nodes_of(a))
-                            ? realloc(n->letter, frame->step)
-                            : NULL;
-        if (room == NULL)
-            return false;
-        n->letter = room;
-        n->letter_bytes = frame->step;
-    }
-    if (frame->part != n->letter_come || frame->payload_bytes > n->letter_bytes - n->letter_come)
-        return false;
-    memcpy(n->letter + n->letter_come, payload, frame->payload_bytes);
-    n->letter_come += frame->payload_bytes;
-    return frame->payload_bytes > 0 && n->letter_come == n->letter_bytes;
-}
-
 void sl_members_hear(sl_agent *a, sl_neighbour *n, const sl_frame *frame, const uint8_t *payload) {
     sl_letter *letter = &a->cohort.letter;
-    if (a->cohort.membership == NULL || !collect(a, n, frame, payload) ||
+    if (a->cohort.membership == NULL || !sl_letters_collect(a, n, frame, payload) ||
         sl_letter_decode(letter, n->letter, n->letter_bytes) != NULL ||
         letter->message.from != n->rank)
         return;
@@ -157,10 +120,10 @@ void sl_members_hear(sl_agent *a, sl_neighbour *n, const sl_frame *frame, const 
 
 /* ---- views ---- */
 
-/* Parts that are on their way out are given up with their connection, which reads them; it may be
- * connected anew. */
+/* Parts that are on their way out, or are to go out again, are given up with their connection,
+ * which reads or counts them; it may be connected anew. */
 static void give_up(sl_agent *a, sl_neighbour *n) {
-    if (n->connection != NULL && n->left < n->sent) {
+    if (n->connection != NULL && n->left < n->sent_ever) {
         sl_neighbour_drop(n, NULL);
         n->sought_s = a->side.now_s;
     }
@@ -198,7 +161,7 @@ static void lose_absent(sl_agent *a, const sl_epoch *view) {
     }
 }
 
-static int regroup(sl_agent *a, const sl_epoch *view, sl_grouping *out, sl_error *error) {
+int sl_members_regroup(sl_agent *a, const sl_epoch *view, sl_grouping *out, sl_error *error) {
     uint32_t *ranks = calloc(view->count, sizeof *ranks);
     if (ranks == NULL)
         return sl_fail(error, SL_ENOMEM, "agent %u: out of memory for a view", a->side.rank);
@@ -240,7 +203,8 @@ static void turn_neighbours(sl_agent *a, const sl_epoch *view) {
         n->folded = n->gone || folds_here(a, n) || sl_epoch_place(view, n->rank) == view->count ||
                     sl_epoch_is_broken(view, a->side.rank, n->rank);
         n->hash_at_view = n->hash;
-        sl_neighbour_turn(n, a->cohort.hash); /* also whoever is folded: it need not wait */
+        sl_neighbour_turn(n, a->cohort.hash,
+                          view->number); /* also whoever is folded: it need not wait */
     }
     a->side.varies = sl_node_varies(a->node);
 }
@@ -276,12 +240,28 @@ static void fold_anew(sl_agent *a) {
             deliver_lost(a, &a->neighbours[i]);
 }
 
+/* It begins anew, with the sponsor's model. Of epochs between it needs nothing. */
+static void take_model(sl_agent *a) {
+    const size_t bytes = a->settings.task.dimension * sizeof(float);
+    sl_node_forget(a->node);
+    a->side.vec->copy_in(sl_node_model(a->node), a->cohort.fetching.model, bytes);
+    sl_fetching_end(a);
+    sl_cohort *g = &a->cohort;
+    const uint32_t count = g->early_count;
+    g->early_count = 0;
+    for (uint32_t i = 0; i < count; i++)
+        if (g->early[i].hash == g->hash)
+            g->early[g->early_count++] = g->early[i];
+        else
+            sl_neighbour_consumed(g->early[i].from, g->early[i].event.token);
+}
+
 static void begin_view(sl_agent *a, const sl_epoch *view) {
     sl_cohort *g = &a->cohort;
     sl_grouping grouping = {0};
     sl_error error;
     lose_absent(a, view);
-    if (regroup(a, view, &grouping, &error) != 0) {
+    if (sl_members_regroup(a, view, &grouping, &error) != 0) {
         sl_agent_fail(a, &error, error.text);
         return;
     }
@@ -294,8 +274,12 @@ static void begin_view(sl_agent *a, const sl_epoch *view) {
                         &g->grouping.plan};
     g->before[g->passed++ % SL_EPOCHS_BEFORE] = g->hash;
     g->hash = sl_epoch_hash(view);
+    g->number = view->number;
     tell_view(a);
+    if (g->outside)
+        take_model(a);
     sl_agent_begin(a, &(sl_event){.type = SL_EVENT_VIEW, .view = &g->view});
+    g->outside = false;
     sl_grouping_close(&old);
 }
 
@@ -305,6 +289,30 @@ static void fail(sl_agent *a, const char *why) {
     sl_error error;
     sl_fail_node(&error, SL_EPEER, a->side.rank, a->side.round, "%s", why);
     sl_agent_fail(a, &error, error.text);
+}
+
+void sl_members_stay_out(sl_agent *a, const char *what) {
+    char why[SL_FRAME_TEXT_MAX];
+    snprintf(why, sizeof why,
+             "the others have gone on without this agent, which was silent for longer than "
+             "membership.grace_s, and nobody of them %s",
+             what);
+    fail(a, why);
+}
+
+/* What it has goes into nobody's model any more. */
+static void go_out(sl_agent *a) {
+    a->cohort.outside = true;
+    a->cohort.outside_s = a->progress_s = a->side.now_s;
+    sl_agent_notice(a, "round %" PRIu64 ": the others have gone on without this agent; it returns",
+                    a->side.round);
+    for (uint32_t i = 0; i < a->neighbour_count; i++) {
+        sl_neighbour *n = &a->neighbours[i];
+        if (n->near && !n->folded)
+            deliver_lost(a, n);
+        n->turn_told = false; /* who is not in the others' epoch yet folds this agent at once */
+        sl_neighbour_tell_turn(n);
+    }
 }
 
 static void release(sl_agent *a) {
@@ -321,7 +329,9 @@ static void end_alone(sl_agent *a) {
 static void begin(sl_agent *a, const sl_membership_update *u) {
     if (!a->cohort.rests) /* it starts */
         return;
-    if (u->round > a->settings.task.rounds) {
+    if (u->round > a->settings.task.rounds && a->cohort.outside) {
+        sl_members_stay_out(a, "had rounds left");
+    } else if (u->round > a->settings.task.rounds) {
         end_alone(a);
     } else if (u->view != NULL) {
         const sl_epoch view = *u->view; /* its lists live until the next epoch begins */
@@ -345,12 +355,13 @@ static void leave(sl_agent *a, bool nobody_stays) {
 
 static void obey(sl_agent *a, const sl_membership_update *u) {
     for (size_t i = 0; a->cohort.alarmed && i < u->message_count; i++)
-        post(a, u->messages[i].to, &u->messages[i].message);
+        sl_letters_post(a, u->messages[i].to, &u->messages[i].message);
     if (u->dropped && sl_members_nearly_done(a))
         end_alone(a);
     else if (u->dropped)
-        fail(a, "the others have gone on without this agent, which was silent for longer than "
-                "membership.grace_s");
+        go_out(a);
+    else if (u->ask_again)
+        sl_fetching_end(a);
     else if (u->replaced)
         fail(a, "a newer process has this rank");
     else if (u->left)
@@ -368,8 +379,28 @@ static void step(sl_agent *a, sl_membership_event event) {
     obey(a, &update);
 }
 
+static uint64_t newest_number(const sl_agent *a) {
+    const sl_epoch *newest = sl_membership_epoch(a->cohort.membership);
+    return newest != NULL ? newest->number : sl_membership_others(a->cohort.membership)->number;
+}
+
+/* Neighbours are in an epoch that it has not heard of: it will, or has been dropped. It trains
+ * alone no further. */
+static bool is_behind(const sl_agent *a) {
+    bool any = false;
+    for (uint32_t i = 0; i < a->neighbour_count; i++) {
+        const sl_neighbour *n = &a->neighbours[i];
+        any = any || (n->near && n->agreed && !n->gone && n->number > newest_number(a));
+    }
+    return any && !a->cohort.alone && !a->cohort.leaves;
+}
+
+void sl_members_join(sl_agent *a, uint32_t sponsor) {
+    step(a, (sl_membership_event){.type = SL_MEMBERSHIP_JOIN, .peer = sponsor});
+}
+
 bool sl_members_go_on(sl_agent *a) {
-    if (!a->cohort.asks || a->phase == PHASE_OVER)
+    if (!a->cohort.asks || a->phase == PHASE_OVER || is_behind(a))
         return false;
     a->cohort.asks = false;
     if (a->cohort.leaves)
@@ -378,11 +409,6 @@ bool sl_members_go_on(sl_agent *a) {
         release(a);
     step(a, (sl_membership_event){.type = SL_MEMBERSHIP_READY});
     return true;
-}
-
-static uint64_t newest_number(const sl_agent *a) {
-    const sl_epoch *newest = sl_membership_epoch(a->cohort.membership);
-    return newest != NULL ? newest->number : UINT64_MAX;
 }
 
 /* ---- leaving ---- */
@@ -426,9 +452,13 @@ static bool is_off(const sl_agent *a, const sl_neighbour *n) {
 
 void sl_members_see_off(sl_agent *a, sl_neighbour *n) {
     const sl_membership *m = a->cohort.membership;
-    if (m == NULL || !n->bye_received || a->phase != PHASE_TRAINING ||
-        !sl_membership_leaves(m, n->rank))
+    if (m == NULL || !n->bye_received || a->phase != PHASE_TRAINING)
         return;
+    if (!sl_membership_leaves(m, n->rank)) {
+        if (a->cohort.outside)
+            sl_members_stay_out(a, "trains any more");
+        return;
+    }
     if (!n->gone && is_off(a, n))
         part(a, n);
     if (n->gone && n->agreed && !n->bye_sent)
@@ -448,7 +478,7 @@ void sl_members_tick(sl_agent *a) {
 /* ---- losses ---- */
 
 bool sl_members_admit(const sl_agent *a, const sl_neighbour *n) {
-    return !n->gone || newest_number(a) > n->gone_in;
+    return !n->gone || a->cohort.outside || newest_number(a) > n->gone_in;
 }
 
 bool sl_members_nearly_done(const sl_agent *a) {
@@ -498,6 +528,7 @@ void sl_members_reach(sl_agent *a, sl_neighbour *n) {
     if (a->cohort.membership == NULL || a->phase == PHASE_OVER)
         return;
     sl_neighbour_tell_turn(n);
+    sl_fetching_break(a, n);
     n->sought_s = 0;
     if (!a->cohort.alarmed)
         return;
@@ -512,7 +543,7 @@ void sl_members_reach(sl_agent *a, sl_neighbour *n) {
 void sl_members_watch_turn(sl_agent *a, sl_neighbour *n) {
     const sl_cohort *g = &a->cohort;
     const bool later = n->hash != n->hash_at_view && n->hash != g->hash &&
-                       n->received >= n->hash_from && !has_passed(g, n->hash);
+                       n->received >= n->hash_from && n->number >= g->number;
     if (n->near && !n->folded && (later || folds_here(a, n)) && a->phase == PHASE_TRAINING)
         deliver_lost(a, n);
 }

@@ -8,11 +8,15 @@
  * A lost peer is folded at once, and stays so for the node until a view begins, even if it comes
  * back earlier. It is let in again when there is a later epoch: so that both sides of a broken
  * connection leave it out from the same round on.
+ *
+ * Whom the others have dropped folds all of them, and rests after the round under way. It fetches
+ * the model of its lowest neighbour to be, asks to join, and begins with the view that has it, as
+ * a new node with that model.
  */
 #ifndef SL_AGENT_MEMBERS_H
 #define SL_AGENT_MEMBERS_H
 
-#include "agent/neighbour.h"
+#include "agent/fetching.h"
 #include "config/grouping.h"
 #include "membership/letter.h"
 #include "membership/membership.h"
@@ -34,17 +38,21 @@ typedef struct sl_cohort {
     bool alarmed;              /* somebody is, or was, lost to somebody */
     double ticked_s;
     uint64_t hash;                     /* of the epoch that the node is in; 0: the first */
+    uint64_t number;                   /* and its number; 0: the first */
     uint64_t before[SL_EPOCHS_BEFORE]; /* (passed, as far as there is room) of those before it */
     uint64_t passed;
     sl_grouping grouping; /* of the node's view; count 0: the experiment's */
     sl_view view;
-    bool alone;      /* the others are through: it ends its last rounds without asking */
-    bool rests;      /* the node does, between two rounds */
-    bool asks;       /* and membership has not been asked for the next one */
-    sl_round rested; /* the one before */
-    sl_record tally; /* before that round was added */
-    bool wishes;     /* to leave */
-    bool leaves;     /* with the end of the round under way */
+    bool alone;       /* the others are through: it ends its last rounds without asking */
+    bool rests;       /* the node does, between two rounds */
+    bool asks;        /* and membership has not been asked for the next one */
+    sl_round rested;  /* the one before */
+    sl_record tally;  /* before that round was added */
+    bool wishes;      /* to leave */
+    bool outside;     /* the others have gone on without this agent, and it has not come back */
+    double outside_s; /* since when */
+    sl_fetching fetching;
+    bool leaves; /* with the end of the round under way */
     sl_letter letter;
     uint8_t *bytes;  /* of a letter that goes out */
     sl_early *early; /* (early_count) */
@@ -68,6 +76,13 @@ bool sl_members_admit(const struct sl_agent *agent, const sl_neighbour *n);
 /* Is the run over before any of this matters? */
 bool sl_members_nearly_done(const struct sl_agent *agent);
 void sl_members_tick(struct sl_agent *agent);
+/* It has that agent's model, and wants to take part again. */
+void sl_members_join(struct sl_agent *agent, uint32_t sponsor);
+/* What the experiment is among these. */
+int sl_members_regroup(struct sl_agent *agent, const sl_epoch *view, sl_grouping *out,
+                       sl_error *error);
+/* It ends outside: no member has done so. */
+void sl_members_stay_out(struct sl_agent *agent, const char *what);
 /* It is to leave, while the others go on; false: it cannot. */
 bool sl_members_leave(struct sl_agent *agent);
 /* Who has left, and said BYE, is let go. */

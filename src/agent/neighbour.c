@@ -14,12 +14,14 @@
 #include "agent/neighbour.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "launch/roster.h"
 
+static const double epoch_numbers_max = 1e15; /* that a double holds */
 static const double retry_connect_s = 0.1;
 static const double retry_refused_s = 1; /* after the other side has refused, or said nothing */
 static const double retry_share = 0.1;   /* at most, of the time to come back */
@@ -300,7 +302,8 @@ static void hear_turn(sl_neighbour *n, const sl_frame *frame) {
     if (n->hash != frame->exchange)
         n->hash_before = n->hash;
     n->hash = frame->exchange;
-    n->folds = frame->scalar != 0;
+    n->folds = frame->scalar < 0;
+    n->number = (uint64_t)fmin(fabs(frame->scalar), epoch_numbers_max);
     n->hash_from = frame->part | (uint64_t)frame->step << 32;
 }
 
@@ -309,6 +312,7 @@ uint64_t sl_neighbour_hash(const sl_neighbour *n) {
 }
 
 void sl_neighbour_abandon(sl_neighbour *n) {
+    n->given_up = n->sent_ever;
     sl_neighbour_came(n, n->sent_ever);
     n->sent = n->left = n->sent_ever;
 }
@@ -336,6 +340,9 @@ static int take_control(sl_neighbour *n, const sl_frame *frame, const uint8_t *p
         return SL_ARRIVED_CUT;
     case SL_FRAME_LETTER:
         return SL_ARRIVED_LETTER;
+    case SL_FRAME_FETCH:
+    case SL_FRAME_MODEL:
+        return SL_ARRIVED_MODEL;
     case SL_FRAME_TURN:
         hear_turn(n, frame);
         break;
@@ -353,9 +360,11 @@ static int take_control(sl_neighbour *n, const sl_frame *frame, const uint8_t *p
     return SL_ARRIVED_NOTHING;
 }
 
-/* How many frames more, as the header says, which counts modulo 2^32. */
+/* How many frames more, as the header says, which counts modulo 2^32. What was given up counts as
+ * come, and may still be on its way. */
 static uint32_t came(const sl_neighbour *n, const sl_frame *frame) {
-    return frame->received - (uint32_t)n->come;
+    const uint32_t more = frame->received - (uint32_t)n->come;
+    return (int32_t)more < 0 && n->come <= n->given_up ? 0 : more;
 }
 
 static bool tells_exchange(const sl_frame *frame) {

@@ -94,6 +94,7 @@ typedef struct sl_neighbour {
     uint64_t sent_ever;     /* the same, also if they are to be sent again */
     uint64_t left;          /* of those sent, out of this agent's memory */
     uint64_t come;          /* of those, it said that they came */
+    uint64_t given_up;      /* the first so many are not sent again */
     uint32_t *places;       /* (window) of frames sent that may not have come, by number: in
                                side->kept; SL_KEPT_NOWHERE: in the outbox */
     uint64_t credit;        /* frames that it lets us send */
@@ -107,6 +108,8 @@ typedef struct sl_neighbour {
     uint64_t open;          /* the latest that it is in, or next to be in, as far as is known */
     uint64_t turn_hash;     /* data frames to it are of the epoch with this hash; 0: the first */
     uint64_t turn_from;     /* from this number on */
+    uint64_t turn_number;   /* of that epoch */
+    uint64_t number;        /* of the epoch of its frames, from `hash_from` on */
     uint64_t hash, hash_before;       /* likewise, of its frames: from `hash_from` on, and before */
     uint64_t hash_from, hash_at_view; /* and what it was when this agent's epoch began */
 
@@ -168,6 +171,7 @@ typedef enum sl_arrived {
     SL_ARRIVED_CALL,    /* *frame is MEET, WANT or SUM; the caller releases the buffer */
     SL_ARRIVED_CUT,     /* *frame is CUT; likewise */
     SL_ARRIVED_LETTER,  /* *frame is LETTER; likewise */
+    SL_ARRIVED_MODEL,   /* *frame is FETCH or MODEL; likewise */
     SL_ARRIVED_BROKEN   /* nothing that it sent: the connection is lost, *error says why */
 } sl_arrived;
 /* Looks at a message: sl_arrived, or negative: the run ends. */
@@ -203,8 +207,8 @@ void sl_neighbour_tell_counts(sl_neighbour *n);
 /* Tells that this agent is in this exchange, or through with the one before: where side->varies, it
  * gets no more than the first parts of a message until it says so. */
 void sl_neighbour_tell_open(sl_neighbour *n, uint64_t exchange);
-/* From the next data frame on, what is sent is of the epoch with this hash. */
-void sl_neighbour_turn(sl_neighbour *n, uint64_t hash);
+/* From the next data frame on, what is sent is of the epoch with this hash and number. */
+void sl_neighbour_turn(sl_neighbour *n, uint64_t hash, uint64_t number);
 /* Tells so, if it has not been told over this connection. */
 void sl_neighbour_tell_turn(sl_neighbour *n);
 /* A data frame has left this agent's memory. */
@@ -232,7 +236,8 @@ bool sl_neighbour_send_control(sl_neighbour *n, sl_frame_type type, const void *
 bool sl_neighbour_send_frame(sl_neighbour *n, const sl_frame *frame);
 /* The same for a LETTER frame, whose payload may go. */
 bool sl_neighbour_send_copy(sl_neighbour *n, const sl_frame *frame, const void *payload);
-/* The same for a SUM frame, whose payload may go when the neighbour has said that it came. */
+/* The same for a SUM or MODEL frame, whose payload may go when the neighbour has said that it came.
+ */
 bool sl_neighbour_send_payload(sl_neighbour *n, const sl_frame *frame, const void *payload);
 /* Tells it why this agent ends. */
 void sl_neighbour_tell(sl_neighbour *n, const char *cause);

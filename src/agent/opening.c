@@ -382,6 +382,7 @@ void sl_agent_close(sl_agent **agent) {
         a->side.vec->release((float *)a->side.payload_memory);
     sl_loop_close(&a->loop);
     sl_node_close(&a->node);
+    sl_fetching_close(a);
     sl_members_close(a); /* whose topology the node had */
     sl_signal_close(a->stop_descriptor);
     sl_signal_close(a->notify_fd);

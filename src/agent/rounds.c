@@ -190,6 +190,7 @@ static void give_job(sl_agent *a, const sl_update *update) {
                   .point = sl_node_point(a->node),
                   .g = sl_node_gradient_buffer(a->node),
                   .compute = update->compute,
+                  .returns = a->cohort.outside && !update->round_done,
                   .push_sum_weight = sl_node_push_sum_weight(a->node)};
     job.compute_round = update->round;
     if (update->round_done) {
@@ -200,7 +201,7 @@ static void give_job(sl_agent *a, const sl_update *update) {
         job.report = a->record;
         job.parameters = sl_record_parameters_due(config, round);
         job.parameters_round = round;
-    } else {
+    } else if (update->round == 1) {
         job.parameters = sl_record_parameters_due(config, 0);
     }
     sl_worker_give(a->worker, &job);
@@ -258,6 +259,7 @@ void sl_agent_deliver(sl_agent *a, const sl_event *event) {
         return;
     const bool leaves = update.round_done && sl_saving_end_round(a, &update.finished_round);
     if (update.round_done) {
+        sl_fetching_offer(a, update.finished_round.round);
         a->cohort.tally = a->record;
         account_round(a, &update.finished_round, a->progress_s);
     }
@@ -285,7 +287,7 @@ void sl_agent_begin(sl_agent *a, const sl_event *event) {
         return;
     sl_node_hold(a->node, sl_node_round(a->node));
     a->cohort.rests = false;
-    update.round_done = true; /* what is recorded with the next gradient */
+    update.round_done = !a->cohort.outside; /* what is recorded with the next gradient */
     update.finished_round = a->cohort.rested;
     perform(a, &update, false);
 }

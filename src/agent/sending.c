@@ -212,17 +212,19 @@ void sl_neighbour_tell_open(sl_neighbour *n, uint64_t exchange) {
 }
 
 void sl_neighbour_tell_turn(sl_neighbour *n) {
+    const double number = n->turn_hash != 0 ? (double)n->turn_number : 1;
     const sl_frame frame = {.type = SL_FRAME_TURN,
                             .exchange = n->turn_hash,
                             .part = (uint32_t)n->turn_from,
                             .step = (uint32_t)(n->turn_from >> 32),
-                            .scalar = n->folded};
+                            .scalar = n->folded ? -number : number};
     if ((n->turn_hash != 0 || n->folded) && !n->turn_told)
         n->turn_told = sl_neighbour_send_frame(n, &frame);
 }
 
-void sl_neighbour_turn(sl_neighbour *n, uint64_t hash) {
+void sl_neighbour_turn(sl_neighbour *n, uint64_t hash, uint64_t number) {
     n->turn_hash = hash;
+    n->turn_number = number;
     n->turn_from = n->sent_ever;
     n->turn_told = false;
     sl_neighbour_tell_turn(n);

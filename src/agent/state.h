@@ -2,8 +2,9 @@
  *
  * agent.c: phases, deadlines, the loop. opening.c: puts an agent together. progress.c: what other
  * threads see. waits.c: who waits for whom. saving.c: checkpoints. contacts.c: what connections
- * report. members.c: who takes part. rounds.c: drives the node. averaging.c: what comes after the
- * last round. calls.c: what the task asks of the loop. Each calls only those behind it.
+ * report. returning.c: coming back. members.c: who takes part. letters.c: what members say.
+ * rounds.c: drives the node. averaging.c: what comes after the last round. fetching.c: models of
+ * others. calls.c: what the task asks of the loop. Each calls only those behind it.
  */
 #ifndef SL_AGENT_STATE_H
 #define SL_AGENT_STATE_H
@@ -103,6 +104,8 @@ sl_connection *sl_contacts_requested(void *agent, const uint8_t greeting[SL_GREE
                                      const char *from, char why[SL_GREETING_WHY_MAX]);
 /* Dials, sends heartbeats, notices silence, ends silent visitors. */
 void sl_contacts_tick(sl_agent *agent);
+/* This process was held up for so long. */
+void sl_contacts_forgive(sl_agent *agent, double lag_s);
 /* Is this neighbour still to be connected, or to be connected anew? */
 bool sl_contacts_awaits(const sl_agent *agent, const sl_neighbour *n);
 /* Into the log of events: how each connection is protected. One that is made anew is protected as
@@ -112,6 +115,17 @@ void sl_contacts_log_edges(sl_agent *agent);
 void sl_contacts_log_lost(sl_agent *agent);
 /* Of a neighbour whose connection broke: the seconds left for another one; below 0: it is gone. */
 double sl_contacts_left_s(const sl_agent *agent, const sl_neighbour *n);
+
+/* returning.c */
+/* Who is outside asks for a model, and then to join. */
+void sl_returning_tick(sl_agent *agent);
+
+/* letters.c */
+/* To that agent. It need not arrive. */
+void sl_letters_post(sl_agent *agent, uint32_t to, const sl_membership_message *message);
+/* A LETTER frame; true: its letter is whole now. */
+bool sl_letters_collect(const sl_agent *agent, sl_neighbour *n, const sl_frame *frame,
+                        const uint8_t *payload);
 
 /* progress.c */
 /* Tells whoever started the agent, printf-like. */

@@ -166,7 +166,9 @@ bool sl_waits_name_taker(const sl_agent *a, sl_error *wait) {
 
 static void name_in_round(const sl_agent *a, char *out, size_t bytes) {
     sl_error wait;
-    if (a->cohort.rests)
+    if (a->cohort.rests && a->cohort.fetching.sponsor != NULL)
+        snprintf(out, bytes, "agent %u's model, to return with", a->cohort.fetching.sponsor->rank);
+    else if (a->cohort.rests)
         snprintf(out, bytes, "the members to agree on who goes on");
     else if (sl_waits_name_taker(a, &wait) || sl_node_name_wait(a->node, &wait) != 0)
         snprintf(out, bytes, "%s", wait.text);

@@ -60,6 +60,8 @@ static const field fields[] = {
     {"passed_over", ONE(SL_LOG_RESUME), FIELD_ROUNDS, AT(passed_over), NULL},
     {"peer", ONE(SL_LOG_EDGE) | LINK | ONE(SL_LOG_LOST) | ONE(SL_LOG_FOLD), FIELD_RANK, AT(peer),
      NULL},
+    {"sponsor", ONE(SL_LOG_JOIN), FIELD_RANK, AT(peer), NULL},
+    {"after", ONE(SL_LOG_JOIN), FIELD_WHOLE, AT(after), NULL},
     {"protection", ONE(SL_LOG_EDGE), FIELD_WHY, AT(why), NULL},
     {"members", ONE(SL_LOG_VIEW), FIELD_MEMBERS, AT(ranks), NULL},
     {"gap", ONE(SL_LOG_VIEW), FIELD_SECONDS, AT(gap), NULL},

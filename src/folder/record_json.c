@@ -47,8 +47,12 @@ json_t *sl_average_json(const sl_record *record) {
 json_t *sl_losses_json(const sl_summary *s) {
     json_t *all = json_array();
     for (size_t i = 0; i < s->loss_count; i++)
-        sl_json_append(&all, json_pack("{sI sI sb ss}", "node", (json_int_t)s->losses[i].rank,
+        sl_json_append(&all, json_pack("{sI sI sb so ss}", "node", (json_int_t)s->losses[i].rank,
                                        "round", (json_int_t)s->losses[i].round, "left",
-                                       s->losses[i].left, "why", s->losses[i].why));
+                                       s->losses[i].left, "returned",
+                                       s->losses[i].returned > 0
+                                           ? json_integer((json_int_t)s->losses[i].returned)
+                                           : json_null(),
+                                       "why", s->losses[i].why));
     return all;
 }

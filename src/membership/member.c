@@ -99,7 +99,9 @@ static void take(sl_membership *m, const sl_decision *d, uint64_t last) {
     sl_member_begin(m);
 }
 
-static void drop_out(sl_membership *m) {
+/* `d` is the others' epoch. */
+static void drop_out(sl_membership *m, const sl_decision *d) {
+    sl_decision_copy(&m->newest, d);
     m->hash = 0;
     m->queued = 0;
     m->bound = m->joins = false;
@@ -136,7 +138,7 @@ static void leave_view(sl_membership *m, const sl_decision *d, const sl_epoch_si
         m->change.phase = PHASE_IDLE;
         sl_member_begin(m);
     } else if (sl_epoch_has_most_of(&d->epoch, &m->newest.decision.epoch)) {
-        drop_out(m);
+        drop_out(m, d);
     }
 }
 

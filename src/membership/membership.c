@@ -273,6 +273,10 @@ const sl_epoch *sl_membership_epoch(const sl_membership *m) {
     return m->hash != 0 ? &m->newest.decision.epoch : NULL;
 }
 
+const sl_epoch *sl_membership_others(const sl_membership *m) {
+    return &m->newest.decision.epoch;
+}
+
 uint64_t sl_membership_round(const sl_membership *m) {
     return m->round;
 }

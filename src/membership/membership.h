@@ -170,6 +170,8 @@ void sl_membership_step(sl_membership *m, const sl_membership_event *event,
 
 /* The newest epoch; NULL: it is out, or has not joined yet. */
 const sl_epoch *sl_membership_epoch(const sl_membership *m);
+/* The epoch of the others that have dropped it. */
+const sl_epoch *sl_membership_others(const sl_membership *m);
 /* The round that began last. */
 uint64_t sl_membership_round(const sl_membership *m);
 /* Has this peer said that it leaves? */

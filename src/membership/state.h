@@ -47,7 +47,7 @@ struct sl_membership {
     sl_peer *peers; /* (ranks_max) */
 
     uint64_t number, hash;   /* of the newest epoch; hash 0: it is out */
-    sl_kept_decision newest; /* while hash is not 0 */
+    sl_kept_decision newest; /* while it is out: the others' that it was dropped for, if it was */
     struct {
         sl_kept_decision kept;
         uint64_t last;  /* round before it */

@@ -7,6 +7,7 @@
  * between rounds. An own vector may do so only within a round, as the sum of combine-while-adapt: a
  * session that overlaps gives out its state there, once the exchange is over.
  */
+#include <assert.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -83,4 +84,17 @@ bool sl_node_piece(sl_node *n, size_t index, sl_piece *out) {
                       .real = numbers[index].is_real ? number : NULL};
     snprintf(out->name, sizeof out->name, "%s", numbers[index].name);
     return true;
+}
+
+/* As sl_node_open leaves it, but for x: replicas and queues are those of the view that comes. */
+void sl_node_forget(sl_node *n) {
+    sl_piece piece;
+    assert(sl_node_rests(n) && !n->finished);
+    for (size_t i = 1; sl_node_piece(n, i, &piece) && piece.vector != NULL; i++)
+        n->settings.vec->fill(piece.vector, 0, n->settings.dimension);
+    n->state.round = n->state.exchange = n->ended_exchange = n->exchanged = n->held_after = 0;
+    n->state.push_sum_weight = n->state.next_push_sum_weight = 1;
+    n->direction.steps = 0;
+    n->loss_limit = n->settings.loss_limit;
+    n->ended = (sl_round){0};
 }

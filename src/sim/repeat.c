@@ -3,9 +3,11 @@
  *
  * Who was lost is simulated as long as it has all that it needs: further than it came, never less
  * far. What it would have sent beyond a fold is not delivered, so that it stands still soon. Whose
- * numbers are not finite ends where it ended.
+ * numbers are not finite ends where it ended. Who returned goes after the round that it had ended,
+ * and comes back with its view, as a new node with the model that its sponsor had.
  */
 #include "sim/simulator.h"
+#include "wire/frame.h"
 
 static const sl_history *history_of(const simulator *s, uint32_t rank) {
     return &s->checkpoints->history[rank];
@@ -87,8 +89,61 @@ static int begin_round(simulator *s, uint32_t rank, uint64_t round, sl_error *er
     return sl_sim_deliver(s, rank, &(sl_event){.type = SL_EVENT_VIEW, .view = &v->view}, error);
 }
 
-int sl_sim_begin_repeated(simulator *s, uint64_t round, sl_error *error) {
+/* Its sponsor has just ended the round whose model it took. */
+static int take_model(simulator *s, uint32_t rank, const sl_log_entry *join, sl_error *error) {
+    peer *p = &s->peers[rank];
+    const peer *sponsor = &s->peers[join->peer];
+    if (sponsor->node == NULL)
+        return sl_fail(error, SL_EFILE,
+                       "round %llu: node %u took the model of node %u, which is not there",
+                       (unsigned long long)join->after, rank, join->peer);
+    sl_node *own = p->node;
+    sl_node_close(&p->aside);
+    const int result = sl_sim_open_node(s, rank, error);
+    p->aside = p->node;
+    p->node = own;
+    if (result == 0)
+        s->vec->copy(sl_node_model(p->aside), sl_node_model(sponsor->node),
+                     s->task->dimension * sizeof(float));
+    return result;
+}
+
+static int take_models(simulator *s, uint64_t after, sl_error *error) {
     int result = 0;
+    for (uint32_t i = 0; i < s->nodes; i++) {
+        const sl_history *h = history_of(s, i);
+        for (size_t k = s->peers[i].repeated;
+             k < h->count && h->entries[k].kind != SL_LOG_VIEW && result == 0; k++)
+            if (h->entries[k].kind == SL_LOG_JOIN && h->entries[k].after == after)
+                result = take_model(s, i, &h->entries[k], error);
+    }
+    return result;
+}
+
+/* Does its view begin? Then it is a node again. */
+static bool comes_back(simulator *s, uint32_t rank, uint64_t round) {
+    peer *p = &s->peers[rank];
+    const sl_history *h = history_of(s, rank);
+    size_t k = p->repeated;
+    if (p->node != NULL || p->aside == NULL)
+        return false;
+    while (k < h->count && h->entries[k].kind == SL_LOG_JOIN)
+        k++;
+    if (k == h->count || h->entries[k].kind != SL_LOG_VIEW || h->entries[k].round != round)
+        return false;
+    p->repeated = k;
+    p->node = p->aside;
+    p->aside = NULL;
+    return true;
+}
+
+int sl_sim_begin_repeated(simulator *s, uint64_t round, sl_error *error) {
+    bool any = false;
+    int result = take_models(s, round - 1, error);
+    for (uint32_t i = 0; i < s->nodes && result == 0; i++)
+        any = comes_back(s, i, round) || any;
+    if (any)
+        sl_sim_tell_members(s, round);
     for (uint32_t i = 0; i < s->nodes && result == 0; i++)
         if (s->peers[i].node != NULL && sl_node_round(s->peers[i].node) < round)
             result = begin_round(s, i, round, error);
@@ -108,11 +163,26 @@ bool sl_sim_ends_alone(simulator *s, uint32_t rank, uint64_t round, int result) 
     return true;
 }
 
+/* Was this the last round that it ended before it returned? It has told nobody of it. */
+static bool goes_out(const simulator *s, uint32_t rank, uint64_t round) {
+    const sl_log_entry *join = next_of(s, rank, SL_LOG_JOIN);
+    return join != NULL && join->round == round &&
+           s->peers[rank].pending.finished_round.round == round;
+}
+
 int sl_sim_close_lost(simulator *s, uint64_t round, sl_error *error) {
     bool any = false;
     for (uint32_t i = 0; i < s->nodes; i++) {
         peer *p = &s->peers[i];
-        if (p->node == NULL || p->pending.finished_round.round >= round)
+        if (p->node == NULL)
+            continue;
+        if (goes_out(s, i, round)) {
+            sl_record_take_round(&p->record, &p->pending.finished_round, SL_FRAME_HEADER_BYTES);
+            close_node(p);
+            any = true;
+            continue;
+        }
+        if (p->pending.finished_round.round >= round)
             continue;
         if (history_of(s, i)->done)
             return sl_fail(error, SL_EFILE,

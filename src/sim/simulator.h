@@ -21,10 +21,11 @@ typedef struct peer {
     sl_node *node;     /* NULL: it is not there */
     sl_update pending; /* what the node has asked for and not yet been given */
     sl_record record;
-    size_t repeated; /* of its history */
-    double loss;     /* of its gradient */
-    sl_node *aside;  /* set aside with its model, until the next round begins; NULL: it is not */
-    uint32_t side;   /* on which it stood then */
+    size_t repeated;      /* of its history */
+    double loss;          /* of its gradient */
+    sl_node *aside;       /* set aside with its model, until the next round begins; of a run that is
+                             repeated: until its view does; NULL: it is not */
+    uint32_t side;        /* on which it stood then */
     uint64_t setbacks[2]; /* the last two rounds in which it was set aside; 0: none */
     bool keeps_back;      /* that the last part of kept_back has left: it folds before */
     sl_outbound kept_back;
@@ -102,7 +103,8 @@ int sl_sim_begin_repeated(simulator *s, uint64_t round, sl_error *error);
 /* Has this step of a gradient ended the node, as it had in the run that goes on without it? Then it
  * is closed. */
 bool sl_sim_ends_alone(simulator *s, uint32_t rank, uint64_t round, int result);
-/* Closes nodes that stand still in the round: they were lost. SL_EFILE: one was not. */
+/* Closes nodes that stand still in the round: they were lost. SL_EFILE: one was not. Also those
+ * that had ended it as their last one before they returned. */
 int sl_sim_close_lost(simulator *s, uint64_t round, sl_error *error);
 
 #endif

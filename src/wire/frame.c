@@ -68,6 +68,7 @@ static size_t payload_limit(uint16_t type, size_t data_max, bool direct) {
     case SL_FRAME_HEARTBEAT:
         return SL_HEARTBEAT_BYTES;
     case SL_FRAME_SUM:
+    case SL_FRAME_MODEL:
         return sl_frame_sum_bytes_max(data_max, direct);
     case SL_FRAME_MEET:
     case SL_FRAME_WANT:
@@ -76,6 +77,7 @@ static size_t payload_limit(uint16_t type, size_t data_max, bool direct) {
     case SL_FRAME_CUT:
     case SL_FRAME_OPEN:
     case SL_FRAME_TURN:
+    case SL_FRAME_FETCH:
     case SL_FRAME_TYPE_END:
         return 0;
     }

@@ -49,8 +49,13 @@ typedef enum sl_frame_type {
     SL_FRAME_OPEN, /* none: the exchange before `exchange` is over at the sender */
     SL_FRAME_HANDSHAKE, /* payload: some bytes of the handshake that comes before HELLO */
     SL_FRAME_LETTER,    /* payload: bytes from `part` on of a message of a member that has `step` */
-    SL_FRAME_TURN, /* none: data frames from number `part` + 2^32 `step` on are of the epoch with
-                      hash `exchange`; scalar 1: in which the sender has folded the receiver */
+    SL_FRAME_TURN,  /* none: data frames from number `part` + 2^32 `step` on are of the epoch with
+                       hash `exchange` and number `scalar`, which is negative if in that
+                       the sender has folded the receiver */
+    SL_FRAME_FETCH, /* none: the receiver's model is wanted, by request `step`, of which the first
+                       `part` elements have come */
+    SL_FRAME_MODEL, /* payload: elements from `part` on of the sender's model after round
+                       `exchange`, for request `step` */
     SL_FRAME_TYPE_END
 } sl_frame_type;
 
@@ -70,8 +75,8 @@ typedef struct sl_frame {
     uint64_t payload_sum;
 } sl_frame;
 
-/* The longest payload of a SUM frame: whole doubles, and room for some where data is short or
- * elsewhere. */
+/* The longest payload of a SUM or MODEL frame: whole doubles, and room for some where data is short
+ * or elsewhere. */
 size_t sl_frame_sum_bytes_max(size_t payload_max, bool direct);
 
 void sl_frame_encode(const sl_frame *frame, uint8_t header[SL_FRAME_HEADER_BYTES]);

@@ -15,6 +15,7 @@ typedef struct sl_job {
     const float *point; /* where the gradient is taken; likewise */
     float *g;           /* gradient out */
     double push_sum_weight;
+    bool returns;    /* report that it takes part again, from compute_round on */
     bool record;     /* report `report` */
     bool evaluate;   /* and evaluate x for it */
     bool parameters; /* report x as the parameters after parameters_round */

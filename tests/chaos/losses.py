@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Agents are lost, or leave, under membership.on_loss "continue": the others go on, and end well.
+"""Agents are lost, leave, or return, under membership.on_loss "continue": the others go on, and end
+well.
 
 usage: losses.py STARLING [TEST ...]
 """
@@ -188,18 +189,56 @@ def one_after_the_other_until_one_is_left(scene):
     check_gone_on(scene, running, 4, [0, 2, 3])
 
 
-def who_is_stopped_is_folded_and_hears_of_it(scene):
-    running, agents = start(scene, nodes=4, membership__grace_s=IMPATIENT)
-    os.kill(agents[2], signal.SIGSTOP)
-    wait_for_views(scene, 0, 1)
-    try:
-        os.kill(agents[2], signal.SIGCONT)
-    except ProcessLookupError:
-        pass  # on a slow machine `starling run` has waited for its report for long enough
+def stop_until_lost(scene, agents, rank):
+    """Stops it until the others, agent 0 among them, have gone on without it."""
+    before = len(events(scene, 0, "view"))
+    os.kill(agents[rank], signal.SIGSTOP)
+    wait_for_views(scene, 0, before + 1)
+    os.kill(agents[rank], signal.SIGCONT)
+    wait_for_views(scene, 0, before + 2)
+
+
+def who_was_stopped_returns(scene):
+    """With momentum, which begins at 0 again; twice, one after the other, and repeated."""
+    kept = {"learning_rate": 0.01, "momentum": 0.9}
+    changes = {"membership__grace_s": IMPATIENT, "optimizer": kept, "rounds": 16000}
+    running, agents = start(scene, nodes=4, **changes)
+    for rank in (2, 1):
+        stop_until_lost(scene, agents, rank)
     running.wait(60)
-    check_gone_on(scene, running, 4, [2])
-    told = "gone on without this agent" in running.err or "was stopped by a" in running.err
-    check(told, f"it is not told: {running.err!r}")
+    running.check_well()
+    with open(scene.path("run/summary.json")) as file:
+        told = json.load(file)["lost"]
+    for rank, sponsor in ((2, 1), (1, 0)):
+        joins, views = events(scene, rank, "join"), events(scene, rank, "view")
+        check(len(joins) == 1 and joins[0]["sponsor"] == sponsor, f"agent {rank} joins: {joins}")
+        view = next(v for v in views if v["round"] > joins[0]["after"])
+        check(view["members"] == [0, 1, 2, 3], f"agent {rank} returns with {view}")
+        check(events(scene, rank, "end")[0]["outcome"] == "done", f"agent {rank} has not ended")
+        losses = [loss for loss in told if loss["node"] == rank]
+        check([loss["returned"] for loss in losses] == [view["round"]], f"{losses}, {view}")
+        line = f"returned            agent {rank} in round {view['round']}"
+        check(line in running.out, f"no line {line!r} of the table: {running.out}")
+        check(f"agent {rank} has returned in round" in running.err, running.err)
+    check_mean(running, 4, [])
+    check_repeated(scene)
+
+
+def replicas_of_who_returns_begin_anew(scene):
+    for algorithm in (
+        {"name": "choco-sgd", "compressor": {"name": "top-k", "fraction": 0.1}},
+        {"name": "gradient-tracking"},
+        {"name": "dcd-psgd"},
+    ):
+        changes = {"membership__grace_s": IMPATIENT, "algorithm": algorithm, "rounds": 10000}
+        running, agents = start(scene, nodes=4, **changes)
+        stop_until_lost(scene, agents, 3)
+        running.wait(60)
+        running.check_well()
+        check(len(events(scene, 3, "join")) == 1, f"it has not joined: {algorithm}")
+        check_repeated(scene)
+        shutil.rmtree(scene.path("run"))
+        shutil.rmtree(scene.path("again"))
 
 
 def who_stays_stopped_does_not_keep_the_run(scene):
@@ -290,7 +329,8 @@ run_tests(
         neighbours_are_killed_at_once,
         two_stages_and_per_neighbour_replicas_are_repeated,
         one_after_the_other_until_one_is_left,
-        who_is_stopped_is_folded_and_hears_of_it,
+        who_was_stopped_returns,
+        replicas_of_who_returns_begin_anew,
         who_stays_stopped_does_not_keep_the_run,
         whose_numbers_are_not_finite_ends_alone,
         most_diverge_and_the_run_ends,

@@ -67,8 +67,12 @@ static int on_lost(void *context, uint32_t rank, const sl_error *error) {
     return 0;
 }
 
-static const fleet_handlers handlers = {NULL,      on_round, on_model,  on_report, on_ready,
-                                        on_failed, on_lost,  on_notice, on_tick};
+static void on_returned(void *context, uint32_t rank, uint64_t round) {
+    (void)context, (void)rank, (void)round;
+}
+
+static const fleet_handlers handlers = {NULL,      on_round, on_model,    on_report, on_ready,
+                                        on_failed, on_lost,  on_returned, on_notice, on_tick};
 
 static void send_bytes(int fd, const void *data, size_t bytes) {
     (void)!send(fd, data, bytes, MSG_NOSIGNAL | MSG_DONTWAIT);

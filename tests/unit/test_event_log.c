@@ -84,6 +84,7 @@ START_TEST(every_kind_comes_back) {
          .members = 3,
          .gap = 0.25,
          .why = "3 of 4"},
+        {.kind = SL_LOG_JOIN, .round = 49, .peer = 2, .after = 61},
         {.kind = SL_LOG_END, .round = 47, .outcome = SL_LOG_SAVED},
     };
     const size_t all = sizeof written / sizeof *written;

@@ -483,8 +483,8 @@ MEMBERSHIP_DEFECTS = {
 LOSS_DEFECTS = {
     "parts on their way out are overwritten as their receiver is folded": (
         "src/agent/members.c",
-        "if (n->connection != NULL && n->left < n->sent) {",
-        "if (n->connection != NULL && n->left > n->sent) {",
+        "if (n->connection != NULL && n->left < n->sent_ever) {",
+        "if (n->connection != NULL && n->left > n->sent_ever) {",
         3150,
     ),
     "a leader that reaches fewer does not yield": (
@@ -512,6 +512,18 @@ LOSS_DEFECTS = {
         "src/agent/members.c",
         "if (n->near && !n->folded && (later || folds_here(a, n)) && a->phase == PHASE_TRAINING)",
         "if (n->near && !n->folded && folds_here(a, n) && a->phase == PHASE_TRAINING)",
+    ),
+    "who returns keeps data of epochs between": (
+        "src/agent/members.c",
+        "if (g->early[i].hash == g->hash)",
+        "if (true)",
+        190,
+    ),
+    "who sees a later epoch trains on alone": (
+        "src/agent/members.c",
+        "return any && !a->cohort.alone && !a->cohort.leaves;",
+        "return false;",
+        220,
     ),
     "a port that refuses is not believed": (
         "src/agent/contacts.c",

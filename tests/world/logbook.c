@@ -52,6 +52,9 @@ static void take_later(logbook *book, const sl_log_entry *e) {
         require(e->members > 0 && e->members <= NODES_MAX && e->round > book->from, e,
                 "there is no such view");
         break;
+    case SL_LOG_JOIN:
+        require(e->peer < NODES_MAX && e->peer != e->rank && e->after > 0, e, "nobody's model");
+        break;
     case SL_LOG_CHECKPOINT:
         require(e->round > book->from && e->round != book->saved, e, "that round is saved");
         if (e->why[0] ==

@@ -4,9 +4,10 @@
  *   loss_world [-v] SEED [COUNT]     at most QUICK seeds with STARLING_QUICK in the environment
  *
  * Agents are killed, stopped for longer than membership.grace_s, and asked to leave; connections
- * are cut; in each seventh seed the numbers of one agent become infinite or NaN. Held of each seed:
+ * are cut; in each seventh seed the numbers of one agent become infinite or NaN. Each third seed
+ * trains for so long that who was stopped can return. Held of each seed:
  *   - whoever was not struck ends well, after all rounds, with finite numbers;
- *   - who was stopped ends well or says that the others have gone on;
+ *   - who was stopped returns and ends well, or says that the others have come to the end;
  *   - whose numbers are not finite ends as diverged;
  *   - who was asked to leave ends well, or has left, and in time where nothing else goes wrong;
  *   - nobody waits for longer than the losses explain;
@@ -25,7 +26,7 @@
 #include "virtual.h"
 #include "wire/checksum.h"
 
-enum { QUICK = 200, STRIKES_MAX = 6 };
+enum { QUICK = 200, STRIKES_MAX = 6, LONGER = 12 };
 static const double first_s = 1000, most_s = 400, notice_s = 0.5, leave_s = 6;
 
 typedef struct peer {
@@ -64,7 +65,7 @@ static int strike_count;
 static uint32_t spoiled_rank;
 static uint64_t spoiled_round; /* from this one on; UINT64_MAX: nobody is spoiled */
 static double grace_s;
-static uint64_t finished, left, lost, views; /* of all seeds */
+static uint64_t finished, left, lost, views, returned; /* of all seeds */
 
 static uint32_t below(uint32_t limit) {
     return (uint32_t)(world_draw() % limit);
@@ -72,20 +73,25 @@ static uint32_t below(uint32_t limit) {
 
 /* ---- what a seed is ---- */
 
+static bool is_long(void) {
+    return s.seed % 3 == 1;
+}
+
 static void draw_experiment(void) {
-    static const char *const algorithms[] = {
+    const char *const algorithms[] = {
         "\"name\": \"d-psgd\"",
         "\"name\": \"d-psgd\", \"variant\": \"combine-while-adapt\"",
         "\"name\": \"d-psgd\", \"local_steps\": 2",
         "\"name\": \"choco-sgd\", \"compressor\": {\"name\": \"qsgd\"}",
-        "\"name\": \"dcd-psgd\", \"compressor\": {\"name\": \"random-k\"}",
+        is_long() ? "\"name\": \"dcd-psgd\", \"compressor\": {\"name\": \"natural\"}"
+                  : "\"name\": \"dcd-psgd\", \"compressor\": {\"name\": \"random-k\"}",
         "\"name\": \"gradient-tracking\"",
         "\"name\": \"exact-diffusion\"",
     };
     static const char *const families[] = {"ring", "path", "complete", "star"};
     static const size_t dimensions[] = {7, 1100, 3000};
     s.nodes = 2 + below(NODES_MAX - 1);
-    s.rounds = 30 + below(60);
+    s.rounds = (30 + below(60)) * (is_long() ? LONGER : 1);
     s.dimension = dimensions[below(3)];
     s.gradient_s = 0.03 * world_uniform();
     s.connect_s = 5;
@@ -106,14 +112,17 @@ static void draw_experiment(void) {
 
 /* Somebody is never struck. */
 static void draw_strikes(void) {
+    const uint32_t rounds = (uint32_t)s.rounds / (is_long() ? LONGER : 1);
     strike_count = 1 + (int)below(STRIKES_MAX);
     for (int i = 0; i < strike_count; i++) {
         strike *k = &strikes[i];
         *k = (strike){.kind = (strike_kind)below(STRIKE_KINDS),
                       .a = 1 + below(s.nodes - 1),
-                      .round = 2 + below((uint32_t)s.rounds - 2),
+                      .round = 2 + below(rounds - 2),
                       .at_s = 0.05 * world_uniform(),
                       .seconds = grace_s * (0.2 + 6 * world_uniform())};
+        if (is_long() && world_chance(0.5))
+            k->kind = STRIKE_STOP;
         k->b = (k->a + 1 + below(s.nodes - 1)) % s.nodes;
     }
 }
@@ -214,6 +223,16 @@ static void on_notice(void *context, const char *text) {
     world_say(p->rank, text);
 }
 
+/* It comes back with a later round than it had, and the others are at most as far. */
+static void on_returned(void *context, uint32_t rank, uint64_t round) {
+    const peer *p = context;
+    world_note("returns", rank, round, 0);
+    if (round <= p->recorded + 1 || round > s.rounds)
+        world_fail("agent %u returns in round %llu, after round %llu", rank,
+                   (unsigned long long)round, (unsigned long long)p->recorded);
+    returned++;
+}
+
 static bool all_strikes_are(strike_kind kind) {
     for (int i = 0; i < strike_count; i++)
         if (strikes[i].kind != kind)
@@ -252,6 +271,7 @@ static int run_agent(peer *p, sl_roster *roster) {
                                         .observer = {.context = p,
                                                      .record = on_record,
                                                      .round = on_round,
+                                                     .returned = on_returned,
                                                      .notice = on_notice,
                                                      .log = on_log}};
     int result = sl_agent_open(&p->agent, &settings, &p->error);
@@ -355,9 +375,9 @@ int main(int count, char **arguments) {
     uint64_t seeds;
     if (seeds_run(&seeds, count, arguments, QUICK, run_seed) != 0)
         return 2;
-    printf("%llu seeds: %llu agents trained to the end, %llu left, %llu losses noticed, %llu views "
-           "begun\n",
+    printf("%llu seeds: %llu agents trained to the end, %llu left, %llu losses noticed, %llu "
+           "views, %llu returned\n",
            (unsigned long long)seeds, (unsigned long long)finished, (unsigned long long)left,
-           (unsigned long long)lost, (unsigned long long)views);
+           (unsigned long long)lost, (unsigned long long)views, (unsigned long long)returned);
     return 0;
 }

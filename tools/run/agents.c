@@ -81,6 +81,15 @@ static int on_lost(void *context, uint32_t rank, const sl_error *error) {
     return collector_lose(r->collector, &loss, &r->error);
 }
 
+static void on_returned(void *context, uint32_t rank, uint64_t round) {
+    live_run *r = context;
+    r->rounds[rank] = round;
+    collector_return(r->collector, rank, round);
+    live_view_clear(r->collector->view);
+    if (!r->quiet)
+        complain("agent %u has returned in round %llu", rank, (unsigned long long)round);
+}
+
 static void tell_unshown(live_run *r) {
     if (r->unshown == 0)
         return;
@@ -114,8 +123,8 @@ static void on_tick(void *context) {
 }
 
 static int run_fleet(live_run *r, const char *path, sl_summary *summary, sl_error *error) {
-    const fleet_handlers handlers = {r,         on_round, on_model,  on_report, on_ready,
-                                     on_failed, on_lost,  on_notice, on_tick};
+    const fleet_handlers handlers = {r,         on_round, on_model,    on_report, on_ready,
+                                     on_failed, on_lost,  on_returned, on_notice, on_tick};
     int result = fleet_open(&r->fleet, r->trial, path, r->collector->checkpoints, &handlers, error);
     if (result != 0)
         return result;

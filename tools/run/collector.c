@@ -36,13 +36,13 @@ int collector_open(collector *out, const trial *t, const char *driver, const cha
     c.models = calloc(nodes, sizeof *c.models);
     c.present = calloc(nodes, sizeof *c.present);
     c.members = calloc(nodes, sizeof *c.members);
-    c.losses = calloc(nodes, sizeof *c.losses);
+    c.since = calloc(nodes, sizeof *c.since);
     c.mean = calloc(dimension, sizeof *c.mean);
     int result = 0;
     for (; c.members != NULL && c.member_count < nodes; c.member_count++)
         c.members[c.member_count] = c.member_count;
     if (c.records == NULL || c.waiting == NULL || c.models == NULL || c.present == NULL ||
-        c.members == NULL || c.losses == NULL || c.mean == NULL)
+        c.members == NULL || c.since == NULL || c.mean == NULL)
         result = sl_fail(error, SL_ENOMEM,
                          "out of memory for the records of %u nodes and a model of %zu parameters",
                          nodes, dimension);
@@ -71,6 +71,7 @@ void collector_close(collector *c) {
     free(c->models);
     free(c->present);
     free(c->members);
+    free(c->since);
     free(c->losses);
     free(c->mean);
     free(c->milestones);
@@ -80,6 +81,7 @@ void collector_close(collector *c) {
     c->models = NULL;
     c->present = NULL;
     c->members = NULL;
+    c->since = NULL;
     c->losses = NULL;
     c->mean = NULL;
 }
@@ -87,6 +89,7 @@ void collector_close(collector *c) {
 void collector_members(collector *c, const uint32_t *ranks, uint32_t count) {
     memcpy(c->members, ranks, count * sizeof *ranks);
     c->member_count = count;
+    c->absent = c->trial->nodes - count;
 }
 
 /* The last record of a member. */
@@ -148,7 +151,8 @@ static int complete_round(collector *c, sl_error *error) {
         sl_consensus_distance(members_models(c), c->member_count, task->dimension, c->mean);
     c->consensus.mean_model = task->evaluate(task->context, c->mean);
     c->has_consensus = true;
-    memset(c->waiting, 0, c->trial->nodes * sizeof *c->waiting);
+    for (uint32_t k = 0; k < c->member_count; k++)
+        c->waiting[c->members[k]] = false;
     c->waiting_count = 0;
     const uint64_t round = record_of(c, 0)->round.round;
     int result = show(c, error);
@@ -165,18 +169,68 @@ static int complete_round(collector *c, sl_error *error) {
     return result;
 }
 
+static bool is_member(const collector *c, uint32_t rank) {
+    uint32_t k = 0;
+    while (k < c->member_count && c->members[k] != rank)
+        k++;
+    return k < c->member_count;
+}
+
+static void admit(collector *c, uint32_t rank) {
+    uint32_t k = c->member_count++;
+    for (; k > 0 && c->members[k - 1] > rank; k--)
+        c->members[k] = c->members[k - 1];
+    c->members[k] = rank;
+    c->since[rank] = 0;
+    c->absent--;
+}
+
+/* The first record of a round has come: who came back by then takes part in it. One that was
+ * recorded before counts, if it is of this round. */
+static void begin_round(collector *c, uint64_t round) {
+    c->round = round;
+    for (uint32_t i = 0; i < c->trial->nodes && c->comers > 0; i++)
+        if (c->since[i] > 0 && c->since[i] <= round) {
+            admit(c, i);
+            c->comers--;
+            c->waiting[i] = c->waiting[i] && c->records[i].round.round == round;
+            c->waiting_count += c->waiting[i];
+        }
+}
+
+/* Who is not a member, or not yet. True: its record waits for a later round, or for nothing. */
+static bool is_apart(collector *c, uint32_t rank, uint64_t round) {
+    if (c->comers == 0 || c->since[rank] == 0 || round < c->since[rank] || round < c->round)
+        return true;
+    c->waiting[rank] = c->waiting_count > 0 && round > c->round;
+    return c->waiting[rank] || (round == c->round && c->waiting_count == 0);
+}
+
 int collector_record(collector *c, const sl_record *record, const float *x, sl_error *error) {
-    sl_record *mine = &c->records[record->rank];
+    const uint32_t rank = record->rank;
+    sl_record *mine = &c->records[rank];
     *mine = *record;
     mine->time_s = now_seconds() - c->began;
     int result = sl_folder_metrics(c->folder, mine, error);
     if (result != 0)
         return result;
-    c->models[record->rank] = x;
-    if (c->incomplete)
+    c->models[rank] = x;
+    const uint64_t round = record->round.round;
+    if (c->incomplete || (c->absent > 0 && !is_member(c, rank) && is_apart(c, rank, round)))
         return 0;
-    c->waiting[record->rank] = true;
+    if (c->waiting_count == 0 || round == c->round)
+        begin_round(c, round);
+    c->waiting[rank] = true;
     return ++c->waiting_count == c->member_count ? complete_round(c, error) : 0;
+}
+
+static int add_loss(collector *c, const sl_loss *loss, sl_error *error) {
+    sl_loss *losses = realloc(c->losses, (c->loss_count + 1) * sizeof *losses);
+    if (losses == NULL)
+        return sl_fail(error, SL_ENOMEM, "out of memory for %u losses", c->loss_count + 1);
+    c->losses = losses;
+    c->losses[c->loss_count++] = *loss;
+    return 0;
 }
 
 /* What it has recorded of a round that is not complete is not among the round's mean. */
@@ -186,14 +240,30 @@ int collector_lose(collector *c, const sl_loss *loss, sl_error *error) {
     for (uint32_t k = 0; k < c->member_count; k++)
         if (c->members[k] != rank)
             c->members[left++] = c->members[k];
-    if (left == c->member_count)
+    const bool counted = left < c->member_count;
+    if (!counted && c->since[rank] == 0)
         return 0;
+    c->comers -= c->since[rank] > 0;
+    c->since[rank] = 0;
+    c->absent += counted;
     c->member_count = left;
-    c->losses[c->loss_count++] = *loss;
-    c->waiting_count -= c->waiting[rank];
+    c->waiting_count -= counted && c->waiting[rank];
     c->waiting[rank] = false;
+    const int result = add_loss(c, loss, error);
     const bool completes = !c->incomplete && left > 0 && c->waiting_count == left;
-    return completes ? complete_round(c, error) : 0;
+    return result == 0 && completes ? complete_round(c, error) : result;
+}
+
+void collector_return(collector *c, uint32_t rank, uint64_t round) {
+    if (is_member(c, rank) || c->since[rank] > 0)
+        return;
+    c->comers++;
+    c->since[rank] = round;
+    for (uint32_t i = c->loss_count; i-- > 0;)
+        if (c->losses[i].rank == rank) {
+            c->losses[i].returned = round;
+            return;
+        }
 }
 
 static int predict(const collector *c, double *seconds, sl_error *error) {

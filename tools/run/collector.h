@@ -25,7 +25,12 @@ typedef struct collector {
     uint32_t waiting_count;
     uint32_t *members; /* (member_count) who takes part */
     uint32_t member_count;
-    sl_loss *losses; /* (loss_count, room for all) */
+    uint32_t absent; /* nodes that do not */
+    uint64_t *since; /* (nodes) the round from which one that has returned records; 0: it is a
+                        member, or away */
+    uint32_t comers; /* those, whose records are not waited for yet */
+    uint64_t round;  /* that is recorded, or was last */
+    sl_loss *losses; /* (loss_count) */
     uint32_t loss_count;
     bool incomplete;       /* a node is gone: no round will be complete */
     const float **models;  /* (nodes) models (d) as they came with the records; borrowed */
@@ -49,6 +54,8 @@ int collector_open(collector *out, const trial *t, const char *driver, const cha
 int collector_record(collector *c, const sl_record *record, const float *x, sl_error *error);
 /* This one records no more, and the others go on. It was last known in loss->round. */
 int collector_lose(collector *c, const sl_loss *loss, sl_error *error);
+/* It does again, from `round` on. */
+void collector_return(collector *c, uint32_t rank, uint64_t round);
 /* From now on only these ranks (count, rising) record. */
 void collector_members(collector *c, const uint32_t *ranks, uint32_t count);
 /* Writes the averaged model and the summary and closes the folder. The summary is valid until

@@ -202,6 +202,10 @@ static int take_report(fleet *f, uint32_t rank) {
     case REPORT_RECORD:
     case REPORT_PARAMETERS:
         return h->report(h->context, rank, r);
+    case REPORT_RETURNED:
+        m->lost = m->complained = false;
+        h->returned(h->context, rank, r->round);
+        return 0;
     case REPORT_NOTICE:
         h->notice(h->context, rank, r->error.text);
         return 0;
@@ -303,6 +307,7 @@ static void reap(fleet *f) {
             continue;
         if (WIFSTOPPED(status) || WIFCONTINUED(status)) {
             m->stopped = WIFSTOPPED(status);
+            m->stopped_s = now_seconds();
             continue;
         }
         m->status = status;
@@ -329,17 +334,18 @@ static bool all_stopped(const fleet *f) {
  * last report and do not exit, or have a report that waits for one of these. If all are stopped and
  * nobody is through, they may go on at any time. */
 static bool is_stuck(fleet *f) {
-    uint32_t through = 0, moving = 0;
+    uint32_t through = 0, moving = 0, alive = 0;
     for (uint32_t i = 0; i < f->count; i++) {
         const fleet_member *m = &f->members[i];
         const bool lives = m->child.pid > 0;
+        alive += lives;
         through += m->ended || !lives;
         moving += lives && !m->stopped && !m->ended && f->handlers->ready(f->handlers->context, i);
     }
     if (moving > 0 || f->still_since == 0)
         f->still_since = now_seconds();
     const bool late = now_seconds() - f->still_since > f->timeout_s + GRACE_SECONDS;
-    return late && (through > 0 || !all_stopped(f));
+    return late && alive > 0 && (through > 0 || !all_stopped(f));
 }
 
 static void tell_silent(fleet *f) {
@@ -370,10 +376,23 @@ static void ask_for_checkpoints(fleet *f) {
     }
 }
 
-/* The others have gone on without who is stopped, and wait for its report, or its end. */
+/* The others go on without who is stopped for so long. It may return. */
+static void lose_stopped(fleet *f) {
+    for (uint32_t i = 0; i < f->count && !all_stopped(f); i++) {
+        const fleet_member *m = &f->members[i];
+        sl_error error;
+        if (!m->stopped || m->lost || m->ended || m->child.pid <= 0 ||
+            now_seconds() - m->stopped_s <= f->timeout_s || count_lost(f) + 1 >= f->count)
+            continue;
+        sl_fail(&error, SL_EPEER, "was stopped by a signal for longer than membership.grace_s");
+        lose(f, i, &error);
+    }
+}
+
+/* The others have ended without who is stopped. */
 static bool end_stopped(const fleet *f) {
     bool any = false;
-    for (uint32_t i = 0; i < f->count && !all_stopped(f); i++) {
+    for (uint32_t i = 0; i < f->count; i++) {
         const fleet_member *m = &f->members[i];
         if (m->stopped && !m->ended && m->child.pid > 0) {
             child_signal(&m->child, SIGKILL);
@@ -385,6 +404,8 @@ static bool end_stopped(const fleet *f) {
 
 static void enforce_deadlines(fleet *f) {
     ask_for_checkpoints(f);
+    if (can_lose(f))
+        lose_stopped(f);
     if (stop_requested && !f->interrupted) {
         f->interrupted = true;
         signal_all(f, SIGHUP);

@@ -24,6 +24,8 @@ typedef struct fleet_handlers {
     void (*failed)(void *context, uint32_t rank, const sl_error *error);
     /* The others go on without rank; the text says why. A code: of the owner. */
     int (*lost)(void *context, uint32_t rank, const sl_error *error);
+    /* Rank takes part again, from this round on. */
+    void (*returned)(void *context, uint32_t rank, uint64_t round);
     /* A message of rank to show. */
     void (*notice)(void *context, uint32_t rank, const char *text);
     /* Called several times a second. */
@@ -32,15 +34,16 @@ typedef struct fleet_handlers {
 
 typedef struct fleet_member {
     child child;
-    uint16_t port;   /* 0: not listening yet */
-    bool ended;      /* has reported FINISHED or FAILED */
-    bool trains;     /* has begun a round */
-    bool stopped;    /* by a signal such as SIGSTOP */
-    bool killed;     /* this run had sent it SIGKILL when it ended */
-    bool complained; /* its failure, or its loss, was reported to the owner */
-    bool lost;       /* the others go on without it */
-    int status;      /* of waitpid */
-    size_t got;      /* bytes received of the current report: its struct, then its floats */
+    uint16_t port;    /* 0: not listening yet */
+    bool ended;       /* has reported FINISHED or FAILED */
+    bool trains;      /* has begun a round */
+    bool stopped;     /* by a signal such as SIGSTOP */
+    double stopped_s; /* since when */
+    bool killed;      /* this run had sent it SIGKILL when it ended */
+    bool complained;  /* its failure, or its loss, was reported to the owner */
+    bool lost;        /* the others go on without it */
+    int status;       /* of waitpid */
+    size_t got;       /* bytes received of the current report: its struct, then its floats */
     report report;
 } fleet_member;
 

@@ -36,7 +36,8 @@ static int take_line(void *context, uint64_t line, const sl_log_entry *e, sl_err
     (void)line;
     if (e->kind == SL_LOG_END)
         r->of->done = e->outcome == SL_LOG_DONE;
-    return e->kind == SL_LOG_FOLD || e->kind == SL_LOG_VIEW ? keep(r, e, error) : 0;
+    const bool repeats = e->kind == SL_LOG_FOLD || e->kind == SL_LOG_VIEW || e->kind == SL_LOG_JOIN;
+    return repeats ? keep(r, e, error) : 0;
 }
 
 int history_open(sl_history **out, const char *folder, uint32_t nodes, sl_error *error) {

@@ -55,7 +55,7 @@ static bool is_evaluated(const sl_record *r) {
 /* NULL: it is there. */
 static const sl_loss *loss_of(const sl_summary *s, uint32_t rank) {
     for (size_t i = 0; i < s->loss_count; i++)
-        if (s->losses[i].rank == rank)
+        if (s->losses[i].rank == rank && s->losses[i].returned == 0)
             return &s->losses[i];
     return NULL;
 }
@@ -71,11 +71,18 @@ static size_t count_evaluated(const sl_summary *s) {
     return count;
 }
 
+static size_t count_left(const sl_summary *s) {
+    size_t count = 0;
+    for (size_t i = 0; i < s->record_count; i++)
+        count += loss_of(s, s->records[i].rank) == NULL;
+    return count;
+}
+
 /* Of those that are left: the last lines of the lost are of earlier rounds. */
 static void put_mean(text_table *t, const sl_summary *s) {
     sl_evaluation e = {0};
     sl_times times = {0};
-    double sent = 0, received = 0, n = (double)(s->record_count - s->loss_count), evaluated = 0;
+    double sent = 0, received = 0, n = (double)count_left(s), evaluated = 0;
     for (size_t i = 0; i < s->record_count; i++) {
         const sl_record *r = &s->records[i];
         if (loss_of(s, r->rank) != NULL)
@@ -151,6 +158,18 @@ static void print_silent(const sl_summary *s) {
         printf("silent              %llu of %llu messages\n", silent, sent + silent);
 }
 
+static void print_loss(const sl_loss *loss) {
+    if (loss->left)
+        printf("left                agent %u after round %llu\n", loss->rank,
+               (unsigned long long)loss->round);
+    else
+        printf("lost                agent %u in round %llu: %s\n", loss->rank,
+               (unsigned long long)loss->round, loss->why);
+    if (loss->returned > 0)
+        printf("returned            agent %u in round %llu\n", loss->rank,
+               (unsigned long long)loss->returned);
+}
+
 void node_table_print(const sl_summary *s, bool wide) {
     size_t width = output_width(wide);
     putchar('\n');
@@ -166,12 +185,7 @@ void node_table_print(const sl_summary *s, bool wide) {
         printf("final average       of models at consensus distance %.6g\n",
                s->records[0].averaged_distance);
     for (size_t i = 0; i < s->loss_count; i++)
-        if (s->losses[i].left)
-            printf("left                agent %u after round %llu\n", s->losses[i].rank,
-                   (unsigned long long)s->losses[i].round);
-        else
-            printf("lost                agent %u in round %llu: %s\n", s->losses[i].rank,
-                   (unsigned long long)s->losses[i].round, s->losses[i].why);
+        print_loss(&s->losses[i]);
     print_silent(s);
     printf("rounds              %llu in %.1f s\n", (unsigned long long)s->rounds, s->seconds);
     if (s->predicted_seconds > 0)

@@ -127,6 +127,12 @@ static int take_event(reader *r, begin *b, const sl_log_entry *e, sl_error *erro
     case SL_LOG_VIEW:
         r->views++;
         return check_view(r, e, error);
+    case SL_LOG_JOIN:
+        if (e->after == 0 || e->after > b->rounds)
+            return sl_fail(error, SL_EFILE,
+                           "after: %" PRIu64 " is not allowed; there are rounds 1 to %" PRIu64,
+                           e->after, b->rounds);
+        break;
     case SL_LOG_EDGE:
     case SL_LOG_UP:
     case SL_LOG_CHECKPOINT:

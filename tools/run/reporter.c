@@ -38,6 +38,12 @@ static void on_round(void *context, uint32_t rank, uint64_t round) {
     tell(r, &what, NULL); /* the next record notices if nobody listens */
 }
 
+static void on_returned(void *context, uint32_t rank, uint64_t round) {
+    const report what = {.type = REPORT_RETURNED, .round = round};
+    (void)rank;
+    tell(context, &what, NULL); /* likewise */
+}
+
 /* On the loop's thread, which never waits. */
 static void on_notice(void *context, const char *text) {
     reporter *r = context;
@@ -60,6 +66,7 @@ sl_observer reporter_observer(reporter *r) {
                          .record = on_record,
                          .parameters = on_parameters,
                          .round = on_round,
+                         .returned = on_returned,
                          .notice = on_notice,
                          .log = on_log};
 }

@@ -1,0 +1,165 @@
+/* fetching.c - see fetching.h. */
+#include "agent/fetching.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/state.h"
+
+enum { PARTS_AHEAD = 4 };
+static const double repeat_s = 1;
+
+static size_t dimension_of(const sl_agent *a) {
+    return a->settings.task.dimension;
+}
+
+/* Elements of a part. */
+static size_t elements_of(const sl_agent *a) {
+    return sl_frame_sum_bytes_max(a->side.part_bytes_max, a->side.direct) / sizeof(float);
+}
+
+void sl_fetching_close(sl_agent *a) {
+    sl_fetching *f = &a->cohort.fetching;
+    free(f->model);
+    if (f->gift != NULL)
+        a->side.vec->release_host(f->gift);
+    f->model = f->gift = NULL;
+}
+
+/* ---- taking ---- */
+
+bool sl_fetching_is_whole(const sl_agent *a) {
+    return a->cohort.fetching.model != NULL && a->cohort.fetching.come == dimension_of(a);
+}
+
+static void ask(sl_agent *a) {
+    sl_fetching *f = &a->cohort.fetching;
+    const sl_frame frame = {.type = SL_FRAME_FETCH, .step = f->number, .part = (uint32_t)f->come};
+    f->asked_s = a->side.now_s;
+    sl_neighbour_send_frame(f->sponsor, &frame); /* no room: it is repeated */
+}
+
+int sl_fetching_begin(sl_agent *a, sl_neighbour *sponsor, sl_error *error) {
+    sl_fetching *f = &a->cohort.fetching;
+    if (f->model == NULL)
+        f->model = malloc(dimension_of(a) * sizeof *f->model);
+    if (f->model == NULL)
+        return sl_fail(error, SL_ENOMEM, "agent %u: out of memory for agent %u's model",
+                       a->side.rank, sponsor->rank);
+    f->sponsor = sponsor;
+    f->number++;
+    f->come = 0;
+    ask(a);
+    return 0;
+}
+
+void sl_fetching_end(sl_agent *a) {
+    sl_fetching *f = &a->cohort.fetching;
+    free(f->model);
+    f->model = NULL;
+    f->sponsor = NULL;
+}
+
+static void take(sl_agent *a, const sl_frame *frame, const uint8_t *payload) {
+    sl_fetching *f = &a->cohort.fetching;
+    const size_t left = dimension_of(a) - f->come, bytes = frame->payload_bytes;
+    if (frame->step != f->number || frame->part != f->come || bytes % sizeof(float) != 0 ||
+        bytes / sizeof(float) > left)
+        return;
+    memcpy(f->model + f->come, payload, bytes);
+    f->come += bytes / sizeof(float);
+    f->round = frame->exchange;
+    a->progress_s = a->side.now_s;
+    ask(a);
+}
+
+/* ---- giving ---- */
+
+/* Memory that nothing is sent from any more. */
+static bool take_place(sl_agent *a, sl_neighbour *n) {
+    sl_fetching *f = &a->cohort.fetching;
+    const size_t bytes = dimension_of(a) * sizeof *f->gift;
+    sl_error error;
+    if (f->taker != NULL && (f->taker != n || f->taken < f->sent))
+        return false;
+    if (f->gift == NULL)
+        f->gift = a->side.vec->allocate_host(bytes);
+    return f->gift != NULL && sl_fabric_lend(a->side.fabric, f->gift, bytes, &error) == 0;
+}
+
+static void hear_request(sl_agent *a, sl_neighbour *n, const sl_frame *frame) {
+    sl_fetching *f = &a->cohort.fetching;
+    if (f->taker == n && f->asked == frame->step) {
+        if (frame->part > f->taken && frame->part <= f->sent)
+            f->taken = frame->part;
+        if (f->taken == dimension_of(a))
+            f->taker = NULL;
+        return;
+    }
+    if (frame->part > 0 || a->cohort.outside || a->phase != PHASE_TRAINING || !take_place(a, n))
+        return;
+    f->taker = n;
+    f->asked = frame->step;
+    f->copied = false;
+    f->sent = f->taken = 0;
+    if (a->cohort.rests)
+        sl_fetching_offer(a, a->cohort.rested.round);
+}
+
+void sl_fetching_hear(sl_agent *a, sl_neighbour *n, const sl_frame *frame, const uint8_t *payload) {
+    if (a->cohort.membership == NULL)
+        return;
+    if (frame->type == SL_FRAME_FETCH)
+        hear_request(a, n, frame);
+    else if (n == a->cohort.fetching.sponsor && !sl_fetching_is_whole(a))
+        take(a, frame, payload);
+}
+
+void sl_fetching_offer(sl_agent *a, uint64_t round) {
+    sl_fetching *f = &a->cohort.fetching;
+    if (f->taker == NULL || f->copied)
+        return;
+    a->side.vec->copy_out(f->gift, sl_node_model(a->node), dimension_of(a) * sizeof *f->gift);
+    f->given = round;
+    f->copied = true;
+}
+
+bool sl_fetching_give(sl_agent *a) {
+    sl_fetching *f = &a->cohort.fetching;
+    const size_t elements = elements_of(a), d = dimension_of(a);
+    bool any = false;
+    while (f->taker != NULL && f->copied && f->sent < d &&
+           f->sent < f->taken + PARTS_AHEAD * elements) {
+        const size_t count = d - f->sent < elements ? d - f->sent : elements;
+        const sl_frame frame = {.type = SL_FRAME_MODEL,
+                                .exchange = f->given,
+                                .step = f->asked,
+                                .part = (uint32_t)f->sent,
+                                .payload_bytes = (uint32_t)(count * sizeof *f->gift)};
+        if (!sl_neighbour_send_payload(f->taker, &frame, f->gift + f->sent))
+            break;
+        f->sent += count;
+        any = true;
+    }
+    return any;
+}
+
+/* ---- time ---- */
+
+void sl_fetching_break(sl_agent *a, const sl_neighbour *n) {
+    sl_fetching *f = &a->cohort.fetching;
+    if (f->taker == n)
+        f->taker = NULL;
+    if (f->sponsor == n && !sl_fetching_is_whole(a))
+        sl_fetching_end(a);
+}
+
+void sl_fetching_tick(sl_agent *a) {
+    sl_fetching *f = &a->cohort.fetching;
+    if (f->taker != NULL && !f->taker->agreed)
+        sl_fetching_break(a, f->taker);
+    if (f->sponsor != NULL && !f->sponsor->agreed)
+        sl_fetching_break(a, f->sponsor);
+    if (f->sponsor != NULL && a->side.now_s - f->asked_s >= repeat_s)
+        ask(a);
+}

@@ -1,0 +1,81 @@
+/* returning.c - how an agent comes back that the others have gone on without: whose model it asks
+ * for, and when it asks to join; see members.h. */
+#include <stdlib.h>
+
+#include "agent/state.h"
+
+static bool is_reached(const sl_neighbour *n) {
+    return n != NULL && n->agreed && !n->gone;
+}
+
+/* Its lowest neighbour in a view with the others and itself; NULL: it is not reached. */
+static sl_neighbour *find_neighbour(sl_agent *a, const sl_epoch *others) {
+    sl_member *members = calloc(others->count + 1u, sizeof *members);
+    sl_grouping grouping = {0};
+    sl_neighbour *found = NULL;
+    const uint32_t *peers;
+    uint32_t count = 0;
+    for (uint32_t i = 0; members != NULL && i < others->count; i++) {
+        if (count == i && others->members[i].rank > a->side.rank)
+            members[count++].rank = a->side.rank;
+        members[count++].rank = others->members[i].rank;
+    }
+    if (members != NULL && count == others->count)
+        members[count++].rank = a->side.rank;
+    const sl_epoch with = {.members = members, .count = count};
+    if (members != NULL && sl_members_regroup(a, &with, &grouping, NULL) == 0 &&
+        sl_topology_peers(grouping.topology, a->side.rank, &peers) > 0)
+        found = sl_agent_neighbour(a, peers[0]);
+    sl_grouping_close(&grouping);
+    free(members);
+    return is_reached(found) ? found : NULL;
+}
+
+/* Whoever is reached, if its neighbour is not, once all have had time to connect. */
+static sl_neighbour *find_sponsor(sl_agent *a) {
+    const sl_epoch *others = sl_membership_others(a->cohort.membership);
+    sl_neighbour *n = find_neighbour(a, others);
+    const bool waits = a->side.now_s - a->cohort.outside_s < SL_ANSWER_S;
+    for (uint32_t i = 0; n == NULL && !waits && i < others->count; i++) {
+        sl_neighbour *other = sl_agent_neighbour(a, others->members[i].rank);
+        n = is_reached(other) ? other : NULL;
+    }
+    return n;
+}
+
+static bool are_all_gone(const sl_agent *a) {
+    for (uint32_t i = 0; i < a->neighbour_count; i++)
+        if (!a->neighbours[i].gone)
+            return false;
+    return true;
+}
+
+/* It has the sponsor's model. */
+static void ask_to_join(sl_agent *a) {
+    const sl_fetching *f = &a->cohort.fetching;
+    const uint32_t sponsor = f->sponsor->rank;
+    const sl_log_entry entry = {
+        .kind = SL_LOG_JOIN, .round = a->cohort.rested.round, .peer = sponsor, .after = f->round};
+    sl_agent_log(a, &entry);
+    a->cohort.fetching.sponsor = NULL;
+    sl_members_join(a, sponsor);
+}
+
+void sl_returning_tick(sl_agent *a) {
+    sl_fetching *f = &a->cohort.fetching;
+    sl_error error;
+    if (a->cohort.membership == NULL || a->phase != PHASE_TRAINING)
+        return;
+    sl_fetching_tick(a);
+    if (!a->cohort.outside || !a->cohort.rests)
+        return;
+    if (f->sponsor != NULL && sl_fetching_is_whole(a)) {
+        ask_to_join(a);
+    } else if (f->sponsor == NULL && !sl_fetching_is_whole(a)) {
+        sl_neighbour *n = find_sponsor(a);
+        if (n != NULL && sl_fetching_begin(a, n, &error) != 0)
+            sl_agent_fail(a, &error, error.text);
+        else if (n == NULL && are_all_gone(a))
+            sl_members_stay_out(a, "is reached any more");
+    }
+}
