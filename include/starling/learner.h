@@ -44,6 +44,8 @@ SL_API const size_t *sl_learner_tensors(const sl_learner *learner, size_t *count
 /* Floating-point operations of a round's gradient: batch samples, 6 for each multiplication of the
  * products that one sample takes forward. Backward, each product becomes two. 0: a quadratic. */
 SL_API double sl_learner_operations(const sl_learner *learner);
+/* What a round's gradient is said to take, at model.gflops; 0: it takes what it takes. */
+SL_API double sl_learner_gradient_seconds(const sl_learner *learner);
 /* Names and shapes of the same tensors, at least one; borrowed. A quadratic's is "x". */
 SL_API const sl_tensor *sl_learner_layout(const sl_learner *learner, size_t *count);
 /* Hash of layer shapes and parameter order. Equal: vectors of two agents mean the same. */
@@ -71,7 +73,7 @@ SL_API sl_evaluation sl_learner_evaluate(sl_learner *learner, const float *x);
  * networks have other last digits with each. OPENBLAS_CORETYPE chooses another one. */
 SL_API const char *sl_learner_blas(void);
 
-/* Is the model a network, which a device can compute? A quadratic is not. */
+/* Is the model a network, which a device can compute? A quadratic or synthetic one is not. */
 SL_API bool sl_learner_has_layers(const sl_learner *learner);
 /* Networks only: moves gradients and evaluation to the memory of `vec`; they begin on the host.
  * Agents and the simulator do this for their task. */

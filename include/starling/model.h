@@ -22,21 +22,40 @@ extern "C" {
     X(LENET5, "lenet5")                                                                            \
     X(RESNET20, "resnet20")                                                                        \
     X(LSTM, "lstm")                                                                                \
-    X(TRANSFORMER, "transformer")
+    X(TRANSFORMER, "transformer")                                                                  \
+    X(SYNTHETIC, "synthetic")
 typedef enum sl_model_kind {
 #define SL_MODEL_ENUM(kind, name) SL_MODEL_##kind,
     SL_MODELS(SL_MODEL_ENUM)
 #undef SL_MODEL_ENUM
 } sl_model_kind;
 
+/* Models of others whose sizes and times a synthetic one has: enum suffix, name in an experiment.
+ */
+#define SL_LAYER_TABLES(X)                                                                         \
+    X(RESNET50, "resnet50")                                                                        \
+    X(RESNET18, "resnet18")                                                                        \
+    X(ALEXNET, "alexnet")                                                                          \
+    X(VGG16, "vgg16")                                                                              \
+    X(BERT_BASE, "bert-base")                                                                      \
+    X(BERT_LARGE, "bert-large")
+typedef enum sl_layer_table_kind {
+#define SL_LAYER_TABLE_ENUM(kind, name) SL_LAYER_TABLE_##kind,
+    SL_LAYER_TABLES(SL_LAYER_TABLE_ENUM)
+#undef SL_LAYER_TABLE_ENUM
+} sl_layer_table_kind;
+
 typedef struct sl_model_config {
     sl_model_kind kind;
     uint32_t hidden[SL_HIDDEN_MAX]; /* mlp */
     size_t hidden_count;
-    uint32_t layers, units;  /* lstm, transformer; 0: the model's own */
-    uint32_t embedding;      /* lstm */
-    uint32_t heads;          /* transformer */
-    char path[SL_PATH_MAX];  /* quadratic: JSON with A [n][m][d], b [n][m], x0 [n][d] */
+    uint32_t layers, units;    /* lstm, transformer; 0: the model's own */
+    uint32_t embedding;        /* lstm */
+    uint32_t heads;            /* transformer */
+    sl_layer_table_kind table; /* synthetic */
+    double gflops;             /* synthetic: 10^9 operations a second; 0: a gradient takes what it
+                                  takes */
+    char path[SL_PATH_MAX];    /* quadratic: JSON with A [n][m][d], b [n][m], x0 [n][d] */
     char start[SL_PATH_MAX]; /* file with the first parameters (starling/tensors.h); empty: none */
 } sl_model_config;
 

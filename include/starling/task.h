@@ -29,6 +29,9 @@ typedef struct sl_task {
     void *context;    /* borrowed; first argument of every call */
     size_t dimension; /* parameters, d; at least 1 */
     uint64_t rounds;  /* of the run; at least 1 */
+    /* A gradient is said to take so long: an agent waits until it has, a simulator does not. 0: it
+     * takes what it takes. */
+    double gradient_seconds;
     /* (tensor_count) where each tensor of the vector ends, rising, the last at dimension; NULL: the
      * vector is one tensor. */
     const size_t *tensor_ends;

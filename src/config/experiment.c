@@ -325,6 +325,12 @@ static int check_data(const sl_experiment *e, sl_error *error) {
                    ? 0
                    : sl_fail(error, SL_EINVAL,
                              "model.path: missing; a quadratic is a JSON file with A, b and x0");
+    if (e->model.kind == SL_MODEL_SYNTHETIC)
+        return e->rounds > 0 || e->data.train_samples > 0
+                   ? 0
+                   : sl_fail(error, SL_EINVAL,
+                             "epochs: a synthetic model has no data; give rounds, or in "
+                             "data.train_samples how many samples an epoch has");
     if (e->data.kind != SL_DATA_DIGITS && e->data.path[0] == '\0')
         return sl_fail(error, SL_EINVAL,
                        "data.path: missing; say where the data set is, as in --set data.path=DIR "

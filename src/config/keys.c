@@ -42,6 +42,11 @@ static const char *const models[] = {
     SL_MODELS(MODEL_NAME)
 #undef MODEL_NAME
         NULL};
+static const char *const layer_tables[] = {
+#define LAYER_TABLE_NAME(kind, text) text,
+    SL_LAYER_TABLES(LAYER_TABLE_NAME)
+#undef LAYER_TABLE_NAME
+        NULL};
 static const char *const data_sets[] = {
 #define DATA_NAME(kind, name) #name,
     SL_DATA_SETS(DATA_NAME)
@@ -378,6 +383,13 @@ const sl_key sl_keys[] = {
     {"model.heads", SL_KEY_U32, AT(model.heads), BETWEEN(1, 256), .fallback = "4",
      .help = "transformer: attention heads; must divide units",
      USED_BY("model.name", "transformer")},
+    {"model.table", SL_KEY_CHOICE, AT(model.table), .choices = layer_tables,
+     .fallback = "\"resnet50\"", .help = "synthetic: the model whose sizes and times it has",
+     USED_BY("model.name", "synthetic")},
+    {"model.gflops", SL_KEY_REAL, AT(model.gflops), BETWEEN(0, 1e9), .fallback = "0",
+     .help = "synthetic: 10^9 operations a second, so that a gradient takes the model's time; 0 = "
+             "it takes none of its own",
+     USED_BY("model.name", "synthetic")},
     {"model.path", SL_KEY_PATH, AT(model.path), .fallback = "\"\"",
      .help = "quadratic: file with A, b and x0", USED_BY("model.name", "quadratic")},
     {"model.start", SL_KEY_PATH, AT(model.start), .fallback = "\"\"",

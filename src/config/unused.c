@@ -70,7 +70,8 @@ static void warn_of_unused(FILE *out, const sl_experiment *e, json_t *root) {
         if (sl_tree_get(root, k->path) == NULL)
             continue;
         const bool is_data = strncmp(k->path, "data.", 5) == 0;
-        if (k->user == NULL || (is_data && warn(out, e, k->path, "model.name", "!quadratic")))
+        if (k->user == NULL ||
+            (is_data && warn(out, e, k->path, "model.name", "!quadratic synthetic")))
             continue;
         char readers[USERS_MAX];
         if (k->users == NULL)

@@ -2,9 +2,8 @@
  *
  * A network trains on batches of the rank's samples. Batch normalisation keeps no running
  * statistics: gossip would not mix them. Each evaluation computes them from training samples
- * ("precise" statistics: Wu, Johnson 2021), so they are a pure function of x. A quadratic has no
- * samples: its file holds the whole function, each round computes a full gradient, and an epoch is
- * one round.
+ * ("precise" statistics: Wu, Johnson 2021), so they are a pure function of x. A
+ * problem (problem.h) has no samples.
  */
 #include "starling/learner.h"
 
@@ -21,7 +20,7 @@
 #include "learner/data/partition.h"
 #include "learner/layers/network.h"
 #include "learner/model.h"
-#include "learner/quadratic.h"
+#include "learner/problem.h"
 #include "vec/finite.h"
 
 #define EVALUATION_ROWS 256u /* held-out samples at a time */
@@ -38,8 +37,7 @@ typedef struct node_batch {
 
 struct sl_learner {
     sl_learner_settings settings;
-    bool is_quadratic;
-    sl_quadratic quadratic; /* is_quadratic; else: */
+    sl_problem problem; /* without ops: */
     sl_data data;
     sl_partition partition;
     sl_network network;
@@ -52,12 +50,17 @@ struct sl_learner {
     bool augments;
     sl_tensor *tensors;    /* (tensor_count) */
     sl_tensor_name *names; /* (tensor_count) */
+    size_t *tensor_ends;   /* (tensor_count) */
     size_t tensor_count;
     float *start;  /* (dimension) from model.start; NULL: none is given */
     float *planes; /* (features) a sample before its pixels are reordered; NULL: no reordering */
     uint64_t data_hash;
     char description[DESCRIPTION_MAX];
 };
+
+static bool is_problem(const sl_learner *learner) {
+    return learner->problem.ops != NULL;
+}
 
 static void describe_partition(char *text, size_t size, const sl_data_config *config) {
     switch (config->partition) {
@@ -86,20 +89,18 @@ static void describe_network(sl_learner *learner) {
              learner->data.train.count, learner->data.test.count, partition);
 }
 
-static int open_quadratic(sl_learner *learner, sl_error *error) {
-    const char *path = learner->settings.model.path;
-    sl_quadratic *q = &learner->quadratic;
-    int result = sl_quadratic_load(q, path, learner->settings.nodes, error);
-    if (result != 0)
-        return result;
-    size_t vectors = (size_t)q->nodes * q->dimension, rows = (size_t)q->nodes * q->rows;
-    uint64_t hash = sl_hash(SL_HASH_START, q->a, vectors * q->rows * sizeof *q->a);
-    hash = sl_hash(hash, q->b, rows * sizeof *q->b);
-    learner->data_hash = sl_hash(hash, q->x0, vectors * sizeof *q->x0);
-    const char *slash = strrchr(path, '/');
-    snprintf(learner->description, DESCRIPTION_MAX, "quadratic, %u parameters, %u rows a node; %s",
-             q->dimension, q->rows, slash != NULL ? slash + 1 : path);
-    return 0;
+static const sl_problem_ops *problem_of(sl_model_kind kind) {
+    return kind == SL_MODEL_QUADRATIC   ? &sl_quadratic_problem
+           : kind == SL_MODEL_SYNTHETIC ? &sl_synthetic_problem
+                                        : NULL;
+}
+
+static int open_problem(sl_learner *learner, const sl_problem_ops *ops, sl_error *error) {
+    learner->problem.ops = ops;
+    int result = ops->open(&learner->problem, &learner->settings, learner->description,
+                           DESCRIPTION_MAX, error);
+    learner->data_hash = learner->problem.data_hash;
+    return result;
 }
 
 /* Returns how many held-out samples one pass takes: it stays within EVALUATION_FLOATS. */
@@ -195,18 +196,23 @@ static int open_with_data(sl_learner *learner, sl_error *error) {
     return 0;
 }
 
-/* Names the tensors of the model. */
+/* Names the tensors of the model, and counts where they end. */
 static int open_layout(sl_learner *learner, sl_error *error) {
-    const size_t count = learner->is_quadratic ? 1 : learner->network.table.tensor_count;
+    const sl_problem *p = &learner->problem;
+    const size_t count =
+        is_problem(learner) ? p->tensor_count : learner->network.table.tensor_count;
     learner->tensors = calloc(count, sizeof *learner->tensors);
     learner->names = calloc(count, sizeof *learner->names);
-    if (learner->tensors == NULL || learner->names == NULL)
+    learner->tensor_ends = calloc(count, sizeof *learner->tensor_ends);
+    if (learner->tensors == NULL || learner->names == NULL || learner->tensor_ends == NULL)
         return sl_fail(error, SL_ENOMEM, "learner: out of memory");
     learner->tensor_count = count;
-    if (learner->is_quadratic)
-        learner->tensors[0] = (sl_tensor){"x", {learner->quadratic.dimension}, 1};
+    if (is_problem(learner))
+        memcpy(learner->tensors, p->tensors, count * sizeof *learner->tensors);
     else
         sl_layers_name_tensors(&learner->network.table, learner->tensors, learner->names);
+    for (size_t i = 0, end = 0; i < count; i++)
+        learner->tensor_ends[i] = end += sl_tensor_size(&learner->tensors[i]);
     return 0;
 }
 
@@ -238,9 +244,9 @@ int sl_learner_open(sl_learner **out, const sl_learner_settings *settings, sl_er
     /* Peers share the cores, and one thread gives the same bits on every host. */
     openblas_set_num_threads(1);
     learner->settings = *settings;
-    learner->is_quadratic = settings->model.kind == SL_MODEL_QUADRATIC;
+    const sl_problem_ops *problem = problem_of(settings->model.kind);
     int result =
-        learner->is_quadratic ? open_quadratic(learner, error) : open_with_data(learner, error);
+        problem != NULL ? open_problem(learner, problem, error) : open_with_data(learner, error);
     if (result == 0)
         result = open_layout(learner, error);
     if (result == 0)
@@ -263,17 +269,24 @@ const char *sl_learner_blas(void) {
 }
 
 double sl_learner_operations(const sl_learner *learner) {
-    return learner->is_quadratic
-               ? 0
-               : 6 * sl_layers_products(&learner->network.table) * learner->settings.data.batch;
+    const double products = is_problem(learner) ? learner->problem.products
+                                                : sl_layers_products(&learner->network.table);
+    return 6 * products * learner->settings.data.batch;
+}
+
+double sl_learner_gradient_seconds(const sl_learner *learner) {
+    const double gflops = learner->settings.model.gflops;
+    return learner->settings.model.kind == SL_MODEL_SYNTHETIC && gflops > 0
+               ? sl_learner_operations(learner) / (1e9 * gflops)
+               : 0;
 }
 
 bool sl_learner_has_layers(const sl_learner *learner) {
-    return !learner->is_quadratic;
+    return !is_problem(learner);
 }
 
 int sl_learner_attach(sl_learner *learner, const sl_vec_ops *vec, sl_error *error) {
-    assert(!learner->is_quadratic);
+    assert(!is_problem(learner));
     if (learner->network.vec == vec)
         return 0;
     const sl_layers *table = &learner->network.table;
@@ -298,7 +311,8 @@ int sl_learner_attach(sl_learner *learner, const sl_vec_ops *vec, sl_error *erro
 void sl_learner_close(sl_learner **learner) {
     if (*learner == NULL)
         return;
-    sl_quadratic_close(&(*learner)->quadratic);
+    if (is_problem(*learner))
+        (*learner)->problem.ops->close((*learner)->problem.self);
     release_evaluated(*learner);
     sl_network_close(&(*learner)->network);
     sl_partition_close(&(*learner)->partition);
@@ -306,13 +320,19 @@ void sl_learner_close(sl_learner **learner) {
     free((*learner)->planes);
     free((*learner)->tensors);
     free((*learner)->names);
+    free((*learner)->tensor_ends);
     free((*learner)->start);
     free(*learner);
     *learner = NULL;
 }
 
 size_t sl_learner_dimension(const sl_learner *learner) {
-    return learner->is_quadratic ? learner->quadratic.dimension : learner->network.table.dimension;
+    return is_problem(learner) ? learner->problem.dimension : learner->network.table.dimension;
+}
+
+/* An epoch of a problem with samples is as long as data.train_samples says. */
+static uint32_t samples_of(const sl_learner *learner) {
+    return is_problem(learner) ? learner->settings.data.train_samples : learner->data.train.count;
 }
 
 uint64_t sl_learner_rounds(const sl_learner *learner) {
@@ -320,17 +340,17 @@ uint64_t sl_learner_rounds(const sl_learner *learner) {
     if (settings->rounds > 0)
         return settings->rounds;
     double rounds = settings->epochs;
-    if (!learner->is_quadratic)
-        rounds *=
-            learner->data.train.count / ((double)learner->settings.nodes * settings->data.batch);
+    if (settings->model.kind != SL_MODEL_QUADRATIC)
+        rounds *= samples_of(learner) / ((double)settings->nodes * settings->data.batch);
     rounds = ceil(rounds);
     return rounds >= 1 ? (uint64_t)fmin(rounds, 0x1p47)
                        : 1; /* the generator's keys hold 48 bits of round */
 }
 
 const size_t *sl_learner_tensors(const sl_learner *learner, size_t *count) {
-    *count = learner->is_quadratic ? 0 : learner->network.table.tensor_count;
-    return learner->is_quadratic ? NULL : learner->network.table.tensor_ends;
+    const bool is_one = learner->settings.model.kind == SL_MODEL_QUADRATIC;
+    *count = is_one ? 0 : learner->tensor_count;
+    return is_one ? NULL : learner->tensor_ends;
 }
 
 const sl_tensor *sl_learner_layout(const sl_learner *learner, size_t *count) {
@@ -340,9 +360,9 @@ const sl_tensor *sl_learner_layout(const sl_learner *learner, size_t *count) {
 
 uint64_t sl_learner_layout_hash(const sl_learner *learner) {
     uint64_t hash = sl_hash_word(SL_HASH_START, (uint64_t)learner->settings.model.kind);
-    if (learner->is_quadratic)
-        return sl_hash_word(hash, learner->quadratic.dimension);
-    return sl_layers_hash(hash, &learner->network.table);
+    for (size_t i = 0; is_problem(learner) && i < learner->tensor_count; i++)
+        hash = sl_hash_word(hash, sl_tensor_size(&learner->tensors[i]));
+    return is_problem(learner) ? hash : sl_layers_hash(hash, &learner->network.table);
 }
 
 uint64_t sl_learner_data_hash(const sl_learner *learner) {
@@ -350,11 +370,9 @@ uint64_t sl_learner_data_hash(const sl_learner *learner) {
 }
 
 size_t sl_learner_memory(const sl_learner *learner) {
-    const sl_quadratic *q = &learner->quadratic;
-    const size_t rows = (size_t)q->nodes * q->rows,
-                 start = learner->start != NULL ? sl_learner_dimension(learner) : 0;
-    if (learner->is_quadratic)
-        return rows * (q->dimension + 1u) * sizeof(double) + start * sizeof(float);
+    const size_t start = learner->start != NULL ? sl_learner_dimension(learner) : 0;
+    if (is_problem(learner))
+        return learner->problem.bytes + start * sizeof(float);
     return sl_samples_bytes(&learner->data.train) + sl_samples_bytes(&learner->data.test) +
            (learner->network.work_floats + start) * sizeof(float);
 }
@@ -368,8 +386,8 @@ void sl_learner_initial(sl_learner *learner, uint32_t rank, float *x) {
     assert(rank < learner->settings.nodes);
     if (learner->start != NULL)
         memcpy(x, learner->start, d * sizeof *x);
-    else if (learner->is_quadratic)
-        memcpy(x, learner->quadratic.x0 + rank * d, d * sizeof *x);
+    else if (is_problem(learner))
+        learner->problem.ops->initial(learner->problem.self, rank, x);
     else
         sl_layers_initial(&learner->network.table, learner->settings.seed, x);
 }
@@ -402,8 +420,8 @@ static void gather(sl_learner *learner, uint32_t rank, uint64_t round) {
 
 double sl_learner_gradient(sl_learner *learner, uint32_t rank, uint64_t round, const float *x,
                            float *g) {
-    if (learner->is_quadratic)
-        return sl_quadratic_gradient(&learner->quadratic, rank, x, g);
+    if (is_problem(learner))
+        return learner->problem.ops->gradient(learner->problem.self, rank, round, x, g);
     const bool goes_on =
         rank == learner->last_rank && learner->last_round > 0 && round == learner->last_round + 1;
     learner->last_rank = rank;
@@ -437,8 +455,9 @@ static void collect_statistics(sl_learner *learner, const float *x) {
 }
 
 sl_evaluation sl_learner_evaluate(sl_learner *learner, const float *x) {
-    if (learner->is_quadratic)
-        return (sl_evaluation){.loss = sl_quadratic_mean(&learner->quadratic, x), .accuracy = NAN};
+    if (is_problem(learner))
+        return (sl_evaluation){.loss = learner->problem.ops->mean(learner->problem.self, x),
+                               .accuracy = NAN};
     sl_network *net = &learner->network;
     const sl_samples *test = &learner->data.test;
     double loss = 0;

@@ -26,6 +26,7 @@ sl_task sl_learner_task(sl_learner *learner) {
         .tensor_count = tensor_count,
         .dimension = sl_learner_dimension(learner),
         .rounds = sl_learner_rounds(learner),
+        .gradient_seconds = sl_learner_gradient_seconds(learner),
         .layout_hash = sl_learner_layout_hash(learner),
         .data_hash = sl_learner_data_hash(learner),
         .initial = initial,

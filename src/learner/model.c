@@ -177,7 +177,7 @@ static int transformer(sl_layers *table, const sl_model_config *config, uint32_t
     return result != 0 ? result : add_all(table, end, 2, error);
 }
 
-/* What a model takes, and its recipe; NULL: the quadratic, which has no layers. */
+/* What a model takes, and its recipe; NULL: it is a problem, which has no layers. */
 static const struct {
     bool images, text;
     int (*build)(sl_layers *table, const sl_model_config *config, uint32_t classes,
@@ -190,6 +190,7 @@ static const struct {
     [SL_MODEL_RESNET20] = {.images = true, .build = resnet20},
     [SL_MODEL_LSTM] = {.text = true, .build = lstm},
     [SL_MODEL_TRANSFORMER] = {.text = true, .build = transformer},
+    [SL_MODEL_SYNTHETIC] = {0},
 };
 
 bool sl_model_takes_images(sl_model_kind kind) {

@@ -6,10 +6,13 @@
 #include <jansson.h>
 #include <math.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/json.h"
+#include "learner/problem.h"
 
 #define WHERE_MAX 96
 
@@ -208,3 +211,68 @@ double sl_quadratic_mean(const sl_quadratic *quadratic, const float *x) {
     }
     return total / 2 / quadratic->nodes;
 }
+
+/* ---- as a problem ---- */
+
+typedef struct quadratic_problem {
+    sl_quadratic quadratic;
+    sl_tensor x;
+} quadratic_problem;
+
+static void close_problem(void *self) {
+    quadratic_problem *p = self;
+    if (p != NULL)
+        sl_quadratic_close(&p->quadratic);
+    free(p);
+}
+
+static uint64_t hash_of(const sl_quadratic *q) {
+    const size_t vectors = (size_t)q->nodes * q->dimension, rows = (size_t)q->nodes * q->rows;
+    uint64_t hash = sl_hash(SL_HASH_START, q->a, vectors * q->rows * sizeof *q->a);
+    hash = sl_hash(hash, q->b, rows * sizeof *q->b);
+    return sl_hash(hash, q->x0, vectors * sizeof *q->x0);
+}
+
+static int open_problem(sl_problem *out, const sl_learner_settings *settings, char *text,
+                        size_t size, sl_error *error) {
+    const char *path = settings->model.path, *slash = strrchr(path, '/');
+    quadratic_problem *p = calloc(1, sizeof *p);
+    if (p == NULL)
+        return sl_fail(error, SL_ENOMEM, "learner: out of memory");
+    out->self = p;
+    int result = sl_quadratic_load(&p->quadratic, path, settings->nodes, error);
+    if (result != 0)
+        return result;
+    const sl_quadratic *q = &p->quadratic;
+    p->x = (sl_tensor){"x", {q->dimension}, 1};
+    out->dimension = q->dimension;
+    out->tensors = &p->x;
+    out->tensor_count = 1;
+    out->bytes = (size_t)q->nodes * q->rows * (q->dimension + 1u) * sizeof(double);
+    out->data_hash = hash_of(q);
+    snprintf(text, size, "quadratic, %u parameters, %u rows a node; %s", q->dimension, q->rows,
+             slash != NULL ? slash + 1 : path);
+    return 0;
+}
+
+static void initial(const void *self, uint32_t rank, float *x) {
+    const sl_quadratic *q = &((const quadratic_problem *)self)->quadratic;
+    memcpy(x, q->x0 + (size_t)rank * q->dimension, q->dimension * sizeof *x);
+}
+
+static double gradient(void *self, uint32_t rank, uint64_t round, const float *x, float *g) {
+    (void)round;
+    return sl_quadratic_gradient(&((quadratic_problem *)self)->quadratic, rank, x, g);
+}
+
+static double mean(const void *self, const float *x) {
+    return sl_quadratic_mean(&((const quadratic_problem *)self)->quadratic, x);
+}
+
+const sl_problem_ops sl_quadratic_problem = {
+    .open = open_problem,
+    .close = close_problem,
+    .initial = initial,
+    .gradient = gradient,
+    .mean = mean,
+};

@@ -1,6 +1,8 @@
 /* task.c - is a task complete? See starling/task.h. */
 #include "starling/task.h"
 
+#include <math.h>
+
 static int refuse(const char *field, const char *what, sl_error *error) {
     return sl_fail(error, SL_EINVAL, "task.%s: is %s", field, what);
 }
@@ -30,6 +32,8 @@ int sl_task_check(const sl_task *t, sl_error *error) {
         return refuse("dimension", "0; a model has at least one parameter", error);
     if (t->rounds == 0)
         return refuse("rounds", "0; a run has at least one round", error);
+    if (!(t->gradient_seconds >= 0 && t->gradient_seconds < INFINITY))
+        return refuse("gradient_seconds", "no finite number of at least 0", error);
     if (t->initial == NULL)
         return refuse("initial", "NULL; it must write the first model", error);
     if (t->gradient == NULL)

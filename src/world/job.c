@@ -32,6 +32,11 @@ static int report(const sl_job_means *m, sl_job *job) {
     return code;
 }
 
+static void wait_until(double seconds) {
+    for (double now = sl_clock_seconds(); now < seconds; now = sl_clock_seconds())
+        sl_clock_sleep(seconds - now);
+}
+
 sl_job_result sl_job_perform(const sl_job_means *m, sl_job *job) {
     sl_job_result result = {.code = report(m, job), .initialized = job->initial != NULL};
     if (result.initialized)
@@ -45,6 +50,7 @@ sl_job_result sl_job_perform(const sl_job_means *m, sl_job *job) {
         double before = sl_clock_seconds();
         result.loss =
             sl_host_task_gradient(&m->host, m->rank, job->compute_round, job->point, job->g);
+        wait_until(before + m->task.gradient_seconds);
         result.gradient_seconds = sl_clock_seconds() - before;
         result.computed = true;
     }

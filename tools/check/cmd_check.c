@@ -161,6 +161,9 @@ static void print_intensity(const trial *t) {
         printf("  operations          %.4g million for a sample's gradient\n"
                "  model intensity     %.4g operations a parameter\n",
                1e-6 * each, each / (double)t->task.dimension);
+    if (t->task.gradient_seconds > 0)
+        printf("  gradient            %.4g ms at model.gflops, of a batch\n",
+               1e3 * t->task.gradient_seconds);
 }
 
 /* What all nodes average exactly beside the algorithm's exchanges. */

@@ -86,7 +86,7 @@ static void take_results(attempt *a, collector *here) {
     here->milestones = NULL;
     a->timeline = here->timeline;
     here->timeline = NULL;
-    a->cost = forecast_measured(here->records, nodes);
+    a->cost = forecast_measured(here->records, nodes, &here->trial->task);
     a->operations = sl_learner_operations(here->trial->learner) *
                     (double)a->milestones[a->milestone_count - 1].round;
     for (uint32_t i = 0; i < nodes; i++) {

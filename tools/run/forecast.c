@@ -1,7 +1,7 @@
 /* forecast.c - the time that a node computes, for predictions; see forecast.h. */
 #include "run/forecast.h"
 
-node_cost forecast_measured(const sl_record *records, size_t count) {
+node_cost forecast_measured(const sl_record *records, size_t count, const sl_task *task) {
     node_cost cost = {0};
     for (size_t i = 0; i < count; i++) {
         if (records[i].round.round == 0)
@@ -11,6 +11,8 @@ node_cost forecast_measured(const sl_record *records, size_t count) {
         cost.gradient_ms += 1e3 * t->gradient / shares;
         cost.coding_ms += 1e3 * (t->encode + t->combine) / shares;
     }
+    if (task->gradient_seconds > 0)
+        cost.gradient_ms = 1e3 * task->gradient_seconds;
     return cost;
 }
 

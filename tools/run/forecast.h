@@ -11,8 +11,8 @@ typedef struct node_cost {
     double coding_ms; /* encoding and combining */
 } node_cost;
 
-/* From the last record of each node. */
-node_cost forecast_measured(const sl_record *records, size_t count);
+/* From the last record of each node; a gradient takes what the task says, if it does. */
+node_cost forecast_measured(const sl_record *records, size_t count, const sl_task *task);
 /* Does the experiment ask for a prediction? */
 bool forecast_is_wanted(const sl_network_config *network);
 /* The experiment's links and nodes. `measured` fills in the times that the experiment does not

@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+"""Models of others by their sizes: agents end as the simulator does, wait as long as a gradient is
+said to take, and predicted seconds are the closed forms.
+
+usage: test_synthetic.py STARLING [TEST ...]
+"""
+import json
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "chaos"))
+from _scene import check, run_tests  # noqa: E402
+
+NODES, ROUNDS, BATCH, GFLOPS, HEADER = 3, 3, 16, 5000, 64
+PARAMETERS = 11689512  # ResNet-18
+GRADIENT = 6 * 1814073344 * BATCH / (1e9 * GFLOPS)
+CHUNK = 114688
+BASE = {
+    "name": "synthetic",
+    "rounds": ROUNDS,
+    "topology": {"nodes": NODES, "family": "ring"},
+    "model": {"name": "synthetic", "table": "resnet18", "gflops": GFLOPS},
+    "algorithm": "parameter-server",
+    "data": {"batch": BATCH},
+    "record": {"every": ROUNDS, "safetensors": False},
+    "network": {"bandwidth_mbit": 1000, "latency_ms": 1, "coding": False},
+    "transport": {"timeout_s": 60, "connect_timeout_s": 60},
+}
+
+
+def write(scene, **changes):
+    return scene.write("synthetic.json", json.dumps({**BASE, **changes}))
+
+
+def summary(scene, folder):
+    with open(scene.path(folder + "/summary.json")) as file:
+        return json.load(file)
+
+
+def model(scene, folder):
+    with open(scene.path(folder + "/model.npy"), "rb") as file:
+        return file.read()
+
+
+def test_agents_end_like_the_simulator_and_take_their_time(scene):
+    path = write(scene)
+    for command in ("sim", "run"):
+        ended = scene.call(command, path, "--out", scene.path(command), timeout=300)
+        check(ended.code == 0, f"{command}: {ended.err!r}")
+    check(model(scene, "sim") == model(scene, "run"), "another model")
+    for node in summary(scene, "run")["per_node"]:
+        took = node["seconds"]["gradient"]
+        check(took >= ROUNDS * GRADIENT, f"gradients took {took}, not {ROUNDS * GRADIENT}")
+
+
+def test_predicted_seconds_are_the_closed_form(scene):
+    ended = scene.call("sim", write(scene), "--out", scene.path("out"), timeout=300)
+    check(ended.code == 0, f"{ended.err!r}")
+    parts = -(-4 * PARAMETERS // CHUNK)
+    dense = 8e-6 / 1000 * (4 * PARAMETERS + HEADER * parts)
+    # All to one server, whose link takes them by turns, and back.
+    exchange = 2 * ((NODES - 1) * dense + 1e-3)
+    expected = ROUNDS * (GRADIENT + exchange)
+    predicted = summary(scene, "out")["predicted_seconds"]
+    check(abs(predicted - expected) < 0.01 * expected, f"{predicted}, expected {expected}")
+
+
+def test_check_says_what_it_is(scene):
+    ended = scene.call("check", write(scene))
+    for words in (
+        "synthetic resnet18, 11689512 parameters in 62 tensors; batches of 16",
+        "1.088e+04 million for a sample's gradient",
+        "931.1 operations a parameter",
+        "34.83 ms at model.gflops",
+    ):
+        check(words in ended.out, f"no {words!r} in {ended.out}")
+    for model_is in ({"name": "synthetic", "table": "lenet"}, {"name": "synthetic", "gflops": -1}):
+        scene.call("check", write(scene, model=model_is)).check_refused("model.")
+    scene.call("check", write(scene, rounds=0, epochs=2)).check_refused(
+        "epochs: a synthetic model has no data", "data.train_samples"
+    )
+    longer = write(scene, rounds=0, epochs=2, data={"batch": 16, "train_samples": 4800})
+    ended = scene.call("check", longer)
+    check("\n  200 rounds\n" in ended.out, f"{ended.out}{ended.err}")
+
+
+if __name__ == "__main__":
+    run_tests([value for name, value in list(globals().items()) if name.startswith("test_")])
