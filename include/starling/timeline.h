@@ -23,8 +23,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "starling/algorithm.h"
 #include "starling/api.h"
 #include "starling/error.h"
+#include "starling/topology.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -45,6 +47,12 @@ SL_API void sl_timeline_part(sl_timeline *timeline, size_t bytes); /* with its f
 SL_API void sl_timeline_end_node_round(sl_timeline *timeline, uint32_t rank, uint64_t frames);
 /* All nodes are done with theirs. */
 SL_API void sl_timeline_end_round(sl_timeline *timeline);
+/* All messages of one round of an algorithm without edges (all-reduce, servers), in parts of
+ * chunk_bytes, told without a run. `round`: which one, where rounds differ; its exchange needs the
+ * round's gradient. SL_EINVAL: messages go along edges. */
+SL_API int sl_timeline_exchange(sl_timeline *timeline, const sl_algorithm_config *config,
+                                const sl_topology *topology, size_t dimension, size_t chunk_bytes,
+                                uint64_t round, sl_error *error);
 SL_API uint64_t sl_timeline_rounds(const sl_timeline *timeline);
 /* Parts times receivers: the work of a prediction. */
 SL_API uint64_t sl_timeline_copies(const sl_timeline *timeline);

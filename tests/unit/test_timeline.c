@@ -283,6 +283,87 @@ START_TEST(sharded_servers_share_the_load) {
 }
 END_TEST
 
+/* What is told without a run is what the simulator tells: `round` of `algorithm` on n nodes. */
+static void compare_exchange(uint32_t nodes, const char *algorithm, uint64_t round) {
+    char json[512], topology[64];
+    snprintf(topology, sizeof topology, "{\"nodes\": %u, \"family\": \"%s\"}", nodes,
+             nodes < 3 ? "path" : "ring");
+    snprintf(json, sizeof json, "{\"rounds\": 1, \"topology\": %s, \"algorithm\": %s}", topology,
+             algorithm);
+    sl_timeline *whole = simulate(topology, algorithm, round), *one = open_timeline(nodes);
+    sl_experiment *e = NULL;
+    sl_plan plan;
+    sl_error error = {0};
+    ck_assert_msg(sl_experiment_parse(&e, json, "test", ".", NULL, 0, &error) == 0, "%s",
+                  error.text);
+    ck_assert_int_eq(sl_algorithm_plan(&plan, &e->algorithm, e->topology, DIMENSION, &error), 0);
+    ck_assert_msg(sl_timeline_exchange(one, &plan.config, e->topology, DIMENSION, PART_BYTES, round,
+                                       &error) == 0,
+                  "%s", error.text);
+    const sl_platform instant = {.bandwidth_mbit = MBIT, .latency_ms = LATENCY_MS};
+    double after, before = 0;
+    ck_assert_int_eq(sl_timeline_seconds(&after, whole, &instant, round, NULL), 0);
+    if (round > 1)
+        ck_assert_int_eq(sl_timeline_seconds(&before, whole, &instant, round - 1, NULL), 0);
+    const double expected = after - before, found = seconds_of(one, &instant);
+    ck_assert_msg(fabs(found - expected) < 1e-9, "%s on %u nodes: %g s, simulated %g s", algorithm,
+                  nodes, found, expected);
+    sl_experiment_close(&e);
+    sl_timeline_close(&whole);
+    sl_timeline_close(&one);
+}
+
+START_TEST(every_form_is_told_as_it_is_simulated) {
+    static const char *const forms[] = {
+#define FORM_NAME(form, name) name,
+        SL_ALL_REDUCES(FORM_NAME)
+#undef FORM_NAME
+    };
+    for (uint32_t nodes = 2; nodes <= 13; nodes++)
+        for (size_t f = 0; f < sizeof forms / sizeof *forms; f++) {
+            char algorithm[128];
+            snprintf(algorithm, sizeof algorithm,
+                     "{\"name\": \"all-reduce\", \"all_reduce\": \"%s\"}", forms[f]);
+            compare_exchange(nodes, algorithm, 1);
+        }
+}
+END_TEST
+
+START_TEST(servers_are_told_as_they_are_simulated) {
+    static const char *const ways[] = {
+        "{\"name\": \"parameter-server\", \"server\": %s}",
+        "{\"name\": \"parameter-server\", \"server\": %s, \"compressor\": \"terngrad\"}",
+        "{\"name\": \"parameter-server\", \"server\": %s, \"compressor\": \"terngrad\", "
+        "\"directions\": \"both\"}",
+        "{\"name\": \"cd-sgd\", \"server\": %s, \"correction_period\": 3}",
+    };
+    for (size_t w = 0; w < sizeof ways / sizeof *ways; w++)
+        for (int server = -1; server < 2; server++) {
+            char name[16], algorithm[192];
+            snprintf(name, sizeof name, server < 0 ? "\"sharded\"" : "%d", server);
+            snprintf(algorithm, sizeof algorithm, ways[w], name);
+            compare_exchange(5, algorithm, 1);
+        }
+    compare_exchange(6, "{\"name\": \"all-reduce\", \"compressor\": \"terngrad\"}", 1);
+}
+END_TEST
+
+START_TEST(messages_along_edges_are_not_told) {
+    sl_timeline *t = open_timeline(4);
+    sl_experiment *e = NULL;
+    sl_error error = {0};
+    ck_assert_int_eq(sl_experiment_parse(&e, "{\"rounds\": 1, \"topology\": " RING(4) "}", "test",
+                                         ".", NULL, 0, &error),
+                     0);
+    ck_assert_int_eq(
+        sl_timeline_exchange(t, &e->algorithm, e->topology, DIMENSION, PART_BYTES, 1, &error),
+        SL_EINVAL);
+    ck_assert_ptr_nonnull(strstr(error.text, "messages of d-psgd go along edges"));
+    sl_experiment_close(&e);
+    sl_timeline_close(&t);
+}
+END_TEST
+
 /* cd-sgd that sends every gradient whole moves parameter-server's bytes, but beside the gradients:
  * `rounds` - 1 exchanges after the first gradient. Its warm-up is parameter-server's rounds. */
 START_TEST(cd_sgd_takes_the_longer_of_gradient_and_exchange) {
@@ -418,7 +499,8 @@ int main(void) {
     ADD_TESTS(suite, "told by the simulator", d_psgd_on_a_ring, d_psgd_on_a_complete_graph,
               the_overlapped_form_takes_the_longer_of_both, all_reduce_takes_its_steps,
               one_server_takes_all_messages, sharded_servers_share_the_load,
-              cd_sgd_takes_the_longer_of_gradient_and_exchange,
+              every_form_is_told_as_it_is_simulated, servers_are_told_as_they_are_simulated,
+              messages_along_edges_are_not_told, cd_sgd_takes_the_longer_of_gradient_and_exchange,
               cd_sgd_hides_the_gradient_behind_one_server, local_rounds_send_nothing,
               compressed_messages_take_less, a_slow_node_holds_all_up, every_route_and_form_ends);
     return run_suite(suite);

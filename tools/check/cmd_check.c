@@ -7,6 +7,7 @@
 #include "check/scenario.h"
 #include "cli/file_kind.h"
 #include "cli/patience.h"
+#include "compare/time_model.h"
 #include "compare/variants.h"
 #include "topology/topology_report.h"
 
@@ -189,11 +190,56 @@ static void print_averages(const trial *t) {
             t->experiment->final_average ? "" : ", or final_average, which takes one at the end");
 }
 
+/* On the links of network.*; without encoding, which is measured. */
+static void print_model(const trial *t, const exchange_case *c) {
+    const sl_network_config *n = &t->experiment->network;
+    const double tau = n->gradient_ms > 0 ? 1e-3 * n->gradient_ms : t->task.gradient_seconds;
+    time_model m;
+    if (tau <= 0 || time_model_of(c) == MODEL_NONE || time_model_open(&m, c, NULL) != 0)
+        return;
+    printf("  model of a round    %s: %s\n", time_model_name(m.kind), time_model_formula(m.kind));
+    printf("  tau, a gradient     %.4g ms\n", 1e3 * tau);
+    if (!isnan(m.phi))
+        printf("  phi, an exchange    %.4g ms\n", 1e3 * m.phi);
+    if (!isnan(m.psi))
+        printf("  psi, compressed     %.4g ms\n", 1e3 * m.psi);
+    if (m.kind == MODEL_CD_SGD)
+        printf("  k                   %llu\n", (unsigned long long)m.period);
+    printf("  a round             %.4g ms%s\n", 1e3 * time_model_seconds(&m, tau, 0),
+           isnan(m.psi) ? "" : " and delta, encoding and combining, which compare measures");
+}
+
+static void print_forms(const exchange_case *c) {
+    double seconds[SL_ALL_REDUCE_FORMS];
+    size_t fastest;
+    if (!all_reduce_is_used(c) || all_reduce_times(seconds, &fastest, c, NULL) != 0)
+        return;
+    for (size_t form = 0; form < SL_ALL_REDUCE_FORMS; form++)
+        printf("  %-19s %.4g ms%s\n", all_reduce_name(form), 1e3 * seconds[form],
+               form == fastest ? ", the fastest form" : "");
+}
+
+static void print_round(const trial *t) {
+    const sl_network_config *n = &t->experiment->network;
+    const exchange_case c = {&t->plan.config,
+                             t->experiment->topology,
+                             t->task.dimension,
+                             t->experiment->transport.chunk_bytes,
+                             {n->bandwidth_mbit, n->latency_ms}};
+    if (!(n->bandwidth_mbit > 0 || n->latency_ms > 0) ||
+        (time_model_of(&c) == MODEL_NONE && !all_reduce_is_used(&c)))
+        return;
+    puts("time on the links of network.*");
+    print_model(t, &c);
+    print_forms(&c);
+}
+
 static void print_trial(const trial *t) {
     printf("learner\n  %s\n  %llu rounds\n", sl_learner_describe(t->learner),
            (unsigned long long)t->task.rounds);
     print_intensity(t);
     print_plan(&t->plan, t->experiment->topology, t->task.dimension);
+    print_round(t);
     print_averages(t);
     print_memory(t);
     print_losses(t->experiment);

@@ -208,6 +208,7 @@ static int plan_all(bench *b, sl_error *error) {
         e->seed = r->attempts[0].seed;
         result = take_learner(b, e, error);
         r->rounds = b->task.rounds;
+        r->dimension = b->task.dimension;
         if (result == 0)
             result =
                 sl_algorithm_plan(&r->plan, &e->algorithm, e->topology, b->task.dimension, error);

@@ -145,6 +145,20 @@ static sl_platform platform_of(const comparison *c, const contender *r, size_t s
     return p;
 }
 
+void contender_costs(const comparison *c, const contender *r, size_t seed, double *gradient,
+                     double *coding) {
+    const sl_network_config *n = &r->variant->experiment->network;
+    const node_cost gradients = {.gradient_ms = gradient_ms_of_all(c, seed)};
+    *gradient = 1e-3 * forecast_platform(n, &gradients).compute_ms;
+    *coding = 1e-3 * platform_of(c, r, seed, &c->links[0]).compute_ms - *gradient;
+}
+
+exchange_case contender_exchange(const contender *r, const link_profile *link) {
+    const sl_experiment *e = r->variant->experiment;
+    return (exchange_case){&r->plan.config, e->topology, r->dimension, e->transport.chunk_bytes,
+                           *link};
+}
+
 static int predict(const comparison *c, contender *r, size_t seed, size_t link, sl_error *error) {
     attempt *a = &r->attempts[seed];
     sl_platform here = platform_of(c, r, seed, &c->links[link]);

@@ -3,6 +3,7 @@
 #define COMPARISON_H
 
 #include "compare/break_even.h"
+#include "compare/time_model.h"
 #include "compare/variants.h"
 #include "run/collector.h"
 
@@ -34,6 +35,7 @@ typedef struct attempt {
 typedef struct contender {
     const variant *variant;
     sl_plan plan;
+    size_t dimension;
     uint64_t rounds;
     attempt *attempts;       /* (comparison.seeds) owned */
     struct contender *rival; /* the first uncompressed one on the same topology; NULL: none */
@@ -62,6 +64,8 @@ int comparison_finish(comparison *c, const options *o, sl_error *error);
 
 /* As wide as the terminal, or with all columns. */
 void comparison_print(const comparison *c, bool wide);
+/* What a round is made of, and the fastest forms of all-reduce: beside the table. */
+void comparison_print_rounds(const comparison *c, size_t width);
 /* compare.csv, whole or not at all. */
 int comparison_write(const comparison *c, const char *path, sl_error *error);
 
@@ -91,6 +95,11 @@ statistic predicted_over(const comparison *c, const contender *r, size_t link);
 statistic pays_over(const comparison *c, const contender *r, size_t link, pay_kind *kind);
 
 size_t contender_done(const comparison *c, const contender *r);
+/* The run's plan on such links. */
+exchange_case contender_exchange(const contender *r, const link_profile *link);
+/* Seconds of a gradient, and of encoding and combining, as they are predicted with. */
+void contender_costs(const comparison *c, const contender *r, size_t seed, double *gradient,
+                     double *coding);
 /* "done", or how the first one that is not done ended. */
 void contender_outcome(const comparison *c, const contender *r, char *out, size_t bytes);
 bool contender_skipped(const contender *r);

@@ -190,5 +190,6 @@ void comparison_print(const comparison *c, bool wide) {
     putchar('\n');
     text_table_print(t, width);
     print_notes(c, width);
+    comparison_print_rounds(c, width);
     text_table_close(&t);
 }

@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+"""What `starling compare` and `check` say of the time of a round: the models of CD-SGD's authors
+are the closed forms, and the form of all-reduce that is named is the fastest in the simulator.
+
+usage: test_time_models.py STARLING [TEST ...]
+"""
+import csv
+import json
+import math
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "chaos"))
+from _scene import check, run_tests  # noqa: E402
+
+NODES, HEADER, DIMENSION = 8, 64, 784 * 10 + 10
+BASE = {
+    "name": "rounds",
+    "topology": {"nodes": NODES, "family": "ring"},
+    "model": "softmax",
+    "data": {"name": "digits", "train_samples": 640, "test_samples": 100, "batch": 8},
+}
+FORMS = (
+    "ring tree recursive-doubling halving-doubling hierarchical torus-2d two-rings double-tree"
+).split()
+
+
+def write(scene, variants, **changes):
+    return scene.write("rounds.json", json.dumps({**BASE, **changes, "variants": variants}))
+
+
+def compare(scene, *arguments):
+    """The rows of the CSV by name, and what was printed."""
+    ended = scene.call("compare", *arguments, "--wide", "--out", scene.path("out"), timeout=300)
+    check(ended.code == 0, f"{ended.err!r} {ended.out[-600:]!r}")
+    with open(scene.path("out/compare.csv"), newline="") as file:
+        return {row["name"]: row for row in csv.DictReader(file)}, ended.out
+
+
+def test_the_fastest_form_of_all_reduce_is_named(scene):
+    variants = [
+        {"name": form, "set": {"algorithm": {"name": "all-reduce", "all_reduce": form}}}
+        for form in FORMS
+    ]
+    network = {"gradient_ms": 1, "coding": False}
+    path = write(scene, variants, rounds=5, network=network)
+    links = {"10000:0.01": "10000_mbit_0.01_ms", "5:20": "5_mbit_20_ms", "1:0.1": "1_mbit_0.1_ms"}
+    options = [word for link in links for word in ("--link", link)]
+    rows, out = compare(scene, path, *options)
+    said = out[out.index("all-reduce: the fastest form") :].split("\n")[0]
+    for link, key in zip(said.split(" is ")[1].split("; "), links.values()):
+        name, seconds = link.split(" at ")[0], float(link.split(": ")[1].split(" s")[0])
+        taken = {form: float(rows[form][f"predicted_s_{key}"]) / 5 - 1e-3 for form in FORMS}
+        best = min(taken.values())
+        check(
+            abs(taken[name] - best) < 1e-3 * best and abs(seconds - best) < 1e-3 * best,
+            f"{key}: named {name}, {seconds} s, of {taken}",
+        )
+
+
+def test_models_of_a_round_are_those_of_the_paper(scene):
+    variants = [
+        {"name": "s-sgd", "set": {"algorithm": {"name": "all-reduce"}}},
+        {"name": "od-sgd", "set": {"algorithm": {"name": "cd-sgd", "correction_period": 1}}},
+        {"name": "late", "set": {"algorithm": {"name": "all-reduce", "delay": 1}}},
+        {
+            "name": "bit-sgd",
+            "set": {"algorithm": {"name": "parameter-server", "compressor": "threshold"}},
+        },
+        {"name": "cd-sgd", "set": {"algorithm": {"name": "cd-sgd", "correction_period": 4}}},
+        {"name": "gossip", "set": {"algorithm": "d-psgd"}},
+    ]
+    path = write(scene, variants, rounds=9, network={"gradient_ms": 30, "coding": True})
+    _, out = compare(scene, path, "--link", "100:1")
+    lines_of = out[out.index("time of a round") :].split("\n")[3:]
+    found = {}
+    for line in lines_of[: lines_of.index(next(x for x in lines_of if x.startswith("model:")))]:
+        name, rest = line.split(maxsplit=1)
+        found[name] = [math.nan if x == "-" else float(x) for x in rest.split(" ms ")[1].split()]
+    second = 8e-3 / 100  # ms a byte
+    dense = second * (4 * DIMENSION + HEADER)
+    ring = 2 * (NODES - 1) * (1 + second * (4 * DIMENSION / NODES + HEADER))
+    server = 2 * (1 + (NODES - 1) * dense)
+    coded = (1 + (NODES - 1) * second * (DIMENSION / 4 + HEADER)) + (1 + (NODES - 1) * dense)
+    check(set(found) == {v["name"] for v in variants} - {"gossip"}, f"{found}")
+    for name, model, exchanges in (
+        ("s-sgd", lambda t, d, p, s: t + p, (ring, math.nan)),
+        ("late", lambda t, d, p, s: max(t, p), (ring, math.nan)),
+        ("od-sgd", lambda t, d, p, s: max(t, p), (server, math.nan)),
+        ("bit-sgd", lambda t, d, p, s: t + d + s, (math.nan, coded)),
+        ("cd-sgd", lambda t, d, p, s: (3 * max(t, d + s) + max(t, p)) / 4, (server, coded)),
+    ):
+        tau, delta, phi, psi, total, _ = found[name]
+        check(tau == 30 and (delta > 0 or name in ("s-sgd", "late", "od-sgd")), f"{found}")
+        for said, expected in zip((phi, psi), exchanges):
+            check(
+                math.isnan(said) == math.isnan(expected) and not abs(said / expected - 1) > 2e-3,
+                f"{name}: {said} ms, expected {expected}",
+            )
+        expected = model(tau, delta, phi, psi)
+        check(abs(total / expected - 1) < 1e-3, f"{name}: {total} ms, expected {expected}")
+
+
+def test_check_says_the_same_before_anything_runs(scene):
+    network = {"bandwidth_mbit": 100, "latency_ms": 1, "gradient_ms": 30}
+    variants = [
+        {"name": "s-sgd", "set": {"algorithm": "all-reduce"}},
+        {"name": "gossip", "set": {"algorithm": "d-psgd"}},
+    ]
+    ended = scene.call("check", write(scene, variants, rounds=5, network=network))
+    reduces, gossip = ended.out.split("variant gossip")
+    ring = 2 * (NODES - 1) * (1 + 8e-3 / 100 * (4 * DIMENSION / NODES + HEADER))
+    for words in (
+        "S-SGD: tau + phi",
+        f"a round             {30 + ring:.4g} ms\n",
+        f"  ring                {ring:.4g} ms\n",
+    ):
+        check(words in reduces, f"no {words!r} in {ended.out}")
+    check(reduces.count("the fastest form") == 1, ended.out)
+    check("time on the links" not in gossip, ended.out)
+    ended = scene.call("check", write(scene, variants[:1], rounds=5))
+    check("time on the links" not in ended.out, "there are no links")
+
+
+if __name__ == "__main__":
+    run_tests([value for name, value in list(globals().items()) if name.startswith("test_")])
