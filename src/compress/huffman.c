@@ -70,6 +70,16 @@ void sl_huffman_lengths(uint32_t *counts, size_t symbols, uint8_t *lengths) {
         lengths[keys[i] & 0xFFFF] = depth[i];
 }
 
+double sl_huffman_best(uint32_t *counts, size_t symbols, uint8_t *lengths) {
+    uint32_t before[HUFFMAN_SYMBOLS];
+    double bits = 0;
+    memcpy(before, counts, symbols * sizeof *counts);
+    sl_huffman_lengths(counts, symbols, lengths);
+    for (size_t s = 0; s < symbols; s++)
+        bits += (double)before[s] * lengths[s];
+    return bits;
+}
+
 /* ---- words ---- */
 
 static void count_lengths(const uint8_t *lengths, size_t symbols,
@@ -103,4 +113,16 @@ bool sl_huffman_open(huffman_table *t, const uint8_t *lengths, size_t symbols) {
         if (lengths[s] > 0)
             t->symbols[next[lengths[s]]++] = (uint16_t)s;
     return at == 1u << HUFFMAN_BITS || (seen == 1 && count[1] == 1);
+}
+
+void sl_huffman_put_lengths(bit_writer *w, const uint8_t *lengths, size_t symbols) {
+    for (size_t s = 0; s < symbols; s++)
+        put(w, lengths[s], HUFFMAN_LENGTH_BITS);
+}
+
+bool sl_huffman_take(bit_reader *r, huffman_table *table, size_t symbols) {
+    uint8_t lengths[HUFFMAN_SYMBOLS];
+    for (size_t s = 0; s < symbols; s++)
+        lengths[s] = (uint8_t)take(r, HUFFMAN_LENGTH_BITS);
+    return sl_huffman_open(table, lengths, symbols);
 }

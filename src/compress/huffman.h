@@ -8,11 +8,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { HUFFMAN_BITS = 15, HUFFMAN_SYMBOL_BITS = 11, HUFFMAN_SYMBOLS = 1 << HUFFMAN_SYMBOL_BITS };
+#include "compress/bit_stream.h"
+
+enum {
+    HUFFMAN_BITS = 15,
+    HUFFMAN_LENGTH_BITS = 4,
+    HUFFMAN_SYMBOL_BITS = 11,
+    HUFFMAN_SYMBOLS = 1 << HUFFMAN_SYMBOL_BITS
+};
 
 /* Lengths of the words, at most HUFFMAN_BITS; 0: the symbol has none, as it does not occur. counts,
  * whose sum is below 2^32, are changed where words would be longer. */
 void sl_huffman_lengths(uint32_t *counts, size_t symbols, uint8_t *lengths);
+/* The same; returns the bits of all words. */
+double sl_huffman_best(uint32_t *counts, size_t symbols, uint8_t *lengths);
 void sl_huffman_words(const uint8_t *lengths, size_t symbols, uint16_t *words);
 
 /* What finds a symbol by its word. */
@@ -26,6 +35,10 @@ typedef struct huffman_table {
 /* False: no prefix code has these lengths, or some bits would begin no word; of a lone symbol the
  * length is 1. */
 bool sl_huffman_open(huffman_table *table, const uint8_t *lengths, size_t symbols);
+
+/* The lengths, HUFFMAN_LENGTH_BITS each, and back. */
+void sl_huffman_put_lengths(bit_writer *w, const uint8_t *lengths, size_t symbols);
+bool sl_huffman_take(bit_reader *r, huffman_table *table, size_t symbols);
 
 /* The symbol of the word that `bits`, HUFFMAN_BITS of them, begin with; *length 0: there is none.
  */

@@ -4,33 +4,10 @@
 #include <math.h>
 
 #include "compress/huffman.h"
-#include "compress/pack.h"
+#include "compress/levels.h"
+#include "compress/runs.h"
 
-enum { GROUP_MAX = 16, LENGTH_BITS = 4, OMEGA_MAX = 31 };
-
-/* ---- codes, levels and signs ---- */
-
-static unsigned level_mask(const part_numbers *n) {
-    return n->codes == CODES_TERNARY ? 1 : (1u << (n->width - 1)) - 1;
-}
-
-static unsigned level_in(const part_numbers *n, unsigned code) {
-    return n->codes == CODES_TERNARY ? code != 0 : code & level_mask(n);
-}
-
-static unsigned sign_in(const part_numbers *n, unsigned code) {
-    return code >> (n->width - 1);
-}
-
-static uint16_t code_with(const part_numbers *n, unsigned level, unsigned sign) {
-    if (n->codes == CODES_TERNARY)
-        return (uint16_t)(level != 0 ? 1 + sign : 0);
-    return (uint16_t)(level != 0 ? level | sign << (n->width - 1) : 0);
-}
-
-static const uint8_t *place_of(const part_numbers *n, const uint8_t *packed, size_t at) {
-    return packed + at / 8 * n->width;
-}
+enum { FORM_BITS = 4, FIRST_RUNS = 8, GROUP_MAX = FIRST_RUNS, OMEGA_MAX = 31 };
 
 /* ---- huffman ---- */
 
@@ -44,8 +21,8 @@ static size_t symbols_at(const part_numbers *n, const uint8_t *packed, unsigned 
                          uint16_t *symbols) {
     uint16_t room[SL_BLOCK], codes[SL_BLOCK] = {0};
     const size_t left = n->count - at, some = left < step_of(group) ? left : step_of(group);
-    const uint16_t *from = sl_unpack(place_of(n, packed, at), some, n->width, room);
-    const unsigned mask = n->codes == CODES_LEVELS ? level_mask(n) : UINT16_MAX;
+    const uint16_t *from = sl_unpack(sl_codes_at(n, packed, at), some, n->width, room);
+    const unsigned mask = n->codes == CODES_LEVELS ? sl_level_mask(n) : UINT16_MAX;
     for (size_t i = 0; i < some; i++)
         codes[i] = (from[i] & mask) != 0 ? from[i] : 0;
     const size_t count = (some + group - 1) / group;
@@ -64,24 +41,14 @@ size_t sl_symbols_alphabet(const part_numbers *n, unsigned group) {
 }
 
 double sl_symbols_head_bits(const part_numbers *n, unsigned group) {
-    return LENGTH_BITS * (double)(1 + sl_symbols_alphabet(n, group));
-}
-
-/* Bits of a part whose symbols occur so often; the counts may be changed. */
-static double part_bits(const part_numbers *n, unsigned group, uint32_t *counts, uint8_t *lengths) {
-    uint32_t before[HUFFMAN_SYMBOLS];
-    double bits = sl_symbols_head_bits(n, group);
-    memcpy(before, counts, sl_symbols_alphabet(n, group) * sizeof *counts);
-    sl_huffman_lengths(counts, sl_symbols_alphabet(n, group), lengths);
-    for (size_t s = 0; s < sl_symbols_alphabet(n, group); s++)
-        bits += (double)before[s] * lengths[s];
-    return bits;
+    return FORM_BITS + HUFFMAN_LENGTH_BITS * (double)sl_symbols_alphabet(n, group);
 }
 
 /* The group that makes the part shortest, and the lengths of its words. */
-static unsigned best_group(const part_numbers *n, const uint8_t *packed, uint8_t *lengths) {
-    double least = INFINITY;
+static unsigned best_group(const part_numbers *n, const uint8_t *packed, uint8_t *lengths,
+                           double *least) {
     unsigned best = 1;
+    *least = INFINITY;
     for (unsigned group = 1; sl_symbols_alphabet(n, group) > 0; group++) {
         uint32_t counts[HUFFMAN_SYMBOLS] = {0};
         uint8_t these[HUFFMAN_SYMBOLS];
@@ -89,23 +56,22 @@ static unsigned best_group(const part_numbers *n, const uint8_t *packed, uint8_t
         for (size_t at = 0; at < n->count; at += step_of(group))
             for (size_t i = symbols_at(n, packed, group, at, symbols); i-- > 0;)
                 counts[symbols[i]]++;
-        const double bits = part_bits(n, group, counts, these);
-        if (bits >= least)
+        const double bits = sl_symbols_head_bits(n, group) +
+                            sl_huffman_best(counts, sl_symbols_alphabet(n, group), these);
+        if (bits >= *least)
             continue;
-        least = bits;
+        *least = bits;
         best = group;
         memcpy(lengths, these, sl_symbols_alphabet(n, group));
     }
     return best;
 }
 
-static void put_huffman(bit_writer *w, const part_numbers *n, const uint8_t *packed) {
-    uint8_t lengths[HUFFMAN_SYMBOLS];
+static void put_groups(bit_writer *w, const part_numbers *n, const uint8_t *packed, unsigned group,
+                       const uint8_t *lengths) {
     uint16_t words[HUFFMAN_SYMBOLS], symbols[SL_BLOCK];
-    const unsigned group = best_group(n, packed, lengths);
-    put(w, group - 1, LENGTH_BITS);
-    for (size_t s = 0; s < sl_symbols_alphabet(n, group); s++)
-        put(w, lengths[s], LENGTH_BITS);
+    put(w, group - 1, FORM_BITS);
+    sl_huffman_put_lengths(w, lengths, sl_symbols_alphabet(n, group));
     sl_huffman_words(lengths, sl_symbols_alphabet(n, group), words);
     for (size_t at = 0; at < n->count && !w->full; at += step_of(group)) {
         const size_t count = symbols_at(n, packed, group, at, symbols);
@@ -114,15 +80,10 @@ static void put_huffman(bit_writer *w, const part_numbers *n, const uint8_t *pac
     }
 }
 
-static bool take_huffman(bit_reader *r, const part_numbers *n, uint8_t *packed) {
-    uint8_t lengths[HUFFMAN_SYMBOLS];
+static bool take_groups(bit_reader *r, const part_numbers *n, uint8_t *packed, unsigned group) {
     huffman_table table;
-    const unsigned group = (unsigned)take(r, LENGTH_BITS) + 1;
-    if (sl_symbols_alphabet(n, group) == 0)
-        return false;
-    for (size_t s = 0; s < sl_symbols_alphabet(n, group); s++)
-        lengths[s] = (uint8_t)take(r, LENGTH_BITS);
-    if (!sl_huffman_open(&table, lengths, sl_symbols_alphabet(n, group)))
+    if (sl_symbols_alphabet(n, group) == 0 ||
+        !sl_huffman_take(r, &table, sl_symbols_alphabet(n, group)))
         return false;
     const unsigned mask = (1u << n->width) - 1;
     for (size_t at = 0, some; at < n->count; at += some) {
@@ -141,6 +102,25 @@ static bool take_huffman(bit_reader *r, const part_numbers *n, uint8_t *packed) 
         sl_pack(codes, some, n->width, packed + at / 8 * n->width);
     }
     return true;
+}
+
+static void put_huffman(bit_writer *w, const part_numbers *n, const uint8_t *packed) {
+    uint8_t lengths[HUFFMAN_SYMBOLS], run_lengths[HUFFMAN_SYMBOLS];
+    double bits, run_bits;
+    const unsigned group = best_group(n, packed, lengths, &bits),
+                   reach = sl_runs_best(n, packed, run_lengths, &run_bits);
+    if (bits <= run_bits) {
+        put_groups(w, n, packed, group, lengths);
+        return;
+    }
+    put(w, FIRST_RUNS + reach, FORM_BITS);
+    sl_runs_put(w, n, packed, reach, run_lengths);
+}
+
+static bool take_huffman(bit_reader *r, const part_numbers *n, uint8_t *packed) {
+    const unsigned form = (unsigned)take(r, FORM_BITS);
+    return form < FIRST_RUNS ? take_groups(r, n, packed, form + 1)
+                             : sl_runs_take(r, n, packed, form - FIRST_RUNS);
 }
 
 /* ---- elias ---- */
@@ -183,15 +163,15 @@ static void put_elias(bit_writer *w, const part_numbers *n, const uint8_t *packe
     size_t zeros = 0;
     for (size_t at = 0; at < n->count && !w->full; at += SL_BLOCK) {
         const size_t some = n->count - at < SL_BLOCK ? n->count - at : SL_BLOCK;
-        const uint16_t *codes = sl_unpack(place_of(n, packed, at), some, n->width, room);
+        const uint16_t *codes = sl_unpack(sl_codes_at(n, packed, at), some, n->width, room);
         for (size_t i = 0; i < some; i++) {
-            const unsigned level = level_in(n, codes[i]);
+            const unsigned level = sl_level_in(n, codes[i]);
             if (!n->is_sparse)
                 put_omega(w, level + 1);
             if (level > 0 && n->is_sparse)
                 put_omega(w, zeros + 1);
             if (level > 0)
-                put(w, sign_in(n, codes[i]), 1);
+                put(w, sl_sign_in(n, codes[i]), 1);
             if (level > 0 && n->is_sparse)
                 put_omega(w, level);
             zeros = level > 0 || !n->is_sparse ? 0 : zeros + 1;
@@ -201,55 +181,35 @@ static void put_elias(bit_writer *w, const part_numbers *n, const uint8_t *packe
         put_omega(w, zeros + 1);
 }
 
-/* Codes on their way to a part, packed a block at a time. */
-typedef struct code_sink {
-    uint16_t codes[SL_BLOCK];
-    size_t filled;
-    unsigned width;
-    uint8_t *out;
-} code_sink;
-
-static void flush(code_sink *sink) {
-    sl_pack(sink->codes, sink->filled, sink->width, sink->out);
-    sink->out += sink->filled * sink->width / 8;
-    sink->filled = 0;
-}
-
-static void add_code(code_sink *sink, uint16_t code) {
-    sink->codes[sink->filled++] = code;
-    if (sink->filled == SL_BLOCK)
-        flush(sink);
-}
-
 /* One element that is not 0; its level is known, or comes behind the sign. */
-static bool take_level(bit_reader *r, const part_numbers *n, uint64_t level, code_sink *sink) {
+static bool take_level(bit_reader *r, const part_numbers *n, uint64_t level, sl_code_sink *sink) {
     const unsigned sign = (unsigned)take(r, 1);
     if (level == 0)
         level = take_omega(r);
-    if (level == 0 || level > level_mask(n))
+    if (level == 0 || level > sl_level_mask(n))
         return false;
-    add_code(sink, code_with(n, (unsigned)level, sign));
+    sl_add_code(sink, sl_code_with(n, (unsigned)level, sign));
     return true;
 }
 
-static bool take_dense(bit_reader *r, const part_numbers *n, code_sink *sink) {
+static bool take_dense(bit_reader *r, const part_numbers *n, sl_code_sink *sink) {
     for (size_t at = 0; at < n->count; at++) {
         const uint64_t next = take_omega(r);
         if (next == 0 || (next > 1 && !take_level(r, n, next - 1, sink)))
             return false;
         if (next == 1)
-            add_code(sink, 0);
+            sl_add_code(sink, 0);
     }
     return true;
 }
 
-static bool take_sparse(bit_reader *r, const part_numbers *n, code_sink *sink) {
+static bool take_sparse(bit_reader *r, const part_numbers *n, sl_code_sink *sink) {
     for (size_t at = 0; at < n->count; at++) {
         const uint64_t next = take_omega(r);
         if (next == 0 || next - 1 > n->count - at)
             return false;
         for (uint64_t zero = 1; zero < next; zero++, at++)
-            add_code(sink, 0);
+            sl_add_code(sink, 0);
         if (at < n->count && !take_level(r, n, 0, sink))
             return false;
     }
@@ -257,10 +217,10 @@ static bool take_sparse(bit_reader *r, const part_numbers *n, code_sink *sink) {
 }
 
 static bool take_elias(bit_reader *r, const part_numbers *n, uint8_t *packed) {
-    code_sink sink = {.filled = 0, .width = n->width, .out = packed};
+    sl_code_sink sink = {.filled = 0, .width = n->width, .out = packed};
     const bool good = n->is_sparse ? take_sparse(r, n, &sink) : take_dense(r, n, &sink);
     if (good && sink.filled > 0)
-        flush(&sink);
+        sl_flush_codes(&sink);
     return good;
 }
 

@@ -1,11 +1,11 @@
 /* symbols.h - lossless codes of what dense-coded compressors send for every element.
  *
- *   huffman  One symbol is the codes of `group` elements, the first in its lowest bits; behind the
- *            last element there are zeros. First `group` less one, 4 bits, then the length of each
- *            symbol's word, 4 bits, 0 where it does not occur; then the words (huffman.h). Of the
- *            groups whose symbols are at most HUFFMAN_SYMBOLS the one that makes the part shortest
- *            is taken: where one element's code has far less than a bit, only groups come near the
- *            entropy.
+ *   huffman  First a form, 4 bits; then the length of each symbol's word, 4 bits, 0 where it does
+ *            not occur; then the words (huffman.h). Forms 0 to 7: one symbol is the codes of
+ *            form + 1 elements, the first in its lowest bits; behind the last element there are
+ *            zeros. From 8 on: one symbol is a run of zeros and what ends it (runs.h). Of those
+ *            with at most HUFFMAN_SYMBOLS symbols the form that makes the part shortest is taken:
+ *            where one element's code has far less than a bit, only runs come near the entropy.
  *   elias    QSGD's own codes (Alistarh et al. 2017), of levels and signs, with Elias's omega code
  *            (1975). Sparse: of each element that is not 0, the gap to it and one more, its sign,
  *            its level; at the end, unless the last element is such a one, the gap to where one

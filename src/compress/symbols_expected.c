@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "compress/huffman.h"
+#include "compress/runs.h"
 #include "compress/symbols.h"
 
 static const double root_2_pi = 2.50662827463100050242;
@@ -69,7 +70,10 @@ static double group_bits(const part_numbers *n, unsigned group, const double *sh
 }
 
 static double huffman_bits(const part_numbers *n, double unit, uint32_t levels) {
-    double share[HUFFMAN_SYMBOLS], least = INFINITY;
+    double share[HUFFMAN_SYMBOLS], of_levels[HUFFMAN_SYMBOLS];
+    for (uint32_t l = 0; l <= levels && l < HUFFMAN_SYMBOLS; l++)
+        of_levels[l] = level_share(unit, l);
+    double least = sl_runs_bits(n, of_levels, levels);
     for (unsigned c = 0; c < 1u << n->width; c++)
         share[c] = code_share(n, unit, levels, c);
     for (unsigned group = 1; sl_symbols_alphabet(n, group) > 0; group++)
