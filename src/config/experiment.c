@@ -1,5 +1,6 @@
 /* experiment.c - reading an experiment: JSON, overrides, defaults, checks; see
  * starling/experiment.h. */
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
@@ -20,7 +21,7 @@
 #include "starling/device.h"
 #include "starling/suggest.h"
 
-enum { FILE_BYTES_MAX = 64 << 20, KEYS_MAX = 128, DEPTH_MAX = 8, DOTTED_MAX = 256 };
+enum { FILE_BYTES_MAX = 64 << 20, KEYS_MAX = 256, DEPTH_MAX = 8, DOTTED_MAX = 256 };
 
 /* ---- keys ---- */
 
@@ -66,14 +67,15 @@ static const char *shortest_path(const char *leaf) {
 /* Returns the key or group of this name in another group, or else the most similar key or group at
  * the same depth. */
 static const char *nearest_key(const char *path, char names[KEYS_MAX][DOTTED_MAX]) {
-    const char *known[KEYS_MAX], *dot = strrchr(path, '.'), *leaf = dot ? dot + 1 : path;
+    const char *known[KEYS_MAX + 2], *dot = strrchr(path, '.'), *leaf = dot ? dot + 1 : path;
     size_t parts = 1, count = 0;
     for (const char *c = path; *c != '\0'; c++)
         parts += *c == '.';
     const char *same = shortest_path(leaf);
     if (same != NULL)
         return same;
-    for (size_t i = 0; i < sl_key_count && count + 1 < KEYS_MAX; i++) {
+    assert(sl_key_count <= KEYS_MAX);
+    for (size_t i = 0; i < sl_key_count; i++) {
         if (find_group(names[count], sl_keys[i].path, leaf))
             return names[count];
         cut(names[count], sl_keys[i].path, parts);

@@ -16,6 +16,8 @@ START_TEST(an_unknown_key_gets_the_nearest_known_one) {
     refuse("{\"rounds\": 1, \"topolgy\": {}}", NULL, "\"topolgy\"", "did you mean \"topology\"");
     refuse(SMALLEST, "optimizer.momentun=0.5", "--set: unknown key \"optimizer.momentun\"",
            "did you mean \"optimizer.momentum\"");
+    refuse(WITH("\"network\": {\"sped\": 1}"), NULL, "\"network.sped\"",
+           "did you mean \"network.speeds\""); /* the table's last */
     refuse(WITH("\"qqqqqqqqqqqqqqqqqqqqqq\": 3"), NULL, "unknown key", "docs/experiment.md");
 }
 END_TEST
