@@ -92,6 +92,7 @@ typedef struct sl_compressor_config {
     double threshold;   /* threshold (CD-SGD's T), strom: tau > 0 */
     double multiplier;  /* 3lc: s, at least 1 and below 2 */
     double theta;       /* modular: how far apart the vectors of two nodes may be */
+    double clip_sigma;  /* terngrad: c >= 1, what is beyond c sigma is cut off; 0: nothing is */
     bool scaled;        /* random-k by d/k, random-dropping by 1/p: unbiased */
     bool contractive;   /* the decoded vector is divided by 1 + omega */
     sl_scope scope;

@@ -58,7 +58,10 @@ static double coded_bits(const dense_form *f, const sl_compressor_config *config
     const uint32_t levels = f->code == CODE_LEVELS ? config->levels : 1;
     const double bucket = (double)f->bucket;
     n.count = dimension < DENSE_PART_ELEMENTS ? dimension : DENSE_PART_ELEMENTS;
-    const double scale = f->scale->kind == SCALE_L2 ? sqrt(bucket) : usual_largest(bucket);
+    const double largest = usual_largest(bucket), clip = config->clip_sigma;
+    const double scale = f->scale->kind == SCALE_L2 ? sqrt(bucket)
+                         : clip > 0                 ? fmin(clip, largest)
+                                                    : largest;
     return sl_symbols_bits(config->coding, &n, levels / scale, levels);
 }
 
@@ -221,6 +224,7 @@ static int measure(sl_encoder *e, const dense_form *f, const sl_source *source, 
                    const float **last) {
     const dense_coder *coder = coder_of(e->codec);
     size_t start = from, end = from + smallest(f->bucket, count);
+    sums->clip = e->codec->config.clip_sigma;
     for (size_t at = from, n; at < from + count; at += n) {
         uint8_t *block = coder->pack != NULL ? codes + packed_bytes(at - from, f->width) : NULL;
         if ((n = sweep(coder, sums, source, at, end, block)) > 0)

@@ -141,6 +141,7 @@ void sl_sum_begin(bucket_sums *sums, size_t ahead) {
     sums->seen = sums->tiles = 0;
     sums->negatives = 0;
     sums->largest = 0;
+    sums->clip = 0;
     sums->ahead = ahead;
 }
 

@@ -15,6 +15,7 @@ typedef struct bucket_sums {
     size_t seen, tiles;         /* elements of the tile under way; tiles before it */
     uint64_t negatives;
     uint32_t largest; /* magnitude, as bits */
+    double clip;      /* of a scale that is clipped: at so many deviations */
     size_t ahead;     /* the elements this far behind those looked at are asked for; 0: none */
 } bucket_sums;
 

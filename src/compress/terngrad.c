@@ -4,28 +4,73 @@
  * Per bucket of B elements, s the largest magnitude: C(v)_j = s sign(v_j) Bernoulli(|v_j| / s): E
  * C(v) = v. Two bits an element (0: 0, 1: s, 2: -s; 3 does not occur), 2 d + 32 ceil(d / B) in all.
  * E||C(v) - v||^2 = s ||v||_1 - ||v||^2 <= (sqrt(B) - 1) / 2 ||v||^2.
+ *
+ * Clipping, section 3.3: elements beyond c sigma are cut off there first, sigma^2 = ||v||^2 / B, so
+ * that s is at most c sigma. With u the clipped vector and r = ||u|| / ||v|| <= 1, u'v >= r^2
+ * ||v||^2 and s ||u||_1 <= c r ||v||^2, so that E||C(v) - v||^2 <= (c r - 2 r^2 + 1) ||v||^2: at
+ * most 1 + c^2 / 8 where c <= 4, else c - 1, whatever B is. What is cut off is lost; as the paper
+ * does, it counts as unbiased all the same.
  */
 #include <math.h>
+#include <string.h>
 
 #include "base/kernels.h"
 #include "compress/dense.h"
 #include "compress/rotated.h"
 #include "compress/rounding.h"
 
+static double omega_of(const sl_compressor_config *config, size_t dimension) {
+    const double c = config->clip_sigma;
+    if (c > 0)
+        return c > 4 ? c - 1 : 1 + c * c / 8;
+    return (sqrt((double)sl_dense_bucket(config, dimension)) - 1) / 2;
+}
+
 static sl_quality quality(const sl_compressor_config *config, size_t dimension) {
-    double omega = (sqrt((double)sl_dense_bucket(config, dimension)) - 1) / 2;
+    const double omega = omega_of(config, dimension);
     return (sl_quality){.unbiased = true,
                         .omega = omega,
                         .is_contractive = omega < 1,
                         .delta = omega < 1 ? 1 - omega : 0};
 }
 
+static int check(const sl_compressor_config *config, size_t dimension, sl_error *error) {
+    if (config->clip_sigma != 0 && !(config->clip_sigma >= 1))
+        return sl_fail(error, SL_EINVAL,
+                       "algorithm.compressor.clip_sigma: %g is not allowed; it must be at least 1, "
+                       "such as 2.5, or 0, which clips nothing",
+                       config->clip_sigma);
+    return sl_dense_check_bucket(config, dimension, error);
+}
+
+/* ---- the scale: the largest magnitude, or that of a clipped bucket ---- */
+
+static void see_both(bucket_sums *sums, const float *v, size_t at, size_t n) {
+    sl_sum_squares(sums, v, at, n);
+    sl_sum_largest(sums, v, at, n);
+}
+
+/* Rounding takes magnitudes of up to 2^15 scales. */
+static bool clipped(bucket_sums *sums, size_t n, float *scale) {
+    const uint32_t bits = sl_sum_take_largest(sums);
+    double squares;
+    float largest;
+    sl_sum_take(sums, &squares, 1);
+    memcpy(&largest, &bits, sizeof largest);
+    const double limit = sums->clip * sqrt(squares / (double)n), least = 0x1p-14 * (double)largest;
+    *scale = (float)fmin(largest, fmax(limit, least));
+    return bits < FLOAT_INFINITY;
+}
+
+static const dense_scale clipped_norm = {
+    .kind = SCALE_NONE, .floats = 1, .see = see_both, .result = clipped};
+
 static dense_form form(const sl_compressor_config *config, size_t dimension) {
     return (dense_form){.width = 2,
                         .mask = 3,
                         .max = 2,
                         .bucket = sl_dense_bucket(config, dimension),
-                        .scale = &sl_dense_max_norm,
+                        .scale = config->clip_sigma > 0 ? &clipped_norm : &sl_dense_max_norm,
                         .code = CODE_TERNARY};
 }
 
@@ -50,15 +95,15 @@ static void table(const sl_compressor_config *config, const float *scale, float 
 }
 
 static const dense_coder coder = {.form = form, .encode = encode, .table = table};
-const codec_ops sl_terngrad_codec = {.keys = "bucket contractive coding",
+const codec_ops sl_terngrad_codec = {.keys = "bucket clip_sigma contractive coding",
                                      .codings = "elias huffman",
                                      .quality = quality,
-                                     .check = sl_dense_check_bucket,
+                                     .check = check,
                                      .numbers = sl_dense_numbers,
                                      DENSE_OPERATIONS(coder)};
-const codec_ops sl_rotated_terngrad_codec = {.keys = "bucket contractive coding",
+const codec_ops sl_rotated_terngrad_codec = {.keys = "bucket clip_sigma contractive coding",
                                              .codings = "elias huffman",
                                              .quality = quality,
-                                             .check = sl_dense_check_bucket,
+                                             .check = check,
                                              .numbers = sl_dense_numbers,
                                              ROTATED_OPERATIONS(coder)};

@@ -306,6 +306,11 @@ const sl_key sl_keys[] = {
      BETWEEN(1, 2 * BELOW_1), .fallback = "1",
      .help = "3lc: s; what is below s/2 times the largest magnitude is not sent",
      USED_BY_COMPRESSORS},
+    {"algorithm.compressor.clip_sigma", SL_KEY_REAL, AT(algorithm.compressor.clip_sigma),
+     BETWEEN(0, 1000), .fallback = "0",
+     .help = "terngrad, rotated-terngrad: c; what is beyond c deviations of its bucket is cut off, "
+             "as published with 2.5; 0 = nothing is",
+     USED_BY_COMPRESSORS},
     {"algorithm.compressor.coding", SL_KEY_CHOICE, AT(algorithm.compressor.coding),
      .choices = codings, .fallback = "\"none\"",
      .help =

@@ -17,7 +17,7 @@ COMPRESSORS = [
     {"name": "scaled-sign", "bucket": 100},
     {"name": "1-bit", "per": "tensor"},
     {"name": "1-bit", "bucket": 64},
-    {"name": "terngrad", "bucket": 64},
+    {"name": "terngrad", "bucket": 64, "clip_sigma": 2.5},
     {"name": "terngrad", "coding": "huffman"},
     {"name": "qsgd", "levels": 40, "bucket": 512, "coding": "elias"},
     {"name": "natural", "contractive": False},

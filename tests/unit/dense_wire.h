@@ -147,6 +147,8 @@ static const sl_compressor_config kinds[] = {
     {.kind = SL_COMPRESSOR_TERNGRAD},
     {.kind = SL_COMPRESSOR_TERNGRAD, .bucket = 64, .contractive = true},
     {.kind = SL_COMPRESSOR_TERNGRAD, .bucket = 777},
+    {.kind = SL_COMPRESSOR_TERNGRAD, .clip_sigma = 2.5},
+    {.kind = SL_COMPRESSOR_TERNGRAD, .bucket = 100, .clip_sigma = 1.5},
     {.kind = SL_COMPRESSOR_NATURAL},
     {.kind = SL_COMPRESSOR_NATURAL, .contractive = true},
     {.kind = SL_COMPRESSOR_THRESHOLD, .threshold = 0.75},

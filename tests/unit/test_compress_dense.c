@@ -79,6 +79,9 @@ static int scales_of(const sl_compressor_config *c, const float *v, size_t from,
         scale[0] = others > 0 ? (float)(bucket_sum(v, from, to, above) / (double)others) : 0;
         scale[1] = negatives > 0 ? (float)(bucket_sum(v, from, to, below) / (double)negatives) : 0;
         return 2;
+    } else if (c->clip_sigma > 0) {
+        const double sigma = sqrt(bucket_sum(v, from, to, square) / (double)(to - from));
+        scale[0] = (float)fmin(largest, fmax(c->clip_sigma * sigma, ldexp(largest, -14)));
     } else
         scale[0] = (float)largest;
     return 1;

@@ -73,6 +73,34 @@ START_TEST(test_unbiased) {
 }
 END_TEST
 
+/* What is cut off is lost, but the error stays within its bound: also of one element far above the
+ * rest. */
+START_TEST(test_clipped_errors) {
+    for (double clip = 1; clip <= 8; clip *= 2) {
+        const sl_compressor_config c = {.kind = SL_COMPRESSOR_TERNGRAD, .clip_sigma = clip};
+        const double omega = sl_compressor_quality(&c, ELEMENTS).omega;
+        for (float far = 0; far < 1e5f; far = 10 * far + 1) {
+            float *v = gaussian(ELEMENTS, 31);
+            v[3] += far;
+            double error = 0;
+            wire w = open_wire(&c, ELEMENTS, PART_USUAL);
+            for (uint64_t t = 1; t <= 500; t++) {
+                const sl_message m = {.seed = 97, .exchange = t, .sender = 1};
+                float out[ELEMENTS] = {0};
+                ENSURE(send_vector(&w, &m, v) == 0, "not sent");
+                receive(&w, &m, 1, out);
+                error += squared(out, v, ELEMENTS) / 500;
+            }
+            const double norm = squared(v, NULL, ELEMENTS);
+            ENSURE(error <= omega * norm, "clip %g, %g: error %g, promised %g", clip, (double)far,
+                   error / norm, omega);
+            close_wire(&w);
+            free(v);
+        }
+    }
+}
+END_TEST
+
 static void try_contractive(const sl_compressor_config *c) {
     sl_quality q = sl_compressor_quality(c, ELEMENTS);
     ENSURE(q.is_contractive && q.delta > 0 && q.delta < 1, "%s: delta %g", describe(c), q.delta);
@@ -161,6 +189,8 @@ START_TEST(test_quality) {
         {{.kind = SL_COMPRESSOR_QSGD, .levels = 1, .norm = SL_NORM_MAX, .bucket = 25},
          {.unbiased = true, .omega = 2}},
         {{.kind = SL_COMPRESSOR_TERNGRAD, .bucket = 25}, {.unbiased = true, .omega = 2}},
+        {{.kind = SL_COMPRESSOR_TERNGRAD, .clip_sigma = 2}, {.unbiased = true, .omega = 1.5}},
+        {{.kind = SL_COMPRESSOR_TERNGRAD, .clip_sigma = 5}, {.unbiased = true, .omega = 4}},
         {{.kind = SL_COMPRESSOR_NATURAL},
          {.unbiased = true, .omega = 0.125, .is_contractive = true, .delta = 0.875}},
         {{.kind = SL_COMPRESSOR_SCALED_SIGN},
@@ -491,6 +521,9 @@ START_TEST(test_settings) {
         {{.kind = SL_COMPRESSOR_ONE_BIT, .bucket = 2}, "algorithm.compressor.bucket: 2"},
         {{.kind = SL_COMPRESSOR_TERNGRAD, .bucket = 4}, NULL},
         {{.kind = SL_COMPRESSOR_TERNGRAD, .bucket = 3}, "algorithm.compressor.bucket: 3"},
+        {{.kind = SL_COMPRESSOR_TERNGRAD, .clip_sigma = 1}, NULL},
+        {{.kind = SL_COMPRESSOR_TERNGRAD, .clip_sigma = 0.5},
+         "algorithm.compressor.clip_sigma: 0.5"},
         {{.kind = SL_COMPRESSOR_SCALED_SIGN, .bucket = 4000000000u}, NULL},
         {{.kind = SL_COMPRESSOR_THRESHOLD}, "algorithm.compressor.threshold: 0"},
         {{.kind = SL_COMPRESSOR_THRESHOLD, .threshold = -1}, "algorithm.compressor.threshold: -1"},
@@ -526,7 +559,8 @@ int main(void) {
     tcase_add_loop_test(loops, test_wrong_lengths_and_scales, 0, KINDS);
     tcase_add_loop_test(loops, test_wrong_codes, 0, 9);
     suite_add_tcase(suite, loops);
-    ADD_TESTS(suite, "examples", test_sign_errors, test_quality, test_out_of_range_is_refused,
-              test_magnitudes_that_add_to_no_float, test_long_vector_not_finite, test_settings);
+    ADD_TESTS(suite, "examples", test_sign_errors, test_clipped_errors, test_quality,
+              test_out_of_range_is_refused, test_magnitudes_that_add_to_no_float,
+              test_long_vector_not_finite, test_settings);
     return run_suite(suite);
 }
