@@ -542,8 +542,9 @@ void sl_members_reach(sl_agent *a, sl_neighbour *n) {
  * agent meanwhile has not. */
 void sl_members_watch_turn(sl_agent *a, sl_neighbour *n) {
     const sl_cohort *g = &a->cohort;
-    const bool later = n->hash != n->hash_at_view && n->hash != g->hash &&
-                       n->received >= n->hash_from && n->number >= g->number;
+    const bool is_new = n->hash != n->hash_at_view; /* or it was there before this agent's view */
+    const bool later = n->hash != g->hash && n->received >= n->hash_from &&
+                       (is_new ? n->number >= g->number : n->number > g->number);
     if (n->near && !n->folded && (later || folds_here(a, n)) && a->phase == PHASE_TRAINING)
         deliver_lost(a, n);
 }
