@@ -35,8 +35,8 @@
  * SL_EINVAL, and leave and abort set the child's pointer to NULL.
  *
  * Errors: a call that is not allowed, such as end without begin or one without a session (NULL),
- * returns SL_EINVAL and leaves the session as it was. Any other error ends the session: the
- * neighbours are told why, and all later calls return the same error. Then sl_session_abort frees
+ * returns SL_EINVAL and leaves the session as it was; so does SL_EVOID. Any other error ends the
+ * session: the neighbours are told why, and all later calls return the same error. Then sl_session_abort frees
  * it.
  */
 #ifndef STARLING_SESSION_H
@@ -171,7 +171,10 @@ SL_API int sl_session_fd(sl_session *session);
 /* The exact mean of all peers' models as the last round left them (push-sum: de-biased), without
  * steps that followed it; the same bits for all; x stays as it is. Waits until all peers call it
  * after the same round, or have left. average (d + options.beside); distance: how far the models
- * are apart, sqrt((1/n) sum_i ||x_i - average||^2). Both may be NULL. Not between begin and end. */
+ * are apart, sqrt((1/n) sum_i ||x_i - average||^2). Both may be NULL. Not between begin and end.
+ * SL_EVOID, under membership.on_loss "continue": a peer was lost while the average was made. Then
+ * average holds nothing, and the session goes on: this call is behind all peers, some of which may
+ * have an average. */
 SL_API int sl_session_average(sl_session *session, float *average, double *distance,
                               sl_error *error);
 
@@ -218,10 +221,16 @@ typedef struct sl_session_report {
     double wait_s;             /* this peer's calls waited, since start */
     char waits_for[SL_SESSION_TEXT_MAX]; /* whom and what, and who is at the end of the
                                             wait, in words; "": for nobody */
+    uint64_t epoch; /* counts who takes part: 1, and one more each time that peers are gone */
 } sl_session_report;
 
 /* Fills *out. From any thread. */
 SL_API int sl_session_status(sl_session *session, sl_session_report *out, sl_error *error);
+
+/* Who takes part, by rank: fills up to `max`, and returns how many they are. Under
+ * membership.on_loss "continue" a peer that is lost takes no part from a round on; the others go on
+ * without it. From any thread. */
+SL_API uint64_t sl_session_members(sl_session *session, uint64_t *out, uint64_t max);
 
 typedef struct sl_session_edge {
     uint64_t rank;      /* the neighbour */

@@ -159,13 +159,10 @@ static void start(sl_agent *a) {
     sl_contacts_log_edges(a);
     sl_contacts_log_lost(a); /* while they agreed on a round */
     atomic_store(&a->saving.trains, true);
-    sl_error error;
-    if (sl_members_start(a, &error) != 0)
-        sl_agent_fail(a, &error, error.text);
-    else if (a->settings.meets)
+    if (a->settings.meets)
         sl_worker_give(a->worker, &(sl_job){.initial = sl_node_model(a->node)});
     else
-        sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_START});
+        sl_agent_start_rounds(a);
 }
 
 static void begin_training(sl_agent *a) {
@@ -296,6 +293,8 @@ static void tick(sl_agent *a) {
 
 static void advance_calls(sl_agent *a) {
     sl_error error;
+    a->calls.turns = sl_members_turn(a);
+    a->calls.alarmed = a->cohort.alarmed;
     if (sl_calls_advance(&a->calls, &error) != 0)
         sl_agent_fail(a, &error, error.text);
 }

@@ -65,8 +65,27 @@ int sl_calls_open(sl_calls *c, const sl_tree *tree, sl_side *side, const sl_node
         return sl_fail(error, SL_ENOMEM, "agent %u: no descriptor left", side->rank);
     int result = sl_place_open(&c->place, tree, side->rank, neighbours, count, error);
     if (result == 0)
-        result = sl_meeting_open(&c->meeting, &c->place, side->rank, tree->nodes, error);
+        result = sl_meeting_open(&c->meeting, &c->place, side->rank, error);
     return result != 0 ? result : sl_reduce_open(&c->reduce, &c->place, side, error);
+}
+
+int sl_calls_turn(sl_calls *c, const sl_tree *tree, uint64_t hash, sl_error *error) {
+    sl_meeting_close(&c->meeting);
+    sl_place_close(&c->place);
+    int result = sl_place_open(&c->place, tree, c->side->rank, c->neighbours, c->neighbour_count,
+                               error);
+    c->place.hash = hash;
+    if (result == 0)
+        result = sl_meeting_open(&c->meeting, &c->place, c->side->rank, error);
+    if (result == 0)
+        result = sl_reduce_turn(&c->reduce, error);
+    if (result != 0)
+        return result;
+    c->met = 0;
+    c->coming = c->cut = false;
+    c->stands = true;
+    sl_meeting_come(&c->meeting, c->passed, SL_MEET_STANDS);
+    return 0;
 }
 
 void sl_calls_close(sl_calls *c) {
@@ -118,13 +137,9 @@ int sl_calls_receive(sl_calls *c, sl_error *error) {
     if (c->ending)
         return sl_fail_node(error, SL_EINVAL, c->side->rank, c->side->round,
                             "a call after the meeting that ends the run");
-    if (c->current.kind == SL_CALL_SUM)
-        return sl_reduce_begin(&c->reduce, &c->current.share, error);
-    if (c->current.kind == SL_CALL_REST || c->coming)
-        return 0;
-    c->coming = true;
-    sl_meeting_come(&c->meeting, c->current.round, c->current.purpose);
-    return 0;
+    return c->current.kind == SL_CALL_SUM && !c->cut
+               ? sl_reduce_begin(&c->reduce, &c->current.share, error)
+               : 0;
 }
 
 int sl_calls_take(sl_calls *c, sl_neighbour *from, const sl_frame *frame, const uint8_t *payload,
@@ -133,6 +148,10 @@ int sl_calls_take(sl_calls *c, sl_neighbour *from, const sl_frame *frame, const 
         return sl_fail_edge(error, SL_EPROTO, from->rank, from->side->rank, from->side->round,
                             "agent %u runs in a session, and this agent does not", from->rank);
     c->moved_s = from->side->now_s;
+    if (from->hash != c->place.hash) /* of a view before */
+        return 0;
+    if (c->cut && frame->type != SL_FRAME_MEET)
+        return 0;
     return frame->type == SL_FRAME_MEET ? sl_meeting_take(&c->meeting, from, frame, error)
                                         : sl_reduce_take(&c->reduce, from, frame, payload, error);
 }
@@ -150,6 +169,7 @@ static int go_to_meeting(sl_calls *c, sl_error *error) {
     const sl_meet purpose = sl_meeting_purpose(&c->meeting, c->met++);
     c->coming = false;
     c->ending = purpose == SL_MEET_END;
+    c->passed += purpose == SL_MEET_SUM;
     answer(c, purpose);
     return 0;
 }
@@ -163,7 +183,47 @@ static const sl_neighbour *who_goes_on(const sl_calls *c) {
     return NULL;
 }
 
+/* Somebody has ended, after a meeting that this agent had come to. */
+static bool others_have_ended(const sl_calls *c) {
+    for (uint32_t i = 0; i < c->neighbour_count && c->alarmed; i++)
+        if (c->neighbours[i].bye_received)
+            return true;
+    return false;
+}
+
+static void learn_standing(sl_calls *c) {
+    if (!c->stands || sl_meeting_held(&c->meeting) == 0)
+        return;
+    c->stands = false;
+    c->due = sl_meeting_round(&c->meeting, c->met++);
+}
+
+/* Of the next meeting: is the call decided without it? */
+static bool decide_alone(sl_calls *c) {
+    const bool ends = c->current.purpose == SL_MEET_END;
+    if (ends && others_have_ended(c)) {
+        c->ending = true;
+        answer(c, SL_MEET_END);
+    } else if (c->turns) { /* rounds lead to the view */
+        answer(c, 0);
+    } else if (!c->stands && c->passed < c->due && !ends) {
+        c->passed++;
+        answer(c, SL_SUM_VOID);
+    } else {
+        return false;
+    }
+    return true;
+}
+
 static int advance_meeting(sl_calls *c, sl_error *error) {
+    if (decide_alone(c))
+        return 0;
+    if (!c->coming && !c->stands) {
+        c->coming = true;
+        if (c->passed < c->due)
+            c->passed = c->due;
+        sl_meeting_come(&c->meeting, c->current.round, c->current.purpose);
+    }
     if (sl_meeting_held(&c->meeting) > c->met)
         return go_to_meeting(c, error);
     const sl_neighbour *other = who_goes_on(c);
@@ -179,15 +239,21 @@ static int advance_meeting(sl_calls *c, sl_error *error) {
 int sl_calls_advance(sl_calls *c, sl_error *error) {
     if (!c->open)
         return 0;
-    sl_meeting_pass_on(&c->meeting);
-    if (sl_reduce_advance(&c->reduce))
+    learn_standing(c);
+    if (c->turns && c->current.kind == SL_CALL_SUM) {
+        c->cut = true;
+        answer(c, SL_SUM_VOID);
+    }
+    if (!c->cut && sl_reduce_advance(&c->reduce))
         answer(c, 0);
     if (c->current.kind == SL_CALL_REST && sl_node_rests(c->node))
         answer(c, 0);
-    return c->current.kind == SL_CALL_MEET ? advance_meeting(c, error) : 0;
+    const int result = c->current.kind == SL_CALL_MEET ? advance_meeting(c, error) : 0;
+    sl_meeting_pass_on(&c->meeting);
+    return result;
 }
 
-int sl_calls_go_on(sl_calls *c, const sl_neighbour *neighbour, sl_error *error) {
+int sl_calls_go_on(sl_calls *c, sl_neighbour *neighbour, sl_error *error) {
     if (!c->open)
         return 0;
     sl_reduce_go_on(&c->reduce, neighbour);

@@ -42,6 +42,12 @@ typedef struct sl_calls {
     sl_call current; /* the call under way */
     uint64_t met;    /* meetings that are behind this agent */
     bool coming;     /* it has come to the next one */
+    uint64_t passed; /* meetings for sums that are behind it, in all views */
+    uint64_t due;    /* the most that are behind any agent of the view; known once met > 0 */
+    bool stands;     /* the view's first meeting is for that */
+    bool cut;        /* a sum is void: what still comes of it is, too, until the view begins */
+    bool turns;      /* set by the agent: a view is agreed on, and has not begun */
+    bool alarmed;    /* likewise: a loss was noticed, or heard of */
     bool ending;     /* all have met to end */
     double moved_s;  /* when something last brought the current call further */
 } sl_calls;
@@ -56,6 +62,8 @@ bool sl_calls_answered(sl_calls *calls);
 int sl_calls_open(sl_calls *calls, const sl_tree *tree, sl_side *side, const sl_node *node,
                   sl_neighbour *neighbours, uint32_t count, sl_error *error);
 void sl_calls_close(sl_calls *calls);
+/* A view begins, with this tree: its agents meet anew. */
+int sl_calls_turn(sl_calls *calls, const sl_tree *tree, uint64_t hash, sl_error *error);
 /* The descriptor is readable. */
 int sl_calls_receive(sl_calls *calls, sl_error *error);
 /* A MEET, WANT or SUM frame. */
@@ -66,7 +74,7 @@ int sl_calls_advance(sl_calls *calls, sl_error *error);
 /* Answers the current call and all later ones. */
 void sl_calls_fail(sl_calls *calls, const sl_error *error);
 /* The neighbour is connected, or connected anew: goes on with what did not come. */
-int sl_calls_go_on(sl_calls *calls, const sl_neighbour *neighbour, sl_error *error);
+int sl_calls_go_on(sl_calls *calls, sl_neighbour *neighbour, sl_error *error);
 /* Has the neighbour been told of everybody who has come? */
 bool sl_calls_are_told(const sl_calls *calls, const sl_neighbour *neighbour);
 /* On the way to whom the current meeting or sum waits for; NULL: there is none. */

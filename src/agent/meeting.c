@@ -7,8 +7,8 @@
 
 enum { NAMED_MAX = 8 };
 
-int sl_meeting_open(sl_meeting *out, sl_place *place, uint32_t rank, uint32_t nodes,
-                    sl_error *error) {
+int sl_meeting_open(sl_meeting *out, sl_place *place, uint32_t rank, sl_error *error) {
+    const uint32_t nodes = place->members;
     sl_meeting m = {.place = place, .rank = rank, .nodes = nodes};
     m.comers = calloc(2 * (size_t)nodes, sizeof *m.comers);
     m.told = calloc(place->link_count + 1u, sizeof *m.told);
@@ -50,9 +50,9 @@ void sl_meeting_come(sl_meeting *m, uint64_t round, sl_meet purpose) {
 int sl_meeting_take(sl_meeting *m, const sl_neighbour *from, const sl_frame *frame,
                     sl_error *error) {
     const uint32_t link = sl_place_link(m->place, from);
-    if (link == m->place->link_count || frame->part >= m->nodes || frame->part == m->rank ||
-
-        frame->step < SL_MEET_SUM || frame->step > SL_MEET_END || has_come(m, frame->part))
+    if (link == m->place->link_count || frame->part >= m->place->nodes || frame->part == m->rank ||
+        m->place->towards[frame->part] != link || frame->step < SL_MEET_SUM ||
+        frame->step > SL_MEET_STANDS || has_come(m, frame->part))
         return sl_fail_edge(error, SL_EPROTO, from->rank, m->rank, from->side->round,
                             "agent %u said that agent %u has come to a meeting, which cannot be",
                             from->rank, frame->part);
@@ -62,7 +62,7 @@ int sl_meeting_take(sl_meeting *m, const sl_neighbour *from, const sl_frame *fra
 
 void sl_meeting_pass_on(sl_meeting *m) {
     for (uint32_t i = 0; i < m->place->link_count; i++)
-        while (m->told[i] < m->count) {
+        while (m->told[i] < m->count && sl_place_reaches(m->place, i)) {
             const sl_comer *c = comer(m, m->told[i]);
             const sl_frame frame = {.type = SL_FRAME_MEET,
                                     .exchange = c->round,
@@ -71,24 +71,30 @@ void sl_meeting_pass_on(sl_meeting *m) {
             if (c->link != i && !sl_neighbour_send_frame(m->place->links[i], &frame))
                 break;
             m->sent[i] += c->link != i;
+            m->place->links[i]->meets_sent += c->link != i;
             m->told[i]++;
         }
 }
 
-/* Who was not told of all comers of a meeting does not come to the next one: all that are told
- * again are among the last two meetings' comers. */
-int sl_meeting_go_on(sl_meeting *m, const sl_neighbour *to, uint64_t heard, sl_error *error) {
+/* Takes back what did not come. Who was not told of all comers of a meeting does not come to the
+ * next one: all that are told again are among the last two meetings' comers. */
+int sl_meeting_go_on(sl_meeting *m, sl_neighbour *to, uint64_t heard, sl_error *error) {
     const uint32_t i = sl_place_link(m->place, to);
-    if (i == m->place->link_count)
-        return 0;
     const uint64_t kept = 2 * (uint64_t)m->nodes;
-    while (m->sent[i] > heard && m->told[i] > 0 && m->count - m->told[i] < kept)
-        m->sent[i] -= comer(m, --m->told[i])->link != i;
-    return m->sent[i] == heard ? 0
-                               : sl_fail_edge(error, SL_EPROTO, to->rank, m->rank, to->side->round,
-                                              "agent %u has heard of another number of agents that "
-                                              "came to a meeting than it was told of",
-                                              to->rank);
+    const bool links = i < m->place->link_count;
+    while (links && m->sent[i] > 0 && to->meets_sent > heard && m->count - m->told[i] < kept)
+        if (comer(m, --m->told[i])->link != i) {
+            m->sent[i]--;
+            to->meets_sent--;
+        }
+    if ((!links || m->sent[i] == 0) && to->meets_sent > heard) /* of a view that is over */
+        to->meets_sent = heard;
+    return to->meets_sent == heard ? 0
+                                   : sl_fail_edge(error, SL_EPROTO, to->rank, m->rank,
+                                                  to->side->round,
+                                                  "agent %u has heard of another number of agents "
+                                                  "that came to a meeting than it was told of",
+                                                  to->rank);
 }
 
 bool sl_meeting_is_told(const sl_meeting *m, const sl_neighbour *neighbour) {
@@ -116,8 +122,8 @@ void sl_meeting_name_missing(const sl_meeting *m, char *out, size_t bytes, uint3
     uint32_t missing = 0;
     size_t used = 0;
     out[0] = '\0';
-    for (uint32_t rank = 0; rank < m->nodes; rank++) {
-        if (has_come(m, rank))
+    for (uint32_t rank = 0; rank < m->place->nodes; rank++) {
+        if (m->place->towards[rank] == SL_TREE_NOBODY || has_come(m, rank))
             continue;
         if (missing == 0)
             *first = rank;

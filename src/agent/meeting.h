@@ -1,6 +1,9 @@
 /* meeting.h - who has come to the meeting that is next: every agent tells it all others, along the
  * tree.
  *
+ * Where the run goes on without a lost peer, each view has meetings of its own, along its own tree.
+ * The first of them is for what they stand at (SL_MEET_STANDS).
+ *
  * A connection keeps order, and a tree has one path from agent to agent. So all that came to one
  * meeting are known here before anybody comes to the next one: meetings need no numbers.
  */
@@ -19,26 +22,25 @@ typedef struct sl_comer {
 
 typedef struct sl_meeting {
     sl_place *place; /* borrowed */
-    uint32_t rank, nodes;
+    uint32_t rank, nodes; /* nodes: that meet */
     /* (2 nodes) used in turn: comer c of meeting m is number m * nodes + c. A link that has not
      * been told of all comers of a meeting keeps its agent from coming to the next one. */
     sl_comer *comers;
     uint64_t count; /* of comers ever */
     uint64_t *told; /* (link_count) to the link, or by it */
-    uint64_t *sent; /* (link_count) of these, in frames to the link */
+    uint64_t *sent; /* (link_count) of these, in frames to the link in this view */
 } sl_meeting;
 
-int sl_meeting_open(sl_meeting *out, sl_place *place, uint32_t rank, uint32_t nodes,
-                    sl_error *error);
+int sl_meeting_open(sl_meeting *out, sl_place *place, uint32_t rank, sl_error *error);
 void sl_meeting_close(sl_meeting *m);
-/* This agent comes. */
+/* This agent comes; all that came to the meeting before are known. */
 void sl_meeting_come(sl_meeting *m, uint64_t round, sl_meet purpose);
 /* A MEET frame. SL_EPROTO: it makes no sense. */
 int sl_meeting_take(sl_meeting *m, const sl_neighbour *from, const sl_frame *frame,
                     sl_error *error);
 /* The link is connected anew, and `heard` frames came to it: goes on with the next. SL_EPROTO: so
  * many cannot have come. */
-int sl_meeting_go_on(sl_meeting *m, const sl_neighbour *link, uint64_t heard, sl_error *error);
+int sl_meeting_go_on(sl_meeting *m, sl_neighbour *link, uint64_t heard, sl_error *error);
 /* Passes on what is not passed on yet, as far as there is room. */
 void sl_meeting_pass_on(sl_meeting *m);
 /* Has the neighbour been told of all comers? */

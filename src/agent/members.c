@@ -15,8 +15,7 @@ static uint32_t nodes_of(const sl_agent *a) {
 }
 
 bool sl_members_wanted(const sl_agent *a) {
-    const sl_experiment *e = a->settings.experiment;
-    return e->membership.on_loss == SL_ON_LOSS_CONTINUE && !a->settings.meets;
+    return a->settings.experiment->membership.on_loss == SL_ON_LOSS_CONTINUE;
 }
 
 /* ---- opening ---- */
@@ -278,9 +277,28 @@ static void begin_view(sl_agent *a, const sl_epoch *view) {
     tell_view(a);
     if (g->outside)
         take_model(a);
+    if (a->settings.observer.members != NULL)
+        a->settings.observer.members(a->settings.observer.context, view->round, grouping.ranks,
+                                     grouping.count);
     sl_agent_begin(a, &(sl_event){.type = SL_EVENT_VIEW, .view = &g->view});
     g->outside = false;
     sl_grouping_close(&old);
+}
+
+/* Sums go along edges of the view. */
+static void turn_calls(sl_agent *a) {
+    const sl_view *view = &a->cohort.view;
+    sl_tree tree = {0};
+    sl_error error;
+    const sl_algorithm *algorithm = sl_algorithm_of(&view->plan->config, &error);
+    int result = algorithm != NULL ? sl_tree_open(&tree, algorithm, &view->plan->config,
+                                                  view->topology, &view->members, &error)
+                                   : SL_EINVAL;
+    if (result == 0)
+        result = sl_calls_turn(&a->calls, &tree, a->cohort.hash, &error);
+    if (result != 0)
+        sl_agent_fail(a, &error, error.text);
+    sl_tree_close(&tree);
 }
 
 /* ---- steps ---- */
@@ -339,6 +357,8 @@ static void begin(sl_agent *a, const sl_membership_update *u) {
         if (a->phase == PHASE_OVER)
             return;
         turn_neighbours(a, &view);
+        if (a->settings.meets)
+            turn_calls(a);
         fold_anew(a);
         deliver_early(a);
     } else {
@@ -358,6 +378,9 @@ static void obey(sl_agent *a, const sl_membership_update *u) {
         sl_letters_post(a, u->messages[i].to, &u->messages[i].message);
     if (u->dropped && sl_members_nearly_done(a))
         end_alone(a);
+    else if (u->dropped && a->settings.meets) /* its caller knows of no other model */
+        fail(a, "the others have gone on without this peer, which was silent for longer than "
+                "membership.grace_s");
     else if (u->dropped)
         go_out(a);
     else if (u->ask_again)
@@ -409,6 +432,13 @@ bool sl_members_go_on(sl_agent *a) {
         release(a);
     step(a, (sl_membership_event){.type = SL_MEMBERSHIP_READY});
     return true;
+}
+
+bool sl_members_turn(const sl_agent *a) {
+    const sl_cohort *g = &a->cohort;
+    const sl_epoch *newest = g->alarmed ? sl_membership_epoch(g->membership) : NULL;
+    const uint64_t first = 1;
+    return newest != NULL && newest->number > (g->number > 0 ? g->number : first);
 }
 
 /* ---- leaving ---- */

@@ -67,6 +67,8 @@ void sl_members_close(struct sl_agent *agent);
 int sl_members_start(struct sl_agent *agent, sl_error *error);
 /* Where the node has come to rest, the next round begins, now or later. True: it had. */
 bool sl_members_go_on(struct sl_agent *agent);
+/* Is a view agreed on that has not begun here? */
+bool sl_members_turn(const struct sl_agent *agent);
 /* It counts as lost. */
 void sl_members_lose(struct sl_agent *agent, sl_neighbour *n, const sl_error *why);
 /* Its connection was agreed on. */

@@ -269,7 +269,7 @@ static int open_calls(sl_agent *a, sl_error *error) {
     sl_tree tree;
     int result = algorithm == NULL
                      ? SL_EINVAL
-                     : sl_tree_open(&tree, algorithm, &a->plan.config, e->topology, error);
+                     : sl_tree_open(&tree, algorithm, &a->plan.config, e->topology, NULL, error);
     if (result != 0)
         return result;
     result = sl_calls_open(&a->calls, &tree, &a->side, a->node, a->neighbours, a->neighbour_count,

@@ -6,7 +6,7 @@
 
 /* Children are the first links; all that is not below them is behind the parent, the last. */
 static void find_ways(sl_place *p, const sl_tree *tree, uint32_t rank) {
-    for (uint32_t i = 0, child = 0; i < tree->nodes; i++) {
+    for (uint32_t i = 0, child = 0; i < tree->count; i++) {
         const uint32_t at = tree->order[i], parent = tree->parents[at];
         if (at == rank)
             p->towards[at] = p->link_count;
@@ -20,11 +20,15 @@ static void find_ways(sl_place *p, const sl_tree *tree, uint32_t rank) {
 int sl_place_open(sl_place *out, const sl_tree *tree, uint32_t rank, sl_neighbour *neighbours,
                   uint32_t count, sl_error *error) {
     sl_place p = {.links = calloc(count + 1u, sizeof *p.links),
-                  .towards = calloc(tree->nodes, sizeof *p.towards)};
+                  .towards = calloc(tree->nodes, sizeof *p.towards),
+                  .nodes = tree->nodes,
+                  .members = tree->count};
     if (p.links == NULL || p.towards == NULL) {
         sl_place_close(&p);
         return sl_fail(error, SL_ENOMEM, "agent %u: out of memory for %u neighbours", rank, count);
     }
+    for (uint32_t i = 0; i < tree->nodes; i++)
+        p.towards[i] = SL_TREE_NOBODY;
     for (uint32_t i = 0; i < count; i++)
         if (tree->parents[neighbours[i].rank] == rank)
             p.links[p.child_count++] = &neighbours[i];
@@ -45,6 +49,11 @@ void sl_place_close(sl_place *p) {
     free(p->links);
     free(p->towards);
     memset(p, 0, sizeof *p);
+}
+
+bool sl_place_reaches(const sl_place *p, uint32_t link) {
+    const sl_neighbour *n = p->links[link];
+    return n->hash == p->hash && (p->hash == 0 || n->turn_told);
 }
 
 uint32_t sl_place_link(const sl_place *p, const sl_neighbour *neighbour) {

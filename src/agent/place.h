@@ -1,4 +1,4 @@
-/* place.h - this agent's place in the tree over all agents (node/tree.h). */
+/* place.h - this agent's place in the tree over the agents of a view (node/tree.h). */
 #ifndef SL_PLACE_H
 #define SL_PLACE_H
 
@@ -9,7 +9,10 @@
 typedef struct sl_place {
     sl_neighbour **links; /* (link_count) */
     uint32_t link_count, child_count;
-    uint32_t *towards; /* (nodes) the link on the way to a rank; link_count: to this agent itself */
+    uint32_t *towards; /* (nodes) the link on the way to a rank; link_count: to this agent itself;
+                          SL_TREE_NOBODY: who is not in the tree */
+    uint32_t nodes, members; /* of the run, in the tree */
+    uint64_t hash;           /* of the view; 0: the first */
 } sl_place;
 
 /* `neighbours` (count) are sorted by rank, borrowed, and hold all of the rank's in the tree. */
@@ -18,6 +21,9 @@ int sl_place_open(sl_place *out, const sl_tree *tree, uint32_t rank, sl_neighbou
 void sl_place_close(sl_place *place);
 /* link_count: not one of them. */
 uint32_t sl_place_link(const sl_place *place, const sl_neighbour *neighbour);
+
+/* Has the link begun the view, and heard that this agent has? What is said before is lost. */
+bool sl_place_reaches(const sl_place *place, uint32_t link);
 
 /* NULL: the rank is this agent's own. */
 const sl_neighbour *sl_place_towards(const sl_place *place, uint32_t rank);

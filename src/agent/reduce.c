@@ -46,6 +46,18 @@ void sl_reduce_close(sl_reduce *s) {
     memset(s, 0, sizeof *s);
 }
 
+int sl_reduce_turn(sl_reduce *s, sl_error *error) {
+    sl_reduce_link *links = calloc(s->place->link_count + 1u, sizeof *links);
+    if (links == NULL)
+        return sl_fail(error, SL_ENOMEM, "out of memory for sums of a view");
+    free(s->links);
+    s->links = links;
+    s->active = false;
+    s->number = 0;
+    s->parts = s->vector_parts = s->begun = s->settled = 0;
+    return 0;
+}
+
 int sl_reduce_begin(sl_reduce *s, const sl_share *share, sl_error *error) {
     if (share->number_count > SL_SHARE_NUMBERS_MAX)
         return sl_fail(error, SL_EINVAL, "a sum of %zu numbers; at most %d are allowed",
@@ -183,7 +195,8 @@ static bool send_part(sl_reduce *s, uint32_t link) {
 static void send_parts(sl_reduce *s, uint32_t link) {
     sl_reduce_link *l = &s->links[link];
     const uint32_t ready = is_child(s, link) ? s->settled : whole(s);
-    while (l->wanted_in == s->number && l->sent < least(ready, l->wanted) && send_part(s, link))
+    while (sl_place_reaches(s->place, link) && l->wanted_in == s->number &&
+           l->sent < least(ready, l->wanted) && send_part(s, link))
         ;
 }
 
@@ -197,7 +210,8 @@ static void ask(sl_reduce *s, uint32_t link) {
     const bool due = frame.part > l->asked || l->tells ||
                      l->received - l->told >= SL_REDUCE_WINDOW / 2 ||
                      (l->received == s->parts && l->told < l->received);
-    if (!due || s->number == 0 || !sl_neighbour_send_frame(s->place->links[link], &frame))
+    if (!due || s->number == 0 || !sl_place_reaches(s->place, link) ||
+        !sl_neighbour_send_frame(s->place->links[link], &frame))
         return;
     l->asked = frame.part;
     l->told = frame.step;

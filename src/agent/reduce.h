@@ -45,6 +45,8 @@ enum { SL_REDUCE_WINDOW = 4 };
 
 int sl_reduce_open(sl_reduce *out, sl_place *place, const sl_side *side, sl_error *error);
 void sl_reduce_close(sl_reduce *sum);
+/* Its place is another one: what is under way is void, and sums count anew. */
+int sl_reduce_turn(sl_reduce *sum, sl_error *error);
 /* SL_EINVAL: too many numbers. */
 int sl_reduce_begin(sl_reduce *sum, const sl_share *share, sl_error *error);
 /* A WANT or SUM frame, with its payload. SL_EPROTO: it makes no sense, or the agents' shares have

@@ -28,12 +28,19 @@
 
 typedef enum sl_meet {
     SL_MEET_SUM = 1, /* sums follow */
-    SL_MEET_END      /* the run ends well when the gradient that met has returned, on all agents */
+    SL_MEET_END,     /* the run ends well when the gradient that met has returned, on all agents */
+    SL_MEET_STANDS   /* of agents alone, as a view begins: `round` is how many meetings for sums are
+                        behind it */
 } sl_meet;
+
+/* What a call returns where the run goes on without a lost peer: the loss has cut this sum, which
+ * counts as done, on all agents that did not finish it. */
+#define SL_SUM_VOID 4
 
 /* Comes to the next meeting, or stays in it. `round`: the gradient's; 0 in `initial`.
  *   SL_MEET_SUM: all have come, at least one of them for sums.
  *   SL_MEET_END: all have come to end.
+ *   SL_SUM_VOID: others are past a sum that this agent came for.
  *   0: return a gradient of zeros, and call again from the next one. Never in `initial`.
  *   negative: the run has failed. SL_EPEER if an agent did not come and nothing moved for
  *     transport.round_timeout_s; the text names it. Return; sl_agent_run returns the same error.
@@ -44,8 +51,9 @@ int sl_agent_meet(sl_agent *agent, uint64_t round, sl_meet purpose, sl_error *er
  * gradient returns. In `gradient`. */
 int sl_agent_rest(sl_agent *agent, sl_error *error);
 
-/* The sum over all agents, after a meeting for it. Blocks; share->x and share->numbers hold the
- * result when it returns 0. Has the bits of sl_tree_sum over the tree of this experiment. */
+/* The sum over all agents of the view, after a meeting for it. Blocks; share->x and share->numbers
+ * hold the result when it returns 0. Has the bits of sl_tree_sum over the tree of this experiment.
+ * SL_SUM_VOID: there is no result, and no further sum of this meeting. */
 int sl_agent_sum(sl_agent *agent, const sl_share *share, sl_error *error);
 
 #endif

@@ -9,27 +9,26 @@
 enum { BLOCK = 1024 };
 
 /* Puts the peers of a rank that the tree does not have yet at the end of its order. */
-static uint32_t add_children(sl_tree *t, const sl_route *route, uint32_t count, bool *found) {
+static void add_children(sl_tree *t, const sl_route *route) {
     const uint32_t *peers, peer_count = sl_route_peers(route, &peers);
     for (uint32_t i = 0; i < peer_count; i++)
-        if (!found[peers[i]]) {
-            found[peers[i]] = true;
+        if (t->parents[peers[i]] == SL_TREE_NOBODY) {
             t->parents[peers[i]] = route->rank;
-            t->order[count++] = peers[i];
+            t->order[t->count++] = peers[i];
         }
-    return count;
 }
 
 static int search(sl_tree *t, const sl_algorithm *algorithm, const sl_algorithm_config *config,
-                  const sl_topology *topology, bool *found, sl_error *error) {
-    uint32_t count = 1;
-    found[0] = true;
-    for (uint32_t i = 0; i < count; i++) {
+                  const sl_topology *topology, const sl_members *members, sl_error *error) {
+    const uint32_t root = members != NULL && members->ranks != NULL ? members->ranks[0] : 0;
+    t->order[t->count++] = root;
+    t->parents[root] = root;
+    for (uint32_t i = 0; i < t->count; i++) {
         sl_route route;
         int result =
-            sl_route_open(&route, algorithm, config, topology, NULL, t->order[i], 1, error);
+            sl_route_open(&route, algorithm, config, topology, members, t->order[i], 1, error);
         if (result == 0)
-            count = add_children(t, &route, count, found);
+            add_children(t, &route);
         sl_route_close(&route);
         if (result != 0)
             return result;
@@ -38,15 +37,15 @@ static int search(sl_tree *t, const sl_algorithm *algorithm, const sl_algorithm_
 }
 
 int sl_tree_open(sl_tree *out, const sl_algorithm *algorithm, const sl_algorithm_config *config,
-                 const sl_topology *topology, sl_error *error) {
+                 const sl_topology *topology, const sl_members *members, sl_error *error) {
     sl_tree t = {.nodes = sl_topology_nodes(topology)};
-    bool *found = calloc(t.nodes, sizeof *found);
     t.order = calloc(t.nodes, sizeof *t.order);
     t.parents = calloc(t.nodes, sizeof *t.parents);
-    int result = found != NULL && t.order != NULL && t.parents != NULL
-                     ? search(&t, algorithm, config, topology, found, error)
+    for (uint32_t i = 0; t.parents != NULL && i < t.nodes; i++)
+        t.parents[i] = SL_TREE_NOBODY;
+    int result = t.order != NULL && t.parents != NULL
+                     ? search(&t, algorithm, config, topology, members, error)
                      : sl_fail(error, SL_ENOMEM, "out of memory for a tree of %u nodes", t.nodes);
-    free(found);
     if (result != 0)
         sl_tree_close(&t);
     else

@@ -1,6 +1,7 @@
-/* tree.h - a tree over all nodes along edges that they have anyway, and sums in its order.
+/* tree.h - a tree over the nodes of a run, or those of a view, along edges that they have anyway,
+ * and sums in its order.
  *
- * Breadth first from rank 0, peers in rising order: equal on all nodes. A node adds its children's
+ * Breadth first from the lowest rank, peers in rising order: equal on all nodes. A node adds its children's
  * sums to its own share, child after child in rising order, in double; the root divides and rounds
  * once. So the sum has the same bits in agents, whatever the order of arrival, and here.
  */
@@ -8,15 +9,20 @@
 #define SL_TREE_H
 
 #include "starling/algorithm.h"
+#include "starling/node.h"
 
 typedef struct sl_tree {
-    uint32_t nodes;
-    uint32_t *order;   /* (nodes) ranks, breadth first; order[0] is the root, rank 0 */
-    uint32_t *parents; /* (nodes) the root's is itself */
+    uint32_t nodes;    /* of the run */
+    uint32_t count;    /* of those in the tree */
+    uint32_t *order;   /* (count) ranks, breadth first; order[0] is the root */
+    uint32_t *parents; /* (nodes) the root's is itself; of who is not in it, SL_TREE_NOBODY */
 } sl_tree;
 
+#define SL_TREE_NOBODY UINT32_MAX
+
+/* members NULL: all. */
 int sl_tree_open(sl_tree *out, const sl_algorithm *algorithm, const sl_algorithm_config *config,
-                 const sl_topology *topology, sl_error *error);
+                 const sl_topology *topology, const sl_members *members, sl_error *error);
 void sl_tree_close(sl_tree *tree);
 
 /* What one node adds, and where it gets the result. The counts and the divisor are equal on all

@@ -126,6 +126,13 @@ int sl_session_beside(sl_session *s, const float *values, sl_error *error) {
     return 0;
 }
 
+static uint64_t round_of(sl_session *s) {
+    pthread_mutex_lock(&s->mutex);
+    const uint64_t round = s->round;
+    pthread_mutex_unlock(&s->mutex);
+    return round;
+}
+
 int sl_session_average(sl_session *s, float *average, double *distance, sl_error *error) {
     int result = sl_session_check_round(s, "average", false, error);
     if (result != 0)
@@ -136,6 +143,9 @@ int sl_session_average(sl_session *s, float *average, double *distance, sl_error
     s->average = vector;
     sl_session_wish(s, WISH_AVERAGE);
     result = sl_session_wait(s, error);
+    if (result == 0 && s->cut)
+        result = sl_fail_node(error, SL_EVOID, s->rank, round_of(s),
+                              "average: a peer was lost while it was made; the session goes on");
     if (result == 0 && distance != NULL)
         *distance = s->distance;
     if (average == NULL)
@@ -144,13 +154,6 @@ int sl_session_average(sl_session *s, float *average, double *distance, sl_error
 }
 
 /* ---- ending ---- */
-
-static uint64_t round_of(sl_session *s) {
-    pthread_mutex_lock(&s->mutex);
-    const uint64_t round = s->round;
-    pthread_mutex_unlock(&s->mutex);
-    return round;
-}
 
 /* The driver has ended, or never began. */
 static void close_session(sl_session *s) {

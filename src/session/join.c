@@ -39,7 +39,7 @@ static int open_session(sl_session *s, const char *experiment, const sl_session_
         return sl_simulation_join(s, o, error);
     int result = sl_session_read(&s->experiment, experiment, o, error);
     if (result == 0)
-        s->nodes = sl_topology_nodes(s->experiment->topology);
+        result = sl_session_count_members(s, sl_topology_nodes(s->experiment->topology), error);
     if (result == 0 && (s->fd = sl_signal_open()) < 0)
         result = sl_fail(error, SL_ENOMEM, "join: no descriptor left");
     return result != 0 ? result : sl_peer_open(s, o, error);

@@ -47,8 +47,13 @@ static bool meet(sl_session *s, uint64_t round) {
     if (s->wish != WISH_AVERAGE && s->wish != WISH_LEAVE)
         return false;
     const sl_meet purpose = s->wish == WISH_LEAVE ? SL_MEET_END : SL_MEET_SUM;
-    return sl_agent_meet(s->meets, round, purpose, &error) == SL_MEET_SUM &&
-           sl_session_sum(&s, 1, add_up, s, &share, &error) == 0;
+    int result = sl_agent_meet(s->meets, round, purpose, &error);
+    if (result == SL_MEET_SUM)
+        result = sl_session_sum(&s, 1, add_up, s, &share, &error);
+    else if (result != SL_SUM_VOID)
+        return false;
+    s->cut = result == SL_SUM_VOID;
+    return result >= 0;
 }
 
 static bool save(sl_session *s) {
@@ -84,6 +89,17 @@ static int record(void *context, const sl_record *record, const float *x) {
     return 0;
 }
 
+/* No sum is under way: a view begins between two rounds. */
+static void take_members(void *context, uint64_t round, const uint32_t *ranks, uint32_t count) {
+    sl_session *s = context;
+    (void)round;
+    pthread_mutex_lock(&s->mutex);
+    memcpy(s->members, ranks, count * sizeof *ranks);
+    s->member_count = count;
+    s->epoch++;
+    pthread_mutex_unlock(&s->mutex);
+}
+
 static void notice(void *context, const char *text) {
     const sl_session *s = context;
     if (s->options.log != NULL)
@@ -106,7 +122,7 @@ static int open_agent(sl_session *s, sl_agent **agent, sl_error *error) {
         .rank = s->rank,
         .run_id = sl_launch_run_id(s->launch),
         .credentials = s->credentials,
-        .observer = {.context = s, .record = record, .notice = notice},
+        .observer = {.context = s, .record = record, .notice = notice, .members = take_members},
         .checkpoints = &s->checkpoints,
         .meets = true,
     };

@@ -69,11 +69,23 @@ int sl_session_read(sl_experiment **out, const char *experiment, const sl_sessio
     return result;
 }
 
+int sl_session_count_members(sl_session *s, uint32_t nodes, sl_error *error) {
+    s->members = calloc(nodes, sizeof *s->members);
+    if (s->members == NULL)
+        return sl_fail(error, SL_ENOMEM, "join: out of memory for %u peers", nodes);
+    for (uint32_t i = 0; i < nodes; i++)
+        s->members[i] = i;
+    s->nodes = s->member_count = nodes;
+    s->epoch = 1;
+    return 0;
+}
+
 void sl_session_free(sl_session *s) {
     if (s->simulation == NULL)
         sl_experiment_close(&s->experiment);
     sl_credentials_close(&s->credentials);
     sl_layout_close(&s->layout);
+    free(s->members);
     free(s->base);
     free(s->beside);
     free(s->spare);

@@ -77,8 +77,10 @@ int sl_simulation_join(sl_session *s, const sl_session_options *o, sl_error *err
     if (o->overlap != p->options.overlap)
         return sl_fail(error, SL_EINVAL,
                        "options.overlap: differs from that of sl_simulate; give it there");
+    const int result = sl_session_count_members(s, m->nodes, error);
+    if (result != 0)
+        return result;
     s->experiment = m->experiment;
-    s->nodes = m->nodes;
     s->rank = p->rank;
     p->session = s;
     return 0;
@@ -323,7 +325,7 @@ static int open_simulation(sl_simulation *m, const char *experiment, uint64_t n,
     m->nodes = sl_topology_nodes(m->experiment->topology);
     const sl_algorithm_config *c = &m->experiment->algorithm;
     const sl_algorithm *algorithm = sl_algorithm_of(c, error);
-    result = sl_tree_open(&m->tree, algorithm, c, m->experiment->topology, error);
+    result = sl_tree_open(&m->tree, algorithm, c, m->experiment->topology, NULL, error);
     if (result != 0)
         return result;
     m->places = calloc(n, sizeof *m->places);

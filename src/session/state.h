@@ -77,6 +77,10 @@ struct sl_session {
     bool ended;     /* it has; `error` says why, code 0: all have left */
     sl_error error; /* the first one counts */
     volatile int stop;
+    bool cut;           /* the average that was wished for is void */
+    uint32_t *members;  /* (member_count) rising: whose models are averaged */
+    uint32_t member_count;
+    uint64_t epoch;     /* views that have begun */
     const float *model; /* (d) the driver's, that was handed */
     uint64_t round;     /* of the gradient that comes next */
     double push_sum_weight;
@@ -175,6 +179,9 @@ int sl_session_check_process(const sl_session *s, const char *call, sl_error *er
 void sl_session_name_wait(sl_session *s, char out[SL_SESSION_TEXT_MAX]);
 
 /* ---- reading.c ---- */
+
+/* Of a run with so many peers, all of which take part. */
+int sl_session_count_members(sl_session *s, uint32_t nodes, sl_error *error);
 
 /* The experiment of a session; logs its warnings. */
 int sl_session_read(sl_experiment **out, const char *experiment, const sl_session_options *options,

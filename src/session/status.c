@@ -79,6 +79,7 @@ static void fill(sl_session *s, sl_session_report *out) {
     out->neighbour_distance = s->measured;
     out->push_sum_weight = s->push_sum_weight;
     out->wait_s = s->waited_s;
+    out->epoch = s->epoch;
     take_record(s, out);
     sl_session_name_wait(s, out->waits_for);
 }
@@ -98,6 +99,17 @@ int sl_session_status(sl_session *s, sl_session_report *out, sl_error *error) {
     memcpy(out, &report, size);
     out->size = size;
     return 0;
+}
+
+uint64_t sl_session_members(sl_session *s, uint64_t *out, uint64_t max) {
+    if (s == NULL || sl_session_is_forked(s))
+        return 0;
+    pthread_mutex_lock(&s->mutex);
+    const uint64_t count = s->member_count;
+    for (uint64_t i = 0; i < count && i < max; i++)
+        out[i] = s->members[i];
+    pthread_mutex_unlock(&s->mutex);
+    return count;
 }
 
 /* Before an agent is there, and in a simulation, those of the topology. */

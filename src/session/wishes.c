@@ -86,7 +86,7 @@ static sl_share share_model(sl_session *s) {
     const size_t d = s->layout.dimension;
     sl_vec_cpu()->combine(s->average, (const float *const[]){s->model},
                           (const float[]){(float)s->push_sum_weight}, 1, d);
-    return (sl_share){.x = s->average, .count = d, .divisor = s->nodes};
+    return (sl_share){.x = s->average, .count = d, .divisor = s->member_count};
 }
 
 static sl_share share_distance(sl_session *s) {
@@ -124,7 +124,7 @@ int sl_session_sum(sl_session *const *all, uint32_t count, sl_session_adder *add
     if (result == 0)
         result = adder(context, shares, error);
     for (uint32_t i = 0; i < count && result == 0; i++)
-        all[i]->distance = sqrt(all[i]->distance / all[i]->nodes);
+        all[i]->distance = sqrt(all[i]->distance / all[i]->member_count);
     if (result != 0 || all[0]->options.beside == 0)
         return result;
     for (uint32_t i = 0; i < count; i++)

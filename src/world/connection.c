@@ -239,6 +239,8 @@ void sl_connection_complete_with_error(operation *o, int why) {
         o->busy = false;
         o->connection->sending--;
     }
+    if (why == FI_ECANCELED && !o->connection->established)
+        return; /* its event says why, such as a port that refuses */
     const char *text = why == FI_ETRUNC      ? "a message is longer than a frame can be"
                        : why == FI_ECANCELED ? "the connection was closed"
                                              : fi_strerror(why);

@@ -132,6 +132,11 @@ class GroupSession:
             return self._session.report()
         return Report.from_buffer_copy(self._report)
 
+    def members(self):
+        if not self._leads():
+            raise Error("members: the first process of the group knows them")
+        return self._session.members()
+
     def leave(self):
         self._left = True
         self._tell(lambda: self._session.leave())

@@ -17,6 +17,7 @@ CODES = {
     -9: "SL_EDEVICE",
     -10: "SL_ESAVED",
     -11: "SL_ELEFT",
+    -12: "SL_EVOID",
 }
 FABRIC = "libfabric.so.1"
 NO_FABRIC = (

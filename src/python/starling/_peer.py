@@ -144,11 +144,17 @@ class Peer:
 
     def average(self):
         """The exact mean of all peers' numbers, in the form of what join() got: for a module a
-        state_dict. peer.distance says how far apart they were."""
+        state_dict. peer.distance says how far apart they were. None: a peer was lost while the
+        average was made (membership.on_loss "continue"); the next call makes a new one."""
         self._check_active("average()")
         self.end()
         own = self._vector.beside_floats() if self._vector.beside else None
-        return self._vector.result(self._averages(own))
+        try:
+            return self._vector.result(self._averages(own))
+        except Error as error:
+            if error.code != "SL_EVOID":
+                raise
+            return None
 
     # ---- the end ----
 
@@ -209,6 +215,16 @@ class Peer:
     @property
     def size(self):
         return self._report().nodes
+
+    @property
+    def members(self):
+        """The ranks that take part, rising: all, but for those that are lost."""
+        return self._session.members()
+
+    @property
+    def epoch(self):
+        """Counts who takes part: 1, and one more each time that peers are gone."""
+        return self._report().epoch
 
     @property
     def round(self):

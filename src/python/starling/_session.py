@@ -65,6 +65,7 @@ class Report(ctypes.Structure):
         ("exchange_s", _double),
         ("wait_s", _double),
         ("waits_for", ctypes.c_char * TEXT_MAX),
+        ("epoch", _u64),
     ]
 
 
@@ -90,6 +91,7 @@ _average = declare("sl_session_average", _int, _session, _floats, ctypes.POINTER
 _beside = declare("sl_session_beside", _int, _session, _floats, _error)
 _leave = declare("sl_session_leave", _int, ctypes.POINTER(_session), _error)
 _abort = declare("sl_session_abort", None, ctypes.POINTER(_session), _text)
+_members = declare("sl_session_members", _u64, _session, ctypes.POINTER(_u64), _u64)
 _status = declare("sl_session_status", _int, _session, ctypes.POINTER(Report), _error)
 
 
@@ -207,6 +209,15 @@ class Session:
         report = Report(size=ctypes.sizeof(Report))
         call(_status, self._handle, ctypes.byref(report))
         return report
+
+    def members(self):
+        """The ranks that take part; from any thread. Once the session has ended, none."""
+        self._check_process()
+        with self._lock:
+            if not self._handle:
+                return []
+            ranks = (_u64 * self._status().nodes)()
+            return list(ranks[: _members(self._handle, ranks, len(ranks))])
 
     def leave(self):
         self._open()
