@@ -36,8 +36,8 @@
  *
  * Errors: a call that is not allowed, such as end without begin or one without a session (NULL),
  * returns SL_EINVAL and leaves the session as it was; so does SL_EVOID. Any other error ends the
- * session: the neighbours are told why, and all later calls return the same error. Then sl_session_abort frees
- * it.
+ * session: the neighbours are told why, and all later calls return the same error. Then
+ * sl_session_abort frees it.
  */
 #ifndef STARLING_SESSION_H
 #define STARLING_SESSION_H

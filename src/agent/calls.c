@@ -72,8 +72,8 @@ int sl_calls_open(sl_calls *c, const sl_tree *tree, sl_side *side, const sl_node
 int sl_calls_turn(sl_calls *c, const sl_tree *tree, uint64_t hash, sl_error *error) {
     sl_meeting_close(&c->meeting);
     sl_place_close(&c->place);
-    int result = sl_place_open(&c->place, tree, c->side->rank, c->neighbours, c->neighbour_count,
-                               error);
+    int result =
+        sl_place_open(&c->place, tree, c->side->rank, c->neighbours, c->neighbour_count, error);
     c->place.hash = hash;
     if (result == 0)
         result = sl_meeting_open(&c->meeting, &c->place, c->side->rank, error);

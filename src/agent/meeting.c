@@ -89,12 +89,12 @@ int sl_meeting_go_on(sl_meeting *m, sl_neighbour *to, uint64_t heard, sl_error *
         }
     if ((!links || m->sent[i] == 0) && to->meets_sent > heard) /* of a view that is over */
         to->meets_sent = heard;
-    return to->meets_sent == heard ? 0
-                                   : sl_fail_edge(error, SL_EPROTO, to->rank, m->rank,
-                                                  to->side->round,
-                                                  "agent %u has heard of another number of agents "
-                                                  "that came to a meeting than it was told of",
-                                                  to->rank);
+    return to->meets_sent == heard
+               ? 0
+               : sl_fail_edge(error, SL_EPROTO, to->rank, m->rank, to->side->round,
+                              "agent %u has heard of another number of agents "
+                              "that came to a meeting than it was told of",
+                              to->rank);
 }
 
 bool sl_meeting_is_told(const sl_meeting *m, const sl_neighbour *neighbour) {

@@ -21,7 +21,7 @@ typedef struct sl_comer {
 } sl_comer;
 
 typedef struct sl_meeting {
-    sl_place *place; /* borrowed */
+    sl_place *place;      /* borrowed */
     uint32_t rank, nodes; /* nodes: that meet */
     /* (2 nodes) used in turn: comer c of meeting m is number m * nodes + c. A link that has not
      * been told of all comers of a meeting keeps its agent from coming to the next one. */

@@ -130,8 +130,8 @@ void sl_neighbour_dial_if_due(sl_neighbour *n) {
 /* Another process of the same rank, before training: nothing is known to it. */
 static void forget(sl_neighbour *n) {
     n->bye_received = n->parted = false;
-    n->credit = n->received = n->received_told = n->meets = n->meets_sent = n->exchange =
-        n->open = 0;
+    n->credit = n->received = n->received_told = n->meets = n->meets_sent = n->exchange = n->open =
+        0;
     n->credit_told = sl_neighbour_credit(n); /* HELLO has said so, or will */
 }
 

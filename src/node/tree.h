@@ -1,9 +1,9 @@
 /* tree.h - a tree over the nodes of a run, or those of a view, along edges that they have anyway,
  * and sums in its order.
  *
- * Breadth first from the lowest rank, peers in rising order: equal on all nodes. A node adds its children's
- * sums to its own share, child after child in rising order, in double; the root divides and rounds
- * once. So the sum has the same bits in agents, whatever the order of arrival, and here.
+ * Breadth first from the lowest rank, peers in rising order: equal on all nodes. A node adds its
+ * children's sums to its own share, child after child in rising order, in double; the root divides
+ * and rounds once. So the sum has the same bits in agents, whatever the order of arrival, and here.
  */
 #ifndef SL_TREE_H
 #define SL_TREE_H

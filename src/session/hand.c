@@ -112,7 +112,8 @@ static void look_around(sl_session *s, uint64_t round, double began_s) {
 /* False: the session has ended. In a simulation only one peer runs, and the others look nowhere. */
 static bool wait_for_turn(sl_session *s, bool turn) {
     const double began_s = sl_clock_seconds();
-    if (s->simulation == NULL && __atomic_load_n(&s->stop, __ATOMIC_RELAXED)) /* calls may be short */
+    if (s->simulation == NULL &&
+        __atomic_load_n(&s->stop, __ATOMIC_RELAXED)) /* calls may be short */
         look_around(s, s->round, began_s);
     pthread_mutex_lock(&s->mutex);
     while (!s->ended && !(turn && s->handed)) {

@@ -77,8 +77,8 @@ struct sl_session {
     bool ended;     /* it has; `error` says why, code 0: all have left */
     sl_error error; /* the first one counts */
     volatile int stop;
-    bool cut;           /* the average that was wished for is void */
-    uint32_t *members;  /* (member_count) rising: whose models are averaged */
+    bool cut;          /* the average that was wished for is void */
+    uint32_t *members; /* (member_count) rising: whose models are averaged */
     uint32_t member_count;
     uint64_t epoch;     /* views that have begun */
     const float *model; /* (d) the driver's, that was handed */

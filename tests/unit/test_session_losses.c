@@ -174,8 +174,8 @@ static void run_and_kill(const char *roster, unsigned after_us) {
     }
     for (int i = 0; i < N; i++)
         if (i != LOST)
-            ck_assert_int_eq(
-                pthread_create(&threads[i].thread, NULL, peer_thread_run, &threads[i]), 0);
+            ck_assert_int_eq(pthread_create(&threads[i].thread, NULL, peer_thread_run, &threads[i]),
+                             0);
     while (__atomic_load_n(&peers[0].averages, __ATOMIC_RELAXED) < 3)
         nanosleep(&(struct timespec){.tv_nsec = 1000}, NULL);
     nanosleep(&(struct timespec){.tv_nsec = after_us * 1000}, NULL);
@@ -220,8 +220,7 @@ END_TEST
 int main(void) {
     Suite *suite = suite_create("session losses");
     TCase *cut = tcase_create("averages");
-    ADD_TESTS_WITH(suite, "agents", setup, NULL, rounds_go_on,
-                   nan_is_its_callers_error_and_no_more,
+    ADD_TESTS_WITH(suite, "agents", setup, NULL, rounds_go_on, nan_is_its_callers_error_and_no_more,
                    who_waits_for_the_last_average_gets_it_without_the_lost_one,
                    who_leaves_does_not_wait_for_the_lost);
     tcase_set_timeout(cut, 120);

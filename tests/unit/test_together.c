@@ -216,9 +216,9 @@ static void add_up(float *const *x, double (*numbers)[2], double divisor) {
     sl_share shares[AGENTS_MAX];
     sl_tree tree;
     const sl_algorithm_config *config = &experiment->algorithm;
-    ck_assert_int_eq(
-        sl_tree_open(&tree, sl_algorithm_of(config, &error), config, experiment->topology, NULL, &error),
-        0);
+    ck_assert_int_eq(sl_tree_open(&tree, sl_algorithm_of(config, &error), config,
+                                  experiment->topology, NULL, &error),
+                     0);
     for (uint32_t i = 0; i < nodes; i++)
         shares[i] = (sl_share){x[i], dimension, numbers[i], 2, divisor};
     ck_assert_int_eq(sl_tree_sum(&tree, shares, &error), 0);
