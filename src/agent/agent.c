@@ -152,6 +152,16 @@ static bool is_ready(const sl_neighbour *n) {
     return !n->near || (n->agreed && n->hello_sent);
 }
 
+/* All are there, with their first models. Until then, a loss ends the run. */
+static void start_rounds(sl_agent *a) {
+    sl_error error;
+    a->initialized = false;
+    if (sl_members_start(a, &error) != 0)
+        sl_agent_fail(a, &error, error.text);
+    else
+        sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_START});
+}
+
 static void start(sl_agent *a) {
     a->progress_s = sl_clock_seconds();
     a->began_s = a->progress_s - a->record.times.total;
@@ -162,7 +172,7 @@ static void start(sl_agent *a) {
     if (a->settings.meets)
         sl_worker_give(a->worker, &(sl_job){.initial = sl_node_model(a->node)});
     else
-        sl_agent_start_rounds(a);
+        start_rounds(a);
 }
 
 static void begin_training(sl_agent *a) {
@@ -313,6 +323,8 @@ static bool move(sl_agent *a) {
         begin_training(a);
     if (a->phase == PHASE_TRAINING)
         agree(a);
+    if (a->phase == PHASE_TRAINING && a->initialized)
+        start_rounds(a);
     sl_saving_pass_on(a);
     if (a->phase == PHASE_GOODBYE)
         say_goodbye(a);

@@ -281,14 +281,6 @@ void sl_agent_deliver(sl_agent *a, const sl_event *event) {
     a->cohort.rested = update.finished_round;
 }
 
-void sl_agent_start_rounds(sl_agent *a) {
-    sl_error error;
-    if (sl_members_start(a, &error) != 0)
-        sl_agent_fail(a, &error, error.text);
-    else
-        sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_START});
-}
-
 void sl_agent_begin(sl_agent *a, const sl_event *event) {
     sl_update update;
     if (a->phase == PHASE_OVER || !step_node(a, event, &update))
@@ -342,7 +334,7 @@ void sl_agent_on_worker(void *context) {
     } else if (a->calls.ending) {
         begin_goodbye(a);
     } else if (result.initialized) {
-        sl_agent_start_rounds(a);
+        a->initialized = true;
     } else if (result.computed) {
         take_gradient(a, &result);
     }

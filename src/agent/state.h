@@ -47,6 +47,7 @@ struct sl_agent {
 
     int notify_fd; /* signalled when a device has done what the node waits for */
     bool tick_due;
+    bool initialized; /* the worker has given the first model: rounds are to begin */
     sl_plan plan;
 
     sl_side side;
