@@ -64,7 +64,7 @@ int sl_sim_average(simulator *s, sl_error *error) {
     const sl_algorithm *algorithm = sl_algorithm_of(&s->plan.config, error);
     int result = algorithm == NULL ? SL_EINVAL
                                    : sl_tree_open(&a.tree, algorithm, &s->plan.config,
-                                                  s->experiment->topology, error);
+                                                  s->experiment->topology, NULL, error);
     if (result != 0)
         return result;
     a.shares = calloc(s->nodes, sizeof *a.shares);
