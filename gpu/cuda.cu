@@ -380,7 +380,7 @@ bool device_event_passed(sl_vec_event *event, int notify_fd) {
     return false;
 }
 
-/* ---- kernels ---- */
+/* ---- kernels: all of the lists in kernels.h and layer_kernels.h, and their launches ---- */
 
 #define DEFINE_KERNEL(name)                                                                        \
     static __global__ __launch_bounds__(BLOCK_THREADS) void kernel_##name(                         \

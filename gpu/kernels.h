@@ -18,8 +18,9 @@
 /* By hand: clang-format moves a name to the next line each time that it runs. */
 /* clang-format off */
 #define SL_KERNELS(X)                                                                              \
-    X(combine_four) X(step_four) X(adam_one) X(fill_four) X(lanes_of) X(fold_tiles)                \
-    X(sum_of_folds) X(find_largest) X(bucket_lanes) X(bucket_scale) X(place_scales)                \
+    X(combine_four) X(step_four) X(adam_one) X(fill_four) X(keep_one) X(lanes_of)                  \
+    X(fold_tiles) X(sum_of_folds) X(find_largest) X(bucket_lanes) X(bucket_scale)                  \
+    X(place_scales)                                                                                \
     X(encode_eight) X(add_eight)                                                                   \
     X(begin_selection) X(mark_top) X(keep_digit) X(settle_ties) X(scan_up) X(scan_down)            \
     X(list_word) X(gather_entry) X(gather_word) X(place_indices) X(place_bitmap) X(count_parts)    \

@@ -118,6 +118,16 @@ SL_SHARED void fill_four(const fill_four_args *a, size_t i) {
         a->v[e] = a->value;
 }
 
+typedef struct keep_one_args {
+    float *v;
+    const float *kept;
+} keep_one_args;
+
+SL_SHARED void keep_one(const keep_one_args *a, size_t i) {
+    if (a->kept[i] == 0)
+        a->v[i] = 0;
+}
+
 /* ---- sums, in the order of element/sum.h ---- */
 
 /* Thread i sums (x - y)^2 over lane i % SUM_LANES of tile i / SUM_LANES; y may be NULL. Sums are of

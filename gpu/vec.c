@@ -73,6 +73,13 @@ static void fill(float *v, float value, size_t count) {
         launch_fill_four(&(fill_four_args){v, value, count, device_is_aligned(v)}, groups(count));
 }
 
+static void keep_where(float *v, const float *kept, size_t count) {
+    device_expect(v);
+    device_expect(kept);
+    if (count > 0)
+        launch_keep_one(&(keep_one_args){v, kept}, count);
+}
+
 /* Of sums that are computed together. */
 typedef struct sum_shape {
     size_t count, tiles, folds; /* sums; of each: tiles and folds */
@@ -202,6 +209,7 @@ const sl_vec_ops *vec_open(int index, size_t memory_limit, char *text) {
         .sgd_step = sgd_step,
         .adam_direction = adam_direction,
         .fill = fill,
+        .keep_where = keep_where,
         .norm2_squared = norm2_squared,
         .distance_squared = distance_squared,
         .fence = fence,

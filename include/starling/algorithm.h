@@ -64,6 +64,7 @@ typedef enum sl_all_reduce_form {
 
 #define SL_SERVER_SHARDED (-1) /* algorithm.server: shard k of n at rank k */
 #define SL_ALGORITHM_NAME_MAX 64
+#define SL_PHASES_MAX 16
 
 /* Which messages of servers' algorithms are compressed: those to the servers, or both ways. */
 typedef enum sl_directions { SL_DIRECTIONS_UP, SL_DIRECTIONS_BOTH } sl_directions;
@@ -112,7 +113,7 @@ typedef struct sl_algorithm_config {
     double beta;                /* momentum of an algorithm's own */
     double mu;                  /* qgm: what of its momentum buffer stays */
     double clip;                /* clipped-gossip: tau; NaN: of the neighbours' distances the second
-                                   largest */
+                                   largest; dgc: length of the gradient, times sqrt(n); 0: any */
     uint32_t trim;              /* clipped-gossip: values cut off at each end */
     double trigger;             /* lag-3pc, clag: zeta; choco-sgd: c */
     double trigger_growth;      /* choco-sgd: p */
@@ -136,6 +137,11 @@ typedef struct sl_algorithm_config {
     double elastic;               /* easgd: alpha; 0: 0.9/n */
     double beta1, beta2, epsilon; /* d-adam, one-bit-adam */
     int64_t server; /* parameter-server, double-squeeze, cd-sgd: a rank, or SL_SERVER_SHARDED */
+    /* dgc: fractions of entries sent, one an epoch; or numbers of them, one a round */
+    double warmup[SL_PHASES_MAX];
+    size_t warmup_count;
+    uint32_t warmup_k[SL_PHASES_MAX];
+    size_t warmup_k_count;
     sl_compressor_config compressor; /* sl_algorithm_plan sets `scaled` and `contractive` */
     sl_switch scaled, contractive;
 } sl_algorithm_config;
@@ -169,7 +175,8 @@ typedef struct sl_state {
     sl_row in;                /* in-neighbours of the current or last step, and their W_ij */
     float self_weight;        /* W_ii there */
     uint64_t round, exchange; /* from 1; exchange: the one under way, or the last */
-    uint64_t first_exchange;  /* of the view; 1 of the first one */
+    const sl_compressor_config *compressor; /* of that exchange */
+    uint64_t first_exchange;                /* of the view; 1 of the first one */
     double push_sum_weight, next_push_sum_weight;
     uint64_t doubtful; /* elements of this round that were perhaps decoded wrongly */
     bool is_finite; /* false: a sum of plain vectors overflowed, or a received number was not finite
@@ -312,6 +319,8 @@ typedef struct sl_algorithm {
     size_t extra_vectors;
     size_t (*vectors)(const sl_algorithm_config *config);     /* NULL: extra_vectors */
     size_t (*own_numbers)(const sl_algorithm_config *config); /* NULL: none */
+    /* The round's gradient is there, whole, before any of it is published. */
+    void (*take_gradient)(sl_state *s);
     const sl_stage *stages;
     size_t stage_count;
     void (*start)(sl_state *s, size_t dimension); /* x is there, before the first round */
@@ -378,7 +387,10 @@ SL_API int sl_algorithm_check(const sl_algorithm_config *config, const sl_topolo
 typedef struct sl_plan {
     sl_algorithm_config config; /* with the compressor as it will be used */
     sl_quality quality;
-    double step_size; /* consensus_step or eta in use; 0 where there is none */
+    sl_compressor_config phases[SL_PHASES_MAX]; /* (phase_count) of the first exchanges */
+    uint32_t phase_count;
+    bool phase_is_epoch; /* each lasts a pass over the data; else one exchange */
+    double step_size;    /* consensus_step or eta in use; 0 where there is none */
     bool step_size_derived;
     char warning[SL_PLAN_TEXT_MAX]; /* empty: nothing to warn of */
 } sl_plan;
@@ -387,6 +399,10 @@ typedef struct sl_plan {
  * the algorithm at this dimension. */
 SL_API int sl_algorithm_plan(sl_plan *out, const sl_algorithm_config *config,
                              const sl_topology *topology, size_t dimension, sl_error *error);
+/* What an exchange's messages are compressed with: of a phase, or config.compressor. epoch_rounds:
+ * of a pass over the data. Points into the plan. */
+SL_API const sl_compressor_config *sl_plan_compressor(const sl_plan *plan, uint64_t epoch_rounds,
+                                                      uint64_t exchange);
 /* The consensus step that theory guarantees to converge; larger ones usually do. NaN: none is
  * known, or it takes more than about a second to compute. */
 SL_API int sl_plan_theory(double *step, const sl_plan *plan, const sl_topology *topology,

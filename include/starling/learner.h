@@ -39,6 +39,8 @@ SL_API void sl_learner_close(sl_learner **learner);
 SL_API size_t sl_learner_dimension(const sl_learner *learner); /* d */
 /* settings.rounds, or epochs turned into rounds: ceil(epochs * train / (nodes * batch)). */
 SL_API uint64_t sl_learner_rounds(const sl_learner *learner);
+/* Of one pass over the training data; 1 of a quadratic. */
+SL_API uint64_t sl_learner_epoch_rounds(const sl_learner *learner);
 /* Where each tensor of the parameter vector ends, rising; borrowed. NULL and 0: it is one. */
 SL_API const size_t *sl_learner_tensors(const sl_learner *learner, size_t *count);
 /* Floating-point operations of a round's gradient: batch samples, 6 for each multiplication of the

@@ -61,6 +61,7 @@ typedef struct sl_view {
 typedef struct sl_node_settings {
     uint32_t rank;
     uint64_t rounds;
+    uint64_t epoch_rounds; /* of a pass over the data; 0: there is none */
     size_t dimension;
     const size_t *
         tensor_ends; /* (tensor_count) for compressors that work on each tensor; NULL: one tensor */

@@ -40,6 +40,8 @@ typedef struct sl_task {
     const char *layout;   /* what it is the hash of: a line for each tensor, with name and shape, so
                              that a refusal can name the first one that differs; may be NULL */
     uint64_t data_hash;   /* equal: trained on the same data set */
+    /* Rounds of a pass over the data; 0: there is none. */
+    uint64_t epoch_rounds;
     /* Writes x0 of `rank` into x (d), on the host. */
     void (*initial)(void *context, uint32_t rank, float *x);
     /* Returns the loss of rank's batch in `round` (from 1) at x, and writes its gradient into g

@@ -128,6 +128,8 @@ typedef struct sl_vec_ops {
     void (*adam_direction)(float *g, const float *x, float *m, float *v, const sl_adam *adam,
                            size_t count);
     void (*fill)(float *v, float value, size_t count);
+    /* v[i] stays where kept[i] is not 0, and becomes 0 where it is. */
+    void (*keep_where)(float *v, const float *kept, size_t count);
     double (*norm2_squared)(const float *x, size_t count);
     double (*distance_squared)(const float *x, const float *y, size_t count);
     /* Blocks until the calling thread's operations are complete. 0, or SL_EDEVICE with the first

@@ -113,6 +113,7 @@ static int open_node(sl_agent *a, sl_error *error) {
         return result;
     a->side.vec = settings.vec;
     settings.rank = a->settings.rank;
+    settings.epoch_rounds = task->epoch_rounds;
     settings.inbox_parts = a->side.window;
     settings.receive_rows = true; /* a neighbour's pool */
     settings.notify_fd = a->notify_fd;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "algorithm/algorithms.h"
+#include "algorithm/phases.h"
 #include "base/words.h"
 #include "starling/spectrum.h"
 
@@ -201,6 +202,8 @@ int sl_algorithm_plan(sl_plan *out, const sl_algorithm_config *config, const sl_
     sl_plan plan = {.config = *config};
     int result = plan_compressor(a, &plan, dimension, error);
     if (result != 0)
+        return result;
+    if (sl_has_word(a->keys, "warmup") && (result = sl_phases_plan(&plan, dimension, error)) != 0)
         return result;
     if (a->warn != NULL)
         a->warn(config, plan.warning, sizeof plan.warning);

@@ -136,6 +136,13 @@ const sl_key sl_keys[] = {
     {"algorithm.warmup_rounds", SL_KEY_U64, AT(algorithm.warmup_rounds), BETWEEN(0, 1e12),
      .fallback = "1", .help = "cd-sgd, one-bit-adam: rounds of uncompressed messages at the start",
      USED_BY_ALGORITHMS},
+    {"algorithm.warmup", SL_KEY_FACTORS, COUNTED(algorithm.warmup, algorithm.warmup_count),
+     BETWEEN(1e-9, 1), .length_max = SL_PHASES_MAX, .fallback = "[]",
+     .help = "dgc: fraction of the entries sent in each of the first epochs", USED_BY_ALGORITHMS},
+    {"algorithm.warmup_k", SL_KEY_U32S, COUNTED(algorithm.warmup_k, algorithm.warmup_k_count),
+     BETWEEN(1, 4294967295.0), .length_max = SL_PHASES_MAX, .fallback = "[]",
+     .help = "dgc: number of entries sent in each of the first rounds, in place of warmup",
+     USED_BY_ALGORITHMS},
     {"algorithm.threshold", SL_KEY_REAL, AT(algorithm.threshold), BETWEEN(1e-30, 1e30),
      .fallback = "0.1",
      .help = "cd-sgd: tau; a coordinate of at least tau is sent as tau, with its sign",
@@ -166,7 +173,8 @@ const sl_key sl_keys[] = {
      .fallback = "\"second-largest\"",
      .help =
          "clipped-gossip: distance from which on a neighbour's pull is clipped; second-largest = "
-         "that of the neighbours",
+         "that of the neighbours; dgc: length to which n gradients are clipped, each to "
+         "clip/sqrt(n); second-largest = 0, not at all",
      USED_BY_ALGORITHMS},
     {"algorithm.trim", SL_KEY_U32, AT(algorithm.trim), BETWEEN(0, SL_NODES_MAX), .fallback = "1",
      .help = "clipped-gossip trimmed-mean: values that are cut off at each end",

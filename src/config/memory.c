@@ -114,15 +114,22 @@ static bool may_seal(const sl_security_config *c) {
     return sl_security_mode_of(c) != SL_SECURITY_NONE && c->seal != SL_SEAL_HANDSHAKE_ONLY;
 }
 
-/* Returns the bytes of one encoded message and of the buffers of all connections. */
+static size_t message_bytes(const sl_compressor_config *c, size_t dimension) {
+    return c->kind == SL_COMPRESSOR_IDENTITY ? 0
+                                             : (size_t)ceil(sl_compressor_bits(c, dimension) / 8);
+}
+
+/* Returns the bytes of one encoded message, of the longest phase, and of the buffers of all
+ * connections. */
 static size_t buffer_bytes(const sl_experiment *e, const sl_plan *plan, size_t dimension,
                            uint32_t rank) {
-    const sl_compressor_config *c = &plan->config.compressor;
-    const size_t message = c->kind == SL_COMPRESSOR_IDENTITY
-                               ? 0
-                               : (size_t)ceil(sl_compressor_bits(c, dimension) / 8),
-                 /* what comes, and copies of what may have to be sent again */
-        buffers = 2 * sl_receive_window(e, rank) + SL_CONTROL_BUFFERS;
+    size_t message = message_bytes(&plan->config.compressor, dimension);
+    for (uint32_t i = 0; i < plan->phase_count; i++) {
+        const size_t early = message_bytes(&plan->phases[i], dimension);
+        message = early > message ? early : message;
+    }
+    /* what comes, and copies of what may have to be sent again */
+    const size_t buffers = 2 * sl_receive_window(e, rank) + SL_CONTROL_BUFFERS;
     const uint32_t degree = sl_receive_degree(e, rank);
     const size_t sealed = may_seal(&e->security) ? (degree + 1) * SL_SEALED_BUFFERS : 0;
     return message + (degree * buffers + sealed) * e->transport.chunk_bytes;

@@ -347,6 +347,13 @@ uint64_t sl_learner_rounds(const sl_learner *learner) {
                        : 1; /* the generator's keys hold 48 bits of round */
 }
 
+uint64_t sl_learner_epoch_rounds(const sl_learner *learner) {
+    sl_learner once = *learner;
+    once.settings.rounds = 0;
+    once.settings.epochs = 1;
+    return sl_learner_rounds(&once);
+}
+
 const size_t *sl_learner_tensors(const sl_learner *learner, size_t *count) {
     const bool is_one = learner->settings.model.kind == SL_MODEL_QUADRATIC;
     *count = is_one ? 0 : learner->tensor_count;

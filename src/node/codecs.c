@@ -3,11 +3,29 @@
 
 #include <stdlib.h>
 
-const sl_codec_set *sl_codecs_find(const sl_codecs *codecs, size_t count, bool plain) {
+static const sl_compressor_config identity = {.kind = SL_COMPRESSOR_IDENTITY};
+
+static const sl_codec_set *find(const sl_codecs *codecs, size_t count,
+                                const sl_compressor_config *compressor) {
     for (size_t i = 0; i < codecs->set_count; i++)
-        if (codecs->sets[i].count == count && codecs->sets[i].plain == plain)
+        if (codecs->sets[i].count == count && codecs->sets[i].compressor == compressor)
             return &codecs->sets[i];
     return NULL;
+}
+
+const sl_compressor_config *sl_codecs_compressor(const sl_codecs *codecs, const sl_stage *stage,
+                                                 uint64_t exchange) {
+    const sl_node_settings *s = codecs->settings;
+    return stage->plain ? &identity : sl_plan_compressor(s->plan, s->epoch_rounds, exchange);
+}
+
+bool sl_codec_set_serves(const sl_codec_set *set, const sl_stage *stage) {
+    return stage->plain == (set->compressor == &identity);
+}
+
+const sl_codec_set *sl_codecs_find(const sl_codecs *codecs, size_t count, const sl_stage *stage,
+                                   uint64_t exchange) {
+    return find(codecs, count, sl_codecs_compressor(codecs, stage, exchange));
 }
 
 static int open_decoders(sl_codec_set *set, const sl_codecs *codecs, sl_error *error) {
@@ -15,60 +33,66 @@ static int open_decoders(sl_codec_set *set, const sl_codecs *codecs, sl_error *e
     set->decoders = calloc(peers + 1u, sizeof *set->decoders);
     int result = set->decoders == NULL
                      ? sl_fail(error, SL_ENOMEM, "out of memory for %u decoders", peers)
-                     : sl_decoder_open(&set->own, set->codec, codecs->vec, error);
+                     : sl_decoder_open(&set->own, set->codec, codecs->settings->vec, error);
     for (uint32_t i = 0; i < peers && result == 0; i++)
-        result = sl_decoder_open(&set->decoders[i], set->codec, codecs->vec, error);
+        result = sl_decoder_open(&set->decoders[i], set->codec, codecs->settings->vec, error);
     return result;
 }
 
-static int add_set(sl_codecs *codecs, size_t count, bool plain, sl_error *error) {
-    if (count == 0 || sl_codecs_find(codecs, count, plain) != NULL)
+static int add_set(sl_codecs *codecs, size_t count, const sl_compressor_config *compressor,
+                   sl_error *error) {
+    const sl_node_settings *s = codecs->settings;
+    if (count == 0 || find(codecs, count, compressor) != NULL)
         return 0;
     sl_codec_set *sets = realloc(codecs->sets, (codecs->set_count + 1) * sizeof *sets);
     if (sets == NULL)
         return sl_fail(error, SL_ENOMEM, "out of memory for a codec");
     codecs->sets = sets;
     sl_codec_set *set = &sets[codecs->set_count++];
-    static const sl_compressor_config identity = {.kind = SL_COMPRESSOR_IDENTITY};
-    *set = (sl_codec_set){.count = count, .plain = plain};
-    bool split = !plain && codecs->compressor->scope == SL_SCOPE_TENSOR && codecs->tensor_count > 1;
-    int result = split ? sl_codec_open_split(&set->codec, codecs->compressor, codecs->tensor_ends,
-                                             codecs->tensor_count, codecs->part_bytes, error)
-                       : sl_codec_open(&set->codec, plain ? &identity : codecs->compressor, count,
-                                       codecs->part_bytes, error);
+    *set = (sl_codec_set){.count = count, .compressor = compressor};
+    const bool split = compressor->scope == SL_SCOPE_TENSOR && s->tensor_count > 1;
+    int result = split ? sl_codec_open_split(&set->codec, compressor, s->tensor_ends,
+                                             s->tensor_count, s->part_bytes, error)
+                       : sl_codec_open(&set->codec, compressor, count, s->part_bytes, error);
     if (result == 0)
-        result = sl_encoder_open(&set->encoder, set->codec, codecs->vec, error);
+        result = sl_encoder_open(&set->encoder, set->codec, s->vec, error);
     return result != 0 ? result : open_decoders(set, codecs, error);
 }
 
 /* For what goes out in the step, and for what comes. The longest message of any node is there, too:
  * receive buffers, and so the parts of a sum (agent/reduce.h), are equally long everywhere. */
 static int add_step(sl_codecs *codecs, const sl_route *route, const sl_exchange_step *step,
-                    sl_error *error) {
-    int result = add_set(codecs, sl_route_longest(route), step->stage->plain, error);
+                    const sl_compressor_config *compressor, sl_error *error) {
+    int result = add_set(codecs, sl_route_longest(route), compressor, error);
     if (result == 0)
-        result = add_set(codecs, step->published.count, step->stage->plain, error);
+        result = add_set(codecs, step->published.count, compressor, error);
     for (uint32_t i = 0; i < step->in.count && result == 0; i++)
-        result = add_set(codecs, sl_route_range(route, step, step->in.peers[i]).count,
-                         step->stage->plain, error);
+        result = add_set(codecs, sl_route_range(route, step, step->in.peers[i]).count, compressor,
+                         error);
     return result;
 }
 
-int sl_codecs_open(sl_codecs *codecs, const sl_compressor_config *compressor, const sl_route *route,
-                   bool later, const size_t *tensor_ends, size_t tensor_count, size_t part_bytes,
-                   const sl_vec_ops *vec, sl_error *error) {
+/* For each phase of the plan, and what comes after them. */
+static int add_phases(sl_codecs *codecs, const sl_route *route, const sl_exchange_step *step,
+                      sl_error *error) {
+    const sl_plan *plan = codecs->settings->plan;
+    if (step->stage->plain)
+        return add_step(codecs, route, step, &identity, error);
+    int result = add_step(codecs, route, step, &plan->config.compressor, error);
+    for (uint32_t i = 0; i < plan->phase_count && result == 0; i++)
+        result = add_step(codecs, route, step, &plan->phases[i], error);
+    return result;
+}
+
+int sl_codecs_open(sl_codecs *codecs, const sl_node_settings *settings, const sl_route *route,
+                   bool later, sl_error *error) {
     const uint32_t *peers;
-    *codecs = (sl_codecs){.vec = vec,
-                          .compressor = compressor,
-                          .tensor_ends = tensor_ends,
-                          .tensor_count = tensor_count,
-                          .part_bytes = part_bytes,
-                          .peers = sl_route_peers(route, &peers)};
+    *codecs = (sl_codecs){.settings = settings, .peers = sl_route_peers(route, &peers)};
     int result = 0;
     sl_exchange_step step;
     for (uint32_t k = 0; result == 0 && sl_route_step(route, 1, k, &step); k++)
         if (later || !step.stage->restates)
-            result = add_step(codecs, route, &step, error);
+            result = add_phases(codecs, route, &step, error);
     return result;
 }
 

@@ -1,5 +1,5 @@
-/* codecs.h - a node's codecs: one for each length of message, compressed and plain, with its
- * encoder and the senders' decoders. */
+/* codecs.h - a node's codecs: one for each length of message and each compressor, with its encoder
+ * and the senders' decoders. Plain messages have a compressor, too: identity. */
 #ifndef SL_CODECS_H
 #define SL_CODECS_H
 
@@ -7,7 +7,7 @@
 
 typedef struct sl_codec_set {
     size_t count;
-    bool plain;
+    const sl_compressor_config *compressor;
     sl_codec *codec;
     sl_encoder *encoder;
     sl_decoder *own;
@@ -18,18 +18,21 @@ typedef struct sl_codecs {
     sl_codec_set *sets; /* (set_count) */
     size_t set_count;
     uint32_t peers;
-    const sl_vec_ops *vec;
-    const sl_compressor_config *compressor;
-    const size_t *tensor_ends;
-    size_t tensor_count, part_bytes;
+    const sl_node_settings *settings;
 } sl_codecs;
 
-/* Opens what the algorithm's stages need on this route. later: in a later view than the first. */
-int sl_codecs_open(sl_codecs *codecs, const sl_compressor_config *compressor, const sl_route *route,
-                   bool later, const size_t *tensor_ends, size_t tensor_count, size_t part_bytes,
-                   const sl_vec_ops *vec, sl_error *error);
+/* Opens what the algorithm's stages need on this route. later: in a later view than the first. The
+ * settings are borrowed. */
+int sl_codecs_open(sl_codecs *codecs, const sl_node_settings *settings, const sl_route *route,
+                   bool later, sl_error *error);
 void sl_codecs_close(sl_codecs *codecs);
+/* Are some of the stage's messages of this codec? */
+bool sl_codec_set_serves(const sl_codec_set *set, const sl_stage *stage);
+/* What a stage's messages are compressed with in an exchange. */
+const sl_compressor_config *sl_codecs_compressor(const sl_codecs *codecs, const sl_stage *stage,
+                                                 uint64_t exchange);
 /* For messages of `count` elements, which is one of the route's lengths; NULL for 0. */
-const sl_codec_set *sl_codecs_find(const sl_codecs *codecs, size_t count, bool plain);
+const sl_codec_set *sl_codecs_find(const sl_codecs *codecs, size_t count, const sl_stage *stage,
+                                   uint64_t exchange);
 
 #endif

@@ -16,7 +16,8 @@ static const uint32_t OWN = UINT32_MAX; /* in place of a neighbour */
 /* ---- the step ---- */
 
 static void add_group(sl_node *n, uint32_t first, uint32_t count, sl_range range) {
-    const sl_codec_set *set = sl_codecs_find(&n->codecs, range.count, n->step.stage->plain);
+    const sl_codec_set *set =
+        sl_codecs_find(&n->codecs, range.count, n->step.stage, n->state.exchange);
     n->groups[n->group_count++] = (sl_group){
         .first = first,
         .count = count,
@@ -86,8 +87,9 @@ static bool is_right(const sl_node *n, uint32_t slot, const sl_event *e) {
         return false;
     if (e->silent)
         return step.stage->speaks != NULL && e->part == 0 && e->payload.bytes == 0;
-    const sl_codec_set *set = sl_codecs_find(
-        &n->codecs, sl_route_range(&n->route, &step, e->peer).count, step.stage->plain);
+    const sl_codec_set *set =
+        sl_codecs_find(&n->codecs, sl_route_range(&n->route, &step, e->peer).count, step.stage,
+                       e->exchange);
     return set != NULL && sl_decoder_check(set->decoders[slot], &message, e->part, e->payload) == 0;
 }
 

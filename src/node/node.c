@@ -40,7 +40,7 @@ static void begin_step(sl_node *n) {
     n->state.slot = step->in.count > 0
                         ? sl_peer_index(n->peers, n->inbox.peer_count, step->in.peers[0])
                         : n->inbox.peer_count;
-    n->outgoing = sl_codecs_find(&n->codecs, step->published.count, step->stage->plain);
+    n->outgoing = sl_codecs_find(&n->codecs, step->published.count, step->stage, n->state.exchange);
     n->message = (sl_outbound){0};
     n->encoded = n->sent = 0;
     n->measure = n->number == 0 && is_due(n) && sl_outgoing_is_plain_gossip(n);
@@ -82,10 +82,16 @@ static int go_to_step(sl_node *n, uint32_t number, sl_update *update, sl_error *
     return result;
 }
 
-static int begin_exchange(sl_node *n, sl_update *update, sl_error *error) {
-    n->exchanging = true;
+static void count_exchange(sl_node *n) {
     n->state.exchange++;
     n->state.heard = sl_route_heard(&n->route, n->state.exchange);
+    n->state.compressor =
+        sl_plan_compressor(n->settings.plan, n->settings.epoch_rounds, n->state.exchange);
+}
+
+static int begin_exchange(sl_node *n, sl_update *update, sl_error *error) {
+    n->exchanging = true;
+    count_exchange(n);
     sl_measure_begin(&n->measured);
     return go_to_step(n, 0, update, error);
 }
@@ -93,8 +99,7 @@ static int begin_exchange(sl_node *n, sl_update *update, sl_error *error) {
 /* A loaded node whose pieces hold this exchange, too: what the round's end reads beside them. */
 static void take_exchange(sl_node *n) {
     sl_exchange_step step;
-    n->state.exchange++;
-    n->state.heard = sl_route_heard(&n->route, n->state.exchange);
+    count_exchange(n);
     for (uint32_t number = 0; find_step(n, &number, &step); number++) {
         n->state.in = step.in;
         n->state.self_weight = step.self_weight;
@@ -220,6 +225,8 @@ static int accept_gradient(sl_node *n, double loss, sl_update *update, sl_error 
     sl_direction_clip(&n->direction, n->state.g);
     if (!n->algorithm->averages_gradient)
         take_direction(n);
+    if (n->algorithm->take_gradient != NULL)
+        n->algorithm->take_gradient(&n->state);
     return has_exchange(n) && !overlaps(n) ? begin_exchange(n, update, error) : 0;
 }
 

@@ -102,7 +102,7 @@ static bool allocate_buffer(sl_node *n) {
     for (size_t i = 0; i < n->algorithm->stage_count; i++)
         for (size_t c = 0; c < n->codecs.set_count; c++) {
             const sl_codec_set *set = &n->codecs.sets[c];
-            if (set->plain != n->algorithm->stages[i].plain)
+            if (!sl_codec_set_serves(set, &n->algorithm->stages[i]))
                 continue;
             const uint32_t parts = sl_codec_parts(set->codec);
             const size_t bytes = sl_codec_part_bytes_max(set->codec);
@@ -186,6 +186,10 @@ static int check_settings(const sl_node_settings *s, sl_error *error) {
         return sl_fail(error, SL_EINVAL,
                        "node: %zu elements in parts of %zu bytes are too many parts", s->dimension,
                        s->part_bytes);
+    if (s->plan->phase_is_epoch && s->epoch_rounds == 0)
+        return sl_fail(error, SL_EINVAL,
+                       "algorithm.warmup: has a fraction for each epoch, and there are none here; "
+                       "set algorithm.warmup_k, which has a number for each round");
     if (s->rank >= sl_topology_nodes(s->topology))
         return sl_fail(error, SL_EINVAL, "node: rank %u is not one of 0..%u", s->rank,
                        sl_topology_nodes(s->topology) - 1);
@@ -207,9 +211,8 @@ static int open_view(sl_node *n, const sl_members *members, sl_error *error) {
     n->state.nodes = n->route.nodes;
     n->state.step_size = (float)s->plan->step_size;
     if (result == 0)
-        result = sl_codecs_open(&n->codecs, &config->compressor, &n->route,
-                                s->turns || n->state.first_exchange > 1, s->tensor_ends,
-                                s->tensor_count, s->part_bytes, s->vec, error);
+        result = sl_codecs_open(&n->codecs, s, &n->route, s->turns || n->state.first_exchange > 1,
+                                error);
     return result == 0 && !allocate_of_view(n) ? no_memory(n, error) : result;
 }
 

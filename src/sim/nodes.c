@@ -85,6 +85,7 @@ int sl_sim_open_node(simulator *s, uint32_t rank, sl_error *error) {
     sl_node_settings settings =
         sl_experiment_node(e, &s->plan, s->task->dimension, s->task->rounds);
     settings.rank = rank;
+    settings.epoch_rounds = s->task->epoch_rounds;
     settings.vec = s->vec;
     settings.gradient = s->gradient;
     settings.lends = s->task->lend != NULL;

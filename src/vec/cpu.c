@@ -164,6 +164,11 @@ static void fill(float *v, float value, size_t count) {
         v[i] = value;
 }
 
+FOR_EACH_CPU(void, keep_where, (float *v, const float *kept, size_t count), (v, kept, count)) {
+    for (size_t i = 0; i < count; i++)
+        v[i] = kept[i] != 0 ? v[i] : 0;
+}
+
 /* Sums of one tile; see element/sum.h. */
 FOR_EACH_CPU(double, tile_norm2_squared, (const float *x, size_t count), (x, count)) {
     double lanes[SUM_LANES] = {0};
@@ -237,6 +242,7 @@ const sl_vec_ops *sl_vec_cpu(void) {
         .sgd_step = sgd_step,
         .adam_direction = adam_direction,
         .fill = fill,
+        .keep_where = keep_where,
         .norm2_squared = norm2_squared,
         .distance_squared = distance_squared,
         .fence = fence,

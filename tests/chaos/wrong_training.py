@@ -102,6 +102,26 @@ WRONG_ALGORITHMS = {
         ["optimizer.nesterov", "gmc", "heavy ball"],
         {**of("gmc"), "optimizer__momentum": 0.9, "optimizer__nesterov": True},
     ),
+    "dgc_with_signs": (
+        ["algorithm.compressor.name", "scaled-sign", "dgc", "top-k"],
+        packed("dgc", "scaled-sign"),
+    ),
+    "two_warm_ups": (
+        ["algorithm.warmup", "algorithm.warmup_k", "leave one"],
+        of("dgc", compressor="top-k", warmup=[0.5], warmup_k=[20]),
+    ),
+    "warm_up_beyond_the_model": (
+        ["algorithm.warmup_k", "2000000000", "1.."],
+        of("dgc", compressor="top-k", warmup_k=[2000000000]),
+    ),
+    "all_entries_after_some": (
+        ["algorithm.warmup", "all", "first only"],
+        of("dgc", compressor="top-k", warmup=[0.5, 1]),
+    ),
+    "no_compressor_after_a_warm_up": (
+        ["algorithm.warmup", "first only", "algorithm.compressor"],
+        of("dgc", warmup=[0.5]),
+    ),
     "adam_with_sparse_momentum": (
         ["optimizer.name", "adamw", "gmc", '"sgd"'],
         {**of("gmc"), "optimizer__name": "adamw"},

@@ -165,6 +165,23 @@ static bool check_fill(const target *t, input_kind kind, size_t n) {
     return good;
 }
 
+static bool check_keep(const target *t, input_kind kind, size_t n) {
+    float *v = make_input(kind, 1, n), *kept = make_input(kind, 2, n);
+    for (size_t i = 0; i < n; i += 3)
+        kept[i] = i % 2 ? 0.0f : -0.0f;
+    float *x = upload(t, v, n), *where = upload(t, kept, n);
+    t->vec->keep_where(x, where, n);
+    for (size_t i = 0; i < n; i++)
+        if (kept[i] == 0)
+            v[i] = 0;
+    bool good = agrees(t, x, v, n, "keep_where");
+    t->vec->release(x);
+    t->vec->release(where);
+    free(v);
+    free(kept);
+    return good;
+}
+
 /* In double, 16 lanes a tile of 4096, added by halves, the tiles in 256 folds: the order is part of
  * what is promised. */
 static double tile_sum(const float *x, const float *y, size_t from, size_t to) {
@@ -231,6 +248,7 @@ static void check_operations(const target *t) {
     } operations[] = {{"allocate", check_allocation},
                       {"copy", check_copy},
                       {"fill", check_fill},
+                      {"keep_where", check_keep},
                       {"combine", check_combine},
                       {"combine shifted", check_shifted},
                       {"sgd_step", check_step},

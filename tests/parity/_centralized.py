@@ -46,6 +46,7 @@ CASES = {
     "diana": {"name": "diana", "beta": 0.5, **compressor("qsgd", levels=127, bucket=512)},
     "ecq-sgd": {"name": "ecq-sgd", **compressor("natural")},
     "gmc": {"name": "gmc", **compressor("top-k", fraction=0.01)},
+    "dgc": {"name": "dgc", "clip": 1, "warmup_k": [3000, 500], **compressor("top-k", k=30)},
     "sign-vote": {"name": "sign-vote", "beta": 0.9},
 }
 WITHOUT_MOMENTUM = ("ecq-sgd", "diana", "sign-vote")
@@ -77,6 +78,18 @@ def compressed(cases):
         yield from cases(f"ecq-sgd {server}", ecq, lossy, FIXED, plain, [SAME])
     ball = {"sgd": PLAIN, "heavy ball": HEAVY, "cosine": {**COSINE, "momentum": 0.5}}
     yield from cases("gmc", {"name": "gmc"}, {**LOSSY, **NONE}, FIXED, ball, [SAME])
+    # The v's of a long momentum meet in magnitude where rounding decides; a warm-up has edges, too.
+    swift = {**NESTEROV, "momentum": 0.5, "learning_rate": 0.1}
+    slow = {"sgd": {"learning_rate": 0.05}, "momentum": {**swift, "nesterov": False}}
+    slow["nesterov"] = swift
+    for what, more in (
+        ("", {}),
+        (" clip", {"clip": 2}),
+        (" warm-up", {"warmup_k": [20, 20, 10, 6]}),
+        (" epochs", {"warmup": [0.5, 0.25], "clip": 5}),
+    ):
+        yield from cases(f"dgc{what}", {"name": "dgc", **more}, TOP4, FIXED, slow, [SAME])
+    yield from cases("dgc", {"name": "dgc", "clip": 3}, NONE, FIXED, quick, [SAME])
     for server in (5, "sharded"):
         few = LOSSY if server == 5 else {"top-1": {"name": "top-k", "k": 1}, **SIGN}
         by = {"server": server}
@@ -117,6 +130,10 @@ def identities():
     yield "ecq-sgd with alpha = beta = 1 = error feedback", fed_back, to_all, PLAIN
     yield "gmc without momentum = error feedback", {**to_all, "name": "gmc"}, to_all, PLAIN
     yield "gmc, not compressed = all-reduce", {"name": "gmc"}, {"name": "all-reduce"}, HEAVY
+    yield "dgc without momentum = error feedback", {**to_all, "name": "dgc"}, to_all, PLAIN
+    all_sent = {**to_all, "name": "dgc", "warmup_k": [20] * 16, "compressor": {"name": "identity"}}
+    for dense in ({"name": "dgc"}, all_sent):
+        yield "dgc that sends all = all-reduce", dense, {"name": "all-reduce"}, NESTEROV
     ef21, diana = {"name": "ef21", **top}, {"name": "diana", "alpha": 1, **top}
     yield "diana with alpha 1 = ef21", diana, ef21, PLAIN
     never = {"name": "clag", "trigger": 0, **top}

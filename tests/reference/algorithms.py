@@ -822,6 +822,37 @@ class Gmc(Squeezing, GradientAlgorithm):
         self.before, self.x = self.x, self.x - rate * mean_rows(q)
 
 
+class Dgc(GradientAlgorithm):
+    """Lin et al., Deep Gradient Compression, ICLR 2018, Algorithm 2. An epoch is a round."""
+
+    def start(self):
+        self.u, self.v = np.zeros_like(self.x), np.zeros_like(self.x)
+
+    def kept(self):
+        """k of this round."""
+        t, last = self.exchanges - 1, self.get("compressor", {"name": "identity"})
+        ks = [{"k": k} for k in self.get("warmup_k", [])]
+        ks += [{"fraction": fraction} for fraction in self.get("warmup", [])]
+        if t >= len(ks) and last["name"] == "identity":
+            return self.d
+        now = ks[t] if t < len(ks) else last
+        return kept_entries(now.get("k"), now.get("fraction"), self.d)
+
+    def exchange(self, w, g, rate):
+        mu, nesterov = self.optimizer.get("momentum", 0), self.optimizer.get("nesterov")
+        g = clipped(g, self.get("clip", 0) / np.sqrt(self.n))
+        if self.kept() == self.d:
+            g = mean_rows(g)
+            self.u = mu * self.u + g
+            self.x = self.x - rate * (g + mu * self.u if nesterov else self.u)
+            return
+        self.u = mu * self.u + g
+        self.v = self.v + (g + mu * self.u if nesterov else self.u)
+        q = self.watch(top_k(self.kept()))(self.v)
+        self.u, self.v = np.where(q != 0, 0, self.u), np.where(q != 0, 0, self.v)
+        self.x = self.x - rate * mean_rows(q)
+
+
 class SignVote(Squeezing, GradientAlgorithm):
     """Bernstein et al., signSGD with Majority Vote, ICLR 2019, Algorithm 1."""
 
@@ -1116,6 +1147,7 @@ def algorithm_class(settings):
         "cd-sgd": CdSgd,
         "ecq-sgd": EcqSgd,
         "gmc": Gmc,
+        "dgc": Dgc,
         "sign-vote": SignVote,
         "ef21": Ef21,
         "lag-3pc": LazyGradients,
@@ -1240,7 +1272,9 @@ class Run:
         kind = algorithm_class(algorithm)
         periodic = getattr(kind, "is_periodic", False)
         self.local_steps = algorithm.get("period" if periodic else "local_steps", 1)
-        self.state = kind(x0, algorithm, watch(compressor(kind.own_compressor(algorithm), random)))
+        compress = watch(compressor(kind.own_compressor(algorithm), random))
+        self.state = kind(x0, algorithm, compress)
+        self.state.watch = watch
         self.state.optimizer, self.state.momentum = optimizer, self.momentum
         self.state.exceeds = exceeds
 
@@ -1355,6 +1389,14 @@ def self_check():
     yield "GMC without momentum = error feedback", close(
         gathered, run({"name": "gmc", "compressor": top4}, same, plain)
     )
+    yield "DGC without momentum = error feedback", close(
+        gathered, run({"name": "dgc", "compressor": top4}, same, plain)
+    )
+    for settings in ({}, {"compressor": top4, "warmup_k": [20] * 50}):
+        yield "DGC that sends all = all-reduce with momentum", close(
+            run({"name": "dgc", **settings}, same, nesterov),
+            run({"name": "all-reduce"}, same, nesterov),
+        )
     heavy = {"learning_rate": 0.03, "momentum": 0.9, "weight_decay": 0.01}
     yield "GMC, not compressed = all-reduce with momentum", close(
         run({"name": "gmc"}, same, heavy), run({"name": "all-reduce"}, same, heavy)

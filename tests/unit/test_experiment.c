@@ -77,7 +77,7 @@ static json_t *another_value(const sl_key *k) {
     case SL_KEY_REALS:
         return json_pack("[fff]", 0.1, 1.0 / 3, 0.75);
     case SL_KEY_FACTORS: /* one for each node of everything_different */
-        return json_pack("[fffff]", 1.0, 0.5, 2.0, 1.0 / 3, 1.0);
+        return json_pack("[fffff]", 1.0, 0.5, fmin(k->max, 2.0), 1.0 / 3, 1.0);
     case SL_KEY_U32S:
         return json_pack("[iii]", 30, 20, 30);
     case SL_KEY_U64S:

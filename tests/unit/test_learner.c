@@ -398,6 +398,7 @@ END_TEST
 static uint64_t rounds_of(const sl_learner_settings *settings) {
     sl_learner *learner;
     ck_assert_int_eq(sl_learner_open(&learner, settings, &error), 0);
+    ck_assert_uint_eq(sl_learner_epoch_rounds(learner), 16); /* 1001 / 64 = 15.6 */
     uint64_t rounds = sl_learner_rounds(learner);
     sl_learner_close(&learner);
     return rounds;
@@ -444,6 +445,7 @@ START_TEST(a_quadratic_learner_starts_where_its_file_says) {
     float x[2], g[2];
     ck_assert_uint_eq(sl_learner_dimension(learner), 2);
     ck_assert_uint_eq(sl_learner_rounds(learner), 5);
+    ck_assert_uint_eq(sl_learner_epoch_rounds(learner), 1);
     sl_learner_initial(learner, 1, x);
     ck_assert_float_eq(x[0], 0.5f);
     ck_assert_float_eq(x[1], 2);

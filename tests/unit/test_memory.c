@@ -48,6 +48,7 @@ static const expected all[] = {
     {{.name = "local-sgd", .period = 10, TOP_K}, 2},
     {{.name = "ecq-sgd", TOP_K}, 2},
     {{.name = "gmc", TOP_K}, 1},
+    {{.name = "dgc", TOP_K}, 1},
     {{.name = "sign-vote"}, 2},
     {{.name = "sign-vote", .beta = 0.9}, 3},
     {{.name = "ef21", TOP_K}, 2},

@@ -74,6 +74,17 @@ static void print_replicas(const sl_topology *topology) {
            most);
 }
 
+/* Entries of each, and how long each lasts. */
+static void print_phases(const sl_plan *plan, size_t dimension) {
+    if (plan->phase_count == 0)
+        return;
+    printf("  warm-up             %s", plan->phase_is_epoch ? "an epoch each" : "a round each");
+    for (uint32_t i = 0; i < plan->phase_count; i++)
+        printf("%s %.0f bytes", i > 0 ? "," : ":",
+               ceil(sl_compressor_bits(&plan->phases[i], dimension) / 8));
+    putchar('\n');
+}
+
 static void print_plan(const sl_plan *plan, const sl_topology *topology, size_t dimension) {
     const sl_compressor_config *c = &plan->config.compressor;
     printf("algorithm\n  %s\n  compressor          %s", plan->config.name,
@@ -85,6 +96,7 @@ static void print_plan(const sl_plan *plan, const sl_topology *topology, size_t 
     printf("\n  message             %.0f bytes, %.3g of the vector's\n",
            ceil(sl_compressor_bits(c, dimension) / 8),
            sl_compressor_bits(c, dimension) / (32 * (double)dimension));
+    print_phases(plan, dimension);
     if (plan->config.replicas == SL_REPLICAS_PER_NEIGHBOUR)
         print_replicas(topology);
     if (plan->step_size > 0)
@@ -315,6 +327,7 @@ static void print_notes(const sl_algorithm_config *c, bool overlap) {
         {"d-adam", "its steps are Adam's at rate 1; take d-psgd, and AdamW in the loop"},
         {"d-amsgrad", "its steps are Adam's at rate 1; take d-psgd, and AdamW in the loop"},
         {"one-bit-adam", "its steps are Adam's at rate 1; no session has a use for them"},
+        {"dgc", "without momentum here: error feedback of displacements"},
         {"gmc", "without momentum here: error feedback of displacements"},
         {"sign-vote", "it steps by 1 in each coordinate, at rate 1; no session has a use for it"},
         {"sgp", "x is the de-biased model; its displacement acts on the numerator"},

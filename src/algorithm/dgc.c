@@ -1,0 +1,107 @@
+/* dgc.c - DGC: Lin, Han, Mao, Wang, Dally, "Deep Gradient Compression: Reducing the Communication
+ * Bandwidth for Distributed Training", ICLR 2018, Algorithm 2.
+ *
+ *   local clipping:       g_i <- g_i min(1, clip / (sqrt(n) |g_i|))
+ *   momentum correction:  u_i <- mu u_i + g_i;  v_i <- v_i + u_i, with Nesterov + g_i + mu u_i
+ *   masking:              q_i = top-k of v_i, sent;  v_i and u_i are 0 where it was sent
+ *                         x <- x - gamma (1/n) sum_i q_i
+ *   warm-up:              k of the first rounds is larger (phases.c)
+ *   a round of k = d:     u <- mu u + (1/n) sum_i g_i;  x <- x - gamma u, or Nesterov's
+ *
+ * mu: optimizer.momentum; u is in its buffer. Weight decay enters g_i before clipping. A coordinate
+ * whose v is exactly 0 counts as sent: there is nothing to send of it. mu = 0 without clipping is
+ * error feedback; k = d throughout is C-SGD with momentum. Memory beside x, g, momentum: v. Wire: k
+ * values and indices to everybody.
+ */
+#include <math.h>
+
+#include "algorithm/squeeze.h"
+
+enum { SENT = SL_SQUEEZE_SENT };
+
+/* All of the vector is sent: there is nothing to correct. */
+static bool sends_all(const sl_state *s) {
+    return s->compressor->kind == SL_COMPRESSOR_IDENTITY;
+}
+
+static void defaults(sl_algorithm_config *c) {
+    sl_default(&c->clip, 0);
+}
+
+static int check(const sl_algorithm_config *c, const sl_topology *topology, sl_error *error) {
+    (void)topology;
+    if (c->compressor.kind != SL_COMPRESSOR_TOP_K && c->compressor.kind != SL_COMPRESSOR_IDENTITY)
+        return sl_fail(error, SL_EINVAL,
+                       "algorithm.compressor.name: \"%s\", but dgc sends the largest entries: set "
+                       "it to \"top-k\"",
+                       sl_compressor_name(c->compressor.kind));
+    return 0;
+}
+
+static void clip(sl_state *s) {
+    sl_regularize(s, s->x, 0, s->dimension);
+    if (s->config->clip <= 0)
+        return;
+    const double most = s->config->clip / sqrt(s->nodes),
+                 norm = sqrt(s->vec->norm2_squared(s->g, s->dimension));
+    if (norm > most)
+        s->vec->combine(s->g, (const float *const[]){s->g}, (const float[]){(float)(most / norm)},
+                        1, s->dimension);
+}
+
+static void correct(sl_state *s, size_t from, size_t count) {
+    const float mu = s->sgd.momentum;
+    float *v = s->extra[SENT] + from, *g = s->g + from, *u = s->m != NULL ? s->m + from : g;
+    if (s->m != NULL && !sends_all(s))
+        s->vec->combine(u, (const float *const[]){u, g}, (const float[]){mu, 1}, 2, count);
+    if (sends_all(s))
+        sl_copy(s, v, g, count);
+    else if (s->sgd.nesterov)
+        s->vec->combine(v, (const float *const[]){v, g, u}, (const float[]){1, 1, mu}, 3, count);
+    else
+        s->vec->combine(v, (const float *const[]){v, u}, (const float[]){1, 1}, 2, count);
+    s->vec->fill(g, 0, count);
+}
+
+static void take_own(sl_state *s, const sl_part *mine) {
+    sl_part_add(mine, -1, s->extra[SENT]);
+}
+
+static void add(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
+    (void)from;
+    (void)count;
+    sl_mix_add(mix, 1 / (float)s->nodes, s->g);
+}
+
+static void settle(sl_state *s, size_t from, size_t count) {
+    float *x = s->x + from, *g = s->g + from, *u = s->m != NULL ? s->m + from : NULL;
+    sl_sgd sgd = s->sgd;
+    sgd.weight_decay = 0; /* it is in g */
+    if (u != NULL && !sends_all(s))
+        s->vec->keep_where(u, s->extra[SENT] + from, count);
+    s->vec->sgd_step(x, x, g, sends_all(s) ? u : NULL, &sgd, count);
+}
+
+static const sl_stage stages[] = {{.ranked = true,
+                                   .prepare = correct,
+                                   .vector = sl_squeeze_sent,
+                                   .own = take_own,
+                                   .combine = add}};
+
+const sl_algorithm sl_dgc = {
+    .name = "dgc",
+    .route = SL_ROUTE_ALL,
+    .compressor = SL_TAKES_CONTRACTIVE,
+    .keys = "clip warmup warmup_k",
+    .defaults = defaults,
+    .check = check,
+    .takes_momentum = true,
+    .takes_sgd_only = true,
+    .tied_to_members = true,
+    .keeps_gradient = true,
+    .extra_vectors = 1,
+    .take_gradient = clip,
+    .stages = stages,
+    .stage_count = 1,
+    .settle = settle,
+};
