@@ -223,6 +223,7 @@ typedef struct sl_stage {
         gather; /* centralized routes: the second half, from the servers of the sums to all nodes */
     bool in_place; /* combine overwrites the published vector, so a part waits until it has been
                       sent */
+    bool alone;    /* the message goes to nobody: only `own` gets it */
     bool ranked;   /* the own part is among those that combine gets, in its rank's place: a sum that
                       all nodes form has the same bits everywhere */
     /* Does this exchange have the stage? NULL: always. */
@@ -248,10 +249,11 @@ typedef enum sl_route_kind {
     SL_ROUTE_TOPOLOGY,
     SL_ROUTE_ALL_REDUCE,
     SL_ROUTE_SERVER,
-    SL_ROUTE_ALL,  /* everybody to everybody */
-    SL_ROUTE_TREE, /* along a tree's edges, one after the other: to each neighbour its own message
-                    */
-    SL_ROUTE_BOTH  /* some stages along the topology's edges, some by a form of all-reduce */
+    SL_ROUTE_ALL,   /* everybody to everybody */
+    SL_ROUTE_TREE,  /* along a tree's edges, one after the other: to each neighbour its own message
+                     */
+    SL_ROUTE_MERGE, /* up a tree, where each message is merged into its receiver's, and back down */
+    SL_ROUTE_BOTH   /* some stages along the topology's edges, some by a form of all-reduce */
 } sl_route_kind;
 typedef enum sl_matrix_need {
     SL_MATRIX_NONE,
@@ -262,8 +264,9 @@ typedef enum sl_matrix_need {
 typedef enum sl_compressor_need {
     SL_TAKES_IDENTITY, /* sends vectors as they are */
     SL_TAKES_ANY,
-    SL_TAKES_UNBIASED,   /* a biased one is warned of */
-    SL_TAKES_CONTRACTIVE /* another one is refused */
+    SL_TAKES_UNBIASED,    /* a biased one is warned of */
+    SL_TAKES_CONTRACTIVE, /* another one is refused */
+    SL_TAKES_LARGEST      /* top-k, or identity, which is k = d */
 } sl_compressor_need;
 
 /* What sets sl_state.step_size. */

@@ -244,6 +244,17 @@ static int check_own_compressor(const sl_algorithm *a, sl_compressor_kind kind, 
     return 0;
 }
 
+static int check_largest(const sl_algorithm *a, sl_compressor_kind kind, sl_error *error) {
+    if (a->compressor == SL_TAKES_LARGEST && kind != SL_COMPRESSOR_TOP_K &&
+        kind != SL_COMPRESSOR_IDENTITY)
+        return sl_fail(
+            error, SL_EINVAL,
+            "algorithm.compressor.name: \"%s\", but %s sends the largest entries: set it "
+            "to \"top-k\"",
+            sl_compressor_name(kind), a->name);
+    return 0;
+}
+
 static int check_identity(const sl_algorithm *a, sl_compressor_kind kind, sl_error *error) {
     if (a->compressor == SL_TAKES_IDENTITY && kind != SL_COMPRESSOR_IDENTITY)
         return sl_fail(error, SL_EINVAL,
@@ -276,6 +287,8 @@ int sl_algorithm_check(const sl_algorithm_config *config, const sl_topology *top
         result = check_own_compressor(a, config->compressor.kind, error);
     if (result == 0)
         result = check_identity(a, config->compressor.kind, error);
+    if (result == 0)
+        result = check_largest(a, config->compressor.kind, error);
     if (result == 0)
         result = check_scope(a, config, error);
     if (result == 0)

@@ -28,16 +28,6 @@ static void defaults(sl_algorithm_config *c) {
     sl_default(&c->clip, 0);
 }
 
-static int check(const sl_algorithm_config *c, const sl_topology *topology, sl_error *error) {
-    (void)topology;
-    if (c->compressor.kind != SL_COMPRESSOR_TOP_K && c->compressor.kind != SL_COMPRESSOR_IDENTITY)
-        return sl_fail(error, SL_EINVAL,
-                       "algorithm.compressor.name: \"%s\", but dgc sends the largest entries: set "
-                       "it to \"top-k\"",
-                       sl_compressor_name(c->compressor.kind));
-    return 0;
-}
-
 static void clip(sl_state *s) {
     sl_regularize(s, s->x, 0, s->dimension);
     if (s->config->clip <= 0)
@@ -91,10 +81,9 @@ static const sl_stage stages[] = {{.ranked = true,
 const sl_algorithm sl_dgc = {
     .name = "dgc",
     .route = SL_ROUTE_ALL,
-    .compressor = SL_TAKES_CONTRACTIVE,
+    .compressor = SL_TAKES_LARGEST,
     .keys = "clip warmup warmup_k",
     .defaults = defaults,
-    .check = check,
     .takes_momentum = true,
     .takes_sgd_only = true,
     .tied_to_members = true,

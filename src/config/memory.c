@@ -14,7 +14,10 @@ static const size_t batches_bytes = 4u << 20; /* of a neighbour, for a device: t
 
 static uint32_t partners_in_form(const sl_experiment *e, uint32_t rank) {
     const uint32_t nodes = sl_topology_nodes(e->topology);
-    const sl_form form = sl_form_of(e->algorithm.all_reduce, e->algorithm.group, nodes, 1);
+    const sl_algorithm *a = sl_algorithm_of(&e->algorithm, NULL);
+    const sl_form form = a != NULL && a->route == SL_ROUTE_MERGE
+                             ? sl_form_of_merges(nodes, 1)
+                             : sl_form_of(e->algorithm.all_reduce, e->algorithm.group, nodes, 1);
     uint32_t *partners = malloc(nodes * sizeof *partners),
              count = partners != NULL ? sl_form_partners(&form, rank, partners) : nodes - 1;
     free(partners);
@@ -28,7 +31,8 @@ uint32_t sl_receive_degree(const sl_experiment *e, uint32_t rank) {
         (algorithm != NULL &&
          (algorithm->route == SL_ROUTE_SERVER || algorithm->route == SL_ROUTE_ALL)))
         return sl_topology_nodes(e->topology) - 1;
-    if (algorithm != NULL && algorithm->route == SL_ROUTE_ALL_REDUCE)
+    if (algorithm != NULL &&
+        (algorithm->route == SL_ROUTE_ALL_REDUCE || algorithm->route == SL_ROUTE_MERGE))
         return partners_in_form(e, rank);
     const uint32_t most = sl_topology_nodes(e->topology) - 1,
                    degree = sl_topology_peers(e->topology, rank, &peers);

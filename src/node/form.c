@@ -132,6 +132,14 @@ static sl_move fold(const sl_form *f, uint32_t place, uint32_t power) {
     return power < f->places - place ? take(place + power, whole_of(f)) : rest();
 }
 
+/* Of p places, after the others' fold. */
+static sl_move fold_up(const sl_form *f, uint32_t place, uint32_t step) {
+    const sl_form tree = {.places = largest_power(f->places), .dimension = f->dimension};
+    if (step == 0)
+        return fold(f, place, tree.places);
+    return place < tree.places ? up_the_tree(&tree, place, step - 1) : rest();
+}
+
 static sl_move double_up(const sl_form *f, uint32_t place, uint32_t step) {
     const uint32_t power = largest_power(f->places);
     if (step == 0)
@@ -170,7 +178,7 @@ static sl_move move_in(const sl_form *f, uint32_t place, uint32_t step) {
         a = all(f, place);
         return round_the_ring(&a, whole_of(f), step);
     case SL_ALL_REDUCE_TREE:
-        return up_the_tree(f, place, step);
+        return f->folds ? fold_up(f, place, step) : up_the_tree(f, place, step);
     case SL_ALL_REDUCE_RECURSIVE_DOUBLING:
         return double_up(f, place, step);
     case SL_ALL_REDUCE_HALVING_DOUBLING:
@@ -195,6 +203,8 @@ static uint32_t steps_in(const sl_form *f) {
     case SL_ALL_REDUCE_RING:
         return f->places - 1;
     case SL_ALL_REDUCE_TREE:
+        if (f->folds)
+            return 1 + log_of(largest_power(f->places));
         return f->places > 1 ? log_of(f->places - 1) + 1 : 0;
     case SL_ALL_REDUCE_RECURSIVE_DOUBLING:
     case SL_ALL_REDUCE_HALVING_DOUBLING:
@@ -306,7 +316,11 @@ static uint32_t group_of(sl_all_reduce_form kind, uint32_t group, uint32_t n) {
 }
 
 sl_form sl_form_of(sl_all_reduce_form kind, uint32_t group, uint32_t places, size_t dimension) {
-    return (sl_form){kind, places, group_of(kind, group, places), dimension};
+    return (sl_form){kind, places, group_of(kind, group, places), dimension, false};
+}
+
+sl_form sl_form_of_merges(uint32_t places, size_t dimension) {
+    return (sl_form){SL_ALL_REDUCE_TREE, places, 1, dimension, true};
 }
 
 static uint32_t add(uint32_t *sorted, uint32_t count, uint32_t place) {
@@ -322,7 +336,7 @@ static uint32_t add(uint32_t *sorted, uint32_t count, uint32_t place) {
 
 /* The first half has them all. Of one element, so that there are no blocks. */
 uint32_t sl_form_partners(const sl_form *f, uint32_t place, uint32_t *out) {
-    const sl_form short_form = {f->kind, f->places, f->group, 1};
+    const sl_form short_form = {f->kind, f->places, f->group, 1, f->folds};
     uint32_t count = 0;
     for (uint32_t step = 0; step < sl_form_steps(&short_form, false); step++) {
         const sl_move m = sl_form_move(&short_form, false, place, step);

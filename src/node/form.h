@@ -18,6 +18,8 @@
  * sums everywhere, so that only its fold goes back. Fold: with p = 2^floor(log2 n), places from p
  * on first send all to place i - p, and wait.
  *
+ * Where messages are merged, they go up a tree too, after a fold.
+ *
  * All places end with the same bits: each element is summed at one place, or, in recursive
  * doubling, pair by pair from equal parts. A step follows from its number in O(log n).
  */
@@ -42,6 +44,7 @@ typedef struct sl_form {
     uint32_t places;
     uint32_t group; /* places in a row, or in a group; 1 for forms without */
     size_t dimension;
+    bool folds; /* a tree of p places, with a fold before it */
 } sl_form;
 
 #define SL_NOWHERE UINT32_MAX
@@ -52,6 +55,8 @@ typedef struct sl_move {
     sl_range leaves, comes;
 } sl_move;
 
+/* The tree by which messages are merged. */
+sl_form sl_form_of_merges(uint32_t places, size_t dimension);
 /* group 0, or one that does not divide a torus: the largest divisor up to it, or up to sqrt n. */
 sl_form sl_form_of(sl_all_reduce_form kind, uint32_t group, uint32_t places, size_t dimension);
 /* At least one. gather: of the second half. */

@@ -87,9 +87,8 @@ static bool is_right(const sl_node *n, uint32_t slot, const sl_event *e) {
         return false;
     if (e->silent)
         return step.stage->speaks != NULL && e->part == 0 && e->payload.bytes == 0;
-    const sl_codec_set *set =
-        sl_codecs_find(&n->codecs, sl_route_range(&n->route, &step, e->peer).count, step.stage,
-                       e->exchange);
+    const sl_codec_set *set = sl_codecs_find(
+        &n->codecs, sl_route_range(&n->route, &step, e->peer).count, step.stage, e->exchange);
     return set != NULL && sl_decoder_check(set->decoders[slot], &message, e->part, e->payload) == 0;
 }
 

@@ -3,6 +3,11 @@
 
 #include <stdlib.h>
 
+/* Has it a form? */
+static bool is_formed(const sl_route *r) {
+    return sl_algorithm_reduces(r->algorithm) || r->algorithm->route == SL_ROUTE_MERGE;
+}
+
 static bool is_sharded(const sl_route *r) {
     return r->algorithm->route == SL_ROUTE_SERVER && r->server == SL_SERVER_SHARDED;
 }
@@ -82,6 +87,24 @@ static sl_exchange_step of_form(const sl_route *r, bool gather, uint32_t index) 
                               .in_place = true};
 }
 
+/* Up the tree a place that gets a message merges it into what its own one says; down, whoever sends
+ * keeps what its message says. */
+static sl_exchange_step merging(const sl_route *r, bool gather, uint32_t index) {
+    const sl_move m = sl_form_move(&r->form, gather, r->place, index);
+    const bool gives = m.to != SL_NOWHERE, takes = m.from != SL_NOWHERE,
+               keeps = gather ? gives : takes;
+    return (sl_exchange_step){.in = takes ? only(r, m.from) : nobody(),
+                              .out = gives ? only(r, m.to) : nobody(),
+                              .published = gives || keeps ? whole(r) : (sl_range){0},
+                              .coming = m.comes,
+                              .self_weight = keeps};
+}
+
+static sl_exchange_step to_nobody(const sl_route *r) {
+    return (sl_exchange_step){
+        .in = nobody(), .out = nobody(), .published = whole(r), .self_weight = 1};
+}
+
 static sl_exchange_step with_one_server(const sl_route *r, bool gather) {
     bool serves = r->place == r->server;
     sl_row server = serves ? nobody() : only(r, (uint32_t)r->server),
@@ -139,9 +162,12 @@ static sl_route_kind route_of(const sl_route *r, const sl_stage *stage) {
 }
 
 static uint32_t steps_of_stage(const sl_route *r, const sl_stage *stage) {
-    if (route_of(r, stage) == SL_ROUTE_ALL_REDUCE)
+    const sl_route_kind route = route_of(r, stage);
+    if (stage->alone)
+        return 1;
+    if (route == SL_ROUTE_ALL_REDUCE || route == SL_ROUTE_MERGE)
         return sl_form_steps(&r->form, stage->gather);
-    if (route_of(r, stage) == SL_ROUTE_TREE)
+    if (route == SL_ROUTE_TREE)
         return r->colours > 0 ? r->colours : 1;
     return is_sharded(r) && !stage->gather ? r->nodes : 1;
 }
@@ -149,6 +175,10 @@ static uint32_t steps_of_stage(const sl_route *r, const sl_stage *stage) {
 static sl_exchange_step step_of_stage(const sl_route *r, const sl_stage *stage, uint64_t exchange,
                                       uint32_t index) {
     const sl_route_kind route = route_of(r, stage);
+    if (stage->alone)
+        return to_nobody(r);
+    if (route == SL_ROUTE_MERGE)
+        return merging(r, stage->gather, index);
     if (route == SL_ROUTE_TOPOLOGY)
         return along_edges(r, exchange);
     if (route == SL_ROUTE_ALL_REDUCE)
@@ -160,11 +190,14 @@ static sl_exchange_step step_of_stage(const sl_route *r, const sl_stage *stage, 
     return is_sharded(r) ? with_shards(r, stage->gather, index) : with_one_server(r, stage->gather);
 }
 
-/* Whole vectors before they are published, and whole sums before they go to all. */
+/* Whole vectors before they are published, and whole sums before they go to all; each time, where
+ * they are merged. */
 static sl_range prepared_for(const sl_route *r, const sl_stage *stage, uint32_t index,
                              const sl_exchange_step *step) {
     if (stage->gather && route_of(r, stage) == SL_ROUTE_ALL_REDUCE)
         return sl_form_summed(&r->form, r->place, index);
+    if (route_of(r, stage) == SL_ROUTE_MERGE)
+        return step->published;
     return index > 0 ? (sl_range){0} : stage->gather ? step->published : whole(r);
 }
 
@@ -210,7 +243,9 @@ static void add_partners(sl_route *r, const uint32_t *peers, uint32_t count) {
 }
 
 static int list_partners(sl_route *r, const sl_algorithm_config *config, sl_error *error) {
-    r->form = sl_form_of(config->all_reduce, config->group, r->nodes, r->dimension);
+    r->form = r->algorithm->route == SL_ROUTE_MERGE
+                  ? sl_form_of_merges(r->nodes, r->dimension)
+                  : sl_form_of(config->all_reduce, config->group, r->nodes, r->dimension);
     const uint32_t *peers, room = r->nodes + sl_topology_peers(r->topology, r->rank, &peers);
     r->partners = calloc(room, sizeof *r->partners);
     if (r->partners == NULL)
@@ -267,7 +302,7 @@ int sl_route_open(sl_route *r, const sl_algorithm *algorithm, const sl_algorithm
         result = list_ranks(r, members, error);
     else if (config->replicas == SL_REPLICAS_PER_NEIGHBOUR)
         result = unite(r, error);
-    if (result == 0 && sl_algorithm_reduces(r->algorithm))
+    if (result == 0 && is_formed(r))
         result = list_partners(r, config, error);
     if (result == 0 && r->algorithm->route == SL_ROUTE_TREE)
         result = list_meetings(r, config, error);
@@ -329,7 +364,7 @@ uint32_t sl_peer_index(const uint32_t *peers, uint32_t count, uint32_t peer) {
 uint32_t sl_route_peers(const sl_route *r, const uint32_t **peers) {
     if (r->algorithm->route == SL_ROUTE_TOPOLOGY)
         return sl_topology_peers(r->topology, r->rank, peers);
-    if (sl_algorithm_reduces(r->algorithm) || r->algorithm->route == SL_ROUTE_TREE) {
+    if (is_formed(r) || r->algorithm->route == SL_ROUTE_TREE) {
         *peers = r->partners;
         return r->partner_count;
     }
@@ -364,11 +399,11 @@ bool sl_route_varies(const sl_route *r) {
 
 uint32_t sl_route_width(const sl_route *r) {
     const uint32_t *peers, count = sl_route_peers(r, &peers);
-    const bool reduces = sl_algorithm_reduces(r->algorithm);
-    if (!reduces && (r->algorithm->route != SL_ROUTE_TOPOLOGY || r->united != NULL))
+    const bool formed = is_formed(r);
+    if (!formed && (r->algorithm->route != SL_ROUTE_TOPOLOGY || r->united != NULL))
         return count;
-    uint32_t widest = reduces && r->nodes > 1;
-    if (r->algorithm->route == SL_ROUTE_ALL_REDUCE)
+    uint32_t widest = formed && r->nodes > 1;
+    if (formed && r->algorithm->route != SL_ROUTE_BOTH)
         return widest;
     for (uint32_t e = 1; e <= sl_topology_period(r->topology); e++) {
         const sl_row row = sl_topology_in(r->topology, e, r->rank);

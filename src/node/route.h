@@ -7,6 +7,8 @@
  *                    place k - s to place k, and back in one
  *   all              one step: the whole vector to everybody
  *   tree             a step for each colour of a tree's edges: to each neighbour its own message
+ *   merge            the steps of a tree (form.h): up, where whoever gets a message publishes to
+ *                    itself in the same step, then down
  *   both             topology or all-reduce, as each stage says
  *
  * A rank says who a node is, a place where it stands among the members: its index in their sorted
@@ -45,7 +47,7 @@ typedef struct sl_route {
     size_t dimension;
     uint32_t *ranks, *others; /* the members, and without this one; not for topologies */
     double *ones;
-    sl_form form;       /* all-reduce */
+    sl_form form;       /* all-reduce, merge */
     uint32_t *partners; /* (partner_count) its ranks; both: and the topology's peers */
     uint32_t partner_count;
     uint32_t colours;        /* tree */

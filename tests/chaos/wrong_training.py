@@ -106,6 +106,10 @@ WRONG_ALGORITHMS = {
         ["algorithm.compressor.name", "scaled-sign", "dgc", "top-k"],
         packed("dgc", "scaled-sign"),
     ),
+    "merged_random_entries": (
+        ["algorithm.compressor.name", "random-k", "gtop-k", "top-k"],
+        packed("gtop-k", "random-k"),
+    ),
     "two_warm_ups": (
         ["algorithm.warmup", "algorithm.warmup_k", "leave one"],
         of("dgc", compressor="top-k", warmup=[0.5], warmup_k=[20]),

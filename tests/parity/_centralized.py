@@ -47,6 +47,7 @@ CASES = {
     "ecq-sgd": {"name": "ecq-sgd", **compressor("natural")},
     "gmc": {"name": "gmc", **compressor("top-k", fraction=0.01)},
     "dgc": {"name": "dgc", "clip": 1, "warmup_k": [3000, 500], **compressor("top-k", k=30)},
+    "gtop-k": {"name": "gtop-k", **compressor("top-k", fraction=0.01)},
     "sign-vote": {"name": "sign-vote", "beta": 0.9},
 }
 WITHOUT_MOMENTUM = ("ecq-sgd", "diana", "sign-vote")
@@ -90,6 +91,7 @@ def compressed(cases):
     ):
         yield from cases(f"dgc{what}", {"name": "dgc", **more}, TOP4, FIXED, slow, [SAME])
     yield from cases("dgc", {"name": "dgc", "clip": 3}, NONE, FIXED, quick, [SAME])
+    yield from cases("gtop-k", {"name": "gtop-k"}, {**TOP4, **NONE}, FIXED, quick, [SAME])
     for server in (5, "sharded"):
         few = LOSSY if server == 5 else {"top-1": {"name": "top-k", "k": 1}, **SIGN}
         by = {"server": server}
@@ -134,6 +136,8 @@ def identities():
     all_sent = {**to_all, "name": "dgc", "warmup_k": [20] * 16, "compressor": {"name": "identity"}}
     for dense in ({"name": "dgc"}, all_sent):
         yield "dgc that sends all = all-reduce", dense, {"name": "all-reduce"}, NESTEROV
+    reduced = {"name": "all-reduce"}
+    yield "gtop-k, not compressed = all-reduce", {"name": "gtop-k"}, reduced, NESTEROV
     ef21, diana = {"name": "ef21", **top}, {"name": "diana", "alpha": 1, **top}
     yield "diana with alpha 1 = ef21", diana, ef21, PLAIN
     never = {"name": "clag", "trigger": 0, **top}

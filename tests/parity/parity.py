@@ -195,6 +195,7 @@ ALGORITHMS = {
     "gmc": algorithm("gmc", optimizer={**PLAIN, "momentum": 0.9}, compressor=TOP_K),
     "dgc": algorithm("dgc", clip=1, warmup_k=[7850, 2000, 500], compressor=TOP_K),
     "dgc epochs": algorithm("dgc", warmup=[0.25, 0.1], compressor=TOP_K),
+    "gtop-k": algorithm("gtop-k", compressor=TOP_K),
     "ecq-sgd": algorithm("ecq-sgd", optimizer=PLAIN, compressor=QSGD),
     "double-squeeze top-k": algorithm(
         "double-squeeze", optimizer=PLAIN, server=2, compressor=TOP_K

@@ -65,6 +65,7 @@ MORE_ALGORITHMS = (
     {"name": "local-sgd", "period": 3, **TOP_K},
     {"name": "sign-vote", "beta": 0.9},
     {"name": "gmc", **TOP_K},
+    {"name": "gtop-k", **TOP_K},
     {"name": "dgc", "warmup_k": [30, 20, 10], **TOP_K},
     {"name": "ef21", **TOP_K},
     {"name": "diana", "beta": 0.5, "compressor": {"name": "qsgd", "levels": 64}},

@@ -853,6 +853,29 @@ class Dgc(GradientAlgorithm):
         self.x = self.x - rate * mean_rows(q)
 
 
+class GTopK(AllReduce):
+    """Shi et al., gTop-k S-SGD, 2019, Algorithms 2 to 4."""
+
+    def start(self):
+        self.error = np.zeros_like(self.x)
+
+    def merged(self, s):
+        power = 2 ** (self.n.bit_length() - 1)
+        pairs = [(i - power, i) for i in range(power, self.n)]
+        for h in (2**e for e in range(power.bit_length() - 1)):
+            pairs += [(i, i + h) for i in range(0, power, 2 * h)]
+        for to, other in pairs:
+            s[to] = self.compress((s[to] + s[other])[None])[0]
+        return s[0]
+
+    def reduced(self, g):
+        v = self.error + g
+        s = self.compress(v)
+        found = self.merged(s.copy())
+        self.error = v - np.where(found != 0, s, 0)
+        return found[None].repeat(self.n, axis=0) / self.n
+
+
 class SignVote(Squeezing, GradientAlgorithm):
     """Bernstein et al., signSGD with Majority Vote, ICLR 2019, Algorithm 1."""
 
@@ -1147,6 +1170,7 @@ def algorithm_class(settings):
         "cd-sgd": CdSgd,
         "ecq-sgd": EcqSgd,
         "gmc": Gmc,
+        "gtop-k": GTopK,
         "dgc": Dgc,
         "sign-vote": SignVote,
         "ef21": Ef21,
@@ -1397,6 +1421,9 @@ def self_check():
             run({"name": "dgc", **settings}, same, nesterov),
             run({"name": "all-reduce"}, same, nesterov),
         )
+    yield "gTop-k, not compressed = all-reduce with momentum", close(
+        run({"name": "gtop-k"}, same, nesterov), run({"name": "all-reduce"}, same, nesterov)
+    )
     heavy = {"learning_rate": 0.03, "momentum": 0.9, "weight_decay": 0.01}
     yield "GMC, not compressed = all-reduce with momentum", close(
         run({"name": "gmc"}, same, heavy), run({"name": "all-reduce"}, same, heavy)

@@ -348,16 +348,17 @@ def squeezed_floors(simulate):
             falls if settings is top else floors[1] > 0.7 * floors[0] and floors[1] > 0.1,
             f"{floors[0]:.2g} from the optimum, {floors[1]:.2g} at a fifth of the rate",
         )
-    for name in ("gmc", "dgc"):
+    for name, momentum in (("gmc", 0.9), ("dgc", 0.9), ("gtop-k", 0)):
         floors = []
         for rate, rounds in ((0.02, 1000), (0.004, 5000)):
-            settings, optimizer = {**top, "name": name}, {"learning_rate": rate, "momentum": 0.9}
+            settings, optimizer = {**top, "name": name}, {"learning_rate": rate}
+            optimizer["momentum"] = momentum
             models = simulate(ring(8), settings, optimizer, problem, rounds, [rounds])
             floors.append(distance(models[rounds], best))
         falls = floors[1] < 0.4 * floors[0]
         yield (
             f"{name}'s floor {'falls' if name == 'gmc' else 'stays'}",
-            falls if name == "gmc" else floors[1] > 0.7 * floors[0] and floors[1] > 0.03,
+            falls if name == "gmc" else floors[1] > 0.5 * floors[0] and floors[1] > 0.03,
             f"{floors[0]:.2g} from the optimum, {floors[1]:.2g} at a fifth of the rate",
         )
     for settings in (

@@ -49,6 +49,7 @@ static const expected all[] = {
     {{.name = "ecq-sgd", TOP_K}, 2},
     {{.name = "gmc", TOP_K}, 1},
     {{.name = "dgc", TOP_K}, 1},
+    {{.name = "gtop-k", TOP_K}, 3},
     {{.name = "sign-vote"}, 2},
     {{.name = "sign-vote", .beta = 0.9}, 3},
     {{.name = "ef21", TOP_K}, 2},

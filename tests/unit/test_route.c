@@ -217,6 +217,43 @@ START_TEST(no_place_is_inner_in_both_trees) {
 }
 END_TEST
 
+/* What is published stays with whom it weighs 1, and is gone from the others; what comes is added.
+ */
+static void merge_step(uint32_t nodes, uint32_t number, uint64_t *held) {
+    uint64_t next[NODES_MAX];
+    for (uint32_t i = 0; i < nodes; i++) {
+        const sl_exchange_step step = step_of(i, 1, number);
+        const bool publishes = step.published.count > 0;
+        ck_assert(publishes || step.out.count == 0);
+        ck_assert_uint_eq(step.prepared.count, step.published.count);
+        next[i] = !publishes || step.self_weight > 0 ? held[i] : 0;
+        for (uint32_t k = 0; k < step.in.count; k++)
+            next[i] += held[step.in.peers[k]];
+    }
+    memcpy(held, next, sizeof next);
+}
+
+START_TEST(messages_are_merged_up_a_tree_and_come_back) {
+    static const uint32_t steps[] = {0, 3, 5, 5, 7, 7, 7, 7, 9};
+    for (uint32_t nodes = 1; nodes <= NODES_MAX; nodes++) {
+        uint64_t held[NODES_MAX], all = 0;
+        open_routes("gtop-k", 0, nodes, 10);
+        check_both_ends(nodes, 1);
+        for (uint32_t i = 0; i < nodes; i++)
+            all += held[i] = value_of(i);
+        uint32_t number = 1; /* the step before is each node's message to itself */
+        ck_assert(step_of(0, 1, 0).out.count == 0 && step_of(0, 1, 0).self_weight > 0);
+        for (; has_step(0, 1, number); number++)
+            merge_step(nodes, number, held);
+        for (uint32_t i = 0; i < nodes; i++)
+            ck_assert_uint_eq(held[i], all);
+        if (nodes < sizeof steps / sizeof *steps)
+            ck_assert_uint_eq(number, steps[nodes]);
+        close_routes(nodes);
+    }
+}
+END_TEST
+
 START_TEST(one_server_sums_and_spreads) {
     check_route("parameter-server", 0);
     check_route("parameter-server", 2);
@@ -318,9 +355,10 @@ END_TEST
 int main(void) {
     Suite *suite = suite_create("route");
     ADD_TESTS(suite, "routes", every_form_sums_and_spreads, forms_cost_what_the_table_says,
-              no_place_is_inner_in_both_trees, one_server_sums_and_spreads,
-              sharded_servers_sum_and_spread, shards_follow_each_other_and_cover_the_vector,
-              gossip_follows_the_topology, a_schedule_united, averages_are_summed_beside_edges,
+              no_place_is_inner_in_both_trees, messages_are_merged_up_a_tree_and_come_back,
+              one_server_sums_and_spreads, sharded_servers_sum_and_spread,
+              shards_follow_each_other_and_cover_the_vector, gossip_follows_the_topology,
+              a_schedule_united, averages_are_summed_beside_edges,
               a_worker_may_be_two_exchanges_ahead_of_its_server);
     return run_suite(suite);
 }
