@@ -11,7 +11,6 @@ COMPRESSORS = [
     {"name": "top-k", "k": 5, "per": "tensor", "coding": "elias"},
     {"name": "random-k", "fraction": 0.1},
     {"name": "random-k", "k": 400, "scaled": True, "contractive": True},
-    {"name": "shared-mask", "fraction": 0.2},
     {"name": "qsgd", "levels": 127, "bucket": 512},
     {"name": "qsgd", "levels": 64, "norm": "max", "bucket": 100, "per": "tensor"},
     {"name": "scaled-sign", "bucket": 100},
@@ -34,6 +33,7 @@ COMPRESSORS = [
     {"name": "strom", "threshold": 0.01},
     {"name": "3lc", "multiplier": 1.2},
     {"name": "magnitude-dropping", "fraction": 0.3, "contractive": True},
+    {"name": "shared-mask", "fraction": 0.2},
 ]
 NO_ERROR_FEEDBACK = ("threshold", "strom")  # nothing bounds what they leave out
 UNBIASED = ("identity", "float16", "bfloat16", "qsgd", "natural", "random-k", "random-dropping")
