@@ -264,7 +264,7 @@ static void fail_late(sl_agent *a) {
     if (a->calls.current.kind != SL_CALL_NONE)
         fail_call(a);
     else if (a->cohort.outside)
-        sl_members_stay_out(a, "agreed on its return in time");
+        sl_members_stay_out(a, "nobody of them agreed on its return in time");
     else if (!sl_worker_busy(a->worker) && !fail_untaken(a))
         sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_DEADLINE});
 }

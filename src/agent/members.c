@@ -119,8 +119,7 @@ void sl_members_hear(sl_agent *a, sl_neighbour *n, const sl_frame *frame, const 
 
 /* ---- views ---- */
 
-/* Parts that are on their way out, or are to go out again, are given up with their connection,
- * which reads or counts them; it may be connected anew. */
+/* Parts that are to go out are given up with their connection, which may be connected anew. */
 static void give_up(sl_agent *a, sl_neighbour *n) {
     if (n->connection != NULL && n->left < n->sent_ever) {
         sl_neighbour_drop(n, NULL);
@@ -313,9 +312,27 @@ void sl_members_stay_out(sl_agent *a, const char *what) {
     char why[SL_FRAME_TEXT_MAX];
     snprintf(why, sizeof why,
              "the others have gone on without this agent, which was silent for longer than "
-             "membership.grace_s, and nobody of them %s",
+             "membership.grace_s, and %s",
              what);
     fail(a, why);
+}
+
+/* Who is in its epoch folds this agent at once, too. */
+static void fold_all(sl_agent *a) {
+    for (uint32_t i = 0; i < a->neighbour_count; i++) {
+        sl_neighbour *n = &a->neighbours[i];
+        if (n->near && !n->folded)
+            deliver_lost(a, n);
+        n->turn_told = false;
+        sl_neighbour_tell_turn(n);
+    }
+}
+
+/* It has agreed with a side that has ended. Its own side is to go on without it. */
+static void part_from_all(sl_agent *a) {
+    fold_all(a);
+    for (uint32_t i = 0; i < a->neighbour_count; i++)
+        sl_neighbour_tell(&a->neighbours[i], "the run has ended elsewhere; it goes on alone");
 }
 
 /* What it has goes into nobody's model any more. */
@@ -324,13 +341,7 @@ static void go_out(sl_agent *a) {
     a->cohort.outside_s = a->progress_s = a->side.now_s;
     sl_agent_notice(a, "round %" PRIu64 ": the others have gone on without this agent; it returns",
                     a->side.round);
-    for (uint32_t i = 0; i < a->neighbour_count; i++) {
-        sl_neighbour *n = &a->neighbours[i];
-        if (n->near && !n->folded)
-            deliver_lost(a, n);
-        n->turn_told = false; /* who is not in the others' epoch yet folds this agent at once */
-        sl_neighbour_tell_turn(n);
-    }
+    fold_all(a);
 }
 
 static void release(sl_agent *a) {
@@ -348,8 +359,9 @@ static void begin(sl_agent *a, const sl_membership_update *u) {
     if (!a->cohort.rests) /* it starts */
         return;
     if (u->round > a->settings.task.rounds && a->cohort.outside) {
-        sl_members_stay_out(a, "had rounds left");
+        sl_members_stay_out(a, "nobody of them had rounds left");
     } else if (u->round > a->settings.task.rounds) {
+        part_from_all(a);
         end_alone(a);
     } else if (u->view != NULL) {
         const sl_epoch view = *u->view; /* its lists live until the next epoch begins */
@@ -378,9 +390,8 @@ static void obey(sl_agent *a, const sl_membership_update *u) {
         sl_letters_post(a, u->messages[i].to, &u->messages[i].message);
     if (u->dropped && sl_members_nearly_done(a))
         end_alone(a);
-    else if (u->dropped && a->settings.meets) /* its caller knows of no other model */
-        fail(a, "the others have gone on without this peer, which was silent for longer than "
-                "membership.grace_s");
+    else if (u->dropped && a->settings.meets)
+        sl_members_stay_out(a, "its caller has another model");
     else if (u->dropped)
         go_out(a);
     else if (u->ask_again)
@@ -407,8 +418,7 @@ static uint64_t newest_number(const sl_agent *a) {
     return newest != NULL ? newest->number : sl_membership_others(a->cohort.membership)->number;
 }
 
-/* Neighbours are in an epoch that it has not heard of: it will, or has been dropped. It trains
- * alone no further. */
+/* Neighbours are in an epoch that it has not heard of: it trains alone no further. */
 static bool is_behind(const sl_agent *a) {
     bool any = false;
     for (uint32_t i = 0; i < a->neighbour_count; i++) {
@@ -437,8 +447,7 @@ bool sl_members_go_on(sl_agent *a) {
 bool sl_members_turn(const sl_agent *a) {
     const sl_cohort *g = &a->cohort;
     const sl_epoch *newest = g->alarmed ? sl_membership_epoch(g->membership) : NULL;
-    const uint64_t first = 1;
-    return newest != NULL && newest->number > (g->number > 0 ? g->number : first);
+    return newest != NULL && newest->number > (g->number > 0 ? g->number : 1);
 }
 
 /* ---- leaving ---- */
@@ -486,7 +495,7 @@ void sl_members_see_off(sl_agent *a, sl_neighbour *n) {
         return;
     if (!sl_membership_leaves(m, n->rank)) {
         if (a->cohort.outside)
-            sl_members_stay_out(a, "trains any more");
+            sl_members_stay_out(a, "nobody of them trains any more");
         return;
     }
     if (!n->gone && is_off(a, n))

@@ -76,6 +76,6 @@ void sl_returning_tick(sl_agent *a) {
         if (n != NULL && sl_fetching_begin(a, n, &error) != 0)
             sl_agent_fail(a, &error, error.text);
         else if (n == NULL && are_all_gone(a))
-            sl_members_stay_out(a, "is reached any more");
+            sl_members_stay_out(a, "nobody of them is reached any more");
     }
 }
