@@ -239,6 +239,9 @@ typedef struct sl_stage {
     /* The vector to publish; elements of the step's range are read. Exactly one of the two. */
     const float *(*vector)(const sl_state *s);
     void (*read)(void *state, size_t from, size_t count, float *out);
+    /* Of `vector`, what is new of it, for compressors that read that, too (sl_source.fresh). NULL,
+     * or gives NULL: all of it. */
+    const float *(*fresh)(const sl_state *s);
     /* The node's own part, right after it was encoded. */
     void (*own)(sl_state *s, const sl_part *mine);
     /* Combines the in-neighbours' parts; may change [from, from + count). */

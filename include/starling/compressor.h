@@ -48,7 +48,8 @@ extern "C" {
     X(MAGNITUDE_DROPPING, magnitude_dropping, "magnitude-dropping")                                \
     X(ROTATED_QSGD, rotated_qsgd, "rotated-qsgd")                                                  \
     X(ROTATED_TERNGRAD, rotated_terngrad, "rotated-terngrad")                                      \
-    X(SHARED_MASK, shared_mask, "shared-mask")
+    X(SHARED_MASK, shared_mask, "shared-mask")                                                     \
+    X(ADACOMP, adacomp, "adacomp")
 
 /* Those that only one algorithm can read: it has them of its own, and no experiment names them. */
 #define SL_OWN_COMPRESSORS(X) X(MODULAR, modular, "modular")
@@ -65,6 +66,8 @@ typedef enum sl_compressor_kind {
 SL_API const char *sl_compressor_name(sl_compressor_kind kind);
 /* Does it read algorithm.compressor.KEY, such as "levels"? */
 SL_API bool sl_compressor_reads(sl_compressor_kind kind, const char *key);
+/* Does it encode two vectors: what is to be sent, and what of it is new (sl_source.fresh)? */
+SL_API bool sl_compressor_reads_fresh(sl_compressor_kind kind);
 
 typedef enum sl_norm { SL_NORM_L2, SL_NORM_MAX } sl_norm;
 
@@ -90,6 +93,7 @@ typedef struct sl_compressor_config {
     uint32_t bits;   /* eden: of an element, 1 to 4; modular: 1 to 24 */
     double probability; /* random-dropping: of keeping an element, in (0, 1] */
     double threshold;   /* threshold (CD-SGD's T), strom: tau > 0 */
+    uint32_t bin;       /* adacomp: elements of which the largest decides, T >= 1 */
     double multiplier;  /* 3lc: s, at least 1 and below 2 */
     double theta;       /* modular: how far apart the vectors of two nodes may be */
     double clip_sigma;  /* terngrad: c >= 1, what is beyond c sigma is cut off; 0: nothing is */
@@ -112,7 +116,8 @@ typedef struct sl_quality {
 
 SL_API sl_quality sl_compressor_quality(const sl_compressor_config *config, size_t dimension);
 /* Bits of one message of `dimension` elements; random-dropping, magnitude-dropping: expected;
- * strom, 3lc: at most; with a coding: expected of random indices, or of a normal vector. */
+ * strom, 3lc, adacomp: at most; with a coding: expected of random indices, or of a normal vector.
+ */
 SL_API double sl_compressor_bits(const sl_compressor_config *config, size_t dimension);
 /* Do the parameters suit this length? The error names algorithm.compressor.KEY, the value and what
  * is allowed. */
@@ -151,12 +156,15 @@ SL_API size_t sl_codec_part_bytes_max(const sl_codec *codec);
 SL_API bool sl_codec_borrows(const sl_codec *codec);
 
 /* The input: memory (`vector`), or if that is NULL, `read`, which writes elements [from, from +
- * count) to out. `from` is a multiple of SL_BLOCK, and count at most SL_BLOCK. */
+ * count) to out. `from` is a multiple of SL_BLOCK, and count at most SL_BLOCK. `fresh` is a second
+ * input of the compressors that read it, memory: what of the first is new, and no rest of what
+ * earlier messages could not say; NULL: all of it. */
 enum { SL_BLOCK = 1024 };
 typedef struct sl_source {
     const float *vector;
     void (*read)(void *context, size_t from, size_t count, float *out);
     void *context;
+    const float *fresh;
 } sl_source;
 
 /* Encodes vectors of `vec`, one message at a time; has working memory. */

@@ -265,6 +265,27 @@ static int check_identity(const sl_algorithm *a, sl_compressor_kind kind, sl_err
     return 0;
 }
 
+/* A compressor of two inputs needs the vector and what is new of it. Servers have one vector. */
+static int check_fresh(const sl_algorithm *a, const sl_algorithm_config *c, sl_error *error) {
+    bool keeps = false;
+    for (size_t i = 0; i < a->stage_count; i++)
+        keeps = keeps || a->stages[i].fresh != NULL;
+    if (!sl_compressor_reads_fresh(c->compressor.kind))
+        return 0;
+    if (!keeps)
+        return sl_fail(error, SL_EINVAL,
+                       "algorithm.compressor.name: \"%s\" reads what is new beside what is left of "
+                       "earlier messages, and algorithm '%s' keeps no two such vectors; take "
+                       "parameter-server, all-reduce or local-sgd",
+                       sl_compressor_name(c->compressor.kind), a->name);
+    if (c->directions == SL_DIRECTIONS_BOTH)
+        return sl_fail(error, SL_EINVAL,
+                       "algorithm.directions: \"both\", but servers have no vector of what is new, "
+                       "which %s reads; set it to \"up\"",
+                       sl_compressor_name(c->compressor.kind));
+    return 0;
+}
+
 int sl_algorithm_check(const sl_algorithm_config *config, const sl_topology *topology,
                        const sl_optimizer_config *optimizer, sl_error *error) {
     const sl_algorithm *a = sl_algorithm_of(config, error);
@@ -289,6 +310,8 @@ int sl_algorithm_check(const sl_algorithm_config *config, const sl_topology *top
         result = check_identity(a, config->compressor.kind, error);
     if (result == 0)
         result = check_largest(a, config->compressor.kind, error);
+    if (result == 0)
+        result = check_fresh(a, config, error);
     if (result == 0)
         result = check_scope(a, config, error);
     if (result == 0)

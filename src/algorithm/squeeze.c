@@ -5,8 +5,12 @@ bool sl_is_compressed(const sl_algorithm_config *config) {
     return config->compressor.kind != SL_COMPRESSOR_IDENTITY;
 }
 
+static bool keeps_fresh(const sl_algorithm_config *config) {
+    return sl_compressor_reads_fresh(config->compressor.kind);
+}
+
 size_t sl_squeeze_vectors(const sl_algorithm_config *config) {
-    return config->directions == SL_DIRECTIONS_BOTH ? 2 : 1;
+    return config->directions == SL_DIRECTIONS_BOTH || keeps_fresh(config) ? 2 : 1;
 }
 
 bool sl_squeeze_is_both(const sl_state *s) {
@@ -25,6 +29,8 @@ void sl_squeeze_load(sl_state *s, size_t from, size_t count) {
     float *v = s->extra[SL_SQUEEZE_SENT] + from, *u = s->g + from;
     s->vec->combine(v, (const float *const[]){u, v}, (const float[]){1, 1}, feeds_back(s) ? 2 : 1,
                     count);
+    if (keeps_fresh(s->config))
+        sl_copy(s, s->extra[SL_SQUEEZE_FRESH] + from, u, count);
     s->vec->fill(u, 0, count);
     if (sl_squeeze_is_both(s) && !feeds_back(s))
         s->vec->fill(s->extra[SL_SQUEEZE_SERVED] + from, 0, count);
@@ -32,6 +38,10 @@ void sl_squeeze_load(sl_state *s, size_t from, size_t count) {
 
 const float *sl_squeeze_sent(const sl_state *s) {
     return s->extra[SL_SQUEEZE_SENT];
+}
+
+const float *sl_squeeze_fresh(const sl_state *s) {
+    return keeps_fresh(s->config) ? s->extra[SL_SQUEEZE_FRESH] : NULL;
 }
 
 const float *sl_squeeze_served(const sl_state *s) {

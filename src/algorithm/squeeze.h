@@ -6,7 +6,8 @@
  *   both:      s = (1/n) sum_i q_i (+ E);  Q = C(s);  (E = s - Q);  everybody gets Q
  *
  * u_i is in g when sl_squeeze_load is called; at the end of the exchange s or Q is. One vector,
- * SENT, holds v and then e; another, SERVED, s and then E, if servers compress too.
+ * SENT, holds v and then e; another, SERVED, s and then E, if servers compress too; or FRESH holds
+ * u, if the compressor reads it beside v.
  */
 #ifndef SL_SQUEEZE_H
 #define SL_SQUEEZE_H
@@ -14,7 +15,7 @@
 #include "algorithm/algorithms.h"
 #include "algorithm/mix.h"
 
-enum { SL_SQUEEZE_SENT = 0, SL_SQUEEZE_SERVED = 1 };
+enum { SL_SQUEEZE_SENT = 0, SL_SQUEEZE_SERVED = 1, SL_SQUEEZE_FRESH = 1 };
 #define SL_SQUEEZE_KEYS "error_feedback directions"
 
 bool sl_is_compressed(const sl_algorithm_config *config);
@@ -24,6 +25,7 @@ void sl_squeeze_load(sl_state *s, size_t from, size_t count);
 
 /* The stages of an exchange through servers, and without them; `load` ends with sl_squeeze_load. */
 const float *sl_squeeze_sent(const sl_state *s);
+const float *sl_squeeze_fresh(const sl_state *s);
 const float *sl_squeeze_served(const sl_state *s);
 bool sl_squeeze_is_up(const sl_state *s);
 bool sl_squeeze_is_both(const sl_state *s);
@@ -36,6 +38,7 @@ void sl_squeeze_follow(sl_state *s, const sl_mix *mix, size_t from, size_t count
 #define SL_SQUEEZE_STAGES(load)                                                                    \
     {.prepare = load,                                                                              \
      .vector = sl_squeeze_sent,                                                                    \
+     .fresh = sl_squeeze_fresh,                                                                    \
      .own = sl_squeeze_send_and_add,                                                               \
      .combine = sl_squeeze_add},                                                                   \
         {.plain = true,                                                                            \
@@ -51,8 +54,8 @@ enum { SL_SQUEEZE_STAGE_COUNT = 3 };
 
 #define SL_SQUEEZE_STAGE_TO_ALL(load)                                                              \
     {                                                                                              \
-        .ranked = true, .prepare = load, .vector = sl_squeeze_sent, .own = sl_squeeze_send,        \
-        .combine = sl_squeeze_add                                                                  \
+        .ranked = true, .prepare = load, .vector = sl_squeeze_sent, .fresh = sl_squeeze_fresh,     \
+        .own = sl_squeeze_send, .combine = sl_squeeze_add                                          \
     }
 
 #endif

@@ -27,6 +27,7 @@ struct codec_ops {
     const char *keys;    /* algorithm.compressor.KEY that it reads, "k fraction"; NULL: none */
     const char *codings; /* algorithm.compressor.coding beside none; NULL: none */
     const struct dense_coder *dense; /* a dense-coded one (dense.h); else NULL */
+    bool reads_fresh;                /* of two inputs: sl_source.fresh, too */
     bool is_rotated;                 /* dense-coded, of a rotated vector (rotated.h) */
     const struct marks_coder *marks; /* one that marks elements (marks.h); else NULL */
     const codec_pieces *pieces;      /* NULL: the codec is one */

@@ -25,6 +25,10 @@ const char *sl_compressor_name(sl_compressor_kind kind) {
     return names[kind];
 }
 
+bool sl_compressor_reads_fresh(sl_compressor_kind kind) {
+    return table[kind]->reads_fresh;
+}
+
 /* `scaled` and `contractive` change what a random choice promises. */
 bool sl_compressor_reads(sl_compressor_kind kind, const char *key) {
     return sl_has_word(table[kind]->keys, key);

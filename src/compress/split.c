@@ -32,9 +32,10 @@ static void read_shifted(void *context, size_t from, size_t count, float *out) {
 
 static sl_source shift(const sl_source *source, shifted_source *memory, size_t base) {
     *memory = (shifted_source){source, base};
+    const float *fresh = source->fresh != NULL ? source->fresh + base : NULL;
     if (source->vector != NULL)
-        return (sl_source){.vector = source->vector + base};
-    return (sl_source){.read = read_shifted, .context = memory};
+        return (sl_source){.vector = source->vector + base, .fresh = fresh};
+    return (sl_source){.read = read_shifted, .context = memory, .fresh = fresh};
 }
 
 static sl_message message_of(const sl_message *whole, size_t piece) {

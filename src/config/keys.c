@@ -314,6 +314,9 @@ const sl_key sl_keys[] = {
      BETWEEN(1, 2 * BELOW_1), .fallback = "1",
      .help = "3lc: s; what is below s/2 times the largest magnitude is not sent",
      USED_BY_COMPRESSORS},
+    {"algorithm.compressor.bin", SL_KEY_U32, AT(algorithm.compressor.bin), BETWEEN(1, 16384),
+     .fallback = "500", .help = "adacomp: T; elements of which the largest says what is sent",
+     USED_BY_COMPRESSORS},
     {"algorithm.compressor.clip_sigma", SL_KEY_REAL, AT(algorithm.compressor.clip_sigma),
      BETWEEN(0, 1000), .fallback = "0",
      .help = "terngrad, rotated-terngrad: c; what is beyond c deviations of its bucket is cut off, "

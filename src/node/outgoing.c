@@ -29,7 +29,9 @@ static sl_source source_of(sl_node *n) {
         sl_codec_borrows(n->outgoing->codec) && !sl_outgoing_is_vector(stage, n->outgoing->codec);
     if (aliased)
         return (sl_source){.read = read_vector, .context = n};
-    return (sl_source){.vector = stage->vector(&n->state) + n->step.published.from};
+    const float *fresh = stage->fresh != NULL ? stage->fresh(&n->state) : NULL;
+    return (sl_source){.vector = stage->vector(&n->state) + n->step.published.from,
+                       .fresh = fresh != NULL ? fresh + n->step.published.from : NULL};
 }
 
 bool sl_outgoing_is_plain_gossip(const sl_node *n) {

@@ -71,6 +71,7 @@ static const contender contenders[] = {
      {.kind = SL_COMPRESSOR_MAGNITUDE_DROPPING, .fraction = 0.01},
      3,
      0.01},
+    {"adacomp, bins of 500", {.kind = SL_COMPRESSOR_ADACOMP, .bin = 500}, 2, 0.01},
     {"3lc", {.kind = SL_COMPRESSOR_THREE_LC, .multiplier = 1}, 2, 1},
     {"random-dropping 50 %",
      {.kind = SL_COMPRESSOR_RANDOM_DROPPING, .probability = 0.5, .scaled = true},

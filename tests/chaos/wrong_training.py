@@ -110,6 +110,18 @@ WRONG_ALGORITHMS = {
         ["algorithm.compressor.name", "random-k", "gtop-k", "top-k"],
         packed("gtop-k", "random-k"),
     ),
+    "two_inputs_where_there_is_one": (
+        ["algorithm.compressor.name", "adacomp", "choco-sgd", "local-sgd"],
+        packed("choco-sgd", "adacomp"),
+    ),
+    "two_inputs_of_servers": (
+        ["algorithm.directions", "both", "adacomp", "up"],
+        of("parameter-server", compressor="adacomp", directions="both"),
+    ),
+    "bins_of_nothing": (
+        ["algorithm.compressor.bin", "0", "1"],
+        packed("all-reduce", "adacomp", bin=0),
+    ),
     "two_warm_ups": (
         ["algorithm.warmup", "algorithm.warmup_k", "leave one"],
         of("dgc", compressor="top-k", warmup=[0.5], warmup_k=[20]),

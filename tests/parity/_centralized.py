@@ -67,6 +67,16 @@ def compressed(cases):
         yield from cases(f"local-sgd{what}", local, LOSSY, FIXED, quick, [SAME])
     server = {"name": "parameter-server"}
     yield from cases("bit-sgd", server, {"2-bit": TWO_BITS}, FIXED, quick, [SAME])
+    for by, config in (
+        (server, {"bin": 5}),
+        ({**server, "server": "sharded"}, {"bin": 2}),
+        ({"name": "all-reduce"}, {"bin": 7}),
+        ({"name": "local-sgd", "period": 3}, {"bin": 5}),
+        ({**server, **none}, {"bin": 5}),
+    ):
+        bins = {"adacomp": {"name": "adacomp", **config}}
+        name = " ".join(map(str, by.values()))
+        yield from cases(f"{name} bins of {config['bin']}", by, bins, FIXED, quick, [SAME])
     neither = {"name": "parameter-server", **none, **both}
     yield from cases("parameter-server both, no feedback", neither, TOP4, FIXED, quick, [SAME])
     for what, more in (("", {}), (" no feedback", none)):

@@ -34,12 +34,15 @@ COMPRESSORS = [
     {"name": "3lc", "multiplier": 1.2},
     {"name": "magnitude-dropping", "fraction": 0.3, "contractive": True},
     {"name": "shared-mask", "fraction": 0.2},
+    {"name": "adacomp", "bin": 50, "per": "tensor"},
 ]
 NO_ERROR_FEEDBACK = ("threshold", "strom")  # nothing bounds what they leave out
+TWO_INPUTS = ("adacomp",)  # what is new stands beside what is left
 UNBIASED = ("identity", "float16", "bfloat16", "qsgd", "natural", "random-k", "random-dropping")
 NO_GPU_KERNELS = (
     *("float8", "stc", "sbc", "pos-neg", "strom"),
     *("drive", "eden", "rotated-qsgd", "rotated-terngrad", "3lc", "magnitude-dropping"),
+    "adacomp",
 )
 ANY = [
     {"name": "choco-sgd", "replicas": "per-neighbour"},
@@ -115,6 +118,8 @@ def with_compressors():
         algorithm = ANY[i % len(ANY)]
         if name in NO_ERROR_FEEDBACK:
             algorithm = {"name": "naive-compression"}
+        if name in TWO_INPUTS:
+            algorithm = {"name": "all-reduce"}
         yield {**algorithm, "compressor": compressor}
         if name in UNBIASED:
             yield {**TAKES_UNBIASED[i % 2], "compressor": without_scale(compressor)}

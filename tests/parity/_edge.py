@@ -1,4 +1,6 @@
 """Where rounding decides: problems that a test of algorithms leaves out."""
+import functools
+
 import numpy as np
 
 
@@ -17,14 +19,15 @@ class Edge:
         return a > b
 
     def watch(self, compress):
-        def watched(v):
-            out = compress(v)
+        @functools.wraps(compress)
+        def watched(v, *fresh):
+            out = compress(v, *fresh)
             step = self.width * np.maximum(1, abs(v))
             outward = np.where(out == 0, step, -step) * np.sign(
                 v
             )  # entries that stay at home grow, those that are sent shrink
             for nudge in (step, -step, outward):
-                self.near = self.near or abs(compress(v + nudge) - out).max() > 2e-4
+                self.near = self.near or abs(compress(v + nudge, *fresh) - out).max() > 2e-4
             return out
 
         return watched

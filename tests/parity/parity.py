@@ -174,6 +174,12 @@ ALGORITHMS = {
     "parameter-server sharded qsgd": algorithm(
         "parameter-server", server="sharded", compressor=QSGD
     ),
+    "all-reduce adacomp per tensor": algorithm(
+        "all-reduce", compressor={"name": "adacomp", "bin": 50, "per": "tensor"}
+    ),
+    "parameter-server sharded adacomp": algorithm(
+        "parameter-server", server="sharded", compressor="adacomp"
+    ),
     "all-reduce top-k": algorithm("all-reduce", compressor=TOP_K),
     "all-reduce delayed": algorithm("all-reduce", delay=2),
     "local-sgd scaled-sign": algorithm("local-sgd", period=3, compressor="scaled-sign"),

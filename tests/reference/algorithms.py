@@ -130,6 +130,23 @@ def three_lc(multiplier=1.0):
     return compress
 
 
+def adacomp(bin=500):
+    """Chen et al. 2018: G = v, H = G + g; where |H| reaches the bin's largest |G|, the sign of G,
+    times the mean of these."""
+
+    def compress(v, fresh):
+        largest = [abs(v[:, a:b]).max(axis=1, keepdims=True) for a, b in buckets(v.shape[1], bin)]
+        scale = np.concatenate(largest, axis=1).mean(axis=1, keepdims=True)
+        out = np.zeros_like(v)
+        for (a, b), m in zip(buckets(v.shape[1], bin), largest):
+            reaches = abs(v[:, a:b] + fresh[:, a:b]) >= m
+            out[:, a:b] = np.where(reaches, np.sign(v[:, a:b]) * scale, 0)
+        return out
+
+    compress.reads_fresh = True
+    return compress
+
+
 def random_k(k=None, fraction=None, scaled=False, random=None):
     """A uniform k-subset for each message; scaled by d/k it is unbiased."""
 
@@ -203,6 +220,7 @@ def compressor(config, random=None):
         "sbc": sbc,
         "pos-neg": pos_neg,
         "3lc": three_lc,
+        "adacomp": adacomp,
         "random-k": random_k,
         "qsgd": qsgd,
         "modular": modular,
@@ -757,14 +775,15 @@ class Squeezing:
         biased = self.get("compressor", {"name": "identity"})["name"] not in ("identity", "qsgd")
         self.keeps_errors = self.get("error_feedback", biased)
 
-    def by_shard(self, v):
+    def by_shard(self, *vectors):
         return np.concatenate(
-            [self.compress(v[:, begin:end]) for begin, end in self.shards], axis=1
+            [self.compress(*(v[:, begin:end] for v in vectors)) for begin, end in self.shards],
+            axis=1,
         )
 
     def squeeze(self, u):
         v = u + self.error
-        q = self.by_shard(v)
+        q = self.by_shard(v, u) if hasattr(self.compress, "reads_fresh") else self.by_shard(v)
         s = q.mean(axis=0, keepdims=True)
         if self.keeps_errors:
             self.error = v - q

@@ -329,6 +329,7 @@ START_TEST(opening_a_compressor) {
                                         .probability = 0.3,
                                         .threshold = 0.5,
                                         .bits = 2,
+                                        .bin = 50,
                                         .multiplier = 1,
                                         .theta = 1};
     sweep(sl_compressor_name(compressor.kind), pass_on);

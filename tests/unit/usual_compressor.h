@@ -12,6 +12,7 @@ static inline sl_compressor_config usual_compressor(sl_compressor_kind kind) {
                                   .bucket = sl_compressor_reads(kind, "bucket") ? 16 : 0,
                                   .probability = 0.3,
                                   .threshold = 0.3,
+                                  .bin = 50,
                                   .multiplier = 1};
 }
 

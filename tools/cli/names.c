@@ -19,6 +19,8 @@ void name_compressor(const sl_compressor_config *k, char *out, size_t bytes) {
         snprintf(out, bytes, "%s p = %g", name, k->probability);
     else if (k->kind == SL_COMPRESSOR_THREE_LC)
         snprintf(out, bytes, "%s s = %g", name, k->multiplier);
+    else if (k->kind == SL_COMPRESSOR_ADACOMP)
+        snprintf(out, bytes, "%s T = %u", name, k->bin);
     else if (sl_compressor_reads(k->kind, "threshold"))
         snprintf(out, bytes, "%s tau = %g", name, k->threshold);
     else

@@ -136,6 +136,7 @@ static void take_costs(findings *f) {
                                            .bits = 2,
                                            .probability = 0.1,
                                            .threshold = 0.1,
+                                           .bin = 500,
                                            .multiplier = 1},
                             .serial_s = NAN,
                             .parallel_s = NAN};
