@@ -3,6 +3,7 @@
 #ifndef SL_KERNELS_TEXT_H
 #define SL_KERNELS_TEXT_H
 
+#include "gpu/block.h"
 #include "gpu/kernels_dense.h"
 
 enum {
@@ -58,32 +59,78 @@ SL_SHARED void gather_positions(const gather_positions_args *a, size_t i) {
     a->g[i] = (float)sum;
 }
 
-/* ---- LSTM: thread (row, k) of one step ---- */
+/* ---- LSTM: one launch a step ----
+ *
+ * A block has LSTM_ROWS rows and LSTM_UNITS units. First thread (q, unit) multiplies gate q's
+ * columns by all rows, so that a warp reads a row of the matrix together; then thread (row, unit)
+ * has the sums of four gates and advances the state. One thread adds a product's terms, in order.
+ */
+
+enum { GATES = 4, LSTM_ROWS = 4, LSTM_UNITS = BLOCK_THREADS / GATES };
 
 typedef struct lstm_args {
-    float *gates;       /* (rows, steps, 4, n) */
-    float *cells;       /* (rows, steps, n) */
-    float *before;      /* (rows, steps, n) h of the step before */
-    float *h;           /* (rows, steps, n); backward: d loss / d h from above */
-    const float *b;     /* (4, n) */
-    const float *state; /* backward: (rows, n) the next step's contribution to dh */
-    float *carry;       /* backward: (rows, n) the next step's dc times its f */
-    uint32_t steps, n, t;
+    float *gates;   /* (rows, steps, 4, n) */
+    float *cells;   /* (rows, steps, n) */
+    float *before;  /* (rows, steps, n) h of the step before */
+    float *h;       /* (rows, steps, n); backward: d loss / d h from above */
+    const float *u; /* (n, 4, n); backward: turned (4, n, n) */
+    const float *b; /* (4, n) */
+    float *carry;   /* backward: (rows, n) the next step's dc times its f */
+    uint32_t rows, steps, n, t;
 } lstm_args;
+
+typedef struct lstm_products {
+    float sums[LSTM_ROWS][GATES][LSTM_UNITS];
+} lstm_products;
+
+SL_SHARED uint32_t lstm_blocks(uint32_t rows, uint32_t n) {
+    return (rows + LSTM_ROWS - 1) / LSTM_ROWS * ((n + LSTM_UNITS - 1) / LSTM_UNITS);
+}
+
+/* The block's first row and unit. */
+SL_SHARED uint32_t lstm_row(const lstm_args *a, block_place at) {
+    return at.block / ((a->n + LSTM_UNITS - 1) / LSTM_UNITS) * LSTM_ROWS;
+}
+SL_SHARED uint32_t lstm_unit(const lstm_args *a, block_place at) {
+    return at.block % ((a->n + LSTM_UNITS - 1) / LSTM_UNITS) * LSTM_UNITS;
+}
+
+/* n elements of each row, from v + row * step on, by a column of a matrix. */
+SL_SHARED void lstm_multiply(const lstm_args *a, lstm_products *m, block_place at, const float *v,
+                             size_t step, const float *column, size_t line) {
+    const uint32_t first = lstm_row(a, at), gate = at.thread / LSTM_UNITS,
+                   unit = at.thread % LSTM_UNITS;
+    const float *rows[LSTM_ROWS];
+    float sums[LSTM_ROWS] = {0, 0, 0, 0};
+    SL_UNROLL(4)
+    for (uint32_t r = 0; r < LSTM_ROWS; r++)
+        rows[r] = v + least(first + r, a->rows - 1) * step;
+    SL_UNROLL(4)
+    for (uint32_t j = 0; j < a->n; j++) {
+        const float factor = read_one(column + j * line);
+        SL_UNROLL(4)
+        for (uint32_t r = 0; r < LSTM_ROWS; r++)
+            sums[r] += factor * read_one(rows[r] + j);
+    }
+    SL_UNROLL(4)
+    for (uint32_t r = 0; r < LSTM_ROWS; r++)
+        m->sums[r][gate][unit] = sums[r];
+}
 
 SL_SHARED float logistic(float v) {
     return 1.0f / (1.0f + expf(-v));
 }
 
-typedef lstm_args lstm_advance_args;
-
-SL_SHARED void lstm_advance(const lstm_advance_args *a, size_t i) {
-    const uint32_t n = a->n, k = (uint32_t)i % n;
-    const size_t position = (size_t)((uint32_t)i / n) * a->steps + a->t, at = position * n + k;
-    float *gates = a->gates + 4 * position * n + k;
-    const float in = logistic(gates[0] + a->b[k]), forget = logistic(gates[n] + a->b[n + k]);
-    const float g = tanhf(gates[2 * (size_t)n] + a->b[2 * (size_t)n + k]),
-                out = logistic(gates[3 * (size_t)n] + a->b[3 * (size_t)n + k]);
+/* Of one row and unit: sums (4 gates, LSTM_UNITS) of U h. */
+SL_SHARED void lstm_forward_unit(const lstm_args *a, uint32_t row, uint32_t k, const float *sums) {
+    const uint32_t n = a->n;
+    const size_t position = (size_t)row * a->steps + a->t, at = position * n + k;
+    float *gates = a->gates + GATES * position * n + k, z[GATES];
+    SL_UNROLL(4)
+    for (uint32_t q = 0; q < GATES; q++)
+        z[q] =
+            gates[q * (size_t)n] + (a->t > 0 ? sums[q * LSTM_UNITS] : 0) + a->b[q * (size_t)n + k];
+    const float in = logistic(z[0]), forget = logistic(z[1]), g = tanhf(z[2]), out = logistic(z[3]);
     const float cell = in * g + (a->t > 0 ? forget * a->cells[at - n] : 0), h = out * tanhf(cell);
     gates[0] = in;
     gates[n] = forget;
@@ -97,22 +144,73 @@ SL_SHARED void lstm_advance(const lstm_advance_args *a, size_t i) {
         a->before[at + n] = h;
 }
 
-typedef lstm_args lstm_retreat_args;
+typedef lstm_args lstm_advance_args;
+typedef lstm_products lstm_advance_memory;
+enum { lstm_advance_PHASES = 2 };
 
-SL_SHARED void lstm_retreat(const lstm_retreat_args *a, size_t i) {
-    const uint32_t n = a->n, k = (uint32_t)i % n;
-    const size_t position = (size_t)((uint32_t)i / n) * a->steps + a->t, at = position * n + k;
+SL_SHARED void lstm_advance(const lstm_advance_args *a, lstm_advance_memory *m, block_place at,
+                            uint32_t phase) {
+    const uint32_t major = at.thread / LSTM_UNITS, unit = at.thread % LSTM_UNITS,
+                   row = lstm_row(a, at) + major, k = lstm_unit(a, at) + unit;
+    const size_t n = a->n;
+    if (k >= a->n)
+        return;
+    if (phase == 0 && a->t > 0)
+        lstm_multiply(a, m, at, a->h + (a->t - 1) * n, a->steps * n, a->u + major * n + k,
+                      GATES * n);
+    else if (phase == 1 && row < a->rows)
+        lstm_forward_unit(a, row, k, &m->sums[major][0][unit]);
+}
+
+/* sums: of the gates' gradients in the next step by U. */
+SL_SHARED void lstm_backward_unit(const lstm_args *a, uint32_t row, uint32_t k, const float *sums) {
+    const uint32_t n = a->n;
+    const size_t position = (size_t)row * a->steps + a->t, at = position * n + k;
+    float *gates = a->gates + GATES * position * n + k, *carry = a->carry + (size_t)row * n + k;
     const int is_last = a->t + 1 == a->steps;
-    float *gates = a->gates + 4 * position * n + k;
     const float in = gates[0], forget = gates[n], g = gates[2 * (size_t)n],
                 out = gates[3 * (size_t)n];
-    const float m = tanhf(a->cells[at]), dh = a->h[at] + (is_last ? 0 : a->state[i]);
-    const float dc = dh * out * (1 - m * m) + (is_last ? 0 : a->carry[i]);
+    float dh = 0;
+    SL_UNROLL(4)
+    for (uint32_t q = 0; q < GATES && !is_last; q++)
+        dh += sums[q * LSTM_UNITS];
+    dh += a->h[at];
+    const float m = tanhf(a->cells[at]), dc = dh * out * (1 - m * m) + (is_last ? 0 : *carry);
     gates[0] = dc * g * in * (1 - in);
     gates[n] = a->t > 0 ? dc * a->cells[at - n] * forget * (1 - forget) : 0;
     gates[2 * (size_t)n] = dc * in * (1 - g * g);
     gates[3 * (size_t)n] = dh * m * out * (1 - out);
-    a->carry[i] = dc * forget;
+    *carry = dc * forget;
+}
+
+typedef lstm_args lstm_retreat_args;
+typedef lstm_products lstm_retreat_memory;
+enum { lstm_retreat_PHASES = 2 };
+
+SL_SHARED void lstm_retreat(const lstm_retreat_args *a, lstm_retreat_memory *m, block_place at,
+                            uint32_t phase) {
+    const uint32_t major = at.thread / LSTM_UNITS, unit = at.thread % LSTM_UNITS,
+                   row = lstm_row(a, at) + major, k = lstm_unit(a, at) + unit;
+    const size_t n = a->n, after = ((size_t)(a->t + 1) * GATES + major) * n;
+    if (k >= a->n)
+        return;
+    if (phase == 0 && a->t + 1 < a->steps)
+        lstm_multiply(a, m, at, a->gates + after, GATES * a->steps * n, a->u + major * n * n + k,
+                      n);
+    else if (phase == 1 && row < a->rows)
+        lstm_backward_unit(a, row, k, &m->sums[major][0][unit]);
+}
+
+/* Element i of the transpose (columns, lines). */
+typedef struct transpose_args {
+    const float *from; /* (lines, columns) */
+    float *to;
+    uint32_t lines, columns;
+} transpose_args;
+
+SL_SHARED void transpose(const transpose_args *a, size_t i) {
+    const uint32_t column = (uint32_t)i / a->lines, line = (uint32_t)i % a->lines;
+    a->to[i] = a->from[(size_t)line * a->columns + column];
 }
 
 /* ---- layer normalisation: threads (position, lane), then (position) ---- */
@@ -292,10 +390,11 @@ SL_SHARED void gelu_slope(const gelu_slope_args *a, size_t i) {
 /* By hand: clang-format moves a name to the next line each time that it runs. */
 /* clang-format off */
 #define SL_TEXT_KERNELS(X)                                                                         \
-    X(embed) X(gather_codes) X(gather_positions) X(lstm_advance) X(lstm_retreat)                   \
+    X(embed) X(gather_codes) X(gather_positions) X(transpose)                                      \
     X(position_lanes) X(position_moments) X(normalise_positions) X(position_products)              \
     X(position_means) X(give_positions) X(take_positions) X(softmax_rows) X(softmax_gradient)      \
     X(gelu_value) X(gelu_slope)
+#define SL_TEXT_BLOCK_KERNELS(X) X(lstm_advance) X(lstm_retreat)
 /* clang-format on */
 
 #endif

@@ -38,16 +38,16 @@ static void embedding_backward(const sl_layer_call *c) {
                                 l->tensors[1]);
 }
 
-/* ---- LSTM: products with x cover all positions at once, those with h go step by step, in place
- * on rows of longer matrices ---- */
+/* ---- LSTM: products with x cover all positions at once; those with h are part of a step, which is
+ * one launch ---- */
 
-/* saved: gates, cells and the previous step's h. scratch: state and carry (lstm_retreat), or sums.
- */
+/* saved: gates, cells and the previous step's h. scratch: carry and U turned (lstm_retreat), or
+ * sums. */
 static sl_layer_memory lstm_memory(const sl_layer *l, uint32_t rows) {
     const size_t n = l->out.channels, positions = positions_of(l, rows);
-    return (sl_layer_memory){.saved = 6 * n * positions,
-                             .scratch =
-                                 larger(2 * n * rows, sums_floats(slices_of(positions), 4 * n))};
+    return (sl_layer_memory){
+        .saved = 6 * n * positions,
+        .scratch = larger(n * rows + 4 * n * n, sums_floats(slices_of(positions), 4 * n))};
 }
 
 static lstm_args lstm_of(const sl_layer_call *c) {
@@ -57,9 +57,10 @@ static lstm_args lstm_of(const sl_layer_call *c) {
                        .cells = c->saved + 4 * n * positions,
                        .before = c->saved + 5 * n * positions,
                        .h = c->out,
+                       .u = c->w + l->tensors[0],
                        .b = c->w + l->tensors[0] + l->tensors[1],
-                       .state = c->scratch,
-                       .carry = c->scratch + n * c->rows,
+                       .carry = c->scratch,
+                       .rows = c->rows,
                        .steps = l->in.width,
                        .n = l->out.channels};
 }
@@ -67,7 +68,6 @@ static lstm_args lstm_of(const sl_layer_call *c) {
 static void lstm_forward(const sl_layer_call *c) {
     lstm_args a = lstm_of(c);
     const uint32_t n = a.n, inputs = c->layer->in.channels;
-    const float *u = c->w + c->layer->tensors[0];
     device_multiply(&(device_product){.a = {.at = c->in, .line = inputs},
                                       .b = {.at = c->w, .line = 4 * n},
                                       .c = a.gates,
@@ -77,21 +77,8 @@ static void lstm_forward(const sl_layer_call *c) {
                                       .k = inputs,
                                       .count = 1,
                                       .scale = 1});
-    for (a.t = 0; a.t < a.steps; a.t++) {
-        if (a.t > 0)
-            device_multiply(&(device_product){
-                .a = {.at = a.h + (a.t - 1) * (size_t)n, .line = (size_t)a.steps * n},
-                .b = {.at = u, .line = 4 * n},
-                .c = a.gates + 4 * a.t * (size_t)n,
-                .c_line = 4 * (size_t)a.steps * n,
-                .m = c->rows,
-                .n = 4 * n,
-                .k = n,
-                .count = 1,
-                .scale = 1,
-                .add = true});
-        launch_lstm_advance(&a, (size_t)c->rows * n);
-    }
+    for (a.t = 0; a.t < a.steps; a.t++)
+        launch_lstm_advance(&a, lstm_blocks(c->rows, n));
 }
 
 /* From the four gates' gradients: those of W, U, b and x. */
@@ -138,24 +125,13 @@ static void lstm_gradients(const sl_layer_call *c, const lstm_args *a) {
 
 static void lstm_backward(const sl_layer_call *c) {
     lstm_args a = lstm_of(c);
-    const uint32_t n = a.n;
-    const float *u = c->w + c->layer->tensors[0];
+    const size_t n = a.n;
+    float *turned = a.carry + n * c->rows;
+    launch_transpose(&(transpose_args){a.u, turned, a.n, 4 * a.n}, 4 * n * n);
     a.h = c->d_out;
-    for (uint32_t t = a.steps; t > 0; t--) {
-        a.t = t - 1;
-        launch_lstm_retreat(&a, (size_t)c->rows * n);
-        if (a.t > 0)
-            device_multiply(&(device_product){
-                .a = {.at = a.gates + 4 * a.t * (size_t)n, .line = 4 * (size_t)a.steps * n},
-                .b = {.at = u, .line = 4 * n, .turned = true},
-                .c = c->scratch,
-                .c_line = n,
-                .m = c->rows,
-                .n = n,
-                .k = 4 * n,
-                .count = 1,
-                .scale = 1});
-    }
+    a.u = turned;
+    for (a.t = a.steps; a.t-- > 0;)
+        launch_lstm_retreat(&a, lstm_blocks(c->rows, a.n));
     lstm_gradients(c, &a);
 }
 

@@ -15,7 +15,7 @@
 #include "learner/model.h"
 #include "starling/device.h"
 
-enum { DIMENSION = 25557032, RESNET_BATCH = 128 };
+enum { DIMENSION = 25557032 };
 
 #define EXPERIMENT(algorithm)                                                                      \
     "{\"rounds\": 3, \"device\": \"cuda:0\", \"topology\": {\"nodes\": 4, \"family\": \"ring\"},"  \
@@ -54,24 +54,31 @@ static void run_node(const char *text, const char *path, uint64_t rounds, bool m
     exit(0);
 }
 
-/* The same for gradients of ResNet-20. */
-static void run_gradients(const char *path, uint64_t count) {
-    const sl_model_config model = {.kind = SL_MODEL_RESNET20};
-    const sl_shape image = {32, 32, 3};
+/* What a model's gradients cost. */
+typedef struct learner {
+    sl_model_config model;
+    sl_shape in;
+    uint32_t classes, rows;
+} learner;
+static const learner resnet = {{.kind = SL_MODEL_RESNET20}, {32, 32, 3}, 10, 128},
+                     lstm = {{.kind = SL_MODEL_LSTM, .embedding = 8}, {1, 80, 1}, 65, 4};
+
+/* The same for gradients. */
+static void run_gradients(const char *path, const learner *l, uint64_t count) {
     const sl_vec_ops *vec;
     sl_layers table;
     sl_network net;
     sl_error error;
     setenv("STARLING_LAUNCHES", path, 1);
-    if (sl_model_build(&table, &model, image, 10, "counters", &error) != 0 ||
+    if (sl_model_build(&table, &l->model, l->in, l->classes, "counters", &error) != 0 ||
         sl_device_open(&vec, "cuda:0", 0, &error) != 0 ||
-        sl_network_open(&net, &table, vec, RESNET_BATCH, &error) != 0)
+        sl_network_open(&net, &table, vec, l->rows, &error) != 0)
         stop(error.text);
     float *x = vec->allocate(table.dimension), *g = vec->allocate(table.dimension);
     if (x == NULL || g == NULL)
         stop("no vectors");
     for (uint64_t i = 0; i < count; i++)
-        sl_network_gradient(&net, RESNET_BATCH, x, g);
+        sl_network_gradient(&net, l->rows, x, g);
     exit(0);
 }
 
@@ -92,18 +99,25 @@ static void add_line(tally *t, const char *name, double count) {
     t->kernels += count;
 }
 
-/* text NULL: gradients. */
-static tally tally_of(const char *text, uint64_t rounds, bool measures) {
+/* A node's rounds, or gradients. */
+typedef struct work {
+    const char *node;
+    const learner *learner;
+    uint64_t count;
+    bool measures;
+} work;
+
+static tally tally_of(work w) {
     char path[] = "/tmp/starling-counters-XXXXXX", name[64];
     const int file = mkstemp(path);
     if (file < 0)
         stop("no file for the counts");
     fflush(stdout);
     const pid_t child = fork();
-    if (child == 0 && text == NULL)
-        run_gradients(path, rounds);
+    if (child == 0 && w.learner != NULL)
+        run_gradients(path, w.learner, w.count);
     if (child == 0)
-        run_node(text, path, rounds, measures);
+        run_node(w.node, path, w.count, w.measures);
     int status = -1;
     if (child < 0 || waitpid(child, &status, 0) != child || status != 0)
         stop("the node's process failed");
@@ -119,7 +133,8 @@ static tally tally_of(const char *text, uint64_t rounds, bool measures) {
 
 /* Of one round. */
 static tally tally_of_round(const char *text, bool measures) {
-    const tally one = tally_of(text, 1, measures), three = tally_of(text, 3, measures);
+    const tally one = tally_of((work){text, NULL, 1, measures}),
+                three = tally_of((work){text, NULL, 3, measures});
     return (tally){.kernels = (three.kernels - one.kernels) / 2,
                    .calls = (three.calls - one.calls) / 2,
                    .bells = (three.bells - one.bells) / 2,
@@ -141,12 +156,15 @@ static bool tell(const char *name, double count, double limit, bool reached) {
 int main(void) {
     const double mib = DIMENSION * sizeof(float) / 1048576.0;
     const tally usual = tally_of_round(plain, false), recorded = tally_of_round(plain, true),
-                coded = tally_of_round(compressed, false), step = tally_of(NULL, 1, false);
+                coded = tally_of_round(compressed, false),
+                step = tally_of((work){.learner = &resnet, .count = 1}),
+                text = tally_of((work){.learner = &lstm, .count = 1});
     bool good =
         tell("CUDA calls per MiB and neighbour", usual.calls / mib / DRIVEN_NEIGHBOURS, 8, true);
     good &= tell("kernels in a D-PSGD round of 25.5 M", usual.kernels, 60, true);
     good &= tell("kernels in a CHOCO round of 4 bits each", coded.kernels, 40, true);
     good &= tell("kernels of ResNet-20's gradient, batch 128", step.kernels, 250, false);
+    good &= tell("kernels of an LSTM's gradient, 80 characters", text.kernels, 350, true);
     good &= tell("bells per sleep", usual.sleeps > 0 ? usual.bells / usual.sleeps : 0, 1, true);
     good &= tell("waits that a recorded round adds", recorded.waits - usual.waits, 1, true);
     return good ? 0 : 1;

@@ -11,6 +11,7 @@
 #include "gpu/emulated_launch.h" /* before the kernels */
 
 #include "gpu/kernels.h"
+#include "gpu/kernels_text.h"
 #include "harness.h"
 
 enum { LANES = 32, ADDRESSES = 5, TRIALS = 40 };
@@ -205,11 +206,100 @@ START_TEST(blocks_count_and_pick) {
 }
 END_TEST
 
+/* ---- a step of an LSTM: each product is one sum, in order, whatever the block ---- */
+
+#define ROWS_MAX 9
+#define UNITS_MAX 130
+enum { STEPS = 3, PLACES = ROWS_MAX * STEPS * UNITS_MAX };
+typedef struct lstm_vectors {
+    float gates[4 * PLACES], cells[PLACES], before[PLACES], h[PLACES], carry[ROWS_MAX * UNITS_MAX];
+} lstm_vectors;
+static struct {
+    lstm_vectors blocks, plain;
+    float u[4 * UNITS_MAX * UNITS_MAX], turned[4 * UNITS_MAX * UNITS_MAX], b[4 * UNITS_MAX];
+} lstm;
+
+DEFINE_SHARE(transpose)
+DEFINE_BLOCK_SHARE(lstm_advance)
+DEFINE_BLOCK_SHARE(lstm_retreat)
+
+static lstm_args lstm_of(lstm_vectors *v, const float *u, uint32_t rows, uint32_t n) {
+    return (lstm_args){.gates = v->gates,
+                       .cells = v->cells,
+                       .before = v->before,
+                       .h = v->h,
+                       .u = u,
+                       .b = lstm.b,
+                       .carry = v->carry,
+                       .rows = rows,
+                       .steps = STEPS,
+                       .n = n};
+}
+
+/* One unit, with sums of its own. */
+static void plain_unit(const lstm_args *a, bool back, uint32_t row, uint32_t k) {
+    float found[4 * LSTM_UNITS] = {0};
+    const uint32_t n = a->n;
+    const size_t position = (size_t)row * STEPS + a->t;
+    const bool has = back ? a->t + 1 < STEPS : a->t > 0;
+    for (uint32_t q = 0; q < 4; q++)
+        for (uint32_t j = 0; j < n && has; j++)
+            found[q * LSTM_UNITS] +=
+                back ? a->gates[(4 * (position + 1) + q) * n + j] * lstm.u[(4 * k + q) * n + j]
+                     : a->h[(position - 1) * n + j] * lstm.u[(4 * j + q) * n + k];
+    if (back)
+        lstm_backward_unit(a, row, k, found);
+    else
+        lstm_forward_unit(a, row, k, found);
+}
+
+static void take_step(const lstm_args *blocks, const lstm_args *plain, bool back, bool in_order) {
+    const uint32_t count = lstm_blocks(blocks->rows, blocks->n);
+    const launch_share share = {.to = count, .stride = in_order ? 1 : count + 1, .count = count};
+    if (back)
+        share_lstm_retreat(blocks, &share);
+    else
+        share_lstm_advance(blocks, &share);
+    for (uint32_t row = 0; row < plain->rows; row++)
+        for (uint32_t k = 0; k < plain->n; k++)
+            plain_unit(plain, back, row, k);
+}
+
+static const struct {
+    uint32_t rows, n;
+    bool in_order;
+} lstms[] = {{1, 1, true}, {4, 64, false}, {5, 65, true}, {9, 13, false}, {3, 130, false}};
+
+START_TEST(blocks_step_an_lstm) {
+    const uint32_t rows = lstms[_i].rows, n = lstms[_i].n;
+    uint32_t state = 3;
+    lstm_vectors *const both[] = {&lstm.blocks, &lstm.plain};
+    for (size_t i = 0; i < 4 * PLACES; i++)
+        lstm.plain.gates[i] = (float)drawn(&state) / 16777216.0f - 0.5f;
+    for (size_t i = 0; i < (size_t)4 * n * n; i++)
+        lstm.u[i] = (float)drawn(&state) / 16777216.0f - 0.5f;
+    lstm.blocks = lstm.plain;
+    const transpose_args turning = {lstm.u, lstm.turned, n, 4 * n};
+    share_transpose(&turning, &(launch_share){.to = 4 * n * n, .stride = 1, .count = 4 * n * n});
+    lstm_args blocks = lstm_of(both[0], lstm.u, rows, n), plain = lstm_of(both[1], NULL, rows, n);
+    for (blocks.t = plain.t = 0; blocks.t < STEPS; blocks.t = ++plain.t)
+        take_step(&blocks, &plain, false, lstms[_i].in_order);
+    ck_assert_mem_eq(both[0], both[1], sizeof *both[0]);
+    blocks.u = lstm.turned;
+    for (blocks.t = plain.t = STEPS; blocks.t-- > 0;) {
+        plain.t--;
+        take_step(&blocks, &plain, true, lstms[_i].in_order);
+    }
+    ck_assert_mem_eq(both[0], both[1], sizeof *both[0]);
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("warps");
     TCase *cases = tcase_create("together");
     tcase_add_loop_test(cases, lanes_go_together, 0, TRIALS);
     tcase_add_loop_test(cases, blocks_count_and_pick, 0, (int)(sizeof ways / sizeof *ways));
+    tcase_add_loop_test(cases, blocks_step_an_lstm, 0, (int)(sizeof lstms / sizeof *lstms));
     suite_add_tcase(suite, cases);
     return run_suite(suite);
 }
