@@ -425,7 +425,7 @@ static bool is_behind(const sl_agent *a) {
         const sl_neighbour *n = &a->neighbours[i];
         any = any || (n->near && n->agreed && !n->gone && n->number > newest_number(a));
     }
-    return any && !a->cohort.alone && !a->cohort.leaves;
+    return any && !a->cohort.alone && !sl_membership_is_let_go(a->cohort.membership);
 }
 
 void sl_members_join(sl_agent *a, uint32_t sponsor) {

@@ -220,7 +220,6 @@ static void commit(sl_membership *m) {
     sl_change *c = &m->change;
     tell(m, SL_MEMBERSHIP_COMMIT, &c->proposal.decision);
     c->phase = PHASE_IDLE;
-    m->quiet_s = m->now_s + SL_REPEAT_S;
     sl_member_consider(m, &c->proposal.decision);
 }
 

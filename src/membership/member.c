@@ -92,6 +92,7 @@ static void take(sl_membership *m, const sl_decision *d, uint64_t last) {
     if (!settle(m, d->ballot) && m->bound)
         m->limit = e->round + m->settings.slack;
     m->change.phase = PHASE_IDLE;
+    m->quiet_s = m->now_s + SL_REPEAT_S; /* whatever its leader was waited for is over */
     m->cause_s = -1;
     m->news_due = true;
     m->update->committed = &m->newest.decision;

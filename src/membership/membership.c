@@ -281,6 +281,10 @@ uint64_t sl_membership_round(const sl_membership *m) {
     return m->round;
 }
 
+bool sl_membership_is_let_go(const sl_membership *m) {
+    return m->leaves_after != 0;
+}
+
 bool sl_membership_leaves(const sl_membership *m, uint32_t rank) {
     return m->peers[rank].leaves;
 }

@@ -174,6 +174,8 @@ const sl_epoch *sl_membership_epoch(const sl_membership *m);
 const sl_epoch *sl_membership_others(const sl_membership *m);
 /* The round that began last. */
 uint64_t sl_membership_round(const sl_membership *m);
+/* Is it agreed after which round this member leaves? */
+bool sl_membership_is_let_go(const sl_membership *m);
 /* Has this peer said that it leaves? */
 bool sl_membership_leaves(const sl_membership *m, uint32_t rank);
 

@@ -92,6 +92,13 @@ def leave(agents, rank):
     os.kill(agents[rank], signal.SIGTERM)
 
 
+def check_whole(fold, views):
+    """It has all that both stages of its last exchange under a view bring."""
+    over = ((1, 1), (2, 0))  # a stage is one part: after that of the second, or behind it
+    last = fold["exchange"] in [view["exchange"] for view in views]
+    check(last and (fold["step"], fold["part"]) in over, f"{fold}, {views}")
+
+
 def who_leaves_ends_its_round_and_nobody_waits(scene):
     """The leader leaves, too. All that a leaver has sent goes into the others' models."""
     algorithm = {"name": "gradient-tracking"}
@@ -111,9 +118,9 @@ def who_leaves_ends_its_round_and_nobody_waits(scene):
         check(f"left                agent {rank} after round" in running.out, running.out)
         view = next(v for v in events(scene, 1, "view") if rank not in v["members"])
         check(view["round"] == end["round"] + 1, f"it ends with {end}, before {view}")
-        for fold in [e for who in (1, 3) for e in events(scene, who, "fold") if e["peer"] == rank]:
-            over = (view["exchange"], 2, 0)  # after both stages of the last exchange
-            check((fold["exchange"], fold["step"], fold["part"]) == over, f"{fold}, {view}")
+        folds = [e for who in (1, 3) for e in events(scene, who, "fold") if e["peer"] == rank]
+        for fold in folds:  # of this view, or of one before, into which the other went first
+            check_whole(fold, events(scene, fold["node"], "view"))
         told = [event for event in events(scene, 1, "lost") if event["peer"] == rank]
         check(len(told) == 1 and "has left" in told[0]["why"], f"agent 1 has lost {told}")
     with open(scene.path("run/summary.json")) as file:

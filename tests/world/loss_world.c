@@ -27,7 +27,7 @@
 #include "wire/checksum.h"
 
 enum { QUICK = 200, STRIKES_MAX = 6, LONGER = 12 };
-static const double first_s = 1000, most_s = 400, notice_s = 0.5, leave_s = 6;
+static const double first_s = 1000, most_s = 400, notice_s = 0.5, leave_s = 2.5;
 
 typedef struct peer {
     process *process;
