@@ -46,6 +46,8 @@ static sl_standing agent_stands; /* as its last HELLO says */
 static sl_heartbeat agent_says;  /* as its last HEARTBEAT says */
 static double reconnect_s, timeout_s = 2, round_timeout_s = 600;
 static uint32_t window_chunks = WINDOW, credit = 8; /* of the agent, beyond what came */
+static sl_observer observer;                        /* beside its notices, which the test keeps */
+static const sl_checkpoints *checkpoints; /* each 1,000 rounds, and when asked; NULL: none */
 static const char *topology = "{\"nodes\": 2, \"family\": \"path\"}";
 
 /* ---- the agent, on a thread of its own ---- */
@@ -321,10 +323,14 @@ static void meet_on(const char *device, bool direct, meeting behave) {
                                chunk,
                                window,
                                reconnect,
-                               direct ? "transport.gpu_direct=on" : "transport.gpu_direct=off"};
-    ck_assert_msg(sl_experiment_parse(&experiment, json, "test", ".", overrides, 8, &error) == 0,
+                               direct ? "transport.gpu_direct=on" : "transport.gpu_direct=off",
+                               checkpoints != NULL ? "checkpoint.every=1000"
+                                                   : "checkpoint.every=0"};
+    ck_assert_msg(sl_experiment_parse(&experiment, json, "test", ".", overrides, 9, &error) == 0,
                   "%s", error.text);
     sl_agent_settings settings = {.experiment = experiment, .rank = 0, .host = "127.0.0.1"};
+    settings.checkpoints = checkpoints;
+    settings.observer = observer;
     settings.observer.notice = on_notice;
     settings.task = (sl_task){.dimension = D,
                               .rounds = ROUNDS,

@@ -285,6 +285,14 @@ SWEEP_DEFECTS = {
 
 
 # The same for the tests of unit/.
+SAVING_DEFECTS = {
+    "who has left names another round": (
+        "src/agent/saving.c",
+        "if (a->saving.left || (",
+        "if ((",
+    ),
+}
+
 CHANNEL_DEFECTS = {
     "two frames have one nonce": (
         "src/secure/seal.c",
@@ -516,7 +524,7 @@ LOSS_DEFECTS = {
     ),
     "who sees a later epoch trains on alone": (
         "src/agent/members.c",
-        "return any && !a->cohort.alone && !a->cohort.leaves;",
+        "return any && !a->cohort.alone && !sl_membership_is_let_go(a->cohort.membership);",
         "return false;",
         220,
     ),
@@ -536,6 +544,7 @@ FINDERS = {
     "world/membership_world": MEMBERSHIP_DEFECTS,
     "world/loss_world": LOSS_DEFECTS,
     "world/sweep_world": SWEEP_DEFECTS,
+    "test_saving": SAVING_DEFECTS,
     "test_channel": CHANNEL_DEFECTS,
     "test_secure": SECURE_DEFECTS,
 }

@@ -1,0 +1,80 @@
+/* test_saving.c - transcripts of requests for a checkpoint, which neighbours pass on: who has left
+ * takes no other round. */
+#include "agent/saving.h"
+#include "frame_peer.h"
+
+static int requests; /* that the agent has taken */
+
+static void count_requests(void *context, const sl_log_entry *entry) {
+    (void)context;
+    requests += entry->kind == SL_LOG_REQUEST;
+}
+
+static void send_data(peer *p, uint64_t exchange) {
+    uint8_t frame[1024];
+    const float values[D] = {0};
+    peer_send(p, frame, make_frame(frame, SL_FRAME_DATA, exchange, 0, values, sizeof values));
+}
+
+static void ask_to_leave(peer *p, uint64_t round) {
+    uint8_t header[SL_FRAME_HEADER_BYTES];
+    sl_frame_encode(&(sl_frame){.type = SL_FRAME_CUT,
+                                .sender = 1,
+                                .exchange = round,
+                                .step = SL_CUT_LEAVE,
+                                .credit = data_come + credit,
+                                .received = data_come},
+                    header);
+    peer_send(p, header, sizeof header);
+}
+
+static void leave_after_the_first_round(peer *p) {
+    greet_properly(p);
+    peer_agree(p);
+    peer_take_data(p, 1);
+    const size_t before = p->frames;
+    ask_to_leave(p, 1);
+    send_data(p, 1);
+    ck_assert(poll_until(p, NULL, before + 1)); /* its BYE: it has left */
+}
+
+static void say_bye(peer *p) {
+    uint8_t frame[1024];
+    peer_send(p, frame, make_frame(frame, SL_FRAME_BYE, 1, 0, NULL, 0));
+}
+
+static void leave(peer *p) {
+    leave_after_the_first_round(p);
+    say_bye(p);
+}
+
+static void leave_and_name_another_round(peer *p) {
+    leave_after_the_first_round(p);
+    ask_to_leave(p, 2);
+    say_bye(p);
+}
+
+START_TEST(who_has_left_takes_no_other_round) {
+    const meeting meetings[] = {leave, leave_and_name_another_round};
+    for (int i = 0; i < 2; i++) {
+        char folder[] = "/tmp/starling-saving-XXXXXX", remove[64];
+        ck_assert_ptr_nonnull(mkdtemp(folder));
+        const sl_checkpoints files = {.folder = folder, .run_id = 1};
+        checkpoints = &files;
+        requests = 0;
+        meet(meetings[i]);
+        snprintf(remove, sizeof remove, "rm -r %s", folder);
+        ck_assert_int_eq(system(remove), 0);
+        ck_assert_msg(agent_result == SL_ESAVED, "%d: %s", agent_result, agent_text);
+        ck_assert_int_eq(requests, 1);
+    }
+}
+END_TEST
+
+int main(void) {
+    timeout_s = 60;
+    observer.log = count_requests;
+    Suite *suite = suite_create("saving");
+    ADD_TESTS(suite, "leaving", who_has_left_takes_no_other_round);
+    return run_suite(suite);
+}
