@@ -14,7 +14,7 @@
  * a round, in the first one of a
  * later view the model itself. The second form's message of round t goes out while the gradient of
  * round t + 1 is computed, so its exchange belongs to round t + 1 here, and a run of T rounds has T
- * - 1.
+ * - 1. With local steps it goes out beside the next exchange's gradient, and tells them too.
  *
  * With `trigger` c it is SPARQ-SGD: Singh, Data, George, Diggavi, "SPARQ-SGD: Event-Triggered and
  * Compressed Communication in Decentralized Stochastic Optimization", 2019, Algorithm 1: after the

@@ -217,16 +217,10 @@ def all_cases():
     for form in ("compress-then-mix", "mix-then-compress"):
         sparq = {**silent, "variant": form}
         yield from cases(f"sparq {form}", sparq, ALL, FIXED, ALONE, both)
-    sparq = {**silent, "local_steps": 3, "replicas": "per-neighbour"}
-    yield from cases("sparq H=3", sparq, TOP4, [MATCHINGS], ALONE, [OWN])
-    yield from cases(
-        "choco-sgd H=2",
-        {"name": "choco-sgd", "consensus_step": 0.3, "local_steps": 2},
-        TOP4,
-        FIXED,
-        WITH_MOMENTUM,
-        [OWN],
-    )
+        sparq = {**sparq, "local_steps": 3, "replicas": "per-neighbour"}
+        yield from cases(f"sparq {form} H=3", sparq, TOP4, [MATCHINGS], ALONE, [OWN])
+        local = {"name": "choco-sgd", "variant": form, "consensus_step": 0.3, "local_steps": 2}
+        yield from cases(f"choco-sgd {form} H=2", local, TOP4, FIXED, WITH_MOMENTUM, [OWN])
     yield from cases(
         "dcd-psgd replicas",
         {"name": "dcd-psgd", "replicas": "per-neighbour"},

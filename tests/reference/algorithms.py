@@ -341,11 +341,13 @@ class ChocoCompressThenMix(Algorithm):
     def consensus(self, w):
         return self.get("consensus_step") * (w @ self.hat - w.sum(axis=1, keepdims=True) * self.hat)
 
-    def news(self, x):
-        """Singh et al., SPARQ-SGD, 2019, Algorithm 1: none of who has hardly moved."""
+    def news(self, x, t):
+        """Singh et al., SPARQ-SGD, 2019, Algorithm 1: none of who, after the local step of round
+        t, has hardly moved."""
         q, c = self.compress(x - self.hat), self.get("trigger", 0)
         if c > 0:
-            near = c * self.round ** self.get("trigger_growth", 0) * self.rate**2
+            near = c * t ** self.get("trigger_growth", 0)
+            near *= dpsgd.learning_rate(self.optimizer, t) ** 2
             speaks = self.exceeds(norms(x - self.hat) ** 2, near)
             self.silent += ~speaks
             q = np.where(speaks, q, 0)
@@ -353,16 +355,18 @@ class ChocoCompressThenMix(Algorithm):
 
     def exchange(self, w, u):
         half = self.x - u
-        self.hat = self.hat + self.news(half)
+        self.hat = self.hat + self.news(half, self.round)
         self.x = half + self.consensus(w)
 
 
 class ChocoMixThenCompress(ChocoCompressThenMix):
-    """The form of ICLR 2020: the sum that is added is last exchange's."""
+    """The form of ICLR 2020: a message leaves beside the gradient of the exchange that adds it, so
+    it knows the local steps since the one before."""
 
     def exchange(self, w, u):
+        if self.exchanges > 1:
+            self.hat = self.hat + self.news(self.x, self.round - 1)
         self.x = self.x - u + self.consensus(w)
-        self.hat = self.hat + self.news(self.x)
 
 
 class DeepSqueeze(Algorithm):
