@@ -82,6 +82,9 @@ typedef enum sl_buffer_rule {
     SL_BUFFERS_RESET    /* they begin at 0 again */
 } sl_buffer_rule;
 
+/* By what fedavg weighs its clients' models. */
+typedef enum sl_client_weights { SL_CLIENTS_SAMPLES, SL_CLIENTS_UNIFORM } sl_client_weights;
+
 /* relaysum's tree: all edges of the topology, or some that span it. */
 typedef enum sl_tree_choice { SL_TREE_SPANNING, SL_TREE_TOPOLOGY } sl_tree_choice;
 
@@ -133,7 +136,9 @@ typedef struct sl_algorithm_config {
     sl_outer outer;   /* diloco, noloco */
     double slow_rate; /* slowmo: alpha */
     sl_base base;     /* slowmo */
-    sl_buffer_rule buffers;       /* local-sgd, slowmo */
+    sl_buffer_rule buffers; /* local-sgd, slowmo */
+    double clients;         /* fedavg: fraction of the nodes that train between exchanges */
+    sl_client_weights client_weights;
     double elastic;               /* easgd: alpha; 0: 0.9/n */
     double beta1, beta2, epsilon; /* d-adam, one-bit-adam */
     int64_t server; /* parameter-server, double-squeeze, cd-sgd: a rank, or SL_SERVER_SHARDED */
@@ -153,7 +158,9 @@ typedef struct sl_algorithm_config {
 typedef struct sl_state {
     const sl_vec_ops *vec;
     const sl_algorithm_config *config;
-    uint32_t nodes;
+    uint32_t rank, nodes;
+    uint64_t seed;
+    double samples;    /* training samples of this node, or 1 */
     float *x;          /* model */
     const float *lent; /* of the driver, published and mixed in place of x in this round; NULL: x */
     bool lends;        /* rounds may have such a vector, which is known after the gradient */
@@ -233,6 +240,9 @@ typedef struct sl_stage {
      * headers without payloads, so that others need not wait; nothing of them is decoded, and `own`
      * and `combine` get no part of them. NULL: it has. */
     bool (*speaks)(sl_state *s);
+    /* A number in the headers of the stage's messages, not 0: sl_part.scalar. NULL: the push-sum
+     * weight. */
+    double (*says)(const sl_state *s);
     /* Runs before the range is published: on all elements; in a gather stage, on those whose sums
      * are here. */
     void (*prepare)(sl_state *s, size_t from, size_t count);

@@ -52,6 +52,8 @@ SL_API double sl_learner_gradient_seconds(const sl_learner *learner);
 SL_API const sl_tensor *sl_learner_layout(const sl_learner *learner, size_t *count);
 /* Hash of layer shapes and parameter order. Equal: vectors of two agents mean the same. */
 SL_API uint64_t sl_learner_layout_hash(const sl_learner *learner);
+/* Training samples of a node, at least 1; a problem without samples: 1. */
+SL_API double sl_learner_samples(const sl_learner *learner, uint32_t rank);
 /* Hash of the loaded samples and labels, and of what model.start holds. */
 SL_API uint64_t sl_learner_data_hash(const sl_learner *learner);
 /* Bytes of the samples and of the working memory. */

@@ -71,7 +71,8 @@ typedef struct sl_node_settings {
     uint32_t inbox_parts; /* the credit: how many unconsumed parts of one neighbour may be here; 0:
                              no limit */
     bool receive_rows;    /* what comes from one peer is in one allocation of vec->allocate_host */
-    uint64_t seed;        /* of random compressors */
+    uint64_t seed;        /* of random compressors, and of who takes part */
+    double samples;       /* sl_task.samples; 0: 1 */
     double loss_limit; /* a loss above it counts as divergence; 0: a million times the first loss */
     const sl_topology *topology; /* borrowed for the node's life, like all below */
     const sl_plan *plan;         /* sl_algorithm_plan's, for this dimension */

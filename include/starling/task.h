@@ -23,8 +23,8 @@ typedef struct sl_evaluation {
     double accuracy; /* held-out, in [0, 1]; NaN where it means nothing */
 } sl_evaluation;
 
-/* `attach`, `ready`, `lend`, and `tensor_ends` with tensor_count 0, may be NULL; the other hooks
- * may not. */
+/* `attach`, `ready`, `lend`, `samples`, and `tensor_ends` with tensor_count 0, may be NULL; the
+ * other hooks may not. */
 typedef struct sl_task {
     void *context;    /* borrowed; first argument of every call */
     size_t dimension; /* parameters, d; at least 1 */
@@ -62,6 +62,9 @@ typedef struct sl_task {
      * over. NULL returned: the model, as usual. For d-psgd only, which then does not publish before
      * its gradient. NULL: nothing is ever lent. */
     const float *(*lend)(void *context, uint32_t rank);
+    /* Training samples of rank, above 0: its weight where an algorithm goes by them. NULL: all have
+     * as many. */
+    double (*samples)(void *context, uint32_t rank);
 } sl_task;
 
 /* Is the task complete? SL_EINVAL names the field. Agent and simulator check before they start. */

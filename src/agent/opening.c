@@ -114,6 +114,7 @@ static int open_node(sl_agent *a, sl_error *error) {
     a->side.vec = settings.vec;
     settings.rank = a->settings.rank;
     settings.epoch_rounds = task->epoch_rounds;
+    settings.samples = task->samples != NULL ? task->samples(task->context, settings.rank) : 1;
     settings.inbox_parts = a->side.window;
     settings.receive_rows = true; /* a neighbour's pool */
     settings.notify_fd = a->notify_fd;

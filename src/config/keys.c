@@ -12,6 +12,7 @@ static const char *const replicas[] = {"sum", "per-neighbour", NULL};
 static const char *const clips[] = {"second-largest", NULL};
 static const char *const directions[] = {"up", "both", NULL};
 static const char *const bases[] = {"local-sgd", "d-psgd", "sgp", NULL};
+static const char *const client_weights[] = {"samples", "uniform", NULL};
 static const char *const buffers[] = {"local", "average", "reset", NULL};
 static const char *const all_reduces[] = {
 #define ALL_REDUCE_NAME(form, text) text,
@@ -116,7 +117,7 @@ const sl_key sl_keys[] = {
      .help = "deep-squeeze: step size of the mixing; 0 = derived from the compressor",
      USED_BY_ALGORITHMS},
     {"algorithm.local_steps", SL_KEY_U64, AT(algorithm.local_steps), BETWEEN(1, 1e9),
-     .fallback = "1", .help = "gossip algorithms: gradient steps per exchange"},
+     .fallback = "1", .help = "gossip algorithms, fedavg: gradient steps per exchange"},
     {"algorithm.period", SL_KEY_U64, AT(algorithm.period), BETWEEN(0, 1e9), .fallback = "0",
      .help = "rounds from one exchange to the next, slowmo: from one average; 0 = local-sgd, easgd "
              "10, slowmo 12, diloco, noloco 500",
@@ -223,6 +224,13 @@ const sl_key sl_keys[] = {
      .fallback = "\"local\"",
      .help = "local-sgd, slowmo: when models are averaged, buffers of optimizer.momentum stay "
              "(local), are averaged too, or begin at 0 again (reset)",
+     USED_BY_ALGORITHMS},
+    {"algorithm.clients", SL_KEY_REAL, AT(algorithm.clients), BETWEEN(1e-9, 1), .fallback = "1",
+     .help = "fedavg: fraction of the nodes that train from one exchange to the next, at least one",
+     USED_BY_ALGORITHMS},
+    {"algorithm.client_weights", SL_KEY_CHOICE, AT(algorithm.client_weights),
+     .choices = client_weights, .fallback = "\"samples\"",
+     .help = "fedavg: models are weighed by their nodes' training samples, or all alike",
      USED_BY_ALGORITHMS},
     {"algorithm.elastic", SL_KEY_REAL, AT(algorithm.elastic), BETWEEN(0, 1), .fallback = "0",
      .help = "easgd: share of its distance by which a node and the centre move; 0 = 0.9/nodes",

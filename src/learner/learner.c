@@ -330,6 +330,11 @@ size_t sl_learner_dimension(const sl_learner *learner) {
     return is_problem(learner) ? learner->problem.dimension : learner->network.table.dimension;
 }
 
+double sl_learner_samples(const sl_learner *learner, uint32_t rank) {
+    const uint32_t count = is_problem(learner) ? 1 : sl_partition_size(&learner->partition, rank);
+    return count > 1 ? count : 1;
+}
+
 /* An epoch of a problem with samples is as long as data.train_samples says. */
 static uint32_t samples_of(const sl_learner *learner) {
     return is_problem(learner) ? learner->settings.data.train_samples : learner->data.train.count;

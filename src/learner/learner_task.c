@@ -13,6 +13,10 @@ static sl_evaluation evaluate(void *learner, const float *x) {
     return sl_learner_evaluate(learner, x);
 }
 
+static double samples(void *learner, uint32_t rank) {
+    return sl_learner_samples(learner, rank);
+}
+
 static int attach(void *learner, const sl_vec_ops *vec, sl_error *error) {
     return sl_learner_attach(learner, vec, error);
 }
@@ -33,6 +37,7 @@ sl_task sl_learner_task(sl_learner *learner) {
         .initial = initial,
         .gradient = gradient,
         .evaluate = evaluate,
+        .samples = samples,
         .attach = sl_learner_has_layers(learner) ? attach : NULL,
     };
 }

@@ -75,12 +75,14 @@ static int begin_encoder(sl_node *n, sl_error *error) {
 
 int sl_outgoing_begin(sl_node *n, sl_error *error) {
     const bool silent = n->step.stage->speaks != NULL && n->state.silent;
-    n->message = (sl_outbound){.exchange = n->state.exchange,
-                               .step = n->number,
-                               .scalar = n->state.push_sum_weight,
-                               .parts = silent ? 1 : sl_codec_parts(n->outgoing->codec),
-                               .to = n->step.out,
-                               .silent = silent};
+    n->message =
+        (sl_outbound){.exchange = n->state.exchange,
+                      .step = n->number,
+                      .scalar = n->step.stage->says != NULL ? n->step.stage->says(&n->state)
+                                                            : n->state.push_sum_weight,
+                      .parts = silent ? 1 : sl_codec_parts(n->outgoing->codec),
+                      .to = n->step.out,
+                      .silent = silent};
     n->awaits_encoder = false;
     *(silent ? &n->statistics.messages_silent : &n->statistics.messages_sent) += n->step.out.count;
     return silent ? 0 : begin_encoder(n, error);

@@ -86,6 +86,7 @@ int sl_sim_open_node(simulator *s, uint32_t rank, sl_error *error) {
         sl_experiment_node(e, &s->plan, s->task->dimension, s->task->rounds);
     settings.rank = rank;
     settings.epoch_rounds = s->task->epoch_rounds;
+    settings.samples = s->task->samples != NULL ? s->task->samples(s->task->context, rank) : 1;
     settings.vec = s->vec;
     settings.gradient = s->gradient;
     settings.lends = s->task->lend != NULL;

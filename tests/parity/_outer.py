@@ -7,6 +7,7 @@ CASES = {
     "post-local": {"name": "local-sgd", "period": 2, "switch_round": 3},
     "diloco": {"name": "diloco", "period": 2},
     "noloco": {"name": "noloco", "period": 2},
+    "fedavg": {"name": "fedavg", "local_steps": 2, "clients": 0.5},
     "easgd": {"name": "easgd", "period": 2},
     "d-adam": {"name": "d-adam"},
     "d-amsgrad": {"name": "d-amsgrad"},

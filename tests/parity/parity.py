@@ -220,6 +220,14 @@ ALGORITHMS = {
     "local-sgd averaged buffers": algorithm("local-sgd", period=3, buffers="average"),
     "diloco": algorithm("diloco", period=4),
     "noloco": algorithm("noloco", PAIRS, period=4),
+    "fedavg": algorithm("fedavg", local_steps=3, clients=0.5, server=2),
+    "fedavg sharded": algorithm(
+        "fedavg", local_steps=2, server="sharded", client_weights="uniform", clients=0.3
+    ),
+    "fedavg of uneven shares": {
+        **algorithm("fedavg", local_steps=2, clients=0.6),
+        "data": {**DIGITS, "partition": {"name": "dirichlet", "alpha": 0.5}},
+    },
     "easgd": algorithm("easgd", period=4, server=2),
     "d-adam": algorithm("d-adam", optimizer=PLAIN),
     "d-amsgrad": algorithm("d-amsgrad", optimizer=PLAIN),

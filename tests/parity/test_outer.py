@@ -106,6 +106,19 @@ def outer_steps():
         yield from cases(label, settings, None, [IRREGULAR], STEPS, [SAME])
 
 
+def federated():
+    with_buffers = {"momentum": MOMENTUM, "nesterov": NESTEROV}
+    for settings in (
+        {"name": "fedavg"},
+        {"name": "fedavg", "local_steps": 3, "server": 2},
+        {"name": "fedavg", "local_steps": 3, "clients": 0.5, "server": "sharded"},
+        {"name": "fedavg", "local_steps": 2, "clients": 0.3, "server": 2},
+        {"name": "fedavg", "clients": 0.01, "client_weights": "uniform"},
+    ):
+        label = " ".join(map(str, settings.values()))
+        yield from cases(label, settings, None, [IRREGULAR], with_buffers, [SAME, OWN])
+
+
 def adam_with_messages():
     for name in ("d-adam", "d-amsgrad"):
         yield from cases(name, {"name": name}, None, [RING, MATCHINGS], ADAM, [SAME, OWN])
@@ -157,6 +170,14 @@ def identities():
         **slow,
         "base": "sgp",
     }, {**slow, "base": "d-psgd"}
+    yield "fedavg of all clients is local-sgd", RING, MOMENTUM, {
+        "name": "fedavg",
+        "local_steps": 4,
+    }, {**LOCAL, "buffers": "reset"}
+    yield "fedavg of all clients, one step each, is all-reduce", RING, PLAIN, {
+        "name": "fedavg",
+        "server": "sharded",
+    }, {"name": "all-reduce"}
     each = {"name": "local-sgd", "period": 1}
     yield "averaged buffers in every round are all-reduce's", RING, MOMENTUM, {
         **each,
@@ -248,7 +269,7 @@ def check_refusal(starling, graph, settings, text):
 
 
 def all_checks(starling):
-    for case in [*optimizers(), *outer_steps(), *adam_with_messages()]:
+    for case in [*optimizers(), *outer_steps(), *federated(), *adam_with_messages()]:
         yield case.name, lambda case=case: compare(starling, case)
     for name, *what in identities():
         yield name, lambda what=what: check_identity(starling, *what)

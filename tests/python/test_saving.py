@@ -49,6 +49,7 @@ MORE_ALGORITHMS = (
     {"name": "slowmo", "period": 2},
     {"name": "diloco", "period": 2},
     {"name": "noloco", "period": 2},
+    {"name": "fedavg", "local_steps": 2, "clients": 0.5},
     {"name": "easgd", "period": 2},
     {"name": "d-adam"},
     {"name": "d-amsgrad"},

@@ -15,6 +15,7 @@ t advance with them.
 usage: algorithms.py        checks the reference against itself: identities, fixed points, what is
 conserved
 """
+import math
 import os
 import sys
 
@@ -22,6 +23,7 @@ import numpy as np
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import dpsgd  # noqa: E402  graphs and their matrices, the learning rate
+import families  # noqa: E402  random numbers
 
 
 # ---- compressors: a message in each row ----
@@ -635,6 +637,34 @@ def mean_rows(v):
     return v.mean(axis=0, keepdims=True).repeat(len(v), axis=0)
 
 
+class FedAvg(Algorithm):
+    """McMahan et al., AISTATS 2017, Algorithm 1, of nodes with as many samples each."""
+
+    seed = 1
+
+    def chosen(self):
+        """Clients of this turn, (n, 1): Knuth's Algorithm S."""
+        turn = (self.round - 1) // self.get("local_steps", 1) + 1
+        left = max(1, math.floor(self.get("clients", 1) * self.n + 0.5))
+        stream = families.Stream(self.seed, 0, turn, purpose=9)
+        taken = []
+        for i in range(self.n):
+            taken.append(stream.below(self.n - i) < left)
+            left -= taken[-1]
+        return np.array(taken)[:, None]
+
+    def local(self, update):
+        self.x = self.x - self.chosen() * update
+
+    def exchange(self, w, u):
+        self.local(u)
+        chosen = self.chosen()
+        self.x = ((chosen * self.x).sum(axis=0, keepdims=True) / chosen.sum()).repeat(
+            self.n, axis=0
+        )
+        self.momentum.buffer = np.zeros_like(self.x)
+
+
 class GossipPga(Algorithm):
     """Chen et al., Accelerating Gossip SGD with Periodic Global Averaging, ICML 2021, Algorithm
     1."""
@@ -1186,6 +1216,7 @@ def algorithm_class(settings):
         "slowmo": SlowMo,
         "diloco": DiLoCo,
         "noloco": NoLoCo,
+        "fedavg": FedAvg,
         "easgd": ElasticAveraging,
         "d-adam": DAdam,
         "d-amsgrad": DAmsgrad,

@@ -26,11 +26,11 @@ def philox(key, counter):
 
 
 class Stream:
-    """Words of the stream (seed, stream, attempt) for graphs."""
+    """Words of the stream (seed, stream, attempt), for graphs unless `purpose` says else."""
 
-    def __init__(self, seed, stream, attempt):
+    def __init__(self, seed, stream, attempt, purpose=4):
         self.key = (seed % (1 << 32), seed >> 32)
-        self.tail = [stream, attempt % (1 << 32), (attempt >> 32) << 16 | 4]
+        self.tail = [stream, attempt % (1 << 32), (attempt >> 32) << 16 | purpose]
         self.words = self.draw()
 
     def draw(self):

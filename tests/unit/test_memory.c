@@ -62,6 +62,7 @@ static const expected all[] = {
     {{.name = "slowmo", .period = 10, .base = SL_BASE_D_PSGD}, 2},
     {{.name = "slowmo", .period = 10, .base = SL_BASE_SGP}, 3},
     {{.name = "diloco", .period = 10}, 2},
+    {{.name = "fedavg", .local_steps = 10, .clients = 1}, 1},
     {{.name = "easgd", .period = 10}, 2},
     {{.name = "one-bit-adam", TOP_K}, 4},
     {{.name = "double-squeeze", TOP_K}, 2},

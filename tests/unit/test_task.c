@@ -1,5 +1,6 @@
 /* test_task.c - a task that is not complete is refused, by both drivers, before anything starts. */
 #include <math.h>
+#include <stdio.h>
 
 #include "harness.h"
 #include "starling/agent.h"
@@ -62,6 +63,57 @@ START_TEST(a_complete_task_runs) {
 }
 END_TEST
 
+/* Rank r begins at r, and nothing moves but what is averaged. */
+static void initial_rank(void *context, uint32_t rank, float *x) {
+    (void)context;
+    x[0] = x[1] = (float)rank;
+}
+
+static double no_gradient(void *context, uint32_t rank, uint64_t round, const float *x, float *g) {
+    (void)rank, (void)round;
+    *(float *)context = x[0];
+    g[0] = g[1] = 0;
+    return 1;
+}
+
+static double one_or_three(void *context, uint32_t rank) {
+    (void)context;
+    return rank == 0 ? 1 : 3;
+}
+
+/* The model of the second round. */
+static float averaged(const char *algorithm, bool samples) {
+    float found = -1;
+    char json[256];
+    sl_experiment *e = NULL;
+    const sl_task task = {.context = &found,
+                          .dimension = 2,
+                          .rounds = 2,
+                          .initial = initial_rank,
+                          .gradient = no_gradient,
+                          .evaluate = evaluate,
+                          .samples = samples ? one_or_three : NULL};
+    snprintf(json, sizeof json,
+             "{\"rounds\": 2, \"topology\": {\"nodes\": 2, \"family\": \"path\"}, "
+             "\"algorithm\": %s}",
+             algorithm);
+    ck_assert_msg(sl_experiment_parse(&e, json, "test", "/", NULL, 0, &error) == 0, "%s",
+                  error.text);
+    ck_assert_msg(sl_sim_run(e, &task, &(sl_observer){0}, NULL, NULL, NULL, &error) == 0, "%s",
+                  error.text);
+    sl_experiment_close(&e);
+    return found;
+}
+
+START_TEST(samples_are_weights) {
+    const char *uniform = "{\"name\": \"fedavg\", \"client_weights\": \"uniform\"}";
+    ck_assert_float_eq(averaged("\"fedavg\"", true), 0.75f);
+    ck_assert_float_eq(averaged("{\"name\": \"fedavg\", \"server\": 1}", true), 0.75f);
+    ck_assert_float_eq(averaged("\"fedavg\"", false), 0.5f);
+    ck_assert_float_eq(averaged(uniform, true), 0.5f);
+}
+END_TEST
+
 START_TEST(a_missing_hook_is_named) {
     sl_task task = complete();
     task.initial = NULL;
@@ -104,7 +156,7 @@ END_TEST
 int main(void) {
     Suite *suite = suite_create("task");
     TCase *tcase = tcase_create("hooks");
-    const TTest *tests[] = {a_complete_task_runs, a_missing_hook_is_named,
+    const TTest *tests[] = {a_complete_task_runs, samples_are_weights, a_missing_hook_is_named,
                             impossible_sizes_are_named, tensors_must_end_at_the_dimension};
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)
         tcase_add_test(tcase, tests[i]);
