@@ -343,11 +343,12 @@ class ChocoCompressThenMix(Algorithm):
     def consensus(self, w):
         return self.get("consensus_step") * (w @ self.hat - w.sum(axis=1, keepdims=True) * self.hat)
 
-    def news(self, x, t):
-        """Singh et al., SPARQ-SGD, 2019, Algorithm 1: none of who, after the local step of round
-        t, has hardly moved."""
+    def news(self, x, rounds_ago=0):
+        """Singh et al., SPARQ-SGD, 2019, Algorithm 1: none of who has hardly moved by the local
+        step of that round."""
         q, c = self.compress(x - self.hat), self.get("trigger", 0)
         if c > 0:
+            t = self.round - rounds_ago
             near = c * t ** self.get("trigger_growth", 0)
             near *= dpsgd.learning_rate(self.optimizer, t) ** 2
             speaks = self.exceeds(norms(x - self.hat) ** 2, near)
@@ -357,7 +358,7 @@ class ChocoCompressThenMix(Algorithm):
 
     def exchange(self, w, u):
         half = self.x - u
-        self.hat = self.hat + self.news(half, self.round)
+        self.hat = self.hat + self.news(half)
         self.x = half + self.consensus(w)
 
 
@@ -367,7 +368,7 @@ class ChocoMixThenCompress(ChocoCompressThenMix):
 
     def exchange(self, w, u):
         if self.exchanges > 1:
-            self.hat = self.hat + self.news(self.x, self.round - 1)
+            self.hat = self.hat + self.news(self.x, rounds_ago=1)
         self.x = self.x - u + self.consensus(w)
 
 
