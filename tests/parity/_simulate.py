@@ -61,34 +61,39 @@ def read_lines(folder, name):
         return [json.loads(line) for line in file]
 
 
+def sim(starling, folder, problem, experiment):
+    """Runs the quadratic problem (A, b, x0) in the folder: (its --out, what was said). Raises
+    Refused when it does not end well."""
+    a, b, x0 = problem
+    write(folder, "problem.json", {"A": a.tolist(), "b": b.tolist(), "x0": x0.tolist()})
+    model = {"name": "quadratic", "path": "problem.json"}
+    write(folder, "experiment.json", {**experiment, "model": model})
+    out = os.path.join(folder, "out")
+    ended = subprocess.run(
+        [starling, "sim", os.path.join(folder, "experiment.json"), "--out", out],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        stdin=subprocess.DEVNULL,
+    )
+    if ended.returncode != 0:
+        raise Refused(f"starling sim ended with {ended.returncode}: {ended.stderr.strip()}")
+    return out, ended.stderr
+
+
 def simulate(starling, graph, algorithm, optimizer, a, b, x0, rounds, recorded, network=None):
     """Runs the experiment, and raises Refused when it does not end well."""
     with tempfile.TemporaryDirectory(prefix="starling-quadratic-") as folder:
-        write(folder, "problem.json", {"A": a.tolist(), "b": b.tolist(), "x0": x0.tolist()})
-        write(
-            folder,
-            "experiment.json",
-            {
-                "name": "quadratic",
-                "rounds": rounds,
-                "topology": graph.topology,
-                "algorithm": algorithm,
-                "optimizer": optimizer,
-                "model": {"name": "quadratic", "path": "problem.json"},
-                "record": {"every": rounds, "parameters_at": recorded},
-                **({"network": network} if network else {}),
-            },
-        )
-        out = os.path.join(folder, "out")
-        ended = subprocess.run(
-            [starling, "sim", os.path.join(folder, "experiment.json"), "--out", out],
-            capture_output=True,
-            text=True,
-            timeout=300,
-            stdin=subprocess.DEVNULL,
-        )
-        if ended.returncode != 0:
-            raise Refused(f"starling sim ended with {ended.returncode}: {ended.stderr.strip()}")
+        experiment = {
+            "name": "quadratic",
+            "rounds": rounds,
+            "topology": graph.topology,
+            "algorithm": algorithm,
+            "optimizer": optimizer,
+            "record": {"every": rounds, "parameters_at": recorded},
+            **({"network": network} if network else {}),
+        }
+        out, _ = sim(starling, folder, (a, b, x0), experiment)
         return Result(out)
 
 

@@ -7,7 +7,6 @@ usage: test_edges.py [--starling] STARLING [--only TEXT]
 """
 import json
 import os
-import subprocess
 import sys
 import tempfile
 
@@ -129,30 +128,16 @@ def check_optimum(starling, graph):
 
 def run(starling, case, rounds=6):
     """(summary, what was said, models)"""
-    a, b, x0 = case.problem()
     with tempfile.TemporaryDirectory(prefix="starling-edges-") as folder:
-        problem = {"A": a.tolist(), "b": b.tolist(), "x0": x0.tolist()}
-        _simulate.write(folder, "problem.json", problem)
         experiment = {
             "rounds": rounds,
             "topology": case.graph.topology,
             "algorithm": case.settings,
             "optimizer": case.optimizer,
-            "model": {"name": "quadratic", "path": "problem.json"},
         }
-        _simulate.write(folder, "experiment.json", experiment)
-        out = os.path.join(folder, "out")
-        ended = subprocess.run(
-            [starling, "sim", os.path.join(folder, "experiment.json"), "--out", out],
-            capture_output=True,
-            text=True,
-            timeout=300,
-            stdin=subprocess.DEVNULL,
-        )
-        if ended.returncode != 0:
-            raise Refused(ended.stderr.strip())
+        out, said = _simulate.sim(starling, folder, case.problem(), experiment)
         with open(os.path.join(out, "summary.json")) as file:
-            return json.load(file), ended.stderr
+            return json.load(file), said
 
 
 def check_bytes(starling, settings, payload):

@@ -10,9 +10,6 @@ refused.
 usage: test_faults.py [--starling] STARLING [--only TEXT]
 """
 import concurrent.futures
-import json
-import os
-import subprocess
 import sys
 import tempfile
 
@@ -218,32 +215,17 @@ def train_spoiled(kind, settings, compress, rate, a, b, x0, spoiled):
 
 def simulate(starling, topology, algorithm, rate, faults, problem, rounds=ROUNDS, **more):
     """round -> {rank: model}, and round -> {rank: push-sum weight}."""
-    a, b, x0 = problem
     with tempfile.TemporaryDirectory(prefix="starling-faults-") as folder:
-        _simulate.write(
-            folder, "problem.json", {"A": a.tolist(), "b": b.tolist(), "x0": x0.tolist()}
-        )
         experiment = {
             "rounds": rounds,
             "topology": topology,
             "algorithm": algorithm,
             "optimizer": {"learning_rate": rate},
-            "model": {"name": "quadratic", "path": "problem.json"},
             "record": {"every": rounds, "parameters_at": [0] + list(range(1, rounds + 1))},
             "faults": faults,
             **more,
         }
-        _simulate.write(folder, "experiment.json", experiment)
-        out = os.path.join(folder, "out")
-        ended = subprocess.run(
-            [starling, "sim", os.path.join(folder, "experiment.json"), "--out", out],
-            capture_output=True,
-            text=True,
-            timeout=300,
-            stdin=subprocess.DEVNULL,
-        )
-        if ended.returncode != 0:
-            raise _simulate.Refused(ended.stderr.strip())
+        out, _ = _simulate.sim(starling, folder, problem, experiment)
         models, weights = {}, {}
         for line in _simulate.read_lines(out, "parameters.jsonl"):
             models.setdefault(line["round"], {})[line["node"]] = np.array(line["parameters"])

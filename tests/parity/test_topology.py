@@ -19,7 +19,7 @@ import tempfile
 
 import numpy as np
 
-from _simulate import QUICK, arguments, simulate, write
+from _simulate import QUICK, arguments, sim, simulate, write
 
 TOLERANCE = 0.02
 FLOOR = 3e-6  # of an error that single precision shows
@@ -322,45 +322,24 @@ def check_cost(starling, case):
     """Bytes and predicted time of a run with 30,000 parameters beside the formulas."""
     d, rounds = 30000, 12
     with tempfile.TemporaryDirectory(prefix="starling-topology-") as folder:
-        write(
-            folder,
-            "problem.json",
-            {
-                "A": np.zeros((case.n, 1, d)).tolist(),
-                "b": np.zeros((case.n, 1)).tolist(),
-                "x0": np.zeros((case.n, d)).tolist(),
-            },
-        )
+        problem = np.zeros((case.n, 1, d)), np.zeros((case.n, 1)), np.zeros((case.n, d))
         write(folder, "links.json", {"nodes": case.n, "bandwidth_mbit": 80, "latency_ms": 2})
         write(folder, "topology.json", case.topology)
-        write(
-            folder,
-            "experiment.json",
-            {
-                "name": "cost",
-                "rounds": rounds,
-                "topology": case.topology,
-                "algorithm": case.algorithm,
-                "optimizer": {"learning_rate": 0},
-                "model": {"name": "quadratic", "path": "problem.json"},
-                "record": {"every": rounds},
-                "network": {
-                    "bandwidth_mbit": 80,
-                    "latency_ms": 2,
-                    "gradient_ms": 1e-6,
-                    "coding": False,
-                },
+        experiment = {
+            "name": "cost",
+            "rounds": rounds,
+            "topology": case.topology,
+            "algorithm": case.algorithm,
+            "optimizer": {"learning_rate": 0},
+            "record": {"every": rounds},
+            "network": {
+                "bandwidth_mbit": 80,
+                "latency_ms": 2,
+                "gradient_ms": 1e-6,
+                "coding": False,
             },
-        )
-        out = os.path.join(folder, "out")
-        ended = subprocess.run(
-            [starling, "sim", os.path.join(folder, "experiment.json"), "--out", out],
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
-        if ended.returncode != 0:
-            raise AssertionError(f"sim ended with {ended.returncode}: {ended.stderr.strip()}")
+        }
+        out, _ = sim(starling, folder, problem, experiment)
         said = analyse(
             starling,
             case.topology,
