@@ -127,6 +127,7 @@ typedef struct sl_algorithm_config {
     bool nesterov;              /* qgm */
     sl_mixing matrix;           /* exact-diffusion */
     sl_tree_choice tree;        /* relaysum */
+    uint32_t rank;              /* powersgd: columns of a factor */
     uint64_t delay;             /* all-reduce: D, rounds that a gradient is late */
     sl_switch error_feedback;   /* sl_algorithm_plan sets it */
     sl_directions directions;
@@ -158,6 +159,7 @@ typedef struct sl_algorithm_config {
 typedef struct sl_state {
     const sl_vec_ops *vec;
     const sl_algorithm_config *config;
+    sl_shapes shapes; /* what all vectors are made of */
     uint32_t rank, nodes;
     uint64_t seed;
     double samples;    /* training samples of this node, or 1 */
@@ -231,8 +233,10 @@ typedef struct sl_stage {
     bool in_place; /* combine overwrites the published vector, so a part waits until it has been
                       sent */
     bool alone;    /* the message goes to nobody: only `own` gets it */
-    bool ranked;   /* the own part is among those that combine gets, in its rank's place: a sum that
-                      all nodes form has the same bits everywhere */
+    /* Elements of the published vector: the first ones, at most the dimension. NULL: all. */
+    size_t (*length)(const sl_algorithm_config *config, const sl_shapes *shapes);
+    bool ranked; /* the own part is among those that combine gets, in its rank's place: a sum that
+                    all nodes form has the same bits everywhere */
     /* Does this exchange have the stage? NULL: always. */
     bool (*wanted)(const sl_state *s);
     /* Has the node anything to say in this exchange? Asked once, when the whole vector is prepared;
@@ -256,6 +260,8 @@ typedef struct sl_stage {
     void (*own)(sl_state *s, const sl_part *mine);
     /* Combines the in-neighbours' parts; may change [from, from + count). */
     void (*combine)(sl_state *s, const sl_mix *mix, size_t from, size_t count);
+    /* All of the stage is here: once, before the next one is prepared. */
+    void (*over)(sl_state *s);
 } sl_stage;
 
 typedef enum sl_route_kind {
@@ -317,6 +323,9 @@ typedef struct sl_algorithm {
     /* What else it refuses of a configuration and a topology; NULL: nothing. */
     int (*check)(const sl_algorithm_config *config, const sl_topology *topology, sl_error *error);
     void (*warn)(const sl_algorithm_config *config, char *out, size_t bytes);
+    /* What it refuses of a model; NULL: nothing. */
+    int (*check_shapes)(const sl_algorithm_config *config, const sl_shapes *shapes,
+                        sl_error *error);
     bool takes_momentum, takes_local_steps;
     bool takes_sgd_only;    /* and no other optimizer, though it takes momentum */
     bool heavy_ball;        /* its momentum has no form of Nesterov's */
@@ -397,6 +406,13 @@ SL_API sl_compressor_kind sl_algorithm_compressor(const sl_algorithm_config *con
  * algorithm mixes with W; that may take a second or two if W has negative weights. */
 SL_API int sl_algorithm_check(const sl_algorithm_config *config, const sl_topology *topology,
                               const sl_optimizer_config *optimizer, sl_error *error);
+
+/* The same of the model that its vectors are. SL_EINVAL. */
+SL_API int sl_algorithm_check_shapes(const sl_algorithm_config *config, const sl_shapes *shapes,
+                                     sl_error *error);
+/* Does it send less than whole vectors by itself? Then *elements: how many an exchange adds up. */
+SL_API bool sl_algorithm_shortens(size_t *elements, const sl_algorithm_config *config,
+                                  const sl_shapes *shapes);
 
 /* An algorithm's configuration for one model, with everything derived from it. */
 #define SL_PLAN_TEXT_MAX 1024

@@ -43,6 +43,8 @@ SL_API uint64_t sl_learner_rounds(const sl_learner *learner);
 SL_API uint64_t sl_learner_epoch_rounds(const sl_learner *learner);
 /* Where each tensor of the parameter vector ends, rising; borrowed. NULL and 0: it is one. */
 SL_API const size_t *sl_learner_tensors(const sl_learner *learner, size_t *count);
+/* Their rows as matrices: the first of two or more axes, or 1. NULL where that is. */
+SL_API const size_t *sl_learner_tensor_rows(const sl_learner *learner);
 /* Floating-point operations of a round's gradient: batch samples, 6 for each multiplication of the
  * products that one sample takes forward. Backward, each product becomes two. 0: a quadratic. */
 SL_API double sl_learner_operations(const sl_learner *learner);

@@ -45,6 +45,8 @@ typedef enum sl_layer_table_kind {
 #undef SL_LAYER_TABLE_ENUM
 } sl_layer_table_kind;
 
+#define SL_MATRIX_AXES 2
+
 typedef struct sl_model_config {
     sl_model_kind kind;
     uint32_t hidden[SL_HIDDEN_MAX]; /* mlp */
@@ -56,6 +58,8 @@ typedef struct sl_model_config {
     double gflops;             /* synthetic: 10^9 operations a second; 0: a gradient takes what it
                                   takes */
     char path[SL_PATH_MAX];    /* quadratic: JSON with A [n][m][d], b [n][m], x0 [n][d] */
+    uint32_t matrix[SL_MATRIX_AXES]; /* quadratic: rows and columns of its first parameters */
+    size_t matrix_count;             /* 0: they are a vector */
     char start[SL_PATH_MAX]; /* file with the first parameters (starling/tensors.h); empty: none */
 } sl_model_config;
 

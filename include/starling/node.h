@@ -66,6 +66,7 @@ typedef struct sl_node_settings {
     const size_t *
         tensor_ends; /* (tensor_count) for compressors that work on each tensor; NULL: one tensor */
     size_t tensor_count;
+    const size_t *tensor_rows; /* (tensor_count) for algorithms that factor matrices; NULL: 1 */
     size_t part_bytes;    /* longest payload of one part; at least SL_PART_BYTES_MIN, except for
                              identity */
     uint32_t inbox_parts; /* the credit: how many unconsumed parts of one neighbour may be here; 0:

@@ -28,7 +28,8 @@ typedef enum sl_purpose {
     SL_PURPOSE_FAULT = 6,     /* the simulator's network */
     SL_PURPOSE_AUGMENT = 7,   /* crops of a batch's images (index = row) */
     SL_PURPOSE_ROTATE = 8,    /* signs of rotations in front of a stochastic compressor */
-    SL_PURPOSE_CLIENTS = 9    /* who trains (rank = 0, round = exchange) */
+    SL_PURPOSE_CLIENTS = 9,   /* who trains (rank = 0, round = exchange) */
+    SL_PURPOSE_FACTOR = 10    /* first factors of matrices, the same on all nodes */
 } sl_purpose;
 
 /* The key of one independent stream. */

@@ -12,6 +12,7 @@
 
 #include "starling/api.h"
 #include "starling/error.h"
+#include "starling/types.h"
 #include "starling/vec.h"
 
 #ifdef __cplusplus
@@ -23,8 +24,8 @@ typedef struct sl_evaluation {
     double accuracy; /* held-out, in [0, 1]; NaN where it means nothing */
 } sl_evaluation;
 
-/* `attach`, `ready`, `lend`, `samples`, and `tensor_ends` with tensor_count 0, may be NULL; the
- * other hooks may not. */
+/* `attach`, `ready`, `lend`, `samples`, `tensor_rows`, and `tensor_ends` with tensor_count 0, may
+ * be NULL; the other hooks may not. */
 typedef struct sl_task {
     void *context;    /* borrowed; first argument of every call */
     size_t dimension; /* parameters, d; at least 1 */
@@ -36,10 +37,12 @@ typedef struct sl_task {
      * vector is one tensor. */
     const size_t *tensor_ends;
     size_t tensor_count;
-    uint64_t layout_hash; /* equal: vectors of two agents mean the same */
-    const char *layout;   /* what it is the hash of: a line for each tensor, with name and shape, so
-                             that a refusal can name the first one that differs; may be NULL */
-    uint64_t data_hash;   /* equal: trained on the same data set */
+    const size_t *tensor_rows; /* (tensor_count) of each as a matrix, which its size is a multiple
+                                  of; NULL: 1, they are vectors */
+    uint64_t layout_hash;      /* equal: vectors of two agents mean the same */
+    const char *layout; /* what it is the hash of: a line for each tensor, with name and shape, so
+                           that a refusal can name the first one that differs; may be NULL */
+    uint64_t data_hash; /* equal: trained on the same data set */
     /* Rounds of a pass over the data; 0: there is none. */
     uint64_t epoch_rounds;
     /* Writes x0 of `rank` into x (d), on the host. */
@@ -66,6 +69,9 @@ typedef struct sl_task {
      * as many. */
     double (*samples)(void *context, uint32_t rank);
 } sl_task;
+
+/* What the task's vectors are made of; borrowed. */
+SL_API sl_shapes sl_task_shapes(const sl_task *task);
 
 /* Is the task complete? SL_EINVAL names the field. Agent and simulator check before they start. */
 SL_API int sl_task_check(const sl_task *task, sl_error *error);

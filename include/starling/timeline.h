@@ -51,8 +51,8 @@ SL_API void sl_timeline_end_round(sl_timeline *timeline);
  * chunk_bytes, told without a run. `round`: which one, where rounds differ; its exchange needs the
  * round's gradient. SL_EINVAL: messages go along edges. */
 SL_API int sl_timeline_exchange(sl_timeline *timeline, const sl_algorithm_config *config,
-                                const sl_topology *topology, size_t dimension, size_t chunk_bytes,
-                                uint64_t round, sl_error *error);
+                                const sl_topology *topology, const sl_shapes *shapes,
+                                size_t chunk_bytes, uint64_t round, sl_error *error);
 SL_API uint64_t sl_timeline_rounds(const sl_timeline *timeline);
 /* Parts times receivers: the work of a prediction. */
 SL_API uint64_t sl_timeline_copies(const sl_timeline *timeline);

@@ -2,11 +2,22 @@
 #ifndef STARLING_TYPES_H
 #define STARLING_TYPES_H
 
+#include <stddef.h>
+
 #define SL_NAME_MAX 64
 #define SL_PATH_MAX 1024
 #define SL_NODES_MAX 1000000u /* of a run */
 
 /* A choice that Starling makes unless the experiment does. */
 typedef enum sl_switch { SL_SWITCH_AUTO, SL_SWITCH_ON, SL_SWITCH_OFF } sl_switch;
+
+/* What a flat vector is made of: tensors, one behind the other. Each is a matrix, row by row; one
+ * of a single row is a plain vector. */
+typedef struct sl_shapes {
+    size_t dimension;
+    const size_t *ends; /* (count) where each tensor ends, rising; NULL: it is one tensor */
+    const size_t *rows; /* (count) of each; NULL: 1 */
+    size_t count;
+} sl_shapes;
 
 #endif

@@ -123,6 +123,7 @@ static int open_node(sl_agent *a, sl_error *error) {
     settings.turns = sl_members_wanted(a);
     settings.tensor_ends = task->tensor_ends;
     settings.tensor_count = task->tensor_count;
+    settings.tensor_rows = task->tensor_rows;
     settings.measure_every = sl_record_every(&e->record, task->rounds);
     result = sl_node_open(&a->node, &settings, error);
     a->side.varies = result == 0 && sl_node_varies(a->node);

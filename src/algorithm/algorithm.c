@@ -162,3 +162,16 @@ sl_compressor_kind sl_algorithm_compressor(const sl_algorithm_config *config) {
     return a != NULL && a->own_compressor != SL_COMPRESSOR_IDENTITY ? a->own_compressor
                                                                     : config->compressor.kind;
 }
+
+bool sl_algorithm_shortens(size_t *elements, const sl_algorithm_config *config,
+                           const sl_shapes *shapes) {
+    const sl_algorithm *a = sl_algorithm_of(config, NULL);
+    bool found = false;
+    *elements = 0;
+    for (size_t i = 0; a != NULL && i < a->stage_count; i++)
+        if (a->stages[i].length != NULL && !a->stages[i].gather) {
+            *elements += a->stages[i].length(config, shapes);
+            found = true;
+        }
+    return found;
+}

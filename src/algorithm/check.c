@@ -320,3 +320,11 @@ int sl_algorithm_check(const sl_algorithm_config *config, const sl_topology *top
         result = check_eigenvalue(a, config, topology, error);
     return result != 0 || a->check == NULL ? result : a->check(config, topology, error);
 }
+
+int sl_algorithm_check_shapes(const sl_algorithm_config *config, const sl_shapes *shapes,
+                              sl_error *error) {
+    const sl_algorithm *a = sl_algorithm_of(config, error);
+    if (a == NULL)
+        return SL_EINVAL;
+    return a->check_shapes != NULL ? a->check_shapes(config, shapes, error) : 0;
+}

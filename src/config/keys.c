@@ -254,6 +254,8 @@ const sl_key sl_keys[] = {
      .help = "relaysum: edges that span the topology (spanning), or all, which must be a tree "
              "(topology)",
      USED_BY_ALGORITHMS},
+    {"algorithm.rank", SL_KEY_U32, AT(algorithm.rank), BETWEEN(1, 1e6), .fallback = "2",
+     .help = "powersgd: columns of a matrix's two factors", USED_BY_ALGORITHMS},
     {"algorithm.error_feedback", SL_KEY_SWITCH, AT(algorithm.error_feedback),
      .fallback = "\"auto\"",
      .help = "parameter-server, all-reduce, local-sgd with a compressor: keep what a message lost "
@@ -272,9 +274,8 @@ const sl_key sl_keys[] = {
      USED_BY_ALGORITHMS},
     {"algorithm.all_reduce", SL_KEY_CHOICE, AT(algorithm.all_reduce), .choices = all_reduces,
      .fallback = "\"ring\"",
-     .help = "all-reduce, local-sgd, gossip-pga, slowmo: who sends what to whom; all nodes get the "
-             "same "
-             "average",
+     .help = "all-reduce, powersgd, local-sgd, gossip-pga, slowmo: who sends what to whom; all "
+             "nodes get the same average",
      USED_BY_ALGORITHMS},
     {"algorithm.group", SL_KEY_U32, AT(algorithm.group), BETWEEN(0, SL_NODES_MAX), .fallback = "0",
      .help = "torus-2d, two-rings: nodes in a row, a divisor of their number; hierarchical: nodes "
@@ -416,6 +417,10 @@ const sl_key sl_keys[] = {
      USED_BY("model.name", "synthetic")},
     {"model.path", SL_KEY_PATH, AT(model.path), .fallback = "\"\"",
      .help = "quadratic: file with A, b and x0", USED_BY("model.name", "quadratic")},
+    {"model.matrix", SL_KEY_U32S, COUNTED(model.matrix, model.matrix_count), BETWEEN(1, 1e8),
+     .length_max = SL_MATRIX_AXES, .fallback = "[]",
+     .help = "quadratic: [rows, columns]; its first parameters are such a matrix",
+     USED_BY("model.name", "quadratic")},
     {"model.start", SL_KEY_PATH, AT(model.start), .fallback = "\"\"",
      .help = "first parameters of all nodes: a safetensors or .npy file, as a run writes them"},
 

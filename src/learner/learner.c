@@ -51,6 +51,7 @@ struct sl_learner {
     sl_tensor *tensors;    /* (tensor_count) */
     sl_tensor_name *names; /* (tensor_count) */
     size_t *tensor_ends;   /* (tensor_count) */
+    size_t *tensor_rows;   /* (tensor_count) */
     size_t tensor_count;
     float *start;  /* (dimension) from model.start; NULL: none is given */
     float *planes; /* (features) a sample before its pixels are reordered; NULL: no reordering */
@@ -204,15 +205,19 @@ static int open_layout(sl_learner *learner, sl_error *error) {
     learner->tensors = calloc(count, sizeof *learner->tensors);
     learner->names = calloc(count, sizeof *learner->names);
     learner->tensor_ends = calloc(count, sizeof *learner->tensor_ends);
-    if (learner->tensors == NULL || learner->names == NULL || learner->tensor_ends == NULL)
+    learner->tensor_rows = calloc(count, sizeof *learner->tensor_rows);
+    if (learner->tensors == NULL || learner->names == NULL || learner->tensor_ends == NULL ||
+        learner->tensor_rows == NULL)
         return sl_fail(error, SL_ENOMEM, "learner: out of memory");
     learner->tensor_count = count;
     if (is_problem(learner))
         memcpy(learner->tensors, p->tensors, count * sizeof *learner->tensors);
     else
         sl_layers_name_tensors(&learner->network.table, learner->tensors, learner->names);
-    for (size_t i = 0, end = 0; i < count; i++)
+    for (size_t i = 0, end = 0; i < count; i++) {
         learner->tensor_ends[i] = end += sl_tensor_size(&learner->tensors[i]);
+        learner->tensor_rows[i] = learner->tensors[i].axes > 1 ? learner->tensors[i].shape[0] : 1;
+    }
     return 0;
 }
 
@@ -321,6 +326,7 @@ void sl_learner_close(sl_learner **learner) {
     free((*learner)->tensors);
     free((*learner)->names);
     free((*learner)->tensor_ends);
+    free((*learner)->tensor_rows);
     free((*learner)->start);
     free(*learner);
     *learner = NULL;
@@ -359,10 +365,18 @@ uint64_t sl_learner_epoch_rounds(const sl_learner *learner) {
     return sl_learner_rounds(&once);
 }
 
+static bool is_one_vector(const sl_learner *learner) {
+    return learner->settings.model.kind == SL_MODEL_QUADRATIC &&
+           learner->settings.model.matrix_count == 0;
+}
+
 const size_t *sl_learner_tensors(const sl_learner *learner, size_t *count) {
-    const bool is_one = learner->settings.model.kind == SL_MODEL_QUADRATIC;
-    *count = is_one ? 0 : learner->tensor_count;
-    return is_one ? NULL : learner->tensor_ends;
+    *count = is_one_vector(learner) ? 0 : learner->tensor_count;
+    return is_one_vector(learner) ? NULL : learner->tensor_ends;
+}
+
+const size_t *sl_learner_tensor_rows(const sl_learner *learner) {
+    return is_one_vector(learner) ? NULL : learner->tensor_rows;
 }
 
 const sl_tensor *sl_learner_layout(const sl_learner *learner, size_t *count) {

@@ -28,6 +28,7 @@ sl_task sl_learner_task(sl_learner *learner) {
         .context = learner,
         .tensor_ends = tensor_ends,
         .tensor_count = tensor_count,
+        .tensor_rows = sl_learner_tensor_rows(learner),
         .dimension = sl_learner_dimension(learner),
         .rounds = sl_learner_rounds(learner),
         .gradient_seconds = sl_learner_gradient_seconds(learner),

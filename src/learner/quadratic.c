@@ -216,7 +216,7 @@ double sl_quadratic_mean(const sl_quadratic *quadratic, const float *x) {
 
 typedef struct quadratic_problem {
     sl_quadratic quadratic;
-    sl_tensor x;
+    sl_tensor tensors[2]; /* x, or a matrix and what follows it */
 } quadratic_problem;
 
 static void close_problem(void *self) {
@@ -233,6 +233,27 @@ static uint64_t hash_of(const sl_quadratic *q) {
     return sl_hash(hash, q->x0, vectors * sizeof *q->x0);
 }
 
+/* With model.matrix the first parameters are a matrix, and the rest is a vector. */
+static int name_tensors(quadratic_problem *p, sl_problem *out, const sl_model_config *model,
+                        sl_error *error) {
+    const size_t d = p->quadratic.dimension;
+    p->tensors[0] = (sl_tensor){"x", {d}, 1};
+    out->tensors = p->tensors;
+    out->tensor_count = 1;
+    if (model->matrix_count == 0)
+        return 0;
+    const size_t rows = model->matrix[0], columns = model->matrix[model->matrix_count - 1];
+    if (model->matrix_count != SL_MATRIX_AXES || rows * columns > d)
+        return sl_fail(error, SL_EINVAL,
+                       "model.matrix: must be [rows, columns] of at most the %zu parameters of "
+                       "model.path",
+                       d);
+    p->tensors[0] = (sl_tensor){"x", {rows, columns}, SL_MATRIX_AXES};
+    p->tensors[1] = (sl_tensor){"rest", {d - rows * columns}, 1};
+    out->tensor_count = rows * columns < d ? 2 : 1;
+    return 0;
+}
+
 static int open_problem(sl_problem *out, const sl_learner_settings *settings, char *text,
                         size_t size, sl_error *error) {
     const char *path = settings->model.path, *slash = strrchr(path, '/');
@@ -244,10 +265,10 @@ static int open_problem(sl_problem *out, const sl_learner_settings *settings, ch
     if (result != 0)
         return result;
     const sl_quadratic *q = &p->quadratic;
-    p->x = (sl_tensor){"x", {q->dimension}, 1};
+    result = name_tensors(p, out, &settings->model, error);
+    if (result != 0)
+        return result;
     out->dimension = q->dimension;
-    out->tensors = &p->x;
-    out->tensor_count = 1;
     out->bytes = (size_t)q->nodes * q->rows * (q->dimension + 1u) * sizeof(double);
     out->data_hash = hash_of(q);
     snprintf(text, size, "quadratic, %u parameters, %u rows a node; %s", q->dimension, q->rows,

@@ -206,7 +206,7 @@ static int open_view(sl_node *n, const sl_members *members, sl_error *error) {
     const sl_node_settings *s = &n->settings;
     const sl_algorithm_config *config = &s->plan->config;
     int result = sl_route_open(&n->route, n->algorithm, config, s->topology, members, s->rank,
-                               s->dimension, error);
+                               &n->state.shapes, error);
     n->state.config = config;
     n->state.nodes = n->route.nodes;
     n->state.step_size = (float)s->plan->step_size;
@@ -274,6 +274,8 @@ int sl_node_open(sl_node **out, const sl_node_settings *settings, sl_error *erro
     n->settings = *settings;
     n->algorithm = algorithm;
     n->state = (sl_state){.vec = settings->vec,
+                          .shapes = {settings->dimension, settings->tensor_ends,
+                                     settings->tensor_rows, settings->tensor_count},
                           .lends = settings->lends,
                           .dimension = settings->dimension,
                           .rank = settings->rank,
@@ -284,7 +286,9 @@ int sl_node_open(sl_node **out, const sl_node_settings *settings, sl_error *erro
                           .push_sum_weight = 1,
                           .next_push_sum_weight = 1};
     n->loss_limit = settings->loss_limit;
-    result = allocate_vectors(n) ? open_view(n, NULL, error) : no_memory(n, error);
+    result = sl_algorithm_check_shapes(config, &n->state.shapes, error);
+    if (result == 0)
+        result = allocate_vectors(n) ? open_view(n, NULL, error) : no_memory(n, error);
     if (result != 0)
         sl_node_close(&n);
     else

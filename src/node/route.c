@@ -286,7 +286,7 @@ static int list_meetings(sl_route *r, const sl_algorithm_config *config, sl_erro
 
 int sl_route_open(sl_route *r, const sl_algorithm *algorithm, const sl_algorithm_config *config,
                   const sl_topology *topology, const sl_members *members, uint32_t rank,
-                  size_t dimension, sl_error *error) {
+                  const sl_shapes *shapes, sl_error *error) {
     const sl_members all = {NULL, sl_topology_nodes(topology)};
     members = members != NULL ? members : &all;
     *r = (sl_route){.algorithm = algorithm,
@@ -295,7 +295,9 @@ int sl_route_open(sl_route *r, const sl_algorithm *algorithm, const sl_algorithm
                     .rank = rank,
                     .place = place_of(members, rank),
                     .nodes = members->count,
-                    .dimension = dimension,
+                    .dimension = shapes->dimension,
+                    .config = config,
+                    .shapes = *shapes,
                     .average_period = (uint32_t)sl_algorithm_average_period(algorithm, config)};
     int result = 0;
     if (r->algorithm->route != SL_ROUTE_TOPOLOGY)
@@ -321,16 +323,25 @@ void sl_route_close(sl_route *r) {
 
 /* ---- looking up ---- */
 
+/* The same route for as much as the stage publishes. */
+static sl_route cut_to(const sl_route *r, const sl_stage *stage) {
+    sl_route cut = *r;
+    if (stage->length != NULL)
+        cut.dimension = cut.form.dimension = stage->length(r->config, &r->shapes);
+    return cut;
+}
+
 bool sl_route_step(const sl_route *r, uint64_t exchange, uint32_t number, sl_exchange_step *out) {
     for (size_t s = 0; s < r->algorithm->stage_count; s++) {
         const sl_stage *stage = &r->algorithm->stages[s];
         const uint32_t count = steps_of_stage(r, stage);
         if (number < count) {
-            *out = step_of_stage(r, stage, exchange, number);
+            const sl_route cut = cut_to(r, stage);
+            *out = step_of_stage(&cut, stage, exchange, number);
             out->stage = stage;
             out->begins = number == 0;
             out->in_place = out->in_place || stage->in_place;
-            out->prepared = prepared_for(r, stage, number, out);
+            out->prepared = prepared_for(&cut, stage, number, out);
             return true;
         }
         number -= count;
@@ -339,7 +350,10 @@ bool sl_route_step(const sl_route *r, uint64_t exchange, uint32_t number, sl_exc
 }
 
 sl_range sl_route_range(const sl_route *r, const sl_exchange_step *step, uint32_t peer) {
-    return step->separate ? shard(r, sl_peer_index(r->ranks, r->nodes, peer)) : step->coming;
+    if (!step->separate)
+        return step->coming;
+    const sl_route cut = cut_to(r, step->stage);
+    return shard(&cut, sl_peer_index(r->ranks, r->nodes, peer));
 }
 
 size_t sl_route_longest(const sl_route *r) {

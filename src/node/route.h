@@ -44,7 +44,9 @@ typedef struct sl_route {
     const sl_topology *topology;
     int64_t server;              /* its place */
     uint32_t rank, place, nodes; /* nodes: members */
-    size_t dimension;
+    size_t dimension;            /* of a stage that publishes all */
+    const sl_algorithm_config *config;
+    sl_shapes shapes;
     uint32_t *ranks, *others; /* the members, and without this one; not for topologies */
     double *ones;
     sl_form form;       /* all-reduce, merge */
@@ -61,7 +63,7 @@ typedef struct sl_route {
 /* The topology is in ranks, its edges are those of the members. members NULL: all its nodes. */
 int sl_route_open(sl_route *route, const sl_algorithm *algorithm, const sl_algorithm_config *config,
                   const sl_topology *topology, const sl_members *members, uint32_t rank,
-                  size_t dimension, sl_error *error);
+                  const sl_shapes *shapes, sl_error *error);
 void sl_route_close(sl_route *route);
 /* false: an exchange has no step of that number. Exchanges count from 1, steps from 0. */
 bool sl_route_step(const sl_route *route, uint64_t exchange, uint32_t number,

@@ -25,8 +25,8 @@ static int search(sl_tree *t, const sl_algorithm *algorithm, const sl_algorithm_
     t->parents[root] = root;
     for (uint32_t i = 0; i < t->count; i++) {
         sl_route route;
-        int result =
-            sl_route_open(&route, algorithm, config, topology, members, t->order[i], 1, error);
+        int result = sl_route_open(&route, algorithm, config, topology, members, t->order[i],
+                                   &(sl_shapes){.dimension = 1}, error);
         if (result == 0)
             add_children(t, &route);
         sl_route_close(&route);

@@ -57,6 +57,7 @@ static int read_tensors(sl_layout *l, const sl_session_options *o, sl_error *err
                            i, o->tensors[i].name, l->dimension);
         end += size;
         l->ends[i] = end;
+        l->rows[i] = o->tensors[i].axes > 1 ? o->tensors[i].shape[0] : 1;
     }
     return end == l->dimension ? 0
                                : sl_fail(error, SL_EINVAL,
@@ -92,7 +93,9 @@ int sl_layout_open(sl_layout *out, const sl_session_options *o, uint64_t dimensi
     int result = 0;
     for (uint64_t i = 0; i < l.count && result == 0; i++)
         result = check_tensor(&o->tensors[i], i, error);
-    if (result == 0 && l.count > 0 && (l.ends = calloc(l.count, sizeof *l.ends)) == NULL)
+    if (result == 0 && l.count > 0 &&
+        ((l.ends = calloc(l.count, sizeof *l.ends)) == NULL ||
+         (l.rows = calloc(l.count, sizeof *l.rows)) == NULL))
         result = sl_fail(error, SL_ENOMEM, "session: out of memory for %zu tensors", l.count);
     if (result == 0 && l.count > 0)
         result = read_tensors(&l, o, error);
@@ -107,6 +110,7 @@ int sl_layout_open(sl_layout *out, const sl_session_options *o, uint64_t dimensi
 
 void sl_layout_close(sl_layout *l) {
     free(l->ends);
+    free(l->rows);
     free(l->text);
     *l = (sl_layout){0};
 }

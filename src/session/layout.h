@@ -9,6 +9,7 @@
 typedef struct sl_layout {
     size_t dimension;
     size_t *ends; /* (count) where each tensor ends; NULL: one tensor without a name */
+    size_t *rows; /* (count) of each as a matrix: its first axis, if it has two or more */
     size_t count;
     char *text; /* a line for each tensor, "conv1.weight [64, 3, 3, 3]"; "": nothing is known */
 } sl_layout;

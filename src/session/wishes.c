@@ -163,6 +163,7 @@ sl_task sl_session_task(const sl_session *s) {
                      .rounds = SL_SESSION_ROUNDS,
                      .tensor_ends = s->layout.ends,
                      .tensor_count = s->layout.count,
+                     .tensor_rows = s->layout.rows,
                      .layout_hash = sl_layout_hash(&s->layout),
                      .layout = s->layout.text,
                      .evaluate = evaluate};

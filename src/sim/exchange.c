@@ -55,7 +55,7 @@ static void tell(const teller *t) {
 }
 
 int sl_timeline_exchange(sl_timeline *timeline, const sl_algorithm_config *config,
-                         const sl_topology *topology, size_t dimension, size_t chunk_bytes,
+                         const sl_topology *topology, const sl_shapes *shapes, size_t chunk_bytes,
                          uint64_t round, sl_error *error) {
     teller t = {.timeline = timeline,
                 .algorithm = sl_algorithm_of(config, error),
@@ -75,7 +75,7 @@ int sl_timeline_exchange(sl_timeline *timeline, const sl_algorithm_config *confi
     uint32_t opened = 0;
     for (; opened < t.nodes && result == 0; opened++)
         result = sl_route_open(&t.routes[opened], t.algorithm, config, topology, NULL, opened,
-                               dimension, error);
+                               shapes, error);
     if (result == 0)
         tell(&t);
     while (opened > 0)

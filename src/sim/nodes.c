@@ -93,6 +93,7 @@ int sl_sim_open_node(simulator *s, uint32_t rank, sl_error *error) {
     settings.turns = sl_sim_repeats(s);
     settings.tensor_ends = s->task->tensor_ends;
     settings.tensor_count = s->task->tensor_count;
+    settings.tensor_rows = s->task->tensor_rows;
     settings.measure_every = sl_record_every(&e->record, s->task->rounds);
     return sl_node_open(&s->peers[rank].node, &settings, error);
 }

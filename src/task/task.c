@@ -7,6 +7,19 @@ static int refuse(const char *field, const char *what, sl_error *error) {
     return sl_fail(error, SL_EINVAL, "task.%s: is %s", field, what);
 }
 
+static int check_rows(const sl_task *t, sl_error *error) {
+    if (t->tensor_rows != NULL && t->tensor_ends == NULL)
+        return refuse("tensor_rows", "given, but tensor_ends is NULL", error);
+    for (size_t i = 0; t->tensor_rows != NULL && i < t->tensor_count; i++) {
+        const size_t size = t->tensor_ends[i] - (i > 0 ? t->tensor_ends[i - 1] : 0);
+        if (t->tensor_rows[i] == 0 || size % t->tensor_rows[i] != 0)
+            return sl_fail(error, SL_EINVAL,
+                           "task.tensor_rows[%zu]: %zu; it must divide the tensor's size, %zu", i,
+                           t->tensor_rows[i], size);
+    }
+    return 0;
+}
+
 static int check_tensors(const sl_task *t, sl_error *error) {
     if (t->tensor_ends == NULL)
         return t->tensor_count == 0
@@ -40,5 +53,10 @@ int sl_task_check(const sl_task *t, sl_error *error) {
         return refuse("gradient", "NULL; it must compute a loss and its gradient", error);
     if (t->evaluate == NULL)
         return refuse("evaluate", "NULL; it must score a model on held-out data", error);
-    return check_tensors(t, error);
+    int result = check_tensors(t, error);
+    return result != 0 ? result : check_rows(t, error);
+}
+
+sl_shapes sl_task_shapes(const sl_task *t) {
+    return (sl_shapes){t->dimension, t->tensor_ends, t->tensor_rows, t->tensor_count};
 }

@@ -122,6 +122,10 @@ WRONG_ALGORITHMS = {
         ["algorithm.compressor.bin", "0", "1"],
         packed("all-reduce", "adacomp", bin=0),
     ),
+    "rank_beyond_matrices": (
+        ["algorithm.rank", "5000", "from 1 to"],
+        of("powersgd", rank=5000),
+    ),
     "two_warm_ups": (
         ["algorithm.warmup", "algorithm.warmup_k", "leave one"],
         of("dgc", compressor="top-k", warmup=[0.5], warmup_k=[20]),

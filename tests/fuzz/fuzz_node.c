@@ -13,7 +13,7 @@
 #include "starling/node.h"
 #include "wire/checksum.h"
 
-enum { NODES_MAX = 4, DIMENSION = 13, ROUNDS = 4, PARTS_MAX = 32, HEAD = 4 };
+enum { NODES_MAX = 4, DIMENSION = 13, ROWS = 3, COLUMNS = 4, ROUNDS = 4, PARTS_MAX = 32, HEAD = 4 };
 enum { PLAIN_PART_BYTES = 16, PART_BYTES = 4096 };
 enum { QUEUE_MAX = 64, FORGED_MAX = 64, SETUPS_MAX = 4096 };
 
@@ -57,7 +57,8 @@ static void add_algorithm(const char *name, sl_topology *topology) {
                                   .xi = 0.3,
                                   .depth = 3,
                                   .bits = 8,
-                                  .theta = 1};
+                                  .theta = 1,
+                                  .rank = 1};
     snprintf(config.name, sizeof config.name, "%s", name);
     for (int kind = 0; kind < SL_COMPRESSOR_COUNT; kind++) {
         config.compressor = usual_compressor((sl_compressor_kind)kind);
@@ -329,6 +330,7 @@ static void act(network *n, input *in) {
 
 static void open_peers(network *n, const setup *s, uint32_t credit, bool direct) {
     static const sl_optimizer_config optimizer = {.learning_rate = 0.1};
+    static const size_t ends[] = {ROWS * COLUMNS, DIMENSION}, rows[] = {ROWS, 1};
     const bool plain = sl_algorithm_compressor(&s->plan.config) == SL_COMPRESSOR_IDENTITY;
     n->nodes = sl_topology_nodes(s->topology);
     for (uint32_t i = 0; i < n->nodes; i++) {
@@ -336,6 +338,9 @@ static void open_peers(network *n, const setup *s, uint32_t credit, bool direct)
             .rank = i,
             .rounds = ROUNDS,
             .dimension = DIMENSION,
+            .tensor_ends = ends,
+            .tensor_rows = rows,
+            .tensor_count = 2,
             .part_bytes = plain ? PLAIN_PART_BYTES : PART_BYTES,
             .inbox_parts = credit,
             .seed = 1,

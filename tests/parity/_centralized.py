@@ -48,10 +48,11 @@ CASES = {
     "gmc": {"name": "gmc", **compressor("top-k", fraction=0.01)},
     "dgc": {"name": "dgc", "clip": 1, "warmup_k": [3000, 500], **compressor("top-k", k=30)},
     "gtop-k": {"name": "gtop-k", **compressor("top-k", fraction=0.01)},
+    "powersgd": {"name": "powersgd", "rank": 2},
     "sign-vote": {"name": "sign-vote", "beta": 0.9},
 }
 WITHOUT_MOMENTUM = ("ecq-sgd", "diana", "sign-vote")
-HOST_ONLY = ("sign-vote",)  # reads vectors itself
+HOST_ONLY = ("powersgd", "sign-vote")  # read vectors themselves
 
 
 def compressed(cases):

@@ -61,12 +61,12 @@ def read_lines(folder, name):
         return [json.loads(line) for line in file]
 
 
-def sim(starling, folder, problem, experiment):
-    """Runs the quadratic problem (A, b, x0) in the folder: (its --out, what was said). Raises
-    Refused when it does not end well."""
+def sim(starling, folder, problem, experiment, **model):
+    """Runs the quadratic problem (A, b, x0) in the folder, with more settings of its model: (its
+    --out, what was said). Raises Refused when it does not end well."""
     a, b, x0 = problem
     write(folder, "problem.json", {"A": a.tolist(), "b": b.tolist(), "x0": x0.tolist()})
-    model = {"name": "quadratic", "path": "problem.json"}
+    model = {"name": "quadratic", "path": "problem.json", **model}
     write(folder, "experiment.json", {**experiment, "model": model})
     out = os.path.join(folder, "out")
     ended = subprocess.run(
@@ -81,8 +81,11 @@ def sim(starling, folder, problem, experiment):
     return out, ended.stderr
 
 
-def simulate(starling, graph, algorithm, optimizer, a, b, x0, rounds, recorded, network=None):
-    """Runs the experiment, and raises Refused when it does not end well."""
+def simulate(
+    starling, graph, algorithm, optimizer, a, b, x0, rounds, recorded, network=None, **model
+):
+    """Runs the experiment, with more settings of its model, and raises Refused when it does not end
+    well."""
     with tempfile.TemporaryDirectory(prefix="starling-quadratic-") as folder:
         experiment = {
             "name": "quadratic",
@@ -93,7 +96,7 @@ def simulate(starling, graph, algorithm, optimizer, a, b, x0, rounds, recorded, 
             "record": {"every": rounds, "parameters_at": recorded},
             **({"network": network} if network else {}),
         }
-        out, _ = sim(starling, folder, (a, b, x0), experiment)
+        out, _ = sim(starling, folder, (a, b, x0), experiment, **model)
         return Result(out)
 
 

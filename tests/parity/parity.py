@@ -202,6 +202,8 @@ ALGORITHMS = {
     "dgc": algorithm("dgc", clip=1, warmup_k=[7850, 2000, 500], compressor=TOP_K),
     "dgc epochs": algorithm("dgc", warmup=[0.25, 0.1], compressor=TOP_K),
     "gtop-k": algorithm("gtop-k", compressor=TOP_K),
+    "powersgd": algorithm("powersgd", rank=2),
+    "powersgd tree": algorithm("powersgd", rank=3, all_reduce="tree"),
     "ecq-sgd": algorithm("ecq-sgd", optimizer=PLAIN, compressor=QSGD),
     "double-squeeze top-k": algorithm(
         "double-squeeze", optimizer=PLAIN, server=2, compressor=TOP_K

@@ -10,7 +10,7 @@ STEPS, SAVED = 10, 5
 
 
 def first_x(rank):
-    return numpy.sin(numpy.arange(3000, dtype="f4") + 100 * rank)
+    return numpy.sin(numpy.arange(3000, dtype="f4") + 100 * rank).reshape(60, 50)
 
 
 def overlaps(experiment):

@@ -930,6 +930,62 @@ class GTopK(AllReduce):
         return found[None].repeat(self.n, axis=0) / self.n
 
 
+def first_factors(count, seed=1, exchange=0):
+    """Normal numbers of a seed: Philox counted by (block, 0, exchange, purpose 10), Box-Muller."""
+    key, tail = (seed % (1 << 32), seed >> 32), [0, exchange % (1 << 32), exchange >> 32 << 16 | 10]
+    found = []
+    for block in range(count):
+        words = families.philox(key, [block, *tail])
+        u, v = ((words[i] << 32 | words[i + 1]) >> 11 for i in (0, 2))
+        radius = np.sqrt(-2 * np.log(1 - u * 2.0**-53))
+        found.append(radius * np.cos(2 * np.pi * v * 2.0**-53))
+    return np.float32(found).astype(float)
+
+
+def orthonormal(p):
+    """Gram-Schmidt; a column that depends on those before it becomes 0."""
+    p = p.copy()
+    for c in range(p.shape[1]):
+        v = p[:, c] - p[:, :c] @ (p[:, :c].T @ p[:, c])
+        left = np.linalg.norm(v)
+        p[:, c] = v / left if left > 1e-6 * np.linalg.norm(p[:, c]) else 0
+    return p
+
+
+class PowerSgd(AllReduce):
+    """Vogels, Karimireddy, Jaggi, PowerSGD, NeurIPS 2019, Algorithms 1 and 2. The first `matrix`
+    coordinates are a matrix. error_of_mean: e_i = M_i - M^, else M_i - P^ Q_i^T."""
+
+    error_of_mean = True
+
+    def start(self):
+        self.shape, self.rank = self.get("matrix"), self.get("rank", 2)
+        self.error = np.zeros((self.n, *self.shape))
+        self.q = first_factors(self.shape[1] * self.rank).reshape(self.rank, -1).T
+
+    def reduced(self, g):
+        rows, columns = self.shape
+        mean = mean_rows(g)
+        if (rows + columns) * self.rank > rows * columns:
+            return mean
+        m = g[:, : rows * columns].reshape(self.error.shape) + self.error
+        p = orthonormal((m @ self.q).mean(axis=0))
+        each = m.transpose(0, 2, 1) @ p
+        self.q = each.mean(axis=0)
+        found = p @ self.q.T
+        self.error = m - (found if self.error_of_mean else p @ each.transpose(0, 2, 1))
+        for c in np.flatnonzero((self.q == 0).all(axis=0)):
+            drawn = first_factors(self.q.size, exchange=self.exchanges + 1)
+            self.q[:, c] = drawn.reshape(self.rank, -1)[c]
+        mean = mean.copy()
+        mean[:, : rows * columns] = found.ravel()
+        return mean
+
+
+class PowerSgdOwnErrors(PowerSgd):
+    error_of_mean = False
+
+
 class SignVote(Squeezing, GradientAlgorithm):
     """Bernstein et al., signSGD with Majority Vote, ICLR 2019, Algorithm 1."""
 
@@ -1226,6 +1282,7 @@ def algorithm_class(settings):
         "ecq-sgd": EcqSgd,
         "gmc": Gmc,
         "gtop-k": GTopK,
+        "powersgd": PowerSgdOwnErrors if settings.get("own_errors") else PowerSgd,
         "dgc": Dgc,
         "sign-vote": SignVote,
         "ef21": Ef21,
@@ -1478,6 +1535,13 @@ def self_check():
         )
     yield "gTop-k, not compressed = all-reduce with momentum", close(
         run({"name": "gtop-k"}, same, nesterov), run({"name": "all-reduce"}, same, nesterov)
+    )
+    factored = {"name": "powersgd", "matrix": [5, 4], "rank": 1}
+    yield "PowerSGD: errors of the mean or of each node's factor, the same models", close(
+        run(factored, same, nesterov), run({**factored, "own_errors": True}, same, nesterov), 1e-9
+    )
+    yield "PowerSGD of full rank = all-reduce", close(
+        run({**factored, "rank": 4}, same, nesterov), run({"name": "all-reduce"}, same, nesterov)
     )
     heavy = {"learning_rate": 0.03, "momentum": 0.9, "weight_decay": 0.01}
     yield "GMC, not compressed = all-reduce with momentum", close(

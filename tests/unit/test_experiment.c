@@ -79,7 +79,7 @@ static json_t *another_value(const sl_key *k) {
     case SL_KEY_FACTORS: /* one for each node of everything_different */
         return json_pack("[fffff]", 1.0, 0.5, fmin(k->max, 2.0), 1.0 / 3, 1.0);
     case SL_KEY_U32S:
-        return json_pack("[iii]", 30, 20, 30);
+        return k->length_max < 3 ? json_pack("[ii]", 30, 20) : json_pack("[iii]", 30, 20, 30);
     case SL_KEY_U64S:
         return json_pack("[iii]", 0, 1, 1000000);
     }

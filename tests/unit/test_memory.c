@@ -4,7 +4,7 @@
 #include "harness.h"
 #include "starling/node.h"
 
-enum { D = 1 << 20 };
+enum { D = 1 << 20, ROWS = 1 << 10 };
 
 typedef struct expected {
     sl_algorithm_config config;
@@ -50,6 +50,7 @@ static const expected all[] = {
     {{.name = "gmc", TOP_K}, 1},
     {{.name = "dgc", TOP_K}, 1},
     {{.name = "gtop-k", TOP_K}, 3},
+    {{.name = "powersgd", .rank = 2}, 2},
     {{.name = "sign-vote"}, 2},
     {{.name = "sign-vote", .beta = 0.9}, 3},
     {{.name = "ef21", TOP_K}, 2},
@@ -79,9 +80,13 @@ static unsigned vectors_with(const sl_algorithm_config *config, const char *grap
     sl_optimizer_config optimizer = {.kind = kind, .learning_rate = 0.1};
     ck_assert_msg(sl_topology_parse(&topology, graph, "graph", &error) == 0, "%s", error.text);
     ck_assert_msg(sl_algorithm_plan(&plan, config, topology, D, &error) == 0, "%s", error.text);
+    static const size_t end = D, rows = ROWS;
     sl_node_settings settings = {.rank = rank,
                                  .rounds = 1,
                                  .dimension = D,
+                                 .tensor_ends = &end,
+                                 .tensor_rows = &rows,
+                                 .tensor_count = 1,
                                  .part_bytes = 114688,
                                  .inbox_parts = 4,
                                  .topology = topology,

@@ -13,7 +13,8 @@ static sl_route routes[NODES_MAX];
 static sl_topology *topology;
 static sl_error error;
 
-static void open_with(const sl_algorithm_config *config, uint32_t nodes, size_t dimension) {
+static void open_with_shapes(const sl_algorithm_config *config, uint32_t nodes,
+                             const sl_shapes *shapes) {
     char json[128];
     snprintf(json, sizeof json, "{\"nodes\": %u, \"family\": \"%s\"}", nodes,
              nodes > 1 ? "ring" : "complete");
@@ -21,7 +22,11 @@ static void open_with(const sl_algorithm_config *config, uint32_t nodes, size_t 
     const sl_algorithm *algorithm = sl_algorithm_find(config->name, SL_VARIANT_DEFAULT, &error);
     for (uint32_t i = 0; i < nodes; i++)
         ck_assert_int_eq(
-            sl_route_open(&routes[i], algorithm, config, topology, NULL, i, dimension, &error), 0);
+            sl_route_open(&routes[i], algorithm, config, topology, NULL, i, shapes, &error), 0);
+}
+
+static void open_with(const sl_algorithm_config *config, uint32_t nodes, size_t dimension) {
+    open_with_shapes(config, nodes, &(sl_shapes){.dimension = dimension});
 }
 
 static void open_routes(const char *name, int64_t server, uint32_t nodes, size_t dimension) {
@@ -254,6 +259,28 @@ START_TEST(messages_are_merged_up_a_tree_and_come_back) {
 }
 END_TEST
 
+START_TEST(a_stage_may_publish_less_than_the_dimension) {
+    static const size_t ends[] = {24, 30}, rows[] = {6, 1};
+    static const sl_algorithm_config config = {.name = "powersgd", .rank = 2};
+    const sl_shapes shapes = {30, ends, rows, 2};
+    open_with_shapes(&config, 5, &shapes);
+    check_both_ends(5, 1);
+    size_t sent[4] = {0};
+    for (uint32_t number = 0; has_step(0, 1, number); number++)
+        for (uint32_t i = 0; i < 5; i++) {
+            const sl_exchange_step step = step_of(i, 1, number);
+            const size_t stage = number / 4, length = stage < 2 ? 2 * 6 + 6 : 2 * 4;
+            ck_assert_uint_lt(stage, 4);
+            ck_assert_uint_le(step.published.from + step.published.count, length);
+            ck_assert_uint_le(step.prepared.from + step.prepared.count, length);
+            sent[stage] += step.published.count;
+        }
+    for (int stage = 0; stage < 4; stage++) /* each of four steps moves the whole ring's */
+        ck_assert_uint_eq(sent[stage], 4 * (stage < 2 ? 18 : 8));
+    close_routes(5);
+}
+END_TEST
+
 START_TEST(one_server_sums_and_spreads) {
     check_route("parameter-server", 0);
     check_route("parameter-server", 2);
@@ -300,8 +327,9 @@ START_TEST(a_schedule_united) {
     const sl_algorithm_config config = {.replicas = SL_REPLICAS_PER_NEIGHBOUR};
     const sl_algorithm *algorithm = sl_algorithm_find("choco-sgd", SL_VARIANT_DEFAULT, &error);
     for (uint32_t i = 0; i < 4; i++)
-        ck_assert_int_eq(
-            sl_route_open(&routes[i], algorithm, &config, topology, NULL, i, 10, &error), 0);
+        ck_assert_int_eq(sl_route_open(&routes[i], algorithm, &config, topology, NULL, i,
+                                       &(sl_shapes){.dimension = 10}, &error),
+                         0);
     for (uint64_t exchange = 1; exchange <= 7; exchange++) {
         check_both_ends(4, exchange);
         for (uint32_t i = 0; i < 4; i++) {
@@ -337,8 +365,9 @@ START_TEST(averages_are_summed_beside_edges) {
     const sl_algorithm_config config = {.average_period = 7};
     const sl_algorithm *algorithm = sl_algorithm_find("gossip-pga", SL_VARIANT_DEFAULT, &error);
     for (uint32_t i = 0; i < 5; i++)
-        ck_assert_int_eq(
-            sl_route_open(&routes[i], algorithm, &config, topology, NULL, i, 10, &error), 0);
+        ck_assert_int_eq(sl_route_open(&routes[i], algorithm, &config, topology, NULL, i,
+                                       &(sl_shapes){.dimension = 10}, &error),
+                         0);
     check_both_ends(5, 1);
     const uint32_t expected[] = {0, 1, 3, 4}, *peers;
     ck_assert_uint_eq(sl_route_peers(&routes[2], &peers), 4);
@@ -356,9 +385,9 @@ int main(void) {
     Suite *suite = suite_create("route");
     ADD_TESTS(suite, "routes", every_form_sums_and_spreads, forms_cost_what_the_table_says,
               no_place_is_inner_in_both_trees, messages_are_merged_up_a_tree_and_come_back,
-              one_server_sums_and_spreads, sharded_servers_sum_and_spread,
-              shards_follow_each_other_and_cover_the_vector, gossip_follows_the_topology,
-              a_schedule_united, averages_are_summed_beside_edges,
+              one_server_sums_and_spreads, a_stage_may_publish_less_than_the_dimension,
+              sharded_servers_sum_and_spread, shards_follow_each_other_and_cover_the_vector,
+              gossip_follows_the_topology, a_schedule_united, averages_are_summed_beside_edges,
               a_worker_may_be_two_exchanges_ahead_of_its_server);
     return run_suite(suite);
 }

@@ -137,6 +137,20 @@ START_TEST(impossible_sizes_are_named) {
 }
 END_TEST
 
+START_TEST(rows_must_divide_their_tensors) {
+    const size_t ends[] = {2}, good[] = {2}, none[] = {0}, more[] = {3};
+    sl_task task = complete();
+    task.tensor_ends = ends, task.tensor_count = 1, task.tensor_rows = good;
+    ck_assert_int_eq(sl_task_check(&task, &error), 0);
+    task.tensor_rows = none;
+    refuse(&task, "task.tensor_rows[0]: 0; it must divide the tensor's size, 2");
+    task.tensor_rows = more;
+    refuse(&task, "task.tensor_rows[0]: 3;");
+    task.tensor_ends = NULL, task.tensor_count = 0;
+    refuse(&task, "task.tensor_rows:");
+}
+END_TEST
+
 START_TEST(tensors_must_end_at_the_dimension) {
     const size_t good[] = {1, 2}, same[] = {1, 1}, shorter[] = {1};
     sl_task task = complete();
@@ -156,8 +170,9 @@ END_TEST
 int main(void) {
     Suite *suite = suite_create("task");
     TCase *tcase = tcase_create("hooks");
-    const TTest *tests[] = {a_complete_task_runs, samples_are_weights, a_missing_hook_is_named,
-                            impossible_sizes_are_named, tensors_must_end_at_the_dimension};
+    const TTest *tests[] = {a_complete_task_runs,           samples_are_weights,
+                            a_missing_hook_is_named,        impossible_sizes_are_named,
+                            rows_must_divide_their_tensors, tensors_must_end_at_the_dimension};
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)
         tcase_add_test(tcase, tests[i]);
     suite_add_tcase(suite, tcase);

@@ -297,7 +297,8 @@ static void compare_exchange(uint32_t nodes, const char *algorithm, uint64_t rou
     ck_assert_msg(sl_experiment_parse(&e, json, "test", ".", NULL, 0, &error) == 0, "%s",
                   error.text);
     ck_assert_int_eq(sl_algorithm_plan(&plan, &e->algorithm, e->topology, DIMENSION, &error), 0);
-    ck_assert_msg(sl_timeline_exchange(one, &plan.config, e->topology, DIMENSION, PART_BYTES, round,
+    ck_assert_msg(sl_timeline_exchange(one, &plan.config, e->topology,
+                                       &(sl_shapes){.dimension = DIMENSION}, PART_BYTES, round,
                                        &error) == 0,
                   "%s", error.text);
     const sl_platform instant = {.bandwidth_mbit = MBIT, .latency_ms = LATENCY_MS};
@@ -355,9 +356,10 @@ START_TEST(messages_along_edges_are_not_told) {
     ck_assert_int_eq(sl_experiment_parse(&e, "{\"rounds\": 1, \"topology\": " RING(4) "}", "test",
                                          ".", NULL, 0, &error),
                      0);
-    ck_assert_int_eq(
-        sl_timeline_exchange(t, &e->algorithm, e->topology, DIMENSION, PART_BYTES, 1, &error),
-        SL_EINVAL);
+    ck_assert_int_eq(sl_timeline_exchange(t, &e->algorithm, e->topology,
+                                          &(sl_shapes){.dimension = DIMENSION}, PART_BYTES, 1,
+                                          &error),
+                     SL_EINVAL);
     ck_assert_ptr_nonnull(strstr(error.text, "messages of d-psgd go along edges"));
     sl_experiment_close(&e);
     sl_timeline_close(&t);

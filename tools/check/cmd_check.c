@@ -85,7 +85,18 @@ static void print_phases(const sl_plan *plan, size_t dimension) {
     putchar('\n');
 }
 
-static void print_plan(const sl_plan *plan, const sl_topology *topology, size_t dimension) {
+/* What a node sends of its vector, and how much that is of it. */
+static void print_message(const sl_plan *plan, const sl_shapes *shapes) {
+    const double whole = 32 * (double)shapes->dimension;
+    size_t elements;
+    double bits = sl_compressor_bits(&plan->config.compressor, shapes->dimension);
+    if (sl_algorithm_shortens(&elements, &plan->config, shapes))
+        bits = 32 * (double)elements;
+    printf("\n  message             %.0f bytes, %.3g of the vector's\n", ceil(bits / 8),
+           bits / whole);
+}
+
+static void print_plan(const sl_plan *plan, const sl_topology *topology, const sl_shapes *shapes) {
     const sl_compressor_config *c = &plan->config.compressor;
     printf("algorithm\n  %s\n  compressor          %s", plan->config.name,
            sl_compressor_name(c->kind));
@@ -93,10 +104,8 @@ static void print_plan(const sl_plan *plan, const sl_topology *topology, size_t 
         printf(", unbiased, omega %.4g", plan->quality.omega);
     if (c->kind != SL_COMPRESSOR_IDENTITY && plan->quality.is_contractive)
         printf(", contractive, delta at least %.4g", plan->quality.delta);
-    printf("\n  message             %.0f bytes, %.3g of the vector's\n",
-           ceil(sl_compressor_bits(c, dimension) / 8),
-           sl_compressor_bits(c, dimension) / (32 * (double)dimension));
-    print_phases(plan, dimension);
+    print_message(plan, shapes);
+    print_phases(plan, shapes->dimension);
     if (plan->config.replicas == SL_REPLICAS_PER_NEIGHBOUR)
         print_replicas(topology);
     if (plan->step_size > 0)
@@ -235,7 +244,7 @@ static void print_round(const trial *t) {
     const sl_network_config *n = &t->experiment->network;
     const exchange_case c = {&t->plan.config,
                              t->experiment->topology,
-                             t->task.dimension,
+                             sl_task_shapes(&t->task),
                              t->experiment->transport.chunk_bytes,
                              {n->bandwidth_mbit, n->latency_ms}};
     if (!(n->bandwidth_mbit > 0 || n->latency_ms > 0) ||
@@ -250,7 +259,8 @@ static void print_trial(const trial *t) {
     printf("learner\n  %s\n  %llu rounds\n", sl_learner_describe(t->learner),
            (unsigned long long)t->task.rounds);
     print_intensity(t);
-    print_plan(&t->plan, t->experiment->topology, t->task.dimension);
+    const sl_shapes shapes = sl_task_shapes(&t->task);
+    print_plan(&t->plan, t->experiment->topology, &shapes);
     print_round(t);
     print_averages(t);
     print_memory(t);

@@ -156,6 +156,10 @@ int trial_prepare(trial *t, bool quiet, sl_error *error) {
         return result;
     t->task = sl_learner_task(t->learner);
     t->nodes = sl_topology_nodes(e->topology);
+    const sl_shapes shapes = sl_task_shapes(&t->task);
+    result = sl_algorithm_check_shapes(&e->algorithm, &shapes, error);
+    if (result != 0)
+        return result;
     return sl_algorithm_plan(&t->plan, &e->algorithm, e->topology, t->task.dimension, error);
 }
 

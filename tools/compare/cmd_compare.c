@@ -48,6 +48,7 @@ static int take_learner(bench *b, const sl_experiment *e, sl_error *error) {
     if (result != 0)
         return result;
     b->task = sl_learner_task(b->learner);
+    b->comparison.shapes = sl_task_shapes(&b->task);
     b->learner_seed = e->seed;
     b->learner_nodes = nodes;
     return 0;
@@ -208,7 +209,8 @@ static int plan_all(bench *b, sl_error *error) {
         e->seed = r->attempts[0].seed;
         result = take_learner(b, e, error);
         r->rounds = b->task.rounds;
-        r->dimension = b->task.dimension;
+        if (result == 0)
+            result = sl_algorithm_check_shapes(&e->algorithm, &b->comparison.shapes, error);
         if (result == 0)
             result =
                 sl_algorithm_plan(&r->plan, &e->algorithm, e->topology, b->task.dimension, error);

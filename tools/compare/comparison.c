@@ -153,9 +153,10 @@ void contender_costs(const comparison *c, const contender *r, size_t seed, doubl
     *coding = 1e-3 * platform_of(c, r, seed, &c->links[0]).compute_ms - *gradient;
 }
 
-exchange_case contender_exchange(const contender *r, const link_profile *link) {
+exchange_case contender_exchange(const comparison *c, const contender *r,
+                                 const link_profile *link) {
     const sl_experiment *e = r->variant->experiment;
-    return (exchange_case){&r->plan.config, e->topology, r->dimension, e->transport.chunk_bytes,
+    return (exchange_case){&r->plan.config, e->topology, c->shapes, e->transport.chunk_bytes,
                            *link};
 }
 

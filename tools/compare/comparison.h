@@ -35,7 +35,6 @@ typedef struct attempt {
 typedef struct contender {
     const variant *variant;
     sl_plan plan;
-    size_t dimension;
     uint64_t rounds;
     attempt *attempts;       /* (comparison.seeds) owned */
     struct contender *rival; /* the first uncompressed one on the same topology; NULL: none */
@@ -44,8 +43,9 @@ typedef struct contender {
 typedef struct comparison {
     contender *items; /* (count) owned */
     size_t count;
-    size_t seeds; /* attempts of each */
-    bool agents;  /* not the simulator: waiting was measured */
+    sl_shapes shapes; /* of the model that all train; the open learner's */
+    size_t seeds;     /* attempts of each */
+    bool agents;      /* not the simulator: waiting was measured */
     bool has_published;
     bool has_target; /* given, or derived from what is done */
     double target_loss;
@@ -96,7 +96,7 @@ statistic pays_over(const comparison *c, const contender *r, size_t link, pay_ki
 
 size_t contender_done(const comparison *c, const contender *r);
 /* The run's plan on such links. */
-exchange_case contender_exchange(const contender *r, const link_profile *link);
+exchange_case contender_exchange(const comparison *c, const contender *r, const link_profile *link);
 /* Seconds of a gradient, and of encoding and combining, as they are predicted with. */
 void contender_costs(const comparison *c, const contender *r, size_t seed, double *gradient,
                      double *coding);

@@ -36,7 +36,7 @@ static void put_ms(text_table *t, double seconds) {
 }
 
 static void put_model(text_table *t, const comparison *c, const contender *r, size_t link) {
-    const exchange_case where = contender_exchange(r, &c->links[link]);
+    const exchange_case where = contender_exchange(c, r, &c->links[link]);
     const size_t seed = first_done(c, r);
     time_model m;
     double tau, delta;
@@ -87,7 +87,7 @@ static bool any_model(const comparison *c, bool used[]) {
         const contender *r = &c->items[i];
         if (contender_done(c, r) == 0)
             continue;
-        const exchange_case where = contender_exchange(r, &c->links[0]);
+        const exchange_case where = contender_exchange(c, r, &c->links[0]);
         const time_model_kind kind = time_model_of(&where);
         used[kind] = true;
         any = any || kind != MODEL_NONE;
@@ -129,9 +129,9 @@ static bool same_case(const exchange_case *a, const exchange_case *b) {
 }
 
 static bool was_before(const comparison *c, size_t index) {
-    const exchange_case here = contender_exchange(&c->items[index], &c->links[0]);
+    const exchange_case here = contender_exchange(c, &c->items[index], &c->links[0]);
     for (size_t i = 0; i < index; i++) {
-        const exchange_case before = contender_exchange(&c->items[i], &c->links[0]);
+        const exchange_case before = contender_exchange(c, &c->items[i], &c->links[0]);
         if (!contender_skipped(&c->items[i]) && same_case(&here, &before))
             return true;
     }
@@ -143,7 +143,7 @@ static void print_fastest(const comparison *c, const contender *r, size_t width)
     size_t used = (size_t)snprintf(text, sizeof text, "the fastest form on %u nodes is ",
                                    sl_topology_nodes(r->variant->experiment->topology));
     for (size_t l = 0; l < c->link_count && used < sizeof text; l++) {
-        const exchange_case where = contender_exchange(r, &c->links[l]);
+        const exchange_case where = contender_exchange(c, r, &c->links[l]);
         double seconds[SL_ALL_REDUCE_FORMS];
         size_t fastest;
         if (all_reduce_times(seconds, &fastest, &where, NULL) != 0)
@@ -162,7 +162,7 @@ void comparison_print_rounds(const comparison *c, size_t width) {
         const contender *r = &c->items[i];
         if (contender_skipped(r) || was_before(c, i))
             continue;
-        const exchange_case where = contender_exchange(r, &c->links[0]);
+        const exchange_case where = contender_exchange(c, r, &c->links[0]);
         if (all_reduce_is_used(&where))
             print_fastest(c, r, width);
     }

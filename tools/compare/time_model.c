@@ -8,12 +8,11 @@
 enum { NODES_MAX = 512 };
 
 static int exchange_seconds(double *out, const exchange_case *c, const sl_algorithm_config *config,
-                            uint64_t round, sl_error *error) {
+                            const sl_shapes *shapes, uint64_t round, sl_error *error) {
     sl_timeline *t = NULL;
     int result = sl_timeline_open(&t, sl_topology_nodes(c->topology), error);
     if (result == 0)
-        result = sl_timeline_exchange(t, config, c->topology, c->dimension, c->chunk_bytes, round,
-                                      error);
+        result = sl_timeline_exchange(t, config, c->topology, shapes, c->chunk_bytes, round, error);
     const sl_platform platform = {.bandwidth_mbit = c->link.bandwidth_mbit,
                                   .latency_ms = c->link.latency_ms};
     if (result == 0)
@@ -79,9 +78,9 @@ int time_model_open(time_model *out, const exchange_case *c, sl_error *error) {
     const bool is_plain = out->kind != MODEL_NONE && out->kind != MODEL_BIT_SGD,
                is_compressed = out->kind == MODEL_BIT_SGD || out->kind == MODEL_CD_SGD;
     const uint64_t round = plain_round(c->config);
-    int result = is_plain ? exchange_seconds(&out->phi, c, c->config, round, error) : 0;
+    int result = is_plain ? exchange_seconds(&out->phi, c, c->config, &c->shapes, round, error) : 0;
     if (result == 0 && is_compressed)
-        result = exchange_seconds(&out->psi, c, c->config, round + is_plain, error);
+        result = exchange_seconds(&out->psi, c, c->config, &c->shapes, round + is_plain, error);
     return result;
 }
 
@@ -121,11 +120,15 @@ const char *all_reduce_name(size_t form) {
 
 int all_reduce_times(double *seconds, size_t *fastest, const exchange_case *c, sl_error *error) {
     sl_algorithm_config plain = {.name = "all-reduce", .period = 1, .group = c->config->group};
+    sl_shapes added = {.dimension = c->shapes.dimension};
+    size_t elements;
+    if (sl_algorithm_shortens(&elements, c->config, &c->shapes))
+        added.dimension = elements;
     int result = 0;
     *fastest = 0;
     for (size_t form = 0; form < SL_ALL_REDUCE_FORMS && result == 0; form++) {
         plain.all_reduce = (sl_all_reduce_form)form;
-        result = exchange_seconds(&seconds[form], c, &plain, 1, error);
+        result = exchange_seconds(&seconds[form], c, &plain, &added, 1, error);
         if (seconds[form] < seconds[*fastest] * (1 - 1e-9))
             *fastest = form;
     }

@@ -36,7 +36,8 @@ typedef struct time_model {
 typedef struct exchange_case {
     const sl_algorithm_config *config; /* as planned */
     const sl_topology *topology;
-    size_t dimension, chunk_bytes;
+    sl_shapes shapes;
+    size_t chunk_bytes;
     link_profile link;
 } exchange_case;
 

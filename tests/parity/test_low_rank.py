@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+"""powersgd on quadratics whose first parameters are a matrix: its formulas from an independent
+float64 program, what it is at full rank, that it goes to the optimum and keeps all models alike,
+and what is refused.
+
+usage: test_low_rank.py [--starling] STARLING [--only TEXT]
+"""
+import sys
+
+import numpy as np
+
+from _simulate import Refused, arguments, dpsgd, irregular, run_all, simulate
+from algorithms import Quadratic, history
+from expect import ring
+
+ROWS, ROUNDS, EARLY = 40, 50, 8
+GRAPHS = {"irregular": irregular(), "ring": ring(4)}
+SHAPES = {"a matrix and a vector": ([6, 5], 34), "tall": ([9, 4], 36), "wide": ([4, 10], 41)}
+NESTEROV = {"learning_rate": 0.03, "momentum": 0.9, "nesterov": True, "weight_decay": 0.01}
+OPTIMIZERS = {
+    "sgd": {"learning_rate": 0.1},
+    "nesterov": NESTEROV,
+    "adamw": {"name": "adamw", "learning_rate": 0.02, "weight_decay": 0.01},
+    "clipped": {"learning_rate": 0.1, "clip_norm": 2},
+}
+FORMS = ("ring", "tree", "recursive-doubling", "double-tree")
+
+
+def settings(rank, form="ring"):
+    return {"name": "powersgd", "rank": rank, "all_reduce": form}
+
+
+def models(starling, graph, algorithm, optimizer, problem, matrix, rounds=ROUNDS):
+    """All models of all rounds."""
+    recorded = list(range(rounds + 1))
+    found = simulate(
+        starling, graph, algorithm, optimizer, *problem, rounds, recorded, matrix=matrix
+    )
+    return [found.models[r] for r in recorded]
+
+
+def problem_of(graph, d, seed=5):
+    return dpsgd.problem(graph.n, ROWS, d, True, seed)
+
+
+def reference(graph, rank, matrix, optimizer, problem, moved=0):
+    """All models of all rounds, from x0 that is moved by so much."""
+    a, b, x0 = problem
+    wanted = {**settings(rank), "matrix": matrix}
+    return np.array(history(ROUNDS, graph.slots, wanted, optimizer, Quadratic(a, b), x0 + moved)[0])
+
+
+def spread(theirs, *of, problem):
+    """How far apart two runs are in each round that differ by a rounding at the start. The power
+    iteration of small matrices turns its factors far for little, and errors are fed back."""
+    random = np.random.default_rng(1)
+    moved = (1e-6 * random.standard_normal(problem[2].shape[1]) for _ in range(6))
+    return np.max([abs(reference(*of, problem, by) - theirs).max(axis=(1, 2)) for by in moved], 0)
+
+
+def check_formula(starling, graph, shape, optimizer, rank):
+    matrix, d = shape
+    form, worst = FORMS[rank % len(FORMS)], 0
+    of = graph, rank, matrix, optimizer
+    for seed in (5, 6, 7):
+        problem = problem_of(graph, d, seed)
+        ours = np.array(models(starling, graph, settings(rank, form), optimizer, problem, matrix))
+        theirs = reference(*of, problem)
+        apart = abs(ours - theirs).max(axis=(1, 2))
+        worst = max(worst, apart[:EARLY].max())
+        if apart[:EARLY].max() > 2e-5 or (apart > 30 * spread(theirs, *of, problem=problem)).any():
+            return f"differs by {apart[:EARLY].max():.1e} early, {apart.max():.1e} in all", worst
+        if (ours != ours[:, :1]).any():
+            return "models of two nodes differ", worst
+    return None, worst
+
+
+def check_full(starling):
+    """A rank whose factors are no shorter than the matrix is all-reduce, bit for bit."""
+    graph, (matrix, d) = GRAPHS["irregular"], SHAPES["tall"]
+    ours = models(starling, graph, settings(4), NESTEROV, problem_of(graph, d), matrix)
+    plain = {"name": "all-reduce"}
+    other = models(starling, graph, plain, NESTEROV, problem_of(graph, d), matrix)
+    worst = max(abs(x - y).max() for x, y in zip(ours, other))
+    return (None if worst == 0 else f"differs by {worst:.1e}"), worst
+
+
+def check_optimum(starling):
+    """With full gradients of uneven data, which compressed gossip stalls on."""
+    graph, (matrix, d) = GRAPHS["irregular"], SHAPES["a matrix and a vector"]
+    a, b, x0 = problem = problem_of(graph, d)
+    found = models(starling, graph, settings(1), {"learning_rate": 0.2}, problem, matrix, 2000)
+    worst = abs(found[-1] - Quadratic(a, b).optimum()).max()
+    return (None if worst < 1e-4 else f"{worst:.1e} from the optimum"), worst
+
+
+def check_mean(starling):
+    """Everything depends on the mean of the gradients alone."""
+    graph, (matrix, d) = GRAPHS["ring"], SHAPES["wide"]
+    a, b, x0 = problem_of(graph, d)
+    turned = np.roll(a, 1, axis=0), np.roll(b, 1, axis=0), x0
+    optimizer = OPTIMIZERS["nesterov"]
+    ours = models(starling, graph, settings(2), optimizer, (a, b, x0), matrix)
+    other = models(starling, graph, settings(2), optimizer, turned, matrix)
+    worst = max(abs(x - y).max() for x, y in zip(ours, other))
+    return (None if worst < 1e-4 else f"differs by {worst:.1e}"), worst
+
+
+def check_zero(starling):
+    """A gradient of rank 1 leaves the second columns 0, and then they are drawn anew: it is the
+    same step, and nothing but finite."""
+    graph, d = GRAPHS["ring"], 30
+    a, b = np.zeros((graph.n, 1, d)), np.ones((graph.n, 1))
+    a[:, 0, :6] = np.arange(1, 7) / 10  # the first row of the matrix
+    problem = a, b, np.zeros((graph.n, d))
+    ours = models(starling, graph, settings(2), {"learning_rate": 0.1}, problem, [5, 6])
+    plain = {"name": "all-reduce"}
+    other = models(starling, graph, plain, {"learning_rate": 0.1}, problem, [5, 6])
+    worst = max(abs(x - y).max() for x, y in zip(ours, other))
+    return (None if worst < 1e-5 else f"differs by {worst:.1e}"), worst
+
+
+def check_refused(starling):
+    graph, d = GRAPHS["ring"], 30
+    for algorithm, matrix, said in (
+        (
+            settings(6),
+            [6, 5],
+            "algorithm.rank: 6 is no rank of a matrix of this model; it must be from 1 to 5",
+        ),
+        (settings(2), [], '"powersgd" factors matrices, and this model has none'),
+        (settings(2), [6, 6], "model.matrix: must be [rows, columns] of at most the 30"),
+        (settings(2), [6], "model.matrix: must be [rows, columns]"),
+        (settings(0), [6, 5], "algorithm.rank: 0 is not allowed"),
+        ({**settings(2), "compressor": "top-k"}, [6, 5], "sends vectors as they are"),
+    ):
+        try:
+            models(starling, graph, algorithm, NESTEROV, problem_of(graph, d), matrix, 1)
+            return f"{algorithm} took {matrix}", 0
+        except Refused as error:
+            if said not in str(error):
+                return f"{error}; it should say {said!r}", 0
+    return None, 0
+
+
+def main():
+    starling, only = arguments(__doc__)
+    checks = [
+        (
+            f"rank {rank}, {what}, {how}, {where}",
+            lambda graph=graph, shape=shape, optimizer=optimizer, rank=rank: check_formula(
+                starling, graph, shape, optimizer, rank
+            ),
+        )
+        for where, graph in GRAPHS.items()
+        for what, shape in SHAPES.items()
+        for how, optimizer in OPTIMIZERS.items()
+        for rank in (1, 2)
+    ]
+    for name, check in (
+        ("full rank", check_full),
+        ("optimum", check_optimum),
+        ("mean", check_mean),
+        ("zero columns", check_zero),
+        ("refused", check_refused),
+    ):
+        checks.append((name, lambda check=check: check(starling)))
+    return run_all([(name, check) for name, check in checks if only in name])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
