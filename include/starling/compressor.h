@@ -73,6 +73,9 @@ typedef enum sl_norm { SL_NORM_L2, SL_NORM_MAX } sl_norm;
 
 typedef enum sl_scope { SL_SCOPE_MODEL, SL_SCOPE_TENSOR } sl_scope;
 
+/* Which coordinates shared-mask takes in an exchange: random ones, or block after block. */
+typedef enum sl_order { SL_ORDER_RANDOM, SL_ORDER_CYCLIC } sl_order;
+
 /* Lossless codes behind a compressor: of indices golomb and elias, of levels elias and huffman. */
 typedef enum sl_entropy {
     SL_ENTROPY_NONE,
@@ -99,6 +102,7 @@ typedef struct sl_compressor_config {
     double clip_sigma;  /* terngrad: c >= 1, what is beyond c sigma is cut off; 0: nothing is */
     bool scaled;        /* random-k by d/k, random-dropping by 1/p: unbiased */
     bool contractive;   /* the decoded vector is divided by 1 + omega */
+    sl_order order;     /* shared-mask */
     sl_scope scope;
     sl_entropy coding; /* top-k, stc, sbc, pos-neg, strom: how indices are sent; qsgd, terngrad,
                           natural: how levels are */
@@ -116,7 +120,8 @@ typedef struct sl_quality {
 
 SL_API sl_quality sl_compressor_quality(const sl_compressor_config *config, size_t dimension);
 /* Bits of one message of `dimension` elements; random-dropping, magnitude-dropping: expected;
- * strom, 3lc, adacomp: at most; with a coding: expected of random indices, or of a normal vector.
+ * strom, 3lc, adacomp, cyclic shared-mask: at most; with a coding: expected of random indices, or
+ * of a normal vector.
  */
 SL_API double sl_compressor_bits(const sl_compressor_config *config, size_t dimension);
 /* Do the parameters suit this length? The error names algorithm.compressor.KEY, the value and what

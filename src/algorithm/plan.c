@@ -28,10 +28,12 @@ static int check_compressor(const sl_algorithm *a, sl_plan *plan, sl_error *erro
     if (must_contract(a, plan) && !plan->quality.is_contractive)
         return sl_fail(error, SL_EINVAL,
                        "algorithm.compressor: %s is not contractive here (omega = %.3g), and "
-                       "algorithm '%s' would diverge; set %s",
+                       "algorithm '%s' would diverge; %s",
                        name, plan->quality.omega, a->name,
-                       c->scaled ? "scaled=false, or contractive=true to divide by 1 + omega"
-                                 : "contractive=true, which divides by 1 + omega, or leave it out");
+                       !plan->quality.unbiased ? "take one that is, such as top-k"
+                       : c->scaled
+                           ? "set scaled=false, or contractive=true to divide by 1 + omega"
+                           : "set contractive=true, which divides by 1 + omega, or leave it out");
     if (a->compressor == SL_TAKES_UNBIASED && !plan->quality.unbiased)
         snprintf(plan->warning, sizeof plan->warning,
                  "%s is biased, and the theory of %s asks for an unbiased compressor: expect slow "

@@ -10,6 +10,10 @@
  * until k different ones have been drawn: a bitmap of d bits tells which. Where k > d/2 those that
  * are left out are drawn. Sender and receiver build the bitmap once a message, and find where each
  * part begins.
+ *
+ * shared-mask in cyclic order draws nothing: with B = round(d/k), or round(1/fraction), the subset
+ * of exchange t is block b = (t - 1) mod B, elements [floor(db/B), floor(d(b + 1)/B)). All
+ * coordinates take their turn in B exchanges; no single message has a bound.
  */
 #include <math.h>
 
@@ -24,11 +28,29 @@ typedef struct subset {
     uint64_t words[]; /* the bitmap: sl_words(d), then the element at which each part begins */
 } subset;
 
+static bool is_cyclic(const sl_compressor_config *config) {
+    return config->order == SL_ORDER_CYCLIC;
+}
+
+static size_t blocks(const sl_compressor_config *config, size_t dimension) {
+    const double share = config->k > 0 ? (double)config->k / (double)dimension : config->fraction;
+    const double count = round(1 / share);
+    return count < (double)dimension ? (size_t)count : dimension;
+}
+
+/* Of the longest message. */
+static size_t entries_kept(const sl_compressor_config *config, size_t dimension) {
+    return is_cyclic(config) ? (dimension - 1) / blocks(config, dimension) + 1
+                             : sl_entries_kept(config, dimension);
+}
+
 static sl_quality quality(const sl_compressor_config *config, size_t dimension) {
-    size_t k = sl_entries_kept(config, dimension);
+    size_t k = entries_kept(config, dimension);
     double kept = (double)k / (double)dimension, omega = 1 / kept - 1;
     if (k == dimension)
         return (sl_quality){.unbiased = true, .omega = 0, .is_contractive = true, .delta = 1};
+    if (is_cyclic(config))
+        return (sl_quality){.omega = INFINITY};
     if (config->scaled)
         return (sl_quality){.unbiased = true,
                             .omega = omega,
@@ -40,12 +62,12 @@ static sl_quality quality(const sl_compressor_config *config, size_t dimension) 
 
 static double bits(const codec_ops *self, const sl_compressor_config *config, size_t dimension) {
     (void)self;
-    return 32.0 * (double)sl_entries_kept(config, dimension);
+    return 32.0 * (double)entries_kept(config, dimension);
 }
 
 static void lay_out(sl_codec *c, size_t part_bytes) {
     c->sparse = true;
-    c->k = sl_entries_kept(&c->config, c->dimension);
+    c->k = entries_kept(&c->config, c->dimension);
     c->part_elements = part_bytes / sizeof(float) < c->k ? part_bytes / sizeof(float) : c->k;
     c->part_bytes_max = c->part_elements * sizeof(float);
     c->parts = (uint32_t)((c->k - 1) / c->part_elements + 1);
@@ -55,8 +77,10 @@ static float value_factor(const sl_codec *c) {
     return c->config.scaled ? (float)((double)c->dimension / (double)c->k) : 1;
 }
 
+/* Cyclic order has no kernel. */
 static void describe(const sl_codec *c, sl_coding *out) {
-    out->form = CODING_RANDOM_K;
+    out->form = is_cyclic(&c->config) ? CODING_DENSE : CODING_RANDOM_K;
+    out->code = CODE_NONE;
     out->value_factor = value_factor(c);
 }
 
@@ -92,6 +116,13 @@ static void invert(uint64_t *words, size_t dimension) {
     words[sl_words(dimension) - 1] &= sl_low_bits((dimension - 1) % SL_WORD + 1);
 }
 
+static void draw_subset(uint64_t *words, const sl_codec *c, const sl_message *message) {
+    const bool others = c->k > c->dimension / 2;
+    draw(words, others ? c->dimension - c->k : c->k, (uint32_t)c->dimension, message);
+    if (others)
+        invert(words, c->dimension);
+}
+
 /* Place of the n-th bit set, from 0. */
 static inline size_t nth_bit(uint64_t word, size_t n) {
     for (; n > 0; n--)
@@ -111,14 +142,41 @@ FOR_EACH_CPU(void, find_parts, (const sl_codec *c, const uint64_t *words, uint64
     }
 }
 
+typedef struct block {
+    size_t from, end;
+} block;
+
+/* Of an exchange, in cyclic order. */
+static block block_of(const sl_codec *c, const sl_message *message) {
+    const uint64_t d = c->dimension, count = blocks(&c->config, c->dimension),
+                   b = (message->exchange - 1) % count;
+    return (block){(size_t)(d * b / count), (size_t)(d * (b + 1) / count)};
+}
+
+static void mark(uint64_t *words, block b) {
+    for (size_t w = b.from / SL_WORD; w * SL_WORD < b.end; w++) {
+        const size_t first = w * SL_WORD;
+        words[w] = b.end - first < SL_WORD ? sl_low_bits(b.end - first) : UINT64_MAX;
+        words[w] &= first < b.from ? ~sl_low_bits(b.from - first) : UINT64_MAX;
+    }
+}
+
+/* In cyclic order messages differ by one: the last part may be empty. */
+static size_t part_entries(const sl_codec *c, const sl_message *message, uint32_t part) {
+    const block b = is_cyclic(&c->config) ? block_of(c, message) : (block){0, c->k};
+    const size_t before = part * c->part_elements,
+                 left = b.end - b.from > before ? b.end - b.from - before : 0;
+    return left < c->part_elements ? left : c->part_elements;
+}
+
 static void prepare(subset *s, const sl_codec *c, const sl_message *message) {
     if (s->ready && sl_message_same(&s->message, message))
         return;
-    bool others = c->k > c->dimension / 2;
     memset(s->words, 0, sl_words(c->dimension) * sizeof(uint64_t));
-    draw(s->words, others ? c->dimension - c->k : c->k, (uint32_t)c->dimension, message);
-    if (others)
-        invert(s->words, c->dimension);
+    if (is_cyclic(&c->config))
+        mark(s->words, block_of(c, message));
+    else
+        draw_subset(s->words, c, message);
     find_parts(c, s->words, s->words + sl_words(c->dimension));
     s->message = *message;
     s->ready = true;
@@ -126,9 +184,8 @@ static void prepare(subset *s, const sl_codec *c, const sl_message *message) {
 
 /* A part's elements, in order. */
 static sl_walk walk_part(const subset *s, const sl_codec *c, uint32_t part) {
-    size_t left = c->k - part * c->part_elements;
     return sl_walk_open(s->words, c->dimension, s->words[sl_words(c->dimension) + part],
-                        left < c->part_elements ? left : c->part_elements);
+                        part_entries(c, &s->message, part));
 }
 
 /* ---- payloads ---- */
@@ -150,8 +207,7 @@ static int encode(sl_encoder *e, uint32_t part, const sl_source *source, void *b
 }
 
 static int check_part(sl_decoder *d, uint32_t part, sl_payload payload) {
-    size_t left = d->codec->k - part * d->codec->part_elements;
-    size_t count = left < d->codec->part_elements ? left : d->codec->part_elements;
+    const size_t count = part_entries(d->codec, &d->message, part);
     return payload.bytes == count * sizeof(float) && sl_entries_finite(payload.data, count)
                ? 0
                : SL_EPROTO;
@@ -169,4 +225,5 @@ static void add(sl_decoder *d, uint32_t part, sl_payload payload, float weight, 
     .begin = begin, .encode = encode, .check_part = check_part, .add = add
 
 const codec_ops sl_random_k_codec = {.keys = "k fraction scaled contractive", SUBSET_CODEC};
-const codec_ops sl_shared_mask_codec = {.keys = "k fraction", .draws_for_all = true, SUBSET_CODEC};
+const codec_ops sl_shared_mask_codec = {
+    .keys = "k fraction order", .draws_for_all = true, SUBSET_CODEC};

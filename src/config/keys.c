@@ -21,6 +21,7 @@ static const char *const all_reduces[] = {
         NULL};
 static const char *const matrices[] = {"lazy", "plain", NULL};
 static const char *const scopes[] = {"model", "tensor", NULL};
+static const char *const orders[] = {"random", "cyclic", NULL};
 static const char *const norms[] = {"l2", "max", NULL};
 static const char *const codings[] = {"none", "golomb", "elias", "huffman", NULL};
 static const char *const compressors[] = {
@@ -299,6 +300,10 @@ const sl_key sl_keys[] = {
      .help = "top-k, random-k, shared-mask, stc, sbc: fraction of the entries that is sent, "
              "pos-neg: of each "
              "sign, magnitude-dropping: on average",
+     USED_BY_COMPRESSORS},
+    {"algorithm.compressor.order", SL_KEY_CHOICE, AT(algorithm.compressor.order), .choices = orders,
+     .fallback = "\"random\"",
+     .help = "shared-mask: coordinates at random, or block after block of 1/fraction blocks",
      USED_BY_COMPRESSORS},
     {"algorithm.compressor.levels", SL_KEY_U32, AT(algorithm.compressor.levels), BETWEEN(1, 32767),
      .fallback = "7", .help = "qsgd, rotated-qsgd: number of levels, s", USED_BY_COMPRESSORS},

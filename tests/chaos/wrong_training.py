@@ -118,6 +118,10 @@ WRONG_ALGORITHMS = {
         ["algorithm.directions", "both", "adacomp", "up"],
         of("parameter-server", compressor="adacomp", directions="both"),
     ),
+    "an_order_of_no_kind": (
+        ["algorithm.compressor.order", "falling", "cyclic"],
+        packed("d-psgd", "shared-mask", order="falling"),
+    ),
     "bins_of_nothing": (
         ["algorithm.compressor.bin", "0", "1"],
         packed("all-reduce", "adacomp", bin=0),

@@ -30,6 +30,7 @@ static sl_compressor_config choose(const uint8_t *data, size_t *dimension, uint3
         .probability = (data[13] + 1) / 256.0,
         .threshold = (data[14] + 1) / 256.0,
         .bin = 1 + two_bytes(data + 10) % 2000,
+        .order = (sl_order)(data[15] >> 2 & 1),
         .multiplier = 1 + data[14] / 256.0,
         .theta = (data[14] + 1) / 256.0,
         .coding = (sl_entropy)((data[12] >> 1) % 4),

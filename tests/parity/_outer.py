@@ -2,6 +2,10 @@
 
 CASES = {
     "d-psgd masked": {"name": "d-psgd", "compressor": {"name": "shared-mask", "fraction": 0.3}},
+    "d-psgd masked in order": {
+        "name": "d-psgd",
+        "compressor": {"name": "shared-mask", "fraction": 0.3, "order": "cyclic"},
+    },
     "slowmo": {"name": "slowmo", "period": 2, "buffers": "average"},
     "slowmo on d-psgd": {"name": "slowmo", "period": 2, "base": "d-psgd", "buffers": "reset"},
     "post-local": {"name": "local-sgd", "period": 2, "switch_round": 3},

@@ -218,6 +218,11 @@ ALGORITHMS = {
     "d-psgd masked": algorithm(
         "d-psgd", EXPONENTIAL, compressor={"name": "shared-mask", "fraction": 0.1}
     ),
+    "d-psgd masked in order": algorithm(
+        "d-psgd",
+        EXPONENTIAL,
+        compressor={"name": "shared-mask", "fraction": 0.1, "order": "cyclic", "per": "tensor"},
+    ),
     "post-local": algorithm("local-sgd", period=4, switch_round=10),
     "local-sgd averaged buffers": algorithm("local-sgd", period=3, buffers="average"),
     "diloco": algorithm("diloco", period=4),

@@ -196,6 +196,12 @@ def all_cases():
             WITH_MOMENTUM,
             [OWN],
         )
+    cyclic = {"name": "shared-mask", "order": "cyclic"}
+    masks = {f"{f}": {**cyclic, "fraction": f} for f in (0.6, 0.3, 0.15)}
+    for steps in (1, 2):
+        settings = {"name": "d-psgd", "local_steps": steps}
+        graphs = [*FIXED, MATCHINGS, EXPONENTIAL]
+        yield from cases(f"cyclic mask H={steps}", settings, masks, graphs, WITH_MOMENTUM, both)
     slow = {
         how: {**optimizer, "learning_rate": optimizer["learning_rate"] / 2}
         for how, optimizer in WITH_MOMENTUM.items()

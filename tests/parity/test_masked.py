@@ -62,6 +62,19 @@ def check_mean(starling, graph):
     return (None if worst < 1e-6 else f"the mean moves by {worst:.1e}"), worst
 
 
+def check_order(starling, graph):
+    """Block after block: each coordinate is mixed once in as many rounds as there are blocks."""
+    settings = masked()
+    settings["compressor"] = {**settings["compressor"], "order": "cyclic"}
+    found = models(starling, graph, settings, STILL)
+    for t, (x, after) in enumerate(zip(found, found[1:])):
+        mask = (after != x).any(axis=0)
+        expected = np.arange(D) // (D * FRACTION) == t % round(1 / FRACTION)
+        if (mask & ~expected).any() or (t == 0 and (mask != expected).any()):
+            return f"round {t + 1} mixes {np.flatnonzero(mask)}", 0
+    return None, 0
+
+
 def check_refused(starling):
     settings = masked(variant="combine-while-adapt")
     try:
@@ -87,7 +100,12 @@ def check_overlap(starling):
 
 def main():
     starling, only = arguments(__doc__)
-    whats = {"whole": check_whole, "formula": check_formula, "mean": check_mean}
+    whats = {
+        "whole": check_whole,
+        "formula": check_formula,
+        "mean": check_mean,
+        "order": check_order,
+    }
     checks = [
         (f"{what} {name}", lambda check=check, graph=graph: check(starling, graph))
         for name, graph in GRAPHS.items()

@@ -298,6 +298,23 @@ class CombineWhileAdapt(Algorithm):
         self.x = w @ self.x - u
 
 
+class MaskedGossip(Algorithm):
+    """Tang, Shi, Chu, SAPS-PSGD, ICDCS 2020, block after block of the coordinates."""
+
+    @staticmethod
+    def own_compressor(settings):
+        return "identity"
+
+    def exchange(self, w, u):
+        blocks = round(1 / self.get("compressor")["fraction"])
+        edges = [self.d * b // blocks for b in range(blocks + 1)]
+        b = (self.exchanges - 1) % blocks
+        mask = np.zeros(self.d)
+        mask[edges[b] : edges[b + 1]] = 1
+        half = self.x - u
+        self.x = half + mask * (w @ half - half)
+
+
 class Naive(Algorithm):
     """Compresses the model itself; here to show why that fails."""
 
@@ -1232,6 +1249,8 @@ def algorithm_class(settings):
     }
     if name in compressed and settings.get("compressor", {"name": "identity"}) != NOT_COMPRESSED:
         return compressed[name]
+    if name == "d-psgd" and "compressor" in settings:
+        return MaskedGossip
     forms = {
         "d-psgd": {
             None: AdaptThenCombine,

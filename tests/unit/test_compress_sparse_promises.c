@@ -129,6 +129,39 @@ START_TEST(a_shared_mask_is_that_of_all_senders) {
 }
 END_TEST
 
+/* 2049 elements in two blocks: the first one fills a part, and leaves an empty one. */
+START_TEST(blocks_take_turns) {
+    enum { D = 2049, HALF = 1024 };
+    pair p = open_pair((sl_compressor_config){.kind = SL_COMPRESSOR_SHARED_MASK,
+                                              .fraction = 0.5,
+                                              .order = SL_ORDER_CYCLIC},
+                       D, SMALL_PART);
+    float *v = gaussian(D, 3), *zero = vector_of(D), *decoded = vector_of(D);
+    sl_message message = a_message;
+    ck_assert_uint_eq(sl_codec_parts(p.codec), 2);
+    for (uint64_t exchange = 1; exchange <= 3; exchange++) {
+        const size_t from = exchange % 2 ? 0 : HALF, end = exchange % 2 ? HALF : D;
+        message.exchange = exchange;
+        memset(decoded, 0, D * sizeof *decoded);
+        ck_assert_int_eq(encode_vector(&p, &message, v), 0);
+        ck_assert_uint_eq(message_bytes(&p), (end - from) * sizeof *v);
+        for (uint32_t part = 0; part < 2; part++)
+            ck_assert_int_eq(sl_decoder_check(p.decoder, &message, part, p.payloads[part]), 0);
+        message.exchange++;
+        ck_assert_int_eq(sl_decoder_check(p.decoder, &message, 1, p.payloads[1]), SL_EPROTO);
+        message.exchange--;
+        decode(&p, &message, 1, decoded);
+        expect_equal(decoded, zero, from);
+        expect_equal(decoded + from, v + from, end - from);
+        expect_equal(decoded + end, zero, D - end);
+    }
+    close_pair(&p);
+    release(v);
+    release(zero);
+    release(decoded);
+}
+END_TEST
+
 START_TEST(messages_differ_in_what_they_keep) {
     size_t d = 10000;
     pair p = open_pair(any_config(_i, d), d, SMALL_PART);
@@ -509,7 +542,7 @@ int main(void) {
     suite_add_tcase(suite, drawn);
     ADD_TESTS(suite, "random", elements_are_kept_with_equal_probability,
               random_k_draws_every_subset_alike, random_k_takes_the_first_different_draws,
-              a_shared_mask_is_that_of_all_senders);
+              a_shared_mask_is_that_of_all_senders, blocks_take_turns);
     ADD_TESTS(suite, "quality", quality_is_as_promised, quality_in_numbers);
     ADD_TESTS(suite, "refused", nan_and_infinity_are_never_sent, impossible_parameters_are_named,
               indices_out_of_order_or_range_are_refused,
