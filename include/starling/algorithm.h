@@ -107,7 +107,7 @@ typedef struct sl_algorithm_config {
     uint64_t switch_round;      /* local-sgd: up to it gradients are averaged, in every round */
     uint64_t average_period;    /* gossip-pga: H, exchanges */
     uint64_t correction_period; /* cd-sgd: k */
-    uint64_t warmup_rounds;     /* cd-sgd */
+    uint64_t warmup_rounds;     /* cd-sgd, one-bit-adam, powersgd */
     double threshold;           /* cd-sgd: tau */
     double local_learning_rate; /* cd-sgd; 0: the learning rate */
     double alpha;               /* lead: how fast what is known of others follows; ecq-sgd: of what
@@ -128,6 +128,7 @@ typedef struct sl_algorithm_config {
     sl_mixing matrix;           /* exact-diffusion */
     sl_tree_choice tree;        /* relaysum */
     uint32_t rank;              /* powersgd: columns of a factor */
+    sl_number_rows start;       /* powersgd: the first factors Q; no rows: random ones */
     uint64_t delay;             /* all-reduce: D, rounds that a gradient is late */
     sl_switch error_feedback;   /* sl_algorithm_plan sets it */
     sl_directions directions;
@@ -316,7 +317,7 @@ typedef struct sl_algorithm {
         own_compressor; /* the only compressor that it takes; IDENTITY: any that suits */
     sl_step_rule step_rule;
     const char *keys; /* keys that only it reads, such as "warmup_rounds threshold"; NULL: none */
-    void (*defaults)(sl_algorithm_config *config); /* sets parameters that are NaN */
+    void (*defaults)(sl_algorithm_config *config); /* sets those that are not given */
     void (*tune)(sl_algorithm_config *config);     /* sets those of own_compressor; NULL: nothing */
     double (*lambda_min)(const sl_algorithm_config *config); /* which lambda_n of a fixed W must be
                                                                 above; NULL: any that agrees */

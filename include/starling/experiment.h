@@ -234,8 +234,10 @@ typedef enum sl_key_type {
     SL_KEY_U64,       /* uint64_t */
     SL_KEY_REAL,      /* double */
     SL_KEY_PARAMETER, /* double; NaN: "auto", what is usual for the algorithm, or choices[0] */
+    SL_KEY_COUNT,     /* uint64_t; SL_COUNT_AUTO: "auto", what is usual for the algorithm */
     SL_KEY_REALS,     /* double[], rising, with a size_t count */
     SL_KEY_FACTORS,   /* double[], in any order, with a size_t count */
+    SL_KEY_ROWS,      /* sl_number_rows */
     SL_KEY_U32S,      /* uint32_t[] with a size_t count */
     SL_KEY_U64S       /* uint64_t[], rising, with a size_t count */
 } sl_key_type;

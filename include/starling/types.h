@@ -3,6 +3,7 @@
 #define STARLING_TYPES_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #define SL_NAME_MAX 64
 #define SL_PATH_MAX 1024
@@ -10,6 +11,15 @@
 
 /* A choice that Starling makes unless the experiment does. */
 typedef enum sl_switch { SL_SWITCH_AUTO, SL_SWITCH_ON, SL_SWITCH_OFF } sl_switch;
+
+#define SL_COUNT_AUTO UINT64_MAX /* a number that Starling chooses */
+
+#define SL_ROWS_NUMBERS_MAX 1024
+/* A list of lists of numbers, all of one length. */
+typedef struct sl_number_rows {
+    size_t rows, columns;
+    double values[SL_ROWS_NUMBERS_MAX]; /* (rows, columns) */
+} sl_number_rows;
 
 /* What a flat vector is made of: tensors, one behind the other. Each is a matrix, row by row; one
  * of a single row is a plain vector. */

@@ -51,6 +51,11 @@ static inline void sl_default(double *parameter, double usual) {
         *parameter = usual;
 }
 
+static inline void sl_default_count(uint64_t *parameter, uint64_t usual) {
+    if (*parameter == SL_COUNT_AUTO)
+        *parameter = usual;
+}
+
 static inline void sl_default_period(sl_algorithm_config *c, uint64_t usual) {
     if (c->period == 0)
         c->period = usual;

@@ -134,6 +134,10 @@ static void tune(sl_algorithm_config *c) {
     c->compressor.threshold = c->threshold;
 }
 
+static void defaults(sl_algorithm_config *c) {
+    sl_default_count(&c->warmup_rounds, 1);
+}
+
 static const sl_stage stages[] = {
     {.wanted = is_compressed, .vector = residual, .own = take_own, .combine = take_theirs},
     {.plain = true,
@@ -155,6 +159,7 @@ const sl_algorithm sl_cd_sgd = {
     .own_compressor = SL_COMPRESSOR_THRESHOLD,
     .tune = tune,
     .keys = "correction_period warmup_rounds threshold local_learning_rate",
+    .defaults = defaults,
     .idle_rounds = 1,
     .publishes_old_model = true,
     .waits = is_warm_up,

@@ -5,46 +5,53 @@
 #include "algorithm/factors.h"
 #include "base/kernels.h"
 
-enum { LANES = 16, ROWS = 4 };
+enum { LANES = 16, ROWS = 4, WORDS_OF_A_NORMAL = 4 };
 
 /* A column of which less than this is left has nothing but rounding in it. */
 static const double least_left = 1e-6;
 
 /* ---- where they are ---- */
 
-bool sl_matrix_next(sl_matrix *m, const sl_shapes *shapes, size_t rank, size_t index) {
-    const size_t count = shapes->ends != NULL ? shapes->count : 1;
-    if (index >= count)
+static bool is_factored(const sl_matrix *m) {
+    const size_t longer = m->rows > m->columns ? m->rows : m->columns,
+                 sent = m->takes_turns ? longer : m->rows + m->columns;
+    return m->rows > 1 && m->columns > 1 && sent * m->rank <= m->rows * m->columns;
+}
+
+bool sl_matrix_next(sl_matrix *m, const sl_shapes *shapes) {
+    if (m->number == (shapes->ends != NULL ? shapes->count : 1))
         return false;
-    const size_t from = m->from + m->rows * m->columns, p = m->p + m->p_length,
-                 q = m->q + m->q_length,
-                 end = shapes->ends != NULL ? shapes->ends[index] : shapes->dimension,
-                 rows = shapes->rows != NULL ? shapes->rows[index] : 1,
-                 columns = (end - from) / rows;
-    const bool factored = (rows + columns) * rank <= rows * columns;
-    *m = (sl_matrix){.from = from,
-                     .rows = rows,
-                     .columns = columns,
-                     .rank = rank,
-                     .p = p,
-                     .p_length = factored ? rows * rank : rows * columns,
-                     .q = q,
-                     .q_length = factored ? columns * rank : 0};
+    const size_t end = shapes->ends != NULL ? shapes->ends[m->number] : shapes->dimension;
+    m->from += m->rows * m->columns;
+    m->p += m->p_length;
+    m->q += m->q_length;
+    m->rows = shapes->rows != NULL ? shapes->rows[m->number] : 1;
+    m->columns = (end - m->from) / m->rows;
+    m->p_length = is_factored(m) ? m->rows * m->rank : m->rows * m->columns;
+    m->q_length = is_factored(m) ? m->columns * m->rank : 0;
+    m->number++;
     return true;
 }
 
-sl_factor_length sl_factor_lengths(const sl_shapes *shapes, size_t rank) {
-    sl_matrix m = {0};
-    for (size_t i = 0; sl_matrix_next(&m, shapes, rank, i); i++)
+static sl_matrix last(sl_matrix m, const sl_shapes *shapes) {
+    while (sl_matrix_next(&m, shapes))
         ;
-    return (sl_factor_length){m.p + m.p_length, m.q + m.q_length};
+    return m;
 }
 
-int sl_factor_check_rank(const sl_algorithm_config *config, const sl_shapes *shapes,
-                         sl_error *error) {
+size_t sl_factor_p_length(const sl_algorithm_config *config, const sl_shapes *shapes) {
+    const sl_matrix m = last((sl_matrix){.rank = config->rank}, shapes);
+    return m.p + m.p_length;
+}
+
+size_t sl_factor_q_length(const sl_algorithm_config *config, const sl_shapes *shapes) {
+    const sl_matrix m = last((sl_matrix){.rank = config->rank}, shapes);
+    return m.q + m.q_length;
+}
+
+static int check_rank(const sl_algorithm_config *config, const sl_shapes *shapes, sl_error *error) {
     size_t most = 0;
-    sl_matrix m = {0};
-    for (size_t i = 0; sl_matrix_next(&m, shapes, config->rank, i); i++) {
+    for (sl_matrix m = {.rank = config->rank}; sl_matrix_next(&m, shapes);) {
         const size_t least = m.rows < m.columns ? m.rows : m.columns;
         most = least > most ? least : most;
     }
@@ -54,12 +61,58 @@ int sl_factor_check_rank(const sl_algorithm_config *config, const sl_shapes *sha
                        "quadratic's is model.matrix, a session's are tensors of two axes or more",
                        config->name);
     if (config->rank < 1 || config->rank > most)
-        return sl_fail(
-            error, SL_EINVAL,
-            "algorithm.rank: %u is no rank of a matrix of this model; it must be from 1 to "
-            "%zu",
-            config->rank, most);
+        return sl_fail(error, SL_EINVAL,
+                       "algorithm.rank: %u is no rank of a matrix of this model; it must be from 1 "
+                       "to %zu",
+                       config->rank, most);
     return 0;
+}
+
+static int check(const sl_algorithm_config *config, bool takes_turns, const sl_shapes *shapes,
+                 sl_error *error) {
+    const int result = check_rank(config, shapes, error);
+    if (result != 0)
+        return result;
+    const sl_number_rows *start = &config->start;
+    const sl_matrix m = last((sl_matrix){.rank = config->rank, .takes_turns = takes_turns}, shapes);
+    const size_t rows = (m.q + m.q_length) / config->rank;
+    if (start->rows == 0 || rows == 0 || (start->rows == rows && start->columns == config->rank))
+        return 0;
+    return sl_fail(error, SL_EINVAL,
+                   "algorithm.start: has %zu rows of %zu numbers; it must have %zu, one for each "
+                   "column of each matrix that is factored, of algorithm.rank %u",
+                   start->rows, start->columns, rows, config->rank);
+}
+
+int sl_factor_check_both(const sl_algorithm_config *config, const sl_shapes *shapes,
+                         sl_error *error) {
+    return check(config, false, shapes, error);
+}
+
+int sl_factor_check_turns(const sl_algorithm_config *config, const sl_shapes *shapes,
+                          sl_error *error) {
+    return check(config, true, shapes, error);
+}
+
+/* ---- first ones ---- */
+
+void sl_factor_draw(float *columns, const sl_matrix *m, size_t length, sl_rng_key key, size_t at) {
+    for (size_t c = 0; c < m->rank; c++, columns += length, at += length) {
+        sl_rng rng = {.key = key, .next = WORDS_OF_A_NORMAL * at};
+        size_t zeros = 0;
+        while (zeros < length && columns[zeros] == 0)
+            zeros++;
+        for (size_t k = 0; zeros == length && k < length; k++)
+            columns[k] = (float)sl_rng_normal(&rng);
+    }
+}
+
+void sl_factor_start(float *q, const sl_state *s, sl_matrix m) {
+    const double *row = s->config->start.values;
+    while (s->config->start.rows > 0 && sl_matrix_next(&m, &s->shapes))
+        for (size_t k = 0; k < m.q_length / m.rank; k++, row += m.rank)
+            for (size_t c = 0; c < m.rank; c++)
+                q[m.q + c * m.columns + k] = (float)row[c];
 }
 
 /* ---- products ---- */
@@ -141,26 +194,25 @@ static double dot(const float *a, const float *b, size_t n) {
     return sum;
 }
 
-static void remove_earlier(float *p, size_t rows, size_t column) {
-    float *v = p + column * rows;
-    for (size_t c = 0; c < column; c++)
-        add_row(v, p + c * rows, (float)-dot(v, p + c * rows, rows), rows);
+static void remove_earlier(float *columns, size_t length, size_t column) {
+    float *v = columns + column * length, *earlier = columns;
+    for (; earlier < v; earlier += length)
+        add_row(v, earlier, (float)-dot(v, earlier, length), length);
 }
 
 /* Twice: what is left of a column may be little, and then its first remainder is not orthogonal. */
-void sl_factor_orthogonalize(float *p, const sl_matrix *m) {
-    const size_t rows = m->rows;
+void sl_factor_orthogonalize(float *columns, const sl_matrix *m, size_t length) {
     for (size_t c = 0; c < m->rank; c++) {
-        float *v = p + c * rows;
-        const double before = sqrt(dot(v, v, rows));
-        remove_earlier(p, rows, c);
+        float *v = columns + c * length;
+        const double before = sqrt(dot(v, v, length));
+        remove_earlier(columns, length, c);
         for (int twice = 0; twice < 2; twice++) {
-            const double left = sqrt(dot(v, v, rows));
+            const double left = sqrt(dot(v, v, length));
             const float scale = left > least_left * before ? (float)(1 / left) : 0;
-            for (size_t i = 0; i < rows; i++)
+            for (size_t i = 0; i < length; i++)
                 v[i] *= scale;
             if (twice == 0)
-                remove_earlier(p, rows, c);
+                remove_earlier(columns, length, c);
         }
     }
 }

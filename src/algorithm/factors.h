@@ -8,26 +8,32 @@
 #define SL_FACTORS_H
 
 #include "starling/algorithm.h"
+#include "starling/rng.h"
 
-/* A tensor in a vector, and its factors in a vector of all P and one of all Q. One that is
- * shorter than its factors is P itself, and has no Q. */
+/* A tensor in a vector, and its factors in a vector of all P and one of all Q. What would be
+ * shorter than what is sent of it, or is a vector, is P itself, and has no Q. */
 typedef struct sl_matrix {
-    size_t from, rows, columns, rank; /* from: its first element */
+    size_t rank;
+    bool takes_turns;           /* P is sent in one exchange and Q in the next; else both are */
+    size_t number;              /* of tensors so far */
+    size_t from, rows, columns; /* from: its first element */
     size_t p, p_length, q, q_length;
 } sl_matrix;
 
-/* From tensor `index` 0 on, in a matrix that was all 0 before. false: there are no more. */
-bool sl_matrix_next(sl_matrix *m, const sl_shapes *shapes, size_t rank, size_t index);
+/* The next tensor; before the first one only rank and takes_turns are set. false: there are no
+ * more. */
+bool sl_matrix_next(sl_matrix *m, const sl_shapes *shapes);
 
-/* How long the vectors of all P and all Q are: together at most the dimension. */
-typedef struct sl_factor_length {
-    size_t p, q;
-} sl_factor_length;
-sl_factor_length sl_factor_lengths(const sl_shapes *shapes, size_t rank);
+/* Where both are sent, how long the vectors of all P and all Q are: together at most the
+ * dimension. */
+size_t sl_factor_p_length(const sl_algorithm_config *config, const sl_shapes *shapes);
+size_t sl_factor_q_length(const sl_algorithm_config *config, const sl_shapes *shapes);
 
-/* Has a tensor such a rank? SL_EINVAL, with algorithm.rank. */
-int sl_factor_check_rank(const sl_algorithm_config *config, const sl_shapes *shapes,
+/* Has a tensor such a rank, and algorithm.start its rows? SL_EINVAL. */
+int sl_factor_check_both(const sl_algorithm_config *config, const sl_shapes *shapes,
                          sl_error *error);
+int sl_factor_check_turns(const sl_algorithm_config *config, const sl_shapes *shapes,
+                          sl_error *error);
 
 /* P = M Q */
 void sl_factor_left(float *p, const sl_matrix *m, const float *matrix, const float *q);
@@ -37,7 +43,14 @@ void sl_factor_right(float *q, const sl_matrix *m, const float *matrix, const fl
 void sl_factor_expand(float *matrix, const sl_matrix *m, const float *p, const float *q);
 /* matrix -= P Q^T */
 void sl_factor_remove(float *matrix, const sl_matrix *m, const float *p, const float *q);
-/* Gram-Schmidt: P's columns become orthonormal. One that depends on those before it becomes 0. */
-void sl_factor_orthogonalize(float *p, const sl_matrix *m);
+/* Of m's columns, of such a length, those that are 0 become normal numbers of the stream, from
+ * number `at` on. */
+void sl_factor_draw(float *columns, const sl_matrix *m, size_t length, sl_rng_key key, size_t at);
+/* All Q from algorithm.start, if it is given. first: as for sl_matrix_next. */
+void sl_factor_start(float *q, const sl_state *s, sl_matrix first);
+
+/* Gram-Schmidt: columns of such a length become orthonormal. One that depends on those before it
+ * becomes 0. */
+void sl_factor_orthogonalize(float *columns, const sl_matrix *m, size_t length);
 
 #endif

@@ -90,6 +90,10 @@ static void warn(const sl_algorithm_config *c, char *out, size_t bytes) {
                  (unsigned long long)c->warmup_rounds, enough);
 }
 
+static void defaults(sl_algorithm_config *c) {
+    sl_default_count(&c->warmup_rounds, 1);
+}
+
 /* clang-format off */
 static const sl_stage stages[] = {
     {.plain = true, .wanted = is_warm_up, .vector = sl_publish_gradient,
@@ -108,6 +112,7 @@ const sl_algorithm sl_one_bit_adam = {
     .route = SL_ROUTE_SERVER,
     .compressor = SL_TAKES_CONTRACTIVE,
     .keys = "beta1 beta2 epsilon warmup_rounds",
+    .defaults = defaults,
     .warn = warn,
     .keeps_gradient = true,
     .extra_vectors = 4,

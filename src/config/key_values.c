@@ -23,8 +23,10 @@ void sl_key_allowed(const sl_key *k, char *out, size_t bytes) {
                                         [SL_KEY_U64] = "an integer",
                                         [SL_KEY_REAL] = "a number",
                                         [SL_KEY_PARAMETER] = "or a number",
+                                        [SL_KEY_COUNT] = "\"auto\", or an integer",
                                         [SL_KEY_REALS] = "a rising list of numbers",
                                         [SL_KEY_FACTORS] = "a list of numbers",
+                                        [SL_KEY_ROWS] = "a list of equally long lists of numbers",
                                         [SL_KEY_U32S] = "a list of integers",
                                         [SL_KEY_U64S] = "a rising list of integers"};
     size_t at = 0;
@@ -38,7 +40,7 @@ void sl_key_allowed(const sl_key *k, char *out, size_t bytes) {
         at = (size_t)snprintf(out, bytes, "\"%s\", ", word_of(k));
     at += (size_t)snprintf(out + at, bytes - at, "%s", kinds[k->type]);
     bool real = k->type == SL_KEY_REAL || k->type == SL_KEY_PARAMETER || k->type == SL_KEY_REALS ||
-                k->type == SL_KEY_FACTORS;
+                k->type == SL_KEY_FACTORS || k->type == SL_KEY_ROWS;
     if ((k->type >= SL_KEY_U32 || k->type == SL_KEY_SERVER) && at < bytes)
         snprintf(out + at, bytes - at, real ? " from %.10g to %.10g" : " from %.0f to %.0f", k->min,
                  k->max);
@@ -89,6 +91,22 @@ static bool read_choice(const sl_key *k, int *out, json_t *value) {
     return false;
 }
 
+static bool read_server(const sl_key *k, int64_t *out, json_t *value) {
+    const bool is_sharded = is_text(value, "sharded");
+    if (!is_sharded && !in_range(k, value, true))
+        return false;
+    *out = is_sharded ? SL_SERVER_SHARDED : (int64_t)json_integer_value(value);
+    return true;
+}
+
+static bool read_count(const sl_key *k, uint64_t *out, json_t *value) {
+    const bool is_auto = is_text(value, "auto");
+    if (!is_auto && !in_range(k, value, true))
+        return false;
+    *out = is_auto ? SL_COUNT_AUTO : (uint64_t)json_integer_value(value);
+    return true;
+}
+
 static bool read_list(const sl_key *k, void *out, size_t *count, json_t *list) {
     size_t length = json_array_size(list), i;
     if (!json_is_array(list) || length > k->length_max)
@@ -109,6 +127,26 @@ static bool read_list(const sl_key *k, void *out, size_t *count, json_t *list) {
             ((uint64_t *)out)[i] = (uint64_t)json_integer_value(item);
     }
     *count = length;
+    return true;
+}
+
+static bool read_rows(const sl_key *k, sl_number_rows *out, json_t *list) {
+    json_t *row, *item;
+    size_t i, j;
+    out->rows = json_array_size(list);
+    out->columns = json_array_size(json_array_get(list, 0));
+    if (!json_is_array(list) || (out->rows > 0 && out->columns == 0) ||
+        out->rows * out->columns > k->length_max)
+        return false;
+    json_array_foreach(list, i, row) {
+        if (json_array_size(row) != out->columns)
+            return false;
+        json_array_foreach(row, j, item) {
+            if (!in_range(k, item, false))
+                return false;
+            out->values[i * out->columns + j] = json_number_value(item);
+        }
+    }
     return true;
 }
 
@@ -135,12 +173,9 @@ int sl_key_read(const sl_key *k, sl_experiment *experiment, json_t *value, sl_er
                               : json_is_true(value) ? SL_SWITCH_ON
                                                     : SL_SWITCH_OFF;
         break;
-    case SL_KEY_SERVER: {
-        bool sharded = is_text(value, "sharded");
-        if ((good = sharded || in_range(k, value, true)))
-            *(int64_t *)field = sharded ? SL_SERVER_SHARDED : (int64_t)json_integer_value(value);
+    case SL_KEY_SERVER:
+        good = read_server(k, (int64_t *)field, value);
         break;
-    }
     case SL_KEY_U32:
         if ((good = in_range(k, value, true)))
             *(uint32_t *)field = (uint32_t)json_integer_value(value);
@@ -159,6 +194,12 @@ int sl_key_read(const sl_key *k, sl_experiment *experiment, json_t *value, sl_er
             *(double *)field = is_auto ? NAN : json_number_value(value);
         break;
     }
+    case SL_KEY_COUNT:
+        good = read_count(k, (uint64_t *)field, value);
+        break;
+    case SL_KEY_ROWS:
+        good = read_rows(k, (sl_number_rows *)field, value);
+        break;
     case SL_KEY_REALS:
     case SL_KEY_FACTORS:
     case SL_KEY_U32S:
@@ -178,6 +219,17 @@ static json_t *write_list(const sl_key *k, const void *field, size_t count) {
                            ? json_integer(((const uint32_t *)field)[i])
                            : json_integer((json_int_t)((const uint64_t *)field)[i]);
         sl_json_append(&list, item);
+    }
+    return list;
+}
+
+static json_t *write_rows(const sl_number_rows *v) {
+    json_t *list = json_array();
+    for (size_t i = 0; i < v->rows; i++) {
+        json_t *row = json_array();
+        for (size_t j = 0; j < v->columns; j++)
+            sl_json_append(&row, json_real(v->values[i * v->columns + j]));
+        sl_json_append(&list, row);
     }
     return list;
 }
@@ -208,6 +260,12 @@ json_t *sl_key_write(const sl_key *k, const sl_experiment *experiment) {
     case SL_KEY_PARAMETER:
         return isnan(*(const double *)field) ? json_string(word_of(k))
                                              : json_real(*(const double *)field);
+    case SL_KEY_COUNT:
+        return *(const uint64_t *)field == SL_COUNT_AUTO
+                   ? json_string("auto")
+                   : json_integer((json_int_t) * (const uint64_t *)field);
+    case SL_KEY_ROWS:
+        return write_rows((const sl_number_rows *)field);
     case SL_KEY_REALS:
     case SL_KEY_FACTORS:
     case SL_KEY_U32S:

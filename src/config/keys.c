@@ -135,8 +135,10 @@ const sl_key sl_keys[] = {
     {"algorithm.correction_period", SL_KEY_U64, AT(algorithm.correction_period), BETWEEN(1, 1e9),
      .fallback = "5", .help = "cd-sgd: every so many rounds, the gradient is sent uncompressed",
      USED_BY_ALGORITHMS},
-    {"algorithm.warmup_rounds", SL_KEY_U64, AT(algorithm.warmup_rounds), BETWEEN(0, 1e12),
-     .fallback = "1", .help = "cd-sgd, one-bit-adam: rounds of uncompressed messages at the start",
+    {"algorithm.warmup_rounds", SL_KEY_COUNT, AT(algorithm.warmup_rounds), BETWEEN(0, 1e12),
+     .fallback = "\"auto\"",
+     .help = "cd-sgd, one-bit-adam, powersgd: rounds of uncompressed messages at the start; auto = "
+             "1, powersgd 0",
      USED_BY_ALGORITHMS},
     {"algorithm.warmup", SL_KEY_FACTORS, COUNTED(algorithm.warmup, algorithm.warmup_count),
      BETWEEN(1e-9, 1), .length_max = SL_PHASES_MAX, .fallback = "[]",
@@ -257,6 +259,11 @@ const sl_key sl_keys[] = {
      USED_BY_ALGORITHMS},
     {"algorithm.rank", SL_KEY_U32, AT(algorithm.rank), BETWEEN(1, 1e6), .fallback = "2",
      .help = "powersgd: columns of a matrix's two factors", USED_BY_ALGORITHMS},
+    {"algorithm.start", SL_KEY_ROWS, AT(algorithm.start), BETWEEN(-1e30, 1e30),
+     .length_max = SL_ROWS_NUMBERS_MAX, .fallback = "[]",
+     .help = "powersgd: first factors Q, a row of algorithm.rank numbers for each column of each "
+             "matrix; [] = random ones",
+     USED_BY_ALGORITHMS},
     {"algorithm.error_feedback", SL_KEY_SWITCH, AT(algorithm.error_feedback),
      .fallback = "\"auto\"",
      .help = "parameter-server, all-reduce, local-sgd with a compressor: keep what a message lost "

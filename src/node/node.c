@@ -63,8 +63,8 @@ static bool find_step(const sl_node *n, uint32_t *number, sl_exchange_step *out)
 /* From step `number` on; after the last one, the exchange is over. */
 static int go_to_step(sl_node *n, uint32_t number, sl_update *update, sl_error *error) {
     sl_exchange_step step;
-    const bool found = find_step(n, &number, &step);
     const sl_stage *before = number > 0 ? n->step.stage : NULL; /* what is over, if it was last */
+    const bool found = find_step(n, &number, &step);
     n->number = number;
     if (before != NULL && before->over != NULL && (!found || step.stage != before))
         before->over(&n->state);

@@ -26,8 +26,8 @@ OPTIMIZERS = {
 FORMS = ("ring", "tree", "recursive-doubling", "double-tree")
 
 
-def settings(rank, form="ring"):
-    return {"name": "powersgd", "rank": rank, "all_reduce": form}
+def settings(rank, form="ring", **more):
+    return {"name": "powersgd", "rank": rank, "all_reduce": form, **more}
 
 
 def models(starling, graph, algorithm, optimizer, problem, matrix, rounds=ROUNDS):
@@ -43,10 +43,10 @@ def problem_of(graph, d, seed=5):
     return dpsgd.problem(graph.n, ROWS, d, True, seed)
 
 
-def reference(graph, rank, matrix, optimizer, problem, moved=0):
+def reference(graph, algorithm, matrix, optimizer, problem, moved=0):
     """All models of all rounds, from x0 that is moved by so much."""
     a, b, x0 = problem
-    wanted = {**settings(rank), "matrix": matrix}
+    wanted = {**algorithm, "matrix": matrix}
     return np.array(history(ROUNDS, graph.slots, wanted, optimizer, Quadratic(a, b), x0 + moved)[0])
 
 
@@ -58,13 +58,12 @@ def spread(theirs, *of, problem):
     return np.max([abs(reference(*of, problem, by) - theirs).max(axis=(1, 2)) for by in moved], 0)
 
 
-def check_formula(starling, graph, shape, optimizer, rank):
-    matrix, d = shape
-    form, worst = FORMS[rank % len(FORMS)], 0
-    of = graph, rank, matrix, optimizer
+def check_formula(starling, graph, shape, optimizer, algorithm):
+    (matrix, d), worst = shape, 0
+    of = graph, algorithm, matrix, optimizer
     for seed in (5, 6, 7):
         problem = problem_of(graph, d, seed)
-        ours = np.array(models(starling, graph, settings(rank, form), optimizer, problem, matrix))
+        ours = np.array(models(starling, graph, algorithm, optimizer, problem, matrix))
         theirs = reference(*of, problem)
         apart = abs(ours - theirs).max(axis=(1, 2))
         worst = max(worst, apart[:EARLY].max())
@@ -72,6 +71,18 @@ def check_formula(starling, graph, shape, optimizer, rank):
             return f"differs by {apart[:EARLY].max():.1e} early, {apart.max():.1e} in all", worst
         if (ours != ours[:, :1]).any():
             return "models of two nodes differ", worst
+    return None, worst
+
+
+def check_given(starling):
+    """The first factors, after a warm-up; and of a matrix that is as long as its factors."""
+    random = np.random.default_rng(4)
+    for shape, rank in ((SHAPES["wide"], 2), (([6, 3], 20), 2)):
+        start = random.standard_normal((shape[0][1], rank)).tolist()
+        algorithm = settings(rank, start=start, warmup_rounds=3)
+        why, worst = check_formula(starling, GRAPHS["ring"], shape, NESTEROV, algorithm)
+        if why:
+            return f"{shape}: {why}", worst
     return None, worst
 
 
@@ -131,6 +142,14 @@ def check_refused(starling):
         (settings(2), [], '"powersgd" factors matrices, and this model has none'),
         (settings(2), [6, 6], "model.matrix: must be [rows, columns] of at most the 30"),
         (settings(2), [6], "model.matrix: must be [rows, columns]"),
+        (
+            settings(2, start=[[1, 0]] * 4),
+            [6, 5],
+            "algorithm.start: has 4 rows of 2 numbers; it must have 5, one for each column of each "
+            "matrix that is factored, of algorithm.rank 2",
+        ),
+        (settings(2, start=[[1, 0], [1]]), [6, 5], "a list of equally long lists of numbers"),
+        (settings(2, warmup_rounds=-1), [6, 5], '"auto", or an integer from 0 to'),
         (settings(0), [6, 5], "algorithm.rank: 0 is not allowed"),
         ({**settings(2), "compressor": "top-k"}, [6, 5], "sends vectors as they are"),
     ):
@@ -149,7 +168,7 @@ def main():
         (
             f"rank {rank}, {what}, {how}, {where}",
             lambda graph=graph, shape=shape, optimizer=optimizer, rank=rank: check_formula(
-                starling, graph, shape, optimizer, rank
+                starling, graph, shape, optimizer, settings(rank, FORMS[rank % len(FORMS)])
             ),
         )
         for where, graph in GRAPHS.items()
@@ -158,6 +177,7 @@ def main():
         for rank in (1, 2)
     ]
     for name, check in (
+        ("given factors", check_given),
         ("full rank", check_full),
         ("optimum", check_optimum),
         ("mean", check_mean),

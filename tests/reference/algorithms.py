@@ -979,11 +979,14 @@ class PowerSgd(AllReduce):
         self.shape, self.rank = self.get("matrix"), self.get("rank", 2)
         self.error = np.zeros((self.n, *self.shape))
         self.q = first_factors(self.shape[1] * self.rank).reshape(self.rank, -1).T
+        if self.get("start"):
+            self.q = np.array(self.get("start"), dtype=float)
 
     def reduced(self, g):
         rows, columns = self.shape
         mean = mean_rows(g)
-        if (rows + columns) * self.rank > rows * columns:
+        longer = (rows + columns) * self.rank > rows * columns
+        if longer or self.round <= self.get("warmup_rounds", 0):
             return mean
         m = g[:, : rows * columns].reshape(self.error.shape) + self.error
         p = orthonormal((m @ self.q).mean(axis=0))

@@ -65,6 +65,7 @@ static json_t *another_value(const sl_key *k) {
         return json_string("sharded");
     case SL_KEY_U32:
     case SL_KEY_U64:
+    case SL_KEY_COUNT:
         if (k->max < 9)
             return json_integer((json_int_t)k->max);
         return json_integer(strcmp(k->path, "transport.chunk_bytes") == 0 ? 8192 : 9);
@@ -78,6 +79,8 @@ static json_t *another_value(const sl_key *k) {
         return json_pack("[fff]", 0.1, 1.0 / 3, 0.75);
     case SL_KEY_FACTORS: /* one for each node of everything_different */
         return json_pack("[fffff]", 1.0, 0.5, fmin(k->max, 2.0), 1.0 / 3, 1.0);
+    case SL_KEY_ROWS:
+        return json_pack("[[ff][ff][ff]]", 1.0, 0.5, -1.0 / 3, 0.0, 2.0, 1.0);
     case SL_KEY_U32S:
         return k->length_max < 3 ? json_pack("[ii]", 30, 20) : json_pack("[iii]", 30, 20, 30);
     case SL_KEY_U64S:

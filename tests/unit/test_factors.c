@@ -28,9 +28,9 @@ START_TEST(factors_stand_one_behind_the_other) {
     static const struct {
         size_t from, p, p_length, q, q_length;
     } want[] = {{0, 0, 12, 0, 20}, {60, 12, 5, 20, 0}, {65, 17, 12, 20, 0}, {77, 29, 8, 20, 20}};
-    sl_matrix m = {0};
+    sl_matrix m = {.rank = 2};
     for (size_t i = 0; i < 4; i++) {
-        ck_assert(sl_matrix_next(&m, &shapes, 2, i));
+        ck_assert(sl_matrix_next(&m, &shapes));
         ck_assert_uint_eq(m.from, want[i].from);
         ck_assert_uint_eq(m.rows, rows[i]);
         ck_assert_uint_eq(m.p, want[i].p);
@@ -38,18 +38,18 @@ START_TEST(factors_stand_one_behind_the_other) {
         ck_assert_uint_eq(m.q, want[i].q);
         ck_assert_uint_eq(m.q_length, want[i].q_length);
     }
-    ck_assert(!sl_matrix_next(&m, &shapes, 2, 4));
-    const sl_factor_length all = sl_factor_lengths(&shapes, 2);
-    ck_assert_uint_eq(all.p, 37);
-    ck_assert_uint_eq(all.q, 40);
+    ck_assert(!sl_matrix_next(&m, &shapes));
+    const sl_algorithm_config config = {.rank = 2};
+    ck_assert_uint_eq(sl_factor_p_length(&config, &shapes), 37);
+    ck_assert_uint_eq(sl_factor_q_length(&config, &shapes), 40);
 }
 END_TEST
 
 START_TEST(a_vector_without_tensors_is_whole) {
     const sl_shapes shapes = {.dimension = 9};
-    const sl_factor_length all = sl_factor_lengths(&shapes, 1);
-    ck_assert_uint_eq(all.p, 9);
-    ck_assert_uint_eq(all.q, 0);
+    const sl_algorithm_config config = {.rank = 1};
+    ck_assert_uint_eq(sl_factor_p_length(&config, &shapes), 9);
+    ck_assert_uint_eq(sl_factor_q_length(&config, &shapes), 0);
 }
 END_TEST
 
@@ -113,7 +113,7 @@ START_TEST(columns_become_orthonormal) {
     draw(p, rows * RANK_MAX, 4);
     for (size_t i = 0; i < rows; i++) /* the second is nearly the first */
         p[rows + i] = p[i] + 1e-4f * p[rows + i];
-    sl_factor_orthogonalize(p, &m);
+    sl_factor_orthogonalize(p, &m, rows);
     for (size_t a = 0; a < RANK_MAX; a++)
         for (size_t b = 0; b <= a; b++)
             ck_assert_double_eq_tol(product(rows, a, b), a == b, 1e-6);
@@ -128,7 +128,7 @@ START_TEST(a_column_that_depends_on_others_becomes_0) {
         p[rows + i] = 3 * p[i];
         p[2 * rows + i] = 0;
     }
-    sl_factor_orthogonalize(p, &m);
+    sl_factor_orthogonalize(p, &m, rows);
     for (size_t c = 0; c < 4; c++)
         ck_assert_double_eq_tol(product(rows, c, c), c == 0 || c == 3, 1e-6);
     ck_assert_double_eq_tol(product(rows, 0, 3), 0, 1e-6);

@@ -265,18 +265,19 @@ START_TEST(a_stage_may_publish_less_than_the_dimension) {
     const sl_shapes shapes = {30, ends, rows, 2};
     open_with_shapes(&config, 5, &shapes);
     check_both_ends(5, 1);
-    size_t sent[4] = {0};
+    const size_t lengths[] = {30, 2 * 6 + 6, 2 * 4}; /* of a warm-up, P, Q */
+    size_t sent[6] = {0};
     for (uint32_t number = 0; has_step(0, 1, number); number++)
         for (uint32_t i = 0; i < 5; i++) {
             const sl_exchange_step step = step_of(i, 1, number);
-            const size_t stage = number / 4, length = stage < 2 ? 2 * 6 + 6 : 2 * 4;
-            ck_assert_uint_lt(stage, 4);
+            const size_t stage = number / 4, length = lengths[stage / 2];
+            ck_assert_uint_lt(stage, 6);
             ck_assert_uint_le(step.published.from + step.published.count, length);
             ck_assert_uint_le(step.prepared.from + step.prepared.count, length);
             sent[stage] += step.published.count;
         }
-    for (int stage = 0; stage < 4; stage++) /* each of four steps moves the whole ring's */
-        ck_assert_uint_eq(sent[stage], 4 * (stage < 2 ? 18 : 8));
+    for (int stage = 0; stage < 6; stage++) /* each of four steps moves the whole ring's */
+        ck_assert_uint_eq(sent[stage], 4 * lengths[stage / 2]);
     close_routes(5);
 }
 END_TEST

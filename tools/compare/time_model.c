@@ -68,16 +68,21 @@ time_model_kind time_model_of(const exchange_case *c) {
                                                                         : MODEL_BIT_SGD;
 }
 
-/* A round whose exchange is plain. CD-SGD's gradients are sent in the round after. */
-static uint64_t plain_round(const sl_algorithm_config *c) {
-    return is_cd_sgd(c) ? c->warmup_rounds + 2 : 1;
+/* A round whose exchange is plain, after a warm-up. CD-SGD's gradients are sent in the round
+ * after. */
+static uint64_t plain_round(const exchange_case *c) {
+    size_t elements;
+    if (is_cd_sgd(c->config))
+        return c->config->warmup_rounds + 2;
+    return sl_algorithm_shortens(&elements, c->config, &c->shapes) ? c->config->warmup_rounds + 1
+                                                                   : 1;
 }
 
 int time_model_open(time_model *out, const exchange_case *c, sl_error *error) {
     *out = (time_model){time_model_of(c), c->config->correction_period, NAN, NAN};
     const bool is_plain = out->kind != MODEL_NONE && out->kind != MODEL_BIT_SGD,
                is_compressed = out->kind == MODEL_BIT_SGD || out->kind == MODEL_CD_SGD;
-    const uint64_t round = plain_round(c->config);
+    const uint64_t round = plain_round(c);
     int result = is_plain ? exchange_seconds(&out->phi, c, c->config, &c->shapes, round, error) : 0;
     if (result == 0 && is_compressed)
         result = exchange_seconds(&out->psi, c, c->config, &c->shapes, round + is_plain, error);

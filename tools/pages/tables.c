@@ -27,6 +27,8 @@ const char *key_value(const sl_key *key, size_t index) {
         return index < 3 ? switches[index] : NULL;
     case SL_KEY_SERVER:
         return index < 1 ? "sharded" : NULL;
+    case SL_KEY_COUNT:
+        return index < 1 ? "auto" : NULL;
     case SL_KEY_PARAMETER:
         return index > 0 ? NULL : key->choices != NULL ? key->choices[0] : "auto";
     case SL_KEY_TEXT:
@@ -38,6 +40,7 @@ const char *key_value(const sl_key *key, size_t index) {
     case SL_KEY_REAL:
     case SL_KEY_REALS:
     case SL_KEY_FACTORS:
+    case SL_KEY_ROWS:
     case SL_KEY_U32S:
     case SL_KEY_U64S:
         return NULL;
