@@ -82,6 +82,9 @@ typedef enum sl_buffer_rule {
     SL_BUFFERS_RESET    /* they begin at 0 again */
 } sl_buffer_rule;
 
+/* How local-sgd's period goes on. */
+typedef enum sl_period_schedule { SL_PERIOD_CONSTANT, SL_PERIOD_ADAPTIVE } sl_period_schedule;
+
 /* By what fedavg weighs its clients' models. */
 typedef enum sl_client_weights { SL_CLIENTS_SAMPLES, SL_CLIENTS_UNIFORM } sl_client_weights;
 
@@ -99,11 +102,12 @@ typedef struct sl_algorithm_config {
     char name[SL_ALGORITHM_NAME_MAX];
     sl_variant variant;
     sl_replicas replicas;
-    double consensus_step;      /* choco-sgd, beer: gamma_c; 0: derived */
-    double eta;                 /* deep-squeeze; 0: derived */
-    uint64_t local_steps;       /* gossip: H gradients for one exchange */
-    uint64_t period;            /* of those that are periodic: H; slowmo on gossip: exchanges; an
-                                   experiment's 0: what is usual */
+    double consensus_step; /* choco-sgd, beer: gamma_c; 0: derived */
+    double eta;            /* deep-squeeze; 0: derived */
+    uint64_t local_steps;  /* gossip: H gradients for one exchange */
+    uint64_t period;       /* of those that are periodic: H; slowmo on gossip: exchanges; an
+                              experiment's 0: what is usual */
+    sl_period_schedule period_schedule; /* local-sgd */
     uint64_t switch_round;      /* local-sgd: up to it gradients are averaged, in every round */
     uint64_t average_period;    /* gossip-pga: H, exchanges */
     uint64_t correction_period; /* cd-sgd: k */
@@ -163,6 +167,7 @@ typedef struct sl_state {
     sl_shapes shapes; /* what all vectors are made of */
     uint32_t rank, nodes;
     uint64_t seed;
+    double loss;       /* this round's, once its gradient is there */
     double samples;    /* training samples of this node, or 1 */
     float *x;          /* model */
     const float *lent; /* of the driver, published and mixed in place of x in this round; NULL: x */
@@ -336,6 +341,9 @@ typedef struct sl_algorithm {
     /* Of the rounds from 1 on: does it exchange in this one? NULL: in each that is a multiple of
      * the interval. At least in one of as many rounds. */
     bool (*exchanges)(const sl_algorithm_config *config, uint64_t round);
+    /* The same by what has come until now; period is the longest there will be. NULL: by the round
+     * alone. */
+    bool (*due)(const sl_state *s);
     uint32_t idle_rounds;     /* one after the other without an exchange, once in a run */
     bool begins_silent;       /* the first exchange has no message */
     bool keeps_gradient;      /* needs g after its message has been encoded */

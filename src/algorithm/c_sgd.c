@@ -14,13 +14,14 @@
 
 static const sl_stage gradients[] = {SL_AVERAGE_STAGES(gradient, NULL, NULL)};
 
-/* Compressed, delayed, or local after some rounds, it is another row. */
+/* Compressed, delayed, local after some rounds, or with an adaptive period, it is another row. */
 static bool is_plain(const sl_algorithm_config *config) {
     return config->compressor.kind == SL_COMPRESSOR_IDENTITY && config->delay == 0;
 }
 
 static bool is_local(const sl_algorithm_config *config) {
-    return config->compressor.kind == SL_COMPRESSOR_IDENTITY && config->switch_round == 0;
+    return config->compressor.kind == SL_COMPRESSOR_IDENTITY && config->switch_round == 0 &&
+           config->period_schedule == SL_PERIOD_CONSTANT;
 }
 
 static bool is_not_compressed(const sl_algorithm_config *config) {

@@ -13,6 +13,7 @@ static const char *const clips[] = {"second-largest", NULL};
 static const char *const directions[] = {"up", "both", NULL};
 static const char *const bases[] = {"local-sgd", "d-psgd", "sgp", NULL};
 static const char *const client_weights[] = {"samples", "uniform", NULL};
+static const char *const period_schedules[] = {"constant", "adaptive", NULL};
 static const char *const buffers[] = {"local", "average", "reset", NULL};
 static const char *const all_reduces[] = {
 #define ALL_REDUCE_NAME(form, text) text,
@@ -122,6 +123,10 @@ const sl_key sl_keys[] = {
     {"algorithm.period", SL_KEY_U64, AT(algorithm.period), BETWEEN(0, 1e9), .fallback = "0",
      .help = "rounds from one exchange to the next, slowmo: from one average; 0 = local-sgd, easgd "
              "10, slowmo 12, diloco, noloco 500",
+     USED_BY_ALGORITHMS},
+    {"algorithm.period_schedule", SL_KEY_CHOICE, AT(algorithm.period_schedule),
+     .choices = period_schedules, .fallback = "\"constant\"",
+     .help = "local-sgd: the period stays, or falls with the square root of the loss (adaptive)",
      USED_BY_ALGORITHMS},
     {"algorithm.switch_round", SL_KEY_U64, AT(algorithm.switch_round), BETWEEN(0, 1e12),
      .fallback = "0",

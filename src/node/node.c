@@ -116,6 +116,8 @@ static bool step_is_over(const sl_node *n) {
 /* ---- rounds ---- */
 
 static bool has_exchange(const sl_node *n) {
+    if (n->algorithm->due != NULL)
+        return n->algorithm->due(&n->state);
     return sl_algorithm_exchanges(n->algorithm, n->state.config, n->state.round);
 }
 
@@ -224,7 +226,7 @@ static int accept_gradient(sl_node *n, double loss, sl_update *update, sl_error 
     if (n->settings.turns && !is_finite(n, n->state.g)) /* the others go on without it */
         return sl_node_diverged(n, "the gradient holds a number that is not finite", error);
     n->gradient_ready = true;
-    n->statistics.loss = loss;
+    n->statistics.loss = n->state.loss = loss;
     sl_direction_clip(&n->direction, n->state.g);
     if (!n->algorithm->averages_gradient)
         take_direction(n);

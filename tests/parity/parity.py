@@ -224,6 +224,10 @@ ALGORITHMS = {
         compressor={"name": "shared-mask", "fraction": 0.1, "order": "cyclic", "per": "tensor"},
     ),
     "post-local": algorithm("local-sgd", period=4, switch_round=10),
+    "local-sgd adaptive": algorithm("local-sgd", period=6, period_schedule="adaptive", server=2),
+    "local-sgd adaptive sharded": algorithm(
+        "local-sgd", period=5, period_schedule="adaptive", server="sharded", buffers="average"
+    ),
     "local-sgd averaged buffers": algorithm("local-sgd", period=3, buffers="average"),
     "diloco": algorithm("diloco", period=4),
     "noloco": algorithm("noloco", PAIRS, period=4),

@@ -88,6 +88,15 @@ def outer_steps():
         settings = {"name": "local-sgd", "period": 3, **more}
         label = " ".join(map(str, settings.values()))
         yield from cases(label, settings, None, [RING, IRREGULAR], HEAVY, both)
+    for more in (
+        {"period": 8},
+        {"period": 12, "server": "sharded"},
+        {"period": 7, "server": 2, "buffers": "average"},
+        {"period": 9, "buffers": "reset"},
+    ):
+        settings = {"name": "local-sgd", "period_schedule": "adaptive", **more}
+        label = " ".join(map(str, settings.values()))
+        yield from cases(label, settings, None, [IRREGULAR], HEAVY, both)
     for more in ({}, {"average_period": 4, "local_steps": 2}, {"all_reduce": "halving-doubling"}):
         settings = {"name": "gossip-pga", **more}
         label = " ".join(map(str, settings.values()))
@@ -170,6 +179,11 @@ def identities():
         **slow,
         "base": "sgp",
     }, {**slow, "base": "d-psgd"}
+    each = {"name": "local-sgd", "period": 1}
+    yield "an adaptive period of at most 1 is local-sgd's", RING, MOMENTUM, {
+        **each,
+        "period_schedule": "adaptive",
+    }, each
     yield "fedavg of all clients is local-sgd", RING, MOMENTUM, {
         "name": "fedavg",
         "local_steps": 4,
@@ -255,6 +269,8 @@ def refusals():
     yield "slowmo on sgp does", "digraph", {**slow, "base": "sgp"}, None
     late = {"name": "local-sgd", "switch_round": 5, "compressor": {"name": "top-k", "k": 4}}
     yield "post-local SGD takes no compressor", RING, late, "sends vectors as they are"
+    sooner = {"name": "local-sgd", "period_schedule": "adaptive", "switch_round": 5}
+    yield "no switch in an adaptive period", RING, sooner, "algorithm.switch_round: 5, but"
     anew = {"name": "local-sgd", "buffers": "reset"}
     yield "buffers without momentum", RING, anew, 'algorithm.buffers: "reset" is for those of'
     yield "noloco takes no directed graph", "digraph", noloco(0.5, 0), "doubly stochastic"

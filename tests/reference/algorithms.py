@@ -713,6 +713,29 @@ class PostLocalSgd(LocalSgd):
             self.end_average()
 
 
+class AdaComm(LocalSgd):
+    """Wang, Joshi, Adaptive Communication Strategies, MLSys 2019, section 4, the basic rule, anew
+    at each average, of the losses since the last; the first average follows round 1."""
+
+    def start(self):
+        self.losses, self.waits, self.first = [], 1, None
+
+    def exchange(self, w, u):
+        self.x = self.x - u
+        self.losses.append(self.loss.mean())
+        if len(self.losses) < self.waits:
+            return
+        self.x = mean_rows(self.x)
+        self.end_average()
+        mean, longest = np.mean(self.losses), self.get("period")
+        self.first = mean if self.first is None else self.first
+        ratio = math.sqrt(mean / self.first)
+        self.waits = 1  # as many as there are whole numbers below the rule's, and one
+        for shorter in range(1, longest):
+            self.waits += bool(self.exceeds(ratio * longest, shorter))
+        self.losses = []
+
+
 class SlowMo(LocalSgd):
     """Wang et al., SlowMo, ICLR 2020, Algorithm 1: local SGD, D-PSGD or SGP, the steps of which are
     taken to the last, and then the exact average. x: SGP's numerators."""
@@ -1245,6 +1268,8 @@ def algorithm_class(settings):
         return DelayedAllReduce
     if settings.get("switch_round"):
         return PostLocalSgd
+    if settings.get("period_schedule") == "adaptive":
+        return AdaComm
     compressed = {
         "all-reduce": CompressedAllReduce,
         "parameter-server": CompressedAllReduce,
@@ -1327,6 +1352,9 @@ class Quadratic:
 
     def gradient(self, x):
         return np.einsum("imd,im->id", self.a, np.einsum("imd,id->im", self.a, x) - self.b)
+
+    def losses(self, x):
+        return ((np.einsum("imd,id->im", self.a, x) - self.b) ** 2).sum(axis=1) / 2
 
     def optimum(self):
         """Of the mean of the f_i."""
@@ -1442,6 +1470,7 @@ class Run:
         rate = dpsgd.learning_rate(self.optimizer, self.round)
         state.round, state.rate = self.round, rate
         state.decay = self.optimizer.get("weight_decay", 0)
+        state.loss = self.problem.losses(state.at())
         g = clipped(self.problem.gradient(state.at()), self.optimizer.get("clip_norm"))
         g = state.reduced(g)
         if g is None:
