@@ -131,8 +131,8 @@ typedef struct sl_algorithm_config {
     bool nesterov;              /* qgm */
     sl_mixing matrix;           /* exact-diffusion */
     sl_tree_choice tree;        /* relaysum */
-    uint32_t rank;              /* powersgd: columns of a factor */
-    sl_number_rows start;       /* powersgd: the first factors Q; no rows: random ones */
+    uint32_t rank;              /* powersgd, power-gossip: columns of a factor */
+    sl_number_rows start;       /* the first factors Q of these; no rows: random ones */
     uint64_t delay;             /* all-reduce: D, rounds that a gradient is late */
     sl_switch error_feedback;   /* sl_algorithm_plan sets it */
     sl_directions directions;
@@ -177,7 +177,9 @@ typedef struct sl_state {
     float *extra[SL_ALGORITHM_VECTORS_MAX]; /* the algorithm's own */
     float **replicas; /* (replica_count) of in-neighbours: their sum, or one each, in the order of
                          `in`; or what came of them */
-    uint32_t slot;    /* SL_ROUTE_TREE: the one that the step meets, among the replicas */
+    float *received;  /* (slots, received_length), of which the replicas are parts */
+    uint32_t slots;   /* neighbours */
+    uint32_t slot;    /* SL_ROUTE_TREE, _EDGES: the one that the step meets, among them */
     uint32_t heard;   /* SL_ROUTE_TREE: nodes of whom word has come, this one included */
     double *numbers;  /* (in-neighbours + 1) working memory, 0 at first */
     double *own_numbers; /* (sl_algorithm.own_numbers) kept from round to round, 0 at first */
@@ -243,6 +245,8 @@ typedef struct sl_stage {
     size_t (*length)(const sl_algorithm_config *config, const sl_shapes *shapes);
     bool ranked; /* the own part is among those that combine gets, in its rank's place: a sum that
                     all nodes form has the same bits everywhere */
+    /* SL_ROUTE_EDGES: once before each message. */
+    void (*meet)(sl_state *s);
     /* Does this exchange have the stage? NULL: always. */
     bool (*wanted)(const sl_state *s);
     /* Has the node anything to say in this exchange? Asked once, when the whole vector is prepared;
@@ -277,6 +281,7 @@ typedef enum sl_route_kind {
     SL_ROUTE_ALL,   /* everybody to everybody */
     SL_ROUTE_TREE,  /* along a tree's edges, one after the other: to each neighbour its own message
                      */
+    SL_ROUTE_EDGES, /* along all of the topology's, in the same way */
     SL_ROUTE_MERGE, /* up a tree, where each message is merged into its receiver's, and back down */
     SL_ROUTE_BOTH   /* some stages along the topology's edges, some by a form of all-reduce */
 } sl_route_kind;
@@ -314,9 +319,12 @@ typedef struct sl_algorithm {
     bool keeps_replicas; /* of its neighbours, as algorithm.replicas says */
     bool keeps_messages; /* of a step, whole: in sl_state.replicas */
     bool keeps_received; /* what each neighbour last sent, from exchange to exchange: there, too */
-    bool host_only;      /* reads vectors itself */
-    bool trims;          /* cuts off algorithm.trim values at each end */
-    bool keeps_self;     /* mixes with (I + W)/2: W itself may alternate */
+    /* The same, so many elements of each neighbour, one behind the other. NULL: a vector of each.
+     */
+    size_t (*received_length)(const sl_algorithm_config *config, const sl_shapes *shapes);
+    bool host_only;  /* reads vectors itself */
+    bool trims;      /* cuts off algorithm.trim values at each end */
+    bool keeps_self; /* mixes with (I + W)/2: W itself may alternate */
     sl_compressor_need compressor;
     sl_compressor_kind
         own_compressor; /* the only compressor that it takes; IDENTITY: any that suits */

@@ -163,15 +163,23 @@ sl_compressor_kind sl_algorithm_compressor(const sl_algorithm_config *config) {
                                                                     : config->compressor.kind;
 }
 
+/* Of two exchanges late in a run, as some take turns. */
 bool sl_algorithm_shortens(size_t *elements, const sl_algorithm_config *config,
                            const sl_shapes *shapes) {
     const sl_algorithm *a = sl_algorithm_of(config, NULL);
     bool found = false;
     *elements = 0;
-    for (size_t i = 0; a != NULL && i < a->stage_count; i++)
-        if (a->stages[i].length != NULL && !a->stages[i].gather) {
-            *elements += a->stages[i].length(config, shapes);
+    for (uint64_t late = UINT64_MAX - 1; late > 0; late = late == UINT64_MAX ? 0 : late + 1) {
+        const sl_state state = {.config = config, .round = late, .exchange = late};
+        for (size_t i = 0; a != NULL && i < a->stage_count; i++) {
+            const sl_stage *stage = &a->stages[i];
+            if (stage->length == NULL || stage->gather ||
+                (stage->wanted != NULL && !stage->wanted(&state)))
+                continue;
+            *elements += stage->length(config, shapes);
             found = true;
         }
+    }
+    *elements /= 2;
     return found;
 }

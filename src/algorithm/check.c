@@ -27,7 +27,8 @@ static int refuse_sums(const sl_algorithm *a, sl_stochasticity w, sl_error *erro
  * decides. */
 static int check_contraction(const sl_algorithm *a, const sl_topology *topology, sl_error *error) {
     const bool keeps = a->keeps_self || a->step_rule != SL_STEP_NONE;
-    if (a->route != SL_ROUTE_TOPOLOGY || (keeps && sl_topology_alternates(topology)))
+    const bool mixes = a->route == SL_ROUTE_TOPOLOGY || a->route == SL_ROUTE_EDGES;
+    if (!mixes || (keeps && sl_topology_alternates(topology)))
         return 0;
     double rho;
     int result = sl_topology_contraction(topology, &rho, error);
@@ -79,6 +80,11 @@ static int check_matrix(const sl_algorithm *a, sl_replicas replicas, const sl_to
                                            "vector for each neighbour of the whole schedule, "
                                            "and every message to all of them"
                                          : "");
+    if (a->keeps_received && sl_topology_period(topology) > 1)
+        return sl_fail(error, SL_EINVAL,
+                       "algorithm '%s' keeps a message of each neighbour and needs the same edges "
+                       "in every round, but this topology is a schedule of %u; take a fixed one",
+                       a->name, sl_topology_period(topology));
     return 0;
 }
 

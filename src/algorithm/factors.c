@@ -27,25 +27,38 @@ bool sl_matrix_next(sl_matrix *m, const sl_shapes *shapes) {
     m->q += m->q_length;
     m->rows = shapes->rows != NULL ? shapes->rows[m->number] : 1;
     m->columns = (end - m->from) / m->rows;
-    m->p_length = is_factored(m) ? m->rows * m->rank : m->rows * m->columns;
-    m->q_length = is_factored(m) ? m->columns * m->rank : 0;
+    m->factored = is_factored(m);
+    m->p_length = m->factored ? m->rows * m->rank : m->rows * m->columns;
+    m->q_length = m->factored ? m->columns * m->rank : m->takes_turns ? m->p_length : 0;
     m->number++;
     return true;
 }
 
-static sl_matrix last(sl_matrix m, const sl_shapes *shapes) {
+static sl_matrix last(const sl_algorithm_config *config, const sl_shapes *shapes,
+                      bool takes_turns) {
+    sl_matrix m = {.rank = config->rank, .takes_turns = takes_turns};
     while (sl_matrix_next(&m, shapes))
         ;
     return m;
 }
 
 size_t sl_factor_p_length(const sl_algorithm_config *config, const sl_shapes *shapes) {
-    const sl_matrix m = last((sl_matrix){.rank = config->rank}, shapes);
+    const sl_matrix m = last(config, shapes, false);
     return m.p + m.p_length;
 }
 
 size_t sl_factor_q_length(const sl_algorithm_config *config, const sl_shapes *shapes) {
-    const sl_matrix m = last((sl_matrix){.rank = config->rank}, shapes);
+    const sl_matrix m = last(config, shapes, false);
+    return m.q + m.q_length;
+}
+
+size_t sl_factor_p_turn(const sl_algorithm_config *config, const sl_shapes *shapes) {
+    const sl_matrix m = last(config, shapes, true);
+    return m.p + m.p_length;
+}
+
+size_t sl_factor_q_turn(const sl_algorithm_config *config, const sl_shapes *shapes) {
+    const sl_matrix m = last(config, shapes, true);
     return m.q + m.q_length;
 }
 
@@ -74,8 +87,10 @@ static int check(const sl_algorithm_config *config, bool takes_turns, const sl_s
     if (result != 0)
         return result;
     const sl_number_rows *start = &config->start;
-    const sl_matrix m = last((sl_matrix){.rank = config->rank, .takes_turns = takes_turns}, shapes);
-    const size_t rows = (m.q + m.q_length) / config->rank;
+    size_t rows = 0;
+    for (sl_matrix m = {.rank = config->rank, .takes_turns = takes_turns};
+         sl_matrix_next(&m, shapes);)
+        rows += m.factored ? m.columns : 0;
     if (start->rows == 0 || rows == 0 || (start->rows == rows && start->columns == config->rank))
         return 0;
     return sl_fail(error, SL_EINVAL,
@@ -110,7 +125,7 @@ void sl_factor_draw(float *columns, const sl_matrix *m, size_t length, sl_rng_ke
 void sl_factor_start(float *q, const sl_state *s, sl_matrix m) {
     const double *row = s->config->start.values;
     while (s->config->start.rows > 0 && sl_matrix_next(&m, &s->shapes))
-        for (size_t k = 0; k < m.q_length / m.rank; k++, row += m.rank)
+        for (size_t k = 0; m.factored && k < m.columns; k++, row += m.rank)
             for (size_t c = 0; c < m.rank; c++)
                 q[m.q + c * m.columns + k] = (float)row[c];
 }
@@ -168,21 +183,17 @@ void sl_factor_right(float *q, const sl_matrix *m, const float *matrix, const fl
             add_row(q + c * columns, matrix + i * columns, p[c * m->rows + i], columns);
 }
 
-static void add_products(float *matrix, const sl_matrix *m, const float *p, const float *q,
-                         float sign) {
+void sl_factor_add(float *matrix, const sl_matrix *m, const float *p, const float *q,
+                   float factor) {
     for (size_t i = 0; i < m->rows; i++)
         for (size_t c = 0; c < m->rank; c++)
-            add_row(matrix + i * m->columns, q + c * m->columns, sign * p[c * m->rows + i],
+            add_row(matrix + i * m->columns, q + c * m->columns, factor * p[c * m->rows + i],
                     m->columns);
 }
 
 void sl_factor_expand(float *matrix, const sl_matrix *m, const float *p, const float *q) {
     memset(matrix, 0, m->rows * m->columns * sizeof *matrix);
-    add_products(matrix, m, p, q, 1);
-}
-
-void sl_factor_remove(float *matrix, const sl_matrix *m, const float *p, const float *q) {
-    add_products(matrix, m, p, q, -1);
+    sl_factor_add(matrix, m, p, q, 1);
 }
 
 /* ---- orthogonal columns ---- */

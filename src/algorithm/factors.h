@@ -11,10 +11,12 @@
 #include "starling/rng.h"
 
 /* A tensor in a vector, and its factors in a vector of all P and one of all Q. What would be
- * shorter than what is sent of it, or is a vector, is P itself, and has no Q. */
+ * shorter than what is sent of it, or is a vector, is P itself, and where they take turns also Q.
+ */
 typedef struct sl_matrix {
     size_t rank;
     bool takes_turns;           /* P is sent in one exchange and Q in the next; else both are */
+    bool factored;              /* else it is sent whole */
     size_t number;              /* of tensors so far */
     size_t from, rows, columns; /* from: its first element */
     size_t p, p_length, q, q_length;
@@ -24,10 +26,12 @@ typedef struct sl_matrix {
  * more. */
 bool sl_matrix_next(sl_matrix *m, const sl_shapes *shapes);
 
-/* Where both are sent, how long the vectors of all P and all Q are: together at most the
- * dimension. */
+/* How long the vectors of all P and all Q are. Where both are sent: together at most the dimension;
+ * where they take turns: each. */
 size_t sl_factor_p_length(const sl_algorithm_config *config, const sl_shapes *shapes);
 size_t sl_factor_q_length(const sl_algorithm_config *config, const sl_shapes *shapes);
+size_t sl_factor_p_turn(const sl_algorithm_config *config, const sl_shapes *shapes);
+size_t sl_factor_q_turn(const sl_algorithm_config *config, const sl_shapes *shapes);
 
 /* Has a tensor such a rank, and algorithm.start its rows? SL_EINVAL. */
 int sl_factor_check_both(const sl_algorithm_config *config, const sl_shapes *shapes,
@@ -41,8 +45,9 @@ void sl_factor_left(float *p, const sl_matrix *m, const float *matrix, const flo
 void sl_factor_right(float *q, const sl_matrix *m, const float *matrix, const float *p);
 /* matrix = P Q^T */
 void sl_factor_expand(float *matrix, const sl_matrix *m, const float *p, const float *q);
-/* matrix -= P Q^T */
-void sl_factor_remove(float *matrix, const sl_matrix *m, const float *p, const float *q);
+/* matrix += factor P Q^T */
+void sl_factor_add(float *matrix, const sl_matrix *m, const float *p, const float *q, float factor);
+
 /* Of m's columns, of such a length, those that are 0 become normal numbers of the stream, from
  * number `at` on. */
 void sl_factor_draw(float *columns, const sl_matrix *m, size_t length, sl_rng_key key, size_t at);

@@ -25,7 +25,7 @@ static float *all_p(const sl_state *s) {
 static void draw(sl_state *s) {
     const sl_rng_key key = {s->seed, s->exchange, 0, SL_PURPOSE_FACTOR};
     for (sl_matrix m = {.rank = s->config->rank}; sl_matrix_next(&m, &s->shapes);)
-        if (m.q_length > 0)
+        if (m.factored)
             sl_factor_draw(s->extra[FACTORS] + m.q, &m, m.columns, key, m.q);
 }
 
@@ -54,7 +54,7 @@ static void load(sl_state *s) {
         return;
     s->vec->combine(e, (const float *const[]){e, s->g}, (const float[]){1, 1}, 2, s->dimension);
     for (sl_matrix m = {.rank = s->config->rank}; sl_matrix_next(&m, &s->shapes);)
-        if (m.q_length > 0)
+        if (m.factored)
             sl_factor_left(s->g + m.p, &m, e + m.from, s->extra[FACTORS] + m.q);
         else
             sl_copy(s, s->g + m.p, e + m.from, m.p_length);
@@ -65,10 +65,10 @@ static void project(sl_state *s) {
     float *e = s->extra[ERROR], *p = all_p(s);
     sl_copy(s, p, s->g, sl_factor_p_length(s->config, &s->shapes));
     for (sl_matrix m = {.rank = s->config->rank}; sl_matrix_next(&m, &s->shapes);)
-        if (m.q_length > 0) {
+        if (m.factored) {
             sl_factor_orthogonalize(p + m.p, &m, m.rows);
             sl_factor_right(s->g + m.q, &m, e + m.from, p + m.p);
-            sl_factor_remove(e + m.from, &m, p + m.p, s->g + m.q);
+            sl_factor_add(e + m.from, &m, p + m.p, s->g + m.q, -1);
         } else {
             s->vec->fill(e + m.from, 0, m.p_length);
         }
@@ -79,7 +79,7 @@ static void unfold(sl_state *s) {
     float *p = all_p(s), *q = s->extra[FACTORS];
     sl_copy(s, q, s->g, sl_factor_q_length(s->config, &s->shapes));
     for (sl_matrix m = {.rank = s->config->rank}; sl_matrix_next(&m, &s->shapes);)
-        if (m.q_length > 0)
+        if (m.factored)
             sl_factor_expand(s->g + m.from, &m, p + m.p, q + m.q);
         else
             sl_copy(s, s->g + m.from, p + m.p, m.p_length);

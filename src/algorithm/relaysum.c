@@ -60,12 +60,6 @@ static void average(sl_state *s, size_t from, size_t count) {
 
 static int check(const sl_algorithm_config *config, const sl_topology *topology, sl_error *error) {
     sl_relay_tree tree;
-    if (sl_topology_period(topology) > 1)
-        return sl_fail(error, SL_EINVAL,
-                       "algorithm 'relaysum' keeps a message of each neighbour and needs the same "
-                       "edges in every round, but this topology is a schedule of %u; take a fixed "
-                       "one",
-                       sl_topology_period(topology));
     int result = sl_relay_tree_open(&tree, topology, config->tree, error);
     if (result == 0)
         sl_relay_tree_close(&tree);

@@ -99,7 +99,8 @@ int sl_algorithm_spread(uint64_t *rounds, const sl_algorithm_config *config,
         return SL_EINVAL;
     const uint64_t interval = sl_algorithm_interval(a, config);
     uint64_t exchanges = 1;
-    const bool edges = a->route == SL_ROUTE_TOPOLOGY || a->route == SL_ROUTE_BOTH;
+    const bool edges =
+        a->route == SL_ROUTE_TOPOLOGY || a->route == SL_ROUTE_EDGES || a->route == SL_ROUTE_BOTH;
     int result = edges ? spread_of(&exchanges, topology, error) : 0;
     if (a->route == SL_ROUTE_TREE) /* no tree is deeper */
         exchanges = sl_topology_nodes(topology);

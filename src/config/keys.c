@@ -263,11 +263,11 @@ const sl_key sl_keys[] = {
              "(topology)",
      USED_BY_ALGORITHMS},
     {"algorithm.rank", SL_KEY_U32, AT(algorithm.rank), BETWEEN(1, 1e6), .fallback = "2",
-     .help = "powersgd: columns of a matrix's two factors", USED_BY_ALGORITHMS},
+     .help = "powersgd, power-gossip: columns of a matrix's two factors", USED_BY_ALGORITHMS},
     {"algorithm.start", SL_KEY_ROWS, AT(algorithm.start), BETWEEN(-1e30, 1e30),
      .length_max = SL_ROWS_NUMBERS_MAX, .fallback = "[]",
-     .help = "powersgd: first factors Q, a row of algorithm.rank numbers for each column of each "
-             "matrix; [] = random ones",
+     .help = "powersgd, power-gossip: first factors Q, of power-gossip each edge's: a row of "
+             "algorithm.rank numbers for each column of each matrix; [] = random ones",
      USED_BY_ALGORITHMS},
     {"algorithm.error_feedback", SL_KEY_SWITCH, AT(algorithm.error_feedback),
      .fallback = "\"auto\"",

@@ -47,6 +47,8 @@ static void begin_step(sl_node *n) {
     sl_incoming_begin(n);
     if (!sl_outgoing_adapts(n))
         sl_node_sweep(n, step->stage->prepare, step->prepared);
+    if (step->stage->meet != NULL && step->published.count > 0)
+        step->stage->meet(&n->state);
     if (step->begins && step->stage->speaks != NULL)
         n->state.silent = !step->stage->speaks(&n->state);
 }

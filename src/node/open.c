@@ -12,22 +12,41 @@ static const size_t batch_bytes = 4 << 20; /* that are combined at once on a dev
 /* ---- opening and closing ---- */
 
 /* Vectors for what comes of in-neighbours, of which there are `width`. */
-static size_t count_replicas(const sl_algorithm *a, const sl_algorithm_config *c, size_t width) {
+static size_t count_replicas(const sl_algorithm *a, const sl_algorithm_config *c,
+                             const sl_shapes *shapes, size_t width) {
+    if (a->received_length != NULL)
+        return (width * a->received_length(c, shapes) + shapes->dimension - 1) / shapes->dimension;
     if (a->keeps_messages || a->keeps_received)
         return width;
     return !a->keeps_replicas ? 0 : c->replicas == SL_REPLICAS_SUM ? 1 : width;
 }
 
-static bool allocate_replicas(sl_node *n) {
-    const size_t width = sl_route_width(&n->route),
-                 count = count_replicas(n->algorithm, &n->settings.plan->config, width);
-    n->state.replicas = calloc(count + 1, sizeof *n->state.replicas);
-    n->state.numbers = calloc(width + 1, sizeof *n->state.numbers);
-    for (; n->state.replicas != NULL && n->state.replica_count < count; n->state.replica_count++)
-        if ((n->state.replicas[n->state.replica_count] =
-                 n->settings.vec->allocate(n->settings.dimension)) == NULL)
+/* Those that are parts of one. */
+static bool allocate_received(sl_state *s, size_t count) {
+    s->received = s->vec->allocate(count * s->dimension);
+    for (; s->received != NULL && s->replica_count < count; s->replica_count++)
+        s->replicas[s->replica_count] = s->received + s->replica_count * s->dimension;
+    return s->received != NULL;
+}
+
+static bool allocate_each(sl_state *s, size_t count) {
+    for (; s->replica_count < count; s->replica_count++)
+        if ((s->replicas[s->replica_count] = s->vec->allocate(s->dimension)) == NULL)
             return false;
-    return n->state.replicas != NULL && n->state.numbers != NULL;
+    return true;
+}
+
+static bool allocate_replicas(sl_node *n) {
+    sl_state *s = &n->state;
+    const uint32_t width = sl_route_width(&n->route);
+    const size_t count = count_replicas(n->algorithm, &n->settings.plan->config, &s->shapes, width);
+    s->slots = width;
+    s->replicas = calloc(count + 1, sizeof *s->replicas);
+    s->numbers = calloc(width + 1u, sizeof *s->numbers);
+    if (s->replicas == NULL || s->numbers == NULL)
+        return false;
+    return n->algorithm->received_length != NULL && count > 0 ? allocate_received(s, count)
+                                                              : allocate_each(s, count);
 }
 
 static bool allocate_vectors(sl_node *n) {
@@ -55,16 +74,21 @@ static bool allocate_vectors(sl_node *n) {
     return complete && n->state.own_numbers != NULL;
 }
 
+static sl_shapes shapes_of(const sl_node_settings *s) {
+    return (sl_shapes){s->dimension, s->tensor_ends, s->tensor_rows, s->tensor_count};
+}
+
 size_t sl_node_vector_bytes(const sl_node_settings *s) {
     const sl_algorithm_config *config = &s->plan->config;
     const sl_algorithm *algorithm = sl_algorithm_of(config, NULL);
+    const sl_shapes shapes = shapes_of(s);
     const uint32_t *peers;
     size_t vectors = 1u + (s->gradient == NULL) + (s->optimizer->momentum > 0) +
                      sl_direction_vectors(s->optimizer);
     if (algorithm != NULL)
-        vectors +=
-            sl_algorithm_vectors(algorithm, config) +
-            count_replicas(algorithm, config, sl_topology_peers(s->topology, s->rank, &peers));
+        vectors += sl_algorithm_vectors(algorithm, config) +
+                   count_replicas(algorithm, config, &shapes,
+                                  sl_topology_peers(s->topology, s->rank, &peers));
     return vectors * s->dimension * sizeof(float);
 }
 
@@ -218,8 +242,10 @@ static int open_view(sl_node *n, const sl_members *members, sl_error *error) {
 
 static void close_view(sl_node *n) {
     const sl_vec_ops *vec = n->settings.vec;
-    for (size_t i = 0; i < n->state.replica_count; i++)
+    for (size_t i = 0; n->state.received == NULL && i < n->state.replica_count; i++)
         vec->release(n->state.replicas[i]);
+    vec->release(n->state.received);
+    n->state.received = NULL;
     free(n->state.replicas);
     free(n->state.numbers);
     n->state.replicas = NULL;
@@ -274,8 +300,7 @@ int sl_node_open(sl_node **out, const sl_node_settings *settings, sl_error *erro
     n->settings = *settings;
     n->algorithm = algorithm;
     n->state = (sl_state){.vec = settings->vec,
-                          .shapes = {settings->dimension, settings->tensor_ends,
-                                     settings->tensor_rows, settings->tensor_count},
+                          .shapes = shapes_of(settings),
                           .lends = settings->lends,
                           .dimension = settings->dimension,
                           .rank = settings->rank,

@@ -64,8 +64,10 @@ static bool find_vector(const sl_node *n, size_t *index, sl_piece *out) {
         found = is_vector(out, index, s->extra[i], "own", i);
     const size_t replicas = n->algorithm->keeps_messages ? 0 : s->replica_count;
     for (size_t i = 0; i < replicas && !found; i++)
-        found = is_vector(out, index, s->replicas[i], summed ? "replicas" : "replica",
-                          summed ? SIZE_MAX : n->peers[i]);
+        found = s->received != NULL
+                    ? is_vector(out, index, s->replicas[i], "received", i)
+                    : is_vector(out, index, s->replicas[i], summed ? "replicas" : "replica",
+                                summed ? SIZE_MAX : n->peers[i]);
     return found;
 }
 

@@ -149,7 +149,7 @@ static sl_exchange_step with_all(const sl_route *r) {
 
 static sl_exchange_step over_edge(const sl_route *r, uint32_t colour) {
     const uint32_t *peer = &r->meets[colour];
-    const sl_row row = {.count = *peer != SL_NOBODY, .peers = peer, .weights = r->ones};
+    const sl_row row = {.count = *peer != SL_NOBODY, .peers = peer, .weights = &r->given[colour]};
     const sl_range range = *peer != SL_NOBODY ? whole(r) : (sl_range){0};
     return (sl_exchange_step){.in = row, .out = row, .published = range, .coming = range};
 }
@@ -161,13 +161,18 @@ static sl_route_kind route_of(const sl_route *r, const sl_stage *stage) {
     return stage->reduces ? SL_ROUTE_ALL_REDUCE : SL_ROUTE_TOPOLOGY;
 }
 
+/* Edge by edge? */
+static bool meets(const sl_route *r) {
+    return r->algorithm->route == SL_ROUTE_TREE || r->algorithm->route == SL_ROUTE_EDGES;
+}
+
 static uint32_t steps_of_stage(const sl_route *r, const sl_stage *stage) {
     const sl_route_kind route = route_of(r, stage);
     if (stage->alone)
         return 1;
     if (route == SL_ROUTE_ALL_REDUCE || route == SL_ROUTE_MERGE)
         return sl_form_steps(&r->form, stage->gather);
-    if (route == SL_ROUTE_TREE)
+    if (meets(r))
         return r->colours > 0 ? r->colours : 1;
     return is_sharded(r) && !stage->gather ? r->nodes : 1;
 }
@@ -185,7 +190,7 @@ static sl_exchange_step step_of_stage(const sl_route *r, const sl_stage *stage, 
         return of_form(r, stage->gather, index);
     if (route == SL_ROUTE_ALL)
         return with_all(r);
-    if (route == SL_ROUTE_TREE)
+    if (meets(r))
         return over_edge(r, index);
     return is_sharded(r) ? with_shards(r, stage->gather, index) : with_one_server(r, stage->gather);
 }
@@ -258,6 +263,22 @@ static int list_partners(sl_route *r, const sl_algorithm_config *config, sl_erro
     return 0;
 }
 
+/* Whom it meets, and what W gives them. */
+static int list_peers(sl_route *r, sl_error *error) {
+    const sl_row row = sl_topology_in(r->topology, 1, r->rank);
+    r->partners = calloc(r->colours + 1u, sizeof *r->partners);
+    r->given = calloc(r->colours + 1u, sizeof *r->given);
+    if (r->partners == NULL || r->given == NULL)
+        return sl_fail(error, SL_ENOMEM, "node %u: out of memory for %u peers", r->rank,
+                       r->colours);
+    for (uint32_t c = 0; c < r->colours; c++)
+        if (r->meets[c] != SL_NOBODY) {
+            r->given[c] = row.weights[sl_peer_index(row.peers, row.count, r->meets[c])];
+            add_partners(r, &r->meets[c], 1);
+        }
+    return 0;
+}
+
 /* The tree, as this node sees it. */
 static int list_meetings(sl_route *r, const sl_algorithm_config *config, sl_error *error) {
     sl_relay_tree tree;
@@ -267,19 +288,14 @@ static int list_meetings(sl_route *r, const sl_algorithm_config *config, sl_erro
     r->colours = tree.colours;
     r->meets =
         calloc(tree.colours + 1u, sizeof *r->meets); /* and nobody, where there is no other */
-    r->partners = calloc(tree.colours + 1u, sizeof *r->partners);
     r->within = calloc(tree.nodes, sizeof *r->within);
-    if (!r->meets || !r->partners || !r->within ||
-        sl_relay_tree_within(&tree, r->rank, r->within) != 0)
+    if (!r->meets || !r->within || sl_relay_tree_within(&tree, r->rank, r->within) != 0)
         result =
             sl_fail(error, SL_ENOMEM, "node %u: out of memory for %u peers", r->rank, tree.nodes);
     else
         sl_relay_tree_peers(&tree, r->rank, r->meets);
     if (result == 0)
         r->meets[tree.colours] = SL_NOBODY;
-    for (uint32_t c = 0; c < tree.colours && result == 0; c++)
-        if (r->meets[c] != SL_NOBODY)
-            add_partners(r, &r->meets[c], 1);
     sl_relay_tree_close(&tree);
     return result;
 }
@@ -308,6 +324,10 @@ int sl_route_open(sl_route *r, const sl_algorithm *algorithm, const sl_algorithm
         result = list_partners(r, config, error);
     if (result == 0 && r->algorithm->route == SL_ROUTE_TREE)
         result = list_meetings(r, config, error);
+    if (result == 0 && r->algorithm->route == SL_ROUTE_EDGES)
+        result = sl_edge_colours(&r->colours, &r->meets, topology, rank, error);
+    if (result == 0 && meets(r))
+        result = list_peers(r, error);
     return result;
 }
 
@@ -317,6 +337,7 @@ void sl_route_close(sl_route *r) {
     free(r->ones);
     free(r->partners);
     free(r->meets);
+    free(r->given);
     free(r->within);
     free(r->united);
 }
@@ -378,7 +399,7 @@ uint32_t sl_peer_index(const uint32_t *peers, uint32_t count, uint32_t peer) {
 uint32_t sl_route_peers(const sl_route *r, const uint32_t **peers) {
     if (r->algorithm->route == SL_ROUTE_TOPOLOGY)
         return sl_topology_peers(r->topology, r->rank, peers);
-    if (is_formed(r) || r->algorithm->route == SL_ROUTE_TREE) {
+    if (is_formed(r) || meets(r)) {
         *peers = r->partners;
         return r->partner_count;
     }

@@ -22,6 +22,7 @@
 #ifndef SL_ROUTE_H
 #define SL_ROUTE_H
 
+#include "algorithm/edge_colours.h"
 #include "algorithm/relay_tree.h"
 #include "node/form.h"
 #include "starling/node.h"
@@ -52,8 +53,9 @@ typedef struct sl_route {
     sl_form form;       /* all-reduce, merge */
     uint32_t *partners; /* (partner_count) its ranks; both: and the topology's peers */
     uint32_t partner_count;
-    uint32_t colours;        /* tree */
+    uint32_t colours;        /* tree, edges */
     uint32_t *meets;         /* (colours) whom it meets, or SL_NOBODY */
+    double *given;           /* (colours) W_ij of whom it meets */
     uint32_t *within;        /* (nodes) how many nodes are at most so many edges away */
     uint32_t average_period; /* both: all meet in every so many-th exchange */
     double *united;          /* (period, peers) where every exchange goes along all edges that the

@@ -18,6 +18,7 @@ CASES = {
     "d-amsgrad": {"name": "d-amsgrad"},
     "moniqua": {"name": "moniqua", "theta": 0.5},
     "relaysum": {"name": "relaysum"},
+    "power-gossip": {"name": "power-gossip", "rank": 2},
     "one-bit-adam": {
         "name": "one-bit-adam",
         "warmup_rounds": 2,
@@ -25,4 +26,4 @@ CASES = {
     },
 }
 WITHOUT_MOMENTUM = ("d-adam", "d-amsgrad", "one-bit-adam")
-HOST_ONLY = ("d-amsgrad", "moniqua")  # reads vectors itself
+HOST_ONLY = ("d-amsgrad", "moniqua", "power-gossip")  # reads vectors itself

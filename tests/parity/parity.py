@@ -203,6 +203,7 @@ ALGORITHMS = {
     "dgc epochs": algorithm("dgc", warmup=[0.25, 0.1], compressor=TOP_K),
     "gtop-k": algorithm("gtop-k", compressor=TOP_K),
     "powersgd": algorithm("powersgd", rank=2),
+    "power-gossip": algorithm("power-gossip", rank=2),
     "powersgd tree": algorithm("powersgd", rank=3, all_reduce="tree"),
     "ecq-sgd": algorithm("ecq-sgd", optimizer=PLAIN, compressor=QSGD),
     "double-squeeze top-k": algorithm(

@@ -970,9 +970,10 @@ class GTopK(AllReduce):
         return found[None].repeat(self.n, axis=0) / self.n
 
 
-def first_factors(count, seed=1, exchange=0):
-    """Normal numbers of a seed: Philox counted by (block, 0, exchange, purpose 10), Box-Muller."""
-    key, tail = (seed % (1 << 32), seed >> 32), [0, exchange % (1 << 32), exchange >> 32 << 16 | 10]
+def first_factors(count, seed=1, exchange=0, rank=0):
+    """Normal numbers of a seed: Philox of (block, rank, exchange, purpose 10), Box-Muller."""
+    key = (seed % (1 << 32), seed >> 32)
+    tail = [rank, exchange % (1 << 32), exchange >> 32 << 16 | 10]
     found = []
     for block in range(count):
         words = families.philox(key, [block, *tail])
@@ -1023,6 +1024,45 @@ class PowerSgd(AllReduce):
         mean = mean.copy()
         mean[:, : rows * columns] = found.ravel()
         return mean
+
+
+class PowerGossip(Algorithm):
+    """Vogels, Karimireddy, Jaggi, PowerGossip, NeurIPS 2020, Algorithm 1. The first `matrix`
+    coordinates are a matrix."""
+
+    def start(self):
+        self.shape, self.rank, self.kept = self.get("matrix"), self.get("rank", 2), {}
+
+    def direction(self, i, j):
+        """Of the edge: V, with orthonormal columns."""
+        rows, columns = self.shape
+        length = columns if self.exchanges % 2 else rows
+        v = self.kept.get((i, j))
+        if v is None and self.get("start"):
+            v = np.array(self.get("start"), dtype=float)
+        v = np.zeros((length, self.rank)) if v is None else v.copy()
+        for c in np.flatnonzero((v == 0).all(axis=0)):
+            turn = self.exchanges << 20 | j
+            drawn = first_factors(v.size, exchange=turn, rank=i)
+            v[:, c] = drawn.reshape(self.rank, -1)[c]
+        return orthonormal(v)
+
+    def exchange(self, w, u):
+        y = self.x - u
+        self.x, size = y.copy(), np.prod(self.shape)
+        factored = self.rank <= min(self.shape)
+        for i in range(self.n):
+            for j in range(i + 1, self.n):
+                if w[i, j] == 0:
+                    continue
+                low = y[j] - y[i]
+                if factored:
+                    d, v = low[:size].reshape(self.shape), self.direction(i, j)
+                    odd = self.exchanges % 2
+                    self.kept[i, j] = d @ v if odd else d.T @ v
+                    low[:size] = (self.kept[i, j] @ v.T if odd else v @ self.kept[i, j].T).ravel()
+                self.x[i] += w[i, j] * low
+                self.x[j] -= w[i, j] * low
 
 
 class PowerSgdOwnErrors(PowerSgd):
@@ -1330,6 +1370,7 @@ def algorithm_class(settings):
         "gmc": Gmc,
         "gtop-k": GTopK,
         "powersgd": PowerSgdOwnErrors if settings.get("own_errors") else PowerSgd,
+        "power-gossip": PowerGossip,
         "dgc": Dgc,
         "sign-vote": SignVote,
         "ef21": Ef21,

@@ -67,11 +67,11 @@ static void check_products(size_t rows, size_t columns, size_t rank) {
             ck_assert_double_eq_tol(out[i * columns + j], sum, 1e-5);
         }
     memcpy(out, matrix, rows * columns * sizeof *out);
-    sl_factor_remove(out, &m, p, q);
+    sl_factor_add(out, &m, p, q, -0.5f);
     for (size_t i = 0; i < rows * columns; i++) {
         double sum = matrix[i];
         for (size_t c = 0; c < rank; c++)
-            sum -= (double)p[c * rows + i / columns] * (double)q[c * columns + i % columns];
+            sum -= 0.5 * (double)p[c * rows + i / columns] * (double)q[c * columns + i % columns];
         ck_assert_double_eq_tol(out[i], sum, 1e-5);
     }
     sl_factor_left(out, &m, matrix, q);

@@ -282,6 +282,40 @@ START_TEST(a_stage_may_publish_less_than_the_dimension) {
 }
 END_TEST
 
+static const char triangles[] =
+    "{\"nodes\": 6, \"edges\": [[0, 1], [0, 2], [0, 3], [1, 2], [1, 4], "
+    "[3, 4], [4, 5]]}";
+
+START_TEST(neighbours_meet_edge_by_edge) {
+    static const size_t ends[] = {24, 30}, rows[] = {6, 1};
+    static const sl_algorithm_config config = {.name = "power-gossip", .rank = 2};
+    const sl_shapes shapes = {30, ends, rows, 2};
+    ck_assert_msg(sl_topology_parse(&topology, triangles, "test", &error) == 0, "%s", error.text);
+    const sl_algorithm *algorithm = sl_algorithm_find(config.name, SL_VARIANT_DEFAULT, &error);
+    for (uint32_t i = 0; i < 6; i++)
+        ck_assert_int_eq(
+            sl_route_open(&routes[i], algorithm, &config, topology, NULL, i, &shapes, &error), 0);
+    check_both_ends(6, 1);
+    uint32_t steps = 0;
+    while (has_step(0, 1, steps))
+        steps++;
+    ck_assert_uint_le(steps, 2 * 5); /* of each parity fewer than twice the degree, 3 */
+    for (uint32_t i = 0; i < 6; i++) {
+        uint32_t met = 0;
+        for (uint32_t number = 0; number < steps / 2; number++) {
+            const sl_exchange_step step = step_of(i, 1, number);
+            ck_assert_uint_le(step.in.count, 1);
+            met += step.in.count;
+            ck_assert_uint_eq(step.published.count, step.in.count * (2 * 6 + 6));
+            if (step.in.count > 0)
+                ck_assert_double_eq_tol(step.in.weights[0], 0.25, 0.09); /* W_ij: 1/3 or 1/4 */
+        }
+        ck_assert_uint_eq(met, sl_topology_in(topology, 1, i).count);
+    }
+    close_routes(6);
+}
+END_TEST
+
 START_TEST(one_server_sums_and_spreads) {
     check_route("parameter-server", 0);
     check_route("parameter-server", 2);
@@ -386,9 +420,10 @@ int main(void) {
     Suite *suite = suite_create("route");
     ADD_TESTS(suite, "routes", every_form_sums_and_spreads, forms_cost_what_the_table_says,
               no_place_is_inner_in_both_trees, messages_are_merged_up_a_tree_and_come_back,
-              one_server_sums_and_spreads, a_stage_may_publish_less_than_the_dimension,
-              sharded_servers_sum_and_spread, shards_follow_each_other_and_cover_the_vector,
-              gossip_follows_the_topology, a_schedule_united, averages_are_summed_beside_edges,
+              neighbours_meet_edge_by_edge, one_server_sums_and_spreads,
+              a_stage_may_publish_less_than_the_dimension, sharded_servers_sum_and_spread,
+              shards_follow_each_other_and_cover_the_vector, gossip_follows_the_topology,
+              a_schedule_united, averages_are_summed_beside_edges,
               a_worker_may_be_two_exchanges_ahead_of_its_server);
     return run_suite(suite);
 }

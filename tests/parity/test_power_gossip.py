@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""power-gossip on quadratics whose first parameters are a matrix: its formulas from an independent
+float64 program, what it is at full rank, that the mean stays and models agree, its bytes, and what
+is refused.
+
+usage: test_power_gossip.py [--starling] STARLING [--only TEXT]
+"""
+import sys
+
+import numpy as np
+
+from _simulate import Refused, arguments, matchings, run_all, simulate
+from expect import ring
+from test_low_rank import (
+    GRAPHS,
+    NESTEROV,
+    OPTIMIZERS,
+    SHAPES,
+    check_formula,
+    models,
+    problem_of,
+)
+
+CLOSE, STILL = 3e-5, {"learning_rate": 0}
+HEADER = 64  # bytes of a frame
+
+
+def settings(rank, **more):
+    return {"name": "power-gossip", "rank": rank, **more}
+
+
+def check_full(starling):
+    """A square matrix at full rank is D-PSGD."""
+    graph, matrix, d = GRAPHS["irregular"], [5, 5], 27
+    gossip = {"name": "d-psgd", "variant": "adapt-then-combine"}
+    problem = problem_of(graph, d)
+    ours = models(starling, graph, settings(5), NESTEROV, problem, matrix)
+    other = models(starling, graph, gossip, NESTEROV, problem, matrix)
+    worst = max(abs(x - y).max() for x, y in zip(ours, other))
+    return (None if worst < CLOSE else f"differs by {worst:.1e}"), worst
+
+
+def check_agreement(starling):
+    """Without gradients models agree, at rank 1, and their mean stays."""
+    graph, (matrix, d) = GRAPHS["irregular"], SHAPES["a matrix and a vector"]
+    a, b, _ = problem_of(graph, d)
+    x0 = np.random.default_rng(3).standard_normal((graph.n, d))
+    found = models(starling, graph, settings(1), STILL, (a, b, x0), matrix, 800)
+    apart = abs(found[-1] - found[-1].mean(axis=0)).max()
+    drift = max(abs(x.mean(axis=0) - x0.mean(axis=0)).max() for x in found)
+    why = f"{apart:.1e} apart, their mean moved by {drift:.1e}"
+    return (None if apart < 1e-5 and drift < 1e-5 else why), apart
+
+
+def check_bytes(starling):
+    """Odd exchanges send rank * rows numbers of a matrix, even ones rank * columns."""
+    graph, (matrix, d) = ring(4), SHAPES["a matrix and a vector"]
+    found = simulate(
+        starling, graph, settings(2), STILL, *problem_of(graph, d), 5, [], matrix=matrix
+    )
+    rows, columns = matrix
+    rest = d - rows * columns
+    numbers = 3 * (2 * rows + rest) + 2 * (2 * columns + rest)
+    expected = 2 * (5 * HEADER + 4 * numbers)
+    sent = {node["bytes_sent"] for node in found.traffic}
+    return (None if sent == {expected} else f"{sent} bytes, not {expected}"), 0
+
+
+def check_refused(starling):
+    d = 30
+    for algorithm, graph, matrix, said in (
+        (settings(6), ring(4), [6, 5], "algorithm.rank: 6 is no rank of a matrix of this model"),
+        (settings(1), ring(4), [], '"power-gossip" factors matrices, and this model has none'),
+        (settings(1), matchings(), [6, 5], "needs the same edges in every round"),
+        (
+            settings(2, start=[[1, 0]]),
+            ring(4),
+            [6, 5],
+            "algorithm.start: has 1 rows of 2 numbers; it must have 5",
+        ),
+        (settings(2, compressor="top-k"), ring(4), [6, 5], "sends vectors as they are"),
+    ):
+        try:
+            models(starling, graph, algorithm, NESTEROV, problem_of(graph, d), matrix, 1)
+            return f"{algorithm} took {matrix}", 0
+        except Refused as error:
+            if said not in str(error):
+                return f"{error}; it should say {said!r}", 0
+    return None, 0
+
+
+def formulas():
+    start = np.random.default_rng(4).standard_normal((10, 2)).tolist()
+    given = settings(2, start=start, local_steps=2)
+    yield "given factors, local steps", GRAPHS["ring"], SHAPES["wide"], NESTEROV, given
+    yield "whole", GRAPHS["ring"], ([2, 9], 20), NESTEROV, settings(2)
+    for where, graph in GRAPHS.items():
+        for what, shape in SHAPES.items():
+            for how, optimizer in OPTIMIZERS.items():
+                for rank in (1, 2):
+                    name = f"rank {rank}, {what}, {how}, {where}"
+                    yield name, graph, shape, optimizer, settings(rank)
+
+
+def main():
+    starling, only = arguments(__doc__)
+    checks = [
+        (name, lambda case=case: check_formula(starling, *case, alike=False))
+        for name, *case in formulas()
+    ]
+    for name, check in (
+        ("full rank", check_full),
+        ("agreement", check_agreement),
+        ("bytes", check_bytes),
+        ("refused", check_refused),
+    ):
+        checks.append((name, lambda check=check: check(starling)))
+    return run_all([(name, check) for name, check in checks if only in name])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
