@@ -124,9 +124,10 @@ typedef struct sl_algorithm_config {
     uint32_t trim;              /* clipped-gossip: values cut off at each end */
     double trigger;             /* lag-3pc, clag: zeta; choco-sgd: c */
     double trigger_growth;      /* choco-sgd: p */
-    double xi;                  /* lag-wk */
-    uint32_t depth;             /* lag-wk: D, steps that are remembered */
-    uint32_t bits;              /* moniqua: of an element */
+    double xi;                  /* lag-wk, laq */
+    uint32_t depth;             /* lag-wk, laq: D, steps that are remembered */
+    uint64_t clock;             /* laq: silent messages one after the other, at most */
+    uint64_t bits;              /* moniqua, laq: of an element */
     double theta;               /* moniqua: more than any element of two neighbours is ever apart */
     bool nesterov;              /* qgm */
     sl_mixing matrix;           /* exact-diffusion */
@@ -158,7 +159,8 @@ typedef struct sl_algorithm_config {
 } sl_algorithm_config;
 
 #define SL_ALGORITHM_VECTORS_MAX 6
-#define SL_ALGORITHM_NUMBERS_MAX 32 /* of its own */
+#define SL_DEPTH_MAX 32
+#define SL_ALGORITHM_NUMBERS_MAX (SL_DEPTH_MAX + 2) /* of its own */
 
 /* A node's state for the hooks. All vectors have d elements; the node owns them. */
 typedef struct sl_state {

@@ -52,7 +52,7 @@ extern "C" {
     X(ADACOMP, adacomp, "adacomp")
 
 /* Those that only one algorithm can read: it has them of its own, and no experiment names them. */
-#define SL_OWN_COMPRESSORS(X) X(MODULAR, modular, "modular")
+#define SL_OWN_COMPRESSORS(X) X(MODULAR, modular, "modular") X(GRID, grid, "grid")
 
 typedef enum sl_compressor_kind {
 #define SL_COMPRESSOR_ENUM(kind, codec, name) SL_COMPRESSOR_##kind,
@@ -93,7 +93,7 @@ typedef struct sl_compressor_config {
     uint32_t bucket; /* qsgd, scaled-sign, 1-bit, terngrad: elements per scale; 0: one scale for the
                         vector */
     sl_norm norm;    /* qsgd */
-    uint32_t bits;   /* eden: of an element, 1 to 4; modular: 1 to 24 */
+    uint32_t bits;   /* eden: of an element, 1 to 4; modular: 1 to 24; grid: 1 to 16 */
     double probability; /* random-dropping: of keeping an element, in (0, 1] */
     double threshold;   /* threshold (CD-SGD's T), strom: tau > 0 */
     uint32_t bin;       /* adacomp: elements of which the largest decides, T >= 1 */

@@ -27,3 +27,18 @@ void sl_known_take_theirs(sl_state *s, const sl_mix *mix, size_t from, size_t co
 void sl_known_load_mean(sl_state *s, size_t from, size_t count) {
     sl_copy(s, s->g + from, s->extra[SL_KNOWN_MEAN] + from, count);
 }
+
+void sl_known_begin(sl_state *s, size_t dimension) {
+    sl_copy(s, s->extra[SL_KNOWN_BEFORE], s->x, dimension);
+}
+
+double sl_known_moved(sl_state *s) {
+    const size_t count = s->config->depth;
+    s->own_numbers[s->exchange % count] =
+        s->vec->distance_squared(s->x, s->extra[SL_KNOWN_BEFORE], s->dimension);
+    sl_known_begin(s, s->dimension);
+    double moved = 0;
+    for (size_t k = 0; k < count; k++)
+        moved += s->config->xi * s->own_numbers[k];
+    return moved;
+}

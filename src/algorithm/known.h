@@ -19,6 +19,13 @@ void sl_known_take_own_in_mean(sl_state *s, const sl_part *mine);
 void sl_known_take_theirs(sl_state *s, const sl_mix *mix, size_t from, size_t count);
 void sl_known_load_mean(sl_state *s, size_t from, size_t count);
 
+/* Of LAG: sum_{k=1..D} xi ||x_{t+1-k} - x_{t-k}||^2, once an exchange. The model before is the
+ * third vector, as sl_known_begin leaves it; D numbers of its own, each in the place of its
+ * exchange, are added in that order. */
+enum { SL_KNOWN_BEFORE = SL_KNOWN_VECTORS, SL_KNOWN_LAZY_VECTORS };
+void sl_known_begin(sl_state *s, size_t dimension);
+double sl_known_moved(sl_state *s);
+
 enum { SL_KNOWN_STAGE_COUNT = 2 };
 #define SL_KNOWN_STAGES(speaks_hook, own_hook)                                                     \
     {.speaks = (speaks_hook),                                                                      \

@@ -14,8 +14,6 @@
  */
 #include "algorithm/known.h"
 
-enum { BEFORE = SL_KNOWN_VECTORS };
-
 static void defaults(sl_algorithm_config *c) {
     sl_default(&c->xi, 1.0 / c->depth);
 }
@@ -24,21 +22,10 @@ static size_t depth(const sl_algorithm_config *c) {
     return c->depth;
 }
 
-static void start(sl_state *s, size_t dimension) {
-    sl_copy(s, s->extra[BEFORE], s->x, dimension);
-}
-
-/* The last D squared steps of the model, each in the place of its exchange: added in that order. */
 static bool is_worth_it(sl_state *s) {
-    const size_t d = s->dimension, count = s->config->depth;
     const double gamma = s->sgd.learning_rate,
-                 unknown = s->vec->distance_squared(s->g, s->extra[SL_KNOWN], d);
-    s->own_numbers[s->exchange % count] = s->vec->distance_squared(s->x, s->extra[BEFORE], d);
-    sl_copy(s, s->extra[BEFORE], s->x, d);
-    double moved = 0;
-    for (size_t k = 0; k < count; k++)
-        moved += s->config->xi * s->own_numbers[k];
-    return !(gamma * gamma * unknown <= moved);
+                 unknown = s->vec->distance_squared(s->g, s->extra[SL_KNOWN], s->dimension);
+    return !(gamma * gamma * unknown <= sl_known_moved(s));
 }
 
 static const sl_stage stages[] = {SL_KNOWN_STAGES(is_worth_it, sl_known_take_own)};
@@ -48,8 +35,8 @@ const sl_algorithm sl_lag_wk = {
     .name = "lag-wk",
     .keys = "depth xi",
     .defaults = defaults,
-    .extra_vectors = SL_KNOWN_VECTORS + 1,
+    .extra_vectors = SL_KNOWN_LAZY_VECTORS,
     .own_numbers = depth,
     .stages = stages,
-    .start = start,
+    .start = sl_known_begin,
 };

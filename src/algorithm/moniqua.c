@@ -50,8 +50,12 @@ static void take_theirs(sl_state *s, const sl_mix *mix, size_t from, size_t coun
     s->vec->combine(u, (const float *const[]){u, sum}, (const float[]){1, 1}, 2, count);
 }
 
+static void defaults(sl_algorithm_config *c) {
+    sl_default_count(&c->bits, 8);
+}
+
 static void tune(sl_algorithm_config *c) {
-    c->compressor.bits = c->bits;
+    c->compressor.bits = (uint32_t)c->bits;
     c->compressor.theta = c->theta;
 }
 
@@ -65,6 +69,7 @@ const sl_algorithm sl_moniqua = {
     .compressor = SL_TAKES_ANY,
     .own_compressor = SL_COMPRESSOR_MODULAR,
     .keys = "bits theta",
+    .defaults = defaults,
     .tune = tune,
     .takes_momentum = true,
     .takes_local_steps = true,

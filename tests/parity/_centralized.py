@@ -43,6 +43,7 @@ CASES = {
         **compressor("top-k", fraction=0.01),
     },
     "lag-wk": {"name": "lag-wk", "depth": 3},
+    "laq": {"name": "laq", "depth": 3},
     "diana": {"name": "diana", "beta": 0.5, **compressor("qsgd", levels=127, bucket=512)},
     "ecq-sgd": {"name": "ecq-sgd", **compressor("natural")},
     "gmc": {"name": "gmc", **compressor("top-k", fraction=0.01)},
@@ -52,7 +53,7 @@ CASES = {
     "sign-vote": {"name": "sign-vote", "beta": 0.9},
 }
 WITHOUT_MOMENTUM = ("ecq-sgd", "diana", "sign-vote")
-HOST_ONLY = ("powersgd", "sign-vote")  # read vectors themselves
+HOST_ONLY = ("laq", "powersgd", "sign-vote")  # read vectors themselves
 
 
 def compressed(cases):
@@ -115,6 +116,9 @@ def compressed(cases):
         for more in ({}, {"depth": 3, "xi": 0.1}):
             lag = {"name": "lag-wk", **more, **by}
             yield from cases(f"lag-wk {more.get('xi')} {server}", lag, None, FIXED, quick, [SAME])
+        for more in ({}, {"depth": 3, "bits": 2, "clock": 3}):
+            laq = {"name": "laq", **more, **by}
+            yield from cases(f"laq {more.get('bits')} {server}", laq, None, FIXED, quick, [SAME])
         moved = {"name": "diana", "alpha": 0.7, "beta": 0.5, **by}
         slow = {"sgd": {"learning_rate": 0.05}, "decay": {**DECAY, "learning_rate": 0.05}}
         yield from cases(f"diana {server}", moved, few, FIXED, slow, [SAME])

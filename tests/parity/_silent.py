@@ -9,6 +9,8 @@ CASES = {
     "silent lag-3pc 5": {"name": "lag-3pc", "trigger": 5, "server": 0},
     "silent lag-wk": {"name": "lag-wk", "server": 0},
     "silent lag-wk short": {"name": "lag-wk", "depth": 3, "xi": 0.2, "server": 0},
+    "silent laq": {"name": "laq", "server": 0},
+    "silent laq clock": {"name": "laq", "clock": 2, "bits": 3, "server": 0},
     "silent choco-sgd": {"name": "choco-sgd", "trigger": 20, **CHOCO},
     "silent choco-sgd growing": {
         "name": "choco-sgd",
@@ -21,10 +23,17 @@ CASES = {
 }
 
 
+def payload_of(settings, d):
+    """Bytes of a message that says something."""
+    if settings["name"] == "laq":
+        return (settings.get("bits", 4) * d + 7) // 8 + 4
+    return 4 * d
+
+
 def check_counts(starling, case, rounds):
-    """(reason or None, 0), of messages as long as the vector: to a server at rank 0, or along a
-    ring."""
+    """(reason or None, 0), of messages to a server at rank 0, or along a ring."""
     (a, b, x0), *_ = case.expected()
+    payload = payload_of(case.settings, x0.shape[1])
     run = algorithms.Run(
         case.graph.slots, case.settings, case.optimizer, algorithms.Quadratic(a, b), x0
     )
@@ -38,7 +47,7 @@ def check_counts(starling, case, rounds):
         expected = {
             "messages_sent": to * (rounds - silent),
             "messages_silent": to * silent,
-            "bytes_sent": to * (HEADER * rounds + 4 * x0.shape[1] * (rounds - silent)),
+            "bytes_sent": to * (HEADER * rounds + payload * (rounds - silent)),
         }
         found = {key: traffic[i][key] for key in expected}
         if found != expected:

@@ -188,6 +188,8 @@ ALGORITHMS = {
     "lag-3pc": algorithm("lag-3pc", server=2),
     "clag": algorithm("clag", server="sharded", trigger=2, compressor=TOP_K),
     "lag-wk": algorithm("lag-wk", server="sharded", depth=4),
+    "laq": algorithm("laq", server="sharded", depth=4),
+    "laq server": algorithm("laq", server=1, bits=7, clock=2),
     "choco-sgd silent": algorithm("choco-sgd", trigger=30, trigger_growth=0.5, compressor=TOP_K),
     "choco-sgd silent overlapped": algorithm(
         "choco-sgd",

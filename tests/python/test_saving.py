@@ -74,6 +74,7 @@ MORE_ALGORITHMS = (
     {"name": "lag-3pc"},
     {"name": "clag", **TOP_K},
     {"name": "lag-wk", "depth": 3},
+    {"name": "laq", "depth": 3},
     {"name": "diana", "beta": 0.5, "compressor": {"name": "qsgd", "levels": 64}},
     {"name": "ecq-sgd", "compressor": {"name": "qsgd", "levels": 64}},
     {"name": "double-squeeze", **TOP_K},

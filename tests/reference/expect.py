@@ -366,6 +366,7 @@ def squeezed_floors(simulate):
         {"name": "lag-3pc"},
         {**top, "name": "clag"},
         {"name": "lag-wk"},
+        {"name": "laq"},
         {"name": "diana", "alpha": 0.3, "compressor": {"name": "qsgd", "levels": 4, "bucket": 10}},
     ):
         models = simulate(ring(8), settings, {"learning_rate": 0.1}, problem, 2000, [2000])

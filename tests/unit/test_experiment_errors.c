@@ -172,7 +172,7 @@ START_TEST(a_key_without_effect_is_warned_of) {
                    "local-sgd slowmo diloco easgd use it");
     expect_warning(SMALLEST, "algorithm.server=0",
                    "algorithm.server has no effect with algorithm.name d-psgd; only "
-                   "parameter-server local-sgd ecq-sgd sign-vote ef21 lag-3pc clag lag-wk "
+                   "parameter-server local-sgd ecq-sgd sign-vote ef21 lag-3pc clag lag-wk laq "
                    "diana fedavg easgd one-bit-adam double-squeeze cd-sgd use it");
     expect_warning(SMALLEST, "algorithm.all_reduce=tree",
                    "algorithm.all_reduce has no effect with algorithm.name d-psgd; only "

@@ -59,6 +59,7 @@ static const expected all[] = {
     {{.name = "lag-3pc"}, 4}, /* one of its message */
     {{.name = "clag", TOP_K}, 3},
     {{.name = "lag-wk", .depth = 10}, 4},
+    {{.name = "laq", .depth = 10, .bits = 4, .clock = 100}, 3},
     {{.name = "diana", TOP_K}, 3},
     {{.name = "diana", .beta = 0.9, TOP_K}, 4},
     {{.name = "slowmo", .period = 10}, 2},

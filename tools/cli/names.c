@@ -13,7 +13,8 @@ void name_compressor(const sl_compressor_config *k, char *out, size_t bytes) {
         snprintf(out, bytes, "%s %g %%", name, 100 * k->fraction);
     else if (sl_compressor_reads(k->kind, "levels"))
         snprintf(out, bytes, "%s s = %u", name, k->levels);
-    else if (k->kind == SL_COMPRESSOR_EDEN || k->kind == SL_COMPRESSOR_MODULAR)
+    else if (k->kind == SL_COMPRESSOR_EDEN || k->kind == SL_COMPRESSOR_MODULAR ||
+             k->kind == SL_COMPRESSOR_GRID)
         snprintf(out, bytes, "%s b = %u", name, k->bits);
     else if (k->kind == SL_COMPRESSOR_RANDOM_DROPPING)
         snprintf(out, bytes, "%s p = %g", name, k->probability);
