@@ -33,6 +33,8 @@ typedef struct sl_agent_settings {
                                           or none does */
     bool meets; /* the task comes together with those of the other agents (a session's). Its
                    `initial` is called on the worker thread, when all neighbours are connected */
+    bool joins; /* it takes the rank of a process that the others of a running run have lost
+                   (membership.on_loss "continue"), with the model of one of them */
 } sl_agent_settings;
 
 typedef struct sl_agent sl_agent;

@@ -175,7 +175,22 @@ static void start(sl_agent *a) {
         start_rounds(a);
 }
 
+/* The others train. It is one that they have gone on without, until a view has it. */
+static void begin_outside(sl_agent *a) {
+    sl_error error;
+    a->phase = PHASE_TRAINING;
+    a->side.trains = true;
+    a->began_s = a->progress_s = sl_clock_seconds();
+    sl_saving_log(a);
+    if (sl_members_start_outside(a, &error) != 0)
+        sl_agent_fail(a, &error, error.text);
+}
+
 static void begin_training(sl_agent *a) {
+    if (a->settings.joins) {
+        begin_outside(a);
+        return;
+    }
     for (uint32_t i = 0; i < a->neighbour_count; i++)
         if (!is_ready(&a->neighbours[i]))
             return;

@@ -43,7 +43,7 @@ static bool goes_on(const sl_agent *a) {
 /* The run ends, or goes on without this neighbour. */
 static void fail(sl_agent *a, sl_neighbour *n, const sl_error *error) {
     sl_error whole = *error;
-    if (goes_on(a)) {
+    if (goes_on(a) && (n->agreed || !sl_members_is_new(a))) {
         sl_members_lose(a, n, error);
         return;
     }
@@ -325,20 +325,23 @@ const sl_connection_handlers sl_contacts_visitors = {visitor_connected, visitor_
  * it any more. */
 static void check_lost(sl_agent *a, sl_neighbour *n) {
     if (n->agreed || n->lost_s == 0 || n->gone || n->bye_received || a->phase != PHASE_TRAINING ||
-        sl_contacts_left_s(a, n) > 0)
+        (sl_contacts_left_s(a, n) > 0 && !n->superseded))
         return;
     const size_t used = strlen(n->lost.text);
-    snprintf(n->lost.text + used, sizeof n->lost.text - used,
-             "; it did not come back within %g s (%s)%s%s", sl_side_return_s(&a->side),
-             sl_neighbour_return_key(n), n->refusal[0] != '\0' ? ": " : "", n->refusal);
+    if (n->superseded)
+        snprintf(n->lost.text + used, sizeof n->lost.text - used, "; a newer process has its rank");
+    else
+        snprintf(n->lost.text + used, sizeof n->lost.text - used,
+                 "; it did not come back within %g s (%s)%s%s", sl_side_return_s(&a->side),
+                 sl_neighbour_return_key(n), n->refusal[0] != '\0' ? ": " : "", n->refusal);
     fail(a, n, &n->lost);
 }
 
 /* Somebody is lost, so all look for all. */
 static void check_sought(sl_agent *a, sl_neighbour *n) {
     sl_error error;
-    if (n->agreed || n->sought_s == 0 || a->side.now_s - n->sought_s < a->side.timeout_s ||
-        sl_members_nearly_done(a))
+    if (n->agreed || n->sought_s == 0 || sl_members_nearly_done(a) ||
+        (a->side.now_s - n->sought_s < a->side.timeout_s && !n->superseded))
         return;
     sl_fail_edge(&error, SL_EPEER, n->rank, a->side.rank, a->side.round, "it cannot be reached%s%s",
                  n->refusal[0] != '\0' ? ": " : "", n->refusal);

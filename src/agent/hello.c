@@ -114,7 +114,8 @@ bool sl_hello_differs(const sl_hello *ours, uint32_t rank, const sl_hello *their
     const value *v = section == NULL ? value_that_differs(inputs, 2) : NULL;
     if (section == NULL && v == NULL)
         section = section_that_differs(ours, theirs);
-    if (section == NULL && v == NULL && ours->resumed != theirs->resumed) {
+    const bool joins = ours->resumed == SL_HELLO_JOINS || theirs->resumed == SL_HELLO_JOINS;
+    if (section == NULL && v == NULL && ours->resumed != theirs->resumed && !joins) {
         name_beginnings(ours, rank, theirs, peer, text);
         return true;
     }

@@ -14,6 +14,10 @@ static uint32_t nodes_of(const sl_agent *a) {
     return sl_topology_nodes(a->settings.experiment->topology);
 }
 
+bool sl_members_is_new(const sl_agent *a) {
+    return a->cohort.outside && sl_node_round(a->node) == 0;
+}
+
 bool sl_members_wanted(const sl_agent *a) {
     return a->settings.experiment->membership.on_loss == SL_ON_LOSS_CONTINUE;
 }
@@ -52,30 +56,34 @@ static int find_slack(sl_agent *a, sl_error *error) {
     return result;
 }
 
-/* All of a run that begins are members, as processes of one age. */
-static int open_membership(sl_agent *a, sl_member *all, sl_error *error) {
+/* first: NULL: it joins. */
+static int open_membership(sl_agent *a, const sl_epoch *first, sl_error *error) {
     const sl_algorithm_config *config = &a->settings.experiment->algorithm;
     const sl_algorithm *algorithm = sl_algorithm_of(config, error);
-    const uint64_t round = a->saving.resumed;
-    for (uint32_t i = 0; i < nodes_of(a); i++)
-        all[i] = (sl_member){i, 1};
-    const sl_epoch first = {.number = 1,
-                            .round = round + 1,
-                            .exchange = sl_node_exchange(a->node),
-                            .members = all,
-                            .count = nodes_of(a)};
     sl_membership_settings settings = {.rank = a->side.rank,
-                                       .incarnation = 1,
+                                       .incarnation = first != NULL ? 1 : a->side.incarnation,
                                        .ranks_max = nodes_of(a),
                                        .grace_s = a->side.timeout_s,
-                                       .first = &first,
-                                       .round = round};
+                                       .first = first,
+                                       .round = a->saving.resumed};
     if (algorithm == NULL)
         return SL_EINVAL;
     settings.period = (uint32_t)sl_algorithm_interval(algorithm, config);
     const int result = find_slack(a, error);
     settings.slack = a->cohort.slack;
     return result != 0 ? result : sl_membership_open(&a->cohort.membership, &settings, error);
+}
+
+/* All of a run that begins are members, as processes of one age. */
+static int open_first(sl_agent *a, sl_member *all, sl_error *error) {
+    for (uint32_t i = 0; i < nodes_of(a); i++)
+        all[i] = (sl_member){i, 1};
+    const sl_epoch first = {.number = 1,
+                            .round = a->saving.resumed + 1,
+                            .exchange = sl_node_exchange(a->node),
+                            .members = all,
+                            .count = nodes_of(a)};
+    return open_membership(a, &first, error);
 }
 
 static void step(sl_agent *a, sl_membership_event event);
@@ -85,7 +93,7 @@ int sl_members_start(sl_agent *a, sl_error *error) {
         return 0;
     sl_member *all = calloc(nodes_of(a), sizeof *all);
     const int result = all != NULL
-                           ? open_membership(a, all, error)
+                           ? open_first(a, all, error)
                            : sl_fail(error, SL_ENOMEM, "agent %u: out of memory for %u members",
                                      a->side.rank, nodes_of(a));
     free(all);
@@ -93,6 +101,24 @@ int sl_members_start(sl_agent *a, sl_error *error) {
         return result;
     step(a, (sl_membership_event){.type = SL_MEMBERSHIP_READY}); /* nothing keeps the first round */
     sl_node_hold(a->node, a->saving.resumed + 1);
+    return 0;
+}
+
+static void alarm(sl_agent *a);
+
+int sl_members_start_outside(sl_agent *a, sl_error *error) {
+    const int result = open_membership(a, NULL, error);
+    if (result != 0)
+        return result;
+    alarm(a);
+    a->cohort.outside = a->cohort.rests = true;
+    a->cohort.outside_s = a->side.now_s;
+    for (uint32_t i = 0; i < a->neighbour_count; i++) {
+        sl_neighbour *n = &a->neighbours[i];
+        n->folded = true;
+        n->heir = SL_ANY_HEIR;
+        n->sought_s = a->side.now_s;
+    }
     return 0;
 }
 
@@ -241,7 +267,9 @@ static void fold_anew(sl_agent *a) {
 /* It begins anew, with the sponsor's model. Of epochs between it needs nothing. */
 static void take_model(sl_agent *a) {
     const size_t bytes = a->settings.task.dimension * sizeof(float);
-    sl_node_forget(a->node);
+    if (sl_node_rests(a->node)) /* else it is new */
+        sl_node_forget(a->node);
+    atomic_store(&a->saving.trains, true);
     a->side.vec->copy_in(sl_node_model(a->node), a->cohort.fetching.model, bytes);
     sl_fetching_end(a);
     sl_cohort *g = &a->cohort;
@@ -310,9 +338,10 @@ static void fail(sl_agent *a, const char *why) {
 
 void sl_members_stay_out(sl_agent *a, const char *what) {
     char why[SL_FRAME_TEXT_MAX];
-    snprintf(why, sizeof why,
-             "the others have gone on without this agent, which was silent for longer than "
-             "membership.grace_s, and %s",
+    snprintf(why, sizeof why, "%s, and %s",
+             sl_members_is_new(a) ? "this agent wants to join the others"
+                                  : "the others have gone on without this agent, which was silent "
+                                    "for longer than membership.grace_s",
              what);
     fail(a, why);
 }
@@ -404,12 +433,24 @@ static void obey(sl_agent *a, const sl_membership_update *u) {
         begin(a, u);
 }
 
+/* Which other process may go on in a neighbour's place: the view's, or any, if it has none. */
+static void find_heirs(sl_agent *a) {
+    const sl_epoch *view = sl_membership_epoch(a->cohort.membership);
+    for (uint32_t i = 0; i < a->neighbour_count && a->cohort.alarmed; i++) {
+        sl_neighbour *n = &a->neighbours[i];
+        const uint32_t place = view != NULL ? sl_epoch_place(view, n->rank) : 0;
+        n->heir = view == NULL || place == view->count ? SL_ANY_HEIR
+                                                       : view->members[place].incarnation;
+    }
+}
+
 static void step(sl_agent *a, sl_membership_event event) {
     sl_membership_update update;
     if (a->cohort.alone)
         return;
     event.now_s = a->side.now_s;
     sl_membership_step(a->cohort.membership, &event, &update);
+    find_heirs(a);
     obey(a, &update);
 }
 
@@ -458,6 +499,10 @@ bool sl_members_leave(sl_agent *a) {
         return false;
     if (g->wishes || a->phase != PHASE_TRAINING) /* it ends anyway */
         return true;
+    if (sl_members_is_new(a)) { /* nobody knows it */
+        sl_agent_stop(a);
+        return true;
+    }
     g->wishes = true;
     alarm(a);
     if (g->alone)
@@ -539,6 +584,8 @@ static double weight_of(const sl_agent *a, uint32_t rank) {
 static void tell_lost(sl_agent *a, const sl_neighbour *n, const char *why) {
     sl_log_entry entry = {.kind = SL_LOG_LOST, .round = a->side.round, .peer = n->rank};
     char fold[96] = "";
+    if (sl_members_is_new(a)) /* it never had it */
+        return;
     if (n->near)
         snprintf(fold, sizeof fold, "; until a view, its weight %.4g stays with the own model",
                  weight_of(a, n->rank));

@@ -61,10 +61,14 @@ typedef struct sl_cohort {
 
 /* May the agent go on without a neighbour? Decided by the experiment. */
 bool sl_members_wanted(const struct sl_agent *agent);
+/* Has it come to join, and never been in a view? */
+bool sl_members_is_new(const struct sl_agent *agent);
 int sl_members_open(struct sl_agent *agent, sl_error *error);
 void sl_members_close(struct sl_agent *agent);
 /* The node is to begin its first round. */
 int sl_members_start(struct sl_agent *agent, sl_error *error);
+/* It has no rounds yet, and no view: it joins those who train. */
+int sl_members_start_outside(struct sl_agent *agent, sl_error *error);
 /* Where the node has come to rest, the next round begins, now or later. True: it had. */
 bool sl_members_go_on(struct sl_agent *agent);
 /* Is a view agreed on that has not begun here? */

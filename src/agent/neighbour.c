@@ -127,17 +127,40 @@ void sl_neighbour_dial_if_due(sl_neighbour *n) {
         sl_neighbour_drop(n, error.text);
 }
 
-/* Another process of the same rank, before training: nothing is known to it. */
+/* Another process of the same rank: nothing is known to it, or of it. */
 static void forget(sl_neighbour *n) {
     n->bye_received = n->parted = false;
     n->credit = n->received = n->received_told = n->meets = n->meets_sent = n->exchange = n->open =
         0;
+    n->hash = n->hash_before = n->hash_from = n->number = n->given_up = 0;
+    n->folds = n->superseded = false;
+    n->letter_come = 0;
     n->credit_told = sl_neighbour_credit(n); /* HELLO has said so, or will */
 }
 
-bool sl_neighbour_may_go_on(const sl_neighbour *n, sl_standing *theirs, char text[SL_REFUSAL_MAX]) {
+/* May this process take the place of the one before it? */
+static bool inherits(const sl_neighbour *n, const sl_standing *theirs) {
+    return theirs->joins && theirs->incarnation > n->incarnation &&
+           (n->heir == SL_ANY_HEIR || n->heir == theirs->incarnation);
+}
+
+/* Who comes as another process than before: why it cannot. NULL: it can. */
+static const char *why_not_anew(const sl_neighbour *n, const sl_standing *theirs) {
+    if (!n->side->trains)
+        return theirs->joins ? "wants to join a run that does not train yet" : NULL;
+    if (n->incarnation == theirs->incarnation || inherits(n, theirs))
+        return NULL;
+    if (theirs->joins)
+        return "is a member: its process is alive, or not all have gone on without it yet";
+    return n->incarnation != 0 ? "was started anew; who trained with the process before cannot go "
+                                 "on with this one"
+                               : NULL;
+}
+
+bool sl_neighbour_may_go_on(sl_neighbour *n, sl_standing *theirs, char text[SL_REFUSAL_MAX]) {
     const sl_side *side = n->side;
     const bool knows_another = theirs->knows != side->incarnation;
+    const char *why = why_not_anew(n, theirs);
     text[0] = '\0';
     if (knows_another) {
         theirs->credit -= theirs->credit < theirs->received ? theirs->credit : theirs->received;
@@ -145,12 +168,9 @@ bool sl_neighbour_may_go_on(const sl_neighbour *n, sl_standing *theirs, char tex
     }
     if (side->trains && n->incarnation == 0 && !theirs->trains)
         snprintf(text, SL_REFUSAL_MAX, "agent %u does not train yet", n->rank);
-    else if (side->trains && n->incarnation != theirs->incarnation && n->incarnation != 0)
-        snprintf(text, SL_REFUSAL_MAX,
-                 "agent %u was started anew; who trained with the process before cannot go on with "
-                 "this one",
-                 n->rank);
-    else if (theirs->trains && knows_another && theirs->knows != 0)
+    else if (why != NULL)
+        snprintf(text, SL_REFUSAL_MAX, "agent %u %s", n->rank, why);
+    else if (theirs->trains && knows_another && theirs->knows != 0 && !side->joins)
         snprintf(
             text, SL_REFUSAL_MAX,
             "agent %u was started anew; agent %u trained with the process before and cannot go "
@@ -162,6 +182,7 @@ bool sl_neighbour_may_go_on(const sl_neighbour *n, sl_standing *theirs, char tex
                  "agent %u says that %" PRIu64 " data frames came to it; %" PRIu64 " to %" PRIu64
                  " can have come",
                  n->rank, theirs->received, n->come, n->sent_ever);
+    n->superseded = why != NULL && theirs->joins && theirs->incarnation > n->incarnation;
     return text[0] == '\0';
 }
 

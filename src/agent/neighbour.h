@@ -18,6 +18,7 @@
 #include "world/fabric.h"
 
 enum { SL_REFUSAL_MAX = 320 };
+#define SL_ANY_HEIR UINT64_MAX
 
 /* This agent's side of all its connections. */
 typedef struct sl_side {
@@ -30,6 +31,7 @@ typedef struct sl_side {
     uint64_t incarnation; /* of this process */
     bool trains;          /* opening is over: neighbours' other incarnations are refused */
     bool goes_on;         /* a neighbour that is lost does not end the run */
+    bool joins;           /* this process takes the place of one that is lost */
     uint32_t rank;
     double now_s;      /* when the loop last looked */
     uint64_t round;    /* under way, for errors */
@@ -119,6 +121,8 @@ typedef struct sl_neighbour {
     /* of its loss (members.c) */
     bool gone;         /* it counts as lost, until it is reached under a later epoch */
     bool folded;       /* the node has lost it: until the next view, nothing comes or goes */
+    bool superseded;   /* a newer process of its rank came, and is to wait until it is lost */
+    uint64_t heir;     /* incarnation that may take its place; 0: none, SL_ANY_HEIR: any newer */
     uint64_t gone_in;  /* number of the newest epoch when that was */
     uint32_t refusals; /* of its port, one after the other */
     double sought_s;   /* since when it is looked for, for the first time; 0: it is not */
@@ -159,7 +163,7 @@ int sl_side_send_hello(const sl_side *side, sl_channel *channel, sl_connection *
 void sl_neighbour_dial_if_due(sl_neighbour *n);
 /* May this neighbour go on where it stands? If not, why. Counts of another process of this agent
  * become those of this one. */
-bool sl_neighbour_may_go_on(const sl_neighbour *n, sl_standing *theirs, char text[SL_REFUSAL_MAX]);
+bool sl_neighbour_may_go_on(sl_neighbour *n, sl_standing *theirs, char text[SL_REFUSAL_MAX]);
 /* Takes a connection and its channel over, on which a HELLO came that equals ours; older ones are
  * closed. */
 void sl_neighbour_adopt(sl_neighbour *n, sl_connection *connection, sl_channel *channel,

@@ -73,7 +73,8 @@ static int fill_hello(sl_agent *a, sl_error *error) {
     a->side.hello = (sl_hello){
         .run_id = a->settings.run_id,
         .seed = e->seed,
-        .resumed = c == NULL || !c->resume ? 0
+        .resumed = a->settings.joins       ? SL_HELLO_JOINS
+                   : c == NULL || !c->resume ? 0
                    : c->round > 0          ? c->round
                                            : SL_HELLO_AGREES,
         .topology_hash = sl_topology_hash(e->topology),
@@ -324,8 +325,20 @@ static int open_all(sl_agent *a, sl_error *error) {
     return result;
 }
 
+/* Can it join a run that trains? */
+static int check_joining(const sl_agent_settings *s, sl_error *error) {
+    if (!s->joins || s->experiment->membership.on_loss == SL_ON_LOSS_CONTINUE)
+        return 0;
+    return sl_fail(error, SL_EINVAL,
+                   "agent %u cannot join: membership.on_loss is \"stop\", so that the run ended when "
+                   "its rank was lost; a run with \"continue\" can be joined",
+                   s->rank);
+}
+
 int sl_agent_open(sl_agent **out, const sl_agent_settings *settings, sl_error *error) {
     int result = sl_task_check(&settings->task, error);
+    if (result == 0)
+        result = check_joining(settings, error);
     if (result != 0)
         return result;
     sl_agent *a = calloc(1, sizeof *a);
@@ -344,6 +357,7 @@ int sl_agent_open(sl_agent **out, const sl_agent_settings *settings, sl_error *e
     if (a->side.goes_on)
         a->side.timeout_s = settings->experiment->membership.grace_s;
     a->side.incarnation = sl_clock_epoch_us();
+    a->side.joins = settings->joins;
     a->side.window = sl_receive_window(a->settings.experiment, a->settings.rank);
     a->side.told_every = (sl_host_window(a->settings.experiment, a->settings.rank) + 1) / 2;
     a->side.receive_buffers = a->side.window + SL_CONTROL_BUFFERS;

@@ -1,11 +1,24 @@
 /* returning.c - how an agent comes back that the others have gone on without: whose model it asks
  * for, and when it asks to join; see members.h. */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "agent/state.h"
 
 static bool is_reached(const sl_neighbour *n) {
     return n != NULL && n->agreed && !n->gone;
+}
+
+/* Whom it reaches, and who has begun a view without it: of a run that it joins it knows no more. */
+static sl_epoch find_others(sl_agent *a, sl_member *members) {
+    const sl_epoch *known = sl_membership_others(a->cohort.membership);
+    sl_epoch others = {.members = members};
+    if (known->count > 0)
+        return *known;
+    for (uint32_t i = 0; i < a->neighbour_count; i++)
+        if (is_reached(&a->neighbours[i]) && a->neighbours[i].number > 1)
+            members[others.count++].rank = a->neighbours[i].rank;
+    return others;
 }
 
 /* Its lowest neighbour in a view with the others and itself; NULL: it is not reached. */
@@ -32,14 +45,24 @@ static sl_neighbour *find_neighbour(sl_agent *a, const sl_epoch *others) {
 }
 
 /* Whoever is reached, if its neighbour is not, once all have had time to connect. */
-static sl_neighbour *find_sponsor(sl_agent *a) {
-    const sl_epoch *others = sl_membership_others(a->cohort.membership);
-    sl_neighbour *n = find_neighbour(a, others);
+static sl_neighbour *choose_sponsor(sl_agent *a, const sl_epoch *others) {
     const bool waits = a->side.now_s - a->cohort.outside_s < SL_ANSWER_S;
+    sl_neighbour *n = waits && sl_members_is_new(a) ? NULL : find_neighbour(a, others);
     for (uint32_t i = 0; n == NULL && !waits && i < others->count; i++) {
         sl_neighbour *other = sl_agent_neighbour(a, others->members[i].rank);
         n = is_reached(other) ? other : NULL;
     }
+    return n;
+}
+
+static sl_neighbour *find_sponsor(sl_agent *a) {
+    sl_member *members = calloc(a->neighbour_count + 1u, sizeof *members);
+    sl_neighbour *n = NULL;
+    if (members != NULL) {
+        const sl_epoch others = find_others(a, members);
+        n = choose_sponsor(a, &others);
+    }
+    free(members);
     return n;
 }
 
@@ -61,6 +84,14 @@ static void ask_to_join(sl_agent *a) {
     sl_members_join(a, sponsor);
 }
 
+static void check_patience(sl_agent *a) {
+    char why[96];
+    snprintf(why, sizeof why, "none let it in within %g s (transport.connect_timeout_s)",
+             a->side.connect_timeout_s);
+    if (a->side.now_s > a->deadline_s)
+        sl_members_stay_out(a, why);
+}
+
 void sl_returning_tick(sl_agent *a) {
     sl_fetching *f = &a->cohort.fetching;
     sl_error error;
@@ -75,6 +106,8 @@ void sl_returning_tick(sl_agent *a) {
         sl_neighbour *n = find_sponsor(a);
         if (n != NULL && sl_fetching_begin(a, n, &error) != 0)
             sl_agent_fail(a, &error, error.text);
+        else if (n == NULL && sl_members_is_new(a))
+            check_patience(a);
         else if (n == NULL && are_all_gone(a))
             sl_members_stay_out(a, "nobody of them is reached any more");
     }

@@ -102,7 +102,7 @@ int sl_saving_open(sl_agent *a, sl_error *error) {
 void sl_saving_log(sl_agent *a) {
     const sl_saving *s = &a->saving;
     const sl_log_entry start = {.kind = SL_LOG_START,
-                                .round = s->resumed + 1,
+                                .round = a->settings.joins ? 0 : s->resumed + 1,
                                 .rounds = a->settings.task.rounds,
                                 .run_id =
                                     checkpoints_of(a) != NULL ? s->owner.run : a->settings.run_id,

@@ -256,6 +256,7 @@ const char *sl_hello_decode(sl_hello *out, const uint8_t *data, size_t bytes) {
         .credit = get64(standing + 32),
         .received = get64(standing + 40),
         .meets = get64(standing + 48),
+        .joins = h.resumed == SL_HELLO_JOINS,
     };
     if (h.standing.incarnation == 0)
         return "HELLO without an incarnation";

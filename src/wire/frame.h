@@ -107,10 +107,13 @@ typedef struct sl_standing {
     uint64_t attempt; /* the sender's count of connections to the receiver */
     uint64_t credit, received; /* data frames, in full */
     uint64_t meets;            /* MEET frames that have come */
+    bool joins; /* no field of its own: `resumed` says SL_HELLO_JOINS */
 } sl_standing;
 
 /* It goes on from a round that the agents are still to agree on. */
 #define SL_HELLO_AGREES UINT64_MAX
+/* It joined, or will, those who train, in place of a process that is lost. */
+#define SL_HELLO_JOINS (UINT64_MAX - 1)
 
 /* What two agents compare before anything else. */
 enum { SL_HELLO_SECTIONS_MAX = 8 };
@@ -122,7 +125,7 @@ typedef struct sl_hello {
     uint64_t dimension;
     uint64_t rounds;
     uint64_t seed;
-    uint64_t resumed; /* the round that it goes on from; 0: it begins; SL_HELLO_AGREES */
+    uint64_t resumed; /* the round that it goes on from; 0: it begins; SL_HELLO_AGREES, _JOINS */
     uint32_t chunk_bytes;
     uint32_t nodes;
     uint32_t section_count;

@@ -35,6 +35,7 @@ typedef struct options {
     uint32_t rank;
     const char *roster, *master, *listen;
     int report_fd;         /* -1: none */
+    bool join;             /* in place of a process that the others have lost */
     uint64_t resume_round; /* of `starling run`'s agents; 0: they agree on it */
     bool replay;           /* sim: `file` is the folder of a run, which is repeated */
     uint64_t end_after;    /* sim: the round after whose checkpoint it ends; 0: it does not */

@@ -223,6 +223,7 @@ static int open_agent(peer *p, sl_error *error) {
         .credentials = p->credentials,
         .observer = p->observer,
         .checkpoints = &p->checkpoints,
+        .joins = p->o->join,
     };
     int result = 0;
     p->reporter.dimension = p->trial.task.dimension;
@@ -333,9 +334,25 @@ static void close_peer(peer *p) {
     trial_close(&p->trial);
 }
 
+/* Whoever joins finds the others where they were when the run began, and none who tells a roster. */
+static int check_join(const options *o, sl_error *error) {
+    const char *roster = o->roster != NULL ? o->roster : getenv("STARLING_ROSTER");
+    if (!o->join || o->report_fd >= 0)
+        return 0;
+    if (o->resume != NULL)
+        return sl_fail(error, SL_EINVAL,
+                       "--join: takes the model of a running agent; --resume goes on from a "
+                       "checkpoint; leave one of them out");
+    return roster != NULL ? 0
+                          : sl_fail(error, SL_EINVAL,
+                                    "--join: needs --roster, with which the others were started");
+}
+
 /* Refuses whatever can be refused before it starts. */
 static int prepare(peer *p, sl_error *error) {
-    int result = trial_open(&p->trial, p->o, error);
+    int result = check_join(p->o, error);
+    if (result == 0)
+        result = trial_open(&p->trial, p->o, error);
     if (result == 0)
         result = trial_find_path(&p->trial, p->o, error);
     if (result == 0 && !reports(p))
@@ -470,6 +487,11 @@ static const command_option
                      .otherwise = "0",   .help = "tells this run from others; equal on all peers",
                      .take = take_whole, .offset = offsetof(options, run_id),
                      .max = UINT64_MAX},
+    option_join = {"join",
+                   .help = "take the rank of a lost process in a run that goes on without it "
+                           "(membership.on_loss \"continue\"), with the model of one of the others",
+                   .take = take_switch,
+                   .offset = offsetof(options, join)},
     option_report_fd = {"report-fd", .argument = "FD", .hidden = true,
                         .help = "where `starling run` hears of this agent", .take = take_report_fd},
     option_resume_round = {"resume-round",     .argument = "R",
@@ -485,7 +507,7 @@ static const command_option
 
 static const command_option *const option_rows[] = {
     &option_rank,      &option_roster, &option_master,       &option_listen,
-    &option_run_id,    &option_set,    &option_wide,         &option_own_out,
+    &option_run_id,    &option_join,   &option_set,          &option_wide,         &option_own_out,
     &option_report_fd, &option_resume, &option_resume_round, NULL,
 };
 
