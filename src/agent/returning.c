@@ -85,8 +85,10 @@ static void ask_to_join(sl_agent *a) {
 }
 
 static void check_patience(sl_agent *a) {
-    char why[96];
-    snprintf(why, sizeof why, "none let it in within %g s (transport.connect_timeout_s)",
+    char why[128];
+    snprintf(why, sizeof why,
+             "none let it in within %g s (transport.connect_timeout_s): do they train, and has the "
+             "process of its rank ended?",
              a->side.connect_timeout_s);
     if (a->side.now_s > a->deadline_s)
         sl_members_stay_out(a, why);

@@ -12,6 +12,7 @@ import shutil
 import signal
 import time
 
+from _ports import free_ports
 from _scene import SLOWER, check, run_tests
 
 # Seconds of silence: more than a living agent is silent on a loaded machine.
@@ -29,15 +30,15 @@ def start(scene, nodes=8, **changes):
     return running, agents
 
 
-def events(scene, rank, kind):
-    with open(scene.path(f"run/events-{rank}.jsonl")) as file:
+def events(scene, rank, kind, folder="run"):
+    with open(scene.path(f"{folder}/events-{rank}.jsonl")) as file:
         lines = [json.loads(line) for line in file if line.endswith("\n")]
     return [line for line in lines if line["event"] == kind]
 
 
-def wait_for_views(scene, rank, count):
+def wait_for_views(scene, rank, count, folder="run"):
     until = time.monotonic() + SLOWER * 60
-    while len(events(scene, rank, "view")) < count:
+    while len(events(scene, rank, "view", folder)) < count:
         check(time.monotonic() < until, f"agent {rank} comes to no view {count}")
         time.sleep(0.02)
 
@@ -248,6 +249,95 @@ def replicas_of_who_returns_begin_anew(scene):
         shutil.rmtree(scene.path("again"))
 
 
+class Hands:
+    """Four agents by hand, each with a folder of its own."""
+
+    def __init__(self, scene, **changes):
+        self.scene, self.started = scene, 0
+        changes = {"membership__on_loss": "continue", **changes}
+        self.changes = {"topology__nodes": 4, "membership__grace_s": PATIENT, **changes}
+        lines = "".join(f"127.0.0.1:{port}\n" for port in free_ports(4))
+        self.roster = scene.write("roster", lines)
+        self.agents = [self.start(rank) for rank in range(4)]
+        self.agents[0].wait_for("round 40/")
+
+    def start(self, rank, *options, **changes):
+        self.started += 1
+        name = f"{self.started}.json"
+        file = self.scene.experiment(name, **{**self.changes, **changes})
+        folder = self.scene.path(f"own{self.started}")
+        options = ["--rank", str(rank), "--roster", self.roster, "--out", folder, *options]
+        running = self.scene.start("agent", file, *options)
+        running.folder = folder
+        return running
+
+    def kill(self, rank):
+        self.agents[rank].process.kill()
+        self.agents[rank].process.wait()
+
+    def end(self):
+        for running in self.agents:
+            running.process.kill()
+            running.process.wait()
+
+
+def a_new_process_takes_the_rank_of_a_killed_one(scene):
+    """At once, or when the others have gone on; the leader's, too; and again."""
+    hands = Hands(scene, rounds=60000)
+    for rank, waits in ((3, False), (0, True), (3, False)):
+        hands.kill(rank)
+        watched, views = hands.agents[1], len(events(scene, 1, "view", hands.agents[1].folder))
+        if waits:
+            wait_for_views(scene, 1, views + 1, watched.folder)
+        hands.agents[rank] = hands.start(rank, "--join")
+        wait_for_views(scene, 1, views + 2, watched.folder)
+    last = set()
+    for rank, running in enumerate(hands.agents):
+        running.wait(60)
+        running.check_well()
+        view = events(scene, rank, "view", running.folder)[-1]
+        last.add((view["round"], tuple(view["members"])))
+        end = events(scene, rank, "end", running.folder)
+        check([e["outcome"] for e in end] == ["done"], f"agent {rank} has ended so: {end}")
+    check(len(last) == 1 and last.pop()[1] == (0, 1, 2, 3), f"the last views differ: {last}")
+    for rank in (0, 3):
+        folder = hands.agents[rank].folder
+        joins, view = events(scene, rank, "join", folder), events(scene, rank, "view", folder)[0]
+        check(len(joins) == 1 and 0 < joins[0]["after"] < view["round"], f"{joins}, {view}")
+        check(os.path.exists(f"{folder}/model-{rank}.npy"), f"agent {rank} keeps no model")
+
+
+def who_cannot_join_is_told_why(scene):
+    hands = Hands(scene)
+    impatient = {"transport__connect_timeout_s": 5}
+    hands.start(3, "--join").wait(30).check_refused("already in use")
+    for rank, port in zip((3, 0), free_ports(2)):
+        options = ("--join", "--listen", f"127.0.0.1:{port}")
+        alive = hands.start(rank, *options, **impatient).wait(30)
+        alive.check_refused("has the process of its rank ended?", code=1)
+    hands.kill(3)
+    wait_for_views(scene, 0, 1, hands.agents[0].folder)
+    for changes, words in (
+        ({"optimizer__learning_rate": 0.02}, ("refused", "the optimizer of agents")),
+        ({"model__hidden": [17]}, ("refused", "the model of agents")),
+        ({"seed": 4}, ("refused", "the seed of agents")),
+    ):
+        hands.start(3, "--join", **changes).wait(30).check_refused(*words, code=1)
+    other = hands.start(3, "--join", "--run-id", "7", **impatient).wait(30)
+    other.check_refused("the run id of agents", "--run-id", code=1)
+    alone = [running.process.poll() for running in hands.agents[:3]]
+    check(alone == [None] * 3, f"a survivor has ended: {alone}")
+    hands.end()
+    nobody = hands.start(3, "--join", **impatient).wait(30)
+    nobody.check_refused("do they train", "connection refused", code=1)
+    stops = hands.start(3, "--join", membership={"on_loss": "stop"}).wait(30)
+    stops.check_refused("membership.on_loss", "stop", "continue")
+    file = scene.experiment(**hands.changes)
+    scene.call("agent", file, "--join", "--rank", "3").check_refused("--join", "--roster")
+    ended = scene.call("agent", "--resume", scene.path("own1"), "--join", "--rank", "3")
+    ended.check_refused("--join", "--resume")
+
+
 def who_stays_stopped_does_not_keep_the_run(scene):
     running, agents = start(scene, nodes=4, membership__grace_s=IMPATIENT)
     os.kill(agents[2], signal.SIGSTOP)
@@ -338,6 +428,8 @@ run_tests(
         one_after_the_other_until_one_is_left,
         who_was_stopped_returns,
         replicas_of_who_returns_begin_anew,
+        a_new_process_takes_the_rank_of_a_killed_one,
+        who_cannot_join_is_told_why,
         who_stays_stopped_does_not_keep_the_run,
         whose_numbers_are_not_finite_ends_alone,
         most_diverge_and_the_run_ends,
