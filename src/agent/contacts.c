@@ -43,7 +43,7 @@ static bool goes_on(const sl_agent *a) {
 /* The run ends, or goes on without this neighbour. */
 static void fail(sl_agent *a, sl_neighbour *n, const sl_error *error) {
     sl_error whole = *error;
-    if (goes_on(a) && (n->agreed || !sl_members_is_new(a))) {
+    if (goes_on(a) && (n->agreed || !a->cohort.is_new)) {
         sl_members_lose(a, n, error);
         return;
     }

@@ -14,10 +14,6 @@ static uint32_t nodes_of(const sl_agent *a) {
     return sl_topology_nodes(a->settings.experiment->topology);
 }
 
-bool sl_members_is_new(const sl_agent *a) {
-    return a->cohort.outside && sl_node_round(a->node) == 0;
-}
-
 bool sl_members_wanted(const sl_agent *a) {
     return a->settings.experiment->membership.on_loss == SL_ON_LOSS_CONTINUE;
 }
@@ -111,7 +107,7 @@ int sl_members_start_outside(sl_agent *a, sl_error *error) {
     if (result != 0)
         return result;
     alarm(a);
-    a->cohort.outside = a->cohort.rests = true;
+    a->cohort.outside = a->cohort.rests = a->cohort.is_new = true;
     a->cohort.outside_s = a->side.now_s;
     for (uint32_t i = 0; i < a->neighbour_count; i++) {
         sl_neighbour *n = &a->neighbours[i];
@@ -154,22 +150,9 @@ static void give_up(sl_agent *a, sl_neighbour *n) {
     sl_neighbour_abandon(n);
 }
 
-/* From where on a replay folds it, too. */
-static void tell_fold(sl_agent *a, uint32_t peer) {
-    sl_reach at;
-    if (!sl_node_reach(a->node, peer, &at))
-        return;
-    sl_agent_log(a, &(sl_log_entry){.kind = SL_LOG_FOLD,
-                                    .round = a->side.round,
-                                    .peer = peer,
-                                    .exchange = at.exchange,
-                                    .step = at.step,
-                                    .part = at.part});
-}
-
 static void deliver_lost(sl_agent *a, sl_neighbour *n) {
     n->folded = true;
-    tell_fold(a, n->rank);
+    sl_members_tell_fold(a, n->rank);
     give_up(a, n);
     sl_agent_forget_receiver(a, n);
     sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_LOST, .peer = n->rank});
@@ -197,20 +180,6 @@ int sl_members_regroup(sl_agent *a, const sl_epoch *view, sl_grouping *out, sl_e
     return result;
 }
 
-static void tell_view(sl_agent *a) {
-    const sl_grouping *grouping = &a->cohort.grouping;
-    sl_log_entry entry = {.kind = SL_LOG_VIEW,
-                          .round = a->cohort.view.round,
-                          .exchange = a->cohort.view.exchange,
-                          .ranks = grouping->ranks,
-                          .members = grouping->count,
-                          .gap = grouping->gap};
-    sl_grouping_describe(grouping, a->settings.experiment, entry.round, entry.why,
-                         sizeof entry.why);
-    sl_agent_log(a, &entry);
-    sl_agent_notice(a, "%s", entry.why);
-}
-
 /* Has it folded this agent, in this epoch? */
 static bool folds_here(const sl_agent *a, const sl_neighbour *n) {
     return n->folds && n->hash == a->cohort.hash;
@@ -233,30 +202,6 @@ static void turn_neighbours(sl_agent *a, const sl_epoch *view) {
     a->side.varies = sl_node_varies(a->node);
 }
 
-static bool has_passed(const sl_cohort *g, uint64_t hash) {
-    const uint64_t count = g->passed < SL_EPOCHS_BEFORE ? g->passed : SL_EPOCHS_BEFORE;
-    for (uint64_t i = 0; i < count; i++)
-        if (g->before[i] == hash)
-            return true;
-    return false;
-}
-
-/* What came before the view began. */
-static void deliver_early(sl_agent *a) {
-    sl_cohort *g = &a->cohort;
-    const uint32_t count = g->early_count;
-    g->early_count = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        const sl_early early = g->early[i]; /* its place may be taken again */
-        if (early.hash == g->hash && !early.from->folded)
-            sl_agent_deliver(a, &early.event);
-        else if (early.hash == g->hash || has_passed(g, early.hash))
-            sl_neighbour_consumed(early.from, early.event.token);
-        else
-            g->early[g->early_count++] = early;
-    }
-}
-
 /* Its edges are broken, or it was lost after the view was agreed on. */
 static void fold_anew(sl_agent *a) {
     for (uint32_t i = 0; i < a->neighbour_count; i++)
@@ -267,19 +212,13 @@ static void fold_anew(sl_agent *a) {
 /* It begins anew, with the sponsor's model. Of epochs between it needs nothing. */
 static void take_model(sl_agent *a) {
     const size_t bytes = a->settings.task.dimension * sizeof(float);
-    if (sl_node_rests(a->node)) /* else it is new */
+    if (!a->cohort.is_new)
         sl_node_forget(a->node);
+    a->cohort.is_new = false;
     atomic_store(&a->saving.trains, true);
     a->side.vec->copy_in(sl_node_model(a->node), a->cohort.fetching.model, bytes);
     sl_fetching_end(a);
-    sl_cohort *g = &a->cohort;
-    const uint32_t count = g->early_count;
-    g->early_count = 0;
-    for (uint32_t i = 0; i < count; i++)
-        if (g->early[i].hash == g->hash)
-            g->early[g->early_count++] = g->early[i];
-        else
-            sl_neighbour_consumed(g->early[i].from, g->early[i].event.token);
+    sl_members_drop_early(a);
 }
 
 static void begin_view(sl_agent *a, const sl_epoch *view) {
@@ -301,7 +240,7 @@ static void begin_view(sl_agent *a, const sl_epoch *view) {
     g->before[g->passed++ % SL_EPOCHS_BEFORE] = g->hash;
     g->hash = sl_epoch_hash(view);
     g->number = view->number;
-    tell_view(a);
+    sl_members_tell_view(a);
     if (g->outside)
         take_model(a);
     if (a->settings.observer.members != NULL)
@@ -339,9 +278,9 @@ static void fail(sl_agent *a, const char *why) {
 void sl_members_stay_out(sl_agent *a, const char *what) {
     char why[SL_FRAME_TEXT_MAX];
     snprintf(why, sizeof why, "%s, and %s",
-             sl_members_is_new(a) ? "this agent wants to join the others"
-                                  : "the others have gone on without this agent, which was silent "
-                                    "for longer than membership.grace_s",
+             a->cohort.is_new ? "this agent wants to join the others"
+                              : "the others have gone on without this agent, which was silent "
+                                "for longer than membership.grace_s",
              what);
     fail(a, why);
 }
@@ -401,7 +340,7 @@ static void begin(sl_agent *a, const sl_membership_update *u) {
         if (a->settings.meets)
             turn_calls(a);
         fold_anew(a);
-        deliver_early(a);
+        sl_members_deliver_early(a);
     } else {
         release(a);
     }
@@ -439,8 +378,8 @@ static void find_heirs(sl_agent *a) {
     for (uint32_t i = 0; i < a->neighbour_count && a->cohort.alarmed; i++) {
         sl_neighbour *n = &a->neighbours[i];
         const uint32_t place = view != NULL ? sl_epoch_place(view, n->rank) : 0;
-        n->heir = view == NULL || place == view->count ? SL_ANY_HEIR
-                                                       : view->members[place].incarnation;
+        n->heir =
+            view == NULL || place == view->count ? SL_ANY_HEIR : view->members[place].incarnation;
     }
 }
 
@@ -499,7 +438,7 @@ bool sl_members_leave(sl_agent *a) {
         return false;
     if (g->wishes || a->phase != PHASE_TRAINING) /* it ends anyway */
         return true;
-    if (sl_members_is_new(a)) { /* nobody knows it */
+    if (a->cohort.is_new) { /* nobody knows it */
         sl_agent_stop(a);
         return true;
     }
@@ -569,33 +508,6 @@ bool sl_members_nearly_done(const sl_agent *a) {
     return a->phase != PHASE_TRAINING || a->side.round + a->cohort.slack >= a->settings.task.rounds;
 }
 
-/* What the node was to be given by it, of 1. */
-static double weight_of(const sl_agent *a, uint32_t rank) {
-    const sl_topology *topology = a->cohort.grouping.count > 0 ? a->cohort.grouping.topology
-                                                               : a->settings.experiment->topology;
-    const sl_row in =
-        sl_topology_in(topology, a->side.exchange > 0 ? a->side.exchange : 1, a->side.rank);
-    for (uint32_t i = 0; i < in.count; i++)
-        if (in.peers[i] == rank)
-            return in.weights[i];
-    return 0;
-}
-
-static void tell_lost(sl_agent *a, const sl_neighbour *n, const char *why) {
-    sl_log_entry entry = {.kind = SL_LOG_LOST, .round = a->side.round, .peer = n->rank};
-    char fold[96] = "";
-    if (sl_members_is_new(a)) /* it never had it */
-        return;
-    if (n->near)
-        snprintf(fold, sizeof fold, "; until a view, its weight %.4g stays with the own model",
-                 weight_of(a, n->rank));
-    snprintf(entry.why, sizeof entry.why, "round %" PRIu64 ": agent %u is lost: %.300s%s",
-             entry.round, n->rank, why, fold);
-    sl_agent_log(a, &entry);
-    if (n->near) /* others tell of the rest */
-        sl_agent_notice(a, "%s", entry.why);
-}
-
 void sl_members_lose(sl_agent *a, sl_neighbour *n, const sl_error *why) {
     sl_neighbour_drop(n, NULL);
     if (n->gone || a->phase == PHASE_OVER)
@@ -603,7 +515,8 @@ void sl_members_lose(sl_agent *a, sl_neighbour *n, const sl_error *why) {
     n->gone = true;
     n->gone_in = newest_number(a);
     n->sought_s = 0;
-    tell_lost(a, n, why->text);
+    if (!a->cohort.is_new) /* else it never had it */
+        sl_members_tell_lost(a, n, why->text);
     if (!n->folded)
         deliver_lost(a, n);
     alarm(a);
@@ -633,15 +546,4 @@ void sl_members_watch_turn(sl_agent *a, sl_neighbour *n) {
                        (is_new ? n->number >= g->number : n->number > g->number);
     if (n->near && !n->folded && (later || folds_here(a, n)) && a->phase == PHASE_TRAINING)
         deliver_lost(a, n);
-}
-
-void sl_members_take(sl_agent *a, sl_neighbour *n, const sl_event *event) {
-    sl_cohort *g = &a->cohort;
-    const uint64_t hash = sl_neighbour_hash(n);
-    if (hash == g->hash && !n->folded)
-        sl_agent_deliver(a, event);
-    else if (hash == g->hash || has_passed(g, hash) || g->early_count == g->early_max)
-        sl_neighbour_consumed(n, event->token);
-    else
-        g->early[g->early_count++] = (sl_early){n, hash, *event};
 }

@@ -11,7 +11,8 @@
  *
  * Whom the others have dropped folds all of them, and rests after the round under way. It fetches
  * the model of its lowest neighbour to be, asks to join, and begins with the view that has it, as
- * a new node with that model.
+ * a new node with that model. So does a process that takes the rank of one that has ended; it knows
+ * no view, and asks whom it reaches.
  */
 #ifndef SL_AGENT_MEMBERS_H
 #define SL_AGENT_MEMBERS_H
@@ -50,6 +51,7 @@ typedef struct sl_cohort {
     sl_record tally;  /* before that round was added */
     bool wishes;      /* to leave */
     bool outside;     /* the others have gone on without this agent, and it has not come back */
+    bool is_new;      /* it joins, and has been in no view */
     double outside_s; /* since when */
     sl_fetching fetching;
     bool leaves; /* with the end of the round under way */
@@ -61,8 +63,6 @@ typedef struct sl_cohort {
 
 /* May the agent go on without a neighbour? Decided by the experiment. */
 bool sl_members_wanted(const struct sl_agent *agent);
-/* Has it come to join, and never been in a view? */
-bool sl_members_is_new(const struct sl_agent *agent);
 int sl_members_open(struct sl_agent *agent, sl_error *error);
 void sl_members_close(struct sl_agent *agent);
 /* The node is to begin its first round. */
@@ -98,7 +98,19 @@ void sl_members_hear(struct sl_agent *agent, sl_neighbour *n, const sl_frame *fr
                      const uint8_t *payload);
 /* A frame came: is it through with this epoch? Then what the node still waits for does not come. */
 void sl_members_watch_turn(struct sl_agent *agent, sl_neighbour *n);
+
+/* early.c */
 /* A data frame: to the node, now or when its epoch begins, or to nobody. */
 void sl_members_take(struct sl_agent *agent, sl_neighbour *n, const sl_event *event);
+/* To the node, what came before its view began. */
+void sl_members_deliver_early(struct sl_agent *agent);
+/* What is not of the view that begins: of epochs between, who joins needs nothing. */
+void sl_members_drop_early(struct sl_agent *agent);
+
+/* tidings.c */
+/* From where on a replay folds that peer, too. */
+void sl_members_tell_fold(struct sl_agent *agent, uint32_t peer);
+void sl_members_tell_view(struct sl_agent *agent);
+void sl_members_tell_lost(struct sl_agent *agent, const sl_neighbour *n, const char *why);
 
 #endif

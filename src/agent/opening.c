@@ -73,10 +73,10 @@ static int fill_hello(sl_agent *a, sl_error *error) {
     a->side.hello = (sl_hello){
         .run_id = a->settings.run_id,
         .seed = e->seed,
-        .resumed = a->settings.joins       ? SL_HELLO_JOINS
+        .resumed = a->settings.joins         ? SL_HELLO_JOINS
                    : c == NULL || !c->resume ? 0
-                   : c->round > 0          ? c->round
-                                           : SL_HELLO_AGREES,
+                   : c->round > 0            ? c->round
+                                             : SL_HELLO_AGREES,
         .topology_hash = sl_topology_hash(e->topology),
         .layout_hash = a->settings.task.layout_hash,
         .data_hash = a->settings.task.data_hash,
@@ -329,10 +329,11 @@ static int open_all(sl_agent *a, sl_error *error) {
 static int check_joining(const sl_agent_settings *s, sl_error *error) {
     if (!s->joins || s->experiment->membership.on_loss == SL_ON_LOSS_CONTINUE)
         return 0;
-    return sl_fail(error, SL_EINVAL,
-                   "agent %u cannot join: membership.on_loss is \"stop\", so that the run ended when "
-                   "its rank was lost; a run with \"continue\" can be joined",
-                   s->rank);
+    return sl_fail(
+        error, SL_EINVAL,
+        "agent %u cannot join: membership.on_loss is \"stop\", so that the run ended when "
+        "its rank was lost; a run with \"continue\" can be joined",
+        s->rank);
 }
 
 int sl_agent_open(sl_agent **out, const sl_agent_settings *settings, sl_error *error) {

@@ -47,7 +47,7 @@ static sl_neighbour *find_neighbour(sl_agent *a, const sl_epoch *others) {
 /* Whoever is reached, if its neighbour is not, once all have had time to connect. */
 static sl_neighbour *choose_sponsor(sl_agent *a, const sl_epoch *others) {
     const bool waits = a->side.now_s - a->cohort.outside_s < SL_ANSWER_S;
-    sl_neighbour *n = waits && sl_members_is_new(a) ? NULL : find_neighbour(a, others);
+    sl_neighbour *n = waits && a->cohort.is_new ? NULL : find_neighbour(a, others);
     for (uint32_t i = 0; n == NULL && !waits && i < others->count; i++) {
         sl_neighbour *other = sl_agent_neighbour(a, others->members[i].rank);
         n = is_reached(other) ? other : NULL;
@@ -108,7 +108,7 @@ void sl_returning_tick(sl_agent *a) {
         sl_neighbour *n = find_sponsor(a);
         if (n != NULL && sl_fetching_begin(a, n, &error) != 0)
             sl_agent_fail(a, &error, error.text);
-        else if (n == NULL && sl_members_is_new(a))
+        else if (n == NULL && a->cohort.is_new)
             check_patience(a);
         else if (n == NULL && are_all_gone(a))
             sl_members_stay_out(a, "nobody of them is reached any more");

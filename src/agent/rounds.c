@@ -28,7 +28,7 @@ void sl_agent_fail(sl_agent *a, const sl_error *error, const char *cause) {
     if (a->phase == PHASE_OVER)
         return;
     a->error = *error;
-    if (a->phase == PHASE_CONNECTING || sl_members_is_new(a))
+    if (a->phase == PHASE_CONNECTING || a->cohort.is_new)
         add_refusals(a);
     a->phase = PHASE_OVER;
     sl_calls_fail(&a->calls, &a->error);

@@ -107,7 +107,7 @@ typedef struct sl_standing {
     uint64_t attempt; /* the sender's count of connections to the receiver */
     uint64_t credit, received; /* data frames, in full */
     uint64_t meets;            /* MEET frames that have come */
-    bool joins; /* no field of its own: `resumed` says SL_HELLO_JOINS */
+    bool joins;                /* no field of its own: `resumed` says SL_HELLO_JOINS */
 } sl_standing;
 
 /* It goes on from a round that the agents are still to agree on. */

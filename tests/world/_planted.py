@@ -502,12 +502,12 @@ LOSS_DEFECTS = {
         "    alarm(a);",
     ),
     "data of another epoch is mixed": (
-        "src/agent/members.c",
+        "src/agent/early.c",
         "    if (hash == g->hash && !n->folded)\n        sl_agent_deliver(a, event);",
         "    if (!n->folded)\n        sl_agent_deliver(a, event);",
     ),
     "data that came early is lost": (
-        "src/agent/members.c",
+        "src/agent/early.c",
         "if (early.hash == g->hash && !early.from->folded)",
         "if (early.hash == g->hash && early.from->folded)",
     ),
@@ -517,7 +517,7 @@ LOSS_DEFECTS = {
         "if (n->near && !n->folded && folds_here(a, n) && a->phase == PHASE_TRAINING)",
     ),
     "who returns keeps data of epochs between": (
-        "src/agent/members.c",
+        "src/agent/early.c",
         "if (g->early[i].hash == g->hash)",
         "if (true)",
         190,

@@ -334,7 +334,8 @@ static void close_peer(peer *p) {
     trial_close(&p->trial);
 }
 
-/* Whoever joins finds the others where they were when the run began, and none who tells a roster. */
+/* Whoever joins finds the others where they were when the run began, and none who tells a roster.
+ */
 static int check_join(const options *o, sl_error *error) {
     const char *roster = o->roster != NULL ? o->roster : getenv("STARLING_ROSTER");
     if (!o->join || o->report_fd >= 0)
@@ -490,8 +491,7 @@ static const command_option
     option_join = {"join",
                    .help = "take the rank of a lost process in a run that goes on without it "
                            "(membership.on_loss \"continue\"), with the model of one of the others",
-                   .take = take_switch,
-                   .offset = offsetof(options, join)},
+                   .take = take_switch, .offset = offsetof(options, join)},
     option_report_fd = {"report-fd", .argument = "FD", .hidden = true,
                         .help = "where `starling run` hears of this agent", .take = take_report_fd},
     option_resume_round = {"resume-round",     .argument = "R",
@@ -506,9 +506,9 @@ static const command_option
                       .offer = OFFER_FOLDER};
 
 static const command_option *const option_rows[] = {
-    &option_rank,      &option_roster, &option_master,       &option_listen,
-    &option_run_id,    &option_join,   &option_set,          &option_wide,         &option_own_out,
-    &option_report_fd, &option_resume, &option_resume_round, NULL,
+    &option_rank,   &option_roster,       &option_master, &option_listen,  &option_run_id,
+    &option_join,   &option_set,          &option_wide,   &option_own_out, &option_report_fd,
+    &option_resume, &option_resume_round, NULL,
 };
 
 const command agent_command = {

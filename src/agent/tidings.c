@@ -1,0 +1,56 @@
+/* tidings.c - what members.c tells the log of events, and whoever started the agent. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "agent/state.h"
+
+void sl_members_tell_fold(sl_agent *a, uint32_t peer) {
+    sl_reach at;
+    if (!sl_node_reach(a->node, peer, &at))
+        return;
+    sl_agent_log(a, &(sl_log_entry){.kind = SL_LOG_FOLD,
+                                    .round = a->side.round,
+                                    .peer = peer,
+                                    .exchange = at.exchange,
+                                    .step = at.step,
+                                    .part = at.part});
+}
+
+void sl_members_tell_view(sl_agent *a) {
+    const sl_grouping *grouping = &a->cohort.grouping;
+    sl_log_entry entry = {.kind = SL_LOG_VIEW,
+                          .round = a->cohort.view.round,
+                          .exchange = a->cohort.view.exchange,
+                          .ranks = grouping->ranks,
+                          .members = grouping->count,
+                          .gap = grouping->gap};
+    sl_grouping_describe(grouping, a->settings.experiment, entry.round, entry.why,
+                         sizeof entry.why);
+    sl_agent_log(a, &entry);
+    sl_agent_notice(a, "%s", entry.why);
+}
+
+/* What the node was to be given by it, of 1. */
+static double weight_of(const sl_agent *a, uint32_t rank) {
+    const sl_topology *topology = a->cohort.grouping.count > 0 ? a->cohort.grouping.topology
+                                                               : a->settings.experiment->topology;
+    const sl_row in =
+        sl_topology_in(topology, a->side.exchange > 0 ? a->side.exchange : 1, a->side.rank);
+    for (uint32_t i = 0; i < in.count; i++)
+        if (in.peers[i] == rank)
+            return in.weights[i];
+    return 0;
+}
+
+void sl_members_tell_lost(sl_agent *a, const sl_neighbour *n, const char *why) {
+    sl_log_entry entry = {.kind = SL_LOG_LOST, .round = a->side.round, .peer = n->rank};
+    char fold[96] = "";
+    if (n->near)
+        snprintf(fold, sizeof fold, "; until a view, its weight %.4g stays with the own model",
+                 weight_of(a, n->rank));
+    snprintf(entry.why, sizeof entry.why, "round %" PRIu64 ": agent %u is lost: %.300s%s",
+             entry.round, n->rank, why, fold);
+    sl_agent_log(a, &entry);
+    if (n->near) /* others tell of the rest */
+        sl_agent_notice(a, "%s", entry.why);
+}
