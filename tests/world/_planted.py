@@ -106,8 +106,8 @@ DEFECTS = {
     ),
     "who does not come back is waited for without end": (
         "src/agent/contacts.c",
-        "        sl_contacts_left_s(a, n) > 0)\n        return;",
-        "        sl_contacts_left_s(a, n) > -1e9)\n        return;",
+        "(sl_contacts_left_s(a, n) > 0 && !n->superseded)",
+        "(sl_contacts_left_s(a, n) > -1e9 && !n->superseded)",
     ),
     "the cause is not passed on": (
         "src/agent/contacts.c",
