@@ -14,7 +14,7 @@ enum { REFUSALS = 2 };
 static const double refusals_apart_s = 0.05, look_again_s = 1;
 
 double sl_contacts_left_s(const sl_agent *a, const sl_neighbour *n) {
-    return n->lost_s + sl_side_return_s(&a->side) - a->side.now_s;
+    return n->superseded ? 0 : n->lost_s + sl_side_return_s(&a->side) - a->side.now_s;
 }
 
 bool sl_contacts_awaits(const sl_agent *a, const sl_neighbour *n) {
@@ -325,7 +325,7 @@ const sl_connection_handlers sl_contacts_visitors = {visitor_connected, visitor_
  * it any more. */
 static void check_lost(sl_agent *a, sl_neighbour *n) {
     if (n->agreed || n->lost_s == 0 || n->gone || n->bye_received || a->phase != PHASE_TRAINING ||
-        (sl_contacts_left_s(a, n) > 0 && !n->superseded))
+        sl_contacts_left_s(a, n) > 0)
         return;
     const size_t used = strlen(n->lost.text);
     if (n->superseded)

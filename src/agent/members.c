@@ -202,11 +202,47 @@ static void turn_neighbours(sl_agent *a, const sl_epoch *view) {
     a->side.varies = sl_node_varies(a->node);
 }
 
+static bool has_passed(const sl_cohort *g, uint64_t hash) {
+    const uint64_t count = g->passed < SL_EPOCHS_BEFORE ? g->passed : SL_EPOCHS_BEFORE;
+    for (uint64_t i = 0; i < count; i++)
+        if (g->before[i] == hash)
+            return true;
+    return false;
+}
+
+/* What came before the view began. */
+static void deliver_early(sl_agent *a) {
+    sl_cohort *g = &a->cohort;
+    const uint32_t count = g->early_count;
+    g->early_count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const sl_early early = g->early[i]; /* its place may be taken again */
+        if (early.hash == g->hash && !early.from->folded)
+            sl_agent_deliver(a, &early.event);
+        else if (early.hash == g->hash || has_passed(g, early.hash))
+            sl_neighbour_consumed(early.from, early.event.token);
+        else
+            g->early[g->early_count++] = early;
+    }
+}
+
 /* Its edges are broken, or it was lost after the view was agreed on. */
 static void fold_anew(sl_agent *a) {
     for (uint32_t i = 0; i < a->neighbour_count; i++)
         if (a->neighbours[i].near && a->neighbours[i].folded)
             deliver_lost(a, &a->neighbours[i]);
+}
+
+/* Of epochs between, who joins needs nothing. */
+static void drop_early(sl_agent *a) {
+    sl_cohort *g = &a->cohort;
+    const uint32_t count = g->early_count;
+    g->early_count = 0;
+    for (uint32_t i = 0; i < count; i++)
+        if (g->early[i].hash == g->hash)
+            g->early[g->early_count++] = g->early[i];
+        else
+            sl_neighbour_consumed(g->early[i].from, g->early[i].event.token);
 }
 
 /* It begins anew, with the sponsor's model. Of epochs between it needs nothing. */
@@ -218,7 +254,7 @@ static void take_model(sl_agent *a) {
     atomic_store(&a->saving.trains, true);
     a->side.vec->copy_in(sl_node_model(a->node), a->cohort.fetching.model, bytes);
     sl_fetching_end(a);
-    sl_members_drop_early(a);
+    drop_early(a);
 }
 
 static void begin_view(sl_agent *a, const sl_epoch *view) {
@@ -340,7 +376,7 @@ static void begin(sl_agent *a, const sl_membership_update *u) {
         if (a->settings.meets)
             turn_calls(a);
         fold_anew(a);
-        sl_members_deliver_early(a);
+        deliver_early(a);
     } else {
         release(a);
     }
@@ -546,4 +582,15 @@ void sl_members_watch_turn(sl_agent *a, sl_neighbour *n) {
                        (is_new ? n->number >= g->number : n->number > g->number);
     if (n->near && !n->folded && (later || folds_here(a, n)) && a->phase == PHASE_TRAINING)
         deliver_lost(a, n);
+}
+
+void sl_members_take(sl_agent *a, sl_neighbour *n, const sl_event *event) {
+    sl_cohort *g = &a->cohort;
+    const uint64_t hash = sl_neighbour_hash(n);
+    if (hash == g->hash && !n->folded)
+        sl_agent_deliver(a, event);
+    else if (hash == g->hash || has_passed(g, hash) || g->early_count == g->early_max)
+        sl_neighbour_consumed(n, event->token);
+    else
+        g->early[g->early_count++] = (sl_early){n, hash, *event};
 }

@@ -98,14 +98,8 @@ void sl_members_hear(struct sl_agent *agent, sl_neighbour *n, const sl_frame *fr
                      const uint8_t *payload);
 /* A frame came: is it through with this epoch? Then what the node still waits for does not come. */
 void sl_members_watch_turn(struct sl_agent *agent, sl_neighbour *n);
-
-/* early.c */
 /* A data frame: to the node, now or when its epoch begins, or to nobody. */
 void sl_members_take(struct sl_agent *agent, sl_neighbour *n, const sl_event *event);
-/* To the node, what came before its view began. */
-void sl_members_deliver_early(struct sl_agent *agent);
-/* What is not of the view that begins: of epochs between, who joins needs nothing. */
-void sl_members_drop_early(struct sl_agent *agent);
 
 /* tidings.c */
 /* From where on a replay folds that peer, too. */

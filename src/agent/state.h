@@ -3,7 +3,7 @@
  * agent.c: phases, deadlines, the loop. opening.c: puts an agent together. progress.c: what other
  * threads see. waits.c: who waits for whom. saving.c: checkpoints. contacts.c: what connections
  * report. returning.c: coming back. members.c: who takes part. tidings.c: what it tells of that.
- * early.c: data of other epochs. letters.c: what members say. rounds.c: drives the node.
+ * letters.c: what members say. rounds.c: drives the node.
  * averaging.c: what comes after the last round. fetching.c: models of others. calls.c: what the
  * task asks of the loop. Each calls only those behind it.
  */

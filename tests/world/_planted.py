@@ -106,8 +106,8 @@ DEFECTS = {
     ),
     "who does not come back is waited for without end": (
         "src/agent/contacts.c",
-        "(sl_contacts_left_s(a, n) > 0 && !n->superseded)",
-        "(sl_contacts_left_s(a, n) > -1e9 && !n->superseded)",
+        "        sl_contacts_left_s(a, n) > 0)\n        return;",
+        "        sl_contacts_left_s(a, n) > -1e9)\n        return;",
     ),
     "the cause is not passed on": (
         "src/agent/contacts.c",
@@ -502,12 +502,12 @@ LOSS_DEFECTS = {
         "    alarm(a);",
     ),
     "data of another epoch is mixed": (
-        "src/agent/early.c",
+        "src/agent/members.c",
         "    if (hash == g->hash && !n->folded)\n        sl_agent_deliver(a, event);",
         "    if (!n->folded)\n        sl_agent_deliver(a, event);",
     ),
     "data that came early is lost": (
-        "src/agent/early.c",
+        "src/agent/members.c",
         "if (early.hash == g->hash && !early.from->folded)",
         "if (early.hash == g->hash && early.from->folded)",
     ),
@@ -517,7 +517,7 @@ LOSS_DEFECTS = {
         "if (n->near && !n->folded && folds_here(a, n) && a->phase == PHASE_TRAINING)",
     ),
     "who returns keeps data of epochs between": (
-        "src/agent/early.c",
+        "src/agent/members.c",
         "if (g->early[i].hash == g->hash)",
         "if (true)",
         190,
