@@ -245,7 +245,7 @@ static void drop_early(sl_agent *a) {
             sl_neighbour_consumed(g->early[i].from, g->early[i].event.token);
 }
 
-/* It begins anew, with the sponsor's model. Of epochs between it needs nothing. */
+/* It begins anew, with the sponsor's model. */
 static void take_model(sl_agent *a) {
     const size_t bytes = a->settings.task.dimension * sizeof(float);
     if (!a->cohort.is_new)
