@@ -198,12 +198,16 @@ static void begin_round(collector *c, uint64_t round) {
         }
 }
 
-/* Who is not a member, or not yet. True: its record waits for a later round, or for nothing. */
+/* Who is not a member, or not yet. True: its record waits until the others come to its round, or
+ * for nothing. It begins no round while there are others: their records of earlier ones may still
+ * be on their way. */
 static bool is_apart(collector *c, uint32_t rank, uint64_t round) {
-    if (c->comers == 0 || c->since[rank] == 0 || round < c->since[rank] || round < c->round)
+    if (c->since[rank] == 0 || round < c->since[rank])
         return true;
-    c->waiting[rank] = c->waiting_count > 0 && round > c->round;
-    return c->waiting[rank] || (round == c->round && c->waiting_count == 0);
+    if (c->member_count == 0 || (round == c->round && c->waiting_count > 0))
+        return false;
+    c->waiting[rank] = round > c->round;
+    return true;
 }
 
 int collector_record(collector *c, const sl_record *record, const float *x, sl_error *error) {
@@ -216,6 +220,8 @@ int collector_record(collector *c, const sl_record *record, const float *x, sl_e
         return result;
     c->models[rank] = x;
     const uint64_t round = record->round.round;
+    if (round < c->round) /* which was complete without it */
+        return 0;
     if (c->incomplete || (c->absent > 0 && !is_member(c, rank) && is_apart(c, rank, round)))
         return 0;
     if (c->waiting_count == 0 || round == c->round)
@@ -249,6 +255,8 @@ int collector_lose(collector *c, const sl_loss *loss, sl_error *error) {
     c->member_count = left;
     c->waiting_count -= counted && c->waiting[rank];
     c->waiting[rank] = false;
+    for (uint32_t i = 0; i < c->trial->nodes && left == 0; i++)
+        c->waiting[i] = false; /* there is nobody to wait for */
     const int result = add_loss(c, loss, error);
     const bool completes = !c->incomplete && left > 0 && c->waiting_count == left;
     return result == 0 && completes ? complete_round(c, error) : result;
