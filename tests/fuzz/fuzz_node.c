@@ -57,6 +57,7 @@ static void add_algorithm(const char *name, sl_topology *topology) {
                                   .xi = 0.3,
                                   .depth = 3,
                                   .bits = 8,
+                                  .clock = 2,
                                   .theta = 1,
                                   .rank = 1};
     snprintf(config.name, sizeof config.name, "%s", name);
