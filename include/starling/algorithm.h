@@ -97,6 +97,13 @@ typedef struct sl_outer {
     bool nesterov;
 } sl_outer;
 
+/* The tables that fetch-sgd's gradients become, and how many elements are read from them. */
+typedef struct sl_sketch_config {
+    uint32_t rows;
+    uint64_t columns; /* 0: of rows columns numbers a tenth of the vector's */
+    uint64_t k;       /* 0: a tenth of the columns */
+} sl_sketch_config;
+
 /* algorithm.* of an experiment. NaN: what is usual for the algorithm. */
 typedef struct sl_algorithm_config {
     char name[SL_ALGORITHM_NAME_MAX];
@@ -138,13 +145,14 @@ typedef struct sl_algorithm_config {
     sl_switch error_feedback;   /* sl_algorithm_plan sets it */
     sl_directions directions;
     sl_all_reduce_form all_reduce; /* all-reduce, local-sgd, gossip-pga */
-    uint32_t group;   /* torus-2d, two-rings: nodes in a row; hierarchical: in a group; 0: about the
-                         square root */
-    sl_outer outer;   /* diloco, noloco */
-    double slow_rate; /* slowmo: alpha */
-    sl_base base;     /* slowmo */
-    sl_buffer_rule buffers; /* local-sgd, slowmo */
-    double clients;         /* fedavg: fraction of the nodes that train between exchanges */
+    uint32_t group; /* torus-2d, two-rings: nodes in a row; hierarchical: in a group; 0: about the
+                       square root */
+    sl_sketch_config sketch; /* fetch-sgd */
+    sl_outer outer;          /* diloco, noloco */
+    double slow_rate;        /* slowmo: alpha */
+    sl_base base;            /* slowmo */
+    sl_buffer_rule buffers;  /* local-sgd, slowmo */
+    double clients;          /* fedavg: fraction of the nodes that train between exchanges */
     sl_client_weights client_weights;
     double elastic;               /* easgd: alpha; 0: 0.9/n */
     double beta1, beta2, epsilon; /* d-adam, one-bit-adam */

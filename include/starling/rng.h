@@ -29,7 +29,8 @@ typedef enum sl_purpose {
     SL_PURPOSE_AUGMENT = 7,   /* crops of a batch's images (index = row) */
     SL_PURPOSE_ROTATE = 8,    /* signs of rotations in front of a stochastic compressor */
     SL_PURPOSE_CLIENTS = 9,   /* who trains (rank = 0, round = exchange) */
-    SL_PURPOSE_FACTOR = 10    /* first factors of matrices, the same on all nodes */
+    SL_PURPOSE_FACTOR = 10,   /* first factors of matrices, the same on all nodes */
+    SL_PURPOSE_SKETCH = 11    /* where elements fall in a sketch (rank = row, round = 0) */
 } sl_purpose;
 
 /* The key of one independent stream. */

@@ -3,11 +3,8 @@
 
 #include <string.h>
 
-static const char *const variants[] = {
-#define VARIANT_NAME(variant, text) text,
-    SL_VARIANTS(VARIANT_NAME)
-#undef VARIANT_NAME
-        NULL};
+#define NAME(kind, text) text,
+static const char *const variants[] = {SL_VARIANTS(NAME) NULL};
 static const char *const replicas[] = {"sum", "per-neighbour", NULL};
 static const char *const clips[] = {"second-largest", NULL};
 static const char *const directions[] = {"up", "both", NULL};
@@ -15,11 +12,7 @@ static const char *const bases[] = {"local-sgd", "d-psgd", "sgp", NULL};
 static const char *const client_weights[] = {"samples", "uniform", NULL};
 static const char *const period_schedules[] = {"constant", "adaptive", NULL};
 static const char *const buffers[] = {"local", "average", "reset", NULL};
-static const char *const all_reduces[] = {
-#define ALL_REDUCE_NAME(form, text) text,
-    SL_ALL_REDUCES(ALL_REDUCE_NAME)
-#undef ALL_REDUCE_NAME
-        NULL};
+static const char *const all_reduces[] = {SL_ALL_REDUCES(NAME) NULL};
 static const char *const matrices[] = {"lazy", "plain", NULL};
 static const char *const scopes[] = {"model", "tensor", NULL};
 static const char *const orders[] = {"random", "cyclic", NULL};
@@ -30,26 +23,10 @@ static const char *const compressors[] = {
     SL_COMPRESSORS(COMPRESSOR_NAME)
 #undef COMPRESSOR_NAME
         NULL};
-static const char *const schedules[] = {
-#define SCHEDULE_NAME(kind, text) text,
-    SL_SCHEDULES(SCHEDULE_NAME)
-#undef SCHEDULE_NAME
-        NULL};
-static const char *const optimizers[] = {
-#define OPTIMIZER_NAME(kind, text) text,
-    SL_OPTIMIZERS(OPTIMIZER_NAME)
-#undef OPTIMIZER_NAME
-        NULL};
-static const char *const models[] = {
-#define MODEL_NAME(kind, text) text,
-    SL_MODELS(MODEL_NAME)
-#undef MODEL_NAME
-        NULL};
-static const char *const layer_tables[] = {
-#define LAYER_TABLE_NAME(kind, text) text,
-    SL_LAYER_TABLES(LAYER_TABLE_NAME)
-#undef LAYER_TABLE_NAME
-        NULL};
+static const char *const schedules[] = {SL_SCHEDULES(NAME) NULL};
+static const char *const optimizers[] = {SL_OPTIMIZERS(NAME) NULL};
+static const char *const models[] = {SL_MODELS(NAME) NULL};
+static const char *const layer_tables[] = {SL_LAYER_TABLES(NAME) NULL};
 static const char *const data_sets[] = {
 #define DATA_NAME(kind, name) #name,
     SL_DATA_SETS(DATA_NAME)
@@ -63,10 +40,8 @@ static const char *const seals[] = {"auto", "on", "handshake-only", NULL};
 static const char *const on_losses[] = {"auto", "stop", "continue", NULL};
 static const char *const gpu_directs[] = {"off", "auto", "on", NULL};
 static const char *const partitions[] = {
-#define PARTITION_NAME(kind, text) text,
-    SL_PARTITIONS(PARTITION_NAME)
-#undef PARTITION_NAME
-        NULL};
+    SL_PARTITIONS(NAME) NULL,
+};
 
 #define AT(field) .offset = offsetof(sl_experiment, field)
 #define COUNTED(field, count) AT(field), .count_offset = offsetof(sl_experiment, count)
@@ -171,7 +146,8 @@ const sl_key sl_keys[] = {
     {"algorithm.beta", SL_KEY_PARAMETER, AT(algorithm.beta), BETWEEN(0, BELOW_1),
      .fallback = "\"auto\"",
      .help = "qgm, decentlam, slowmo: the algorithm's own momentum; ecq-sgd: share of what was "
-             "lost that stays; diana, sign-vote: their momentum; auto = 0.9, slowmo 0.5, diana, "
+             "lost that stays; diana, sign-vote, fetch-sgd: their momentum; auto = 0.9, slowmo "
+             "0.5, diana, "
              "sign-vote 0",
      USED_BY_ALGORITHMS},
     {"algorithm.mu", SL_KEY_PARAMETER, AT(algorithm.mu), BETWEEN(0, BELOW_1),
@@ -213,6 +189,17 @@ const sl_key sl_keys[] = {
      USED_BY_ALGORITHMS},
     {"algorithm.nesterov", SL_KEY_BOOL, AT(algorithm.nesterov), .fallback = "false",
      .help = "qgm: look ahead along the momentum", USED_BY_ALGORITHMS},
+    {"algorithm.sketch.rows", SL_KEY_U32, AT(algorithm.sketch.rows), BETWEEN(1, 15),
+     .fallback = "5",
+     .help = "fetch-sgd: places of an element in the sketch; their median is its estimate",
+     USED_BY_ALGORITHMS},
+    {"algorithm.sketch.columns", SL_KEY_U64, AT(algorithm.sketch.columns), BETWEEN(0, 1e12),
+     .fallback = "0",
+     .help = "fetch-sgd: numbers in a row of the sketch; 0 = a tenth of the parameters in all rows",
+     USED_BY_ALGORITHMS},
+    {"algorithm.sketch.k", SL_KEY_U64, AT(algorithm.sketch.k), BETWEEN(0, 1e12), .fallback = "0",
+     .help = "fetch-sgd: parameters that a round moves; 0 = a tenth of the columns",
+     USED_BY_ALGORITHMS},
     {"algorithm.outer.learning_rate", SL_KEY_PARAMETER, AT(algorithm.outer.learning_rate),
      BETWEEN(0, 10), .fallback = "\"auto\"",
      .help = "diloco, noloco: share of what the inner steps moved that the common model follows; "
@@ -288,7 +275,8 @@ const sl_key sl_keys[] = {
      USED_BY_ALGORITHMS},
     {"algorithm.all_reduce", SL_KEY_CHOICE, AT(algorithm.all_reduce), .choices = all_reduces,
      .fallback = "\"ring\"",
-     .help = "all-reduce, powersgd, local-sgd, gossip-pga, slowmo: who sends what to whom; all "
+     .help = "all-reduce, powersgd, fetch-sgd, local-sgd, gossip-pga, slowmo: who sends what to "
+             "whom; all "
              "nodes get the same average",
      USED_BY_ALGORITHMS},
     {"algorithm.group", SL_KEY_U32, AT(algorithm.group), BETWEEN(0, SL_NODES_MAX), .fallback = "0",

@@ -50,10 +50,11 @@ CASES = {
     "dgc": {"name": "dgc", "clip": 1, "warmup_k": [3000, 500], **compressor("top-k", k=30)},
     "gtop-k": {"name": "gtop-k", **compressor("top-k", fraction=0.01)},
     "powersgd": {"name": "powersgd", "rank": 2},
+    "fetch-sgd": {"name": "fetch-sgd", "sketch": {"rows": 3, "k": 50}},
     "sign-vote": {"name": "sign-vote", "beta": 0.9},
 }
-WITHOUT_MOMENTUM = ("ecq-sgd", "diana", "sign-vote")
-HOST_ONLY = ("laq", "powersgd", "sign-vote")  # read vectors themselves
+WITHOUT_MOMENTUM = ("ecq-sgd", "diana", "fetch-sgd", "sign-vote")
+HOST_ONLY = ("laq", "powersgd", "fetch-sgd", "sign-vote")  # read vectors themselves
 
 
 def compressed(cases):

@@ -207,6 +207,13 @@ ALGORITHMS = {
     "powersgd": algorithm("powersgd", rank=2),
     "power-gossip": algorithm("power-gossip", rank=2),
     "powersgd tree": algorithm("powersgd", rank=3, all_reduce="tree"),
+    "fetch-sgd": algorithm("fetch-sgd", optimizer=PLAIN, sketch={"rows": 3}),
+    "fetch-sgd torus": algorithm(
+        "fetch-sgd",
+        optimizer=PLAIN,
+        sketch={"rows": 6, "columns": 400, "k": 500},
+        all_reduce="torus-2d",
+    ),
     "ecq-sgd": algorithm("ecq-sgd", optimizer=PLAIN, compressor=QSGD),
     "double-squeeze top-k": algorithm(
         "double-squeeze", optimizer=PLAIN, server=2, compressor=TOP_K

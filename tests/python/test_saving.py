@@ -69,6 +69,7 @@ MORE_ALGORITHMS = (
     {"name": "gtop-k", **TOP_K},
     {"name": "powersgd", "rank": 1},
     {"name": "power-gossip", "rank": 2},
+    {"name": "fetch-sgd", "sketch": {"rows": 1, "columns": 3}},
     {"name": "dgc", "warmup_k": [30, 20, 10], **TOP_K},
     {"name": "ef21", **TOP_K},
     {"name": "lag-3pc"},

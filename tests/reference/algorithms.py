@@ -1077,6 +1077,39 @@ class PowerGossip(Algorithm):
                 self.x[j] -= w[i, j] * low
 
 
+class FetchSgd(GradientAlgorithm):
+    """Rothchild et al., FetchSGD, ICML 2020, Algorithm 1 with section 5's zeroing of errors.
+    margin: by how much, at least, what was kept was larger than what was not."""
+
+    seed = 1
+
+    @staticmethod
+    def own_compressor(settings):
+        return {"name": "top-k", "k": settings["sketch"]["k"]}
+
+    def start(self):
+        columns = self.get("sketch")["columns"]
+        self.s = np.zeros((self.get("sketch")["rows"], columns, self.d))  # of a vector the table
+        for row, table in enumerate(self.s):
+            words = families.Stream(self.seed, row, 0, purpose=11)
+            for j in range(self.d):
+                place, odd = divmod(words.word(), 2)
+                table[place * columns >> 31, j] = 1 - 2 * odd
+        self.u = self.e = np.zeros(self.s.shape[:2])
+        self.margin = math.inf
+
+    def exchange(self, w, g, rate):
+        self.u = self.get("beta", 0.9) * self.u + self.s @ g.mean(axis=0)
+        self.e = self.e + rate * self.u
+        estimates = np.median(np.einsum("rc,rcj->rj", self.e, self.s), axis=0)
+        step = self.compress(estimates[None])
+        least = abs(step[step != 0]).min(initial=math.inf)
+        others = abs(estimates)[abs(estimates) < least]  # equal ones are equal in float32, too
+        self.margin = min(self.margin, least - others.max(initial=0))
+        self.e = np.where((self.s * step[0] != 0).any(axis=2), 0, self.e)
+        self.x = self.x - step
+
+
 class PowerSgdOwnErrors(PowerSgd):
     error_of_mean = False
 
@@ -1411,6 +1444,7 @@ def algorithm_class(settings):
         "powersgd": PowerSgdOwnErrors if settings.get("own_errors") else PowerSgd,
         "power-gossip": PowerGossip,
         "dgc": Dgc,
+        "fetch-sgd": FetchSgd,
         "sign-vote": SignVote,
         "ef21": Ef21,
         "lag-3pc": LazyGradients,
@@ -1676,6 +1710,10 @@ def self_check():
     )
     yield "PowerSGD of full rank = all-reduce", close(
         run({**factored, "rank": 4}, same, nesterov), run({"name": "all-reduce"}, same, nesterov)
+    )
+    roomy = {"name": "fetch-sgd", "beta": 0, "sketch": {"rows": 3, "columns": 9999, "k": 20}}
+    yield "FetchSGD without collisions, all kept = all-reduce", close(
+        run(roomy, same, plain), run({"name": "all-reduce"}, same, plain)
     )
     heavy = {"learning_rate": 0.03, "momentum": 0.9, "weight_decay": 0.01}
     yield "GMC, not compressed = all-reduce with momentum", close(

@@ -53,6 +53,7 @@ static const expected all[] = {
     {{.name = "gtop-k", TOP_K}, 3},
     {{.name = "powersgd", .rank = 2}, 2},
     {{.name = "power-gossip", .rank = 2}, 1},
+    {{.name = "fetch-sgd", .sketch = {.rows = 5}}, 1},
     {{.name = "sign-vote"}, 2},
     {{.name = "sign-vote", .beta = 0.9}, 3},
     {{.name = "ef21", TOP_K}, 2},
