@@ -383,7 +383,7 @@ bool device_event_passed(sl_vec_event *event, int notify_fd) {
 /* ---- kernels: all of the lists in kernels.h and layer_kernels.h, and their launches ---- */
 
 /* Meson does not track what nvcc includes, so that a changed list builds anew only with this file.
- * Lists changed last: lstm_advance and lstm_retreat work in blocks, transpose is new. */
+ * Lists changed last: convolve, convolve_back and add_products are new. */
 
 #define DEFINE_KERNEL(name)                                                                        \
     static __global__ __launch_bounds__(BLOCK_THREADS) void kernel_##name(                         \

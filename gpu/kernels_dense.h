@@ -41,6 +41,21 @@ SL_SHARED void add_rows(const add_rows_args *a, size_t i) {
         a->rounded[i] = (float)sum;
 }
 
+/* Element i of the sum of `count` products of `size` elements. */
+typedef struct add_products_args {
+    const float *in; /* (count, size) */
+    float *out;
+    uint32_t count, size;
+} add_products_args;
+
+SL_SHARED void add_products(const add_products_args *a, size_t i) {
+    double sum = 0;
+    SL_UNROLL(8)
+    for (uint32_t p = 0; p < a->count; p++)
+        sum += (double)a->in[(size_t)p * a->size + i];
+    a->out[i] = (float)sum;
+}
+
 /* y = relu?(y + shortcut? + bias?), elementwise. */
 typedef struct finish_rows_args {
     float *y;
@@ -128,7 +143,7 @@ SL_SHARED void find_loss(const find_loss_args *a, size_t i) {
 /* By hand: clang-format moves a name to the next line each time that it runs. */
 /* clang-format off */
 #define SL_DENSE_KERNELS(X)                                                                        \
-    X(add_rows) X(finish_rows) X(take_rows) X(find_loss)
+    X(add_rows) X(add_products) X(finish_rows) X(take_rows) X(find_loss)
 /* clang-format on */
 
 #endif

@@ -1,4 +1,4 @@
-/* kernels_image.h - kernels of convolution, pooling and batch normalization. See layer_kernels.h.
+/* kernels_image.h - kernels of pooling and batch normalization. See layer_kernels.h.
  *
  * Activations have shape (rows, height, width, channels), channels contiguous. A thread of an
  * elementwise kernel has `span` neighbouring channels: four if the channel count is divisible by
@@ -7,98 +7,7 @@
 #define SL_KERNELS_IMAGE_H
 
 #include "gpu/block.h"
-#include "gpu/kernels_dense.h"
-
-/* A sliding window: heights and widths of input and output, channels of both. */
-typedef struct sliding {
-    uint32_t in_height, in_width, out_height, out_width, channels;
-    uint32_t window_height, window_width, stride, padding;
-} sliding;
-
-/* In one direction, the output positions [first, end) whose window covers input position `at`. */
-typedef struct cover {
-    uint32_t first, end;
-} cover;
-
-SL_SHARED cover cover_of(uint32_t at, uint32_t window, uint32_t stride, uint32_t padding,
-                         uint32_t places) {
-    const uint32_t padded = at + padding;
-    cover c;
-    c.first = padded < window ? 0 : (padded - window) / stride + 1;
-    c.end = least(places, padded / stride + 1);
-    return c;
-}
-
-/* ---- convolution: windows as the rows of a matrix, and back ---- */
-
-typedef struct unfold_args {
-    const float *x;
-    float *columns; /* (rows out_height out_width, window_height window_width channels) */
-    sliding s;
-    uint32_t span;
-} unfold_args;
-
-/* Thread i has `span` channels of one window. */
-SL_SHARED void unfold(const unfold_args *a, size_t i) {
-    const sliding s = a->s;
-    const uint32_t spans = s.channels / a->span, c = (uint32_t)i % spans * a->span,
-                   pixel = (uint32_t)i / spans;
-    const uint32_t q = pixel % s.out_width, p = pixel / s.out_width % s.out_height,
-                   row = pixel / (s.out_width * s.out_height);
-    const uint32_t top = p * s.stride - s.padding,
-                   left = q * s.stride -
-                          s.padding; /* wraps around to a large number left of the edge */
-    const float *from = a->x + (size_t)row * s.in_height * s.in_width * s.channels + c;
-    float *to = a->columns + (size_t)pixel * s.window_height * s.window_width * s.channels + c;
-    for (uint32_t y = top; y != top + s.window_height; y++) {
-        SL_UNROLL(3)
-        for (uint32_t x = left; x != left + s.window_width; x++, to += s.channels) {
-            four v = {{0, 0, 0, 0}};
-            if (y < s.in_height && x < s.in_width)
-                v = read_span(from + ((size_t)y * s.in_width + x) * s.channels, a->span);
-            write_span(to, v, a->span);
-        }
-    }
-}
-
-/* The adjoint of unfold: each element of x is the sum over the windows that cover it. */
-typedef struct fold_args {
-    float *x;
-    const float *columns;
-    sliding s;
-    uint32_t span;
-    int add;
-} fold_args;
-
-SL_SHARED void fold(const fold_args *a, size_t i) {
-    const sliding s = a->s;
-    const uint32_t spans = s.channels / a->span, c = (uint32_t)i % spans * a->span,
-                   pixel = (uint32_t)i / spans;
-    const uint32_t x = pixel % s.in_width, y = pixel / s.in_width % s.in_height,
-                   row = pixel / (s.in_width * s.in_height);
-    const cover down = cover_of(y, s.window_height, s.stride, s.padding, s.out_height);
-    const cover right = cover_of(x, s.window_width, s.stride, s.padding, s.out_width);
-    const size_t depth = (size_t)s.window_height * s.window_width * s.channels;
-    float *to = a->x + i * a->span;
-    four sum = {{0, 0, 0, 0}};
-    for (uint32_t p = down.first; p < down.end; p++) {
-        SL_UNROLL(3)
-        for (uint32_t q = right.first; q < right.end; q++) {
-            const uint32_t tap =
-                (y + s.padding - p * s.stride) * s.window_width + x + s.padding - q * s.stride;
-            const float *from = a->columns +
-                                ((size_t)(row * s.out_height + p) * s.out_width + q) * depth +
-                                (size_t)tap * s.channels + c;
-            const four v = read_span(from, a->span);
-            for (int e = 0; e < FOUR; e++)
-                sum.v[e] += v.v[e];
-        }
-    }
-    for (uint32_t e = 0; e < FOUR; e++)
-        if (a->add && e < a->span)
-            sum.v[e] = to[e] + sum.v[e];
-    write_span(to, sum, a->span);
-}
+#include "gpu/kernels_convolution.h"
 
 /* ---- pools: thread i has number i of y, or of d_in ---- */
 
@@ -508,7 +417,7 @@ SL_SHARED void give_normalised(const give_normalised_args *a, size_t i) {
 /* By hand: clang-format moves a name to the next line each time that it runs. */
 /* clang-format off */
 #define SL_IMAGE_KERNELS(X)                                                                        \
-    X(unfold) X(fold) X(pool_largest) X(pool_mean) X(give_to_largest) X(give_to_all)               \
+    X(pool_largest) X(pool_mean) X(give_to_largest) X(give_to_all)                                 \
     X(recall_moments) X(normalise) X(give_normalised)
 #define SL_IMAGE_BLOCK_KERNELS(X) X(find_moments) X(take_normalised)
 /* clang-format on */

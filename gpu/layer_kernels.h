@@ -11,12 +11,14 @@
 #ifndef SL_LAYER_KERNELS_H
 #define SL_LAYER_KERNELS_H
 
+#include "gpu/kernels_convolution.h"
 #include "gpu/kernels_dense.h"
 #include "gpu/kernels_image.h"
 #include "gpu/kernels_text.h"
 
 /* Each header lists its kernels at its end. */
-#define SL_LAYER_KERNELS(X) SL_DENSE_KERNELS(X) SL_IMAGE_KERNELS(X) SL_TEXT_KERNELS(X)
+#define SL_LAYER_KERNELS(X)                                                                        \
+    SL_DENSE_KERNELS(X) SL_CONVOLUTION_KERNELS(X) SL_IMAGE_KERNELS(X) SL_TEXT_KERNELS(X)
 #define SL_LAYER_BLOCK_KERNELS(X) SL_IMAGE_BLOCK_KERNELS(X) SL_TEXT_BLOCK_KERNELS(X)
 
 #endif

@@ -3,7 +3,7 @@
  * Convolution is a matrix product: unfold makes each output's window a row, and y = windows W.
  * Backward, dW = windows^T d and d windows = d W^T; fold adds the latter up in d x. Windows are
  * many times larger than x. So a batch is processed in pieces of a few rows whose windows fit the
- * GPU's second-level cache. */
+ * GPU's second-level cache. Where channels are few, y and d x need no windows (convolve). */
 #include "gpu/layers.h"
 
 #define WINDOWS_MAX                                                                                \
@@ -38,10 +38,23 @@ static uint32_t piece_of(const sl_layer *l, uint32_t rows) {
     return fit < 1 ? 1 : fit < rows ? (uint32_t)fit : rows;
 }
 
+static size_t round_16(size_t floats) {
+    return (floats + 15) / 16 * 16;
+}
+
+/* Floats of a piece's windows; what is behind them is for the parts of dW. */
+static size_t windows_of(const sl_layer *l, uint32_t rows) {
+    return round_16(piece_of(l, rows) * pixels_of(l) * depth_of(l));
+}
+
+static uint32_t weight_parts(const sl_layer *l, uint32_t rows) {
+    return parts_of(depth_of(l), l->out.channels, piece_of(l, rows) * pixels_of(l));
+}
+
 static sl_layer_memory conv2d_memory(const sl_layer *l, uint32_t rows) {
-    const size_t windows = piece_of(l, rows) * pixels_of(l) * depth_of(l),
+    const size_t parts = weight_parts(l, rows) * depth_of(l) * l->out.channels,
                  sums = sums_floats(slices_of(rows * pixels_of(l)), l->out.channels);
-    return (sl_layer_memory){.scratch = larger(windows, sums)};
+    return (sl_layer_memory){.scratch = larger(windows_of(l, rows) + parts, sums)};
 }
 
 /* Channels that one thread moves. Activations and their gradients are aligned to 64 bytes. */
@@ -56,29 +69,46 @@ static void find_windows(const sl_layer_call *c, uint32_t first, uint32_t rows) 
         rows * pixels_of(l) * l->in.channels / span_of(l));
 }
 
+/* Are these so few channels that convolve has them? */
+static bool is_narrow(const sl_layer_call *c, uint32_t channels) {
+    return channels <= NARROW && channels % FOUR == 0 && device_is_aligned(c->w);
+}
+
+static size_t strips_of(sl_shape s, uint32_t length) {
+    return (size_t)s.height * ((s.width + length - 1) / length) * (s.channels / FOUR);
+}
+
+static void multiply_windows(const sl_layer_call *c, uint32_t first, uint32_t rows) {
+    const sl_layer *l = c->layer;
+    const uint32_t depth = (uint32_t)depth_of(l), channels = l->out.channels;
+    find_windows(c, first, rows);
+    device_multiply(&(device_product){.a = {.at = c->scratch, .line = depth},
+                                      .b = {.at = c->w, .line = channels},
+                                      .c = c->out + first * sl_shape_size(l->out),
+                                      .c_line = channels,
+                                      .m = rows * (uint32_t)pixels_of(l),
+                                      .n = channels,
+                                      .k = depth,
+                                      .count = 1,
+                                      .scale = 1});
+}
+
 static void conv2d_forward(const sl_layer_call *c) {
     const sl_layer *l = c->layer;
-    const uint32_t piece = piece_of(l, c->rows), depth = (uint32_t)depth_of(l),
-                   pixels = (uint32_t)pixels_of(l), channels = l->out.channels;
-    for (uint32_t first = 0; first < c->rows; first += piece) {
-        const uint32_t rows = least(piece, c->rows - first);
-        find_windows(c, first, rows);
-        device_multiply(&(device_product){.a = {.at = c->scratch, .line = depth},
-                                          .b = {.at = c->w, .line = channels},
-                                          .c = c->out + first * sl_shape_size(l->out),
-                                          .c_line = channels,
-                                          .m = rows * pixels,
-                                          .n = channels,
-                                          .k = depth,
-                                          .count = 1,
-                                          .scale = 1});
-    }
+    const uint32_t piece = piece_of(l, c->rows), channels = l->out.channels;
+    if (is_narrow(c, channels))
+        launch_convolve(
+            &(convolve_args){c->in, c->w, c->out, sliding_of(l), channels, span_of(l), 0},
+            c->rows * strips_of(l->out, STRIP));
+    else
+        for (uint32_t first = 0; first < c->rows; first += piece)
+            multiply_windows(c, first, least(piece, c->rows - first));
     if (l->bias || l->relu)
         launch_finish_rows(&(finish_rows_args){.y = c->out,
                                                .bias = l->bias ? c->w + l->tensors[0] : NULL,
                                                .columns = channels,
                                                .relu = l->relu},
-                           (size_t)c->rows * pixels * channels);
+                           (size_t)c->rows * pixels_of(l) * channels);
 }
 
 /* Sets d to 0 where y <= 0 if there is a ReLU, and sums it for the bias. */
@@ -96,45 +126,69 @@ static void take_outputs(const sl_layer_call *c) {
         finish_sums(sums, slices, l->out.channels, NULL, c->g + l->tensors[0]);
 }
 
-/* Rows [first, first + rows): adds their part of dW, computes their d_in. */
-static void conv2d_backward_piece(const sl_layer_call *c, uint32_t first, uint32_t rows) {
+/* Rows [first, first + rows): adds their part of dW. */
+static void find_weights(const sl_layer_call *c, uint32_t first, uint32_t rows, float *to) {
     const sl_layer *l = c->layer;
-    const uint32_t depth = (uint32_t)depth_of(l), channels = l->out.channels,
-                   positions = rows * (uint32_t)pixels_of(l);
-    const float *d = c->d_out + first * sl_shape_size(l->out);
+    const uint32_t depth = (uint32_t)depth_of(l), channels = l->out.channels;
     find_windows(c, first, rows);
-    device_multiply(&(device_product){.a = {.at = c->scratch, .line = depth, .turned = true},
-                                      .b = {.at = d, .line = channels},
-                                      .c = c->g,
-                                      .c_line = channels,
-                                      .m = depth,
-                                      .n = channels,
-                                      .k = positions,
-                                      .count = 1,
-                                      .scale = 1,
-                                      .add = first > 0});
-    if (c->d_in == NULL)
-        return;
-    device_multiply(&(device_product){.a = {.at = d, .line = channels},
-                                      .b = {.at = c->w, .line = channels, .turned = true},
-                                      .c = c->scratch,
-                                      .c_line = depth,
-                                      .m = positions,
-                                      .n = depth,
-                                      .k = channels,
-                                      .count = 1,
-                                      .scale = 1});
+    multiply_in_parts(
+        &(device_product){.a = {.at = c->scratch, .line = depth, .turned = true},
+                          .b = {.at = c->d_out + first * sl_shape_size(l->out), .line = channels},
+                          .c = to,
+                          .c_line = channels,
+                          .m = depth,
+                          .n = channels,
+                          .k = rows * (uint32_t)pixels_of(l),
+                          .count = 1,
+                          .scale = 1,
+                          .add = first > 0},
+        weight_parts(l, c->rows));
+}
+
+/* Their d_in. */
+static void give_windows(const sl_layer_call *c, uint32_t first, uint32_t rows) {
+    const sl_layer *l = c->layer;
+    const uint32_t depth = (uint32_t)depth_of(l), channels = l->out.channels;
+    device_multiply(
+        &(device_product){.a = {.at = c->d_out + first * sl_shape_size(l->out), .line = channels},
+                          .b = {.at = c->w, .line = channels, .turned = true},
+                          .c = c->scratch,
+                          .c_line = depth,
+                          .m = rows * (uint32_t)pixels_of(l),
+                          .n = depth,
+                          .k = channels,
+                          .count = 1,
+                          .scale = 1});
     launch_fold(&(fold_args){c->d_in + first * sl_shape_size(l->in), c->scratch, sliding_of(l),
                              span_of(l), c->add_in},
                 rows * sl_shape_size(l->in) / span_of(l));
 }
 
 static void conv2d_backward(const sl_layer_call *c) {
-    const uint32_t piece = piece_of(c->layer, c->rows);
-    if (c->layer->bias || c->layer->relu)
+    const sl_layer *l = c->layer;
+    const uint32_t piece = piece_of(l, c->rows), parts = weight_parts(l, c->rows),
+                   channels = l->out.channels;
+    const size_t size = depth_of(l) * channels;
+    const bool narrow = is_narrow(c, l->in.channels) && channels % FOUR == 0;
+    float *to = parts > 1 ? c->scratch + windows_of(l, c->rows) : c->g;
+    if (l->bias || l->relu)
         take_outputs(c);
-    for (uint32_t first = 0; first < c->rows; first += piece)
-        conv2d_backward_piece(c, first, least(piece, c->rows - first));
+    for (uint32_t first = 0; first < c->rows; first += piece) {
+        const uint32_t rows = least(piece, c->rows - first);
+        find_weights(c, first, rows, to);
+        if (c->d_in != NULL && !narrow)
+            give_windows(c, first, rows);
+    }
+    if (parts > 1)
+        launch_add_products(&(add_products_args){to, c->g, parts, (uint32_t)size}, size);
+    if (c->d_in != NULL && narrow)
+        launch_convolve_back(&(convolve_back_args){.from = c->d_out,
+                                                   .w = c->w,
+                                                   .to = c->d_in,
+                                                   .s = sliding_of(l),
+                                                   .outputs = channels,
+                                                   .add = c->add_in},
+                             c->rows * strips_of(l->in, BACK_STRIP));
 }
 
 /* ---- pools ---- */
@@ -174,10 +228,6 @@ static void average_backward(const sl_layer_call *c) {
 
 static uint32_t positions_of(const sl_layer *l, uint32_t rows) {
     return rows * l->out.height * l->out.width;
-}
-
-static size_t round_16(size_t floats) {
-    return (floats + 15) / 16 * 16;
 }
 
 /* saved: as on the CPU, and columns_of.came, which no other layer writes. kept: as on the CPU.

@@ -28,7 +28,7 @@ MATHEMATICS = {"find_loss", "lstm_advance", "lstm_retreat", "softmax_rows", "gel
 MATHEMATICS |= {"gelu_slope"}
 # What they read so is written by no thread of the launch.
 READ_ONLY = {"take_rows", "unfold", "fold", "normalise", "take_normalised", "give_normalised"}
-READ_ONLY |= {"lstm_advance", "lstm_retreat"}
+READ_ONLY |= {"lstm_advance", "lstm_retreat", "convolve", "convolve_back"}
 # Codes and indices narrower than a word.
 BYTES = {"encode_eight", "place_indices", "place_bitmap"}
 
