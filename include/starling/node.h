@@ -191,6 +191,17 @@ typedef struct sl_piece {
  * there is one. */
 SL_API bool sl_node_piece(sl_node *node, size_t index, sl_piece *out);
 
+/* Is the loss, or a number of the gradient that the node would take with it, not finite? */
+SL_API bool sl_node_is_spoiled(const sl_node *node, double loss);
+
+/* Rounds in which a node's gradient was of no use; 0: none. */
+typedef struct sl_setbacks {
+    uint64_t before, last;
+} sl_setbacks;
+
+/* Adds a round. True: it is the third of 100. */
+SL_API bool sl_setbacks_add(sl_setbacks *setbacks, uint64_t round);
+
 /* Of a node that rests, and was held: all but the model goes, as if it had just been opened. VIEW
  * follows. */
 SL_API void sl_node_forget(sl_node *node);

@@ -349,7 +349,7 @@ static bool move(sl_agent *a) {
         sl_agent_finish(a);
     bool sent = sl_agent_send_parts(a);
     sent = sl_fetching_give(a) || sent;
-    return sl_members_go_on(a) || sent || happened > 0;
+    return sl_returning_step_aside(a) || sl_members_go_on(a) || sent || happened > 0;
 }
 
 /* Before sleeping, a few more looks, with the processor offered to whoever has work for it: a

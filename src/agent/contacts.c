@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/folding.h"
 #include "agent/state.h"
 
 /* Of a port, until its agent counts as lost; and between looks for one that does. */
@@ -148,7 +149,7 @@ static void on_received(void *context, void *owner, sl_buffer *buffer, size_t by
     }
     if (n->back)
         come_back(a, n);
-    sl_members_watch_turn(a, n);
+    sl_folding_watch(a, n);
     sl_members_see_off(a, n);
     if (result == SL_ARRIVED_BROKEN)
         lose(a, n, &error);

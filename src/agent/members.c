@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/folding.h"
 #include "agent/state.h"
 
 static const double tick_s = 0.1;
@@ -95,6 +96,8 @@ int sl_members_start(sl_agent *a, sl_error *error) {
     free(all);
     if (result != 0)
         return result;
+    for (uint32_t i = 0; i < a->neighbour_count; i++)
+        a->neighbours[i].member = true;
     step(a, (sl_membership_event){.type = SL_MEMBERSHIP_READY}); /* nothing keeps the first round */
     sl_node_hold(a->node, a->saving.resumed + 1);
     return 0;
@@ -137,36 +140,10 @@ void sl_members_hear(sl_agent *a, sl_neighbour *n, const sl_frame *frame, const 
         return;
     alarm(a);
     step(a, (sl_membership_event){.type = SL_MEMBERSHIP_MESSAGE, .message = &letter->message});
+    sl_folding_watch(a, n);
 }
 
 /* ---- views ---- */
-
-/* Parts that are to go out are given up with their connection, which may be connected anew. */
-static void give_up(sl_agent *a, sl_neighbour *n) {
-    if (n->connection != NULL && n->left < n->sent_ever) {
-        sl_neighbour_drop(n, NULL);
-        n->sought_s = a->side.now_s;
-    }
-    sl_neighbour_abandon(n);
-}
-
-static void deliver_lost(sl_agent *a, sl_neighbour *n) {
-    n->folded = true;
-    sl_members_tell_fold(a, n->rank);
-    give_up(a, n);
-    sl_agent_forget_receiver(a, n);
-    sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_LOST, .peer = n->rank});
-    sl_agent_settle(a, false);
-}
-
-/* Who is near and not in the view has nothing more to say. */
-static void lose_absent(sl_agent *a, const sl_epoch *view) {
-    for (uint32_t i = 0; i < a->neighbour_count; i++) {
-        sl_neighbour *n = &a->neighbours[i];
-        if (n->near && !n->folded && sl_epoch_place(view, n->rank) == view->count)
-            deliver_lost(a, n);
-    }
-}
 
 int sl_members_regroup(sl_agent *a, const sl_epoch *view, sl_grouping *out, sl_error *error) {
     uint32_t *ranks = calloc(view->count, sizeof *ranks);
@@ -178,28 +155,6 @@ int sl_members_regroup(sl_agent *a, const sl_epoch *view, sl_grouping *out, sl_e
                                         ranks, view->count, error);
     free(ranks);
     return result;
-}
-
-/* Has it folded this agent, in this epoch? */
-static bool folds_here(const sl_agent *a, const sl_neighbour *n) {
-    return n->folds && n->hash == a->cohort.hash;
-}
-
-/* What is sent is of the view from now on. */
-static void turn_neighbours(sl_agent *a, const sl_epoch *view) {
-    const uint32_t *peers, count = sl_node_peers(a->node, &peers);
-    for (uint32_t i = 0; i < a->neighbour_count; i++) {
-        sl_neighbour *n = &a->neighbours[i];
-        n->near = false;
-        for (uint32_t k = 0; k < count; k++)
-            n->near = n->near || peers[k] == n->rank;
-        n->folded = n->gone || folds_here(a, n) || sl_epoch_place(view, n->rank) == view->count ||
-                    sl_epoch_is_broken(view, a->side.rank, n->rank);
-        n->hash_at_view = n->hash;
-        sl_neighbour_turn(n, a->cohort.hash,
-                          view->number); /* also whoever is folded: it need not wait */
-    }
-    a->side.varies = sl_node_varies(a->node);
 }
 
 static bool has_passed(const sl_cohort *g, uint64_t hash) {
@@ -224,13 +179,6 @@ static void deliver_early(sl_agent *a) {
         else
             g->early[g->early_count++] = early;
     }
-}
-
-/* Its edges are broken, or it was lost after the view was agreed on. */
-static void fold_anew(sl_agent *a) {
-    for (uint32_t i = 0; i < a->neighbour_count; i++)
-        if (a->neighbours[i].near && a->neighbours[i].folded)
-            deliver_lost(a, &a->neighbours[i]);
 }
 
 /* Of epochs between, who joins needs nothing. */
@@ -261,7 +209,7 @@ static void begin_view(sl_agent *a, const sl_epoch *view) {
     sl_cohort *g = &a->cohort;
     sl_grouping grouping = {0};
     sl_error error;
-    lose_absent(a, view);
+    sl_folding_lose_absent(a, view);
     if (sl_members_regroup(a, view, &grouping, &error) != 0) {
         sl_agent_fail(a, &error, error.text);
         return;
@@ -283,7 +231,7 @@ static void begin_view(sl_agent *a, const sl_epoch *view) {
         a->settings.observer.members(a->settings.observer.context, view->round, grouping.ranks,
                                      grouping.count);
     sl_agent_begin(a, &(sl_event){.type = SL_EVENT_VIEW, .view = &g->view});
-    g->outside = false;
+    g->outside = g->aside = false;
     sl_grouping_close(&old);
 }
 
@@ -305,36 +253,28 @@ static void turn_calls(sl_agent *a) {
 
 /* ---- steps ---- */
 
-static void fail(sl_agent *a, const char *why) {
+static void fail(sl_agent *a, int code, const char *why) {
     sl_error error;
-    sl_fail_node(&error, SL_EPEER, a->side.rank, a->side.round, "%s", why);
+    sl_fail_node(&error, code, a->side.rank, a->side.round, "%s", why);
     sl_agent_fail(a, &error, error.text);
 }
 
 void sl_members_stay_out(sl_agent *a, const char *what) {
-    char why[SL_FRAME_TEXT_MAX];
-    snprintf(why, sizeof why, "%s, and %s",
-             a->cohort.is_new ? "this agent wants to join the others"
-                              : "the others have gone on without this agent, which was silent "
-                                "for longer than membership.grace_s",
-             what);
-    fail(a, why);
-}
-
-/* Who is in its epoch folds this agent at once, too. */
-static void fold_all(sl_agent *a) {
-    for (uint32_t i = 0; i < a->neighbour_count; i++) {
-        sl_neighbour *n = &a->neighbours[i];
-        if (n->near && !n->folded)
-            deliver_lost(a, n);
-        n->turn_told = false;
-        sl_neighbour_tell_turn(n);
-    }
+    const sl_cohort *g = &a->cohort;
+    sl_error error;
+    sl_fail_node(&error, g->aside ? SL_EDIVERGED : SL_EPEER, a->side.rank, a->side.round,
+                 "%s, and %s",
+                 g->is_new  ? "this agent wants to join the others"
+                 : g->aside ? "its loss or gradient is not finite"
+                            : "the others have gone on without this agent, which was silent for "
+                              "longer than membership.grace_s",
+                 what);
+    sl_agent_fail(a, &error, error.text);
 }
 
 /* It has agreed with a side that has ended. Its own side is to go on without it. */
 static void part_from_all(sl_agent *a) {
-    fold_all(a);
+    sl_folding_lose_all(a);
     for (uint32_t i = 0; i < a->neighbour_count; i++)
         sl_neighbour_tell(&a->neighbours[i], "the run has ended elsewhere; it goes on alone");
 }
@@ -345,7 +285,7 @@ static void go_out(sl_agent *a) {
     a->cohort.outside_s = a->progress_s = a->side.now_s;
     sl_agent_notice(a, "round %" PRIu64 ": the others have gone on without this agent; it returns",
                     a->side.round);
-    fold_all(a);
+    sl_folding_lose_all(a);
 }
 
 static void release(sl_agent *a) {
@@ -372,10 +312,10 @@ static void begin(sl_agent *a, const sl_membership_update *u) {
         begin_view(a, &view);
         if (a->phase == PHASE_OVER)
             return;
-        turn_neighbours(a, &view);
+        sl_folding_turn(a, &view);
         if (a->settings.meets)
             turn_calls(a);
-        fold_anew(a);
+        sl_folding_repeat(a);
         deliver_early(a);
     } else {
         release(a);
@@ -392,7 +332,11 @@ static void leave(sl_agent *a, bool nobody_stays) {
 static void obey(sl_agent *a, const sl_membership_update *u) {
     for (size_t i = 0; a->cohort.alarmed && i < u->message_count; i++)
         sl_letters_post(a, u->messages[i].to, &u->messages[i].message);
-    if (u->dropped && sl_members_nearly_done(a))
+    if (u->diverged)
+        fail(a, SL_EDIVERGED,
+             "loss or gradient is not finite, as on most of the members; training diverged: lower "
+             "optimizer.learning_rate, or check the data");
+    else if (u->dropped && !a->cohort.aside && sl_members_nearly_done(a))
         end_alone(a);
     else if (u->dropped && a->settings.meets)
         sl_members_stay_out(a, "its caller has another model");
@@ -401,7 +345,9 @@ static void obey(sl_agent *a, const sl_membership_update *u) {
     else if (u->ask_again)
         sl_fetching_end(a);
     else if (u->replaced)
-        fail(a, "a newer process has this rank");
+        fail(a, SL_EPEER, "a newer process has this rank");
+    else if (u->left && a->cohort.aside && !a->cohort.wishes)
+        sl_members_stay_out(a, "they have not agreed on an epoch without it");
     else if (u->left)
         leave(a, u->nobody_stays);
     else if (u->begin)
@@ -486,6 +432,13 @@ bool sl_members_leave(sl_agent *a) {
     return true;
 }
 
+void sl_members_step_aside(sl_agent *a) {
+    a->cohort.aside = a->cohort.rests = true;
+    alarm(a);
+    sl_folding_lose_all(a);
+    step(a, (sl_membership_event){.type = SL_MEMBERSHIP_ASIDE});
+}
+
 /* It says nothing more. What it has said goes into the model, if it goes by agreement. */
 static void part(sl_agent *a, sl_neighbour *n) {
     sl_log_entry entry = {.kind = SL_LOG_LOST, .round = a->side.round, .peer = n->rank};
@@ -497,7 +450,7 @@ static void part(sl_agent *a, sl_neighbour *n) {
     n->gone_in = newest_number(a);
     n->sought_s = 0;
     if (!n->folded)
-        deliver_lost(a, n);
+        sl_folding_lose(a, n);
     step(a, (sl_membership_event){.type = SL_MEMBERSHIP_LOST, .peer = n->rank});
 }
 
@@ -554,7 +507,7 @@ void sl_members_lose(sl_agent *a, sl_neighbour *n, const sl_error *why) {
     if (!a->cohort.is_new) /* else it never had it */
         sl_members_tell_lost(a, n, why->text);
     if (!n->folded)
-        deliver_lost(a, n);
+        sl_folding_lose(a, n);
     alarm(a);
     step(a, (sl_membership_event){.type = SL_MEMBERSHIP_LOST, .peer = n->rank});
 }
@@ -572,17 +525,6 @@ void sl_members_reach(sl_agent *a, sl_neighbour *n) {
 }
 
 /* ---- data ---- */
-
-/* Who has ended all rounds of the epoch has sent all that belongs to them. Who has folded this
- * agent meanwhile has not. */
-void sl_members_watch_turn(sl_agent *a, sl_neighbour *n) {
-    const sl_cohort *g = &a->cohort;
-    const bool is_new = n->hash != n->hash_at_view; /* or it was there before this agent's view */
-    const bool later = n->hash != g->hash && n->received >= n->hash_from &&
-                       (is_new ? n->number >= g->number : n->number > g->number);
-    if (n->near && !n->folded && (later || folds_here(a, n)) && a->phase == PHASE_TRAINING)
-        deliver_lost(a, n);
-}
 
 void sl_members_take(sl_agent *a, sl_neighbour *n, const sl_event *event) {
     sl_cohort *g = &a->cohort;

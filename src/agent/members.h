@@ -11,8 +11,9 @@
  *
  * Whom the others have dropped folds all of them, and rests after the round under way. It fetches
  * the model of its lowest neighbour to be, asks to join, and begins with the view that has it, as
- * a new node with that model. So does a process that takes the rank of one that has ended; it knows
- * no view, and asks whom it reaches.
+ * a new node with that model. So does an agent whose loss or gradient is not finite, after it has
+ * stepped aside: all fold it at once, and agree to leave it out. So does a process that takes the
+ * rank of one that has ended; it knows no view, and asks whom it reaches.
  */
 #ifndef SL_AGENT_MEMBERS_H
 #define SL_AGENT_MEMBERS_H
@@ -50,6 +51,10 @@ typedef struct sl_cohort {
     sl_round rested;  /* the one before */
     sl_record tally;  /* before that round was added */
     bool wishes;      /* to leave */
+    sl_error refused; /* why the node took no gradient that is not finite; code 0: it did */
+    bool aside;       /* its gradient is of no use: it waits to be left out */
+    bool tells_aside; /* the worker does */
+    sl_setbacks setbacks;
     bool outside;     /* the others have gone on without this agent, and it has not come back */
     bool is_new;      /* it joins, and has been in no view */
     double outside_s; /* since when */
@@ -69,6 +74,8 @@ void sl_members_close(struct sl_agent *agent);
 int sl_members_start(struct sl_agent *agent, sl_error *error);
 /* It has no rounds yet, and no view: it joins those who train. */
 int sl_members_start_outside(struct sl_agent *agent, sl_error *error);
+/* All fold it now, and agree on an epoch without it. */
+void sl_members_step_aside(struct sl_agent *agent);
 /* Where the node has come to rest, the next round begins, now or later. True: it had. */
 bool sl_members_go_on(struct sl_agent *agent);
 /* Is a view agreed on that has not begun here? */
@@ -87,7 +94,7 @@ void sl_members_join(struct sl_agent *agent, uint32_t sponsor);
 /* What the experiment is among these. */
 int sl_members_regroup(struct sl_agent *agent, const sl_epoch *view, sl_grouping *out,
                        sl_error *error);
-/* It ends outside: no member has done so. */
+/* It does not come back: the end of the run for it, told with `what`. */
 void sl_members_stay_out(struct sl_agent *agent, const char *what);
 /* It is to leave, while the others go on; false: it cannot. */
 bool sl_members_leave(struct sl_agent *agent);
@@ -96,8 +103,6 @@ void sl_members_see_off(struct sl_agent *agent, sl_neighbour *n);
 /* A LETTER frame. */
 void sl_members_hear(struct sl_agent *agent, sl_neighbour *n, const sl_frame *frame,
                      const uint8_t *payload);
-/* A frame came: is it through with this epoch? Then what the node still waits for does not come. */
-void sl_members_watch_turn(struct sl_agent *agent, sl_neighbour *n);
 /* A data frame: to the node, now or when its epoch begins, or to nobody. */
 void sl_members_take(struct sl_agent *agent, sl_neighbour *n, const sl_event *event);
 

@@ -113,7 +113,9 @@ typedef struct sl_neighbour {
     uint64_t turn_from;     /* from this number on */
     uint64_t turn_number;   /* of that epoch */
     uint64_t number;        /* of the epoch of its frames, from `hash_from` on */
-    uint64_t hash, hash_before;       /* likewise, of its frames: from `hash_from` on, and before */
+    uint64_t hash, hash_before; /* likewise, of its frames: from `hash_from` on, and before */
+    bool member;                /* of this agent's epoch */
+    uint64_t since; /* the first epoch of those without a break; 0: that of the run's begin */
     uint64_t hash_from, hash_at_view; /* and what it was when this agent's epoch began */
 
     bool folds; /* in the epoch of its frames it has folded this agent */

@@ -1,5 +1,6 @@
 /* returning.c - how an agent comes back that the others have gone on without: whose model it asks
  * for, and when it asks to join; see members.h. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -84,6 +85,35 @@ static void ask_to_join(sl_agent *a) {
     sl_members_join(a, sponsor);
 }
 
+static bool may_step_aside(const sl_agent *a) {
+    const sl_cohort *g = &a->cohort;
+    return g->membership != NULL && !g->alone && !g->wishes && !a->settings.meets &&
+           !sl_members_nearly_done(a);
+}
+
+bool sl_returning_step_aside(sl_agent *a) {
+    sl_cohort *g = &a->cohort;
+    const sl_error why = g->refused;
+    if (why.code == 0 || a->phase != PHASE_TRAINING)
+        return false;
+    g->refused.code = 0;
+    const bool third = may_step_aside(a) && sl_setbacks_add(&g->setbacks, a->side.round);
+    if (third)
+        sl_agent_notice(a, "round %" PRIu64 ": the third time in 100 rounds", a->side.round);
+    if (third || !may_step_aside(a)) {
+        sl_agent_fail(a, &why, why.text);
+        return true;
+    }
+    sl_agent_notice(a,
+                    "round %" PRIu64 ": the loss or gradient is not finite; this agent begins anew "
+                    "with a neighbour's model",
+                    a->side.round);
+    g->tells_aside = true;
+    sl_worker_give(a->worker, &(sl_job){.aside = true, .compute_round = a->side.round});
+    sl_members_step_aside(a);
+    return true;
+}
+
 static void check_patience(sl_agent *a) {
     char why[128];
     snprintf(why, sizeof why,
@@ -94,6 +124,11 @@ static void check_patience(sl_agent *a) {
         sl_members_stay_out(a, why);
 }
 
+/* Who has stepped aside may have parts to encode, and nobody to send them to. */
+static bool is_at_rest(const sl_agent *a) {
+    return !a->cohort.aside || (sl_node_rests(a->node) && !a->cohort.tells_aside);
+}
+
 void sl_returning_tick(sl_agent *a) {
     sl_fetching *f = &a->cohort.fetching;
     sl_error error;
@@ -102,7 +137,7 @@ void sl_returning_tick(sl_agent *a) {
     sl_fetching_tick(a);
     if (!a->cohort.outside || !a->cohort.rests)
         return;
-    if (f->sponsor != NULL && sl_fetching_is_whole(a)) {
+    if (f->sponsor != NULL && sl_fetching_is_whole(a) && is_at_rest(a)) {
         ask_to_join(a);
     } else if (f->sponsor == NULL && !sl_fetching_is_whole(a)) {
         sl_neighbour *n = find_sponsor(a);

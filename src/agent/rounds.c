@@ -232,7 +232,10 @@ static bool step_node(sl_agent *a, const sl_event *event, sl_update *update) {
     release_buffers(update);
     a->side.round = sl_node_round(a->node);
     a->side.exchange = sl_node_exchange(a->node);
-    if (result != 0)
+    const bool refuses = event->type == SL_EVENT_GRADIENT && result == SL_EDIVERGED;
+    if (refuses && sl_node_is_spoiled(a->node, event->loss))
+        a->cohort.refused = error;
+    else if (result != 0)
         sl_agent_fail(a, &error, error.text);
     return result == 0;
 }
@@ -337,6 +340,8 @@ void sl_agent_on_worker(void *context) {
         a->initialized = true;
     } else if (result.computed) {
         take_gradient(a, &result);
+    } else {
+        a->cohort.tells_aside = false;
     }
 }
 

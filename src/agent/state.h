@@ -121,6 +121,8 @@ double sl_contacts_left_s(const sl_agent *agent, const sl_neighbour *n);
 /* returning.c */
 /* Who is outside asks for a model, and then to join. */
 void sl_returning_tick(sl_agent *agent);
+/* Its gradient was refused: it steps aside, or has to end. True: it was. */
+bool sl_returning_step_aside(sl_agent *agent);
 
 /* letters.c */
 /* To that agent. It need not arrive. */

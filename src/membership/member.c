@@ -85,6 +85,7 @@ static void take(sl_membership *m, const sl_decision *d, uint64_t last) {
     m->queue[m->queued++].last = last;
     m->number = e->number;
     m->hash = m->newest.hash;
+    m->aside = m->aside && !m->joins;
     m->joins = false;
     if (m->accepted.decision.epoch.number <= m->number ||
         sl_decision_side(&m->accepted.decision, m->hash) == NULL) /* it cannot be taken any more */
@@ -110,6 +111,7 @@ static void drop_out(sl_membership *m, const sl_decision *d) {
     m->change.phase = PHASE_IDLE;
     m->cause_s = -1;
     m->news_due = true;
+    m->leaves = m->leaves && !m->aside;
     m->update->left = m->leaves;
     m->update->dropped = !m->leaves;
 }
@@ -132,13 +134,13 @@ static void join_view(sl_membership *m, const sl_decision *d, const sl_epoch_sid
 
 static void leave_view(sl_membership *m, const sl_decision *d, const sl_epoch_side *side) {
     const bool is_bound = m->bound && sl_ballot_compare(d->ballot, m->promised) < 0;
-    if (m->leaves && !is_bound && side != NULL && can_end_at(m, side->last)) {
+    if (m->leaves && !m->aside && !is_bound && side != NULL && can_end_at(m, side->last)) {
         m->leaves_after = side->last;
         m->nobody_stays = d->epoch.count == 0;
         m->bound = false;
         m->change.phase = PHASE_IDLE;
         sl_member_begin(m);
-    } else if (sl_epoch_has_most_of(&d->epoch, &m->newest.decision.epoch)) {
+    } else if (m->aside || sl_epoch_has_most_of(&d->epoch, &m->newest.decision.epoch)) {
         drop_out(m, d);
     }
 }

@@ -40,6 +40,7 @@ static void note_peer(sl_membership *m, const sl_membership_message *message) {
     p->hash = message->hash;
     p->joins = message->joins;
     p->leaves = message->leaves;
+    p->aside = message->aside;
     p->sponsor = message->sponsor;
     if (message->type != SL_MEMBERSHIP_NEWS && message->type != SL_MEMBERSHIP_ANSWER)
         return;
@@ -120,6 +121,23 @@ static void on_reached(sl_membership *m, uint32_t peer) {
     m->news_due = true;
 }
 
+static void on_aside(sl_membership *m) {
+    m->aside = m->leaves = m->news_due = true;
+    m->ready = false;
+    m->asked_s = m->now_s;
+}
+
+/* Have most of its epoch stepped aside, as it has? */
+static bool are_most_aside(const sl_membership *m) {
+    const sl_epoch *e = &m->newest.decision.epoch;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < e->count; i++) {
+        const uint32_t rank = e->members[i].rank;
+        count += rank == m->settings.rank || m->peers[rank].aside;
+    }
+    return m->hash != 0 && m->aside && 2 * count > e->count;
+}
+
 static void on_join(sl_membership *m, uint32_t sponsor) {
     if (m->hash != 0)
         return;
@@ -180,13 +198,18 @@ void sl_membership_step(sl_membership *m, const sl_membership_event *event,
         break;
     case SL_MEMBERSHIP_LEAVE:
         m->leaves = m->news_due = true;
+        m->aside = false;
         m->asked_s = m->now_s;
         update->left = m->hash == 0; /* nobody waits for it */
+        break;
+    case SL_MEMBERSHIP_ASIDE:
+        on_aside(m);
         break;
     case SL_MEMBERSHIP_JOIN:
         on_join(m, event->peer);
         break;
     }
+    update->diverged = are_most_aside(m);
     if (event->type == SL_MEMBERSHIP_TICK)
         sl_leader_tick(m);
     tell_news(m);
@@ -283,6 +306,10 @@ uint64_t sl_membership_round(const sl_membership *m) {
 
 bool sl_membership_is_let_go(const sl_membership *m) {
     return m->leaves_after != 0;
+}
+
+bool sl_membership_is_aside(const sl_membership *m, uint32_t rank, uint64_t number) {
+    return m->peers[rank].aside && m->peers[rank].number >= number;
 }
 
 bool sl_membership_leaves(const sl_membership *m, uint32_t rank) {

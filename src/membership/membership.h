@@ -10,6 +10,7 @@
  *   READY      the node is through with its round -> begin: the next one, now or in a later update
  *   LEAVE      the process wants to go            -> left: after the last round that it owes, or
  *                                                    SL_LEAVE_S later, in the midst of a round
+ *   ASIDE      the node can use nothing of its round -> dropped: once the others have agreed
  *   JOIN       it has the model of `peer`, and wants to take part -> begin
  *
  * What an update asks for:
@@ -22,7 +23,8 @@
  *   dropped    the others went on without this member: fetch a sponsor's model, then JOIN
  *   ask_again  the sponsor is gone: fetch another's model, then JOIN
  *   replaced   a newer process has this rank: exit
- *   left       end after the round under way, with 75
+ *   diverged   most of those of its epoch have stepped aside: end
+ *   left       end after the round under way, with 75; after ASIDE, nobody lets it go
  *   nobody_stays  with `left`: so do all others, after the same round
  *
  * What else the driver has to do: keep trying to reach whom it has lost, or parts of a network
@@ -50,7 +52,7 @@
  * side behind goes forward in its round counter.
  *
  * Who finds itself left out by more than half of its own epoch is dropped. Otherwise, both are
- * sides of a partition.
+ * sides of a partition. Who steps aside leaves, and is dropped by whatever epoch leaves it out.
  */
 #ifndef SL_MEMBERSHIP_H
 #define SL_MEMBERSHIP_H
@@ -106,7 +108,7 @@ typedef struct sl_membership_message {
     uint64_t hash;        /* of that; 0: it is out, or has not joined yet */
     sl_ballot ballot;     /* NEWS: of the promise that it is bound by */
     uint64_t limit;       /* ANSWER: the last round that it begins before COMMIT or RELEASE */
-    bool joins, leaves;
+    bool joins, leaves, aside;
     uint32_t sponsor;            /* if it joins */
     const uint32_t *unreachable; /* NEWS, ANSWER: (unreachable_count) ranks, rising */
     uint32_t unreachable_count;
@@ -136,6 +138,7 @@ typedef enum sl_membership_event_type {
     SL_MEMBERSHIP_REACHED,
     SL_MEMBERSHIP_READY,
     SL_MEMBERSHIP_LEAVE,
+    SL_MEMBERSHIP_ASIDE,
     SL_MEMBERSHIP_JOIN
 } sl_membership_event_type;
 
@@ -156,7 +159,7 @@ typedef struct sl_membership_update {
     bool begin;
     uint64_t round;       /* of begin */
     const sl_epoch *view; /* of begin; NULL: the same as before */
-    bool dropped, ask_again, replaced, left, nobody_stays;
+    bool dropped, ask_again, replaced, diverged, left, nobody_stays;
 } sl_membership_update;
 
 typedef struct sl_membership sl_membership;
@@ -176,6 +179,8 @@ const sl_epoch *sl_membership_others(const sl_membership *m);
 uint64_t sl_membership_round(const sl_membership *m);
 /* Is it agreed after which round this member leaves? */
 bool sl_membership_is_let_go(const sl_membership *m);
+/* Has this peer stepped aside from an epoch of that number, or a later one? */
+bool sl_membership_is_aside(const sl_membership *m, uint32_t rank, uint64_t number);
 /* Has this peer said that it leaves? */
 bool sl_membership_leaves(const sl_membership *m, uint32_t rank);
 

@@ -25,6 +25,7 @@ sl_membership_message *sl_membership_post(sl_membership *m, uint32_t to, sl_memb
                                             .hash = m->hash,
                                             .joins = m->joins,
                                             .leaves = m->leaves,
+                                            .aside = m->aside,
                                             .sponsor = m->sponsor,
                                             .unreachable = m->unreachable,
                                             .unreachable_count = m->unreachable_count,

@@ -12,7 +12,7 @@ typedef struct sl_peer {
     bool lost;  /* and it is not reached now */
     uint64_t incarnation, number, hash;
     sl_ballot ballot; /* that it is bound by */
-    bool joins, leaves;
+    bool joins, leaves, aside;
     uint32_t sponsor;
     double differs_s; /* since when its epoch has been another; -1: it is the same */
     bool *cannot;     /* (ranks_max) whom it cannot reach */
@@ -63,6 +63,7 @@ struct sl_membership {
     sl_kept_decision accepted;
 
     bool joins, leaves;
+    bool aside; /* its node rests in the midst of a round, until it joins */
     uint32_t sponsor;
     double asked_s;        /* when it last wanted to join, or to leave */
     uint64_t leaves_after; /* round; 0: it stays */

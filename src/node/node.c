@@ -161,12 +161,6 @@ static int ask_device(const sl_node *n, bool last, sl_error *error) {
                : result;
 }
 
-static bool is_finite(const sl_node *n, const float *v) {
-    const sl_vec_ops *vec = n->settings.vec;
-    const size_t d = n->settings.dimension;
-    return vec->on_host ? sl_vec_is_finite(v, d) : isfinite(vec->norm2_squared(v, d));
-}
-
 static bool is_held(const sl_node *n) {
     return n->held_after > 0 && n->state.round >= n->held_after;
 }
@@ -225,7 +219,7 @@ static int accept_gradient(sl_node *n, double loss, sl_update *update, sl_error 
     snprintf(what, sizeof what, "the loss is %g", loss);
     if (!(loss <= n->loss_limit))
         return sl_node_diverged(n, what, error);
-    if (n->settings.turns && !is_finite(n, n->state.g)) /* the others go on without it */
+    if (n->settings.turns && sl_node_has_spoiled_gradient(n)) /* the others go on without it */
         return sl_node_diverged(n, "the gradient holds a number that is not finite", error);
     n->gradient_ready = true;
     n->statistics.loss = n->state.loss = loss;

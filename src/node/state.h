@@ -93,6 +93,8 @@ sl_range sl_node_part_range(const sl_codec *codec, size_t base, uint32_t part);
 /* Runs the hook over a range, block by block, so that each block stays in cache. NULL: nothing. */
 void sl_node_sweep(sl_node *n, void (*hook)(sl_state *s, size_t from, size_t count),
                    sl_range range);
+/* Does the gradient hold a number that is not finite? */
+bool sl_node_has_spoiled_gradient(const sl_node *n);
 /* SL_EDIVERGED with `what` and what to do about it. */
 int sl_node_diverged(const sl_node *n, const char *what, sl_error *error);
 

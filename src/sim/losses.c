@@ -171,20 +171,8 @@ int sl_sim_change_members(simulator *s, uint64_t round, sl_error *error) {
 
 /* ---- numbers that are not finite ---- */
 
-enum { SETBACK_ROUNDS = 100 }; /* in which the third setback is the last */
-
 static bool is_spoiled(const simulator *s, uint32_t rank) {
-    const float *g = sl_node_gradient_buffer(s->peers[rank].node);
-    const size_t d = s->task->dimension;
-    return !isfinite(s->peers[rank].loss) ||
-           !(s->vec->on_host ? sl_vec_is_finite(g, d) : isfinite(s->vec->norm2_squared(g, d)));
-}
-
-static bool is_third(peer *p, uint64_t round) {
-    const bool third = p->setbacks[0] > 0 && round - p->setbacks[0] < SETBACK_ROUNDS;
-    p->setbacks[0] = p->setbacks[1];
-    p->setbacks[1] = round;
-    return third;
+    return sl_node_is_spoiled(s->peers[rank].node, s->peers[rank].loss);
 }
 
 static void tell_aside(const simulator *s, uint32_t rank, uint64_t round) {
@@ -201,7 +189,7 @@ static int set_one_aside(simulator *s, uint32_t rank, uint64_t round, sl_error *
     peer *p = &s->peers[rank];
     p->side = s->scene.cast.sides[rank];
     s->scene.cast.sides[rank] = SL_ABSENT;
-    if (is_third(p, round))
+    if (sl_setbacks_add(&p->setbacks, round))
         sl_node_close(&p->node);
     p->aside = p->node;
     p->node = NULL;

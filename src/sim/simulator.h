@@ -21,13 +21,13 @@ typedef struct peer {
     sl_node *node;     /* NULL: it is not there */
     sl_update pending; /* what the node has asked for and not yet been given */
     sl_record record;
-    size_t repeated;      /* of its history */
-    double loss;          /* of its gradient */
-    sl_node *aside;       /* set aside with its model, until the next round begins; of a run that is
-                             repeated: until its view does; NULL: it is not */
-    uint32_t side;        /* on which it stood then */
-    uint64_t setbacks[2]; /* the last two rounds in which it was set aside; 0: none */
-    bool keeps_back;      /* that the last part of kept_back has left: it folds before */
+    size_t repeated; /* of its history */
+    double loss;     /* of its gradient */
+    sl_node *aside;  /* set aside with its model, until the next round begins; of a run that is
+                        repeated: until its view does; NULL: it is not */
+    uint32_t side;   /* on which it stood then */
+    sl_setbacks setbacks;
+    bool keeps_back; /* that the last part of kept_back has left: it folds before */
     sl_outbound kept_back;
 } peer;
 

@@ -15,6 +15,7 @@ typedef struct sl_job {
     const float *point; /* where the gradient is taken; likewise */
     float *g;           /* gradient out */
     double push_sum_weight;
+    bool aside;      /* report that the gradient of compute_round was of no use */
     bool returns;    /* report that it takes part again, from compute_round on */
     bool record;     /* report `report` */
     bool evaluate;   /* and evaluate x for it */

@@ -386,6 +386,34 @@ START_TEST(a_leaver_waits_for_so_long) {
 }
 END_TEST
 
+START_TEST(who_steps_aside_is_dropped_and_joins) {
+    open_members(3);
+    step(1, (sl_membership_event){.type = SL_MEMBERSHIP_ASIDE});
+    ck_assert(!update[1].dropped && !update[1].diverged);
+    pass(1);
+    expect_epoch(0, 2, 2);
+    expect_same(0, 2);
+    ck_assert_ptr_null(sl_membership_epoch(members[1])); /* it owes no round */
+    step(1, (sl_membership_event){.type = SL_MEMBERSHIP_JOIN, .peer = 2});
+    pass(2);
+    expect_epoch(0, 3, 3);
+    expect_same(0, 1);
+    ck_assert(!sl_membership_is_aside(members[0], 1, 3));
+    close_members();
+}
+END_TEST
+
+START_TEST(most_step_aside) {
+    open_members(3);
+    step(1, (sl_membership_event){.type = SL_MEMBERSHIP_ASIDE});
+    step(2, (sl_membership_event){.type = SL_MEMBERSHIP_ASIDE});
+    ck_assert(!update[1].diverged);
+    pass(1);
+    ck_assert(update[1].diverged && !update[0].diverged);
+    close_members();
+}
+END_TEST
+
 START_TEST(all_leave_after_one_round) {
     open_members(3);
     for (uint32_t i = 0; i < 3; i++)
@@ -490,6 +518,7 @@ int main(void) {
                    damaged_messages_are_refused);
     ADD_TESTS_WITH(suite, "come and go", forget_updates, NULL, a_joiner_begins_with_the_epoch,
                    a_joiner_and_its_sponsor_die, a_joiner_whose_sponsor_dies_asks_again,
-                   a_leaver_ends_its_rounds, a_leaver_waits_for_so_long, all_leave_after_one_round);
+                   a_leaver_ends_its_rounds, a_leaver_waits_for_so_long, all_leave_after_one_round,
+                   who_steps_aside_is_dropped_and_joins, most_step_aside);
     return run_suite(suite);
 }

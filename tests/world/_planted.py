@@ -485,7 +485,7 @@ MEMBERSHIP_DEFECTS = {
 
 LOSS_DEFECTS = {
     "parts on their way out are overwritten as their receiver is folded": (
-        "src/agent/members.c",
+        "src/agent/folding.c",
         "if (n->connection != NULL && n->left < n->sent_ever) {",
         "if (n->connection != NULL && n->left > n->sent_ever) {",
         3150,
@@ -498,7 +498,7 @@ LOSS_DEFECTS = {
     ),
     "who is lost is not folded": (
         "src/agent/members.c",
-        "    if (!n->folded)\n        deliver_lost(a, n);\n    alarm(a);",
+        "    if (!n->folded)\n        sl_folding_lose(a, n);\n    alarm(a);",
         "    alarm(a);",
     ),
     "data of another epoch is mixed": (
@@ -512,9 +512,14 @@ LOSS_DEFECTS = {
         "if (early.hash == g->hash && early.from->folded)",
     ),
     "who has turned is still waited for": (
-        "src/agent/members.c",
-        "if (n->near && !n->folded && (later || folds_here(a, n)) && a->phase == PHASE_TRAINING)",
-        "if (n->near && !n->folded && folds_here(a, n) && a->phase == PHASE_TRAINING)",
+        "src/agent/folding.c",
+        "(later || does_nothing_here(a, n)) &&",
+        "does_nothing_here(a, n) &&",
+    ),
+    "who has stepped aside is still waited for": (
+        "src/agent/folding.c",
+        "(m != NULL && sl_membership_is_aside(m, n->rank, n->since));",
+        "(m != NULL && sl_membership_is_aside(m, n->rank, UINT64_MAX));",
     ),
     "who returns keeps data of epochs between": (
         "src/agent/members.c",

@@ -8,7 +8,7 @@
  * trains for so long that who was stopped can return. Held of each seed:
  *   - whoever was not struck ends well, after all rounds, with finite numbers;
  *   - who was stopped returns and ends well, or says that the others have come to the end;
- *   - whose numbers are not finite ends as diverged;
+ *   - whose numbers are not finite returns, or ends as diverged: it does if they stay so;
  *   - who was asked to leave ends well, or has left, and in time where nothing else goes wrong;
  *   - nobody waits for longer than the losses explain;
  *   - where agents are only killed, all who go on notice it by the port, not by silence;
@@ -63,7 +63,8 @@ static peer peers[NODES_MAX];
 static strike strikes[STRIKES_MAX];
 static int strike_count;
 static uint32_t spoiled_rank;
-static uint64_t spoiled_round; /* from this one on; UINT64_MAX: nobody is spoiled */
+static uint64_t spoiled_round; /* the first; UINT64_MAX: nobody is spoiled */
+static uint64_t spoiled_rounds;
 static double grace_s;
 static uint64_t finished, left, lost, views, returned; /* of all seeds */
 
@@ -132,6 +133,7 @@ static void choose_spoiled(void) {
     const uint64_t which = s.seed / 7;
     spoiled_rank = 1 + (uint32_t)(which % (s.nodes - 1));
     spoiled_round = s.seed % 7 == 3 ? 10 + which / 8 % (s.rounds - 10) : UINT64_MAX;
+    spoiled_rounds = which % 2 == 0 ? UINT64_MAX : 1 + which / 2 % 5;
 }
 
 /* ---- strikes ---- */
@@ -195,7 +197,7 @@ static void on_round(void *context, uint32_t rank, uint64_t round) {
 static double gradient(void *context, uint32_t rank, uint64_t round, const float *x, float *g) {
     const sl_task plain = scenario_task(context);
     const double loss = plain.gradient(context, rank, round, x, g);
-    if (rank != spoiled_rank || round < spoiled_round)
+    if (rank != spoiled_rank || round < spoiled_round || round - spoiled_round >= spoiled_rounds)
         return loss;
     peers[rank].spoiled = peers[rank].struck = true;
     world_note("spoils", rank, round, 0);
@@ -327,13 +329,14 @@ static void judge(const peer *p, bool verbose) {
         return;
     if (p->result != 0 && !p->struck)
         world_fail("agent %u ended early: %s", p->rank, p->error.text);
-    if (p->leaves_s > 0 && all_strikes_are(STRIKE_LEAVE) && p->ended_s - p->leaves_s > leave_s)
+    const bool calm = all_strikes_are(STRIKE_LEAVE) && spoiled_round == UINT64_MAX;
+    if (p->leaves_s > 0 && calm && p->ended_s - p->leaves_s > leave_s)
         world_fail("agent %u leaves after %.3f s", p->rank, p->ended_s - p->leaves_s);
     if (p->result == 0 && p->recorded != s.rounds)
         world_fail("agent %u ended well after round %llu of %llu", p->rank,
                    (unsigned long long)p->recorded, (unsigned long long)s.rounds);
     left += p->result == SL_ELEFT;
-    if (p->spoiled && p->result == 0)
+    if (p->spoiled && p->result == 0 && spoiled_rounds == UINT64_MAX)
         world_fail("agent %u ended well, with numbers that are not finite", p->rank);
     const bool alone = strstr(p->error.text, "gone on without") != NULL ||
                        (p->spoiled && p->result == SL_EDIVERGED);

@@ -38,7 +38,7 @@ typedef struct known_epoch {
 } known_epoch;
 
 typedef struct process_state {
-    bool alive, stopped, computed, leaves;
+    bool alive, stopped, computed, leaves, spoiled, aside;
     uint64_t life, incarnation;
     sl_membership *member;
     uint64_t number;          /* the largest that it was told */

@@ -32,8 +32,9 @@ bool is_ballot(sl_ballot a, sl_ballot b) {
 static void check_sides(const sl_decision *d) {
     for (uint32_t i = 0; i < d->epoch.count; i++) {
         const process_state *p = &w.all[d->epoch.members[i].rank];
-        if (!p->alive || p->leaves || p->incarnation != d->epoch.members[i].incarnation ||
-            d->ballot.counter == 0 || !is_ballot(p->promised, d->ballot))
+        if (!p->alive || p->leaves || p->aside ||
+            p->incarnation != d->epoch.members[i].incarnation || d->ballot.counter == 0 ||
+            !is_ballot(p->promised, d->ballot))
             continue;
         /* Elsewhere its answer may be on its way, and others have accepted it before. */
         if (w.lost_s >= 0 && !is_ballot(p->accepted, d->ballot))
@@ -129,7 +130,7 @@ void check_begin(uint32_t rank, const sl_membership_update *u) {
                    (unsigned long long)u->round);
     /* Who is alone, or leaves alone, may free itself; so may a leader whom nobody has answered. */
     const bool unheard = sl_ballot_compare(p->led, p->promised) > 0 && !p->answered;
-    const bool alone = p->leaves || sl_membership_epoch(p->member)->count == 1;
+    const bool alone = p->leaves || p->aside || sl_membership_epoch(p->member)->count == 1;
     if (p->run_number == p->number && u->round > p->limit && !alone && !unheard)
         world_fail("rank %u begins round %llu, and has promised to stop after %llu", rank,
                    (unsigned long long)u->round, (unsigned long long)p->limit);

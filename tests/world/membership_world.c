@@ -1,6 +1,6 @@
 /* membership_world.c - members of src/membership on a virtual network that delays, loses, repeats
- * and reorders messages, in a run where processes are killed, stopped, restarted, leave and are
- * parted; each from a seed (docs/reliability.md).
+ * and reorders messages, in a run where processes are killed, stopped, restarted, leave, step aside
+ * and are parted; each from a seed (docs/reliability.md).
  *
  *   membership_world [-v] SEED [COUNT]     at most QUICK seeds with STARLING_QUICK
  *
@@ -112,11 +112,12 @@ static void obey(uint32_t rank, const sl_membership_update *u) {
     if (u->dropped || u->ask_again) {
         note(u->dropped ? "dropped" : "ask-again", rank, 0, 0);
         p->run = u->dropped ? 0 : p->run;
+        p->aside = p->aside && !u->dropped;
         p->limit = UINT64_MAX;
         push_for(ASKS, rank, 0.2 * uniform());
     }
-    if (u->replaced || u->left)
-        end_process(rank, u->replaced ? "replaced" : "left");
+    if (u->replaced || u->diverged || u->left)
+        end_process(rank, u->replaced ? "replaced" : u->diverged ? "diverged" : "left");
 }
 
 static void step(uint32_t rank, sl_membership_event event) {
@@ -273,6 +274,28 @@ static uint32_t some_process(void) {
     return rank;
 }
 
+/* Its gradient is of no use. All fold it. */
+static void step_aside(uint32_t rank) {
+    note("aside", rank, 0, 0);
+    w.all[rank].aside = true;
+    for (uint32_t i = 0; i < RANKS; i++)
+        w.all[i].folded[rank] = true;
+    step(rank, (sl_membership_event){.type = SL_MEMBERSHIP_ASIDE});
+}
+
+static void end_gradient(uint32_t rank) {
+    process_state *p = &w.all[rank];
+    const bool spoiled = p->spoiled && !p->leaves && p->run != 0;
+    if (p->aside)
+        return;
+    p->spoiled = false;
+    p->computed = !spoiled;
+    if (spoiled)
+        step_aside(rank);
+    else
+        try_to_end(rank);
+}
+
 static uint32_t with_epoch(void) {
     uint32_t count = 0;
     for (uint32_t i = 0; i < RANKS; i++)
@@ -315,7 +338,7 @@ static void heal(void) {
 
 static void do_fault(void) {
     const uint32_t rank = some_process();
-    switch (below(7)) {
+    switch (below(8)) {
     case 0:
         kill_process(rank);
         break;
@@ -351,6 +374,9 @@ static void do_fault(void) {
                 come(who);
             }
         }
+        break;
+    case 7:
+        w.all[rank].spoiled = w.all[rank].alive && with_epoch() >= 3;
         break;
     }
 }
@@ -423,8 +449,7 @@ static void happen(const happening *h) {
     case COMPUTED:
         if (!is_its)
             break;
-        p->computed = true;
-        try_to_end(h->rank);
+        end_gradient(h->rank);
         break;
     case FAULT:
         do_fault();

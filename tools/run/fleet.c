@@ -183,6 +183,13 @@ static void member_left(fleet *f, uint32_t rank, const sl_error *how) {
         note_saved(f, how);
 }
 
+/* It returns by itself. */
+static void member_aside(fleet *f, uint32_t rank, uint64_t round) {
+    sl_error error;
+    sl_fail_node(&error, SL_EDIVERGED, rank, round, "its loss or gradient is not finite");
+    lose(f, rank, &error);
+}
+
 static int take_report(fleet *f, uint32_t rank) {
     fleet_member *m = &f->members[rank];
     const report *r = &m->report;
@@ -202,6 +209,9 @@ static int take_report(fleet *f, uint32_t rank) {
     case REPORT_RECORD:
     case REPORT_PARAMETERS:
         return h->report(h->context, rank, r);
+    case REPORT_ASIDE:
+        member_aside(f, rank, r->round);
+        return 0;
     case REPORT_RETURNED:
         m->lost = m->complained = false;
         h->returned(h->context, rank, r->round);

@@ -38,6 +38,12 @@ static void on_round(void *context, uint32_t rank, uint64_t round) {
     tell(r, &what, NULL); /* the next record notices if nobody listens */
 }
 
+static void on_aside(void *context, uint32_t rank, uint64_t round) {
+    const report what = {.type = REPORT_ASIDE, .round = round};
+    (void)rank;
+    tell(context, &what, NULL); /* likewise */
+}
+
 static void on_returned(void *context, uint32_t rank, uint64_t round) {
     const report what = {.type = REPORT_RETURNED, .round = round};
     (void)rank;
@@ -66,6 +72,7 @@ sl_observer reporter_observer(reporter *r) {
                          .record = on_record,
                          .parameters = on_parameters,
                          .round = on_round,
+                         .aside = on_aside,
                          .returned = on_returned,
                          .notice = on_notice,
                          .log = on_log};

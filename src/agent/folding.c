@@ -1,0 +1,83 @@
+/* folding.c - see folding.h. */
+#include "agent/folding.h"
+
+#include "agent/state.h"
+
+/* Parts that are to go out are given up with their connection, which may be connected anew. */
+static void give_up(sl_agent *a, sl_neighbour *n) {
+    if (n->connection != NULL && n->left < n->sent_ever) {
+        sl_neighbour_drop(n, NULL);
+        n->sought_s = a->side.now_s;
+    }
+    sl_neighbour_abandon(n);
+}
+
+void sl_folding_lose(sl_agent *a, sl_neighbour *n) {
+    n->folded = true;
+    sl_members_tell_fold(a, n->rank);
+    give_up(a, n);
+    sl_agent_forget_receiver(a, n);
+    sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_LOST, .peer = n->rank});
+    sl_agent_settle(a, false);
+}
+
+void sl_folding_lose_absent(sl_agent *a, const sl_epoch *view) {
+    for (uint32_t i = 0; i < a->neighbour_count; i++) {
+        sl_neighbour *n = &a->neighbours[i];
+        if (n->near && !n->folded && sl_epoch_place(view, n->rank) == view->count)
+            sl_folding_lose(a, n);
+    }
+}
+
+/* Has it folded this agent, in this epoch, or stepped aside? */
+static bool does_nothing_here(const sl_agent *a, const sl_neighbour *n) {
+    const sl_membership *m = a->cohort.membership;
+    return (n->folds && n->hash == a->cohort.hash) ||
+           (m != NULL && sl_membership_is_aside(m, n->rank, n->since));
+}
+
+void sl_folding_turn(sl_agent *a, const sl_epoch *view) {
+    const uint32_t *peers, count = sl_node_peers(a->node, &peers);
+    for (uint32_t i = 0; i < a->neighbour_count; i++) {
+        sl_neighbour *n = &a->neighbours[i];
+        const bool member = sl_epoch_place(view, n->rank) < view->count;
+        n->near = false;
+        for (uint32_t k = 0; k < count; k++)
+            n->near = n->near || peers[k] == n->rank;
+        n->since = member && !n->member ? view->number : n->since;
+        n->member = member;
+        n->folded = n->gone || !member || does_nothing_here(a, n) ||
+                    sl_epoch_is_broken(view, a->side.rank, n->rank);
+        n->hash_at_view = n->hash;
+        sl_neighbour_turn(n, a->cohort.hash,
+                          view->number); /* also whoever is folded: it need not wait */
+    }
+    a->side.varies = sl_node_varies(a->node);
+}
+
+void sl_folding_repeat(sl_agent *a) {
+    for (uint32_t i = 0; i < a->neighbour_count; i++)
+        if (a->neighbours[i].near && a->neighbours[i].folded)
+            sl_folding_lose(a, &a->neighbours[i]);
+}
+
+void sl_folding_lose_all(sl_agent *a) {
+    for (uint32_t i = 0; i < a->neighbour_count; i++) {
+        sl_neighbour *n = &a->neighbours[i];
+        if (n->near && !n->folded)
+            sl_folding_lose(a, n);
+        n->turn_told = false;
+        sl_neighbour_tell_turn(n);
+    }
+}
+
+/* Who has ended all rounds of the epoch has sent all that belongs to them. Who has folded this
+ * agent meanwhile has not. */
+void sl_folding_watch(sl_agent *a, sl_neighbour *n) {
+    const sl_cohort *g = &a->cohort;
+    const bool is_new = n->hash != n->hash_at_view; /* or it was there before this agent's view */
+    const bool later = n->hash != g->hash && n->received >= n->hash_from &&
+                       (is_new ? n->number >= g->number : n->number > g->number);
+    if (n->near && !n->folded && (later || does_nothing_here(a, n)) && a->phase == PHASE_TRAINING)
+        sl_folding_lose(a, n);
+}

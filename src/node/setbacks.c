@@ -1,0 +1,25 @@
+/* setbacks.c - gradients of no use; see node.h. */
+#include <math.h>
+
+#include "node/state.h"
+#include "starling/node.h"
+#include "vec/finite.h"
+
+enum { SETBACK_ROUNDS = 100 };
+
+bool sl_node_has_spoiled_gradient(const sl_node *n) {
+    const sl_vec_ops *vec = n->settings.vec;
+    const size_t d = n->settings.dimension;
+    return vec->on_host ? !sl_vec_is_finite(n->state.g, d)
+                        : !isfinite(vec->norm2_squared(n->state.g, d));
+}
+
+bool sl_node_is_spoiled(const sl_node *n, double loss) {
+    return !isfinite(loss) || sl_node_has_spoiled_gradient(n);
+}
+
+bool sl_setbacks_add(sl_setbacks *setbacks, uint64_t round) {
+    const bool third = setbacks->before > 0 && round - setbacks->before < SETBACK_ROUNDS;
+    *setbacks = (sl_setbacks){.before = setbacks->last, .last = round};
+    return third;
+}
