@@ -26,4 +26,5 @@ CASES = {
     },
 }
 WITHOUT_MOMENTUM = ("d-adam", "d-amsgrad", "one-bit-adam")
-HOST_ONLY = ("d-amsgrad", "moniqua", "power-gossip")  # reads vectors itself
+# They read vectors themselves, or their compressor has no GPU kernel.
+HOST_ONLY = ("d-amsgrad", "moniqua", "power-gossip", "d-psgd masked in order")
