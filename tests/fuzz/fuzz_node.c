@@ -58,6 +58,8 @@ static void add_algorithm(const char *name, sl_topology *topology) {
                                   .depth = 3,
                                   .bits = 8,
                                   .clock = 2,
+                                  .average_period = 2,
+                                  .period = 2,
                                   .theta = 1,
                                   .rank = 1};
     snprintf(config.name, sizeof config.name, "%s", name);
