@@ -93,9 +93,9 @@ static bool may_step_aside(const sl_agent *a) {
 
 bool sl_returning_step_aside(sl_agent *a) {
     sl_cohort *g = &a->cohort;
-    const sl_error why = g->refused;
-    if (why.code == 0 || a->phase != PHASE_TRAINING)
+    if (g->refused.code == 0 || a->phase != PHASE_TRAINING)
         return false;
+    const sl_error why = g->refused;
     g->refused.code = 0;
     const bool third = may_step_aside(a) && sl_setbacks_add(&g->setbacks, a->side.round);
     if (third)
