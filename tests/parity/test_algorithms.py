@@ -47,6 +47,8 @@ PLAIN = {"learning_rate": 0.2}
 DECAY = {"learning_rate": 0.1, "weight_decay": 0.05}
 MOMENTUM = {"learning_rate": 0.03, "momentum": 0.9}
 NESTEROV = {"learning_rate": 0.03, "momentum": 0.9, "nesterov": True, "weight_decay": 0.01}
+# What needs a matrix or a sketch: test_low_rank.py, test_sketch.py.
+ELSEWHERE = ({"name": "powersgd"}, {"name": "fetch-sgd"})
 COSINE = {"learning_rate": 0.2, "schedule": {"name": "cosine", "minimum": 0.05, "warmup_rounds": 5}}
 STILL = {"learning_rate": 0}
 LATE = {"momentum": MOMENTUM}
@@ -560,9 +562,8 @@ def check_weights(starling):
 def all_checks(starling):
     """(name, function that returns (reason or None, worst difference))"""
     chosen = list(all_cases())
-    for name in _listed.unnamed(
-        starling, [*(case.settings for case in chosen), *_outer.CASES.values()]
-    ):
+    named = [*(case.settings for case in chosen), *_outer.CASES.values(), *ELSEWHERE]
+    for name in _listed.unnamed(starling, named):
         chosen += cases(name, {"name": name}, None, FIXED, {"sgd": PLAIN}, [SAME, OWN])
     if QUICK:
         chosen = {json.dumps(case.settings): case for case in chosen}.values()
