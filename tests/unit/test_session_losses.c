@@ -10,6 +10,13 @@
 #include "harness.h"
 #include "peers.h"
 
+/* libfabric 1.17 forgets a connection that its listener has accepted, and that has said nothing yet
+ * as the listener closes. Who comes back to peers that end may be that. */
+const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void) {
+    return "leak:libfabric.so";
+}
+
 enum { D = 5000, N = 5, LOST = 2, ROUNDS = 60, SEEDS = 12 };
 static const char ring[] =
     "{\"topology\": {\"nodes\": 5, \"family\": \"ring\"}, \"transport\": {\"chunk_bytes\": 4096}, "
