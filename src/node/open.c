@@ -280,6 +280,7 @@ int sl_node_turn(sl_node *n, const sl_view *view, sl_error *error) {
     n->settings.topology = view->topology;
     n->settings.plan = view->plan;
     n->state.first_exchange = view->exchange + 1;
+    n->state.in = (sl_row){0}; /* the old view's are gone */
     return open_view(n, &view->members, error);
 }
 
