@@ -282,7 +282,7 @@ static int check_fresh(const sl_algorithm *a, const sl_algorithm_config *c, sl_e
         return sl_fail(error, SL_EINVAL,
                        "algorithm.compressor.name: \"%s\" reads what is new beside what is left of "
                        "earlier messages, and algorithm '%s' keeps no two such vectors; take "
-                       "parameter-server, all-reduce or local-sgd",
+                       "parameter-server, all-reduce, local-sgd or fedavg",
                        sl_compressor_name(c->compressor.kind), a->name);
     if (c->directions == SL_DIRECTIONS_BOTH)
         return sl_fail(error, SL_EINVAL,

@@ -259,13 +259,14 @@ const sl_key sl_keys[] = {
      USED_BY_ALGORITHMS},
     {"algorithm.error_feedback", SL_KEY_SWITCH, AT(algorithm.error_feedback),
      .fallback = "\"auto\"",
-     .help = "parameter-server, all-reduce, local-sgd with a compressor: keep what a message lost "
-             "and add it to the next; auto = where the compressor is biased",
+     .help =
+         "parameter-server, all-reduce, local-sgd, fedavg with a compressor: keep what a message "
+         "lost and add it to the next; auto = where the compressor is biased",
      USED_BY_ALGORITHMS},
     {"algorithm.directions", SL_KEY_CHOICE, AT(algorithm.directions), .choices = directions,
      .fallback = "\"up\"",
-     .help = "parameter-server, local-sgd with a compressor: compress messages to servers (up), or "
-             "theirs, too (both)",
+     .help = "parameter-server, local-sgd, fedavg with a compressor: compress messages to servers "
+             "(up), or theirs, too (both)",
      USED_BY_ALGORITHMS},
     {"algorithm.delay", SL_KEY_U64, AT(algorithm.delay), BETWEEN(0, SL_ALGORITHM_VECTORS_MAX),
      .fallback = "0",

@@ -13,6 +13,13 @@ CASES = {
     "diloco": {"name": "diloco", "period": 2},
     "noloco": {"name": "noloco", "period": 2},
     "fedavg": {"name": "fedavg", "local_steps": 2, "clients": 0.5},
+    "fedavg top-k": {
+        "name": "fedavg",
+        "local_steps": 2,
+        "clients": 0.5,
+        "directions": "both",
+        "compressor": {"name": "top-k", "fraction": 0.1},
+    },
     "easgd": {"name": "easgd", "period": 2},
     "d-adam": {"name": "d-adam"},
     "d-amsgrad": {"name": "d-amsgrad"},

@@ -245,6 +245,17 @@ ALGORITHMS = {
     "fedavg sharded": algorithm(
         "fedavg", local_steps=2, server="sharded", client_weights="uniform", clients=0.3
     ),
+    "fedavg top-k": algorithm(
+        "fedavg", local_steps=3, clients=0.5, compressor={"name": "top-k", "fraction": 0.05}
+    ),
+    "fedavg stc both ways": algorithm(
+        "fedavg",
+        local_steps=2,
+        clients=0.6,
+        server="sharded",
+        directions="both",
+        compressor={"name": "stc", "fraction": 0.05},
+    ),
     "fedavg of uneven shares": {
         **algorithm("fedavg", local_steps=2, clients=0.6),
         "data": {**DIGITS, "partition": {"name": "dirichlet", "alpha": 0.5}},

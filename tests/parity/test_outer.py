@@ -26,6 +26,7 @@ from test_algorithms import (
     PLAIN,
     RING,
     SAME,
+    TOP4,
     Case,
     cases,
     compare,
@@ -126,6 +127,22 @@ def federated():
     ):
         label = " ".join(map(str, settings.values()))
         yield from cases(label, settings, None, [IRREGULAR], with_buffers, [SAME, OWN])
+    few = {**TOP4, "sign": {"name": "scaled-sign"}, "stc": {"name": "stc", "k": 4}}
+    one = {**few, "top-k": {"name": "top-k", "k": 1}, "stc": {"name": "stc", "k": 1}}
+    for more in (
+        {},
+        {"error_feedback": False, "clients": 0.4},
+        {"directions": "both", "clients": 0.6},
+        {"directions": "both", "error_feedback": False},
+    ):
+        for server in (2, "sharded"):
+            settings = {"name": "fedavg", "local_steps": 3, "server": server, **more}
+            label = " ".join(map(str, settings.values()))
+            lossy = few if server == 2 else one
+            yield from cases(label, settings, lossy, [IRREGULAR], with_buffers, [SAME])
+    settings = {"name": "fedavg", "local_steps": 2, "clients": 0.5}
+    bins = {"adacomp": {"name": "adacomp", "bin": 5}}
+    yield from cases("fedavg", settings, bins, [IRREGULAR], with_buffers, [SAME])
 
 
 def adam_with_messages():
@@ -192,6 +209,12 @@ def identities():
         "name": "fedavg",
         "server": "sharded",
     }, {"name": "all-reduce"}
+    top = {"compressor": {"name": "top-k", "k": 4}, "directions": "both"}
+    yield "compressed fedavg of all clients is compressed local-sgd", RING, PLAIN, {
+        "name": "fedavg",
+        "local_steps": 4,
+        **top,
+    }, {**LOCAL, **top}
     each = {"name": "local-sgd", "period": 1}
     yield "averaged buffers in every round are all-reduce's", RING, MOMENTUM, {
         **each,

@@ -50,6 +50,7 @@ MORE_ALGORITHMS = (
     {"name": "diloco", "period": 2},
     {"name": "noloco", "period": 2},
     {"name": "fedavg", "local_steps": 2, "clients": 0.5},
+    {"name": "fedavg", "local_steps": 2, "clients": 0.5, **TOP_K},
     {"name": "easgd", "period": 2},
     {"name": "d-adam"},
     {"name": "d-amsgrad"},

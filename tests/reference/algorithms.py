@@ -667,6 +667,39 @@ def mean_rows(v):
     return v.mean(axis=0, keepdims=True).repeat(len(v), axis=0)
 
 
+class Squeezing:
+    """Messages to a server, or to each shard's, and back; compressed, with what they lost added to
+    the next."""
+
+    def start(self):
+        self.shards = shard_ranges(self.d, self.n if self.get("server") == "sharded" else 1)
+        self.error, self.server_error = np.zeros_like(self.x), np.zeros((1, self.d))
+        biased = self.get("compressor", {"name": "identity"})["name"] not in ("identity", "qsgd")
+        self.keeps_errors = self.get("error_feedback", biased)
+
+    def by_shard(self, *vectors):
+        return np.concatenate(
+            [self.compress(*(v[:, begin:end] for v in vectors)) for begin, end in self.shards],
+            axis=1,
+        )
+
+    def told(self, v, u):
+        return self.by_shard(v, u) if hasattr(self.compress, "reads_fresh") else self.by_shard(v)
+
+    def squeeze(self, u):
+        v = u + self.error
+        q = self.told(v, u)
+        s = q.mean(axis=0, keepdims=True)
+        if self.keeps_errors:
+            self.error = v - q
+        if self.get("directions") == "both":
+            whole = s + self.server_error
+            s = self.by_shard(whole)
+            if self.keeps_errors:
+                self.server_error = whole - s
+        return s.repeat(self.n, axis=0)
+
+
 class FedAvg(Algorithm):
     """McMahan et al., AISTATS 2017, Algorithm 1, of nodes with as many samples each."""
 
@@ -692,6 +725,30 @@ class FedAvg(Algorithm):
         self.x = ((chosen * self.x).sum(axis=0, keepdims=True) / chosen.sum()).repeat(
             self.n, axis=0
         )
+        self.momentum.buffer = np.zeros_like(self.x)
+
+
+class CompressedFedAvg(Squeezing, FedAvg):
+    """FedAvg whose clients send the compressed change of the model."""
+
+    def start(self):
+        super().start()
+        self.common = self.x[:1].copy()
+
+    def exchange(self, w, u):
+        self.local(u)
+        chosen = self.chosen()
+        change = self.x - self.common
+        v = change + self.error
+        q = self.told(v, change)
+        if self.keeps_errors:
+            self.error = np.where(chosen, v - q, self.error)
+        s = (chosen * q).sum(axis=0, keepdims=True) / chosen.sum() + self.server_error
+        sent = self.by_shard(s) if self.get("directions") == "both" else s
+        if self.keeps_errors:
+            self.server_error = s - sent
+        self.common = self.common + sent
+        self.x = self.common.repeat(self.n, axis=0)
         self.momentum.buffer = np.zeros_like(self.x)
 
 
@@ -850,36 +907,6 @@ class DelayedAllReduce(AllReduce):
     def reduced(self, g):
         self.late.append(mean_rows(g))
         return self.late.pop(0) if len(self.late) > self.get("delay") else None
-
-
-class Squeezing:
-    """Messages to a server, or to each shard's, and back; compressed, with what they lost added to
-    the next."""
-
-    def start(self):
-        self.shards = shard_ranges(self.d, self.n if self.get("server") == "sharded" else 1)
-        self.error, self.server_error = np.zeros_like(self.x), np.zeros((1, self.d))
-        biased = self.get("compressor", {"name": "identity"})["name"] not in ("identity", "qsgd")
-        self.keeps_errors = self.get("error_feedback", biased)
-
-    def by_shard(self, *vectors):
-        return np.concatenate(
-            [self.compress(*(v[:, begin:end] for v in vectors)) for begin, end in self.shards],
-            axis=1,
-        )
-
-    def squeeze(self, u):
-        v = u + self.error
-        q = self.by_shard(v, u) if hasattr(self.compress, "reads_fresh") else self.by_shard(v)
-        s = q.mean(axis=0, keepdims=True)
-        if self.keeps_errors:
-            self.error = v - q
-        if self.get("directions") == "both":
-            whole = s + self.server_error
-            s = self.by_shard(whole)
-            if self.keeps_errors:
-                self.server_error = whole - s
-        return s.repeat(self.n, axis=0)
 
 
 class CompressedAllReduce(Squeezing, AllReduce):
@@ -1386,6 +1413,7 @@ def algorithm_class(settings):
         "all-reduce": CompressedAllReduce,
         "parameter-server": CompressedAllReduce,
         "local-sgd": CompressedLocalSgd,
+        "fedavg": CompressedFedAvg,
     }
     if name in compressed and settings.get("compressor", {"name": "identity"}) != NOT_COMPRESSED:
         return compressed[name]

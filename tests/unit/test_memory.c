@@ -68,6 +68,8 @@ static const expected all[] = {
     {{.name = "slowmo", .period = 10, .base = SL_BASE_SGP}, 3},
     {{.name = "diloco", .period = 10}, 2},
     {{.name = "fedavg", .local_steps = 10, .clients = 1}, 1},
+    {{.name = "fedavg", .local_steps = 10, .clients = 1, TOP_K}, 2},
+    {{.name = "fedavg", .clients = 1, .directions = SL_DIRECTIONS_BOTH, TOP_K}, 3},
     {{.name = "easgd", .period = 10}, 2},
     {{.name = "one-bit-adam", TOP_K}, 4},
     {{.name = "double-squeeze", TOP_K}, 2},

@@ -1,0 +1,32 @@
+/* clients.h - of a federation, who trains from one exchange to the next, and for how much that
+ * counts.
+ *
+ *   before each H rounds (`local_steps`):  S = m nodes at random, m = max(1, round(clients n))
+ *   n_k of each k in S: its training samples, or 1 (`client_weights`)
+ *
+ * S is drawn for each exchange, the same on all nodes. Momentum is 0 when a turn begins.
+ */
+#ifndef SL_CLIENTS_H
+#define SL_CLIENTS_H
+
+#include "starling/algorithm.h"
+
+#define SL_CLIENTS_KEYS "clients client_weights"
+
+/* The numbers that are kept; TOTAL: sum_{k in S} n_k of those who are heard. */
+enum { SL_CLIENTS_IS_ONE, SL_CLIENTS_TOTAL, SL_CLIENTS_NUMBERS };
+size_t sl_clients_numbers(const sl_algorithm_config *config);
+
+/* At each gradient: is the node in S? */
+void sl_clients_choose(sl_state *s);
+bool sl_clients_is_one(sl_state *s);
+double sl_clients_weight(const sl_state *s);
+/* Its n_k counts, once: a message's first part says it. */
+void sl_clients_hear(sl_state *s, const sl_part *part);
+
+/* A client's step; the others stay where they are. */
+void sl_clients_step(sl_state *s, size_t from, size_t count);
+/* The momentum, of those who wait for the next turn, too. */
+void sl_clients_forget(sl_state *s, size_t from, size_t count);
+
+#endif
