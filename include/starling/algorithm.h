@@ -111,7 +111,10 @@ typedef struct sl_algorithm_config {
     sl_replicas replicas;
     double consensus_step; /* choco-sgd, beer: gamma_c; 0: derived */
     double eta;            /* deep-squeeze; 0: derived */
-    uint64_t local_steps;  /* gossip: H gradients for one exchange */
+    uint64_t local_steps;  /* gossip: H gradients for one exchange; the most of steps_of */
+    sl_counts steps_of;    /* fedavg: of each client */
+    uint64_t local_epochs; /* fedavg: passes over a client's samples in place of steps; 0: none */
+    uint32_t batch;        /* then, samples of a gradient: sl_experiment_plan sets it */
     uint64_t period;       /* of those that are periodic: H; slowmo on gossip: exchanges; an
                               experiment's 0: what is usual */
     sl_period_schedule period_schedule; /* local-sgd */
@@ -453,6 +456,9 @@ typedef struct sl_plan {
     bool step_size_derived;
     char warning[SL_PLAN_TEXT_MAX]; /* empty: nothing to warn of */
 } sl_plan;
+
+/* fedavg: steps of a client with so many samples, of local_epochs passes over them. */
+SL_API uint64_t sl_clients_steps(const sl_algorithm_config *config, double samples);
 
 /* Plans a configuration that sl_algorithm_check accepts. SL_EINVAL: the compressor does not suit
  * the algorithm at this dimension. */

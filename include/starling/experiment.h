@@ -177,6 +177,11 @@ SL_API bool sl_security_goes_out(const sl_security_config *config);
 SL_API int sl_security_load(sl_credentials **out, const sl_security_config *config,
                             sl_error *error);
 
+/* The plan of the experiment's algorithm for the task, also where it goes by a task's samples.
+ * SL_EINVAL. */
+SL_API int sl_experiment_plan(sl_plan *out, const sl_experiment *experiment, const sl_task *task,
+                              sl_error *error);
+
 /* The settings of the experiment's learner. */
 SL_API sl_learner_settings sl_experiment_learner(const sl_experiment *experiment);
 /* The settings that all nodes of the experiment share, with vectors on the CPU. The driver sets
@@ -224,22 +229,24 @@ SL_API uint64_t sl_experiment_section_hash(const sl_experiment *experiment, sl_s
 /* ---- keys ---- */
 
 typedef enum sl_key_type {
-    SL_KEY_TEXT,      /* char[SL_NAME_MAX] */
-    SL_KEY_PATH,      /* char[SL_PATH_MAX] */
-    SL_KEY_CHOICE,    /* an enum, one of `choices` */
-    SL_KEY_BOOL,      /* bool */
-    SL_KEY_SWITCH,    /* sl_switch: true, false or "auto" */
-    SL_KEY_SERVER,    /* int64_t: a rank, or SL_SERVER_SHARDED for "sharded" */
-    SL_KEY_U32,       /* uint32_t */
-    SL_KEY_U64,       /* uint64_t */
-    SL_KEY_REAL,      /* double */
-    SL_KEY_PARAMETER, /* double; NaN: "auto", what is usual for the algorithm, or choices[0] */
-    SL_KEY_COUNT,     /* uint64_t; SL_COUNT_AUTO: "auto", what is usual for the algorithm */
-    SL_KEY_REALS,     /* double[], rising, with a size_t count */
-    SL_KEY_FACTORS,   /* double[], in any order, with a size_t count */
-    SL_KEY_ROWS,      /* sl_number_rows */
-    SL_KEY_U32S,      /* uint32_t[] with a size_t count */
-    SL_KEY_U64S       /* uint64_t[], rising, with a size_t count */
+    SL_KEY_TEXT,        /* char[SL_NAME_MAX] */
+    SL_KEY_PATH,        /* char[SL_PATH_MAX] */
+    SL_KEY_CHOICE,      /* an enum, one of `choices` */
+    SL_KEY_BOOL,        /* bool */
+    SL_KEY_SWITCH,      /* sl_switch: true, false or "auto" */
+    SL_KEY_SERVER,      /* int64_t: a rank, or SL_SERVER_SHARDED for "sharded" */
+    SL_KEY_U32,         /* uint32_t */
+    SL_KEY_U64,         /* uint64_t */
+    SL_KEY_U64_BY_RANK, /* uint64_t, or a list by rank, of which it is the largest: sl_counts at
+                           count_offset */
+    SL_KEY_REAL,        /* double */
+    SL_KEY_PARAMETER,   /* double; NaN: "auto", what is usual for the algorithm, or choices[0] */
+    SL_KEY_COUNT,       /* uint64_t; SL_COUNT_AUTO: "auto", what is usual for the algorithm */
+    SL_KEY_REALS,       /* double[], rising, with a size_t count */
+    SL_KEY_FACTORS,     /* double[], in any order, with a size_t count */
+    SL_KEY_ROWS,        /* sl_number_rows */
+    SL_KEY_U32S,        /* uint32_t[] with a size_t count */
+    SL_KEY_U64S         /* uint64_t[], rising, with a size_t count */
 } sl_key_type;
 
 /* One key of the experiment file. */

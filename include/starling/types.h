@@ -21,6 +21,13 @@ typedef struct sl_number_rows {
     double values[SL_ROWS_NUMBERS_MAX]; /* (rows, columns) */
 } sl_number_rows;
 
+#define SL_COUNTS_MAX 4096
+/* A number for each rank; none: the same for all. */
+typedef struct sl_counts {
+    size_t count;
+    uint32_t values[SL_COUNTS_MAX];
+} sl_counts;
+
 /* What a flat vector is made of: tensors, one behind the other. Each is a matrix, row by row; one
  * of a single row is a plain vector. */
 typedef struct sl_shapes {

@@ -102,7 +102,7 @@ static int open_node(sl_agent *a, sl_error *error) {
     if (a->settings.plan != NULL)
         a->plan = *a->settings.plan;
     else
-        result = sl_algorithm_plan(&a->plan, &e->algorithm, e->topology, task->dimension, error);
+        result = sl_experiment_plan(&a->plan, e, task, error);
     if (result != 0)
         return result;
     sl_node_settings settings = sl_experiment_node(e, &a->plan, task->dimension, task->rounds);

@@ -92,7 +92,7 @@ int sl_saving_open(sl_agent *a, sl_error *error) {
         return c->opened(c->context, a->side.rank, a->node, error);
     int result = sl_checkpoint_owner_of(&s->owner, e, &a->settings.task, c->run_id, error);
     if (result == 0 && e->checkpoint.every > 0)
-        result = sl_algorithm_spread(&s->spread, &e->algorithm, e->topology, error);
+        result = sl_algorithm_spread(&s->spread, &a->plan.config, e->topology, error);
     if (result != 0)
         return result;
     s->agreement = c->resume && c->round == 0 ? SL_AGREEMENT_OPEN : SL_AGREED;

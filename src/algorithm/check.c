@@ -204,6 +204,11 @@ static int check_parameters(const sl_algorithm *a, const sl_algorithm_config *c,
                        "algorithm.replicas: \"per-neighbour\", but algorithm '%s' keeps none that "
                        "could be told apart; leave the key out",
                        a->name);
+    if (c->steps_of.count > 0 && !sl_has_word(a->keys, "local_epochs"))
+        return sl_fail(error, SL_EINVAL,
+                       "algorithm.local_steps: is a list, but the nodes of algorithm '%s' exchange "
+                       "together; give one number, or take fedavg",
+                       a->name);
     if (c->local_steps > 1 && !a->takes_local_steps)
         return sl_fail(
             error, SL_EINVAL,

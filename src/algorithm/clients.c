@@ -4,6 +4,26 @@
 #include "algorithm/algorithms.h"
 #include "starling/rng.h"
 
+int sl_clients_check(const sl_algorithm_config *c, const sl_topology *topology, sl_error *error) {
+    const uint32_t nodes = sl_topology_nodes(topology);
+    if (c->local_epochs > 0 && (c->local_steps > 1 || c->steps_of.count > 0))
+        return sl_fail(
+            error, SL_EINVAL,
+            "algorithm.local_steps and algorithm.local_epochs both say how long a client "
+            "trains; give one of them");
+    if (c->steps_of.count > 0 && c->steps_of.count != nodes)
+        return sl_fail(
+            error, SL_EINVAL,
+            "algorithm.local_steps: has %zu numbers, the topology %u nodes; give one for "
+            "each, or one number for all",
+            c->steps_of.count, nodes);
+    return 0;
+}
+
+uint64_t sl_clients_steps(const sl_algorithm_config *c, double samples) {
+    return c->local_epochs * (uint64_t)ceil(samples / c->batch);
+}
+
 size_t sl_clients_numbers(const sl_algorithm_config *config) {
     (void)config;
     return SL_CLIENTS_NUMBERS;
@@ -31,9 +51,19 @@ double sl_clients_weight(const sl_state *s) {
     return s->config->client_weights == SL_CLIENTS_SAMPLES ? s->samples : 1;
 }
 
+static uint64_t most_steps(const sl_state *s) {
+    return s->config->local_steps > 1 ? s->config->local_steps : 1;
+}
+
+static uint64_t own_steps(const sl_state *s) {
+    const sl_algorithm_config *c = s->config;
+    if (c->local_epochs > 0)
+        return sl_clients_steps(c, s->samples);
+    return c->steps_of.count > 0 ? c->steps_of.values[s->rank] : most_steps(s);
+}
+
 void sl_clients_choose(sl_state *s) {
-    const uint64_t steps = s->config->local_steps > 1 ? s->config->local_steps : 1;
-    s->own_numbers[SL_CLIENTS_IS_ONE] = is_chosen(s, (s->round - 1) / steps + 1);
+    s->own_numbers[SL_CLIENTS_IS_ONE] = is_chosen(s, (s->round - 1) / most_steps(s) + 1);
     s->own_numbers[SL_CLIENTS_TOTAL] = sl_clients_is_one(s) ? sl_clients_weight(s) : 0;
 }
 
@@ -42,7 +72,7 @@ void sl_clients_hear(sl_state *s, const sl_part *part) {
 }
 
 void sl_clients_step(sl_state *s, size_t from, size_t count) {
-    if (sl_clients_is_one(s))
+    if (sl_clients_is_one(s) && (s->round - 1) % most_steps(s) < own_steps(s))
         sl_local_step(s, from, count);
 }
 

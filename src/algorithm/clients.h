@@ -1,21 +1,26 @@
-/* clients.h - of a federation, who trains from one exchange to the next, and for how much that
- * counts.
+/* clients.h - of a federation, who trains from one exchange to the next, how long, and for how much
+ * that counts.
  *
- *   before each H rounds (`local_steps`):  S = m nodes at random, m = max(1, round(clients n))
- *   n_k of each k in S: its training samples, or 1 (`client_weights`)
+ *   before each H rounds:  S = m nodes at random, m = max(1, round(clients n))
+ *   n_k of each k in S:    its training samples, or 1 (`client_weights`)
+ *   H_k:                   `local_steps`, or E ceil(n_k/B) of E `local_epochs`; H = max_k H_k
  *
- * S is drawn for each exchange, the same on all nodes. Momentum is 0 when a turn begins.
+ * S is drawn for each exchange, the same on all nodes. A client steps in the first H_k rounds of
+ * its turn. Momentum is 0 when a turn begins.
  */
 #ifndef SL_CLIENTS_H
 #define SL_CLIENTS_H
 
 #include "starling/algorithm.h"
 
-#define SL_CLIENTS_KEYS "clients client_weights"
+#define SL_CLIENTS_KEYS "clients client_weights local_epochs"
 
 /* The numbers that are kept; TOTAL: sum_{k in S} n_k of those who are heard. */
 enum { SL_CLIENTS_IS_ONE, SL_CLIENTS_TOTAL, SL_CLIENTS_NUMBERS };
 size_t sl_clients_numbers(const sl_algorithm_config *config);
+
+int sl_clients_check(const sl_algorithm_config *config, const sl_topology *topology,
+                     sl_error *error);
 
 /* At each gradient: is the node in S? */
 void sl_clients_choose(sl_state *s);

@@ -1,7 +1,7 @@
 /* compressed_fedavg.c - FedAvg whose clients send the compressed change of the model, with and
  * without error feedback: fedavg.c with the messages of squeeze.h; a is the last common model.
  *
- *   each k in S, at the end of its H steps:
+ *   each k in S, at the end of its H_k steps:
  *              v_k = x_k - a (+ e_k);  q_k = C(v_k);  (e_k = v_k - q_k)
  *   up:        a <- a + s,  s = sum_{k in S} (n_k / sum_{j in S} n_j) q_k
  *   both:      s (+ E);  Q = C(s);  (E = s - Q);  a <- a + Q
@@ -112,6 +112,7 @@ const sl_algorithm sl_fedavg_compressed = {
     .keeps_gradient = true,
     .vectors = vectors,
     .own_numbers = sl_clients_numbers,
+    .check = sl_clients_check,
     .take_gradient = sl_clients_choose,
     .stages = stages,
     .stage_count = 3,

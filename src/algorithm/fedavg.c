@@ -1,14 +1,14 @@
 /* fedavg.c - FedAvg: McMahan, Moore, Ramage, Hampson, Aguera y Arcas, "Communication-Efficient
  * Learning of Deep Networks from Decentralized Data", AISTATS 2017, Algorithm 1.
  *
- *   before each H rounds (`local_steps`):  S = m nodes at random, m = max(1, round(clients n))
- *   in these rounds, each k in S:          x_k <- x_k - gamma mom(g_k); mom begins at 0
- *   then on all nodes:                     x <- sum_{k in S} (n_k / sum_{j in S} n_j) x_k
+ *   before each H rounds:        S = m nodes at random, m = max(1, round(clients n))
+ *   each k in S, in H_k rounds:  x_k <- x_k - gamma mom(g_k); mom begins at 0
+ *   then on all nodes:           x <- sum_{k in S} (n_k / sum_{j in S} n_j) x_k
  *
- * S and n_k are those of clients.h. All clients take H steps, which stand for the paper's epochs.
- * The others keep the last common model; nobody uses their gradients. All nodes must start from the
- * same model. Memory beside x, g, momentum: the sum. Wire, every H rounds: 32 d bits up from each k
- * in S, with n_k in the header; 32 d down to all. With a compressor: compressed_fedavg.c.
+ * S, H_k and n_k are those of clients.h. The others keep the last common model; nobody uses their
+ * gradients. All nodes must start from the same model. Memory beside x, g, momentum: the sum. Wire,
+ * every H rounds: 32 d bits up from each k in S, with n_k in the header; 32 d down to all. With a
+ * compressor: compressed_fedavg.c.
  */
 #include "algorithm/algorithms.h"
 #include "algorithm/clients.h"
@@ -71,6 +71,7 @@ const sl_algorithm sl_fedavg = {
     .keys = SL_CLIENTS_KEYS,
     .extra_vectors = VECTORS,
     .own_numbers = sl_clients_numbers,
+    .check = sl_clients_check,
     .take_gradient = sl_clients_choose,
     .stages = stages,
     .stage_count = 2,

@@ -15,6 +15,7 @@
 #include "base/json.h"
 #include "config/faults.h"
 #include "config/keys.h"
+#include "config/plan.h"
 #include "config/security.h"
 #include "config/tree.h"
 #include "starling/algorithm.h"
@@ -354,27 +355,6 @@ static int check_network(const sl_experiment *e, sl_error *error) {
         nodes);
 }
 
-/* Nodes may be as many rounds apart as news takes to reach all of them: each must still have a
- * file of the round that the last of them has saved. */
-static int check_checkpoint(const sl_experiment *e, sl_error *error) {
-    const uint64_t every = e->checkpoint.every, keep = e->checkpoint.keep;
-    uint64_t spread;
-    if (every == 0)
-        return 0;
-    int result = sl_algorithm_spread(&spread, &e->algorithm, e->topology, error);
-    if (result != 0 || every * (keep - 1) >= spread)
-        return result;
-    return sl_fail(error, SL_EINVAL,
-                   "checkpoint.every: %llu rounds and checkpoint.keep %llu reach over %llu rounds, "
-                   "and nodes may be %llu rounds apart here; set keep to %llu, or every to %llu "
-                   "with keep %llu",
-                   (unsigned long long)every, (unsigned long long)keep,
-                   (unsigned long long)(every * (keep - 1)), (unsigned long long)spread,
-                   (unsigned long long)((spread + every - 1) / every + 1),
-                   (unsigned long long)(keep > 1 ? (spread + keep - 2) / (keep - 1) : spread),
-                   (unsigned long long)(keep > 1 ? keep : 2));
-}
-
 static int check_gpu_direct(const sl_experiment *e, sl_error *error) {
     const sl_compressor_kind kind = sl_algorithm_compressor(&e->algorithm);
     if (e->transport.gpu_direct != SL_GPU_DIRECT_ON)
@@ -444,7 +424,7 @@ static int check_fit(const sl_experiment *e, sl_error *error) {
     if (result == 0)
         result = sl_faults_check(e, error);
     if (result == 0)
-        result = check_checkpoint(e, error);
+        result = sl_plan_check_checkpoint(e, &e->algorithm, error);
     if (result == 0)
         result = sl_security_check(&e->security, error);
     return result != 0 ? result : check_gpu_direct(e, error);

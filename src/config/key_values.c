@@ -21,6 +21,7 @@ void sl_key_allowed(const sl_key *k, char *out, size_t bytes) {
                                         [SL_KEY_SERVER] = "\"sharded\", or a rank",
                                         [SL_KEY_U32] = "an integer",
                                         [SL_KEY_U64] = "an integer",
+                                        [SL_KEY_U64_BY_RANK] = "an integer, or a list of integers,",
                                         [SL_KEY_REAL] = "a number",
                                         [SL_KEY_PARAMETER] = "or a number",
                                         [SL_KEY_COUNT] = "\"auto\", or an integer",
@@ -91,6 +92,13 @@ static bool read_choice(const sl_key *k, int *out, json_t *value) {
     return false;
 }
 
+static bool read_switch(sl_switch *out, json_t *value) {
+    *out = json_is_string(value) ? SL_SWITCH_AUTO
+           : json_is_true(value) ? SL_SWITCH_ON
+                                 : SL_SWITCH_OFF;
+    return json_is_boolean(value) || is_text(value, "auto");
+}
+
 static bool read_server(const sl_key *k, int64_t *out, json_t *value) {
     const bool is_sharded = is_text(value, "sharded");
     if (!is_sharded && !in_range(k, value, true))
@@ -127,6 +135,27 @@ static bool read_list(const sl_key *k, void *out, size_t *count, json_t *list) {
             ((uint64_t *)out)[i] = (uint64_t)json_integer_value(item);
     }
     *count = length;
+    return true;
+}
+
+static bool read_by_rank(const sl_key *k, uint64_t *most, sl_counts *by_rank, json_t *value) {
+    by_rank->count = 0;
+    if (in_range(k, value, true)) {
+        *most = (uint64_t)json_integer_value(value);
+        return true;
+    }
+    json_t *item;
+    size_t i;
+    if (json_array_size(value) == 0 || json_array_size(value) > k->length_max)
+        return false;
+    *most = 0;
+    json_array_foreach(value, i, item) {
+        if (!in_range(k, item, true))
+            return false;
+        by_rank->values[i] = (uint32_t)json_integer_value(item);
+        *most = by_rank->values[i] > *most ? by_rank->values[i] : *most;
+    }
+    by_rank->count = json_array_size(value);
     return true;
 }
 
@@ -168,10 +197,7 @@ int sl_key_read(const sl_key *k, sl_experiment *experiment, json_t *value, sl_er
         *(bool *)field = json_is_true(value);
         break;
     case SL_KEY_SWITCH:
-        good = json_is_boolean(value) || is_text(value, "auto");
-        *(sl_switch *)field = json_is_string(value) ? SL_SWITCH_AUTO
-                              : json_is_true(value) ? SL_SWITCH_ON
-                                                    : SL_SWITCH_OFF;
+        good = read_switch((sl_switch *)field, value);
         break;
     case SL_KEY_SERVER:
         good = read_server(k, (int64_t *)field, value);
@@ -183,6 +209,10 @@ int sl_key_read(const sl_key *k, sl_experiment *experiment, json_t *value, sl_er
     case SL_KEY_U64:
         if ((good = in_range(k, value, true)))
             *(uint64_t *)field = (uint64_t)json_integer_value(value);
+        break;
+    case SL_KEY_U64_BY_RANK:
+        good = read_by_rank(k, (uint64_t *)field,
+                            (sl_counts *)((char *)experiment + k->count_offset), value);
         break;
     case SL_KEY_REAL:
         if ((good = in_range(k, value, false)))
@@ -234,6 +264,13 @@ static json_t *write_rows(const sl_number_rows *v) {
     return list;
 }
 
+static json_t *write_by_rank(uint64_t most, const sl_counts *by_rank) {
+    json_t *list = by_rank->count > 0 ? json_array() : json_integer((json_int_t)most);
+    for (size_t i = 0; i < by_rank->count; i++)
+        sl_json_append(&list, json_integer(by_rank->values[i]));
+    return list;
+}
+
 json_t *sl_key_write(const sl_key *k, const sl_experiment *experiment) {
     const char *field = (const char *)experiment + k->offset;
     switch (k->type) {
@@ -255,6 +292,9 @@ json_t *sl_key_write(const sl_key *k, const sl_experiment *experiment) {
         return json_integer(*(const uint32_t *)field);
     case SL_KEY_U64:
         return json_integer((json_int_t) * (const uint64_t *)field);
+    case SL_KEY_U64_BY_RANK:
+        return write_by_rank(*(const uint64_t *)field,
+                             (const sl_counts *)((const char *)experiment + k->count_offset));
     case SL_KEY_REAL:
         return json_real(*(const double *)field);
     case SL_KEY_PARAMETER:

@@ -93,8 +93,15 @@ const sl_key sl_keys[] = {
     {"algorithm.eta", SL_KEY_REAL, AT(algorithm.eta), BETWEEN(0, 1), .fallback = "0",
      .help = "deep-squeeze: step size of the mixing; 0 = derived from the compressor",
      USED_BY_ALGORITHMS},
-    {"algorithm.local_steps", SL_KEY_U64, AT(algorithm.local_steps), BETWEEN(1, 1e9),
-     .fallback = "1", .help = "gossip algorithms, fedavg: gradient steps per exchange"},
+    {"algorithm.local_steps", SL_KEY_U64_BY_RANK,
+     COUNTED(algorithm.local_steps, algorithm.steps_of), BETWEEN(1, 1e9),
+     .length_max = SL_COUNTS_MAX, .fallback = "1",
+     .help = "gossip algorithms, fedavg: gradient steps per exchange; fedavg: or a list by rank"},
+    {"algorithm.local_epochs", SL_KEY_U64, AT(algorithm.local_epochs), BETWEEN(0, 1e6),
+     .fallback = "0",
+     .help = "fedavg: passes over its own samples that a client trains from one exchange to the "
+             "next; 0 = algorithm.local_steps",
+     USED_BY_ALGORITHMS},
     {"algorithm.period", SL_KEY_U64, AT(algorithm.period), BETWEEN(0, 1e9), .fallback = "0",
      .help = "rounds from one exchange to the next, slowmo: from one average; 0 = local-sgd, easgd "
              "10, slowmo 12, diloco, noloco 500",

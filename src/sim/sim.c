@@ -492,8 +492,7 @@ int sl_sim_run(const sl_experiment *experiment, const sl_task *task, const sl_ob
     if (result == 0 && timeline != NULL)
         result = sl_timeline_open(&s.timeline, s.nodes, error);
     if (result == 0)
-        result = sl_algorithm_plan(&s.plan, &experiment->algorithm, experiment->topology,
-                                   task->dimension, error);
+        result = sl_experiment_plan(&s.plan, experiment, task, error);
     if (result == 0 && loses(&s))
         result = sl_scene_open(&s.scene, experiment, task->dimension, error);
     if (result == 0)

@@ -256,6 +256,13 @@ ALGORITHMS = {
         directions="both",
         compressor={"name": "stc", "fraction": 0.05},
     ),
+    "fedavg of uneven steps": algorithm(
+        "fedavg", local_steps=[3, 1, 2, 3, 1, 4], clients=0.6, server=2
+    ),
+    "fedavg of epochs": {
+        **algorithm("fedavg", local_epochs=1, compressor={"name": "top-k", "fraction": 0.05}),
+        "data": {**DIGITS, "batch": 40, "partition": {"name": "dirichlet", "alpha": 0.5}},
+    },
     "fedavg of uneven shares": {
         **algorithm("fedavg", local_steps=2, clients=0.6),
         "data": {**DIGITS, "partition": {"name": "dirichlet", "alpha": 0.5}},

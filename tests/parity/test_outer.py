@@ -124,6 +124,8 @@ def federated():
         {"name": "fedavg", "local_steps": 3, "clients": 0.5, "server": "sharded"},
         {"name": "fedavg", "local_steps": 2, "clients": 0.3, "server": 2},
         {"name": "fedavg", "clients": 0.01, "client_weights": "uniform"},
+        {"name": "fedavg", "local_steps": [1, 4, 2, 3, 3, 1, 2], "clients": 0.6},
+        {"name": "fedavg", "local_epochs": 3, "clients": 0.4},
     ):
         label = " ".join(map(str, settings.values()))
         yield from cases(label, settings, None, [IRREGULAR], with_buffers, [SAME, OWN])
@@ -140,6 +142,8 @@ def federated():
             label = " ".join(map(str, settings.values()))
             lossy = few if server == 2 else one
             yield from cases(label, settings, lossy, [IRREGULAR], with_buffers, [SAME])
+    uneven = {"name": "fedavg", "local_steps": [3, 1, 2, 3, 1, 2, 3]}
+    yield from cases("fedavg uneven", uneven, few, [IRREGULAR], with_buffers, [SAME])
     settings = {"name": "fedavg", "local_steps": 2, "clients": 0.5}
     bins = {"adacomp": {"name": "adacomp", "bin": 5}}
     yield from cases("fedavg", settings, bins, [IRREGULAR], with_buffers, [SAME])
@@ -296,6 +300,14 @@ def refusals():
     yield "no switch in an adaptive period", RING, sooner, "algorithm.switch_round: 5, but"
     anew = {"name": "local-sgd", "buffers": "reset"}
     yield "buffers without momentum", RING, anew, 'algorithm.buffers: "reset" is for those of'
+    fed = {"name": "fedavg", "local_steps": [1, 2]}
+    yield "a number of steps for each client", RING, fed, "has 2 numbers, the topology 8 nodes"
+    fed = {"name": "fedavg", "local_steps": 2, "local_epochs": 1}
+    yield "steps or epochs of clients", RING, fed, "give one of them"
+    fed = {"name": "fedavg", "local_steps": [0] * 8}
+    yield "no client without a step", RING, fed, "an integer, or a list of integers, from 1 to"
+    gossip = {"name": "d-psgd", "local_steps": [1] * 8}
+    yield "steps of each node for fedavg only", RING, gossip, "exchange together; give one number"
     yield "noloco takes no directed graph", "digraph", noloco(0.5, 0), "doubly stochastic"
 
 

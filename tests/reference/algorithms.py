@@ -705,9 +705,17 @@ class FedAvg(Algorithm):
 
     seed = 1
 
+    def steps(self):
+        """Of each node; a pass over its samples, of which it has one, is a step."""
+        steps = self.get("local_epochs", 0) or self.get("local_steps", 1)
+        return np.broadcast_to(steps, self.n)
+
+    def period(self):
+        return int(self.steps().max())
+
     def chosen(self):
         """Clients of this turn, (n, 1): Knuth's Algorithm S."""
-        turn = (self.round - 1) // self.get("local_steps", 1) + 1
+        turn = (self.round - 1) // self.period() + 1
         left = max(1, math.floor(self.get("clients", 1) * self.n + 0.5))
         stream = families.Stream(self.seed, 0, turn, purpose=9)
         taken = []
@@ -717,7 +725,8 @@ class FedAvg(Algorithm):
         return np.array(taken)[:, None]
 
     def local(self, update):
-        self.x = self.x - self.chosen() * update
+        at = (self.round - 1) % self.period()
+        self.x = self.x - self.chosen() * (at < self.steps())[:, None] * update
 
     def exchange(self, w, u):
         self.local(u)
@@ -1600,7 +1609,8 @@ class Run:
         self.round = 0
         kind = algorithm_class(algorithm)
         periodic = getattr(kind, "is_periodic", False)
-        self.local_steps = algorithm.get("period" if periodic else "local_steps", 1)
+        steps = algorithm.get("period" if periodic else "local_steps", 1)
+        self.local_steps = int(np.max(algorithm.get("local_epochs", 0) or steps))
         compress = watch(compressor(kind.own_compressor(algorithm), random))
         self.state = kind(x0, algorithm, compress)
         self.state.watch = watch

@@ -65,6 +65,7 @@ static json_t *another_value(const sl_key *k) {
         return json_string("sharded");
     case SL_KEY_U32:
     case SL_KEY_U64:
+    case SL_KEY_U64_BY_RANK:
     case SL_KEY_COUNT:
         if (k->max < 9)
             return json_integer((json_int_t)k->max);
@@ -118,6 +119,14 @@ START_TEST(every_key_is_taken_and_printed_back) {
     free(text), free(printed), free(printed_again), free(want), free(got);
     json_decref(given), json_decref(back);
     sl_experiment_close(&e), sl_experiment_close(&again);
+}
+END_TEST
+
+START_TEST(a_number_by_rank_comes_back) {
+    char *text = json_of(WITH("\"algorithm\": {\"name\": \"fedavg\", "
+                              "\"local_steps\": [1, 3, 2, 3]}"));
+    ck_assert_ptr_nonnull(strstr(text, "\"local_steps\": [\n"));
+    free(text);
 }
 END_TEST
 
@@ -413,11 +422,12 @@ int main(void) {
     Suite *suite = suite_create("experiment");
     ADD_TESTS_WITH(
         suite, "files", make_folder, remove_folder, the_smallest_experiment_gets_every_default,
-        every_key_is_taken_and_printed_back, epochs_come_back_and_rounds_stay_out,
-        numbers_print_as_they_were_written, a_number_that_needs_17_digits_comes_back_bit_for_bit,
-        text_in_place_of_a_group_is_its_name, comments_are_allowed_anywhere,
-        a_topology_may_be_a_file_beside_the_experiment, every_example_is_accepted,
-        help_and_docs_name_every_key, an_override_is_read_as_json_or_else_as_text,
+        every_key_is_taken_and_printed_back, a_number_by_rank_comes_back,
+        epochs_come_back_and_rounds_stay_out, numbers_print_as_they_were_written,
+        a_number_that_needs_17_digits_comes_back_bit_for_bit, text_in_place_of_a_group_is_its_name,
+        comments_are_allowed_anywhere, a_topology_may_be_a_file_beside_the_experiment,
+        every_example_is_accepted, help_and_docs_name_every_key,
+        an_override_is_read_as_json_or_else_as_text,
         an_override_goes_over_the_file_and_the_last_one_wins,
         an_override_reaches_into_a_group_given_as_text, an_override_may_change_the_inline_topology,
         a_path_in_an_override_starts_where_the_command_runs, a_path_in_the_file_starts_at_the_file,

@@ -114,6 +114,30 @@ START_TEST(samples_are_weights) {
 }
 END_TEST
 
+/* Three samples in batches of two are two steps; who has none to count by cannot tell. */
+START_TEST(epochs_of_clients_follow_from_their_samples) {
+    sl_experiment *e = NULL;
+    sl_plan plan;
+    sl_task task = complete();
+    task.samples = one_or_three;
+    ck_assert_int_eq(sl_experiment_parse(&e,
+                                         "{\"rounds\": 2, \"data\": {\"batch\": 2}, "
+                                         "\"topology\": {\"nodes\": 2, \"family\": \"path\"}, "
+                                         "\"algorithm\": {\"name\": \"fedavg\", "
+                                         "\"local_epochs\": 3}}",
+                                         "test", "/", NULL, 0, &error),
+                     0);
+    ck_assert_int_eq(sl_experiment_plan(&plan, e, &task, &error), 0);
+    ck_assert_uint_eq(plan.config.local_steps, 6);
+    ck_assert_uint_eq(sl_clients_steps(&plan.config, 1), 3);
+    ck_assert_uint_eq(sl_clients_steps(&plan.config, 3), 6);
+    task.samples = NULL;
+    ck_assert_int_eq(sl_experiment_plan(&plan, e, &task, &error), SL_EINVAL);
+    ck_assert_ptr_nonnull(strstr(error.text, "nobody says how many samples a node has"));
+    sl_experiment_close(&e);
+}
+END_TEST
+
 START_TEST(a_missing_hook_is_named) {
     sl_task task = complete();
     task.initial = NULL;
@@ -170,9 +194,13 @@ END_TEST
 int main(void) {
     Suite *suite = suite_create("task");
     TCase *tcase = tcase_create("hooks");
-    const TTest *tests[] = {a_complete_task_runs,           samples_are_weights,
-                            a_missing_hook_is_named,        impossible_sizes_are_named,
-                            rows_must_divide_their_tensors, tensors_must_end_at_the_dimension};
+    const TTest *tests[] = {a_complete_task_runs,
+                            samples_are_weights,
+                            epochs_of_clients_follow_from_their_samples,
+                            a_missing_hook_is_named,
+                            impossible_sizes_are_named,
+                            rows_must_divide_their_tensors,
+                            tensors_must_end_at_the_dimension};
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)
         tcase_add_test(tcase, tests[i]);
     suite_add_tcase(suite, tcase);

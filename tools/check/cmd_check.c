@@ -188,9 +188,23 @@ static void print_intensity(const trial *t) {
                1e3 * t->task.gradient_seconds);
 }
 
+/* Of local_epochs: known once the data are. */
+static void print_clients(const trial *t) {
+    const sl_algorithm_config *c = &t->plan.config;
+    uint64_t least = UINT64_MAX;
+    for (uint32_t i = 0; c->batch > 0 && i < t->nodes; i++) {
+        const uint64_t steps = sl_clients_steps(c, t->task.samples(t->task.context, i));
+        least = steps < least ? steps : least;
+    }
+    if (c->batch > 0)
+        printf("  clients             train %llu to %llu of a turn's %llu rounds\n",
+               (unsigned long long)least, (unsigned long long)c->local_steps,
+               (unsigned long long)c->local_steps);
+}
+
 /* What all nodes average exactly beside the algorithm's exchanges. */
 static void print_averages(const trial *t) {
-    const sl_algorithm_config *c = &t->experiment->algorithm;
+    const sl_algorithm_config *c = &t->plan.config;
     const sl_algorithm *a = sl_algorithm_of(c, NULL);
     const uint64_t exchanges = t->task.rounds / sl_algorithm_interval(a, c);
     if (t->experiment->final_average)
@@ -262,6 +276,7 @@ static void print_trial(const trial *t) {
     const sl_shapes shapes = sl_task_shapes(&t->task);
     print_plan(&t->plan, t->experiment->topology, &shapes);
     print_round(t);
+    print_clients(t);
     print_averages(t);
     print_memory(t);
     print_losses(t->experiment);

@@ -160,7 +160,7 @@ int trial_prepare(trial *t, bool quiet, sl_error *error) {
     result = sl_algorithm_check_shapes(&e->algorithm, &shapes, error);
     if (result != 0)
         return result;
-    return sl_algorithm_plan(&t->plan, &e->algorithm, e->topology, t->task.dimension, error);
+    return sl_experiment_plan(&t->plan, e, &t->task, error);
 }
 
 int trial_open(trial *out, const options *o, sl_error *error) {

@@ -212,8 +212,7 @@ static int plan_all(bench *b, sl_error *error) {
         if (result == 0)
             result = sl_algorithm_check_shapes(&e->algorithm, &b->comparison.shapes, error);
         if (result == 0)
-            result =
-                sl_algorithm_plan(&r->plan, &e->algorithm, e->topology, b->task.dimension, error);
+            result = sl_experiment_plan(&r->plan, e, &b->task, error);
         if (result != 0) {
             sl_fail_prefix(error, result, "%s", r->variant->where);
         } else {

@@ -37,6 +37,7 @@ const char *key_value(const sl_key *key, size_t index) {
     case SL_KEY_PATH:
     case SL_KEY_U32:
     case SL_KEY_U64:
+    case SL_KEY_U64_BY_RANK:
     case SL_KEY_REAL:
     case SL_KEY_REALS:
     case SL_KEY_FACTORS:
