@@ -279,6 +279,9 @@ typedef struct sl_stage {
     /* Of `vector`, what is new of it, for compressors that read that, too (sl_source.fresh). NULL,
      * or gives NULL: all of it. */
     const float *(*fresh)(const sl_state *s);
+    /* The scale that all nodes agreed on (sl_source.scale), of the vector or of each tensor; on the
+     * host. NULL, or gives NULL: the message's own. */
+    const float *(*scale)(const sl_state *s);
     /* The node's own part, right after it was encoded. */
     void (*own)(sl_state *s, const sl_part *mine);
     /* Combines the in-neighbours' parts; may change [from, from + count). */

@@ -100,6 +100,7 @@ typedef struct sl_compressor_config {
     double multiplier;  /* 3lc: s, at least 1 and below 2 */
     double theta;       /* modular: how far apart the vectors of two nodes may be */
     double clip_sigma;  /* terngrad: c >= 1, what is beyond c sigma is cut off; 0: nothing is */
+    bool share_scale;   /* terngrad: with the largest of all nodes' scales */
     bool scaled;        /* random-k by d/k, random-dropping by 1/p: unbiased */
     bool contractive;   /* the decoded vector is divided by 1 + omega */
     sl_order order;     /* shared-mask */
@@ -163,13 +164,15 @@ SL_API bool sl_codec_borrows(const sl_codec *codec);
 /* The input: memory (`vector`), or if that is NULL, `read`, which writes elements [from, from +
  * count) to out. `from` is a multiple of SL_BLOCK, and count at most SL_BLOCK. `fresh` is a second
  * input of the compressors that read it, memory: what of the first is new, and no rest of what
- * earlier messages could not say; NULL: all of it. */
+ * earlier messages could not say; NULL: all of it. `scale`: where nodes share one (share_scale),
+ * what they agreed on, of each tensor that is compressed by itself; NULL: the vector's own. */
 enum { SL_BLOCK = 1024 };
 typedef struct sl_source {
     const float *vector;
     void (*read)(void *context, size_t from, size_t count, float *out);
     void *context;
     const float *fresh;
+    const float *scale;
 } sl_source;
 
 /* Encodes vectors of `vec`, one message at a time; has working memory. */

@@ -297,6 +297,21 @@ static int check_fresh(const sl_algorithm *a, const sl_algorithm_config *c, sl_e
     return 0;
 }
 
+/* Agreeing on a scale is a stage of its own. */
+static int check_shared_scale(const sl_algorithm *a, const sl_algorithm_config *c,
+                              sl_error *error) {
+    bool agrees = false;
+    for (size_t i = 0; i < a->stage_count; i++)
+        agrees = agrees || a->stages[i].scale != NULL;
+    return agrees || !c->compressor.share_scale || c->compressor.kind != SL_COMPRESSOR_TERNGRAD
+               ? 0
+               : sl_fail(error, SL_EINVAL,
+                         "algorithm.compressor.share_scale: true, but the nodes of algorithm '%s' "
+                         "do not agree on one; set it to false, or take parameter-server or "
+                         "all-reduce",
+                         a->name);
+}
+
 int sl_algorithm_check(const sl_algorithm_config *config, const sl_topology *topology,
                        const sl_optimizer_config *optimizer, sl_error *error) {
     const sl_algorithm *a = sl_algorithm_of(config, error);
@@ -323,6 +338,8 @@ int sl_algorithm_check(const sl_algorithm_config *config, const sl_topology *top
         result = check_largest(a, config->compressor.kind, error);
     if (result == 0)
         result = check_fresh(a, config, error);
+    if (result == 0)
+        result = check_shared_scale(a, config, error);
     if (result == 0)
         result = check_scope(a, config, error);
     if (result == 0)

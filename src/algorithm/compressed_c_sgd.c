@@ -18,7 +18,7 @@
  */
 #include "algorithm/squeeze.h"
 
-static const sl_stage through_servers[] = {SL_SQUEEZE_STAGES(sl_squeeze_load)};
+static const sl_stage through_servers[] = {SL_SQUEEZE_STAGES(sl_squeeze_load, NULL)};
 
 const sl_algorithm sl_parameter_server_compressed = {
     .name = "parameter-server",
@@ -36,7 +36,7 @@ const sl_algorithm sl_parameter_server_compressed = {
     .settle = sl_local_step,
 };
 
-static const sl_stage to_all[] = {SL_SQUEEZE_STAGE_TO_ALL(sl_squeeze_load)};
+static const sl_stage to_all[] = {SL_SQUEEZE_STAGE_TO_ALL(sl_squeeze_load, NULL)};
 
 const sl_algorithm sl_all_reduce_compressed = {
     .name = "all-reduce",

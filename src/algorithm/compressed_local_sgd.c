@@ -38,7 +38,7 @@ static void settle(sl_state *s, size_t from, size_t count) {
     sl_copy(s, s->x + from, a, count);
 }
 
-static const sl_stage stages[] = {SL_SQUEEZE_STAGES(load_change)};
+static const sl_stage stages[] = {SL_SQUEEZE_STAGES(load_change, NULL)};
 
 const sl_algorithm sl_local_sgd_compressed = {
     .name = "local-sgd",

@@ -23,7 +23,8 @@ size_t sl_squeeze_vectors(const sl_algorithm_config *config);
 /* v <- u (+ e); the sum starts at 0. */
 void sl_squeeze_load(sl_state *s, size_t from, size_t count);
 
-/* The stages of an exchange through servers, and without them; `load` ends with sl_squeeze_load. */
+/* The stages of an exchange through servers, and without them; `load` ends with sl_squeeze_load.
+ * shared: sl_stage.scale, or NULL. */
 const float *sl_squeeze_sent(const sl_state *s);
 const float *sl_squeeze_fresh(const sl_state *s);
 const float *sl_squeeze_served(const sl_state *s);
@@ -35,10 +36,11 @@ void sl_squeeze_add(sl_state *s, const sl_mix *mix, size_t from, size_t count);
 void sl_squeeze_serve(sl_state *s, const sl_part *mine);
 void sl_squeeze_follow(sl_state *s, const sl_mix *mix, size_t from, size_t count);
 
-#define SL_SQUEEZE_STAGES(load)                                                                    \
+#define SL_SQUEEZE_STAGES(load, shared)                                                            \
     {.prepare = load,                                                                              \
      .vector = sl_squeeze_sent,                                                                    \
      .fresh = sl_squeeze_fresh,                                                                    \
+     .scale = shared,                                                                              \
      .own = sl_squeeze_send_and_add,                                                               \
      .combine = sl_squeeze_add},                                                                   \
         {.plain = true,                                                                            \
@@ -52,10 +54,10 @@ void sl_squeeze_follow(sl_state *s, const sl_mix *mix, size_t from, size_t count
     }
 enum { SL_SQUEEZE_STAGE_COUNT = 3 };
 
-#define SL_SQUEEZE_STAGE_TO_ALL(load)                                                              \
+#define SL_SQUEEZE_STAGE_TO_ALL(load, shared)                                                      \
     {                                                                                              \
         .ranked = true, .prepare = load, .vector = sl_squeeze_sent, .fresh = sl_squeeze_fresh,     \
-        .own = sl_squeeze_send, .combine = sl_squeeze_add                                          \
+        .scale = shared, .own = sl_squeeze_send, .combine = sl_squeeze_add                         \
     }
 
 #endif

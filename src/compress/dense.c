@@ -238,6 +238,8 @@ static int measure(sl_encoder *e, const dense_form *f, const sl_source *source, 
                 continue;
             if (!f->scale->result(sums, end - start, scales))
                 return SL_EDIVERGED;
+            if (source->scale != NULL)
+                *scales = fmaxf(*scales, *source->scale);
             scales += f->scale->floats;
             start = end;
             end += smallest(f->bucket, from + count - end);

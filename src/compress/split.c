@@ -30,12 +30,14 @@ static void read_shifted(void *context, size_t from, size_t count, float *out) {
     s->source->read(s->source->context, s->base + from, count, out);
 }
 
-static sl_source shift(const sl_source *source, shifted_source *memory, size_t base) {
+/* Of the piece that begins at `base`. */
+static sl_source shift(const sl_source *source, shifted_source *memory, size_t base, size_t piece) {
     *memory = (shifted_source){source, base};
-    const float *fresh = source->fresh != NULL ? source->fresh + base : NULL;
+    const float *fresh = source->fresh != NULL ? source->fresh + base : NULL,
+                *scale = source->scale != NULL ? source->scale + piece : NULL;
     if (source->vector != NULL)
-        return (sl_source){.vector = source->vector + base, .fresh = fresh};
-    return (sl_source){.read = read_shifted, .context = memory, .fresh = fresh};
+        return (sl_source){.vector = source->vector + base, .fresh = fresh, .scale = scale};
+    return (sl_source){.read = read_shifted, .context = memory, .fresh = fresh, .scale = scale};
 }
 
 static sl_message message_of(const sl_message *whole, size_t piece) {
@@ -150,7 +152,7 @@ static int begin(sl_encoder *e, const sl_source *source) {
     int result = 0;
     for (size_t i = 0; i < e->codec->split->count && result == 0; i++) {
         shifted_source memory;
-        sl_source own = shift(source, &memory, e->codec->split->bases[i]);
+        sl_source own = shift(source, &memory, e->codec->split->bases[i], i);
         sl_message message = message_of(&e->message, i);
         result = sl_encoder_begin(encoders[i], &message, &own);
     }
@@ -163,7 +165,7 @@ static int encode(sl_encoder *e, uint32_t part, const sl_source *source, void *b
     const sl_split *split = e->codec->split;
     size_t piece = piece_of(split, part);
     shifted_source memory;
-    sl_source own = shift(source, &memory, split->bases[piece]);
+    sl_source own = shift(source, &memory, split->bases[piece], piece);
     int result =
         sl_encoder_part(encoders[piece], part - split->first_part[piece], &own, buffer, out);
     e->local = sl_encoder_local(encoders[piece]);

@@ -10,6 +10,9 @@
  * ||v||^2 and s ||u||_1 <= c r ||v||^2, so that E||C(v) - v||^2 <= (c r - 2 r^2 + 1) ||v||^2: at
  * most 1 + c^2 / 8 where c <= 4, else c - 1, whatever B is. What is cut off is lost; as the paper
  * does, it counts as unbiased all the same.
+ *
+ * Scaler sharing, section 3.3: all nodes take the largest of their scales, so that sums are
+ * multiples of it; it comes with the vector (sl_source.scale). What is clipped is cut off there.
  */
 #include <math.h>
 #include <string.h>
@@ -18,6 +21,7 @@
 #include "compress/dense.h"
 #include "compress/rotated.h"
 #include "compress/rounding.h"
+#include "compress/scale.h"
 
 static double omega_of(const sl_compressor_config *config, size_t dimension) {
     const double c = config->clip_sigma;
@@ -40,6 +44,12 @@ static int check(const sl_compressor_config *config, size_t dimension, sl_error 
                        "algorithm.compressor.clip_sigma: %g is not allowed; it must be at least 1, "
                        "such as 2.5, or 0, which clips nothing",
                        config->clip_sigma);
+    if (config->share_scale && config->bucket != 0)
+        return sl_fail(error, SL_EINVAL,
+                       "algorithm.compressor.share_scale: nodes share one scale, and "
+                       "algorithm.compressor.bucket is %u; set it to 0, the whole vector (or with "
+                       "\"per\": \"tensor\", each tensor)",
+                       config->bucket);
     return sl_dense_check_bucket(config, dimension, error);
 }
 
@@ -80,6 +90,19 @@ FOR_EACH_CPU(void, to_ternary, (uint16_t * codes, size_t n), (codes, n)) {
         codes[i] = (uint16_t)ternary_code(codes[i]);
 }
 
+float sl_terngrad_scale(const sl_compressor_config *config, const float *v, size_t n) {
+    const dense_scale *scale = form(config, n).scale;
+    bucket_sums sums;
+    float found;
+    sl_sum_begin(&sums, 0);
+    sums.clip = config->clip_sigma;
+    for (size_t at = 0, count; at < n; at += count) {
+        count = n - at < SL_BLOCK ? n - at : SL_BLOCK;
+        scale->see(&sums, v + at, at, count);
+    }
+    return scale->result(&sums, n, &found) ? found : INFINITY;
+}
+
 static void encode(const sl_compressor_config *config, const float *scale, const float *v,
                    windows random, size_t n, uint16_t *codes) {
     const rounding r = sl_rounding(1, *scale);
@@ -95,7 +118,7 @@ static void table(const sl_compressor_config *config, const float *scale, float 
 }
 
 static const dense_coder coder = {.form = form, .encode = encode, .table = table};
-const codec_ops sl_terngrad_codec = {.keys = "bucket clip_sigma contractive coding",
+const codec_ops sl_terngrad_codec = {.keys = "bucket clip_sigma share_scale contractive coding",
                                      .codings = "elias huffman",
                                      .quality = quality,
                                      .check = check,

@@ -372,7 +372,7 @@ static int check_gpu_direct(const sl_experiment *e, sl_error *error) {
 }
 
 static int check_device(const sl_experiment *e, sl_error *error) {
-    const sl_algorithm *a = sl_algorithm_find(e->algorithm.name, e->algorithm.variant, error);
+    const sl_algorithm *a = sl_algorithm_of(&e->algorithm, error);
     if (a == NULL)
         return SL_EINVAL;
     if (!a->host_only || !sl_device_describe(e->device, &(sl_device_info){0}))

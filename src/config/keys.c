@@ -345,6 +345,10 @@ const sl_key sl_keys[] = {
      .help = "terngrad, rotated-terngrad: c; what is beyond c deviations of its bucket is cut off, "
              "as published with 2.5; 0 = nothing is",
      USED_BY_COMPRESSORS},
+    {"algorithm.compressor.share_scale", SL_KEY_BOOL, AT(algorithm.compressor.share_scale),
+     .fallback = "false",
+     .help = "terngrad, C-SGD: nodes first agree on the largest of their scales",
+     USED_BY_COMPRESSORS},
     {"algorithm.compressor.coding", SL_KEY_CHOICE, AT(algorithm.compressor.coding),
      .choices = codings, .fallback = "\"none\"",
      .help =

@@ -31,7 +31,8 @@ static sl_source source_of(sl_node *n) {
         return (sl_source){.read = read_vector, .context = n};
     const float *fresh = stage->fresh != NULL ? stage->fresh(&n->state) : NULL;
     return (sl_source){.vector = stage->vector(&n->state) + n->step.published.from,
-                       .fresh = fresh != NULL ? fresh + n->step.published.from : NULL};
+                       .fresh = fresh != NULL ? fresh + n->step.published.from : NULL,
+                       .scale = stage->scale != NULL ? stage->scale(&n->state) : NULL};
 }
 
 bool sl_outgoing_is_plain_gossip(const sl_node *n) {

@@ -32,6 +32,10 @@ CASES = {
         **compressor("qsgd", levels=127, bucket=512),
     },
     "all-reduce top-k": {"name": "all-reduce", **compressor("top-k", fraction=0.01)},
+    "all-reduce shared scale": {
+        "name": "all-reduce",
+        **compressor("terngrad", bucket=0, share_scale=True),
+    },
     "all-reduce delayed": {"name": "all-reduce", "delay": 2},
     "local-sgd sign": {"name": "local-sgd", "period": 2, **compressor("scaled-sign")},
     "ef21": {"name": "ef21", "server": "sharded", **compressor("top-k", fraction=0.01)},
@@ -54,7 +58,8 @@ CASES = {
     "sign-vote": {"name": "sign-vote", "beta": 0.9},
 }
 WITHOUT_MOMENTUM = ("ecq-sgd", "diana", "fetch-sgd", "sign-vote")
-HOST_ONLY = ("laq", "powersgd", "fetch-sgd", "sign-vote")  # read vectors themselves
+# They read vectors themselves.
+HOST_ONLY = ("all-reduce shared scale", "laq", "powersgd", "fetch-sgd", "sign-vote")
 
 
 def compressed(cases):

@@ -35,6 +35,7 @@ MOMENTUM = {
     "schedule": {"name": "cosine", "warmup_rounds": 5},
 }
 RING = {"nodes": 8, "family": "ring"}
+SHARED = {"name": "terngrad", "bucket": 0, "share_scale": True}
 TORUS = {"nodes": 9, "family": "torus", "sides": [3, 3]}
 EXPONENTIAL = {"nodes": 8, "family": "one-peer-exponential"}
 
@@ -214,6 +215,10 @@ ALGORITHMS = {
         sketch={"rows": 6, "columns": 400, "k": 500},
         all_reduce="torus-2d",
     ),
+    "parameter-server shared scale": algorithm(
+        "parameter-server", server="sharded", compressor={**SHARED, "clip_sigma": 2.5}
+    ),
+    "all-reduce shared scale": algorithm("all-reduce", compressor={**SHARED, "per": "tensor"}),
     "ecq-sgd": algorithm("ecq-sgd", optimizer=PLAIN, compressor=QSGD),
     "double-squeeze top-k": algorithm(
         "double-squeeze", optimizer=PLAIN, server=2, compressor=TOP_K

@@ -64,6 +64,7 @@ MORE_ALGORITHMS = (
     {"name": "parameter-server", "directions": "both", **TOP_K},
     {"name": "all-reduce", **TOP_K},
     {"name": "all-reduce", "delay": 2},
+    {"name": "all-reduce", "compressor": {"name": "terngrad", "bucket": 0, "share_scale": True}},
     {"name": "local-sgd", "period": 3, **TOP_K},
     {"name": "sign-vote", "beta": 0.9},
     {"name": "gmc", **TOP_K},

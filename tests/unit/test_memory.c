@@ -45,6 +45,8 @@ static const expected all[] = {
     {{.name = "parameter-server", TOP_K}, 1},
     {{.name = "parameter-server", .directions = SL_DIRECTIONS_BOTH, TOP_K}, 2},
     {{.name = "all-reduce", TOP_K}, 1},
+    {{.name = "all-reduce", .compressor = {.kind = SL_COMPRESSOR_TERNGRAD, .share_scale = true}},
+     2},
     {{.name = "all-reduce", .delay = 3}, 3},
     {{.name = "local-sgd", .period = 10, TOP_K}, 2},
     {{.name = "ecq-sgd", TOP_K}, 2},
