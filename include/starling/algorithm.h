@@ -205,6 +205,7 @@ typedef struct sl_state {
     sl_row in;                /* in-neighbours of the current or last step, and their W_ij */
     float self_weight;        /* W_ii there */
     uint64_t round, exchange; /* from 1; exchange: the one under way, or the last */
+    uint32_t period;          /* slots of the topology */
     const sl_compressor_config *compressor; /* of that exchange */
     uint64_t first_exchange;                /* of the view; 1 of the first one */
     double push_sum_weight, next_push_sum_weight;

@@ -170,7 +170,7 @@ bool sl_algorithm_shortens(size_t *elements, const sl_algorithm_config *config,
     bool found = false;
     *elements = 0;
     for (uint64_t late = UINT64_MAX - 1; late > 0; late = late == UINT64_MAX ? 0 : late + 1) {
-        const sl_state state = {.config = config, .round = late, .exchange = late};
+        const sl_state state = {.config = config, .round = late, .exchange = late, .period = 1};
         for (size_t i = 0; a != NULL && i < a->stage_count; i++) {
             const sl_stage *stage = &a->stages[i];
             if (stage->length == NULL || stage->gather ||

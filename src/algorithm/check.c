@@ -80,7 +80,7 @@ static int check_matrix(const sl_algorithm *a, sl_replicas replicas, const sl_to
                                            "vector for each neighbour of the whole schedule, "
                                            "and every message to all of them"
                                          : "");
-    if (a->keeps_received && sl_topology_period(topology) > 1)
+    if (a->keeps_received && a->route != SL_ROUTE_EDGES && sl_topology_period(topology) > 1)
         return sl_fail(error, SL_EINVAL,
                        "algorithm '%s' keeps a message of each neighbour and needs the same edges "
                        "in every round, but this topology is a schedule of %u; take a fixed one",

@@ -9,7 +9,6 @@
  *
  * With C of STC (Sattler, Wiedemann, Mueller, Samek 2019) and both ways that is their Algorithm 2.
  * A node that waits keeps its error for its next turn. All nodes must start from the same model.
- *
  * Memory beside x, g, momentum: v, a, and with both ways s. Wire, every H rounds: one compressed
  * message up from each k in S, with n_k in the header; a dense or compressed one down to all.
  */
@@ -46,8 +45,7 @@ static void send_and_add(sl_state *s, const sl_part *mine) {
 }
 
 static void add(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
-    (void)from;
-    (void)count;
+    (void)from, (void)count;
     for (size_t j = 0; j < mix->k; j++) {
         sl_part_add(&mix->parts[j], (float)mix->parts[j].scalar, s->g);
         sl_clients_hear(s, &mix->parts[j]);

@@ -2,15 +2,16 @@
  *
  * Edges have colours, no two at a node the same, so that edges of one colour meet at once. Each
  * edge, in the order of its lower and then its higher rank, takes the first colour that neither end
- * has: fewer than twice the largest degree.
+ * has: fewer than twice the largest degree. Each slot of a schedule is coloured by itself.
  */
 #ifndef SL_EDGE_COLOURS_H
 #define SL_EDGE_COLOURS_H
 
 #include "starling/algorithm.h"
 
-/* (*peers)[c], malloc'ed: whom `rank` meets over its edge of colour c, or SL_NOBODY; there is one
- * more than *colours, which is nobody. Of a fixed, undirected topology. SL_ENOMEM. */
+/* (*peers) (slots, *colours + 1), malloc'ed: whom `rank` meets over its edge of each colour, or
+ * SL_NOBODY; the last one of a slot is nobody. *colours: of the slot that has most. The topology is
+ * undirected. SL_ENOMEM. */
 int sl_edge_colours(uint32_t *colours, uint32_t **peers, const sl_topology *topology, uint32_t rank,
                     sl_error *error);
 

@@ -7,9 +7,8 @@
  *   odd exchanges:  V = Q, with orthonormal columns;  each sends U V;    P = D V;    low = P V^T
  *   even ones:      V = P, likewise;                  each sends U^T V;  Q = D^T V;  low = V Q^T
  *   x_i = u_i + sum_j W_ij low;  at j: x_j = u_j - W_ij low
- *
- * The mean of all models stays; a square matrix of full rank is D-PSGD's. The first Q is given, or
- * normal; a column of V that is 0 is drawn anew. Vectors, and what cannot have that rank, go whole.
+ * Of m slots, exchange t is odd where floor((t - 1)/m) + (t - 1) mod m is even: an edge that comes
+ * again has the other kind. The first Q is given, or normal; a column of V that is 0 is drawn anew.
  * Memory beside x, g, momentum: P and Q of each edge. Wire: 32 rank rows, or columns, bits.
  */
 #include "algorithm/algorithms.h"
@@ -19,7 +18,7 @@
 enum { RANK_BITS = 20 }; /* SL_NODES_MAX */
 
 static bool is_odd(const sl_state *s) {
-    return s->exchange % 2 == 1;
+    return ((s->exchange - 1) / s->period + (s->exchange - 1) % s->period) % 2 == 0;
 }
 
 static bool is_even(const sl_state *s) {
@@ -83,15 +82,16 @@ static void subtract(sl_state *s, const sl_mix *mix, size_t from, size_t count) 
 
 static void add(sl_state *s) {
     for (uint32_t k = 0; k < s->slots; k++) {
-        const float *p = factors_of(s, k, false), *q = factors_of(s, k, true),
-                    w = (float)s->numbers[k];
-        for (sl_matrix m = first(s); sl_matrix_next(&m, &s->shapes);) {
+        const float *p = factors_of(s, k, false), *q = factors_of(s, k, true);
+        const float w = (float)s->numbers[k];
+        for (sl_matrix m = first(s); w != 0 && sl_matrix_next(&m, &s->shapes);) {
             const float *both[] = {s->x + m.from, is_odd(s) ? p + m.p : q + m.q};
             if (m.factored)
                 sl_factor_add(s->x + m.from, &m, p + m.p, q + m.q, w);
             else
                 s->vec->combine(s->x + m.from, both, (const float[]){1, w}, 2, m.p_length);
         }
+        s->numbers[k] = 0; /* until they meet again */
     }
 }
 

@@ -90,9 +90,10 @@ int sl_codecs_open(sl_codecs *codecs, const sl_node_settings *settings, const sl
     *codecs = (sl_codecs){.settings = settings, .peers = sl_route_peers(route, &peers)};
     int result = 0;
     sl_exchange_step step;
-    for (uint32_t k = 0; result == 0 && sl_route_step(route, 1, k, &step); k++)
-        if (later || !step.stage->restates)
-            result = add_phases(codecs, route, &step, error);
+    for (uint32_t e = 1; e <= sl_route_period(route); e++)
+        for (uint32_t k = 0; result == 0 && sl_route_step(route, e, k, &step); k++)
+            if (later || !step.stage->restates)
+                result = add_phases(codecs, route, &step, error);
     return result;
 }
 

@@ -233,6 +233,7 @@ static int open_view(sl_node *n, const sl_members *members, sl_error *error) {
                                &n->state.shapes, error);
     n->state.config = config;
     n->state.nodes = n->route.nodes;
+    n->state.period = sl_topology_period(s->topology);
     n->state.step_size = (float)s->plan->step_size;
     if (result == 0)
         result = sl_codecs_open(&n->codecs, s, &n->route, s->turns || n->state.first_exchange > 1,

@@ -147,9 +147,10 @@ static sl_exchange_step with_all(const sl_route *r) {
                               .self_weight = 1};
 }
 
-static sl_exchange_step over_edge(const sl_route *r, uint32_t colour) {
-    const uint32_t *peer = &r->meets[colour];
-    const sl_row row = {.count = *peer != SL_NOBODY, .peers = peer, .weights = &r->given[colour]};
+static sl_exchange_step over_edge(const sl_route *r, uint64_t exchange, uint32_t colour) {
+    const size_t slot = (exchange - 1) % sl_route_period(r), at = slot * (r->colours + 1u) + colour;
+    const uint32_t *peer = &r->meets[at];
+    const sl_row row = {.count = *peer != SL_NOBODY, .peers = peer, .weights = &r->given[at]};
     const sl_range range = *peer != SL_NOBODY ? whole(r) : (sl_range){0};
     return (sl_exchange_step){.in = row, .out = row, .published = range, .coming = range};
 }
@@ -191,7 +192,7 @@ static sl_exchange_step step_of_stage(const sl_route *r, const sl_stage *stage, 
     if (route == SL_ROUTE_ALL)
         return with_all(r);
     if (meets(r))
-        return over_edge(r, index);
+        return over_edge(r, exchange, index);
     return is_sharded(r) ? with_shards(r, stage->gather, index) : with_one_server(r, stage->gather);
 }
 
@@ -265,17 +266,19 @@ static int list_partners(sl_route *r, const sl_algorithm_config *config, sl_erro
 
 /* Whom it meets, and what W gives them. */
 static int list_peers(sl_route *r, sl_error *error) {
-    const sl_row row = sl_topology_in(r->topology, 1, r->rank);
-    r->partners = calloc(r->colours + 1u, sizeof *r->partners);
-    r->given = calloc(r->colours + 1u, sizeof *r->given);
+    const uint32_t width = r->colours + 1u, slots = sl_route_period(r), *peers,
+                   count = sl_topology_peers(r->topology, r->rank, &peers);
+    r->partners = calloc(count + 1u, sizeof *r->partners);
+    r->given = calloc((size_t)slots * width, sizeof *r->given);
     if (r->partners == NULL || r->given == NULL)
-        return sl_fail(error, SL_ENOMEM, "node %u: out of memory for %u peers", r->rank,
-                       r->colours);
-    for (uint32_t c = 0; c < r->colours; c++)
-        if (r->meets[c] != SL_NOBODY) {
-            r->given[c] = row.weights[sl_peer_index(row.peers, row.count, r->meets[c])];
-            add_partners(r, &r->meets[c], 1);
-        }
+        return sl_fail(error, SL_ENOMEM, "node %u: out of memory for %u peers", r->rank, count);
+    for (size_t i = 0; i < (size_t)slots * width; i++) {
+        const sl_row row = sl_topology_in(r->topology, i / width + 1, r->rank);
+        if (r->meets[i] == SL_NOBODY)
+            continue;
+        r->given[i] = row.weights[sl_peer_index(row.peers, row.count, r->meets[i])];
+        add_partners(r, &r->meets[i], 1);
+    }
     return 0;
 }
 
@@ -344,6 +347,10 @@ void sl_route_close(sl_route *r) {
 
 /* ---- looking up ---- */
 
+uint32_t sl_route_period(const sl_route *r) {
+    return r->algorithm->route == SL_ROUTE_EDGES ? sl_topology_period(r->topology) : 1;
+}
+
 /* The same route for as much as the stage publishes. */
 static sl_route cut_to(const sl_route *r, const sl_stage *stage) {
     sl_route cut = *r;
@@ -408,6 +415,12 @@ uint32_t sl_route_peers(const sl_route *r, const uint32_t **peers) {
     return meets_all ? r->nodes - 1 : 1;
 }
 
+/* Does each exchange go along the edges of its own slot only? */
+static bool follows_schedule(const sl_route *r) {
+    return (r->algorithm->route == SL_ROUTE_TOPOLOGY && r->united == NULL) ||
+           r->algorithm->route == SL_ROUTE_EDGES;
+}
+
 /* While one node still sends the last parts of an exchange, another that has them begins the next
  * one. With cd-sgd the next one may have no steps, and be over at once. Nodes that meet only where
  * all do are as far apart as that is rare. */
@@ -415,9 +428,7 @@ uint32_t sl_route_window(const sl_route *r) {
     if (r->algorithm->route == SL_ROUTE_BOTH)
         return r->average_period + 1;
     const uint32_t ahead_max = r->algorithm->route == SL_ROUTE_SERVER ? 3 : 2;
-    return r->algorithm->route == SL_ROUTE_TOPOLOGY && r->united == NULL
-               ? sl_topology_window(r->topology)
-               : ahead_max;
+    return follows_schedule(r) ? sl_topology_window(r->topology) : ahead_max;
 }
 
 uint32_t sl_route_heard(const sl_route *r, uint64_t exchange) {
@@ -428,8 +439,7 @@ uint32_t sl_route_heard(const sl_route *r, uint64_t exchange) {
 }
 
 bool sl_route_varies(const sl_route *r) {
-    return r->algorithm->route == SL_ROUTE_TOPOLOGY && r->united == NULL &&
-           sl_topology_period(r->topology) > 1;
+    return follows_schedule(r) && sl_topology_period(r->topology) > 1;
 }
 
 uint32_t sl_route_width(const sl_route *r) {

@@ -54,8 +54,8 @@ typedef struct sl_route {
     uint32_t *partners; /* (partner_count) its ranks; both: and the topology's peers */
     uint32_t partner_count;
     uint32_t colours;        /* tree, edges */
-    uint32_t *meets;         /* (colours) whom it meets, or SL_NOBODY */
-    double *given;           /* (colours) W_ij of whom it meets */
+    uint32_t *meets;         /* (slots, colours + 1) whom it meets, or SL_NOBODY */
+    double *given;           /* (slots, colours + 1) W_ij of whom it meets */
     uint32_t *within;        /* (nodes) how many nodes are at most so many edges away */
     uint32_t average_period; /* both: all meet in every so many-th exchange */
     double *united;          /* (period, peers) where every exchange goes along all edges that the
@@ -70,6 +70,8 @@ void sl_route_close(sl_route *route);
 /* false: an exchange has no step of that number. Exchanges count from 1, steps from 0. */
 bool sl_route_step(const sl_route *route, uint64_t exchange, uint32_t number,
                    sl_exchange_step *out);
+/* Exchanges until the same ranges go out again. */
+uint32_t sl_route_period(const sl_route *route);
 /* What `peer`, an in-neighbour of the step, sends in it. */
 sl_range sl_route_range(const sl_route *route, const sl_exchange_step *step, uint32_t peer);
 /* At least as many elements as any message of any node has; the same at all nodes. */

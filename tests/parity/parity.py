@@ -207,6 +207,7 @@ ALGORITHMS = {
     "gtop-k": algorithm("gtop-k", compressor=TOP_K),
     "powersgd": algorithm("powersgd", rank=2),
     "power-gossip": algorithm("power-gossip", rank=2),
+    "power-gossip schedule": algorithm("power-gossip", PAIRS, rank=1, local_steps=2),
     "powersgd tree": algorithm("powersgd", rank=3, all_reduce="tree"),
     "fetch-sgd": algorithm("fetch-sgd", optimizer=PLAIN, sketch={"rows": 3}),
     "fetch-sgd torus": algorithm(

@@ -9,8 +9,8 @@ import sys
 
 import numpy as np
 
-from _simulate import Refused, arguments, matchings, run_all, simulate
-from expect import ring
+from _simulate import Refused, arguments, dpsgd, matchings, run_all, simulate
+from expect import Graph, ring
 from test_low_rank import (
     GRAPHS,
     NESTEROV,
@@ -21,6 +21,21 @@ from test_low_rank import (
     problem_of,
 )
 
+
+def schedule(n, *slots):
+    """Metropolis weights of each slot's edges."""
+    topology = {"nodes": n, "schedule": [{"edges": edges} for edges in slots]}
+    weights = [dpsgd.metropolis(n, edges) for edges in slots]
+    return Graph({**topology, "weights": "metropolis"}, weights)
+
+
+PAIRS = [[0, 1], [2, 3], [4, 5]], [[1, 2], [3, 4], [5, 0]]
+# Three slots; two; four of which some have an edge of others, and one leaves nodes alone.
+SCHEDULES = {
+    "matchings": matchings(),
+    "two": schedule(6, *PAIRS),
+    "four": schedule(6, PAIRS[0], [*PAIRS[1], [0, 3]], [[0, 1], [1, 2], [0, 2]], PAIRS[1]),
+}
 CLOSE, STILL = 3e-5, {"learning_rate": 0}
 HEADER = 64  # bytes of a frame
 
@@ -29,9 +44,9 @@ def settings(rank, **more):
     return {"name": "power-gossip", "rank": rank, **more}
 
 
-def check_full(starling):
+def check_full(starling, graph):
     """A square matrix at full rank is D-PSGD."""
-    graph, matrix, d = GRAPHS["irregular"], [5, 5], 27
+    matrix, d = [5, 5], 27
     gossip = {"name": "d-psgd", "variant": "adapt-then-combine"}
     problem = problem_of(graph, d)
     ours = models(starling, graph, settings(5), NESTEROV, problem, matrix)
@@ -40,9 +55,9 @@ def check_full(starling):
     return (None if worst < CLOSE else f"differs by {worst:.1e}"), worst
 
 
-def check_agreement(starling):
+def check_agreement(starling, graph):
     """Without gradients models agree, at rank 1, and their mean stays."""
-    graph, (matrix, d) = GRAPHS["irregular"], SHAPES["a matrix and a vector"]
+    matrix, d = SHAPES["a matrix and a vector"]
     a, b, _ = problem_of(graph, d)
     x0 = np.random.default_rng(3).standard_normal((graph.n, d))
     found = models(starling, graph, settings(1), STILL, (a, b, x0), matrix, 800)
@@ -71,7 +86,6 @@ def check_refused(starling):
     for algorithm, graph, matrix, said in (
         (settings(6), ring(4), [6, 5], "algorithm.rank: 6 is no rank of a matrix of this model"),
         (settings(1), ring(4), [], '"power-gossip" factors matrices, and this model has none'),
-        (settings(1), matchings(), [6, 5], "needs the same edges in every round"),
         (
             settings(2, start=[[1, 0]]),
             ring(4),
@@ -94,6 +108,10 @@ def formulas():
     given = settings(2, start=start, local_steps=2)
     yield "given factors, local steps", GRAPHS["ring"], SHAPES["wide"], NESTEROV, given
     yield "whole", GRAPHS["ring"], ([2, 9], 20), NESTEROV, settings(2)
+    for where, graph in SCHEDULES.items():
+        for rank in (1, 2):
+            name = f"rank {rank}, {where}"
+            yield name, graph, SHAPES["wide"], NESTEROV, settings(rank)
     for where, graph in GRAPHS.items():
         for what, shape in SHAPES.items():
             for how, optimizer in OPTIMIZERS.items():
@@ -108,9 +126,12 @@ def main():
         (name, lambda case=case: check_formula(starling, *case, alike=False))
         for name, *case in formulas()
     ]
+    for where, graph in {**SCHEDULES, "irregular": GRAPHS["irregular"]}.items():
+        for name, check in (("full rank", check_full), ("agreement", check_agreement)):
+            checks.append(
+                (f"{name} {where}", lambda check=check, graph=graph: check(starling, graph))
+            )
     for name, check in (
-        ("full rank", check_full),
-        ("agreement", check_agreement),
         ("bytes", check_bytes),
         ("refused", check_refused),
     ):

@@ -1081,14 +1081,13 @@ class PowerGossip(Algorithm):
     def start(self):
         self.shape, self.rank, self.kept = self.get("matrix"), self.get("rank", 2), {}
 
-    def direction(self, i, j):
+    def direction(self, i, j, odd):
         """Of the edge: V, with orthonormal columns."""
         rows, columns = self.shape
-        length = columns if self.exchanges % 2 else rows
-        v = self.kept.get((i, j))
-        if v is None and self.get("start"):
+        v = self.kept.get((i, j, odd))
+        if v is None and odd and self.get("start"):
             v = np.array(self.get("start"), dtype=float)
-        v = np.zeros((length, self.rank)) if v is None else v.copy()
+        v = np.zeros((columns if odd else rows, self.rank)) if v is None else v.copy()
         for c in np.flatnonzero((v == 0).all(axis=0)):
             turn = self.exchanges << 20 | j
             drawn = first_factors(v.size, exchange=turn, rank=i)
@@ -1099,16 +1098,18 @@ class PowerGossip(Algorithm):
         y = self.x - u
         self.x, size = y.copy(), np.prod(self.shape)
         factored = self.rank <= min(self.shape)
+        turn, slot = divmod(self.exchanges - 1, self.slots)
+        odd = (turn + slot) % 2 == 0
         for i in range(self.n):
             for j in range(i + 1, self.n):
                 if w[i, j] == 0:
                     continue
                 low = y[j] - y[i]
                 if factored:
-                    d, v = low[:size].reshape(self.shape), self.direction(i, j)
-                    odd = self.exchanges % 2
-                    self.kept[i, j] = d @ v if odd else d.T @ v
-                    low[:size] = (self.kept[i, j] @ v.T if odd else v @ self.kept[i, j].T).ravel()
+                    d, v = low[:size].reshape(self.shape), self.direction(i, j, odd)
+                    other = d @ v if odd else d.T @ v
+                    self.kept[i, j, odd], self.kept[i, j, not odd] = v, other
+                    low[:size] = (other @ v.T if odd else v @ other.T).ravel()
                 self.x[i] += w[i, j] * low
                 self.x[j] -= w[i, j] * low
 
@@ -1613,7 +1614,7 @@ class Run:
         self.local_steps = int(np.max(algorithm.get("local_epochs", 0) or steps))
         compress = watch(compressor(kind.own_compressor(algorithm), random))
         self.state = kind(x0, algorithm, compress)
-        self.state.watch = watch
+        self.state.watch, self.state.slots = watch, len(slots)
         self.state.optimizer, self.state.momentum = optimizer, self.momentum
         self.state.exceeds = exceeds
 
