@@ -83,7 +83,11 @@ typedef enum sl_buffer_rule {
 } sl_buffer_rule;
 
 /* How local-sgd's period goes on. */
-typedef enum sl_period_schedule { SL_PERIOD_CONSTANT, SL_PERIOD_ADAPTIVE } sl_period_schedule;
+typedef enum sl_period_schedule {
+    SL_PERIOD_CONSTANT,
+    SL_PERIOD_ADAPTIVE, /* with the loss */
+    SL_PERIOD_GROWING   /* with the averages */
+} sl_period_schedule;
 
 /* By what fedavg weighs its clients' models. */
 typedef enum sl_client_weights { SL_CLIENTS_SAMPLES, SL_CLIENTS_UNIFORM } sl_client_weights;
@@ -118,6 +122,8 @@ typedef struct sl_algorithm_config {
     uint64_t period;       /* of those that are periodic: H; slowmo on gossip: exchanges; an
                               experiment's 0: what is usual */
     sl_period_schedule period_schedule; /* local-sgd */
+    uint64_t first_period;              /* of a growing one: H_0 */
+    double growth;                      /* of a growing one: what an average adds, in H_0 */
     uint64_t switch_round;      /* local-sgd: up to it gradients are averaged, in every round */
     uint64_t average_period;    /* gossip-pga: H, exchanges */
     uint64_t correction_period; /* cd-sgd: k */

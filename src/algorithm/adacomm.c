@@ -30,17 +30,6 @@ static bool is_adaptive(const sl_algorithm_config *config) {
     return config->period_schedule == SL_PERIOD_ADAPTIVE;
 }
 
-static int check(const sl_algorithm_config *c, const sl_topology *topology, sl_error *error) {
-    (void)topology;
-    return c->switch_round == 0
-               ? 0
-               : sl_fail(
-                     error, SL_EINVAL,
-                     "algorithm.switch_round: %llu, but an adaptive period begins with round 1; "
-                     "set it to 0, or period_schedule to \"constant\"",
-                     (unsigned long long)c->switch_round);
-}
-
 static size_t numbers(const sl_algorithm_config *c) {
     (void)c;
     return NUMBERS;
@@ -121,7 +110,7 @@ const sl_algorithm sl_adacomm = {
     .tied_to_members = true,
     .keys = "period_schedule buffers switch_round",
     .defaults = sl_local_defaults,
-    .check = check,
+    .check = sl_check_no_switch,
     .own_numbers = numbers,
     .take_gradient = note_loss,
     .stages = stages,

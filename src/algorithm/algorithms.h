@@ -96,6 +96,9 @@ SL_AVERAGED_VECTORS(SL_AVERAGED_DECLARE)
 enum { SL_LOCAL_STAGES = 4, SL_LOCAL_MODEL_STAGES = 2 };
 extern const sl_stage sl_local_stages[SL_LOCAL_STAGES];
 void sl_local_defaults(sl_algorithm_config *config);
+/* A period that changes counts from round 1. */
+int sl_check_no_switch(const sl_algorithm_config *config, const sl_topology *topology,
+                       sl_error *error);
 bool sl_averages_buffers(const sl_state *s);
 void sl_reset_buffers(sl_state *s, size_t from, size_t count);
 

@@ -57,6 +57,16 @@ const sl_stage sl_local_stages[SL_LOCAL_STAGES] = {
     SL_AVERAGE_STAGES(momentum, sl_averages_buffers, NULL),
 };
 
+int sl_check_no_switch(const sl_algorithm_config *c, const sl_topology *topology, sl_error *error) {
+    (void)topology;
+    return c->switch_round == 0
+               ? 0
+               : sl_fail(error, SL_EINVAL,
+                         "algorithm.switch_round: %llu, but a period that changes begins with "
+                         "round 1; set it to 0, or period_schedule to \"constant\"",
+                         (unsigned long long)c->switch_round);
+}
+
 void sl_local_defaults(sl_algorithm_config *c) {
     sl_default_period(c, 10);
 }

@@ -10,7 +10,7 @@ static const char *const clips[] = {"second-largest", NULL};
 static const char *const directions[] = {"up", "both", NULL};
 static const char *const bases[] = {"local-sgd", "d-psgd", "sgp", NULL};
 static const char *const client_weights[] = {"samples", "uniform", NULL};
-static const char *const period_schedules[] = {"constant", "adaptive", NULL};
+static const char *const period_schedules[] = {"constant", "adaptive", "growing", NULL};
 static const char *const buffers[] = {"local", "average", "reset", NULL};
 static const char *const all_reduces[] = {SL_ALL_REDUCES(NAME) NULL};
 static const char *const matrices[] = {"lazy", "plain", NULL};
@@ -64,8 +64,7 @@ const sl_key sl_keys[] = {
      .help = "after the last round, all nodes take the exact average of their models"},
 
     {"loss_limit", SL_KEY_REAL, AT(loss_limit), BETWEEN(0, 1e300), .fallback = "0",
-     .help =
-         "a batch loss above this ends the run as diverged; 0 = a million times the first loss"},
+     .help = "a batch loss above this ends the run as diverged; 0 = a million times the first"},
 
     {"device", SL_KEY_TEXT, AT(device), .choices = devices, .fallback = "\"cpu\"",
      .help = "where models are stored, trained, mixed and compressed: cpu, cuda:N or auto"},
@@ -99,8 +98,7 @@ const sl_key sl_keys[] = {
      .help = "gossip algorithms, fedavg: gradient steps per exchange; fedavg: or a list by rank"},
     {"algorithm.local_epochs", SL_KEY_U64, AT(algorithm.local_epochs), BETWEEN(0, 1e6),
      .fallback = "0",
-     .help = "fedavg: passes over its own samples that a client trains from one exchange to the "
-             "next; 0 = algorithm.local_steps",
+     .help = "fedavg: passes of a client over its samples between exchanges; 0 = local_steps",
      USED_BY_ALGORITHMS},
     {"algorithm.period", SL_KEY_U64, AT(algorithm.period), BETWEEN(0, 1e9), .fallback = "0",
      .help = "rounds from one exchange to the next, slowmo: from one average; 0 = local-sgd, easgd "
@@ -108,13 +106,16 @@ const sl_key sl_keys[] = {
      USED_BY_ALGORITHMS},
     {"algorithm.period_schedule", SL_KEY_CHOICE, AT(algorithm.period_schedule),
      .choices = period_schedules, .fallback = "\"constant\"",
-     .help = "local-sgd: the period stays, or falls with the square root of the loss (adaptive)",
+     .help = "local-sgd: the period stays, falls with the root of the loss, or grows up to period",
+     USED_BY_ALGORITHMS},
+    {"algorithm.first_period", SL_KEY_U64, AT(algorithm.first_period), BETWEEN(1, 1e9),
+     .fallback = "1", .help = "local-sgd, growing period: the first one", USED_BY_ALGORITHMS},
+    {"algorithm.growth", SL_KEY_REAL, AT(algorithm.growth), BETWEEN(0, 1e6), .fallback = "1",
+     .help = "local-sgd, growing period: what each average adds, in first periods",
      USED_BY_ALGORITHMS},
     {"algorithm.switch_round", SL_KEY_U64, AT(algorithm.switch_round), BETWEEN(0, 1e12),
      .fallback = "0",
-     .help =
-         "local-sgd: up to this round gradients are averaged, in every round; the period counts "
-         "from it",
+     .help = "local-sgd: up to this round all gradients are averaged; the period counts from it",
      USED_BY_ALGORITHMS},
     {"algorithm.average_period", SL_KEY_U64, AT(algorithm.average_period), BETWEEN(1, 1e9),
      .fallback = "6", .help = "gossip-pga: every so many exchanges, all nodes' exact average",
@@ -266,9 +267,8 @@ const sl_key sl_keys[] = {
      USED_BY_ALGORITHMS},
     {"algorithm.error_feedback", SL_KEY_SWITCH, AT(algorithm.error_feedback),
      .fallback = "\"auto\"",
-     .help =
-         "parameter-server, all-reduce, local-sgd, fedavg with a compressor: keep what a message "
-         "lost and add it to the next; auto = where the compressor is biased",
+     .help = "parameter-server, all-reduce, local-sgd, fedavg: keep what a message lost and add it "
+             "to the next; auto = where the compressor is biased",
      USED_BY_ALGORITHMS},
     {"algorithm.directions", SL_KEY_CHOICE, AT(algorithm.directions), .choices = directions,
      .fallback = "\"up\"",
@@ -277,9 +277,7 @@ const sl_key sl_keys[] = {
      USED_BY_ALGORITHMS},
     {"algorithm.delay", SL_KEY_U64, AT(algorithm.delay), BETWEEN(0, SL_ALGORITHM_VECTORS_MAX),
      .fallback = "0",
-     .help =
-         "all-reduce: rounds that a mean gradient is late, so that its exchange runs beside the "
-         "next gradient",
+     .help = "all-reduce: rounds that a mean gradient is late; its exchange is beside the next one",
      USED_BY_ALGORITHMS},
     {"algorithm.all_reduce", SL_KEY_CHOICE, AT(algorithm.all_reduce), .choices = all_reduces,
      .fallback = "\"ring\"",

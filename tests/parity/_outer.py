@@ -10,6 +10,7 @@ CASES = {
     "slowmo on d-psgd": {"name": "slowmo", "period": 2, "base": "d-psgd", "buffers": "reset"},
     "post-local": {"name": "local-sgd", "period": 2, "switch_round": 3},
     "adaptive period": {"name": "local-sgd", "period": 6, "period_schedule": "adaptive"},
+    "growing period": {"name": "local-sgd", "period": 6, "period_schedule": "growing"},
     "diloco": {"name": "diloco", "period": 2},
     "noloco": {"name": "noloco", "period": 2},
     "fedavg": {"name": "fedavg", "local_steps": 2, "clients": 0.5},

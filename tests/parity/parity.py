@@ -240,6 +240,7 @@ ALGORITHMS = {
         compressor={"name": "shared-mask", "fraction": 0.1, "order": "cyclic", "per": "tensor"},
     ),
     "post-local": algorithm("local-sgd", period=4, switch_round=10),
+    "local-sgd growing": algorithm("local-sgd", period=6, period_schedule="growing"),
     "local-sgd adaptive": algorithm("local-sgd", period=6, period_schedule="adaptive", server=2),
     "local-sgd adaptive sharded": algorithm(
         "local-sgd", period=5, period_schedule="adaptive", server="sharded", buffers="average"

@@ -98,6 +98,14 @@ def outer_steps():
         settings = {"name": "local-sgd", "period_schedule": "adaptive", **more}
         label = " ".join(map(str, settings.values()))
         yield from cases(label, settings, None, [IRREGULAR], HEAVY, both)
+    for more in (
+        {"period": 8},
+        {"period": 30, "first_period": 2, "growth": 0.75, "buffers": "average"},
+        {"period": 5, "first_period": 3, "growth": 0, "buffers": "reset"},
+    ):
+        settings = {"name": "local-sgd", "period_schedule": "growing", **more}
+        label = " ".join(map(str, settings.values()))
+        yield from cases(label, settings, None, [IRREGULAR], HEAVY, both)
     for more in ({}, {"average_period": 4, "local_steps": 2}, {"all_reduce": "halving-doubling"}):
         settings = {"name": "gossip-pga", **more}
         label = " ".join(map(str, settings.values()))
@@ -205,6 +213,13 @@ def identities():
         **each,
         "period_schedule": "adaptive",
     }, each
+    yield "a period that grows by nothing is local-sgd's", RING, MOMENTUM, {
+        **LOCAL,
+        "period": 9,
+        "period_schedule": "growing",
+        "first_period": 4,
+        "growth": 0,
+    }, LOCAL
     yield "fedavg of all clients is local-sgd", RING, MOMENTUM, {
         "name": "fedavg",
         "local_steps": 4,
@@ -298,6 +313,7 @@ def refusals():
     yield "post-local SGD takes no compressor", RING, late, "sends vectors as they are"
     sooner = {"name": "local-sgd", "period_schedule": "adaptive", "switch_round": 5}
     yield "no switch in an adaptive period", RING, sooner, "algorithm.switch_round: 5, but"
+    yield "nor in a growing one", RING, {**sooner, "period_schedule": "growing"}, "begins with"
     anew = {"name": "local-sgd", "buffers": "reset"}
     yield "buffers without momentum", RING, anew, 'algorithm.buffers: "reset" is for those of'
     fed = {"name": "fedavg", "local_steps": [1, 2]}

@@ -814,6 +814,23 @@ class AdaComm(LocalSgd):
         self.losses = []
 
 
+class GrowingPeriod(LocalSgd):
+    """Haddadpour et al., Local SGD with Periodic Averaging, NeurIPS 2019, their program's form."""
+
+    def start(self):
+        self.averages, self.waited = 0, 0
+
+    def exchange(self, w, u):
+        self.x = self.x - u
+        self.waited += 1
+        grown = int((1 + self.get("growth", 1) * self.averages) * self.get("first_period", 1))
+        if self.waited < min(grown, self.get("period")):
+            return
+        self.x = mean_rows(self.x)
+        self.end_average()
+        self.averages, self.waited = self.averages + 1, 0
+
+
 class SlowMo(LocalSgd):
     """Wang et al., SlowMo, ICLR 2020, Algorithm 1: local SGD, D-PSGD or SGP, the steps of which are
     taken to the last, and then the exact average. x: SGP's numerators."""
@@ -1417,8 +1434,8 @@ def algorithm_class(settings):
         return DelayedAllReduce
     if settings.get("switch_round"):
         return PostLocalSgd
-    if settings.get("period_schedule") == "adaptive":
-        return AdaComm
+    if "period_schedule" in settings:
+        return {"adaptive": AdaComm, "growing": GrowingPeriod}[settings["period_schedule"]]
     compressed = {
         "all-reduce": CompressedAllReduce,
         "parameter-server": CompressedAllReduce,

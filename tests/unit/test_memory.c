@@ -42,6 +42,7 @@ static const expected all[] = {
     {{.name = "local-sgd", .period = 10}, 0},
     {{.name = "local-sgd", .period = 10, .switch_round = 5}, 0},
     {{.name = "local-sgd", .period = 10, .period_schedule = SL_PERIOD_ADAPTIVE}, 0},
+    {{.name = "local-sgd", .period = 10, .period_schedule = SL_PERIOD_GROWING}, 0},
     {{.name = "parameter-server", TOP_K}, 1},
     {{.name = "parameter-server", .directions = SL_DIRECTIONS_BOTH, TOP_K}, 2},
     {{.name = "all-reduce", TOP_K}, 1},
