@@ -115,14 +115,29 @@ bool sl_huffman_open(huffman_table *t, const uint8_t *lengths, size_t symbols) {
     return at == 1u << HUFFMAN_BITS || (seen == 1 && count[1] == 1);
 }
 
-void sl_huffman_put_lengths(bit_writer *w, const uint8_t *lengths, size_t symbols) {
-    for (size_t s = 0; s < symbols; s++)
-        put(w, lengths[s], HUFFMAN_LENGTH_BITS);
+static uint8_t guess(const uint8_t *lengths, size_t symbol, size_t stride) {
+    return symbol >= stride ? lengths[symbol - stride] : 0;
 }
 
-bool sl_huffman_take(bit_reader *r, huffman_table *table, size_t symbols) {
+void sl_huffman_put_lengths(bit_writer *w, const uint8_t *lengths, size_t symbols, size_t stride) {
+    for (size_t s = 0; s < symbols; s++)
+        if (lengths[s] == guess(lengths, s, stride))
+            put(w, 0, 1);
+        else
+            put(w, 1u << HUFFMAN_LENGTH_BITS | lengths[s], 1 + HUFFMAN_LENGTH_BITS);
+}
+
+bool sl_huffman_take(bit_reader *r, huffman_table *table, size_t symbols, size_t stride) {
     uint8_t lengths[HUFFMAN_SYMBOLS];
     for (size_t s = 0; s < symbols; s++)
-        lengths[s] = (uint8_t)take(r, HUFFMAN_LENGTH_BITS);
+        lengths[s] =
+            take(r, 1) == 0 ? guess(lengths, s, stride) : (uint8_t)take(r, HUFFMAN_LENGTH_BITS);
     return sl_huffman_open(table, lengths, symbols);
+}
+
+double sl_huffman_head_bits(const uint8_t *lengths, size_t symbols, size_t stride) {
+    double bits = (double)symbols;
+    for (size_t s = 0; s < symbols; s++)
+        bits += lengths[s] != guess(lengths, s, stride) ? HUFFMAN_LENGTH_BITS : 0;
+    return bits;
 }

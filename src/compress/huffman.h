@@ -36,9 +36,11 @@ typedef struct huffman_table {
  * length is 1. */
 bool sl_huffman_open(huffman_table *table, const uint8_t *lengths, size_t symbols);
 
-/* The lengths, HUFFMAN_LENGTH_BITS each, and back. */
-void sl_huffman_put_lengths(bit_writer *w, const uint8_t *lengths, size_t symbols);
-bool sl_huffman_take(bit_reader *r, huffman_table *table, size_t symbols);
+/* The lengths, and back: a 0 for the length of `stride` symbols before, which is 0 for the first
+ * ones; else a 1 and HUFFMAN_LENGTH_BITS. */
+void sl_huffman_put_lengths(bit_writer *w, const uint8_t *lengths, size_t symbols, size_t stride);
+bool sl_huffman_take(bit_reader *r, huffman_table *table, size_t symbols, size_t stride);
+double sl_huffman_head_bits(const uint8_t *lengths, size_t symbols, size_t stride);
 
 /* The symbol of the word that `bits`, HUFFMAN_BITS of them, begin with; *length 0: there is none.
  */

@@ -15,8 +15,9 @@ size_t sl_runs_alphabet(const part_numbers *n, unsigned reach) {
     return suits && reach <= RUNS_REACH_MAX && symbols <= HUFFMAN_SYMBOLS ? symbols : 0;
 }
 
-static double head_bits(const part_numbers *n, unsigned reach) {
-    return FORM_BITS + HUFFMAN_LENGTH_BITS * (double)sl_runs_alphabet(n, reach);
+/* A level is about as frequent after one more zero. */
+static double head_bits(const part_numbers *n, unsigned reach, const uint8_t *lengths) {
+    return FORM_BITS + sl_huffman_head_bits(lengths, sl_runs_alphabet(n, reach), sl_level_mask(n));
 }
 
 /* The reach with most symbols; there is one. */
@@ -82,27 +83,62 @@ static void shorten(const part_numbers *n, unsigned from, unsigned to, const uin
         }
 }
 
+/* Counts as they would be if elements were independent: smooth ones make lengths that are soon
+ * said. zeros: the share of elements that are 0, which is not 1. */
+static void smooth(const part_numbers *n, unsigned reach, double zeros, const uint32_t *counts,
+                   uint32_t *out) {
+    const size_t levels = sl_level_mask(n), whole = (size_t)1 << reach;
+    double none = 1;
+    for (size_t run = 0; run < whole; run++)
+        none *= zeros;
+    out[0] = counts[0];
+    for (size_t l = 0; l < levels; l++) {
+        double all = 0;
+        for (size_t run = 0; run < whole; run++)
+            all += counts[1 + run * levels + l];
+        for (size_t run = 0; run < whole; run++, all *= zeros)
+            out[1 + run * levels + l] = (uint32_t)ceil(all * (1 - zeros) / (1 - none));
+    }
+}
+
+/* Of the words that suit `model`, and of the signs; the lengths too. */
+static double bits_by(const part_numbers *n, unsigned reach, uint32_t *model,
+                      const uint32_t *counts, uint8_t *lengths) {
+    const size_t symbols = sl_runs_alphabet(n, reach);
+    sl_huffman_lengths(model, symbols, lengths);
+    double bits = head_bits(n, reach, lengths) - counts[0];
+    for (size_t s = 0; s < symbols; s++)
+        bits += counts[s] > 0 && lengths[s] == 0 ? INFINITY : (double)counts[s] * (lengths[s] + 1);
+    return bits;
+}
+
 unsigned sl_runs_best(const part_numbers *n, const uint8_t *packed, uint8_t *lengths,
                       double *bits) {
-    uint32_t all[HUFFMAN_SYMBOLS] = {0}, counts[HUFFMAN_SYMBOLS];
+    uint32_t all[HUFFMAN_SYMBOLS] = {0}, counts[HUFFMAN_SYMBOLS], model[2][HUFFMAN_SYMBOLS];
     uint8_t these[HUFFMAN_SYMBOLS];
     unsigned best = 0;
     *bits = INFINITY;
     if (sl_runs_alphabet(n, 0) == 0)
         return best;
     const unsigned from = longest(n);
+    double filled = 0;
     go_through(n, packed, from, &(symbol_user){.counts = all});
+    for (size_t s = 1; s < sl_runs_alphabet(n, from); s++)
+        filled += all[s];
     for (unsigned reach = 0; reach <= from; reach++) {
+        const size_t symbols = sl_runs_alphabet(n, reach);
         shorten(n, from, reach, all, counts);
-        double here = head_bits(n, reach);
-        for (size_t s = 1; s < sl_runs_alphabet(n, reach); s++)
-            here += counts[s];
-        here += sl_huffman_best(counts, sl_runs_alphabet(n, reach), these);
-        if (here >= *bits)
-            continue;
-        *bits = here;
-        best = reach;
-        memcpy(lengths, these, sl_runs_alphabet(n, reach));
+        memcpy(model[0], counts, symbols * sizeof *counts);
+        if (filled > 0)
+            smooth(n, reach, 1 - filled / (double)n->count, counts, model[1]);
+        for (int m = 0; m < (filled > 0 ? 2 : 1); m++) {
+            const double here = bits_by(n, reach, model[m], counts, these);
+            if (here >= *bits)
+                continue;
+            *bits = here;
+            best = reach;
+            memcpy(lengths, these, symbols);
+        }
     }
     return best;
 }
@@ -110,7 +146,7 @@ unsigned sl_runs_best(const part_numbers *n, const uint8_t *packed, uint8_t *len
 void sl_runs_put(bit_writer *w, const part_numbers *n, const uint8_t *packed, unsigned reach,
                  const uint8_t *lengths) {
     uint16_t words[HUFFMAN_SYMBOLS];
-    sl_huffman_put_lengths(w, lengths, sl_runs_alphabet(n, reach));
+    sl_huffman_put_lengths(w, lengths, sl_runs_alphabet(n, reach), sl_level_mask(n));
     sl_huffman_words(lengths, sl_runs_alphabet(n, reach), words);
     go_through(n, packed, reach, &(symbol_user){.w = w, .words = words, .lengths = lengths});
 }
@@ -126,7 +162,8 @@ static bool take_symbol(bit_reader *r, const huffman_table *table, size_t *symbo
 
 bool sl_runs_take(bit_reader *r, const part_numbers *n, uint8_t *packed, unsigned reach) {
     huffman_table table;
-    if (sl_runs_alphabet(n, reach) == 0 || !sl_huffman_take(r, &table, sl_runs_alphabet(n, reach)))
+    if (sl_runs_alphabet(n, reach) == 0 ||
+        !sl_huffman_take(r, &table, sl_runs_alphabet(n, reach), sl_level_mask(n)))
         return false;
     sl_code_sink sink = {.width = n->width, .out = packed};
     const size_t levels = sl_level_mask(n), whole = (size_t)1 << reach;
@@ -153,7 +190,7 @@ bool sl_runs_take(bit_reader *r, const part_numbers *n, uint8_t *packed, unsigne
 
 /* ---- how long they are ---- */
 
-/* Bits of an element, without the head. */
+/* Bits of an element, with its share of the head. */
 static double reach_bits(const part_numbers *n, unsigned reach, const double *shares,
                          uint32_t levels) {
     double of[HUFFMAN_SYMBOLS] = {0}, zeros = 1, bits = 0, elements = 0;
@@ -171,13 +208,12 @@ static double reach_bits(const part_numbers *n, unsigned reach, const double *sh
     sl_huffman_lengths(counts, sl_runs_alphabet(n, reach), lengths);
     for (size_t s = 0; s < sl_runs_alphabet(n, reach); s++)
         bits += of[s] * (lengths[s] + (s > 0));
-    return bits / elements;
+    return bits / elements + head_bits(n, reach, lengths) / (double)n->count;
 }
 
 double sl_runs_bits(const part_numbers *n, const double *shares, uint32_t levels) {
     double least = INFINITY;
     for (unsigned reach = 0; sl_runs_alphabet(n, reach) > 0; reach++)
-        least = fmin(least,
-                     reach_bits(n, reach, shares, levels) + head_bits(n, reach) / (double)n->count);
+        least = fmin(least, reach_bits(n, reach, shares, levels));
     return least;
 }

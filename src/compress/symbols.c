@@ -40,10 +40,6 @@ size_t sl_symbols_alphabet(const part_numbers *n, unsigned group) {
     return is_one ? (size_t)1 << (group * n->width) : 0;
 }
 
-double sl_symbols_head_bits(const part_numbers *n, unsigned group) {
-    return FORM_BITS + HUFFMAN_LENGTH_BITS * (double)sl_symbols_alphabet(n, group);
-}
-
 /* The group that makes the part shortest, and the lengths of its words. */
 static unsigned best_group(const part_numbers *n, const uint8_t *packed, uint8_t *lengths,
                            double *least) {
@@ -56,13 +52,14 @@ static unsigned best_group(const part_numbers *n, const uint8_t *packed, uint8_t
         for (size_t at = 0; at < n->count; at += step_of(group))
             for (size_t i = symbols_at(n, packed, group, at, symbols); i-- > 0;)
                 counts[symbols[i]]++;
-        const double bits = sl_symbols_head_bits(n, group) +
-                            sl_huffman_best(counts, sl_symbols_alphabet(n, group), these);
+        const size_t alphabet = sl_symbols_alphabet(n, group);
+        const double words = sl_huffman_best(counts, alphabet, these),
+                     bits = FORM_BITS + sl_huffman_head_bits(these, alphabet, 1) + words;
         if (bits >= *least)
             continue;
         *least = bits;
         best = group;
-        memcpy(lengths, these, sl_symbols_alphabet(n, group));
+        memcpy(lengths, these, alphabet);
     }
     return best;
 }
@@ -71,7 +68,7 @@ static void put_groups(bit_writer *w, const part_numbers *n, const uint8_t *pack
                        const uint8_t *lengths) {
     uint16_t words[HUFFMAN_SYMBOLS], symbols[SL_BLOCK];
     put(w, group - 1, FORM_BITS);
-    sl_huffman_put_lengths(w, lengths, sl_symbols_alphabet(n, group));
+    sl_huffman_put_lengths(w, lengths, sl_symbols_alphabet(n, group), 1);
     sl_huffman_words(lengths, sl_symbols_alphabet(n, group), words);
     for (size_t at = 0; at < n->count && !w->full; at += step_of(group)) {
         const size_t count = symbols_at(n, packed, group, at, symbols);
@@ -83,7 +80,7 @@ static void put_groups(bit_writer *w, const part_numbers *n, const uint8_t *pack
 static bool take_groups(bit_reader *r, const part_numbers *n, uint8_t *packed, unsigned group) {
     huffman_table table;
     if (sl_symbols_alphabet(n, group) == 0 ||
-        !sl_huffman_take(r, &table, sl_symbols_alphabet(n, group)))
+        !sl_huffman_take(r, &table, sl_symbols_alphabet(n, group), 1))
         return false;
     const unsigned mask = (1u << n->width) - 1;
     for (size_t at = 0, some; at < n->count; at += some) {

@@ -1,7 +1,7 @@
 /* symbols.h - lossless codes of what dense-coded compressors send for every element.
  *
- *   huffman  First a form, 4 bits; then the length of each symbol's word, 4 bits, 0 where it does
- *            not occur; then the words (huffman.h). Forms 0 to 7: one symbol is the codes of
+ *   huffman  First a form, 4 bits; then the length of each symbol's word, 0 where it does not
+ *            occur; then the words (huffman.h). Forms 0 to 7: one symbol is the codes of
  *            form + 1 elements, the first in its lowest bits; behind the last element there are
  *            zeros. From 8 on: one symbol is a run of zeros and what ends it (runs.h). Of those
  *            with at most HUFFMAN_SYMBOLS symbols the form that makes the part shortest is taken:
@@ -29,8 +29,6 @@ bool sl_symbols_take(bit_reader *r, sl_entropy entropy, const part_numbers *numb
 
 /* How many symbols so many elements make; 0: too many. */
 size_t sl_symbols_alphabet(const part_numbers *numbers, unsigned group);
-/* Bits that say which words the symbols have. */
-double sl_symbols_head_bits(const part_numbers *numbers, unsigned group);
 
 /* Expected bits of an element of a normal vector whose deviation is `unit` levels (CODES_POWERS: 1,
  * and unit is not looked at). */

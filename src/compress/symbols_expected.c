@@ -51,7 +51,7 @@ static double code_share(const part_numbers *n, double unit, uint32_t levels, un
 
 enum { COUNTED = 1 << 30 };
 
-/* Of one group's symbols. */
+/* Of one group's symbols, and their lengths. */
 static double group_bits(const part_numbers *n, unsigned group, const double *share) {
     uint32_t counts[HUFFMAN_SYMBOLS];
     double shares[HUFFMAN_SYMBOLS], bits = 0;
@@ -66,7 +66,7 @@ static double group_bits(const part_numbers *n, unsigned group, const double *sh
     sl_huffman_lengths(counts, symbols, lengths);
     for (size_t s = 0; s < symbols; s++)
         bits += shares[s] * lengths[s];
-    return bits / group;
+    return bits / group + sl_huffman_head_bits(lengths, symbols, 1) / (double)n->count;
 }
 
 static double huffman_bits(const part_numbers *n, double unit, uint32_t levels) {
@@ -77,8 +77,7 @@ static double huffman_bits(const part_numbers *n, double unit, uint32_t levels) 
     for (unsigned c = 0; c < 1u << n->width; c++)
         share[c] = code_share(n, unit, levels, c);
     for (unsigned group = 1; sl_symbols_alphabet(n, group) > 0; group++)
-        least = fmin(least, group_bits(n, group, share) +
-                                sl_symbols_head_bits(n, group) / (double)n->count);
+        least = fmin(least, group_bits(n, group, share));
     return least;
 }
 
