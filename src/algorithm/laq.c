@@ -14,8 +14,11 @@
  * beside x, g, momentum: h_i, h and the model before; and D + 2 numbers. Wire: bits d + 32 bits up
  * (with shards, of each) or a header, the dense h down.
  */
+#include <string.h>
+
 #include "algorithm/known.h"
 #include "compress/grid.h"
+#include "compress/sums.h"
 
 enum { LOST, SILENT, NUMBERS }; /* after those of the D steps */
 
@@ -36,20 +39,21 @@ static size_t numbers(const sl_algorithm_config *c) {
     return c->depth + (size_t)NUMBERS;
 }
 
-static float largest(const float *v, size_t n) {
-    float most = 0;
-    for (size_t i = 0; i < n; i++)
-        most = fabsf(v[i]) > most ? fabsf(v[i]) : most;
-    return most;
-}
-
 /* A message of the elements [from, to), as its encoder will make it. */
 static void quantize(sl_state *s, size_t from, size_t to, quantized *sum) {
-    float range = 0, rounded[SL_BLOCK];
+    float range, rounded[SL_BLOCK];
+    bucket_sums sums;
+    sl_sum_begin(&sums, 0);
     for (size_t at = from, n; at < to; at += n) {
         n = to - at < SL_BLOCK ? to - at : SL_BLOCK;
         sl_known_read_news(s, at, n, s->scratch);
-        range = fmaxf(range, largest(s->scratch, n));
+        sl_sum_largest(&sums, s->scratch, at - from, n);
+    }
+    const uint32_t bits = sl_sum_take_largest(&sums);
+    memcpy(&range, &bits, sizeof range);
+    if (!isfinite(range)) { /* it speaks, and its encoder says why not */
+        sum->lost = NAN;
+        return;
     }
     const sl_grid grid = sl_grid_of((uint32_t)s->config->bits, range);
     for (size_t at = from, n; at < to && range > 0; at += n) {

@@ -16,22 +16,27 @@ enum { BITS_MAX = 16 };
 
 sl_grid sl_grid_of(uint32_t bits, float range) {
     const uint32_t last = (1u << bits) - 1;
-    return (sl_grid){.range = (double)range, .step = 2 * (double)range / last, .last = last};
+    return (sl_grid){.range = (double)range,
+                     .step = 2 * (double)range / last,
+                     .inverse = last / (2 * (double)range),
+                     .last = last};
 }
 
-static inline uint32_t nearest(const sl_grid *g, float v) {
-    const double level = __builtin_floor(((double)v + g->range) / g->step + 0.5);
-    return level > 0 ? level < g->last ? (uint32_t)level : g->last : 0;
+/* The level, in double precision: so loops have no integers that not every processor converts. */
+static inline double nearest(const sl_grid *g, float v) {
+    const double level = __builtin_floor(((double)v + g->range) * g->inverse + 0.5),
+                 last = (double)g->last;
+    return level > 0 ? level < last ? level : last : 0;
 }
 
-static inline float point_of(const sl_grid *g, uint32_t level) {
+static inline float point_of(const sl_grid *g, double level) {
     return (float)(g->step * level - g->range);
 }
 
 FOR_EACH_CPU(void, to_levels, (const sl_grid *g, const float *v, size_t n, uint16_t *levels),
              (g, v, n, levels)) {
     for (size_t i = 0; i < n; i++)
-        levels[i] = (uint16_t)nearest(g, v[i]);
+        levels[i] = (uint16_t)(int32_t)nearest(g, v[i]);
 }
 
 FOR_EACH_CPU(void, to_points, (const sl_grid *g, const float *v, size_t n, float *out),

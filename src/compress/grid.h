@@ -8,8 +8,8 @@
 
 /* 2^bits points, a `step` apart, from -range to range; the range is finite. */
 typedef struct sl_grid {
-    double range, step;
-    uint32_t last; /* point */
+    double range, step, inverse; /* inverse: of the step */
+    uint32_t last;               /* point */
 } sl_grid;
 
 sl_grid sl_grid_of(uint32_t bits, float range);
