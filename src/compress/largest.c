@@ -17,6 +17,9 @@ enum {
     SAMPLE_RUNS_MAX = 1024,
     SAMPLE_BLOCKS_MIN = 64, /* shorter vectors are not worth a sample */
     SAMPLE_EVERY = 8,       /* at most one block of so many is looked into */
+    CLASS_BITS = 11,
+    CLASSES = 1 << CLASS_BITS,
+    FEW = 4096, /* keys that are looked at apart from the others */
     NO_LIMIT = -1
 };
 
@@ -82,32 +85,70 @@ static inline uint32_t key_of(uint64_t e, uint32_t mask) {
     return (uint32_t)(e >> 32) & mask;
 }
 
-/* One digit of `width` bits, at bit `shift`, of the k-th largest key among those that agree with
- * `prefix` above the digit. On return *k counts within the digit's class. */
-FOR_EACH_CPU(uint32_t, select_digit,
-             (const uint64_t *entries, size_t count, uint32_t mask, uint32_t prefix, unsigned shift,
-              unsigned width, size_t *k),
-             (entries, count, mask, prefix, shift, width, k)) {
-    uint32_t classes[2048] = {0};
+typedef struct key_range {
+    uint32_t low, high;
+} key_range;
+
+FOR_EACH_CPU(key_range, range_of, (const uint64_t *entries, size_t count, uint32_t mask),
+             (entries, count, mask)) {
+    key_range r = {UINT32_MAX, 0};
     for (size_t i = 0; i < count; i++) {
-        const uint32_t digits = key_of(entries[i], mask) >> shift;
-        classes[digits & ((1u << width) - 1)] += (uint64_t)digits >> width == prefix;
+        const uint32_t key = key_of(entries[i], mask);
+        r.low = key < r.low ? key : r.low;
+        r.high = key > r.high ? key : r.high;
     }
-    uint32_t digit = (1u << width) - 1;
-    for (; classes[digit] < *k; digit--)
-        *k -= classes[digit];
-    return prefix << width | digit;
+    return r;
+}
+
+/* How many keys are in each class of 2^shift, of those in [low, low + most]. */
+FOR_EACH_CPU(void, count_classes,
+             (const uint64_t *entries, size_t count, uint32_t mask, uint32_t low, uint32_t most,
+              unsigned shift, uint32_t *classes),
+             (entries, count, mask, low, most, shift, classes)) {
+    for (size_t i = 0; i < count; i++) {
+        const uint32_t above = key_of(entries[i], mask) - low;
+        classes[above <= most ? above >> shift : CLASSES]++;
+    }
+}
+
+/* Those of [low, low + most], as entries; returns how many. */
+FOR_EACH_CPU(size_t, gather,
+             (const uint64_t *entries, size_t count, uint32_t mask, uint32_t low, uint32_t most,
+              uint64_t *out),
+             (entries, count, mask, low, most, out)) {
+    size_t found = 0;
+    for (size_t i = 0; i < count; i++) {
+        out[found] = entries[i];
+        found += key_of(entries[i], mask) - low <= most;
+    }
+    return found;
 }
 
 /* The k-th largest key; *equal: how many entries of just that key are among the k. 1 <= k <= count.
- */
+ * Class by class: what is in the class of the k-th is looked at again, alone where it is little. */
 static uint32_t select_key(const uint64_t *entries, size_t count, uint32_t mask, size_t k,
                            size_t *equal) {
-    uint32_t prefix = select_digit(entries, count, mask, 0, 21, 11, &k);
-    prefix = select_digit(entries, count, mask, prefix, 10, 11, &k);
-    prefix = select_digit(entries, count, mask, prefix, 0, 10, &k);
-    *equal = k;
-    return prefix;
+    uint64_t few[FEW + 1];
+    const key_range all = range_of(entries, count, mask);
+    uint32_t low = all.low, most = all.high - all.low;
+    unsigned shift = 0;
+    while (most >> shift >= CLASSES)
+        shift++;
+    for (;; shift = shift > CLASS_BITS ? shift - CLASS_BITS : 0) {
+        uint32_t classes[CLASSES + 1] = {0}, found = CLASSES - 1;
+        count_classes(entries, count, mask, low, most, shift, classes);
+        for (; classes[found] < k; found--)
+            k -= classes[found];
+        low += found << shift;
+        most = (1u << shift) - 1;
+        *equal = k;
+        if (shift == 0)
+            return low;
+        if (classes[found] > FEW)
+            continue;
+        count = gather(entries, count, mask, low, most, few);
+        entries = few;
+    }
 }
 
 FOR_EACH_CPU(void, keep,

@@ -234,6 +234,27 @@ START_TEST(a_sample_that_misleads_costs_time_only) {
 }
 END_TEST
 
+/* Between a tiny and a huge element all others are close, and in odd cases 30 each are equal: the
+ * class of the k-th holds more than are looked at apart, beside others of as many. */
+START_TEST(a_crowd_around_the_last_one_is_told_apart) {
+    enum { CROWD = 30000 };
+    const float first = ldexpf(1, -100), last = ldexpf(1, _i - 20);
+    float *v = vector_of(CROWD + 2);
+    for (uint32_t i = 0; i < CROWD; i++) {
+        const uint32_t bits = 0x3F800000u + i * 7919u % CROWD / (_i % 2 ? 30 : 1);
+        memcpy(v + i, &bits, sizeof bits);
+        v[i] *= i % 3 == 0 ? -1 : 1;
+    }
+    v[CROWD] = first;
+    v[CROWD + 1] = last > 1 ? last : 1;
+    uint32_t *order = ranking(v, CROWD + 2);
+    for (size_t k = 1; k <= CROWD + 2; k += k / 4 + 1)
+        expect_top_k(v, order, CROWD + 2, k, ONE_PART);
+    free(order);
+    release(v);
+}
+END_TEST
+
 /* ---- what all have in common ---- */
 
 START_TEST(small_parts_decode_to_the_same_vector) {
@@ -383,6 +404,7 @@ int main(void) {
           *once = tcase_create("once");
     tcase_set_timeout(shapes, 120);
     tcase_add_loop_test(shapes, top_k_is_what_a_sort_gives, 0, SHAPES);
+    tcase_add_loop_test(shapes, a_crowd_around_the_last_one_is_told_apart, 0, 60);
     tcase_add_loop_test(shapes, top_k_of_a_long_vector_is_what_a_sort_gives, 0, SHAPES);
     tcase_set_timeout(each, 120);
     tcase_add_loop_test(each, small_parts_decode_to_the_same_vector, 0, CONFIGS);
