@@ -380,12 +380,13 @@ static uint64_t newest_number(const sl_agent *a) {
     return newest != NULL ? newest->number : sl_membership_others(a->cohort.membership)->number;
 }
 
-/* Neighbours are in an epoch that it has not heard of: it trains alone no further. */
+/* Neighbours have come to an epoch that it has not heard of: it trains alone no further, even if
+ * their connections have broken since. */
 static bool is_behind(const sl_agent *a) {
     bool any = false;
     for (uint32_t i = 0; i < a->neighbour_count; i++) {
         const sl_neighbour *n = &a->neighbours[i];
-        any = any || (n->near && n->agreed && !n->gone && n->number > newest_number(a));
+        any = any || (n->near && !n->gone && n->number > newest_number(a));
     }
     return any && !a->cohort.alone && !sl_membership_is_let_go(a->cohort.membership);
 }

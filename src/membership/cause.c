@@ -44,6 +44,16 @@ static bool goes(const sl_membership *m, const sl_member *member) {
            (p->hash == 0 && !p->joins && p->number > 0);
 }
 
+bool sl_cause_is_own(const sl_membership *m) {
+    const sl_epoch *e = &m->newest.decision.epoch;
+    for (uint32_t i = 0; m->hash != 0 && i < e->count; i++) {
+        const uint32_t rank = e->members[i].rank;
+        if (m->peers[rank].lost && edge_changed(m, m->settings.rank, rank))
+            return true;
+    }
+    return false;
+}
+
 static bool knocks(const sl_membership *m, uint32_t rank) {
     const sl_peer *p = &m->peers[rank];
     return rank != m->settings.rank && p->known && !p->lost && p->joins &&

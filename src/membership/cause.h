@@ -5,6 +5,8 @@
 #include "membership/state.h"
 
 bool sl_cause_is_there(const sl_membership *m);
+/* Has this member itself lost somebody, and nothing is agreed on that yet? */
+bool sl_cause_is_own(const sl_membership *m);
 /* Is it this member's turn? Who reaches most leads, the lowest rank of these first, and one more
  * each grace_s. */
 bool sl_cause_leads(const sl_membership *m);

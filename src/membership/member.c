@@ -1,6 +1,8 @@
 /* member.c - what every member does; see member.h and membership.h. */
 #include "membership/member.h"
 
+#include "membership/cause.h"
+
 /* ---- promises ---- */
 
 /* The round from which it counts: nobody goes back before the newest epoch. */
@@ -170,8 +172,18 @@ void sl_member_consider(sl_membership *m, const sl_decision *d) {
 
 /* ---- rounds ---- */
 
+/* Nobody trains on alone while the others may drop it: it would come back before its own rounds. */
+static bool is_held(const sl_membership *m, uint64_t round) {
+    const uint64_t first = m->newest.decision.epoch.round;
+    const uint64_t calm = m->calm > first ? m->calm : first;
+    return (m->bound && round > m->limit) ||
+           (round > calm + m->settings.slack && m->leaves_after == 0 && sl_cause_is_own(m));
+}
+
 static void begin_round(sl_membership *m, uint64_t round) {
     m->ready = false;
+    if (!sl_cause_is_own(m))
+        m->calm = round;
     m->round = round;
     m->update->begin = true;
     m->update->round = round;
@@ -201,6 +213,6 @@ void sl_member_begin(sl_membership *m) {
         begin_epoch(m);
     else if (m->leaves_after != 0 && next > m->leaves_after)
         leave(m);
-    else if (m->queued > 0 || !m->bound || next <= m->limit)
+    else if (m->queued > 0 || !is_held(m, next))
         begin_round(m, next);
 }

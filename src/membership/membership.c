@@ -119,6 +119,7 @@ static void on_reached(sl_membership *m, uint32_t peer) {
     m->peers[peer].lost = false;
     m->peers[peer].known = true;
     m->news_due = true;
+    sl_member_begin(m); /* if the loss has kept it */
 }
 
 static void on_aside(sl_membership *m) {
@@ -198,9 +199,9 @@ void sl_membership_step(sl_membership *m, const sl_membership_event *event,
         break;
     case SL_MEMBERSHIP_LEAVE:
         m->leaves = m->news_due = true;
+        update->left = m->hash == 0 || m->aside; /* nobody waits for it */
         m->aside = false;
         m->asked_s = m->now_s;
-        update->left = m->hash == 0; /* nobody waits for it */
         break;
     case SL_MEMBERSHIP_ASIDE:
         on_aside(m);
@@ -259,7 +260,7 @@ int sl_membership_open(sl_membership **out, const sl_membership_settings *settin
         sl_membership_close(&m);
         return sl_fail(error, SL_ENOMEM, "out of memory for the members' states");
     }
-    m->round = settings->round;
+    m->round = m->calm = settings->round;
     if (settings->first != NULL) {
         const sl_decision first = {.epoch = *settings->first};
         sl_decision_copy(&m->newest, &first);

@@ -42,7 +42,8 @@
  * all it knows (PREPARE), the suspected too. Who answers promises not to begin a round after
  * `limit`, and tells what it has accepted. Those who answered are the view, which all of them
  * accept (ACCEPT, ACCEPTED) before it holds (COMMIT). If nothing would change, RELEASE takes the
- * promises back.
+ * promises back. Who has lost somebody itself goes no further than that limit without any promise,
+ * until something is agreed: the others may have dropped it, and what it trains alone is lost.
  *
  * A proposal may hold somewhere unless somebody of its view has not accepted it: so a later leader
  * takes over what all that answer have accepted, and nothing else. Members that cannot reach each

@@ -56,6 +56,7 @@ struct sl_membership {
     sl_kept_decision begun; /* what update.view points to */
     uint64_t round;         /* that began last */
     bool ready;             /* and the node is through with it */
+    uint64_t calm;          /* the last one that began while it had lost nobody */
 
     sl_ballot promised; /* no lower one is answered */
     bool bound;         /* neither COMMIT nor RELEASE has come */

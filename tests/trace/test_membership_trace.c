@@ -182,6 +182,17 @@ static void join(uint32_t rank, uint32_t sponsor) {
     step(rank, (sl_membership_event){.type = SL_MEMBERSHIP_JOIN, .peer = sponsor});
 }
 
+START_TEST(who_has_lost_somebody_trains_no_further_alone) {
+    open_members(4);
+    lost(3, 0);
+    lose_letters();
+    expect_rounds_until(3, 12);
+    meet(0, 3);
+    expect_rounds_until(3, 13 + 64); /* nothing has kept it but the loss */
+    close_members();
+}
+END_TEST
+
 START_TEST(a_joiner_begins_with_the_epoch) {
     open_members(3);
     join(3, 2);
@@ -512,10 +523,11 @@ int main(void) {
                    a_promise_that_never_hears_commit, two_leaders, who_reaches_most_leads,
                    a_leader_that_reaches_fewer_yields);
     ADD_TESTS_WITH(suite, "members", forget_updates, NULL, a_suspect_that_answers_stays,
-                   a_suspect_that_is_back_changes_nothing, two_die_in_one_round, a_view_of_one,
-                   sides_with_different_rounds_merge, who_is_left_out_by_most_is_dropped,
-                   a_newer_process_replaces, messages_of_old_epochs_change_nothing,
-                   damaged_messages_are_refused);
+                   a_suspect_that_is_back_changes_nothing,
+                   who_has_lost_somebody_trains_no_further_alone, two_die_in_one_round,
+                   a_view_of_one, sides_with_different_rounds_merge,
+                   who_is_left_out_by_most_is_dropped, a_newer_process_replaces,
+                   messages_of_old_epochs_change_nothing, damaged_messages_are_refused);
     ADD_TESTS_WITH(suite, "come and go", forget_updates, NULL, a_joiner_begins_with_the_epoch,
                    a_joiner_and_its_sponsor_die, a_joiner_whose_sponsor_dies_asks_again,
                    a_leaver_ends_its_rounds, a_leaver_waits_for_so_long, all_leave_after_one_round,

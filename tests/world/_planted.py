@@ -428,8 +428,8 @@ SECURE_DEFECTS = {
 MEMBERSHIP_DEFECTS = {
     "a promise is for more rounds than was told": (
         "src/membership/member.c",
-        "!m->bound || next <= m->limit)",
-        "!m->bound || next <= m->limit + 1)",
+        "(m->bound && round > m->limit)",
+        "(m->bound && round > m->limit + 1)",
     ),
     "members of a side end at the smallest limit": (
         "src/membership/leader.c",

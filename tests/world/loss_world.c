@@ -1,7 +1,7 @@
 /* loss_world.c - many runs of agents that go on without who is lost, in a virtual world, each from
  * a seed (docs/reliability.md).
  *
- *   loss_world [-v] SEED [COUNT]     at most QUICK seeds with STARLING_QUICK in the environment
+ *   loss_world [-v] SEED [COUNT [SEED...]]     at most QUICK of them with STARLING_QUICK
  *
  * Agents are killed, stopped for longer than membership.grace_s, and asked to leave; connections
  * are cut; in each seventh seed the numbers of one agent become infinite or NaN. Each third seed

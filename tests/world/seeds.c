@@ -41,6 +41,13 @@ static void on_crash(int number) {
     raise(number);
 }
 
+static void run_one(uint64_t seed, bool verbose, uint64_t (*run)(uint64_t seed, bool verbose)) {
+    seed_now = seed;
+    const uint64_t hash = run(seed, verbose);
+    if (seed % 16 == 0 && run(seed, false) != hash)
+        world_fail("the same seed is another run");
+}
+
 int seeds_run(uint64_t *seeds, int count, char **arguments, uint64_t quick,
               uint64_t (*run)(uint64_t seed, bool verbose)) {
     const bool verbose = count > 1 && strcmp(arguments[1], "-v") == 0;
@@ -48,20 +55,19 @@ int seeds_run(uint64_t *seeds, int count, char **arguments, uint64_t quick,
     count -= verbose;
     arguments += verbose;
     if (count < 2) {
-        fprintf(stderr, "usage: %s [-v] SEED [COUNT]\n", program);
+        fprintf(stderr, "usage: %s [-v] SEED [COUNT [SEED...]]\n", program);
         return 2;
     }
+    const bool is_quick = getenv("STARLING_QUICK") != NULL;
     const uint64_t first = strtoull(arguments[1], NULL, 10),
                    asked = count > 2 ? strtoull(arguments[2], NULL, 10) : 1,
-                   number = getenv("STARLING_QUICK") != NULL && asked > quick ? quick : asked;
+                   number = is_quick && asked > quick ? quick : asked;
     signal(SIGABRT, on_crash);
     signal(SIGSEGV, on_crash);
-    for (uint64_t seed = first; seed < first + number; seed++) {
-        seed_now = seed;
-        const uint64_t hash = run(seed, verbose);
-        if (seed % 16 == 0 && run(seed, false) != hash)
-            world_fail("the same seed is another run");
-    }
     *seeds = number;
+    for (uint64_t seed = first; seed < first + number; seed++)
+        run_one(seed, verbose, run);
+    for (int i = 3; i < count && !is_quick; i++, ++*seeds)
+        run_one(strtoull(arguments[i], NULL, 10), verbose, run);
     return 0;
 }
