@@ -214,7 +214,11 @@ typedef struct sl_state {
     uint32_t period;          /* slots of the topology */
     const sl_compressor_config *compressor; /* of that exchange */
     uint64_t first_exchange;                /* of the view; 1 of the first one */
-    double push_sum_weight, next_push_sum_weight;
+    /* (weight_count) push-sum's w_i: one for so many elements each, which are a part of a message;
+     * NULL: it is not push-sum */
+    double *push_sum_weights, *next_push_sum_weights;
+    uint32_t weight_count;
+    size_t weighed;
     uint64_t doubtful; /* elements of this round that were perhaps decoded wrongly */
     bool is_finite; /* false: a sum of plain vectors overflowed, or a received number was not finite
                      */
@@ -228,8 +232,9 @@ typedef struct sl_part {
     uint32_t index, count; /* on a device, the run of parts from this one on */
     uint32_t neighbour;    /* its sender's position in sl_state.in; not of an own part */
     sl_payload payload;
-    float weight;  /* W_ij; own part: W_ii, or with servers 1 if it stays here, else 0 */
-    double scalar; /* the push-sum weight in the sender's header */
+    float weight;  /* W_ij; own part: W_ii, or with servers 1 if it stays here, else 0; among
+                      others' parts, that of a lost peer whose place it takes */
+    double scalar; /* the number in its header: the push-sum weight, or what the stage says */
     size_t base;   /* place of the message's first element in the vector */
 } sl_part;
 
@@ -289,7 +294,8 @@ typedef struct sl_stage {
     /* The scale that all nodes agreed on (sl_source.scale), of the vector or of each tensor; on the
      * host. NULL, or gives NULL: the message's own. */
     const float *(*scale)(const sl_state *s);
-    /* The node's own part, right after it was encoded. */
+    /* The node's own part, right after it was encoded. Where it is weighed then, `combine` gets it
+     * again in the place of each part that a lost peer has not sent. */
     void (*own)(sl_state *s, const sl_part *mine);
     /* Combines the in-neighbours' parts; may change [from, from + count). */
     void (*combine)(sl_state *s, const sl_mix *mix, size_t from, size_t count);
@@ -416,6 +422,10 @@ SL_API size_t sl_algorithm_numbers(const sl_algorithm *algorithm,
 
 /* Does a form of all-reduce carry all or some of its stages? */
 SL_API bool sl_algorithm_reduces(const sl_algorithm *algorithm);
+
+/* Can a peer's weight be kept from any part on? Not where messages are looked at as wholes, or all
+ * wait for all. */
+SL_API bool sl_algorithm_folds(const sl_algorithm *algorithm);
 
 /* Rounds from one exchange to the next, at most. */
 SL_API uint64_t sl_algorithm_interval(const sl_algorithm *algorithm,

@@ -134,7 +134,7 @@ typedef struct sl_round {
     double learning_rate;
     double neighbour_distance; /* sqrt(sum_j W_ij ||v_j - v_i||^2) of the published vectors; NaN if
                                   not measured */
-    double push_sum_weight;    /* 1 unless push-sum */
+    double push_sum_weight;    /* 1 unless push-sum; the mean, where parts of the vector differ */
     uint64_t payload_bytes_sent, payload_bytes_received; /* of this round, without frame headers */
     uint64_t frames_sent, frames_received;
     uint64_t messages_sent, messages_silent; /* to each receiver; those with a payload, and without
@@ -145,9 +145,8 @@ typedef struct sl_round {
 
 /* A message to send: parts 0 ... parts - 1, each to every peer of `to`, which may be nobody. */
 typedef struct sl_outbound {
-    uint64_t exchange; /* for the frames' headers, like the next two */
+    uint64_t exchange; /* for the frames' headers, like the next one */
     uint32_t step;
-    double scalar;
     uint32_t parts;
     sl_row to;
     bool overlaps; /* it does not need this round's gradient */
@@ -224,6 +223,7 @@ SL_API uint64_t sl_node_round(const sl_node *node); /* the round under way, from
 SL_API void sl_node_hold(sl_node *node, uint64_t round);
 /* The latest exchange that the node has begun, from 1; 0: none. */
 SL_API uint64_t sl_node_exchange(const sl_node *node);
+/* The mean over all elements; 1 unless push-sum. */
 SL_API double sl_node_push_sum_weight(const sl_node *node);
 /* All peers of the node, sorted; borrowed. */
 SL_API uint32_t sl_node_peers(const sl_node *node, const uint32_t **peers);
@@ -239,14 +239,16 @@ SL_API bool sl_node_before_sleep(sl_node *node);
 /* Adapts and encodes the next part of update.message: parts 0, 1, 2, ... in order, each once.
  * SL_EDIVERGED: a number is not finite. */
 SL_API int sl_node_payload(sl_node *node, uint32_t part, sl_payload *out, sl_error *error);
+/* For the header of a part of update.message. */
+SL_API double sl_node_scalar(const sl_node *node, uint32_t part);
 /* In the text of a deadline that has passed. */
 #define SL_NODE_LATE "has not come in time"
 /* Says what an exchange waits for: SL_EPEER, and the text names edge or node, round and part. 0:
  * there is no exchange. */
 SL_API int sl_node_name_wait(const sl_node *node, sl_error *error);
 /* How far a node has come, of what a peer sends it: so many parts of its message in a step of the
- * exchange under way; or else the last exchange, and the number of its steps. Who is lost there, is
- * folded from there on. */
+ * exchange under way; or the next step, if the peer only gets something, and may have it; or else
+ * the last exchange, and the number of its steps. Who is lost there, is folded from there on. */
 typedef struct sl_reach {
     uint64_t exchange;
     uint32_t step, part;

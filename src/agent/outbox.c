@@ -54,7 +54,7 @@ sl_frame sl_outbox_frame(const sl_outbox *box, uint32_t part) {
                       .step = box->message.step,
                       .silent = box->message.silent,
                       .part = part,
-                      .scalar = box->message.scalar,
+                      .scalar = sl_node_scalar(box->node, part),
                       .payload_bytes = (uint32_t)box->payloads[part].bytes,
                       .payload_sum = box->checksums[part]};
 }

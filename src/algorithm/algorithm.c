@@ -134,6 +134,10 @@ bool sl_algorithm_reduces(const sl_algorithm *a) {
     return a->route == SL_ROUTE_ALL_REDUCE || a->route == SL_ROUTE_BOTH;
 }
 
+bool sl_algorithm_folds(const sl_algorithm *a) {
+    return a->route == SL_ROUTE_TOPOLOGY && !a->keeps_messages;
+}
+
 uint64_t sl_algorithm_interval(const sl_algorithm *a, const sl_algorithm_config *config) {
     const uint64_t rounds = a->is_periodic ? config->period : config->local_steps;
     return rounds > 1 ? rounds : 1;

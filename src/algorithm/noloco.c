@@ -40,13 +40,21 @@ static const float *outer(const sl_state *s) {
     return s->extra[OUTER];
 }
 
+/* Of those whose parts are here. */
+static float given(const sl_mix *mix) {
+    float sum = 0;
+    for (size_t j = 0; j < mix->k; j++)
+        sum += mix->parts[j].weight;
+    return sum;
+}
+
 /* b <- mu b + kappa (sum_{j != i} W_ij phi_j - given phi_i) */
 static void pull(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
     const float mu = (float)s->config->outer.momentum, kappa = (float)consensus_step(s->config);
     for (size_t at = 0; at < count; at += s->block) {
         const size_t n = count - at < s->block ? count - at : s->block;
         float *b = s->extra[MOMENTUM] + from + at, *phi = s->extra[OUTER] + from + at;
-        sl_mix_into(s, s->scratch, phi, mix, -kappa * sl_given(s), kappa, at, n);
+        sl_mix_into(s, s->scratch, phi, mix, -kappa * given(mix), kappa, at, n);
         s->vec->combine(b, (const float *const[]){b, s->scratch}, (const float[]){mu, 1}, 2, n);
     }
 }

@@ -255,18 +255,9 @@ static int read_list(sl_experiment *e, json_t *list, const sl_algorithm *algorit
 
 /* ---- what happens on a loss ---- */
 
-/* Can a peer's weight be kept from any part on? Not where the own part was weighed as it was
- * encoded, or push-sum's weight is one of the whole message, or all wait for all. */
-static bool folds_at_any_time(const sl_algorithm *a) {
-    bool weighed = a->matrix == SL_MATRIX_COLUMN || a->keeps_messages;
-    for (size_t i = 0; i < a->stage_count && !a->keeps_replicas; i++)
-        weighed = weighed || a->stages[i].own != NULL;
-    return a->route == SL_ROUTE_TOPOLOGY && !weighed;
-}
-
 const char *sl_experiment_why_stop(const sl_experiment *e) {
     const sl_algorithm *a = sl_algorithm_of(&e->algorithm, NULL);
-    if (!folds_at_any_time(a))
+    if (!sl_algorithm_folds(a))
         return "cannot fold a peer that is lost in the midst of an exchange";
     return a->tied_to_members ? "keeps sums over its peers that cannot lose one's share" : NULL;
 }
@@ -279,10 +270,10 @@ static int resolve_on_loss(sl_experiment *e, const sl_algorithm *a, sl_error *er
     const bool scenario = e->faults.count > 0;
     if (e->membership.on_loss == SL_ON_LOSS_AUTO)
         e->membership.on_loss = scenario ? SL_ON_LOSS_CONTINUE : SL_ON_LOSS_STOP;
-    if (!scenario && e->membership.on_loss == SL_ON_LOSS_CONTINUE && !folds_at_any_time(a))
+    if (!scenario && e->membership.on_loss == SL_ON_LOSS_CONTINUE && !sl_algorithm_folds(a))
         return sl_fail(error, SL_EINVAL,
                        "membership.on_loss: \"continue\", but algorithm '%s' %s; take \"stop\", or "
-                       "d-psgd, choco-sgd or dcd-psgd",
+                       "d-psgd, choco-sgd, deep-squeeze or sgp",
                        a->name, sl_experiment_why_stop(e));
     if (e->membership.on_loss == SL_ON_LOSS_STOP)
         return scenario ? sl_fail(error, SL_EINVAL,

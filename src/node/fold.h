@@ -14,6 +14,7 @@ typedef struct sl_fold {
     bool *lost; /* (peers) by position among them; NULL: nobody is */
     uint32_t *to;
     double *weights; /* (peers) of the step's in-row, 0 for the lost */
+    double *given;   /* (peers) of its out-row */
 } sl_fold;
 
 void sl_fold_close(sl_fold *fold);
@@ -23,5 +24,8 @@ bool sl_fold_lacks(const sl_fold *fold, uint32_t slot);
 /* Takes the lost out of a step; rows then point into the fold. peers: (count) sorted. */
 void sl_fold_apply(sl_fold *fold, const sl_route *route, const uint32_t *peers, uint32_t count,
                    sl_exchange_step *step);
+/* What stays with the own part of what a peer, which is lost during the step, was to give or get.
+ */
+double sl_fold_kept(const sl_route *route, const sl_exchange_step *step, uint32_t peer);
 
 #endif

@@ -9,6 +9,7 @@
 
 #include <inttypes.h>
 
+#include "node/weights.h"
 #include "vec/finite.h"
 
 static const uint32_t OWN = UINT32_MAX; /* in place of a neighbour */
@@ -64,12 +65,13 @@ static bool is_combined(const sl_node *n, const sl_event *e) {
     return i < in->count && e->part < n->groups[n->step.separate ? i : 0].combined;
 }
 
-/* Late, duplicate, beyond the window or the credit: not wanted. */
+/* Late, duplicate, beyond the window or the credit: not wanted. Whose way back to a neighbour led
+ * over a lost one may go on ahead of it, as far as its credit leads. */
 static bool is_wanted(const sl_node *n, const sl_queue *q, const sl_event *e) {
     uint64_t next = n->state.exchange +
                     !n->exchanging; /* between exchanges the next one may have begun elsewhere */
-    if (e->exchange < next || e->exchange >= next + sl_route_window(&n->route) ||
-        sl_inbox_is_full(&n->inbox, q))
+    const bool ahead = !n->settings.turns && e->exchange >= next + sl_route_window(&n->route);
+    if (e->exchange < next || ahead || sl_inbox_is_full(&n->inbox, q))
         return false;
     if (n->exchanging && (!is_after(e, next, n->number, 0) || is_combined(n, e)))
         return false;
@@ -140,7 +142,7 @@ static uint32_t next_batch(const sl_node *n, const sl_group *g) {
             !is_silent(n, from))
             count = from->queue->count;
     }
-    return count;
+    return count > 1 && n->state.weight_count > 1 ? sl_weights_alike(n, g, count) : count;
 }
 
 static bool is_part(const sl_node *n, const sl_arrival *a, uint32_t part) {
@@ -204,12 +206,12 @@ static sl_part parts_of(sl_node *n, const sl_group *g, uint32_t neighbour, uint3
 }
 
 /* The own parts, from where they leave. */
-static sl_part own_parts(sl_node *n, const sl_group *g, uint32_t count) {
+static sl_part own_parts(sl_node *n, const sl_group *g, float weight, uint32_t count) {
     sl_part all = {.decoder = n->outgoing->own,
                    .message = sl_node_message(n, n->settings.rank, n->state.exchange, n->number),
                    .index = g->combined,
                    .neighbour = OWN,
-                   .weight = n->step.self_weight,
+                   .weight = weight,
                    .base = g->range.from};
     for (uint32_t i = 0; i < count; i++)
         add_to(n, g, &all, n->own[g->combined + i], NULL);
@@ -234,6 +236,16 @@ void sl_incoming_collect(sl_node *n) {
         sl_inbox_release(&n->inbox, token);
 }
 
+/* Has its next part not come, as it is lost? */
+static bool is_missing(const sl_incoming *from) {
+    return from->lost && sl_queue_first(from->queue) == NULL;
+}
+
+/* Was the own part weighed as it was encoded? Then it is combined in the place of a missing one. */
+static bool weighs_own(const sl_node *n) {
+    return n->step.stage->own != NULL && !n->algorithm->keeps_replicas && !n->step.stage->ranked;
+}
+
 /* Collects the group's next parts, so many of each, but not those of lost peers; returns of how
  * many. */
 static uint32_t collect_parts(sl_node *n, const sl_group *g, uint32_t parts) {
@@ -241,14 +253,16 @@ static uint32_t collect_parts(sl_node *n, const sl_group *g, uint32_t parts) {
     bool awaits_own = n->step.stage->ranked && !n->message.silent;
     for (uint32_t i = g->first; i < g->first + g->count; i++) {
         if (awaits_own && n->incoming[i].peer > n->settings.rank) {
-            n->parts[count++] = own_parts(n, g, parts);
+            n->parts[count++] = own_parts(n, g, n->step.self_weight, parts);
             awaits_own = false;
         }
-        if (sl_queue_first(n->incoming[i].queue) != NULL && !is_silent(n, &n->incoming[i]))
+        if (is_missing(&n->incoming[i]) && n->incoming[i].kept != 0 && weighs_own(n))
+            n->parts[count++] = own_parts(n, g, n->incoming[i].kept, parts);
+        else if (!is_missing(&n->incoming[i]) && !is_silent(n, &n->incoming[i]))
             n->parts[count++] = parts_of(n, g, i, parts);
     }
     if (awaits_own)
-        n->parts[count++] = own_parts(n, g, parts);
+        n->parts[count++] = own_parts(n, g, n->step.self_weight, parts);
     return count;
 }
 
@@ -265,6 +279,8 @@ static void measure_parts(sl_node *n, uint32_t count, sl_range range, size_t ele
 static int name_not_finite(const sl_node *n, uint32_t count, sl_error *error) {
     for (uint32_t i = 0; i < count; i++) {
         const sl_payload *payload = &n->parts[i].payload;
+        if (n->parts[i].neighbour == OWN)
+            continue;
         const uint32_t peer = n->incoming[n->parts[i].neighbour].peer;
         if (!sl_vec_is_finite(payload->data, payload->bytes / sizeof(float)))
             return sl_fail_edge(error, SL_EDIVERGED, peer, n->settings.rank, n->state.round,
@@ -276,12 +292,12 @@ static int name_not_finite(const sl_node *n, uint32_t count, sl_error *error) {
                             error);
 }
 
-/* What peers would have been given of the next part that were lost during the step. */
+/* What stays of the next part of peers that were lost during the step. */
 static float kept(const sl_node *n, const sl_group *g) {
     double sum = 0;
     for (uint32_t i = g->first; i < g->first + g->count; i++)
-        if (n->incoming[i].lost && sl_queue_first(n->incoming[i].queue) == NULL)
-            sum += n->incoming[i].weight;
+        if (is_missing(&n->incoming[i]))
+            sum += n->incoming[i].kept;
     return (float)sum;
 }
 
@@ -349,11 +365,32 @@ int sl_incoming_combine(sl_node *n, sl_error *error) {
     return result;
 }
 
+/* Does the node only send to this peer, and get nothing of it, in a step by columns of which some
+ * is combined? Then the peer's share has gone, and the next one stays. */
+static bool is_late(const sl_node *n, uint32_t peer) {
+    const sl_row *in = &n->step.in;
+    return n->algorithm->matrix == SL_MATRIX_COLUMN && n->group_count > 0 &&
+           n->groups[0].combined > 0 && sl_peer_index(in->peers, in->count, peer) == in->count;
+}
+
+/* Nothing comes of the peer in this step. */
+static void lose_receiver(sl_node *n, uint32_t peer) {
+    if (n->algorithm->matrix == SL_MATRIX_COLUMN && !is_late(n, peer))
+        n->step.self_weight += (float)sl_fold_kept(&n->route, &n->step, peer);
+}
+
 void sl_incoming_lose(sl_node *n, uint32_t slot) {
     sl_queue *queue = &n->inbox.queues[slot];
+    sl_incoming *from = NULL;
     for (uint32_t i = 0; n->exchanging && i < n->step.in.count; i++)
         if (n->incoming[i].queue == queue)
-            n->incoming[i].lost = true;
+            from = &n->incoming[i];
+    if (from != NULL && !from->lost) {
+        from->lost = true;
+        from->kept = (float)sl_fold_kept(&n->route, &n->step, from->peer);
+    } else if (from == NULL && n->exchanging) {
+        lose_receiver(n, n->peers[slot]);
+    }
     sl_inbox_keep_step(&n->inbox, queue, n->exchanging ? n->state.exchange : 0, n->number);
 }
 
@@ -410,7 +447,9 @@ static uint32_t parts_come(const sl_node *n, uint32_t peer) {
 
 bool sl_node_reach(const sl_node *n, uint32_t peer, sl_reach *out) {
     *out = (sl_reach){.exchange = n->state.exchange, .step = n->number};
-    if (n->exchanging)
+    if (n->exchanging && is_late(n, peer))
+        out->step++;
+    else if (n->exchanging)
         out->part = parts_come(n, peer);
     return !n->finished && sl_peer_index(n->peers, n->inbox.peer_count, peer) < n->inbox.peer_count;
 }

@@ -16,6 +16,7 @@
 
 #include "node/incoming.h"
 #include "node/outgoing.h"
+#include "node/weights.h"
 #include "vec/finite.h"
 
 static const double divergence_factor = 1e6;
@@ -150,6 +151,7 @@ static void end_updates(sl_node *n) {
     sl_node_sweep(n, n->exchanged ? n->algorithm->settle : n->algorithm->local, all);
     if (n->exchanged && n->algorithm->finish != NULL)
         n->algorithm->finish(&n->state);
+    sl_weights_note(n);
 }
 
 /* Has an operation of the device failed? Blocks in the last round only. */
@@ -184,7 +186,7 @@ static int end_round(sl_node *n, sl_update *update, sl_error *error) {
         !sl_measure_read(&n->measured, n->state.x, n->settings.dimension, &distance))
         return sl_node_diverged(n, "the model holds a number that is not finite", error);
     n->statistics.neighbour_distance = n->measure && n->exchanged ? sqrt(distance) : NAN;
-    n->statistics.push_sum_weight = n->state.push_sum_weight;
+    n->statistics.push_sum_weight = sl_node_push_sum_weight(n);
     n->statistics.doubtful = n->state.doubtful;
     n->state.doubtful = 0;
     n->measure = false;
@@ -259,9 +261,9 @@ static int name_late(const sl_node *n, sl_error *error) {
 /* All pieces of a finished round are here; the rest of the state follows from them. */
 static int go_on(sl_node *n, sl_update *update, sl_error *error) {
     n->state.round = n->ended.round;
-    n->state.next_push_sum_weight = n->state.push_sum_weight;
+    sl_weights_spread(n);
     n->state.sgd = sl_optimizer_at(n->settings.optimizer, n->ended.round, n->settings.rounds);
-    n->ended.push_sum_weight = n->state.push_sum_weight;
+    n->ended.push_sum_weight = sl_node_push_sum_weight(n);
     return report_round(n, update, error);
 }
 
@@ -305,20 +307,12 @@ static int take_view(sl_node *n, const sl_view *view, sl_update *update, sl_erro
     return release(n, update, error);
 }
 
-/* Can what is missing of the peer's message be folded in the midst of the step? Where the own part
- * was weighed as it was encoded, or push-sum's weight is one of the whole message, it cannot. */
-static bool can_fold_now(const sl_node *n, uint32_t peer) {
-    const sl_algorithm *a = n->algorithm;
-    const bool weighed = a->matrix == SL_MATRIX_COLUMN || a->keeps_messages ||
-                         (n->step.stage->own != NULL && !a->keeps_replicas);
-    return !weighed || !sl_node_awaits(n, peer);
-}
-
 static int lose(sl_node *n, uint32_t peer, sl_error *error) {
     const uint32_t slot = sl_peer_index(n->peers, n->inbox.peer_count, peer);
     if (slot == n->inbox.peer_count || n->finished)
         return 0;
-    if (n->algorithm->route != SL_ROUTE_TOPOLOGY || (n->exchanging && !can_fold_now(n, peer)))
+    if (!sl_algorithm_folds(n->algorithm) &&
+        (n->algorithm->route != SL_ROUTE_TOPOLOGY || sl_node_awaits(n, peer)))
         return name_peer_down(n, peer, error);
     if (sl_fold_lose(&n->fold, slot, n->inbox.peer_count) != 0)
         return sl_fail(error, SL_ENOMEM, "node %u: out of memory", n->settings.rank);
@@ -431,10 +425,6 @@ uint64_t sl_node_open_exchange(const sl_node *n, sl_row *from) {
     sl_route_step(&n->route, exchange, 0, &step);
     *from = step.in;
     return exchange;
-}
-
-double sl_node_push_sum_weight(const sl_node *n) {
-    return n->state.push_sum_weight;
 }
 
 uint64_t sl_node_dropped(const sl_node *n) {

@@ -6,6 +6,7 @@
 #include "base/round_up.h"
 #include "node/incoming.h"
 #include "node/outgoing.h"
+#include "node/weights.h"
 
 static const size_t batch_bytes = 4 << 20; /* that are combined at once on a device */
 
@@ -309,13 +310,13 @@ int sl_node_open(sl_node **out, const sl_node_settings *settings, sl_error *erro
                           .seed = settings->seed,
                           .samples = settings->samples > 0 ? settings->samples : 1,
                           .first_exchange = 1,
-                          .is_finite = true,
-                          .push_sum_weight = 1,
-                          .next_push_sum_weight = 1};
+                          .is_finite = true};
     n->loss_limit = settings->loss_limit;
     result = sl_algorithm_check_shapes(config, &n->state.shapes, error);
     if (result == 0)
         result = allocate_vectors(n) ? open_view(n, NULL, error) : no_memory(n, error);
+    if (result == 0 && sl_weights_open(n) != 0)
+        result = no_memory(n, error);
     if (result != 0)
         sl_node_close(&n);
     else
@@ -337,6 +338,7 @@ void sl_node_close(sl_node **node) {
     for (size_t i = 0; i < SL_ALGORITHM_VECTORS_MAX; i++)
         vec->release(n->state.extra[i]);
     free(n->state.own_numbers);
+    sl_weights_close(n);
     close_view(n);
     release_buffer(n);
     free(n);

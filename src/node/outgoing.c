@@ -76,14 +76,12 @@ static int begin_encoder(sl_node *n, sl_error *error) {
 
 int sl_outgoing_begin(sl_node *n, sl_error *error) {
     const bool silent = n->step.stage->speaks != NULL && n->state.silent;
-    n->message =
-        (sl_outbound){.exchange = n->state.exchange,
-                      .step = n->number,
-                      .scalar = n->step.stage->says != NULL ? n->step.stage->says(&n->state)
-                                                            : n->state.push_sum_weight,
-                      .parts = silent ? 1 : sl_codec_parts(n->outgoing->codec),
-                      .to = n->step.out,
-                      .silent = silent};
+    n->message = (sl_outbound){.exchange = n->state.exchange,
+                               .step = n->number,
+                               .parts = silent ? 1 : sl_codec_parts(n->outgoing->codec),
+                               .to = n->step.out,
+                               .silent = silent};
+    n->said = n->step.stage->says != NULL ? n->step.stage->says(&n->state) : 1;
     n->awaits_encoder = false;
     *(silent ? &n->statistics.messages_silent : &n->statistics.messages_sent) += n->step.out.count;
     return silent ? 0 : begin_encoder(n, error);
@@ -140,6 +138,12 @@ static int encode(sl_node *n, uint32_t part, sl_payload *out, sl_error *error) {
         take_own(n, part);
     n->own[part] = *out;
     return 0;
+}
+
+double sl_node_scalar(const sl_node *n, uint32_t part) {
+    const sl_state *s = &n->state;
+    const bool weighed = n->step.stage->says == NULL && part < s->weight_count;
+    return weighed ? s->push_sum_weights[part] : n->said;
 }
 
 int sl_node_payload(sl_node *n, uint32_t part, sl_payload *out, sl_error *error) {

@@ -23,7 +23,8 @@ typedef struct sl_incoming {
     float weight;
     sl_queue *queue;
     sl_decoder *decoder;
-    bool lost; /* what is not in the queue does not come */
+    bool lost;  /* what is not in the queue does not come */
+    float kept; /* then, with the own part */
 } sl_incoming;
 
 /* In-neighbours whose messages are combined together, a batch of parts after the other: all of a
@@ -51,6 +52,8 @@ struct sl_node {
     size_t part_bytes_max;
     uint32_t batch; /* parts that are combined at once, where sl_codec_joins */
     sl_fold fold;
+    double push_sum_weight; /* of all elements; 0: parts of the vector differ */
+    double said;            /* by the stage whose message goes out */
 
     /* the round */
     bool gradient_ready, exchanging, finished;

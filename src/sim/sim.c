@@ -161,7 +161,7 @@ static int publish_part(simulator *s, uint32_t rank, const sl_outbound *sent, ui
                           .exchange = sent->exchange,
                           .step = sent->step,
                           .part = part,
-                          .scalar = sent->scalar,
+                          .scalar = sl_node_scalar(p->node, part),
                           .payload = {m->data, payload.bytes},
                           .silent = sent->silent,
                           .token = m};

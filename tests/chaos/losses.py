@@ -22,7 +22,9 @@ PATIENT, IMPATIENT = 30, 8
 def start(scene, nodes=8, **changes):
     """A run that has trained for some rounds, and has thousands before it."""
     changes = {"rounds": 4000, "membership__on_loss": "continue", **changes}
-    changes = {"topology__nodes": nodes, "membership__grace_s": PATIENT, **changes}
+    if "topology" not in changes:
+        changes["topology__nodes"] = nodes
+    changes = {"membership__grace_s": PATIENT, **changes}
     running = scene.start("run", scene.experiment(**changes), "--out", scene.path("run"))
     running.wait_for("round 40/")
     agents = scene.agents()
@@ -177,9 +179,20 @@ def neighbours_are_killed_at_once(scene):
     check_repeated(scene)
 
 
-def two_stages_and_per_neighbour_replicas_are_repeated(scene):
-    for name in ("gradient-tracking", "dcd-psgd"):
-        running, agents = start(scene, nodes=4, rounds=1500, algorithm={"name": name})
+def other_algorithms_are_repeated(scene):
+    """Two stages, replicas of each neighbour; parts of which the own one was weighed before, or
+    that have a push-sum weight each, from peers that only send, or only get something."""
+    sign = {"name": "scaled-sign"}
+    for algorithm, family in (
+        ({"name": "gradient-tracking"}, "ring"),
+        ({"name": "dcd-psgd"}, "ring"),
+        ({"name": "deep-squeeze", "compressor": sign, "eta": 0.4}, "ring"),
+        ({"name": "sgp"}, "one-peer-exponential"),
+        ({"name": "sgp"}, "static-exponential"),
+    ):
+        changes = {"algorithm": algorithm, "rounds": 1500, "transport__chunk_bytes": 4096}
+        topology = {"nodes": 4, "family": family}
+        running, agents = start(scene, nodes=4, topology=topology, **changes)
         os.kill(agents[1], signal.SIGKILL)
         running.wait(60)
         check_gone_on(scene, running, 4, [1])
@@ -406,7 +419,7 @@ def the_last_one_is_lost(scene):
 
 
 def what_cannot_be_folded_is_refused(scene):
-    for name in ("sgp", "all-reduce", "deep-squeeze"):
+    for name in ("all-reduce", "local-sgd", "clipped-gossip"):
         file = scene.experiment(algorithm={"name": name}, membership={"on_loss": "continue"})
         ended = scene.call("check", file)
         ended.check_refused("membership.on_loss", name, "stop", "d-psgd")
@@ -434,7 +447,7 @@ run_tests(
     [
         one_of_eight_is_killed,
         neighbours_are_killed_at_once,
-        two_stages_and_per_neighbour_replicas_are_repeated,
+        other_algorithms_are_repeated,
         one_after_the_other_until_one_is_left,
         who_was_stopped_returns,
         replicas_of_who_returns_begin_anew,

@@ -220,7 +220,7 @@ static void send(network *n, uint32_t rank) {
                             .exchange = p->message.exchange,
                             .step = p->message.step,
                             .part = p->sent,
-                            .scalar = p->message.scalar,
+                            .scalar = sl_node_scalar(p->node, p->sent),
                             .silent = p->message.silent,
                             .payload = p->payloads[p->sent]};
     assert(sl_checksum(event.payload.data, event.payload.bytes) == p->sums[p->sent]);

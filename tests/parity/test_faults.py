@@ -320,7 +320,15 @@ def check_case(starling, name):
     return compare(found, expected)
 
 
-SPOILED_CASES = ["d-psgd", "choco-sgd", "dcd-psgd", "gradient-tracking"]
+SPOILED_CASES = [
+    "d-psgd",
+    "choco-sgd",
+    "dcd-psgd",
+    "gradient-tracking",
+    "deep-squeeze",
+    "naive-compression",
+    "sgp",
+]
 
 
 def check_spoiled(starling, name):
