@@ -259,6 +259,7 @@ typedef struct sl_mix {
 /* One published vector of an exchange. A hook that is NULL does nothing. */
 typedef struct sl_stage {
     bool plain;    /* never compressed */
+    bool sparse;   /* nor these, but what is 0 is not sent: sums of compressed vectors */
     bool restates; /* only in exchanges of later views */
     bool reduces;  /* SL_ROUTE_BOTH: by a form of all-reduce; the other stages go along edges */
     bool
@@ -426,6 +427,9 @@ SL_API bool sl_algorithm_reduces(const sl_algorithm *algorithm);
 /* Can a peer's weight be kept from any part on? Not where messages are looked at as wholes, or all
  * wait for all. */
 SL_API bool sl_algorithm_folds(const sl_algorithm *algorithm);
+
+/* Does what is sent follow from how many elements of a sum are 0? */
+SL_API bool sl_algorithm_sums_sparse(const sl_algorithm *algorithm);
 
 /* Rounds from one exchange to the next, at most. */
 SL_API uint64_t sl_algorithm_interval(const sl_algorithm *algorithm,

@@ -51,8 +51,9 @@ extern "C" {
     X(SHARED_MASK, shared_mask, "shared-mask")                                                     \
     X(ADACOMP, adacomp, "adacomp")
 
-/* Those that only one algorithm can read: it has them of its own, and no experiment names them. */
-#define SL_OWN_COMPRESSORS(X) X(MODULAR, modular, "modular") X(GRID, grid, "grid")
+/* Those that an algorithm has of its own; no experiment names them. */
+#define SL_OWN_COMPRESSORS(X)                                                                      \
+    X(MODULAR, modular, "modular") X(GRID, grid, "grid") X(NONZEROS, nonzeros, "nonzeros")
 
 typedef enum sl_compressor_kind {
 #define SL_COMPRESSOR_ENUM(kind, codec, name) SL_COMPRESSOR_##kind,

@@ -49,7 +49,8 @@ SL_API void sl_timeline_end_node_round(sl_timeline *timeline, uint32_t rank, uin
 SL_API void sl_timeline_end_round(sl_timeline *timeline);
 /* All messages of one round of an algorithm without edges (all-reduce, servers), in parts of
  * chunk_bytes, told without a run. `round`: which one, where rounds differ; its exchange needs the
- * round's gradient. SL_EINVAL: messages go along edges. */
+ * round's gradient. SL_EINVAL: messages go along edges, or are as long as
+ * sums say. */
 SL_API int sl_timeline_exchange(sl_timeline *timeline, const sl_algorithm_config *config,
                                 const sl_topology *topology, const sl_shapes *shapes,
                                 size_t chunk_bytes, uint64_t round, sl_error *error);

@@ -138,6 +138,13 @@ bool sl_algorithm_folds(const sl_algorithm *a) {
     return a->route == SL_ROUTE_TOPOLOGY && !a->keeps_messages;
 }
 
+bool sl_algorithm_sums_sparse(const sl_algorithm *a) {
+    bool any = false;
+    for (size_t i = 0; i < a->stage_count; i++)
+        any = any || a->stages[i].sparse;
+    return any;
+}
+
 uint64_t sl_algorithm_interval(const sl_algorithm *a, const sl_algorithm_config *config) {
     const uint64_t rounds = a->is_periodic ? config->period : config->local_steps;
     return rounds > 1 ? rounds : 1;

@@ -220,12 +220,13 @@ static int check_parameters(const sl_algorithm *a, const sl_algorithm_config *c,
 }
 
 static int check_directions(const sl_algorithm *a, const sl_algorithm_config *c, sl_error *error) {
-    if (c->directions == SL_DIRECTIONS_BOTH && a->route == SL_ROUTE_ALL)
-        return sl_fail(error, SL_EINVAL,
-                       "algorithm.directions: \"both\", but %s with a compressor sends everybody's "
-                       "messages to everybody, and no server sends any back; set it to \"up\", or "
-                       "take parameter-server",
-                       a->name);
+    if (c->directions == SL_DIRECTIONS_BOTH &&
+        (a->route == SL_ROUTE_ALL || a->route == SL_ROUTE_ALL_REDUCE))
+        return sl_fail(
+            error, SL_EINVAL,
+            "algorithm.directions: \"both\", but %s with a compressor has no server that "
+            "would send messages back; set it to \"up\", or take parameter-server",
+            a->name);
     if (c->delay > 0 && sl_has_word(a->keys, "delay") &&
         c->compressor.kind != SL_COMPRESSOR_IDENTITY)
         return sl_fail(error, SL_EINVAL,

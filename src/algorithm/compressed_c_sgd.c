@@ -3,7 +3,9 @@
  *   x <- x - gamma mom(s), or mom(Q); s and Q of squeeze.h with u_i = g_i(x)
  *
  *   parameter-server:  through one server, or shards over all ranks; `directions`: up, or both
- *   all-reduce:        everybody sends its q_i to everybody
+ *   all-reduce:        everybody sends its q_i to everybody; or with algorithm.all_reduce the q_i
+ *                      are summed by that form, of which what is not 0 is sent (SparCML: Renggli,
+ *                      Ashkboos, Aghagolzadeh, Alistarh, Hoefler 2019)
  *
  * QSGD and TernGrad as published are an unbiased C without feedback (Alistarh et al. 2017; Wen et
  * al. 2017); EF-signSGD is scaled sign with it (Karimireddy, Rebjock, Stich, Jaggi 2019), mem-SGD
@@ -51,5 +53,25 @@ const sl_algorithm sl_all_reduce_compressed = {
     .vectors = sl_squeeze_vectors,
     .stages = to_all,
     .stage_count = 1,
+    .settle = sl_local_step,
+};
+
+static const sl_stage by_a_form[] = {
+    SL_SPARSE_SUM_STAGES(sl_squeeze_load, sl_squeeze_send_and_add)};
+
+const sl_algorithm sl_all_reduce_sparse = {
+    .name = "all-reduce",
+    .when = sl_sums_sparse,
+    .route = SL_ROUTE_ALL_REDUCE,
+    .host_only = true,
+    .compressor = SL_TAKES_ANY,
+    .keys = SL_SQUEEZE_KEYS,
+    .takes_momentum = true,
+    .averages_gradient = true,
+    .tied_to_members = true,
+    .keeps_gradient = true,
+    .vectors = sl_squeeze_vectors,
+    .stages = by_a_form,
+    .stage_count = SL_SPARSE_SUM_STAGE_COUNT,
     .settle = sl_local_step,
 };

@@ -53,16 +53,6 @@ static void correct(sl_state *s, size_t from, size_t count) {
     s->vec->fill(g, 0, count);
 }
 
-static void take_own(sl_state *s, const sl_part *mine) {
-    sl_part_add(mine, -1, s->extra[SENT]);
-}
-
-static void add(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
-    (void)from;
-    (void)count;
-    sl_mix_add(mix, 1 / (float)s->nodes, s->g);
-}
-
 static void settle(sl_state *s, size_t from, size_t count) {
     float *x = s->x + from, *g = s->g + from, *u = s->m != NULL ? s->m + from : NULL;
     sl_sgd sgd = s->sgd;
@@ -75,22 +65,25 @@ static void settle(sl_state *s, size_t from, size_t count) {
 static const sl_stage stages[] = {{.ranked = true,
                                    .prepare = correct,
                                    .vector = sl_squeeze_sent,
-                                   .own = take_own,
-                                   .combine = add}};
+                                   .own = sl_squeeze_take,
+                                   .combine = sl_squeeze_add}};
+
+#define DGC                                                                                        \
+    .name = "dgc", .compressor = SL_TAKES_LARGEST, .keys = "clip warmup warmup_k",                 \
+    .defaults = defaults, .takes_momentum = true, .takes_sgd_only = true, .tied_to_members = true, \
+    .keeps_gradient = true, .extra_vectors = 1, .take_gradient = clip, .settle = settle
 
 const sl_algorithm sl_dgc = {
-    .name = "dgc",
-    .route = SL_ROUTE_ALL,
-    .compressor = SL_TAKES_LARGEST,
-    .keys = "clip warmup warmup_k",
-    .defaults = defaults,
-    .takes_momentum = true,
-    .takes_sgd_only = true,
-    .tied_to_members = true,
-    .keeps_gradient = true,
-    .extra_vectors = 1,
-    .take_gradient = clip,
-    .stages = stages,
-    .stage_count = 1,
-    .settle = settle,
+    DGC, .when = sl_sends_to_all, .route = SL_ROUTE_ALL, .stages = stages, .stage_count = 1,
+};
+
+static const sl_stage by_a_form[] = {SL_SPARSE_SUM_STAGES(correct, sl_squeeze_take_and_add)};
+
+const sl_algorithm sl_dgc_sparse = {
+    DGC,
+    .when = sl_sums_sparse,
+    .route = SL_ROUTE_ALL_REDUCE,
+    .host_only = true,
+    .stages = by_a_form,
+    .stage_count = SL_SPARSE_SUM_STAGE_COUNT,
 };

@@ -24,16 +24,6 @@ static void load(sl_state *s, size_t from, size_t count) {
     s->vec->fill(g, 0, count);
 }
 
-static void take_own(sl_state *s, const sl_part *mine) {
-    sl_part_add(mine, -1, s->extra[SENT]);
-}
-
-static void add(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
-    (void)from;
-    (void)count;
-    sl_mix_add(mix, 1 / (float)s->nodes, s->g);
-}
-
 static void settle(sl_state *s, size_t from, size_t count) {
     const float rate = s->sgd.learning_rate;
     float *x = s->x + from, *mean = s->g + from;
@@ -43,20 +33,28 @@ static void settle(sl_state *s, size_t from, size_t count) {
                         count);
 }
 
-static const sl_stage stages[] = {
-    {.ranked = true, .prepare = load, .vector = sl_squeeze_sent, .own = take_own, .combine = add}};
+static const sl_stage stages[] = {{.ranked = true,
+                                   .prepare = load,
+                                   .vector = sl_squeeze_sent,
+                                   .own = sl_squeeze_take,
+                                   .combine = sl_squeeze_add}};
+
+#define GMC                                                                                        \
+    .name = "gmc", .compressor = SL_TAKES_CONTRACTIVE, .takes_momentum = true,                     \
+    .takes_sgd_only = true, .heavy_ball = true, .tied_to_members = true, .keeps_gradient = true,   \
+    .extra_vectors = 1, .settle = settle
 
 const sl_algorithm sl_gmc = {
-    .name = "gmc",
-    .route = SL_ROUTE_ALL,
-    .compressor = SL_TAKES_CONTRACTIVE,
-    .takes_momentum = true,
-    .takes_sgd_only = true,
-    .heavy_ball = true,
-    .tied_to_members = true,
-    .keeps_gradient = true,
-    .extra_vectors = 1,
-    .stages = stages,
-    .stage_count = 1,
-    .settle = settle,
+    GMC, .when = sl_sends_to_all, .route = SL_ROUTE_ALL, .stages = stages, .stage_count = 1,
+};
+
+static const sl_stage by_a_form[] = {SL_SPARSE_SUM_STAGES(load, sl_squeeze_take_and_add)};
+
+const sl_algorithm sl_gmc_sparse = {
+    GMC,
+    .when = sl_sums_sparse,
+    .route = SL_ROUTE_ALL_REDUCE,
+    .host_only = true,
+    .stages = by_a_form,
+    .stage_count = SL_SPARSE_SUM_STAGE_COUNT,
 };

@@ -5,6 +5,14 @@ bool sl_is_compressed(const sl_algorithm_config *config) {
     return config->compressor.kind != SL_COMPRESSOR_IDENTITY;
 }
 
+bool sl_sums_sparse(const sl_algorithm_config *config) {
+    return sl_is_compressed(config) && config->all_reduce != SL_ALL_REDUCE_RING;
+}
+
+bool sl_sends_to_all(const sl_algorithm_config *config) {
+    return !sl_sums_sparse(config);
+}
+
 static bool keeps_fresh(const sl_algorithm_config *config) {
     return sl_compressor_reads_fresh(config->compressor.kind);
 }
@@ -52,15 +60,28 @@ static float *sum(const sl_state *s) {
     return sl_squeeze_is_both(s) ? s->extra[SL_SQUEEZE_SERVED] : s->g;
 }
 
+static void add_own(sl_state *s, const sl_part *mine) {
+    if (mine->weight > 0)
+        sl_part_add(mine, 1 / (float)s->nodes, sum(s));
+}
+
+void sl_squeeze_take(sl_state *s, const sl_part *mine) {
+    sl_part_add(mine, -1, s->extra[SL_SQUEEZE_SENT]);
+}
+
+void sl_squeeze_take_and_add(sl_state *s, const sl_part *mine) {
+    sl_squeeze_take(s, mine);
+    add_own(s, mine);
+}
+
 void sl_squeeze_send(sl_state *s, const sl_part *mine) {
     if (feeds_back(s))
-        sl_part_add(mine, -1, s->extra[SL_SQUEEZE_SENT]);
+        sl_squeeze_take(s, mine);
 }
 
 void sl_squeeze_send_and_add(sl_state *s, const sl_part *mine) {
     sl_squeeze_send(s, mine);
-    if (mine->weight > 0)
-        sl_part_add(mine, 1 / (float)s->nodes, sum(s));
+    add_own(s, mine);
 }
 
 void sl_squeeze_add(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
@@ -78,5 +99,16 @@ void sl_squeeze_serve(sl_state *s, const sl_part *mine) {
 void sl_squeeze_follow(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
     (void)from;
     (void)count;
+    sl_mix_add(mix, 1, s->g);
+}
+
+void sl_squeeze_add_sum(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
+    (void)from;
+    (void)count;
+    sl_mix_add(mix, 1, s->g);
+}
+
+void sl_squeeze_take_sum(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
+    s->vec->fill(s->g + from, 0, count);
     sl_mix_add(mix, 1, s->g);
 }

@@ -30,6 +30,10 @@ const float *sl_squeeze_fresh(const sl_state *s);
 const float *sl_squeeze_served(const sl_state *s);
 bool sl_squeeze_is_up(const sl_state *s);
 bool sl_squeeze_is_both(const sl_state *s);
+/* v loses what is sent; and the sum gets it, where it stays here. */
+void sl_squeeze_take(sl_state *s, const sl_part *mine);
+void sl_squeeze_take_and_add(sl_state *s, const sl_part *mine);
+/* The same, v only with error feedback. */
 void sl_squeeze_send(sl_state *s, const sl_part *mine);
 void sl_squeeze_send_and_add(sl_state *s, const sl_part *mine);
 void sl_squeeze_add(sl_state *s, const sl_mix *mix, size_t from, size_t count);
@@ -53,6 +57,26 @@ void sl_squeeze_follow(sl_state *s, const sl_mix *mix, size_t from, size_t count
         .own = sl_squeeze_serve, .combine = sl_squeeze_follow                                      \
     }
 enum { SL_SQUEEZE_STAGE_COUNT = 3 };
+
+/* Without servers, by a form of all-reduce: g has the node's own message, a part of the mean, and
+ * what is not 0 of the sums goes on. With algorithm.all_reduce other than the ring, which stands
+ * for everybody to everybody. */
+bool sl_sums_sparse(const sl_algorithm_config *config);
+bool sl_sends_to_all(const sl_algorithm_config *config);
+void sl_squeeze_add_sum(sl_state *s, const sl_mix *mix, size_t from, size_t count);
+void sl_squeeze_take_sum(sl_state *s, const sl_mix *mix, size_t from, size_t count);
+
+#define SL_SPARSE_SUM_STAGES(load, take)                                                           \
+    {.alone = true,                                                                                \
+     .prepare = load,                                                                              \
+     .vector = sl_squeeze_sent,                                                                    \
+     .fresh = sl_squeeze_fresh,                                                                    \
+     .own = take},                                                                                 \
+        {.sparse = true, .vector = sl_publish_gradient, .combine = sl_squeeze_add_sum}, {          \
+        .sparse = true, .gather = true, .vector = sl_publish_gradient,                             \
+        .combine = sl_squeeze_take_sum                                                             \
+    }
+enum { SL_SPARSE_SUM_STAGE_COUNT = 3 };
 
 #define SL_SQUEEZE_STAGE_TO_ALL(load, shared)                                                      \
     {                                                                                              \

@@ -9,8 +9,7 @@
  * less.
  *
  * The mask does not follow from the seed: k (32 + ceil(log2 d)) bits, expected. A part is a range
- * of elements, all of which it has room for, and its indices count from its first: values,
- * float32 | indices, rising, packed from the lowest bit on (indices.h); its length says how many.
+ * of elements, all of which it has room for (listed.h).
  * Element i draws word i % 4 of block i / 4 of the message's quick stream.
  */
 #include <float.h>
@@ -19,11 +18,11 @@
 
 #include "base/kernels.h"
 #include "compress/entries.h"
-#include "compress/indices.h"
+#include "compress/listed.h"
 #include "element/sum.h"
 #include "starling/rng.h"
 
-enum { PASSES = 8, DRAWN = 4, VALUE_BITS = 32 };
+enum { PASSES = 8, DRAWN = 4 };
 
 /* ---- what is promised ---- */
 
@@ -35,28 +34,20 @@ static sl_quality quality(const sl_compressor_config *config, size_t dimension) 
                         .delta = omega < 1 ? 1 - omega : 0};
 }
 
-static unsigned entry_bits(size_t elements) {
-    return VALUE_BITS + sl_index_width(elements);
-}
-
 static double bits(const codec_ops *self, const sl_compressor_config *config, size_t dimension) {
     (void)self;
-    return (double)sl_entries_kept(config, dimension) * entry_bits(dimension);
+    return (double)sl_entries_kept(config, dimension) * sl_listed_bits(dimension);
 }
 
 /* ---- parts ---- */
 
-static size_t bytes_of(size_t entries, size_t elements) {
-    return entries * sizeof(float) + (entries * sl_index_width(elements) + 7) / 8;
-}
-
 /* A multiple of DRAWN; where a part has room for a block, of blocks. */
 static void lay_out(sl_codec *c, size_t part_bytes) {
-    const size_t fit = part_bytes * 8 / entry_bits(part_bytes / sizeof(float)),
+    const size_t fit = part_bytes * 8 / sl_listed_bits(part_bytes / sizeof(float)),
                  unit = fit >= SL_BLOCK ? SL_BLOCK : SL_WORD, n = fit / unit * unit;
     c->k = sl_entries_kept(&c->config, c->dimension);
     c->part_elements = n < c->dimension ? n : c->dimension;
-    c->part_bytes_max = bytes_of(c->part_elements, c->part_elements);
+    c->part_bytes_max = sl_listed_bytes(c->part_elements, c->part_elements);
     c->parts = (uint32_t)((c->dimension - 1) / c->part_elements + 1);
 }
 
@@ -163,39 +154,20 @@ static int encode(sl_encoder *e, uint32_t part, const sl_source *source, void *b
         memcpy(bytes + kept * sizeof(float), r->values, some * sizeof(float));
         kept += some;
     }
-    bytes += kept * sizeof(float);
-    const size_t packed = sl_indices_put(r->indices, kept, sl_index_width(count), bytes);
-    *out = (sl_payload){buffer, kept * sizeof(float) + packed};
+    *out = (sl_payload){buffer, sl_listed_put(r->indices, kept, count, bytes)};
     return sl_entries_finite(buffer, kept) ? 0 : SL_EDIVERGED;
-}
-
-static sl_indices read_indices(sl_payload payload, size_t elements) {
-    const size_t count = payload.bytes * 8 / entry_bits(elements), values = count * sizeof(float);
-    return (sl_indices){(const uint8_t *)payload.data + values, payload.bytes - values, count,
-                        sl_index_width(elements), 0};
 }
 
 static int check_part(sl_decoder *d, uint32_t part, sl_payload payload) {
     size_t from, count;
     sl_codec_part_range(d->codec, part, &from, &count);
-    const sl_indices indices = read_indices(payload, count);
-    return sl_indices_allowed(indices, 0, count) && sl_entries_finite(payload.data, indices.count)
-               ? 0
-               : SL_EPROTO;
+    return sl_listed_allowed(payload, count) ? 0 : SL_EPROTO;
 }
 
 static void add(sl_decoder *d, uint32_t part, sl_payload payload, float weight, float *acc) {
-    uint64_t indices[SL_BATCH];
-    const float *values = payload.data;
     size_t from, count;
     sl_codec_part_range(d->codec, part, &from, &count);
-    const sl_indices all = read_indices(payload, count);
-    for (size_t at = 0; at < all.count; at += SL_BATCH) {
-        const size_t n = all.count - at < SL_BATCH ? all.count - at : SL_BATCH;
-        sl_indices_get(all, at, n, indices);
-        for (size_t i = 0; i < n; i++)
-            acc[from + indices[i]] += weight * values[at + i];
-    }
+    sl_listed_add(payload, count, weight, acc + from);
 }
 
 const codec_ops sl_magnitude_dropping_codec = {.keys = "k fraction contractive",

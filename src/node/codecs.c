@@ -3,7 +3,13 @@
 
 #include <stdlib.h>
 
-static const sl_compressor_config identity = {.kind = SL_COMPRESSOR_IDENTITY};
+static const sl_compressor_config identity = {.kind = SL_COMPRESSOR_IDENTITY},
+                                  nonzeros = {.kind = SL_COMPRESSOR_NONZEROS};
+
+/* Of stages that are never compressed; else NULL. */
+static const sl_compressor_config *lossless(const sl_stage *stage) {
+    return stage->plain ? &identity : stage->sparse ? &nonzeros : NULL;
+}
 
 static const sl_codec_set *find(const sl_codecs *codecs, size_t count,
                                 const sl_compressor_config *compressor) {
@@ -16,11 +22,13 @@ static const sl_codec_set *find(const sl_codecs *codecs, size_t count,
 const sl_compressor_config *sl_codecs_compressor(const sl_codecs *codecs, const sl_stage *stage,
                                                  uint64_t exchange) {
     const sl_node_settings *s = codecs->settings;
-    return stage->plain ? &identity : sl_plan_compressor(s->plan, s->epoch_rounds, exchange);
+    const sl_compressor_config *always = lossless(stage);
+    return always != NULL ? always : sl_plan_compressor(s->plan, s->epoch_rounds, exchange);
 }
 
 bool sl_codec_set_serves(const sl_codec_set *set, const sl_stage *stage) {
-    return stage->plain == (set->compressor == &identity);
+    const sl_compressor_config *always = lossless(stage), *is = set->compressor;
+    return always != NULL ? is == always : is != &identity && is != &nonzeros;
 }
 
 const sl_codec_set *sl_codecs_find(const sl_codecs *codecs, size_t count, const sl_stage *stage,
@@ -76,8 +84,9 @@ static int add_step(sl_codecs *codecs, const sl_route *route, const sl_exchange_
 static int add_phases(sl_codecs *codecs, const sl_route *route, const sl_exchange_step *step,
                       sl_error *error) {
     const sl_plan *plan = codecs->settings->plan;
-    if (step->stage->plain)
-        return add_step(codecs, route, step, &identity, error);
+    const sl_compressor_config *always = lossless(step->stage);
+    if (always != NULL)
+        return add_step(codecs, route, step, always, error);
     int result = add_step(codecs, route, step, &plan->config.compressor, error);
     for (uint32_t i = 0; i < plan->phase_count && result == 0; i++)
         result = add_step(codecs, route, step, &plan->phases[i], error);

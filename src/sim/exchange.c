@@ -66,6 +66,10 @@ int sl_timeline_exchange(sl_timeline *timeline, const sl_algorithm_config *confi
     if (t.algorithm == NULL)
         return SL_EINVAL;
     const sl_route_kind route = t.algorithm->route;
+    if (sl_algorithm_sums_sparse(t.algorithm))
+        return sl_fail(error, SL_EINVAL,
+                       "timeline: how much of a sum is 0, which %s does not send, only a run tells",
+                       config->name);
     if (route != SL_ROUTE_ALL_REDUCE && route != SL_ROUTE_SERVER && route != SL_ROUTE_ALL)
         return sl_fail(error, SL_EINVAL, "timeline: messages of %s go along edges", config->name);
     t.routes = calloc(t.nodes, sizeof *t.routes);

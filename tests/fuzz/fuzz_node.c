@@ -47,6 +47,15 @@ static void add_setup(const sl_algorithm_config *config, sl_topology *topology) 
         setup_count++;
 }
 
+/* And where sums of its messages may go by a form, that as well. */
+static void add_setups(const sl_algorithm_config *config, sl_topology *topology) {
+    sl_algorithm_config by_form = *config;
+    by_form.all_reduce = SL_ALL_REDUCE_RECURSIVE_DOUBLING;
+    add_setup(config, topology);
+    if (sl_algorithm_sums_sparse(sl_algorithm_of(&by_form, NULL)))
+        add_setup(&by_form, topology);
+}
+
 static void add_algorithm(const char *name, sl_topology *topology) {
     sl_algorithm_config config = {.local_steps = 1,
                                   .period = 2,
@@ -71,7 +80,7 @@ static void add_algorithm(const char *name, sl_topology *topology) {
         for (int variant = SL_VARIANT_DEFAULT; variant <= SL_VARIANT_TRIMMED_MEAN; variant++) {
             config.variant = (sl_variant)variant;
             if (sl_algorithm_find(name, config.variant, NULL) != NULL)
-                add_setup(&config, topology);
+                add_setups(&config, topology);
         }
     }
 }

@@ -36,6 +36,11 @@ CASES = {
         "name": "all-reduce",
         **compressor("terngrad", bucket=0, share_scale=True),
     },
+    "all-reduce of sparse sums": {
+        "name": "all-reduce",
+        "all_reduce": "recursive-doubling",
+        **compressor("top-k", fraction=0.01),
+    },
     "all-reduce delayed": {"name": "all-reduce", "delay": 2},
     "local-sgd sign": {"name": "local-sgd", "period": 2, **compressor("scaled-sign")},
     "ef21": {"name": "ef21", "server": "sharded", **compressor("top-k", fraction=0.01)},
@@ -59,7 +64,10 @@ CASES = {
 }
 WITHOUT_MOMENTUM = ("ecq-sgd", "diana", "fetch-sgd", "sign-vote")
 # They read vectors themselves.
-HOST_ONLY = ("all-reduce shared scale", "laq", "powersgd", "fetch-sgd", "sign-vote")
+HOST_ONLY = (
+    *("all-reduce shared scale", "all-reduce of sparse sums"),
+    *("laq", "powersgd", "fetch-sgd", "sign-vote"),
+)
 
 
 def compressed(cases):
@@ -87,7 +95,11 @@ def compressed(cases):
         yield from cases(f"{name} bins of {config['bin']}", by, bins, FIXED, quick, [SAME])
     neither = {"name": "parameter-server", **none, **both}
     yield from cases("parameter-server both, no feedback", neither, TOP4, FIXED, quick, [SAME])
-    for what, more in (("", {}), (" no feedback", none)):
+    for what, more in (
+        ("", {}),
+        (" no feedback", none),
+        (" sparse", {"all_reduce": "recursive-doubling"}),
+    ):
         to_all = {"name": "all-reduce", **more}
         yield from cases(f"all-reduce{what}", to_all, LOSSY, FIXED, quick, [SAME])
     plain = {"sgd": PLAIN, "decay": DECAY}
@@ -140,12 +152,37 @@ def compressed(cases):
         yield from cases(f"all-reduce delay {delay}", late, None, FIXED, slow, [SAME])
 
 
+FORMS = (
+    *("tree", "recursive-doubling", "halving-doubling", "hierarchical"),
+    *("torus-2d", "two-rings", "double-tree"),
+)
+
+
+def sparse_sums():
+    """(name, settings, what they are without the form): the same models, but for rounding."""
+    top = {"compressor": {"name": "top-k", "k": 3}}
+    for form in FORMS:
+        by = {"all_reduce": form}
+        yield f"sparse sums by {form}", {"name": "all-reduce", **by, **top}, {
+            "name": "all-reduce",
+            **top,
+        }
+    doubling = {"all_reduce": "recursive-doubling", **top}
+    yield "gmc by sparse sums", {"name": "gmc", **doubling}, {"name": "gmc", **top}
+    more = {"warmup_k": [20, 8], "clip": 3}
+    yield "dgc by sparse sums", {"name": "dgc", **more, **doubling}, {"name": "dgc", **more, **top}
+    bins = {"name": "all-reduce", "compressor": {"name": "adacomp", "bin": 5}}
+    yield "adacomp by sparse sums", {**bins, "all_reduce": "tree"}, bins
+
+
 def identities():
     """(name, two settings, optimizer): the same models."""
     top = {"compressor": {"name": "top-k", "k": 6}}
     squeezed = {"name": "parameter-server", "directions": "both", **top}
     double, to_all = {"name": "double-squeeze", **top}, {"name": "all-reduce", **top}
     server, once = {**to_all, "name": "parameter-server"}, {"name": "local-sgd", "period": 1, **top}
+    for name, by_form, without in sparse_sums():
+        yield name, by_form, without, HEAVY
     fed_back = {"name": "ecq-sgd", "alpha": 1, "beta": 0.99999999, **top}
     yield "both ways = double-squeeze", squeezed, double, PLAIN
     yield "compressed all-reduce = parameter-server", to_all, server, NESTEROV

@@ -175,6 +175,10 @@ ALGORITHMS = {
     "parameter-server sharded qsgd": algorithm(
         "parameter-server", server="sharded", compressor=QSGD
     ),
+    "all-reduce top-k by sparse sums": algorithm(
+        "all-reduce", all_reduce="halving-doubling", compressor=TOP_K
+    ),
+    "dgc by sparse sums": algorithm("dgc", all_reduce="recursive-doubling", compressor=TOP_K),
     "all-reduce adacomp per tensor": algorithm(
         "all-reduce", compressor={"name": "adacomp", "bin": 50, "per": "tensor"}
     ),

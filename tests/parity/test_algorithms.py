@@ -21,6 +21,7 @@ import _listed
 import _outer
 import _silent
 import _simulate
+import _sparse
 from _edge import Edge
 from _simulate import QUICK, dpsgd, irregular, matchings, run_all, simulate
 import algorithms
@@ -28,7 +29,7 @@ from expect import digraph, exponential, lazy_ring, ring
 
 ROUNDS, RECORDED = 50, [1, 2, 5, 10, 50]
 TOLERANCE = 1e-4  # relative to max(1, |x|); single precision keeps about 1e-6
-D, ROWS, SEED = 20, 12, 41
+D, ROWS, SEED, PROBLEMS = 20, 12, 41, 3
 
 NAMES = ["ring", "lazy ring", "irregular", "digraph", "matchings", "exponential"]
 RING, LAZY, IRREGULAR, DIGRAPH, MATCHINGS, EXPONENTIAL = NAMES
@@ -100,26 +101,27 @@ SAME, OWN = "same", "own"  # every node starts in the same place, or in its own
 
 
 class Case:
-    def __init__(self, name, settings, graph, optimizer, start):
-        self.name, self.settings, self.graph, self.optimizer, self.start = (
+    def __init__(self, name, settings, graph, optimizer, start, seed=SEED):
+        self.name, self.settings, self.graph, self.optimizer, self.start, self.seed = (
             name,
             settings,
             GRAPHS[graph],
             optimizer,
             start,
+            seed,
         )
 
     @property
     def compressor(self):
         return self.settings.get("compressor", {}).get("name")
 
-    def problem(self, seed=SEED):
-        return dpsgd.problem(self.graph.n, ROWS, D, self.start == SAME, seed)
+    def problem(self, seed=None):
+        return dpsgd.problem(self.graph.n, ROWS, D, self.start == SAME, seed or self.seed)
 
     def expected(self):
         """A problem, and the reference's models and push-sum weights on it: the first problem on
         which rounding decides nothing."""
-        for seed in range(SEED, SEED + 100):
+        for seed in range(self.seed, self.seed + 100):
             # The edge of 3lc moves with the largest element, and its error.
             edge = Edge(4e-6 if self.compressor == "3lc" else 1e-6)
             a, b, x0 = self.problem(seed)
@@ -151,7 +153,9 @@ class Case:
 
 def cases(label, settings, compressors, graphs, optimizers, starts):
     """Half of these with each other, as the squares of one colour on a board: each two still meet
-    where a third factor has two values. compressors None: the algorithm's own business."""
+    where a third factor has two values; by turns on three problems. compressors None: the
+    algorithm's own business."""
+    count = itertools.count()
     factors = (optimizers.items(), (compressors or {"": None}).items(), graphs, starts)
     whole = max(len(factor) for factor in factors) == math.prod(len(factor) for factor in factors)
     for places in itertools.product(*(enumerate(factor) for factor in factors)):
@@ -160,7 +164,8 @@ def cases(label, settings, compressors, graphs, optimizers, starts):
         (how, optimizer), (what, config), graph, start = (value for _, value in places)
         full = {**settings, "compressor": config} if config else settings
         yield Case(
-            " ".join(filter(None, [label, what, graph, how, start])), full, graph, optimizer, start
+            " ".join(filter(None, [label, what, graph, how, start])),
+            *(full, graph, optimizer, start, SEED + 100 * (next(count) % PROBLEMS)),
         )
 
 
@@ -578,6 +583,10 @@ def all_checks(starling):
     for name, settings in _silent.CASES.items():
         case = Case(name, settings, RING, PLAIN, SAME)
         yield f"{name}: counted", lambda case=case: _silent.check_counts(starling, case, ROUNDS)
+    for name, settings in _sparse.CASES.items():
+        for graph in FIXED:
+            case = Case(f"{name} {graph}", settings, graph, PLAIN, SAME)
+            yield case.name, lambda case=case: _sparse.check_bytes(starling, case, ROUNDS)
     yield "push-sum weights sum to n", lambda: check_weights(starling)
 
 

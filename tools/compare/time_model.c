@@ -50,7 +50,8 @@ static bool averages_everything(const sl_algorithm *a, const sl_algorithm_config
     for (size_t i = 0; i < a->stage_count; i++)
         if (a->stages[i].speaks != NULL)
             return false;
-    return (a->route == SL_ROUTE_ALL_REDUCE || a->route == SL_ROUTE_SERVER ||
+    return !sl_algorithm_sums_sparse(a) &&
+           (a->route == SL_ROUTE_ALL_REDUCE || a->route == SL_ROUTE_SERVER ||
             a->route == SL_ROUTE_ALL) &&
            (a->averages_gradient || a->publishes_old_model) && !(a->is_periodic && c->period > 1);
 }
@@ -111,7 +112,8 @@ double time_model_seconds(const time_model *m, double tau, double delta) {
 bool all_reduce_is_used(const exchange_case *c) {
     const sl_algorithm *a = sl_algorithm_of(c->config, NULL);
     const uint32_t nodes = sl_topology_nodes(c->topology);
-    return a != NULL && sl_algorithm_reduces(a) && nodes > 1 && nodes <= NODES_MAX;
+    return a != NULL && sl_algorithm_reduces(a) && !sl_algorithm_sums_sparse(a) && nodes > 1 &&
+           nodes <= NODES_MAX;
 }
 
 const char *all_reduce_name(size_t form) {
