@@ -104,6 +104,8 @@ typedef struct sl_summary {
     double predicted_seconds; /* on the experiment's network; 0: not asked for */
     const sl_loss *losses;    /* (loss_count) */
     size_t loss_count;
+    const sl_merge *merges; /* (merge_count) */
+    size_t merge_count;
 } sl_summary;
 SL_API int sl_folder_summary(sl_folder *folder, const sl_summary *summary, sl_error *error);
 /* Sorts parameters.jsonl by round, then node. */

@@ -165,6 +165,11 @@ static bool has_passed(const sl_cohort *g, uint64_t hash) {
     return false;
 }
 
+/* Will the node never come to this epoch? It has been in it, or another part of the network was. */
+static bool is_past(const sl_cohort *g, uint64_t hash, uint64_t number) {
+    return hash != g->hash && (number <= g->number || has_passed(g, hash));
+}
+
 /* What came before the view began. */
 static void deliver_early(sl_agent *a) {
     sl_cohort *g = &a->cohort;
@@ -174,7 +179,7 @@ static void deliver_early(sl_agent *a) {
         const sl_early early = g->early[i]; /* its place may be taken again */
         if (early.hash == g->hash && !early.from->folded)
             sl_agent_deliver(a, &early.event);
-        else if (early.hash == g->hash || has_passed(g, early.hash))
+        else if (early.hash == g->hash || is_past(g, early.hash, early.number))
             sl_neighbour_consumed(early.from, early.event.token);
         else
             g->early[g->early_count++] = early;
@@ -205,7 +210,8 @@ static void take_model(sl_agent *a) {
     drop_early(a);
 }
 
-static void begin_view(sl_agent *a, const sl_epoch *view) {
+/* sides: parts of the network that have met. */
+static void begin_view(sl_agent *a, const sl_epoch *view, uint32_t sides) {
     sl_cohort *g = &a->cohort;
     sl_grouping grouping = {0};
     sl_error error;
@@ -224,6 +230,8 @@ static void begin_view(sl_agent *a, const sl_epoch *view) {
     g->before[g->passed++ % SL_EPOCHS_BEFORE] = g->hash;
     g->hash = sl_epoch_hash(view);
     g->number = view->number;
+    if (sides > 1 && !g->outside)
+        sl_members_tell_merge(a, view, sides);
     sl_members_tell_view(a);
     if (g->outside)
         take_model(a);
@@ -309,7 +317,7 @@ static void begin(sl_agent *a, const sl_membership_update *u) {
         end_alone(a);
     } else if (u->view != NULL) {
         const sl_epoch view = *u->view; /* its lists live until the next epoch begins */
-        begin_view(a, &view);
+        begin_view(a, &view, u->sides);
         if (a->phase == PHASE_OVER)
             return;
         sl_folding_turn(a, &view);
@@ -529,11 +537,12 @@ void sl_members_reach(sl_agent *a, sl_neighbour *n) {
 
 void sl_members_take(sl_agent *a, sl_neighbour *n, const sl_event *event) {
     sl_cohort *g = &a->cohort;
-    const uint64_t hash = sl_neighbour_hash(n);
+    uint64_t number;
+    const uint64_t hash = sl_neighbour_hash(n, &number);
     if (hash == g->hash && !n->folded)
         sl_agent_deliver(a, event);
-    else if (hash == g->hash || has_passed(g, hash) || g->early_count == g->early_max)
+    else if (hash == g->hash || is_past(g, hash, number) || g->early_count == g->early_max)
         sl_neighbour_consumed(n, event->token);
     else
-        g->early[g->early_count++] = (sl_early){n, hash, *event};
+        g->early[g->early_count++] = (sl_early){n, hash, number, *event};
 }

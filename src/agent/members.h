@@ -29,7 +29,7 @@ struct sl_agent;
 /* Data of an epoch that the node has not come to. */
 typedef struct sl_early {
     sl_neighbour *from;
-    uint64_t hash;
+    uint64_t hash, number; /* of that epoch */
     sl_event event;
 } sl_early;
 
@@ -45,6 +45,7 @@ typedef struct sl_cohort {
     uint64_t passed;
     sl_grouping grouping; /* of the node's view; count 0: the experiment's */
     sl_view view;
+    sl_merge merge;   /* that the view began with, until it is told; sides 0: there is none */
     bool alone;       /* the others are through: it ends its last rounds without asking */
     bool rests;       /* the node does, between two rounds */
     bool asks;        /* and membership has not been asked for the next one */
@@ -110,6 +111,8 @@ void sl_members_take(struct sl_agent *agent, sl_neighbour *n, const sl_event *ev
 /* From where on a replay folds that peer, too. */
 void sl_members_tell_fold(struct sl_agent *agent, uint32_t peer);
 void sl_members_tell_view(struct sl_agent *agent);
+/* The view is of so many parts of the network. */
+void sl_members_tell_merge(struct sl_agent *agent, const sl_epoch *view, uint32_t sides);
 void sl_members_tell_lost(struct sl_agent *agent, const sl_neighbour *n, const char *why);
 
 #endif

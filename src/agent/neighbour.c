@@ -132,7 +132,7 @@ static void forget(sl_neighbour *n) {
     n->bye_received = n->parted = false;
     n->credit = n->received = n->received_told = n->meets = n->meets_sent = n->exchange = n->open =
         0;
-    n->hash = n->hash_before = n->hash_from = n->number = n->given_up = 0;
+    n->hash = n->hash_before = n->hash_from = n->number = n->number_before = n->given_up = 0;
     n->folds = n->superseded = false;
     n->letter_come = 0;
     n->credit_told = sl_neighbour_credit(n); /* HELLO has said so, or will */
@@ -321,16 +321,20 @@ static int take_data(sl_neighbour *n, const sl_frame *frame, sl_buffer *buffer, 
 
 /* After a connection broke, it may come again. */
 static void hear_turn(sl_neighbour *n, const sl_frame *frame) {
-    if (n->hash != frame->exchange)
+    if (n->hash != frame->exchange) {
         n->hash_before = n->hash;
+        n->number_before = n->number;
+    }
     n->hash = frame->exchange;
     n->folds = frame->scalar < 0;
     n->number = (uint64_t)fmin(fabs(frame->scalar), epoch_numbers_max);
     n->hash_from = frame->part | (uint64_t)frame->step << 32;
 }
 
-uint64_t sl_neighbour_hash(const sl_neighbour *n) {
-    return n->received > n->hash_from ? n->hash : n->hash_before;
+uint64_t sl_neighbour_hash(const sl_neighbour *n, uint64_t *number) {
+    const bool is_of_last = n->received > n->hash_from;
+    *number = is_of_last ? n->number : n->number_before;
+    return is_of_last ? n->hash : n->hash_before;
 }
 
 void sl_neighbour_abandon(sl_neighbour *n) {

@@ -112,9 +112,10 @@ typedef struct sl_neighbour {
     uint64_t turn_hash;     /* data frames to it are of the epoch with this hash; 0: the first */
     uint64_t turn_from;     /* from this number on */
     uint64_t turn_number;   /* of that epoch */
-    uint64_t number;        /* of the epoch of its frames, from `hash_from` on */
-    uint64_t hash, hash_before; /* likewise, of its frames: from `hash_from` on, and before */
-    bool member;                /* of this agent's epoch */
+    uint64_t number, number_before; /* of the epoch of its frames: from `hash_from` on, and before
+                                     */
+    uint64_t hash, hash_before;     /* likewise, of its frames: from `hash_from` on, and before */
+    bool member;                    /* of this agent's epoch */
     uint64_t since; /* the first epoch of those without a break; 0: that of the run's begin */
     uint64_t hash_from, hash_at_view; /* and what it was when this agent's epoch began */
 
@@ -184,8 +185,9 @@ typedef enum sl_arrived {
 /* Looks at a message: sl_arrived, or negative: the run ends. */
 int sl_neighbour_take(sl_neighbour *n, sl_buffer *buffer, size_t bytes, sl_event *event,
                       sl_frame *frame, sl_error *error);
-/* The epoch that a data frame is of, which came last: its hash; 0: the first. */
-uint64_t sl_neighbour_hash(const sl_neighbour *n);
+/* The epoch that a data frame is of, which came last: its hash; 0: the first. *number: its number.
+ */
+uint64_t sl_neighbour_hash(const sl_neighbour *n, uint64_t *number);
 /* It is lost: of what was sent and may not have come, nothing is sent again. */
 void sl_neighbour_abandon(sl_neighbour *n);
 /* Forgets the connection. `why` is kept until it has agreed. */

@@ -191,6 +191,7 @@ static void give_job(sl_agent *a, const sl_update *update) {
                   .g = sl_node_gradient_buffer(a->node),
                   .compute = update->compute,
                   .returns = a->cohort.outside && !update->round_done,
+                  .merge = a->cohort.merge,
                   .push_sum_weight = sl_node_push_sum_weight(a->node)};
     job.compute_round = update->round;
     if (update->round_done) {
@@ -204,6 +205,7 @@ static void give_job(sl_agent *a, const sl_update *update) {
     } else if (update->round == 1) {
         job.parameters = sl_record_parameters_due(config, 0);
     }
+    a->cohort.merge.sides = 0;
     sl_worker_give(a->worker, &job);
 }
 
@@ -289,8 +291,8 @@ void sl_agent_begin(sl_agent *a, const sl_event *event) {
     if (a->phase == PHASE_OVER || !step_node(a, event, &update))
         return;
     sl_node_hold(a->node, sl_node_round(a->node));
-    a->cohort.rests = false;
-    update.round_done = !a->cohort.outside; /* what is recorded with the next gradient */
+    a->cohort.rests = a->cohort.asks = false; /* a view may begin that was not asked for */
+    update.round_done = !a->cohort.outside;   /* what is recorded with the next gradient */
     update.finished_round = a->cohort.rested;
     perform(a, &update, false);
 }

@@ -30,6 +30,18 @@ void sl_members_tell_view(sl_agent *a) {
     sl_agent_notice(a, "%s", entry.why);
 }
 
+void sl_members_tell_merge(sl_agent *a, const sl_epoch *view, uint32_t sides) {
+    const uint64_t after = a->cohort.rested.round;
+    sl_log_entry entry = {.kind = SL_LOG_MERGE, .round = after, .sides = sides};
+    snprintf(entry.why, sizeof entry.why,
+             "round %" PRIu64 ": %u parts of the network are one again; this one has come to round "
+             "%" PRIu64,
+             view->round, sides, after);
+    sl_agent_log(a, &entry);
+    sl_agent_notice(a, "%s", entry.why);
+    a->cohort.merge = (sl_merge){view->round, after, sides};
+}
+
 /* What the node was to be given by it, of 1. */
 static double weight_of(const sl_agent *a, uint32_t rank) {
     const sl_topology *topology = a->cohort.grouping.count > 0 ? a->cohort.grouping.topology

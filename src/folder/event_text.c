@@ -62,6 +62,7 @@ static const field fields[] = {
      NULL},
     {"sponsor", ONE(SL_LOG_JOIN), FIELD_RANK, AT(peer), NULL},
     {"after", ONE(SL_LOG_JOIN), FIELD_WHOLE, AT(after), NULL},
+    {"sides", ONE(SL_LOG_MERGE), FIELD_COUNT, AT(sides), NULL},
     {"protection", ONE(SL_LOG_EDGE), FIELD_WHY, AT(why), NULL},
     {"members", ONE(SL_LOG_VIEW), FIELD_MEMBERS, AT(ranks), NULL},
     {"gap", ONE(SL_LOG_VIEW), FIELD_SECONDS, AT(gap), NULL},
@@ -72,8 +73,8 @@ static const field fields[] = {
     {"then", ONE(SL_LOG_REQUEST), FIELD_WORD, AT(then), thens},
     {"outcome", ONE(SL_LOG_END), FIELD_WORD, AT(outcome), outcomes},
     {"why",
-     ONE(SL_LOG_DOWN) | ONE(SL_LOG_LOST) | ONE(SL_LOG_VIEW) | ONE(SL_LOG_CHECKPOINT) |
-         ONE(SL_LOG_END),
+     ONE(SL_LOG_DOWN) | ONE(SL_LOG_LOST) | ONE(SL_LOG_VIEW) | ONE(SL_LOG_MERGE) |
+         ONE(SL_LOG_CHECKPOINT) | ONE(SL_LOG_END),
      FIELD_WHY, AT(why), NULL},
 };
 enum { FIELDS = sizeof fields / sizeof *fields };

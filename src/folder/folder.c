@@ -531,8 +531,7 @@ int sl_folder_summary(sl_folder *f, const sl_summary *s, sl_error *error) {
     }
     if (s->record_count > 0 && s->records[0].averaged)
         sl_json_set(&root, "final_average", sl_average_json(&s->records[0]));
-    if (s->loss_count > 0)
-        sl_json_set(&root, "lost", sl_losses_json(s));
+    sl_members_json(&root, s);
     if (f->best_round > 0)
         sl_json_set(&root, "best",
                     json_pack("{sI so so}", "round", (json_int_t)f->best_round, "loss",

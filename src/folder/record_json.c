@@ -44,7 +44,7 @@ json_t *sl_average_json(const sl_record *record) {
     return json_pack("{so}", "distance_before", sl_number_json(record->averaged_distance));
 }
 
-json_t *sl_losses_json(const sl_summary *s) {
+static json_t *losses_json(const sl_summary *s) {
     json_t *all = json_array();
     for (size_t i = 0; i < s->loss_count; i++)
         sl_json_append(&all, json_pack("{sI sI sb so ss}", "node", (json_int_t)s->losses[i].rank,
@@ -55,4 +55,20 @@ json_t *sl_losses_json(const sl_summary *s) {
                                            : json_null(),
                                        "why", s->losses[i].why));
     return all;
+}
+
+static json_t *merges_json(const sl_summary *s) {
+    json_t *all = json_array();
+    for (size_t i = 0; i < s->merge_count; i++)
+        sl_json_append(&all, json_pack("{sI sI sI}", "round", (json_int_t)s->merges[i].round,
+                                       "after", (json_int_t)s->merges[i].after, "parts",
+                                       (json_int_t)s->merges[i].sides));
+    return all;
+}
+
+void sl_members_json(json_t **root, const sl_summary *s) {
+    if (s->loss_count > 0)
+        sl_json_set(root, "lost", losses_json(s));
+    if (s->merge_count > 0)
+        sl_json_set(root, "merged", merges_json(s));
 }

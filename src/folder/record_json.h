@@ -14,7 +14,7 @@ json_t *sl_record_json(const sl_record *record);
 json_t *sl_node_json(const sl_record *record);
 /* Of any node, as all have the same: how far apart the models were that were averaged last. */
 json_t *sl_average_json(const sl_record *record);
-/* Whom the others have gone on without. */
-json_t *sl_losses_json(const sl_summary *summary);
+/* Whom the others have gone on without, and when parts of the network became one again, if any. */
+void sl_members_json(json_t **root, const sl_summary *summary);
 
 #endif

@@ -197,6 +197,7 @@ static void begin_epoch(sl_membership *m) {
         m->queue[i] = m->queue[i + 1];
     m->queue[m->queued].kept = first; /* its memory */
     m->update->view = &m->begun.decision.epoch;
+    m->update->sides = m->begun.decision.side_count;
     begin_round(m, m->begun.decision.epoch.round);
 }
 

@@ -183,6 +183,7 @@ void sl_membership_step(sl_membership *m, const sl_membership_event *event,
     switch (event->type) {
     case SL_MEMBERSHIP_TICK:
         watch_wishes(m);
+        sl_member_begin(m); /* who had stepped aside may be back */
         break;
     case SL_MEMBERSHIP_MESSAGE:
         on_message(m, event->message);

@@ -160,6 +160,7 @@ typedef struct sl_membership_update {
     bool begin;
     uint64_t round;       /* of begin */
     const sl_epoch *view; /* of begin; NULL: the same as before */
+    uint32_t sides;       /* of view: members come from so many epochs */
     bool dropped, ask_again, replaced, diverged, left, nobody_stays;
 } sl_membership_update;
 

@@ -2,9 +2,10 @@
  * the views that its log has.
  *
  * Who was lost is simulated as long as it has all that it needs: further than it came, never less
- * far. What it would have sent beyond a fold is not delivered, so that it stands still soon. Whose
- * numbers are not finite ends where it ended. Who returned goes after the round that it had ended,
- * and comes back with its view, as a new node with the model that its sponsor had.
+ * far. Who went on with a later round, as others were ahead, rests until then. What it would have
+ * sent beyond a fold is not delivered, so that it stands still soon. Whose numbers are not finite
+ * ends where it ended. Who returned goes after the round that it had ended, and comes back with its
+ * view, as a new node with the model that its sponsor had.
  */
 #include "sim/simulator.h"
 #include "wire/frame.h"
@@ -77,15 +78,22 @@ int sl_sim_deliver(simulator *s, uint32_t rank, const sl_event *event, sl_error 
 
 /* ---- views ---- */
 
+/* The view that is next in its log, behind the word of a merge or not. */
+static const sl_log_entry *next_view(const simulator *s, uint32_t rank) {
+    const sl_history *h = history_of(s, rank);
+    const size_t at = s->peers[rank].repeated + (next_of(s, rank, SL_LOG_MERGE) != NULL);
+    return at < h->count && h->entries[at].kind == SL_LOG_VIEW ? &h->entries[at] : NULL;
+}
+
 static int begin_round(simulator *s, uint32_t rank, uint64_t round, sl_error *error) {
-    const sl_log_entry *entry = next_of(s, rank, SL_LOG_VIEW);
+    const sl_log_entry *entry = next_view(s, rank);
     const sl_scene_view *v;
     if (entry == NULL || entry->round != round)
         return sl_sim_deliver(s, rank, &(sl_event){.type = SL_EVENT_RELEASED}, error);
     int result = sl_scene_repeat(&s->scene, entry, &v, error);
     if (result != 0)
         return result;
-    s->peers[rank].repeated++;
+    s->peers[rank].repeated = (size_t)(entry - history_of(s, rank)->entries) + 1;
     return sl_sim_deliver(s, rank, &(sl_event){.type = SL_EVENT_VIEW, .view = &v->view}, error);
 }
 
@@ -127,9 +135,9 @@ static bool comes_back(simulator *s, uint32_t rank, uint64_t round) {
     size_t k = p->repeated;
     if (p->node != NULL || p->aside == NULL)
         return false;
-    while (k < h->count && h->entries[k].kind == SL_LOG_JOIN)
+    while (k < h->count && h->entries[k].kind != SL_LOG_VIEW)
         k++;
-    if (k == h->count || h->entries[k].kind != SL_LOG_VIEW || h->entries[k].round != round)
+    if (k == h->count || h->entries[k].round != round)
         return false;
     p->repeated = k;
     p->node = p->aside;
@@ -137,11 +145,28 @@ static bool comes_back(simulator *s, uint32_t rank, uint64_t round) {
     return true;
 }
 
+/* Did it go on with a later round, as others were ahead? Until then it rests. */
+static bool waits(const simulator *s, uint32_t rank, uint64_t round) {
+    const sl_log_entry *merge = next_of(s, rank, SL_LOG_MERGE), *view = next_view(s, rank);
+    return merge != NULL && view != NULL && s->peers[rank].node != NULL &&
+           merge->round + 1 == round && view->round > round;
+}
+
+static void let_rest(peer *p) {
+    p->aside = p->node;
+    p->node = NULL;
+    p->pending = (sl_update){0};
+}
+
 int sl_sim_begin_repeated(simulator *s, uint64_t round, sl_error *error) {
     bool any = false;
     int result = take_models(s, round - 1, error);
-    for (uint32_t i = 0; i < s->nodes && result == 0; i++)
-        any = comes_back(s, i, round) || any;
+    for (uint32_t i = 0; i < s->nodes && result == 0; i++) {
+        const bool rests = waits(s, i, round);
+        if (rests)
+            let_rest(&s->peers[i]);
+        any = comes_back(s, i, round) || rests || any;
+    }
     if (any)
         sl_sim_tell_members(s, round);
     for (uint32_t i = 0; i < s->nodes && result == 0; i++)
@@ -155,8 +180,18 @@ static void close_node(peer *p) {
     p->pending = (sl_update){0};
 }
 
+/* Did it not come to the end of this round before it returned? */
+static bool went_aside(const simulator *s, uint32_t rank, uint64_t round) {
+    const sl_history *h = history_of(s, rank);
+    for (size_t k = s->peers[rank].repeated; k < h->count && h->entries[k].kind != SL_LOG_VIEW; k++)
+        if (h->entries[k].kind == SL_LOG_JOIN && h->entries[k].round + 1 == round)
+            return true;
+    return false;
+}
+
 bool sl_sim_ends_alone(simulator *s, uint32_t rank, uint64_t round, int result) {
-    if (result != SL_EDIVERGED || !sl_sim_repeats(s) || history_of(s, rank)->done)
+    if (result != SL_EDIVERGED || !sl_sim_repeats(s) ||
+        (history_of(s, rank)->done && !went_aside(s, rank, round)))
         return false;
     close_node(&s->peers[rank]);
     sl_sim_tell_members(s, round);

@@ -17,6 +17,7 @@ typedef struct sl_job {
     double push_sum_weight;
     bool aside;      /* report that the gradient of compute_round was of no use */
     bool returns;    /* report that it takes part again, from compute_round on */
+    sl_merge merge;  /* report this, if it has sides */
     bool record;     /* report `report` */
     bool evaluate;   /* and evaluate x for it */
     bool parameters; /* report x as the parameters after parameters_round */

@@ -11,6 +11,7 @@ import time
 
 DEEDS = {"reset": "reject with tcp reset", "drop": "drop"}
 KINDS = [f"{deed}, {sides}" for deed in DEEDS for sides in ("one way", "both ways")]
+PARTS = "tcp flags & rst == 0 counter reject with tcp reset"  # and let answers of the other side in
 STANDS_S = {"reset": (0.1, 0.4), "drop": (0.5, 2)}  # least and most
 
 
@@ -89,6 +90,19 @@ class Net:
         """A reset goes back to the sender: the receiver does not hear of it."""
         rule = f"ip saddr {self.address(rank)} meta l4proto tcp counter {DEEDS[deed]}"
         self.nft(to, f"add rule inet walls from_{rank} {rule}\n")
+
+    def part(self, side):
+        """Who is on this side and all others reach each other no more, and hear so at once."""
+        for to, rank in self.between(side):
+            self.nft(to, f"add rule inet walls from_{rank} ip saddr {self.address(rank)} {PARTS}\n")
+
+    def heal(self, side):
+        for to, rank in self.between(side):
+            self.tear_down(rank, to)
+
+    def between(self, side):
+        ranks = range(self.count)
+        return [(a, b) for a in ranks for b in ranks if (a in side) != (b in side)]
 
     def tear_down(self, rank, to):
         """How many segments the wall has stopped."""

@@ -1,5 +1,6 @@
 /* slow_gradient.c - preloaded into agents: a gradient takes as long as the folder STARLING_STALLS
- * holds a file that is called after the process. */
+ * holds a file that is called after the process, and each product in it STARLING_PAUSE_US
+ * microseconds longer. */
 #include <cblas.h>
 #include <dlfcn.h>
 #include <stdio.h>
@@ -8,12 +9,14 @@
 #include <unistd.h>
 
 static void stall(void) {
-    const char *folder = getenv("STARLING_STALLS");
+    const char *folder = getenv("STARLING_STALLS"), *pause_us = getenv("STARLING_PAUSE_US");
+    const struct timespec pause = {.tv_nsec = pause_us != NULL ? 1000 * atol(pause_us) : 0};
     const struct timespec moment = {.tv_nsec = 5000000};
     char path[4096];
     snprintf(path, sizeof path, "%s/%ld", folder != NULL ? folder : "/nowhere", (long)getpid());
     while (access(path, F_OK) == 0)
         nanosleep(&moment, NULL);
+    nanosleep(&pause, NULL);
 }
 
 void cblas_sgemm(OPENBLAS_CONST enum CBLAS_ORDER order, OPENBLAS_CONST enum CBLAS_TRANSPOSE a_as,

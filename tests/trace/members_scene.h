@@ -1,4 +1,5 @@
-/* members_scene.h - the vocabulary in which test_membership_trace.c writes its transcripts. */
+/* members_scene.h - the vocabulary in which test_membership_trace.c and test_merge_trace.c write
+ * their transcripts. */
 #ifndef MEMBERS_SCENE_H
 #define MEMBERS_SCENE_H
 
@@ -176,13 +177,10 @@ static void expect_rounds_until(uint32_t rank, uint64_t round) {
     ck_assert_uint_eq(began[rank], round);
 }
 
-/* Rank 0 leads, after the death of 3: PREPARE has left. */
-static void begin_change(void) {
-    open_members(4);
-    kill_member(3);
-    all_lose(3);
-    lose_letters();
-    tick();
+static void forget_updates(void) {
+    memset(update, 0, sizeof update);
+    memset(began, 0, sizeof began);
+    memset(viewed, 0, sizeof viewed);
 }
 
 #endif

@@ -85,6 +85,7 @@ START_TEST(every_kind_comes_back) {
          .gap = 0.25,
          .why = "3 of 4"},
         {.kind = SL_LOG_JOIN, .round = 49, .peer = 2, .after = 61},
+        {.kind = SL_LOG_MERGE, .round = 61, .sides = 2, .why = "round 70: 2 parts"},
         {.kind = SL_LOG_END, .round = 47, .outcome = SL_LOG_SAVED},
     };
     const size_t all = sizeof written / sizeof *written;

@@ -55,6 +55,9 @@ static void take_later(logbook *book, const sl_log_entry *e) {
     case SL_LOG_JOIN:
         require(e->peer < NODES_MAX && e->peer != e->rank && e->after > 0, e, "nobody's model");
         break;
+    case SL_LOG_MERGE:
+        require(e->sides > 1 && e->why[0] != '\0', e, "nothing has met");
+        break;
     case SL_LOG_CHECKPOINT:
         require(e->round > book->from && e->round != book->saved, e, "that round is saved");
         if (e->why[0] ==

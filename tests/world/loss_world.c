@@ -5,7 +5,8 @@
  *
  * Agents are killed, stopped for longer than membership.grace_s, and asked to leave; connections
  * are cut; in each seventh seed the numbers of one agent become infinite or NaN. Each third seed
- * trains for so long that who was stopped can return. Held of each seed:
+ * trains for so long that who was stopped can return, and each ninth is in two parts for a while,
+ * half of these without other strikes. Held of each seed:
  *   - whoever was not struck ends well, after all rounds, with finite numbers;
  *   - who was stopped returns and ends well, or says that the others have come to the end;
  *   - whose numbers are not finite returns, or ends as diverged: it does if they stay so;
@@ -28,7 +29,7 @@
 #include "wire/checksum.h"
 
 enum { QUICK = 200, STRIKES_MAX = 6, LONGER = 12 };
-static const double first_s = 1000, most_s = 400, notice_s = 0.5, leave_s = 2.5;
+static const double first_s = 1000, most_s = 400, notice_s = 0.5, leave_s = 2.5, merge_s = 8;
 
 typedef struct peer {
     process *process;
@@ -42,6 +43,7 @@ typedef struct peer {
     int result;
     sl_error error;
     uint64_t recorded; /* the last round */
+    uint32_t members;  /* of its last view; 0: it has had none but the first */
     logbook logbook;
 } peer;
 
@@ -66,8 +68,14 @@ static int strike_count;
 static uint32_t spoiled_rank;
 static uint64_t spoiled_round; /* the first; UINT64_MAX: nobody is spoiled */
 static uint64_t spoiled_rounds;
+static struct parting {
+    uint32_t side;  /* bits of its ranks */
+    uint64_t round; /* as which the last agent begins it happens */
+    double seconds, healed_s;
+    bool is_up, was;
+} parting;
 static double grace_s;
-static uint64_t finished, left, lost, views, returned; /* of all seeds */
+static uint64_t finished, left, lost, views, returned, merged; /* of all seeds */
 
 static uint32_t below(uint32_t limit) {
     return (uint32_t)(world_draw() % limit);
@@ -94,6 +102,15 @@ static void choose_other(const char **algorithm, const char **family) {
     *algorithm = algorithms[which % 4];
     if (which % 4 >= 2)
         *family = families[which / 4 % 3];
+}
+
+/* Is the network in two parts for a while? */
+static bool is_parted(void) {
+    return s.seed % 9 == 1;
+}
+
+static bool is_calm(void) {
+    return is_parted() && s.seed / 9 % 2 == 0;
 }
 
 static void draw_experiment(void) {
@@ -136,7 +153,7 @@ static void draw_experiment(void) {
 /* Somebody is never struck. */
 static void draw_strikes(void) {
     const uint32_t rounds = (uint32_t)s.rounds / (is_long() ? LONGER : 1);
-    strike_count = 1 + (int)below(STRIKES_MAX);
+    strike_count = is_calm() ? 0 : 1 + (int)below(STRIKES_MAX);
     for (int i = 0; i < strike_count; i++) {
         strike *k = &strikes[i];
         *k = (strike){.kind = (strike_kind)below(STRIKE_KINDS),
@@ -158,12 +175,16 @@ static void choose_spoiled(void) {
     spoiled_rounds = which % 2 == 0 ? UINT64_MAX : 1 + which / 2 % 5;
 }
 
-/* ---- strikes ---- */
-
-static void go_on(void *of, uint64_t ignored) {
-    (void)ignored;
-    process_go_on(of);
+/* Likewise. */
+static void choose_parting(void) {
+    const uint64_t which = s.seed * 0x9E3779B97F4A7C15u >> 20;
+    const uint32_t sides = (1u << s.nodes) - 2; /* but nobody, and all */
+    parting = (struct parting){.side = 1 + (uint32_t)(which % sides),
+                               .round = 5 + which / 256 % 40,
+                               .seconds = grace_s * (0.5 + (double)(which / 16384 % 7))};
 }
+
+/* ---- strikes ---- */
 
 /* Before, a loss ends the run. */
 static bool all_train(void) {
@@ -171,6 +192,26 @@ static bool all_train(void) {
         if (!peers[i].trains)
             return false;
     return true;
+}
+
+static void part(bool is_parted) {
+    for (uint32_t a = 0; a < s.nodes; a++)
+        for (uint32_t b = 0; b < a; b++)
+            if ((parting.side >> a & 1) != (parting.side >> b & 1))
+                network_part(a, b, is_parted);
+    parting.is_up = is_parted;
+    parting.healed_s = world_now();
+}
+
+static void heal(void *ignored, uint64_t also) {
+    (void)ignored;
+    (void)also;
+    part(false);
+}
+
+static void go_on(void *of, uint64_t ignored) {
+    (void)ignored;
+    process_go_on(of);
 }
 
 static void hit(void *of, uint64_t ignored) {
@@ -209,6 +250,11 @@ static void hit(void *of, uint64_t ignored) {
 
 static void on_round(void *context, uint32_t rank, uint64_t round) {
     ((peer *)context)->trains = true;
+    if (is_parted() && !parting.was && round >= parting.round && all_train()) {
+        parting.was = true;
+        part(true);
+        world_at(world_now() + parting.seconds, heal, NULL, 0);
+    }
     for (int i = 0; i < strike_count; i++)
         if (strikes[i].round == round && strikes[i].a == rank)
             world_at(world_now() + strikes[i].at_s, hit, &strikes[i], 0);
@@ -268,7 +314,7 @@ static bool all_strikes_are(strike_kind kind) {
 static void judge_notice(const peer *p, const sl_log_entry *entry) {
     const peer *lost_one = &peers[entry->peer];
     const double after_s = world_now() - lost_one->killed_s;
-    if (!all_strikes_are(STRIKE_KILL) || lost_one->spoiled || lost_one->ended)
+    if (!all_strikes_are(STRIKE_KILL) || is_parted() || lost_one->spoiled || lost_one->ended)
         return;
     if (lost_one->killed_s == 0)
         world_fail("agent %u takes agent %u for lost, which lives", p->rank, entry->peer);
@@ -282,7 +328,10 @@ static void on_log(void *context, const sl_log_entry *entry) {
     if (entry->kind == SL_LOG_LOST)
         judge_notice(p, entry);
     lost += entry->kind == SL_LOG_LOST;
-    views += entry->kind == SL_LOG_VIEW;
+    if (entry->kind == SL_LOG_VIEW) {
+        views++;
+        p->members = entry->members;
+    }
     logbook_take(&p->logbook, entry, s.rounds);
 }
 
@@ -369,6 +418,21 @@ static void judge(const peer *p, bool verbose) {
     finished += p->result == 0;
 }
 
+/* Where nothing else goes wrong, both sides are one again, if there is time. */
+static void judge_merge(void) {
+    double first_end_s = INFINITY;
+    uint32_t whole = 0, parted = 0;
+    for (uint32_t i = 0; i < s.nodes; i++) {
+        first_end_s = fmin(first_end_s, peers[i].ended_s);
+        whole += peers[i].members == s.nodes;
+        parted += peers[i].members != 0;
+    }
+    const bool in_time = parting.was && !parting.is_up && first_end_s > parting.healed_s + merge_s;
+    if (is_calm() && in_time && parted > 0 && whole < s.nodes)
+        world_fail("%u of %u agents are in a view of all at the end", whole, s.nodes);
+    merged += is_calm() && whole == s.nodes;
+}
+
 static uint64_t run_seed(uint64_t seed, bool verbose) {
     sl_error error;
     world_open(seed, verbose);
@@ -378,6 +442,7 @@ static uint64_t run_seed(uint64_t seed, bool verbose) {
     draw_experiment();
     draw_strikes();
     choose_spoiled();
+    choose_parting();
     if (verbose)
         scenario_print(&s);
     if (sl_experiment_parse(&experiment, s.text, "seed", "/", NULL, 0, &error) != 0)
@@ -391,6 +456,7 @@ static uint64_t run_seed(uint64_t seed, bool verbose) {
     world_run(first_s + most_s, all_are_over);
     for (uint32_t i = 0; i < s.nodes; i++)
         judge(&peers[i], verbose);
+    judge_merge();
     const uint64_t hash = world_hash();
     world_close();
     disk_close();
@@ -403,8 +469,9 @@ int main(int count, char **arguments) {
     if (seeds_run(&seeds, count, arguments, QUICK, run_seed) != 0)
         return 2;
     printf("%llu seeds: %llu agents trained to the end, %llu left, %llu losses noticed, %llu "
-           "views, %llu returned\n",
+           "views, %llu returned, %llu merges\n",
            (unsigned long long)seeds, (unsigned long long)finished, (unsigned long long)left,
-           (unsigned long long)lost, (unsigned long long)views, (unsigned long long)returned);
+           (unsigned long long)lost, (unsigned long long)views, (unsigned long long)returned,
+           (unsigned long long)merged);
     return 0;
 }

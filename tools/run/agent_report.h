@@ -17,6 +17,7 @@ typedef enum report_type {
     REPORT_PARAMETERS,    /* of `round`, with `weight` */
     REPORT_ASIDE,         /* its loss or gradient in `round` is not finite */
     REPORT_RETURNED,      /* it takes part again, from `round` on */
+    REPORT_MERGED,        /* `merge` */
     REPORT_NOTICE,        /* `error.text`: sl_observer's notice */
     REPORT_FAILED,        /* with `error`; the last one */
     REPORT_FINISHED       /* the last one */
@@ -28,6 +29,7 @@ typedef struct report {
     uint64_t round;
     double weight;
     sl_record record;
+    sl_merge merge;
     sl_error error;
 } report;
 

@@ -73,6 +73,7 @@ void collector_close(collector *c) {
     free(c->members);
     free(c->since);
     free(c->losses);
+    merges_close(&c->merges);
     free(c->mean);
     free(c->milestones);
     c->milestones = NULL;
@@ -239,16 +240,16 @@ static int add_loss(collector *c, const sl_loss *loss, sl_error *error) {
     return 0;
 }
 
-/* What it has recorded of a round that is not complete is not among the round's mean. */
-int collector_lose(collector *c, const sl_loss *loss, sl_error *error) {
-    const uint32_t rank = loss->rank;
+/* What it has recorded of a round that is not complete is not among the round's mean. *completes:
+ * the others have recorded theirs. False: it was no member, and was not to become one. */
+static bool take_out(collector *c, uint32_t rank, bool *completes) {
     uint32_t left = 0;
     for (uint32_t k = 0; k < c->member_count; k++)
         if (c->members[k] != rank)
             c->members[left++] = c->members[k];
     const bool counted = left < c->member_count;
     if (!counted && c->since[rank] == 0)
-        return 0;
+        return false;
     c->comers -= c->since[rank] > 0;
     c->since[rank] = 0;
     c->absent += counted;
@@ -257,16 +258,36 @@ int collector_lose(collector *c, const sl_loss *loss, sl_error *error) {
     c->waiting[rank] = false;
     for (uint32_t i = 0; i < c->trial->nodes && left == 0; i++)
         c->waiting[i] = false; /* there is nobody to wait for */
+    *completes = !c->incomplete && left > 0 && c->waiting_count == left;
+    return true;
+}
+
+int collector_lose(collector *c, const sl_loss *loss, sl_error *error) {
+    bool completes;
+    if (!take_out(c, loss->rank, &completes))
+        return 0;
     const int result = add_loss(c, loss, error);
-    const bool completes = !c->incomplete && left > 0 && c->waiting_count == left;
     return result == 0 && completes ? complete_round(c, error) : result;
+}
+
+static void let_in_from(collector *c, uint32_t rank, uint64_t round) {
+    c->comers++;
+    c->since[rank] = round;
+}
+
+int collector_merge(collector *c, uint32_t rank, const sl_merge *merge, sl_error *error) {
+    bool completes;
+    const int result = merges_add(&c->merges, merge, error);
+    if (result != 0 || merge->after + 1 == merge->round || !take_out(c, rank, &completes))
+        return result;
+    let_in_from(c, rank, merge->round);
+    return completes ? complete_round(c, error) : 0;
 }
 
 void collector_return(collector *c, uint32_t rank, uint64_t round) {
     if (is_member(c, rank) || c->since[rank] > 0)
         return;
-    c->comers++;
-    c->since[rank] = round;
+    let_in_from(c, rank, round);
     for (uint32_t i = c->loss_count; i-- > 0;)
         if (c->losses[i].rank == rank) {
             c->losses[i].returned = round;
@@ -294,6 +315,8 @@ int collector_finish(collector *c, sl_summary *out, sl_error *error) {
         .seconds = now_seconds() - c->began,
         .losses = c->losses,
         .loss_count = c->loss_count,
+        .merges = c->merges.items,
+        .merge_count = c->merges.count,
     };
     int result = predict(c, &summary.predicted_seconds, error);
     if (result == 0)

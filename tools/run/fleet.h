@@ -26,6 +26,10 @@ typedef struct fleet_handlers {
     int (*lost)(void *context, uint32_t rank, const sl_error *error);
     /* Rank takes part again, from this round on. */
     void (*returned)(void *context, uint32_t rank, uint64_t round);
+    /* Parts of the network are one again, tells rank, which is in one of them. A code: of the
+     * owner.
+     */
+    int (*merged)(void *context, uint32_t rank, const sl_merge *merge);
     /* A message of rank to show. */
     void (*notice)(void *context, uint32_t rank, const char *text);
     /* Called several times a second. */
