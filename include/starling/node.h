@@ -151,6 +151,7 @@ typedef struct sl_outbound {
     sl_row to;
     bool overlaps; /* it does not need this round's gradient */
     bool silent;   /* it has nothing to say: one part without a payload */
+    bool mutual;   /* whoever gets it sends its own in the same step */
 } sl_outbound;
 
 typedef struct sl_update {

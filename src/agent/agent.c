@@ -366,17 +366,23 @@ static bool linger(sl_agent *a) {
     return false;
 }
 
-/* That the last parts of a message came is not said by data that comes anyway. */
-static bool is_last_window(const sl_agent *a) {
-    return a->outbox.gone + a->side.window >= a->outbox.message.parts;
+/* What the node stops for is copied: where receivers' data comes, too, after a few looks, which may
+ * bring their answer; what it stops for next, at once. True when something moved. */
+static bool go_on(sl_agent *a, bool *copies) {
+    const bool looks = a->outbox.message.mutual && !*copies;
+    *copies = false;
+    if (move(a) || (looks && linger(a)))
+        return true;
+    *copies = sl_agent_settle(a, true);
+    return *copies || (!looks && linger(a));
 }
 
 static int run_loop(sl_agent *a) {
     sl_error error;
+    bool copies = false;
     int result = 0;
     for (unsigned pass = 0; a->phase != PHASE_OVER && result == 0; pass++) {
-        bool moved = move(a) || (is_last_window(a) && sl_agent_settle(a, true)) || linger(a) ||
-                     sl_agent_settle(a, true);
+        const bool moved = go_on(a, &copies);
         if (moved && pass % PASSES_BETWEEN_LOOPS != 0)
             continue;
         bool block = !moved && a->phase != PHASE_OVER && sl_fabric_may_block(a->side.fabric);

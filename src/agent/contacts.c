@@ -133,7 +133,6 @@ static void on_received(void *context, void *owner, sl_buffer *buffer, size_t by
     int result = sl_neighbour_take(n, buffer, bytes, &event, &frame, &error);
     if (result == SL_ARRIVED_DATA) {
         sl_members_take(a, n, &event);
-        sl_neighbour_tell_counts(n);
     } else if (result == SL_ARRIVED_CALL) {
         result = sl_calls_take(&a->calls, n, &frame, buffer->data + SL_FRAME_HEADER_BYTES, &error);
         sl_buffer_release(buffer);

@@ -91,6 +91,7 @@ typedef struct sl_neighbour {
     uint64_t attempt;     /* the latest of its attempts to connect */
     bool bye_received;
     bool parted;            /* both have said BYE, and it closed the connection */
+    bool mutual;            /* in the step of the last message to it, it sends its own */
     uint64_t first;         /* number of the frame of part 0 of the message in the outbox */
     uint64_t sent;          /* frames handed to the connection that it has, or will have */
     uint64_t sent_ever;     /* the same, also if they are to be sent again */

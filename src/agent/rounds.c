@@ -54,6 +54,7 @@ static void start_publishing(sl_agent *a, const sl_outbound *message) {
     for (uint32_t i = 0; i < message->to.count; i++) {
         a->receivers[i] = sl_agent_neighbour(a, message->to.peers[i]);
         a->receivers[i]->first = a->receivers[i]->sent_ever;
+        a->receivers[i]->mutual = message->mutual;
     }
     sl_outbox_begin(&a->outbox, message);
     if (a->exchange_began_s == 0)
@@ -145,6 +146,11 @@ static bool send_again(sl_agent *a) {
     return any;
 }
 
+static void tell_counts(sl_agent *a) {
+    for (uint32_t i = 0; i < a->neighbour_count; i++)
+        sl_neighbour_tell_counts(&a->neighbours[i]);
+}
+
 /* Who sends to this agent next need not hold back any more. */
 static void tell_open(sl_agent *a) {
     sl_row from;
@@ -160,7 +166,8 @@ bool sl_agent_send_parts(sl_agent *a) {
     publish_to_nobody(a);
     for (int parts = 0; parts < PARTS_BETWEEN_LOOKS && send_to_each(a); parts++)
         any = true;
-    tell_open(a); /* after data, which says it too */
+    tell_counts(a); /* after data, which says it too */
+    tell_open(a);   /* likewise */
     spend(a, &a->record.times.encode, a->outbox.encode_seconds);
     a->outbox.encode_seconds = 0;
     return any;

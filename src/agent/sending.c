@@ -103,11 +103,12 @@ static bool may_send(const sl_neighbour *n) {
            (n->turn_told || n->turn_hash == 0) && n->sent < n->come + n->side->window;
 }
 
-/* Where nothing is copied, its answer is waited for: after the last part, and when no more may be
- * sent. */
+/* An answer is looked for: after the last part, which no data follows, and where nothing is copied
+ * when no more may be sent, too. */
 static bool asks(const sl_neighbour *n, const sl_outbox *outbox, uint32_t part) {
-    return n->side->kept.count == 0 &&
-           (part + 1 == outbox->message.parts || n->sent + 1 == n->credit);
+    const bool copies = n->side->kept.count > 0;
+    return (part + 1 == outbox->message.parts && (n->mutual || !copies)) ||
+           (n->sent + 1 == n->credit && !copies);
 }
 
 static int hand_over(sl_neighbour *n, sl_frame frame, const void *payload) {
@@ -197,10 +198,13 @@ void sl_neighbour_say_hello(sl_neighbour *n) {
 }
 
 void sl_neighbour_tell_counts(sl_neighbour *n) {
-    /* It keeps its parts until it is told; or they stay here for long, and it may have sent all. */
-    const bool waits = n->side->kept.count == 0 || n->side->told_every < (n->side->window + 1) / 2;
-    if (n->asked || (waits && is_due(n, n->received, n->received_told)) ||
-        is_due(n, sl_neighbour_credit(n), n->credit_told))
+    /* It looks for answers, or keeps its parts until one comes; or they stay here for long, and it
+     * may have sent all. */
+    const bool waits =
+        n->mutual || n->side->kept.count == 0 || n->side->told_every < (n->side->window + 1) / 2;
+    const bool due = n->asked || (waits && is_due(n, n->received, n->received_told)) ||
+                     is_due(n, sl_neighbour_credit(n), n->credit_told);
+    if (due && n->agreed)
         sl_neighbour_send_control(n, SL_FRAME_CREDIT, NULL, 0);
 }
 
@@ -233,8 +237,6 @@ void sl_neighbour_turn(sl_neighbour *n, uint64_t hash, uint64_t number) {
 void sl_neighbour_consumed(sl_neighbour *n, sl_buffer *buffer) {
     n->held--;
     sl_buffer_release(buffer);
-    if (is_due(n, sl_neighbour_credit(n), n->credit_told))
-        sl_neighbour_tell_counts(n);
 }
 
 void sl_neighbour_tell(sl_neighbour *n, const char *cause) {

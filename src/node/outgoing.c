@@ -3,6 +3,7 @@
 #include "node/outgoing.h"
 
 #include <assert.h>
+#include <string.h>
 
 enum { LOOKS_OF_ASKING = 16 }; /* a device is asked once in so many */
 
@@ -74,13 +75,20 @@ static int begin_encoder(sl_node *n, sl_error *error) {
     return result != 0 ? name_encoding(n, result, error) : 0;
 }
 
+static bool is_mutual(const sl_exchange_step *step) {
+    const sl_row *in = &step->in, *out = &step->out;
+    return in->count == out->count && in->count > 0 &&
+           memcmp(in->peers, out->peers, in->count * sizeof *in->peers) == 0;
+}
+
 int sl_outgoing_begin(sl_node *n, sl_error *error) {
     const bool silent = n->step.stage->speaks != NULL && n->state.silent;
     n->message = (sl_outbound){.exchange = n->state.exchange,
                                .step = n->number,
                                .parts = silent ? 1 : sl_codec_parts(n->outgoing->codec),
                                .to = n->step.out,
-                               .silent = silent};
+                               .silent = silent,
+                               .mutual = is_mutual(&n->step)};
     n->said = n->step.stage->says != NULL ? n->step.stage->says(&n->state) : 1;
     n->awaits_encoder = false;
     *(silent ? &n->statistics.messages_silent : &n->statistics.messages_sent) += n->step.out.count;
