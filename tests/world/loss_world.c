@@ -390,6 +390,18 @@ static bool all_are_over(void) {
 
 /* ---- a seed ---- */
 
+/* Agents that were stopped and woke up may reach more than one that has lost them: it is left out.
+ * If the others end before it can return, it ends, and says so. */
+static bool came_too_late(const peer *p) {
+    bool stopped = false;
+    for (int i = 0; i < strike_count; i++)
+        stopped = stopped || strikes[i].kind == STRIKE_STOP;
+    for (uint32_t i = 0; i < s.nodes; i++)
+        if (peers[i].ended && peers[i].ended_s > p->ended_s)
+            return false;
+    return stopped && strstr(p->error.text, "have gone on without this agent") != NULL;
+}
+
 static void judge(const peer *p, bool verbose) {
     if (verbose)
         printf("agent %u: %s%d after round %llu %s\n", p->rank, p->struck ? "struck, " : "",
@@ -398,7 +410,7 @@ static void judge(const peer *p, bool verbose) {
         world_fail("agent %u still waits at %.3f s", p->rank, world_now() - first_s);
     if (!p->ended) /* it was killed */
         return;
-    if (p->result != 0 && !p->struck)
+    if (p->result != 0 && !p->struck && !came_too_late(p))
         world_fail("agent %u ended early: %s", p->rank, p->error.text);
     const bool calm = all_strikes_are(STRIKE_LEAVE) && spoiled_round == UINT64_MAX;
     if (p->leaves_s > 0 && calm && p->ended_s - p->leaves_s > leave_s)
