@@ -3,8 +3,9 @@
  *
  * A thread's lane is three streams: operations, copies in, copies out. Notifications have streams
  * of their own, one for each of the three kinds, since events of one kind pass in the order in
- * which they were set. So a host callback delays neither copies nor kernels. Waiting sleeps; it
- * does not spin. The CUDA runtime is linked statically: only the driver must be installed. */
+ * which they were set. So a host callback delays neither copies nor kernels. Waiting is for events
+ * that sleep and do not spin; the device's own flags, which are all of the process's, stay as they
+ * are. The CUDA runtime is linked statically: only the driver must be installed. */
 #include <cublas_v2.h>
 #include <cuda_runtime.h>
 
@@ -31,7 +32,8 @@ enum way { WORK, IN, OUT, WAYS };
 struct lane {
     bool entered;
     cudaStream_t streams[WAYS]; /* NULL: not used yet */
-    cudaEvent_t ready; /* the state of `work` at the last request for a background copy out */
+    cudaEvent_t ready;  /* the state of `work` at the last request for a background copy out */
+    cudaEvent_t waited; /* what the thread waits for */
 };
 
 int chosen; /* device; a new thread's current device is 0 */
@@ -81,12 +83,29 @@ void put_products_on(cudaStream_t stream) {
     check(cublasSetWorkspace(products, products_space, PRODUCT_BYTES), "choosing cuBLAS's memory");
 }
 
+/* A thread that is not ours keeps the device that it has chosen. */
+class visit {
+    int before = 0;
+
+  public:
+    visit() {
+        check(cudaGetDevice(&before), "asking for the device");
+        if (before != chosen)
+            check(cudaSetDevice(chosen), "choosing the device");
+    }
+    ~visit() {
+        if (before != chosen)
+            check(cudaSetDevice(before), "choosing the device again");
+    }
+};
+
 /* Runs when a thread ends, but not at the end of the program's first thread. */
 void leave_lane(void *) {
     for (cudaStream_t stream : mine.streams)
         if (stream != NULL)
             check(cudaStreamDestroy(stream), "closing a stream");
     check(cudaEventDestroy(mine.ready), "closing an event");
+    check(cudaEventDestroy(mine.waited), "closing an event");
     mine = lane();
 }
 
@@ -103,7 +122,8 @@ bool open_event(cudaEvent_t *event) {
 lane *lane_of_thread() {
     if (!mine.entered) {
         mine.entered = true;
-        if (check(cudaSetDevice(chosen), "choosing the device") && open_event(&mine.ready))
+        if (check(cudaSetDevice(chosen), "choosing the device") && open_event(&mine.ready) &&
+            open_event(&mine.waited))
             pthread_setspecific(leaving, &mine);
     }
     return &mine;
@@ -115,11 +135,17 @@ cudaStream_t stream_of(way way) {
     return l->streams[way];
 }
 
-/* Waits for the work that the thread has queued there. */
-void await_stream(way way, const char *operation) {
+/* Waits for the stream's work so far. */
+void await(cudaStream_t stream, const char *operation) {
+    const cudaEvent_t waited = lane_of_thread()->waited;
+    if (check(cudaEventRecord(waited, stream), "recording an event"))
+        check(cudaEventSynchronize(waited), operation);
+}
+
+void await_way(way way, const char *operation) {
     const cudaStream_t stream = lane_of_thread()->streams[way];
     if (stream != NULL)
-        check(cudaStreamSynchronize(stream), operation);
+        await(stream, operation);
 }
 
 } // namespace
@@ -183,12 +209,11 @@ bool device_describe(int index, device_properties *out, char text[DEVICE_TEXT_MA
 
 bool device_open(int index, char text[DEVICE_TEXT_MAX]) {
     chosen = index;
-    const bool opened =
-        check(cudaSetDevice(index), "choosing the device") &&
-        check(cudaSetDeviceFlags(cudaDeviceScheduleBlockingSync), "setting the device's flags") &&
-        open_stream(&notices[WORK]) && open_stream(&notices[IN]) && open_stream(&notices[OUT]) &&
-        pthread_key_create(&leaving, leave_lane) == 0 && lane_of_thread()->ready != NULL &&
-        open_products();
+    const bool opened = check(cudaSetDevice(index), "choosing the device") &&
+                        open_stream(&notices[WORK]) && open_stream(&notices[IN]) &&
+                        open_stream(&notices[OUT]) &&
+                        pthread_key_create(&leaving, leave_lane) == 0 &&
+                        lane_of_thread()->waited != NULL && open_products();
     if (!opened)
         snprintf(text, DEVICE_TEXT_MAX, "cuda:%d: %s failed: %s", index,
                  failed_operation ? failed_operation : "creating a key",
@@ -209,9 +234,9 @@ int device_status(char text[DEVICE_TEXT_MAX]) {
 }
 
 int device_fence(char text[DEVICE_TEXT_MAX]) {
-    await_stream(WORK, "a kernel or copy");
-    await_stream(IN, "a background copy to the device");
-    await_stream(OUT, "a background copy from the device");
+    await_way(WORK, "a kernel or copy");
+    await_way(IN, "a background copy to the device");
+    await_way(OUT, "a background copy from the device");
     return device_status(text);
 }
 
@@ -268,7 +293,7 @@ void device_clear(void *memory, size_t bytes) {
 void device_copy_in(void *to, const void *host, size_t bytes) {
     const cudaStream_t work = stream_of(WORK);
     check(cudaMemcpyAsync(to, host, bytes, cudaMemcpyHostToDevice, work), "a copy to the device");
-    check(cudaStreamSynchronize(work), "a copy to the device");
+    await(work, "a copy to the device");
 }
 
 void device_copy_in_later(void *to, const void *host, size_t bytes) {
@@ -285,7 +310,7 @@ void device_copy_out(void *host, const void *from, size_t bytes) {
     const cudaStream_t work = stream_of(WORK);
     check(cudaMemcpyAsync(host, from, bytes, cudaMemcpyDeviceToHost, work),
           "a copy from the device");
-    check(cudaStreamSynchronize(work), "a copy from the device");
+    await(work, "a copy from the device");
 }
 
 /* ---- background copies and events ---- */
@@ -339,7 +364,7 @@ void device_event_close(sl_vec_event *event) {
     device_event_wait(event);
     for (int way = 0; way < WAYS; way++)
         if (event->notified_on[way])
-            check(cudaStreamSynchronize(notices[way]), "a notice");
+            await(notices[way], "a notice");
     check(cudaEventDestroy(event->cuda), "closing an event");
     free(event);
 }
@@ -380,10 +405,48 @@ bool device_event_passed(sl_vec_event *event, int notify_fd) {
     return false;
 }
 
-/* ---- kernels: all of the lists in kernels.h and layer_kernels.h, and their launches ---- */
+/* ---- streams and memory of others ---- */
 
-/* Meson does not track what nvcc includes, so that a changed list builds anew only with this file.
- * Lists changed last: convolve, convolve_back and add_products are new. */
+bool device_guest_owns(const void *memory, char *text, size_t text_size) {
+    cudaPointerAttributes at;
+    const cudaError_t result = cudaPointerGetAttributes(&at, memory);
+    if (result != cudaSuccess)
+        cudaGetLastError();
+    const bool of_device = result == cudaSuccess &&
+                           (at.type == cudaMemoryTypeDevice || at.type == cudaMemoryTypeManaged);
+    if (of_device && at.device == chosen)
+        return true;
+    if (of_device)
+        snprintf(text, text_size, "memory of cuda:%d", at.device);
+    else
+        snprintf(text, text_size, "memory of the host");
+    return false;
+}
+
+void device_guest_record(sl_vec_event *event, void *stream) {
+    const visit device;
+    check(cudaEventRecord(event->cuda, (cudaStream_t)stream), "recording an event");
+}
+
+void device_guest_follow(sl_vec_event *event, void *stream) {
+    const visit device;
+    check(cudaStreamWaitEvent((cudaStream_t)stream, event->cuda, 0), "waiting for an event");
+}
+
+void device_guest_copy(void *to, const void *from, size_t bytes, void *stream) {
+    const visit device;
+    check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, (cudaStream_t)stream),
+          "a copy on the device");
+}
+
+void device_guest_copy_out(void *host, const void *from, size_t bytes, void *stream) {
+    const visit device;
+    check(cudaMemcpyAsync(host, from, bytes, cudaMemcpyDeviceToHost, (cudaStream_t)stream),
+          "a copy from the device");
+    check(cudaStreamSynchronize((cudaStream_t)stream), "a copy from the device");
+}
+
+/* ---- kernels: all of the lists in kernels.h and layer_kernels.h, and their launches ---- */
 
 #define DEFINE_KERNEL(name)                                                                        \
     static __global__ __launch_bounds__(BLOCK_THREADS) void kernel_##name(                         \

@@ -75,6 +75,13 @@ void device_begin_copy_out(void *host, const void *from, size_t bytes);
 void device_begin_copies_in(const sl_vec_rows *copies, size_t count, sl_vec_event *after,
                             sl_vec_event *copied);
 
+/* Streams and memory of others: see sl_guest_ops in starling/vec.h. */
+bool device_guest_owns(const void *memory, char *text, size_t text_size);
+void device_guest_record(sl_vec_event *event, void *stream);
+void device_guest_follow(sl_vec_event *event, void *stream);
+void device_guest_copy(void *to, const void *from, size_t bytes, void *stream);
+void device_guest_copy_out(void *host, const void *from, size_t bytes, void *stream);
+
 /* `count` products c = scale a b (or c += scale a b) of row-major matrices a (m, k), b (k, n) and
  * c (m, n). Shapes alone decide the order of each sum. Not thread-safe. Needs
  * device_place_products first. */

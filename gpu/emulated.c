@@ -21,28 +21,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
-#include <sys/mman.h>
 #include <time.h>
 
 #include "gpu/emulated_launch.h" /* before the kernels: it is told what they read as constant */
 
 #include "gpu/device.h"
+#include "gpu/emulated_arena.h"
 #include "gpu/emulated_locked.h"
 #include "gpu/emulated_stream.h"
 #include "gpu/launches.h"
 
-static const size_t arena_bytes = (size_t)1 << 34; /* of addresses */
 enum { PRODUCT_BYTES = 1 << 16 };
 
 /* Set at open, then constant. */
-static char *arena;
-static bool guarded;
 static unsigned long calls_until_failure = ULONG_MAX;
 static double copy_seconds_per_byte;
-
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of the members below */
-static size_t used;
-static unsigned under_way; /* running operations that may access the arena */
 
 static _Atomic(const char *) failed; /* name of the first operation that failed */
 
@@ -113,16 +106,6 @@ static void await_all(void) {
 
 /* ---- operations ---- */
 
-static void guard(int protection, int change) {
-    if (!guarded)
-        return;
-    pthread_mutex_lock(&mutex);
-    under_way += (unsigned)change;
-    if (under_way == 0 || protection != PROT_NONE)
-        mprotect(arena, used, protection);
-    pthread_mutex_unlock(&mutex);
-}
-
 /* Begins an operation. True: do it, then call leave(). */
 static bool enter(const char *name, bool fails) {
     const char *none = NULL;
@@ -131,12 +114,12 @@ static bool enter(const char *name, bool fails) {
                                                 memory_order_relaxed);
     if (atomic_load_explicit(&failed, memory_order_relaxed) != NULL)
         return false;
-    guard(PROT_READ | PROT_WRITE, 1);
+    arena_unlock();
     return true;
 }
 
 static void leave(void) {
-    guard(PROT_NONE, -1);
+    arena_lock();
 }
 
 /* What cuda.cu calls for it. */
@@ -255,20 +238,19 @@ bool device_describe(int index, device_properties *out, char text[DEVICE_TEXT_MA
 bool device_open(int index, char text[DEVICE_TEXT_MAX]) {
     (void)index;
     const char *fails = getenv("STARLING_FAILS_AFTER"), *rate = getenv("STARLING_COPY_MB_S");
-#ifndef __SANITIZE_THREAD__ /* which would take the guard's lock for an order between the streams  \
-                             */
-    guarded = getenv("STARLING_GUARD") != NULL;
+#ifdef __SANITIZE_THREAD__ /* which would take the guard's lock for an order between the streams   \
+                            */
+    const bool guarded = false;
+#else
+    const bool guarded = getenv("STARLING_GUARD") != NULL;
 #endif
     launch_open();
     calls_until_failure = fails != NULL ? strtoul(fails, NULL, 10) : ULONG_MAX;
     copy_seconds_per_byte = rate != NULL ? 1e-6 / strtod(rate, NULL) : 0;
-    void *memory = mmap(NULL, arena_bytes, guarded ? PROT_NONE : PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED || pthread_key_create(&leaving, leave_lane) != 0) {
+    if (!arena_open(guarded) || pthread_key_create(&leaving, leave_lane) != 0) {
         snprintf(text, DEVICE_TEXT_MAX, "no %zu bytes of addresses", arena_bytes);
         return false;
     }
-    arena = memory;
     return true;
 }
 
@@ -282,47 +264,15 @@ int device_status(char text[DEVICE_TEXT_MAX]) {
 }
 
 int device_fence(char text[DEVICE_TEXT_MAX]) {
-    count_wait(WAYS);
+    count_wait(2 * WAYS);
     await_lane(lane_of_thread());
     return device_status(text);
 }
 
 /* ---- memory ---- */
 
-/* Block sizes are powers of two. Freed blocks are reused. */
-static struct {
-    char *memory;
-    bool taken;
-    unsigned order;
-} * blocks;
-static size_t block_count;
-
-static char *take_block(unsigned order) {
-    const size_t bytes = (size_t)1 << order;
-    for (size_t i = 0; i < block_count; i++)
-        if (!blocks[i].taken && blocks[i].order == order) {
-            blocks[i].taken = true;
-            return blocks[i].memory;
-        }
-    void *grown =
-        bytes <= arena_bytes - used ? realloc(blocks, (block_count + 1) * sizeof *blocks) : NULL;
-    if (grown == NULL)
-        return NULL;
-    blocks = grown;
-    blocks[block_count].memory = arena + used;
-    blocks[block_count].taken = true;
-    blocks[block_count].order = order;
-    used += bytes;
-    return blocks[block_count++].memory;
-}
-
 void *device_allocate(size_t bytes) {
-    unsigned order = 8;
-    while (order < 63 && (size_t)1 << order < bytes)
-        order++;
-    pthread_mutex_lock(&mutex);
-    char *memory = take_block(order);
-    pthread_mutex_unlock(&mutex);
+    void *memory = arena_take(bytes);
     if (memory != NULL)
         device_clear(memory, bytes);
     return memory;
@@ -330,26 +280,16 @@ void *device_allocate(size_t bytes) {
 
 void device_release(void *memory) {
     await_all();
-    pthread_mutex_lock(&mutex);
-    for (size_t i = 0; i < block_count; i++)
-        if (blocks[i].memory == memory)
-            blocks[i].taken = false;
-    pthread_mutex_unlock(&mutex);
+    arena_give_back(memory);
 }
 
 size_t device_free_bytes(void) {
-    pthread_mutex_lock(&mutex);
-    size_t left = arena_bytes - used;
-    for (size_t i = 0; i < block_count; i++)
-        left += blocks[i].taken ? 0 : (size_t)1 << blocks[i].order;
-    pthread_mutex_unlock(&mutex);
-    return left;
+    return arena_free_bytes();
 }
 
 /* These threads could read host memory; those of a GPU cannot. */
 void device_expect(const void *memory) {
-    const char *at = memory;
-    if (at >= arena && at < arena + arena_bytes)
+    if (arena_holds(memory))
         return;
     fprintf(stderr, "emulated device: %p is memory of the host\n", memory);
     abort();
@@ -376,7 +316,7 @@ void device_clear(void *memory, size_t bytes) {
 void device_copy_in(void *to, const void *host, size_t bytes) {
     lane *l = lane_of_thread();
     void *staged = malloc(bytes > 0 ? bytes : 1);
-    count_wait(2);
+    count_wait(3);
     if (staged == NULL) {
         fputs("emulated device: out of memory for a copy\n", stderr);
         abort();
@@ -411,7 +351,7 @@ void device_copy_out(void *host, const void *from, size_t bytes) {
     stream_give(&l->streams[WORK], do_copy,
                 &(copy_task){host, from, NULL, bytes, "a copy from the device", counts_out(l)},
                 sizeof(copy_task));
-    count_wait(2);
+    count_wait(3);
     stream_await(&l->streams[WORK]);
 }
 
@@ -502,6 +442,64 @@ bool device_event_passed(sl_vec_event *event, int notify_fd) {
         pthread_mutex_unlock(&notice_mutex);
     }
     return false;
+}
+
+/* ---- streams and memory of others ---- */
+
+enum { GUESTS_MAX = 64 };
+static pthread_mutex_t guests_mutex = PTHREAD_MUTEX_INITIALIZER;
+
+/* A stream for each name that tests give one; none is closed. */
+static stream *guest_stream(const void *named) {
+    static const void *names[GUESTS_MAX];
+    static stream streams[GUESTS_MAX];
+    static size_t count;
+    pthread_mutex_lock(&guests_mutex);
+    size_t i = 0;
+    while (i < count && names[i] != named)
+        i++;
+    assert(i < GUESTS_MAX);
+    names[i] = named;
+    count = i < count ? count : i + 1;
+    pthread_mutex_unlock(&guests_mutex);
+    return &streams[i];
+}
+
+bool device_guest_owns(const void *memory, char *text, size_t text_size) {
+    count_calls(1);
+    snprintf(text, text_size, "memory of the host");
+    return arena_holds(memory);
+}
+
+void device_guest_record(sl_vec_event *event, void *stream_) {
+    event->set++;
+    event->way = WORK;
+    count_calls(2);
+    give_event(guest_stream(stream_), do_raise, event, 0);
+}
+
+void device_guest_follow(sl_vec_event *event, void *stream_) {
+    count_calls(2);
+    give_event(guest_stream(stream_), do_await, event, 0);
+}
+
+static void give_guest_copy(void *stream_, void *to, const void *from, size_t bytes,
+                            const char *name) {
+    const copy_task task = {to, from, NULL, bytes, name, counts_out(lane_of_thread())};
+    count_calls(2);
+    stream_give(guest_stream(stream_), do_copy, &task, sizeof task);
+}
+
+void device_guest_copy(void *to, const void *from, size_t bytes, void *stream_) {
+    device_expect(to);
+    device_expect(from);
+    give_guest_copy(stream_, to, from, bytes, "a copy on the device");
+}
+
+void device_guest_copy_out(void *host, const void *from, size_t bytes, void *stream_) {
+    give_guest_copy(stream_, host, from, bytes, "a copy from the device");
+    costs_count(COST_WAITS, 1);
+    stream_await(guest_stream(stream_));
 }
 
 /* ---- kernels ---- */

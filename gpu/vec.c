@@ -162,6 +162,14 @@ static const sl_async_ops async = {
     .status = status,
 };
 
+static const sl_guest_ops guest = {
+    .owns = device_guest_owns,
+    .record = device_guest_record,
+    .follow = device_guest_follow,
+    .copy = device_guest_copy,
+    .copy_out = device_guest_copy_out,
+};
+
 /* The work space of products counts as device memory, as vectors do. */
 static bool open_products(char *text) {
     const size_t bytes = device_product_bytes();
@@ -214,6 +222,7 @@ const sl_vec_ops *vec_open(int index, size_t memory_limit, char *text) {
         .distance_squared = distance_squared,
         .fence = fence,
         .async = &async,
+        .guest = &guest,
         .coder = codec_table(),
         .layers = layers_backend(),
     };

@@ -353,6 +353,7 @@ def plain_build(suites):
 def cuda():
     """The plug-in for GPUs, on a CUDA runtime of the host."""
     targets = ["gpu/libstarling-cuda.so", "tests/checkvec", "tests/counters"]
+    targets += ["tests/test_session_device"]
     targets += ["tests/fake_runtime/libstarling-fake.so", "tests/fake_runtime/test_fake_runtime"]
     options = ["-Dwerror=true", "-Dcuda=enabled"]
     return build(CUDA, options, lambda: tests_of(CUDA, ("cuda",)), None, targets)

@@ -128,6 +128,16 @@ SL_API int sl_session_join(sl_session **out, const char *experiment, uint64_t di
  * load, SL_EINVAL: x is not as it was; the session stays as it was. */
 SL_API int sl_session_start(sl_session *session, float *x, sl_error *error);
 
+/* ---- x on a GPU ---- */
+
+/* With "device": "cuda:N" in the experiment, x of all calls is memory of that GPU, and `stream` is
+ * the cudaStream_t on which you write and read it, until the next call of this; NULL, as before the
+ * first one: the default stream. A call's reads of x come after what the stream has by then, and
+ * what it gets later comes after the call's writes. Nothing else waits for the stream but save,
+ * load's start and options.check; no call waits for the device, or changes the thread's current
+ * device. What beside and average take and give is memory of the host. */
+SL_API int sl_session_stream(sl_session *session, void *stream, sl_error *error);
+
 /* ---- going on after a stop ---- */
 
 /* Writes all that this peer's next rounds follow from, beside x and the experiment, to state

@@ -61,9 +61,9 @@ typedef struct sl_task {
     void (*ready)(void *context, uint32_t rank, uint64_t round, const float *x,
                   double push_sum_weight);
     /* After the gradient: the vector (d) that rank publishes and mixes in this round in place of
-     * its model; there is no gradient step then. On the host; must not change until the round is
-     * over. NULL returned: the model, as usual. For d-psgd only, which then does not publish before
-     * its gradient. NULL: nothing is ever lent. */
+     * its model; there is no gradient step then. Where gradients are; must not change until the
+     * round is over. NULL returned: the model, as usual. For d-psgd only, which then does not
+     * publish before its gradient. NULL: nothing is ever lent. */
     const float *(*lend)(void *context, uint32_t rank);
     /* Training samples of rank, above 0: its weight where an algorithm goes by them. NULL: all have
      * as many. */

@@ -84,6 +84,20 @@ typedef struct sl_async_ops {
     int (*status)(sl_error *error);
 } sl_async_ops;
 
+/* Streams and memory of others in this process, such as a caller's: `stream` is a cudaStream_t,
+ * NULL the device's default one. The calling thread keeps its current device. */
+typedef struct sl_guest_ops {
+    /* Is it memory of this device? If not, text (text_size) says where it is. */
+    bool (*owns)(const void *memory, char *text, size_t text_size);
+    /* Records the stream's work so far. */
+    void (*record)(sl_vec_event *event, void *stream);
+    /* Orders the stream's later work after the event. Never blocks. */
+    void (*follow)(sl_vec_event *event, void *stream);
+    /* As copy and copy_out, on the stream. */
+    void (*copy)(void *to, const void *from, size_t bytes, void *stream);
+    void (*copy_out)(void *host, const void *from, size_t bytes, void *stream);
+} sl_guest_ops;
+
 /* The memory that holds vectors, in bytes. All 0 where nothing is counted. */
 typedef struct sl_vec_memory {
     size_t free;    /* on the device, for all programs */
@@ -136,6 +150,7 @@ typedef struct sl_vec_ops {
      * operation, of any thread, that failed. */
     int (*fence)(sl_error *error);
     const sl_async_ops *async;    /* NULL: operations are complete on return */
+    const sl_guest_ops *guest;    /* NULL: there are no streams */
     const struct sl_coder *coder; /* compressors on the device (compress/coding.h), or NULL */
     const struct sl_layer_backend *layers; /* layers on the device (learner/layer.h), or NULL */
 } sl_vec_ops;

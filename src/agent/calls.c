@@ -246,9 +246,13 @@ int sl_calls_advance(sl_calls *c, sl_error *error) {
     }
     if (!c->cut && sl_reduce_advance(&c->reduce))
         answer(c, 0);
-    if (c->current.kind == SL_CALL_REST && sl_node_rests(c->node))
+    int result = 0;
+    if (c->current.kind == SL_CALL_REST && sl_node_rests(c->node)) {
+        result = c->side->vec->fence(error); /* the worker reads what this thread has written */
         answer(c, 0);
-    const int result = c->current.kind == SL_CALL_MEET ? advance_meeting(c, error) : 0;
+    }
+    if (c->current.kind == SL_CALL_MEET)
+        result = advance_meeting(c, error);
     sl_meeting_pass_on(&c->meeting);
     return result;
 }

@@ -84,7 +84,7 @@ static bool take_place(sl_agent *a, sl_neighbour *n) {
         return false;
     if (f->gift == NULL)
         f->gift = a->side.vec->allocate_host(bytes);
-    return f->gift != NULL && sl_fabric_lend(a->side.fabric, f->gift, bytes, &error) == 0;
+    return f->gift != NULL && sl_fabric_lend(a->side.fabric, f->gift, bytes, -1, &error) == 0;
 }
 
 static void hear_request(sl_agent *a, sl_neighbour *n, const sl_frame *frame) {

@@ -313,13 +313,16 @@ void sl_agent_depart(sl_agent *a, bool with_all) {
 
 /* ---- worker and device ---- */
 
-/* Providers that want memory registered hear of a vector when it is lent first. */
+/* Providers that want memory registered hear of a vector when it is lent first. From a device it
+ * leaves through copies, unless payloads go straight. */
 static void lend(sl_agent *a) {
     const sl_task *task = &a->settings.task;
     const float *vector = task->lend(task->context, a->side.rank);
+    const sl_vec_ops *vec = a->side.vec;
     sl_error error;
-    if (vector != NULL && sl_fabric_lend(a->side.fabric, (void *)vector,
-                                         task->dimension * sizeof *vector, &error) != 0)
+    if (vector != NULL && (vec->on_host || a->side.direct) &&
+        sl_fabric_lend(a->side.fabric, (void *)vector, task->dimension * sizeof *vector,
+                       vec->cuda_index, &error) != 0)
         sl_agent_fail(a, &error, error.text);
     sl_node_lend(a->node, vector);
 }

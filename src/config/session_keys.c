@@ -10,13 +10,19 @@
 #include "config/keys.h"
 #include "config/tree.h"
 
-static const char *const unused[] = {"model.",           "data.",
-                                     "network.",         "loss_limit",
-                                     "optimizer.",       "record.evaluate",
-                                     "rounds",           "epochs",
-                                     "final_average",    "record.parameters_at",
-                                     "device_memory_gb", "record.safetensors",
-                                     "checkpoint.",      "monitor."};
+static const char *const unused[] = {"model.",
+                                     "data.",
+                                     "network.",
+                                     "loss_limit",
+                                     "optimizer.",
+                                     "record.evaluate",
+                                     "rounds",
+                                     "epochs",
+                                     "final_average",
+                                     "record.parameters_at",
+                                     "record.safetensors",
+                                     "checkpoint.",
+                                     "monitor."};
 enum { UNUSED = sizeof unused / sizeof *unused };
 
 static bool is_unused(const char *path) {
@@ -41,12 +47,11 @@ static int refuse_optimizer(json_t *root, sl_error *error) {
                            "leave it out, or set it to 0",
                            refused[i], json_number_value(sl_tree_get(root, refused[i])));
     const char *device = json_string_value(sl_tree_get(root, "device"));
-    if (device == NULL || strcmp(device, "cpu") == 0)
+    if (device == NULL || strcmp(device, "auto") != 0)
         return 0;
     return sl_fail(error, SL_EINVAL,
-                   "device: \"%.60s\" is not allowed in a session, whose parameters are in host "
-                   "memory; it must be \"cpu\"",
-                   device);
+                   "device: \"auto\" is not allowed in a session; it must say where the caller has "
+                   "its parameters: \"cpu\", or a GPU, such as \"cuda:0\"");
 }
 
 static int warn_of_dropped(json_t *root, char **warnings, sl_error *error) {
@@ -69,10 +74,9 @@ int sl_session_keys_drop(json_t *root, uint32_t nodes, char **warnings, sl_error
         result = warn_of_dropped(root, warnings, error);
     if (result != 0)
         return result;
-    static const char *const groups[] = {
-        "model",      "data",    "network",      "optimizer",
-        "loss_limit", "rounds",  "epochs",       "device_memory_gb",
-        "checkpoint", "monitor", "final_average"};
+    static const char *const groups[] = {"model",      "data",         "network", "optimizer",
+                                         "loss_limit", "rounds",       "epochs",  "checkpoint",
+                                         "monitor",    "final_average"};
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
         json_object_del(root, groups[i]);
     json_t *record = json_object_get(root, "record"), *topology = json_object_get(root, "topology");

@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "session/state.h"
-#include "wire/checksum.h"
 
 /* ---- who may call, and when ---- */
 
@@ -45,21 +44,10 @@ int sl_session_check_round(sl_session *s, const char *call, bool in_round, sl_er
     return 0;
 }
 
-int sl_session_check_vector(const char *call, const float *x, sl_error *error) {
-    if (x == NULL || (uintptr_t)x % sizeof *x != 0)
-        return sl_fail(error, SL_EINVAL, "%s: x is %s", call,
-                       x == NULL ? "NULL" : "not aligned to 4 bytes");
-    return 0;
-}
-
 /* ---- x ---- */
 
 size_t sl_session_bytes(const sl_session *s) {
     return s->layout.dimension * sizeof(float);
-}
-
-uint64_t sl_session_checksum(const sl_session *s, const float *x) {
-    return sl_checksum(x, sl_session_bytes(s));
 }
 
 /* ---- waiting, and ending ---- */

@@ -11,13 +11,14 @@ int sl_session_start(sl_session *s, float *x, sl_error *error) {
     if (result == 0 && s->started)
         result = sl_fail(error, SL_EINVAL, "start: the session has started");
     if (result == 0)
-        result = sl_session_check_vector("start", x, error);
+        result = sl_session_check_vector(s, "start", x, error);
     if (result == 0)
         result = sl_session_check_x(s, x, error);
     if (result != 0)
         return result;
     s->started = true;
     s->start = x;
+    sl_session_give_x(s);
     if (s->simulation != NULL)
         sl_simulation_park(s);
     else
@@ -27,7 +28,7 @@ int sl_session_start(sl_session *s, float *x, sl_error *error) {
     if (result == 0 && s->state != NULL)
         sl_session_stand(s, x);
     else if (result == 0 && s->options.same_start)
-        memcpy(x, s->model, sl_session_bytes(s));
+        sl_session_take_x(s, x);
     s->state = NULL;
     return result;
 }
@@ -42,6 +43,7 @@ static void begin_round(sl_session *s, const float *x, bool begun) {
     s->lends = begun || s->mixes_by_sum;
     if (s->options.check)
         s->sum = sl_session_checksum(s, x);
+    sl_session_give_x(s);
     if (s->simulation == NULL)
         sl_session_wish(s, WISH_ROUND);
 }
@@ -49,7 +51,7 @@ static void begin_round(sl_session *s, const float *x, bool begun) {
 int sl_session_offer(sl_session *s, const float *x, sl_error *error) {
     int result = sl_session_check_round(s, "offer", false, error);
     if (result == 0)
-        result = sl_session_check_vector("offer", x, error);
+        result = sl_session_check_vector(s, "offer", x, error);
     if (result == 0)
         begin_round(s, x, false);
     return result;
@@ -61,7 +63,7 @@ int sl_session_begin(sl_session *s, const float *x, sl_error *error) {
         result =
             sl_fail(error, SL_EINVAL, "begin: join was not told; set options.overlap, or call mix");
     if (result == 0)
-        result = sl_session_check_vector("begin", x, error);
+        result = sl_session_check_vector(s, "begin", x, error);
     if (result == 0)
         begin_round(s, x, true);
     return result;
@@ -84,7 +86,7 @@ static int end_round(sl_session *s, float *x, sl_error *error) {
         result = find_change(s, error);
     s->in_round = false;
     if (result == 0)
-        memcpy(x, s->model, sl_session_bytes(s));
+        sl_session_take_x(s, x);
     return result;
 }
 
@@ -100,7 +102,7 @@ int sl_session_end(sl_session *s, float *x, sl_error *error) {
 int sl_session_mix(sl_session *s, float *x, sl_error *error) {
     int result = sl_session_check_round(s, "mix", false, error);
     if (result == 0)
-        result = sl_session_check_vector("mix", x, error);
+        result = sl_session_check_vector(s, "mix", x, error);
     if (result != 0)
         return result;
     begin_round(s, x, false);

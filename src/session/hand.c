@@ -20,6 +20,7 @@ static void show(sl_session *s) {
 /* ---- the driver's thread ---- */
 
 void sl_session_hand(sl_session *s, const float *model) {
+    sl_session_show_model(s);
     pthread_mutex_lock(&s->mutex);
     s->model = model;
     s->wish = WISH_NONE;
@@ -30,6 +31,7 @@ void sl_session_hand(sl_session *s, const float *model) {
         pthread_cond_wait(&s->changed, &s->mutex);
     s->handed = false;
     pthread_mutex_unlock(&s->mutex);
+    sl_session_follow_caller(s);
 }
 
 void sl_session_fail(sl_session *s, const sl_error *error) {

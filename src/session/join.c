@@ -42,6 +42,8 @@ static int open_session(sl_session *s, const char *experiment, const sl_session_
         result = sl_session_count_members(s, sl_topology_nodes(s->experiment->topology), error);
     if (result == 0 && (s->fd = sl_signal_open()) < 0)
         result = sl_fail(error, SL_ENOMEM, "join: no descriptor left");
+    if (result == 0)
+        result = sl_session_open_memory(s, error);
     return result != 0 ? result : sl_peer_open(s, o, error);
 }
 

@@ -17,14 +17,18 @@ static int add_up(void *context, const sl_share *share, sl_error *error) {
     return sl_agent_sum(s->meets, share, error);
 }
 
-/* Rank 0's x is the sum: the others add zeros. A node that goes on has its model. */
+/* Rank 0's x is the sum: the others add zeros. A node that goes on has its model, but x is a copy
+ * of it where it is on a device. */
 static void initial(void *context, uint32_t rank, float *x) {
     sl_session *s = context;
     const size_t d = s->layout.dimension;
     sl_error error;
+    if (s->state != NULL && !s->vec->on_host)
+        s->vec->copy_out(x, sl_node_model(s->node), d * sizeof *x);
     if (s->state != NULL)
         return;
-    memcpy(x, s->start, d * sizeof *x);
+    sl_session_follow_caller(s);
+    memcpy(x, sl_session_view(s, s->start), d * sizeof *x);
     if (!s->options.same_start)
         return;
     if (rank != 0)

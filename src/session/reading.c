@@ -81,12 +81,12 @@ int sl_session_count_members(sl_session *s, uint32_t nodes, sl_error *error) {
 }
 
 void sl_session_free(sl_session *s) {
+    sl_session_close_memory(s);
     if (s->simulation == NULL)
         sl_experiment_close(&s->experiment);
     sl_credentials_close(&s->credentials);
     sl_layout_close(&s->layout);
     free(s->members);
-    free(s->base);
     free(s->beside);
     free(s->spare);
     sl_signal_close(s->fd);

@@ -44,7 +44,7 @@ static int prepare(sl_session *s, const float *x, const uint64_t *bytes, sl_erro
     if (result == 0 && !s->started)
         result = sl_fail(error, SL_EINVAL, "save: start comes first");
     if (result == 0)
-        result = sl_session_check_vector("save", x, error);
+        result = sl_session_check_vector(s, "save", x, error);
     if (result == 0 && s->in_round && x != s->offered)
         result = sl_fail(error, SL_EINVAL,
                          "save: x is other memory than %s had; it must be the "
@@ -62,17 +62,18 @@ static sl_moment moment_of(sl_session *s, const float *x) {
     return (sl_moment){.round = round,
                        .form = s->in_round ? 1 + (uint64_t)s->begun : 0,
                        .sum = sl_session_checksum(s, x),
-                       .behind = s->base != NULL};
+                       .behind = s->behind};
 }
 
 static int write_state(sl_session *s, size_t vectors, void *state, sl_error *error) {
     sl_checkpoint_owner owner;
     int result = find_owner(s, &owner, error);
     if (result == 0)
-        result = sl_image_open(&s->image, vectors, state, sl_vec_cpu(), &owner, error);
+        result = sl_image_open(&s->image, vectors, state, s->vec, &owner, error);
     if (result != 0)
         return sl_session_run_short(s, "save", vectors * sizeof *s->image.names, error);
     if (s->simulation != NULL) { /* whose nodes all rest */
+        sl_session_follow_driver(s);
         sl_session_write(s);
     } else {
         sl_session_wish(s, WISH_SAVE);
@@ -175,12 +176,13 @@ void sl_session_stand(sl_session *s, const float *x) {
 static int load_node(sl_session *s, const sl_image_reader *r, sl_error *error) {
     sl_piece pieces[PIECES];
     if (s->moment.behind)
-        s->base = malloc(s->layout.dimension * sizeof *s->base);
-    if (s->moment.behind && s->base == NULL)
+        s->base = s->vec->allocate(s->layout.dimension);
+    s->behind = s->base != NULL;
+    if (s->moment.behind && !s->behind)
         return sl_fail(error, SL_ENOMEM, "load: out of memory for %zu parameters",
                        s->layout.dimension);
     const sl_image_extras extras = extras_of(s, pieces);
-    return sl_image_reader_load(r, s->layout.dimension, s->node, sl_vec_cpu(), &extras, error);
+    return sl_image_reader_load(r, s->layout.dimension, s->node, s->vec, &extras, error);
 }
 
 int sl_session_open_node(sl_session *s, sl_node *node, sl_error *error) {

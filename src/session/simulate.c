@@ -77,10 +77,12 @@ int sl_simulation_join(sl_session *s, const sl_session_options *o, sl_error *err
     if (o->overlap != p->options.overlap)
         return sl_fail(error, SL_EINVAL,
                        "options.overlap: differs from that of sl_simulate; give it there");
-    const int result = sl_session_count_members(s, m->nodes, error);
+    s->experiment = m->experiment;
+    int result = sl_session_count_members(s, m->nodes, error);
+    if (result == 0)
+        result = sl_session_open_memory(s, error);
     if (result != 0)
         return result;
-    s->experiment = m->experiment;
     s->rank = p->rank;
     p->session = s;
     return 0;
@@ -214,8 +216,9 @@ static void meet(sl_simulation *m) {
 static void initial(void *context, uint32_t rank, float *x) {
     const sl_simulation *m = context;
     const sl_session *s = m->sessions[rank];
-    const float *start = s->options.same_start ? m->sessions[0]->start : s->start;
-    memcpy(x, start, s->layout.dimension * sizeof *x);
+    sl_session *from = m->sessions[s->options.same_start ? 0 : rank];
+    sl_session_follow_caller(from);
+    memcpy(x, sl_session_view(from, from->start), s->layout.dimension * sizeof *x);
 }
 
 static void ready(void *context, uint32_t rank, uint64_t round, const float *x, double weight) {

@@ -7,8 +7,8 @@
  *   caller: waits ... handed: my_step(x), then a wish ....... waits (or computes) .. handed
  *
  * hand.c is that exchange. join.c, calls.c, saving.c and caller.c: what the caller calls. wishes.c:
- * what the driver does with a wish. peer.c: the agent behind a session. simulate.c: all peers in
- * one process.
+ * what the driver does with a wish. memory.c: where x is. peer.c: the agent behind a session.
+ * simulate.c: all peers in one process.
  */
 #ifndef SL_SESSION_STATE_H
 #define SL_SESSION_STATE_H
@@ -55,6 +55,12 @@ struct sl_session {
     bool mixes_by_sum; /* d-psgd with overlap, but not combine-while-adapt: mix leaves W x */
     sl_task task;
 
+    /* Where x is; see memory.c. */
+    const sl_vec_ops *vec;
+    void *stream;                /* the caller's */
+    sl_vec_event *theirs, *ours; /* NULL on the host, as the next one */
+    float *seen;                 /* (d) a vector of the device that the host looks at */
+
     /* The caller's. */
     bool started, in_round, begun; /* begun: with begin, not with offer */
     bool over;                     /* in_round: and the driver is done with it */
@@ -97,8 +103,8 @@ struct sl_session {
     sl_node *node;
     size_t vectors; /* of the node's pieces */
     const float *lent;
-    float *base; /* (d) the model that the caller knows, where rounds went by without it; else NULL
-                  */
+    float *base; /* (d) behind: the model that the caller knows, where rounds went by without it */
+    bool behind;
     sl_record record; /* simulated: of the last recorded round */
     double measured;  /* neighbour_distance when last measured */
 
@@ -129,15 +135,33 @@ int sl_session_check_alive(sl_session *s, sl_error *error);
 int sl_session_check_call(sl_session *s, const char *call, sl_error *error);
 /* And has it started; is a round under way, or not, as the call wants? */
 int sl_session_check_round(sl_session *s, const char *call, bool in_round, sl_error *error);
-int sl_session_check_vector(const char *call, const float *x, sl_error *error);
 size_t sl_session_bytes(const sl_session *s); /* of x */
-uint64_t sl_session_checksum(const sl_session *s, const float *x);
 /* Waits until the driver is done with the round under way, whose end still comes. */
 int sl_session_finish_round(sl_session *s, sl_error *error);
 /* Ends the session with this error, or with one that came before it. */
 int sl_session_end_with(sl_session *s, const sl_error *why, sl_error *error);
 /* `call` found no memory, which ends the session. */
 int sl_session_run_short(sl_session *s, const char *call, size_t bytes, sl_error *error);
+
+/* ---- memory.c ---- */
+
+int sl_session_open_memory(sl_session *s, sl_error *error);
+void sl_session_close_memory(sl_session *s);
+/* The caller's thread. Is x memory that a call can take? */
+int sl_session_check_vector(const sl_session *s, const char *call, const float *x, sl_error *error);
+/* Waits for the caller's stream. */
+uint64_t sl_session_checksum(const sl_session *s, const float *x);
+/* The thread's work comes after the driver's. */
+void sl_session_follow_driver(sl_session *s);
+/* The driver may read x; the model goes to x. */
+void sl_session_give_x(sl_session *s);
+void sl_session_take_x(sl_session *s, float *x);
+/* The driver's thread. The caller may read the model; what the caller's stream did comes before
+ * what follows. */
+void sl_session_show_model(sl_session *s);
+void sl_session_follow_caller(sl_session *s);
+/* A vector's numbers on the host, until the next call. */
+const float *sl_session_view(sl_session *s, const float *v);
 
 /* ---- saving.c ---- */
 

@@ -19,47 +19,57 @@ static size_t first_not_finite(const float *x, size_t count) {
     return i;
 }
 
+static bool is_finite(const sl_session *s, const float *x) {
+    const size_t d = s->layout.dimension;
+    return s->vec->on_host ? sl_vec_is_finite(x, d) : isfinite(s->vec->norm2_squared(x, d));
+}
+
 /* False: the session fails. */
 static bool check_finite(sl_session *s, const float *x) {
     const size_t d = s->layout.dimension;
-    if (sl_vec_is_finite(x, d))
+    sl_error error = {.code = 0};
+    if (is_finite(s, x))
         return true;
+    if (s->vec->fence(&error) != 0) {
+        sl_session_fail(s, &error);
+        return false;
+    }
     char where[SL_SESSION_TEXT_MAX];
-    size_t at = first_not_finite(x, d);
+    const float *seen = sl_session_view(s, x);
+    size_t at = first_not_finite(seen, d);
     sl_layout_name_element(&s->layout, at, where, sizeof where);
-    sl_error error;
     sl_fail_node(&error, SL_EDIVERGED, s->rank, s->round, "x is %g at %s",
-                 at < d ? (double)x[at] : NAN, where);
+                 at < d ? (double)seen[at] : NAN, where);
     sl_session_fail(s, &error);
     return false;
 }
 
 static void stand_still(sl_session *s, float *g) {
-    memset(g, 0, s->layout.dimension * sizeof *g);
+    s->vec->fill(g, 0, s->layout.dimension);
 }
 
 static void displace(sl_session *s, const float *x, float *g) {
-    const float *before = s->base != NULL ? s->base : x;
+    const float *before = s->behind ? s->base : x;
     if (!check_finite(s, s->given)) {
         stand_still(s, g);
-    } else if (s->lends && s->base == NULL) {
+    } else if (s->lends && !s->behind) {
         s->lent = s->given;
     } else {
-        sl_vec_cpu()->combine(g, (const float *const[]){before, s->given}, (const float[]){1, -1},
-                              2, s->layout.dimension);
-        free(s->base);
-        s->base = NULL;
+        s->vec->combine(g, (const float *const[]){before, s->given}, (const float[]){1, -1}, 2,
+                        s->layout.dimension);
+        s->behind = false;
     }
 }
 
 /* The caller goes on from the model that it knows, while rounds change the node's. */
 static void keep_base(sl_session *s) {
-    const size_t bytes = s->layout.dimension * sizeof(float);
-    if (s->base != NULL)
+    if (s->behind)
         return;
-    s->base = malloc(bytes);
-    if (s->base != NULL) {
-        memcpy(s->base, s->model, bytes);
+    if (s->base == NULL)
+        s->base = s->vec->allocate(s->layout.dimension);
+    s->behind = s->base != NULL;
+    if (s->behind) {
+        s->vec->copy(s->base, s->model, sl_session_bytes(s));
         return;
     }
     sl_error error;
@@ -84,13 +94,14 @@ void sl_session_answer(sl_session *s, const float *x, float *g) {
 /* The sum of w_i z_i, where w_i add up to n: the mean of what push-sum keeps. */
 static sl_share share_model(sl_session *s) {
     const size_t d = s->layout.dimension;
-    sl_vec_cpu()->combine(s->average, (const float *const[]){s->model},
+    sl_vec_cpu()->combine(s->average, (const float *const[]){sl_session_view(s, s->model)},
                           (const float[]){(float)s->push_sum_weight}, 1, d);
     return (sl_share){.x = s->average, .count = d, .divisor = s->member_count};
 }
 
 static sl_share share_distance(sl_session *s) {
-    s->distance = sl_vec_cpu()->distance_squared(s->model, s->average, s->layout.dimension);
+    s->distance = sl_vec_cpu()->distance_squared(sl_session_view(s, s->model), s->average,
+                                                 s->layout.dimension);
     return (sl_share){.numbers = &s->distance, .number_count = 1, .divisor = 1};
 }
 
@@ -158,6 +169,14 @@ static sl_evaluation evaluate(void *context, const float *x) {
     return (sl_evaluation){NAN, NAN};
 }
 
+/* The vectors are where x is. */
+static int attach(void *context, const sl_vec_ops *vec, sl_error *error) {
+    (void)context;
+    (void)vec;
+    (void)error;
+    return 0;
+}
+
 sl_task sl_session_task(const sl_session *s) {
     return (sl_task){.dimension = s->layout.dimension,
                      .rounds = SL_SESSION_ROUNDS,
@@ -166,5 +185,6 @@ sl_task sl_session_task(const sl_session *s) {
                      .tensor_rows = s->layout.rows,
                      .layout_hash = sl_layout_hash(&s->layout),
                      .layout = s->layout.text,
-                     .evaluate = evaluate};
+                     .evaluate = evaluate,
+                     .attach = attach};
 }

@@ -78,7 +78,7 @@ int sl_fabric_register(sl_fabric *fabric, void *base, size_t bytes, int cuda_ind
                        sl_error *error);
 /* The same for one more range, which may be another one with each call: then the one before is no
  * longer registered. */
-int sl_fabric_lend(sl_fabric *fabric, void *base, size_t bytes, sl_error *error);
+int sl_fabric_lend(sl_fabric *fabric, void *base, size_t bytes, int cuda_index, sl_error *error);
 /* Handles everything that has happened; returns the number of completions and events. */
 int sl_fabric_poll(sl_fabric *fabric);
 /* Ends connections that have not greeted for some seconds; returns how many. To be called often: it

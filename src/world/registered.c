@@ -42,12 +42,12 @@ int sl_fabric_register(sl_fabric *f, void *base, size_t bytes, int cuda_index, s
     return result;
 }
 
-int sl_fabric_lend(sl_fabric *f, void *base, size_t bytes, sl_error *error) {
+int sl_fabric_lend(sl_fabric *f, void *base, size_t bytes, int cuda_index, sl_error *error) {
     if (f->lent.base == base && f->lent.bytes == bytes)
         return 0;
     CLOSE(f->lent.mr);
     f->lent = (region){base, bytes, NULL};
-    return sl_fabric_register_range(f, base, bytes, -1, FI_SEND, &f->lent.mr, error);
+    return sl_fabric_register_range(f, base, bytes, cuda_index, FI_SEND, &f->lent.mr, error);
 }
 
 static bool holds(const region *r, const void *memory) {

@@ -6,7 +6,7 @@
  *   - work of a thread that has not chosen its device, or on another device's stream
  *   - a stream, an event or memory after its end; copies beyond memory
  *   - a call from a callback
- *   - a product without work space, a launch with too few threads
+ *   - a product without work space, a launch with too few threads or on the default stream
  * New device memory holds no zeros. */
 #ifndef FAKE_H
 #define FAKE_H
@@ -54,6 +54,7 @@ typedef struct fake_thread {
     int device; /* -1: none was chosen */
     bool in_callback;
     cudaStream_t to_wait_for; /* of a copy of memory that is not page-locked; NULL: none */
+    cudaEvent_t to_wait_with; /* the event that was recorded behind it */
 } fake_thread;
 extern _Thread_local fake_thread fake_mine;
 

@@ -150,6 +150,8 @@ static size_t threads_of(const body *b, dim3 grid, dim3 block, void *const *argu
 static cudaError_t launch_body(const body *b, dim3 grid, dim3 block, void **arguments,
                                size_t shared, cudaStream_t stream) {
     fake_enter_device("a launch");
+    if (stream == NULL)
+        fake_stop("a launch", "%s is on the default stream", b->name);
     if (grid.x == 0 || grid.x > INT32_MAX || block.x > 1024 || grid.y * grid.z != 1 ||
         block.y * block.z != 1 || shared > 0)
         fake_stop("a launch", "%s has a grid of %u blocks of %u threads", b->name, grid.x, block.x);

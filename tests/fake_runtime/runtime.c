@@ -18,6 +18,7 @@ typedef struct block {
     const char *at;
     size_t bytes;
     bool of_host;
+    int device;
 } block;
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -47,7 +48,7 @@ void fake_enter(const char *function) {
     costs_count(COST_CALLS, 1);
     if (fake_mine.in_callback)
         fake_stop(function, "called from a callback");
-    if (fake_mine.to_wait_for != NULL)
+    if (fake_mine.to_wait_for != NULL || fake_mine.to_wait_with != NULL)
         fake_stop(function, "called before the copy of memory that is not page-locked is waited "
                             "for");
 }
@@ -134,9 +135,9 @@ cudaError_t cudaSetDevice(int index) {
     return result;
 }
 
-cudaError_t cudaSetDeviceFlags(unsigned flags) {
-    (void)flags;
-    fake_enter_device("cudaSetDeviceFlags");
+cudaError_t cudaGetDevice(int *index) {
+    fake_enter("cudaGetDevice");
+    *index = fake_mine.device < 0 ? 0 : fake_mine.device;
     return cudaSuccess;
 }
 
@@ -169,12 +170,21 @@ static int by_place(const void *a_, const void *b_) {
 /* Does this lie in a block of this kind? */
 static bool is_in_block(const void *memory, size_t bytes, bool of_host) {
     pthread_mutex_lock(&mutex);
-    block **found = tfind(&(block){memory, bytes > 0 ? bytes : 1, false}, &blocks, by_place);
+    block **found =
+        tfind(&(block){.at = memory, .bytes = bytes > 0 ? bytes : 1}, &blocks, by_place);
     const bool good = found != NULL && (*found)->of_host == of_host &&
                       (*found)->at <= (const char *)memory &&
                       (const char *)memory + bytes <= (*found)->at + (*found)->bytes;
     pthread_mutex_unlock(&mutex);
     return good;
+}
+
+static int device_of(const void *memory) {
+    pthread_mutex_lock(&mutex);
+    block **found = tfind(&(block){.at = memory, .bytes = 1}, &blocks, by_place);
+    const int device = found != NULL ? (*found)->device : 0;
+    pthread_mutex_unlock(&mutex);
+    return device;
 }
 
 bool fake_is_locked(const void *memory, size_t bytes) {
@@ -186,6 +196,16 @@ void fake_expect_on_device(const void *memory, size_t bytes, const char *functio
         fake_stop(function, "%zu bytes at %p are not in memory of the device", bytes, memory);
 }
 
+cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *out, const void *memory) {
+    fake_enter("cudaPointerGetAttributes");
+    memset(out, 0, sizeof *out);
+    out->type = is_in_block(memory, 1, false)  ? cudaMemoryTypeDevice
+                : is_in_block(memory, 1, true) ? cudaMemoryTypeHost
+                                               : cudaMemoryTypeUnregistered;
+    out->device = device_of(memory);
+    return cudaSuccess;
+}
+
 static cudaError_t take(void **out, size_t bytes, bool of_host) {
     const size_t whole = bytes / 256 * 256 + 256;
     block *b = malloc(sizeof *b);
@@ -193,7 +213,7 @@ static cudaError_t take(void **out, size_t bytes, bool of_host) {
     if (b == NULL || memory == NULL)
         fake_stop("allocation", "the host is out of memory");
     memset(memory, GARBAGE, whole);
-    *b = (block){memory, bytes > 0 ? bytes : 1, of_host};
+    *b = (block){memory, bytes > 0 ? bytes : 1, of_host, fake_mine.device};
     pthread_mutex_lock(&mutex);
     tsearch(b, &blocks, by_place);
     taken += of_host ? 0 : whole;
@@ -225,7 +245,7 @@ static cudaError_t give_back(void *memory, bool of_host, const char *function) {
         return cudaSuccess;
     fake_await_all();
     pthread_mutex_lock(&mutex);
-    block **found = tfind(&(block){memory, 1, false}, &blocks, by_place);
+    block **found = tfind(&(block){.at = memory, .bytes = 1}, &blocks, by_place);
     block *b =
         found != NULL && (*found)->at == memory && (*found)->of_host == of_host ? *found : NULL;
     if (b != NULL) {

@@ -24,6 +24,7 @@ struct CUevent_st {
 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t ending = PTHREAD_MUTEX_INITIALIZER; /* nobody waits for a stream that ends */
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static int stream_count, event_count, callbacks;
 static cudaStream_t *streams; /* all that were ever created */
@@ -31,9 +32,16 @@ static size_t streams_ever;
 static bool kernels_held, callbacks_held;
 static cudaError_t kernel_error;
 
+/* The thread's device has a default stream, which nothing of ours waits for. */
+static cudaStream_t named(cudaStream_t s) {
+    static struct CUstream_st defaults[2] = {{.mutex = PTHREAD_MUTEX_INITIALIZER},
+                                             {.mutex = PTHREAD_MUTEX_INITIALIZER, .device = 1}};
+    return s != NULL || fake_mine.device < 0 ? s : &defaults[fake_mine.device % 2];
+}
+
 static void expect_stream(cudaStream_t s, const char *function) {
     if (s == NULL || s->ended)
-        fake_stop(function, "%s stream", s == NULL ? "the default" : "an ended");
+        fake_stop(function, "an ended stream");
     if (s->device != fake_mine.device)
         fake_stop(function, "a stream of device %d, called for device %d", s->device,
                   fake_mine.device);
@@ -125,8 +133,10 @@ void fake_await_all(void) {
         pthread_mutex_lock(&mutex);
         const cudaStream_t s = streams[i];
         pthread_mutex_unlock(&mutex);
+        pthread_mutex_lock(&ending);
         if (!s->ended)
             stream_await(&s->work);
+        pthread_mutex_unlock(&ending);
     }
 }
 
@@ -135,8 +145,10 @@ cudaError_t cudaStreamDestroy(cudaStream_t s) {
     fake_enter("cudaStreamDestroy");
     if (s == NULL || s->ended)
         fake_stop("cudaStreamDestroy", "an ended stream");
+    pthread_mutex_lock(&ending);
     stream_close(&s->work);
     s->ended = true;
+    pthread_mutex_unlock(&ending);
     pthread_mutex_lock(&mutex);
     stream_count--;
     pthread_mutex_unlock(&mutex);
@@ -162,7 +174,8 @@ static void give(cudaStream_t s, task_function *function, const void *arguments,
     pthread_mutex_unlock(&s->mutex);
 }
 
-void fake_give(cudaStream_t s, void (*work)(void *), const void *arguments, size_t bytes) {
+void fake_give(cudaStream_t on, void (*work)(void *), const void *arguments, size_t bytes) {
+    const cudaStream_t s = named(on);
     expect_stream(s, "work on a stream");
     job j = {work, malloc(bytes > 0 ? bytes : 1)};
     if (j.arguments == NULL)
@@ -172,6 +185,7 @@ void fake_give(cudaStream_t s, void (*work)(void *), const void *arguments, size
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t s) {
+    s = named(s);
     if (fake_mine.to_wait_for == s)
         fake_mine.to_wait_for = NULL;
     fake_enter("cudaStreamSynchronize");
@@ -220,7 +234,7 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaM
         fake_expect_on_device(from, bytes, function);
     fake_give(s, do_copy, &(copy){to, from, bytes}, sizeof(copy));
     if (host != NULL && bytes > 0 && !fake_is_locked(host, bytes))
-        fake_mine.to_wait_for = s;
+        fake_mine.to_wait_for = named(s);
     return cudaSuccess;
 }
 
@@ -322,10 +336,15 @@ static void do_await(void *moment_) {
 }
 
 cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s) {
+    s = named(s);
+    const bool behind_copy = s != NULL && fake_mine.to_wait_for == s;
+    if (behind_copy)
+        fake_mine.to_wait_for = NULL;
     fake_enter_device("cudaEventRecord");
     const cudaError_t result = fake_result(FAKE_EVENT_RECORD);
     if (result != cudaSuccess)
         return result;
+    fake_mine.to_wait_with = behind_copy ? e : NULL;
     expect_event(e, "cudaEventRecord");
     expect_stream(s, "cudaEventRecord");
     if (e->device != s->device)
@@ -338,6 +357,7 @@ cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s) {
 cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t e, unsigned flags) {
     (void)flags;
     fake_enter_device("cudaStreamWaitEvent");
+    s = named(s);
     expect_event(e, "cudaStreamWaitEvent");
     expect_stream(s, "cudaStreamWaitEvent");
     const moment m = {e, atomic_load(&e->recorded)};
@@ -355,6 +375,8 @@ cudaError_t cudaEventQuery(cudaEvent_t e) {
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t e) {
+    if (fake_mine.to_wait_with == e)
+        fake_mine.to_wait_with = NULL;
     fake_enter("cudaEventSynchronize");
     costs_count(COST_WAITS, 1);
     expect_event(e, "cudaEventSynchronize");

@@ -231,6 +231,76 @@ START_TEST(products_are_row_major) {
 }
 END_TEST
 
+/* ---- streams and memory of others ---- */
+
+START_TEST(another_stream_is_ordered_and_never_waited_for) {
+    open_device();
+    cudaStream_t theirs;
+    cudaStreamCreateWithFlags(&theirs, cudaStreamNonBlocking);
+    float *model = device_allocate(BYTES), *x = device_allocate(BYTES), found[N];
+    sl_vec_event *ours = device_event_open(), *given = device_event_open();
+    device_fence(text);
+    fake_hold_kernels(true);
+    fill(model, 3);
+    device_event_record(ours);
+    for (int i = 0; i < 2; i++) { /* the default stream, too */
+        cudaStream_t on = i == 0 ? theirs : NULL;
+        device_guest_follow(ours, on);
+        device_guest_copy(x, model, BYTES, on);
+        device_guest_record(given, on);
+        device_event_follow(given);
+    }
+    fill(model, 4); /* after x was read */
+    fake_hold_kernels(false);
+    device_copy_out(found, x, BYTES);
+    expect_all(found, 3);
+    device_guest_copy_out(found, x, BYTES, theirs);
+    expect_all(found, 3);
+    device_event_close(ours);
+    device_event_close(given);
+    ck_assert_int_eq(device_fence(text), 0);
+}
+END_TEST
+
+static void *visit(void *x) {
+    static float found[N];
+    int device = -1;
+    sl_vec_event *event = device_event_open(); /* of our lane */
+    cudaSetDevice(1);
+    device_guest_record(event, NULL);
+    device_guest_follow(event, NULL);
+    device_guest_copy_out(found, x, BYTES, NULL);
+    cudaGetDevice(&device);
+    return (void *)(intptr_t)device;
+}
+
+START_TEST(a_thread_of_others_keeps_its_device) {
+    open_device();
+    float *x = device_allocate(BYTES);
+    device_fence(text);
+    pthread_t thread;
+    void *device;
+    pthread_create(&thread, NULL, visit, x);
+    pthread_join(thread, &device);
+    ck_assert_ptr_eq(device, (void *)1);
+}
+END_TEST
+
+START_TEST(memory_is_told_apart) {
+    open_device();
+    float *x = device_allocate(BYTES), plain[1], *elsewhere;
+    ck_assert(device_guest_owns(x + N - 1, text, sizeof text));
+    ck_assert(!device_guest_owns(plain, text, sizeof text));
+    ck_assert_str_eq(text, "memory of the host");
+    ck_assert(!device_guest_owns(device_allocate_host(BYTES), text, sizeof text));
+    ck_assert_str_eq(text, "memory of the host");
+    cudaSetDevice(1);
+    cudaMalloc((void **)&elsewhere, BYTES);
+    ck_assert(!device_guest_owns(elsewhere, text, sizeof text));
+    ck_assert_str_eq(text, "memory of cuda:1");
+}
+END_TEST
+
 /* ---- notices ---- */
 
 START_TEST(a_notice_comes_once) {
@@ -447,7 +517,9 @@ int main(void) {
               rows_are_copied_in, background_copies_keep_their_order,
               a_thread_has_a_lane_until_it_ends, products_are_row_major, a_notice_comes_once,
               no_notice_comes_after_the_event_is_closed, out_of_memory_is_no_failure,
-              a_kernel_that_stops_is_found_at_the_fence);
+              a_kernel_that_stops_is_found_at_the_fence,
+              another_stream_is_ordered_and_never_waited_for, a_thread_of_others_keeps_its_device,
+              memory_is_told_apart);
     TCase *many = tcase_create("failures");
     tcase_add_loop_test(many, a_device_that_does_not_open_says_why, 0,
                         (int)(sizeof openings / sizeof *openings));

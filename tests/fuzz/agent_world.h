@@ -293,7 +293,8 @@ int sl_fabric_register(sl_fabric *fabric, void *base, size_t bytes, int cuda_ind
     return 0;
 }
 
-int sl_fabric_lend(sl_fabric *fabric, void *base, size_t bytes, sl_error *error) {
+int sl_fabric_lend(sl_fabric *fabric, void *base, size_t bytes, int cuda_index, sl_error *error) {
+    (void)cuda_index;
     (void)fabric, (void)base, (void)bytes, (void)error;
     return 0;
 }

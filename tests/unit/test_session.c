@@ -260,7 +260,7 @@ static void refuse(const char *experiment, const char *expected) {
 START_TEST(join_refuses) {
     refuse(WITH("\"optimizer\": {\"momentum\": 0.9}"), "optimizer.momentum: 0.9");
     refuse(WITH("\"optimizer\": {\"weight_decay\": 0.1}"), "optimizer.weight_decay: 0.1");
-    refuse(WITH("\"device\": \"cuda:0\""), "device: \"cuda:0\"");
+    refuse(WITH("\"device\": \"auto\""), "device: \"auto\"");
     refuse(WITH("\"algorithm\": \"no-sgd\""), "no-sgd");
     refuse("{\"topology\": {\"nodes\": 1", "experiment");
     options.overlap = 1;

@@ -71,7 +71,9 @@ def join(
 ):
     """Joins the experiment's peers with the numbers of x, and waits until the neighbours are there.
 
-    experiment: a file, JSON, or a dict. x: a torch module, a list of tensors, or one array.
+    experiment: a file, JSON, or a dict. x: a torch module, a list of tensors, or one array. With
+    "device": "cuda:N" in the experiment x is there: a module, a tensor, or what has
+    __cuda_array_interface__.
     rank, size, roster: which peer this is, of how many, and their addresses (a file, a list, or a
     pattern "host-{rank}:7000"); or master: "HOST:PORT" where rank 0 tells the roster. Default: what
     the launcher says in the environment. listen: "HOST:PORT" of this peer.
@@ -81,13 +83,19 @@ def join(
     group: a process group of torch.distributed whose processes together are one peer.
     """
     simulation = getattr(_here, "simulation", None)
-    vector = vector_of(x)
+    experiment, content = _read(simulation.experiment if simulation else experiment)
+    device = content.get("device", "cpu")
+    vector = vector_of(x, device)
     if vector.is_distributed and group is None:
         raise Error(
             "the model is DistributedDataParallel, whose processes are one peer: give their "
             "group as group="
         )
-    experiment, content = _read(simulation.experiment if simulation else experiment)
+    if group is not None and device != "cpu":
+        raise Error(
+            f"group= shares numbers of the host, and the experiment's device is {device}: leave it"
+            ' "cpu"'
+        )
     if same_start is None:
         same_start = vector.is_module
     vector.overlap = _can_overlap(content)
@@ -114,7 +122,7 @@ def join(
         session = GroupSession(experiment, vector.count, options, group)
     if simulation is not None:
         simulation.sessions.append(session)
-    peer = Peer(session, vector, x, same_start)
+    peer = Peer(session, vector, x, same_start, device)
     if start:
         _start(peer)
     return peer

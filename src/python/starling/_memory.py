@@ -1,7 +1,7 @@
-"""Where numbers lie: numpy arrays, torch tensors, the buffer protocol, DLPack on the CPU.
+"""Where numbers lie: numpy arrays, torch tensors, the buffer protocol, DLPack on the CPU; on a GPU
+torch tensors and what has __cuda_array_interface__, such as CuPy's arrays.
 
-Each becomes a Memory: address, shape and dtype of contiguous numbers in the host's memory, and
-what keeps them there.
+Each becomes a Memory: address, shape and dtype of contiguous numbers, and what keeps them there.
 """
 
 import ctypes
@@ -15,8 +15,12 @@ FLOAT, BFLOAT = 2, 4  # kDLFloat, kDLBfloat
 
 
 class Memory:
-    def __init__(self, address, shape, dtype, owner):
+    """stream: called before each use, says on which CUDA stream the numbers are written and read;
+    on the host None."""
+
+    def __init__(self, address, shape, dtype, owner, stream=None):
         self.address, self.shape, self.dtype, self.owner = address, tuple(shape), dtype, owner
+        self.stream = stream or (lambda: None)
         self.count = 1
         for side in self.shape:
             self.count *= side
@@ -57,7 +61,15 @@ def _scattered(name):
 
 
 def _elsewhere(name, device, devices=("cpu",)):
-    return Error(f"{name} is on {device}; here it must be on {' or '.join(devices)}")
+    hint = ""
+    if str(device).startswith("cuda") and "cuda" not in devices:
+        hint = '; numbers stay on a GPU where the experiment has "device": "cuda:0", or another one'
+    return Error(f"{name} is on {device}; here it must be on {' or '.join(devices)}{hint}")
+
+
+def stream_of_torch(device):
+    """Torch's current stream, as a number."""
+    return sys.modules["torch"].cuda.current_stream(device).cuda_stream
 
 
 def _of_torch(x, name, devices):
@@ -67,7 +79,28 @@ def _of_torch(x, name, devices):
         raise _elsewhere(name, x.device, devices)
     if x.layout is not sys.modules["torch"].strided or not x.is_contiguous():
         raise _scattered(name)
-    return Memory(x.data_ptr(), x.shape, str(x.dtype).replace("torch.", ""), x)
+    stream = None if x.device.type == "cpu" else lambda: stream_of_torch(x.device)
+    return Memory(x.data_ptr(), x.shape, str(x.dtype).replace("torch.", ""), x, stream)
+
+
+def _of_cuda(x, name, devices):
+    """What has __cuda_array_interface__, version 2 or 3."""
+    found = x.__cuda_array_interface__
+    if "cuda" not in devices:
+        raise _elsewhere(name, "cuda", devices)
+    address, read_only = found["data"]
+    if read_only:
+        raise Error(f"{name} is read-only: the mixed numbers are written into it")
+    kind, shape, strides = found["typestr"], tuple(found["shape"]), found.get("strides")
+    size, dense = int(kind[2:]), []
+    for side in reversed(shape):
+        dense.insert(0, size)
+        size *= side
+    if strides is not None and tuple(strides) != tuple(dense):
+        raise _scattered(name)
+    named = {"f": "float", "i": "int", "u": "uint"}.get(kind[1], kind[1])
+    dtype = f"{named}{8 * int(kind[2:])}"
+    return Memory(address, shape, dtype, x, lambda: x.__cuda_array_interface__.get("stream") or 0)
 
 
 def _of_buffer(view, name):
@@ -122,6 +155,8 @@ def memory_of(x, name="x", dtypes=("float32",), devices=("cpu",)):
     """x's Memory; refuses what is not contiguous, of another dtype, or elsewhere."""
     if is_torch(x):
         found = _of_torch(x, name, devices)
+    elif hasattr(x, "__cuda_array_interface__"):
+        found = _of_cuda(x, name, devices)
     elif (view := _buffer_of(x)) is not None:
         found = _of_buffer(view, name)
     elif hasattr(x, "__dlpack__"):

@@ -1,10 +1,10 @@
 """A torch module as one vector of float32.
 
-float32 parameters on the CPU are moved into the vector: they become views of it, so that a session
-reads and mixes them where they are. Others keep their memory, and are copied. bfloat16 and float16
-ones have a float32 master on the CPU: the vector gets their rounding y_i, and what comes back moves
-the master by sum_j W_ij (y_j - y_i). Mixed terms smaller than a rounding step add up there, and are
-not lost.
+The vector is on the experiment's device. float32 parameters there are moved into the vector: they
+become views of it, so that a session reads and mixes them where they are. Others keep their memory,
+and are copied. bfloat16 and float16 ones have a float32 master beside the vector: the vector gets
+their rounding y_i, and what comes back moves the master by sum_j W_ij (y_j - y_i). Mixed terms
+smaller than a rounding step add up there, and are not lost.
 
 Frozen parameters and buffers are not mixed, but stand beside the vector: average() takes their
 mean, for evaluation, and same_start gives rank 0's to all.
@@ -15,7 +15,7 @@ import ctypes
 import torch
 
 from starling._library import Error
-from starling._memory import memory_of
+from starling._memory import memory_of, stream_of_torch
 
 DTYPES = ("float32", "bfloat16", "float16")
 DEVICES = ("cpu", "cuda")
@@ -36,9 +36,9 @@ def unwrapped(module):
     return module
 
 
-def stays(parameter):
+def stays(parameter, vector):
     """Does it keep its memory, apart from the vector?"""
-    return parameter.device.type != "cpu" or parameter.dtype != torch.float32
+    return parameter.device != vector.device or parameter.dtype != torch.float32
 
 
 def _on_cpu(tensor):
@@ -55,7 +55,7 @@ class _Parameter:
     def __init__(self, name, parameter, place):
         self.name, self.parameter, self.place = name, parameter, place
         self.is_rounded = parameter.dtype != torch.float32
-        self.stays = stays(parameter)
+        self.stays = stays(parameter, place)
         place.copy_(parameter.detach())
         if self.is_rounded:
             self.master = place.clone()
@@ -63,10 +63,13 @@ class _Parameter:
             parameter.data = place
         self.memory = _place(parameter)
 
+    def _rounded(self):
+        return self.parameter.detach().to(self.master.device, torch.float32)
+
     def _take_step(self):
         """Moves the master as the user's step has moved the parameter."""
         given = self.master.to(self.parameter.dtype).float()
-        self.master += _on_cpu(self.parameter) - given
+        self.master += self._rounded() - given
         self.parameter.copy_(self.master)
 
     def publish(self, overlap):
@@ -76,7 +79,7 @@ class _Parameter:
 
     def absorb(self, overlap):
         if self.is_rounded and overlap:
-            self.place += self.master - _on_cpu(self.parameter)
+            self.place += self.master - self._rounded()
         if self.is_rounded:
             self.master.copy_(self.place)
         self.parameter.copy_(self.place)
@@ -88,7 +91,7 @@ class Module:
     is_module = True
     overlap = False
 
-    def __init__(self, module):
+    def __init__(self, module, device="cpu"):
         self.module = unwrapped(module)
         self.is_distributed = self.module is not module
         everything = list(self.module.named_parameters())
@@ -99,9 +102,7 @@ class Module:
         self.beside = sum(tensor.numel() for tensor in self._beside)
         self.tensors = [(name, tuple(p.shape)) for name, p in named]
         self.count = sum(p.numel() for _, p in named)
-        # Not torch's own memory: share_memory() would free what an exchange reads.
-        self._memory = (ctypes.c_float * self.count)()
-        self._vector = torch.frombuffer(self._memory, dtype=torch.float32)
+        self._vector = self._open_vector(device)
         self._parameters, at = [], 0
         with torch.no_grad():
             for name, p in named:
@@ -110,6 +111,13 @@ class Module:
                 at += p.numel()
         self._staying = [p for p in self._parameters if p.stays]
         self._versions = None
+
+    def _open_vector(self, device):
+        if device != "cpu":
+            return torch.zeros(self.count, dtype=torch.float32, device=device)
+        # Not torch's own memory: share_memory() would free what an exchange reads.
+        self._memory = (ctypes.c_float * self.count)()
+        return torch.frombuffer(self._memory, dtype=torch.float32)
 
     @staticmethod
     def _check(named):
@@ -133,7 +141,11 @@ class Module:
         return named
 
     def floats(self):
-        return ctypes.cast(self._memory, ctypes.POINTER(ctypes.c_float))
+        return ctypes.cast(self._vector.data_ptr(), ctypes.POINTER(ctypes.c_float))
+
+    def stream(self):
+        on_host = self._vector.device.type == "cpu"
+        return None if on_host else stream_of_torch(self._vector.device)
 
     def publish(self):
         self._check_places()

@@ -32,8 +32,9 @@ def _end_all():
 class Peer:
     """What join() returns. Its calls are made by the thread that joined."""
 
-    def __init__(self, session, vector, given, same_start):
+    def __init__(self, session, vector, given, same_start, device):
         self._session, self._vector, self._given = session, vector, given
+        self._device = device  # the experiment's
         self._same_start, self._started = same_start, False
         self._mixed = vector  # that of the last round
         self._exchanged = None  # that of the exchange that is under way
@@ -48,7 +49,7 @@ class Peer:
         self._check_unstarted("start()")
         try:
             self._vector.publish()
-            self._session.start(self._vector.floats())
+            self._session.start(self._floats(self._vector))
             self._started = True
             self._vector.absorb()
             if self._same_start and self._vector.beside:
@@ -66,7 +67,7 @@ class Peer:
         vector = self._exchanged or (self._mixed if x is None else self._find("state_dict()", x))
         if not self.exchanging:
             vector.show()
-        state = self._session.save(vector.floats())
+        state = self._session.save(self._floats(vector))
         return {
             "rank": self.rank,
             "round": self.round,
@@ -85,7 +86,7 @@ class Peer:
         self._vector.restore(state["masters"])
         self._vector.show()
         self._session.load(None if saved is None else bytes_of(saved, "the state's session"))
-        self._session.start(self._vector.floats())
+        self._session.start(self._floats(self._vector))
         self._started = True
         if state["exchanging"]:
             self._exchanged = self._vector
@@ -98,14 +99,14 @@ class Peer:
         numbers after your step; out, those after the exchange."""
         vector = self._free_vector("mix()", x)
         vector.publish()
-        self._session.mix(vector.floats())
+        self._session.mix(self._floats(vector))
         vector.absorb()
 
     def begin(self, x=None):
         """Publishes x, which is read-only until end()."""
         vector = self._free_vector("begin()", x)
         vector.publish()
-        self._session.begin(vector.floats())
+        self._session.begin(self._floats(vector))
         self._exchanged = vector
 
     def end(self):
@@ -114,7 +115,7 @@ class Peer:
             return
         self._session.check_caller()
         vector, self._exchanged = self._exchanged, None
-        self._session.end(vector.floats())
+        self._session.end(self._floats(vector))
         vector.absorb()
 
     @contextlib.contextmanager
@@ -249,6 +250,13 @@ class Peer:
 
     # ---- inside ----
 
+    def _floats(self, vector):
+        """A pointer to the vector; on a GPU the session hears of its stream."""
+        stream = vector.stream()
+        if stream is not None:
+            self._session.stream(stream)
+        return vector.floats()
+
     def _averages(self, beside):
         values = (ctypes.c_float * (self._vector.count + self._vector.beside))()
         self.distance = self._session.average(values, beside)
@@ -282,7 +290,7 @@ class Peer:
             return self._vector
         if self._vector.is_module:
             raise Error(f"{call}: this peer mixes the module that join() got: give no x")
-        vector = vector_of(x)
+        vector = vector_of(x, self._device)
         if vector.count != self._vector.count:
             raise Error(
                 f"{call}: x has {vector.count} numbers, where join() got {self._vector.count}"

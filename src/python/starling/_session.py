@@ -87,6 +87,7 @@ _save = declare(
 _mix = declare("sl_session_mix", _int, _session, _floats, _error)
 _begin = declare("sl_session_begin", _int, _session, _floats, _error)
 _end = declare("sl_session_end", _int, _session, _floats, _error)
+_stream = declare("sl_session_stream", _int, _session, ctypes.c_void_p, _error)
 _average = declare("sl_session_average", _int, _session, _floats, ctypes.POINTER(_double), _error)
 _beside = declare("sl_session_beside", _int, _session, _floats, _error)
 _leave = declare("sl_session_leave", _int, ctypes.POINTER(_session), _error)
@@ -176,6 +177,10 @@ class Session:
         state = (ctypes.c_uint8 * size.value)()
         self._signals.call(_save, self._open(), x, state, ctypes.byref(size))
         return state
+
+    def stream(self, stream):
+        """The CUDA stream, a number, on which the next calls' x is written and read."""
+        call(_stream, self._open(), stream)
 
     def mix(self, x):
         self._signals.call(_mix, self._open(), x)

@@ -4,6 +4,7 @@ module. A session sees each as one vector of float32.
     tensors     [(name, shape)] in the order of the vector
     count       numbers
     floats()    a pointer to the vector
+    stream()    on a GPU: the CUDA stream on which the vector is written and read now; else None
     publish()   before a call: brings the user's numbers into the vector
     absorb()    after it: brings the vector to the user
     parameters()  what an optimizer of torch may have
@@ -23,11 +24,12 @@ from starling._memory import is_torch, memory_of
 
 
 def _like(x, shape, floats):
-    """A copy of floats, a ctypes array, as what x is."""
+    """A copy of floats, a ctypes array, as what x is; a numpy array for other arrays on a GPU."""
     if is_torch(x):
         import torch
 
-        return torch.frombuffer(floats, dtype=torch.float32).clone().reshape(shape)
+        host = torch.frombuffer(floats, dtype=torch.float32)
+        return host.reshape(shape).to(x.device, copy=True)
     try:
         import numpy
     except ImportError:
@@ -69,8 +71,9 @@ class _Plain:
 class Array(_Plain):
     """One array: its own memory is the vector."""
 
-    def __init__(self, x):
-        self._x, self._memory = x, memory_of(x)
+    def __init__(self, x, devices):
+        self._x, self._memory = x, memory_of(x, devices=devices)
+        self.stream = self._memory.stream
         self.count, self.tensors = self._memory.count, [("", self._memory.shape)]
 
     def floats(self):
@@ -96,7 +99,7 @@ class Array(_Plain):
 
 
 class Arrays(_Plain):
-    """A list of arrays: the vector is a copy of them."""
+    """A list of arrays on the host: the vector is a copy of them."""
 
     def __init__(self, xs):
         self._xs = list(xs)
@@ -110,6 +113,9 @@ class Arrays(_Plain):
 
     def floats(self):
         return ctypes.cast(self._vector, ctypes.POINTER(ctypes.c_float))
+
+    def stream(self):
+        return None
 
     def parameters(self):
         return [x for x in self._xs if is_torch(x)]
@@ -142,7 +148,8 @@ class Arrays(_Plain):
         return found
 
 
-def vector_of(x):
+def vector_of(x, device="cpu"):
+    """x's vector, on the experiment's device."""
     if hasattr(x, "named_parameters") and hasattr(x, "state_dict"):
         try:
             from starling._module import Module
@@ -151,8 +158,14 @@ def vector_of(x):
                 f"x is a {type(x).__name__} with parameters, and torch, which Starling reads them "
                 "with, is absent"
             ) from None
-        return Module(x)
-    vector = Arrays(x) if isinstance(x, (list, tuple)) else Array(x)
+        return Module(x, device)
+    devices = ("cpu",) if device == "cpu" else ("cuda",)
+    if isinstance(x, (list, tuple)) and device != "cpu":
+        raise Error(
+            f"x is a list, and the experiment's device is {device}: give a module, or one array "
+            "whose parts the tensors are"
+        )
+    vector = Arrays(x) if isinstance(x, (list, tuple)) else Array(x, devices)
     if vector.count == 0:
         raise Error("x is empty: there is nothing to mix")
     return vector

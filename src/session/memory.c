@@ -1,0 +1,139 @@
+/* memory.c - where x is: on the host, or on a GPU, whose stream the caller names; see state.h.
+ *
+ * A model that goes to and fro on a GPU takes an event along: `theirs` is behind what the caller
+ * has asked its stream for, `ours` behind what the driver has. Whoever gets the turn orders its
+ * own work after the other's event; neither waits for the GPU.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "session/state.h"
+#include "starling/device.h"
+#include "wire/checksum.h"
+
+/* ---- opening ---- */
+
+typedef struct opening {
+    sl_session *session;
+    int result;
+    sl_error error;
+} opening;
+
+static int open_events(sl_session *s, sl_error *error) {
+    const sl_async_ops *async = s->vec->async;
+    s->theirs = async->event_open();
+    s->ours = async->event_open();
+    s->seen = malloc(sl_session_bytes(s));
+    if (s->theirs != NULL && s->ours != NULL && s->seen != NULL)
+        return 0;
+    return sl_fail(error, SL_ENOMEM, "join: out of memory for %zu parameters", s->layout.dimension);
+}
+
+static void *open_device(void *opening_) {
+    opening *o = opening_;
+    sl_session *s = o->session;
+    const sl_experiment *e = s->experiment;
+    o->result = sl_device_open(&s->vec, e->device, sl_experiment_device_bytes(e), &o->error);
+    if (o->result == 0)
+        o->result = open_events(s, &o->error);
+    return NULL;
+}
+
+/* On a thread of its own: the caller's keeps its current device. */
+int sl_session_open_memory(sl_session *s, sl_error *error) {
+    opening o = {.session = s};
+    pthread_t thread;
+    s->vec = sl_vec_cpu();
+    if (strcmp(s->experiment->device, "cpu") == 0)
+        return 0;
+    if (pthread_create(&thread, NULL, open_device, &o) != 0)
+        return sl_fail(error, SL_ENOMEM, "join: no thread could be started");
+    pthread_join(thread, NULL);
+    if (o.result != 0 && error != NULL)
+        *error = o.error;
+    return o.result;
+}
+
+void sl_session_close_memory(sl_session *s) {
+    if (s->base != NULL)
+        s->vec->release(s->base);
+    if (s->theirs != NULL)
+        s->vec->async->event_close(s->theirs);
+    if (s->ours != NULL)
+        s->vec->async->event_close(s->ours);
+    free(s->seen);
+}
+
+/* ---- the caller's thread ---- */
+
+int sl_session_stream(sl_session *s, void *stream, sl_error *error) {
+    int result = sl_session_check_call(s, "stream", error);
+    if (result == 0 && s->vec->guest == NULL)
+        result = sl_fail(error, SL_EINVAL,
+                         "stream: device is \"cpu\", which has none; x on a GPU needs device "
+                         "\"cuda:N\" in the experiment");
+    if (result == 0)
+        s->stream = stream;
+    return result;
+}
+
+int sl_session_check_vector(const sl_session *s, const char *call, const float *x,
+                            sl_error *error) {
+    char where[SL_SESSION_TEXT_MAX];
+    if (x == NULL || (uintptr_t)x % sizeof *x != 0)
+        return sl_fail(error, SL_EINVAL, "%s: x is %s", call,
+                       x == NULL ? "NULL" : "not aligned to 4 bytes");
+    if (s->vec->guest == NULL || s->vec->guest->owns(x, where, sizeof where))
+        return 0;
+    return sl_fail(error, SL_EINVAL, "%s: x is %s, and device is \"%s\"; it must be memory there",
+                   call, where, s->vec->name);
+}
+
+uint64_t sl_session_checksum(const sl_session *s, const float *x) {
+    const size_t bytes = sl_session_bytes(s);
+    if (s->vec->guest == NULL)
+        return sl_checksum(x, bytes);
+    s->vec->guest->copy_out(s->seen, x, bytes, s->stream);
+    return sl_checksum(s->seen, bytes);
+}
+
+void sl_session_give_x(sl_session *s) {
+    if (s->vec->guest != NULL)
+        s->vec->guest->record(s->theirs, s->stream);
+}
+
+void sl_session_take_x(sl_session *s, float *x) {
+    const sl_guest_ops *guest = s->vec->guest;
+    const size_t bytes = sl_session_bytes(s);
+    if (guest == NULL) {
+        memcpy(x, s->model, bytes);
+        return;
+    }
+    guest->follow(s->ours, s->stream);
+    guest->copy(x, s->model, bytes, s->stream);
+    guest->record(s->theirs, s->stream);
+}
+
+void sl_session_follow_driver(sl_session *s) {
+    if (s->vec->guest != NULL)
+        s->vec->async->event_follow(s->ours);
+}
+
+/* ---- the driver's thread ---- */
+
+void sl_session_show_model(sl_session *s) {
+    if (s->vec->guest != NULL)
+        s->vec->async->event_record(s->ours);
+}
+
+void sl_session_follow_caller(sl_session *s) {
+    if (s->vec->guest != NULL)
+        s->vec->async->event_follow(s->theirs);
+}
+
+const float *sl_session_view(sl_session *s, const float *v) {
+    if (s->vec->guest == NULL)
+        return v;
+    s->vec->copy_out(s->seen, v, sl_session_bytes(s));
+    return s->seen;
+}

@@ -1,0 +1,393 @@
+/* test_session_device.c - sessions whose x is on a GPU: the CPU's bits, though each caller's stream
+ * is behind; saving, and what is refused. On the emulated device, or with nvcc on fake_runtime. */
+#include <dlfcn.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "descent.h"
+#include "harness.h"
+#include "peers.h"
+#include "starling/device.h"
+
+enum { D = 3000, N = 3, BYTES = D * sizeof(float), SLOW_FLOATS = 1 << 17 };
+static const char ring[] =
+    "{\"topology\": {\"nodes\": 3, \"family\": \"ring\", \"weights\": \"lazy\"}, "
+    "\"transport\": {\"chunk_bytes\": 4096}}";
+static const char choco[] =
+    "{\"topology\": {\"nodes\": 3, \"family\": \"ring\"}, \"algorithm\": {\"name\": \"choco-sgd\","
+    " \"compressor\": {\"name\": \"top-k\", \"fraction\": 0.1}}}";
+static const char *on_gpu[] = {"device=cuda:0"};
+static sl_error error;
+static sl_session_options options;
+static const sl_vec_ops *vec;
+
+/* A peer's numbers, and on a GPU the caller's stream, which is always behind. */
+typedef struct caller {
+    float *x, *stepped, *slow;
+    void *stream;
+} caller;
+
+typedef struct scene {
+    const char *experiment;
+    bool on_gpu, overlaps;
+    int rounds;
+    float start[N][D], x[N][D], average[N][D];
+    double distance[N];
+} scene;
+static scene *cpu, *gpu;
+static peer_thread threads[N];
+
+/* ---- the caller's side of a GPU ---- */
+
+typedef int create_stream(void **out, unsigned flags);
+
+/* A name of one, on the emulated device. Rank 0 has the default one. */
+static void *open_stream(int64_t rank) {
+    enum { NON_BLOCKING = 1 };
+    void *plugin = dlopen(getenv("STARLING_PLUGIN"), RTLD_NOW), *stream = (void *)(rank + 1);
+    int (*choose)(int) = (int (*)(int))dlsym(plugin, "cudaSetDevice");
+    create_stream *create = (create_stream *)dlsym(plugin, "cudaStreamCreateWithFlags");
+    if (create != NULL && (choose(0) != 0 || create(&stream, NON_BLOCKING) != 0))
+        abort();
+    dlclose(plugin);
+    return rank == 0 ? NULL : stream;
+}
+
+static caller open_caller(const scene *w, int64_t rank) {
+    if (!w->on_gpu)
+        return (caller){.x = calloc(D, sizeof(float))};
+    caller c = {.x = vec->allocate(D),
+                .stepped = vec->allocate(D),
+                .slow = vec->allocate(2 * SLOW_FLOATS),
+                .stream = open_stream(rank)};
+    vec->fence(NULL);
+    return c;
+}
+
+static void close_caller(const scene *w, caller *c) {
+    if (!w->on_gpu) {
+        free(c->x);
+        return;
+    }
+    vec->release(c->x);
+    vec->release(c->stepped);
+    vec->release(c->slow);
+}
+
+static void read_x(const scene *w, const caller *c, float *out) {
+    if (w->on_gpu)
+        vec->guest->copy_out(out, c->x, BYTES, c->stream);
+    else
+        memcpy(out, c->x, BYTES);
+}
+
+/* On a GPU x changes when the stream comes to it, behind long copies: after the call. */
+static void write_x(const scene *w, const caller *c, const float *from) {
+    if (!w->on_gpu) {
+        memcpy(c->x, from, BYTES);
+        return;
+    }
+    vec->copy_in(c->stepped, from, BYTES);
+    vec->fence(NULL);
+    for (int i = 0; i < 8; i++)
+        vec->guest->copy(c->slow, c->slow + SLOW_FLOATS, SLOW_FLOATS * sizeof(float), c->stream);
+    vec->guest->copy(c->x, c->stepped, BYTES, c->stream);
+}
+
+/* ---- what a peer does ---- */
+
+static int one_round(sl_session *s, const scene *w, const caller *c, int64_t rank, sl_error *e) {
+    static _Thread_local float at[D], x[D];
+    read_x(w, c, at);
+    memcpy(x, at, BYTES);
+    if (!w->overlaps) {
+        descent_step(x, at, D, rank);
+        write_x(w, c, x);
+        return sl_session_mix(s, c->x, e);
+    }
+    int result = sl_session_begin(s, c->x, e);
+    if (result == 0)
+        result = sl_session_end(s, c->x, e);
+    read_x(w, c, x);
+    descent_step(x, at, D, rank);
+    write_x(w, c, x);
+    return result;
+}
+
+static int go(sl_session *s, scene *w, const caller *c, int64_t rank, sl_error *e) {
+    int result = w->on_gpu ? sl_session_stream(s, c->stream, e) : 0;
+    write_x(w, c, w->start[rank]);
+    if (result == 0)
+        result = sl_session_start(s, c->x, e);
+    for (int k = 0; k < w->rounds && result == 0; k++)
+        result = one_round(s, w, c, rank, e);
+    if (result == 0)
+        result = sl_session_average(s, w->average[rank], &w->distance[rank], e);
+    if (result == 0)
+        result = one_round(s, w, c, rank, e);
+    read_x(w, c, w->x[rank]);
+    return result;
+}
+
+static int train(void *context, const sl_session_options *o, sl_error *e) {
+    scene *w = context;
+    sl_session *s;
+    int result = sl_session_join(&s, w->experiment, D, o, e);
+    if (result != 0)
+        return result;
+    caller c = open_caller(w, o->rank);
+    result = go(s, w, &c, o->rank, e);
+    if (result == 0)
+        result = sl_session_leave(&s, e);
+    sl_session_abort(&s, NULL);
+    close_caller(w, &c);
+    return result;
+}
+
+static void setup(void) {
+    sl_session_defaults(&options, sizeof options);
+    ck_assert_msg(sl_device_open(&vec, "cuda:0", 0, &error) == 0, "%s", error.text);
+    cpu = calloc(1, sizeof *cpu);
+    gpu = calloc(1, sizeof *gpu);
+    *cpu = (scene){.experiment = ring, .rounds = 3};
+    for (int r = 0; r < N; r++)
+        descent_fill(cpu->start[r], D, r);
+}
+
+static void teardown(void) {
+    free(cpu);
+    free(gpu);
+}
+
+static sl_session_options options_of(const scene *w) {
+    sl_session_options o = options;
+    o.overlap = w->overlaps;
+    o.overrides = on_gpu;
+    o.override_count = w->on_gpu;
+    return o;
+}
+
+static void run_as_agents(scene *w) {
+    const sl_session_options o = options_of(w);
+    run_agents(threads, N, train, w, &o);
+    for (int i = 0; i < N; i++)
+        ck_assert_msg(threads[i].result == 0, "%d: %s", i, threads[i].error.text);
+}
+
+static void simulate(scene *w) {
+    const sl_session_options o = options_of(w);
+    int result = sl_simulate(w->experiment, N, train, w, &o, &error);
+    ck_assert_msg(result == 0, "%s", error.text);
+}
+
+static void expect_cpu_bits(void) {
+    ck_assert_mem_eq(gpu->x, cpu->x, sizeof cpu->x);
+    ck_assert_mem_eq(gpu->average, cpu->average, sizeof cpu->average);
+    for (int r = 0; r < N; r++)
+        ck_assert_double_eq(gpu->distance[r], cpu->distance[r]);
+    ck_assert_float_ne(cpu->x[0][1], cpu->start[0][1]);
+}
+
+/* ---- rounds ---- */
+
+static const struct {
+    const char *experiment;
+    bool overlaps, same_start;
+} forms[] = {{ring, false, false}, {ring, true, false}, {choco, false, true}};
+enum { FORMS = sizeof forms / sizeof *forms };
+
+static void take_form(int i) {
+    cpu->experiment = forms[i].experiment;
+    cpu->overlaps = forms[i].overlaps;
+    options.same_start = forms[i].same_start;
+    *gpu = *cpu;
+    gpu->on_gpu = true;
+    simulate(cpu);
+}
+
+START_TEST(agents_have_the_bits_of_the_cpu) {
+    take_form(_i);
+    run_as_agents(gpu);
+    expect_cpu_bits();
+}
+END_TEST
+
+START_TEST(a_simulation_has_the_bits_of_the_cpu) {
+    take_form(_i);
+    simulate(gpu);
+    expect_cpu_bits();
+}
+END_TEST
+
+/* ---- saving ---- */
+
+static void *states[N];
+static uint64_t state_bytes[N];
+static float saved_x[N][D];
+
+static int save(sl_session *s, const caller *c, int64_t rank, sl_error *e) {
+    int result = sl_session_save(s, c->x, NULL, &state_bytes[rank], e);
+    if (result == 0)
+        states[rank] = malloc(state_bytes[rank]);
+    return result != 0 ? result : sl_session_save(s, c->x, states[rank], &state_bytes[rank], e);
+}
+
+/* Two rounds, a state, and two more; the second time only these. */
+static int stop_and_go_on(void *context, const sl_session_options *o, sl_error *e) {
+    scene *w = context;
+    const int64_t rank = o->rank;
+    const bool again = states[rank] != NULL;
+    sl_session *s;
+    int result = sl_session_join(&s, w->experiment, D, o, e);
+    if (result != 0)
+        return result;
+    caller c = open_caller(w, rank);
+    sl_session_stream(s, c.stream, e);
+    write_x(w, &c, again ? saved_x[rank] : w->start[rank]);
+    if (again)
+        result = sl_session_load(s, states[rank], state_bytes[rank], e);
+    if (result == 0)
+        result = sl_session_start(s, c.x, e);
+    for (int k = again ? 2 : 0; k < 4 && result == 0; k++) {
+        if (k == 2 && !again) {
+            read_x(w, &c, saved_x[rank]);
+            result = save(s, &c, rank, e);
+        }
+        if (result == 0)
+            result = one_round(s, w, &c, rank, e);
+    }
+    read_x(w, &c, w->x[rank]);
+    if (result == 0)
+        result = sl_session_leave(&s, e);
+    sl_session_abort(&s, NULL);
+    close_caller(w, &c);
+    return result;
+}
+
+START_TEST(a_saved_session_goes_on) {
+    const char *set[] = {"device=cuda:0", "algorithm.variant=combine-while-adapt"};
+    options.overrides = set;
+    options.override_count = 2;
+    cpu->on_gpu = true;
+    *gpu = *cpu;
+    for (int i = 0; i < 2; i++) {
+        scene *w = i == 0 ? cpu : gpu;
+        run_agents(threads, N, stop_and_go_on, w, &options);
+        for (int r = 0; r < N; r++)
+            ck_assert_msg(threads[r].result == 0, "%d: %s", r, threads[r].error.text);
+    }
+    ck_assert_mem_eq(gpu->x, cpu->x, sizeof cpu->x);
+    for (int r = 0; r < N; r++)
+        free(states[r]);
+}
+END_TEST
+
+/* ---- what is refused ---- */
+
+static const char alone[] = "{\"topology\": {\"nodes\": 1, \"family\": \"complete\"}, "
+                            "\"device\": \"cuda:0\"}";
+
+static int try_start(const char *experiment, float *x) {
+    sl_session *s;
+    options.rank = 0;
+    int result = sl_session_join(&s, experiment, D, &options, &error);
+    if (result != 0)
+        return result;
+    result = sl_session_start(s, x, &error);
+    sl_session_abort(&s, NULL);
+    return result;
+}
+
+START_TEST(memory_of_the_host_is_refused) {
+    static float x[D];
+    ck_assert_int_eq(try_start(alone, x), SL_EINVAL);
+    ck_assert_str_eq(error.text,
+                     "start: x is memory of the host, and device is \"cuda:0\"; it must "
+                     "be memory there");
+}
+END_TEST
+
+START_TEST(a_number_that_is_not_finite_is_named) {
+    float x[D] = {0};
+    caller c = open_caller(&(scene){.on_gpu = true}, 0);
+    x[D / 2] = INFINITY;
+    vec->copy_in(c.x, x, BYTES);
+    vec->fence(NULL);
+    ck_assert_int_eq(try_start(alone, c.x), SL_EDIVERGED);
+    ck_assert_msg(strstr(error.text, "x is inf at element 1500") != NULL, "%s", error.text);
+}
+END_TEST
+
+static int change_while_mixing(void *context, const sl_session_options *o, sl_error *e) {
+    scene *w = context;
+    sl_session *s;
+    caller c = open_caller(w, o->rank);
+    int result = sl_session_join(&s, w->experiment, D, o, e);
+    if (result == 0)
+        result = sl_session_stream(s, c.stream, e);
+    write_x(w, &c, w->start[o->rank]);
+    if (result == 0)
+        result = sl_session_start(s, c.x, e);
+    if (result == 0)
+        result = sl_session_offer(s, c.x, e);
+    write_x(w, &c, w->start[(o->rank + 1) % N]);
+    if (result == 0)
+        result = sl_session_end(s, c.x, e);
+    sl_session_abort(&s, NULL);
+    close_caller(w, &c);
+    return result;
+}
+
+START_TEST(an_x_that_changes_is_found) {
+    cpu->on_gpu = true;
+    options.check = 1;
+    const sl_session_options o = options_of(cpu);
+    run_agents(threads, N, change_while_mixing, cpu, &o);
+    bool found = false;
+    for (int r = 0; r < N; r++)
+        found = found || strstr(threads[r].error.text, "x was changed between offer and end");
+    ck_assert(found);
+}
+END_TEST
+
+START_TEST(a_session_on_the_cpu_has_no_stream) {
+    static const char host[] = "{\"topology\": {\"nodes\": 1, \"family\": \"complete\"}}";
+    sl_session *s;
+    options.rank = 0;
+    ck_assert_int_eq(sl_session_join(&s, host, D, &options, &error), 0);
+    ck_assert_int_eq(sl_session_stream(s, NULL, &error), SL_EINVAL);
+    ck_assert_str_eq(error.text, "stream: device is \"cpu\", which has none; x on a GPU needs "
+                                 "device \"cuda:N\" in the experiment");
+    sl_session_abort(&s, NULL);
+}
+END_TEST
+
+START_TEST(auto_says_too_little) {
+    static float x[D];
+    const char *set[] = {"device=auto"};
+    options.overrides = set;
+    options.override_count = 1;
+    ck_assert_int_eq(try_start(alone, x), SL_EINVAL);
+    ck_assert_msg(strstr(error.text, "device: \"auto\" is not allowed in a session") != NULL, "%s",
+                  error.text);
+}
+END_TEST
+
+static Suite *build_suite(void) {
+    Suite *suite = suite_create("session_device");
+    TCase *rounds = tcase_create("rounds");
+    tcase_set_timeout(rounds, 120);
+    tcase_add_checked_fixture(rounds, setup, teardown);
+    tcase_add_loop_test(rounds, agents_have_the_bits_of_the_cpu, 0, FORMS);
+    tcase_add_loop_test(rounds, a_simulation_has_the_bits_of_the_cpu, 0, FORMS);
+    suite_add_tcase(suite, rounds);
+    ADD_TESTS_WITH(suite, "others", setup, teardown, a_saved_session_goes_on,
+                   memory_of_the_host_is_refused, a_number_that_is_not_finite_is_named,
+                   an_x_that_changes_is_found, a_session_on_the_cpu_has_no_stream,
+                   auto_says_too_little);
+    return suite;
+}
+
+int main(void) {
+    return run_suite(build_suite());
+}
