@@ -405,6 +405,49 @@ bool device_event_passed(sl_vec_event *event, int notify_fd) {
     return false;
 }
 
+/* ---- repeated operations ---- */
+
+struct sl_vec_graph {
+    cudaGraphExec_t cuda;
+};
+
+/* Other threads go on as ever. What cannot be captured is no failure of the device. */
+bool device_graph_begin(void) {
+    const cudaError_t result =
+        cudaStreamBeginCapture(stream_of(WORK), cudaStreamCaptureModeThreadLocal);
+    if (result != cudaSuccess)
+        cudaGetLastError();
+    return result == cudaSuccess;
+}
+
+sl_vec_graph *device_graph_end(void) {
+    cudaGraph_t noted = NULL;
+    sl_vec_graph *graph = (sl_vec_graph *)calloc(1, sizeof *graph);
+    cudaError_t result = cudaStreamEndCapture(stream_of(WORK), &noted);
+    if (result == cudaSuccess && graph != NULL)
+        result = cudaGraphInstantiateWithFlags(&graph->cuda, noted, 0);
+    if (noted != NULL)
+        check(cudaGraphDestroy(noted), "releasing a graph");
+    if (result == cudaSuccess && graph != NULL)
+        return graph;
+    cudaGetLastError();
+    free(graph);
+    return NULL;
+}
+
+void device_graph_run(sl_vec_graph *graph) {
+    launches_count(LAUNCH_graph);
+    check(cudaGraphLaunch(graph->cuda, stream_of(WORK)), "launching a graph");
+}
+
+void device_graph_close(sl_vec_graph *graph) {
+    if (graph == NULL)
+        return;
+    await_way(WORK, "a kernel or copy");
+    check(cudaGraphExecDestroy(graph->cuda), "releasing a graph");
+    free(graph);
+}
+
 /* ---- streams and memory of others ---- */
 
 bool device_guest_owns(const void *memory, char *text, size_t text_size) {

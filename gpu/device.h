@@ -75,6 +75,12 @@ void device_begin_copy_out(void *host, const void *from, size_t bytes);
 void device_begin_copies_in(const sl_vec_rows *copies, size_t count, sl_vec_event *after,
                             sl_vec_event *copied);
 
+/* The thread's operations, noted and repeated: see sl_async_ops. */
+bool device_graph_begin(void);
+sl_vec_graph *device_graph_end(void);
+void device_graph_run(sl_vec_graph *graph);
+void device_graph_close(sl_vec_graph *graph);
+
 /* Streams and memory of others: see sl_guest_ops in starling/vec.h. */
 bool device_guest_owns(const void *memory, char *text, size_t text_size);
 void device_guest_record(sl_vec_event *event, void *stream);

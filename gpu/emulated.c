@@ -21,12 +21,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
-#include <time.h>
 
 #include "gpu/emulated_launch.h" /* before the kernels: it is told what they read as constant */
 
 #include "gpu/device.h"
 #include "gpu/emulated_arena.h"
+#include "gpu/emulated_graph.h"
 #include "gpu/emulated_locked.h"
 #include "gpu/emulated_stream.h"
 #include "gpu/launches.h"
@@ -52,6 +52,7 @@ struct sl_vec_event {
 typedef struct lane {
     struct lane *next;
     stream streams[WAYS];
+    sl_vec_graph *noting; /* NULL: operations are done */
     unsigned long calls;
     bool entered;
 } lane;
@@ -106,6 +107,21 @@ static void await_all(void) {
 
 /* ---- operations ---- */
 
+/* To the thread's stream of operations, or to what it notes. */
+static void give_work(lane *l, task_function *function, const void *arguments, size_t bytes) {
+    if (l->noting != NULL)
+        graph_add(l->noting, function, arguments, bytes);
+    else
+        stream_give(&l->streams[WORK], function, arguments, bytes);
+}
+
+static void expect_not_noting(const char *what) {
+    if (!mine.entered || mine.noting == NULL)
+        return;
+    fprintf(stderr, "emulated device: %s while operations are noted\n", what);
+    abort();
+}
+
 /* Begins an operation. True: do it, then call leave(). */
 static bool enter(const char *name, bool fails) {
     const char *none = NULL;
@@ -128,6 +144,7 @@ static void count_calls(unsigned calls) {
 }
 
 static void count_wait(unsigned calls) {
+    expect_not_noting("a wait");
     count_calls(calls);
     costs_count(COST_WAITS, 1);
 }
@@ -135,13 +152,6 @@ static void count_wait(unsigned calls) {
 /* Shall this thread's operation fail now? */
 static bool counts_out(lane *l) {
     return ++l->calls > calls_until_failure;
-}
-
-static void sleep_for(double seconds) {
-    const time_t whole = (time_t)seconds;
-    struct timespec left = {whole, (long)(1e9 * (seconds - (double)whole))};
-    while (nanosleep(&left, &left) != 0) {
-    }
 }
 
 typedef struct copy_task {
@@ -156,7 +166,7 @@ typedef struct copy_task {
 static void do_copy(void *arguments) {
     copy_task *c = arguments;
     if (copy_seconds_per_byte > 0)
-        sleep_for((double)c->bytes * copy_seconds_per_byte);
+        stream_sleep((double)c->bytes * copy_seconds_per_byte);
     if (enter(c->name, c->fails)) {
         memcpy(c->to, c->from, c->bytes);
         leave();
@@ -173,7 +183,7 @@ static void do_copy_rows(void *arguments) {
     const rows_task *t = arguments;
     const sl_vec_rows *c = &t->rows;
     if (copy_seconds_per_byte > 0)
-        sleep_for((double)(c->bytes * c->rows) * copy_seconds_per_byte);
+        stream_sleep((double)(c->bytes * c->rows) * copy_seconds_per_byte);
     if (!enter("a background copy to the device", t->fails))
         return;
     for (size_t r = 0; r < c->rows; r++)
@@ -272,6 +282,7 @@ int device_fence(char text[DEVICE_TEXT_MAX]) {
 /* ---- memory ---- */
 
 void *device_allocate(size_t bytes) {
+    expect_not_noting("an allocation");
     void *memory = arena_take(bytes);
     if (memory != NULL)
         device_clear(memory, bytes);
@@ -307,8 +318,7 @@ void device_release_host(void *memory) {
 void device_clear(void *memory, size_t bytes) {
     lane *l = lane_of_thread();
     count_calls(1);
-    stream_give(&l->streams[WORK], do_clear, &(clear_task){memory, bytes, counts_out(l)},
-                sizeof(clear_task));
+    give_work(l, do_clear, &(clear_task){memory, bytes, counts_out(l)}, sizeof(clear_task));
 }
 
 /* Copies the host memory at once and does not wait, so that no order appears here that a GPU has
@@ -322,18 +332,18 @@ void device_copy_in(void *to, const void *host, size_t bytes) {
         abort();
     }
     memcpy(staged, host, bytes);
-    stream_give(&l->streams[WORK], do_copy,
-                &(copy_task){to, staged, staged, bytes, "a copy to the device", counts_out(l)},
-                sizeof(copy_task));
+    give_work(l, do_copy,
+              &(copy_task){to, staged, staged, bytes, "a copy to the device", counts_out(l)},
+              sizeof(copy_task));
 }
 
 void device_copy_in_later(void *to, const void *host, size_t bytes) {
     lane *l = lane_of_thread();
     locked_expect(host, bytes);
     count_calls(1);
-    stream_give(&l->streams[WORK], do_copy,
-                &(copy_task){to, host, NULL, bytes, "a copy to the device", counts_out(l)},
-                sizeof(copy_task));
+    give_work(l, do_copy,
+              &(copy_task){to, host, NULL, bytes, "a copy to the device", counts_out(l)},
+              sizeof(copy_task));
 }
 
 void device_copy(void *to, const void *from, size_t bytes) {
@@ -341,16 +351,16 @@ void device_copy(void *to, const void *from, size_t bytes) {
     device_expect(to);
     device_expect(from);
     count_calls(1);
-    stream_give(&l->streams[WORK], do_copy,
-                &(copy_task){to, from, NULL, bytes, "a copy on the device", counts_out(l)},
-                sizeof(copy_task));
+    give_work(l, do_copy,
+              &(copy_task){to, from, NULL, bytes, "a copy on the device", counts_out(l)},
+              sizeof(copy_task));
 }
 
 void device_copy_out(void *host, const void *from, size_t bytes) {
     lane *l = lane_of_thread();
-    stream_give(&l->streams[WORK], do_copy,
-                &(copy_task){host, from, NULL, bytes, "a copy from the device", counts_out(l)},
-                sizeof(copy_task));
+    give_work(l, do_copy,
+              &(copy_task){host, from, NULL, bytes, "a copy from the device", counts_out(l)},
+              sizeof(copy_task));
     count_wait(3);
     stream_await(&l->streams[WORK]);
 }
@@ -362,6 +372,7 @@ static void give_event(stream *s, task_function *function, sl_vec_event *event, 
 }
 
 static void record_event(way on, sl_vec_event *event) {
+    expect_not_noting("an event");
     event->set++;
     event->way = on;
     count_calls(1);
@@ -418,6 +429,7 @@ void device_event_record_out(sl_vec_event *event) {
 }
 
 void device_event_follow(sl_vec_event *event) {
+    expect_not_noting("an event");
     count_calls(1);
     give_event(&lane_of_thread()->streams[WORK], do_await, event, 0);
 }
@@ -444,26 +456,36 @@ bool device_event_passed(sl_vec_event *event, int notify_fd) {
     return false;
 }
 
-/* ---- streams and memory of others ---- */
+/* ---- repeated operations ---- */
 
-enum { GUESTS_MAX = 64 };
-static pthread_mutex_t guests_mutex = PTHREAD_MUTEX_INITIALIZER;
-
-/* A stream for each name that tests give one; none is closed. */
-static stream *guest_stream(const void *named) {
-    static const void *names[GUESTS_MAX];
-    static stream streams[GUESTS_MAX];
-    static size_t count;
-    pthread_mutex_lock(&guests_mutex);
-    size_t i = 0;
-    while (i < count && names[i] != named)
-        i++;
-    assert(i < GUESTS_MAX);
-    names[i] = named;
-    count = i < count ? count : i + 1;
-    pthread_mutex_unlock(&guests_mutex);
-    return &streams[i];
+bool device_graph_begin(void) {
+    lane_of_thread()->noting = graph_open();
+    count_calls(1);
+    return true;
 }
+
+sl_vec_graph *device_graph_end(void) {
+    sl_vec_graph *noted = lane_of_thread()->noting;
+    lane_of_thread()->noting = NULL;
+    count_calls(3);
+    return noted;
+}
+
+void device_graph_run(sl_vec_graph *graph) {
+    launches_count(LAUNCH_graph);
+    count_calls(1);
+    graph_give(graph, &lane_of_thread()->streams[WORK]);
+}
+
+void device_graph_close(sl_vec_graph *graph) {
+    if (graph == NULL)
+        return;
+    count_wait(3);
+    await_lane(lane_of_thread());
+    graph_close(graph);
+}
+
+/* ---- streams and memory of others ---- */
 
 bool device_guest_owns(const void *memory, char *text, size_t text_size) {
     count_calls(1);
@@ -475,19 +497,19 @@ void device_guest_record(sl_vec_event *event, void *stream_) {
     event->set++;
     event->way = WORK;
     count_calls(2);
-    give_event(guest_stream(stream_), do_raise, event, 0);
+    give_event(stream_named(stream_), do_raise, event, 0);
 }
 
 void device_guest_follow(sl_vec_event *event, void *stream_) {
     count_calls(2);
-    give_event(guest_stream(stream_), do_await, event, 0);
+    give_event(stream_named(stream_), do_await, event, 0);
 }
 
 static void give_guest_copy(void *stream_, void *to, const void *from, size_t bytes,
                             const char *name) {
     const copy_task task = {to, from, NULL, bytes, name, counts_out(lane_of_thread())};
     count_calls(2);
-    stream_give(guest_stream(stream_), do_copy, &task, sizeof task);
+    stream_give(stream_named(stream_), do_copy, &task, sizeof task);
 }
 
 void device_guest_copy(void *to, const void *from, size_t bytes, void *stream_) {
@@ -499,7 +521,7 @@ void device_guest_copy(void *to, const void *from, size_t bytes, void *stream_) 
 void device_guest_copy_out(void *host, const void *from, size_t bytes, void *stream_) {
     give_guest_copy(stream_, host, from, bytes, "a copy from the device");
     costs_count(COST_WAITS, 1);
-    stream_await(guest_stream(stream_));
+    stream_await(stream_named(stream_));
 }
 
 /* ---- kernels ---- */
@@ -527,8 +549,8 @@ SL_LAYER_BLOCK_KERNELS(DEFINE_BLOCK_SHARE)
         lane *l = lane_of_thread();                                                                \
         launches_count(LAUNCH_##name);                                                             \
         count_calls(2);                                                                            \
-        stream_give(&l->streams[WORK], do_##name,                                                  \
-                    &(name##_task){*arguments, threads, counts_out(l)}, sizeof(name##_task));      \
+        give_work(l, do_##name, &(name##_task){*arguments, threads, counts_out(l)},                \
+                  sizeof(name##_task));                                                            \
     }
 #define LAUNCH_THREADS(name) DEFINE_LAUNCH(name, size_t)
 #define LAUNCH_BLOCKS(name) DEFINE_LAUNCH(name, uint32_t)
@@ -574,6 +596,5 @@ void device_multiply(const device_product *p) {
     device_expect(p->a.at);
     device_expect(p->b.at);
     device_expect(p->c);
-    stream_give(&l->streams[WORK], do_multiply, &(product_task){*p, counts_out(l)},
-                sizeof(product_task));
+    give_work(l, do_multiply, &(product_task){*p, counts_out(l)}, sizeof(product_task));
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 void counter_raise(counter *c, unsigned to) {
@@ -85,6 +86,27 @@ void stream_give(stream *s, task_function *function, const void *arguments, size
     counter_raise(&s->given, ++s->count);
 }
 
+enum { NAMED_MAX = 64 };
+
+stream *stream_named(const void *name) {
+    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    static const void *names[NAMED_MAX];
+    static stream streams[NAMED_MAX];
+    static size_t count;
+    pthread_mutex_lock(&mutex);
+    size_t i = 0;
+    while (i < count && names[i] != name)
+        i++;
+    if (i == NAMED_MAX) {
+        fputs("emulated device: too many streams have names\n", stderr);
+        abort();
+    }
+    names[i] = name;
+    count = i < count ? count : i + 1;
+    pthread_mutex_unlock(&mutex);
+    return &streams[i];
+}
+
 typedef struct follow_task {
     counter *done;
     unsigned count;
@@ -101,6 +123,13 @@ void stream_follow(stream *s, stream *other) {
 
 void stream_await(stream *s) {
     counter_await(&s->done, atomic_load_explicit(&s->given.value, memory_order_acquire));
+}
+
+void stream_sleep(double seconds) {
+    const time_t whole = (time_t)seconds;
+    struct timespec left = {whole, (long)(1e9 * (seconds - (double)whole))};
+    while (nanosleep(&left, &left) != 0) {
+    }
 }
 
 void stream_close(stream *s) {

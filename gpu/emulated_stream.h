@@ -30,14 +30,18 @@ typedef struct stream {
     bool runs;
 } stream;
 
-enum { STREAM_BYTES_MAX = 256 }; /* bytes of a task's arguments */
+enum { STREAM_BYTES_MAX = 320 }; /* bytes of a task's arguments */
 typedef void task_function(void *arguments);
 /* Copies the arguments. */
 void stream_give(stream *s, task_function *function, const void *arguments, size_t bytes);
+/* A stream for each name; none of them is closed. */
+stream *stream_named(const void *name);
 /* Later tasks of `s` start after all tasks that `other` has so far. */
 void stream_follow(stream *s, stream *other);
 /* Waits until all its tasks are done. Any thread may call it. */
 void stream_await(stream *s);
+/* A task that takes so long. */
+void stream_sleep(double seconds);
 /* Waits for its tasks and ends its thread. */
 void stream_close(stream *s);
 

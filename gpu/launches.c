@@ -19,7 +19,8 @@ __attribute__((destructor)) static void report(void) {
 #define KERNEL_NAME(kernel) [LAUNCH_##kernel] = #kernel,
     static const char *const names[LAUNCHES] = {
         SL_KERNELS(KERNEL_NAME) SL_BLOCK_KERNELS(KERNEL_NAME) SL_LAYER_BLOCK_KERNELS(KERNEL_NAME)
-            SL_LAYER_KERNELS(KERNEL_NAME)[LAUNCH_product] = "product"};
+            SL_LAYER_KERNELS(KERNEL_NAME)[LAUNCH_product] = "product",
+        [LAUNCH_graph] = "graph"};
     static const char *const cost_names[COSTS] = {"calls", "bells", "waits"};
     const char *path = getenv("STARLING_LAUNCHES");
     FILE *file = path != NULL ? fopen(path, "a") : NULL;

@@ -2,7 +2,8 @@
  * tests can show where a run computed, and hold what it cost against limits.
  *
  * With STARLING_LAUNCHES=FILE in the environment, a process appends a line "KERNEL COUNT" to FILE
- * at exit for each kernel that it launched, "product COUNT" for matrix products, and "calls COUNT",
+ * at exit for each kernel that it launched, "product COUNT" for matrix products, "graph
+ * COUNT" for what is repeated, whose kernels count when it is noted, and "calls COUNT",
  * "bells COUNT" and "waits COUNT" for the costs below, which a GPU's plug-in does not count. */
 #ifndef SL_LAUNCHES_H
 #define SL_LAUNCHES_H
@@ -18,6 +19,7 @@ extern "C" {
 typedef enum launch {
     SL_KERNELS(NAME_LAUNCH) SL_BLOCK_KERNELS(NAME_LAUNCH) SL_LAYER_BLOCK_KERNELS(NAME_LAUNCH)
         SL_LAYER_KERNELS(NAME_LAUNCH) LAUNCH_product,
+    LAUNCH_graph,
     LAUNCHES
 } launch;
 #undef NAME_LAUNCH

@@ -160,6 +160,10 @@ static const sl_async_ops async = {
     .begin_copies_in = device_begin_copies_in,
     .begin_distances = begin_distances,
     .status = status,
+    .graph_begin = device_graph_begin,
+    .graph_end = device_graph_end,
+    .graph_run = device_graph_run,
+    .graph_close = device_graph_close,
 };
 
 static const sl_guest_ops guest = {

@@ -46,6 +46,7 @@ typedef struct sl_adam {
 
 /* A point in the order of a device's operations, as CUDA's events are. */
 typedef struct sl_vec_event sl_vec_event;
+typedef struct sl_vec_graph sl_vec_graph; /* operations that are repeated */
 
 /* `rows` pieces of so many bytes; each begins `step` bytes behind the one before it. The last bytes
  * of all rows are in one allocation with the first. */
@@ -82,6 +83,14 @@ typedef struct sl_async_ops {
     bool (*begin_distances)(double *out, const float *x, const float *y, size_t count, size_t each);
     /* 0, or SL_EDEVICE with the first failed operation so far. Never blocks. */
     int (*status)(sl_error *error);
+    /* From here to graph_end the calling thread's operations, which may neither wait nor allocate,
+     * are noted, and not done. False: they cannot be noted. */
+    bool (*graph_begin)(void);
+    /* What was noted; NULL: it cannot be repeated. */
+    sl_vec_graph *(*graph_end)(void);
+    /* Does it once more, in the thread's order. */
+    void (*graph_run)(sl_vec_graph *graph);
+    void (*graph_close)(sl_vec_graph *graph); /* waits for the calling thread's operations */
 } sl_async_ops;
 
 /* Streams and memory of others in this process, such as a caller's: `stream` is a cudaStream_t,

@@ -44,12 +44,6 @@ int sl_session_check_round(sl_session *s, const char *call, bool in_round, sl_er
     return 0;
 }
 
-/* ---- x ---- */
-
-size_t sl_session_bytes(const sl_session *s) {
-    return s->layout.dimension * sizeof(float);
-}
-
 /* ---- waiting, and ending ---- */
 
 int sl_session_finish_round(sl_session *s, sl_error *error) {

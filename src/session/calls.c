@@ -4,6 +4,17 @@
 
 #include "session/state.h"
 
+int sl_session_stream(sl_session *s, void *stream, sl_error *error) {
+    int result = sl_session_check_call(s, "stream", error);
+    if (result == 0 && s->vec->guest == NULL)
+        result = sl_fail(error, SL_EINVAL,
+                         "stream: device is \"cpu\", which has none; x on a GPU needs device "
+                         "\"cuda:N\" in the experiment");
+    if (result == 0)
+        s->stream = stream;
+    return result;
+}
+
 /* ---- rounds ---- */
 
 int sl_session_start(sl_session *s, float *x, sl_error *error) {

@@ -11,6 +11,10 @@
 #include "starling/device.h"
 #include "wire/checksum.h"
 
+size_t sl_session_bytes(const sl_session *s) {
+    return s->layout.dimension * sizeof(float);
+}
+
 /* ---- opening ---- */
 
 typedef struct opening {
@@ -65,17 +69,6 @@ void sl_session_close_memory(sl_session *s) {
 }
 
 /* ---- the caller's thread ---- */
-
-int sl_session_stream(sl_session *s, void *stream, sl_error *error) {
-    int result = sl_session_check_call(s, "stream", error);
-    if (result == 0 && s->vec->guest == NULL)
-        result = sl_fail(error, SL_EINVAL,
-                         "stream: device is \"cpu\", which has none; x on a GPU needs device "
-                         "\"cuda:N\" in the experiment");
-    if (result == 0)
-        s->stream = stream;
-    return result;
-}
 
 int sl_session_check_vector(const sl_session *s, const char *call, const float *x,
                             sl_error *error) {

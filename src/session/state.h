@@ -135,7 +135,6 @@ int sl_session_check_alive(sl_session *s, sl_error *error);
 int sl_session_check_call(sl_session *s, const char *call, sl_error *error);
 /* And has it started; is a round under way, or not, as the call wants? */
 int sl_session_check_round(sl_session *s, const char *call, bool in_round, sl_error *error);
-size_t sl_session_bytes(const sl_session *s); /* of x */
 /* Waits until the driver is done with the round under way, whose end still comes. */
 int sl_session_finish_round(sl_session *s, sl_error *error);
 /* Ends the session with this error, or with one that came before it. */
@@ -145,6 +144,7 @@ int sl_session_run_short(sl_session *s, const char *call, size_t bytes, sl_error
 
 /* ---- memory.c ---- */
 
+size_t sl_session_bytes(const sl_session *s); /* of x */
 int sl_session_open_memory(sl_session *s, sl_error *error);
 void sl_session_close_memory(sl_session *s);
 /* The caller's thread. Is x memory that a call can take? */

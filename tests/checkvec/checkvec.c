@@ -4,6 +4,10 @@
  *   checkvec                  sizes 0, 1, odd, 2^20 + 3 (with STARLING_QUICK in the environment up
  *                             to 4099); random, extreme, equal and zero elements; a line a check:
  *                             "ok", "not ok" with what differs
+ *   checkvec --size D         the same with D elements only, where buckets of the whole vector and
+ *                             indices are as large as a model's: 9000001 is beyond 8.4 million,
+ *                             where a fold of a sum has several tiles. The reference takes some ten
+ *                             vectors of the host
  *   checkvec --bench [D]      GB/s of each operation on vectors of D elements (default 25 500 000)
  *                             beside those of a copy; milliseconds of each model's gradient. Bytes
  *                             are those that must move: vectors and payload, and the vector twice
@@ -272,6 +276,7 @@ static void check_target(const target *t) {
     if (!t->vec->on_host) {
         check_compressors(t);
         check_layers(t->vec, t->label, tell_layer, (void *)t);
+        check_graphs(t);
     }
     sl_error error = {0};
     int result = t->vec->fence(&error);
@@ -313,20 +318,25 @@ static void check_one(const target *t, size_t n) {
 }
 
 int main(int argc, char **argv) {
+    const bool times = argc > 1 && strcmp(argv[1], "--bench") == 0,
+               sized = argc > 1 && strcmp(argv[1], "--size") == 0;
+    char *end = NULL;
+    unsigned long long n = argc > 2 ? strtoull(argv[2], &end, 10) : 25500000;
+    if (argc > 3 || n == 0 || n > UINT32_MAX || (end != NULL && *end != '\0') ||
+        (argc > 1 && !times && !sized) || (sized && argc < 3)) {
+        fputs("usage: checkvec [--bench [ELEMENTS] | --size ELEMENTS]\n", stderr);
+        return 2;
+    }
     name_the_rest();
-    if (argc > 1 && strcmp(argv[1], "--bench") == 0) {
-        char *end = NULL;
-        unsigned long long n = argc > 2 ? strtoull(argv[2], &end, 10) : 25500000;
-        if (argc > 3 || n == 0 || n > UINT32_MAX || (end != NULL && *end != '\0')) {
-            fputs("usage: checkvec [--bench [ELEMENTS]]\n", stderr);
-            return 2;
-        }
+    if (times) {
         each_device(bench_target, (size_t)n, false);
         return failed == 0 ? 0 : 1;
     }
-    while (getenv("STARLING_QUICK") != NULL && sizes[sizes_checked - 1] > 4099)
+    if (sized)
+        choose_size((size_t)n);
+    while (getenv("STARLING_QUICK") != NULL && !sized && sizes[sizes_checked - 1] > 4099)
         sizes_checked--;
-    each_device(check_one, 0, true);
+    each_device(check_one, 0, !sized);
     printf("%u passed, %u failed\n", passed, failed);
     return failed == 0 ? 0 : 1;
 }

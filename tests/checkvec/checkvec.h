@@ -15,8 +15,10 @@ typedef enum input_kind { RANDOM, EXTREME, EQUAL, ZERO, INPUT_KINDS } input_kind
 extern const char *const input_names[];
 
 /* Numbers of elements to check, rising; the first is 0. */
-extern const size_t sizes[];
+extern const size_t *sizes;
 extern int sizes_checked;
+/* Only this one, instead. */
+void choose_size(size_t size);
 
 /* The memory; ends the program where there is none. */
 void *need(void *memory);
@@ -50,6 +52,9 @@ size_t stride_of(const sl_codec *codec);
 /* Can the device encode and decode it? */
 bool has_kernel(const target *t, const sl_codec *codec);
 void check_compressors(const target *t);
+
+/* graphs.c: gradients that a device repeats. */
+void check_graphs(const target *t);
 
 /* speed.c: prints the speed of operations, compressors and models on vectors of n elements. */
 void bench_target(const target *t, size_t n);

@@ -7,14 +7,22 @@
 #include "checkvec.h"
 #include "starling/rng.h"
 
-const size_t sizes[] = {0,  1,    2,    3,    7,    8,    9,     63,           64,
-                        65, 1000, 1023, 1024, 1025, 4099, 66001, (1 << 20) + 3};
-enum { SIZES = sizeof sizes / sizeof *sizes };
+static const size_t usual[] = {0,  1,    2,    3,    7,    8,    9,     63,           64,
+                               65, 1000, 1023, 1024, 1025, 4099, 66001, (1 << 20) + 3};
+enum { SIZES = sizeof usual / sizeof *usual };
 
 const char *const input_names[] = {"random", "extreme", "equal", "zero"};
 
 unsigned passed, failed;
+const size_t *sizes = usual;
 int sizes_checked = SIZES;
+
+void choose_size(size_t size) {
+    static size_t chosen[2];
+    chosen[1] = size;
+    sizes = chosen;
+    sizes_checked = 2;
+}
 
 void *need(void *memory) {
     if (memory == NULL) {

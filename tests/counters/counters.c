@@ -155,12 +155,15 @@ int main(void) {
     const tally usual = tally_of_round(plain, false), recorded = tally_of_round(plain, true),
                 coded = tally_of_round(compressed, false),
                 step = tally_of((work){.learner = &resnet, .count = 1}),
-                text = tally_of((work){.learner = &lstm, .count = 1});
+                text = tally_of((work){.learner = &lstm, .count = 1}),
+                noted = tally_of((work){.learner = &lstm, .count = 3}),
+                repeated = tally_of((work){.learner = &lstm, .count = 4});
     bool good = tell("CUDA calls per MiB and neighbour", usual.calls / mib / DRIVEN_NEIGHBOURS, 8);
     good &= tell("kernels in a D-PSGD round of 25.5 M", usual.kernels, 60);
     good &= tell("kernels in a CHOCO round of 4 bits each", coded.kernels, 40);
     good &= tell("kernels of ResNet-20's gradient, batch 128", step.kernels, 250);
     good &= tell("kernels of an LSTM's gradient, 80 characters", text.kernels, 350);
+    good &= tell("CUDA calls of that gradient, repeated", repeated.calls - noted.calls, 10);
     good &= tell("bells per sleep", usual.sleeps > 0 ? usual.bells / usual.sleeps : 0, 1);
     good &= tell("waits that a recorded round adds", recorded.waits - usual.waits, 1);
     return good ? 0 : 1;

@@ -6,6 +6,8 @@
  *   - work of a thread that has not chosen its device, or on another device's stream
  *   - a stream, an event or memory after its end; copies beyond memory
  *   - a call from a callback
+ *   - between the begin and the end of a capture: a wait, an allocation, an event, a copy of memory
+ *     that is not page-locked
  *   - a product without work space, a launch with too few threads or on the default stream
  * New device memory holds no zeros. */
 #ifndef FAKE_H
@@ -28,6 +30,8 @@ typedef enum fake_call {
     FAKE_CALLBACK,
     FAKE_PRODUCT,
     FAKE_CREATE_PRODUCTS,
+    FAKE_CAPTURE,
+    FAKE_GRAPH,
     FAKE_CALLS
 } fake_call;
 
@@ -43,9 +47,10 @@ void fake_hold_kernels(bool hold);
 void fake_hold_callbacks(bool hold);
 /* Callbacks that were asked for and have not returned. */
 int fake_callbacks_pending(void);
-/* Streams, events, and blocks of memory of the device and the host that are open. */
+/* Streams, events, graphs, and blocks of memory of the device and the host that are open. */
 int fake_open_streams(void);
 int fake_open_events(void);
+int fake_open_graphs(void);
 int fake_open_blocks(void);
 
 /* ---- among its files ---- */
@@ -55,12 +60,15 @@ typedef struct fake_thread {
     bool in_callback;
     cudaStream_t to_wait_for; /* of a copy of memory that is not page-locked; NULL: none */
     cudaEvent_t to_wait_with; /* the event that was recorded behind it */
+    cudaStream_t captured;    /* NULL: none is */
 } fake_thread;
 extern _Thread_local fake_thread fake_mine;
 
-/* Each call begins with one of these; the second for what acts on the thread's device. */
+/* Each call begins with one of these; the second for what acts on the thread's device. The third
+ * for what a capture forbids. */
 void fake_enter(const char *function);
 void fake_enter_device(const char *function);
+void fake_expect_no_capture(const char *function);
 void fake_stop(const char *function, const char *format, ...) __attribute__((noreturn))
 __attribute__((format(printf, 2, 3)));
 /* For cudaGetLastError. Returns it. */
@@ -74,6 +82,7 @@ void fake_expect_on_device(const void *memory, size_t bytes, const char *functio
 bool fake_is_locked(const void *memory, size_t bytes);
 /* Waits for all streams. */
 void fake_await_all(void);
+enum { FAKE_BYTES_MAX = 304 };
 /* Runs `work` on the stream, but not after an error that stays. The arguments are copied. */
 void fake_give(cudaStream_t stream, void (*work)(void *arguments), const void *arguments,
                size_t bytes);

@@ -1,6 +1,7 @@
 /* launches.c - see fake.h: kernels by their names, and their work on the host. */
 #include "fake.h"
 
+#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -116,7 +117,7 @@ cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared, 
 typedef struct launch {
     const body *body;
     size_t threads;
-    void *arguments;
+    _Alignas(max_align_t) char arguments[FAKE_BYTES_MAX - 2 * sizeof(size_t)];
 } launch;
 
 static void do_launch(void *launch_) {
@@ -124,7 +125,6 @@ static void do_launch(void *launch_) {
     if (fake_kernel_begins())
         l->body->run(l->arguments,
                      &(launch_share){.to = l->threads, .stride = 1, .count = l->threads});
-    free(l->arguments);
 }
 
 static const body *find(const void *stub) {
@@ -158,9 +158,9 @@ static cudaError_t launch_body(const body *b, dim3 grid, dim3 block, void **argu
     const cudaError_t result = fake_result(FAKE_LAUNCH);
     if (result != cudaSuccess)
         return result;
-    launch l = {b, threads_of(b, grid, block, arguments), malloc(b->bytes)};
-    if (l.arguments == NULL)
-        fake_stop("a launch", "the host is out of memory");
+    launch l = {.body = b, .threads = threads_of(b, grid, block, arguments)};
+    if (b->bytes > sizeof l.arguments)
+        fake_stop("a launch", "%s has %zu bytes of arguments", b->name, b->bytes);
     memcpy(l.arguments, arguments[0], b->bytes);
     fake_give(stream, do_launch, &l, sizeof l);
     return cudaSuccess;

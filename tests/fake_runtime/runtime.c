@@ -60,6 +60,11 @@ void fake_enter_device(const char *function) {
         fake_stop(function, "the thread has chosen no device");
 }
 
+void fake_expect_no_capture(const char *function) {
+    if (fake_mine.captured != NULL)
+        fake_stop(function, "called while a stream is captured");
+}
+
 cudaError_t fake_keep(cudaError_t result) {
     if (result != cudaSuccess)
         last = result;
@@ -225,6 +230,7 @@ static cudaError_t take(void **out, size_t bytes, bool of_host) {
 
 cudaError_t cudaMalloc(void **out, size_t bytes) {
     fake_enter_device("cudaMalloc");
+    fake_expect_no_capture("cudaMalloc");
     const cudaError_t result = fake_result(FAKE_MALLOC);
     if (result != cudaSuccess)
         return result;
@@ -235,12 +241,14 @@ cudaError_t cudaMalloc(void **out, size_t bytes) {
 
 cudaError_t cudaMallocHost(void **out, size_t bytes) {
     fake_enter_device("cudaMallocHost");
+    fake_expect_no_capture("cudaMallocHost");
     const cudaError_t result = fake_result(FAKE_MALLOC_HOST);
     return result != cudaSuccess ? result : take(out, bytes, true);
 }
 
 static cudaError_t give_back(void *memory, bool of_host, const char *function) {
     fake_enter(function);
+    fake_expect_no_capture(function);
     if (memory == NULL)
         return cudaSuccess;
     fake_await_all();

@@ -1,11 +1,14 @@
 /* streams.c - see fake.h: streams, copies, events, callbacks. A stream is a thread. */
 #include "fake.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpu/emulated_graph.h"
 #include "gpu/emulated_stream.h"
 #include "gpu/launches.h"
 
@@ -14,6 +17,16 @@ struct CUstream_st {
     pthread_mutex_t mutex; /* one thread at a time gives it work */
     int device;
     bool ended;
+    sl_vec_graph *graph; /* while it is captured */
+};
+
+struct CUgraph_st {
+    sl_vec_graph *notes;
+    bool taken; /* by an executable one */
+};
+
+struct CUgraphExec_st {
+    sl_vec_graph *notes;
 };
 
 struct CUevent_st {
@@ -26,7 +39,7 @@ struct CUevent_st {
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t ending = PTHREAD_MUTEX_INITIALIZER; /* nobody waits for a stream that ends */
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static int stream_count, event_count, callbacks;
+static int stream_count, event_count, graph_count, callbacks;
 static cudaStream_t *streams; /* all that were ever created */
 static size_t streams_ever;
 static bool kernels_held, callbacks_held;
@@ -94,6 +107,16 @@ int fake_open_events(void) {
     return look(&event_count);
 }
 
+int fake_open_graphs(void) {
+    return look(&graph_count);
+}
+
+static void open_graphs(int more) {
+    pthread_mutex_lock(&mutex);
+    graph_count += more;
+    pthread_mutex_unlock(&mutex);
+}
+
 static void wait_while(const bool *held) {
     pthread_mutex_lock(&mutex);
     while (*held)
@@ -143,6 +166,7 @@ void fake_await_all(void) {
 /* What it was stays known, so that a later use is found. */
 cudaError_t cudaStreamDestroy(cudaStream_t s) {
     fake_enter("cudaStreamDestroy");
+    fake_expect_no_capture("cudaStreamDestroy");
     if (s == NULL || s->ended)
         fake_stop("cudaStreamDestroy", "an ended stream");
     pthread_mutex_lock(&ending);
@@ -155,20 +179,24 @@ cudaError_t cudaStreamDestroy(cudaStream_t s) {
     return fake_keep(fake_stays());
 }
 
+/* After an error that stays, nothing runs. */
 typedef struct job {
     void (*work)(void *arguments);
-    void *arguments;
+    _Alignas(max_align_t) char arguments[FAKE_BYTES_MAX];
 } job;
+static_assert(sizeof(job) <= STREAM_BYTES_MAX, "a job fits into a task");
 
-/* After an error that stays, nothing runs. */
 static void do_job(void *job_) {
     job *j = job_;
     if (fake_stays() == cudaSuccess)
         j->work(j->arguments);
-    free(j->arguments);
 }
 
 static void give(cudaStream_t s, task_function *function, const void *arguments, size_t bytes) {
+    if (s == fake_mine.captured) {
+        graph_add(s->graph, function, arguments, bytes);
+        return;
+    }
     pthread_mutex_lock(&s->mutex);
     stream_give(&s->work, function, arguments, bytes);
     pthread_mutex_unlock(&s->mutex);
@@ -177,9 +205,9 @@ static void give(cudaStream_t s, task_function *function, const void *arguments,
 void fake_give(cudaStream_t on, void (*work)(void *), const void *arguments, size_t bytes) {
     const cudaStream_t s = named(on);
     expect_stream(s, "work on a stream");
-    job j = {work, malloc(bytes > 0 ? bytes : 1)};
-    if (j.arguments == NULL)
-        fake_stop("work on a stream", "the host is out of memory");
+    job j = {.work = work};
+    if (bytes > sizeof j.arguments)
+        fake_stop("work on a stream", "%zu bytes of arguments", bytes);
     memcpy(j.arguments, arguments, bytes);
     give(s, do_job, &j, sizeof j);
 }
@@ -189,6 +217,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t s) {
     if (fake_mine.to_wait_for == s)
         fake_mine.to_wait_for = NULL;
     fake_enter("cudaStreamSynchronize");
+    fake_expect_no_capture("cudaStreamSynchronize");
     costs_count(COST_WAITS, 1);
     if (s == NULL || s->ended)
         fake_stop("cudaStreamSynchronize", "an ended stream");
@@ -198,6 +227,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t s) {
 
 cudaError_t cudaStreamQuery(cudaStream_t s) {
     fake_enter("cudaStreamQuery");
+    fake_expect_no_capture("cudaStreamQuery");
     expect_stream(s, "cudaStreamQuery");
     if (fake_stays() != cudaSuccess)
         return fake_keep(fake_stays());
@@ -233,6 +263,8 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaM
     if (host != from)
         fake_expect_on_device(from, bytes, function);
     fake_give(s, do_copy, &(copy){to, from, bytes}, sizeof(copy));
+    if (host != NULL && bytes > 0 && !fake_is_locked(host, bytes))
+        fake_expect_no_capture(function);
     if (host != NULL && bytes > 0 && !fake_is_locked(host, bytes))
         fake_mine.to_wait_for = named(s);
     return cudaSuccess;
@@ -341,6 +373,7 @@ cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s) {
     if (behind_copy)
         fake_mine.to_wait_for = NULL;
     fake_enter_device("cudaEventRecord");
+    fake_expect_no_capture("cudaEventRecord");
     const cudaError_t result = fake_result(FAKE_EVENT_RECORD);
     if (result != cudaSuccess)
         return result;
@@ -357,6 +390,7 @@ cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s) {
 cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t e, unsigned flags) {
     (void)flags;
     fake_enter_device("cudaStreamWaitEvent");
+    fake_expect_no_capture("cudaStreamWaitEvent");
     s = named(s);
     expect_event(e, "cudaStreamWaitEvent");
     expect_stream(s, "cudaStreamWaitEvent");
@@ -378,6 +412,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t e) {
     if (fake_mine.to_wait_with == e)
         fake_mine.to_wait_with = NULL;
     fake_enter("cudaEventSynchronize");
+    fake_expect_no_capture("cudaEventSynchronize");
     costs_count(COST_WAITS, 1);
     expect_event(e, "cudaEventSynchronize");
     counter_await(&e->passed, atomic_load(&e->recorded));
@@ -417,6 +452,80 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t s, cudaHostFn_t function, void *cont
     const callback c = {function, context};
     give(s, do_call, &c, sizeof c);
     return cudaSuccess;
+}
+
+/* ---- graphs ---- */
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t s, enum cudaStreamCaptureMode mode) {
+    fake_enter_device("cudaStreamBeginCapture");
+    const cudaError_t result = fake_result(FAKE_CAPTURE);
+    if (result != cudaSuccess)
+        return result;
+    expect_stream(s, "cudaStreamBeginCapture");
+    if (mode != cudaStreamCaptureModeThreadLocal || fake_mine.captured != NULL)
+        fake_stop("cudaStreamBeginCapture", "other threads, or a second capture");
+    fake_mine.captured = s;
+    s->graph = graph_open();
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *out) {
+    fake_enter_device("cudaStreamEndCapture");
+    if (s == NULL || fake_mine.captured != s)
+        fake_stop("cudaStreamEndCapture", "a stream that is not captured");
+    fake_mine.captured = NULL;
+    *out = calloc(1, sizeof **out);
+    if (*out == NULL)
+        fake_stop("cudaStreamEndCapture", "the host is out of memory");
+    (*out)->notes = s->graph;
+    open_graphs(1);
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *out, cudaGraph_t graph,
+                                          unsigned long long flags) {
+    (void)flags;
+    fake_enter_device("cudaGraphInstantiateWithFlags");
+    const cudaError_t result = fake_result(FAKE_GRAPH);
+    if (result != cudaSuccess)
+        return result;
+    *out = calloc(1, sizeof **out);
+    if (*out == NULL || graph->taken)
+        fake_stop("cudaGraphInstantiateWithFlags", "the host is out of memory, or a second time");
+    (*out)->notes = graph->notes;
+    graph->taken = true;
+    open_graphs(1);
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
+    fake_enter("cudaGraphDestroy");
+    if (!graph->taken)
+        graph_close(graph->notes);
+    free(graph);
+    open_graphs(-1);
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t s) {
+    fake_enter_device("cudaGraphLaunch");
+    fake_expect_no_capture("cudaGraphLaunch");
+    const cudaError_t result = fake_result(FAKE_LAUNCH);
+    if (result != cudaSuccess)
+        return result;
+    expect_stream(s, "cudaGraphLaunch");
+    pthread_mutex_lock(&s->mutex);
+    graph_give(graph->notes, &s->work);
+    pthread_mutex_unlock(&s->mutex);
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph) {
+    fake_enter("cudaGraphExecDestroy");
+    graph_close(graph->notes);
+    free(graph);
+    open_graphs(-1);
+    return fake_keep(fake_stays());
 }
 
 /* ---- kernels ---- */

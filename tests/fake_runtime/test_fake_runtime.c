@@ -231,6 +231,56 @@ START_TEST(products_are_row_major) {
 }
 END_TEST
 
+/* ---- repeated operations ---- */
+
+static const float seven[N] = {[0 ... N - 1] = 7};
+
+START_TEST(a_graph_is_noted_and_repeated) {
+    open_device();
+    float *a = device_allocate(BYTES), *b = device_allocate(BYTES), found[N];
+    device_fence(text);
+    ck_assert(device_graph_begin());
+    device_copy(b, a, BYTES);
+    fill(a, 5);
+    sl_vec_graph *graph = device_graph_end();
+    ck_assert_ptr_nonnull(graph);
+    device_copy_out(found, a, BYTES);
+    expect_all(found, 0); /* noted, not done */
+    device_copy_in(a, seven, BYTES);
+    for (int i = 0; i < 2; i++) {
+        device_graph_run(graph);
+        device_copy_out(found, b, BYTES);
+        expect_all(found, i == 0 ? 7 : 5);
+    }
+    ck_assert_int_eq(fake_open_graphs(), 1);
+    device_graph_close(graph);
+    device_graph_close(NULL);
+    ck_assert_int_eq(fake_open_graphs(), 0);
+    ck_assert_int_eq(device_fence(text), 0);
+}
+END_TEST
+
+START_TEST(what_cannot_be_noted_is_no_failure) {
+    open_device();
+    float *a = device_allocate(BYTES);
+    fake_fail(FAKE_CAPTURE, cudaErrorStreamCaptureUnsupported);
+    ck_assert(!device_graph_begin());
+    fake_fail(FAKE_GRAPH, cudaErrorMemoryAllocation);
+    ck_assert(device_graph_begin());
+    fill(a, 1);
+    ck_assert_ptr_null(device_graph_end());
+    ck_assert_int_eq(fake_open_graphs(), 0);
+    ck_assert_int_eq(device_fence(text), 0);
+}
+END_TEST
+
+START_TEST(an_allocation_that_would_be_noted_ends_the_program) {
+    open_device();
+    device_graph_begin();
+    device_allocate(BYTES);
+}
+END_TEST
+
 /* ---- streams and memory of others ---- */
 
 START_TEST(another_stream_is_ordered_and_never_waited_for) {
@@ -238,7 +288,8 @@ START_TEST(another_stream_is_ordered_and_never_waited_for) {
     cudaStream_t theirs;
     cudaStreamCreateWithFlags(&theirs, cudaStreamNonBlocking);
     float *model = device_allocate(BYTES), *x = device_allocate(BYTES), found[N];
-    sl_vec_event *ours = device_event_open(), *given = device_event_open();
+    sl_vec_event *ours = device_event_open(),
+                 *given[2] = {device_event_open(), device_event_open()};
     device_fence(text);
     fake_hold_kernels(true);
     fill(model, 3);
@@ -247,8 +298,8 @@ START_TEST(another_stream_is_ordered_and_never_waited_for) {
         cudaStream_t on = i == 0 ? theirs : NULL;
         device_guest_follow(ours, on);
         device_guest_copy(x, model, BYTES, on);
-        device_guest_record(given, on);
-        device_event_follow(given);
+        device_guest_record(given[i], on);
+        device_event_follow(given[i]);
     }
     fill(model, 4); /* after x was read */
     fake_hold_kernels(false);
@@ -257,7 +308,8 @@ START_TEST(another_stream_is_ordered_and_never_waited_for) {
     device_guest_copy_out(found, x, BYTES, theirs);
     expect_all(found, 3);
     device_event_close(ours);
-    device_event_close(given);
+    device_event_close(given[0]);
+    device_event_close(given[1]);
     ck_assert_int_eq(device_fence(text), 0);
 }
 END_TEST
@@ -513,13 +565,13 @@ END_TEST
 int main(void) {
     setenv("CK_FORK", "yes", 1); /* some end, and what was told to fail stays so */
     Suite *suite = suite_create("fake_runtime");
-    ADD_TESTS(suite, "runs", devices_are_counted_and_described, memory_is_zeroed_and_copied,
-              rows_are_copied_in, background_copies_keep_their_order,
-              a_thread_has_a_lane_until_it_ends, products_are_row_major, a_notice_comes_once,
-              no_notice_comes_after_the_event_is_closed, out_of_memory_is_no_failure,
-              a_kernel_that_stops_is_found_at_the_fence,
-              another_stream_is_ordered_and_never_waited_for, a_thread_of_others_keeps_its_device,
-              memory_is_told_apart);
+    ADD_TESTS(
+        suite, "runs", devices_are_counted_and_described, memory_is_zeroed_and_copied,
+        rows_are_copied_in, background_copies_keep_their_order, a_thread_has_a_lane_until_it_ends,
+        products_are_row_major, a_notice_comes_once, no_notice_comes_after_the_event_is_closed,
+        out_of_memory_is_no_failure, a_kernel_that_stops_is_found_at_the_fence,
+        another_stream_is_ordered_and_never_waited_for, a_thread_of_others_keeps_its_device,
+        memory_is_told_apart, a_graph_is_noted_and_repeated, what_cannot_be_noted_is_no_failure);
     TCase *many = tcase_create("failures");
     tcase_add_loop_test(many, a_device_that_does_not_open_says_why, 0,
                         (int)(sizeof openings / sizeof *openings));
@@ -532,6 +584,7 @@ int main(void) {
                                 SIGABRT);
     tcase_add_test_raise_signal(ends, memory_of_the_host_taken_for_the_device_ends_the_program,
                                 SIGABRT);
+    tcase_add_test_raise_signal(ends, an_allocation_that_would_be_noted_ends_the_program, SIGABRT);
     tcase_add_test_raise_signal(ends, a_call_from_a_callback_ends_the_program, SIGABRT);
     tcase_add_test_raise_signal(ends, a_thread_without_a_device_ends_the_program, SIGABRT);
     suite_add_tcase(suite, ends);

@@ -344,7 +344,7 @@ def test_parameters_that_keep_their_memory_go_on(scene):
         return "torch is not installed here"
     from starling import _module
 
-    before, _module.stays = _module.stays, lambda parameter: True
+    before, _module.stays = _module.stays, lambda parameter, vector: True
     try:
         test_simulated_modules_go_on(scene)
     finally:

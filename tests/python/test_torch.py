@@ -367,7 +367,7 @@ def test_half_precision_trains(scene):
 
 def test_parameters_that_keep_their_memory(scene):
     """As on a GPU: they are copied to the vector and back."""
-    before, _module.stays = _module.stays, lambda parameter: True
+    before, _module.stays = _module.stays, lambda parameter, vector: True
     try:
         for experiment, form in FORMS:
 

@@ -22,6 +22,15 @@
 
 #define SL_NETWORK_WORK_MAX ((size_t)1 << 30) /* floats of working memory */
 
+/* A gradient that a device computes again and again, at the same x into the same g: what it takes
+ * is noted the second time, and then repeated. */
+typedef struct sl_network_repeat {
+    const float *x; /* NULL: there was none */
+    float *g;
+    uint32_t rows;
+    sl_vec_graph *graph; /* NULL: it was computed once */
+} sl_network_repeat;
+
 typedef struct sl_network {
     sl_layers table;
     const sl_vec_ops *vec; /* whose memory it works on */
@@ -43,6 +52,8 @@ typedef struct sl_network {
     double *kept[SL_LAYERS_MAX]; /* each layer's part of the population's statistics */
     float *statistics;           /* all of these, as memory */
     size_t statistics_count;     /* floats; 0: no layer keeps any */
+    bool repeats;                /* work may be noted */
+    sl_network_repeat latest[2]; /* two, for algorithms swap the model with another vector */
 } sl_network;
 
 /* Floats that a pass over one sample needs. */
