@@ -107,17 +107,31 @@ static bool set(SSL_CTX *tls, const sl_credentials *c) {
     return true;
 }
 
+/* An OpenSSL that was built without TLS 1.3, or is configured so, takes all settings. */
+static bool offers_suite(SSL_CTX *tls) {
+    SSL *ssl = SSL_new(tls);
+    STACK_OF(SSL_CIPHER) *suites = ssl != NULL ? SSL_get1_supported_ciphers(ssl) : NULL;
+    const bool any = sk_SSL_CIPHER_num(suites) > 0;
+    sk_SSL_CIPHER_free(suites);
+    SSL_free(ssl);
+    return any;
+}
+
 int sl_tls_open(SSL_CTX **out, const sl_credentials *credentials, sl_error *error) {
     ERR_clear_error();
     SSL_CTX *tls = SSL_CTX_new(TLS_method());
-    if (set(tls, credentials)) {
+    if (set(tls, credentials) && offers_suite(tls)) {
         *out = tls;
         return 0;
     }
     const char *reason = ERR_reason_error_string(ERR_get_error());
     SSL_CTX_free(tls);
     return sl_fail(error, SL_EINVAL,
-                   "OpenSSL here does not offer TLS 1.3 with %s, which connections with keys need: "
-                   "%s",
-                   suite, reason != NULL ? reason : "it does not say why");
+                   "OpenSSL %s here does not offer TLS 1.3 with %s, which connections with keys "
+                   "need: %s; without keys, on loopback or a trusted network, it is not needed "
+                   "(security.mode \"none\")",
+                   OpenSSL_version(OPENSSL_VERSION_STRING), suite,
+                   reason != NULL ? reason
+                                  : "it was built without, or its openssl.cnf (OPENSSL_CONF) "
+                                    "forbids it");
 }

@@ -145,6 +145,32 @@ def key_files_that_others_may_read_are_refused(scene):
         check(not os.path.exists(out), "a run folder was left behind")
 
 
+WITHOUT_TLS_1_3 = """openssl_conf = all
+[all]
+ssl_conf = ssl
+[ssl]
+system_default = versions
+[versions]
+Protocol = ALL, -TLSv1.3
+"""
+
+
+def an_openssl_without_tls_1_3_is_named(scene):
+    """Here its configuration forbids it. One that was built without says the same."""
+    make_keys(scene, "run.key")
+    experiment = scene.experiment(**PAIR)
+    roster = write_roster(scene, "roster", free_ports(2))
+    less = ("env", "OPENSSL_CONF=" + scene.write("less.cnf", WITHOUT_TLS_1_3))
+    words = ("OpenSSL 3", "does not offer TLS 1.3", "openssl.cnf", 'security.mode "none"')
+    ended = start(scene, experiment, 0, roster, "out0", *with_key("run.key"), wrapper=less)
+    ended.wait(60).check_refused(*words)
+    run = ("run", experiment, "--out")
+    ended = scene.start(*run, scene.path("run"), wrapper=less).wait(60)
+    check(ended.code == 1 and all(word in ended.err for word in words), ended.err)
+    without = (scene.path("without"), "--set", "security.mode=none")
+    scene.start(*run, *without, wrapper=less).wait(60).check_well()
+
+
 if __name__ == "__main__":
     run_tests(
         [
@@ -152,5 +178,6 @@ if __name__ == "__main__":
             who_has_a_key_leaves_no_core,
             what_run_hands_over_stays_with_its_agents,
             key_files_that_others_may_read_are_refused,
+            an_openssl_without_tls_1_3_is_named,
         ]
     )
