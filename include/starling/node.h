@@ -87,7 +87,7 @@ typedef struct sl_node_settings {
     bool lends;      /* sl_node_lend will be called; d-psgd only, and on the host: it takes its form
                         combine-while-adapt */
     bool turns;      /* views may come: there is room for what is sent after them, too, and the node
-                        fails before it sends anything of a gradient that is not finite */
+                        fails, with SL_EDIVERGED, before it sends a number that is not finite */
     const sl_optimizer_config *optimizer;
     uint64_t measure_every; /* neighbour_distance is computed in multiples of this round, and in the
                                last; 0: never */
@@ -107,6 +107,7 @@ typedef enum sl_event_type {
     SL_EVENT_NOTIFIED, /* notify_fd was signalled */
     SL_EVENT_LOST,     /* peer: it sends and gets nothing any more, until a view. SL_EPEER: what the
                           algorithm exchanges cannot be folded now */
+    SL_EVENT_ASIDE,    /* it gives its round up, and what has come goes back: it rests */
     SL_EVENT_RELEASED, /* the round that was held begins */
     SL_EVENT_VIEW,     /* of a node that was held before view->round, or earlier, and then goes
                           forward; or first of all, in place of START: x is filled, and it joins */
@@ -191,7 +192,8 @@ typedef struct sl_piece {
  * there is one. */
 SL_API bool sl_node_piece(sl_node *node, size_t index, sl_piece *out);
 
-/* Is the loss, or a number of the gradient that the node would take with it, not finite? */
+/* Is the loss, or a number of the gradient that the node would take with it, not finite? Or has it
+ * failed for a number of its model? */
 SL_API bool sl_node_is_spoiled(const sl_node *node, double loss);
 
 /* Rounds in which a node's gradient was of no use; 0: none. */

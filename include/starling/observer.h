@@ -163,7 +163,7 @@ typedef struct sl_observer {
                       double push_sum_weight);
     /* `rank` is about to compute the gradient of `round`. */
     void (*round)(void *context, uint32_t rank, uint64_t round);
-    /* The loss or gradient of `rank` in `round` is not finite: the others go on without it. */
+    /* Loss, gradient or model of `rank` in `round` is not finite: the others go on without it. */
     void (*aside)(void *context, uint32_t rank, uint64_t round);
     /* `rank`, without which the others had gone on, takes part again from `round` on. */
     void (*returned)(void *context, uint32_t rank, uint64_t round);

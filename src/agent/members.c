@@ -273,7 +273,7 @@ void sl_members_stay_out(sl_agent *a, const char *what) {
     sl_fail_node(&error, g->aside ? SL_EDIVERGED : SL_EPEER, a->side.rank, a->side.round,
                  "%s, and %s",
                  g->is_new  ? "this agent wants to join the others"
-                 : g->aside ? "its loss or gradient is not finite"
+                 : g->aside ? "its loss, gradient or model is not finite"
                             : "the others have gone on without this agent, which was silent for "
                               "longer than membership.grace_s",
                  what);
@@ -342,7 +342,8 @@ static void obey(sl_agent *a, const sl_membership_update *u) {
         sl_letters_post(a, u->messages[i].to, &u->messages[i].message);
     if (u->diverged)
         fail(a, SL_EDIVERGED,
-             "loss or gradient is not finite, as on most of the members; training diverged: lower "
+             "loss, gradient or model is not finite, as on most of the members; training diverged: "
+             "lower "
              "optimizer.learning_rate, or check the data");
     else if (u->dropped && !a->cohort.aside && sl_members_nearly_done(a))
         end_alone(a);
@@ -445,6 +446,7 @@ void sl_members_step_aside(sl_agent *a) {
     a->cohort.aside = a->cohort.rests = true;
     alarm(a);
     sl_folding_lose_all(a);
+    sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_ASIDE});
     step(a, (sl_membership_event){.type = SL_MEMBERSHIP_ASIDE});
 }
 
@@ -471,13 +473,23 @@ static bool is_off(const sl_agent *a, const sl_neighbour *n) {
            (!agreed || !n->near || n->folded || sl_node_awaits(a->node, n->rank));
 }
 
+/* Are all others gone, or through? Nobody answers what it has to ask. */
+static bool is_last(const sl_agent *a) {
+    for (uint32_t i = 0; i < a->neighbour_count; i++)
+        if (!a->neighbours[i].gone && !a->neighbours[i].bye_received)
+            return false;
+    return a->cohort.alarmed;
+}
+
 void sl_members_see_off(sl_agent *a, sl_neighbour *n) {
     const sl_membership *m = a->cohort.membership;
     if (m == NULL || !n->bye_received || a->phase != PHASE_TRAINING)
         return;
     if (!sl_membership_leaves(m, n->rank)) {
-        if (a->cohort.outside)
+        if (a->cohort.outside || (a->cohort.aside && is_last(a)))
             sl_members_stay_out(a, "nobody of them trains any more");
+        else if (is_last(a))
+            end_alone(a);
         return;
     }
     if (!n->gone && is_off(a, n))

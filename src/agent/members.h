@@ -11,9 +11,9 @@
  *
  * Whom the others have dropped folds all of them, and rests after the round under way. It fetches
  * the model of its lowest neighbour to be, asks to join, and begins with the view that has it, as
- * a new node with that model. So does an agent whose loss or gradient is not finite, after it has
- * stepped aside: all fold it at once, and agree to leave it out. So does a process that takes the
- * rank of one that has ended; it knows no view, and asks whom it reaches.
+ * a new node with that model. So does an agent whose loss, gradient or model is not finite, after
+ * it has stepped aside: all fold it at once, and agree to leave it out. So does a process that
+ * takes the rank of one that has ended; it knows no view, and asks whom it reaches.
  */
 #ifndef SL_AGENT_MEMBERS_H
 #define SL_AGENT_MEMBERS_H

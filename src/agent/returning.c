@@ -93,7 +93,7 @@ static bool may_step_aside(const sl_agent *a) {
 
 bool sl_returning_step_aside(sl_agent *a) {
     sl_cohort *g = &a->cohort;
-    if (g->refused.code == 0 || a->phase != PHASE_TRAINING)
+    if (g->refused.code == 0 || a->phase != PHASE_TRAINING || sl_worker_busy(a->worker))
         return false;
     const sl_error why = g->refused;
     g->refused.code = 0;
@@ -105,7 +105,8 @@ bool sl_returning_step_aside(sl_agent *a) {
         return true;
     }
     sl_agent_notice(a,
-                    "round %" PRIu64 ": the loss or gradient is not finite; this agent begins anew "
+                    "round %" PRIu64
+                    ": loss, gradient or model is not finite; this agent begins anew "
                     "with a neighbour's model",
                     a->side.round);
     g->tells_aside = true;

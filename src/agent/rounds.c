@@ -47,6 +47,16 @@ static void spend(sl_agent *a, double *time, double seconds) {
     a->busy_since_gradient_s += seconds;
 }
 
+/* What the node has or would send is of no use, or it has failed. */
+static void refuse(sl_agent *a, int result, double loss, const sl_error *error) {
+    if (result != SL_EDIVERGED || !sl_node_is_spoiled(a->node, loss)) {
+        sl_agent_fail(a, error, error->text);
+        return;
+    }
+    a->cohort.refused = *error;
+    a->outbox.open = false;
+}
+
 /* ---- sending ---- */
 
 static void start_publishing(sl_agent *a, const sl_outbound *message) {
@@ -111,7 +121,7 @@ static void publish_to_nobody(sl_agent *a) {
         uint32_t part = a->outbox.encoded;
         int encoded = sl_outbox_encode(&a->outbox, part, &error);
         if (encoded < 0)
-            sl_agent_fail(a, &error, error.text);
+            refuse(a, encoded, 0, &error);
         if (encoded <= 0)
             return;
         sl_agent_settle(a, false);
@@ -127,7 +137,7 @@ static bool send_to_each(sl_agent *a) {
             continue; /* it must hear of a checkpoint first */
         int sent = sl_neighbour_send_part(a->receivers[i], &a->outbox, &error);
         if (sent < 0)
-            sl_agent_fail(a, &error, error.text);
+            refuse(a, sent, 0, &error);
         any = any || sent > 0;
     }
     return any;
@@ -241,11 +251,8 @@ static bool step_node(sl_agent *a, const sl_event *event, sl_update *update) {
     release_buffers(update);
     a->side.round = sl_node_round(a->node);
     a->side.exchange = sl_node_exchange(a->node);
-    const bool refuses = event->type == SL_EVENT_GRADIENT && result == SL_EDIVERGED;
-    if (refuses && sl_node_is_spoiled(a->node, event->loss))
-        a->cohort.refused = error;
-    else if (result != 0)
-        sl_agent_fail(a, &error, error.text);
+    if (result != 0)
+        refuse(a, result, event->type == SL_EVENT_GRADIENT ? event->loss : 0, &error);
     return result == 0;
 }
 
@@ -305,7 +312,8 @@ void sl_agent_begin(sl_agent *a, const sl_event *event) {
 }
 
 void sl_agent_depart(sl_agent *a, bool with_all) {
-    const sl_update update = {.round_done = true, .finished_round = a->cohort.rested};
+    const bool at_end = !a->cohort.aside; /* else that round was told before */
+    const sl_update update = {.round_done = at_end, .finished_round = a->cohort.rested};
     a->cohort.rests = a->cohort.asks = false;
     sl_saving_leave(a, &a->cohort.tally, with_all);
     perform(a, &update, true);

@@ -149,7 +149,8 @@ void sl_saving_leave(sl_agent *a, sl_record *record, bool with_all) {
     sl_saving *s = &a->saving;
     s->left = true;
     s->alone = !with_all || s->saver == NULL;
-    if (s->saver != NULL && s->saved != a->record.round.round)
+    const bool at_end = !a->cohort.aside; /* not in the midst of a round that it gave up */
+    if (s->saver != NULL && at_end && s->saved != a->record.round.round)
         save(a, a->record.round.round, record, a->settings.experiment->transport.round_timeout_s);
 }
 

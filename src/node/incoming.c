@@ -276,7 +276,7 @@ static void measure_parts(sl_node *n, uint32_t count, sl_range range, size_t ele
 }
 
 /* Whose numbers made a sum of plain vectors infinite or NaN? */
-static int name_not_finite(const sl_node *n, uint32_t count, sl_error *error) {
+static int name_not_finite(sl_node *n, uint32_t count, sl_error *error) {
     for (uint32_t i = 0; i < count; i++) {
         const sl_payload *payload = &n->parts[i].payload;
         if (n->parts[i].neighbour == OWN)
@@ -288,8 +288,7 @@ static int name_not_finite(const sl_node *n, uint32_t count, sl_error *error) {
                                 "finite: node %u diverged first, or is faulty",
                                 n->parts[i].index, peer);
     }
-    return sl_node_diverged(n, "the own step or the mixing made a number that is not finite",
-                            error);
+    return sl_node_spoil(n, "the own step or the mixing made a number that is not finite", error);
 }
 
 /* What stays of the next part of peers that were lost during the step. */

@@ -184,7 +184,7 @@ static int end_round(sl_node *n, sl_update *update, sl_error *error) {
     double distance = NAN;
     if ((last || is_due(n)) &&
         !sl_measure_read(&n->measured, n->state.x, n->settings.dimension, &distance))
-        return sl_node_diverged(n, "the model holds a number that is not finite", error);
+        return sl_node_spoil(n, "the model holds a number that is not finite", error);
     n->statistics.neighbour_distance = n->measure && n->exchanged ? sqrt(distance) : NAN;
     n->statistics.push_sum_weight = sl_node_push_sum_weight(n);
     n->statistics.doubtful = n->state.doubtful;
@@ -199,6 +199,8 @@ static int end_round(sl_node *n, sl_update *update, sl_error *error) {
 /* Combines what has come, and goes from step to step and round to round as far as that leads. */
 static int advance(sl_node *n, sl_update *update, sl_error *error) {
     int result = 0;
+    if (n->spoiled)
+        return 0;
     while (result == 0 && n->exchanging) {
         result = sl_incoming_combine(n, error);
         if (result != 0 || !step_is_over(n))
@@ -212,6 +214,8 @@ static int advance(sl_node *n, sl_update *update, sl_error *error) {
 }
 
 static int accept_gradient(sl_node *n, double loss, sl_update *update, sl_error *error) {
+    if (n->spoiled)
+        return 0;
     int asked = ask_device(n, false, error);
     if (asked != 0)
         return asked; /* and the loss means nothing */
@@ -325,6 +329,12 @@ static int lose(sl_node *n, uint32_t peer, sl_error *error) {
     return 0;
 }
 
+static void give_up(sl_node *n) {
+    n->exchanging = n->gradient_ready = false;
+    for (uint32_t i = 0; i < n->inbox.peer_count; i++)
+        sl_inbox_keep_step(&n->inbox, &n->inbox.queues[i], 0, 0);
+}
+
 /* What came is read by a device at some time. It is asked where that is known to be worth it: with
  * each batch that is combined, and not with each frame. */
 static bool gives_back(const sl_node *n, const sl_event *event) {
@@ -358,6 +368,9 @@ int sl_node_step(sl_node *n, const sl_event *event, sl_update *update, sl_error 
         break;
     case SL_EVENT_LOST:
         result = lose(n, event->peer, error);
+        break;
+    case SL_EVENT_ASIDE:
+        give_up(n);
         break;
     case SL_EVENT_RELEASED:
         result = release(n, update, error);

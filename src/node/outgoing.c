@@ -5,6 +5,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "vec/finite.h"
+
 enum { LOOKS_OF_ASKING = 16 }; /* a device is asked once in so many */
 
 bool sl_outgoing_is_vector(const sl_stage *stage, const sl_codec *codec) {
@@ -47,9 +49,9 @@ bool sl_outgoing_adapts(const sl_node *n) {
 }
 
 /* Why the encoder failed. */
-static int name_encoding(const sl_node *n, int result, sl_error *error) {
+static int name_encoding(sl_node *n, int result, sl_error *error) {
     if (result == SL_EDIVERGED)
-        return sl_node_diverged(n, "a number to be sent is not finite", error);
+        return sl_node_spoil(n, "a number to be sent is not finite", error);
     if (result == SL_EDEVICE && n->settings.vec->fence(error) != 0)
         return error != NULL ? sl_fail_node(error, result, n->settings.rank, n->state.round, "%s",
                                             error->text)
@@ -132,12 +134,22 @@ static void take_own(sl_node *n, uint32_t part) {
         n->step.stage->own(&n->state, &mine);
 }
 
+/* What is sent as it stands is looked at, where the others can go on without this node: it is in
+ * cache, as it was just adapted, or is read for its checksum next. Compressors look themselves. */
+static bool is_finite(const sl_node *n, const sl_source *source, sl_range range) {
+    return !n->settings.turns || !n->settings.vec->on_host ||
+           !sl_outgoing_is_vector(n->step.stage, n->outgoing->codec) ||
+           sl_vec_is_finite(source->vector + range.from - n->step.published.from, range.count);
+}
+
 static int encode(sl_node *n, uint32_t part, sl_payload *out, sl_error *error) {
     const sl_stage *stage = n->step.stage;
-    const size_t base = n->step.published.from;
+    const sl_range range = sl_node_part_range(n->outgoing->codec, n->step.published.from, part);
     if (sl_outgoing_adapts(n))
-        sl_node_sweep(n, stage->prepare, sl_node_part_range(n->outgoing->codec, base, part));
+        sl_node_sweep(n, stage->prepare, range);
     sl_source source = source_of(n);
+    if (!is_finite(n, &source, range))
+        return name_encoding(n, SL_EDIVERGED, error);
     void *buffer = part < n->buffer_parts ? (char *)n->buffer + part * n->buffer_stride : NULL;
     int result = sl_encoder_part(n->outgoing->encoder, part, &source, buffer, out);
     if (result != 0)

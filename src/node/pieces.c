@@ -112,5 +112,6 @@ void sl_node_forget(sl_node *n) {
     sl_weights_spread(n);
     n->direction.steps = 0;
     n->loss_limit = n->settings.loss_limit;
+    n->spoiled = false;
     n->ended = (sl_round){0};
 }

@@ -42,3 +42,8 @@ int sl_node_diverged(const sl_node *n, const char *what, sl_error *error) {
             : "",
         may_be_unstable(n) ? ", or change topology.weights, which are negative in part" : "");
 }
+
+int sl_node_spoil(sl_node *n, const char *what, sl_error *error) {
+    n->spoiled = n->settings.turns;
+    return sl_node_diverged(n, what, error);
+}

@@ -61,6 +61,8 @@ struct sl_node {
     uint32_t looks;      /* of sl_node_ready, while it awaits the encoder */
     uint64_t exchanged;  /* 1: the round's exchange is over */
     double loss_limit;
+    bool spoiled; /* its model is not finite, and the others can go on without it: it does nothing
+                     more until it is forgotten */
     bool measure;
     sl_measure measured;
     sl_round statistics;
@@ -100,5 +102,7 @@ void sl_node_sweep(sl_node *n, void (*hook)(sl_state *s, size_t from, size_t cou
 bool sl_node_has_spoiled_gradient(const sl_node *n);
 /* SL_EDIVERGED with `what` and what to do about it. */
 int sl_node_diverged(const sl_node *n, const char *what, sl_error *error);
+/* The same, for a number of the model: the node is spoiled, if views may come. */
+int sl_node_spoil(sl_node *n, const char *what, sl_error *error);
 
 #endif

@@ -72,8 +72,10 @@ static int follow(simulator *s, uint32_t rank, sl_error *error) {
 }
 
 int sl_sim_deliver(simulator *s, uint32_t rank, const sl_event *event, sl_error *error) {
-    const int result = sl_sim_step(s, rank, event, error);
-    return result == 0 && sl_sim_repeats(s) ? follow(s, rank, error) : result;
+    int result = sl_sim_step(s, rank, event, error);
+    if (result == 0 && sl_sim_repeats(s))
+        result = follow(s, rank, error);
+    return sl_sim_ends_alone(s, rank, result) ? 0 : result;
 }
 
 /* ---- views ---- */
@@ -189,9 +191,11 @@ static bool went_aside(const simulator *s, uint32_t rank, uint64_t round) {
     return false;
 }
 
-bool sl_sim_ends_alone(simulator *s, uint32_t rank, uint64_t round, int result) {
-    if (result != SL_EDIVERGED || !sl_sim_repeats(s) ||
-        (history_of(s, rank)->done && !went_aside(s, rank, round)))
+bool sl_sim_ends_alone(simulator *s, uint32_t rank, int result) {
+    if (result != SL_EDIVERGED || !sl_sim_repeats(s))
+        return false;
+    const uint64_t round = sl_node_round(s->peers[rank].node);
+    if (history_of(s, rank)->done && !went_aside(s, rank, round))
         return false;
     close_node(&s->peers[rank]);
     sl_sim_tell_members(s, round);
@@ -213,6 +217,11 @@ int sl_sim_close_lost(simulator *s, uint64_t round, sl_error *error) {
             continue;
         if (goes_out(s, i, round)) {
             sl_record_take_round(&p->record, &p->pending.finished_round, SL_FRAME_HEADER_BYTES);
+            close_node(p);
+            any = true;
+            continue;
+        }
+        if (went_aside(s, i, round)) {
             close_node(p);
             any = true;
             continue;

@@ -145,7 +145,7 @@ static int publish_part(simulator *s, uint32_t rank, const sl_outbound *sent, ui
     sl_payload payload;
     int result = sl_node_payload(p->node, part, &payload, error);
     if (result != 0)
-        return result;
+        return sl_sim_ends_alone(s, rank, result) ? 0 : result;
     message *m = take_message(s);
     if (m == NULL)
         return sl_fail(error, SL_ENOMEM, "simulator: out of memory for the messages of %u nodes",
@@ -192,7 +192,7 @@ static int publish_if_asked(simulator *s, uint32_t rank, sl_error *error) {
         sl_timeline_send(s->timeline, rank, sent.exchange, sent.step, sent.overlaps, sent.to.peers,
                          sent.to.count);
     int result = 0;
-    for (uint32_t part = 0; part < sent.parts && result == 0; part++)
+    for (uint32_t part = 0; part < sent.parts && p->node != NULL && result == 0; part++)
         result = publish_part(s, rank, &sent, part, error);
     return result;
 }
@@ -212,11 +212,9 @@ static void compute(simulator *s, uint32_t rank) {
         sl_node_lend(p->node, s->task->lend(s->task->context, rank));
 }
 
-static int take_gradient(simulator *s, uint32_t rank, uint64_t round, sl_error *error) {
+static int take_gradient(simulator *s, uint32_t rank, sl_error *error) {
     const sl_event event = {.type = SL_EVENT_GRADIENT, .loss = s->peers[rank].loss};
     int result = sl_sim_deliver(s, rank, &event, error);
-    if (sl_sim_ends_alone(s, rank, round, result))
-        return 0;
     return result != 0 ? result : publish_if_asked(s, rank, error);
 }
 
@@ -234,7 +232,7 @@ static int train_nodes(simulator *s, uint64_t round, sl_error *error) {
             continue;
         if (!apart)
             compute(s, i);
-        result = take_gradient(s, i, round, error);
+        result = take_gradient(s, i, error);
     }
     return result;
 }

@@ -102,7 +102,7 @@ int sl_sim_deliver(simulator *s, uint32_t rank, const sl_event *event, sl_error 
 int sl_sim_begin_repeated(simulator *s, uint64_t round, sl_error *error);
 /* Has this step of a gradient ended the node, as it had in the run that goes on without it? Then it
  * is closed. */
-bool sl_sim_ends_alone(simulator *s, uint32_t rank, uint64_t round, int result);
+bool sl_sim_ends_alone(simulator *s, uint32_t rank, int result);
 /* Closes nodes that stand still in the round: they were lost. SL_EFILE: one was not. Also those
  * that had ended it as their last one before they returned. */
 int sl_sim_close_lost(simulator *s, uint64_t round, sl_error *error);

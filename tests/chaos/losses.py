@@ -391,7 +391,7 @@ def whose_numbers_are_not_finite_returns(scene):
             lost = json.load(told)["lost"]
         who = {loss["node"] for loss in lost}
         check(len(who) == 1, f"{algorithm}: {lost}")
-        why = "its loss or gradient is not finite"
+        why = "its loss, gradient or model is not finite"
         check(all(why in loss["why"] for loss in lost), f"{algorithm}: {lost}")
         returned = [loss for loss in lost if loss["returned"]]
         joins = events(scene, who.pop(), "join")

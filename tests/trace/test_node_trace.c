@@ -19,6 +19,7 @@ static sl_update update;
 static sl_error error;
 static _Alignas(64) float vectors[16][16]; /* payloads stay readable until released */
 static int next_vector;
+static bool turns;
 
 static void open_on(const char *graph, const sl_algorithm_config *config, double learning_rate,
                     uint64_t rounds) {
@@ -36,6 +37,7 @@ static void open_on(const char *graph, const sl_algorithm_config *config, double
         .vec = sl_vec_cpu(),
         .optimizer = &optimizer,
         .measure_every = 1,
+        .turns = turns,
     };
     ck_assert_msg(sl_node_open(&node, &settings, &error) == 0, "%s", error.text);
     for (int i = 0; i < D; i++)
@@ -349,6 +351,23 @@ START_TEST(an_own_step_that_overflows_is_divergence) {
 }
 END_TEST
 
+START_TEST(a_part_that_is_not_finite_leaves_nobody) {
+    turns = true;
+    open_node(SL_VARIANT_ADAPT_THEN_COMBINE, 10, 1);
+    start();
+    gradient(-3e38f);
+    receive(0, 1, 0, 0);
+    ck_assert_int_eq(sl_node_payload(node, 0, &(sl_payload){0}, &error), SL_EDIVERGED);
+    ck_assert(sl_node_is_spoiled(node, 1) && !sl_node_rests(node));
+    ck_assert_int_eq(step((sl_event){.type = SL_EVENT_ASIDE}), 0);
+    expect_released(1);
+    sl_node_forget(node);
+    ck_assert(!sl_node_is_spoiled(node, 1));
+    close_node();
+    turns = false;
+}
+END_TEST
+
 /* Found in the sum that is kept aside, and in the model, which the gradient's step made infinite.
  */
 START_TEST(a_model_that_is_not_finite_ends_no_run_well) {
@@ -574,7 +593,7 @@ int main(void) {
               a_payload_of_the_wrong_size_is_never_mixed, who_may_not_be_silent_is_refused,
               divergence_is_an_error_that_names_node_round_and_remedy,
               a_neighbour_that_sends_nan_is_named, an_own_step_that_overflows_is_divergence,
-              a_model_that_is_not_finite_ends_no_run_well,
+              a_part_that_is_not_finite_leaves_nobody, a_model_that_is_not_finite_ends_no_run_well,
               a_lost_peer_and_a_passed_deadline_name_the_edge,
               settings_that_make_no_sense_are_refused);
     return run_suite(suite);

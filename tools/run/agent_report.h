@@ -15,7 +15,7 @@ typedef enum report_type {
     REPORT_ROUND,         /* `round` has begun; now and then */
     REPORT_RECORD,        /* `record` */
     REPORT_PARAMETERS,    /* of `round`, with `weight` */
-    REPORT_ASIDE,         /* its loss or gradient in `round` is not finite */
+    REPORT_ASIDE,         /* its loss, gradient or model in `round` is not finite */
     REPORT_RETURNED,      /* it takes part again, from `round` on */
     REPORT_MERGED,        /* `merge` */
     REPORT_NOTICE,        /* `error.text`: sl_observer's notice */

@@ -186,7 +186,7 @@ static void member_left(fleet *f, uint32_t rank, const sl_error *how) {
 /* It returns by itself. */
 static void member_aside(fleet *f, uint32_t rank, uint64_t round) {
     sl_error error;
-    sl_fail_node(&error, SL_EDIVERGED, rank, round, "its loss or gradient is not finite");
+    sl_fail_node(&error, SL_EDIVERGED, rank, round, "its loss, gradient or model is not finite");
     lose(f, rank, &error);
 }
 
