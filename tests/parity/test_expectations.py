@@ -7,6 +7,7 @@ usage: test_expectations.py [--starling] STARLING [--only TEXT]
 import concurrent.futures
 import functools
 import sys
+import tempfile
 
 import _simulate
 from _simulate import QUICK, Refused
@@ -85,6 +86,33 @@ def misfits():
     yield "D2 takes no schedule", _simulate.matchings(), d2, "schedule"
 
 
+def doubtful():
+    """(name, settings, what a run is warned of)"""
+    server, biased = {"name": "parameter-server"}, {"compressor": expect.TOP_PERCENT}
+    lossy = {**server, **biased, "error_feedback": False}
+    yield "a biased compressor without error feedback", lossy, "an error that no learning rate"
+    unbiased = {"compressor": {"name": "qsgd", "levels": 127, "bucket": 64}}
+    kept = {**server, **unbiased, "error_feedback": True}
+    yield "error feedback of an unbiased compressor", kept, "error feedback is for biased"
+    yield "diana with a biased compressor", {"name": "diana", **biased}, "top-k is biased, and the"
+    yield "votes do not reach the optimum", {"name": "sign-vote"}, "counts signs, not sizes"
+    hasty = {"name": "one-bit-adam", "warmup_rounds": 5, "compressor": {"name": "scaled-sign"}}
+    yield "a warm-up too short for 1-bit Adam", hasty, "v needs about 1/(1 - beta2) = 1000 rounds"
+
+
+def warns(starling, name, settings, words):
+    experiment = {
+        "rounds": 2,
+        "topology": {"nodes": 8, "family": "ring"},
+        "algorithm": settings,
+        "optimizer": {"learning_rate": 0.01},
+    }
+    with tempfile.TemporaryDirectory(prefix="starling-warned-") as folder:
+        problem = _simulate.dpsgd.problem(8, 12, 1000, True, seed=1)
+        _, said = _simulate.sim(starling, folder, problem, experiment)
+    return [(name, words in said, said.strip())]
+
+
 def refuses(starling, name, graph, settings, word):
     problem = expect.vectors(graph.n, 1000, seed=1)
     try:
@@ -143,6 +171,7 @@ def main():
         if not (QUICK and check in LONG)
     ]
     checks += [functools.partial(refuses, starling, *misfit) for misfit in misfits()]
+    checks += [functools.partial(warns, starling, *case) for case in doubtful()]
     failed = False
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         for found in pool.map(lambda check: check(), checks):
