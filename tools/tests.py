@@ -15,7 +15,8 @@ passed, and the run says that it is unsteady. More than UNSTEADY of them are no 
 as they went first.
 
 groups: headers tidy unit plain cores parity python chaos install sanitized threads fuzz cuda
-default: all but cuda, which needs nvcc (but no GPU); tools/setup does not install that
+default: all but cuda, which needs nvcc, half a minute of a core for that alone, but no GPU;
+tools/setup does not install it
 """
 
 import dataclasses
