@@ -481,6 +481,11 @@ MEMBERSHIP_DEFECTS = {
         "        if (has_not_accepted(m, i))\n            return;\n    commit(m);",
         "        if (has_not_accepted(m, i) && m->now_s < 0)\n            return;\n    commit(m);",
     ),
+    "the round of a side ahead does not count": (
+        "src/membership/leader.c",
+        "if (side->last >= e->round)",
+        "if (e->round == 0)",
+    ),
 }
 
 LOSS_DEFECTS = {
@@ -537,6 +542,29 @@ LOSS_DEFECTS = {
         "src/agent/contacts.c",
         "if (++n->refusals < REFUSALS || n->gone",
         "if (++n->refusals < 1000000 * REFUSALS || n->gone",
+    ),
+    "a part that is not finite is sent": (
+        "src/node/outgoing.c",
+        "return !n->settings.turns || !n->settings.vec->on_host ||",
+        "return true || !n->settings.vec->on_host ||",
+        31,
+    ),
+    "who gives its round up keeps what has come": (
+        "src/node/node.c",
+        "sl_inbox_keep_step(&n->inbox, &n->inbox.queues[i], 0, 0);",
+        "(void)i;",
+        31,
+    ),
+    "who has stepped aside and leaves tells a round twice": (
+        "src/agent/rounds.c",
+        "const bool at_end = !a->cohort.aside; /* else",
+        "const bool at_end = true; /* else",
+        304,
+    ),
+    "who is not in a view is waited for": (
+        "src/agent/folding.c",
+        "if (n->near && !n->folded && sl_epoch_place(view, n->rank) == view->count)",
+        "if (n->near && !n->folded && sl_epoch_place(view, n->rank) > view->count)",
     ),
 }
 
