@@ -168,6 +168,41 @@ def one_of_eight_is_killed(scene):
     check_repeated(scene)
 
 
+def in_time(scene, agents, rank, how):
+    """Ends this one; seconds until its two neighbours have noticed, and then until all the others
+    have agreed on a view. A view is told as it begins, a few rounds later."""
+    at = time.time()
+    os.kill(agents[rank], how)
+    others = [other for other in sorted(agents) if other != rank]
+    for other in others:
+        wait_for_views(scene, other, 1)
+    near = [(rank + by) % len(agents) for by in (1, -1)]
+    told = [events(scene, other, "lost")[0]["time"] for other in near]
+    views = [events(scene, other, "view")[0]["time"] for other in others]
+    return max(told) - at, max(views) - min(told)
+
+
+def sixteen_notice_in_time(scene):
+    """STARLING_LOSSES more often, and then with numbers."""
+    many = int(os.environ.get("STARLING_LOSSES", "0"))
+    grace_s, seen = 2 if many else IMPATIENT, {signal.SIGKILL: [], signal.SIGSTOP: []}
+    for k in range(many or 1):
+        for how in seen if many else [signal.SIGKILL]:
+            changes = {"rounds": 200000, "membership__grace_s": grace_s}
+            running, agents = start(scene, nodes=16, **changes)
+            seen[how].append(in_time(scene, agents, 1 + k % 15, how))
+            os.kill(running.process.pid, signal.SIGINT)
+            running.wait(60)
+            shutil.rmtree(scene.path("run"))
+    for how, times in seen.items():
+        for what, column in zip(("noticed", "view"), zip(*times)):
+            told = sorted(column)
+            if many:
+                print(f"{how.name}, {what}: median {told[len(told) // 2]:.2f} s, {told[-1]:.2f} s")
+    for noticed, view in seen[signal.SIGKILL]:
+        check(noticed < SLOWER * 2 and view < SLOWER * 6, f"noticed {noticed} s, view {view} s")
+
+
 def neighbours_are_killed_at_once(scene):
     """Replicas, and messages that are compressed."""
     algorithm = {"name": "choco-sgd", "compressor": {"name": "top-k", "fraction": 0.1}}
@@ -446,6 +481,7 @@ def check_says_what_a_loss_does(scene):
 run_tests(
     [
         one_of_eight_is_killed,
+        sixteen_notice_in_time,
         neighbours_are_killed_at_once,
         other_algorithms_are_repeated,
         one_after_the_other_until_one_is_left,

@@ -1,8 +1,9 @@
 /* test_folding.c - nodes that lose others at any moment of an exchange, held against an account in
  * float64: who has lost whom from which part on says what each sum is made of.
  *
- * Frames come late, and in any order of senders. Some nodes die; each survivor hears of it at some
- * time, when some of their last parts have come. The learning rate is 0. */
+ * Frames come late, and in any order of senders. Some nodes die, and living ones lose sight of each
+ * other; whom it concerns hears of it at some time, each for itself, when some parts have come. The
+ * learning rate is 0. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -36,6 +37,7 @@ typedef struct place {
 typedef struct peer {
     sl_node *node;
     bool started, computing, dead;
+    bool cut[NODES]; /* from whom, though both live */
     sl_outbound message;
     uint32_t encoded, sent;
     sl_payload payloads[PARTS];
@@ -182,17 +184,18 @@ static bool all_have_ended(void) {
 
 static void run(void) {
     const uint32_t first = below(NODES), second = (first + 1 + below(NODES - 1)) % NODES;
-    const uint32_t when[2] = {below(2500), below(2500)};
+    const uint32_t when[2] = {below(2500), below(2500)}, cut_at = below(2500);
     for (uint32_t now = 0; !all_have_ended(); now++) {
         ck_assert_uint_lt(now, 1000000);
         peers[first].dead = now >= when[0];
         peers[second].dead = now >= when[1];
-        const uint32_t i = below(NODES);
-        if (peers[i].dead) {
-            if (below(8) == 0)
-                lose(below(NODES), i);
+        const uint32_t i = below(NODES), other = below(NODES);
+        if ((peers[i].dead || peers[i].cut[other]) && below(8) == 0)
+            lose(other, i);
+        if (peers[i].dead)
             continue;
-        }
+        if (now == cut_at)
+            peers[i].cut[other] = peers[other].cut[i] = i != other;
         compute(&peers[i]);
         encode(&peers[i]);
         if (below(2) == 0)
@@ -290,14 +293,15 @@ static double mass(uint64_t round, int part) {
     return sum;
 }
 
-/* The last exchange in which somebody has folded part of a message. */
+/* The last exchange in which somebody has folded part of a message; of a cut, both have. */
 static uint64_t all_know_since(void) {
     uint64_t known = 0;
     for (int i = 0; i < NODES; i++) {
         const uint32_t *ranks, count = sl_node_peers(peers[i].node, &ranks);
         for (uint32_t k = 0; k < count && !peers[i].dead; k++) {
             const place *of = &peers[i].of[ranks[k]];
-            const uint64_t since = of->lost ? of->at.exchange : peers[ranks[k]].dead ? ROUNDS : 0;
+            const bool gone = peers[ranks[k]].dead || peers[i].cut[ranks[k]];
+            const uint64_t since = of->lost ? of->at.exchange : gone ? ROUNDS : 0;
             known = since > known ? since : known;
         }
     }
