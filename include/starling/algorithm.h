@@ -374,8 +374,9 @@ typedef struct sl_algorithm {
     bool takes_sgd_only;    /* and no other optimizer, though it takes momentum */
     bool heavy_ball;        /* its momentum has no form of Nesterov's */
     bool averages_gradient; /* before mom(): g is the mean when settle begins */
-    bool tied_to_members;   /* what it keeps cannot pass to other members */
-    bool is_periodic;       /* exchanges every `period` rounds */
+    bool voids; /* a lost peer voids exchanges until a view, whose first one averages all models */
+    bool tied_to_members; /* what it keeps cannot pass to other members */
+    bool is_periodic;     /* exchanges every `period` rounds */
     /* Of the rounds from 1 on: does it exchange in this one? NULL: in each that is a multiple of
      * the interval. At least in one of as many rounds. */
     bool (*exchanges)(const sl_algorithm_config *config, uint64_t round);
@@ -430,6 +431,9 @@ SL_API bool sl_algorithm_folds(const sl_algorithm *algorithm);
 
 /* Does what is sent follow from how many elements of a sum are 0? */
 SL_API bool sl_algorithm_sums_sparse(const sl_algorithm *algorithm);
+
+/* Can a run go on without a lost peer? It is folded, or exchanges are void until a view. */
+SL_API bool sl_algorithm_goes_on(const sl_algorithm *algorithm);
 
 /* Rounds from one exchange to the next, at most. */
 SL_API uint64_t sl_algorithm_interval(const sl_algorithm *algorithm,

@@ -12,7 +12,8 @@
  *   all combined and sent     -> publish of the next step of the exchange; after the last one
  *                                round_done, and compute of the next round, or finished
  *   LOST                      -> what that peer has not sent, and what it would have been given, is
- *                                folded: its weight goes to the node's own vector
+ *                                folded: its weight goes to the node's own vector; or exchanges are
+ *                                void until VIEW
  *   VIEW                      -> other members, with other edges: the next round begins under it
  *
  * sl_node_hold() keeps a node from beginning a round: it rests after the one before until RELEASED
@@ -256,7 +257,7 @@ typedef struct sl_reach {
     uint64_t exchange;
     uint32_t step, part;
 } sl_reach;
-/* false: it is no peer, or the node has finished. */
+/* false: it is no peer, or the node has finished. Where a loss voids exchanges, anybody is one. */
 SL_API bool sl_node_reach(const sl_node *node, uint32_t peer, sl_reach *out);
 /* Does the current step wait for a part of this peer's message? */
 SL_API bool sl_node_awaits(const sl_node *node, uint32_t peer);

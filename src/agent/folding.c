@@ -12,13 +12,41 @@ static void give_up(sl_agent *a, sl_neighbour *n) {
     sl_neighbour_abandon(n);
 }
 
+static void tell_node(sl_agent *a, sl_neighbour *n) {
+    n->to_void = false;
+    sl_members_tell_fold(a, n->rank);
+    sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_LOST, .peer = n->rank});
+}
+
 void sl_folding_lose(sl_agent *a, sl_neighbour *n) {
     n->folded = true;
-    sl_members_tell_fold(a, n->rank);
     give_up(a, n);
     sl_agent_forget_receiver(a, n);
-    sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_LOST, .peer = n->rank});
+    n->to_void = a->cohort.voids && !sl_agent_recall(a);
+    if (n->to_void)
+        return;
+    tell_node(a, n);
     sl_agent_settle(a, false);
+}
+
+/* The last exchanges of who has said BYE were void: what the node waits for does not come. */
+static void lose_ended(sl_agent *a) {
+    for (uint32_t i = 0; i < a->neighbour_count && a->phase == PHASE_TRAINING; i++) {
+        sl_neighbour *n = &a->neighbours[i];
+        if (n->bye_received && n->near && !n->folded && sl_node_awaits(a->node, n->rank))
+            sl_folding_lose(a, n);
+    }
+}
+
+void sl_folding_go_on(sl_agent *a) {
+    if (a->cohort.voids)
+        lose_ended(a);
+    if (!a->outbox.recalled || !sl_agent_recall(a))
+        return;
+    a->outbox.recalled = false;
+    for (uint32_t i = 0; i < a->neighbour_count; i++)
+        if (a->neighbours[i].to_void)
+            tell_node(a, &a->neighbours[i]);
 }
 
 void sl_folding_lose_absent(sl_agent *a, const sl_epoch *view) {

@@ -13,6 +13,8 @@ struct sl_agent;
 
 /* The node folds it now. What is on its way to it is given up. */
 void sl_folding_lose(struct sl_agent *agent, sl_neighbour *n);
+/* An exchange that is to be void is so once nothing of it is on its way out. */
+void sl_folding_go_on(struct sl_agent *agent);
 /* All, who are told: whoever is in this agent's epoch folds it, too. */
 void sl_folding_lose_all(struct sl_agent *agent);
 /* Those who are near and not in the view have nothing more to say. */

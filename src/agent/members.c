@@ -26,6 +26,7 @@ int sl_members_open(sl_agent *a, sl_error *error) {
     const uint32_t nodes = nodes_of(a);
     if (!sl_members_wanted(a))
         return 0;
+    g->voids = sl_algorithm_of(&a->settings.experiment->algorithm, NULL)->voids;
     g->early_max = a->neighbour_count * a->side.window;
     g->early = calloc(g->early_max + 1u, sizeof *g->early);
     g->bytes = malloc(sl_letter_bytes_max(nodes));

@@ -37,6 +37,7 @@ enum { SL_EPOCHS_BEFORE = 8 };
 typedef struct sl_cohort {
     sl_membership *membership; /* NULL: a lost neighbour ends the run */
     uint32_t slack;            /* rounds that may begin while all agree */
+    bool voids;                /* a loss voids exchanges until a view */
     bool alarmed;              /* somebody is, or was, lost to somebody */
     double ticked_s;
     uint64_t hash;                     /* of the epoch that the node is in; 0: the first */

@@ -125,6 +125,7 @@ typedef struct sl_neighbour {
     /* of its loss (members.c) */
     bool gone;         /* it counts as lost, until it is reached under a later epoch */
     bool folded;       /* the node has lost it: until the next view, nothing comes or goes */
+    bool to_void;      /* the node is to hear of it once its message has left or been given up */
     bool superseded;   /* a newer process of its rank came, and is to wait until it is lost */
     uint64_t heir;     /* incarnation that may take its place; 0: none, SL_ANY_HEIR: any newer */
     uint64_t gone_in;  /* number of the newest epoch when that was */

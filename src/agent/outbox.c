@@ -30,6 +30,7 @@ void sl_outbox_begin(sl_outbox *box, const sl_outbound *message) {
     box->message = *message;
     box->encoded = box->gone = 0;
     box->open = true;
+    box->recalled = false;
 }
 
 int sl_outbox_encode(sl_outbox *box, uint32_t part, sl_error *error) {

@@ -13,6 +13,7 @@ typedef struct sl_outbox {
     bool direct;   /* payloads stay in a device's memory */
     bool sums;     /* payloads have checksums: nothing else tells what was altered on the way */
     bool open;     /* there is a message, and parts of it may be sent */
+    bool recalled; /* but for those that have not begun to leave: the exchange is to be void */
     sl_outbound message;
     uint32_t encoded;
     uint32_t gone;         /* of these, how many the node may overwrite */

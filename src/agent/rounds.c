@@ -80,7 +80,7 @@ void sl_agent_forget_receiver(sl_agent *a, const sl_neighbour *n) {
 }
 
 static bool may_send(const sl_agent *a) {
-    return a->outbox.open && a->phase == PHASE_TRAINING;
+    return a->outbox.open && !a->outbox.recalled && a->phase == PHASE_TRAINING;
 }
 
 /* May the node overwrite this part? It has left for all receivers. Where it did not come to some of
@@ -169,6 +169,46 @@ static void tell_open(sl_agent *a) {
     const uint64_t exchange = sl_node_open_exchange(a->node, &from);
     for (uint32_t i = 0; i < from.count; i++)
         sl_neighbour_tell_open(sl_agent_neighbour(a, from.peers[i]), exchange);
+}
+
+/* Has each part that has begun to leave done so? */
+static bool has_left(const sl_agent *a, uint32_t part) {
+    const bool copies = a->side.kept.count > 0;
+    for (uint32_t i = 0; i < a->receiver_count; i++) {
+        const sl_neighbour *n = a->receivers[i];
+        if (n->first + part < n->sent_ever &&
+            !(copies ? sl_neighbour_part_left(n, part) : sl_neighbour_part_came(n, part)))
+            return false;
+    }
+    return true;
+}
+
+/* What may have to be sent again is copied. */
+static void keep_part(sl_agent *a, uint32_t part) {
+    uint32_t place = SL_KEPT_NOWHERE;
+    for (uint32_t i = 0; i < a->receiver_count; i++) {
+        sl_neighbour *n = a->receivers[i];
+        if (n->first + part >= n->sent_ever || sl_neighbour_part_came(n, part))
+            continue;
+        const sl_frame frame = sl_outbox_frame(&a->outbox, part);
+        if (place == SL_KEPT_NOWHERE)
+            place = sl_kept_put(&a->side.kept, &frame, a->outbox.payloads[part].data);
+        sl_neighbour_keep(n, part, place);
+    }
+}
+
+bool sl_agent_recall(sl_agent *a) {
+    sl_outbox *box = &a->outbox;
+    if (!box->open || a->phase != PHASE_TRAINING)
+        return true;
+    box->recalled = true;
+    for (uint32_t part = box->gone; part < box->encoded; part++)
+        if (!has_left(a, part))
+            return false;
+    for (uint32_t part = box->gone; part < box->encoded; part++)
+        keep_part(a, part);
+    box->open = false;
+    return true;
 }
 
 bool sl_agent_send_parts(sl_agent *a) {

@@ -92,6 +92,8 @@ bool sl_agent_send_parts(sl_agent *agent);
  * that has left and may not have come, if the node stops for it: a copy is made. True: there was
  * one. */
 bool sl_agent_settle(sl_agent *agent, bool copy);
+/* The rest of the message under way does not leave. Has all that has begun to? */
+bool sl_agent_recall(sl_agent *agent);
 /* The worker has a result. */
 void sl_agent_on_worker(void *agent);
 /* The task has called something of together.h. */

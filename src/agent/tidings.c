@@ -57,7 +57,9 @@ static double weight_of(const sl_agent *a, uint32_t rank) {
 void sl_members_tell_lost(sl_agent *a, const sl_neighbour *n, const char *why) {
     sl_log_entry entry = {.kind = SL_LOG_LOST, .round = a->side.round, .peer = n->rank};
     char fold[96] = "";
-    if (n->near)
+    if (n->near && a->cohort.voids)
+        snprintf(fold, sizeof fold, "; until a view, exchanges are void");
+    else if (n->near)
         snprintf(fold, sizeof fold, "; until a view, its weight %.4g stays with the own model",
                  weight_of(a, n->rank));
     snprintf(entry.why, sizeof entry.why, "round %" PRIu64 ": agent %u is lost: %.300s%s",

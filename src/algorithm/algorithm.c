@@ -145,6 +145,10 @@ bool sl_algorithm_sums_sparse(const sl_algorithm *a) {
     return any;
 }
 
+bool sl_algorithm_goes_on(const sl_algorithm *a) {
+    return sl_algorithm_folds(a) || a->voids;
+}
+
 uint64_t sl_algorithm_interval(const sl_algorithm *a, const sl_algorithm_config *config) {
     const uint64_t rounds = a->is_periodic ? config->period : config->local_steps;
     return rounds > 1 ? rounds : 1;

@@ -12,7 +12,21 @@
  */
 #include "algorithm/algorithms.h"
 
-static const sl_stage gradients[] = {SL_AVERAGE_STAGES(gradient, NULL, NULL)};
+/* A loss may have ended a round for some only: a later view begins with the mean of all models. */
+static bool restates(const sl_state *s) {
+    return s->first_exchange > 1 && s->exchange == s->first_exchange;
+}
+
+static bool restates_momentum(const sl_state *s) {
+    return restates(s) && s->m != NULL;
+}
+
+static const sl_stage gradients[] = {
+    SL_AVERAGE_STAGES(gradient, NULL, NULL),
+    SL_AVERAGE_STAGES(model, restates, NULL),
+    SL_AVERAGE_STAGES(momentum, restates_momentum, NULL),
+};
+enum { GRADIENT_STAGES = sizeof gradients / sizeof *gradients };
 
 /* Compressed, delayed, local after some rounds, or with an adaptive period, it is another row. */
 static bool is_plain(const sl_algorithm_config *config) {
@@ -36,7 +50,8 @@ const sl_algorithm sl_all_reduce = {
     .takes_momentum = true,
     .averages_gradient = true,
     .stages = gradients,
-    .stage_count = 2,
+    .stage_count = GRADIENT_STAGES,
+    .voids = true,
     .settle = sl_local_step,
 };
 
@@ -48,7 +63,8 @@ const sl_algorithm sl_parameter_server = {
     .takes_momentum = true,
     .averages_gradient = true,
     .stages = gradients,
-    .stage_count = 2,
+    .stage_count = GRADIENT_STAGES,
+    .voids = true,
     .settle = sl_local_step,
 };
 
@@ -81,6 +97,7 @@ const sl_algorithm sl_local_sgd = {
     .defaults = sl_local_defaults,
     .stages = sl_local_stages,
     .stage_count = SL_LOCAL_STAGES,
+    .voids = true,
     .local = sl_local_step,
     .settle = sl_reset_buffers,
 };

@@ -255,22 +255,25 @@ static int read_list(sl_experiment *e, json_t *list, const sl_algorithm *algorit
 
 /* ---- what happens on a loss ---- */
 
+static const char cannot_fold[] = "cannot fold a peer that is lost in the midst of an exchange";
+
 const char *sl_experiment_why_stop(const sl_experiment *e) {
     const sl_algorithm *a = sl_algorithm_of(&e->algorithm, NULL);
-    if (!sl_algorithm_folds(a))
-        return "cannot fold a peer that is lost in the midst of an exchange";
+    if (!sl_algorithm_goes_on(a))
+        return cannot_fold;
     return a->tied_to_members ? "keeps sums over its peers that cannot lose one's share" : NULL;
 }
 
 bool sl_experiment_recovers(const sl_experiment *e) {
-    return e->faults.count > 0 && sl_experiment_why_stop(e) == NULL;
+    const sl_algorithm *a = sl_algorithm_of(&e->algorithm, NULL);
+    return e->faults.count > 0 && sl_algorithm_folds(a) && !a->tied_to_members;
 }
 
 static int resolve_on_loss(sl_experiment *e, const sl_algorithm *a, sl_error *error) {
     const bool scenario = e->faults.count > 0;
     if (e->membership.on_loss == SL_ON_LOSS_AUTO)
         e->membership.on_loss = scenario ? SL_ON_LOSS_CONTINUE : SL_ON_LOSS_STOP;
-    if (!scenario && e->membership.on_loss == SL_ON_LOSS_CONTINUE && !sl_algorithm_folds(a))
+    if (!scenario && e->membership.on_loss == SL_ON_LOSS_CONTINUE && !sl_algorithm_goes_on(a))
         return sl_fail(error, SL_EINVAL,
                        "membership.on_loss: \"continue\", but algorithm '%s' %s; take \"stop\", or "
                        "d-psgd, choco-sgd, deep-squeeze or sgp",
@@ -391,7 +394,8 @@ static int check_setting(const sl_experiment *e, sl_error *error) {
         return sl_fail(error, SL_EINVAL,
                        "checkpoint.every: a run with faults cannot go on from a checkpoint yet; "
                        "leave it 0");
-    const char *why = sl_experiment_why_stop(e);
+    const sl_algorithm *a = sl_algorithm_of(&e->algorithm, NULL);
+    const char *why = a->voids ? cannot_fold : sl_experiment_why_stop(e);
     for (size_t i = 0; i < e->faults.count && why != NULL; i++)
         if (e->faults.items[i].kind == SL_FAULT_NONFINITE)
             return sl_fail(error, SL_EINVAL,

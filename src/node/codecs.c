@@ -97,7 +97,9 @@ int sl_codecs_open(sl_codecs *codecs, const sl_node_settings *settings, const sl
                    bool later, sl_error *error) {
     const uint32_t *peers;
     *codecs = (sl_codecs){.settings = settings, .peers = sl_route_peers(route, &peers)};
-    int result = 0;
+    /* Fewer members have longer ranges, up to the whole vector. */
+    const bool shrinks = settings->turns && route->algorithm->voids;
+    int result = shrinks ? add_set(codecs, settings->dimension, &identity, error) : 0;
     sl_exchange_step step;
     for (uint32_t e = 1; e <= sl_route_period(route); e++)
         for (uint32_t k = 0; result == 0 && sl_route_step(route, e, k, &step); k++)

@@ -111,7 +111,7 @@ static int put(sl_node *n, uint32_t slot, const sl_event *e, sl_error *error) {
 int sl_incoming_receive(sl_node *n, const sl_event *e, sl_error *error) {
     uint32_t slot = sl_peer_index(n->peers, n->inbox.peer_count, e->peer);
     int result = 0;
-    if (slot == n->inbox.peer_count || sl_fold_lacks(&n->fold, slot) ||
+    if (slot == n->inbox.peer_count || sl_fold_lacks(&n->fold, slot) || n->is_void ||
         !is_wanted(n, &n->inbox.queues[slot], e))
         n->dropped++;
     else if ((result = put(n, slot, e, error)) == 0)
@@ -450,7 +450,8 @@ bool sl_node_reach(const sl_node *n, uint32_t peer, sl_reach *out) {
         out->step++;
     else if (n->exchanging)
         out->part = parts_come(n, peer);
-    return !n->finished && sl_peer_index(n->peers, n->inbox.peer_count, peer) < n->inbox.peer_count;
+    const bool knows = sl_peer_index(n->peers, n->inbox.peer_count, peer) < n->inbox.peer_count;
+    return !n->finished && (knows || n->algorithm->voids);
 }
 
 bool sl_node_awaits(const sl_node *n, uint32_t peer) {

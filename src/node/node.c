@@ -16,6 +16,7 @@
 
 #include "node/incoming.h"
 #include "node/outgoing.h"
+#include "node/voiding.h"
 #include "node/weights.h"
 #include "vec/finite.h"
 
@@ -96,8 +97,11 @@ static void count_exchange(sl_node *n) {
 }
 
 static int begin_exchange(sl_node *n, sl_update *update, sl_error *error) {
-    n->exchanging = true;
     count_exchange(n);
+    if (n->is_void)
+        return 0;
+    n->exchanging = true;
+    sl_voiding_keep(n);
     sl_measure_begin(&n->measured);
     return go_to_step(n, 0, update, error);
 }
@@ -146,7 +150,7 @@ static void take_direction(sl_node *n) {
 
 static void end_updates(sl_node *n) {
     const sl_range all = {0, n->settings.dimension};
-    if (n->algorithm->averages_gradient)
+    if (n->algorithm->averages_gradient && n->exchanged)
         take_direction(n);
     sl_node_sweep(n, n->exchanged ? n->algorithm->settle : n->algorithm->local, all);
     if (n->exchanged && n->algorithm->finish != NULL)
@@ -313,7 +317,9 @@ static int take_view(sl_node *n, const sl_view *view, sl_update *update, sl_erro
 
 static int lose(sl_node *n, uint32_t peer, sl_error *error) {
     const uint32_t slot = sl_peer_index(n->peers, n->inbox.peer_count, peer);
-    if (slot == n->inbox.peer_count || n->finished)
+    if (n->algorithm->voids && !n->finished)
+        sl_voiding_begin(n);
+    if (n->algorithm->voids || slot == n->inbox.peer_count || n->finished)
         return 0;
     if (!sl_algorithm_folds(n->algorithm) &&
         (n->algorithm->route != SL_ROUTE_TOPOLOGY || sl_node_awaits(n, peer)))

@@ -6,6 +6,7 @@
 #include "base/round_up.h"
 #include "node/incoming.h"
 #include "node/outgoing.h"
+#include "node/voiding.h"
 #include "node/weights.h"
 
 static const size_t batch_bytes = 4 << 20; /* that are combined at once on a device */
@@ -86,6 +87,8 @@ size_t sl_node_vector_bytes(const sl_node_settings *s) {
     const uint32_t *peers;
     size_t vectors = 1u + (s->gradient == NULL) + (s->optimizer->momentum > 0) +
                      sl_direction_vectors(s->optimizer);
+    if (algorithm != NULL && algorithm->voids && s->turns)
+        vectors += 1u + (s->optimizer->momentum > 0);
     if (algorithm != NULL)
         vectors += sl_algorithm_vectors(algorithm, config) +
                    count_replicas(algorithm, config, &shapes,
@@ -271,6 +274,7 @@ static void close_view(sl_node *n) {
     n->parts = NULL;
     n->own = NULL;
     n->buffer_parts = 0;
+    n->is_void = false;
 }
 
 int sl_node_turn(sl_node *n, const sl_view *view, sl_error *error) {
@@ -315,7 +319,7 @@ int sl_node_open(sl_node **out, const sl_node_settings *settings, sl_error *erro
     result = sl_algorithm_check_shapes(config, &n->state.shapes, error);
     if (result == 0)
         result = allocate_vectors(n) ? open_view(n, NULL, error) : no_memory(n, error);
-    if (result == 0 && sl_weights_open(n) != 0)
+    if (result == 0 && (sl_weights_open(n) != 0 || sl_voiding_open(n) != 0))
         result = no_memory(n, error);
     if (result != 0)
         sl_node_close(&n);
@@ -339,6 +343,7 @@ void sl_node_close(sl_node **node) {
         vec->release(n->state.extra[i]);
     free(n->state.own_numbers);
     sl_weights_close(n);
+    sl_voiding_close(n);
     close_view(n);
     release_buffer(n);
     free(n);
@@ -391,8 +396,8 @@ size_t sl_node_regions(const sl_node *n, void **bases, size_t *bytes, size_t max
 
 size_t sl_node_memory(const sl_node *n) {
     const void *all[VECTORS_MAX];
-    return (list_vectors(n, all) + n->state.replica_count +
-            sl_direction_vectors(n->settings.optimizer)) *
+    return (list_vectors(n, all) + n->state.replica_count + (n->kept_x != NULL) +
+            (n->kept_m != NULL) + sl_direction_vectors(n->settings.optimizer)) *
                n->settings.dimension * sizeof(float) +
            (n->buffer != NULL ? n->buffer_stride * n->buffer_parts : 0);
 }

@@ -52,6 +52,8 @@ struct sl_node {
     size_t part_bytes_max;
     uint32_t batch; /* parts that are combined at once, where sl_codec_joins */
     sl_fold fold;
+    float *kept_x, *kept_m; /* what an exchange that may be void overwrites; or NULL */
+    bool is_void;           /* somebody is lost: nothing is exchanged until a view */
     double push_sum_weight; /* of all elements; 0: parts of the vector differ */
     double said;            /* by the stage whose message goes out */
 

@@ -5,7 +5,8 @@
  * far. Who went on with a later round, as others were ahead, rests until then. What it would have
  * sent beyond a fold is not delivered, so that it stands still soon. Whose numbers are not finite
  * ends where it ended. Who returned goes after the round that it had ended, and comes back with its
- * view, as a new node with the model that its sponsor had.
+ * view, as a new node with the model that its sponsor had. Where a loss voids an exchange, it does
+ * so when all stand still: where in the exchange does not count.
  */
 #include "sim/simulator.h"
 #include "wire/frame.h"
@@ -71,9 +72,29 @@ static int follow(simulator *s, uint32_t rank, sl_error *error) {
     return result;
 }
 
+static bool voids(const simulator *s) {
+    return sl_algorithm_of(&s->plan.config, NULL)->voids;
+}
+
+int sl_sim_void(simulator *s, bool *any, sl_error *error) {
+    int result = 0;
+    *any = false;
+    for (uint32_t i = 0; i < s->nodes && result == 0 && sl_sim_repeats(s) && voids(s); i++) {
+        peer *p = &s->peers[i];
+        const sl_log_entry *fold = next_of(s, i, SL_LOG_FOLD);
+        if (p->node == NULL || !is_due(s, i, fold))
+            continue;
+        *any = true;
+        p->repeated++;
+        p->keeps_back = p->pending.publish = false; /* its message is none */
+        result = sl_sim_step(s, i, &(sl_event){.type = SL_EVENT_LOST, .peer = fold->peer}, error);
+    }
+    return result;
+}
+
 int sl_sim_deliver(simulator *s, uint32_t rank, const sl_event *event, sl_error *error) {
     int result = sl_sim_step(s, rank, event, error);
-    if (result == 0 && sl_sim_repeats(s))
+    if (result == 0 && sl_sim_repeats(s) && !voids(s))
         result = follow(s, rank, error);
     return sl_sim_ends_alone(s, rank, result) ? 0 : result;
 }

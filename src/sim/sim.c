@@ -248,11 +248,15 @@ static bool has_ended(const simulator *s, uint64_t round) {
 static int publish_steps(simulator *s, sl_error *error) {
     int result = 0;
     uint64_t before;
+    bool any;
     do {
         before = s->published;
+        any = false;
         for (uint32_t i = 0; i < s->nodes && result == 0; i++)
             result = publish_if_asked(s, i, error);
-    } while (result == 0 && s->published != before);
+        if (result == 0 && s->published == before)
+            result = sl_sim_void(s, &any, error);
+    } while (result == 0 && (any || s->published != before));
     return result;
 }
 
@@ -316,7 +320,8 @@ static int report_round(simulator *s, uint64_t round) {
 /* A node that is done with its gradient when it has published need not keep it while the others
  * compute theirs. */
 static int share_gradient(simulator *s, const sl_algorithm *algorithm, sl_error *error) {
-    if (algorithm->keeps_gradient || s->task->lend != NULL || sl_experiment_recovers(s->experiment))
+    if (algorithm->keeps_gradient || s->task->lend != NULL ||
+        sl_experiment_recovers(s->experiment) || sl_sim_repeats(s))
         return 0;
     s->gradient = s->vec->allocate(s->task->dimension);
     return s->gradient != NULL

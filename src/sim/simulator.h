@@ -96,6 +96,8 @@ int sl_sim_average(simulator *s, sl_error *error);
 bool sl_sim_misses(const simulator *s, uint32_t rank, const sl_event *part);
 /* Does the node fold somebody in the step of this message? The step must not be over before. */
 bool sl_sim_keeps_back(const simulator *s, uint32_t rank, const sl_outbound *sent);
+/* Losses that void an exchange, once nothing else goes on. *any: there were some. */
+int sl_sim_void(simulator *s, bool *any, sl_error *error);
 /* sl_sim_step, and then the folds that a repeated run has there. */
 int sl_sim_deliver(simulator *s, uint32_t rank, const sl_event *event, sl_error *error);
 /* All nodes rest: begins their views, or lets them go on. */

@@ -236,6 +236,24 @@ def other_algorithms_are_repeated(scene):
         shutil.rmtree(scene.path("again"))
 
 
+def exchanges_of_all_are_void_until_a_view(scene):
+    for algorithm in (
+        {"name": "all-reduce"},
+        {"name": "parameter-server", "server": 1},
+        {"name": "parameter-server", "server": "sharded"},
+        {"name": "local-sgd", "period": 4, "buffers": "average"},
+    ):
+        momentum = {"learning_rate": 0.01, "momentum": 0.9}
+        changes = {"algorithm": algorithm, "optimizer": momentum, "rounds": 2000}
+        running, agents = start(scene, nodes=4, transport__chunk_bytes=4096, **changes)
+        os.kill(agents[1], signal.SIGKILL)
+        running.wait(60)
+        check_gone_on(scene, running, 4, [1])
+        check_repeated(scene)
+        shutil.rmtree(scene.path("run"))
+        shutil.rmtree(scene.path("again"))
+
+
 def one_after_the_other_until_one_is_left(scene):
     running, agents = start(scene, nodes=4, rounds=8000)
     for views, rank in enumerate((0, 2, 3), 1):
@@ -454,7 +472,7 @@ def the_last_one_is_lost(scene):
 
 
 def what_cannot_be_folded_is_refused(scene):
-    for name in ("all-reduce", "local-sgd", "clipped-gossip"):
+    for name in ("powersgd", "clipped-gossip", "fedavg"):
         file = scene.experiment(algorithm={"name": name}, membership={"on_loss": "continue"})
         ended = scene.call("check", file)
         ended.check_refused("membership.on_loss", name, "stop", "d-psgd")
@@ -471,7 +489,7 @@ def check_says_what_a_loss_does(scene):
     for changes, words in (
         ({}, 'ends the run; membership.on_loss "continue" lets the others go on'),
         ({"membership": {"on_loss": "continue"}}, "the others go on without it, after 10 s"),
-        ({"algorithm": {"name": "all-reduce"}}, "ends the run: all-reduce cannot fold a peer"),
+        ({"algorithm": {"name": "fedavg"}}, "ends the run: fedavg cannot fold a peer"),
     ):
         ended = scene.call("check", scene.experiment(**changes))
         line = f"  a lost peer         {words}"
@@ -484,6 +502,7 @@ run_tests(
         sixteen_notice_in_time,
         neighbours_are_killed_at_once,
         other_algorithms_are_repeated,
+        exchanges_of_all_are_void_until_a_view,
         one_after_the_other_until_one_is_left,
         who_was_stopped_returns,
         replicas_of_who_returns_begin_anew,

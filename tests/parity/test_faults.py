@@ -326,7 +326,6 @@ SPOILED_CASES = [
     "dcd-psgd",
     "gradient-tracking",
     "deep-squeeze",
-    "naive-compression",
     "sgp",
 ]
 

@@ -95,13 +95,16 @@ static void choose_other(const char **algorithm, const char **family) {
         "\"name\": \"deep-squeeze\", \"compressor\": {\"name\": \"top-k\", \"fraction\": 0.3}",
         "\"name\": \"sgp\"",
         "\"name\": \"sgp\", \"local_steps\": 2",
+        "\"name\": \"all-reduce\"",
+        "\"name\": \"parameter-server\"",
+        "\"name\": \"local-sgd\", \"period\": 3",
     };
     const uint64_t which = s.seed / 4;
     if (s.seed % 4 != 2)
         return;
-    *algorithm = algorithms[which % 4];
-    if (which % 4 >= 2)
-        *family = families[which / 4 % 3];
+    *algorithm = algorithms[which % 7];
+    if (which % 7 == 2 || which % 7 == 3)
+        *family = families[which / 7 % 3];
 }
 
 /* Is the network in two parts for a while? */
