@@ -94,9 +94,16 @@ typedef enum sl_on_loss {
     SL_ON_LOSS_STOP,
     SL_ON_LOSS_CONTINUE
 } sl_on_loss;
+/* Which agents `starling run` starts again, when they have ended before the run has. */
+typedef enum sl_restart {
+    SL_RESTART_NEVER,
+    SL_RESTART_ON_FAILURE, /* not who has left on request */
+    SL_RESTART_ALWAYS
+} sl_restart;
 typedef struct sl_membership_config {
     sl_on_loss on_loss;
     double grace_s; /* how long a peer may be silent before it counts as lost */
+    sl_restart restart;
 } sl_membership_config;
 
 /* The platform for which a simulation predicts the time. All 0: no prediction. */

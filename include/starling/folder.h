@@ -86,9 +86,11 @@ SL_API int sl_folder_rescue(sl_folder *folder, int64_t rank, uint64_t *round, sl
 /* A node that the others have gone on without. */
 typedef struct sl_loss {
     uint32_t rank;
-    bool left;         /* on request */
-    uint64_t round;    /* that it is last known to have begun */
-    uint64_t returned; /* the round in which it took part again; 0: it has not */
+    bool left;          /* on request */
+    uint64_t round;     /* that it is last known to have begun */
+    uint64_t returned;  /* the round in which it took part again; 0: it has not */
+    uint32_t restarts;  /* how often it was started again since */
+    double restarted_s; /* the last time, in seconds since the run began */
     char why[SL_ERROR_TEXT_MAX];
 } sl_loss;
 

@@ -109,9 +109,10 @@ enum { SL_LOG_PASSED_MAX = 16, SL_LOG_WORD_MAX = 32 };
 typedef struct sl_log_entry {
     sl_log_kind kind;
     uint32_t rank;
-    uint64_t round; /* start: the first; resume, checkpoint, request: the one that is saved; edge,
-                       down, up, fold: under way; join, merge: the last that it ended; lost, view:
-                       the first without the peer, of the view; end: the last that ended, 0: none */
+    uint64_t round; /* start: the first, 0: it joins; resume, checkpoint, request: the one that is
+                       saved; edge, down, up, fold: under way; join, merge: the last that it ended;
+                       lost, view: the first without the peer, of the view; end: the last that
+                       ended, 0: none */
     uint64_t rounds, run_id, incarnation;    /* start: of the run; the process began, microseconds
                                                 since 1970 */
     char version[SL_LOG_WORD_MAX];           /* start; the log fills it in, as the next two */
@@ -137,9 +138,10 @@ typedef struct sl_log_entry {
 
 /* What is repeated of a node's log. */
 typedef struct sl_history {
-    sl_log_entry *entries; /* (count) folds, views, joins and merges, in order */
+    sl_log_entry *entries; /* (count) folds, views, joins and merges, in order, and starts of
+                              processes that took the rank of the one before */
     size_t count;
-    bool done; /* it came to the end of the run */
+    bool done; /* the last process came to the end of the run */
 } sl_history;
 
 /* The end of a run that returned error->code. */
@@ -163,8 +165,9 @@ typedef struct sl_observer {
                       double push_sum_weight);
     /* `rank` is about to compute the gradient of `round`. */
     void (*round)(void *context, uint32_t rank, uint64_t round);
-    /* Loss, gradient or model of `rank` in `round` is not finite: the others go on without it. */
-    void (*aside)(void *context, uint32_t rank, uint64_t round);
+    /* The others go on without `rank`, which returns by itself: its loss, gradient or model in
+     * `round` is not finite, or it was silent for too long, or cut off; `why` says it. */
+    void (*aside)(void *context, uint32_t rank, uint64_t round, const char *why);
     /* `rank`, without which the others had gone on, takes part again from `round` on. */
     void (*returned)(void *context, uint32_t rank, uint64_t round);
     /* The part of the network that `rank` is in goes on as one with others. */

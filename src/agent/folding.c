@@ -64,11 +64,18 @@ static bool does_nothing_here(const sl_agent *a, const sl_neighbour *n) {
            (m != NULL && sl_membership_is_aside(m, n->rank, n->since));
 }
 
+/* Has the view this neighbour, and not the process that had its rank before? */
+static bool is_of(const sl_epoch *view, const sl_neighbour *n) {
+    const uint32_t place = sl_epoch_place(view, n->rank);
+    return place < view->count &&
+           (n->process == 0 || n->process == view->members[place].incarnation);
+}
+
 void sl_folding_turn(sl_agent *a, const sl_epoch *view) {
     const uint32_t *peers, count = sl_node_peers(a->node, &peers);
     for (uint32_t i = 0; i < a->neighbour_count; i++) {
         sl_neighbour *n = &a->neighbours[i];
-        const bool member = sl_epoch_place(view, n->rank) < view->count;
+        const bool member = is_of(view, n);
         n->near = false;
         for (uint32_t k = 0; k < count; k++)
             n->near = n->near || peers[k] == n->rank;

@@ -240,7 +240,7 @@ static void begin_view(sl_agent *a, const sl_epoch *view, uint32_t sides) {
         a->settings.observer.members(a->settings.observer.context, view->round, grouping.ranks,
                                      grouping.count);
     sl_agent_begin(a, &(sl_event){.type = SL_EVENT_VIEW, .view = &g->view});
-    g->outside = g->aside = false;
+    g->outside = g->aside = g->told_aside = false;
     sl_grouping_close(&old);
 }
 
@@ -511,8 +511,13 @@ void sl_members_tick(sl_agent *a) {
 
 /* ---- losses ---- */
 
+/* Is its loss in the newest epoch, or was it before that? */
 bool sl_members_admit(const sl_agent *a, const sl_neighbour *n) {
-    return !n->gone || a->cohort.outside || newest_number(a) > n->gone_in;
+    if (!n->gone || a->cohort.outside)
+        return true;
+    const sl_epoch *newest = sl_membership_epoch(a->cohort.membership);
+    const bool left_out = newest != NULL && sl_epoch_place(newest, n->rank) == newest->count;
+    return left_out || newest_number(a) > n->gone_in;
 }
 
 bool sl_members_nearly_done(const sl_agent *a) {

@@ -55,7 +55,8 @@ typedef struct sl_cohort {
     bool wishes;      /* to leave */
     sl_error refused; /* why the node took no gradient that is not finite; code 0: it did */
     bool aside;       /* its gradient is of no use: it waits to be left out */
-    bool tells_aside; /* the worker does */
+    bool told_aside;  /* the observer is told that the others go on without it, */
+    bool tells_aside; /* by the worker, at this moment */
     sl_setbacks setbacks;
     bool outside;     /* the others have gone on without this agent, and it has not come back */
     bool is_new;      /* it joins, and has been in no view */

@@ -191,6 +191,7 @@ static void agree(sl_neighbour *n, const sl_standing *theirs) {
     if (n->incarnation != theirs->incarnation)
         forget(n);
     n->incarnation = theirs->incarnation;
+    n->process = theirs->joins ? theirs->incarnation : 1;
     n->attempt = theirs->attempt;
     n->agreed = n->back = true;
     n->doubted = false;

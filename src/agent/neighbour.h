@@ -88,6 +88,7 @@ typedef struct sl_neighbour {
 
     /* of all connections to this incarnation */
     uint64_t incarnation; /* 0: it has not agreed yet */
+    uint64_t process;     /* likewise, as epochs call it: 1: it began with the run */
     uint64_t attempt;     /* the latest of its attempts to connect */
     bool bye_received;
     bool parted;            /* both have said BYE, and it closed the connection */

@@ -91,6 +91,12 @@ static bool may_step_aside(const sl_agent *a) {
            !sl_members_nearly_done(a);
 }
 
+/* The worker has nothing to do. */
+static void tell_aside(sl_agent *a, const char *why) {
+    a->cohort.told_aside = a->cohort.tells_aside = true;
+    sl_worker_give(a->worker, &(sl_job){.aside = why, .compute_round = a->side.round});
+}
+
 bool sl_returning_step_aside(sl_agent *a) {
     sl_cohort *g = &a->cohort;
     if (g->refused.code == 0 || a->phase != PHASE_TRAINING || sl_worker_busy(a->worker))
@@ -109,8 +115,7 @@ bool sl_returning_step_aside(sl_agent *a) {
                     ": loss, gradient or model is not finite; this agent begins anew "
                     "with a neighbour's model",
                     a->side.round);
-    g->tells_aside = true;
-    sl_worker_give(a->worker, &(sl_job){.aside = true, .compute_round = a->side.round});
+    tell_aside(a, "its loss, gradient or model is not finite");
     sl_members_step_aside(a);
     return true;
 }
@@ -127,7 +132,7 @@ static void check_patience(sl_agent *a) {
 
 /* Who has stepped aside may have parts to encode, and nobody to send them to. */
 static bool is_at_rest(const sl_agent *a) {
-    return !a->cohort.aside || (sl_node_rests(a->node) && !a->cohort.tells_aside);
+    return !a->cohort.tells_aside && (!a->cohort.aside || sl_node_rests(a->node));
 }
 
 void sl_returning_tick(sl_agent *a) {
@@ -138,6 +143,8 @@ void sl_returning_tick(sl_agent *a) {
     sl_fetching_tick(a);
     if (!a->cohort.outside || !a->cohort.rests)
         return;
+    if (!a->cohort.is_new && !a->cohort.told_aside)
+        tell_aside(a, "it was silent for longer than membership.grace_s, or cut off; it returns");
     if (f->sponsor != NULL && sl_fetching_is_whole(a) && is_at_rest(a)) {
         ask_to_join(a);
     } else if (f->sponsor == NULL && !sl_fetching_is_whole(a)) {

@@ -62,7 +62,8 @@ static int open_saver(sl_agent *a, sl_error *error) {
                                         .from = a->side.rank,
                                         .to = a->side.rank + 1,
                                         .keep = a->settings.experiment->checkpoint.keep,
-                                        .resumed = a->saving.resumed,
+                                        .resumed =
+                                            a->settings.joins ? UINT64_MAX : a->saving.resumed,
                                         .vec = a->side.vec,
                                         .notice = on_notice,
                                         .written = on_written,

@@ -17,7 +17,7 @@ typedef struct sl_saver_settings {
     uint32_t from, to; /* ranks of this process */
     uint64_t keep;     /* of each rank, how many files; at least 1 */
     uint64_t resumed;  /* the round that they go on from: newer files go; 0: the folder must have
-                          none of theirs */
+                          none of theirs; UINT64_MAX: the process before was lost, and all stay */
     const sl_vec_ops *vec;
     void (*notice)(void *context, const char *text); /* on either thread; NULL: untold */
     /* A file is there, or, why not NULL, cannot be: before the next one is taken. From the saver's

@@ -269,6 +269,17 @@ bool sl_experiment_recovers(const sl_experiment *e) {
     return e->faults.count > 0 && sl_algorithm_folds(a) && !a->tied_to_members;
 }
 
+/* Who is started again joins those who go on. */
+static int check_restart(const sl_membership_config *m, sl_error *error) {
+    return m->restart == SL_RESTART_NEVER || m->on_loss == SL_ON_LOSS_CONTINUE
+               ? 0
+               : sl_fail(error, SL_EINVAL,
+                         "membership.restart: \"%s\" starts an agent again that is lost, but "
+                         "membership.on_loss \"stop\" ends the run then; take \"continue\", or "
+                         "restart \"never\"",
+                         m->restart == SL_RESTART_ALWAYS ? "always" : "on-failure");
+}
+
 static int resolve_on_loss(sl_experiment *e, const sl_algorithm *a, sl_error *error) {
     const bool scenario = e->faults.count > 0;
     if (e->membership.on_loss == SL_ON_LOSS_AUTO)
@@ -304,7 +315,9 @@ static int resolve_on_loss(sl_experiment *e, const sl_algorithm *a, sl_error *er
 int sl_faults_read(sl_experiment *e, json_t *list, sl_error *error) {
     const sl_algorithm *a = sl_algorithm_of(&e->algorithm, error);
     int result = a == NULL ? SL_EINVAL : list == NULL ? 0 : read_list(e, list, a, error);
-    return result == 0 ? resolve_on_loss(e, a, error) : result;
+    if (result == 0)
+        result = resolve_on_loss(e, a, error);
+    return result == 0 ? check_restart(&e->membership, error) : result;
 }
 
 /* ---- playing ---- */

@@ -38,6 +38,7 @@ static const char *const providers[] = {"tcp", "verbs", NULL};
 static const char *const securities[] = {"auto", "none", "key", "certificates", NULL};
 static const char *const seals[] = {"auto", "on", "handshake-only", NULL};
 static const char *const on_losses[] = {"auto", "stop", "continue", NULL};
+static const char *const restarts[] = {"never", "on-failure", "always", NULL};
 static const char *const gpu_directs[] = {"off", "auto", "on", NULL};
 static const char *const partitions[] = {
     SL_PARTITIONS(NAME) NULL,
@@ -530,18 +531,19 @@ const sl_key sl_keys[] = {
 
     {"membership.on_loss", SL_KEY_CHOICE, AT(membership.on_loss), .choices = on_losses,
      .fallback = "\"auto\"",
-     .help =
-         "what the others do when a peer is lost: continue without it, or stop; auto = continue "
-         "where faults are given, else stop"},
+     .help = "when a peer is lost the others continue without it, or stop; auto = continue where "
+             "faults are given, else stop"},
     {"membership.grace_s", SL_KEY_REAL, AT(membership.grace_s), BETWEEN(0.5, 86400),
      .fallback = "10",
-     .help = "on_loss continue: how long a peer may be silent before it counts as lost, in "
-             "seconds; in place of transport.timeout_s"},
+     .help = "on_loss continue: after so many seconds of silence a peer counts as lost"},
+    {"membership.restart", SL_KEY_CHOICE, AT(membership.restart), .choices = restarts,
+     .fallback = "\"never\"",
+     .help =
+         "on_loss continue: whom `starling run` starts again: who failed; always: who left too"},
 
     {"network.bandwidth_mbit", SL_KEY_REAL, AT(network.bandwidth_mbit), BETWEEN(0, 1e9),
      .fallback = "0",
-     .help =
-         "predicted time: bandwidth of each node's link, out and in, in 10^6 bit/s; 0 = infinite"},
+     .help = "predicted time: bandwidth of each node's link, each way, in Mbit/s; 0 = infinite"},
     {"network.latency_ms", SL_KEY_REAL, AT(network.latency_ms), BETWEEN(0, 1e6), .fallback = "0",
      .help = "predicted time: latency from one node's link to another's"},
     {"network.gradient_ms", SL_KEY_REAL, AT(network.gradient_ms), BETWEEN(0, 1e9), .fallback = "0",

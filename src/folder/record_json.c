@@ -44,16 +44,18 @@ json_t *sl_average_json(const sl_record *record) {
     return json_pack("{so}", "distance_before", sl_number_json(record->averaged_distance));
 }
 
+static json_t *loss_json(const sl_loss *l) {
+    return json_pack(
+        "{sI sI sb sI so so ss}", "node", (json_int_t)l->rank, "round", (json_int_t)l->round,
+        "left", l->left, "restarts", (json_int_t)l->restarts, "restarted_s",
+        l->restarts > 0 ? json_real(l->restarted_s) : json_null(), "returned",
+        l->returned > 0 ? json_integer((json_int_t)l->returned) : json_null(), "why", l->why);
+}
+
 static json_t *losses_json(const sl_summary *s) {
     json_t *all = json_array();
     for (size_t i = 0; i < s->loss_count; i++)
-        sl_json_append(&all, json_pack("{sI sI sb so ss}", "node", (json_int_t)s->losses[i].rank,
-                                       "round", (json_int_t)s->losses[i].round, "left",
-                                       s->losses[i].left, "returned",
-                                       s->losses[i].returned > 0
-                                           ? json_integer((json_int_t)s->losses[i].returned)
-                                           : json_null(),
-                                       "why", s->losses[i].why));
+        sl_json_append(&all, loss_json(&s->losses[i]));
     return all;
 }
 

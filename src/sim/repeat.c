@@ -5,14 +5,30 @@
  * far. Who went on with a later round, as others were ahead, rests until then. What it would have
  * sent beyond a fold is not delivered, so that it stands still soon. Whose numbers are not finite
  * ends where it ended. Who returned goes after the round that it had ended, and comes back with its
- * view, as a new node with the model that its sponsor had. Where a loss voids an exchange, it does
- * so when all stand still: where in the exchange does not count.
+ * view, as a new node with the model that its sponsor had. So does a new process in the place of
+ * one that was lost: the log of its rank goes on with its start. Where a loss voids an exchange, it
+ * does so when all stand still: where in the exchange does not count.
  */
 #include "sim/simulator.h"
 #include "wire/frame.h"
 
 static const sl_history *history_of(const simulator *s, uint32_t rank) {
     return &s->checkpoints->history[rank];
+}
+
+/* Where the log of the process that is simulated ends: at the start of the next one. */
+static size_t end_of(const simulator *s, uint32_t rank) {
+    const sl_history *h = history_of(s, rank);
+    size_t at = s->peers[rank].repeated;
+    while (at < h->count && h->entries[at].kind != SL_LOG_START)
+        at++;
+    return at;
+}
+
+/* Did that process come to the end of the run? */
+static bool is_done(const simulator *s, uint32_t rank) {
+    const sl_history *h = history_of(s, rank);
+    return h->done && end_of(s, rank) == h->count;
 }
 
 /* What is next in the node's log, if it is of that kind; NULL: it is not. */
@@ -34,7 +50,8 @@ static bool is_beyond(const sl_log_entry *fold, const sl_reach *at) {
 bool sl_sim_misses(const simulator *s, uint32_t rank, const sl_event *part) {
     const sl_reach at = {part->exchange, part->step, part->part};
     const sl_history *h = history_of(s, rank);
-    for (size_t i = s->peers[rank].repeated; i < h->count; i++)
+    const size_t end = end_of(s, rank);
+    for (size_t i = s->peers[rank].repeated; i < end; i++)
         if (h->entries[i].kind == SL_LOG_FOLD && h->entries[i].peer == part->peer)
             return is_beyond(&h->entries[i], &at);
     return false;
@@ -139,14 +156,22 @@ static int take_model(simulator *s, uint32_t rank, const sl_log_entry *join, sl_
     return result;
 }
 
+/* That it asked for then, and came back with; NULL: there is none. */
+static const sl_log_entry *find_join(const simulator *s, uint32_t rank, uint64_t after) {
+    const sl_history *h = history_of(s, rank);
+    const sl_log_entry *found = NULL;
+    for (size_t k = s->peers[rank].repeated; k < h->count && h->entries[k].kind != SL_LOG_VIEW; k++)
+        if (h->entries[k].kind == SL_LOG_JOIN && h->entries[k].after == after)
+            found = &h->entries[k];
+    return found;
+}
+
 static int take_models(simulator *s, uint64_t after, sl_error *error) {
     int result = 0;
-    for (uint32_t i = 0; i < s->nodes; i++) {
-        const sl_history *h = history_of(s, i);
-        for (size_t k = s->peers[i].repeated;
-             k < h->count && h->entries[k].kind != SL_LOG_VIEW && result == 0; k++)
-            if (h->entries[k].kind == SL_LOG_JOIN && h->entries[k].after == after)
-                result = take_model(s, i, &h->entries[k], error);
+    for (uint32_t i = 0; i < s->nodes && result == 0; i++) {
+        const sl_log_entry *join = find_join(s, i, after);
+        if (join != NULL)
+            result = take_model(s, i, join, error);
     }
     return result;
 }
@@ -206,19 +231,34 @@ static void close_node(peer *p) {
 /* Did it not come to the end of this round before it returned? */
 static bool went_aside(const simulator *s, uint32_t rank, uint64_t round) {
     const sl_history *h = history_of(s, rank);
-    for (size_t k = s->peers[rank].repeated; k < h->count && h->entries[k].kind != SL_LOG_VIEW; k++)
+    const size_t end = end_of(s, rank);
+    for (size_t k = s->peers[rank].repeated; k < end && h->entries[k].kind != SL_LOG_VIEW; k++)
         if (h->entries[k].kind == SL_LOG_JOIN && h->entries[k].round + 1 == round)
             return true;
     return false;
+}
+
+/* What is left of its log is the next process's, which counts anew. */
+static void end_process(simulator *s, uint32_t rank) {
+    const size_t end = end_of(s, rank);
+    peer *p = &s->peers[rank];
+    close_node(p);
+    if (end == history_of(s, rank)->count)
+        return;
+    p->repeated = end + 1;
+    p->record = (sl_record){.rank = rank};
 }
 
 bool sl_sim_ends_alone(simulator *s, uint32_t rank, int result) {
     if (result != SL_EDIVERGED || !sl_sim_repeats(s))
         return false;
     const uint64_t round = sl_node_round(s->peers[rank].node);
-    if (history_of(s, rank)->done && !went_aside(s, rank, round))
+    if (went_aside(s, rank, round))
+        close_node(&s->peers[rank]);
+    else if (is_done(s, rank))
         return false;
-    close_node(&s->peers[rank]);
+    else
+        end_process(s, rank);
     sl_sim_tell_members(s, round);
     return true;
 }
@@ -249,12 +289,12 @@ int sl_sim_close_lost(simulator *s, uint64_t round, sl_error *error) {
         }
         if (p->pending.finished_round.round >= round)
             continue;
-        if (history_of(s, i)->done)
+        if (is_done(s, i))
             return sl_fail(error, SL_EFILE,
                            "round %llu: node %u waits for what it did not wait for in the run; its "
                            "log of events does not say why",
                            (unsigned long long)round, i);
-        close_node(p);
+        end_process(s, i);
         any = true;
     }
     if (any)

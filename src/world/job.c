@@ -18,8 +18,8 @@ void sl_job_means_close(sl_job_means *m) {
 static int report(const sl_job_means *m, sl_job *job) {
     int code = 0;
     const float *x = job->parameters || job->record ? sl_host_task_view(&m->host, job->x) : NULL;
-    if (job->aside && m->observer.aside != NULL)
-        m->observer.aside(m->observer.context, m->rank, job->compute_round);
+    if (job->aside != NULL && m->observer.aside != NULL)
+        m->observer.aside(m->observer.context, m->rank, job->compute_round, job->aside);
     if (job->returns && m->observer.returned != NULL)
         m->observer.returned(m->observer.context, m->rank, job->compute_round);
     if (job->merge.sides > 0 && m->observer.merged != NULL)

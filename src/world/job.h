@@ -15,13 +15,13 @@ typedef struct sl_job {
     const float *point; /* where the gradient is taken; likewise */
     float *g;           /* gradient out */
     double push_sum_weight;
-    bool aside;      /* report that the gradient of compute_round was of no use */
-    bool returns;    /* report that it takes part again, from compute_round on */
-    sl_merge merge;  /* report this, if it has sides */
-    bool record;     /* report `report` */
-    bool evaluate;   /* and evaluate x for it */
-    bool parameters; /* report x as the parameters after parameters_round */
-    bool compute;    /* gradient for compute_round */
+    const char *aside; /* report that the others go on without it, and why; NULL: they do not */
+    bool returns;      /* report that it takes part again, from compute_round on */
+    sl_merge merge;    /* report this, if it has sides */
+    bool record;       /* report `report` */
+    bool evaluate;     /* and evaluate x for it */
+    bool parameters;   /* report x as the parameters after parameters_round */
+    bool compute;      /* gradient for compute_round */
     sl_record report;
     uint64_t parameters_round, compute_round;
 } sl_job;

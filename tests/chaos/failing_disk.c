@@ -1,6 +1,7 @@
 /* failing_disk.c - LD_PRELOAD: a disk that fails at the n-th change of files below a folder.
  *
- * From the environment: STARLING_DISK, a part of the paths that it is about; STARLING_DISK_CALL,
+ * From the environment: STARLING_DISK, a part of the paths that it is about, or STARLING_DISK_FILE,
+ * a file that holds it while it is there; STARLING_DISK_CALL,
  * what fails: open, write, sync, rename or any; STARLING_DISK_AT, its number from 1 on, and with a
  * + behind it all later ones too; STARLING_DISK_WHY, an errno, or 0: a write takes half of its
  * bytes; STARLING_DISK_LOG, a file that gets a line for each call that counts: its number and path.
@@ -35,9 +36,22 @@ static void note(long number, const char *path) {
         syscall(SYS_close, fd);
 }
 
+/* What the file holds at this moment. */
+static void read_part(char *part, size_t bytes) {
+    const long fd = syscall(SYS_openat, AT_FDCWD, setting("STARLING_DISK_FILE"), O_RDONLY, 0);
+    const long got = fd >= 0 ? syscall(SYS_read, fd, part, bytes - 1) : 0;
+    part[got > 0 ? got : 0] = '\0';
+    if (fd >= 0)
+        syscall(SYS_close, fd);
+}
+
 /* Does this call fail? */
 static int fails(const char *call, const char *path) {
-    const char *wanted = setting("STARLING_DISK_CALL"), *part = setting("STARLING_DISK");
+    const char *wanted = setting("STARLING_DISK_CALL");
+    char part[64];
+    snprintf(part, sizeof part, "%s", setting("STARLING_DISK"));
+    if (*setting("STARLING_DISK_FILE") != '\0')
+        read_part(part, sizeof part);
     if (*part == '\0' || strstr(path, part) == NULL ||
         (strcmp(wanted, call) != 0 && strcmp(wanted, "any") != 0))
         return 0;

@@ -373,6 +373,46 @@ def a_new_process_takes_the_rank_of_a_killed_one(scene):
         check(os.path.exists(f"{folder}/model-{rank}.npy"), f"agent {rank} keeps no model")
 
 
+def told_losses(scene):
+    with open(scene.path("run/summary.json")) as file:
+        return json.load(file)["lost"]
+
+
+def wait_for_return(scene, running, rank, count=1):
+    line = f"agent {rank} has returned in round"
+    until = time.monotonic() + SLOWER * 60
+    while running.err.count(line) < count:
+        check(time.monotonic() < until, f"agent {rank} does not return: {running.err!r}")
+        check(running.process.poll() is None, f"it has ended: {running.err!r}")
+        time.sleep(0.02)
+
+
+def who_dies_is_started_again_and_who_leaves_is_not(scene):
+    """The leader too; a second time; and one that left. Then it is repeated."""
+    changes = {"rounds": 40000, "membership__restart": "on-failure"}
+    running, agents = start(scene, nodes=4, **changes)
+    for rank, count in ((2, 1), (0, 1), (2, 2)):
+        os.kill(scene.agents()[rank], signal.SIGKILL)
+        wait_for_return(scene, running, rank, count)
+    leave(scene.agents(), 3)
+    running.wait(60)
+    running.check_well()
+    told = told_losses(scene)
+    check([loss["node"] for loss in told] == [2, 0, 2, 3], f"{told}")
+    for loss in told[:3]:
+        rank = loss["node"]
+        check(loss["restarts"] == 1 and loss["restarted_s"] > 0, f"{loss}")
+        views = [view["round"] for view in events(scene, rank, "view")]
+        check(loss["returned"] in views, f"{loss}, {views}")
+        check(f"agent {rank} is started again, to join the others" in running.err, running.err)
+        check(f"started again       agent {rank} after " in running.out, running.out)
+    check(told[3]["restarts"] == 0 and told[3]["restarted_s"] is None, f"{told[3]}")
+    for rank, count in ((0, 2), (1, 1), (2, 3)):
+        starts = events(scene, rank, "start")
+        check([s["round"] for s in starts] == [1, 0, 0][:count], f"agent {rank}: {starts}")
+    check_repeated(scene)
+
+
 def who_cannot_join_is_told_why(scene):
     hands = Hands(scene)
     impatient = {"transport__connect_timeout_s": 5}
@@ -478,6 +518,16 @@ def what_cannot_be_folded_is_refused(scene):
         ended.check_refused("membership.on_loss", name, "stop", "d-psgd")
 
 
+def wrong_restarts_are_refused(scene):
+    for membership, words in (
+        ({"restart": "on-failure"}, ("membership.restart", '"stop"', '"continue"', '"never"')),
+        ({"on_loss": "stop", "restart": "always"}, ('"always"', '"continue"')),
+        ({"on_loss": "continue", "restart": "sometimes"}, ("membership.restart", "on-failure")),
+        ({"on_loss": "continue", "restart": True}, ("membership.restart", "on-failure")),
+    ):
+        scene.call("check", scene.experiment(membership=membership)).check_refused(*words)
+
+
 def check_says_whose_loss_is_not_finite(scene):
     faults = [{"round": 10, "nonfinite": [3]}, {"round": 20, "nonfinite": [0, 2]}]
     ended = scene.call("check", scene.experiment(topology__nodes=8, faults=faults))
@@ -489,6 +539,10 @@ def check_says_what_a_loss_does(scene):
     for changes, words in (
         ({}, 'ends the run; membership.on_loss "continue" lets the others go on'),
         ({"membership": {"on_loss": "continue"}}, "the others go on without it, after 10 s"),
+        (
+            {"membership": {"on_loss": "continue", "restart": "always"}},
+            "the others go on without it, after 10 s of silence at most; `starling run` starts it",
+        ),
         ({"algorithm": {"name": "fedavg"}}, "ends the run: fedavg cannot fold a peer"),
     ):
         ended = scene.call("check", scene.experiment(**changes))
@@ -507,6 +561,7 @@ run_tests(
         who_was_stopped_returns,
         replicas_of_who_returns_begin_anew,
         a_new_process_takes_the_rank_of_a_killed_one,
+        who_dies_is_started_again_and_who_leaves_is_not,
         who_cannot_join_is_told_why,
         who_stays_stopped_does_not_keep_the_run,
         whose_numbers_are_not_finite_returns,
@@ -516,6 +571,7 @@ run_tests(
         all_leave_and_end_together,
         a_run_that_is_asked_to_end_takes_all_along,
         what_cannot_be_folded_is_refused,
+        wrong_restarts_are_refused,
         check_says_what_a_loss_does,
         check_says_whose_loss_is_not_finite,
     ]

@@ -48,15 +48,17 @@ static json_t *another_value(const sl_key *k) {
     case SL_KEY_PATH:
         return json_string(in_folder("some-file"));
     case SL_KEY_CHOICE:
-        return json_string(k->choices[strcmp(k->path, "model.name") == 0 ||
-                                              strcmp(k->path, "security.mode") == 0 ||
-                                              strcmp(k->path, "optimizer.name") == 0
-                                          ? 2
-                                      : strcmp(k->path, "algorithm.variant") == 0 ||
-                                              strcmp(k->path, "algorithm.compressor.name") == 0
-                                          ? 3
-                                      : k->choices[1] == NULL ? 0
-                                                              : 1]);
+        return json_string(
+            k->choices[strcmp(k->path, "model.name") == 0 ||
+                               strcmp(k->path, "security.mode") == 0 ||
+                               strcmp(k->path, "optimizer.name") == 0
+                           ? 2
+                       : strcmp(k->path, "algorithm.variant") == 0 ||
+                               strcmp(k->path, "algorithm.compressor.name") == 0
+                           ? 3
+                       : k->choices[1] == NULL || strcmp(k->path, "membership.restart") == 0
+                           ? 0 /* others need on_loss "continue" */
+                           : 1]);
     case SL_KEY_BOOL:
         return json_boolean(strcmp(k->fallback, "true") != 0);
     case SL_KEY_SWITCH:

@@ -569,10 +569,27 @@ LOSS_DEFECTS = {
 }
 
 # What finds them, of the build's tests/.
+# The same for restart_world.
+RESTART_DEFECTS = {
+    "who ends again and again is started without end": (
+        "tools/run/restarts.c",
+        "if (recent == RESTARTS_MAX)",
+        "if (recent > RESTARTS_MAX)",
+    ),
+    "who has left is started again": (
+        "tools/run/fleet.c",
+        "stays_out = f->restart != SL_RESTART_ALWAYS;",
+        "stays_out = false;",
+    ),
+    "who joins is not told where to listen": ("tools/run/fleet.c", ".port = m->port};", "};"),
+    "who joins gets no roster": ("tools/run/fleet.c", "if (m->joins)", "if (m->finished)"),
+}
+
 FINDERS = {
     "world/fault_world": DEFECTS,
     "world/disk_world": DISK_DEFECTS,
     "world/run_world": RUN_DEFECTS,
+    "world/restart_world": RESTART_DEFECTS,
     "world/session_world": SESSION_DEFECTS,
     "world/membership_world": MEMBERSHIP_DEFECTS,
     "world/loss_world": LOSS_DEFECTS,

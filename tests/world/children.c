@@ -19,6 +19,8 @@ typedef struct stream {
 typedef struct kid {
     process *process;
     uint32_t rank;
+    bool joins;
+    double started_s;
     const sl_checkpoints *checkpoints;
     stream streams[2]; /* from the run; to it */
     bool closed[2];    /* the run's end of the pipe; the kid's */
@@ -33,12 +35,12 @@ typedef struct kid {
 
 static kid kids[KIDS_MAX];
 static int kid_count;
-static int (*kid_body)(uint32_t rank, int pipe, const sl_checkpoints *checkpoints);
+static child_body *kid_body;
 static process *run;
 static bool run_interrupted;
 static void (*run_handlers[SIGNALS])(int number);
 
-void children_open(int (*body)(uint32_t rank, int pipe, const sl_checkpoints *checkpoints)) {
+void children_open(child_body *body) {
     kid_count = 0;
     kid_body = body;
     memset(run_handlers, 0, sizeof run_handlers);
@@ -152,17 +154,17 @@ static void finish(kid *k, int status) {
 
 static void *live(void *of) {
     kid *k = of;
-    finish(k, kid_body(k->rank, 2 * (int)(k - kids) + 1, k->checkpoints) << 8);
+    finish(k, kid_body(k->rank, k->joins, 2 * (int)(k - kids) + 1, k->checkpoints) << 8);
     return NULL;
 }
 
-int child_start(child *out, uint32_t rank, const char *path, const sl_checkpoints *checkpoints,
-                sl_error *error) {
+int child_start(child *out, uint32_t rank, bool joins, const char *path,
+                const sl_checkpoints *checkpoints, sl_error *error) {
     (void)path, (void)error;
     if (kid_count == KIDS_MAX)
         world_fail("more than %d children", KIDS_MAX);
     kid *k = &kids[kid_count];
-    *k = (kid){.rank = rank, .checkpoints = checkpoints};
+    *k = (kid){.rank = rank, .joins = joins, .started_s = world_now(), .checkpoints = checkpoints};
     run = process_current();
     k->process = process_start(rank, live, k);
     *out = (child){.pid = kid_count + 1, .pipe = 2 * kid_count};
@@ -286,6 +288,15 @@ void child_close(child *c) {
     child_look(c, &status);
     child_hang_up(c);
 }
+
+double child_started_s(uint32_t rank, uint32_t n) {
+    for (int i = 0; i < kid_count; i++)
+        if (kids[i].rank == rank && n-- == 0)
+            return kids[i].started_s;
+    return 0;
+}
+
+void child_hide_memory(void) {}
 
 uint32_t children_left(void) {
     uint32_t left = 0;

@@ -7,7 +7,8 @@
 #include "virtual.h"
 
 /* What each child does: returns its exit code. `pipe` is its end. Forgets all children before. */
-void children_open(int (*body)(uint32_t rank, int pipe, const sl_checkpoints *checkpoints));
+typedef int child_body(uint32_t rank, bool joins, int pipe, const sl_checkpoints *checkpoints);
+void children_open(child_body *body);
 /* The child that runs catches signals from here on: the handler says whether one asks it to stop.
  * Until then SIGTERM and SIGHUP end it, and it hears of no others. */
 void child_catch(bool (*handler)(void *context, int number), void *context);
@@ -17,6 +18,8 @@ void child_receive(uint32_t rank, int number);
 void run_receive(int number);
 /* Has the run killed the latest child of that rank? */
 bool child_was_killed(uint32_t rank);
+/* When the n-th child of that rank was started, from 0; 0: there were fewer. */
+double child_started_s(uint32_t rank, uint32_t n);
 /* Children that live, or were not reaped, or whose pipe is open at the run's end. */
 uint32_t children_left(void);
 

@@ -21,8 +21,8 @@
 #include "children.h"
 #include "disk.h"
 #include "expected.h"
+#include "life.h"
 #include "run/agents.h"
-#include "run/reporter.h"
 #include "seeds.h"
 
 enum { QUICK = 200, BLOWS_MAX = 3 };
@@ -126,6 +126,11 @@ int collector_lose(collector *c, const sl_loss *loss, sl_error *why) {
     return 0;
 }
 
+void collector_restart(collector *c, uint32_t rank) {
+    (void)c;
+    world_fail("agent %u is started again", rank);
+}
+
 void collector_return(collector *c, uint32_t rank, uint64_t round) {
     (void)c, (void)rank, (void)round;
 }
@@ -141,32 +146,6 @@ int collector_finish(collector *c, sl_summary *summary, sl_error *why) {
     return 0;
 }
 
-/* ---- an agent ---- */
-
-typedef struct life {
-    reporter reporter;
-    sl_agent *agent; /* that signals reach */
-    sl_credentials *credentials;
-    bool saves;
-} life;
-
-/* As run/cmd_agent.c's. */
-static bool on_signal(void *context, int number) {
-    const life *l = context;
-    if (number == SIGINT || (number == SIGUSR1 && l->agent == NULL))
-        return false;
-    if (l->saves && l->agent != NULL && number != SIGHUP) {
-        if (number == SIGTERM)
-            sl_agent_leave(l->agent);
-        else
-            sl_agent_checkpoint(l->agent, number == SIGUSR2);
-        return false;
-    }
-    if (l->agent != NULL)
-        sl_agent_stop(l->agent);
-    return true;
-}
-
 static bool is_hit(uint32_t rank, blow_kind kind) {
     for (int i = 0; i < blow_count; i++)
         if (blows[i].kind == kind && blows[i].rank == rank)
@@ -174,56 +153,13 @@ static bool is_hit(uint32_t rank, blow_kind kind) {
     return false;
 }
 
-static int train(life *l, uint32_t rank, const sl_checkpoints *from, sl_agent **agent,
-                 sl_error *why) {
-    sl_checkpoints own = *from;
-    sl_roster *roster = NULL;
-    int code = report_wait_run_id(l->reporter.fd, &own.run_id, why);
-    if (code == 0 && sl_security_is_unsaid(&experiment->security))
-        code = report_wait_key(l->reporter.fd, &l->credentials, why);
-    if (code == 0 && is_hit(rank, BLOW_REFUSAL))
-        code = sl_fail(why, SL_EINVAL, "it cannot start");
-    sl_agent_settings settings = {.experiment = experiment,
-                                  .task = task,
-                                  .rank = rank,
-                                  .host = "127.0.0.1",
-                                  .port = (uint16_t)(7000 + rank),
-                                  .run_id = own.run_id,
-                                  .credentials = l->credentials,
-                                  .checkpoints = &own,
-                                  .observer = reporter_observer(&l->reporter)};
-    settings.observer.log = NULL; /* there is no run folder */
-    if (code == 0)
-        code = sl_agent_open(agent, &settings, why);
-    l->saves = true;
-    l->agent = *agent;
-    if (code == 0)
-        code = reporter_join(&l->reporter, sl_agent_port(*agent), &roster, why);
-    if (code == 0)
-        code = sl_agent_run(*agent, roster, why);
-    sl_roster_close(&roster);
-    return code;
-}
-
-static int be_agent(uint32_t rank, int pipe, const sl_checkpoints *from) {
-    life l = {.reporter = REPORTER_OF(pipe)};
-    sl_agent *agent = NULL;
-    sl_error why = {0};
-    process_wait(world_now() + s.start_s[rank]);
-    if (is_hit(rank, BLOW_SILENCE))
-        process_wait(1e301);
-    child_catch(on_signal, &l);
-    if (is_hit(rank, BLOW_EXIT))
-        return 3;
-    l.reporter.dimension = task.dimension;
-    const int code = train(&l, rank, from, &agent, &why);
-    reporter_end(&l.reporter, code, &why);
-    l.agent = NULL;
-    sl_agent_close(&agent);
-    sl_credentials_close(&l.credentials);
-    if (is_hit(rank, BLOW_HANG))
-        process_wait(1e301);
-    return code == 0 ? TOOL_OK : code == SL_ESAVED ? TOOL_SAVED : TOOL_FAILED;
+static life_fate find_fate(uint32_t rank, bool joins) {
+    (void)joins;
+    return (life_fate){.start_s = s.start_s[rank],
+                       .silent = is_hit(rank, BLOW_SILENCE),
+                       .refused = is_hit(rank, BLOW_REFUSAL),
+                       .exits = is_hit(rank, BLOW_EXIT),
+                       .hangs = is_hit(rank, BLOW_HANG)};
 }
 
 /* ---- the run ---- */
@@ -396,7 +332,7 @@ static void begin_run(const sl_checkpoints *from, bool verbose) {
     checkpoints = *from;
     finished = folder_fails = trained = complained = interrupted = false;
     error = (sl_error){0};
-    children_open(be_agent);
+    life_open(find_fate);
     blame();
     run = process_start(NODES_MAX, be_run, NULL);
     for (int i = 0; i < blow_count; i++)

@@ -142,8 +142,9 @@ static void print_losses(const sl_experiment *e) {
     if (e->membership.on_loss == SL_ON_LOSS_CONTINUE && e->faults.count > 0)
         puts("the others go on without it, as faults says");
     else if (e->membership.on_loss == SL_ON_LOSS_CONTINUE)
-        printf("the others go on without it, after %g s of silence at most\n",
-               e->membership.grace_s);
+        printf("the others go on without it, after %g s of silence at most%s\n",
+               e->membership.grace_s,
+               e->membership.restart != SL_RESTART_NEVER ? "; `starling run` starts it again" : "");
     else if (why != NULL)
         printf("ends the run: %s %s\n", e->algorithm.name, why);
     else

@@ -17,12 +17,12 @@ bool report_try(int fd, const report *r, int wait_ms) {
     return pipe_try(fd, r, sizeof *r, wait_ms);
 }
 
-int report_send_run_id(int fd, uint64_t run_id) {
-    return pipe_send(fd, &run_id, sizeof run_id);
+int report_send_orders(int fd, const orders *told) {
+    return pipe_send(fd, told, sizeof *told);
 }
 
-int report_wait_run_id(int fd, uint64_t *run_id, sl_error *error) {
-    return pipe_receive(fd, run_id, sizeof *run_id) == 0
+int report_wait_orders(int fd, orders *told, sl_error *error) {
+    return pipe_receive(fd, told, sizeof *told) == 0
                ? 0
                : sl_fail(error, SL_ESTOPPED, "stopped before the run id came");
 }

@@ -1,9 +1,9 @@
 /* agent_report.h - what an agent of `starling run` reports to it, over a socket pair.
  *
  * A report is this struct; for RECORD and PARAMETERS the model's floats follow. Both ends are the
- * same program on the same machine. The other direction carries the run id first, then the key of a
- * run that makes its own, and when all agents listen, the roster: its length in 4 bytes, then its
- * text.
+ * same program on the same machine. The other direction carries the run id and the port first, then
+ * the key of a run that makes its own, and when all agents listen, the roster: its length in 4
+ * bytes, then its text.
  */
 #ifndef AGENT_REPORT_H
 #define AGENT_REPORT_H
@@ -15,7 +15,7 @@ typedef enum report_type {
     REPORT_ROUND,         /* `round` has begun; now and then */
     REPORT_RECORD,        /* `record` */
     REPORT_PARAMETERS,    /* of `round`, with `weight` */
-    REPORT_ASIDE,         /* its loss, gradient or model in `round` is not finite */
+    REPORT_ASIDE,         /* the others go on without it; `error` says why */
     REPORT_RETURNED,      /* it takes part again, from `round` on */
     REPORT_MERGED,        /* `merge` */
     REPORT_NOTICE,        /* `error.text`: sl_observer's notice */
@@ -39,9 +39,13 @@ enum { ROSTER_BYTES_MAX = 1 << 16 };
 int report_send(int fd, const report *r, const float *x, size_t dimension);
 /* Sends it if there is room within wait_ms. */
 bool report_try(int fd, const report *r, int wait_ms);
-/* The run id. No other process may learn it. */
-int report_send_run_id(int fd, uint64_t run_id);
-int report_wait_run_id(int fd, uint64_t *run_id, sl_error *error);
+/* What an agent is told first. */
+typedef struct orders {
+    uint64_t run_id; /* no other process may learn it */
+    uint16_t port;   /* where to listen; 0: anywhere */
+} orders;
+int report_send_orders(int fd, const orders *told);
+int report_wait_orders(int fd, orders *told, sl_error *error);
 /* Its key, which is wiped here once it is among the credentials. */
 int report_send_key(int fd, const char key[SL_RUN_KEY_FILE_BYTES]);
 int report_wait_key(int fd, sl_credentials **credentials, sl_error *error);

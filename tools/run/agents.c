@@ -75,6 +75,9 @@ static int on_lost(void *context, uint32_t rank, const sl_error *error) {
     live_view_clear(r->collector->view);
     if (!r->quiet && loss.left)
         complain("agent %u has left, the others go on", rank);
+    else if (!r->quiet && r->rounds[rank] == UINT64_MAX)
+        complain("warning: agent %u was started again, and has not joined the others: %s", rank,
+                 error->text);
     else if (!r->quiet)
         complain("warning: agent %u is lost, the others go on: %s", rank, error->text);
     r->rounds[rank] = UINT64_MAX; /* it holds the view up no more */
@@ -93,6 +96,17 @@ static void on_returned(void *context, uint32_t rank, uint64_t round) {
 static int on_merged(void *context, uint32_t rank, const sl_merge *merge) {
     live_run *r = context;
     return collector_merge(r->collector, rank, merge, &r->error);
+}
+
+static void on_restarted(void *context, uint32_t rank, const sl_error *why_not) {
+    live_run *r = context;
+    if (why_not == NULL)
+        collector_restart(r->collector, rank);
+    live_view_clear(r->collector->view);
+    if (!r->quiet && why_not != NULL)
+        complain("warning: agent %u is not started again: %s", rank, why_not->text);
+    else if (!r->quiet)
+        complain("agent %u is started again, to join the others", rank);
 }
 
 static void tell_unshown(live_run *r) {
@@ -128,9 +142,9 @@ static void on_tick(void *context) {
 }
 
 static int run_fleet(live_run *r, const char *path, sl_summary *summary, sl_error *error) {
-    const fleet_handlers handlers = {r,         on_round,  on_model, on_report,
-                                     on_ready,  on_failed, on_lost,  on_returned,
-                                     on_merged, on_notice, on_tick};
+    const fleet_handlers handlers = {r,         on_round,     on_model,  on_report,
+                                     on_ready,  on_failed,    on_lost,   on_returned,
+                                     on_merged, on_restarted, on_notice, on_tick};
     int result = fleet_open(&r->fleet, r->trial, path, r->collector->checkpoints, &handlers, error);
     if (result != 0)
         return result;

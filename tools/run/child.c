@@ -48,8 +48,9 @@ static void become_agent(char *const argv[], int fd, pid_t parent) {
     _exit(127);
 }
 
-int child_start(child *out, uint32_t rank, const char *path, const sl_checkpoints *checkpoints,
-                sl_error *error) {
+int child_start(child *out, uint32_t rank, bool joins, const char *path,
+                const sl_checkpoints *checkpoints, sl_error *error) {
+    const bool resumes = checkpoints->resume && !joins;
     int pair[2];
     *out = (child){.pipe = -1};
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
@@ -66,10 +67,12 @@ int child_start(child *out, uint32_t rank, const char *path, const sl_checkpoint
                           rank_text,
                           (char *)"--report-fd",
                           fd_text,
-                          (char *)(checkpoints->resume ? "--resume" : "--out"),
+                          (char *)(resumes ? "--resume" : "--out"),
                           (char *)path,
-                          checkpoints->resume ? (char *)"--resume-round" : NULL,
-                          round_text,
+                          joins     ? (char *)"--join"
+                          : resumes ? (char *)"--resume-round"
+                                    : NULL,
+                          resumes ? round_text : NULL,
                           NULL};
     setenv("OPENBLAS_NUM_THREADS", "1", 1); /* an agent uses one; OpenBLAS would start more */
     const sigset_t stopping = stopping_signals();
@@ -86,6 +89,13 @@ int child_start(child *out, uint32_t rank, const char *path, const sl_checkpoint
     }
     *out = (child){pid, pair[0]};
     return 0;
+}
+
+/* A leak sanitizer reads memory as a debugger does. */
+void child_hide_memory(void) {
+#ifndef __SANITIZE_ADDRESS__
+    prctl(PR_SET_DUMPABLE, 0);
+#endif
 }
 
 void child_signal(const child *c, int number) {

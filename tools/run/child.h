@@ -16,9 +16,12 @@ typedef struct child {
 } child;
 
 /* Starts rank's agent on the config.json of the run folder at `path`. It ends when this process
- * does. On failure *out is none. */
-int child_start(child *out, uint32_t rank, const char *path, const sl_checkpoints *checkpoints,
-                sl_error *error);
+ * does. joins: a process of that rank was lost, and this one takes its place. On failure *out is
+ * none. */
+int child_start(child *out, uint32_t rank, bool joins, const char *path,
+                const sl_checkpoints *checkpoints, sl_error *error);
+/* Whoever reads this process's memory, or a core file of it, reads its key. */
+void child_hide_memory(void);
 /* To none: nothing. */
 void child_signal(const child *c, int number);
 /* Has it ended, was it stopped, does it go on? Then fills waitpid's *status. Who has ended is

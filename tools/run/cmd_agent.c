@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 
+#include "run/child.h"
 #include "run/live_view.h"
 #include "run/merges.h"
 #include "run/node_table.h"
@@ -22,7 +22,7 @@ typedef struct peer {
     const options *o;
     trial trial;
     uint32_t rank;
-    uint64_t run_id;
+    orders told;                 /* by `starling run`; by hand the run id only */
     sl_launch *launch;           /* by hand */
     bool meets;                  /* it is meeting the others, or has failed to */
     sl_credentials *credentials; /* NULL: it proves nothing */
@@ -153,12 +153,12 @@ static int find_rank(peer *p, sl_error *error) {
                                          .notice = on_notice,
                                          .context = p};
     if (reports(p))
-        return report_wait_run_id(o->report_fd, &p->run_id, error);
+        return report_wait_orders(o->report_fd, &p->told, error);
     int result = sl_launch_find(&p->launch, &settings, p->trial.nodes, error);
     if (result != 0)
         return result;
     p->rank = sl_launch_rank(p->launch);
-    p->run_id = sl_launch_run_id(p->launch);
+    p->told.run_id = sl_launch_run_id(p->launch);
     return 0;
 }
 
@@ -194,7 +194,7 @@ static int on_resumed(void *context, uint64_t round) {
 static int find_checkpoints(peer *p, sl_error *error) {
     const options *o = p->o;
     p->checkpoints = (sl_checkpoints){.folder = p->checkpoint_folder,
-                                      .run_id = p->run_id,
+                                      .run_id = p->told.run_id,
                                       .resume = o->resume != NULL,
                                       .round = o->resume_round};
     sl_checkpoint_folder(p->trial.experiment, p->path, p->checkpoint_folder);
@@ -203,21 +203,13 @@ static int find_checkpoints(peer *p, sl_error *error) {
     return run_info_read_id(&p->checkpoints.run_id, o->resume, p->rank, error);
 }
 
-/* Whoever reads this process's memory, or a core file of it, reads its key. A leak sanitizer reads
- * it as a debugger does. */
-static void hide_memory(void) {
-#ifndef __SANITIZE_ADDRESS__
-    prctl(PR_SET_DUMPABLE, 0);
-#endif
-}
-
 static int load_credentials(peer *p, sl_error *error) {
     const sl_security_config *c = &p->trial.experiment->security;
     int result = reports(p) && sl_security_is_unsaid(c)
                      ? report_wait_key(p->o->report_fd, &p->credentials, error)
                      : sl_security_load(&p->credentials, c, error);
     if (p->credentials != NULL)
-        hide_memory();
+        child_hide_memory();
     return result;
 }
 
@@ -227,7 +219,8 @@ static int open_agent(peer *p, sl_error *error) {
         .task = p->trial.task,
         .rank = p->rank,
         .host = "127.0.0.1",
-        .run_id = p->run_id,
+        .port = p->told.port,
+        .run_id = p->told.run_id,
         .credentials = p->credentials,
         .observer = p->observer,
         .checkpoints = &p->checkpoints,

@@ -284,15 +284,28 @@ int collector_merge(collector *c, uint32_t rank, const sl_merge *merge, sl_error
     return completes ? complete_round(c, error) : 0;
 }
 
+static sl_loss *last_loss(collector *c, uint32_t rank) {
+    for (uint32_t i = c->loss_count; i-- > 0;)
+        if (c->losses[i].rank == rank)
+            return &c->losses[i];
+    return NULL;
+}
+
+void collector_restart(collector *c, uint32_t rank) {
+    sl_loss *loss = last_loss(c, rank);
+    if (loss == NULL)
+        return;
+    loss->restarts++;
+    loss->restarted_s = now_seconds() - c->began;
+}
+
 void collector_return(collector *c, uint32_t rank, uint64_t round) {
     if (is_member(c, rank) || c->since[rank] > 0)
         return;
     let_in_from(c, rank, round);
-    for (uint32_t i = c->loss_count; i-- > 0;)
-        if (c->losses[i].rank == rank) {
-            c->losses[i].returned = round;
-            return;
-        }
+    sl_loss *loss = last_loss(c, rank);
+    if (loss != NULL)
+        loss->returned = round;
 }
 
 static int predict(const collector *c, double *seconds, sl_error *error) {

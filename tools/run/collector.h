@@ -56,6 +56,8 @@ int collector_open(collector *out, const trial *t, const char *driver, const cha
 int collector_record(collector *c, const sl_record *record, const float *x, sl_error *error);
 /* This one records no more, and the others go on. It was last known in loss->round. */
 int collector_lose(collector *c, const sl_loss *loss, sl_error *error);
+/* It is started again. */
+void collector_restart(collector *c, uint32_t rank);
 /* It does again, from `round` on. */
 void collector_return(collector *c, uint32_t rank, uint64_t round);
 /* Its part of the network is one with others; it may pass over rounds. */

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "run/death.h"
 #include "run/pipe.h"
 
 /* How long after the agents' own deadlines they are killed. */
@@ -23,28 +24,30 @@ static bool note_saving(save_wish wish) {
     return true;
 }
 
-/* key: NULL: the experiment says how agents prove who they are, or that they need not. */
-static int start_member(fleet *f, uint32_t rank, const char *path,
-                        const sl_checkpoints *checkpoints, const char *key, sl_error *error) {
-    child *c = &f->members[rank].child;
-    const int result = child_start(c, rank, path, checkpoints, error);
+/* joins: in the place of one that was lost. */
+static int start_member(fleet *f, uint32_t rank, bool joins, sl_error *error) {
+    fleet_member *m = &f->members[rank];
+    const orders told = {.run_id = f->checkpoints->run_id, .port = m->port};
+    const int result = child_start(&m->child, rank, joins, f->path, f->checkpoints, error);
     if (result != 0)
         return result;
-    report_send_run_id(c->pipe, checkpoints->run_id); /* fleet_run notices later who is gone */
-    if (key != NULL)
-        report_send_key(c->pipe, key);
+    report_send_orders(m->child.pipe, &told); /* fleet_run notices later who is gone */
+    if (f->key[0] != '\0')
+        report_send_key(m->child.pipe, f->key);
     return 0;
 }
 
-/* A key of this run alone is in its agents' memory, and nowhere else. */
-static int start_members(fleet *f, const sl_experiment *experiment, const char *path,
-                         const sl_checkpoints *checkpoints, sl_error *error) {
-    char key[SL_RUN_KEY_FILE_BYTES + 1];
+/* A key of this run alone is in its agents' memory, and in this process's while it may start more
+ * of them. */
+static int start_members(fleet *f, const sl_experiment *experiment, sl_error *error) {
     const bool makes = sl_security_is_unsaid(&experiment->security);
-    int result = makes ? sl_run_key_text(key, error) : 0;
+    int result = makes ? sl_run_key_text(f->key, error) : 0;
     for (uint32_t i = 0; i < f->count && result == 0; i++)
-        result = start_member(f, i, path, checkpoints, makes ? key : NULL, error);
-    explicit_bzero(key, sizeof key);
+        result = start_member(f, i, false, error);
+    if (f->restart == SL_RESTART_NEVER)
+        explicit_bzero(f->key, sizeof f->key);
+    else if (makes)
+        child_hide_memory();
     return result;
 }
 
@@ -52,7 +55,12 @@ int fleet_open(fleet *out, const trial *t, const char *path, const sl_checkpoint
                const fleet_handlers *handlers, sl_error *error) {
     const sl_experiment *experiment = t->experiment;
     fleet *f = out;
-    *f = (fleet){.count = t->nodes, .dimension = t->task.dimension, .handlers = handlers};
+    *f = (fleet){.count = t->nodes,
+                 .dimension = t->task.dimension,
+                 .handlers = handlers,
+                 .path = path,
+                 .checkpoints = checkpoints,
+                 .restart = experiment->membership.restart};
     f->saves = experiment->checkpoint.every > 0;
     f->goes_on = experiment->membership.on_loss == SL_ON_LOSS_CONTINUE;
     f->timeout_s = f->goes_on ? experiment->membership.grace_s : experiment->transport.timeout_s;
@@ -60,7 +68,7 @@ int fleet_open(fleet *out, const trial *t, const char *path, const sl_checkpoint
     f->connect_timeout_s = experiment->transport.connect_timeout_s;
     for (uint32_t i = 0; i < CHILDREN_MAX; i++)
         f->members[i].child.pipe = -1;
-    const int result = start_members(f, experiment, path, checkpoints, error);
+    const int result = start_members(f, experiment, error);
     if (result != 0)
         fleet_close(f);
     return result;
@@ -75,6 +83,7 @@ void fleet_close(fleet *f) {
     signal_all(f, SIGKILL);
     for (uint32_t i = 0; i < f->count; i++)
         child_close(&f->members[i].child);
+    explicit_bzero(f->key, sizeof f->key);
 }
 
 static void kill_within(fleet *f, double seconds) {
@@ -139,7 +148,8 @@ static void member_diverged(fleet *f) {
 
 static void member_failed(fleet *f, uint32_t rank, const sl_error *error) {
     fleet_member *m = &f->members[rank];
-    if (error->code == SL_EDIVERGED && f->goes_on)
+    m->stays_out = error->code == SL_EDIVERGED; /* so it would again: its data is the same */
+    if (m->stays_out && f->goes_on)
         member_diverged(f);
     if (!most_diverged(f) && can_lose(f) && lose(f, rank, error))
         return;
@@ -151,18 +161,22 @@ static void member_failed(fleet *f, uint32_t rank, const sl_error *error) {
     m->complained = true;
 }
 
-static void send_roster_if_complete(fleet *f) {
-    for (uint32_t i = 0; i < f->count; i++)
-        if (f->members[i].port == 0)
-            return;
+static void send_roster(const fleet *f, uint32_t rank) {
     char text[CHILDREN_MAX * 24] = "";
     size_t used = 0;
     for (uint32_t i = 0; i < f->count; i++)
         used +=
             (size_t)snprintf(text + used, sizeof text - used, "127.0.0.1:%u\n", f->members[i].port);
+    if (f->members[rank].child.pipe >= 0) /* fleet_run notices later who else is gone */
+        report_send_roster(f->members[rank].child.pipe, text);
+}
+
+static void send_roster_if_complete(fleet *f) {
     for (uint32_t i = 0; i < f->count; i++)
-        if (f->members[i].child.pipe >= 0) /* fleet_run notices later who else is gone */
-            report_send_roster(f->members[i].child.pipe, text);
+        if (f->members[i].port == 0)
+            return;
+    for (uint32_t i = 0; i < f->count; i++)
+        send_roster(f, i);
     f->roster_sent = true;
     if (!f->interrupted)
         f->kill_at = 0;
@@ -179,15 +193,9 @@ static void note_saved(fleet *f, const sl_error *how) {
 
 /* The last one to go ends the run, as one that is asked to. */
 static void member_left(fleet *f, uint32_t rank, const sl_error *how) {
+    f->members[rank].stays_out = f->restart != SL_RESTART_ALWAYS;
     if (!lose(f, rank, how))
         note_saved(f, how);
-}
-
-/* It returns by itself. */
-static void member_aside(fleet *f, uint32_t rank, uint64_t round) {
-    sl_error error;
-    sl_fail_node(&error, SL_EDIVERGED, rank, round, "its loss, gradient or model is not finite");
-    lose(f, rank, &error);
 }
 
 static int take_report(fleet *f, uint32_t rank) {
@@ -199,7 +207,9 @@ static int take_report(fleet *f, uint32_t rank) {
     switch ((report_type)r->type) {
     case REPORT_LISTENING:
         m->port = r->port;
-        if (!f->roster_sent && !f->failed)
+        if (m->joins)
+            send_roster(f, rank);
+        else if (!f->roster_sent && !f->failed)
             send_roster_if_complete(f);
         return 0;
     case REPORT_ROUND:
@@ -210,10 +220,10 @@ static int take_report(fleet *f, uint32_t rank) {
     case REPORT_PARAMETERS:
         return h->report(h->context, rank, r);
     case REPORT_ASIDE:
-        member_aside(f, rank, r->round);
+        lose(f, rank, &r->error); /* it returns by itself */
         return 0;
     case REPORT_RETURNED:
-        m->lost = m->complained = false;
+        m->lost = m->complained = m->joins = false;
         h->returned(h->context, rank, r->round);
         return 0;
     case REPORT_MERGED:
@@ -231,7 +241,7 @@ static int take_report(fleet *f, uint32_t rank) {
             member_failed(f, rank, &r->error);
         return 0;
     case REPORT_FINISHED:
-        m->ended = true;
+        m->ended = m->finished = true;
         return 0;
     }
     return sl_fail(&f->error, SL_EPROTO, "agent %u: sent a report of unknown type %u", rank,
@@ -270,22 +280,9 @@ static int listen_to(fleet *f, uint32_t rank) {
 
 static void tell_status(fleet *f, uint32_t rank) {
     const fleet_member *m = &f->members[rank];
+    const death d = {m->status, f->roster_sent, m->stopped, m->killed, m->ended};
     sl_error error;
-    if (WIFSIGNALED(m->status) && m->stopped)
-        sl_fail(&error, SL_EPEER, "was stopped by a signal and did not go on; ended with SIGKILL");
-    else if (WIFSIGNALED(m->status) && m->killed && !f->roster_sent)
-        sl_fail(&error, SL_EPEER, "was ended, because the run failed before it began");
-    else if (WIFSIGNALED(m->status) && m->killed)
-        sl_fail(&error, SL_EPEER, "did not end in time; ended with SIGKILL");
-    else if (WIFSIGNALED(m->status))
-        sl_fail(&error, SL_EPEER, "killed by signal %d (%s)", WTERMSIG(m->status),
-                strsignal(WTERMSIG(m->status)));
-    else if (m->ended)
-        sl_fail(&error, SL_EPEER, "trained to the end, and then ended with exit code %d",
-                WEXITSTATUS(m->status));
-    else
-        sl_fail(&error, SL_EPEER, "ended with exit code %d and said nothing",
-                WEXITSTATUS(m->status));
+    death_tell(&d, &error);
     member_failed(f, rank, &error);
 }
 
@@ -414,10 +411,75 @@ static bool end_stopped(const fleet *f) {
     return any;
 }
 
+static bool is_dead(const fleet_member *m) {
+    return m->child.pid == 0 && m->child.pipe < 0;
+}
+
+/* Not if the others are about to end. */
+static bool may_start_again(const fleet *f) {
+    for (uint32_t i = 0; i < f->count; i++)
+        if (f->members[i].finished)
+            return false;
+    return f->restart != SL_RESTART_NEVER && can_lose(f) && !f->leaving;
+}
+
+/* As it was before, but for its port, and that the others go on without it. */
+static void start_again(fleet *f, uint32_t rank) {
+    fleet_member *m = &f->members[rank];
+    sl_error error;
+    *m = (fleet_member){.child = m->child,
+                        .again = m->again,
+                        .port = m->port,
+                        .trains = true,
+                        .lost = true,
+                        .joins = true};
+    f->handlers->restarted(f->handlers->context, rank, NULL);
+    if (start_member(f, rank, true, &error) != 0)
+        f->handlers->lost(f->handlers->context, rank, &error);
+}
+
+/* Starts those again that are lost, and whose process has ended. */
+static void start_lost(fleet *f) {
+    const double now = now_seconds();
+    sl_error error;
+    for (uint32_t i = 0; i < f->count; i++) {
+        fleet_member *m = &f->members[i];
+        if (!m->lost || m->stays_out || !is_dead(m))
+            continue;
+        if (restarts_take(&m->again, now)) {
+            start_again(f, i);
+        } else if (m->again.due_s == 0 && !restarts_plan(&m->again, now)) {
+            m->stays_out = true;
+            sl_fail(&error, SL_EPEER, "it was started %d times within %d s, and has ended again",
+                    RESTARTS_MAX, RESTARTS_WITHIN_S);
+            f->handlers->restarted(f->handlers->context, i, &error);
+        }
+    }
+}
+
+/* All others have ended: there is nobody to join. */
+static void end_joiners(fleet *f) {
+    for (uint32_t i = 0; i < f->count; i++)
+        if (f->members[i].child.pid > 0 && !f->members[i].lost)
+            return;
+    for (uint32_t i = 0; i < f->count; i++) {
+        fleet_member *m = &f->members[i];
+        if (m->child.pid <= 0 || !m->joins || m->complained)
+            continue;
+        m->complained = true;
+        child_signal(&m->child, SIGHUP);
+        kill_within(f, GRACE_SECONDS);
+    }
+}
+
 static void enforce_deadlines(fleet *f) {
     ask_for_checkpoints(f);
-    if (can_lose(f))
+    if (can_lose(f)) {
         lose_stopped(f);
+        end_joiners(f);
+    }
+    if (may_start_again(f))
+        start_lost(f);
     if (stop_requested && !f->interrupted) {
         f->interrupted = true;
         signal_all(f, SIGHUP);

@@ -9,6 +9,7 @@
 
 #include "run/agent_report.h"
 #include "run/child.h"
+#include "run/restarts.h"
 
 /* Callbacks of the fleet's owner. A negative return value stops the run with that code. */
 typedef struct fleet_handlers {
@@ -30,6 +31,8 @@ typedef struct fleet_handlers {
      * owner.
      */
     int (*merged)(void *context, uint32_t rank, const sl_merge *merge);
+    /* Rank, which was lost, is started again, or, if why_not is there, is not any more. */
+    void (*restarted)(void *context, uint32_t rank, const sl_error *why_not);
     /* A message of rank to show. */
     void (*notice)(void *context, uint32_t rank, const char *text);
     /* Called several times a second. */
@@ -40,14 +43,18 @@ typedef struct fleet_member {
     child child;
     uint16_t port;    /* 0: not listening yet */
     bool ended;       /* has reported FINISHED or FAILED */
+    bool finished;    /* FINISHED */
     bool trains;      /* has begun a round */
     bool stopped;     /* by a signal such as SIGSTOP */
     double stopped_s; /* since when */
     bool killed;      /* this run had sent it SIGKILL when it ended */
     bool complained;  /* its failure, or its loss, was reported to the owner */
     bool lost;        /* the others go on without it */
-    int status;       /* of waitpid */
-    size_t got;       /* bytes received of the current report: its struct, then its floats */
+    bool joins;       /* it was started again, and is not among the others yet */
+    bool stays_out;   /* it is not started again */
+    restarts again;
+    int status; /* of waitpid */
+    size_t got; /* bytes received of the current report: its struct, then its floats */
     report report;
 } fleet_member;
 
@@ -56,6 +63,11 @@ typedef struct fleet {
     uint32_t count;
     size_t dimension;
     const fleet_handlers *handlers;
+    const char *path;                  /* of the run folder; borrowed, as the next */
+    const sl_checkpoints *checkpoints; /* that all begin with */
+    sl_restart restart;
+    char key[SL_RUN_KEY_FILE_BYTES + 1]; /* of this run alone; empty: the experiment says how
+                                            agents prove who they are, or that they need not */
     double connect_timeout_s, timeout_s, reconnect_s;
     double kill_at;     /* time in seconds at which agents are killed; 0: never */
     double still_since; /* since when nobody does anything; 0: somebody does */

@@ -36,7 +36,10 @@ static int take_line(void *context, uint64_t line, const sl_log_entry *e, sl_err
     (void)line;
     if (e->kind == SL_LOG_END)
         r->of->done = e->outcome == SL_LOG_DONE;
-    const bool repeats = e->kind == SL_LOG_FOLD || e->kind == SL_LOG_VIEW ||
+    const bool is_new = e->kind == SL_LOG_START && e->round == 0; /* it took the rank */
+    if (is_new)
+        r->of->done = false;
+    const bool repeats = is_new || e->kind == SL_LOG_FOLD || e->kind == SL_LOG_VIEW ||
                          e->kind == SL_LOG_JOIN || e->kind == SL_LOG_MERGE;
     return repeats ? keep(r, e, error) : 0;
 }

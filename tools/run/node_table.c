@@ -165,6 +165,11 @@ static void print_loss(const sl_loss *loss) {
     else
         printf("lost                agent %u in round %llu: %s\n", loss->rank,
                (unsigned long long)loss->round, loss->why);
+    if (loss->restarts > 1)
+        printf("started again       agent %u, %u times, the last time after %.1f s\n", loss->rank,
+               loss->restarts, loss->restarted_s);
+    else if (loss->restarts > 0)
+        printf("started again       agent %u after %.1f s\n", loss->rank, loss->restarted_s);
     if (loss->returned > 0)
         printf("returned            agent %u in round %llu\n", loss->rank,
                (unsigned long long)loss->returned);

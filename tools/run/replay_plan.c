@@ -43,6 +43,18 @@ static int refuse_round(const sl_log_entry *entry, const begin *b, sl_error *err
                    entry->round, b->from, b->rounds);
 }
 
+/* A new process has taken the rank of the one before. Its rounds are of the same stretch. */
+static int take_joiner(const reader *r, const sl_log_entry *e, sl_error *error) {
+    begin *b = r->into->count > 0 ? &r->into->items[r->into->count - 1] : NULL;
+    if (b == NULL || b->rounds != e->rounds)
+        return sl_fail(error, SL_EFILE,
+                       "round: 0 is not allowed here: it is the start of a process that took the "
+                       "rank of another one, in a run of as many rounds");
+    b->ended = false;
+    b->outcome = SL_LOG_FAILED;
+    return 0;
+}
+
 static int take_start(reader *r, uint64_t line, const sl_log_entry *e, sl_error *error) {
     if (e->run_id != r->run_id)
         return sl_fail(error, SL_EFILE,
@@ -56,7 +68,9 @@ static int take_start(reader *r, uint64_t line, const sl_log_entry *e, sl_error 
                .outcome = SL_LOG_FAILED};
     memcpy(b.kernels, e->kernels, sizeof b.kernels);
     memcpy(b.blas, e->blas, sizeof b.blas);
-    if (e->round == 0 || b.from > b.rounds)
+    if (e->round == 0)
+        return take_joiner(r, e, error);
+    if (b.from > b.rounds)
         return refuse_round(e, &b, error);
     if (r->into->count == r->into->room) {
         const size_t room = r->into->room > 0 ? 2 * r->into->room : 4;

@@ -38,9 +38,9 @@ static void on_round(void *context, uint32_t rank, uint64_t round) {
     tell(r, &what, NULL); /* the next record notices if nobody listens */
 }
 
-static void on_aside(void *context, uint32_t rank, uint64_t round) {
-    const report what = {.type = REPORT_ASIDE, .round = round};
-    (void)rank;
+static void on_aside(void *context, uint32_t rank, uint64_t round, const char *why) {
+    report what = {.type = REPORT_ASIDE, .round = round};
+    sl_fail_node(&what.error, SL_EPEER, rank, round, "%s", why);
     tell(context, &what, NULL); /* likewise */
 }
 

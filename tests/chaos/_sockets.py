@@ -1,0 +1,104 @@
+"""Connections of other processes are cut from outside: their sockets are borrowed (pidfd_getfd),
+and reset, ended, or made deaf. Needs no root where a process may trace its children."""
+import ctypes
+import os
+import random
+import socket
+import struct
+
+PIDFD_GETFD = 438
+SO_ATTACH_FILTER = 26
+DROP_ALL = 0x06  # BPF_RET: so many bytes of what comes are kept, here none
+CUTS = ("reset", "end", "silence")
+
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def borrow(pid, number):
+    """A copy of that process's descriptor."""
+    process = os.pidfd_open(pid)
+    try:
+        copy = libc.syscall(PIDFD_GETFD, process, number, 0)
+    finally:
+        os.close(process)
+    if copy < 0:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))
+    return socket.socket(fileno=copy)
+
+
+def why_not():
+    """Why sockets cannot be borrowed here; None: they can."""
+    pair = socket.socketpair()
+    child = os.fork()
+    if child == 0:
+        pair[1].recv(1)
+        os._exit(0)
+    try:
+        borrow(child, pair[0].fileno()).close()
+        return None
+    except OSError as error:
+        return f"no socket can be borrowed: {error}"
+    finally:
+        pair[0].close()
+        pair[1].close()
+        os.kill(child, 9)
+        os.waitpid(child, 0)
+
+
+def connections(pid):
+    """Borrowed sockets of that process: TCP, connected."""
+    found = []
+    try:
+        numbers = [int(entry) for entry in os.listdir(f"/proc/{pid}/fd")]
+    except OSError:
+        return found
+    for number in numbers:
+        try:
+            if not os.readlink(f"/proc/{pid}/fd/{number}").startswith("socket:"):
+                continue
+            one = borrow(pid, number)
+        except OSError:
+            continue
+        try:
+            one.getpeername()
+            good = one.family == socket.AF_INET
+        except OSError:
+            good = False
+        if good:
+            found.append(one)
+        else:
+            one.close()
+    return found
+
+
+def deafen(one):
+    """Nothing that comes is seen any more, not even that data has come."""
+    rule = ctypes.create_string_buffer(struct.pack("HBBI", DROP_ALL, 0, 0, 0))
+    program = struct.pack("HxxxxxxP", 1, ctypes.addressof(rule))
+    one.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, program)
+
+
+def cut(one, kind):
+    if kind == "reset":  # a connection to nowhere in the place of this one
+        nowhere = struct.pack("HxxIxxxxxxxx", socket.AF_UNSPEC, 0)
+        libc.connect(one.fileno(), nowhere, len(nowhere))
+    elif kind == "end":
+        one.shutdown(socket.SHUT_RDWR)
+    else:
+        deafen(one)
+
+
+def cut_one_of(pid, chance=random):
+    """Cuts one of that process's connections; says how, or None: it has none."""
+    all_of_it = connections(pid)
+    if not all_of_it:
+        return None
+    kind = chance.choice(CUTS)
+    try:
+        cut(chance.choice(all_of_it), kind)
+    except OSError:  # it has ended meanwhile
+        kind = None
+    for one in all_of_it:
+        one.close()
+    return kind

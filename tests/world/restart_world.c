@@ -1,0 +1,340 @@
+/* restart_world.c - many runs of `starling run` that starts lost agents again (membership.restart),
+ * each from a seed, in the virtual world (docs/reliability.md).
+ *
+ *   restart_world [-v] SEED [COUNT]     at most QUICK seeds with STARLING_QUICK in the environment
+ *
+ * The run is tools/run's own code, as in run_world. All agents but the first are killed, stopped,
+ * and asked to leave; processes that join end as they begin. Held of each seed:
+ *   - the run ends well, and in time, and no agent, no pipe and no memory is left;
+ *   - who was killed is started again, unless membership.restart is "never", at once where it is
+ *     the first time; who has left under "always" only; nobody else is;
+ *   - a rank is started five times a minute at most, and not twice within a second;
+ *   - a process that joins listens where the one before did; the run's owner hears of each;
+ *   - who is killed, or leaves, and is started while nothing else happens, comes back in time;
+ *   - numbers stay finite, and the same seed is the same run.
+ */
+#include <math.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "disk.h"
+#include "expected.h"
+#include "life.h"
+#include "run/agents.h"
+#include "seeds.h"
+
+enum { QUICK = 50, STRIKES_MAX = 5, STARTS_MAX = 5 };
+static const double first_s = 1000, most_s = 300, soon_s = 0.5, apart_s = 0.9, minute_s = 60;
+/* All waits between six starts, and what they take; to be lost, and to join. */
+static const double all_starts_s = 15 + 6, back_s = 5;
+
+typedef enum strike_kind {
+    STRIKE_KILL,
+    STRIKE_CRASH,  /* and whoever takes its place ends as it begins, */
+    STRIKE_REFUSE, /* or says that it cannot start */
+    STRIKE_STOP,
+    STRIKE_LEAVE,
+    STRIKES
+} strike_kind;
+static const char *const names[STRIKES] = {"kill", "crash", "refuse", "stop", "leave"};
+
+typedef struct strike {
+    strike_kind kind;
+    uint32_t rank;
+    uint64_t round; /* that agent 0 has recorded */
+    double at_s, seconds;
+} strike;
+
+typedef struct fate_of_rank {
+    double killed_s;  /* the first time; 0: never */
+    double crashed_s; /* since then whoever joins ends as it begins; the last time */
+    bool crashes, refuses, stopped, asked, is_back;
+} fate_of_rank;
+
+static scenario s;
+static strike strikes[STRIKES_MAX];
+static int strike_count;
+static fate_of_rank fates[NODES_MAX];
+static sl_restart policy;
+static process *run;
+static sl_checkpoints checkpoints = {.folder = CHECKPOINTS, .run_id = RUN_ID};
+static bool finished;
+static uint32_t told_starts;
+static int result;
+static sl_error error;
+static double ended_s;
+static uint64_t lost, started, returned; /* of all seeds */
+
+static uint32_t below(uint32_t limit) {
+    return (uint32_t)(world_draw() % limit);
+}
+
+/* ---- what agents.c needs of the command ---- */
+
+double now_seconds(void) {
+    return world_now();
+}
+
+void complain(const char *format, ...) {
+    (void)format;
+}
+
+void live_view_round(live_view *v, uint64_t round) {
+    (void)v, (void)round;
+}
+
+void live_view_tick(live_view *v) {
+    (void)v;
+}
+
+void live_view_clear(live_view *v) {
+    (void)v;
+}
+
+static void hit(void *of, uint64_t ignored);
+
+int collector_record(collector *c, const sl_record *record, const float *x, sl_error *why) {
+    (void)c, (void)why;
+    world_note("records", record->rank, record->round.round, 0);
+    for (size_t i = 0; i < task.dimension; i++)
+        if (!isfinite(x[i]))
+            world_fail("agent %u has a number that is not finite", record->rank);
+    for (int i = 0; i < strike_count && record->rank == 0; i++)
+        if (strikes[i].round == record->round.round)
+            world_at(world_now() + strikes[i].at_s, hit, &strikes[i], 0);
+    return 0;
+}
+
+int collector_lose(collector *c, const sl_loss *loss, sl_error *why) {
+    (void)c, (void)why;
+    world_note("lost", loss->rank, loss->left, 0);
+    lost++;
+    return 0;
+}
+
+void collector_restart(collector *c, uint32_t rank) {
+    (void)c;
+    world_note("again", rank, 0, 0);
+    told_starts++;
+}
+
+void collector_return(collector *c, uint32_t rank, uint64_t round) {
+    (void)c;
+    world_note("returns", rank, round, 0);
+    fates[rank].is_back = true;
+    returned++;
+}
+
+int collector_merge(collector *c, uint32_t rank, const sl_merge *merge, sl_error *why) {
+    (void)c, (void)merge, (void)why;
+    world_note("merges", rank, merge->round, 0);
+    return 0;
+}
+
+int collector_finish(collector *c, sl_summary *summary, sl_error *why) {
+    (void)c, (void)summary, (void)why;
+    finished = true;
+    return 0;
+}
+
+/* ---- what happens ---- */
+
+static life_fate find_fate(uint32_t rank, bool joins) {
+    return (life_fate){.start_s = s.start_s[rank],
+                       .exits = joins && fates[rank].crashes,
+                       .refused = joins && fates[rank].refuses};
+}
+
+static void go_on(void *of, uint64_t ignored) {
+    (void)ignored;
+    child_receive(((const strike *)of)->rank, SIGCONT);
+}
+
+static void hit(void *of, uint64_t ignored) {
+    const strike *k = of;
+    fate_of_rank *f = &fates[k->rank];
+    (void)ignored;
+    world_note(names[k->kind], k->rank, 0, 0);
+    switch (k->kind) {
+    case STRIKE_CRASH:
+    case STRIKE_REFUSE:
+        f->crashes = k->kind == STRIKE_CRASH;
+        f->refuses = !f->crashes;
+        f->crashed_s = world_now();
+        child_receive(k->rank, SIGKILL);
+        break;
+    case STRIKE_KILL:
+        child_receive(k->rank, SIGKILL);
+        break;
+    case STRIKE_STOP:
+        f->stopped = true;
+        child_receive(k->rank, SIGSTOP);
+        world_at(world_now() + k->seconds, go_on, of, 0);
+        return;
+    case STRIKE_LEAVE:
+        f->asked = true;
+        child_receive(k->rank, SIGTERM);
+        return;
+    case STRIKES:
+        break;
+    }
+    if (f->killed_s == 0)
+        f->killed_s = world_now();
+}
+
+static void *be_run(void *ignored) {
+    bool waiting[NODES_MAX] = {false};
+    const trial t = {.experiment = experiment, .task = task, .nodes = s.nodes};
+    collector c = {.trial = &t, .waiting = waiting, .checkpoints = &checkpoints};
+    sl_summary summary;
+    stop_requested = 0;
+    catch_signals(NULL);
+    result = agents_run(&c, "/run", true, &summary, &error);
+    ended_s = world_now();
+    world_note("ended", (uint64_t)(int64_t)result, 0, 0);
+    if (children_left() > 0)
+        world_fail("the run ends, and %u agents or pipes are left", children_left());
+    return ignored;
+}
+
+/* ---- what holds at the end ---- */
+
+static uint32_t count_starts(uint32_t rank) {
+    uint32_t count = 0;
+    while (child_started_s(rank, count) > 0)
+        count++;
+    return count;
+}
+
+/* Of those after the first. */
+static void judge_pace(uint32_t rank, uint32_t starts) {
+    for (uint32_t i = 2; i < starts; i++)
+        if (child_started_s(rank, i) - child_started_s(rank, i - 1) < apart_s)
+            world_fail("agent %u is started twice within a second", rank);
+    for (uint32_t i = STARTS_MAX + 1; i < starts; i++)
+        if (child_started_s(rank, i) - child_started_s(rank, i - STARTS_MAX) < minute_s)
+            world_fail("agent %u is started more than five times a minute", rank);
+}
+
+static void judge_starts(uint32_t rank) {
+    const fate_of_rank *f = &fates[rank];
+    const uint32_t starts = count_starts(rank);
+    const double again_s = child_started_s(rank, 1);
+    const bool touched = f->killed_s > 0 || f->stopped;
+    const bool may =
+        policy != SL_RESTART_NEVER && (touched || (f->asked && policy == SL_RESTART_ALWAYS));
+    if (starts > 1 && !may)
+        world_fail("agent %u is started %u times", rank, starts);
+    const bool due = policy != SL_RESTART_NEVER && f->killed_s > 0 && !f->stopped && !f->asked &&
+                     ended_s - f->killed_s > 2;
+    if (due && (starts < 2 || again_s - f->killed_s > soon_s))
+        world_fail("agent %u is killed at %.3f s, and started again at %.3f s", rank,
+                   f->killed_s - first_s, again_s - first_s);
+    const bool gives_up = due && f->crashed_s > 0 && ended_s - f->crashed_s > all_starts_s;
+    if (gives_up && starts != STARTS_MAX + 1)
+        world_fail("agent %u, which ends as it begins, is started %u times", rank, starts);
+    const bool calm = strike_count == 1 && !f->crashes && !f->refuses && !f->stopped;
+    if (calm && starts == 2 && ended_s - again_s > back_s && !f->is_back)
+        world_fail("agent %u does not come back", rank);
+    judge_pace(rank, starts);
+    started += starts - 1;
+    told_starts -= starts - 1;
+}
+
+static void judge(bool verbose) {
+    if (verbose)
+        printf("the run ended with %d at %.3f: %s\n", result, ended_s - first_s,
+               result != 0 ? error.text : "");
+    if (run->alive)
+        world_fail("the run goes on at %.3f s", world_now() - first_s);
+    if (result != 0 || !finished)
+        world_fail("the run ended with %d: %s", result, error.text);
+    for (uint32_t i = 0; i < s.nodes; i++)
+        judge_starts(i);
+    if (told_starts != 0)
+        world_fail("of %d starts the run's owner has not heard", -(int)told_starts);
+}
+
+/* ---- a seed ---- */
+
+static void draw_experiment(void) {
+    static const char *const algorithms[] = {
+        "\"name\": \"d-psgd\"", "\"name\": \"choco-sgd\", \"compressor\": {\"name\": \"qsgd\"}",
+        "\"name\": \"gradient-tracking\""};
+    static const char *const policies[] = {"never", "on-failure", "always"};
+    policy = (sl_restart)below(3);
+    s.nodes = 2 + below(4);
+    s.rounds = 200 + below(200);
+    s.dimension = 7;
+    s.gradient_s = 0.3;
+    snprintf(s.text, sizeof s.text,
+             "{\"rounds\": %llu, \"seed\": %u, \"topology\": {\"nodes\": %u, \"family\": \"%s\"},"
+             " \"algorithm\": {%s}, \"record\": {\"every\": 1}, \"optimizer\":"
+             " {\"learning_rate\": 0.1}, \"transport\": {\"connect_timeout_s\": 5,"
+             " \"round_timeout_s\": 60}, \"membership\": {\"on_loss\": \"continue\","
+             " \"grace_s\": %.3f, \"restart\": \"%s\"}, \"security\": {\"mode\": \"%s\"}}",
+             (unsigned long long)s.rounds, below(1000000), s.nodes,
+             world_chance(0.5) ? "ring" : "complete", algorithms[below(3)], 0.6 + world_uniform(),
+             policies[policy], s.seed % 2 == 1 ? "auto" : "none");
+    network.latency_s = 1e-4 + 2e-3 * world_uniform();
+    network.slow_wake_s = 1e-6;
+    for (uint32_t i = 0; i < s.nodes; i++)
+        s.start_s[i] = 0.02 * world_uniform();
+}
+
+static void draw_strikes(bool verbose) {
+    strike_count = 1 + (int)below(STRIKES_MAX);
+    for (int i = 0; i < strike_count; i++) {
+        strike *k = &strikes[i];
+        *k = (strike){.kind = (strike_kind)below(STRIKES),
+                      .rank = 1 + below(s.nodes - 1),
+                      .round = 5 + below((uint32_t)s.rounds / 2),
+                      .at_s = 0.3 * world_uniform(),
+                      .seconds = 6 * world_uniform()};
+        if (verbose)
+            printf("%s of %u, %.4f s after round %llu\n", names[k->kind], k->rank, k->at_s,
+                   (unsigned long long)k->round);
+    }
+}
+
+static bool is_over(void) {
+    return !run->alive;
+}
+
+static uint64_t run_seed(uint64_t seed, bool verbose) {
+    world_open(seed, verbose);
+    disk_open();
+    s = (scenario){.seed = seed};
+    memset(fates, 0, sizeof fates);
+    draw_experiment();
+    draw_strikes(verbose);
+    if (verbose)
+        printf("%s\n", s.text);
+    if (sl_experiment_parse(&experiment, s.text, "seed", "/", NULL, 0, &error) != 0)
+        world_fail("%s\n%s", error.text, s.text);
+    task = scenario_task(&s);
+    finished = false;
+    told_starts = 0;
+    life_open(find_fate);
+    run = process_start(NODES_MAX, be_run, NULL);
+    world_run(first_s + most_s, is_over);
+    judge(verbose);
+    const uint64_t hash = world_hash();
+    world_close();
+    disk_close();
+    expected_close();
+    return hash;
+}
+
+int main(int count, char **arguments) {
+    uint64_t seeds;
+    if (seeds_run(&seeds, count, arguments, QUICK, run_seed) != 0)
+        return 2;
+    printf("%llu seeds: %llu losses, %llu processes started again, %llu times one has returned\n",
+           (unsigned long long)seeds, (unsigned long long)lost, (unsigned long long)started,
+           (unsigned long long)returned);
+    return 0;
+}
