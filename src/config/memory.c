@@ -148,14 +148,16 @@ void sl_experiment_memory(sl_run_memory *out, const sl_experiment *e, const sl_p
     sl_run_memory m = {.task = task_bytes, .available = available_bytes(), .on_device = on_device};
     sl_node_settings settings = sl_experiment_node(e, plan, dimension, 1);
     const size_t average = e->final_average ? model : 0;
+    /* who returns has taken another's model, and may have given its own before */
+    const size_t returns = e->membership.on_loss == SL_ON_LOSS_CONTINUE ? 2 * model : 0;
     size_t kept = 0;   /* by all nodes */
     size_t copied = 0; /* of a node for its checkpoint: all but the gradient */
     for (settings.rank = 0; settings.rank < nodes; settings.rank++) {
         const size_t vectors = sl_node_vector_bytes(&settings),
                      buffers = buffer_bytes(e, plan, dimension, settings.rank),
                      copy = e->checkpoint.every > 0 ? vectors - model : 0,
-                     agent =
-                         (on_device ? model : vectors) + copy + buffers + 2 * average + task_bytes;
+                     agent = (on_device ? model : vectors) + copy + buffers + 2 * average +
+                             returns + task_bytes;
         copied = copy > copied ? copy : copied;
         m.vectors = vectors > m.vectors ? vectors : m.vectors;
         m.buffers = buffers > m.buffers ? buffers : m.buffers;

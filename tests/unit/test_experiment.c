@@ -391,18 +391,22 @@ END_TEST
 
 /* ---- the memory it needs ---- */
 
-static size_t buffers_with(const char *security) {
+static sl_run_memory memory_with(const char *section, const char *value) {
     char json[512];
     sl_run_memory memory;
     sl_plan plan;
     sl_error error = {0};
-    snprintf(json, sizeof json, WITH("\"security\": %s"), security);
+    snprintf(json, sizeof json, WITH("\"%s\": %s"), section, value);
     sl_experiment *e = parse(json);
     int result = sl_algorithm_plan(&plan, &e->algorithm, e->topology, 1000, &error);
     ck_assert_msg(result == 0, "%s", error.text);
     sl_experiment_memory(&memory, e, &plan, 1000, 0);
     sl_experiment_close(&e);
-    return memory.buffers;
+    return memory;
+}
+
+static size_t buffers_with(const char *security) {
+    return memory_with("security", security).buffers;
 }
 
 /* On a ring of 4, four for each neighbour and four for a visitor: also with the key that `starling
@@ -420,6 +424,15 @@ START_TEST(what_may_be_sealed_needs_envelopes) {
 }
 END_TEST
 
+/* One that returns has another's model, and what it gave when it was another's sponsor. */
+START_TEST(who_may_return_needs_two_models_more) {
+    const sl_run_memory stops = memory_with("membership", "{\"on_loss\": \"stop\"}"),
+                        goes_on = memory_with("membership", "{\"on_loss\": \"continue\"}");
+    const size_t others = goes_on.buffers - stops.buffers; /* connections to all */
+    ck_assert_uint_eq(goes_on.agent, stops.agent + others + (size_t)2 * 1000 * sizeof(float));
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("experiment");
     ADD_TESTS_WITH(
@@ -434,6 +447,7 @@ int main(void) {
         an_override_reaches_into_a_group_given_as_text, an_override_may_change_the_inline_topology,
         a_path_in_an_override_starts_where_the_command_runs, a_path_in_the_file_starts_at_the_file,
         a_malformed_override_is_refused, a_hash_changes_exactly_with_the_keys_of_its_section,
-        the_spelling_of_a_number_does_not_change_the_hash, what_may_be_sealed_needs_envelopes);
+        the_spelling_of_a_number_does_not_change_the_hash, what_may_be_sealed_needs_envelopes,
+        who_may_return_needs_two_models_more);
     return run_suite(suite);
 }

@@ -14,6 +14,7 @@
  *   - push-sum: who was stopped, and is left with whom it only sends to, may end as diverged;
  *   - nobody waits for longer than the losses explain;
  *   - where agents are only killed, all who go on notice it by the port, not by silence;
+ *   - nobody holds more memory than its forecast and a bound; in each 50th seed a model is large;
  *   - the same seed is the same run.
  */
 #include <math.h>
@@ -28,7 +29,8 @@
 #include "virtual.h"
 #include "wire/checksum.h"
 
-enum { QUICK = 200, STRIKES_MAX = 6, LONGER = 12, FARTHER = 20 };
+enum { QUICK = 200, STRIKES_MAX = 6, LONGER = 12, FARTHER = 20, LARGE = 37 };
+static const size_t agent_bytes = 64u << 10, member_bytes = 8u << 10, connection_bytes = 18u << 10;
 static const double first_s = 1000, most_s = 400, notice_s = 0.5, leave_s = 2.5, merge_s = 8;
 
 typedef struct peer {
@@ -137,6 +139,8 @@ static void draw_experiment(void) {
     s.nodes = 2 + below(NODES_MAX - 1);
     s.rounds = (30 + below(60)) * (is_long() ? LONGER : 1);
     s.dimension = dimensions[below(3)];
+    if (s.seed % 50 == LARGE)
+        s.dimension = 60000;
     s.gradient_s = 0.03 * world_uniform();
     const double rate = steps_too_far() ? 0.1 * FARTHER : 0.1;
     s.connect_s = 5;
@@ -415,6 +419,23 @@ static bool came_too_late(const peer *p) {
     return stopped && strstr(p->error.text, "have gone on without this agent") != NULL;
 }
 
+/* The plans are of the run and of its view. */
+static void judge_memory(const peer *p) {
+    sl_plan plan;
+    sl_error error;
+    sl_run_memory forecast;
+    if (sl_algorithm_plan(&plan, &experiment->algorithm, experiment->topology, task.dimension,
+                          &error) != 0)
+        world_fail("%s", error.text);
+    sl_experiment_memory(&forecast, experiment, &plan, task.dimension, 0);
+    const process *of = p->process;
+    const size_t bound = forecast.agent + agent_bytes + 3 * sizeof plan + s.nodes * member_bytes +
+                         of->connections_max * connection_bytes;
+    if (of->bytes_max > bound)
+        world_fail("agent %u held %zu bytes; with %u connections at a time, at most %zu are right",
+                   p->rank, of->bytes_max, of->connections_max, bound);
+}
+
 static void judge(const peer *p, bool verbose) {
     if (verbose)
         printf("agent %u: %s%d after round %llu %s\n", p->rank, p->struck ? "struck, " : "",
@@ -440,6 +461,7 @@ static void judge(const peer *p, bool verbose) {
                        (p->spoiled && p->result == SL_EDIVERGED);
     if (p->result != 0 && p->result != SL_ELEFT && !alone)
         world_fail("agent %u ended otherwise: %s", p->rank, p->error.text);
+    judge_memory(p);
     finished += p->result == 0;
 }
 
