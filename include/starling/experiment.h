@@ -104,6 +104,7 @@ typedef struct sl_membership_config {
     sl_on_loss on_loss;
     double grace_s; /* how long a peer may be silent before it counts as lost */
     sl_restart restart;
+    uint32_t joiners; /* ranks beyond the topology's nodes, which may join later */
 } sl_membership_config;
 
 /* The platform for which a simulation predicts the time. All 0: no prediction. */
@@ -189,6 +190,10 @@ SL_API int sl_security_load(sl_credentials **out, const sl_security_config *conf
 SL_API int sl_experiment_plan(sl_plan *out, const sl_experiment *experiment, const sl_task *task,
                               sl_error *error);
 
+/* All that a run may ever have: those of the topology, which begin it, and membership.joiners. */
+SL_API uint32_t sl_experiment_ranks(const sl_experiment *experiment);
+/* Those of a simulation, in which nobody joins but by `faults`. */
+SL_API uint32_t sl_experiment_simulated(const sl_experiment *experiment);
 /* The settings of the experiment's learner. */
 SL_API sl_learner_settings sl_experiment_learner(const sl_experiment *experiment);
 /* The settings that all nodes of the experiment share, with vectors on the CPU. The driver sets

@@ -57,8 +57,8 @@ typedef struct sl_cast {
     uint32_t *sides; /* (nodes) 0 ... side_count - 1, or SL_ABSENT */
 } sl_cast;
 
-/* All are there, on one side. */
-SL_API int sl_cast_open(sl_cast *out, uint32_t nodes, sl_error *error);
+/* The first `there` of so many nodes are there, on one side. */
+SL_API int sl_cast_open(sl_cast *out, uint32_t nodes, uint32_t there, sl_error *error);
 SL_API void sl_cast_close(sl_cast *cast);
 /* Plays what happens as the round begins. */
 SL_API void sl_cast_play(sl_cast *cast, const sl_faults *faults, uint64_t round);

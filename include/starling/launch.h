@@ -35,6 +35,7 @@ extern "C" {
 typedef struct sl_launch_settings {
     bool has_rank;
     uint32_t rank;
+    uint32_t joiners;   /* ranks beyond the topology's that may join (membership.joiners) */
     const char *roster; /* a file, a list with commas, or a pattern with {rank}; may be NULL */
     const char *master; /* HOST:PORT where rank 0 tells the roster, without a roster; may be NULL */
     const char *listen; /* HOST:PORT where this process listens (port 0: any); may be NULL */

@@ -24,10 +24,11 @@ extern "C" {
 typedef struct sl_learner_settings {
     sl_model_config model;
     sl_data_config data;
-    uint32_t nodes;  /* that share the training samples */
-    uint64_t seed;   /* of initial weights, partition, batches and drawn data */
-    uint64_t rounds; /* 0: from epochs */
-    double epochs;   /* passes over the training data */
+    uint32_t nodes;   /* that share the training samples */
+    uint32_t joiners; /* ranks behind these, each with all training samples of its data */
+    uint64_t seed;    /* of initial weights, partition, batches and drawn data */
+    uint64_t rounds;  /* 0: from epochs */
+    double epochs;    /* passes over the training data */
 } sl_learner_settings;
 
 typedef struct sl_learner sl_learner;

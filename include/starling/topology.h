@@ -49,7 +49,9 @@ typedef struct sl_regrouping {
  * A family is made again for their number. If it does not exist for that number, or edges are
  * listed, the dead are left out, and the weight scheme is applied again; a rest in parts is joined
  * through the neighbours of the dead. Listed weights, and weights "bandwidth", become the
- * stochastic complement of W. SL_EINVAL: a schedule that cannot be joined. */
+ * stochastic complement of W. Ranks behind those of `first` have come after it: each has an edge to
+ * the lowest member where the family is not made again. SL_EINVAL: a schedule that cannot be
+ * joined; newcomers beside listed weights. */
 SL_API int sl_topology_among(sl_topology **out, sl_regrouping *how, const sl_topology *first,
                              const uint32_t *members, uint32_t count, sl_error *error);
 /* The same graph written in ranks: of `nodes` nodes, of which those that are no members have no

@@ -451,13 +451,27 @@ static bool may_come_back(const sl_agent *a) {
     return a->error.code == SL_ESTOPPED && a->began_s == 0;
 }
 
-int sl_agent_run(sl_agent *a, sl_roster *roster, sl_error *error) {
-    uint32_t nodes = sl_topology_nodes(a->settings.experiment->topology);
-    if (sl_roster_count(roster) != nodes)
+/* The first roster names the topology's nodes. Who joins behind them has a line of its own. */
+static int check_roster(const sl_agent *a, uint32_t count, sl_error *error) {
+    const sl_experiment *e = a->settings.experiment;
+    const uint32_t nodes = sl_topology_nodes(e->topology), ranks = sl_experiment_ranks(e);
+    if (count < nodes || count > ranks)
         return sl_fail(error, SL_EINVAL,
-                       "the roster names %u agents, the topology has %u nodes; they must be equal",
-                       sl_roster_count(roster), nodes);
-    int result = sl_saving_begin(a, error);
+                       "the roster names %u agents, the topology has %u nodes; %s", count, nodes,
+                       ranks == nodes ? "they must be equal"
+                                      : "beyond these it may name membership.joiners more");
+    return a->settings.rank < count
+               ? 0
+               : sl_fail(error, SL_EINVAL,
+                         "the roster names %u agents, and not this one, rank %u: add lines for the "
+                         "ranks from %u on",
+                         count, a->settings.rank, count);
+}
+
+int sl_agent_run(sl_agent *a, sl_roster *roster, sl_error *error) {
+    int result = check_roster(a, sl_roster_count(roster), error);
+    if (result == 0)
+        result = sl_saving_begin(a, error);
     if (result != 0)
         return result;
     result = sl_roster_find_addresses(roster, a->side.connect_timeout_s, a->stop_descriptor, NULL,

@@ -67,6 +67,8 @@ static sl_log_entry log_of(const sl_agent *a, sl_log_kind kind, const sl_neighbo
 void sl_contacts_log_edges(sl_agent *a) {
     for (uint32_t i = 0; i < a->neighbour_count; i++) {
         const sl_neighbour *n = &a->neighbours[i];
+        if (!sl_members_expects(a, n))
+            continue;
         sl_log_entry entry = log_of(a, SL_LOG_EDGE, n);
         entry.round = a->saving.resumed + 1;
         sl_guard_describe(&a->side.guard, n->rank, entry.why);
@@ -278,7 +280,8 @@ static void take_in(sl_agent *a, sl_visitor *visitor, sl_standing *theirs) {
  * better, and is asked. */
 static void doubt(sl_agent *a, uint32_t rank, const char *text) {
     sl_neighbour *n = sl_agent_neighbour(a, rank);
-    if (n == NULL || n->agreed || sl_neighbour_is_dialed(n))
+    if (n == NULL || n->agreed || sl_neighbour_is_dialed(n) ||
+        n->rank >= sl_roster_count(a->side.roster))
         return;
     snprintf(n->refusal, sizeof n->refusal, "refused: %.*s", (int)sizeof n->refusal - 16, text);
     n->doubted = true;
@@ -351,7 +354,7 @@ static void check_sought(sl_agent *a, sl_neighbour *n) {
 /* Who connects to this agent may be gone: then its port says so. */
 static void ask(const sl_agent *a, sl_neighbour *n) {
     if (goes_on(a) && !n->agreed && n->connection == NULL && !sl_neighbour_is_dialed(n) &&
-        (n->lost_s > 0 || n->sought_s > 0))
+        n->rank < sl_roster_count(a->side.roster) && (n->lost_s > 0 || n->sought_s > 0))
         n->doubted = true;
 }
 

@@ -68,20 +68,22 @@ static bool name_tensor(const sl_hello *ours, uint32_t rank, const sl_hello *the
     return true;
 }
 
-/* What HELLO holds a hash of. */
-static const char *section_that_differs(const sl_hello *ours, const sl_hello *theirs) {
+/* What HELLO holds a hash of. Who joins behind the first ranks brings data of its own. */
+static const char *section_that_differs(const sl_hello *ours, const sl_hello *theirs,
+                                        bool own_data) {
     if (ours->topology_hash != theirs->topology_hash)
         return "topology";
     for (uint32_t i = 0; i < ours->section_count; i++)
         if (ours->section_count != theirs->section_count ||
-            ours->sections[i] != theirs->sections[i])
+            (ours->sections[i] != theirs->sections[i] && !(own_data && i == SL_SECTION_data)))
             return sl_section_name((sl_section)i);
     if (ours->layout_hash != theirs->layout_hash)
         return model_layout;
     if (ours->direct != theirs->direct)
         return "way of payloads (transport.gpu_direct; \"off\" for all suits any pair)";
-    return ours->data_hash != theirs->data_hash ? "content of the data set, or of model.start,"
-                                                : NULL;
+    return ours->data_hash != theirs->data_hash && !own_data
+               ? "content of the data set, or of model.start,"
+               : NULL;
 }
 
 static void name_beginning(uint64_t resumed, char out[64]) {
@@ -113,7 +115,7 @@ bool sl_hello_differs(const sl_hello *ours, uint32_t rank, const sl_hello *their
     const char *section = ours->run_id != theirs->run_id ? "run id" : NULL;
     const value *v = section == NULL ? value_that_differs(inputs, 2) : NULL;
     if (section == NULL && v == NULL)
-        section = section_that_differs(ours, theirs);
+        section = section_that_differs(ours, theirs, peer >= ours->nodes || rank >= ours->nodes);
     const bool joins = ours->resumed == SL_HELLO_JOINS || theirs->resumed == SL_HELLO_JOINS;
     if (section == NULL && v == NULL && ours->resumed != theirs->resumed && !joins) {
         name_beginnings(ours, rank, theirs, peer, text);

@@ -27,10 +27,11 @@ bool sl_letters_collect(const sl_agent *a, sl_neighbour *n, const sl_frame *fram
                         const uint8_t *payload) {
     if (frame->part == 0) {
         n->letter_come = n->letter_bytes = 0;
-        uint8_t *room = frame->step > 0 && frame->step <= sl_letter_bytes_max(sl_topology_nodes(
-                                                              a->settings.experiment->topology))
-                            ? realloc(n->letter, frame->step)
-                            : NULL;
+        uint8_t *room =
+            frame->step > 0 &&
+                    frame->step <= sl_letter_bytes_max(sl_experiment_ranks(a->settings.experiment))
+                ? realloc(n->letter, frame->step)
+                : NULL;
         if (room == NULL)
             return false;
         n->letter = room;

@@ -11,8 +11,8 @@
 
 static const double tick_s = 0.1;
 
-static uint32_t nodes_of(const sl_agent *a) {
-    return sl_topology_nodes(a->settings.experiment->topology);
+static uint32_t ranks_of(const sl_agent *a) {
+    return sl_experiment_ranks(a->settings.experiment);
 }
 
 bool sl_members_wanted(const sl_agent *a) {
@@ -23,7 +23,7 @@ bool sl_members_wanted(const sl_agent *a) {
 
 int sl_members_open(sl_agent *a, sl_error *error) {
     sl_cohort *g = &a->cohort;
-    const uint32_t nodes = nodes_of(a);
+    const uint32_t nodes = ranks_of(a);
     if (!sl_members_wanted(a))
         return 0;
     g->voids = sl_algorithm_of(&a->settings.experiment->algorithm, NULL)->voids;
@@ -45,12 +45,13 @@ void sl_members_close(sl_agent *a) {
     free(g->early);
 }
 
-/* Twice what nodes can be apart: without a dead one's edges they can be further. */
+/* Twice what nodes can be apart: without a dead one's edges they can be further, and with each that
+ * joins by one. */
 static int find_slack(sl_agent *a, sl_error *error) {
     const sl_experiment *e = a->settings.experiment;
     uint64_t spread = 0;
     const int result = sl_algorithm_spread(&spread, &e->algorithm, e->topology, error);
-    a->cohort.slack = (uint32_t)(2 * spread);
+    a->cohort.slack = (uint32_t)(2 * (spread + e->membership.joiners));
     return result;
 }
 
@@ -60,7 +61,7 @@ static int open_membership(sl_agent *a, const sl_epoch *first, sl_error *error) 
     const sl_algorithm *algorithm = sl_algorithm_of(config, error);
     sl_membership_settings settings = {.rank = a->side.rank,
                                        .incarnation = first != NULL ? 1 : a->side.incarnation,
-                                       .ranks_max = nodes_of(a),
+                                       .ranks_max = ranks_of(a),
                                        .grace_s = a->side.timeout_s,
                                        .first = first,
                                        .round = a->saving.resumed};
@@ -74,13 +75,14 @@ static int open_membership(sl_agent *a, const sl_epoch *first, sl_error *error) 
 
 /* All of a run that begins are members, as processes of one age. */
 static int open_first(sl_agent *a, sl_member *all, sl_error *error) {
-    for (uint32_t i = 0; i < nodes_of(a); i++)
+    const uint32_t nodes = sl_topology_nodes(a->settings.experiment->topology);
+    for (uint32_t i = 0; i < nodes; i++)
         all[i] = (sl_member){i, 1};
     const sl_epoch first = {.number = 1,
                             .round = a->saving.resumed + 1,
                             .exchange = sl_node_exchange(a->node),
                             .members = all,
-                            .count = nodes_of(a)};
+                            .count = nodes};
     return open_membership(a, &first, error);
 }
 
@@ -89,11 +91,11 @@ static void step(sl_agent *a, sl_membership_event event);
 int sl_members_start(sl_agent *a, sl_error *error) {
     if (!sl_members_wanted(a))
         return 0;
-    sl_member *all = calloc(nodes_of(a), sizeof *all);
+    sl_member *all = calloc(ranks_of(a), sizeof *all);
     const int result = all != NULL
                            ? open_first(a, all, error)
                            : sl_fail(error, SL_ENOMEM, "agent %u: out of memory for %u members",
-                                     a->side.rank, nodes_of(a));
+                                     a->side.rank, ranks_of(a));
     free(all);
     if (result != 0)
         return result;
@@ -117,7 +119,7 @@ int sl_members_start_outside(sl_agent *a, sl_error *error) {
         sl_neighbour *n = &a->neighbours[i];
         n->folded = true;
         n->heir = SL_ANY_HEIR;
-        n->sought_s = a->side.now_s;
+        n->sought_s = sl_members_expects(a, n) ? a->side.now_s : 0;
     }
     return 0;
 }
@@ -129,8 +131,12 @@ static void alarm(sl_agent *a) {
         return;
     a->cohort.alarmed = true;
     for (uint32_t i = 0; i < a->neighbour_count; i++)
-        if (!a->neighbours[i].near)
+        if (!a->neighbours[i].near && sl_members_expects(a, &a->neighbours[i]))
             a->neighbours[i].sought_s = a->side.now_s;
+}
+
+bool sl_members_expects(const sl_agent *a, const sl_neighbour *n) {
+    return n->rank < sl_topology_nodes(a->settings.experiment->topology) || n->incarnation != 0;
 }
 
 void sl_members_hear(sl_agent *a, sl_neighbour *n, const sl_frame *frame, const uint8_t *payload) {

@@ -71,6 +71,8 @@ typedef struct sl_cohort {
 
 /* May the agent go on without a neighbour? Decided by the experiment. */
 bool sl_members_wanted(const struct sl_agent *agent);
+/* Is that rank of the first roster, or has it come since? */
+bool sl_members_expects(const struct sl_agent *agent, const sl_neighbour *n);
 int sl_members_open(struct sl_agent *agent, sl_error *error);
 void sl_members_close(struct sl_agent *agent);
 /* The node is to begin its first round. */

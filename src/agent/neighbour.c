@@ -465,7 +465,7 @@ int sl_neighbour_take(sl_neighbour *n, sl_buffer *buffer, size_t bytes, sl_event
         wrong = find_wrong_count(n, frame);
     if (wrong == NULL && frame->type == SL_FRAME_HEARTBEAT)
         wrong = sl_heartbeat_decode(&n->said, buffer->data + SL_FRAME_HEADER_BYTES,
-                                    frame->payload_bytes, n->rank, n->side->hello.nodes);
+                                    frame->payload_bytes, n->rank, n->side->ranks);
     int result = 0;
     if (passed == SL_PASSED_HANDSHAKE)
         result = go_on(n);

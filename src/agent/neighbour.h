@@ -31,6 +31,7 @@ typedef struct sl_side {
     uint64_t incarnation; /* of this process */
     bool trains;          /* opening is over: neighbours' other incarnations are refused */
     bool goes_on;         /* a neighbour that is lost does not end the run */
+    uint32_t ranks;       /* that the run may ever have */
     bool joins;           /* this process takes the place of one that is lost */
     uint32_t rank;
     double now_s;      /* when the loop last looked */

@@ -95,6 +95,25 @@ static int fill_hello(sl_agent *a, sl_error *error) {
     return write_hello(a, error);
 }
 
+/* A rank beyond the first topology has one with those that begin the run, until a view. */
+static int give_place(sl_agent *a, sl_node_settings *settings, sl_error *error) {
+    const sl_experiment *e = a->settings.experiment;
+    const uint32_t nodes = sl_topology_nodes(e->topology);
+    if (a->settings.rank < nodes)
+        return 0;
+    sl_member *members = calloc(nodes + 1u, sizeof *members);
+    if (members == NULL)
+        return sl_fail(error, SL_ENOMEM, "agent %u: out of memory", a->settings.rank);
+    for (uint32_t i = 0; i < nodes; i++)
+        members[i].rank = i;
+    members[nodes].rank = a->settings.rank;
+    const sl_epoch with = {.members = members, .count = nodes + 1};
+    const int result = sl_members_regroup(a, &with, &a->cohort.grouping, error);
+    free(members);
+    settings->topology = a->cohort.grouping.topology;
+    return result;
+}
+
 static int open_node(sl_agent *a, sl_error *error) {
     const sl_experiment *e = a->settings.experiment;
     const sl_task *task = &a->settings.task;
@@ -113,6 +132,9 @@ static int open_node(sl_agent *a, sl_error *error) {
     if (result != 0)
         return result;
     a->side.vec = settings.vec;
+    result = give_place(a, &settings, error);
+    if (result != 0)
+        return result;
     settings.rank = a->settings.rank;
     settings.epoch_rounds = task->epoch_rounds;
     settings.samples = task->samples != NULL ? task->samples(task->context, settings.rank) : 1;
@@ -139,7 +161,7 @@ static int open_node(sl_agent *a, sl_error *error) {
 static int open_neighbours(sl_agent *a, sl_error *error) {
     const uint32_t *peers, near = sl_node_peers(a->node, &peers);
     const uint32_t count =
-        sl_members_wanted(a) ? sl_topology_nodes(a->settings.experiment->topology) - 1 : near;
+        sl_members_wanted(a) ? sl_experiment_ranks(a->settings.experiment) - 1 : near;
     a->neighbours = calloc(count + 1u, sizeof *a->neighbours);
     a->receivers = calloc(count + 1u, sizeof(sl_neighbour *));
     a->edges = calloc(count + 1u, sizeof *a->edges);
@@ -150,6 +172,8 @@ static int open_neighbours(sl_agent *a, sl_error *error) {
     for (uint32_t i = 0; i < a->neighbour_count; i++) {
         const uint32_t rank = count == near ? peers[i] : i + (i >= a->side.rank);
         a->neighbours[i] = (sl_neighbour){.side = &a->side, .index = i, .rank = rank};
+        if (!sl_members_expects(a, &a->neighbours[i]))
+            a->neighbours[i].heir = SL_ANY_HEIR;
         for (uint32_t k = 0; k < near; k++)
             a->neighbours[i].near = a->neighbours[i].near || peers[k] == rank;
     }
@@ -327,6 +351,18 @@ static int open_all(sl_agent *a, sl_error *error) {
 
 /* Can it join a run that trains? */
 static int check_joining(const sl_agent_settings *s, sl_error *error) {
+    const uint32_t nodes = sl_topology_nodes(s->experiment->topology),
+                   joiners = s->experiment->membership.joiners;
+    if (s->rank >= nodes + joiners)
+        return sl_fail(error, SL_EINVAL,
+                       "rank %u: the topology has %u nodes, and membership.joiners is %u; the run "
+                       "has ranks 0 to %u",
+                       s->rank, nodes, joiners, nodes + joiners - 1);
+    if (s->rank >= nodes && !s->joins)
+        return sl_fail(error, SL_EINVAL,
+                       "rank %u: the %u nodes of the topology begin the run; further ranks join "
+                       "it (--join)",
+                       s->rank, nodes);
     if (!s->joins || s->experiment->membership.on_loss == SL_ON_LOSS_CONTINUE)
         return 0;
     return sl_fail(
@@ -359,6 +395,7 @@ int sl_agent_open(sl_agent **out, const sl_agent_settings *settings, sl_error *e
         a->side.timeout_s = settings->experiment->membership.grace_s;
     a->side.incarnation = sl_clock_epoch_us();
     a->side.joins = settings->joins;
+    a->side.ranks = sl_experiment_ranks(settings->experiment);
     a->side.window = sl_receive_window(a->settings.experiment, a->settings.rank);
     a->side.told_every = (sl_host_window(a->settings.experiment, a->settings.rank) + 1) / 2;
     a->side.receive_buffers = a->side.window + SL_CONTROL_BUFFERS;

@@ -10,14 +10,19 @@ static bool is_reached(const sl_neighbour *n) {
     return n != NULL && n->agreed && !n->gone;
 }
 
-/* Whom it reaches, and who has begun a view without it: of a run that it joins it knows no more. */
+/* Has it begun a view without this agent? A rank beyond the first topology is in none. */
+static bool is_without(const sl_agent *a, const sl_neighbour *n) {
+    return n->number > 1 || a->side.rank >= sl_topology_nodes(a->settings.experiment->topology);
+}
+
+/* Whom it reaches, and who goes on without it: of a run that it joins it knows no more. */
 static sl_epoch find_others(sl_agent *a, sl_member *members) {
     const sl_epoch *known = sl_membership_others(a->cohort.membership);
     sl_epoch others = {.members = members};
     if (known->count > 0)
         return *known;
     for (uint32_t i = 0; i < a->neighbour_count; i++)
-        if (is_reached(&a->neighbours[i]) && a->neighbours[i].number > 1)
+        if (is_reached(&a->neighbours[i]) && is_without(a, &a->neighbours[i]))
             members[others.count++].rank = a->neighbours[i].rank;
     return others;
 }
@@ -69,7 +74,7 @@ static sl_neighbour *find_sponsor(sl_agent *a) {
 
 static bool are_all_gone(const sl_agent *a) {
     for (uint32_t i = 0; i < a->neighbour_count; i++)
-        if (!a->neighbours[i].gone)
+        if (!a->neighbours[i].gone && sl_members_expects(a, &a->neighbours[i]))
             return false;
     return true;
 }

@@ -47,10 +47,12 @@ uint64_t sl_faults_next(const sl_faults *f, uint64_t after) {
     return next;
 }
 
-int sl_cast_open(sl_cast *out, uint32_t nodes, sl_error *error) {
+int sl_cast_open(sl_cast *out, uint32_t nodes, uint32_t there, sl_error *error) {
     sl_cast cast = {.nodes = nodes, .side_count = 1, .sides = calloc(nodes, sizeof *cast.sides)};
     if (cast.sides == NULL)
         return sl_fail(error, SL_ENOMEM, "out of memory for %u nodes", nodes);
+    for (uint32_t i = there; i < nodes; i++)
+        cast.sides[i] = SL_ABSENT;
     *out = cast;
     return 0;
 }

@@ -30,7 +30,7 @@ typedef struct reading {
 } reading;
 
 static uint32_t nodes_of(const reading *r) {
-    return sl_topology_nodes(r->e->topology);
+    return sl_experiment_ranks(r->e);
 }
 
 /* ---- fields ---- */
@@ -79,8 +79,10 @@ static int add_ranks(const reading *r, const char *field, json_t *list, uint32_t
                      sl_fault *out, sl_error *error) {
     size_t i;
     json_t *item;
-    char allowed[96];
-    snprintf(allowed, sizeof allowed, "a list of ranks, 0 to %u, each once", nodes_of(r) - 1);
+    char allowed[128];
+    snprintf(allowed, sizeof allowed,
+             "a list of ranks, 0 to %u, each once; membership.joiners lets more ranks join",
+             nodes_of(r) - 1);
     if (!json_is_array(list) || json_array_size(list) == 0)
         return refuse_value(r, field, list, allowed, error);
     json_array_foreach(list, i, item) {
@@ -312,12 +314,48 @@ static int resolve_on_loss(sl_experiment *e, const sl_algorithm *a, sl_error *er
     return 0;
 }
 
+static int try_one_more(const sl_experiment *e, sl_error *error) {
+    const uint32_t nodes = sl_topology_nodes(e->topology);
+    sl_topology *among = NULL;
+    sl_regrouping how;
+    uint32_t *ranks = malloc((nodes + 1u) * sizeof *ranks);
+    for (uint32_t i = 0; ranks != NULL && i <= nodes; i++)
+        ranks[i] = i;
+    const int result = ranks != NULL
+                           ? sl_topology_among(&among, &how, e->topology, ranks, nodes + 1, error)
+                           : sl_fail(error, SL_ENOMEM, "out of memory for %u nodes", nodes + 1);
+    free(ranks);
+    sl_topology_close(&among);
+    return result == 0 || error == NULL
+               ? result
+               : sl_fail_prefix(error, result, "membership.joiners: %u", e->membership.joiners);
+}
+
+/* Who has no place in the first topology. */
+static int check_joiners(const sl_experiment *e, sl_error *error) {
+    const uint32_t nodes = sl_topology_nodes(e->topology), joiners = e->membership.joiners;
+    if (joiners == 0)
+        return 0;
+    if (e->membership.on_loss != SL_ON_LOSS_CONTINUE)
+        return sl_fail(error, SL_EINVAL,
+                       "membership.joiners: %u, but nobody joins where membership.on_loss is "
+                       "\"stop\"; take \"continue\", or 0",
+                       joiners);
+    if (joiners > SL_NODES_MAX - nodes)
+        return sl_fail(error, SL_EINVAL,
+                       "membership.joiners: %u beside %u nodes; together at most %d are allowed",
+                       joiners, nodes, SL_NODES_MAX);
+    return try_one_more(e, error);
+}
+
 int sl_faults_read(sl_experiment *e, json_t *list, sl_error *error) {
     const sl_algorithm *a = sl_algorithm_of(&e->algorithm, error);
     int result = a == NULL ? SL_EINVAL : list == NULL ? 0 : read_list(e, list, a, error);
     if (result == 0)
         result = resolve_on_loss(e, a, error);
-    return result == 0 ? check_restart(&e->membership, error) : result;
+    if (result == 0)
+        result = check_restart(&e->membership, error);
+    return result == 0 ? check_joiners(e, error) : result;
 }
 
 /* ---- playing ---- */
@@ -427,12 +465,11 @@ int sl_faults_check(const sl_experiment *e, sl_error *error) {
     sl_cast cast = {0};
     if (e->faults.count == 0)
         return 0;
-    const uint32_t nodes = sl_topology_nodes(e->topology);
-    uint32_t *ranks = malloc(nodes * sizeof *ranks);
+    uint32_t *ranks = malloc(sl_experiment_ranks(e) * sizeof *ranks);
     int result = ranks == NULL ? sl_fail(error, SL_ENOMEM, "faults: out of memory")
                                : check_setting(e, error);
     if (result == 0)
-        result = sl_cast_open(&cast, nodes, error);
+        result = sl_cast_open(&cast, sl_experiment_ranks(e), sl_topology_nodes(e->topology), error);
     for (uint64_t round = sl_faults_next(&e->faults, 0); round > 0 && result == 0;
          round = sl_faults_next(&e->faults, round))
         result = play(e, &cast, ranks, round, error);

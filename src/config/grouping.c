@@ -33,8 +33,7 @@ int sl_grouping_open(sl_grouping *out, const sl_experiment *e, size_t dimension,
     if (result == 0)
         result = measure(&g, among, error);
     if (result == 0)
-        result =
-            sl_topology_in_ranks(&g.topology, among, ranks, sl_topology_nodes(e->topology), error);
+        result = sl_topology_in_ranks(&g.topology, among, ranks, sl_experiment_ranks(e), error);
     sl_topology_close(&among);
     if (result != 0)
         sl_grouping_close(&g);
@@ -50,11 +49,12 @@ void sl_grouping_close(sl_grouping *g) {
 
 void sl_grouping_describe(const sl_grouping *g, const sl_experiment *e, uint64_t round, char *out,
                           size_t bytes) {
+    const uint32_t first = sl_topology_nodes(e->topology), last = g->ranks[g->count - 1];
     char joined[48] = "";
     if (g->how.bridges > 0)
         snprintf(joined, sizeof joined, ", %u joined anew", g->how.bridges);
     snprintf(out, bytes, "round %llu: %u of %u nodes go on, %s%s; spectral gap %.4g",
-             (unsigned long long)round, g->count, sl_topology_nodes(e->topology),
+             (unsigned long long)round, g->count, last < first ? first : last + 1,
              g->how.is_family ? "as a family of so many" : "without the edges of the others",
              joined, g->gap);
 }

@@ -540,6 +540,10 @@ const sl_key sl_keys[] = {
      .fallback = "\"never\"",
      .help =
          "on_loss continue: whom `starling run` starts again: who failed; always: who left too"},
+    {"membership.joiners", SL_KEY_U32, AT(membership.joiners), BETWEEN(0, SL_NODES_MAX),
+     .fallback = "0",
+     .help = "on_loss continue: how many ranks beyond topology.nodes may join while the run goes "
+             "on; 0 = none"},
 
     {"network.bandwidth_mbit", SL_KEY_REAL, AT(network.bandwidth_mbit), BETWEEN(0, 1e9),
      .fallback = "0",
@@ -576,25 +580,4 @@ const char *sl_key_choice(const sl_key *k, size_t index) {
         if (i == index)
             return k->choices[i];
     return NULL;
-}
-
-const char *sl_section_name(sl_section section) {
-    static const char *const names[] = {
-#define SECTION_NAME(name) #name,
-        SL_SECTIONS(SECTION_NAME)
-#undef SECTION_NAME
-    };
-    return names[section];
-}
-
-sl_section sl_key_section(const sl_key *k) {
-    for (int s = SL_SECTION_algorithm; s < SL_SECTION_COUNT; s++) {
-        const char *name = sl_section_name((sl_section)s);
-        if (strncmp(k->path, name, strlen(name)) == 0)
-            return (sl_section)s;
-    }
-    bool run = strcmp(k->path, "seed") == 0 || strcmp(k->path, "loss_limit") == 0 ||
-               strcmp(k->path, "rounds") == 0 || strcmp(k->path, "epochs") == 0 ||
-               strcmp(k->path, "final_average") == 0;
-    return run ? SL_SECTION_run : SL_SECTION_COUNT;
 }

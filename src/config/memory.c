@@ -30,7 +30,7 @@ uint32_t sl_receive_degree(const sl_experiment *e, uint32_t rank) {
     if (e->membership.on_loss == SL_ON_LOSS_CONTINUE ||
         (algorithm != NULL &&
          (algorithm->route == SL_ROUTE_SERVER || algorithm->route == SL_ROUTE_ALL)))
-        return sl_topology_nodes(e->topology) - 1;
+        return sl_experiment_ranks(e) - 1;
     if (algorithm != NULL &&
         (algorithm->route == SL_ROUTE_ALL_REDUCE || algorithm->route == SL_ROUTE_MERGE))
         return partners_in_form(e, rank);
@@ -139,9 +139,35 @@ static size_t buffer_bytes(const sl_experiment *e, const sl_plan *plan, size_t d
     return message + (degree * buffers + sealed) * e->transport.chunk_bytes;
 }
 
+/* The topology once all have joined; NULL: nobody does. */
+static sl_topology *grown(const sl_experiment *e) {
+    const uint32_t ranks = sl_experiment_ranks(e);
+    uint32_t *all = e->membership.joiners > 0 ? malloc(ranks * sizeof *all) : NULL;
+    sl_topology *among = NULL;
+    sl_regrouping how;
+    for (uint32_t i = 0; all != NULL && i < ranks; i++)
+        all[i] = i;
+    if (all != NULL)
+        sl_topology_among(&among, &how, e->topology, all, ranks, NULL);
+    free(all);
+    return among;
+}
+
+/* Of its vectors, at most. */
+static size_t vector_bytes(const sl_node_settings *settings, const sl_topology *grown) {
+    sl_node_settings later = *settings;
+    later.topology = grown;
+    const size_t first = settings->rank < sl_topology_nodes(settings->topology)
+                             ? sl_node_vector_bytes(settings)
+                             : 0,
+                 last = grown != NULL ? sl_node_vector_bytes(&later) : 0;
+    return first > last ? first : last;
+}
+
 void sl_experiment_memory(sl_run_memory *out, const sl_experiment *e, const sl_plan *plan,
                           size_t dimension, size_t task_bytes) {
-    const uint32_t nodes = sl_topology_nodes(e->topology);
+    const uint32_t nodes = sl_experiment_ranks(e);
+    sl_topology *all = grown(e);
     const bool on_device = sl_device_describe(e->device, &(sl_device_info){0});
     const sl_algorithm *algorithm = sl_algorithm_of(&e->algorithm, NULL);
     const size_t model = dimension * sizeof(float);
@@ -153,7 +179,7 @@ void sl_experiment_memory(sl_run_memory *out, const sl_experiment *e, const sl_p
     size_t kept = 0;   /* by all nodes */
     size_t copied = 0; /* of a node for its checkpoint: all but the gradient */
     for (settings.rank = 0; settings.rank < nodes; settings.rank++) {
-        const size_t vectors = sl_node_vector_bytes(&settings),
+        const size_t vectors = vector_bytes(&settings, all),
                      buffers = buffer_bytes(e, plan, dimension, settings.rank),
                      copy = e->checkpoint.every > 0 ? vectors - model : 0,
                      agent = (on_device ? model : vectors) + copy + buffers + 2 * average +
@@ -172,6 +198,7 @@ void sl_experiment_memory(sl_run_memory *out, const sl_experiment *e, const sl_p
         kept -= (nodes - 1) * model;
     kept += apart ? nodes / 2 * m.vectors : 0; /* set aside, beside those that take their place */
     m.simulator = (on_device ? nodes * model : kept) + copied + average + task_bytes;
+    sl_topology_close(&all);
     m.limit = process_limit();
     m.limit += m.limit > 0 ? task_bytes : 0;
     *out = m;

@@ -38,10 +38,37 @@ char *sl_experiment_json(const sl_experiment *experiment) {
     return text;
 }
 
+const char *sl_section_name(sl_section section) {
+    static const char *const names[] = {
+#define SECTION_NAME(name) #name,
+        SL_SECTIONS(SECTION_NAME)
+#undef SECTION_NAME
+    };
+    return names[section];
+}
+
+sl_section sl_key_section(const sl_key *k) {
+    for (int s = SL_SECTION_algorithm; s < SL_SECTION_COUNT; s++) {
+        const char *name = sl_section_name((sl_section)s);
+        if (strncmp(k->path, name, strlen(name)) == 0)
+            return (sl_section)s;
+    }
+    bool run = strcmp(k->path, "seed") == 0 || strcmp(k->path, "loss_limit") == 0 ||
+               strcmp(k->path, "rounds") == 0 || strcmp(k->path, "epochs") == 0 ||
+               strcmp(k->path, "final_average") == 0 || strcmp(k->path, "membership.joiners") == 0;
+    return run ? SL_SECTION_run : SL_SECTION_COUNT;
+}
+
+/* A run without joiners has the hash that it had before there was such a key. */
+static bool is_hashed(const sl_key *k, const sl_experiment *e, sl_section section) {
+    return sl_key_section(k) == section && k->type != SL_KEY_PATH &&
+           (e->membership.joiners > 0 || strcmp(k->path, "membership.joiners") != 0);
+}
+
 uint64_t sl_experiment_section_hash(const sl_experiment *experiment, sl_section section) {
     uint64_t hash = SL_HASH_START;
     for (size_t i = 0; i < sl_key_count; i++) {
-        if (sl_key_section(&sl_keys[i]) != section || sl_keys[i].type == SL_KEY_PATH)
+        if (!is_hashed(&sl_keys[i], experiment, section))
             continue;
         json_t *value = sl_key_write(&sl_keys[i], experiment);
         char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(17));

@@ -1,11 +1,20 @@
 /* settings.c - an experiment as the settings of the rooms below; see starling/experiment.h. */
 #include "starling/experiment.h"
 
+uint32_t sl_experiment_ranks(const sl_experiment *e) {
+    return sl_topology_nodes(e->topology) + e->membership.joiners;
+}
+
+uint32_t sl_experiment_simulated(const sl_experiment *e) {
+    return e->faults.count > 0 ? sl_experiment_ranks(e) : sl_topology_nodes(e->topology);
+}
+
 sl_learner_settings sl_experiment_learner(const sl_experiment *e) {
     return (sl_learner_settings){
         .model = e->model,
         .data = e->data,
         .nodes = sl_topology_nodes(e->topology),
+        .joiners = e->membership.joiners,
         .seed = e->seed,
         .rounds = e->rounds,
         .epochs = e->epochs,

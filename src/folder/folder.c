@@ -198,7 +198,7 @@ static int make(sl_folder **out, const char *path, const sl_experiment *experime
         return result;
     sl_folder *f = calloc(1, sizeof *f);
     if (f != NULL)
-        f->metrics = calloc(sl_topology_nodes(experiment->topology), sizeof *f->metrics);
+        f->metrics = calloc(sl_experiment_ranks(experiment), sizeof *f->metrics);
     if (f == NULL || f->metrics == NULL) {
         free(f);
         return sl_fail(error, SL_ENOMEM, "%s: out of memory", path);
@@ -206,7 +206,7 @@ static int make(sl_folder **out, const char *path, const sl_experiment *experime
     memcpy(f->path, path, strlen(path) + 1);
     sl_files_open(&f->files);
     f->all_nodes = all_nodes;
-    f->nodes = sl_topology_nodes(experiment->topology);
+    f->nodes = sl_experiment_ranks(experiment);
     f->in_order = true;
     f->writes_safetensors = experiment->record.safetensors;
     *out = f;

@@ -33,10 +33,17 @@ static int check_size(const sl_launch *l, const char *name, uint64_t size, sl_er
 }
 
 static int check_rank(const sl_launch *l, const char *what, sl_error *error) {
-    if (l->rank < l->size)
-        return 0;
-    return sl_fail(error, SL_EINVAL, "%s: the topology has %u nodes, ranks 0 to %u are allowed",
-                   what, l->size, l->size - 1);
+    const uint32_t ranks = l->size + l->settings.joiners;
+    if (l->rank >= ranks)
+        return sl_fail(error, SL_EINVAL, "%s: the topology has %u nodes, ranks 0 to %u are allowed",
+                       what, l->size, ranks - 1);
+    return l->roster == NULL || l->rank < sl_roster_count(l->roster)
+               ? 0
+               : sl_fail(
+                     error, SL_EINVAL,
+                     "%s: the roster names ranks 0 to %u; add a line HOST:PORT for each rank up "
+                     "to %u",
+                     what, sl_roster_count(l->roster) - 1, l->rank);
 }
 
 static int take_master(sl_launch *l, const char *text, const char *where, sl_error *error) {
@@ -68,7 +75,7 @@ static int take_peers(sl_launch *l, bool *are_known, sl_error *error) {
                        "a roster (%s) and a master (%s) are both given: one of them is enough",
                        roster, master);
     if (roster != NULL)
-        return sl_roster_find(&l->roster, roster, l->size, error);
+        return sl_roster_find(&l->roster, roster, l->size, l->settings.joiners, error);
     if (master == NULL)
         return 0;
     return take_master(l, master, by_option ? "master" : "STARLING_MASTER", error);

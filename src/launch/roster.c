@@ -284,16 +284,23 @@ static int parse_pattern(sl_roster **out, const char *pattern, uint32_t count, s
     return result;
 }
 
-static int check_count(const sl_roster *r, const char *what, uint32_t count, sl_error *error) {
-    if (r->count == count)
+static int check_count(const sl_roster *r, const char *what, uint32_t count, uint32_t joiners,
+                       sl_error *error) {
+    if (r->count >= count && r->count - count <= joiners)
         return 0;
+    if (joiners > 0)
+        return sl_fail(error, SL_EINVAL,
+                       "%s: the roster has %u ranks; allowed are the topology's %u nodes "
+                       "(topology.nodes) and up to %u more (membership.joiners)",
+                       what, r->count, count, joiners);
     return sl_fail(error, SL_EINVAL,
                    "%s: the roster has %u ranks, the topology %u nodes (topology.nodes); both must "
                    "be equal",
                    what, r->count, count);
 }
 
-int sl_roster_find(sl_roster **out, const char *what, uint32_t count, sl_error *error) {
+int sl_roster_find(sl_roster **out, const char *what, uint32_t count, uint32_t joiners,
+                   sl_error *error) {
     sl_roster *r = NULL;
     sl_error ignored;
     char host[SL_HOST_MAX];
@@ -312,7 +319,7 @@ int sl_roster_find(sl_roster **out, const char *what, uint32_t count, sl_error *
     else
         result = sl_roster_load(&r, what, error);
     if (result == 0)
-        result = check_count(r, what, count, error);
+        result = check_count(r, what, count, joiners, error);
     if (result != 0)
         sl_roster_close(&r);
     else
@@ -361,7 +368,7 @@ const char *sl_roster_host(const sl_roster *roster, uint32_t rank) {
 }
 
 const char *sl_roster_fingerprint(const sl_roster *roster, uint32_t rank) {
-    return roster->pins[rank].text;
+    return rank < roster->count ? roster->pins[rank].text : "";
 }
 
 uint16_t sl_roster_port(const sl_roster *roster, uint32_t rank) {

@@ -12,8 +12,10 @@ int sl_roster_find_addresses(sl_roster *roster, double timeout_s, int stop_fd,
 /* Of a rank, with its port; after it was looked up. */
 struct sockaddr_storage sl_roster_address(const sl_roster *roster, uint32_t rank);
 
-/* A file, a list with commas, or a pattern with {rank}, whose names may not be known yet. */
-int sl_roster_find(sl_roster **out, const char *what, uint32_t count, sl_error *error);
+/* A file, a list with commas, or a pattern with {rank}, whose names may not be known yet. Of
+ * `count` ranks; a file or a list may name up to `joiners` more. */
+int sl_roster_find(sl_roster **out, const char *what, uint32_t count, uint32_t joiners,
+                   sl_error *error);
 /* "HOST:PORT" or "[IPV6]:PORT"; where: for errors. */
 int sl_place_parse(char host[SL_HOST_MAX], uint16_t *port, const char *text, unsigned port_min,
                    const char *where, sl_error *error);

@@ -183,8 +183,9 @@ static int open_with_data(sl_learner *learner, sl_error *error) {
     if (result == 0)
         result = sl_data_load(&learner->data, &data, settings->seed, error);
     if (result == 0)
-        result = sl_partition_open(&learner->partition, &settings->data, &learner->data.train,
-                                   learner->settings.nodes, settings->seed, error);
+        result =
+            sl_partition_open(&learner->partition, &settings->data, &learner->data.train,
+                              learner->settings.nodes, settings->joiners, settings->seed, error);
     if (result == 0)
         result = open_network(learner, error);
     if (result == 0)
@@ -409,7 +410,7 @@ const char *sl_learner_describe(const sl_learner *learner) {
 
 void sl_learner_initial(sl_learner *learner, uint32_t rank, float *x) {
     const size_t d = sl_learner_dimension(learner);
-    assert(rank < learner->settings.nodes);
+    assert(rank < learner->settings.nodes + learner->settings.joiners);
     if (learner->start != NULL)
         memcpy(x, learner->start, d * sizeof *x);
     else if (is_problem(learner))

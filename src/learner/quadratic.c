@@ -261,7 +261,7 @@ static int open_problem(sl_problem *out, const sl_learner_settings *settings, ch
     if (p == NULL)
         return sl_fail(error, SL_ENOMEM, "learner: out of memory");
     out->self = p;
-    int result = sl_quadratic_load(&p->quadratic, path, settings->nodes, error);
+    int result = sl_quadratic_load(&p->quadratic, path, settings->nodes + settings->joiners, error);
     if (result != 0)
         return result;
     const sl_quadratic *q = &p->quadratic;

@@ -95,6 +95,12 @@ static sl_node *model_for(const simulator *s, const sl_scene_view *v, uint32_t r
     return p->aside != NULL ? p->aside : s->peers[sl_scene_sponsor(&s->scene, v, rank)].node;
 }
 
+/* Ranks beyond the first topology have none but the view's. */
+static const sl_topology *topology_for(const simulator *s, const sl_scene_view *v, uint32_t rank) {
+    const sl_topology *first = s->experiment->topology;
+    return rank < sl_topology_nodes(first) ? first : v->view.topology;
+}
+
 /* Opens those of the view who were not there, with their sponsors' models; who was set aside, with
  * its own. Where all have one model, that of the largest side holds. */
 static int let_in(simulator *s, const sl_scene_view *v, sl_error *error) {
@@ -106,7 +112,7 @@ static int let_in(simulator *s, const sl_scene_view *v, sl_error *error) {
         peer *p = &s->peers[rank];
         const bool joins = p->node == NULL;
         if (joins)
-            result = sl_sim_open_node(s, rank, error);
+            result = sl_sim_open_node(s, rank, topology_for(s, v, rank), error);
         if (result == 0 && one && rank != leader)
             copy_state(s, p->node, s->peers[leader].node, true);
         else if (result == 0 && joins)

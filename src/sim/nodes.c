@@ -80,11 +80,12 @@ bool sl_sim_repeats(const simulator *s) {
     return s->checkpoints != NULL && s->checkpoints->history != NULL;
 }
 
-int sl_sim_open_node(simulator *s, uint32_t rank, sl_error *error) {
+int sl_sim_open_node(simulator *s, uint32_t rank, const sl_topology *topology, sl_error *error) {
     const sl_experiment *e = s->experiment;
     sl_node_settings settings =
         sl_experiment_node(e, &s->plan, s->task->dimension, s->task->rounds);
     settings.rank = rank;
+    settings.topology = topology;
     settings.epoch_rounds = s->task->epoch_rounds;
     settings.samples = s->task->samples != NULL ? s->task->samples(s->task->context, rank) : 1;
     settings.vec = s->vec;

@@ -147,7 +147,7 @@ static int take_model(simulator *s, uint32_t rank, const sl_log_entry *join, sl_
                        (unsigned long long)join->after, rank, join->peer);
     sl_node *own = p->node;
     sl_node_close(&p->aside);
-    const int result = sl_sim_open_node(s, rank, error);
+    const int result = sl_sim_open_node(s, rank, s->experiment->topology, error);
     p->aside = p->node;
     p->node = own;
     if (result == 0)

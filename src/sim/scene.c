@@ -5,12 +5,12 @@
 #include <string.h>
 
 int sl_scene_open(sl_scene *s, const sl_experiment *experiment, size_t dimension, sl_error *error) {
-    const uint32_t nodes = sl_topology_nodes(experiment->topology);
+    const uint32_t nodes = sl_experiment_ranks(experiment);
     *s = (sl_scene){.experiment = experiment, .dimension = dimension};
     s->sides_before = calloc(nodes, sizeof *s->sides_before);
     s->views = calloc(nodes, sizeof *s->views);
     return s->sides_before != NULL && s->views != NULL
-               ? sl_cast_open(&s->cast, nodes, error)
+               ? sl_cast_open(&s->cast, nodes, sl_topology_nodes(experiment->topology), error)
                : sl_fail(error, SL_ENOMEM, "simulator: out of memory for %u nodes", nodes);
 }
 
@@ -47,7 +47,8 @@ static bool stands(const sl_scene *s, const uint32_t *ranks, uint32_t count) {
     for (uint32_t k = 0; k < count; k++)
         if (s->views[ranks[k]] != view || s->sides_before[ranks[k]] == SL_ABSENT)
             return false;
-    return count == (view != NULL ? view->view.members.count : s->cast.nodes);
+    return count ==
+           (view != NULL ? view->view.members.count : sl_topology_nodes(s->experiment->topology));
 }
 
 /* Opened among these; it lives as long as the scene. */

@@ -265,8 +265,9 @@ static int publish_steps(simulator *s, sl_error *error) {
 static int run_round(simulator *s, uint64_t round, sl_error *error) {
     int result = publish_steps(s, error);
     for (uint32_t i = 0; i < s->nodes && result == 0 && s->task->ready != NULL; i++)
-        s->task->ready(s->task->context, i, round, sl_node_point(s->peers[i].node),
-                       sl_node_push_sum_weight(s->peers[i].node));
+        if (s->peers[i].node != NULL)
+            s->task->ready(s->task->context, i, round, sl_node_point(s->peers[i].node),
+                           sl_node_push_sum_weight(s->peers[i].node));
     if (result == 0)
         result = train_nodes(s, round, error);
     if (result == 0)
@@ -352,7 +353,9 @@ static int open_nodes(simulator *s, sl_error *error) {
     int result = 0;
     for (uint32_t i = 0; i < s->nodes && result == 0; i++) {
         s->peers[i].record.rank = i;
-        result = sl_sim_open_node(s, i, error);
+        if (i >= sl_topology_nodes(s->experiment->topology)) /* it may join */
+            continue;
+        result = sl_sim_open_node(s, i, s->experiment->topology, error);
         if (result == 0)
             sl_host_task_initial(&s->host, i, sl_node_model(s->peers[i].node));
     }
@@ -419,8 +422,11 @@ static int leave(simulator *s, uint64_t round, sl_error *error) {
 static int run_rounds(simulator *s, const volatile int *stop, sl_error *error) {
     int result = s->resumed > 0 ? 0 : report_parameters(s, 0);
     s->began = sl_clock_seconds() - s->peers[0].record.times.total;
+    if (s->nodes > sl_topology_nodes(s->experiment->topology))
+        sl_sim_tell_members(s, s->resumed + 1);
     for (uint32_t i = 0; i < s->nodes && result == 0; i++)
-        result = sl_sim_deliver(s, i, &(sl_event){.type = SL_EVENT_START}, error);
+        if (s->peers[i].node != NULL)
+            result = sl_sim_deliver(s, i, &(sl_event){.type = SL_EVENT_START}, error);
     if (result == 0 && s->resumed > 0)
         result = end_round(s, s->resumed, error);
     for (uint64_t round = s->resumed + 1; round <= s->task->rounds && result == 0; round++) {
@@ -480,7 +486,7 @@ int sl_sim_run(const sl_experiment *experiment, const sl_task *task, const sl_ob
         .task = task,
         .observer = observer,
         .checkpoints = checkpoints,
-        .nodes = sl_topology_nodes(experiment->topology),
+        .nodes = sl_experiment_simulated(experiment),
     };
     int result = sl_task_check(task, error);
     if (result == 0)

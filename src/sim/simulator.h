@@ -65,7 +65,7 @@ void sl_sim_let_go(simulator *s, message *m);
 uint64_t sl_sim_end_after(const simulator *s);
 /* Does it repeat a real run from its logs of events? */
 bool sl_sim_repeats(const simulator *s);
-int sl_sim_open_node(simulator *s, uint32_t rank, sl_error *error);
+int sl_sim_open_node(simulator *s, uint32_t rank, const sl_topology *topology, sl_error *error);
 /* An event of a node; keeps what the node asks for. */
 int sl_sim_step(simulator *s, uint32_t rank, const sl_event *event, sl_error *error);
 void sl_sim_log(const simulator *s, const sl_log_entry *entry);

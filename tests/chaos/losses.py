@@ -322,8 +322,8 @@ class Hands:
         self.scene, self.started = scene, 0
         changes = {"membership__on_loss": "continue", **changes}
         self.changes = {"topology__nodes": 4, "membership__grace_s": PATIENT, **changes}
-        lines = "".join(f"127.0.0.1:{port}\n" for port in free_ports(4))
-        self.roster = scene.write("roster", lines)
+        self.lines = [f"127.0.0.1:{port}\n" for port in free_ports(5)]
+        self.roster = scene.write("roster", "".join(self.lines[:4]))
         self.agents = [self.start(rank) for rank in range(4)]
         self.agents[0].wait_for("round 40/")
 
@@ -347,9 +347,26 @@ class Hands:
             running.process.wait()
 
 
-def a_new_process_takes_the_rank_of_a_killed_one(scene):
-    """At once, or when the others have gone on; the leader's, too; and again."""
-    hands = Hands(scene, rounds=60000)
+def add_a_rank(scene, hands):
+    """One joins that the run did not begin with: with data of its own, and a line more."""
+    views = len(events(scene, 1, "view", hands.agents[1].folder))
+    short = hands.start(4, "--join").wait(30)
+    short.check_refused("the roster names ranks 0 to 3; add a line HOST:PORT")
+    hands.roster = scene.write("roster5", "".join(hands.lines))
+    hands.start(5, "--join").wait(30).check_refused("ranks 0 to 4 are allowed")
+    hands.start(4).wait(30).check_refused("4 nodes of the topology begin the run", "--join")
+    other = hands.start(4, "--join", membership__joiners=0).wait(30)
+    other.check_refused("the roster has 5 ranks, the topology 4 nodes")
+    more = hands.start(4, "--join", membership__joiners=2, optimizer__learning_rate=0.02).wait(30)
+    more.check_refused("refused", "the run of agents", code=1)
+    hands.agents.append(hands.start(4, "--join", data__train_samples=500, data__batch=8))
+    wait_for_views(scene, 1, views + 1, hands.agents[1].folder)
+
+
+def new_processes_join(scene):
+    """In the place of a killed one, at once, or when the others have gone on; the leader's, too;
+    and again. Then with a rank beyond the first roster."""
+    hands = Hands(scene, rounds=60000, membership__joiners=1)
     for rank, waits in ((3, False), (0, True), (3, False)):
         hands.kill(rank)
         watched, views = hands.agents[1], len(events(scene, 1, "view", hands.agents[1].folder))
@@ -357,6 +374,7 @@ def a_new_process_takes_the_rank_of_a_killed_one(scene):
             wait_for_views(scene, 1, views + 1, watched.folder)
         hands.agents[rank] = hands.start(rank, "--join")
         wait_for_views(scene, 1, views + 2, watched.folder)
+    add_a_rank(scene, hands)
     last = set()
     for rank, running in enumerate(hands.agents):
         running.wait(60)
@@ -365,8 +383,8 @@ def a_new_process_takes_the_rank_of_a_killed_one(scene):
         last.add((view["round"], tuple(view["members"])))
         end = events(scene, rank, "end", running.folder)
         check([e["outcome"] for e in end] == ["done"], f"agent {rank} has ended so: {end}")
-    check(len(last) == 1 and last.pop()[1] == (0, 1, 2, 3), f"the last views differ: {last}")
-    for rank in (0, 3):
+    check(len(last) == 1 and last.pop()[1] == (0, 1, 2, 3, 4), f"the last views differ: {last}")
+    for rank in (0, 3, 4):
         folder = hands.agents[rank].folder
         joins, view = events(scene, rank, "join", folder), events(scene, rank, "view", folder)[0]
         check(len(joins) == 1 and 0 < joins[0]["after"] < view["round"], f"{joins}, {view}")
@@ -560,7 +578,7 @@ run_tests(
         one_after_the_other_until_one_is_left,
         who_was_stopped_returns,
         replicas_of_who_returns_begin_anew,
-        a_new_process_takes_the_rank_of_a_killed_one,
+        new_processes_join,
         who_dies_is_started_again_and_who_leaves_is_not,
         who_cannot_join_is_told_why,
         who_stays_stopped_does_not_keep_the_run,

@@ -525,14 +525,13 @@ REFUSED = {
 }
 
 
-def check_refusal(starling, name):
-    faults, more, text = REFUSED[name]
+def check_refusal(starling, case):
+    faults, more, text = case
     more = {"algorithm": {"name": "d-psgd"}, **more}
     algorithm = more.pop("algorithm")
+    topology = more.pop("topology", {"nodes": N, "family": "ring"})
     try:
-        simulate(
-            starling, {"nodes": N, "family": "ring"}, algorithm, 0.05, faults, problem(), **more
-        )
+        simulate(starling, topology, algorithm, 0.05, faults, problem(), **more)
     except _simulate.Refused as refused:
         return 0.0 if text in str(refused) else f"it says: {refused}"
     return "it was not refused"
@@ -550,11 +549,11 @@ def checks(starling):
     yield "listed weights", 1e-6, lambda: check_listed_weights(starling)
     yield "the same bits twice", 0.0, lambda: check_twice(starling)
     for name in REFUSED:
-        yield f"refused: {name}", 0.0, lambda name=name: check_refusal(starling, name)
+        yield f"refused: {name}", 0.0, lambda name=name: check_refusal(starling, REFUSED[name])
 
 
-def main():
-    starling, only = _simulate.arguments(__doc__)
+def run_checks(checks, usage):
+    starling, only = _simulate.arguments(usage)
     failed = 0
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         todo = [(n, limit, pool.submit(run)) for n, limit, run in checks(starling) if only in n]
@@ -571,4 +570,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_checks(checks, __doc__))

@@ -182,7 +182,7 @@ END_TEST
 
 START_TEST(a_pattern_names_each_rank) {
     sl_roster *roster = NULL;
-    ck_assert_int_eq(sl_roster_find(&roster, "h{rank}-{rank}.svc:70{rank}", 12, &error), 0);
+    ck_assert_int_eq(sl_roster_find(&roster, "h{rank}-{rank}.svc:70{rank}", 12, 0, &error), 0);
     ck_assert_uint_eq(sl_roster_count(roster), 12);
     ck_assert_str_eq(sl_roster_host(roster, 11), "h11-11.svc");
     ck_assert_uint_eq(sl_roster_port(roster, 11), 7011);
@@ -194,7 +194,7 @@ END_TEST
 /* Its names may belong to processes that are not there yet. */
 START_TEST(unknown_names_of_a_pattern_are_waited_for) {
     sl_roster *roster = NULL;
-    ck_assert_int_eq(sl_roster_find(&roster, "no-such-host-{rank}.invalid:1", 2, &error), 0);
+    ck_assert_int_eq(sl_roster_find(&roster, "no-such-host-{rank}.invalid:1", 2, 0, &error), 0);
     ck_assert_int_eq(sl_roster_resolve(roster, 0.2, NULL, &error), SL_ENET);
     ck_assert_msg(strstr(error.text, "no-such-host-0.invalid") != NULL, "%s", error.text);
     ck_assert_msg(strstr(error.text, "within 0.2 s") != NULL, "%s", error.text);

@@ -40,9 +40,10 @@ START_TEST(every_sample_belongs_to_exactly_one_node_and_every_node_has_one) {
     sl_samples samples = labelled(SAMPLES, 10);
     sl_partition p, again;
     uint32_t nodes = partitions[_i].nodes, seen[SAMPLES] = {0}, total = 0;
-    ck_assert_int_eq(sl_partition_open(&p, &partitions[_i].config, &samples, nodes, 11, &error), 0);
-    ck_assert_int_eq(sl_partition_open(&again, &partitions[_i].config, &samples, nodes, 11, &error),
+    ck_assert_int_eq(sl_partition_open(&p, &partitions[_i].config, &samples, nodes, 0, 11, &error),
                      0);
+    ck_assert_int_eq(
+        sl_partition_open(&again, &partitions[_i].config, &samples, nodes, 0, 11, &error), 0);
     for (uint32_t node = 0; node < nodes; node++) {
         ck_assert_uint_ge(sl_partition_size(&p, node), 1);
         total += sl_partition_size(&p, node);
@@ -64,7 +65,7 @@ END_TEST
 static double labels_seen(sl_data_config config, uint32_t nodes, const sl_samples *samples) {
     sl_partition p;
     uint32_t total = 0;
-    ck_assert_int_eq(sl_partition_open(&p, &config, samples, nodes, 3, &error), 0);
+    ck_assert_int_eq(sl_partition_open(&p, &config, samples, nodes, 0, 3, &error), 0);
     for (uint32_t node = 0; node < nodes; node++) {
         bool seen[10] = {0};
         for (uint32_t i = p.starts[node]; i < p.starts[node + 1]; i++)
@@ -100,7 +101,7 @@ START_TEST(dirichlet_shares_have_the_right_variance) {
         sl_samples samples = labelled(classes * each, classes);
         sl_data_config config = {.partition = SL_PARTITION_DIRICHLET, .alpha = alphas[a]};
         sl_partition p;
-        ck_assert_int_eq(sl_partition_open(&p, &config, &samples, nodes, 17, &error), 0);
+        ck_assert_int_eq(sl_partition_open(&p, &config, &samples, nodes, 0, 17, &error), 0);
         static uint32_t counts[5][400];
         memset(counts, 0, sizeof counts);
         double variance = 0, expected = (1.0 / nodes) * (1 - 1.0 / nodes) / (nodes * alphas[a] + 1);
@@ -122,14 +123,14 @@ START_TEST(impossible_partitions_are_refused) {
     sl_samples samples = labelled(10, 2);
     sl_partition p;
     sl_data_config config = {.partition = SL_PARTITION_IID};
-    ck_assert_int_eq(sl_partition_open(&p, &config, &samples, 11, 1, &error), SL_EINVAL);
+    ck_assert_int_eq(sl_partition_open(&p, &config, &samples, 11, 0, 1, &error), SL_EINVAL);
     ck_assert_ptr_nonnull(strstr(error.text, "10 training samples for 11 nodes"));
     config = (sl_data_config){.partition = SL_PARTITION_SHARDS, .shards_per_node = 3};
-    ck_assert_int_eq(sl_partition_open(&p, &config, &samples, 4, 1, &error), SL_EINVAL);
+    ck_assert_int_eq(sl_partition_open(&p, &config, &samples, 4, 0, 1, &error), SL_EINVAL);
     ck_assert_ptr_nonnull(
         strstr(error.text, "data.partition.shards_per_node is 3; allowed are 1 to 2"));
     config = (sl_data_config){.partition = SL_PARTITION_DIRICHLET, .alpha = NAN};
-    ck_assert_int_eq(sl_partition_open(&p, &config, &samples, 4, 1, &error), SL_EINVAL);
+    ck_assert_int_eq(sl_partition_open(&p, &config, &samples, 4, 0, 1, &error), SL_EINVAL);
     sl_samples_close(&samples);
 }
 END_TEST
@@ -155,7 +156,7 @@ START_TEST(speakers_are_dealt_whole_and_evenly) {
     for (uint32_t nodes = 1; nodes <= 36; nodes++) {
         sl_partition p;
         int owners[42];
-        ck_assert_msg(sl_partition_open(&p, &config, &samples, nodes, 1, &error) == 0, "%s",
+        ck_assert_msg(sl_partition_open(&p, &config, &samples, nodes, 0, 1, &error) == 0, "%s",
                       error.text);
         memset(owners, -1, sizeof owners);
         for (uint32_t node = 0; node < nodes; node++) {
@@ -180,7 +181,7 @@ START_TEST(partitions_by_label_go_by_a_text_s_speakers) {
     sl_samples samples = spoken(6 * 21, 42);
     sl_data_config config = {.partition = SL_PARTITION_SHARDS, .shards_per_node = 1};
     sl_partition p;
-    ck_assert_int_eq(sl_partition_open(&p, &config, &samples, 6, 1, &error), 0);
+    ck_assert_int_eq(sl_partition_open(&p, &config, &samples, 6, 0, 1, &error), 0);
     for (uint32_t node = 0; node < 6;
          node++) { /* 21 samples in a row of the sorted ones: one to six a speaker */
         uint32_t least = 42, most = 0;
@@ -200,10 +201,10 @@ START_TEST(speakers_that_are_too_few_or_none_are_refused) {
     sl_samples text = spoken(6 * 21, 42), images = labelled(100, 10);
     sl_data_config config = {.partition = SL_PARTITION_SPEAKERS};
     sl_partition p;
-    ck_assert_int_eq(sl_partition_open(&p, &config, &text, 37, 1, &error), SL_EINVAL);
+    ck_assert_int_eq(sl_partition_open(&p, &config, &text, 37, 0, 1, &error), SL_EINVAL);
     ck_assert_ptr_nonnull(
         strstr(error.text, "36 speakers with a whole sample and the topology 37 nodes"));
-    ck_assert_int_eq(sl_partition_open(&p, &config, &images, 2, 1, &error), SL_EINVAL);
+    ck_assert_int_eq(sl_partition_open(&p, &config, &images, 2, 0, 1, &error), SL_EINVAL);
     ck_assert_ptr_nonnull(strstr(error.text, "data.partition.name: speakers needs a text"));
     sl_samples_close(&text);
     sl_samples_close(&images);
@@ -216,7 +217,7 @@ START_TEST(an_epoch_shows_each_sample_once_and_the_next_in_another_order) {
     sl_partition p;
     const uint32_t *indices;
     uint32_t seen[120] = {0}, first[2][10];
-    ck_assert_int_eq(sl_partition_open(&p, &config, &samples, 3, 1, &error), 0);
+    ck_assert_int_eq(sl_partition_open(&p, &config, &samples, 3, 0, 1, &error), 0);
     for (uint64_t round = 1; round <= 8; round++) { /* 40 samples, batches of 10 */
         ck_assert_uint_eq(sl_partition_batch(&p, 1, round, 10, &indices), 10);
         for (int i = 0; i < 10; i++)
@@ -237,8 +238,8 @@ START_TEST(a_batch_is_a_function_of_rank_and_round_alone) {
     sl_data_config config = {.partition = SL_PARTITION_IID};
     sl_partition p, q;
     const uint32_t *a, *b;
-    ck_assert_int_eq(sl_partition_open(&p, &config, &samples, 4, 1, &error), 0);
-    ck_assert_int_eq(sl_partition_open(&q, &config, &samples, 4, 1, &error), 0);
+    ck_assert_int_eq(sl_partition_open(&p, &config, &samples, 4, 0, 1, &error), 0);
+    ck_assert_int_eq(sl_partition_open(&q, &config, &samples, 4, 0, 1, &error), 0);
     for (uint64_t round = 40; round >= 1; round--) {
         uint32_t rank = round % 4;
         sl_partition_batch(&p, (rank + 1) % 4, 99, 8, &a);
@@ -254,6 +255,32 @@ START_TEST(a_batch_is_a_function_of_rank_and_round_alone) {
 }
 END_TEST
 
+START_TEST(who_joins_has_all_samples_and_the_others_theirs) {
+    sl_samples samples = labelled(103, 10);
+    sl_data_config config = {.partition = SL_PARTITION_IID};
+    sl_partition p, grown;
+    const uint32_t *a, *b;
+    ck_assert_int_eq(sl_partition_open(&p, &config, &samples, 4, 0, 1, &error), 0);
+    ck_assert_int_eq(sl_partition_open(&grown, &config, &samples, 4, 2, 1, &error), 0);
+    for (uint32_t rank = 0; rank < 4; rank++) {
+        ck_assert_uint_eq(sl_partition_batch(&p, rank, 3, 8, &a), 8);
+        ck_assert_uint_eq(sl_partition_batch(&grown, rank, 3, 8, &b), 8);
+        ck_assert_mem_eq(a, b, 8 * sizeof *a);
+    }
+    for (uint32_t rank = 4; rank < 6; rank++) {
+        uint32_t seen[103] = {0};
+        ck_assert_uint_eq(sl_partition_batch(&grown, rank, 1, 1000, &a), 103);
+        for (uint32_t i = 0; i < 103; i++)
+            seen[a[i]]++;
+        for (uint32_t i = 0; i < 103; i++)
+            ck_assert_uint_eq(seen[i], 1);
+    }
+    sl_partition_close(&p);
+    sl_partition_close(&grown);
+    sl_samples_close(&samples);
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("partition");
     TCase *each = tcase_create("each partition");
@@ -263,6 +290,7 @@ int main(void) {
     ADD_TESTS(suite, "partition", partitions_skew_labels_as_their_names_say,
               dirichlet_shares_have_the_right_variance, impossible_partitions_are_refused,
               an_epoch_shows_each_sample_once_and_the_next_in_another_order,
+              who_joins_has_all_samples_and_the_others_theirs,
               a_batch_is_a_function_of_rank_and_round_alone, speakers_are_dealt_whole_and_evenly,
               partitions_by_label_go_by_a_text_s_speakers,
               speakers_that_are_too_few_or_none_are_refused);

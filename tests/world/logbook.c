@@ -11,8 +11,8 @@ static void require(bool holds, const sl_log_entry *e, const char *what) {
 
 static void take_start(logbook *book, const sl_log_entry *e, uint64_t rounds) {
     require(!book->begun, e, "it has begun already");
-    require(e->round >= 1 && e->round <= rounds + 1 && e->rounds == rounds, e, "no such round");
-    *book = (logbook){.begun = true, .from = e->round - 1};
+    require(e->round <= rounds + 1 && e->rounds == rounds, e, "no such round");
+    *book = (logbook){.begun = true, .from = e->round > 0 ? e->round - 1 : 0}; /* 0: it joins */
 }
 
 static void take_later(logbook *book, const sl_log_entry *e) {

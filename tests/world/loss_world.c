@@ -8,6 +8,7 @@
  * third seed trains for so long that who was stopped can return, and each ninth is in two parts for
  * a while, half of these without other strikes. Held of each seed:
  *   - whoever was not struck ends well, after all rounds, with finite numbers;
+ *   - who joins, with a rank beyond the topology, ends well, or says that nobody let it in;
  *   - who was stopped returns and ends well, or says that the others have come to the end;
  *   - whose numbers are not finite returns, or ends as diverged: it does if they stay so;
  *   - who was asked to leave ends well, or has left, and in time where nothing else goes wrong;
@@ -77,7 +78,7 @@ static struct parting {
     bool is_up, was;
 } parting;
 static double grace_s;
-static uint64_t finished, left, lost, views, returned, merged; /* of all seeds */
+static uint64_t finished, left, lost, views, returned, merged, joined; /* of all seeds */
 
 static uint32_t below(uint32_t limit) {
     return (uint32_t)(world_draw() % limit);
@@ -123,6 +124,15 @@ static bool steps_too_far(void) {
     return s.seed % 7 == 3 && s.seed / 7 % 3 == 1;
 }
 
+/* In each ninth seed, a long one, one joins that the run did not begin with. */
+static bool grows(void) {
+    return s.seed % 9 == 4;
+}
+
+static uint32_t processes(void) {
+    return s.nodes + grows();
+}
+
 static void draw_experiment(void) {
     const char *const algorithms[] = {
         "\"name\": \"d-psgd\"",
@@ -137,6 +147,7 @@ static void draw_experiment(void) {
     static const char *const families[] = {"ring", "path", "complete", "star"};
     static const size_t dimensions[] = {7, 1100, 3000};
     s.nodes = 2 + below(NODES_MAX - 1);
+    s.nodes -= grows() && s.nodes == NODES_MAX;
     s.rounds = (30 + below(60)) * (is_long() ? LONGER : 1);
     s.dimension = dimensions[below(3)];
     if (s.seed % 50 == LARGE)
@@ -156,10 +167,10 @@ static void draw_experiment(void) {
              " \"algorithm\": {%s}, \"record\": {\"every\": 1}, \"optimizer\":"
              " {\"learning_rate\": %g}, \"transport\": {\"chunk_bytes\": 4096,"
              " \"window_chunks\": %u, \"connect_timeout_s\": %g, \"round_timeout_s\": 60},"
-             " \"membership\": {\"on_loss\": \"continue\", \"grace_s\": %.3f},"
+             " \"membership\": {\"on_loss\": \"continue\", \"grace_s\": %.3f, \"joiners\": %d},"
              " \"security\": {\"mode\": \"none\"}}",
              (unsigned long long)s.rounds, seed, s.nodes, family, algorithm, rate, window,
-             s.connect_s, grace_s);
+             s.connect_s, grace_s, grows());
     network.latency_s = 1e-4 + 2e-3 * world_uniform() * world_uniform();
     network.jitter_s = world_chance(0.5) ? 5e-3 * world_uniform() : 0;
     network.slow_wake_s = 1e-6;
@@ -358,6 +369,7 @@ static int run_agent(peer *p, sl_roster *roster) {
                                         .rank = p->rank,
                                         .host = "127.0.0.1",
                                         .port = (uint16_t)(7000 + p->rank),
+                                        .joins = p->rank == s.nodes,
                                         .observer = {.context = p,
                                                      .record = on_record,
                                                      .round = on_round,
@@ -380,7 +392,7 @@ static void *be_agent(void *of) {
     char text[NODES_MAX * 24] = "";
     size_t used = 0;
     sl_roster *roster;
-    for (uint32_t i = 0; i < s.nodes; i++)
+    for (uint32_t i = 0; i < s.nodes || i <= p->rank; i++)
         used += (size_t)snprintf(text + used, sizeof text - used, "127.0.0.1:%u\n", 7000 + i);
     if (sl_roster_parse(&roster, text, "roster", &p->error) != 0)
         world_fail("%s", p->error.text);
@@ -398,8 +410,14 @@ static void start(void *of, uint64_t ignored) {
     p->process = process_start(p->rank, be_agent, p);
 }
 
+/* It knocks from some time on, until it is in or the others have ended. */
+static void start_joiner(void) {
+    peers[s.nodes] = (peer){.rank = s.nodes, .struck = true};
+    world_at(first_s + 0.1 + s.seed % 17 * 0.1, start, &peers[s.nodes], 0);
+}
+
 static bool all_are_over(void) {
-    for (uint32_t i = 0; i < s.nodes; i++)
+    for (uint32_t i = 0; i < processes(); i++)
         if (peers[i].process == NULL || peers[i].process->alive)
             return false;
     return true;
@@ -456,7 +474,9 @@ static void judge(const peer *p, bool verbose) {
     if (p->spoiled && p->result == 0 && spoiled_rounds == UINT64_MAX)
         world_fail("agent %u ended well, with numbers that are not finite", p->rank);
     const bool gave_all = p->struck && strstr(s.text, "sgp") != NULL; /* and nobody gave it any */
-    const bool alone = strstr(p->error.text, "gone on without") != NULL ||
+    joined += p->rank == s.nodes && p->result == 0;
+    const bool outside = p->rank == s.nodes && strstr(p->error.text, "wants to join") != NULL;
+    const bool alone = strstr(p->error.text, "gone on without") != NULL || outside ||
                        (gave_all && p->result == SL_EDIVERGED) ||
                        (p->spoiled && p->result == SL_EDIVERGED);
     if (p->result != 0 && p->result != SL_ELEFT && !alone)
@@ -500,8 +520,10 @@ static uint64_t run_seed(uint64_t seed, bool verbose) {
         peers[i].rank = i;
         world_at(first_s + 0.02 * world_uniform(), start, &peers[i], 0);
     }
+    if (grows())
+        start_joiner();
     world_run(first_s + most_s, all_are_over);
-    for (uint32_t i = 0; i < s.nodes; i++)
+    for (uint32_t i = 0; i < processes(); i++)
         judge(&peers[i], verbose);
     judge_merge();
     const uint64_t hash = world_hash();
@@ -516,9 +538,9 @@ int main(int count, char **arguments) {
     if (seeds_run(&seeds, count, arguments, QUICK, run_seed) != 0)
         return 2;
     printf("%llu seeds: %llu agents trained to the end, %llu left, %llu losses noticed, %llu "
-           "views, %llu returned, %llu merges\n",
+           "views, %llu returned, %llu merges, %llu joined\n",
            (unsigned long long)seeds, (unsigned long long)finished, (unsigned long long)left,
            (unsigned long long)lost, (unsigned long long)views, (unsigned long long)returned,
-           (unsigned long long)merged);
+           (unsigned long long)merged, (unsigned long long)joined);
     return 0;
 }

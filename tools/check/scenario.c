@@ -51,12 +51,12 @@ static int play(const sl_experiment *e, sl_cast *cast, uint64_t round, uint32_t 
 }
 
 int scenario_print(const sl_experiment *e, sl_error *error) {
-    const uint32_t nodes = sl_topology_nodes(e->topology);
+    const uint32_t nodes = sl_experiment_ranks(e);
     sl_cast cast = {0};
     if (e->faults.count == 0)
         return 0;
     uint32_t *ranks = malloc(nodes * sizeof *ranks);
-    int result = ranks != NULL ? sl_cast_open(&cast, nodes, error)
+    int result = ranks != NULL ? sl_cast_open(&cast, nodes, sl_topology_nodes(e->topology), error)
                                : sl_fail(error, SL_ENOMEM, "out of memory for %u nodes", nodes);
     puts("faults");
     for (uint64_t round = sl_faults_next(&e->faults, 0); round > 0 && result == 0;

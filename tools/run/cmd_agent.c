@@ -143,6 +143,7 @@ static int find_rank(peer *p, sl_error *error) {
     const sl_experiment *e = p->trial.experiment;
     const sl_launch_settings settings = {.has_rank = o->has_rank,
                                          .rank = o->rank,
+                                         .joiners = e->membership.joiners,
                                          .roster = o->roster,
                                          .master = o->master,
                                          .listen = o->listen,
@@ -494,8 +495,9 @@ static const command_option
                      .take = take_whole, .offset = offsetof(options, run_id),
                      .max = UINT64_MAX},
     option_join = {"join",
-                   .help = "take the rank of a lost process in a run that goes on without it "
-                           "(membership.on_loss \"continue\"), with the model of one of the others",
+                   .help = "join a run that goes on (membership.on_loss \"continue\"), with the "
+                           "model of one of the others: in the place of a lost process, or with a "
+                           "rank beyond topology.nodes (membership.joiners)",
                    .take = take_switch, .offset = offsetof(options, join)},
     option_report_fd = {"report-fd", .argument = "FD", .hidden = true,
                         .help = "where `starling run` hears of this agent", .take = take_report_fd},

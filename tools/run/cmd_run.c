@@ -53,8 +53,8 @@ static const driver simulated = {"sim", "nodes", ", simulated", check_simulation
 static void print_begin(const driver *d, const options *o, const trial *t, const char *path,
                         uint64_t from) {
     char text[SL_NAME_MAX + 256];
-    snprintf(text, sizeof text, "%s on %u %s, %s", t->experiment->name, t->nodes, d->peers,
-             sl_learner_describe(t->learner));
+    snprintf(text, sizeof text, "%s on %u %s, %s", t->experiment->name,
+             sl_topology_nodes(t->experiment->topology), d->peers, sl_learner_describe(t->learner));
     print_wrapped("", text, output_width(o->wide));
     printf("%llu rounds%s; run folder %s\n", (unsigned long long)t->task.rounds, d->manner, path);
     if (from > 0)
@@ -110,6 +110,8 @@ static int run_experiment(const driver *d, options *o) {
     int result = resume_choose_file(o, d->name, config, &error);
     if (result == 0)
         result = trial_open(&t, o, &error);
+    if (d == &simulated && result == 0)
+        t.nodes = sl_experiment_simulated(t.experiment);
     if (result == 0)
         result = resume_compare(&t, o, &error);
     if (result == 0)

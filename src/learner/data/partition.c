@@ -208,16 +208,21 @@ static int deal(dealing *d, const sl_data_config *config, const sl_samples *samp
 }
 
 /* Turns owners into members and starts (a counting sort by node). */
-static void group(sl_partition *p, const dealing *d, uint32_t samples) {
+static void group(sl_partition *p, const dealing *d, uint32_t samples, uint32_t nodes) {
     for (uint32_t i = 0; i < samples; i++)
         p->starts[d->owners[i] + 1]++;
-    for (uint32_t node = 0; node < p->nodes; node++)
+    for (uint32_t node = 0; node < nodes; node++)
         p->starts[node + 1] += p->starts[node];
     for (uint32_t i = 0; i < samples; i++)
         p->members[p->starts[d->owners[i]]++] = i;
-    for (uint32_t node = p->nodes; node > 0; node--)
+    for (uint32_t node = nodes; node > 0; node--)
         p->starts[node] = p->starts[node - 1];
     p->starts[0] = 0;
+    for (uint32_t node = nodes; node < p->nodes; node++) {
+        p->starts[node + 1] = p->starts[node] + samples;
+        for (uint32_t i = 0; i < samples; i++)
+            p->members[p->starts[node] + i] = i;
+    }
 }
 
 static int check(const sl_data_config *config, const sl_samples *table, uint32_t nodes,
@@ -249,17 +254,21 @@ static int check(const sl_data_config *config, const sl_samples *table, uint32_t
 }
 
 int sl_partition_open(sl_partition *out, const sl_data_config *config, const sl_samples *samples,
-                      uint32_t nodes, uint64_t seed, sl_error *error) {
-    size_t count = samples->count;
+                      uint32_t nodes, uint32_t joiners, uint64_t seed, sl_error *error) {
+    const size_t count = samples->count, all = count * (1 + (size_t)joiners);
     int result = check(config, samples, nodes, error);
     if (result != 0)
         return result;
-    sl_partition p = {.nodes = nodes,
+    if (all > UINT32_MAX)
+        return sl_fail(error, SL_EINVAL,
+                       "membership.joiners: %u, each with all %u training samples, are too many",
+                       joiners, samples->count);
+    sl_partition p = {.nodes = nodes + joiners,
                       .seed = seed,
-                      .members = malloc(count * sizeof *p.members),
-                      .starts = calloc((size_t)nodes + 1, sizeof *p.starts),
-                      .order = malloc(count * sizeof *p.order),
-                      .epochs = calloc(nodes, sizeof *p.epochs)};
+                      .members = malloc(all * sizeof *p.members),
+                      .starts = calloc((size_t)nodes + joiners + 1, sizeof *p.starts),
+                      .order = malloc(all * sizeof *p.order),
+                      .epochs = calloc((size_t)nodes + joiners, sizeof *p.epochs)};
     bool shards = config->partition == SL_PARTITION_SHARDS;
     dealing d = {
         .owners = malloc(count * sizeof *d.owners),
@@ -273,7 +282,7 @@ int sl_partition_open(sl_partition *out, const sl_data_config *config, const sl_
         d.starts && d.shards && d.shares)
         result = deal(&d, config, samples, nodes, seed, error);
     if (result == 0) {
-        group(&p, &d, samples->count);
+        group(&p, &d, samples->count, nodes);
         *out = p;
     } else {
         sl_partition_close(&p);

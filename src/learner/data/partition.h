@@ -11,16 +11,17 @@
 #include "starling/error.h"
 
 typedef struct sl_partition {
-    uint32_t nodes;
+    uint32_t nodes; /* with the joiners */
     uint64_t seed;
-    uint32_t *members; /* (samples) sample indices, node after node */
+    uint32_t *members; /* sample indices, node after node */
     uint32_t *starts;  /* (nodes + 1) node i owns members[starts[i]] to members[starts[i + 1]] */
-    uint32_t *order;   /* (samples) each node's members, shuffled for its cached epoch */
+    uint32_t *order;   /* each node's members, shuffled for its cached epoch */
     uint64_t *epochs;  /* (nodes) 1 + the epoch that `order` holds; 0: none */
 } sl_partition;
 
+/* Of nodes, and of joiners behind them, each of whom owns all samples. */
 int sl_partition_open(sl_partition *out, const sl_data_config *config, const sl_samples *samples,
-                      uint32_t nodes, uint64_t seed, sl_error *error);
+                      uint32_t nodes, uint32_t joiners, uint64_t seed, sl_error *error);
 void sl_partition_close(sl_partition *partition);
 
 uint32_t sl_partition_size(const sl_partition *partition, uint32_t rank);

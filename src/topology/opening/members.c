@@ -23,7 +23,8 @@ typedef struct regrouping {
     const sl_topology *first;
     const uint32_t *members;
     uint32_t count;
-    uint32_t *places; /* (nodes of first) nobody: it is dead */
+    uint32_t ranks;   /* those of `first`, and those that came after it */
+    uint32_t *places; /* (ranks) nobody: it is dead */
     uint32_t *parts;  /* (count) the part of the graph that a place is in; a tree of parents */
     edge_lists slots; /* of the members, in places */
     sl_slot_spec *specs;
@@ -78,7 +79,7 @@ static void push(regrouping *r, edge_list *list, uint32_t from, uint32_t to) {
 }
 
 static void leave_out(regrouping *r, edge_list *list, uint64_t round, bool directed) {
-    for (uint32_t i = 0; i < r->count; i++) {
+    for (uint32_t i = 0; i < r->count && r->members[i] < r->first->graph.nodes; i++) {
         const sl_row row = sl_topology_in(r->first, round, r->members[i]);
         for (uint32_t k = 0; k < row.count; k++) {
             const uint32_t from = r->places[row.peers[k]];
@@ -151,6 +152,13 @@ static int join_parts(regrouping *r, bool directed, sl_error *error) {
     return complete ? 0 : sl_fail(error, SL_ENOMEM, "out of memory for %u nodes", nodes);
 }
 
+/* The first graph knows nothing of them: each has an edge to the lowest member. */
+static void join_newcomers(regrouping *r, bool directed) {
+    for (uint32_t i = 1; i < r->count; i++)
+        if (r->members[i] >= r->first->graph.nodes)
+            join(r, 0, i, directed);
+}
+
 /* ---- listed weights ---- */
 
 static void read_matrix(double *w, const sl_topology *t, uint64_t round) {
@@ -191,6 +199,10 @@ static void complement(regrouping *r, edge_list *list, uint64_t round, double *w
 
 static int complement_all(regrouping *r, sl_error *error) {
     const uint32_t n = r->first->graph.nodes;
+    if (r->ranks > n)
+        return sl_fail(error, SL_EINVAL,
+                       "listed weights say nothing of a node that joins; take a weight scheme such "
+                       "as \"metropolis\"");
     if (n > ELIMINATED_NODES_MAX)
         return sl_fail(error, SL_EINVAL,
                        "listed weights of %u nodes cannot lose some of them; at most %d can, or "
@@ -210,7 +222,9 @@ static int gather_slots(regrouping *r, bool directed, sl_error *error) {
         return complement_all(r, error);
     for (uint32_t k = 0; k < r->first->graph.period; k++)
         leave_out(r, sl_edge_lists_add(&r->slots), k + 1, directed);
-    return join_parts(r, directed, error);
+    const int result = join_parts(r, directed, error);
+    join_newcomers(r, directed);
+    return result;
 }
 
 /* The lists as a description of listed edges, opened. */
@@ -240,10 +254,11 @@ static int open_rest(sl_topology **out, regrouping *r, sl_error *error) {
 }
 
 static bool open_places(regrouping *r) {
-    const uint32_t nodes = r->first->graph.nodes;
-    r->places = malloc(nodes * sizeof *r->places);
+    const uint32_t nodes = r->first->graph.nodes, last = r->members[r->count - 1];
+    r->ranks = last < nodes ? nodes : last + 1;
+    r->places = malloc(r->ranks * sizeof *r->places);
     r->parts = malloc((r->count + 1u) * sizeof *r->parts);
-    for (uint32_t i = 0; r->places != NULL && i < nodes; i++)
+    for (uint32_t i = 0; r->places != NULL && i < r->ranks; i++)
         r->places[i] = nobody;
     for (uint32_t k = 0; r->places != NULL && r->parts != NULL && k < r->count; k++) {
         r->places[r->members[k]] = k;

@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+"""Ranks beyond the first topology join a simulated run: against the float64 program of
+test_faults.py, and what is refused.
+
+usage: test_joiners.py [--starling] STARLING [--only TEXT]
+"""
+import sys
+
+import numpy as np
+
+from _simulate import dpsgd
+import algorithms as A
+from test_faults import CASES, D, N, RECORDED, SEED, TOLERANCE
+from test_faults import Side, check_refusal, compare, regroup, ring, run_checks, simulate
+
+# Two ranks come that the run did not begin with; then the lowest and one of them die.
+GROWN = [
+    {"round": 10, "join": [N]},
+    {"round": 20, "kill": [0], "epoch_after": 2},
+    {"round": 28, "join": [N + 1]},
+    {"round": 34, "kill": [N], "epoch_after": 0},
+]
+
+
+def train_grown(kind, settings, compress, slots_of, rate, a, b, x0):
+    """round -> {rank: model}"""
+
+    def make(ranks, x, slots):
+        return Side(kind, settings, compress, ranks, x, slots)
+
+    side, history = make(range(N), x0, slots_of(range(N))), {}
+
+    def view(ranks, newcomers=()):
+        nonlocal side
+        ranks = sorted(ranks)
+        side = regroup([side], ranks, newcomers, make, lambda count: slots_of(ranks))
+
+    for r in RECORDED:
+        if r in (10, 28):
+            newcomer = N if r == 10 else N + 1
+            view(side.ranks + [newcomer], [newcomer])
+        if r == 20:
+            side.lose([0])
+        if r == 34:
+            side.lose([N])
+        if r in (22, 34):
+            view(side.ranks)
+        aa, bb = a[side.ranks], b[side.ranks]
+        g = np.einsum("imd,im->id", aa, np.einsum("imd,id->im", aa, side.state.at()) - bb)
+        side.step(r, rate, g, False)
+        history[r] = {n: side.state.models()[k] for k, n in enumerate(side.ranks)}
+    return history
+
+
+def cube(ranks):
+    """Of 8 a hypercube. Else it is what is left of it, and newcomers hang on the lowest member."""
+    if len(ranks) == N:
+        ranks = list(range(N))
+    old = [r for r in ranks if r < N]
+    edges = [(i, j) for i in old for j in old if i < j and bin(i ^ j).count("1") == 1]
+    edges += [(ranks[0], r) for r in ranks[1:] if r >= N]
+    places = [[ranks.index(i), ranks.index(j)] for i, j in edges]
+    return [dpsgd.metropolis(len(ranks), places)]
+
+
+def check_grown(starling, name, family="ring"):
+    algorithm, kind, _ = CASES[name]
+    a, b, x0 = dpsgd.problem(N + 2, 12, D, False, SEED)
+    slots_of = cube if family == "hypercube" else lambda ranks: ring(len(ranks))
+    compress = A.compressor(algorithm.get("compressor", "identity"))
+    expected = train_grown(kind, algorithm, compress, slots_of, 0.05, a, b, x0[:N])
+    topology = {"nodes": N, "family": family, "weights": "metropolis"}
+    found, _ = simulate(
+        starling,
+        topology,
+        algorithm,
+        0.05,
+        GROWN,
+        (a, b, x0),
+        membership={"joiners": 2},
+    )
+    return compare(found, expected)
+
+
+REFUSED = {
+    "a joiner too many": (
+        [{"round": 5, "join": [9]}],
+        {"membership": {"joiners": 1}},
+        "faults[0].join: [9] is not allowed; it must be a list of ranks, 0 to 8",
+    ),
+    "a joiner beside listed weights": (
+        [],
+        {
+            "membership": {"joiners": 1, "on_loss": "continue"},
+            "topology": {"nodes": N, "edges": [[i, (i + 1) % N, 0.3] for i in range(N)]},
+        },
+        "membership.joiners: 1: listed weights say nothing of a node that joins",
+    ),
+    "joiners where a loss ends the run": (
+        [],
+        {"membership": {"joiners": 1, "on_loss": "stop"}},
+        "membership.joiners: 1, but nobody joins where membership.on_loss is",
+    ),
+}
+
+
+def checks(starling):
+    for name in ("d-psgd", "choco-sgd", "dcd-psgd", "gradient-tracking"):
+        yield name, TOLERANCE, lambda name=name: check_grown(starling, name)
+    yield "a hypercube", TOLERANCE, lambda: check_grown(starling, "d-psgd", "hypercube")
+    for name, case in REFUSED.items():
+        yield f"refused: {name}", 0.0, lambda case=case: check_refusal(starling, case)
+
+
+if __name__ == "__main__":
+    sys.exit(run_checks(checks, __doc__))
