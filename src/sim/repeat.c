@@ -263,11 +263,14 @@ bool sl_sim_ends_alone(simulator *s, uint32_t rank, int result) {
     return true;
 }
 
-/* Was this the last round that it ended before it returned? It has told nobody of it. */
+/* Was this the last round that it ended before it returned? It has told nobody of it. Who stepped
+ * aside in the next one has, though its folds may be where this round's exchange was over. */
 static bool goes_out(const simulator *s, uint32_t rank, uint64_t round) {
+    const peer *p = &s->peers[rank];
     const sl_log_entry *join = next_of(s, rank, SL_LOG_JOIN);
-    return join != NULL && join->round == round &&
-           s->peers[rank].pending.finished_round.round == round;
+    if (join == NULL || join->round != round || p->pending.finished_round.round != round)
+        return false;
+    return p->repeated == 0 || join[-1].kind != SL_LOG_FOLD || join[-1].round == round;
 }
 
 int sl_sim_close_lost(simulator *s, uint64_t round, sl_error *error) {
