@@ -87,6 +87,40 @@ def agent_killed(scene):
     check_partial_results(scene)
 
 
+def little_memory(mib):
+    """A wrapper that gives a command and its children so much memory; None: that is not allowed."""
+    with open("/proc/swaps") as file:
+        if len(file.readlines()) > 1:
+            return None, None  # they would be slow instead
+    for above, limit in (("memory", "memory.limit_in_bytes"), (".", "memory.max")):
+        folder = f"/sys/fs/cgroup/{above}/starling-chaos-{os.getpid()}"
+        try:
+            os.mkdir(folder)
+        except OSError:
+            continue
+        try:
+            with open(f"{folder}/{limit}", "w") as file:
+                file.write(str(mib << 20))
+            script = f'echo $$ > {folder}/cgroup.procs && exec "$@"'
+            return folder, ("sh", "-c", script, "sh")
+        except OSError:
+            os.rmdir(folder)
+    return None, None
+
+
+def out_of_memory(scene):
+    group, wrapper = little_memory(200)
+    if group is None:
+        return "no memory group can be made here"
+    try:
+        file = scene.experiment(topology__nodes=4, model__hidden=[4000, 2000])
+        ended = scene.call("run", file, "--out", scene.path("run"), wrapper=wrapper)
+    finally:
+        os.rmdir(group)
+    why = "killed by signal 9 (Killed), probably by the kernel, which was out of memory"
+    check(ended.code == 1 and why in ended.err, f"{ended.code}: {ended.err!r}")
+
+
 def agent_stopped(scene):
     running, agents = start_run(scene, transport__timeout_s=TIMEOUT)
     os.kill(agents[5], signal.SIGSTOP)
@@ -249,6 +283,7 @@ if __name__ == "__main__":
     run_tests(
         [
             agent_killed,
+            out_of_memory,
             agent_stopped,
             agent_stopped_before_its_record,
             agent_killed_while_combining_while_adapting,

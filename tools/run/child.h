@@ -20,6 +20,9 @@ typedef struct child {
  * none. */
 int child_start(child *out, uint32_t rank, bool joins, const char *path,
                 const sl_checkpoints *checkpoints, sl_error *error);
+/* How many processes the kernel has killed for want of memory since it began; 0 where it does not
+ * say. */
+unsigned long child_starved(void);
 /* Whoever reads this process's memory, or a core file of it, reads its key. */
 void child_hide_memory(void);
 /* To none: nothing. */

@@ -1,6 +1,7 @@
 /* death.c - see death.h. */
 #include "run/death.h"
 
+#include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
 
@@ -13,7 +14,11 @@ static void tell_signal(const death *d, sl_error *out) {
     else if (d->killed)
         sl_fail(out, SL_EPEER, "did not end in time; ended with SIGKILL");
     else
-        sl_fail(out, SL_EPEER, "killed by signal %d (%s)", number, strsignal(number));
+        sl_fail(out, SL_EPEER, "killed by signal %d (%s)%s", number, strsignal(number),
+                d->starved && number == SIGKILL
+                    ? ", probably by the kernel, which was out of memory in this run; starling "
+                      "check says how much the agents need"
+                    : "");
 }
 
 void death_tell(const death *d, sl_error *out) {

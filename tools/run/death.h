@@ -12,6 +12,7 @@ typedef struct death {
     bool stopped; /* it was, by a signal such as SIGSTOP */
     bool killed;  /* by this run */
     bool ended;   /* it had reported how it ended */
+    bool starved; /* since the run began the kernel has killed a process for want of memory */
 } death;
 
 /* Into *out, as SL_EPEER. */

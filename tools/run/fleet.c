@@ -60,7 +60,8 @@ int fleet_open(fleet *out, const trial *t, const char *path, const sl_checkpoint
                  .handlers = handlers,
                  .path = path,
                  .checkpoints = checkpoints,
-                 .restart = experiment->membership.restart};
+                 .restart = experiment->membership.restart,
+                 .starved = child_starved()};
     f->saves = experiment->checkpoint.every > 0;
     f->goes_on = experiment->membership.on_loss == SL_ON_LOSS_CONTINUE;
     f->timeout_s = f->goes_on ? experiment->membership.grace_s : experiment->transport.timeout_s;
@@ -280,7 +281,12 @@ static int listen_to(fleet *f, uint32_t rank) {
 
 static void tell_status(fleet *f, uint32_t rank) {
     const fleet_member *m = &f->members[rank];
-    const death d = {m->status, f->roster_sent, m->stopped, m->killed, m->ended};
+    const death d = {.status = m->status,
+                     .began = f->roster_sent,
+                     .stopped = m->stopped,
+                     .killed = m->killed,
+                     .ended = m->ended,
+                     .starved = child_starved() > f->starved};
     sl_error error;
     death_tell(&d, &error);
     member_failed(f, rank, &error);

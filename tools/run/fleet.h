@@ -69,8 +69,9 @@ typedef struct fleet {
     char key[SL_RUN_KEY_FILE_BYTES + 1]; /* of this run alone; empty: the experiment says how
                                             agents prove who they are, or that they need not */
     double connect_timeout_s, timeout_s, reconnect_s;
-    double kill_at;     /* time in seconds at which agents are killed; 0: never */
-    double still_since; /* since when nobody does anything; 0: somebody does */
+    unsigned long starved; /* what child_starved() said before */
+    double kill_at;        /* time in seconds at which agents are killed; 0: never */
+    double still_since;    /* since when nobody does anything; 0: somebody does */
     bool roster_sent, interrupted, failed, killed;
     bool goes_on;             /* an agent that ends badly does not end the run */
     uint32_t diverged;        /* agents that have ended so */
