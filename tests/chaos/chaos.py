@@ -88,7 +88,8 @@ def agent_killed(scene):
 
 
 def little_memory(mib):
-    """A wrapper that gives a command and its children so much memory; None: that is not allowed."""
+    """(a folder to remove, a wrapper that gives a command and its children so much memory); None
+    where that is not allowed."""
     with open("/proc/swaps") as file:
         if len(file.readlines()) > 1:
             return None, None  # they would be slow instead
@@ -99,7 +100,7 @@ def little_memory(mib):
         except OSError:
             continue
         try:
-            with open(f"{folder}/{limit}", "w") as file:
+            with open(f"{folder}/{limit}", "r+") as file:
                 file.write(str(mib << 20))
             script = f'echo $$ > {folder}/cgroup.procs && exec "$@"'
             return folder, ("sh", "-c", script, "sh")
