@@ -30,22 +30,32 @@ static int resize_released(sl_inbox *inbox, size_t room) {
 }
 
 int sl_inbox_open(sl_inbox *inbox, uint32_t peer_count, uint32_t credit, size_t staged_max) {
-    *inbox = (sl_inbox){.peer_count = peer_count, .credit = credit};
+    inbox->peer_count = peer_count;
+    inbox->credit = credit;
     inbox->queues = calloc(peer_count + 1u, sizeof *inbox->queues);
     int result = inbox->queues == NULL ? SL_ENOMEM : 0;
     const uint32_t room = credit != 0 ? credit : FIRST_ROOM;
     for (uint32_t i = 0; i < peer_count && result == 0; i++)
         result = resize_queue(&inbox->queues[i], room);
     if (result == 0)
-        result = resize_released(inbox, (size_t)peer_count * room + staged_max + 1);
+        result = resize_released(inbox, inbox->released_count + (size_t)peer_count * room +
+                                            staged_max + 1);
     return result;
 }
 
-void sl_inbox_close(sl_inbox *inbox) {
-    for (uint32_t i = 0; inbox->queues != NULL && i < inbox->peer_count; i++)
+void sl_inbox_end(sl_inbox *inbox) {
+    for (uint32_t i = 0; inbox->queues != NULL && i < inbox->peer_count; i++) {
+        sl_inbox_keep_step(inbox, &inbox->queues[i], 0, 0);
         free(inbox->queues[i].entries);
+    }
     free(inbox->queues);
+    inbox->queues = NULL;
+}
+
+void sl_inbox_close(sl_inbox *inbox) {
+    sl_inbox_end(inbox);
     free(inbox->released);
+    *inbox = (sl_inbox){0};
 }
 
 bool sl_inbox_is_full(const sl_inbox *inbox, const sl_queue *queue) {

@@ -32,8 +32,11 @@ typedef struct sl_inbox {
     size_t released_count, released_room;
 } sl_inbox;
 
-/* staged_max: tokens that may be held beside those in the queues. SL_ENOMEM. */
+/* Of zeros, or after sl_inbox_end, whose tokens stay among those that go back. staged_max: tokens
+ * that may be held beside those in the queues. SL_ENOMEM. */
 int sl_inbox_open(sl_inbox *inbox, uint32_t peer_count, uint32_t credit, size_t staged_max);
+/* Ends the queues. What is in them goes back. */
+void sl_inbox_end(sl_inbox *inbox);
 void sl_inbox_close(sl_inbox *inbox);
 bool sl_inbox_is_full(const sl_inbox *inbox, const sl_queue *queue);
 /* SL_ENOMEM, and then nothing has changed. */

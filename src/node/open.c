@@ -259,11 +259,10 @@ static void close_view(sl_node *n) {
     sl_staging_close(&n->staging);
     sl_measure_close(&n->measured);
     sl_codecs_close(&n->codecs);
-    sl_inbox_close(&n->inbox);
+    sl_inbox_end(&n->inbox);
     sl_fold_close(&n->fold);
     sl_route_close(&n->route);
     n->staging = (sl_staging){0};
-    n->inbox = (sl_inbox){0};
     n->route = (sl_route){0};
     free(n->incoming);
     free(n->groups);
@@ -281,8 +280,9 @@ int sl_node_turn(sl_node *n, const sl_view *view, sl_error *error) {
     if (n->settings.vec->async != NULL)
         n->settings.vec->fence(NULL); /* what has come is read then */
     sl_incoming_collect(n);
-    assert(!n->exchanging && n->inbox.held == 0);
-    close_view(n);
+    assert(!n->exchanging);
+    close_view(n); /* who went further in another part has sent what this node does not come to */
+    assert(n->inbox.held == 0);
     n->settings.topology = view->topology;
     n->settings.plan = view->plan;
     n->state.first_exchange = view->exchange + 1;
@@ -345,6 +345,7 @@ void sl_node_close(sl_node **node) {
     sl_weights_close(n);
     sl_voiding_close(n);
     close_view(n);
+    sl_inbox_close(&n->inbox);
     release_buffer(n);
     free(n);
     *node = NULL;

@@ -3,7 +3,8 @@
  *
  * Frames come late, and in any order of senders. Some nodes die, and living ones lose sight of each
  * other; whom it concerns hears of it at some time, each for itself, when some parts have come. The
- * learning rate is 0. */
+ * learning rate is 0. And a node that turns to other members gives back what it does not combine.
+ */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -373,11 +374,46 @@ START_TEST(sums_are_as_accounted) {
 }
 END_TEST
 
+/* ---- views ---- */
+
+/* Frames that have come to node 0, and that it has not given back. */
+static uint32_t held(void) {
+    uint32_t count = 0;
+    for (int from = 0; from < NODES; from++)
+        for (int k = 0; k < QUEUE; k++)
+            count += queues[from][0].frames[k].used;
+    return count;
+}
+
+/* Node 0 ends its epoch after round 1. In another part of the network others went on in it. */
+START_TEST(a_view_gives_back_what_has_come) {
+    static const uint32_t all[NODES] = {0, 1, 2, 3, 4, 5};
+    open_run("\"name\": \"d-psgd\"", "\"family\": \"ring\"", 1);
+    sl_node_hold(peers[0].node, 1);
+    for (int now = 0; now < 10 * PARTS; now++)
+        for (uint32_t i = 0; i < NODES; i++) {
+            compute(&peers[i]);
+            encode(&peers[i]);
+            send(i);
+            for (uint32_t from = 0; from < NODES; from++)
+                arrive(from, i);
+        }
+    ck_assert_uint_eq(peers[0].rounds, 1);
+    ck_assert_uint_eq(held(), 2 * PARTS);
+    const sl_view view = {5, 4, {all, NODES}, experiment->topology, &plan};
+    step(&peers[0], &(sl_event){.type = SL_EVENT_VIEW, .view = &view});
+    ck_assert_uint_eq(held(), 0);
+    ck_assert_uint_eq(sl_node_round(peers[0].node), 5);
+    close_run();
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("folding");
     TCase *test = tcase_create("account");
     tcase_set_timeout(test, 120);
     tcase_add_loop_test(test, sums_are_as_accounted, 0, CASES);
+    tcase_add_test(test, a_view_gives_back_what_has_come);
     suite_add_tcase(suite, test);
     return run_suite(suite);
 }
