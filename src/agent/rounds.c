@@ -247,7 +247,7 @@ static void give_job(sl_agent *a, const sl_update *update) {
                   .point = sl_node_point(a->node),
                   .g = sl_node_gradient_buffer(a->node),
                   .compute = update->compute,
-                  .returns = a->cohort.outside && !update->round_done,
+                  .returns = a->cohort.outside && update->compute,
                   .merge = a->cohort.merge,
                   .push_sum_weight = sl_node_push_sum_weight(a->node)};
     job.compute_round = update->round;
