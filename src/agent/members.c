@@ -472,12 +472,20 @@ static void part(sl_agent *a, sl_neighbour *n) {
     step(a, (sl_membership_event){.type = SL_MEMBERSHIP_LOST, .peer = n->rank});
 }
 
+static bool is_left_out(const sl_agent *a, const sl_neighbour *n) {
+    const sl_epoch *newest = sl_membership_epoch(a->cohort.membership);
+    return newest != NULL && sl_epoch_place(newest, n->rank) == newest->count;
+}
+
 /* Who left by agreement has sent all that is waited for before the view without it. */
 static bool is_off(const sl_agent *a, const sl_neighbour *n) {
-    const sl_epoch *newest = sl_membership_epoch(a->cohort.membership);
-    const bool agreed = newest != NULL && sl_epoch_place(newest, n->rank) == newest->count;
     return n->left == n->sent &&
-           (!agreed || !n->near || n->folded || sl_node_awaits(a->node, n->rank));
+           (!is_left_out(a, n) || !n->near || n->folded || sl_node_awaits(a->node, n->rank));
+}
+
+/* It may have told only others that it leaves, before this agent reached it. */
+static bool leaves(const sl_agent *a, const sl_neighbour *n) {
+    return sl_membership_leaves(a->cohort.membership, n->rank) || is_left_out(a, n);
 }
 
 /* Are all others gone, or through? Nobody answers what it has to ask. */
@@ -489,10 +497,9 @@ static bool is_last(const sl_agent *a) {
 }
 
 void sl_members_see_off(sl_agent *a, sl_neighbour *n) {
-    const sl_membership *m = a->cohort.membership;
-    if (m == NULL || !n->bye_received || a->phase != PHASE_TRAINING)
+    if (a->cohort.membership == NULL || !n->bye_received || a->phase != PHASE_TRAINING)
         return;
-    if (!sl_membership_leaves(m, n->rank)) {
+    if (!leaves(a, n)) {
         if (a->cohort.outside || (a->cohort.aside && is_last(a)))
             sl_members_stay_out(a, "nobody of them trains any more");
         else if (is_last(a))
@@ -521,9 +528,7 @@ void sl_members_tick(sl_agent *a) {
 bool sl_members_admit(const sl_agent *a, const sl_neighbour *n) {
     if (!n->gone || a->cohort.outside)
         return true;
-    const sl_epoch *newest = sl_membership_epoch(a->cohort.membership);
-    const bool left_out = newest != NULL && sl_epoch_place(newest, n->rank) == newest->count;
-    return left_out || newest_number(a) > n->gone_in;
+    return is_left_out(a, n) || newest_number(a) > n->gone_in;
 }
 
 bool sl_members_nearly_done(const sl_agent *a) {
