@@ -338,11 +338,13 @@ static bool all_strikes_are(strike_kind kind) {
     return true;
 }
 
-/* The port of who is killed refuses at once. Who has ended is no loss, and who lives neither. */
+/* The port of who is killed refuses at once. Who has ended is no loss, and who lives neither. Who
+ * joins says so when it gives up, a little before it has ended. */
 static void judge_notice(const peer *p, const sl_log_entry *entry) {
     const peer *lost_one = &peers[entry->peer];
     const double after_s = world_now() - lost_one->killed_s;
-    if (!all_strikes_are(STRIKE_KILL) || is_parted() || lost_one->spoiled || lost_one->ended)
+    if (!all_strikes_are(STRIKE_KILL) || is_parted() || lost_one->spoiled || lost_one->ended ||
+        entry->peer == s.nodes)
         return;
     if (lost_one->killed_s == 0)
         world_fail("agent %u takes agent %u for lost, which lives", p->rank, entry->peer);
