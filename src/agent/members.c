@@ -396,13 +396,19 @@ static uint64_t newest_number(const sl_agent *a) {
     return newest != NULL ? newest->number : sl_membership_others(a->cohort.membership)->number;
 }
 
+/* It has said no more than that it goes on without this agent, which has ended the connection for
+ * it, and connects anew: whether there is another epoch comes with the next one. */
+static bool is_to_say_why(const sl_agent *a, const sl_neighbour *n) {
+    return n->folds && n->hash == a->cohort.hash && n->sought_s > 0 && !sl_members_nearly_done(a);
+}
+
 /* Neighbours have come to an epoch that it has not heard of: it trains alone no further, even if
  * their connections have broken since. */
 static bool is_behind(const sl_agent *a) {
     bool any = false;
     for (uint32_t i = 0; i < a->neighbour_count; i++) {
         const sl_neighbour *n = &a->neighbours[i];
-        any = any || (n->near && !n->gone && n->number > newest_number(a));
+        any = any || (n->near && !n->gone && (n->number > newest_number(a) || is_to_say_why(a, n)));
     }
     return any && !a->cohort.alone && !sl_membership_is_let_go(a->cohort.membership);
 }
