@@ -9,7 +9,7 @@ import re
 import signal
 import socket
 import subprocess
-import sys
+import struct
 
 from _scene import check, run_tests
 from _keyed import RUN_ID, make_keys, with_key, write_roster, check_both, read_bytes
@@ -99,7 +99,8 @@ def hand_over(scene, experiment, rank, key):
         start_new_session=True,
     )
     theirs.close()
-    ours.sendall(RUN_ID.to_bytes(8, sys.byteorder) + key)
+    port = 0  # anywhere
+    ours.sendall(struct.pack("@QHxxxxxx", RUN_ID, port) + key)
     ours.settimeout(60)
     ours.recv(1)  # it has begun to say where it listens
     return agent, ours

@@ -174,9 +174,10 @@ START_TEST(a_key_without_effect_is_warned_of) {
                    "algorithm.server has no effect with algorithm.name d-psgd; only "
                    "parameter-server local-sgd ecq-sgd sign-vote ef21 lag-3pc clag lag-wk laq "
                    "diana fedavg easgd one-bit-adam double-squeeze cd-sgd use it");
-    expect_warning(SMALLEST, "algorithm.all_reduce=tree",
-                   "algorithm.all_reduce has no effect with algorithm.name d-psgd; only "
-                   "gossip-pga all-reduce local-sgd powersgd fetch-sgd slowmo diloco use it");
+    expect_warning(
+        SMALLEST, "algorithm.all_reduce=tree",
+        "algorithm.all_reduce has no effect with algorithm.name d-psgd; only "
+        "gossip-pga all-reduce local-sgd gmc dgc powersgd fetch-sgd slowmo diloco use it");
     expect_warning(WITH("\"algorithm\": \"all-reduce\""), "algorithm.group=2",
                    "algorithm.group has no effect with algorithm.all_reduce ring; only "
                    "hierarchical torus-2d two-rings use it");

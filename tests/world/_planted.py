@@ -461,11 +461,6 @@ MEMBERSHIP_DEFECTS = {
         "if (exchange > e->exchange)",
         "if (e->exchange == 0 || exchange < e->exchange)",
     ),
-    "who has missed an epoch is not told": (
-        "src/membership/membership.c",
-        "if (message->number < m->number &&",
-        "if (message->number + 100 < m->number &&",
-    ),
     "sides do not merge": (
         "src/membership/cause.c",
         "if (knocks(m, i) || sl_membership_is_foreign(m, i))",

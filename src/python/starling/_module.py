@@ -103,6 +103,7 @@ class Module:
         self.tensors = [(name, tuple(p.shape)) for name, p in named]
         self.count = sum(p.numel() for _, p in named)
         self._vector = self._open_vector(device)
+        self._address = self._vector.data_ptr()  # torch's changes with share_memory()
         self._parameters, at = [], 0
         with torch.no_grad():
             for name, p in named:
@@ -141,7 +142,7 @@ class Module:
         return named
 
     def floats(self):
-        return ctypes.cast(self._vector.data_ptr(), ctypes.POINTER(ctypes.c_float))
+        return ctypes.cast(self._address, ctypes.POINTER(ctypes.c_float))
 
     def stream(self):
         on_host = self._vector.device.type == "cpu"
