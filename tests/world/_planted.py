@@ -494,7 +494,7 @@ LOSS_DEFECTS = {
         "src/membership/leader.c",
         "if (is_vain || (!holds && sl_cause_yields(m))) {",
         "if (is_vain) {",
-        1001,
+        3223,
     ),
     "who is lost is not folded": (
         "src/agent/members.c",
