@@ -484,18 +484,6 @@ MEMBERSHIP_DEFECTS = {
 }
 
 LOSS_DEFECTS = {
-    "parts on their way out are overwritten as their receiver is folded": (
-        "src/agent/folding.c",
-        "if (n->connection != NULL && n->left < n->sent_ever) {",
-        "if (n->connection != NULL && n->left > n->sent_ever) {",
-        3150,
-    ),
-    "a leader that reaches fewer does not yield": (
-        "src/membership/leader.c",
-        "if (is_vain || (!holds && sl_cause_yields(m))) {",
-        "if (is_vain) {",
-        3223,
-    ),
     "who is lost is not folded": (
         "src/agent/members.c",
         "    if (!n->folded)\n        sl_folding_lose(a, n);\n    alarm(a);",
@@ -520,12 +508,6 @@ LOSS_DEFECTS = {
         "src/agent/folding.c",
         "(m != NULL && sl_membership_is_aside(m, n->rank, n->since));",
         "(m != NULL && sl_membership_is_aside(m, n->rank, UINT64_MAX));",
-    ),
-    "who returns keeps data of epochs between": (
-        "src/agent/members.c",
-        "if (g->early[i].hash == g->hash)",
-        "if (true)",
-        190,
     ),
     "who sees a later epoch trains on alone": (
         "src/agent/members.c",
