@@ -130,9 +130,11 @@ static void alarm(sl_agent *a) {
     if (a->cohort.alarmed)
         return;
     a->cohort.alarmed = true;
-    for (uint32_t i = 0; i < a->neighbour_count; i++)
-        if (!a->neighbours[i].near && sl_members_expects(a, &a->neighbours[i]))
-            a->neighbours[i].sought_s = a->side.now_s;
+    for (uint32_t i = 0; i < a->neighbour_count; i++) {
+        sl_neighbour *n = &a->neighbours[i];
+        if (!n->near && !n->agreed && sl_members_expects(a, n))
+            n->sought_s = a->side.now_s;
+    }
 }
 
 bool sl_members_expects(const sl_agent *a, const sl_neighbour *n) {
