@@ -22,7 +22,8 @@ from _planted import FINDERS
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 SEEDS = 8000
-SECONDS = 300  # for one defect; a run that never ends is found, too
+BLOCK = 100  # seeds in one run of the world
+SECONDS = 300  # for a block, which takes some 10; a seed that never ends is found, too
 
 
 def command_of(build, source):
@@ -79,17 +80,27 @@ def plant(build, folder, finder, source, before, after):
     return (program, "") if linked.returncode == 0 else (None, linked.stderr)
 
 
-def hunt(program, first, seeds):
-    """(found, what was said)"""
+def search(program, first, seeds):
+    """(found, what was said) of one block."""
     try:
         run = subprocess.run(
             [program, str(first), str(seeds)], capture_output=True, text=True, timeout=SECONDS
         )
     except subprocess.TimeoutExpired:
-        return True, "a seed that never ended"
+        return True, f"a seed from {first} on that never ended"
     said = [line for line in run.stderr.splitlines() if line.strip()]
     said = said or run.stdout.splitlines()[-1:]
     return run.returncode != 0, said[0] if said else f"ended with {run.returncode}"
+
+
+def hunt(program, first, seeds):
+    """(found, what was said) of the first block that finds it."""
+    found, said = False, "no seeds"
+    for block in range(first, first + seeds, BLOCK):
+        found, said = search(program, block, min(BLOCK, first + seeds - block))
+        if found:
+            break
+    return found, said
 
 
 def main():
