@@ -1,6 +1,7 @@
 /* expected.c - simulates a seed's experiment before its agents begin; see expected.h. */
 #include "expected.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "virtual.h"
@@ -33,6 +34,17 @@ void expected_open(scenario *s, const char *const *set, size_t set_count) {
 
 void expected_close(void) {
     sl_experiment_close(&experiment);
+}
+
+const sl_credentials *expected_key(void) {
+    static sl_credentials *credentials;
+    static const char text[] = "starling run key 1 "
+                               "000102030405060708090a0b0c0d0e0f"
+                               "101112131415161718191a1b1c1d1e1f\n";
+    if (credentials == NULL &&
+        sl_credentials_take_key(&credentials, text, sizeof text - 1, NULL) != 0)
+        abort();
+    return credentials;
 }
 
 void expected_check(uint32_t rank, uint64_t round, const float *x) {

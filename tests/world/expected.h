@@ -15,6 +15,9 @@ extern sl_task task;
 /* The scenario's, with these keys set. Borrows the scenario. */
 void expected_open(scenario *s, const char *const *set, size_t set_count);
 void expected_close(void);
+/* The key of a run whose seed has one; the same for all. What OpenSSL allocates is not the world's:
+ * called first before there is a process whose memory it would be. */
+const sl_credentials *expected_key(void);
 /* Rank has this model after that round: fails where the simulator has another. */
 void expected_check(uint32_t rank, uint64_t round, const float *x);
 /* The newest round of which every node has a good file; 0: there is none. */

@@ -267,25 +267,13 @@ static bool has_key(void) {
     return s.seed % 2 == 1;
 }
 
-/* One for all seeds. What OpenSSL allocates is not this world's. */
-static const sl_credentials *the_key(void) {
-    static sl_credentials *credentials;
-    static const char text[] = "starling run key 1 "
-                               "000102030405060708090a0b0c0d0e0f"
-                               "101112131415161718191a1b1c1d1e1f\n";
-    if (credentials == NULL &&
-        sl_credentials_take_key(&credentials, text, sizeof text - 1, NULL) != 0)
-        abort();
-    return credentials;
-}
-
 static int run_agent(peer *p, sl_roster *roster) {
     const sl_agent_settings settings = {.experiment = experiment,
                                         .task = task,
                                         .rank = p->rank,
                                         .host = "127.0.0.1",
                                         .port = (uint16_t)(7000 + p->rank),
-                                        .credentials = has_key() ? the_key() : NULL,
+                                        .credentials = has_key() ? expected_key() : NULL,
                                         .checkpoints = saves ? &p->checkpoints : NULL,
                                         .observer = {.context = p,
                                                      .record = on_record,
@@ -457,7 +445,7 @@ static uint64_t run_seed(uint64_t seed, bool verbose) {
 
 int main(int count, char **arguments) {
     uint64_t seeds;
-    the_key(); /* before there is a process whose memory it would be */
+    expected_key();
     if (seeds_run(&seeds, count, arguments, QUICK, run_seed) != 0)
         return 2;
     printf("%llu seeds: %llu agents trained to the end, %llu ended early and said why\n"
