@@ -19,6 +19,10 @@ class Edge:
         return a > b
 
     def watch(self, compress):
+        """Of what is rotated, the elements that the compressor inside gets."""
+        if hasattr(compress, "around"):
+            return compress.around(self.watch(compress.inner))
+
         @functools.wraps(compress)
         def watched(v, *fresh):
             out = compress(v, *fresh)

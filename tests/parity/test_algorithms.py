@@ -17,6 +17,7 @@ import sys
 import numpy as np
 
 import _centralized
+import _drawn
 import _listed
 import _outer
 import _silent
@@ -102,14 +103,8 @@ SAME, OWN = "same", "own"  # every node starts in the same place, or in its own
 
 class Case:
     def __init__(self, name, settings, graph, optimizer, start, seed=SEED):
-        self.name, self.settings, self.graph, self.optimizer, self.start, self.seed = (
-            name,
-            settings,
-            GRAPHS[graph],
-            optimizer,
-            start,
-            seed,
-        )
+        self.name, self.settings, self.graph = name, settings, GRAPHS[graph]
+        self.optimizer, self.start, self.seed = optimizer, start, seed
 
     @property
     def compressor(self):
@@ -366,6 +361,9 @@ def all_cases():
         [SAME],
     )
     yield from _centralized.compressed(cases)
+    on_three = [(RING, PLAIN, SAME), (IRREGULAR, MOMENTUM, SAME), (IRREGULAR, PLAIN, OWN)]
+    for count, (label, settings, where) in enumerate(_drawn.cases(on_three)):
+        yield Case(label, settings, *where, SEED + 100 * (count % PROBLEMS))
     for period in (1, 3, 10):
         yield from cases(
             f"local-sgd {period}",

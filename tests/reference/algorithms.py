@@ -23,6 +23,7 @@ import numpy as np
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import dpsgd  # noqa: E402  graphs and their matrices, the learning rate
+import drawn  # noqa: E402  compressors that draw or rotate
 import families  # noqa: E402  random numbers
 
 
@@ -66,6 +67,20 @@ def scaled_sign(bucket=0):
 def buckets(d, size):
     size = size or d
     return [(begin, min(begin + size, d)) for begin in range(0, d, size)]
+
+
+def one_bit(bucket=0):
+    """The mean of what is not below 0, and the mean of the rest, for each bucket."""
+
+    def compress(v):
+        out = np.empty_like(v)
+        for begin, end in buckets(v.shape[1], bucket):
+            part = v[:, begin:end]
+            up = part >= 0
+            out[:, begin:end] = up * mean_where(part, up) + ~up * mean_where(part, ~up)
+        return out
+
+    return compress
 
 
 def by_threshold(threshold):
@@ -149,40 +164,6 @@ def adacomp(bin=500):
     return compress
 
 
-def random_k(k=None, fraction=None, scaled=False, random=None):
-    """A uniform k-subset for each message; scaled by d/k it is unbiased."""
-
-    def compress(v):
-        rows, d = v.shape
-        kept = kept_entries(k, fraction, d)
-        chosen = np.argsort(random.random((rows, d)), axis=1)[:, :kept]
-        out = np.zeros_like(v)
-        np.put_along_axis(
-            out, chosen, np.take_along_axis(v, chosen, axis=1) * (d / kept if scaled else 1), axis=1
-        )
-        return out
-
-    return compress
-
-
-def qsgd(levels, bucket=0, contractive=False, random=None):
-    """|v| sign(v_j) xi_j / s for each bucket; contractive: divided by 1 + omega, omega = min(B /
-    s^2, sqrt(B) / s)."""
-
-    def compress(v):
-        out = np.zeros_like(v)
-        for begin, end in buckets(v.shape[1], bucket):
-            part, size = v[:, begin:end], end - begin
-            norm = np.linalg.norm(part, axis=1, keepdims=True)
-            exact = levels * abs(part) / np.where(norm > 0, norm, 1)
-            xi = np.floor(exact) + (random.random(part.shape) < exact - np.floor(exact))
-            shrink = 1 + min(size / levels**2, np.sqrt(size) / levels) if contractive else 1
-            out[:, begin:end] = norm * np.sign(part) * xi / levels / shrink
-        return out
-
-    return compress
-
-
 def rest_of(v, modulus):
     """What is left of v by a modulus, in [-modulus/2, modulus/2)."""
     return v - modulus * np.floor(v / modulus + 0.5)
@@ -215,18 +196,19 @@ def modular(bits=8, theta=2.0):
     return compress
 
 
-def compressor(config, random=None):
-    """The compressor of an experiment's algorithm.compressor."""
+def compressor(config, draws=None):
+    """The compressor of an experiment's algorithm.compressor; draws: what random ones draw."""
     config = {"name": config} if isinstance(config, str) else dict(config)
     name = config.pop("name")
     config.pop("coding", None)  # lossless: it changes messages, not what they say
     if name == "identity":
         return identity
-    if name in ("random-k", "qsgd"):
-        config["random"] = random
+    if name in drawn.NAMES:
+        return drawn.compressor(name, config, draws)
     return {
         "top-k": top_k,
         "scaled-sign": scaled_sign,
+        "1-bit": one_bit,
         "threshold": by_threshold,
         "strom": by_threshold,
         "stc": stc,
@@ -234,8 +216,6 @@ def compressor(config, random=None):
         "pos-neg": pos_neg,
         "3lc": three_lc,
         "adacomp": adacomp,
-        "random-k": random_k,
-        "qsgd": qsgd,
         "modular": modular,
         "grid": grid,
     }[name](**config)
@@ -1607,7 +1587,7 @@ class Momentum:
 
 
 class Run:
-    """One training run: step() is a round. random: of compressors that draw; watch: put around the
+    """One training run: step() is a round. watch: put around the
     compressor; exceeds: decides whether one number is above another."""
 
     def __init__(
@@ -1617,7 +1597,6 @@ class Run:
         optimizer,
         problem,
         x0,
-        random=None,
         watch=lambda compress: compress,
         exceeds=np.greater,
     ):
@@ -1629,7 +1608,8 @@ class Run:
         periodic = getattr(kind, "is_periodic", False)
         steps = algorithm.get("period" if periodic else "local_steps", 1)
         self.local_steps = int(np.max(algorithm.get("local_epochs", 0) or steps))
-        compress = watch(compressor(kind.own_compressor(algorithm), random))
+        self.draws = drawn.Draws()
+        compress = watch(compressor(kind.own_compressor(algorithm), self.draws))
         self.state = kind(x0, algorithm, compress)
         self.state.watch, self.state.slots = watch, len(slots)
         self.state.optimizer, self.state.momentum = optimizer, self.momentum
@@ -1638,6 +1618,7 @@ class Run:
     def step(self):
         state = self.state
         self.round += 1
+        self.draws.exchange = -(-self.round // self.local_steps)
         rate = dpsgd.learning_rate(self.optimizer, self.round)
         state.round, state.rate = self.round, rate
         state.decay = self.optimizer.get("weight_decay", 0)

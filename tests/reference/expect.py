@@ -418,7 +418,6 @@ def reference(graph, settings, optimizer, problem, rounds, recorded):
         optimizer,
         algorithms.Quadratic(a, b),
         x0,
-        random=np.random.default_rng(17),
     )
     models = {0: x0.copy()} if 0 in recorded else {}
     for r in range(1, rounds + 1):
