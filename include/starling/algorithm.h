@@ -86,6 +86,8 @@ typedef enum sl_buffer_rule {
 typedef enum sl_period_schedule {
     SL_PERIOD_CONSTANT,
     SL_PERIOD_ADAPTIVE, /* with the loss */
+    SL_PERIOD_HALVING,  /* the same; halved while the loss does not fall */
+    SL_PERIOD_RATE,     /* with loss and learning rate */
     SL_PERIOD_GROWING   /* with the averages */
 } sl_period_schedule;
 
@@ -162,7 +164,9 @@ typedef struct sl_algorithm_config {
     sl_base base;            /* slowmo */
     sl_buffer_rule buffers;  /* local-sgd, slowmo */
     double clients;          /* fedavg: fraction of the nodes that train between exchanges */
+    sl_rank_sets clients_of; /* fedavg: or who does, by turns */
     sl_client_weights client_weights;
+    sl_reals weights_of;          /* fedavg: or a weight of each */
     double elastic;               /* easgd: alpha; 0: 0.9/n */
     double beta1, beta2, epsilon; /* d-adam, one-bit-adam */
     int64_t server; /* parameter-server, double-squeeze, cd-sgd: a rank, or SL_SERVER_SHARDED */

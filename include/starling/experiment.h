@@ -241,24 +241,26 @@ SL_API uint64_t sl_experiment_section_hash(const sl_experiment *experiment, sl_s
 /* ---- keys ---- */
 
 typedef enum sl_key_type {
-    SL_KEY_TEXT,        /* char[SL_NAME_MAX] */
-    SL_KEY_PATH,        /* char[SL_PATH_MAX] */
-    SL_KEY_CHOICE,      /* an enum, one of `choices` */
-    SL_KEY_BOOL,        /* bool */
-    SL_KEY_SWITCH,      /* sl_switch: true, false or "auto" */
-    SL_KEY_SERVER,      /* int64_t: a rank, or SL_SERVER_SHARDED for "sharded" */
-    SL_KEY_U32,         /* uint32_t */
-    SL_KEY_U64,         /* uint64_t */
-    SL_KEY_U64_BY_RANK, /* uint64_t, or a list by rank, of which it is the largest: sl_counts at
-                           count_offset */
-    SL_KEY_REAL,        /* double */
-    SL_KEY_PARAMETER,   /* double; NaN: "auto", what is usual for the algorithm, or choices[0] */
-    SL_KEY_COUNT,       /* uint64_t; SL_COUNT_AUTO: "auto", what is usual for the algorithm */
-    SL_KEY_REALS,       /* double[], rising, with a size_t count */
-    SL_KEY_FACTORS,     /* double[], in any order, with a size_t count */
-    SL_KEY_ROWS,        /* sl_number_rows */
-    SL_KEY_U32S,        /* uint32_t[] with a size_t count */
-    SL_KEY_U64S         /* uint64_t[], rising, with a size_t count */
+    SL_KEY_TEXT,            /* char[SL_NAME_MAX] */
+    SL_KEY_PATH,            /* char[SL_PATH_MAX] */
+    SL_KEY_CHOICE,          /* an enum, one of `choices` */
+    SL_KEY_BOOL,            /* bool */
+    SL_KEY_SWITCH,          /* sl_switch: true, false or "auto" */
+    SL_KEY_SERVER,          /* int64_t: a rank, or SL_SERVER_SHARDED for "sharded" */
+    SL_KEY_U32,             /* uint32_t */
+    SL_KEY_U64,             /* uint64_t */
+    SL_KEY_U64_BY_RANK,     /* uint64_t, or a list by rank, of which it is the largest: sl_counts at
+                               count_offset */
+    SL_KEY_REAL,            /* double */
+    SL_KEY_REAL_OR_SETS,    /* double, or lists of ranks: sl_rank_sets at count_offset */
+    SL_KEY_CHOICE_OR_REALS, /* an enum, or a list by rank: sl_reals at count_offset */
+    SL_KEY_PARAMETER, /* double; NaN: "auto", what is usual for the algorithm, or choices[0] */
+    SL_KEY_COUNT,     /* uint64_t; SL_COUNT_AUTO: "auto", what is usual for the algorithm */
+    SL_KEY_REALS,     /* double[], rising, with a size_t count */
+    SL_KEY_FACTORS,   /* double[], in any order, with a size_t count */
+    SL_KEY_ROWS,      /* sl_number_rows */
+    SL_KEY_U32S,      /* uint32_t[] with a size_t count */
+    SL_KEY_U64S       /* uint64_t[], rising, with a size_t count */
 } sl_key_type;
 
 /* One key of the experiment file. */

@@ -28,6 +28,20 @@ typedef struct sl_counts {
     uint32_t values[SL_COUNTS_MAX];
 } sl_counts;
 
+/* The same of real numbers. */
+typedef struct sl_reals {
+    size_t count;
+    double values[SL_COUNTS_MAX];
+} sl_reals;
+
+#define SL_SETS_MAX 512
+/* Sets of ranks, one behind the other. */
+typedef struct sl_rank_sets {
+    size_t count;
+    size_t ends[SL_SETS_MAX];
+    uint32_t ranks[SL_COUNTS_MAX];
+} sl_rank_sets;
+
 /* What a flat vector is made of: tensors, one behind the other. Each is a matrix, row by row; one
  * of a single row is a plain vector. */
 typedef struct sl_shapes {

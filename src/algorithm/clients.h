@@ -1,8 +1,9 @@
 /* clients.h - of a federation, who trains from one exchange to the next, how long, and for how much
  * that counts.
  *
- *   before each H rounds:  S = m nodes at random, m = max(1, round(clients n))
- *   n_k of each k in S:    its training samples, or 1 (`client_weights`)
+ *   before each H rounds:  S = m nodes at random, m = max(1, round(clients n)), or the next of
+ *                          the lists of `clients`
+ *   n_k of each k in S:    its training samples, 1, or its own number (`client_weights`)
  *   H_k:                   `local_steps`, or E ceil(n_k/B) of E `local_epochs`; H = max_k H_k
  *
  * S is drawn for each exchange, the same on all nodes. A client steps in the first H_k rounds of

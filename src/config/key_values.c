@@ -23,6 +23,7 @@ void sl_key_allowed(const sl_key *k, char *out, size_t bytes) {
                                         [SL_KEY_U64] = "an integer",
                                         [SL_KEY_U64_BY_RANK] = "an integer, or a list of integers,",
                                         [SL_KEY_REAL] = "a number",
+                                        [SL_KEY_REAL_OR_SETS] = "lists of ranks, or a number",
                                         [SL_KEY_PARAMETER] = "or a number",
                                         [SL_KEY_COUNT] = "\"auto\", or an integer",
                                         [SL_KEY_REALS] = "a rising list of numbers",
@@ -31,16 +32,20 @@ void sl_key_allowed(const sl_key *k, char *out, size_t bytes) {
                                         [SL_KEY_U32S] = "a list of integers",
                                         [SL_KEY_U64S] = "a rising list of integers"};
     size_t at = 0;
-    if (k->type == SL_KEY_CHOICE) {
+    if (k->type == SL_KEY_CHOICE || k->type == SL_KEY_CHOICE_OR_REALS) {
         at = (size_t)snprintf(out, bytes, "one of");
         for (int i = 0; k->choices[i] != NULL && at < bytes; i++)
             at += (size_t)snprintf(out + at, bytes - at, "%s \"%s\"", i ? "," : "", k->choices[i]);
+        if (k->type == SL_KEY_CHOICE_OR_REALS && at < bytes)
+            snprintf(out + at, bytes - at, ", or a list of numbers from %.10g to %.10g", k->min,
+                     k->max);
         return;
     }
     if (k->type == SL_KEY_PARAMETER)
         at = (size_t)snprintf(out, bytes, "\"%s\", ", word_of(k));
     at += (size_t)snprintf(out + at, bytes - at, "%s", kinds[k->type]);
-    bool real = k->type == SL_KEY_REAL || k->type == SL_KEY_PARAMETER || k->type == SL_KEY_REALS ||
+    bool real = k->type == SL_KEY_REAL || k->type == SL_KEY_REAL_OR_SETS ||
+                k->type == SL_KEY_PARAMETER || k->type == SL_KEY_REALS ||
                 k->type == SL_KEY_FACTORS || k->type == SL_KEY_ROWS;
     if ((k->type >= SL_KEY_U32 || k->type == SL_KEY_SERVER) && at < bytes)
         snprintf(out + at, bytes - at, real ? " from %.10g to %.10g" : " from %.0f to %.0f", k->min,
@@ -159,6 +164,64 @@ static bool read_by_rank(const sl_key *k, uint64_t *most, sl_counts *by_rank, js
     return true;
 }
 
+static bool read_real(const sl_key *k, double *out, json_t *value) {
+    const bool is_auto = k->type == SL_KEY_PARAMETER && is_text(value, word_of(k));
+    if (!is_auto && !in_range(k, value, false))
+        return false;
+    *out = is_auto ? NAN : json_number_value(value);
+    return true;
+}
+
+static bool read_ranks(const sl_key *k, sl_rank_sets *out, json_t *set) {
+    json_t *rank;
+    size_t i, at = out->count > 0 ? out->ends[out->count - 1] : 0;
+    if (json_array_size(set) == 0 || json_array_size(set) > k->length_max - at)
+        return false;
+    json_array_foreach(set, i, rank) {
+        if (!json_is_integer(rank) || json_integer_value(rank) < 0 ||
+            json_integer_value(rank) >= SL_NODES_MAX)
+            return false;
+        out->ranks[at++] = (uint32_t)json_integer_value(rank);
+    }
+    out->ends[out->count++] = at;
+    return true;
+}
+
+/* Of a number sets->count is 0. */
+static bool read_real_or_sets(const sl_key *k, double *real, sl_rank_sets *sets, json_t *value) {
+    json_t *set;
+    size_t i;
+    sets->count = 0;
+    if (in_range(k, value, false)) {
+        *real = json_number_value(value);
+        return true;
+    }
+    if (json_array_size(value) == 0 || json_array_size(value) > SL_SETS_MAX)
+        return false;
+    json_array_foreach(value, i, set) {
+        if (!read_ranks(k, sets, set))
+            return false;
+    }
+    return true;
+}
+
+static bool read_choice_or_reals(const sl_key *k, int *choice, sl_reals *reals, json_t *value) {
+    json_t *item;
+    size_t i;
+    reals->count = 0;
+    if (read_choice(k, choice, value))
+        return true;
+    if (json_array_size(value) == 0 || json_array_size(value) > k->length_max)
+        return false;
+    json_array_foreach(value, i, item) {
+        if (!in_range(k, item, false))
+            return false;
+        reals->values[i] = json_number_value(item);
+    }
+    reals->count = json_array_size(value);
+    return true;
+}
+
 static bool read_rows(const sl_key *k, sl_number_rows *out, json_t *list) {
     json_t *row, *item;
     size_t i, j;
@@ -181,6 +244,7 @@ static bool read_rows(const sl_key *k, sl_number_rows *out, json_t *list) {
 
 int sl_key_read(const sl_key *k, sl_experiment *experiment, json_t *value, sl_error *error) {
     char *field = (char *)experiment + k->offset;
+    void *list = (char *)experiment + k->count_offset;
     bool good = false;
     switch (k->type) {
     case SL_KEY_TEXT:
@@ -211,19 +275,18 @@ int sl_key_read(const sl_key *k, sl_experiment *experiment, json_t *value, sl_er
             *(uint64_t *)field = (uint64_t)json_integer_value(value);
         break;
     case SL_KEY_U64_BY_RANK:
-        good = read_by_rank(k, (uint64_t *)field,
-                            (sl_counts *)((char *)experiment + k->count_offset), value);
+        good = read_by_rank(k, (uint64_t *)field, list, value);
+        break;
+    case SL_KEY_REAL_OR_SETS:
+        good = read_real_or_sets(k, (double *)field, list, value);
+        break;
+    case SL_KEY_CHOICE_OR_REALS:
+        good = read_choice_or_reals(k, (int *)field, list, value);
         break;
     case SL_KEY_REAL:
-        if ((good = in_range(k, value, false)))
-            *(double *)field = json_number_value(value);
+    case SL_KEY_PARAMETER:
+        good = read_real(k, (double *)field, value);
         break;
-    case SL_KEY_PARAMETER: {
-        const bool is_auto = is_text(value, word_of(k));
-        if ((good = is_auto || in_range(k, value, false)))
-            *(double *)field = is_auto ? NAN : json_number_value(value);
-        break;
-    }
     case SL_KEY_COUNT:
         good = read_count(k, (uint64_t *)field, value);
         break;
@@ -234,7 +297,7 @@ int sl_key_read(const sl_key *k, sl_experiment *experiment, json_t *value, sl_er
     case SL_KEY_FACTORS:
     case SL_KEY_U32S:
     case SL_KEY_U64S:
-        good = read_list(k, field, (size_t *)((char *)experiment + k->count_offset), value);
+        good = read_list(k, field, list, value);
         break;
     }
     return good ? 0 : refuse(k, value, error);
@@ -271,8 +334,27 @@ static json_t *write_by_rank(uint64_t most, const sl_counts *by_rank) {
     return list;
 }
 
+static json_t *write_real_or_sets(double real, const sl_rank_sets *sets) {
+    json_t *list = sets->count > 0 ? json_array() : json_real(real);
+    for (size_t s = 0, at = 0; s < sets->count; s++) {
+        json_t *set = json_array();
+        for (; at < sets->ends[s]; at++)
+            sl_json_append(&set, json_integer(sets->ranks[at]));
+        sl_json_append(&list, set);
+    }
+    return list;
+}
+
+static json_t *write_choice_or_reals(const char *choice, const sl_reals *reals) {
+    json_t *list = reals->count > 0 ? json_array() : json_string(choice);
+    for (size_t i = 0; i < reals->count; i++)
+        sl_json_append(&list, json_real(reals->values[i]));
+    return list;
+}
+
 json_t *sl_key_write(const sl_key *k, const sl_experiment *experiment) {
     const char *field = (const char *)experiment + k->offset;
+    const void *list = (const char *)experiment + k->count_offset;
     switch (k->type) {
     case SL_KEY_TEXT:
     case SL_KEY_PATH:
@@ -293,8 +375,11 @@ json_t *sl_key_write(const sl_key *k, const sl_experiment *experiment) {
     case SL_KEY_U64:
         return json_integer((json_int_t) * (const uint64_t *)field);
     case SL_KEY_U64_BY_RANK:
-        return write_by_rank(*(const uint64_t *)field,
-                             (const sl_counts *)((const char *)experiment + k->count_offset));
+        return write_by_rank(*(const uint64_t *)field, list);
+    case SL_KEY_REAL_OR_SETS:
+        return write_real_or_sets(*(const double *)field, list);
+    case SL_KEY_CHOICE_OR_REALS:
+        return write_choice_or_reals(k->choices[*(const int *)field], list);
     case SL_KEY_REAL:
         return json_real(*(const double *)field);
     case SL_KEY_PARAMETER:
@@ -310,7 +395,7 @@ json_t *sl_key_write(const sl_key *k, const sl_experiment *experiment) {
     case SL_KEY_FACTORS:
     case SL_KEY_U32S:
     case SL_KEY_U64S:
-        return write_list(k, field, *(const size_t *)((const char *)experiment + k->count_offset));
+        return write_list(k, field, *(const size_t *)list);
     }
     return NULL;
 }

@@ -10,7 +10,8 @@ static const char *const clips[] = {"second-largest", NULL};
 static const char *const directions[] = {"up", "both", NULL};
 static const char *const bases[] = {"local-sgd", "d-psgd", "sgp", NULL};
 static const char *const client_weights[] = {"samples", "uniform", NULL};
-static const char *const period_schedules[] = {"constant", "adaptive", "growing", NULL};
+static const char *const period_schedules[] = {"constant",      "adaptive", "adaptive-halving",
+                                               "adaptive-rate", "growing",  NULL};
 static const char *const buffers[] = {"local", "average", "reset", NULL};
 static const char *const all_reduces[] = {SL_ALL_REDUCES(NAME) NULL};
 static const char *const matrices[] = {"lazy", "plain", NULL};
@@ -107,7 +108,8 @@ const sl_key sl_keys[] = {
      USED_BY_ALGORITHMS},
     {"algorithm.period_schedule", SL_KEY_CHOICE, AT(algorithm.period_schedule),
      .choices = period_schedules, .fallback = "\"constant\"",
-     .help = "local-sgd: the period stays, falls with the root of the loss, or grows up to period",
+     .help = "local-sgd: the period stays, falls with the root of the loss (halving: and is halved "
+             "where that does not; rate: times that of the learning rate), or grows up to period",
      USED_BY_ALGORITHMS},
     {"algorithm.first_period", SL_KEY_U64, AT(algorithm.first_period), BETWEEN(1, 1e9),
      .fallback = "1", .help = "local-sgd, growing period: the first one", USED_BY_ALGORITHMS},
@@ -230,12 +232,16 @@ const sl_key sl_keys[] = {
      .help = "local-sgd, slowmo: when models are averaged, buffers of optimizer.momentum stay "
              "(local), are averaged too, or begin at 0 again (reset)",
      USED_BY_ALGORITHMS},
-    {"algorithm.clients", SL_KEY_REAL, AT(algorithm.clients), BETWEEN(1e-9, 1), .fallback = "1",
-     .help = "fedavg: fraction of the nodes that train from one exchange to the next, at least one",
+    {"algorithm.clients", SL_KEY_REAL_OR_SETS, COUNTED(algorithm.clients, algorithm.clients_of),
+     BETWEEN(1e-9, 1), .length_max = SL_COUNTS_MAX, .fallback = "1",
+     .help =
+         "fedavg: fraction of the nodes that train from one exchange to the next, at least one; "
+         "or lists of their ranks, taken by turns",
      USED_BY_ALGORITHMS},
-    {"algorithm.client_weights", SL_KEY_CHOICE, AT(algorithm.client_weights),
-     .choices = client_weights, .fallback = "\"samples\"",
-     .help = "fedavg: models are weighed by their nodes' training samples, or all alike",
+    {"algorithm.client_weights", SL_KEY_CHOICE_OR_REALS,
+     COUNTED(algorithm.client_weights, algorithm.weights_of), BETWEEN(0, 1e9),
+     .length_max = SL_COUNTS_MAX, .choices = client_weights, .fallback = "\"samples\"",
+     .help = "fedavg: models are weighed by their nodes' training samples, all alike, or by a list",
      USED_BY_ALGORITHMS},
     {"algorithm.elastic", SL_KEY_REAL, AT(algorithm.elastic), BETWEEN(0, 1), .fallback = "0",
      .help = "easgd: share of its distance by which a node and the centre move; 0 = 0.9/nodes",

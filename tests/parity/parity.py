@@ -249,6 +249,10 @@ ALGORITHMS = {
     "local-sgd adaptive sharded": algorithm(
         "local-sgd", period=5, period_schedule="adaptive", server="sharded", buffers="average"
     ),
+    "local-sgd adaptive halving": algorithm(
+        "local-sgd", period=8, period_schedule="adaptive-halving", server=1
+    ),
+    "local-sgd adaptive rate": algorithm("local-sgd", period=7, period_schedule="adaptive-rate"),
     "local-sgd averaged buffers": algorithm("local-sgd", period=3, buffers="average"),
     "diloco": algorithm("diloco", period=4),
     "noloco": algorithm("noloco", PAIRS, period=4),
@@ -269,6 +273,9 @@ ALGORITHMS = {
     ),
     "fedavg of uneven steps": algorithm(
         "fedavg", local_steps=[3, 1, 2, 3, 1, 4], clients=0.6, server=2
+    ),
+    "fedavg of listed clients": algorithm(
+        "fedavg", clients=[[0, 2], [3, 1, 5]], client_weights=[1, 2, 0, 0.5, 1, 3]
     ),
     "fedavg of epochs": {
         **algorithm("fedavg", local_epochs=1, compressor={"name": "top-k", "fraction": 0.05}),

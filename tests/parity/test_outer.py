@@ -58,6 +58,8 @@ def optimizers():
 
 
 HEAVY = {"momentum": MOMENTUM, "nesterov": NESTEROV}
+COSINE = {"name": "cosine", "minimum": 0.05, "warmup_rounds": 5}
+FALLING = {"cosine": {**MOMENTUM, "schedule": COSINE}}
 STEPS = {"momentum": MOMENTUM, "nesterov": NESTEROV, "adamw": OPTIMIZERS["adamw"]}
 ADAM = {"sgd": {"learning_rate": 0.02}, "decay": {"learning_rate": 0.02, "weight_decay": 0.05}}
 
@@ -94,10 +96,15 @@ def outer_steps():
         {"period": 12, "server": "sharded"},
         {"period": 7, "server": 2, "buffers": "average"},
         {"period": 9, "buffers": "reset"},
+        {"period": 12, "period_schedule": "adaptive-halving"},
+        {"period": 5, "period_schedule": "adaptive-halving", "server": "sharded"},
+        {"period": 9, "period_schedule": "adaptive-rate"},
+        {"period": 14, "period_schedule": "adaptive-rate", "server": 2},
     ):
         settings = {"name": "local-sgd", "period_schedule": "adaptive", **more}
+        how = HEAVY if "rate" not in settings["period_schedule"] else FALLING
         label = " ".join(map(str, settings.values()))
-        yield from cases(label, settings, None, [IRREGULAR], HEAVY, both)
+        yield from cases(label, settings, None, [IRREGULAR], how, both)
     for more in (
         {"period": 8},
         {"period": 30, "first_period": 2, "growth": 0.75, "buffers": "average"},
@@ -124,6 +131,9 @@ def outer_steps():
         yield from cases(label, settings, None, [IRREGULAR], STEPS, [SAME])
 
 
+SETS, WEIGHTS = [[0, 3], [6, 1, 2], [5]], [1, 0.5, 2, 0, 3, 1, 7]
+
+
 def federated():
     with_buffers = {"momentum": MOMENTUM, "nesterov": NESTEROV}
     for settings in (
@@ -134,6 +144,9 @@ def federated():
         {"name": "fedavg", "clients": 0.01, "client_weights": "uniform"},
         {"name": "fedavg", "local_steps": [1, 4, 2, 3, 3, 1, 2], "clients": 0.6},
         {"name": "fedavg", "local_epochs": 3, "clients": 0.4},
+        {"name": "fedavg", "local_steps": 2, "clients": SETS},
+        {"name": "fedavg", "clients": SETS, "client_weights": WEIGHTS, "server": "sharded"},
+        {"name": "fedavg", "clients": 0.5, "client_weights": WEIGHTS},
     ):
         label = " ".join(map(str, settings.values()))
         yield from cases(label, settings, None, [IRREGULAR], with_buffers, [SAME, OWN])
@@ -150,6 +163,8 @@ def federated():
             label = " ".join(map(str, settings.values()))
             lossy = few if server == 2 else one
             yield from cases(label, settings, lossy, [IRREGULAR], with_buffers, [SAME])
+    listed = {"name": "fedavg", "local_steps": 2, "clients": SETS, "client_weights": WEIGHTS}
+    yield from cases("fedavg listed", listed, few, [IRREGULAR], with_buffers, [SAME])
     uneven = {"name": "fedavg", "local_steps": [3, 1, 2, 3, 1, 2, 3]}
     yield from cases("fedavg uneven", uneven, few, [IRREGULAR], with_buffers, [SAME])
     settings = {"name": "fedavg", "local_steps": 2, "clients": 0.5}
@@ -322,6 +337,20 @@ def refusals():
     yield "steps or epochs of clients", RING, fed, "give one of them"
     fed = {"name": "fedavg", "local_steps": [0] * 8}
     yield "no client without a step", RING, fed, "an integer, or a list of integers, from 1 to"
+    for what, more, text in (
+        ("no client beyond the nodes", {"clients": [[0], [1, 8]]}, "clients[1]: rank 8 is no node"),
+        ("no client twice", {"clients": [[2, 2]]}, "clients[0]: rank 2 is there twice"),
+        ("no empty turn", {"clients": [[2], []]}, "lists of ranks, or a number from 1e-09 to 1"),
+        ("a weight for each client", {"client_weights": [1, 2]}, "has 2 numbers, the topology 8"),
+        ("not all weights 0", {"client_weights": [0] * 8}, "8 are 0, and a turn may have just 8"),
+        ("no negative weight", {"client_weights": [-1] * 8}, "or a list of numbers from 0 to"),
+        (
+            "no turn of weight 0",
+            {"clients": [[0, 1]], "client_weights": [0, 0, 1, 1, 1, 1, 1, 1]},
+            "clients[0]: all of its nodes have",
+        ),
+    ):
+        yield what, RING, {"name": "fedavg", **more}, text
     gossip = {"name": "d-psgd", "local_steps": [1] * 8}
     yield "steps of each node for fedavg only", RING, gossip, "exchange together; give one number"
     yield "noloco takes no directed graph", "digraph", noloco(0.5, 0), "doubly stochastic"

@@ -696,6 +696,9 @@ class FedAvg(Algorithm):
     def chosen(self):
         """Clients of this turn, (n, 1): Knuth's Algorithm S."""
         turn = (self.round - 1) // self.period() + 1
+        if isinstance(self.get("clients"), list):
+            now = self.get("clients")[(turn - 1) % len(self.get("clients"))]
+            return np.isin(np.arange(self.n), now)[:, None]
         left = max(1, math.floor(self.get("clients", 1) * self.n + 0.5))
         stream = families.Stream(self.seed, 0, turn, purpose=9)
         taken = []
@@ -704,16 +707,19 @@ class FedAvg(Algorithm):
             left -= taken[-1]
         return np.array(taken)[:, None]
 
+    def weights(self):
+        """n_k of the chosen, else 0, (n, 1); with a sum of 1."""
+        given = self.get("client_weights")
+        found = self.chosen() * (np.array(given)[:, None] if isinstance(given, list) else 1)
+        return found / found.sum()
+
     def local(self, update):
         at = (self.round - 1) % self.period()
         self.x = self.x - self.chosen() * (at < self.steps())[:, None] * update
 
     def exchange(self, w, u):
         self.local(u)
-        chosen = self.chosen()
-        self.x = ((chosen * self.x).sum(axis=0, keepdims=True) / chosen.sum()).repeat(
-            self.n, axis=0
-        )
+        self.x = (self.weights() * self.x).sum(axis=0, keepdims=True).repeat(self.n, axis=0)
         self.momentum.buffer = np.zeros_like(self.x)
 
 
@@ -732,7 +738,7 @@ class CompressedFedAvg(Squeezing, FedAvg):
         q = self.told(v, change)
         if self.keeps_errors:
             self.error = np.where(chosen, v - q, self.error)
-        s = (chosen * q).sum(axis=0, keepdims=True) / chosen.sum() + self.server_error
+        s = (self.weights() * q).sum(axis=0, keepdims=True) + self.server_error
         sent = self.by_shard(s) if self.get("directions") == "both" else s
         if self.keeps_errors:
             self.server_error = s - sent
@@ -772,11 +778,11 @@ class PostLocalSgd(LocalSgd):
 
 
 class AdaComm(LocalSgd):
-    """Wang, Joshi, Adaptive Communication Strategies, MLSys 2019, section 4, the basic rule, anew
-    at each average, of the losses since the last; the first average follows round 1."""
+    """Wang, Joshi, Adaptive Communication Strategies, MLSys 2019, section 4, anew at each average,
+    of the losses since the last; the first average follows round 1."""
 
     def start(self):
-        self.losses, self.waits, self.first = [], 1, None
+        self.losses, self.waits, self.first, self.top = [], 1, None, 0
 
     def exchange(self, w, u):
         self.x = self.x - u
@@ -785,12 +791,17 @@ class AdaComm(LocalSgd):
             return
         self.x = mean_rows(self.x)
         self.end_average()
-        mean, longest = np.mean(self.losses), self.get("period")
-        self.first = mean if self.first is None else self.first
-        ratio = math.sqrt(mean / self.first)
+        mean, longest, before = np.mean(self.losses), self.get("period"), self.waits
+        begins, self.first = self.first is None, self.first or mean
+        self.top = max(self.top, self.rate)
+        by_rate = self.get("period_schedule") == "adaptive-rate"
+        ratio = math.sqrt(mean / self.first * (self.top / self.rate if by_rate else 1))
         self.waits = 1  # as many as there are whole numbers below the rule's, and one
         for shorter in range(1, longest):
             self.waits += bool(self.exceeds(ratio * longest, shorter))
+        halves = self.get("period_schedule") == "adaptive-halving" and not begins
+        if halves and self.waits >= before:
+            self.waits = -(-before // 2)
         self.losses = []
 
 
@@ -1415,7 +1426,8 @@ def algorithm_class(settings):
     if settings.get("switch_round"):
         return PostLocalSgd
     if "period_schedule" in settings:
-        return {"adaptive": AdaComm, "growing": GrowingPeriod}[settings["period_schedule"]]
+        growing = settings["period_schedule"] == "growing"
+        return GrowingPeriod if growing else AdaComm
     compressed = {
         "all-reduce": CompressedAllReduce,
         "parameter-server": CompressedAllReduce,

@@ -48,6 +48,7 @@ static json_t *another_value(const sl_key *k) {
     case SL_KEY_PATH:
         return json_string(in_folder("some-file"));
     case SL_KEY_CHOICE:
+    case SL_KEY_CHOICE_OR_REALS:
         return json_string(
             k->choices[strcmp(k->path, "model.name") == 0 ||
                                strcmp(k->path, "security.mode") == 0 ||
@@ -73,6 +74,7 @@ static json_t *another_value(const sl_key *k) {
             return json_integer((json_int_t)k->max);
         return json_integer(strcmp(k->path, "transport.chunk_bytes") == 0 ? 8192 : 9);
     case SL_KEY_REAL:
+    case SL_KEY_REAL_OR_SETS:
     case SL_KEY_PARAMETER:
         return json_real(strncmp(k->path, "transport.", 10) == 0 ? 7.25
                          : strcmp(k->path, "epochs") == 0        ? 0.0
@@ -128,9 +130,17 @@ END_TEST
 
 START_TEST(a_number_by_rank_comes_back) {
     char *text = json_of(WITH("\"algorithm\": {\"name\": \"fedavg\", "
-                              "\"local_steps\": [1, 3, 2, 3]}"));
-    ck_assert_ptr_nonnull(strstr(text, "\"local_steps\": [\n"));
-    free(text);
+                              "\"local_steps\": [1, 3, 2, 3], \"clients\": [[0, 1], [3]], "
+                              "\"client_weights\": [1, 0, 2.5, 1]}"));
+    json_t *back = json_loads(text, 0, NULL), *fedavg = json_object_get(back, "algorithm");
+    json_t *want = json_pack("{s[iiii] s[[ii][i]] s[ffff]}", "local_steps", 1, 3, 2, 3, "clients",
+                             0, 1, 3, "client_weights", 1.0, 0.0, 2.5, 1.0);
+    const char *key;
+    json_t *value;
+    json_object_foreach(want, key, value) {
+        ck_assert_msg(json_equal(json_object_get(fedavg, key), value), "%s in %s", key, text);
+    }
+    json_decref(want), json_decref(back), free(text);
 }
 END_TEST
 

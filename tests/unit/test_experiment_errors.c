@@ -234,9 +234,9 @@ START_TEST(keys_are_listed_with_what_they_allow) {
         sl_key_allowed(&keys[i], allowed, sizeof allowed);
         ck_assert_msg(strlen(allowed) + 1 < sizeof allowed, "%s: cut", keys[i].path);
         ck_assert(allowed[0] != '\0' && keys[i].help[0] != '\0' && keys[i].fallback[0] != '\0');
-        ck_assert_int_eq(keys[i].type == SL_KEY_CHOICE, keys[i].choices != NULL &&
-                                                            keys[i].type != SL_KEY_TEXT &&
-                                                            keys[i].type != SL_KEY_PARAMETER);
+        ck_assert_int_eq(keys[i].type == SL_KEY_CHOICE || keys[i].type == SL_KEY_CHOICE_OR_REALS,
+                         keys[i].choices != NULL && keys[i].type != SL_KEY_TEXT &&
+                             keys[i].type != SL_KEY_PARAMETER);
         if (strcmp(keys[i].path, "algorithm.name") == 0)
             ck_assert_str_eq(sl_key_choice(&keys[i], 0), sl_algorithm_name(0));
         if (strcmp(keys[i].path, "security.mode") == 0)

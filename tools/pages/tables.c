@@ -33,12 +33,14 @@ const char *key_value(const sl_key *key, size_t index) {
         return index > 0 ? NULL : key->choices != NULL ? key->choices[0] : "auto";
     case SL_KEY_TEXT:
     case SL_KEY_CHOICE:
+    case SL_KEY_CHOICE_OR_REALS:
         return sl_key_choice(key, index);
     case SL_KEY_PATH:
     case SL_KEY_U32:
     case SL_KEY_U64:
     case SL_KEY_U64_BY_RANK:
     case SL_KEY_REAL:
+    case SL_KEY_REAL_OR_SETS:
     case SL_KEY_REALS:
     case SL_KEY_FACTORS:
     case SL_KEY_ROWS:
