@@ -484,6 +484,12 @@ MEMBERSHIP_DEFECTS = {
 }
 
 LOSS_DEFECTS = {
+    "parts on their way out are overwritten as their receiver is folded": (
+        "src/agent/folding.c",
+        "if (n->connection != NULL && n->left < n->sent_ever) {",
+        "if (n->connection != NULL && n->left > n->sent_ever) {",
+        34,
+    ),
     "who is lost is not folded": (
         "src/agent/members.c",
         "    if (!n->folded)\n        sl_folding_lose(a, n);\n    alarm(a);",
@@ -513,7 +519,7 @@ LOSS_DEFECTS = {
         "src/agent/members.c",
         "return any && !a->cohort.alone && !sl_membership_is_let_go(a->cohort.membership);",
         "return false;",
-        220,
+        789,
     ),
     "a port that refuses is not believed": (
         "src/agent/contacts.c",
@@ -524,12 +530,6 @@ LOSS_DEFECTS = {
         "src/node/outgoing.c",
         "return !n->settings.turns || !n->settings.vec->on_host ||",
         "return true || !n->settings.vec->on_host ||",
-        31,
-    ),
-    "who gives its round up keeps what has come": (
-        "src/node/node.c",
-        "sl_inbox_keep_step(&n->inbox, &n->inbox.queues[i], 0, 0);",
-        "(void)i;",
         31,
     ),
     "who has stepped aside and leaves tells a round twice": (
