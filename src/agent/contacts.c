@@ -337,7 +337,10 @@ static void check_lost(sl_agent *a, sl_neighbour *n) {
         snprintf(n->lost.text + used, sizeof n->lost.text - used,
                  "; it did not come back within %g s (%s)%s%s", sl_side_return_s(&a->side),
                  sl_neighbour_return_key(n), n->refusal[0] != '\0' ? ": " : "", n->refusal);
-    fail(a, n, &n->lost);
+    if (goes_on(a)) /* who joins, too: there are others whom it can ask */
+        sl_members_lose(a, n, &n->lost);
+    else
+        fail(a, n, &n->lost);
 }
 
 /* Somebody is lost, so all look for all. */
