@@ -96,7 +96,8 @@ static void hear_request(sl_agent *a, sl_neighbour *n, const sl_frame *frame) {
             f->taker = NULL;
         return;
     }
-    if (frame->part > 0 || a->cohort.outside || a->phase != PHASE_TRAINING || !take_place(a, n))
+    if (frame->part > 0 || a->cohort.outside || a->cohort.aside || a->phase != PHASE_TRAINING ||
+        !take_place(a, n))
         return;
     f->taker = n;
     f->asked = frame->step;
