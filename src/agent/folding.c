@@ -57,11 +57,13 @@ void sl_folding_lose_absent(sl_agent *a, const sl_epoch *view) {
     }
 }
 
-/* Has it folded this agent, in this epoch, or stepped aside? */
+/* Has it folded this agent, in this epoch, stepped aside, or no part in it? */
 static bool does_nothing_here(const sl_agent *a, const sl_neighbour *n) {
     const sl_membership *m = a->cohort.membership;
+    const uint64_t number = a->cohort.number > 0 ? a->cohort.number : 1;
     return (n->folds && n->hash == a->cohort.hash) ||
-           (m != NULL && sl_membership_is_aside(m, n->rank, n->since));
+           (m != NULL && (sl_membership_is_aside(m, n->rank, n->since) ||
+                          sl_membership_is_out(m, n->rank, number)));
 }
 
 /* Has the view this neighbour, and not the process that had its rank before? */

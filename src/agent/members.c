@@ -347,14 +347,16 @@ static void leave(sl_agent *a, bool nobody_stays) {
 }
 
 static void obey(sl_agent *a, const sl_membership_update *u) {
-    for (size_t i = 0; a->cohort.alarmed && i < u->message_count; i++)
+    const bool ends = u->dropped && !a->cohort.aside && sl_members_nearly_done(a);
+    /* whoever ends with the others' last rounds does not say that it has no part in them */
+    for (size_t i = 0; a->cohort.alarmed && !ends && i < u->message_count; i++)
         sl_letters_post(a, u->messages[i].to, &u->messages[i].message);
     if (u->diverged)
         fail(a, SL_EDIVERGED,
              "loss, gradient or model is not finite, as on most of the members; training diverged: "
              "lower "
              "optimizer.learning_rate, or check the data");
-    else if (u->dropped && !a->cohort.aside && sl_members_nearly_done(a))
+    else if (ends)
         end_alone(a);
     else if (u->dropped && a->settings.meets)
         sl_members_stay_out(a, "its caller has another model");
@@ -496,11 +498,14 @@ static bool leaves(const sl_agent *a, const sl_neighbour *n) {
     return sl_membership_leaves(a->cohort.membership, n->rank) || is_left_out(a, n);
 }
 
-/* Are all others gone, or through? Nobody answers what it has to ask. */
-static bool is_last(const sl_agent *a) {
-    for (uint32_t i = 0; i < a->neighbour_count; i++)
-        if (!a->neighbours[i].gone && !a->neighbours[i].bye_received)
+/* Are all others gone, through, or `outside` like this agent? Nobody answers what it has to ask. */
+static bool is_last(const sl_agent *a, bool outside) {
+    for (uint32_t i = 0; i < a->neighbour_count; i++) {
+        const sl_neighbour *n = &a->neighbours[i];
+        if (!n->gone && !n->bye_received && sl_members_expects(a, n) &&
+            !(outside && sl_membership_is_out(a->cohort.membership, n->rank, 0)))
             return false;
+    }
     return a->cohort.alarmed;
 }
 
@@ -508,9 +513,10 @@ void sl_members_see_off(sl_agent *a, sl_neighbour *n) {
     if (a->cohort.membership == NULL || !n->bye_received || a->phase != PHASE_TRAINING)
         return;
     if (!leaves(a, n)) {
-        if (a->cohort.outside || (a->cohort.aside && is_last(a)))
+        const bool waits = a->cohort.outside || a->cohort.aside;
+        if (waits && is_last(a, true))
             sl_members_stay_out(a, "nobody of them trains any more");
-        else if (is_last(a))
+        else if (!waits && is_last(a, false))
             end_alone(a);
         return;
     }

@@ -267,6 +267,16 @@ static void propose(sl_membership *m) {
 
 /* ---- events ---- */
 
+/* Also those whom this agent's epoch does not have. */
+static void ask_members(sl_membership *m, const sl_epoch *e) {
+    for (uint32_t i = 0; i < e->count; i++) {
+        sl_answer *a = &m->change.answers[e->members[i].rank];
+        if (!a->asked)
+            ask(m, e->members[i].rank);
+        a->asked = true;
+    }
+}
+
 void sl_leader_on_answer(sl_membership *m, const sl_membership_message *message) {
     sl_change *c = &m->change;
     sl_answer *a = &c->answers[message->from];
@@ -288,13 +298,11 @@ void sl_leader_on_answer(sl_membership *m, const sl_membership_message *message)
                      .sponsor = message->sponsor,
                      .round = e != NULL ? e->round : 1,
                      .exchange = e != NULL ? e->exchange : 0};
-    for (uint32_t i = 0; e != NULL && i < e->count; i++)
-        if (!c->answers[e->members[i].rank].asked) {
-            c->answers[e->members[i].rank].asked = true;
-            ask(m, e->members[i].rank);
-        }
+    if (e != NULL)
+        ask_members(m, e);
     if (message->accepted != NULL) {
         a->accepted = sl_epoch_hash(&message->accepted->epoch);
+        ask_members(m, &message->accepted->epoch); /* whether they have accepted it, too */
         if (c->found.decision.epoch.number == 0 ||
             sl_ballot_compare(message->accepted->ballot, c->found.decision.ballot) > 0)
             sl_decision_copy(&c->found, message->accepted);

@@ -126,9 +126,11 @@ static bool can_end_at(const sl_membership *m, uint64_t last) {
 static void join_view(sl_membership *m, const sl_decision *d, const sl_epoch_side *side) {
     if (m->queued == QUEUE_MAX)
         return;
-    if (m->hash == 0) {
-        if (m->joins)
-            take(m, d, m->round);
+    if (m->hash == 0 && m->joins) {
+        take(m, d, m->round);
+    } else if (m->hash == 0) { /* it has lost its sponsor, or was dropped after its answer */
+        m->number = d->epoch.number;
+        m->news_due = true;
     } else if (side != NULL && can_end_at(m, side->last)) {
         take(m, d, side->last);
     }

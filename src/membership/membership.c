@@ -314,6 +314,11 @@ bool sl_membership_is_aside(const sl_membership *m, uint32_t rank, uint64_t numb
     return m->peers[rank].aside && m->peers[rank].number >= number;
 }
 
+bool sl_membership_is_out(const sl_membership *m, uint32_t rank, uint64_t number) {
+    const sl_peer *p = &m->peers[rank];
+    return p->incarnation != 0 && p->hash == 0 && p->number >= number;
+}
+
 bool sl_membership_leaves(const sl_membership *m, uint32_t rank) {
     return m->peers[rank].leaves;
 }

@@ -183,6 +183,8 @@ uint64_t sl_membership_round(const sl_membership *m);
 bool sl_membership_is_let_go(const sl_membership *m);
 /* Has this peer stepped aside from an epoch of that number, or a later one? */
 bool sl_membership_is_aside(const sl_membership *m, uint32_t rank, uint64_t number);
+/* Has this peer heard of an epoch of that number, or a later one, and takes part in none? */
+bool sl_membership_is_out(const sl_membership *m, uint32_t rank, uint64_t number);
 /* Has this peer said that it leaves? */
 bool sl_membership_leaves(const sl_membership *m, uint32_t rank);
 

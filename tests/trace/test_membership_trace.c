@@ -248,6 +248,32 @@ START_TEST(a_joiner_whose_sponsor_dies_asks_again) {
 }
 END_TEST
 
+/* The others take it for a member then. It tells them that it is none. */
+START_TEST(a_joiner_that_gave_up_before_commit_says_so) {
+    open_members(3);
+    join(3, 2);
+    arrive(SL_MEMBERSHIP_NEWS, EVERYBODY);
+    tick();
+    arrive(SL_MEMBERSHIP_PREPARE, EVERYBODY);
+    arrive(SL_MEMBERSHIP_ANSWER, 0);
+    arrive(SL_MEMBERSHIP_ACCEPT, EVERYBODY);
+    arrive(SL_MEMBERSHIP_ACCEPTED, 0);
+    lost(3, 2);
+    tick();
+    ck_assert(update[3].ask_again);
+    arrive(SL_MEMBERSHIP_COMMIT, EVERYBODY);
+    expect_epoch(0, 2, 4);
+    ck_assert_ptr_null(sl_membership_epoch(members[3]));
+    ck_assert(!sl_membership_is_out(members[0], 3, 2));
+    arrive(SL_MEMBERSHIP_NEWS, EVERYBODY);
+    ck_assert(sl_membership_is_out(members[0], 3, 2));
+    pass(2);
+    expect_epoch(0, 3, 3);
+    expect_same(0, 2);
+    close_members();
+}
+END_TEST
+
 START_TEST(two_die_in_one_round) {
     open_members(4);
     kill_member(2);
@@ -287,6 +313,47 @@ START_TEST(who_is_left_out_by_most_is_dropped) {
     step(3, (sl_membership_event){.type = SL_MEMBERSHIP_JOIN, .peer = 0});
     pass(2);
     expect_epoch(3, 3, 4);
+    close_members();
+}
+END_TEST
+
+/* Takes such a letter to that rank out of the post; NULL: there is none. */
+static letter *take(sl_membership_type type, uint32_t to) {
+    for (int i = 0; i < count; i++) {
+        letter *l = waiting[i].letter;
+        if (l == NULL || l->message.type != type || waiting[i].to != to)
+            continue;
+        waiting[i].letter = NULL;
+        return l;
+    }
+    return NULL;
+}
+
+/* The leader dies, and the next one finds an epoch that has it, accepted by all whom it knows. */
+START_TEST(who_is_dropped_after_its_answer_is_asked_again) {
+    commit_to(HERE);
+    arrive(SL_MEMBERSHIP_COMMIT, EVERYBODY);
+    start(3, first_of(4), 9);
+    for (uint32_t i = 0; i < 3; i++)
+        meet(i, 3);
+    arrive(SL_MEMBERSHIP_NEWS, EVERYBODY);
+    letter *commit = take(SL_MEMBERSHIP_COMMIT, 3);
+    while (arrive(SL_MEMBERSHIP_PREPARE, 3) == 0) {
+        now_s += 0.1;
+        tick();
+    }
+    arrive(SL_MEMBERSHIP_PREPARE, EVERYBODY);
+    deliver(3, commit);
+    free(commit);
+    ck_assert(update[3].dropped);
+    arrive(SL_MEMBERSHIP_ANSWER, 0);
+    arrive(SL_MEMBERSHIP_ACCEPT, EVERYBODY);
+    kill_member(0);
+    lose_letters();
+    all_lose(0);
+    pass(4);
+    expect_epoch(1, 3, 2);
+    expect_same(1, 2);
     close_members();
 }
 END_TEST
@@ -495,11 +562,13 @@ int main(void) {
     ADD_TESTS_WITH(suite, "members", forget_updates, NULL, a_suspect_that_answers_stays,
                    a_suspect_that_is_back_changes_nothing,
                    who_has_lost_somebody_trains_no_further_alone, two_die_in_one_round,
-                   a_view_of_one, who_is_left_out_by_most_is_dropped, a_newer_process_replaces,
+                   a_view_of_one, who_is_left_out_by_most_is_dropped,
+                   who_is_dropped_after_its_answer_is_asked_again, a_newer_process_replaces,
                    messages_of_old_epochs_change_nothing, damaged_messages_are_refused);
     ADD_TESTS_WITH(suite, "come and go", forget_updates, NULL, a_joiner_begins_with_the_epoch,
                    a_joiner_and_its_sponsor_die, a_joiner_whose_sponsor_dies_asks_again,
-                   a_leaver_ends_its_rounds, a_leaver_waits_for_so_long, all_leave_after_one_round,
+                   a_joiner_that_gave_up_before_commit_says_so, a_leaver_ends_its_rounds,
+                   a_leaver_waits_for_so_long, all_leave_after_one_round,
                    who_steps_aside_is_dropped_and_joins, most_step_aside);
     return run_suite(suite);
 }

@@ -510,10 +510,10 @@ LOSS_DEFECTS = {
         "(later || does_nothing_here(a, n)) &&",
         "does_nothing_here(a, n) &&",
     ),
-    "who has stepped aside is still waited for": (
+    "who has stepped aside, or is in no view, is still waited for": (
         "src/agent/folding.c",
-        "(m != NULL && sl_membership_is_aside(m, n->rank, n->since));",
-        "(m != NULL && sl_membership_is_aside(m, n->rank, UINT64_MAX));",
+        "(m != NULL && (sl_membership_is_aside(m, n->rank, n->since) ||",
+        "(m == NULL && (sl_membership_is_aside(m, n->rank, n->since) ||",
     ),
     "who sees a later epoch trains on alone": (
         "src/agent/members.c",

@@ -6,8 +6,8 @@
  * Agents are killed, stopped for longer than membership.grace_s, and asked to leave; connections
  * are cut; in each seventh seed loss, gradient or model of one agent become infinite or NaN. Each
  * third seed trains for so long that who was stopped can return, and each ninth is in two parts for
- * a while, half of these without other strikes. Each 22nd has a key, and seals all frames. Held of
- * each seed:
+ * a while, half of these without other strikes. Each 22nd has a key, and seals all frames. In each
+ * fifteenth more is struck, and whoever has ended is started again, to join. Held of each seed:
  *   - whoever was not struck ends well, after all rounds, with finite numbers;
  *   - who joins, with a rank beyond the topology, ends well, or says that nobody let it in;
  *   - who was stopped returns and ends well, or says that the others have come to the end;
@@ -31,7 +31,7 @@
 #include "virtual.h"
 #include "wire/checksum.h"
 
-enum { QUICK = 200, STRIKES_MAX = 6, LONGER = 12, FARTHER = 20, LARGE = 37 };
+enum { QUICK = 200, STRIKES_MAX = 6, STORM_MAX = 30, LONGER = 12, FARTHER = 20, LARGE = 37 };
 static const size_t agent_bytes = 64u << 10, member_bytes = 8u << 10, connection_bytes = 18u << 10,
                     sealed_bytes = (20 << 10) + NODES_MAX * 4 * (16 << 10); /* as in fault_world */
 static const double first_s = 1000, most_s = 400, notice_s = 0.5, leave_s = 2.5, merge_s = 8;
@@ -41,6 +41,7 @@ typedef struct peer {
     sl_agent *agent;
     uint32_t rank;
     bool trains, struck, ended;
+    bool joins;      /* this process does */
     double killed_s; /* 0: it was not */
     double ended_s;
     double leaves_s; /* since when; 0: it was not asked to */
@@ -68,7 +69,7 @@ typedef struct strike {
 
 static scenario s;
 static peer peers[NODES_MAX];
-static strike strikes[STRIKES_MAX];
+static strike strikes[STORM_MAX];
 static int strike_count;
 static uint32_t spoiled_rank;
 static uint64_t spoiled_round; /* the first; UINT64_MAX: nobody is spoiled */
@@ -124,6 +125,11 @@ static bool is_calm(void) {
 /* Is it the model that becomes infinite, by a step whose gradient is finite? */
 static bool steps_too_far(void) {
     return s.seed % 7 == 3 && s.seed / 7 % 3 == 1;
+}
+
+/* A long one, in which whoever has ended is started again. */
+static bool restarts(void) {
+    return s.seed % 15 == 10;
 }
 
 /* In each ninth seed, a long one, one joins that the run did not begin with. */
@@ -188,14 +194,16 @@ static void draw_experiment(void) {
 static void draw_strikes(void) {
     const uint32_t rounds = (uint32_t)s.rounds / (is_long() ? LONGER : 1);
     strike_count = is_calm() ? 0 : 1 + (int)below(STRIKES_MAX);
+    if (restarts())
+        strike_count *= STORM_MAX / STRIKES_MAX;
     for (int i = 0; i < strike_count; i++) {
         strike *k = &strikes[i];
         *k = (strike){.kind = (strike_kind)below(STRIKE_KINDS),
                       .a = 1 + below(s.nodes - 1),
-                      .round = 2 + below(rounds - 2),
+                      .round = 2 + below((restarts() ? LONGER - 2 : 1) * rounds - 2),
                       .at_s = 0.05 * world_uniform(),
                       .seconds = grace_s * (0.2 + 6 * world_uniform())};
-        if (is_long() && world_chance(0.5))
+        if (is_long() && world_chance(restarts() ? 0.2 : 0.5))
             k->kind = STRIKE_STOP;
         k->b = (k->a + 1 + below(s.nodes - 1)) % s.nodes;
     }
@@ -243,6 +251,36 @@ static void heal(void *ignored, uint64_t also) {
     part(false);
 }
 
+static void *be_agent(void *of);
+
+static void start(void *of, uint64_t ignored) {
+    peer *p = of;
+    (void)ignored;
+    p->process = process_start(p->rank, be_agent, p);
+}
+
+/* Has somebody come so far that an epoch may begin too late? */
+static bool is_nearly_over(void) {
+    for (uint32_t i = 0; i < processes(); i++)
+        if (peers[i].recorded + 6 * s.nodes > s.rounds)
+            return true;
+    return false;
+}
+
+/* Another process takes its rank. */
+static void start_again(void *of, uint64_t ignored) {
+    peer *p = of;
+    if (is_nearly_over())
+        return;
+    *p = (peer){.rank = p->rank, .joins = true, .trains = true, .struck = true};
+    start(p, ignored);
+}
+
+static void see_end(peer *p) {
+    if (restarts())
+        world_at(world_now() + 0.01 + 0.2 * world_uniform(), start_again, p, 0);
+}
+
 static void go_on(void *of, uint64_t ignored) {
     (void)ignored;
     process_go_on(of);
@@ -261,6 +299,7 @@ static void hit(void *of, uint64_t ignored) {
         p->killed_s = world_now();
         process_kill(p->process, false);
         p->agent = NULL;
+        see_end(p);
         break;
     case STRIKE_STOP:
         p->struck = true;
@@ -329,11 +368,12 @@ static void on_notice(void *context, const char *text) {
     world_say(p->rank, text);
 }
 
-/* It comes back with a later round than it had, and the others are at most as far. */
+/* It comes back with a later round than it had, unless those that it was with before, and that were
+ * ahead, are gone. The others are at most as far. */
 static void on_returned(void *context, uint32_t rank, uint64_t round) {
     const peer *p = context;
     world_note("returns", rank, round, 0);
-    if (round <= p->recorded + 1 || round > s.rounds)
+    if ((round <= p->recorded + 1 && !restarts()) || round > s.rounds)
         world_fail("agent %u returns in round %llu, after round %llu", rank,
                    (unsigned long long)round, (unsigned long long)p->recorded);
     returned++;
@@ -351,8 +391,8 @@ static bool all_strikes_are(strike_kind kind) {
 static void judge_notice(const peer *p, const sl_log_entry *entry) {
     const peer *lost_one = &peers[entry->peer];
     const double after_s = world_now() - lost_one->killed_s;
-    if (!all_strikes_are(STRIKE_KILL) || is_parted() || lost_one->spoiled || lost_one->ended ||
-        entry->peer == s.nodes)
+    if (!all_strikes_are(STRIKE_KILL) || is_parted() || restarts() || lost_one->spoiled ||
+        lost_one->ended || entry->peer == s.nodes)
         return;
     if (lost_one->killed_s == 0)
         world_fail("agent %u takes agent %u for lost, which lives", p->rank, entry->peer);
@@ -380,7 +420,7 @@ static int run_agent(peer *p, sl_roster *roster) {
                                         .host = "127.0.0.1",
                                         .port = (uint16_t)(7000 + p->rank),
                                         .credentials = has_key() ? expected_key() : NULL,
-                                        .joins = p->rank == s.nodes,
+                                        .joins = p->joins,
                                         .observer = {.context = p,
                                                      .record = on_record,
                                                      .round = on_round,
@@ -412,18 +452,17 @@ static void *be_agent(void *of) {
     p->ended_s = world_now();
     sl_roster_close(&roster);
     world_note("ended", p->rank, (uint64_t)(int64_t)p->result, p->recorded);
+    if (p->result != 0 && p->result != SL_EDIVERGED)
+        see_end(p);
+    const bool cut_off = is_parted() && (parting.is_up || world_now() < parting.healed_s + merge_s);
+    if (restarts() && p->joins && p->result == SL_EPEER && !is_nearly_over() && !cut_off)
+        world_fail("agent %u has not come back: %s", p->rank, p->error.text);
     return NULL;
-}
-
-static void start(void *of, uint64_t ignored) {
-    peer *p = of;
-    (void)ignored;
-    p->process = process_start(p->rank, be_agent, p);
 }
 
 /* It knocks from some time on, until it is in or the others have ended. */
 static void start_joiner(void) {
-    peers[s.nodes] = (peer){.rank = s.nodes, .struck = true};
+    peers[s.nodes] = (peer){.rank = s.nodes, .joins = true, .struck = true};
     world_at(first_s + 0.1 + s.seed % 17 * 0.1, start, &peers[s.nodes], 0);
 }
 
@@ -473,7 +512,10 @@ static void judge(const peer *p, bool verbose) {
         world_fail("agent %u still waits at %.3f s", p->rank, world_now() - first_s);
     if (!p->ended) /* it was killed */
         return;
-    if (p->result != 0 && !p->struck && !came_too_late(p))
+    /* and nobody gave it any */
+    const bool gave_all = (p->struck || restarts()) && strstr(s.text, "sgp") != NULL;
+    if (p->result != 0 && !p->struck && !came_too_late(p) &&
+        !(gave_all && p->result == SL_EDIVERGED))
         world_fail("agent %u ended early: %s", p->rank, p->error.text);
     const bool calm = all_strikes_are(STRIKE_LEAVE) && spoiled_round == UINT64_MAX;
     if (p->leaves_s > 0 && calm && p->ended_s - p->leaves_s > leave_s)
@@ -484,9 +526,8 @@ static void judge(const peer *p, bool verbose) {
     left += p->result == SL_ELEFT;
     if (p->spoiled && p->result == 0 && spoiled_rounds == UINT64_MAX)
         world_fail("agent %u ended well, with numbers that are not finite", p->rank);
-    const bool gave_all = p->struck && strstr(s.text, "sgp") != NULL; /* and nobody gave it any */
     joined += p->rank == s.nodes && p->result == 0;
-    const bool outside = p->rank == s.nodes && strstr(p->error.text, "wants to join") != NULL;
+    const bool outside = p->joins && strstr(p->error.text, "wants to join") != NULL;
     const bool alone = strstr(p->error.text, "gone on without") != NULL || outside ||
                        (gave_all && p->result == SL_EDIVERGED) ||
                        (p->spoiled && p->result == SL_EDIVERGED);
