@@ -538,11 +538,6 @@ LOSS_DEFECTS = {
         "const bool at_end = true; /* else",
         304,
     ),
-    "who is not in a view is waited for": (
-        "src/agent/folding.c",
-        "if (n->near && !n->folded && sl_epoch_place(view, n->rank) == view->count)",
-        "if (n->near && !n->folded && sl_epoch_place(view, n->rank) > view->count)",
-    ),
 }
 
 # What finds them, of the build's tests/.
