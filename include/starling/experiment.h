@@ -116,6 +116,7 @@ typedef struct sl_network_config {
                            measured, too */
     double speeds[SL_SPEEDS_MAX]; /* by rank; none: all 1 */
     size_t speed_count;
+    sl_number_rows links; /* of single pairs: [i, j, bandwidth_mbit] or with latency_ms */
 } sl_network_config;
 
 typedef struct sl_experiment {

@@ -12,6 +12,8 @@
  *   - Parts leave one after the other, each once for every receiver, beginning with the next higher
  *     rank. A copy occupies the sender's uplink for bytes / bandwidth. Its first bit arrives
  * latency later; then it occupies the receiver's downlink for bytes / bandwidth.
+ *   - Where a pair has a slower link of its own, a copy then passes that, each way one after the
+ *     other, while the sender's uplink goes on.
  *   - A downlink takes the messages of a step in order of arrival, then those of later steps:
  *     credit keeps a neighbour that is ahead from filling the link.
  *   - A step is done when all its messages have arrived and the node's own have left. A round is
@@ -63,6 +65,9 @@ typedef struct sl_platform {
     double latency_ms;
     double compute_ms;    /* of a round, on a node of speed 1 */
     const double *speeds; /* (nodes) borrowed; NULL: all 1 */
+    /* Pairs of nodes with a link of their own between their links, which is slower: rows of [i, j,
+     * bandwidth_mbit], or with its latency_ms in place of the other. Borrowed; NULL: none. */
+    const sl_number_rows *links;
 } sl_platform;
 
 /* The time at which the last node finishes the first `rounds` rounds; 0: all rounds. */

@@ -345,14 +345,43 @@ static int check_data(const sl_experiment *e, sl_error *error) {
     return 0;
 }
 
+static bool same_pair(const double *a, const double *b) {
+    return (a[0] == b[0] && a[1] == b[1]) || (a[0] == b[1] && a[1] == b[0]);
+}
+
+static int check_link(const sl_number_rows *links, size_t at, size_t nodes, sl_error *error) {
+    const double *row = links->values + at * links->columns;
+    const bool are_ranks = row[0] == floor(row[0]) && row[1] == floor(row[1]);
+    if (links->columns < 3 || links->columns > 4)
+        return sl_fail(error, SL_EINVAL,
+                       "network.links[%zu]: has %zu numbers; it must be [i, j, bandwidth_mbit] or "
+                       "[i, j, bandwidth_mbit, latency_ms]",
+                       at, links->columns);
+    if (!are_ranks || row[0] >= (double)nodes || row[1] >= (double)nodes || row[0] == row[1])
+        return sl_fail(
+            error, SL_EINVAL,
+            "network.links[%zu]: %g and %g are not two ranks of the topology's %zu nodes", at,
+            row[0], row[1], nodes);
+    for (size_t i = 0; i < at; i++)
+        if (same_pair(links->values + i * links->columns, row))
+            return sl_fail(
+                error, SL_EINVAL,
+                "network.links[%zu]: the pair %g, %g has a link in row %zu; give it once", at,
+                row[0], row[1], i);
+    return 0;
+}
+
 static int check_network(const sl_experiment *e, sl_error *error) {
     size_t nodes = sl_topology_nodes(e->topology), given = e->network.speed_count;
-    if (given == 0 || given == nodes)
-        return 0;
-    return sl_fail(
-        error, SL_EINVAL,
-        "network.speeds: has %zu speeds, the topology %zu nodes; give one for each, or none", given,
-        nodes);
+    int result = 0;
+    if (given != 0 && given != nodes)
+        return sl_fail(
+            error, SL_EINVAL,
+            "network.speeds: has %zu speeds, the topology %zu nodes; give one for each, or none",
+            given, nodes);
+    for (size_t i = 0; result == 0 && i < e->network.links.rows; i++)
+        result = check_link(&e->network.links, i, nodes, error);
+    return result;
 }
 
 static int check_gpu_direct(const sl_experiment *e, sl_error *error) {

@@ -564,6 +564,10 @@ const sl_key sl_keys[] = {
     {"network.speeds", SL_KEY_FACTORS, COUNTED(network.speeds, network.speed_count),
      BETWEEN(1e-6, 1e6), .length_max = SL_SPEEDS_MAX, .fallback = "[]",
      .help = "predicted time: relative speed of each node, by rank; empty = all 1"},
+    {"network.links", SL_KEY_ROWS, AT(network.links), BETWEEN(0, 1e9),
+     .length_max = SL_ROWS_NUMBERS_MAX, .fallback = "[]",
+     .help = "predicted time: slower links of single pairs of nodes, [i, j, bandwidth_mbit] each, "
+             "or with latency_ms"},
 };
 const size_t sl_key_count = sizeof sl_keys / sizeof *sl_keys;
 

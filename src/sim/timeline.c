@@ -207,6 +207,7 @@ typedef struct node_clock {
 typedef struct forecast {
     const sl_timeline *timeline;
     const sl_platform *platform;
+    double *links_free; /* (2 * links) when each is, from the lower rank and to it */
     double second_per_byte, latency;
     node_clock *clocks; /* (nodes) */
     uint64_t exchanges; /* before the round under way */
@@ -261,6 +262,30 @@ static void put(forecast *f, uint32_t peer, const arrival *a) {
         c->coming[c->count++] = *a;
 }
 
+/* The row of the pair's own link; `rows`: it has none. */
+static size_t find_link(const sl_number_rows *links, double i, double j) {
+    size_t row = 0;
+    for (const double *at = links->values; row < links->rows; row++, at += links->columns)
+        if ((at[0] == i && at[1] == j) || (at[0] == j && at[1] == i))
+            break;
+    return row;
+}
+
+/* A copy that begins to leave at `from` on the pair's own link, if that is slower: when its first
+ * bit is there, for a link in that takes it no slower than the others. */
+static double pass_link(const forecast *f, uint32_t rank, uint32_t peer, double from, double lasts,
+                        double bytes) {
+    const sl_number_rows *links = f->platform->links;
+    const size_t row = links != NULL ? find_link(links, rank, peer) : 0;
+    if (links == NULL || row == links->rows)
+        return from + f->latency;
+    const double *link = links->values + row * links->columns;
+    double *is_free = &f->links_free[2 * row + (rank > peer)];
+    const double slower = link[2] > 0 ? larger(lasts, 8e-6 * bytes / link[2]) : lasts;
+    *is_free = larger(*is_free, from) + slower;
+    return *is_free - lasts + (links->columns > 3 ? 1e-3 * link[3] : f->latency);
+}
+
 static const uint32_t *send(forecast *f, const uint32_t *w) {
     uint32_t rank = w[1], parts = w[SEND_PARTS], count = w[SEND_PEERS], first = 0;
     const uint32_t *peers = w + SEND_WORDS;
@@ -276,9 +301,10 @@ static const uint32_t *send(forecast *f, const uint32_t *w) {
     while (first < count && peers[first] < rank)
         first++;
     for (uint64_t i = 0; i < (uint64_t)parts * count; i++) {
-        a.at = c->out_free + f->latency;
+        const uint32_t peer = peers[(first + i % count) % count];
+        a.at = pass_link(f, rank, peer, c->out_free, a.lasts, (double)bytes / parts);
         c->out_free += a.lasts;
-        put(f, peers[(first + i % count) % count], &a);
+        put(f, peer, &a);
     }
     return peers + count;
 }
@@ -326,7 +352,9 @@ int sl_timeline_seconds(double *out, const sl_timeline *t, const sl_platform *pl
                   .out_of_memory = t->out_of_memory};
     f.second_per_byte = platform->bandwidth_mbit > 0 ? 8e-6 / platform->bandwidth_mbit : 0;
     f.clocks = calloc(t->nodes, sizeof *f.clocks);
-    if (f.clocks == NULL)
+    f.links_free =
+        calloc(platform->links != NULL ? 2 * platform->links->rows + 1 : 1, sizeof *f.links_free);
+    if (f.clocks == NULL || f.links_free == NULL)
         f.out_of_memory = true;
     double seconds =
         f.out_of_memory
@@ -335,6 +363,7 @@ int sl_timeline_seconds(double *out, const sl_timeline *t, const sl_platform *pl
     for (uint32_t i = 0; f.clocks != NULL && i < t->nodes; i++)
         free(f.clocks[i].coming);
     free(f.clocks);
+    free(f.links_free);
     if (f.out_of_memory)
         return sl_fail(error, SL_ENOMEM, "timeline: out of memory for the messages of %u nodes",
                        t->nodes);

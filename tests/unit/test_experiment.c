@@ -85,6 +85,8 @@ static json_t *another_value(const sl_key *k) {
     case SL_KEY_FACTORS: /* one for each node of everything_different */
         return json_pack("[fffff]", 1.0, 0.5, fmin(k->max, 2.0), 1.0 / 3, 1.0);
     case SL_KEY_ROWS:
+        if (strcmp(k->path, "network.links") == 0)
+            return json_pack("[[fff][fff]]", 0.0, 1.0, 2.5, 3.0, 2.0, 1e9);
         return json_pack("[[ff][ff][ff]]", 1.0, 0.5, -1.0 / 3, 0.0, 2.0, 1.0);
     case SL_KEY_U32S:
         return k->length_max < 3 ? json_pack("[ii]", 30, 20) : json_pack("[iii]", 30, 20, 30);

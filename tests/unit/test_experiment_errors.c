@@ -16,8 +16,8 @@ START_TEST(an_unknown_key_gets_the_nearest_known_one) {
     refuse("{\"rounds\": 1, \"topolgy\": {}}", NULL, "\"topolgy\"", "did you mean \"topology\"");
     refuse(SMALLEST, "optimizer.momentun=0.5", "--set: unknown key \"optimizer.momentun\"",
            "did you mean \"optimizer.momentum\"");
-    refuse(WITH("\"network\": {\"sped\": 1}"), NULL, "\"network.sped\"",
-           "did you mean \"network.speeds\""); /* the table's last */
+    refuse(WITH("\"network\": {\"lnks\": 1}"), NULL, "\"network.lnks\"",
+           "did you mean \"network.links\""); /* the table's last */
     refuse(WITH("\"qqqqqqqqqqqqqqqqqqqqqq\": 3"), NULL, "unknown key", "docs/experiment.md");
 }
 END_TEST
@@ -103,6 +103,14 @@ START_TEST(a_number_out_of_range_is_refused_with_the_range) {
     refuse(WITH("\"network\": {\"speeds\": [1, 2]}"), NULL, "network.speeds: has 2 speeds",
            "4 nodes");
     refuse(WITH("\"network\": {\"speeds\": [1, 2, 0, 1]}"), NULL, "network.speeds", "1e-06");
+    refuse(WITH("\"network\": {\"links\": [[0, 1]]}"), NULL, "network.links[0]: has 2 numbers",
+           "[i, j, bandwidth_mbit]");
+    refuse(WITH("\"network\": {\"links\": [[0, 1, 5], [2, 4, 5]]}"), NULL,
+           "network.links[1]: 2 and 4 are not two ranks", "4 nodes");
+    refuse(WITH("\"network\": {\"links\": [[0, 1, 5], [1, 1, 5]]}"), NULL,
+           "network.links[1]: 1 and 1 are not two ranks", "4 nodes");
+    refuse(WITH("\"network\": {\"links\": [[0, 1, 5], [1, 0, 5]]}"), NULL,
+           "network.links[1]: the pair 1, 0 has a link in row 0", "give it once");
     refuse(WITH("\"transport\": {\"timeout_s\": 0}"), NULL, "transport.timeout_s: 0", "from 0.5");
 }
 END_TEST

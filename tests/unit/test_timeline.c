@@ -51,6 +51,30 @@ static void check_seconds(sl_timeline *t, const sl_platform *platform, double ex
     sl_timeline_close(&t);
 }
 
+/* Two copies to one slow pair wait for each other on its link; a third node gets its own at once,
+ * and the other way is free. */
+START_TEST(a_pair_has_a_slower_link_of_its_own) {
+    const sl_number_rows one = {1, 3, {2, 0, MBIT / 10}}, late = {1, 4, {0, 2, 0, 50}};
+    for (int slow = 0; slow < 3; slow++) {
+        sl_timeline *t = open_timeline(3);
+        sl_platform platform = links;
+        const double lasts = 100 * BYTE;
+        platform.links = slow == 1 ? &one : slow == 2 ? &late : NULL;
+        for (uint64_t exchange = 1; exchange <= 2; exchange++)
+            send_old(t, 0, exchange, 2, 100);
+        sl_timeline_end_node_round(t, 0, 0);
+        sl_timeline_end_node_round(t, 1, 0);
+        sl_timeline_end_node_round(t, 2, 2);
+        sl_timeline_end_round(t);
+        platform.compute_ms = 0;
+        check_seconds(t, &platform,
+                      slow == 1   ? 20 * lasts + LATENCY
+                      : slow == 2 ? 2 * lasts + 50e-3
+                                  : 2 * lasts + LATENCY);
+    }
+}
+END_TEST
+
 START_TEST(computing_alone_takes_its_time) {
     sl_timeline *t = open_timeline(2);
     for (uint64_t r = 1; r <= 5; r++) {
@@ -493,11 +517,11 @@ END_TEST
 
 int main(void) {
     Suite *suite = suite_create("timeline");
-    ADD_TESTS(suite, "told by hand", computing_alone_takes_its_time,
-              a_link_in_takes_one_message_after_the_other, a_link_in_takes_what_comes_first,
-              copies_leave_one_after_the_other, an_old_model_leaves_before_the_gradient_is_there,
-              rounds_of_one_run_may_differ, a_neighbour_that_is_ahead_waits_for_its_turn,
-              a_run_of_any_length_is_kept);
+    ADD_TESTS(suite, "told by hand", a_pair_has_a_slower_link_of_its_own,
+              computing_alone_takes_its_time, a_link_in_takes_one_message_after_the_other,
+              a_link_in_takes_what_comes_first, copies_leave_one_after_the_other,
+              an_old_model_leaves_before_the_gradient_is_there, rounds_of_one_run_may_differ,
+              a_neighbour_that_is_ahead_waits_for_its_turn, a_run_of_any_length_is_kept);
     ADD_TESTS(suite, "told by the simulator", d_psgd_on_a_ring, d_psgd_on_a_complete_graph,
               the_overlapped_form_takes_the_longer_of_both, all_reduce_takes_its_steps,
               one_server_takes_all_messages, sharded_servers_share_the_load,

@@ -255,14 +255,32 @@ static void print_forms(const exchange_case *c) {
                form == fastest ? ", the fastest form" : "");
 }
 
+/* A few are enough to see which are meant. */
+static void print_links(const sl_network_config *n) {
+    enum { SHOWN = 4 };
+    const sl_number_rows *l = &n->links;
+    if (l->rows > 0)
+        puts("links of single pairs");
+    for (size_t row = 0; row < l->rows && row < SHOWN; row++) {
+        const double *link = l->values + row * l->columns;
+        char pair[32];
+        snprintf(pair, sizeof pair, "%.0f and %.0f", link[0], link[1]);
+        printf("  nodes %-13s %.6g Mbit/s, %.4g ms\n", pair, link[2],
+               l->columns > 3 ? link[3] : n->latency_ms);
+    }
+    if (l->rows > SHOWN)
+        printf("  and %zu more\n", l->rows - SHOWN);
+}
+
 static void print_round(const trial *t) {
     const sl_network_config *n = &t->experiment->network;
     const exchange_case c = {&t->plan.config,
                              t->experiment->topology,
                              sl_task_shapes(&t->task),
                              t->experiment->transport.chunk_bytes,
-                             {n->bandwidth_mbit, n->latency_ms}};
-    if (!(n->bandwidth_mbit > 0 || n->latency_ms > 0) ||
+                             {n->bandwidth_mbit, n->latency_ms},
+                             &n->links};
+    if (!(n->bandwidth_mbit > 0 || n->latency_ms > 0 || n->links.rows > 0) ||
         (time_model_of(&c) == MODEL_NONE && !all_reduce_is_used(&c)))
         return;
     puts("time on the links of network.*");
@@ -276,6 +294,7 @@ static void print_trial(const trial *t) {
     print_intensity(t);
     const sl_shapes shapes = sl_task_shapes(&t->task);
     print_plan(&t->plan, t->experiment->topology, &shapes);
+    print_links(&t->experiment->network);
     print_round(t);
     print_clients(t);
     print_averages(t);

@@ -156,8 +156,8 @@ void contender_costs(const comparison *c, const contender *r, size_t seed, doubl
 exchange_case contender_exchange(const comparison *c, const contender *r,
                                  const link_profile *link) {
     const sl_experiment *e = r->variant->experiment;
-    return (exchange_case){&r->plan.config, e->topology, c->shapes, e->transport.chunk_bytes,
-                           *link};
+    return (exchange_case){&r->plan.config,          e->topology, c->shapes,
+                           e->transport.chunk_bytes, *link,       &e->network.links};
 }
 
 static int predict(const comparison *c, contender *r, size_t seed, size_t link, sl_error *error) {

@@ -122,10 +122,16 @@ static void print_models(const comparison *c, size_t width) {
 
 /* ---- forms of all-reduce ---- */
 
+static bool same_links(const sl_number_rows *a, const sl_number_rows *b) {
+    return a->rows == b->rows && a->columns == b->columns &&
+           memcmp(a->values, b->values, a->rows * a->columns * sizeof *a->values) == 0;
+}
+
 static bool same_case(const exchange_case *a, const exchange_case *b) {
     return all_reduce_is_used(a) && all_reduce_is_used(b) &&
            sl_topology_nodes(a->topology) == sl_topology_nodes(b->topology) &&
-           a->config->group == b->config->group && a->chunk_bytes == b->chunk_bytes;
+           a->config->group == b->config->group && a->chunk_bytes == b->chunk_bytes &&
+           same_links(a->links, b->links);
 }
 
 static bool was_before(const comparison *c, size_t index) {

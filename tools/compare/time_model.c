@@ -14,7 +14,8 @@ static int exchange_seconds(double *out, const exchange_case *c, const sl_algori
     if (result == 0)
         result = sl_timeline_exchange(t, config, c->topology, shapes, c->chunk_bytes, round, error);
     const sl_platform platform = {.bandwidth_mbit = c->link.bandwidth_mbit,
-                                  .latency_ms = c->link.latency_ms};
+                                  .latency_ms = c->link.latency_ms,
+                                  .links = c->links};
     if (result == 0)
         result = sl_timeline_seconds(out, t, &platform, 0, error);
     sl_timeline_close(&t);

@@ -39,6 +39,7 @@ typedef struct exchange_case {
     sl_shapes shapes;
     size_t chunk_bytes;
     link_profile link;
+    const sl_number_rows *links; /* of single pairs (network.links) */
 } exchange_case;
 
 const char *time_model_name(time_model_kind kind);

@@ -17,7 +17,8 @@ node_cost forecast_measured(const sl_record *records, size_t count, const sl_tas
 }
 
 bool forecast_is_wanted(const sl_network_config *n) {
-    return n->bandwidth_mbit > 0 || n->latency_ms > 0 || n->gradient_ms > 0 || n->speed_count > 0;
+    return n->bandwidth_mbit > 0 || n->latency_ms > 0 || n->gradient_ms > 0 || n->speed_count > 0 ||
+           n->links.rows > 0;
 }
 
 sl_platform forecast_platform(const sl_network_config *n, const node_cost *measured) {
@@ -29,5 +30,6 @@ sl_platform forecast_platform(const sl_network_config *n, const node_cost *measu
         .compute_ms = (gradient_given ? n->gradient_ms : measured->gradient_ms) +
                       (coding ? measured->coding_ms : 0),
         .speeds = n->speed_count > 0 ? n->speeds : NULL,
+        .links = n->links.rows > 0 ? &n->links : NULL,
     };
 }
