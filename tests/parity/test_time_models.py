@@ -43,7 +43,8 @@ def test_the_fastest_form_of_all_reduce_is_named(scene):
         {"name": form, "set": {"algorithm": {"name": "all-reduce", "all_reduce": form}}}
         for form in FORMS
     ]
-    network = {"gradient_ms": 1, "coding": False}
+    slow = [[2, 3, 0.5]]  # all links of the ring wait for this one
+    network = {"gradient_ms": 1, "coding": False, "links": slow}
     path = write(scene, variants, rounds=5, network=network)
     links = {"10000:0.01": "10000_mbit_0.01_ms", "5:20": "5_mbit_20_ms", "1:0.1": "1_mbit_0.1_ms"}
     options = [word for link in links for word in ("--link", link)]
@@ -121,6 +122,9 @@ def test_check_says_the_same_before_anything_runs(scene):
     check("time on the links" not in gossip, ended.out)
     ended = scene.call("check", write(scene, variants[:1], rounds=5))
     check("time on the links" not in ended.out, "there are no links")
+    network = {"latency_ms": 2, "links": [[5, 0, 1.5]]}
+    ended = scene.call("check", write(scene, variants[1:], rounds=5, network=network))
+    check("  nodes 5 and 0       1.5 Mbit/s, 2 ms\n" in ended.out, ended.out)
 
 
 if __name__ == "__main__":
