@@ -26,16 +26,10 @@ const sl_algorithm sl_parameter_server_compressed = {
     .name = "parameter-server",
     .when = sl_is_compressed,
     .route = SL_ROUTE_SERVER,
-    .compressor = SL_TAKES_ANY,
-    .keys = SL_SQUEEZE_KEYS,
-    .takes_momentum = true,
-    .averages_gradient = true,
-    .tied_to_members = true,
-    .keeps_gradient = true,
     .vectors = sl_squeeze_vectors,
     .stages = through_servers,
     .stage_count = SL_SQUEEZE_STAGE_COUNT,
-    .settle = sl_local_step,
+    SL_SQUEEZE_C_SGD,
 };
 
 static const sl_stage to_all[] = {SL_SQUEEZE_STAGE_TO_ALL(sl_squeeze_load, NULL)};
@@ -44,16 +38,10 @@ const sl_algorithm sl_all_reduce_compressed = {
     .name = "all-reduce",
     .when = sl_is_compressed,
     .route = SL_ROUTE_ALL,
-    .compressor = SL_TAKES_ANY,
-    .keys = SL_SQUEEZE_KEYS,
-    .takes_momentum = true,
-    .averages_gradient = true,
-    .tied_to_members = true,
-    .keeps_gradient = true,
     .vectors = sl_squeeze_vectors,
     .stages = to_all,
     .stage_count = 1,
-    .settle = sl_local_step,
+    SL_SQUEEZE_C_SGD,
 };
 
 static const sl_stage by_a_form[] = {
@@ -64,14 +52,8 @@ const sl_algorithm sl_all_reduce_sparse = {
     .when = sl_sums_sparse,
     .route = SL_ROUTE_ALL_REDUCE,
     .host_only = true,
-    .compressor = SL_TAKES_ANY,
-    .keys = SL_SQUEEZE_KEYS,
-    .takes_momentum = true,
-    .averages_gradient = true,
-    .tied_to_members = true,
-    .keeps_gradient = true,
     .vectors = sl_squeeze_vectors,
     .stages = by_a_form,
     .stage_count = SL_SPARSE_SUM_STAGE_COUNT,
-    .settle = sl_local_step,
+    SL_SQUEEZE_C_SGD,
 };

@@ -40,23 +40,23 @@ static const float *outer(const sl_state *s) {
     return s->extra[OUTER];
 }
 
-/* Of those whose parts are here. */
-static float given(const sl_mix *mix) {
-    float sum = 0;
-    for (size_t j = 0; j < mix->k; j++)
-        sum += mix->parts[j].weight;
-    return sum;
-}
-
-/* b <- mu b + kappa (sum_{j != i} W_ij phi_j - given phi_i) */
-static void pull(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
-    const float mu = (float)s->config->outer.momentum, kappa = (float)consensus_step(s->config);
+/* b <- mu b + self own + each sum_{j != i} W_ij theirs_j */
+static void add_to_momentum(sl_state *s, const sl_mix *mix, float mu, const float *own, float self,
+                            float each, size_t from, size_t count) {
     for (size_t at = 0; at < count; at += s->block) {
         const size_t n = count - at < s->block ? count - at : s->block;
-        float *b = s->extra[MOMENTUM] + from + at, *phi = s->extra[OUTER] + from + at;
-        sl_mix_into(s, s->scratch, phi, mix, -kappa * given(mix), kappa, at, n);
+        float *b = s->extra[MOMENTUM] + from + at;
+        sl_mix_into(s, s->scratch, own + from + at, mix, self, each, at, n);
         s->vec->combine(b, (const float *const[]){b, s->scratch}, (const float[]){mu, 1}, 2, n);
     }
+}
+
+static void pull(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
+    const float mu = (float)s->config->outer.momentum, kappa = (float)consensus_step(s->config);
+    float given = 0; /* by those whose parts are here */
+    for (size_t j = 0; j < mix->k; j++)
+        given += mix->parts[j].weight;
+    add_to_momentum(s, mix, mu, s->extra[OUTER], -kappa * given, kappa, from, count);
 }
 
 /* x <- theta - phi, which is small, is what leaves; settle sets x anew. */
@@ -67,12 +67,7 @@ static void displace(sl_state *s, size_t from, size_t count) {
 
 static void push(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
     const float eta = (float)s->config->outer.learning_rate;
-    for (size_t at = 0; at < count; at += s->block) {
-        const size_t n = count - at < s->block ? count - at : s->block;
-        float *b = s->extra[MOMENTUM] + from + at;
-        sl_mix_into(s, s->scratch, s->x + from + at, mix, eta * mix->self_weight, eta, at, n);
-        s->vec->combine(b, (const float *const[]){b, s->scratch}, (const float[]){1, 1}, 2, n);
-    }
+    add_to_momentum(s, mix, 1, s->x, eta * mix->self_weight, eta, from, count);
 }
 
 static void step(sl_state *s, size_t from, size_t count) {
@@ -84,18 +79,14 @@ static void step(sl_state *s, size_t from, size_t count) {
 static int check(const sl_algorithm_config *c, const sl_topology *topology, sl_error *error) {
     const double mu = c->outer.momentum, kappa = consensus_step(c);
     const bool fixed = sl_topology_period(topology) == 1;
-    double share = 2; /* of kappa's bound: 1 - lambda_n */
-    if (fixed) {
-        sl_spectrum_settings settings;
-        sl_spectrum spectrum;
-        sl_spectrum_defaults(&settings);
-        settings.work_max = spectrum_work_max;
-        int result = sl_spectrum_compute(&spectrum, topology, &settings, error);
-        if (result != 0)
-            return result;
-        share = 1 - spectrum.lambda_n;
-    }
-    const double most = fixed ? 2 * (1 + mu) / share : 2 * (1 - mu * mu);
+    sl_spectrum spectrum = {0};
+    sl_spectrum_settings settings;
+    sl_spectrum_defaults(&settings);
+    settings.work_max = spectrum_work_max;
+    const int result = fixed ? sl_spectrum_compute(&spectrum, topology, &settings, error) : 0;
+    if (result != 0)
+        return result;
+    const double most = fixed ? 2 * (1 + mu) / (1 - spectrum.lambda_n) : 2 * (1 - mu * mu);
     if (kappa < most)
         return 0;
     return sl_fail(error, SL_EINVAL,

@@ -21,12 +21,12 @@
 
 enum { FIRST = 0, SECOND, WORKER_ERROR, SERVER_ERROR };
 
-static bool is_warm_up(const sl_state *s) {
+static bool is_warm(const sl_state *s) {
     return s->round <= s->config->warmup_rounds;
 }
 
 static bool is_compressed(const sl_state *s) {
-    return !is_warm_up(s);
+    return !is_warm(s);
 }
 
 static void compensate(sl_state *s, size_t from, size_t count) {
@@ -52,8 +52,7 @@ static void take_own(sl_state *s, const sl_part *mine) {
 }
 
 static void take_theirs(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
-    (void)from;
-    (void)count;
+    (void)from, (void)count;
     sl_mix_add(mix, 1 / (float)s->nodes, s->extra[SERVER_ERROR]);
 }
 
@@ -63,8 +62,7 @@ static void serve_own(sl_state *s, const sl_part *mine) {
 }
 
 static void take_momentum(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
-    (void)from;
-    (void)count;
+    (void)from, (void)count;
     sl_mix_add(mix, 1, s->extra[FIRST]);
 }
 
@@ -72,7 +70,7 @@ static void take_momentum(sl_state *s, const sl_mix *mix, size_t from, size_t co
 static void step(sl_state *s, size_t from, size_t count) {
     sl_adam adam = sl_adam_of(s, INFINITY);
     float *x = s->x + from, *g = s->g + from;
-    if (!is_warm_up(s)) {
+    if (!is_warm(s)) {
         s->vec->fill(g, 0, count);
         adam.beta1 = adam.beta2 = 1;
     }
@@ -96,9 +94,8 @@ static void defaults(sl_algorithm_config *c) {
 
 /* clang-format off */
 static const sl_stage stages[] = {
-    {.plain = true, .wanted = is_warm_up, .vector = sl_publish_gradient,
-     .combine = sl_add_gradient},
-    {.plain = true, .gather = true, .wanted = is_warm_up, .prepare = sl_average_gradient,
+    {.plain = true, .wanted = is_warm, .vector = sl_publish_gradient, .combine = sl_add_gradient},
+    {.plain = true, .gather = true, .wanted = is_warm, .prepare = sl_average_gradient,
      .vector = sl_publish_gradient, .combine = sl_copy_gradient},
     {.wanted = is_compressed, .prepare = compensate, .vector = worker_error, .own = take_own,
      .combine = take_theirs},

@@ -40,6 +40,12 @@ void sl_squeeze_add(sl_state *s, const sl_mix *mix, size_t from, size_t count);
 void sl_squeeze_serve(sl_state *s, const sl_part *mine);
 void sl_squeeze_follow(sl_state *s, const sl_mix *mix, size_t from, size_t count);
 
+/* Of every form of C-SGD with compressed gradients. */
+#define SL_SQUEEZE_C_SGD                                                                           \
+    .compressor = SL_TAKES_ANY, .keys = SL_SQUEEZE_KEYS, .takes_momentum = true,                   \
+    .averages_gradient = true, .tied_to_members = true, .keeps_gradient = true,                    \
+    .settle = sl_local_step
+
 #define SL_SQUEEZE_STAGES(load, shared)                                                            \
     {.prepare = load,                                                                              \
      .vector = sl_squeeze_sent,                                                                    \

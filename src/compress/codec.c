@@ -11,6 +11,12 @@ void sl_codec_part_range(const sl_codec *c, uint32_t part, size_t *from, size_t 
     *count = c->sparse || left < c->part_elements ? left : c->part_elements;
 }
 
+void sl_codec_no_kernel(const sl_codec *c, sl_coding *out) {
+    (void)c;
+    out->form = CODING_DENSE;
+    out->code = CODE_NONE;
+}
+
 /* The purpose has room for eight bits of the stage; exchanges, which are rounds at most, leave the
  * upper ones of the round. */
 sl_rng_key sl_message_key(const sl_message *m) {

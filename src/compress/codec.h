@@ -101,8 +101,15 @@ static inline const float *sl_encoder_read(const sl_encoder *e, const sl_source 
     return e->scratch;
 }
 
+/* For `describe`: devices have no kernel. */
+void sl_codec_no_kernel(const sl_codec *codec, sl_coding *out);
+
 /* Key of the message's random numbers; block `i` serves elements as each compressor's file says. */
 struct sl_rng_key sl_message_key(const sl_message *message);
+
+/* Of what loses nothing, and has up to all elements as they are. */
+sl_quality sl_exact_quality(const sl_compressor_config *config, size_t dimension);
+double sl_exact_bits(const codec_ops *self, const sl_compressor_config *config, size_t dimension);
 
 #define CODEC_DECLARE(kind, codec, name) extern const codec_ops sl_##codec##_codec;
 SL_COMPRESSORS(CODEC_DECLARE)

@@ -111,13 +111,6 @@ static void lay_out(sl_codec *c, size_t part_bytes) {
     c->parts = (uint32_t)((c->dimension - 1) / c->part_elements + 1);
 }
 
-/* No kernel. */
-static void describe(const sl_codec *c, sl_coding *out) {
-    (void)c;
-    out->form = CODING_DENSE;
-    out->code = CODE_NONE;
-}
-
 /* ---- points: half of them, and a sign; edge[k] lies between above[k - 1] and above[k] ---- */
 
 typedef struct points {
@@ -392,9 +385,9 @@ static void add(sl_decoder *d, uint32_t part, sl_payload payload, float weight, 
 }
 
 #define EDEN_OPERATIONS                                                                            \
-    .quality = quality, .bits = bits, .check = check, .lay_out = lay_out, .describe = describe,    \
-    .encoder_bytes = encoder_bytes, .decoder_bytes = decoder_bytes, .encode = encode,              \
-    .check_part = check_part, .add = add
+    .quality = quality, .bits = bits, .check = check, .lay_out = lay_out,                          \
+    .describe = sl_codec_no_kernel, .encoder_bytes = encoder_bytes,                                \
+    .decoder_bytes = decoder_bytes, .encode = encode, .check_part = check_part, .add = add
 
 const codec_ops sl_drive_codec = {.keys = "contractive", EDEN_OPERATIONS};
 const codec_ops sl_eden_codec = {.keys = "bits contractive", EDEN_OPERATIONS};

@@ -2,13 +2,13 @@
  * where it is in memory. */
 #include "compress/codec.h"
 
-static sl_quality quality(const sl_compressor_config *config, size_t dimension) {
+sl_quality sl_exact_quality(const sl_compressor_config *config, size_t dimension) {
     (void)config;
     (void)dimension;
     return (sl_quality){.unbiased = true, .omega = 0, .is_contractive = true, .delta = 1};
 }
 
-static double bits(const codec_ops *self, const sl_compressor_config *config, size_t dimension) {
+double sl_exact_bits(const codec_ops *self, const sl_compressor_config *config, size_t dimension) {
     (void)self;
     (void)config;
     return 32.0 * (double)dimension;
@@ -55,8 +55,8 @@ static void add(sl_decoder *d, uint32_t part, sl_payload payload, float weight, 
     sl_vec_cpu()->combine(acc + from, in, (const float[]){1, weight}, 2, count);
 }
 
-const codec_ops sl_identity_codec = {.quality = quality,
-                                     .bits = bits,
+const codec_ops sl_identity_codec = {.quality = sl_exact_quality,
+                                     .bits = sl_exact_bits,
                                      .lay_out = lay_out,
                                      .describe = describe,
                                      .encode = encode,

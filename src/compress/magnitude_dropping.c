@@ -51,13 +51,6 @@ static void lay_out(sl_codec *c, size_t part_bytes) {
     c->parts = (uint32_t)((c->dimension - 1) / c->part_elements + 1);
 }
 
-/* No kernel. */
-static void describe(const sl_codec *c, sl_coding *out) {
-    (void)c;
-    out->form = CODING_DENSE;
-    out->code = CODE_NONE;
-}
-
 /* ---- lambda ---- */
 
 typedef struct room {
@@ -175,7 +168,7 @@ const codec_ops sl_magnitude_dropping_codec = {.keys = "k fraction contractive",
                                                .bits = bits,
                                                .check = sl_entries_check,
                                                .lay_out = lay_out,
-                                               .describe = describe,
+                                               .describe = sl_codec_no_kernel,
                                                .encoder_bytes = encoder_bytes,
                                                .begin = begin,
                                                .encode = encode,

@@ -65,13 +65,6 @@ void sl_marks_lay_out(sl_codec *c, size_t part_bytes) {
         lay_out_ranges(c, part_bytes);
 }
 
-/* No kernel. */
-void sl_marks_describe(const sl_codec *c, sl_coding *out) {
-    (void)c;
-    out->form = CODING_DENSE;
-    out->code = CODE_NONE;
-}
-
 /* Of a part: the elements that its numbers count from, and how many; and for entries of a message,
  * how many there are, and how many elements are left for those before and behind. */
 typedef struct part_place {

@@ -95,13 +95,6 @@ static void lay_out(sl_codec *c, size_t part_bytes) {
     c->parts = (uint32_t)((c->dimension - 1) / c->part_elements + 1);
 }
 
-/* No kernel. */
-static void describe(const sl_codec *c, sl_coding *out) {
-    (void)c;
-    out->form = CODING_DENSE;
-    out->code = CODE_NONE;
-}
-
 static unsigned low_bits(const sl_codec *c) {
     return c->config.bits < LOW ? c->config.bits : (unsigned)LOW;
 }
@@ -171,7 +164,7 @@ const codec_ops sl_modular_codec = {.quality = quality,
                                     .bits = bits,
                                     .check = check,
                                     .lay_out = lay_out,
-                                    .describe = describe,
+                                    .describe = sl_codec_no_kernel,
                                     .encode = encode,
                                     .check_part = check_part,
                                     .add = add};

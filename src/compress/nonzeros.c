@@ -11,32 +11,12 @@
 #include "compress/entries.h"
 #include "compress/listed.h"
 
-static sl_quality quality(const sl_compressor_config *config, size_t dimension) {
-    (void)config;
-    (void)dimension;
-    return (sl_quality){.unbiased = true, .omega = 0, .is_contractive = true, .delta = 1};
-}
-
-/* At most. */
-static double bits(const codec_ops *self, const sl_compressor_config *config, size_t dimension) {
-    (void)self;
-    (void)config;
-    return 32.0 * (double)dimension;
-}
-
 /* As many elements as it has room for. */
 static void lay_out(sl_codec *c, size_t part_bytes) {
     const size_t n = part_bytes / sizeof(float) / SL_BLOCK * SL_BLOCK;
     c->part_elements = n < c->dimension ? n : c->dimension;
     c->part_bytes_max = c->part_elements * sizeof(float);
     c->parts = (uint32_t)((c->dimension - 1) / c->part_elements + 1);
-}
-
-/* No kernel. */
-static void describe(const sl_codec *c, sl_coding *out) {
-    (void)c;
-    out->form = CODING_DENSE;
-    out->code = CODE_NONE;
 }
 
 /* ---- encoding ---- */
@@ -129,10 +109,10 @@ static void add(sl_decoder *d, uint32_t part, sl_payload payload, float weight, 
                               (const float[]){1, weight}, 2, count);
 }
 
-const codec_ops sl_nonzeros_codec = {.quality = quality,
-                                     .bits = bits,
+const codec_ops sl_nonzeros_codec = {.quality = sl_exact_quality,
+                                     .bits = sl_exact_bits,
                                      .lay_out = lay_out,
-                                     .describe = describe,
+                                     .describe = sl_codec_no_kernel,
                                      .encoder_bytes = encoder_bytes,
                                      .encode = encode,
                                      .check_part = check_part,

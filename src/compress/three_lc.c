@@ -79,13 +79,6 @@ static void lay_out(sl_codec *c, size_t part_bytes) {
     c->parts = (uint32_t)((c->dimension - 1) / c->part_elements + 1);
 }
 
-/* No kernel. */
-static void describe(const sl_codec *c, sl_coding *out) {
-    (void)c;
-    out->form = CODING_DENSE;
-    out->code = CODE_NONE;
-}
-
 /* ---- encoding ---- */
 
 typedef struct room {
@@ -242,7 +235,7 @@ const codec_ops sl_three_lc_codec = {.keys = "multiplier",
                                      .bits = bits,
                                      .check = check,
                                      .lay_out = lay_out,
-                                     .describe = describe,
+                                     .describe = sl_codec_no_kernel,
                                      .encoder_bytes = room_bytes,
                                      .decoder_bytes = room_bytes,
                                      .begin = begin,
