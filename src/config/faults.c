@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "config/buffers.h"
 
 enum { FAULTS_MAX = 4096 };
 
@@ -266,6 +267,17 @@ const char *sl_experiment_why_stop(const sl_experiment *e) {
     return a->tied_to_members ? "keeps sums over its peers that cannot lose one's share" : NULL;
 }
 
+const char *sl_experiment_what_going_on_costs(const sl_experiment *e) {
+    const sl_algorithm *a = sl_algorithm_of(&e->algorithm, NULL);
+    if (a->voids)
+        return "a copy of model and momentum, as an exchange may be void";
+    if (a->keeps_replicas && e->algorithm.replicas == SL_REPLICAS_SUM)
+        return "a replica of each neighbour, in place of their sum";
+    if (sl_receives_less(e))
+        return "receive buffers for all others, and so fewer for each neighbour";
+    return NULL;
+}
+
 bool sl_experiment_recovers(const sl_experiment *e) {
     const sl_algorithm *a = sl_algorithm_of(&e->algorithm, NULL);
     return e->faults.count > 0 && sl_algorithm_folds(a) && !a->tied_to_members;
@@ -282,10 +294,17 @@ static int check_restart(const sl_membership_config *m, sl_error *error) {
                          m->restart == SL_RESTART_ALWAYS ? "always" : "on-failure");
 }
 
+/* Where that is possible, and costs a healthy run nothing. */
+static bool goes_on_by_itself(const sl_experiment *e) {
+    return sl_experiment_why_stop(e) == NULL && !e->final_average &&
+           sl_experiment_what_going_on_costs(e) == NULL;
+}
+
 static int resolve_on_loss(sl_experiment *e, const sl_algorithm *a, sl_error *error) {
     const bool scenario = e->faults.count > 0;
     if (e->membership.on_loss == SL_ON_LOSS_AUTO)
-        e->membership.on_loss = scenario ? SL_ON_LOSS_CONTINUE : SL_ON_LOSS_STOP;
+        e->membership.on_loss =
+            scenario || goes_on_by_itself(e) ? SL_ON_LOSS_CONTINUE : SL_ON_LOSS_STOP;
     if (!scenario && e->membership.on_loss == SL_ON_LOSS_CONTINUE && !sl_algorithm_goes_on(a))
         return sl_fail(error, SL_EINVAL,
                        "membership.on_loss: \"continue\", but algorithm '%s' %s; take \"stop\", or "

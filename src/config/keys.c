@@ -538,9 +538,9 @@ const sl_key sl_keys[] = {
     {"membership.on_loss", SL_KEY_CHOICE, AT(membership.on_loss), .choices = on_losses,
      .fallback = "\"auto\"",
      .help = "when a peer is lost the others continue without it, or stop; auto = continue where "
-             "faults are given, else stop"},
+             "the algorithm can and a healthy run pays nothing for it, as check says, else stop"},
     {"membership.grace_s", SL_KEY_REAL, AT(membership.grace_s), BETWEEN(0.5, 86400),
-     .fallback = "10",
+     .fallback = "30",
      .help = "on_loss continue: after so many seconds of silence a peer counts as lost"},
     {"membership.restart", SL_KEY_CHOICE, AT(membership.restart), .choices = restarts,
      .fallback = "\"never\"",

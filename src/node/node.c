@@ -229,7 +229,7 @@ static int accept_gradient(sl_node *n, double loss, sl_update *update, sl_error 
     snprintf(what, sizeof what, "the loss is %g", loss);
     if (!(loss <= n->loss_limit))
         return sl_node_diverged(n, what, error);
-    if (n->settings.turns && sl_node_has_spoiled_gradient(n)) /* the others go on without it */
+    if (n->settings.turns && !n->settings.vec->on_host && sl_node_has_spoiled_gradient(n))
         return sl_node_diverged(n, "the gradient holds a number that is not finite", error);
     n->gradient_ready = true;
     n->statistics.loss = n->state.loss = loss;

@@ -134,12 +134,12 @@ static void take_own(sl_node *n, uint32_t part) {
         n->step.stage->own(&n->state, &mine);
 }
 
-/* What is sent as it stands is looked at, where the others can go on without this node: it is in
+/* What leaves uncompressed is looked at, where the others can go on without this node: it is in
  * cache, as it was just adapted, or is read for its checksum next. Compressors look themselves. */
-static bool is_finite(const sl_node *n, const sl_source *source, sl_range range) {
+static bool is_finite(const sl_node *n, const sl_payload *payload) {
     return !n->settings.turns || !n->settings.vec->on_host ||
-           !sl_outgoing_is_vector(n->step.stage, n->outgoing->codec) ||
-           sl_vec_is_finite(source->vector + range.from - n->step.published.from, range.count);
+           !sl_codec_borrows(n->outgoing->codec) ||
+           sl_vec_is_finite(payload->data, payload->bytes / sizeof(float));
 }
 
 static int encode(sl_node *n, uint32_t part, sl_payload *out, sl_error *error) {
@@ -148,10 +148,10 @@ static int encode(sl_node *n, uint32_t part, sl_payload *out, sl_error *error) {
     if (sl_outgoing_adapts(n))
         sl_node_sweep(n, stage->prepare, range);
     sl_source source = source_of(n);
-    if (!is_finite(n, &source, range))
-        return name_encoding(n, SL_EDIVERGED, error);
     void *buffer = part < n->buffer_parts ? (char *)n->buffer + part * n->buffer_stride : NULL;
     int result = sl_encoder_part(n->outgoing->encoder, part, &source, buffer, out);
+    if (result == 0 && !is_finite(n, out))
+        result = SL_EDIVERGED;
     if (result != 0)
         return name_encoding(n, result, error);
     if (stage->own != NULL)

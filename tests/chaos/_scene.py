@@ -22,6 +22,7 @@ EXPERIMENT = {
     "data": {"name": "digits", "train_samples": 800, "test_samples": 100, "batch": 8},
     "record": {"every": 20},
     "transport": {"timeout_s": 20, "connect_timeout_s": 60, "reconnect_s": 1},
+    "membership": {"on_loss": "stop"},
 }
 
 # How often longer than expected a wait may take, on a machine that is loaded.

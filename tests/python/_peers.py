@@ -19,6 +19,7 @@ EXPERIMENT = {
         "reconnect_s": 1,
         "round_timeout_s": 60,
     },
+    "membership": {"on_loss": "stop"},
 }
 HEAD = """
 import json, os, pickle, sys, time

@@ -16,7 +16,7 @@ NODES, LOST = 5, 2
 RING = {
     **EXPERIMENT,
     "topology": {"nodes": NODES, "family": "ring"},
-    "membership": {"on_loss": "continue", "grace_s": 3},
+    "membership": {"grace_s": 3},
 }
 STEPS = 300
 TRAIN = f"""

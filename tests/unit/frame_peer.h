@@ -319,6 +319,7 @@ static void meet_on(const char *device, bool direct, meeting behave) {
     const char *overrides[] = {silence,
                                round,
                                "transport.connect_timeout_s=3",
+                               "membership.on_loss=stop",
                                on,
                                chunk,
                                window,
@@ -326,7 +327,7 @@ static void meet_on(const char *device, bool direct, meeting behave) {
                                direct ? "transport.gpu_direct=on" : "transport.gpu_direct=off",
                                checkpoints != NULL ? "checkpoint.every=1000"
                                                    : "checkpoint.every=0"};
-    ck_assert_msg(sl_experiment_parse(&experiment, json, "test", ".", overrides, 9, &error) == 0,
+    ck_assert_msg(sl_experiment_parse(&experiment, json, "test", ".", overrides, 10, &error) == 0,
                   "%s", error.text);
     sl_agent_settings settings = {.experiment = experiment, .rank = 0, .host = "127.0.0.1"};
     settings.checkpoints = checkpoints;

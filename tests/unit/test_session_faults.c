@@ -8,7 +8,8 @@
 
 enum { D = 3000, N = 4 };
 static const char ring[] = "{\"topology\": {\"nodes\": 4, \"family\": \"ring\"}, "
-                           "\"transport\": {\"chunk_bytes\": 4096}}";
+                           "\"transport\": {\"chunk_bytes\": 4096}, "
+                           "\"membership\": {\"on_loss\": \"stop\"}}";
 static sl_error error;
 static sl_session_options options;
 static peer_thread threads[N];

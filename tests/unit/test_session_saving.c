@@ -171,7 +171,7 @@ static void check_goes_on(const scene *what) {
 
 #define RING(keys)                                                                                 \
     "{\"topology\": {\"nodes\": 4, \"family\": \"ring\"}, \"transport\": {\"chunk_bytes\": "       \
-    "4096}, "                                                                                      \
+    "4096}, \"membership\": {\"on_loss\": \"stop\"}, "                                             \
     "\"algorithm\": {\"name\": " keys "}}"
 #define TOP_K ", \"compressor\": {\"name\": \"top-k\", \"fraction\": 0.1}"
 #define QSGD ", \"compressor\": {\"name\": \"qsgd\", \"levels\": 64}"

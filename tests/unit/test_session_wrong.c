@@ -11,7 +11,8 @@
 #include "peers.h"
 
 enum { N = 3, D = 50 };
-static const char ring[] = "{\"topology\": {\"nodes\": 3, \"family\": \"ring\"}}";
+static const char ring[] = "{\"topology\": {\"nodes\": 3, \"family\": \"ring\"}, "
+                           "\"membership\": {\"on_loss\": \"stop\"}}";
 static const char places[] = "127.0.0.1:7001,127.0.0.1:7002,127.0.0.1:7003";
 static sl_error error;
 static sl_session_options options;

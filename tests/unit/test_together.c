@@ -122,7 +122,7 @@ static void open_experiment(const char *topology, const char *algorithm) {
     snprintf(json, sizeof json,
              "{\"rounds\": 1000, \"topology\": %s, \"algorithm\": %s, \"optimizer\": "
              "{\"learning_rate\": 0.1}, \"transport\": {\"chunk_bytes\": 4096, \"timeout_s\": 10, "
-             "\"round_timeout_s\": %g}}",
+             "\"round_timeout_s\": %g}, \"membership\": {\"on_loss\": \"stop\"}}",
              topology, algorithm, patience_s);
     ck_assert_msg(sl_experiment_parse(&experiment, json, "test", ".", NULL, 0, &error) == 0, "%s",
                   error.text);

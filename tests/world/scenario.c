@@ -104,7 +104,8 @@ static void draw_experiment(scenario *s) {
              " {\"learning_rate\": 0.1}, \"transport\": {\"chunk_bytes\": 4096,"
              " \"window_chunks\": %u, \"timeout_s\": %.3f, \"connect_timeout_s\": %.3f,"
              " \"round_timeout_s\": %.3f, \"reconnect_s\": %.3f},"
-             " \"security\": {\"mode\": \"%s\", \"seal\": \"%s\"}}",
+             " \"security\": {\"mode\": \"%s\", \"seal\": \"%s\"},"
+             " \"membership\": {\"on_loss\": \"stop\"}}",
              (unsigned long long)s->rounds, below(1000000), s->nodes, family, f->algorithm, more,
              2 + below(4), s->timeout_s, s->connect_s, s->round_s, s->reconnect_s,
              s->seed % 2 == 1 ? "auto" : "none", s->seed % 4 == 1 ? "on" : "handshake-only");

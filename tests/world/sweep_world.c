@@ -165,7 +165,8 @@ static void open_world(bool disturb) {
            " {\"name\": \"choco-sgd\", \"compressor\": {\"name\": \"qsgd\"}}, \"record\":"
            " {\"every\": 1}, \"optimizer\": {\"learning_rate\": 0.1}, \"checkpoint\": {\"every\":"
            " 1, \"keep\": 3}, \"transport\": {\"chunk_bytes\": 4096, \"timeout_s\": 1,"
-           " \"connect_timeout_s\": 2, \"round_timeout_s\": 10, \"reconnect_s\": 3}}");
+           " \"connect_timeout_s\": 2, \"round_timeout_s\": 10, \"reconnect_s\": 3},"
+           " \"membership\": {\"on_loss\": \"stop\"}}");
     expected_open(&s, NULL, 0);
     resumed = 0;
 }

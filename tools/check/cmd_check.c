@@ -137,7 +137,7 @@ static void print_memory(const trial *t) {
 
 /* What the others do when an agent is lost, and why. */
 static void print_losses(const sl_experiment *e) {
-    const char *why = sl_experiment_why_stop(e);
+    const char *why = sl_experiment_why_stop(e), *cost = sl_experiment_what_going_on_costs(e);
     printf("membership\n  a lost peer         ");
     if (e->membership.on_loss == SL_ON_LOSS_CONTINUE && e->faults.count > 0)
         puts("the others go on without it, as faults says");
@@ -146,9 +146,13 @@ static void print_losses(const sl_experiment *e) {
                e->membership.grace_s,
                e->membership.restart != SL_RESTART_NEVER ? "; `starling run` starts it again" : "");
     else if (why != NULL)
-        printf("ends the run: %s %s\n", e->algorithm.name, why);
+        printf("ends the run: %s %s; d-psgd, choco-sgd, deep-squeeze or sgp can\n",
+               e->algorithm.name, why);
+    else if (e->final_average)
+        puts("ends the run: final_average is an average of all nodes; without it the others go on");
     else
-        puts("ends the run; membership.on_loss \"continue\" lets the others go on");
+        printf("ends the run; membership.on_loss \"continue\" lets the others go on%s%s\n",
+               cost != NULL ? ", and costs each agent " : "", cost != NULL ? cost : "");
 }
 
 /* Who may take part, and what of it is sealed (docs/security.md). */
