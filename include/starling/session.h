@@ -112,6 +112,10 @@ typedef struct sl_session_options {
     sl_simulation *simulation;
 
     const char *key; /* in place of the experiment's security.key, such as "run.key"; NULL: that */
+    uint64_t joins; /* 1: joins peers that train (membership.on_loss "continue"): as the rank of one
+                       that was lost, or one beyond the topology's (membership.joiners). Needs
+                       `roster`, the others' with a line for it. start waits until they take it
+                       in, in a round of theirs, and gives x their model */
 } sl_session_options;
 
 /* size: sizeof(sl_session_options). */
@@ -123,7 +127,8 @@ SL_API void sl_session_defaults(sl_session_options *options, uint64_t size);
 SL_API int sl_session_join(sl_session **out, const char *experiment, uint64_t dimension,
                            const sl_session_options *options, sl_error *error);
 
-/* Connects to the neighbours, with x (d) as the first model. With same_start, x then is rank 0's.
+/* Connects to the neighbours, with x (d) as the first model. With same_start, x then is rank 0's;
+ * with options.joins, a neighbour's, and status has the round that it was of.
  * SL_EPEER: one did not come within transport.connect_timeout_s. SL_EDIVERGED: as in mix. After
  * load, SL_EINVAL: x is not as it was; the session stays as it was. */
 SL_API int sl_session_start(sl_session *session, float *x, sl_error *error);
@@ -231,7 +236,8 @@ typedef struct sl_session_report {
     double wait_s;             /* this peer's calls waited, since start */
     char waits_for[SL_SESSION_TEXT_MAX]; /* whom and what, and who is at the end of the
                                             wait, in words; "": for nobody */
-    uint64_t epoch; /* counts who takes part: 1, and one more each time that peers are gone */
+    uint64_t epoch; /* counts who takes part: 1, and one more each time that peers are gone,
+                       or join */
 } sl_session_report;
 
 /* Fills *out. From any thread. */

@@ -196,6 +196,9 @@ static void learn_standing(sl_calls *c) {
         return;
     c->stands = false;
     c->due = sl_meeting_round(&c->meeting, c->met++);
+    if (c->is_new)
+        c->passed = c->due;
+    c->is_new = false;
 }
 
 /* Of the next meeting: is the call decided without it? */

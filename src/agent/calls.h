@@ -44,6 +44,7 @@ typedef struct sl_calls {
     bool coming;     /* it has come to the next one */
     uint64_t passed; /* meetings for sums that are behind it, in all views */
     uint64_t due;    /* the most that are behind any agent of the view; known once met > 0 */
+    bool is_new;     /* it joins: what is behind the others is behind it, too */
     bool stands;     /* the view's first meeting is for that */
     bool cut;        /* a sum is void: what still comes of it is, too, until the view begins */
     bool turns;      /* set by the agent: a view is agreed on, and has not begun */

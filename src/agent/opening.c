@@ -300,6 +300,7 @@ static int open_calls(sl_agent *a, sl_error *error) {
                      : sl_tree_open(&tree, algorithm, &a->plan.config, e->topology, NULL, error);
     if (result != 0)
         return result;
+    a->calls.is_new = a->settings.joins;
     result = sl_calls_open(&a->calls, &tree, &a->side, a->node, a->neighbours, a->neighbour_count,
                            error);
     sl_tree_close(&tree);

@@ -17,6 +17,11 @@ static void find_ways(sl_place *p, const sl_tree *tree, uint32_t rank) {
     }
 }
 
+/* A rank beyond the first topology is in no tree before a view has it. */
+static uint32_t parent_of(const sl_tree *tree, uint32_t rank) {
+    return rank < tree->nodes ? tree->parents[rank] : SL_TREE_NOBODY;
+}
+
 int sl_place_open(sl_place *out, const sl_tree *tree, uint32_t rank, sl_neighbour *neighbours,
                   uint32_t count, sl_error *error) {
     sl_place p = {.links = calloc(count + 1u, sizeof *p.links),
@@ -30,11 +35,11 @@ int sl_place_open(sl_place *out, const sl_tree *tree, uint32_t rank, sl_neighbou
     for (uint32_t i = 0; i < tree->nodes; i++)
         p.towards[i] = SL_TREE_NOBODY;
     for (uint32_t i = 0; i < count; i++)
-        if (tree->parents[neighbours[i].rank] == rank)
+        if (parent_of(tree, neighbours[i].rank) == rank)
             p.links[p.child_count++] = &neighbours[i];
     p.link_count = p.child_count;
     for (uint32_t i = 0; i < count; i++)
-        if (rank != tree->order[0] && neighbours[i].rank == tree->parents[rank])
+        if (rank != tree->order[0] && neighbours[i].rank == parent_of(tree, rank))
             p.links[p.link_count++] = &neighbours[i];
     find_ways(&p, tree, rank);
     *out = p;
@@ -42,7 +47,7 @@ int sl_place_open(sl_place *out, const sl_tree *tree, uint32_t rank, sl_neighbou
 }
 
 const sl_neighbour *sl_place_towards(const sl_place *p, uint32_t rank) {
-    return p->towards[rank] < p->link_count ? p->links[p->towards[rank]] : NULL;
+    return rank < p->nodes && p->towards[rank] < p->link_count ? p->links[p->towards[rank]] : NULL;
 }
 
 void sl_place_close(sl_place *p) {

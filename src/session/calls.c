@@ -38,7 +38,7 @@ int sl_session_start(sl_session *s, float *x, sl_error *error) {
         result = sl_session_wait(s, error);
     if (result == 0 && s->state != NULL)
         sl_session_stand(s, x);
-    else if (result == 0 && s->options.same_start)
+    else if (result == 0 && (s->options.same_start || s->options.joins))
         sl_session_take_x(s, x);
     s->state = NULL;
     return result;

@@ -39,7 +39,8 @@ static int open_session(sl_session *s, const char *experiment, const sl_session_
         return sl_simulation_join(s, o, error);
     int result = sl_session_read(&s->experiment, experiment, o, error);
     if (result == 0)
-        result = sl_session_count_members(s, sl_topology_nodes(s->experiment->topology), error);
+        result = sl_session_count_members(s, sl_topology_nodes(s->experiment->topology),
+                                          sl_experiment_ranks(s->experiment), error);
     if (result == 0 && (s->fd = sl_signal_open()) < 0)
         result = sl_fail(error, SL_ENOMEM, "join: no descriptor left");
     if (result == 0)

@@ -17,8 +17,8 @@ static int add_up(void *context, const sl_share *share, sl_error *error) {
     return sl_agent_sum(s->meets, share, error);
 }
 
-/* Rank 0's x is the sum: the others add zeros. A node that goes on has its model, but x is a copy
- * of it where it is on a device. */
+/* Rank 0's x is the sum: the others add zeros. Who joins takes a model later. A node that goes on
+ * has its model, but x is a copy of it where it is on a device. */
 static void initial(void *context, uint32_t rank, float *x) {
     sl_session *s = context;
     const size_t d = s->layout.dimension;
@@ -29,7 +29,7 @@ static void initial(void *context, uint32_t rank, float *x) {
         return;
     sl_session_follow_caller(s);
     memcpy(x, sl_session_view(s, s->start), d * sizeof *x);
-    if (!s->options.same_start)
+    if (!s->options.same_start || s->options.joins)
         return;
     if (rank != 0)
         memset(x, 0, d * sizeof *x);
@@ -129,6 +129,7 @@ static int open_agent(sl_session *s, sl_agent **agent, sl_error *error) {
         .observer = {.context = s, .record = record, .notice = notice, .members = take_members},
         .checkpoints = &s->checkpoints,
         .meets = true,
+        .joins = s->options.joins != 0,
     };
     settings.task.context = s;
     settings.task.initial = initial;
@@ -173,11 +174,33 @@ static void *run(void *context) {
 
 /* ---- the caller's thread ---- */
 
+static int check_joining(const sl_session *s, const sl_session_options *o, sl_error *error) {
+    if (o->joins && s->experiment->membership.on_loss == SL_ON_LOSS_STOP)
+        return sl_fail(error, SL_EINVAL,
+                       "options.joins: nobody can, as membership.on_loss is \"stop\" and the run "
+                       "ended when a peer was lost; a run with \"continue\" can be joined");
+    return !o->joins || o->roster != NULL || getenv("STARLING_ROSTER") != NULL
+               ? 0
+               : sl_fail(error, SL_EINVAL,
+                         "options.joins: needs options.roster, with which the others were started");
+}
+
+static int take_rank(sl_session *s, sl_error *error) {
+    s->rank = sl_launch_rank(s->launch);
+    return s->rank < s->nodes || s->options.joins
+               ? 0
+               : sl_fail(error, SL_EINVAL,
+                         "rank %u: the %u nodes of the topology begin the run; further ranks join "
+                         "it (options.joins)",
+                         s->rank, s->nodes);
+}
+
 int sl_peer_open(sl_session *s, const sl_session_options *o, sl_error *error) {
     const sl_transport_config *t = &s->experiment->transport;
     const sl_launch_settings settings = {
         .has_rank = o->rank >= 0,
         .rank = o->rank >= 0 ? (uint32_t)o->rank : 0,
+        .joiners = s->experiment->membership.joiners,
         .roster = o->roster,
         .master = o->master,
         .listen = o->listen,
@@ -188,12 +211,12 @@ int sl_peer_open(sl_session *s, const sl_session_options *o, sl_error *error) {
         .notice = o->log,
         .context = o->context,
     };
-    int result = sl_security_load(&s->credentials, &s->experiment->security, error);
+    int result = check_joining(s, o, error);
+    if (result == 0)
+        result = sl_security_load(&s->credentials, &s->experiment->security, error);
     if (result == 0)
         result = sl_launch_find(&s->launch, &settings, s->nodes, error);
-    if (result == 0)
-        s->rank = sl_launch_rank(s->launch);
-    return result;
+    return result == 0 ? take_rank(s, error) : result;
 }
 
 /* Before libfabric opens verbs: memory that is registered there would else be gone from this

@@ -69,10 +69,10 @@ int sl_session_read(sl_experiment **out, const char *experiment, const sl_sessio
     return result;
 }
 
-int sl_session_count_members(sl_session *s, uint32_t nodes, sl_error *error) {
-    s->members = calloc(nodes, sizeof *s->members);
+int sl_session_count_members(sl_session *s, uint32_t nodes, uint32_t ranks, sl_error *error) {
+    s->members = calloc(ranks, sizeof *s->members);
     if (s->members == NULL)
-        return sl_fail(error, SL_ENOMEM, "join: out of memory for %u peers", nodes);
+        return sl_fail(error, SL_ENOMEM, "join: out of memory for %u peers", ranks);
     for (uint32_t i = 0; i < nodes; i++)
         s->members[i] = i;
     s->nodes = s->member_count = nodes;

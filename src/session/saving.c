@@ -141,6 +141,10 @@ int sl_session_load(sl_session *s, const void *state, uint64_t bytes, sl_error *
     if (result == 0 && s->started)
         result = sl_fail(error, SL_EINVAL,
                          "load: the session has started; a state is loaded before start");
+    if (result == 0 && s->options.joins)
+        result =
+            sl_fail(error, SL_EINVAL,
+                    "load: who joins takes a model of the others (options.joins), not a state");
     if (result == 0 && state == NULL)
         result = sl_fail(error, SL_EINVAL, "load: state is NULL; it must be what save has written");
     if (result == 0)

@@ -77,8 +77,11 @@ int sl_simulation_join(sl_session *s, const sl_session_options *o, sl_error *err
     if (o->overlap != p->options.overlap)
         return sl_fail(error, SL_EINVAL,
                        "options.overlap: differs from that of sl_simulate; give it there");
+    if (o->joins)
+        return sl_fail(error, SL_EINVAL,
+                       "options.joins: a simulation's peers all begin with it; leave it 0");
     s->experiment = m->experiment;
-    int result = sl_session_count_members(s, m->nodes, error);
+    int result = sl_session_count_members(s, m->nodes, m->nodes, error);
     if (result == 0)
         result = sl_session_open_memory(s, error);
     if (result != 0)

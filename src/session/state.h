@@ -204,8 +204,8 @@ void sl_session_name_wait(sl_session *s, char out[SL_SESSION_TEXT_MAX]);
 
 /* ---- reading.c ---- */
 
-/* Of a run with so many peers, all of which take part. */
-int sl_session_count_members(sl_session *s, uint32_t nodes, sl_error *error);
+/* Of a run with so many peers, all of which take part, and up to `ranks` later. */
+int sl_session_count_members(sl_session *s, uint32_t nodes, uint32_t ranks, sl_error *error);
 
 /* The experiment of a session; logs its warnings. */
 int sl_session_read(sl_experiment **out, const char *experiment, const sl_session_options *options,

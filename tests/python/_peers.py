@@ -45,21 +45,27 @@ def nodes(experiment):
 class Peers:
     """A process for each rank; body: the script of all, after HEAD."""
 
-    def __init__(self, scene, body, experiment=EXPERIMENT, head=HEAD, ranks=None):
+    def __init__(
+        self, scene, body, experiment=EXPERIMENT, head=HEAD, ranks=None, addresses=None
+    ):
         count = nodes(experiment)
-        path = scene.write("peer.py", head + textwrap.dedent(body))
-        addresses = roster(count)
-        self.processes = [
-            subprocess.Popen(
-                [PYTHON, path, str(rank), json.dumps(experiment), json.dumps(addresses)],
-                cwd=scene.folder,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-            )
-            for rank in (range(count) if ranks is None else ranks)
-        ]
+        self.folder = scene.folder
+        self.path = scene.write("peer.py", head + textwrap.dedent(body))
+        self.told = [json.dumps(experiment), json.dumps(addresses or roster(count))]
+        self.processes = []
+        for rank in range(count) if ranks is None else ranks:
+            self.start(rank)
+
+    def start(self, rank, *more):
+        process = subprocess.Popen(
+            [PYTHON, self.path, str(rank), *self.told, *more],
+            cwd=self.folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.processes.append(process)
 
     def wait(self, seconds=60):
         """[(code, output, errors)] by rank."""

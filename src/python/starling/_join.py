@@ -68,6 +68,7 @@ def join(
     same_start=None,
     start=True,
     group=None,
+    joins=False,
 ):
     """Joins the experiment's peers with the numbers of x, and waits until the neighbours are there.
 
@@ -81,6 +82,9 @@ def join(
     same_start: all begin with the numbers of rank 0; default: for modules.
     start: False: peer.load_state_dict() or peer.start() comes next, and waits in its place.
     group: a process group of torch.distributed whose processes together are one peer.
+    joins: True: the others train; this peer takes the rank of one that they have lost, or one
+    beyond the topology's (membership.joiners), and begins with their numbers, in their round. Needs
+    rank and roster.
     """
     simulation = getattr(_here, "simulation", None)
     experiment, content = _read(simulation.experiment if simulation else experiment)
@@ -111,6 +115,7 @@ def join(
         options = _session.copy_of(_here.options)
         stopped = simulation.is_stopped
     options.same_start, options.overlap = same_start, vector.overlap
+    options.joins = bool(joins)
     options.beside = vector.beside
     tensors = _session.Tensors(vector.tensors)
     options.tensors, options.tensor_count = tensors.array, len(tensors.array)
@@ -122,7 +127,7 @@ def join(
         session = GroupSession(experiment, vector.count, options, group)
     if simulation is not None:
         simulation.sessions.append(session)
-    peer = Peer(session, vector, x, same_start, device)
+    peer = Peer(session, vector, x, same_start and not joins, device)
     if start:
         _start(peer)
     return peer

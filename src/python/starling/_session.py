@@ -46,6 +46,7 @@ class Options(ctypes.Structure):
         ("waiting", _WAITING),
         ("simulation", ctypes.c_void_p),
         ("key", _text),
+        ("joins", _u64),
     ]
 
 
@@ -221,8 +222,11 @@ class Session:
         with self._lock:
             if not self._handle:
                 return []
-            ranks = (_u64 * self._status().nodes)()
-            return list(ranks[: _members(self._handle, ranks, len(ranks))])
+            count, ranks = 1, ()
+            while len(ranks) < count:  # they may have become more
+                ranks = (_u64 * count)()
+                count = _members(self._handle, ranks, len(ranks))
+            return list(ranks[:count])
 
     def leave(self):
         self._open()
