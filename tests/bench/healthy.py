@@ -74,7 +74,8 @@ def line(name, turns, measure):
         min(goes_on[1]) / min(stops[1]),
         statistics.median(goes_on[2]) / statistics.median(stops[2]),
     )
-    print(f"| {name} | {median:.3g} ms | " + " | ".join(f"{r:.2f}" for r in ratios) + " |", flush=True)
+    cells = [name, f"{median:.3g} ms", *(f"{ratio:.2f}" for ratio in ratios)]
+    print(f"| {' | '.join(cells)} |", flush=True)
 
 
 def main():

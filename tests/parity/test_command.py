@@ -313,5 +313,50 @@ def test_rounding_is_no_eigenvalue(scene):
     check(values == ["0", "0", "0"], f"{ended.out}")
 
 
+def test_check_says_whose_loss_is_not_finite(scene):
+    faults = [{"round": 10, "nonfinite": [3]}, {"round": 20, "nonfinite": [0, 2]}]
+    scenario = scene.experiment(membership=None, topology__nodes=8, faults=faults)
+    ended = scene.call("check", scenario)
+    for line in ("round 10         a loss that is not finite: node 3", "not finite: nodes 0, 2"):
+        check(ended.code == 0 and line in ended.out, f"{line!r}: {ended.out!r}{ended.err!r}")
+
+
+def test_check_says_what_a_loss_does(scene):
+    lets = 'ends the run; membership.on_loss "continue" lets the others go on'
+    for changes, words in (
+        ({}, lets),
+        ({"membership": {}}, "the others go on without it, after 30 s of silence at most"),
+        ({"membership": {}, "algorithm": {"name": "sgp"}}, "the others go on without it, after 30"),
+        (
+            {"membership": {}, "algorithm": {"name": "choco-sgd"}},
+            f"{lets}, and costs each agent a replica of each neighbour, in place of their sum",
+        ),
+        (
+            {"membership": {}, "algorithm": {"name": "choco-sgd", "replicas": "per-neighbour"}},
+            "the others go on without it, after 30 s",
+        ),
+        (
+            {"membership": {}, "algorithm": {"name": "all-reduce"}},
+            f"{lets}, and costs each agent a copy of model and momentum, as an exchange may be",
+        ),
+        (
+            {"membership": {}, "topology": {"nodes": 60, "family": "ring"}},
+            f"{lets}, and costs each agent receive buffers for all others, and so fewer for each",
+        ),
+        (
+            {"membership": {}, "final_average": True},
+            "ends the run: final_average is an average of all nodes; without it the others go on",
+        ),
+        (
+            {"membership": {"on_loss": "continue", "restart": "always"}},
+            "the others go on without it, after 30 s of silence at most; `starling run` starts it",
+        ),
+        ({"algorithm": {"name": "fedavg"}}, "ends the run: fedavg cannot fold a peer"),
+    ):
+        ended = scene.call("check", scene.experiment(**changes))
+        line = f"  a lost peer         {words}"
+        check(ended.code == 0 and line in ended.out, f"{changes}: {ended.out!r}")
+
+
 if __name__ == "__main__":
     run_tests([value for name, value in list(globals().items()) if name.startswith("test_")])

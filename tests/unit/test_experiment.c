@@ -424,8 +424,8 @@ static size_t buffers_with(const char *security) {
     return memory_with("security", security).buffers;
 }
 
-/* Of 4, who may all become neighbours, four for each and four for a visitor: also with the key that `starling
- * run` makes where nothing is said. */
+/* Of 4, who may all become neighbours, four for each and four for a visitor: also with the key that
+ * `starling run` makes where nothing is said. */
 START_TEST(what_may_be_sealed_needs_envelopes) {
     sl_experiment *e = parse(SMALLEST);
     const size_t without = buffers_with("{\"mode\": \"none\"}"),

@@ -1,0 +1,72 @@
+/* buffers.c - see buffers.h. */
+#include "config/buffers.h"
+
+#include <stdlib.h>
+
+#include "node/form.h"
+#include "starling/device.h"
+
+static const size_t receive_bytes_max = 32u << 20;
+static const size_t batches_bytes = 4u << 20; /* of a neighbour, for a device: two batches' */
+
+static uint32_t partners_in_form(const sl_experiment *e, uint32_t rank) {
+    const uint32_t nodes = sl_topology_nodes(e->topology);
+    const sl_algorithm *a = sl_algorithm_of(&e->algorithm, NULL);
+    const sl_form form = a != NULL && a->route == SL_ROUTE_MERGE
+                             ? sl_form_of_merges(nodes, 1)
+                             : sl_form_of(e->algorithm.all_reduce, e->algorithm.group, nodes, 1);
+    uint32_t *partners = malloc(nodes * sizeof *partners),
+             count = partners != NULL ? sl_form_partners(&form, rank, partners) : nodes - 1;
+    free(partners);
+    return count;
+}
+
+uint32_t sl_receive_degree(const sl_experiment *e, uint32_t rank) {
+    const uint32_t *peers;
+    const sl_algorithm *algorithm = sl_algorithm_of(&e->algorithm, NULL);
+    if (e->membership.on_loss == SL_ON_LOSS_CONTINUE ||
+        (algorithm != NULL &&
+         (algorithm->route == SL_ROUTE_SERVER || algorithm->route == SL_ROUTE_ALL)))
+        return sl_experiment_ranks(e) - 1;
+    if (algorithm != NULL &&
+        (algorithm->route == SL_ROUTE_ALL_REDUCE || algorithm->route == SL_ROUTE_MERGE))
+        return partners_in_form(e, rank);
+    const uint32_t most = sl_topology_nodes(e->topology) - 1,
+                   degree = sl_topology_peers(e->topology, rank, &peers);
+    if (algorithm == NULL || algorithm->route != SL_ROUTE_BOTH)
+        return degree;
+    const uint32_t both = degree + partners_in_form(e, rank);
+    return both < most ? both : most;
+}
+
+static uint32_t window_of(const sl_experiment *e, uint32_t rank, size_t chunks) {
+    const uint32_t degree = sl_receive_degree(e, rank);
+    const size_t fits =
+        receive_bytes_max / ((degree ? degree : 1) * (size_t)e->transport.chunk_bytes);
+    const size_t taken = chunks < fits ? chunks : fits;
+    return taken < 2 ? 2 : (uint32_t)taken;
+}
+
+uint32_t sl_host_window(const sl_experiment *e, uint32_t rank) {
+    return window_of(e, rank, e->transport.window_chunks);
+}
+
+uint32_t sl_receive_window(const sl_experiment *e, uint32_t rank) {
+    const size_t wanted = batches_bytes / e->transport.chunk_bytes,
+                 chunks = wanted < SL_WINDOW_CHUNKS_MAX ? wanted : SL_WINDOW_CHUNKS_MAX;
+    if (chunks <= e->transport.window_chunks ||
+        !sl_device_describe(e->device, &(sl_device_info){0}))
+        return sl_host_window(e, rank);
+    return window_of(e, rank, chunks);
+}
+
+bool sl_receives_less(const sl_experiment *e) {
+    sl_experiment stops = *e, goes_on = *e; /* what they own stays e's */
+    stops.membership.on_loss = SL_ON_LOSS_STOP;
+    goes_on.membership.on_loss = SL_ON_LOSS_CONTINUE;
+    const uint32_t least = sl_host_window(&goes_on, 0); /* all have as many */
+    bool less = false;
+    for (uint32_t i = 0; i < sl_topology_nodes(e->topology) && !less; i++)
+        less = sl_host_window(&stops, i) > least;
+    return less;
+}
