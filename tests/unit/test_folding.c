@@ -7,6 +7,7 @@
  */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "harness.h"
@@ -14,7 +15,17 @@
 #include "starling/node.h"
 #include "starling/rng.h"
 
-enum { NODES = 6, DIMENSION = 60, PART = 8, PARTS = 8, ROUNDS = 12, QUEUE = 64, SEEDS = 30 };
+enum {
+    NODES = 6,
+    DIMENSION = 60,
+    PART = 8,
+    PARTS = 8,
+    ROUNDS = 12,
+    QUEUE = 64,
+    SEEDS = 30,
+    CUTS = 3
+};
+static uint64_t deaths, cuts; /* of all seeds, of edges that there are */
 static double mass_tolerance; /* weights are floats, and those of a ring are no dyadic numbers */
 static const double kappa = 0.3, mu = 0.5;
 
@@ -183,9 +194,20 @@ static bool all_have_ended(void) {
     return true;
 }
 
+/* Both live, and lose sight of each other. */
+static void cut(uint32_t i, uint32_t other) {
+    const uint32_t *ranks, count = sl_node_peers(peers[i].node, &ranks);
+    for (uint32_t k = 0; k < count; k++)
+        cuts += ranks[k] == other && !peers[other].dead && !peers[i].cut[other];
+    peers[i].cut[other] = peers[other].cut[i] = i != other;
+}
+
 static void run(void) {
     const uint32_t first = below(NODES), second = (first + 1 + below(NODES - 1)) % NODES;
-    const uint32_t when[2] = {below(2500), below(2500)}, cut_at = below(2500);
+    const uint32_t when[2] = {below(2500), below(2500)};
+    uint32_t cut_at[CUTS];
+    for (int k = 0; k < CUTS; k++)
+        cut_at[k] = below(2500);
     for (uint32_t now = 0; !all_have_ended(); now++) {
         ck_assert_uint_lt(now, 1000000);
         peers[first].dead = now >= when[0];
@@ -195,8 +217,9 @@ static void run(void) {
             lose(other, i);
         if (peers[i].dead)
             continue;
-        if (now == cut_at)
-            peers[i].cut[other] = peers[other].cut[i] = i != other;
+        for (int k = 0; k < CUTS; k++)
+            if (now == cut_at[k])
+                cut(i, other);
         compute(&peers[i]);
         encode(&peers[i]);
         if (below(2) == 0)
@@ -207,6 +230,8 @@ static void run(void) {
 }
 
 static void close_run(void) {
+    for (int i = 0; i < NODES; i++)
+        deaths += peers[i].dead;
     for (int i = 0; i < NODES; i++)
         sl_node_close(&peers[i].node);
     sl_experiment_close(&experiment);
@@ -347,6 +372,8 @@ static const struct {
     double by;
 } cases[] = {
     {"\"name\": \"d-psgd\"", "\"family\": \"ring\"", NULL, 1},
+    {"\"name\": \"d-psgd\"", "\"family\": \"torus\"", NULL, 1},
+    {"\"name\": \"d-psgd\"", "\"family\": \"erdos-renyi\", \"probability\": 0.5", NULL, 1},
     {"\"name\": \"d-psgd\"", "\"family\": \"one-peer-exponential\"", NULL, 1},
     {"\"name\": \"d-psgd\", \"variant\": \"combine-while-adapt\"", "\"family\": \"star\"", NULL, 1},
     {"\"name\": \"deep-squeeze\", \"eta\": 0.4", "\"family\": \"ring\"", NULL, 0.4},
@@ -360,8 +387,12 @@ static const struct {
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
+/* STARLING_SEEDS: so many, and what has happened in them. */
 START_TEST(sums_are_as_accounted) {
-    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+    const char *many = getenv("STARLING_SEEDS");
+    const uint64_t seeds = many != NULL ? strtoull(many, NULL, 10) : SEEDS;
+    deaths = cuts = 0;
+    for (uint64_t seed = 1; seed <= seeds; seed++) {
         mass_tolerance = strstr(cases[_i].topology, "ring") != NULL ? 1e-5 : 1e-12;
         open_run(cases[_i].algorithm, cases[_i].topology, seed);
         run();
@@ -371,6 +402,9 @@ START_TEST(sums_are_as_accounted) {
             check_averages(cases[_i].by);
         close_run();
     }
+    if (many != NULL)
+        printf("%s, %s: %llu deaths, %llu cuts\n", cases[_i].algorithm, cases[_i].topology,
+               (unsigned long long)deaths, (unsigned long long)cuts);
 }
 END_TEST
 
