@@ -7,7 +7,7 @@ import socket
 import struct
 
 PIDFD_GETFD = 438
-SO_ATTACH_FILTER = 26
+SO_ATTACH_FILTER, SO_DETACH_FILTER = 26, 27
 DROP_ALL = 0x06  # BPF_RET: so many bytes of what comes are kept, here none
 CUTS = ("reset", "end", "silence")
 
@@ -46,8 +46,20 @@ def why_not():
         os.waitpid(child, 0)
 
 
-def connections(pid):
-    """Borrowed sockets of that process: TCP, connected."""
+def is_connected(one):
+    try:
+        one.getpeername()
+        return True
+    except OSError:
+        return False
+
+
+def is_listening(one):
+    return one.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN) == 1
+
+
+def connections(pid, wanted=is_connected):
+    """Borrowed sockets of that process: TCP, connected, or of another kind."""
     found = []
     try:
         numbers = [int(entry) for entry in os.listdir(f"/proc/{pid}/fd")]
@@ -60,12 +72,7 @@ def connections(pid):
             one = borrow(pid, number)
         except OSError:
             continue
-        try:
-            one.getpeername()
-            good = one.family == socket.AF_INET
-        except OSError:
-            good = False
-        if good:
+        if one.family == socket.AF_INET and wanted(one):
             found.append(one)
         else:
             one.close()
@@ -102,3 +109,34 @@ def cut_one_of(pid, chance=random):
     for one in all_of_it:
         one.close()
     return kind
+
+
+class Parting:
+    """Two sides of agents (rank -> pid) that do not reach each other any more, until heal(): what
+    connects them breaks, and nobody lets new connections in. Without namespaces, on one host."""
+
+    def __init__(self, agents, side):
+        ends = {}
+        self.doors = []
+        for rank, pid in agents.items():
+            self.doors += connections(pid, is_listening)
+            for one in connections(pid):
+                ends[one.getsockname(), one.getpeername()] = rank, one
+        for door in self.doors:
+            deafen(door)
+        self.broken = 0
+        for (here, there), (rank, one) in ends.items():
+            other = ends.get((there, here), (None, None))[0]
+            if other is not None and (rank in side) != (other in side):
+                cut(one, "reset")
+                self.broken += 1
+        for _, one in ends.values():
+            one.close()
+
+    def heal(self):
+        for door in self.doors:
+            try:
+                door.setsockopt(socket.SOL_SOCKET, SO_DETACH_FILTER, 0)
+            except OSError:
+                pass  # its process has ended
+            door.close()

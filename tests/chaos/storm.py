@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 """Sixteen agents in a storm: they are killed, stopped, asked to leave, their connections are cut,
-their disk is full; `starling run` starts those again that have ended (membership.restart), and the
-run ends well.
+all between two parts of them for a while, their disk is full; `starling run` starts those again
+that have ended (membership.restart), and the run ends well.
 
 usage: storm.py STARLING                             a short one, for tests
        storm.py STARLING EVENTS SECONDS [SEED]       so many events, evenly, in so many seconds
 
 Held: no process ends but whom the storm has hit; the run ends with 0; nobody waits for longer than
 its deadline; the averaged model is about as accurate as that of the same experiment without a
-storm. The long form also takes the goodput, which is to be 75 %: the rounds of all agents beside
-those of as many agents in the same time in the calm before the storm.
+storm. The long form also takes the goodput, which is to be 75 %: the rounds of all agents in a
+second beside those of the calm. The storm pauses for that each five minutes, once all are back, so
+that both are measured under the same load. At its end it prints a summary, and all that failed.
 """
 import json
 import os
@@ -22,11 +23,12 @@ import time
 import _sockets
 from _scene import SLOWER, Failure, Scene, check
 
-AGENTS, GRACE_S, CALM_S = 16, 2, 30
+AGENTS, GRACE_S, CALM_S, SPELL_S = 16, 2, 30, 300
 PAUSE_US = 20000  # a gradient has five products of matrices
 ABSENT_MAX = 4  # agents at once
+SHORT_ROUNDS = 300
 RECORD = 5  # rounds
-KINDS = {"kill": 5, "stop": 3, "pause": 2, "cut": 6, "leave": 2, "disk": 2}
+KINDS = {"kill": 5, "stop": 3, "pause": 2, "cut": 6, "leave": 2, "disk": 2, "part": 1}
 LOST = re.compile(r"agent (\d+) (?:is lost, the others go on: (.*)|has left, the others go on)")
 BACK = re.compile(r"agent (\d+) has returned in round (\d+)")
 OUT = re.compile(r"agent (\d+) was started again, and has not joined the others: (.*)")
@@ -35,6 +37,7 @@ CAUSES = {
     "stop": "was stopped by a signal for longer than membership.grace_s",
 }
 CUT_OFF = "cut off; it returns"  # it lives
+LATE = "in time"  # whoever has waited until its deadline says that something did not come
 
 
 class Storm:
@@ -49,6 +52,8 @@ class Storm:
         self.full = scene.path("full")
         self.cuts = dict.fromkeys(_sockets.CUTS, 0)
         self.cut_off = 0  # how often an agent was left out that lives
+        self.spells = []  # (first round, last, seconds)
+        self.calm = [0, 0]  # rounds, seconds
 
     def absent(self):
         away = set()
@@ -127,6 +132,17 @@ class Storm:
             self.cuts[kind] += 1
         return kind is not None
 
+    def part(self, rank, _):
+        """Some and the others reach each other no more for a while."""
+        agents = self.scene.agents()
+        if len(self.absent() | set(self.busy)) > 0 or len(agents) < AGENTS:
+            return False
+        side = {(rank + i) % AGENTS for i in range(self.chance.randint(1, AGENTS // 2))}
+        seconds = self.chance.uniform(0.5, 3) * GRACE_S
+        self.at(seconds, _sockets.Parting(agents, side).heal)
+        self.busy = dict.fromkeys(range(AGENTS), time.monotonic() + seconds + 2)
+        return True
+
     def disk(self, rank, _):
         """Its checkpoints cannot be written for a while."""
         if os.path.exists(self.full):
@@ -150,11 +166,29 @@ class Storm:
             time.sleep(0.05)
         for _, what in self.later:
             what()
+        self.later = []
         return made
 
-    def check_ends(self):
-        """Nobody has ended, or was left out, but those that were hit."""
-        told = {}
+    def rest(self):
+        """Until all are back; then the pace of the calm is taken."""
+        until = time.monotonic() + 60
+        while self.absent() and time.monotonic() < until and self.running.process.poll() is None:
+            time.sleep(0.2)
+        began_s, first = time.monotonic(), last_round(self.scene, "run")
+        while time.monotonic() < began_s + CALM_S and self.running.process.poll() is None:
+            time.sleep(0.2)
+        self.calm[0] += last_round(self.scene, "run") - first
+        self.calm[1] += time.monotonic() - began_s
+
+    def spell(self, events, seconds):
+        began_s, first = time.monotonic(), last_round(self.scene, "run")
+        made = self.rage(events, seconds)
+        self.spells.append((first, last_round(self.scene, "run"), time.monotonic() - began_s))
+        return made
+
+    def faults(self):
+        """Who has ended, or was left out, though nothing has hit it."""
+        told, faults = {}, []
         for line in self.running.err.splitlines():
             if found := LOST.search(line):
                 why = found[2] or "left"
@@ -164,10 +198,13 @@ class Storm:
                 kind = next((kind for kind, cause in CAUSES.items() if cause in why), why)
                 kind = "leave" if kind == "left" else kind
                 told[kind, int(found[1])] = told.get((kind, int(found[1])), 0) + 1
-            check(not OUT.search(line), line)
+            if OUT.search(line):
+                faults.append(line)
         for (kind, rank), count in told.items():
             hits = self.struck.get((kind, rank), 0)
-            check(count <= hits, f"agent {rank}: {count} times {kind!r}, and was hit {hits} times")
+            if count > hits:
+                faults.append(f"agent {rank}: {count} times {kind!r}, and was hit {hits} times")
+        return faults
 
 
 def experiment(scene, rounds):
@@ -249,6 +286,22 @@ def members_by_round(scene):
     return views
 
 
+def join_times(scene):
+    """Seconds of processes that were started again, until they have begun a view."""
+    took = []
+    for rank in range(AGENTS):
+        started = None
+        with open(scene.path(f"run/events-{rank}.jsonl")) as file:
+            events = [json.loads(line) for line in file if line.endswith("\n")]
+        for event in events[1:]:
+            if event["event"] == "start":
+                started = event["time"]
+            elif event["event"] == "view" and started is not None:
+                took.append(event["time"] - started)
+                started = None
+    return sorted(took)
+
+
 def rounds_of_all(views, first, last):
     """Over all agents, from round `first` up to `last`."""
     begins = sorted(views)
@@ -270,59 +323,84 @@ def longest_pause(scene):
 
 
 def measure_pace(scene):
-    """Rounds a second, of agents without a storm."""
+    """Rounds a second, of agents without a storm: how many there will be time for."""
     running = start(scene, experiment(scene, 2000000), "calm")
     wait_for_round(scene, running, 2 * RECORD, "calm")
     began_s, first = time.monotonic(), last_round(scene, "calm")
     time.sleep(CALM_S)
     pace = (last_round(scene, "calm") - first) / (time.monotonic() - began_s)
     scene.kill_run(running)
-    print(f"calm: {pace:.2f} rounds a second", flush=True)
     return pace
 
 
 def weather(scene, events, seconds, seed, rounds):
-    """The useful rounds of an agent, on average, a second."""
+    """Spells of storm, and the calm before each."""
     running = start(scene, experiment(scene, rounds), "run")
     wait_for_round(scene, running, 2 * RECORD, "run")
-    began_s, first = time.monotonic(), last_round(scene, "run")
     storm = Storm(scene, running, seed)
-    made = storm.rage(events, seconds)
-    took_s, last = time.monotonic() - began_s, last_round(scene, "run")
+    count = max(1, round(seconds / SPELL_S))
+    made = 0
+    for k in range(count):
+        if rounds > SHORT_ROUNDS:
+            storm.rest()
+        made += storm.spell(events * (k + 1) // count - events * k // count, seconds / count)
     running.wait(120 + rounds)
-    running.check_well()
-    storm.check_ends()
+    return storm, made
+
+
+def goodput(scene, storm):
+    """Useful rounds of an agent a second, in the storm and in the calm."""
     views = members_by_round(scene)
-    useful = rounds_of_all(views, first, last) / AGENTS
-    print(f"seed {seed}: {made} events in {took_s:.0f} s: {storm.made}, cuts {storm.cuts}")
-    print(
-        f"{last - first} rounds of {useful / (last - first) * AGENTS:.2f} agents, "
-        f"{len(views) - 1} views; living agents left out {storm.cut_off} times; longest pause "
-        f"of all {longest_pause(scene):.1f} s"
-    )
-    check(made == events, f"the run ended after {made} of {events} events")
-    return useful / took_s
+    useful = sum(rounds_of_all(views, first, last) for first, last, _ in storm.spells) / AGENTS
+    return useful / sum(s for _, _, s in storm.spells), storm.calm[0] / storm.calm[1]
 
 
-def compare(scene, most):
+def find_accuracy(scene):
     path, folder = scene.path("experiment.json"), scene.path("sim")
-    clean = scene.call("sim", path, "--out", folder, timeout=900)
-    clean.check_well()
-    storm, calm = accuracy(scene, "run"), accuracy(scene, "sim")
-    print(f"accuracy of the averaged model {100 * storm:.2f} %, without a storm {100 * calm:.2f} %")
-    check(abs(storm - calm) <= most, f"it is more than {100 * most:.0f} % away")
+    scene.call("sim", path, "--out", folder, timeout=900).check_well()
+    return accuracy(scene, "run"), accuracy(scene, "sim")
+
+
+def summarize(scene, storm, made, events, is_long):
+    """All that was seen, and what of it is not as it is to be."""
+    running, faults = storm.running, storm.faults()
+    late = [line for line in running.err.splitlines() if LATE in line]
+    back = len(BACK.findall(running.err))
+    print(f"events: {made}: {storm.made}; connections cut {storm.cuts}")
+    print(f"survivors that ended: {len(faults)}; waits that came to their deadline: {len(late)}")
+    print(
+        f"left out and alive: {storm.cut_off} times; returned: {back} times; longest pause of all "
+        f"{longest_pause(scene):.1f} s"
+    )
+    if took := join_times(scene):
+        print(f"joined {len(took)} times, after {took[len(took) // 2]:.1f} s, {took[-1]:.1f} s")
+    if running.code != 0:
+        faults.append(f"exit code {running.code}: {running.err[-500:]!r}")
+    if made < events:
+        faults.append(f"the run ended after {made} of {events} events")
+    faults += late
+    if is_long:
+        stormy, calm = goodput(scene, storm)
+        print(f"goodput {100 * stormy / calm:.1f} %: {stormy:.2f} and {calm:.2f} rounds a second")
+        if stormy < 0.75 * calm:
+            faults.append("goodput is below 75 %")
+    if running.code == 0:
+        most = 0.02 if is_long else 0.06  # so few rounds have not settled
+        storms, clean = find_accuracy(scene)
+        print(f"accuracy of the averaged model {100 * storms:.2f} %, clean {100 * clean:.2f} %")
+        if abs(storms - clean) > most:
+            faults.append(f"the accuracy is more than {100 * most:.0f} % away")
+    check(not faults, "; ".join(faults))
 
 
 def tell(scene, numbers):
     events, seconds, seed = (numbers + [10, 20, 1][len(numbers) :])[:3]
-    if len(numbers) == 0:
-        weather(scene, events, seconds, seed, 300)
-    else:
-        pace = measure_pace(scene)
-        goodput = weather(scene, events, seconds, seed, int(0.95 * pace * seconds)) / pace
-        print(f"goodput {100 * goodput:.1f} %")
-        check(goodput >= 0.75, "goodput is below 75 %")
-    compare(scene, 0.02 if numbers else 0.06)  # so few rounds have not settled
+    rounds = SHORT_ROUNDS
+    if numbers:
+        calm_s = CALM_S * max(1, round(seconds / SPELL_S))
+        rounds = int(1.15 * measure_pace(scene) * (seconds + calm_s))
+    storm, made = weather(scene, events, seconds, seed, rounds)
+    summarize(scene, storm, made, events, len(numbers) > 0)
     scene.check_clean()
 
 
@@ -330,7 +408,8 @@ def main():
     why = _sockets.why_not()
     if why is not None:
         KINDS.pop("cut")
-        print(f"without cuts: {why}")
+        KINDS.pop("part")
+        print(f"without cuts and parts: {why}")
     scene = Scene(os.path.abspath(sys.argv[1]))
     failure = None
     try:
