@@ -573,7 +573,8 @@ void sl_members_reach(sl_agent *a, sl_neighbour *n) {
     if (!a->cohort.alarmed)
         return;
     n->gone = false;
-    step(a, (sl_membership_event){.type = SL_MEMBERSHIP_REACHED, .peer = n->rank});
+    step(a, (sl_membership_event){
+                .type = SL_MEMBERSHIP_REACHED, .peer = n->rank, .folded = n->near && n->folded});
 }
 
 /* ---- data ---- */

@@ -65,10 +65,11 @@ bool sl_cause_is_there(const sl_membership *m) {
     const sl_epoch *e = &m->newest.decision.epoch;
     if (m->hash == 0 || m->leaves_after != 0)
         return false;
-    if (m->bound)
+    if (m->bound || sl_membership_mends(m))
         return true;
     for (uint32_t i = 0; i < e->count; i++) {
-        if (goes(m, &e->members[i]))
+        const sl_peer *p = &m->peers[e->members[i].rank];
+        if (goes(m, &e->members[i]) || (p->mends && !p->lost && p->hash == m->hash))
             return true;
         for (uint32_t j = 0; j < i; j++)
             if (edge_changed(m, e->members[j].rank, e->members[i].rank))

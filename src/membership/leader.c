@@ -37,6 +37,7 @@ static void answer_oneself(sl_membership *m) {
                      .hash = m->hash,
                      .limit = m->limit,
                      .leaves = m->leaves,
+                     .mends = sl_membership_mends(m),
                      .accepted = has ? m->accepted.hash : 0,
                      .round = e->round,
                      .exchange = e->exchange};
@@ -181,7 +182,7 @@ static void propose_anew(sl_membership *m) {
     sl_decision_copy(p, &d);
 }
 
-/* Is the proposal the epoch that all are in? */
+/* Is the proposal the epoch that all are in, and does each node exchange with all its edges? */
 static bool changes_nothing(const sl_membership *m) {
     const sl_epoch *old = &m->newest.decision.epoch, *new = &m->change.proposal.decision.epoch;
     if (old->count != new->count || old->broken_count != new->broken_count)
@@ -189,7 +190,8 @@ static bool changes_nothing(const sl_membership *m) {
     for (uint32_t i = 0; i < new->count; i++) {
         const sl_member *member = &new->members[i];
         if (!sl_epoch_has(old, member->rank, member->incarnation) ||
-            m->change.answers[member->rank].hash != m->hash)
+            m->change.answers[member->rank].hash != m->hash ||
+            m->change.answers[member->rank].mends)
             return false;
     }
     for (uint32_t i = 0; i < new->broken_count; i++)
@@ -295,6 +297,7 @@ void sl_leader_on_answer(sl_membership *m, const sl_membership_message *message)
                      .limit = message->limit,
                      .joins = message->joins,
                      .leaves = message->leaves,
+                     .mends = message->mends,
                      .sponsor = message->sponsor,
                      .round = e != NULL ? e->round : 1,
                      .exchange = e != NULL ? e->exchange : 0};

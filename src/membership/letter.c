@@ -6,7 +6,7 @@
 #include "wire/bytes.h"
 
 enum { HEAD_BYTES = 68, DECISION_BYTES = 48, MEMBER_BYTES = 12, PAIR_BYTES = 8, SIDE_BYTES = 16 };
-enum { JOINS = 1, LEAVES = 2, DECIDES = 4, ACCEPTED = 8, ASIDE = 16 };
+enum { JOINS = 1, LEAVES = 2, DECIDES = 4, ACCEPTED = 8, ASIDE = 16, MENDS = 32 };
 
 /* ---- lengths ---- */
 
@@ -55,7 +55,8 @@ static uint8_t *put_decision(uint8_t *p, const sl_decision *d) {
 void sl_letter_encode(const sl_membership_message *m, uint8_t *out) {
     uint8_t *p = put32(out, (uint32_t)m->type);
     p = put32(p, (m->joins ? JOINS : 0) | (m->leaves ? LEAVES : 0) | (m->aside ? ASIDE : 0) |
-                     (m->decision != NULL ? DECIDES : 0) | (m->accepted != NULL ? ACCEPTED : 0));
+                     (m->mends ? MENDS : 0) | (m->decision != NULL ? DECIDES : 0) |
+                     (m->accepted != NULL ? ACCEPTED : 0));
     p = put32(p, m->from);
     p = put32(p, m->sponsor);
     p = put64(p, m->incarnation);
@@ -145,7 +146,7 @@ const char *sl_letter_decode(sl_letter *l, const uint8_t *data, size_t bytes) {
     const uint32_t type = get32(data), flags = get32(data + 4), far = get32(data + 52);
     const uint32_t near = get32(data + 64);
     const uint8_t *at = data + HEAD_BYTES, *end = data + bytes;
-    if (type > SL_MEMBERSHIP_RELEASE || flags >= 2 * ASIDE)
+    if (type > SL_MEMBERSHIP_RELEASE || flags >= 2 * MENDS)
         return "a message of a member that is of no known type";
     if (far > l->ranks_max || near > l->ranks_max || (size_t)(end - at) < 4 * ((size_t)far + near))
         return "a message of a member that names too many ranks";
@@ -160,6 +161,7 @@ const char *sl_letter_decode(sl_letter *l, const uint8_t *data, size_t bytes) {
                                          .joins = (flags & JOINS) != 0,
                                          .leaves = (flags & LEAVES) != 0,
                                          .aside = (flags & ASIDE) != 0,
+                                         .mends = (flags & MENDS) != 0,
                                          .unreachable = l->unreachable,
                                          .unreachable_count = far,
                                          .reached = l->reached,

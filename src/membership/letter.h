@@ -2,7 +2,7 @@
  * say is checked by sl_membership_step.
  *
  *   offset  0  type u32          4  flags u32 (1 joins, 2 leaves, 4 decision, 8 accepted,
- *                              16 aside)
+ *                              16 aside, 32 mends)
  *           8  from u32         12  sponsor u32
  *          16  incarnation u64  24  number u64      32  hash u64
  *          40  ballot: counter u64, rank u32        52  number of unreachable u32

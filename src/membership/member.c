@@ -198,6 +198,8 @@ static void begin_epoch(sl_membership *m) {
     for (uint32_t i = 0; i < m->queued; i++)
         m->queue[i] = m->queue[i + 1];
     m->queue[m->queued].kept = first; /* its memory */
+    for (uint32_t i = 0; i < m->settings.ranks_max; i++)
+        m->peers[i].folded = false;
     m->update->view = &m->begun.decision.epoch;
     m->update->sides = m->begun.decision.side_count;
     begin_round(m, m->begun.decision.epoch.round);

@@ -41,6 +41,7 @@ static void note_peer(sl_membership *m, const sl_membership_message *message) {
     p->joins = message->joins;
     p->leaves = message->leaves;
     p->aside = message->aside;
+    p->mends = message->mends;
     p->sponsor = message->sponsor;
     if (message->type != SL_MEMBERSHIP_NEWS && message->type != SL_MEMBERSHIP_ANSWER)
         return;
@@ -115,8 +116,9 @@ static void on_lost(sl_membership *m, uint32_t peer) {
         m->quiet_s = m->now_s; /* its leader is gone: nobody waits for it */
 }
 
-static void on_reached(sl_membership *m, uint32_t peer) {
+static void on_reached(sl_membership *m, uint32_t peer, bool folded) {
     m->peers[peer].lost = false;
+    m->peers[peer].folded = folded;
     m->peers[peer].known = true;
     m->news_due = true;
     sl_member_begin(m); /* if the loss has kept it */
@@ -192,7 +194,7 @@ void sl_membership_step(sl_membership *m, const sl_membership_event *event,
         on_lost(m, event->peer);
         break;
     case SL_MEMBERSHIP_REACHED:
-        on_reached(m, event->peer);
+        on_reached(m, event->peer, event->folded);
         break;
     case SL_MEMBERSHIP_READY:
         m->ready = true;

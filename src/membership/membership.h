@@ -36,7 +36,7 @@
  *
  * How it works. All tell all, each second and at once when something changes, what they know
  * (NEWS). Whoever sees a cause - a member that somebody cannot reach, a process that joins, a
- * member that leaves, a broken edge that is whole again, members of another epoch - waits for the
+ * member that leaves, an edge that is whole again, members of another epoch - waits for the
  * lowest living rank to lead, of those who reach most of the members that anybody reaches; each
  * grace_s without a decision the next one may. The leader asks
  * all it knows (PREPARE), the suspected too. Who answers promises not to begin a round after
@@ -110,7 +110,8 @@ typedef struct sl_membership_message {
     sl_ballot ballot;     /* NEWS: of the promise that it is bound by */
     uint64_t limit;       /* ANSWER: the last round that it begins before COMMIT or RELEASE */
     bool joins, leaves, aside;
-    uint32_t sponsor;            /* if it joins */
+    bool mends;       /* it reaches a member again that its node does without in this epoch */
+    uint32_t sponsor; /* if it joins */
     const uint32_t *unreachable; /* NEWS, ANSWER: (unreachable_count) ranks, rising */
     uint32_t unreachable_count;
     const uint32_t *reached; /* NEWS, ANSWER: (reached_count) ranks, rising; of others it has not
@@ -145,8 +146,9 @@ typedef enum sl_membership_event_type {
 
 typedef struct sl_membership_event {
     sl_membership_event_type type;
-    double now_s;                         /* never falls */
-    uint32_t peer;                        /* LOST, REACHED; JOIN: the sponsor */
+    double now_s;  /* never falls */
+    uint32_t peer; /* LOST, REACHED; JOIN: the sponsor */
+    bool folded;   /* REACHED: the node does without it, until a view begins */
     const sl_membership_message *message; /* MESSAGE; checked: any content is taken */
 } sl_membership_event;
 

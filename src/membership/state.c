@@ -26,12 +26,24 @@ sl_membership_message *sl_membership_post(sl_membership *m, uint32_t to, sl_memb
                                             .joins = m->joins,
                                             .leaves = m->leaves,
                                             .aside = m->aside,
+                                            .mends = sl_membership_mends(m),
                                             .sponsor = m->sponsor,
                                             .unreachable = m->unreachable,
                                             .unreachable_count = m->unreachable_count,
                                             .reached = m->reached,
                                             .reached_count = m->reached_count};
     return &post->message;
+}
+
+bool sl_membership_mends(const sl_membership *m) {
+    const sl_epoch *e = &m->newest.decision.epoch;
+    for (uint32_t i = 0; m->hash != 0 && m->queued == 0 && i < e->count; i++) {
+        const uint32_t rank = e->members[i].rank;
+        if (m->peers[rank].folded && !m->peers[rank].lost &&
+            !sl_epoch_is_broken(e, m->settings.rank, rank))
+            return true;
+    }
+    return false;
 }
 
 bool sl_membership_is_foreign(const sl_membership *m, uint32_t rank) {

@@ -12,7 +12,8 @@ typedef struct sl_peer {
     bool lost;  /* and it is not reached now */
     uint64_t incarnation, number, hash;
     sl_ballot ballot; /* that it is bound by */
-    bool joins, leaves, aside;
+    bool joins, leaves, aside, mends;
+    bool folded; /* it is reached again, and the own node does without it in this epoch */
     uint32_t sponsor;
     double differs_s; /* since when its epoch has been another; -1: it is the same */
     bool *cannot;     /* (ranks_max) whom it cannot reach */
@@ -24,7 +25,7 @@ typedef struct sl_answer {
     bool asked, here, accepts;
     uint64_t incarnation, number, hash, limit;
     uint64_t accepted; /* hash of the epoch that it has accepted; 0: none */
-    bool joins, leaves;
+    bool joins, leaves, mends;
     uint32_t sponsor;
     uint64_t round, exchange; /* of its newest epoch */
 } sl_answer;
@@ -94,6 +95,8 @@ static inline bool sl_membership_is_member(const sl_membership *m, uint32_t rank
 }
 /* Has this peer been in another epoch for so long that no message on its way mends it? */
 bool sl_membership_is_foreign(const sl_membership *m, uint32_t rank);
+/* Is an edge of the epoch that has begun whole again, and no other epoch agreed on? */
+bool sl_membership_mends(const sl_membership *m);
 /* Notes which peers' epochs are others, again. */
 void sl_membership_compare(sl_membership *m);
 

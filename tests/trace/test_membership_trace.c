@@ -183,6 +183,26 @@ START_TEST(a_suspect_that_is_back_changes_nothing) {
 }
 END_TEST
 
+/* Nodes do without it until a view. So there is one, of the same members. */
+START_TEST(a_suspect_that_is_folded_gets_an_epoch) {
+    open_members(4);
+    lost(1, 3);
+    lose_letters();
+    step(1, (sl_membership_event){.type = SL_MEMBERSHIP_REACHED, .peer = 3, .folded = true});
+    pass(1);
+    for (uint32_t i = 0; i < 4; i++) {
+        expect_epoch(i, 2, 4);
+        expect_same(i, 0);
+        for (int k = 0; k < 8; k++)
+            ready(i);
+        ck_assert_uint_eq(viewed[i], 2);
+    }
+    pass(3);
+    expect_epoch(0, 2, 4);
+    close_members();
+}
+END_TEST
+
 static void join(uint32_t rank, uint32_t sponsor) {
     start(rank, NULL, 0);
     for (uint32_t i = 0; i < 3; i++)
@@ -560,7 +580,7 @@ int main(void) {
                    a_promise_that_never_hears_commit, two_leaders, who_reaches_most_leads,
                    a_leader_that_reaches_fewer_yields);
     ADD_TESTS_WITH(suite, "members", forget_updates, NULL, a_suspect_that_answers_stays,
-                   a_suspect_that_is_back_changes_nothing,
+                   a_suspect_that_is_back_changes_nothing, a_suspect_that_is_folded_gets_an_epoch,
                    who_has_lost_somebody_trains_no_further_alone, two_die_in_one_round,
                    a_view_of_one, who_is_left_out_by_most_is_dropped,
                    who_is_dropped_after_its_answer_is_asked_again, a_newer_process_replaces,

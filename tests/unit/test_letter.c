@@ -33,6 +33,7 @@ static const sl_membership_message whole = {.type = SL_MEMBERSHIP_ANSWER,
                                             .limit = 120,
                                             .leaves = true,
                                             .aside = true,
+                                            .mends = true,
                                             .sponsor = 6,
                                             .unreachable = unreachable,
                                             .unreachable_count = 3,
@@ -69,7 +70,7 @@ START_TEST(what_is_said_comes) {
     const sl_membership_message *m = &l.message;
     ck_assert(m->type == whole.type && m->from == 2 && m->incarnation == 7 && m->number == 4 &&
               m->hash == whole.hash && m->limit == 120 && m->sponsor == 6);
-    ck_assert(m->leaves && m->aside && !m->joins &&
+    ck_assert(m->leaves && m->aside && m->mends && !m->joins &&
               sl_ballot_compare(m->ballot, whole.ballot) == 0);
     ck_assert_uint_eq(m->unreachable_count, 3);
     ck_assert_mem_eq(m->unreachable, unreachable, sizeof unreachable);
@@ -137,7 +138,7 @@ START_TEST(types_and_flags_that_are_not_known_are_refused) {
     data[0] = SL_MEMBERSHIP_RELEASE + 1;
     ck_assert_ptr_nonnull(sl_letter_decode(&l, data, bytes));
     data[0] = SL_MEMBERSHIP_ANSWER;
-    data[4] |= 32;
+    data[4] |= 64;
     ck_assert_ptr_nonnull(sl_letter_decode(&l, data, bytes));
     free(data);
     sl_letter_close(&l);

@@ -192,7 +192,8 @@ static void find_each_other(uint32_t a, uint32_t b) {
         if (w.all[rank].lost[peer] && w.all[rank].alive) {
             w.all[rank].lost[peer] = false;
             note("reached", rank, peer, 0);
-            step(rank, (sl_membership_event){.type = SL_MEMBERSHIP_REACHED, .peer = peer});
+            step(rank, (sl_membership_event){
+                           .type = SL_MEMBERSHIP_REACHED, .peer = peer, .folded = true});
         }
     }
 }
