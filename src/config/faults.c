@@ -273,6 +273,8 @@ const char *sl_experiment_what_going_on_costs(const sl_experiment *e) {
         return "a copy of model and momentum, as an exchange may be void";
     if (a->keeps_replicas && e->algorithm.replicas == SL_REPLICAS_SUM)
         return "a replica of each neighbour, in place of their sum";
+    if (strcmp(e->device, "cpu") != 0)
+        return "a look at each gradient, for which it waits for the device";
     if (sl_receives_less(e))
         return "receive buffers for all others, and so fewer for each neighbour";
     return NULL;

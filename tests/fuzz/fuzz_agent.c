@@ -432,7 +432,8 @@ static void prepare(bool to_device) {
     const char *set[] = {"device=cuda:0", "transport.gpu_direct=on"};
     static const char text[] =
         "{\"rounds\": 3, \"topology\": {\"nodes\": 3, \"family\": \"path\"},"
-        " \"transport\": {\"chunk_bytes\": 4096, \"timeout_s\": 5, \"connect_timeout_s\": 5}}";
+        " \"transport\": {\"chunk_bytes\": 4096, \"timeout_s\": 5, \"connect_timeout_s\": 5},"
+        " \"membership\": {\"on_loss\": \"stop\"}}";
     sl_experiment **e = &experiments[to_device];
     sl_error error;
     if (sl_experiment_parse(e, text, "input", "/nowhere", set, to_device ? 2 : 0, &error) != 0) {

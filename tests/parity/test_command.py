@@ -340,6 +340,10 @@ def test_check_says_what_a_loss_does(scene):
             f"{lets}, and costs each agent a copy of model and momentum, as an exchange may be",
         ),
         (
+            {"membership": {}, "device": "auto"},
+            f"{lets}, and costs each agent a look at each gradient, for which it waits for the",
+        ),
+        (
             {"membership": {}, "topology": {"nodes": 60, "family": "ring"}},
             f"{lets}, and costs each agent receive buffers for all others, and so fewer for each",
         ),
