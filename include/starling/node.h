@@ -154,6 +154,8 @@ typedef struct sl_outbound {
     bool overlaps; /* it does not need this round's gradient */
     bool silent;   /* it has nothing to say: one part without a payload */
     bool mutual;   /* whoever gets it sends its own in the same step */
+    bool stays;    /* its payloads stay as they are until they have come, or until the next message
+                      has left, too */
 } sl_outbound;
 
 typedef struct sl_update {

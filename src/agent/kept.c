@@ -23,7 +23,7 @@ int sl_kept_open(sl_kept *out, sl_fabric *fabric, uint32_t count, size_t part_by
         return sl_fail(error, SL_ENOMEM, "out of memory for copies of %u parts", count);
     }
     for (uint32_t i = 0; i < count; i++) {
-        k.parts[i].payload = k.memory + i * stride;
+        k.parts[i].copy = k.memory + i * stride;
         k.free[i] = count - 1 - i;
     }
     *out = k;
@@ -41,14 +41,47 @@ uint32_t sl_kept_put(sl_kept *k, const sl_frame *frame, const void *payload) {
     assert(k->free_count > 0);
     const uint32_t place = k->free[--k->free_count];
     sl_kept_part *part = &k->parts[place];
-    part->frame = *frame;
-    part->users = 0;
-    memcpy(part->payload, payload, frame->payload_bytes);
+    *part = (sl_kept_part){.frame = *frame, .copy = part->copy, .payload = payload};
+    k->stands++;
     return place;
 }
 
+static bool stands(const sl_kept_part *part) {
+    return part->payload != part->copy;
+}
+
+void sl_kept_copy(sl_kept *k, uint32_t place) {
+    sl_kept_part *part = &k->parts[place];
+    if (!stands(part))
+        return;
+    memcpy(part->copy, part->payload, part->frame.payload_bytes);
+    part->payload = part->copy;
+    k->stands--;
+}
+
+static bool is_other(const sl_kept_part *part, uint64_t exchange, uint32_t step) {
+    return part->users > 0 && stands(part) &&
+           (part->frame.exchange != exchange || part->frame.step != step);
+}
+
+bool sl_kept_borrows(const sl_kept *k, uint64_t exchange, uint32_t step) {
+    uint32_t i = 0;
+    while (k->stands > 0 && i < k->count && !is_other(&k->parts[i], exchange, step))
+        i++;
+    return k->stands > 0 && i < k->count;
+}
+
+void sl_kept_copy_others(sl_kept *k, uint64_t exchange, uint32_t step) {
+    for (uint32_t i = 0; i < k->count && k->stands > 0; i++)
+        if (is_other(&k->parts[i], exchange, step))
+            sl_kept_copy(k, i);
+}
+
 void sl_kept_drop(sl_kept *k, uint32_t place) {
-    assert(k->parts[place].users > 0);
-    if (--k->parts[place].users == 0)
-        k->free[k->free_count++] = place;
+    sl_kept_part *part = &k->parts[place];
+    assert(part->users > 0);
+    if (--part->users > 0)
+        return;
+    k->stands -= stands(part);
+    k->free[k->free_count++] = place;
 }

@@ -1,9 +1,10 @@
-/* kept.h - copies of parts that some neighbour may not have.
+/* kept.h - parts that some neighbour may not have, of messages that are over.
  *
  * A part must be sent again if the connection breaks before it came. A node overwrites its parts in
- * every round. So whatever has left and is not known to have come is copied to here before the node
- * is told that it has left. Of a neighbour's frames at most a window is under way: with as many
- * places for each neighbour, one is always free.
+ * every round. So whatever has left and is not known to have come is noted here before the node is
+ * told that it has left: a copy, or, as long as the node leaves the part alone, where it stands. Of
+ * a neighbour's frames at most a window is under way: with as many places for each neighbour, one
+ * is always free.
  */
 #ifndef SL_KEPT_H
 #define SL_KEPT_H
@@ -15,14 +16,16 @@
 
 typedef struct sl_kept_part {
     sl_frame frame;
-    uint8_t *payload; /* (stride) */
-    uint32_t users;   /* neighbours that may not have it; 0: the place is free */
+    uint8_t *copy;          /* (stride) */
+    const uint8_t *payload; /* that, or the node's */
+    uint32_t users;         /* neighbours that may not have it; 0: the place is free */
 } sl_kept_part;
 
 typedef struct sl_kept {
     sl_kept_part *parts; /* (count) */
     uint32_t count, free_count;
-    uint32_t *free; /* (free_count) the place freed last is taken first: it is in cache */
+    uint32_t stands; /* how many are where the node has them */
+    uint32_t *free;  /* (free_count) the place freed last is taken first: it is in cache */
     uint8_t *memory;
 } sl_kept;
 
@@ -30,8 +33,14 @@ typedef struct sl_kept {
 int sl_kept_open(sl_kept *out, sl_fabric *fabric, uint32_t count, size_t part_bytes,
                  sl_error *error);
 void sl_kept_close(sl_kept *kept);
-/* Copies a part, without users yet; returns its place. */
+/* Notes a part, without users yet; returns its place. */
 uint32_t sl_kept_put(sl_kept *kept, const sl_frame *frame, const void *payload);
+/* The node is about to overwrite it. */
+void sl_kept_copy(sl_kept *kept, uint32_t place);
+/* Does a part of another exchange or step stand where the node has it? */
+bool sl_kept_borrows(const sl_kept *kept, uint64_t exchange, uint32_t step);
+/* Copies all of those; exchange 0: all that stand there. */
+void sl_kept_copy_others(sl_kept *kept, uint64_t exchange, uint32_t step);
 /* One user less. */
 void sl_kept_drop(sl_kept *kept, uint32_t place);
 

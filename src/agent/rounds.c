@@ -83,24 +83,69 @@ static bool may_send(const sl_agent *a) {
     return a->outbox.open && !a->outbox.recalled && a->phase == PHASE_TRAINING;
 }
 
-/* May the node overwrite this part? It has left for all receivers. Where it did not come to some of
- * them, it may have to be sent again: from a copy, which is made when the node stops for it. What
- * comes meanwhile often says that the part has come. */
-static bool is_gone(sl_agent *a, uint32_t part, bool copy) {
+/* What may have to be sent again is noted, or copied. */
+static void keep_part(sl_agent *a, uint32_t part, bool copy) {
     sl_kept *kept = &a->side.kept;
-    bool came = true;
+    uint32_t place = SL_KEPT_NOWHERE;
+    for (uint32_t i = 0; i < a->receiver_count; i++) {
+        sl_neighbour *n = a->receivers[i];
+        if (n->first + part >= n->sent_ever || sl_neighbour_part_came(n, part))
+            continue;
+        const sl_frame frame = sl_outbox_frame(&a->outbox, part);
+        if (place == SL_KEPT_NOWHERE)
+            place = sl_kept_put(kept, &frame, a->outbox.payloads[part].data);
+        sl_neighbour_keep(n, part, place);
+    }
+    if (copy && place != SL_KEPT_NOWHERE)
+        sl_kept_copy(kept, place);
+}
+
+/* Has all that has begun to leave done so, what is sent again, too? */
+static bool have_left(const sl_agent *a) {
+    for (uint32_t i = 0; i < a->neighbour_count; i++)
+        if (a->neighbours[i].left < a->neighbours[i].sent)
+            return false;
+    return true;
+}
+
+/* Where nothing is copied: has it come, too? */
+static bool have_come(const sl_agent *a) {
+    for (uint32_t i = 0; i < a->receiver_count; i++)
+        if (a->receivers[i]->come < a->receivers[i]->sent_ever)
+            return false;
+    return true;
+}
+
+static bool has_left_for_all(const sl_agent *a, uint32_t part, bool *came) {
+    *came = true;
     for (uint32_t i = 0; i < a->receiver_count; i++) {
         if (!sl_neighbour_part_left(a->receivers[i], part))
             return false;
-        came = came && sl_neighbour_part_came(a->receivers[i], part);
+        *came = *came && sl_neighbour_part_came(a->receivers[i], part);
     }
-    if (came || !copy || kept->count == 0 || !sl_node_awaits_sent(a->node))
+    return true;
+}
+
+/* May the node overwrite this part? It has left for all receivers. Where it did not come to some of
+ * them, it may have to be sent again: from a copy, which is made when the node stops for it. What
+ * comes meanwhile often says that the part has come. Of a message that stays, the copies are made
+ * when the node stops for the last part of the next one. */
+static bool is_gone(sl_agent *a, uint32_t part, bool copy) {
+    const sl_outbound *m = &a->outbox.message;
+    sl_kept *kept = &a->side.kept;
+    bool came;
+    if (!has_left_for_all(a, part, &came))
+        return false;
+    const bool frees =
+        part + 1 == m->parts && sl_kept_borrows(kept, m->exchange, m->step); /* the one before */
+    const bool copies = frees || !(came || m->stays);
+    if ((came && !frees) || kept->count == 0)
         return came;
-    const sl_frame frame = sl_outbox_frame(&a->outbox, part);
-    const uint32_t place = sl_kept_put(kept, &frame, a->outbox.payloads[part].data);
-    for (uint32_t i = 0; i < a->receiver_count; i++)
-        if (!sl_neighbour_part_came(a->receivers[i], part))
-            sl_neighbour_keep(a->receivers[i], part, place);
+    if (copies && (!copy || !sl_node_awaits_sent(a->node) || (frees && !have_left(a))))
+        return false;
+    if (frees)
+        sl_kept_copy_others(kept, m->exchange, m->step);
+    keep_part(a, part, !m->stays);
     return true;
 }
 
@@ -171,42 +216,16 @@ static void tell_open(sl_agent *a) {
         sl_neighbour_tell_open(sl_agent_neighbour(a, from.peers[i]), exchange);
 }
 
-/* Has each part that has begun to leave done so? */
-static bool has_left(const sl_agent *a, uint32_t part) {
-    const bool copies = a->side.kept.count > 0;
-    for (uint32_t i = 0; i < a->receiver_count; i++) {
-        const sl_neighbour *n = a->receivers[i];
-        if (n->first + part < n->sent_ever &&
-            !(copies ? sl_neighbour_part_left(n, part) : sl_neighbour_part_came(n, part)))
-            return false;
-    }
-    return true;
-}
-
-/* What may have to be sent again is copied. */
-static void keep_part(sl_agent *a, uint32_t part) {
-    uint32_t place = SL_KEPT_NOWHERE;
-    for (uint32_t i = 0; i < a->receiver_count; i++) {
-        sl_neighbour *n = a->receivers[i];
-        if (n->first + part >= n->sent_ever || sl_neighbour_part_came(n, part))
-            continue;
-        const sl_frame frame = sl_outbox_frame(&a->outbox, part);
-        if (place == SL_KEPT_NOWHERE)
-            place = sl_kept_put(&a->side.kept, &frame, a->outbox.payloads[part].data);
-        sl_neighbour_keep(n, part, place);
-    }
-}
-
 bool sl_agent_recall(sl_agent *a) {
     sl_outbox *box = &a->outbox;
     if (!box->open || a->phase != PHASE_TRAINING)
         return true;
     box->recalled = true;
+    if (!have_left(a) || (a->side.kept.count == 0 && !have_come(a)))
+        return false;
     for (uint32_t part = box->gone; part < box->encoded; part++)
-        if (!has_left(a, part))
-            return false;
-    for (uint32_t part = box->gone; part < box->encoded; part++)
-        keep_part(a, part);
+        keep_part(a, part, true);
+    sl_kept_copy_others(&a->side.kept, 0, 0);
     box->open = false;
     return true;
 }

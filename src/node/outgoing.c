@@ -83,6 +83,11 @@ static bool is_mutual(const sl_exchange_step *step) {
            memcmp(in->peers, out->peers, in->count * sizeof *in->peers) == 0;
 }
 
+static bool stays(const sl_node *n) {
+    return n->settings.vec->on_host && sl_outgoing_is_vector(n->step.stage, n->outgoing->codec) &&
+           sl_route_stays(&n->route, n->state.exchange, n->number, &n->step);
+}
+
 int sl_outgoing_begin(sl_node *n, sl_error *error) {
     const bool silent = n->step.stage->speaks != NULL && n->state.silent;
     n->message = (sl_outbound){.exchange = n->state.exchange,
@@ -90,7 +95,8 @@ int sl_outgoing_begin(sl_node *n, sl_error *error) {
                                .parts = silent ? 1 : sl_codec_parts(n->outgoing->codec),
                                .to = n->step.out,
                                .silent = silent,
-                               .mutual = is_mutual(&n->step)};
+                               .mutual = is_mutual(&n->step),
+                               .stays = stays(n)};
     n->said = n->step.stage->says != NULL ? n->step.stage->says(&n->state) : 1;
     n->awaits_encoder = false;
     *(silent ? &n->statistics.messages_silent : &n->statistics.messages_sent) += n->step.out.count;

@@ -377,6 +377,29 @@ bool sl_route_step(const sl_route *r, uint64_t exchange, uint32_t number, sl_exc
     return false;
 }
 
+static bool is_apart(sl_range a, sl_range b) {
+    return a.count == 0 || b.count == 0 || a.from + a.count <= b.from || b.from + b.count <= a.from;
+}
+
+/* Does the one follow the other, with no hook between them but for sums that are here? */
+static bool go_together(const sl_stage *a, const sl_stage *b) {
+    return a == b || (b->gather && a->wanted == b->wanted && a->vector == b->vector &&
+                      a->over == NULL && b->meet == NULL && b->speaks == NULL);
+}
+
+/* Whoever gets this message answers it in the next step, whose message says what came. */
+static bool is_answered(const sl_exchange_step *step, const sl_exchange_step *next) {
+    return step->out.count == 1 && next->in.count == 1 && step->out.peers[0] == next->in.peers[0];
+}
+
+bool sl_route_stays(const sl_route *r, uint64_t exchange, uint32_t number,
+                    const sl_exchange_step *step) {
+    sl_exchange_step next;
+    return sl_route_step(r, exchange, number + 1, &next) && go_together(step->stage, next.stage) &&
+           next.published.count > 0 && is_apart(step->published, next.prepared) &&
+           (is_apart(step->published, next.coming) || is_answered(step, &next));
+}
+
 sl_range sl_route_range(const sl_route *r, const sl_exchange_step *step, uint32_t peer) {
     if (!step->separate)
         return step->coming;

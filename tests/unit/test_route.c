@@ -141,6 +141,36 @@ static bool has_groups(sl_all_reduce_form form) {
            form == SL_ALL_REDUCE_TWO_RINGS;
 }
 
+static bool is_in(sl_range range, size_t e) {
+    return e - range.from < range.count;
+}
+
+/* What is said to stay is not touched by the next step, but for what its receiver answers. */
+static uint32_t count_staying(uint32_t rank) {
+    uint32_t count = 0;
+    for (uint32_t k = 0; has_step(rank, 1, k); k++) {
+        const sl_exchange_step step = step_of(rank, 1, k);
+        if (step.stage->wanted != NULL || !sl_route_stays(&routes[rank], 1, k, &step))
+            continue;
+        const sl_exchange_step next = step_of(rank, 1, k + 1);
+        ck_assert_uint_gt(next.published.count, 0);
+        for (size_t e = step.published.from; e < step.published.from + step.published.count; e++)
+            ck_assert(!is_in(next.prepared, e) &&
+                      (!is_in(next.coming, e) || next.in.peers[0] == step.out.peers[0]));
+        count++;
+    }
+    return count;
+}
+
+/* Of a ring's steps, all but the last of an exchange. */
+static void check_staying(const sl_algorithm_config *config, uint32_t nodes, size_t dimension) {
+    for (uint32_t i = 0; i < nodes; i++) {
+        const uint32_t count = count_staying(i);
+        if (config->all_reduce == SL_ALL_REDUCE_RING && dimension >= nodes)
+            ck_assert_uint_eq(count, nodes < 2 ? 0 : 2 * (nodes - 1) - 1);
+    }
+}
+
 static void check_forms(uint32_t nodes, size_t dimension) {
     for (sl_all_reduce_form form = SL_ALL_REDUCE_RING; form <= SL_ALL_REDUCE_DOUBLE_TREE; form++)
         for (uint32_t group = 0; group <= (has_groups(form) ? 4 : 0); group += 2) {
@@ -149,6 +179,7 @@ static void check_forms(uint32_t nodes, size_t dimension) {
             open_with(&config, nodes, dimension);
             check_both_ends(nodes, 1);
             check_sums(nodes, dimension);
+            check_staying(&config, nodes, dimension);
             close_routes(nodes);
         }
 }

@@ -95,14 +95,25 @@ DEFECTS = {
     ),
     "no copy is kept of what may not have come": (
         "src/agent/rounds.c",
-        "    if (came || !copy || kept->count == 0 || !sl_node_awaits_sent(a->node))\n"
-        "        return came;\n",
+        "    if ((came && !frees) || kept->count == 0)\n        return came;\n",
         "    if (came || kept->count > 0)\n        return true;\n",
     ),
     "a copy is given up before all have the part": (
         "src/agent/kept.c",
-        "if (--k->parts[place].users == 0)",
-        "if (k->parts[place].users-- == 2)",
+        "if (--part->users > 0)",
+        "if (part->users-- != 2)",
+    ),
+    "what stands where the node has it is not copied in time": (
+        "src/agent/rounds.c",
+        "    if (frees)\n",
+        "    if (frees && part > 1000)\n",
+        8101,
+    ),
+    "a part counts as left alone though the next step overwrites it": (
+        "src/node/route.c",
+        "(is_apart(step->published, next.coming) || is_answered(step, &next));",
+        "true;",
+        5401,
     ),
     "who does not come back is waited for without end": (
         "src/agent/contacts.c",
