@@ -35,7 +35,7 @@ int sl_fabric_open(sl_fabric **out, const sl_fabric_settings *settings, sl_error
 }
 
 static void free_closed(sl_fabric *f) {
-    for (int i = 0; i < SLOTS_MAX; i++) {
+    for (int i = 0; i < f->slot_count; i++) {
         sl_connection *c = f->slots[i];
         if (c == NULL || !c->closed)
             continue;
@@ -44,6 +44,8 @@ static void free_closed(sl_fabric *f) {
         f->slots[i] = NULL;
         f->process->connections--;
     }
+    while (f->slot_count > 0 && f->slots[f->slot_count - 1] == NULL)
+        f->slot_count--;
 }
 
 void sl_fabric_close(sl_fabric **fabric) {
@@ -51,7 +53,7 @@ void sl_fabric_close(sl_fabric **fabric) {
     if (f == NULL)
         return;
     free_closed(f);
-    for (int i = 0; i < SLOTS_MAX; i++)
+    for (int i = 0; i < f->slot_count; i++)
         if (f->slots[i] != NULL)
             world_fail("agent %u closed its fabric and left a connection open", f->process->rank);
     network_lose(f->process, false);
@@ -104,6 +106,8 @@ int sl_connection_open(sl_connection **out, sl_fabric *fabric,
         return sl_fail(error, SL_ENOMEM, "fabric: out of memory for a connection");
     }
     fabric->slots[i] = c;
+    if (i == fabric->slot_count)
+        fabric->slot_count++;
     c->handlers = handlers;
     c->owner = owner;
     c->send_count = send_count;
@@ -268,7 +272,7 @@ static bool has_news(sl_connection *c) {
 bool fabric_has_news(const sl_fabric *f) {
     if (f->request_count > 0)
         return true;
-    for (int i = 0; i < SLOTS_MAX; i++)
+    for (int i = 0; i < f->slot_count; i++)
         if (f->slots[i] != NULL && has_news(f->slots[i]))
             return true;
     return false;
@@ -341,6 +345,14 @@ static void answer_request(sl_fabric *f) {
         network_refuse(w);
 }
 
+static int handle_slots(sl_fabric *f, int from, int end, int budget) {
+    int total = 0;
+    for (int i = from; i < end && i < f->slot_count && total < budget; i++)
+        for (sl_connection *c = f->slots[i]; total < budget && c != NULL && has_news(c); total++)
+            handle(f, c);
+    return total;
+}
+
 int sl_fabric_poll(sl_fabric *f) {
     int total = 0;
     if (world_chance(network.spurious))
@@ -349,9 +361,6 @@ int sl_fabric_poll(sl_fabric *f) {
     const int budget = 1 + (int)(world_draw() % 8), begin = (int)(world_draw() % SLOTS_MAX);
     for (; total < budget && f->request_count > 0; total++)
         answer_request(f);
-    for (int i = 0; i < SLOTS_MAX && total < budget; i++)
-        for (sl_connection *c = f->slots[(begin + i) % SLOTS_MAX];
-             total < budget && c != NULL && has_news(c); total++)
-            handle(f, c);
-    return total;
+    total += handle_slots(f, begin, SLOTS_MAX, budget - total);
+    return total + handle_slots(f, 0, begin, budget - total);
 }

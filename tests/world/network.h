@@ -86,6 +86,7 @@ struct sl_fabric {
     wire *requests[SLOTS_MAX];
     int request_count;
     sl_connection *slots[SLOTS_MAX]; /* NULL: free */
+    int slot_count;                  /* those from here on are free */
 };
 
 void queue_push(queue *q, message *m);

@@ -18,6 +18,7 @@
 #endif
 
 enum { STACK_BYTES = 512 << 10, EVENTS_MIN = 1024, THREADS_MAX = 1024 };
+#define NOWHERE SIZE_MAX
 
 typedef struct event {
     double at_s;
@@ -25,6 +26,7 @@ typedef struct event {
     void (*act)(void *a, uint64_t b);
     void *a;
     uint64_t b;
+    size_t *place; /* where its place in the heap is kept; NULL: nowhere */
 } event;
 
 /* A stack, and what it waits for. The first thread of a process is the process. */
@@ -35,6 +37,7 @@ typedef struct thread {
     bool ended, waits, woken, missed; /* woken: an event that ends the wait is on its way;
                                          missed: it was to run while the process was stopped */
     uint64_t ticket;                  /* of the wait under way */
+    size_t timer;                     /* place of the event that ends it at its time; NOWHERE */
     const void *what;                 /* it waits for; NULL: for a time, or to be woken */
 } thread;
 
@@ -52,14 +55,16 @@ static struct {
     thread *running;
 } world;
 
-/* Of each thread, kept from run to run. */
-static struct {
-    ucontext_t context;
+typedef struct place {
+    ucontext_t context; /* where it begins */
+    bool begun;
+    void *left_at[5]; /* where it goes on */
     char *stack;
     void *fake_stack;
-} places[THREADS_MAX];
-static ucontext_t scheduler;
-static void *scheduler_fake_stack;
+} place;
+
+static place places[THREADS_MAX]; /* of each thread, kept from run to run */
+static place scheduler = {.begun = true};
 static const void *scheduler_stack;
 static size_t scheduler_stack_bytes;
 
@@ -134,46 +139,70 @@ static bool is_before(const event *a, const event *b) {
     return a->at_s < b->at_s || (a->at_s == b->at_s && a->order < b->order);
 }
 
-static void swap(size_t i, size_t j) {
-    const event e = world.heap[i];
-    world.heap[i] = world.heap[j];
-    world.heap[j] = e;
+static void put(size_t i, event e) {
+    world.heap[i] = e;
+    if (e.place != NULL)
+        *e.place = i;
+}
+
+static void raise_from(size_t i, event e) {
+    for (; i > 0 && is_before(&e, &world.heap[(i - 1) / 2]); i = (i - 1) / 2)
+        put(i, world.heap[(i - 1) / 2]);
+    put(i, e);
+}
+
+static void sink_from(size_t i, event e) {
+    for (;;) {
+        size_t child = 2 * i + 1;
+        if (child + 1 < world.count && is_before(&world.heap[child + 1], &world.heap[child]))
+            child++;
+        if (child >= world.count || is_before(&e, &world.heap[child]))
+            break;
+        put(i, world.heap[child]);
+        i = child;
+    }
+    put(i, e);
+}
+
+static event take_event(size_t i) {
+    const event taken = world.heap[i], last = world.heap[--world.count];
+    if (taken.place != NULL)
+        *taken.place = NOWHERE;
+    if (i == world.count)
+        return taken;
+    if (i > 0 && is_before(&last, &world.heap[(i - 1) / 2]))
+        raise_from(i, last);
+    else
+        sink_from(i, last);
+    return taken;
+}
+
+static void make_room(void) {
+    if (world.count < world.room)
+        return;
+    world.room = world.room > 0 ? 2 * world.room : EVENTS_MIN;
+    event *heap = world_allocate(world.room * sizeof *heap);
+    if (world.count > 0)
+        memcpy(heap, world.heap, world.count * sizeof *heap);
+    world_free(world.heap);
+    world.heap = heap;
+}
+
+static void give_event(event e) {
+    make_room();
+    if (e.at_s < world.now_s)
+        e.at_s = world.now_s;
+    e.order = world.order++;
+    raise_from(world.count++, e);
 }
 
 void world_at(double at_s, void (*act)(void *a, uint64_t b), void *a, uint64_t b) {
-    if (world.count == world.room) {
-        world.room = world.room > 0 ? 2 * world.room : EVENTS_MIN;
-        event *heap = world_allocate(world.room * sizeof *heap);
-        if (world.count > 0)
-            memcpy(heap, world.heap, world.count * sizeof *heap);
-        world_free(world.heap);
-        world.heap = heap;
-    }
-    size_t i = world.count++;
-    if (at_s < world.now_s)
-        at_s = world.now_s;
-    world.heap[i] = (event){at_s, world.order++, act, a, b};
-    for (; i > 0 && is_before(&world.heap[i], &world.heap[(i - 1) / 2]); i = (i - 1) / 2)
-        swap(i, (i - 1) / 2);
-}
-
-static event next_event(void) {
-    const event first = world.heap[0];
-    world.heap[0] = world.heap[--world.count];
-    for (size_t i = 0, least;; i = least) {
-        least = i;
-        for (size_t child = 2 * i + 1; child <= 2 * i + 2 && child < world.count; child++)
-            if (is_before(&world.heap[child], &world.heap[least]))
-                least = child;
-        if (least == i)
-            return first;
-        swap(i, least);
-    }
+    give_event((event){.at_s = at_s, .act = act, .a = a, .b = b});
 }
 
 void world_run(double until_s, bool (*done)(void)) {
     while (world.count > 0 && world.heap[0].at_s <= until_s && !done()) {
-        const event e = next_event();
+        const event e = take_event(0);
         world.now_s = e.at_s;
         e.act(e.a, e.b);
     }
@@ -185,27 +214,44 @@ process *process_current(void) {
     return world.current;
 }
 
-static int place_of(const thread *of) {
+/* The sanitizer knows what swapcontext does; without it that would cost two system calls, for masks
+ * of signals. */
+#ifdef __SANITIZE_ADDRESS__
+static void leap(place *from, place *to) {
+    swapcontext(&from->context, &to->context);
+}
+#else
+__attribute__((noinline)) static void leap(place *from, place *to) {
+    if (__builtin_setjmp(from->left_at) != 0)
+        return;
+    if (to->begun)
+        __builtin_longjmp(to->left_at, 1);
+    to->begun = true;
+    setcontext(&to->context);
+}
+#endif
+
+static int number_of(const thread *of) {
     return (int)(of - world.threads);
 }
 
 static void switch_to(thread *to) {
-    const int place = place_of(to);
+    place *there = &places[number_of(to)];
     world.current = to->process;
     world.running = to;
-    __sanitizer_start_switch_fiber(&scheduler_fake_stack, places[place].stack, STACK_BYTES);
-    swapcontext(&scheduler, &places[place].context);
-    __sanitizer_finish_switch_fiber(scheduler_fake_stack, NULL, NULL);
+    __sanitizer_start_switch_fiber(&scheduler.fake_stack, there->stack, STACK_BYTES);
+    leap(&scheduler, there);
+    __sanitizer_finish_switch_fiber(scheduler.fake_stack, NULL, NULL);
     world.current = NULL;
     world.running = NULL;
 }
 
 static void switch_back(bool for_ever) {
-    const int place = place_of(world.running);
-    __sanitizer_start_switch_fiber(for_ever ? NULL : &places[place].fake_stack, scheduler_stack,
+    place *here = &places[number_of(world.running)];
+    __sanitizer_start_switch_fiber(for_ever ? NULL : &here->fake_stack, scheduler_stack,
                                    scheduler_stack_bytes);
-    swapcontext(&places[place].context, &scheduler);
-    __sanitizer_finish_switch_fiber(places[place].fake_stack, NULL, NULL);
+    leap(here, &scheduler);
+    __sanitizer_finish_switch_fiber(here->fake_stack, NULL, NULL);
 }
 
 static void end_process(process *p) {
@@ -222,7 +268,7 @@ static void begin(void) {
     own->body(own->argument);
     own->ended = true;
     thread_wake(own);
-    if (own->process->main == place_of(own))
+    if (own->process->main == number_of(own))
         end_process(own->process);
     switch_back(true);
 }
@@ -237,24 +283,29 @@ static void resume(void *of, uint64_t ticket) {
     }
     to->waits = to->woken = false;
     to->what = NULL;
+    if (to->timer != NOWHERE)
+        take_event(to->timer);
     switch_to(to);
 }
 
 static int new_thread(process *p, void *(*body)(void *), void *argument) {
     if (world.thread_count == THREADS_MAX)
         world_fail("more than %d threads", THREADS_MAX);
-    const int place = world.thread_count++;
-    thread *own = &world.threads[place];
-    *own = (thread){.process = p, .body = body, .argument = argument, .waits = true};
-    if (places[place].stack == NULL)
-        places[place].stack = world_allocate(STACK_BYTES);
-    ASAN_UNPOISON_MEMORY_REGION(places[place].stack, STACK_BYTES);
-    getcontext(&places[place].context);
-    places[place].context.uc_stack.ss_sp = places[place].stack;
-    places[place].context.uc_stack.ss_size = STACK_BYTES;
-    makecontext(&places[place].context, begin, 0);
+    const int number = world.thread_count++;
+    thread *own = &world.threads[number];
+    place *there = &places[number];
+    *own =
+        (thread){.process = p, .body = body, .argument = argument, .waits = true, .timer = NOWHERE};
+    if (there->stack == NULL)
+        there->stack = world_allocate(STACK_BYTES);
+    ASAN_UNPOISON_MEMORY_REGION(there->stack, STACK_BYTES);
+    getcontext(&there->context);
+    there->begun = false;
+    there->context.uc_stack.ss_sp = there->stack;
+    there->context.uc_stack.ss_size = STACK_BYTES;
+    makecontext(&there->context, begin, 0);
     world_at(world.now_s, resume, own, own->ticket);
-    return place;
+    return number;
 }
 
 process *process_start(uint32_t rank, void *(*body)(void *), void *argument) {
@@ -274,7 +325,8 @@ static void wait_for(const void *what, double until_s) {
     own->what = what;
     own->ticket++;
     if (until_s < 1e300)
-        world_at(until_s, resume, own, own->ticket);
+        give_event((event){
+            .at_s = until_s, .act = resume, .a = own, .b = own->ticket, .place = &own->timer});
     switch_back(false);
 }
 
