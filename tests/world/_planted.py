@@ -11,7 +11,7 @@ DEFECTS = {
         "src/wire/frame.c",
         "if (get32(data + HEADER_SUM_AT) != header_sum(data))",
         "if (header_sum(data) == 1 && get32(data + HEADER_SUM_AT) == 1)",
-        21000,
+        21710,
     ),
     "silence is not noticed": (
         "src/agent/alive.c",
@@ -32,6 +32,7 @@ DEFECTS = {
         "src/agent/alive.c",
         "if (n->connected && !n->hello_sent)",
         "if (n->connected && !n->hello_sent && n->agreed)",
+        440,
     ),
     "a connection that is back is not logged": (
         "src/agent/contacts.c",
@@ -72,6 +73,7 @@ DEFECTS = {
         "src/agent/agent.c",
         "return n->bye_sent && n->bye_received && n->come == n->sent_ever &&",
         "return n->bye_sent && n->come == n->sent_ever &&",
+        305,
     ),
     "who fails tells nobody": (
         "src/agent/agent.c",
@@ -87,16 +89,19 @@ DEFECTS = {
         "src/agent/neighbour.c",
         "n->sent = n->left = theirs->received;",
         "n->sent = n->left = n->sent_ever;",
+        60,
     ),
     "what came is asked for again": (
         "src/agent/sending.c",
         ".received = n->received,\n",
         ".received = n->received > 0 ? n->received - 1 : 0,\n",
+        200,
     ),
     "no copy is kept of what may not have come": (
         "src/agent/rounds.c",
         "    if ((came && !frees) || kept->count == 0)\n        return came;\n",
         "    if (came || kept->count > 0)\n        return true;\n",
+        180,
     ),
     "a copy is given up before all have the part": (
         "src/agent/kept.c",
@@ -134,6 +139,7 @@ DEFECTS = {
         "src/node/route.c",
         "r->algorithm->route == SL_ROUTE_SERVER ? 3 : 2",
         "2",
+        870,
     ),
     "a part has left when it has for one receiver": (
         "src/agent/rounds.c",
@@ -149,11 +155,13 @@ DEFECTS = {
         "src/agent/visitors.c",
         '    sl_visitors_refuse(v, oldest, "others came while it said nothing");\n',
         "",
+        1000,
     ),
     "a visitor that says nothing stays": (
         "src/agent/visitors.c",
         "v->side->now_s > v->list[i].deadline_s)",
         "v->side->now_s > v->list[i].deadline_s + 1e9)",
+        440,
     ),
     "the model changes while a gradient is computed": (
         "src/agent/rounds.c",
@@ -184,6 +192,7 @@ DISK_DEFECTS = {
         "src/node/pieces.c",
         '    REAL("push_sum_weight", push_sum_weight),\n',
         "",
+        630,
     ),
     "an algorithm's own vectors are not saved": (
         "src/node/pieces.c",
@@ -248,6 +257,7 @@ RUN_DEFECTS = {
         "tools/run/reporter.c",
         "if (pthread_mutex_timedlock(&r->telling, &until) == 0) {",
         "if (pthread_mutex_timedlock(&r->telling, &until) != 1) {",
+        600,
     ),
     "who is asked for a checkpoint looks at that for ever": (
         "src/agent/agent.c",
@@ -520,6 +530,7 @@ LOSS_DEFECTS = {
         "src/agent/folding.c",
         "(later || does_nothing_here(a, n)) &&",
         "does_nothing_here(a, n) &&",
+        40,
     ),
     "who has stepped aside, or is in no view, is still waited for": (
         "src/agent/folding.c",
@@ -541,7 +552,7 @@ LOSS_DEFECTS = {
         "src/node/outgoing.c",
         "return !n->settings.turns || !n->settings.vec->on_host ||",
         "return true || !n->settings.vec->on_host ||",
-        31,
+        50,
     ),
     "who has stepped aside and leaves tells a round twice": (
         "src/agent/rounds.c",
@@ -565,7 +576,12 @@ RESTART_DEFECTS = {
         "stays_out = false;",
     ),
     "who joins is not told where to listen": ("tools/run/fleet.c", ".port = m->port};", "};"),
-    "who joins gets no roster": ("tools/run/fleet.c", "if (m->joins)", "if (m->finished)"),
+    "who joins gets no roster": (
+        "tools/run/fleet.c",
+        "if (m->joins)",
+        "if (m->finished)",
+        45,
+    ),
 }
 
 FINDERS = {
