@@ -91,6 +91,16 @@ def check_repeated(scene):
         check(word in ended.out, f"{word!r} is missing in {ended.out!r}")
 
 
+def lose_one_and_repeat(scene, **changes):
+    running, agents = start(scene, nodes=4, **changes)
+    os.kill(agents[1], signal.SIGKILL)
+    running.wait(60)
+    check_gone_on(scene, running, 4, [1])
+    check_repeated(scene)
+    for folder in ("run", "again"):
+        shutil.rmtree(scene.path(folder))
+
+
 def leave(agents, rank):
     os.kill(agents[rank], signal.SIGTERM)
 
@@ -226,14 +236,7 @@ def other_algorithms_are_repeated(scene):
         ({"name": "sgp"}, "static-exponential"),
     ):
         changes = {"algorithm": algorithm, "rounds": 1500, "transport__chunk_bytes": 4096}
-        topology = {"nodes": 4, "family": family}
-        running, agents = start(scene, nodes=4, topology=topology, **changes)
-        os.kill(agents[1], signal.SIGKILL)
-        running.wait(60)
-        check_gone_on(scene, running, 4, [1])
-        check_repeated(scene)
-        shutil.rmtree(scene.path("run"))
-        shutil.rmtree(scene.path("again"))
+        lose_one_and_repeat(scene, topology={"nodes": 4, "family": family}, **changes)
 
 
 def exchanges_of_all_are_void_until_a_view(scene):
@@ -245,13 +248,7 @@ def exchanges_of_all_are_void_until_a_view(scene):
     ):
         momentum = {"learning_rate": 0.01, "momentum": 0.9}
         changes = {"algorithm": algorithm, "optimizer": momentum, "rounds": 2000}
-        running, agents = start(scene, nodes=4, transport__chunk_bytes=4096, **changes)
-        os.kill(agents[1], signal.SIGKILL)
-        running.wait(60)
-        check_gone_on(scene, running, 4, [1])
-        check_repeated(scene)
-        shutil.rmtree(scene.path("run"))
-        shutil.rmtree(scene.path("again"))
+        lose_one_and_repeat(scene, transport__chunk_bytes=4096, **changes)
 
 
 def one_after_the_other_until_one_is_left(scene):
