@@ -397,7 +397,7 @@ def run_pair(starling, env, *settings):
             "data": {"name": "digits", "train_samples": 300, "test_samples": 50, "batch": 8},
             "topology": {"nodes": 2, "family": "complete"},
             "transport": {"timeout_s": 60},
-            "record": {"every": 100000},
+            "membership": {"on_loss": "stop"},
         }
         write(folder, "experiment.json", experiment)
         with open(os.path.join(folder, "roster"), "w") as roster:
