@@ -30,13 +30,14 @@ enum way { WORK, IN, OUT, WAYS };
 
 /* Streams are opened on first use: a GPU runs eight at a time by default, and further ones wait. */
 struct lane {
-    bool entered;
+    bool entered, gives_way;
     cudaStream_t streams[WAYS]; /* NULL: not used yet */
     cudaEvent_t ready;  /* the state of `work` at the last request for a background copy out */
     cudaEvent_t waited; /* what the thread waits for */
 };
 
-int chosen; /* device; a new thread's current device is 0 */
+int lowest, highest; /* priorities of streams; the highest is the least number */
+int chosen;          /* device; a new thread's current device is 0 */
 pthread_key_t leaving;
 cudaStream_t notices[WAYS];
 thread_local lane mine;
@@ -109,9 +110,11 @@ void leave_lane(void *) {
     mine = lane();
 }
 
-bool open_stream(cudaStream_t *stream) {
-    return *stream != NULL ||
-           check(cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking), "creating a stream");
+/* The loop's kernels, which are short, and copies go before those of a gradient. */
+bool open_stream(cudaStream_t *stream, bool gives_way) {
+    return *stream != NULL || check(cudaStreamCreateWithPriority(stream, cudaStreamNonBlocking,
+                                                                 gives_way ? lowest : highest),
+                                    "creating a stream");
 }
 
 bool open_event(cudaEvent_t *event) {
@@ -131,7 +134,7 @@ lane *lane_of_thread() {
 
 cudaStream_t stream_of(way way) {
     lane *l = lane_of_thread();
-    open_stream(&l->streams[way]);
+    open_stream(&l->streams[way], l->gives_way);
     return l->streams[way];
 }
 
@@ -209,11 +212,12 @@ bool device_describe(int index, device_properties *out, char text[DEVICE_TEXT_MA
 
 bool device_open(int index, char text[DEVICE_TEXT_MAX]) {
     chosen = index;
-    const bool opened = check(cudaSetDevice(index), "choosing the device") &&
-                        open_stream(&notices[WORK]) && open_stream(&notices[IN]) &&
-                        open_stream(&notices[OUT]) &&
-                        pthread_key_create(&leaving, leave_lane) == 0 &&
-                        lane_of_thread()->waited != NULL && open_products();
+    const bool opened =
+        check(cudaSetDevice(index), "choosing the device") &&
+        check(cudaDeviceGetStreamPriorityRange(&lowest, &highest), "asking for priorities") &&
+        open_stream(&notices[WORK], false) && open_stream(&notices[IN], false) &&
+        open_stream(&notices[OUT], false) && pthread_key_create(&leaving, leave_lane) == 0 &&
+        lane_of_thread()->waited != NULL && open_products();
     if (!opened)
         snprintf(text, DEVICE_TEXT_MAX, "cuda:%d: %s failed: %s", index,
                  failed_operation ? failed_operation : "creating a key",
@@ -311,6 +315,10 @@ void device_copy_out(void *host, const void *from, size_t bytes) {
     check(cudaMemcpyAsync(host, from, bytes, cudaMemcpyDeviceToHost, work),
           "a copy from the device");
     await(work, "a copy from the device");
+}
+
+void device_give_way(void) {
+    mine.gives_way = true;
 }
 
 /* ---- background copies and events ---- */

@@ -58,6 +58,9 @@ void device_copy(void *to, const void *from, size_t bytes);
 /* Synchronous. */
 void device_copy_out(void *host, const void *from, size_t bytes);
 
+/* The same as sl_async_ops.give_way. */
+void device_give_way(void);
+
 /* Events: see sl_async_ops in starling/vec.h. */
 sl_vec_event *device_event_open(void);
 void device_event_close(sl_vec_event *event);

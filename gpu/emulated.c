@@ -1,14 +1,12 @@
 /* emulated.c - a device on the host, so that tests without a GPU run everything but cuda.cu.
  *
  * Each calling thread has streams, as on a GPU (emulated_stream.h). The threads of a launch run
- * one after the other, or as emulated_launch.h says. An asynchronous copy of host memory that is
- * not page-locked ends the program: a GPU would copy it through the driver's own memory, and make
- * the caller wait. Environment variables: STARLING_GUARD           device memory is accessible only
- * while an operation runs: code that takes a device vector for host memory crashes
+ * one after the other, or as emulated_launch.h says. Asynchronous copies of host memory that is not
+ * page-locked end the program: a GPU would copy it first, and make the caller wait. Environment:
+ *   STARLING_GUARD           the host's code has no access to device memory: it crashes
  *   STARLING_FAILS_AFTER=N   each thread's operation N + 1 fails; no later operation on any stream
  *                            has an effect
- *   STARLING_AS_GPU          claims that its memory is a GPU's, which a network library then
- *                            accepts or refuses
+ *   STARLING_AS_GPU          claims that its memory is a GPU's: a network library may refuse it
  *   STARLING_LAUNCHES=FILE   see launches.h
  *   STARLING_COPY_MB_S=N     copies take as long as on a bus of N MB/s in each direction
  *
@@ -523,6 +521,8 @@ void device_guest_copy_out(void *host, const void *from, size_t bytes, void *str
     costs_count(COST_WAITS, 1);
     stream_await(stream_named(stream_));
 }
+
+void device_give_way(void) {} /* streams have no priorities here */
 
 /* ---- kernels ---- */
 

@@ -164,6 +164,7 @@ static const sl_async_ops async = {
     .graph_end = device_graph_end,
     .graph_run = device_graph_run,
     .graph_close = device_graph_close,
+    .give_way = device_give_way,
 };
 
 static const sl_guest_ops guest = {

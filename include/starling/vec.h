@@ -91,6 +91,8 @@ typedef struct sl_async_ops {
     /* Does it once more, in the thread's order. */
     void (*graph_run)(sl_vec_graph *graph);
     void (*graph_close)(sl_vec_graph *graph); /* waits for the calling thread's operations */
+    /* Before a thread's first operation: its operations, long ones, give way to other threads'. */
+    void (*give_way)(void);
 } sl_async_ops;
 
 /* Streams and memory of others in this process, such as a caller's: `stream` is a cudaStream_t,

@@ -54,6 +54,9 @@ static void follow(const sl_worker *w, sl_vec_event *event) {
 
 static void *work(void *argument) {
     sl_worker *w = argument;
+    const sl_async_ops *async = w->means.host.vec->async;
+    if (async != NULL)
+        async->give_way(); /* a neighbour waits for what the loop does meanwhile */
     pthread_mutex_lock(&w->mutex);
     for (;;) {
         while (!w->has_job && !w->quit)

@@ -23,6 +23,7 @@ typedef enum fake_call {
     FAKE_MALLOC_HOST,
     FAKE_MEMCPY,
     FAKE_MEMSET,
+    FAKE_PRIORITIES,
     FAKE_STREAM_CREATE,
     FAKE_EVENT_CREATE,
     FAKE_EVENT_RECORD,
@@ -49,6 +50,7 @@ void fake_hold_callbacks(bool hold);
 int fake_callbacks_pending(void);
 /* Streams, events, graphs, and blocks of memory of the device and the host that are open. */
 int fake_open_streams(void);
+int fake_streams_first(void); /* those of the highest priority that were ever created */
 int fake_open_events(void);
 int fake_open_graphs(void);
 int fake_open_blocks(void);
@@ -82,7 +84,7 @@ void fake_expect_on_device(const void *memory, size_t bytes, const char *functio
 bool fake_is_locked(const void *memory, size_t bytes);
 /* Waits for all streams. */
 void fake_await_all(void);
-enum { FAKE_BYTES_MAX = 304 };
+enum { FAKE_BYTES_MAX = 1600 };
 /* Runs `work` on the stream, but not after an error that stays. The arguments are copied. */
 void fake_give(cudaStream_t stream, void (*work)(void *arguments), const void *arguments,
                size_t bytes);

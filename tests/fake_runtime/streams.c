@@ -39,7 +39,7 @@ struct CUevent_st {
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t ending = PTHREAD_MUTEX_INITIALIZER; /* nobody waits for a stream that ends */
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static int stream_count, event_count, graph_count, callbacks;
+static int stream_count, first_count, event_count, graph_count, callbacks;
 static cudaStream_t *streams; /* all that were ever created */
 static size_t streams_ever;
 static bool kernels_held, callbacks_held;
@@ -126,23 +126,43 @@ static void wait_while(const bool *held) {
 
 /* ---- streams ---- */
 
+enum { LOWEST = 0, HIGHEST = -5 };
+
+cudaError_t cudaDeviceGetStreamPriorityRange(int *lowest, int *highest) {
+    fake_enter_device("cudaDeviceGetStreamPriorityRange");
+    *lowest = LOWEST;
+    *highest = HIGHEST;
+    return fake_result(FAKE_PRIORITIES);
+}
+
+int fake_streams_first(void) {
+    return look(&first_count);
+}
+
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *out, unsigned flags) {
-    fake_enter_device("cudaStreamCreateWithFlags");
+    return cudaStreamCreateWithPriority(out, flags, LOWEST);
+}
+
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t *out, unsigned flags, int priority) {
+    fake_enter_device("cudaStreamCreateWithPriority");
     const cudaError_t result = fake_result(FAKE_STREAM_CREATE);
     if (result != cudaSuccess)
         return result;
     if (flags != cudaStreamNonBlocking)
-        fake_stop("cudaStreamCreateWithFlags", "a stream that waits for the default stream");
+        fake_stop("cudaStreamCreateWithPriority", "a stream that waits for the default stream");
+    if (priority > LOWEST || priority < HIGHEST)
+        fake_stop("cudaStreamCreateWithPriority", "priority %d", priority);
     cudaStream_t s = calloc(1, sizeof *s);
     pthread_mutex_lock(&mutex);
     cudaStream_t *grown = realloc(streams, (streams_ever + 1) * sizeof *streams);
     if (s == NULL || grown == NULL)
-        fake_stop("cudaStreamCreateWithFlags", "the host is out of memory");
+        fake_stop("cudaStreamCreateWithPriority", "the host is out of memory");
     pthread_mutex_init(&s->mutex, NULL);
     s->device = fake_mine.device;
     streams = grown;
     streams[streams_ever++] = s;
     stream_count++;
+    first_count += priority == HIGHEST;
     pthread_mutex_unlock(&mutex);
     *out = s;
     return cudaSuccess;

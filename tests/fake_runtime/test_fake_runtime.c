@@ -73,6 +73,7 @@ static const struct {
     fake_call call;
     const char *said;
 } openings[] = {{FAKE_SET_DEVICE, "choosing the device"},
+                {FAKE_PRIORITIES, "asking for priorities"},
                 {FAKE_STREAM_CREATE, "creating a stream"},
                 {FAKE_EVENT_CREATE, "creating an event"},
                 {FAKE_CREATE_PRODUCTS, "opening cuBLAS"}};
@@ -172,6 +173,7 @@ START_TEST(background_copies_keep_their_order) {
 END_TEST
 
 static void *use_from_a_thread(void *v) {
+    device_give_way();
     fill(v, 9);
     device_event_close(device_event_open());
     return (void *)(intptr_t)device_fence(text);
@@ -181,7 +183,8 @@ START_TEST(a_thread_has_a_lane_until_it_ends) {
     open_device();
     float *v = device_allocate(BYTES), *out = host_vector(0);
     ck_assert_int_eq(device_fence(text), 0);
-    const int streams = fake_open_streams(), events = fake_open_events();
+    const int streams = fake_open_streams(), events = fake_open_events(),
+              first = fake_streams_first();
     pthread_t thread;
     void *failed;
     ck_assert_int_eq(pthread_create(&thread, NULL, use_from_a_thread, v), 0);
@@ -191,6 +194,8 @@ START_TEST(a_thread_has_a_lane_until_it_ends) {
     ck_assert_int_eq(fake_open_events(), events);
     device_copy_out(out, v, BYTES);
     expect_all(out, 9);
+    ck_assert_int_eq(first, streams); /* but for that thread's, which gives way */
+    ck_assert_int_eq(fake_streams_first(), first);
 }
 END_TEST
 
