@@ -321,25 +321,43 @@ SL_SHARED void take_positions(const take_positions_args *a, size_t i) {
     a->sums[(size_t)g * 2 * n + n + k] = (double)sum;
 }
 
-/* ---- attention: thread i has row t = i % positions of one head's matrix ---- */
+/* ---- attention: row i of all heads' matrices is row t = i % positions of one ---- */
 
 /* Softmax of the first t + 1 elements of p; the others become 0. */
 typedef struct softmax_rows_args {
     float *p;
+    size_t rows;
     uint32_t positions;
 } softmax_rows_args;
 
-SL_SHARED void softmax_rows(const softmax_rows_args *a, size_t i) {
-    float *p = a->p + i * a->positions;
-    const uint32_t t = (uint32_t)(i % a->positions);
-    float top = p[0], sum = 0;
-    for (uint32_t s = 1; s <= t; s++)
-        top = p[s] > top ? p[s] : top;
-    for (uint32_t s = 0; s <= t; s++)
-        sum += p[s] = expf(p[s] - top);
-    const float inverse = 1 / sum;
-    for (uint32_t s = 0; s < a->positions; s++)
-        p[s] = s <= t ? p[s] * inverse : 0;
+typedef row_memory softmax_rows_memory;
+
+enum { softmax_rows_PHASES = 3 };
+SL_SHARED void softmax_rows(const softmax_rows_args *a, softmax_rows_memory *m, block_place at,
+                            uint32_t phase) {
+    const row_place r = row_at(at);
+    const uint32_t count = (uint32_t)(r.row % a->positions) + 1;
+    float *p = a->p + r.row * a->positions, sum = 0;
+    if (r.row >= a->rows)
+        return;
+    switch (phase) {
+    case 0:
+        find_largest_of_row(m, r, p, count);
+        break;
+    case 1: {
+        const float top = m->largest[largest_of_row(m, r)];
+        for (uint32_t s = r.lane; s < count; s += ROW_LANES)
+            sum += p[s] = expf(p[s] - top);
+        m->sums[at.thread] = sum;
+        break;
+    }
+    case 2: {
+        const float inverse = 1 / sum_of_row(m, r);
+        for (uint32_t s = r.lane; s < a->positions; s += ROW_LANES)
+            p[s] = s < count ? p[s] * inverse : 0;
+        break;
+    }
+    }
 }
 
 /* dp = p (dp - sum of p dp) scale. */
@@ -347,17 +365,30 @@ typedef struct softmax_gradient_args {
     float *dp;
     const float *p;
     float scale;
+    size_t rows;
     uint32_t positions;
 } softmax_gradient_args;
 
-SL_SHARED void softmax_gradient(const softmax_gradient_args *a, size_t i) {
-    const float *p = a->p + i * a->positions;
-    float *dp = a->dp + i * a->positions, sum = 0;
-    const uint32_t t = (uint32_t)(i % a->positions);
-    for (uint32_t s = 0; s <= t; s++)
-        sum += p[s] * dp[s];
-    for (uint32_t s = 0; s < a->positions; s++)
-        dp[s] = s <= t ? p[s] * (dp[s] - sum) * a->scale : 0;
+typedef row_memory softmax_gradient_memory;
+
+enum { softmax_gradient_PHASES = 2 };
+SL_SHARED void softmax_gradient(const softmax_gradient_args *a, softmax_gradient_memory *m,
+                                block_place at, uint32_t phase) {
+    const row_place r = row_at(at);
+    const uint32_t count = (uint32_t)(r.row % a->positions) + 1;
+    const float *p = a->p + r.row * a->positions;
+    float *dp = a->dp + r.row * a->positions, sum = 0;
+    if (r.row >= a->rows)
+        return;
+    if (phase == 0) {
+        for (uint32_t s = r.lane; s < count; s += ROW_LANES)
+            sum += p[s] * dp[s];
+        m->sums[at.thread] = sum;
+        return;
+    }
+    sum = sum_of_row(m, r);
+    for (uint32_t s = r.lane; s < a->positions; s += ROW_LANES)
+        dp[s] = s < count ? p[s] * (dp[s] - sum) * a->scale : 0;
 }
 
 /* ---- GELU ---- */
@@ -392,9 +423,8 @@ SL_SHARED void gelu_slope(const gelu_slope_args *a, size_t i) {
 #define SL_TEXT_KERNELS(X)                                                                         \
     X(embed) X(gather_codes) X(gather_positions) X(transpose)                                      \
     X(position_lanes) X(position_moments) X(normalise_positions) X(position_products)              \
-    X(position_means) X(give_positions) X(take_positions) X(softmax_rows) X(softmax_gradient)      \
-    X(gelu_value) X(gelu_slope)
-#define SL_TEXT_BLOCK_KERNELS(X) X(lstm_advance) X(lstm_retreat)
+    X(position_means) X(give_positions) X(take_positions) X(gelu_value) X(gelu_slope)
+#define SL_TEXT_BLOCK_KERNELS(X) X(lstm_advance) X(lstm_retreat) X(softmax_rows) X(softmax_gradient)
 /* clang-format on */
 
 #endif

@@ -19,6 +19,7 @@
 /* Each header lists its kernels at its end. */
 #define SL_LAYER_KERNELS(X)                                                                        \
     SL_DENSE_KERNELS(X) SL_CONVOLUTION_KERNELS(X) SL_IMAGE_KERNELS(X) SL_TEXT_KERNELS(X)
-#define SL_LAYER_BLOCK_KERNELS(X) SL_IMAGE_BLOCK_KERNELS(X) SL_TEXT_BLOCK_KERNELS(X)
+#define SL_LAYER_BLOCK_KERNELS(X)                                                                  \
+    SL_DENSE_BLOCK_KERNELS(X) SL_IMAGE_BLOCK_KERNELS(X) SL_TEXT_BLOCK_KERNELS(X)
 
 #endif

@@ -78,7 +78,7 @@ static void find_all_losses(const sl_loss_call *c) {
     device_expect(c->z);
     device_expect(c->labels);
     launch_find_loss(&(find_loss_args){c->z, c->labels, found, c->rows, c->classes, c->gradient},
-                     c->rows);
+                     row_blocks(c->rows));
     finish_sums(found, c->rows, 2, c->result, NULL);
 }
 

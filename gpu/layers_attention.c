@@ -107,10 +107,10 @@ static void mix(const piece *s, device_matrix a, device_matrix b, float *to, siz
 }
 
 static void find_weights(const piece *s) {
+    const size_t rows = (size_t)s->rows * s->layer->heads * s->steps;
     for (uint32_t h = 0; h < s->layer->heads; h++)
         make_square(s, s->p, h, part_of(s, 0, h), turn(part_of(s, 1, h)), scale_of(s));
-    launch_softmax_rows(&(softmax_rows_args){s->p, s->steps},
-                        (size_t)s->rows * s->layer->heads * s->steps);
+    launch_softmax_rows(&(softmax_rows_args){s->p, rows, s->steps}, row_blocks(rows));
 }
 
 static void forward(const sl_layer_call *c) {
@@ -135,8 +135,9 @@ static void backward_piece(const sl_layer_call *c, uint32_t first) {
         mix(&s, turn(square_of(&s, s.p, h)), dy, d_in + third(&s, 2, h), s.line, s.in, c->add_in);
         make_square(&s, s.dp, h, dy, turn(part_of(&s, 2, h)), 1);
     }
-    launch_softmax_gradient(&(softmax_gradient_args){s.dp, s.p, scale_of(&s), s.steps},
-                            (size_t)s.rows * heads * s.steps);
+    const size_t lines = (size_t)s.rows * heads * s.steps;
+    launch_softmax_gradient(&(softmax_gradient_args){s.dp, s.p, scale_of(&s), lines, s.steps},
+                            row_blocks(lines));
     for (uint32_t h = 0; h < heads; h++) {
         mix(&s, square_of(&s, s.dp, h), part_of(&s, 1, h), d_in + third(&s, 0, h), s.line, s.in,
             c->add_in);
