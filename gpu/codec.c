@@ -1,5 +1,4 @@
-/* codec.c - encoders and decoders on a device: which kernels run in which order; see
- * compress/coding.h.
+/* codec.c - encoders on a device: which kernels run in which order; see compress/coding.h.
  *
  * An encoder encodes the whole message in a few launches. Then background copies bring it to the
  * host, some parts at a time, so that the first parts are sent while later ones are copied.
@@ -17,8 +16,6 @@ enum {
     ELEMENTS_OF_SPLIT = 64,
     COUNTING_BLOCKS = 1024 /* of a histogram, at most */
 };
-
-/* ---- encoders ---- */
 
 typedef struct encoder {
     sl_coding c;
@@ -47,13 +44,12 @@ typedef struct encoder {
     size_t passed; /* of the copies of this message, so many are known to be complete */
 } encoder;
 
-/* Without the memory. */
-static part_layout layout_of(const sl_coding *c) {
+part_layout layout_of(const sl_coding *c) {
     return (part_layout){
         .stride = c->stride, .dimension = c->dimension, .part_elements = c->part_elements};
 }
 
-static bucket_layout buckets_of(const sl_coding *c) {
+bucket_layout buckets_of(const sl_coding *c) {
     if (c->scale_floats == 0)
         return (bucket_layout){.bucket = SIZE_MAX};
     return (bucket_layout){.bucket = c->bucket,
@@ -76,10 +72,6 @@ static void take_dense(encoder *e) {
     e->tile_lanes =
         memory_list_take(&e->memory, sums * e->tiles * SUM_LANES * sizeof *e->tile_lanes);
     e->bucket_folds = memory_list_take(&e->memory, sums * e->folds * sizeof *e->bucket_folds);
-}
-
-static bool counts_vary(const sl_coding *c) {
-    return c->form == CODING_DROPPING || (c->form == CODING_TOP_K && !c->by_entries);
 }
 
 static void take_sparse(encoder *e) {
@@ -181,12 +173,13 @@ static void find_scales(encoder *e, const float *v) {
 
 static void encode_dense(encoder *e, const float *v, const sl_rng_key *key) {
     const sl_coding *c = &e->c;
+    const uint32_t blocks = (uint32_t)ceiling(c->part_elements, EIGHT * BLOCK_THREADS);
     if (c->scale_floats > 0)
         find_scales(e, v);
     launch_encode_eight(&(encode_eight_args){e->layout, v, c->code, c->width, c->magnitude_limit,
                                              c->tau, buckets_of(c), e->roundings, *key, e->marks,
-                                             device_is_aligned(v)},
-                        ceiling(c->dimension, EIGHT));
+                                             blocks, device_is_aligned(v)},
+                        c->parts * blocks);
 }
 
 static uint32_t counting_blocks(size_t dimension) {
@@ -198,23 +191,24 @@ static uint32_t counting_blocks(size_t dimension) {
 static void mark_largest(encoder *e, const float *v) {
     static const struct { uint32_t shift, width; } digits[] = {{20, 11}, {10, 10}, {0, 10}};
     const int aligned = device_is_aligned(v);
-    launch_begin_selection(&(begin_selection_args){e->chosen, (uint32_t)e->c.k}, 1);
     for (size_t i = 0; i < sizeof digits / sizeof *digits; i++) {
         launch_count_digits(&(count_digits_args){v, e->c.dimension, i > 0 ? e->equal : NULL,
                                                  digits[i].shift, digits[i].width, e->classes,
                                                  aligned},
                             counting_blocks(e->c.dimension));
-        launch_pick_digit(&(pick_digit_args){e->classes, e->chosen, digits[i].width}, 1);
+        launch_pick_digit(&(pick_digit_args){e->classes, e->chosen, digits[i].width,
+                                             i == 0 ? (uint32_t)e->c.k : 0},
+                          1);
         if (i == 0)
             launch_mark_top(&(mark_top_args){v, e->c.dimension, e->chosen, digits[0].shift,
                                              e->map.bits, e->equal, aligned},
-                            e->map.words);
+                            (uint32_t)ceiling(e->map.words, MARKED_WORDS));
         else /* elements with the prefix */
             launch_keep_digit(&(keep_digit_args){v, e->chosen, digits[i].shift, e->map.bits,
                                                  e->equal, e->map.ranks},
                               e->map.words);
     }
-    bitmap_scan(&e->map);
+    bitmap_scan(&(const bitmap *){&e->map}, 1);
     launch_settle_ties(&(settle_ties_args){e->map.bits, e->equal, e->chosen, e->map.ranks},
                        e->map.words);
 }
@@ -228,7 +222,7 @@ static void place_packed_indices(encoder *e) {
     const sl_coding *c = &e->c;
     part_layout entries = e->layout;
     entries.dimension = c->k;
-    const size_t groups = ceiling(c->part_elements, EIGHT);
+    const size_t groups = ceiling(c->part_elements, INDICES);
     launch_place_indices(&(place_indices_args){entries, e->indices, groups, c->index_width},
                          c->parts * groups);
 }
@@ -258,10 +252,14 @@ static void encode_top_k(encoder *e, const float *v) {
 }
 
 static void encode_dropping(encoder *e, const float *v, const sl_rng_key *key) {
-    launch_mark_kept(
-        &(mark_kept_args){e->map.bits, e->map.ranks, *key, e->c.draws, 0, e->c.dimension},
-        e->map.words);
-    bitmap_scan(&e->map);
+    launch_mark_kept(&(mark_kept_args){.bits = {e->map.bits},
+                                       .counts = {e->map.ranks},
+                                       .keys = {*key},
+                                       .draws = e->c.draws,
+                                       .count = e->c.dimension,
+                                       .words = e->map.words},
+                     e->map.words);
+    bitmap_scan(&(const bitmap *){&e->map}, 1);
     gather_ranges(e, v);
 }
 
@@ -350,6 +348,13 @@ static size_t part_bytes(const encoder *e, uint32_t part) {
     return 0;
 }
 
+/* Of all parts, after the first one. */
+static void sizes(void *encoder_, uint32_t *out) {
+    const encoder *e = encoder_;
+    for (uint32_t i = 0; i < e->c.parts; i++)
+        out[i] = (uint32_t)part_bytes(e, i);
+}
+
 static bool ready(void *encoder_, uint32_t part, int notify_fd) {
     encoder *e = encoder_;
     const size_t copy = part / e->parts_of_copy;
@@ -388,175 +393,15 @@ static int part(void *encoder_, uint32_t part, sl_payload *out, sl_payload *loca
     return 0;
 }
 
-/* ---- decoders ---- */
-
-typedef struct decoder {
-    sl_coding c;
-    memory_list memory;
-    bitmap map;    /* of a part */
-    subset subset; /* random-k */
-} decoder;
-
-static void decoder_close(void *decoder_) {
-    decoder *d = decoder_;
-    if (d == NULL)
-        return;
-    memory_list_give_back(&d->memory);
-    free(d);
-}
-
-static void *decoder_open(const sl_coding *coding) {
-    decoder *d = calloc(1, sizeof *d);
-    if (d == NULL)
-        return NULL;
-    d->c = *coding;
-    if (coding->form == CODING_RANDOM_K)
-        d->subset = subset_take(&d->memory, coding);
-    if (counts_vary(coding))
-        d->map = bitmap_take(&d->memory, coding->part_elements);
-    if (d->memory.failed) {
-        decoder_close(d);
-        return NULL;
-    }
-    return d;
-}
-
-/* The elements that a run covers. */
-typedef struct extent {
-    size_t from, end;
-} extent;
-
-static extent extent_of(const sl_coding *c, const coding_run *run) {
-    return (extent){run->first * c->part_elements,
-                    smaller((run->first + run->count) * c->part_elements, c->dimension)};
-}
-
-/* Parts of a plain message lie without gaps. */
-static void add_plain(const sl_coding *c, const coding_run *runs, size_t count, float *acc) {
-    const extent e = extent_of(c, runs);
-    combine_four_args a = {.out = acc + e.from,
-                           .k = (uint32_t)count,
-                           .adds = 1,
-                           .count = e.end - e.from,
-                           .aligned = device_is_aligned(acc + e.from)};
-    for (size_t j = 0; j < count; j++) {
-        a.in[j] = runs[j].payload.data;
-        a.weights[j] = runs[j].weight;
-        a.aligned = a.aligned && device_is_aligned(a.in[j]);
-    }
-    launch_combine_four(&a, ceiling(a.count, FOUR));
-}
-
-static void add_dense(const sl_coding *c, const coding_run *runs, size_t count, float *acc) {
-    const extent e = extent_of(c, runs);
-    add_eight_args a = {.k = (uint32_t)count,
-                        .acc = acc,
-                        .code = c->code,
-                        .width = c->width,
-                        .levels = c->levels,
-                        .tau = c->tau,
-                        .scales = buckets_of(c),
-                        .layout = layout_of(c),
-                        .first = runs->first,
-                        .from = e.from,
-                        .end = e.end,
-                        .aligned = device_is_aligned(acc + e.from)};
-    for (size_t j = 0; j < count; j++) {
-        a.parts[j] = runs[j].payload.data;
-        a.weights[j] = runs[j].weight;
-    }
-    launch_add_eight(&a, ceiling(e.end - e.from, EIGHT));
-}
-
-static void add_indexed_part(const sl_coding *c, size_t first, sl_payload payload, float weight,
-                             float *acc) {
-    const size_t n = smaller(c->part_elements, c->k - first);
-    const uint8_t *packed = (const uint8_t *)payload.data + n * sizeof(float);
-    launch_add_indexed(&(add_indexed_args){payload.data, packed, c->index_width, weight, acc}, n);
-}
-
-static void add_subset(decoder *d, const sl_rng_key *key, size_t first, sl_payload payload,
-                       float weight, float *acc) {
-    subset_draw(&d->subset, &d->c, key);
-    launch_add_entry(
-        &(add_entry_args){payload.data, d->subset.indices + first, weight * d->c.value_factor, acc},
-        smaller(d->c.part_elements, d->c.k - first));
-}
-
-/* The part's bitmap (sent or drawn), then its values. */
-static void add_range(decoder *d, const sl_rng_key *key, size_t from, sl_payload payload,
-                      float weight, float *acc) {
-    const sl_coding *c = &d->c;
-    const size_t n = smaller(c->part_elements, c->dimension - from);
-    bitmap map = d->map;
-    size_t values = payload.bytes / sizeof(float);
-    map.words = ceiling(n, WORD_BITS);
-    if (c->form == CODING_TOP_K) {
-        values = (payload.bytes - (n + 7) / 8) / sizeof(float);
-        const uint8_t *bits = (const uint8_t *)payload.data + values * sizeof(float);
-        launch_load_bitmap(&(load_bitmap_args){bits, n, map.bits, map.ranks}, map.words);
-    } else {
-        launch_mark_kept(&(mark_kept_args){map.bits, map.ranks, *key, c->draws, from, n},
-                         map.words);
-    }
-    bitmap_scan(&map);
-    const float factor = c->form == CODING_DROPPING ? c->value_factor : 1;
-    launch_add_word(
-        &(add_word_args){payload.data, map.bits, map.ranks, values, weight * factor, acc + from},
-        map.words);
-}
-
-/* How many runs, of all of the same parts, one launch takes: their sums are one pass over acc. */
-static size_t joined(const coding_run *runs, size_t count) {
-    size_t k = 1;
-    while (k < count && k < INPUTS && runs[k].first == runs->first && runs[k].count == runs->count)
-        k++;
-    return k;
-}
-
-/* One part. */
-static void add_sparse(const coding_run *run, float *acc) {
-    decoder *d = run->decoder;
-    const size_t from = run->first * d->c.part_elements;
-    if (d->c.form == CODING_RANDOM_K)
-        add_subset(d, &run->key, from, run->payload, run->weight, acc);
-    else if (d->c.by_entries)
-        add_indexed_part(&d->c, from, run->payload, run->weight, acc);
-    else
-        add_range(d, &run->key, from, run->payload, run->weight, acc);
-}
-
-static void add(const coding_run *runs, size_t count, float *acc) {
-    const sl_coding *c = &((const decoder *)runs->decoder)->c;
-    device_expect(acc);
-    for (size_t j = 0; j < count; j++)
-        device_expect(runs[j].payload.data);
-    for (size_t done = 0, k; done < count; done += k) {
-        k = joined(runs + done, count - done);
-        switch (c->form) {
-        case CODING_PLAIN:
-            add_plain(c, runs + done, k, acc);
-            break;
-        case CODING_DENSE:
-            add_dense(c, runs + done, k, acc);
-            break;
-        case CODING_TOP_K:
-        case CODING_RANDOM_K:
-        case CODING_DROPPING:
-            for (size_t j = done; j < done + k; j++)
-                add_sparse(&runs[j], acc);
-        }
-    }
-}
-
 const sl_coder *codec_table(void) {
     static const sl_coder table = {.encoder_open = encoder_open,
                                    .encoder_close = encoder_close,
                                    .begin = begin,
                                    .ready = ready,
                                    .part = part,
+                                   .sizes = sizes,
                                    .decoder_open = decoder_open,
                                    .decoder_close = decoder_close,
-                                   .add = add};
+                                   .add = decoder_add};
     return &table;
 }

@@ -30,7 +30,7 @@ typedef struct stream {
     bool runs;
 } stream;
 
-enum { STREAM_BYTES_MAX = 320 }; /* bytes of a task's arguments */
+enum { STREAM_BYTES_MAX = 1616 }; /* bytes of a task's arguments */
 typedef void task_function(void *arguments);
 /* Copies the arguments. */
 void stream_give(stream *s, task_function *function, const void *arguments, size_t bytes);

@@ -12,6 +12,7 @@
 #define SL_KERNELS_H
 
 #include "gpu/kernels_codes.h"
+#include "gpu/kernels_entries.h"
 #include "gpu/kernels_sparse.h"
 #include "gpu/kernels_vector.h"
 
@@ -20,14 +21,13 @@
 #define SL_KERNELS(X)                                                                              \
     X(combine_four) X(step_four) X(adam_one) X(fill_four) X(keep_one) X(lanes_of)                  \
     X(fold_tiles) X(sum_of_folds) X(find_largest) X(bucket_lanes) X(bucket_scale)                  \
-    X(place_scales)                                                                                \
-    X(encode_eight) X(add_eight)                                                                   \
-    X(begin_selection) X(mark_top) X(keep_digit) X(settle_ties) X(scan_up) X(scan_down)            \
-    X(list_word) X(gather_entry) X(gather_word) X(place_indices) X(place_bitmap) X(count_parts)    \
+    X(place_scales) X(add_eight)                                                                   \
+    X(keep_digit) X(settle_ties) X(scan_up) X(scan_down) X(list_word) X(gather_entry)              \
+    X(gather_word) X(place_indices) X(place_bitmap) X(count_parts)                                 \
     X(begin_draw) X(draw_word) X(advance_draw) X(finish_draw) X(settle_subset) X(mark_kept)        \
-    X(add_entry) X(add_indexed) X(load_bitmap) X(add_word)
+    X(add_entries) X(load_bitmap) X(add_words)
 /* clang-format on */
 
-#define SL_BLOCK_KERNELS(X) X(count_digits) X(pick_digit)
+#define SL_BLOCK_KERNELS(X) X(encode_eight) X(count_digits) X(pick_digit) X(mark_top)
 
 #endif

@@ -8,6 +8,7 @@
 #include "compress/coding.h"
 #include "element/code.h"
 #include "element/philox.h"
+#include "gpu/block.h"
 #include "gpu/kernels_vector.h"
 
 /* ---- scales of buckets ---- */
@@ -249,8 +250,9 @@ SL_SHARED void get_words(const uint8_t *in, size_t bytes, uint64_t *low, uint64_
     }
 }
 
-/* A thread encodes elements [8 i, 8 i + 8) into `width` bytes. It begins at the end of the vector:
- * the end is what the pass before left in the cache. */
+/* A block encodes 8 elements a thread of one part, at most, into `width` bytes each, and writes
+ * them together: threads store neighbouring words. Blocks begin at the end of the vector: the end
+ * is what the pass before left in the cache. */
 typedef struct encode_eight_args {
     part_layout layout;
     const float *v;
@@ -261,8 +263,13 @@ typedef struct encode_eight_args {
     const rounding *roundings;
     sl_rng_key key;
     uint32_t *refused;
-    int aligned; /* v */
+    uint32_t part_blocks; /* blocks of a part */
+    int aligned;          /* v */
 } encode_eight_args;
+
+typedef struct encode_eight_memory {
+    uint32_t words[BLOCK_THREADS * 16 / 4]; /* a code has at most 16 bits */
+} encode_eight_memory;
 
 /* The scales that stand before the codes of a part. The part begins at element `start`. */
 SL_SHARED size_t scales_of_part(const bucket_layout *b, const part_layout *l, size_t part,
@@ -291,12 +298,23 @@ SL_SHARED void refuse_large(const encode_eight_args *a, const float v[EIGHT]) {
         ATOMIC_ADD(a->refused, 1);
 }
 
+/* What a block encodes: elements [from, end) of a part that begins at `start`. */
+typedef struct block_codes {
+    size_t part, start, from, end;
+} block_codes;
+
+SL_SHARED block_codes codes_of_block(const encode_eight_args *a, block_place at) {
+    const uint32_t block = at.blocks - 1 - at.block, part = block / a->part_blocks,
+                   nth = block - part * a->part_blocks;
+    const size_t start = part * a->layout.part_elements,
+                 from = start + (size_t)nth * BLOCK_THREADS * EIGHT,
+                 end = smaller(start + a->layout.part_elements, a->layout.dimension);
+    return (block_codes){part, start, from, smaller(from + BLOCK_THREADS * EIGHT, end)};
+}
+
 /* Each code has a kernel body of its own, so that no element branches on the kind of code. */
-SL_SHARED void encode_eight_as(const encode_eight_args *a, size_t thread, coding_code code) {
-    const size_t i = (a->layout.dimension - 1) / EIGHT - thread;
-    const size_t from = EIGHT * i, n = smaller(a->layout.dimension - from, EIGHT);
-    const size_t part = quotient(from, a->layout.part_elements),
-                 start = part * a->layout.part_elements;
+SL_SHARED void encode_eight_as(const encode_eight_args *a, size_t from, size_t n, uint8_t *out,
+                               coding_code code) {
     size_t b = bucket_at(&a->scales, from);
     /* The first element of the next bucket; most threads do not reach it. */
     uint32_t next = is_scaled_rounding(code)
@@ -332,22 +350,40 @@ SL_SHARED void encode_eight_as(const encode_eight_args *a, size_t thread, coding
         }
     }
     pack_eight(codes, a->width, &low, &high);
-    uint8_t *out = a->layout.parts + part * a->layout.stride +
-                   sizeof(float) * scales_of_part(&a->scales, &a->layout, part, start) +
-                   (from - start) / EIGHT * a->width;
-    if (n == EIGHT)
-        put_words(out, low, high, a->width);
-    else
-        put_bytes(out, low, high, (n * a->width + 7) / 8);
+    put_words(out, low, high, a->width);
 }
 
-SL_SHARED void encode_eight(const encode_eight_args *a, size_t i) {
+/* What fills the last word is of no part's bytes. */
+SL_SHARED void write_codes(const encode_eight_args *a, const encode_eight_memory *m, block_codes b,
+                           uint32_t thread) {
+    const size_t words = ((b.end - b.from) * a->width + 31) / 32;
+    uint32_t *out = (uint32_t *)(void *)(a->layout.parts + b.part * a->layout.stride +
+                                         sizeof(float) * scales_of_part(&a->scales, &a->layout,
+                                                                        b.part, b.start) +
+                                         (b.from - b.start) / EIGHT * a->width);
+    for (size_t w = thread; w < words; w += BLOCK_THREADS)
+        out[w] = m->words[w];
+}
+
+enum { encode_eight_PHASES = 2 };
+SL_SHARED void encode_eight(const encode_eight_args *a, encode_eight_memory *m, block_place at,
+                            uint32_t phase) {
+    const block_codes b = codes_of_block(a, at);
+    const size_t from = b.from + (size_t)EIGHT * at.thread;
+    if (b.from >= b.end || (phase == 0 && from >= b.end))
+        return;
+    if (phase == 1) {
+        write_codes(a, m, b, at.thread);
+        return;
+    }
+    const size_t n = smaller(b.end - from, EIGHT);
+    uint8_t *out = (uint8_t *)m->words + at.thread * a->width;
     switch (a->code) {
     case CODE_NONE:
         break;
 #define ENCODE_AS(code)                                                                            \
     case code:                                                                                     \
-        encode_eight_as(a, i, code);                                                               \
+        encode_eight_as(a, from, n, out, code);                                                    \
         break;
         SL_CODES(ENCODE_AS)
     }

@@ -15,17 +15,6 @@ typedef struct selection {
     uint32_t left;   /* how many elements with `prefix` are kept */
 } selection;
 
-/* One thread. */
-typedef struct begin_selection_args {
-    selection *chosen;
-    uint32_t k;
-} begin_selection_args;
-
-SL_SHARED void begin_selection(const begin_selection_args *a, size_t i) {
-    a->chosen[i].prefix = 0;
-    a->chosen[i].left = a->k;
-}
-
 /* The histogram of one digit: of all elements, or of those in `equal`, which share the prefix. A
  * block counts in its own memory first, since most elements fall into few classes. */
 typedef struct count_digits_args {
@@ -99,6 +88,7 @@ typedef struct pick_digit_args {
     uint32_t *classes;
     selection *chosen;
     uint32_t width;
+    uint32_t k; /* the first digit: how many elements to keep; later ones: 0 */
 } pick_digit_args;
 
 typedef struct pick_digit_memory {
@@ -106,13 +96,14 @@ typedef struct pick_digit_memory {
 } pick_digit_memory;
 
 SL_SHARED void pick(const pick_digit_args *a, const pick_digit_memory *m) {
-    uint32_t group = (1u << a->width) / FAN - 1, left = a->chosen->left;
+    const uint32_t prefix = a->k > 0 ? 0 : a->chosen->prefix;
+    uint32_t group = (1u << a->width) / FAN - 1, left = a->k > 0 ? a->k : a->chosen->left;
     for (; m->sums[group] < left; group--)
         left -= m->sums[group];
     uint32_t digit = group * FAN + FAN - 1;
     for (; m->classes[digit] < left; digit--)
         left -= m->classes[digit];
-    a->chosen->prefix = a->chosen->prefix << a->width | digit;
+    a->chosen->prefix = prefix << a->width | digit;
     a->chosen->left = left;
 }
 
@@ -141,9 +132,8 @@ SL_SHARED void pick_digit(const pick_digit_args *a, pick_digit_memory *m, block_
     }
 }
 
-/* ---- bitmaps: thread i has elements [64 i, 64 i + 64) ---- */
-
-/* By the first digit: which elements are above the prefix, and which are equal to it. */
+/* By the first digit: which elements are above the prefix, and which are equal to it. A thread
+ * reads four elements beside its neighbours' four, several times; then some put words together. */
 typedef struct mark_top_args {
     const float *v;
     size_t dimension;
@@ -153,28 +143,60 @@ typedef struct mark_top_args {
     int aligned;             /* v */
 } mark_top_args;
 
-SL_SHARED void mark_top(const mark_top_args *a, size_t i) {
-    const size_t from = WORD_BITS * i, n = smaller(a->dimension - from, WORD_BITS);
+enum {
+    MARKED_TIMES = 4,
+    MARKED_FOURS = MARKED_TIMES * BLOCK_THREADS, /* of a block */
+    WORD_FOURS = WORD_BITS / FOUR,
+    MARKED_WORDS = MARKED_FOURS / WORD_FOURS
+};
+typedef struct mark_top_memory {
+    uint8_t above[MARKED_FOURS], equal[MARKED_FOURS]; /* a bit for each of four elements */
+} mark_top_memory;
+
+SL_SHARED void mark_four(const mark_top_args *a, mark_top_memory *m, size_t from, uint32_t at) {
     const uint32_t prefix = a->chosen->prefix;
-    uint64_t above = 0, equal = 0;
-    SL_UNROLL(4)
-    for (size_t e = 0; e < n; e += EIGHT) {
-        float v[EIGHT];
-        uint32_t higher = 0, same = 0;
-        read_eight(a->v + from + e, smaller(n - e, EIGHT), a->aligned, v);
-        SL_UNROLL(8)
-        for (uint32_t b = 0; b < EIGHT; b++) {
-            const uint32_t digit = magnitude_of(v[b]) >> a->shift;
-            higher |= (uint32_t)(digit > prefix) << b;
-            same |= (uint32_t)(digit == prefix) << b;
-        }
-        above |= (uint64_t)higher << e;
-        equal |= (uint64_t)same << e;
+    uint32_t above = 0, equal = 0;
+    four v = {{0, 0, 0, 0}};
+    if (a->aligned && from + FOUR <= a->dimension)
+        v = *(const four *)(const void *)(a->v + from);
+    else
+        for (uint32_t e = 0; e < FOUR && from + e < a->dimension; e++)
+            v.v[e] = a->v[from + e];
+    for (uint32_t e = 0; e < FOUR; e++) {
+        const uint32_t digit = magnitude_of(v.v[e]) >> a->shift, there = from + e < a->dimension;
+        above |= (there & (digit > prefix)) << e;
+        equal |= (there & (digit == prefix)) << e;
     }
-    const uint64_t there = ~(uint64_t)0 >> (WORD_BITS - n);
-    a->above[i] = above & there;
-    a->equal[i] = equal & there;
+    m->above[at] = (uint8_t)above;
+    m->equal[at] = (uint8_t)equal;
 }
+
+SL_SHARED uint64_t word_of_fours(const uint8_t fours[WORD_FOURS]) {
+    uint64_t word = 0;
+    for (uint32_t i = 0; i < WORD_FOURS; i++)
+        word |= (uint64_t)fours[i] << FOUR * i;
+    return word;
+}
+
+enum { mark_top_PHASES = 2 };
+SL_SHARED void mark_top(const mark_top_args *a, mark_top_memory *m, block_place at,
+                        uint32_t phase) {
+    const size_t word = (size_t)at.block * MARKED_WORDS + at.thread;
+    switch (phase) {
+    case 0:
+        for (uint32_t k = at.thread; k < MARKED_FOURS; k += BLOCK_THREADS)
+            mark_four(a, m, FOUR * ((size_t)at.block * MARKED_FOURS + k), k);
+        break;
+    case 1:
+        if (at.thread < MARKED_WORDS && WORD_BITS * word < a->dimension) {
+            a->above[word] = word_of_fours(m->above + at.thread * WORD_FOURS);
+            a->equal[word] = word_of_fours(m->equal + at.thread * WORD_FOURS);
+        }
+        break;
+    }
+}
+
+/* ---- bitmaps: thread i has elements [64 i, 64 i + 64) ---- */
 
 /* By a later digit: which of the equal elements are above the prefix, and which are still equal. */
 typedef struct keep_digit_args {
@@ -218,36 +240,35 @@ SL_SHARED void settle_ties(const settle_ties_args *a, size_t i) {
     a->ranks[i] = (uint32_t)before + (first < left ? first : left);
 }
 
-/* Prefix sums: first sums of FAN counts each; then each count becomes the sum of the counts before
- * it. One 64-bit number may hold two counts, since neither exceeds 32 bits. */
-typedef struct scan_up_args {
-    const uint64_t *counts;
-    uint64_t *sums; /* (ceil(count / FAN)) */
-    size_t count;
-} scan_up_args;
+/* Prefix sums of several rows at once, each equally long: first sums of FAN counts each; then each
+ * count becomes the sum of the counts before it. One 64-bit number may hold two counts, since
+ * neither exceeds 32 bits. Thread i has group i % groups of row i / groups. */
+typedef struct scan_args {
+    uint64_t *counts[INPUTS]; /* (count) */
+    uint64_t *sums[INPUTS];   /* (groups) scan_down: before each group; NULL: there is one group */
+    size_t count, groups;     /* groups: ceil(count / FAN) */
+} scan_args;
+typedef scan_args scan_up_args;
+typedef scan_args scan_down_args;
 
 SL_SHARED void scan_up(const scan_up_args *a, size_t i) {
-    const size_t end = smaller(a->count, (i + 1) * FAN);
+    const size_t row = quotient(i, a->groups), group = i - row * a->groups,
+                 end = smaller(a->count, (group + 1) * FAN);
     uint64_t sum = 0;
     SL_UNROLL(16)
-    for (size_t e = i * FAN; e < end; e++)
-        sum += a->counts[e];
-    a->sums[i] = sum;
+    for (size_t e = group * FAN; e < end; e++)
+        sum += a->counts[row][e];
+    a->sums[row][group] = sum;
 }
 
-typedef struct scan_down_args {
-    uint64_t *counts;
-    const uint64_t *sums; /* sums before each group; NULL: one group */
-    size_t count;
-} scan_down_args;
-
 SL_SHARED void scan_down(const scan_down_args *a, size_t i) {
-    const size_t end = smaller(a->count, (i + 1) * FAN);
-    uint64_t before = a->sums != NULL ? a->sums[i] : 0;
+    const size_t row = quotient(i, a->groups), group = i - row * a->groups,
+                 end = smaller(a->count, (group + 1) * FAN);
+    uint64_t before = a->sums[row] != NULL ? a->sums[row][group] : 0;
     SL_UNROLL(8)
-    for (size_t e = i * FAN; e < end; e++) {
-        const uint64_t count = a->counts[e];
-        a->counts[e] = before;
+    for (size_t e = group * FAN; e < end; e++) {
+        const uint64_t count = a->counts[row][e];
+        a->counts[row][e] = before;
         before += count;
     }
 }
@@ -306,7 +327,10 @@ SL_SHARED void gather_word(const gather_word_args *a, size_t i) {
         put_value(out, slot, a->v[WORD_BITS * i + LOWEST_BIT(word)], a->refused);
 }
 
-/* Thread i packs eight indices of part i / groups after its values. */
+enum { INDICES = 32 }; /* of one thread: as many words as an index has bits */
+
+/* Thread i packs indices of part i / groups behind its values. What fills the last word is of no
+ * part's bytes. */
 typedef struct place_indices_args {
     part_layout layout; /* part_elements: entries; dimension: k */
     const uint32_t *indices;
@@ -316,22 +340,26 @@ typedef struct place_indices_args {
 
 SL_SHARED void place_indices(const place_indices_args *a, size_t i) {
     const size_t part = i / a->groups, first = part * a->layout.part_elements,
-                 at = i % a->groups * EIGHT;
+                 at = i % a->groups * INDICES;
     const size_t count = smaller(a->layout.dimension - first, a->layout.part_elements);
     if (at >= count)
         return;
-    const size_t n = smaller(count - at, EIGHT);
-    uint8_t *out =
-        a->layout.parts + part * a->layout.stride + sizeof(float) * count + at / EIGHT * a->width;
+    const size_t n = smaller(count - at, INDICES);
+    uint32_t *out = (uint32_t *)(void *)(a->layout.parts + part * a->layout.stride) + count +
+                    at / INDICES * a->width;
     uint64_t waiting = 0;
     uint32_t filled = 0;
     for (size_t e = 0; e < n; e++) {
         waiting |= (uint64_t)a->indices[first + at + e] << filled;
-        for (filled += a->width; filled >= 8; filled -= 8, waiting >>= 8)
-            *out++ = (uint8_t)waiting;
+        filled += a->width;
+        if (filled >= 32) {
+            *out++ = (uint32_t)waiting;
+            waiting >>= 32;
+            filled -= 32;
+        }
     }
     if (filled > 0)
-        *out = (uint8_t)waiting;
+        *out = (uint32_t)waiting;
 }
 
 /* Thread i counts the bits of `words` in part i, at most the part's room. */
@@ -361,8 +389,11 @@ SL_SHARED void place_bitmap(const place_bitmap_args *a, size_t i) {
     const size_t part = WORD_BITS * i / a->layout.part_elements,
                  start = part * a->layout.part_elements;
     const size_t n = smaller(a->layout.dimension - WORD_BITS * i, WORD_BITS);
-    uint8_t *bitmap = a->layout.parts + part * a->layout.stride + sizeof(float) * a->counts[part];
-    put_bytes(bitmap + (WORD_BITS * i - start) / 8, a->words[i], 0, (n + 7) / 8);
+    uint32_t *bitmap = (uint32_t *)(void *)(a->layout.parts + part * a->layout.stride) +
+                       a->counts[part] + (WORD_BITS * i - start) / 32;
+    bitmap[0] = (uint32_t)a->words[i];
+    if (n > 32)
+        bitmap[1] = (uint32_t)(a->words[i] >> 32);
 }
 
 /* ---- random-k: the stream's words, rejected and repeated ones left out, until there are k
@@ -447,23 +478,24 @@ SL_SHARED void settle_subset(const settle_subset_args *a, size_t i) {
 }
 
 /* ---- random dropping: elements whose half-word is below `draws`; thread i has elements from + [64
- * i, 64 i + 64) ---- */
+ * w, 64 w + 64) of message i / words, w being i % words ---- */
 
 typedef struct mark_kept_args {
-    uint64_t *words;
-    uint64_t *counts;
-    sl_rng_key key;
+    uint64_t *bits[INPUTS];   /* (words) */
+    uint64_t *counts[INPUTS]; /* (words) */
+    sl_rng_key keys[INPUTS];
     uint32_t draws;
-    size_t from, count;
+    size_t from, count, words;
 } mark_kept_args;
 
 SL_SHARED void mark_kept(const mark_kept_args *a, size_t i) {
-    const size_t n = smaller(a->count - WORD_BITS * i, WORD_BITS);
+    const size_t m = quotient(i, a->words), w = i - m * a->words,
+                 n = smaller(a->count - WORD_BITS * w, WORD_BITS);
     uint64_t word = 0;
     for (size_t e = 0; e < n; e += EIGHT) {
         uint32_t block[4];
         uint32_t kept = 0;
-        philox_block(&a->key, (uint32_t)((a->from + WORD_BITS * i + e) / EIGHT),
+        philox_block(&a->keys[m], (uint32_t)((a->from + WORD_BITS * w + e) / EIGHT),
                      PHILOX_ROUNDS_QUICK, block);
         SL_UNROLL(8)
         for (uint32_t h = 0; h < EIGHT; h++)
@@ -471,72 +503,8 @@ SL_SHARED void mark_kept(const mark_kept_args *a, size_t i) {
         word |= (uint64_t)kept << e;
     }
     word &= ~(uint64_t)0 >> (WORD_BITS - n);
-    a->words[i] = word;
-    a->counts[i] = BITS_SET(word);
-}
-
-/* ---- sparse messages, decoded ---- */
-
-/* Adds entry i; its element is known. */
-typedef struct add_entry_args {
-    const float *values;
-    const uint32_t *indices;
-    float weight;
-    float *acc;
-} add_entry_args;
-
-SL_SHARED void add_entry(const add_entry_args *a, size_t i) {
-    a->acc[a->indices[i]] += a->weight * a->values[i];
-}
-
-/* Adds entry i; its index is packed after the values. */
-typedef struct add_indexed_args {
-    const float *values;
-    const uint8_t *packed;
-    uint32_t width;
-    float weight;
-    float *acc;
-} add_indexed_args;
-
-SL_SHARED void add_indexed(const add_indexed_args *a, size_t i) {
-    const size_t bit = i * a->width;
-    uint64_t word = 0;
-    for (size_t b = 0; b < (bit % 8 + a->width + 7) / 8; b++)
-        word |= (uint64_t)a->packed[bit / 8 + b] << 8 * b;
-    a->acc[word >> bit % 8 & (((uint64_t)1 << a->width) - 1)] += a->weight * a->values[i];
-}
-
-/* Word i of a part's bitmap, which may be unaligned. */
-typedef struct load_bitmap_args {
-    const uint8_t *bitmap;
-    size_t elements;
-    uint64_t *words;
-    uint64_t *counts;
-} load_bitmap_args;
-
-SL_SHARED void load_bitmap(const load_bitmap_args *a, size_t i) {
-    const size_t bytes = (smaller(a->elements - WORD_BITS * i, WORD_BITS) + 7) / 8;
-    uint64_t word = 0;
-    for (size_t b = 0; b < bytes; b++)
-        word |= (uint64_t)a->bitmap[8 * i + b] << 8 * b;
-    a->words[i] = word;
-    a->counts[i] = BITS_SET(word);
-}
-
-/* Adds the word's elements to acc; at most `room` values. */
-typedef struct add_word_args {
-    const float *values;
-    const uint64_t *words;
-    const uint64_t *ranks;
-    size_t room;
-    float weight;
-    float *acc;
-} add_word_args;
-
-SL_SHARED void add_word(const add_word_args *a, size_t i) {
-    size_t rank = a->ranks[i];
-    for (uint64_t word = a->words[i]; word != 0 && rank < a->room; word &= word - 1, rank++)
-        a->acc[WORD_BITS * i + LOWEST_BIT(word)] += a->weight * a->values[rank];
+    a->bits[m][w] = word;
+    a->counts[m][w] = BITS_SET(word);
 }
 
 #endif

@@ -4,7 +4,7 @@
 #include "gpu/device.h"
 
 enum {
-    SCAN_LEVELS = 8,  /* FAN^8 > 2^32 */
+    SCAN_LEVELS = 9,  /* FAN^8 > 2^32 */
     DRAWN_BY_ONE = 64 /* so few elements that one thread draws them */
 };
 
@@ -19,19 +19,24 @@ bitmap bitmap_take(memory_list *m, size_t elements) {
     return b;
 }
 
-void bitmap_scan(const bitmap *b) {
-    uint64_t *level[SCAN_LEVELS] = {b->ranks};
-    size_t count[SCAN_LEVELS] = {b->words}, top = 0;
-    uint64_t *next = b->sums;
-    for (; count[top] > FAN; top++) {
-        level[top + 1] = next;
-        count[top + 1] = ceiling(count[top], FAN);
-        next += count[top + 1];
-        launch_scan_up(&(scan_up_args){level[top], level[top + 1], count[top]}, count[top + 1]);
+void bitmap_scan(const bitmap *const *maps, size_t k) {
+    scan_args levels[SCAN_LEVELS];
+    size_t top = 0, at = 0; /* at: of the next level in `sums` */
+    levels[0].count = maps[0]->words;
+    for (size_t j = 0; j < k; j++)
+        levels[0].counts[j] = maps[j]->ranks;
+    for (;; top++) {
+        scan_args *l = &levels[top];
+        l->groups = ceiling(l->count, FAN);
+        for (size_t j = 0; j < k; j++)
+            levels[top + 1].counts[j] = l->sums[j] = l->groups > 1 ? maps[j]->sums + at : NULL;
+        if (l->groups <= 1)
+            break;
+        launch_scan_up(l, k * l->groups);
+        at += levels[top + 1].count = l->groups;
     }
     for (size_t l = top + 1; l-- > 0;)
-        launch_scan_down(&(scan_down_args){level[l], l < top ? level[l + 1] : NULL, count[l]},
-                         ceiling(count[l], FAN));
+        launch_scan_down(&levels[l], k * levels[l].groups);
 }
 
 subset subset_take(memory_list *m, const sl_coding *c) {
@@ -61,7 +66,7 @@ void subset_draw(subset *s, const sl_coding *c, const sl_rng_key *key) {
     launch_finish_draw(&draw, 1);
     launch_settle_subset(&(settle_subset_args){s->map.bits, s->map.ranks, c->dimension, others},
                          s->map.words);
-    bitmap_scan(&s->map);
+    bitmap_scan(&(const bitmap *){&s->map}, 1);
     launch_list_word(&(list_word_args){s->map.bits, s->map.ranks, s->indices}, s->map.words);
     s->key = *key;
     s->ready = true;

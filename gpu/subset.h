@@ -19,8 +19,9 @@ typedef struct bitmap {
 
 /* `list` owns the memory. */
 bitmap bitmap_take(memory_list *memory, size_t elements);
-/* Replaces each word's count in `ranks` by the sum of the counts before it. */
-void bitmap_scan(const bitmap *b);
+/* Replaces each word's count in `ranks` by the sum of the counts before it, in each of k maps of as
+ * many words. */
+void bitmap_scan(const bitmap *const *maps, size_t k);
 
 /* The elements that random-k chooses for one message. */
 typedef struct subset {

@@ -5,7 +5,7 @@
   - every operation rounds to nearest, none flushes small numbers to zero and none is contracted,
     but in the listed kernels, which call functions of mathematics and promise no bits
   - no kernel has a stack, spills a register, or takes more than 64; each says its block's size
-  - memory is read past the caches' coherence, and stored by bytes, in the listed kernels only
+  - memory is read past the caches' coherence in the listed kernels only, and stored by words
   - the plug-in exports one function and needs no CUDA runtime of the machine's
 
 usage: ptx_gate.py NVCC PLUGIN
@@ -29,12 +29,10 @@ MATHEMATICS |= {"gelu_slope"}
 # What they read so is written by no thread of the launch.
 READ_ONLY = {"take_rows", "unfold", "fold", "normalise", "take_normalised", "give_normalised"}
 READ_ONLY |= {"lstm_advance", "lstm_retreat", "convolve", "convolve_back"}
-# Codes and indices narrower than a word.
-BYTES = {"encode_eight", "place_indices", "place_bitmap"}
 
 ROUNDED = re.compile(r"\b(?:add|sub|mul|div|sqrt|rcp)\.(?!rn\.f)[\w.]*f(?:32|64)\b")
 LOOSE = re.compile(r"\b\w+\.[\w.]*(?:approx|ftz)[\w.]*|\bfma\.[\w.]+")
-NARROW = re.compile(r"\bst\.global\.[usb]8\b")
+NARROW = re.compile(r"\bst\.(?:global\.)?[usb](?:8|16)\b")
 
 
 def run(*command):
@@ -66,8 +64,8 @@ def faults_of_text(name, text):
                 yield f"{name}: {' '.join(found)}"
     if ".nc" in text and re.search(r"\bld\.global\.nc", text) and name not in READ_ONLY:
         yield f"{name}: reads through ld.global.nc, and is not listed"
-    if NARROW.search(text) and name not in BYTES:
-        yield f"{name}: stores bytes, and is not listed"
+    if NARROW.search(text):
+        yield f"{name}: stores less than words"
     if f".maxntid {BLOCK}" not in text:
         yield f"{name}: has no launch bounds of {BLOCK}"
 

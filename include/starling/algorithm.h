@@ -236,6 +236,7 @@ typedef struct sl_part {
     uint32_t index, count; /* on a device, the run of parts from this one on */
     uint32_t neighbour;    /* its sender's position in sl_state.in; not of an own part */
     sl_payload payload;
+    const uint32_t *sizes; /* (count) bytes of each part */
     float weight;  /* W_ij; own part: W_ii, or with servers 1 if it stays here, else 0; among
                       others' parts, that of a lost peer whose place it takes */
     double scalar; /* the number in its header: the push-sum weight, or what the stage says */
@@ -243,7 +244,7 @@ typedef struct sl_part {
 } sl_part;
 
 static inline sl_run sl_part_run(const sl_part *p, float factor) {
-    const sl_run run = {p->decoder, p->message, p->index, p->count, p->payload, factor};
+    const sl_run run = {p->decoder, p->message, p->index, p->count, p->payload, p->sizes, factor};
     return run;
 }
 

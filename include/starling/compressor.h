@@ -198,6 +198,8 @@ SL_API bool sl_encoder_ready(sl_encoder *encoder, uint32_t part, int notify_fd);
  * bytes, each rounded up to SL_VEC_ALIGNMENT. Call it once, before the first message;
  * sl_encoder_part then ignores its buffer. Without it, payloads stay on the device. */
 SL_API void sl_encoder_stage(sl_encoder *encoder, void *host);
+/* The bytes of all parts of a message that a device encodes, after its first part. */
+SL_API void sl_encoder_sizes(const sl_encoder *encoder, uint32_t *sizes);
 /* The last part, where the vectors are, for a decoder on this host. Valid until the next part. */
 SL_API sl_payload sl_encoder_local(const sl_encoder *encoder);
 
@@ -222,13 +224,15 @@ typedef struct sl_run {
     sl_message message;
     uint32_t first, count; /* count: 1, unless sl_codec_joins */
     sl_payload payload;    /* the first part */
+    const uint32_t *sizes; /* (count) bytes of each part; NULL: there is one */
     float weight;
 } sl_run;
-/* Can a device decode several parts at once: is each a range of elements of its own, as long as
- * the codec says? */
-SL_API bool sl_codec_joins(const sl_codec *codec);
+/* Can a device add several parts of each of so many messages at once, with the sums of one part
+ * after the other? */
+SL_API bool sl_codec_joins(const sl_codec *codec, uint32_t messages);
 SL_API size_t sl_codec_stride(const sl_codec *codec);
-/* acc += weight * decode(payload) of each run, in this order. All are of one codec. */
+/* acc += weight * decode(payload) of each run, part after part, and of each part in the runs'
+ * order. All are of one codec. */
 SL_API void sl_decoder_add_runs(const sl_run *runs, size_t count, float *acc);
 /* The elements that `part` may touch: its range, or everything. */
 SL_API void sl_codec_part_range(const sl_codec *codec, uint32_t part, size_t *from, size_t *count);

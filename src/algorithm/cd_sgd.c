@@ -17,6 +17,7 @@
  * leaves from: three vectors. Wire: 2 d bits up (32 d in each k-th round), 32 d down.
  */
 #include "algorithm/algorithms.h"
+#include "algorithm/mix.h"
 
 enum { LOCAL = 0, RESIDUAL = 1, TOTAL = 2 };
 
@@ -86,8 +87,7 @@ static void take_own(sl_state *s, const sl_part *mine) {
 static void take_theirs(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
     (void)from;
     (void)count;
-    for (size_t j = 0; j < mix->k; j++)
-        sl_part_add(&mix->parts[j], 1, s->extra[TOTAL]);
+    sl_mix_add(mix, 1, s->extra[TOTAL]);
 }
 
 static void copy_total(sl_state *s, const sl_mix *mix, size_t from, size_t count) {

@@ -13,6 +13,7 @@
  * message up from each k in S, with n_k in the header; a dense or compressed one down to all.
  */
 #include "algorithm/clients.h"
+#include "algorithm/mix.h"
 #include "algorithm/squeeze.h"
 
 static size_t vectors(const sl_algorithm_config *config) {
@@ -44,12 +45,16 @@ static void send_and_add(sl_state *s, const sl_part *mine) {
         sl_part_add(mine, (float)sl_clients_weight(s), s->g);
 }
 
+static float told(const sl_state *s, const sl_part *part) {
+    (void)s;
+    return (float)part->scalar;
+}
+
 static void add(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
     (void)from, (void)count;
-    for (size_t j = 0; j < mix->k; j++) {
-        sl_part_add(&mix->parts[j], (float)mix->parts[j].scalar, s->g);
+    sl_mix_add_by(s, mix, told, s->g);
+    for (size_t j = 0; j < mix->k; j++)
         sl_clients_hear(s, &mix->parts[j]);
-    }
 }
 
 static void divide(sl_state *s, size_t from, size_t count) {

@@ -9,6 +9,7 @@
  * which first collects the sum: two vectors. Wire: one compressed message up, one down.
  */
 #include "algorithm/algorithms.h"
+#include "algorithm/mix.h"
 
 enum { WORKER_ERROR = 0, SERVER_ERROR = 1 };
 
@@ -23,21 +24,16 @@ static const float *worker_error(const sl_state *s) {
     return s->extra[WORKER_ERROR];
 }
 
-static void take_at_server(sl_state *s, const sl_part *part) {
-    sl_part_add(part, 1 / (float)s->nodes, s->extra[SERVER_ERROR]);
-}
-
 static void take_own(sl_state *s, const sl_part *mine) {
     sl_part_add(mine, -1, s->extra[WORKER_ERROR]);
     if (mine->weight > 0)
-        take_at_server(s, mine);
+        sl_part_add(mine, 1 / (float)s->nodes, s->extra[SERVER_ERROR]);
 }
 
 static void take_theirs(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
     (void)from;
     (void)count;
-    for (size_t j = 0; j < mix->k; j++)
-        take_at_server(s, &mix->parts[j]);
+    sl_mix_add(mix, 1 / (float)s->nodes, s->extra[SERVER_ERROR]);
 }
 
 static const float *server_error(const sl_state *s) {

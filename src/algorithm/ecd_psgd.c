@@ -39,15 +39,18 @@ static void extrapolate(sl_state *s, size_t from, size_t count) {
     }
 }
 
+static float share_of(const sl_state *s, const sl_part *part) {
+    return part->weight / ((float)s->exchange / 2);
+}
+
 static void add_estimate(sl_state *s, const sl_part *part) {
-    sl_part_add(part, part->weight / ((float)s->exchange / 2), s->extra[SUM]);
+    sl_part_add(part, share_of(s, part), s->extra[SUM]);
 }
 
 static void take_theirs(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
     (void)from;
     (void)count;
-    for (size_t j = 0; j < mix->k; j++)
-        add_estimate(s, &mix->parts[j]);
+    sl_mix_add_by(s, mix, share_of, s->extra[SUM]);
 }
 
 static const sl_stage stages[] = {

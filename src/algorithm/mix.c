@@ -56,11 +56,23 @@ float sl_given(const sl_state *s) {
     return sum;
 }
 
-void sl_mix_add(const sl_mix *mix, float factor, float *acc) {
+static void add_runs(const sl_mix *mix, const sl_state *s, sl_part_factor *factor_of, float factor,
+                     float *acc) {
     sl_run runs[SL_TERMS_MAX];
     for (size_t done = 0, k; done < mix->k; done += k) {
-        for (k = 0; k < SL_TERMS_MAX && done + k < mix->k; k++)
-            runs[k] = sl_part_run(&mix->parts[done + k], factor * mix->parts[done + k].weight);
+        for (k = 0; k < SL_TERMS_MAX && done + k < mix->k; k++) {
+            const sl_part *part = &mix->parts[done + k];
+            runs[k] =
+                sl_part_run(part, factor_of != NULL ? factor_of(s, part) : factor * part->weight);
+        }
         sl_decoder_add_runs(runs, k, acc + mix->parts->base);
     }
+}
+
+void sl_mix_add(const sl_mix *mix, float factor, float *acc) {
+    add_runs(mix, NULL, NULL, factor, acc);
+}
+
+void sl_mix_add_by(const sl_state *s, const sl_mix *mix, sl_part_factor *factor, float *acc) {
+    add_runs(mix, s, factor, 1, acc);
 }

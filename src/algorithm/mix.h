@@ -30,6 +30,9 @@ void sl_mix_into(sl_state *s, float *out, const float *self, const sl_mix *mix, 
 
 /* acc += factor sum_{j != i} W_ij q_j; acc is a whole vector. */
 void sl_mix_add(const sl_mix *mix, float factor, float *acc);
+/* The same with a factor of each part's own. */
+typedef float sl_part_factor(const sl_state *s, const sl_part *part);
+void sl_mix_add_by(const sl_state *s, const sl_mix *mix, sl_part_factor *factor, float *acc);
 
 /* sum_{j != i} W_ij, of the weights as they were rounded. */
 float sl_given(const sl_state *s);

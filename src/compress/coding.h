@@ -53,13 +53,13 @@ typedef struct sl_coding {
 /* Of a codec that is not split. */
 void sl_codec_coding(const sl_codec *codec, sl_coding *out);
 
-/* Parts that one decoder decodes together: several of a plain or dense message only. Part i + 1
- * lies `stride` bytes behind part i. */
+/* Parts that one decoder decodes together. Part i + 1 lies `stride` bytes behind part i. */
 typedef struct coding_run {
     void *decoder;
     sl_rng_key key;
     uint32_t first, count;
-    sl_payload payload; /* the first part */
+    sl_payload payload;    /* the first part */
+    const uint32_t *sizes; /* (count) of the parts; NULL: there is one */
     float weight;
 } coding_run;
 
@@ -77,10 +77,13 @@ typedef struct sl_coder {
     /* Parts in order. Waits until this one is ready. local: the same bytes on the device. 0,
      * SL_EDIVERGED, SL_ENOMEM or SL_EDEVICE. */
     int (*part)(void *encoder, uint32_t part, sl_payload *out, sl_payload *local);
+    /* The bytes of all parts, after the first one. */
+    void (*sizes)(void *encoder, uint32_t *out);
     void *(*decoder_open)(const sl_coding *coding);
     void (*decoder_close)(void *decoder);
     /* acc += weight * decode(payload) of each run, in order; payloads and acc are on the device;
-     * payloads were checked on the host. The runs are of one codec. */
+     * payloads were checked on the host. The runs are of one codec, and sl_codec_joins them if they
+     * have several parts: these are added part after part, and of each the runs in turn. */
     void (*add)(const coding_run *runs, size_t count, float *acc);
 } sl_coder;
 

@@ -120,12 +120,13 @@ size_t sl_codec_stride(const sl_codec *codec) {
     return sl_round_up(codec->part_bytes_max, SL_VEC_ALIGNMENT);
 }
 
-bool sl_codec_joins(const sl_codec *codec) {
-    sl_coding coding;
-    if (codec->ops->pieces != NULL)
-        return false;
-    sl_codec_coding(codec, &coding);
-    return coding.form == CODING_PLAIN || coding.form == CODING_DENSE;
+/* Messages that a device is given at once. */
+enum { TOGETHER = 8 };
+
+/* Parts of entries may hold the same element: they are added in order by one call, or not at
+ * once. */
+bool sl_codec_joins(const sl_codec *codec, uint32_t messages) {
+    return codec->ops->pieces == NULL && (!codec->sparse || messages <= TOGETHER);
 }
 
 void sl_codec_coding(const sl_codec *c, sl_coding *out) {
@@ -286,6 +287,10 @@ bool sl_encoder_ready(sl_encoder *e, uint32_t part, int notify_fd) {
     return e->device == NULL || e->coder->ready(e->device, part, notify_fd);
 }
 
+void sl_encoder_sizes(const sl_encoder *e, uint32_t *sizes) {
+    e->coder->sizes(e->device, sizes);
+}
+
 sl_payload sl_encoder_local(const sl_encoder *e) {
     return e->local;
 }
@@ -370,11 +375,11 @@ static coding_run run_there(const sl_run *run) {
                         .first = run->first,
                         .count = run->count,
                         .payload = run->payload,
+                        .sizes = run->sizes,
                         .weight = run->weight * run->decoder->codec->factor};
 }
 
 void sl_decoder_add_runs(const sl_run *runs, size_t count, float *acc) {
-    enum { TOGETHER = 8 };
     coding_run there[TOGETHER];
     for (size_t done = 0, given = 0; done < count; done++) {
         const sl_decoder *d = runs[done].decoder;

@@ -25,7 +25,7 @@ static void add_group(sl_node *n, uint32_t first, uint32_t count, sl_range range
         .range = range,
         .codec = set != NULL ? set->codec : NULL,
         .parts = set != NULL ? sl_codec_parts(set->codec) : 0,
-        .batch = set != NULL && sl_codec_joins(set->codec) ? n->batch : 1,
+        .batch = set != NULL && sl_codec_joins(set->codec, count + 1) ? n->batch : 1,
     };
     for (uint32_t i = first; i < first + count; i++) {
         const uint32_t peer = n->step.in.peers[i],
@@ -177,8 +177,11 @@ static int have_come(const sl_node *n, const sl_group *g, uint32_t count, sl_err
     return come;
 }
 
-/* To where it is combined. */
+/* To where it is combined, behind those of the same message. */
 static void add_to(sl_node *n, const sl_group *g, sl_part *part, sl_payload payload, void *token) {
+    uint32_t *sizes = n->sizes + (part - n->parts) * n->batch;
+    part->sizes = sizes;
+    sizes[part->count] = (uint32_t)payload.bytes;
     const size_t behind = part->count++ > 0 ? sl_codec_stride(g->codec) : 0;
     if (!n->settings.vec->on_host)
         payload = sl_staging_bring(&n->staging, payload, token, behind);
@@ -186,36 +189,35 @@ static void add_to(sl_node *n, const sl_group *g, sl_part *part, sl_payload payl
         part->payload = payload;
 }
 
-static sl_part parts_of(sl_node *n, const sl_group *g, uint32_t neighbour, uint32_t count) {
+static void put_parts(sl_node *n, const sl_group *g, sl_part *out, uint32_t neighbour,
+                      uint32_t count) {
     const sl_incoming *from = &n->incoming[neighbour];
     const sl_arrival *a = sl_queue_first(from->queue);
-    sl_part all = {.decoder = from->decoder,
-                   .message = sl_node_message(n, from->peer, a->exchange, a->step),
-                   .index = a->part,
-                   .neighbour = neighbour,
-                   .weight = from->weight,
-                   .scalar = a->scalar,
-                   .base = g->range.from};
+    *out = (sl_part){.decoder = from->decoder,
+                     .message = sl_node_message(n, from->peer, a->exchange, a->step),
+                     .index = a->part,
+                     .neighbour = neighbour,
+                     .weight = from->weight,
+                     .scalar = a->scalar,
+                     .base = g->range.from};
     for (uint32_t i = 0; i < count; i++) {
         a = sl_queue_at(from->queue, i);
         n->statistics.payload_bytes_received += a->payload.bytes;
         n->statistics.frames_received++;
-        add_to(n, g, &all, a->payload, a->token);
+        add_to(n, g, out, a->payload, a->token);
     }
-    return all;
 }
 
 /* The own parts, from where they leave. */
-static sl_part own_parts(sl_node *n, const sl_group *g, float weight, uint32_t count) {
-    sl_part all = {.decoder = n->outgoing->own,
-                   .message = sl_node_message(n, n->settings.rank, n->state.exchange, n->number),
-                   .index = g->combined,
-                   .neighbour = OWN,
-                   .weight = weight,
-                   .base = g->range.from};
+static void put_own(sl_node *n, const sl_group *g, sl_part *out, float weight, uint32_t count) {
+    *out = (sl_part){.decoder = n->outgoing->own,
+                     .message = sl_node_message(n, n->settings.rank, n->state.exchange, n->number),
+                     .index = g->combined,
+                     .neighbour = OWN,
+                     .weight = weight,
+                     .base = g->range.from};
     for (uint32_t i = 0; i < count; i++)
-        add_to(n, g, &all, n->own[g->combined + i], NULL);
-    return all;
+        add_to(n, g, out, n->own[g->combined + i], NULL);
 }
 
 /* A silent message stays until all parts of the others are combined. */
@@ -253,16 +255,16 @@ static uint32_t collect_parts(sl_node *n, const sl_group *g, uint32_t parts) {
     bool awaits_own = n->step.stage->ranked && !n->message.silent;
     for (uint32_t i = g->first; i < g->first + g->count; i++) {
         if (awaits_own && n->incoming[i].peer > n->settings.rank) {
-            n->parts[count++] = own_parts(n, g, n->step.self_weight, parts);
+            put_own(n, g, &n->parts[count++], n->step.self_weight, parts);
             awaits_own = false;
         }
         if (is_missing(&n->incoming[i]) && n->incoming[i].kept != 0 && weighs_own(n))
-            n->parts[count++] = own_parts(n, g, n->incoming[i].kept, parts);
+            put_own(n, g, &n->parts[count++], n->incoming[i].kept, parts);
         else if (!is_missing(&n->incoming[i]) && !is_silent(n, &n->incoming[i]))
-            n->parts[count++] = parts_of(n, g, i, parts);
+            put_parts(n, g, &n->parts[count++], i, parts);
     }
     if (awaits_own)
-        n->parts[count++] = own_parts(n, g, n->step.self_weight, parts);
+        put_own(n, g, &n->parts[count++], n->step.self_weight, parts);
     return count;
 }
 

@@ -191,8 +191,12 @@ static bool allocate_steps(sl_node *n) {
     n->groups = calloc(width + 1u, sizeof *n->groups);
     n->parts = calloc(width + 1u, sizeof *n->parts);
     n->own = calloc(n->parts_max, sizeof *n->own);
-    return n->incoming != NULL && n->groups != NULL && n->parts != NULL && n->own != NULL &&
-           open_staging(n, width + ranks(n));
+    n->own_sizes = calloc(n->parts_max, sizeof *n->own_sizes);
+    if (n->incoming == NULL || n->groups == NULL || n->parts == NULL || n->own == NULL ||
+        n->own_sizes == NULL || !open_staging(n, width + ranks(n)))
+        return false;
+    n->sizes = calloc((width + 1u) * (size_t)n->batch, sizeof *n->sizes);
+    return n->sizes != NULL;
 }
 
 static bool allocate_of_view(sl_node *n) {
@@ -268,10 +272,13 @@ static void close_view(sl_node *n) {
     free(n->groups);
     free(n->parts);
     free(n->own);
+    free(n->own_sizes);
+    free(n->sizes);
     n->incoming = NULL;
     n->groups = NULL;
     n->parts = NULL;
     n->own = NULL;
+    n->own_sizes = n->sizes = NULL;
     n->buffer_parts = 0;
     n->is_void = false;
 }

@@ -127,13 +127,17 @@ bool sl_node_before_sleep(sl_node *n) {
 /* A device has encoded the whole message: where parts can be joined, the first one stands for all
  * of them. */
 static void take_own(sl_node *n, uint32_t part) {
-    const bool joins = !n->settings.vec->on_host && sl_codec_joins(n->outgoing->codec);
+    const sl_encoder *encoder = n->outgoing->encoder;
+    const bool joins = !n->settings.vec->on_host && sl_codec_joins(n->outgoing->codec, 1);
+    if (joins && part == 0)
+        sl_encoder_sizes(encoder, n->own_sizes);
     const sl_part mine = {.decoder = n->outgoing->own,
                           .message =
                               sl_node_message(n, n->settings.rank, n->state.exchange, n->number),
                           .index = part,
                           .count = joins ? n->message.parts : 1,
-                          .payload = sl_encoder_local(n->outgoing->encoder),
+                          .payload = sl_encoder_local(encoder),
+                          .sizes = joins ? n->own_sizes : NULL,
                           .weight = n->step.self_weight,
                           .base = n->step.published.from};
     if (part == 0 || !joins)

@@ -74,14 +74,16 @@ bool sl_staging_has_room(const sl_staging *s) {
     return s->settings.vec == NULL || s->begun - s->over < s->count;
 }
 
-/* Adds the payload as the next row; its second row says how far apart all are. False: it is none,
- * and another copy. */
+/* Adds the payload as the next row; its second row says how far apart all are. Rows are as long as
+ * the longest: what lies behind a shorter one's bytes is of its buffer, too, and nobody reads the
+ * copy. False: it is no row of these, and another copy. */
 static bool extend(sl_vec_rows *copy, sl_payload payload) {
     const ptrdiff_t gap = (const char *)payload.data - (const char *)copy->from;
-    const size_t step = copy->rows > 1 ? copy->from_step : (size_t)gap;
-    if (payload.bytes != copy->bytes || gap < (ptrdiff_t)copy->bytes ||
-        (size_t)gap != copy->rows * step)
+    const size_t step = copy->rows > 1 ? copy->from_step : (size_t)gap,
+                 longest = payload.bytes > copy->bytes ? payload.bytes : copy->bytes;
+    if (gap < (ptrdiff_t)longest || step < longest || (size_t)gap != copy->rows * step)
         return false;
+    copy->bytes = longest;
     copy->from_step = step;
     copy->rows++;
     return true;

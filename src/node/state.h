@@ -50,7 +50,7 @@ struct sl_node {
     sl_staging staging;
     uint32_t parts_max;
     size_t part_bytes_max;
-    uint32_t batch; /* parts that are combined at once, where sl_codec_joins */
+    uint32_t batch; /* parts that are combined at once, where sl_codec_joins them */
     sl_fold fold;
     float *kept_x, *kept_m; /* what an exchange that may be void overwrites; or NULL */
     bool is_void;           /* somebody is lost: nothing is exchanged until a view */
@@ -83,7 +83,9 @@ struct sl_node {
     sl_group *groups;      /* (group_count, room for width + 1) */
     uint32_t group_count;
     sl_part *parts;  /* (width, and the own one) those being combined, a run of each message's */
+    uint32_t *sizes; /* (width + 1, batch) the bytes of those */
     sl_payload *own; /* (parts_max) the own parts that were encoded, of a ranked stage */
+    uint32_t *own_sizes; /* (parts_max) bytes of the own parts, where these are taken at once */
 
     void *buffer; /* (buffer_parts, buffer_stride) encoded parts of a message that cannot be sent
                      from where it stands */

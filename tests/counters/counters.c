@@ -1,7 +1,7 @@
 /* counters.c - what a round costs the host where vectors are on a device: each count beside its
  * limit. No GPU is needed, and nothing is timed.
  *
- * D-PSGD, and CHOCO-SGD with 4 bits an element, with two neighbours and ResNet-50's number of
+ * D-PSGD, and CHOCO-SGD with three compressors, with two neighbours and ResNet-50's number of
  * parameters. A process counts at its end (gpu/launches.h), so a round is half of what three rounds
  * have cost more than one. It closes nothing: to close an event is to wait for the notices that
  * were asked for, and how many these were depends on time.
@@ -20,9 +20,11 @@ enum { DIMENSION = 25557032 };
 #define EXPERIMENT(algorithm)                                                                      \
     "{\"rounds\": 3, \"device\": \"cuda:0\", \"topology\": {\"nodes\": 4, \"family\": \"ring\"},"  \
     " \"algorithm\": " algorithm "}"
+#define CHOCO(compressor) EXPERIMENT("{\"name\": \"choco-sgd\", \"compressor\": " compressor "}")
 static const char plain[] = EXPERIMENT("\"d-psgd\""),
-                  compressed[] = EXPERIMENT("{\"name\": \"choco-sgd\", \"compressor\": "
-                                            "{\"name\": \"qsgd\", \"levels\": 7}}");
+                  levels[] = CHOCO("{\"name\": \"qsgd\", \"levels\": 7}"),
+                  largest[] = CHOCO("{\"name\": \"top-k\", \"fraction\": 0.01}"),
+                  dropping[] = CHOCO("{\"name\": \"random-dropping\", \"probability\": 0.1}");
 
 static void stop(const char *what) {
     fprintf(stderr, "counters: %s\n", what);
@@ -131,6 +133,13 @@ static tally tally_of(work w) {
     return t;
 }
 
+/* Kernels of one round, which no time changes. */
+static double kernels_of_round(const char *text) {
+    const tally one = tally_of((work){.node = text, .count = 1}),
+                two = tally_of((work){.node = text, .count = 2});
+    return two.kernels - one.kernels;
+}
+
 /* Of one round. */
 static tally tally_of_round(const char *text, bool measures) {
     const tally one = tally_of((work){text, NULL, 1, measures}),
@@ -153,14 +162,15 @@ static bool tell(const char *name, double count, double limit) {
 int main(void) {
     const double mib = DIMENSION * sizeof(float) / 1048576.0;
     const tally usual = tally_of_round(plain, false), recorded = tally_of_round(plain, true),
-                coded = tally_of_round(compressed, false),
                 step = tally_of((work){.learner = &resnet, .count = 1}),
                 text = tally_of((work){.learner = &lstm, .count = 1}),
                 noted = tally_of((work){.learner = &lstm, .count = 3}),
                 repeated = tally_of((work){.learner = &lstm, .count = 4});
     bool good = tell("CUDA calls per MiB and neighbour", usual.calls / mib / DRIVEN_NEIGHBOURS, 8);
     good &= tell("kernels in a D-PSGD round of 25.5 M", usual.kernels, 60);
-    good &= tell("kernels in a CHOCO round of 4 bits each", coded.kernels, 40);
+    good &= tell("kernels in a CHOCO round of 4 bits each", kernels_of_round(levels), 40);
+    good &= tell("kernels in a CHOCO round of top-1 %", kernels_of_round(largest), 40);
+    good &= tell("kernels in a CHOCO round of dropping to 10 %", kernels_of_round(dropping), 100);
     good &= tell("kernels of ResNet-20's gradient, batch 128", step.kernels, 250);
     good &= tell("kernels of an LSTM's gradient, 80 characters", text.kernels, 350);
     good &= tell("CUDA calls of that gradient, repeated", repeated.calls - noted.calls, 10);

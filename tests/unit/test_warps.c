@@ -196,7 +196,7 @@ START_TEST(blocks_count_and_pick) {
     uint32_t digit = DIGIT_CLASSES - 1, rest = chosen.left;
     for (; digits.expected[digit] < rest; digit--)
         rest -= digits.expected[digit];
-    const pick_digit_args pick_args = {digits.classes, &chosen, WIDTH};
+    const pick_digit_args pick_args = {digits.classes, &chosen, WIDTH, chosen.left};
     share_pick_digit(&pick_args,
                      &(launch_share){.to = 1, .stride = ways[_i].in_order ? 1 : 2, .count = 1});
     ck_assert_uint_eq(chosen.prefix, digit);
