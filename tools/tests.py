@@ -15,8 +15,8 @@ passed, and the run says that it is unsteady. More than UNSTEADY of them are no 
 as they went first.
 
 groups: headers tidy unit plain cores parity python chaos install sanitized threads fuzz cuda
-default: all but cuda, which needs nvcc, half a minute of a core for that alone, but no GPU;
-tools/setup does not install it
+default: all but cuda, which needs nvcc, a minute and a half of a core, but no GPU; tools/setup does
+not install nvcc, and a run says that it leaves these tests out
 """
 
 import dataclasses
@@ -38,6 +38,7 @@ SANITIZED = os.path.join(ROOT, "build-sanitized")
 THREADS = os.path.join(ROOT, "build-threads")
 FUZZ = os.path.join(ROOT, "build-fuzz")
 CUDA = os.path.join(ROOT, "build-cuda")
+NVCC_FOLDER = "/usr/local/cuda/bin"  # where its packages put it, if it is not in PATH
 SUITES = ("headers", "tidy", "unit", "plain", "cores", "parity", "python", "chaos", "install")
 WAITING = 3
 UNSTEADY = 2
@@ -351,13 +352,32 @@ def plain_build(suites):
     return build(WORK, options, lambda: tests_of(WORK, suites))
 
 
+def path_to_nvcc():
+    """PATH with nvcc's folder, or None."""
+    path = os.pathsep.join((os.environ["PATH"], NVCC_FOLDER))
+    return path if shutil.which("nvcc", path=path) else None
+
+
+def skipped(name, why):
+    return Job(name, lambda: Outcome([("skip", f"{name}: {why}")]), 0)
+
+
 def cuda():
     """The plug-in for GPUs, on a CUDA runtime of the host."""
+    path = path_to_nvcc()
+    if path is None:
+        return skipped("cuda", "no nvcc")
     targets = ["gpu/libstarling-cuda.so", "tests/checkvec", "tests/counters"]
     targets += ["tests/test_session_device"]
     targets += ["tests/fake_runtime/libstarling-fake.so", "tests/fake_runtime/test_fake_runtime"]
     options = ["-Dwerror=true", "-Dcuda=enabled"]
-    return build(CUDA, options, lambda: tests_of(CUDA, ("cuda",)), None, targets)
+    return build(CUDA, options, lambda: tests_of(CUDA, ("cuda",)), {"PATH": path}, targets)
+
+
+def without_cuda():
+    """Of a run that nobody has asked for it."""
+    there = path_to_nvcc() is not None
+    return skipped("cuda", "tools/test cuda runs these, on request" if there else "no nvcc")
 
 
 def sanitized():
@@ -450,6 +470,7 @@ def main():
     suites = [name for name in wanted if name in SUITES]
     jobs = [plain_build(suites)] if suites else []
     jobs += [flavours[name]() for name in wanted if name in flavours]
+    jobs += [] if sys.argv[1:] else [without_cuda()]
     counts = Schedule(jobs).run()
     print(f"{counts.passed} passed, {counts.failed} failed, {counts.skipped} skipped")
     return 1 if counts.failed else 0
