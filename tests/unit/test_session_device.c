@@ -350,6 +350,28 @@ START_TEST(an_x_that_changes_is_found) {
 }
 END_TEST
 
+static void setup_failing(void) {
+    setenv("STARLING_FAILS_AFTER", "60", 1); /* before the emulated device opens */
+    setup();
+}
+
+/* Each session ends, and says that it was the device. */
+START_TEST(a_device_that_is_lost_is_one_error) {
+    if (vec->cuda_index >= 0)
+        return; /* fake_runtime has failures of its own */
+    cpu->on_gpu = true;
+    cpu->rounds = 100;
+    const sl_session_options o = options_of(cpu);
+    run_agents(threads, N, train, cpu, &o);
+    for (int r = 0; r < N; r++)
+        ck_assert_msg(threads[r].result == SL_EDEVICE || threads[r].result == SL_EPEER,
+                      "%d: %d, %s", r, threads[r].result, threads[r].error.text);
+    ck_assert_msg(strstr(threads[0].error.text, "cuda:0: ") != NULL &&
+                      strstr(threads[0].error.text, "failed: it was asked to") != NULL,
+                  "%s", threads[0].error.text);
+}
+END_TEST
+
 START_TEST(a_session_on_the_cpu_has_no_stream) {
     static const char host[] = "{\"topology\": {\"nodes\": 1, \"family\": \"complete\"}}";
     sl_session *s;
@@ -385,6 +407,8 @@ static Suite *build_suite(void) {
                    memory_of_the_host_is_refused, a_number_that_is_not_finite_is_named,
                    an_x_that_changes_is_found, a_session_on_the_cpu_has_no_stream,
                    auto_says_too_little);
+    if (getenv("CK_FORK") == NULL || strcmp(getenv("CK_FORK"), "no") != 0)
+        ADD_TESTS_WITH(suite, "lost", setup_failing, teardown, a_device_that_is_lost_is_one_error);
     return suite;
 }
 
