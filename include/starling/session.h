@@ -188,8 +188,8 @@ SL_API int sl_session_fd(sl_session *session);
  * after the same round, or have left. average (d + options.beside); distance: how far the models
  * are apart, sqrt((1/n) sum_i ||x_i - average||^2). Both may be NULL. Not between begin and end.
  * SL_EVOID, under membership.on_loss "continue": a peer was lost while the average was made. Then
- * average holds nothing, and the session goes on: this call is behind all peers, some of which may
- * have an average. */
+ * average holds this peer's own model and numbers, distance is NaN, and the session goes on: this
+ * call is behind all peers, some of which may have the mean. */
 SL_API int sl_session_average(sl_session *session, float *average, double *distance,
                               sl_error *error);
 

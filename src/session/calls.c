@@ -156,11 +156,11 @@ int sl_session_average(sl_session *s, float *average, double *distance, sl_error
     s->average = vector;
     sl_session_wish(s, WISH_AVERAGE);
     result = sl_session_wait(s, error);
+    if (result == 0 && distance != NULL)
+        *distance = s->distance;
     if (result == 0 && s->cut)
         result = sl_fail_node(error, SL_EVOID, s->rank, round_of(s),
                               "average: a peer was lost while it was made; the session goes on");
-    if (result == 0 && distance != NULL)
-        *distance = s->distance;
     if (average == NULL)
         free(vector);
     return result;

@@ -57,6 +57,8 @@ static bool meet(sl_session *s, uint64_t round) {
     else if (result != SL_SUM_VOID)
         return false;
     s->cut = result == SL_SUM_VOID;
+    if (s->cut)
+        sl_session_keep_own(s);
     return result >= 0;
 }
 

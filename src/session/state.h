@@ -223,6 +223,8 @@ void sl_session_answer(sl_session *s, const float *x, float *g);
 typedef int sl_session_adder(void *context, const sl_share *shares, sl_error *error);
 int sl_session_sum(sl_session *const *all, uint32_t count, sl_session_adder *adder, void *context,
                    sl_share *shares, sl_error *error);
+/* The same where a loss has cut the sum: what this peer itself has. */
+void sl_session_keep_own(sl_session *s);
 /* What both drivers' tasks have in common, without context and hooks of the round. */
 sl_task sl_session_task(const sl_session *s);
 

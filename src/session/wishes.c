@@ -119,6 +119,12 @@ static sl_share share_beside(sl_session *s) {
                       .divisor = 1};
 }
 
+void sl_session_keep_own(sl_session *s) {
+    memcpy(s->average, sl_session_view(s, s->model), s->layout.dimension * sizeof *s->average);
+    share_beside(s);
+    s->distance = NAN;
+}
+
 static void divide_beside(sl_session *s) {
     float *out = s->average + s->layout.dimension;
     for (uint64_t i = 0; i < s->options.beside && s->givers > 1; i++)

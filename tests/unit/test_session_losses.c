@@ -56,6 +56,8 @@ static int take_average(sl_session *s, peer *p, sl_error *error) {
     const int result = sl_session_average(s, p->average, &p->distance, error);
     __atomic_add_fetch(&p->averages, 1, __ATOMIC_RELAXED);
     p->voids += result == SL_EVOID;
+    if (result == SL_EVOID && (memcmp(p->average, p->x, sizeof p->x) != 0 || !isnan(p->distance)))
+        return sl_fail(error, SL_EINVAL, "a void average is not this peer's own model");
     return result == SL_EVOID ? 0 : result;
 }
 

@@ -145,17 +145,13 @@ class Peer:
 
     def average(self):
         """The exact mean of all peers' numbers, in the form of what join() got: for a module a
-        state_dict. peer.distance says how far apart they were. None: a peer was lost while the
-        average was made (membership.on_loss "continue"); the next call makes a new one."""
+        state_dict. peer.distance says how far apart they were. If a peer is lost while the average
+        is made (membership.on_loss "continue"), it may be this peer's own numbers, as mixed last:
+        then the distance is NaN, and the next call makes a new one."""
         self._check_active("average()")
         self.end()
         own = self._vector.beside_floats() if self._vector.beside else None
-        try:
-            return self._vector.result(self._averages(own))
-        except Error as error:
-            if error.code != "SL_EVOID":
-                raise
-            return None
+        return self._vector.result(self._averages(own))
 
     # ---- the end ----
 

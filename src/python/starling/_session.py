@@ -193,10 +193,15 @@ class Session:
         self._signals.call(_end, self._open(), x)
 
     def average(self, average, beside=None):
-        """Fills average (d + options.beside); returns the distance. beside: what this peer adds."""
+        """Fills average (d + options.beside); returns the distance, NaN where a loss has cut the
+        average. beside: what this peer adds."""
         call(_beside, self._open(), beside)
         distance = _double()
-        self._signals.call(_average, self._open(), average, ctypes.byref(distance))
+        try:
+            self._signals.call(_average, self._open(), average, ctypes.byref(distance))
+        except Error as error:
+            if error.code != "SL_EVOID":
+                raise
         return distance.value
 
     @property
