@@ -112,13 +112,14 @@ typedef enum sl_event_type {
     SL_EVENT_RELEASED, /* the round that was held begins */
     SL_EVENT_VIEW,     /* of a node that was held before view->round, or earlier, and then goes
                           forward; or first of all, in place of START: x is filled, and it joins */
+    SL_EVENT_RENEWED,  /* before START: peer is another process, and what has come goes back */
     SL_EVENT_PEER_DOWN, /* -> SL_EPEER naming edge and round, if the node still needs that peer */
     SL_EVENT_DEADLINE   /* -> SL_EPEER naming the edges and the round that the node waits for */
 } sl_event_type;
 
 typedef struct sl_event {
     sl_event_type type;
-    uint32_t peer;       /* RECEIVED, PEER_DOWN, LOST */
+    uint32_t peer;       /* RECEIVED, PEER_DOWN, LOST, RENEWED */
     uint64_t exchange;   /* RECEIVED */
     uint32_t step;       /* RECEIVED */
     uint32_t part;       /* RECEIVED, SENT */

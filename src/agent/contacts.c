@@ -95,10 +95,19 @@ static void miss(sl_agent *a, sl_neighbour *n, const sl_error *why) {
     log_lost(a, n);
 }
 
+/* What came of the process before is not this one's: its model may be another. Who trains has done
+ * with it. */
+static void renew(sl_agent *a, sl_neighbour *n) {
+    if (n->renewed && a->phase == PHASE_CONNECTING)
+        sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_RENEWED, .peer = n->rank});
+    n->renewed = false;
+}
+
 /* A connection was agreed on: what came over the one before goes on. */
 static void come_back(sl_agent *a, sl_neighbour *n) {
     sl_error error;
     n->back = false;
+    renew(a, n);
     if (n->lost_s > 0) {
         sl_log_entry entry = log_of(a, SL_LOG_UP, n);
         entry.seconds = a->side.now_s - n->lost_s;

@@ -122,7 +122,8 @@ typedef struct sl_neighbour {
     uint64_t since; /* the first epoch of those without a break; 0: that of the run's begin */
     uint64_t hash_from, hash_at_view; /* and what it was when this agent's epoch began */
 
-    bool folds; /* in the epoch of its frames it has folded this agent */
+    bool renewed; /* it is another process than before, and the node has not heard of it */
+    bool folds;   /* in the epoch of its frames it has folded this agent */
 
     /* of its loss (members.c) */
     bool gone;         /* it counts as lost, until it is reached under a later epoch */

@@ -341,6 +341,13 @@ static void give_up(sl_node *n) {
         sl_inbox_keep_step(&n->inbox, &n->inbox.queues[i], 0, 0);
 }
 
+static void renew(sl_node *n, uint32_t peer) {
+    const uint32_t slot = sl_peer_index(n->peers, n->inbox.peer_count, peer);
+    assert(n->state.round == 0);
+    if (slot < n->inbox.peer_count)
+        sl_inbox_keep_step(&n->inbox, &n->inbox.queues[slot], 0, 0);
+}
+
 /* What came is read by a device at some time. It is asked where that is known to be worth it: with
  * each batch that is combined, and not with each frame. */
 static bool gives_back(const sl_node *n, const sl_event *event) {
@@ -383,6 +390,9 @@ int sl_node_step(sl_node *n, const sl_event *event, sl_update *update, sl_error 
         break;
     case SL_EVENT_VIEW:
         result = take_view(n, event->view, update, error);
+        break;
+    case SL_EVENT_RENEWED:
+        renew(n, event->peer);
         break;
     case SL_EVENT_PEER_DOWN:
         result = name_peer_down(n, event->peer, error);

@@ -1,8 +1,7 @@
 /* test_node_trace.c - the node as a protocol transcript: events in, updates out.
  *
  * Node 1 of a path 0 - 1 - 2 with four parameters in two parts. W by metropolis: 1/3 from each
- * neighbour, 1/3 self. Learning rate 0 unless said.
- */
+ * neighbour, 1/3 self. Learning rate 0 unless said. */
 #include <math.h>
 #include <string.h>
 
@@ -234,14 +233,17 @@ END_TEST
 
 START_TEST(parts_may_come_before_start) {
     open_node(SL_VARIANT_ADAPT_THEN_COMBINE, 0, 1);
-    receive(0, 1, 0, 0);
-    expect_released(0);
-    start();
+    receive(0, 1, 0, 9);
+    ck_assert_int_eq(step((sl_event){.type = SL_EVENT_RENEWED, .peer = 0}), 0);
+    expect_released(1);
     receive(2, 1, 0, 6);
+    receive(0, 1, 0, 0);
+    start();
     gradient(0);
     publish(0);
     sent(0);
     expect_released(2);
+    ck_assert_float_eq(sl_node_model(node)[0], 3);
     close_node();
 }
 END_TEST
@@ -368,8 +370,7 @@ START_TEST(a_part_that_is_not_finite_leaves_nobody) {
 }
 END_TEST
 
-/* Found in the sum that is kept aside, and in the model, which the gradient's step made infinite.
- */
+/* Found in the sum kept aside, and in the model, which the gradient's step made infinite. */
 START_TEST(a_model_that_is_not_finite_ends_no_run_well) {
     open_node(SL_VARIANT_COMBINE_WHILE_ADAPT, 1, 1);
     start();
@@ -439,8 +440,7 @@ static void receive_sum(uint64_t exchange, float value) {
     }
 }
 
-/* A round of warm-up exchanges after its gradient; the next one has nothing to send; then the last
- * gradient leaves while the next is computed, and its exchange ends with that one's round. */
+/* Warm-up exchanges after its gradient. Later the last gradient leaves beside the next one. */
 START_TEST(cd_sgd_sends_the_last_gradient_beside_the_next) {
     open_algorithm(
         &(sl_algorithm_config){
