@@ -34,6 +34,9 @@ typedef enum sl_partition_kind {
 #undef SL_PARTITION_ENUM
 } sl_partition_kind;
 
+/* Whose members change: shares stay with their ranks, or follow the members. */
+typedef enum sl_on_change { SL_ON_CHANGE_KEEP, SL_ON_CHANGE_SHARE } sl_on_change;
+
 typedef struct sl_data_config {
     sl_data_kind kind;
     char path[SL_PATH_MAX];      /* mnist, cifar10: folder; libsvm: training file; text: file */
@@ -44,9 +47,10 @@ typedef struct sl_data_config {
     sl_partition_kind partition;
     uint32_t shards_per_node; /* shards */
     double alpha;             /* dirichlet */
-    sl_switch standardise;    /* divide pixels by their channel's deviation? auto: for lenet5 and
-                                 resnet20 */
-    sl_switch augment;        /* shift and mirror training images? auto: for resnet20 */
+    sl_on_change on_change;
+    sl_switch standardise; /* divide pixels by their channel's deviation? auto: for lenet5 and
+                              resnet20 */
+    sl_switch augment;     /* shift and mirror training images? auto: for resnet20 */
 } sl_data_config;
 
 #ifdef __cplusplus

@@ -25,7 +25,8 @@ typedef struct sl_learner_settings {
     sl_model_config model;
     sl_data_config data;
     uint32_t nodes;   /* that share the training samples */
-    uint32_t joiners; /* ranks behind these, each with all training samples of its data */
+    uint32_t joiners; /* ranks behind these, each with all training samples of its data, if
+                         data.on_change is not "share" */
     uint64_t seed;    /* of initial weights, partition, batches and drawn data */
     uint64_t rounds;  /* 0: from epochs */
     double epochs;    /* passes over the training data */
@@ -57,6 +58,13 @@ SL_API const sl_tensor *sl_learner_layout(const sl_learner *learner, size_t *cou
 SL_API uint64_t sl_learner_layout_hash(const sl_learner *learner);
 /* Training samples of a node, at least 1; a problem without samples: 1. */
 SL_API double sl_learner_samples(const sl_learner *learner, uint32_t rank);
+/* Do shares follow the members? */
+SL_API bool sl_learner_shares(const sl_learner *learner);
+/* From now on rank has share `place` of as many as `count` nodes share all training samples in,
+ * dealt as at first. Without samples nothing changes. At most nodes + joiners; data.on_change
+ * "share". SL_ENOMEM. */
+SL_API int sl_learner_share(sl_learner *learner, uint32_t rank, uint32_t place, uint32_t count,
+                            sl_error *error);
 /* Hash of the loaded samples and labels, and of what model.start holds. */
 SL_API uint64_t sl_learner_data_hash(const sl_learner *learner);
 /* Bytes of the samples and of the working memory. */

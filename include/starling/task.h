@@ -24,8 +24,8 @@ typedef struct sl_evaluation {
     double accuracy; /* held-out, in [0, 1]; NaN where it means nothing */
 } sl_evaluation;
 
-/* `attach`, `ready`, `lend`, `samples`, `tensor_rows`, and `tensor_ends` with tensor_count 0, may
- * be NULL; the other hooks may not. */
+/* `attach`, `ready`, `lend`, `samples`, `members`, `tensor_rows`, and `tensor_ends` with
+ * tensor_count 0, may be NULL; the other hooks may not. */
 typedef struct sl_task {
     void *context;    /* borrowed; first argument of every call */
     size_t dimension; /* parameters, d; at least 1 */
@@ -68,6 +68,9 @@ typedef struct sl_task {
     /* Training samples of rank, above 0: its weight where an algorithm goes by them. NULL: all have
      * as many. */
     double (*samples)(void *context, uint32_t rank);
+    /* A view begins for rank, as member `place` of `count`; rank computes no gradient now. NULL:
+     * not asked. */
+    int (*members)(void *context, uint32_t rank, uint32_t place, uint32_t count, sl_error *error);
 } sl_task;
 
 /* What the task's vectors are made of; borrowed. */

@@ -68,7 +68,8 @@ static bool name_tensor(const sl_hello *ours, uint32_t rank, const sl_hello *the
     return true;
 }
 
-/* What HELLO holds a hash of. Who joins behind the first ranks brings data of its own. */
+/* What HELLO holds a hash of. Who joins behind the first ranks brings data of its own,
+ * unless all share theirs. */
 static const char *section_that_differs(const sl_hello *ours, const sl_hello *theirs,
                                         bool own_data) {
     if (ours->topology_hash != theirs->topology_hash)
@@ -105,8 +106,11 @@ static void name_beginnings(const sl_hello *ours, uint32_t rank, const sl_hello 
              there, rank, here);
 }
 
-bool sl_hello_differs(const sl_hello *ours, uint32_t rank, const sl_hello *theirs, uint32_t peer,
+bool sl_hello_differs(const sl_side *side, const sl_hello *theirs, uint32_t peer,
                       char text[SL_REFUSAL_MAX]) {
+    const sl_hello *ours = &side->hello;
+    const uint32_t rank = side->rank;
+    const bool own_data = !side->shares && (peer >= ours->nodes || rank >= ours->nodes);
     const value inputs[] = {{"seed", ours->seed, theirs->seed},
                             {"topology's number of nodes", ours->nodes, theirs->nodes}};
     const value results[] = {{"rounds", ours->rounds, theirs->rounds},
@@ -115,7 +119,7 @@ bool sl_hello_differs(const sl_hello *ours, uint32_t rank, const sl_hello *their
     const char *section = ours->run_id != theirs->run_id ? "run id" : NULL;
     const value *v = section == NULL ? value_that_differs(inputs, 2) : NULL;
     if (section == NULL && v == NULL)
-        section = section_that_differs(ours, theirs, peer >= ours->nodes || rank >= ours->nodes);
+        section = section_that_differs(ours, theirs, own_data);
     const bool joins = ours->resumed == SL_HELLO_JOINS || theirs->resumed == SL_HELLO_JOINS;
     if (section == NULL && v == NULL && ours->resumed != theirs->resumed && !joins) {
         name_beginnings(ours, rank, theirs, peer, text);

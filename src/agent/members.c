@@ -219,13 +219,21 @@ static void take_model(sl_agent *a) {
     drop_early(a);
 }
 
+static int share_samples(const sl_agent *a, const sl_epoch *view, sl_error *error) {
+    const sl_task *t = &a->settings.task;
+    const uint32_t rank = a->side.rank, place = sl_epoch_place(view, rank);
+    return t->members != NULL ? t->members(t->context, rank, place, view->count, error) : 0;
+}
+
 /* sides: parts of the network that have met. */
 static void begin_view(sl_agent *a, const sl_epoch *view, uint32_t sides) {
     sl_cohort *g = &a->cohort;
     sl_grouping grouping = {0};
     sl_error error;
     sl_folding_lose_absent(a, view);
-    if (sl_members_regroup(a, view, &grouping, &error) != 0) {
+    if (sl_members_regroup(a, view, &grouping, &error) != 0 ||
+        share_samples(a, view, &error) != 0) {
+        sl_grouping_close(&grouping);
         sl_agent_fail(a, &error, error.text);
         return;
     }
@@ -354,8 +362,7 @@ static void obey(sl_agent *a, const sl_membership_update *u) {
     if (u->diverged)
         fail(a, SL_EDIVERGED,
              "loss, gradient or model is not finite, as on most of the members; training diverged: "
-             "lower "
-             "optimizer.learning_rate, or check the data");
+             "lower optimizer.learning_rate, or check the data");
     else if (ends)
         end_alone(a);
     else if (u->dropped && a->settings.meets)

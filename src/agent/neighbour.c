@@ -253,7 +253,7 @@ static int judge_hello(sl_neighbour *n, const sl_frame *frame, const uint8_t *pa
         sl_neighbour_drop(n, wrong);
         return 0;
     }
-    bool differs = sl_hello_differs(&n->side->hello, n->side->rank, &theirs, n->rank, text);
+    bool differs = sl_hello_differs(n->side, &theirs, n->rank, text);
     if (differs && theirs.run_id == n->side->hello.run_id)
         return sl_fail_edge(error, SL_EPEER, n->rank, n->side->rank, n->side->round, "refused: %s",
                             text);

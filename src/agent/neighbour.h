@@ -32,6 +32,7 @@ typedef struct sl_side {
     bool trains;          /* opening is over: neighbours' other incarnations are refused */
     bool goes_on;         /* a neighbour that is lost does not end the run */
     uint32_t ranks;       /* that the run may ever have */
+    bool shares;          /* training samples are the members': who joins brings none */
     bool joins;           /* this process takes the place of one that is lost */
     uint32_t rank;
     double now_s;      /* when the loop last looked */
@@ -161,7 +162,7 @@ double sl_side_return_s(const sl_side *side);
 sl_passage sl_side_passage(const sl_side *side, uint32_t to);
 /* What differs between two agents that should run the same experiment, as a sentence; false:
  * nothing. */
-bool sl_hello_differs(const sl_hello *ours, uint32_t rank, const sl_hello *theirs, uint32_t peer,
+bool sl_hello_differs(const sl_side *side, const sl_hello *theirs, uint32_t peer,
                       char text[SL_REFUSAL_MAX]);
 /* This side's HELLO, on any connection; completes *frame. As sl_connection_send. */
 int sl_side_send_hello(const sl_side *side, sl_channel *channel, sl_connection *connection,

@@ -396,6 +396,7 @@ int sl_agent_open(sl_agent **out, const sl_agent_settings *settings, sl_error *e
         a->side.timeout_s = settings->experiment->membership.grace_s;
     a->side.incarnation = sl_clock_epoch_us();
     a->side.joins = settings->joins;
+    a->side.shares = settings->experiment->data.on_change == SL_ON_CHANGE_SHARE;
     a->side.ranks = sl_experiment_ranks(settings->experiment);
     a->side.window = sl_receive_window(a->settings.experiment, a->settings.rank);
     a->side.told_every = (sl_host_window(a->settings.experiment, a->settings.rank) + 1) / 2;

@@ -179,7 +179,7 @@ static sl_verdict judge(sl_visitors *v, sl_visitor *visitor, const sl_hello *hel
         refuse_politely(v, visitor, false, text);
         return SL_VERDICT_REFUSED;
     }
-    if (!sl_hello_differs(&v->side->hello, v->side->rank, hello, visitor->rank, text))
+    if (!sl_hello_differs(v->side, hello, visitor->rank, text))
         return SL_VERDICT_EQUAL;
     bool same_run = hello->run_id == v->side->hello.run_id;
     refuse_politely(v, visitor, same_run, text);

@@ -45,6 +45,8 @@ static const char *const partitions[] = {
     SL_PARTITIONS(NAME) NULL,
 };
 
+static const char *const on_changes[] = {"keep", "share", NULL};
+
 #define AT(field) .offset = offsetof(sl_experiment, field)
 #define COUNTED(field, count) AT(field), .count_offset = offsetof(sl_experiment, count)
 #define BETWEEN(low, high) .min = (low), .max = (high)
@@ -471,6 +473,10 @@ const sl_key sl_keys[] = {
     {"data.partition.alpha", SL_KEY_REAL, AT(data.alpha), BETWEEN(1e-6, 1e6), .fallback = "0.1",
      .help = "dirichlet: concentration; smaller is more uneven",
      USED_BY("data.partition.name", "dirichlet")},
+    {"data.on_change", SL_KEY_CHOICE, AT(data.on_change), .choices = on_changes,
+     .fallback = "\"keep\"",
+     .help = "when peers are lost or join, training samples keep their ranks, or are shared anew "
+             "among the members"},
     {"data.standardise", SL_KEY_SWITCH, AT(data.standardise), .fallback = "\"auto\"",
      .help = "divide pixels by their channel's standard deviation; auto = for lenet5 and resnet20"},
     {"data.augment", SL_KEY_SWITCH, AT(data.augment), .fallback = "\"auto\"",

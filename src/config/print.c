@@ -47,22 +47,33 @@ const char *sl_section_name(sl_section section) {
     return names[section];
 }
 
+/* Of the run as a whole, also where who joins has data of its own. */
+static bool is_of_run(const sl_key *k) {
+    static const char *const paths[] = {"seed",          "loss_limit",    "rounds",
+                                        "epochs",        "final_average", "membership.joiners",
+                                        "data.on_change"};
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
+        if (strcmp(k->path, paths[i]) == 0)
+            return true;
+    return false;
+}
+
 sl_section sl_key_section(const sl_key *k) {
+    if (is_of_run(k))
+        return SL_SECTION_run;
     for (int s = SL_SECTION_algorithm; s < SL_SECTION_COUNT; s++) {
         const char *name = sl_section_name((sl_section)s);
         if (strncmp(k->path, name, strlen(name)) == 0)
             return (sl_section)s;
     }
-    bool run = strcmp(k->path, "seed") == 0 || strcmp(k->path, "loss_limit") == 0 ||
-               strcmp(k->path, "rounds") == 0 || strcmp(k->path, "epochs") == 0 ||
-               strcmp(k->path, "final_average") == 0 || strcmp(k->path, "membership.joiners") == 0;
-    return run ? SL_SECTION_run : SL_SECTION_COUNT;
+    return SL_SECTION_COUNT;
 }
 
-/* A run without joiners has the hash that it had before there was such a key. */
+/* A run has the hash that it had before there were keys which it leaves as they are. */
 static bool is_hashed(const sl_key *k, const sl_experiment *e, sl_section section) {
     return sl_key_section(k) == section && k->type != SL_KEY_PATH &&
-           (e->membership.joiners > 0 || strcmp(k->path, "membership.joiners") != 0);
+           (e->membership.joiners > 0 || strcmp(k->path, "membership.joiners") != 0) &&
+           (e->data.on_change != SL_ON_CHANGE_KEEP || strcmp(k->path, "data.on_change") != 0);
 }
 
 uint64_t sl_experiment_section_hash(const sl_experiment *experiment, sl_section section) {

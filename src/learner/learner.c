@@ -17,7 +17,7 @@
 #include "base/hash.h"
 #include "learner/data/data.h"
 #include "learner/data/image.h"
-#include "learner/data/partition.h"
+#include "learner/data/shares.h"
 #include "learner/layers/network.h"
 #include "learner/model.h"
 #include "learner/problem.h"
@@ -39,7 +39,7 @@ struct sl_learner {
     sl_learner_settings settings;
     sl_problem problem; /* without ops: */
     sl_data data;
-    sl_partition partition;
+    sl_shares shares;
     sl_network network;
     float *evaluated; /* (dimension) the model under evaluation, on the device; NULL: on the host */
     uint32_t batch;   /* most samples of a training batch */
@@ -183,9 +183,8 @@ static int open_with_data(sl_learner *learner, sl_error *error) {
     if (result == 0)
         result = sl_data_load(&learner->data, &data, settings->seed, error);
     if (result == 0)
-        result =
-            sl_partition_open(&learner->partition, &settings->data, &learner->data.train,
-                              learner->settings.nodes, settings->joiners, settings->seed, error);
+        result = sl_shares_open(&learner->shares, &settings->data, &learner->data.train,
+                                learner->settings.nodes, settings->joiners, settings->seed, error);
     if (result == 0)
         result = open_network(learner, error);
     if (result == 0)
@@ -321,7 +320,7 @@ void sl_learner_close(sl_learner **learner) {
         (*learner)->problem.ops->close((*learner)->problem.self);
     release_evaluated(*learner);
     sl_network_close(&(*learner)->network);
-    sl_partition_close(&(*learner)->partition);
+    sl_shares_close(&(*learner)->shares);
     sl_data_close(&(*learner)->data);
     free((*learner)->planes);
     free((*learner)->tensors);
@@ -338,8 +337,17 @@ size_t sl_learner_dimension(const sl_learner *learner) {
 }
 
 double sl_learner_samples(const sl_learner *learner, uint32_t rank) {
-    const uint32_t count = is_problem(learner) ? 1 : sl_partition_size(&learner->partition, rank);
+    const uint32_t count = is_problem(learner) ? 1 : sl_shares_size(&learner->shares, rank);
     return count > 1 ? count : 1;
+}
+
+bool sl_learner_shares(const sl_learner *learner) {
+    return learner->settings.data.on_change == SL_ON_CHANGE_SHARE;
+}
+
+int sl_learner_share(sl_learner *learner, uint32_t rank, uint32_t place, uint32_t count,
+                     sl_error *error) {
+    return is_problem(learner) ? 0 : sl_shares_deal(&learner->shares, rank, place, count, error);
 }
 
 /* An epoch of a problem with samples is as long as data.train_samples says. */
@@ -433,8 +441,8 @@ static void fill_row(sl_learner *learner, const sl_samples *samples, uint32_t in
 
 static void gather(sl_learner *learner, uint32_t rank, uint64_t round) {
     const uint32_t *indices;
-    uint32_t rows = sl_partition_batch(&learner->partition, rank, round,
-                                       learner->settings.data.batch, &indices);
+    uint32_t rows =
+        sl_shares_batch(&learner->shares, rank, round, learner->settings.data.batch, &indices);
     for (uint32_t i = 0; i < rows; i++) {
         if (i + ROWS_AHEAD < rows)
             sl_samples_prefetch(&learner->data.train, indices[i + ROWS_AHEAD]);

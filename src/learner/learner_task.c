@@ -21,6 +21,10 @@ static int attach(void *learner, const sl_vec_ops *vec, sl_error *error) {
     return sl_learner_attach(learner, vec, error);
 }
 
+static int members(void *learner, uint32_t rank, uint32_t place, uint32_t count, sl_error *error) {
+    return sl_learner_share(learner, rank, place, count, error);
+}
+
 sl_task sl_learner_task(sl_learner *learner) {
     size_t tensor_count;
     const size_t *tensor_ends = sl_learner_tensors(learner, &tensor_count);
@@ -39,6 +43,7 @@ sl_task sl_learner_task(sl_learner *learner) {
         .gradient = gradient,
         .evaluate = evaluate,
         .samples = samples,
+        .members = sl_learner_shares(learner) ? members : NULL,
         .attach = sl_learner_has_layers(learner) ? attach : NULL,
     };
 }

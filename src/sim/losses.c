@@ -139,8 +139,7 @@ static int turn_side(simulator *s, uint32_t side, uint64_t round, uint64_t excha
     tell_view(s, v);
     result = let_in(s, v, error);
     for (uint32_t k = 0; k < v->view.members.count && result == 0; k++)
-        result = sl_sim_deliver(s, v->group.ranks[k],
-                                &(sl_event){.type = SL_EVENT_VIEW, .view = &v->view}, error);
+        result = sl_sim_turn(s, v->group.ranks[k], v, error);
     return result;
 }
 

@@ -118,6 +118,18 @@ int sl_sim_deliver(simulator *s, uint32_t rank, const sl_event *event, sl_error 
 
 /* ---- views ---- */
 
+int sl_sim_turn(simulator *s, uint32_t rank, const sl_scene_view *v, sl_error *error) {
+    const sl_task *t = s->task;
+    uint32_t place = 0;
+    while (v->group.ranks[place] != rank)
+        place++;
+    const int result =
+        t->members != NULL ? t->members(t->context, rank, place, v->group.count, error) : 0;
+    return result == 0 ? sl_sim_deliver(s, rank,
+                                        &(sl_event){.type = SL_EVENT_VIEW, .view = &v->view}, error)
+                       : result;
+}
+
 /* The view that is next in its log, behind the word of a merge or not. */
 static const sl_log_entry *next_view(const simulator *s, uint32_t rank) {
     const sl_history *h = history_of(s, rank);
@@ -134,7 +146,7 @@ static int begin_round(simulator *s, uint32_t rank, uint64_t round, sl_error *er
     if (result != 0)
         return result;
     s->peers[rank].repeated = (size_t)(entry - history_of(s, rank)->entries) + 1;
-    return sl_sim_deliver(s, rank, &(sl_event){.type = SL_EVENT_VIEW, .view = &v->view}, error);
+    return sl_sim_turn(s, rank, v, error);
 }
 
 /* Its sponsor has just ended the round whose model it took. */

@@ -100,6 +100,8 @@ bool sl_sim_keeps_back(const simulator *s, uint32_t rank, const sl_outbound *sen
 int sl_sim_void(simulator *s, bool *any, sl_error *error);
 /* sl_sim_step, and then the folds that a repeated run has there. */
 int sl_sim_deliver(simulator *s, uint32_t rank, const sl_event *event, sl_error *error);
+/* The view begins for a member. */
+int sl_sim_turn(simulator *s, uint32_t rank, const sl_scene_view *v, sl_error *error);
 /* All nodes rest: begins their views, or lets them go on. */
 int sl_sim_begin_repeated(simulator *s, uint64_t round, sl_error *error);
 /* Has this step of a gradient ended the node, as it had in the run that goes on without it? Then it

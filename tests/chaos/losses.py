@@ -356,6 +356,8 @@ def add_a_rank(scene, hands):
     other.check_refused("the roster has 5 ranks, the topology 4 nodes")
     more = hands.start(4, "--join", membership__joiners=2, optimizer__learning_rate=0.02).wait(30)
     more.check_refused("refused", "the run of agents", code=1)
+    shares = hands.start(4, "--join", data__on_change="share").wait(30)
+    shares.check_refused("refused", "the run of agents", code=1)
     hands.agents.append(hands.start(4, "--join", data__train_samples=500, data__batch=8))
     wait_for_views(scene, 1, views + 1, hands.agents[1].folder)
 
@@ -403,8 +405,9 @@ def wait_for_return(scene, running, rank, count=1):
 
 
 def who_dies_is_started_again_and_who_leaves_is_not(scene):
-    """The leader too; a second time; and one that left. Then it is repeated."""
-    changes = {"rounds": 40000, "membership__restart": "on-failure"}
+    """The leader too; a second time; and one that left. The members share all samples anew each
+    time. Then it is repeated."""
+    changes = {"rounds": 40000, "membership__restart": "on-failure", "data__on_change": "share"}
     running, agents = start(scene, nodes=4, **changes)
     for rank, count in ((2, 1), (0, 1), (2, 2)):
         os.kill(scene.agents()[rank], signal.SIGKILL)

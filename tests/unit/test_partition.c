@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "harness.h"
-#include "learner/data/partition.h"
+#include "learner/data/shares.h"
 
 static sl_error error;
 
@@ -116,6 +116,38 @@ START_TEST(dirichlet_shares_have_the_right_variance) {
         sl_partition_close(&p);
         sl_samples_close(&samples);
     }
+}
+END_TEST
+
+/* Of so many members each has what it would have in a run of so many nodes. */
+static void check_shares(sl_shares *s, uint32_t count) {
+    sl_partition p;
+    ck_assert_int_eq(sl_partition_open(&p, &s->config, s->samples, count, 0, 5, &error), 0);
+    for (uint32_t place = 0; place < count; place++) {
+        const uint32_t rank = s->ranks_max - count + place, *indices, *own;
+        ck_assert_int_eq(sl_shares_deal(s, rank, place, count, &error), 0);
+        ck_assert_uint_eq(sl_shares_size(s, rank), sl_partition_size(&p, place));
+        const uint32_t batch = sl_shares_batch(s, rank, 9, 16, &indices);
+        ck_assert_uint_eq(batch, sl_partition_batch(&p, place, 9, 16, &own));
+        ck_assert_mem_eq(indices, own, batch * sizeof *own);
+    }
+    sl_partition_close(&p);
+}
+
+START_TEST(members_share_samples_anew) {
+    sl_samples samples = labelled(SAMPLES, 10);
+    const sl_data_config config = {
+        .partition = SL_PARTITION_DIRICHLET, .alpha = 0.1, .on_change = SL_ON_CHANGE_SHARE};
+    sl_shares s;
+    ck_assert_int_eq(sl_shares_open(&s, &config, &samples, 6, 2, 5, &error), 0);
+    check_shares(&s, 5);
+    check_shares(&s, 8);
+    check_shares(&s, 5);
+    sl_shares_close(&s);
+    ck_assert_int_eq(sl_shares_open(&s, &config, &samples, SAMPLES - 1, 2, 5, &error), SL_EINVAL);
+    ck_assert_ptr_nonnull(strstr(error.text, "997 training samples for 998 nodes"));
+    sl_shares_close(&s);
+    sl_samples_close(&samples);
 }
 END_TEST
 
@@ -288,7 +320,8 @@ int main(void) {
                         sizeof partitions / sizeof partitions[0]);
     suite_add_tcase(suite, each);
     ADD_TESTS(suite, "partition", partitions_skew_labels_as_their_names_say,
-              dirichlet_shares_have_the_right_variance, impossible_partitions_are_refused,
+              dirichlet_shares_have_the_right_variance, members_share_samples_anew,
+              impossible_partitions_are_refused,
               an_epoch_shows_each_sample_once_and_the_next_in_another_order,
               who_joins_has_all_samples_and_the_others_theirs,
               a_batch_is_a_function_of_rank_and_round_alone, speakers_are_dealt_whole_and_evenly,
