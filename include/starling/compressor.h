@@ -69,6 +69,9 @@ SL_API const char *sl_compressor_name(sl_compressor_kind kind);
 SL_API bool sl_compressor_reads(sl_compressor_kind kind, const char *key);
 /* Does it encode two vectors: what is to be sent, and what of it is new (sl_source.fresh)? */
 SL_API bool sl_compressor_reads_fresh(sl_compressor_kind kind);
+/* Does it look at no other elements than those it has drawn? Then it misses others that are not
+ * finite. */
+SL_API bool sl_compressor_reads_drawn(sl_compressor_kind kind);
 
 typedef enum sl_norm { SL_NORM_L2, SL_NORM_MAX } sl_norm;
 

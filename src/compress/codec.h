@@ -49,6 +49,7 @@ struct codec_ops {
     int (*check_part)(sl_decoder *decoder, uint32_t part, sl_payload payload);
     void (*add)(sl_decoder *decoder, uint32_t part, sl_payload payload, float weight,
                 float *acc); /* weight includes codec->factor */
+    bool reads_drawn;        /* it looks at no other elements than those it has drawn */
     bool draws_for_all;      /* random choices are equal at all senders */
     /* What a coding applies to: of a part, and of its payload if that is given; NULL: nothing. */
     void (*numbers)(const sl_codec *codec, uint32_t part, const sl_payload *plain,

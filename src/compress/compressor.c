@@ -29,6 +29,10 @@ bool sl_compressor_reads_fresh(sl_compressor_kind kind) {
     return table[kind]->reads_fresh;
 }
 
+bool sl_compressor_reads_drawn(sl_compressor_kind kind) {
+    return table[kind]->reads_drawn;
+}
+
 /* `scaled` and `contractive` change what a random choice promises. */
 bool sl_compressor_reads(sl_compressor_kind kind, const char *key) {
     return sl_has_word(table[kind]->keys, key);

@@ -380,4 +380,5 @@ const codec_ops sl_random_dropping_codec = {.keys = "probability scaled contract
                                             .decoder_bytes = mask_bytes,
                                             .encode = encode,
                                             .check_part = check_part,
-                                            .add = add};
+                                            .add = add,
+                                            .reads_drawn = true};

@@ -222,7 +222,7 @@ static void add(sl_decoder *d, uint32_t part, sl_payload payload, float weight, 
 #define SUBSET_CODEC                                                                               \
     .quality = quality, .bits = bits, .check = sl_entries_check, .lay_out = lay_out,               \
     .describe = describe, .encoder_bytes = subset_bytes, .decoder_bytes = subset_bytes,            \
-    .begin = begin, .encode = encode, .check_part = check_part, .add = add
+    .begin = begin, .encode = encode, .check_part = check_part, .add = add, .reads_drawn = true
 
 const codec_ops sl_random_k_codec = {.keys = "k fraction scaled contractive", SUBSET_CODEC};
 const codec_ops sl_shared_mask_codec = {

@@ -275,6 +275,8 @@ const char *sl_experiment_what_going_on_costs(const sl_experiment *e) {
         return "a replica of each neighbour, in place of their sum";
     if (strcmp(e->device, "cpu") != 0)
         return "a look at each gradient, for which it waits for the device";
+    if (sl_compressor_reads_drawn(e->algorithm.compressor.kind))
+        return "a look at each gradient, as its compressor does not see all of it";
     if (sl_receives_less(e))
         return "receive buffers for all others, and so fewer for each neighbour";
     return NULL;

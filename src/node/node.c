@@ -217,6 +217,12 @@ static int advance(sl_node *n, sl_update *update, sl_error *error) {
     return end_round(n, update, error);
 }
 
+/* On the host, what leaves is looked at, or a compressor does; but not by one that draws. */
+static bool shows_late(const sl_node *n) {
+    return !n->settings.vec->on_host ||
+           sl_compressor_reads_drawn(n->settings.plan->config.compressor.kind);
+}
+
 static int accept_gradient(sl_node *n, double loss, sl_update *update, sl_error *error) {
     if (n->spoiled)
         return 0;
@@ -229,7 +235,7 @@ static int accept_gradient(sl_node *n, double loss, sl_update *update, sl_error 
     snprintf(what, sizeof what, "the loss is %g", loss);
     if (!(loss <= n->loss_limit))
         return sl_node_diverged(n, what, error);
-    if (n->settings.turns && !n->settings.vec->on_host && sl_node_has_spoiled_gradient(n))
+    if (n->settings.turns && shows_late(n) && sl_node_has_spoiled_gradient(n))
         return sl_node_diverged(n, "the gradient holds a number that is not finite", error);
     n->gradient_ready = true;
     n->statistics.loss = n->state.loss = loss;
