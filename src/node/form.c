@@ -52,8 +52,9 @@ static uint32_t place_on(const line *l, uint32_t at) {
     return l->first + at % l->count * l->stride;
 }
 
+/* After count - 1 steps all is summed up; as many more pass it on. */
 static sl_move round_the_ring(const line *l, sl_range range, uint32_t step) {
-    const uint32_t sent = (l->at + l->count - step) % l->count,
+    const uint32_t sent = (l->at + l->count - step % l->count) % l->count,
                    comes = (sent + l->count - 1) % l->count;
     return (sl_move){.to = place_on(l, l->at + 1),
                      .from = place_on(l, l->at + l->count - 1),
@@ -242,6 +243,8 @@ sl_move sl_form_move(const sl_form *f, bool gather, uint32_t place, uint32_t ste
         return rest();
     if (!gather)
         return move_in(f, place, step);
+    if (f->kind == SL_ALL_REDUCE_RING)
+        return move_in(f, place, steps_in(f) + step);
     const sl_move m = move_in(f, place, steps_back(f) - 1 - step);
     return (sl_move){.to = m.from, .from = m.to, .leaves = m.comes, .comes = m.leaves};
 }

@@ -192,6 +192,19 @@ START_TEST(every_form_sums_and_spreads) {
 END_TEST
 
 /* Steps of both halves, and elements that the busiest sends, of 2^12 times 9: each cut is even. */
+START_TEST(a_ring_goes_on_in_its_direction) {
+    const uint32_t n = 5;
+    const sl_form form = sl_form_of(SL_ALL_REDUCE_RING, 0, n, 3 * n);
+    for (uint32_t place = 0; place < n; place++)
+        for (int gather = 0; gather < 2; gather++)
+            for (uint32_t step = 0; step < n - 1; step++) {
+                const sl_move m = sl_form_move(&form, gather, place, step);
+                ck_assert_uint_eq(m.to, (place + 1) % n);
+                ck_assert_uint_eq(m.from, (place + n - 1) % n);
+            }
+}
+END_TEST
+
 START_TEST(forms_cost_what_the_table_says) {
     enum { D = 36864 };
     static const struct {
@@ -451,12 +464,12 @@ END_TEST
 
 int main(void) {
     Suite *suite = suite_create("route");
-    ADD_TESTS(suite, "routes", every_form_sums_and_spreads, forms_cost_what_the_table_says,
-              no_place_is_inner_in_both_trees, messages_are_merged_up_a_tree_and_come_back,
-              neighbours_meet_edge_by_edge, one_server_sums_and_spreads,
-              a_stage_may_publish_less_than_the_dimension, sharded_servers_sum_and_spread,
-              shards_follow_each_other_and_cover_the_vector, gossip_follows_the_topology,
-              a_schedule_united, averages_are_summed_beside_edges,
+    ADD_TESTS(suite, "routes", every_form_sums_and_spreads, a_ring_goes_on_in_its_direction,
+              forms_cost_what_the_table_says, no_place_is_inner_in_both_trees,
+              messages_are_merged_up_a_tree_and_come_back, neighbours_meet_edge_by_edge,
+              one_server_sums_and_spreads, a_stage_may_publish_less_than_the_dimension,
+              sharded_servers_sum_and_spread, shards_follow_each_other_and_cover_the_vector,
+              gossip_follows_the_topology, a_schedule_united, averages_are_summed_beside_edges,
               a_worker_may_be_two_exchanges_ahead_of_its_server);
     return run_suite(suite);
 }
