@@ -79,6 +79,7 @@ typedef enum sl_security_mode {
 typedef enum sl_security_seal {
     SL_SEAL_AUTO,          /* SL_SEAL_ON beyond loopback, else SL_SEAL_HANDSHAKE_ONLY */
     SL_SEAL_ON,            /* all frames are sealed */
+    SL_SEAL_OFF,           /* SL_SEAL_HANDSHAKE_ONLY on loopback; refused beyond it */
     SL_SEAL_HANDSHAKE_ONLY /* agents prove who they are; data is neither encrypted nor proved */
 } sl_security_seal;
 typedef struct sl_security_config {

@@ -236,12 +236,9 @@ sl_connection *sl_contacts_requested(void *context, const uint8_t greeting[SL_GR
     snprintf(why, SL_GREETING_WHY_MAX, "it has ended");
     if (a->phase == PHASE_OVER && !a->parting)
         return NULL;
-    if (greets && sl_agent_neighbour(a, passage.from) == NULL) {
-        snprintf(why, SL_GREETING_WHY_MAX, "it calls itself an agent that is no neighbour");
-        sl_visitors_reject(&a->visitors, from, why);
-        return NULL;
-    }
-    sl_connection *connection = sl_visitors_welcome(&a->visitors, greeting, from, why);
+    const bool is_neighbour = !greets || sl_agent_neighbour(a, passage.from) != NULL;
+    sl_connection *connection =
+        sl_visitors_welcome(&a->visitors, greeting, from, is_neighbour, why);
     if (greets && connection == NULL)
         remember(a, passage.from, why);
     return connection;

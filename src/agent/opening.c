@@ -206,17 +206,36 @@ static int memory_of_payloads(const sl_agent *a) {
     return a->side.direct ? a->side.vec->cuda_index : -1;
 }
 
-/* What auto stands for follows from where it listens: all agents of a roster do on this host's
- * loopback, or none. */
+/* What auto stands for, and whether off is allowed, follows from where it listens: all agents of a
+ * roster do on this host's loopback, or none. */
+static int find_seal(const sl_agent *a, bool on_loopback, bool *seals, sl_error *error) {
+    const sl_security_seal seal = a->settings.experiment->security.seal;
+    const bool proves = a->settings.credentials != NULL;
+    *seals = proves && (seal == SL_SEAL_ON || (seal == SL_SEAL_AUTO && !on_loopback));
+    if (seal == SL_SEAL_ON && !proves)
+        return sl_fail(error, SL_EINVAL,
+                       "security.seal: \"on\" needs a key, and agent %u has none; `starling keys "
+                       "make -o run.key` makes one, for \"security\": {\"key\": \"run.key\"}",
+                       a->settings.rank);
+    if (seal == SL_SEAL_OFF && proves && !on_loopback)
+        return sl_fail(error, SL_EINVAL,
+                       "security.seal: agent %u would listen on %s, beyond loopback, where \"off\" "
+                       "is refused: \"on\" (or \"auto\") encrypts what is sent; "
+                       "\"handshake-only\" sends data that anybody on the way can read and alter",
+                       a->settings.rank, a->settings.host);
+    return 0;
+}
+
 static int open_guard(sl_agent *a, const struct sockaddr_storage *address, sl_error *error) {
     const sl_security_config *c = &a->settings.experiment->security;
     const sl_credentials *credentials = a->settings.credentials;
     if (credentials == NULL && sl_security_mode_of(c) != SL_SECURITY_NONE)
         return sl_fail(error, SL_EINVAL, "agent %u: has no credentials, which security.mode needs",
                        a->settings.rank);
-    const bool seals =
-        credentials != NULL &&
-        (c->seal == SL_SEAL_ON || (c->seal == SL_SEAL_AUTO && !sl_address_is_loopback(address)));
+    bool seals;
+    const int result = find_seal(a, sl_address_is_loopback(address), &seals, error);
+    if (result != 0)
+        return result;
     if (seals && a->side.direct)
         return sl_fail(error, SL_EINVAL,
                        "security.seal: what goes from GPU memory to GPU memory "

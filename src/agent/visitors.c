@@ -48,10 +48,6 @@ static sl_visitor *find_place(sl_visitors *v) {
     return oldest;
 }
 
-void sl_visitors_reject(sl_visitors *v, const char *from, const char *why) {
-    tell(v, "", from, why);
-}
-
 static int open_visitor(sl_visitors *v, sl_visitor *visitor, const sl_passage *passage,
                         sl_error *error) {
     sl_side *side = v->side;
@@ -93,13 +89,23 @@ static bool is_crowded(const sl_visitors *v, const char *from, uint32_t rank,
            !is_at_home(v, from, rank);
 }
 
-sl_connection *sl_visitors_welcome(sl_visitors *v, const uint8_t greeting[SL_GREETING_BYTES],
-                                   const char *from, char why[SL_GREETING_WHY_MAX]) {
-    sl_passage passage = {.run_id = v->side->hello.run_id};
+static bool admits(sl_visitors *v, const uint8_t greeting[SL_GREETING_BYTES], const char *from,
+                   bool is_neighbour, sl_passage *passage, char why[SL_GREETING_WHY_MAX]) {
     snprintf(why, SL_GREETING_WHY_MAX, "it is not an agent of this release");
-    if (!sl_greeting_read(greeting, &passage) ||
-        !sl_guard_admits(&v->side->guard, greeting, passage.run_id, sl_clock_epoch_us(), why) ||
-        is_crowded(v, from, passage.from, why)) {
+    if (!sl_greeting_read(greeting, passage) ||
+        !sl_guard_admits(&v->side->guard, greeting, passage->run_id, sl_clock_epoch_us(), why))
+        return false;
+    if (is_neighbour)
+        return !is_crowded(v, from, passage->from, why);
+    snprintf(why, SL_GREETING_WHY_MAX, "it calls itself an agent that is no neighbour");
+    return false;
+}
+
+sl_connection *sl_visitors_welcome(sl_visitors *v, const uint8_t greeting[SL_GREETING_BYTES],
+                                   const char *from, bool is_neighbour,
+                                   char why[SL_GREETING_WHY_MAX]) {
+    sl_passage passage = {.run_id = v->side->hello.run_id};
+    if (!admits(v, greeting, from, is_neighbour, &passage, why)) {
         tell(v, "", from, why);
         return NULL;
     }

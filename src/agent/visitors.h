@@ -37,11 +37,11 @@ typedef enum sl_verdict {
     SL_VERDICT_EQUAL    /* it is the neighbour: adopt its connection */
 } sl_verdict;
 
-/* A connection for whoever greets so; NULL: rejected, and why. */
+/* A connection for whoever greets so; NULL: rejected, and why. is_neighbour: the rank that it calls
+ * itself. Only who has the proof is told whether it is. */
 sl_connection *sl_visitors_welcome(sl_visitors *v, const uint8_t greeting[SL_GREETING_BYTES],
-                                   const char *from, char why[SL_GREETING_WHY_MAX]);
-/* Somebody was rejected who is no visitor yet. */
-void sl_visitors_reject(sl_visitors *v, const char *from, const char *why);
+                                   const char *from, bool is_neighbour,
+                                   char why[SL_GREETING_WHY_MAX]);
 /* As many said nothing at all. */
 void sl_visitors_note_silent(sl_visitors *v, size_t count);
 /* Judges a message. Releases the buffer. `text`: what differs, or why it is refused; EQUAL: where

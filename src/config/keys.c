@@ -37,7 +37,7 @@ static const char *const trees[] = {"spanning", "topology", NULL};
 static const char *const devices[] = {"cpu", "auto", "cuda:0", NULL};
 static const char *const providers[] = {"tcp", "verbs", NULL};
 static const char *const securities[] = {"auto", "none", "key", "certificates", NULL};
-static const char *const seals[] = {"auto", "on", "handshake-only", NULL};
+static const char *const seals[] = {"auto", "on", "off", "handshake-only", NULL};
 static const char *const on_losses[] = {"auto", "stop", "continue", NULL};
 static const char *const restarts[] = {"never", "on-failure", "always", NULL};
 static const char *const gpu_directs[] = {"off", "auto", "on", NULL};
@@ -537,7 +537,8 @@ const sl_key sl_keys[] = {
      .help = "mode key: the file of `starling keys make`; certificates: NAME of this node's pair"},
     {"security.seal", SL_KEY_CHOICE, AT(security.seal), .choices = seals, .fallback = "\"auto\"",
      .help = "with a key: encrypt and authenticate every frame (on), or only prove who connects "
-             "(handshake-only); auto = on beyond loopback"},
+             "(handshake-only; off, which is refused beyond loopback); auto = on beyond loopback, "
+             "off on it"},
     {"security.trusted_network", SL_KEY_BOOL, AT(security.trusted_network), .fallback = "false",
      .help = "mode none: true lets an agent listen beyond loopback, where anybody may connect"},
 

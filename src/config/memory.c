@@ -60,7 +60,8 @@ static size_t process_limit(void) {
 static bool may_seal(const sl_security_config *c) {
     if (sl_security_is_unsaid(c))
         return c->seal == SL_SEAL_ON;
-    return sl_security_mode_of(c) != SL_SECURITY_NONE && c->seal != SL_SEAL_HANDSHAKE_ONLY;
+    return sl_security_mode_of(c) != SL_SECURITY_NONE &&
+           (c->seal == SL_SEAL_ON || c->seal == SL_SEAL_AUTO);
 }
 
 static size_t message_bytes(const sl_compressor_config *c, size_t dimension) {

@@ -17,6 +17,10 @@ bool sl_security_goes_out(const sl_security_config *c) {
 
 int sl_security_check(const sl_security_config *c, sl_error *error) {
     const bool named = c->key[0] != '\0';
+    if (c->mode == SL_SECURITY_NONE && c->seal == SL_SEAL_ON)
+        return sl_fail(error, SL_EINVAL,
+                       "security.seal: \"on\" needs a key, and security.mode is \"none\"; leave "
+                       "one of them out");
     if (named == (sl_security_mode_of(c) != SL_SECURITY_NONE))
         return 0;
     return named ? sl_fail(error, SL_EINVAL,

@@ -37,8 +37,8 @@ def strangers_get_no_word_of_the_run(scene):
     wait_listening(ports[0])
     strangers = Strangers(scene)
     try:
-        for mode in MODES:
-            process = strangers.send(ports[0], mode, 1, 0)
+        for rank, mode in [(1, mode) for mode in MODES] + [(7, "hello")]:
+            process = strangers.send(ports[0], mode, rank, 0)
             said, why = process.communicate(timeout=120)
             check("connected" not in said, f"{mode} was accepted: {said!r} {why!r}")
         second = start(scene, experiment, 1, roster, "out1", *with_key("run.key"))
@@ -47,6 +47,7 @@ def strangers_get_no_word_of_the_run(scene):
         strangers.end()
     check_both(scene, experiment, ended)
     check("shows no key" in first.out, repr(first.out))
+    check("is no neighbour" not in first.out, "who has neighbours is told to strangers")
 
 
 def who_has_the_key_and_misbehaves_changes_nothing(scene):

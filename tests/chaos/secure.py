@@ -76,6 +76,24 @@ def without_the_same_key_nobody_comes_in(scene):
     check_apart(scene, sealed, own, ("a frame's seal is broken", "did not come up"))
 
 
+def off_stays_on_loopback(scene):
+    """There it is what auto is. Beyond it agents refuse, as they do `on` where there is no key."""
+    make_keys(scene, "run.key")
+    experiment, own = scene.experiment(**PAIR), with_key("run.key")
+    off = (*own, "--set", "security.seal=off")
+    check_both(scene, experiment, train(scene, experiment, [off, own]))
+    check_edges(scene, *["TLS 1.3, key, handshake-only"] * 2)
+    ports = free_ports(2)
+    roster = write_roster(scene, "roster", ports)
+    everywhere = ("--listen", f"0.0.0.0:{ports[0]}")
+    for extra, words in (
+        ((*off, *everywhere), ("security.seal", "0.0.0.0", '"off"', '"on"', '"handshake-only"')),
+        (("--set", "security.seal=on"), ("security.seal", '"on" needs a key', "keys make")),
+    ):
+        start(scene, experiment, 0, roster, "out2", *extra).wait(60).check_refused(*words)
+        check(not os.path.exists(scene.path("out2")), "it has left a run folder")
+
+
 def another_certificate_is_named(scene):
     pins = make_nodes(scene, 3)
     words = ("is not the one that the roster names", "does not accept this agent's")
@@ -146,6 +164,7 @@ def check_says_who_may_take_part(scene):
         (bare, (), "starling run        makes a key of its own"),
         (bare, ("--set", "security.trusted_network=true"), "whoever reaches"),
         (bare, with_key("run.key"), "AES-256-GCM beyond loopback"),
+        (bare, (*with_key("run.key"), "--set", "security.seal=off"), "beyond it agents refuse"),
         (sealed, with_key("run.key"), "TLS 1.3 with the run's key"),
     ):
         said = scene.call("check", experiment, *extra)
@@ -160,6 +179,7 @@ if __name__ == "__main__":
             a_key_changes_no_number,
             certificates_change_no_number,
             without_the_same_key_nobody_comes_in,
+            off_stays_on_loopback,
             another_certificate_is_named,
             an_expired_certificate_is_refused,
             who_was_refused_frees_the_place,

@@ -98,6 +98,8 @@ def strangers_while_one_agent_waits(scene):
     with open(scene.path("out0/summary.json")) as file:
         refused = json.load(file)["per_node"][0]["refused"]
     check(refused["greeting"] > 0 and refused["hello"] >= len(MODES), f"refused: {refused}")
+    said = f"{sum(refused.values())} connections: {refused['silent']} said nothing"
+    check(f"refused             {said}" in first.out, f"{said!r} is missing in {first.out!r}")
 
 
 def listening_ports(pid):

@@ -5,11 +5,12 @@ costs connections only.
 usage: tapped.py STARLING [TEST ...]
 """
 import os
+import re
 import socket
 
 from _scene import check, run_tests
 from _keyed import RUN_ID, SEALED, make_keys, with_key, write_roster, train, check_both, read_bytes
-from _robber import CHANGES, Robber
+from _robber import CHANGES, HEADER, KIND, MAGIC, Robber
 from _tap import Tap
 from _ports import free_ports
 from by_hand import PAIR
@@ -18,6 +19,12 @@ from strangers import start, wait_listening
 
 def is_heard(tap, secret):
     return any(secret in heard for heard in tap.heard)
+
+
+def heads_of(heard):
+    """Of the sealed frames of one direction."""
+    places = [at.start() for at in re.finditer(MAGIC, heard)]
+    return [heard[at : at + HEADER] for at in places if heard[at + KIND + 1] & 2]
 
 
 def model_pieces(scene):
@@ -36,12 +43,14 @@ def hashes_of(tap, run_id):
 
 
 def what_is_on_the_wire_says_nothing(scene):
-    """With learning rate 0 the model on the wire is the model in the file."""
+    """With learning rate 0 the model on the wire is the model in the file. Where data is open, only
+    data is."""
     make_keys(scene, "run.key")
     run_id = RUN_ID.to_bytes(8, "little")
-    experiment = scene.experiment(**PAIR, **SEALED, optimizer__learning_rate=1e-30)
+    experiment = scene.experiment(**PAIR, optimizer__learning_rate=1e-30)
     hashes = []
-    for extra, heard in (((), True), (with_key("run.key"), False)):
+    for seal, models, heard in ((None, True, True), ("on", False, False), ("off", True, False)):
+        extra = (*with_key("run.key"), "--set", f"security.seal={seal}") if seal else ()
         tap = Tap(free_ports(1)[0])
         tap.start()
         ended = train(scene, experiment, [extra] * 2, tap=tap)
@@ -51,14 +60,14 @@ def what_is_on_the_wire_says_nothing(scene):
         pieces = model_pieces(scene)
         check(len(pieces) > 100, f"{len(pieces)} pieces of the model to look for")
         count = sum(is_heard(tap, piece) for piece in pieces)
-        check((count > 0) == heard, f"{count} of {len(pieces)} pieces of the model are heard")
+        check((count > 0) == models, f"{count} of {len(pieces)} pieces of the model are heard")
         check(is_heard(tap, run_id) == heard, f"the run id is heard: {not heard}")
         hashes = hashes or hashes_of(tap, run_id)
         check(all(len(set(one)) > 4 for one in hashes), f"these are no hashes: {hashes}")
         found = [is_heard(tap, one) for one in hashes]
         check(found == [heard] * len(hashes), f"hashes that are heard: {found}")
         for rank in range(2):
-            os.rename(scene.path(f"out{rank}"), scene.path(f"out{rank}-{heard}"))
+            os.rename(scene.path(f"out{rank}"), scene.path(f"out{rank}-{seal}"))
 
 
 def who_flips_bits_on_the_way_costs_connections_only(scene):
@@ -87,6 +96,26 @@ def who_holds_the_wire_costs_connections_only(scene):
     check(not robber.left, f"not tried: {list(robber.left)}")
     broken = sum(one.out.count("a frame's seal is broken") for one in ended)
     check(broken >= len(CHANGES), f"{broken} broken seals: {ended[0].out!r} {ended[1].out!r}")
+
+
+def keys_change_while_agents_train(scene):
+    """Their clocks say that hours pass; each frame says which of two keys it is sealed with."""
+    make_keys(scene, "run.key")
+    patience = {"timeout_s": 80000, "connect_timeout_s": 80000, "round_timeout_s": 80000}
+    long = {**PAIR, **SEALED, "rounds": 4000, "record__every": 4000, "transport": patience}
+    experiment = scene.experiment(**long)
+    library = os.path.dirname(os.path.dirname(scene.starling))
+    scene.environment["LD_PRELOAD"] = os.path.join(library, "tests", "libfast_clock.so")
+    tap = Tap(free_ports(1)[0])
+    tap.start()
+    ended = train(scene, experiment, [with_key("run.key")] * 2, tap=tap)
+    tap.end()
+    del scene.environment["LD_PRELOAD"]
+    check_both(scene, experiment, ended)
+    for heard in map(bytes, tap.heard):
+        said = [head[KIND + 1] & 4 for head in heads_of(heard)]
+        changes = sum(one != other for one, other in zip(said, said[1:]))
+        check(changes > 0, f"the key of {len(said)} frames does not change")
 
 
 def who_was_heard_is_not_repeated(scene):
@@ -125,6 +154,7 @@ if __name__ == "__main__":
             what_is_on_the_wire_says_nothing,
             who_flips_bits_on_the_way_costs_connections_only,
             who_holds_the_wire_costs_connections_only,
+            keys_change_while_agents_train,
             who_was_heard_is_not_repeated,
         ]
     )

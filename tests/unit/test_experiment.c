@@ -436,6 +436,7 @@ START_TEST(what_may_be_sealed_needs_envelopes) {
     ck_assert_uint_eq(buffers_with("{\"key\": \"run.key\"}"), envelopes);
     ck_assert_uint_eq(buffers_with("{\"key\": \"run.key\", \"seal\": \"handshake-only\"}"),
                       without);
+    ck_assert_uint_eq(buffers_with("{\"key\": \"run.key\", \"seal\": \"off\"}"), without);
     sl_experiment_close(&e);
 }
 END_TEST

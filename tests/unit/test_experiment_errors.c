@@ -149,6 +149,10 @@ START_TEST(text_for_a_group_without_a_name_is_refused) {
            "starling keys make");
     refuse(WITH("\"security\": {\"mode\": \"none\", \"key\": \"run.key\"}"), NULL,
            "security.key: ", "leave one of them out");
+    refuse(WITH("\"security\": {\"mode\": \"none\", \"seal\": \"on\"}"), NULL,
+           "security.seal: \"on\" needs a key", "leave one of them out");
+    refuse(WITH("\"security\": {\"seal\": \"none\"}"), NULL, "security.seal: \"none\"",
+           "one of \"auto\", \"on\", \"off\", \"handshake-only\"");
 }
 END_TEST
 

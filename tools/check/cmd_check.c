@@ -166,6 +166,7 @@ static void print_connections(const sl_security_config *c) {
     static const char *const seals[] = {
         [SL_SEAL_AUTO] = "AES-256-GCM beyond loopback; on loopback data is in the clear",
         [SL_SEAL_ON] = "AES-256-GCM",
+        [SL_SEAL_OFF] = "data is in the clear, on loopback; beyond it agents refuse to start",
         [SL_SEAL_HANDSHAKE_ONLY] = "data is in the clear",
     };
     const sl_security_mode mode = sl_security_mode_of(c);

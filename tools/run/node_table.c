@@ -158,6 +158,20 @@ static void print_silent(const sl_summary *s) {
         printf("silent              %llu of %llu messages\n", silent, sent + silent);
 }
 
+static void print_refused(const sl_summary *s) {
+    unsigned long long counts[SL_REFUSED_KINDS] = {0}, all = 0;
+    for (size_t i = 0; i < s->record_count; i++)
+        for (int kind = 0; kind < SL_REFUSED_KINDS; kind++) {
+            counts[kind] += s->records[i].refused[kind];
+            all += s->records[i].refused[kind];
+        }
+    if (all > 0)
+        printf("refused             %llu connections: %llu said nothing, %llu greeted as no "
+               "neighbour does, %llu did not agree\n",
+               all, counts[SL_REFUSED_SILENT], counts[SL_REFUSED_GREETING],
+               counts[SL_REFUSED_HELLO]);
+}
+
 static void print_loss(const sl_loss *loss) {
     if (loss->left)
         printf("left                agent %u after round %llu\n", loss->rank,
@@ -202,6 +216,7 @@ void node_table_print(const sl_summary *s, bool wide) {
     for (size_t i = 0; i < s->merge_count; i++)
         print_merge(&s->merges[i]);
     print_silent(s);
+    print_refused(s);
     printf("rounds              %llu in %.1f s\n", (unsigned long long)s->rounds, s->seconds);
     if (s->predicted_seconds > 0)
         printf("predicted           %.6g s on the nodes and links of network.*\n",
