@@ -6,7 +6,8 @@
  * The session's code, its threads and its agents are the library's own. A peer trains, mixes or
  * overlaps (begin and end), asks for averages, and leaves, after more rounds or fewer than the
  * others, whom it goes on to answer. Held of each seed: all that its calls leave has the bits of
- * sl_simulate; all end well, and in time; no memory is left; the same seed is the same run.
+ * sl_simulate; all end well, and in time; no memory is left; the same seed is the same run. A seed
+ * in two has a key; of these, one in two seals all frames.
  */
 #include <math.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@
 #include <string.h>
 
 #include "../unit/descent.h"
+#include "../unit/secure_pairs.h"
 #include "scenario.h"
 #include "seeds.h"
 #include "starling/session.h"
@@ -45,6 +47,7 @@ static int break_count;
 static uint64_t sums[NODES_MAX][CALLS_MAX]; /* of what sl_simulate's calls left */
 static uint64_t calls[NODES_MAX];           /* so far */
 static uint64_t broken;                     /* connections of all seeds */
+static char key_folder[32], key[64];
 
 /* ---- a caller's loop ---- */
 
@@ -202,6 +205,7 @@ static uint64_t run_seed(uint64_t seed, bool verbose) {
         peers[i].options = options;
         peers[i].options.rank = i;
         peers[i].options.roster = own;
+        peers[i].options.key = seed % 2 == 1 ? key : NULL;
         peers[i].rounds = s.rounds + world_draw() % 4;
     }
     simulate(&options);
@@ -216,8 +220,18 @@ static uint64_t run_seed(uint64_t seed, bool verbose) {
     return hash;
 }
 
+static void remove_key(void) {
+    unlink(key);
+    rmdir(key_folder);
+}
+
 int main(int count, char **arguments) {
     uint64_t seeds;
+    make_key_folder(key_folder);
+    snprintf(key, sizeof key, "%s/run.key", key_folder);
+    if (sl_run_key_make(key, NULL) != 0)
+        return 1;
+    atexit(remove_key);
     if (seeds_run(&seeds, count, arguments, QUICK, run_seed) != 0)
         return 2;
     printf("%llu seeds: %llu connections broken\n", (unsigned long long)seeds,
