@@ -31,7 +31,7 @@
 #include "virtual.h"
 #include "wire/checksum.h"
 
-enum { QUICK = 200, STRIKES_MAX = 6, STORM_MAX = 30, LONGER = 12, FARTHER = 20, LARGE = 37 };
+enum { QUICK = 80, STRIKES_MAX = 6, STORM_MAX = 30, LONGER = 12, FARTHER = 20, LARGE = 37 };
 static const size_t agent_bytes = 64u << 10, member_bytes = 8u << 10, connection_bytes = 18u << 10,
                     sealed_bytes = (20 << 10) + NODES_MAX * 4 * (16 << 10); /* as in fault_world */
 static const double first_s = 1000, most_s = 400, notice_s = 0.5, leave_s = 2.5, merge_s = 8;
