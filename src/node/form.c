@@ -81,10 +81,12 @@ static line column_of(const sl_form *f, uint32_t place) {
     return (line){place % f->group, f->group, f->places / f->group, place / f->group};
 }
 
+/* The first ring stands still while the second one sums up and passes on. */
 static sl_move on_torus(const line *first, const line *second, sl_range range, uint32_t step) {
-    return step < first->count - 1
-               ? round_the_ring(first, range, step)
-               : round_the_ring(second, summed_on(first, range), step - (first->count - 1));
+    const uint32_t sums = first->count - 1, stands = 2 * (second->count - 1);
+    if (step < sums || step >= sums + stands)
+        return round_the_ring(first, range, step < sums ? step : step - stands);
+    return round_the_ring(second, summed_on(first, range), step - sums);
 }
 
 static uint32_t torus_steps(const sl_form *f) {
@@ -227,6 +229,13 @@ static uint32_t steps_back(const sl_form *f) {
     return f->kind == SL_ALL_REDUCE_RECURSIVE_DOUBLING ? 1 : steps_in(f);
 }
 
+/* Does the second half do this step in a ring's direction? */
+static bool goes_on(const sl_form *f, uint32_t step) {
+    return f->kind == SL_ALL_REDUCE_RING || f->kind == SL_ALL_REDUCE_TORUS_2D ||
+           f->kind == SL_ALL_REDUCE_TWO_RINGS ||
+           (f->kind == SL_ALL_REDUCE_HIERARCHICAL && step + 1 < group_count(f));
+}
+
 /* Where one half of the vector is summed up elsewhere than the other. */
 static bool is_halved(const sl_form *f) {
     return f->kind == SL_ALL_REDUCE_TWO_RINGS || f->kind == SL_ALL_REDUCE_DOUBLE_TREE;
@@ -241,10 +250,8 @@ uint32_t sl_form_steps(const sl_form *f, bool gather) {
 sl_move sl_form_move(const sl_form *f, bool gather, uint32_t place, uint32_t step) {
     if (f->places == 1)
         return rest();
-    if (!gather)
-        return move_in(f, place, step);
-    if (f->kind == SL_ALL_REDUCE_RING)
-        return move_in(f, place, steps_in(f) + step);
+    if (!gather || goes_on(f, step))
+        return move_in(f, place, gather ? steps_in(f) + step : step);
     const sl_move m = move_in(f, place, steps_back(f) - 1 - step);
     return (sl_move){.to = m.from, .from = m.to, .leaves = m.comes, .comes = m.leaves};
 }
@@ -257,7 +264,8 @@ sl_range sl_form_summed(const sl_form *f, uint32_t place, uint32_t step) {
     line a, b;
     if (step > is_halved(f))
         return nothing();
-    const uint32_t half = is_halved(f) && step == 0; /* the second half's steps are backwards */
+    const uint32_t half =
+        is_halved(f) && (step == 0) != goes_on(f, step); /* backwards: other first */
     switch (f->kind) {
     case SL_ALL_REDUCE_RING:
         a = all(f, place);

@@ -14,7 +14,7 @@
  *
  * A place stands in a sorted list of the members. In a step a place sends at most one piece to one
  * other and gets at most one. The first half of an all-reduce adds what comes; the second is the
- * first one backwards, and replaces: what had gone out comes back whole. A ring goes on in its
+ * first one backwards, and replaces: what had gone out comes back whole. Rings go on in their
  * direction instead, so that a place waits for the one before it only. Recursive doubling has all
  * sums everywhere, so that only its fold goes back. Fold: with p = 2^floor(log2 n), places from p
  * on first send all to place i - p, and wait.

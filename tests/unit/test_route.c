@@ -192,16 +192,29 @@ START_TEST(every_form_sums_and_spreads) {
 END_TEST
 
 /* Steps of both halves, and elements that the busiest sends, of 2^12 times 9: each cut is even. */
-START_TEST(a_ring_goes_on_in_its_direction) {
-    const uint32_t n = 5;
-    const sl_form form = sl_form_of(SL_ALL_REDUCE_RING, 0, n, 3 * n);
-    for (uint32_t place = 0; place < n; place++)
-        for (int gather = 0; gather < 2; gather++)
-            for (uint32_t step = 0; step < n - 1; step++) {
-                const sl_move m = sl_form_move(&form, gather, place, step);
-                ck_assert_uint_eq(m.to, (place + 1) % n);
-                ck_assert_uint_eq(m.from, (place + n - 1) % n);
-            }
+static bool is_listed(const uint32_t *places, uint32_t count, uint32_t place) {
+    while (count > 0 && places[count - 1] != place)
+        count--;
+    return count > 0;
+}
+
+/* What a place sends in the second half goes where it sent in the first. */
+static void check_direction(const sl_form *form, uint32_t place) {
+    uint32_t to[32], count = 0;
+    for (uint32_t step = 0; step < sl_form_steps(form, false); step++)
+        to[count++] = sl_form_move(form, false, place, step).to;
+    for (uint32_t step = 0; step < sl_form_steps(form, true); step++)
+        ck_assert(is_listed(to, count, sl_form_move(form, true, place, step).to));
+}
+
+START_TEST(rings_go_on_in_their_direction) {
+    const sl_all_reduce_form rings[] = {SL_ALL_REDUCE_RING, SL_ALL_REDUCE_TORUS_2D,
+                                        SL_ALL_REDUCE_TWO_RINGS};
+    for (size_t i = 0; i < sizeof rings / sizeof *rings; i++) {
+        const sl_form form = sl_form_of(rings[i], 3, 12, 50);
+        for (uint32_t place = 0; place < 12; place++)
+            check_direction(&form, place);
+    }
 }
 END_TEST
 
@@ -464,7 +477,7 @@ END_TEST
 
 int main(void) {
     Suite *suite = suite_create("route");
-    ADD_TESTS(suite, "routes", every_form_sums_and_spreads, a_ring_goes_on_in_its_direction,
+    ADD_TESTS(suite, "routes", every_form_sums_and_spreads, rings_go_on_in_their_direction,
               forms_cost_what_the_table_says, no_place_is_inner_in_both_trees,
               messages_are_merged_up_a_tree_and_come_back, neighbours_meet_edge_by_edge,
               one_server_sums_and_spreads, a_stage_may_publish_less_than_the_dimension,
