@@ -16,118 +16,60 @@
  * round t > W it is G_{t-1}. Memory beside G and g: L, r, and the sum, which a whole gradient also
  * leaves from: three vectors. Wire: 2 d bits up (32 d in each k-th round), 32 d down.
  */
-#include "algorithm/algorithms.h"
+#include "algorithm/cd_local.h"
 #include "algorithm/mix.h"
-
-enum { LOCAL = 0, RESIDUAL = 1, TOTAL = 2 };
-
-/* ---- rounds ---- */
-
-static bool is_warm_up(const sl_state *s) {
-    return s->round <= s->config->warmup_rounds;
-}
-
-/* Is the gradient of this round, after the warm-up, sent whole? */
-static bool is_correction(const sl_state *s, uint64_t round) {
-    return (round - s->config->warmup_rounds - 1) % s->config->correction_period == 0;
-}
-
-/* In the first round after the warm-up, no gradient is left to be sent. */
-static bool has_gradient_to_send(const sl_state *s) {
-    return s->round != s->config->warmup_rounds + 1;
-}
-
-static bool is_compressed(const sl_state *s) {
-    return !is_warm_up(s) && has_gradient_to_send(s) && !is_correction(s, s->round - 1);
-}
-
-static bool is_whole(const sl_state *s) {
-    return has_gradient_to_send(s) && !is_compressed(s);
-}
-
-static const float *point(const sl_state *s) {
-    return is_warm_up(s) ? s->x : s->extra[LOCAL];
-}
-
-/* ---- the exchange ---- */
-
-/* L <- G - gamma_loc g. */
-static void step_locally(sl_state *s, size_t from, size_t count) {
-    float rate = s->config->local_learning_rate > 0 ? (float)s->config->local_learning_rate
-                                                    : s->sgd.learning_rate;
-    s->vec->combine(s->extra[LOCAL] + from, (const float *const[]){s->x + from, s->g + from},
-                    (const float[]){1, -rate}, 2, count);
-}
 
 /* The warm-up sends the gradient of the round itself; its last round also takes the first local
  * step. */
 static void warm_up(sl_state *s, size_t from, size_t count) {
-    if (!is_warm_up(s))
+    if (!sl_cd_is_warm_up(s))
         return;
     sl_regularize(s, s->x, from, count);
-    sl_copy(s, s->extra[TOTAL] + from, s->g + from, count);
+    sl_copy(s, s->extra[SL_CD_TOTAL] + from, s->g + from, count);
     if (s->round == s->config->warmup_rounds)
-        step_locally(s, from, count);
+        sl_cd_step(s, from, count);
 }
 
 static const float *residual(const sl_state *s) {
-    return s->extra[RESIDUAL];
+    return s->extra[SL_CD_RESIDUAL];
 }
 
 static const float *total(const sl_state *s) {
-    return s->extra[TOTAL];
+    return s->extra[SL_CD_TOTAL];
 }
 
 static void take_own(sl_state *s, const sl_part *mine) {
-    sl_part_add(mine, -1, s->extra[RESIDUAL]);
+    sl_part_add(mine, -1, s->extra[SL_CD_RESIDUAL]);
     if (mine->weight > 0)
-        sl_part_add(mine, 1, s->extra[TOTAL]);
+        sl_part_add(mine, 1, s->extra[SL_CD_TOTAL]);
 }
 
 static void take_theirs(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
     (void)from;
     (void)count;
-    sl_mix_add(mix, 1, s->extra[TOTAL]);
+    sl_mix_add(mix, 1, s->extra[SL_CD_TOTAL]);
 }
 
 static void copy_total(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
-    sl_copy(s, s->extra[TOTAL] + from, mix->parts[0].payload.data, count);
-}
-
-/* ---- the end of a round ---- */
-
-/* What the next exchange sends of g, and the sum that it begins with. */
-static void keep_gradient(sl_state *s, size_t from, size_t count) {
-    float *sum = s->extra[TOTAL] + from, *rest = s->extra[RESIDUAL] + from;
-    const float *g = s->g + from;
-    if (is_correction(s, s->round)) {
-        sl_copy(s, sum, g, count);
-        return;
-    }
-    s->vec->fill(sum, 0, count);
-    s->vec->combine(rest, (const float *const[]){rest, g}, (const float[]){1, 1}, 2, count);
+    sl_copy(s, s->extra[SL_CD_TOTAL] + from, mix->parts[0].payload.data, count);
 }
 
 /* The sum is of the last round's gradients, and so is its learning rate; in the warm-up of this
  * round's. */
 static void descend(sl_state *s, size_t from, size_t count) {
-    const sl_sgd *sgd = is_warm_up(s) ? &s->sgd : &s->last_sgd;
-    s->vec->combine(s->x + from, (const float *const[]){s->x + from, s->extra[TOTAL] + from},
+    const sl_sgd *sgd = sl_cd_is_warm_up(s) ? &s->sgd : &s->last_sgd;
+    s->vec->combine(s->x + from, (const float *const[]){s->x + from, s->extra[SL_CD_TOTAL] + from},
                     (const float[]){1, -sgd->learning_rate / (float)s->nodes}, 2, count);
 }
 
 static void settle(sl_state *s, size_t from, size_t count) {
-    if (has_gradient_to_send(s))
+    if (sl_cd_has_gradient(s))
         descend(s, from, count);
-    if (is_warm_up(s))
+    if (sl_cd_is_warm_up(s))
         return;
-    sl_regularize(s, s->extra[LOCAL], from, count);
-    step_locally(s, from, count);
-    keep_gradient(s, from, count);
-}
-
-static void start(sl_state *s, size_t dimension) {
-    sl_copy(s, s->extra[LOCAL], s->x, dimension);
+    sl_regularize(s, s->extra[SL_CD_MODEL], from, count);
+    sl_cd_step(s, from, count);
+    sl_cd_keep_gradient(s, from, count);
 }
 
 static void tune(sl_algorithm_config *c) {
@@ -139,15 +81,15 @@ static void defaults(sl_algorithm_config *c) {
 }
 
 static const sl_stage stages[] = {
-    {.wanted = is_compressed, .vector = residual, .own = take_own, .combine = take_theirs},
+    {.wanted = sl_cd_has_compressed, .vector = residual, .own = take_own, .combine = take_theirs},
     {.plain = true,
-     .wanted = is_whole,
+     .wanted = sl_cd_has_whole,
      .prepare = warm_up,
      .vector = total,
      .combine = take_theirs},
     {.plain = true,
      .gather = true,
-     .wanted = has_gradient_to_send,
+     .wanted = sl_cd_has_gradient,
      .vector = total,
      .combine = copy_total},
 };
@@ -162,12 +104,12 @@ const sl_algorithm sl_cd_sgd = {
     .defaults = defaults,
     .idle_rounds = 1,
     .publishes_old_model = true,
-    .waits = is_warm_up,
-    .extra_vectors = 3,
+    .waits = sl_cd_is_warm_up,
+    .extra_vectors = SL_CD_VECTORS,
     .tied_to_members = true,
     .stages = stages,
     .stage_count = 3,
-    .start = start,
+    .start = sl_cd_start,
     .settle = settle,
-    .point = point,
+    .point = sl_cd_point,
 };

@@ -131,8 +131,14 @@ void sl_clients_choose(sl_state *s) {
     s->own_numbers[SL_CLIENTS_TOTAL] = sl_clients_is_one(s) ? sl_clients_weight(s) : 0;
 }
 
-void sl_clients_hear(sl_state *s, const sl_part *part) {
-    s->own_numbers[SL_CLIENTS_TOTAL] += part->index == 0 ? part->scalar : 0;
+void sl_clients_hear(sl_state *s, const sl_mix *mix) {
+    for (size_t j = 0; j < mix->k; j++)
+        s->own_numbers[SL_CLIENTS_TOTAL] += mix->parts[j].index == 0 ? mix->parts[j].scalar : 0;
+}
+
+void sl_clients_divide(const sl_state *s, float *out, const float *sum, size_t count) {
+    s->vec->combine(out, &sum, (const float[]){(float)(1 / s->own_numbers[SL_CLIENTS_TOTAL])}, 1,
+                    count);
 }
 
 void sl_clients_step(sl_state *s, size_t from, size_t count) {

@@ -27,8 +27,11 @@ int sl_clients_check(const sl_algorithm_config *config, const sl_topology *topol
 void sl_clients_choose(sl_state *s);
 bool sl_clients_is_one(sl_state *s);
 double sl_clients_weight(const sl_state *s);
-/* Its n_k counts, once: a message's first part says it. */
-void sl_clients_hear(sl_state *s, const sl_part *part);
+/* Their n_k count, once each: a message's first part says it. */
+void sl_clients_hear(sl_state *s, const sl_mix *mix);
+
+/* out = sum / sum_{k in S} n_k; out may be the sum. */
+void sl_clients_divide(const sl_state *s, float *out, const float *sum, size_t count);
 
 /* A client's step; the others stay where they are. */
 void sl_clients_step(sl_state *s, size_t from, size_t count);

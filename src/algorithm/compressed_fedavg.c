@@ -1,11 +1,9 @@
 /* compressed_fedavg.c - FedAvg whose clients send the compressed change of the model, with and
  * without error feedback: fedavg.c with the messages of squeeze.h; a is the last common model.
  *
- *   each k in S, at the end of its H_k steps:
- *              v_k = x_k - a (+ e_k);  q_k = C(v_k);  (e_k = v_k - q_k)
+ *   k in S, after its H_k steps:  v_k = x_k - a (+ e_k);  q_k = C(v_k);  (e_k = v_k - q_k)
  *   up:        a <- a + s,  s = sum_{k in S} (n_k / sum_{j in S} n_j) q_k
- *   both:      s (+ E);  Q = C(s);  (E = s - Q);  a <- a + Q
- *   then on all nodes:  x <- a
+ *   both:      s (+ E);  Q = C(s);  (E = s - Q);  a <- a + Q;  then on all nodes  x <- a
  *
  * With C of STC (Sattler, Wiedemann, Mueller, Samek 2019) and both ways that is their Algorithm 2.
  * A node that waits keeps its error for its next turn. All nodes must start from the same model.
@@ -53,14 +51,11 @@ static float told(const sl_state *s, const sl_part *part) {
 static void add(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
     (void)from, (void)count;
     sl_mix_add_by(s, mix, told, s->g);
-    for (size_t j = 0; j < mix->k; j++)
-        sl_clients_hear(s, &mix->parts[j]);
+    sl_clients_hear(s, mix);
 }
 
 static void divide(sl_state *s, size_t from, size_t count) {
-    float *sum = s->g + from;
-    s->vec->combine(sum, (const float *const[]){sum},
-                    (const float[]){(float)(1 / s->own_numbers[SL_CLIENTS_TOTAL])}, 1, count);
+    sl_clients_divide(s, s->g + from, s->g + from, count);
 }
 
 /* The mean goes to what servers compress, and g is free for what comes of that. */

@@ -27,17 +27,14 @@ static void begin_sum(sl_state *s, size_t from, size_t count) {
 static void add(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
     sl_terms terms = sl_terms_begin(s, s->extra[SUM] + from, count);
     sl_terms_add(&terms, s->extra[SUM] + from, 1);
-    for (size_t j = 0; j < mix->k; j++) {
-        const sl_part *part = &mix->parts[j];
-        sl_terms_add(&terms, part->payload.data, (float)part->scalar);
-        sl_clients_hear(s, part);
-    }
+    for (size_t j = 0; j < mix->k; j++)
+        sl_terms_add(&terms, mix->parts[j].payload.data, (float)mix->parts[j].scalar);
     sl_terms_end(&terms);
+    sl_clients_hear(s, mix);
 }
 
 static void divide(sl_state *s, size_t from, size_t count) {
-    s->vec->combine(s->x + from, (const float *const[]){s->extra[SUM] + from},
-                    (const float[]){(float)(1 / s->own_numbers[SL_CLIENTS_TOTAL])}, 1, count);
+    sl_clients_divide(s, s->x + from, s->extra[SUM] + from, count);
     if (s->vec->on_host && !sl_vec_is_finite(s->x + from, count))
         s->is_finite = false;
 }
