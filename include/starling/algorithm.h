@@ -130,6 +130,7 @@ typedef struct sl_algorithm_config {
     uint64_t average_period;    /* gossip-pga: H, exchanges */
     uint64_t correction_period; /* cd-sgd: k */
     uint64_t warmup_rounds;     /* cd-sgd, one-bit-adam, powersgd */
+    double warmup_ratio;        /* one-bit-adam: they end once |v|_1 keeps this share; 0: not */
     double threshold;           /* cd-sgd: tau */
     double local_learning_rate; /* cd-sgd; 0: the learning rate */
     double alpha;               /* lead: how fast what is known of others follows; ecq-sgd: of what
@@ -492,6 +493,9 @@ typedef struct sl_plan {
 
 /* fedavg: steps of a client with so many samples, of local_epochs passes over them. */
 SL_API uint64_t sl_clients_steps(const sl_algorithm_config *config, double samples);
+
+/* one-bit-adam: the first round after which warmup_ratio can end the warm-up. */
+SL_API uint64_t sl_warm_up_earliest(const sl_algorithm_config *config);
 
 /* Plans a configuration that sl_algorithm_check accepts. SL_EINVAL: the compressor does not suit
  * the algorithm at this dimension. */

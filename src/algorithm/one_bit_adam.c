@@ -7,26 +7,22 @@
  *                  s = (1/n) sum_i q_i + E;  m <- C(s);  E = s - m;  v stands still
  *   both:          x <- x - gamma (m / (sqrt(v) + epsilon) + lambda x)
  *
- * No bias correction; lambda: optimizer.weight_decay. W: algorithm.warmup_rounds. C contractive;
- * the paper's is scaled sign. One rank is the server, or each serves its shard, which is compressed
- * on its own. A coordinate whose gradient was 0 in the whole warm-up stays where it is. Memory
- * beside x and g: m, v, e, and E at servers, four vectors. Wire: 32 d bits up and down in the
- * warm-up, then one compressed message up, one down.
+ * No bias correction; lambda: optimizer.weight_decay. W: algorithm.warmup_rounds, or sooner, once v
+ * has come to rest (warm_up.h). C contractive; the paper's is scaled sign. One rank is the server,
+ * or each serves its shard, which is compressed on its own. A coordinate whose gradient was 0 in
+ * the whole warm-up stays where it is. Memory beside x and g: m, v, e, and E at servers, four
+ * vectors. Wire: 32 d bits up and down in the warm-up, then one compressed message up, one down.
  */
 #include <math.h>
-#include <stdio.h>
 
 #include "algorithm/algorithms.h"
 #include "algorithm/mix.h"
+#include "algorithm/warm_up.h"
 
 enum { FIRST = 0, SECOND, WORKER_ERROR, SERVER_ERROR };
 
-static bool is_warm(const sl_state *s) {
-    return s->round <= s->config->warmup_rounds;
-}
-
 static bool is_compressed(const sl_state *s) {
-    return !is_warm(s);
+    return !sl_warm_up_is_on(s);
 }
 
 static void compensate(sl_state *s, size_t from, size_t count) {
@@ -70,32 +66,22 @@ static void take_momentum(sl_state *s, const sl_mix *mix, size_t from, size_t co
 static void step(sl_state *s, size_t from, size_t count) {
     sl_adam adam = sl_adam_of(s, INFINITY);
     float *x = s->x + from, *g = s->g + from;
-    if (!is_warm(s)) {
+    if (is_compressed(s)) {
         s->vec->fill(g, 0, count);
         adam.beta1 = adam.beta2 = 1;
+    } else if (from == 0) {
+        sl_warm_up_note(s);
     }
     s->vec->adam_direction(g, x, s->extra[FIRST] + from, s->extra[SECOND] + from, &adam, count);
     s->vec->combine(x, (const float *const[]){x, g}, (const float[]){1, -s->sgd.learning_rate}, 2,
                     count);
 }
 
-static void warn(const sl_algorithm_config *c, char *out, size_t bytes) {
-    const double enough = 1 / (1 - c->beta2);
-    if ((double)c->warmup_rounds < enough)
-        snprintf(out, bytes,
-                 "algorithm.warmup_rounds is %llu, and v needs about 1/(1 - beta2) = %.0f rounds "
-                 "before it stands still: the steps may be too long; usual is 15 %% of the run",
-                 (unsigned long long)c->warmup_rounds, enough);
-}
-
-static void defaults(sl_algorithm_config *c) {
-    sl_default_count(&c->warmup_rounds, 1);
-}
-
 /* clang-format off */
 static const sl_stage stages[] = {
-    {.plain = true, .wanted = is_warm, .vector = sl_publish_gradient, .combine = sl_add_gradient},
-    {.plain = true, .gather = true, .wanted = is_warm, .prepare = sl_average_gradient,
+    {.plain = true, .wanted = sl_warm_up_is_on, .vector = sl_publish_gradient,
+     .combine = sl_add_gradient},
+    {.plain = true, .gather = true, .wanted = sl_warm_up_is_on, .prepare = sl_average_gradient,
      .vector = sl_publish_gradient, .combine = sl_copy_gradient},
     {.wanted = is_compressed, .prepare = compensate, .vector = worker_error, .own = take_own,
      .combine = take_theirs},
@@ -108,9 +94,10 @@ const sl_algorithm sl_one_bit_adam = {
     .name = "one-bit-adam",
     .route = SL_ROUTE_SERVER,
     .compressor = SL_TAKES_CONTRACTIVE,
-    .keys = "beta1 beta2 epsilon warmup_rounds",
-    .defaults = defaults,
-    .warn = warn,
+    .keys = "beta1 beta2 epsilon warmup_rounds warmup_ratio",
+    .defaults = sl_warm_up_defaults,
+    .warn = sl_warm_up_warn,
+    .own_numbers = sl_warm_up_numbers,
     .keeps_gradient = true,
     .extra_vectors = 4,
     .tied_to_members = true,

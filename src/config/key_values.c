@@ -399,3 +399,12 @@ json_t *sl_key_write(const sl_key *k, const sl_experiment *experiment) {
     }
     return NULL;
 }
+
+const char *sl_key_choice(const sl_key *k, size_t index) {
+    if (k->names != NULL)
+        return k->names(index);
+    for (size_t i = 0; k->choices != NULL && k->choices[i] != NULL; i++)
+        if (i == index)
+            return k->choices[i];
+    return NULL;
+}

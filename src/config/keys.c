@@ -131,7 +131,12 @@ const sl_key sl_keys[] = {
     {"algorithm.warmup_rounds", SL_KEY_COUNT, AT(algorithm.warmup_rounds), BETWEEN(0, 1e12),
      .fallback = "\"auto\"",
      .help = "cd-sgd, one-bit-adam, powersgd: rounds of uncompressed messages at the start; auto = "
-             "1, powersgd 0",
+             "1, powersgd 0, with warmup_ratio no bound",
+     USED_BY_ALGORITHMS},
+    {"algorithm.warmup_ratio", SL_KEY_REAL, AT(algorithm.warmup_ratio), BETWEEN(0, 1),
+     .fallback = "0",
+     .help = "one-bit-adam: the warm-up ends once the second moment is at least so much of what it "
+             "was 1/(1 - beta2) rounds ago; 0 = by warmup_rounds only; the paper's is 0.96",
      USED_BY_ALGORITHMS},
     {"algorithm.warmup", SL_KEY_FACTORS, COUNTED(algorithm.warmup, algorithm.warmup_count),
      BETWEEN(1e-9, 1), .length_max = SL_PHASES_MAX, .fallback = "[]",
@@ -587,14 +592,5 @@ const sl_key *sl_key_find(const char *path) {
     for (size_t i = 0; i < sl_key_count; i++)
         if (strcmp(sl_keys[i].path, path) == 0)
             return &sl_keys[i];
-    return NULL;
-}
-
-const char *sl_key_choice(const sl_key *k, size_t index) {
-    if (k->names != NULL)
-        return k->names(index);
-    for (size_t i = 0; k->choices != NULL && k->choices[i] != NULL; i++)
-        if (i == index)
-            return k->choices[i];
     return NULL;
 }

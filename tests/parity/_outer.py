@@ -29,7 +29,9 @@ CASES = {
     "power-gossip": {"name": "power-gossip", "rank": 2},
     "one-bit-adam": {
         "name": "one-bit-adam",
-        "warmup_rounds": 2,
+        "beta2": 0.5,
+        "warmup_ratio": 0.3,
+        "warmup_rounds": 4,
         "compressor": {"name": "scaled-sign"},
     },
 }

@@ -291,7 +291,8 @@ ALGORITHMS = {
     "one-bit-adam": algorithm(
         "one-bit-adam",
         optimizer=PLAIN,
-        warmup_rounds=3,
+        beta2=0.5,
+        warmup_ratio=0.5,
         server="sharded",
         compressor={"name": "scaled-sign"},
     ),

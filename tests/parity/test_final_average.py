@@ -114,6 +114,12 @@ def words():
     text = "algorithm.switch_round: 24, and the run has 24 rounds: all are all-reduce's"
     yield "a switch beyond the run", text, switch
     local = experiment({**pga["algorithm"], "average_period": 5, "local_steps": 5}, topology)
+    adam = {"name": "one-bit-adam", "warmup_ratio": 0.96, "compressor": {"name": "scaled-sign"}}
+    text = "warmup_ratio: can end the warm-up after round 1040 at the earliest, and rounds are 24"
+    yield "a warm-up that never rests", text, experiment(adam, topology)
+    text = "warm-up             ends after round 6 at the earliest, after round 9 at the latest"
+    soon = {**adam, "beta2": 0.8, "warmup_rounds": 9}
+    yield "a warm-up that may rest", text, experiment(soon, topology)
     yield "a period beyond the exchanges", "average_period: 5, but the run has 4 exchanges", local
 
 

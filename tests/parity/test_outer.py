@@ -180,6 +180,10 @@ def adam_with_messages():
         settings = {"name": "one-bit-adam", "warmup_rounds": 20, "server": server}
         label = f"one-bit-adam {server}"
         yield from cases(label, settings, sign, [IRREGULAR], ADAM, [SAME])
+    for beta2, more in ((0.9, {}), (0.95, {}), (0.8, {"warmup_rounds": 12})):
+        settings = {"name": "one-bit-adam", "beta2": beta2, "warmup_ratio": 0.96, **more}
+        label = f"one-bit-adam until it rests {beta2}"
+        yield from cases(label, settings, {"sign": sign["sign"]}, [IRREGULAR], ADAM, [SAME])
 
 
 # ---- identities: what is compared, and how many times 1 they may differ ----

@@ -83,6 +83,19 @@ def one_bit(bucket=0):
     return compress
 
 
+def rounded_to(digits, least):
+    """To the nearest of so many binary digits, ties to even; below 2^least the last place stays.
+    float16 and bfloat16 are IEEE 754's and its upper half, float8 is E5M2 (Micikevicius et al.
+    2022)."""
+
+    def compress(v):
+        _, exponent = np.frexp(v)  # |v| in [2^(exponent - 1), 2^exponent)
+        step = np.ldexp(1.0, np.maximum(exponent - 1, least) - digits + 1)
+        return step * np.rint(v / step)
+
+    return compress
+
+
 def by_threshold(threshold):
     """CD-SGD's two bits, and Strom's entries: tau, -tau or 0."""
     return lambda v: np.where(v >= threshold, threshold, np.where(v <= -threshold, -threshold, 0.0))
@@ -206,6 +219,9 @@ def compressor(config, draws=None):
     if name in drawn.NAMES:
         return drawn.compressor(name, config, draws)
     return {
+        "float16": lambda: rounded_to(11, -14),
+        "bfloat16": lambda: rounded_to(8, -126),
+        "float8": lambda: rounded_to(3, -14),
         "top-k": top_k,
         "scaled-sign": scaled_sign,
         "1-bit": one_bit,
@@ -1354,12 +1370,25 @@ class OneBitAdam(OwnMoments, DoubleSqueeze):
     def start(self):
         OwnMoments.start(self)
         DoubleSqueeze.start(self)
+        self.sizes, self.warm = {}, True
+
+    def has_come_to_rest(self):
+        """|u_t| >= ratio |u_{t-D}|, u being v without bias; looked at 25 times in D rounds."""
+        t, memory, ratio = self.exchanges, round(1 / (1 - self.b2)), self.get("warmup_ratio", 0)
+        stride = -(-memory // 25)
+        if ratio == 0 or t % stride:
+            return False
+        self.sizes[t] = np.abs(self.v[0]).sum() / (1 - self.b2**t)
+        before = self.sizes.get(t - -(-memory // stride) * stride, 0)
+        return before > 0 and self.sizes[t] >= ratio * before
 
     def exchange(self, w, g, rate):
-        if self.exchanges <= self.get("warmup_rounds", 1):
+        unbounded = self.get("warmup_ratio", 0) > 0
+        if self.warm and self.exchanges <= self.get("warmup_rounds", np.inf if unbounded else 1):
             g = mean_rows(g)
             self.m = self.b1 * self.m + (1 - self.b1) * g
             self.v = self.b2 * self.v + (1 - self.b2) * g**2
+            self.warm = not self.has_come_to_rest()
         else:
             sent = self.b1 * self.m + (1 - self.b1) * g + self.worker_error
             q = self.squeeze(sent)

@@ -208,6 +208,23 @@ static void print_clients(const trial *t) {
                (unsigned long long)c->local_steps);
 }
 
+static void print_warm_up(const trial *t) {
+    const sl_algorithm_config *c = &t->plan.config;
+    const bool is_bounded = c->warmup_rounds < t->task.rounds;
+    const uint64_t earliest = sl_warm_up_earliest(c),
+                   last = is_bounded ? c->warmup_rounds : t->task.rounds;
+    if (c->warmup_ratio > 0 && earliest < last)
+        printf(
+            "  warm-up             ends after round %llu at the earliest, after round %llu at the "
+            "latest\n",
+            (unsigned long long)earliest, (unsigned long long)last);
+    else if (c->warmup_ratio > 0)
+        printf("  warning             algorithm.warmup_ratio: can end the warm-up after round %llu "
+               "at the earliest, and %s %llu: it never does\n",
+               (unsigned long long)earliest,
+               is_bounded ? "algorithm.warmup_rounds is" : "rounds are", (unsigned long long)last);
+}
+
 /* What all nodes average exactly beside the algorithm's exchanges. */
 static void print_averages(const trial *t) {
     const sl_algorithm_config *c = &t->plan.config;
@@ -302,6 +319,7 @@ static void print_trial(const trial *t) {
     print_links(&t->experiment->network);
     print_round(t);
     print_clients(t);
+    print_warm_up(t);
     print_averages(t);
     print_memory(t);
     print_losses(t->experiment);
