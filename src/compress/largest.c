@@ -6,6 +6,7 @@
 
 #include "base/kernels.h"
 #include "element/shared.h"
+#include "element/sum.h"
 
 #ifdef SL_AVX2
 #include <immintrin.h>
@@ -23,12 +24,15 @@ enum {
     NO_LIMIT = -1
 };
 
-/* Entries are compared by the upper half, under a mask: values by magnitude, or ranks. */
+/* Which elements are larger than others. */
+typedef enum ordering { BY_MAGNITUDE, UPWARDS, DOWNWARDS } ordering;
+
 typedef struct collection {
     uint64_t *entries, *end;
     size_t k, capacity; /* one more may be written behind */
-    uint32_t mask;
-    int64_t limit; /* what enters exceeds it */
+    ordering order;
+    int64_t limit; /* what enters exceeds it, as a key */
+    double sum;    /* of values that were cut; not by magnitude */
 } collection;
 
 static size_t capacity_of(size_t k, size_t dimension) {
@@ -40,8 +44,8 @@ size_t sl_largest_room(size_t k, size_t dimension) {
     return capacity_of(k, dimension) + 1;
 }
 
-static collection collection_of(uint64_t *entries, size_t k, size_t dimension, uint32_t mask) {
-    return (collection){entries, entries, k, capacity_of(k, dimension), mask, NO_LIMIT};
+static collection collection_of(uint64_t *entries, size_t k, size_t dimension, ordering order) {
+    return (collection){entries, entries, k, capacity_of(k, dimension), order, NO_LIMIT, 0};
 }
 
 static size_t count_of(const collection *c) {
@@ -100,6 +104,37 @@ FOR_EACH_CPU(key_range, range_of, (const uint64_t *entries, size_t count, uint32
     return r;
 }
 
+/* Entries are collected as values, and compared by ranks, which `turn` turns around. */
+FOR_EACH_CPU(key_range, to_ranks, (uint64_t * entries, size_t count, uint32_t turn),
+             (entries, count, turn)) {
+    key_range r = {UINT32_MAX, 0};
+    for (size_t i = 0; i < count; i++) {
+        const uint32_t key = rank_of(float_of(sl_entry_value(entries[i]))) ^ turn;
+        entries[i] = entry(key, sl_entry_index(entries[i]));
+        r.low = key < r.low ? key : r.low;
+        r.high = key > r.high ? key : r.high;
+    }
+    return r;
+}
+
+static inline double to_value(uint64_t *e, uint32_t turn) {
+    const uint32_t value = value_of_rank(sl_entry_value(*e) ^ turn);
+    *e = entry(value, sl_entry_index(*e));
+    return (double)float_of(value);
+}
+
+/* Values again, and their sum by lanes. */
+FOR_EACH_CPU(void, to_values,
+             (uint64_t * entries, size_t count, uint32_t turn, double lanes[SUM_LANES]),
+             (entries, count, turn, lanes)) {
+    size_t i = 0;
+    for (; i + SUM_LANES <= count; i += SUM_LANES)
+        for (size_t l = 0; l < SUM_LANES; l++)
+            lanes[l] += to_value(&entries[i + l], turn);
+    for (size_t l = 0; i + l < count; l++)
+        lanes[l] += to_value(&entries[i + l], turn);
+}
+
 /* How many keys are in each class of 2^shift, of those in [low, low + most]. */
 FOR_EACH_CPU(void, count_classes,
              (const uint64_t *entries, size_t count, uint32_t mask, uint32_t low, uint32_t most,
@@ -111,11 +146,45 @@ FOR_EACH_CPU(void, count_classes,
     }
 }
 
-/* Those of [low, low + most], as entries; returns how many. */
-FOR_EACH_CPU(size_t, gather,
-             (const uint64_t *entries, size_t count, uint32_t mask, uint32_t low, uint32_t most,
-              uint64_t *out),
-             (entries, count, mask, low, most, out)) {
+/* ---- some of the entries, in order ---- */
+
+#ifdef SL_AVX2
+/* Of four entries, each two 32-bit lanes, those whose bits are set. */
+/* clang-format off */
+#define LANES(a, b, c, d) {2 * a, 2 * a + 1, 2 * b, 2 * b + 1, 2 * c, 2 * c + 1, 2 * d, 2 * d + 1}
+static const uint32_t lanes_of[16][8] = {
+    LANES(0, 0, 0, 0), LANES(0, 0, 0, 0), LANES(1, 0, 0, 0), LANES(0, 1, 0, 0),
+    LANES(2, 0, 0, 0), LANES(0, 2, 0, 0), LANES(1, 2, 0, 0), LANES(0, 1, 2, 0),
+    LANES(3, 0, 0, 0), LANES(0, 3, 0, 0), LANES(1, 3, 0, 0), LANES(0, 1, 3, 0),
+    LANES(2, 3, 0, 0), LANES(0, 2, 3, 0), LANES(1, 2, 3, 0), LANES(0, 1, 2, 3)};
+#undef LANES
+/* clang-format on */
+
+typedef struct four_entries {
+    __m256i entries, keys;
+} four_entries;
+
+SL_AVX2 static inline four_entries four_at(const uint64_t *entries, uint32_t mask) {
+    const __m256i four = _mm256_loadu_si256((const __m256i *)entries);
+    return (four_entries){four,
+                          _mm256_and_si256(_mm256_srli_epi64(four, 32), _mm256_set1_epi64x(mask))};
+}
+
+SL_AVX2 static inline unsigned above(four_entries f, int64_t limit) {
+    const __m256i is = _mm256_cmpgt_epi64(f.keys, _mm256_set1_epi64x(limit));
+    return (unsigned)_mm256_movemask_pd(_mm256_castsi256_pd(is));
+}
+
+/* Writes four; returns how many of them count. */
+SL_AVX2 static inline size_t put_chosen(uint64_t *out, four_entries f, unsigned chosen) {
+    const __m256i lanes = _mm256_loadu_si256((const __m256i *)lanes_of[chosen]);
+    _mm256_storeu_si256((__m256i *)out, _mm256_permutevar8x32_epi32(f.entries, lanes));
+    return (size_t)__builtin_popcount(chosen);
+}
+#endif
+
+static size_t gather_plain(const uint64_t *entries, size_t count, uint32_t mask, uint32_t low,
+                           uint32_t most, uint64_t *out) {
     size_t found = 0;
     for (size_t i = 0; i < count; i++) {
         out[found] = entries[i];
@@ -124,12 +193,34 @@ FOR_EACH_CPU(size_t, gather,
     return found;
 }
 
+#ifdef SL_AVX2
+SL_AVX2 static size_t gather_avx2(const uint64_t *entries, size_t count, uint32_t mask,
+                                  uint32_t low, uint32_t most, uint64_t *out) {
+    const int64_t first = low, last = first + most;
+    size_t found = 0, i = 0;
+    for (; i + 4 <= count; i += 4) {
+        const four_entries f = four_at(entries + i, mask);
+        found += put_chosen(out + found, f, above(f, first - 1) & ~above(f, last));
+    }
+    return found + gather_plain(entries + i, count - i, mask, low, most, out + found);
+}
+#endif
+
+/* Those of [low, low + most], as entries; returns how many. Up to four more may be written. */
+static size_t gather(const uint64_t *entries, size_t count, uint32_t mask, uint32_t low,
+                     uint32_t most, uint64_t *out) {
+#ifdef SL_AVX2
+    if (sl_has_avx2())
+        return gather_avx2(entries, count, mask, low, most, out);
+#endif
+    return gather_plain(entries, count, mask, low, most, out);
+}
+
 /* The k-th largest key; *equal: how many entries of just that key are among the k. 1 <= k <= count.
  * Class by class: what is in the class of the k-th is looked at again, alone where it is little. */
-static uint32_t select_key(const uint64_t *entries, size_t count, uint32_t mask, size_t k,
-                           size_t *equal) {
-    uint64_t few[FEW + 1];
-    const key_range all = range_of(entries, count, mask);
+static uint32_t select_key(const uint64_t *entries, size_t count, uint32_t mask, key_range all,
+                           size_t k, size_t *equal) {
+    uint64_t few[FEW + 4];
     uint32_t low = all.low, most = all.high - all.low;
     unsigned shift = 0;
     while (most >> shift >= CLASSES)
@@ -151,25 +242,74 @@ static uint32_t select_key(const uint64_t *entries, size_t count, uint32_t mask,
     }
 }
 
-FOR_EACH_CPU(void, keep,
-             (uint64_t * entries, size_t count, uint32_t mask, uint32_t least, size_t equal),
-             (entries, count, mask, least, equal)) {
-    for (size_t i = 0, kept = 0; i < count; i++) {
+/* Those above `least`, and the first `equal` ones of it; from entry i on, of which so many are
+ * kept. */
+static size_t keep_some(uint64_t *entries, size_t i, size_t end, size_t kept, uint32_t mask,
+                        uint32_t least, size_t *equal) {
+    for (; i < end; i++) {
         const uint32_t key = key_of(entries[i], mask);
-        const size_t is_equal = key == least && equal > 0;
+        const size_t is_equal = key == least && *equal > 0;
         entries[kept] = entries[i];
-        equal -= is_equal;
+        *equal -= is_equal;
         kept += (key > least) | is_equal;
     }
+    return kept;
+}
+
+#ifdef SL_AVX2
+/* How far it came, and how many it has kept. */
+SL_AVX2 static size_t keep_avx2(uint64_t *entries, size_t count, uint32_t mask, uint32_t least,
+                                size_t *equal, size_t *kept) {
+    const int64_t limit = least;
+    size_t i = 0;
+    for (; i + 4 <= count; i += 4) {
+        const four_entries f = four_at(entries + i, mask);
+        const unsigned larger = above(f, limit);
+        if (above(f, limit - 1) == larger)
+            *kept += put_chosen(entries + *kept, f, larger);
+        else
+            *kept = keep_some(entries, i, i + 4, *kept, mask, least, equal);
+    }
+    return i;
+}
+#endif
+
+static void keep(uint64_t *entries, size_t count, uint32_t mask, uint32_t least, size_t equal) {
+    size_t done = 0, kept = 0;
+#ifdef SL_AVX2
+    if (sl_has_avx2())
+        done = keep_avx2(entries, count, mask, least, &equal, &kept);
+#endif
+    keep_some(entries, done, count, kept, mask, least, &equal);
+}
+
+static uint32_t mask_of(const collection *c) {
+    return c->order == BY_MAGNITUDE ? FLOAT_MAGNITUDE : UINT32_MAX;
+}
+
+static uint32_t turn_of(const collection *c) {
+    return c->order == DOWNWARDS ? UINT32_MAX : 0;
+}
+
+/* The k-th largest key of what is there, which ranks take the place of. */
+static uint32_t select_of(collection *c, size_t k, size_t *equal) {
+    const size_t count = count_of(c);
+    const key_range all = c->order == BY_MAGNITUDE ? range_of(c->entries, count, mask_of(c))
+                                                   : to_ranks(c->entries, count, turn_of(c));
+    return select_key(c->entries, count, mask_of(c), all, k, equal);
 }
 
 /* Leaves the k largest, in order. Later entries have to exceed the least of them. */
 static void cut(collection *c) {
+    double lanes[SUM_LANES] = {0};
     size_t equal;
-    const uint32_t least = select_key(c->entries, count_of(c), c->mask, c->k, &equal);
-    keep(c->entries, count_of(c), c->mask, least, equal);
+    const uint32_t least = select_of(c, c->k, &equal);
+    keep(c->entries, count_of(c), mask_of(c), least, equal);
     c->end = c->entries + c->k;
     c->limit = least;
+    if (c->order != BY_MAGNITUDE)
+        to_values(c->entries, c->k, turn_of(c), lanes);
+    c->sum = sum_lanes(lanes);
 }
 
 /* ---- collecting by magnitude ---- */
@@ -243,10 +383,8 @@ SL_AVX2 static void collect_avx2(collection *c, const float *v, size_t from, siz
 
 static inline void collect_ends_of_one(uint64_t **up, uint64_t **down, float upper, float lower,
                                        float v, size_t index) {
-    const uint32_t rank = rank_of(v);
-    **up = entry(rank, index);
+    **up = **down = entry(float_bits(v), index);
     *up += !(v <= upper);
-    **down = entry(~rank, index);
     *down += !(v >= lower);
 }
 
@@ -341,7 +479,7 @@ static void guess_limits(collection *c, size_t collections, sl_encoder *e,
         const double expected = (double)c[i].k / (double)dimension * (double)count;
         const size_t rank = (size_t)(expected + 4 * sqrt(expected) + 4);
         if (rank < count)
-            c[i].limit = (int64_t)select_key(c[i].entries, count, c[i].mask, rank, &equal) - 1;
+            c[i].limit = (int64_t)select_of(&c[i], rank, &equal) - 1;
         c[i].end = c[i].entries;
     }
 }
@@ -372,32 +510,27 @@ FOR_EACH_CPU(int, all_finite, (const uint64_t *entries, size_t k), (entries, k))
 }
 
 int sl_largest_magnitudes(sl_encoder *e, const sl_source *source, size_t k, uint64_t *entries) {
-    collection c = collection_of(entries, k, e->codec->dimension, FLOAT_MAGNITUDE);
+    collection c = collection_of(entries, k, e->codec->dimension, BY_MAGNITUDE);
     find(&c, 1, e, source);
     return all_finite(entries, k) ? 0 : SL_EDIVERGED;
 }
 
-/* Values in place of ranks, which `turn` turns around. */
-FOR_EACH_CPU(void, to_values, (uint64_t * entries, size_t k, uint32_t turn), (entries, k, turn)) {
-    for (size_t i = 0; i < k; i++)
-        entries[i] =
-            entry(value_of_rank((uint32_t)(entries[i] >> 32) ^ turn), sl_entry_index(entries[i]));
-}
-
 int sl_largest_ends(sl_encoder *e, const sl_source *source, size_t above, uint64_t *upper,
-                    size_t below, uint64_t *lower) {
+                    size_t below, uint64_t *lower, double sums[2]) {
     const size_t dimension = e->codec->dimension;
-    collection ends[2] = {collection_of(upper, above, dimension, UINT32_MAX),
-                          collection_of(lower, below, dimension, UINT32_MAX)};
+    collection ends[2] = {collection_of(upper, above, dimension, UPWARDS),
+                          collection_of(lower, below, dimension, DOWNWARDS)};
     find(ends, 2, e, source);
-    to_values(upper, above, 0);
-    to_values(lower, below, UINT32_MAX);
-    return all_finite(upper, above) && all_finite(lower, below) ? 0 : SL_EDIVERGED;
+    for (size_t i = 0; i < 2; i++)
+        sums[i] = ends[i].sum; /* of floats: finite, if they all are */
+    return isfinite(sums[0]) && isfinite(sums[1]) ? 0 : SL_EDIVERGED;
 }
 
 int sl_largest_from(sl_encoder *e, const sl_source *source, size_t from, size_t count, float least,
                     uint64_t *entries, size_t *found) {
-    collection c = {entries, entries, 0, count, FLOAT_MAGNITUDE, (int64_t)float_bits(least) - 1};
+    collection c = collection_of(entries, 0, count, BY_MAGNITUDE);
+    c.capacity = count;
+    c.limit = (int64_t)float_bits(least) - 1;
     collect_range(&c, 1, e, source, from, from + count);
     *found = count_of(&c);
     return all_finite(entries, *found) ? 0 : SL_EDIVERGED;

@@ -30,10 +30,10 @@ int sl_largest_magnitudes(sl_encoder *encoder, const sl_source *source, size_t k
                           uint64_t *entries);
 
 /* The `above` largest values and the `below` least, of equal ones those of lower index; both by
- * rising index. (sl_largest_room) each; at most dimension. A zero's sign is lost. SL_EDIVERGED: the
- * vector has an element that is not finite. */
+ * rising index; and the sums of both. (sl_largest_room) each; at most dimension. A zero's sign is
+ * lost. SL_EDIVERGED: the vector has an element that is not finite. */
 int sl_largest_ends(sl_encoder *encoder, const sl_source *source, size_t above, uint64_t *upper,
-                    size_t below, uint64_t *lower);
+                    size_t below, uint64_t *lower, double sums[2]);
 
 /* Elements [from, from + count) of magnitude `least` > 0 or more; from is a multiple of SL_BLOCK.
  * entries: (count + 1). SL_EDIVERGED: they are not all finite. */

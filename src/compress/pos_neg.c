@@ -52,9 +52,9 @@ static float extreme(const uint64_t *entries, size_t count, float (*choose)(floa
 }
 
 /* Where all elements but those at the ends are `middle`, both kinds have taken the first of these:
- * those of the least become the ones behind. */
-static void take_behind(sl_encoder *e, const sl_source *source, size_t dimension, float middle,
-                        const uint64_t *upper, size_t above, uint64_t *lower, size_t below) {
+ * those of the least become the ones behind. Their sum. */
+static double take_behind(sl_encoder *e, const sl_source *source, size_t dimension, float middle,
+                          const uint64_t *upper, size_t above, uint64_t *lower, size_t below) {
     size_t skipped = 0, n = 0;
     for (size_t i = 0; i < above; i++)
         skipped += value_of(upper[i]) == middle;
@@ -68,6 +68,7 @@ static void take_behind(sl_encoder *e, const sl_source *source, size_t dimension
                 lower[n++] = (uint64_t)float_bits(v[i]) << 32 | (from + i);
         }
     }
+    return sl_marks_sum(lower, below, false);
 }
 
 /* By rising index, and by kind. */
@@ -87,14 +88,15 @@ static int mark(sl_encoder *e, const sl_source *source, size_t from, size_t coun
     const size_t above = sl_entries_kept(&e->codec->config, count), below = least_of(above, count);
     uint64_t *upper = out->numbers + e->codec->k, *lower = upper + sl_largest_room(above, count);
     (void)from;
-    const int result = sl_largest_ends(e, source, above, upper, below, lower);
+    double sums[2];
+    const int result = sl_largest_ends(e, source, above, upper, below, lower, sums);
     if (result != 0)
         return result;
     const float middle = extreme(upper, above, fminf);
     if (below > 0 && middle == extreme(lower, below, fmaxf))
-        take_behind(e, source, count, middle, upper, above, lower, below);
-    out->values[0] = (float)(sl_marks_sum(upper, above, false) / (double)above);
-    out->values[1] = below > 0 ? (float)(sl_marks_sum(lower, below, false) / (double)below) : 0;
+        sums[1] = take_behind(e, source, count, middle, upper, above, lower, below);
+    out->values[0] = (float)(sums[0] / (double)above);
+    out->values[1] = below > 0 ? (float)(sums[1] / (double)below) : 0;
     merge(upper, above, lower, below, out->numbers);
     out->count = above + below;
     return 0;

@@ -33,14 +33,15 @@ static int mark(sl_encoder *e, const sl_source *source, size_t from, size_t coun
     const size_t k = e->codec->k;
     uint64_t *upper = out->numbers, *lower = upper + sl_largest_room(k, count);
     (void)from;
-    const int result = sl_largest_ends(e, source, k, upper, k, lower);
+    double sums[2];
+    const int result = sl_largest_ends(e, source, k, upper, k, lower, sums);
     if (result != 0)
         return result;
-    const double above = sl_marks_sum(upper, k, false), below = sl_marks_sum(lower, k, false);
-    if (above < -below)
+    const bool is_lower = sums[0] < -sums[1];
+    if (is_lower)
         memcpy(upper, lower, k * sizeof *upper);
     out->count = k;
-    out->values[0] = (float)((above < -below ? below : above) / (double)k);
+    out->values[0] = (float)(sums[is_lower] / (double)k);
     return 0;
 }
 
