@@ -35,6 +35,9 @@ typedef struct encoder {
     uint64_t *equal;                      /* (words) */
     uint32_t *classes, *indices, *counts; /* counts: (parts) number of values */
     selection *chosen;
+    size_t share_blocks;
+    double *share_lanes, *share_sums;
+    share_state *shares;
     subset subset;
     /* of the copies out */
     uint8_t *host;
@@ -74,6 +77,18 @@ static void take_dense(encoder *e) {
     e->bucket_folds = memory_list_take(&e->memory, sums * e->folds * sizeof *e->bucket_folds);
 }
 
+static bool is_listed(const sl_coding *c) {
+    return c->form == CODING_MARKED || c->form == CODING_DRAWN;
+}
+
+static void take_shares(encoder *e) {
+    e->share_blocks = ceiling(e->c.dimension, SHARE_BLOCK);
+    e->share_lanes =
+        memory_list_take(&e->memory, e->share_blocks * SUM_LANES * sizeof *e->share_lanes);
+    e->share_sums = memory_list_take(&e->memory, e->share_blocks * sizeof *e->share_sums);
+    e->shares = memory_list_take(&e->memory, sizeof *e->shares);
+}
+
 static void take_sparse(encoder *e) {
     const sl_coding *c = &e->c;
     if (c->form == CODING_RANDOM_K) {
@@ -81,13 +96,18 @@ static void take_sparse(encoder *e) {
         return;
     }
     e->map = bitmap_take(&e->memory, c->dimension);
-    if (c->form == CODING_TOP_K) {
+    if (c->form == CODING_TOP_K || c->form == CODING_MARKED)
         e->equal = memory_list_take(&e->memory, e->map.words * sizeof *e->equal);
+    if (c->form == CODING_TOP_K) {
         e->classes = memory_list_take(&e->memory, DIGIT_CLASSES * sizeof *e->classes);
-        e->chosen = memory_list_take(&e->memory, sizeof *e->chosen);
         e->indices = c->by_entries ? memory_list_take(&e->memory, c->k * sizeof *e->indices) : NULL;
     }
+    e->chosen = memory_list_take(&e->memory, sizeof *e->chosen);
     e->counts = memory_list_take(&e->memory, c->parts * sizeof *e->counts);
+    if (is_listed(c))
+        e->indices = memory_list_take(&e->memory, c->dimension * sizeof *e->indices);
+    if (c->form == CODING_DRAWN)
+        take_shares(e);
 }
 
 static bool take_way_out(encoder *e) {
@@ -157,13 +177,14 @@ static void sum_buckets(encoder *e, const float *v, uint32_t *negatives) {
 static void find_scales(encoder *e, const float *v) {
     const sl_coding *c = &e->c;
     uint32_t *largest = e->marks + 1, *negatives = largest + e->buckets;
-    if (c->scale == SCALE_MAX)
+    if (c->scale == SCALE_MAX || c->scale == SCALE_CLIPPED)
         find_largest_of_buckets(e, v, largest);
-    else
+    if (c->scale != SCALE_MAX)
         sum_buckets(e, v, negatives);
-    launch_bucket_scale(&(bucket_scale_args){c->scale, c->code, c->levels, largest, negatives,
-                                             e->bucket_folds, c->dimension, c->bucket, e->buckets,
-                                             e->folds, e->scales, e->roundings, e->marks},
+    launch_bucket_scale(&(bucket_scale_args){c->scale, c->code, c->levels, c->clip, largest,
+                                             negatives, e->bucket_folds, c->dimension, c->bucket,
+                                             e->buckets, e->folds, e->scales, e->roundings,
+                                             e->marks},
                         e->buckets);
     const size_t most = c->scale_floats * (c->part_elements / c->bucket + 2);
     launch_place_scales(
@@ -227,13 +248,18 @@ static void place_packed_indices(encoder *e) {
                          c->parts * groups);
 }
 
-/* Writes values; a part is a range of elements. */
-static void gather_ranges(encoder *e, const float *v) {
+/* A part is a range of elements: how many of them it has. */
+static void count_ranges(encoder *e) {
     const sl_coding *c = &e->c;
     launch_count_parts(&(count_parts_args){e->map.bits, e->map.ranks, c->dimension,
                                            c->part_elements, c->room, c->room_last, c->parts,
                                            e->counts},
                        c->parts);
+}
+
+/* Writes values. */
+static void gather_ranges(encoder *e, const float *v) {
+    count_ranges(e);
     launch_gather_word(
         &(gather_word_args){e->layout, v, e->map.bits, e->map.ranks, e->counts, e->marks},
         e->map.words);
@@ -261,6 +287,49 @@ static void encode_dropping(encoder *e, const float *v, const sl_rng_key *key) {
                      e->map.words);
     bitmap_scan(&(const bitmap *){&e->map}, 1);
     gather_ranges(e, v);
+}
+
+/* Those from tau on. */
+static void mark_large(encoder *e, const float *v) {
+    launch_begin_mark(&(begin_mark_args){e->chosen, e->c.tau}, 1);
+    launch_mark_top(&(mark_top_args){v, e->c.dimension, e->chosen, 0, e->map.bits, e->equal,
+                                     device_is_aligned(v)},
+                    (uint32_t)ceiling(e->map.words, MARKED_WORDS));
+}
+
+static void mark_random(encoder *e, const float *v, const sl_rng_key *key) {
+    const size_t d = e->c.dimension, blocks = e->share_blocks;
+    launch_begin_shares(&(begin_shares_args){e->shares, e->c.k == d}, 1);
+    for (int pass = 0; pass <= SHARE_PASSES; pass++) {
+        launch_share_lanes(&(share_lanes_args){v, d, e->shares, e->share_lanes},
+                           blocks * SUM_LANES);
+        launch_fold_tiles(&(fold_tiles_args){e->share_lanes, e->share_sums, 1, 1}, blocks);
+        launch_share_more(&(share_more_args){e->shares, e->share_sums, blocks, e->c.k, e->marks},
+                          1);
+    }
+    launch_mark_drawn(&(mark_drawn_args){v, d, e->shares, *key, e->map.bits, device_is_aligned(v)},
+                      (uint32_t)ceiling(e->map.words, MARKED_WORDS));
+}
+
+/* Parts of elements that are marked. */
+static void encode_listed(encoder *e, const float *v, const sl_rng_key *key) {
+    const sl_coding *c = &e->c;
+    const bool drawn = c->form == CODING_DRAWN;
+    const size_t groups = ceiling(c->part_elements, INDICES);
+    if (drawn)
+        mark_random(e, v, key);
+    else
+        mark_large(e, v);
+    launch_settle_subset(&(settle_subset_args){e->map.bits, e->map.ranks, c->dimension, 0},
+                         e->map.words);
+    bitmap_scan(&(const bitmap *){&e->map}, 1);
+    count_ranges(e);
+    launch_list_marks(&(list_marks_args){e->layout, v, e->map.bits, e->map.ranks,
+                                         drawn ? e->shares : NULL, e->indices, e->marks},
+                      e->map.words);
+    launch_place_marks(&(place_marks_args){e->layout, e->indices, e->map.ranks, e->counts, groups,
+                                           c->index_width, c->width_last, drawn},
+                       c->parts * groups);
 }
 
 /* The vector in device memory. */
@@ -322,6 +391,10 @@ static void begin(void *encoder_, const sl_rng_key *key, const sl_source *source
     case CODING_DROPPING:
         encode_dropping(e, v, key);
         break;
+    case CODING_MARKED:
+    case CODING_DRAWN:
+        encode_listed(e, v, key);
+        break;
     }
     begin_copies(e);
 }
@@ -344,6 +417,12 @@ static size_t part_bytes(const encoder *e, uint32_t part) {
                              : e->report[1 + part] * sizeof(float) + (n + 7) / 8;
     case CODING_DROPPING:
         return e->report[1 + part] * sizeof(float);
+    case CODING_MARKED:
+        return (e->report[1 + part] * c->index_width + 7) / 8;
+    case CODING_DRAWN: {
+        const size_t width = part + 1 == c->parts ? c->width_last : c->index_width;
+        return e->report[1 + part] * sizeof(float) + (e->report[1 + part] * width + 7) / 8;
+    }
     }
     return 0;
 }

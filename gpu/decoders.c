@@ -171,10 +171,41 @@ static void add_some(const sl_coding *c, const coding_run *runs, size_t count, u
     launch_add_words(&a, maps[0].words);
 }
 
+static bool is_listed(const sl_coding *c) {
+    return c->form == CODING_MARKED || c->form == CODING_DRAWN;
+}
+
+/* Of each run the parts behind `skip`, at most PARTS_TOGETHER of them. */
+static void add_listed_parts(const sl_coding *c, const coding_run *runs, size_t count,
+                             uint32_t skip, float *acc) {
+    const size_t from = (runs->first + skip) * c->part_elements,
+                 parts = smaller(runs->count - skip, PARTS_TOGETHER),
+                 elements = smaller(parts * c->part_elements, c->dimension - from);
+    add_marks_args a = {.k = (uint32_t)count,
+                        .stride = c->stride,
+                        .part_elements = c->part_elements,
+                        .last = c->parts - 1 - (runs->first + skip),
+                        .width = c->index_width,
+                        .width_last = c->width_last,
+                        .values = c->form == CODING_DRAWN,
+                        .tau = c->tau,
+                        .acc = acc + from};
+    for (size_t j = 0; j < count; j++) {
+        a.parts[j] = (const uint8_t *)runs[j].payload.data + skip * c->stride;
+        a.weights[j] = runs[j].weight * c->value_factor;
+        for (uint32_t i = 0; i < parts; i++)
+            a.bytes[j][i] = part_size(&runs[j], skip + i);
+    }
+    launch_add_marks(&a, ceiling(elements, WORD_BITS));
+}
+
 /* Parts of elements, of which each holds some. */
 static void add_ranges(const sl_coding *c, const coding_run *runs, size_t count, float *acc) {
     for (uint32_t skip = 0; skip < runs->count; skip += PARTS_TOGETHER)
-        add_some(c, runs, count, skip, acc);
+        if (is_listed(c))
+            add_listed_parts(c, runs, count, skip, acc);
+        else
+            add_some(c, runs, count, skip, acc);
 }
 
 /* Is the run's bitmap, which launches write, one of those before? */

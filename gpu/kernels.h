@@ -13,6 +13,7 @@
 
 #include "gpu/kernels_codes.h"
 #include "gpu/kernels_entries.h"
+#include "gpu/kernels_listed.h"
 #include "gpu/kernels_sparse.h"
 #include "gpu/kernels_vector.h"
 
@@ -25,9 +26,11 @@
     X(keep_digit) X(settle_ties) X(scan_up) X(scan_down) X(list_word) X(gather_entry)              \
     X(gather_word) X(place_indices) X(place_bitmap) X(count_parts)                                 \
     X(begin_draw) X(draw_word) X(advance_draw) X(finish_draw) X(settle_subset) X(mark_kept)        \
-    X(add_entries) X(load_bitmap) X(add_words)
+    X(add_entries) X(load_bitmap) X(add_words)                                                     \
+    X(begin_mark) X(begin_shares) X(share_lanes) X(share_more)                                     \
+    X(list_marks) X(place_marks) X(add_marks)
 /* clang-format on */
 
-#define SL_BLOCK_KERNELS(X) X(encode_eight) X(count_digits) X(pick_digit) X(mark_top)
+#define SL_BLOCK_KERNELS(X) X(encode_eight) X(count_digits) X(pick_digit) X(mark_top) X(mark_drawn)
 
 #endif

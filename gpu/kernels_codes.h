@@ -73,7 +73,7 @@ SL_SHARED void bucket_lanes(const bucket_lanes_args *a, size_t i) {
     SL_UNROLL(16)
     for (size_t e = first; e < end; e += SUM_LANES) {
         const float v = a->v[e];
-        if (a->scale == SCALE_L2) {
+        if (a->scale != SCALE_SIDES) {
             up += (double)v * v;
         } else {
             up += v < 0 ? 0.0 : (double)v;
@@ -94,6 +94,7 @@ typedef struct bucket_scale_args {
     coding_scale scale;
     coding_code code;
     uint32_t levels;
+    double clip;
     const uint32_t *largest, *negatives;
     const double *folds; /* (1 or 2, buckets, fold_count) */
     size_t dimension, bucket, buckets, fold_count;
@@ -109,6 +110,11 @@ SL_SHARED void bucket_scale(const bucket_scale_args *a, size_t i) {
     double scale = 0;
     if (a->scale == SCALE_MAX) {
         a->scales[i] = float_of(a->largest[i]);
+        if (a->largest[i] >= FLOAT_INFINITY)
+            ATOMIC_ADD(a->refused, 1);
+    } else if (a->scale == SCALE_CLIPPED) {
+        const double squares = sum_in_order(a->folds + a->fold_count * i, a->fold_count);
+        a->scales[i] = clipped_scale(float_of(a->largest[i]), a->clip, squares, n);
         if (a->largest[i] >= FLOAT_INFINITY)
             ATOMIC_ADD(a->refused, 1);
     } else if (a->scale == SCALE_SIDES) {

@@ -34,17 +34,22 @@ SL_SHARED float entry_value(const add_entries_args *a, uint32_t m, size_t entry)
     return values[entry - part * a->part_entries];
 }
 
+/* `width` bits from this one on. */
+SL_SHARED uint64_t packed_at(const uint8_t *packed, size_t bit, uint32_t width) {
+    uint64_t word = 0;
+    packed += bit / 8;
+    for (uint32_t b = 0; b < (bit % 8 + width + 7) / 8; b++)
+        word |= (uint64_t)packed[b] << 8 * b;
+    return word >> bit % 8 & (((uint64_t)1 << width) - 1);
+}
+
 SL_SHARED size_t entry_element(const add_entries_args *a, uint32_t m, size_t entry) {
     if (a->indices[m] != NULL)
         return a->indices[m][entry];
-    const size_t part = quotient(entry, a->part_entries), start = part * a->part_entries,
-                 bit = (entry - start) * a->width;
-    const uint8_t *packed = part_of_entry(a, m, part) +
-                            smaller(a->part_entries, a->entries - start) * sizeof(float) + bit / 8;
-    uint64_t word = 0;
-    for (uint32_t b = 0; b < (bit % 8 + a->width + 7) / 8; b++)
-        word |= (uint64_t)packed[b] << 8 * b;
-    return word >> bit % 8 & (((uint64_t)1 << a->width) - 1);
+    const size_t part = quotient(entry, a->part_entries), start = part * a->part_entries;
+    return packed_at(part_of_entry(a, m, part) +
+                         smaller(a->part_entries, a->entries - start) * sizeof(float),
+                     (entry - start) * a->width, a->width);
 }
 
 /* The message's entry of the element, or SIZE_MAX: entries rise with their elements. */

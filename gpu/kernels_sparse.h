@@ -153,15 +153,20 @@ typedef struct mark_top_memory {
     uint8_t above[MARKED_FOURS], equal[MARKED_FOURS]; /* a bit for each of four elements */
 } mark_top_memory;
 
+/* Elements [from, from + 4) of v, with zeros for what is missing. */
+SL_SHARED four read_four(const float *v, size_t dimension, int aligned, size_t from) {
+    four out = {{0, 0, 0, 0}};
+    if (aligned && from + FOUR <= dimension)
+        return *(const four *)(const void *)(v + from);
+    for (uint32_t e = 0; e < FOUR && from + e < dimension; e++)
+        out.v[e] = v[from + e];
+    return out;
+}
+
 SL_SHARED void mark_four(const mark_top_args *a, mark_top_memory *m, size_t from, uint32_t at) {
     const uint32_t prefix = a->chosen->prefix;
+    const four v = read_four(a->v, a->dimension, a->aligned, from);
     uint32_t above = 0, equal = 0;
-    four v = {{0, 0, 0, 0}};
-    if (a->aligned && from + FOUR <= a->dimension)
-        v = *(const four *)(const void *)(a->v + from);
-    else
-        for (uint32_t e = 0; e < FOUR && from + e < a->dimension; e++)
-            v.v[e] = a->v[from + e];
     for (uint32_t e = 0; e < FOUR; e++) {
         const uint32_t digit = magnitude_of(v.v[e]) >> a->shift, there = from + e < a->dimension;
         above |= (there & (digit > prefix)) << e;
@@ -329,6 +334,23 @@ SL_SHARED void gather_word(const gather_word_args *a, size_t i) {
 
 enum { INDICES = 32 }; /* of one thread: as many words as an index has bits */
 
+/* At most INDICES of them; what fills the last word is 0. */
+SL_SHARED void pack_indices(const uint32_t *indices, size_t n, uint32_t width, uint32_t *out) {
+    uint64_t waiting = 0;
+    uint32_t filled = 0;
+    for (size_t e = 0; e < n; e++) {
+        waiting |= (uint64_t)indices[e] << filled;
+        filled += width;
+        if (filled >= 32) {
+            *out++ = (uint32_t)waiting;
+            waiting >>= 32;
+            filled -= 32;
+        }
+    }
+    if (filled > 0)
+        *out = (uint32_t)waiting;
+}
+
 /* Thread i packs indices of part i / groups behind its values. What fills the last word is of no
  * part's bytes. */
 typedef struct place_indices_args {
@@ -344,22 +366,9 @@ SL_SHARED void place_indices(const place_indices_args *a, size_t i) {
     const size_t count = smaller(a->layout.dimension - first, a->layout.part_elements);
     if (at >= count)
         return;
-    const size_t n = smaller(count - at, INDICES);
-    uint32_t *out = (uint32_t *)(void *)(a->layout.parts + part * a->layout.stride) + count +
-                    at / INDICES * a->width;
-    uint64_t waiting = 0;
-    uint32_t filled = 0;
-    for (size_t e = 0; e < n; e++) {
-        waiting |= (uint64_t)a->indices[first + at + e] << filled;
-        filled += a->width;
-        if (filled >= 32) {
-            *out++ = (uint32_t)waiting;
-            waiting >>= 32;
-            filled -= 32;
-        }
-    }
-    if (filled > 0)
-        *out = (uint32_t)waiting;
+    pack_indices(a->indices + first + at, smaller(count - at, INDICES), a->width,
+                 (uint32_t *)(void *)(a->layout.parts + part * a->layout.stride) + count +
+                     at / INDICES * a->width);
 }
 
 /* Thread i counts the bits of `words` in part i, at most the part's room. */

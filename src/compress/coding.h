@@ -17,15 +17,18 @@ typedef enum coding_form {
     CODING_DENSE, /* a code of `width` bits an element, and scales */
     CODING_TOP_K,
     CODING_RANDOM_K,
-    CODING_DROPPING
+    CODING_DROPPING,
+    CODING_MARKED, /* a part is elements; of those that reach tau, index and sign */
+    CODING_DRAWN   /* the same; of those that are drawn by their magnitude, value and index */
 } coding_form;
 
 typedef enum coding_scale {
-    SCALE_NONE, /* the magnitudes are only compared with the limit */
-    SCALE_MAX,  /* the largest magnitude */
-    SCALE_L2,   /* the Euclidean norm */
-    SCALE_MEAN, /* the mean magnitude */
-    SCALE_SIDES /* the means of the elements >= 0 and of those < 0 */
+    SCALE_NONE,   /* the magnitudes are only compared with the limit */
+    SCALE_MAX,    /* the largest magnitude */
+    SCALE_L2,     /* the Euclidean norm */
+    SCALE_MEAN,   /* the mean magnitude */
+    SCALE_SIDES,  /* the means of the elements >= 0 and of those < 0 */
+    SCALE_CLIPPED /* the largest magnitude, cut off at `clip` deviations */
 } coding_scale;
 
 typedef struct sl_coding {
@@ -41,12 +44,15 @@ typedef struct sl_coding {
     size_t bucket;
     uint32_t magnitude_limit; /* a float's bits: elements from here on are refused */
     float tau;                /* threshold */
+    double clip;
     /* sparse */
     bool by_entries;        /* a part is a range of entries, not of elements */
-    size_t k;               /* top-k, random-k */
-    uint32_t index_width;   /* top-k by entries: bits of an index */
+    size_t k;               /* top-k, random-k, drawn */
+    uint32_t index_width;   /* top-k by entries: bits of an index; marked: and of its sign */
+    uint32_t width_last;    /* marked, drawn: of the last part */
     uint32_t draws;         /* dropping: kept below so many of 65536 */
-    size_t room, room_last; /* dropping: values that a part, and the last part, holds at most */
+    size_t room, room_last; /* dropping, marked, drawn: elements that a part, and the last part, has
+                               at most */
     float value_factor;     /* of what is added: d/k or 1/p where scaled */
 } sl_coding;
 

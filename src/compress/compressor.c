@@ -159,11 +159,6 @@ static int check_kernel(const sl_codec *c, const sl_vec_ops *vec, sl_error *erro
                        "algorithm.compressor.coding: has no kernel for %s; set it to \"none\", or "
                        "device to \"cpu\"",
                        vec->name);
-    if (c->config.clip_sigma > 0)
-        return sl_fail(error, SL_EDEVICE,
-                       "algorithm.compressor.clip_sigma: has no kernel for %s; set it to 0, or "
-                       "device to \"cpu\"",
-                       vec->name);
     sl_codec_coding(c, &coding);
     if (coding.form != CODING_DENSE || coding.code != CODE_NONE)
         return 0;

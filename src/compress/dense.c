@@ -157,6 +157,7 @@ void sl_dense_describe(const sl_codec *c, sl_coding *out) {
     out->bucket = f.bucket;
     out->magnitude_limit = f.limit;
     out->tau = (float)c->config.threshold;
+    out->clip = c->config.clip_sigma;
 }
 
 void sl_dense_numbers(const sl_codec *c, uint32_t part, const sl_payload *plain,

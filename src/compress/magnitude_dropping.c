@@ -18,6 +18,7 @@
 
 #include "base/kernels.h"
 #include "compress/entries.h"
+#include "compress/indices.h"
 #include "compress/listed.h"
 #include "element/sum.h"
 #include "starling/rng.h"
@@ -49,6 +50,13 @@ static void lay_out(sl_codec *c, size_t part_bytes) {
     c->part_elements = n < c->dimension ? n : c->dimension;
     c->part_bytes_max = sl_listed_bytes(c->part_elements, c->part_elements);
     c->parts = (uint32_t)((c->dimension - 1) / c->part_elements + 1);
+}
+
+static void describe(const sl_codec *c, sl_coding *out) {
+    out->form = CODING_DRAWN;
+    out->room = out->room_last = c->part_elements;
+    out->index_width = sl_index_width(c->part_elements);
+    out->width_last = sl_index_width(c->dimension - (c->parts - 1) * c->part_elements);
 }
 
 /* ---- lambda ---- */
@@ -168,7 +176,7 @@ const codec_ops sl_magnitude_dropping_codec = {.keys = "k fraction contractive",
                                                .bits = bits,
                                                .check = sl_entries_check,
                                                .lay_out = lay_out,
-                                               .describe = sl_codec_no_kernel,
+                                               .describe = describe,
                                                .encoder_bytes = encoder_bytes,
                                                .begin = begin,
                                                .encode = encode,

@@ -33,6 +33,7 @@ typedef struct marks_coder {
 /* The operations of a codec_ops, the same for all. */
 double sl_marks_bits(const codec_ops *self, const sl_compressor_config *config, size_t dimension);
 void sl_marks_lay_out(sl_codec *codec, size_t part_bytes);
+void sl_marks_describe(const sl_codec *codec, sl_coding *out);
 size_t sl_marks_encoder_bytes(const sl_codec *codec);
 int sl_marks_begin(sl_encoder *encoder, const sl_source *source);
 int sl_marks_encode(sl_encoder *encoder, uint32_t part, const sl_source *source, void *buffer,
@@ -44,7 +45,7 @@ void sl_marks_numbers(const sl_codec *codec, uint32_t part, const sl_payload *pl
 
 #define MARKS_OPERATIONS(coder)                                                                    \
     .marks = &(coder), .bits = sl_marks_bits, .lay_out = sl_marks_lay_out,                         \
-    .describe = sl_codec_no_kernel, .encoder_bytes = sl_marks_encoder_bytes,                       \
+    .describe = sl_marks_describe, .encoder_bytes = sl_marks_encoder_bytes,                        \
     .begin = sl_marks_begin, .encode = sl_marks_encode, .check_part = sl_marks_check_part,         \
     .add = sl_marks_add, .numbers = sl_marks_numbers
 

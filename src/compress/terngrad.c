@@ -15,7 +15,6 @@
  * multiples of it; it comes with the vector (sl_source.scale). What is clipped is cut off there.
  */
 #include <math.h>
-#include <string.h>
 
 #include "base/kernels.h"
 #include "compress/dense.h"
@@ -60,20 +59,16 @@ static void see_both(bucket_sums *sums, const float *v, size_t at, size_t n) {
     sl_sum_largest(sums, v, at, n);
 }
 
-/* Rounding takes magnitudes of up to 2^15 scales. */
 static bool clipped(bucket_sums *sums, size_t n, float *scale) {
     const uint32_t bits = sl_sum_take_largest(sums);
     double squares;
-    float largest;
     sl_sum_take(sums, &squares, 1);
-    memcpy(&largest, &bits, sizeof largest);
-    const double limit = sums->clip * sqrt(squares / (double)n), least = 0x1p-14 * (double)largest;
-    *scale = (float)fmin(largest, fmax(limit, least));
+    *scale = clipped_scale(float_of(bits), sums->clip, squares, n);
     return bits < FLOAT_INFINITY;
 }
 
 static const dense_scale clipped_norm = {
-    .kind = SCALE_NONE, .floats = 1, .see = see_both, .result = clipped};
+    .kind = SCALE_CLIPPED, .floats = 1, .see = see_both, .result = clipped};
 
 static dense_form form(const sl_compressor_config *config, size_t dimension) {
     return (dense_form){.width = 2,

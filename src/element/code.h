@@ -3,6 +3,8 @@
 #ifndef SL_CODE_H
 #define SL_CODE_H
 
+#include <math.h>
+
 #include "element/shared.h"
 
 /* ---- stochastic rounding to levels: QSGD, TernGrad; see compress/rounding.h ---- */
@@ -33,6 +35,13 @@ SL_SHARED rounding rounding_of(uint32_t levels, float scale) {
     r.levels = levels;
     r.bits = bits;
     return r;
+}
+
+/* TernGrad's clipped scale: at most `clip` deviations of n elements with that sum of squares.
+ * Rounding takes magnitudes of up to 2^15 scales. */
+SL_SHARED float clipped_scale(float largest, double clip, double squares, size_t n) {
+    const double limit = clip * sqrt(squares / (double)n), least = 0x1p-14 * (double)largest;
+    return (float)fmin((double)largest, fmax(limit, least));
 }
 
 /* random: 16 bits, of which the upper ones are used. */

@@ -40,9 +40,8 @@ NO_ERROR_FEEDBACK = ("threshold", "strom")  # nothing bounds what they leave out
 TWO_INPUTS = ("adacomp",)  # what is new stands beside what is left
 UNBIASED = ("identity", "float16", "bfloat16", "qsgd", "natural", "random-k", "random-dropping")
 NO_GPU_KERNELS = (
-    *("float8", "stc", "sbc", "pos-neg", "strom"),
-    *("drive", "eden", "rotated-qsgd", "rotated-terngrad", "3lc", "magnitude-dropping"),
-    "adacomp",
+    *("stc", "sbc", "pos-neg", "drive", "eden", "rotated-qsgd", "rotated-terngrad"),
+    *("3lc", "adacomp"),
 )
 ANY = [
     {"name": "choco-sgd", "replicas": "per-neighbour"},

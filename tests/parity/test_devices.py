@@ -63,7 +63,7 @@ CASES = {
     "choco-sgd replicas": {
         "name": "choco-sgd",
         "replicas": "per-neighbour",
-        **compressed("top-k", fraction=0.01),
+        **compressed("magnitude-dropping", fraction=0.3, contractive=True),
     },
     "choco-sgd sign": {"name": "choco-sgd", **compressed("scaled-sign")},
     "choco-sgd mix-then-compress": {
@@ -78,7 +78,7 @@ CASES = {
         **compressed("identity", per="tensor"),
     },
     "choco-sgd per tensor": {"name": "choco-sgd", **compressed("1-bit", per="tensor")},
-    "deep-squeeze": {"name": "deep-squeeze", **compressed("terngrad", bucket=256)},
+    "deep-squeeze": {"name": "deep-squeeze", **compressed("terngrad", clip_sigma=2.5)},
     "deep-squeeze plain": {"name": "deep-squeeze"},
     "deep-squeeze float16": {"name": "deep-squeeze", **compressed("float16")},
     "sgp": {"name": "sgp"},
@@ -105,7 +105,7 @@ CASES = {
         **compressed("random-dropping", probability=0.3),
     },
     "cd-sgd": {"name": "cd-sgd", "correction_period": 3},
-    "naive-compression": {"name": "naive-compression", **compressed("qsgd", levels=7)},
+    "naive-compression": {"name": "naive-compression", **compressed("strom", threshold=0.1)},
 }
 CASES.update(_centralized.CASES)
 HOST_ONLY = (*_outer.HOST_ONLY, *_centralized.HOST_ONLY)

@@ -107,7 +107,14 @@ static const way ways[] = {
      CHOCO(.kind = SL_COMPRESSOR_RANDOM_DROPPING, .probability = 0.6)},
     {.window = 64,
      .frames_of_pass = 7,
+     CHOCO(.kind = SL_COMPRESSOR_MAGNITUDE_DROPPING, .fraction = 0.4, .contractive = true)},
+    {.window = 64,
+     .frames_of_pass = 7,
      .config = {.name = "naive-compression", .compressor = {.kind = SL_COMPRESSOR_BFLOAT16}}},
+    {.window = 200,
+     .frames_of_pass = 64,
+     .config = {.name = "naive-compression",
+                .compressor = {.kind = SL_COMPRESSOR_STROM, .threshold = 0.2}}},
 };
 
 START_TEST(a_device_has_the_bits_of_the_host) {
