@@ -98,6 +98,10 @@ ALL = {
     "sign-in-buckets": {"name": "scaled-sign", "bucket": 8},
 }
 
+# How near an edge is too near. That of 3lc moves with the largest element, and its error. What
+# rounds has edges at many numbers, halves at nearly every one: to miss one of those costs less than
+# is allowed.
+EDGES = {"3lc": 4e-6, "float16": 0, "bfloat16": 1e-7, "float8": 1e-7}
 SAME, OWN = "same", "own"  # every node starts in the same place, or in its own
 
 
@@ -117,8 +121,7 @@ class Case:
         """A problem, and the reference's models and push-sum weights on it: the first problem on
         which rounding decides nothing."""
         for seed in range(self.seed, self.seed + 100):
-            # The edge of 3lc moves with the largest element, and its error.
-            edge = Edge(4e-6 if self.compressor == "3lc" else 1e-6)
+            edge = Edge(EDGES.get(self.compressor, 1e-6))
             a, b, x0 = self.problem(seed)
             history = algorithms.history(
                 ROUNDS,

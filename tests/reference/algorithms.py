@@ -1650,6 +1650,9 @@ class Run:
         steps = algorithm.get("period" if periodic else "local_steps", 1)
         self.local_steps = int(np.max(algorithm.get("local_epochs", 0) or steps))
         self.draws = drawn.Draws()
+        if "share_scale" in algorithm.get("compressor", {}):
+            # The scale goes before: to all at once, or to the servers and back.
+            self.draws.stage = 1 if algorithm["name"] == "all-reduce" else 2
         compress = watch(compressor(kind.own_compressor(algorithm), self.draws))
         self.state = kind(x0, algorithm, compress)
         self.state.watch, self.state.slots = watch, len(slots)

@@ -33,10 +33,11 @@ class Draws:
     """What the messages of an exchange draw; a row is a node's."""
 
     def __init__(self, seed=1):
-        self.seed, self.exchange = seed, 1
+        self.seed, self.exchange, self.stage = seed, 1, 0
 
     def words(self, rows, count, purpose=COMPRESS, rounds=7):
         """(rows, at least count)"""
+        purpose |= self.stage << 8
         return philox_words(rounds, self.seed, self.exchange, purpose, rows, -(-count // 4))
 
     def below(self, rows, d, count):
@@ -97,8 +98,9 @@ def qsgd(draws, levels, bucket=0, contractive=False):
     return compress
 
 
-def terngrad(draws, bucket=0, clip_sigma=0, contractive=False):
-    """Wen et al., TernGrad, NeurIPS 2017, with section 3.3's clipping."""
+def terngrad(draws, bucket=0, clip_sigma=0, contractive=False, share_scale=False):
+    """Wen et al., TernGrad, NeurIPS 2017, with section 3.3's clipping, and its sharing: all rows
+    take the largest of their scales."""
 
     def compress(v):
         out, random = np.zeros_like(v), draws.sixteen(v.shape)
@@ -107,6 +109,8 @@ def terngrad(draws, bucket=0, clip_sigma=0, contractive=False):
             if clip_sigma:
                 sigma = np.sqrt((v[:, at] ** 2).mean(axis=1, keepdims=True))
                 scale = np.minimum(scale, clip_sigma * sigma)
+            if share_scale:
+                scale = scale.max(axis=0, keepdims=True)
             out[:, at] = stochastic(v[:, at], scale, 1, random[:, at])
         whole = min(bucket or v.shape[1], v.shape[1])
         omega = 1 + clip_sigma**2 / 8 if clip_sigma else (math.sqrt(whole) - 1) / 2
