@@ -158,8 +158,9 @@ SL_API int sl_experiment_parse(sl_experiment **out, const char *json, const char
 typedef struct sl_session_reading {
     const char *const *overrides;
     size_t override_count;
-    bool overlap;   /* the topology's own weights are lazy, as sl_topology_parse_lazy says */
-    uint32_t nodes; /* of a topology that does not say it; 0: it says it */
+    bool overlap;    /* the topology's own weights are lazy, as sl_topology_parse_lazy says */
+    uint32_t nodes;  /* of a topology that does not say it; 0: it says it */
+    const char *key; /* in place of security.key; NULL: that */
 } sl_session_reading;
 /* source: a path, or JSON text that begins with {. Keys of model, data, rounds and optimizer are
  * not needed and not used: `warnings` has a line for each that is given. SL_EINVAL: momentum or

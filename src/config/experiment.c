@@ -497,6 +497,8 @@ static int read_root(sl_experiment *e, json_t *root, const reading *r, sl_error 
         result = read_keys(e, root, error);
     if (result == 0)
         result = resolve_paths(e, r->folder, error);
+    if (result == 0 && r->session != NULL && r->session->key != NULL)
+        result = sl_security_take_key(&e->security, r->session->key, error);
     const bool lazy = r->session != NULL && r->session->overlap;
     if (result == 0)
         result = read_topology(e, json_object_get(root, "topology"), r->folder, lazy, error);

@@ -1,6 +1,8 @@
 /* security.c - what an experiment says of who may connect; see starling/experiment.h. */
 #include "config/security.h"
 
+#include <string.h>
+
 sl_security_mode sl_security_mode_of(const sl_security_config *c) {
     if (c->mode != SL_SECURITY_AUTO)
         return c->mode;
@@ -13,6 +15,16 @@ bool sl_security_is_unsaid(const sl_security_config *c) {
 
 bool sl_security_goes_out(const sl_security_config *c) {
     return c->trusted_network || sl_security_mode_of(c) != SL_SECURITY_NONE;
+}
+
+int sl_security_take_key(sl_security_config *c, const char *key, sl_error *error) {
+    if (key[0] == '\0' || strlen(key) >= sizeof c->key)
+        return sl_fail(error, SL_EINVAL, "options.key: has %zu bytes; allowed are 1 to %zu",
+                       strlen(key), sizeof c->key - 1);
+    strcpy(c->key, key);
+    if (c->mode != SL_SECURITY_CERTIFICATES)
+        c->mode = SL_SECURITY_KEY;
+    return 0;
 }
 
 int sl_security_check(const sl_security_config *c, sl_error *error) {

@@ -35,13 +35,6 @@ static int check_nodes(const sl_experiment *e, int64_t nodes, sl_error *error) {
                    (long long)nodes, sl_topology_nodes(e->topology));
 }
 
-/* A node's pair where the experiment wants certificates; else a run's key. */
-static void take_key(sl_security_config *security, const char *key) {
-    snprintf(security->key, sizeof security->key, "%s", key);
-    if (security->mode != SL_SECURITY_CERTIFICATES)
-        security->mode = SL_SECURITY_KEY;
-}
-
 static const uint64_t measure_every = 10; /* rounds */
 
 int sl_session_read(sl_experiment **out, const char *experiment, const sl_session_options *o,
@@ -51,12 +44,11 @@ int sl_session_read(sl_experiment **out, const char *experiment, const sl_sessio
     const sl_session_reading how = {.overrides = o->overrides,
                                     .override_count = o->override_count,
                                     .overlap = o->overlap,
+                                    .key = o->key,
                                     .nodes = o->nodes > 0 ? (uint32_t)o->nodes : sl_launch_count()};
     int result = sl_experiment_load_session(out, experiment, &how, error);
     if (result != 0)
         return result;
-    if (o->key != NULL)
-        take_key(&(*out)->security, o->key);
     if ((*out)->record.every == 0)
         (*out)->record.every = measure_every;
     result = check_nodes(*out, o->nodes, error);

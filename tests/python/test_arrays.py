@@ -14,6 +14,7 @@ import numpy
 
 import _peers
 import starling
+from _keyed import make_keys, make_nodes
 from _package import refused
 from _peers import EXPERIMENT, ONES, Peers
 from _scene import check, run_tests
@@ -357,6 +358,26 @@ def test_keys_without_effect_are_warned_of(scene):
     ended = Peers(scene, body, experiment).wait()
     for code, _, err in ended:
         check(code == 0 and "WARNING:starling:" in err and "data" in err, ended)
+
+
+def test_keys_in_place_of_the_experiments(scene):
+    """A run's, and a pair for each peer, although the experiment names none."""
+    make_keys(scene, "run.key")
+    pins = make_nodes(scene, 2)
+    for mode, keys, fingerprints in (
+        ("auto", ["run.key"] * 2, ["", ""]),
+        ("certificates", ["node-0", "node-1"], pins),
+    ):
+        addresses = [f"{place} {pin}" for place, pin in zip(_peers.roster(2), fingerprints)]
+        body = f"""
+        {ONES}
+        with join(x, key={[scene.path(key) for key in keys]!r}[RANK]) as peer:
+            peer.mix()
+        print(x)
+        """
+        experiment = {**EXPERIMENT, "security": {"mode": mode, "seal": "on"}}
+        said = Peers(scene, body, experiment, addresses=addresses).all_well()
+        check(said == ["[0.5 0.5 0.5 0.5 0.5 0.5]\n"] * 2, said)
 
 
 def test_a_key_that_is_none_is_refused(scene):
