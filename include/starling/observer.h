@@ -79,6 +79,7 @@ SL_API void sl_record_pieces(sl_record *record, sl_piece out[SL_RECORD_PIECES]);
     X(SL_LOG_CHECKPOINT, "checkpoint") /* it was written, or not */                                \
     X(SL_LOG_LOST, "lost")             /* a peer is gone: killed, left, or cut off */              \
     X(SL_LOG_FOLD, "fold")             /* nothing more of a neighbour's goes into the model */     \
+    X(SL_LOG_COMMIT, "commit")         /* all agree on the next view */                            \
     X(SL_LOG_VIEW, "view")             /* other members, from a round on */                        \
     X(SL_LOG_JOIN, "join")             /* it asks to take part again, with a sponsor's model */    \
     X(SL_LOG_MERGE, "merge")           /* parts of the network are one again, in the next view */  \
@@ -110,7 +111,7 @@ typedef struct sl_log_entry {
     sl_log_kind kind;
     uint32_t rank;
     uint64_t round; /* start: the first, 0: it joins; resume, checkpoint, request: the one that is
-                       saved; edge, down, up, fold: under way; join, merge: the last that it ended;
+                       saved; edge, down, up, fold, commit: under way; join, merge: the last that it ended;
                        lost, view: the first without the peer, of the view; end: the last that
                        ended, 0: none */
     uint64_t rounds, run_id, incarnation;    /* start: of the run; the process began, microseconds
@@ -121,7 +122,8 @@ typedef struct sl_log_entry {
     uint64_t passed_over[SL_LOG_PASSED_MAX]; /* resume: newer rounds that it had a file of */
     size_t passed_over_count;
     uint32_t peer;               /* edge, down, up, lost, fold; join: the sponsor */
-    uint64_t after;              /* join: the round after which the sponsor had the model */
+    uint64_t after;              /* join: the round after which the sponsor had the model; commit:
+                                    the last one before the view */
     const uint32_t *ranks;       /* view: (members) rising, borrowed */
     uint64_t members;            /* view */
     uint32_t sides;              /* merge: of the network that have met */

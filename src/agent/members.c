@@ -399,6 +399,7 @@ static void step(sl_agent *a, sl_membership_event event) {
     event.now_s = a->side.now_s;
     sl_membership_step(a->cohort.membership, &event, &update);
     find_heirs(a);
+    sl_members_tell_commit(a, update.committed);
     obey(a, &update);
 }
 

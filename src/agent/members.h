@@ -114,6 +114,8 @@ void sl_members_take(struct sl_agent *agent, sl_neighbour *n, const sl_event *ev
 /* tidings.c */
 /* From where on a replay folds that peer, too. */
 void sl_members_tell_fold(struct sl_agent *agent, uint32_t peer);
+/* What is agreed on; NULL: nothing. */
+void sl_members_tell_commit(struct sl_agent *agent, const sl_decision *committed);
 void sl_members_tell_view(struct sl_agent *agent);
 /* The view is of so many parts of the network. */
 void sl_members_tell_merge(struct sl_agent *agent, const sl_epoch *view, uint32_t sides);

@@ -16,6 +16,13 @@ void sl_members_tell_fold(sl_agent *a, uint32_t peer) {
                                     .part = at.part});
 }
 
+void sl_members_tell_commit(sl_agent *a, const sl_decision *committed) {
+    if (committed != NULL)
+        sl_agent_log(a, &(sl_log_entry){.kind = SL_LOG_COMMIT,
+                                        .round = a->side.round,
+                                        .after = committed->epoch.round - 1});
+}
+
 void sl_members_tell_view(sl_agent *a) {
     const sl_grouping *grouping = &a->cohort.grouping;
     sl_log_entry entry = {.kind = SL_LOG_VIEW,

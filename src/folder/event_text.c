@@ -61,7 +61,7 @@ static const field fields[] = {
     {"peer", ONE(SL_LOG_EDGE) | LINK | ONE(SL_LOG_LOST) | ONE(SL_LOG_FOLD), FIELD_RANK, AT(peer),
      NULL},
     {"sponsor", ONE(SL_LOG_JOIN), FIELD_RANK, AT(peer), NULL},
-    {"after", ONE(SL_LOG_JOIN), FIELD_WHOLE, AT(after), NULL},
+    {"after", ONE(SL_LOG_JOIN) | ONE(SL_LOG_COMMIT), FIELD_WHOLE, AT(after), NULL},
     {"sides", ONE(SL_LOG_MERGE), FIELD_COUNT, AT(sides), NULL},
     {"protection", ONE(SL_LOG_EDGE), FIELD_WHY, AT(why), NULL},
     {"members", ONE(SL_LOG_VIEW), FIELD_MEMBERS, AT(ranks), NULL},

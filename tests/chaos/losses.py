@@ -179,8 +179,8 @@ def one_of_eight_is_killed(scene):
 
 
 def in_time(scene, agents, rank, how):
-    """Ends this one; seconds until its two neighbours have noticed, and then until all the others
-    have agreed on a view. A view is told as it begins, a few rounds later."""
+    """Ends this one; seconds until its two neighbours have noticed, then until all the others have
+    heard COMMIT, and until the view has begun at all; and the most rounds between these two."""
     at = time.time()
     os.kill(agents[rank], how)
     others = [other for other in sorted(agents) if other != rank]
@@ -189,7 +189,10 @@ def in_time(scene, agents, rank, how):
     near = [(rank + by) % len(agents) for by in (1, -1)]
     told = [events(scene, other, "lost")[0]["time"] for other in near]
     views = [events(scene, other, "view")[0]["time"] for other in others]
-    return max(told) - at, max(views) - min(told)
+    agreed = [events(scene, other, "commit")[0] for other in others]
+    ahead = [commit["after"] - commit["round"] for commit in agreed]
+    heard = max(commit["time"] for commit in agreed)
+    return max(told) - at, heard - min(told), max(views) - min(told), max(ahead)
 
 
 def sixteen_notice_in_time(scene):
@@ -205,12 +208,16 @@ def sixteen_notice_in_time(scene):
             running.wait(60)
             shutil.rmtree(scene.path("run"))
     for how, times in seen.items():
-        for what, column in zip(("noticed", "view"), zip(*times)):
+        for what, column in zip(("noticed", "COMMIT", "view"), zip(*times)):
             told = sorted(column)
             if many:
                 print(f"{how.name}, {what}: median {told[len(told) // 2]:.2f} s, {told[-1]:.2f} s")
-    for noticed, view in seen[signal.SIGKILL]:
+        if many:
+            print(f"{how.name}: at most {max(ahead for *_, ahead in times)} rounds from COMMIT on")
+    for noticed, commit, view, ahead in seen[signal.SIGKILL]:
         check(noticed < SLOWER * 2 and view < SLOWER * 6, f"noticed {noticed} s, view {view} s")
+        check(commit <= view, f"COMMIT after {commit} s, the view after {view} s")
+        check(ahead <= 16 + 8, f"the view begins {ahead} rounds after COMMIT")  # slack, diameter
 
 
 def neighbours_are_killed_at_once(scene):

@@ -286,14 +286,34 @@ def members_by_round(scene):
     return views
 
 
+def events_of(scene, rank):
+    with open(scene.path(f"run/events-{rank}.jsonl")) as file:
+        return [json.loads(line) for line in file if line.endswith("\n")]
+
+
+def commit_times(scene):
+    """Seconds from the first notice of a loss until most have heard COMMIT of what was agreed on
+    next."""
+    events = [event for rank in range(AGENTS) for event in events_of(scene, rank)]
+    losses = sorted(event["time"] for event in events if event["event"] == "lost")
+    commits, took = {}, []
+    for event in events:
+        if event["event"] == "commit":
+            commits.setdefault(event["after"], []).append(event["time"])
+    before = 0
+    for heard in sorted(sorted(times)[len(times) // 2] for times in commits.values()):
+        noticed = [time for time in losses if before < time <= heard]
+        took += [heard - noticed[0]] if noticed else []
+        before = heard
+    return sorted(took)
+
+
 def join_times(scene):
     """Seconds of processes that were started again, until they have begun a view."""
     took = []
     for rank in range(AGENTS):
         started = None
-        with open(scene.path(f"run/events-{rank}.jsonl")) as file:
-            events = [json.loads(line) for line in file if line.endswith("\n")]
-        for event in events[1:]:
+        for event in events_of(scene, rank)[1:]:
             if event["event"] == "start":
                 started = event["time"]
             elif event["event"] == "view" and started is not None:
@@ -372,6 +392,8 @@ def summarize(scene, storm, made, events, is_long):
         f"left out and alive: {storm.cut_off} times; returned: {back} times; longest pause of all "
         f"{longest_pause(scene):.1f} s"
     )
+    if took := commit_times(scene):
+        print(f"COMMIT after {took[len(took) // 2]:.1f} s, {took[-1]:.1f} s from the first notice")
     if took := join_times(scene):
         print(f"joined {len(took)} times, after {took[len(took) // 2]:.1f} s, {took[-1]:.1f} s")
     if running.code != 0:

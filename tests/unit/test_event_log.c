@@ -77,6 +77,7 @@ START_TEST(every_kind_comes_back) {
         {.kind = SL_LOG_CHECKPOINT, .round = 47, .why = "No space left on device"},
         {.kind = SL_LOG_LOST, .round = 48, .peer = 5, .why = "killed"},
         {.kind = SL_LOG_FOLD, .round = 48, .peer = 5, .exchange = 96, .step = 1, .part = 7},
+        {.kind = SL_LOG_COMMIT, .round = 48, .after = 48},
         {.kind = SL_LOG_VIEW,
          .round = 49,
          .exchange = 97,

@@ -48,6 +48,9 @@ static void take_later(logbook *book, const sl_log_entry *e) {
     case SL_LOG_FOLD:
         require(e->peer < NODES_MAX && e->peer != e->rank, e, "it does not say whom");
         break;
+    case SL_LOG_COMMIT:
+        require(e->after > 0, e, "it begins nowhere");
+        break;
     case SL_LOG_VIEW:
         require(e->members > 0 && e->members <= NODES_MAX && e->round > book->from, e,
                 "there is no such view");

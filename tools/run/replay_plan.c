@@ -147,6 +147,7 @@ static int take_event(reader *r, begin *b, const sl_log_entry *e, sl_error *erro
                            "after: %" PRIu64 " is not allowed; there are rounds 1 to %" PRIu64,
                            e->after, b->rounds);
         break;
+    case SL_LOG_COMMIT:
     case SL_LOG_MERGE:
         return e->round <= b->rounds ? 0 : refuse_round(e, b, error);
     case SL_LOG_EDGE:
