@@ -149,17 +149,39 @@ static int begin_round(simulator *s, uint32_t rank, uint64_t round, sl_error *er
     return sl_sim_turn(s, rank, v, error);
 }
 
+/* That a node of this rank is opened with: one beyond the first topology has none but that of the
+ * view which it comes with, the next in its log. NULL: there is none. */
+static int find_topology(simulator *s, uint32_t rank, const sl_topology **out, sl_error *error) {
+    const sl_history *h = history_of(s, rank);
+    const sl_scene_view *v;
+    size_t k = s->peers[rank].repeated;
+    *out = s->experiment->topology;
+    if (rank < sl_topology_nodes(*out))
+        return 0;
+    *out = NULL;
+    while (k < h->count && h->entries[k].kind != SL_LOG_VIEW)
+        k++;
+    const int result = k < h->count ? sl_scene_repeat(&s->scene, &h->entries[k], &v, error) : 0;
+    if (result == 0 && k < h->count)
+        *out = v->view.topology;
+    return result;
+}
+
 /* Its sponsor has just ended the round whose model it took. */
 static int take_model(simulator *s, uint32_t rank, const sl_log_entry *join, sl_error *error) {
     peer *p = &s->peers[rank];
     const peer *sponsor = &s->peers[join->peer];
+    const sl_topology *topology;
+    int result = find_topology(s, rank, &topology, error);
+    if (result != 0 || topology == NULL)
+        return result;
     if (sponsor->node == NULL)
         return sl_fail(error, SL_EFILE,
                        "round %llu: node %u took the model of node %u, which is not there",
                        (unsigned long long)join->after, rank, join->peer);
     sl_node *own = p->node;
     sl_node_close(&p->aside);
-    const int result = sl_sim_open_node(s, rank, s->experiment->topology, error);
+    result = sl_sim_open_node(s, rank, topology, error);
     p->aside = p->node;
     p->node = own;
     if (result == 0)

@@ -304,12 +304,13 @@ static int report_round(simulator *s, uint64_t round) {
     int result = report_parameters(s, round);
     if (!s->observer->record || !sl_record_due(&s->experiment->record, round, s->task->rounds))
         return result;
+    const uint32_t nodes = sl_topology_nodes(s->experiment->topology);
     for (uint32_t i = 0; i < s->nodes && result == 0; i++) {
         peer *p = &s->peers[i];
         if (p->node == NULL)
             continue;
         const float *x = recorded_model(s, i);
-        p->record.evaluation = sl_record_evaluates(&s->experiment->record, s->nodes, i)
+        p->record.evaluation = sl_record_evaluates(&s->experiment->record, nodes, i)
                                    ? s->task->evaluate(s->task->context, x)
                                    : (sl_evaluation){NAN, NAN};
         p->record.times.total = sl_clock_seconds() - s->began;
@@ -488,6 +489,8 @@ int sl_sim_run(const sl_experiment *experiment, const sl_task *task, const sl_ob
         .checkpoints = checkpoints,
         .nodes = sl_experiment_simulated(experiment),
     };
+    if (sl_sim_repeats(&s))
+        s.nodes = sl_experiment_ranks(experiment);
     int result = sl_task_check(task, error);
     if (result == 0)
         result = sl_device_open(&s.vec, experiment->device, sl_experiment_device_bytes(experiment),

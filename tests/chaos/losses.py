@@ -320,10 +320,10 @@ def replicas_of_who_returns_begin_anew(scene):
 
 
 class Hands:
-    """Four agents by hand, each with a folder of its own."""
+    """Four agents by hand, each with a folder of its own, or in one."""
 
-    def __init__(self, scene, **changes):
-        self.scene, self.started = scene, 0
+    def __init__(self, scene, folder=None, **changes):
+        self.scene, self.started, self.folder = scene, 0, folder
         changes = {"membership__on_loss": "continue", **changes}
         self.changes = {"topology__nodes": 4, "membership__grace_s": PATIENT, **changes}
         self.lines = [f"127.0.0.1:{port}\n" for port in free_ports(5)]
@@ -335,7 +335,7 @@ class Hands:
         self.started += 1
         name = f"{self.started}.json"
         file = self.scene.experiment(name, **{**self.changes, **changes})
-        folder = self.scene.path(f"own{self.started}")
+        folder = self.scene.path(self.folder or f"own{self.started}")
         options = ["--rank", str(rank), "--roster", self.roster, "--out", folder, *options]
         running = self.scene.start("agent", file, *options)
         running.folder = folder
@@ -395,6 +395,27 @@ def new_processes_join(scene):
         joins, view = events(scene, rank, "join", folder), events(scene, rank, "view", folder)[0]
         check(len(joins) == 1 and 0 < joins[0]["after"] < view["round"], f"{joins}, {view}")
         check(os.path.exists(f"{folder}/model-{rank}.npy"), f"agent {rank} keeps no model")
+
+
+def a_rank_beyond_the_roster_is_shown_and_repeated(scene):
+    """Its log is missed, if it is not there."""
+    slow = os.path.dirname(os.path.dirname(scene.starling)) + "/tests/libslow_gradient.so"
+    scene.environment = {"LD_PRELOAD": slow, "STARLING_PAUSE_US": "400"}
+    hands = Hands(scene, folder="run", rounds=2000, membership__joiners=1)
+    hands.roster = scene.write("roster5", "".join(hands.lines))
+    hands.agents.append(hands.start(4, "--join"))
+    scene.environment = {}
+    wait_for_views(scene, 1, 1)
+    shown = scene.call("status", scene.path("run"))
+    check(shown.code == 0 and re.search(r"^ +4 +\d+ ", shown.out, re.M), f"{shown.out!r}")
+    for running in hands.agents:
+        running.wait(60)
+        running.check_well()
+    check_repeated(scene)
+    log, hidden = scene.path("run/events-4.jsonl"), scene.path("hidden")
+    os.rename(log, hidden)
+    without = scene.call("sim", scene.path("run"), "--replay", "--out", scene.path("third"))
+    without.check_refused("missing are those of ranks 4;")
 
 
 def told_losses(scene):
@@ -565,6 +586,7 @@ run_tests(
         who_was_stopped_returns,
         replicas_of_who_returns_begin_anew,
         new_processes_join,
+        a_rank_beyond_the_roster_is_shown_and_repeated,
         who_dies_is_started_again_and_who_leaves_is_not,
         who_cannot_join_is_told_why,
         who_stays_stopped_does_not_keep_the_run,

@@ -111,7 +111,8 @@ static int run_experiment(const driver *d, options *o) {
     if (result == 0)
         result = trial_open(&t, o, &error);
     if (d == &simulated && result == 0)
-        t.nodes = sl_experiment_simulated(t.experiment);
+        t.nodes = o->history != NULL ? sl_experiment_ranks(t.experiment)
+                                     : sl_experiment_simulated(t.experiment);
     if (result == 0)
         result = resume_compare(&t, o, &error);
     if (result == 0)

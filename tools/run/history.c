@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct reader {
     sl_history *of;
@@ -51,7 +52,8 @@ int history_open(sl_history **out, const char *folder, uint32_t nodes, sl_error 
         char path[SL_EVENT_LOG_PATH_MAX];
         reader r = {.of = &all[i]};
         sl_event_log_path(path, folder, i);
-        result = sl_event_log_read(path, take_line, &r, NULL, error);
+        if (access(path, F_OK) == 0) /* it may never have joined */
+            result = sl_event_log_read(path, take_line, &r, NULL, error);
     }
     if (result == 0)
         *out = all;

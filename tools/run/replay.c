@@ -109,7 +109,7 @@ static int open_replay(replay *r, char config[SL_PATH_MAX + 16], sl_error *error
     if (result == 0)
         result = read_run_id(&run_id, r->run, error);
     if (result == 0)
-        result = replay_plan_open(&r->plan, r->run, r->trial.nodes, run_id, tell, error);
+        result = replay_plan_open(&r->plan, r->run, r->trial.experiment, run_id, tell, error);
     if (result == 0)
         result = find_last(r, error);
     if (result == 0)
@@ -139,7 +139,7 @@ static void compare_kernels(const replay *r) {
     replay_plan here;
     uint64_t run_id;
     if (read_run_id(&run_id, r->out, NULL) != 0 ||
-        replay_plan_open(&here, r->out, r->trial.nodes, run_id, tell, NULL) != 0)
+        replay_plan_open(&here, r->out, r->trial.experiment, run_id, tell, NULL) != 0)
         return;
     for (size_t i = 0; i < r->plan.count && i < here.count; i++) {
         const replay_stretch *a = &r->plan.stretches[i], *b = &here.stretches[i];

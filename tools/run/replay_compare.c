@@ -202,7 +202,8 @@ static int compare_models(replay_difference *d, const trial *t, const char *firs
     float *x = malloc(bytes), *y = malloc(bytes);
     int result =
         x != NULL && y != NULL ? 0 : sl_fail(error, SL_ENOMEM, "out of memory for two models");
-    for (uint32_t rank = 0; rank < t->nodes && result == 0 && d->text[0] == '\0'; rank++) {
+    const uint32_t ranks = sl_experiment_ranks(t->experiment);
+    for (uint32_t rank = 0; rank < ranks && result == 0 && d->text[0] == '\0'; rank++) {
         if (!is_there(first, rank))
             continue;
         result = load(x, t, first, rank, error);
@@ -281,7 +282,7 @@ static void compare_states(replay_difference *d, const trial *t, const char *fir
 int replay_compare(replay_difference *out, const trial *t, const char *first, const char *again,
                    uint64_t last, bool models, sl_error *error) {
     replay_difference d = {0};
-    int result = compare_metrics(&d, t->nodes, first, again, last, error);
+    int result = compare_metrics(&d, sl_experiment_ranks(t->experiment), first, again, last, error);
     if (result == 0 && models && d.text[0] == '\0')
         result = compare_models(&d, t, first, again, error);
     if (result == 0 && d.text[0] == '\0')

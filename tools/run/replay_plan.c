@@ -22,15 +22,17 @@ typedef struct begin {
 typedef struct begins {
     begin *items; /* (count) */
     size_t count, room;
+    bool joined; /* it is in a view */
 } begins;
 
 typedef struct reader {
-    begins *ranks; /* (nodes) */
+    begins *ranks; /* (ranks) */
     begins shared;
-    begins *into; /* of the file that is read */
-    int64_t rank; /* likewise; -1: the simulator's */
-    bool resumes; /* the line before is a start that does not begin at round 1 */
-    uint32_t nodes;
+    begins *into;   /* of the file that is read */
+    int64_t rank;   /* likewise; -1: the simulator's */
+    bool resumes;   /* the line before is a start that does not begin at round 1 */
+    uint32_t nodes, /* that the run began with */
+        ranks_max;  /* those that may have joined, too */
     uint64_t run_id, breaks, folds, views;
 } reader;
 
@@ -60,7 +62,14 @@ static int take_start(reader *r, uint64_t line, const sl_log_entry *e, sl_error 
         return sl_fail(error, SL_EFILE,
                        "run_id: %" PRIu64 " is another run's; run.json has %" PRIu64, e->run_id,
                        r->run_id);
-    begin b = {.from = e->round - 1,
+    if (e->round == 0 && (r->rank < r->nodes || r->into->count > 0))
+        return take_joiner(r, e, error);
+    if (e->round > 0 && r->rank >= r->nodes)
+        return sl_fail(error, SL_EFILE,
+                       "round: %" PRIu64 " is not allowed; it must be 0: rank %" PRId64
+                       " is beyond the topology, and joins",
+                       e->round, r->rank);
+    begin b = {.from = e->round > 0 ? e->round - 1 : 0,
                .rounds = e->rounds,
                .incarnation = e->incarnation,
                .line = line,
@@ -68,8 +77,6 @@ static int take_start(reader *r, uint64_t line, const sl_log_entry *e, sl_error 
                .outcome = SL_LOG_FAILED};
     memcpy(b.kernels, e->kernels, sizeof b.kernels);
     memcpy(b.blas, e->blas, sizeof b.blas);
-    if (e->round == 0)
-        return take_joiner(r, e, error);
     if (b.from > b.rounds)
         return refuse_round(e, &b, error);
     if (r->into->count == r->into->room) {
@@ -87,7 +94,7 @@ static int take_start(reader *r, uint64_t line, const sl_log_entry *e, sl_error 
 
 static int check_node(const reader *r, const sl_log_entry *e, sl_error *error) {
     const bool good =
-        r->rank >= 0 ? e->rank == r->rank : e->rank == SL_LOG_ALL || e->rank < r->nodes;
+        r->rank >= 0 ? e->rank == r->rank : e->rank == SL_LOG_ALL || e->rank < r->ranks_max;
     if (good)
         return 0;
     if (e->rank == SL_LOG_ALL)
@@ -98,23 +105,26 @@ static int check_node(const reader *r, const sl_log_entry *e, sl_error *error) {
 }
 
 static int check_peer(const reader *r, const sl_log_entry *e, sl_error *error) {
-    return e->peer < r->nodes && e->peer != e->rank
+    return e->peer < r->ranks_max && e->peer != e->rank
                ? 0
                : sl_fail(error, SL_EFILE, "peer: %u is not allowed; it must be another of %u nodes",
-                         e->peer, r->nodes);
+                         e->peer, r->ranks_max);
 }
 
 /* A simulation tells of its own. */
-static int check_view(const reader *r, const sl_log_entry *e, sl_error *error) {
+static int check_view(reader *r, const sl_log_entry *e, sl_error *error) {
+    const uint32_t last = e->ranks[e->members - 1];
     if (r->rank < 0)
         return sl_fail(error, SL_EFILE,
                        "event: \"view\": a simulation with faults is repeated by its experiment");
-    return e->ranks[e->members - 1] < r->nodes && e->round > 1
-               ? 0
-               : sl_fail(error, SL_EFILE,
-                         "members: rank %u is not allowed; there are %u nodes, and the first view "
-                         "begins after round 1",
-                         e->ranks[e->members - 1], r->nodes);
+    if (last >= r->ranks_max || e->round <= 1)
+        return sl_fail(error, SL_EFILE,
+                       "members: rank %u is not allowed; there are %u nodes, and the first view "
+                       "begins after round 1",
+                       last, r->ranks_max);
+    for (uint64_t i = 0; i < e->members; i++)
+        r->ranks[e->ranks[i]].joined = true;
+    return 0;
 }
 
 /* What comes after a start. */
@@ -210,16 +220,23 @@ static bool has_log(const char *folder, int64_t rank) {
     return access(path, F_OK) == 0;
 }
 
+/* Ranks beyond the topology are there if they have been in a view. */
+static bool is_wanted(const reader *r, uint32_t rank) {
+    return rank < r->nodes || r->ranks[rank].joined;
+}
+
 /* Which ranks have none, where there is none of all nodes. */
-static int refuse_missing(const char *folder, uint32_t nodes, sl_error *error) {
+static int refuse_missing(const reader *r, const char *folder, uint32_t logs, sl_error *error) {
     char ranks[MISSING_NAMED * 12] = "", more[32] = "";
     uint32_t missing = 0;
-    for (uint32_t i = 0; i < nodes; i++) {
+    for (uint32_t i = 0; i < r->ranks_max; i++) {
         const size_t used = strlen(ranks);
-        if (!has_log(folder, i) && missing++ < MISSING_NAMED)
+        if (is_wanted(r, i) && !has_log(folder, i) && missing++ < MISSING_NAMED)
             snprintf(ranks + used, sizeof ranks - used, "%s%u", used > 0 ? ", " : "", i);
     }
-    if (missing == nodes)
+    if (missing == 0)
+        return 0;
+    if (logs == 0)
         return sl_fail(error, SL_EFILE,
                        "%s: holds no log of events (events-RANK.jsonl), from which a run is "
                        "repeated",
@@ -238,13 +255,12 @@ static int read_logs(reader *r, const char *folder, void (*tell)(const char *tex
     const bool shared = has_log(folder, -1);
     uint32_t logs = 0;
     int result = shared ? read_log(r, folder, -1, tell, error) : 0;
-    for (uint32_t i = 0; i < r->nodes && result == 0; i++)
+    for (uint32_t i = 0; i < r->ranks_max && result == 0; i++)
         if (has_log(folder, i)) {
             logs++;
             result = read_log(r, folder, i, tell, error);
         }
-    const bool all = logs == r->nodes || (shared && logs == 0);
-    return result != 0 || all ? result : refuse_missing(folder, r->nodes, error);
+    return result != 0 || (shared && logs == 0) ? result : refuse_missing(r, folder, logs, error);
 }
 
 /* ---- what lasted ---- */
@@ -263,7 +279,8 @@ static int add_shared(begins *rank, const begins *shared, sl_error *error) {
     if (items == NULL)
         return sl_fail(error, SL_ENOMEM, "out of memory for %zu starts", count);
     memcpy(items + rank->count, shared->items, shared->count * sizeof *items);
-    *rank = (begins){items, count, count};
+    rank->items = items;
+    rank->count = rank->room = count;
     qsort(items, count, sizeof *items, by_incarnation);
     return 0;
 }
@@ -285,6 +302,10 @@ static const begin *top_of(const begins *rank) {
 
 static bool is_whole(const begin *b) {
     return b->ended && (b->outcome == SL_LOG_DONE || b->outcome == SL_LOG_SAVED);
+}
+
+static bool has_ended(const begins *rank) {
+    return rank->count > 0 && is_whole(top_of(rank));
 }
 
 static const begin *begin_at(const begins *rank, size_t i) {
@@ -344,8 +365,8 @@ static uint64_t next_from(const reader *r, size_t i) {
 
 static uint32_t first_unlike(const reader *r, size_t i) {
     const begin *a = &r->ranks[0].items[i];
-    for (uint32_t rank = 1; rank < r->nodes; rank++) {
-        const begin *b = &r->ranks[rank].items[i];
+    for (uint32_t rank = 1; rank < r->ranks_max; rank++) {
+        const begin *b = i < r->ranks[rank].count ? &r->ranks[rank].items[i] : a;
         if (strcmp(a->kernels, b->kernels) != 0 || strcmp(a->blas, b->blas) != 0)
             return rank;
     }
@@ -359,9 +380,9 @@ static bool has_losses(const reader *r) {
 /* The first rank that came to an end, or rank 0. */
 static uint32_t first_whole(const reader *r) {
     uint32_t rank = 0;
-    while (rank < r->nodes && !is_whole(top_of(&r->ranks[rank])))
+    while (rank < r->ranks_max && !has_ended(&r->ranks[rank]))
         rank++;
-    return rank < r->nodes ? rank : 0;
+    return rank < r->ranks_max ? rank : 0;
 }
 
 /* Who was lost need not have come to an end. */
@@ -369,11 +390,12 @@ static sl_log_outcome outcome_of(const reader *r) {
     const begin *first = top_of(&r->ranks[first_whole(r)]);
     if (!is_whole(first))
         return SL_LOG_FAILED;
-    for (uint32_t i = 0; i < r->nodes; i++) {
+    for (uint32_t i = 0; i < r->ranks_max; i++) {
         const begin *b = top_of(&r->ranks[i]);
-        if (has_losses(r) && !is_whole(b))
+        const bool ended = has_ended(&r->ranks[i]);
+        if (!ended && (has_losses(r) || i >= r->nodes))
             continue;
-        if (!is_whole(b) || b->outcome != first->outcome || b->last != first->last)
+        if (!ended || b->outcome != first->outcome || b->last != first->last)
             return SL_LOG_FAILED;
     }
     return first->outcome;
@@ -424,12 +446,14 @@ static int draw(replay_plan *plan, const char *folder, const reader *r, sl_error
     return result;
 }
 
-int replay_plan_open(replay_plan *out, const char *folder, uint32_t nodes, uint64_t run_id,
+int replay_plan_open(replay_plan *out, const char *folder, const sl_experiment *e, uint64_t run_id,
                      void (*tell)(const char *text), sl_error *error) {
-    reader r = {.nodes = nodes, .run_id = run_id, .ranks = calloc(nodes, sizeof *r.ranks)};
+    const uint32_t nodes = sl_topology_nodes(e->topology), max = sl_experiment_ranks(e);
+    reader r = {
+        .nodes = nodes, .ranks_max = max, .run_id = run_id, .ranks = calloc(max, sizeof *r.ranks)};
     replay_plan plan = {0};
     int result = r.ranks != NULL ? read_logs(&r, folder, tell, error)
-                                 : sl_fail(error, SL_ENOMEM, "out of memory for %u logs", nodes);
+                                 : sl_fail(error, SL_ENOMEM, "out of memory for %u logs", max);
     for (uint32_t i = 0; i < nodes && result == 0; i++) {
         result = add_shared(&r.ranks[i], &r.shared, error);
         if (result == 0 && r.ranks[i].count == 0)
@@ -441,7 +465,7 @@ int replay_plan_open(replay_plan *out, const char *folder, uint32_t nodes, uint6
         leave_out(&r.ranks[i]);
     if (result == 0)
         result = draw(&plan, folder, &r, error);
-    for (uint32_t i = 0; r.ranks != NULL && i < nodes; i++)
+    for (uint32_t i = 0; r.ranks != NULL && i < max; i++)
         free(r.ranks[i].items);
     free(r.ranks);
     free(r.shared.items);
