@@ -1,14 +1,26 @@
 /* member.c - what every member does; see member.h and membership.h. */
 #include "membership/member.h"
 
+#include <math.h>
+
 #include "membership/cause.h"
+
+enum { PACE_ROUNDS = 8 }; /* in which a slower pace is believed */
 
 /* ---- promises ---- */
 
-/* The round from which it counts: nobody goes back before the newest epoch. */
-static uint64_t position(const sl_membership *m) {
-    const uint64_t first = m->hash != 0 ? m->newest.decision.epoch.round : 0;
-    return m->round > first ? m->round : first;
+/* Rounds that may begin while all agree. Who joins waits until they are over, so they are not more
+ * than agreeing takes. */
+static uint64_t slack_of(const sl_membership *m) {
+    const double rounds = m->pace_s > 0 ? ceil(SL_AGREE_S / m->pace_s) : m->settings.slack;
+    return rounds < m->settings.slack ? (uint64_t)rounds : m->settings.slack;
+}
+
+/* The last round that it may begin before all have agreed, if an epoch begins with round `first`.
+ */
+static uint64_t limit_of(const sl_membership *m, uint64_t first) {
+    const uint64_t last = m->round + slack_of(m);
+    return last > first ? last : first;
 }
 
 bool sl_member_promise(sl_membership *m, sl_ballot ballot) {
@@ -17,7 +29,7 @@ bool sl_member_promise(sl_membership *m, sl_ballot ballot) {
         return false;
     m->promised = ballot;
     if (!m->bound) /* else the earlier limit stays: what was accepted relies on it */
-        m->limit = position(m) + m->settings.slack;
+        m->limit = limit_of(m, m->hash != 0 ? m->newest.decision.epoch.round : 0);
     m->bound = true;
     return true;
 }
@@ -47,13 +59,19 @@ void sl_member_on_prepare(sl_membership *m, const sl_membership_message *message
     answer(m, message->from);
 }
 
+/* Who has accepted it while it wanted to join may not go back on that: it may hold. */
+static bool may_join(const sl_membership *m, const sl_epoch *e) {
+    const bool has_accepted = m->accepted.decision.epoch.number != 0;
+    return m->joins || (has_accepted && m->accepted.hash == sl_epoch_hash(e));
+}
+
 bool sl_member_accept(sl_membership *m, const sl_decision *d, sl_ballot ballot) {
     const sl_epoch *e = &d->epoch;
     if (!m->bound || sl_ballot_compare(ballot, m->promised) != 0 || e->number <= m->number ||
         !sl_epoch_has(e, m->settings.rank, m->settings.incarnation) || m->queued == QUEUE_MAX)
         return false;
     const sl_epoch_side *side = sl_decision_side(d, m->hash);
-    if (m->hash != 0 ? side == NULL || side->last < m->limit : !m->joins)
+    if (m->hash != 0 ? side == NULL || side->last < m->limit : !may_join(m, e))
         return false;
     sl_decision_copy(&m->accepted, d);
     m->accepted.decision.ballot = ballot;
@@ -93,7 +111,7 @@ static void take(sl_membership *m, const sl_decision *d, uint64_t last) {
         sl_decision_side(&m->accepted.decision, m->hash) == NULL) /* it cannot be taken any more */
         m->accepted.decision.epoch.number = 0;
     if (!settle(m, d->ballot) && m->bound)
-        m->limit = e->round + m->settings.slack;
+        m->limit = limit_of(m, e->round);
     m->change.phase = PHASE_IDLE;
     m->quiet_s = m->now_s + SL_REPEAT_S; /* whatever its leader was waited for is over */
     m->cause_s = -1;
@@ -179,10 +197,19 @@ static bool is_held(const sl_membership *m, uint64_t round) {
     const uint64_t first = m->newest.decision.epoch.round;
     const uint64_t calm = m->calm > first ? m->calm : first;
     return (m->bound && round > m->limit) ||
-           (round > calm + m->settings.slack && m->leaves_after == 0 && sl_cause_is_own(m));
+           (round > calm + slack_of(m) && m->leaves_after == 0 && sl_cause_is_own(m));
+}
+
+static void note_pace(sl_membership *m) {
+    const double took_s = m->now_s - m->began_s, pace_s = m->pace_s;
+    if (m->began_s >= 0)
+        m->pace_s =
+            pace_s < 0 || took_s < pace_s ? took_s : pace_s + (took_s - pace_s) / PACE_ROUNDS;
 }
 
 static void begin_round(sl_membership *m, uint64_t round) {
+    note_pace(m);
+    m->began_s = m->now_s;
     m->ready = false;
     if (!sl_cause_is_own(m))
         m->calm = round;

@@ -145,15 +145,18 @@ static void on_join(sl_membership *m, uint32_t sponsor) {
     if (m->hash != 0)
         return;
     m->joins = m->ready = m->news_due = true;
+    m->pace_s = SL_AGREE_S; /* until it knows better: it waits for the others */
     m->sponsor = sponsor;
     m->asked_s = m->now_s;
 }
 
-/* A sponsor that is gone, or that nobody knows any more; who wants to leave, and is not let go. */
+/* A sponsor that is gone, is in no epoch itself, or that nobody knows any more; who wants to leave,
+ * and is not let go. */
 static void watch_wishes(sl_membership *m) {
     const double patience_s = 3 * m->settings.grace_s + 3 * SL_ANSWER_S;
     const bool is_late = m->now_s - m->asked_s > patience_s;
-    if (m->joins && (m->peers[m->sponsor].lost || is_late)) {
+    if (m->joins &&
+        (m->peers[m->sponsor].lost || sl_membership_is_out(m, m->sponsor, 0) || is_late)) {
         m->joins = false;
         m->update->ask_again = true;
     }
@@ -258,7 +261,7 @@ int sl_membership_open(sl_membership **out, const sl_membership_settings *settin
     if (m == NULL)
         return sl_fail(error, SL_ENOMEM, "out of memory for the members' states");
     m->settings = *settings;
-    m->cause_s = -1;
+    m->cause_s = m->began_s = m->pace_s = -1;
     if (allocate(m) != 0) {
         sl_membership_close(&m);
         return sl_fail(error, SL_ENOMEM, "out of memory for the members' states");

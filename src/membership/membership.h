@@ -68,6 +68,7 @@
 #define SL_ANSWER_S 1.0 /* that a leader waits for those who cannot be reached */
 #define SL_REPEAT_S 0.2 /* between repetitions of what was not answered */
 #define SL_NEWS_S 1.0   /* between two NEWS to everybody */
+#define SL_AGREE_S 2.0  /* in which all have agreed, if no more than one is silent */
 #define SL_SETTLE_S 1.0 /* another epoch that a peer has for so long is one to merge with */
 #define SL_LEAVE_S 5.0  /* that who leaves waits for the others to agree */
 
@@ -125,7 +126,8 @@ typedef struct sl_membership_settings {
     uint32_t rank;
     uint64_t incarnation;
     uint32_t ranks_max;    /* all ranks are below it */
-    uint32_t slack;        /* rounds that may begin between a promise and COMMIT */
+    uint32_t slack;        /* the most rounds that may begin between a promise and COMMIT; no more
+                              than SL_AGREE_S takes */
     uint32_t period;       /* rounds an exchange, at least 1; an epoch begins after a multiple */
     double grace_s;        /* a leader's, to decide */
     const sl_epoch *first; /* the epoch that the run begins with, or goes on with; copied. NULL:

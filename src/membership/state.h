@@ -58,6 +58,8 @@ struct sl_membership {
     uint64_t round;         /* that began last */
     bool ready;             /* and the node is through with it */
     uint64_t calm;          /* the last one that began while it had lost nobody */
+    double began_s;         /* when that of `round` did; -1: none has */
+    double pace_s;          /* that a round takes; -1: nobody knows yet */
 
     sl_ballot promised; /* no lower one is answered */
     bool bound;         /* neither COMMIT nor RELEASE has come */

@@ -234,6 +234,22 @@ START_TEST(a_joiner_begins_with_the_epoch) {
 }
 END_TEST
 
+/* Rounds of 3 s: one more may begin while all agree, though the slack is 2. */
+START_TEST(a_joiner_does_not_wait_for_many_slow_rounds) {
+    open_members(3);
+    for (int k = 0; k < 2; k++) {
+        now_s += 3;
+        for (uint32_t i = 0; i < 3; i++)
+            ready(i);
+    }
+    join(3, 2);
+    pass(1);
+    expect_epoch(3, 2, 4);
+    ck_assert_uint_eq(sl_membership_epoch(members[3])->round, 12 + 1 + 1);
+    close_members();
+}
+END_TEST
+
 START_TEST(a_joiner_and_its_sponsor_die) {
     open_members(3);
     join(3, 2);
@@ -264,6 +280,47 @@ START_TEST(a_joiner_whose_sponsor_dies_asks_again) {
     pass(4);
     expect_same(3, 0);
     ck_assert_uint_eq(sl_membership_epoch(members[3])->count, 3);
+    close_members();
+}
+END_TEST
+
+/* Its sponsor lives, and it reaches it: who is out lets nobody in. */
+START_TEST(a_joiner_whose_sponsor_is_dropped_asks_again) {
+    open_members(3);
+    lost(0, 2);
+    lost(1, 2);
+    pass(3);
+    expect_epoch(0, 2, 2);
+    ck_assert(update[2].dropped);
+    join(3, 2);
+    pass(2);
+    ck_assert(update[3].ask_again);
+    step(3, (sl_membership_event){.type = SL_MEMBERSHIP_JOIN, .peer = 1});
+    pass(2);
+    expect_same(3, 0);
+    ck_assert_uint_eq(sl_membership_epoch(members[3])->count, 3);
+    close_members();
+}
+END_TEST
+
+/* It has accepted, and may not go back on that: the proposal may hold. */
+START_TEST(a_joiner_that_gave_up_accepts_again) {
+    open_members(3);
+    join(3, 2);
+    arrive(SL_MEMBERSHIP_NEWS, EVERYBODY);
+    tick();
+    arrive(SL_MEMBERSHIP_PREPARE, EVERYBODY);
+    arrive(SL_MEMBERSHIP_ANSWER, 0);
+    arrive(SL_MEMBERSHIP_ACCEPT, EVERYBODY);
+    kill_member(0);
+    all_lose(0);
+    lost(3, 2);
+    lose_letters();
+    tick();
+    ck_assert(update[3].ask_again);
+    pass(8);
+    ck_assert_uint_gt(sl_membership_epoch(members[1])->number, 2);
+    expect_same(1, 2);
     close_members();
 }
 END_TEST
@@ -586,9 +643,11 @@ int main(void) {
                    who_is_dropped_after_its_answer_is_asked_again, a_newer_process_replaces,
                    messages_of_old_epochs_change_nothing, damaged_messages_are_refused);
     ADD_TESTS_WITH(suite, "come and go", forget_updates, NULL, a_joiner_begins_with_the_epoch,
-                   a_joiner_and_its_sponsor_die, a_joiner_whose_sponsor_dies_asks_again,
-                   a_joiner_that_gave_up_before_commit_says_so, a_leaver_ends_its_rounds,
-                   a_leaver_waits_for_so_long, all_leave_after_one_round,
+                   a_joiner_does_not_wait_for_many_slow_rounds, a_joiner_and_its_sponsor_die,
+                   a_joiner_whose_sponsor_dies_asks_again,
+                   a_joiner_whose_sponsor_is_dropped_asks_again,
+                   a_joiner_that_gave_up_accepts_again, a_joiner_that_gave_up_before_commit_says_so,
+                   a_leaver_ends_its_rounds, a_leaver_waits_for_so_long, all_leave_after_one_round,
                    who_steps_aside_is_dropped_and_joins, most_step_aside);
     return run_suite(suite);
 }
