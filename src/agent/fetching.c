@@ -32,11 +32,21 @@ bool sl_fetching_is_whole(const sl_agent *a) {
     return a->cohort.fetching.model != NULL && a->cohort.fetching.come == dimension_of(a);
 }
 
+bool sl_fetching_is_over(const sl_agent *a) {
+    const sl_fetching *f = &a->cohort.fetching;
+    return sl_fetching_is_whole(a) && (f->told || !f->sponsor->agreed);
+}
+
+/* Of this request so many elements have come. */
+static bool acknowledge(sl_neighbour *n, uint32_t number, size_t come) {
+    const sl_frame frame = {.type = SL_FRAME_FETCH, .step = number, .part = (uint32_t)come};
+    return sl_neighbour_send_frame(n, &frame);
+}
+
 static void ask(sl_agent *a) {
     sl_fetching *f = &a->cohort.fetching;
-    const sl_frame frame = {.type = SL_FRAME_FETCH, .step = f->number, .part = (uint32_t)f->come};
     f->asked_s = a->side.now_s;
-    sl_neighbour_send_frame(f->sponsor, &frame); /* no room: it is repeated */
+    f->told = acknowledge(f->sponsor, f->number, f->come); /* no room: it is repeated */
 }
 
 int sl_fetching_begin(sl_agent *a, sl_neighbour *sponsor, sl_error *error) {
@@ -63,8 +73,7 @@ void sl_fetching_end(sl_agent *a) {
 static void take(sl_agent *a, const sl_frame *frame, const uint8_t *payload) {
     sl_fetching *f = &a->cohort.fetching;
     const size_t left = dimension_of(a) - f->come, bytes = frame->payload_bytes;
-    if (frame->step != f->number || frame->part != f->come || bytes % sizeof(float) != 0 ||
-        bytes / sizeof(float) > left)
+    if (frame->part != f->come || bytes % sizeof(float) != 0 || bytes / sizeof(float) > left)
         return;
     memcpy(f->model + f->come, payload, bytes);
     f->come += bytes / sizeof(float);
@@ -110,9 +119,12 @@ static void hear_request(sl_agent *a, sl_neighbour *n, const sl_frame *frame) {
 void sl_fetching_hear(sl_agent *a, sl_neighbour *n, const sl_frame *frame, const uint8_t *payload) {
     if (a->cohort.membership == NULL)
         return;
+    const sl_fetching *f = &a->cohort.fetching;
     if (frame->type == SL_FRAME_FETCH)
         hear_request(a, n, frame);
-    else if (n == a->cohort.fetching.sponsor && !sl_fetching_is_whole(a))
+    else if (n != f->sponsor || frame->step != f->number) /* it serves nobody else before */
+        acknowledge(n, frame->step, frame->part + frame->payload_bytes / sizeof(float));
+    else if (!sl_fetching_is_whole(a))
         take(a, frame, payload);
 }
 
@@ -159,8 +171,9 @@ void sl_fetching_tick(sl_agent *a) {
     sl_fetching *f = &a->cohort.fetching;
     if (f->taker != NULL && !f->taker->agreed)
         sl_fetching_break(a, f->taker);
-    if (f->sponsor != NULL && !f->sponsor->agreed)
+    if (f->sponsor != NULL &&
+        (!f->sponsor->agreed || sl_membership_is_out(a->cohort.membership, f->sponsor->rank, 0)))
         sl_fetching_break(a, f->sponsor);
-    if (f->sponsor != NULL && a->side.now_s - f->asked_s >= repeat_s)
+    if (f->sponsor != NULL && (!f->told || a->side.now_s - f->asked_s >= repeat_s))
         ask(a);
 }

@@ -10,6 +10,11 @@ static bool is_reached(const sl_neighbour *n) {
     return n != NULL && n->agreed && !n->gone;
 }
 
+/* Who is out as well has no model that holds. */
+static bool can_sponsor(const sl_agent *a, const sl_neighbour *n) {
+    return is_reached(n) && !sl_membership_is_out(a->cohort.membership, n->rank, 0);
+}
+
 /* Has it begun a view without this agent? A rank beyond the first topology is in none. */
 static bool is_without(const sl_agent *a, const sl_neighbour *n) {
     return n->number > 1 || a->side.rank >= sl_topology_nodes(a->settings.experiment->topology);
@@ -47,7 +52,7 @@ static sl_neighbour *find_neighbour(sl_agent *a, const sl_epoch *others) {
         found = sl_agent_neighbour(a, peers[0]);
     sl_grouping_close(&grouping);
     free(members);
-    return is_reached(found) ? found : NULL;
+    return can_sponsor(a, found) ? found : NULL;
 }
 
 /* Whoever is reached, if its neighbour is not, once all have had time to connect. */
@@ -56,7 +61,7 @@ static sl_neighbour *choose_sponsor(sl_agent *a, const sl_epoch *others) {
     sl_neighbour *n = waits && a->cohort.is_new ? NULL : find_neighbour(a, others);
     for (uint32_t i = 0; n == NULL && !waits && i < others->count; i++) {
         sl_neighbour *other = sl_agent_neighbour(a, others->members[i].rank);
-        n = is_reached(other) ? other : NULL;
+        n = can_sponsor(a, other) ? other : NULL;
     }
     return n;
 }
@@ -150,7 +155,7 @@ void sl_returning_tick(sl_agent *a) {
         return;
     if (!a->cohort.is_new && !a->cohort.told_aside)
         tell_aside(a, "it was silent for longer than membership.grace_s, or cut off; it returns");
-    if (f->sponsor != NULL && sl_fetching_is_whole(a) && is_at_rest(a)) {
+    if (f->sponsor != NULL && sl_fetching_is_over(a) && is_at_rest(a)) {
         ask_to_join(a);
     } else if (f->sponsor == NULL && !sl_fetching_is_whole(a)) {
         sl_neighbour *n = find_sponsor(a);
