@@ -111,9 +111,9 @@ typedef struct sl_log_entry {
     sl_log_kind kind;
     uint32_t rank;
     uint64_t round; /* start: the first, 0: it joins; resume, checkpoint, request: the one that is
-                       saved; edge, down, up, fold, commit: under way; join, merge: the last that it ended;
-                       lost, view: the first without the peer, of the view; end: the last that
-                       ended, 0: none */
+                       saved; edge, down, up, fold, commit: under way; join, merge: the last that
+                       it ended; lost, view: the first without the peer, of the view; end: the last
+                       that ended, 0: none */
     uint64_t rounds, run_id, incarnation;    /* start: of the run; the process began, microseconds
                                                 since 1970 */
     char version[SL_LOG_WORD_MAX];           /* start; the log fills it in, as the next two */

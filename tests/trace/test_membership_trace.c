@@ -1,7 +1,7 @@
 /* test_membership_trace.c - members as a protocol transcript: events in, messages and updates out.
  *
  * Ranks 0, 1, 2, 3 of a run, all in epoch 1; slack 2. Messages wait in a list until the test lets
- * them arrive, or loses them. Rank 3 may be a joiner.
+ * them arrive, or loses them.
  */
 #include "members_scene.h"
 
@@ -203,14 +203,6 @@ START_TEST(a_suspect_that_is_folded_gets_an_epoch) {
 }
 END_TEST
 
-static void join(uint32_t rank, uint32_t sponsor) {
-    start(rank, NULL, 0);
-    for (uint32_t i = 0; i < 3; i++)
-        if (members[i] != NULL)
-            meet(i, rank);
-    step(rank, (sl_membership_event){.type = SL_MEMBERSHIP_JOIN, .peer = sponsor});
-}
-
 START_TEST(who_has_lost_somebody_trains_no_further_alone) {
     open_members(4);
     lost(3, 0);
@@ -218,135 +210,6 @@ START_TEST(who_has_lost_somebody_trains_no_further_alone) {
     expect_rounds_until(3, 12);
     meet(0, 3);
     expect_rounds_until(3, 13 + 64); /* nothing has kept it but the loss */
-    close_members();
-}
-END_TEST
-
-START_TEST(a_joiner_begins_with_the_epoch) {
-    open_members(3);
-    join(3, 2);
-    pass(1);
-    expect_epoch(3, 2, 4);
-    expect_same(3, 0);
-    ck_assert_uint_eq(began[3], sl_membership_epoch(members[3])->round);
-    ck_assert_uint_eq(viewed[3], 2);
-    close_members();
-}
-END_TEST
-
-/* Rounds of 3 s: one more may begin while all agree, though the slack is 2. */
-START_TEST(a_joiner_does_not_wait_for_many_slow_rounds) {
-    open_members(3);
-    for (int k = 0; k < 2; k++) {
-        now_s += 3;
-        for (uint32_t i = 0; i < 3; i++)
-            ready(i);
-    }
-    join(3, 2);
-    pass(1);
-    expect_epoch(3, 2, 4);
-    ck_assert_uint_eq(sl_membership_epoch(members[3])->round, 12 + 1 + 1);
-    close_members();
-}
-END_TEST
-
-START_TEST(a_joiner_and_its_sponsor_die) {
-    open_members(3);
-    join(3, 2);
-    tick();
-    kill_member(2);
-    kill_member(3);
-    all_lose(2);
-    all_lose(3);
-    pass(4);
-    expect_epoch(0, 2, 2);
-    expect_same(0, 1);
-    close_members();
-}
-END_TEST
-
-START_TEST(a_joiner_whose_sponsor_dies_asks_again) {
-    open_members(3);
-    join(3, 2);
-    tick();
-    kill_member(2);
-    lost(0, 2);
-    lost(1, 2);
-    lose_letters();
-    lost(3, 2);
-    tick();
-    ck_assert(update[3].ask_again);
-    step(3, (sl_membership_event){.type = SL_MEMBERSHIP_JOIN, .peer = 1});
-    pass(4);
-    expect_same(3, 0);
-    ck_assert_uint_eq(sl_membership_epoch(members[3])->count, 3);
-    close_members();
-}
-END_TEST
-
-/* Its sponsor lives, and it reaches it: who is out lets nobody in. */
-START_TEST(a_joiner_whose_sponsor_is_dropped_asks_again) {
-    open_members(3);
-    lost(0, 2);
-    lost(1, 2);
-    pass(3);
-    expect_epoch(0, 2, 2);
-    ck_assert(update[2].dropped);
-    join(3, 2);
-    pass(2);
-    ck_assert(update[3].ask_again);
-    step(3, (sl_membership_event){.type = SL_MEMBERSHIP_JOIN, .peer = 1});
-    pass(2);
-    expect_same(3, 0);
-    ck_assert_uint_eq(sl_membership_epoch(members[3])->count, 3);
-    close_members();
-}
-END_TEST
-
-/* It has accepted, and may not go back on that: the proposal may hold. */
-START_TEST(a_joiner_that_gave_up_accepts_again) {
-    open_members(3);
-    join(3, 2);
-    arrive(SL_MEMBERSHIP_NEWS, EVERYBODY);
-    tick();
-    arrive(SL_MEMBERSHIP_PREPARE, EVERYBODY);
-    arrive(SL_MEMBERSHIP_ANSWER, 0);
-    arrive(SL_MEMBERSHIP_ACCEPT, EVERYBODY);
-    kill_member(0);
-    all_lose(0);
-    lost(3, 2);
-    lose_letters();
-    tick();
-    ck_assert(update[3].ask_again);
-    pass(8);
-    ck_assert_uint_gt(sl_membership_epoch(members[1])->number, 2);
-    expect_same(1, 2);
-    close_members();
-}
-END_TEST
-
-/* The others take it for a member then. It tells them that it is none. */
-START_TEST(a_joiner_that_gave_up_before_commit_says_so) {
-    open_members(3);
-    join(3, 2);
-    arrive(SL_MEMBERSHIP_NEWS, EVERYBODY);
-    tick();
-    arrive(SL_MEMBERSHIP_PREPARE, EVERYBODY);
-    arrive(SL_MEMBERSHIP_ANSWER, 0);
-    arrive(SL_MEMBERSHIP_ACCEPT, EVERYBODY);
-    arrive(SL_MEMBERSHIP_ACCEPTED, 0);
-    lost(3, 2);
-    tick();
-    ck_assert(update[3].ask_again);
-    arrive(SL_MEMBERSHIP_COMMIT, EVERYBODY);
-    expect_epoch(0, 2, 4);
-    ck_assert_ptr_null(sl_membership_epoch(members[3]));
-    ck_assert(!sl_membership_is_out(members[0], 3, 2));
-    arrive(SL_MEMBERSHIP_NEWS, EVERYBODY);
-    ck_assert(sl_membership_is_out(members[0], 3, 2));
-    pass(2);
-    expect_epoch(0, 3, 3);
-    expect_same(0, 2);
     close_members();
 }
 END_TEST
@@ -431,29 +294,6 @@ START_TEST(who_is_dropped_after_its_answer_is_asked_again) {
     pass(4);
     expect_epoch(1, 3, 2);
     expect_same(1, 2);
-    close_members();
-}
-END_TEST
-
-START_TEST(a_newer_process_replaces) {
-    open_members(4);
-    sl_membership *old = members[3];
-    members[3] = NULL;
-    all_lose(3);
-    join(3, 0);
-    pass(4);
-    expect_epoch(3, 2, 4);
-    sl_membership_close(&members[3]);
-    members[3] = old;
-    const sl_decision d = {.epoch = *sl_membership_epoch(members[0])};
-    const sl_membership_message commit = {.type = SL_MEMBERSHIP_COMMIT,
-                                          .from = 0,
-                                          .incarnation = 1,
-                                          .number = 2,
-                                          .hash = sl_epoch_hash(&d.epoch),
-                                          .decision = &d};
-    step(3, (sl_membership_event){.type = SL_MEMBERSHIP_MESSAGE, .message = &commit});
-    ck_assert(update[3].replaced);
     close_members();
 }
 END_TEST
@@ -640,14 +480,10 @@ int main(void) {
                    a_suspect_that_is_back_changes_nothing, a_suspect_that_is_folded_gets_an_epoch,
                    who_has_lost_somebody_trains_no_further_alone, two_die_in_one_round,
                    a_view_of_one, who_is_left_out_by_most_is_dropped,
-                   who_is_dropped_after_its_answer_is_asked_again, a_newer_process_replaces,
+                   who_is_dropped_after_its_answer_is_asked_again,
                    messages_of_old_epochs_change_nothing, damaged_messages_are_refused);
-    ADD_TESTS_WITH(suite, "come and go", forget_updates, NULL, a_joiner_begins_with_the_epoch,
-                   a_joiner_does_not_wait_for_many_slow_rounds, a_joiner_and_its_sponsor_die,
-                   a_joiner_whose_sponsor_dies_asks_again,
-                   a_joiner_whose_sponsor_is_dropped_asks_again,
-                   a_joiner_that_gave_up_accepts_again, a_joiner_that_gave_up_before_commit_says_so,
-                   a_leaver_ends_its_rounds, a_leaver_waits_for_so_long, all_leave_after_one_round,
+    ADD_TESTS_WITH(suite, "go", forget_updates, NULL, a_leaver_ends_its_rounds,
+                   a_leaver_waits_for_so_long, all_leave_after_one_round,
                    who_steps_aside_is_dropped_and_joins, most_step_aside);
     return run_suite(suite);
 }

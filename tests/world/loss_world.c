@@ -15,6 +15,7 @@
  *   - who was asked to leave ends well, or has left, and in time where nothing else goes wrong;
  *   - push-sum: who was stopped, and is left with whom it only sends to, may end as diverged;
  *   - nobody waits for longer than the losses explain;
+ *   - who joins has mixed in time, once nothing more goes wrong;
  *   - where agents are only killed, all who go on notice it by the port, not by silence;
  *   - nobody holds more memory than its forecast and a bound; in each 50th seed a model is large;
  *   - the same seed is the same run.
@@ -26,15 +27,18 @@
 
 #include "disk.h"
 #include "expected.h"
+#include "joining.h"
 #include "logbook.h"
+#include "loss_seed.h"
 #include "seeds.h"
 #include "virtual.h"
 #include "wire/checksum.h"
 
-enum { QUICK = 80, STRIKES_MAX = 6, STORM_MAX = 30, LONGER = 12, FARTHER = 20, LARGE = 37 };
+enum { QUICK = 80 };
 static const size_t agent_bytes = 64u << 10, member_bytes = 8u << 10, connection_bytes = 18u << 10,
                     sealed_bytes = (20 << 10) + NODES_MAX * 4 * (16 << 10); /* as in fault_world */
-static const double first_s = 1000, most_s = 400, notice_s = 0.5, leave_s = 2.5, merge_s = 8;
+static const double first_s = 1000, most_s = 400, notice_s = 0.5, leave_s = 2.5, merge_s = 8,
+                    join_s = 6;
 
 typedef struct peer {
     process *process;
@@ -53,196 +57,32 @@ typedef struct peer {
     logbook logbook;
 } peer;
 
-typedef enum strike_kind {
-    STRIKE_KILL,
-    STRIKE_STOP,
-    STRIKE_CUT,
-    STRIKE_LEAVE,
-    STRIKE_KINDS
-} strike_kind;
-typedef struct strike {
-    strike_kind kind;
-    uint32_t a, b;
-    uint64_t round; /* as which `a` begins it happens */
-    double at_s, seconds;
-} strike;
-
-static scenario s;
+static loss_seed drawn;
 static peer peers[NODES_MAX];
-static strike strikes[STORM_MAX];
-static int strike_count;
-static uint32_t spoiled_rank;
-static uint64_t spoiled_round; /* the first; UINT64_MAX: nobody is spoiled */
-static uint64_t spoiled_rounds;
 static struct parting {
-    uint32_t side;  /* bits of its ranks */
-    uint64_t round; /* as which the last agent begins it happens */
-    double seconds, healed_s;
+    double healed_s;
     bool is_up, was;
 } parting;
-static double grace_s;
 static uint64_t finished, left, lost, views, returned, merged, joined; /* of all seeds */
-
-static uint32_t below(uint32_t limit) {
-    return (uint32_t)(world_draw() % limit);
-}
-
-/* ---- what a seed is ---- */
-
-static bool is_long(void) {
-    return s.seed % 3 == 1;
-}
-
-/* Each fourth seed, of the seed alone: what else is drawn stays. Push-sum takes any edges. */
-static void choose_other(const char **algorithm, const char **family) {
-    static const char *const families[] = {"one-peer-exponential", "static-exponential", "ring"};
-    static const char *const algorithms[] = {
-        "\"name\": \"deep-squeeze\", \"compressor\": {\"name\": \"scaled-sign\"}",
-        "\"name\": \"deep-squeeze\", \"compressor\": {\"name\": \"top-k\", \"fraction\": 0.3}",
-        "\"name\": \"sgp\"",
-        "\"name\": \"sgp\", \"local_steps\": 2",
-        "\"name\": \"all-reduce\"",
-        "\"name\": \"parameter-server\"",
-        "\"name\": \"local-sgd\", \"period\": 3",
-    };
-    const uint64_t which = s.seed / 4;
-    if (s.seed % 4 != 2)
-        return;
-    *algorithm = algorithms[which % 7];
-    if (which % 7 == 2 || which % 7 == 3)
-        *family = families[which / 7 % 3];
-}
-
-/* Is the network in two parts for a while? */
-static bool is_parted(void) {
-    return s.seed % 9 == 1;
-}
-
-static bool is_calm(void) {
-    return is_parted() && s.seed / 9 % 2 == 0;
-}
-
-/* Is it the model that becomes infinite, by a step whose gradient is finite? */
-static bool steps_too_far(void) {
-    return s.seed % 7 == 3 && s.seed / 7 % 3 == 1;
-}
-
-/* A long one, in which whoever has ended is started again. */
-static bool restarts(void) {
-    return s.seed % 15 == 10;
-}
-
-/* In each ninth seed, a long one, one joins that the run did not begin with. */
-static bool grows(void) {
-    return s.seed % 9 == 4;
-}
-
-/* An odd one: what is sealed is never the same twice (seeds.c compares even ones). */
-static bool has_key(void) {
-    return s.seed % 22 == 17;
-}
-
-static uint32_t processes(void) {
-    return s.nodes + grows();
-}
-
-static void draw_experiment(void) {
-    const char *const algorithms[] = {
-        "\"name\": \"d-psgd\"",
-        "\"name\": \"d-psgd\", \"variant\": \"combine-while-adapt\"",
-        "\"name\": \"d-psgd\", \"local_steps\": 2",
-        "\"name\": \"choco-sgd\", \"compressor\": {\"name\": \"qsgd\"}",
-        is_long() ? "\"name\": \"dcd-psgd\", \"compressor\": {\"name\": \"natural\"}"
-                  : "\"name\": \"dcd-psgd\", \"compressor\": {\"name\": \"random-k\"}",
-        "\"name\": \"gradient-tracking\"",
-        "\"name\": \"exact-diffusion\"",
-    };
-    static const char *const families[] = {"ring", "path", "complete", "star"};
-    static const size_t dimensions[] = {7, 1100, 3000};
-    s.nodes = 2 + below(NODES_MAX - 1);
-    s.nodes -= grows() && s.nodes == NODES_MAX;
-    s.rounds = (30 + below(60)) * (is_long() ? LONGER : 1);
-    s.dimension = dimensions[below(3)];
-    if (s.seed % 50 == LARGE)
-        s.dimension = 60000;
-    s.gradient_s = 0.03 * world_uniform();
-    const double rate = steps_too_far() ? 0.1 * FARTHER : 0.1;
-    s.connect_s = 5;
-    grace_s = 0.6 + world_uniform();
-    const uint32_t window = 2 + below(4);
-    const char *algorithm = algorithms[below(7)], *family = families[below(4)];
-    const uint32_t seed = below(1000000);
-    choose_other(&algorithm, &family);
-    if (steps_too_far() && strstr(algorithm, "tracking") != NULL)
-        algorithm = algorithms[0]; /* it sends the gradient, which all would step too far with */
-    snprintf(s.text, sizeof s.text,
-             "{\"rounds\": %llu, \"seed\": %u, \"topology\": {\"nodes\": %u, \"family\": \"%s\"},"
-             " \"algorithm\": {%s}, \"record\": {\"every\": 1}, \"optimizer\":"
-             " {\"learning_rate\": %g}, \"transport\": {\"chunk_bytes\": 4096,"
-             " \"window_chunks\": %u, \"connect_timeout_s\": %g, \"round_timeout_s\": 60},"
-             " \"membership\": {\"on_loss\": \"continue\", \"grace_s\": %.3f, \"joiners\": %d},"
-             " \"security\": {%s}}",
-             (unsigned long long)s.rounds, seed, s.nodes, family, algorithm, rate, window,
-             s.connect_s, grace_s, grows(),
-             has_key() ? "\"mode\": \"auto\", \"seal\": \"on\"" : "\"mode\": \"none\"");
-    network.latency_s = 1e-4 + 2e-3 * world_uniform() * world_uniform();
-    network.jitter_s = world_chance(0.5) ? 5e-3 * world_uniform() : 0;
-    network.slow_wake_s = 1e-6;
-}
-
-/* Somebody is never struck. */
-static void draw_strikes(void) {
-    const uint32_t rounds = (uint32_t)s.rounds / (is_long() ? LONGER : 1);
-    strike_count = is_calm() ? 0 : 1 + (int)below(STRIKES_MAX);
-    if (restarts())
-        strike_count *= STORM_MAX / STRIKES_MAX;
-    for (int i = 0; i < strike_count; i++) {
-        strike *k = &strikes[i];
-        *k = (strike){.kind = (strike_kind)below(STRIKE_KINDS),
-                      .a = 1 + below(s.nodes - 1),
-                      .round = 2 + below((restarts() ? LONGER - 2 : 1) * rounds - 2),
-                      .at_s = 0.05 * world_uniform(),
-                      .seconds = grace_s * (0.2 + 6 * world_uniform())};
-        if (is_long() && world_chance(restarts() ? 0.2 : 0.5))
-            k->kind = STRIKE_STOP;
-        k->b = (k->a + 1 + below(s.nodes - 1)) % s.nodes;
-    }
-}
-
-/* Of the seed alone: what else is drawn stays. */
-static void choose_spoiled(void) {
-    const uint64_t which = s.seed / 7;
-    spoiled_rank = 1 + (uint32_t)(which % (s.nodes - 1));
-    spoiled_round = s.seed % 7 == 3 ? 10 + which / 8 % (s.rounds - 10) : UINT64_MAX;
-    spoiled_rounds = which % 2 == 0 ? UINT64_MAX : 1 + which / 2 % 5;
-}
-
-/* Likewise. */
-static void choose_parting(void) {
-    const uint64_t which = s.seed * 0x9E3779B97F4A7C15u >> 20;
-    const uint32_t sides = (1u << s.nodes) - 2; /* but nobody, and all */
-    parting = (struct parting){.side = 1 + (uint32_t)(which % sides),
-                               .round = 5 + which / 256 % 40,
-                               .seconds = grace_s * (0.5 + (double)(which / 16384 % 7))};
-}
 
 /* ---- strikes ---- */
 
 /* Before, a loss ends the run. */
 static bool all_train(void) {
-    for (uint32_t i = 0; i < s.nodes; i++)
+    for (uint32_t i = 0; i < drawn.s.nodes; i++)
         if (!peers[i].trains)
             return false;
     return true;
 }
 
 static void part(bool is_parted) {
-    for (uint32_t a = 0; a < s.nodes; a++)
+    for (uint32_t a = 0; a < drawn.s.nodes; a++)
         for (uint32_t b = 0; b < a; b++)
-            if ((parting.side >> a & 1) != (parting.side >> b & 1))
+            if ((drawn.side >> a & 1) != (drawn.side >> b & 1))
                 network_part(a, b, is_parted);
     parting.is_up = is_parted;
     parting.healed_s = world_now();
+    joining_trouble();
 }
 
 static void heal(void *ignored, uint64_t also) {
@@ -256,13 +96,15 @@ static void *be_agent(void *of);
 static void start(void *of, uint64_t ignored) {
     peer *p = of;
     (void)ignored;
+    if (p->joins)
+        joining_begin(p->rank);
     p->process = process_start(p->rank, be_agent, p);
 }
 
 /* Has somebody come so far that an epoch may begin too late? */
 static bool is_nearly_over(void) {
-    for (uint32_t i = 0; i < processes(); i++)
-        if (peers[i].recorded + 6 * s.nodes > s.rounds)
+    for (uint32_t i = 0; i < loss_ranks(&drawn.s); i++)
+        if (peers[i].recorded + 6 * drawn.s.nodes > drawn.s.rounds)
             return true;
     return false;
 }
@@ -277,12 +119,13 @@ static void start_again(void *of, uint64_t ignored) {
 }
 
 static void see_end(peer *p) {
-    if (restarts())
+    if (loss_restarts(&drawn.s))
         world_at(world_now() + 0.01 + 0.2 * world_uniform(), start_again, p, 0);
 }
 
 static void go_on(void *of, uint64_t ignored) {
     (void)ignored;
+    joining_trouble();
     process_go_on(of);
 }
 
@@ -293,6 +136,7 @@ static void hit(void *of, uint64_t ignored) {
     world_note("strikes", k->kind, k->a, k->b);
     if (p->process == NULL || !p->process->alive || !all_train())
         return;
+    joining_trouble();
     switch (k->kind) {
     case STRIKE_KILL:
         p->struck = true;
@@ -323,14 +167,14 @@ static void hit(void *of, uint64_t ignored) {
 
 static void on_round(void *context, uint32_t rank, uint64_t round) {
     ((peer *)context)->trains = true;
-    if (is_parted() && !parting.was && round >= parting.round && all_train()) {
+    if (loss_is_parted(&drawn.s) && !parting.was && round >= drawn.parting_round && all_train()) {
         parting.was = true;
         part(true);
-        world_at(world_now() + parting.seconds, heal, NULL, 0);
+        world_at(world_now() + drawn.parted_s, heal, NULL, 0);
     }
-    for (int i = 0; i < strike_count; i++)
-        if (strikes[i].round == round && strikes[i].a == rank)
-            world_at(world_now() + strikes[i].at_s, hit, &strikes[i], 0);
+    for (int i = 0; i < drawn.strike_count; i++)
+        if (drawn.strikes[i].round == round && drawn.strikes[i].a == rank)
+            world_at(world_now() + drawn.strikes[i].at_s, hit, &drawn.strikes[i], 0);
 }
 
 /* ---- numbers that are not finite ---- */
@@ -338,15 +182,17 @@ static void on_round(void *context, uint32_t rank, uint64_t round) {
 static double gradient(void *context, uint32_t rank, uint64_t round, const float *x, float *g) {
     const sl_task plain = scenario_task(context);
     const double loss = plain.gradient(context, rank, round, x, g);
-    for (size_t i = 0; i < s.dimension && steps_too_far(); i++)
+    for (size_t i = 0; i < drawn.s.dimension && loss_steps_too_far(&drawn.s); i++)
         g[i] /= FARTHER;
-    if (rank != spoiled_rank || round < spoiled_round || round - spoiled_round >= spoiled_rounds)
+    if (rank != drawn.spoiled_rank || round < drawn.spoiled_round ||
+        round - drawn.spoiled_round >= drawn.spoiled_rounds)
         return loss;
     peers[rank].spoiled = peers[rank].struck = true;
     world_note("spoils", rank, round, 0);
-    if (s.seed / 7 % 3 == 0)
+    joining_trouble();
+    if (drawn.s.seed / 7 % 3 == 0)
         return NAN;
-    g[round % s.dimension] = steps_too_far() ? 3e38f : INFINITY;
+    g[round % drawn.s.dimension] = loss_steps_too_far(&drawn.s) ? 3e38f : INFINITY;
     return loss;
 }
 
@@ -355,8 +201,9 @@ static double gradient(void *context, uint32_t rank, uint64_t round, const float
 static int on_record(void *context, const sl_record *record, const float *x) {
     peer *p = context;
     p->recorded = record->round.round;
-    world_note("records", p->rank, p->recorded, sl_checksum(x, s.dimension * sizeof *x));
-    for (size_t i = 0; i < s.dimension; i++)
+    joining_end(p->rank, join_s);
+    world_note("records", p->rank, p->recorded, sl_checksum(x, drawn.s.dimension * sizeof *x));
+    for (size_t i = 0; i < drawn.s.dimension; i++)
         if (!isfinite(x[i]))
             world_fail("agent %u has a number that is not finite after round %llu", p->rank,
                        (unsigned long long)p->recorded);
@@ -373,15 +220,15 @@ static void on_notice(void *context, const char *text) {
 static void on_returned(void *context, uint32_t rank, uint64_t round) {
     const peer *p = context;
     world_note("returns", rank, round, 0);
-    if ((round <= p->recorded + 1 && !restarts()) || round > s.rounds)
+    if ((round <= p->recorded + 1 && !loss_restarts(&drawn.s)) || round > drawn.s.rounds)
         world_fail("agent %u returns in round %llu, after round %llu", rank,
                    (unsigned long long)round, (unsigned long long)p->recorded);
     returned++;
 }
 
 static bool all_strikes_are(strike_kind kind) {
-    for (int i = 0; i < strike_count; i++)
-        if (strikes[i].kind != kind)
+    for (int i = 0; i < drawn.strike_count; i++)
+        if (drawn.strikes[i].kind != kind)
             return false;
     return true;
 }
@@ -391,8 +238,8 @@ static bool all_strikes_are(strike_kind kind) {
 static void judge_notice(const peer *p, const sl_log_entry *entry) {
     const peer *lost_one = &peers[entry->peer];
     const double after_s = world_now() - lost_one->killed_s;
-    if (!all_strikes_are(STRIKE_KILL) || is_parted() || restarts() || lost_one->spoiled ||
-        lost_one->ended || entry->peer == s.nodes)
+    if (!all_strikes_are(STRIKE_KILL) || loss_is_parted(&drawn.s) || loss_restarts(&drawn.s) ||
+        lost_one->spoiled || lost_one->ended || entry->peer == drawn.s.nodes)
         return;
     if (lost_one->killed_s == 0)
         world_fail("agent %u takes agent %u for lost, which lives", p->rank, entry->peer);
@@ -410,7 +257,7 @@ static void on_log(void *context, const sl_log_entry *entry) {
         views++;
         p->members = entry->members;
     }
-    logbook_take(&p->logbook, entry, s.rounds);
+    logbook_take(&p->logbook, entry, drawn.s.rounds);
 }
 
 static int run_agent(peer *p, sl_roster *roster) {
@@ -419,7 +266,8 @@ static int run_agent(peer *p, sl_roster *roster) {
                                         .rank = p->rank,
                                         .host = "127.0.0.1",
                                         .port = (uint16_t)(7000 + p->rank),
-                                        .credentials = has_key() ? expected_key() : NULL,
+                                        .credentials =
+                                            loss_has_key(&drawn.s) ? expected_key() : NULL,
                                         .joins = p->joins,
                                         .observer = {.context = p,
                                                      .record = on_record,
@@ -443,7 +291,7 @@ static void *be_agent(void *of) {
     char text[NODES_MAX * 24] = "";
     size_t used = 0;
     sl_roster *roster;
-    for (uint32_t i = 0; i < s.nodes || i <= p->rank; i++)
+    for (uint32_t i = 0; i < drawn.s.nodes || i <= p->rank; i++)
         used += (size_t)snprintf(text + used, sizeof text - used, "127.0.0.1:%u\n", 7000 + i);
     if (sl_roster_parse(&roster, text, "roster", &p->error) != 0)
         world_fail("%s", p->error.text);
@@ -454,20 +302,22 @@ static void *be_agent(void *of) {
     world_note("ended", p->rank, (uint64_t)(int64_t)p->result, p->recorded);
     if (p->result != 0 && p->result != SL_EDIVERGED)
         see_end(p);
-    const bool cut_off = is_parted() && (parting.is_up || world_now() < parting.healed_s + merge_s);
-    if (restarts() && p->joins && p->result == SL_EPEER && !is_nearly_over() && !cut_off)
+    const bool cut_off =
+        loss_is_parted(&drawn.s) && (parting.is_up || world_now() < parting.healed_s + merge_s);
+    if (loss_restarts(&drawn.s) && p->joins && p->result == SL_EPEER && !is_nearly_over() &&
+        !cut_off)
         world_fail("agent %u has not come back: %s", p->rank, p->error.text);
     return NULL;
 }
 
 /* It knocks from some time on, until it is in or the others have ended. */
 static void start_joiner(void) {
-    peers[s.nodes] = (peer){.rank = s.nodes, .joins = true, .struck = true};
-    world_at(first_s + 0.1 + s.seed % 17 * 0.1, start, &peers[s.nodes], 0);
+    peers[drawn.s.nodes] = (peer){.rank = drawn.s.nodes, .joins = true, .struck = true};
+    world_at(first_s + 0.1 + drawn.s.seed % 17 * 0.1, start, &peers[drawn.s.nodes], 0);
 }
 
 static bool all_are_over(void) {
-    for (uint32_t i = 0; i < processes(); i++)
+    for (uint32_t i = 0; i < loss_ranks(&drawn.s); i++)
         if (peers[i].process == NULL || peers[i].process->alive)
             return false;
     return true;
@@ -479,9 +329,9 @@ static bool all_are_over(void) {
  * If the others end before it can return, it ends, and says so. */
 static bool came_too_late(const peer *p) {
     bool stopped = false;
-    for (int i = 0; i < strike_count; i++)
-        stopped = stopped || strikes[i].kind == STRIKE_STOP;
-    for (uint32_t i = 0; i < s.nodes; i++)
+    for (int i = 0; i < drawn.strike_count; i++)
+        stopped = stopped || drawn.strikes[i].kind == STRIKE_STOP;
+    for (uint32_t i = 0; i < drawn.s.nodes; i++)
         if (peers[i].ended && peers[i].ended_s > p->ended_s)
             return false;
     return stopped && strstr(p->error.text, "have gone on without this agent") != NULL;
@@ -497,8 +347,9 @@ static void judge_memory(const peer *p) {
         world_fail("%s", error.text);
     sl_experiment_memory(&forecast, experiment, &plan, task.dimension, 0);
     const process *of = p->process;
-    const size_t bound = forecast.agent + agent_bytes + 3 * sizeof plan + s.nodes * member_bytes +
-                         of->connections_max * connection_bytes + (has_key() ? sealed_bytes : 0);
+    const size_t bound = forecast.agent + agent_bytes + 3 * sizeof plan +
+                         drawn.s.nodes * member_bytes + of->connections_max * connection_bytes +
+                         (loss_has_key(&drawn.s) ? sealed_bytes : 0);
     if (of->bytes_max > bound)
         world_fail("agent %u held %zu bytes; with %u connections at a time, at most %zu are right",
                    p->rank, of->bytes_max, of->connections_max, bound);
@@ -513,20 +364,21 @@ static void judge(const peer *p, bool verbose) {
     if (!p->ended) /* it was killed */
         return;
     /* and nobody gave it any */
-    const bool gave_all = (p->struck || restarts()) && strstr(s.text, "sgp") != NULL;
+    const bool gave_all =
+        (p->struck || loss_restarts(&drawn.s)) && strstr(drawn.s.text, "sgp") != NULL;
     if (p->result != 0 && !p->struck && !came_too_late(p) &&
         !(gave_all && p->result == SL_EDIVERGED))
         world_fail("agent %u ended early: %s", p->rank, p->error.text);
-    const bool calm = all_strikes_are(STRIKE_LEAVE) && spoiled_round == UINT64_MAX;
+    const bool calm = all_strikes_are(STRIKE_LEAVE) && drawn.spoiled_round == UINT64_MAX;
     if (p->leaves_s > 0 && calm && p->ended_s - p->leaves_s > leave_s)
         world_fail("agent %u leaves after %.3f s", p->rank, p->ended_s - p->leaves_s);
-    if (p->result == 0 && p->recorded != s.rounds)
+    if (p->result == 0 && p->recorded != drawn.s.rounds)
         world_fail("agent %u ended well after round %llu of %llu", p->rank,
-                   (unsigned long long)p->recorded, (unsigned long long)s.rounds);
+                   (unsigned long long)p->recorded, (unsigned long long)drawn.s.rounds);
     left += p->result == SL_ELEFT;
-    if (p->spoiled && p->result == 0 && spoiled_rounds == UINT64_MAX)
+    if (p->spoiled && p->result == 0 && drawn.spoiled_rounds == UINT64_MAX)
         world_fail("agent %u ended well, with numbers that are not finite", p->rank);
-    joined += p->rank == s.nodes && p->result == 0;
+    joined += p->rank == drawn.s.nodes && p->result == 0;
     const bool outside = p->joins && strstr(p->error.text, "wants to join") != NULL;
     const bool alone = strstr(p->error.text, "gone on without") != NULL || outside ||
                        (gave_all && p->result == SL_EDIVERGED) ||
@@ -541,42 +393,40 @@ static void judge(const peer *p, bool verbose) {
 static void judge_merge(void) {
     double first_end_s = INFINITY;
     uint32_t whole = 0, parted = 0;
-    for (uint32_t i = 0; i < s.nodes; i++) {
+    for (uint32_t i = 0; i < drawn.s.nodes; i++) {
         first_end_s = fmin(first_end_s, peers[i].ended_s);
-        whole += peers[i].members == s.nodes;
+        whole += peers[i].members == drawn.s.nodes;
         parted += peers[i].members != 0;
     }
     const bool in_time = parting.was && !parting.is_up && first_end_s > parting.healed_s + merge_s;
-    const bool stays = spoiled_round == UINT64_MAX; /* else somebody may just be aside */
-    if (is_calm() && stays && in_time && parted > 0 && whole < s.nodes)
-        world_fail("%u of %u agents are in a view of all at the end", whole, s.nodes);
-    merged += is_calm() && whole == s.nodes;
+    const bool stays = drawn.spoiled_round == UINT64_MAX; /* else somebody may just be aside */
+    if (loss_is_calm(&drawn.s) && stays && in_time && parted > 0 && whole < drawn.s.nodes)
+        world_fail("%u of %u agents are in a view of all at the end", whole, drawn.s.nodes);
+    merged += loss_is_calm(&drawn.s) && whole == drawn.s.nodes;
 }
 
 static uint64_t run_seed(uint64_t seed, bool verbose) {
     sl_error error;
     world_open(seed, verbose);
     disk_open();
-    s = (scenario){.seed = seed};
+    joining_open();
     memset(peers, 0, sizeof peers);
-    draw_experiment();
-    draw_strikes();
-    choose_spoiled();
-    choose_parting();
+    parting = (struct parting){0};
+    loss_seed_draw(&drawn, seed);
     if (verbose)
-        scenario_print(&s);
-    if (sl_experiment_parse(&experiment, s.text, "seed", "/", NULL, 0, &error) != 0)
-        world_fail("%s\n%s", error.text, s.text);
-    task = scenario_task(&s);
+        scenario_print(&drawn.s);
+    if (sl_experiment_parse(&experiment, drawn.s.text, "seed", "/", NULL, 0, &error) != 0)
+        world_fail("%s\n%s", error.text, drawn.s.text);
+    task = scenario_task(&drawn.s);
     task.gradient = gradient;
-    for (uint32_t i = 0; i < s.nodes; i++) {
+    for (uint32_t i = 0; i < drawn.s.nodes; i++) {
         peers[i].rank = i;
         world_at(first_s + 0.02 * world_uniform(), start, &peers[i], 0);
     }
-    if (grows())
+    if (loss_grows(&drawn.s))
         start_joiner();
     world_run(first_s + most_s, all_are_over);
-    for (uint32_t i = 0; i < processes(); i++)
+    for (uint32_t i = 0; i < loss_ranks(&drawn.s); i++)
         judge(&peers[i], verbose);
     judge_merge();
     const uint64_t hash = world_hash();
@@ -592,9 +442,11 @@ int main(int count, char **arguments) {
     if (seeds_run(&seeds, count, arguments, QUICK, run_seed) != 0)
         return 2;
     printf("%llu seeds: %llu agents trained to the end, %llu left, %llu losses noticed, %llu "
-           "views, %llu returned, %llu merges, %llu joined\n",
+           "views, %llu returned, %llu merges, %llu joined\n"
+           "joined and mixing within %.1f s of the last trouble, %.1f s in all\n",
            (unsigned long long)seeds, (unsigned long long)finished, (unsigned long long)left,
            (unsigned long long)lost, (unsigned long long)views, (unsigned long long)returned,
-           (unsigned long long)merged, (unsigned long long)joined);
+           (unsigned long long)merged, (unsigned long long)joined, joining_calm_s(),
+           joining_longest_s());
     return 0;
 }

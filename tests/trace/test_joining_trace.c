@@ -1,0 +1,177 @@
+/* test_joining_trace.c - who joins members as a protocol transcript: with a sponsor that stays,
+ * dies, or is dropped, and before or after all agree. Ranks 0 to 2, as in test_membership_trace.c,
+ * and 3.
+ */
+#include "members_scene.h"
+
+static void join(uint32_t rank, uint32_t sponsor) {
+    start(rank, NULL, 0);
+    for (uint32_t i = 0; i < 3; i++)
+        if (members[i] != NULL)
+            meet(i, rank);
+    step(rank, (sl_membership_event){.type = SL_MEMBERSHIP_JOIN, .peer = sponsor});
+}
+
+START_TEST(a_joiner_begins_with_the_epoch) {
+    open_members(3);
+    join(3, 2);
+    pass(1);
+    expect_epoch(3, 2, 4);
+    expect_same(3, 0);
+    ck_assert_uint_eq(began[3], sl_membership_epoch(members[3])->round);
+    ck_assert_uint_eq(viewed[3], 2);
+    expect_rounds_until(3, began[3] + 64);
+    close_members();
+}
+END_TEST
+
+/* Rounds of 3 s: one more may begin while all agree, though the slack is 2. */
+START_TEST(a_joiner_does_not_wait_for_many_slow_rounds) {
+    open_members(3);
+    for (int k = 0; k < 2; k++) {
+        now_s += 3;
+        for (uint32_t i = 0; i < 3; i++)
+            ready(i);
+    }
+    join(3, 2);
+    pass(1);
+    expect_epoch(3, 2, 4);
+    ck_assert_uint_eq(sl_membership_epoch(members[3])->round, 12 + 1 + 1);
+    close_members();
+}
+END_TEST
+
+START_TEST(a_joiner_and_its_sponsor_die) {
+    open_members(3);
+    join(3, 2);
+    tick();
+    kill_member(2);
+    kill_member(3);
+    all_lose(2);
+    all_lose(3);
+    pass(4);
+    expect_epoch(0, 2, 2);
+    expect_same(0, 1);
+    close_members();
+}
+END_TEST
+
+START_TEST(a_joiner_whose_sponsor_dies_asks_again) {
+    open_members(3);
+    join(3, 2);
+    tick();
+    kill_member(2);
+    lost(0, 2);
+    lost(1, 2);
+    lose_letters();
+    lost(3, 2);
+    tick();
+    ck_assert(update[3].ask_again);
+    step(3, (sl_membership_event){.type = SL_MEMBERSHIP_JOIN, .peer = 1});
+    pass(4);
+    expect_same(3, 0);
+    ck_assert_uint_eq(sl_membership_epoch(members[3])->count, 3);
+    close_members();
+}
+END_TEST
+
+/* Its sponsor lives, and it reaches it: who is out lets nobody in. */
+START_TEST(a_joiner_whose_sponsor_is_dropped_asks_again) {
+    open_members(3);
+    lost(0, 2);
+    lost(1, 2);
+    pass(3);
+    expect_epoch(0, 2, 2);
+    ck_assert(update[2].dropped);
+    join(3, 2);
+    pass(2);
+    ck_assert(update[3].ask_again);
+    step(3, (sl_membership_event){.type = SL_MEMBERSHIP_JOIN, .peer = 1});
+    pass(2);
+    expect_same(3, 0);
+    ck_assert_uint_eq(sl_membership_epoch(members[3])->count, 3);
+    close_members();
+}
+END_TEST
+
+/* It has accepted, and may not go back on that: the proposal may hold. */
+START_TEST(a_joiner_that_gave_up_accepts_again) {
+    open_members(3);
+    join(3, 2);
+    arrive(SL_MEMBERSHIP_NEWS, EVERYBODY);
+    tick();
+    arrive(SL_MEMBERSHIP_PREPARE, EVERYBODY);
+    arrive(SL_MEMBERSHIP_ANSWER, 0);
+    arrive(SL_MEMBERSHIP_ACCEPT, EVERYBODY);
+    kill_member(0);
+    all_lose(0);
+    lost(3, 2);
+    lose_letters();
+    tick();
+    ck_assert(update[3].ask_again);
+    pass(8);
+    ck_assert_uint_gt(sl_membership_epoch(members[1])->number, 2);
+    expect_same(1, 2);
+    close_members();
+}
+END_TEST
+
+/* The others take it for a member then. It tells them that it is none. */
+START_TEST(a_joiner_that_gave_up_before_commit_says_so) {
+    open_members(3);
+    join(3, 2);
+    arrive(SL_MEMBERSHIP_NEWS, EVERYBODY);
+    tick();
+    arrive(SL_MEMBERSHIP_PREPARE, EVERYBODY);
+    arrive(SL_MEMBERSHIP_ANSWER, 0);
+    arrive(SL_MEMBERSHIP_ACCEPT, EVERYBODY);
+    arrive(SL_MEMBERSHIP_ACCEPTED, 0);
+    lost(3, 2);
+    tick();
+    ck_assert(update[3].ask_again);
+    arrive(SL_MEMBERSHIP_COMMIT, EVERYBODY);
+    expect_epoch(0, 2, 4);
+    ck_assert_ptr_null(sl_membership_epoch(members[3]));
+    ck_assert(!sl_membership_is_out(members[0], 3, 2));
+    arrive(SL_MEMBERSHIP_NEWS, EVERYBODY);
+    ck_assert(sl_membership_is_out(members[0], 3, 2));
+    pass(2);
+    expect_epoch(0, 3, 3);
+    expect_same(0, 2);
+    close_members();
+}
+END_TEST
+
+START_TEST(a_newer_process_replaces) {
+    open_members(4);
+    sl_membership *old = members[3];
+    members[3] = NULL;
+    all_lose(3);
+    join(3, 0);
+    pass(4);
+    expect_epoch(3, 2, 4);
+    sl_membership_close(&members[3]);
+    members[3] = old;
+    const sl_decision d = {.epoch = *sl_membership_epoch(members[0])};
+    const sl_membership_message commit = {.type = SL_MEMBERSHIP_COMMIT,
+                                          .from = 0,
+                                          .incarnation = 1,
+                                          .number = 2,
+                                          .hash = sl_epoch_hash(&d.epoch),
+                                          .decision = &d};
+    step(3, (sl_membership_event){.type = SL_MEMBERSHIP_MESSAGE, .message = &commit});
+    ck_assert(update[3].replaced);
+    close_members();
+}
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("joining trace");
+    ADD_TESTS_WITH(suite, "joiners", forget_updates, NULL, a_joiner_begins_with_the_epoch,
+                   a_joiner_does_not_wait_for_many_slow_rounds, a_joiner_and_its_sponsor_die,
+                   a_joiner_whose_sponsor_dies_asks_again,
+                   a_joiner_whose_sponsor_is_dropped_asks_again,
+                   a_joiner_that_gave_up_accepts_again, a_joiner_that_gave_up_before_commit_says_so,
+                   a_newer_process_replaces);
+    return run_suite(suite);
+}

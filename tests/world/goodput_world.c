@@ -1,0 +1,226 @@
+/* goodput_world.c - how much of a run is left where learners fail at a rate: agents in the virtual
+ * world are killed, and started again after the time that a repair takes (docs/reliability.md).
+ *
+ *   goodput_world                                  the table
+ *   goodput_world CHIPS REPAIR_S HOURS LEAST [SEED]   one; fails below LEAST %
+ *
+ * Eight learners of so many chips each train on a ring, in rounds of about a second. A chip fails
+ * once a year, and a learner with any of its chips; then its port refuses. The time to the next
+ * failure is drawn from an exponential distribution. Whoever was repaired joins the others, with a
+ * neighbour's model. The last one that lives is spared. Goodput: rounds that learners have ended,
+ * over those of eight learners that never fail in the same time. It cannot be more than the share
+ * of time in which learners have a process.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "disk.h"
+#include "expected.h"
+#include "scenario.h"
+#include "virtual.h"
+
+enum { LEARNERS = 8, DIMENSION = 16, FAILURES = 200 /* of a row of the table, about */ };
+static const double first_s = 1000, year_s = 365.0 * 24 * 3600, round_s = 1, clean_s = 600;
+
+typedef struct learner {
+    uint32_t rank;
+    process *process;
+    bool joins, trains;
+    double started_s;
+    uint64_t rounds; /* that it has begun, and was not killed in */
+} learner;
+
+static learner learners[LEARNERS];
+static double between_s, repair_s; /* between_s: INFINITY: nobody fails */
+static uint64_t failures;
+static double up_s; /* of all learners' processes */
+
+/* ---- an agent ---- */
+
+static void initial(void *context, uint32_t rank, float *x) {
+    (void)context, (void)rank;
+    memset(x, 0, DIMENSION * sizeof *x);
+}
+
+static double gradient(void *context, uint32_t rank, uint64_t round, const float *x, float *g) {
+    (void)context, (void)round;
+    process_wait(world_now() + round_s * (0.95 + 0.1 * world_uniform()));
+    for (size_t i = 0; i < DIMENSION; i++)
+        g[i] = x[i] - (float)rank;
+    return 1;
+}
+
+static sl_evaluation evaluate(void *context, const float *x) {
+    (void)context, (void)x;
+    return (sl_evaluation){0};
+}
+
+static void on_round(void *context, uint32_t rank, uint64_t round) {
+    learner *l = context;
+    (void)rank, (void)round;
+    l->trains = true;
+    l->rounds++;
+}
+
+static int run_agent(const learner *l, sl_roster *roster, sl_error *error) {
+    const sl_agent_settings settings = {.experiment = experiment,
+                                        .task = task,
+                                        .rank = l->rank,
+                                        .host = "127.0.0.1",
+                                        .port = (uint16_t)(7000 + l->rank),
+                                        .joins = l->joins,
+                                        .observer = {.context = (void *)l, .round = on_round}};
+    sl_agent *agent = NULL;
+    int result = sl_agent_open(&agent, &settings, error);
+    if (result == 0)
+        result = sl_agent_run(agent, roster, error);
+    sl_agent_close(&agent);
+    return result;
+}
+
+static void *be_learner(void *of) {
+    const learner *l = of;
+    char text[LEARNERS * 24] = "";
+    size_t used = 0;
+    sl_roster *roster;
+    sl_error error;
+    for (uint32_t i = 0; i < LEARNERS; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "127.0.0.1:%u\n", 7000 + i);
+    if (sl_roster_parse(&roster, text, "roster", &error) != 0)
+        world_fail("%s", error.text);
+    run_agent(l, roster, &error);
+    world_fail("learner %u ended at %.3f s: %s", l->rank, world_now() - first_s, error.text);
+}
+
+/* ---- failures ---- */
+
+static void start(void *of, uint64_t ignored);
+
+static uint32_t count_training(void) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < LEARNERS; i++)
+        count += learners[i].trains;
+    return count;
+}
+
+static void fail(void *of, uint64_t start_number) {
+    learner *l = of;
+    if (l->process->number != (int)start_number)
+        return;
+    if (l->trains && count_training() == 1) { /* it is spared */
+        world_at(world_now() - between_s * log1p(-world_uniform()), fail, l, start_number);
+        return;
+    }
+    failures++;
+    up_s += world_now() - l->started_s;
+    l->rounds -= l->trains; /* the one under way */
+    l->trains = false;
+    l->joins = true;
+    process_kill(l->process, false);
+    world_at(world_now() + repair_s, start, l, 0);
+}
+
+static void start(void *of, uint64_t ignored) {
+    learner *l = of;
+    (void)ignored;
+    l->started_s = world_now();
+    l->process = process_start(l->rank, be_learner, l);
+    if (isfinite(between_s))
+        world_at(world_now() - between_s * log1p(-world_uniform()), fail, l,
+                 (uint64_t)l->process->number);
+}
+
+/* ---- a run ---- */
+
+static void open_experiment(void) {
+    static const char text[] =
+        "{\"rounds\": 100000000, \"topology\": {\"nodes\": 8, \"family\": \"ring\"},"
+        " \"algorithm\": {\"name\": \"d-psgd\"}, \"optimizer\": {\"learning_rate\": 0.1},"
+        " \"record\": {\"every\": 1000}, \"transport\": {\"connect_timeout_s\": 600},"
+        " \"membership\": {\"on_loss\": \"continue\", \"grace_s\": 5},"
+        " \"security\": {\"mode\": \"none\"}}";
+    sl_error error;
+    if (sl_experiment_parse(&experiment, text, "learners", "/", NULL, 0, &error) != 0)
+        world_fail("%s", error.text);
+    task = (sl_task){.dimension = DIMENSION,
+                     .rounds = 100000000,
+                     .initial = initial,
+                     .gradient = gradient,
+                     .evaluate = evaluate};
+}
+
+static bool never(void) {
+    return false;
+}
+
+/* Rounds of all in so many seconds. */
+static uint64_t play(uint64_t seed, double seconds) {
+    uint64_t rounds = 0;
+    world_open(seed, false);
+    disk_open();
+    memset(learners, 0, sizeof learners);
+    failures = 0;
+    up_s = 0;
+    network.latency_s = 0.01;
+    network.slow_wake_s = 1e-6;
+    open_experiment();
+    for (uint32_t i = 0; i < LEARNERS; i++) {
+        learners[i].rank = i;
+        world_at(first_s, start, &learners[i], 0);
+    }
+    world_run(first_s + seconds, never);
+    for (uint32_t i = 0; i < LEARNERS; i++) {
+        rounds += learners[i].rounds;
+        up_s += learners[i].process->alive ? world_now() - learners[i].started_s : 0;
+    }
+    world_close();
+    disk_close();
+    expected_close();
+    return rounds;
+}
+
+/* In per cent, and how much of the time was there. */
+static double find_goodput(double chips, double repair, double seconds, uint64_t seed,
+                           double *there) {
+    between_s = INFINITY;
+    const double clean = (double)play(seed, clean_s) / clean_s;
+    between_s = year_s / chips;
+    repair_s = repair;
+    const double rounds = (double)play(seed, seconds);
+    *there = 100 * up_s / (LEARNERS * seconds);
+    return 100 * rounds / (clean * seconds);
+}
+
+static void print_table(void) {
+    static const double chips[] = {30000, 100000, 300000}, repairs[] = {10, 40, 120, 600};
+    printf("| chips a learner | fails each | repair | there | goodput |\n|--:|--:|--:|--:|--:|\n");
+    for (size_t i = 0; i < sizeof chips / sizeof *chips; i++)
+        for (size_t k = 0; k < sizeof repairs / sizeof *repairs; k++) {
+            const double between = year_s / chips[i];
+            const double seconds = FAILURES * (between + repairs[k]) / LEARNERS;
+            double there;
+            const double goodput = find_goodput(chips[i], repairs[k], seconds, 1, &there);
+            printf("| %.0f | %.0f s | %.0f s | %.1f %% | %.1f %% |\n", chips[i], between,
+                   repairs[k], there, goodput);
+            fflush(stdout);
+        }
+}
+
+int main(int count, char **arguments) {
+    if (count < 5) {
+        print_table();
+        return 0;
+    }
+    const double chips = atof(arguments[1]), repair = atof(arguments[2]),
+                 seconds = 3600 * atof(arguments[3]), least = atof(arguments[4]);
+    const uint64_t seed = count > 5 ? strtoull(arguments[5], NULL, 10) : 1;
+    double there;
+    const double goodput = find_goodput(chips, repair, seconds, seed, &there);
+    printf("%" PRIu64 " failures in %g h, one of a learner each %.0f s, repaired in %g s: goodput "
+           "%.1f %%, at most %.1f %%\n",
+           failures, seconds / 3600, year_s / chips, repair, goodput, there);
+    return goodput >= least ? 0 : 1;
+}

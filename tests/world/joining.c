@@ -1,0 +1,45 @@
+/* joining.c - see joining.h. */
+#include "joining.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "scenario.h"
+#include "virtual.h"
+
+static double began_s[NODES_MAX], trouble_s; /* began_s: 0: it does not wait */
+static double calm_s, longest_s;             /* of all seeds */
+
+void joining_open(void) {
+    memset(began_s, 0, sizeof began_s);
+    trouble_s = 0;
+}
+
+void joining_trouble(void) {
+    trouble_s = world_now();
+}
+
+void joining_begin(uint32_t rank) {
+    began_s[rank] = world_now();
+}
+
+void joining_end(uint32_t rank, double most_s) {
+    if (began_s[rank] == 0)
+        return;
+    const double whole = world_now() - began_s[rank],
+                 calm = world_now() - fmax(trouble_s, began_s[rank]);
+    began_s[rank] = 0;
+    if (calm > most_s)
+        world_fail("agent %u mixes after %.2f s, of which %.2f s without trouble", rank, whole,
+                   calm);
+    calm_s = fmax(calm_s, calm);
+    longest_s = fmax(longest_s, whole);
+}
+
+double joining_calm_s(void) {
+    return calm_s;
+}
+
+double joining_longest_s(void) {
+    return longest_s;
+}

@@ -1,0 +1,19 @@
+/* joining.h - how long it takes until a process that joins has mixed. */
+#ifndef JOINING_H
+#define JOINING_H
+
+#include <stdint.h>
+
+/* A seed begins: nobody joins. */
+void joining_open(void);
+/* Something goes wrong now, or ends. */
+void joining_trouble(void);
+/* A process of this rank begins, to join. */
+void joining_begin(uint32_t rank);
+/* It has ended a round. Fails if more than most_s have gone by since the last trouble. */
+void joining_end(uint32_t rank, double most_s);
+/* The longest of all seeds, since the last trouble, and since it began. */
+double joining_calm_s(void);
+double joining_longest_s(void);
+
+#endif

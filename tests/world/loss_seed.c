@@ -1,0 +1,158 @@
+/* loss_seed.c - see loss_seed.h. */
+#include "loss_seed.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "virtual.h"
+
+static uint32_t below(uint32_t limit) {
+    return (uint32_t)(world_draw() % limit);
+}
+
+/* ---- what a seed is ---- */
+
+bool loss_is_long(const scenario *s) {
+    return s->seed % 3 == 1;
+}
+
+/* Each fourth seed, of the seed alone: what else is drawn stays. Push-sum takes any edges. */
+static void choose_other(const scenario *s, const char **algorithm, const char **family) {
+    static const char *const families[] = {"one-peer-exponential", "static-exponential", "ring"};
+    static const char *const algorithms[] = {
+        "\"name\": \"deep-squeeze\", \"compressor\": {\"name\": \"scaled-sign\"}",
+        "\"name\": \"deep-squeeze\", \"compressor\": {\"name\": \"top-k\", \"fraction\": 0.3}",
+        "\"name\": \"sgp\"",
+        "\"name\": \"sgp\", \"local_steps\": 2",
+        "\"name\": \"all-reduce\"",
+        "\"name\": \"parameter-server\"",
+        "\"name\": \"local-sgd\", \"period\": 3",
+    };
+    const uint64_t which = s->seed / 4;
+    if (s->seed % 4 != 2)
+        return;
+    *algorithm = algorithms[which % 7];
+    if (which % 7 == 2 || which % 7 == 3)
+        *family = families[which / 7 % 3];
+}
+
+bool loss_is_parted(const scenario *s) {
+    return s->seed % 9 == 1;
+}
+
+bool loss_is_calm(const scenario *s) {
+    return loss_is_parted(s) && s->seed / 9 % 2 == 0;
+}
+
+bool loss_steps_too_far(const scenario *s) {
+    return s->seed % 7 == 3 && s->seed / 7 % 3 == 1;
+}
+
+bool loss_restarts(const scenario *s) {
+    return s->seed % 15 == 10;
+}
+
+bool loss_grows(const scenario *s) {
+    return s->seed % 9 == 4;
+}
+
+/* An odd one: what is sealed is never the same twice (seeds.c compares even ones). */
+bool loss_has_key(const scenario *s) {
+    return s->seed % 22 == 17;
+}
+
+uint32_t loss_ranks(const scenario *s) {
+    return s->nodes + loss_grows(s);
+}
+
+static void draw_experiment(loss_seed *of) {
+    scenario *s = &of->s;
+    const char *const algorithms[] = {
+        "\"name\": \"d-psgd\"",
+        "\"name\": \"d-psgd\", \"variant\": \"combine-while-adapt\"",
+        "\"name\": \"d-psgd\", \"local_steps\": 2",
+        "\"name\": \"choco-sgd\", \"compressor\": {\"name\": \"qsgd\"}",
+        loss_is_long(s) ? "\"name\": \"dcd-psgd\", \"compressor\": {\"name\": \"natural\"}"
+                        : "\"name\": \"dcd-psgd\", \"compressor\": {\"name\": \"random-k\"}",
+        "\"name\": \"gradient-tracking\"",
+        "\"name\": \"exact-diffusion\"",
+    };
+    static const char *const families[] = {"ring", "path", "complete", "star"};
+    static const size_t dimensions[] = {7, 1100, 3000};
+    s->nodes = 2 + below(NODES_MAX - 1);
+    s->nodes -= loss_grows(s) && s->nodes == NODES_MAX;
+    s->rounds = (30 + below(60)) * (loss_is_long(s) ? LONGER : 1);
+    s->dimension = dimensions[below(3)];
+    if (s->seed % 50 == LARGE)
+        s->dimension = 60000;
+    s->gradient_s = 0.03 * world_uniform();
+    const double rate = loss_steps_too_far(s) ? 0.1 * FARTHER : 0.1;
+    s->connect_s = 5;
+    of->grace_s = 0.6 + world_uniform();
+    const uint32_t window = 2 + below(4);
+    const char *algorithm = algorithms[below(7)], *family = families[below(4)];
+    const uint32_t seed = below(1000000);
+    choose_other(s, &algorithm, &family);
+    if (loss_steps_too_far(s) && strstr(algorithm, "tracking") != NULL)
+        algorithm = algorithms[0]; /* it sends the gradient, which all would step too far with */
+    snprintf(s->text, sizeof s->text,
+             "{\"rounds\": %llu, \"seed\": %u, \"topology\": {\"nodes\": %u, \"family\": \"%s\"},"
+             " \"algorithm\": {%s}, \"record\": {\"every\": 1}, \"optimizer\":"
+             " {\"learning_rate\": %g}, \"transport\": {\"chunk_bytes\": 4096,"
+             " \"window_chunks\": %u, \"connect_timeout_s\": %g, \"round_timeout_s\": 60},"
+             " \"membership\": {\"on_loss\": \"continue\", \"grace_s\": %.3f, \"joiners\": %d},"
+             " \"security\": {%s}}",
+             (unsigned long long)s->rounds, seed, s->nodes, family, algorithm, rate, window,
+             s->connect_s, of->grace_s, loss_grows(s),
+             loss_has_key(s) ? "\"mode\": \"auto\", \"seal\": \"on\"" : "\"mode\": \"none\"");
+    network.latency_s = 1e-4 + 2e-3 * world_uniform() * world_uniform();
+    network.jitter_s = world_chance(0.5) ? 5e-3 * world_uniform() : 0;
+    network.slow_wake_s = 1e-6;
+}
+
+/* Somebody is never struck. */
+static void draw_strikes(loss_seed *of) {
+    const scenario *s = &of->s;
+    const uint32_t rounds = (uint32_t)s->rounds / (loss_is_long(s) ? LONGER : 1);
+    of->strike_count = loss_is_calm(s) ? 0 : 1 + (int)below(STRIKES_MAX);
+    if (loss_restarts(s))
+        of->strike_count *= STORM_MAX / STRIKES_MAX;
+    for (int i = 0; i < of->strike_count; i++) {
+        strike *k = &of->strikes[i];
+        *k = (strike){.kind = (strike_kind)below(STRIKE_KINDS),
+                      .a = 1 + below(s->nodes - 1),
+                      .round = 2 + below((loss_restarts(s) ? LONGER - 2 : 1) * rounds - 2),
+                      .at_s = 0.05 * world_uniform(),
+                      .seconds = of->grace_s * (0.2 + 6 * world_uniform())};
+        if (loss_is_long(s) && world_chance(loss_restarts(s) ? 0.2 : 0.5))
+            k->kind = STRIKE_STOP;
+        k->b = (k->a + 1 + below(s->nodes - 1)) % s->nodes;
+    }
+}
+
+/* Of the seed alone: what else is drawn stays. */
+static void choose_spoiled(loss_seed *of) {
+    const scenario *s = &of->s;
+    const uint64_t which = s->seed / 7;
+    of->spoiled_rank = 1 + (uint32_t)(which % (s->nodes - 1));
+    of->spoiled_round = s->seed % 7 == 3 ? 10 + which / 8 % (s->rounds - 10) : UINT64_MAX;
+    of->spoiled_rounds = which % 2 == 0 ? UINT64_MAX : 1 + which / 2 % 5;
+}
+
+/* Likewise. */
+static void choose_parting(loss_seed *of) {
+    const scenario *s = &of->s;
+    const uint64_t which = s->seed * 0x9E3779B97F4A7C15u >> 20;
+    const uint32_t sides = (1u << s->nodes) - 2; /* but nobody, and all */
+    of->side = 1 + (uint32_t)(which % sides);
+    of->parting_round = 5 + which / 256 % 40;
+    of->parted_s = of->grace_s * (0.5 + (double)(which / 16384 % 7));
+}
+
+void loss_seed_draw(loss_seed *out, uint64_t seed) {
+    *out = (loss_seed){.s = {.seed = seed}};
+    draw_experiment(out);
+    draw_strikes(out);
+    choose_spoiled(out);
+    choose_parting(out);
+}
