@@ -34,6 +34,8 @@ typedef struct encoder {
     bitmap map;
     uint64_t *equal;                      /* (words) */
     uint32_t *classes, *indices, *counts; /* counts: (parts) number of values */
+    double *entry_lanes;                  /* (SUM_LANES) */
+    float *entry_mean;
     selection *chosen;
     size_t share_blocks;
     double *share_lanes, *share_sums;
@@ -96,9 +98,13 @@ static void take_sparse(encoder *e) {
         return;
     }
     e->map = bitmap_take(&e->memory, c->dimension);
-    if (c->form == CODING_TOP_K || c->form == CODING_MARKED)
+    if (c->form == CODING_SIGNED) {
+        e->entry_lanes = memory_list_take(&e->memory, SUM_LANES * sizeof *e->entry_lanes);
+        e->entry_mean = memory_list_take(&e->memory, sizeof *e->entry_mean);
+    }
+    if (c->form != CODING_DROPPING && c->form != CODING_DRAWN)
         e->equal = memory_list_take(&e->memory, e->map.words * sizeof *e->equal);
-    if (c->form == CODING_TOP_K) {
+    if (c->form == CODING_TOP_K || c->form == CODING_SIGNED) {
         e->classes = memory_list_take(&e->memory, DIGIT_CLASSES * sizeof *e->classes);
         e->indices = c->by_entries ? memory_list_take(&e->memory, c->k * sizeof *e->indices) : NULL;
     }
@@ -239,12 +245,13 @@ static void gather_entries(encoder *e, const float *v, const uint32_t *indices) 
     launch_gather_entry(&(gather_entry_args){e->layout, v, indices, e->marks}, e->c.k);
 }
 
-static void place_packed_indices(encoder *e) {
+/* Behind the mean, or behind values. */
+static void place_packed_indices(encoder *e, const float *mean) {
     const sl_coding *c = &e->c;
     part_layout entries = e->layout;
     entries.dimension = c->k;
     const size_t groups = ceiling(c->part_elements, INDICES);
-    launch_place_indices(&(place_indices_args){entries, e->indices, groups, c->index_width},
+    launch_place_indices(&(place_indices_args){entries, e->indices, mean, groups, c->index_width},
                          c->parts * groups);
 }
 
@@ -270,11 +277,21 @@ static void encode_top_k(encoder *e, const float *v) {
     if (e->c.by_entries) {
         launch_list_word(&(list_word_args){e->map.bits, e->map.ranks, e->indices}, e->map.words);
         gather_entries(e, v, e->indices);
-        place_packed_indices(e);
+        place_packed_indices(e, NULL);
     } else {
         gather_ranges(e, v);
         launch_place_bitmap(&(place_bitmap_args){e->layout, e->map.bits, e->counts}, e->map.words);
     }
+}
+
+static void encode_signed(encoder *e, const float *v) {
+    const size_t k = e->c.k;
+    mark_largest(e, v);
+    launch_list_word(&(list_word_args){e->map.bits, e->map.ranks, e->indices}, e->map.words);
+    launch_entry_lanes(&(entry_lanes_args){v, e->indices, k, e->entry_lanes}, SUM_LANES);
+    launch_entry_mean(&(entry_mean_args){e->entry_lanes, k, e->entry_mean, e->marks}, 1);
+    launch_sign_entry(&(sign_entry_args){v, e->indices}, k);
+    place_packed_indices(e, e->entry_mean);
 }
 
 static void encode_dropping(encoder *e, const float *v, const sl_rng_key *key) {
@@ -384,6 +401,9 @@ static void begin(void *encoder_, const sl_rng_key *key, const sl_source *source
     case CODING_TOP_K:
         encode_top_k(e, v);
         break;
+    case CODING_SIGNED:
+        encode_signed(e, v);
+        break;
     case CODING_RANDOM_K:
         subset_draw(&e->subset, &e->c, key);
         gather_entries(e, v, e->subset.indices);
@@ -415,6 +435,8 @@ static size_t part_bytes(const encoder *e, uint32_t part) {
     case CODING_TOP_K:
         return c->by_entries ? n * sizeof(float) + (n * c->index_width + 7) / 8
                              : e->report[1 + part] * sizeof(float) + (n + 7) / 8;
+    case CODING_SIGNED:
+        return sizeof(float) + (n * c->index_width + 7) / 8;
     case CODING_DROPPING:
         return e->report[1 + part] * sizeof(float);
     case CODING_MARKED:

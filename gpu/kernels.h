@@ -27,6 +27,7 @@
     X(gather_word) X(place_indices) X(place_bitmap) X(count_parts)                                 \
     X(begin_draw) X(draw_word) X(advance_draw) X(finish_draw) X(settle_subset) X(mark_kept)        \
     X(add_entries) X(load_bitmap) X(add_words)                                                     \
+    X(entry_lanes) X(entry_mean) X(sign_entry)                                                     \
     X(begin_mark) X(begin_shares) X(share_lanes) X(share_more)                                     \
     X(list_marks) X(place_marks) X(add_marks)
 /* clang-format on */

@@ -17,6 +17,7 @@ typedef struct add_entries_args {
     float weights[INPUTS];
     uint32_t k; /* messages */
     uint32_t first, width;
+    int signs; /* a part is a mean, then indices with signs below them */
     size_t part_entries, stride;
     size_t entries; /* of a message */
     size_t from, count;
@@ -28,12 +29,6 @@ SL_SHARED const uint8_t *part_of_entry(const add_entries_args *a, uint32_t m, si
     return a->parts[m] + (part - a->first) * a->stride;
 }
 
-SL_SHARED float entry_value(const add_entries_args *a, uint32_t m, size_t entry) {
-    const size_t part = quotient(entry, a->part_entries);
-    const float *values = (const float *)(const void *)part_of_entry(a, m, part);
-    return values[entry - part * a->part_entries];
-}
-
 /* `width` bits from this one on. */
 SL_SHARED uint64_t packed_at(const uint8_t *packed, size_t bit, uint32_t width) {
     uint64_t word = 0;
@@ -43,13 +38,26 @@ SL_SHARED uint64_t packed_at(const uint8_t *packed, size_t bit, uint32_t width) 
     return word >> bit % 8 & (((uint64_t)1 << width) - 1);
 }
 
+/* As it is packed behind what stands in front. */
+SL_SHARED uint64_t packed_entry(const add_entries_args *a, uint32_t m, size_t entry) {
+    const size_t part = quotient(entry, a->part_entries), start = part * a->part_entries,
+                 floats = a->signs ? 1 : smaller(a->part_entries, a->entries - start);
+    return packed_at(part_of_entry(a, m, part) + floats * sizeof(float), (entry - start) * a->width,
+                     a->width);
+}
+
+SL_SHARED float entry_value(const add_entries_args *a, uint32_t m, size_t entry) {
+    const size_t part = quotient(entry, a->part_entries);
+    const float *values = (const float *)(const void *)part_of_entry(a, m, part);
+    if (a->signs)
+        return packed_entry(a, m, entry) & 1 ? -values[0] : values[0];
+    return values[entry - part * a->part_entries];
+}
+
 SL_SHARED size_t entry_element(const add_entries_args *a, uint32_t m, size_t entry) {
     if (a->indices[m] != NULL)
         return a->indices[m][entry];
-    const size_t part = quotient(entry, a->part_entries), start = part * a->part_entries;
-    return packed_at(part_of_entry(a, m, part) +
-                         smaller(a->part_entries, a->entries - start) * sizeof(float),
-                     (entry - start) * a->width, a->width);
+    return packed_entry(a, m, entry) >> (a->signs ? 1 : 0);
 }
 
 /* The message's entry of the element, or SIZE_MAX: entries rise with their elements. */

@@ -10,7 +10,6 @@
 /* ---- magnitude-dropping's lambda: the CPU's passes, each a sum over blocks of elements ---- */
 
 enum { SHARE_BLOCK = SL_BLOCK, SHARE_PASSES = 8, SHARE_DRAWN = 4 };
-#define DOUBLE_LARGEST 1.79769313486231570814527423731704357e+308
 
 typedef struct share_state {
     double lambda, limit; /* limit: 1 / lambda */

@@ -8,6 +8,8 @@
 #include "gpu/block.h"
 #include "gpu/kernels_codes.h"
 
+#define DOUBLE_LARGEST 1.79769313486231570814527423731704357e+308
+
 /* ---- the k-th largest magnitude, digit by digit from the top ---- */
 
 typedef struct selection {
@@ -334,6 +336,50 @@ SL_SHARED void gather_word(const gather_word_args *a, size_t i) {
 
 enum { INDICES = 32 }; /* of one thread: as many words as an index has bits */
 
+/* ---- signs of a mean: stc ---- */
+
+/* Thread l sums the magnitudes of entries l, l + SUM_LANES, ... */
+typedef struct entry_lanes_args {
+    const float *v;
+    const uint32_t *indices;
+    size_t count;
+    double *lanes; /* (SUM_LANES) */
+} entry_lanes_args;
+
+SL_SHARED void entry_lanes(const entry_lanes_args *a, size_t l) {
+    double sum = 0;
+    SL_UNROLL(16)
+    for (size_t e = l; e < a->count; e += SUM_LANES)
+        sum += (double)float_of(magnitude_of(a->v[a->indices[e]]));
+    a->lanes[l] = sum;
+}
+
+/* One thread. A sum of floats is finite if they all are. */
+typedef struct entry_mean_args {
+    const double *lanes;
+    size_t count;
+    float *mean;
+    uint32_t *refused;
+} entry_mean_args;
+
+SL_SHARED void entry_mean(const entry_mean_args *a, size_t i) {
+    const double sum = sum_lanes(a->lanes);
+    a->mean[i] = (float)(sum / (double)a->count);
+    if (!(sum <= DOUBLE_LARGEST))
+        ATOMIC_ADD(a->refused, 1);
+}
+
+/* An entry's sign goes below its index. */
+typedef struct sign_entry_args {
+    const float *v;
+    uint32_t *indices;
+} sign_entry_args;
+
+SL_SHARED void sign_entry(const sign_entry_args *a, size_t i) {
+    const uint32_t index = a->indices[i];
+    a->indices[i] = index << 1 | float_bits(a->v[index]) >> 31;
+}
+
 /* At most INDICES of them; what fills the last word is 0. */
 SL_SHARED void pack_indices(const uint32_t *indices, size_t n, uint32_t width, uint32_t *out) {
     uint64_t waiting = 0;
@@ -351,11 +397,12 @@ SL_SHARED void pack_indices(const uint32_t *indices, size_t n, uint32_t width, u
         *out = (uint32_t)waiting;
 }
 
-/* Thread i packs indices of part i / groups behind its values. What fills the last word is of no
- * part's bytes. */
+/* Thread i packs indices of part i / groups behind what stands in front. What fills the last word
+ * is of no part's bytes. */
 typedef struct place_indices_args {
     part_layout layout; /* part_elements: entries; dimension: k */
     const uint32_t *indices;
+    const float *mean; /* stands in front of each part; NULL: its values do */
     size_t groups;
     uint32_t width;
 } place_indices_args;
@@ -366,9 +413,11 @@ SL_SHARED void place_indices(const place_indices_args *a, size_t i) {
     const size_t count = smaller(a->layout.dimension - first, a->layout.part_elements);
     if (at >= count)
         return;
+    uint32_t *out = (uint32_t *)(void *)(a->layout.parts + part * a->layout.stride);
+    if (a->mean != NULL && at == 0)
+        out[0] = float_bits(*a->mean);
     pack_indices(a->indices + first + at, smaller(count - at, INDICES), a->width,
-                 (uint32_t *)(void *)(a->layout.parts + part * a->layout.stride) + count +
-                     at / INDICES * a->width);
+                 out + (a->mean != NULL ? 1 : count) + at / INDICES * a->width);
 }
 
 /* Thread i counts the bits of `words` in part i, at most the part's room. */

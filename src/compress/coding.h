@@ -18,6 +18,7 @@ typedef enum coding_form {
     CODING_TOP_K,
     CODING_RANDOM_K,
     CODING_DROPPING,
+    CODING_SIGNED, /* top-k's entries, as signs of the mean of their magnitudes */
     CODING_MARKED, /* a part is elements; of those that reach tau, index and sign */
     CODING_DRAWN   /* the same; of those that are drawn by their magnitude, value and index */
 } coding_form;
@@ -48,7 +49,7 @@ typedef struct sl_coding {
     /* sparse */
     bool by_entries;        /* a part is a range of entries, not of elements */
     size_t k;               /* top-k, random-k, drawn */
-    uint32_t index_width;   /* top-k by entries: bits of an index; marked: and of its sign */
+    uint32_t index_width;   /* top-k by entries: bits of an index; signed, marked: and its sign */
     uint32_t width_last;    /* marked, drawn: of the last part */
     uint32_t draws;         /* dropping: kept below so many of 65536 */
     size_t room, room_last; /* dropping, marked, drawn: elements that a part, and the last part, has

@@ -87,13 +87,12 @@ static unsigned width_of(const sl_codec *c) {
     return number_width(coder_of(c), c->sparse ? c->dimension : c->part_elements);
 }
 
-/* Ranges that are marked by a threshold have kernels. */
 void sl_marks_describe(const sl_codec *c, sl_coding *out) {
-    if (c->sparse) {
+    if (coder_of(c)->form == CODING_PLAIN) {
         sl_codec_no_kernel(c, out);
         return;
     }
-    out->form = CODING_MARKED;
+    out->form = coder_of(c)->form;
     out->room = out->room_last = c->part_elements;
     out->tau = (float)c->config.threshold;
     out->index_width = out->width_last = width_of(c);

@@ -19,8 +19,9 @@ typedef struct marks {
 } marks;
 
 typedef struct marks_coder {
-    unsigned floats; /* values sent: 2, 1 or none; 1: the other is its negative; none: threshold */
-    bool two;        /* do entries say which of two values? */
+    coding_form form; /* of its kernels; CODING_PLAIN: it has none */
+    unsigned floats;  /* values sent: 2, 1 or none; 1: the other is its negative; none: threshold */
+    bool two;         /* do entries say which of two values? */
     /* Entries of a message; NULL: known only when they are there. */
     size_t (*entries)(const sl_compressor_config *config, size_t dimension);
     /* Numbers that marking `elements` needs memory for; k of the codec is set. */

@@ -38,8 +38,12 @@ static int mark(sl_encoder *e, const sl_source *source, size_t from, size_t coun
     return result;
 }
 
-static const marks_coder coder = {
-    .floats = 1, .two = true, .entries = sl_entries_kept, .room = room, .mark = mark};
+static const marks_coder coder = {.form = CODING_SIGNED,
+                                  .floats = 1,
+                                  .two = true,
+                                  .entries = sl_entries_kept,
+                                  .room = room,
+                                  .mark = mark};
 const codec_ops sl_stc_codec = {.keys = "k fraction coding",
                                 .codings = "golomb elias",
                                 .quality = quality,

@@ -23,7 +23,7 @@ static int mark(sl_encoder *e, const sl_source *source, size_t from, size_t coun
     return result;
 }
 
-static const marks_coder coder = {.two = true, .room = room, .mark = mark};
+static const marks_coder coder = {.form = CODING_MARKED, .two = true, .room = room, .mark = mark};
 const codec_ops sl_strom_codec = {.keys = "threshold coding",
                                   .codings = "golomb elias",
                                   .quality = sl_threshold_quality,

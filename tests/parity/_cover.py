@@ -40,7 +40,7 @@ NO_ERROR_FEEDBACK = ("threshold", "strom")  # nothing bounds what they leave out
 TWO_INPUTS = ("adacomp",)  # what is new stands beside what is left
 UNBIASED = ("identity", "float16", "bfloat16", "qsgd", "natural", "random-k", "random-dropping")
 NO_GPU_KERNELS = (
-    *("stc", "sbc", "pos-neg", "drive", "eden", "rotated-qsgd", "rotated-terngrad"),
+    *("sbc", "pos-neg", "drive", "eden", "rotated-qsgd", "rotated-terngrad"),
     *("3lc", "adacomp"),
 )
 ANY = [

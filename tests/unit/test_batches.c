@@ -98,6 +98,7 @@ static const way ways[] = {
      .frames_of_pass = 64,
      CHOCO(.kind = SL_COMPRESSOR_TOP_K, .fraction = 0.3),
      .config.replicas = SL_REPLICAS_PER_NEIGHBOUR},
+    {.window = 32, .frames_of_pass = 7, CHOCO(.kind = SL_COMPRESSOR_STC, .fraction = 0.05)},
     {.window = 32, .frames_of_pass = 7, CHOCO(.kind = SL_COMPRESSOR_RANDOM_K, .fraction = 0.1)},
     {.window = 64,
      .frames_of_pass = 7,
