@@ -101,8 +101,8 @@ def who_holds_the_wire_costs_connections_only(scene):
 def keys_change_while_agents_train(scene):
     """Their clocks say that hours pass; each frame says which of two keys it is sealed with."""
     make_keys(scene, "run.key")
-    patience = {"timeout_s": 80000, "connect_timeout_s": 80000, "round_timeout_s": 80000}
-    long = {**PAIR, **SEALED, "rounds": 4000, "record__every": 4000, "transport": patience}
+    patience = {"timeout_s": 86400, "connect_timeout_s": 86400, "round_timeout_s": 86400}
+    long = {**PAIR, **SEALED, "rounds": 2000, "record__every": 2000, "transport": patience}
     experiment = scene.experiment(**long)
     library = os.path.dirname(os.path.dirname(scene.starling))
     scene.environment["LD_PRELOAD"] = os.path.join(library, "tests", "libfast_clock.so")
@@ -112,8 +112,8 @@ def keys_change_while_agents_train(scene):
     tap.end()
     del scene.environment["LD_PRELOAD"]
     check_both(scene, experiment, ended)
-    for heard in map(bytes, tap.heard):
-        said = [head[KIND + 1] & 4 for head in heads_of(heard)]
+    for heard in sorted(tap.heard, key=len)[-2:]:  # both directions of the last connection
+        said = [head[KIND + 1] & 4 for head in heads_of(bytes(heard))]
         changes = sum(one != other for one, other in zip(said, said[1:]))
         check(changes > 0, f"the key of {len(said)} frames does not change")
 
