@@ -349,11 +349,17 @@ static void check_lost(sl_agent *a, sl_neighbour *n) {
         fail(a, n, &n->lost);
 }
 
+/* Who joins may be refused until all have gone on without the process before. */
+static double seeks_s(const sl_agent *a, const sl_neighbour *n) {
+    const double timeout_s = a->side.timeout_s;
+    return a->cohort.outside && n->refusal[0] != '\0' ? SL_PATIENCE_S(timeout_s) : timeout_s;
+}
+
 /* Somebody is lost, so all look for all. */
 static void check_sought(sl_agent *a, sl_neighbour *n) {
     sl_error error;
     if (n->agreed || n->sought_s == 0 || sl_members_nearly_done(a) ||
-        (a->side.now_s - n->sought_s < a->side.timeout_s && !n->superseded))
+        (a->side.now_s - n->sought_s < seeks_s(a, n) && !n->superseded))
         return;
     sl_fail_edge(&error, SL_EPEER, n->rank, a->side.rank, a->side.round, "it cannot be reached%s%s",
                  n->refusal[0] != '\0' ? ": " : "", n->refusal);

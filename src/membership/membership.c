@@ -153,8 +153,7 @@ static void on_join(sl_membership *m, uint32_t sponsor) {
 /* A sponsor that is gone, is in no epoch itself, or that nobody knows any more; who wants to leave,
  * and is not let go. */
 static void watch_wishes(sl_membership *m) {
-    const double patience_s = 3 * m->settings.grace_s + 3 * SL_ANSWER_S;
-    const bool is_late = m->now_s - m->asked_s > patience_s;
+    const bool is_late = m->now_s - m->asked_s > SL_PATIENCE_S(m->settings.grace_s);
     if (m->joins &&
         (m->peers[m->sponsor].lost || sl_membership_is_out(m, m->sponsor, 0) || is_late)) {
         m->joins = false;

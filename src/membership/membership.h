@@ -71,6 +71,8 @@
 #define SL_AGREE_S 2.0  /* in which all have agreed, if no more than one is silent */
 #define SL_SETTLE_S 1.0 /* another epoch that a peer has for so long is one to merge with */
 #define SL_LEAVE_S 5.0  /* that who leaves waits for the others to agree */
+/* That who joins waits for a sponsor, or until it is let in. */
+#define SL_PATIENCE_S(grace_s) (3 * ((grace_s) + SL_ANSWER_S))
 
 typedef struct sl_ballot {
     uint64_t counter; /* 0: none */

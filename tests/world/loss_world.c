@@ -369,7 +369,8 @@ static void judge(const peer *p, bool verbose) {
     if (p->result != 0 && !p->struck && !came_too_late(p) &&
         !(gave_all && p->result == SL_EDIVERGED))
         world_fail("agent %u ended early: %s", p->rank, p->error.text);
-    const bool calm = all_strikes_are(STRIKE_LEAVE) && drawn.spoiled_round == UINT64_MAX;
+    const bool calm = all_strikes_are(STRIKE_LEAVE) && drawn.spoiled_round == UINT64_MAX &&
+                      !loss_is_parted(&drawn.s);
     if (p->leaves_s > 0 && calm && p->ended_s - p->leaves_s > leave_s)
         world_fail("agent %u leaves after %.3f s", p->rank, p->ended_s - p->leaves_s);
     if (p->result == 0 && p->recorded != drawn.s.rounds)
