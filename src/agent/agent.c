@@ -48,14 +48,14 @@ static void check_device(sl_agent *a) {
 
 /* ---- waiting ---- */
 
-/* "agents 1 (10.0.0.1:7401), 2 (10.0.0.2:7401)": whom this phase waits for. */
+/* "agents 1 (10.0.0.1:7401), 2 (10.0.0.2:7401)": whom of the roster this phase waits for. */
 static void name_awaited(const sl_agent *a, bool (*awaited)(const sl_neighbour *n), char *out,
                          size_t bytes) {
     size_t used = 0;
     out[0] = '\0';
     for (uint32_t i = 0; i < a->neighbour_count && used < bytes; i++) {
         const sl_neighbour *n = &a->neighbours[i];
-        if (awaited(n))
+        if (n->rank < sl_roster_count(a->side.roster) && awaited(n))
             used += (size_t)snprintf(
                 out + used, bytes - used, "%s%u (%.100s:%u)%s%s", used > 0 ? ", " : "", n->rank,
                 sl_roster_host(a->side.roster, n->rank), sl_roster_port(a->side.roster, n->rank),
