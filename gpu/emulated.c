@@ -16,15 +16,16 @@
 #include <cblas.h>
 #include <limits.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/eventfd.h>
-
-#include "gpu/emulated_launch.h" /* before the kernels: it is told what they read as constant */
 
 #include "gpu/device.h"
 #include "gpu/emulated_arena.h"
 #include "gpu/emulated_graph.h"
+#include "gpu/emulated_launch.h"
 #include "gpu/emulated_locked.h"
 #include "gpu/emulated_stream.h"
 #include "gpu/launches.h"
@@ -153,40 +154,30 @@ static bool counts_out(lane *l) {
 }
 
 typedef struct copy_task {
-    void *to;
-    const void *from;
+    sl_vec_rows rows;
     void *staged; /* copy of host memory, to be freed */
-    size_t bytes;
     const char *name;
     bool fails;
 } copy_task;
 
-static void do_copy(void *arguments) {
-    copy_task *c = arguments;
-    if (copy_seconds_per_byte > 0)
-        stream_sleep((double)c->bytes * copy_seconds_per_byte);
-    if (enter(c->name, c->fails)) {
-        memcpy(c->to, c->from, c->bytes);
-        leave();
-    }
-    free(c->staged);
+static copy_task one_copy(lane *l, void *to, const void *from, size_t bytes, const char *name) {
+    return (copy_task){.rows = {.to = to, .from = from, .bytes = bytes, .rows = 1},
+                       .name = name,
+                       .fails = counts_out(l)};
 }
 
-typedef struct rows_task {
-    sl_vec_rows rows;
-    bool fails;
-} rows_task;
-
-static void do_copy_rows(void *arguments) {
-    const rows_task *t = arguments;
+static void do_copy(void *arguments) {
+    const copy_task *t = arguments;
     const sl_vec_rows *c = &t->rows;
     if (copy_seconds_per_byte > 0)
         stream_sleep((double)(c->bytes * c->rows) * copy_seconds_per_byte);
-    if (!enter("a background copy to the device", t->fails))
-        return;
-    for (size_t r = 0; r < c->rows; r++)
-        memcpy((char *)c->to + r * c->to_step, (const char *)c->from + r * c->from_step, c->bytes);
-    leave();
+    if (enter(t->name, t->fails)) {
+        for (size_t r = 0; r < c->rows; r++)
+            memcpy((char *)c->to + r * c->to_step, (const char *)c->from + r * c->from_step,
+                   c->bytes);
+        leave();
+    }
+    free(t->staged);
 }
 
 typedef struct clear_task {
@@ -246,8 +237,7 @@ bool device_describe(int index, device_properties *out, char text[DEVICE_TEXT_MA
 bool device_open(int index, char text[DEVICE_TEXT_MAX]) {
     (void)index;
     const char *fails = getenv("STARLING_FAILS_AFTER"), *rate = getenv("STARLING_COPY_MB_S");
-#ifdef __SANITIZE_THREAD__ /* which would take the guard's lock for an order between the streams   \
-                            */
+#ifdef __SANITIZE_THREAD__ /* it would take the guard's lock for an order between the streams */
     const bool guarded = false;
 #else
     const bool guarded = getenv("STARLING_GUARD") != NULL;
@@ -330,18 +320,17 @@ void device_copy_in(void *to, const void *host, size_t bytes) {
         abort();
     }
     memcpy(staged, host, bytes);
-    give_work(l, do_copy,
-              &(copy_task){to, staged, staged, bytes, "a copy to the device", counts_out(l)},
-              sizeof(copy_task));
+    copy_task task = one_copy(l, to, staged, bytes, "a copy to the device");
+    task.staged = staged;
+    give_work(l, do_copy, &task, sizeof task);
 }
 
 void device_copy_in_later(void *to, const void *host, size_t bytes) {
     lane *l = lane_of_thread();
     locked_expect(host, bytes);
     count_calls(1);
-    give_work(l, do_copy,
-              &(copy_task){to, host, NULL, bytes, "a copy to the device", counts_out(l)},
-              sizeof(copy_task));
+    const copy_task task = one_copy(l, to, host, bytes, "a copy to the device");
+    give_work(l, do_copy, &task, sizeof task);
 }
 
 void device_copy(void *to, const void *from, size_t bytes) {
@@ -349,16 +338,14 @@ void device_copy(void *to, const void *from, size_t bytes) {
     device_expect(to);
     device_expect(from);
     count_calls(1);
-    give_work(l, do_copy,
-              &(copy_task){to, from, NULL, bytes, "a copy on the device", counts_out(l)},
-              sizeof(copy_task));
+    const copy_task task = one_copy(l, to, from, bytes, "a copy on the device");
+    give_work(l, do_copy, &task, sizeof task);
 }
 
 void device_copy_out(void *host, const void *from, size_t bytes) {
     lane *l = lane_of_thread();
-    give_work(l, do_copy,
-              &(copy_task){host, from, NULL, bytes, "a copy from the device", counts_out(l)},
-              sizeof(copy_task));
+    const copy_task task = one_copy(l, host, from, bytes, "a copy from the device");
+    give_work(l, do_copy, &task, sizeof task);
     count_wait(3);
     stream_await(&l->streams[WORK]);
 }
@@ -387,10 +374,8 @@ void device_begin_copy_out(void *host, const void *from, size_t bytes) {
     lane *l = lane_of_thread();
     locked_expect(host, bytes);
     count_calls(1);
-    stream_give(
-        &l->streams[OUT], do_copy,
-        &(copy_task){host, from, NULL, bytes, "a background copy from the device", counts_out(l)},
-        sizeof(copy_task));
+    const copy_task task = one_copy(l, host, from, bytes, "a background copy from the device");
+    stream_give(&l->streams[OUT], do_copy, &task, sizeof task);
 }
 
 void device_begin_copies_in(const sl_vec_rows *copies, size_t count, sl_vec_event *after,
@@ -400,8 +385,8 @@ void device_begin_copies_in(const sl_vec_rows *copies, size_t count, sl_vec_even
     give_event(&l->streams[IN], do_await, after, 0);
     for (const sl_vec_rows *c = copies; c < copies + count; c++) {
         locked_expect(c->from, (c->rows - 1) * c->from_step + c->bytes);
-        stream_give(&l->streams[IN], do_copy_rows, &(rows_task){*c, counts_out(l)},
-                    sizeof(rows_task));
+        const copy_task task = {*c, NULL, "a background copy to the device", counts_out(l)};
+        stream_give(&l->streams[IN], do_copy, &task, sizeof task);
     }
     record_event(IN, copied);
 }
@@ -505,7 +490,7 @@ void device_guest_follow(sl_vec_event *event, void *stream_) {
 
 static void give_guest_copy(void *stream_, void *to, const void *from, size_t bytes,
                             const char *name) {
-    const copy_task task = {to, from, NULL, bytes, name, counts_out(lane_of_thread())};
+    const copy_task task = one_copy(lane_of_thread(), to, from, bytes, name);
     count_calls(2);
     stream_give(stream_named(stream_), do_copy, &task, sizeof task);
 }
@@ -526,34 +511,42 @@ void device_give_way(void) {} /* streams have no priorities here */
 
 /* ---- kernels ---- */
 
-SL_KERNELS(DEFINE_SHARE)
-SL_LAYER_KERNELS(DEFINE_SHARE)
-SL_BLOCK_KERNELS(DEFINE_BLOCK_SHARE)
-SL_LAYER_BLOCK_KERNELS(DEFINE_BLOCK_SHARE)
+typedef struct launch_task {
+    size_t threads;
+    launch kernel;
+    bool fails;
+    _Alignas(max_align_t) char arguments[HOST_KERNEL_BYTES_MAX];
+} launch_task;
+static_assert(sizeof(launch_task) <= STREAM_BYTES_MAX, "a task's arguments fit");
 
-#define DEFINE_LAUNCH(name, units)                                                                 \
-    typedef struct name##_task {                                                                   \
-        name##_args arguments;                                                                     \
-        size_t threads;                                                                            \
-        bool fails;                                                                                \
-    } name##_task;                                                                                 \
-    static_assert(sizeof(name##_task) <= STREAM_BYTES_MAX, "a task's arguments fit");              \
-    static void do_##name(void *arguments) {                                                       \
-        const name##_task *t = arguments;                                                          \
-        if (!enter(#name, t->fails))                                                               \
-            return;                                                                                \
-        launch_run(#name, share_##name, &t->arguments, t->threads);                                \
-        leave();                                                                                   \
-    }                                                                                              \
-    void launch_##name(const name##_args *arguments, units threads) {                              \
-        lane *l = lane_of_thread();                                                                \
-        launches_count(LAUNCH_##name);                                                             \
-        count_calls(2);                                                                            \
-        give_work(l, do_##name, &(name##_task){*arguments, threads, counts_out(l)},                \
-                  sizeof(name##_task));                                                            \
+static void do_launch(void *arguments) {
+    const launch_task *t = arguments;
+    const host_kernel *kernel = &host_kernels[t->kernel];
+    if (!enter(kernel->name, t->fails))
+        return;
+    launch_run(kernel, t->arguments, t->threads);
+    leave();
+}
+
+static void give_launch(launch kernel, const void *arguments, size_t bytes, size_t threads) {
+    lane *l = lane_of_thread();
+    if (threads == 0)
+        return;
+    launch_task task = {.threads = threads, .kernel = kernel, .fails = counts_out(l)};
+    memcpy(task.arguments, arguments, bytes);
+    launches_count(kernel);
+    count_calls(2);
+    give_work(l, do_launch, &task, offsetof(launch_task, arguments) + bytes);
+}
+
+#define LAUNCH_THREADS(name)                                                                       \
+    void launch_##name(const name##_args *arguments, size_t threads) {                             \
+        give_launch(LAUNCH_##name, arguments, sizeof *arguments, threads);                         \
     }
-#define LAUNCH_THREADS(name) DEFINE_LAUNCH(name, size_t)
-#define LAUNCH_BLOCKS(name) DEFINE_LAUNCH(name, uint32_t)
+#define LAUNCH_BLOCKS(name)                                                                        \
+    void launch_##name(const name##_args *arguments, uint32_t blocks) {                            \
+        give_launch(LAUNCH_##name, arguments, sizeof *arguments, blocks);                          \
+    }
 SL_KERNELS(LAUNCH_THREADS)
 SL_LAYER_KERNELS(LAUNCH_THREADS)
 SL_BLOCK_KERNELS(LAUNCH_BLOCKS)
@@ -574,7 +567,6 @@ typedef struct product_task {
     device_product product;
     bool fails;
 } product_task;
-
 static void do_multiply(void *arguments) {
     const product_task *t = arguments;
     const device_product *p = &t->product;

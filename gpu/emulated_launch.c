@@ -67,7 +67,7 @@ static size_t stride_of(size_t count) {
 }
 
 typedef struct helper {
-    launch_kernel *kernel;
+    const host_kernel *kernel;
     const void *arguments;
     launch_share share;
     pthread_t thread;
@@ -75,11 +75,11 @@ typedef struct helper {
 
 static void *help(void *helper_) {
     helper *h = helper_;
-    h->kernel(h->arguments, &h->share);
+    h->kernel->run(h->arguments, &h->share);
     return NULL;
 }
 
-static void run_together(launch_kernel *kernel, const void *arguments, size_t threads) {
+static void run_together(const host_kernel *kernel, const void *arguments, size_t threads) {
     helper helpers[TOGETHER_MAX];
     const size_t stride = stride_of(threads), first = threads / 3;
     for (unsigned i = 0; i < together; i++) {
@@ -93,11 +93,11 @@ static void run_together(launch_kernel *kernel, const void *arguments, size_t th
         pthread_join(helpers[i].thread, NULL);
 }
 
-void launch_run(const char *name, launch_kernel *kernel, const void *arguments, size_t threads) {
+void launch_run(const host_kernel *kernel, const void *arguments, size_t threads) {
     if (together > 0)
         run_together(kernel, arguments, threads);
     else
-        kernel(arguments, &(launch_share){.to = threads, .stride = 1, .count = threads});
+        kernel->run(arguments, &(launch_share){.to = threads, .stride = 1, .count = threads});
     if (launch_watches)
-        check_readings(name);
+        check_readings(kernel->name);
 }

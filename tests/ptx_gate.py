@@ -1,25 +1,19 @@
 #!/usr/bin/env python3
-"""What nvcc makes of the kernels, for each kind of GPU; no GPU is needed.
+"""What nvcc has made of the kernels, for each kind of GPU; no GPU is needed.
 
-  - the source compiles alone, with these include folders: include, the root, src, gpu
   - every operation rounds to nearest, none flushes small numbers to zero and none is contracted,
     but in the listed kernels, which call functions of mathematics and promise no bits
   - no kernel has a stack, spills a register, or takes more than 64; each says its block's size
   - memory is read past the caches' coherence in the listed kernels only, and stored by words
   - the plug-in exports one function and needs no CUDA runtime of the machine's
 
-usage: ptx_gate.py NVCC PLUGIN
+usage: ptx_gate.py PLUGIN PTX REPORT     the last two as gpu/nvcc.py leaves them
 """
 
-import concurrent.futures
-import os
 import re
 import subprocess
 import sys
-import tempfile
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-SOURCE = os.path.join(ROOT, "gpu", "cuda.cu")
 GPUS = [80, 90, 100, 120]
 REGISTERS_MAX, BLOCK = 64, 256
 
@@ -33,14 +27,6 @@ READ_ONLY |= {"lstm_advance", "lstm_retreat", "convolve", "convolve_back"}
 ROUNDED = re.compile(r"\b(?:add|sub|mul|div|sqrt|rcp)\.(?!rn\.f)[\w.]*f(?:32|64)\b")
 LOOSE = re.compile(r"\b\w+\.[\w.]*(?:approx|ftz)[\w.]*|\bfma\.[\w.]+")
 NARROW = re.compile(r"\bst\.(?:global\.)?[usb](?:8|16)\b")
-
-
-def run(*command):
-    """Its output."""
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise RuntimeError(f"{os.path.basename(command[0])}: {(done.stderr + done.stdout)[-2000:]}")
-    return done.stdout + done.stderr
 
 
 def kernel_of(mangled):
@@ -70,43 +56,53 @@ def faults_of_text(name, text):
         yield f"{name}: has no launch bounds of {BLOCK}"
 
 
-def faults_of_assembly(told):
-    """What ptxas -v tells of each kernel."""
-    for part in re.split(r"Compiling entry function '", told)[1:]:
-        name = kernel_of(part)
-        registers = int(re.search(r"Used (\d+) registers", part).group(1))
-        if registers > REGISTERS_MAX:
-            yield f"{name}: {registers} registers"
-        if "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" not in part:
-            yield f"{name}: has a stack or spills"
+def faults_of_assembly(name, told):
+    """What ptxas -v tells of a kernel."""
+    if registers_of(told) > REGISTERS_MAX:
+        yield f"{name}: {registers_of(told)} registers"
+    if "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" not in told:
+        yield f"{name}: has a stack or spills"
 
 
-def look_at(nvcc, gpu, folder):
-    """(summary, faults) of this kind of GPU."""
-    ptx, code = os.path.join(folder, f"{gpu}.ptx"), os.path.join(folder, f"{gpu}.cubin")
-    includes = ["-I" + os.path.join(ROOT, place) for place in ("include", ".", "src", "gpu")]
-    run(nvcc, "-fmad=false", f"-arch=compute_{gpu}", "-ptx", *includes, SOURCE, "-o", ptx)
-    ptxas = os.path.join(os.path.dirname(nvcc), "ptxas")
-    told = run(ptxas, "-v", f"-arch=sm_{gpu}", ptx, "-o", code)
-    with open(ptx) as file:
-        bodies = list(bodies_of(file.read()))
-    faults = [fault for body in bodies for fault in faults_of_text(*body)]
-    faults += faults_of_assembly(told)
-    most = max(int(used) for used in re.findall(r"Used (\d+) registers", told))
-    if len(bodies) != told.count("Compiling entry function"):
-        faults.append(f"{len(bodies)} kernels, and ptxas tells of others")
-    return f"{len(bodies)} kernels, at most {most} registers", faults
+def registers_of(told):
+    return int(re.search(r"Used (\d+) registers", told).group(1))
 
 
-def knows(nvcc, gpu):
-    return f"compute_{gpu}" in run(nvcc, "--list-gpu-arch")
+def look_at_texts(path):
+    """({kernels}, whether they are good) of each kind of GPU."""
+    with open(path) as file:
+        texts = re.split(r"^\.target sm_(\d+)", file.read(), flags=re.M)[1:]
+    for gpu, text in zip(texts[::2], texts[1::2]):
+        bodies = list(bodies_of(text))
+        faults = [fault for body in bodies for fault in faults_of_text(*body)]
+        yield {name for name, _ in bodies}, tell(f"PTX of {gpu}: {len(bodies)} kernels", faults)
+
+
+def look_at_report(path, kernels):
+    """Whether the machine code of each kind of GPU is good, and all kernels are in it."""
+    with open(path) as file:
+        parts = re.split(r"Compiling entry function '(\w+)' for 'sm_(\d+)'", file.read())[1:]
+    told = list(zip(parts[::3], parts[1::3], parts[2::3]))
+    for gpu in GPUS:
+        mine = {kernel_of(name): text for name, found, text in told if int(found) == gpu}
+        if not mine:
+            print(f"skip sm_{gpu}: this nvcc does not know it")
+            continue
+        faults = [fault for each in mine.items() for fault in faults_of_assembly(*each)]
+        faults += [f"{name} is missing" for name in kernels - mine.keys()]
+        most = max(map(registers_of, mine.values()))
+        yield tell(f"sm_{gpu}: {len(mine)} kernels, at most {most} registers", faults)
+
+
+def output(*command):
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
 def faults_of_plugin(plugin):
-    names = [line.split()[-1] for line in run("nm", "-D", "--defined-only", plugin).splitlines()]
+    names = [line.split()[-1] for line in output("nm", "-D", "--defined-only", plugin).splitlines()]
     if names != ["sl_backend_entry"]:
         yield f"exports {' '.join(names)}"
-    if "libcudart" in run("ldd", plugin):
+    if "libcudart" in output("ldd", plugin):
         yield "needs libcudart of the machine's"
 
 
@@ -118,16 +114,14 @@ def tell(name, faults):
 
 
 def main():
-    nvcc, plugin = os.path.realpath(sys.argv[1]), sys.argv[2]
-    good = tell("the plug-in exports one function", list(faults_of_plugin(plugin)))
-    with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(2) as pool:
-        known = [gpu for gpu in GPUS if knows(nvcc, gpu)]
-        for gpu in set(GPUS) - set(known):
-            print(f"skip sm_{gpu}: this nvcc does not know it")
-        looks = pool.map(lambda gpu: look_at(nvcc, gpu, folder), known)
-        for gpu, (summary, faults) in zip(known, looks):
-            good &= tell(f"sm_{gpu}: {summary}", faults)
-    return 0 if good else 1
+    plugin, ptx, report = sys.argv[1:]
+    good = [tell("the plug-in exports one function", list(faults_of_plugin(plugin)))]
+    texts = list(look_at_texts(ptx))
+    kernels = set().union(*(names for names, _ in texts))
+    good += [tell("PTX has kernels", [] if kernels else [f"{ptx} has none"])]
+    good += [fine for _, fine in texts]
+    good += look_at_report(report, kernels)
+    return 0 if all(good) else 1
 
 
 if __name__ == "__main__":

@@ -14,9 +14,9 @@ where no sanitizer looks, is run once more, alone, after all others. If it passe
 passed, and the run says that it is unsteady. More than UNSTEADY of them are no chance: they count
 as they went first.
 
-groups: headers tidy unit plain cores parity python chaos install sanitized threads fuzz cuda
-default: all but cuda, which needs nvcc, a minute and a half of a core, but no GPU; tools/setup does
-not install nvcc, and a run says that it leaves these tests out
+groups: headers tidy unit plain cuda cores parity python chaos install sanitized threads fuzz
+default: all; cuda needs an nvcc that works, which tools/setup does not install, but no GPU, and is
+skipped without
 """
 
 import dataclasses
@@ -37,9 +37,8 @@ WORK = os.path.join(ROOT, "build-test")
 SANITIZED = os.path.join(ROOT, "build-sanitized")
 THREADS = os.path.join(ROOT, "build-threads")
 FUZZ = os.path.join(ROOT, "build-fuzz")
-CUDA = os.path.join(ROOT, "build-cuda")
-NVCC_FOLDER = "/usr/local/cuda/bin"  # where its packages put it, if it is not in PATH
-SUITES = ("headers", "tidy", "unit", "plain", "cores", "parity", "python", "chaos", "install")
+SUITES = ("headers", "tidy", "unit", "plain", "cuda", "cores", "parity", "python", "chaos")
+SUITES += ("install",)
 WAITING = 3
 UNSTEADY = 2
 CORES = os.cpu_count()
@@ -348,36 +347,8 @@ def sanitizer_options(sanitizer, optimization, *c_args):
 
 
 def plain_build(suites):
-    options = ["-Dwerror=true", "-Dcuda=disabled"]
-    return build(WORK, options, lambda: tests_of(WORK, suites))
-
-
-def path_to_nvcc():
-    """PATH with nvcc's folder, or None."""
-    path = os.pathsep.join((os.environ["PATH"], NVCC_FOLDER))
-    return path if shutil.which("nvcc", path=path) else None
-
-
-def skipped(name, why):
-    return Job(name, lambda: Outcome([("skip", f"{name}: {why}")]), 0)
-
-
-def cuda():
-    """The plug-in for GPUs, on a CUDA runtime of the host."""
-    path = path_to_nvcc()
-    if path is None:
-        return skipped("cuda", "no nvcc")
-    targets = ["gpu/libstarling-cuda.so", "tests/checkvec", "tests/counters"]
-    targets += ["tests/test_session_device"]
-    targets += ["tests/fake_runtime/libstarling-fake.so", "tests/fake_runtime/test_fake_runtime"]
-    options = ["-Dwerror=true", "-Dcuda=enabled"]
-    return build(CUDA, options, lambda: tests_of(CUDA, ("cuda",)), {"PATH": path}, targets)
-
-
-def without_cuda():
-    """Of a run that nobody has asked for it."""
-    there = path_to_nvcc() is not None
-    return skipped("cuda", "tools/test cuda runs these, on request" if there else "no nvcc")
+    """With the plug-in for GPUs where nvcc works: its tests need no GPU."""
+    return build(WORK, ["-Dwerror=true"], lambda: tests_of(WORK, suites))
 
 
 def reaches_code_of_its_own(label):
@@ -457,9 +428,9 @@ def hide_symbols():
 
 
 def main():
-    flavours = {"sanitized": sanitized, "threads": threads, "fuzz": fuzz, "cuda": cuda}
+    flavours = {"sanitized": sanitized, "threads": threads, "fuzz": fuzz}
     groups = [*SUITES, *flavours]
-    wanted = sys.argv[1:] or groups[:-1]
+    wanted = sys.argv[1:] or groups
     if any(name not in groups for name in wanted):
         print(__doc__)
         return 2
@@ -471,7 +442,6 @@ def main():
     suites = [name for name in wanted if name in SUITES]
     jobs = [plain_build(suites)] if suites else []
     jobs += [flavours[name]() for name in wanted if name in flavours]
-    jobs += [] if sys.argv[1:] else [without_cuda()]
     counts = Schedule(jobs).run()
     print(f"{counts.passed} passed, {counts.failed} failed, {counts.skipped} skipped")
     return 1 if counts.failed else 0

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #define WARP_OF_TESTS
-#include "gpu/emulated_launch.h" /* before the kernels */
+#include "gpu/emulated_kernels.h" /* before the kernels */
 
 #include "gpu/kernels.h"
 #include "gpu/kernels_text.h"
