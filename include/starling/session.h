@@ -35,9 +35,9 @@
  * SL_EINVAL, and leave and abort set the child's pointer to NULL.
  *
  * Errors: a call that is not allowed, such as end without begin or one without a session (NULL),
- * returns SL_EINVAL and leaves the session as it was; so does SL_EVOID. Any other error ends the
- * session: the neighbours are told why, and all later calls return the same error. Then
- * sl_session_abort frees it.
+ * returns SL_EINVAL and leaves the session as it was; so do SL_EVOID, and what a call says. Any
+ * other error ends the session: the neighbours are told why, and all later calls return the same
+ * error. Then sl_session_abort frees it.
  */
 #ifndef STARLING_SESSION_H
 #define STARLING_SESSION_H
@@ -142,6 +142,18 @@ SL_API int sl_session_start(sl_session *session, float *x, sl_error *error);
  * load's start and options.check; no call waits for the device, or changes the thread's current
  * device. What beside and average take and give is memory of the host. */
 SL_API int sl_session_stream(sl_session *session, void *stream, sl_error *error);
+
+/* ---- x in pieces ---- */
+
+/* For parameters that do not lie one behind the other: copies them, one for each of
+ * options.tensors, into memory of the session's, and sets *x to it, for the other calls. Not
+ * between begin, or offer, and end. On a GPU the tensors are memory there, the copies are on the
+ * stream, and nothing waits for it. SL_ENOMEM: there is no memory for d numbers; the session stays
+ * as it was. */
+SL_API int sl_session_gather(sl_session *session, float *const *tensors, float **x,
+                             sl_error *error);
+/* The way back: after a call that has changed x. */
+SL_API int sl_session_scatter(sl_session *session, float *const *tensors, sl_error *error);
 
 /* ---- going on after a stop ---- */
 

@@ -43,22 +43,45 @@ static void *open_device(void *opening_) {
     return NULL;
 }
 
-/* On a thread of its own: the caller's keeps its current device. */
-int sl_session_open_memory(sl_session *s, sl_error *error) {
+/* The caller's thread keeps its current device. */
+static int on_own_thread(sl_session *s, const char *call, void *work(void *opening),
+                         sl_error *error) {
     opening o = {.session = s};
     pthread_t thread;
-    s->vec = sl_vec_cpu();
-    if (strcmp(s->experiment->device, "cpu") == 0)
-        return 0;
-    if (pthread_create(&thread, NULL, open_device, &o) != 0)
-        return sl_fail(error, SL_ENOMEM, "join: no thread could be started");
+    if (pthread_create(&thread, NULL, work, &o) != 0)
+        return sl_fail(error, SL_ENOMEM, "%s: no thread could be started", call);
     pthread_join(thread, NULL);
     if (o.result != 0 && error != NULL)
         *error = o.error;
     return o.result;
 }
 
+int sl_session_open_memory(sl_session *s, sl_error *error) {
+    s->vec = sl_vec_cpu();
+    if (strcmp(s->experiment->device, "cpu") == 0)
+        return 0;
+    return on_own_thread(s, "join", open_device, error);
+}
+
+static void *open_gathered(void *opening_) {
+    opening *o = opening_;
+    sl_session *s = o->session;
+    s->gathered = s->vec->allocate(s->layout.dimension);
+    o->result = s->gathered == NULL ? sl_vec_no_memory(s->vec, &o->error, "gather: %zu parameters",
+                                                       s->layout.dimension)
+                                    : s->vec->fence(&o->error);
+    return NULL;
+}
+
+int sl_session_open_gathered(sl_session *s, sl_error *error) {
+    return s->gathered != NULL ? 0 : on_own_thread(s, "gather", open_gathered, error);
+}
+
 void sl_session_close_memory(sl_session *s) {
+    if (s->theirs != NULL)
+        s->vec->async->event_wait(s->theirs); /* the caller's stream may still read its x */
+    if (s->gathered != NULL)
+        s->vec->release(s->gathered);
     if (s->base != NULL)
         s->vec->release(s->base);
     if (s->theirs != NULL)
@@ -70,16 +93,21 @@ void sl_session_close_memory(sl_session *s) {
 
 /* ---- the caller's thread ---- */
 
-int sl_session_check_vector(const sl_session *s, const char *call, const float *x,
+int sl_session_check_floats(const sl_session *s, const char *call, const char *name, const float *x,
                             sl_error *error) {
     char where[SL_SESSION_TEXT_MAX];
     if (x == NULL || (uintptr_t)x % sizeof *x != 0)
-        return sl_fail(error, SL_EINVAL, "%s: x is %s", call,
+        return sl_fail(error, SL_EINVAL, "%s: %s is %s", call, name,
                        x == NULL ? "NULL" : "not aligned to 4 bytes");
     if (s->vec->guest == NULL || s->vec->guest->owns(x, where, sizeof where))
         return 0;
-    return sl_fail(error, SL_EINVAL, "%s: x is %s, and device is \"%s\"; it must be memory there",
-                   call, where, s->vec->name);
+    return sl_fail(error, SL_EINVAL, "%s: %s is %s, and device is \"%s\"; it must be memory there",
+                   call, name, where, s->vec->name);
+}
+
+int sl_session_check_vector(const sl_session *s, const char *call, const float *x,
+                            sl_error *error) {
+    return sl_session_check_floats(s, call, "x", x, error);
 }
 
 uint64_t sl_session_checksum(const sl_session *s, const float *x) {
@@ -90,21 +118,23 @@ uint64_t sl_session_checksum(const sl_session *s, const float *x) {
     return sl_checksum(s->seen, bytes);
 }
 
+void sl_session_copy(sl_session *s, float *to, const float *from, size_t bytes) {
+    if (s->vec->guest != NULL)
+        s->vec->guest->copy(to, from, bytes, s->stream);
+    else
+        memcpy(to, from, bytes);
+}
+
 void sl_session_give_x(sl_session *s) {
     if (s->vec->guest != NULL)
         s->vec->guest->record(s->theirs, s->stream);
 }
 
 void sl_session_take_x(sl_session *s, float *x) {
-    const sl_guest_ops *guest = s->vec->guest;
-    const size_t bytes = sl_session_bytes(s);
-    if (guest == NULL) {
-        memcpy(x, s->model, bytes);
-        return;
-    }
-    guest->follow(s->ours, s->stream);
-    guest->copy(x, s->model, bytes, s->stream);
-    guest->record(s->theirs, s->stream);
+    if (s->vec->guest != NULL)
+        s->vec->guest->follow(s->ours, s->stream);
+    sl_session_copy(s, x, s->model, sl_session_bytes(s));
+    sl_session_give_x(s);
 }
 
 void sl_session_follow_driver(sl_session *s) {

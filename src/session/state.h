@@ -60,6 +60,7 @@ struct sl_session {
     void *stream;                /* the caller's */
     sl_vec_event *theirs, *ours; /* NULL on the host, as the next one */
     float *seen;                 /* (d) a vector of the device that the host looks at */
+    float *gathered;             /* (d) x of a caller who has it in pieces; NULL: none has come */
 
     /* The caller's. */
     bool started, in_round, begun; /* begun: with begin, not with offer */
@@ -149,6 +150,13 @@ int sl_session_open_memory(sl_session *s, sl_error *error);
 void sl_session_close_memory(sl_session *s);
 /* The caller's thread. Is x memory that a call can take? */
 int sl_session_check_vector(const sl_session *s, const char *call, const float *x, sl_error *error);
+/* name: what x is. */
+int sl_session_check_floats(const sl_session *s, const char *call, const char *name, const float *x,
+                            sl_error *error);
+/* Makes `gathered`, if it is not there. */
+int sl_session_open_gathered(sl_session *s, sl_error *error);
+/* On the caller's stream. */
+void sl_session_copy(sl_session *s, float *to, const float *from, size_t bytes);
 /* Waits for the caller's stream. */
 uint64_t sl_session_checksum(const sl_session *s, const float *x);
 /* The thread's work comes after the driver's. */

@@ -117,8 +117,23 @@ def on_host(rank, how):
     return x, average
 
 
-def on_gpu(rank, how):
-    x = Array(X0[rank])
+class Pieces(list):
+    """The same in a list."""
+
+    def __init__(self, numbers):
+        cut = D // 3
+        super().__init__([Array(numbers[:cut].reshape(3, -1)), Array(numbers[cut:])])
+
+    def get(self):
+        return numpy.concatenate([piece.get().ravel() for piece in self])
+
+    def set(self, numbers):
+        for piece, part in zip(self, (numbers[: D // 3], numbers[D // 3 :])):
+            piece.set(part)
+
+
+def on_gpu(rank, how, form):
+    x = form(X0[rank])
     peer = starling.join(GPU, x)
     for _ in range(ROUNDS):
         if how == "exchange":
@@ -131,16 +146,40 @@ def on_gpu(rank, how):
             peer.mix()
     average = peer.average()
     peer.leave()
-    return x.get(), average
+    return x.get(), numpy.concatenate([part.ravel() for part in average])
 
 
 def test_an_array_on_a_gpu_has_the_bits_of_the_host(scene):
-    for how in ("mix", "exchange"):
+    for how, form in (("mix", Array), ("exchange", Array), ("mix", Pieces), ("exchange", Pieces)):
         host = starling.simulate(N, lambda rank: on_host(rank, how), {"topology": TOPOLOGY})
         before = Array.asked
-        gpu = starling.simulate(N, lambda rank: on_gpu(rank, how), GPU)
-        check(numpy.array_equal(host, gpu), f"{how}: off by {abs(numpy.subtract(host, gpu)).max()}")
+        gpu = starling.simulate(N, lambda rank: on_gpu(rank, how, form), GPU)
+        off = abs(numpy.subtract(host, gpu)).max()
+        check(numpy.array_equal(host, gpu), f"{how}, {form.__name__}: off by {off}")
         check(Array.asked - before > N * ROUNDS, "the stream is asked for before each call")
+
+
+def test_a_list_on_a_gpu_is_saved_and_goes_on(scene):
+    """Before and between begin and end."""
+    states, numbers = {}, {}
+
+    def train(rank, again):
+        x = Pieces(numbers[rank] if again else X0[rank])
+        peer = starling.join(GPU, x, start=not again)
+        if again:
+            peer.load_state_dict(states[rank])
+        else:
+            peer.mix()
+            peer.begin()
+            states[rank], numbers[rank] = peer.state_dict(), x.get()
+        peer.end()
+        peer.mix()
+        peer.leave()
+        return x.get()
+
+    first = starling.simulate(N, lambda rank: train(rank, False), GPU)
+    again = starling.simulate(N, lambda rank: train(rank, True), GPU)
+    check(numpy.array_equal(first, again), "it goes on otherwise")
 
 
 def alone(x, **keys):
@@ -151,7 +190,12 @@ def test_what_is_elsewhere_is_refused(scene):
     words = ("x is on cuda", "must be on cpu", '"device": "cuda:0"')
     refused(lambda: alone(Array(X0[0])), *words)
     refused(lambda: alone(X0[0].copy(), device="cuda:0"), "start: x is memory of the host")
-    refused(lambda: alone([X0[0].copy()], device="cuda:0"), "x is a list", "cuda:0")
+    there = [Array(X0[0][:7]), X0[0].copy()]
+    refused(lambda: alone(there, device="cuda:0"), "gather: tensor 1 of 2 is memory of the host")
+    there[1] = Array(X0[0])
+    there[1].stream = 2
+    refused(lambda: alone(there, device="cuda:0"), "x is a list whose tensors have 2 CUDA streams")
+    refused(lambda: alone([Array(X0[0])]), "tensor 0 is on cuda", '"device": "cuda:0"')
     refused(lambda: alone(Array(X0[0]), device="auto"), 'device: "auto" is not allowed')
 
 

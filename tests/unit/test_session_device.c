@@ -9,7 +9,7 @@
 #include "peers.h"
 #include "starling/device.h"
 
-enum { D = 3000, N = 3, BYTES = D * sizeof(float), SLOW_FLOATS = 1 << 17 };
+enum { D = 3000, FIRST = 1001, N = 3, BYTES = D * sizeof(float), SLOW_FLOATS = 1 << 17 };
 static const char ring[] =
     "{\"topology\": {\"nodes\": 3, \"family\": \"ring\", \"weights\": \"lazy\"}, "
     "\"transport\": {\"chunk_bytes\": 4096}}";
@@ -29,7 +29,7 @@ typedef struct caller {
 
 typedef struct scene {
     const char *experiment;
-    bool on_gpu, overlaps;
+    bool on_gpu, overlaps, in_pieces;
     int rounds;
     float start[N][D], x[N][D], average[N][D];
     double distance[N];
@@ -96,18 +96,38 @@ static void write_x(const scene *w, const caller *c, const float *from) {
 
 /* ---- what a peer does ---- */
 
+/* What calls take: x, or what the session makes of its pieces. */
+static int gather(sl_session *s, const scene *w, const caller *c, float **out, sl_error *e) {
+    float *pieces[] = {c->x, c->x + FIRST};
+    *out = c->x;
+    return w->in_pieces ? sl_session_gather(s, pieces, out, e) : 0;
+}
+
+static int scatter(sl_session *s, const scene *w, const caller *c, sl_error *e) {
+    float *pieces[] = {c->x, c->x + FIRST};
+    return w->in_pieces ? sl_session_scatter(s, pieces, e) : 0;
+}
+
 static int one_round(sl_session *s, const scene *w, const caller *c, int64_t rank, sl_error *e) {
     static _Thread_local float at[D], x[D];
+    float *taken;
     read_x(w, c, at);
     memcpy(x, at, BYTES);
     if (!w->overlaps) {
         descent_step(x, at, D, rank);
         write_x(w, c, x);
-        return sl_session_mix(s, c->x, e);
     }
-    int result = sl_session_begin(s, c->x, e);
+    int result = gather(s, w, c, &taken, e);
+    if (!w->overlaps && result == 0)
+        result = sl_session_mix(s, taken, e);
+    if (w->overlaps && result == 0)
+        result = sl_session_begin(s, taken, e);
+    if (w->overlaps && result == 0)
+        result = sl_session_end(s, taken, e);
     if (result == 0)
-        result = sl_session_end(s, c->x, e);
+        result = scatter(s, w, c, e);
+    if (!w->overlaps)
+        return result;
     read_x(w, c, x);
     descent_step(x, at, D, rank);
     write_x(w, c, x);
@@ -116,9 +136,14 @@ static int one_round(sl_session *s, const scene *w, const caller *c, int64_t ran
 
 static int go(sl_session *s, scene *w, const caller *c, int64_t rank, sl_error *e) {
     int result = w->on_gpu ? sl_session_stream(s, c->stream, e) : 0;
+    float *taken;
     write_x(w, c, w->start[rank]);
     if (result == 0)
-        result = sl_session_start(s, c->x, e);
+        result = gather(s, w, c, &taken, e);
+    if (result == 0)
+        result = sl_session_start(s, taken, e);
+    if (result == 0)
+        result = scatter(s, w, c, e);
     for (int k = 0; k < w->rounds && result == 0; k++)
         result = one_round(s, w, c, rank, e);
     if (result == 0)
@@ -160,7 +185,11 @@ static void teardown(void) {
 }
 
 static sl_session_options options_of(const scene *w) {
+    static const uint64_t sizes[] = {FIRST, D - FIRST};
+    static const sl_session_tensor tensors[] = {{"first", &sizes[0], 1}, {"", &sizes[1], 1}};
     sl_session_options o = options;
+    o.tensors = w->in_pieces ? tensors : NULL;
+    o.tensor_count = w->in_pieces ? 2 : 0;
     o.overlap = w->overlaps;
     o.overrides = on_gpu;
     o.override_count = w->on_gpu;
@@ -192,8 +221,11 @@ static void expect_cpu_bits(void) {
 
 static const struct {
     const char *experiment;
-    bool overlaps, same_start;
-} forms[] = {{ring, false, false}, {ring, true, false}, {choco, false, true}};
+    bool overlaps, same_start, in_pieces;
+} forms[] = {{ring, false, false, false},
+             {ring, true, false, true},
+             {choco, false, true, false},
+             {choco, false, true, true}};
 enum { FORMS = sizeof forms / sizeof *forms };
 
 static void take_form(int i) {
@@ -202,6 +234,7 @@ static void take_form(int i) {
     options.same_start = forms[i].same_start;
     *gpu = *cpu;
     gpu->on_gpu = true;
+    gpu->in_pieces = forms[i].in_pieces;
     simulate(cpu);
 }
 
@@ -214,6 +247,14 @@ END_TEST
 
 START_TEST(a_simulation_has_the_bits_of_the_cpu) {
     take_form(_i);
+    simulate(gpu);
+    expect_cpu_bits();
+}
+END_TEST
+
+START_TEST(pieces_on_the_host_have_the_same_bits) {
+    take_form(1);
+    gpu->on_gpu = false;
     simulate(gpu);
     expect_cpu_bits();
 }
@@ -384,6 +425,37 @@ START_TEST(a_session_on_the_cpu_has_no_stream) {
 }
 END_TEST
 
+START_TEST(pieces_that_cannot_be_are_refused) {
+    static float host[D];
+    float *pieces[2] = {host, NULL}, *x = NULL;
+    const sl_session_options o = options_of(&(scene){.on_gpu = true, .in_pieces = true});
+    sl_session *s;
+    caller c = open_caller(&(scene){.on_gpu = true}, 0);
+    options.tensors = o.tensors;
+    options.tensor_count = o.tensor_count;
+    options.rank = 0;
+    ck_assert_int_eq(sl_session_join(&s, alone, D, &options, &error), 0);
+    ck_assert_int_eq(sl_session_gather(s, pieces, &x, &error), SL_EINVAL);
+    ck_assert_str_eq(error.text, "gather: tensor 0 of 2 is memory of the host, and device is "
+                                 "\"cuda:0\"; it must be memory there");
+    pieces[0] = c.x;
+    ck_assert_int_eq(sl_session_gather(s, pieces, &x, &error), SL_EINVAL);
+    ck_assert_str_eq(error.text, "gather: tensor 1 of 2 is NULL");
+    pieces[1] = c.x + FIRST;
+    ck_assert_int_eq(sl_session_scatter(s, pieces, &error), SL_EINVAL);
+    ck_assert_str_eq(error.text, "scatter: gather comes first");
+    ck_assert_int_eq(sl_session_gather(s, NULL, &x, &error), SL_EINVAL);
+    ck_assert_int_eq(sl_session_gather(s, pieces, &x, &error), 0);
+    ck_assert_int_eq(sl_session_start(s, x, &error), 0);
+    ck_assert_int_eq(sl_session_offer(s, x, &error), 0);
+    ck_assert_int_eq(sl_session_gather(s, pieces, &x, &error), SL_EINVAL);
+    ck_assert_str_eq(error.text, "gather: a round is under way, which has x; end comes first");
+    ck_assert_int_eq(sl_session_end(s, x, &error), 0);
+    ck_assert_int_eq(sl_session_leave(&s, &error), 0);
+    close_caller(&(scene){.on_gpu = true}, &c);
+}
+END_TEST
+
 START_TEST(auto_says_too_little) {
     static float x[D];
     const char *set[] = {"device=auto"};
@@ -402,11 +474,12 @@ static Suite *build_suite(void) {
     tcase_add_checked_fixture(rounds, setup, teardown);
     tcase_add_loop_test(rounds, agents_have_the_bits_of_the_cpu, 0, FORMS);
     tcase_add_loop_test(rounds, a_simulation_has_the_bits_of_the_cpu, 0, FORMS);
+    tcase_add_test(rounds, pieces_on_the_host_have_the_same_bits);
     suite_add_tcase(suite, rounds);
     ADD_TESTS_WITH(suite, "others", setup, teardown, a_saved_session_goes_on,
                    memory_of_the_host_is_refused, a_number_that_is_not_finite_is_named,
                    an_x_that_changes_is_found, a_session_on_the_cpu_has_no_stream,
-                   auto_says_too_little);
+                   pieces_that_cannot_be_are_refused, auto_says_too_little);
     if (getenv("CK_FORK") == NULL || strcmp(getenv("CK_FORK"), "no") != 0)
         ADD_TESTS_WITH(suite, "lost", setup_failing, teardown, a_device_that_is_lost_is_one_error);
     return suite;

@@ -35,6 +35,7 @@ class Peer:
     def __init__(self, session, vector, given, same_start, device):
         self._session, self._vector, self._given = session, vector, given
         self._device = device  # the experiment's
+        vector.session = session
         self._same_start, self._started = same_start, False
         self._mixed = vector  # that of the last round
         self._exchanged = None  # that of the exchange that is under way
@@ -287,6 +288,7 @@ class Peer:
         if self._vector.is_module:
             raise Error(f"{call}: this peer mixes the module that join() got: give no x")
         vector = vector_of(x, self._device)
+        vector.session = self._session
         if vector.count != self._vector.count:
             raise Error(
                 f"{call}: x has {vector.count} numbers, where join() got {self._vector.count}"

@@ -89,6 +89,9 @@ _mix = declare("sl_session_mix", _int, _session, _floats, _error)
 _begin = declare("sl_session_begin", _int, _session, _floats, _error)
 _end = declare("sl_session_end", _int, _session, _floats, _error)
 _stream = declare("sl_session_stream", _int, _session, ctypes.c_void_p, _error)
+_places = ctypes.POINTER(ctypes.c_void_p)
+_gather = declare("sl_session_gather", _int, _session, _places, ctypes.POINTER(_floats), _error)
+_scatter = declare("sl_session_scatter", _int, _session, _places, _error)
 _average = declare("sl_session_average", _int, _session, _floats, ctypes.POINTER(_double), _error)
 _beside = declare("sl_session_beside", _int, _session, _floats, _error)
 _leave = declare("sl_session_leave", _int, ctypes.POINTER(_session), _error)
@@ -182,6 +185,16 @@ class Session:
     def stream(self, stream):
         """The CUDA stream, a number, on which the next calls' x is written and read."""
         call(_stream, self._open(), stream)
+
+    def gather(self, places):
+        """The numbers at these addresses, one of each tensor, as one x, which is the session's."""
+        x = _floats()
+        call(_gather, self._open(), places, ctypes.byref(x))
+        return x
+
+    def scatter(self, places):
+        """The way back."""
+        call(_scatter, self._open(), places)
 
     def mix(self, x):
         self._signals.call(_mix, self._open(), x)

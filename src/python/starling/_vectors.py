@@ -15,6 +15,7 @@ module. A session sees each as one vector of float32.
     beside      numbers that are averaged and not mixed
     overlap     does the session mix by begin and end?
     result(v)   v (count), a ctypes array of float32, in the form of what was joined
+    session     the peer's, which sets it
 """
 
 import ctypes
@@ -54,6 +55,7 @@ class _Plain:
 
     is_module = is_distributed = overlap = False
     beside = 0
+    session = None
 
     def masters(self):
         return {}
@@ -101,14 +103,21 @@ class Array(_Plain):
 class Arrays(_Plain):
     """A list of arrays on the host: the vector is a copy of them."""
 
+    devices = ("cpu",)
+
     def __init__(self, xs):
         self._xs = list(xs)
-        self._memories = [memory_of(x, f"tensor {i}") for i, x in enumerate(self._xs)]
+        self._memories = [
+            memory_of(x, f"tensor {i}", devices=self.devices) for i, x in enumerate(self._xs)
+        ]
         self.tensors = [("", memory.shape) for memory in self._memories]
         self.count = sum(memory.count for memory in self._memories)
         for i, memory in enumerate(self._memories):
             if memory.count == 0:
                 raise Error(f"tensor {i} is empty: leave it out")
+        self._open()
+
+    def _open(self):
         self._vector = (ctypes.c_float * self.count)()
 
     def floats(self):
@@ -120,21 +129,22 @@ class Arrays(_Plain):
     def parameters(self):
         return [x for x in self._xs if is_torch(x)]
 
-    def _places(self):
+    def _ranges(self):
         address = ctypes.addressof(self._vector)
         for memory in self._memories:
             yield memory, address
             address += 4 * memory.count
 
     def publish(self):
-        for memory, address in self._places():
+        for memory, address in self._ranges():
             ctypes.memmove(address, memory.address, 4 * memory.count)
 
     def absorb(self):
-        for memory, address in self._places():
+        for memory, address in self._ranges():
             ctypes.memmove(memory.address, address, 4 * memory.count)
 
-    show = publish
+    def show(self):
+        self.publish()
 
     def keep(self, buffer):
         return _bytes_like(self._xs[0], buffer)
@@ -148,6 +158,33 @@ class Arrays(_Plain):
         return found
 
 
+class DeviceArrays(Arrays):
+    """A list of arrays on a GPU: the session copies them, on their stream."""
+
+    devices = ("cuda",)
+
+    def _open(self):
+        self._places = (ctypes.c_void_p * len(self._memories))(
+            *(memory.address for memory in self._memories)
+        )
+
+    def stream(self):
+        streams = {memory.stream() for memory in self._memories} - {None}
+        if len(streams) > 1:
+            raise Error(f"x is a list whose tensors have {len(streams)} CUDA streams; it takes one")
+        return streams.pop() if streams else 0  # the host's: gather() refuses them
+
+    def publish(self):
+        self.session.stream(self.stream())
+        self._vector = self.session.gather(self._places)
+
+    def floats(self):
+        return self._vector
+
+    def absorb(self):
+        self.session.scatter(self._places)
+
+
 def vector_of(x, device="cpu"):
     """x's vector, on the experiment's device."""
     if hasattr(x, "named_parameters") and hasattr(x, "state_dict"):
@@ -159,13 +196,11 @@ def vector_of(x, device="cpu"):
                 "with, is absent"
             ) from None
         return Module(x, device)
-    devices = ("cpu",) if device == "cpu" else ("cuda",)
-    if isinstance(x, (list, tuple)) and device != "cpu":
-        raise Error(
-            f"x is a list, and the experiment's device is {device}: give a module, or one array "
-            "whose parts the tensors are"
-        )
-    vector = Arrays(x) if isinstance(x, (list, tuple)) else Array(x, devices)
+    on_gpu = device != "cpu"
+    if isinstance(x, (list, tuple)):
+        vector = DeviceArrays(x) if on_gpu else Arrays(x)
+    else:
+        vector = Array(x, ("cuda",) if on_gpu else ("cpu",))
     if vector.count == 0:
         raise Error("x is empty: there is nothing to mix")
     return vector
