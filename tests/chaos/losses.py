@@ -303,8 +303,8 @@ def who_was_stopped_returns(scene):
 
 
 def replicas_of_who_returns_begin_anew(scene):
+    """CHOCO's, too: on_device.py."""
     for algorithm in (
-        {"name": "choco-sgd", "compressor": {"name": "top-k", "fraction": 0.1}},
         {"name": "gradient-tracking"},
         {"name": "dcd-psgd"},
     ):
@@ -573,28 +573,28 @@ def wrong_restarts_are_refused(scene):
         scene.call("check", scene.experiment(membership=membership)).check_refused(*words)
 
 
-run_tests(
-    [
-        one_of_eight_is_killed,
-        sixteen_notice_in_time,
-        neighbours_are_killed_at_once,
-        other_algorithms_are_repeated,
-        exchanges_of_all_are_void_until_a_view,
-        one_after_the_other_until_one_is_left,
-        who_was_stopped_returns,
-        replicas_of_who_returns_begin_anew,
-        new_processes_join,
-        a_rank_beyond_the_roster_is_shown_and_repeated,
-        who_dies_is_started_again_and_who_leaves_is_not,
-        who_cannot_join_is_told_why,
-        who_stays_stopped_does_not_keep_the_run,
-        whose_numbers_are_not_finite_returns,
-        most_diverge_and_the_run_ends,
-        the_last_one_is_lost,
-        who_leaves_ends_its_round_and_nobody_waits,
-        all_leave_and_end_together,
-        a_run_that_is_asked_to_end_takes_all_along,
-        what_cannot_be_folded_is_refused,
-        wrong_restarts_are_refused,
-    ]
-)
+TESTS = [
+    one_of_eight_is_killed,
+    sixteen_notice_in_time,
+    neighbours_are_killed_at_once,
+    other_algorithms_are_repeated,
+    exchanges_of_all_are_void_until_a_view,
+    one_after_the_other_until_one_is_left,
+    who_was_stopped_returns,
+    replicas_of_who_returns_begin_anew,
+    new_processes_join,
+    a_rank_beyond_the_roster_is_shown_and_repeated,
+    who_dies_is_started_again_and_who_leaves_is_not,
+    who_cannot_join_is_told_why,
+    who_stays_stopped_does_not_keep_the_run,
+    whose_numbers_are_not_finite_returns,
+    most_diverge_and_the_run_ends,
+    the_last_one_is_lost,
+    who_leaves_ends_its_round_and_nobody_waits,
+    all_leave_and_end_together,
+    a_run_that_is_asked_to_end_takes_all_along,
+    what_cannot_be_folded_is_refused,
+    wrong_restarts_are_refused,
+]
+if __name__ == "__main__":
+    run_tests(TESTS)
