@@ -38,12 +38,18 @@ SL_SHARED uint32_t block_number(uint32_t *came) {
 SL_SHARED double block_read(const double *published) {
     return __ldcg(published);
 }
+SL_SHARED uint32_t block_read_count(const uint32_t *published) {
+    return __ldcg(published);
+}
 #else
 SL_SHARED void block_publish(void) {}
 SL_SHARED uint32_t block_number(uint32_t *came) {
     return __atomic_fetch_add(came, 1, __ATOMIC_ACQ_REL);
 }
 SL_SHARED double block_read(const double *published) {
+    return *published;
+}
+SL_SHARED uint32_t block_read_count(const uint32_t *published) {
     return *published;
 }
 #endif

@@ -27,7 +27,7 @@ typedef struct encoder {
     float *scales;
     rounding *roundings;
     size_t tiles, folds; /* of a bucket's sums; 0: no sums */
-    double *tile_lanes, *bucket_folds;
+    double *tile_sums, *bucket_folds;
     uint32_t *marks; /* (1 + 2 buckets): refusals, then each bucket's largest magnitude, then its
                         count of negatives */
     /* sparse */
@@ -38,7 +38,7 @@ typedef struct encoder {
     float *entry_mean;
     selection *chosen;
     size_t share_blocks;
-    double *share_lanes, *share_sums;
+    double *share_sums;
     share_state *shares;
     subset subset;
     /* of the copies out */
@@ -64,8 +64,17 @@ bucket_layout buckets_of(const sl_coding *c) {
                            .floats = c->scale_floats};
 }
 
+/* Do a block's elements make up whole buckets of levels, of which one launch finds the scales? */
+static bool in_blocks(const sl_coding *c) {
+    return c->scale_floats == 1 && is_scaled_rounding(c->code) &&
+           (c->scale == SCALE_MAX || c->scale == SCALE_L2) && c->bucket >= BUCKET_LEAST &&
+           BLOCK_ELEMENTS % c->bucket == 0 && c->part_elements % c->bucket == 0;
+}
+
 static void take_dense(encoder *e) {
     const sl_coding *c = &e->c;
+    if (in_blocks(c))
+        return;
     e->buckets = buckets_of(c).buckets;
     e->scales = memory_list_take(&e->memory, e->buckets * c->scale_floats * sizeof *e->scales);
     e->roundings = memory_list_take(&e->memory, e->buckets * sizeof *e->roundings);
@@ -74,8 +83,7 @@ static void take_dense(encoder *e) {
     const size_t sums = (c->scale == SCALE_SIDES ? 2 : 1) * e->buckets;
     e->tiles = sum_tiles(c->bucket);
     e->folds = sum_folds(e->tiles);
-    e->tile_lanes =
-        memory_list_take(&e->memory, sums * e->tiles * SUM_LANES * sizeof *e->tile_lanes);
+    e->tile_sums = memory_list_take(&e->memory, sums * e->tiles * sizeof *e->tile_sums);
     e->bucket_folds = memory_list_take(&e->memory, sums * e->folds * sizeof *e->bucket_folds);
 }
 
@@ -85,8 +93,6 @@ static bool is_listed(const sl_coding *c) {
 
 static void take_shares(encoder *e) {
     e->share_blocks = ceiling(e->c.dimension, SHARE_BLOCK);
-    e->share_lanes =
-        memory_list_take(&e->memory, e->share_blocks * SUM_LANES * sizeof *e->share_lanes);
     e->share_sums = memory_list_take(&e->memory, e->share_blocks * sizeof *e->share_sums);
     e->shares = memory_list_take(&e->memory, sizeof *e->shares);
 }
@@ -105,7 +111,7 @@ static void take_sparse(encoder *e) {
     if (c->form != CODING_DROPPING && c->form != CODING_DRAWN)
         e->equal = memory_list_take(&e->memory, e->map.words * sizeof *e->equal);
     if (c->form == CODING_TOP_K || c->form == CODING_SIGNED) {
-        e->classes = memory_list_take(&e->memory, DIGIT_CLASSES * sizeof *e->classes);
+        e->classes = memory_list_take(&e->memory, (DIGIT_CLASSES + 1) * sizeof *e->classes);
         e->indices = c->by_entries ? memory_list_take(&e->memory, c->k * sizeof *e->indices) : NULL;
     }
     e->chosen = memory_list_take(&e->memory, sizeof *e->chosen);
@@ -173,10 +179,10 @@ static void find_largest_of_buckets(encoder *e, const float *v, uint32_t *larges
 static void sum_buckets(encoder *e, const float *v, uint32_t *negatives) {
     const sl_coding *c = &e->c;
     const size_t sums = (c->scale == SCALE_SIDES ? 2 : 1) * e->buckets;
-    launch_bucket_lanes(&(bucket_lanes_args){v, c->scale, c->dimension, c->bucket, e->buckets,
-                                             e->tiles, e->tile_lanes, negatives},
-                        e->buckets * e->tiles * SUM_LANES);
-    launch_fold_tiles(&(fold_tiles_args){e->tile_lanes, e->bucket_folds, e->tiles, e->folds},
+    launch_bucket_tiles(&(bucket_tiles_args){v, c->scale, c->dimension, c->bucket, e->buckets,
+                                             e->tiles, e->tile_sums, negatives},
+                        (uint32_t)ceiling(e->buckets * e->tiles, BLOCK_TILES));
+    launch_fold_tiles(&(fold_tiles_args){e->tile_sums, e->bucket_folds, e->tiles, e->folds},
                       sums * e->folds);
 }
 
@@ -200,13 +206,18 @@ static void find_scales(encoder *e, const float *v) {
 
 static void encode_dense(encoder *e, const float *v, const sl_rng_key *key) {
     const sl_coding *c = &e->c;
-    const uint32_t blocks = (uint32_t)ceiling(c->part_elements, EIGHT * BLOCK_THREADS);
+    const uint32_t blocks = (uint32_t)ceiling(c->part_elements, BLOCK_ELEMENTS);
+    const encode_eight_args codes = {
+        e->layout,    v,    c->code,  c->width, c->magnitude_limit,  c->tau, buckets_of(c),
+        e->roundings, *key, e->marks, blocks,   device_is_aligned(v)};
+    if (in_blocks(c)) {
+        launch_encode_buckets(&(encode_buckets_args){codes, c->scale, c->levels},
+                              c->parts * blocks);
+        return;
+    }
     if (c->scale_floats > 0)
         find_scales(e, v);
-    launch_encode_eight(&(encode_eight_args){e->layout, v, c->code, c->width, c->magnitude_limit,
-                                             c->tau, buckets_of(c), e->roundings, *key, e->marks,
-                                             blocks, device_is_aligned(v)},
-                        c->parts * blocks);
+    launch_encode_eight(&codes, c->parts * blocks);
 }
 
 static uint32_t counting_blocks(size_t dimension) {
@@ -221,11 +232,8 @@ static void mark_largest(encoder *e, const float *v) {
     for (size_t i = 0; i < sizeof digits / sizeof *digits; i++) {
         launch_count_digits(&(count_digits_args){v, e->c.dimension, i > 0 ? e->equal : NULL,
                                                  digits[i].shift, digits[i].width, e->classes,
-                                                 aligned},
+                                                 e->chosen, i == 0 ? (uint32_t)e->c.k : 0, aligned},
                             counting_blocks(e->c.dimension));
-        launch_pick_digit(&(pick_digit_args){e->classes, e->chosen, digits[i].width,
-                                             i == 0 ? (uint32_t)e->c.k : 0},
-                          1);
         if (i == 0)
             launch_mark_top(&(mark_top_args){v, e->c.dimension, e->chosen, digits[0].shift,
                                              e->map.bits, e->equal, aligned},
@@ -236,8 +244,6 @@ static void mark_largest(encoder *e, const float *v) {
                               e->map.words);
     }
     bitmap_scan(&(const bitmap *){&e->map}, 1);
-    launch_settle_ties(&(settle_ties_args){e->map.bits, e->equal, e->chosen, e->map.ranks},
-                       e->map.words);
 }
 
 /* Writes values; part p has entries [p part_elements, ...). */
@@ -273,12 +279,13 @@ static void gather_ranges(encoder *e, const float *v) {
 }
 
 static void encode_top_k(encoder *e, const float *v) {
+    const settle_ties_args ties = {e->map.bits, e->equal, e->chosen, e->map.ranks};
     mark_largest(e, v);
     if (e->c.by_entries) {
-        launch_list_word(&(list_word_args){e->map.bits, e->map.ranks, e->indices}, e->map.words);
-        gather_entries(e, v, e->indices);
+        launch_take_top(&(take_top_args){ties, e->layout, v, e->indices, e->marks}, e->map.words);
         place_packed_indices(e, NULL);
     } else {
+        launch_settle_ties(&ties, e->map.words);
         gather_ranges(e, v);
         launch_place_bitmap(&(place_bitmap_args){e->layout, e->map.bits, e->counts}, e->map.words);
     }
@@ -287,6 +294,8 @@ static void encode_top_k(encoder *e, const float *v) {
 static void encode_signed(encoder *e, const float *v) {
     const size_t k = e->c.k;
     mark_largest(e, v);
+    launch_settle_ties(&(settle_ties_args){e->map.bits, e->equal, e->chosen, e->map.ranks},
+                       e->map.words);
     launch_list_word(&(list_word_args){e->map.bits, e->map.ranks, e->indices}, e->map.words);
     launch_entry_lanes(&(entry_lanes_args){v, e->indices, k, e->entry_lanes}, SUM_LANES);
     launch_entry_mean(&(entry_mean_args){e->entry_lanes, k, e->entry_mean, e->marks}, 1);
@@ -318,9 +327,8 @@ static void mark_random(encoder *e, const float *v, const sl_rng_key *key) {
     const size_t d = e->c.dimension, blocks = e->share_blocks;
     launch_begin_shares(&(begin_shares_args){e->shares, e->c.k == d}, 1);
     for (int pass = 0; pass <= SHARE_PASSES; pass++) {
-        launch_share_lanes(&(share_lanes_args){v, d, e->shares, e->share_lanes},
-                           blocks * SUM_LANES);
-        launch_fold_tiles(&(fold_tiles_args){e->share_lanes, e->share_sums, 1, 1}, blocks);
+        launch_share_sums(&(share_sums_args){v, d, e->shares, e->share_sums, blocks},
+                          (uint32_t)ceiling(blocks, BLOCK_TILES));
         launch_share_more(&(share_more_args){e->shares, e->share_sums, blocks, e->c.k, e->marks},
                           1);
     }

@@ -541,6 +541,8 @@ SL_LAYER_KERNELS(DEFINE_LAUNCH)
 
 #define DEFINE_BLOCK_LAUNCH(name)                                                                  \
     void launch_##name(const name##_args *arguments, uint32_t blocks) {                            \
+        if (blocks == 0)                                                                           \
+            return;                                                                                \
         launches_count(LAUNCH_##name);                                                             \
         kernel_##name<<<blocks, BLOCK_THREADS, 0, stream_of(WORK)>>>(*arguments);                  \
         check(cudaGetLastError(), "launching " #name);                                             \

@@ -11,6 +11,7 @@
 #ifndef SL_KERNELS_H
 #define SL_KERNELS_H
 
+#include "gpu/kernels_buckets.h"
 #include "gpu/kernels_codes.h"
 #include "gpu/kernels_entries.h"
 #include "gpu/kernels_listed.h"
@@ -20,18 +21,17 @@
 /* By hand: clang-format moves a name to the next line each time that it runs. */
 /* clang-format off */
 #define SL_KERNELS(X)                                                                              \
-    X(combine_four) X(step_four) X(adam_one) X(fill_four) X(keep_one) X(lanes_of)                  \
-    X(fold_tiles) X(sum_of_folds) X(find_largest) X(bucket_lanes) X(bucket_scale)                  \
-    X(place_scales) X(add_eight)                                                                   \
-    X(keep_digit) X(settle_ties) X(scan_up) X(scan_down) X(list_word) X(gather_entry)              \
-    X(gather_word) X(place_indices) X(place_bitmap) X(count_parts)                                 \
-    X(begin_draw) X(draw_word) X(advance_draw) X(finish_draw) X(settle_subset) X(mark_kept)        \
-    X(add_entries) X(load_bitmap) X(add_words)                                                     \
-    X(entry_lanes) X(entry_mean) X(sign_entry)                                                     \
-    X(begin_mark) X(begin_shares) X(share_lanes) X(share_more)                                     \
-    X(list_marks) X(place_marks) X(add_marks)
-/* clang-format on */
+    X(combine_four) X(step_four) X(adam_one) X(fill_four) X(keep_one) X(fold_tiles)                \
+    X(sum_of_folds) X(find_largest) X(bucket_scale) X(place_scales) X(add_eight) X(keep_digit)     \
+    X(settle_ties) X(take_top) X(list_word) X(gather_entry) X(gather_word) X(place_indices)        \
+    X(place_bitmap) X(count_parts) X(begin_draw) X(draw_block) X(advance_draw) X(finish_draw)      \
+    X(settle_subset) X(mark_kept) X(add_entries) X(load_bitmap) X(add_words) X(entry_lanes)        \
+    X(entry_mean) X(sign_entry) X(begin_mark) X(begin_shares) X(share_more) X(list_marks)          \
+    X(place_marks) X(add_marks)
 
-#define SL_BLOCK_KERNELS(X) X(encode_eight) X(count_digits) X(pick_digit) X(mark_top) X(mark_drawn)
+#define SL_BLOCK_KERNELS(X)                                                                        \
+    X(encode_eight) X(encode_buckets) X(tile_sums) X(bucket_tiles) X(count_digits) X(mark_top)     \
+    X(scan_groups) X(scan_counts) X(mark_drawn) X(share_sums)
+/* clang-format on */
 
 #endif

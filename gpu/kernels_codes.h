@@ -31,16 +31,20 @@ SL_SHARED void find_largest(const find_largest_args *a, size_t i) {
     ATOMIC_MAX(&a->largest[b], largest);
 }
 
-/* Thread i sums lane i % SUM_LANES of tile i / SUM_LANES. All buckets have equally many tiles; the
- * last tiles of the last bucket may be empty. */
-typedef struct bucket_lanes_args {
+/* A block has BLOCK_TILES tiles, as in tile_sums. All buckets have equally many; the last ones of
+ * the last bucket may be empty. */
+typedef struct bucket_tiles_args {
     const float *v;
     coding_scale scale;
     size_t dimension, bucket, buckets, tiles; /* tiles: in one bucket */
-    double *lanes; /* (buckets, tiles, SUM_LANES); for SCALE_SIDES followed by as many sums of the
-                      elements < 0 */
+    double *sums; /* (buckets, tiles); for SCALE_SIDES followed by as many sums of the elements < 0
+                   */
     uint32_t *negatives; /* (buckets) zero; SCALE_SIDES */
-} bucket_lanes_args;
+} bucket_tiles_args;
+
+typedef struct bucket_tiles_memory {
+    double up[BLOCK_THREADS], down[BLOCK_THREADS];
+} bucket_tiles_memory;
 
 SL_SHARED float magnitude_within(const float *v, size_t e, size_t start, size_t end) {
     return e >= start && e < end ? float_of(float_bits(v[e]) & FLOAT_MAGNITUDE) : 0;
@@ -58,8 +62,9 @@ SL_SHARED double lane_magnitudes(const float *v, size_t start, size_t end, size_
     return sum;
 }
 
-SL_SHARED void bucket_lanes(const bucket_lanes_args *a, size_t i) {
-    const size_t tile = i / SUM_LANES, b = tile / a->tiles, lane = i % SUM_LANES;
+SL_SHARED void sum_lane_of_bucket(const bucket_tiles_args *a, bucket_tiles_memory *m, size_t tile,
+                                  uint32_t thread) {
+    const size_t b = tile / a->tiles, lane = thread % SUM_LANES;
     const size_t start = b * a->bucket + tile % a->tiles * SUM_TILE,
                  rest = smaller((b + 1) * a->bucket, a->dimension);
     const size_t end = smaller(start + SUM_TILE, rest),
@@ -67,7 +72,7 @@ SL_SHARED void bucket_lanes(const bucket_lanes_args *a, size_t i) {
     double up = 0, down = 0;
     uint32_t negatives = 0;
     if (a->scale == SCALE_MEAN) {
-        a->lanes[i] = lane_magnitudes(a->v, start, end, lane);
+        m->up[thread] = lane_magnitudes(a->v, start, end, lane);
         return;
     }
     SL_UNROLL(16)
@@ -81,11 +86,24 @@ SL_SHARED void bucket_lanes(const bucket_lanes_args *a, size_t i) {
             negatives += v < 0;
         }
     }
-    a->lanes[i] = up;
-    if (a->scale == SCALE_SIDES) {
-        a->lanes[a->buckets * a->tiles * SUM_LANES + i] = down;
+    m->up[thread] = up;
+    m->down[thread] = down;
+    if (a->scale == SCALE_SIDES)
         ATOMIC_ADD(&a->negatives[b], negatives);
-    }
+}
+
+enum { bucket_tiles_PHASES = 2 };
+SL_SHARED void bucket_tiles(const bucket_tiles_args *a, bucket_tiles_memory *m, block_place at,
+                            uint32_t phase) {
+    const size_t all = a->buckets * a->tiles, first = (size_t)at.block * BLOCK_TILES,
+                 tile = first + at.thread / SUM_LANES, mine = first + at.thread % BLOCK_TILES;
+    const double *lanes = at.thread < BLOCK_TILES ? m->up : m->down;
+    if (phase == 0 && tile < all)
+        sum_lane_of_bucket(a, m, tile, at.thread);
+    else if (phase == 1 && mine < all &&
+             at.thread < (a->scale == SCALE_SIDES ? 2 * BLOCK_TILES : BLOCK_TILES))
+        a->sums[(at.thread < BLOCK_TILES ? 0 : all) + mine] =
+            sum_lanes(lanes + at.thread % BLOCK_TILES * SUM_LANES);
 }
 
 /* Thread i computes the scales of bucket i from these sums. *refused counts the buckets that
@@ -105,18 +123,26 @@ typedef struct bucket_scale_args {
 
 #define FLOAT_LARGEST 3.40282346638528859811704183484516925e+38
 
+SL_SHARED float scale_of_largest(uint32_t magnitude, uint32_t *refused) {
+    if (magnitude >= FLOAT_INFINITY)
+        ATOMIC_ADD(refused, 1);
+    return float_of(magnitude);
+}
+
+SL_SHARED float scale_of_sum(double scale, uint32_t *refused) {
+    if (!(scale <= FLOAT_LARGEST))
+        ATOMIC_ADD(refused, 1);
+    return (float)scale;
+}
+
 SL_SHARED void bucket_scale(const bucket_scale_args *a, size_t i) {
     const size_t n = smaller(a->bucket, a->dimension - i * a->bucket);
-    double scale = 0;
     if (a->scale == SCALE_MAX) {
-        a->scales[i] = float_of(a->largest[i]);
-        if (a->largest[i] >= FLOAT_INFINITY)
-            ATOMIC_ADD(a->refused, 1);
+        a->scales[i] = scale_of_largest(a->largest[i], a->refused);
     } else if (a->scale == SCALE_CLIPPED) {
         const double squares = sum_in_order(a->folds + a->fold_count * i, a->fold_count);
-        a->scales[i] = clipped_scale(float_of(a->largest[i]), a->clip, squares, n);
-        if (a->largest[i] >= FLOAT_INFINITY)
-            ATOMIC_ADD(a->refused, 1);
+        a->scales[i] =
+            clipped_scale(scale_of_largest(a->largest[i], a->refused), a->clip, squares, n);
     } else if (a->scale == SCALE_SIDES) {
         const uint32_t negatives = a->negatives[i];
         const double up = sum_in_order(a->folds + a->fold_count * i, a->fold_count);
@@ -131,10 +157,7 @@ SL_SHARED void bucket_scale(const bucket_scale_args *a, size_t i) {
             ATOMIC_ADD(a->refused, 1);
     } else {
         const double sum = sum_in_order(a->folds + a->fold_count * i, a->fold_count);
-        scale = a->scale == SCALE_L2 ? sqrt(sum) : sum / (double)n;
-        a->scales[i] = (float)scale;
-        if (!(scale <= FLOAT_LARGEST))
-            ATOMIC_ADD(a->refused, 1);
+        a->scales[i] = scale_of_sum(a->scale == SCALE_L2 ? sqrt(sum) : sum / (double)n, a->refused);
     }
     if (a->code == CODE_LEVELS || a->code == CODE_TERNARY)
         a->roundings[i] = rounding_of(a->levels, a->scales[i]);
@@ -274,7 +297,8 @@ typedef struct encode_eight_args {
 } encode_eight_args;
 
 typedef struct encode_eight_memory {
-    uint32_t words[BLOCK_THREADS * 16 / 4]; /* a code has at most 16 bits */
+    uint32_t words[BLOCK_THREADS * 16 / 4];                         /* a code has at most 16 bits */
+    uint32_t random[BLOCK_THREADS * EIGHT / PHILOX_WINDOWS + 1][4]; /* blocks of the stream */
 } encode_eight_memory;
 
 /* The scales that stand before the codes of a part. The part begins at element `start`. */
@@ -318,23 +342,42 @@ SL_SHARED block_codes codes_of_block(const encode_eight_args *a, block_place at)
     return (block_codes){part, start, from, smaller(from + BLOCK_THREADS * EIGHT, end)};
 }
 
+/* A block of the stream has windows for sixteen elements, of two threads. */
+SL_SHARED void draw_windows(const encode_eight_args *a, encode_eight_memory *m, block_codes b,
+                            uint32_t thread) {
+    const size_t first = b.from / PHILOX_WINDOWS, end = (b.end - 1) / PHILOX_WINDOWS + 1;
+    if (is_random(a->code))
+        for (size_t at = first + thread; at < end; at += BLOCK_THREADS)
+            philox_block(&a->key, (uint32_t)at, PHILOX_ROUNDS_QUICK, m->random[at - first]);
+}
+
+/* What a thread encodes eight elements of. */
+typedef struct code_source {
+    const float *v;
+    int aligned;
+    const rounding *roundings; /* from the first one's bucket on */
+    const uint32_t *drawn;     /* of elements from a multiple of PHILOX_WINDOWS on */
+} code_source;
+
 /* Each code has a kernel body of its own, so that no element branches on the kind of code. */
-SL_SHARED void encode_eight_as(const encode_eight_args *a, size_t from, size_t n, uint8_t *out,
-                               coding_code code) {
-    size_t b = bucket_at(&a->scales, from);
+SL_SHARED void encode_eight_as(const encode_eight_args *a, code_source s, size_t from, size_t n,
+                               uint8_t *out, coding_code code) {
     /* The first element of the next bucket; most threads do not reach it. */
-    uint32_t next = is_scaled_rounding(code)
-                        ? (uint32_t)smaller((b + 1) * a->scales.bucket - from, EIGHT)
-                        : (uint32_t)EIGHT;
+    uint32_t next =
+        is_scaled_rounding(code)
+            ? (uint32_t)smaller((bucket_at(&a->scales, from) + 1) * a->scales.bucket - from, EIGHT)
+            : (uint32_t)EIGHT;
     float v[EIGHT];
     uint32_t random[4] = {0, 0, 0, 0}, codes[EIGHT];
     uint64_t low, high;
     rounding r = {1, 0, 1, 16};
-    read_eight(a->v + from, n, a->aligned, v);
+    read_eight(s.v, n, s.aligned, v);
     if (is_scaled_rounding(code))
-        r = a->roundings[b];
+        r = *s.roundings;
     if (is_random(code)) {
-        philox_block(&a->key, (uint32_t)(from / PHILOX_WINDOWS), PHILOX_ROUNDS_QUICK, random);
+        SL_UNROLL(4)
+        for (uint32_t w = 0; w < 4; w++)
+            random[w] = s.drawn[w];
         if (from % PHILOX_WINDOWS != 0)
             philox_half_turn(random);
     }
@@ -349,7 +392,7 @@ SL_SHARED void encode_eight_as(const encode_eight_args *a, size_t from, size_t n
         for (uint32_t e = 0; e < EIGHT; e++) {
             if (e == next && e < n) {
                 next = (uint32_t)smaller(next + a->scales.bucket, EIGHT);
-                r = a->roundings[++b];
+                r = *++s.roundings;
             }
             codes[e] =
                 e < n ? code_of(code, a->tau, a->width, r, v[e], philox_window(random, e)) : 0;
@@ -371,27 +414,44 @@ SL_SHARED void write_codes(const encode_eight_args *a, const encode_eight_memory
         out[w] = m->words[w];
 }
 
-enum { encode_eight_PHASES = 2 };
-SL_SHARED void encode_eight(const encode_eight_args *a, encode_eight_memory *m, block_place at,
-                            uint32_t phase) {
-    const block_codes b = codes_of_block(a, at);
-    const size_t from = b.from + (size_t)EIGHT * at.thread;
-    if (b.from >= b.end || (phase == 0 && from >= b.end))
-        return;
-    if (phase == 1) {
-        write_codes(a, m, b, at.thread);
-        return;
-    }
-    const size_t n = smaller(b.end - from, EIGHT);
-    uint8_t *out = (uint8_t *)m->words + at.thread * a->width;
+/* source: where v and roundings are. */
+SL_SHARED void encode_own(const encode_eight_args *a, encode_eight_memory *m, block_codes b,
+                          uint32_t thread, code_source source) {
+    const size_t from = b.from + (size_t)EIGHT * thread, n = smaller(b.end - from, EIGHT);
+    source.drawn = m->random[from / PHILOX_WINDOWS - b.from / PHILOX_WINDOWS];
+    uint8_t *out = (uint8_t *)m->words + thread * a->width;
     switch (a->code) {
     case CODE_NONE:
         break;
 #define ENCODE_AS(code)                                                                            \
     case code:                                                                                     \
-        encode_eight_as(a, from, n, out, code);                                                    \
+        encode_eight_as(a, source, from, n, out, code);                                            \
         break;
         SL_CODES(ENCODE_AS)
+    }
+}
+
+enum { encode_eight_PHASES = 3 };
+SL_SHARED void encode_eight(const encode_eight_args *a, encode_eight_memory *m, block_place at,
+                            uint32_t phase) {
+    const block_codes b = codes_of_block(a, at);
+    const size_t from = b.from + (size_t)EIGHT * at.thread;
+    if (b.from >= b.end)
+        return;
+    switch (phase) {
+    case 0:
+        draw_windows(a, m, b, at.thread);
+        break;
+    case 1:
+        if (from < b.end) {
+            const code_source source = {a->v + from, a->aligned,
+                                        a->roundings + bucket_at(&a->scales, from), NULL};
+            encode_own(a, m, b, at.thread, source);
+        }
+        break;
+    case 2:
+        write_codes(a, m, b, at.thread);
+        break;
     }
 }
 

@@ -31,31 +31,46 @@ SL_SHARED void begin_shares(const begin_shares_args *a, size_t i) {
     s->certain = s->passes = s->is_found = 0;
 }
 
-/* Thread i sums the magnitudes below the limit of lane i % SUM_LANES of block i / SUM_LANES. */
-typedef struct share_lanes_args {
+/* The magnitudes below the limit, of each SHARE_BLOCK elements. A block of threads has BLOCK_TILES
+ * of these, as in tile_sums. */
+typedef struct share_sums_args {
     const float *v;
     size_t dimension;
     share_state *state;
-    double *lanes; /* (blocks, SUM_LANES) */
-} share_lanes_args;
+    double *sums; /* (blocks) */
+    size_t blocks;
+} share_sums_args;
 
-SL_SHARED void share_lanes(const share_lanes_args *a, size_t i) {
-    const size_t start = i / SUM_LANES * SHARE_BLOCK,
-                 end = smaller(start + SHARE_BLOCK, a->dimension);
+typedef struct share_sums_memory {
+    double lanes[BLOCK_THREADS];
+} share_sums_memory;
+
+SL_SHARED double share_of_lane(const share_sums_args *a, size_t block, size_t lane) {
+    const size_t start = block * SHARE_BLOCK, end = smaller(start + SHARE_BLOCK, a->dimension);
     const double limit = a->state->limit;
     uint32_t certain = 0;
     double sum = 0;
-    if (a->state->is_found)
-        return;
     SL_UNROLL(16)
-    for (size_t e = start + i % SUM_LANES; e < end; e += SUM_LANES) {
+    for (size_t e = start + lane; e < end; e += SUM_LANES) {
         const double magnitude = fabs((double)a->v[e]);
         sum += magnitude >= limit ? 0 : magnitude;
         certain += magnitude >= limit;
     }
-    a->lanes[i] = sum;
     if (certain > 0)
         ATOMIC_ADD(&a->state->certain, certain);
+    return sum;
+}
+
+enum { share_sums_PHASES = 2 };
+SL_SHARED void share_sums(const share_sums_args *a, share_sums_memory *m, block_place at,
+                          uint32_t phase) {
+    const size_t first = (size_t)at.block * BLOCK_TILES, block = first + at.thread / SUM_LANES;
+    if (a->state->is_found)
+        return;
+    if (phase == 0 && block < a->blocks)
+        m->lanes[at.thread] = share_of_lane(a, block, at.thread % SUM_LANES);
+    else if (phase == 1 && at.thread < BLOCK_TILES && first + at.thread < a->blocks)
+        a->sums[first + at.thread] = sum_lanes(m->lanes + at.thread * SUM_LANES);
 }
 
 /* One thread, after a pass: lambda rises until nothing more is to be shared. */

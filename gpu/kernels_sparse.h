@@ -7,6 +7,7 @@
 #include "element/philox.h"
 #include "gpu/block.h"
 #include "gpu/kernels_codes.h"
+#include "gpu/kernels_scan.h"
 
 #define DOUBLE_LARGEST 1.79769313486231570814527423731704357e+308
 
@@ -17,15 +18,19 @@ typedef struct selection {
     uint32_t left;   /* how many elements with `prefix` are kept */
 } selection;
 
-/* The histogram of one digit: of all elements, or of those in `equal`, which share the prefix. A
- * block counts in its own memory first, since most elements fall into few classes. */
+/* The histogram of one digit: of all elements, or of those in `equal`, which share the prefix; and
+ * by it the digit. A block counts in its own memory first, since most elements fall into few
+ * classes. The block that is last to have counted picks the digit: it goes through sums of FAN
+ * classes each, then through the classes of one sum. */
 typedef struct count_digits_args {
     const float *v;
     size_t count;
     const uint64_t *equal; /* (words); NULL: all */
     uint32_t shift, width;
-    uint32_t *classes; /* (DIGIT_CLASSES) zero */
-    int aligned;       /* v */
+    uint32_t *classes; /* (DIGIT_CLASSES + 1) zero, then and before; the last counts blocks */
+    selection *chosen;
+    uint32_t k;  /* the first digit: how many elements to keep; later ones: 0 */
+    int aligned; /* v */
 } count_digits_args;
 
 SL_SHARED uint32_t magnitude_of(float v) {
@@ -37,7 +42,8 @@ SL_SHARED uint32_t class_of(const count_digits_args *a, float v) {
 }
 
 typedef struct count_digits_memory {
-    uint32_t classes[DIGIT_CLASSES];
+    uint32_t classes[DIGIT_CLASSES], sums[DIGIT_CLASSES / FAN];
+    uint32_t is_last;
 } count_digits_memory;
 
 SL_SHARED void count_digit(const count_digits_args *a, count_digits_memory *m, float v) {
@@ -62,9 +68,42 @@ SL_SHARED void count_equal(const count_digits_args *a, count_digits_memory *m, b
             count_digit(a, m, a->v[WORD_BITS * i + LOWEST_BIT(word)]);
 }
 
-enum { count_digits_PHASES = 3 };
+/* By one thread. */
+SL_SHARED void pick_digit(const count_digits_args *a, const count_digits_memory *m) {
+    const uint32_t prefix = a->k > 0 ? 0 : a->chosen->prefix;
+    uint32_t group = (1u << a->width) / FAN - 1, left = a->k > 0 ? a->k : a->chosen->left;
+    for (; m->sums[group] < left; group--)
+        left -= m->sums[group];
+    uint32_t digit = group * FAN + FAN - 1;
+    for (; m->classes[digit] < left; digit--)
+        left -= m->classes[digit];
+    a->chosen->prefix = prefix << a->width | digit;
+    a->chosen->left = left;
+}
+
+SL_SHARED void publish_classes(const count_digits_args *a, const count_digits_memory *m,
+                               block_place at) {
+    for (uint32_t c = at.thread; c < DIGIT_CLASSES; c += BLOCK_THREADS)
+        if (m->classes[c] > 0)
+            ATOMIC_ADD_ONE(&a->classes[c], m->classes[c]);
+    block_publish();
+}
+
+/* Those of all blocks; and clears them. */
+SL_SHARED void take_classes(const count_digits_args *a, count_digits_memory *m, block_place at) {
+    for (uint32_t c = at.thread; c < 1u << a->width; c += BLOCK_THREADS) {
+        m->classes[c] = block_read_count(&a->classes[c]);
+        a->classes[c] = 0;
+    }
+    if (at.thread == 0)
+        a->classes[DIGIT_CLASSES] = 0;
+}
+
+enum { count_digits_PHASES = 7 };
 SL_SHARED void count_digits(const count_digits_args *a, count_digits_memory *m, block_place at,
                             uint32_t phase) {
+    if (phase > 3 && !m->is_last)
+        return;
     switch (phase) {
     case 0:
         for (uint32_t c = at.thread; c < DIGIT_CLASSES; c += BLOCK_THREADS)
@@ -77,59 +116,25 @@ SL_SHARED void count_digits(const count_digits_args *a, count_digits_memory *m, 
             count_all(a, m, at);
         break;
     case 2:
-        for (uint32_t c = at.thread; c < DIGIT_CLASSES; c += BLOCK_THREADS)
-            if (m->classes[c] > 0)
-                ATOMIC_ADD_ONE(&a->classes[c], m->classes[c]);
+        publish_classes(a, m, at);
         break;
-    }
-}
-
-/* One block. Clears the classes. It goes through sums of FAN classes each first, then through the
- * classes of one sum. */
-typedef struct pick_digit_args {
-    uint32_t *classes;
-    selection *chosen;
-    uint32_t width;
-    uint32_t k; /* the first digit: how many elements to keep; later ones: 0 */
-} pick_digit_args;
-
-typedef struct pick_digit_memory {
-    uint32_t classes[DIGIT_CLASSES], sums[DIGIT_CLASSES / FAN];
-} pick_digit_memory;
-
-SL_SHARED void pick(const pick_digit_args *a, const pick_digit_memory *m) {
-    const uint32_t prefix = a->k > 0 ? 0 : a->chosen->prefix;
-    uint32_t group = (1u << a->width) / FAN - 1, left = a->k > 0 ? a->k : a->chosen->left;
-    for (; m->sums[group] < left; group--)
-        left -= m->sums[group];
-    uint32_t digit = group * FAN + FAN - 1;
-    for (; m->classes[digit] < left; digit--)
-        left -= m->classes[digit];
-    a->chosen->prefix = prefix << a->width | digit;
-    a->chosen->left = left;
-}
-
-enum { pick_digit_PHASES = 3 };
-SL_SHARED void pick_digit(const pick_digit_args *a, pick_digit_memory *m, block_place at,
-                          uint32_t phase) {
-    const uint32_t count = 1u << a->width;
-    switch (phase) {
-    case 0:
-        for (uint32_t c = at.thread; c < count; c += BLOCK_THREADS) {
-            m->classes[c] = a->classes[c];
-            a->classes[c] = 0;
-        }
+    case 3:
+        if (at.thread == 0)
+            m->is_last = block_number(&a->classes[DIGIT_CLASSES]) == at.blocks - 1;
         break;
-    case 1:
-        for (uint32_t g = at.thread; g < count / FAN; g += BLOCK_THREADS) {
+    case 4:
+        take_classes(a, m, at);
+        break;
+    case 5:
+        for (uint32_t g = at.thread; g < (1u << a->width) / FAN; g += BLOCK_THREADS) {
             m->sums[g] = 0;
             for (uint32_t c = 0; c < FAN; c++)
                 m->sums[g] += m->classes[g * FAN + c];
         }
         break;
-    case 2:
+    case 6:
         if (at.thread == 0)
-            pick(a, m);
+            pick_digit(a, m);
         break;
     }
 }
@@ -154,16 +159,6 @@ enum {
 typedef struct mark_top_memory {
     uint8_t above[MARKED_FOURS], equal[MARKED_FOURS]; /* a bit for each of four elements */
 } mark_top_memory;
-
-/* Elements [from, from + 4) of v, with zeros for what is missing. */
-SL_SHARED four read_four(const float *v, size_t dimension, int aligned, size_t from) {
-    four out = {{0, 0, 0, 0}};
-    if (aligned && from + FOUR <= dimension)
-        return *(const four *)(const void *)(v + from);
-    for (uint32_t e = 0; e < FOUR && from + e < dimension; e++)
-        out.v[e] = v[from + e];
-    return out;
-}
 
 SL_SHARED void mark_four(const mark_top_args *a, mark_top_memory *m, size_t from, uint32_t at) {
     const uint32_t prefix = a->chosen->prefix;
@@ -237,47 +232,21 @@ typedef struct settle_ties_args {
         ranks; /* (words) in: counts before each word, above | equal << 32; out: of kept elements */
 } settle_ties_args;
 
-SL_SHARED void settle_ties(const settle_ties_args *a, size_t i) {
+/* The elements of word i that are kept, and in *rank how many are before it. */
+SL_SHARED uint64_t settled(const settle_ties_args *a, size_t i, size_t *rank) {
     const uint64_t before = a->ranks[i];
     const uint32_t left = a->chosen->left, first = (uint32_t)(before >> 32);
     uint64_t equal = a->equal[i], word = a->above[i];
-    for (uint32_t rank = first; equal != 0 && rank < left; rank++, equal &= equal - 1)
+    for (uint32_t kept = first; equal != 0 && kept < left; kept++, equal &= equal - 1)
         word |= equal & (0 - equal);
-    a->above[i] = word;
-    a->ranks[i] = (uint32_t)before + (first < left ? first : left);
+    *rank = (uint32_t)before + (first < left ? first : left);
+    return word;
 }
 
-/* Prefix sums of several rows at once, each equally long: first sums of FAN counts each; then each
- * count becomes the sum of the counts before it. One 64-bit number may hold two counts, since
- * neither exceeds 32 bits. Thread i has group i % groups of row i / groups. */
-typedef struct scan_args {
-    uint64_t *counts[INPUTS]; /* (count) */
-    uint64_t *sums[INPUTS];   /* (groups) scan_down: before each group; NULL: there is one group */
-    size_t count, groups;     /* groups: ceil(count / FAN) */
-} scan_args;
-typedef scan_args scan_up_args;
-typedef scan_args scan_down_args;
-
-SL_SHARED void scan_up(const scan_up_args *a, size_t i) {
-    const size_t row = quotient(i, a->groups), group = i - row * a->groups,
-                 end = smaller(a->count, (group + 1) * FAN);
-    uint64_t sum = 0;
-    SL_UNROLL(16)
-    for (size_t e = group * FAN; e < end; e++)
-        sum += a->counts[row][e];
-    a->sums[row][group] = sum;
-}
-
-SL_SHARED void scan_down(const scan_down_args *a, size_t i) {
-    const size_t row = quotient(i, a->groups), group = i - row * a->groups,
-                 end = smaller(a->count, (group + 1) * FAN);
-    uint64_t before = a->sums[row] != NULL ? a->sums[row][group] : 0;
-    SL_UNROLL(8)
-    for (size_t e = group * FAN; e < end; e++) {
-        const uint64_t count = a->counts[row][e];
-        a->counts[row][e] = before;
-        before += count;
-    }
+SL_SHARED void settle_ties(const settle_ties_args *a, size_t i) {
+    size_t rank;
+    a->above[i] = settled(a, i, &rank);
+    a->ranks[i] = rank;
 }
 
 /* ---- sparse messages ---- */
@@ -313,6 +282,26 @@ SL_SHARED void gather_entry(const gather_entry_args *a, size_t i) {
     const size_t part = i / a->layout.part_elements;
     put_value(a->layout.parts + part * a->layout.stride, i - part * a->layout.part_elements,
               a->v[a->indices[i]], a->refused);
+}
+
+/* Of top-k: value and index of each kept element of word i. */
+typedef struct take_top_args {
+    settle_ties_args ties;
+    part_layout layout;
+    const float *v;
+    uint32_t *indices; /* (k) */
+    uint32_t *refused;
+} take_top_args;
+
+SL_SHARED void take_top(const take_top_args *a, size_t i) {
+    size_t rank;
+    for (uint64_t word = settled(&a->ties, i, &rank); word != 0; word &= word - 1, rank++) {
+        const size_t index = WORD_BITS * i + LOWEST_BIT(word),
+                     part = quotient(rank, a->layout.part_elements);
+        a->indices[rank] = (uint32_t)index;
+        put_value(a->layout.parts + part * a->layout.stride, rank - part * a->layout.part_elements,
+                  a->v[index], a->refused);
+    }
 }
 
 /* Writes the values of word i's elements; a part is a range of elements. counts: the values that
@@ -476,48 +465,60 @@ SL_SHARED void begin_draw(const begin_draw_args *a, size_t i) {
     a->state[i].found = 0;
 }
 
-typedef struct draw_word_args {
+typedef struct draw_block_args {
     draw_state *state;
     uint64_t *words; /* (words) */
     sl_rng_key key;
     uint32_t dimension;
-} draw_word_args;
+    uint32_t most; /* words of a pass */
+} draw_block_args;
 
-/* Draws word `at`. Returns 1 for a new element. */
-SL_SHARED uint32_t draw_one(const draw_word_args *a, uint64_t at) {
-    uint32_t block[4], index;
-    philox_block(&a->key, (uint32_t)(at / 4), PHILOX_ROUNDS, block);
-    if (!philox_below(block[at % 4], a->dimension, &index))
-        return 0;
-    const uint64_t bit = (uint64_t)1 << index % WORD_BITS;
-    return (ATOMIC_OR(&a->words[index / WORD_BITS], bit) & bit) == 0;
+enum { DRAWN_WORDS = 4 }; /* of a block of the stream */
+
+/* Draws words [from, end) of block `at`. Returns how many elements are new. */
+SL_SHARED uint32_t draw_words(const draw_block_args *a, uint64_t at, uint64_t from, uint64_t end) {
+    uint32_t block[DRAWN_WORDS], index, found = 0;
+    philox_block(&a->key, (uint32_t)at, PHILOX_ROUNDS, block);
+    SL_UNROLL(4)
+    for (uint32_t w = 0; w < DRAWN_WORDS; w++) {
+        const uint64_t word = DRAWN_WORDS * at + w;
+        if (word < from || word >= end || !philox_below(block[w], a->dimension, &index))
+            continue;
+        const uint64_t bit = (uint64_t)1 << index % WORD_BITS;
+        found += (ATOMIC_OR(&a->words[index / WORD_BITS], bit) & bit) == 0;
+    }
+    return found;
 }
 
-SL_SHARED void draw_word(const draw_word_args *a, size_t i) {
-    if (i < a->state->missing && draw_one(a, a->state->next + i))
-        ATOMIC_ADD(&a->state->found, 1);
+/* Thread i has the i-th block that the pass touches. */
+SL_SHARED void draw_block(const draw_block_args *a, size_t i) {
+    const uint64_t from = a->state->next, end = from + smaller(a->state->missing, a->most),
+                   at = from / DRAWN_WORDS + i;
+    const uint32_t found = DRAWN_WORDS * at < end ? draw_words(a, at, from, end) : 0;
+    if (found > 0)
+        ATOMIC_ADD(&a->state->found, found);
 }
 
 /* One thread, after a pass. */
 typedef struct advance_draw_args {
     draw_state *state;
-    uint32_t threads; /* of the pass */
+    uint32_t most; /* words of the pass */
 } advance_draw_args;
 
 SL_SHARED void advance_draw(const advance_draw_args *a, size_t i) {
     draw_state *s = a->state + i;
-    s->next += smaller(s->missing, a->threads);
+    s->next += smaller(s->missing, a->most);
     s->missing -= s->found;
     s->found = 0;
 }
 
 /* One thread draws the few that are still missing. */
-typedef draw_word_args finish_draw_args;
+typedef draw_block_args finish_draw_args;
 
 SL_SHARED void finish_draw(const finish_draw_args *a, size_t i) {
     draw_state *s = a->state + i;
     for (; s->missing > 0; s->next++)
-        s->missing -= draw_one(a, s->next);
+        s->missing -= draw_words(a, s->next / DRAWN_WORDS, s->next, s->next + 1);
 }
 
 /* Inverts the set if the elements to leave out were drawn, and counts the bits of each word. */

@@ -5,6 +5,7 @@
 
 #include "element/adam.h"
 #include "element/sum.h"
+#include "gpu/block.h"
 #include "gpu/thread.h"
 
 /* out = [out +] weights[0] in[0] + weights[1] in[1] + ..., in that order. */
@@ -130,41 +131,57 @@ SL_SHARED void keep_one(const keep_one_args *a, size_t i) {
 
 /* ---- sums, in the order of element/sum.h ---- */
 
-/* Thread i sums (x - y)^2 over lane i % SUM_LANES of tile i / SUM_LANES; y may be NULL. Sums are of
- * `each` elements, the last of fewer: its last tiles may be empty. */
-typedef struct lanes_of_args {
-    const float *x, *y;
-    double *lanes; /* (sums, tiles, SUM_LANES) */
-    size_t count, each, tiles;
-} lanes_of_args;
+/* A block has BLOCK_TILES tiles: a thread for each lane, and then one for each tile. */
+enum { BLOCK_TILES = BLOCK_THREADS / SUM_LANES };
 
-SL_SHARED void lanes_of(const lanes_of_args *a, size_t i) {
-    const size_t tile = i / SUM_LANES, sum_number = quotient(tile, a->tiles),
-                 first = sum_number * a->each,
+/* Sums of (x - y)^2; y may be NULL. Sums are of `each` elements, the last of fewer: its last tiles
+ * may be empty. */
+typedef struct tile_sums_args {
+    const float *x, *y;
+    double *out;                    /* (sums, tiles) */
+    size_t count, each, tiles, all; /* all: of all sums */
+} tile_sums_args;
+
+typedef struct tile_sums_memory {
+    double lanes[BLOCK_THREADS];
+} tile_sums_memory;
+
+SL_SHARED double distance_of_lane(const tile_sums_args *a, size_t tile, size_t lane) {
+    const size_t sum_number = quotient(tile, a->tiles), first = sum_number * a->each,
                  start = first + (tile - sum_number * a->tiles) * SUM_TILE,
                  end = smaller(start + SUM_TILE, smaller(first + a->each, a->count));
     double sum = 0;
     SL_UNROLL(16)
-    for (size_t e = start + i % SUM_LANES; e < end; e += SUM_LANES) {
+    for (size_t e = start + lane; e < end; e += SUM_LANES) {
         const double difference = a->y != NULL ? (double)a->x[e] - a->y[e] : (double)a->x[e];
         sum += difference * difference;
     }
-    a->lanes[i] = sum;
+    return sum;
+}
+
+enum { tile_sums_PHASES = 2 };
+SL_SHARED void tile_sums(const tile_sums_args *a, tile_sums_memory *m, block_place at,
+                         uint32_t phase) {
+    const size_t first = (size_t)at.block * BLOCK_TILES, tile = first + at.thread / SUM_LANES;
+    if (phase == 0)
+        m->lanes[at.thread] = tile < a->all ? distance_of_lane(a, tile, at.thread % SUM_LANES) : 0;
+    else if (at.thread < BLOCK_TILES && first + at.thread < a->all)
+        a->out[first + at.thread] = sum_lanes(m->lanes + at.thread * SUM_LANES);
 }
 
 /* Thread i computes fold i % folds of sum i / folds. */
 typedef struct fold_tiles_args {
-    const double *lanes; /* (sums, tiles, SUM_LANES) */
-    double *out;         /* (sums, folds) */
+    const double *sums; /* (sums, tiles) */
+    double *out;        /* (sums, folds) */
     size_t tiles, folds;
 } fold_tiles_args;
 
 SL_SHARED void fold_tiles(const fold_tiles_args *a, size_t i) {
-    const double *lanes = a->lanes + i / a->folds * a->tiles * SUM_LANES;
+    const double *sums = a->sums + i / a->folds * a->tiles;
     double sum = 0;
     SL_UNROLL(4)
     for (size_t t = i % a->folds; t < a->tiles; t += SUM_FOLDS)
-        sum += sum_lanes(lanes + t * SUM_LANES);
+        sum += sums[t];
     a->out[i] = sum;
 }
 

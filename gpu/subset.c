@@ -3,40 +3,26 @@
 
 #include "gpu/device.h"
 
-enum {
-    SCAN_LEVELS = 9,  /* FAN^8 > 2^32 */
-    DRAWN_BY_ONE = 64 /* so few elements that one thread draws them */
-};
+enum { DRAWN_BY_ONE = 64 }; /* so few elements that one thread draws them */
 
 bitmap bitmap_take(memory_list *m, size_t elements) {
     bitmap b = {.elements = elements, .words = ceiling(elements, WORD_BITS)};
-    size_t sums = 0;
-    for (size_t n = b.words; n > 1;)
-        sums += n = ceiling(n, FAN);
     b.bits = memory_list_take(m, b.words * sizeof *b.bits);
     b.ranks = memory_list_take(m, b.words * sizeof *b.ranks);
-    b.sums = memory_list_take(m, sums * sizeof *b.sums);
+    b.sums = memory_list_take(m, ceiling(b.words, SCANNED) * sizeof *b.sums);
     return b;
 }
 
 void bitmap_scan(const bitmap *const *maps, size_t k) {
-    scan_args levels[SCAN_LEVELS];
-    size_t top = 0, at = 0; /* at: of the next level in `sums` */
-    levels[0].count = maps[0]->words;
-    for (size_t j = 0; j < k; j++)
-        levels[0].counts[j] = maps[j]->ranks;
-    for (;; top++) {
-        scan_args *l = &levels[top];
-        l->groups = ceiling(l->count, FAN);
-        for (size_t j = 0; j < k; j++)
-            levels[top + 1].counts[j] = l->sums[j] = l->groups > 1 ? maps[j]->sums + at : NULL;
-        if (l->groups <= 1)
-            break;
-        launch_scan_up(l, k * l->groups);
-        at += levels[top + 1].count = l->groups;
+    scan_args a = {.count = maps[0]->words, .groups = (uint32_t)ceiling(maps[0]->words, SCANNED)};
+    const uint32_t blocks = (uint32_t)k * a.groups;
+    for (size_t j = 0; j < k; j++) {
+        a.counts[j] = maps[j]->ranks;
+        a.sums[j] = maps[j]->sums;
     }
-    for (size_t l = top + 1; l-- > 0;)
-        launch_scan_down(&levels[l], k * levels[l].groups);
+    if (a.groups > 1)
+        launch_scan_groups(&a, blocks);
+    launch_scan_counts(&a, blocks);
 }
 
 subset subset_take(memory_list *m, const sl_coding *c) {
@@ -55,13 +41,14 @@ void subset_draw(subset *s, const sl_coding *c, const sl_rng_key *key) {
         return;
     const bool others = c->k > c->dimension / 2;
     const size_t wanted = others ? c->dimension - c->k : c->k;
-    const draw_word_args draw = {s->state, s->map.bits, *key, (uint32_t)c->dimension};
+    draw_block_args draw = {s->state, s->map.bits, *key, (uint32_t)c->dimension, 0};
     device_clear(s->map.bits, s->map.words * sizeof *s->map.bits);
     launch_begin_draw(&(begin_draw_args){s->state, (uint32_t)wanted}, 1);
-    /* At least half of the draws find new elements, so each pass needs half the threads. */
-    for (size_t threads = wanted; threads > DRAWN_BY_ONE; threads /= 2) {
-        launch_draw_word(&draw, threads);
-        launch_advance_draw(&(advance_draw_args){s->state, (uint32_t)threads}, 1);
+    /* At least half of the draws find new elements, so each pass needs half the words. */
+    for (size_t most = wanted; most > DRAWN_BY_ONE; most /= 2) {
+        draw.most = (uint32_t)most;
+        launch_draw_block(&draw, most / DRAWN_WORDS + 2);
+        launch_advance_draw(&(advance_draw_args){s->state, (uint32_t)most}, 1);
     }
     launch_finish_draw(&draw, 1);
     launch_settle_subset(&(settle_subset_args){s->map.bits, s->map.ranks, c->dimension, others},

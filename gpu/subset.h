@@ -6,15 +6,11 @@
 #include "gpu/kernels.h"
 #include "gpu/memory.h"
 
-static inline size_t ceiling(size_t n, size_t by) {
-    return (n + by - 1) / by;
-}
-
 typedef struct bitmap {
     size_t elements, words;
     uint64_t *bits;  /* (words) */
     uint64_t *ranks; /* (words) number of bits before each word, after bitmap_scan */
-    uint64_t *sums;  /* of the upper levels of the scan */
+    uint64_t *sums;  /* of the scan's groups */
 } bitmap;
 
 /* `list` owns the memory. */

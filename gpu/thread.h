@@ -64,8 +64,23 @@ SL_SHARED void write_span(float *at, four v, uint32_t span) {
         *at = v.v[0];
 }
 
+/* Elements [from, from + 4) of v, those from `end` on being 0. v + from is aligned to 16 bytes if
+ * `aligned`. */
+SL_SHARED four read_four(const float *v, size_t end, int aligned, size_t from) {
+    four out = {{0, 0, 0, 0}};
+    if (aligned && from + FOUR <= end)
+        return *(const four *)(const void *)(v + from);
+    for (uint32_t e = 0; e < FOUR && from + e < end; e++)
+        out.v[e] = v[from + e];
+    return out;
+}
+
 SL_SHARED size_t smaller(size_t a, size_t b) {
     return a < b ? a : b;
+}
+
+SL_SHARED size_t ceiling(size_t n, size_t by) {
+    return (n + by - 1) / by;
 }
 
 /* a / b. A GPU divides 64-bit numbers several times slower than 32-bit ones. */

@@ -87,21 +87,22 @@ typedef struct sum_shape {
 
 static sum_shape shape_of(size_t count, size_t each) {
     const size_t tiles = sum_tiles(each);
-    return (sum_shape){each > 0 ? (count + each - 1) / each : 1, tiles, sum_folds(tiles)};
+    return (sum_shape){each > 0 ? ceiling(count, each) : 1, tiles, sum_folds(tiles)};
 }
 
-/* Lanes of all tiles, then their folds, and room for one sum. NULL: out of memory. */
+/* All tiles, then their folds, and room for one sum. NULL: out of memory. */
 static double *scratch_of(const sum_shape *s) {
-    return memory_scratch((s->count * (s->tiles * SUM_LANES + s->folds) + 1) * sizeof(double));
+    return memory_scratch((s->count * (s->tiles + s->folds) + 1) * sizeof(double));
 }
 
 static void launch_sums(const sum_shape *s, double *scratch, double *out, const float *x,
                         const float *y, size_t count, size_t each) {
-    double *folded = scratch + s->count * s->tiles * SUM_LANES;
+    double *folded = scratch + s->count * s->tiles;
     device_expect(x);
     device_expect(y != NULL ? y : x);
-    launch_lanes_of(&(lanes_of_args){x, y, scratch, count, each, s->tiles},
-                    s->count * s->tiles * SUM_LANES);
+    const size_t tiles = s->count * s->tiles;
+    launch_tile_sums(&(tile_sums_args){x, y, scratch, count, each, s->tiles, tiles},
+                     (uint32_t)ceiling(tiles, BLOCK_TILES));
     launch_fold_tiles(&(fold_tiles_args){scratch, folded, s->tiles, s->folds}, s->count * s->folds);
     launch_sum_of_folds(&(sum_of_folds_args){folded, out, s->folds}, s->count);
 }
@@ -122,7 +123,7 @@ static double distance_squared(const float *x, const float *y, size_t count) {
     double sum, *scratch = scratch_of(&shape);
     if (scratch == NULL)
         return NAN;
-    double *total = scratch + shape.tiles * SUM_LANES + shape.folds;
+    double *total = scratch + shape.tiles + shape.folds;
     launch_sums(&shape, scratch, total, x, y, count, count);
     device_copy_out(&sum, total, sizeof sum);
     return sum;

@@ -169,8 +169,8 @@ int main(void) {
     bool good = tell("CUDA calls per MiB and neighbour", usual.calls / mib / DRIVEN_NEIGHBOURS, 8);
     good &= tell("kernels in a D-PSGD round of 25.5 M", usual.kernels, 60);
     good &= tell("kernels in a CHOCO round of 4 bits each", kernels_of_round(levels), 40);
-    good &= tell("kernels in a CHOCO round of top-1 %", kernels_of_round(largest), 40);
-    good &= tell("kernels in a CHOCO round of dropping to 10 %", kernels_of_round(dropping), 100);
+    good &= tell("kernels in a CHOCO round of top-1 %", kernels_of_round(largest), 20);
+    good &= tell("kernels in a CHOCO round of dropping to 10 %", kernels_of_round(dropping), 60);
     good &= tell("kernels of ResNet-20's gradient, batch 128", step.kernels, 250);
     good &= tell("kernels of an LSTM's gradient, 80 characters", text.kernels, 350);
     good &= tell("CUDA calls of that gradient, repeated", repeated.calls - noted.calls, 10);

@@ -471,8 +471,8 @@ static void launch_fill(float *v) {
 static void count_digits_of(float *v) {
     launch_count_digits(&(count_digits_args){.v = v, .classes = (uint32_t *)v}, 1);
 }
-static void pick_digit_of(float *v) {
-    launch_pick_digit(&(pick_digit_args){.classes = (uint32_t *)v}, 1);
+static void list_word_of(float *v) {
+    launch_list_word(&(list_word_args){.words = (uint64_t *)v}, 1);
 }
 static void multiply(float *v) {
     device_multiply(&(device_product){.a = {.at = v, .line = 1},
@@ -504,7 +504,7 @@ static const struct {
                   {FAKE_EVENT_RECORD, record, "recording an event"},
                   {FAKE_LAUNCH, launch_fill, "launching fill_four"},
                   {FAKE_LAUNCH, count_digits_of, "launching count_digits"},
-                  {FAKE_LAUNCH, pick_digit_of, "launching pick_digit"},
+                  {FAKE_LAUNCH, list_word_of, "launching list_word"},
                   {FAKE_PRODUCT, multiply, "a matrix product"},
                   {FAKE_CALLBACK, ask_for_a_notice, "asking for a notice"}};
 

@@ -10,6 +10,10 @@
 #define WARP_OF_TESTS
 #include "gpu/emulated_kernels.h" /* before the kernels */
 
+#include "element/philox.h"
+static unsigned long philox_blocks; /* that the kernels draw */
+#define philox_block(...) (philox_blocks++, philox_block(__VA_ARGS__))
+
 #include "gpu/kernels.h"
 #include "gpu/kernels_text.h"
 #include "harness.h"
@@ -142,12 +146,13 @@ END_TEST
 enum { COUNT = 5003, WORDS = (COUNT + 63) / 64, SHIFT = 20, WIDTH = 11 };
 
 DEFINE_BLOCK_SHARE(count_digits)
-DEFINE_BLOCK_SHARE(pick_digit)
+DEFINE_BLOCK_SHARE(scan_groups)
+DEFINE_BLOCK_SHARE(scan_counts)
 
 static struct {
     _Alignas(16) float v[COUNT + 1];
     uint64_t equal[WORDS];
-    uint32_t classes[DIGIT_CLASSES], expected[DIGIT_CLASSES];
+    uint32_t classes[DIGIT_CLASSES + 1], expected[DIGIT_CLASSES];
 } digits;
 
 static void fill_digits(int trial) {
@@ -167,42 +172,107 @@ static const struct {
     {7, false, false, true}, {1, true, true, false},   {5, true, true, false},
 };
 
-/* The histogram of one digit, and the digit at which the k-th largest lies. */
-START_TEST(blocks_count_and_pick) {
+static launch_share share_of(uint32_t blocks, bool in_order) {
+    return in_order ? (launch_share){.to = blocks, .stride = 1, .count = blocks}
+                    : (launch_share){
+                          .to = blocks, .first = blocks / 2, .stride = blocks + 1, .count = blocks};
+}
+
+/* The digit at which the k-th largest lies, by the histogram of all blocks. */
+START_TEST(blocks_count_and_the_last_one_picks) {
     fill_digits(_i);
     const float *v = ways[_i].aligned ? digits.v : digits.v + 1;
-    const count_digits_args count = {.v = v,
-                                     .count = COUNT,
-                                     .equal = ways[_i].equal ? digits.equal : NULL,
-                                     .shift = SHIFT,
-                                     .width = WIDTH,
-                                     .classes = digits.classes,
-                                     .aligned = ways[_i].aligned};
-    const uint32_t blocks = ways[_i].blocks;
-    const launch_share share =
-        ways[_i].in_order
-            ? (launch_share){.to = blocks, .stride = 1, .count = blocks}
-            : (launch_share){
-                  .to = blocks, .first = blocks / 2, .stride = blocks + 1, .count = blocks};
-    uint32_t left = 0;
+    selection chosen = {0};
+    count_digits_args count = {.v = v,
+                               .count = COUNT,
+                               .equal = ways[_i].equal ? digits.equal : NULL,
+                               .shift = SHIFT,
+                               .width = WIDTH,
+                               .classes = digits.classes,
+                               .chosen = &chosen,
+                               .aligned = ways[_i].aligned};
+    const launch_share share = share_of(ways[_i].blocks, ways[_i].in_order);
     for (size_t i = 0; i < COUNT; i++)
         if (!ways[_i].equal || (digits.equal[i / 64] >> i % 64 & 1) != 0) {
             digits.expected[class_of(&count, v[i])]++;
-            left++;
+            count.k++;
         }
-    share_count_digits(&count, &share);
-    ck_assert_mem_eq(digits.classes, digits.expected, sizeof digits.classes);
-    selection chosen = {.left = left / 4};
-    uint32_t digit = DIGIT_CLASSES - 1, rest = chosen.left;
+    uint32_t digit = DIGIT_CLASSES - 1, rest = count.k /= 4;
     for (; digits.expected[digit] < rest; digit--)
         rest -= digits.expected[digit];
-    const pick_digit_args pick_args = {digits.classes, &chosen, WIDTH, chosen.left};
-    share_pick_digit(&pick_args,
-                     &(launch_share){.to = 1, .stride = ways[_i].in_order ? 1 : 2, .count = 1});
+    share_count_digits(&count, &share);
     ck_assert_uint_eq(chosen.prefix, digit);
     ck_assert_uint_eq(chosen.left, rest);
-    for (uint32_t c = 0; c < DIGIT_CLASSES; c++)
+    for (uint32_t c = 0; c <= DIGIT_CLASSES; c++)
         ck_assert_uint_eq(digits.classes[c], 0);
+}
+END_TEST
+
+/* Two rows, of one group, a whole number of them, and one more. */
+START_TEST(blocks_scan) {
+    enum { GROUPS = 301, LONGEST = GROUPS * SCANNED };
+    static uint64_t counts[2][LONGEST], groups[2][GROUPS], before[2];
+    static const size_t lengths[] = {1, 77, SCANNED, SCANNED + 1, LONGEST - 9, LONGEST};
+    scan_args a = {.counts = {counts[0], counts[1]}, .sums = {groups[0], groups[1]}};
+    uint32_t state = 11;
+    a.count = lengths[_i];
+    a.groups = (uint32_t)((a.count + SCANNED - 1) / SCANNED);
+    for (int row = 0; row < 2; row++)
+        for (size_t i = 0; i < a.count; i++)
+            counts[row][i] = drawn(&state) % 65 | (uint64_t)(drawn(&state) % 65) << 32;
+    static uint64_t given[2][LONGEST];
+    memcpy(given, counts, sizeof given);
+    const launch_share share = share_of(2 * a.groups, _i % 2 == 0);
+    share_scan_groups(&a, &share);
+    share_scan_counts(&a, &share);
+    for (int row = 0; row < 2; row++)
+        for (size_t i = 0; i < a.count; before[row] += given[row][i++])
+            ck_assert_uint_eq(counts[row][i], before[row]);
+}
+END_TEST
+
+/* ---- random numbers: each block of the stream is drawn once ---- */
+
+DEFINE_BLOCK_SHARE(encode_eight)
+DEFINE_SHARE(draw_block)
+
+/* Sixteen elements share a block; the second part begins in one's midst. */
+START_TEST(codes_draw_each_block_once) {
+    enum { PART = 4 * 2048 + 8, ALL = 2 * PART };
+    static float v[ALL];
+    static uint32_t parts[2][PART];
+    uint32_t refused = 0;
+    const encode_eight_args a = {
+        .layout = {(uint8_t *)parts, sizeof parts[0], ALL, PART},
+        .v = v,
+        .code = CODE_NATURAL,
+        .width = 9,
+        .magnitude_limit = FLOAT_INFINITY,
+        .scales = {.bucket = SIZE_MAX},
+        .refused = &refused,
+        .part_blocks = 5,
+    };
+    const launch_share share = share_of(2 * a.part_blocks, true);
+    philox_blocks = 0;
+    share_encode_eight(&a, &share);
+    ck_assert_uint_eq(refused, 0);
+    ck_assert_uint_le(philox_blocks, ALL / PHILOX_WINDOWS + share.count);
+}
+END_TEST
+
+START_TEST(subsets_draw_each_block_once) {
+    enum { DRAWN = 4000 };
+    static uint64_t words[1 << 14];
+    draw_state state = {.next = 7, .missing = DRAWN};
+    const draw_block_args a = {&state, words, {.seed = 3}, 64u << 14, DRAWN / 2};
+    philox_blocks = 0;
+    share_draw_block(&a, &(launch_share){.to = DRAWN / 2 / 4 + 2, .stride = 1});
+    uint32_t found = 0;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        found += (uint32_t)__builtin_popcountll(words[i]);
+    ck_assert_uint_eq(state.found, found);
+    ck_assert_uint_ge(found, DRAWN / 2 - 40);
+    ck_assert_uint_eq(philox_blocks, DRAWN / 2 / 4 + 1);
 }
 END_TEST
 
@@ -298,7 +368,11 @@ int main(void) {
     Suite *suite = suite_create("warps");
     TCase *cases = tcase_create("together");
     tcase_add_loop_test(cases, lanes_go_together, 0, TRIALS);
-    tcase_add_loop_test(cases, blocks_count_and_pick, 0, (int)(sizeof ways / sizeof *ways));
+    tcase_add_loop_test(cases, blocks_count_and_the_last_one_picks, 0,
+                        (int)(sizeof ways / sizeof *ways));
+    tcase_add_loop_test(cases, blocks_scan, 0, 6);
+    tcase_add_test(cases, codes_draw_each_block_once);
+    tcase_add_test(cases, subsets_draw_each_block_once);
     tcase_add_loop_test(cases, blocks_step_an_lstm, 0, (int)(sizeof lstms / sizeof *lstms));
     suite_add_tcase(suite, cases);
     return run_suite(suite);
