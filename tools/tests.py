@@ -337,8 +337,9 @@ def build(folder, options, following, env=None, targets=(), spared=None):
         code, output, *times = build_once([*begin, make], env)
         results = []
         if code != 0 and spared:
-            faults = [line for line in output.splitlines() if "error" in line] or [output[-200:]]
-            results.append(("skip", f"{spared[0]}: it cannot be built here: {faults[0]}"))
+            faults = [line for line in output.splitlines() if "error:" in line.lower()]
+            why = (faults or [output[-200:]])[0]
+            results.append(("skip", f"{spared[0]}: it cannot be built here: {why}"))
             begin = [["meson", "setup", "--wipe", folder, ROOT, *options, spared[1]]]
             code, output, *more = build_once([*begin, make], env)
             times = [sum(pair) for pair in zip(times, more)]
