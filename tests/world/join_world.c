@@ -4,8 +4,8 @@
  *   join_world [-v] SEED [COUNT]     at most QUICK seeds with STARLING_QUICK in the environment
  *
  * Peers mix, or overlap with begin and end, and average every few rounds; connections break. In odd
- * seeds one of them is killed, and another process takes its rank; in the others one joins that the
- * run did not begin with. Held of each seed:
+ * seeds one of them aborts (a kill would leave what libc itself has allocated), and another process
+ * takes its rank; in the others one joins that the run did not begin with. Held of each seed:
  *   - who joins is let in in time, after a round that all others have begun;
  *   - it begins with the bits of a model that another peer had in a round before;
  *   - whoever gets the average after a round gets the same bits;
@@ -29,7 +29,7 @@ static const double first_s = 1000, most_s = 120, in_time_s = 8, grace_s = 1;
 typedef struct peer {
     uint32_t rank;
     process *process;
-    bool joins, ended;
+    bool joins, aborts, ended;
     double began_s;
     uint64_t first; /* round, of who has joined */
     float x[DIMENSION_MAX], at[DIMENSION_MAX];
@@ -115,7 +115,7 @@ static int work(peer *p, sl_session *session, sl_error *error) {
     int result = sl_session_start(session, p->x, error);
     if (result == 0 && p->joins)
         judge_start(p, session);
-    while (result == 0 && (round = round_of(session)) < ROUNDS) {
+    while (result == 0 && !p->aborts && (round = round_of(session)) < ROUNDS) {
         result = one_round(p, session, error);
         round++;
         if (result == 0)
@@ -124,7 +124,7 @@ static int work(peer *p, sl_session *session, sl_error *error) {
             result = average(p, session, round, error);
     }
     const uint64_t whole = replaces ? nodes : nodes + 1;
-    if (result == 0 && sl_session_members(session, members, PEERS_MAX) != whole)
+    if (result == 0 && !p->aborts && sl_session_members(session, members, PEERS_MAX) != whole)
         world_fail("peer %u ends in a view without somebody", p->rank);
     return result;
 }
@@ -150,8 +150,10 @@ static void *be_peer(void *of) {
     p->began_s = world_now();
     descent_fill(p->x, dimension, p->rank);
     int result = sl_session_join(&session, text, dimension, &o, &error);
-    if (result == 0 && (result = work(p, session, &error)) == 0)
+    if (result == 0 && (result = work(p, session, &error)) == 0 && !p->aborts)
         result = sl_session_leave(&session, &error);
+    if (result == 0 && p->aborts)
+        sl_session_abort(&session, "it was asked to");
     if (result != 0)
         world_fail("peer %u ended: %s", p->rank, error.text);
     p->ended = true;
@@ -194,11 +196,18 @@ static void start(void *of, uint64_t ignored) {
     p->process = process_start(p->rank, be_peer, p);
 }
 
-static void kill_one(void *of, uint64_t ignored) {
+/* In the place of one that has ended, if there is one. */
+static void start_joiner(void *of, uint64_t ignored) {
+    if (replaces && peers[newcomer].process->alive)
+        world_at(world_now() + 0.05, start_joiner, of, 0);
+    else
+        start(of, ignored);
+}
+
+static void let_abort(void *of, uint64_t ignored) {
     peer *p = of;
     (void)ignored;
-    process_kill(p->process, false);
-    p->ended = true;
+    p->aborts = true; /* before its next round */
 }
 
 static void break_some(void *ignored, uint64_t how) {
@@ -222,8 +231,8 @@ static void plan_events(void) {
     }
     peers[PEERS_MAX] = (peer){.rank = newcomer, .joins = true};
     if (replaces)
-        world_at(at_s, kill_one, &peers[newcomer], 0);
-    world_at(at_s + world_uniform() * world_uniform(), start, &peers[PEERS_MAX], 0);
+        world_at(at_s, let_abort, &peers[newcomer], 0);
+    world_at(at_s + world_uniform() * world_uniform(), start_joiner, &peers[PEERS_MAX], 0);
     for (uint64_t i = world_draw() % (BREAKS_MAX + 1); i > 0; i--)
         world_at(at_s + 2 * world_uniform(), break_some, NULL, world_draw() % 2);
 }
