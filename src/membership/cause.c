@@ -48,11 +48,10 @@ bool sl_cause_is_own(const sl_membership *m) {
     const sl_epoch *e = &m->newest.decision.epoch;
     for (uint32_t i = 0; m->hash != 0 && i < e->count; i++) {
         const uint32_t rank = e->members[i].rank;
-        const sl_peer *p = &m->peers[rank];
-        if (p->aside || (p->lost && edge_changed(m, m->settings.rank, rank)))
+        if (m->peers[rank].aside || edge_changed(m, m->settings.rank, rank))
             return true;
     }
-    return false;
+    return sl_membership_mends(m);
 }
 
 static bool knocks(const sl_membership *m, uint32_t rank) {

@@ -5,8 +5,8 @@
 #include "membership/state.h"
 
 bool sl_cause_is_there(const sl_membership *m);
-/* Has this member itself lost somebody, or has one stepped aside, and nothing is agreed on that
- * yet? */
+/* Has an edge of this member's broken, or is whole again, or has one stepped aside, and nothing is
+ * agreed on that yet? Or does its node do without one that it reaches again? */
 bool sl_cause_is_own(const sl_membership *m);
 /* Is it this member's turn? Who reaches most leads, the lowest rank of these first, and one more
  * each grace_s. */

@@ -203,6 +203,21 @@ START_TEST(a_suspect_that_is_folded_gets_an_epoch) {
 }
 END_TEST
 
+/* Its node does without whom it reaches again until the next epoch, which comes for that. */
+START_TEST(who_has_folded_somebody_trains_no_further_alone) {
+    open_members(4);
+    lost(3, 0);
+    lose_letters();
+    expect_rounds_until(3, 12);
+    step(3, (sl_membership_event){.type = SL_MEMBERSHIP_REACHED, .peer = 0, .folded = true});
+    expect_rounds_until(3, 12);
+    pass(3);
+    expect_epoch(3, 2, 4);
+    expect_rounds_until(3, began[3] + 64);
+    close_members();
+}
+END_TEST
+
 START_TEST(who_has_lost_somebody_trains_no_further_alone) {
     open_members(4);
     lost(3, 0);
@@ -478,6 +493,7 @@ int main(void) {
                    a_leader_that_reaches_fewer_yields);
     ADD_TESTS_WITH(suite, "members", forget_updates, NULL, a_suspect_that_answers_stays,
                    a_suspect_that_is_back_changes_nothing, a_suspect_that_is_folded_gets_an_epoch,
+                   who_has_folded_somebody_trains_no_further_alone,
                    who_has_lost_somebody_trains_no_further_alone, two_die_in_one_round,
                    a_view_of_one, who_is_left_out_by_most_is_dropped,
                    who_is_dropped_after_its_answer_is_asked_again,
