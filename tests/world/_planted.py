@@ -505,6 +505,19 @@ MEMBERSHIP_DEFECTS = {
 }
 
 LOSS_DEFECTS = {
+    "who has given up joining goes back on what it accepted": (
+        "src/membership/member.c",
+        "side->last < m->limit : !may_join(m, e))",
+        "side->last < m->limit : !m->joins)",
+        6640,
+    ),
+    "who has folded somebody trains on alone": (
+        "src/membership/cause.c",
+        "if (m->peers[rank].aside || edge_changed(m, m->settings.rank, rank))",
+        "if (m->peers[rank].aside ||\n"
+        "            (m->peers[rank].lost && edge_changed(m, m->settings.rank, rank)))",
+        3436,
+    ),
     "parts on their way out are overwritten as their receiver is folded": (
         "src/agent/folding.c",
         "if (n->connection != NULL && n->left < n->sent_ever) {",
