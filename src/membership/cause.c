@@ -48,7 +48,9 @@ bool sl_cause_is_own(const sl_membership *m) {
     const sl_epoch *e = &m->newest.decision.epoch;
     for (uint32_t i = 0; m->hash != 0 && i < e->count; i++) {
         const uint32_t rank = e->members[i].rank;
-        if (m->peers[rank].aside || edge_changed(m, m->settings.rank, rank))
+        const sl_peer *p = &m->peers[rank];
+        const bool is_sure = p->lost || p->reaches[m->settings.rank];
+        if (p->aside || (is_sure && edge_changed(m, m->settings.rank, rank)))
             return true;
     }
     return sl_membership_mends(m);

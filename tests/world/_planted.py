@@ -513,9 +513,8 @@ LOSS_DEFECTS = {
     ),
     "who has folded somebody trains on alone": (
         "src/membership/cause.c",
-        "if (m->peers[rank].aside || edge_changed(m, m->settings.rank, rank))",
-        "if (m->peers[rank].aside ||\n"
-        "            (m->peers[rank].lost && edge_changed(m, m->settings.rank, rank)))",
+        "const bool is_sure = p->lost || p->reaches[m->settings.rank];",
+        "const bool is_sure = p->lost;",
         3436,
     ),
     "parts on their way out are overwritten as their receiver is folded": (
