@@ -52,11 +52,12 @@ static void note_peer(sl_membership *m, const sl_membership_message *message) {
         p->reaches[message->reached[i]] = true;
 }
 
-/* Who has missed what was agreed on is told, whether it takes part in it or not. */
+/* Who has missed what was agreed on is told, whether it takes part in it or not; and who is bound
+ * by a ballot that this member has done with. */
 static void help(sl_membership *m, const sl_membership_message *message) {
-    if (m->hash == 0 || m->leaves_after != 0)
+    if (m->leaves_after != 0)
         return;
-    if (message->number < m->number &&
+    if (m->hash != 0 && message->number < m->number &&
         (message->hash != 0 || sl_membership_is_member(m, message->from, message->incarnation))) {
         sl_membership_message *reply = sl_membership_post(m, message->from, SL_MEMBERSHIP_COMMIT);
         reply->ballot = m->newest.decision.ballot;

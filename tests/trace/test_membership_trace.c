@@ -313,6 +313,41 @@ START_TEST(who_is_dropped_after_its_answer_is_asked_again) {
 }
 END_TEST
 
+/* It led, and hears that the others have gone on without it: nobody is bound by its ballot. */
+START_TEST(who_is_dropped_as_it_leads_releases) {
+    open_members(4);
+    const uint64_t first = sl_epoch_hash(first_of(4));
+    const sl_epoch_side side = {first, 12};
+    const sl_decision d = {.ballot = {4, 0},
+                           .epoch = {.number = 2, .round = 13, .members = all, .count = 3},
+                           .sides = &side,
+                           .side_count = 1};
+    const sl_membership_message prepare = {.type = SL_MEMBERSHIP_PREPARE,
+                                           .from = 3,
+                                           .incarnation = 1,
+                                           .number = 1,
+                                           .hash = first,
+                                           .ballot = {5, 3}};
+    const sl_membership_message commit = {.type = SL_MEMBERSHIP_COMMIT,
+                                          .from = 0,
+                                          .incarnation = 1,
+                                          .number = 2,
+                                          .hash = sl_epoch_hash(&d.epoch),
+                                          .decision = &d};
+    step(1, (sl_membership_event){.type = SL_MEMBERSHIP_MESSAGE, .message = &prepare});
+    expect_rounds_until(1, 12);
+    step(3, (sl_membership_event){.type = SL_MEMBERSHIP_MESSAGE, .message = &commit});
+    ck_assert(update[3].dropped);
+    lose_letters();
+    now_s += SL_NEWS_S;
+    tick();
+    arrive(SL_MEMBERSHIP_NEWS, 3);
+    ck_assert_int_eq(arrive(SL_MEMBERSHIP_RELEASE, 1), 1);
+    expect_rounds_until(1, 12 + 64 + 1);
+    close_members();
+}
+END_TEST
+
 START_TEST(messages_of_old_epochs_change_nothing) {
     begin_change();
     arrive(SL_MEMBERSHIP_PREPARE, EVERYBODY);
@@ -497,7 +532,8 @@ int main(void) {
                    who_has_lost_somebody_trains_no_further_alone, two_die_in_one_round,
                    a_view_of_one, who_is_left_out_by_most_is_dropped,
                    who_is_dropped_after_its_answer_is_asked_again,
-                   messages_of_old_epochs_change_nothing, damaged_messages_are_refused);
+                   who_is_dropped_as_it_leads_releases, messages_of_old_epochs_change_nothing,
+                   damaged_messages_are_refused);
     ADD_TESTS_WITH(suite, "go", forget_updates, NULL, a_leaver_ends_its_rounds,
                    a_leaver_waits_for_so_long, all_leave_after_one_round,
                    who_steps_aside_is_dropped_and_joins, most_step_aside);
