@@ -46,9 +46,13 @@ static void answer_oneself(sl_membership *m) {
         sl_decision_copy(&m->change.found, &m->accepted.decision);
 }
 
+static uint64_t larger(uint64_t a, uint64_t b) {
+    return a > b ? a : b;
+}
+
 static void prepare(sl_membership *m) {
     sl_change *c = &m->change;
-    c->ballot = (sl_ballot){m->promised.counter + 1, m->settings.rank};
+    c->ballot = (sl_ballot){larger(m->promised.counter, c->refused) + 1, m->settings.rank};
     sl_member_promise(m, c->ballot);
     c->phase = PHASE_PREPARING;
     c->since_s = m->now_s;
@@ -110,6 +114,8 @@ static bool takes_part(const sl_membership *m, uint32_t rank) {
         return false;
     if (a->hash != 0)
         return true;
+    if (m->peers[rank].late)
+        return false;
     const sl_answer *sponsor = &m->change.answers[a->sponsor];
     return a->joins && sponsor->here && sponsor->hash != 0;
 }
@@ -178,6 +184,8 @@ static void propose_anew(sl_membership *m) {
     sl_kept_decision *p = &m->change.proposal;
     sl_decision d = {.epoch = {.members = p->members, .broken = p->broken}, .sides = p->sides};
     add_members(m, &d);
+    for (uint32_t i = 0; i < m->settings.ranks_max; i++)
+        m->peers[i].late = false; /* next time they may */
     add_sides(m, &d);
     sl_decision_copy(p, &d);
 }
@@ -317,6 +325,11 @@ void sl_leader_on_answer(sl_membership *m, const sl_membership_message *message)
 void sl_leader_on_refuse(sl_membership *m, const sl_membership_message *message) {
     if (m->change.phase == PHASE_IDLE || sl_ballot_compare(message->ballot, m->change.ballot) <= 0)
         return;
+    if (message->hash == 0) { /* members agree without it */
+        m->change.refused = larger(m->change.refused, message->ballot.counter);
+        m->change.answers[message->from].asked = false;
+        return;
+    }
     m->change.phase = PHASE_IDLE;
     m->promised = message->ballot; /* it is bound already, and will answer that one */
     m->quiet_s = m->now_s + 2 * SL_ANSWER_S;
@@ -330,6 +343,13 @@ void sl_leader_on_accepted(sl_membership *m, const sl_membership_message *messag
         return;
     a->accepts = true;
     commit_if_accepted(m);
+}
+
+/* Another leader may have asked those who join. What members agree on does not wait for them. */
+static void give_up(sl_membership *m) {
+    for (uint32_t i = 0; i < m->settings.ranks_max; i++)
+        m->peers[i].late = has_not_accepted(m, i) && m->change.answers[i].hash == 0;
+    m->change.phase = PHASE_IDLE;
 }
 
 static void begin_change(sl_membership *m) {
@@ -360,7 +380,7 @@ void sl_leader_tick(sl_membership *m) {
         break;
     case PHASE_ACCEPTING:
         if (may_go_on(m, has_not_accepted))
-            c->phase = PHASE_IDLE; /* the promise binds: the next tick asks again */
+            give_up(m); /* the promise binds: the next tick asks again */
         else if (repeats)
             request_missing(m);
         break;

@@ -14,6 +14,7 @@ typedef struct sl_peer {
     sl_ballot ballot; /* that it is bound by */
     bool joins, leaves, aside, mends;
     bool folded; /* it is reached again, and the own node does without it in this epoch */
+    bool late;   /* it joins, and has not accepted what this member proposed last */
     uint32_t sponsor;
     double differs_s; /* since when its epoch has been another; -1: it is the same */
     bool *cannot;     /* (ranks_max) whom it cannot reach */
@@ -40,6 +41,7 @@ typedef struct sl_change {
     sl_answer *answers; /* (ranks_max) */
     sl_kept_decision proposal;
     sl_kept_decision found; /* of what they have accepted, the one of the highest ballot */
+    uint64_t refused;       /* counter of a ballot for which who joins has refused one */
 } sl_change;
 
 struct sl_membership {

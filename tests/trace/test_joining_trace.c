@@ -142,6 +142,25 @@ START_TEST(a_joiner_that_gave_up_before_commit_says_so) {
 }
 END_TEST
 
+/* Two parts of a network may both ask it. The members of neither wait for it. */
+START_TEST(a_joiner_that_has_promised_to_others_stops_nobody) {
+    open_members(3);
+    join(3, 2);
+    const sl_membership_message prepare = {
+        .type = SL_MEMBERSHIP_PREPARE, .from = 4, .incarnation = 1, .number = 9, .ballot = {9, 4}};
+    step(3, (sl_membership_event){.type = SL_MEMBERSHIP_MESSAGE, .message = &prepare});
+    arrive(SL_MEMBERSHIP_NEWS, EVERYBODY);
+    tick();
+    ck_assert_int_eq(arrive(SL_MEMBERSHIP_PREPARE, EVERYBODY), 3);
+    ck_assert_int_eq(arrive(SL_MEMBERSHIP_REFUSE, 0), 1);
+    ck_assert_int_eq(arrive(SL_MEMBERSHIP_ANSWER, 0), 2);
+    ck_assert_int_eq(arrive(SL_MEMBERSHIP_RELEASE, EVERYBODY), 2); /* nothing would change */
+    pass(3);
+    expect_epoch(3, 2, 4); /* under a ballot above that one */
+    close_members();
+}
+END_TEST
+
 START_TEST(a_newer_process_replaces) {
     open_members(4);
     sl_membership *old = members[3];
@@ -172,6 +191,6 @@ int main(void) {
                    a_joiner_whose_sponsor_dies_asks_again,
                    a_joiner_whose_sponsor_is_dropped_asks_again,
                    a_joiner_that_gave_up_accepts_again, a_joiner_that_gave_up_before_commit_says_so,
-                   a_newer_process_replaces);
+                   a_joiner_that_has_promised_to_others_stops_nobody, a_newer_process_replaces);
     return run_suite(suite);
 }
