@@ -73,6 +73,12 @@ static void refuse(uint64_t dimension, const char *text) {
         refuse(D, text);                                                                           \
     } while (0)
 
+static const char *long_text(void) {
+    static char text[5001];
+    memset(text, 'k', sizeof text - 1);
+    return text;
+}
+
 START_TEST(join_refuses_values_that_cannot_be) {
     const char *no_text[] = {NULL};
     REFUSE(options.size = 0, "options.size: 0; sl_session_defaults");
@@ -87,6 +93,8 @@ START_TEST(join_refuses_values_that_cannot_be) {
     REFUSE(options.deadline_s = -1, "options.deadline_s: -1 is not allowed");
     REFUSE(options.override_count = 1, "options.overrides: is NULL");
     REFUSE((options.overrides = no_text, options.override_count = 1), "options.overrides[0]");
+    REFUSE(options.key = "", "options.key: has 0 bytes; allowed are 1 to ");
+    REFUSE(options.key = long_text(), "options.key: has 5000 bytes; allowed are 1 to ");
     REFUSE(options.tensor_count = 1, "options.tensors: is NULL");
     REFUSE(options.beside = UINT64_MAX / 4, "options.beside: 4611686018427387903");
 }
