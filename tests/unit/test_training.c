@@ -356,7 +356,7 @@ END_TEST
 
 static void *measure(void *vec_) {
     const sl_vec_ops *vec = vec_;
-    enum { N = 1 << 20, SUMS = (N / SUM_TILE) * SUM_LANES };
+    enum { N = 1 << 20, SUMS = N / SUM_TILE };
     sl_vec_memory before, while_thread, after;
     float *v = vec->allocate(N);
     ck_assert_ptr_nonnull(v);
