@@ -5,7 +5,7 @@
 #include "folder.h"
 #include "run/replay_plan.h"
 
-enum { NODES = 2, LOGS = NODES + 1, RUN_ID = 7 };
+enum { NODES = 2, RANKS = NODES + 1, LOGS = NODES + 1, RUN_ID = 7 };
 static const char *const names[LOGS] = {"events-0.jsonl", "events-1.jsonl", "events.jsonl"};
 
 static void tell(const char *text) {
@@ -45,7 +45,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         data += bytes + (end != NULL);
         size -= bytes + (end != NULL);
     }
-    if (replay_plan_open(&plan, folder_path(), NODES, RUN_ID, tell, &error) != 0) {
+    if (replay_plan_open(&plan, folder_path(), NODES, RANKS, RUN_ID, tell, &error) != 0) {
         assert(error.text[0] != '\0');
     } else {
         check_plan(&plan);

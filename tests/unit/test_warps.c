@@ -211,7 +211,8 @@ END_TEST
 /* Two rows, of one group, a whole number of them, and one more. */
 START_TEST(blocks_scan) {
     enum { GROUPS = 301, LONGEST = GROUPS * SCANNED };
-    static uint64_t counts[2][LONGEST], groups[2][GROUPS], before[2];
+    static uint64_t counts[2][LONGEST], groups[2][GROUPS];
+    uint64_t before[2] = {0};
     static const size_t lengths[] = {1, 77, SCANNED, SCANNED + 1, LONGEST - 9, LONGEST};
     scan_args a = {.counts = {counts[0], counts[1]}, .sums = {groups[0], groups[1]}};
     uint32_t state = 11;

@@ -96,6 +96,13 @@ static void describe_plan(const replay *r) {
     fflush(stdout);
 }
 
+static int read_plan(replay_plan *out, const replay *r, const char *folder, uint64_t run_id,
+                     sl_error *error) {
+    const sl_experiment *e = r->trial.experiment;
+    return replay_plan_open(out, folder, sl_topology_nodes(e->topology), sl_experiment_ranks(e),
+                            run_id, tell, error);
+}
+
 static int open_replay(replay *r, char config[SL_PATH_MAX + 16], sl_error *error) {
     options of_run = *r->o;
     uint64_t run_id = 0;
@@ -109,7 +116,7 @@ static int open_replay(replay *r, char config[SL_PATH_MAX + 16], sl_error *error
     if (result == 0)
         result = read_run_id(&run_id, r->run, error);
     if (result == 0)
-        result = replay_plan_open(&r->plan, r->run, r->trial.experiment, run_id, tell, error);
+        result = read_plan(&r->plan, r, r->run, run_id, error);
     if (result == 0)
         result = find_last(r, error);
     if (result == 0)
@@ -138,8 +145,7 @@ static void choose_kernels(const replay_stretch *s) {
 static void compare_kernels(const replay *r) {
     replay_plan here;
     uint64_t run_id;
-    if (read_run_id(&run_id, r->out, NULL) != 0 ||
-        replay_plan_open(&here, r->out, r->trial.experiment, run_id, tell, NULL) != 0)
+    if (read_run_id(&run_id, r->out, NULL) != 0 || read_plan(&here, r, r->out, run_id, NULL) != 0)
         return;
     for (size_t i = 0; i < r->plan.count && i < here.count; i++) {
         const replay_stretch *a = &r->plan.stretches[i], *b = &here.stretches[i];

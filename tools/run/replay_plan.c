@@ -446,14 +446,15 @@ static int draw(replay_plan *plan, const char *folder, const reader *r, sl_error
     return result;
 }
 
-int replay_plan_open(replay_plan *out, const char *folder, const sl_experiment *e, uint64_t run_id,
-                     void (*tell)(const char *text), sl_error *error) {
-    const uint32_t nodes = sl_topology_nodes(e->topology), max = sl_experiment_ranks(e);
-    reader r = {
-        .nodes = nodes, .ranks_max = max, .run_id = run_id, .ranks = calloc(max, sizeof *r.ranks)};
+int replay_plan_open(replay_plan *out, const char *folder, uint32_t nodes, uint32_t ranks,
+                     uint64_t run_id, void (*tell)(const char *text), sl_error *error) {
+    reader r = {.nodes = nodes,
+                .ranks_max = ranks,
+                .run_id = run_id,
+                .ranks = calloc(ranks, sizeof *r.ranks)};
     replay_plan plan = {0};
     int result = r.ranks != NULL ? read_logs(&r, folder, tell, error)
-                                 : sl_fail(error, SL_ENOMEM, "out of memory for %u logs", max);
+                                 : sl_fail(error, SL_ENOMEM, "out of memory for %u logs", ranks);
     for (uint32_t i = 0; i < nodes && result == 0; i++) {
         result = add_shared(&r.ranks[i], &r.shared, error);
         if (result == 0 && r.ranks[i].count == 0)
@@ -465,7 +466,7 @@ int replay_plan_open(replay_plan *out, const char *folder, const sl_experiment *
         leave_out(&r.ranks[i]);
     if (result == 0)
         result = draw(&plan, folder, &r, error);
-    for (uint32_t i = 0; r.ranks != NULL && i < max; i++)
+    for (uint32_t i = 0; r.ranks != NULL && i < ranks; i++)
         free(r.ranks[i].items);
     free(r.ranks);
     free(r.shared.items);

@@ -29,10 +29,11 @@ typedef struct replay_plan {
     uint64_t folds, views;  /* of all ranks, which have lost members: then there is one stretch */
 } replay_plan;
 
-/* Reads the logs of a run of this experiment. run_id: of its run.json. SL_EFILE: names file, line
- * and field, or which ranks' logs are missing. `tell` hears of lines that a kill has torn. */
-int replay_plan_open(replay_plan *out, const char *folder, const sl_experiment *e, uint64_t run_id,
-                     void (*tell)(const char *text), sl_error *error);
+/* Reads the logs of a run. nodes: of its topology. ranks: at most, with those that joined; run_id:
+ * of its run.json. SL_EFILE: names file, line and field, or which ranks' logs are missing. `tell`
+ * hears of lines that a kill has torn. */
+int replay_plan_open(replay_plan *out, const char *folder, uint32_t nodes, uint32_t ranks,
+                     uint64_t run_id, void (*tell)(const char *text), sl_error *error);
 void replay_plan_close(replay_plan *plan);
 
 #endif
