@@ -1,7 +1,7 @@
 /* checksum_avx2.c - see checksum.c. */
-#include "wire/checksum_avx2.h"
+#include "wire/checksum_wide.h"
 
-#ifdef SL_CHECKSUM_AVX2
+#ifdef SL_CHECKSUM_WIDE
 #pragma GCC target("avx2")
 #define XXH_INLINE_ALL
 #include <xxhash.h>
