@@ -29,7 +29,8 @@ void sl_folding_lose(sl_agent *a, sl_neighbour *n) {
     sl_agent_settle(a, false);
 }
 
-/* The last exchanges of who has said BYE were void: what the node waits for does not come. */
+/* What the node waits for does not come from who has said BYE: its last exchanges were void, or
+ * this agent was away, and waits in an epoch in which the other has never been. */
 static void lose_ended(sl_agent *a) {
     for (uint32_t i = 0; i < a->neighbour_count && a->phase == PHASE_TRAINING; i++) {
         sl_neighbour *n = &a->neighbours[i];
@@ -39,7 +40,7 @@ static void lose_ended(sl_agent *a) {
 }
 
 void sl_folding_go_on(sl_agent *a) {
-    if (a->cohort.voids)
+    if (a->cohort.membership != NULL)
         lose_ended(a);
     if (!a->outbox.recalled || !sl_agent_recall(a))
         return;

@@ -391,11 +391,13 @@ static sl_log_outcome outcome_of(const reader *r) {
     if (!is_whole(first))
         return SL_LOG_FAILED;
     for (uint32_t i = 0; i < r->ranks_max; i++) {
+        if (!has_ended(&r->ranks[i])) {
+            if (has_losses(r) || i >= r->nodes)
+                continue;
+            return SL_LOG_FAILED;
+        }
         const begin *b = top_of(&r->ranks[i]);
-        const bool ended = has_ended(&r->ranks[i]);
-        if (!ended && (has_losses(r) || i >= r->nodes))
-            continue;
-        if (!ended || b->outcome != first->outcome || b->last != first->last)
+        if (b->outcome != first->outcome || b->last != first->last)
             return SL_LOG_FAILED;
     }
     return first->outcome;
