@@ -19,7 +19,7 @@ double sl_contacts_left_s(const sl_agent *a, const sl_neighbour *n) {
 }
 
 bool sl_contacts_awaits(const sl_agent *a, const sl_neighbour *n) {
-    if (n->agreed || n->parted)
+    if (n->agreed || (n->parted && !n->gone))
         return false;
     if (a->phase == PHASE_OVER)
         return a->parting && !n->told && n->near && !n->gone;
@@ -208,6 +208,7 @@ static void on_down(void *context, void *owner, bool established, const char *re
     } else if (n->bye_received && n->bye_sent) {
         sl_neighbour_drop(n, NULL);
         n->parted = true;
+        n->next_attempt_s = a->side.now_s + look_again_s; /* another process may take its place */
     } else {
         sl_fail_edge(&error, SL_EPEER, n->rank, a->side.rank, a->side.round, "agent %u is gone: %s",
                      n->rank, reason);

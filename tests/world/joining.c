@@ -12,7 +12,7 @@ static double calm_s, longest_s;             /* of all seeds */
 
 void joining_open(void) {
     memset(began_s, 0, sizeof began_s);
-    trouble_s = 0;
+    trouble_s = world_now();
 }
 
 void joining_trouble(void) {
@@ -34,6 +34,12 @@ void joining_end(uint32_t rank, double most_s) {
                    calm);
     calm_s = fmax(calm_s, calm);
     longest_s = fmax(longest_s, whole);
+}
+
+void joining_return(uint32_t rank, double most_s) {
+    const double calm = world_now() - trouble_s;
+    if (calm > most_s)
+        world_fail("agent %u was left out, though nothing has gone wrong for %.2f s", rank, calm);
 }
 
 double joining_calm_s(void) {

@@ -15,7 +15,7 @@
  *   - who was asked to leave ends well, or has left, and in time where nothing else goes wrong;
  *   - push-sum: who was stopped, and is left with whom it only sends to, may end as diverged;
  *   - nobody waits for longer than the losses explain;
- *   - who joins has mixed in time, once nothing more goes wrong;
+ *   - who joins has mixed in time, once nothing more goes wrong, and nobody is left out then;
  *   - where agents are only killed, all who go on notice it by the port, not by silence;
  *   - nobody holds more memory than its forecast and a bound; in each 50th seed a model is large;
  *   - the same seed is the same run.
@@ -38,7 +38,7 @@ enum { QUICK = 80 };
 static const size_t agent_bytes = 64u << 10, member_bytes = 8u << 10, connection_bytes = 18u << 10,
                     sealed_bytes = (20 << 10) + NODES_MAX * 4 * (16 << 10); /* as in fault_world */
 static const double first_s = 1000, most_s = 400, notice_s = 0.5, leave_s = 2.5, merge_s = 8,
-                    join_s = 6;
+                    join_s = 6, return_s = 10;
 
 typedef struct peer {
     process *process;
@@ -223,6 +223,7 @@ static void on_returned(void *context, uint32_t rank, uint64_t round) {
     if ((round <= p->recorded + 1 && !loss_restarts(&drawn.s)) || round > drawn.s.rounds)
         world_fail("agent %u returns in round %llu, after round %llu", rank,
                    (unsigned long long)round, (unsigned long long)p->recorded);
+    joining_return(rank, return_s);
     returned++;
 }
 
@@ -286,6 +287,15 @@ static int run_agent(peer *p, sl_roster *roster) {
     return result;
 }
 
+/* Is there anybody who could let it in? */
+static bool others_train(const peer *p) {
+    bool any = false;
+    for (uint32_t i = 0; i < loss_ranks(&drawn.s); i++)
+        any = any || (i != p->rank && peers[i].process != NULL && peers[i].process->alive &&
+                      peers[i].recorded > 0);
+    return any;
+}
+
 static void *be_agent(void *of) {
     peer *p = of;
     char text[NODES_MAX * 24] = "";
@@ -305,7 +315,7 @@ static void *be_agent(void *of) {
     const bool cut_off =
         loss_is_parted(&drawn.s) && (parting.is_up || world_now() < parting.healed_s + merge_s);
     if (loss_restarts(&drawn.s) && p->joins && p->result == SL_EPEER && !is_nearly_over() &&
-        !cut_off)
+        !cut_off && others_train(p))
         world_fail("agent %u has not come back: %s", p->rank, p->error.text);
     return NULL;
 }
@@ -384,7 +394,8 @@ static void judge(const peer *p, bool verbose) {
     const bool alone = strstr(p->error.text, "gone on without") != NULL || outside ||
                        (gave_all && p->result == SL_EDIVERGED) ||
                        (p->spoiled && p->result == SL_EDIVERGED);
-    if (p->result != 0 && p->result != SL_ELEFT && !alone)
+    const bool stopped = p->joins && p->leaves_s > 0 && p->result == SL_ESTOPPED; /* not in yet */
+    if (p->result != 0 && p->result != SL_ELEFT && !alone && !stopped)
         world_fail("agent %u ended otherwise: %s", p->rank, p->error.text);
     judge_memory(p);
     finished += p->result == 0;
