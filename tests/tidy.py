@@ -227,9 +227,9 @@ def uses(sources, folder):
         if kind == "U":
             wanted.setdefault(source, set()).add(name)
         elif kind.isupper():
-            defined[name] = source
+            defined.setdefault(name, set()).add(source)  # a second one stands in for the first
     return {
-        source: {defined[name] for name in names if name in defined} - {source}
+        source: set().union(*(defined.get(name, ()) for name in names)) - {source}
         for source, names in wanted.items()
     }
 

@@ -1,7 +1,30 @@
-/* spectral.c - a spectrum of what a method found; see spectral.h. */
+/* spectral.c - what all methods share: their names and settings, and a spectrum of what one found;
+ * see spectral.h. */
 #include <math.h>
 
 #include "topology/spectrum/spectral.h"
+
+const char *sl_spectrum_method_name(sl_spectrum_method method) {
+    switch (method) {
+    case SL_SPECTRUM_AUTO:
+        return "automatic";
+    case SL_SPECTRUM_CLOSED_FORM:
+        return "closed form";
+    case SL_SPECTRUM_DENSE:
+        return "dense";
+    case SL_SPECTRUM_LANCZOS:
+        return "Lanczos";
+    case SL_SPECTRUM_INVERSE:
+        return "inverse Lanczos";
+    case SL_SPECTRUM_ARNOLDI:
+        return "Arnoldi";
+    }
+    return "?";
+}
+
+void sl_spectrum_defaults(sl_spectrum_settings *settings) {
+    *settings = (sl_spectrum_settings){.tolerance = 1e-9, .work_max = 3e11};
+}
 
 sl_spectrum sl_spectrum_from_gaps(uint32_t nodes, double gap_lambda2, double gap_lambda_n) {
     sl_spectrum s = {
