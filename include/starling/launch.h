@@ -40,6 +40,7 @@ typedef struct sl_launch_settings {
     const char *master; /* HOST:PORT where rank 0 tells the roster, without a roster; may be NULL */
     const char *listen; /* HOST:PORT where this process listens (port 0: any); may be NULL */
     uint64_t run_id;    /* equal on all peers; 0: derived from the launcher's name of the job */
+    bool certificates;  /* security.mode "certificates": the roster names that of each rank */
     bool trusted_network;     /* security.trusted_network: may listen beyond loopback */
     double timeout_s;         /* of looking up names, and of the rendezvous */
     const volatile int *stop; /* not 0: end soon with SL_ESTOPPED; may be NULL */

@@ -7,6 +7,8 @@
 
 #include <openssl/crypto.h>
 
+#include "launch/roster.h"
+
 int sl_guard_open(sl_guard *out, const sl_credentials *credentials, bool seals, sl_error *error) {
     *out = (sl_guard){.credentials = credentials, .seals = seals};
     if (credentials == NULL)
@@ -49,13 +51,9 @@ int sl_guard_take_roster(sl_guard *guard, const sl_roster *roster, uint32_t rank
     guard->roster = roster;
     if (!sl_guard_uses_certificates(guard))
         return 0;
-    for (uint32_t i = 0; i < sl_roster_count(roster); i++)
-        if (!sl_guard_pinned(guard, i, pinned))
-            return sl_fail(error, SL_EINVAL,
-                           "the roster names no certificate of agent %u: security.mode "
-                           "\"certificates\" needs lines RANK HOST:PORT sha256:..., as `starling "
-                           "keys roster` prints them",
-                           i);
+    const int result = sl_roster_check_fingerprints(roster, error);
+    if (result != 0)
+        return result;
     sl_fingerprint_print(guard->credentials->fingerprint, own);
     sl_guard_pinned(guard, rank, pinned);
     if (memcmp(pinned, guard->credentials->fingerprint, sizeof pinned) != 0)

@@ -46,6 +46,17 @@ static int check_rank(const sl_launch *l, const char *what, sl_error *error) {
                      what, sl_roster_count(l->roster) - 1, l->rank);
 }
 
+/* Who comes is known by the certificate that the roster names for him. */
+static int check_certificates(const sl_launch *l, sl_error *error) {
+    if (!l->settings.certificates)
+        return 0;
+    return l->roster != NULL ? sl_roster_check_fingerprints(l->roster, error)
+                             : sl_fail(error, SL_EINVAL,
+                                       "security.mode: \"certificates\" needs a roster with their "
+                                       "fingerprints, as `starling keys roster` prints it; a "
+                                       "rendezvous tells places only");
+}
+
 static int take_master(sl_launch *l, const char *text, const char *where, sl_error *error) {
     uint16_t port;
     sl_whereabouts *master = &l->launcher.master;
@@ -194,6 +205,8 @@ static int find(sl_launch *l, sl_error *error) {
         result = take_launcher(l, has_rank, has_peers, error);
     if (result == 0)
         result = check_rank(l, l->text, error);
+    if (result == 0)
+        result = check_certificates(l, error);
     if (result == 0)
         result = take_listen(l, error);
     if (result == 0 && l->roster == NULL)

@@ -371,6 +371,17 @@ const char *sl_roster_fingerprint(const sl_roster *roster, uint32_t rank) {
     return rank < roster->count ? roster->pins[rank].text : "";
 }
 
+int sl_roster_check_fingerprints(const sl_roster *r, sl_error *error) {
+    for (uint32_t i = 0; i < r->count; i++)
+        if (r->pins[i].text[0] == '\0')
+            return sl_fail(error, SL_EFILE,
+                           "%s:%d: rank %u at %s:%u has no certificate's fingerprint, which "
+                           "security.mode \"certificates\" needs: HOST:PORT sha256:..., as "
+                           "`starling keys roster` prints it",
+                           r->where, r->lines[i], i, r->hosts[i].host, r->ports[i]);
+    return 0;
+}
+
 uint16_t sl_roster_port(const sl_roster *roster, uint32_t rank) {
     return roster->ports[rank];
 }

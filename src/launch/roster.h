@@ -16,6 +16,8 @@ struct sockaddr_storage sl_roster_address(const sl_roster *roster, uint32_t rank
  * `count` ranks; a file or a list may name up to `joiners` more. */
 int sl_roster_find(sl_roster **out, const char *what, uint32_t count, uint32_t joiners,
                    sl_error *error);
+/* Each rank has to have one. */
+int sl_roster_check_fingerprints(const sl_roster *roster, sl_error *error);
 /* "HOST:PORT" or "[IPV6]:PORT"; where: for errors. */
 int sl_place_parse(char host[SL_HOST_MAX], uint16_t *port, const char *text, unsigned port_min,
                    const char *where, sl_error *error);

@@ -115,7 +115,7 @@ def another_certificate_is_named(scene):
     check(pins[2] in wrong.err and pins[1] in wrong.err, repr(wrong.err))
     bare = write_roster(scene, "bare", ports)
     start(scene, experiment, 1, bare, "out3", *with_pair("node-1")).wait(60).check_refused(
-        "names no certificate of agent 0", code=1
+        "bare:1", "rank 0", "sha256:", "`starling keys roster`"
     )
 
 

@@ -191,6 +191,24 @@ START_TEST(a_pattern_names_each_rank) {
 }
 END_TEST
 
+START_TEST(certificates_need_a_roster_with_one_for_each_rank) {
+#define PIN " sha256:" P16 P16 P16 P16
+#define P16 "0123456789abcdef"
+    const sl_launch_settings pinned = {.has_rank = true, .certificates = true};
+    sl_launch_settings s = pinned;
+    s.roster = "10.0.0.1:1" PIN ",10.0.0.2:1" PIN;
+    ck_assert_msg(find((variables){NULL}, 2, s) == 0, "%s", error.text);
+    sl_launch_close(&launch);
+    s.roster = "10.0.0.1:1" PIN ",10.0.0.2:1";
+    ck_assert_int_eq(find((variables){NULL}, 2, s), SL_EFILE);
+    ck_assert_msg(strstr(error.text, "roster:2: rank 1 at 10.0.0.2:1 has no certificate") != NULL,
+                  "%s", error.text);
+    s = pinned;
+    s.master = "10.0.0.1:1";
+    ck_assert_int_eq(find((variables){NULL}, 2, s), SL_EINVAL);
+}
+END_TEST
+
 /* Its names may belong to processes that are not there yet. */
 START_TEST(unknown_names_of_a_pattern_are_waited_for) {
     sl_roster *roster = NULL;
@@ -270,8 +288,8 @@ int main(void) {
     tcase_add_loop_test(finding, what_is_wrong_is_named_in_one_line, 0, sizeof bad / sizeof *bad);
     suite_add_tcase(suite, finding);
     ADD_TESTS(suite, "launching", what_the_caller_says_wins, jobs_are_told_apart,
-              a_pattern_names_each_rank, unknown_names_of_a_pattern_are_waited_for,
-              loopback_beside_other_hosts_is_refused, a_greeting_comes_as_it_went,
-              an_answer_comes_as_it_went);
+              a_pattern_names_each_rank, certificates_need_a_roster_with_one_for_each_rank,
+              unknown_names_of_a_pattern_are_waited_for, loopback_beside_other_hosts_is_refused,
+              a_greeting_comes_as_it_went, an_answer_comes_as_it_went);
     return run_suite(suite);
 }

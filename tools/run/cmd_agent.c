@@ -148,6 +148,8 @@ static int find_rank(peer *p, sl_error *error) {
                                          .master = o->master,
                                          .listen = o->listen,
                                          .run_id = o->run_id,
+                                         .certificates = sl_security_mode_of(&e->security) ==
+                                                         SL_SECURITY_CERTIFICATES,
                                          .trusted_network = sl_security_goes_out(&e->security),
                                          .timeout_s = e->transport.connect_timeout_s,
                                          .stop = &stop_requested,
