@@ -72,12 +72,16 @@ static bool name_tensor(const sl_hello *ours, uint32_t rank, const sl_hello *the
  * unless all share theirs. */
 static const char *section_that_differs(const sl_hello *ours, const sl_hello *theirs,
                                         bool own_data) {
+    const bool loss = ours->goes_on != theirs->goes_on;
     if (ours->topology_hash != theirs->topology_hash)
         return "topology";
     for (uint32_t i = 0; i < ours->section_count; i++)
         if (ours->section_count != theirs->section_count ||
             (ours->sections[i] != theirs->sections[i] && !(own_data && i == SL_SECTION_data)))
-            return sl_section_name((sl_section)i);
+            return loss && i == SL_SECTION_algorithm ? "algorithm, or membership.on_loss,"
+                                                     : sl_section_name((sl_section)i);
+    if (loss)
+        return "membership.on_loss (\"auto\" may be \"stop\" here and \"continue\" there)";
     if (ours->layout_hash != theirs->layout_hash)
         return model_layout;
     if (ours->direct != theirs->direct)

@@ -86,6 +86,7 @@ static int fill_hello(sl_agent *a, sl_error *error) {
         .nodes = sl_topology_nodes(e->topology),
         .section_count = SL_SECTION_COUNT,
         .direct = a->side.direct,
+        .goes_on = sl_members_wanted(a),
     };
     for (int i = 0; i < SL_SECTION_COUNT; i++) {
         a->side.hello.sections[i] = sl_experiment_section_hash(e, (sl_section)i);

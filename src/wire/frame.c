@@ -199,6 +199,8 @@ const char *sl_frame_decode_sealed(sl_frame *out, const uint8_t *data, size_t by
     return decode(out, kind, data, bytes, payload_max, direct);
 }
 
+enum { DIRECT = 1, GOES_ON = 2 }; /* flags of HELLO */
+
 void sl_hello_encode(const sl_hello *hello, uint8_t out[SL_HELLO_BYTES]) {
     uint8_t *p = put64(out, hello->run_id);
     p = put64(p, hello->topology_hash);
@@ -211,7 +213,7 @@ void sl_hello_encode(const sl_hello *hello, uint8_t out[SL_HELLO_BYTES]) {
     p = put32(p, hello->chunk_bytes);
     p = put32(p, hello->nodes);
     p = put32(p, hello->section_count);
-    p = put32(p, hello->direct);
+    p = put32(p, (hello->direct ? DIRECT : 0) | (hello->goes_on ? GOES_ON : 0));
     for (int i = 0; i < SL_HELLO_SECTIONS_MAX; i++)
         p = put64(p, hello->sections[i]);
     p = put64(p, hello->standing.incarnation);
@@ -239,7 +241,8 @@ const char *sl_hello_decode(sl_hello *out, const uint8_t *data, size_t bytes) {
         .chunk_bytes = get32(data + 64),
         .nodes = get32(data + 68),
         .section_count = get32(data + 72),
-        .direct = get32(data + 76),
+        .direct = (get32(data + 76) & DIRECT) != 0,
+        .goes_on = (get32(data + 76) & GOES_ON) != 0,
         .layout = (const char *)data + SL_HELLO_BYTES,
         .layout_bytes = bytes - SL_HELLO_BYTES,
     };

@@ -129,7 +129,8 @@ typedef struct sl_hello {
     uint32_t chunk_bytes;
     uint32_t nodes;
     uint32_t section_count;
-    uint32_t direct;                          /* 1: payloads come and go in DIRECT frames */
+    bool direct;                              /* payloads come and go in DIRECT frames */
+    bool goes_on;                             /* when a peer is lost (membership.on_loss) */
     uint64_t sections[SL_HELLO_SECTIONS_MAX]; /* configuration, by section */
     sl_standing standing;                     /* not compared */
     const char *layout; /* (layout_bytes) what layout_hash is of, in words, or its beginning; no end

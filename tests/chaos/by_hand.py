@@ -4,6 +4,7 @@
 usage: by_hand.py STARLING [TEST ...]
 """
 import os
+import shutil
 import signal
 import socket
 import threading
@@ -117,6 +118,17 @@ def data_differs(scene):
     refused(scene, "data", {}, {"data__batch": 9})
 
 
+def what_a_loss_does_differs(scene):
+    for name in ("d-psgd", "choco-sgd"):  # which of the two has other replicas then
+        stops, goes_on = (
+            {"algorithm": {"name": name}, "membership__on_loss": does}
+            for does in ("stop", "continue")
+        )
+        refused(scene, "membership.on_loss", stops, goes_on)
+        for rank in range(2):
+            shutil.rmtree(scene.path(f"out{rank}"))
+
+
 def run_id_differs(scene):
     pair = [
         running.wait(30)
@@ -223,6 +235,7 @@ if __name__ == "__main__":
             topology_differs,
             model_differs,
             data_differs,
+            what_a_loss_does_differs,
             run_id_differs,
             name_and_record_may_differ,
             a_long_frame_on_a_slow_link_is_no_death,

@@ -448,7 +448,8 @@ static void prepare(bool to_device) {
                         .chunk_bytes = (*e)->transport.chunk_bytes,
                         .nodes = NODES,
                         .section_count = SL_SECTION_COUNT,
-                        .direct = to_device};
+                        .direct = to_device,
+                        .goes_on = (*e)->membership.on_loss == SL_ON_LOSS_CONTINUE};
     for (int i = 0; i < SL_SECTION_COUNT; i++)
         hello->sections[i] = sl_experiment_section_hash(*e, (sl_section)i);
 }

@@ -198,7 +198,7 @@ START_TEST(a_hello_comes_back_as_it_was) {
                       .chunk_bytes = 7,
                       .nodes = 8,
                       .section_count = 5,
-                      .direct = 1,
+                      .direct = true,
                       .sections = {9, 10, 11, 12, 13},
                       .standing = {15, 16, 1, 17, 1ull << 40, 1ull << 41, 18}};
     uint8_t bytes[SL_HELLO_BYTES];
@@ -210,7 +210,7 @@ START_TEST(a_hello_comes_back_as_it_was) {
     ck_assert_uint_eq(back.rounds, 6);
     ck_assert_uint_eq(back.seed, 14);
     ck_assert_uint_eq(back.resumed, 19);
-    ck_assert_uint_eq(back.direct, 1);
+    ck_assert(back.direct && !back.goes_on);
     ck_assert_uint_eq(back.nodes, 8);
     ck_assert_uint_eq(back.sections[4], 13);
     ck_assert_mem_eq(&back.standing, &hello.standing, sizeof back.standing);
