@@ -250,6 +250,16 @@ static void visitor_connected(void *context, void *owner) {
     ((sl_visitor *)owner)->connected = true;
 }
 
+/* Who asks for this agent may look for all, as somebody is lost whom this one does not miss yet: it
+ * counts this one as lost, too, unless it connects in time. */
+static void answer(sl_agent *a, sl_neighbour *n) {
+    if (!goes_on(a) || a->phase != PHASE_TRAINING || n->agreed)
+        return;
+    sl_members_alarm(a);
+    if (n->connection == NULL)
+        n->next_attempt_s = a->side.now_s;
+}
+
 /* Its HELLO equals ours. A newer attempt of a neighbour replaces its connection, of whose end this
  * side may not have heard. */
 static void take_in(sl_agent *a, sl_visitor *visitor, sl_standing *theirs) {
@@ -257,6 +267,7 @@ static void take_in(sl_agent *a, sl_visitor *visitor, sl_standing *theirs) {
     char text[SL_REFUSAL_MAX];
     if (sl_neighbour_is_dialed(n)) { /* it asks whether this is really the agent of this rank */
         sl_visitors_confirm(&a->visitors, visitor);
+        answer(a, n);
         return;
     }
     if (!sl_neighbour_may_go_on(n, theirs, text)) {

@@ -106,13 +106,11 @@ int sl_members_start(sl_agent *a, sl_error *error) {
     return 0;
 }
 
-static void alarm(sl_agent *a);
-
 int sl_members_start_outside(sl_agent *a, sl_error *error) {
     const int result = open_membership(a, NULL, error);
     if (result != 0)
         return result;
-    alarm(a);
+    sl_members_alarm(a);
     a->cohort.outside = a->cohort.rests = a->cohort.is_new = true;
     a->cohort.outside_s = a->side.now_s;
     for (uint32_t i = 0; i < a->neighbour_count; i++) {
@@ -126,7 +124,7 @@ int sl_members_start_outside(sl_agent *a, sl_error *error) {
 
 /* ---- what members say ---- */
 
-static void alarm(sl_agent *a) {
+void sl_members_alarm(sl_agent *a) {
     if (a->cohort.alarmed)
         return;
     a->cohort.alarmed = true;
@@ -147,7 +145,7 @@ void sl_members_hear(sl_agent *a, sl_neighbour *n, const sl_frame *frame, const 
         sl_letter_decode(letter, n->letter, n->letter_bytes) != NULL ||
         letter->message.from != n->rank)
         return;
-    alarm(a);
+    sl_members_alarm(a);
     step(a, (sl_membership_event){.type = SL_MEMBERSHIP_MESSAGE, .message = &letter->message});
     sl_folding_watch(a, n);
 }
@@ -460,7 +458,7 @@ bool sl_members_leave(sl_agent *a) {
         return true;
     }
     g->wishes = true;
-    alarm(a);
+    sl_members_alarm(a);
     if (g->alone)
         leave(a, false);
     step(a, (sl_membership_event){.type = SL_MEMBERSHIP_LEAVE});
@@ -469,7 +467,7 @@ bool sl_members_leave(sl_agent *a) {
 
 void sl_members_step_aside(sl_agent *a) {
     a->cohort.aside = a->cohort.rests = true;
-    alarm(a);
+    sl_members_alarm(a);
     sl_folding_lose_all(a);
     sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_ASIDE});
     step(a, (sl_membership_event){.type = SL_MEMBERSHIP_ASIDE});
@@ -568,7 +566,7 @@ void sl_members_lose(sl_agent *a, sl_neighbour *n, const sl_error *why) {
         sl_members_tell_lost(a, n, why->text);
     if (!n->folded)
         sl_folding_lose(a, n);
-    alarm(a);
+    sl_members_alarm(a);
     step(a, (sl_membership_event){.type = SL_MEMBERSHIP_LOST, .peer = n->rank});
 }
 
