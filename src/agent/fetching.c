@@ -7,7 +7,7 @@
 #include "agent/state.h"
 
 enum { PARTS_AHEAD = 4 };
-static const double repeat_s = 1;
+static const double repeat_s = 0.1; /* its turn may have come */
 
 static size_t dimension_of(const sl_agent *a) {
     return a->settings.task.dimension;

@@ -80,8 +80,8 @@ LOSS_DEFECTS = {
     ),
     "who is lost is not folded": (
         "src/agent/members.c",
-        "    if (!n->folded)\n        sl_folding_lose(a, n);\n    alarm(a);",
-        "    alarm(a);",
+        "    if (!n->folded)\n        sl_folding_lose(a, n);\n    sl_members_alarm(a);",
+        "    sl_members_alarm(a);",
     ),
     "data of another epoch is mixed": (
         "src/agent/members.c",
