@@ -1,4 +1,4 @@
-/* simd.h - eight floats at a time in plain C, for the layers' kernels.
+/* simd.h - eight floats at a time in plain C (sixteen for AVX-512), for the layers' kernels.
  *
  * These are GNU C vectors, which the compiler maps to the processor's instructions. Files that
  * include this header are compiled once per level of processor (meson.build, layer_cpu.h), with
@@ -11,7 +11,9 @@
 #include <stdint.h>
 #include <string.h>
 
+#ifndef LANES
 #define LANES 8
+#endif
 #define KERNEL static inline __attribute__((always_inline))
 
 typedef float lanes __attribute__((vector_size(4 * LANES)));
@@ -62,7 +64,9 @@ KERNEL lanes choose(lanes_mask mask, lanes a, lanes b) {
 
 /* The first `width` lanes. */
 KERNEL lanes_mask first_lanes(uint32_t width) {
-    const lanes_mask index = {0, 1, 2, 3, 4, 5, 6, 7};
+    lanes_mask index;
+    for (int32_t i = 0; i < LANES; i++)
+        index[i] = i;
     return index < (int32_t)width;
 }
 
