@@ -171,8 +171,8 @@ void sl_fetching_tick(sl_agent *a) {
     sl_fetching *f = &a->cohort.fetching;
     if (f->taker != NULL && !f->taker->agreed)
         sl_fetching_break(a, f->taker);
-    if (f->sponsor != NULL &&
-        (!f->sponsor->agreed || sl_membership_is_out(a->cohort.membership, f->sponsor->rank, 0)))
+    if (f->sponsor != NULL && (!f->sponsor->agreed || f->sponsor->bye_received ||
+                               sl_membership_is_out(a->cohort.membership, f->sponsor->rank, 0)))
         sl_fetching_break(a, f->sponsor);
     if (f->sponsor != NULL && (!f->told || a->side.now_s - f->asked_s >= repeat_s))
         ask(a);

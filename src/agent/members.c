@@ -164,47 +164,6 @@ int sl_members_regroup(sl_agent *a, const sl_epoch *view, sl_grouping *out, sl_e
     return result;
 }
 
-static bool has_passed(const sl_cohort *g, uint64_t hash) {
-    const uint64_t count = g->passed < SL_EPOCHS_BEFORE ? g->passed : SL_EPOCHS_BEFORE;
-    for (uint64_t i = 0; i < count; i++)
-        if (g->before[i] == hash)
-            return true;
-    return false;
-}
-
-/* Will the node never come to this epoch? It has been in it, or another part of the network was. */
-static bool is_past(const sl_cohort *g, uint64_t hash, uint64_t number) {
-    return hash != g->hash && (number <= g->number || has_passed(g, hash));
-}
-
-/* What came before the view began. */
-static void deliver_early(sl_agent *a) {
-    sl_cohort *g = &a->cohort;
-    const uint32_t count = g->early_count;
-    g->early_count = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        const sl_early early = g->early[i]; /* its place may be taken again */
-        if (early.hash == g->hash && !early.from->folded)
-            sl_agent_deliver(a, &early.event);
-        else if (early.hash == g->hash || is_past(g, early.hash, early.number))
-            sl_neighbour_consumed(early.from, early.event.token);
-        else
-            g->early[g->early_count++] = early;
-    }
-}
-
-/* Of epochs between, who joins needs nothing. */
-static void drop_early(sl_agent *a) {
-    sl_cohort *g = &a->cohort;
-    const uint32_t count = g->early_count;
-    g->early_count = 0;
-    for (uint32_t i = 0; i < count; i++)
-        if (g->early[i].hash == g->hash)
-            g->early[g->early_count++] = g->early[i];
-        else
-            sl_neighbour_consumed(g->early[i].from, g->early[i].event.token);
-}
-
 /* It begins anew, with the sponsor's model. */
 static void take_model(sl_agent *a) {
     const size_t bytes = a->settings.task.dimension * sizeof(float);
@@ -214,7 +173,7 @@ static void take_model(sl_agent *a) {
     atomic_store(&a->saving.trains, true);
     a->side.vec->copy_in(sl_node_model(a->node), a->cohort.fetching.model, bytes);
     sl_fetching_end(a);
-    drop_early(a);
+    sl_members_drop_early(a);
 }
 
 static int share_samples(const sl_agent *a, const sl_epoch *view, sl_error *error) {
@@ -339,7 +298,7 @@ static void begin(sl_agent *a, const sl_membership_update *u) {
         if (a->settings.meets)
             turn_calls(a);
         sl_folding_repeat(a);
-        deliver_early(a);
+        sl_members_deliver_early(a);
     } else {
         release(a);
     }
@@ -515,11 +474,18 @@ static bool is_last(const sl_agent *a, bool outside) {
     return a->cohort.alarmed;
 }
 
+static void say_bye(sl_neighbour *n) {
+    if (n->agreed && !n->bye_sent)
+        n->bye_sent = sl_neighbour_send_control(n, SL_FRAME_BYE, NULL, 0);
+}
+
 void sl_members_see_off(sl_agent *a, sl_neighbour *n) {
     if (a->cohort.membership == NULL || !n->bye_received || a->phase != PHASE_TRAINING)
         return;
     if (!leaves(a, n)) {
         const bool waits = a->cohort.outside || a->cohort.aside;
+        if (a->cohort.outside) /* and has nothing that it still needs */
+            say_bye(n);
         if (waits && is_last(a, true))
             sl_members_stay_out(a, "nobody of them trains any more");
         else if (!waits && is_last(a, false))
@@ -528,8 +494,8 @@ void sl_members_see_off(sl_agent *a, sl_neighbour *n) {
     }
     if (!n->gone && is_off(a, n))
         part(a, n);
-    if (n->gone && n->agreed && !n->bye_sent)
-        n->bye_sent = sl_neighbour_send_control(n, SL_FRAME_BYE, NULL, 0);
+    if (n->gone)
+        say_bye(n);
 }
 
 void sl_members_tick(sl_agent *a) {
@@ -581,18 +547,4 @@ void sl_members_reach(sl_agent *a, sl_neighbour *n) {
     n->gone = false;
     step(a, (sl_membership_event){
                 .type = SL_MEMBERSHIP_REACHED, .peer = n->rank, .folded = n->near && n->folded});
-}
-
-/* ---- data ---- */
-
-void sl_members_take(sl_agent *a, sl_neighbour *n, const sl_event *event) {
-    sl_cohort *g = &a->cohort;
-    uint64_t number;
-    const uint64_t hash = sl_neighbour_hash(n, &number);
-    if (hash == g->hash && !n->folded)
-        sl_agent_deliver(a, event);
-    else if (hash == g->hash || is_past(g, hash, number) || g->early_count == g->early_max)
-        sl_neighbour_consumed(n, event->token);
-    else
-        g->early[g->early_count++] = (sl_early){n, hash, number, *event};
 }

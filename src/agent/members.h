@@ -110,8 +110,14 @@ void sl_members_see_off(struct sl_agent *agent, sl_neighbour *n);
 /* A LETTER frame. */
 void sl_members_hear(struct sl_agent *agent, sl_neighbour *n, const sl_frame *frame,
                      const uint8_t *payload);
+
+/* early.c */
 /* A data frame: to the node, now or when its epoch begins, or to nobody. */
 void sl_members_take(struct sl_agent *agent, sl_neighbour *n, const sl_event *event);
+/* What came before the view began. */
+void sl_members_deliver_early(struct sl_agent *agent);
+/* Of epochs between, who joins needs nothing. */
+void sl_members_drop_early(struct sl_agent *agent);
 
 /* tidings.c */
 /* From where on a replay folds that peer, too. */

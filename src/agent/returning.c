@@ -10,9 +10,10 @@ static bool is_reached(const sl_neighbour *n) {
     return n != NULL && n->agreed && !n->gone;
 }
 
-/* Who is out as well has no model that holds. */
+/* Who is out as well has no model that holds, and who has said BYE gives none. */
 static bool can_sponsor(const sl_agent *a, const sl_neighbour *n) {
-    return is_reached(n) && !sl_membership_is_out(a->cohort.membership, n->rank, 0);
+    return is_reached(n) && !n->bye_received &&
+           !sl_membership_is_out(a->cohort.membership, n->rank, 0);
 }
 
 /* Has it begun a view without this agent? A rank beyond the first topology is in none. */
@@ -27,7 +28,7 @@ static sl_epoch find_others(sl_agent *a, sl_member *members) {
     if (known->count > 0)
         return *known;
     for (uint32_t i = 0; i < a->neighbour_count; i++)
-        if (is_reached(&a->neighbours[i]) && is_without(a, &a->neighbours[i]))
+        if (can_sponsor(a, &a->neighbours[i]) && is_without(a, &a->neighbours[i]))
             members[others.count++].rank = a->neighbours[i].rank;
     return others;
 }

@@ -84,12 +84,12 @@ LOSS_DEFECTS = {
         "    sl_members_alarm(a);",
     ),
     "data of another epoch is mixed": (
-        "src/agent/members.c",
+        "src/agent/early.c",
         "    if (hash == g->hash && !n->folded)\n        sl_agent_deliver(a, event);",
         "    if (!n->folded)\n        sl_agent_deliver(a, event);",
     ),
     "data that came early is lost": (
-        "src/agent/members.c",
+        "src/agent/early.c",
         "if (early.hash == g->hash && !early.from->folded)",
         "if (early.hash == g->hash && early.from->folded)",
     ),
