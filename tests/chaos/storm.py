@@ -291,11 +291,24 @@ def events_of(scene, rank):
         return [json.loads(line) for line in file if line.endswith("\n")]
 
 
+def first_notices(events):
+    """When losses were noticed; of an edge between two that live, once, by who was first."""
+    noticed, times = {}, []
+    for event in sorted(events, key=lambda event: event["time"]):
+        if event["event"] != "lost" or "has left" in event["why"]:  # that was agreed on before
+            continue
+        pair = frozenset((event["node"], event["peer"]))
+        if event["time"] - noticed.get(pair, 0) > 2 * GRACE_S:
+            times.append(event["time"])
+        noticed[pair] = event["time"]
+    return times
+
+
 def commit_times(scene):
     """Seconds from the first notice of a loss until most have heard COMMIT of what was agreed on
     next."""
     events = [event for rank in range(AGENTS) for event in events_of(scene, rank)]
-    losses = sorted(event["time"] for event in events if event["event"] == "lost")
+    losses = first_notices(events)
     commits, took = {}, []
     for event in events:
         if event["event"] == "commit":
