@@ -16,11 +16,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { SL_SEAL_KEY_BYTES = 32, SL_SEAL_TAG_BYTES = 16 };
+#include "secure/cipher.h"
+
+enum { SL_SEAL_KEY_BYTES = SL_CIPHER_KEY_BYTES, SL_SEAL_TAG_BYTES = SL_CIPHER_TAG_BYTES };
 
 typedef struct sl_seal sl_seal;
 
-/* writes: this side seals; else it opens. NULL: out of memory, or OpenSSL refuses. */
+/* writes: this side seals; else it opens. NULL: out of memory, or the library refuses. */
 sl_seal *sl_seal_open(const uint8_t key[SL_SEAL_KEY_BYTES], bool writes, double now_s);
 /* Wipes its key. */
 void sl_seal_close(sl_seal **seal);
@@ -28,12 +30,12 @@ void sl_seal_close(sl_seal **seal);
 /* Has this key served for so long that the next frame should have a new one? Then sl_seal_renew,
  * before sl_seal_begin. */
 bool sl_seal_is_worn(const sl_seal *seal, double now_s);
-/* The next key. False: OpenSSL refuses, and the seal is of no use any more. */
+/* The next key. False: OpenSSL or the library refuses, and the seal is of no use any more. */
 bool sl_seal_renew(sl_seal *seal, double now_s);
 /* How often it was renewed, modulo 2: the bit of the header. */
 bool sl_seal_phase(const sl_seal *seal);
 
-/* The next frame. Each is false where OpenSSL refuses: no frame then is good. */
+/* The next frame. Each is false where the library refuses: no frame then is good. */
 bool sl_seal_begin(sl_seal *seal, const uint8_t *header, size_t bytes);
 /* from and to may be the same memory, or must not overlap. */
 bool sl_seal_add(sl_seal *seal, const uint8_t *from, uint8_t *to, size_t bytes);

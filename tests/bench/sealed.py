@@ -4,16 +4,15 @@
 The three take turns, so that whatever else the machine does meets them alike. The table has, of the
 turns without a key, the median of a round, and the ratios to it of the others' medians; then, of
 sealed turns, those of the fastest rounds and of processor time. `AES alone` is how long all cores
-need to encrypt and decrypt what a round sends, as fast as `openssl speed` does. The last lines are
-16 handshakes. It is Markdown (docs/security.md). Another OpenSSL: LD_LIBRARY_PATH.
+need to seal and open what a round sends, as fast as tests/bench/seals does on one. The last lines
+are 16 handshakes. It is Markdown (docs/security.md). Another OpenSSL: LD_LIBRARY_PATH.
 
-usage: sealed.py [--build BUILD] [--turns N] [--seconds N]
-           meson compile -C BUILD starling gossip_agents handshakes
+usage: sealed.py [--build BUILD] [--turns N]
+           meson compile -C BUILD starling gossip_agents handshakes seals
 """
 import argparse
 import json
 import os
-import re
 import statistics
 import subprocess
 import tempfile
@@ -29,15 +28,6 @@ CASES = [
     (2, 25_500_000, 20, CHOCO),
     (4, 25_500_000, 20, CHOCO),
 ]
-CHUNK = 114688  # transport.chunk_bytes
-
-
-def gigabytes_a_second(seconds):
-    """AES-256-GCM in pieces of a frame's size, on all cores at once."""
-    command = ["openssl", "speed", "-multi", str(os.cpu_count()), "-seconds", str(seconds)]
-    command += ["-bytes", str(CHUNK), "-evp", "aes-256-gcm"]
-    said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    return float(re.search(r"^AES-256-GCM\s+([\d.]+)k", said, re.M | re.I).group(1)) / 1e6
 
 
 def measure(build, turns, nodes, dimension, rounds, more, key):
@@ -72,7 +62,6 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", default=os.path.join(ROOT, "build"))
     parser.add_argument("--turns", type=int, default=5)
-    parser.add_argument("--seconds", type=int, default=3, help="of openssl speed")
     options = parser.parse_args()
     build = os.path.abspath(options.build)
     starling = os.path.join(build, "tools", "starling")
@@ -80,8 +69,10 @@ def main():
         key, node = (os.path.join(folder, name) for name in ("run.key", "node"))
         timed(starling, "keys", "make", "-o", key)
         timed(starling, "keys", "make", "--node", "-o", node)
-        rate = gigabytes_a_second(options.seconds)
-        print(f"AES-256-GCM, {os.cpu_count()} cores at once: {rate:.3g} GB/s\n")
+        said = timed(os.path.join(build, "tests", "bench", "seals"))[0]
+        seals = json.loads(said)
+        rate = seals[seals["agents use"]] * os.cpu_count()
+        print(f"GB/s of a core: {said}")
         print("| agents, numbers | no key | open | sealed | fastest | processor | AES alone |")
         print("|:--|--:|--:|--:|--:|--:|--:|", flush=True)
         for case in CASES:

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "harness.h"
+#include "secure/cipher.h"
 #include "secure/credentials.h"
 #include "secure/greeting.h"
 #include "secure/handshake.h"
@@ -66,7 +67,7 @@ START_TEST(a_greeting_is_its_fields_and_their_hmac) {
 }
 END_TEST
 
-/* The GCM specification's test case 14, and the same key's second frame. */
+/* The GCM specification's test case 14. */
 START_TEST(a_seal_is_aes_256_gcm) {
     static const uint8_t zeros[32];
     uint8_t out[16], tag[SL_SEAL_TAG_BYTES];
@@ -78,6 +79,47 @@ START_TEST(a_seal_is_aes_256_gcm) {
     CHECK_BYTES(out, "cea7403d4d606b6e074ec5d3baf39d18");
     CHECK_BYTES(tag, "d0d1c8a799996bf0265b98b5d48ab919");
     sl_seal_close(&seal);
+}
+END_TEST
+
+enum { MESSAGE = 5000 };
+
+/* One message in pieces of so many bytes: what comes out, and whether the tag is right. */
+static bool pass(const sl_cipher_library *library, bool seals, size_t piece, const uint8_t *from,
+                 uint8_t *to, uint8_t *tag) {
+    uint8_t key[SL_CIPHER_KEY_BYTES], nonce[SL_CIPHER_NONCE_BYTES] = {7}, header[29];
+    count_up(key, sizeof key);
+    count_up(header, sizeof header);
+    void *cipher = library->open(seals);
+    ck_assert_ptr_nonnull(cipher);
+    ck_assert(library->set_key(cipher, key));
+    ck_assert(library->begin(cipher, nonce, header, sizeof header));
+    for (size_t at = 0; at < MESSAGE; at += piece)
+        ck_assert(
+            library->add(cipher, from + at, to + at, MESSAGE - at < piece ? MESSAGE - at : piece));
+    const bool right = library->end(cipher, tag);
+    library->close(cipher);
+    return right;
+}
+
+/* Whatever sealed it, in whatever pieces, and in place. */
+START_TEST(each_library_opens_what_each_seals) {
+    static const size_t pieces[] = {1, 15, 16, 100, 1023, MESSAGE};
+    const sl_cipher_library *libraries[SL_CIPHER_LIBRARIES];
+    const size_t count = sl_cipher_libraries(libraries);
+    uint8_t plain[MESSAGE], first[MESSAGE], sealed[MESSAGE], tag[SL_CIPHER_TAG_BYTES];
+    count_up(plain, sizeof plain);
+    ck_assert(pass(libraries[0], true, MESSAGE, plain, first, tag));
+    for (size_t i = 0; i < count * 6; i++) {
+        uint8_t again[SL_CIPHER_TAG_BYTES];
+        ck_assert(pass(libraries[i / 6], true, pieces[i % 6], plain, sealed, again));
+        ck_assert_mem_eq(sealed, first, sizeof sealed);
+        ck_assert_mem_eq(again, tag, sizeof tag);
+        ck_assert(pass(libraries[i / 6], false, pieces[i % 6], sealed, sealed, tag));
+        ck_assert_mem_eq(sealed, plain, sizeof plain);
+        again[i % sizeof tag] ^= 1;
+        ck_assert(!pass(libraries[i / 6], false, pieces[i % 6], first, sealed, again));
+    }
 }
 END_TEST
 
@@ -471,7 +513,7 @@ END_TEST
 static Suite *suite(void) {
     Suite *s = suite_create("secure");
     ADD_TESTS(s, "known answers", derived_secrets_are_hkdf, a_greeting_is_its_fields_and_their_hmac,
-              a_seal_is_aes_256_gcm);
+              a_seal_is_aes_256_gcm, each_library_opens_what_each_seals);
     ADD_TESTS(s, "greeting", a_greeting_comes_back_and_passes_once,
               every_flipped_bit_of_a_greeting_is_refused,
               a_greeting_of_another_minute_is_refused_and_the_distance_told,
