@@ -9,14 +9,17 @@ static bool is_cut(const sl_membership *m, uint32_t a, uint32_t b) {
            (a != self && !x->lost && x->cannot[b]) || (b != self && !y->lost && y->cannot[a]);
 }
 
-/* Is it news, whether this edge is broken? Who cannot be reached says nothing of an edge. */
+/* Does it say of its edges what it knows of them? */
+static bool is_heard(const sl_membership *m, uint32_t rank) {
+    return rank == m->settings.rank || (m->peers[rank].known && !m->peers[rank].lost);
+}
+
+/* Is it news, whether this edge is broken? Who is not heard says nothing of an edge. */
 static bool edge_changed(const sl_membership *m, uint32_t a, uint32_t b) {
     const sl_epoch *e = &m->newest.decision.epoch;
-    const uint32_t self = m->settings.rank;
     const bool listed = sl_epoch_is_broken(e, a, b);
-    const bool heard_of = (a == self || !m->peers[a].lost) && (b == self || !m->peers[b].lost);
     return is_cut(m, a, b) ? !listed && e->broken_count < sl_broken_max(m->settings.ranks_max)
-                           : listed && heard_of;
+                           : listed && is_heard(m, a) && is_heard(m, b);
 }
 
 /* Does no member reach it that this one reaches? Broken edges do not explain that. */

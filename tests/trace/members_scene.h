@@ -14,6 +14,7 @@ enum { HERE = 5, EVERYBODY = HERE, WAITING = 512, SLACK = 2 };
 static sl_membership *members[HERE];
 static sl_membership_update update[HERE]; /* the last that said something, put together */
 static uint64_t began[HERE], viewed[HERE];
+static bool cut[HERE][HERE]; /* no letter passes */
 static double now_s;
 static const sl_member all[] = {{0, 1}, {1, 1}, {2, 1}, {3, 1}};
 
@@ -113,8 +114,15 @@ static void meet(uint32_t a, uint32_t b) {
     step(b, (sl_membership_event){.type = SL_MEMBERSHIP_REACHED, .peer = a});
 }
 
+static inline void cut_off(uint32_t a, uint32_t b) {
+    cut[a][b] = cut[b][a] = true;
+    lost(a, b);
+    lost(b, a);
+}
+
 static void deliver(uint32_t to, const letter *l) {
-    step(to, (sl_membership_event){.type = SL_MEMBERSHIP_MESSAGE, .message = &l->message});
+    if (!cut[l->message.from][to])
+        step(to, (sl_membership_event){.type = SL_MEMBERSHIP_MESSAGE, .message = &l->message});
 }
 
 /* Lets all letters of a type arrive, those to one rank only or to EVERYBODY; returns their number.
@@ -179,6 +187,7 @@ static void expect_rounds_until(uint32_t rank, uint64_t round) {
 
 static void forget_updates(void) {
     memset(update, 0, sizeof update);
+    memset(cut, 0, sizeof cut);
     memset(began, 0, sizeof began);
     memset(viewed, 0, sizeof viewed);
 }

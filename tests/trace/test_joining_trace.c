@@ -161,6 +161,28 @@ START_TEST(a_joiner_that_has_promised_to_others_stops_nobody) {
 }
 END_TEST
 
+/* The view lists edges as broken of which it has heard nobody say so. */
+START_TEST(a_joiner_takes_no_edge_for_whole_that_it_has_not_heard_of) {
+    open_members(4);
+    kill_member(0);
+    all_lose(0);
+    cut_off(2, 3);
+    pass(3);
+    expect_epoch(1, 2, 3);
+    cut[0][2] = cut[2][0] = cut[0][3] = cut[3][0] = true;
+    start(0, NULL, 0);
+    meet(0, 1);
+    step(0, (sl_membership_event){.type = SL_MEMBERSHIP_JOIN, .peer = 1});
+    pass(20);
+    for (uint32_t i = 0; i < 4; i++) {
+        expect_epoch(i, 3, 4);
+        ck_assert_uint_eq(sl_membership_epoch(members[i])->broken_count, 3);
+    }
+    expect_rounds_until(0, began[0] + 64);
+    close_members();
+}
+END_TEST
+
 START_TEST(a_newer_process_replaces) {
     open_members(4);
     sl_membership *old = members[3];
@@ -186,11 +208,12 @@ END_TEST
 
 int main(void) {
     Suite *suite = suite_create("joining trace");
-    ADD_TESTS_WITH(suite, "joiners", forget_updates, NULL, a_joiner_begins_with_the_epoch,
-                   a_joiner_does_not_wait_for_many_slow_rounds, a_joiner_and_its_sponsor_die,
-                   a_joiner_whose_sponsor_dies_asks_again,
-                   a_joiner_whose_sponsor_is_dropped_asks_again,
-                   a_joiner_that_gave_up_accepts_again, a_joiner_that_gave_up_before_commit_says_so,
-                   a_joiner_that_has_promised_to_others_stops_nobody, a_newer_process_replaces);
+    ADD_TESTS_WITH(
+        suite, "joiners", forget_updates, NULL, a_joiner_begins_with_the_epoch,
+        a_joiner_does_not_wait_for_many_slow_rounds, a_joiner_and_its_sponsor_die,
+        a_joiner_whose_sponsor_dies_asks_again, a_joiner_whose_sponsor_is_dropped_asks_again,
+        a_joiner_that_gave_up_accepts_again, a_joiner_that_gave_up_before_commit_says_so,
+        a_joiner_that_has_promised_to_others_stops_nobody,
+        a_joiner_takes_no_edge_for_whole_that_it_has_not_heard_of, a_newer_process_replaces);
     return run_suite(suite);
 }
