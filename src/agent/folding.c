@@ -91,6 +91,7 @@ void sl_folding_turn(sl_agent *a, const sl_epoch *view) {
                           view->number); /* also whoever is folded: it need not wait */
     }
     a->side.varies = sl_node_varies(a->node);
+    sl_members_tell_broken(a, view);
 }
 
 void sl_folding_repeat(sl_agent *a) {

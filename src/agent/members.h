@@ -125,6 +125,8 @@ void sl_members_tell_fold(struct sl_agent *agent, uint32_t peer);
 /* What is agreed on; NULL: nothing. */
 void sl_members_tell_commit(struct sl_agent *agent, const sl_decision *committed);
 void sl_members_tell_view(struct sl_agent *agent);
+/* Which of its edges the view does without. */
+void sl_members_tell_broken(struct sl_agent *agent, const sl_epoch *view);
 /* The view is of so many parts of the network. */
 void sl_members_tell_merge(struct sl_agent *agent, const sl_epoch *view, uint32_t sides);
 void sl_members_tell_lost(struct sl_agent *agent, const sl_neighbour *n, const char *why);

@@ -37,6 +37,29 @@ void sl_members_tell_view(sl_agent *a) {
     sl_agent_notice(a, "%s", entry.why);
 }
 
+/* Both ends live. Nobody looks for another edge: a view's topology is a function of its members. */
+void sl_members_tell_broken(sl_agent *a, const sl_epoch *view) {
+    char list[160] = "";
+    size_t used = 0;
+    uint32_t near = 0, broken = 0;
+    for (uint32_t i = 0; i < a->neighbour_count; i++) {
+        const sl_neighbour *n = &a->neighbours[i];
+        near += n->near;
+        if (!n->near || !sl_epoch_is_broken(view, a->side.rank, n->rank))
+            continue;
+        broken++;
+        if (used < sizeof list)
+            used += (size_t)snprintf(list + used, sizeof list - used, "%s%u", used > 0 ? ", " : "",
+                                     n->rank);
+    }
+    const char *what = a->cohort.voids ? "exchanges are void"
+                       : broken < near ? "its weight stays with the own model"
+                                       : "this agent, which has no other neighbour, trains alone";
+    if (broken > 0)
+        sl_agent_notice(a, "round %" PRIu64 ": no connection to agent %s; until it is back, %s",
+                        view->round, list, what);
+}
+
 void sl_members_tell_merge(sl_agent *a, const sl_epoch *view, uint32_t sides) {
     const uint64_t after = a->cohort.rested.round;
     sl_log_entry entry = {.kind = SL_LOG_MERGE, .round = after, .sides = sides};

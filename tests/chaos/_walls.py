@@ -91,17 +91,18 @@ class Net:
         rule = f"ip saddr {self.address(rank)} meta l4proto tcp counter {DEEDS[deed]}"
         self.nft(to, f"add rule inet walls from_{rank} {rule}\n")
 
-    def part(self, side):
-        """Who is on this side and all others reach each other no more, and hear so at once."""
-        for to, rank in self.between(side):
+    def part(self, side, but=()):
+        """Who is on this side and all others reach each other no more, and hear so at once; `but`
+        are on both sides."""
+        for to, rank in self.between(side, but):
             self.nft(to, f"add rule inet walls from_{rank} ip saddr {self.address(rank)} {PARTS}\n")
 
-    def heal(self, side):
-        for to, rank in self.between(side):
+    def heal(self, side, but=()):
+        for to, rank in self.between(side, but):
             self.tear_down(rank, to)
 
-    def between(self, side):
-        ranks = range(self.count)
+    def between(self, side, but):
+        ranks = [rank for rank in range(self.count) if rank not in but]
         return [(a, b) for a in ranks for b in ranks if (a in side) != (b in side)]
 
     def tear_down(self, rank, to):

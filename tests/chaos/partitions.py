@@ -121,4 +121,34 @@ def replicas_of_the_other_part_begin_anew(scene):
     return run_parted(scene, [[0]], 0.3, rounds=1200, algorithm=CHOCO, optimizer=momentum)
 
 
-run_tests([halves_train_on_and_become_one, replicas_of_the_other_part_begin_anew])
+def who_reaches_no_neighbour_is_told(scene):
+    """On a ring agent 1 reaches agent 3 only, which all reach: nobody is lost. It trains alone,
+    says so, and mixes again once its edges are back."""
+    why = why_not()
+    if why is not None:
+        return why
+    with Net(NODES) as net:
+        parted = Parted(scene, net, rounds=1500)
+        one = parted.agents[1]
+        net.part([1], but=[3])
+        one.wait_for("no connection to agent 0, 2; until it is back, this agent, which")
+        parted.agents[0].wait_for("no connection to agent 1; until it is back, its weight stays")
+        net.heal([1], but=[3])
+        for agent in parted.agents:
+            agent.wait(60).check_well()
+        views = parted.events(1, "view")
+        check(len(views) >= 2, f"its edges are back in no view: {views}")
+        check(all(v["members"] == [0, 1, 2, 3] for v in views), f"somebody is lost: {views}")
+        last = f"round {views[-1]['round']}: no connection"
+        check(last not in one.out, f"{last!r} in {one.out!r}")
+    parted.check_repeated()
+    return None
+
+
+run_tests(
+    [
+        halves_train_on_and_become_one,
+        replicas_of_the_other_part_begin_anew,
+        who_reaches_no_neighbour_is_told,
+    ]
+)

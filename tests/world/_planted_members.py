@@ -78,6 +78,12 @@ LOSS_DEFECTS = {
         "if (n->connection != NULL && n->left > n->sent_ever) {",
         34,
     ),
+    "who trains alone does not say so": (
+        "src/agent/folding.c",
+        "    sl_members_tell_broken(a, view);\n",
+        "",
+        199,
+    ),
     "who is lost is not folded": (
         "src/agent/members.c",
         "    if (!n->folded)\n        sl_folding_lose(a, n);\n    sl_members_alarm(a);",

@@ -44,6 +44,10 @@ bool loss_is_calm(const scenario *s) {
     return loss_is_parted(s) && s->seed / 9 % 2 == 0;
 }
 
+bool loss_parts_edges(const scenario *s) {
+    return loss_is_parted(s) && s->seed / 9 % 4 == 2;
+}
+
 bool loss_steps_too_far(const scenario *s) {
     return s->seed % 7 == 3 && s->seed / 7 % 3 == 1;
 }

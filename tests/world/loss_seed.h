@@ -42,6 +42,8 @@ bool loss_is_long(const scenario *s);
 bool loss_is_parted(const scenario *s);
 /* Likewise, and nothing else goes wrong. */
 bool loss_is_calm(const scenario *s);
+/* Or only between neighbours of both parts, so that all stay members? */
+bool loss_parts_edges(const scenario *s);
 /* Is it the model that becomes infinite, by a step whose gradient is finite? */
 bool loss_steps_too_far(const scenario *s);
 /* A long one, in which whoever has ended is started again. */

@@ -49,6 +49,7 @@ typedef struct peer {
     double killed_s; /* 0: it was not */
     double ended_s;
     double leaves_s; /* since when; 0: it was not asked to */
+    bool untold;     /* that it trains alone */
     bool spoiled;    /* its numbers are not finite any more */
     int result;
     sl_error error;
@@ -60,10 +61,10 @@ typedef struct peer {
 static loss_seed drawn;
 static peer peers[NODES_MAX];
 static struct parting {
-    double healed_s;
+    double at_s; /* it began, or was healed */
     bool is_up, was;
 } parting;
-static uint64_t finished, left, lost, views, returned, merged, joined; /* of all seeds */
+static uint64_t finished, left, lost, views, returned, merged, joined, isolated; /* of all seeds */
 
 /* ---- strikes ---- */
 
@@ -75,13 +76,22 @@ static bool all_train(void) {
     return true;
 }
 
+static bool are_neighbours(uint32_t a, uint32_t b) {
+    const uint32_t *list, count = sl_topology_peers(experiment->topology, a, &list);
+    for (uint32_t i = 0; i < count; i++)
+        if (list[i] == b)
+            return true;
+    return false;
+}
+
 static void part(bool is_parted) {
     for (uint32_t a = 0; a < drawn.s.nodes; a++)
         for (uint32_t b = 0; b < a; b++)
-            if ((drawn.side >> a & 1) != (drawn.side >> b & 1))
+            if ((drawn.side >> a & 1) != (drawn.side >> b & 1) &&
+                (!loss_parts_edges(&drawn.s) || are_neighbours(a, b)))
                 network_part(a, b, is_parted);
     parting.is_up = is_parted;
-    parting.healed_s = world_now();
+    parting.at_s = world_now();
     joining_trouble();
 }
 
@@ -211,8 +221,12 @@ static int on_record(void *context, const sl_record *record, const float *x) {
 }
 
 static void on_notice(void *context, const char *text) {
-    const peer *p = context;
+    peer *p = context;
     world_say(p->rank, text);
+    if (strstr(text, "no connection to agent") == NULL)
+        return;
+    p->untold = false;
+    isolated += strstr(text, "trains alone") != NULL;
 }
 
 /* It comes back with a later round than it had, unless those that it was with before, and that were
@@ -249,6 +263,16 @@ static void judge_notice(const peer *p, const sl_log_entry *entry) {
                    after_s);
 }
 
+/* A view of all, with a topology as at first: are all its edges parted, and noticed as such? */
+static bool is_isolated(const peer *p, uint64_t members) {
+    const uint32_t *list, count = sl_topology_peers(experiment->topology, p->rank, &list);
+    for (uint32_t i = 0; i < count; i++)
+        if ((drawn.side >> list[i] & 1) == (drawn.side >> p->rank & 1))
+            return false;
+    return loss_parts_edges(&drawn.s) && parting.is_up && members == drawn.s.nodes &&
+           world_now() > parting.at_s + drawn.grace_s + 1;
+}
+
 static void on_log(void *context, const sl_log_entry *entry) {
     peer *p = context;
     if (entry->kind == SL_LOG_LOST)
@@ -257,6 +281,7 @@ static void on_log(void *context, const sl_log_entry *entry) {
     if (entry->kind == SL_LOG_VIEW) {
         views++;
         p->members = entry->members;
+        p->untold = is_isolated(p, entry->members);
     }
     logbook_take(&p->logbook, entry, drawn.s.rounds);
 }
@@ -313,7 +338,7 @@ static void *be_agent(void *of) {
     if (p->result != 0 && p->result != SL_EDIVERGED)
         see_end(p);
     const bool cut_off =
-        loss_is_parted(&drawn.s) && (parting.is_up || world_now() < parting.healed_s + merge_s);
+        loss_is_parted(&drawn.s) && (parting.is_up || world_now() < parting.at_s + merge_s);
     if (loss_restarts(&drawn.s) && p->joins && p->result == SL_EPEER && !is_nearly_over() &&
         !cut_off && others_train(p))
         world_fail("agent %u has not come back: %s", p->rank, p->error.text);
@@ -336,15 +361,17 @@ static bool all_are_over(void) {
 /* ---- a seed ---- */
 
 /* Agents that were stopped and woke up may reach more than one that has lost them: it is left out.
- * If the others end before it can return, it ends, and says so. */
+ * If the others end before it can return, it ends, and says so. So is whom a leader does not reach;
+ * then those who train alone are ahead of the others, and the view that has it comes too late. */
 static bool came_too_late(const peer *p) {
     bool stopped = false;
     for (int i = 0; i < drawn.strike_count; i++)
         stopped = stopped || drawn.strikes[i].kind == STRIKE_STOP;
-    for (uint32_t i = 0; i < drawn.s.nodes; i++)
+    for (uint32_t i = 0; i < drawn.s.nodes && !loss_parts_edges(&drawn.s); i++)
         if (peers[i].ended && peers[i].ended_s > p->ended_s)
             return false;
-    return stopped && strstr(p->error.text, "have gone on without this agent") != NULL;
+    return (stopped || loss_parts_edges(&drawn.s)) &&
+           strstr(p->error.text, "have gone on without this agent") != NULL;
 }
 
 /* The plans are of the run and of its view. */
@@ -397,6 +424,8 @@ static void judge(const peer *p, bool verbose) {
     const bool stopped = p->joins && p->leaves_s > 0 && p->result == SL_ESTOPPED; /* not in yet */
     if (p->result != 0 && p->result != SL_ELEFT && !alone && !stopped)
         world_fail("agent %u ended otherwise: %s", p->rank, p->error.text);
+    if (p->untold)
+        world_fail("agent %u was not told that it trains alone", p->rank);
     judge_memory(p);
     finished += p->result == 0;
 }
@@ -410,7 +439,7 @@ static void judge_merge(void) {
         whole += peers[i].members == drawn.s.nodes;
         parted += peers[i].members != 0;
     }
-    const bool in_time = parting.was && !parting.is_up && first_end_s > parting.healed_s + merge_s;
+    const bool in_time = parting.was && !parting.is_up && first_end_s > parting.at_s + merge_s;
     const bool stays = drawn.spoiled_round == UINT64_MAX; /* else somebody may just be aside */
     if (loss_is_calm(&drawn.s) && stays && in_time && parted > 0 && whole < drawn.s.nodes)
         world_fail("%u of %u agents are in a view of all at the end", whole, drawn.s.nodes);
@@ -454,11 +483,11 @@ int main(int count, char **arguments) {
     if (seeds_run(&seeds, count, arguments, QUICK, run_seed) != 0)
         return 2;
     printf("%llu seeds: %llu agents trained to the end, %llu left, %llu losses noticed, %llu "
-           "views, %llu returned, %llu merges, %llu joined\n"
+           "views, %llu returned, %llu merges, %llu joined, %llu isolated\n"
            "joined and mixing within %.1f s of the last trouble, %.1f s in all\n",
            (unsigned long long)seeds, (unsigned long long)finished, (unsigned long long)left,
            (unsigned long long)lost, (unsigned long long)views, (unsigned long long)returned,
-           (unsigned long long)merged, (unsigned long long)joined, joining_calm_s(),
-           joining_longest_s());
+           (unsigned long long)merged, (unsigned long long)joined, (unsigned long long)isolated,
+           joining_calm_s(), joining_longest_s());
     return 0;
 }
