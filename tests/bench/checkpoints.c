@@ -91,7 +91,7 @@ int main(int argc, char **argv) {
     const char *folder = argc > 1 ? argv[1] : ".";
     const size_t dimension = argc > 2 ? strtoull(argv[2], NULL, 10) : 25500000,
                  bytes = dimension * sizeof(float);
-    double copies[TIMES], stalls[TIMES], writes[TIMES], others[TIMES];
+    double copies[TIMES], stalls[TIMES], writes[TIMES], others[TIMES], shares[TIMES];
     sl_node *node = open_node(dimension);
     sl_saver *saver = NULL;
     sl_error error;
@@ -116,6 +116,7 @@ int main(int argc, char **argv) {
         must(sl_saver_wait(saver, &error), &error);
         writes[i] = now() - before - stalls[i];
         others[i] = time_dd(folder);
+        shares[i] = others[i] / writes[i];
     }
     const double copy = median(copies), stall = median(stalls), written = median(writes),
                  dd = median(others);
@@ -124,7 +125,7 @@ int main(int argc, char **argv) {
     printf("training stalls     %7.1f ms, %.2f of that\n", 1e3 * stall, stall / copy);
     printf("dd with fsync       %7.0f MB/s\n", 1e-6 * VECTORS * (double)bytes / dd);
     printf("the file is written %7.0f MB/s, %.0f %% of that\n",
-           1e-6 * VECTORS * (double)bytes / written, 100 * dd / written);
+           1e-6 * VECTORS * (double)bytes / written, 100 * median(shares));
     sl_saver_close(&saver);
     sl_node_close(&node);
     free(memory);
