@@ -23,7 +23,7 @@
 #include "disk.h"
 #include "expected.h"
 #include "life.h"
-#include "run/agents.h"
+#include "parent.h"
 #include "seeds.h"
 
 enum { QUICK = 50, STRIKES_MAX = 5, STARTS_MAX = 5 };
@@ -59,13 +59,8 @@ static strike strikes[STRIKES_MAX];
 static int strike_count;
 static fate_of_rank fates[NODES_MAX];
 static sl_restart policy;
-static process *run;
 static sl_checkpoints checkpoints = {.folder = CHECKPOINTS, .run_id = RUN_ID};
-static bool finished;
 static uint32_t told_starts;
-static int result;
-static sl_error error;
-static double ended_s;
 static uint64_t lost, started, returned; /* of all seeds */
 
 static uint32_t below(uint32_t limit) {
@@ -74,24 +69,8 @@ static uint32_t below(uint32_t limit) {
 
 /* ---- what agents.c needs of the command ---- */
 
-double now_seconds(void) {
-    return world_now();
-}
-
 void complain(const char *format, ...) {
     (void)format;
-}
-
-void live_view_round(live_view *v, uint64_t round) {
-    (void)v, (void)round;
-}
-
-void live_view_tick(live_view *v) {
-    (void)v;
-}
-
-void live_view_clear(live_view *v) {
-    (void)v;
 }
 
 static void hit(void *of, uint64_t ignored);
@@ -131,12 +110,6 @@ void collector_return(collector *c, uint32_t rank, uint64_t round) {
 int collector_merge(collector *c, uint32_t rank, const sl_merge *merge, sl_error *why) {
     (void)c, (void)merge, (void)why;
     world_note("merges", rank, merge->round, 0);
-    return 0;
-}
-
-int collector_finish(collector *c, sl_summary *summary, sl_error *why) {
-    (void)c, (void)summary, (void)why;
-    finished = true;
     return 0;
 }
 
@@ -185,21 +158,6 @@ static void hit(void *of, uint64_t ignored) {
         f->killed_s = world_now();
 }
 
-static void *be_run(void *ignored) {
-    bool waiting[NODES_MAX] = {false};
-    const trial t = {.experiment = experiment, .task = task, .nodes = s.nodes};
-    collector c = {.trial = &t, .waiting = waiting, .checkpoints = &checkpoints};
-    sl_summary summary;
-    stop_requested = 0;
-    catch_signals(NULL);
-    result = agents_run(&c, "/run", true, &summary, &error);
-    ended_s = world_now();
-    world_note("ended", (uint64_t)(int64_t)result, 0, 0);
-    if (children_left() > 0)
-        world_fail("the run ends, and %u agents or pipes are left", children_left());
-    return ignored;
-}
-
 /* ---- what holds at the end ---- */
 
 static uint32_t count_starts(uint32_t rank) {
@@ -229,15 +187,15 @@ static void judge_starts(uint32_t rank) {
     if (starts > 1 && !may)
         world_fail("agent %u is started %u times", rank, starts);
     const bool due = policy != SL_RESTART_NEVER && f->killed_s > 0 && !f->stopped && !f->asked &&
-                     ended_s - f->killed_s > 2;
+                     run.ended_s - f->killed_s > 2;
     if (due && (starts < 2 || again_s - f->killed_s > soon_s))
         world_fail("agent %u is killed at %.3f s, and started again at %.3f s", rank,
                    f->killed_s - first_s, again_s - first_s);
-    const bool gives_up = due && f->crashed_s > 0 && ended_s - f->crashed_s > all_starts_s;
+    const bool gives_up = due && f->crashed_s > 0 && run.ended_s - f->crashed_s > all_starts_s;
     if (gives_up && starts != STARTS_MAX + 1)
         world_fail("agent %u, which ends as it begins, is started %u times", rank, starts);
     const bool calm = strike_count == 1 && !f->crashes && !f->refuses && !f->stopped;
-    if (calm && starts == 2 && ended_s - again_s > back_s && !f->is_back)
+    if (calm && starts == 2 && run.ended_s - again_s > back_s && !f->is_back)
         world_fail("agent %u does not come back", rank);
     judge_pace(rank, starts);
     started += starts - 1;
@@ -246,12 +204,12 @@ static void judge_starts(uint32_t rank) {
 
 static void judge(bool verbose) {
     if (verbose)
-        printf("the run ended with %d at %.3f: %s\n", result, ended_s - first_s,
-               result != 0 ? error.text : "");
-    if (run->alive)
+        printf("the run ended with %d at %.3f: %s\n", run.result, run.ended_s - first_s,
+               run.result != 0 ? run.error.text : "");
+    if (!parent_is_over())
         world_fail("the run goes on at %.3f s", world_now() - first_s);
-    if (result != 0 || !finished)
-        world_fail("the run ended with %d: %s", result, error.text);
+    if (run.result != 0 || !run.finished)
+        world_fail("the run ended with %d: %s", run.result, run.error.text);
     for (uint32_t i = 0; i < s.nodes; i++)
         judge_starts(i);
     if (told_starts != 0)
@@ -300,11 +258,8 @@ static void draw_strikes(bool verbose) {
     }
 }
 
-static bool is_over(void) {
-    return !run->alive;
-}
-
 static uint64_t run_seed(uint64_t seed, bool verbose) {
+    sl_error error;
     world_open(seed, verbose);
     disk_open();
     s = (scenario){.seed = seed};
@@ -316,11 +271,10 @@ static uint64_t run_seed(uint64_t seed, bool verbose) {
     if (sl_experiment_parse(&experiment, s.text, "seed", "/", NULL, 0, &error) != 0)
         world_fail("%s\n%s", error.text, s.text);
     task = scenario_task(&s);
-    finished = false;
     told_starts = 0;
     life_open(find_fate);
-    run = process_start(NODES_MAX, be_run, NULL);
-    world_run(first_s + most_s, is_over);
+    parent_begin(&checkpoints, s.nodes);
+    world_run(first_s + most_s, parent_is_over);
     judge(verbose);
     const uint64_t hash = world_hash();
     world_close();

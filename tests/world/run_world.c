@@ -22,7 +22,7 @@
 #include "disk.h"
 #include "expected.h"
 #include "life.h"
-#include "run/agents.h"
+#include "parent.h"
 #include "seeds.h"
 
 enum { QUICK = 200, BLOWS_MAX = 3 };
@@ -57,22 +57,15 @@ static scenario s;
 static blow blows[BLOWS_MAX];
 static int blow_count;
 static bool saves; /* agents write checkpoints */
-static process *run;
 static sl_checkpoints checkpoints;
-static bool finished, folder_fails;
-static bool trained;     /* an agent has recorded a round */
-static bool interrupted; /* it waited for agents that all stood still, and got SIGINT */
-static bool complained;  /* an agent has named whom a blow has hit, on standard error */
-static int result;
-static sl_error error;
-static double struck_s, ended_s;    /* the last blow; the run's end */
+static bool folder_fails;
+static bool trained;                /* an agent has recorded a round */
+static bool interrupted;            /* it waited for agents that all stood still, and got SIGINT */
+static bool complained;             /* an agent has named whom a blow has hit, on standard error */
+static double struck_s;             /* the last blow */
 static uint64_t well, early, saved; /* runs of all seeds */
 
 /* ---- what agents.c needs of the command ---- */
-
-double now_seconds(void) {
-    return world_now();
-}
 
 /* An agent that could not tell the run. */
 void complain(const char *format, ...) {
@@ -82,18 +75,6 @@ void complain(const char *format, ...) {
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     complained = complained || blame_is_right(text);
-}
-
-void live_view_round(live_view *v, uint64_t round) {
-    (void)v, (void)round;
-}
-
-void live_view_tick(live_view *v) {
-    (void)v;
-}
-
-void live_view_clear(live_view *v) {
-    (void)v;
 }
 
 static void strike(void *of, uint64_t ignored);
@@ -140,12 +121,6 @@ int collector_merge(collector *c, uint32_t rank, const sl_merge *merge, sl_error
     return 0;
 }
 
-int collector_finish(collector *c, sl_summary *summary, sl_error *why) {
-    (void)c, (void)summary, (void)why;
-    finished = true;
-    return 0;
-}
-
 static bool is_hit(uint32_t rank, blow_kind kind) {
     for (int i = 0; i < blow_count; i++)
         if (blows[i].kind == kind && blows[i].rank == rank)
@@ -163,21 +138,6 @@ static life_fate find_fate(uint32_t rank, bool joins) {
 }
 
 /* ---- the run ---- */
-
-static void *be_run(void *ignored) {
-    bool waiting[NODES_MAX] = {false};
-    const trial t = {.experiment = experiment, .task = task, .nodes = s.nodes};
-    collector c = {.trial = &t, .waiting = waiting, .checkpoints = &checkpoints};
-    sl_summary summary;
-    stop_requested = 0;
-    catch_signals(NULL);
-    result = agents_run(&c, "/run", true, &summary, &error);
-    ended_s = world_now();
-    world_note("ended", (uint64_t)(int64_t)result, 0, 0);
-    if (children_left() > 0)
-        world_fail("the run ends, and %u agents or pipes are left", children_left());
-    return ignored;
-}
 
 static void go_on(void *of, uint64_t ignored) {
     (void)ignored;
@@ -258,15 +218,15 @@ static double end_by(double began_s) {
 
 static void judge_cause(void) {
     const bool asked = interrupted || has(BLOW_INT) || has(BLOW_TERM) || has(BLOW_LEAVE);
-    if (result == SL_ESTOPPED && !asked)
-        world_fail("the run was stopped, and nobody asked: %s", error.text);
-    if (result == SL_EFILE && !has(BLOW_FOLDER))
-        world_fail("the run ended for its folder: %s", error.text);
-    if (result == SL_EPEER || result == SL_EPROTO || result == SL_EINVAL)
-        if (!blame_is_right(error.text) &&
-            !(complained && strstr(error.text, "said nothing") != NULL))
-            world_fail("the run names nobody whom a blow has hit: %s", error.text);
-    if (result == SL_ESAVED && (!saves || (!has(BLOW_TERM) && !has(BLOW_LEAVE))))
+    if (run.result == SL_ESTOPPED && !asked)
+        world_fail("the run was stopped, and nobody asked: %s", run.error.text);
+    if (run.result == SL_EFILE && !has(BLOW_FOLDER))
+        world_fail("the run ended for its folder: %s", run.error.text);
+    if (run.result == SL_EPEER || run.result == SL_EPROTO || run.result == SL_EINVAL)
+        if (!blame_is_right(run.error.text) &&
+            !(complained && strstr(run.error.text, "said nothing") != NULL))
+            world_fail("the run names nobody whom a blow has hit: %s", run.error.text);
+    if (run.result == SL_ESAVED && (!saves || (!has(BLOW_TERM) && !has(BLOW_LEAVE))))
         world_fail("the run ended after a checkpoint that nobody asked for");
 }
 
@@ -276,69 +236,64 @@ static void judge_kills(void) {
     int asked = 0;
     for (int i = 0; i < blow_count; i++)
         asked += blows[i].kind == BLOW_INT || blows[i].kind == BLOW_TERM;
-    const bool in_time = (result == SL_EPEER && asked == 0) ||
-                         (result == SL_ESTOPPED && asked == 1); /* more are impatient */
+    const bool in_time = (run.result == SL_EPEER && asked == 0) ||
+                         (run.result == SL_ESTOPPED && asked == 1); /* more are impatient */
     for (uint32_t i = 0; i < s.nodes && trained && in_time; i++)
         if (child_was_killed(i) && !is_hit(i, BLOW_STOP) && !is_hit(i, BLOW_PAUSE) &&
             !is_hit(i, BLOW_HANG) && !is_hit(i, BLOW_SILENCE))
-            world_fail("the run killed agent %u, which would have ended: %s", i, error.text);
+            world_fail("the run killed agent %u, which would have ended: %s", i, run.error.text);
 }
 
 static void judge(double began_s, bool verbose) {
     if (verbose)
-        printf("the run ended with %d at %.3f: %s\n", result, ended_s - 1000,
-               result != 0 ? error.text : "");
-    if (run->alive)
+        printf("the run ended with %d at %.3f: %s\n", run.result, run.ended_s - 1000,
+               run.result != 0 ? run.error.text : "");
+    if (!parent_is_over())
         world_fail("the run goes on at %.3f s", world_now() - 1000);
-    if (ended_s > end_by(began_s))
-        world_fail("the run ended at %.3f s, and should have by %.3f", ended_s - 1000,
+    if (run.ended_s > end_by(began_s))
+        world_fail("the run ended at %.3f s, and should have by %.3f", run.ended_s - 1000,
                    end_by(began_s) - 1000);
-    if ((result == 0) != finished)
-        world_fail("the run ended with %d, and %s its folder", result,
-                   finished ? "finished" : "did not finish");
+    if ((run.result == 0) != run.finished)
+        world_fail("the run ended with %d, and %s its folder", run.result,
+                   run.finished ? "finished" : "did not finish");
     bool well_due = true;
     for (int i = 0; i < blow_count; i++)
         well_due = well_due && (blows[i].kind == BLOW_SAVE || blows[i].kind == BLOW_PAUSE);
-    if (result != 0 && well_due)
-        world_fail("the run ended with %d, without a cause: %s", result, error.text);
+    if (run.result != 0 && well_due)
+        world_fail("the run ended with %d, without a cause: %s", run.result, run.error.text);
     judge_cause();
     judge_kills();
-    well += result == 0;
-    early += result != 0 && result != SL_ESAVED;
-    saved += result == SL_ESAVED;
+    well += run.result == 0;
+    early += run.result != 0 && run.result != SL_ESAVED;
+    saved += run.result == SL_ESAVED;
 }
 
 /* ---- a seed ---- */
-
-static bool is_over(void) {
-    return !run->alive;
-}
 
 /* Agents that all stand still may go on at any time: the run waits for them, or for its user. */
 static void interrupt_who_waits(void) {
     for (uint32_t i = 0; i < s.nodes; i++)
         if (!is_hit(i, BLOW_STOP))
             return;
-    if (!run->alive)
+    if (parent_is_over())
         return;
     interrupted = true;
     struck_s = world_now();
     run_receive(SIGINT);
-    world_run(struck_s + 500, is_over);
+    world_run(struck_s + 500, parent_is_over);
 }
 
 static void begin_run(const sl_checkpoints *from, bool verbose) {
     const double began_s = struck_s = world_now();
     checkpoints = *from;
-    finished = folder_fails = trained = complained = interrupted = false;
-    error = (sl_error){0};
+    folder_fails = trained = complained = interrupted = false;
     life_open(find_fate);
     blame();
-    run = process_start(NODES_MAX, be_run, NULL);
+    parent_begin(&checkpoints, s.nodes);
     for (int i = 0; i < blow_count; i++)
         if (blows[i].round == 0)
             world_at(began_s + blows[i].at_s, strike, &blows[i], 0);
-    world_run(began_s + 500, is_over);
+    world_run(began_s + 500, parent_is_over);
     interrupt_who_waits();
     judge(began_s, verbose);
 }
@@ -348,9 +303,9 @@ static void go_on_to_the_end(bool verbose) {
     const uint64_t round = expected_newest(NULL);
     char wanted[32];
     snprintf(wanted, sizeof wanted, "round %llu:", (unsigned long long)round);
-    if (round == 0 || strstr(error.text, wanted) == NULL)
+    if (round == 0 || strstr(run.error.text, wanted) == NULL)
         world_fail("the newest whole cut is of round %llu: %s", (unsigned long long)round,
-                   error.text);
+                   run.error.text);
     blow_count = 0;
     begin_run(
         &(sl_checkpoints){.folder = CHECKPOINTS, .run_id = RUN_ID, .resume = true, .round = round},
@@ -383,7 +338,7 @@ static uint64_t run_seed(uint64_t seed, bool verbose) {
     if (verbose)
         printf("%s\n", s.text);
     begin_run(&(sl_checkpoints){.folder = CHECKPOINTS, .run_id = RUN_ID}, verbose);
-    if (result == SL_ESAVED)
+    if (run.result == SL_ESAVED)
         go_on_to_the_end(verbose);
     const uint64_t hash = world_hash();
     world_close();
