@@ -12,6 +12,17 @@ static void join(uint32_t rank, uint32_t sponsor) {
     step(rank, (sl_membership_event){.type = SL_MEMBERSHIP_JOIN, .peer = sponsor});
 }
 
+/* All have accepted that rank 3 joins, and nobody has heard so yet. */
+static void accept_joiner(void) {
+    open_members(3);
+    join(3, 2);
+    arrive(SL_MEMBERSHIP_NEWS, EVERYBODY);
+    tick();
+    arrive(SL_MEMBERSHIP_PREPARE, EVERYBODY);
+    arrive(SL_MEMBERSHIP_ANSWER, 0);
+    arrive(SL_MEMBERSHIP_ACCEPT, EVERYBODY);
+}
+
 START_TEST(a_joiner_begins_with_the_epoch) {
     open_members(3);
     join(3, 2);
@@ -96,13 +107,7 @@ END_TEST
 
 /* It has accepted, and may not go back on that: the proposal may hold. */
 START_TEST(a_joiner_that_gave_up_accepts_again) {
-    open_members(3);
-    join(3, 2);
-    arrive(SL_MEMBERSHIP_NEWS, EVERYBODY);
-    tick();
-    arrive(SL_MEMBERSHIP_PREPARE, EVERYBODY);
-    arrive(SL_MEMBERSHIP_ANSWER, 0);
-    arrive(SL_MEMBERSHIP_ACCEPT, EVERYBODY);
+    accept_joiner();
     kill_member(0);
     all_lose(0);
     lost(3, 2);
@@ -118,13 +123,7 @@ END_TEST
 
 /* The others take it for a member then. It tells them that it is none. */
 START_TEST(a_joiner_that_gave_up_before_commit_says_so) {
-    open_members(3);
-    join(3, 2);
-    arrive(SL_MEMBERSHIP_NEWS, EVERYBODY);
-    tick();
-    arrive(SL_MEMBERSHIP_PREPARE, EVERYBODY);
-    arrive(SL_MEMBERSHIP_ANSWER, 0);
-    arrive(SL_MEMBERSHIP_ACCEPT, EVERYBODY);
+    accept_joiner();
     arrive(SL_MEMBERSHIP_ACCEPTED, 0);
     lost(3, 2);
     tick();

@@ -16,6 +16,15 @@ static void begin_change(void) {
     tick();
 }
 
+/* ACCEPT has left. */
+static void propose_change(void) {
+    begin_change();
+    arrive(SL_MEMBERSHIP_PREPARE, EVERYBODY);
+    arrive(SL_MEMBERSHIP_ANSWER, 0);
+    now_s += SL_ANSWER_S;
+    tick();
+}
+
 START_TEST(a_loss_becomes_an_epoch) {
     begin_change();
     ck_assert_int_eq(arrive(SL_MEMBERSHIP_PREPARE, EVERYBODY), 3);
@@ -72,33 +81,21 @@ START_TEST(the_leader_dies_after_prepare) {
 END_TEST
 
 START_TEST(the_leader_dies_after_accept_to_one) {
-    begin_change();
-    arrive(SL_MEMBERSHIP_PREPARE, EVERYBODY);
-    arrive(SL_MEMBERSHIP_ANSWER, 0);
-    now_s += SL_ANSWER_S;
-    tick();
+    propose_change();
     arrive(SL_MEMBERSHIP_ACCEPT, 1);
     expect_survivors(2); /* rank 2 has not accepted: it cannot hold */
 }
 END_TEST
 
 START_TEST(the_leader_dies_after_accept_to_all) {
-    begin_change();
-    arrive(SL_MEMBERSHIP_PREPARE, EVERYBODY);
-    arrive(SL_MEMBERSHIP_ANSWER, 0);
-    now_s += SL_ANSWER_S;
-    tick();
+    propose_change();
     arrive(SL_MEMBERSHIP_ACCEPT, EVERYBODY);
     expect_survivors(3); /* what both have accepted may hold: it becomes epoch 2 */
 }
 END_TEST
 
 static void commit_to(uint32_t rank) {
-    begin_change();
-    arrive(SL_MEMBERSHIP_PREPARE, EVERYBODY);
-    arrive(SL_MEMBERSHIP_ANSWER, 0);
-    now_s += SL_ANSWER_S;
-    tick();
+    propose_change();
     arrive(SL_MEMBERSHIP_ACCEPT, EVERYBODY);
     arrive(SL_MEMBERSHIP_ACCEPTED, 0);
     if (rank < HERE)
@@ -256,12 +253,17 @@ START_TEST(a_view_of_one) {
 }
 END_TEST
 
-START_TEST(who_is_left_out_by_most_is_dropped) {
+/* Rank 3 was stopped, and wakes up when the others have agreed. */
+static void wake_up_dropped(void) {
     commit_to(HERE);
     arrive(SL_MEMBERSHIP_COMMIT, EVERYBODY);
-    start(3, first_of(4), 9); /* it was stopped, and wakes up */
+    start(3, first_of(4), 9);
     for (uint32_t i = 0; i < 3; i++)
         meet(i, 3);
+}
+
+START_TEST(who_is_left_out_by_most_is_dropped) {
+    wake_up_dropped();
     pass(0.3);
     ck_assert(update[3].dropped);
     ck_assert_ptr_null(sl_membership_epoch(members[3]));
@@ -286,11 +288,7 @@ static letter *take(sl_membership_type type, uint32_t to) {
 
 /* The leader dies, and the next one finds an epoch that has it, accepted by all whom it knows. */
 START_TEST(who_is_dropped_after_its_answer_is_asked_again) {
-    commit_to(HERE);
-    arrive(SL_MEMBERSHIP_COMMIT, EVERYBODY);
-    start(3, first_of(4), 9);
-    for (uint32_t i = 0; i < 3; i++)
-        meet(i, 3);
+    wake_up_dropped();
     arrive(SL_MEMBERSHIP_NEWS, EVERYBODY);
     letter *commit = take(SL_MEMBERSHIP_COMMIT, 3);
     while (arrive(SL_MEMBERSHIP_PREPARE, 3) == 0) {
@@ -349,11 +347,7 @@ START_TEST(who_is_dropped_as_it_leads_releases) {
 END_TEST
 
 START_TEST(messages_of_old_epochs_change_nothing) {
-    begin_change();
-    arrive(SL_MEMBERSHIP_PREPARE, EVERYBODY);
-    arrive(SL_MEMBERSHIP_ANSWER, 0);
-    now_s += SL_ANSWER_S;
-    tick();
+    propose_change();
     letter *old[WAITING]; /* ACCEPT and ANSWER of what is about to be decided */
     uint32_t to[WAITING];
     int many = 0;
