@@ -13,7 +13,7 @@ import time
 from _scene import SLOWER, check, run_tests
 from _walls import Net, why_not
 
-NODES, PAUSE_US = 4, "700"
+NODES, PAUSE_US = 4, "1500"
 CHOCO = {"name": "choco-sgd", "compressor": {"name": "top-k", "fraction": 0.1}}
 
 
