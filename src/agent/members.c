@@ -387,8 +387,12 @@ void sl_members_join(sl_agent *a, uint32_t sponsor) {
 }
 
 bool sl_members_go_on(sl_agent *a) {
-    if (!a->cohort.asks || a->phase == PHASE_OVER || is_behind(a))
+    if (!a->cohort.asks || a->phase == PHASE_OVER)
         return false;
+    if (is_behind(a)) { /* that neighbour may end without a word: the others know, too */
+        sl_members_alarm(a);
+        return false;
+    }
     a->cohort.asks = false;
     if (a->cohort.leaves)
         sl_agent_depart(a, false);
