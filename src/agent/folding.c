@@ -74,6 +74,14 @@ static bool is_of(const sl_epoch *view, const sl_neighbour *n) {
            (n->process == 0 || n->process == view->members[place].incarnation);
 }
 
+/* Whoever is in a view and not connected, is looked for: also another process of a rank that has
+ * left before, and one whom this agent has never met. */
+static void seek(const sl_agent *a, sl_neighbour *n) {
+    n->parted = false;
+    if (!n->gone && n->lost_s == 0 && n->sought_s == 0)
+        n->sought_s = a->side.now_s;
+}
+
 void sl_folding_turn(sl_agent *a, const sl_epoch *view) {
     const uint32_t *peers, count = sl_node_peers(a->node, &peers);
     for (uint32_t i = 0; i < a->neighbour_count; i++) {
@@ -86,6 +94,8 @@ void sl_folding_turn(sl_agent *a, const sl_epoch *view) {
         n->member = member;
         n->folded = n->gone || !member || does_nothing_here(a, n) ||
                     sl_epoch_is_broken(view, a->side.rank, n->rank);
+        if (!n->agreed && sl_epoch_place(view, n->rank) < view->count)
+            seek(a, n);
         n->hash_at_view = n->hash;
         sl_neighbour_turn(n, a->cohort.hash,
                           view->number); /* also whoever is folded: it need not wait */
