@@ -107,15 +107,15 @@ static bool is_reached(const sl_membership *m, uint32_t rank) {
     return reached;
 }
 
-/* Members that its epoch would leave out, and another's would not. */
+/* Members that its epoch would leave out, and another's would not; of other epochs, too: who does
+ * not reach those sees no cause in them. */
 static uint32_t misses(const sl_membership *m, uint32_t rank) {
     const sl_epoch *e = &m->newest.decision.epoch;
     uint32_t count = 0;
-    for (uint32_t i = 0; i < e->count; i++) {
-        const uint32_t other = e->members[i].rank;
-        const bool is_lost =
-            rank == m->settings.rank ? m->peers[other].lost : m->peers[rank].cannot[other];
-        count += is_lost && other != rank && is_reached(m, other);
+    for (uint32_t i = 0; i < m->settings.ranks_max; i++) {
+        const bool is_lost = rank == m->settings.rank ? m->peers[i].lost : m->peers[rank].cannot[i];
+        const bool belongs = sl_epoch_member(e, i) != NULL || sl_membership_is_foreign(m, i);
+        count += is_lost && i != rank && belongs && is_reached(m, i);
     }
     return count;
 }

@@ -37,8 +37,8 @@
  * How it works. All tell all, each second and at once when something changes, what they know
  * (NEWS). Whoever sees a cause - a member that somebody cannot reach, a process that joins, a
  * member that leaves, an edge that is whole again, members of another epoch - waits for the
- * lowest living rank to lead, of those who reach most of the members that anybody reaches; each
- * grace_s without a decision the next one may. The leader asks
+ * lowest living rank to lead, of those who reach most of the members, of other epochs, too, that
+ * anybody reaches; each grace_s without a decision the next one may. The leader asks
  * all it knows (PREPARE), the suspected too. Who answers promises not to begin a round after
  * `limit`, and tells what it has accepted. Those who answered are the view, which all of them
  * accept (ACCEPT, ACCEPTED) before it holds (COMMIT). If nothing would change, RELEASE takes the
