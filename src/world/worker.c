@@ -52,28 +52,37 @@ static void follow(const sl_worker *w, sl_vec_event *event) {
 
 /* ---- the worker's thread ---- */
 
+/* Until there is a job: false when the worker is to end. */
+static bool await_job(sl_worker *w) {
+    pthread_mutex_lock(&w->mutex);
+    while (!w->has_job && !w->quit)
+        pthread_cond_wait(&w->changed, &w->mutex);
+    const bool there = w->has_job;
+    w->has_job = false;
+    pthread_mutex_unlock(&w->mutex);
+    return there;
+}
+
+/* Whoever is woken needs the mutex: it is free by then. */
+static void leave_result(sl_worker *w, const sl_job_result *result) {
+    pthread_mutex_lock(&w->mutex);
+    w->result = *result;
+    w->has_result = true;
+    pthread_mutex_unlock(&w->mutex);
+    sl_signal_give(w->descriptor);
+}
+
 static void *work(void *argument) {
     sl_worker *w = argument;
     const sl_async_ops *async = w->means.host.vec->async;
     if (async != NULL)
         async->give_way(); /* a neighbour waits for what the loop does meanwhile */
-    pthread_mutex_lock(&w->mutex);
-    for (;;) {
-        while (!w->has_job && !w->quit)
-            pthread_cond_wait(&w->changed, &w->mutex);
-        if (!w->has_job)
-            break;
-        w->has_job = false;
-        pthread_mutex_unlock(&w->mutex);
+    while (await_job(w)) {
         follow(w, w->given);
-        sl_job_result result = sl_job_perform(&w->means, &w->job);
+        const sl_job_result result = sl_job_perform(&w->means, &w->job);
         record(w, w->done);
-        pthread_mutex_lock(&w->mutex);
-        w->result = result;
-        w->has_result = true;
-        sl_signal_give(w->descriptor);
+        leave_result(w, &result);
     }
-    pthread_mutex_unlock(&w->mutex);
     return NULL;
 }
 
@@ -113,8 +122,8 @@ void sl_worker_give(sl_worker *w, const sl_job *job) {
     pthread_mutex_lock(&w->mutex);
     w->job = *job;
     w->has_job = true;
-    pthread_cond_signal(&w->changed);
     pthread_mutex_unlock(&w->mutex);
+    pthread_cond_signal(&w->changed);
 }
 
 bool sl_worker_busy(const sl_worker *worker) {
