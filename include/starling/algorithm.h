@@ -55,7 +55,8 @@ typedef enum sl_replicas {
     X(HIERARCHICAL, "hierarchical")                                                                \
     X(TORUS_2D, "torus-2d")                                                                        \
     X(TWO_RINGS, "two-rings")                                                                      \
-    X(DOUBLE_TREE, "double-tree")
+    X(DOUBLE_TREE, "double-tree")                                                                  \
+    X(STAR, "star")
 typedef enum sl_all_reduce_form {
 #define SL_ALL_REDUCE_ENUM(form, name) SL_ALL_REDUCE_##form,
     SL_ALL_REDUCES(SL_ALL_REDUCE_ENUM)

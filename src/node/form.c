@@ -122,6 +122,10 @@ static sl_move in_groups(const sl_form *f, uint32_t place, uint32_t step) {
 
 /* ---- trees and cubes ---- */
 
+static sl_move to_the_first(const sl_form *f, uint32_t place) {
+    return place == 0 ? take(SL_EVERYWHERE, whole_of(f)) : send(0, whole_of(f));
+}
+
 static sl_move up_the_tree(const sl_form *f, uint32_t place, uint32_t step) {
     const uint32_t h = 1u << step;
     if (place % (2 * h) == h)
@@ -196,6 +200,8 @@ static sl_move move_in(const sl_form *f, uint32_t place, uint32_t step) {
         return on_two_rings(f, place, step);
     case SL_ALL_REDUCE_DOUBLE_TREE:
         return sl_double_tree_move(f, place, step);
+    case SL_ALL_REDUCE_STAR:
+        return to_the_first(f, place);
     }
     return rest();
 }
@@ -220,6 +226,8 @@ static uint32_t steps_in(const sl_form *f) {
         return 2 * torus_steps(f);
     case SL_ALL_REDUCE_DOUBLE_TREE:
         return sl_double_tree_steps(f);
+    case SL_ALL_REDUCE_STAR:
+        return 1;
     }
     return 0;
 }
@@ -271,6 +279,7 @@ sl_range sl_form_summed(const sl_form *f, uint32_t place, uint32_t step) {
         a = all(f, place);
         return summed_on(&a, whole_of(f));
     case SL_ALL_REDUCE_TREE:
+    case SL_ALL_REDUCE_STAR:
         return place == 0 ? whole_of(f) : nothing();
     case SL_ALL_REDUCE_RECURSIVE_DOUBLING:
         return place < largest_power(f->places) ? whole_of(f) : nothing();
@@ -321,6 +330,7 @@ static uint32_t group_of(sl_all_reduce_form kind, uint32_t group, uint32_t n) {
     case SL_ALL_REDUCE_RECURSIVE_DOUBLING:
     case SL_ALL_REDUCE_HALVING_DOUBLING:
     case SL_ALL_REDUCE_DOUBLE_TREE:
+    case SL_ALL_REDUCE_STAR:
         break;
     }
     return 1;
@@ -338,7 +348,7 @@ static uint32_t add(uint32_t *sorted, uint32_t count, uint32_t place) {
     uint32_t at = count;
     while (at > 0 && sorted[at - 1] > place)
         at--;
-    if (place == SL_NOWHERE || (at > 0 && sorted[at - 1] == place))
+    if (place >= SL_EVERYWHERE || (at > 0 && sorted[at - 1] == place))
         return count;
     memmove(sorted + at + 1, sorted + at, (count - at) * sizeof *sorted);
     sorted[at] = place;
@@ -354,5 +364,8 @@ uint32_t sl_form_partners(const sl_form *f, uint32_t place, uint32_t *out) {
         count = add(out, count, m.to);
         count = add(out, count, m.from);
     }
+    for (uint32_t other = 1; f->kind == SL_ALL_REDUCE_STAR && place == 0 && other < f->places;
+         other++)
+        count = add(out, count, other);
     return count;
 }

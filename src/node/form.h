@@ -11,13 +11,14 @@
  *   two-rings           of a torus: half of the vector rows first, half columns first, by turns
  *   double-tree         two in-order binary trees, in none of which an inner place of the other is
  *                       inner; half of the vector each, in blocks (Sanders, Speck, Träff 2009)
+ *   star                all to the first place, at once
  *
  * A place stands in a sorted list of the members. In a step a place sends at most one piece to one
- * other and gets at most one. The first half of an all-reduce adds what comes; the second is the
- * first one backwards, and replaces: what had gone out comes back whole. Rings go on in their
- * direction instead, so that a place waits for the one before it only. Recursive doubling has all
- * sums everywhere, so that only its fold goes back. Fold: with p = 2^floor(log2 n), places from p
- * on first send all to place i - p, and wait.
+ * other and gets at most one; the middle of a star, to and from all others. The first half of an
+ * all-reduce adds what comes; the second is the first one backwards, and replaces: what had gone
+ * out comes back whole. Rings go on in their direction instead, so that a place waits for the one
+ * before it only. Recursive doubling has all sums everywhere, so that only its fold goes back.
+ * Fold: with p = 2^floor(log2 n), places from p on first send all to place i - p, and wait.
  *
  * Where messages are merged, they go up a tree too, after a fold.
  *
@@ -49,10 +50,11 @@ typedef struct sl_form {
 } sl_form;
 
 #define SL_NOWHERE UINT32_MAX
+#define SL_EVERYWHERE (UINT32_MAX - 1) /* all other places */
 
 /* Of one place in one step. */
 typedef struct sl_move {
-    uint32_t to, from; /* SL_NOWHERE: nobody */
+    uint32_t to, from; /* or SL_NOWHERE, SL_EVERYWHERE */
     sl_range leaves, comes;
 } sl_move;
 

@@ -78,10 +78,16 @@ static sl_exchange_step along_edges(const sl_route *r, uint64_t exchange) {
     return p;
 }
 
+static sl_row whom(const sl_route *r, uint32_t place) {
+    return place == SL_NOWHERE      ? nobody()
+           : place == SL_EVERYWHERE ? everybody_else(r)
+                                    : only(r, place);
+}
+
 static sl_exchange_step of_form(const sl_route *r, bool gather, uint32_t index) {
     const sl_move m = sl_form_move(&r->form, gather, r->place, index);
-    return (sl_exchange_step){.in = m.from == SL_NOWHERE ? nobody() : only(r, m.from),
-                              .out = m.to == SL_NOWHERE ? nobody() : only(r, m.to),
+    return (sl_exchange_step){.in = whom(r, m.from),
+                              .out = whom(r, m.to),
                               .published = m.leaves,
                               .coming = m.comes,
                               .in_place = true};
@@ -470,7 +476,8 @@ uint32_t sl_route_width(const sl_route *r) {
     const bool formed = is_formed(r);
     if (!formed && (r->algorithm->route != SL_ROUTE_TOPOLOGY || r->united != NULL))
         return count;
-    uint32_t widest = formed && r->nodes > 1;
+    const bool star = formed && r->form.kind == SL_ALL_REDUCE_STAR;
+    uint32_t widest = star ? r->partner_count : formed && r->nodes > 1;
     if (formed && r->algorithm->route != SL_ROUTE_BOTH)
         return widest;
     for (uint32_t e = 1; e <= sl_topology_period(r->topology); e++) {

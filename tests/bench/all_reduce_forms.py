@@ -15,7 +15,7 @@ from all_reduce import AVERAGE, in_turns
 
 FORMS = (
     *("ring", "tree", "recursive-doubling", "halving-doubling"),
-    *("hierarchical", "torus-2d", "two-rings", "double-tree"),
+    *("hierarchical", "torus-2d", "two-rings", "double-tree", "star"),
 )
 TUNED = {  # coll_tuned_allreduce_algorithm
     "linear": 1,

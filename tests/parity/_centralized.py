@@ -154,7 +154,7 @@ def compressed(cases):
 
 FORMS = (
     *("tree", "recursive-doubling", "halving-doubling", "hierarchical"),
-    *("torus-2d", "two-rings", "double-tree"),
+    *("torus-2d", "two-rings", "double-tree", "star"),
 )
 
 

@@ -166,6 +166,7 @@ ALGORITHMS = {
         for form in ("tree", "recursive-doubling", "halving-doubling", "hierarchical", "torus-2d")
     },
     "all-reduce two-rings": algorithm("all-reduce", all_reduce="two-rings", group=2),
+    "all-reduce star": algorithm("all-reduce", all_reduce="star"),
     "local-sgd double-tree": algorithm("local-sgd", period=4, all_reduce="double-tree"),
     "parameter-server": algorithm("parameter-server", server=3),
     "parameter-server sharded": algorithm("parameter-server", server="sharded"),

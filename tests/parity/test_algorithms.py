@@ -55,7 +55,7 @@ COSINE = {"learning_rate": 0.2, "schedule": {"name": "cosine", "minimum": 0.05, 
 STILL = {"learning_rate": 0}
 LATE = {"momentum": MOMENTUM}
 FORMS = [
-    *((form, 0) for form in ("tree", "recursive-doubling", "halving-doubling", "double-tree")),
+    *((form, 0) for form in "tree recursive-doubling halving-doubling double-tree star".split()),
     *(("hierarchical", group) for group in (0, 3)),
     *((form, group) for form in ("torus-2d", "two-rings") for group in (0, 1)),
 ]  # of an all-reduce, each with the nodes in a group

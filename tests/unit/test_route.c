@@ -172,7 +172,7 @@ static void check_staying(const sl_algorithm_config *config, uint32_t nodes, siz
 }
 
 static void check_forms(uint32_t nodes, size_t dimension) {
-    for (sl_all_reduce_form form = SL_ALL_REDUCE_RING; form <= SL_ALL_REDUCE_DOUBLE_TREE; form++)
+    for (sl_all_reduce_form form = SL_ALL_REDUCE_RING; form <= SL_ALL_REDUCE_STAR; form++)
         for (uint32_t group = 0; group <= (has_groups(form) ? 4 : 0); group += 2) {
             const sl_algorithm_config config = {
                 .name = "all-reduce", .all_reduce = form, .group = group};
@@ -236,6 +236,7 @@ START_TEST(forms_cost_what_the_table_says) {
         {SL_ALL_REDUCE_TORUS_2D, 12, 4, 10, 22.0 / 12},
         {SL_ALL_REDUCE_TWO_RINGS, 12, 4, 20, 22.0 / 12},
         {SL_ALL_REDUCE_DOUBLE_TREE, 8, 0, 24, 2},
+        {SL_ALL_REDUCE_STAR, 8, 0, 2, 7},
     };
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
         const sl_form form = sl_form_of(rows[k].form, rows[k].group, rows[k].nodes, D);
@@ -245,7 +246,8 @@ START_TEST(forms_cost_what_the_table_says) {
             size_t sent = 0;
             for (uint32_t step = 0; step < halves[0] + halves[1]; step++) {
                 const bool gather = step >= halves[0];
-                sent += sl_form_move(&form, gather, i, step - gather * halves[0]).leaves.count;
+                const sl_move m = sl_form_move(&form, gather, i, step - gather * halves[0]);
+                sent += m.leaves.count * (m.to == SL_EVERYWHERE ? rows[k].nodes - 1 : 1);
             }
             busiest = sent > busiest ? sent : busiest;
         }
