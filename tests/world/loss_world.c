@@ -265,7 +265,10 @@ static void judge_notice(const peer *p, const sl_log_entry *entry) {
 
 /* A view of all, with a topology as at first: are all its edges parted, and noticed as such? */
 static bool is_isolated(const peer *p, uint64_t members) {
-    const uint32_t *list, count = sl_topology_peers(experiment->topology, p->rank, &list);
+    const uint32_t *list;
+    if (p->rank >= drawn.s.nodes) /* it joins */
+        return false;
+    const uint32_t count = sl_topology_peers(experiment->topology, p->rank, &list);
     for (uint32_t i = 0; i < count; i++)
         if ((drawn.side >> list[i] & 1) == (drawn.side >> p->rank & 1))
             return false;
