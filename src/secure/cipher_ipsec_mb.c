@@ -11,6 +11,7 @@
 #include <intel-ipsec-mb.h>
 #include <openssl/crypto.h>
 
+#include "base/round_up.h"
 #include "secure/cipher.h"
 
 enum { ALIGNMENT = 64 };
@@ -58,11 +59,9 @@ static bool works(void) {
 }
 
 static void *open_cipher(bool seals) {
-    void *memory = NULL;
-    if (posix_memalign(&memory, ALIGNMENT, sizeof(cipher)) != 0)
-        return NULL;
-    cipher *c = memset(memory, 0, sizeof(cipher));
-    c->seals = seals;
+    cipher *c = aligned_alloc(ALIGNMENT, sl_round_up(sizeof *c, ALIGNMENT));
+    if (c != NULL)
+        *c = (cipher){.seals = seals};
     return c;
 }
 
