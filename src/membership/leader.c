@@ -222,8 +222,8 @@ static void tell(sl_membership *m, sl_membership_type type, const sl_decision *d
 static void release(sl_membership *m) {
     tell(m, SL_MEMBERSHIP_RELEASE, NULL);
     m->change.phase = PHASE_IDLE;
-    m->quiet_s = m->now_s + SL_ANSWER_S;
     sl_member_release(m, m->change.ballot);
+    m->quiet_s = m->now_s + SL_ANSWER_S;
 }
 
 static void commit(sl_membership *m) {

@@ -89,8 +89,11 @@ static bool settle(sl_membership *m, sl_ballot ballot) {
 }
 
 void sl_member_release(sl_membership *m, sl_ballot ballot) {
+    const bool was_bound = m->bound;
     if (!settle(m, ballot))
         return;
+    if (was_bound)
+        m->quiet_s = m->now_s + SL_REPEAT_S; /* its leader has done: who reaches more may lead */
     m->accepted.decision.epoch.number = 0;
     sl_member_begin(m);
 }
