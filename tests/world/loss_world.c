@@ -51,6 +51,7 @@ typedef struct peer {
     double leaves_s; /* since when; 0: it was not asked to */
     bool untold;     /* that it trains alone */
     bool spoiled;    /* its numbers are not finite any more */
+    bool away;       /* the others go on without it, and it has not returned */
     int result;
     sl_error error;
     uint64_t recorded; /* the last round */
@@ -119,10 +120,19 @@ static bool is_nearly_over(void) {
     return false;
 }
 
-/* Another process takes its rank. */
+/* Is there anybody who could let it in? Who is away itself has no model that holds. */
+static bool others_train(const peer *p) {
+    bool any = false;
+    for (uint32_t i = 0; i < loss_ranks(&drawn.s); i++)
+        any = any || (i != p->rank && peers[i].process != NULL && peers[i].process->alive &&
+                      peers[i].recorded > 0 && !peers[i].away);
+    return any;
+}
+
+/* Another process takes its rank, while there is a run to join. */
 static void start_again(void *of, uint64_t ignored) {
     peer *p = of;
-    if (is_nearly_over())
+    if (is_nearly_over() || !others_train(p))
         return;
     *p = (peer){.rank = p->rank, .joins = true, .trains = true, .struck = true};
     start(p, ignored);
@@ -229,11 +239,19 @@ static void on_notice(void *context, const char *text) {
     isolated += strstr(text, "trains alone") != NULL;
 }
 
+static void on_aside(void *context, uint32_t rank, uint64_t round, const char *why) {
+    (void)rank;
+    (void)round;
+    (void)why;
+    ((peer *)context)->away = true;
+}
+
 /* It comes back with a later round than it had, unless those that it was with before, and that were
  * ahead, are gone. The others are at most as far. */
 static void on_returned(void *context, uint32_t rank, uint64_t round) {
-    const peer *p = context;
+    peer *p = context;
     world_note("returns", rank, round, 0);
+    p->away = false;
     if ((round <= p->recorded + 1 && !loss_restarts(&drawn.s)) || round > drawn.s.rounds)
         world_fail("agent %u returns in round %llu, after round %llu", rank,
                    (unsigned long long)round, (unsigned long long)p->recorded);
@@ -301,6 +319,7 @@ static int run_agent(peer *p, sl_roster *roster) {
                                         .observer = {.context = p,
                                                      .record = on_record,
                                                      .round = on_round,
+                                                     .aside = on_aside,
                                                      .returned = on_returned,
                                                      .notice = on_notice,
                                                      .log = on_log}};
@@ -313,15 +332,6 @@ static int run_agent(peer *p, sl_roster *roster) {
     p->agent = NULL;
     sl_agent_close(&agent);
     return result;
-}
-
-/* Is there anybody who could let it in? */
-static bool others_train(const peer *p) {
-    bool any = false;
-    for (uint32_t i = 0; i < loss_ranks(&drawn.s); i++)
-        any = any || (i != p->rank && peers[i].process != NULL && peers[i].process->alive &&
-                      peers[i].recorded > 0);
-    return any;
 }
 
 static void *be_agent(void *of) {
