@@ -380,8 +380,9 @@ static void check_sought(sl_agent *a, sl_neighbour *n) {
 
 /* Who connects to this agent may be gone: then its port says so. */
 static void ask(const sl_agent *a, sl_neighbour *n) {
+    const bool misses = n->lost_s > 0 || n->sought_s > 0 || (n->gone && a->cohort.outside);
     if (goes_on(a) && !n->agreed && n->connection == NULL && !sl_neighbour_is_dialed(n) &&
-        n->rank < sl_roster_count(a->side.roster) && (n->lost_s > 0 || n->sought_s > 0))
+        n->rank < sl_roster_count(a->side.roster) && misses)
         n->doubted = true;
 }
 

@@ -78,10 +78,13 @@ static sl_neighbour *find_sponsor(sl_agent *a) {
     return n;
 }
 
-static bool are_all_gone(const sl_agent *a) {
-    for (uint32_t i = 0; i < a->neighbour_count; i++)
-        if (!a->neighbours[i].gone && sl_members_expects(a, &a->neighbours[i]))
+/* Who is only silent may wake up, or come back. */
+static bool are_all_dead(const sl_agent *a) {
+    for (uint32_t i = 0; i < a->neighbour_count; i++) {
+        const sl_neighbour *n = &a->neighbours[i];
+        if (!(n->gone && n->refusals > 0) && sl_members_expects(a, n))
             return false;
+    }
     return true;
 }
 
@@ -164,7 +167,7 @@ void sl_returning_tick(sl_agent *a) {
             sl_agent_fail(a, &error, error.text);
         else if (n == NULL && a->cohort.is_new)
             check_patience(a);
-        else if (n == NULL && are_all_gone(a))
+        else if (n == NULL && are_all_dead(a))
             sl_members_stay_out(a, "nobody of them is reached any more");
     }
 }
