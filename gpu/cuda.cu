@@ -37,7 +37,8 @@ struct lane {
 };
 
 int lowest, highest; /* priorities of streams; the highest is the least number */
-int chosen;          /* device; a new thread's current device is 0 */
+int cache_bytes;
+int chosen; /* device; a new thread's current device is 0 */
 pthread_key_t leaving;
 cudaStream_t notices[WAYS];
 thread_local lane mine;
@@ -215,6 +216,8 @@ bool device_open(int index, char text[DEVICE_TEXT_MAX]) {
     const bool opened =
         check(cudaSetDevice(index), "choosing the device") &&
         check(cudaDeviceGetStreamPriorityRange(&lowest, &highest), "asking for priorities") &&
+        check(cudaDeviceGetAttribute(&cache_bytes, cudaDevAttrL2CacheSize, index),
+              "asking for the size of its cache") &&
         open_stream(&notices[WORK], false) && open_stream(&notices[IN], false) &&
         open_stream(&notices[OUT], false) && pthread_key_create(&leaving, leave_lane) == 0 &&
         lane_of_thread()->waited != NULL && open_products();
@@ -276,6 +279,10 @@ size_t device_free_bytes(void) {
 
 void device_release(void *memory) {
     check(cudaFree(memory), "releasing memory");
+}
+
+size_t device_cache_bytes(void) {
+    return (size_t)cache_bytes;
 }
 
 void *device_allocate_host(size_t bytes) {

@@ -46,6 +46,7 @@ void device_expect(const void *memory);
 void *device_allocate(size_t bytes);      /* zeroed, in the thread's order; NULL: out of memory */
 void device_release(void *memory);        /* only while no lane has work */
 size_t device_free_bytes(void);           /* usable by any thread */
+size_t device_cache_bytes(void);          /* of the second-level cache */
 void *device_allocate_host(size_t bytes); /* page-locked, aligned to 64 */
 void device_release_host(void *memory);
 void device_clear(void *memory, size_t bytes);

@@ -8,6 +8,7 @@
  *                            has an effect
  *   STARLING_AS_GPU          claims that its memory is a GPU's: a network library may refuse it
  *   STARLING_LAUNCHES=FILE   see launches.h
+ *   STARLING_CACHE_MIB=N     the size of its second-level cache (50)
  *   STARLING_COPY_MB_S=N     copies take as long as on a bus of N MB/s in each direction
  *
  * Calls are counted (launches.h) as many as cuda.cu makes of the CUDA runtime; where that depends
@@ -24,6 +25,7 @@
 
 #include "gpu/device.h"
 #include "gpu/emulated_arena.h"
+#include "gpu/emulated_cache.h"
 #include "gpu/emulated_graph.h"
 #include "gpu/emulated_launch.h"
 #include "gpu/emulated_locked.h"
@@ -284,6 +286,10 @@ void device_release(void *memory) {
 
 size_t device_free_bytes(void) {
     return arena_free_bytes();
+}
+
+size_t device_cache_bytes(void) {
+    return emulated_cache_bytes();
 }
 
 /* These threads could read host memory; those of a GPU cannot. */

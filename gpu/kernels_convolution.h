@@ -28,23 +28,23 @@ SL_SHARED cover cover_of(uint32_t at, uint32_t window, uint32_t stride, uint32_t
 
 typedef struct unfold_args {
     const float *x;
-    float *columns; /* (rows out_height out_width, window_height window_width channels) */
+    float *columns; /* (windows, window_height window_width channels) */
     sliding s;
-    uint32_t span;
+    uint32_t span, first; /* the first window's position among all of x */
 } unfold_args;
 
 /* Thread i has `span` channels of one window. */
 SL_SHARED void unfold(const unfold_args *a, size_t i) {
     const sliding s = a->s;
     const uint32_t spans = s.channels / a->span, c = (uint32_t)i % spans * a->span,
-                   pixel = (uint32_t)i / spans;
+                   window = (uint32_t)i / spans, pixel = a->first + window;
     const uint32_t q = pixel % s.out_width, p = pixel / s.out_width % s.out_height,
                    row = pixel / (s.out_width * s.out_height);
     const uint32_t top = p * s.stride - s.padding,
                    left = q * s.stride -
                           s.padding; /* wraps around to a large number left of the edge */
     const float *from = a->x + (size_t)row * s.in_height * s.in_width * s.channels + c;
-    float *to = a->columns + (size_t)pixel * s.window_height * s.window_width * s.channels + c;
+    float *to = a->columns + (size_t)window * s.window_height * s.window_width * s.channels + c;
     for (uint32_t y = top; y != top + s.window_height; y++) {
         SL_UNROLL(3)
         for (uint32_t x = left; x != left + s.window_width; x++, to += s.channels) {

@@ -31,42 +31,6 @@ double *finish_sums(double *parts, size_t groups, size_t columns, double *total,
     }
 }
 
-/* ---- products in parts ---- */
-
-enum {
-    TILE = 64,       /* rows and columns of a product that one block of a GPU has */
-    TILES_MAX = 128, /* about as many as a GPU has processors */
-    PART_MIN = 1024  /* terms of each sum */
-};
-
-uint32_t parts_of(size_t m, size_t n, size_t k) {
-    const size_t tiles = ((m + TILE - 1) / TILE) * ((n + TILE - 1) / TILE);
-    uint32_t parts = 1; /* a power of two, which divides most batches */
-    while (2 * parts * tiles <= TILES_MAX && 2 * (size_t)parts * PART_MIN <= k)
-        parts *= 2;
-    return parts;
-}
-
-void multiply_in_parts(const device_product *p, uint32_t parts) {
-    const uint32_t each = p->k / parts, rest = p->k % parts;
-    device_product all = *p;
-    all.k = each;
-    all.count = parts;
-    all.a.step = (size_t)each * (p->a.turned ? p->a.line : 1);
-    all.b.step = (size_t)each * (p->b.turned ? 1 : p->b.line);
-    all.c_step = (size_t)p->m * p->n;
-    if (each > 0)
-        device_multiply(&all);
-    if (rest == 0)
-        return;
-    device_product last = *p; /* goes to the first part */
-    last.k = rest;
-    last.a.at += all.a.step * parts;
-    last.b.at += all.b.step * parts;
-    last.add = p->add || each > 0;
-    device_multiply(&last);
-}
-
 /* ---- the loss ---- */
 
 static size_t loss_scratch(uint32_t rows) {

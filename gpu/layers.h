@@ -24,13 +24,6 @@ size_t sums_floats(size_t groups, size_t columns);
  * `total` is NULL. `rounded` (columns) gets them in single precision; may be NULL. */
 double *finish_sums(double *parts, size_t groups, size_t columns, double *total, float *rounded);
 
-/* ---- products of long sums, such as a convolution's weight gradient: each is cut into parts, so
- * that they fill the GPU though the product has few elements. Shapes alone say into how many. */
-
-uint32_t parts_of(size_t m, size_t n, size_t k);
-/* p->c is (parts, m, n), p->count 1. With p->add the same parts go on. */
-void multiply_in_parts(const device_product *p, uint32_t parts);
-
 /* Scratch memory is aligned for every type. */
 static inline double *as_doubles(float *scratch) {
     return (double *)(void *)scratch;

@@ -2,12 +2,21 @@
  *
  * Convolution is a matrix product: unfold makes each output's window a row, and y = windows W.
  * Backward, dW = windows^T d and d windows = d W^T; fold adds the latter up in d x. Windows are
- * many times larger than x. So a batch is processed in pieces of a few rows whose windows fit the
- * GPU's second-level cache. Where channels are few, y and d x need no windows (convolve). */
+ * many times larger than x. So they are made in pieces that stay in the GPU's second-level cache.
+ * Where channels are few, y and d x need no windows (convolve).
+ *
+ * Each element of dW is a sum over all positions of all rows. Shapes alone say where it is cut, not
+ * the cache: into groups of rows, and each group into parts, which are multiplied at once, so that
+ * they fill the GPU though dW is small. Part p of all groups goes to the p-th of as many sums,
+ * which are added up at the end. A piece of windows has some parts of one group. */
 #include "gpu/layers.h"
 
-#define WINDOWS_MAX                                                                                \
-    ((size_t)1 << 23) /* floats of the windows of one piece, unless one row has more */
+enum {
+    GROUP_MAX = 5 << 20, /* floats of a group's windows, unless one row has more */
+    TILE = 64,           /* rows and columns of a product that one block of a GPU has */
+    TILES_MAX = 128,     /* about as many as a GPU has processors */
+    PART_MIN = 1024      /* positions of each part */
+};
 
 static sliding sliding_of(const sl_layer *l) {
     const bool whole = l->kind == SL_LAYER_AVERAGE_POOL && l->window == 0;
@@ -32,27 +41,51 @@ static size_t depth_of(const sl_layer *l) {
     return (size_t)l->window * l->window * l->in.channels;
 }
 
-/* Rows of one piece. */
-static uint32_t piece_of(const sl_layer *l, uint32_t rows) {
-    const size_t fit = WINDOWS_MAX / (pixels_of(l) * depth_of(l));
+/* Floats of a piece. The cache may be two, each for half of the processors, and a half keeps what
+ * they read. The windows take four fifths of a half: x and d are at hand, too, each a ninth of
+ * windows of 3x3. */
+static size_t piece_max(void) {
+    return device_cache_bytes() * 2 / 5 / sizeof(float);
+}
+
+/* How many rows have so many floats of windows? At least one. */
+static uint32_t rows_within(const sl_layer *l, uint32_t rows, size_t floats) {
+    const size_t fit = floats / (pixels_of(l) * depth_of(l));
     return fit < 1 ? 1 : fit < rows ? (uint32_t)fit : rows;
+}
+
+/* How dW's sums are cut. */
+typedef struct cut {
+    uint32_t rows, parts; /* of a group */
+    uint32_t together;    /* parts of a piece */
+} cut;
+
+static cut cut_of(const sl_layer *l, uint32_t rows) {
+    const size_t tiles = ((depth_of(l) + TILE - 1) / TILE) * ((l->out.channels + TILE - 1) / TILE);
+    cut c = {.rows = rows_within(l, rows, GROUP_MAX), .parts = 1};
+    const size_t positions = c.rows * pixels_of(l);
+    while (2 * c.parts * tiles <= TILES_MAX && 2 * (size_t)c.parts * PART_MIN <= positions)
+        c.parts *= 2; /* a power of two, which divides most groups */
+    const size_t fit = piece_max() / (positions / c.parts * depth_of(l));
+    c.together = fit < 1 ? 1 : fit < c.parts ? (uint32_t)fit : c.parts;
+    return c;
 }
 
 static size_t round_16(size_t floats) {
     return (floats + 15) / 16 * 16;
 }
 
-/* Floats of a piece's windows; what is behind them is for the parts of dW. */
+/* Floats of the largest piece of up to so many rows: a row or a part may be larger than the cache's
+ * share. What is behind them is for dW's sums. */
 static size_t windows_of(const sl_layer *l, uint32_t rows) {
-    return round_16(piece_of(l, rows) * pixels_of(l) * depth_of(l));
-}
-
-static uint32_t weight_parts(const sl_layer *l, uint32_t rows) {
-    return parts_of(depth_of(l), l->out.channels, piece_of(l, rows) * pixels_of(l));
+    const cut c = cut_of(l, rows);
+    const size_t part = larger(2 * PART_MIN, c.rows * pixels_of(l) / c.parts);
+    return round_16(smaller(rows * pixels_of(l) * depth_of(l),
+                            larger(piece_max(), larger(part, pixels_of(l)) * depth_of(l))));
 }
 
 static sl_layer_memory conv2d_memory(const sl_layer *l, uint32_t rows) {
-    const size_t parts = weight_parts(l, rows) * depth_of(l) * l->out.channels,
+    const size_t parts = cut_of(l, rows).parts * depth_of(l) * l->out.channels,
                  sums = sums_floats(slices_of(rows * pixels_of(l)), l->out.channels);
     return (sl_layer_memory){.scratch = larger(windows_of(l, rows) + parts, sums)};
 }
@@ -62,11 +95,11 @@ static uint32_t span_of(const sl_layer *l) {
     return l->in.channels % FOUR == 0 ? (uint32_t)FOUR : 1;
 }
 
-static void find_windows(const sl_layer_call *c, uint32_t first, uint32_t rows) {
+/* Of `count` positions from `first` on. */
+static void find_windows(const sl_layer_call *c, size_t first, size_t count) {
     const sl_layer *l = c->layer;
-    launch_unfold(
-        &(unfold_args){c->in + first * sl_shape_size(l->in), c->scratch, sliding_of(l), span_of(l)},
-        rows * pixels_of(l) * l->in.channels / span_of(l));
+    launch_unfold(&(unfold_args){c->in, c->scratch, sliding_of(l), span_of(l), (uint32_t)first},
+                  count * l->in.channels / span_of(l));
 }
 
 /* Are these so few channels that convolve has them? */
@@ -81,7 +114,7 @@ static size_t strips_of(sl_shape s, uint32_t length) {
 static void multiply_windows(const sl_layer_call *c, uint32_t first, uint32_t rows) {
     const sl_layer *l = c->layer;
     const uint32_t depth = (uint32_t)depth_of(l), channels = l->out.channels;
-    find_windows(c, first, rows);
+    find_windows(c, first * pixels_of(l), rows * pixels_of(l));
     device_multiply(&(device_product){.a = {.at = c->scratch, .line = depth},
                                       .b = {.at = c->w, .line = channels},
                                       .c = c->out + first * sl_shape_size(l->out),
@@ -95,7 +128,7 @@ static void multiply_windows(const sl_layer_call *c, uint32_t first, uint32_t ro
 
 static void conv2d_forward(const sl_layer_call *c) {
     const sl_layer *l = c->layer;
-    const uint32_t piece = piece_of(l, c->rows), channels = l->out.channels;
+    const uint32_t piece = rows_within(l, c->rows, piece_max()), channels = l->out.channels;
     if (is_narrow(c, channels))
         launch_convolve(
             &(convolve_args){c->in, c->w, c->out, sliding_of(l), channels, span_of(l), 0},
@@ -126,26 +159,48 @@ static void take_outputs(const sl_layer_call *c) {
         finish_sums(sums, slices, l->out.channels, NULL, c->g + l->tensors[0]);
 }
 
-/* Rows [first, first + rows): adds their part of dW. */
-static void find_weights(const sl_layer_call *c, uint32_t first, uint32_t rows, float *to) {
-    const sl_layer *l = c->layer;
-    const uint32_t depth = (uint32_t)depth_of(l), channels = l->out.channels;
-    find_windows(c, first, rows);
-    multiply_in_parts(
-        &(device_product){.a = {.at = c->scratch, .line = depth, .turned = true},
-                          .b = {.at = c->d_out + first * sl_shape_size(l->out), .line = channels},
-                          .c = to,
-                          .c_line = channels,
-                          .m = depth,
-                          .n = channels,
-                          .k = rows * (uint32_t)pixels_of(l),
-                          .count = 1,
-                          .scale = 1,
-                          .add = first > 0},
-        weight_parts(l, c->rows));
+/* `count` sums over `each` positions from `first` on. */
+static void add_positions(const sl_layer_call *c, size_t first, size_t each, uint32_t count,
+                          float *sums, bool add) {
+    const uint32_t depth = (uint32_t)depth_of(c->layer), channels = c->layer->out.channels;
+    find_windows(c, first, count * each);
+    device_multiply(&(device_product){.a = {c->scratch, depth, each * depth, .turned = true},
+                                      .b = {c->d_out + first * channels, channels, each * channels},
+                                      .c = sums,
+                                      .c_line = channels,
+                                      .c_step = (size_t)depth * channels,
+                                      .m = depth,
+                                      .n = channels,
+                                      .k = (uint32_t)each,
+                                      .count = count,
+                                      .scale = 1,
+                                      .add = add});
 }
 
-/* Their d_in. */
+/* Adds a group, so many positions from `first` on. What its parts leave goes to the first sum. */
+static void add_group(const sl_layer_call *c, size_t first, size_t positions, float *sums) {
+    const cut whole = cut_of(c->layer, c->rows);
+    const size_t each = positions / whole.parts, rest = positions % whole.parts,
+                 size = depth_of(c->layer) * c->layer->out.channels;
+    for (uint32_t p = 0; p < whole.parts && each > 0; p += whole.together)
+        add_positions(c, first + p * each, each, least(whole.together, whole.parts - p),
+                      sums + p * size, first > 0);
+    if (rest > 0)
+        add_positions(c, first + positions - rest, rest, 1, sums, first > 0 || each > 0);
+}
+
+static void find_weights(const sl_layer_call *c) {
+    const sl_layer *l = c->layer;
+    const cut whole = cut_of(l, c->rows);
+    const size_t size = depth_of(l) * l->out.channels;
+    float *sums = whole.parts > 1 ? c->scratch + windows_of(l, c->rows) : c->g;
+    for (uint32_t first = 0; first < c->rows; first += whole.rows)
+        add_group(c, first * pixels_of(l), least(whole.rows, c->rows - first) * pixels_of(l), sums);
+    if (whole.parts > 1)
+        launch_add_products(&(add_products_args){sums, c->g, whole.parts, (uint32_t)size}, size);
+}
+
+/* d_in of rows [first, first + rows). */
 static void give_windows(const sl_layer_call *c, uint32_t first, uint32_t rows) {
     const sl_layer *l = c->layer;
     const uint32_t depth = (uint32_t)depth_of(l), channels = l->out.channels;
@@ -166,22 +221,11 @@ static void give_windows(const sl_layer_call *c, uint32_t first, uint32_t rows) 
 
 static void conv2d_backward(const sl_layer_call *c) {
     const sl_layer *l = c->layer;
-    const uint32_t piece = piece_of(l, c->rows), parts = weight_parts(l, c->rows),
-                   channels = l->out.channels;
-    const size_t size = depth_of(l) * channels;
-    const bool narrow = is_narrow(c, l->in.channels) && channels % FOUR == 0;
-    float *to = parts > 1 ? c->scratch + windows_of(l, c->rows) : c->g;
+    const uint32_t piece = rows_within(l, c->rows, piece_max()), channels = l->out.channels;
     if (l->bias || l->relu)
         take_outputs(c);
-    for (uint32_t first = 0; first < c->rows; first += piece) {
-        const uint32_t rows = least(piece, c->rows - first);
-        find_weights(c, first, rows, to);
-        if (c->d_in != NULL && !narrow)
-            give_windows(c, first, rows);
-    }
-    if (parts > 1)
-        launch_add_products(&(add_products_args){to, c->g, parts, (uint32_t)size}, size);
-    if (c->d_in != NULL && narrow)
+    find_weights(c);
+    if (c->d_in != NULL && is_narrow(c, l->in.channels) && channels % FOUR == 0)
         launch_convolve_back(&(convolve_back_args){.from = c->d_out,
                                                    .w = c->w,
                                                    .to = c->d_in,
@@ -189,6 +233,9 @@ static void conv2d_backward(const sl_layer_call *c) {
                                                    .outputs = channels,
                                                    .add = c->add_in},
                              c->rows * strips_of(l->in, BACK_STRIP));
+    else if (c->d_in != NULL)
+        for (uint32_t first = 0; first < c->rows; first += piece)
+            give_windows(c, first, least(piece, c->rows - first));
 }
 
 /* ---- pools ---- */

@@ -7,6 +7,7 @@
  * were asked for, and how many these were depends on time.
  */
 #include <math.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,8 +15,9 @@
 #include "learner/layers/network.h"
 #include "learner/model.h"
 #include "starling/device.h"
+#include "starling/rng.h"
 
-enum { DIMENSION = 25557032 };
+enum { DIMENSION = 25557032, DIMENSION_RESNET20 = 269722 };
 
 #define EXPERIMENT(algorithm)                                                                      \
     "{\"rounds\": 3, \"device\": \"cuda:0\", \"topology\": {\"nodes\": 4, \"family\": \"ring\"},"  \
@@ -63,24 +65,76 @@ typedef struct learner {
     uint32_t classes, rows;
 } learner;
 static const learner resnet = {{.kind = SL_MODEL_RESNET20}, {32, 32, 3}, 10, 128},
+                     few_images = {{.kind = SL_MODEL_RESNET20}, {32, 32, 3}, 10, 24},
                      lstm = {{.kind = SL_MODEL_LSTM, .embedding = 8}, {1, 80, 1}, 65, 4};
+
+/* On the device. Returns x and g (2, dimension). */
+static float *open_learner(sl_network *net, const learner *l) {
+    const sl_vec_ops *vec;
+    sl_layers table;
+    sl_error error;
+    if (sl_model_build(&table, &l->model, l->in, l->classes, "counters", &error) != 0 ||
+        sl_device_open(&vec, "cuda:0", 0, &error) != 0 ||
+        sl_network_open(net, &table, vec, l->rows, &error) != 0)
+        stop(error.text);
+    float *vectors = vec->allocate(2 * table.dimension);
+    if (vectors == NULL)
+        stop("no vectors");
+    return vectors;
+}
+
+/* ResNet-20's convolutions on a device with a cache of its own. */
+typedef struct cached {
+    double mib;                         /* that one works in, at most, at 128 rows */
+    float gradient[DIMENSION_RESNET20]; /* of their weights, at 24 rows of what a seed draws */
+} cached;
+
+static float *draw(const sl_vec_ops *vec, size_t count, uint64_t seed) {
+    float *there = vec->allocate(count), *here = vec->allocate_host(count * sizeof *here);
+    sl_rng rng = sl_rng_open(seed, 0, 0, SL_PURPOSE_DATA);
+    if (there == NULL || here == NULL)
+        stop("no vectors");
+    for (size_t i = 0; i < count; i++)
+        here[i] = (float)sl_rng_uniform(&rng);
+    vec->copy_in(there, here, count * sizeof *here);
+    vec->release_host(here);
+    return there;
+}
+
+/* In a process of its own, which ends here. */
+static void run_cached(cached *to, const char *cache_mib) {
+    sl_network net;
+    double most = 0;
+    setenv("STARLING_CACHE_MIB", cache_mib, 1);
+    float *x = open_learner(&net, &few_images), *g = x + net.table.dimension;
+    const size_t size = net.rows_max * 32 * 32 * 16; /* all others are smaller */
+    float *in = draw(net.vec, size, 1), *d = draw(net.vec, size, 2);
+    for (size_t i = 0; i < net.table.count; i++) {
+        const sl_layer *layer = &net.table.items[i];
+        if (layer->kind != SL_LAYER_CONV2D)
+            continue;
+        const sl_layer_ops *ops = net.backend->kinds[layer->kind];
+        most = fmax(most, ops->memory(layer, resnet.rows).scratch);
+        ops->backward(&(sl_layer_call){.layer = layer,
+                                       .rows = net.rows_max,
+                                       .w = x + layer->offset,
+                                       .in = in,
+                                       .d_out = d,
+                                       .g = g + layer->offset,
+                                       .scratch = net.scratch});
+    }
+    net.vec->copy_out(to->gradient, g, sizeof to->gradient);
+    to->mib = most * sizeof(float) / 1048576;
+    exit(0);
+}
 
 /* The same for gradients. */
 static void run_gradients(const char *path, const learner *l, uint64_t count) {
-    const sl_vec_ops *vec;
-    sl_layers table;
     sl_network net;
-    sl_error error;
     setenv("STARLING_LAUNCHES", path, 1);
-    if (sl_model_build(&table, &l->model, l->in, l->classes, "counters", &error) != 0 ||
-        sl_device_open(&vec, "cuda:0", 0, &error) != 0 ||
-        sl_network_open(&net, &table, vec, l->rows, &error) != 0)
-        stop(error.text);
-    float *x = vec->allocate(table.dimension), *g = vec->allocate(table.dimension);
-    if (x == NULL || g == NULL)
-        stop("no vectors");
+    float *x = open_learner(&net, l);
     for (uint64_t i = 0; i < count; i++)
-        sl_network_gradient(&net, l->rows, x, g);
+        sl_network_gradient(&net, l->rows, x, x + net.table.dimension);
     exit(0);
 }
 
@@ -159,6 +213,32 @@ static bool tell(const char *name, double count, double limit) {
     return good;
 }
 
+/* In memory that a child shares. */
+static const cached *cached_of(const char *cache_mib) {
+    int status = -1;
+    cached *made =
+        mmap(NULL, sizeof *made, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    fflush(stdout);
+    const pid_t child = made == MAP_FAILED ? -1 : fork();
+    if (child == 0)
+        run_cached(made, cache_mib);
+    if (child < 0 || waitpid(child, &status, 0) != child || status != 0)
+        stop("the process with a device of its own failed");
+    return made;
+}
+
+/* An H100's cache, in two halves, and an A10's. */
+static bool tell_caches(void) {
+    const cached *large = cached_of("50"), *small = cached_of("6");
+    double others = 0;
+    for (size_t i = 0; i < DIMENSION_RESNET20; i++)
+        others += large->gradient[i] != small->gradient[i];
+    bool good = tell("MiB for ResNet-20's windows, a cache of 50", large->mib, 25);
+    good &= tell("MiB for these, a cache of 6", small->mib, 6);
+    good &= tell("numbers of weights' gradients that change", others, 0);
+    return good;
+}
+
 int main(void) {
     const double mib = DIMENSION * sizeof(float) / 1048576.0;
     const tally usual = tally_of_round(plain, false), recorded = tally_of_round(plain, true),
@@ -174,6 +254,7 @@ int main(void) {
     good &= tell("kernels of ResNet-20's gradient, batch 128", step.kernels, 250);
     good &= tell("kernels of an LSTM's gradient, 80 characters", text.kernels, 350);
     good &= tell("CUDA calls of that gradient, repeated", repeated.calls - noted.calls, 10);
+    good &= tell_caches();
     good &= tell("bells per sleep", usual.sleeps > 0 ? usual.bells / usual.sleeps : 0, 1);
     good &= tell("waits that a recorded round adds", recorded.waits - usual.waits, 1);
     return good ? 0 : 1;

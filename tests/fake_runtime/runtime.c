@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpu/emulated_cache.h"
 #include "gpu/launches.h"
 
 enum { DEVICES_MAX = 2, DEVICE_BYTES_LOG2 = 33, GARBAGE = 0xA5 };
@@ -130,6 +131,14 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *out, int index) {
     out->major = capability;
     out->totalGlobalMem = (size_t)1 << DEVICE_BYTES_LOG2;
     return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int index) {
+    fake_enter("cudaDeviceGetAttribute");
+    if (attribute != cudaDevAttrL2CacheSize || index < 0 || index >= devices)
+        return fake_keep(cudaErrorInvalidDevice);
+    *value = (int)emulated_cache_bytes();
+    return fake_keep(fake_result(FAKE_ATTRIBUTE));
 }
 
 cudaError_t cudaSetDevice(int index) {

@@ -74,6 +74,7 @@ static const struct {
     const char *said;
 } openings[] = {{FAKE_SET_DEVICE, "choosing the device"},
                 {FAKE_PRIORITIES, "asking for priorities"},
+                {FAKE_ATTRIBUTE, "asking for the size of its cache"},
                 {FAKE_STREAM_CREATE, "creating a stream"},
                 {FAKE_EVENT_CREATE, "creating an event"},
                 {FAKE_CREATE_PRODUCTS, "opening cuBLAS"}};
