@@ -91,7 +91,7 @@ int main(int argc, char **argv) {
     const char *folder = argc > 1 ? argv[1] : ".";
     const size_t dimension = argc > 2 ? strtoull(argv[2], NULL, 10) : 25500000,
                  bytes = dimension * sizeof(float);
-    double copies[TIMES], stalls[TIMES], writes[TIMES], others[TIMES], shares[TIMES];
+    double copies[TIMES], stalls[TIMES], writes[TIMES], others[TIMES], shares[TIMES], delays[TIMES];
     sl_node *node = open_node(dimension);
     sl_saver *saver = NULL;
     sl_error error;
@@ -113,6 +113,7 @@ int main(int argc, char **argv) {
         const double before = now();
         sl_saver_take(saver, node, 0, &(sl_image_extras){0}, 1e6);
         stalls[i] = now() - before;
+        delays[i] = stalls[i] / copies[i];
         must(sl_saver_wait(saver, &error), &error);
         writes[i] = now() - before - stalls[i];
         others[i] = time_dd(folder);
@@ -122,7 +123,7 @@ int main(int argc, char **argv) {
                  dd = median(others);
     printf("%zu parameters with momentum, %.0f MB\n", dimension, 1e-6 * VECTORS * (double)bytes);
     printf("one copy in memory  %7.1f ms\n", 1e3 * copy);
-    printf("training stalls     %7.1f ms, %.2f of that\n", 1e3 * stall, stall / copy);
+    printf("training stalls     %7.1f ms, %.2f of that\n", 1e3 * stall, median(delays));
     printf("dd with fsync       %7.0f MB/s\n", 1e-6 * VECTORS * (double)bytes / dd);
     printf("the file is written %7.0f MB/s, %.0f %% of that\n",
            1e-6 * VECTORS * (double)bytes / written, 100 * median(shares));
