@@ -25,15 +25,21 @@ CHOCO = [
 ]
 
 
-def in_turns(programs, repetitions):
-    """name -> median of medians in ms"""
+def all_in_turns(programs, repetitions):
+    """name -> medians in ms, one of each repetition"""
     times = {name: [] for name in programs}
     for _ in range(repetitions):
         for name, command in programs.items():
             ms = gossip.measure(command)
             if ms is not None:
                 times[name].append(ms)
-    return {name: statistics.median(values) for name, values in times.items() if values}
+    return {name: values for name, values in times.items() if values}
+
+
+def in_turns(programs, repetitions):
+    """name -> median of medians in ms"""
+    found = all_in_turns(programs, repetitions)
+    return {name: statistics.median(values) for name, values in found.items()}
 
 
 def print_table(title, dimension, node_counts, repetitions, programs_for):

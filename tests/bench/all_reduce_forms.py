@@ -8,10 +8,11 @@ Builds nothing: meson compile -C BUILD gossip_agents peer_mpi. The tables are Ma
 import argparse
 import os
 import shutil
+import statistics
 import sys
 
 import gossip
-from all_reduce import AVERAGE, in_turns
+from all_reduce import AVERAGE, all_in_turns
 
 FORMS = (
     *("ring", "tree", "recursive-doubling", "halving-doubling"),
@@ -28,13 +29,11 @@ TUNED = {  # coll_tuned_allreduce_algorithm
 SIZES = {"1 KB": 256, "1 MB": 262_144, "100 MB": 26_214_400}  # floats
 
 
-def programs_for(agents, mpi, nodes, dimension):
+def programs_for(agents, mpi, nodes, dimension, keys):
     rounds = 200 if dimension < 10_000 else 40 if dimension < 1_000_000 else 3
     size = [str(dimension), str(rounds)]
-    found = {
-        f"Starling {form}": [agents, str(nodes), *size, *AVERAGE, f"algorithm.all_reduce={form}"]
-        for form in FORMS
-    }
+    by_form = [agents, str(nodes), *size, *AVERAGE, *keys]
+    found = {f"Starling {form}": [*by_form, f"algorithm.all_reduce={form}"] for form in FORMS}
     for name, number in TUNED.items():
         forced = ["--mca", "coll_tuned_use_dynamic_rules", "1"]
         forced += ["--mca", "coll_tuned_allreduce_algorithm", str(number)]
@@ -56,18 +55,21 @@ def main():
     parser.add_argument("--repetitions", type=int, default=3)
     parser.add_argument("--nodes", type=int, default=8)
     parser.add_argument("--sizes", nargs="+", choices=list(SIZES), default=list(SIZES))
+    parser.add_argument(
+        "--set", nargs="+", default=[], metavar="KEY=VALUE", help="of Starling's experiment"
+    )
     options = parser.parse_args()
     agents = os.path.join(options.build, "tests", "bench", "gossip_agents")
     mpi = os.path.join(options.build, "tests", "bench", "peer_mpi")
     if not os.access(agents, os.X_OK) or not os.access(mpi, os.X_OK) or not shutil.which("mpirun"):
         sys.exit("needs mpirun and meson compile -C BUILD gossip_agents peer_mpi")
     for size in options.sizes:
-        times = in_turns(programs_for(agents, mpi, options.nodes, SIZES[size]), options.repetitions)
-        print(
-            f"\nAll-reduce of {size}, N = {options.nodes}: median ms\n\n| program | ms |\n|---|--:|"
-        )
-        for name in sorted(times, key=times.get):
-            print(f"| {name} | {times[name]:.3g} |", flush=True)
+        programs = programs_for(agents, mpi, options.nodes, SIZES[size], options.set)
+        times = all_in_turns(programs, options.repetitions)
+        print(f"\nAll-reduce of {size}, N = {options.nodes}\n")
+        print("| program | median ms | least |\n|---|--:|--:|")
+        for name in sorted(times, key=lambda name: statistics.median(times[name])):
+            print(f"| {name} | {statistics.median(times[name]):.3g} | {min(times[name]):.3g} |")
 
 
 if __name__ == "__main__":
