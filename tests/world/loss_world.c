@@ -49,6 +49,7 @@ typedef struct peer {
     double killed_s; /* 0: it was not */
     double ended_s;
     double leaves_s; /* since when; 0: it was not asked to */
+    double wakes_s;  /* from its last stop */
     bool untold;     /* that it trains alone */
     bool spoiled;    /* its numbers are not finite any more */
     bool away;       /* the others go on without it, and it has not returned */
@@ -120,19 +121,20 @@ static bool is_nearly_over(void) {
     return false;
 }
 
-/* Is there anybody who could let it in? Who is away itself has no model that holds. */
-static bool others_train(const peer *p) {
+/* Is there anybody awake since then who could let it in? Who is away itself has no
+ * model that holds. */
+static bool others_train(const peer *p, double since_s) {
     bool any = false;
     for (uint32_t i = 0; i < loss_ranks(&drawn.s); i++)
         any = any || (i != p->rank && peers[i].process != NULL && peers[i].process->alive &&
-                      peers[i].recorded > 0 && !peers[i].away);
+                      peers[i].recorded > 0 && !peers[i].away && peers[i].wakes_s < since_s);
     return any;
 }
 
 /* Another process takes its rank, while there is a run to join. */
 static void start_again(void *of, uint64_t ignored) {
     peer *p = of;
-    if (is_nearly_over() || !others_train(p))
+    if (is_nearly_over() || !others_train(p, INFINITY))
         return;
     *p = (peer){.rank = p->rank, .joins = true, .trains = true, .struck = true};
     start(p, ignored);
@@ -167,6 +169,7 @@ static void hit(void *of, uint64_t ignored) {
         break;
     case STRIKE_STOP:
         p->struck = true;
+        p->wakes_s = world_now() + k->seconds;
         process_stop(p->process);
         world_at(world_now() + k->seconds, go_on, p->process, 0);
         break;
@@ -353,7 +356,7 @@ static void *be_agent(void *of) {
     const bool cut_off =
         loss_is_parted(&drawn.s) && (parting.is_up || world_now() < parting.at_s + merge_s);
     if (loss_restarts(&drawn.s) && p->joins && p->result == SL_EPEER && !is_nearly_over() &&
-        !cut_off && others_train(p))
+        !cut_off && others_train(p, world_now() - join_s))
         world_fail("agent %u has not come back: %s", p->rank, p->error.text);
     return NULL;
 }
