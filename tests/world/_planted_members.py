@@ -114,7 +114,7 @@ LOSS_DEFECTS = {
         "src/agent/members.c",
         "return any && !a->cohort.alone && !sl_membership_is_let_go(a->cohort.membership);",
         "return false;",
-        789,
+        74902,
     ),
     "a port that refuses is not believed": (
         "src/agent/contacts.c",
