@@ -382,31 +382,12 @@ static bool is_behind(const sl_agent *a) {
     return any && !a->cohort.alone && !sl_membership_is_let_go(a->cohort.membership);
 }
 
-/* Its exchanges are void, as an edge of the view is broken: nothing but this keeps it from running
- * ahead of all others, and it would take part again in rounds that it has had. */
-static bool is_ahead(const sl_agent *a) {
-    bool is_void = false, any = false;
-    uint64_t furthest = 0;
-    for (uint32_t i = 0; i < a->neighbour_count; i++) {
-        const sl_neighbour *n = &a->neighbours[i];
-        const bool goes_along = n->agreed && n->member && !n->bye_received;
-        is_void = is_void || (n->near && n->folded);
-        any = any || goes_along;
-        if (goes_along && n->exchange > furthest)
-            furthest = n->exchange;
-    }
-    return a->cohort.voids && is_void && any && a->side.exchange > furthest + a->cohort.slack &&
-           !a->cohort.alone && !sl_members_turn(a);
-}
-
 void sl_members_join(sl_agent *a, uint32_t sponsor) {
     step(a, (sl_membership_event){.type = SL_MEMBERSHIP_JOIN, .peer = sponsor});
 }
 
 bool sl_members_go_on(sl_agent *a) {
     if (!a->cohort.asks || a->phase == PHASE_OVER)
-        return false;
-    if (is_ahead(a))
         return false;
     if (is_behind(a)) { /* that neighbour may end without a word: the others know, too */
         sl_members_alarm(a);
