@@ -175,11 +175,16 @@ static void on_sent(void *context, void *owner, uint32_t cookie) {
     sl_agent_settle(context, false);
 }
 
-/* Nobody listens where it was: twice, and it is gone. Before a run's end it may have been through.
- */
+/* Before a run's end it may have ended: that is no loss, unless a round waits for its part. */
+static bool is_missed(const sl_agent *a, const sl_neighbour *n) {
+    return !sl_members_nearly_done(a) || (a->phase == PHASE_TRAINING && n->near && !n->folded &&
+                                          sl_node_awaits(a->node, n->rank));
+}
+
+/* Nobody listens where it was: twice, and it is gone. */
 static void note_refusal(sl_agent *a, sl_neighbour *n) {
     sl_error error;
-    const bool seeks = n->sought_s > 0 && !sl_members_nearly_done(a);
+    const bool seeks = n->sought_s > 0 && is_missed(a, n);
     n->next_attempt_s = a->side.now_s + (n->gone ? look_again_s : refusals_apart_s);
     if (++n->refusals < REFUSALS || n->gone || n->bye_received || (n->lost_s == 0 && !seeks))
         return;
@@ -370,7 +375,7 @@ static double seeks_s(const sl_agent *a, const sl_neighbour *n) {
 /* Somebody is lost, so all look for all. */
 static void check_sought(sl_agent *a, sl_neighbour *n) {
     sl_error error;
-    if (n->agreed || n->sought_s == 0 || sl_members_nearly_done(a) ||
+    if (n->agreed || n->sought_s == 0 || !is_missed(a, n) ||
         (a->side.now_s - n->sought_s < seeks_s(a, n) && !n->superseded))
         return;
     sl_fail_edge(&error, SL_EPEER, n->rank, a->side.rank, a->side.round, "it cannot be reached%s%s",
