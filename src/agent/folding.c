@@ -30,11 +30,13 @@ void sl_folding_lose(sl_agent *a, sl_neighbour *n) {
 }
 
 /* What the node waits for does not come from who has said BYE: its last exchanges were void, or
- * this agent was away, and waits in an epoch in which the other has never been. */
+ * this agent was away, and waits in an epoch in which the other has never been. Once the connection
+ * is closed, it takes nothing either. */
 static void lose_ended(sl_agent *a) {
     for (uint32_t i = 0; i < a->neighbour_count && a->phase == PHASE_TRAINING; i++) {
         sl_neighbour *n = &a->neighbours[i];
-        if (n->bye_received && n->near && !n->folded && sl_node_awaits(a->node, n->rank))
+        if (n->bye_received && n->near && !n->folded &&
+            (sl_node_awaits(a->node, n->rank) || (!n->agreed && sl_waits_for_taker(a, n))))
             sl_folding_lose(a, n);
     }
 }

@@ -151,6 +151,8 @@ void sl_waits_look(sl_agent *agent);
 double sl_waits_moved_s(const sl_agent *agent);
 /* For whom or what it waits; false, and "": for nobody. */
 bool sl_waits_name(const sl_agent *agent, char *out, size_t bytes);
+/* Has it not taken a part of this agent's message? */
+bool sl_waits_for_taker(const sl_agent *agent, const sl_neighbour *n);
 /* Of an exchange whose parts have come: the edge on which one of its own does not go. False: there
  * is none. */
 bool sl_waits_name_taker(const sl_agent *agent, sl_error *wait);

@@ -16,8 +16,7 @@ static bool is_in_round(const sl_agent *a) {
     return a->phase == PHASE_TRAINING && !computes;
 }
 
-/* It has not taken a part of this agent's message. */
-static bool holds_up(const sl_agent *a, const sl_neighbour *n) {
+bool sl_waits_for_taker(const sl_agent *a, const sl_neighbour *n) {
     for (uint32_t i = 0; a->outbox.open && i < a->receiver_count; i++)
         if (a->receivers[i] == n && a->outbox.gone < a->outbox.message.parts)
             return sl_neighbour_holds_up(n, &a->outbox);
@@ -30,7 +29,7 @@ static bool awaits(const sl_agent *a, const sl_neighbour *n, const sl_neighbour 
         return n->near && !n->agreed;
     case PHASE_TRAINING:
         return n == in_call ||
-               (is_in_round(a) && (sl_node_awaits(a->node, n->rank) || holds_up(a, n)));
+               (is_in_round(a) && (sl_node_awaits(a->node, n->rank) || sl_waits_for_taker(a, n)));
     case PHASE_GOODBYE:
         return n->agreed && !n->bye_received;
     case PHASE_OVER:
@@ -153,7 +152,7 @@ bool sl_waits_name_taker(const sl_agent *a, sl_error *wait) {
     if (sl_node_name_wait(a->node, &missing) == 0 || missing.peer != SL_ERROR_NOWHERE)
         return false;
     for (uint32_t i = 0; i < a->receiver_count && n == NULL; i++)
-        if (holds_up(a, a->receivers[i]))
+        if (sl_waits_for_taker(a, a->receivers[i]))
             n = a->receivers[i];
     if (n == NULL)
         return false;

@@ -51,6 +51,7 @@ typedef struct peer {
     double leaves_s; /* since when; 0: it was not asked to */
     double wakes_s;  /* from its last stop */
     bool untold;     /* that it trains alone */
+    bool ahead;      /* it has trained alone in its last view, and waited for nobody */
     bool spoiled;    /* its numbers are not finite any more */
     bool away;       /* the others go on without it, and it has not returned */
     int result;
@@ -239,7 +240,8 @@ static void on_notice(void *context, const char *text) {
     if (strstr(text, "no connection to agent") == NULL)
         return;
     p->untold = false;
-    isolated += strstr(text, "trains alone") != NULL;
+    p->ahead = strstr(text, "trains alone") != NULL;
+    isolated += p->ahead;
 }
 
 static void on_aside(void *context, uint32_t rank, uint64_t round, const char *why) {
@@ -250,12 +252,14 @@ static void on_aside(void *context, uint32_t rank, uint64_t round, const char *w
 }
 
 /* It comes back with a later round than it had, unless those that it was with before, and that were
- * ahead, are gone. The others are at most as far. */
+ * ahead, are gone, or it was ahead itself. The others are at most as far. */
 static void on_returned(void *context, uint32_t rank, uint64_t round) {
     peer *p = context;
     world_note("returns", rank, round, 0);
     p->away = false;
-    if ((round <= p->recorded + 1 && !loss_restarts(&drawn.s)) || round > drawn.s.rounds)
+    const bool any = p->ahead || loss_restarts(&drawn.s);
+    p->ahead = false;
+    if ((round <= p->recorded + 1 && !any) || round > drawn.s.rounds)
         world_fail("agent %u returns in round %llu, after round %llu", rank,
                    (unsigned long long)round, (unsigned long long)p->recorded);
     joining_return(rank, return_s);
@@ -376,17 +380,25 @@ static bool all_are_over(void) {
 
 /* ---- a seed ---- */
 
-/* Agents that were stopped and woke up may reach more than one that has lost them: it is left out.
- * If the others end before it can return, it ends, and says so. So is whom a leader does not reach;
- * then those who train alone are ahead of the others, and the view that has it comes too late. */
-static bool came_too_late(const peer *p) {
-    bool stopped = false;
-    for (int i = 0; i < drawn.strike_count; i++)
-        stopped = stopped || drawn.strikes[i].kind == STRIKE_STOP;
-    for (uint32_t i = 0; i < drawn.s.nodes && !loss_parts_edges(&drawn.s); i++)
-        if (peers[i].ended && peers[i].ended_s > p->ended_s)
+/* Did those who were not struck end before it, and so soon that it could not return? */
+static bool others_were_through(const peer *p) {
+    const double healed_s = parting.was ? parting.at_s : INFINITY;
+    for (uint32_t i = 0; i < drawn.s.nodes; i++)
+        if (peers[i].ended && !peers[i].struck &&
+            (peers[i].ended_s > p->ended_s || peers[i].ended_s > healed_s + merge_s))
             return false;
-    return (stopped || loss_parts_edges(&drawn.s)) &&
+    return true;
+}
+
+/* Agents that were stopped and woke up, or were parted from the others, may reach more than one
+ * that has lost them: they are left out. If the others end before they can return, they end, and
+ * say so. So does whom a leader does not reach; then those who train alone are ahead of the others,
+ * and the view that has it comes too late. */
+static bool came_too_late(const peer *p) {
+    bool missed = parting.was;
+    for (int i = 0; i < drawn.strike_count; i++)
+        missed = missed || drawn.strikes[i].kind == STRIKE_STOP;
+    return (loss_parts_edges(&drawn.s) || (missed && others_were_through(p))) &&
            strstr(p->error.text, "have gone on without this agent") != NULL;
 }
 
