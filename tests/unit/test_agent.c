@@ -182,22 +182,6 @@ static void differ_in_optimizer(peer *p) {
     peer_say(p, &hello);
 }
 
-static void differ_in_what_a_loss_does(peer *p) {
-    greet_properly(p);
-    sl_hello hello = own_hello(false);
-    hello.goes_on = true;
-    peer_say(p, &hello);
-}
-
-/* Replicas follow from it. */
-static void differ_in_what_a_loss_does_to_replicas(peer *p) {
-    greet_properly(p);
-    sl_hello hello = own_hello(false);
-    hello.goes_on = true;
-    hello.sections[SL_SECTION_algorithm]++;
-    peer_say(p, &hello);
-}
-
 START_TEST(a_difference_is_refused_with_its_name) {
     meet(differ_in_topology);
     ck_assert_int_eq(agent_result, SL_EPEER);
@@ -205,11 +189,6 @@ START_TEST(a_difference_is_refused_with_its_name) {
         strstr(agent_text, "edge 1->0, round 0: refused: the topology of agents 1 and 0 differs"));
     meet(differ_in_optimizer);
     ck_assert_ptr_nonnull(strstr(agent_text, "the optimizer of agents 1 and 0 differs"));
-    meet(differ_in_what_a_loss_does);
-    ck_assert_ptr_nonnull(strstr(agent_text, "refused: the membership.on_loss (\"auto\" may be "));
-    meet(differ_in_what_a_loss_does_to_replicas);
-    ck_assert_ptr_nonnull(strstr(
-        agent_text, "refused: the algorithm, or membership.on_loss, of agents 1 and 0 differs"));
 }
 END_TEST
 

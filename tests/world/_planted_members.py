@@ -66,12 +66,6 @@ LOSS_DEFECTS = {
         "side->last < m->limit : !m->joins)",
         6640,
     ),
-    "who has folded somebody trains on alone": (
-        "src/membership/cause.c",
-        "const bool is_sure = p->lost || p->reaches[m->settings.rank];",
-        "const bool is_sure = p->lost;",
-        3436,
-    ),
     "parts on their way out are overwritten as their receiver is folded": (
         "src/agent/folding.c",
         "if (n->connection != NULL && n->left < n->sent_ever) {",
