@@ -60,8 +60,6 @@ SANITIZED_SCRIPTS += ("test_rank", "test_topology")
 NUMBERS = itertools.count()  # of calls
 FRAME = ("Thread", "#")  # how gdb's lines begin that tell where a process stands
 PROGRESS = re.compile(r"^\[\d+/\d+\] ")  # how ninja's lines begin that tell of no fault
-# The search for leaks stops all threads, and can come to harm by one that is just ending.
-BROKEN_SEARCH = "LeakSanitizer has encountered a fatal error"
 LINE = re.compile(r"^(ok|not ok|skip)\b[ \d-]*(.*)$")
 
 
@@ -77,10 +75,6 @@ class Outcome:
 
     def failed(self):
         return [name for kind, name in self.results if kind == "not ok"]
-
-    def may_be_again(self, job):
-        """Once more, alone?"""
-        return bool(self.failed()) and (job.again or BROKEN_SEARCH in self.output)
 
     def tell_failures(self):
         for name in self.failed():
@@ -158,7 +152,7 @@ class Schedule:
             except Exception as problem:  # counted as the job's failure
                 outcome = Outcome([("not ok", job.label)], f"{type(problem).__name__}: {problem}")
             with self.changed:
-                if outcome.may_be_again(job):
+                if job.again and outcome.failed():
                     self.once.append((job, outcome))
                 else:
                     self.counts.take(job.label, outcome)
