@@ -3,6 +3,7 @@
  */
 #include <time.h>
 
+#include "agent/neighbour.h"
 #include "frame_peer.h"
 
 static void behave_well(peer *p) {
@@ -192,6 +193,22 @@ START_TEST(a_difference_is_refused_with_its_name) {
 }
 END_TEST
 
+/* Replicas, which are part of the algorithm, follow from it. */
+START_TEST(what_a_loss_does_is_compared_and_named) {
+    static const sl_side side = {.rank = 0, .hello = {.section_count = SL_SECTION_COUNT}};
+    sl_hello theirs = side.hello;
+    char text[SL_REFUSAL_MAX];
+    ck_assert(!sl_hello_differs(&side, &theirs, 1, text));
+    theirs.goes_on = true;
+    ck_assert(sl_hello_differs(&side, &theirs, 1, text));
+    ck_assert_ptr_nonnull(strstr(text, "the membership.on_loss (\"auto\" may be "));
+    theirs.sections[SL_SECTION_algorithm]++;
+    ck_assert(sl_hello_differs(&side, &theirs, 1, text));
+    ck_assert_ptr_nonnull(
+        strstr(text, "the algorithm, or membership.on_loss, of agents 1 and 0 differs"));
+}
+END_TEST
+
 static void speak_before_agreeing(peer *p) {
     greet_properly(p);
     uint8_t frame[1024];
@@ -315,16 +332,17 @@ END_TEST
 
 int main(void) {
     Suite *suite = suite_create("agent");
-    ADD_TESTS(
-        suite, "peers", a_peer_that_behaves_is_averaged_with,
-        a_corrupted_frame_is_counted_dropped_with_its_connection_and_never_mixed,
-        a_payload_longer_than_the_layout_allows_is_refused, a_difference_is_refused_with_its_name,
-        who_has_not_agreed_loses_its_connection_and_ends_nothing, more_data_than_allowed_is_refused,
-        a_stranger_is_rejected_and_the_missing_neighbour_named,
-        a_peer_that_sends_from_gpu_to_gpu_is_averaged_with, payloads_come_the_agreed_way_only,
-        a_gpu_is_not_paired_with_a_host, a_silent_peer_is_dead_within_the_timeout,
-        an_abort_passes_on_the_edge_where_it_began, a_closed_connection_names_edge_and_round,
-        an_agent_stops_on_request);
+    ADD_TESTS(suite, "peers", a_peer_that_behaves_is_averaged_with,
+              a_corrupted_frame_is_counted_dropped_with_its_connection_and_never_mixed,
+              a_payload_longer_than_the_layout_allows_is_refused,
+              a_difference_is_refused_with_its_name, what_a_loss_does_is_compared_and_named,
+              who_has_not_agreed_loses_its_connection_and_ends_nothing,
+              more_data_than_allowed_is_refused,
+              a_stranger_is_rejected_and_the_missing_neighbour_named,
+              a_peer_that_sends_from_gpu_to_gpu_is_averaged_with, payloads_come_the_agreed_way_only,
+              a_gpu_is_not_paired_with_a_host, a_silent_peer_is_dead_within_the_timeout,
+              an_abort_passes_on_the_edge_where_it_began, a_closed_connection_names_edge_and_round,
+              an_agent_stops_on_request);
     ADD_TESTS(suite, "places", a_port_in_use_is_named);
     return run_suite(suite);
 }
