@@ -10,9 +10,12 @@ enum { PACE_ROUNDS = 8 }; /* in which a slower pace is believed */
 /* ---- promises ---- */
 
 /* Rounds that may begin while all agree. Who joins waits until they are over, so they are not more
- * than agreeing takes. */
+ * than agreeing takes: the next one waits for that, if it is due before. */
 static uint64_t slack_of(const sl_membership *m) {
-    const double rounds = m->pace_s > 0 ? ceil(SL_AGREE_S / m->pace_s) : m->settings.slack;
+    if (m->pace_s <= 0)
+        return m->settings.slack;
+    const double rounds =
+        sl_cause_is_own(m) ? ceil(SL_AGREE_S / m->pace_s) : floor(SL_BRISK_S / m->pace_s);
     return rounds < m->settings.slack ? (uint64_t)rounds : m->settings.slack;
 }
 

@@ -69,6 +69,7 @@
 #define SL_REPEAT_S 0.2 /* between repetitions of what was not answered */
 #define SL_NEWS_S 1.0   /* between two NEWS to everybody */
 #define SL_AGREE_S 2.0  /* in which all have agreed, if no more than one is silent */
+#define SL_BRISK_S 0.5  /* likewise, if nobody is */
 #define SL_SETTLE_S 1.0 /* another epoch that a peer has for so long is one to merge with */
 #define SL_LEAVE_S 5.0  /* that who leaves waits for the others to agree */
 /* That who joins waits for a sponsor, or until it is let in. */
