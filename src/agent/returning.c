@@ -56,9 +56,19 @@ static sl_neighbour *find_neighbour(sl_agent *a, const sl_epoch *others) {
     return can_sponsor(a, found) ? found : NULL;
 }
 
-/* Whoever is reached, if its neighbour is not, once all have had time to connect. */
+/* Nobody else can be reached later: each is connected, or its port refuses. */
+static bool has_found_all(const sl_agent *a) {
+    for (uint32_t i = 0; i < a->neighbour_count; i++) {
+        const sl_neighbour *n = &a->neighbours[i];
+        if (!is_reached(n) && !(n->gone && n->refusals > 0))
+            return false;
+    }
+    return true;
+}
+
+/* Whoever is reached, if its neighbour is not, once all have connected, or have had time to. */
 static sl_neighbour *choose_sponsor(sl_agent *a, const sl_epoch *others) {
-    const bool waits = a->side.now_s - a->cohort.outside_s < SL_ANSWER_S;
+    const bool waits = a->side.now_s - a->cohort.outside_s < SL_ANSWER_S && !has_found_all(a);
     sl_neighbour *n = waits && a->cohort.is_new ? NULL : find_neighbour(a, others);
     for (uint32_t i = 0; n == NULL && !waits && i < others->count; i++) {
         sl_neighbour *other = sl_agent_neighbour(a, others->members[i].rank);
