@@ -29,14 +29,19 @@ void sl_folding_lose(sl_agent *a, sl_neighbour *n) {
     sl_agent_settle(a, false);
 }
 
+/* Does it take nothing more of this exchange? It has closed the connection, or left before. */
+static bool takes_no_more(const sl_agent *a, const sl_neighbour *n) {
+    return sl_waits_for_taker(a, n) &&
+           (!n->agreed || n->bye_exchange < a->outbox.message.exchange);
+}
+
 /* What the node waits for does not come from who has said BYE: its last exchanges were void, or
- * this agent was away, and waits in an epoch in which the other has never been. Once the connection
- * is closed, it takes nothing either. */
+ * this agent was away, and waits in an epoch in which the other has never been. */
 static void lose_ended(sl_agent *a) {
     for (uint32_t i = 0; i < a->neighbour_count && a->phase == PHASE_TRAINING; i++) {
         sl_neighbour *n = &a->neighbours[i];
         if (n->bye_received && n->near && !n->folded &&
-            (sl_node_awaits(a->node, n->rank) || (!n->agreed && sl_waits_for_taker(a, n))))
+            (sl_node_awaits(a->node, n->rank) || takes_no_more(a, n)))
             sl_folding_lose(a, n);
     }
 }

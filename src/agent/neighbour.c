@@ -357,6 +357,7 @@ static int take_control(sl_neighbour *n, const sl_frame *frame, const uint8_t *p
         return fail(n, error, SL_EPROTO, "HELLO came twice");
     case SL_FRAME_BYE:
         n->bye_received = true;
+        n->bye_exchange = frame->exchange;
         break;
     case SL_FRAME_MEET:
         n->meets++;
