@@ -19,7 +19,7 @@ static const double farewell_connecting_s = 1.5; /* the same where some are not 
 static const double farewell_look_s = 0.002;
 static const double lag_s = 0.5; /* between two looks: the process was stopped, or starved */
 static const double tell_every_s = 5, tell_every_max_s = 60; /* what is waited for */
-enum { TICK_MS = 50, PASSES_BETWEEN_LOOPS = 16, LOOKS_BEFORE_SLEEP = 4 };
+enum { TICK_MS = 50, PASSES_BETWEEN_LOOPS = 16, LOOKS_BEFORE_SLEEP = 16 };
 
 static void on_stop(void *context) {
     sl_agent *a = context;
@@ -354,15 +354,24 @@ static bool move(sl_agent *a) {
     return sl_returning_step_aside(a) || sl_members_go_on(a) || sent || happened > 0;
 }
 
-/* Before sleeping, a few more looks, with the processor offered to whoever has work for it: a
- * neighbour on this host may be about to send, and waking up costs more than looking. Bounded, and
- * only while a round is waiting for data. */
+static bool take_result(sl_agent *a) {
+    const bool done = sl_worker_done(a->worker);
+    if (done)
+        sl_agent_on_worker(a);
+    return done;
+}
+
+/* Before sleeping, a few more looks, with the processor offered to whoever has work for it: the
+ * worker may be about to have its result, or a neighbour on this host to send, and waking up costs
+ * more than looking. Bounded, and only while a round waits for data, or for a job that takes no
+ * longer than that. */
 static bool linger(sl_agent *a) {
-    for (int look = 0;
-         look < LOOKS_BEFORE_SLEEP && a->phase == PHASE_TRAINING && !sl_worker_busy(a->worker);
-         look++) {
+    const bool computes = sl_worker_busy(a->worker);
+    if (computes && !sl_worker_is_quick(a->worker))
+        return false;
+    for (int look = 0; look < LOOKS_BEFORE_SLEEP && a->phase == PHASE_TRAINING; look++) {
         sl_clock_yield();
-        if (move(a))
+        if (computes ? take_result(a) : move(a))
             return true;
     }
     return false;

@@ -5,7 +5,10 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "world/loop.h"
+
+static const double quick_s = 1e-3; /* a job that takes less is not slept for */
 
 struct sl_worker {
     sl_job_means means;
@@ -18,7 +21,8 @@ struct sl_worker {
     sl_job_result result;
     sl_vec_event *given, *done; /* behind the giver's operations before a job, and the worker's of
                               it; NULL where operations are finished on return */
-    bool busy;                  /* the giver's side only */
+    bool busy;                  /* the giver's side only, like the next two */
+    double given_s, took_s;     /* when the last job was given; how long one took; 0: none was */
 };
 
 /* ---- handing over ---- */
@@ -118,6 +122,7 @@ int sl_worker_descriptor(const sl_worker *worker) {
 
 void sl_worker_give(sl_worker *w, const sl_job *job) {
     w->busy = true;
+    w->given_s = sl_clock_seconds();
     record(w, w->given);
     pthread_mutex_lock(&w->mutex);
     w->job = *job;
@@ -130,6 +135,17 @@ bool sl_worker_busy(const sl_worker *worker) {
     return worker->busy;
 }
 
+bool sl_worker_is_quick(const sl_worker *worker) {
+    return worker->took_s < quick_s;
+}
+
+bool sl_worker_done(sl_worker *w) {
+    pthread_mutex_lock(&w->mutex);
+    const bool there = w->has_result;
+    pthread_mutex_unlock(&w->mutex);
+    return there;
+}
+
 bool sl_worker_take(sl_worker *w, sl_job_result *out) {
     sl_signal_take(w->descriptor);
     pthread_mutex_lock(&w->mutex);
@@ -140,6 +156,7 @@ bool sl_worker_take(sl_worker *w, sl_job_result *out) {
     pthread_mutex_unlock(&w->mutex);
     if (there) {
         w->busy = false;
+        w->took_s = sl_clock_seconds() - w->given_s;
         follow(w, w->done);
     }
     return there;

@@ -22,6 +22,11 @@ int sl_worker_descriptor(const sl_worker *worker);
 /* One job at a time. */
 void sl_worker_give(sl_worker *worker, const sl_job *job);
 bool sl_worker_busy(const sl_worker *worker);
+/* Was the last job over so soon that it pays to look for the result of this one, in place of
+ * sleeping? */
+bool sl_worker_is_quick(const sl_worker *worker);
+/* Is there a result to take? */
+bool sl_worker_done(sl_worker *worker);
 /* Takes the result if there is one. */
 bool sl_worker_take(sl_worker *worker, sl_job_result *out);
 /* Waits for the job under way, at most patience_s. False: it is still running; then the thread and

@@ -105,6 +105,16 @@ bool sl_worker_busy(const sl_worker *w) {
     return w->busy;
 }
 
+bool sl_worker_is_quick(const sl_worker *w) {
+    (void)w;
+    return false;
+}
+
+bool sl_worker_done(sl_worker *w) {
+    (void)w;
+    return false;
+}
+
 bool sl_worker_take(sl_worker *w, sl_job_result *out) {
     if (!w->done)
         return false;
