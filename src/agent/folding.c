@@ -31,8 +31,7 @@ void sl_folding_lose(sl_agent *a, sl_neighbour *n) {
 
 /* Does it take nothing more of this exchange? It has closed the connection, or left before. */
 static bool takes_no_more(const sl_agent *a, const sl_neighbour *n) {
-    return sl_waits_for_taker(a, n) &&
-           (!n->agreed || n->bye_exchange < a->outbox.message.exchange);
+    return sl_waits_for_taker(a, n) && (!n->agreed || n->bye_exchange < a->outbox.message.exchange);
 }
 
 /* What the node waits for does not come from who has said BYE: its last exchanges were void, or
