@@ -387,7 +387,7 @@ static void check_sought(sl_agent *a, sl_neighbour *n) {
 static void ask(const sl_agent *a, sl_neighbour *n) {
     const bool misses = n->lost_s > 0 || n->sought_s > 0 || (n->gone && a->cohort.outside);
     if (goes_on(a) && !n->agreed && n->connection == NULL && !sl_neighbour_is_dialed(n) &&
-        n->rank < sl_roster_count(a->side.roster) && misses)
+        sl_neighbour_has_address(n) && misses)
         n->doubted = true;
 }
 

@@ -468,11 +468,11 @@ static bool leaves(const sl_agent *a, const sl_neighbour *n) {
 }
 
 /* Are all others gone, through, or `outside` like this agent? Nobody answers what it has to ask.
- * For who is outside only those are gone whose ports refuse: others may let it in yet. */
+ * For who is outside only the dead are gone: others may let it in yet. */
 static bool is_last(const sl_agent *a, bool outside) {
     for (uint32_t i = 0; i < a->neighbour_count; i++) {
         const sl_neighbour *n = &a->neighbours[i];
-        const bool gone = n->gone && (!outside || n->refusals > 0);
+        const bool gone = outside ? sl_neighbour_is_dead(n) : n->gone;
         if (!gone && !n->bye_received && sl_members_expects(a, n) &&
             !(outside && sl_membership_is_out(a->cohort.membership, n->rank, 0)))
             return false;

@@ -67,6 +67,14 @@ bool sl_neighbour_is_dialed(const sl_neighbour *n) {
     return n->rank < n->side->rank;
 }
 
+bool sl_neighbour_has_address(const sl_neighbour *n) {
+    return n->rank < sl_roster_count(n->side->roster);
+}
+
+bool sl_neighbour_is_dead(const sl_neighbour *n) {
+    return n->gone && (n->refusals > 0 || !sl_neighbour_has_address(n));
+}
+
 /* ---- connecting ---- */
 
 /* Everything that is said of one connection begins anew. Nothing is read for the old one any more.

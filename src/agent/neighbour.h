@@ -155,6 +155,10 @@ int sl_neighbour_open(sl_neighbour *n, sl_error *error);
 void sl_neighbour_close(sl_neighbour *n);
 /* Who connects: of two neighbours the higher rank. */
 bool sl_neighbour_is_dialed(const sl_neighbour *n);
+/* Is it in the roster? */
+bool sl_neighbour_has_address(const sl_neighbour *n);
+/* Is it lost, and not only silent: its port refuses, or it has none that could be asked? */
+bool sl_neighbour_is_dead(const sl_neighbour *n);
 /* False: it cannot be proved. */
 bool sl_neighbour_greeting(sl_side *side, uint32_t to, uint8_t out[SL_GREETING_BYTES]);
 /* How long a broken connection is waited for. */

@@ -56,14 +56,15 @@ static sl_neighbour *find_neighbour(sl_agent *a, const sl_epoch *others) {
     return can_sponsor(a, found) ? found : NULL;
 }
 
-/* Nobody else can be reached later: each is connected, or its port refuses. */
+/* Is each of the roster connected, or dead? */
 static bool has_found_all(const sl_agent *a) {
+    bool all = true;
     for (uint32_t i = 0; i < a->neighbour_count; i++) {
         const sl_neighbour *n = &a->neighbours[i];
-        if (!is_reached(n) && !(n->gone && n->refusals > 0))
-            return false;
+        if (sl_neighbour_has_address(n))
+            all = all && (is_reached(n) || sl_neighbour_is_dead(n));
     }
-    return true;
+    return all;
 }
 
 /* Whoever is reached, if its neighbour is not, once all have connected, or have had time to. */
@@ -92,7 +93,7 @@ static sl_neighbour *find_sponsor(sl_agent *a) {
 static bool are_all_dead(const sl_agent *a) {
     for (uint32_t i = 0; i < a->neighbour_count; i++) {
         const sl_neighbour *n = &a->neighbours[i];
-        if (!(n->gone && n->refusals > 0) && sl_members_expects(a, n))
+        if (!sl_neighbour_is_dead(n) && sl_members_expects(a, n))
             return false;
     }
     return true;
