@@ -103,7 +103,7 @@ static void tell_wait_in_training(sl_agent *a) {
     sl_agent_notice(a, "waiting%s %s%s; %.0f s left (transport.round_timeout_s)",
                     a->calls.current.kind == SL_CALL_NONE ? ":" : " for", what, root,
                     a->settings.experiment->transport.round_timeout_s -
-                        (a->side.now_s - sl_waits_moved_s(a)));
+                        (a->side.now_s - sl_waits_patient_s(a)));
 }
 
 static void tell_wait_for_all(sl_agent *a) {
@@ -292,7 +292,7 @@ static void check_deadlines(sl_agent *a) {
         begin_training(a); /* the last HELLO may just have come, or gone */
     if (a->phase == PHASE_CONNECTING && now_s > a->deadline_s)
         fail_connecting(a);
-    else if (a->phase == PHASE_TRAINING && now_s - sl_waits_moved_s(a) > patience_s)
+    else if (a->phase == PHASE_TRAINING && now_s - sl_waits_patient_s(a) > patience_s)
         fail_late(a);
     else if (a->phase == PHASE_GOODBYE && now_s > a->deadline_s)
         a->phase = PHASE_OVER; /* its own part is done: who never says goodbye is not an error */

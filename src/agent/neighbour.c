@@ -416,8 +416,10 @@ static int take_agreed(sl_neighbour *n, const sl_frame *frame, sl_buffer *buffer
     sl_neighbour_came(n, n->come + came(n, frame));
     if ((int32_t)(frame->credit - (uint32_t)n->credit) > 0)
         n->credit += frame->credit - (uint32_t)n->credit;
-    if (tells_exchange(frame) && frame->exchange > n->exchange)
+    if (tells_exchange(frame) && frame->exchange > n->exchange) {
         n->exchange = frame->exchange;
+        n->exchange_s = n->side->now_s;
+    }
     if ((tells_exchange(frame) || frame->type == SL_FRAME_OPEN) && frame->exchange > n->open)
         n->open = frame->exchange;
     if (frame->type == SL_FRAME_DATA || frame->type == SL_FRAME_DIRECT)

@@ -113,6 +113,7 @@ typedef struct sl_neighbour {
     uint64_t meets_heard;   /* of ours, when it connected last */
     uint64_t meets_sent;    /* of ours, that it has heard or will */
     uint64_t exchange;      /* the latest that it is known to have begun */
+    double exchange_s;      /* since when that is known */
     uint64_t open;          /* the latest that it is in, or next to be in, as far as is known */
     uint64_t turn_hash;     /* data frames to it are of the epoch with this hash; 0: the first */
     uint64_t turn_from;     /* from this number on */

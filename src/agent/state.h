@@ -149,6 +149,8 @@ sl_error sl_agent_end_asked(sl_agent *agent);
 void sl_waits_look(sl_agent *agent);
 /* When the agent last moved on. */
 double sl_waits_moved_s(const sl_agent *agent);
+/* The same, or when those that it waits for, and that are behind it, have. */
+double sl_waits_patient_s(const sl_agent *agent);
 /* For whom or what it waits; false, and "": for nobody. */
 bool sl_waits_name(const sl_agent *agent, char *out, size_t bytes);
 /* Has it not taken a part of this agent's message? */

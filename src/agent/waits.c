@@ -60,6 +60,17 @@ double sl_waits_moved_s(const sl_agent *a) {
     return calls && a->calls.moved_s > a->progress_s ? a->calls.moved_s : a->progress_s;
 }
 
+/* Who has trained alone for a while may be ahead of the others. */
+double sl_waits_patient_s(const sl_agent *a) {
+    double since_s = sl_waits_moved_s(a);
+    for (uint32_t i = 0; i < a->neighbour_count; i++) {
+        const sl_neighbour *n = &a->neighbours[i];
+        if (n->awaited && n->exchange < a->side.exchange && n->exchange_s > since_s)
+            since_s = n->exchange_s;
+    }
+    return since_s;
+}
+
 /* Who is at the end of the wait for this neighbour; false: not known yet. */
 static bool find_root(const sl_agent *a, const sl_neighbour *n, sl_agent_view *root) {
     const double now_s = a->side.now_s, moved_s = sl_waits_moved_s(a);
