@@ -45,13 +45,17 @@ static void answer(sl_membership *m, uint32_t to) {
     reply->accepted = m->accepted.decision.epoch.number != 0 ? &m->accepted.decision : NULL;
 }
 
-void sl_member_on_prepare(sl_membership *m, const sl_membership_message *message) {
-    if (m->leaves_after != 0)
-        return;
-    if (sl_ballot_compare(message->ballot, m->promised) < 0) {
+/* A leader that is told so leaves it to the other for a while. */
+bool sl_member_refuses(sl_membership *m, const sl_membership_message *message) {
+    const bool is_lower = sl_ballot_compare(message->ballot, m->promised) < 0;
+    if (is_lower)
         sl_membership_post(m, message->from, SL_MEMBERSHIP_REFUSE)->ballot = m->promised;
+    return is_lower;
+}
+
+void sl_member_on_prepare(sl_membership *m, const sl_membership_message *message) {
+    if (m->leaves_after != 0 || sl_member_refuses(m, message))
         return;
-    }
     const bool repeated = sl_ballot_compare(message->ballot, m->promised) == 0;
     if (!sl_member_promise(m, message->ballot))
         return;

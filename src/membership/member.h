@@ -8,6 +8,8 @@
  * settled. */
 bool sl_member_promise(sl_membership *m, sl_ballot ballot);
 void sl_member_on_prepare(sl_membership *m, const sl_membership_message *message);
+/* Has the message a lower ballot than what is promised? Then it says so. */
+bool sl_member_refuses(sl_membership *m, const sl_membership_message *message);
 /* Accepts it under that ballot, if it can. */
 bool sl_member_accept(sl_membership *m, const sl_decision *d, sl_ballot ballot);
 /* The promise to this ballot, and to lower ones, binds no more. */

@@ -69,7 +69,7 @@ static void help(sl_membership *m, const sl_membership_message *message) {
 }
 
 static void on_accept(sl_membership *m, const sl_membership_message *message) {
-    if (sl_member_accept(m, message->decision, message->ballot))
+    if (!sl_member_refuses(m, message) && sl_member_accept(m, message->decision, message->ballot))
         sl_membership_post(m, message->from, SL_MEMBERSHIP_ACCEPTED)->ballot = message->ballot;
 }
 
