@@ -159,7 +159,8 @@ static void on_received(void *context, void *owner, sl_buffer *buffer, size_t by
     }
     if (n->back)
         come_back(a, n);
-    sl_folding_watch(a, n);
+    if (sl_folding_watch(a, n))
+        sl_members_reach(a, n);
     sl_members_see_off(a, n);
     if (result == SL_ARRIVED_BROKEN)
         lose(a, n, &error);

@@ -128,11 +128,13 @@ void sl_folding_lose_all(sl_agent *a) {
 
 /* Who has ended all rounds of the epoch has sent all that belongs to them. Who has folded this
  * agent meanwhile has not. */
-void sl_folding_watch(sl_agent *a, sl_neighbour *n) {
+bool sl_folding_watch(sl_agent *a, sl_neighbour *n) {
     const sl_cohort *g = &a->cohort;
     const bool is_new = n->hash != n->hash_at_view; /* or it was there before this agent's view */
     const bool later = n->hash != g->hash && n->received >= n->hash_from &&
                        (is_new ? n->number >= g->number : n->number > g->number);
-    if (n->near && !n->folded && (later || does_nothing_here(a, n)) && a->phase == PHASE_TRAINING)
-        sl_folding_lose(a, n);
+    if (!n->near || n->folded || a->phase != PHASE_TRAINING || (!later && !does_nothing_here(a, n)))
+        return false;
+    sl_folding_lose(a, n);
+    return n->agreed && n->folds && n->hash == g->hash;
 }

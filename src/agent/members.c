@@ -147,7 +147,8 @@ void sl_members_hear(sl_agent *a, sl_neighbour *n, const sl_frame *frame, const 
         return;
     sl_members_alarm(a);
     step(a, (sl_membership_event){.type = SL_MEMBERSHIP_MESSAGE, .message = &letter->message});
-    sl_folding_watch(a, n);
+    if (sl_folding_watch(a, n))
+        sl_members_reach(a, n);
 }
 
 /* ---- views ---- */
