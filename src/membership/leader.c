@@ -322,12 +322,31 @@ void sl_leader_on_answer(sl_membership *m, const sl_membership_message *message)
         propose(m);
 }
 
+/* Another leader may have asked those who join. What members agree on does not wait for them. */
+static void give_up(sl_membership *m) {
+    for (uint32_t i = 0; i < m->settings.ranks_max; i++)
+        m->peers[i].late = has_not_accepted(m, i) && m->change.answers[i].hash == 0;
+    m->change.phase = PHASE_IDLE;
+}
+
+/* Members agree without it, unless what may hold already has it: then its other leader goes on. */
+static void on_joiner_refuses(sl_membership *m, const sl_membership_message *message) {
+    sl_change *c = &m->change;
+    c->refused = larger(c->refused, message->ballot.counter);
+    if (c->phase == PHASE_PREPARING) {
+        c->answers[message->from].asked = false;
+    } else if (has_not_accepted(m, message->from)) {
+        if (may_hold(m))
+            m->quiet_s = m->now_s + 2 * SL_ANSWER_S;
+        give_up(m);
+    }
+}
+
 void sl_leader_on_refuse(sl_membership *m, const sl_membership_message *message) {
     if (m->change.phase == PHASE_IDLE || sl_ballot_compare(message->ballot, m->change.ballot) <= 0)
         return;
-    if (message->hash == 0) { /* members agree without it */
-        m->change.refused = larger(m->change.refused, message->ballot.counter);
-        m->change.answers[message->from].asked = false;
+    if (message->hash == 0) {
+        on_joiner_refuses(m, message);
         return;
     }
     m->change.phase = PHASE_IDLE;
@@ -343,13 +362,6 @@ void sl_leader_on_accepted(sl_membership *m, const sl_membership_message *messag
         return;
     a->accepts = true;
     commit_if_accepted(m);
-}
-
-/* Another leader may have asked those who join. What members agree on does not wait for them. */
-static void give_up(sl_membership *m) {
-    for (uint32_t i = 0; i < m->settings.ranks_max; i++)
-        m->peers[i].late = has_not_accepted(m, i) && m->change.answers[i].hash == 0;
-    m->change.phase = PHASE_IDLE;
 }
 
 static void begin_change(sl_membership *m) {
