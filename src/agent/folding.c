@@ -133,7 +133,8 @@ bool sl_folding_watch(sl_agent *a, sl_neighbour *n) {
     const bool is_new = n->hash != n->hash_at_view; /* or it was there before this agent's view */
     const bool later = n->hash != g->hash && n->received >= n->hash_from &&
                        (is_new ? n->number >= g->number : n->number > g->number);
-    if (!n->near || n->folded || a->phase != PHASE_TRAINING || (!later && !does_nothing_here(a, n)))
+    const bool over = later || does_nothing_here(a, n);
+    if (!over || !n->near || n->folded || a->phase != PHASE_TRAINING)
         return false;
     sl_folding_lose(a, n);
     return n->agreed && n->folds && n->hash == g->hash;

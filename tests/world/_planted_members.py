@@ -95,8 +95,8 @@ LOSS_DEFECTS = {
     ),
     "who has turned is still waited for": (
         "src/agent/folding.c",
-        "(later || does_nothing_here(a, n)) &&",
-        "does_nothing_here(a, n) &&",
+        "later || does_nothing_here(a, n);",
+        "does_nothing_here(a, n);",
         40,
     ),
     "who has stepped aside, or is in no view, is still waited for": (

@@ -13,8 +13,8 @@
  *   - who was stopped returns and ends well, or says that the others have come to the end;
  *   - whose numbers are not finite returns, or ends as diverged: it does if they stay so;
  *   - who was asked to leave ends well, or has left, and in time where nothing else goes wrong;
- *   - push-sum: who was stopped, or comes back when the others have ended, and was left with whom
- * it only sends to, may end as diverged;
+ *   - push-sum: who was stopped or parted, or comes back after the others' end, and was left with
+ *     whom it only sends to, may end as diverged;
  *   - nobody waits for longer than the losses explain;
  *   - who joins has mixed in time, once nothing more goes wrong, and nobody is left out then;
  *   - where agents are only killed, all who go on notice it by the port, not by silence;
@@ -430,8 +430,9 @@ static void judge(const peer *p, bool verbose) {
     if (!p->ended) /* it was killed */
         return;
     /* and nobody gave it any */
-    const bool gave_all = (p->struck || loss_restarts(&drawn.s) || others_were_through(p)) &&
-                          strstr(drawn.s.text, "sgp") != NULL;
+    const bool gave_all =
+        (p->struck || parting.was || loss_restarts(&drawn.s) || others_were_through(p)) &&
+        strstr(drawn.s.text, "sgp") != NULL;
     if (p->result != 0 && !p->struck && !came_too_late(p) &&
         !(gave_all && p->result == SL_EDIVERGED))
         world_fail("agent %u ended early: %s", p->rank, p->error.text);
