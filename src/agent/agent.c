@@ -19,7 +19,7 @@ static const double farewell_connecting_s = 1.5; /* the same where some are not 
 static const double farewell_look_s = 0.002;
 static const double lag_s = 0.5; /* between two looks: the process was stopped, or starved */
 static const double tell_every_s = 5, tell_every_max_s = 60; /* what is waited for */
-enum { TICK_MS = 50, PASSES_BETWEEN_LOOPS = 16, LOOKS_BEFORE_SLEEP = 16 };
+enum { TICK_MS = 50, PASSES_BETWEEN_LOOPS = 16, LOOKS_FOR_DATA = 4, LOOKS_FOR_RESULT = 16 };
 
 static void on_stop(void *context) {
     sl_agent *a = context;
@@ -369,7 +369,8 @@ static bool linger(sl_agent *a) {
     const bool computes = sl_worker_busy(a->worker);
     if (computes && !sl_worker_is_quick(a->worker))
         return false;
-    for (int look = 0; look < LOOKS_BEFORE_SLEEP && a->phase == PHASE_TRAINING; look++) {
+    const int looks = computes ? LOOKS_FOR_RESULT : LOOKS_FOR_DATA;
+    for (int look = 0; look < looks && a->phase == PHASE_TRAINING; look++) {
         sl_clock_yield();
         if (computes ? take_result(a) : move(a))
             return true;
