@@ -383,6 +383,30 @@ static bool is_behind(const sl_agent *a) {
     return any && !a->cohort.alone && !sl_membership_is_let_go(a->cohort.membership);
 }
 
+/* Does it exchange with nobody, as all of its edges are broken, or its neighbours lost? */
+static bool is_bound_to_nobody(const sl_agent *a) {
+    uint32_t near = 0, folded = 0;
+    for (uint32_t i = 0; i < a->neighbour_count; i++) {
+        near += a->neighbours[i].near;
+        folded += a->neighbours[i].near && a->neighbours[i].folded;
+    }
+    return folded > 0 && (folded == near || a->cohort.voids);
+}
+
+/* The next view begins after the round of whoever is furthest: it does not run away from those of
+ * its epoch that it reaches. */
+static bool is_ahead(const sl_agent *a) {
+    uint64_t furthest = 0;
+    for (uint32_t i = 0; i < a->neighbour_count; i++) {
+        const sl_neighbour *n = &a->neighbours[i];
+        const bool counts = n->agreed && !n->bye_received && n->hash == a->cohort.hash;
+        if (counts && n->exchange > furthest)
+            furthest = n->exchange;
+    }
+    return furthest > 0 && a->side.exchange > furthest + a->cohort.slack && !a->cohort.alone &&
+           !sl_members_turn(a) && is_bound_to_nobody(a);
+}
+
 void sl_members_join(sl_agent *a, uint32_t sponsor) {
     step(a, (sl_membership_event){.type = SL_MEMBERSHIP_JOIN, .peer = sponsor});
 }
@@ -394,6 +418,9 @@ bool sl_members_go_on(sl_agent *a) {
         sl_members_alarm(a);
         return false;
     }
+    a->cohort.ahead = is_ahead(a);
+    if (a->cohort.ahead)
+        return false;
     a->cohort.asks = false;
     if (a->cohort.leaves)
         sl_agent_depart(a, false);

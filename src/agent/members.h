@@ -50,6 +50,7 @@ typedef struct sl_cohort {
     bool alone;       /* the others are through: it ends its last rounds without asking */
     bool rests;       /* the node does, between two rounds */
     bool asks;        /* and membership has not been asked for the next one */
+    bool ahead;       /* for it would be too far ahead of the others, and exchanges with nobody */
     sl_round rested;  /* the one before */
     sl_record tally;  /* before that round was added */
     bool wishes;      /* to leave */

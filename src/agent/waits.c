@@ -65,7 +65,8 @@ double sl_waits_patient_s(const sl_agent *a) {
     double since_s = sl_waits_moved_s(a);
     for (uint32_t i = 0; i < a->neighbour_count; i++) {
         const sl_neighbour *n = &a->neighbours[i];
-        if (n->awaited && n->exchange < a->side.exchange && n->exchange_s > since_s)
+        if ((n->awaited || a->cohort.ahead) && n->exchange < a->side.exchange &&
+            n->exchange_s > since_s)
             since_s = n->exchange_s;
     }
     return since_s;
@@ -178,6 +179,8 @@ static void name_in_round(const sl_agent *a, char *out, size_t bytes) {
     sl_error wait;
     if (a->cohort.rests && a->cohort.fetching.sponsor != NULL)
         snprintf(out, bytes, "agent %u's model, to return with", a->cohort.fetching.sponsor->rank);
+    else if (a->cohort.ahead)
+        snprintf(out, bytes, "the others, who are behind; this agent trains alone");
     else if (a->cohort.rests)
         snprintf(out, bytes, "the members to agree on who goes on");
     else if (sl_waits_name_taker(a, &wait) || sl_node_name_wait(a->node, &wait) != 0)

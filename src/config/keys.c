@@ -532,7 +532,10 @@ const sl_key sl_keys[] = {
      .help =
          "seconds to connect anew when a connection breaks; 0: a broken connection ends the run"},
     {"transport.round_timeout_s", SL_KEY_REAL, AT(transport.round_timeout_s), BETWEEN(0.5, 604800),
-     .fallback = "600", .help = "longest wait for a neighbour that is alive, in seconds"},
+     .fallback = "600",
+     .help =
+         "longest wait for a neighbour that is alive, in seconds; it begins anew while one that is "
+         "behind trains on"},
 
     {"security.mode", SL_KEY_CHOICE, AT(security.mode), .choices = securities,
      .fallback = "\"auto\"",
