@@ -147,6 +147,42 @@ START_TEST(two_leaders) {
 }
 END_TEST
 
+/* PREPARE of rank 1 reaches rank 2 between rank 0's PREPARE and ACCEPT. */
+START_TEST(a_leader_that_is_overtaken_is_told) {
+    const sl_membership_message prepare = {.type = SL_MEMBERSHIP_PREPARE,
+                                           .from = 1,
+                                           .incarnation = 1,
+                                           .number = 1,
+                                           .hash = sl_epoch_hash(first_of(4)),
+                                           .ballot = {9, 1}};
+    propose_change();
+    step(2, (sl_membership_event){.type = SL_MEMBERSHIP_MESSAGE, .message = &prepare});
+    ck_assert_int_eq(arrive(SL_MEMBERSHIP_ACCEPT, 2), 1);
+    ck_assert_int_eq(arrive(SL_MEMBERSHIP_REFUSE, 0), 1);
+    for (int k = 0; k < 18; k++) { /* it leaves it to rank 1, for 2 s */
+        now_s += 0.1;
+        tick();
+        ck_assert_int_eq(arrive(SL_MEMBERSHIP_PREPARE, 2), 0);
+        lose_letters();
+    }
+    close_members();
+}
+END_TEST
+
+/* Three leaders in turn, and one member that they reach. */
+START_TEST(leaders_that_reach_one_member_agree) {
+    open_members(4);
+    cut_off(0, 1);
+    cut_off(0, 2);
+    cut_off(1, 2);
+    pass(12);
+    for (uint32_t i = 0; i < 4; i++)
+        expect_same(i, 3);
+    ck_assert_uint_eq(sl_membership_epoch(members[3])->count, 4);
+    close_members();
+}
+END_TEST
+
 START_TEST(a_suspect_that_answers_stays) {
     open_members(4);
     lost(1, 3);
@@ -518,8 +554,9 @@ int main(void) {
                    the_leader_dies_before_prepare, the_leader_dies_after_prepare,
                    the_leader_dies_after_accept_to_one, the_leader_dies_after_accept_to_all,
                    the_leader_dies_after_commit_to_none, the_leader_dies_after_commit_to_one,
-                   a_promise_that_never_hears_commit, two_leaders, who_reaches_most_leads,
-                   a_leader_that_reaches_fewer_yields);
+                   a_promise_that_never_hears_commit, two_leaders,
+                   a_leader_that_is_overtaken_is_told, leaders_that_reach_one_member_agree,
+                   who_reaches_most_leads, a_leader_that_reaches_fewer_yields);
     ADD_TESTS_WITH(suite, "members", forget_updates, NULL, a_suspect_that_answers_stays,
                    a_suspect_that_is_back_changes_nothing, a_suspect_that_is_folded_gets_an_epoch,
                    who_has_folded_somebody_trains_no_further_alone,
