@@ -60,12 +60,16 @@ double sl_waits_moved_s(const sl_agent *a) {
     return calls && a->calls.moved_s > a->progress_s ? a->calls.moved_s : a->progress_s;
 }
 
+static bool is_held_back(const sl_agent *a) {
+    return a->cohort.asks && a->cohort.ahead;
+}
+
 /* Who has trained alone for a while may be ahead of the others. */
 double sl_waits_patient_s(const sl_agent *a) {
     double since_s = sl_waits_moved_s(a);
     for (uint32_t i = 0; i < a->neighbour_count; i++) {
         const sl_neighbour *n = &a->neighbours[i];
-        if ((n->awaited || a->cohort.ahead) && n->exchange < a->side.exchange &&
+        if ((n->awaited || is_held_back(a)) && n->exchange < a->side.exchange &&
             n->exchange_s > since_s)
             since_s = n->exchange_s;
     }
@@ -179,7 +183,7 @@ static void name_in_round(const sl_agent *a, char *out, size_t bytes) {
     sl_error wait;
     if (a->cohort.rests && a->cohort.fetching.sponsor != NULL)
         snprintf(out, bytes, "agent %u's model, to return with", a->cohort.fetching.sponsor->rank);
-    else if (a->cohort.ahead)
+    else if (is_held_back(a))
         snprintf(out, bytes, "the others, who are behind; this agent trains alone");
     else if (a->cohort.rests)
         snprintf(out, bytes, "the members to agree on who goes on");
