@@ -354,11 +354,15 @@ static bool move(sl_agent *a) {
     return sl_returning_step_aside(a) || sl_members_go_on(a) || sent || happened > 0;
 }
 
+/* What the job asked for before it ended goes first: it may have found its numbers wrong. */
 static bool take_result(sl_agent *a) {
-    const bool done = sl_worker_done(a->worker);
-    if (done)
+    if (!sl_worker_done(a->worker))
+        return false;
+    if (atomic_load(&a->saving.wishes) != 0)
+        on_stop(a);
+    if (a->phase != PHASE_OVER)
         sl_agent_on_worker(a);
-    return done;
+    return true;
 }
 
 /* Before sleeping, a few more looks, with the processor offered to whoever has work for it: the
