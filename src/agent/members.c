@@ -383,14 +383,16 @@ static bool is_behind(const sl_agent *a) {
     return any && !a->cohort.alone && !sl_membership_is_let_go(a->cohort.membership);
 }
 
-/* Does it exchange with nobody, as all of its edges are broken, or its neighbours lost? */
+/* Does it exchange with nobody, as all of its edges are broken, or its neighbours lost? Where some
+ * are not, these may wait for it. */
 static bool is_bound_to_nobody(const sl_agent *a) {
-    uint32_t near = 0, folded = 0;
+    bool any = false, all = true;
     for (uint32_t i = 0; i < a->neighbour_count; i++) {
-        near += a->neighbours[i].near;
-        folded += a->neighbours[i].near && a->neighbours[i].folded;
+        const sl_neighbour *n = &a->neighbours[i];
+        any = any || n->near;
+        all = all && (!n->near || n->folded);
     }
-    return folded > 0 && (folded == near || a->cohort.voids);
+    return any && all;
 }
 
 /* The next view begins after the round of whoever is furthest: it does not run away from those of
