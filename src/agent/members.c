@@ -395,18 +395,25 @@ static bool is_bound_to_nobody(const sl_agent *a) {
     return any && all;
 }
 
+/* It trains in this agent's epoch, as far as it has said. */
+static bool trains_too(const sl_agent *a, const sl_neighbour *n) {
+    const sl_membership *m = a->cohort.membership;
+    return n->agreed && !n->bye_received && n->hash == a->cohort.hash &&
+           !sl_membership_is_aside(m, n->rank, n->since) &&
+           a->side.now_s - n->exchange_s < SL_PATIENCE_S(a->side.timeout_s);
+}
+
 /* The next view begins after the round of whoever is furthest: it does not run away from those of
- * its epoch that it reaches. */
+ * its epoch that it reaches, unless they stand still. */
 static bool is_ahead(const sl_agent *a) {
     uint64_t furthest = 0;
     for (uint32_t i = 0; i < a->neighbour_count; i++) {
         const sl_neighbour *n = &a->neighbours[i];
-        const bool counts = n->agreed && !n->bye_received && n->hash == a->cohort.hash;
-        if (counts && n->exchange > furthest)
+        if (trains_too(a, n) && n->exchange > furthest)
             furthest = n->exchange;
     }
     return furthest > 0 && a->side.exchange > furthest + a->cohort.slack && !a->cohort.alone &&
-           !sl_members_turn(a) && is_bound_to_nobody(a);
+           !a->cohort.wishes && !sl_members_turn(a) && is_bound_to_nobody(a);
 }
 
 void sl_members_join(sl_agent *a, uint32_t sponsor) {
