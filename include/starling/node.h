@@ -146,6 +146,13 @@ typedef struct sl_round {
                           from the own */
 } sl_round;
 
+/* How long what was sent stays as it is where it stands, in case it has to be sent again. */
+typedef enum sl_stay {
+    SL_STAY_NONE,  /* it may be overwritten once the node is told that it has left */
+    SL_STAY_STEP,  /* until the next message has left, too */
+    SL_STAY_ANSWER /* until its receiver's message of a later step comes, which says what came */
+} sl_stay;
+
 /* A message to send: parts 0 ... parts - 1, each to every peer of `to`, which may be nobody. */
 typedef struct sl_outbound {
     uint64_t exchange; /* for the frames' headers, like the next one */
@@ -155,8 +162,7 @@ typedef struct sl_outbound {
     bool overlaps; /* it does not need this round's gradient */
     bool silent;   /* it has nothing to say: one part without a payload */
     bool mutual;   /* whoever gets it sends its own in the same step */
-    bool stays;    /* its payloads stay as they are until they have come, or until the next message
-                      has left, too */
+    sl_stay stays; /* of its payloads */
 } sl_outbound;
 
 typedef struct sl_update {

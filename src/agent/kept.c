@@ -37,11 +37,12 @@ void sl_kept_close(sl_kept *k) {
     *k = (sl_kept){0};
 }
 
-uint32_t sl_kept_put(sl_kept *k, const sl_frame *frame, const void *payload) {
+uint32_t sl_kept_put(sl_kept *k, const sl_frame *frame, const void *payload, bool answered) {
     assert(k->free_count > 0);
     const uint32_t place = k->free[--k->free_count];
     sl_kept_part *part = &k->parts[place];
-    *part = (sl_kept_part){.frame = *frame, .copy = part->copy, .payload = payload};
+    *part = (sl_kept_part){
+        .frame = *frame, .copy = part->copy, .payload = payload, .answered = answered};
     k->stands++;
     return place;
 }
@@ -61,7 +62,7 @@ void sl_kept_copy(sl_kept *k, uint32_t place) {
 
 static bool is_other(const sl_kept_part *part, uint64_t exchange, uint32_t step) {
     return part->users > 0 && stands(part) &&
-           (part->frame.exchange != exchange || part->frame.step != step);
+           (part->frame.exchange != exchange || (part->frame.step != step && !part->answered));
 }
 
 bool sl_kept_borrows(const sl_kept *k, uint64_t exchange, uint32_t step) {

@@ -19,6 +19,7 @@ typedef struct sl_kept_part {
     uint8_t *copy;          /* (stride) */
     const uint8_t *payload; /* that, or the node's */
     uint32_t users;         /* neighbours that may not have it; 0: the place is free */
+    bool answered;          /* before the node overwrites it, they say that it came */
 } sl_kept_part;
 
 typedef struct sl_kept {
@@ -33,11 +34,13 @@ typedef struct sl_kept {
 int sl_kept_open(sl_kept *out, sl_fabric *fabric, uint32_t count, size_t part_bytes,
                  sl_error *error);
 void sl_kept_close(sl_kept *kept);
-/* Notes a part, without users yet; returns its place. */
-uint32_t sl_kept_put(sl_kept *kept, const sl_frame *frame, const void *payload);
+/* Notes a part, without users yet; returns its place. answered: it stands where the node has it
+ * until its receivers' messages come. */
+uint32_t sl_kept_put(sl_kept *kept, const sl_frame *frame, const void *payload, bool answered);
 /* The node is about to overwrite it. */
 void sl_kept_copy(sl_kept *kept, uint32_t place);
-/* Does a part of another exchange or step stand where the node has it? */
+/* Does a part of another exchange, or of another step and not to be answered, stand where the node
+ * has it? */
 bool sl_kept_borrows(const sl_kept *kept, uint64_t exchange, uint32_t step);
 /* Copies all of those; exchange 0: all that stand there. */
 void sl_kept_copy_others(sl_kept *kept, uint64_t exchange, uint32_t step);

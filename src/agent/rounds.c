@@ -93,7 +93,8 @@ static void keep_part(sl_agent *a, uint32_t part, bool copy) {
             continue;
         const sl_frame frame = sl_outbox_frame(&a->outbox, part);
         if (place == SL_KEPT_NOWHERE)
-            place = sl_kept_put(kept, &frame, a->outbox.payloads[part].data);
+            place = sl_kept_put(kept, &frame, a->outbox.payloads[part].data,
+                                a->outbox.message.stays == SL_STAY_ANSWER);
         sl_neighbour_keep(n, part, place);
     }
     if (copy && place != SL_KEPT_NOWHERE)
@@ -138,14 +139,14 @@ static bool is_gone(sl_agent *a, uint32_t part, bool copy) {
         return false;
     const bool frees =
         part + 1 == m->parts && sl_kept_borrows(kept, m->exchange, m->step); /* the one before */
-    const bool copies = frees || !(came || m->stays);
+    const bool copies = frees || !(came || m->stays != SL_STAY_NONE);
     if ((came && !frees) || kept->count == 0)
         return came;
     if (copies && (!copy || !sl_node_awaits_sent(a->node) || (frees && !have_left(a))))
         return false;
     if (frees)
         sl_kept_copy_others(kept, m->exchange, m->step);
-    keep_part(a, part, !m->stays);
+    keep_part(a, part, m->stays == SL_STAY_NONE);
     return true;
 }
 

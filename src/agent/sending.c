@@ -103,11 +103,12 @@ static bool may_send(const sl_neighbour *n) {
            (n->turn_told || n->turn_hash == 0) && n->sent < n->come + n->side->window;
 }
 
-/* An answer is looked for: after the last part, which no data follows, and where nothing is copied
- * when no more may be sent, too. */
+/* An answer is looked for: after the last part, which no data follows, unless a later step's does
+ * in time, and where nothing is copied when no more may be sent, too. */
 static bool asks(const sl_neighbour *n, const sl_outbox *outbox, uint32_t part) {
-    const bool copies = n->side->kept.count > 0;
-    return (part + 1 == outbox->message.parts && (n->mutual || !copies)) ||
+    const bool copies = n->side->kept.count > 0,
+               waits = n->mutual && outbox->message.stays != SL_STAY_ANSWER;
+    return (part + 1 == outbox->message.parts && (waits || !copies)) ||
            (n->sent + 1 == n->credit && !copies);
 }
 

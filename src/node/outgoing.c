@@ -83,9 +83,10 @@ static bool is_mutual(const sl_exchange_step *step) {
            memcmp(in->peers, out->peers, in->count * sizeof *in->peers) == 0;
 }
 
-static bool stays(const sl_node *n) {
-    return n->settings.vec->on_host && sl_outgoing_is_vector(n->step.stage, n->outgoing->codec) &&
-           sl_route_stays(&n->route, n->state.exchange, n->number, &n->step);
+static sl_stay stays(const sl_node *n) {
+    return n->settings.vec->on_host && sl_outgoing_is_vector(n->step.stage, n->outgoing->codec)
+               ? sl_route_stays(&n->route, n->state.exchange, n->number, &n->step)
+               : SL_STAY_NONE;
 }
 
 int sl_outgoing_begin(sl_node *n, sl_error *error) {

@@ -72,10 +72,9 @@ bool sl_route_step(const sl_route *route, uint64_t exchange, uint32_t number,
                    sl_exchange_step *out);
 /* Exchanges until the same ranges go out again. */
 uint32_t sl_route_period(const sl_route *route);
-/* Does what this step publishes stay as it is until it has come, or until the next step, which
- * sends more of the same vector, is over? */
-bool sl_route_stays(const sl_route *route, uint64_t exchange, uint32_t number,
-                    const sl_exchange_step *step);
+/* How long does what this step publishes stay as it is? */
+sl_stay sl_route_stays(const sl_route *route, uint64_t exchange, uint32_t number,
+                       const sl_exchange_step *step);
 /* What `peer`, an in-neighbour of the step, sends in it. */
 sl_range sl_route_range(const sl_route *route, const sl_exchange_step *step, uint32_t peer);
 /* At least as many elements as any message of any node has; the same at all nodes. */

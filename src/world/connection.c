@@ -229,7 +229,7 @@ void sl_connection_complete(operation *o, size_t bytes) {
             c->handlers->sent(context, c->owner, o->cookie);
     } else if (!c->down) {
         if (o != &c->first)
-            ((pooled *)o->buffer)->held = true;
+            sl_pool_hand_out((pooled *)o->buffer);
         c->handlers->received(context, c->owner, o->buffer, bytes);
     }
 }

@@ -47,6 +47,9 @@ struct sl_pool {
     sl_connection *connection; /* that they are granted to; NULL: none */
     pooled *buffers;           /* (count) */
     uint32_t count;
+    uint32_t *free; /* (free_count) numbers of those that are neither handed out nor posted;
+                       the one freed last is posted first: it is in cache */
+    uint32_t free_count, posted, posted_max;
     uint32_t next, waiting; /* in turn: the buffer that is posted next; those that wait for it */
     size_t stride, rest_bytes;
     uint8_t *memory; /* (count, stride) */
@@ -114,5 +117,9 @@ void sl_connection_complete_with_error(operation *o, int why);
 void sl_connection_free_closed(sl_fabric *fabric);
 /* Posts the receive of a buffer, as the provider says. */
 int sl_connection_post(operation *o);
+
+/* pool.c */
+/* A message came in it. */
+void sl_pool_hand_out(pooled *buffer);
 
 #endif

@@ -5,16 +5,24 @@
  * writes to no buffer any more, but may still report one: so each connection has operations of its
  * own for the same buffers.
  *
+ * TCP keeps what comes until it is received. So few receives are posted, in the buffers that were
+ * used last: those stay in cache. Other providers want a receive for whatever comes.
+ *
  * A device copies messages at once that lie in a row. So there buffers are posted in turn: a
  * control frame's, which is free at once, waits for the data before it. A few do at most.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/round_up.h"
 #include "starling/vec.h"
 #include "world/fabric_state.h"
 
-enum { WAITING_MAX = 3 };
+enum { WAITING_MAX = 3, POSTED_AT_ONCE = 2 };
+
+static uint32_t posted_at_once(const sl_fabric *f, const sl_buffers *b) {
+    return b->vec->on_host && strcmp(f->settings.provider, "tcp") == 0 ? POSTED_AT_ONCE : b->count;
+}
 
 int sl_pool_open(sl_pool **out, sl_fabric *fabric, const sl_buffers *b, void *owner,
                  sl_error *error) {
@@ -25,11 +33,13 @@ int sl_pool_open(sl_pool **out, sl_fabric *fabric, const sl_buffers *b, void *ow
                        .owner = owner,
                        .count = b->count,
                        .stride = sl_round_up(b->bytes, SL_VEC_ALIGNMENT),
-                       .rest_bytes = b->rest_bytes};
+                       .rest_bytes = b->rest_bytes,
+                       .posted_max = posted_at_once(fabric, b)};
         p->buffers = calloc(b->count, sizeof *p->buffers);
+        p->free = calloc(b->count, sizeof *p->free);
         p->memory = b->vec->allocate_host(b->count * p->stride);
     }
-    if (p == NULL || p->buffers == NULL || p->memory == NULL) {
+    if (p == NULL || p->buffers == NULL || p->free == NULL || p->memory == NULL) {
         sl_pool_close(&p);
         return sl_fail(error, SL_ENOMEM,
                        "fabric: out of memory for %u receive buffers of %zu bytes", b->count,
@@ -54,6 +64,7 @@ void sl_pool_close(sl_pool **pool) {
     *pool = NULL;
     CLOSE(p->mr);
     free(p->buffers);
+    free(p->free);
     p->vec->release_host(p->memory);
     free(p);
 }
@@ -68,6 +79,18 @@ static void post(sl_connection *c, uint32_t number) {
         sl_connection_take_down(c, fi_strerror(-result));
 }
 
+static bool is_connected(const sl_pool *pool) {
+    return pool->connection != NULL && !pool->connection->down;
+}
+
+/* What is posted may take the connection down. */
+static void post_free(sl_pool *pool) {
+    while (pool->free_count > 0 && pool->posted < pool->posted_max && is_connected(pool)) {
+        pool->posted++;
+        post(pool->connection, pool->free[--pool->free_count]);
+    }
+}
+
 void sl_connection_grant(sl_connection *c, sl_pool *pool) {
     c->receives = calloc(pool->count, sizeof *c->receives);
     if (c->receives == NULL) {
@@ -76,23 +99,34 @@ void sl_connection_grant(sl_connection *c, sl_pool *pool) {
     }
     c->pool = pool;
     pool->connection = c;
-    for (uint32_t i = 0; i < pool->count && !c->down; i++) {
+    pool->waiting = pool->posted = pool->free_count = 0;
+    for (uint32_t i = pool->count; i-- > 0;) {
         c->receives[i] = (operation){.connection = c,
                                      .kind = OPERATION_RECEIVE,
                                      .buffer = &pool->buffers[i].base,
                                      .buffer_bytes = pool->stride};
         pool->buffers[i].waits = false;
         if (!pool->buffers[i].held)
-            post(c, i);
+            pool->free[pool->free_count++] = i;
     }
-    pool->waiting = 0;
+    post_free(pool);
+}
+
+void sl_pool_hand_out(pooled *buffer) {
+    buffer->held = true;
+    buffer->base.pool->posted--;
+    post_free(buffer->base.pool);
+}
+
+static void give_back(sl_pool *pool, uint32_t number) {
+    pool->free[pool->free_count++] = number;
+    post_free(pool);
 }
 
 static void post_waiting(sl_pool *pool, uint32_t number) {
     pool->buffers[number].waits = false;
     pool->waiting--;
-    if (pool->connection != NULL && !pool->connection->down) /* what is posted may take it down */
-        post(pool->connection, number);
+    give_back(pool, number);
 }
 
 /* As far as the next one that is held; and others than that if too many wait. */
@@ -113,12 +147,13 @@ void sl_buffer_release(sl_buffer *buffer) {
         return;
     pooled *p = (pooled *)buffer;
     p->held = false;
-    if (pool->connection == NULL || pool->connection->down)
+    if (!is_connected(pool))
         return;
+    if (pool->vec->on_host) {
+        give_back(pool, (uint32_t)(p - pool->buffers));
+        return;
+    }
     p->waits = true;
     pool->waiting++;
-    if (pool->vec->on_host)
-        post_waiting(pool, (uint32_t)(p - pool->buffers));
-    else
-        post_in_turn(pool);
+    post_in_turn(pool);
 }

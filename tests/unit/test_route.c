@@ -145,29 +145,57 @@ static bool is_in(sl_range range, size_t e) {
     return e - range.from < range.count;
 }
 
-/* What is said to stay is not touched by the next step, but for what its receiver answers. */
-static uint32_t count_staying(uint32_t rank) {
+/* Does its only receiver send in this step? */
+static bool answers(const sl_exchange_step *step, const sl_exchange_step *later) {
+    return step->out.count == 1 && later->in.count == 1 && later->in.peers[0] == step->out.peers[0];
+}
+
+/* What is said to stay is not touched by the next step, or by none before its receiver's answer. */
+static void check_untouched(uint32_t rank, uint32_t number, sl_stay stays) {
+    const sl_exchange_step step = step_of(rank, 1, number);
+    bool answered = false;
+    for (uint32_t k = number + 1; !answered; k++) {
+        ck_assert(has_step(rank, 1, k));
+        const sl_exchange_step next = step_of(rank, 1, k);
+        answered = answers(&step, &next);
+        for (size_t e = step.published.from; e < step.published.from + step.published.count; e++)
+            ck_assert(!is_in(next.prepared, e) && (answered || !is_in(next.coming, e)));
+        if (stays == SL_STAY_STEP) {
+            ck_assert_uint_gt(next.published.count, 0);
+            return;
+        }
+    }
+}
+
+/* Steps whose messages stay; *answered: of these, until the receivers' messages. */
+static uint32_t count_staying(uint32_t rank, uint32_t *answered) {
     uint32_t count = 0;
+    *answered = 0;
     for (uint32_t k = 0; has_step(rank, 1, k); k++) {
         const sl_exchange_step step = step_of(rank, 1, k);
-        if (step.stage->wanted != NULL || !sl_route_stays(&routes[rank], 1, k, &step))
+        const sl_stay stays = sl_route_stays(&routes[rank], 1, k, &step);
+        if (step.stage->wanted != NULL || stays == SL_STAY_NONE)
             continue;
-        const sl_exchange_step next = step_of(rank, 1, k + 1);
-        ck_assert_uint_gt(next.published.count, 0);
-        for (size_t e = step.published.from; e < step.published.from + step.published.count; e++)
-            ck_assert(!is_in(next.prepared, e) &&
-                      (!is_in(next.coming, e) || next.in.peers[0] == step.out.peers[0]));
+        check_untouched(rank, k, stays);
+        *answered += stays == SL_STAY_ANSWER;
         count++;
     }
     return count;
 }
 
-/* Of a ring's steps, all but the last of an exchange. */
+/* Of a ring's steps, all but the last of an exchange; of halving and doubling, each that halves is
+ * answered; who only sends to the middle of a star is, too. */
 static void check_staying(const sl_algorithm_config *config, uint32_t nodes, size_t dimension) {
     for (uint32_t i = 0; i < nodes; i++) {
-        const uint32_t count = count_staying(i);
+        uint32_t answered;
+        const uint32_t count = count_staying(i, &answered);
         if (config->all_reduce == SL_ALL_REDUCE_RING && dimension >= nodes)
             ck_assert_uint_eq(count, nodes < 2 ? 0 : 2 * (nodes - 1) - 1);
+        if (config->all_reduce == SL_ALL_REDUCE_HALVING_DOUBLING && nodes == 8 &&
+            dimension >= nodes)
+            ck_assert_uint_eq(answered, 3);
+        if (config->all_reduce == SL_ALL_REDUCE_STAR)
+            ck_assert_uint_eq(answered, i > 0);
     }
 }
 
