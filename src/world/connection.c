@@ -72,6 +72,7 @@ void sl_connection_close(sl_connection **connection) {
     c->endpoint = NULL;
     if (c->pool != NULL)
         c->pool->connection = NULL;
+    c->pool = NULL;
     sl_connection **at = &c->fabric->open;
     while (*at != c)
         at = &(*at)->next;
@@ -229,7 +230,7 @@ void sl_connection_complete(operation *o, size_t bytes) {
             c->handlers->sent(context, c->owner, o->cookie);
     } else if (!c->down) {
         if (o != &c->first)
-            sl_pool_hand_out((pooled *)o->buffer);
+            ((pooled *)o->buffer)->held = true;
         c->handlers->received(context, c->owner, o->buffer, bytes);
     }
 }

@@ -198,8 +198,10 @@ static int drain_completions(sl_fabric *f) {
         }
         if (count <= 0)
             return total;
-        for (ssize_t i = 0; i < count; i++)
+        for (ssize_t i = 0; i < count; i++) {
             sl_connection_complete(entries[i].op_context, entries[i].len);
+            sl_pool_top_up(entries[i].op_context);
+        }
         total += (int)count;
         /* Each read makes the provider look at its sockets, which costs more than coming back. */
         if (count < COMPLETIONS_AT_ONCE && f->closed == NULL)

@@ -119,7 +119,7 @@ void sl_connection_free_closed(sl_fabric *fabric);
 int sl_connection_post(operation *o);
 
 /* pool.c */
-/* A message came in it. */
-void sl_pool_hand_out(pooled *buffer);
+/* After an operation is over: if it was a receive, another may be posted. */
+void sl_pool_top_up(const operation *o);
 
 #endif

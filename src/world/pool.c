@@ -112,10 +112,14 @@ void sl_connection_grant(sl_connection *c, sl_pool *pool) {
     post_free(pool);
 }
 
-void sl_pool_hand_out(pooled *buffer) {
-    buffer->held = true;
-    buffer->base.pool->posted--;
-    post_free(buffer->base.pool);
+/* Whoever heard of it may have closed the connection. */
+void sl_pool_top_up(const operation *o) {
+    sl_pool *pool = o->connection->pool;
+    if (o->kind != OPERATION_RECEIVE || o == &o->connection->first || pool == NULL ||
+        pool->connection != o->connection)
+        return;
+    pool->posted--;
+    post_free(pool);
 }
 
 static void give_back(sl_pool *pool, uint32_t number) {

@@ -118,8 +118,8 @@ DEFECTS = {
     ),
     "a part counts as left alone though the next step overwrites it": (
         "src/node/route.c",
-        "(is_apart(step->published, next.coming) || is_answered(step, &next));",
-        "true;",
+        "        if (!is_apart(step->published, next.coming))\n            break;\n",
+        "",
         5401,
     ),
     "who does not come back is waited for without end": (
