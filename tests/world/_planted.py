@@ -122,6 +122,12 @@ DEFECTS = {
         "",
         5401,
     ),
+    "a part waits for an answer that nobody owes": (
+        "src/node/route.c",
+        "        if (is_only(&step->out, &next.in))\n",
+        "        if (t > number)\n",
+        457,
+    ),
     "who does not come back is waited for without end": (
         "src/agent/contacts.c",
         "        sl_contacts_left_s(a, n) > 0)\n        return;",

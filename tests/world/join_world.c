@@ -8,7 +8,7 @@
  * takes its rank; in the others one joins that the run did not begin with. Held of each seed:
  *   - who joins is let in in time, after a round that all others have begun;
  *   - it begins with the bits of a model that another peer had in a round before;
- *   - whoever gets the average after a round gets the same bits;
+ *   - whoever gets the average after a round in the same view gets the same bits;
  *   - all end well, in a view of all, and in time; the same seed is the same run.
  */
 #include <inttypes.h>
@@ -44,7 +44,8 @@ static double gradient_s;
 static peer peers[PEERS_MAX + 1]; /* the last one joins */
 static uint64_t left[PEERS_MAX]
                     [ROUNDS + 1];  /* checksums of what rounds have left; 0: nothing yet */
-static uint64_t means[ROUNDS + 1]; /* of averages after rounds; 0: none yet */
+static uint64_t means[ROUNDS + 1][1 << PEERS_MAX]; /* of averages after rounds, by the ranks of the
+                                                       view; 0: none yet */
 static uint64_t averages, voids;   /* of all seeds */
 static double longest_s;
 
@@ -95,6 +96,15 @@ static int one_round(peer *p, sl_session *session, sl_error *error) {
     return result;
 }
 
+/* Two that have lost each other average alone. */
+static uint64_t *mean_of_view(sl_session *session, uint64_t round) {
+    uint64_t members[PEERS_MAX], ranks = 0;
+    const size_t count = sl_session_members(session, members, PEERS_MAX);
+    for (size_t i = 0; i < count; i++)
+        ranks |= (uint64_t)1 << members[i];
+    return &means[round][ranks];
+}
+
 /* A loss may cut it for some. */
 static int average(peer *p, sl_session *session, uint64_t round, sl_error *error) {
     const int result = sl_session_average(session, p->at, NULL, error);
@@ -102,10 +112,11 @@ static int average(peer *p, sl_session *session, uint64_t round, sl_error *error
     if (result != 0)
         return result == SL_EVOID ? 0 : result;
     const uint64_t sum = sum_of(p->at);
+    uint64_t *mean = mean_of_view(session, round);
     averages++;
-    if (means[round] == 0)
-        means[round] = sum;
-    else if (means[round] != sum)
+    if (*mean == 0)
+        *mean = sum;
+    else if (*mean != sum)
         world_fail("peer %u gets another average than others after round %" PRIu64, p->rank, round);
     return 0;
 }
