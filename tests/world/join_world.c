@@ -43,10 +43,10 @@ static uint64_t average_every;
 static double gradient_s;
 static peer peers[PEERS_MAX + 1]; /* the last one joins */
 static uint64_t left[PEERS_MAX]
-                    [ROUNDS + 1];  /* checksums of what rounds have left; 0: nothing yet */
+                    [ROUNDS + 1]; /* checksums of what rounds have left; 0: nothing yet */
 static uint64_t means[ROUNDS + 1][1 << PEERS_MAX]; /* of averages after rounds, by the ranks of the
                                                        view; 0: none yet */
-static uint64_t averages, voids;   /* of all seeds */
+static uint64_t averages, voids;                   /* of all seeds */
 static double longest_s;
 
 /* ---- a caller's loop ---- */
