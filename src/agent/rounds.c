@@ -129,8 +129,8 @@ static bool has_left_for_all(const sl_agent *a, uint32_t part, bool *came) {
 
 /* May the node overwrite this part? It has left for all receivers. Where it did not come to some of
  * them, it may have to be sent again: from a copy, which is made when the node stops for it. What
- * comes meanwhile often says that the part has come. Of a message that stays, the copies are made
- * when the node stops for the last part of the next one. */
+ * comes meanwhile often says that the part has come. Of a message that stays for a step, the copies
+ * are made when the node stops for the last part of the next one; of one that is answered, none. */
 static bool is_gone(sl_agent *a, uint32_t part, bool copy) {
     const sl_outbound *m = &a->outbox.message;
     sl_kept *kept = &a->side.kept;
