@@ -9,6 +9,7 @@
 #include "world/loop.h"
 
 static const double quick_s = 1e-3; /* a job that takes less is not slept for */
+enum { LOOKS_FOR_JOB = 32 };        /* after one */
 
 struct sl_worker {
     sl_job_means means;
@@ -56,8 +57,18 @@ static void follow(const sl_worker *w, sl_vec_event *event) {
 
 /* ---- the worker's thread ---- */
 
-/* Until there is a job: false when the worker is to end. */
-static bool await_job(sl_worker *w) {
+static bool is_called(sl_worker *w) {
+    pthread_mutex_lock(&w->mutex);
+    const bool called = w->has_job || w->quit;
+    pthread_mutex_unlock(&w->mutex);
+    return called;
+}
+
+/* Until there is a job: false when the worker is to end. After a quick one the next may come before
+ * the worker had fallen asleep: it looks first, and offers the processor before each look. */
+static bool await_job(sl_worker *w, bool looks) {
+    for (int look = 0; looks && look < LOOKS_FOR_JOB && !is_called(w); look++)
+        sl_clock_yield();
     pthread_mutex_lock(&w->mutex);
     while (!w->has_job && !w->quit)
         pthread_cond_wait(&w->changed, &w->mutex);
@@ -81,10 +92,12 @@ static void *work(void *argument) {
     const sl_async_ops *async = w->means.host.vec->async;
     if (async != NULL)
         async->give_way(); /* a neighbour waits for what the loop does meanwhile */
-    while (await_job(w)) {
+    for (double took_s = quick_s; await_job(w, took_s < quick_s);) {
+        const double began_s = sl_clock_seconds();
         follow(w, w->given);
         const sl_job_result result = sl_job_perform(&w->means, &w->job);
         record(w, w->done);
+        took_s = sl_clock_seconds() - began_s;
         leave_result(w, &result);
     }
     return NULL;
