@@ -115,8 +115,7 @@ void sl_connection_grant(sl_connection *c, sl_pool *pool) {
 /* Whoever heard of it may have closed the connection. */
 void sl_pool_top_up(const operation *o) {
     sl_pool *pool = o->connection->pool;
-    if (o->kind != OPERATION_RECEIVE || o == &o->connection->first || pool == NULL ||
-        pool->connection != o->connection)
+    if (o->kind != OPERATION_RECEIVE || o == &o->connection->first || pool == NULL)
         return;
     pool->posted--;
     post_free(pool);
