@@ -415,9 +415,9 @@ static int run_loop(sl_agent *a) {
 
 int sl_agent_open_loop(sl_agent *a, sl_error *error) {
     int descriptors[2];
-    sl_fabric_descriptors(a->side.fabric, descriptors);
+    const int count = sl_fabric_descriptors(a->side.fabric, descriptors);
     int result = sl_loop_open(&a->loop, error);
-    for (int i = 0; i < 2 && result == 0; i++)
+    for (int i = 0; i < count && result == 0; i++)
         result = sl_loop_watch(a->loop, descriptors[i], NULL, NULL, error);
     if (result == 0)
         result =

@@ -1,6 +1,6 @@
 /* fabric.h - connections over libfabric. Only fabric.c and connection.c include its headers.
  *
- * FI_EP_MSG endpoints, one a connection; one event queue and one completion queue, both with
+ * FI_EP_MSG endpoints, one a connection; one event queue and one completion queue, with
  * descriptors to wait for. Messages keep their order. Nothing here blocks.
  *
  * A connection begins with one small receive buffer, for the first message of a side that has not
@@ -70,8 +70,8 @@ int sl_fabric_offers(const char *provider, bool gpu, char *reason, size_t bytes)
 int sl_fabric_open(sl_fabric **out, const sl_fabric_settings *settings, sl_error *error);
 void sl_fabric_close(sl_fabric **fabric);
 uint16_t sl_fabric_port(const sl_fabric *fabric);
-/* Event queue, completion queue. */
-void sl_fabric_descriptors(const sl_fabric *fabric, int descriptors[2]);
+/* What to wait for; returns how many there are. */
+int sl_fabric_descriptors(const sl_fabric *fabric, int descriptors[2]);
 /* Registers memory that payloads leave from or come to, for providers that ask for it, until the
  * fabric is closed. cuda_index: the CUDA device that it is on; -1: the host. */
 int sl_fabric_register(sl_fabric *fabric, void *base, size_t bytes, int cuda_index,
@@ -79,12 +79,13 @@ int sl_fabric_register(sl_fabric *fabric, void *base, size_t bytes, int cuda_ind
 /* The same for one more range, which may be another one with each call: then the one before is no
  * longer registered. */
 int sl_fabric_lend(sl_fabric *fabric, void *base, size_t bytes, int cuda_index, sl_error *error);
-/* Handles everything that has happened; returns the number of completions and events. */
+/* Handles what has happened, events not at each call; returns the number of completions and events.
+ */
 int sl_fabric_poll(sl_fabric *fabric);
 /* Ends connections that have not greeted for some seconds; returns how many. To be called often: it
  * looks when it is time to. */
 size_t sl_fabric_end_silent(sl_fabric *fabric, double now_s);
-/* May the caller block on the descriptors? */
+/* May the caller block on the descriptors? Handles what has happened, too. */
 bool sl_fabric_may_block(sl_fabric *fabric);
 
 int sl_connection_open(sl_connection **out, sl_fabric *fabric,

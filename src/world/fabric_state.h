@@ -85,6 +85,9 @@ struct sl_fabric {
     struct fid_cq *cq;
     struct fid_pep *listener;
     uint16_t port;
+    bool is_net;       /* the provider is net, whose event queue alone has a descriptor */
+    bool signalled;    /* net: by events, and nobody has waited since */
+    unsigned looks;    /* without one for events */
     bool registers;    /* the provider wants memory registered */
     uint64_t next_key; /* of registered memory, for providers that do not choose keys themselves */
     region regions[REGIONS_MAX];

@@ -243,6 +243,27 @@ def a_pair_trains_in_a_crowd(scene):
     check_models(scene, experiment, ["out0", "out1"])
 
 
+def who_leaves_early_leaves_no_descriptor(scene):
+    """While a pair trains: half a request, and gone."""
+    ports = free_ports(2)
+    roster = roster_of(scene, ports)
+    experiment = scene.experiment(**{**PAIR, "rounds": 10000000, "record__every": 2000})
+    pair = [start(scene, experiment, i, roster, f"out{i}") for i in (0, 1)]
+    pair[0].wait_for("round 2000/")
+    folders = [f"/proc/{running.process.pid}/fd" for running in pair]
+    before = [len(os.listdir(folder)) for folder in folders]
+    for _ in range(COUNT):
+        for port in ports:
+            with socket.create_connection(("127.0.0.1", port)) as s:
+                s.sendall(KINDS["half a request"])
+    time.sleep(5)  # who has gone is ended after 3 seconds
+    more = [len(os.listdir(folder)) - n for folder, n in zip(folders, before)]
+    for running in pair:
+        running.process.terminate()
+        running.wait(60)
+    check(max(more) <= COUNT // 100, f"{more} descriptors are left of {COUNT} connections")
+
+
 if __name__ == "__main__":
     run_tests(
         [
@@ -250,5 +271,6 @@ if __name__ == "__main__":
             an_agent_with_a_key_waits_in_a_crowd,
             a_pair_trains_in_a_crowd,
             a_silent_crowd_takes_few_descriptors,
+            who_leaves_early_leaves_no_descriptor,
         ]
     )

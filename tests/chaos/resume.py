@@ -23,6 +23,7 @@ from _ports import free_ports  # noqa: E402
 from test_resume import Wrong, lasting, same  # noqa: E402
 
 KILLS = int(os.environ.get("STARLING_KILLS", "3"))
+ROUNDS_PER_KILL = 3000  # which take longer than it waits
 EVERY = 40
 RUN = {
     "rounds": 1200,
@@ -78,7 +79,7 @@ def all_are_killed_while_exchanges_overlap(scene):
 
 
 def kill_and_go_on(scene, kills, **changes):
-    rounds = max(RUN["rounds"], 600 * kills)
+    rounds = ROUNDS_PER_KILL * kills
     path, out = scene.experiment(**{**RUN, "rounds": rounds, **changes}), scene.path("out")
     draw = random.Random(int(time.time()))
     command = ["run", path, "--out", out]
@@ -90,10 +91,10 @@ def kill_and_go_on(scene, kills, **changes):
         )
         time.sleep(draw.random() * 0.3)
         scene.kill_run(running)
+        command = ["run", "--resume", out]
         if os.path.exists(os.path.join(out, "summary.json")):
             print(f"# the run was through after {number + 1} kills", flush=True)
             break
-        command = ["run", "--resume", out]
     scene.call(*command, timeout=120).check_well()
     ends_as_simulated(scene, out)
 

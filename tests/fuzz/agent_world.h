@@ -289,9 +289,10 @@ uint16_t sl_fabric_port(const sl_fabric *fabric) {
     return PORT + RANK;
 }
 
-void sl_fabric_descriptors(const sl_fabric *fabric, int descriptors[2]) {
+int sl_fabric_descriptors(const sl_fabric *fabric, int descriptors[2]) {
     (void)fabric;
-    descriptors[0] = descriptors[1] = -1;
+    (void)descriptors;
+    return 0;
 }
 
 int sl_fabric_register(sl_fabric *fabric, void *base, size_t bytes, int cuda_index,

@@ -66,8 +66,9 @@ uint16_t sl_fabric_port(const sl_fabric *fabric) {
     return fabric->port;
 }
 
-void sl_fabric_descriptors(const sl_fabric *fabric, int descriptors[2]) {
-    descriptors[0] = descriptors[1] = fabric->fd;
+int sl_fabric_descriptors(const sl_fabric *fabric, int descriptors[2]) {
+    descriptors[0] = fabric->fd;
+    return 1;
 }
 
 int sl_fabric_register(sl_fabric *fabric, void *base, size_t bytes, int cuda_index,

@@ -120,7 +120,8 @@ int trial_find_path(const trial *t, const options *o, sl_error *error) {
                        "faults: agents meet real ones, and only the simulator plays them; take "
                        "`starling sim`, or leave faults out");
     /* libfabric need not load any other provider; one of them catches signals. */
-    setenv("FI_PROVIDER", t->experiment->transport.provider, 0);
+    const char *provider = t->experiment->transport.provider;
+    setenv("FI_PROVIDER", strcmp(provider, "tcp") == 0 ? "net,tcp" : provider, 0);
     int result = sl_agent_find_path(t->experiment, &direct, note, error);
     if (result == 0 && note[0] != '\0' && o->report_fd < 0)
         complain("%s", note);
