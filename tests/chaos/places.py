@@ -12,6 +12,7 @@ import time
 from _scene import check, run_tests
 from _ports import free_ports
 from by_hand import PAIR
+from strangers import check_models
 
 # A network on which a name server never answers; needs the right to make name spaces.
 NO_ANSWER = """ip link set lo up && ip link add silent type veth peer name sink &&
@@ -90,6 +91,19 @@ def agents_meet_over_ipv6(scene):
         check(running.code == 0, f"exit code {running.code}: {running.err!r}")
 
 
+def agents_over_either_tcp_meet(scene):
+    """libfabric 1.17 has two providers for it."""
+    hosts = roster(scene, *(f"127.0.0.1:{port}" for port in free_ports(2)))
+    experiment = scene.experiment(**PAIR)
+    pair = [
+        agent(scene, rank, hosts, f"out{rank}", wrapper=["env", f"FI_PROVIDER={provider}"])
+        for rank, provider in enumerate(("tcp", "net,tcp"))
+    ]
+    for running in pair:
+        running.wait(60).check_well()
+    check_models(scene, experiment, ["out0", "out1"])
+
+
 def a_wrong_roster_is_said(scene):
     """Agent 1 takes agent 2's address for agent 0's."""
     ports = free_ports(3)
@@ -164,6 +178,7 @@ if __name__ == "__main__":
             unknown_providers_are_refused,
             one_address_has_one_rank,
             agents_meet_over_ipv6,
+            agents_over_either_tcp_meet,
             a_wrong_roster_is_said,
             what_a_run_has_left_is_refused,
             a_folder_that_cannot_be_made,
