@@ -1,4 +1,4 @@
-/* fabric.c - opening the provider, listening, memory, and what the queues report; see fabric.h. */
+/* fabric.c - opening the provider, listening, what the queues report, waiting; see fabric.h. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -311,7 +311,7 @@ static int take_events(sl_fabric *f) {
     f->looks = 0;
     for (; total < EVENTS_AT_ONCE; total++, f->signalled = true) {
         uint32_t event;
-        errno = 0; /* net takes it for that of a read which only got less than it wanted */
+        errno = 0; /* net takes it for the reason where a read gets less than it wanted */
         ssize_t bytes = fi_eq_read(f->eq, &event, &buffer, sizeof buffer, 0);
         sl_doorway_count(&f->doorway);
         if (bytes == -FI_EAVAIL)

@@ -1,7 +1,8 @@
 /* fabric.h - connections over libfabric. Only fabric.c and connection.c include its headers.
  *
  * FI_EP_MSG endpoints, one a connection; one event queue and one completion queue, with
- * descriptors to wait for. Messages keep their order. Nothing here blocks.
+ * descriptors to wait for. Messages keep their order. Nothing here blocks, but
+ * sl_fabric_may_block for a millisecond.
  *
  * A connection begins with one small receive buffer, for the first message of a side that has not
  * proved who it is. sl_connection_grant posts the buffers for what follows: a pool's, which outlive

@@ -21,7 +21,8 @@
 enum { WAITING_MAX = 3, POSTED_AT_ONCE = 2 };
 
 static uint32_t posted_at_once(const sl_fabric *f, const sl_buffers *b) {
-    return b->vec->on_host && strcmp(f->settings.provider, "tcp") == 0 ? POSTED_AT_ONCE : b->count;
+    const bool tcp = f->info->ep_attr->protocol == FI_PROTO_SOCK_TCP;
+    return b->vec->on_host && tcp ? POSTED_AT_ONCE : b->count;
 }
 
 int sl_pool_open(sl_pool **out, sl_fabric *fabric, const sl_buffers *b, void *owner,

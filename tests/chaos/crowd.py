@@ -227,12 +227,18 @@ def a_silent_crowd_takes_few_descriptors(scene):
         shutil.rmtree(scene.path("sim"))
 
 
-def a_pair_trains_in_a_crowd(scene):
+def train(scene, rounds):
+    """A pair, until 2,000 rounds are over; its experiment, ports and agents."""
     ports = free_ports(2)
     roster = roster_of(scene, ports)
-    experiment = scene.experiment(**{**PAIR, "rounds": 6000, "record__every": 2000})
+    experiment = scene.experiment(**{**PAIR, "rounds": rounds, "record__every": 2000})
     pair = [start(scene, experiment, i, roster, f"out{i}") for i in (0, 1)]
     pair[0].wait_for("round 2000/")
+    return experiment, ports, pair
+
+
+def a_pair_trains_in_a_crowd(scene):
+    experiment, ports, pair = train(scene, 6000)
     for port in ports:
         come_in_sequence(port, 500)
     crowd = [connect(port, says) for port in ports for says in KINDS.values() for _ in range(20)]
@@ -245,11 +251,7 @@ def a_pair_trains_in_a_crowd(scene):
 
 def who_leaves_early_leaves_no_descriptor(scene):
     """While a pair trains: half a request, and gone."""
-    ports = free_ports(2)
-    roster = roster_of(scene, ports)
-    experiment = scene.experiment(**{**PAIR, "rounds": 10000000, "record__every": 2000})
-    pair = [start(scene, experiment, i, roster, f"out{i}") for i in (0, 1)]
-    pair[0].wait_for("round 2000/")
+    _, ports, pair = train(scene, 10000000)
     folders = [f"/proc/{running.process.pid}/fd" for running in pair]
     before = [len(os.listdir(folder)) for folder in folders]
     for _ in range(COUNT):
