@@ -177,12 +177,16 @@ static void end_all_but(sl_doorway *d, size_t count) {
         end(d, oldest);
 }
 
+static bool is_not_let_in(const sl_socket *s) {
+    int least = 0;
+    socklen_t size = sizeof least;
+    return getsockopt(s->fd, SOL_SOCKET, SO_RCVLOWAT, &least, &size) == 0 && least == REQUEST_BYTES;
+}
+
 /* Whose request is there whole is let in, or refused, when the provider comes to it. */
 static bool has_not_greeted(const sl_socket *s) {
-    int least = 0, there = 0;
-    socklen_t size = sizeof least;
-    return getsockopt(s->fd, SOL_SOCKET, SO_RCVLOWAT, &least, &size) == 0 &&
-           least == REQUEST_BYTES && ioctl(s->fd, FIONREAD, &there) == 0 && there < REQUEST_BYTES;
+    int there = 0;
+    return is_not_let_in(s) && ioctl(s->fd, FIONREAD, &there) == 0 && there < REQUEST_BYTES;
 }
 
 static bool add_silent(void *context, const sl_socket *s) {
@@ -255,4 +259,32 @@ size_t sl_doorway_tick(sl_doorway *d, double now_s) {
     const size_t ended = d->ended;
     d->ended = 0;
     return ended;
+}
+
+/* ---- the end ---- */
+
+typedef struct rest {
+    const sl_doorway *doorway;
+    size_t count;
+} rest;
+
+static bool end_silent(void *context, const sl_socket *s) {
+    rest *r = context;
+    const sl_doorway *d = r->doorway;
+    if (s->fd == d->listener || sl_address_port(&s->own) != sl_address_port(&d->own) ||
+        !is_not_let_in(s))
+        return false;
+    if (has_not_greeted(s))
+        shutdown(s->fd, SHUT_RDWR);
+    r->count++;
+    return false;
+}
+
+size_t sl_doorway_shut(sl_doorway *d) {
+    rest r = {.doorway = d};
+    if (!sl_doorway_is_used(d))
+        return 0;
+    shutdown(d->listener, SHUT_RD); /* who waits to be accepted is sent away by the kernel */
+    sl_sockets_visit(end_silent, &r);
+    return r.count;
 }

@@ -10,7 +10,8 @@
 #include "world/fabric_state.h"
 #include "world/sockets.h"
 
-enum { COMPLETIONS_AT_ONCE = 32, EVENTS_AT_ONCE = 32, REASON_MAX = 256, LOOKS_PER_EVENT = 4 };
+enum { COMPLETIONS_AT_ONCE = 32, EVENTS_AT_ONCE = 32, REASON_MAX = 256 };
+enum { LOOKS_PER_EVENT = 4, LOOKS_TO_CLOSE = 64 };
 
 #define NET "net"
 
@@ -173,28 +174,6 @@ int sl_fabric_open(sl_fabric **out, const sl_fabric_settings *settings, sl_error
     return 0;
 }
 
-void sl_fabric_close(sl_fabric **fabric) {
-    sl_fabric *f = *fabric;
-    if (f == NULL)
-        return;
-    sl_connection_free_closed(f);
-    sl_doorway_close(&f->doorway);
-    for (size_t i = 0; i < f->region_count; i++)
-        CLOSE(f->regions[i].mr);
-    CLOSE(f->lent.mr);
-    CLOSE(f->listener);
-    CLOSE(f->cq);
-    CLOSE(f->domain);
-    CLOSE(f->eq);
-    CLOSE(f->fabric);
-    if (f->info != NULL) {
-        fi_freeinfo(f->info);
-        fi_freeinfo(f->hints);
-    }
-    free(f);
-    *fabric = NULL;
-}
-
 uint16_t sl_fabric_port(const sl_fabric *fabric) {
     return fabric->port;
 }
@@ -249,22 +228,25 @@ static bool let_in(sl_fabric *f, const struct fi_info *info) {
     return sl_doorway_let_in(&f->doorway, &address);
 }
 
+/* NULL, or why it could not. */
+static const char *accept_with(sl_fabric *f, sl_connection *c, struct fi_info *info) {
+    int result = let_in(f, info) ? sl_connection_open_endpoint(c, info) : -FI_ENOTCONN;
+    if (result == 0)
+        result = fi_accept(c->endpoint, NULL, 0);
+    return result == 0 ? NULL : fi_strerror(-result);
+}
+
 static void accept_request(sl_fabric *f, struct fi_eq_cm_entry *entry, size_t greeting_bytes) {
     sl_connection *c = NULL;
     char from[SL_ADDRESS_TEXT_MAX], why[SL_GREETING_WHY_MAX] = "it is not an agent of this release";
     describe(entry->info, from);
     if (greeting_bytes >= SL_GREETING_BYTES)
         c = f->settings.requested(f->settings.context, entry->data, from, why);
-    if (c == NULL) {
-        fi_reject(f->listener, entry->info->handle, why, strlen(why));
-    } else {
-        int result =
-            let_in(f, entry->info) ? sl_connection_open_endpoint(c, entry->info) : -FI_ENOTCONN;
-        if (result == 0)
-            result = fi_accept(c->endpoint, NULL, 0);
-        if (result != 0)
-            sl_connection_take_down(c, fi_strerror(-result));
-    }
+    const char *reason = c != NULL ? accept_with(f, c, entry->info) : why;
+    if (reason != NULL) /* else the provider would keep the request */
+        fi_reject(f->listener, entry->info->handle, reason, strlen(reason));
+    if (reason != NULL && c != NULL)
+        sl_connection_take_down(c, reason);
     fi_freeinfo(entry->info);
 }
 
@@ -369,4 +351,45 @@ bool sl_fabric_may_block(sl_fabric *f) {
         return fi_trywait(f->fabric, fids, 2) == FI_SUCCESS;
     /* Looking for events may have completed something, which no descriptor tells. */
     return (!f->signalled || clear_signal(f)) && drain_completions(f) == 0;
+}
+
+/* ---- closing ---- */
+
+static sl_connection *refuse(void *context, const uint8_t greeting[SL_GREETING_BYTES],
+                             const char *from, char why[SL_GREETING_WHY_MAX]) {
+    (void)context;
+    (void)greeting;
+    (void)from;
+    snprintf(why, SL_GREETING_WHY_MAX, "it has ended");
+    return NULL;
+}
+
+/* A provider that closes its listener leaves open whom it has accepted, and who has no answer. */
+static void refuse_rest(sl_fabric *f) {
+    f->settings.requested = refuse;
+    for (int i = 0; i < LOOKS_TO_CLOSE && sl_doorway_shut(&f->doorway) > 0; i++)
+        take_events(f);
+}
+
+void sl_fabric_close(sl_fabric **fabric) {
+    sl_fabric *f = *fabric;
+    if (f == NULL)
+        return;
+    sl_connection_free_closed(f);
+    refuse_rest(f);
+    sl_doorway_close(&f->doorway);
+    for (size_t i = 0; i < f->region_count; i++)
+        CLOSE(f->regions[i].mr);
+    CLOSE(f->lent.mr);
+    CLOSE(f->listener);
+    CLOSE(f->cq);
+    CLOSE(f->domain);
+    CLOSE(f->eq);
+    CLOSE(f->fabric);
+    if (f->info != NULL) {
+        fi_freeinfo(f->info);
+        fi_freeinfo(f->hints);
+    }
+    free(f);
+    *fabric = NULL;
 }
