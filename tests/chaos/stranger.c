@@ -10,8 +10,6 @@
  * visits again and again, each time in another manner, before the handshake, in it and after it,
  * and prints how many frames it was rid of, until nobody listens.
  */
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +18,7 @@
 #include "agent/channel.h"
 #include "base/clock.h"
 #include "starling/keys.h"
+#include "unit/loopback.h"
 #include "wire/checksum.h"
 
 /* How somebody who has the key visits. */
@@ -237,10 +236,7 @@ static bool tell(stranger *s, const char *mode, unsigned number) {
 static bool visit(stranger *s, sl_fabric *fabric, uint16_t port, const char *mode,
                   unsigned number) {
     uint8_t greeting[SL_GREETING_BYTES];
-    struct sockaddr_in local = {
-        .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons(port)};
-    struct sockaddr_storage address = {0};
-    memcpy(&address, &local, sizeof local);
+    const struct sockaddr_storage address = loopback_address(port);
     sl_error error;
     s->connected = s->down = false;
     s->manner = strcmp(mode, "keyed") == 0 ? &manners[number % MANNERS] : NULL;
@@ -270,10 +266,10 @@ int main(int count, char **arguments) {
                              .from = (uint32_t)atoi(arguments[3]),
                              .to = (uint32_t)atoi(arguments[4]),
                              .incarnation = 1};
-    sl_fabric_settings settings = {.provider = "tcp", .context = &s, .requested = on_requested};
-    const struct sockaddr_in local = {.sin_family = AF_INET,
-                                      .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    memcpy(&settings.address, &local, sizeof local);
+    const sl_fabric_settings settings = {.provider = "tcp",
+                                         .address = loopback_address(0),
+                                         .context = &s,
+                                         .requested = on_requested};
     sl_credentials *credentials = NULL;
     sl_fabric *fabric;
     sl_error error;

@@ -7,8 +7,6 @@
 #ifndef FRAME_PEER_H
 #define FRAME_PEER_H
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -18,6 +16,7 @@
 
 #include "agent/heartbeat.h"
 #include "harness.h"
+#include "loopback.h"
 #include "starling/starling.h"
 #include "wire/checksum.h"
 #include "wire/frame.h"
@@ -178,17 +177,11 @@ static void on_down(void *context, void *owner, bool established, const char *re
     p->established = established;
 }
 
-static struct sockaddr_storage local_address(uint16_t port) {
-    struct sockaddr_in local = {
-        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    struct sockaddr_storage address = {0};
-    memcpy(&address, &local, sizeof local);
-    return address;
-}
-
 static sl_fabric_settings local_fabric(peer *p, uint16_t port) {
-    return (sl_fabric_settings){
-        .provider = "tcp", .address = local_address(port), .context = p, .requested = on_requested};
+    return (sl_fabric_settings){.provider = "tcp",
+                                .address = loopback_address(port),
+                                .context = p,
+                                .requested = on_requested};
 }
 
 static bool poll_until(peer *p, const bool *flag, size_t frames) {
@@ -215,7 +208,7 @@ static void peer_connect(peer *p, uint16_t port, const char *magic, uint32_t ran
     ck_assert_int_eq(sl_connection_open(&p->link, p->fabric, &handlers, p, 16, &error), 0);
     const sl_buffers buffers = {.vec = sl_vec_cpu(), .count = 8, .bytes = sizeof p->last};
     ck_assert_int_eq(sl_pool_open(&p->pool, p->fabric, &buffers, NULL, &error), 0);
-    struct sockaddr_storage address = local_address(port);
+    struct sockaddr_storage address = loopback_address(port);
     uint8_t greeting[SL_GREETING_BYTES] = {0};
     memcpy(greeting, magic, 8);
     memcpy(greeting + 8, &rank, sizeof rank);

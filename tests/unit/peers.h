@@ -4,7 +4,6 @@
 #ifndef STARLING_TEST_PEERS_H
 #define STARLING_TEST_PEERS_H
 
-#include <arpa/inet.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "loopback.h"
 #include "starling/session.h"
 
 enum { PEERS_MAX = 8 };
@@ -45,7 +45,7 @@ static inline void *peer_thread_run(void *argument) {
  * out: other tests make many of them, and may have it before a peer listens there. */
 static inline int free_port(uint16_t *port) {
     enum { PORT_MIN = 10000, PORTS = 22000 };
-    struct sockaddr_in own = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    struct sockaddr_in own = loopback(0);
     int bound = socket(AF_INET, SOCK_STREAM, 0);
     do {
         if (getrandom(port, sizeof *port, 0) != sizeof *port)

@@ -3,14 +3,13 @@
 #ifndef RELAY_H
 #define RELAY_H
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <unistd.h>
 
 #include "harness.h"
+#include "loopback.h"
 
 typedef struct relay {
     int listener, ends[2]; /* the peer's, the agent's */
@@ -19,11 +18,6 @@ typedef struct relay {
     _Atomic size_t passed, limit; /* bytes of the peer */
     pthread_t thread;
 } relay;
-
-static struct sockaddr_in relay_address(uint16_t port) {
-    return (struct sockaddr_in){
-        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-}
 
 /* Some bytes from one end to the other. False: there are no more. */
 static bool relay_pass(relay *r, int from) {
@@ -44,7 +38,7 @@ static bool relay_pass(relay *r, int from) {
 
 static void *relay_run(void *of) {
     relay *r = of;
-    const struct sockaddr_in there = relay_address(r->agent_port);
+    const struct sockaddr_in there = loopback(r->agent_port);
     r->ends[0] = accept(r->listener, NULL, NULL);
     r->ends[1] = socket(AF_INET, SOCK_STREAM, 0);
     bool more = connect(r->ends[1], (const struct sockaddr *)&there, sizeof there) == 0;
@@ -65,7 +59,7 @@ static void *relay_run(void *of) {
 }
 
 static void relay_open(relay *r, uint16_t agent_port) {
-    struct sockaddr_in own = relay_address(0);
+    struct sockaddr_in own = loopback(0);
     socklen_t bytes = sizeof own;
     *r = (relay){.agent_port = agent_port, .limit = SIZE_MAX};
     r->listener = socket(AF_INET, SOCK_STREAM, 0);

@@ -1,11 +1,10 @@
 /* test_fabric.c - nothing stays of who asks to connect and is not let in, over real sockets. */
-#include <arpa/inet.h>
 #include <dirent.h>
-#include <netinet/in.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "harness.h"
+#include "loopback.h"
 #include "world/doorway.h"
 #include "world/fabric.h"
 
@@ -64,24 +63,16 @@ static sl_connection *on_requested(void *context, const uint8_t *greeting, const
     return connection;
 }
 
-static struct sockaddr_storage local_address(uint16_t port) {
-    struct sockaddr_storage address = {0};
-    const struct sockaddr_in local = {
-        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    memcpy(&address, &local, sizeof local);
-    return address;
-}
-
 static void open_fabric(void) {
     const sl_fabric_settings settings = {
-        .provider = "tcp", .address = local_address(0), .requested = on_requested};
+        .provider = "tcp", .address = loopback_address(0), .requested = on_requested};
     ck_assert_msg(sl_fabric_open(&fabric, &settings, &error) == 0, "%s", error.text);
 }
 
 /* What a fabric that dials sends: a socket of ours listens for it. */
 static void record_request(void) {
     const uint8_t greeting[SL_GREETING_BYTES] = {0};
-    struct sockaddr_storage address = local_address(0);
+    struct sockaddr_storage address = loopback_address(0);
     socklen_t bytes = sizeof address;
     const int listener = socket(AF_INET, SOCK_STREAM, 0);
     ck_assert_int_eq(bind(listener, (struct sockaddr *)&address, sizeof(struct sockaddr_in)), 0);
@@ -111,7 +102,7 @@ static unsigned count_descriptors(void) {
 }
 
 static void ask(int *asker, size_t bytes) {
-    const struct sockaddr_storage address = local_address(sl_fabric_port(fabric));
+    const struct sockaddr_storage address = loopback_address(sl_fabric_port(fabric));
     *asker = socket(AF_INET, SOCK_STREAM, 0);
     ck_assert_int_eq(connect(*asker, (const void *)&address, sizeof(struct sockaddr_in)), 0);
     ck_assert_int_eq(send(*asker, request, bytes, 0), (ssize_t)bytes);

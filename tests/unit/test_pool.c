@@ -1,11 +1,10 @@
 /* test_pool.c - which receive buffers messages come in, over a real connection of the provider tcp.
  */
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "harness.h"
+#include "loopback.h"
 #include "starling/vec.h"
 #include "world/fabric.h"
 
@@ -71,18 +70,10 @@ static sl_connection *on_requested(void *context, const uint8_t *greeting, const
     return s->connection;
 }
 
-static struct sockaddr_storage local_address(uint16_t port) {
-    struct sockaddr_storage address = {0};
-    const struct sockaddr_in local = {
-        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    memcpy(&address, &local, sizeof local);
-    return address;
-}
-
 static void open_side(side *s) {
     *s = (side){0};
     const sl_fabric_settings settings = {
-        .provider = "tcp", .address = local_address(0), .context = s, .requested = on_requested};
+        .provider = "tcp", .address = loopback_address(0), .context = s, .requested = on_requested};
     const sl_buffers buffers = {.vec = sl_vec_cpu(), .count = BUFFERS, .bytes = MESSAGE_BYTES};
     ck_assert_msg(sl_fabric_open(&s->fabric, &settings, &error) == 0, "%s", error.text);
     ck_assert_int_eq(sl_pool_open(&s->pool, s->fabric, &buffers, NULL, &error), 0);
@@ -114,7 +105,7 @@ static void setup(void) {
         for (size_t i = 0; i < MESSAGE_BYTES; i++)
             message[m][i] = (uint8_t)(m * 7 + i % 251);
     const uint8_t greeting[SL_GREETING_BYTES] = {0};
-    const struct sockaddr_storage address = local_address(sl_fabric_port(receiver.fabric));
+    const struct sockaddr_storage address = loopback_address(sl_fabric_port(receiver.fabric));
     ck_assert_int_eq(sl_connection_open(&sender.connection, sender.fabric, &handlers, &sender,
                                         MESSAGES + 1, &error),
                      0);
