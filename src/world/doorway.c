@@ -103,8 +103,12 @@ typedef struct search {
 } search;
 
 /* Whoever listens at all of a host's addresses has come in at one of them. */
+static bool is_at_port(const sl_doorway *d, const sl_socket *s) {
+    return sl_address_port(&s->own) == sl_address_port(&d->own);
+}
+
 static bool has_come_in(const sl_doorway *d, const sl_socket *s) {
-    return s->connected && sl_address_port(&s->own) == sl_address_port(&d->own);
+    return s->connected && is_at_port(d, s);
 }
 
 static bool let_in(void *context, const sl_socket *s) {
@@ -177,7 +181,8 @@ static void end_all_but(sl_doorway *d, size_t count) {
         end(d, oldest);
 }
 
-static bool is_not_let_in(const sl_socket *s) {
+/* Not let in yet. */
+static bool is_marked(const sl_socket *s) {
     int least = 0;
     socklen_t size = sizeof least;
     return getsockopt(s->fd, SOL_SOCKET, SO_RCVLOWAT, &least, &size) == 0 && least == REQUEST_BYTES;
@@ -186,7 +191,7 @@ static bool is_not_let_in(const sl_socket *s) {
 /* Whose request is there whole is let in, or refused, when the provider comes to it. */
 static bool has_not_greeted(const sl_socket *s) {
     int there = 0;
-    return is_not_let_in(s) && ioctl(s->fd, FIONREAD, &there) == 0 && there < REQUEST_BYTES;
+    return is_marked(s) && ioctl(s->fd, FIONREAD, &there) == 0 && there < REQUEST_BYTES;
 }
 
 static bool add_silent(void *context, const sl_socket *s) {
@@ -268,11 +273,10 @@ typedef struct rest {
     size_t count;
 } rest;
 
+/* Who has broken off is not connected, and the provider holds him still. */
 static bool end_silent(void *context, const sl_socket *s) {
     rest *r = context;
-    const sl_doorway *d = r->doorway;
-    if (s->fd == d->listener || sl_address_port(&s->own) != sl_address_port(&d->own) ||
-        !is_not_let_in(s))
+    if (s->fd == r->doorway->listener || !is_at_port(r->doorway, s) || !is_marked(s))
         return false;
     if (has_not_greeted(s))
         shutdown(s->fd, SHUT_RDWR);

@@ -61,8 +61,8 @@ void sl_doorway_count(sl_doorway *d);
 /* Ends who has been silent for some seconds; stops accepting while no descriptor is left. Returns
  * how many were ended since the last call. To be called often: it looks when it is time to. */
 size_t sl_doorway_tick(sl_doorway *d, double now_s);
-/* Nobody comes in any more. Ends who has not greeted; returns how many have come in and are not let
- * in: after another look of the provider, fewer. */
+/* Nobody comes in any more, and who has not greeted is ended. Returns how many the provider holds
+ * that are not let in; with each of its looks it lets go of some. */
 size_t sl_doorway_shut(sl_doorway *d);
 
 #endif

@@ -8,7 +8,11 @@
 #include "world/doorway.h"
 #include "world/fabric.h"
 
-enum { ASKERS = 5, REQUEST_MAX = 1024, LOOKS = 20000 };
+enum {
+    ASKERS = 5,
+    REQUEST_MAX = 1024,
+    LOOKS = 300000 /* half a minute: the machine may be loaded */
+};
 
 static sl_fabric *fabric;
 static sl_error error;
