@@ -19,7 +19,7 @@ static const double farewell_connecting_s = 1.5; /* the same where some are not 
 static const double farewell_look_s = 0.002;
 static const double lag_s = 0.5; /* between two looks: the process was stopped, or starved */
 static const double tell_every_s = 5, tell_every_max_s = 60; /* what is waited for */
-enum { TICK_MS = 50, PASSES_BETWEEN_LOOPS = 16, LOOKS_FOR_DATA = 4, LOOKS_FOR_RESULT = 16 };
+enum { TICK_MS = 50, PASSES_BETWEEN_LOOPS = 16, LOOKS = 64 };
 
 static void on_stop(void *context) {
     sl_agent *a = context;
@@ -365,7 +365,7 @@ static bool take_result(sl_agent *a) {
     return true;
 }
 
-/* Before sleeping, a few more looks, with the processor offered to whoever has work for it: the
+/* Before sleeping, some more looks, with the processor offered to whoever has work for it: the
  * worker may be about to have its result, or a neighbour on this host to send, and waking up costs
  * more than looking. Bounded, and only while a round waits for data, or for a job that takes no
  * longer than that. */
@@ -373,9 +373,9 @@ static bool linger(sl_agent *a) {
     const bool computes = sl_worker_busy(a->worker);
     if (computes && !sl_worker_is_quick(a->worker))
         return false;
-    const int looks = computes ? LOOKS_FOR_RESULT : LOOKS_FOR_DATA;
-    for (int look = 0; look < looks && a->phase == PHASE_TRAINING; look++) {
-        sl_clock_yield();
+    bool soon = true;
+    for (int look = 0; look < LOOKS && soon && a->phase == PHASE_TRAINING; look++) {
+        soon = sl_clock_yield();
         if (computes ? take_result(a) : move(a))
             return true;
     }

@@ -5,6 +5,8 @@
 #include <time.h>
 #include <unistd.h>
 
+static const double late_s = 1e-3;
+
 double sl_clock_seconds(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -21,6 +23,8 @@ void sl_clock_sleep(double seconds) {
     usleep((useconds_t)(1e6 * seconds));
 }
 
-void sl_clock_yield(void) {
+bool sl_clock_yield(void) {
+    const double offered_s = sl_clock_seconds();
     sched_yield();
+    return sl_clock_seconds() - offered_s < late_s;
 }

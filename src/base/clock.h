@@ -2,6 +2,7 @@
 #ifndef SL_CLOCK_H
 #define SL_CLOCK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 double sl_clock_seconds(void); /* monotonic */
@@ -9,7 +10,8 @@ double sl_clock_seconds(void); /* monotonic */
 uint64_t sl_clock_epoch_us(void);
 /* The calling thread sleeps. */
 void sl_clock_sleep(double seconds);
-/* Offers the processor to whoever has work for it. */
-void sl_clock_yield(void);
+/* Offers the processor to whoever has work for it. false: it came back late, from somebody who
+ * computes. Who sleeps until it is woken has it sooner then. */
+bool sl_clock_yield(void);
 
 #endif

@@ -68,7 +68,7 @@ static bool is_called(sl_worker *w) {
  * the worker had fallen asleep: it looks first, and offers the processor before each look. */
 static bool await_job(sl_worker *w, bool looks) {
     for (int look = 0; looks && look < LOOKS_FOR_JOB && !is_called(w); look++)
-        sl_clock_yield();
+        looks = sl_clock_yield();
     pthread_mutex_lock(&w->mutex);
     while (!w->has_job && !w->quit)
         pthread_cond_wait(&w->changed, &w->mutex);

@@ -51,7 +51,9 @@ void sl_clock_sleep(double seconds) {
     now_s += seconds;
 }
 
-void sl_clock_yield(void) {}
+bool sl_clock_yield(void) {
+    return false;
+}
 
 /* ---- the device: the linker sends calls here ---- */
 

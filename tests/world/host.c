@@ -25,7 +25,10 @@ void sl_clock_sleep(double seconds) {
         process_wait(until_s);
 }
 
-void sl_clock_yield(void) {}
+/* Nobody has work meanwhile. */
+bool sl_clock_yield(void) {
+    return false;
+}
 
 /* ---- signals ---- */
 
