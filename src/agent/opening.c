@@ -297,7 +297,8 @@ static int open_envelopes(sl_agent *a, sl_error *error) {
 /* What neighbours receive into, and where parts stay that they may not have. With GPU-direct, parts
  * are not copied: links between GPUs answer soon. */
 static int open_pools(sl_agent *a, sl_error *error) {
-    const bool sums = !a->side.direct && !a->side.guard.seals;
+    const bool sums =
+        a->settings.experiment->transport.checksums && !a->side.direct && !a->side.guard.seals;
     int result = sl_outbox_open(&a->outbox, a->node, a->side.direct, sums, error);
     if (result == 0)
         result = open_payload_memory(a, error);

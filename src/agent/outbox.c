@@ -54,6 +54,7 @@ sl_frame sl_outbox_frame(const sl_outbox *box, uint32_t part) {
                       .exchange = box->message.exchange,
                       .step = box->message.step,
                       .silent = box->message.silent,
+                      .unsummed = !box->sums && !box->direct,
                       .part = part,
                       .scalar = sl_node_scalar(box->node, part),
                       .payload_bytes = (uint32_t)box->payloads[part].bytes,

@@ -13,7 +13,7 @@ static const uint32_t magic = 0x474C5453; /* "STLG" */
 
 enum { KIND_AT = 6, SUM_AT = 40, RESERVED_AT = 56, HEADER_SUM_AT = 60 };
 /* Flags, beside the type. */
-enum { ASKS = 1 << 8, SEALED = 1 << 9, PHASE = 1 << 10, SILENT = 1 << 11 };
+enum { ASKS = 1 << 8, SEALED = 1 << 9, PHASE = 1 << 10, SILENT = 1 << 11, UNSUMMED = 1 << 12 };
 
 static uint32_t header_sum(const uint8_t *header) {
     return (uint32_t)sl_checksum(header, HEADER_SUM_AT);
@@ -34,7 +34,8 @@ static double double_of(uint64_t bits) {
 void sl_frame_encode(const sl_frame *frame, uint8_t header[SL_FRAME_HEADER_BYTES]) {
     uint8_t *p = put32(header, magic);
     p = put16(p, SL_PROTOCOL_VERSION);
-    p = put16(p, (uint16_t)(frame->type | (frame->asks ? ASKS : 0) | (frame->silent ? SILENT : 0)));
+    p = put16(p, (uint16_t)(frame->type | (frame->asks ? ASKS : 0) | (frame->silent ? SILENT : 0) |
+                            (frame->unsummed ? UNSUMMED : 0)));
     p = put32(p, frame->sender);
     p = put32(p, frame->part);
     p = put64(p, frame->exchange);
@@ -98,12 +99,17 @@ static const char *find_wrong_header_sum(const uint8_t *data) {
     return get32(data + RESERVED_AT) != 0 ? "reserved bytes are not zero" : NULL;
 }
 
+static int flags_of(uint16_t type) {
+    return type == SL_FRAME_DATA     ? ASKS | SILENT | UNSUMMED
+           : type == SL_FRAME_DIRECT ? ASKS | SILENT
+                                     : 0;
+}
+
 static const char *find_wrong_kind(uint16_t kind, bool direct) {
     const uint16_t type = kind & 0xff;
     if (type < SL_FRAME_HELLO || type >= SL_FRAME_TYPE_END)
         return "unknown frame type";
-    const bool is_data = type == SL_FRAME_DATA || type == SL_FRAME_DIRECT;
-    if (((kind ^ type) & ~(is_data ? ASKS | SILENT : 0)) != 0)
+    if (((kind ^ type) & ~flags_of(type)) != 0)
         return "flags that its type does not have";
     if (type == (direct ? SL_FRAME_DATA : SL_FRAME_DIRECT))
         return direct ? "data through the host's memory, where GPUs exchange theirs"
@@ -138,6 +144,7 @@ static const char *decode(sl_frame *out, uint16_t kind, const uint8_t *data, siz
         .type = (sl_frame_type)type,
         .asks = (kind & ASKS) != 0,
         .silent = (kind & SILENT) != 0,
+        .unsummed = (kind & UNSUMMED) != 0,
         .sender = get32(data + 8),
         .part = get32(data + 12),
         .exchange = get64(data + 16),
@@ -161,7 +168,7 @@ const char *sl_frame_decode(sl_frame *out, const uint8_t *data, size_t bytes, si
         wrong = decode(&frame, get16(data + KIND_AT), data, bytes, payload_max, direct);
     if (wrong != NULL)
         return wrong;
-    if (frame.payload_bytes > 0 && frame.type != SL_FRAME_DIRECT &&
+    if (frame.payload_bytes > 0 && frame.type != SL_FRAME_DIRECT && !frame.unsummed &&
         frame.payload_sum != sl_checksum(data + SL_FRAME_HEADER_BYTES, frame.payload_bytes))
         return "payload checksum differs";
     *out = frame;

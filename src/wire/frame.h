@@ -16,7 +16,7 @@
  * half at 40, its second at 56. Its payload is encrypted; its header, with zeros there, is not.
  *
  * Flags: 1 the sender waits to hear that it came; 2 sealed, 4 with the second of two keys; 8
- * silent.
+ * silent; 16 the payload has no checksum.
  */
 #ifndef SL_FRAME_H
 #define SL_FRAME_H
@@ -61,8 +61,9 @@ typedef enum sl_frame_type {
 
 typedef struct sl_frame {
     sl_frame_type type;
-    bool asks;   /* DATA, DIRECT: tell at once that it came */
-    bool silent; /* DATA, DIRECT: the whole message, which says nothing and has no payload */
+    bool asks;     /* DATA, DIRECT: tell at once that it came */
+    bool silent;   /* DATA, DIRECT: the whole message, which says nothing and has no payload */
+    bool unsummed; /* DATA: payload_sum says nothing */
     uint32_t sender;
     uint32_t part;
     uint64_t exchange; /* CREDIT, HEARTBEAT: the latest that the sender has begun */

@@ -38,6 +38,7 @@ static float last_model[D];
 static atomic_bool gradient_waits;
 static uint32_t data_come;        /* to the peer */
 static float values_come[VALUES]; /* the first number of each */
+static bool unsummed_come;        /* is the last one without a checksum? */
 static uint64_t opened;           /* as its last OPEN says */
 static char notices[8192];        /* of the agent */
 static pthread_mutex_t noticing = PTHREAD_MUTEX_INITIALIZER;
@@ -47,6 +48,7 @@ static double reconnect_s, timeout_s = 2, round_timeout_s = 600;
 static uint32_t window_chunks = WINDOW, credit = 8; /* of the agent, beyond what came */
 static sl_observer observer;                        /* beside its notices, which the test keeps */
 static const sl_checkpoints *checkpoints; /* each 1,000 rounds, and when asked; NULL: none */
+static bool checksums = true;             /* of what the agent sends */
 static const char *topology = "{\"nodes\": 2, \"family\": \"path\"}";
 
 /* ---- the agent, on a thread of its own ---- */
@@ -137,6 +139,7 @@ static void note_frame(const sl_frame *frame, const uint8_t *data) {
            data + (frame->type == SL_FRAME_DATA ? SL_FRAME_HEADER_BYTES : SL_FRAME_DIRECT_AT),
            sizeof(float));
     data_come++;
+    unsummed_come = frame->unsummed;
 }
 
 static void on_received(void *context, void *owner, sl_buffer *buffer, size_t bytes) {
@@ -318,9 +321,10 @@ static void meet_on(const char *device, bool direct, meeting behave) {
                                window,
                                reconnect,
                                direct ? "transport.gpu_direct=on" : "transport.gpu_direct=off",
+                               checksums ? "transport.checksums=true" : "transport.checksums=false",
                                checkpoints != NULL ? "checkpoint.every=1000"
                                                    : "checkpoint.every=0"};
-    ck_assert_msg(sl_experiment_parse(&experiment, json, "test", ".", overrides, 10, &error) == 0,
+    ck_assert_msg(sl_experiment_parse(&experiment, json, "test", ".", overrides, 11, &error) == 0,
                   "%s", error.text);
     sl_agent_settings settings = {.experiment = experiment, .rank = 0, .host = "127.0.0.1"};
     settings.checkpoints = checkpoints;

@@ -48,6 +48,46 @@ START_TEST(a_corrupted_frame_is_counted_dropped_with_its_connection_and_never_mi
 }
 END_TEST
 
+/* Its sum is of other numbers. */
+static void send_unsummed(peer *p, uint64_t round, const float values[D]) {
+    sl_frame_encode(&(sl_frame){.type = SL_FRAME_DATA,
+                                .unsummed = true,
+                                .sender = 1,
+                                .exchange = round,
+                                .credit = data_come + credit,
+                                .received = data_come,
+                                .payload_bytes = D * sizeof *values,
+                                .payload_sum = 1},
+                    p->last);
+    memcpy(p->last + SL_FRAME_HEADER_BYTES, values, D * sizeof *values);
+    peer_send(p, p->last, SL_FRAME_HEADER_BYTES + D * sizeof *values);
+}
+
+static void trust_the_link(peer *p) {
+    greet_properly(p);
+    peer_agree(p);
+    uint8_t frame[1024];
+    float values[D] = {3, 3, 3, 3, 3, 3, 3, 3};
+    for (uint64_t round = 1; round <= ROUNDS; round++)
+        send_unsummed(p, round, values);
+    peer_take_data(p, ROUNDS);
+    ck_assert_int_eq(unsummed_come, !checksums);
+    peer_send(p, frame, make_frame(frame, SL_FRAME_BYE, ROUNDS, 0, NULL, 0));
+}
+
+/* What comes is taken as its sender says; what goes out, as the agent's own experiment says. */
+START_TEST(each_agent_says_whether_what_it_sends_has_checksums) {
+    for (int i = 0; i < 2; i++) {
+        checksums = i == 0;
+        meet(trust_the_link);
+        ck_assert_msg(agent_result == 0, "%s", agent_text);
+        ck_assert_float_eq_tol(last_model[0], 2.75f, 1e-6f); /* as above */
+        ck_assert_uint_eq(counters.frames_corrupted, 0);
+    }
+    checksums = true;
+}
+END_TEST
+
 static void send_too_much(peer *p) {
     greet_properly(p);
     peer_agree(p);
@@ -334,6 +374,7 @@ int main(void) {
     Suite *suite = suite_create("agent");
     ADD_TESTS(suite, "peers", a_peer_that_behaves_is_averaged_with,
               a_corrupted_frame_is_counted_dropped_with_its_connection_and_never_mixed,
+              each_agent_says_whether_what_it_sends_has_checksums,
               a_payload_longer_than_the_layout_allows_is_refused,
               a_difference_is_refused_with_its_name, what_a_loss_does_is_compared_and_named,
               who_has_not_agreed_loses_its_connection_and_ends_nothing,

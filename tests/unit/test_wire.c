@@ -87,6 +87,31 @@ START_TEST(only_data_without_a_payload_is_silent) {
 }
 END_TEST
 
+/* Its header has one, and data of a vector on the host only may do without. */
+START_TEST(data_may_come_without_a_checksum_of_its_payload) {
+    uint8_t bytes[SL_FRAME_DIRECT_AT + PAYLOAD] = {0};
+    const size_t size = SL_FRAME_HEADER_BYTES + PAYLOAD;
+    sl_frame out, frame = {.type = SL_FRAME_DATA, .unsummed = true, .payload_bytes = PAYLOAD};
+    sl_frame_encode(&frame, bytes);
+    bytes[size - 1] ^= 1;
+    ck_assert_ptr_null(sl_frame_decode(&out, bytes, size, PAYLOAD, false));
+    ck_assert(out.unsummed && !out.silent);
+    for (size_t bit = 0; bit < SL_FRAME_HEADER_BYTES * 8; bit++) {
+        bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        ck_assert_ptr_nonnull(sl_frame_decode(&out, bytes, size, PAYLOAD, false));
+        bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
+    }
+    frame.type = SL_FRAME_SUM;
+    sl_frame_encode(&frame, bytes);
+    ck_assert_str_eq(sl_frame_decode(&out, bytes, size, PAYLOAD, false),
+                     "flags that its type does not have");
+    frame.type = SL_FRAME_DIRECT;
+    sl_frame_encode(&frame, bytes);
+    ck_assert_str_eq(sl_frame_decode(&out, bytes, sizeof bytes, PAYLOAD, true),
+                     "flags that its type does not have");
+}
+END_TEST
+
 START_TEST(every_flipped_bit_is_noticed) {
     uint8_t bytes[SL_FRAME_HEADER_BYTES + PAYLOAD];
     size_t size = make_frame(bytes, SL_FRAME_DATA, PAYLOAD);
@@ -227,7 +252,8 @@ int main(void) {
     Suite *suite = suite_create("wire");
     ADD_TESTS(suite, "frames", the_checksum_is_xxh3_whatever_the_length,
               a_frame_comes_back_as_it_was, only_data_without_a_payload_is_silent,
-              every_flipped_bit_is_noticed, every_truncation_is_noticed,
+              data_may_come_without_a_checksum_of_its_payload, every_flipped_bit_is_noticed,
+              every_truncation_is_noticed,
               a_payload_longer_than_its_type_allows_is_refused_with_right_checksums,
               what_is_said_without_a_payload_has_frames_of_its_own,
               a_direct_payload_is_neither_read_nor_taken_for_another, a_hello_comes_back_as_it_was);

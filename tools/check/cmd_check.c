@@ -156,7 +156,8 @@ static void print_losses(const sl_experiment *e) {
 }
 
 /* Who may take part, and what of it is sealed (docs/security.md). */
-static void print_connections(const sl_security_config *c) {
+static void print_connections(const sl_experiment *e) {
+    const sl_security_config *c = &e->security;
     static const char *const proofs[] = {
         [SL_SECURITY_AUTO] = "",
         [SL_SECURITY_NONE] = "nobody proves who he is, and nothing is encrypted",
@@ -180,6 +181,9 @@ static void print_connections(const sl_security_config *c) {
     if (sl_security_is_unsaid(c))
         printf("  starling run        makes a key of its own: TLS 1.3; %s\n",
                seals[c->seal == SL_SEAL_AUTO ? SL_SEAL_HANDSHAKE_ONLY : c->seal]);
+    if (!e->transport.checksums)
+        puts("  checksums           none of data in the clear: what a link alters, only the link "
+             "can notice");
 }
 
 /* Model intensity: operations of a sample's gradient for each parameter. */
@@ -323,7 +327,7 @@ static void print_trial(const trial *t) {
     print_averages(t);
     print_memory(t);
     print_losses(t->experiment);
-    print_connections(&t->experiment->security);
+    print_connections(t->experiment);
 }
 
 /* The whole configuration. */
