@@ -241,9 +241,8 @@ const sl_key sl_keys[] = {
      USED_BY_ALGORITHMS},
     {"algorithm.clients", SL_KEY_REAL_OR_SETS, COUNTED(algorithm.clients, algorithm.clients_of),
      BETWEEN(1e-9, 1), .length_max = SL_COUNTS_MAX, .fallback = "1",
-     .help =
-         "fedavg: fraction of the nodes that train from one exchange to the next, at least one; "
-         "or lists of their ranks, taken by turns",
+     .help = "fedavg: fraction of the nodes that train from one exchange to the next, at least "
+             "one; or lists of their ranks, taken by turns",
      USED_BY_ALGORITHMS},
     {"algorithm.client_weights", SL_KEY_CHOICE_OR_REALS,
      COUNTED(algorithm.client_weights, algorithm.weights_of), BETWEEN(0, 1e9),
@@ -532,13 +531,12 @@ const sl_key sl_keys[] = {
      .help = "seconds to wait for all neighbours to connect"},
     {"transport.reconnect_s", SL_KEY_REAL, AT(transport.reconnect_s), BETWEEN(0, 86400),
      .fallback = "10",
-     .help =
-         "seconds to connect anew when a connection breaks; 0: a broken connection ends the run"},
+     .help = "seconds to connect anew when a connection breaks; 0: a broken "
+             "connection ends the run"},
     {"transport.round_timeout_s", SL_KEY_REAL, AT(transport.round_timeout_s), BETWEEN(0.5, 604800),
      .fallback = "600",
-     .help =
-         "longest wait for a neighbour that is alive, in seconds; it begins anew while one that is "
-         "behind trains on"},
+     .help = "longest wait for a neighbour that is alive, in seconds; it begins "
+             "anew while one that is behind trains on"},
 
     {"security.mode", SL_KEY_CHOICE, AT(security.mode), .choices = securities,
      .fallback = "\"auto\"",
