@@ -9,12 +9,6 @@ DEFECTS = {
         "frame.payload_sum != sl_checksum(data + SL_FRAME_HEADER_BYTES, frame.payload_bytes)",
         "frame.payload_sum == 1",
     ),
-    "a header's checksum is not compared": (
-        "src/wire/frame.c",
-        "if (get32(data + HEADER_SUM_AT) != header_sum(data))",
-        "if (header_sum(data) == 1 && get32(data + HEADER_SUM_AT) == 1)",
-        21710,
-    ),
     "silence is not noticed": (
         "src/agent/alive.c",
         "return silence_share * n->side->timeout_s;",
@@ -475,6 +469,14 @@ RESTART_DEFECTS = {
     ),
 }
 
+WIRE_DEFECTS = {
+    "a header's checksum is not compared": (
+        "src/wire/frame.c",
+        "if (get32(data + HEADER_SUM_AT) != header_sum(data))",
+        "if (header_sum(data) == 1 && get32(data + HEADER_SUM_AT) == 1)",
+    ),
+}
+
 FINDERS = {
     "world/fault_world": DEFECTS,
     "world/disk_world": DISK_DEFECTS,
@@ -484,6 +486,7 @@ FINDERS = {
     "world/membership_world": MEMBERSHIP_DEFECTS,
     "world/loss_world": LOSS_DEFECTS,
     "world/sweep_world": SWEEP_DEFECTS,
+    "test_wire": WIRE_DEFECTS,
     "test_saving": SAVING_DEFECTS,
     "test_channel": CHANNEL_DEFECTS,
     "test_secure": SECURE_DEFECTS,
