@@ -367,8 +367,8 @@ static bool take_result(sl_agent *a) {
 
 /* Before sleeping, some more looks, with the processor offered to whoever has work for it: the
  * worker may be about to have its result, or a neighbour on this host to send, and waking up costs
- * more than looking. Bounded, and only while a round waits for data, or for a job that takes no
- * longer than that. */
+ * more than looking. Bounded, only while the processor comes back soon, and only while a round
+ * waits for data, or for a job that takes no longer than that. */
 static bool linger(sl_agent *a) {
     const bool computes = sl_worker_busy(a->worker);
     if (computes && !sl_worker_is_quick(a->worker))

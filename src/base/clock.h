@@ -10,8 +10,8 @@ double sl_clock_seconds(void); /* monotonic */
 uint64_t sl_clock_epoch_us(void);
 /* The calling thread sleeps. */
 void sl_clock_sleep(double seconds);
-/* Offers the processor to whoever has work for it. false: it came back late, from somebody who
- * computes. Who sleeps until it is woken has it sooner then. */
+/* Offers the processor to whoever has work for it. false: it came back late, from a thread that
+ * computes. To sleep is better then: a thread that is woken goes first. */
 bool sl_clock_yield(void);
 
 #endif

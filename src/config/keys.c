@@ -520,8 +520,8 @@ const sl_key sl_keys[] = {
      .help = "payload of one frame, a multiple of 4096; on a GPU, which decodes each compressed "
              "part by itself, use 1048576 or more"},
     {"transport.checksums", SL_KEY_BOOL, AT(transport.checksums), .fallback = "true",
-     .help = "the data that an agent sends carries checksums; false = its links check what they "
-             "carry, as RDMA does, or lead nowhere beyond this host"},
+     .help = "the data that an agent sends has checksums; false is for links that check data "
+             "themselves, as RDMA does, or that stay on this host"},
     {"transport.window_chunks", SL_KEY_U32, AT(transport.window_chunks), BETWEEN(2, 64),
      .fallback = "8", .help = "receive buffers per neighbour"},
     {"transport.timeout_s", SL_KEY_REAL, AT(transport.timeout_s), BETWEEN(0.5, 86400),

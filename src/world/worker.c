@@ -65,7 +65,8 @@ static bool is_called(sl_worker *w) {
 }
 
 /* Until there is a job: false when the worker is to end. After a quick one the next may come before
- * the worker had fallen asleep: it looks first, and offers the processor before each look. */
+ * the worker had fallen asleep: it looks first, and offers the processor before each look, as long
+ * as that comes back soon. */
 static bool await_job(sl_worker *w, bool looks) {
     for (int look = 0; looks && look < LOOKS_FOR_JOB && !is_called(w); look++)
         looks = sl_clock_yield();

@@ -163,6 +163,7 @@ def check_says_who_may_take_part(scene):
         (bare, (), "every process of this host"),
         (bare, (), "starling run        makes a key of its own"),
         (bare, ("--set", "security.trusted_network=true"), "whoever reaches"),
+        (bare, ("--set", "transport.checksums=false"), "only the link can notice"),
         (bare, with_key("run.key"), "AES-256-GCM beyond loopback"),
         (bare, (*with_key("run.key"), "--set", "security.seal=off"), "beyond it agents refuse"),
         (sealed, with_key("run.key"), "TLS 1.3 with the run's key"),

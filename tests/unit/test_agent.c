@@ -48,7 +48,7 @@ START_TEST(a_corrupted_frame_is_counted_dropped_with_its_connection_and_never_mi
 }
 END_TEST
 
-/* Its sum is of other numbers. */
+/* Its sum is wrong, and says nothing. */
 static void send_unsummed(peer *p, uint64_t round, const float values[D]) {
     uint8_t frame[1024];
     sl_frame_encode(&(sl_frame){.type = SL_FRAME_DATA,

@@ -87,7 +87,7 @@ START_TEST(only_data_without_a_payload_is_silent) {
 }
 END_TEST
 
-/* Its header has one, and data of a vector on the host only may do without. */
+/* Only DATA may. Its header has a checksum as ever. */
 START_TEST(data_may_come_without_a_checksum_of_its_payload) {
     uint8_t bytes[SL_FRAME_DIRECT_AT + PAYLOAD] = {0};
     const size_t size = SL_FRAME_HEADER_BYTES + PAYLOAD;

@@ -28,8 +28,7 @@ void sl_clock_sleep(double seconds) {
 /* Nobody has work meanwhile: some looks find what the first one did. */
 bool sl_clock_yield(void) {
     enum { LOOKS = 4 };
-    static int looks;
-    return ++looks % LOOKS != 0;
+    return ++process_current()->looks % LOOKS != 0;
 }
 
 /* ---- signals ---- */

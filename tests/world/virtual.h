@@ -46,6 +46,7 @@ typedef struct process {
     bool alive, stopped;
     bool leaves_thread; /* that did not end in time: its memory goes with the process */
     int main;           /* its first thread */
+    unsigned looks;     /* that it took while it offered the processor */
     sl_fabric *fabric;  /* NULL: it has none */
     int fabric_fd;
     size_t bytes, bytes_max;

@@ -182,8 +182,8 @@ static void print_connections(const sl_experiment *e) {
         printf("  starling run        makes a key of its own: TLS 1.3; %s\n",
                seals[c->seal == SL_SEAL_AUTO ? SL_SEAL_HANDSHAKE_ONLY : c->seal]);
     if (!e->transport.checksums)
-        puts("  checksums           none of data in the clear: what a link alters, only the link "
-             "can notice");
+        puts("  checksums           off: if a link alters data in the clear, only the link can "
+             "notice");
 }
 
 /* Model intensity: operations of a sample's gradient for each parameter. */
