@@ -1,5 +1,8 @@
 /* simulate.c - all peers of an experiment in one process; see sl_simulate in starling/session.h.
  *
+ * Peers join, train and leave together; then their functions go on, one after the other, until they
+ * return or, all of them, join once more.
+ *
  * Each peer's function has a thread, and the simulator one: the caller's of sl_simulate. One of
  * them runs; the others wait. A peer's thread runs from its turn (sl_session_hand) to its next
  * wish. Between a round's turns and the next ones the simulator computes the round, with the nodes
@@ -18,9 +21,10 @@ typedef struct place {
     sl_simulation *simulation;
     uint32_t rank;
     sl_session_options options;
-    sl_session *session; /* NULL: has not joined */
+    sl_session *session; /* NULL: has not joined; until it joins again, the one that it has left */
     pthread_t thread;
     bool parked, done; /* under the simulation's mutex: in start; returned */
+    bool over;         /* done, and its thread has ended */
     int result;
     sl_error error;
 } place;
@@ -38,6 +42,7 @@ struct sl_simulation {
     pthread_cond_t changed;
     int stop;          /* no more rounds */
     bool left;         /* because all have left */
+    bool ending;       /* nobody joins again */
     uint64_t answered; /* the last round whose meetings are over */
     sl_error error;
 };
@@ -68,12 +73,14 @@ static void *run_peer(void *argument) {
 
 int sl_simulation_join(sl_session *s, const sl_session_options *o, sl_error *error) {
     sl_simulation *m = o->simulation;
-    if (o->rank < 0 || o->rank >= m->nodes || m->places[o->rank].session != NULL)
+    if (m->ending)
+        return sl_fail(error, SL_ESTOPPED, "join: the simulation is ending");
+    place *p = o->rank >= 0 && o->rank < m->nodes ? &m->places[o->rank] : NULL;
+    if (p == NULL || (p->session != NULL && !p->session->ended))
         return sl_fail(error, SL_EINVAL,
                        "options.rank: %lld is not this peer's rank in the simulation, or it has "
-                       "joined before",
+                       "joined before, and not left",
                        (long long)o->rank);
-    place *p = &m->places[o->rank];
     if (o->overlap != p->options.overlap)
         return sl_fail(error, SL_EINVAL,
                        "options.overlap: differs from that of sl_simulate; give it there");
@@ -87,6 +94,8 @@ int sl_simulation_join(sl_session *s, const sl_session_options *o, sl_error *err
     if (result != 0)
         return result;
     s->rank = p->rank;
+    if (p->session != NULL)
+        sl_session_free(p->session);
     p->session = s;
     return 0;
 }
@@ -101,18 +110,26 @@ void sl_simulation_park(sl_session *s) {
 
 /* ---- until all have started ---- */
 
-static int start_peer(place *p, sl_error *error) {
+/* Lets the one thread run that is awake, until its peer is in start, or has returned. */
+static bool await_peer(place *p) {
     sl_simulation *m = p->simulation;
-    if (pthread_create(&p->thread, NULL, run_peer, p) != 0)
-        return sl_fail(error, SL_ENOMEM, "simulate: no thread could be started");
     pthread_mutex_lock(&m->mutex);
     while (!p->parked && !p->done)
         pthread_cond_wait(&m->changed, &m->mutex);
-    const bool started = p->parked;
+    const bool parked = p->parked;
     pthread_mutex_unlock(&m->mutex);
-    if (started)
+    if (!parked) {
+        pthread_join(p->thread, NULL);
+        p->over = true;
+    }
+    return parked;
+}
+
+static int start_peer(place *p, sl_error *error) {
+    if (pthread_create(&p->thread, NULL, run_peer, p) != 0)
+        return sl_fail(error, SL_ENOMEM, "simulate: no thread could be started");
+    if (await_peer(p))
         return 0;
-    pthread_join(p->thread, NULL);
     if (p->result == 0)
         return sl_fail(error, SL_EINVAL, "simulate: the peer of rank %u returned without start",
                        p->rank);
@@ -281,14 +298,14 @@ static int run(sl_simulation *m, sl_error *error) {
 
 /* ---- from beginning to end ---- */
 
-/* One after the other, each peer's call returns the error, or leave its 0. */
+/* One after the other, each peer's call returns the error. */
 static void end_peers(sl_simulation *m, uint32_t started, const sl_error *error) {
+    m->ending = true;
     for (uint32_t i = 0; i < started; i++) {
-        place *p = &m->places[i];
-        sl_session_end_driver(p->session, error);
-        pthread_join(p->thread, NULL);
-        if (error->code == 0 && p->result != 0)
-            fail(m, &p->error);
+        if (m->places[i].over)
+            continue;
+        sl_session_end_driver(m->places[i].session, error);
+        pthread_join(m->places[i].thread, NULL);
     }
     for (uint32_t i = 0; i < m->nodes; i++)
         if (m->places[i].session != NULL)
@@ -299,23 +316,59 @@ static int start_all(sl_simulation *m, uint32_t *started, sl_error *error) {
     int result = 0;
     for (*started = 0; *started < m->nodes && result == 0; *started += result == 0)
         result = start_peer(&m->places[*started], error);
-    for (uint32_t i = 0; i < *started; i++)
+    return result;
+}
+
+/* All have left: one after the other, each peer's leave returns, and its function goes on. Do all
+ * join again? */
+static int go_on(sl_simulation *m, bool *again, sl_error *error) {
+    uint32_t rank = 0, other = 0, parked = 0; /* one that has joined, one that has returned */
+    for (uint32_t i = 0; i < m->nodes; i++) {
+        place *p = &m->places[i];
+        p->parked = false;
+        sl_session_end_driver(p->session, NULL);
+        const bool joined = await_peer(p);
+        if (!joined && p->result != 0)
+            fail(m, &p->error);
+        parked += joined;
+        *(joined ? &rank : &other) = i;
+    }
+    *again = parked == m->nodes;
+    if (m->error.code != 0) {
+        *error = m->error;
+        return m->error.code;
+    }
+    if (parked > 0 && !*again)
+        return sl_fail(error, SL_EPEER,
+                       "simulate: rank %u has joined again, but the function of rank %u has "
+                       "returned: all peers join again, or none",
+                       rank, other);
+    return 0;
+}
+
+/* From start until all have left. */
+static int run_once(sl_simulation *m, sl_error *error) {
+    m->stop = 0;
+    m->left = false;
+    m->answered = 0;
+    for (uint32_t i = 0; i < m->nodes; i++)
         m->sessions[i] = m->places[i].session;
-    return result != 0 ? result : check_layouts(m, error);
+    int result = check_layouts(m, error);
+    return result != 0 ? result : run(m, error);
 }
 
 static int run_all(sl_simulation *m, sl_error *error) {
     uint32_t started;
+    bool again = true;
     sl_error why = {.code = 0};
     int result = start_all(m, &started, &why);
-    if (result == 0)
-        result = run(m, &why);
+    while (result == 0 && again) {
+        result = run_once(m, &why);
+        if (result == 0)
+            result = go_on(m, &again, &why);
+    }
     why.code = result;
     end_peers(m, started, &why);
-    if (result == 0 && m->error.code != 0) {
-        why = m->error;
-        result = why.code;
-    }
     if (result != 0 && error != NULL)
         *error = why;
     return result;

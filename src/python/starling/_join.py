@@ -194,10 +194,11 @@ class _Simulation:
             thread.join()
             raise
         # Who failed first has a reason of its own; the others were told of it.
-        own = [raised for _, raised in sorted(self._raised.items()) if not _was_told(raised)]
-        for raised in (*own, *self._raised.values(), self._error):
-            if raised is not None:
-                raise raised
+        everyone = [raised for _, raised in sorted(self._raised.items())]
+        if self._error is not None:
+            everyone.append(self._error)
+        for raised in sorted(everyone, key=_was_told):
+            raise raised
 
 
 def _was_told(raised):
