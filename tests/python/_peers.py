@@ -45,9 +45,7 @@ def nodes(experiment):
 class Peers:
     """A process for each rank; body: the script of all, after HEAD."""
 
-    def __init__(
-        self, scene, body, experiment=EXPERIMENT, head=HEAD, ranks=None, addresses=None
-    ):
+    def __init__(self, scene, body, experiment=EXPERIMENT, head=HEAD, ranks=None, addresses=None):
         count = nodes(experiment)
         self.folder = scene.folder
         self.path = scene.write("peer.py", head + textwrap.dedent(body))

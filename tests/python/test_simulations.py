@@ -66,7 +66,7 @@ def test_joining_in_a_simulation_that_ends(scene):
             said.append(str(error))
             train(rank, 3)
 
-    refused(lambda: starling.simulate(3, work, EXPERIMENT), "ranks 0 and 1", "3 and 4")
+    refused(lambda: starling.simulate(3, work, EXPERIMENT), "rank 0", "rank 1", "[4] here")
     check(len(said) == 3, said)
 
 
