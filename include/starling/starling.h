@@ -36,6 +36,7 @@
 #include "starling/suggest.h"
 #include "starling/task.h"
 #include "starling/tensors.h"
+#include "starling/text.h"
 #include "starling/timeline.h"
 #include "starling/topology.h"
 #include "starling/types.h"

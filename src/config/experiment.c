@@ -11,7 +11,6 @@
 
 #include <jansson.h>
 
-#include "base/file.h"
 #include "base/json.h"
 #include "config/faults.h"
 #include "config/keys.h"
@@ -21,6 +20,7 @@
 #include "starling/algorithm.h"
 #include "starling/device.h"
 #include "starling/suggest.h"
+#include "starling/text.h"
 
 enum { FILE_BYTES_MAX = 64 << 20, KEYS_MAX = 256, DEPTH_MAX = 8, DOTTED_MAX = 256 };
 
@@ -276,9 +276,13 @@ static int refuse_path(const char *path, const char *folder, sl_error *error) {
 
 /* An experiment holds a topology but is none. */
 static int refuse_experiment(const char *path, sl_error *error) {
-    json_t *root = json_load_file(path, 0, NULL);
+    char *text;
+    if (sl_text_read(&text, path, FILE_BYTES_MAX, NULL) != 0)
+        return 0; /* the topology's reader says why */
+    json_t *root = json_loads(text, 0, NULL);
     bool experiment = json_object_get(root, "topology") != NULL;
     json_decref(root);
+    free(text);
     if (!experiment)
         return 0;
     return sl_fail(error, SL_EINVAL,
@@ -537,7 +541,7 @@ static int parse(sl_experiment **out, const char *json, const reading *r, sl_err
 
 static int load(sl_experiment **out, const char *path, reading *r, sl_error *error) {
     char *text, folder[PATH_MAX];
-    int result = sl_file_read(&text, path, FILE_BYTES_MAX, error);
+    int result = sl_text_read(&text, path, FILE_BYTES_MAX, error);
     if (result != 0)
         return result;
     const char *slash = strrchr(path, '/');

@@ -16,13 +16,13 @@
 
 #include <jansson.h>
 
-#include "base/file.h"
 #include "base/json.h"
 #include "config/tree.h"
 #include "folder/files.h"
 #include "folder/history.h"
 #include "folder/record_json.h"
 #include "starling/folder.h"
+#include "starling/text.h"
 
 enum { NAME_MAX_BYTES = 64, CONFIG_BYTES_MAX = 64 << 20, PROBLEM_BYTES_MAX = 1 << 30 };
 
@@ -99,7 +99,7 @@ int sl_folder_make(const char *whole, sl_error *error) {
 /* A quadratic's problem goes into the folder with it. */
 static int copy_problem(sl_folder *f, const sl_experiment *experiment, sl_error *error) {
     char *text;
-    int result = sl_file_read(&text, experiment->model.path, PROBLEM_BYTES_MAX, error);
+    int result = sl_text_read(&text, experiment->model.path, PROBLEM_BYTES_MAX, error);
     if (result != 0)
         return result;
     result = write_text(f, "problem.json", text, "", error);
@@ -132,7 +132,7 @@ static int compare_config(const char *folder, const char *config, bool *joined, 
     if (!exists(folder, "config.json"))
         return 0;
     snprintf(path, sizeof path, "%s/config.json", folder);
-    int result = sl_file_read(&there, path, CONFIG_BYTES_MAX, error);
+    int result = sl_text_read(&there, path, CONFIG_BYTES_MAX, error);
     if (result != 0)
         return result;
     size_t length = strlen(config);

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "launch/environment.h"
+#include "starling/text.h"
 
 enum { ROSTER_BYTES_MAX = 16 << 20, LINE_MAX_BYTES = 512, PIN_DIGITS = 64 };
 static const char pin_begin[] = "sha256:";
@@ -231,7 +231,7 @@ int sl_roster_parse(sl_roster **out, const char *text, const char *where, sl_err
 
 int sl_roster_load(sl_roster **out, const char *path, sl_error *error) {
     char *text;
-    int result = sl_file_read(&text, path, ROSTER_BYTES_MAX, error);
+    int result = sl_text_read(&text, path, ROSTER_BYTES_MAX, error);
     if (result != 0)
         return sl_fail_prefix(error, result, "roster");
     result = sl_roster_parse(out, text, path, error);

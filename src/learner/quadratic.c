@@ -161,7 +161,7 @@ int sl_quadratic_parse(sl_quadratic *out, const sl_bytes *file, uint32_t nodes, 
 
 int sl_quadratic_load(sl_quadratic *out, const char *path, uint32_t nodes, sl_error *error) {
     sl_bytes file;
-    int result = sl_bytes_read(&file, path, error);
+    int result = sl_bytes_read_text(&file, path, SL_BYTES_MAX, error);
     if (result != 0)
         return result;
     result = sl_quadratic_parse(out, &file, nodes, error);

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "learner/data/bytes.h"
+#include "base/bytes.h"
 #include "starling/error.h"
 #include "starling/types.h"
 

@@ -272,6 +272,34 @@ def test_what_is_given_for_something_else_is_told(scene):
     check(not os.path.exists(scene.path("runs")), "something was started")
 
 
+def test_json_of_windows_is_read_everywhere(scene):
+    """A byte order mark and CR LF, in all files that the command looks into."""
+    ring = {"nodes": 4, "family": "ring"}
+    base = {"rounds": 2, "topology": "ring.json"}
+    entries = [
+        {"name": "plain"},
+        {"name": "lazy", "set": {"topology": {**ring, "weights": "lazy"}}},
+    ]
+    for name, value in (
+        ("ring.json", ring),
+        ("e.json", base),
+        ("list.json", {**base, "variants": entries}),
+        ("wrong.json", {**base, "topology": "e.json"}),
+    ):
+        with open(scene.path(name), "wb") as file:
+            text = json.dumps(value, indent=1).replace("\n", "\r\n")
+            file.write(b"\xef\xbb\xbf" + text.encode())
+    for command, name in (
+        (("check",), "e.json"),
+        (("topology", "analyse"), "ring.json"),
+        (("topology", "draw", "-o", scene.path("x.svg")), "ring.json"),
+        (("check",), "list.json"),
+    ):
+        scene.call(*command, scene.path(name)).check_well()
+    scene.call("sim", scene.path("ring.json")).check_refused("is a topology")
+    scene.call("check", scene.path("wrong.json")).check_refused("is an experiment, not a topology")
+
+
 def test_scripts_have_help(_):
     for script in ("demo", "gpu-check", "topologies", "plot"):
         command = [os.path.join(ROOT, "tools", script), "--help"]

@@ -24,7 +24,7 @@ import numpy
 import starling
 from _scene import check, run_tests
 from _package import refused
-from starling import _library, _memory, _session, _topology
+from starling import _join, _library, _memory, _session, _topology
 
 RING = {"nodes": 8, "family": "ring", "weights": "metropolis"}
 
@@ -233,6 +233,19 @@ def test_topology_from_dict_text_and_file(scene):
     for spec in (RING, json.dumps(RING), path):
         matrix = starling.topology(spec).matrix
         check(numpy.abs(matrix - expected).max() < 1e-7, f"{spec}: {matrix}")
+
+
+def test_files_of_windows_are_read_alike(scene):
+    """A byte order mark and CR LF change neither a topology nor what join() knows of its
+    experiment."""
+    mark, choco = b"\xef\xbb\xbf", {"topology": RING, "algorithm": "choco-sgd"}
+    paths = []
+    for name, value in (("ring.json", RING), ("choco.json", choco)):
+        paths.append(scene.path(name))
+        with open(paths[-1], "wb") as file:
+            file.write(mark + json.dumps(value, indent=1).replace("\n", "\r\n").encode())
+    check(starling.topology(paths[0]).nodes == 8, paths[0])
+    check(_join._read(paths[1])[1] == choco, _join._read(paths[1]))
 
 
 def test_schedules_have_matrices(scene):

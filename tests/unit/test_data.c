@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -21,11 +22,12 @@ static void setup(void) {
 }
 
 static void teardown(void) {
-    static const char *const names[] = {"train-images-idx3-ubyte", "train-labels-idx1-ubyte",
-                                        "t10k-images-idx3-ubyte",  "t10k-labels-idx1-ubyte",
-                                        "data_batch_1.bin",        "data_batch_2.bin",
-                                        "data_batch_3.bin",        "data_batch_4.bin",
-                                        "data_batch_5.bin",        "test_batch.bin"};
+    static const char *const names[] = {
+        "train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte",
+        "t10k-labels-idx1-ubyte",  "train-images.idx3-ubyte", "train-labels.idx1-ubyte",
+        "t10k-images.idx3-ubyte",  "t10k-labels.idx1-ubyte",  "data_batch_1.bin",
+        "data_batch_2.bin",        "data_batch_3.bin",        "data_batch_4.bin",
+        "data_batch_5.bin",        "test_batch.bin"};
     char path[256];
     sl_data_close(&data);
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
@@ -99,6 +101,25 @@ START_TEST(idx_plain_and_gz_give_the_samples) {
 }
 END_TEST
 
+/* Packed or not; and folders of the other name beside them, as in an archive of Kaggle's. */
+START_TEST(idx_with_points_in_the_names_is_the_same) {
+    write_file("train-images.idx3-ubyte", images, sizeof images);
+    write_gz("train-labels.idx1-ubyte.gz", labels, sizeof labels);
+    write_gz("t10k-images.idx3-ubyte.gz", images, sizeof images);
+    write_file("t10k-labels.idx1-ubyte", labels, sizeof labels);
+    char path[256];
+    snprintf(path, sizeof path, "%s/train-images-idx3-ubyte", folder);
+    ck_assert_int_eq(mkdir(path, 0777), 0);
+    const int result = load_mnist();
+    rmdir(path);
+    ck_assert_msg(result == 0, "%s", error.text);
+    float x[4];
+    ck_assert_uint_eq(*sl_samples_get(&data.train, 0, x), 7);
+    ck_assert_float_eq_tol(x[1], 0.2f - 0.1307f, 1e-6f);
+    ck_assert_uint_eq(*sl_samples_get(&data.test, 2, x), 9);
+}
+END_TEST
+
 START_TEST(idx_takes_the_first_samples_asked_for) {
     write_mnist();
     sl_data_config config = mnist_config();
@@ -116,8 +137,8 @@ END_TEST
 
 START_TEST(idx_missing_file_is_named) {
     ck_assert_int_eq(load_mnist(), SL_EFILE);
-    assert_said("train-images-idx3-ubyte");
-    assert_said("no such file");
+    assert_said("train-images-idx3-ubyte: no such file");
+    assert_said("nor train-images.idx3-ubyte");
 }
 END_TEST
 
@@ -216,7 +237,7 @@ START_TEST(what_unpacks_to_far_more_is_refused_while_it_unpacks) {
         ck_assert_int_eq(gzwrite(file, zeros, sizeof zeros), sizeof zeros);
     gzclose(file);
     sl_bytes bytes;
-    ck_assert_int_eq(sl_bytes_read(&bytes, path, &error), SL_EFILE);
+    ck_assert_int_eq(sl_bytes_read(&bytes, path, SL_BYTES_MAX, &error), SL_EFILE);
     unlink(path);
     assert_said("bomb.gz: unpacks to more than 67108864 bytes");
 }
@@ -289,7 +310,12 @@ static const struct {
     {"1 1:1\nx 1:1\n", "line 2: label \"x\""},
     {"1.5 1:1\n2 1:1\n", "line 1: label \"1.5\""},
     {"99999999999 1:1\n", "label \"99999999999\""},
-    {"1 0:1\n", "index of \"0:1\" is out of range"},
+    {"0.5 1:1\n2 1:1\n", "label \"0.5\" is not a 32-bit integer"},
+    {"nan 1:1\n2 1:1\n", "label \"nan\""},
+    {"# first\n1,2 1:1\n", "line 2: label \"1,2\""},
+    {"3:1\n", "a line begins with one"},
+    {"1 qid:7 1:1\n", "line 1: \"qid:7\" names a query"},
+    {"# no samples\n", "holds no samples"},
     {"1 -3:1\n", "out of range"},
     {"1 99999999:1\n", "out of range"},
     {"1 2:1 2:2\n", "index 2 follows 2"},
@@ -536,6 +562,7 @@ int main(void) {
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_set_timeout(tcase, 60);
     tcase_add_test(tcase, idx_plain_and_gz_give_the_samples);
+    tcase_add_test(tcase, idx_with_points_in_the_names_is_the_same);
     tcase_add_test(tcase, idx_takes_the_first_samples_asked_for);
     tcase_add_test(tcase, idx_missing_file_is_named);
     tcase_add_loop_test(tcase, idx_spoiled_files_are_refused, 0,

@@ -7,10 +7,10 @@
 
 #include <jansson.h>
 
-#include "base/file.h"
 #include "config/keys.h"
 #include "config/tree.h"
 #include "experiment_texts.h"
+#include "starling/text.h"
 
 /* ---- what is accepted ---- */
 
@@ -246,7 +246,7 @@ END_TEST
 
 START_TEST(help_and_docs_name_every_key) {
     char *help = sl_experiment_keys_help(), *docs = NULL;
-    ck_assert_int_eq(sl_file_read(&docs, "docs/experiment.md", 1 << 20, NULL), 0);
+    ck_assert_int_eq(sl_text_read(&docs, "docs/experiment.md", 1 << 20, NULL), 0);
     ck_assert(strstr(help, "topology") && strstr(docs, "`topology`"));
     for (size_t i = 0; i < sl_key_count; i++) {
         char row[128];

@@ -1,16 +1,23 @@
 /* file_kind.c - see file_kind.h. */
 #include "cli/file_kind.h"
 
-#include <jansson.h>
-#include <sys/stat.h>
+#include <stdlib.h>
+
+#include "starling/text.h"
 
 #define FILE_BYTES_MAX (256 << 20)
 
+json_t *glance_at_file(const char *path, size_t flags) {
+    char *text;
+    if (sl_text_read(&text, path, FILE_BYTES_MAX, NULL) != 0)
+        return NULL;
+    json_t *root = json_loads(text, flags, NULL);
+    free(text);
+    return root;
+}
+
 bool is_topology_file(const char *path) {
-    struct stat about;
-    if (stat(path, &about) != 0 || !S_ISREG(about.st_mode) || about.st_size > FILE_BYTES_MAX)
-        return false;
-    json_t *root = json_load_file(path, 0, NULL);
+    json_t *root = glance_at_file(path, 0);
     static const char *const experiments[] = {"topology", "algorithm", "optimizer", "model",
                                               "data",     "rounds",    "epochs"};
     static const char *const topologies[] = {"nodes", "family", "edges", "schedule", "weights"};

@@ -13,9 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
-enum { FILE_BYTES_MAX = 64 << 20, VALUE_TEXT_MAX = 60, KEY_TEXT_MAX = 256, KEY_PARTS_MAX = 16 };
+enum { VALUE_TEXT_MAX = 60, KEY_TEXT_MAX = 256, KEY_PARTS_MAX = 16 };
 
 /* ---- one variant more ---- */
 
@@ -261,16 +260,9 @@ static int load_entries(variants *v, const char *path, json_t *base, json_t *key
     return result;
 }
 
-/* What cannot be read here is left to the experiment's loader, which says what is wrong. */
-static json_t *read_object(const char *path) {
-    struct stat about;
-    if (stat(path, &about) != 0 || !S_ISREG(about.st_mode) || about.st_size > FILE_BYTES_MAX)
-        return NULL;
-    return json_load_file(path, JSON_REJECT_DUPLICATES, NULL);
-}
-
 static int load_file(variants *v, const char *path, const options *o, sl_error *error) {
-    json_t *root = read_object(path), *list = json_incref(json_object_get(root, "variants")),
+    json_t *root = glance_at_file(path, JSON_REJECT_DUPLICATES),
+           *list = json_incref(json_object_get(root, "variants")),
            *keys = json_incref(json_object_get(root, "published"));
     int result;
     if (list == NULL) {

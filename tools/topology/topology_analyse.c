@@ -58,7 +58,7 @@ static void subject_close(subject *s) {
 /* Reads the description of a topology that is too large to build. Errors in the file are left to
  * the full reader. */
 static bool is_too_large(const char *path, sl_topology_spec *spec) {
-    json_t *root = json_load_file(path, 0, NULL);
+    json_t *root = glance_at_file(path, 0);
     char *text = json_integer_value(json_object_get(root, "nodes")) > SL_NODES_MAX
                      ? json_dumps(root, 0)
                      : NULL;

@@ -88,7 +88,7 @@ static int load(sl_data *out, const sl_data_config *config, uint64_t seed, sl_er
     sl_bytes files[SL_CIFAR10_FILES] = {0};
     int result = 0;
     for (int i = 0; i < SL_CIFAR10_FILES && result == 0; i++)
-        result = sl_bytes_find(&files[i], config->path, names[i], error);
+        result = sl_bytes_find(&files[i], config->path, &names[i], 1, error);
     if (result == 0)
         result = sl_cifar10_parse(out, files, config, error);
     for (int i = 0; i < SL_CIFAR10_FILES; i++)

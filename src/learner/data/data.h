@@ -6,7 +6,7 @@
 #ifndef SL_LEARNER_DATA_H
 #define SL_LEARNER_DATA_H
 
-#include "learner/data/bytes.h"
+#include "base/bytes.h"
 #include "learner/data/samples.h"
 #include "starling/data.h"
 

@@ -94,15 +94,22 @@ int sl_idx_parse(sl_samples *out, const sl_bytes *images, const sl_bytes *labels
     return result;
 }
 
-static int load_pair(sl_samples *out, const char *folder, const char *stem, uint32_t wanted,
-                     const char *key, sl_error *error) {
-    char name[64];
+/* "train-images-idx3-ubyte", or "train-images.idx3-ubyte", as the same file is also handed out. */
+static int find(sl_bytes *out, const char *folder, const char *stem, const char *kind,
+                sl_error *error) {
+    char dash[64], point[64];
+    const char *const names[] = {dash, point};
+    snprintf(dash, sizeof dash, "%s-%s-ubyte", stem, kind);
+    snprintf(point, sizeof point, "%s.%s-ubyte", stem, kind);
+    return sl_bytes_find(out, folder, names, 2, error);
+}
+
+static int load_pair(sl_samples *out, const char *folder, const char *const stems[2],
+                     uint32_t wanted, const char *key, sl_error *error) {
     sl_bytes images = {0}, labels = {0};
-    snprintf(name, sizeof name, "%s-images-idx3-ubyte", stem);
-    int result = sl_bytes_find(&images, folder, name, error);
-    snprintf(name, sizeof name, "%s-labels-idx1-ubyte", stem);
+    int result = find(&images, folder, stems[0], "idx3", error);
     if (result == 0)
-        result = sl_bytes_find(&labels, folder, name, error);
+        result = find(&labels, folder, stems[1], "idx1", error);
     if (result == 0)
         result = sl_idx_parse(out, &images, &labels, wanted, key, error);
     sl_bytes_close(&images);
@@ -112,12 +119,15 @@ static int load_pair(sl_samples *out, const char *folder, const char *stem, uint
 
 static int load(sl_data *out, const sl_data_config *config, uint64_t seed, sl_error *error) {
     (void)seed;
+    static const char *const train[] = {"train-images", "train-labels"}, *const test[] = {
+                                                                             "t10k-images",
+                                                                             "t10k-labels"};
     sl_data data = {0};
-    int result = load_pair(&data.train, config->path, "train", config->train_samples,
-                           "train_samples", error);
+    int result =
+        load_pair(&data.train, config->path, train, config->train_samples, "train_samples", error);
     if (result == 0)
-        result = load_pair(&data.test, config->path, "t10k", config->test_samples, "test_samples",
-                           error);
+        result =
+            load_pair(&data.test, config->path, test, config->test_samples, "test_samples", error);
     if (result == 0 && data.train.features != data.test.features)
         result = sl_fail(
             error, SL_EFILE,

@@ -1,10 +1,12 @@
-/* libsvm.c - LIBSVM text: one line per sample, "label index:value index:value ...".
+/* libsvm.c - LIBSVM text: one line per sample, "label index:value index:value ... # comment".
  *
- * Labels are integers. The distinct labels of the training file, in rising order, become classes 0,
- * 1, ... Indices count from 1 and rise along a line. The parser first reads rows of nonzeros, whose
- * memory is bounded by the length of the text. Then it knows the number of features and classes,
- * and copies the rows into a dense table. Without a test file, the last fifth of the samples is
- * held out.
+ * Labels are integers, also written as 1.0. The distinct labels of the training file, in rising
+ * order, become classes 0, 1, ... Indices rise along a line. They count from 1, or from 0 where
+ * some line of either file has index 0: scikit-learn writes so, and tells both apart by that rule.
+ *
+ * The parser first reads rows of nonzeros, whose memory is bounded by the length of the text. Then
+ * it knows the number of features and classes, and copies the rows into a dense table. Without a
+ * test file, the last fifth of the samples is held out.
  */
 #include "learner/data/data.h"
 
@@ -20,10 +22,11 @@
 /* The rows of one file. Row i has the nonzeros starts[i] to starts[i + 1] - 1. */
 typedef struct rows {
     uint32_t count;
-    uint32_t features;
+    uint32_t last;     /* the largest index */
+    bool from_0;       /* index 0 was seen */
     int32_t *labels;   /* (count) */
     size_t *starts;    /* (count + 1) */
-    uint32_t *indices; /* from 0 */
+    uint32_t *indices; /* as they are written */
     float *values;
 } rows;
 
@@ -66,12 +69,19 @@ static bool is_blank(char c) {
     return c == ' ' || c == '\t' || c == '\r' || c == '\f' || c == '\v';
 }
 
-/* Copies the next word of the line into token. Returns 1, 0 at the end of the line, or an error. */
-static int next_token(cursor *c, char token[TOKEN_MAX], sl_error *error) {
+static void skip_blanks_and_comment(cursor *c) {
     while (c->at < c->end && is_blank(*c->at))
         c->at++;
+    if (c->at < c->end && *c->at == '#')
+        while (c->at < c->end && *c->at != '\n')
+            c->at++;
+}
+
+/* Copies the next word of the line into token. Returns 1, 0 at the end of the line, or an error. */
+static int next_token(cursor *c, char token[TOKEN_MAX], sl_error *error) {
+    skip_blanks_and_comment(c);
     size_t length = 0;
-    while (c->at < c->end && *c->at != '\n' && !is_blank(*c->at)) {
+    while (c->at < c->end && *c->at != '\n' && *c->at != '#' && !is_blank(*c->at)) {
         if (length == TOKEN_MAX - 1 || *c->at == '\0')
             return sl_fail(error, SL_EFILE,
                            "%s: line %llu: \"%.*s...\" is neither a label nor index:value", c->name,
@@ -84,12 +94,14 @@ static int next_token(cursor *c, char token[TOKEN_MAX], sl_error *error) {
 
 static int parse_label(int32_t *out, const cursor *c, const char *token, sl_error *error) {
     char *end;
-    errno = 0;
-    long label = strtol(token, &end, 10);
-    if (*end != '\0' || errno != 0 || label < INT32_MIN || label > INT32_MAX)
-        return sl_fail(error, SL_EFILE,
-                       "%s: line %llu: label \"%s\" is not a 32-bit integer; classes are integers",
-                       c->name, (unsigned long long)c->line, token);
+    double label = strtod(token, &end);
+    if (end == token || *end != '\0' || !(label >= INT32_MIN && label <= INT32_MAX) ||
+        label != floor(label))
+        return sl_fail(
+            error, SL_EFILE,
+            "%s: line %llu: label \"%s\" is not a 32-bit integer; classes are integers%s", c->name,
+            (unsigned long long)c->line, token,
+            strchr(token, ':') != NULL ? ", and a line begins with one" : "");
     *out = (int32_t)label;
     return 0;
 }
@@ -99,25 +111,31 @@ static int parse_pair(rows *r, size_t at, const cursor *c, const char *token, sl
     char *colon, *end;
     errno = 0;
     long index = strtol(token, &colon, 10);
+    if (strncmp(token, "qid:", 4) == 0)
+        return sl_fail(error, SL_EFILE,
+                       "%s: line %llu: \"%s\" names a query, which ranking has and classification "
+                       "has not; take it out: sed -i 's/ qid:[0-9]*//' %s",
+                       c->name, line, token, c->name);
     if (colon == token || *colon != ':')
         return sl_fail(error, SL_EFILE, "%s: line %llu: \"%s\" is not index:value", c->name, line,
                        token);
-    if (errno != 0 || index < 1 || index > (long)SL_FEATURES_MAX)
+    if (errno != 0 || index < 0 || index > (long)SL_FEATURES_MAX)
         return sl_fail(error, SL_EFILE,
-                       "%s: line %llu: index of \"%s\" is out of range; allowed are 1 to %u",
-                       c->name, line, token, SL_FEATURES_MAX);
-    if (at > r->starts[r->count] && index <= (long)r->indices[at - 1] + 1)
+                       "%s: line %llu: index of \"%s\" is out of range; allowed are 1 to %u, or 0 "
+                       "to %u",
+                       c->name, line, token, SL_FEATURES_MAX, SL_FEATURES_MAX - 1);
+    if (at > r->starts[r->count] && index <= (long)r->indices[at - 1])
         return sl_fail(error, SL_EFILE, "%s: line %llu: index %ld follows %u; indices must rise",
-                       c->name, line, index, r->indices[at - 1] + 1);
+                       c->name, line, index, r->indices[at - 1]);
     double value = strtod(colon + 1, &end);
     if (end == colon + 1 || *end != '\0' || !(fabs(value) <= (double)FLT_MAX))
         return sl_fail(error, SL_EFILE,
                        "%s: line %llu: value of \"%s\" is not a finite float32 number", c->name,
                        line, token);
-    r->indices[at] = (uint32_t)(index - 1);
+    r->indices[at] = (uint32_t)index;
     r->values[at] = (float)value;
-    if (r->indices[at] >= r->features)
-        r->features = r->indices[at] + 1;
+    r->last = r->indices[at] > r->last ? r->indices[at] : r->last;
+    r->from_0 = r->from_0 || index == 0;
     return 0;
 }
 
@@ -181,6 +199,7 @@ static int collect_classes(int32_t **out, uint32_t *count, const rows *r, const 
 }
 
 typedef struct dense_shape {
+    uint32_t first; /* index: 0 or 1 */
     uint32_t features, class_count;
     const int32_t *classes; /* (class_count), rising */
     const char *train_name;
@@ -208,7 +227,8 @@ static int densify(sl_samples *out, const rows *r, uint32_t first, uint32_t coun
         }
         samples.labels[i] = (uint16_t)(class - shape->classes);
         for (size_t k = r->starts[row]; k < r->starts[row + 1]; k++)
-            samples.values[(size_t)i * shape->features + r->indices[k]] = r->values[k];
+            samples.values[(size_t)i * shape->features + r->indices[k] - shape->first] =
+                r->values[k];
     }
     *out = samples;
     return 0;
@@ -253,8 +273,9 @@ int sl_libsvm_parse(sl_data *out, const sl_bytes *train, const sl_bytes *test,
         result = collect_classes(&classes, &shape.class_count, &train_rows, train->name, error);
     if (result == 0) {
         shape.classes = classes;
+        shape.first = train_rows.from_0 || test_rows.from_0 ? 0 : 1;
         shape.features =
-            train_rows.features > test_rows.features ? train_rows.features : test_rows.features;
+            (train_rows.last > test_rows.last ? train_rows.last : test_rows.last) + 1 - shape.first;
         result = split(&data, &train_rows, test != NULL ? &test_rows : NULL, train,
                        test != NULL ? test : train, config, &shape, error);
     }
@@ -268,9 +289,9 @@ static int load(sl_data *out, const sl_data_config *config, uint64_t seed, sl_er
     (void)seed;
     sl_bytes train = {0}, test = {0};
     bool has_test = config->test_path[0] != '\0';
-    int result = sl_bytes_read(&train, config->path, error);
+    int result = sl_bytes_read_text(&train, config->path, SL_BYTES_MAX, error);
     if (result == 0 && has_test)
-        result = sl_bytes_read(&test, config->test_path, error);
+        result = sl_bytes_read_text(&test, config->test_path, SL_BYTES_MAX, error);
     if (result == 0)
         result = sl_libsvm_parse(out, &train, has_test ? &test : NULL, config, error);
     sl_bytes_close(&train);

@@ -289,7 +289,7 @@ int sl_text_parse(sl_data *out, const sl_bytes *file, const sl_data_config *conf
 static int load(sl_data *out, const sl_data_config *config, uint64_t seed, sl_error *error) {
     (void)seed;
     sl_bytes file = {0};
-    int result = sl_bytes_read(&file, config->path, error);
+    int result = sl_bytes_read_text(&file, config->path, SL_BYTES_MAX, error);
     if (result == 0)
         result = sl_text_parse(out, &file, config, error);
     sl_bytes_close(&file);

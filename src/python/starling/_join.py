@@ -6,12 +6,13 @@ import os
 import threading
 
 from starling import _session
-from starling._library import Error, call
+from starling._library import Error, call, read_text
 from starling._peer import Peer, alive, why
 from starling._vectors import vector_of
 
 OVERLAPPING = ("default", "combine-while-adapt")  # variants of d-psgd
 STOPPED = -8  # SL_ESTOPPED
+EXPERIMENT_BYTES_MAX = 64 << 20
 _here = threading.local()  # .simulation of the rank that runs on this thread
 
 
@@ -28,9 +29,8 @@ def _read(experiment):
         if text.lstrip().startswith("{"):
             content = json.loads(text)
         else:
-            with open(text) as file:
-                content = json.load(file)
-    except (OSError, ValueError):
+            content = json.loads(read_text(text, EXPERIMENT_BYTES_MAX))
+    except (Error, ValueError):
         content = None  # the library says what is wrong with it
     return os.fsencode(text), content if isinstance(content, dict) else {}
 

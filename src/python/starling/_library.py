@@ -125,3 +125,24 @@ def call(function, *arguments):
 
 
 version = declare("sl_version", ctypes.c_char_p)
+_read = declare(
+    "sl_text_read",
+    ctypes.c_int,
+    ctypes.POINTER(ctypes.c_void_p),
+    ctypes.c_char_p,
+    ctypes.c_size_t,
+    ctypes.POINTER(CError),
+)
+_free = ctypes.CDLL(None).free
+_free.argtypes = [ctypes.c_void_p]
+
+
+def read_text(path, bytes_max):
+    """The bytes of a text file as libstarling reads all of them: unpacked, without a byte order
+    mark, with LF at line ends. Raises Error."""
+    text = ctypes.c_void_p()
+    call(_read, ctypes.byref(text), os.fsencode(path), bytes_max)
+    try:
+        return ctypes.string_at(text)
+    finally:
+        _free(text)

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "base/json.h"
 #include "starling/graph.h"
+#include "starling/text.h"
 #include "topology/links/fields.h"
 
 enum { FILE_BYTES_MAX = 256 << 20 };
@@ -142,7 +142,7 @@ int sl_links_parse(sl_links **out, const char *json, const char *where, sl_error
 
 int sl_links_load(sl_links **out, const char *path, sl_error *error) {
     char *text;
-    int result = sl_file_read(&text, path, FILE_BYTES_MAX, error);
+    int result = sl_text_read(&text, path, FILE_BYTES_MAX, error);
     if (result != 0)
         return result;
     result = sl_links_parse(out, text, path, error);

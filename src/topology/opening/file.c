@@ -8,8 +8,8 @@
 
 #include <jansson.h>
 
-#include "base/file.h"
 #include "base/json.h"
+#include "starling/text.h"
 #include "starling/topology.h"
 #include "topology/links/fields.h"
 #include "topology/links/links.h"
@@ -383,7 +383,7 @@ static int parse(sl_topology **out, const char *json, const char *where, opening
 
 static int load(sl_topology **out, const char *path, opening how, sl_error *error) {
     char *text;
-    int result = sl_file_read(&text, path, FILE_BYTES_MAX, error);
+    int result = sl_text_read(&text, path, FILE_BYTES_MAX, error);
     if (result != 0)
         return result;
     result = parse(out, text, path, how, error);

@@ -1,0 +1,325 @@
+/* test_texts.c - text files as people's tools write them: one reader, and all that read with it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "harness.h"
+#include "learner/data/data.h"
+#include "learner/quadratic.h"
+#include "starling/experiment.h"
+#include "starling/links.h"
+#include "starling/roster.h"
+#include "starling/text.h"
+#include "starling/topology.h"
+
+#define LIMIT ((size_t)1 << 20)
+#define MARK "\xEF\xBB\xBF"
+
+static char path[] = "/tmp/starling-text-XXXXXX";
+static sl_error error;
+
+static void setup(void) {
+    strcpy(path + strlen(path) - 6, "XXXXXX");
+    close(mkstemp(path));
+    error = (sl_error){0};
+}
+
+static void teardown(void) {
+    unlink(path);
+}
+
+static void write_bytes(const void *bytes, size_t size) {
+    FILE *file = fopen(path, "wb");
+    ck_assert_uint_eq(fwrite(bytes, 1, size, file), size);
+    fclose(file);
+}
+
+static void write_packed(const void *bytes, size_t size) {
+    gzFile file = gzopen(path, "wb");
+    ck_assert_int_eq(gzwrite(file, bytes, (unsigned)size), (int)size);
+    gzclose(file);
+}
+
+/* ---- the reader ---- */
+
+static const struct {
+    const char *written, *read;
+} texts[] = {
+    {"a\nb\n", "a\nb\n"},
+    {"a\r\nb\r\n", "a\nb\n"},
+    {"a\r\r\nb", "a\nb"},
+    {"a\rb\r", "a\nb\n"},   /* of an old Mac */
+    {"a\rb\nc", "a\rb\nc"}, /* its lines end with LF */
+    {MARK "a", "a"},
+    {MARK MARK "a", MARK "a"}, /* only the first is a mark */
+    {MARK "\r\n", "\n"},
+    {"\xE9t\xE9", "\xE9t\xE9"}, /* not UTF-8, and nobody's business here */
+    {MARK, ""},
+    {"\r", "\n"},
+    {"BZ", "BZ"},
+    {"", ""},
+};
+
+START_TEST(marks_and_line_ends_are_gone) {
+    const char *written = texts[_i].written;
+    for (int packed = 0; packed < 2; packed++) {
+        char *text;
+        (packed ? write_packed : write_bytes)(written, strlen(written));
+        ck_assert_msg(sl_text_read(&text, path, LIMIT, &error) == 0, "%s", error.text);
+        ck_assert_str_eq(text, texts[_i].read);
+        free(text);
+    }
+}
+END_TEST
+
+#define BYTES(literal) literal, sizeof literal - 1
+static const struct {
+    const char *bytes;
+    size_t size;
+    const char *said;
+} refused[] = {
+    {BYTES("\xFF\xFE{\0}\0"), "is UTF-16 text, and UTF-8 is read; write it anew: iconv -f UTF-16 "},
+    {BYTES("\xFE\xFF\0{\0}"), "is UTF-16 text"},
+    {BYTES("{\0}\0\n\0"), "iconv -f UTF-16LE -t UTF-8"},
+    {BYTES("\0{\0}\0\n"), "iconv -f UTF-16BE -t UTF-8"},
+    {BYTES("nodes\0and more"), "is no text: its byte 5 is 0"},
+    {BYTES("BZh91AY&SY..."), "is packed by bzip2, and only gzip is unpacked here: bunzip2 -k "},
+    {BYTES("\xFD"
+           "7zXZ\0\0\4"),
+     "is packed by xz, and only gzip is unpacked here: xz -dk "},
+    {BYTES("\x28\xB5\x2F\xFD\x04\x50"),
+     "is packed by zstd, and only gzip is unpacked here: zstd -d "},
+    {BYTES("PK\3\4\x14\0\0\0"), "is packed by zip, and only gzip is unpacked here: unzip "},
+    {BYTES("\x1F\x8B\x08\0cut"), "is the file truncated?"},
+};
+
+START_TEST(what_is_no_plain_text_is_named) {
+    char *text;
+    write_bytes(refused[_i].bytes, refused[_i].size);
+    ck_assert_int_eq(sl_text_read(&text, path, LIMIT, &error), SL_EFILE);
+    ck_assert_msg(strstr(error.text, refused[_i].said) != NULL, "%s", error.text);
+    ck_assert_ptr_nonnull(strstr(error.text, path));
+}
+END_TEST
+
+START_TEST(an_archive_within_gzip_is_named) {
+    static char tar[1024];
+    char *text;
+    memcpy(tar + 257, "ustar", 5);
+    write_packed(tar, sizeof tar);
+    ck_assert_int_eq(sl_text_read(&text, path, LIMIT, &error), SL_EFILE);
+    ck_assert_ptr_nonnull(strstr(error.text, "is a tar archive"));
+}
+END_TEST
+
+START_TEST(a_file_has_at_most_the_bytes_that_are_allowed) {
+    char *text;
+    for (int packed = 0; packed < 2; packed++) {
+        (packed ? write_packed : write_bytes)("12345678", 8);
+        ck_assert_int_eq(sl_text_read(&text, path, packed ? 7 : 7, &error), SL_EFILE);
+        if (packed)
+            continue;
+        ck_assert_ptr_nonnull(strstr(error.text, "is 8 bytes long; at most 7 are allowed"));
+        ck_assert_int_eq(sl_text_read(&text, path, 8, &error), 0);
+        ck_assert_str_eq(text, "12345678");
+        free(text);
+    }
+}
+END_TEST
+
+START_TEST(only_regular_files_are_read) {
+    char *text;
+    ck_assert_int_eq(sl_text_read(&text, "/tmp", LIMIT, &error), SL_EFILE);
+    ck_assert_str_eq(error.text, "/tmp: is a folder, not a regular file; name a file here");
+    unlink(path);
+    ck_assert_int_eq(sl_text_read(&text, path, LIMIT, &error), SL_EFILE);
+    ck_assert_ptr_nonnull(strstr(error.text, "No such file or directory"));
+    ck_assert_int_eq(mkfifo(path, 0600), 0);
+    ck_assert_int_eq(sl_text_read(&text, path, LIMIT, &error), SL_EFILE);
+    ck_assert_ptr_nonnull(strstr(error.text, "is not a regular file"));
+}
+END_TEST
+
+/* ---- all that read texts ---- */
+
+static int read_topology(void) {
+    sl_topology *t = NULL;
+    int result = sl_topology_load(&t, path, &error);
+    ck_assert(result != 0 || sl_topology_nodes(t) == 4);
+    sl_topology_close(&t);
+    return result;
+}
+
+static int read_links(void) {
+    sl_links *links = NULL;
+    int result = sl_links_load(&links, path, &error);
+    ck_assert(result != 0 || sl_links_get(links, 0, 1).bandwidth_mbit == 100);
+    sl_links_close(&links);
+    return result;
+}
+
+static int read_roster(void) {
+    sl_roster *roster = NULL;
+    int result = sl_roster_load(&roster, path, &error);
+    ck_assert(result != 0 || strcmp(sl_roster_host(roster, 0), "10.0.0.1") == 0);
+    ck_assert(result != 0 || sl_roster_count(roster) == 2);
+    sl_roster_close(&roster);
+    return result;
+}
+
+static int read_experiment(void) {
+    sl_experiment *e = NULL;
+    int result = sl_experiment_load(&e, path, NULL, 0, &error);
+    ck_assert(result != 0 || sl_topology_nodes(e->topology) == 4);
+    sl_experiment_close(&e);
+    return result;
+}
+
+static int read_named_topology(void) {
+    char text[128];
+    sl_experiment *e = NULL;
+    snprintf(text, sizeof text, "{\"rounds\": 1, \"topology\": \"%s\"}", path);
+    int result = sl_experiment_parse(&e, text, "experiment", ".", NULL, 0, &error);
+    ck_assert(result != 0 || sl_topology_nodes(e->topology) == 4);
+    sl_experiment_close(&e);
+    return result;
+}
+
+static int read_quadratic(void) {
+    sl_quadratic q = {0};
+    int result = sl_quadratic_load(&q, path, 1, &error);
+    sl_quadratic_close(&q);
+    return result;
+}
+
+static int read_data(sl_data_kind kind, uint32_t sequence, uint32_t classes) {
+    sl_data_config config = {.kind = kind, .batch = 1, .sequence = sequence};
+    sl_data data = {0};
+    strcpy(config.path, path);
+    int result = sl_data_load(&data, &config, 1, &error);
+    ck_assert(result != 0 || data.train.classes == classes);
+    ck_assert(result != 0 || data.train.speakers == (kind == SL_DATA_TEXT));
+    sl_data_close(&data);
+    return result;
+}
+
+static int read_svm(void) {
+    return read_data(SL_DATA_LIBSVM, 0, 2);
+}
+
+static int read_play(void) {
+    return read_data(SL_DATA_TEXT, 1, 9); /* neither a mark nor CR is a character of it */
+}
+
+static const struct {
+    const char *text;
+    int (*read)(void);
+} readers[] = {
+    {"{\"nodes\": 4,\n \"family\": \"ring\"}\n", read_topology},
+    {"{\"nodes\": 4,\n \"family\": \"ring\"}\n", read_named_topology},
+    {"{\"nodes\": 2,\n \"bandwidth_mbit\": 100}\n", read_links},
+    {"10.0.0.1:7000\n10.0.0.2:7000\n", read_roster},
+    {"{\"rounds\": 1, \"topology\":\n {\"nodes\": 4, \"family\": \"ring\"}}\n", read_experiment},
+    {"{\"A\": [[[1]]],\n \"b\": [[1]], \"x0\": [[0]]}\n", read_quadratic},
+    {"1 1:1\n2 1:2\n1 1:3\n2 1:4\n1 1:5\n", read_svm},
+    {"A:\nxyxyxyxyxyxyxy\n\nB:\nzyzyzyzyzyzyzyzyz \n\nA:\nqxqxqx\n", read_play},
+};
+
+/* The text with CR LF at its line ends, and a mark. */
+static size_t as_windows(char *out, const char *text) {
+    char *end = stpcpy(out, MARK);
+    for (; *text != '\0'; text++) {
+        if (*text == '\n')
+            *end++ = '\r';
+        *end++ = *text;
+    }
+    return (size_t)(end - out);
+}
+
+START_TEST(every_text_may_have_a_mark_and_line_ends_of_windows_and_be_packed) {
+    char text[512];
+    const size_t size = as_windows(text, readers[_i].text);
+    write_bytes(readers[_i].text, strlen(readers[_i].text));
+    ck_assert_msg(readers[_i].read() == 0, "%s", error.text);
+    write_bytes(text, size);
+    ck_assert_msg(readers[_i].read() == 0, "%s", error.text);
+    write_packed(text, size);
+    ck_assert_msg(readers[_i].read() == 0, "%s", error.text);
+}
+END_TEST
+
+START_TEST(every_reader_names_what_packed_its_file) {
+    write_bytes(BYTES("BZh91AY&SY..."));
+    ck_assert_int_ne(readers[_i].read(), 0);
+    ck_assert_msg(strstr(error.text, "is packed by bzip2") != NULL, "%s", error.text);
+}
+END_TEST
+
+/* ---- LIBSVM ---- */
+
+static int parse_svm(sl_data *out, const char *train, const char *test) {
+    sl_data_config config = {.kind = SL_DATA_LIBSVM};
+    sl_bytes a = {.data = (uint8_t *)train, .size = strlen(train), .name = "train.txt"};
+    sl_bytes b = {
+        .data = (uint8_t *)test, .size = test != NULL ? strlen(test) : 0, .name = "test.txt"};
+    return sl_libsvm_parse(out, &a, test != NULL ? &b : NULL, &config, &error);
+}
+
+/* As scikit-learn, Spark or pandas, and SVMlight write the same three samples. */
+static const char *const dialects[] = {
+    "# Generated by dump_svmlight_file from scikit-learn 1.2.1\n# Column indices are zero-based\n"
+    "#\n0 0:0.5 2:-2\n1 1:10\n1 0:1\n",
+    "0.0 1:0.5 3:-2.0\n1.0 2:10.0\n1.0 1:1.0\n",
+    "-1 1:0.5 3:-2 # first\n+1 2:1e1#second \n\n# third\n+1.0 1:1  \t\n",
+};
+
+START_TEST(libsvm_is_read_as_others_write_it) {
+    sl_data data;
+    const char *test = _i == 0 ? "1 2:3 \n" : _i == 1 ? "1.0 3:3\n" : "1 3:3 # t\n";
+    ck_assert_msg(parse_svm(&data, dialects[_i], test) == 0, "%s", error.text);
+    ck_assert_uint_eq(data.train.count, 3);
+    ck_assert_uint_eq(data.train.features, 3);
+    ck_assert_uint_eq(data.train.classes, 2);
+    static const float expected[9] = {0.5f, 0, -2, 0, 10, 0, 1, 0, 0};
+    ck_assert_mem_eq(data.train.values, expected, sizeof expected);
+    ck_assert_uint_eq(data.train.labels[0], 0);
+    ck_assert_uint_eq(data.train.labels[1], 1);
+    ck_assert_float_eq(data.test.values[2], 3);
+    ck_assert_uint_eq(data.test.labels[0], 1);
+    sl_data_close(&data);
+}
+END_TEST
+
+/* Index 0 in one of both files: both count from 0. */
+START_TEST(libsvm_files_count_from_0_together) {
+    sl_data data;
+    ck_assert_int_eq(parse_svm(&data, "0 1:1\n1 2:1\n", "1 0:5\n"), 0);
+    ck_assert_uint_eq(data.train.features, 3);
+    ck_assert_float_eq(data.train.values[1], 1);
+    ck_assert_float_eq(data.test.values[0], 5);
+    sl_data_close(&data);
+}
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("texts");
+    TCase *tcase = tcase_create("texts");
+    const int all = sizeof readers / sizeof *readers;
+    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_loop_test(tcase, marks_and_line_ends_are_gone, 0, sizeof texts / sizeof *texts);
+    tcase_add_loop_test(tcase, what_is_no_plain_text_is_named, 0, sizeof refused / sizeof *refused);
+    tcase_add_test(tcase, an_archive_within_gzip_is_named);
+    tcase_add_test(tcase, a_file_has_at_most_the_bytes_that_are_allowed);
+    tcase_add_test(tcase, only_regular_files_are_read);
+    tcase_add_loop_test(tcase, every_text_may_have_a_mark_and_line_ends_of_windows_and_be_packed, 0,
+                        all);
+    tcase_add_loop_test(tcase, every_reader_names_what_packed_its_file, 0, all);
+    tcase_add_loop_test(tcase, libsvm_is_read_as_others_write_it, 0,
+                        sizeof dialects / sizeof *dialects);
+    tcase_add_test(tcase, libsvm_files_count_from_0_together);
+    suite_add_tcase(suite, tcase);
+    return run_suite(suite);
+}
