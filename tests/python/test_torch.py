@@ -101,7 +101,8 @@ def test_schedulers(scene):
         scheduler = make() if early else None
         peer = starling.join(None, model)
         peer.attach(optimizer)
-        check(optimizer.step.__self__ is optimizer, optimizer.step)
+        if not hasattr(optimizer, "register_step_pre_hook"):
+            check(optimizer.step.__self__ is optimizer, optimizer.step)
         scheduler = scheduler or make()
         for step in range(STEPS):
             optimizer.zero_grad()

@@ -150,6 +150,7 @@ class Peer:
         is made (membership.on_loss "continue"), it may be this peer's own numbers, as mixed last:
         then the distance is NaN, and the next call makes a new one."""
         self._check_active("average()")
+        self._warn_unseen("average()")
         self.end()
         own = self._vector.beside_floats() if self._vector.beside else None
         return self._vector.result(self._averages(own))
@@ -159,6 +160,7 @@ class Peer:
     def leave(self):
         """Answers the others' rounds with displacement 0 until they have left too, then ends."""
         if self.active:
+            self._warn_unseen("leave()")
             self.end()
             self._session.leave()
 
@@ -261,6 +263,10 @@ class Peer:
 
     def _report(self):
         return self._session.report()
+
+    def _warn_unseen(self, call):
+        if self._gossip is not None:
+            self._gossip.warn_unseen(call)
 
     def _check_active(self, call):
         if not self.active:

@@ -1,0 +1,376 @@
+#!/usr/bin/env python3
+"""Which steps gossip: of wrappers of optimizers, of optimizers whose step() was replaced, of those
+that are none of torch's; and what attach() refuses.
+
+usage: test_attach.py STARLING [TEST ...]
+"""
+import logging
+import sys
+import types
+import warnings
+
+import _package  # noqa: F401: finds the package
+
+try:
+    import torch
+except ImportError:
+    print("skip torch: it is not installed here")
+    sys.exit(0)
+
+import starling
+from _models import FORMS, LAZY, STEPS, backward, batch, by_hand, flat, near
+from _models import network, sgd, simulate, train
+from _package import refused
+from _scene import check, run_tests
+from torch import nn
+
+ONE = {"topology": {"nodes": 1, "family": "complete"}}
+
+
+class Wrapper(torch.optim.Optimizer):
+    """As accelerate's AcceleratedOptimizer: Optimizer.__init__() is not called, and steps may be
+    left out while gradients accumulate."""
+
+    accumulates = 1
+
+    def __init__(self, inner, scaler=None):
+        self.optimizer, self.scaler, self.calls = inner, scaler, 0
+
+    param_groups = property(lambda self: self.optimizer.param_groups)
+
+    def zero_grad(self, set_to_none=True):
+        self.optimizer.zero_grad(set_to_none)
+
+    def step(self, closure=None):
+        self.calls += 1
+        if self.calls % self.accumulates:
+            return
+        if self.scaler is None:
+            self.optimizer.step(closure)
+        else:
+            self.scaler.step(self.optimizer)
+            self.scaler.update()
+
+
+class Lightning:
+    """As LightningOptimizer: it takes the class of the optimizer inside, and runs forward and
+    backward in the closure."""
+
+    def __init__(self, inner):
+        self._optimizer = inner
+        name = "Lightning" + type(inner).__name__
+        self.__class__ = type(name, (self.__class__, type(inner)), {})
+
+    optimizer = property(lambda self: self._optimizer)
+
+    def step(self, closure=None, **more):
+        return self._optimizer.step(closure or (lambda: None), **more)
+
+    def __getattr__(self, item):
+        return getattr(self._optimizer, item)
+
+
+class Lookahead(torch.optim.Optimizer):
+    """Has the groups of the optimizer inside as its own, and steps beyond its step."""
+
+    def __init__(self, inner):
+        self.optimizer, self.param_groups = inner, inner.param_groups
+        self.defaults = {}
+        self.slow = [p.detach().clone() for g in self.param_groups for p in g["params"]]
+
+    def step(self, closure=None):
+        self.optimizer.step(closure)
+        with torch.no_grad():
+            for slow, p in zip(self.slow, [p for g in self.param_groups for p in g["params"]]):
+                slow += 0.5 * (p - slow)
+                p.copy_(slow)
+
+
+class Sam(torch.optim.Optimizer):
+    """Two halves, of which the second one is a step of the optimizer inside."""
+
+    def __init__(self, params, **more):
+        super().__init__(params, dict(lr=0.1))
+        self.base_optimizer = torch.optim.SGD(self.param_groups, lr=0.1)
+
+    def step(self, closure=None):
+        self.second_step()
+
+    def second_step(self):
+        self.base_optimizer.step()
+
+
+class Plain:
+    """No optimizer of torch's at all."""
+
+    def __init__(self, params):
+        self.param_groups = [{"params": list(params)}]
+
+    def zero_grad(self):
+        for p in self.param_groups[0]["params"]:
+            p.grad = None
+
+    def step(self):
+        with torch.no_grad():
+            for p in self.param_groups[0]["params"]:
+                p -= 0.1 * p.grad
+
+
+def replaced(params):
+    """step() is another function, as apex's amp makes it."""
+    optimizer = sgd(params)
+
+    def step(self, closure=None):
+        Plain.step(self)
+
+    optimizer.step = types.MethodType(step, optimizer)
+    return optimizer
+
+
+def amp(params):
+    """The same, around torch's."""
+    optimizer = sgd(params)
+    before = optimizer.step
+    optimizer.step = types.MethodType(lambda self, closure=None: before(closure), optimizer)
+    return optimizer
+
+
+def scheduled(params):
+    """A scheduler has put a function around step()."""
+    optimizer = sgd(params)
+    optimizer.scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1000)
+    return optimizer
+
+
+def test_wrappers_equal_the_optimizer_inside(scene):
+    makers = {
+        "accelerate": lambda ps: Wrapper(sgd(ps)),
+        "twice": lambda ps: Wrapper(Wrapper(sgd(ps))),
+        "lightning": lambda ps: Lightning(sgd(ps)),
+        "sam": Sam,
+        "plain": Plain,
+        "replaced": replaced,
+        "amp": amp,
+        "scheduled": scheduled,
+        "wrapped and scheduled": lambda ps: Wrapper(scheduled(ps)),
+    }
+    for experiment, form in FORMS:
+        expected = by_hand(*form)
+        for name, make in makers.items():
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                results = simulate(lambda rank: train(rank, make=make), experiment)
+            for (model, peer), x in zip(results, expected):
+                near(flat(model), x)
+                check(peer.round == STEPS + form[0], f"{name}: {peer.round} rounds")
+
+
+def test_a_wrapper_that_steps_itself_too(scene):
+    make = lambda ps: Lookahead(sgd(ps))  # noqa: E731
+    for experiment, form in FORMS:
+        expected = by_hand(*form, make=make)
+        for (model, _), x in zip(
+            simulate(lambda rank: train(rank, make=make), experiment), expected
+        ):
+            near(flat(model), x)
+
+
+def test_the_second_half_of_a_step_alone(scene):
+    def work(rank):
+        model = network()
+        optimizer = Sam(model.parameters())
+        peer = starling.join(None, model)
+        check(peer.attach(optimizer) is optimizer, "another one")
+        for step in range(STEPS):
+            optimizer.zero_grad()
+            backward(model, rank, step)
+            optimizer.second_step()
+        peer.end()
+        peer.leave()
+        return flat(model)
+
+    for found, x in zip(simulate(work), by_hand(True, LAZY)):
+        near(found, x)
+
+
+def test_steps_that_a_wrapper_leaves_out(scene):
+    """Accumulation: no step, no round. A scaler of its own: no step, but a round."""
+
+    class Scaler:
+        def __init__(self, skips):
+            self.skips, self.calls = skips, 0
+
+        def step(self, optimizer):
+            if self.calls not in self.skips:
+                optimizer.step()
+            self.calls += 1
+
+        def update(self):
+            pass
+
+    def work(rank):
+        model = network()
+        optimizer = Wrapper(sgd(model.parameters()), Scaler({2} if rank == 0 else ()))
+        optimizer.accumulates = 2
+        peer = starling.join(None, model)
+        peer.attach(optimizer)
+        for step in range(STEPS):
+            optimizer.zero_grad()
+            backward(model, rank, step)
+            optimizer.step()
+            optimizer.step()
+        peer.end()
+        peer.leave()
+        check(peer.round == STEPS + 1, peer.round)
+        return flat(model)
+
+    for found, x in zip(simulate(work), by_hand(True, LAZY, skips={(0, 2)})):
+        near(found, x)
+
+
+def test_closures(scene):
+    """Lightning's runs forward and backward; LBFGS's runs often. Each sees mixed numbers."""
+
+    def lbfgs(parameters):
+        return torch.optim.LBFGS(parameters, 0.1, max_iter=3)
+
+    for make in (lambda ps: Lightning(sgd(ps)), lbfgs):
+
+        def work(rank):
+            model = network()
+            optimizer = make(model.parameters())
+            peer = starling.join(None, model)
+            peer.attach(optimizer)
+            for step in range(STEPS):
+
+                def closure():
+                    check(not peer.exchanging, "an exchange is under way")
+                    optimizer.zero_grad()
+                    inputs, labels = batch(rank, step)
+                    loss = nn.functional.cross_entropy(model(inputs), labels)
+                    loss.backward()
+                    return loss
+
+                check(optimizer.step(closure).item() > 0, "no loss")
+            peer.end()
+            rounds = peer.round
+            peer.leave()
+            return rounds
+
+        check(simulate(work) == [STEPS + 1] * 2, "rounds")
+
+
+def test_a_step_that_raises(scene):
+    def work(rank):
+        model = network()
+        optimizer = sgd(model.parameters())
+        peer = starling.join(None, model)
+        peer.attach(optimizer)
+
+        def closure():
+            raise ValueError("no data")
+
+        for step in range(3):
+            try:
+                optimizer.step(closure)
+            except ValueError:
+                pass
+            optimizer.zero_grad()
+            backward(model, rank, step)
+            optimizer.step()
+        peer.end()
+        peer.leave()
+        return flat(model)
+
+    a, b = simulate(work)
+    check((a - b).abs().max() < 0.2, "apart")
+
+
+def alone(work):
+    return starling.simulate(1, lambda rank: work(starling.join(None, network())), ONE)
+
+
+def test_what_attach_refuses(scene):
+    class Slots:
+        __slots__ = ("param_groups",)
+
+        def step(self):
+            pass
+
+    def work(peer):
+        model = peer._given
+        optimizer = sgd(model.parameters())
+        scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1)
+        slots = Slots()
+        slots.param_groups = optimizer.param_groups
+        masters = [nn.Parameter(p.detach().clone()) for p in model.parameters()]
+        for given, words in (
+            (None, ("one optimizer", "NoneType")),
+            ([optimizer], ("list", "several optimizers", "peer.mix()")),
+            (torch.optim.SGD, ("SGD", "param_groups")),
+            (model, ("Sequential", "param_groups")),
+            (scheduler, ("StepLR", "give its .optimizer")),
+            (slots, ("Slots.step()", "leave attach out")),
+            (Wrapper(sgd(masters)), ("group 0", "(4, 5)", "masters", "undo")),
+        ):
+            refused(lambda: peer.attach(given), *words)
+        refused(lambda: peer.attach(optimizer, scaler=3), "scaler is a int", "update()")
+        peer.attach(optimizer)
+        peer.leave()
+
+    alone(work)
+
+
+class Lines(logging.Handler):
+    """Warnings of the package."""
+
+    def __init__(self):
+        super().__init__(logging.WARNING)
+        self.said = []
+
+    def emit(self, record):
+        self.said.append(record.getMessage())
+
+
+def warned(work):
+    lines, log = Lines(), logging.getLogger("starling")
+    log.addHandler(lines)
+    log.propagate = False
+    try:
+        alone(work)
+    finally:
+        log.removeHandler(lines)
+        log.propagate = True
+    return lines.said
+
+
+def test_no_step_was_seen(scene):
+    """The optimizer that trains is another one."""
+
+    def work(peer, averages=True):
+        peer.attach(sgd(peer._given.parameters()))
+        other = sgd(peer._given.parameters())
+        backward(peer._given, 0, 0)
+        other.step()
+        if averages:
+            peer.average()
+        peer.leave()
+
+    for averages, call in ((True, "average()"), (False, "leave()")):
+        said = warned(lambda peer: work(peer, averages))
+        check(len(said) == 1 and said[0].startswith(call + ":"), said)
+        check("no step" in said[0] and "exchanged nothing" in said[0], said)
+
+    def well(peer):
+        optimizer = peer.attach(sgd(peer._given.parameters()))
+        backward(peer._given, 0, 0)
+        optimizer.step()
+        peer.average()
+        peer.leave()
+
+    check(warned(well) == [], "warned without a reason")
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    run_tests([value for name, value in list(globals().items()) if name.startswith("test_")])
