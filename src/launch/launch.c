@@ -101,6 +101,10 @@ static int take_launcher(sl_launch *l, bool has_rank, bool has_peers, sl_error *
                           : sl_launcher_find(&found, l->environment, error);
     if (result != 0)
         return result;
+    if (!has_rank && found.name == NULL && l->size == 1 && l->settings.joiners == 0) {
+        snprintf(l->text, sizeof l->text, "rank 0, the only one");
+        return 0;
+    }
     if (!has_rank && found.name == NULL)
         return sl_fail(error, SL_EINVAL,
                        "no rank is given, and none of STARLING_RANK, RANK, OMPI_COMM_WORLD_RANK, "

@@ -197,6 +197,13 @@ static int take_rank(sl_session *s, sl_error *error) {
                          s->rank, s->nodes);
 }
 
+static void tell_alone(const sl_session *s, const sl_session_options *o) {
+    if (s->nodes == 1 && s->experiment->membership.joiners == 0 && o->log != NULL)
+        o->log(o->context, "warning: this run has one peer, which trains alone and exchanges "
+                           "nothing; for more, start them with torchrun --nproc_per_node N, "
+                           "mpirun or srun, or give each its rank and the size");
+}
+
 int sl_peer_open(sl_session *s, const sl_session_options *o, sl_error *error) {
     const sl_transport_config *t = &s->experiment->transport;
     const sl_launch_settings settings = {
@@ -219,7 +226,11 @@ int sl_peer_open(sl_session *s, const sl_session_options *o, sl_error *error) {
         result = sl_security_load(&s->credentials, &s->experiment->security, error);
     if (result == 0)
         result = sl_launch_find(&s->launch, &settings, s->nodes, error);
-    return result == 0 ? take_rank(s, error) : result;
+    if (result == 0)
+        result = take_rank(s, error);
+    if (result == 0)
+        tell_alone(s, o);
+    return result;
 }
 
 /* Before libfabric opens verbs: memory that is registered there would else be gone from this

@@ -122,6 +122,43 @@ def test_a_process_group_is_one_peer(scene):
     check([row[2:5] for row in found] == [[0, 2, 6]] * 2 + [[1, 2, 6]] * 2, found)
 
 
+def test_groups_say_how_many_peers_there_are(scene):
+    body = """
+    RING = {"topology": {"family": "ring"}, "transport": {"connect_timeout_s": 60}}
+
+    def refused(group, *words, **more):
+        try:
+            starling.join(RING, model, group=group, **more)
+        except starling.Error as error:
+            assert all(word in str(error) for word in words), error
+        else:
+            assert False, words
+
+    refused(5, "init_process_group() comes first")
+    dist.init_process_group("gloo")
+    rank = dist.get_rank()
+    pairs, threes, odd = [
+        [dist.new_group(ranks) for ranks in groups]
+        for groups in ([[0, 1], [2, 3]], [[0, 1, 2]], [[0, 2], [1, 3]])
+    ]
+    refused(5, "group= is a int", "dist.new_group()")
+    if rank == 3:
+        refused(threes[0], "in a process of the group")
+    else:
+        refused(threes[0], "4 processes", "groups of 3", "[0, 1, 2]", "size=")
+    refused(odd[rank % 2], f"processes [{rank % 2}, {rank % 2 + 2}]", "rank= and size=")
+    with starling.join(RING, model, group=pairs[rank // 2]) as peer:
+        assert (peer.rank, peer.size) == (rank // 2, 2), peer
+        peer.average()
+    with starling.join(RING, model, group=odd[rank % 2], rank=rank % 2, size=2) as peer:
+        assert (peer.rank, peer.size) == (rank % 2, 2), peer
+        peer.average()
+    with open(f"out-{rank}", "w") as file:
+        file.write("well")
+    """
+    check(torchrun(scene, body, 4) == ["well"] * 4, "not well")
+
+
 def test_a_process_group_goes_on(scene):
     """Its first process has the state; saved and gone on with in the middle of an exchange."""
     body = """

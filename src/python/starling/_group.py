@@ -2,6 +2,7 @@
 
 import collections
 import ctypes
+import os
 import pickle
 
 import torch
@@ -13,24 +14,61 @@ from starling._session import Report, Session
 KEPT = 64  # works: more than a thread of gloo falls behind
 
 
+def _check(group):
+    if not dist.is_available() or not dist.is_initialized():
+        raise Error("group=: torch.distributed.init_process_group() comes first")
+    try:
+        backend = dist.get_backend(group)
+    except Exception as problem:  # of torch: TypeError, AssertionError, RuntimeError, ValueError
+        raise Error(
+            f"group= is a {type(group).__name__}; give what dist.new_group() has returned in a "
+            f"process of the group ({type(problem).__name__} of torch: {problem})"
+        ) from None
+    if backend != "gloo":
+        raise Error(
+            f"group= has the backend {backend}; it takes gloo, as what is "
+            "broadcast is in the CPU's memory: dist.new_group(ranks, backend='gloo')"
+        )
+
+
+def _rank(ranks):
+    """That of groups of processes that follow each other."""
+    if ranks != list(range(ranks[0], ranks[0] + len(ranks))) or ranks[0] % len(ranks) != 0:
+        raise Error(
+            f"group= has processes {ranks}: which peer that is follows for groups of equally many "
+            "processes that follow each other only; give rank= and size="
+        )
+    return ranks[0] // len(ranks)
+
+
+def _size(ranks):
+    """As many as such groups are."""
+    world = dist.get_world_size()
+    if world % len(ranks) != 0:
+        raise Error(
+            f"{world} processes are no whole number of groups of {len(ranks)}, such as {ranks}: "
+            "give size=, how many groups join as peers"
+        )
+    return world // len(ranks)
+
+
 class GroupSession:
     """As Session. All processes of the group make the same calls; the first one makes them of a
     session, and tells the others what came of it, an error too."""
 
-    def __init__(self, experiment, dimension, options, group):
-        if dist.get_backend(group) != "gloo":
-            raise Error(
-                f"group= has the backend {dist.get_backend(group)}; it takes gloo, as what is "
-                "broadcast is in the CPU's memory: dist.new_group(ranks, backend='gloo')"
-            )
+    def __init__(self, experiment, dimension, options, group, says_nodes):
+        """says_nodes: does the experiment's topology say how many peers there are?"""
+        _check(group)
         self._group, self._dimension = group, dimension
-        self._source = dist.get_global_rank(group, 0)
+        ranks = [dist.get_global_rank(group, i) for i in range(dist.get_world_size(group))]
+        self._source = ranks[0]
         self._session, self._begun, self._report = None, None, None
         self._left = False
         self._works = collections.deque(maxlen=KEPT)
-        size = dist.get_world_size(group)
-        if options.rank < 0:  # groups of processes that follow each other
-            options.rank = dist.get_rank() // size
+        if options.rank < 0:
+            options.rank = _rank(ranks)
+        if options.nodes < 0 and not says_nodes and "STARLING_SIZE" not in os.environ:
+            options.nodes = _size(ranks)
         self._tell(lambda: self._open(experiment, options))
 
     def _open(self, experiment, options):

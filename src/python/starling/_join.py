@@ -3,14 +3,19 @@
 import ctypes
 import json
 import os
+import re
+import sys
 import threading
 
 from starling import _session
 from starling._library import Error, call, read_text
+from starling._memory import is_torch
 from starling._peer import Peer, alive, why
+from starling._topology import topology
 from starling._vectors import vector_of
 
 OVERLAPPING = ("default", "combine-while-adapt")  # variants of d-psgd
+DEVICE = re.compile("cpu|cuda:[0-9]{1,4}")
 STOPPED = -8  # SL_ESTOPPED
 EXPERIMENT_BYTES_MAX = 64 << 20
 _here = threading.local()  # .simulation of the rank that runs on this thread
@@ -43,6 +48,34 @@ def _can_overlap(content):
         algorithm = {"name": algorithm}
     name, variant = algorithm.get("name", "d-psgd"), algorithm.get("variant", "default")
     return name == "d-psgd" and variant in OVERLAPPING
+
+
+def _says_nodes(content):
+    """Does the topology say how many peers there are?"""
+    try:
+        return topology(content.get("topology", {})).nodes > 0
+    except Error:
+        return False
+
+
+def _device_of(content, x):
+    """Where the experiment wants x. Torch's own errors say nothing of the experiment."""
+    device = content.get("device", "cpu")
+    if not isinstance(device, str) or not DEVICE.fullmatch(device):
+        raise Error(
+            f"experiment: device: {json.dumps(device)} is not allowed; it must be "
+            '"cpu", or "cuda:N" for a GPU, such as "cuda:0"'
+        )
+    first = x[0] if isinstance(x, (list, tuple)) and x else x
+    if device != "cpu" and (is_torch(first) or hasattr(first, "named_parameters")):
+        count = sys.modules["torch"].cuda.device_count() if "torch" in sys.modules else 0
+        if int(device[5:]) >= count:
+            raise Error(
+                f'experiment: device: "{device}" is not there: torch sees {count} GPUs; '
+                'leave device out for "cpu"',
+                "SL_EDEVICE",
+            )
+    return device
 
 
 def _roster_text(roster):
@@ -88,7 +121,7 @@ def join(
     """
     simulation = getattr(_here, "simulation", None)
     experiment, content = _read(simulation.experiment if simulation else experiment)
-    device = content.get("device", "cpu")
+    device = _device_of(content, x)
     vector = vector_of(x, device)
     if vector.is_distributed and group is None:
         raise Error(
@@ -124,7 +157,7 @@ def join(
     else:
         from starling._group import GroupSession
 
-        session = GroupSession(experiment, vector.count, options, group)
+        session = GroupSession(experiment, vector.count, options, group, _says_nodes(content))
     if simulation is not None:
         simulation.sessions.append(session)
     peer = Peer(session, vector, x, same_start and not joins, device)

@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+"""What join() says before it waits for anybody: without a launcher, of devices, of experiments.
+
+usage: test_joining.py STARLING [TEST ...]
+"""
+import logging
+import os
+
+import _package  # noqa: F401: finds the package
+import numpy
+
+import starling
+from _package import refused
+from _scene import check, run_tests
+
+ONE = {"topology": {"family": "complete", "nodes": 1}}
+LAUNCHERS = ("RANK", "WORLD_SIZE", "STARLING_RANK", "STARLING_SIZE")
+
+for name in LAUNCHERS:
+    os.environ.pop(name, None)
+
+
+def join(experiment=ONE, x=None, **more):
+    return starling.join(experiment, numpy.ones(3, "f4") if x is None else x, **more)
+
+
+def test_one_peer_trains_alone_and_says_so(scene):
+    said = []
+    handler = logging.Handler(logging.WARNING)
+    handler.emit = lambda record: said.append(record.getMessage())
+    logging.getLogger("starling").addHandler(handler)
+    for more in ({}, {"size": 1}, {"rank": 0, "size": 1}):
+        x = numpy.arange(3, dtype="f4")
+        with join(x=x, **more) as peer:
+            check((peer.rank, peer.size) == (0, 1), peer)
+            x *= 2
+            peer.mix()
+            check((peer.average() == [0, 2, 4]).all(), x)
+    logging.getLogger("starling").removeHandler(handler)
+    check(len(said) == 3 and all("trains alone" in line for line in said), said)
+
+
+def test_several_peers_want_a_launcher(scene):
+    two = {"topology": {"family": "complete", "nodes": 2}}
+    refused(lambda: join(two), "no rank is given")
+
+
+def test_devices_that_are_not_there(scene):
+    try:
+        import torch
+    except ImportError:
+        return "torch is not installed here"
+    tensors = (torch.nn.Linear(5, 3), torch.ones(4), [torch.ones(4), torch.ones(2)])
+    for x in (*tensors, numpy.ones(3, "f4")):
+        for device in ("auto", "gpu", "cuda", "cuda:-1", "cuda:x", "", 3, None, True, ["cpu"], {}):
+            refused(lambda: join({**ONE, "device": device}, x), "device", "cuda:0", "cpu")
+        device = f"cuda:{torch.cuda.device_count()}"
+        refused(lambda: join({**ONE, "device": device}, x), "device", device)
+
+
+if __name__ == "__main__":
+    run_tests([value for name, value in list(globals().items()) if name.startswith("test_")])
