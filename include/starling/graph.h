@@ -180,6 +180,10 @@ typedef struct sl_stochasticity {
 } sl_stochasticity;
 SL_API sl_stochasticity sl_topology_stochasticity(const sl_topology *topology);
 
+/* Of a graph that is not connected, which nodes or parts hang apart: "node 7 has no edge". Writes
+ * at most `room` bytes. */
+SL_API void sl_topology_say_parts(char *out, size_t room, const sl_topology *topology);
+
 /* How close optimized weights are to the optimum; see starling/optimal.h. */
 typedef struct sl_optimum {
     double rho;          /* ||W - J||_2 of the weights found */

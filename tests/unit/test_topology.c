@@ -375,10 +375,38 @@ static const struct {
      "was connected; raise the probability"},
     {"{\"nodes\": 5, \"family\": \"ring\", \"degree\": 3}",
      "degree: has no meaning for family \"ring\", which takes no parameters"},
-    {"{\"nodes\": 4, \"edges\": [[0,1],[2,3]]}", "the graph is not connected"},
+    {"{\"nodes\": 4, \"edges\": [[0,1],[2,3]]}",
+     "the graph is not connected: 2 parts: 2 nodes with node 0 and 2 nodes with node 2; add edges"},
+    {"{\"nodes\": 8, \"edges\": [[0,1],[1,2],[2,3],[3,4],[4,5],[5,6]]}",
+     "the graph is not connected: node 7 has no edge; add edges"},
+    {"{\"nodes\": 6, \"edges\": [[1,4],[5,1]]}", "nodes 0, 2 and 3 have no edge"},
+    {"{\"nodes\": 12, \"edges\": [[11,2]]}", "nodes 0, 1, 3, 4, 5, 6 and 4 others have no edge"},
+    {"{\"nodes\": 6, \"edges\": [[0,2],[2,3],[1,5]]}",
+     "2 parts: 3 nodes with node 0 and 2 nodes with node 1; node 4 has no edge"},
+    {"{\"nodes\": 5, \"schedule\": [{\"edges\": [[0,1]]}, {\"edges\": [[1,3],[3,4]]}]}",
+     "edges' direction): node 2 has no edge"},
+    {"{\"nodes\": 3, \"directed\": true, \"edges\": [[0,1],[1,0],[2,1]]}",
+     "no edge leads to node 2"},
+    {"{\"nodes\": 3, \"directed\": true, \"edges\": [[0,1],[1,0],[1,2]]}",
+     "no edge leads away from node 2"},
+    {"{\"nodes\": 4, \"directed\": true, \"edges\": [[0,1],[1,0],[1,2],[2,3],[3,2]]}",
+     "no way leads from node 2 to node 0"},
+    {"{\"nodes\": 4, \"directed\": true, \"edges\": [[0,1],[1,0],[2,1],[2,3],[3,2]]}",
+     "no way leads from node 0 to node 2"},
+    {"{\"nodes\": 6, \"edges\": [[0,1],[2,3]], \"weights\": \"fdla\"}",
+     "2 parts: 2 nodes with node 0 and 2 nodes with node 2; nodes 4 and 5 have no edge"},
     {"{\"nodes\": 3, \"directed\": true, \"edges\": [[0,1],[1,2]]}",
      "the graph is not connected (every node must reach"},
-    {"{\"nodes\": 2, \"edges\": [[0,1],[1,0]]}", "stands twice"},
+    {"{\"nodes\": 2, \"edges\": [[0,1],[1,0]]}",
+     "edges[1]: [1, 0] stands twice: edges[0] is [0, 1];"},
+    {"{\"nodes\": 3, \"edges\": [[0,1],[1,2],[0,1]]}",
+     "edges[2]: [0, 1] stands twice: edges[0] is [0, 1];"},
+    {"{\"nodes\": 3, \"directed\": true, \"edges\": [[0,1],[1,2],[2,0],[1,0],[1,2]]}",
+     "edges[4]: [1, 2] stands twice: edges[1] is [1, 2];"},
+    {"{\"nodes\": 2, \"edges\": [[0,0,0.5],[0,1,0.5],[1,0,0.5],[0,0,0.5]]}",
+     "edges[3]: [0, 0] stands twice: edges[0] is [0, 0];"},
+    {"{\"nodes\": 2, \"schedule\": [{\"edges\": [[0,1]]}, {\"edges\": [[1,0],[1,0]]}]}",
+     "schedule[1]: edges[1]: [1, 0] stands twice: edges[0] is [1, 0];"},
     {"{\"nodes\": 2, \"edges\": [[0,2]]}", "edges[0]: [0, 2] names a node that is not in 0..1"},
     {"{\"nodes\": 2, \"edges\": [[0,0],[0,1]]}", "self-loop [0, 0] has no weight"},
     {"{\"nodes\": 2, \"edges\": [[0,1,0.5],[1,0]]}", "some edges have a weight and some have none"},
@@ -391,6 +419,8 @@ static const struct {
     {"{\"nodes\": 2, \"edges\": [[0,0,0.5],[0,1,0.4],[1,0,0.5],[1,1,0.5]]}",
      "row 1 sums to 0.9 (off by 0.1)"},
     {"{\"nodes\": 2, \"edges\": [[0,1,0.5],[1,0,0.500001],[0,0,0.5],[1,1,0.5]]}", "(off by 1e-06)"},
+    {"{\"nodes\": 2, \"edges\": [[0,1,0.5],[1,0,0.500001],[0,0,0.5],[1,1,0.5]]}",
+     "leave the self-weights [i, i, weight] out: they are then 1 minus the rest"},
     {"{\"nodes\": 2, \"edges\": [[0,1,1.5],[1,0,1.5]]}", "node 0's own weight W[0][0] is -0.5"},
     {"{\"nodes\": 8, \"family\": \"ring\", \"hash\": \"0123456789abcdef\"}",
      "hash: 0123456789abcdef is written, but this topology has "},
@@ -406,6 +436,50 @@ static const struct {
     {"{\"nodes\": 2, \"schedule\": [{\"edges\": [[0,1]]}, {\"edge\": []}]}",
      "schedule[1]: unknown key \"edge\"; did you mean \"edges\"?"},
 };
+
+/* W (3, 3) as numbers of float32, listed; NULL where it is refused. */
+static sl_topology *parse_matrix(const double w[9]) {
+    char json[1024] = "{\"nodes\": 3, \"edges\": [";
+    for (int i = 0; i < 9; i++)
+        if (w[i] != 0 || i % 4 == 0)
+            snprintf(json + strlen(json), sizeof json - strlen(json), "%s[%d, %d, %.17g]",
+                     i > 0 ? ", " : "", i % 3, i / 3, (double)(float)w[i]);
+    strcat(json, "]}");
+    sl_topology *t = NULL;
+    ck_assert_msg(sl_topology_parse(&t, json, "test", &error) == 0, "%s: %s", json, error.text);
+    return t;
+}
+
+static const struct {
+    double w[9];
+    bool row, column;
+} float32_matrices[] = {
+    {{1. / 3, 1. / 3, 1. / 3, 1. / 3, 1. / 3, 1. / 3, 1. / 3, 1. / 3, 1. / 3}, true, true},
+    {{0, 1. / 3, 2. / 3, 1. / 3, 1. / 3, 1. / 3, 2. / 3, 1. / 3, 0}, true, true},
+    {{.1, .2, .7, .6, .1, .3, .3, .7, 0}, true, true}, /* directed, and both were meant to */
+    {{.1, .9, 0, 0, .7, .3, .4, 0, .6}, true, false},
+    {{.1, 0, .4, .9, .7, 0, 0, .3, .6}, false, true},
+};
+
+START_TEST(weights_that_were_float32_once_sum_to_1) {
+    sl_topology *t = parse_matrix(float32_matrices[_i].w);
+    const sl_stochasticity s = sl_topology_stochasticity(t);
+    ck_assert(s.row == float32_matrices[_i].row && s.column == float32_matrices[_i].column);
+    ck_assert(s.nonnegative);
+    if (s.row)
+        ck_assert_double_le(s.row_residual, 1e-15);
+    if (s.column)
+        ck_assert_double_le(s.column_residual, 1e-15);
+    for (uint32_t i = 0; i < 3; i++) {
+        const sl_row row = sl_topology_in(t, 1, i);
+        ck_assert_double_eq_tol(row.self, float32_matrices[_i].w[4 * i], 2e-7);
+        for (uint32_t k = 0; k < row.count; k++)
+            ck_assert_double_eq_tol(row.weights[k], float32_matrices[_i].w[3 * i + row.peers[k]],
+                                    2e-7);
+    }
+    sl_topology_close(&t);
+}
+END_TEST
 
 START_TEST(every_mistake_is_named) {
     for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++) {
@@ -438,5 +512,9 @@ int main(void) {
               a_family_written_out_is_the_same_topology_and_keeps_where_it_came_from,
               the_window_covers_every_legal_lead);
     ADD_TESTS(suite, "mistakes", every_mistake_is_named);
+    TCase *rounding = tcase_create("rounding");
+    tcase_add_loop_test(rounding, weights_that_were_float32_once_sum_to_1, 0,
+                        sizeof float32_matrices / sizeof *float32_matrices);
+    suite_add_tcase(suite, rounding);
     return run_suite(suite);
 }

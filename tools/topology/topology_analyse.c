@@ -106,12 +106,13 @@ static int open_subject(subject *s, const request *r, sl_error *error) {
 
 /* ---- the verdict ---- */
 
-static int judge(const findings *f, const request *r) {
+static int judge(const findings *f, const sl_topology *topology, const request *r) {
     int code = TOOL_OK;
     sl_error error = {0};
     char text[NOTE_BYTES];
     if (!f->structure.connected) {
-        complain("%s: the graph is not connected: %u parts", r->file, f->structure.components);
+        sl_topology_say_parts(text, sizeof text, topology);
+        complain("%s: the graph is not connected: %s", r->file, text);
         code = TOOL_FAILED;
     }
     for (size_t i = 0; i < r->requirement_count; i++) {
@@ -143,7 +144,7 @@ static int analyse(const request *r) {
     else if (result == 0)
         findings_print(&f, r->wide);
     if (result == 0)
-        code = judge(&f, r);
+        code = judge(&f, s.topology, r);
     else
         complain("%s", error.text);
     findings_close(&f);

@@ -43,6 +43,17 @@ int sl_graph_is_connected(bool *connected, const graph *g, sl_error *error) {
                      : sl_fail(error, SL_ENOMEM, "out of memory for a graph of %u nodes", g->nodes);
 }
 
+uint32_t sl_graph_unreached(const graph *g, bool forward) {
+    bool *seen = calloc(g->nodes, sizeof *seen);
+    uint32_t *queue = malloc(g->nodes * sizeof *queue), node = 0;
+    if (seen != NULL && queue != NULL && reach(g, forward, seen, queue) < g->nodes)
+        while (seen[node])
+            node++;
+    free(seen);
+    free(queue);
+    return node;
+}
+
 static void widen(double *residual, double sum) {
     double off = fabs(sum - 1);
     if (off > *residual)

@@ -145,11 +145,23 @@ static bool sort_row(uint32_t *peers, double *weights, uint64_t count) {
     return true;
 }
 
-static int fail_twice(uint32_t from, uint32_t to, sl_error *error) {
+static bool joins(const sl_edge *edge, uint32_t from, uint32_t to) {
+    return edge->from == from && edge->to == to;
+}
+
+/* Undirected edges stand in `list` in pairs, and where they were listed once. */
+static int fail_twice(const edge_list *list, uint32_t from, uint32_t to, sl_error *error) {
+    const size_t pair = list->one_way ? 1 : 2;
+    size_t first = 0, again;
+    while (!joins(&list->edges[first], from, to))
+        first++;
+    for (again = first + 1; !joins(&list->edges[again], from, to);)
+        again++;
+    const sl_edge *a = &list->edges[first / pair * pair], *b = &list->edges[again / pair * pair];
     return sl_fail(error, SL_EINVAL,
-                   "edge [%u, %u] stands twice; list each direction at most once (an undirected "
-                   "edge without a weight once in all)",
-                   from, to);
+                   "edges[%zu]: [%u, %u] stands twice: edges[%zu] is [%u, %u]; list each direction "
+                   "at most once (an undirected edge without a weight once in all)",
+                   again / pair, b->from, b->to, first / pair, a->from, a->to);
 }
 
 /* By counting: rows of `in` by receiver, self-loops apart. */
@@ -161,7 +173,7 @@ static int fill_in(slot *p, const edge_list *list, uint32_t nodes, sl_error *err
             start[edge->to + 1]++;
         } else {
             if (!isnan(p->self[edge->to]))
-                return fail_twice(edge->from, edge->to, error);
+                return fail_twice(list, edge->from, edge->to, error);
             p->self[edge->to] = edge->weight;
         }
     }
@@ -181,7 +193,8 @@ static int fill_in(slot *p, const edge_list *list, uint32_t nodes, sl_error *err
     return 0;
 }
 
-static int sort_rows(slot *p, bool weighted, uint32_t nodes, sl_error *error) {
+static int sort_rows(slot *p, const edge_list *list, uint32_t nodes, sl_error *error) {
+    const bool weighted = list->weighted;
     for (uint32_t i = 0; i < nodes; i++) {
         uint64_t first = p->in.start[i], end = p->in.start[i + 1];
         if (!sort_row(p->in.peers + first, weighted ? p->in.weights + first : NULL, end - first))
@@ -189,7 +202,7 @@ static int sort_rows(slot *p, bool weighted, uint32_t nodes, sl_error *error) {
                            (unsigned long long)(end - first));
         for (uint64_t e = first + 1; e < end; e++)
             if (p->in.peers[e] == p->in.peers[e - 1])
-                return fail_twice(p->in.peers[e], i, error);
+                return fail_twice(list, p->in.peers[e], i, error);
     }
     return 0;
 }
@@ -231,7 +244,7 @@ int sl_slot_build(slot *out, const edge_list *list, uint32_t nodes, sl_error *er
     if (result == 0)
         result = fill_in(&p, list, nodes, error);
     if (result == 0)
-        result = sort_rows(&p, list->weighted, nodes, error);
+        result = sort_rows(&p, list, nodes, error);
     if (result != 0) {
         sl_slot_close(&p);
         return result;
@@ -242,6 +255,13 @@ int sl_slot_build(slot *out, const edge_list *list, uint32_t nodes, sl_error *er
         copy_out(&p, nodes);
     *out = p;
     return 0;
+}
+
+double sl_side_sum(const side *s, uint32_t i) {
+    double sum = 0;
+    for (uint64_t e = s->start[i]; e < s->start[i + 1]; e++)
+        sum += s->weights[e];
+    return sum;
 }
 
 static bool is_even(const slot *p) {

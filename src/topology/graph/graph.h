@@ -75,10 +75,13 @@ uint32_t sl_common_divisor(uint32_t a, uint32_t b);
 /* Does a solver find the weights? Then their last digits may differ between machines. */
 bool sl_weighting_is_solved(sl_weighting weighting);
 
-/* Sorts the edges into rows; refuses duplicates. Self-loops go to `self`. */
+/* Sorts the edges into rows; refuses duplicates, by their places in the list. Self-loops go to
+ * `self`. */
 int sl_slot_build(slot *out, const edge_list *list, uint32_t nodes, sl_error *error);
 void sl_slot_close(slot *p);
 
+/* Of the weights in row i. */
+double sl_side_sum(const side *s, uint32_t i);
 /* The receivers' weights, seen from the senders: from `in` to `out`. */
 void sl_slot_mirror_weights(slot *p, uint32_t nodes);
 
@@ -86,10 +89,17 @@ void sl_slot_mirror_weights(slot *p, uint32_t nodes);
 
 /* Can every node hear of every other, over all slots? SL_ENOMEM. */
 int sl_graph_is_connected(bool *connected, const graph *g, sl_error *error);
+/* The lowest node that cannot be reached from node 0, or, backwards, that cannot reach it; 0: there
+ * is none, or no memory. */
+uint32_t sl_graph_unreached(const graph *g, bool forward);
 uint32_t sl_graph_window(const graph *g);
 sl_stochasticity sl_graph_stochasticity(const graph *g);
 /* One period is a symmetric matrix. */
 bool sl_graph_is_symmetric(const graph *g);
 void sl_graph_close(graph *g);
+
+/* parts.c: why a graph is not connected, in words. */
+enum { PARTS_TEXT_MAX = 512 };
+void sl_graph_say_parts(char *out, size_t room, const graph *g);
 
 #endif

@@ -101,12 +101,13 @@ static int build_connected(sl_topology *t, const sl_topology_spec *spec, sl_erro
             "family \"%s\": none of %llu graphs from seed %llu was connected; raise the %s",
             info->name, (unsigned long long)attempts, (unsigned long long)spec->seed,
             sl_family_of(spec->family)->raise);
-    return sl_fail(
-        error, SL_EINVAL,
-        "edges: the graph is not connected%s: some nodes can never hear of others; add edges",
-        t->graph.slots[0].undirected && t->graph.period == 1
-            ? ""
-            : " (every node must reach every other along the edges' direction)");
+    char parts[PARTS_TEXT_MAX];
+    sl_graph_say_parts(parts, sizeof parts, &t->graph);
+    return sl_fail(error, SL_EINVAL, "edges: the graph is not connected%s: %s; add edges",
+                   t->graph.slots[0].undirected && t->graph.period == 1
+                       ? ""
+                       : " (every node must reach every other along the edges' direction)",
+                   parts);
 }
 
 static uint64_t mix(uint64_t hash, const void *data, size_t bytes) {

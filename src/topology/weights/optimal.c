@@ -154,10 +154,14 @@ static int check_connected(const graph_problem *g, const double *weights, sl_err
     int result = build_rows(&rows, g, weights, error);
     if (result == 0)
         result = sl_graph_is_connected(&connected, &rows, error);
-    if (result == 0 && !connected)
+    if (result == 0 && !connected) {
+        char parts[PARTS_TEXT_MAX];
+        sl_graph_say_parts(parts, sizeof parts, &rows);
         result = sl_fail(error, SL_EINVAL,
-                         "edges: the graph is not connected; the fastest weights are those of one "
-                         "connected graph");
+                         "edges: the graph is not connected: %s; the fastest weights are those of "
+                         "one connected graph",
+                         parts);
+    }
     sl_graph_close(&rows);
     return result;
 }

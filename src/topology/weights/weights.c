@@ -18,6 +18,7 @@
 #include "starling/suggest.h"
 #include "starling/weights.h"
 #include "topology/weights/optimal.h"
+#include "topology/weights/rounding.h"
 
 typedef struct weighing {
     const slot *p;
@@ -199,20 +200,13 @@ static int apply_rule(slot *p, const scheme *s, const sl_links *links, uint32_t 
     return 0;
 }
 
-static double sum_of(const side *s, uint32_t i) {
-    double sum = 0;
-    for (uint64_t e = s->start[i]; e < s->start[i + 1]; e++)
-        sum += s->weights[e];
-    return sum;
-}
-
 /* Where no self-loop was listed, the own weight is what the row (or the column) lacks. */
 static int complete_own_weights(slot *p, bool by_column, bool may_vanish, uint32_t nodes,
                                 sl_error *error) {
     for (uint32_t i = 0; i < nodes; i++) {
         if (!isnan(p->self[i]))
             continue;
-        p->self[i] = 1 - sum_of(by_column ? &p->out : &p->in, i);
+        p->self[i] = 1 - sl_side_sum(by_column ? &p->out : &p->in, i);
         if (!may_vanish && !(p->self[i] > 0))
             return sl_fail(error, SL_EINVAL,
                            "weights: node %u's own weight W[%u][%u] is %.9g, all that its "
@@ -235,30 +229,39 @@ static void make_lazy(slot *p, uint32_t nodes) {
 
 /* ---- checking ---- */
 
-/* One of rows and columns must sum to 1 everywhere; otherwise no average of any kind is kept. */
-static int check_sums(const slot *p, uint32_t nodes, sl_error *error) {
-    uint32_t worst_row = 0, worst_column = 0;
-    double row = 0, column = 0;
+/* The largest distance of a row's sum (a column's) from 1, and whose it is. */
+static double worst_of(uint32_t *node, const slot *p, const side *s, uint32_t nodes) {
+    double worst = 0;
+    *node = 0;
     for (uint32_t i = 0; i < nodes; i++) {
-        double r = fabs(p->self[i] + sum_of(&p->in, i) - 1),
-               c = fabs(p->self[i] + sum_of(&p->out, i) - 1);
-        if (r > row) {
-            row = r;
-            worst_row = i;
-        }
-        if (c > column) {
-            column = c;
-            worst_column = i;
+        double off = fabs(p->self[i] + sl_side_sum(s, i) - 1);
+        if (off > worst) {
+            worst = off;
+            *node = i;
         }
     }
+    return worst;
+}
+
+static bool is_stochastic(const slot *p, uint32_t nodes) {
+    uint32_t node;
+    return worst_of(&node, p, &p->in, nodes) <= SL_STOCHASTIC_TOLERANCE ||
+           worst_of(&node, p, &p->out, nodes) <= SL_STOCHASTIC_TOLERANCE;
+}
+
+/* One of rows and columns must sum to 1 everywhere; otherwise no average of any kind is kept. */
+static int check_sums(const slot *p, uint32_t nodes, sl_error *error) {
+    uint32_t worst_row, worst_column;
+    const double row = worst_of(&worst_row, p, &p->in, nodes),
+                 column = worst_of(&worst_column, p, &p->out, nodes);
     if (row <= SL_STOCHASTIC_TOLERANCE || column <= SL_STOCHASTIC_TOLERANCE)
         return 0;
     return sl_fail(error, SL_EINVAL,
                    "weights: row %u sums to %.9g (off by %.3g) and column %u to %.9g (off by "
-                   "%.3g); all rows, or all columns, "
-                   "must sum to 1 within %g",
-                   worst_row, p->self[worst_row] + sum_of(&p->in, worst_row), row, worst_column,
-                   p->self[worst_column] + sum_of(&p->out, worst_column), column,
+                   "%.3g); all rows, or all columns, must sum to 1 within %g; leave the "
+                   "self-weights [i, i, weight] out: they are then 1 minus the rest",
+                   worst_row, p->self[worst_row] + sl_side_sum(&p->in, worst_row), row,
+                   worst_column, p->self[worst_column] + sl_side_sum(&p->out, worst_column), column,
                    SL_STOCHASTIC_TOLERANCE);
 }
 
@@ -297,5 +300,7 @@ int sl_slot_weigh(slot *p, const sl_topology_spec *spec, uint32_t nodes, sl_erro
                                   nodes, error);
     if (result == 0 && spec->lazy)
         make_lazy(p, nodes);
+    if (result == 0 && is_explicit && !is_stochastic(p, nodes))
+        result = sl_weights_mend_rounding(p, nodes, error);
     return result != 0 ? result : check_sums(p, nodes, error);
 }
