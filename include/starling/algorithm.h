@@ -14,6 +14,7 @@
 
 #include "starling/api.h"
 #include "starling/compressor.h"
+#include "starling/key.h"
 #include "starling/optimizer.h"
 #include "starling/topology.h"
 #include "starling/types.h"
@@ -111,7 +112,8 @@ typedef struct sl_sketch_config {
     uint64_t k;       /* 0: a tenth of the columns */
 } sl_sketch_config;
 
-/* algorithm.* of an experiment. NaN: what is usual for the algorithm. */
+/* algorithm.* of an experiment. NaN: what is usual for the algorithm. Hashes take the keys in the
+ * order of the fields; the key of a new field says `is_later`. */
 typedef struct sl_algorithm_config {
     char name[SL_ALGORITHM_NAME_MAX];
     sl_variant variant;
@@ -121,7 +123,6 @@ typedef struct sl_algorithm_config {
     uint64_t local_steps;  /* gossip: H gradients for one exchange; the most of steps_of */
     sl_counts steps_of;    /* fedavg: of each client */
     uint64_t local_epochs; /* fedavg: passes over a client's samples in place of steps; 0: none */
-    uint32_t batch;        /* then, samples of a gradient: sl_experiment_plan sets it */
     uint64_t period;       /* of those that are periodic: H; slowmo on gossip: exchanges; an
                               experiment's 0: what is usual */
     sl_period_schedule period_schedule; /* local-sgd */
@@ -132,6 +133,11 @@ typedef struct sl_algorithm_config {
     uint64_t correction_period; /* cd-sgd: k */
     uint64_t warmup_rounds;     /* cd-sgd, one-bit-adam, powersgd */
     double warmup_ratio;        /* one-bit-adam: they end once |v|_1 keeps this share; 0: not */
+    /* dgc: fractions of entries sent, one an epoch; or numbers of them, one a round */
+    double warmup[SL_PHASES_MAX];
+    size_t warmup_count;
+    uint32_t warmup_k[SL_PHASES_MAX];
+    size_t warmup_k_count;
     double threshold;           /* cd-sgd: tau */
     double local_learning_rate; /* cd-sgd; 0: the learning rate */
     double alpha;               /* lead: how fast what is known of others follows; ecq-sgd: of what
@@ -144,41 +150,36 @@ typedef struct sl_algorithm_config {
     uint32_t trim;              /* clipped-gossip: values cut off at each end */
     double trigger;             /* lag-3pc, clag: zeta; choco-sgd: c */
     double trigger_growth;      /* choco-sgd: p */
-    double xi;                  /* lag-wk, laq */
     uint32_t depth;             /* lag-wk, laq: D, steps that are remembered */
+    double xi;                  /* lag-wk, laq */
     uint64_t clock;             /* laq: silent messages one after the other, at most */
     uint64_t bits;              /* moniqua, laq: of an element */
     double theta;               /* moniqua: more than any element of two neighbours is ever apart */
     bool nesterov;              /* qgm */
-    sl_mixing matrix;           /* exact-diffusion */
-    sl_tree_choice tree;        /* relaysum */
-    uint32_t rank;              /* powersgd, power-gossip: columns of a factor */
-    sl_number_rows start;       /* the first factors Q of these; no rows: random ones */
-    uint64_t delay;             /* all-reduce: D, rounds that a gradient is late */
-    sl_switch error_feedback;   /* sl_algorithm_plan sets it */
-    sl_directions directions;
-    sl_all_reduce_form all_reduce; /* all-reduce, local-sgd, gossip-pga */
-    uint32_t group; /* torus-2d, two-rings: nodes in a row; hierarchical: in a group; 0: about the
-                       square root */
-    sl_sketch_config sketch; /* fetch-sgd */
-    sl_outer outer;          /* diloco, noloco */
-    double slow_rate;        /* slowmo: alpha */
-    sl_base base;            /* slowmo */
-    sl_buffer_rule buffers;  /* local-sgd, slowmo */
-    double clients;          /* fedavg: fraction of the nodes that train between exchanges */
-    sl_rank_sets clients_of; /* fedavg: or who does, by turns */
+    sl_sketch_config sketch;    /* fetch-sgd */
+    sl_outer outer;             /* diloco, noloco */
+    double slow_rate;           /* slowmo: alpha */
+    sl_base base;               /* slowmo */
+    sl_buffer_rule buffers;     /* local-sgd, slowmo */
+    double clients;             /* fedavg: fraction of the nodes that train between exchanges */
+    sl_rank_sets clients_of;    /* fedavg: or who does, by turns */
     sl_client_weights client_weights;
     sl_reals weights_of;          /* fedavg: or a weight of each */
     double elastic;               /* easgd: alpha; 0: 0.9/n */
     double beta1, beta2, epsilon; /* d-adam, one-bit-adam */
+    sl_mixing matrix;             /* exact-diffusion */
+    sl_tree_choice tree;          /* relaysum */
+    uint32_t rank;                /* powersgd, power-gossip: columns of a factor */
+    sl_number_rows start;         /* the first factors Q of these; no rows: random ones */
+    sl_switch error_feedback;     /* sl_algorithm_plan sets it */
+    sl_directions directions;
+    uint64_t delay;                /* all-reduce: D, rounds that a gradient is late */
+    sl_all_reduce_form all_reduce; /* all-reduce, local-sgd, gossip-pga */
+    uint32_t group; /* torus-2d, two-rings: nodes in a row; hierarchical: in a group; 0: about the
+                       square root */
     int64_t server; /* parameter-server, double-squeeze, cd-sgd: a rank, or SL_SERVER_SHARDED */
-    /* dgc: fractions of entries sent, one an epoch; or numbers of them, one a round */
-    double warmup[SL_PHASES_MAX];
-    size_t warmup_count;
-    uint32_t warmup_k[SL_PHASES_MAX];
-    size_t warmup_k_count;
     sl_compressor_config compressor; /* sl_algorithm_plan sets `scaled` and `contractive` */
-    sl_switch scaled, contractive;
+    uint32_t batch; /* with local_epochs, samples of a gradient: sl_experiment_plan sets it */
 } sl_algorithm_config;
 
 #define SL_ALGORITHM_VECTORS_MAX 6
@@ -366,7 +367,8 @@ typedef struct sl_algorithm {
     sl_compressor_kind
         own_compressor; /* the only compressor that it takes; IDENTITY: any that suits */
     sl_step_rule step_rule;
-    const char *keys; /* keys that only it reads, such as "warmup_rounds threshold"; NULL: none */
+    const sl_key *keys; /* what it reads, beside the keys of its traits; SL_KEYS_END ends them;
+                           NULL: none */
     void (*defaults)(sl_algorithm_config *config); /* sets those that are not given */
     void (*tune)(sl_algorithm_config *config);     /* sets those of own_compressor; NULL: nothing */
     double (*lambda_min)(const sl_algorithm_config *config); /* which lambda_n of a fixed W must be
@@ -458,6 +460,10 @@ SL_API int sl_algorithm_spread(uint64_t *rounds, const sl_algorithm_config *conf
 
 /* All names, in the order of the docs; ends with NULL. */
 SL_API const char *sl_algorithm_name(size_t index);
+/* All forms of all names, in the same order; NULL: past the end. */
+SL_API const sl_algorithm *sl_algorithm_at(size_t index);
+/* The keys that the form reads, the compressor's aside; NULL: past the end. */
+SL_API const sl_key *sl_algorithm_key(const sl_algorithm *algorithm, size_t index);
 /* Does the form read algorithm.KEY, "period" or "compressor.k", with this compressor? */
 SL_API bool sl_algorithm_reads(const sl_algorithm *algorithm, sl_compressor_kind compressor,
                                const char *key);

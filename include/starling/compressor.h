@@ -17,6 +17,8 @@
 
 #include "starling/api.h"
 #include "starling/error.h"
+#include "starling/key.h"
+#include "starling/types.h"
 #include "starling/vec.h"
 
 #ifdef __cplusplus
@@ -65,6 +67,8 @@ typedef enum sl_compressor_kind {
 } sl_compressor_kind;
 
 SL_API const char *sl_compressor_name(sl_compressor_kind kind);
+/* The keys that it reads; NULL: past the end. */
+SL_API const sl_key *sl_compressor_key(sl_compressor_kind kind, size_t index);
 /* Does it read algorithm.compressor.KEY, such as "levels"? */
 SL_API bool sl_compressor_reads(sl_compressor_kind kind, const char *key);
 /* Does it encode two vectors: what is to be sent, and what of it is new (sl_source.fresh)? */
@@ -88,29 +92,32 @@ typedef enum sl_entropy {
     SL_ENTROPY_HUFFMAN
 } sl_entropy;
 
+/* Hashes take algorithm.compressor.* in the order of the fields; the key of a new field says
+ * `is_later`. */
 typedef struct sl_compressor_config {
     sl_compressor_kind kind;
     uint64_t k;      /* top-k, random-k, shared-mask, stc, sbc: entries kept, pos-neg: of each kind,
                         magnitude-dropping: on average; 0: from fraction */
     double fraction; /* k = max(1, round(fraction d)) */
+    sl_order order;  /* shared-mask */
     uint32_t levels; /* qsgd, rotated-qsgd: s >= 1 */
+    uint32_t bits;   /* eden: of an element, 1 to 4; modular: 1 to 24; grid: 1 to 16 */
     uint32_t bucket; /* qsgd, scaled-sign, 1-bit, terngrad: elements per scale; 0: one scale for the
                         vector */
     sl_norm norm;    /* qsgd */
-    uint32_t bits;   /* eden: of an element, 1 to 4; modular: 1 to 24; grid: 1 to 16 */
     double probability; /* random-dropping: of keeping an element, in (0, 1] */
     double threshold;   /* threshold (CD-SGD's T), strom: tau > 0 */
-    uint32_t bin;       /* adacomp: elements of which the largest decides, T >= 1 */
     double multiplier;  /* 3lc: s, at least 1 and below 2 */
-    double theta;       /* modular: how far apart the vectors of two nodes may be */
+    uint32_t bin;       /* adacomp: elements of which the largest decides, T >= 1 */
     double clip_sigma;  /* terngrad: c >= 1, what is beyond c sigma is cut off; 0: nothing is */
     bool share_scale;   /* terngrad: with the largest of all nodes' scales */
-    bool scaled;        /* random-k by d/k, random-dropping by 1/p: unbiased */
-    bool contractive;   /* the decoded vector is divided by 1 + omega */
-    sl_order order;     /* shared-mask */
+    sl_entropy coding;  /* top-k, stc, sbc, pos-neg, strom: how indices are sent; qsgd, terngrad,
+                           natural: how levels are */
     sl_scope scope;
-    sl_entropy coding; /* top-k, stc, sbc, pos-neg, strom: how indices are sent; qsgd, terngrad,
-                          natural: how levels are */
+    sl_switch scaling, contracting; /* an experiment's wish, of which follow: */
+    bool scaled;                    /* random-k by d/k, random-dropping by 1/p: unbiased */
+    bool contractive;               /* the decoded vector is divided by 1 + omega */
+    double theta;                   /* modular: how far apart the vectors of two nodes may be */
 } sl_compressor_config;
 
 /* Bounds that hold for every input of `dimension` elements. */

@@ -246,55 +246,24 @@ SL_API uint64_t sl_experiment_section_hash(const sl_experiment *experiment, sl_s
 
 /* ---- keys ---- */
 
-typedef enum sl_key_type {
-    SL_KEY_TEXT,            /* char[SL_NAME_MAX] */
-    SL_KEY_PATH,            /* char[SL_PATH_MAX] */
-    SL_KEY_CHOICE,          /* an enum, one of `choices` */
-    SL_KEY_BOOL,            /* bool */
-    SL_KEY_SWITCH,          /* sl_switch: true, false or "auto" */
-    SL_KEY_SERVER,          /* int64_t: a rank, or SL_SERVER_SHARDED for "sharded" */
-    SL_KEY_U32,             /* uint32_t */
-    SL_KEY_U64,             /* uint64_t */
-    SL_KEY_U64_BY_RANK,     /* uint64_t, or a list by rank, of which it is the largest: sl_counts at
-                               count_offset */
-    SL_KEY_REAL,            /* double */
-    SL_KEY_REAL_OR_SETS,    /* double, or lists of ranks: sl_rank_sets at count_offset */
-    SL_KEY_CHOICE_OR_REALS, /* an enum, or a list by rank: sl_reals at count_offset */
-    SL_KEY_PARAMETER, /* double; NaN: "auto", what is usual for the algorithm, or choices[0] */
-    SL_KEY_COUNT,     /* uint64_t; SL_COUNT_AUTO: "auto", what is usual for the algorithm */
-    SL_KEY_REALS,     /* double[], rising, with a size_t count */
-    SL_KEY_FACTORS,   /* double[], in any order, with a size_t count */
-    SL_KEY_ROWS,      /* sl_number_rows */
-    SL_KEY_U32S,      /* uint32_t[] with a size_t count */
-    SL_KEY_U64S       /* uint64_t[], rising, with a size_t count */
-} sl_key_type;
-
-/* One key of the experiment file. */
-typedef struct sl_key {
-    const char *path; /* "optimizer.momentum" */
-    sl_key_type type;
-    size_t offset, count_offset; /* offset of the value in sl_experiment, and of a list's length */
-    double min, max;             /* of a number, or of each in a list */
-    size_t length_max;           /* of a list */
-    bool as_named;               /* PATH: need not be there, and links in it stay */
-    const char *const *choices;  /* CHOICE: names in the order of the enum; TEXT: known values, or
-                                    NULL. Ends with NULL */
-    const char *(*names)(size_t index); /* TEXT: the same from a function, or NULL */
-    const char *fallback;               /* JSON text of the default */
-    const char *help;
-    /* The key has an effect if the key `user` has one of the values `users` (separated by spaces),
-     * or none of them if `users` begins with "!". user NULL: always. users NULL: for values whose
-     * sl_algorithm_reads or sl_compressor_reads names the key. */
-    const char *user, *users;
-} sl_key;
-
-/* All keys but `topology` and `faults`, in the order of docs/experiment.md: *count rows. */
-SL_API const sl_key *sl_experiment_keys(size_t *count);
+#define SL_KEYS_MAX 256
+/* All keys but `topology` and `faults`, in the order of docs/experiment.md. Of an algorithm's or
+ * compressor's key that several read it is the row of the first of them. */
+typedef struct sl_key_list {
+    const sl_key *items[SL_KEYS_MAX]; /* (count) */
+    size_t count;
+} sl_key_list;
+SL_API void sl_experiment_keys(sl_key_list *out);
+/* Has the key an effect on this experiment? */
+SL_API bool sl_key_is_read(const sl_key *key, const sl_experiment *experiment);
 /* Value number `index` of a CHOICE, or of a TEXT with known values; NULL: past the end. */
 SL_API const char *sl_key_choice(const sl_key *key, size_t index);
 #define SL_ALLOWED_MAX 768 /* bytes that hold what any key allows */
 /* What a key allows, such as "an integer from 1 to 32767". */
 SL_API void sl_key_allowed(const sl_key *key, char *out, size_t bytes);
+#define SL_HELP_MAX 1536 /* bytes that hold what any key means */
+/* What a key means, to each that reads it. */
+SL_API void sl_key_help(const sl_key *key, char *out, size_t bytes);
 /* One line per key: path, what is allowed, default, help. malloc'ed; NULL: out of memory. */
 SL_API char *sl_experiment_keys_help(void);
 

@@ -19,6 +19,7 @@
  */
 #include "algorithm/algorithms.h"
 #include "algorithm/mean_loss.h"
+#include "algorithm/own_keys.h"
 
 enum {
     PERIOD = SL_LOSS_NUMBERS, /* H; 0 before the first average */
@@ -71,6 +72,12 @@ static const sl_stage stages[] = {
     SL_AVERAGE_STAGES(momentum, sl_averages_buffers, NULL),
 };
 
+static const sl_key keys[] = {
+    SL_ROWS_LOCAL,
+    {SL_ROW_PERIOD_SCHEDULE},
+    SL_KEYS_END,
+};
+
 const sl_algorithm sl_adacomm = {
     .name = "local-sgd",
     .when = is_adaptive,
@@ -79,7 +86,7 @@ const sl_algorithm sl_adacomm = {
     .route = SL_ROUTE_SERVER,
     .takes_momentum = true,
     .tied_to_members = true,
-    .keys = "period_schedule buffers switch_round",
+    .keys = keys,
     .defaults = sl_local_defaults,
     .check = sl_check_no_switch,
     .own_numbers = numbers,

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/words.h"
 #include "starling/suggest.h"
 
 static const sl_algorithm *const algorithms[] = {
@@ -39,44 +38,8 @@ static const char *variant_name(sl_variant variant) {
     return names[variant];
 }
 
-static bool reads_compressor(const sl_algorithm *a, sl_compressor_kind kind, const char *key) {
-    if (a->own_compressor != SL_COMPRESSOR_IDENTITY)
-        return false;
-    return strcmp(key, "name") == 0 || strcmp(key, "per") == 0 || sl_compressor_reads(kind, key);
-}
-
-bool sl_algorithm_reads(const sl_algorithm *a, sl_compressor_kind compressor, const char *key) {
-    if (strcmp(key, "name") == 0)
-        return true;
-    if (strncmp(key, "compressor.", strlen("compressor.")) == 0)
-        return reads_compressor(a, compressor, key + strlen("compressor."));
-    const struct {
-        const char *key;
-        bool reads;
-    } known[] = {
-        {"variant", a->variant != SL_VARIANT_DEFAULT},
-        {"replicas", a->keeps_replicas},
-        {"consensus_step",
-         a->step_rule == SL_STEP_CONSENSUS || sl_has_word(a->keys, "consensus_step")},
-        {"eta", a->step_rule == SL_STEP_ETA},
-        {"local_steps", a->takes_local_steps},
-        {"period", a->is_periodic || sl_has_word(a->keys, "period")},
-        {"server", a->route == SL_ROUTE_SERVER},
-        {"all_reduce", sl_algorithm_reduces(a)},
-        {"group", sl_algorithm_reduces(a)},
-    };
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (strcmp(known[i].key, key) == 0)
-            return known[i].reads;
-    return sl_has_word(a->keys, key);
-}
-
-bool sl_algorithm_is_reader(const char *name, const char *key) {
-    for (size_t i = 0; i < ALGORITHM_COUNT; i++)
-        if (strcmp(algorithms[i]->name, name) == 0 &&
-            sl_algorithm_reads(algorithms[i], SL_COMPRESSOR_IDENTITY, key))
-            return true;
-    return false;
+const sl_algorithm *sl_algorithm_at(size_t index) {
+    return index < ALGORITHM_COUNT ? algorithms[index] : NULL;
 }
 
 static int refuse_name(const char *name, sl_error *error) {
@@ -158,10 +121,6 @@ bool sl_algorithm_exchanges(const sl_algorithm *a, const sl_algorithm_config *co
                             uint64_t round) {
     return a->exchanges != NULL ? a->exchanges(config, round)
                                 : round % sl_algorithm_interval(a, config) == 0;
-}
-
-uint64_t sl_algorithm_average_period(const sl_algorithm *a, const sl_algorithm_config *config) {
-    return sl_has_word(a->keys, "average_period") ? config->average_period : config->period;
 }
 
 size_t sl_algorithm_vectors(const sl_algorithm *a, const sl_algorithm_config *config) {

@@ -12,6 +12,11 @@
 SL_ALGORITHM_LIST(SL_ALGORITHM_DECLARE)
 #undef SL_ALGORITHM_DECLARE
 
+/* Does the form read algorithm.KEY? */
+static inline bool sl_reads(const sl_algorithm *a, const char *key) {
+    return sl_algorithm_reads(a, SL_COMPRESSOR_IDENTITY, key);
+}
+
 /* v -= gamma mom(g), weight decay at `decay`. A learning rate of 0 is pure averaging: the gradient
  * is not even read. */
 static inline void sl_descend(sl_state *s, float *v, const float *decay, size_t from,

@@ -15,6 +15,7 @@
  */
 #include "algorithm/algorithms.h"
 #include "algorithm/mix.h"
+#include "algorithm/own_keys.h"
 
 enum { MODEL = 0, MODEL_SUM, GRADIENT, GRADIENT_SUM, TRACKER, LAST };
 
@@ -85,12 +86,18 @@ static const sl_stage stages[] = {
     {.prepare = step, .read = read_model, .own = take_own_model, .combine = take_models},
 };
 
+static const sl_key keys[] = {
+    {SL_ROW_CONSENSUS_STEP, .help = "step size of the mixing, 0 = derived from the compressor"},
+    SL_KEYS_END,
+};
+
 const sl_algorithm sl_beer = {
     .name = "beer",
     .matrix = SL_MATRIX_SYMMETRIC,
     .fixed_matrix = true,
     .compressor = SL_TAKES_CONTRACTIVE,
     .step_rule = SL_STEP_CONSENSUS,
+    .keys = keys,
     .tied_to_members = true,
     .keeps_gradient = true,
     .extra_vectors = 6,

@@ -11,6 +11,7 @@
  * 1) bits out and in at the server, 32 d at the others. Averaged buffers cost as much again.
  */
 #include "algorithm/algorithms.h"
+#include "algorithm/own_keys.h"
 
 /* A loss may have ended a round for some only: a later view begins with the mean of all models. */
 static bool restates(const sl_state *s) {
@@ -41,6 +42,14 @@ static bool is_local(const sl_algorithm_config *config) {
 static bool is_not_compressed(const sl_algorithm_config *config) {
     return config->compressor.kind == SL_COMPRESSOR_IDENTITY;
 }
+
+const char *const sl_buffer_rules[] = {"local", "average", "reset", NULL};
+const char *const sl_period_schedules[] = {"constant",      "adaptive", "adaptive-halving",
+                                           "adaptive-rate", "growing",  NULL};
+const sl_key sl_local_keys[] = {
+    SL_ROWS_LOCAL,
+    SL_KEYS_END,
+};
 
 const sl_algorithm sl_all_reduce = {
     .name = "all-reduce",
@@ -93,7 +102,7 @@ const sl_algorithm sl_local_sgd = {
     .is_periodic = true,
     .route = SL_ROUTE_ALL_REDUCE,
     .takes_momentum = true,
-    .keys = "buffers switch_round",
+    .keys = sl_local_keys,
     .defaults = sl_local_defaults,
     .stages = sl_local_stages,
     .stage_count = SL_LOCAL_STAGES,

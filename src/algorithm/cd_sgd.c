@@ -18,6 +18,7 @@
  */
 #include "algorithm/cd_local.h"
 #include "algorithm/mix.h"
+#include "algorithm/own_keys.h"
 
 /* The warm-up sends the gradient of the round itself; its last round also takes the first local
  * step. */
@@ -94,13 +95,24 @@ static const sl_stage stages[] = {
      .combine = copy_total},
 };
 
+static const sl_key keys[] = {
+    {SL_OWN_U64(correction_period, 1, 1e9), .fallback = "5",
+     .help = "every so many rounds, the gradient is sent uncompressed"},
+    {SL_ROW_WARMUP_ROUNDS, .help = "rounds of uncompressed messages at the start, auto = 1"},
+    {SL_OWN_REAL(threshold, 1e-30, 1e30), .fallback = "0.1",
+     .help = "tau; a coordinate of at least tau is sent as tau, with its sign"},
+    {SL_OWN_REAL(local_learning_rate, 0, 1e6), .fallback = "0",
+     .help = "learning rate of the local step; 0 = optimizer.learning_rate"},
+    SL_KEYS_END,
+};
+
 const sl_algorithm sl_cd_sgd = {
     .name = "cd-sgd",
     .route = SL_ROUTE_SERVER,
     .compressor = SL_TAKES_ANY,
     .own_compressor = SL_COMPRESSOR_THRESHOLD,
     .tune = tune,
-    .keys = "correction_period warmup_rounds threshold local_learning_rate",
+    .keys = keys,
     .defaults = defaults,
     .idle_rounds = 1,
     .publishes_old_model = true,

@@ -2,7 +2,6 @@
 #include <math.h>
 
 #include "algorithm/algorithms.h"
-#include "base/words.h"
 #include "starling/spectrum.h"
 
 static const double spectrum_work_max = 1e9; /* about a second */
@@ -170,8 +169,8 @@ static int check_optimizer(const sl_algorithm *a, const sl_optimizer_config *o, 
     if (o->momentum > 0 && !a->takes_momentum)
         return sl_fail(error, SL_EINVAL, "optimizer.momentum: algorithm '%s' %s; set it to 0",
                        a->name,
-                       sl_has_word(a->keys, "beta") ? "has a momentum of its own, algorithm.beta"
-                                                    : "is defined without momentum");
+                       sl_reads(a, "beta") ? "has a momentum of its own, algorithm.beta"
+                                           : "is defined without momentum");
     if (o->momentum > 0 && o->nesterov && a->heavy_ball)
         return sl_fail(
             error, SL_EINVAL,
@@ -190,7 +189,7 @@ static int check_optimizer(const sl_algorithm *a, const sl_optimizer_config *o, 
 static int check_buffers(const sl_algorithm *a, const sl_algorithm_config *c,
                          const sl_optimizer_config *o, sl_error *error) {
     static const char *const names[] = {"local", "average", "reset"};
-    if (c->buffers == SL_BUFFERS_LOCAL || !sl_has_word(a->keys, "buffers") || o->momentum > 0)
+    if (c->buffers == SL_BUFFERS_LOCAL || !sl_reads(a, "buffers") || o->momentum > 0)
         return 0;
     return sl_fail(error, SL_EINVAL,
                    "algorithm.buffers: \"%s\" is for those of optimizer.momentum, which is 0; take "
@@ -204,7 +203,7 @@ static int check_parameters(const sl_algorithm *a, const sl_algorithm_config *c,
                        "algorithm.replicas: \"per-neighbour\", but algorithm '%s' keeps none that "
                        "could be told apart; leave the key out",
                        a->name);
-    if (c->steps_of.count > 0 && !sl_has_word(a->keys, "local_epochs"))
+    if (c->steps_of.count > 0 && !sl_reads(a, "local_epochs"))
         return sl_fail(error, SL_EINVAL,
                        "algorithm.local_steps: is a list, but the nodes of algorithm '%s' exchange "
                        "together; give one number, or take fedavg",
@@ -227,8 +226,7 @@ static int check_directions(const sl_algorithm *a, const sl_algorithm_config *c,
             "algorithm.directions: \"both\", but %s with a compressor has no server that "
             "would send messages back; set it to \"up\", or take parameter-server",
             a->name);
-    if (c->delay > 0 && sl_has_word(a->keys, "delay") &&
-        c->compressor.kind != SL_COMPRESSOR_IDENTITY)
+    if (c->delay > 0 && sl_reads(a, "delay") && c->compressor.kind != SL_COMPRESSOR_IDENTITY)
         return sl_fail(error, SL_EINVAL,
                        "algorithm.delay: %llu, but late gradients are not compressed, and the "
                        "compressor is %s; set delay to 0, or leave the compressor out",

@@ -1,6 +1,8 @@
 /* choco.c - see choco.h. */
 #include "algorithm/choco.h"
 
+#include "algorithm/own_keys.h"
+
 enum { HAT = 0 };
 
 bool sl_choco_has_moved(const sl_state *s, uint64_t round, const sl_sgd *step) {
@@ -50,3 +52,12 @@ void sl_choco_mix(sl_state *s, size_t from, size_t count) {
     sl_terms_add(&sum, s->extra[HAT] + from, -s->step_size * sl_given(s));
     sl_terms_end(&sum);
 }
+
+const sl_key sl_choco_keys[] = {
+    {SL_ROW_CONSENSUS_STEP, .help = "step size of the mixing, 0 = derived from the compressor"},
+    {SL_ROW_TRIGGER, .help = "a message is silent unless what it would tell is longer than so many "
+                             "times the learning rate, both squared, auto = 0, never silent"},
+    {SL_OWN_REAL(trigger_growth, 0, SL_BELOW_1), .fallback = "0",
+     .help = "the trigger grows with the round to this power, 1 - epsilon of SPARQ-SGD"},
+    SL_KEYS_END,
+};

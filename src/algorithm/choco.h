@@ -15,6 +15,7 @@
 /* Is the model far from what others know of it, after the local step of that round? */
 bool sl_choco_has_moved(const sl_state *s, uint64_t round, const sl_sgd *step);
 
+extern const sl_key sl_choco_keys[];
 void sl_choco_defaults(sl_algorithm_config *config);
 /* A later view's first message is the model itself, which sets every replica; all others differ
  * from it. */
@@ -41,7 +42,7 @@ void sl_choco_mix(sl_state *s, size_t from, size_t count);
 #define SL_CHOCO_FAMILY                                                                            \
     .name = "choco-sgd", .matrix = SL_MATRIX_SYMMETRIC, .fixed_matrix = true,                      \
     .keeps_replicas = true, .compressor = SL_TAKES_CONTRACTIVE, .step_rule = SL_STEP_CONSENSUS,    \
-    .keys = "trigger trigger_growth", .defaults = sl_choco_defaults, .takes_momentum = true,       \
+    .keys = sl_choco_keys, .defaults = sl_choco_defaults, .takes_momentum = true,                  \
     .takes_local_steps = true, .extra_vectors = 1, .stage_count = 2, .local = sl_local_step
 
 #endif

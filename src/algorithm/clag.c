@@ -17,6 +17,7 @@
  * down.
  */
 #include "algorithm/known.h"
+#include "algorithm/own_keys.h"
 
 enum { BEFORE = SL_KNOWN_VECTORS };
 
@@ -40,10 +41,16 @@ static void note_sent(sl_state *s) {
 static const sl_stage whole[] = {SL_KNOWN_STAGES(has_moved, sl_known_take_own_in_mean)},
                       compressed[] = {SL_KNOWN_STAGES(has_moved, sl_known_take_own)};
 
+static const sl_key keys[] = {
+    {SL_ROW_TRIGGER, .help = "a message is silent unless what it would tell is longer than so many "
+                             "times the last step of the gradient, both squared, auto = 1"},
+    SL_KEYS_END,
+};
+
 const sl_algorithm sl_lag_3pc = {
     SL_KNOWN_FAMILY,
     .name = "lag-3pc",
-    .keys = "trigger",
+    .keys = keys,
     .defaults = defaults,
     .extra_vectors = SL_KNOWN_VECTORS + 1,
     .stages = whole,
@@ -52,6 +59,6 @@ const sl_algorithm sl_lag_3pc = {
 
 const sl_algorithm sl_clag = {
     SL_KNOWN_FAMILY,      .name = "clag",       .compressor = SL_TAKES_CONTRACTIVE,
-    .keys = "trigger",    .defaults = defaults, .extra_vectors = SL_KNOWN_VECTORS + 1,
+    .keys = keys,         .defaults = defaults, .extra_vectors = SL_KNOWN_VECTORS + 1,
     .stages = compressed,
 };

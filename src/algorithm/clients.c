@@ -4,6 +4,8 @@
 #include "algorithm/algorithms.h"
 #include "starling/rng.h"
 
+const char *const sl_client_weight_names[] = {"samples", "uniform", NULL};
+
 /* m */
 static uint32_t drawn(const sl_algorithm_config *c, uint32_t nodes) {
     const double wanted = floor(c->clients * nodes + 0.5);

@@ -12,9 +12,29 @@
 #ifndef SL_CLIENTS_H
 #define SL_CLIENTS_H
 
-#include "starling/algorithm.h"
+#include "algorithm/own_keys.h"
 
-#define SL_CLIENTS_KEYS "clients client_weights local_epochs"
+extern const char *const sl_client_weight_names[];
+#define SL_ROWS_CLIENTS                                                                            \
+    {SL_OWN_LIST(clients, clients_of),                                                             \
+     .type = SL_KEY_REAL_OR_SETS,                                                                  \
+     SL_KEY_BETWEEN(1e-9, 1),                                                                      \
+     .length_max = SL_COUNTS_MAX,                                                                  \
+     .fallback = "1",                                                                              \
+     .help = "fraction of the nodes that train from one exchange to the next, at least one; or "   \
+             "lists of their ranks, taken by turns"},                                              \
+        {SL_OWN_LIST(client_weights, weights_of),                                                  \
+         .type = SL_KEY_CHOICE_OR_REALS,                                                           \
+         SL_KEY_BETWEEN(0, 1e9),                                                                   \
+         .length_max = SL_COUNTS_MAX,                                                              \
+         .choices = sl_client_weight_names,                                                        \
+         .fallback = "\"samples\"",                                                                \
+         .help = "models are weighed by their nodes' training samples, all alike, or by a list"},  \
+    {                                                                                              \
+        SL_OWN_U64(local_epochs, 0, 1e6),                                                          \
+            .fallback = "0",                                                                       \
+            .help = "passes of a client over its samples between exchanges; 0 = local_steps"       \
+    }
 
 /* The numbers that are kept; TOTAL: sum_{k in S} n_k of those who are heard. */
 enum { SL_CLIENTS_IS_ONE, SL_CLIENTS_TOTAL, SL_CLIENTS_NUMBERS };

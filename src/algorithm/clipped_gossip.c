@@ -15,6 +15,7 @@
 
 #include "algorithm/algorithms.h"
 #include "algorithm/mix.h"
+#include "algorithm/own_keys.h"
 
 /* numbers[j]: the squared distance so far. */
 static void keep(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
@@ -61,12 +62,18 @@ static void pull(sl_state *s) {
 static const sl_stage stages[] = {
     {.prepare = sl_local_step, .vector = sl_publish_model, .combine = keep}};
 
+const char *const sl_clips[] = {"second-largest", NULL};
+static const sl_key keys[] = {
+    SL_ROWS_CLIPPED,
+    SL_KEYS_END,
+};
+
 const sl_algorithm sl_clipped_gossip = {
     .name = "clipped-gossip",
     .variant = SL_VARIANT_CLIP,
     .matrix = SL_MATRIX_SYMMETRIC,
     .keeps_messages = true,
-    .keys = "clip trim",
+    .keys = keys,
     .takes_momentum = true,
     .takes_local_steps = true,
     .stages = stages,

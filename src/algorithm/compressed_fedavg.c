@@ -12,6 +12,7 @@
  */
 #include "algorithm/clients.h"
 #include "algorithm/mix.h"
+#include "algorithm/own_keys.h"
 #include "algorithm/squeeze.h"
 
 static size_t vectors(const sl_algorithm_config *config) {
@@ -97,12 +98,18 @@ static void settle(sl_state *s, size_t from, size_t count) {
     sl_clients_forget(s, from, count);
 }
 
+static const sl_key keys[] = {
+    SL_ROWS_CLIENTS,
+    SL_ROWS_SQUEEZE,
+    SL_KEYS_END,
+};
+
 const sl_algorithm sl_fedavg_compressed = {
     .name = "fedavg",
     .when = sl_is_compressed,
     .route = SL_ROUTE_SERVER,
     .compressor = SL_TAKES_ANY,
-    .keys = SL_CLIENTS_KEYS " " SL_SQUEEZE_KEYS,
+    .keys = keys,
     .takes_momentum = true,
     .takes_sgd_only = true,
     .takes_local_steps = true,

@@ -12,6 +12,7 @@
  * Memory beside x, g, momentum: v, a, and with both ways s. Wire, each period: one compressed
  * message up, a dense or compressed one down.
  */
+#include "algorithm/own_keys.h"
 #include "algorithm/squeeze.h"
 
 static size_t vectors(const sl_algorithm_config *config) {
@@ -40,13 +41,19 @@ static void settle(sl_state *s, size_t from, size_t count) {
 
 static const sl_stage stages[] = {SL_SQUEEZE_STAGES(load_change, NULL)};
 
+static const sl_key keys[] = {
+    {SL_ROW_LOCAL_PERIOD},
+    SL_ROWS_SQUEEZE,
+    SL_KEYS_END,
+};
+
 const sl_algorithm sl_local_sgd_compressed = {
     .name = "local-sgd",
     .when = sl_is_compressed,
     .is_periodic = true,
     .route = SL_ROUTE_SERVER,
     .compressor = SL_TAKES_ANY,
-    .keys = SL_SQUEEZE_KEYS,
+    .keys = keys,
     .takes_momentum = true,
     .tied_to_members = true,
     .keeps_gradient = true,

@@ -11,6 +11,7 @@
  */
 #include "algorithm/algorithms.h"
 #include "algorithm/mix.h"
+#include "algorithm/own_keys.h"
 
 enum { FIRST = 0, SECOND = 1 };
 
@@ -27,10 +28,17 @@ static void adapt(sl_state *s, size_t from, size_t count) {
 static const sl_stage stages[] = {
     {.in_place = true, .prepare = adapt, .vector = sl_publish_model, .combine = sl_mix_models}};
 
+static const sl_key keys[] = {
+    {SL_ROW_BETA1},
+    {SL_ROW_BETA2},
+    {SL_ROW_EPSILON, .help = "added to the root of the second moment"},
+    SL_KEYS_END,
+};
+
 const sl_algorithm sl_d_adam = {
     .name = "d-adam",
     .matrix = SL_MATRIX_DOUBLY,
-    .keys = "beta1 beta2 epsilon",
+    .keys = keys,
     .extra_vectors = 2,
     .stages = stages,
     .stage_count = 1,

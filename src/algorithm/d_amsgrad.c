@@ -14,6 +14,7 @@
 
 #include "algorithm/algorithms.h"
 #include "algorithm/mix.h"
+#include "algorithm/own_keys.h"
 
 enum { FIRST = 0, SECOND = 1, TOP = 2, TRACKER = 3 };
 
@@ -61,11 +62,18 @@ static const sl_stage stages[] = {
     {.in_place = true, .vector = tracker, .combine = mix_trackers},
 };
 
+static const sl_key keys[] = {
+    {SL_ROW_BETA1},
+    {SL_ROW_BETA2},
+    {SL_ROW_EPSILON, .help = "least value of the second moment that all agree on"},
+    SL_KEYS_END,
+};
+
 const sl_algorithm sl_d_amsgrad = {
     .name = "d-amsgrad",
     .matrix = SL_MATRIX_DOUBLY,
     .host_only = true,
-    .keys = "beta1 beta2 epsilon",
+    .keys = keys,
     .extra_vectors = 4,
     .stages = stages,
     .stage_count = 2,

@@ -10,6 +10,7 @@
  */
 #include "algorithm/algorithms.h"
 #include "algorithm/mix.h"
+#include "algorithm/own_keys.h"
 
 enum { MOMENTUM = 0, BEFORE = 1 };
 
@@ -36,10 +37,15 @@ static void accelerate(sl_state *s, size_t from, size_t count) {
 static const sl_stage stages[] = {
     {.in_place = true, .prepare = adapt, .vector = sl_publish_model, .combine = sl_mix_models}};
 
+static const sl_key keys[] = {
+    {SL_ROW_BETA, .help = "momentum of its own, auto = 0.9"},
+    SL_KEYS_END,
+};
+
 const sl_algorithm sl_decentlam = {
     .name = "decentlam",
     .matrix = SL_MATRIX_SYMMETRIC,
-    .keys = "beta",
+    .keys = keys,
     .defaults = defaults,
     .extra_vectors = 2,
     .stages = stages,

@@ -10,6 +10,7 @@
  */
 #include "algorithm/algorithms.h"
 #include "algorithm/mix.h"
+#include "algorithm/own_keys.h"
 
 enum { ERROR = 0 };
 
@@ -38,11 +39,18 @@ static void take_theirs(sl_state *s, const sl_mix *mix, size_t from, size_t coun
 static const sl_stage stages[] = {
     {.prepare = compensate, .vector = compensated, .own = take_own, .combine = take_theirs}};
 
+static const sl_key keys[] = {
+    {SL_OWN_REAL(eta, 0, 1), .fallback = "0",
+     .help = "step size of the mixing; 0 = derived from the compressor"},
+    SL_KEYS_END,
+};
+
 const sl_algorithm sl_deep_squeeze = {
     .name = "deep-squeeze",
     .matrix = SL_MATRIX_SYMMETRIC,
     .compressor = SL_TAKES_CONTRACTIVE,
     .step_rule = SL_STEP_ETA,
+    .keys = keys,
     .takes_momentum = true,
     .takes_local_steps = true,
     .extra_vectors = 1,

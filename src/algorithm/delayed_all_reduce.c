@@ -9,6 +9,7 @@
  */
 #include "algorithm/algorithms.h"
 #include "algorithm/mix.h"
+#include "algorithm/own_keys.h"
 
 static bool is_delayed(const sl_algorithm_config *config) {
     return config->delay > 0;
@@ -51,11 +52,17 @@ static const sl_stage stages[] = {
     {.plain = true, .gather = true, .prepare = average, .vector = publish, .combine = copy},
 };
 
+static const sl_key keys[] = {
+    {SL_OWN_U64(delay, 0, SL_ALGORITHM_VECTORS_MAX), .fallback = "0",
+     .help = "rounds that a mean gradient is late; its exchange is beside the next one"},
+    SL_KEYS_END,
+};
+
 const sl_algorithm sl_all_reduce_delayed = {
     .name = "all-reduce",
     .when = is_delayed,
     .route = SL_ROUTE_ALL_REDUCE,
-    .keys = "delay",
+    .keys = keys,
     .takes_momentum = true,
     .takes_sgd_only = true,
     .tied_to_members = true,

@@ -15,6 +15,7 @@
  */
 #include <math.h>
 
+#include "algorithm/own_keys.h"
 #include "algorithm/squeeze.h"
 
 enum { SENT = SL_SQUEEZE_SENT };
@@ -68,9 +69,21 @@ static const sl_stage stages[] = {{.ranked = true,
                                    .own = sl_squeeze_take,
                                    .combine = sl_squeeze_add}};
 
+static const sl_key keys[] = {
+    {SL_ROW_CLIP, .help = "length to which n gradients are clipped, each to clip/sqrt(n), "
+                          "second-largest = 0, not at all"},
+    {SL_OWN_LIST(warmup, warmup_count), .type = SL_KEY_FACTORS, SL_KEY_BETWEEN(1e-9, 1),
+     .length_max = SL_PHASES_MAX, .fallback = "[]",
+     .help = "fraction of the entries sent in each of the first epochs"},
+    {SL_OWN_LIST(warmup_k, warmup_k_count), .type = SL_KEY_U32S, SL_KEY_BETWEEN(1, 4294967295.0),
+     .length_max = SL_PHASES_MAX, .fallback = "[]",
+     .help = "number of entries sent in each of the first rounds, in place of warmup"},
+    SL_KEYS_END,
+};
+
 #define DGC                                                                                        \
-    .name = "dgc", .compressor = SL_TAKES_LARGEST, .keys = "clip warmup warmup_k",                 \
-    .defaults = defaults, .takes_momentum = true, .takes_sgd_only = true, .tied_to_members = true, \
+    .name = "dgc", .compressor = SL_TAKES_LARGEST, .keys = keys, .defaults = defaults,             \
+    .takes_momentum = true, .takes_sgd_only = true, .tied_to_members = true,                       \
     .keeps_gradient = true, .extra_vectors = 1, .take_gradient = clip, .settle = settle
 
 const sl_algorithm sl_dgc = {

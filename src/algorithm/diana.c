@@ -11,6 +11,7 @@
  */
 #include "algorithm/algorithms.h"
 #include "algorithm/mix.h"
+#include "algorithm/own_keys.h"
 
 enum { KNOWN = 0, MEAN = 1, GUESS = 2, MOMENTUM = 3 };
 
@@ -69,12 +70,18 @@ static const sl_stage stages[] = {
      .combine = sl_copy_gradient},
 };
 
+static const sl_key keys[] = {
+    {SL_ROW_ALPHA, .help = "share of a message that is remembered, auto = 1/(1 + omega)"},
+    {SL_ROW_BETA, .help = "momentum of its own, auto = 0"},
+    SL_KEYS_END,
+};
+
 const sl_algorithm sl_diana = {
     .name = "diana",
     .route = SL_ROUTE_SERVER,
     .compressor = SL_TAKES_UNBIASED,
     .step_rule = SL_STEP_ALPHA,
-    .keys = "alpha beta",
+    .keys = keys,
     .defaults = defaults,
     .tied_to_members = true,
     .keeps_gradient = true,

@@ -9,6 +9,7 @@
  * SGD's, 64 d (n - 1)/n bits every `period` rounds.
  */
 #include "algorithm/algorithms.h"
+#include "algorithm/own_keys.h"
 
 enum { OUTER = 0, MOMENTUM = 1 };
 
@@ -36,12 +37,21 @@ static void step(sl_state *s, size_t from, size_t count) {
     sl_copy(s, x, phi, count);
 }
 
+static const sl_key keys[] = {
+    {SL_ROW_PERIOD, .help = "rounds from one exchange to the next, 0 = 500"},
+    {SL_ROW_OUTER_RATE},
+    {SL_ROW_OUTER_MOMENTUM, .help = "momentum of the outer steps, auto = 0.9"},
+    {SL_OWN_BOOL(outer.nesterov), .fallback = "true",
+     .help = "look ahead along the outer momentum"},
+    SL_KEYS_END,
+};
+
 const sl_algorithm sl_diloco = {
     .name = "diloco",
     .is_periodic = true,
     .route = SL_ROUTE_ALL_REDUCE,
     .takes_momentum = true,
-    .keys = "outer.learning_rate outer.momentum outer.nesterov",
+    .keys = keys,
     .defaults = defaults,
     .extra_vectors = 2,
     .stages = sl_local_stages,

@@ -10,6 +10,7 @@
  */
 #include "algorithm/algorithms.h"
 #include "algorithm/mix.h"
+#include "algorithm/own_keys.h"
 
 enum { CENTRE = 0, PULL = 1 };
 
@@ -55,12 +56,19 @@ static const sl_stage stages[] = {
     {.plain = true, .gather = true, .vector = pull, .combine = copy},
 };
 
+static const sl_key keys[] = {
+    {SL_ROW_PERIOD, .help = "rounds from one exchange to the next, 0 = 10"},
+    {SL_OWN_REAL(elastic, 0, 1), .fallback = "0",
+     .help = "share of its distance by which a node and the centre move; 0 = 0.9/nodes"},
+    SL_KEYS_END,
+};
+
 const sl_algorithm sl_easgd = {
     .name = "easgd",
     .is_periodic = true,
     .route = SL_ROUTE_SERVER,
     .takes_momentum = true,
-    .keys = "elastic",
+    .keys = keys,
     .defaults = defaults,
     .extra_vectors = 2,
     .tied_to_members = true,

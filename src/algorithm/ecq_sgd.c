@@ -6,6 +6,7 @@
  * C unbiased in the paper. With alpha = beta = 1 it is error feedback. Memory beside x and g: h,
  * and v = g + alpha h. Wire: one compressed message up, the dense mean down.
  */
+#include "algorithm/own_keys.h"
 #include "algorithm/squeeze.h"
 
 enum { SENT = SL_SQUEEZE_SENT, ERROR = 1 };
@@ -48,11 +49,17 @@ static void settle(sl_state *s, size_t from, size_t count) {
                     (const float[]){1, -s->sgd.learning_rate}, 2, count);
 }
 
+static const sl_key keys[] = {
+    {SL_ROW_ALPHA, .help = "share of what was lost that is sent again, auto = 0.2"},
+    {SL_ROW_BETA, .help = "share of what was lost that stays, auto = 0.9"},
+    SL_KEYS_END,
+};
+
 const sl_algorithm sl_ecq_sgd = {
     .name = "ecq-sgd",
     .route = SL_ROUTE_SERVER,
     .compressor = SL_TAKES_UNBIASED,
-    .keys = "alpha beta",
+    .keys = keys,
     .defaults = defaults,
     .tied_to_members = true,
     .keeps_gradient = true,

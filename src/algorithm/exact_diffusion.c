@@ -15,6 +15,7 @@
 
 #include "algorithm/algorithms.h"
 #include "algorithm/mix.h"
+#include "algorithm/own_keys.h"
 
 enum { CORRECTION = 0 };
 
@@ -53,11 +54,18 @@ static double lambda_min(const sl_algorithm_config *c) {
 static const sl_stage stages[] = {
     {.in_place = true, .prepare = correct, .vector = sl_publish_model, .combine = mix}};
 
+static const char *const matrices[] = {"lazy", "plain", NULL};
+static const sl_key keys[] = {
+    {SL_OWN_CHOICE(matrix, matrices), .fallback = "\"lazy\"",
+     .help = "mix with (I + W)/2 (lazy) or with W (plain), which is D2"},
+    SL_KEYS_END,
+};
+
 const sl_algorithm sl_exact_diffusion = {
     .name = "exact-diffusion",
     .matrix = SL_MATRIX_SYMMETRIC,
     .keeps_self = true,
-    .keys = "matrix",
+    .keys = keys,
     .lambda_min = lambda_min,
     .extra_vectors = 1,
     .stages = stages,

@@ -13,6 +13,7 @@
 #include "algorithm/algorithms.h"
 #include "algorithm/clients.h"
 #include "algorithm/mix.h"
+#include "algorithm/own_keys.h"
 #include "vec/finite.h"
 
 enum { SUM, VECTORS }; /* sum_{k in S} n_k x_k, of a server */
@@ -57,6 +58,11 @@ static const sl_stage stages[] = {
      .combine = sl_copy_model},
 };
 
+static const sl_key keys[] = {
+    SL_ROWS_CLIENTS,
+    SL_KEYS_END,
+};
+
 const sl_algorithm sl_fedavg = {
     .name = "fedavg",
     .when = is_plain,
@@ -65,7 +71,7 @@ const sl_algorithm sl_fedavg = {
     .takes_sgd_only = true,
     .takes_local_steps = true,
     .tied_to_members = true,
-    .keys = SL_CLIENTS_KEYS,
+    .keys = keys,
     .extra_vectors = VECTORS,
     .own_numbers = sl_clients_numbers,
     .check = sl_clients_check,

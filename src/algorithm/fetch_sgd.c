@@ -12,6 +12,7 @@
  * Memory beside x, g: a vector for s, u and e. Wire: an all-reduce of 32 rows columns bits.
  */
 #include "algorithm/algorithms.h"
+#include "algorithm/own_keys.h"
 #include "algorithm/sketch.h"
 
 enum { TABLES, VECTORS };                           /* the three, one behind the other */
@@ -103,11 +104,22 @@ static const sl_stage stages[] = {
      .over = unsketch},
 };
 
+static const sl_key keys[] = {
+    {SL_ROW_BETA, .help = "momentum of its own, auto = 0.9"},
+    {SL_OWN_U32(sketch.rows, 1, 15), .fallback = "5",
+     .help = "places of an element in the sketch; their median is its estimate"},
+    {SL_OWN_U64(sketch.columns, 0, 1e12), .fallback = "0",
+     .help = "numbers in a row of the sketch; 0 = a tenth of the parameters in all rows"},
+    {SL_OWN_U64(sketch.k, 0, 1e12), .fallback = "0",
+     .help = "parameters that a round moves; 0 = a tenth of the columns"},
+    SL_KEYS_END,
+};
+
 const sl_algorithm sl_fetch_sgd = {
     .name = "fetch-sgd",
     .route = SL_ROUTE_ALL_REDUCE,
     .host_only = true,
-    .keys = "beta sketch.rows sketch.columns sketch.k",
+    .keys = keys,
     .defaults = defaults,
     .tied_to_members = true,
     .keeps_gradient = true,

@@ -10,6 +10,7 @@
  */
 #include "algorithm/algorithms.h"
 #include "algorithm/mix.h"
+#include "algorithm/own_keys.h"
 
 static bool averages(const sl_state *s) {
     return s->exchange % s->config->average_period == 0;
@@ -28,13 +29,19 @@ static const sl_stage stages[] = {
     SL_AVERAGE_STAGES(model, averages, sl_local_step),
 };
 
+static const sl_key keys[] = {
+    {SL_OWN_U64(average_period, 1, 1e9), .fallback = "6",
+     .help = "every so many exchanges, all nodes' exact average"},
+    SL_KEYS_END,
+};
+
 const sl_algorithm sl_gossip_pga = {
     .name = "gossip-pga",
     .route = SL_ROUTE_BOTH,
     .matrix = SL_MATRIX_DOUBLY,
     .takes_momentum = true,
     .takes_local_steps = true,
-    .keys = "average_period",
+    .keys = keys,
     .stages = stages,
     .stage_count = 3,
     .local = sl_local_step,

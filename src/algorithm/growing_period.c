@@ -11,6 +11,7 @@
  * Memory beside x, g, momentum: none. Wire: local SGD's, for each average.
  */
 #include "algorithm/algorithms.h"
+#include "algorithm/own_keys.h"
 
 enum { LAST, NUMBERS }; /* round of the last average */
 
@@ -33,6 +34,15 @@ static void finish(sl_state *s) {
     s->own_numbers[LAST] = (double)s->round;
 }
 
+static const sl_key keys[] = {
+    SL_ROWS_LOCAL,
+    {SL_ROW_PERIOD_SCHEDULE},
+    {SL_OWN_U64(first_period, 1, 1e9), .fallback = "1", .help = "growing period: the first one"},
+    {SL_OWN_REAL(growth, 0, 1e6), .fallback = "1",
+     .help = "growing period: what each average adds, in first periods"},
+    SL_KEYS_END,
+};
+
 const sl_algorithm sl_growing_period = {
     .name = "local-sgd",
     .when = is_growing,
@@ -41,7 +51,7 @@ const sl_algorithm sl_growing_period = {
     .route = SL_ROUTE_ALL_REDUCE,
     .takes_momentum = true,
     .tied_to_members = true,
-    .keys = "period_schedule first_period growth buffers switch_round",
+    .keys = keys,
     .defaults = sl_local_defaults,
     .check = sl_check_no_switch,
     .own_numbers = numbers,

@@ -13,6 +13,7 @@
  * h down.
  */
 #include "algorithm/known.h"
+#include "algorithm/own_keys.h"
 
 static void defaults(sl_algorithm_config *c) {
     sl_default(&c->xi, 1.0 / c->depth);
@@ -30,10 +31,17 @@ static bool is_worth_it(sl_state *s) {
 
 static const sl_stage stages[] = {SL_KNOWN_STAGES(is_worth_it, sl_known_take_own)};
 
+static const sl_key keys[] = {
+    {SL_ROW_DEPTH},
+    {SL_ROW_XI,
+     .help = "weight of each remembered step, larger: silent more often, auto = 1/depth"},
+    SL_KEYS_END,
+};
+
 const sl_algorithm sl_lag_wk = {
     SL_KNOWN_FAMILY,
     .name = "lag-wk",
-    .keys = "depth xi",
+    .keys = keys,
     .defaults = defaults,
     .extra_vectors = SL_KNOWN_LAZY_VECTORS,
     .own_numbers = depth,

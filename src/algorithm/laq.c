@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "algorithm/known.h"
+#include "algorithm/own_keys.h"
 #include "compress/grid.h"
 #include "compress/sums.h"
 
@@ -82,13 +83,23 @@ static bool is_worth_it(sl_state *s) {
 
 static const sl_stage stages[] = {SL_KNOWN_STAGES(is_worth_it, sl_known_take_own)};
 
+static const sl_key keys[] = {
+    {SL_ROW_DEPTH},
+    {SL_ROW_XI,
+     .help = "weight of each remembered step, larger: silent more often, auto = 0.8/depth"},
+    {SL_ROW_BITS, .help = "bits of an element, auto = 4"},
+    {SL_OWN_U64(clock, 1, 1e12), .fallback = "100",
+     .help = "after so many silent messages it sends one"},
+    SL_KEYS_END,
+};
+
 const sl_algorithm sl_laq = {
     SL_KNOWN_FAMILY,
     .name = "laq",
     .host_only = true,
     .compressor = SL_TAKES_ANY,
     .own_compressor = SL_COMPRESSOR_GRID,
-    .keys = "depth xi bits clock",
+    .keys = keys,
     .defaults = defaults,
     .tune = tune,
     .extra_vectors = SL_KNOWN_LAZY_VECTORS,

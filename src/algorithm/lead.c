@@ -13,6 +13,7 @@
  */
 #include "algorithm/algorithms.h"
 #include "algorithm/mix.h"
+#include "algorithm/own_keys.h"
 
 enum { DUAL = 0, HAT, APART };
 
@@ -74,13 +75,19 @@ static const sl_stage stages[] = {{.wanted = is_later,
                                    .own = take_own,
                                    .combine = take_theirs}};
 
+static const sl_key keys[] = {
+    {SL_ROW_ALPHA, .help = "share of a message that its replicas follow, auto = 0.5"},
+    {SL_OWN_REAL(gamma, 0, 1), .fallback = "1", .help = "step size of the mixing"},
+    SL_KEYS_END,
+};
+
 const sl_algorithm sl_lead = {
     .name = "lead",
     .matrix = SL_MATRIX_SYMMETRIC,
     .fixed_matrix = true,
     .keeps_self = true,
     .compressor = SL_TAKES_UNBIASED,
-    .keys = "alpha gamma",
+    .keys = keys,
     .defaults = defaults,
     .tied_to_members = true,
     .begins_silent = true,

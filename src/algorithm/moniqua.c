@@ -14,6 +14,7 @@
  * each out-neighbour.
  */
 #include "algorithm/algorithms.h"
+#include "algorithm/own_keys.h"
 #include "base/kernels.h"
 #include "compress/modular.h"
 
@@ -62,13 +63,20 @@ static void tune(sl_algorithm_config *c) {
 static const sl_stage stages[] = {
     {.prepare = sl_local_step, .vector = sl_publish_model, .combine = take_theirs}};
 
+static const sl_key keys[] = {
+    {SL_ROW_BITS, .help = "bits of an element, auto = 8"},
+    {SL_OWN_REAL(theta, 1e-30, 1e30), .fallback = "2",
+     .help = "more than any element of two neighbours' models is ever apart"},
+    SL_KEYS_END,
+};
+
 const sl_algorithm sl_moniqua = {
     .name = "moniqua",
     .matrix = SL_MATRIX_DOUBLY,
     .host_only = true,
     .compressor = SL_TAKES_ANY,
     .own_compressor = SL_COMPRESSOR_MODULAR,
-    .keys = "bits theta",
+    .keys = keys,
     .defaults = defaults,
     .tune = tune,
     .takes_momentum = true,

@@ -17,6 +17,7 @@
 
 #include "algorithm/algorithms.h"
 #include "algorithm/mix.h"
+#include "algorithm/own_keys.h"
 #include "starling/spectrum.h"
 
 enum { OUTER = 0, MOMENTUM = 1 };
@@ -100,12 +101,20 @@ static const sl_stage stages[] = {
     {.vector = sl_publish_model, .combine = push},
 };
 
+static const sl_key keys[] = {
+    {SL_ROW_PERIOD, .help = "rounds from one exchange to the next, 0 = 500"},
+    {SL_ROW_OUTER_RATE},
+    {SL_ROW_OUTER_MOMENTUM, .help = "momentum of the outer steps, auto = 0.5"},
+    {SL_ROW_CONSENSUS_STEP, .help = "step size of the mixing, 0 = algorithm.outer.learning_rate"},
+    SL_KEYS_END,
+};
+
 const sl_algorithm sl_noloco = {
     .name = "noloco",
     .is_periodic = true,
     .matrix = SL_MATRIX_SYMMETRIC,
     .takes_momentum = true,
-    .keys = "outer.learning_rate outer.momentum consensus_step",
+    .keys = keys,
     .defaults = defaults,
     .check = check,
     .extra_vectors = 2,

@@ -17,6 +17,7 @@
 
 #include "algorithm/algorithms.h"
 #include "algorithm/mix.h"
+#include "algorithm/own_keys.h"
 #include "algorithm/warm_up.h"
 
 enum { FIRST = 0, SECOND, WORKER_ERROR, SERVER_ERROR };
@@ -90,11 +91,23 @@ static const sl_stage stages[] = {
 };
 /* clang-format on */
 
+static const sl_key keys[] = {
+    {SL_ROW_BETA1},
+    {SL_ROW_BETA2},
+    {SL_ROW_EPSILON, .help = "added to the root of the second moment"},
+    {SL_ROW_WARMUP_ROUNDS,
+     .help = "rounds of uncompressed messages at the start, auto = 1, with warmup_ratio no bound"},
+    {SL_OWN_REAL(warmup_ratio, 0, 1), .fallback = "0",
+     .help = "the warm-up ends once the second moment is at least so much of what it was 1/(1 - "
+             "beta2) rounds ago; 0 = by warmup_rounds only; the paper's is 0.96"},
+    SL_KEYS_END,
+};
+
 const sl_algorithm sl_one_bit_adam = {
     .name = "one-bit-adam",
     .route = SL_ROUTE_SERVER,
     .compressor = SL_TAKES_CONTRACTIVE,
-    .keys = "beta1 beta2 epsilon warmup_rounds warmup_ratio",
+    .keys = keys,
     .defaults = sl_warm_up_defaults,
     .warn = sl_warm_up_warn,
     .own_numbers = sl_warm_up_numbers,

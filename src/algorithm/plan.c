@@ -6,7 +6,6 @@
 
 #include "algorithm/algorithms.h"
 #include "algorithm/phases.h"
-#include "base/words.h"
 #include "starling/spectrum.h"
 
 /* ---- the compressor ---- */
@@ -59,7 +58,7 @@ static void note_raw_contraction(sl_quality *q) {
 /* Error feedback is for what is biased: the mean of unbiased messages is right without. */
 static void plan_feedback(const sl_algorithm *a, sl_plan *plan, size_t dimension) {
     sl_algorithm_config *c = &plan->config;
-    if (!sl_has_word(a->keys, "error_feedback"))
+    if (!sl_reads(a, "error_feedback"))
         return;
     const char *name = sl_compressor_name(c->compressor.kind);
     sl_compressor_config raw = c->compressor;
@@ -83,14 +82,16 @@ static int plan_compressor(const sl_algorithm *a, sl_plan *plan, size_t dimensio
                            sl_error *error) {
     sl_algorithm_config *c = &plan->config;
     c->compressor.kind = sl_algorithm_compressor(c);
-    if (!sl_has_word(a->keys, "error_feedback"))
+    if (!sl_reads(a, "error_feedback"))
         c->error_feedback = SL_SWITCH_OFF;
     if (a->tune != NULL)
         a->tune(c);
-    c->compressor.scaled = resolve_switch(c->scaled, a->compressor == SL_TAKES_UNBIASED);
+    c->compressor.scaled =
+        resolve_switch(c->compressor.scaling, a->compressor == SL_TAKES_UNBIASED);
     const bool contracts =
         a->compressor == SL_TAKES_CONTRACTIVE || c->error_feedback == SL_SWITCH_ON;
-    c->compressor.contractive = resolve_switch(c->contractive, contracts && !c->compressor.scaled);
+    c->compressor.contractive =
+        resolve_switch(c->compressor.contracting, contracts && !c->compressor.scaled);
     int result = sl_compressor_check(&c->compressor, dimension, error);
     if (result != 0)
         return result;
@@ -205,7 +206,7 @@ int sl_algorithm_plan(sl_plan *out, const sl_algorithm_config *config, const sl_
     int result = plan_compressor(a, &plan, dimension, error);
     if (result != 0)
         return result;
-    if (sl_has_word(a->keys, "warmup") && (result = sl_phases_plan(&plan, dimension, error)) != 0)
+    if (sl_reads(a, "warmup") && (result = sl_phases_plan(&plan, dimension, error)) != 0)
         return result;
     if (a->warn != NULL)
         a->warn(config, plan.warning, sizeof plan.warning);

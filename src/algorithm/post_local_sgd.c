@@ -10,6 +10,7 @@
  * none. Wire: all-reduce's 64 d (n - 1)/n bits in each round, and then local SGD's.
  */
 #include "algorithm/algorithms.h"
+#include "algorithm/own_keys.h"
 
 static bool switches(const sl_algorithm_config *config) {
     return config->switch_round > 0;
@@ -54,7 +55,7 @@ const sl_algorithm sl_post_local_sgd = {
     .takes_sgd_only = true, /* another optimizer's direction is the mean's before, a node's after */
     .keeps_gradient = true,
     .tied_to_members = true,
-    .keys = "buffers switch_round",
+    .keys = sl_local_keys,
     .defaults = sl_local_defaults,
     .stages = stages,
     .stage_count = sizeof stages / sizeof *stages,

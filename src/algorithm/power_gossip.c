@@ -13,6 +13,7 @@
  */
 #include "algorithm/algorithms.h"
 #include "algorithm/factors.h"
+#include "algorithm/own_keys.h"
 #include "vec/finite.h"
 
 enum { RANK_BITS = 20 }; /* SL_NODES_MAX */
@@ -100,12 +101,19 @@ static void add(sl_state *s) {
 static const sl_stage stages[] = {{STAGE, .wanted = is_odd, .length = sl_factor_p_turn},
                                   {STAGE, .wanted = is_even, .length = sl_factor_q_turn}};
 
+static const sl_key keys[] = {
+    {SL_ROW_RANK},
+    {SL_ROW_START, .help = "first factors Q of each edge: a row of algorithm.rank numbers for each "
+                           "column of each matrix, [] = random ones"},
+    SL_KEYS_END,
+};
+
 const sl_algorithm sl_power_gossip = {
     .name = "power-gossip",
     .route = SL_ROUTE_EDGES,
     .matrix = SL_MATRIX_SYMMETRIC,
     .host_only = true,
-    .keys = "rank start",
+    .keys = keys,
     .takes_momentum = true,
     .takes_local_steps = true,
     .tied_to_members = true,

@@ -14,6 +14,7 @@
  */
 #include "algorithm/algorithms.h"
 #include "algorithm/factors.h"
+#include "algorithm/own_keys.h"
 
 enum { ERROR, FACTORS /* all Q, then all P^ */, VECTORS };
 
@@ -100,11 +101,19 @@ static const sl_stage stages[] = {MEAN_OF(is_warm_up, NULL, NULL),
                                   MEAN_OF(is_factored, sl_factor_p_length, project),
                                   MEAN_OF(is_factored, sl_factor_q_length, unfold)};
 
+static const sl_key keys[] = {
+    {SL_ROW_RANK},
+    {SL_ROW_START, .help = "first factors Q: a row of algorithm.rank numbers for each column of "
+                           "each matrix, [] = random ones"},
+    {SL_ROW_WARMUP_ROUNDS, .help = "rounds of uncompressed messages at the start, auto = 0"},
+    SL_KEYS_END,
+};
+
 const sl_algorithm sl_powersgd = {
     .name = "powersgd",
     .route = SL_ROUTE_ALL_REDUCE,
     .host_only = true,
-    .keys = "rank start warmup_rounds",
+    .keys = keys,
     .defaults = defaults,
     .takes_momentum = true,
     .averages_gradient = true,

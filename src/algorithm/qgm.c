@@ -10,6 +10,7 @@
  */
 #include "algorithm/algorithms.h"
 #include "algorithm/mix.h"
+#include "algorithm/own_keys.h"
 
 enum { MOMENTUM = 0, BEFORE = 1 };
 
@@ -46,10 +47,18 @@ static void follow(sl_state *s, size_t from, size_t count) {
 static const sl_stage stages[] = {
     {.in_place = true, .prepare = adapt, .vector = sl_publish_model, .combine = sl_mix_models}};
 
+static const sl_key keys[] = {
+    {SL_ROW_BETA, .help = "momentum of its own, auto = 0.9"},
+    {SL_OWN_PARAMETER(mu, 0, SL_BELOW_1),
+     .help = "factor of the momentum buffer from round to round; auto = beta"},
+    {SL_OWN_BOOL(nesterov), .fallback = "false", .help = "look ahead along the momentum"},
+    SL_KEYS_END,
+};
+
 const sl_algorithm sl_qgm = {
     .name = "qgm",
     .matrix = SL_MATRIX_DOUBLY,
-    .keys = "beta mu nesterov",
+    .keys = keys,
     .defaults = defaults,
     .extra_vectors = 2,
     .stages = stages,

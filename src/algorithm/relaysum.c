@@ -17,6 +17,7 @@
  */
 #include "algorithm/algorithms.h"
 #include "algorithm/mix.h"
+#include "algorithm/own_keys.h"
 #include "algorithm/relay_tree.h"
 #include "vec/finite.h"
 
@@ -68,11 +69,18 @@ static int check(const sl_algorithm_config *config, const sl_topology *topology,
 
 static const sl_stage stages[] = {{.prepare = step, .read = read_sum, .combine = take}};
 
+static const char *const trees[] = {"spanning", "topology", NULL};
+static const sl_key keys[] = {
+    {SL_OWN_CHOICE(tree, trees), .fallback = "\"spanning\"",
+     .help = "edges that span the topology (spanning), or all, which must be a tree (topology)"},
+    SL_KEYS_END,
+};
+
 const sl_algorithm sl_relaysum = {
     .name = "relaysum",
     .route = SL_ROUTE_TREE,
     .matrix = SL_MATRIX_SYMMETRIC,
-    .keys = "tree",
+    .keys = keys,
     .check = check,
     .takes_momentum = true,
     .tied_to_members = true,

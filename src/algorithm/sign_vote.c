@@ -14,6 +14,7 @@
 #include <stdio.h>
 
 #include "algorithm/algorithms.h"
+#include "algorithm/own_keys.h"
 
 enum { COUNT = 0, VOTE = 1, MOMENTUM = 2 };
 
@@ -92,13 +93,18 @@ static const sl_stage stages[] = {
     {.gather = true, .prepare = decide, .vector = majority, .combine = follow},
 };
 
+static const sl_key keys[] = {
+    {SL_ROW_BETA, .help = "momentum of its own, auto = 0"},
+    SL_KEYS_END,
+};
+
 const sl_algorithm sl_sign_vote = {
     .name = "sign-vote",
     .route = SL_ROUTE_SERVER,
     .host_only = true,
     .compressor = SL_TAKES_ANY,
     .own_compressor = SL_COMPRESSOR_SCALED_SIGN,
-    .keys = "beta",
+    .keys = keys,
     .defaults = defaults,
     .warn = warn,
     .keeps_gradient = true,

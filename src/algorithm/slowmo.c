@@ -14,6 +14,7 @@
  */
 #include "algorithm/slowmo.h"
 #include "algorithm/algorithms.h"
+#include "algorithm/own_keys.h"
 
 enum { ANCHOR, MOMENTUM };
 
@@ -50,13 +51,25 @@ void sl_slowmo_step(sl_state *s, size_t from, size_t count) {
     sl_copy(s, x, a, count);
 }
 
+static const char *const bases[] = {"local-sgd", "d-psgd", "sgp", NULL};
+const sl_key sl_slowmo_keys[] = {
+    {SL_OWN_CHOICE(base, bases), .fallback = "\"local-sgd\"",
+     .help = "what nodes do from one average to the next"},
+    {SL_ROW_PERIOD, .help = "rounds from one average to the next, 0 = 12"},
+    {SL_ROW_BETA, .help = "momentum of its own, auto = 0.5"},
+    {SL_OWN_REAL(slow_rate, 0, 10), .fallback = "1",
+     .help = "share of the slow momentum's step that is taken"},
+    {SL_ROW_BUFFERS},
+    SL_KEYS_END,
+};
+
 const sl_algorithm sl_slowmo = {
     .name = "slowmo",
     .when = is_on_local_sgd,
     .is_periodic = true,
     .takes_momentum = true,
     .route = SL_ROUTE_ALL_REDUCE,
-    .keys = "base beta slow_rate buffers",
+    .keys = sl_slowmo_keys,
     .defaults = sl_slowmo_defaults,
     .extra_vectors = SL_SLOWMO_VECTORS,
     .stages = sl_local_stages,

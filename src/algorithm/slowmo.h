@@ -6,6 +6,7 @@
 
 enum { SL_SLOWMO_VECTORS = 2 }; /* a and u; behind SGP's numerator */
 
+extern const sl_key sl_slowmo_keys[];
 void sl_slowmo_defaults(sl_algorithm_config *config);
 void sl_slowmo_start(sl_state *s, size_t dimension);
 /* x, the mean, becomes a; optimizer's buffers begin anew if they are to. */

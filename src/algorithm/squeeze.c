@@ -112,3 +112,9 @@ void sl_squeeze_take_sum(sl_state *s, const sl_mix *mix, size_t from, size_t cou
     s->vec->fill(s->g + from, 0, count);
     sl_mix_add(mix, 1, s->g);
 }
+
+const char *const sl_direction_names[] = {"up", "both", NULL};
+const sl_key sl_squeeze_keys[] = {
+    SL_ROWS_SQUEEZE,
+    SL_KEYS_END,
+};

@@ -14,9 +14,21 @@
 
 #include "algorithm/algorithms.h"
 #include "algorithm/mix.h"
+#include "algorithm/own_keys.h"
 
 enum { SL_SQUEEZE_SENT = 0, SL_SQUEEZE_SERVED = 1, SL_SQUEEZE_FRESH = 1 };
-#define SL_SQUEEZE_KEYS "error_feedback directions"
+
+extern const char *const sl_direction_names[];
+#define SL_ROWS_SQUEEZE                                                                            \
+    {SL_OWN(error_feedback), .type = SL_KEY_SWITCH, .fallback = "\"auto\"",                        \
+     .help = "keep what a message lost and add it to the next; auto = where the compressor is "    \
+             "biased"},                                                                            \
+    {                                                                                              \
+        SL_OWN_CHOICE(directions, sl_direction_names),                                             \
+            .fallback = "\"up\"",                                                                  \
+            .help = "with a compressor: compress messages to servers (up), or theirs, too (both)"  \
+    }
+extern const sl_key sl_squeeze_keys[];
 
 bool sl_is_compressed(const sl_algorithm_config *config);
 size_t sl_squeeze_vectors(const sl_algorithm_config *config);
@@ -42,7 +54,7 @@ void sl_squeeze_follow(sl_state *s, const sl_mix *mix, size_t from, size_t count
 
 /* Of every form of C-SGD with compressed gradients. */
 #define SL_SQUEEZE_C_SGD                                                                           \
-    .compressor = SL_TAKES_ANY, .keys = SL_SQUEEZE_KEYS, .takes_momentum = true,                   \
+    .compressor = SL_TAKES_ANY, .keys = sl_squeeze_keys, .takes_momentum = true,                   \
     .averages_gradient = true, .tied_to_members = true, .keeps_gradient = true,                    \
     .settle = sl_local_step
 

@@ -10,6 +10,7 @@
  * bits to each out-neighbour.
  */
 #include "algorithm/algorithms.h"
+#include "algorithm/own_keys.h"
 #include "vec/finite.h"
 
 static void insert(double *sorted, size_t count, double value) {
@@ -43,10 +44,14 @@ static void take_median(sl_state *s, const sl_mix *mix, size_t from, size_t coun
     s->is_finite = s->is_finite && sl_vec_is_finite(s->x + from, count);
 }
 
+static const sl_key keys[] = {
+    SL_ROWS_CLIPPED,
+    SL_KEYS_END,
+};
+
 #define BOTH_FORMS                                                                                 \
-    .name = "clipped-gossip", .matrix = SL_MATRIX_SYMMETRIC, .host_only = true,                    \
-    .keys = "clip trim", .takes_momentum = true, .takes_local_steps = true, .stage_count = 1,      \
-    .local = sl_local_step
+    .name = "clipped-gossip", .matrix = SL_MATRIX_SYMMETRIC, .host_only = true, .keys = keys,      \
+    .takes_momentum = true, .takes_local_steps = true, .stage_count = 1, .local = sl_local_step
 
 static const sl_stage median[] = {{.in_place = true,
                                    .prepare = sl_local_step,

@@ -20,6 +20,7 @@
 #include "compress/bit_stream.h"
 #include "compress/dense.h"
 #include "compress/indices.h"
+#include "compress/own_keys.h"
 #include "compress/threshold.h"
 
 enum { BIN_MAX = 16384 };
@@ -219,7 +220,13 @@ static void add(sl_decoder *d, uint32_t part, sl_payload payload, float weight, 
     take_part(d->codec, payload, count, weight * scale, acc + from);
 }
 
-const codec_ops sl_adacomp_codec = {.keys = "bin",
+static const sl_key keys[] = {
+    {SL_OWN_U32(bin, 1, 16384), .fallback = "500",
+     .help = "T; elements of which the largest says what is sent"},
+    SL_KEYS_END,
+};
+
+const codec_ops sl_adacomp_codec = {.keys = keys,
                                     .reads_fresh = true,
                                     .quality = sl_threshold_quality,
                                     .bits = bits,

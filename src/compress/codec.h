@@ -24,8 +24,8 @@ typedef struct part_numbers part_numbers; /* entropy.h */
 
 typedef struct codec_ops codec_ops;
 struct codec_ops {
-    const char *keys;    /* algorithm.compressor.KEY that it reads, "k fraction"; NULL: none */
-    const char *codings; /* algorithm.compressor.coding beside none; NULL: none */
+    const sl_key *keys;              /* that it reads; SL_KEYS_END ends them; NULL: none */
+    const char *codings;             /* algorithm.compressor.coding beside none; NULL: none */
     const struct dense_coder *dense; /* a dense-coded one (dense.h); else NULL */
     bool reads_fresh;                /* of two inputs: sl_source.fresh, too */
     bool is_rotated;                 /* dense-coded, of a rotated vector (rotated.h) */

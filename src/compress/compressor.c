@@ -3,11 +3,13 @@
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/round_up.h"
 #include "base/words.h"
 #include "compress/codec.h"
 #include "compress/entropy.h"
+#include "compress/own_keys.h"
 #include "starling/rng.h"
 
 static const codec_ops *const table[SL_COMPRESSOR_KINDS] = {
@@ -33,9 +35,19 @@ bool sl_compressor_reads_drawn(sl_compressor_kind kind) {
     return table[kind]->reads_drawn;
 }
 
-/* `scaled` and `contractive` change what a random choice promises. */
+const sl_key *sl_compressor_key(sl_compressor_kind kind, size_t index) {
+    for (const sl_key *k = table[kind]->keys; k != NULL && k->path != NULL; k++)
+        if (index-- == 0)
+            return k;
+    return NULL;
+}
+
 bool sl_compressor_reads(sl_compressor_kind kind, const char *key) {
-    return sl_has_word(table[kind]->keys, key);
+    const sl_key *own;
+    for (size_t i = 0; (own = sl_compressor_key(kind, i)) != NULL; i++)
+        if (strcmp(own->path + strlen("algorithm.compressor."), key) == 0)
+            return true;
+    return false;
 }
 
 /* An unbiased C divided by 1 + omega is contractive with delta = 1/(1 + omega) (algorithms.md;
@@ -56,13 +68,12 @@ double sl_compressor_bits(const sl_compressor_config *config, size_t dimension) 
 }
 
 static int check_coding(const sl_compressor_config *config, sl_error *error) {
-    static const char *const names[] = {"none", "golomb", "elias", "huffman"};
     const char *codings = table[config->kind]->codings;
     if (config->coding == SL_ENTROPY_NONE || codings == NULL ||
-        sl_has_word(codings, names[config->coding]))
+        sl_has_word(codings, sl_codings[config->coding]))
         return 0;
     return sl_fail(error, SL_EINVAL, "algorithm.compressor.coding: \"%s\": %s takes none and %s",
-                   names[config->coding], sl_compressor_name(config->kind), codings);
+                   sl_codings[config->coding], sl_compressor_name(config->kind), codings);
 }
 
 int sl_compressor_check(const sl_compressor_config *config, size_t dimension, sl_error *error) {

@@ -31,6 +31,7 @@
 #include "base/kernels.h"
 #include "compress/codec.h"
 #include "compress/entries.h"
+#include "compress/own_keys.h"
 #include "compress/pack.h"
 #include "compress/rotation.h"
 #include "element/shared.h"
@@ -389,5 +390,15 @@ static void add(sl_decoder *d, uint32_t part, sl_payload payload, float weight, 
     .describe = sl_codec_no_kernel, .encoder_bytes = encoder_bytes,                                \
     .decoder_bytes = decoder_bytes, .encode = encode, .check_part = check_part, .add = add
 
-const codec_ops sl_drive_codec = {.keys = "contractive", EDEN_OPERATIONS};
-const codec_ops sl_eden_codec = {.keys = "bits contractive", EDEN_OPERATIONS};
+static const sl_key drive_keys[] = {
+    {SL_ROW_CONTRACTIVE},
+    SL_KEYS_END,
+};
+static const sl_key eden_keys[] = {
+    {SL_OWN_U32(bits, 1, 4), .fallback = "2", .help = "bits of an element"},
+    {SL_ROW_CONTRACTIVE},
+    SL_KEYS_END,
+};
+
+const codec_ops sl_drive_codec = {.keys = drive_keys, EDEN_OPERATIONS};
+const codec_ops sl_eden_codec = {.keys = eden_keys, EDEN_OPERATIONS};

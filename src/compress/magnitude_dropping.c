@@ -20,6 +20,7 @@
 #include "compress/entries.h"
 #include "compress/indices.h"
 #include "compress/listed.h"
+#include "compress/own_keys.h"
 #include "element/sum.h"
 #include "starling/rng.h"
 
@@ -171,7 +172,13 @@ static void add(sl_decoder *d, uint32_t part, sl_payload payload, float weight, 
     sl_listed_add(payload, count, weight, acc + from);
 }
 
-const codec_ops sl_magnitude_dropping_codec = {.keys = "k fraction contractive",
+static const sl_key keys[] = {
+    SL_ROWS_ENTRIES(" on average"),
+    {SL_ROW_CONTRACTIVE},
+    SL_KEYS_END,
+};
+
+const codec_ops sl_magnitude_dropping_codec = {.keys = keys,
                                                .quality = quality,
                                                .bits = bits,
                                                .check = sl_entries_check,

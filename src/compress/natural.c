@@ -15,6 +15,7 @@
 
 #include "base/kernels.h"
 #include "compress/dense.h"
+#include "compress/own_keys.h"
 #include "element/code.h"
 
 #define LIMIT (0x7F000000u + 1) /* above 2^127 */
@@ -127,7 +128,13 @@ static void add(const sl_compressor_config *config, const float *scale, float we
 }
 
 static const dense_coder coder = {.form = form, .encode = encode, .add = add};
-const codec_ops sl_natural_codec = {.keys = "contractive coding",
+static const sl_key keys[] = {
+    {SL_ROW_CONTRACTIVE},
+    {SL_ROW_CODING("of levels: huffman")},
+    SL_KEYS_END,
+};
+
+const codec_ops sl_natural_codec = {.keys = keys,
                                     .codings = "huffman",
                                     .quality = quality,
                                     .numbers = sl_dense_numbers,

@@ -15,6 +15,7 @@
 #include "compress/entries.h"
 #include "compress/largest.h"
 #include "compress/marks.h"
+#include "compress/own_keys.h"
 
 static sl_quality quality(const sl_compressor_config *config, size_t dimension) {
     const double k = (double)sl_entries_kept(config, dimension), d = (double)dimension;
@@ -104,7 +105,13 @@ static int mark(sl_encoder *e, const sl_source *source, size_t from, size_t coun
 
 static const marks_coder coder = {
     .floats = 2, .two = true, .entries = entries, .room = room, .mark = mark};
-const codec_ops sl_pos_neg_codec = {.keys = "k fraction coding",
+static const sl_key keys[] = {
+    SL_ROWS_ENTRIES(" of each sign"),
+    {SL_ROW_CODING_OF_INDICES},
+    SL_KEYS_END,
+};
+
+const codec_ops sl_pos_neg_codec = {.keys = keys,
                                     .codings = "golomb elias",
                                     .quality = quality,
                                     .check = sl_marks_check_half,

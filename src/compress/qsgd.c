@@ -17,6 +17,7 @@
 #include "base/kernels.h"
 #include "compress/dense.h"
 #include "compress/huffman.h"
+#include "compress/own_keys.h"
 #include "compress/rotated.h"
 #include "compress/rounding.h"
 
@@ -92,13 +93,18 @@ static void add(const sl_compressor_config *config, const float *scale, float we
 }
 
 static const dense_coder coder = {.form = form, .encode = encode, .add = add};
-const codec_ops sl_qsgd_codec = {.keys = "levels bucket norm contractive coding",
+static const sl_key keys[] = {
+    {SL_ROW_LEVELS},      {SL_ROW_BUCKET},           {SL_ROW_NORM},
+    {SL_ROW_CONTRACTIVE}, {SL_ROW_CODING_OF_LEVELS}, SL_KEYS_END,
+};
+
+const codec_ops sl_qsgd_codec = {.keys = keys,
                                  .codings = "elias huffman",
                                  .quality = quality,
                                  .check = check,
                                  .numbers = sl_dense_numbers,
                                  DENSE_OPERATIONS(coder)};
-const codec_ops sl_rotated_qsgd_codec = {.keys = "levels bucket norm contractive coding",
+const codec_ops sl_rotated_qsgd_codec = {.keys = keys,
                                          .codings = "elias huffman",
                                          .quality = quality,
                                          .check = check,

@@ -15,6 +15,7 @@
 #include <math.h>
 
 #include "compress/entries.h"
+#include "compress/own_keys.h"
 #include "starling/rng.h"
 
 #ifdef SL_AVX2
@@ -370,7 +371,15 @@ static void add(sl_decoder *d, uint32_t part, sl_payload payload, float weight, 
         sl_walk_scatter(sl_walk_open(m->words, count, 0, m->kept), scaled, values, acc + from);
 }
 
-const codec_ops sl_random_dropping_codec = {.keys = "probability scaled contractive",
+static const sl_key keys[] = {
+    {SL_OWN_REAL(probability, 1e-4, 1), .fallback = "0.1",
+     .help = "probability of sending an element"},
+    {SL_ROW_SCALED},
+    {SL_ROW_CONTRACTIVE},
+    SL_KEYS_END,
+};
+
+const codec_ops sl_random_dropping_codec = {.keys = keys,
                                             .quality = quality,
                                             .bits = bits,
                                             .check = check,

@@ -18,6 +18,7 @@
 #include <math.h>
 
 #include "compress/entries.h"
+#include "compress/own_keys.h"
 #include "starling/rng.h"
 
 enum { DRAWN_AT_ONCE = 64 }; /* blocks of random numbers */
@@ -224,6 +225,20 @@ static void add(sl_decoder *d, uint32_t part, sl_payload payload, float weight, 
     .describe = describe, .encoder_bytes = subset_bytes, .decoder_bytes = subset_bytes,            \
     .begin = begin, .encode = encode, .check_part = check_part, .add = add, .reads_drawn = true
 
-const codec_ops sl_random_k_codec = {.keys = "k fraction scaled contractive", SUBSET_CODEC};
+static const char *const orders[] = {"random", "cyclic", NULL};
+static const sl_key random_k_keys[] = {
+    SL_ROWS_ENTRIES(""),
+    {SL_ROW_SCALED},
+    {SL_ROW_CONTRACTIVE},
+    SL_KEYS_END,
+};
+static const sl_key shared_mask_keys[] = {
+    SL_ROWS_ENTRIES(""),
+    {SL_OWN_CHOICE(order, orders), .fallback = "\"random\"",
+     .help = "coordinates at random, or block after block of 1/fraction blocks"},
+    SL_KEYS_END,
+};
+
+const codec_ops sl_random_k_codec = {.keys = random_k_keys, SUBSET_CODEC};
 const codec_ops sl_shared_mask_codec = {
-    .keys = "k fraction order", .draws_for_all = true, SUBSET_CODEC};
+    .keys = shared_mask_keys, .draws_for_all = true, SUBSET_CODEC};

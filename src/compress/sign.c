@@ -18,6 +18,7 @@
 
 #include "compress/dense.h"
 #include "compress/lanes.h"
+#include "compress/own_keys.h"
 
 static sl_quality quality(const sl_compressor_config *config, size_t dimension) {
     return (sl_quality){.omega = INFINITY,
@@ -164,11 +165,16 @@ static void table_two(const sl_compressor_config *config, const float *scale, fl
 static const dense_coder scaled_sign_coder = {
     .form = form_one, .sweep = sweep, .pack = pack, .table = table_one};
 static const dense_coder one_bit_coder = {.form = form_two, .pack = pack, .table = table_two};
-const codec_ops sl_scaled_sign_codec = {.keys = "bucket",
+static const sl_key keys[] = {
+    {SL_ROW_BUCKET},
+    SL_KEYS_END,
+};
+
+const codec_ops sl_scaled_sign_codec = {.keys = keys,
                                         .quality = quality,
                                         .check = sl_dense_check_bucket,
                                         DENSE_OPERATIONS(scaled_sign_coder)};
-const codec_ops sl_one_bit_codec = {.keys = "bucket",
+const codec_ops sl_one_bit_codec = {.keys = keys,
                                     .quality = quality,
                                     .check = sl_dense_check_bucket,
                                     DENSE_OPERATIONS(one_bit_coder)};

@@ -13,6 +13,7 @@
 #include "compress/entries.h"
 #include "compress/largest.h"
 #include "compress/marks.h"
+#include "compress/own_keys.h"
 
 static sl_quality quality(const sl_compressor_config *config, size_t dimension) {
     const double k = (double)sl_entries_kept(config, dimension), d = (double)dimension;
@@ -44,7 +45,13 @@ static const marks_coder coder = {.form = CODING_SIGNED,
                                   .entries = sl_entries_kept,
                                   .room = room,
                                   .mark = mark};
-const codec_ops sl_stc_codec = {.keys = "k fraction coding",
+static const sl_key keys[] = {
+    SL_ROWS_ENTRIES(""),
+    {SL_ROW_CODING_OF_INDICES},
+    SL_KEYS_END,
+};
+
+const codec_ops sl_stc_codec = {.keys = keys,
                                 .codings = "golomb elias",
                                 .quality = quality,
                                 .check = sl_entries_check,

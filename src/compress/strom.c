@@ -9,6 +9,7 @@
 #include "compress/entries.h"
 #include "compress/largest.h"
 #include "compress/marks.h"
+#include "compress/own_keys.h"
 #include "compress/threshold.h"
 
 static size_t room(const sl_codec *c, size_t elements) {
@@ -24,7 +25,13 @@ static int mark(sl_encoder *e, const sl_source *source, size_t from, size_t coun
 }
 
 static const marks_coder coder = {.form = CODING_MARKED, .two = true, .room = room, .mark = mark};
-const codec_ops sl_strom_codec = {.keys = "threshold coding",
+static const sl_key keys[] = {
+    {SL_ROW_THRESHOLD},
+    {SL_ROW_CODING_OF_INDICES},
+    SL_KEYS_END,
+};
+
+const codec_ops sl_strom_codec = {.keys = keys,
                                   .codings = "golomb elias",
                                   .quality = sl_threshold_quality,
                                   .check = sl_threshold_check,

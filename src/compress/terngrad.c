@@ -18,6 +18,7 @@
 
 #include "base/kernels.h"
 #include "compress/dense.h"
+#include "compress/own_keys.h"
 #include "compress/rotated.h"
 #include "compress/rounding.h"
 #include "compress/scale.h"
@@ -113,13 +114,27 @@ static void table(const sl_compressor_config *config, const float *scale, float 
 }
 
 static const dense_coder coder = {.form = form, .encode = encode, .table = table};
-const codec_ops sl_terngrad_codec = {.keys = "bucket clip_sigma share_scale contractive coding",
+static const sl_key terngrad_keys[] = {
+    {SL_ROW_BUCKET},
+    {SL_ROW_CLIP_SIGMA},
+    {SL_OWN(share_scale), .type = SL_KEY_BOOL, .fallback = "false", .readers = "terngrad, C-SGD",
+     .help = "nodes first agree on the largest of their scales"},
+    {SL_ROW_CONTRACTIVE},
+    {SL_ROW_CODING_OF_LEVELS},
+    SL_KEYS_END,
+};
+static const sl_key rotated_keys[] = {
+    {SL_ROW_BUCKET},           {SL_ROW_CLIP_SIGMA}, {SL_ROW_CONTRACTIVE},
+    {SL_ROW_CODING_OF_LEVELS}, SL_KEYS_END,
+};
+
+const codec_ops sl_terngrad_codec = {.keys = terngrad_keys,
                                      .codings = "elias huffman",
                                      .quality = quality,
                                      .check = check,
                                      .numbers = sl_dense_numbers,
                                      DENSE_OPERATIONS(coder)};
-const codec_ops sl_rotated_terngrad_codec = {.keys = "bucket clip_sigma contractive coding",
+const codec_ops sl_rotated_terngrad_codec = {.keys = rotated_keys,
                                              .codings = "elias huffman",
                                              .quality = quality,
                                              .check = check,

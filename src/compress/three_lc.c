@@ -19,6 +19,7 @@
 
 #include "base/kernels.h"
 #include "compress/dense.h"
+#include "compress/own_keys.h"
 
 enum {
     DIGITS = 5,
@@ -230,7 +231,13 @@ static void add(sl_decoder *d, uint32_t part, sl_payload payload, float weight, 
     }
 }
 
-const codec_ops sl_three_lc_codec = {.keys = "multiplier",
+static const sl_key keys[] = {
+    {SL_OWN_REAL(multiplier, 1, 2 * SL_BELOW_1), .fallback = "1",
+     .help = "s; what is below s/2 times the largest magnitude is not sent"},
+    SL_KEYS_END,
+};
+
+const codec_ops sl_three_lc_codec = {.keys = keys,
                                      .quality = quality,
                                      .bits = bits,
                                      .check = check,

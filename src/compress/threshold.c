@@ -10,6 +10,7 @@
 
 #include "base/kernels.h"
 #include "compress/dense.h"
+#include "compress/own_keys.h"
 #include "compress/pack.h"
 #include "compress/threshold.h"
 #include "element/code.h"
@@ -69,7 +70,12 @@ static void table(const sl_compressor_config *config, const float *scale, float 
 }
 
 static const dense_coder coder = {.form = form, .pack = pack, .table = table};
-const codec_ops sl_threshold_codec = {.keys = "threshold",
+static const sl_key keys[] = {
+    {SL_ROW_THRESHOLD},
+    SL_KEYS_END,
+};
+
+const codec_ops sl_threshold_codec = {.keys = keys,
                                       .quality = sl_threshold_quality,
                                       .check = sl_threshold_check,
                                       DENSE_OPERATIONS(coder)};

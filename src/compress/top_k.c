@@ -18,6 +18,7 @@
 #include "compress/entropy.h"
 #include "compress/indices.h"
 #include "compress/largest.h"
+#include "compress/own_keys.h"
 
 /* ---- what is promised ---- */
 
@@ -254,7 +255,13 @@ static void add(sl_decoder *d, uint32_t part, sl_payload payload, float weight, 
         add_bitmap(d->codec, part, payload, weight, acc);
 }
 
-const codec_ops sl_top_k_codec = {.keys = "k fraction coding",
+static const sl_key keys[] = {
+    SL_ROWS_ENTRIES(""),
+    {SL_ROW_CODING_OF_INDICES},
+    SL_KEYS_END,
+};
+
+const codec_ops sl_top_k_codec = {.keys = keys,
                                   .codings = "golomb elias",
                                   .quality = quality,
                                   .bits = bits,

@@ -19,97 +19,11 @@
 #include "config/tree.h"
 #include "starling/algorithm.h"
 #include "starling/device.h"
-#include "starling/suggest.h"
 #include "starling/text.h"
 
-enum { FILE_BYTES_MAX = 64 << 20, KEYS_MAX = 256, DEPTH_MAX = 8, DOTTED_MAX = 256 };
+enum { FILE_BYTES_MAX = 64 << 20, DEPTH_MAX = 8, DOTTED_MAX = SL_PATH_TEXT_MAX };
 
 /* ---- keys ---- */
-
-static bool is_group(const char *path) {
-    size_t length = strlen(path);
-    for (size_t i = 0; i < sl_key_count; i++)
-        if (strncmp(sl_keys[i].path, path, length) == 0 && sl_keys[i].path[length] == '.')
-            return true;
-    return false;
-}
-
-/* Copies the first `parts` parts of a dotted path. */
-static void cut(char out[DOTTED_MAX], const char *path, size_t parts) {
-    size_t length = 0;
-    for (size_t i = 0; i < parts && path[length] != '\0'; i++)
-        length += (path[length] == '.') + strcspn(path + length + (path[length] == '.'), ".");
-    snprintf(out, DOTTED_MAX, "%.*s", (int)length, path);
-}
-
-/* Writes the group of this name that is part of the key, such as "algorithm.compressor". */
-static bool find_group(char out[DOTTED_MAX], const char *key, const char *name) {
-    const size_t length = strlen(name);
-    for (const char *dot = strchr(key, '.'); dot != NULL; dot = strchr(dot + 1, '.'))
-        if (strncmp(dot + 1, name, length) == 0 && dot[1 + length] == '.') {
-            snprintf(out, DOTTED_MAX, "%.*s", (int)(dot + 1 + length - key), key);
-            return true;
-        }
-    return false;
-}
-
-/* Returns the key of this name in a group, as high as there is one; or NULL. */
-static const char *shortest_path(const char *leaf) {
-    const char *found = NULL;
-    for (size_t i = 0; i < sl_key_count && strcmp(leaf, "name") != 0; i++) {
-        const char *path = sl_keys[i].path, *dot = strrchr(path, '.');
-        if (dot != NULL && strcmp(dot + 1, leaf) == 0 &&
-            (found == NULL || strlen(path) < strlen(found)))
-            found = path;
-    }
-    return found;
-}
-
-/* Returns the key or group of this name in another group, or else the most similar key or group at
- * the same depth. */
-static const char *nearest_key(const char *path, char names[KEYS_MAX][DOTTED_MAX]) {
-    const char *known[KEYS_MAX + 2], *dot = strrchr(path, '.'), *leaf = dot ? dot + 1 : path;
-    size_t parts = 1, count = 0;
-    for (const char *c = path; *c != '\0'; c++)
-        parts += *c == '.';
-    const char *same = shortest_path(leaf);
-    if (same != NULL)
-        return same;
-    assert(sl_key_count <= KEYS_MAX);
-    for (size_t i = 0; i < sl_key_count; i++) {
-        if (find_group(names[count], sl_keys[i].path, leaf))
-            return names[count];
-        cut(names[count], sl_keys[i].path, parts);
-        known[count] = names[count];
-        count++;
-    }
-    known[count++] = "topology";
-    known[count++] = "faults";
-    return sl_suggest(path, known, count);
-}
-
-/* Refuses a value in place of a group. `named`: the text of the group's name would be allowed. */
-static int refuse_group(const char *group, json_t *value, bool named, sl_error *error) {
-    char keys[DOTTED_MAX] = "", *text = sl_json_text(value, JSON_ENCODE_ANY | JSON_COMPACT);
-    size_t length = strlen(group), used = 0;
-    for (size_t i = 0; i < sl_key_count && used < sizeof keys; i++)
-        if (strncmp(sl_keys[i].path, group, length) == 0 && sl_keys[i].path[length] == '.')
-            used += (size_t)snprintf(keys + used, sizeof keys - used, "%s%s", used > 0 ? ", " : "",
-                                     sl_keys[i].path + length + 1);
-    int result =
-        sl_fail(error, SL_EINVAL, "%s: %.100s is not allowed; it must be %san object of %s", group,
-                text ? text : "?", named ? "the text of its name, or " : "", keys);
-    free(text);
-    return result;
-}
-
-static int refuse_unknown(const char *path, sl_error *error) {
-    char names[KEYS_MAX][DOTTED_MAX];
-    const char *near = nearest_key(path, names);
-    return sl_fail(error, SL_EINVAL, "unknown key \"%.100s\"%s%s%s", path,
-                   near ? "; did you mean \"" : "; see docs/experiment.md", near ? near : "",
-                   near ? "\"?" : "");
-}
 
 /* "algorithm": "d-psgd" is short for {"name": "d-psgd"}, in groups that have a name. */
 static int expand_name(json_t *parent, const char *name, const char *path, json_t *value,
@@ -118,7 +32,7 @@ static int expand_name(json_t *parent, const char *name, const char *path, json_
     snprintf(leaf, sizeof leaf, "%s.name", path);
     const bool named = sl_key_find(leaf) != NULL;
     if (!named || !json_is_string(value))
-        return refuse_group(path, value, named, error);
+        return sl_keys_refuse_group(path, value, named, error);
     if (json_object_set_new(parent, name, json_pack("{sO}", "name", value)) != 0)
         return sl_fail(error, SL_ENOMEM, "out of memory");
     return 0;
@@ -140,8 +54,8 @@ static int check_keys(json_t *object, const char *prefix, int depth, sl_error *e
         if (strcmp(name, "comment") == 0 || strcmp(path, "topology") == 0 ||
             strcmp(path, "faults") == 0 || sl_key_find(path) != NULL)
             continue;
-        if (!is_group(path) || depth == DEPTH_MAX)
-            return refuse_unknown(path, error);
+        if (!sl_keys_have_group(path) || depth == DEPTH_MAX)
+            return sl_keys_refuse_unknown(path, error);
         int result = json_is_object(value) ? check_keys(value, path, depth + 1, error)
                                            : expand_name(object, name, path, value, error);
         if (result != 0)
@@ -188,10 +102,10 @@ static int apply_override(json_t *root, const char *text, sl_error *error) {
         return sl_fail(error, SL_EINVAL, "--set %s: the value is not valid UTF-8", path);
     if (strcmp(path, "topology") == 0 || (k != NULL && k->type == SL_KEY_PATH))
         value = from_here(value);
-    else if (k == NULL && !is_group(path) && strncmp(path, "topology.", 9) != 0 &&
+    else if (k == NULL && !sl_keys_have_group(path) && strncmp(path, "topology.", 9) != 0 &&
              strcmp(path, "faults") != 0) {
         json_decref(value);
-        int result = refuse_unknown(path, error);
+        int result = sl_keys_refuse_unknown(path, error);
         return error ? sl_fail_prefix(error, result, "--set") : result;
     }
     if (sl_tree_set(root, path, value) != 0)
@@ -205,8 +119,10 @@ static int apply_override(json_t *root, const char *text, sl_error *error) {
 /* ---- values ---- */
 
 static int read_keys(sl_experiment *e, json_t *root, sl_error *error) {
-    for (size_t i = 0; i < sl_key_count; i++) {
-        const sl_key *k = &sl_keys[i];
+    sl_key_list keys;
+    sl_experiment_keys(&keys);
+    for (size_t i = 0; i < keys.count; i++) {
+        const sl_key *k = keys.items[i];
         json_t *given = sl_tree_get(root, k->path);
         json_t *value = given ? json_incref(given) : json_loads(k->fallback, JSON_DECODE_ANY, NULL);
         int result = sl_key_read(k, e, value, error);
@@ -247,10 +163,12 @@ static int make_absolute(char path[SL_PATH_MAX], const char *folder, const char 
 }
 
 static int resolve_paths(sl_experiment *e, const char *folder, sl_error *error) {
-    for (size_t i = 0; i < sl_key_count; i++)
-        if (sl_keys[i].type == SL_KEY_PATH) {
-            int result = make_absolute((char *)e + sl_keys[i].offset, folder, sl_keys[i].path,
-                                       sl_keys[i].as_named, error);
+    sl_key_list keys;
+    sl_experiment_keys(&keys);
+    for (size_t i = 0; i < keys.count; i++)
+        if (keys.items[i]->type == SL_KEY_PATH) {
+            int result = make_absolute((char *)e + sl_key_offset(keys.items[i]), folder,
+                                       keys.items[i]->path, keys.items[i]->as_named, error);
             if (result != 0)
                 return result;
         }

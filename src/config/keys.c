@@ -1,24 +1,13 @@
-/* keys.c - the table of keys; see keys.h. Their values: key_values.c. */
+/* keys.c - the keys that are no algorithm's or compressor's own, and the list of all; see keys.h.
+ * Their values: key_values.c. What they mean, and to whom: key_readers.c. */
 #include "config/keys.h"
 
+#include <assert.h>
 #include <string.h>
 
 #define NAME(kind, text) text,
 static const char *const variants[] = {SL_VARIANTS(NAME) NULL};
-static const char *const replicas[] = {"sum", "per-neighbour", NULL};
-static const char *const clips[] = {"second-largest", NULL};
-static const char *const directions[] = {"up", "both", NULL};
-static const char *const bases[] = {"local-sgd", "d-psgd", "sgp", NULL};
-static const char *const client_weights[] = {"samples", "uniform", NULL};
-static const char *const period_schedules[] = {"constant",      "adaptive", "adaptive-halving",
-                                               "adaptive-rate", "growing",  NULL};
-static const char *const buffers[] = {"local", "average", "reset", NULL};
-static const char *const all_reduces[] = {SL_ALL_REDUCES(NAME) NULL};
-static const char *const matrices[] = {"lazy", "plain", NULL};
 static const char *const scopes[] = {"model", "tensor", NULL};
-static const char *const orders[] = {"random", "cyclic", NULL};
-static const char *const norms[] = {"l2", "max", NULL};
-static const char *const codings[] = {"none", "golomb", "elias", "huffman", NULL};
 static const char *const compressors[] = {
 #define COMPRESSOR_NAME(kind, codec, text) text,
     SL_COMPRESSORS(COMPRESSOR_NAME)
@@ -33,7 +22,6 @@ static const char *const data_sets[] = {
     SL_DATA_SETS(DATA_NAME)
 #undef DATA_NAME
         NULL};
-static const char *const trees[] = {"spanning", "topology", NULL};
 static const char *const devices[] = {"cpu", "auto", "cuda:0", NULL};
 static const char *const providers[] = {"tcp", "verbs", NULL};
 static const char *const securities[] = {"auto", "none", "key", "certificates", NULL};
@@ -49,14 +37,10 @@ static const char *const on_changes[] = {"keep", "share", NULL};
 
 #define AT(field) .offset = offsetof(sl_experiment, field)
 #define COUNTED(field, count) AT(field), .count_offset = offsetof(sl_experiment, count)
-#define BETWEEN(low, high) .min = (low), .max = (high)
-#define USED_BY(key, values) .user = key, .users = values
-/* Used by those whose descriptors list the key. */
-#define USED_BY_ALGORITHMS .user = "algorithm.name"
-#define USED_BY_COMPRESSORS .user = "algorithm.compressor.name"
-#define BELOW_1 0.99999999
+#define BETWEEN(low, high) SL_KEY_BETWEEN(low, high)
+#define USED_BY(key, values) SL_KEY_USED_BY(key, values)
 
-const sl_key sl_keys[] = {
+static const sl_key before[] = {
     {"name", SL_KEY_TEXT, AT(name), .fallback = "\"experiment\"", .help = "name of the run folder"},
     {"seed", SL_KEY_U64, AT(seed), BETWEEN(0, 9007199254740992.0), .fallback = "1",
      .help = "seed of all random numbers"},
@@ -75,7 +59,10 @@ const sl_key sl_keys[] = {
     {"device_memory_gb", SL_KEY_REAL, AT(device_memory_gb), BETWEEN(0, 1e6), .fallback = "0",
      .help = "GPU memory that one agent may use, in 10^9 bytes; 0 = no limit",
      USED_BY("device", "!cpu")},
+};
 
+/* Beside the rows of src/algorithm/ and src/compress/. */
+static const sl_key of_algorithm[] = {
     {"algorithm.name", SL_KEY_TEXT, AT(algorithm.name), .names = sl_algorithm_name,
      .fallback = "\"d-psgd\"", .help = "training algorithm; see docs/algorithms.md"},
     {"algorithm.variant", SL_KEY_CHOICE, AT(algorithm.variant), .choices = variants,
@@ -83,307 +70,22 @@ const sl_key sl_keys[] = {
      .help = "d-psgd: adapt-then-combine (default) or combine-while-adapt; choco-sgd: "
              "compress-then-mix (default) or mix-then-compress; clipped-gossip: clip (default), "
              "median or trimmed-mean"},
-    {"algorithm.replicas", SL_KEY_CHOICE, AT(algorithm.replicas), .choices = replicas,
-     .fallback = "\"sum\"",
-     .help = "choco-sgd, dcd-psgd: store the weighted sum of the neighbours' replicas, or each "
-             "replica (per-neighbour), which schedules need",
-     USED_BY_ALGORITHMS},
-    {"algorithm.consensus_step", SL_KEY_REAL, AT(algorithm.consensus_step), BETWEEN(0, 1),
-     .fallback = "0",
-     .help = "choco-sgd, beer: step size of the mixing; 0 = derived from the compressor; noloco: 0 "
-             "= algorithm.outer.learning_rate",
-     USED_BY_ALGORITHMS},
-    {"algorithm.eta", SL_KEY_REAL, AT(algorithm.eta), BETWEEN(0, 1), .fallback = "0",
-     .help = "deep-squeeze: step size of the mixing; 0 = derived from the compressor",
-     USED_BY_ALGORITHMS},
-    {"algorithm.local_steps", SL_KEY_U64_BY_RANK,
-     COUNTED(algorithm.local_steps, algorithm.steps_of), BETWEEN(1, 1e9),
-     .length_max = SL_COUNTS_MAX, .fallback = "1",
-     .help = "gossip algorithms, fedavg: gradient steps per exchange; fedavg: or a list by rank"},
-    {"algorithm.local_epochs", SL_KEY_U64, AT(algorithm.local_epochs), BETWEEN(0, 1e6),
-     .fallback = "0",
-     .help = "fedavg: passes of a client over its samples between exchanges; 0 = local_steps",
-     USED_BY_ALGORITHMS},
-    {"algorithm.period", SL_KEY_U64, AT(algorithm.period), BETWEEN(0, 1e9), .fallback = "0",
-     .help = "rounds from one exchange to the next, slowmo: from one average; 0 = local-sgd, easgd "
-             "10, slowmo 12, diloco, noloco 500",
-     USED_BY_ALGORITHMS},
-    {"algorithm.period_schedule", SL_KEY_CHOICE, AT(algorithm.period_schedule),
-     .choices = period_schedules, .fallback = "\"constant\"",
-     .help = "local-sgd: the period stays, falls with the root of the loss (halving: and is halved "
-             "where that does not; rate: times that of the learning rate), or grows up to period",
-     USED_BY_ALGORITHMS},
-    {"algorithm.first_period", SL_KEY_U64, AT(algorithm.first_period), BETWEEN(1, 1e9),
-     .fallback = "1", .help = "local-sgd, growing period: the first one", USED_BY_ALGORITHMS},
-    {"algorithm.growth", SL_KEY_REAL, AT(algorithm.growth), BETWEEN(0, 1e6), .fallback = "1",
-     .help = "local-sgd, growing period: what each average adds, in first periods",
-     USED_BY_ALGORITHMS},
-    {"algorithm.switch_round", SL_KEY_U64, AT(algorithm.switch_round), BETWEEN(0, 1e12),
-     .fallback = "0",
-     .help = "local-sgd: up to this round all gradients are averaged; the period counts from it",
-     USED_BY_ALGORITHMS},
-    {"algorithm.average_period", SL_KEY_U64, AT(algorithm.average_period), BETWEEN(1, 1e9),
-     .fallback = "6", .help = "gossip-pga: every so many exchanges, all nodes' exact average",
-     USED_BY_ALGORITHMS},
-    {"algorithm.correction_period", SL_KEY_U64, AT(algorithm.correction_period), BETWEEN(1, 1e9),
-     .fallback = "5", .help = "cd-sgd: every so many rounds, the gradient is sent uncompressed",
-     USED_BY_ALGORITHMS},
-    {"algorithm.warmup_rounds", SL_KEY_COUNT, AT(algorithm.warmup_rounds), BETWEEN(0, 1e12),
-     .fallback = "\"auto\"",
-     .help = "cd-sgd, one-bit-adam, powersgd: rounds of uncompressed messages at the start; auto = "
-             "1, powersgd 0, with warmup_ratio no bound",
-     USED_BY_ALGORITHMS},
-    {"algorithm.warmup_ratio", SL_KEY_REAL, AT(algorithm.warmup_ratio), BETWEEN(0, 1),
-     .fallback = "0",
-     .help = "one-bit-adam: the warm-up ends once the second moment is at least so much of what it "
-             "was 1/(1 - beta2) rounds ago; 0 = by warmup_rounds only; the paper's is 0.96",
-     USED_BY_ALGORITHMS},
-    {"algorithm.warmup", SL_KEY_FACTORS, COUNTED(algorithm.warmup, algorithm.warmup_count),
-     BETWEEN(1e-9, 1), .length_max = SL_PHASES_MAX, .fallback = "[]",
-     .help = "dgc: fraction of the entries sent in each of the first epochs", USED_BY_ALGORITHMS},
-    {"algorithm.warmup_k", SL_KEY_U32S, COUNTED(algorithm.warmup_k, algorithm.warmup_k_count),
-     BETWEEN(1, 4294967295.0), .length_max = SL_PHASES_MAX, .fallback = "[]",
-     .help = "dgc: number of entries sent in each of the first rounds, in place of warmup",
-     USED_BY_ALGORITHMS},
-    {"algorithm.threshold", SL_KEY_REAL, AT(algorithm.threshold), BETWEEN(1e-30, 1e30),
-     .fallback = "0.1",
-     .help = "cd-sgd: tau; a coordinate of at least tau is sent as tau, with its sign",
-     USED_BY_ALGORITHMS},
-    {"algorithm.local_learning_rate", SL_KEY_REAL, AT(algorithm.local_learning_rate),
-     BETWEEN(0, 1e6), .fallback = "0",
-     .help = "cd-sgd: learning rate of the local step; 0 = optimizer.learning_rate",
-     USED_BY_ALGORITHMS},
-    {"algorithm.alpha", SL_KEY_PARAMETER, AT(algorithm.alpha), BETWEEN(0, 1),
-     .fallback = "\"auto\"",
-     .help = "lead: share of a message that its replicas follow, auto = 0.5; ecq-sgd: share of "
-             "what was lost that is sent again, auto = 0.2; diana: share of a message that is "
-             "remembered, auto = 1/(1 + omega)",
-     USED_BY_ALGORITHMS},
-    {"algorithm.gamma", SL_KEY_REAL, AT(algorithm.gamma), BETWEEN(0, 1), .fallback = "1",
-     .help = "lead: step size of the mixing", USED_BY_ALGORITHMS},
-    {"algorithm.beta", SL_KEY_PARAMETER, AT(algorithm.beta), BETWEEN(0, BELOW_1),
-     .fallback = "\"auto\"",
-     .help = "qgm, decentlam, slowmo: the algorithm's own momentum; ecq-sgd: share of what was "
-             "lost that stays; diana, sign-vote, fetch-sgd: their momentum; auto = 0.9, slowmo "
-             "0.5, diana, "
-             "sign-vote 0",
-     USED_BY_ALGORITHMS},
-    {"algorithm.mu", SL_KEY_PARAMETER, AT(algorithm.mu), BETWEEN(0, BELOW_1),
-     .fallback = "\"auto\"",
-     .help = "qgm: factor of the momentum buffer from round to round; auto = beta",
-     USED_BY_ALGORITHMS},
-    {"algorithm.clip", SL_KEY_PARAMETER, AT(algorithm.clip), BETWEEN(0, 1e30), .choices = clips,
-     .fallback = "\"second-largest\"",
-     .help =
-         "clipped-gossip: distance from which on a neighbour's pull is clipped; second-largest = "
-         "that of the neighbours; dgc: length to which n gradients are clipped, each to "
-         "clip/sqrt(n); second-largest = 0, not at all",
-     USED_BY_ALGORITHMS},
-    {"algorithm.trim", SL_KEY_U32, AT(algorithm.trim), BETWEEN(0, SL_NODES_MAX), .fallback = "1",
-     .help = "clipped-gossip trimmed-mean: values that are cut off at each end",
-     USED_BY_ALGORITHMS},
-    {"algorithm.trigger", SL_KEY_PARAMETER, AT(algorithm.trigger), BETWEEN(0, 1e30),
-     .fallback = "\"auto\"",
-     .help = "lag-3pc, clag: a message is silent unless what it would tell is longer than so many "
-             "times the last step of the gradient, both squared, auto = 1; choco-sgd: than so many "
-             "times the learning rate, auto = 0, never silent",
-     USED_BY_ALGORITHMS},
-    {"algorithm.trigger_growth", SL_KEY_REAL, AT(algorithm.trigger_growth), BETWEEN(0, BELOW_1),
-     .fallback = "0",
-     .help = "choco-sgd: the trigger grows with the round to this power, 1 - epsilon of SPARQ-SGD",
-     USED_BY_ALGORITHMS},
-    {"algorithm.depth", SL_KEY_U32, AT(algorithm.depth), BETWEEN(1, SL_DEPTH_MAX), .fallback = "10",
-     .help = "lag-wk, laq: steps of the model that are remembered", USED_BY_ALGORITHMS},
-    {"algorithm.xi", SL_KEY_PARAMETER, AT(algorithm.xi), BETWEEN(0, 1e30), .fallback = "\"auto\"",
-     .help = "lag-wk, laq: weight of each remembered step; larger: silent more often; auto = "
-             "1/depth, laq 0.8/depth",
-     USED_BY_ALGORITHMS},
-    {"algorithm.clock", SL_KEY_U64, AT(algorithm.clock), BETWEEN(1, 1e12), .fallback = "100",
-     .help = "laq: after so many silent messages it sends one", USED_BY_ALGORITHMS},
-    {"algorithm.bits", SL_KEY_COUNT, AT(algorithm.bits), BETWEEN(1, 24), .fallback = "\"auto\"",
-     .help = "moniqua, laq: bits of an element; auto = 8, laq 4", USED_BY_ALGORITHMS},
-    {"algorithm.theta", SL_KEY_REAL, AT(algorithm.theta), BETWEEN(1e-30, 1e30), .fallback = "2",
-     .help = "moniqua: more than any element of two neighbours' models is ever apart",
-     USED_BY_ALGORITHMS},
-    {"algorithm.nesterov", SL_KEY_BOOL, AT(algorithm.nesterov), .fallback = "false",
-     .help = "qgm: look ahead along the momentum", USED_BY_ALGORITHMS},
-    {"algorithm.sketch.rows", SL_KEY_U32, AT(algorithm.sketch.rows), BETWEEN(1, 15),
-     .fallback = "5",
-     .help = "fetch-sgd: places of an element in the sketch; their median is its estimate",
-     USED_BY_ALGORITHMS},
-    {"algorithm.sketch.columns", SL_KEY_U64, AT(algorithm.sketch.columns), BETWEEN(0, 1e12),
-     .fallback = "0",
-     .help = "fetch-sgd: numbers in a row of the sketch; 0 = a tenth of the parameters in all rows",
-     USED_BY_ALGORITHMS},
-    {"algorithm.sketch.k", SL_KEY_U64, AT(algorithm.sketch.k), BETWEEN(0, 1e12), .fallback = "0",
-     .help = "fetch-sgd: parameters that a round moves; 0 = a tenth of the columns",
-     USED_BY_ALGORITHMS},
-    {"algorithm.outer.learning_rate", SL_KEY_PARAMETER, AT(algorithm.outer.learning_rate),
-     BETWEEN(0, 10), .fallback = "\"auto\"",
-     .help = "diloco, noloco: share of what the inner steps moved that the common model follows; "
-             "auto = 0.7",
-     USED_BY_ALGORITHMS},
-    {"algorithm.outer.momentum", SL_KEY_PARAMETER, AT(algorithm.outer.momentum),
-     BETWEEN(0, BELOW_1), .fallback = "\"auto\"",
-     .help = "diloco, noloco: momentum of the outer steps; auto = 0.9, noloco 0.5",
-     USED_BY_ALGORITHMS},
-    {"algorithm.outer.nesterov", SL_KEY_BOOL, AT(algorithm.outer.nesterov), .fallback = "true",
-     .help = "diloco: look ahead along the outer momentum", USED_BY_ALGORITHMS},
-    {"algorithm.slow_rate", SL_KEY_REAL, AT(algorithm.slow_rate), BETWEEN(0, 10), .fallback = "1",
-     .help = "slowmo: share of the slow momentum's step that is taken", USED_BY_ALGORITHMS},
-    {"algorithm.base", SL_KEY_CHOICE, AT(algorithm.base), .choices = bases,
-     .fallback = "\"local-sgd\"", .help = "slowmo: what nodes do from one average to the next",
-     USED_BY_ALGORITHMS},
-    {"algorithm.buffers", SL_KEY_CHOICE, AT(algorithm.buffers), .choices = buffers,
-     .fallback = "\"local\"",
-     .help = "local-sgd, slowmo: when models are averaged, buffers of optimizer.momentum stay "
-             "(local), are averaged too, or begin at 0 again (reset)",
-     USED_BY_ALGORITHMS},
-    {"algorithm.clients", SL_KEY_REAL_OR_SETS, COUNTED(algorithm.clients, algorithm.clients_of),
-     BETWEEN(1e-9, 1), .length_max = SL_COUNTS_MAX, .fallback = "1",
-     .help = "fedavg: fraction of the nodes that train from one exchange to the next, at least "
-             "one; or lists of their ranks, taken by turns",
-     USED_BY_ALGORITHMS},
-    {"algorithm.client_weights", SL_KEY_CHOICE_OR_REALS,
-     COUNTED(algorithm.client_weights, algorithm.weights_of), BETWEEN(0, 1e9),
-     .length_max = SL_COUNTS_MAX, .choices = client_weights, .fallback = "\"samples\"",
-     .help = "fedavg: models are weighed by their nodes' training samples, all alike, or by a list",
-     USED_BY_ALGORITHMS},
-    {"algorithm.elastic", SL_KEY_REAL, AT(algorithm.elastic), BETWEEN(0, 1), .fallback = "0",
-     .help = "easgd: share of its distance by which a node and the centre move; 0 = 0.9/nodes",
-     USED_BY_ALGORITHMS},
-    {"algorithm.beta1", SL_KEY_REAL, AT(algorithm.beta1), BETWEEN(0, BELOW_1), .fallback = "0.9",
-     .help = "d-adam, d-amsgrad, one-bit-adam: factor of the first moment from round to round",
-     USED_BY_ALGORITHMS},
-    {"algorithm.beta2", SL_KEY_REAL, AT(algorithm.beta2), BETWEEN(0, BELOW_1), .fallback = "0.999",
-     .help = "d-adam, d-amsgrad, one-bit-adam: factor of the second moment from round to round",
-     USED_BY_ALGORITHMS},
-    {"algorithm.epsilon", SL_KEY_REAL, AT(algorithm.epsilon), BETWEEN(1e-30, 1), .fallback = "1e-8",
-     .help = "d-adam, one-bit-adam: added to the root of the second moment; d-amsgrad: least value "
-             "of the second moment that all agree on",
-     USED_BY_ALGORITHMS},
-    {"algorithm.matrix", SL_KEY_CHOICE, AT(algorithm.matrix), .choices = matrices,
-     .fallback = "\"lazy\"",
-     .help = "exact-diffusion: mix with (I + W)/2 (lazy) or with W (plain), which is D2",
-     USED_BY_ALGORITHMS},
-    {"algorithm.tree", SL_KEY_CHOICE, AT(algorithm.tree), .choices = trees,
-     .fallback = "\"spanning\"",
-     .help = "relaysum: edges that span the topology (spanning), or all, which must be a tree "
-             "(topology)",
-     USED_BY_ALGORITHMS},
-    {"algorithm.rank", SL_KEY_U32, AT(algorithm.rank), BETWEEN(1, 1e6), .fallback = "2",
-     .help = "powersgd, power-gossip: columns of a matrix's two factors", USED_BY_ALGORITHMS},
-    {"algorithm.start", SL_KEY_ROWS, AT(algorithm.start), BETWEEN(-1e30, 1e30),
-     .length_max = SL_ROWS_NUMBERS_MAX, .fallback = "[]",
-     .help = "powersgd, power-gossip: first factors Q, of power-gossip each edge's: a row of "
-             "algorithm.rank numbers for each column of each matrix; [] = random ones",
-     USED_BY_ALGORITHMS},
-    {"algorithm.error_feedback", SL_KEY_SWITCH, AT(algorithm.error_feedback),
-     .fallback = "\"auto\"",
-     .help = "parameter-server, all-reduce, local-sgd, fedavg: keep what a message lost and add it "
-             "to the next; auto = where the compressor is biased",
-     USED_BY_ALGORITHMS},
-    {"algorithm.directions", SL_KEY_CHOICE, AT(algorithm.directions), .choices = directions,
-     .fallback = "\"up\"",
-     .help = "parameter-server, local-sgd, fedavg with a compressor: compress messages to servers "
-             "(up), or theirs, too (both)",
-     USED_BY_ALGORITHMS},
-    {"algorithm.delay", SL_KEY_U64, AT(algorithm.delay), BETWEEN(0, SL_ALGORITHM_VECTORS_MAX),
-     .fallback = "0",
-     .help = "all-reduce: rounds that a mean gradient is late; its exchange is beside the next one",
-     USED_BY_ALGORITHMS},
-    {"algorithm.all_reduce", SL_KEY_CHOICE, AT(algorithm.all_reduce), .choices = all_reduces,
-     .fallback = "\"ring\"",
-     .help = "all-reduce, powersgd, fetch-sgd, local-sgd, gossip-pga, slowmo: who sends what to "
-             "whom; all "
-             "nodes get the same average",
-     USED_BY_ALGORITHMS},
-    {"algorithm.group", SL_KEY_U32, AT(algorithm.group), BETWEEN(0, SL_NODES_MAX), .fallback = "0",
-     .help = "torus-2d, two-rings: nodes in a row, a divisor of their number; hierarchical: nodes "
-             "in a group; 0 = about the square root",
-     USED_BY("algorithm.all_reduce", "hierarchical torus-2d two-rings")},
-    {"algorithm.server", SL_KEY_SERVER, AT(algorithm.server), BETWEEN(0, SL_NODES_MAX - 1),
-     .fallback = "0",
-     .help = "algorithms with servers: rank of the server; sharded = each rank serves its shard",
-     USED_BY_ALGORITHMS},
     {"algorithm.compressor.name", SL_KEY_CHOICE, AT(algorithm.compressor.kind),
      .choices = compressors, .fallback = "\"identity\"",
      .help = "compressor of the vectors that are sent; see docs/compressors.md"},
-    {"algorithm.compressor.k", SL_KEY_U64, AT(algorithm.compressor.k), BETWEEN(0, 1e12),
-     .fallback = "0",
-     .help =
-         "top-k, random-k, shared-mask, stc, sbc: number of entries sent, pos-neg: of each sign, "
-         "magnitude-dropping: on average; 0 = use fraction",
-     USED_BY_COMPRESSORS},
-    {"algorithm.compressor.fraction", SL_KEY_REAL, AT(algorithm.compressor.fraction),
-     BETWEEN(1e-9, 1), .fallback = "0.01",
-     .help = "top-k, random-k, shared-mask, stc, sbc: fraction of the entries that is sent, "
-             "pos-neg: of each "
-             "sign, magnitude-dropping: on average",
-     USED_BY_COMPRESSORS},
-    {"algorithm.compressor.order", SL_KEY_CHOICE, AT(algorithm.compressor.order), .choices = orders,
-     .fallback = "\"random\"",
-     .help = "shared-mask: coordinates at random, or block after block of 1/fraction blocks",
-     USED_BY_COMPRESSORS},
-    {"algorithm.compressor.levels", SL_KEY_U32, AT(algorithm.compressor.levels), BETWEEN(1, 32767),
-     .fallback = "7", .help = "qsgd, rotated-qsgd: number of levels, s", USED_BY_COMPRESSORS},
-    {"algorithm.compressor.bits", SL_KEY_U32, AT(algorithm.compressor.bits), BETWEEN(1, 4),
-     .fallback = "2", .help = "eden: bits of an element", USED_BY_COMPRESSORS},
-    {"algorithm.compressor.bucket", SL_KEY_U32, AT(algorithm.compressor.bucket),
-     BETWEEN(0, 4294967295.0), .fallback = "0",
-     .help = "qsgd, scaled-sign, 1-bit, terngrad, rotated-qsgd, rotated-terngrad: elements per "
-             "scale; 0 = one scale for the whole vector",
-     USED_BY_COMPRESSORS},
-    {"algorithm.compressor.norm", SL_KEY_CHOICE, AT(algorithm.compressor.norm), .choices = norms,
-     .fallback = "\"l2\"", .help = "qsgd, rotated-qsgd: norm that scales a bucket",
-     USED_BY_COMPRESSORS},
-    {"algorithm.compressor.probability", SL_KEY_REAL, AT(algorithm.compressor.probability),
-     BETWEEN(1e-4, 1), .fallback = "0.1",
-     .help = "random-dropping: probability of sending an element", USED_BY_COMPRESSORS},
-    {"algorithm.compressor.threshold", SL_KEY_REAL, AT(algorithm.compressor.threshold),
-     BETWEEN(1e-30, 1e30), .fallback = "0.1",
-     .help = "threshold, strom: tau; an element of at least tau is sent as tau, with its sign",
-     USED_BY_COMPRESSORS},
-    {"algorithm.compressor.multiplier", SL_KEY_REAL, AT(algorithm.compressor.multiplier),
-     BETWEEN(1, 2 * BELOW_1), .fallback = "1",
-     .help = "3lc: s; what is below s/2 times the largest magnitude is not sent",
-     USED_BY_COMPRESSORS},
-    {"algorithm.compressor.bin", SL_KEY_U32, AT(algorithm.compressor.bin), BETWEEN(1, 16384),
-     .fallback = "500", .help = "adacomp: T; elements of which the largest says what is sent",
-     USED_BY_COMPRESSORS},
-    {"algorithm.compressor.clip_sigma", SL_KEY_REAL, AT(algorithm.compressor.clip_sigma),
-     BETWEEN(0, 1000), .fallback = "0",
-     .help = "terngrad, rotated-terngrad: c; what is beyond c deviations of its bucket is cut off, "
-             "as published with 2.5; 0 = nothing is",
-     USED_BY_COMPRESSORS},
-    {"algorithm.compressor.share_scale", SL_KEY_BOOL, AT(algorithm.compressor.share_scale),
-     .fallback = "false",
-     .help = "terngrad, C-SGD: nodes first agree on the largest of their scales",
-     USED_BY_COMPRESSORS},
-    {"algorithm.compressor.coding", SL_KEY_CHOICE, AT(algorithm.compressor.coding),
-     .choices = codings, .fallback = "\"none\"",
-     .help =
-         "lossless code: of indices (top-k, stc, sbc, pos-neg, strom) golomb or elias, of levels "
-         "(qsgd, terngrad, natural) huffman or, but for natural, elias",
-     USED_BY_COMPRESSORS},
     {"algorithm.compressor.per", SL_KEY_CHOICE, AT(algorithm.compressor.scope), .choices = scopes,
      .fallback = "\"model\"",
      .help = "what is compressed at a time: the whole model, or each tensor",
      USED_BY("algorithm.compressor.name", "!identity")},
-    {"algorithm.compressor.scaled", SL_KEY_SWITCH, AT(algorithm.scaled), .fallback = "\"auto\"",
-     .help =
-         "random-k, random-dropping: scale up, to be unbiased; auto = where the algorithm needs it",
-     USED_BY_COMPRESSORS},
-    {"algorithm.compressor.contractive", SL_KEY_SWITCH, AT(algorithm.contractive),
-     .fallback = "\"auto\"",
-     .help = "unbiased compressors: divide by 1 + omega; auto = where the algorithm needs it"},
+};
 
+static const sl_key behind[] = {
     {"optimizer.name", SL_KEY_CHOICE, AT(optimizer.kind), .choices = optimizers,
      .fallback = "\"sgd\"",
      .help = "what a step is made of; other than sgd: where the algorithm takes momentum"},
     {"optimizer.learning_rate", SL_KEY_REAL, AT(optimizer.learning_rate), BETWEEN(0, 1e6),
      .fallback = "0.1", .help = "learning rate; 0 = pure gossip averaging"},
-    {"optimizer.momentum", SL_KEY_REAL, AT(optimizer.momentum), BETWEEN(0, BELOW_1),
+    {"optimizer.momentum", SL_KEY_REAL, AT(optimizer.momentum), BETWEEN(0, SL_BELOW_1),
      .fallback = "0",
      .help = "sgd, lars: momentum, as in PyTorch's SGD; its buffer is never mixed"},
     {"optimizer.nesterov", SL_KEY_BOOL, AT(optimizer.nesterov), .fallback = "false",
@@ -391,11 +93,11 @@ const sl_key sl_keys[] = {
     {"optimizer.weight_decay", SL_KEY_REAL, AT(optimizer.weight_decay), BETWEEN(0, 1e6),
      .fallback = "0",
      .help = "adds this times the model to the gradient; adamw, lamb: to the direction"},
-    {"optimizer.beta1", SL_KEY_REAL, AT(optimizer.beta1), BETWEEN(0, BELOW_1), .fallback = "0.9",
+    {"optimizer.beta1", SL_KEY_REAL, AT(optimizer.beta1), BETWEEN(0, SL_BELOW_1), .fallback = "0.9",
      .help = "adamw, lamb: factor of the first moment from round to round",
      USED_BY("optimizer.name", "adamw lamb")},
-    {"optimizer.beta2", SL_KEY_REAL, AT(optimizer.beta2), BETWEEN(0, BELOW_1), .fallback = "0.999",
-     .help = "adamw, lamb: factor of the second moment from round to round",
+    {"optimizer.beta2", SL_KEY_REAL, AT(optimizer.beta2), BETWEEN(0, SL_BELOW_1),
+     .fallback = "0.999", .help = "adamw, lamb: factor of the second moment from round to round",
      USED_BY("optimizer.name", "adamw lamb")},
     {"optimizer.epsilon", SL_KEY_REAL, AT(optimizer.epsilon), BETWEEN(1e-30, 1), .fallback = "1e-8",
      .help = "adamw, lamb: added to the root of the second moment",
@@ -477,8 +179,8 @@ const sl_key sl_keys[] = {
     {"data.partition.alpha", SL_KEY_REAL, AT(data.alpha), BETWEEN(1e-6, 1e6), .fallback = "0.1",
      .help = "dirichlet: concentration; smaller is more uneven",
      USED_BY("data.partition.name", "dirichlet")},
-    {"data.on_change", SL_KEY_CHOICE, AT(data.on_change), .choices = on_changes,
-     .fallback = "\"keep\"",
+    {"data.on_change", .is_later = true, .type = SL_KEY_CHOICE, AT(data.on_change),
+     .choices = on_changes, .fallback = "\"keep\"",
      .help = "when peers are lost or join, training samples keep their ranks, or are shared anew "
              "among the members"},
     {"data.standardise", SL_KEY_SWITCH, AT(data.standardise), .fallback = "\"auto\"",
@@ -562,8 +264,8 @@ const sl_key sl_keys[] = {
      .fallback = "\"never\"",
      .help =
          "on_loss continue: whom `starling run` starts again: who failed; always: who left too"},
-    {"membership.joiners", SL_KEY_U32, AT(membership.joiners), BETWEEN(0, SL_NODES_MAX),
-     .fallback = "0",
+    {"membership.joiners", .is_later = true, .type = SL_KEY_U32, AT(membership.joiners),
+     BETWEEN(0, SL_NODES_MAX), .fallback = "0",
      .help = "on_loss continue: how many ranks beyond topology.nodes may join while the run goes "
              "on; 0 = none"},
 
@@ -585,16 +287,68 @@ const sl_key sl_keys[] = {
      .help = "predicted time: slower links of single pairs of nodes, [i, j, bandwidth_mbit] each, "
              "or with latency_ms"},
 };
-const size_t sl_key_count = sizeof sl_keys / sizeof *sl_keys;
 
-const sl_key *sl_experiment_keys(size_t *count) {
-    *count = sl_key_count;
-    return sl_keys;
+/* ---- all of them ---- */
+
+#define ADD_ALL(list, rows) add_all(list, rows, sizeof(rows) / sizeof *(rows))
+static void add_all(sl_key_list *list, const sl_key *rows, size_t count) {
+    assert(list->count + count <= SL_KEYS_MAX);
+    for (size_t i = 0; i < count; i++)
+        list->items[list->count++] = &rows[i];
+}
+
+size_t sl_key_offset(const sl_key *k) {
+    switch (k->owner) {
+    case SL_KEY_OF_EXPERIMENT:
+        return k->offset;
+    case SL_KEY_OF_ALGORITHM:
+        return offsetof(sl_experiment, algorithm) + k->offset;
+    case SL_KEY_OF_COMPRESSOR:
+        return offsetof(sl_experiment, algorithm.compressor) + k->offset;
+    }
+    return 0;
+}
+
+/* Puts the key among those from `first` on, in the order of their fields, unless it is there. */
+static void add_in_order(sl_key_list *list, size_t first, const sl_key *k) {
+    const size_t offset = sl_key_offset(k);
+    size_t at = list->count;
+    while (at > first && sl_key_offset(list->items[at - 1]) > offset)
+        at--;
+    if (at > first && sl_key_offset(list->items[at - 1]) == offset)
+        return;
+    assert(list->count < SL_KEYS_MAX);
+    memmove(list->items + at + 1, list->items + at, (list->count - at) * sizeof *list->items);
+    list->items[at] = k;
+    list->count++;
+}
+
+static void add_those_of_algorithms(sl_key_list *list) {
+    const size_t first = list->count;
+    const sl_algorithm *a;
+    const sl_key *k;
+    for (size_t i = 0; i < sizeof of_algorithm / sizeof *of_algorithm; i++)
+        add_in_order(list, first, &of_algorithm[i]);
+    for (size_t i = 0; (a = sl_algorithm_at(i)) != NULL; i++)
+        for (size_t j = 0; (k = sl_algorithm_key(a, j)) != NULL; j++)
+            add_in_order(list, first, k);
+    for (int kind = 0; kind < SL_COMPRESSOR_COUNT; kind++)
+        for (size_t j = 0; (k = sl_compressor_key((sl_compressor_kind)kind, j)) != NULL; j++)
+            add_in_order(list, first, k);
+}
+
+void sl_experiment_keys(sl_key_list *list) {
+    list->count = 0;
+    ADD_ALL(list, before);
+    add_those_of_algorithms(list);
+    ADD_ALL(list, behind);
 }
 
 const sl_key *sl_key_find(const char *path) {
-    for (size_t i = 0; i < sl_key_count; i++)
-        if (strcmp(sl_keys[i].path, path) == 0)
-            return &sl_keys[i];
+    sl_key_list keys;
+    sl_experiment_keys(&keys);
+    for (size_t i = 0; i < keys.count; i++)
+        if (strcmp(keys.items[i]->path, path) == 0)
+            return keys.items[i];
     return NULL;
 }

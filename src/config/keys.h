@@ -1,4 +1,5 @@
-/* keys.h - the table of keys: one row for each key of the experiment file. */
+/* keys.h - the table of keys: one row for each key of the experiment file. Rows of what belongs to
+ * an algorithm or a compressor stand in its own file. */
 #ifndef SL_KEYS_H
 #define SL_KEYS_H
 
@@ -8,8 +9,23 @@
 
 /* Returns the key of this path, or NULL. */
 const sl_key *sl_key_find(const char *path);
-extern const sl_key sl_keys[];
-extern const size_t sl_key_count;
+#define SL_PATH_TEXT_MAX 256 /* bytes that hold a key's path */
+/* Do keys begin with this path and a dot? */
+bool sl_keys_have_group(const char *path);
+/* Refuses a value in place of a group. `named`: the text of the group's name would be allowed. */
+int sl_keys_refuse_group(const char *group, json_t *value, bool named, sl_error *error);
+int sl_keys_refuse_unknown(const char *path, sl_error *error);
+/* Of its value in an sl_experiment. */
+size_t sl_key_offset(const sl_key *key);
+/* Is it no choice of a data set, or has the model data? */
+bool sl_key_has_data(const sl_key *key, const sl_experiment *experiment);
+/* Is the value of `user` one of `users`? */
+bool sl_key_is_used(const sl_key *key, const sl_experiment *experiment);
+/* Is it read by those that list it, and not by all? */
+bool sl_key_has_readers(const sl_key *key);
+/* Lists the names of the algorithms, or of the compressors, that read the key. */
+#define SL_READERS_MAX 1024
+void sl_key_list_readers(const sl_key *key, const char *between, char *out, size_t bytes);
 /* Sets experiment->warnings: `before` (may be NULL), then one line for each key of `root` that has
  * no effect. A root with every key is a resolved experiment and gets no lines. */
 int sl_keys_warn(sl_experiment *experiment, json_t *root, const char *before, sl_error *error);

@@ -18,12 +18,14 @@ static bool is_absent(const sl_key *k, json_t *value) {
 char *sl_experiment_json(const sl_experiment *experiment) {
     json_t *root = json_object();
     bool good = root != NULL;
-    for (size_t i = 0; i < sl_key_count; i++) {
-        json_t *value = sl_key_write(&sl_keys[i], experiment);
-        if (value != NULL && is_absent(&sl_keys[i], value))
+    sl_key_list keys;
+    sl_experiment_keys(&keys);
+    for (size_t i = 0; i < keys.count; i++) {
+        json_t *value = sl_key_write(keys.items[i], experiment);
+        if (value != NULL && is_absent(keys.items[i], value))
             json_decref(value);
         else
-            good = sl_tree_set(root, sl_keys[i].path, value) == 0 && good;
+            good = sl_tree_set(root, keys.items[i]->path, value) == 0 && good;
     }
     char *topology = sl_topology_json(experiment->topology);
     json_t *graph = topology ? json_loads(topology, 0, NULL) : NULL;
@@ -69,26 +71,42 @@ sl_section sl_key_section(const sl_key *k) {
     return SL_SECTION_COUNT;
 }
 
+/* Is the value the one that the key has when nobody gives it? */
+static bool is_default(const sl_key *k, json_t *value) {
+    json_t *usual = json_loads(k->fallback, JSON_DECODE_ANY, NULL);
+    const bool same = json_is_number(value) && json_is_number(usual)
+                          ? json_number_value(value) == json_number_value(usual)
+                          : json_equal(value, usual);
+    json_decref(usual);
+    return same;
+}
+
 /* A run has the hash that it had before there were keys which it leaves as they are. */
-static bool is_hashed(const sl_key *k, const sl_experiment *e, sl_section section) {
-    return sl_key_section(k) == section && k->type != SL_KEY_PATH &&
-           (e->membership.joiners > 0 || strcmp(k->path, "membership.joiners") != 0) &&
-           (e->data.on_change != SL_ON_CHANGE_KEEP || strcmp(k->path, "data.on_change") != 0);
+static bool is_hashed(const sl_key *k, json_t *value) {
+    return k->type != SL_KEY_PATH && !(k->is_later && is_default(k, value));
+}
+
+static uint64_t hash_value(uint64_t hash, const sl_key *k, json_t *value) {
+    char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(17));
+    if (text == NULL)
+        return 0;
+    hash = sl_hash(hash, k->path, strlen(k->path));
+    hash = sl_hash(hash, text, strlen(text));
+    free(text);
+    return hash;
 }
 
 uint64_t sl_experiment_section_hash(const sl_experiment *experiment, sl_section section) {
     uint64_t hash = SL_HASH_START;
-    for (size_t i = 0; i < sl_key_count; i++) {
-        if (!is_hashed(&sl_keys[i], experiment, section))
+    sl_key_list keys;
+    sl_experiment_keys(&keys);
+    for (size_t i = 0; i < keys.count && hash != 0; i++) {
+        if (sl_key_section(keys.items[i]) != section)
             continue;
-        json_t *value = sl_key_write(&sl_keys[i], experiment);
-        char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(17));
+        json_t *value = sl_key_write(keys.items[i], experiment);
+        if (value == NULL || is_hashed(keys.items[i], value))
+            hash = hash_value(hash, keys.items[i], value);
         json_decref(value);
-        if (text == NULL)
-            return 0;
-        hash = sl_hash(hash, sl_keys[i].path, strlen(sl_keys[i].path));
-        hash = sl_hash(hash, text, strlen(text));
-        free(text);
     }
     return hash;
 }
@@ -96,6 +114,8 @@ uint64_t sl_experiment_section_hash(const sl_experiment *experiment, sl_section 
 char *sl_experiment_keys_help(void) {
     char *text = NULL;
     size_t bytes;
+    sl_key_list keys;
+    sl_experiment_keys(&keys);
     FILE *out = open_memstream(&text, &bytes);
     if (out == NULL)
         return NULL;
@@ -107,11 +127,12 @@ char *sl_experiment_keys_help(void) {
             "%-34s a list of events such as {\"round\": 100, \"kill\": [3]}, which `starling sim` "
             "plays; default []; docs/experiment.md\n",
             "faults");
-    for (size_t i = 0; i < sl_key_count; i++) {
-        char allowed[SL_ALLOWED_MAX];
-        sl_key_allowed(&sl_keys[i], allowed, sizeof allowed);
-        fprintf(out, "%-34s %s; default %s; %s\n", sl_keys[i].path, allowed, sl_keys[i].fallback,
-                sl_keys[i].help);
+    for (size_t i = 0; i < keys.count; i++) {
+        char allowed[SL_ALLOWED_MAX], help[SL_HELP_MAX];
+        sl_key_allowed(keys.items[i], allowed, sizeof allowed);
+        sl_key_help(keys.items[i], help, sizeof help);
+        fprintf(out, "%-34s %s; default %s; %s\n", keys.items[i]->path, allowed,
+                keys.items[i]->fallback, help);
     }
     fclose(out);
     return text;

@@ -60,8 +60,10 @@ static int warn_of_dropped(json_t *root, char **warnings, sl_error *error) {
     if (out == NULL)
         return sl_fail(error, SL_ENOMEM, "out of memory");
     const bool quiet = sl_keys_are_all(root);
-    for (size_t i = 0; i < sl_key_count && !quiet; i++) {
-        const char *path = sl_keys[i].path;
+    sl_key_list keys;
+    sl_experiment_keys(&keys);
+    for (size_t i = 0; i < keys.count && !quiet; i++) {
+        const char *path = keys.items[i]->path;
         if (is_unused(path) && !is_silent(path) && sl_tree_get(root, path) != NULL)
             fprintf(out, "warning: %s has no effect in a session\n", path);
     }

@@ -98,8 +98,10 @@ static json_t *another_value(const sl_key *k) {
 
 static json_t *everything_different(void) {
     json_t *root = json_pack("{s{si ss}}", "topology", "nodes", 5, "family", "path");
-    for (size_t i = 0; i < sl_key_count; i++)
-        ck_assert_int_eq(sl_tree_set(root, sl_keys[i].path, another_value(&sl_keys[i])), 0);
+    sl_key_list keys;
+    sl_experiment_keys(&keys);
+    for (size_t i = 0; i < keys.count; i++)
+        ck_assert_int_eq(sl_tree_set(root, keys.items[i]->path, another_value(keys.items[i])), 0);
     /* nobody joins a run that ends with a loss */
     ck_assert_int_eq(sl_tree_set(root, "membership.joiners", json_integer(0)), 0);
     return root;
@@ -244,19 +246,85 @@ START_TEST(every_example_is_accepted) {
 }
 END_TEST
 
-START_TEST(help_and_docs_name_every_key) {
+/* The row of docs/experiment.md. */
+static void doc_row(const sl_key *k, char *out, size_t bytes) {
+    char allowed[SL_ALLOWED_MAX], help[SL_HELP_MAX];
+    sl_key_allowed(k, allowed, sizeof allowed);
+    sl_key_help(k, help, sizeof help);
+    snprintf(out, bytes, "| `%s` | %s | `%s` | %s |\n", k->path, allowed, k->fallback, help);
+}
+
+START_TEST(help_and_docs_have_every_key_as_its_rows_say) {
     char *help = sl_experiment_keys_help(), *docs = NULL;
+    sl_key_list keys;
+    sl_experiment_keys(&keys);
     ck_assert_int_eq(sl_text_read(&docs, "docs/experiment.md", 1 << 20, NULL), 0);
     ck_assert(strstr(help, "topology") && strstr(docs, "`topology`"));
-    for (size_t i = 0; i < sl_key_count; i++) {
-        char row[128];
-        snprintf(row, sizeof row, "| `%s` |", sl_keys[i].path);
-        ck_assert_msg(strstr(help, sl_keys[i].path) != NULL, "%s is not in the help",
-                      sl_keys[i].path);
-        ck_assert_msg(strstr(docs, row) != NULL, "%s is not in docs/experiment.md",
-                      sl_keys[i].path);
+    for (size_t i = 0; i < keys.count; i++) {
+        char row[SL_ALLOWED_MAX + SL_HELP_MAX + 256];
+        doc_row(keys.items[i], row, sizeof row);
+        ck_assert_msg(strstr(help, keys.items[i]->path) != NULL, "%s is not in the help",
+                      keys.items[i]->path);
+        ck_assert_msg(strstr(docs, row) != NULL, "docs/experiment.md lacks the row\n%s", row);
     }
     free(help), free(docs);
+}
+END_TEST
+
+/* What several algorithms say of a key differs in its meaning only. */
+static void check_same(const sl_key *a, const sl_key *b) {
+    ck_assert_int_eq(a->type, b->type);
+    ck_assert_int_eq(a->owner, b->owner);
+    ck_assert_uint_eq(a->offset, b->offset);
+    ck_assert_uint_eq(a->count_offset, b->count_offset);
+    ck_assert(a->min == b->min && a->max == b->max && a->length_max == b->length_max);
+    ck_assert_ptr_eq(a->choices, b->choices);
+    ck_assert_str_eq(a->fallback, b->fallback);
+    ck_assert(a->is_later == b->is_later);
+}
+
+/* Returns how many rows there are. */
+static size_t check_rows_of(const char *prefix, const sl_algorithm *a, sl_compressor_kind kind) {
+    const sl_key *k;
+    size_t i = 0;
+    for (; (k = a != NULL ? sl_algorithm_key(a, i) : sl_compressor_key(kind, i)) != NULL; i++) {
+        ck_assert(strncmp(k->path, prefix, strlen(prefix)) == 0);
+        ck_assert_msg(sl_key_find(k->path) != NULL, "%s is not in the list", k->path);
+        check_same(k, sl_key_find(k->path));
+        ck_assert(a != NULL ? sl_algorithm_reads(a, kind, k->path + strlen(prefix))
+                            : sl_compressor_reads(kind, k->path + strlen(prefix)));
+    }
+    return i;
+}
+
+START_TEST(rows_of_algorithms_and_compressors_agree) {
+    const sl_algorithm *a;
+    size_t rows = 0;
+    for (size_t i = 0; (a = sl_algorithm_at(i)) != NULL; i++) {
+        rows += check_rows_of("algorithm.", a, SL_COMPRESSOR_IDENTITY);
+        ck_assert(!a->is_periodic || sl_algorithm_reads(a, SL_COMPRESSOR_IDENTITY, "period"));
+        ck_assert(a->step_rule != SL_STEP_CONSENSUS ||
+                  sl_algorithm_reads(a, SL_COMPRESSOR_IDENTITY, "consensus_step"));
+        ck_assert(a->step_rule != SL_STEP_ETA ||
+                  sl_algorithm_reads(a, SL_COMPRESSOR_IDENTITY, "eta"));
+    }
+    for (int kind = 0; kind < SL_COMPRESSOR_COUNT; kind++)
+        rows += check_rows_of("algorithm.compressor.", NULL, (sl_compressor_kind)kind);
+    ck_assert_uint_gt(rows, 200);
+}
+END_TEST
+
+START_TEST(a_meaning_names_its_readers) {
+    char help[SL_HELP_MAX];
+    sl_key_help(sl_key_find("algorithm.xi"), help, sizeof help);
+    ck_assert_str_eq(help, "lag-wk: weight of each remembered step, larger: silent more often, "
+                           "auto = 1/depth; laq: weight of each remembered step, larger: silent "
+                           "more often, auto = 0.8/depth");
+    sl_key_help(sl_key_find("algorithm.compressor.norm"), help, sizeof help);
+    ck_assert_str_eq(help, "qsgd, rotated-qsgd: norm that scales a bucket");
+    sl_key_help(sl_key_find("algorithm.server"), help, sizeof help);
+    ck_assert_str_eq(help, "algorithms with servers: rank of the server; sharded = each rank "
+                           "serves its shard");
 }
 END_TEST
 
@@ -365,8 +433,10 @@ END_TEST
 START_TEST(a_hash_changes_exactly_with_the_keys_of_its_section) {
     write_file("some-file", "");
     sl_experiment *plain = parse(SMALLEST);
-    for (size_t i = 0; i < sl_key_count; i++) {
-        const sl_key *k = &sl_keys[i];
+    sl_key_list keys;
+    sl_experiment_keys(&keys);
+    for (size_t i = 0; i < keys.count; i++) {
+        const sl_key *k = keys.items[i];
         sl_experiment *e = parse(SMALLEST);
         json_t *value = another_value(k);
         sl_error error = {0};
@@ -393,6 +463,20 @@ START_TEST(a_hash_changes_exactly_with_the_keys_of_its_section) {
         sl_experiment_close(&e);
     }
     sl_experiment_close(&plain);
+}
+END_TEST
+
+/* Checkpoints hold these hashes: a run that was begun before goes on. */
+START_TEST(hashes_stay_as_they_were) {
+    static const uint64_t want[SL_SECTION_COUNT] = {0x3e07f7103e56df62, 0x5c76552f621714e1,
+                                                    0x6a3df8d4c1ecf80c, 0x98d5de410190a43a,
+                                                    0xb617a8491b2b18c4, 0x6c6235b49c10b45d};
+    sl_experiment *e = parse(SMALLEST);
+    for (int s = 0; s < SL_SECTION_COUNT; s++)
+        ck_assert_msg(sl_experiment_section_hash(e, (sl_section)s) == want[s],
+                      "section %s has another hash: a key of a field that is new says is_later",
+                      sl_section_name((sl_section)s));
+    sl_experiment_close(&e);
 }
 END_TEST
 
@@ -458,13 +542,14 @@ int main(void) {
         epochs_come_back_and_rounds_stay_out, numbers_print_as_they_were_written,
         a_number_that_needs_17_digits_comes_back_bit_for_bit, text_in_place_of_a_group_is_its_name,
         comments_are_allowed_anywhere, a_topology_may_be_a_file_beside_the_experiment,
-        every_example_is_accepted, help_and_docs_name_every_key,
+        every_example_is_accepted, help_and_docs_have_every_key_as_its_rows_say,
+        rows_of_algorithms_and_compressors_agree, a_meaning_names_its_readers,
         an_override_is_read_as_json_or_else_as_text,
         an_override_goes_over_the_file_and_the_last_one_wins,
         an_override_reaches_into_a_group_given_as_text, an_override_may_change_the_inline_topology,
         a_path_in_an_override_starts_where_the_command_runs, a_path_in_the_file_starts_at_the_file,
         a_malformed_override_is_refused, a_hash_changes_exactly_with_the_keys_of_its_section,
-        the_spelling_of_a_number_does_not_change_the_hash, what_may_be_sealed_needs_envelopes,
-        who_may_return_needs_two_models_more);
+        hashes_stay_as_they_were, the_spelling_of_a_number_does_not_change_the_hash,
+        what_may_be_sealed_needs_envelopes, who_may_return_needs_two_models_more);
     return run_suite(suite);
 }

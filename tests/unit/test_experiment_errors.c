@@ -217,45 +217,48 @@ END_TEST
 
 /* Names in the table of keys are names that exist. */
 START_TEST(what_uses_a_key_exists) {
-    for (size_t i = 0; i < sl_key_count; i++) {
-        if (sl_keys[i].user == NULL)
+    sl_key_list keys;
+    sl_experiment_keys(&keys);
+    for (size_t i = 0; i < keys.count; i++) {
+        if (keys.items[i]->user == NULL)
             continue;
-        const sl_key *user = sl_key_find(sl_keys[i].user);
+        const sl_key *user = sl_key_find(keys.items[i]->user);
         ck_assert_ptr_nonnull(user);
-        if (sl_keys[i].users == NULL) /* the descriptors say */
-            continue;
         char users[256], *rest = users;
-        snprintf(users, sizeof users, "%s", sl_keys[i].users + (sl_keys[i].users[0] == '!'));
+        snprintf(users, sizeof users, "%s",
+                 keys.items[i]->users + (keys.items[i]->users[0] == '!'));
         for (char *name; (name = strsep(&rest, " ")) != NULL;) {
             size_t n = 0;
             while (sl_key_choice(user, n) != NULL && strcmp(sl_key_choice(user, n), name) != 0)
                 n++;
-            ck_assert_msg(sl_key_choice(user, n) != NULL, "%s: no %s", sl_keys[i].path, name);
+            ck_assert_msg(sl_key_choice(user, n) != NULL, "%s: no %s", keys.items[i]->path, name);
         }
     }
 }
 END_TEST
 
 START_TEST(keys_are_listed_with_what_they_allow) {
-    size_t count;
-    const sl_key *keys = sl_experiment_keys(&count);
+    sl_key_list keys;
+    sl_experiment_keys(&keys);
     char allowed[SL_ALLOWED_MAX];
-    ck_assert_uint_gt(count, 60);
-    ck_assert_str_eq(keys[0].path, "name");
-    for (size_t i = 0; i < count; i++) {
-        sl_key_allowed(&keys[i], allowed, sizeof allowed);
-        ck_assert_msg(strlen(allowed) + 1 < sizeof allowed, "%s: cut", keys[i].path);
-        ck_assert(allowed[0] != '\0' && keys[i].help[0] != '\0' && keys[i].fallback[0] != '\0');
-        ck_assert_int_eq(keys[i].type == SL_KEY_CHOICE || keys[i].type == SL_KEY_CHOICE_OR_REALS,
-                         keys[i].choices != NULL && keys[i].type != SL_KEY_TEXT &&
-                             keys[i].type != SL_KEY_PARAMETER);
-        if (strcmp(keys[i].path, "algorithm.name") == 0)
-            ck_assert_str_eq(sl_key_choice(&keys[i], 0), sl_algorithm_name(0));
-        if (strcmp(keys[i].path, "security.mode") == 0)
-            ck_assert(strcmp(sl_key_choice(&keys[i], 3), "certificates") == 0 &&
-                      sl_key_choice(&keys[i], 4) == NULL);
-        if (strcmp(keys[i].path, "seed") == 0)
-            ck_assert_ptr_null(sl_key_choice(&keys[i], 0));
+    ck_assert_uint_gt(keys.count, 60);
+    ck_assert_str_eq(keys.items[0]->path, "name");
+    for (size_t i = 0; i < keys.count; i++) {
+        sl_key_allowed(keys.items[i], allowed, sizeof allowed);
+        ck_assert_msg(strlen(allowed) + 1 < sizeof allowed, "%s: cut", keys.items[i]->path);
+        ck_assert(allowed[0] != '\0' && keys.items[i]->help[0] != '\0' &&
+                  keys.items[i]->fallback[0] != '\0');
+        ck_assert_int_eq(keys.items[i]->type == SL_KEY_CHOICE ||
+                             keys.items[i]->type == SL_KEY_CHOICE_OR_REALS,
+                         keys.items[i]->choices != NULL && keys.items[i]->type != SL_KEY_TEXT &&
+                             keys.items[i]->type != SL_KEY_PARAMETER);
+        if (strcmp(keys.items[i]->path, "algorithm.name") == 0)
+            ck_assert_str_eq(sl_key_choice(keys.items[i], 0), sl_algorithm_name(0));
+        if (strcmp(keys.items[i]->path, "security.mode") == 0)
+            ck_assert(strcmp(sl_key_choice(keys.items[i], 3), "certificates") == 0 &&
+                      sl_key_choice(keys.items[i], 4) == NULL);
+        if (strcmp(keys.items[i]->path, "seed") == 0)
+            ck_assert_ptr_null(sl_key_choice(keys.items[i], 0));
     }
 }
 END_TEST

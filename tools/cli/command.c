@@ -76,15 +76,15 @@ static bool takes_settings(const command *c) {
 
 /* A key of the experiment that is called `word` as a whole, or in its last part. */
 static const char *find_key(const char *word) {
-    size_t count;
-    const sl_key *keys = sl_experiment_keys(&count);
+    sl_key_list keys;
     const char *found = NULL;
-    for (size_t i = 0; i < count; i++) {
-        const char *dot = strrchr(keys[i].path, '.');
-        if (strcmp(keys[i].path, word) == 0)
-            return keys[i].path;
+    sl_experiment_keys(&keys);
+    for (size_t i = 0; i < keys.count; i++) {
+        const char *path = keys.items[i]->path, *dot = strrchr(path, '.');
+        if (strcmp(path, word) == 0)
+            return path;
         if (dot != NULL && strcmp(dot + 1, word) == 0)
-            found = keys[i].path;
+            found = path;
     }
     return found;
 }

@@ -115,18 +115,18 @@ static void put_arguments(const command *c) {
 }
 
 static void put_keys(void) {
-    size_t count;
-    const sl_key *keys = sl_experiment_keys(&count);
+    sl_key_list keys;
+    sl_experiment_keys(&keys);
     fputs("_starling_keys=\"", stdout);
-    for (size_t i = 0; i < count; i++)
-        printf("%s%s", i > 0 ? "\n" : "", keys[i].path);
+    for (size_t i = 0; i < keys.count; i++)
+        printf("%s%s", i > 0 ? "\n" : "", keys.items[i]->path);
     puts("\"\n\n_starling_values() {\n    case $1 in");
-    for (size_t i = 0; i < count; i++) {
-        if (key_value(&keys[i], 0) == NULL)
+    for (size_t i = 0; i < keys.count; i++) {
+        if (key_value(keys.items[i], 0) == NULL)
             continue;
-        printf("    %s) echo \"", keys[i].path);
-        for (size_t j = 0; key_value(&keys[i], j) != NULL; j++)
-            printf("%s%s", j > 0 ? " " : "", key_value(&keys[i], j));
+        printf("    %s) echo \"", keys.items[i]->path);
+        for (size_t j = 0; key_value(keys.items[i], j) != NULL; j++)
+            printf("%s%s", j > 0 ? " " : "", key_value(keys.items[i], j));
         puts("\" ;;");
     }
     puts("    esac\n}\n");

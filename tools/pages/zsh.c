@@ -69,21 +69,21 @@ static void put_commands(const command *c) {
 }
 
 static void put_settings(void) {
-    size_t count;
-    const sl_key *keys = sl_experiment_keys(&count);
+    sl_key_list keys;
+    sl_experiment_keys(&keys);
     puts("_starling_setting() {\n    if compset -P '*='; then\n        "
          "case ${${IPREFIX%=}##*=} in");
-    for (size_t i = 0; i < count; i++) {
-        if (key_value(&keys[i], 0) == NULL)
+    for (size_t i = 0; i < keys.count; i++) {
+        if (key_value(keys.items[i], 0) == NULL)
             continue;
-        printf("        %s) compadd --", keys[i].path);
-        for (size_t j = 0; key_value(&keys[i], j) != NULL; j++)
-            printf(" %s", key_value(&keys[i], j));
+        printf("        %s) compadd --", keys.items[i]->path);
+        for (size_t j = 0; key_value(keys.items[i], j) != NULL; j++)
+            printf(" %s", key_value(keys.items[i], j));
         puts(" ;;");
     }
     fputs("        esac\n    else\n        compadd -S = --", stdout);
-    for (size_t i = 0; i < count; i++)
-        printf(" \\\n            %s", keys[i].path);
+    for (size_t i = 0; i < keys.count; i++)
+        printf(" \\\n            %s", keys.items[i]->path);
     puts("\n    fi\n}\n");
 }
 
