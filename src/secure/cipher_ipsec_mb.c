@@ -1,10 +1,12 @@
 /* cipher_ipsec_mb.c - intel-ipsec-mb's AES-256-GCM; see cipher.h.
  *
  * The library is large, and loaded only by who needs it. Of its symbols three are looked up; all
- * others are functions that its manager points to.
+ * others are functions that its manager points to. Its structs are the header's, and so only the
+ * library of the header's major version fits: that is the number in its name.
  */
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +16,7 @@
 #include "base/round_up.h"
 #include "secure/cipher.h"
 
-enum { ALIGNMENT = 64 };
+enum { ALIGNMENT = 64, MAJOR_DIGITS = 5 };
 
 typedef struct cipher {
     struct gcm_key_data key;
@@ -38,7 +40,9 @@ static void find_processor(void) {
     IMB_MGR *(*allocate)(uint64_t);
     void (*release)(IMB_MGR *);
     void (*initialize)(IMB_MGR *, IMB_ARCH *);
-    void *library = dlopen("libIPSec_MB.so.1", RTLD_NOW | RTLD_LOCAL);
+    char name[sizeof "libIPSec_MB.so." + MAJOR_DIGITS];
+    snprintf(name, sizeof name, "libIPSec_MB.so.%u", IMB_VERSION_NUM >> 16);
+    void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     if (library == NULL || !look_up(library, "alloc_mb_mgr", &allocate) ||
         !look_up(library, "free_mb_mgr", &release) ||
         !look_up(library, "init_mb_mgr_auto", &initialize))

@@ -67,6 +67,14 @@ def test_packages_are_built_and_lintian_finds_no_error(scene):
         check(field == version, f"{name}: version {field}, starling says {version}")
 
 
+def test_what_is_opened_by_name_is_recommended(scene):
+    """intel-ipsec-mb, of which neither the package's name nor the library's follows by itself."""
+    named = call("dpkg-deb", "-f", packages()["libstarling0"], "Recommends").strip()
+    check(os.path.isdir(f"/usr/share/doc/{named}"), f"recommends {named!r}")
+    listed = call("dpkg-query", "-L", named)
+    check("/libIPSec_MB.so." in listed, listed)
+
+
 def mirror():
     """(address, code name) of the main archive, as apt has them."""
     form = "$(REPO_URI) $(CODENAME) $(COMPONENT)"

@@ -123,6 +123,26 @@ START_TEST(each_library_opens_what_each_seals) {
 }
 END_TEST
 
+#if defined __x86_64__ && __has_include(<intel-ipsec-mb.h>)
+/* Opened by a name that has another number in each release of a system. */
+START_TEST(the_library_that_it_was_built_for_is_opened) {
+    const sl_cipher_library *libraries[SL_CIPHER_LIBRARIES];
+    char line[4096];
+    bool is_open = false;
+    sl_cipher_libraries(libraries);
+    FILE *maps = fopen("/proc/self/maps", "r");
+    ck_assert_ptr_nonnull(maps);
+    while (fgets(line, sizeof line, maps) != NULL)
+        is_open = is_open || strstr(line, "/libIPSec_MB.so.") != NULL;
+    fclose(maps);
+    ck_assert(is_open);
+}
+END_TEST
+#else
+START_TEST(the_library_that_it_was_built_for_is_opened) {}
+END_TEST
+#endif
+
 /* ---- greetings ---- */
 
 static bool check(const uint8_t *greeting, uint64_t run_id, uint64_t now_us, sl_greetings *seen,
@@ -513,7 +533,8 @@ END_TEST
 static Suite *suite(void) {
     Suite *s = suite_create("secure");
     ADD_TESTS(s, "known answers", derived_secrets_are_hkdf, a_greeting_is_its_fields_and_their_hmac,
-              a_seal_is_aes_256_gcm, each_library_opens_what_each_seals);
+              a_seal_is_aes_256_gcm, each_library_opens_what_each_seals,
+              the_library_that_it_was_built_for_is_opened);
     ADD_TESTS(s, "greeting", a_greeting_comes_back_and_passes_once,
               every_flipped_bit_of_a_greeting_is_refused,
               a_greeting_of_another_minute_is_refused_and_the_distance_told,
