@@ -17,24 +17,23 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "chaos"))
+from _torchrun import torchrun  # noqa: E402
+
 SCRIPT = os.path.join(ROOT, "examples", "torch_mnist.py")
 DATA = os.path.join(
     os.environ.get("STARLING_DATA", os.path.join(ROOT, "..", "shared", "data")), "mnist"
 )
 PEERS = 4
-# Debian 12's torchrun, of torch 1.13 with Python 3.11, needs -r 1 -t 1
-TORCHRUN = ["-m", "torch.distributed.run", "-r", "1", "-t", "1", "--nproc_per_node", str(PEERS)]
 
 
-def train(arguments, environment):
+def train(command, environment):
     """(accuracy, seconds) of a script."""
     began = time.monotonic()
-    done = subprocess.run(
-        [sys.executable, *arguments], env=environment, capture_output=True, text=True
-    )
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
     found = re.search(r"accuracy ([\d.]+)", done.stdout)
     if done.returncode != 0 or found is None:
-        sys.exit(f"torch_mnist.py: {arguments}: exit code {done.returncode}\n{done.stderr}")
+        sys.exit(f"torch_mnist.py: {command}: exit code {done.returncode}\n{done.stderr}")
     return float(found[1]), time.monotonic() - began
 
 
@@ -59,9 +58,11 @@ def main():
         plain = os.path.join(folder, "plain.py")
         with open(plain, "w") as file:
             file.writelines(line for line in lines if line not in added)
-        alone, seconds = train([plain, DATA, epochs], environment)
+        alone, seconds = train([sys.executable, plain, DATA, epochs], environment)
         print(f"one process: accuracy {alone:.4f} in {seconds:.0f} s", flush=True)
-    peers, seconds = train([*TORCHRUN, SCRIPT, DATA, epochs], environment)
+        meeting = os.path.join(folder, "meeting")
+        command, variables = torchrun(PEERS, meeting, SCRIPT, DATA, epochs)
+        peers, seconds = train(command, {**environment, **variables})
     print(f"{PEERS} peers: accuracy {peers:.4f} in {seconds:.0f} s")
     print(f"difference {100 * (peers - alone):+.2f} points")
 

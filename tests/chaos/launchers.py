@@ -16,6 +16,7 @@ import subprocess
 import threading
 import time
 
+import _torchrun
 from _scene import check, run_tests
 from _ports import free_ports
 
@@ -119,7 +120,7 @@ def slurm(scene):
     same_models(scene, path)
 
 
-def launchers_here():
+def launchers_here(scene):
     """The commands that start four processes, of the launchers that run on this host."""
     if shutil.which("mpirun") and "Open MPI" in subprocess.getoutput("mpirun --version"):
         yield ["mpirun", "--oversubscribe", "--allow-run-as-root", "-n", "4"]
@@ -129,8 +130,8 @@ def launchers_here():
     except (OSError, subprocess.SubprocessError):
         pass
     if shutil.which("torchrun"):
-        port = f"--master_port={free_range()}"
-        yield ["torchrun", "--no_python", "--nproc_per_node=4", "-r1", "-t1", port]
+        command, variables = _torchrun.torchrun(4, scene.path("meeting"), "--no_python")
+        yield ["env", *(f"{name}={value}" for name, value in variables.items()), *command]
 
 
 def a_loop_of_your_own(scene):
@@ -144,10 +145,10 @@ def a_loop_of_your_own(scene):
         [embed, path, "4"], capture_output=True, text=True, timeout=600
     ).stdout
     check(expected.count("accuracy of the average") == 4, expected)
-    for launcher in launchers_here():
+    for launcher in launchers_here(scene):
         call = [*launcher, embed, path]
         got = subprocess.run(call, capture_output=True, text=True, timeout=600, cwd=scene.folder)
-        said = f"{launcher[0]}: {got.stdout!r} {got.stderr!r}"
+        said = f"{launcher}: {got.stdout!r} {got.stderr!r}"
         check(got.returncode == 0, said)
         for line in expected.splitlines():
             check(line in got.stdout, said)

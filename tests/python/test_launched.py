@@ -11,8 +11,8 @@ import sys
 import textwrap
 
 import _package
-import _peers
 from _scene import check, run_tests
+from _torchrun import torchrun
 
 HEAD = """
 import os
@@ -37,21 +37,20 @@ def flat():
 END = "os._exit(0)\n"
 
 
-def torchrun(scene, body, count):
+def launched(scene, body, count):
     """What each process wrote to a file out-RANK; all must have ended with 0."""
     path = scene.write("train.py", HEAD + textwrap.dedent(body) + END)
-    port = _peers.free_ports(1)[0]
-    command = [_peers.PYTHON, "-m", "torch.distributed.run", "--nproc_per_node", str(count)]
-    command += ["--redirects", "1", "--tee", "1"]  # torch 1.13 on Python 3.11 cannot do without
+    command, variables = torchrun(count, scene.path("meeting"), path)
     done = subprocess.run(
-        [*command, "--master_port", str(port), path],
+        command,
         cwd=scene.folder,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        env={**os.environ, **variables, "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
         timeout=600,
     )
     check(done.returncode == 0, done.stderr[-2500:])
+    os.remove(scene.path("meeting"))
     texts = []
     for rank in range(count):
         with open(scene.path(f"out-{rank}")) as file:
@@ -77,7 +76,7 @@ def test_torchrun_workers_that_fork_and_unequal_batches(scene):
     with open(f"out-{known[0]}", "w") as file:
         file.write(f"{known} {os.environ['RANK']} {flat().tolist()}")
     """
-    first, second = torchrun(scene, body, 2)
+    first, second = launched(scene, body, 2)
     check(first.startswith("(0, 2) 0 ") and second.startswith("(1, 2) 1 "), (first, second))
     check(first.split("[")[1] == second.split("[")[1], (first, second))
 
@@ -116,7 +115,7 @@ def test_a_process_group_is_one_peer(scene):
     with open(f"out-{rank}", "w") as file:
         file.write(repr(said))
     """
-    found = [eval(text) for text in torchrun(scene, body, 4)]
+    found = [eval(text) for text in launched(scene, body, 4)]
     check(found[0] == found[1] and found[2] == found[3], found)
     check(found[0][1] == found[2][1] and found[0][0] != found[2][0], found)
     check([row[2:5] for row in found] == [[0, 2, 6]] * 2 + [[1, 2, 6]] * 2, found)
@@ -156,7 +155,7 @@ def test_groups_say_how_many_peers_there_are(scene):
     with open(f"out-{rank}", "w") as file:
         file.write("well")
     """
-    check(torchrun(scene, body, 4) == ["well"] * 4, "not well")
+    check(launched(scene, body, 4) == ["well"] * 4, "not well")
 
 
 def test_a_process_group_goes_on(scene):
@@ -189,9 +188,9 @@ def test_a_process_group_goes_on(scene):
     with open(f"out-{rank}", "w") as file:
         file.write(repr(said))
     """
-    whole = torchrun(scene, body, 4)
+    whole = launched(scene, body, 4)
     scene.write("goes-on", "")
-    check(torchrun(scene, body, 4) == whole, "other bits")
+    check(launched(scene, body, 4) == whole, "other bits")
 
 
 if __name__ == "__main__":
