@@ -2,7 +2,9 @@
 """A convolutional network on MNIST, trained by four peers. Lines that end with `# starling` are
 what makes a plain script gossip.
 
-    torchrun --nproc_per_node 4 torch_mnist.py FOLDER [EPOCHS]
+    torchrun --nproc_per_node 4 torch_mnist.py FOLDER [EPOCHS]      or, without a launcher:
+    for rank in 0 1 2 3; do
+        RANK=$rank WORLD_SIZE=4 MASTER_ADDR=localhost python3 torch_mnist.py FOLDER & done; wait
 
 FOLDER has MNIST's four IDX files, with .gz or without. Each process trains on its share.
 """
