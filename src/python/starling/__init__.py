@@ -7,6 +7,7 @@
     peer.leave()
 """
 
+from starling._callback import Callback
 from starling._files import load
 from starling._join import join, simulate
 from starling._library import Error, version
@@ -14,4 +15,4 @@ from starling._peer import Peer
 from starling._topology import Topology, spectrum, topology
 
 __version__ = version().decode()
-__all__ = ["Error", "Peer", "Topology", "join", "load", "simulate", "spectrum", "topology"]
+__all__ = ["Callback", "Error", "Peer", "Topology", "join", "load", "simulate", "spectrum", "topology"]
