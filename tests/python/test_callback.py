@@ -143,7 +143,9 @@ def test_an_exception_is_told(scene):
 @with_frameworks
 def test_what_is_refused(scene):
     callback = starling.Callback(NOWHERE)
-    refused(lambda: callback.on_train_begin(None, None, None, model=network()), "without its optimizer")
+    refused(
+        lambda: callback.on_train_begin(None, None, None, model=network()), "without its optimizer"
+    )
     refused(lambda: callback.on_train_begin(None, None, None, optimizer=1), "without its model")
     lightning = _frameworks.Lightning(0, [callback], 1, optimizers=2)
     refused(lambda: lightning.fit(network()), "Sequential has 2 optimizers", "peer.mix()")

@@ -15,4 +15,14 @@ from starling._peer import Peer
 from starling._topology import Topology, spectrum, topology
 
 __version__ = version().decode()
-__all__ = ["Callback", "Error", "Peer", "Topology", "join", "load", "simulate", "spectrum", "topology"]
+__all__ = [
+    "Callback",
+    "Error",
+    "Peer",
+    "Topology",
+    "join",
+    "load",
+    "simulate",
+    "spectrum",
+    "topology",
+]

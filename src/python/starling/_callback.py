@@ -123,7 +123,13 @@ class Callback:
     # ---- Hugging Face: (args, state, control, **more) ----
 
     def on_train_begin(
-        self, args: Any, state: Any, control: Any, model: Any = None, optimizer: Any = None, **_: Any
+        self,
+        args: Any,
+        state: Any,
+        control: Any,
+        model: Any = None,
+        optimizer: Any = None,
+        **_: Any,
     ) -> None:
         """Hugging Face's Trainer begins to train."""
         self.begin(model, optimizer)

@@ -1,10 +1,15 @@
 """Models that a run leaves behind."""
 
+from __future__ import annotations
+
+import io
 import json
 import math
 import os
 import struct
+from typing import Any
 
+from starling._arguments import text
 from starling._library import Error
 
 NAMES = ("model.safetensors", "model.npy", "model-best.safetensors", "model-best.npy")
@@ -23,8 +28,7 @@ def _numpy(path):
 def _safetensors(path):
     """{name: array}: 8 bytes of length, a JSON header, the data."""
     numpy = _numpy(path)
-    with open(path, "rb") as file:
-        content = file.read()
+    content = _content(path)
 
     def refuse(why):
         raise Error(f"{path}: {why}", "SL_EFILE")
@@ -54,6 +58,22 @@ def _safetensors(path):
     return tensors
 
 
+def _content(path):
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError as problem:
+        raise Error(f"{path}: {problem.strerror}", "SL_EFILE") from None
+
+
+def _npy(path):
+    numpy = _numpy(path)
+    try:
+        return numpy.load(io.BytesIO(_content(path)), allow_pickle=False)
+    except (ValueError, EOFError, TypeError, SyntaxError, MemoryError, OverflowError) as problem:
+        raise Error(f"{path}: not a .npy file that numpy reads: {problem}", "SL_EFILE") from None
+
+
 def _find(run):
     if not os.path.isdir(run):
         return run
@@ -63,17 +83,20 @@ def _find(run):
     raise Error(f"{run}: holds no model ({' or '.join(NAMES[:2])})", "SL_EFILE")
 
 
-def load(run):
+def load(run: str | os.PathLike[str]) -> dict[str, Any]:
     """The model of a run: its folder's averaged model, or the file that is named.
 
     A .safetensors file gives {name: array}, as torch tensors where torch is loaded, so that
     module.load_state_dict() takes it; a .npy file {"model": array}.
     """
-    path = _find(os.fspath(run))
+    given = text("run", run)
+    if given is None:
+        raise Error("run is None; it must be a folder of a run, or a file of a model")
+    path = _find(os.fsdecode(given))
     if not os.path.exists(path):
         raise Error(f"{path}: no such file or folder", "SL_EFILE")
     if path.endswith(".npy"):
-        tensors = {"model": _numpy(path).load(path, allow_pickle=False)}
+        tensors = {"model": _npy(path)}
     else:
         tensors = _safetensors(path)
     import sys

@@ -1,13 +1,17 @@
 """join() and simulate(): from an experiment to peers."""
 
+from __future__ import annotations
+
 import ctypes
 import json
 import os
 import re
 import sys
 import threading
+from typing import Any, Callable
 
 from starling import _session
+from starling._arguments import as_json, text, texts, whole
 from starling._library import Error, call, read_text
 from starling._memory import is_torch
 from starling._peer import Peer, alive, why
@@ -24,20 +28,22 @@ _here = threading.local()  # .simulation of the rank that runs on this thread
 def _read(experiment):
     """(what sl_session_join takes, its content as far as it can be read here)"""
     if isinstance(experiment, dict):
-        return json.dumps(experiment).encode(), experiment
-    if not isinstance(experiment, (str, bytes, os.PathLike)):
+        return as_json("experiment", experiment), experiment
+    found = text("experiment", experiment)
+    if found is None or not isinstance(experiment, (str, bytes, os.PathLike)):
         raise Error(
             f"experiment is a {type(experiment).__name__}: give a file, JSON text, or a dict"
         )
-    text = os.fsdecode(experiment)
+    if not found.strip():
+        raise Error("experiment is an empty text: give a file, JSON text, or a dict")
     try:
-        if text.lstrip().startswith("{"):
-            content = json.loads(text)
+        if found.lstrip().startswith(b"{"):
+            content = json.loads(found)
         else:
-            content = json.loads(read_text(text, EXPERIMENT_BYTES_MAX))
-    except (Error, ValueError):
+            content = json.loads(read_text(found, EXPERIMENT_BYTES_MAX))
+    except (Error, ValueError, RecursionError):
         content = None  # the library says what is wrong with it
-    return os.fsencode(text), content if isinstance(content, dict) else {}
+    return found, content if isinstance(content, dict) else {}
 
 
 def _can_overlap(content):
@@ -78,31 +84,21 @@ def _device_of(content, x):
     return device
 
 
-def _roster_text(roster):
-    if roster is None:
-        return None
-    return ",".join(roster).encode() if isinstance(roster, (list, tuple)) else os.fsencode(roster)
-
-
-def _text(value):
-    return None if value is None else value.encode()
-
-
 def join(
-    experiment,
-    x,
+    experiment: Any,
+    x: Any,
     *,
-    rank=None,
-    size=None,
-    roster=None,
-    master=None,
-    listen=None,
-    key=None,
-    same_start=None,
-    start=True,
-    group=None,
-    joins=False,
-):
+    rank: int | None = None,
+    size: int | None = None,
+    roster: str | os.PathLike[str] | list[str] | None = None,
+    master: str | None = None,
+    listen: str | None = None,
+    key: str | os.PathLike[str] | None = None,
+    same_start: bool | None = None,
+    start: bool = True,
+    group: Any = None,
+    joins: bool = False,
+) -> Peer:
     """Joins the experiment's peers with the numbers of x, and waits until the neighbours are there.
 
     experiment: a file, JSON, or a dict. x: a torch module, a list of tensors, or one array. With
@@ -138,20 +134,20 @@ def join(
     vector.overlap = _can_overlap(content)
     if simulation is None:
         options = _session.default_options()
-        options.rank = -1 if rank is None else rank
-        options.nodes = -1 if size is None else size
-        options.roster = _roster_text(roster)
-        options.master, options.listen = _text(master), _text(listen)
-        options.key = _text(None if key is None else os.fspath(key))
+        options.rank, options.nodes = whole("rank=", rank), whole("size=", size, 1)
+        options.roster = texts("roster=", roster)
+        options.master, options.listen = text("master=", master), text("listen=", listen)
+        options.key = text("key=", key)
         stopped = _never
     else:
         options = _session.copy_of(_here.options)
         stopped = simulation.is_stopped
-    options.same_start, options.overlap = same_start, vector.overlap
+    options.same_start, options.overlap = bool(same_start), vector.overlap
     options.joins = bool(joins)
     options.beside = vector.beside
     tensors = _session.Tensors(vector.tensors)
     options.tensors, options.tensor_count = tensors.array, len(tensors.array)
+    session: Any
     if group is None:
         session = _session.Session(experiment, vector.count, options, stopped)
     else:
@@ -186,6 +182,7 @@ class _Simulation:
 
     def __init__(self, n, train, experiment):
         self._train, self.experiment = train, experiment
+        self._text, self._content = _read(experiment)
         self.results, self._raised, self._error = [None] * n, {}, None
         self.sessions, self._stopped = [], False
         self._peer = _session.PEER(self._run_rank)
@@ -205,12 +202,11 @@ class _Simulation:
             return STOPPED
 
     def _simulate(self):
-        experiment, content = _read(self.experiment)
         options = _session.default_options()
-        options.overlap = _can_overlap(content)
+        options.overlap = _can_overlap(self._content)
         count = len(self.results)
         try:
-            call(_session.simulate, experiment, count, self._peer, None, ctypes.byref(options))
+            call(_session.simulate, self._text, count, self._peer, None, ctypes.byref(options))
         except Error as error:
             self._error = error
         for session in self.sessions:
@@ -238,11 +234,15 @@ def _was_told(raised):
     return isinstance(raised, Error) and raised.code in ("SL_EPEER", "SL_ESTOPPED")
 
 
-def simulate(n, train, experiment):
+def simulate(n: int, train: Callable[[int], Any], experiment: Any) -> list[Any]:
     """Calls train(rank) for n ranks in this process, one running at a time, with the bits that n
     processes have. starling.join() in it finds its peer. Returns what train() returned, by rank."""
     if getattr(_here, "simulation", None):
         raise Error("simulate() inside of simulate()")
-    simulation = _Simulation(n, train, experiment)
+    if not callable(train):
+        raise Error(f"train is a {type(train).__name__}; it must be a function, of the rank")
+    if n is None:
+        raise Error("n is None; it must be how many peers there are")
+    simulation = _Simulation(whole("n", n, 1), train, experiment)
     simulation.run()
     return simulation.results

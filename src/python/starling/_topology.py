@@ -1,10 +1,12 @@
 """Topologies and their spectra: W as a matrix."""
 
-import collections
-import ctypes
-import json
-import os
+from __future__ import annotations
 
+import ctypes
+import os
+from typing import Any, NamedTuple
+
+from starling._arguments import as_json, text
 from starling._library import IS_CORE, CError, Error, call, declare
 
 
@@ -54,21 +56,31 @@ _compute = declare(
     "sl_spectrum_compute", ctypes.c_int, ctypes.POINTER(_Spectrum), _handle, ctypes.c_void_p, _error
 )
 
-Spectrum = collections.namedtuple("Spectrum", "rho gap")
+
+class Spectrum(NamedTuple):
+    """rho: the factor by which a round (period) shrinks the distance from agreement; gap: 1 - rho."""
+
+    rho: float
+    gap: float
 
 
 class Topology:
     """The weights W of a topology; see docs/topology.md for what a spec says."""
 
-    def __init__(self, spec):
+    def __init__(self, spec: Any) -> None:
+        """spec: a dict, its JSON, or the path of a file."""
         handle = _handle()
         if isinstance(spec, dict):
-            spec = json.dumps(spec)
-        elif not str(spec).lstrip().startswith("{"):
-            call(_load, ctypes.byref(handle), os.fsencode(spec))
-            spec = None
-        if spec is not None:
-            call(_parse, ctypes.byref(handle), spec.encode(), b"topology")
+            spec = as_json("topology", spec).decode()
+        elif not isinstance(spec, (str, bytes, os.PathLike)):
+            raise Error(
+                f"topology is a {type(spec).__name__}: give a dict, its JSON, or the path of a file"
+            )
+        spec = text("topology", spec)
+        if spec.lstrip().startswith(b"{"):
+            call(_parse, ctypes.byref(handle), spec, b"topology")
+        else:
+            call(_load, ctypes.byref(handle), spec)
         self._handle = handle
 
     def __del__(self):
@@ -76,16 +88,17 @@ class Topology:
             _close(ctypes.byref(self._handle))
 
     @property
-    def nodes(self):
+    def nodes(self) -> int:
+        """How many there are."""
         return _nodes(self._handle)
 
     @property
-    def period(self):
+    def period(self) -> int:
         """Rounds after which W begins again."""
         return _period(self._handle)
 
     @property
-    def matrices(self):
+    def matrices(self) -> list[Any]:
         """W of rounds 1 ... period, each (n, n): W[i][j] is what node i gives what j sends.
 
         numpy arrays, or lists of lists where numpy is absent.
@@ -93,7 +106,7 @@ class Topology:
         return [self._matrix(round) for round in range(1, self.period + 1)]
 
     @property
-    def matrix(self):
+    def matrix(self) -> Any:
         """W (n, n) of a topology that is the same in every round."""
         if self.period != 1:
             raise Error(f"this topology has {self.period} matrices by turns: ask for .matrices")
@@ -113,7 +126,9 @@ class Topology:
             return rows
         return numpy.array(rows)
 
-    def spectrum(self):
+    def spectrum(self) -> Spectrum:
+        """(rho, gap) of W, or of the product of a schedule's matrices. SL_ENOMEM, or what the
+        eigenvalues' iteration says."""
         found = _Spectrum()
         try:
             call(_compute, ctypes.byref(found), self._handle, None)
@@ -143,7 +158,7 @@ def _by_numpy(topology):
     return Spectrum(rho, 1 - rho)
 
 
-def topology(spec):
+def topology(spec: Any) -> Topology:
     """Opens a topology: a dict, its JSON, or the path of a file.
 
     >>> starling.topology({"nodes": 4, "family": "ring"}).matrix
@@ -151,7 +166,7 @@ def topology(spec):
     return spec if isinstance(spec, Topology) else Topology(spec)
 
 
-def spectrum(spec):
+def spectrum(spec: Any) -> Spectrum:
     """(rho, gap) of W, or of the product of a schedule's matrices: rho is the factor by which a
     round (period) shrinks the distance from agreement, gap = 1 - rho."""
     return topology(spec).spectrum()
