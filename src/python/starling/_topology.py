@@ -58,7 +58,7 @@ _compute = declare(
 
 
 class Spectrum(NamedTuple):
-    """rho: the factor by which a round (period) shrinks the distance from agreement; gap: 1 - rho."""
+    """rho: by which factor a round (period) shrinks the distance from agreement; gap: 1 - rho."""
 
     rho: float
     gap: float
