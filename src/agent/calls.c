@@ -260,8 +260,9 @@ int sl_calls_advance(sl_calls *c, sl_error *error) {
     return result;
 }
 
+/* Agents agree on a checkpoint before all rounds: who joins them has no part in that. */
 int sl_calls_go_on(sl_calls *c, sl_neighbour *neighbour, sl_error *error) {
-    if (!c->open)
+    if (!c->open || (neighbour->process != 1 && !c->side->meets))
         return 0;
     sl_reduce_go_on(&c->reduce, neighbour);
     return sl_meeting_go_on(&c->meeting, neighbour, neighbour->meets_heard, error);

@@ -354,6 +354,11 @@ static void renew(sl_node *n, uint32_t peer) {
         sl_inbox_keep_step(&n->inbox, &n->inbox.queues[slot], 0, 0);
 }
 
+/* Of a loaded node, which has not begun, the one that ended last: others may start before it. */
+uint64_t sl_node_exchange(const sl_node *n) {
+    return n->state.round > 0 ? n->state.exchange : n->ended_exchange;
+}
+
 /* What came is read by a device at some time. It is asked where that is known to be worth it: with
  * each batch that is combined, and not with each frame. */
 static bool gives_back(const sl_node *n, const sl_event *event) {
@@ -364,8 +369,7 @@ static bool gives_back(const sl_node *n, const sl_event *event) {
 int sl_node_step(sl_node *n, const sl_event *event, sl_update *update, sl_error *error) {
     *update = (sl_update){0};
     n->inbox.released_count = 0;
-    if (n->state.round == 0)
-        n->state.exchange = n->ended_exchange; /* of a loaded node: others may start before it */
+    n->state.exchange = sl_node_exchange(n);
     int result = 0;
     switch (event->type) {
     case SL_EVENT_START:
@@ -446,17 +450,13 @@ bool sl_node_rests(const sl_node *n) {
     return n->state.round > 0 && !n->exchanging && !n->gradient_ready;
 }
 
-uint64_t sl_node_exchange(const sl_node *n) {
-    return n->state.exchange;
-}
-
 bool sl_node_varies(const sl_node *n) {
     return sl_route_varies(&n->route);
 }
 
 uint64_t sl_node_open_exchange(const sl_node *n, sl_row *from) {
     sl_exchange_step step = {0};
-    const uint64_t exchange = n->state.exchange + !n->exchanging;
+    const uint64_t exchange = sl_node_exchange(n) + !n->exchanging;
     sl_route_step(&n->route, exchange, 0, &step);
     *from = step.in;
     return exchange;

@@ -17,7 +17,7 @@ const char *__lsan_default_suppressions(void) {
     return "leak:libfabric.so";
 }
 
-enum { D = 5000, N = 5, LOST = 2, ROUNDS = 60, SEEDS = 12 };
+enum { D = 5000, N = 5, LOST = 2, ROUNDS = 60, SEEDS = 12, STATE_MAX = 1 << 16 };
 static const char ring[] =
     "{\"topology\": {\"nodes\": 5, \"family\": \"ring\"}, \"transport\": {\"chunk_bytes\": 4096}, "
     "\"membership\": {\"on_loss\": \"continue\", \"grace_s\": 2}}";
@@ -29,7 +29,10 @@ typedef struct peer {
     int averages, voids; /* calls, and those without a result */
 } peer;
 
+typedef enum past { NONE, SAVES, LOADS } past;
+
 typedef struct scene {
+    past past; /* the run ends with a state, or goes on from it */
     /* Of the peer that is lost: ends it, and returns its error. */
     int (*end)(sl_session *s, peer *p, sl_error *error);
     int round;    /* in which it ends */
@@ -39,6 +42,8 @@ typedef struct scene {
 static scene the;
 static peer peers[N];
 static peer_thread threads[N];
+static char states[N][STATE_MAX];
+static uint64_t state_bytes[N];
 static sl_session_options options;
 
 static void say(void *context, const char *text) {
@@ -73,14 +78,32 @@ static int train(sl_session *s, peer *p, bool is_lost, sl_error *error) {
     return result;
 }
 
+static int come_from(sl_session *s, peer *p, int64_t rank, sl_error *error) {
+    if (the.past == LOADS)
+        return sl_session_load(s, states[rank], state_bytes[rank], error);
+    for (int i = 0; i < D; i++)
+        p->x[i] = sinf((float)(i + 100 * rank));
+    return 0;
+}
+
+static int save(sl_session *s, peer *p, int64_t rank, sl_error *error) {
+    int result = sl_session_start(s, p->x, error);
+    for (int round = 1; round <= 4 && result == 0; round++)
+        result = sl_session_mix(s, p->x, error);
+    state_bytes[rank] = STATE_MAX;
+    return result != 0 ? result : sl_session_save(s, p->x, states[rank], &state_bytes[rank], error);
+}
+
 static int run_peer(void *context, const sl_session_options *o, sl_error *error) {
     peer *p = &peers[o->rank];
     sl_session *s = NULL;
     (void)context;
-    for (int i = 0; i < D; i++)
-        p->x[i] = sinf((float)(i + 100 * o->rank));
     int result = sl_session_join(&s, ring, D, o, error);
     if (result == 0)
+        result = come_from(s, p, o->rank, error);
+    if (result == 0 && the.past == SAVES)
+        result = save(s, p, o->rank, error);
+    else if (result == 0)
         result = train(s, p, o->rank == LOST, error);
     sl_session_report report = {.size = sizeof report};
     if (result == 0 && sl_session_status(s, &report, NULL) == 0)
@@ -148,6 +171,17 @@ static int give_nan(sl_session *s, peer *p, sl_error *error) {
 
 START_TEST(rounds_go_on) {
     run_scene((scene){.end = give_up, .round = 3, .averages = 1});
+    expect_survivors();
+    expect_averages();
+}
+END_TEST
+
+/* Exchanges are counted on from the state's. */
+START_TEST(rounds_go_on_from_a_state) {
+    run_scene((scene){.past = SAVES});
+    for (int i = 0; i < N; i++)
+        ck_assert_msg(threads[i].result == 0, "%d: %s", i, threads[i].error.text);
+    run_scene((scene){.past = LOADS, .end = give_up, .round = 3, .averages = 1});
     expect_survivors();
     expect_averages();
 }
@@ -229,7 +263,8 @@ END_TEST
 int main(void) {
     Suite *suite = suite_create("session losses");
     TCase *cut = tcase_create("averages");
-    ADD_TESTS_WITH(suite, "agents", setup, NULL, rounds_go_on, nan_is_its_callers_error_and_no_more,
+    ADD_TESTS_WITH(suite, "agents", setup, NULL, rounds_go_on, rounds_go_on_from_a_state,
+                   nan_is_its_callers_error_and_no_more,
                    who_waits_for_the_last_average_gets_it_without_the_lost_one,
                    who_leaves_does_not_wait_for_the_lost);
     tcase_set_timeout(cut, 120);

@@ -467,6 +467,11 @@ RESTART_DEFECTS = {
         "if (m->finished)",
         45,
     ),
+    "exchanges are counted anew after a checkpoint": (
+        "src/node/node.c",
+        "return n->state.round > 0 ? n->state.exchange : n->ended_exchange;",
+        "return n->state.exchange;",
+    ),
 }
 
 WIRE_DEFECTS = {

@@ -4,7 +4,8 @@
  *   restart_world [-v] SEED [COUNT]     at most QUICK seeds with STARLING_QUICK in the environment
  *
  * The run is tools/run's own code, as in run_world. All agents but the first are killed, stopped,
- * and asked to leave; processes that join end as they begin. Held of each seed:
+ * and asked to leave; processes that join end as they begin. Some runs have gone on from a
+ * checkpoint before that. Held of each seed:
  *   - the run ends well, and in time, and no agent, no pipe and no memory is left;
  *   - who was killed is started again, unless membership.restart is "never", at once where it is
  *     the first time; who has left under "always" only; nobody else is;
@@ -26,7 +27,7 @@
 #include "parent.h"
 #include "seeds.h"
 
-enum { QUICK = 50, STRIKES_MAX = 5, STARTS_MAX = 5 };
+enum { QUICK = 50, STRIKES_MAX = 5, STARTS_MAX = 5, SAVED_AFTER = 3 };
 static const double first_s = 1000, most_s = 300, soon_s = 0.5, apart_s = 0.9, minute_s = 60;
 /* All waits between six starts, and what they take; to be lost, and to join. */
 static const double all_starts_s = 15 + 6, back_s = 5;
@@ -59,7 +60,8 @@ static strike strikes[STRIKES_MAX];
 static int strike_count;
 static fate_of_rank fates[NODES_MAX];
 static sl_restart policy;
-static sl_checkpoints checkpoints = {.folder = CHECKPOINTS, .run_id = RUN_ID};
+static sl_checkpoints checkpoints;
+static bool saves; /* the run is to end after a checkpoint, and nothing strikes yet */
 static uint32_t told_starts;
 static uint64_t lost, started, returned; /* of all seeds */
 
@@ -81,7 +83,9 @@ int collector_record(collector *c, const sl_record *record, const float *x, sl_e
     for (size_t i = 0; i < task.dimension; i++)
         if (!isfinite(x[i]))
             world_fail("agent %u has a number that is not finite", record->rank);
-    for (int i = 0; i < strike_count && record->rank == 0; i++)
+    if (saves && record->rank == 0 && record->round.round == SAVED_AFTER)
+        run_receive(SIGTERM);
+    for (int i = 0; i < strike_count && record->rank == 0 && !saves; i++)
         if (strikes[i].round == record->round.round)
             world_at(world_now() + strikes[i].at_s, hit, &strikes[i], 0);
     return 0;
@@ -233,10 +237,11 @@ static void draw_experiment(void) {
              " \"algorithm\": {%s}, \"record\": {\"every\": 1}, \"optimizer\":"
              " {\"learning_rate\": 0.1}, \"transport\": {\"connect_timeout_s\": 5,"
              " \"round_timeout_s\": 60}, \"membership\": {\"on_loss\": \"continue\","
-             " \"grace_s\": %.3f, \"restart\": \"%s\"}, \"security\": {\"mode\": \"%s\"}}",
+             " \"grace_s\": %.3f, \"restart\": \"%s\"}, \"security\": {\"mode\": \"%s\"},"
+             " \"checkpoint\": {\"every\": %d}}",
              (unsigned long long)s.rounds, below(1000000), s.nodes,
              world_chance(0.5) ? "ring" : "complete", algorithms[below(3)], 0.6 + world_uniform(),
-             policies[policy], s.seed % 2 == 1 ? "auto" : "none");
+             policies[policy], s.seed % 2 == 1 ? "auto" : "none", saves ? 100000 : 0);
     network.latency_s = 1e-4 + 2e-3 * world_uniform();
     network.slow_wake_s = 1e-6;
     for (uint32_t i = 0; i < s.nodes; i++)
@@ -258,12 +263,31 @@ static void draw_strikes(bool verbose) {
     }
 }
 
+static void begin_run(void) {
+    life_open(find_fate);
+    parent_begin(&checkpoints, s.nodes);
+    world_run(world_now() + most_s, parent_is_over);
+}
+
+/* After its first rounds all save, and end; then it goes on. */
+static void save_and_go_on(void) {
+    begin_run();
+    checkpoints.resume = true;
+    checkpoints.round = expected_newest(NULL);
+    if (run.result != SL_ESAVED || checkpoints.round < SAVED_AFTER)
+        world_fail("the run has saved round %llu, and ended with %d: %s",
+                   (unsigned long long)checkpoints.round, run.result, run.error.text);
+    saves = false;
+}
+
 static uint64_t run_seed(uint64_t seed, bool verbose) {
     sl_error error;
     world_open(seed, verbose);
     disk_open();
     s = (scenario){.seed = seed};
     memset(fates, 0, sizeof fates);
+    checkpoints = (sl_checkpoints){.folder = CHECKPOINTS, .run_id = RUN_ID};
+    saves = seed % 3 == 2;
     draw_experiment();
     draw_strikes(verbose);
     if (verbose)
@@ -272,9 +296,9 @@ static uint64_t run_seed(uint64_t seed, bool verbose) {
         world_fail("%s\n%s", error.text, s.text);
     task = scenario_task(&s);
     told_starts = 0;
-    life_open(find_fate);
-    parent_begin(&checkpoints, s.nodes);
-    world_run(first_s + most_s, parent_is_over);
+    if (saves)
+        save_and_go_on();
+    begin_run();
     judge(verbose);
     const uint64_t hash = world_hash();
     world_close();

@@ -15,6 +15,7 @@ typedef struct begin {
     uint64_t last; /* round of the end */
     int64_t log;   /* whose it is in; -1: the simulator's */
     bool ended;
+    bool joins; /* another process has taken the rank since, which counts rounds from 0 */
     sl_log_outcome outcome;
     char kernels[SL_LOG_WORD_MAX], blas[SL_LOG_WORD_MAX];
 } begin;
@@ -53,6 +54,7 @@ static int take_joiner(const reader *r, const sl_log_entry *e, sl_error *error) 
                        "round: 0 is not allowed here: it is the start of a process that took the "
                        "rank of another one, in a run of as many rounds");
     b->ended = false;
+    b->joins = true;
     b->outcome = SL_LOG_FAILED;
     return 0;
 }
@@ -173,7 +175,7 @@ static int take_event(reader *r, begin *b, const sl_log_entry *e, sl_error *erro
             return refuse_round(e, b, error);
         return 0;
     }
-    if (e->round > b->rounds + 1 || e->round < b->from)
+    if (e->round > b->rounds + 1 || (e->round < b->from && !b->joins))
         return refuse_round(e, b, error);
     return e->kind == SL_LOG_CHECKPOINT ? 0 : check_peer(r, e, error);
 }
