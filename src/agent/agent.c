@@ -440,6 +440,7 @@ static void tell_everyone(sl_agent *a) {
     double until_s = sl_clock_seconds() + farewell_s;
     bool waiting = true;
     a->parting = true;
+    a->side.unbegun = a->side.unbegun || (a->cohort.membership == NULL && !a->settings.joins);
     sl_agent_look(a);
     for (uint32_t i = 0; i < a->neighbour_count; i++)
         if (a->neighbours[i].near && !a->neighbours[i].agreed)

@@ -41,10 +41,17 @@ static bool goes_on(const sl_agent *a) {
     return a->cohort.membership != NULL;
 }
 
+/* It has ended for somebody who never came. Who has all its neighbours may have begun: it does not
+ * train what all others do not. */
+static bool begins_for_nobody(const sl_agent *a, const sl_neighbour *n) {
+    return n->unbegun && a->cohort.number == 0 && !a->cohort.is_new;
+}
+
 /* The run ends, or goes on without this neighbour. */
 static void fail(sl_agent *a, sl_neighbour *n, const sl_error *error) {
     sl_error whole = *error;
-    if (goes_on(a) && (n->agreed || !a->cohort.is_new)) {
+    a->side.unbegun = a->side.unbegun || begins_for_nobody(a, n);
+    if (goes_on(a) && (n->agreed || !a->cohort.is_new) && !begins_for_nobody(a, n)) {
         sl_members_lose(a, n, error);
         return;
     }

@@ -359,6 +359,7 @@ static int take_control(sl_neighbour *n, const sl_frame *frame, const uint8_t *p
     switch (frame->type) {
     case SL_FRAME_ABORT:
         take_text(n->cause, payload, frame->payload_bytes);
+        n->unbegun = frame->step != 0;
         return sl_fail_edge(error, SL_EPEER, n->rank, n->side->rank, n->side->round,
                             "agent %u ended: %s", n->rank, n->cause);
     case SL_FRAME_HELLO:

@@ -30,6 +30,7 @@ typedef struct sl_side {
     char *layout;         /* (hello.layout_bytes) as it is sent; registered */
     uint64_t incarnation; /* of this process */
     bool trains;          /* opening is over: neighbours' other incarnations are refused */
+    bool unbegun;         /* this agent ends before any round, or with one that does */
     bool goes_on;         /* a neighbour that is lost does not end the run */
     uint32_t ranks;       /* that the run may ever have */
     bool shares;          /* training samples are the members': who joins brings none */
@@ -148,7 +149,8 @@ typedef struct sl_neighbour {
     double next_attempt_s;
     sl_error lost;                 /* why, with edge and round */
     char refusal[SL_REFUSAL_MAX];  /* why it is not here yet; empty: nothing came */
-    char cause[SL_FRAME_TEXT_MAX]; /* what its ABORT said */
+    char cause[SL_FRAME_TEXT_MAX]; /* what its ABORT said, */
+    bool unbegun;                  /* and that it came before any round */
 } sl_neighbour;
 
 /* Opens what its connections share. The caller has set side, index and rank. */

@@ -241,7 +241,10 @@ void sl_neighbour_consumed(sl_neighbour *n, sl_buffer *buffer) {
 }
 
 void sl_neighbour_tell(sl_neighbour *n, const char *cause) {
+    const sl_frame frame = {.type = SL_FRAME_ABORT,
+                            .exchange = n->side->exchange,
+                            .step = n->side->unbegun,
+                            .payload_bytes = (uint32_t)strnlen(cause, SL_FRAME_TEXT_MAX)};
     if (n->hello_sent && !n->told)
-        n->told =
-            sl_neighbour_send_control(n, SL_FRAME_ABORT, cause, strnlen(cause, SL_FRAME_TEXT_MAX));
+        n->told = send_small(n, frame, cause);
 }

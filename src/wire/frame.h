@@ -38,7 +38,8 @@ typedef enum sl_frame_type {
     SL_FRAME_DATA,      /* payload: one part of a message */
     SL_FRAME_CREDIT,    /* none: `credit` is the message */
     SL_FRAME_HEARTBEAT, /* payload: what the sender does, and for whom it waits */
-    SL_FRAME_ABORT,     /* payload: why the sender ends, text */
+    SL_FRAME_ABORT,     /* payload: why the sender ends, text; step 1: before any round, as somebody
+                           has not come, so that the run begins for nobody */
     SL_FRAME_BYE,       /* none: the sender sends no more data */
     SL_FRAME_DIRECT,    /* DATA from GPU memory: no checksum, at SL_FRAME_DIRECT_AT, zeros before */
     SL_FRAME_MEET,      /* none: agent `part` has come in round `exchange`, for purpose `step` */

@@ -7,6 +7,7 @@ import os
 import signal
 import time
 
+from _ports import free_ports
 from _scene import SLOWER, check, run_tests
 from losses import Hands, events, leave, wait_for_return, wait_for_views
 
@@ -81,7 +82,29 @@ def a_run_loses_one_after_a_resume(scene):
     again.check_refused("a run that has lost members is repeated if it came to its end")
 
 
+def nobody_trains_before_all_have_come(scene):
+    """Rank 2 of a ring is never started: 0, which has both its neighbours, has begun. So have all
+    others on a path but its neighbour, and they end with it."""
+    for nodes, family, missing in ((4, "ring", 2), (5, "path", 4)):
+        transport = {"connect_timeout_s": 3, "round_timeout_s": 60}
+        path = scene.experiment(
+            topology={"nodes": nodes, "family": family},
+            membership={"on_loss": "continue", "grace_s": 30},
+            transport=transport,
+        )
+        lines = "".join(f"127.0.0.1:{port}\n" for port in free_ports(nodes))
+        roster = scene.write("roster", lines)
+        agents = {
+            rank: scene.start("agent", path, "--rank", str(rank), "--roster", roster)
+            for rank in range(nodes)
+            if rank != missing
+        }
+        for rank, running in agents.items():
+            running.wait(30).check_refused(f"agent {missing} (127.0.0.1:", "come up", code=1)
+
+
 TESTS = [
+    nobody_trains_before_all_have_come,
     agents_by_hand_lose_one_after_a_resume,
     a_run_loses_one_after_a_resume,
 ]
