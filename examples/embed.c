@@ -75,7 +75,7 @@ static int train(void *experiment, const sl_session_options *options, sl_error *
             x[k] -= 0.1f * g[k];
     }
     if (result == 0)
-        result = sl_session_average(s, mean, &distance, error);
+        result = sl_session_average(s, x, mean, &distance, error);
     if (result == 0)
         printf("peer %d: accuracy of the average %.4f, models are %.9g apart\n", (int)report.rank,
                accuracy(mean, &held_out), distance);

@@ -34,6 +34,9 @@ struct lane {
     cudaStream_t streams[WAYS]; /* NULL: not used yet */
     cudaEvent_t ready;  /* the state of `work` at the last request for a background copy out */
     cudaEvent_t waited; /* what the thread waits for */
+    bool visits;        /* its operations are work of `visited`, a stream of others */
+    cudaStream_t visited;
+    int before; /* then: the thread's own current device */
 };
 
 int lowest, highest; /* priorities of streams; the highest is the least number */
@@ -135,6 +138,8 @@ lane *lane_of_thread() {
 
 cudaStream_t stream_of(way way) {
     lane *l = lane_of_thread();
+    if (way == WORK && l->visits)
+        return l->visited;
     open_stream(&l->streams[way], l->gives_way);
     return l->streams[way];
 }
@@ -491,17 +496,21 @@ void device_guest_follow(sl_vec_event *event, void *stream) {
     check(cudaStreamWaitEvent((cudaStream_t)stream, event->cuda, 0), "waiting for an event");
 }
 
-void device_guest_copy(void *to, const void *from, size_t bytes, void *stream) {
-    const visit device;
-    check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, (cudaStream_t)stream),
-          "a copy on the device");
+void device_guest_enter(void *stream) {
+    int before = 0;
+    check(cudaGetDevice(&before), "asking for the device");
+    lane *l = lane_of_thread(); /* a new thread's first operation chooses the device */
+    if (before != chosen)
+        check(cudaSetDevice(chosen), "choosing the device");
+    l->before = before;
+    l->visited = (cudaStream_t)stream;
+    l->visits = true;
 }
 
-void device_guest_copy_out(void *host, const void *from, size_t bytes, void *stream) {
-    const visit device;
-    check(cudaMemcpyAsync(host, from, bytes, cudaMemcpyDeviceToHost, (cudaStream_t)stream),
-          "a copy from the device");
-    check(cudaStreamSynchronize((cudaStream_t)stream), "a copy from the device");
+void device_guest_leave(void) {
+    mine.visits = false;
+    if (mine.before != chosen)
+        check(cudaSetDevice(mine.before), "choosing the device again");
 }
 
 /* ---- kernels: all of the lists in kernels.h and layer_kernels.h, and their launches ---- */

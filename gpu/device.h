@@ -89,8 +89,8 @@ void device_graph_close(sl_vec_graph *graph);
 bool device_guest_owns(const void *memory, char *text, size_t text_size);
 void device_guest_record(sl_vec_event *event, void *stream);
 void device_guest_follow(sl_vec_event *event, void *stream);
-void device_guest_copy(void *to, const void *from, size_t bytes, void *stream);
-void device_guest_copy_out(void *host, const void *from, size_t bytes, void *stream);
+void device_guest_enter(void *stream);
+void device_guest_leave(void);
 
 /* `count` products c = scale a b (or c += scale a b) of row-major matrices a (m, k), b (k, n) and
  * c (m, n). Shapes alone decide the order of each sum. Not thread-safe. Needs

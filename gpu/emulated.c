@@ -56,6 +56,7 @@ typedef struct lane {
     sl_vec_graph *noting; /* NULL: operations are done */
     unsigned long calls;
     bool entered;
+    stream *visited; /* NULL, or another's: its work comes there */
 } lane;
 
 static _Thread_local lane mine;
@@ -108,12 +109,16 @@ static void await_all(void) {
 
 /* ---- operations ---- */
 
+static stream *work_of(lane *l) {
+    return l->visited != NULL ? l->visited : &l->streams[WORK];
+}
+
 /* To the thread's stream of operations, or to what it notes. */
 static void give_work(lane *l, task_function *function, const void *arguments, size_t bytes) {
     if (l->noting != NULL)
         graph_add(l->noting, function, arguments, bytes);
     else
-        stream_give(&l->streams[WORK], function, arguments, bytes);
+        stream_give(work_of(l), function, arguments, bytes);
 }
 
 static void expect_not_noting(const char *what) {
@@ -353,7 +358,7 @@ void device_copy_out(void *host, const void *from, size_t bytes) {
     const copy_task task = one_copy(l, host, from, bytes, "a copy from the device");
     give_work(l, do_copy, &task, sizeof task);
     count_wait(3);
-    stream_await(&l->streams[WORK]);
+    stream_await(work_of(l));
 }
 
 /* ---- background copies and events ---- */
@@ -494,23 +499,14 @@ void device_guest_follow(sl_vec_event *event, void *stream_) {
     give_event(stream_named(stream_), do_await, event, 0);
 }
 
-static void give_guest_copy(void *stream_, void *to, const void *from, size_t bytes,
-                            const char *name) {
-    const copy_task task = one_copy(lane_of_thread(), to, from, bytes, name);
-    count_calls(2);
-    stream_give(stream_named(stream_), do_copy, &task, sizeof task);
+void device_guest_enter(void *stream_) {
+    lane_of_thread()->visited = stream_named(stream_);
+    count_calls(1);
 }
 
-void device_guest_copy(void *to, const void *from, size_t bytes, void *stream_) {
-    device_expect(to);
-    device_expect(from);
-    give_guest_copy(stream_, to, from, bytes, "a copy on the device");
-}
-
-void device_guest_copy_out(void *host, const void *from, size_t bytes, void *stream_) {
-    give_guest_copy(stream_, host, from, bytes, "a copy from the device");
-    costs_count(COST_WAITS, 1);
-    stream_await(stream_named(stream_));
+void device_guest_leave(void) {
+    lane_of_thread()->visited = NULL;
+    count_calls(1);
 }
 
 void device_give_way(void) {} /* streams have no priorities here */

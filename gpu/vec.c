@@ -172,8 +172,8 @@ static const sl_guest_ops guest = {
     .owns = device_guest_owns,
     .record = device_guest_record,
     .follow = device_guest_follow,
-    .copy = device_guest_copy,
-    .copy_out = device_guest_copy_out,
+    .enter = device_guest_enter,
+    .leave = device_guest_leave,
 };
 
 /* The work space of products counts as device memory, as vectors do. */

@@ -1,24 +1,28 @@
 /* session.h - gossip inside a training loop of your own.
  *
  *   sl_session_join(&s, "experiment.json", d, &options, &error);
- *   sl_session_start(s, x, &error);          x (d): the parameters, float32, yours for all time
+ *   sl_session_start(s, x, &error);          x (d): the parameters, float32
  *   for (...) {
  *       my_step(x);
  *       sl_session_mix(s, x, &error);        one round of the experiment's algorithm
  *   }
- *   sl_session_average(s, average, &distance, &error);
+ *   sl_session_average(s, x, average, &distance, &error);
  *   sl_session_leave(&s, &error);
+ *
+ * Numbers: each call takes the numbers as they are at the call, wherever they are, and keeps no
+ * pointer to them. What you do to x between two calls is your displacement, and counts as a step.
  *
  * mix runs one round with the displacement as gradient, g := x_before - x at rate 1, where x_before
  * is what the call before left in x. So every algorithm works with any optimizer. d-psgd leaves W x
  * in x, its variant combine-while-adapt W x_before + (x - x_before).
  *
- * Overlap (d-psgd, with options.overlap): parameters do not change between two steps. begin
- * publishes x, which is read from your memory while you compute the next gradient; end leaves W x
- * in x; then you take the step with that gradient. This is D-PSGD's original form.
+ * Overlap (d-psgd, with options.overlap): begin publishes a snapshot of x, which is mixed while you
+ * compute the next gradient; end gives x <- (mixed snapshot) + (x - snapshot), which is W x where
+ * you have not changed x; then you take the step with that gradient. This is D-PSGD's original
+ * form.
  *
  *   for (...) {
- *       sl_session_begin(s, x, &error);      x is read-only until end
+ *       sl_session_begin(s, x, &error);
  *       my_gradient(x, g);
  *       sl_session_end(s, x, &error);
  *       my_update(x, g);
@@ -56,6 +60,7 @@ typedef struct sl_simulation sl_simulation;
 
 #define SL_SESSION_TENSOR_AXES_MAX 16
 #define SL_SESSION_TEXT_MAX 256
+#define SL_SESSION_SUM_MAX (UINT64_C(1) << 40) /* numbers of one sum */
 
 /* A range of x. The tensors stand one behind the other in x, in this order. */
 typedef struct sl_session_tensor {
@@ -83,8 +88,9 @@ typedef struct sl_session_options {
     uint64_t overlap; /* 1: begin and end will be called (d-psgd). A topology that names no weights
                          then gets their lazy form, (I + W)/2. Equal on all peers */
     uint64_t same_start; /* 1: start gives all peers the x of rank 0. Equal on all peers */
-    uint64_t check;      /* 1: finds an x that is changed between begin and end, at the price of
-                            reading it twice. The environment's STARLING_CHECK=1 does the same */
+    uint64_t borrow;     /* 1, with overlap: begin copies nothing. x is sent from your memory, one
+                            vector, which must be the same at end and must not change until then. end
+                            finds a change, with SL_EINVAL and the tensor's name */
     double deadline_s; /* longest that one call may wait; a call that waits longer ends the session;
                           0: as long as the experiment's transport.* allows */
     const char *const *overrides; /* (override_count) "optimizer.momentum=0", as with --set */
@@ -95,8 +101,6 @@ typedef struct sl_session_options {
                                          x is one tensor. Peers whose tensors differ refuse each
                                          other, and name the first one that differs */
     uint64_t tensor_count;
-    uint64_t beside; /* numbers beside x that no round touches, such as running statistics: average
-                        takes their mean too. Equal on all peers */
 
     /* ---- callbacks, all may be NULL ---- */
     void *context; /* their first argument */
@@ -127,7 +131,8 @@ SL_API void sl_session_defaults(sl_session_options *options, uint64_t size);
 SL_API int sl_session_join(sl_session **out, const char *experiment, uint64_t dimension,
                            const sl_session_options *options, sl_error *error);
 
-/* Connects to the neighbours, with x (d) as the first model. With same_start, x then is rank 0's;
+/* Connects to the neighbours, with x (d) as the first model. Here and below, x NULL: at the places
+ * of sl_session_place. With same_start, x then is rank 0's;
  * with options.joins, a neighbour's, and status has the round that it was of.
  * SL_EPEER: one did not come within transport.connect_timeout_s. SL_EDIVERGED: as in mix. After
  * load, SL_EINVAL: x is not as it was; the session stays as it was. */
@@ -139,21 +144,17 @@ SL_API int sl_session_start(sl_session *session, float *x, sl_error *error);
  * the cudaStream_t on which you write and read it, until the next call of this; NULL, as before the
  * first one: the default stream. A call's reads of x come after what the stream has by then, and
  * what it gets later comes after the call's writes. Nothing else waits for the stream but save,
- * load's start and options.check; no call waits for the device, or changes the thread's current
- * device. What beside and average take and give is memory of the host. */
+ * load's start and options.borrow; no call waits for the device, or changes the thread's current
+ * device. What average and sum give is memory of the host. */
 SL_API int sl_session_stream(sl_session *session, void *stream, sl_error *error);
 
 /* ---- x in pieces ---- */
 
-/* For parameters that do not lie one behind the other: copies them, one for each of
- * options.tensors, into memory of the session's, and sets *x to it, for the other calls. Not
- * between begin, or offer, and end. On a GPU the tensors are memory there, the copies are on the
- * stream, and nothing waits for it. SL_ENOMEM: there is no memory for d numbers; the session stays
- * as it was. */
-SL_API int sl_session_gather(sl_session *session, float *const *tensors, float **x,
-                             sl_error *error);
-/* The way back: after a call that has changed x. */
-SL_API int sl_session_scatter(sl_session *session, float *const *tensors, sl_error *error);
+/* For parameters that do not lie one behind the other: where each of options.tensors lies from now
+ * on. The pointers are copied. A call that is given x NULL takes the numbers from these places, and
+ * leaves them there; their memory must be there during such calls. On a GPU they are memory
+ * there. */
+SL_API int sl_session_place(sl_session *session, float *const *tensors, sl_error *error);
 
 /* ---- going on after a stop ---- */
 
@@ -161,8 +162,8 @@ SL_API int sl_session_scatter(sl_session *session, float *const *tensors, sl_err
  * (*bytes), for you to keep with x and your optimizer. state NULL: sets *bytes to what it takes
  * now. x: the parameters as they are. All peers save after the same calls; then all go on from
  * there with the bits that they would have had. After the first round; also between begin, or
- * offer, and end. Waits for an exchange that is under way, and so for all peers whose x it needs;
- * changes nothing. */
+ * offer, and end, where it holds a snapshot that differs from x, too. Waits for an exchange that is
+ * under way, and so for all peers whose x it needs; changes nothing. */
 SL_API int sl_session_save(sl_session *session, const float *x, void *state, uint64_t *bytes,
                            sl_error *error);
 
@@ -179,14 +180,14 @@ SL_API int sl_session_load(sl_session *session, const void *state, uint64_t byte
  * SL_EPEER: a neighbour did not call in time (transport.round_timeout_s), or is gone. */
 SL_API int sl_session_mix(sl_session *session, float *x, sl_error *error);
 
-/* mix in two halves, for those who wait elsewhere: offer returns at once, then x is the session's
- * until sl_session_end. */
+/* mix in two halves, for those who wait elsewhere: takes a snapshot of x, and returns. SL_ENOMEM,
+ * as in begin: there is no memory for it; the session stays as it was. */
 SL_API int sl_session_offer(sl_session *session, const float *x, sl_error *error);
 
-/* Publishes x, which is read-only until end. Copies nothing, and returns at once. */
+/* Publishes a snapshot of x, and returns; with options.borrow, x itself. */
 SL_API int sl_session_begin(sl_session *session, const float *x, sl_error *error);
-/* Waits for the round that begin, or offer, has begun, and leaves its result in x: the same memory.
- */
+/* Waits for the round that begin, or offer, has begun: x <- its result + (x - snapshot). SL_EINVAL
+ * with options.borrow: x was changed since begin; this ends the session. */
 SL_API int sl_session_end(sl_session *session, float *x, sl_error *error);
 
 /* Would sl_session_end return without waiting? 1 or 0. From any thread. */
@@ -195,20 +196,23 @@ SL_API int sl_session_ready(sl_session *session);
  * Closed by leave. -1 in sl_simulate, or in a forked child. From any thread. */
 SL_API int sl_session_fd(sl_session *session);
 
-/* The exact mean of all peers' models as the last round left them (push-sum: de-biased), without
- * steps that followed it; the same bits for all; x stays as it is. Waits until all peers call it
- * after the same round, or have left. average (d + options.beside); distance: how far the models
- * are apart, sqrt((1/n) sum_i ||x_i - average||^2). Both may be NULL. Not between begin and end.
- * SL_EVOID, under membership.on_loss "continue": a peer was lost while the average was made. Then
- * average holds this peer's own model and numbers, distance is NaN, and the session goes on: this
- * call is behind all peers, some of which may have the mean. */
-SL_API int sl_session_average(sl_session *session, float *average, double *distance,
+/* The mean of all peers' models as they are at the call, summed in double and rounded once; the
+ * same bits for all; x stays as it is. Push-sum: what its rounds conserve, sum_i (w_i z_i + step_i)
+ * / n. Of who has left: as its last round left it. Waits until all peers call it, or have left.
+ * average (d), on the host; distance: how far the models are apart, sqrt((1/n) sum_i ||x_i -
+ * average||^2). Both may be NULL. Not between begin and end. SL_EVOID, under membership.on_loss
+ * "continue": a peer was lost while the average was made. Then average holds this peer's own
+ * model, distance is NaN, and the session goes on: this call is behind all peers, some of which may
+ * have the mean. */
+SL_API int sl_session_average(sl_session *session, const float *x, float *average, double *distance,
                               sl_error *error);
 
-/* What this peer adds to the averages to come beside x: values (options.beside), copied; NULL, as
- * before the first call: nothing. average then holds, behind the mean of x, that of the peers that
- * add something; zeros if none does. */
-SL_API int sl_session_beside(sl_session *session, const float *values, sl_error *error);
+/* Adds up numbers of the caller's over all peers, in double: values (count) in: this peer's; out:
+ * the sums, the same bits for all; *givers: the peers that gave some, as who has left gives none.
+ * givers may be NULL. Waits as average does, at the same place among all peers' calls and with the
+ * same count. SL_EVOID as there: values stay as they were. */
+SL_API int sl_session_sum(sl_session *session, double *values, uint64_t count, uint64_t *givers,
+                          sl_error *error);
 
 /* Ends this peer's part. Its model still takes part in rounds, with displacement 0, until all peers
  * have left; then leave returns. The session is freed and *session set to NULL, on an error too. A

@@ -96,7 +96,8 @@ typedef struct sl_async_ops {
 } sl_async_ops;
 
 /* Streams and memory of others in this process, such as a caller's: `stream` is a cudaStream_t,
- * NULL the device's default one. The calling thread keeps its current device. */
+ * NULL the device's default one. The calling thread keeps its current device, but between enter and
+ * leave. */
 typedef struct sl_guest_ops {
     /* Is it memory of this device? If not, text (text_size) says where it is. */
     bool (*owns)(const void *memory, char *text, size_t text_size);
@@ -104,9 +105,10 @@ typedef struct sl_guest_ops {
     void (*record)(sl_vec_event *event, void *stream);
     /* Orders the stream's later work after the event. Never blocks. */
     void (*follow)(sl_vec_event *event, void *stream);
-    /* As copy and copy_out, on the stream. */
-    void (*copy)(void *to, const void *from, size_t bytes, void *stream);
-    void (*copy_out)(void *host, const void *from, size_t bytes, void *stream);
+    /* From here to leave the calling thread's operations are the stream's work. Between the two
+     * the thread's current device is this one. */
+    void (*enter)(void *stream);
+    void (*leave)(void);
 } sl_guest_ops;
 
 /* The memory that holds vectors, in bytes. All 0 where nothing is counted. */

@@ -58,15 +58,21 @@ int sl_reduce_turn(sl_reduce *s, sl_error *error) {
     return 0;
 }
 
+static size_t parts_for(const sl_reduce *s, size_t count) {
+    return (count + s->part_numbers - 1) / s->part_numbers;
+}
+
 int sl_reduce_begin(sl_reduce *s, const sl_share *share, sl_error *error) {
-    if (share->number_count > SL_SHARE_NUMBERS_MAX)
-        return sl_fail(error, SL_EINVAL, "a sum of %zu numbers; at most %d are allowed",
-                       share->number_count, SL_SHARE_NUMBERS_MAX);
+    const size_t vector_parts = parts_for(s, share->count),
+                 parts = vector_parts + parts_for(s, share->number_count);
+    if (parts > UINT32_MAX)
+        return sl_fail(error, SL_EINVAL, "a sum of %zu numbers; in frames of %zu they are too many",
+                       share->number_count, s->part_numbers);
     s->share = *share;
     s->active = true;
     s->number++;
-    s->vector_parts = (uint32_t)((share->count + s->part_numbers - 1) / s->part_numbers);
-    s->parts = s->vector_parts + (share->number_count > 0);
+    s->vector_parts = (uint32_t)vector_parts;
+    s->parts = (uint32_t)parts;
     s->begun = s->settled = 0;
     for (uint32_t i = 0; i < s->place->link_count; i++) {
         sl_reduce_link *l = &s->links[i];
@@ -85,15 +91,24 @@ static sl_reduce_link *parent(const sl_reduce *s) {
     return sl_place_is_root(s->place) ? NULL : &s->links[s->place->child_count];
 }
 
+/* The vector's parts, in float, come first; those of the numbers, in double, follow. */
+static bool is_of_vector(const sl_reduce *s, uint32_t part) {
+    return part < s->vector_parts;
+}
+
+/* Where it begins in the vector, or among the numbers. */
+static size_t beginning_of(const sl_reduce *s, uint32_t part) {
+    return (is_of_vector(s, part) ? part : part - s->vector_parts) * s->part_numbers;
+}
+
 static size_t numbers_of(const sl_reduce *s, uint32_t part) {
-    if (part == s->vector_parts)
-        return s->share.number_count;
-    const size_t rest = s->share.count - part * s->part_numbers;
+    const size_t count = is_of_vector(s, part) ? s->share.count : s->share.number_count,
+                 rest = count - beginning_of(s, part);
     return rest < s->part_numbers ? rest : s->part_numbers;
 }
 
 static size_t bytes_down(const sl_reduce *s, uint32_t part) {
-    return numbers_of(s, part) * (part < s->vector_parts ? sizeof(float) : sizeof(double));
+    return numbers_of(s, part) * (is_of_vector(s, part) ? sizeof(float) : sizeof(double));
 }
 
 static double *slot(const sl_reduce *s, double *slots, uint32_t part) {
@@ -103,11 +118,11 @@ static double *slot(const sl_reduce *s, double *slots, uint32_t part) {
 static void lay_own_share(const sl_reduce *s, uint32_t part) {
     double *out = slot(s, s->rising, part);
     const size_t count = numbers_of(s, part);
-    if (part == s->vector_parts) {
-        memcpy(out, s->share.numbers, count * sizeof *out);
+    if (!is_of_vector(s, part)) {
+        memcpy(out, s->share.numbers + beginning_of(s, part), count * sizeof *out);
         return;
     }
-    const float *x = s->share.x + part * s->part_numbers;
+    const float *x = s->share.x + beginning_of(s, part);
     for (size_t i = 0; i < count; i++)
         out[i] = x[i];
 }
@@ -125,10 +140,10 @@ static void add(const sl_reduce *s, uint32_t part, const uint8_t *payload) {
 static void settle(sl_reduce *s, const void *result) {
     const uint32_t part = s->settled++;
     const size_t bytes = bytes_down(s, part);
-    if (part == s->vector_parts)
-        memcpy(s->share.numbers, result, bytes);
+    if (is_of_vector(s, part))
+        memcpy(s->share.x + beginning_of(s, part), result, bytes);
     else
-        memcpy(s->share.x + part * s->part_numbers, result, bytes);
+        memcpy(s->share.numbers + beginning_of(s, part), result, bytes);
     if (result != slot(s, s->falling, part))
         memcpy(slot(s, s->falling, part), result, bytes);
 }
@@ -136,9 +151,9 @@ static void settle(sl_reduce *s, const void *result) {
 static void settle_at_root(sl_reduce *s) {
     const double *sum = slot(s, s->rising, s->settled);
     double *out = slot(s, s->falling, s->settled);
-    if (s->settled == s->vector_parts)
+    if (!is_of_vector(s, s->settled))
         memcpy(out, sum, bytes_down(s, s->settled));
-    for (size_t i = 0; s->settled < s->vector_parts && i < numbers_of(s, s->settled); i++)
+    for (size_t i = 0; is_of_vector(s, s->settled) && i < numbers_of(s, s->settled); i++)
         ((float *)out)[i] = (float)(sum[i] / s->share.divisor);
     settle(s, out);
 }

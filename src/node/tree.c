@@ -87,24 +87,27 @@ static void sum_vectors(const sl_tree *t, const sl_share *shares, double *partia
             shares[i].x[from + e] = (float)(partials[e] / shares->divisor);
 }
 
-static void sum_numbers(const sl_tree *t, const sl_share *shares, double *partials) {
-    const size_t count = shares->number_count;
-    for (uint32_t i = 0; i < t->nodes && count > 0; i++)
-        memcpy(partials + (size_t)i * BLOCK, shares[i].numbers, count * sizeof *partials);
+static void sum_numbers(const sl_tree *t, const sl_share *shares, double *partials, size_t from,
+                        size_t count) {
+    for (uint32_t i = 0; i < t->nodes; i++)
+        memcpy(partials + (size_t)i * BLOCK, shares[i].numbers + from, count * sizeof *partials);
     add_up(t, partials, count);
-    for (uint32_t i = 0; i < t->nodes && count > 0; i++)
-        memcpy(shares[i].numbers, partials, count * sizeof *partials);
+    for (uint32_t i = 0; i < t->nodes; i++)
+        memcpy(shares[i].numbers + from, partials, count * sizeof *partials);
+}
+
+static size_t block_at(size_t from, size_t count) {
+    return count - from < BLOCK ? count - from : BLOCK;
 }
 
 int sl_tree_sum(const sl_tree *t, const sl_share *shares, sl_error *error) {
     double *partials = malloc((size_t)t->nodes * BLOCK * sizeof *partials);
     if (partials == NULL)
         return sl_fail(error, SL_ENOMEM, "out of memory for a sum over %u nodes", t->nodes);
-    for (size_t from = 0; from < shares->count; from += BLOCK) {
-        const size_t rest = shares->count - from;
-        sum_vectors(t, shares, partials, from, rest < BLOCK ? rest : BLOCK);
-    }
-    sum_numbers(t, shares, partials);
+    for (size_t from = 0; from < shares->count; from += BLOCK)
+        sum_vectors(t, shares, partials, from, block_at(from, shares->count));
+    for (size_t from = 0; from < shares->number_count; from += BLOCK)
+        sum_numbers(t, shares, partials, from, block_at(from, shares->number_count));
     free(partials);
     return 0;
 }

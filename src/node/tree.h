@@ -35,8 +35,6 @@ typedef struct sl_share {
     double divisor;
 } sl_share;
 
-enum { SL_SHARE_NUMBERS_MAX = 32 };
-
 /* All nodes' shares (nodes), where one process has them all: the bits of sl_agent_sum. */
 int sl_tree_sum(const sl_tree *tree, const sl_share *shares, sl_error *error);
 

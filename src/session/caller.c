@@ -44,6 +44,13 @@ int sl_session_check_round(sl_session *s, const char *call, bool in_round, sl_er
     return 0;
 }
 
+uint64_t sl_session_round(sl_session *s) {
+    pthread_mutex_lock(&s->mutex);
+    const uint64_t round = s->round;
+    pthread_mutex_unlock(&s->mutex);
+    return round;
+}
+
 /* ---- waiting, and ending ---- */
 
 int sl_session_finish_round(sl_session *s, sl_error *error) {

@@ -19,6 +19,15 @@ static void show(sl_session *s) {
 
 /* ---- the driver's thread ---- */
 
+static void do_chore(sl_session *s) {
+    s->chore.taken = true;
+    pthread_mutex_unlock(&s->mutex);
+    s->chore.work(s->chore.context);
+    pthread_mutex_lock(&s->mutex);
+    s->chore.work = NULL;
+    pthread_cond_broadcast(&s->changed);
+}
+
 void sl_session_hand(sl_session *s, const float *model) {
     sl_session_show_model(s);
     pthread_mutex_lock(&s->mutex);
@@ -27,8 +36,12 @@ void sl_session_hand(sl_session *s, const float *model) {
     s->handed = !s->ending;
     show(s);
     pthread_cond_broadcast(&s->changed);
-    while (s->wish == WISH_NONE && !s->ending)
-        pthread_cond_wait(&s->changed, &s->mutex);
+    while (s->wish == WISH_NONE && !s->ending) {
+        if (s->chore.work != NULL && !s->chore.taken)
+            do_chore(s);
+        else
+            pthread_cond_wait(&s->changed, &s->mutex);
+    }
     s->handed = false;
     pthread_mutex_unlock(&s->mutex);
     sl_session_follow_caller(s);
@@ -66,6 +79,22 @@ void sl_session_end_driver(sl_session *s, const sl_error *error) {
 }
 
 /* ---- the caller's thread ---- */
+
+void sl_session_share_work(sl_session *s, void (*work)(void *context), void *context) {
+    pthread_mutex_lock(&s->mutex);
+    const bool shared = s->handed;
+    if (shared)
+        s->chore = (sl_chore){.work = work, .context = context};
+    pthread_cond_broadcast(&s->changed);
+    pthread_mutex_unlock(&s->mutex);
+    work(context);
+    pthread_mutex_lock(&s->mutex);
+    if (!s->chore.taken) /* and will not be */
+        s->chore.work = NULL;
+    while (s->chore.work != NULL)
+        pthread_cond_wait(&s->changed, &s->mutex);
+    pthread_mutex_unlock(&s->mutex);
+}
 
 void sl_session_wish(sl_session *s, sl_wish wish) {
     pthread_mutex_lock(&s->mutex);

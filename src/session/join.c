@@ -7,15 +7,9 @@
 #include "session/state.h"
 #include "world/loop.h"
 
-static bool is_checking(const sl_session_options *o) {
-    const char *said = getenv("STARLING_CHECK");
-    return o->check != 0 || (said != NULL && said[0] != '\0' && strcmp(said, "0") != 0);
-}
-
 /* What stays of the options: nothing that the caller may free. */
 static void keep_options(sl_session *s, const sl_session_options *o) {
     s->options = *o;
-    s->options.check = is_checking(o);
     s->options.roster = s->options.master = s->options.listen = s->options.key = NULL;
     s->options.overrides = NULL;
     s->options.tensors = NULL;
@@ -65,7 +59,9 @@ int sl_session_join(sl_session **out, const char *experiment, uint64_t dimension
         return sl_fail(error, SL_ENOMEM, "join: out of memory");
     }
     s->layout = layout;
-    result = open_session(s, experiment, &o, error);
+    s->sums = calloc(sl_session_tensors(s), sizeof *s->sums);
+    result = s->sums == NULL ? sl_fail(error, SL_ENOMEM, "join: out of memory")
+                             : open_session(s, experiment, &o, error);
     if (result != 0) {
         sl_session_free(s);
         return result;

@@ -71,8 +71,6 @@ static int describe(sl_layout *l, const sl_session_options *o, sl_error *error) 
     FILE *out = open_memstream(&l->text, &bytes);
     for (uint64_t i = 0; out != NULL && i < l->count; i++)
         print_tensor(out, &o->tensors[i]);
-    if (out != NULL && o->beside > 0)
-        fprintf(out, "beside x [%" PRIu64 "]\n", o->beside);
     if (out == NULL || fclose(out) != 0)
         return sl_fail(error, SL_ENOMEM, "session: out of memory");
     return 0;
@@ -84,11 +82,6 @@ int sl_layout_open(sl_layout *out, const sl_session_options *o, uint64_t dimensi
         return sl_fail(error, SL_EINVAL,
                        "dimension: %" PRIu64 " is not allowed; it must be from 1 to %" PRIu64,
                        dimension, (uint64_t)NUMBERS_MAX);
-    if (o->beside > NUMBERS_MAX - dimension)
-        return sl_fail(error, SL_EINVAL,
-                       "options.beside: %" PRIu64 " is not allowed; with the dimension it must be "
-                       "at most %" PRIu64,
-                       o->beside, (uint64_t)NUMBERS_MAX);
     sl_layout l = {.dimension = dimension, .count = o->tensors != NULL ? o->tensor_count : 0};
     int result = 0;
     for (uint64_t i = 0; i < l.count && result == 0; i++)
@@ -126,6 +119,12 @@ static const char *line_of(const sl_layout *l, size_t index, int *length) {
         line = strchr(line, '\n') + 1;
     *length = (int)strcspn(line, "\n");
     return line;
+}
+
+void sl_layout_name_tensor(const sl_layout *l, size_t tensor, char *out, size_t bytes) {
+    int length = 0;
+    const char *line = l->count > 0 ? line_of(l, tensor, &length) : "";
+    snprintf(out, bytes, "%.*s", length, line);
 }
 
 void sl_layout_name_element(const sl_layout *l, size_t element, char *out, size_t bytes) {

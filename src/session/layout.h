@@ -20,6 +20,8 @@ int sl_layout_open(sl_layout *out, const sl_session_options *options, uint64_t d
 void sl_layout_close(sl_layout *layout);
 /* Equal for equal layouts; never 0. */
 uint64_t sl_layout_hash(const sl_layout *layout);
+/* "conv1.weight [64, 3, 3, 3]"; "" where nothing is known. */
+void sl_layout_name_tensor(const sl_layout *layout, size_t tensor, char *out, size_t bytes);
 /* "element 5 of conv1.weight [64, 3, 3, 3]", or "element 5". */
 void sl_layout_name_element(const sl_layout *layout, size_t element, char *out, size_t bytes);
 

@@ -1,4 +1,4 @@
-/* memory.c - where x is: on the host, or on a GPU, whose stream the caller names; see state.h.
+/* memory.c - host or GPU, whose stream the caller names; see state.h.
  *
  * A model that goes to and fro on a GPU takes an event along: `theirs` is behind what the caller
  * has asked its stream for, `ours` behind what the driver has. Whoever gets the turn orders its
@@ -9,7 +9,6 @@
 
 #include "session/state.h"
 #include "starling/device.h"
-#include "wire/checksum.h"
 
 size_t sl_session_bytes(const sl_session *s) {
     return s->layout.dimension * sizeof(float);
@@ -63,25 +62,26 @@ int sl_session_open_memory(sl_session *s, sl_error *error) {
     return on_own_thread(s, "join", open_device, error);
 }
 
-static void *open_gathered(void *opening_) {
+static void *open_snapshot(void *opening_) {
     opening *o = opening_;
     sl_session *s = o->session;
-    s->gathered = s->vec->allocate(s->layout.dimension);
-    o->result = s->gathered == NULL ? sl_vec_no_memory(s->vec, &o->error, "gather: %zu parameters",
-                                                       s->layout.dimension)
-                                    : s->vec->fence(&o->error);
+    s->snapshot = s->vec->allocate(s->layout.dimension);
+    o->result = s->snapshot == NULL
+                    ? sl_vec_no_memory(s->vec, &o->error, "a snapshot of %zu parameters",
+                                       s->layout.dimension)
+                    : s->vec->fence(&o->error);
     return NULL;
 }
 
-int sl_session_open_gathered(sl_session *s, sl_error *error) {
-    return s->gathered != NULL ? 0 : on_own_thread(s, "gather", open_gathered, error);
+int sl_session_open_snapshot(sl_session *s, const char *call, sl_error *error) {
+    return s->snapshot != NULL ? 0 : on_own_thread(s, call, open_snapshot, error);
 }
 
 void sl_session_close_memory(sl_session *s) {
     if (s->theirs != NULL)
         s->vec->async->event_wait(s->theirs); /* the caller's stream may still read its x */
-    if (s->gathered != NULL)
-        s->vec->release(s->gathered);
+    if (s->snapshot != NULL)
+        s->vec->release(s->snapshot);
     if (s->base != NULL)
         s->vec->release(s->base);
     if (s->theirs != NULL)
@@ -105,36 +105,14 @@ int sl_session_check_floats(const sl_session *s, const char *call, const char *n
                    call, name, where, s->vec->name);
 }
 
-int sl_session_check_vector(const sl_session *s, const char *call, const float *x,
-                            sl_error *error) {
-    return sl_session_check_floats(s, call, "x", x, error);
-}
-
-uint64_t sl_session_checksum(const sl_session *s, const float *x) {
-    const size_t bytes = sl_session_bytes(s);
-    if (s->vec->guest == NULL)
-        return sl_checksum(x, bytes);
-    s->vec->guest->copy_out(s->seen, x, bytes, s->stream);
-    return sl_checksum(s->seen, bytes);
-}
-
-void sl_session_copy(sl_session *s, float *to, const float *from, size_t bytes) {
-    if (s->vec->guest != NULL)
-        s->vec->guest->copy(to, from, bytes, s->stream);
-    else
-        memcpy(to, from, bytes);
-}
-
-void sl_session_give_x(sl_session *s) {
+void sl_session_give_turn(sl_session *s) {
     if (s->vec->guest != NULL)
         s->vec->guest->record(s->theirs, s->stream);
 }
 
-void sl_session_take_x(sl_session *s, float *x) {
+void sl_session_take_turn(sl_session *s) {
     if (s->vec->guest != NULL)
         s->vec->guest->follow(s->ours, s->stream);
-    sl_session_copy(s, x, s->model, sl_session_bytes(s));
-    sl_session_give_x(s);
 }
 
 void sl_session_follow_driver(sl_session *s) {

@@ -26,6 +26,11 @@ static int check_peer(const sl_session_options *o, sl_error *error) {
                        "options.nodes: %" PRId64 " is not allowed; it must be from 1 to %u, or -1: "
                        "as many as the topology has",
                        o->nodes, SL_NODES_MAX);
+    if (o->borrow && !o->overlap)
+        return sl_fail(
+            error, SL_EINVAL,
+            "options.borrow: is for begin and end, and options.overlap is 0; leave it 0, "
+            "or set both");
     if (isnan(o->deadline_s) || o->deadline_s < 0)
         return sl_fail(error, SL_EINVAL,
                        "options.deadline_s: %g is not allowed; it must be a number of seconds, or "

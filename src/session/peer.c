@@ -43,17 +43,26 @@ static void ready(void *context, uint32_t rank, uint64_t round, const float *x, 
     sl_session_take(context, round, x, weight);
 }
 
+/* What ends a session of a peer's own mistake ends here; of an agent, there. */
+static int fulfil(sl_session *s) {
+    sl_error error = {.code = 0};
+    sl_share share;
+    int result = sl_session_fulfil(&s, 1, add_up, s, &share, &error);
+    if (result < 0)
+        sl_session_fail(s, &error);
+    return result;
+}
+
 /* Comes to the others for what the caller wishes. False: they train on, all have come to leave, or
  * the run has failed. */
 static bool meet(sl_session *s, uint64_t round) {
     sl_error error;
-    sl_share share;
-    if (s->wish != WISH_AVERAGE && s->wish != WISH_LEAVE)
+    if (!sl_session_asks(s->wish) && s->wish != WISH_LEAVE)
         return false;
     const sl_meet purpose = s->wish == WISH_LEAVE ? SL_MEET_END : SL_MEET_SUM;
     int result = sl_agent_meet(s->meets, round, purpose, &error);
     if (result == SL_MEET_SUM)
-        result = sl_session_sum(&s, 1, add_up, s, &share, &error);
+        result = fulfil(s);
     else if (result != SL_SUM_VOID)
         return false;
     s->cut = result == SL_SUM_VOID;

@@ -79,7 +79,8 @@ void sl_session_free(sl_session *s) {
     sl_credentials_close(&s->credentials);
     sl_layout_close(&s->layout);
     free(s->members);
-    free(s->beside);
+    free(s->places);
+    free(s->sums);
     free(s->spare);
     sl_signal_close(s->fd);
     pthread_cond_destroy(&s->changed);

@@ -11,16 +11,25 @@
 #include "checkpoint/image_reader.h"
 #include "session/state.h"
 
-enum { NUMBERS = 3, BASE = NUMBERS, PIECES };
+enum { NUMBERS = 4, VECTORS = 2, PIECES = NUMBERS + VECTORS };
 static const char source_name[] = "load: the state";
 
-/* What a state holds beside the node's pieces; the last one only if `behind`. */
+/* What a state holds beside the node's pieces; each vector only if a number says so. */
 static sl_image_extras extras_of(sl_session *s, sl_piece pieces[PIECES]) {
+    size_t count = NUMBERS;
     pieces[0] = (sl_piece){.name = "form", .whole = &s->moment.form};
     pieces[1] = (sl_piece){.name = "x", .whole = &s->moment.sum};
     pieces[2] = (sl_piece){.name = "behind", .whole = &s->moment.behind};
-    pieces[BASE] = (sl_piece){.name = "before", .vector = s->base};
-    return (sl_image_extras){pieces, s->moment.behind ? PIECES : NUMBERS};
+    pieces[3] = (sl_piece){.name = "apart", .whole = &s->moment.apart};
+    if (s->moment.behind)
+        pieces[count++] = (sl_piece){.name = "before", .vector = s->base};
+    if (s->moment.apart)
+        pieces[count++] = (sl_piece){.name = "snapshot", .vector = s->snapshot};
+    return (sl_image_extras){pieces, count};
+}
+
+static size_t vectors_of(const sl_moment *m) {
+    return (m->behind ? 1 : 0) + (m->apart ? 1 : 0);
 }
 
 /* A run that was started again may have another id. What a session does not use counts as equal. */
@@ -39,30 +48,31 @@ void sl_session_write(sl_session *s) {
 }
 
 /* May x be saved now? Waits for the round under way. */
-static int prepare(sl_session *s, const float *x, const uint64_t *bytes, sl_error *error) {
+static int prepare(sl_session *s, const float *x, sl_where *at, const uint64_t *bytes,
+                   sl_error *error) {
     int result = sl_session_check_call(s, "save", error);
     if (result == 0 && !s->started)
         result = sl_fail(error, SL_EINVAL, "save: start comes first");
     if (result == 0)
-        result = sl_session_check_vector(s, "save", x, error);
-    if (result == 0 && s->in_round && x != s->offered)
+        result = sl_session_locate(s, "save", x, at, error);
+    if (result == 0 && s->borrowed != NULL && x != s->borrowed)
         result = sl_fail(error, SL_EINVAL,
-                         "save: x is other memory than %s had; it must be the "
-                         "same",
-                         s->begun ? "begin" : "offer");
+                         "save: x is other memory than begin had; with options.borrow it must be "
+                         "the same");
     if (result == 0 && bytes == NULL)
         result = sl_fail(error, SL_EINVAL, "save: bytes is NULL; it must be a place for a number");
     return result == 0 && s->in_round ? sl_session_finish_round(s, error) : result;
 }
 
-static sl_moment moment_of(sl_session *s, const float *x) {
-    pthread_mutex_lock(&s->mutex);
-    const uint64_t round = s->round - 1;
-    pthread_mutex_unlock(&s->mutex);
-    return (sl_moment){.round = round,
+static sl_moment moment_of(sl_session *s, const sl_where *x) {
+    const sl_where snapshot = {.whole = s->snapshot};
+    const uint64_t sum = sl_session_checksum(s, x);
+    return (sl_moment){.round = sl_session_round(s) - 1,
                        .form = s->in_round ? 1 + (uint64_t)s->begun : 0,
-                       .sum = sl_session_checksum(s, x),
-                       .behind = s->behind};
+                       .sum = sum,
+                       .behind = s->behind,
+                       .apart = s->in_round && s->borrowed == NULL &&
+                                sl_session_checksum(s, &snapshot) != sum};
 }
 
 static int write_state(sl_session *s, size_t vectors, void *state, sl_error *error) {
@@ -84,14 +94,15 @@ static int write_state(sl_session *s, size_t vectors, void *state, sl_error *err
 }
 
 int sl_session_save(sl_session *s, const float *x, void *state, uint64_t *bytes, sl_error *error) {
-    int result = prepare(s, x, bytes, error);
+    sl_where at;
+    int result = prepare(s, x, &at, bytes, error);
     if (result != 0)
         return result;
-    s->moment = moment_of(s, x);
+    s->moment = moment_of(s, &at);
     if (s->moment.round == 0)
         return sl_fail(error, SL_EINVAL,
                        "save: no round has ended yet: there is nothing to go on from");
-    const size_t vectors = s->vectors + s->moment.behind;
+    const size_t vectors = s->vectors + vectors_of(&s->moment);
     const uint64_t wanted = sl_image_bytes(vectors, s->layout.dimension);
     if (state != NULL && *bytes < wanted)
         return sl_fail(error, SL_EINVAL,
@@ -106,10 +117,10 @@ int sl_session_save(sl_session *s, const float *x, void *state, uint64_t *bytes,
 static int read_moment(const sl_image_reader *r, sl_session *s, sl_error *error) {
     sl_piece pieces[PIECES];
     sl_piece round = {.name = "round", .whole = &s->moment.round};
-    const sl_image_extras extras = extras_of(s, pieces); /* the numbers: nothing is behind yet */
     int result = sl_image_reader_number(r, &round, error);
-    for (size_t i = 0; i < extras.count && result == 0; i++)
-        result = sl_image_reader_number(r, &extras.pieces[i], error);
+    extras_of(s, pieces);
+    for (size_t i = 0; i < NUMBERS && result == 0; i++)
+        result = sl_image_reader_number(r, &pieces[i], error);
     if (result == 0 && (s->moment.round == 0 || s->moment.round >= SL_SESSION_ROUNDS))
         result = sl_fail(error, SL_EFILE, "%s: is of round %" PRIu64 ", which no session has saved",
                          source_name, s->moment.round);
@@ -161,7 +172,7 @@ int sl_session_load(sl_session *s, const void *state, uint64_t bytes, sl_error *
     return result;
 }
 
-int sl_session_check_x(const sl_session *s, const float *x, sl_error *error) {
+int sl_session_check_x(sl_session *s, const sl_where *x, sl_error *error) {
     if (s->state == NULL || sl_session_checksum(s, x) == s->moment.sum)
         return 0;
     return sl_fail(error, SL_EINVAL,
@@ -170,19 +181,26 @@ int sl_session_check_x(const sl_session *s, const float *x, sl_error *error) {
                    s->moment.round);
 }
 
-void sl_session_stand(sl_session *s, const float *x) {
+int sl_session_stand(sl_session *s, const sl_where *x, sl_error *error) {
     s->in_round = s->over = s->moment.form > 0;
     s->begun = s->moment.form > 1;
-    s->offered = x;
-    s->sum = s->moment.sum;
+    if (s->in_round && s->begun && s->options.borrow) {
+        s->borrowed = x->whole;
+        sl_session_note_borrowed(s);
+    }
+    return !s->in_round || s->borrowed != NULL || s->moment.apart
+               ? 0
+               : sl_session_snapshot(s, "start", x, error);
 }
 
 static int load_node(sl_session *s, const sl_image_reader *r, sl_error *error) {
     sl_piece pieces[PIECES];
     if (s->moment.behind)
         s->base = s->vec->allocate(s->layout.dimension);
+    if (s->moment.apart && s->snapshot == NULL)
+        s->snapshot = s->vec->allocate(s->layout.dimension);
     s->behind = s->base != NULL;
-    if (s->moment.behind && !s->behind)
+    if ((s->moment.behind && !s->behind) || (s->moment.apart && s->snapshot == NULL))
         return sl_fail(error, SL_ENOMEM, "load: out of memory for %zu parameters",
                        s->layout.dimension);
     const sl_image_extras extras = extras_of(s, pieces);

@@ -173,15 +173,15 @@ static int add_up(void *context, const sl_share *shares, sl_error *error) {
     return sl_tree_sum(&m->tree, shares, error);
 }
 
-/* WISH_ROUND: some still train. WISH_AVERAGE: none does, and some ask for it. WISH_LEAVE: all do.
- */
+/* WISH_ROUND: some still train. An average or a sum: none does, and some ask for it. WISH_LEAVE:
+ * all do. */
 static sl_wish common_wish(const sl_simulation *m) {
     sl_wish common = WISH_LEAVE;
     for (uint32_t i = 0; i < m->nodes; i++) {
         if (m->sessions[i]->wish == WISH_ROUND)
             return WISH_ROUND;
-        if (m->sessions[i]->wish == WISH_AVERAGE)
-            common = WISH_AVERAGE;
+        if (sl_session_asks(m->sessions[i]->wish))
+            common = m->sessions[i]->wish;
     }
     return common;
 }
@@ -206,13 +206,13 @@ static void notice_failures(sl_simulation *m) {
     }
 }
 
-static void average(sl_simulation *m) {
+static void fulfil(sl_simulation *m) {
     sl_error error;
-    int result = sl_session_sum(m->sessions, m->nodes, add_up, m, m->shares, &error);
+    int result = sl_session_fulfil(m->sessions, m->nodes, add_up, m, m->shares, &error);
     if (result != 0)
         fail(m, &error);
     for (uint32_t i = 0; i < m->nodes && result == 0; i++)
-        if (m->sessions[i]->wish == WISH_AVERAGE)
+        if (sl_session_asks(m->sessions[i]->wish))
             sl_session_hand(m->sessions[i], m->sessions[i]->model);
 }
 
@@ -220,8 +220,8 @@ static void average(sl_simulation *m) {
 static void meet(sl_simulation *m) {
     notice_failures(m);
     sl_wish wish = common_wish(m);
-    while (m->stop == 0 && wish == WISH_AVERAGE) {
-        average(m);
+    while (m->stop == 0 && sl_session_asks(wish)) {
+        fulfil(m);
         notice_failures(m);
         wish = common_wish(m);
     }

@@ -6,8 +6,9 @@
  *   driver: hand(model) ......... waits for a wish           round under way ....... hand(model)
  *   caller: waits ... handed: my_step(x), then a wish ....... waits (or computes) .. handed
  *
- * hand.c is that exchange. join.c, calls.c, saving.c and caller.c: what the caller calls. wishes.c:
- * what the driver does with a wish. memory.c: where x is. peer.c: the agent behind a session.
+ * hand.c is that exchange. join.c, calls.c, together.c, saving.c and caller.c: what the caller
+ * calls. numbers.c: x, in the caller's memory, and the snapshot of it that is published. memory.c:
+ * host or GPU. wishes.c: what the driver does with a wish. peer.c: the agent behind a session.
  * simulate.c: all peers in one process.
  */
 #ifndef SL_SESSION_STATE_H
@@ -31,6 +32,7 @@ typedef enum sl_wish {
     WISH_NONE,    /* the caller trains */
     WISH_ROUND,   /* `given` is the model after the step */
     WISH_AVERAGE, /* fill `average` */
+    WISH_SUM,     /* add up `numbers` */
     WISH_SAVE,    /* write `image` */
     WISH_LEAVE,   /* no more steps; end with the others */
     WISH_GONE     /* simulated: the peer's function has returned, or has aborted */
@@ -42,7 +44,21 @@ typedef struct sl_moment {
     uint64_t form;   /* 0: between rounds; 1: offer, 2: begin, and end has not come */
     uint64_t sum;    /* checksum of the caller's x */
     uint64_t behind; /* 1: `base` is there */
+    uint64_t apart;  /* 1: `snapshot` is there, as x has changed since */
 } sl_moment;
+
+/* The caller's x, during a call: one vector, or a place for each tensor. */
+typedef struct sl_where {
+    float *whole;          /* (d) or NULL: */
+    float *const *tensors; /* (tensors of the layout) */
+} sl_where;
+
+/* Work that the driver's thread may share while it waits for a wish. */
+typedef struct sl_chore {
+    void (*work)(void *context); /* NULL: there is none */
+    void *context;
+    bool taken;
+} sl_chore;
 
 struct sl_session {
     /* What join read. */
@@ -60,18 +76,18 @@ struct sl_session {
     void *stream;                /* the caller's */
     sl_vec_event *theirs, *ours; /* NULL on the host, as the next one */
     float *seen;                 /* (d) a vector of the device that the host looks at */
-    float *gathered;             /* (d) x of a caller who has it in pieces; NULL: none has come */
+    float **places;              /* (tensors) of sl_session_place; NULL: it was not called */
+    float *snapshot;             /* (d) the caller's x as a call took it; NULL: none has */
 
     /* The caller's. */
     bool started, in_round, begun; /* begun: with begin, not with offer */
     bool over;                     /* in_round: and the driver is done with it */
-    const float *offered;          /* in_round: the caller's x */
-    uint64_t sum;                  /* checksum of x at begin */
-    float *start;                  /* x of start */
+    const float *borrowed;         /* in_round: the caller's x; NULL: a snapshot was taken */
+    uint64_t *sums;                /* (tensors) checksums of what is borrowed */
+    const float *start;            /* (d) x of start */
     const void *state;             /* (state_bytes) of load, until start has returned; else NULL */
     uint64_t state_bytes;
     sl_moment moment; /* of that state, or of the one that is saved */
-    float *beside;    /* (options.beside) NULL: nothing to add */
     double waited_s;
 
     /* Both threads', under the mutex. */
@@ -91,13 +107,17 @@ struct sl_session {
     const float *model; /* (d) the driver's, that was handed */
     uint64_t round;     /* of the gradient that comes next */
     double push_sum_weight;
-    const float *given; /* (d) of WISH_ROUND */
-    bool lends;         /* WISH_ROUND: `given` itself is published */
-    float *average;     /* (d + beside) of WISH_AVERAGE, and of those that come while it leaves */
-    double givers;      /* of what is beside x: this peer adds 1 or 0 */
-    float *spare;       /* (d) for the latter */
-    double distance;    /* out of WISH_AVERAGE */
-    sl_image image;     /* of WISH_SAVE, in the caller's memory */
+    const float *given;    /* (d) of WISH_ROUND and WISH_AVERAGE; NULL for who leaves */
+    bool lends;            /* WISH_ROUND: `given` itself is published */
+    float *average;        /* (d) of WISH_AVERAGE, and of those that come while it leaves */
+    float *spare;          /* (d) for the latter */
+    double distance;       /* out of WISH_AVERAGE */
+    double *numbers;       /* (number_count) of WISH_SUM; who leaves adds zeros */
+    uint64_t number_count; /* equal on all peers that add some */
+    uint64_t givers;       /* out of WISH_SUM */
+    double ask[4];         /* what the peers of a meeting ask for; see wishes.c */
+    sl_chore chore;
+    sl_image image; /* of WISH_SAVE, in the caller's memory */
 
     /* The driver's. */
     sl_checkpoints checkpoints; /* none, but for sl_session_open_node */
@@ -136,6 +156,8 @@ int sl_session_check_alive(sl_session *s, sl_error *error);
 int sl_session_check_call(sl_session *s, const char *call, sl_error *error);
 /* And has it started; is a round under way, or not, as the call wants? */
 int sl_session_check_round(sl_session *s, const char *call, bool in_round, sl_error *error);
+/* Of the gradient that comes next. */
+uint64_t sl_session_round(sl_session *s);
 /* Waits until the driver is done with the round under way, whose end still comes. */
 int sl_session_finish_round(sl_session *s, sl_error *error);
 /* Ends the session with this error, or with one that came before it. */
@@ -148,22 +170,16 @@ int sl_session_run_short(sl_session *s, const char *call, size_t bytes, sl_error
 size_t sl_session_bytes(const sl_session *s); /* of x */
 int sl_session_open_memory(sl_session *s, sl_error *error);
 void sl_session_close_memory(sl_session *s);
-/* The caller's thread. Is x memory that a call can take? */
-int sl_session_check_vector(const sl_session *s, const char *call, const float *x, sl_error *error);
-/* name: what x is. */
+/* The caller's thread. Is x memory that a call can take? name: what x is. */
 int sl_session_check_floats(const sl_session *s, const char *call, const char *name, const float *x,
                             sl_error *error);
-/* Makes `gathered`, if it is not there. */
-int sl_session_open_gathered(sl_session *s, sl_error *error);
-/* On the caller's stream. */
-void sl_session_copy(sl_session *s, float *to, const float *from, size_t bytes);
-/* Waits for the caller's stream. */
-uint64_t sl_session_checksum(const sl_session *s, const float *x);
+/* Makes `snapshot`, if it is not there. */
+int sl_session_open_snapshot(sl_session *s, const char *call, sl_error *error);
 /* The thread's work comes after the driver's. */
 void sl_session_follow_driver(sl_session *s);
-/* The driver may read x; the model goes to x. */
-void sl_session_give_x(sl_session *s);
-void sl_session_take_x(sl_session *s, float *x);
+/* The driver's comes after what the caller's stream has by now, and the other way round. */
+void sl_session_give_turn(sl_session *s);
+void sl_session_take_turn(sl_session *s);
 /* The driver's thread. The caller may read the model; what the caller's stream did comes before
  * what follows. */
 void sl_session_show_model(sl_session *s);
@@ -171,12 +187,32 @@ void sl_session_follow_caller(sl_session *s);
 /* A vector's numbers on the host, until the next call. */
 const float *sl_session_view(sl_session *s, const float *v);
 
+/* ---- numbers.c, the caller's thread ---- */
+
+size_t sl_session_tensors(const sl_session *s); /* at least 1 */
+/* Where x of a call is: x, or for NULL the places of sl_session_place. */
+int sl_session_locate(const sl_session *s, const char *call, const float *x, sl_where *out,
+                      sl_error *error);
+/* snapshot <- x. SL_ENOMEM */
+int sl_session_snapshot(sl_session *s, const char *call, const sl_where *x, sl_error *error);
+/* x as one vector: itself, or a snapshot. */
+int sl_session_take_x(sl_session *s, const char *call, const sl_where *x, const float **out,
+                      sl_error *error);
+/* x <- the model that was handed; moved: + (x - snapshot). */
+void sl_session_leave_x(sl_session *s, const sl_where *x, bool moved);
+/* Waits for the caller's stream, as the next two do. */
+uint64_t sl_session_checksum(sl_session *s, const sl_where *x);
+/* Notes checksums of what is borrowed. */
+void sl_session_note_borrowed(sl_session *s);
+/* The first tensor that has changed since; sl_session_tensors: none. */
+size_t sl_session_find_changed(sl_session *s);
+
 /* ---- saving.c ---- */
 
 /* Is x what the loaded state was saved with? True without a state. */
-int sl_session_check_x(const sl_session *s, const float *x, sl_error *error);
+int sl_session_check_x(sl_session *s, const sl_where *x, sl_error *error);
 /* start has returned: the caller stands where it stood when it saved. */
-void sl_session_stand(sl_session *s, const float *x);
+int sl_session_stand(sl_session *s, const sl_where *x, sl_error *error);
 /* The driver's: the node is open, and has not started. Fills it from the loaded state. */
 int sl_session_open_node(sl_session *s, sl_node *node, sl_error *error);
 /* While the node rests: fills `image`. */
@@ -200,6 +236,9 @@ void sl_session_wish(sl_session *s, sl_wish wish);
 int sl_session_wait(sl_session *s, sl_error *error);
 /* Waits until the driver is done. */
 void sl_session_wait_end(sl_session *s);
+/* Calls work(context) here, and beside it on the driver's thread if that waits for a wish; returns
+ * when both are done. */
+void sl_session_share_work(sl_session *s, void (*work)(void *context), void *context);
 
 /* ---- status.c ---- */
 
@@ -226,12 +265,14 @@ void sl_session_free(sl_session *s);
 void sl_session_take(sl_session *s, uint64_t round, const float *x, double push_sum_weight);
 /* The round's gradient at x into g, or into s->lent. */
 void sl_session_answer(sl_session *s, const float *x, float *g);
-/* Fills `average` and `distance` of all sessions, which a driver has `count` of. The adder adds
- * their shares (count) up with those of all peers. */
+/* Does a wish ask for what all peers meet for? */
+bool sl_session_asks(sl_wish wish);
+/* Fulfils what all peers have come for, an average or a sum, for those sessions that a driver has
+ * (count). The adder adds their shares (count) up with those of all peers. */
 typedef int sl_session_adder(void *context, const sl_share *shares, sl_error *error);
-int sl_session_sum(sl_session *const *all, uint32_t count, sl_session_adder *adder, void *context,
-                   sl_share *shares, sl_error *error);
-/* The same where a loss has cut the sum: what this peer itself has. */
+int sl_session_fulfil(sl_session *const *all, uint32_t count, sl_session_adder *adder,
+                      void *context, sl_share *shares, sl_error *error);
+/* The same where a loss has cut it: what this peer itself has. */
 void sl_session_keep_own(sl_session *s);
 /* What both drivers' tasks have in common, without context and hooks of the round. */
 sl_task sl_session_task(const sl_session *s);

@@ -48,6 +48,7 @@ static sl_session_state state_of(const sl_session *s) {
         return SL_SESSION_ROUND;
     case WISH_NONE:
     case WISH_AVERAGE:
+    case WISH_SUM:
     case WISH_SAVE:
         break;
     }

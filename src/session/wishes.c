@@ -1,14 +1,18 @@
-/* wishes.c - what the driver does with a wish: displacements, means; see state.h.
+/* wishes.c - what the driver does with a wish: displacements, means, sums; see state.h.
  *
  * A round takes the displacement as gradient, g := x_before - x at rate 1. Where rounds went by
  * while the caller waited for an average, x_before is the model that it knew then.
  */
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "session/state.h"
 #include "vec/finite.h"
+
+/* Of `ask`: how many ask for an average, for a sum; of how many numbers, added up, and squared. */
+enum { ASK_AVERAGE, ASK_SUM, ASK_COUNT, ASK_SQUARE, ASKS };
 
 /* ---- the round ---- */
 
@@ -84,54 +88,57 @@ void sl_session_answer(sl_session *s, const float *x, float *g) {
         displace(s, x, g);
         return;
     }
-    if (s->wish == WISH_AVERAGE)
+    if (sl_session_asks(s->wish))
         keep_base(s);
     stand_still(s, g);
 }
 
-/* ---- the average ---- */
+/* ---- what all peers come for ---- */
 
-/* The sum of w_i z_i, where w_i add up to n: the mean of what push-sum keeps. */
-static sl_share share_model(sl_session *s) {
-    const size_t d = s->layout.dimension;
-    sl_vec_cpu()->combine(s->average, (const float *const[]){sl_session_view(s, s->model)},
-                          (const float[]){(float)s->push_sum_weight}, 1, d);
-    return (sl_share){.x = s->average, .count = d, .divisor = s->member_count};
+bool sl_session_asks(sl_wish wish) {
+    return wish == WISH_AVERAGE || wish == WISH_SUM;
 }
 
+/* The caller's model now, on the host, into `average`: what it gave, moved along with the rounds
+ * that have gone by since. Who leaves has the model of its last round. */
+static void lay_model(sl_session *s) {
+    const size_t d = s->layout.dimension;
+    const sl_vec_ops *cpu = sl_vec_cpu();
+    cpu->copy(s->average, sl_session_view(s, s->given != NULL ? s->given : s->model),
+              d * sizeof *s->average);
+    if (s->given == NULL || !s->behind)
+        return;
+    cpu->combine(s->average, (const float *const[]){s->average, sl_session_view(s, s->base)},
+                 (const float[]){1, -1}, 2, d);
+    cpu->combine(s->average, (const float *const[]){s->average, sl_session_view(s, s->model)},
+                 (const float[]){1, 1}, 2, d);
+}
+
+/* The sum of w_i z_i + step_i, where w_i add up to n: the mean of what push-sum keeps. */
+static sl_share share_model(sl_session *s) {
+    lay_model(s);
+    const float weight = (float)s->push_sum_weight;
+    if (s->push_sum_weight != 1)
+        sl_vec_cpu()->combine(s->average,
+                              (const float *const[]){s->average, sl_session_view(s, s->model)},
+                              (const float[]){1, weight - 1}, 2, s->layout.dimension);
+    return (sl_share){.x = s->average, .count = s->layout.dimension, .divisor = s->member_count};
+}
+
+/* From what the caller gave, which rounds that have gone by since do not move. */
 static sl_share share_distance(sl_session *s) {
-    s->distance = sl_vec_cpu()->distance_squared(sl_session_view(s, s->model), s->average,
-                                                 s->layout.dimension);
+    const float *own = sl_session_view(s, s->given != NULL ? s->given : s->model);
+    s->distance = sl_vec_cpu()->distance_squared(own, s->average, s->layout.dimension);
     return (sl_share){.numbers = &s->distance, .number_count = 1, .divisor = 1};
 }
 
-static sl_share share_beside(sl_session *s) {
-    float *out = s->average + s->layout.dimension;
-    s->givers = s->beside != NULL;
-    if (s->beside != NULL)
-        memcpy(out, s->beside, s->options.beside * sizeof *out);
-    else
-        memset(out, 0, s->options.beside * sizeof *out);
-    return (sl_share){.x = out,
-                      .count = s->options.beside,
-                      .numbers = &s->givers,
-                      .number_count = 1,
-                      .divisor = 1};
-}
-
 void sl_session_keep_own(sl_session *s) {
-    memcpy(s->average, sl_session_view(s, s->model), s->layout.dimension * sizeof *s->average);
-    share_beside(s);
+    if (s->wish == WISH_AVERAGE)
+        lay_model(s);
     s->distance = NAN;
 }
 
-static void divide_beside(sl_session *s) {
-    float *out = s->average + s->layout.dimension;
-    for (uint64_t i = 0; i < s->options.beside && s->givers > 1; i++)
-        out[i] = (float)(out[i] / s->givers);
-}
-
-int sl_session_sum(sl_session *const *all, uint32_t count, sl_session_adder *adder, void *context,
+static int average(sl_session *const *all, uint32_t count, sl_session_adder *adder, void *context,
                    sl_share *shares, sl_error *error) {
     for (uint32_t i = 0; i < count; i++)
         shares[i] = share_model(all[i]);
@@ -142,14 +149,75 @@ int sl_session_sum(sl_session *const *all, uint32_t count, sl_session_adder *add
         result = adder(context, shares, error);
     for (uint32_t i = 0; i < count && result == 0; i++)
         all[i]->distance = sqrt(all[i]->distance / all[i]->member_count);
-    if (result != 0 || all[0]->options.beside == 0)
-        return result;
-    for (uint32_t i = 0; i < count; i++)
-        shares[i] = share_beside(all[i]);
-    result = adder(context, shares, error);
-    for (uint32_t i = 0; i < count && result == 0; i++)
-        divide_beside(all[i]);
     return result;
+}
+
+/* Who gives nothing adds zeros. */
+static int share_numbers(sl_session *s, uint64_t count, sl_share *out, sl_error *error) {
+    double *numbers = s->numbers != NULL ? s->numbers : calloc(count, sizeof *numbers);
+    *out = (sl_share){.numbers = numbers, .number_count = count, .divisor = 1};
+    return numbers != NULL ? 0
+                           : sl_fail_node(error, SL_ENOMEM, s->rank, s->round,
+                                          "sum: out of memory for %" PRIu64 " numbers", count);
+}
+
+static int add_numbers(sl_session *const *all, uint32_t count, sl_session_adder *adder,
+                       void *context, sl_share *shares, sl_error *error) {
+    const uint64_t givers = (uint64_t)all[0]->ask[ASK_SUM],
+                   numbers = (uint64_t)(all[0]->ask[ASK_COUNT] / all[0]->ask[ASK_SUM]);
+    int result = 0;
+    memset(shares, 0, count * sizeof *shares);
+    for (uint32_t i = 0; i < count && result == 0; i++) {
+        all[i]->givers = givers;
+        result = share_numbers(all[i], numbers, &shares[i], error);
+    }
+    if (result == 0)
+        result = adder(context, shares, error);
+    for (uint32_t i = 0; i < count; i++)
+        if (all[i]->numbers == NULL)
+            free(shares[i].numbers);
+    return result;
+}
+
+/* All peers learn what all ask for, by a sum of four numbers. */
+static sl_share share_ask(sl_session *s) {
+    const bool sums = s->wish == WISH_SUM;
+    const double count = sums ? (double)s->number_count : 0;
+    s->ask[ASK_AVERAGE] = s->wish == WISH_AVERAGE;
+    s->ask[ASK_SUM] = sums;
+    s->ask[ASK_COUNT] = count;
+    s->ask[ASK_SQUARE] = count * count;
+    return (sl_share){.numbers = s->ask, .number_count = ASKS, .divisor = 1};
+}
+
+/* Do all ask for the same? The answer is the same on all peers. */
+static int check_asked(const sl_session *s, sl_error *error) {
+    const double *ask = s->ask;
+    if (ask[ASK_AVERAGE] > 0 && ask[ASK_SUM] > 0)
+        return sl_fail_node(error, SL_EINVAL, s->rank, s->round,
+                            "%.0f of the peers have called average, and %.0f sum, at the same "
+                            "place; all peers make the same calls in the same order",
+                            ask[ASK_AVERAGE], ask[ASK_SUM]);
+    if (ask[ASK_SQUARE] * ask[ASK_SUM] != ask[ASK_COUNT] * ask[ASK_COUNT])
+        return sl_fail_node(error, SL_EINVAL, s->rank, s->round,
+                            "sum: the peers give different counts of numbers, %.1f on average, "
+                            "this one %" PRIu64,
+                            ask[ASK_COUNT] / ask[ASK_SUM],
+                            s->wish == WISH_SUM ? s->number_count : 0);
+    return 0;
+}
+
+int sl_session_fulfil(sl_session *const *all, uint32_t count, sl_session_adder *adder,
+                      void *context, sl_share *shares, sl_error *error) {
+    for (uint32_t i = 0; i < count; i++)
+        shares[i] = share_ask(all[i]);
+    int result = adder(context, shares, error);
+    if (result == 0)
+        result = check_asked(all[0], error);
+    if (result != 0)
+        return result;
+    return (all[0]->ask[ASK_SUM] > 0 ? add_numbers : average)(all, count, adder, context, shares,
+                                                              error);
 }
 
 /* ---- the task ---- */
@@ -158,7 +226,7 @@ void sl_session_take(sl_session *s, uint64_t round, const float *x, double weigh
     pthread_mutex_lock(&s->mutex);
     s->round = round;
     s->push_sum_weight = weight;
-    const bool waits = s->wish == WISH_AVERAGE || s->wish == WISH_LEAVE || s->wish == WISH_GONE;
+    const bool waits = sl_session_asks(s->wish) || s->wish == WISH_LEAVE || s->wish == WISH_GONE;
     if (waits)
         s->model = x;
     const bool first = s->model == NULL;

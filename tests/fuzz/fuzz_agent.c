@@ -230,11 +230,11 @@ static void send_asked(sl_connection *c) {
         r->links[link].received >= r->links[link].asked)
         return;
     const uint32_t part = r->links[link].received;
-    const size_t rest = r->share.count - part * r->part_numbers,
-                 count = part == r->vector_parts  ? r->share.number_count
-                         : rest < r->part_numbers ? rest
-                                                  : r->part_numbers,
-                 bytes = link < r->place->child_count || part == r->vector_parts ? 8 : 4;
+    const bool numbers = part >= r->vector_parts;
+    const size_t from = (part - (numbers ? r->vector_parts : 0)) * r->part_numbers,
+                 rest = (numbers ? r->share.number_count : r->share.count) - from,
+                 count = rest < r->part_numbers ? rest : r->part_numbers,
+                 bytes = link < r->place->child_count || numbers ? 8 : 4;
     deliver_frame(c,
                   (sl_frame){.type = SL_FRAME_SUM,
                              .sender = c->peer,

@@ -66,18 +66,18 @@ static int run_rounds(const loop *l, sl_session *s, uint64_t rank, float *x, flo
     for (int k = 1; k <= l->rounds && result == 0; k++) {
         result = one_round(l, s, rank, x, at, e);
         if (result == 0 && k % AVERAGE_EVERY == 0) {
-            result = sl_session_average(s, average, NULL, e);
+            result = sl_session_average(s, x, average, NULL, e);
             show(rank, "early-average", average, (size_t)l->dimension * sizeof *average);
         }
     }
     return result;
 }
 
-static int finish(const loop *l, sl_session **s, uint64_t rank, float *x, float *average,
+static int finish(const loop *l, sl_session **s, uint64_t rank, const float *x, float *average,
                   sl_error *e) {
     const size_t bytes = (size_t)l->dimension * sizeof *x;
     double distance;
-    int result = sl_session_average(*s, average, &distance, e);
+    int result = sl_session_average(*s, x, average, &distance, e);
     if (result == 0) {
         show(rank, "model", x, bytes);
         show(rank, "average", average, bytes);

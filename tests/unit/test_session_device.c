@@ -75,10 +75,13 @@ static void close_caller(const scene *w, caller *c) {
 }
 
 static void read_x(const scene *w, const caller *c, float *out) {
-    if (w->on_gpu)
-        vec->guest->copy_out(out, c->x, BYTES, c->stream);
-    else
+    if (w->on_gpu) {
+        vec->guest->enter(c->stream);
+        vec->copy_out(out, c->x, BYTES);
+        vec->guest->leave();
+    } else {
         memcpy(out, c->x, BYTES);
+    }
 }
 
 /* On a GPU x changes when the stream comes to it, behind long copies: after the call. */
@@ -89,23 +92,20 @@ static void write_x(const scene *w, const caller *c, const float *from) {
     }
     vec->copy_in(c->stepped, from, BYTES);
     vec->fence(NULL);
+    vec->guest->enter(c->stream);
     for (int i = 0; i < 8; i++)
-        vec->guest->copy(c->slow, c->slow + SLOW_FLOATS, SLOW_FLOATS * sizeof(float), c->stream);
-    vec->guest->copy(c->x, c->stepped, BYTES, c->stream);
+        vec->copy(c->slow, c->slow + SLOW_FLOATS, SLOW_FLOATS * sizeof(float));
+    vec->copy(c->x, c->stepped, BYTES);
+    vec->guest->leave();
 }
 
 /* ---- what a peer does ---- */
 
-/* What calls take: x, or what the session makes of its pieces. */
-static int gather(sl_session *s, const scene *w, const caller *c, float **out, sl_error *e) {
+/* What calls take: x, or NULL for its pieces. */
+static int place(sl_session *s, const scene *w, const caller *c, float **out, sl_error *e) {
     float *pieces[] = {c->x, c->x + FIRST};
-    *out = c->x;
-    return w->in_pieces ? sl_session_gather(s, pieces, out, e) : 0;
-}
-
-static int scatter(sl_session *s, const scene *w, const caller *c, sl_error *e) {
-    float *pieces[] = {c->x, c->x + FIRST};
-    return w->in_pieces ? sl_session_scatter(s, pieces, e) : 0;
+    *out = w->in_pieces ? NULL : c->x;
+    return w->in_pieces ? sl_session_place(s, pieces, e) : 0;
 }
 
 static int one_round(sl_session *s, const scene *w, const caller *c, int64_t rank, sl_error *e) {
@@ -117,15 +117,13 @@ static int one_round(sl_session *s, const scene *w, const caller *c, int64_t ran
         descent_step(x, at, D, rank);
         write_x(w, c, x);
     }
-    int result = gather(s, w, c, &taken, e);
+    int result = place(s, w, c, &taken, e);
     if (!w->overlaps && result == 0)
         result = sl_session_mix(s, taken, e);
     if (w->overlaps && result == 0)
         result = sl_session_begin(s, taken, e);
     if (w->overlaps && result == 0)
         result = sl_session_end(s, taken, e);
-    if (result == 0)
-        result = scatter(s, w, c, e);
     if (!w->overlaps)
         return result;
     read_x(w, c, x);
@@ -139,15 +137,13 @@ static int go(sl_session *s, scene *w, const caller *c, int64_t rank, sl_error *
     float *taken;
     write_x(w, c, w->start[rank]);
     if (result == 0)
-        result = gather(s, w, c, &taken, e);
+        result = place(s, w, c, &taken, e);
     if (result == 0)
         result = sl_session_start(s, taken, e);
-    if (result == 0)
-        result = scatter(s, w, c, e);
     for (int k = 0; k < w->rounds && result == 0; k++)
         result = one_round(s, w, c, rank, e);
     if (result == 0)
-        result = sl_session_average(s, w->average[rank], &w->distance[rank], e);
+        result = sl_session_average(s, taken, w->average[rank], &w->distance[rank], e);
     if (result == 0)
         result = one_round(s, w, c, rank, e);
     read_x(w, c, w->x[rank]);
@@ -196,11 +192,15 @@ static sl_session_options options_of(const scene *w) {
     return o;
 }
 
-static void run_as_agents(scene *w) {
+static void run_peers(scene *w, peer_function peer) {
     const sl_session_options o = options_of(w);
-    run_agents(threads, N, train, w, &o);
+    run_agents(threads, N, peer, w, &o);
     for (int i = 0; i < N; i++)
         ck_assert_msg(threads[i].result == 0, "%d: %s", i, threads[i].error.text);
+}
+
+static void run_as_agents(scene *w) {
+    run_peers(w, train);
 }
 
 static void simulate(scene *w) {
@@ -359,8 +359,8 @@ START_TEST(a_number_that_is_not_finite_is_named) {
 }
 END_TEST
 
-static int change_while_mixing(void *context, const sl_session_options *o, sl_error *e) {
-    scene *w = context;
+static int change_while_borrowed(void *context, const sl_session_options *o, sl_error *e) {
+    const scene *w = context;
     sl_session *s;
     caller c = open_caller(w, o->rank);
     int result = sl_session_join(&s, w->experiment, D, o, e);
@@ -370,7 +370,7 @@ static int change_while_mixing(void *context, const sl_session_options *o, sl_er
     if (result == 0)
         result = sl_session_start(s, c.x, e);
     if (result == 0)
-        result = sl_session_offer(s, c.x, e);
+        result = sl_session_begin(s, c.x, e);
     write_x(w, &c, w->start[(o->rank + 1) % N]);
     if (result == 0)
         result = sl_session_end(s, c.x, e);
@@ -379,15 +379,47 @@ static int change_while_mixing(void *context, const sl_session_options *o, sl_er
     return result;
 }
 
-START_TEST(an_x_that_changes_is_found) {
-    cpu->on_gpu = true;
-    options.check = 1;
-    const sl_session_options o = options_of(cpu);
-    run_agents(threads, N, change_while_mixing, cpu, &o);
+START_TEST(a_borrowed_x_that_changes_is_found) {
+    cpu->on_gpu = cpu->overlaps = true;
+    sl_session_options o = options_of(cpu);
+    o.borrow = 1;
+    run_agents(threads, N, change_while_borrowed, cpu, &o);
     bool found = false;
     for (int r = 0; r < N; r++)
-        found = found || strstr(threads[r].error.text, "x was changed between offer and end");
+        found = found || strstr(threads[r].error.text, "was changed between begin and end");
     ck_assert(found);
+}
+END_TEST
+
+/* What the stream does to x while it is mixed stays. */
+static int change_while_mixing(void *context, const sl_session_options *o, sl_error *e) {
+    scene *w = context;
+    sl_session *s;
+    caller c = open_caller(w, o->rank);
+    int result = sl_session_join(&s, w->experiment, D, o, e);
+    if (result == 0 && w->on_gpu)
+        result = sl_session_stream(s, c.stream, e);
+    write_x(w, &c, w->start[o->rank]);
+    if (result == 0)
+        result = sl_session_start(s, c.x, e);
+    if (result == 0)
+        result = sl_session_begin(s, c.x, e);
+    write_x(w, &c, w->start[(o->rank + 1) % N]);
+    if (result == 0)
+        result = sl_session_end(s, c.x, e);
+    read_x(w, &c, w->x[o->rank]);
+    if (result == 0)
+        result = sl_session_leave(&s, e);
+    close_caller(w, &c);
+    return result;
+}
+
+START_TEST(an_x_that_changes_keeps_its_change) {
+    cpu->overlaps = gpu->overlaps = true;
+    run_peers(cpu, change_while_mixing);
+    gpu->on_gpu = true;
+    run_peers(gpu, change_while_mixing);
+    ck_assert_mem_eq(cpu->x, gpu->x, sizeof cpu->x);
 }
 END_TEST
 
@@ -427,7 +459,7 @@ END_TEST
 
 START_TEST(pieces_that_cannot_be_are_refused) {
     static float host[D];
-    float *pieces[2] = {host, NULL}, *x = NULL;
+    float *pieces[2] = {host, NULL};
     const sl_session_options o = options_of(&(scene){.on_gpu = true, .in_pieces = true});
     sl_session *s;
     caller c = open_caller(&(scene){.on_gpu = true}, 0);
@@ -435,22 +467,20 @@ START_TEST(pieces_that_cannot_be_are_refused) {
     options.tensor_count = o.tensor_count;
     options.rank = 0;
     ck_assert_int_eq(sl_session_join(&s, alone, D, &options, &error), 0);
-    ck_assert_int_eq(sl_session_gather(s, pieces, &x, &error), SL_EINVAL);
-    ck_assert_str_eq(error.text, "gather: tensor 0 of 2 is memory of the host, and device is "
+    ck_assert_int_eq(sl_session_start(s, NULL, &error), SL_EINVAL);
+    ck_assert_str_eq(error.text, "start: x is NULL");
+    ck_assert_int_eq(sl_session_place(s, pieces, &error), SL_EINVAL);
+    ck_assert_str_eq(error.text, "place: tensor 0 of 2 is memory of the host, and device is "
                                  "\"cuda:0\"; it must be memory there");
     pieces[0] = c.x;
-    ck_assert_int_eq(sl_session_gather(s, pieces, &x, &error), SL_EINVAL);
-    ck_assert_str_eq(error.text, "gather: tensor 1 of 2 is NULL");
+    ck_assert_int_eq(sl_session_place(s, pieces, &error), SL_EINVAL);
+    ck_assert_str_eq(error.text, "place: tensor 1 of 2 is NULL");
     pieces[1] = c.x + FIRST;
-    ck_assert_int_eq(sl_session_scatter(s, pieces, &error), SL_EINVAL);
-    ck_assert_str_eq(error.text, "scatter: gather comes first");
-    ck_assert_int_eq(sl_session_gather(s, NULL, &x, &error), SL_EINVAL);
-    ck_assert_int_eq(sl_session_gather(s, pieces, &x, &error), 0);
-    ck_assert_int_eq(sl_session_start(s, x, &error), 0);
-    ck_assert_int_eq(sl_session_offer(s, x, &error), 0);
-    ck_assert_int_eq(sl_session_gather(s, pieces, &x, &error), SL_EINVAL);
-    ck_assert_str_eq(error.text, "gather: a round is under way, which has x; end comes first");
-    ck_assert_int_eq(sl_session_end(s, x, &error), 0);
+    ck_assert_int_eq(sl_session_place(s, NULL, &error), SL_EINVAL);
+    ck_assert_int_eq(sl_session_place(s, pieces, &error), 0);
+    ck_assert_int_eq(sl_session_start(s, NULL, &error), 0);
+    ck_assert_int_eq(sl_session_offer(s, NULL, &error), 0);
+    ck_assert_int_eq(sl_session_end(s, NULL, &error), 0);
     ck_assert_int_eq(sl_session_leave(&s, &error), 0);
     close_caller(&(scene){.on_gpu = true}, &c);
 }
@@ -478,8 +508,9 @@ static Suite *build_suite(void) {
     suite_add_tcase(suite, rounds);
     ADD_TESTS_WITH(suite, "others", setup, teardown, a_saved_session_goes_on,
                    memory_of_the_host_is_refused, a_number_that_is_not_finite_is_named,
-                   an_x_that_changes_is_found, a_session_on_the_cpu_has_no_stream,
-                   pieces_that_cannot_be_are_refused, auto_says_too_little);
+                   a_borrowed_x_that_changes_is_found, an_x_that_changes_keeps_its_change,
+                   a_session_on_the_cpu_has_no_stream, pieces_that_cannot_be_are_refused,
+                   auto_says_too_little);
     if (getenv("CK_FORK") == NULL || strcmp(getenv("CK_FORK"), "no") != 0)
         ADD_TESTS_WITH(suite, "lost", setup_failing, teardown, a_device_that_is_lost_is_one_error);
     return suite;

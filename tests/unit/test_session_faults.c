@@ -82,17 +82,16 @@ static int change_x(sl_session *s, float *x, sl_error *e) {
     return result != 0 ? result : sl_session_end(s, x, e);
 }
 
-START_TEST(a_check_finds_an_x_that_changes) {
-    options.overlap = options.check = 1;
+START_TEST(a_borrowed_x_that_changes_is_found) {
+    options.overlap = options.borrow = 1;
     fail_with((failing){.fault = change_x}, SL_EINVAL,
               "node 2, round 3: x was changed between begin and end", NULL);
 }
 END_TEST
 
 static int give_up(sl_session *s, float *x, sl_error *e) {
-    (void)x;
     sl_session_stop(s);
-    return sl_session_average(s, NULL, NULL, e);
+    return sl_session_average(s, x, NULL, NULL, e);
 }
 
 START_TEST(stop_ends_a_call) {
@@ -107,9 +106,8 @@ static int interrupt(void *context) {
 }
 
 static int wait_long(sl_session *s, float *x, sl_error *e) {
-    (void)x;
     interrupted = 1;
-    return sl_session_average(s, NULL, NULL, e);
+    return sl_session_average(s, x, NULL, NULL, e);
 }
 
 START_TEST(who_waits_may_interrupt) {
@@ -225,8 +223,8 @@ static int change_one(void *context, const sl_session_options *o, sl_error *e) {
     return result;
 }
 
-START_TEST(a_check_finds_an_x_that_changes_in_a_simulation) {
-    options.overlap = options.check = 1;
+START_TEST(a_borrowed_x_that_changes_is_found_in_a_simulation) {
+    options.overlap = options.borrow = 1;
     ck_assert_int_eq(sl_simulate(ring, N, change_one, NULL, &options, &error), SL_EINVAL);
     ck_assert_msg(strstr(error.text, "node 2, round 1: x was changed between begin and end"), "%s",
                   error.text);
@@ -258,10 +256,10 @@ int main(void) {
     Suite *suite = suite_create("session faults");
     ADD_TESTS_WITH(suite, "agents", setup, NULL,
                    nan_is_the_callers_error_and_all_hear_of_rank_and_round,
-                   a_check_finds_an_x_that_changes, stop_ends_a_call, who_waits_may_interrupt,
+                   a_borrowed_x_that_changes_is_found, stop_ends_a_call, who_waits_may_interrupt,
                    a_peer_that_never_calls_is_named, a_call_has_its_deadline,
                    peers_with_other_tensors_refuse_each_other);
     ADD_TESTS_WITH(suite, "simulated", setup, NULL, a_simulation_ends_with_the_first_error,
-                   a_check_finds_an_x_that_changes_in_a_simulation);
+                   a_borrowed_x_that_changes_is_found_in_a_simulation);
     return run_suite(suite);
 }

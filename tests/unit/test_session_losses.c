@@ -58,7 +58,7 @@ static void setup(void) {
 }
 
 static int take_average(sl_session *s, peer *p, sl_error *error) {
-    const int result = sl_session_average(s, p->average, &p->distance, error);
+    const int result = sl_session_average(s, p->x, p->average, &p->distance, error);
     __atomic_add_fetch(&p->averages, 1, __ATOMIC_RELAXED);
     p->voids += result == SL_EVOID;
     if (result == SL_EVOID && (memcmp(p->average, p->x, sizeof p->x) != 0 || !isnan(p->distance)))

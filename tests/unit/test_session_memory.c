@@ -4,7 +4,7 @@
 #include "allocation_sweep.h"
 #include "peers.h"
 
-enum { N = 3, D = 40, BESIDE = 3, STATE_MAX = 16384 };
+enum { N = 3, D = 40, NUMBERS = 3, STATE_MAX = 16384 };
 
 /* What each rank has saved; and does it go on from there? */
 static struct saved {
@@ -30,17 +30,18 @@ static int save(sl_session *s, const float *x, struct saved *to, sl_error *error
 }
 
 static int train(sl_session *s, float *x, int rounds, struct saved *state, sl_error *error) {
-    float average[D + BESIDE], beside[BESIDE] = {1, 2, 3};
+    float average[D];
+    double numbers[NUMBERS] = {1, 2, 3};
     double distance;
     int result = start(s, x, state, error);
     for (int round = 0; round < rounds && result == 0; round++)
         result = sl_session_mix(s, x, error);
     if (result == 0)
-        result = sl_session_beside(s, beside, error);
+        result = sl_session_sum(s, numbers, NUMBERS, NULL, error);
     if (result == 0)
-        result = sl_session_average(s, average, &distance, error);
+        result = sl_session_average(s, x, average, &distance, error);
     if (result == 0)
-        result = sl_session_average(s, NULL, NULL, error);
+        result = sl_session_average(s, x, NULL, NULL, error);
     if (result == 0 && !goes_on)
         result = save(s, x, state, error);
     return result;
@@ -56,7 +57,6 @@ static int peer(void *context, const sl_session_options *o, sl_error *error) {
     float x[D] = {1};
     mine.tensors = &tensor;
     mine.tensor_count = 1;
-    mine.beside = BESIDE;
     int result = sl_session_join(&s, experiment, D, &mine, error);
     if (result == 0)
         result = train(s, x, 1 + (int)o->rank, &saved[o->rank], error);

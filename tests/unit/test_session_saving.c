@@ -70,7 +70,7 @@ static int save(sl_session *s, scene *w, int64_t rank, sl_error *e) {
     uint64_t bytes = 0;
     int result = 0;
     if (w->averages)
-        result = sl_session_average(s, w->average[rank], NULL, e);
+        result = sl_session_average(s, w->x[rank], w->average[rank], NULL, e);
     if (w->only_trains)
         return result;
     memcpy(w->saved_x[rank], w->x[rank], sizeof w->x[rank]);
@@ -115,7 +115,8 @@ static int train(void *context, const sl_session_options *o, sl_error *e) {
     if (result == 0 && w->form != MIX && w->steps % 2 != 0)
         result = sl_session_end(s, w->x[o->rank], e);
     if (result == 0)
-        result = sl_session_average(s, w->average[o->rank], &w->distance[o->rank], e);
+        result =
+            sl_session_average(s, w->x[o->rank], w->average[o->rank], &w->distance[o->rank], e);
     if (result == 0)
         return sl_session_leave(&s, e);
     sl_session_abort(&s, NULL);
@@ -318,7 +319,6 @@ static int misuse(void *context, const sl_session_options *o, sl_error *e) {
     expect(sl_session_save(s, x, NULL, NULL, e), "save: bytes is NULL", e);
     expect(sl_session_save(s, x, w->state[o->rank], &bytes, e), "has room for 5 bytes", e);
     ck_assert_int_eq(sl_session_offer(s, x, e), 0);
-    expect(sl_session_save(s, other, NULL, &bytes, e), "save: x is other memory", e);
     ck_assert_int_eq(sl_session_save(s, x, NULL, &bytes, e), 0);
     ck_assert_int_eq(sl_session_end(s, x, e), 0);
     return sl_session_leave(&s, e);

@@ -107,7 +107,7 @@ static uint64_t *mean_of_view(sl_session *session, uint64_t round) {
 
 /* A loss may cut it for some. */
 static int average(peer *p, sl_session *session, uint64_t round, sl_error *error) {
-    const int result = sl_session_average(session, p->at, NULL, error);
+    const int result = sl_session_average(session, p->x, p->at, NULL, error);
     voids += result == SL_EVOID;
     if (result != 0)
         return result == SL_EVOID ? 0 : result;

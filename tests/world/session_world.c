@@ -110,7 +110,7 @@ static int work(sl_session *session, uint32_t rank, float *x, float *at, sl_erro
         if (result == 0)
             check(rank, x);
         if (result == 0 && k % average_every == 0 && k <= s.rounds &&
-            (result = sl_session_average(session, at, NULL, error)) == 0)
+            (result = sl_session_average(session, x, at, NULL, error)) == 0)
             check(rank, at);
     }
     return result;

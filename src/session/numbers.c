@@ -1,0 +1,189 @@
+/* numbers.c - x, in the caller's memory: a snapshot of it, what a round makes of it, checksums; see
+ * state.h.
+ *
+ * On the host these are passes over memory, which one core does not fill: the driver's thread,
+ * which waits then, takes a share. The bits do not depend on who does what.
+ */
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "session/state.h"
+#include "wire/checksum.h"
+
+enum {
+    NAME_BYTES = 64,
+    PIECE = 1 << 18 /* elements that a thread takes at a time */
+};
+
+/* ---- where x is ---- */
+
+size_t sl_session_tensors(const sl_session *s) {
+    return s->layout.ends != NULL ? s->layout.count : 1;
+}
+
+static size_t end_of(const sl_session *s, size_t tensor) {
+    return s->layout.ends != NULL ? s->layout.ends[tensor] : s->layout.dimension;
+}
+
+static size_t beginning_of(const sl_session *s, size_t tensor) {
+    return tensor > 0 ? s->layout.ends[tensor - 1] : 0;
+}
+
+static float *memory_of(const sl_session *s, const sl_where *x, size_t tensor) {
+    return x->whole != NULL ? x->whole + beginning_of(s, tensor) : x->tensors[tensor];
+}
+
+int sl_session_place(sl_session *s, float *const *tensors, sl_error *error) {
+    int result = sl_session_check_call(s, "place", error);
+    if (result == 0 && tensors == NULL)
+        result = sl_fail(error, SL_EINVAL, "place: tensors is NULL");
+    const size_t count = result == 0 ? sl_session_tensors(s) : 0;
+    for (size_t i = 0; result == 0 && i < count; i++) {
+        char name[NAME_BYTES];
+        snprintf(name, sizeof name, "tensor %zu of %zu", i, count);
+        result = sl_session_check_floats(s, "place", name, tensors[i], error);
+    }
+    if (result == 0 && s->places == NULL && (s->places = calloc(count, sizeof *s->places)) == NULL)
+        result = sl_fail(error, SL_ENOMEM, "place: out of memory for %zu tensors", count);
+    if (result == 0)
+        memcpy(s->places, tensors, count * sizeof *tensors);
+    return result;
+}
+
+int sl_session_locate(const sl_session *s, const char *call, const float *x, sl_where *out,
+                      sl_error *error) {
+    *out = (sl_where){.whole = (float *)x, .tensors = s->places};
+    return x == NULL && s->places != NULL ? 0 : sl_session_check_floats(s, call, "x", x, error);
+}
+
+/* ---- passes over it ---- */
+
+typedef enum pass_kind { TAKE, LEAVE, MOVE } pass_kind;
+
+/* TAKE: vector <- x. LEAVE: x <- vector. MOVE: x <- vector + (x - snapshot). */
+typedef struct pass {
+    sl_session *session;
+    const sl_where *x;
+    float *vector;
+    const float *snapshot;
+    pass_kind kind;
+    _Atomic size_t next; /* the first element that nobody has taken */
+} pass;
+
+static void do_part(const pass *p, float *x, size_t at, size_t count) {
+    const sl_vec_ops *vec = p->session->vec;
+    float *vector = p->vector + at;
+    if (p->kind == TAKE)
+        vec->copy(vector, x, count * sizeof *x);
+    else if (p->kind == LEAVE)
+        vec->copy(x, vector, count * sizeof *x);
+    else
+        vec->combine(x, (const float *const[]){x, p->snapshot + at, vector},
+                     (const float[]){1, -1, 1}, 3, count);
+}
+
+static size_t tensor_at(const sl_session *s, size_t element) {
+    size_t low = 0, high = sl_session_tensors(s) - 1;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (end_of(s, middle) > element)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+static void do_range(const pass *p, size_t from, size_t to) {
+    const sl_session *s = p->session;
+    for (size_t tensor = tensor_at(s, from); from < to; tensor++) {
+        const size_t end = end_of(s, tensor) < to ? end_of(s, tensor) : to;
+        do_part(p, memory_of(s, p->x, tensor) + (from - beginning_of(s, tensor)), from, end - from);
+        from = end;
+    }
+}
+
+static void take_pieces(void *pass_) {
+    pass *p = pass_;
+    const size_t d = p->session->layout.dimension;
+    size_t from;
+    while ((from = atomic_fetch_add(&p->next, PIECE)) < d)
+        do_range(p, from, d - from < PIECE ? d : from + PIECE);
+}
+
+static void run_pass(pass *p) {
+    sl_session *s = p->session;
+    const size_t d = s->layout.dimension;
+    if (s->vec->guest != NULL) {
+        s->vec->guest->enter(s->stream);
+        do_range(p, 0, d);
+        s->vec->guest->leave();
+    } else if (d > 2 * PIECE) {
+        sl_session_share_work(s, take_pieces, p);
+    } else {
+        do_range(p, 0, d);
+    }
+}
+
+int sl_session_snapshot(sl_session *s, const char *call, const sl_where *x, sl_error *error) {
+    int result = sl_session_open_snapshot(s, call, error);
+    if (result != 0)
+        return result;
+    run_pass(&(pass){.session = s, .x = x, .vector = s->snapshot, .kind = TAKE});
+    return 0;
+}
+
+int sl_session_take_x(sl_session *s, const char *call, const sl_where *x, const float **out,
+                      sl_error *error) {
+    int result = x->whole != NULL ? 0 : sl_session_snapshot(s, call, x, error);
+    *out = x->whole != NULL ? x->whole : s->snapshot;
+    return result;
+}
+
+void sl_session_leave_x(sl_session *s, const sl_where *x, bool moved) {
+    sl_session_take_turn(s);
+    run_pass(&(pass){.session = s,
+                     .x = x,
+                     .vector = (float *)s->model,
+                     .snapshot = s->snapshot,
+                     .kind = moved ? MOVE : LEAVE});
+    sl_session_give_turn(s);
+}
+
+/* ---- checksums ---- */
+
+static uint64_t checksum_of(sl_session *s, const sl_where *x, size_t tensor) {
+    const float *memory = memory_of(s, x, tensor);
+    const size_t bytes = (end_of(s, tensor) - beginning_of(s, tensor)) * sizeof *memory;
+    if (s->vec->guest != NULL) {
+        s->vec->guest->enter(s->stream);
+        s->vec->copy_out(s->seen, memory, bytes);
+        s->vec->guest->leave();
+        memory = s->seen;
+    }
+    return sl_checksum(memory, bytes);
+}
+
+uint64_t sl_session_checksum(sl_session *s, const sl_where *x) {
+    uint64_t sum = SL_HASH_START;
+    for (size_t i = 0; i < sl_session_tensors(s); i++)
+        sum = sl_hash_word(sum, checksum_of(s, x, i));
+    return sum;
+}
+
+void sl_session_note_borrowed(sl_session *s) {
+    const sl_where x = {.whole = (float *)s->borrowed};
+    for (size_t i = 0; i < sl_session_tensors(s); i++)
+        s->sums[i] = checksum_of(s, &x, i);
+}
+
+size_t sl_session_find_changed(sl_session *s) {
+    const sl_where x = {.whole = (float *)s->borrowed};
+    size_t i = 0;
+    while (i < sl_session_tensors(s) && checksum_of(s, &x, i) == s->sums[i])
+        i++;
+    return i;
+}
