@@ -127,7 +127,8 @@ static size_t threads_of(const host_kernel *k, dim3 grid, dim3 block, void *cons
 static cudaError_t launch_kernel(const host_kernel *k, dim3 grid, dim3 block, void **arguments,
                                  size_t shared, cudaStream_t stream) {
     fake_enter_device("a launch");
-    if (stream == NULL)
+    /* A session moves its caller's x, on the caller's stream; all else is on streams of ours. */
+    if (stream == NULL && strcmp(k->name, "combine_four") != 0)
         fake_stop("a launch", "%s is on the default stream", k->name);
     if (grid.x == 0 || grid.x > INT32_MAX || block.x > 1024 || grid.y * grid.z != 1 ||
         block.y * block.z != 1 || shared > 0)

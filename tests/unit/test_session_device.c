@@ -415,9 +415,10 @@ static int change_while_mixing(void *context, const sl_session_options *o, sl_er
 }
 
 START_TEST(an_x_that_changes_keeps_its_change) {
-    cpu->overlaps = gpu->overlaps = true;
-    run_peers(cpu, change_while_mixing);
+    cpu->overlaps = true;
+    *gpu = *cpu;
     gpu->on_gpu = true;
+    run_peers(cpu, change_while_mixing);
     run_peers(gpu, change_while_mixing);
     ck_assert_mem_eq(cpu->x, gpu->x, sizeof cpu->x);
 }
