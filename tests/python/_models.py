@@ -34,6 +34,11 @@ def flat(model):
     return torch.cat([p.detach().float().reshape(-1) for p in model.parameters()])
 
 
+def flat_of(state):
+    """Of a state_dict."""
+    return torch.cat([value.reshape(-1) for value in state.values()])
+
+
 def sgd(parameters):
     return torch.optim.SGD(parameters, 0.1)
 

@@ -327,11 +327,26 @@ def test_other_threads_run_while_a_call_waits(scene):
     check(int(Peers(scene, body).all_well()[0]) > 5, "the GIL is held")
 
 
-def test_x_that_changes_in_an_exchange_is_found(scene):
-    os.environ["STARLING_CHECK"] = "1"
+def test_what_changes_in_an_exchange_is_kept(scene):
     body = f"""
     {ONES}
     peer = join(x)
+    for _ in range(3):
+        with peer.exchange(x):
+            if RANK == 1:
+                x[1] += 1
+    print(x.tolist())
+    peer.leave()
+    """
+    said = [json.loads(line) for line in Peers(scene, body).all_well()]
+    check(said[0][0] == said[1][0] == 0.5, said)
+    check(abs(said[0][1] + said[1][1] - 4) < 1e-6, said)  # 1 and three times 1 more
+
+
+def test_a_borrowed_x_that_changes_is_found(scene):
+    body = f"""
+    {ONES}
+    peer = join(x, borrow=True)
     try:
         for _ in range(3):
             with peer.exchange(x):
@@ -340,10 +355,7 @@ def test_x_that_changes_in_an_exchange_is_found(scene):
     except starling.Error as error:
         print(error)
     """
-    try:
-        said = Peers(scene, body).all_well()
-    finally:
-        del os.environ["STARLING_CHECK"]
+    said = Peers(scene, body).all_well()
     check("changed" in said[1], said)
 
 

@@ -33,8 +33,9 @@ class Guest(ctypes.Structure):
     """sl_guest_ops"""
 
     _fields_ = [
-        *((name, _pointer) for name in ("owns", "record", "follow", "copy")),
-        ("copy_out", ctypes.CFUNCTYPE(None, _pointer, _pointer, _size, _pointer)),
+        *((name, _pointer) for name in ("owns", "record", "follow")),
+        ("enter", ctypes.CFUNCTYPE(None, _pointer)),
+        ("leave", ctypes.CFUNCTYPE(None)),
     ]
 
 
@@ -85,7 +86,9 @@ class Array:
     def get(self):
         numbers = numpy.empty(self.shape, "f4")
         guest = self._vec.guest.contents
-        guest.copy_out(numbers.ctypes.data, self._at, numbers.nbytes, self.stream)
+        guest.enter(self.stream)
+        self._vec.copy_out(numbers.ctypes.data, self._at, numbers.nbytes)
+        guest.leave()
         return numbers
 
     @property
@@ -191,7 +194,7 @@ def test_what_is_elsewhere_is_refused(scene):
     refused(lambda: alone(Array(X0[0])), *words)
     refused(lambda: alone(X0[0].copy(), device="cuda:0"), "start: x is memory of the host")
     there = [Array(X0[0][:7]), X0[0].copy()]
-    refused(lambda: alone(there, device="cuda:0"), "gather: tensor 1 of 2 is memory of the host")
+    refused(lambda: alone(there, device="cuda:0"), "place: tensor 1 of 2 is memory of the host")
     there[1] = Array(X0[0])
     there[1].stream = 2
     refused(lambda: alone(there, device="cuda:0"), "x is a list whose tensors have 2 CUDA streams")

@@ -14,7 +14,7 @@ import types
 from starling._library import Error
 from starling._session import log
 
-INSIDE = ("optimizer", "_optimizer", "base_optimizer")
+INSIDE = ("optimizer", "_optimizer", "base_optimizer")  # where wrappers have it; then elsewhere
 
 
 class Gossip:
@@ -70,6 +70,13 @@ def check_parameters(vector, optimizer):
     known = {id(p) for p in vector.parameters()}
     for g, group in enumerate(optimizer.param_groups):
         for i, p in enumerate(group["params"]):
+            once = vector.name_once(p) if id(p) not in known else None
+            if once is not None:
+                raise Error(
+                    f"{once} was replaced in the model since join(), as by load_state_dict(..., "
+                    "assign=True), and the optimizer trains the one before: make the optimizer "
+                    "anew, or load without assign"
+                )
             if id(p) not in known:
                 raise Error(
                     f"parameter {i} of the optimizer's group {g}, of shape {tuple(p.shape)}, is "
@@ -90,7 +97,8 @@ def _chain(optimizer):
     """The optimizer and those inside of it, from outside in."""
     found = [optimizer]
     while True:
-        inside = (getattr(found[-1], name, None) for name in INSIDE)
+        inside = [getattr(found[-1], name, None) for name in INSIDE]
+        inside += getattr(found[-1], "__dict__", {}).values()
         inside = [x for x in inside if _is_optimizer(x) and all(x is not y for y in found)]
         if not inside:
             return found

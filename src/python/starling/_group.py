@@ -152,10 +152,16 @@ class GroupSession:
         self._tell(lambda: self._end(x))
         self._send(x, self._dimension)
 
-    def average(self, average, beside=None):
-        distance = self._tell(lambda: self._session.average(average, beside))
+    def average(self, x, average):
+        distance = self._tell(lambda: self._session.average(x, average))
         self._send(ctypes.cast(average, ctypes.POINTER(ctypes.c_float)), len(average))
         return distance
+
+    def sum(self, values, count):
+        givers = self._tell(lambda: self._session.sum(values, count))
+        doubles = (ctypes.c_double * count).from_address(ctypes.addressof(values.contents))
+        self._broadcast(torch.frombuffer(doubles, dtype=torch.float64))
+        return givers
 
     @property
     def is_open(self):

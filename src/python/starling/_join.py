@@ -98,6 +98,7 @@ def join(
     start: bool = True,
     group: Any = None,
     joins: bool = False,
+    borrow: bool = False,
 ) -> Peer:
     """Joins the experiment's peers with the numbers of x, and waits until the neighbours are there.
 
@@ -111,6 +112,9 @@ def join(
     same_start: all begin with the numbers of rank 0; default: for modules.
     start: False: peer.load_state_dict() or peer.start() comes next, and waits in its place.
     group: a process group of torch.distributed whose processes together are one peer.
+    borrow: True: float32 parameters of a module become views of one vector, and an array stays
+    where it is: an exchange sends from there, and copies nothing. Who changes them between begin()
+    and end() gets an error that names the parameter.
     joins: True: the others train; this peer takes the rank of one that they have lost, or one
     beyond the topology's (membership.joiners), and begins with their numbers, in their round. Needs
     rank and roster.
@@ -118,7 +122,7 @@ def join(
     simulation = getattr(_here, "simulation", None)
     experiment, content = _read(simulation.experiment if simulation else experiment)
     device = _device_of(content, x)
-    vector = vector_of(x, device)
+    vector = vector_of(x, device, borrow, gathered=group is not None)
     if vector.is_distributed and group is None:
         raise Error(
             "the model is DistributedDataParallel, whose processes are one peer: give their "
@@ -144,7 +148,7 @@ def join(
         stopped = simulation.is_stopped
     options.same_start, options.overlap = bool(same_start), vector.overlap
     options.joins = bool(joins)
-    options.beside = vector.beside
+    options.borrow = bool(borrow) and vector.overlap
     tensors = _session.Tensors(vector.tensors)
     options.tensors, options.tensor_count = tensors.array, len(tensors.array)
     session: Any

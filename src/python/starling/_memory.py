@@ -72,12 +72,28 @@ def stream_of_torch(device):
     return sys.modules["torch"].cuda.current_stream(device).cuda_stream
 
 
-def _of_torch(x, name, devices):
+def check_torch(x, name, dtypes, devices):
+    """Refuses a tensor that is no dense one of these dtypes on these kinds of devices."""
     if type(x).__name__ == "DTensor":
         raise Error(f"{name} is a DTensor, of which each process holds a shard: not supported")
     if x.device.type not in devices:
         raise _elsewhere(name, x.device, devices)
-    if x.layout is not sys.modules["torch"].strided or not x.is_contiguous():
+    if x.layout is not sys.modules["torch"].strided:
+        raise Error(f"{name} is of layout {x.layout}: give a dense tensor")
+    _check_dtype(str(x.dtype).replace("torch.", ""), name, dtypes)
+
+
+def _check_dtype(dtype, name, dtypes):
+    if dtype not in dtypes:
+        raise Error(
+            f"{name} has dtype {dtype}; Starling takes {', '.join(dtypes)}: convert what you "
+            "train once, before join()"
+        )
+
+
+def _of_torch(x, name, dtypes, devices):
+    check_torch(x, name, dtypes, devices)
+    if not x.is_contiguous():
         raise _scattered(name)
     stream = None if x.device.type == "cpu" else lambda: stream_of_torch(x.device)
     return Memory(x.data_ptr(), x.shape, str(x.dtype).replace("torch.", ""), x, stream)
@@ -154,7 +170,7 @@ def bytes_of(state, name):
 def memory_of(x, name="x", dtypes=("float32",), devices=("cpu",)):
     """x's Memory; refuses what is not contiguous, of another dtype, or elsewhere."""
     if is_torch(x):
-        found = _of_torch(x, name, devices)
+        found = _of_torch(x, name, dtypes, devices)
     elif hasattr(x, "__cuda_array_interface__"):
         found = _of_cuda(x, name, devices)
     elif (view := _buffer_of(x)) is not None:
@@ -166,9 +182,5 @@ def memory_of(x, name="x", dtypes=("float32",), devices=("cpu",)):
             f"{name} is a {type(x).__name__}: give a numpy array, a torch tensor, what has the "
             "buffer protocol or DLPack, or a list of those"
         )
-    if found.dtype not in dtypes:
-        raise Error(
-            f"{name} has dtype {found.dtype}; Starling takes {', '.join(dtypes)}: convert what you "
-            "train once, before join()"
-        )
+    _check_dtype(found.dtype, name, dtypes)
     return found

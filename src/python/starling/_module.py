@@ -1,21 +1,24 @@
-"""A torch module as one vector of float32.
+"""A torch module: each call of the peer takes its parameters by name, as they are then.
 
-The vector is on the experiment's device. float32 parameters there are moved into the vector: they
-become views of it, so that a session reads and mixes them where they are. Others keep their memory,
-and are copied. bfloat16 and float16 ones have a float32 master beside the vector: the vector gets
-their rounding y_i, and what comes back moves the master by sum_j W_ij (y_j - y_i). Mixed terms
-smaller than a rounding step add up there, and are not lost.
+The session reads float32 parameters where they are, and leaves the mixed numbers there. What is
+elsewhere than the experiment's device, of another dtype or of another order of axes has a float32
+copy, as have parameters that share memory. bfloat16 and float16 parameters have a float32 master:
+the session gets their rounding y_i, and what comes back moves the master by sum_j W_ij (y_j - y_i).
+Mixed terms smaller than a rounding step add up there, and are not lost.
 
-Frozen parameters and buffers are not mixed, but stand beside the vector: average() takes their
-mean, for evaluation, and same_start gives rank 0's to all.
+borrow: float32 parameters become views of one vector, which is sent from where it is.
+
+Frozen parameters and buffers are not mixed, but stand beside the vector (_state.py): average()
+takes their mean, for evaluation, and same_start gives rank 0's to all.
 """
 
 import ctypes
 
 import torch
 
+from starling import _state
 from starling._library import Error
-from starling._memory import memory_of, stream_of_torch
+from starling._memory import check_torch, stream_of_torch
 
 DTYPES = ("float32", "bfloat16", "float16")
 DEVICES = ("cpu", "cuda")
@@ -36,213 +39,254 @@ def unwrapped(module):
     return module
 
 
-def stays(parameter, vector):
-    """Does it keep its memory, apart from the vector?"""
-    return parameter.device != vector.device or parameter.dtype != torch.float32
-
-
-def _on_cpu(tensor):
-    return tensor.detach().to("cpu", torch.float32)
+def stays(parameter, device):
+    """Does the session need a copy of it?"""
+    return (
+        parameter.device != device
+        or parameter.dtype != torch.float32
+        or not parameter.is_contiguous()
+    )
 
 
 def _place(tensor):
-    return tensor.device, tensor.data_ptr()
+    return tensor.device, tensor.data_ptr(), tensor.shape, tensor.dtype
 
 
 class _Parameter:
-    """One parameter and its place in the vector."""
+    """A trained parameter between calls: its name, what the session reads and writes for it
+    (memory, float32), its master. home: its range of the one vector, if there is one."""
 
-    def __init__(self, name, parameter, place):
-        self.name, self.parameter, self.place = name, parameter, place
-        self.is_rounded = parameter.dtype != torch.float32
-        self.stays = stays(parameter, place)
-        place.copy_(parameter.detach())
-        if self.is_rounded:
-            self.master = place.clone()
-        if not self.stays:
-            parameter.data = place
-        self.memory = _place(parameter)
+    def __init__(self, name, parameter, device, home, borrowed):
+        self.name, self.shape, self.device = name, parameter.shape, device
+        self.home, self._borrowed = home, borrowed
+        self.memory = self.master = self._copy = self.parameter = None
 
-    def _rounded(self):
-        return self.parameter.detach().to(self.master.device, torch.float32)
+    def find(self, named):
+        """The parameter that the module has by this name now."""
+        p = named.get(self.name)
+        if p is None or p.shape != self.shape:
+            what = "is gone" if p is None else f"has shape {tuple(p.shape)}"
+            raise Error(
+                f"{self.name}, which had shape {tuple(self.shape)} at join(), {what} now: all peers "
+                "leave() and join() again"
+            )
+        check_torch(p, self.name, DTYPES, DEVICES)
+        self.parameter = p
+        return p
 
-    def _take_step(self):
-        """Moves the master as the user's step has moved the parameter."""
-        given = self.master.to(self.parameter.dtype).float()
-        self.master += self._rounded() - given
-        self.parameter.copy_(self.master)
+    def take(self, purpose, alone):
+        """Brings the parameter's numbers to `memory`. alone: nothing shares its memory."""
+        p = self.parameter
+        if stays(p, self.device) or not alone or (self.home is not None and not self._borrowed):
+            self._take_copy(purpose)
+        elif self.home is None:
+            self.memory, self.master = p.detach(), None
+        else:
+            self._take_home(purpose)
 
-    def publish(self, overlap):
-        if self.is_rounded:
-            self._take_step()
-        self.place.copy_(self.master if self.is_rounded and not overlap else self.parameter)
+    def _take_copy(self, purpose):
+        if self._copy is None:
+            self._copy = self.home
+        if self._copy is None:
+            self._copy = torch.empty(self.shape, dtype=torch.float32, device=self.device)
+        if self.parameter.dtype == torch.float32:
+            self.master = None
+        else:
+            self._take_step(purpose)
+        rounded = self.master is None or purpose in ("begin", "save")
+        self._copy.copy_(self.parameter if rounded else self.master)
+        self.memory = self._copy
 
-    def absorb(self, overlap):
-        if self.is_rounded and overlap:
-            self.place += self.master - self._rounded()
-        if self.is_rounded:
-            self.master.copy_(self.place)
-        self.parameter.copy_(self.place)
+    def _take_step(self, purpose):
+        """Moves the master as the user has moved the parameter; a state is saved as it is."""
+        now = self.parameter.detach().to(self.device, torch.float32)
+        if self.master is None:
+            self.master = now.clone()
+        elif purpose != "save":
+            self.master += now - self.master.to(self.parameter.dtype).float()
+            self.parameter.copy_(self.master)
+
+    def _take_home(self, purpose):
+        if self.parameter.data_ptr() != self.home.data_ptr():
+            if purpose == "end":
+                raise Error(
+                    f"{self.name} was given other memory while the exchange read it, which "
+                    "borrow=True does not allow: call peer.end() first, or join without borrow"
+                )
+            self.home.copy_(self.parameter)
+            self.parameter.data = self.home
+        self.memory, self.master = self.home, None
+
+    def absorb(self):
+        """Brings `memory` back to the parameter."""
+        if self.memory is not self._copy:
+            return
+        if self.master is not None:
+            self.master.copy_(self._copy)
+        self.parameter.copy_(self._copy)
 
 
 class Module:
-    """See _vectors.py. overlap: a session that mixes by begin and end."""
+    """See _vectors.py. overlap: a session that mixes by begin and end. borrow, or gathered: there
+    is one vector; gathered: it is a copy."""
 
     is_module = True
     overlap = False
 
-    def __init__(self, module, device="cpu"):
+    def __init__(self, module, device="cpu", borrow=False, gathered=False):
         self.module = unwrapped(module)
         self.is_distributed = self.module is not module
+        self._device, self.session = torch.device(device), None
         everything = list(self.module.named_parameters())
-        self.frozen = [(n, p) for n, p in everything if not p.requires_grad]
-        named = self._check([(n, p) for n, p in everything if p.requires_grad])
-        beside = [p.detach() for _, p in self.frozen] + list(self.module.buffers())
-        self._beside = [t for t in beside if t.dtype.is_floating_point and t.numel() > 0]
-        self.beside = sum(tensor.numel() for tensor in self._beside)
+        self._frozen = {n for n, p in everything if not p.requires_grad}
+        self._once = {id(p): (n, p) for n, p in everything}
+        named = [(n, p) for n, p in everything if p.requires_grad]
+        for name, p in named:
+            self._check(name, p)
+        named = [(n, p) for n, p in named if p.numel() > 0]
+        if not named:
+            raise Error("the model has no parameter that requires a gradient")
         self.tensors = [(name, tuple(p.shape)) for name, p in named]
         self.count = sum(p.numel() for _, p in named)
-        self._vector = self._open_vector(device)
-        self._address = self._vector.data_ptr()  # torch's changes with share_memory()
-        self._parameters, at = [], 0
-        with torch.no_grad():
-            for name, p in named:
-                place = self._vector[at : at + p.numel()].view(p.shape)
-                self._parameters.append(_Parameter(name, p, place))
-                at += p.numel()
-        self._staying = [p for p in self._parameters if p.stays]
-        self._versions = None
+        self._open(named, borrow, borrow or gathered)
+        self._find()
 
-    def _open_vector(self, device):
-        if device != "cpu":
-            return torch.zeros(self.count, dtype=torch.float32, device=device)
+    @staticmethod
+    def _check(name, p):
+        if torch.nn.parameter.is_lazy(p):
+            raise Error(f"{name} has no shape yet: let the model see one batch before join()")
+        check_torch(p, name, DTYPES, DEVICES)
+        if any(step == 0 and side > 1 for step, side in zip(p.stride(), p.shape)):
+            raise Error(
+                f"{name} is expanded, so that its elements share memory and cannot be trained "
+                "apart: p.data = p.data.clone() before join()"
+            )
+
+    def _open(self, named, borrow, whole):
+        vector = self._vector = self._open_vector() if whole else None
+        self._parameters, at = [], 0
+        for name, p in named:
+            home = None if vector is None else vector[at : at + p.numel()].view(p.shape)
+            self._parameters.append(_Parameter(name, p, self._device, home, borrow))
+            at += p.numel()
+        self._trained = {name for name, _ in named}
+        self._places = (ctypes.c_void_p * len(named))()
+
+    def _open_vector(self):
+        if self._device.type != "cpu":
+            return torch.zeros(self.count, dtype=torch.float32, device=self._device)
         # Not torch's own memory: share_memory() would free what an exchange reads.
         self._memory = (ctypes.c_float * self.count)()
         return torch.frombuffer(self._memory, dtype=torch.float32)
 
-    @staticmethod
-    def _check(named):
-        if not named:
-            raise Error("the model has no parameter that requires a gradient")
+    # ---- calls ----
+
+    def _find(self):
+        """Finds each parameter by its name, and refuses a model that trains others by now."""
+        named = dict(self.module.named_parameters())
+        for p in self._parameters:
+            p.find(named)
+        for name, p in named.items():
+            if p.requires_grad and name not in self._trained and p.numel() > 0:
+                was = "was frozen at join() and trains now" if name in self._frozen else "is new"
+                raise Error(f"{name} {was}: all peers leave() and join() again")
+
+    def _alone(self):
+        """Those that share memory with no other."""
         ranges = []
-        for name, p in named:
-            if torch.nn.parameter.is_lazy(p):
-                raise Error(f"{name} has no shape yet: let the model see one batch before join()")
-        named = [(name, p) for name, p in named if p.numel() > 0]
-        for name, p in named:
-            begin = memory_of(p, name, DTYPES, DEVICES).address
-            ranges.append((str(p.device), begin, begin + p.numel() * p.element_size(), name))
-        ranges.sort()
-        for (device, _, end, name), (next_device, begin, _, other) in zip(ranges, ranges[1:]):
-            if device == next_device and begin < end:
-                raise Error(
-                    f"{other} and {name} share memory, but are two parameters: tie them by giving "
-                    "both modules the same one"
-                )
-        return named
+        for p in self._parameters:
+            begin = p.parameter.data_ptr()
+            size = sum(s * (n - 1) for s, n in zip(p.parameter.stride(), p.shape)) + 1
+            end = begin + size * p.parameter.element_size()
+            ranges.append((str(p.parameter.device), begin, end, p))
+        ranges.sort(key=lambda r: r[:3])
+        shared, last = set(), None
+        for r in ranges:
+            if last is not None and last[0] == r[0] and r[1] < last[2]:
+                shared.update((id(last[3]), id(r[3])))
+            if last is None or last[0] != r[0] or r[2] > last[2]:
+                last = r
+        return shared
 
-    def floats(self):
-        return ctypes.cast(self._address, ctypes.POINTER(ctypes.c_float))
-
-    def stream(self):
-        on_host = self._vector.device.type == "cpu"
-        return None if on_host else stream_of_torch(self._vector.device)
-
-    def publish(self):
-        self._check_places()
+    def take(self, purpose):
+        self._find()
+        shared = self._alone()
         with torch.no_grad():
-            for p in self._staying:
-                p.publish(self.overlap)
-        self.watch()
-
-    def show(self):
-        self._check_places()
-        with torch.no_grad():
-            for p in self._staying:
-                p.place.copy_(p.parameter)
-
-    def watch(self):
-        self._versions = [p.parameter._version for p in self._parameters]
+            for p in self._parameters:
+                p.take(purpose, id(p) not in shared)
+        if self._device.type != "cpu":
+            self.session.stream(stream_of_torch(self._device))
+        if self._vector is not None:
+            address = self._parameters[0].home.data_ptr()
+            return ctypes.cast(address, ctypes.POINTER(ctypes.c_float))
+        for i, p in enumerate(self._parameters):
+            self._places[i] = p.memory.data_ptr()
+        self.session.place(self._places)
+        return None
 
     def absorb(self):
-        self._check_places()
-        self._check_unchanged()
-        self._versions = None
         with torch.no_grad():
-            for p in self._staying:
-                p.absorb(self.overlap)
-
-    def _check_places(self):
-        for p in self._parameters:
-            if _place(p.parameter) != p.memory:
-                raise Error(
-                    f"{p.name} has moved to other memory since join(), as by model.half(), "
-                    "share_memory() or p.data = ...: join again"
-                )
-        for name, p in self.frozen:
-            if p.requires_grad:
-                raise Error(f"{name} was frozen at join() and no longer is: join again")
-
-    def _check_unchanged(self):
-        for p, version in zip(self._parameters, self._versions or ()):
-            if p.parameter._version != version:
-                raise Error(
-                    f"{p.name} was changed while an exchange read it: before you change parameters "
-                    "by other means than the optimizer, call peer.end(); for layers that change "
-                    "them, as Embedding(max_norm=...), choose d-psgd's variant adapt-then-combine"
-                )
+            for p in self._parameters:
+                p.absorb()
 
     def keep(self, buffer):
         return torch.frombuffer(buffer, dtype=torch.uint8)
 
     def masters(self):
-        return {p.name: p.master.clone() for p in self._parameters if p.is_rounded}
+        return {p.name: p.master.clone() for p in self._parameters if p.master is not None}
 
     def restore(self, masters):
-        rounded = {p.name: p for p in self._parameters if p.is_rounded}
+        rounded = {p.name: p for p in self._parameters if p.parameter.dtype != torch.float32}
         if set(masters) != set(rounded):
             raise Error(
                 f"the state has masters of {sorted(masters)}; this module has half precision "
                 f"parameters {sorted(rounded)}"
             )
-        with torch.no_grad():
-            for name, master in masters.items():
-                rounded[name].master.copy_(master)
+        for name, master in masters.items():
+            rounded[name].master = master.to(self._device, torch.float32, copy=True)
+
+    # ---- optimizers ----
 
     def parameters(self):
-        return [p.parameter for p in self._parameters] + [p for _, p in self.frozen]
+        return list(self.module.parameters())
 
-    def beside_floats(self):
-        """A pointer to a copy of what stands beside the vector; it is kept until the next one."""
-        parts = [_on_cpu(tensor).reshape(-1) for tensor in self._beside]
-        self._copy = torch.cat(parts)
-        return ctypes.cast(self._copy.data_ptr(), ctypes.POINTER(ctypes.c_float))
+    def name_once(self, parameter):
+        """The name that it had at join(), if it had one."""
+        return self._once.get(id(parameter), (None, None))[0]
 
-    def _means(self, values):
-        """(tensor, its part of values) of what stands beside the vector."""
-        means = torch.frombuffer(values, dtype=torch.float32)[self.count :]
-        parts = means.split([tensor.numel() for tensor in self._beside])
-        return [(t, part.reshape(t.shape)) for t, part in zip(self._beside, parts)]
+    # ---- beside the vector ----
 
-    def set_beside(self, values):
-        with torch.no_grad():
-            for tensor, mean in self._means(values):
-                tensor.copy_(mean)
+    def _beside(self):
+        return _state.entries(self.module, self._trained)
 
-    def result(self, values):
-        """A state_dict."""
+    def share_state(self, add, is_rank_0):
+        """Gives what stands beside the vector rank 0's bits."""
+        _state.share(add, self._beside(), is_rank_0)
+
+    def mean_state(self, add):
+        """[(tensor, its mean)] of what stands beside the vector."""
+        found = self._beside()
+        if not _state.agree(add, _state.layout(found).encode()):
+            raise Error(
+                "average(): buffers and frozen parameters differ between the peers in name, dtype "
+                f"or shape; this one has {_state.layout(found).strip() or 'none'}"
+            )
+        tensors = [e.tensor for e in found]
+        return list(zip(tensors, _state.means(add, tensors)))
+
+    def result(self, values, beside=()):
+        """A state_dict. beside: of mean_state()."""
         flat = torch.frombuffer(values, dtype=torch.float32)
         means, at = {}, 0
         for p in self._parameters:
-            part = flat[at : at + p.place.numel()]
-            means[p.memory] = part.reshape(p.place.shape)
-            at += p.place.numel()
-        if self.beside:
-            means.update((_place(tensor), part) for tensor, part in self._means(values))
+            count = p.parameter.numel()
+            means[_place(p.parameter)] = flat[at : at + count].reshape(p.shape)
+            at += count
+        means.update((_place(tensor), mean) for tensor, mean in beside)
         found = {}
         for name, value in self.module.state_dict().items():
             if isinstance(value, torch.Tensor):
-                mean = means.get(_place(value), value)
-                value = mean.to(value.device, value.dtype, copy=True)
+                mean = means.get(_place(value)) if value.numel() > 0 else None
+                value = torch.empty_like(value.detach()).copy_(value if mean is None else mean)
             found[name] = value
         return found

@@ -49,13 +49,11 @@ class Peer:
         """Waits until the neighbours are there, and begins, where join() was told start=False."""
         self._check_unstarted("start()")
         try:
-            self._vector.publish()
-            self._session.start(self._floats(self._vector))
+            self._session.start(self._vector.take("start"))
             self._started = True
             self._vector.absorb()
-            if self._same_start and self._vector.beside:
-                first = self._vector.beside_floats() if self.rank == 0 else None
-                self._vector.set_beside(self._averages(first))
+            if self._same_start and self._vector.is_module:
+                self._vector.share_state(self._add, self.rank == 0)
         except BaseException as raised:
             self._session.abort(why(raised))
             raise
@@ -66,9 +64,7 @@ class Peer:
         x: your numbers as they are now; by default those that were mixed last."""
         self._check_active("state_dict()")
         vector = self._exchanged or (self._mixed if x is None else self._find("state_dict()", x))
-        if not self.exchanging:
-            vector.show()
-        state = self._session.save(self._floats(vector))
+        state = self._session.save(vector.take("save"))
         return {
             "rank": self.rank,
             "round": self.round,
@@ -85,13 +81,12 @@ class Peer:
             raise Error("load_state_dict(): this is no dict that peer.state_dict() has given out")
         saved = state["session"]
         self._vector.restore(state["masters"])
-        self._vector.show()
+        x = self._vector.take("save")
         self._session.load(None if saved is None else bytes_of(saved, "the state's session"))
-        self._session.start(self._floats(self._vector))
+        self._session.start(x)
         self._started = True
         if state["exchanging"]:
             self._exchanged = self._vector
-            self._vector.watch()
 
     # ---- rounds ----
 
@@ -99,24 +94,25 @@ class Peer:
         """One round of the experiment's algorithm. x, by default what was given to join(): in, the
         numbers after your step; out, those after the exchange."""
         vector = self._free_vector("mix()", x)
-        vector.publish()
-        self._session.mix(self._floats(vector))
+        self._session.mix(vector.take("mix"))
         vector.absorb()
 
     def begin(self, x=None):
-        """Publishes x, which is read-only until end()."""
+        """Publishes x as it is now. What changes in it until end() is kept, beside the exchange."""
         vector = self._free_vector("begin()", x)
-        vector.publish()
-        self._session.begin(self._floats(vector))
+        self._session.begin(vector.take("begin"))
         self._exchanged = vector
 
     def end(self):
-        """Ends the exchange that is under way, if there is one: x becomes W x."""
+        """Ends the exchange that is under way, if there is one: x becomes W x, and what has
+        changed in x since begin() is added."""
         if self._exchanged is None:
             return
         self._session.check_caller()
-        vector, self._exchanged = self._exchanged, None
-        self._session.end(self._floats(vector))
+        vector = self._exchanged
+        x = vector.take("end")
+        self._exchanged = None
+        self._session.end(x)
         vector.absorb()
 
     @contextlib.contextmanager
@@ -145,15 +141,18 @@ class Peer:
         return optimizer
 
     def average(self):
-        """The exact mean of all peers' numbers, in the form of what join() got: for a module a
-        state_dict. peer.distance says how far apart they were. If a peer is lost while the average
-        is made (membership.on_loss "continue"), it may be this peer's own numbers, as mixed last:
-        then the distance is NaN, and the next call makes a new one."""
+        """The mean of all peers' numbers as they are now, in the form of what join() got: for a
+        module a state_dict. peer.distance says how far apart they are. If a peer is lost while the
+        average is made (membership.on_loss "continue"), it may be this peer's own numbers: then the
+        distance is NaN, and the next call makes a new one."""
         self._check_active("average()")
         self._warn_unseen("average()")
         self.end()
-        own = self._vector.beside_floats() if self._vector.beside else None
-        return self._vector.result(self._averages(own))
+        values = (ctypes.c_float * self._vector.count)()
+        self.distance = self._session.average(self._vector.take("average"), values)
+        if not self._vector.is_module:
+            return self._vector.result(values)
+        return self._vector.result(values, self._mean_state())
 
     # ---- the end ----
 
@@ -249,17 +248,20 @@ class Peer:
 
     # ---- inside ----
 
-    def _floats(self, vector):
-        """A pointer to the vector; on a GPU the session hears of its stream."""
-        stream = vector.stream()
-        if stream is not None:
-            self._session.stream(stream)
-        return vector.floats()
+    def _add(self, numbers):
+        """Adds up a float64 tensor of the CPU over all peers, in place; returns how many gave."""
+        at = ctypes.cast(numbers.data_ptr(), ctypes.POINTER(ctypes.c_double))
+        return self._session.sum(at, numbers.numel())
 
-    def _averages(self, beside):
-        values = (ctypes.c_float * (self._vector.count + self._vector.beside))()
-        self.distance = self._session.average(values, beside)
-        return values
+    def _mean_state(self):
+        """Of what stands beside the vector; this peer's own where a loss has cut it."""
+        try:
+            return self._vector.mean_state(self._add)
+        except Error as error:
+            if error.code != "SL_EVOID":
+                raise
+            self.distance = math.nan
+            return []
 
     def _report(self):
         return self._session.report()
@@ -299,4 +301,5 @@ class Peer:
             raise Error(
                 f"{call}: x has {vector.count} numbers, where join() got {self._vector.count}"
             )
+        vector.copy_unless([math.prod(shape) for _, shape in self._vector.tensors])
         return vector

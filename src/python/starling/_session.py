@@ -34,13 +34,12 @@ class Options(ctypes.Structure):
         ("run_id", _u64),
         ("overlap", _u64),
         ("same_start", _u64),
-        ("check", _u64),
+        ("borrow", _u64),
         ("deadline_s", _double),
         ("overrides", ctypes.POINTER(_text)),
         ("override_count", _u64),
         ("tensors", ctypes.POINTER(_Tensor)),
         ("tensor_count", _u64),
-        ("beside", _u64),
         ("context", ctypes.c_void_p),
         ("log", _LOG),
         ("waiting", _WAITING),
@@ -90,10 +89,10 @@ _begin = declare("sl_session_begin", _int, _session, _floats, _error)
 _end = declare("sl_session_end", _int, _session, _floats, _error)
 _stream = declare("sl_session_stream", _int, _session, ctypes.c_void_p, _error)
 _places = ctypes.POINTER(ctypes.c_void_p)
-_gather = declare("sl_session_gather", _int, _session, _places, ctypes.POINTER(_floats), _error)
-_scatter = declare("sl_session_scatter", _int, _session, _places, _error)
-_average = declare("sl_session_average", _int, _session, _floats, ctypes.POINTER(_double), _error)
-_beside = declare("sl_session_beside", _int, _session, _floats, _error)
+_place = declare("sl_session_place", _int, _session, _places, _error)
+_doubles = ctypes.POINTER(_double)
+_average = declare("sl_session_average", _int, _session, _floats, _floats, _doubles, _error)
+_sum = declare("sl_session_sum", _int, _session, _doubles, _u64, ctypes.POINTER(_u64), _error)
 _leave = declare("sl_session_leave", _int, ctypes.POINTER(_session), _error)
 _abort = declare("sl_session_abort", None, ctypes.POINTER(_session), _text)
 _members = declare("sl_session_members", _u64, _session, ctypes.POINTER(_u64), _u64)
@@ -152,7 +151,7 @@ class Tensors:
 
 
 class Session:
-    """One sl_session. x: a pointer to the floats."""
+    """One sl_session. x: a pointer to the floats, or None where place() has told where they are."""
 
     def __init__(self, experiment, dimension, options, stopped):
         if IS_CORE and not options.simulation:
@@ -186,15 +185,9 @@ class Session:
         """The CUDA stream, a number, on which the next calls' x is written and read."""
         call(_stream, self._open(), stream)
 
-    def gather(self, places):
-        """The numbers at these addresses, one of each tensor, as one x, which is the session's."""
-        x = _floats()
-        call(_gather, self._open(), places, ctypes.byref(x))
-        return x
-
-    def scatter(self, places):
-        """The way back."""
-        call(_scatter, self._open(), places)
+    def place(self, places):
+        """From here on x None: at these addresses, one of each tensor."""
+        call(_place, self._open(), places)
 
     def mix(self, x):
         self._signals.call(_mix, self._open(), x)
@@ -205,17 +198,22 @@ class Session:
     def end(self, x):
         self._signals.call(_end, self._open(), x)
 
-    def average(self, average, beside=None):
-        """Fills average (d + options.beside); returns the distance, NaN where a loss has cut the
-        average. beside: what this peer adds."""
-        call(_beside, self._open(), beside)
+    def average(self, x, average):
+        """Fills average (d); returns the distance, NaN where a loss has cut the average."""
         distance = _double()
         try:
-            self._signals.call(_average, self._open(), average, ctypes.byref(distance))
+            self._signals.call(_average, self._open(), x, average, ctypes.byref(distance))
         except Error as error:
             if error.code != "SL_EVOID":
                 raise
         return distance.value
+
+    def sum(self, values, count):
+        """Adds up values, a pointer to so many doubles, over all peers, in place; returns how many
+        of them gave some. SL_EVOID: a loss has cut it; values are as they were."""
+        givers = _u64()
+        self._signals.call(_sum, self._open(), values, count, ctypes.byref(givers))
+        return givers.value
 
     @property
     def is_open(self):

@@ -1,0 +1,208 @@
+"""What stands beside the vector: buffers and frozen parameters. Means of any dtype in its own
+precision, and rank 0's bits for all.
+
+Everything here is sums over all peers, in double, of numbers that keep them exact: equal numbers
+stay equal, whatever their magnitude and however many peers there are. `add` is the peer's: it adds
+up a float64 tensor over all peers, in place, and returns how many of them gave numbers.
+"""
+
+import hashlib
+
+import torch
+
+from starling._library import Error
+
+CHUNK = 1 << 24  # numbers of one sum
+SCALE = 2.0**24  # more than peers: a sum of doubles cannot overflow
+LOW = 0x7FFFFFF  # a double's lower half
+WORD = 1 << 32
+DIGITS = (20, 3)  # bits of a part of a hash, and parts: their squares add up exactly in double
+
+
+class Entry:
+    """One tensor of a module, and where it hangs: tensors of `owner` (a dict) by `key`."""
+
+    def __init__(self, name, tensor, owner, key):
+        self.name, self.tensor, self.owner, self.key = name, tensor, owner, key
+
+    def put(self, value):
+        """Writes in place; a tensor that cannot be written, as an expanded one, is replaced."""
+        tensor = self.tensor.detach()
+        if any(step == 0 and side > 1 for step, side in zip(tensor.stride(), tensor.shape)):
+            self.owner[self.key] = value
+            return
+        try:
+            tensor.copy_(value)
+        except RuntimeError:
+            self.owner[self.key] = value
+
+
+def entries(module, trained):
+    """Buffers and frozen parameters, but for the names in `trained`, each once."""
+    found, seen = [], set()
+    for prefix, part in module.named_modules():
+        for owner in (part._parameters, part._buffers):
+            for key, tensor in owner.items():
+                name = f"{prefix}.{key}" if prefix else key
+                if tensor is None or id(tensor) in seen or name in trained:
+                    continue
+                if owner is part._parameters and tensor.requires_grad:
+                    continue
+                seen.add(id(tensor))
+                if tensor.numel() > 0:
+                    found.append(Entry(name, _checked(name, tensor), owner, key))
+    return found
+
+
+def _checked(name, tensor):
+    if tensor.layout is not torch.strided or tensor.device.type == "meta" or tensor.is_quantized:
+        kind = "quantized" if tensor.is_quantized else f"of {tensor.layout} on {tensor.device}"
+        raise Error(
+            f"{name} is {kind}: Starling takes dense tensors with numbers; keep it outside of the "
+            "module's buffers and parameters"
+        )
+    return tensor
+
+
+def layout(found):
+    """What they are, a line each."""
+    return "".join(f"{e.name} {e.tensor.dtype} {tuple(e.tensor.shape)}\n" for e in found)
+
+
+# ---- numbers that are added up ----
+
+
+def _cut(x):
+    """Two float64 of half as many bits, whose sums over peers are exact where x is equal on all."""
+    x = x / SCALE
+    high = (x.view(torch.int64) & ~LOW).view(torch.float64)
+    high = torch.where(torch.isfinite(x), high, x)
+    return high, torch.where(torch.isfinite(x), x - high, torch.zeros_like(x))
+
+
+def _flat(tensor):
+    return tensor.detach().to("cpu").contiguous().reshape(-1)
+
+
+def _parts(dtype):
+    """float64 numbers that stand for one element."""
+    if dtype.is_complex:
+        return 2 * (2 if dtype is torch.complex128 else 1)
+    return 2 if dtype in (torch.float64, torch.int64) else 1
+
+
+def _encode(tensor):
+    """(parts, elements) in float64."""
+    x = _flat(tensor)
+    if x.dtype.is_complex:
+        both = torch.view_as_real(x.resolve_conj()).unbind(-1)
+        return torch.cat([_encode(part) for part in both])
+    if x.dtype is torch.float64:
+        return torch.stack(_cut(x))
+    if x.dtype.is_floating_point:
+        return x.to(torch.float64)[None]
+    x = x.to(torch.int64)
+    if tensor.dtype is torch.int64:
+        return torch.stack((x >> 32, x & (WORD - 1))).to(torch.float64)
+    return x.to(torch.float64)[None]
+
+
+def _decode(sums, dtype, givers):
+    """The mean of so many peers' elements: floats are divided, integers rounded."""
+    if dtype.is_complex:
+        real = torch.float64 if dtype is torch.complex128 else torch.float32
+        half = len(sums) // 2
+        both = [_decode(part, real, givers) for part in (sums[:half], sums[half:])]
+        return torch.view_as_complex(torch.stack(both, -1)).to(dtype)
+    if dtype is torch.float64:
+        return (sums[0] / givers + sums[1] / givers) * SCALE
+    if dtype.is_floating_point:
+        return (sums[0] / givers).to(dtype)
+    if dtype is torch.int64:
+        high, low = sums.to(torch.int64)
+        whole = torch.div(high, givers, rounding_mode="floor")
+        rest = (high - whole * givers) * WORD + low + givers // 2
+        return whole * WORD + torch.div(rest, givers, rounding_mode="floor")
+    return torch.floor((sums[0] + givers // 2) / givers).to(torch.int64).to(dtype)
+
+
+def _add_all(add, numbers):
+    """Adds up in pieces, so that a sum of much state needs little memory in between."""
+    givers = 1
+    for piece in numbers.split(CHUNK):
+        givers = add(piece)
+    return givers
+
+
+def means(add, tensors):
+    """The means over all peers of tensors whose dtypes and shapes are equal on all: as CPU tensors
+    of their dtypes and shapes. They wait for all peers. Integers: rounded, a half up."""
+    if not tensors:
+        return []
+    encoded = [_encode(tensor) for tensor in tensors]
+    numbers = torch.cat([each.reshape(-1) for each in encoded])
+    givers = _add_all(add, numbers)
+    found, at = [], 0
+    for tensor, each in zip(tensors, encoded):
+        sums = numbers[at : at + each.numel()].reshape(each.shape)
+        found.append(_decode(sums, tensor.dtype, givers).reshape(tensor.shape))
+        at += each.numel()
+    return found
+
+
+# ---- rank 0's bits ----
+
+
+def agree(add, data):
+    """Do all peers have the same bytes? They wait for all peers."""
+    bits, count = DIGITS
+    digest = int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "little")
+    digits = [digest >> (bits * i) & ((1 << bits) - 1) for i in range(count)]
+    numbers = torch.tensor([float(n) for d in digits for n in (d, d * d)], dtype=torch.float64)
+    givers = add(numbers)
+    sums = [int(n) for n in numbers.tolist()]
+    return all(givers * sums[2 * i + 1] == sums[2 * i] ** 2 for i in range(count))
+
+
+def _bytes(tensor):
+    x = _flat(tensor)
+    x = torch.view_as_real(x.resolve_conj()).reshape(-1) if x.dtype.is_complex else x
+    return x.view(torch.uint8)
+
+
+def _of_bytes(data, tensor):
+    """A tensor like `tensor` of these bytes."""
+    dtype = tensor.dtype
+    if dtype.is_complex:
+        real = torch.float64 if dtype is torch.complex128 else torch.float32
+        both = data.clone().view(real).reshape(*tensor.shape, 2)
+        return torch.view_as_complex(both).to(tensor.device)
+    return data.clone().view(dtype).reshape(tensor.shape).to(tensor.device)
+
+
+def _from_rank_0(add, data, is_rank_0):
+    """Its bytes, (count) uint8: four in a double, which the others add zeros to."""
+    pad = -data.numel() % 4
+    words = torch.cat([data, data.new_zeros(pad)]).view(torch.int32).to(torch.float64)
+    _add_all(add, words if is_rank_0 else words.zero_())
+    return words.to(torch.int32).view(torch.uint8)[: data.numel()]
+
+
+def share(add, found, is_rank_0):
+    """Gives these entries rank 0's bits, on all peers. They wait for all peers."""
+    if not agree(add, layout(found).encode()):
+        raise Error(
+            "buffers and frozen parameters differ between the peers in name, dtype or shape; this "
+            f"one has {layout(found).strip() or 'none'}: all join with the same module"
+        )
+    if not found:
+        return
+    data = torch.cat([_bytes(e.tensor) for e in found])
+    if agree(add, memoryview(data.numpy())):
+        return
+    data, at = _from_rank_0(add, data, is_rank_0), 0
+    with torch.no_grad():
+        for e in found:
+            size = _bytes(e.tensor).numel()
+            e.put(_of_bytes(data[at : at + size], e.tensor))
+            at += size
