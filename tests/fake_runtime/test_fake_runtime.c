@@ -303,9 +303,7 @@ START_TEST(another_stream_is_ordered_and_never_waited_for) {
     for (int i = 0; i < 2; i++) { /* the default stream, too */
         cudaStream_t on = i == 0 ? theirs : NULL;
         device_guest_follow(ours, on);
-        device_guest_enter(on);
-        device_copy(x, model, BYTES);
-        device_guest_leave();
+        device_guest_enter(on), device_copy(x, model, BYTES), device_guest_leave();
         device_guest_record(given[i], on);
         device_event_follow(given[i]);
     }
@@ -313,9 +311,7 @@ START_TEST(another_stream_is_ordered_and_never_waited_for) {
     fake_hold_kernels(false);
     device_copy_out(found, x, BYTES);
     expect_all(found, 3);
-    device_guest_enter(theirs);
-    device_copy_out(found, x, BYTES);
-    device_guest_leave();
+    device_guest_enter(theirs), device_copy_out(found, x, BYTES), device_guest_leave();
     expect_all(found, 3);
     device_event_close(ours);
     device_event_close(given[0]);
@@ -331,9 +327,7 @@ static void *visit(void *x) {
     cudaSetDevice(1);
     device_guest_record(event, NULL);
     device_guest_follow(event, NULL);
-    device_guest_enter(NULL);
-    device_copy_out(found, x, BYTES);
-    device_guest_leave();
+    device_guest_enter(NULL), device_copy_out(found, x, BYTES), device_guest_leave();
     cudaGetDevice(&device);
     return (void *)(intptr_t)device;
 }

@@ -1,6 +1,6 @@
-/* Calls of a session take the numbers as they are, wherever they are: what a loop does to x
- * between two calls is kept, x may lie in pieces and move, averages are of x at the call, sums of
- * numbers of the caller's.
+/* test_session_numbers.c - calls of a session take the numbers as they are, wherever they are: what
+ * a loop does to x between two calls is kept, x may lie in pieces and move, averages are of x at
+ * the call, sums of numbers of the caller's.
  */
 #include <math.h>
 #include <stdbool.h>

@@ -67,8 +67,8 @@ class _Parameter:
         if p is None or p.shape != self.shape:
             what = "is gone" if p is None else f"has shape {tuple(p.shape)}"
             raise Error(
-                f"{self.name}, which had shape {tuple(self.shape)} at join(), {what} now: all peers "
-                "leave() and join() again"
+                f"{self.name}, which had shape {tuple(self.shape)} at join(), {what} now: all "
+                "peers leave() and join() again"
             )
         check_torch(p, self.name, DTYPES, DEVICES)
         self.parameter = p
