@@ -86,6 +86,7 @@ static int borrow(sl_session *s, const sl_where *x, sl_error *error) {
                        "begin: options.borrow sends x from where it is, which must be one vector; "
                        "give x, or leave options.borrow 0");
     s->borrowed = x->whole;
+    s->borrowed_in = sl_session_round(s);
     sl_session_note_borrowed(s);
     return 0;
 }
@@ -106,16 +107,15 @@ int sl_session_begin(sl_session *s, const float *x, sl_error *error) {
     return 0;
 }
 
-/* The round is over, and the next one has its number. */
+/* Before anything is waited for: what changed may be what neighbours refuse. */
 static int check_borrowed(sl_session *s, sl_error *error) {
     const size_t changed = sl_session_find_changed(s);
-    s->borrowed = NULL;
     if (changed == sl_session_tensors(s))
         return 0;
     char name[SL_SESSION_TEXT_MAX];
     sl_error change;
     sl_layout_name_tensor(&s->layout, changed, name, sizeof name);
-    sl_fail_node(&change, SL_EINVAL, s->rank, s->round - 1,
+    sl_fail_node(&change, SL_EINVAL, s->rank, s->borrowed_in,
                  "%s was changed between begin and end, while the exchange read it "
                  "(options.borrow): end comes first, or leave options.borrow 0",
                  name[0] != '\0' ? name : "x");
@@ -134,10 +134,12 @@ int sl_session_end(sl_session *s, float *x, sl_error *error) {
     if (result != 0)
         return result;
     const bool moved = s->borrowed == NULL;
-    result = sl_session_finish_round(s, error);
-    if (result == 0 && !moved)
+    if (!moved)
         result = check_borrowed(s, error);
+    if (result == 0)
+        result = sl_session_finish_round(s, error);
     s->in_round = false;
+    s->borrowed = NULL;
     if (result == 0)
         sl_session_leave_x(s, &at, moved);
     return result;

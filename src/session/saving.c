@@ -186,6 +186,7 @@ int sl_session_stand(sl_session *s, const sl_where *x, sl_error *error) {
     s->begun = s->moment.form > 1;
     if (s->in_round && s->begun && s->options.borrow) {
         s->borrowed = x->whole;
+        s->borrowed_in = s->moment.round;
         sl_session_note_borrowed(s);
     }
     return !s->in_round || s->borrowed != NULL || s->moment.apart

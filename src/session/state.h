@@ -83,6 +83,7 @@ struct sl_session {
     bool started, in_round, begun; /* begun: with begin, not with offer */
     bool over;                     /* in_round: and the driver is done with it */
     const float *borrowed;         /* in_round: the caller's x; NULL: a snapshot was taken */
+    uint64_t borrowed_in;          /* this round */
     uint64_t *sums;                /* (tensors) checksums of what is borrowed */
     const float *start;            /* (d) x of start */
     const void *state;             /* (state_bytes) of load, until start has returned; else NULL */

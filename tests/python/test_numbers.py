@@ -1,0 +1,447 @@
+#!/usr/bin/env python3
+"""A peer takes the numbers of a module as they are at each call, wherever they are: parameters of
+any layout, replaced ones, what optimizers do in halves; and what stands beside them, of any dtype.
+
+usage: test_numbers.py STARLING [TEST ...]
+"""
+import copy
+import io
+import sys
+
+import _package  # noqa: F401
+
+try:
+    import torch
+except ImportError:
+    print("skip torch: it is not installed here")
+    sys.exit(0)
+
+import starling
+from _models import (
+    BLOCKING,
+    EXPERIMENT,
+    STEPS,
+    backward,
+    flat,
+    flat_of,
+    gossiping,
+    near,
+    network,
+    sgd,
+    simulate,
+    train,
+)
+from _package import refused
+from _scene import check, run_tests
+from torch import nn
+
+RING = {"topology": {"family": "ring"}, "algorithm": "d-psgd"}
+
+
+def mean_of(models):
+    return torch.stack([flat(model).double() for model in models]).mean(0).float()
+
+
+# ---- what stands beside the vector ----
+
+
+def some_state(seed):
+    g = torch.Generator().manual_seed(seed)
+    wide = torch.randn(6, generator=g)
+    return {
+        "order": torch.randperm(9, generator=g),
+        "kept": torch.rand(5, generator=g) > 0.5,
+        "phase": torch.randn(4, generator=g, dtype=torch.complex64),
+        "waves": torch.randn(2, 2, generator=g, dtype=torch.complex128),
+        "betas": torch.rand(7, generator=g, dtype=torch.float64) + 1764201657.25,
+        "bytes": torch.randint(256, (3,), generator=g, dtype=torch.uint8),
+        "count": torch.tensor(2**62 + seed),
+        "halved": torch.randn(3, generator=g).to(torch.float16),
+        "brain": torch.randn(3, generator=g).to(torch.bfloat16),
+        "window": torch.randn(1, generator=g).expand(3, 4),
+        "wide": wide,
+        "view": wide[2:4],
+        "turned": torch.randn(3, 4, generator=g).t(),
+        "none": torch.zeros(0, 3),
+    }
+
+
+def with_state(seed):
+    model = network()
+    for name, value in some_state(seed).items():
+        model.register_buffer(name, value, persistent=name != "kept")
+    model.register_parameter(
+        "frozen", nn.Parameter(torch.full((3,), 0.1 + seed).double(), requires_grad=False)
+    )
+    return model
+
+
+def state_of(model):
+    named = {**dict(model.named_buffers()), "frozen": model.frozen}
+    return {name: tensor.detach().clone() for name, tensor in named.items()}
+
+
+def same(a, b):
+    return a.dtype == b.dtype and a.shape == b.shape and torch.equal(a, b)
+
+
+def test_all_state_is_that_of_rank_0(scene):
+    def work(rank):
+        model = with_state(rank)
+        starling.join(None, model).leave()
+        return state_of(model)
+
+    expected = state_of(with_state(0))
+    for found in simulate(work, RING, 3):
+        for name, value in expected.items():
+            check(same(found[name], value), f"{name}: {found[name]}, not {value}")
+
+
+def test_equal_state_stays_as_it_is(scene):
+    """Bits and memory: nothing is written."""
+
+    def work(rank):
+        model = with_state(5)
+        before = {name: (b.data_ptr(), b._version) for name, b in model.named_buffers()}
+        peer = starling.join(None, model)
+        average = peer.average()
+        peer.leave()
+        after = {name: (b.data_ptr(), b._version) for name, b in model.named_buffers()}
+        check(before == after, "a buffer was written")
+        return average
+
+    expected = state_of(with_state(5))
+    for n in (2, 3, 7):
+        for found in simulate(work, RING, n):
+            for name in set(expected) & set(found):
+                check(same(found[name], expected[name]), f"{n} peers, {name}: {found[name]}")
+
+
+def test_equal_numbers_stay_equal_at_any_magnitude(scene):
+    def work(rank):
+        model = network()
+        for dtype in (torch.float64, torch.float32, torch.float16, torch.bfloat16):
+            info = torch.finfo(dtype)
+            extremes = [info.max, info.min, info.tiny if dtype != torch.float64 else 1e-280]
+            extremes += [1 + info.eps, -1 / 3, 0.0, float("inf"), -float("inf")]
+            model.register_buffer("of_" + str(dtype)[6:], torch.tensor(extremes, dtype=dtype))
+        for dtype in (torch.int64, torch.int32, torch.int8, torch.uint8):
+            info = torch.iinfo(dtype)
+            extremes = torch.tensor([info.max, info.min, 1], dtype=dtype)
+            model.register_buffer("of_" + str(dtype)[6:], extremes)
+        peer = starling.join(None, model)
+        average = peer.average()
+        peer.leave()
+        for name, own in model.named_buffers():
+            check(same(average[name], own), f"{name}: {average[name]}, not {own}")
+
+    for n in (2, 3, 5):
+        simulate(work, RING, n)
+
+
+def test_means_of_state(scene):
+    values = {
+        "fine": [1.0, 2.0, 4.0],
+        "single": [-1.0, 0.5, 3.0],
+        "whole": [3, 4, 6],
+        "flag": [True, True, False],
+    }
+    dtypes = {"fine": torch.float64, "single": torch.float32}
+
+    def work(rank):
+        model = network()
+        for name, each in values.items():
+            model.register_buffer(name, torch.tensor(each[rank], dtype=dtypes.get(name)))
+        peer = starling.join(None, model, same_start=False)
+        average = peer.average()
+        peer.leave()
+        return {name: average[name].item() for name in values}
+
+    expected = {"fine": 7 / 3, "single": 2.5 / 3, "whole": 4, "flag": True}
+    found = simulate(work, RING, 3)
+    check(found[0] == found[1] == found[2], found)
+    for name, value in expected.items():
+        check(abs(found[0][name] - value) < 1e-7, found[0])
+    check(abs(found[0]["fine"] - 7 / 3) < 1e-15, found[0])
+
+
+class Normed(nn.Module):
+    """Its forward assigns a buffer anew."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(5, 3)
+        self.register_buffer("seen", torch.zeros(5))
+
+    def forward(self, x):
+        self.seen = 0.9 * self.seen + 0.1 * x.detach().mean(0)
+        return self.layer(x)
+
+
+def test_a_buffer_that_is_assigned_anew_is_averaged(scene):
+    def work(rank):
+        model, optimizer, peer = gossiping(rank, model=Normed())
+        for step in range(3):
+            backward(model, rank, step)
+            optimizer.step()
+        average = peer.average()
+        peer.leave()
+        return average["seen"], model.seen
+
+    results = simulate(work)
+    expected = (results[0][1] + results[1][1]) / 2
+    for found, _ in results:
+        near(found, expected, 1e-7)
+
+
+def test_state_that_differs_is_refused_by_all(scene):
+    def work(rank, when):
+        model = network()
+        model.register_buffer("mask", torch.zeros(3 + (when == "join" and rank)))
+        peer = starling.join(None, model)
+        if when == "average" and rank == 1:
+            model.mask = torch.zeros(7)
+        peer.average()
+        peer.leave()
+
+    for when in ("join", "average"):
+        error = refused(lambda: simulate(lambda rank: work(rank, when)), "differ", "mask")
+        check("between the peers" in str(error), error)
+
+
+# ---- parameters of any layout ----
+
+
+def images(turn):
+    torch.manual_seed(1)
+    model = nn.Sequential(
+        nn.Unflatten(1, (5, 1, 1)), nn.Conv2d(5, 4, 3, padding=1), nn.Flatten(), nn.Linear(4, 3)
+    )
+    return model.to(memory_format=torch.channels_last) if turn else model
+
+
+def test_any_order_of_axes(scene):
+    """The same numbers as in torch's own order; peers may differ in it."""
+    for experiment in (EXPERIMENT, BLOCKING):
+        plain = simulate(lambda rank: train(rank, images(False)), experiment)
+        turned = simulate(lambda rank: train(rank, images(rank == 1)), experiment)
+        for (a, _), (b, _) in zip(plain, turned):
+            near(flat(a), flat(b), 1e-6)
+        weight = turned[1][0][1].weight
+        check(weight.is_contiguous(memory_format=torch.channels_last), "the format is lost")
+
+
+def test_transposed_and_empty_parameters(scene):
+    def work(rank):
+        model = network()
+        model.turned = nn.Parameter((torch.arange(6.0).reshape(2, 3) + rank).t())
+        model.where = nn.Parameter(torch.empty(0))
+        model.one = nn.Parameter(torch.tensor(float(rank)))
+        peer = starling.join(None, model, same_start=False)
+        peer.attach(sgd(model.parameters()))
+        peer.mix()
+        peer.leave()
+        check(model.turned.stride() == (1, 3) and model.where.numel() == 0, model.turned.stride())
+        return model.turned.detach(), model.one.item()
+
+    results = simulate(work, BLOCKING)
+    for turned, one in results:
+        near(turned, (torch.arange(6.0).reshape(2, 3) + 0.5).t(), 0)
+        check(one == 0.5, one)
+
+
+def test_parameters_that_share_memory(scene):
+    """As two parameters, or one as a part of another: each place is mixed once."""
+
+    def whole(rank):
+        model = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4))
+        model[1].weight.data = model[0].weight.data
+        return model
+
+    def part(rank):
+        model = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 2))
+        model[1].weight.data = model[0].weight.data[1:3]
+        return model
+
+    for make in (whole, part):
+        for experiment in (EXPERIMENT, BLOCKING):
+
+            def work(rank):
+                model = make(rank)
+                with torch.no_grad():
+                    for p in model.parameters():
+                        p.fill_(rank)
+                peer = starling.join(None, model, same_start=False)
+                with_exchange = experiment is EXPERIMENT
+                with peer.exchange() if with_exchange else copy.copy(torch.no_grad()):
+                    pass
+                if not with_exchange:
+                    peer.mix()
+                peer.leave()
+                return flat(model)
+
+            first, second = simulate(work, experiment)
+            weight = 0.25 if experiment is EXPERIMENT else 0.5
+            near(first, torch.full_like(first, weight), 1e-6)
+            near(second, torch.full_like(second, 1 - weight), 1e-6)
+
+
+def test_parts_are_saved_as_without_a_peer(scene):
+    def size_of(part):
+        file = io.BytesIO()
+        torch.save(part.state_dict(), file)
+        return len(file.getvalue())
+
+    def work(rank):
+        model = nn.ModuleDict({"body": nn.Linear(1000, 100), "head": nn.Linear(10, 2)})
+        before, places = size_of(model["head"]), [p.data_ptr() for p in model.parameters()]
+        with starling.join(None, model) as peer:
+            check(places == [p.data_ptr() for p in model.parameters()], "parameters have moved")
+            peer.mix()
+            check(size_of(copy.deepcopy(model["head"])) == before, "a copy has more in it")
+            return before, size_of(model["head"])
+
+    for before, after in simulate(work):
+        check(before == after, (before, after))
+
+
+# ---- what a script does between calls ----
+
+
+def test_an_average_is_of_the_models_now(scene):
+    """Trained alone; the best model loaded; in the middle of an exchange."""
+
+    def work(rank):
+        model = network()
+        peer = starling.join(None, model)
+        optimizer = sgd(model.parameters())
+        for step in range(4):
+            optimizer.zero_grad()
+            backward(model, rank, step)
+            optimizer.step()
+        alone = copy.deepcopy(model), peer.average(), peer.distance
+        peer.begin()
+        model.load_state_dict(network(seed=10 + rank).state_dict())
+        in_exchange = peer.average()
+        peer.leave()
+        return alone, in_exchange
+
+    results = simulate(work)
+    expected = mean_of([alone[0] for alone, _ in results])
+    for (model, average, distance), _ in results:
+        near(flat_of(average), expected, 1e-6)
+    spread = [(flat(alone[0]) - expected).square().sum().item() for alone, _ in results]
+    check(abs(results[0][0][2] - (sum(spread) / 2) ** 0.5) < 1e-4, results[0][0][2])
+    loaded = mean_of([network(seed=10), network(seed=11)])
+    for _, in_exchange in results:
+        near(flat_of(in_exchange), loaded, 1e-6)
+
+
+class Sharp(torch.optim.Optimizer):
+    """SAM, whose two halves the loop calls."""
+
+    def __init__(self, parameters):
+        super().__init__(parameters, {"lr": 0.1})
+        self.inner = torch.optim.SGD(self.param_groups, 0.1)
+
+    @torch.no_grad()
+    def climb(self):
+        for p in self.param_groups[0]["params"]:
+            self.state[p]["kept"] = p.clone()
+            p.add_(p.grad, alpha=0.05)
+        self.zero_grad()
+
+    @torch.no_grad()
+    def descend(self):
+        for p in self.param_groups[0]["params"]:
+            p.copy_(self.state[p]["kept"])
+        self.inner.step()
+        self.zero_grad()
+
+
+def test_an_optimizer_of_two_halves(scene):
+    """Each half moves the parameters while an exchange is under way."""
+
+    def work(rank):
+        model, optimizer, peer = gossiping(rank, Sharp)
+        for step in range(STEPS):
+            backward(model, rank, step)
+            optimizer.climb()
+            backward(model, rank, step)
+            optimizer.descend()
+        average = peer.average()
+        check(peer.round == STEPS + 1, peer.round)
+        peer.leave()
+        return model, average
+
+    results = simulate(work)
+    for _, average in results:
+        near(flat_of(average), mean_of([model for model, _ in results]), 1e-6)
+
+    def alone(rank):
+        model, optimizer = network(), None
+        optimizer = Sharp(model.parameters())
+        for step in range(STEPS):
+            backward(model, rank, step)
+            optimizer.climb()
+            backward(model, rank, step)
+            optimizer.descend()
+        return flat(model)
+
+    def single(rank):
+        model, optimizer, peer = gossiping(rank, Sharp)
+        for step in range(STEPS):
+            backward(model, rank, step)
+            optimizer.climb()
+            backward(model, rank, step)
+            optimizer.descend()
+        peer.end()
+        peer.leave()
+        return flat(model)
+
+    one = {"topology": {"nodes": 1, "family": "complete"}, "algorithm": "d-psgd"}
+    near(starling.simulate(1, single, one)[0], alone(0), 1e-6)
+
+
+def test_a_parameter_that_is_replaced(scene):
+    """Its new numbers are mixed; the optimizer of the one before is refused by its name."""
+
+    def work(rank):
+        model, optimizer, peer = gossiping(rank)
+        backward(model, rank, 0)
+        optimizer.step()
+        peer.end()
+        torch.manual_seed(rank)
+        model[0].weight = nn.Parameter(torch.randn(4, 5))
+        refused(lambda: optimizer.step(), "0.weight was replaced", "make the optimizer anew")
+        average = peer.average()
+        peer.leave()
+        return model, average
+
+    results = simulate(work)
+    expected = (results[0][0][0].weight + results[1][0][0].weight) / 2
+    for _, average in results:
+        near(average["0.weight"], expected.detach(), 1e-6)
+
+
+def test_parameters_that_come_and_go_are_refused_by_name(scene):
+    def work(rank):
+        model, optimizer, peer = gossiping(rank)
+        kept = model[0].weight
+        del model[0].weight
+        refused(peer.mix, "0.weight, which had shape (4, 5) at join(), is gone")
+        model[0].weight = nn.Parameter(torch.zeros(4, 6))
+        refused(peer.mix, "0.weight", "has shape (4, 6) now")
+        model[0].weight = kept
+        model.extra = nn.Parameter(torch.zeros(3))
+        refused(peer.mix, "extra is new", "join() again")
+        del model.extra
+        peer.mix()
+        peer.leave()
+
+    simulate(work)
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    run_tests([value for name, value in list(globals().items()) if name.startswith("test_")])
