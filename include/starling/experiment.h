@@ -228,6 +228,8 @@ SL_API void sl_experiment_memory(sl_run_memory *out, const sl_experiment *experi
 /* The resolved configuration: every key, the topology inline. sl_experiment_parse reads an equal
  * experiment from it. Indented JSON, malloc'ed, the caller frees. */
 SL_API char *sl_experiment_json(const sl_experiment *experiment);
+/* The same without the keys that have no effect on it. */
+SL_API char *sl_experiment_resolved(const sl_experiment *experiment);
 
 /* The sections that must agree between agents. Each has its own hash, so that a refusal names the
  * section. The topology has a hash of its own; name, record, transport, network and device may

@@ -15,12 +15,14 @@ static bool is_absent(const sl_key *k, json_t *value) {
            (k->type == SL_KEY_PATH && json_string_length(value) == 0);
 }
 
-char *sl_experiment_json(const sl_experiment *experiment) {
+static char *print_keys(const sl_experiment *experiment, bool all) {
     json_t *root = json_object();
     bool good = root != NULL;
     sl_key_list keys;
     sl_experiment_keys(&keys);
     for (size_t i = 0; i < keys.count; i++) {
+        if (!all && !sl_key_is_read(keys.items[i], experiment))
+            continue;
         json_t *value = sl_key_write(keys.items[i], experiment);
         if (value != NULL && is_absent(keys.items[i], value))
             json_decref(value);
@@ -38,6 +40,14 @@ char *sl_experiment_json(const sl_experiment *experiment) {
     char *text = good ? sl_json_text(root, JSON_INDENT(2)) : NULL;
     json_decref(root);
     return text;
+}
+
+char *sl_experiment_json(const sl_experiment *experiment) {
+    return print_keys(experiment, true);
+}
+
+char *sl_experiment_resolved(const sl_experiment *experiment) {
+    return print_keys(experiment, false);
 }
 
 const char *sl_section_name(sl_section section) {

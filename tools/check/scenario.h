@@ -2,9 +2,10 @@
 #ifndef SCENARIO_H
 #define SCENARIO_H
 
+#include "check/page.h"
 #include "cli/tool.h"
 
-/* Prints who is a member when, and the spectral gap of their topology. Nothing without faults. */
-int scenario_print(const sl_experiment *e, sl_error *error);
+/* Who is a member when, and the spectral gap of their topology. Nothing without faults. */
+int scenario_say(page *p, const sl_experiment *e, sl_error *error);
 
 #endif

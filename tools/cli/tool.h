@@ -48,7 +48,8 @@ typedef struct options {
     size_t link_count;
     const char *seeds;   /* compare: --seeds; NULL: those of the files */
     const char *session; /* check: "mix", "overlap"; NULL: it is no session's */
-    bool wide;           /* tables with all columns */
+    bool wide;           /* tables with all columns; check: all lines */
+    bool resolved;       /* check: the keys that it reads */
 } options;
 
 void options_set_defaults(void *request);

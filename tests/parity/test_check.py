@@ -1,0 +1,248 @@
+#!/usr/bin/env python3
+"""`starling check` says on one page of a screen what will run, what it means, what it needs and
+what to watch; and with --resolved the experiment itself.
+
+usage: test_check.py STARLING [TEST ...]
+"""
+import glob
+import json
+import os
+import re
+import struct
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "chaos"))
+from _scene import check, run_tests  # noqa: E402
+
+LINES, COLUMNS = 40, 100
+HEADINGS = ["what will run", "what it means", "what it needs", "what to watch"]
+
+
+def idx(magic, sizes, content):
+    return struct.pack(f">I{len(sizes)}I", magic, *sizes) + content
+
+
+def write_data(scene):
+    """Files of the forms that examples name; returns where they are, by data.name."""
+    count = 400
+    for folder in ("mnist", "cifar10"):
+        os.mkdir(scene.path(folder))
+    labels = bytes(i % 10 for i in range(count))
+    for part in ("train", "t10k"):
+        images = idx(0x803, (count, 28, 28), bytes(count * 784))
+        scene.write(f"mnist/{part}-images-idx3-ubyte", images)
+        scene.write(f"mnist/{part}-labels-idx1-ubyte", idx(0x801, (count,), labels))
+    batch = b"".join(bytes([i % 10]) + bytes(3072) for i in range(count))
+    for name in [f"data_batch_{i}" for i in range(1, 6)] + ["test_batch"]:
+        scene.write(f"cifar10/{name}.bin", batch)
+    plays = [f"SPEAKER {i}:\n{'To be, or not to be. ' * 400}\n\n" for i in range(40)]
+    scene.write("plays.txt", "".join(plays))
+    for name in ("digits.tra", "digits.tes"):
+        lines = [f"{i % 10} {' '.join(f'{k + 1}:0.5' for k in range(64))}\n" for i in range(40)]
+        scene.write(name, "".join(lines))
+    return {
+        "mnist": scene.path("mnist"),
+        "cifar10": scene.path("cifar10"),
+        "text": scene.path("plays.txt"),
+    }
+
+
+def is_experiment(content):
+    return isinstance(content, dict) and "topology" in content
+
+
+def experiments_of_docs():
+    """(page and line, text) of what pages show as a whole experiment."""
+    pages = glob.glob(os.path.join(ROOT, "docs", "*.md")) + [os.path.join(ROOT, "README.md")]
+    for page in sorted(pages):
+        with open(page) as file:
+            text = file.read()
+        for block in re.finditer(
+            r"^\$ cat \S+\n(\{.*?^\})|^```json\n(\{.*?^\})\n```", text, re.M | re.S
+        ):
+            body = block[1] or block[2]
+            try:
+                content = json.loads(body)
+            except ValueError:
+                continue  # shortened, with ...
+            if is_experiment(content):
+                line = text[: block.start()].count("\n") + 1
+                yield f"{os.path.basename(page)}:{line}", body, content
+
+
+def experiments():
+    for path in sorted(glob.glob(os.path.join(ROOT, "examples", "*.json"))):
+        with open(path) as file:
+            content = json.load(file)
+        if is_experiment(content):
+            yield os.path.basename(path), open(path).read(), content
+    yield from experiments_of_docs()
+
+
+def check_page(what, text, lines=LINES):
+    said = text.splitlines()
+    check(len(said) <= lines, f"{what}: {len(said)} lines:\n{text}")
+    wide = [line for line in said if len(line) > COLUMNS]
+    check(not wide, f"{what}: more than {COLUMNS} columns: {wide}")
+
+
+def settings(content, places):
+    data = content.get("data", {})
+    name = data if isinstance(data, str) else data.get("name", "digits")
+    return [f"data.path={places[name]}"] if name in places else []
+
+
+def test_every_experiment_fits_a_page(scene):
+    places, seen = write_data(scene), 0
+    scene.call("keys", "make", "-o", "run.key").check_well()
+    for what, text, content in experiments():
+        path = os.path.join(ROOT, "examples", what)
+        if not os.path.exists(path):
+            path = scene.write("e.json", text)
+        if "rounds" not in content and "epochs" not in content and "variants" not in content:
+            ended = scene.call("check", path, "--session", "mix", "--set", "topology.nodes=8")
+        else:
+            words = [w for s in settings(content, places) for w in ("--set", s)]
+            ended = scene.call("check", path, *words)
+        check(ended.code == 0, f"{what}: {ended.err}")
+        check_page(what, ended.out)
+        few = len(content.get("variants", [])) < 16
+        check(not few or "more lines: --all" not in ended.out, f"{what}:\n{ended.out}")
+        seen += 1
+    check(seen >= 25, f"only {seen} experiments were found")
+
+
+def test_every_topology_fits_a_page(scene):
+    for path in sorted(glob.glob(os.path.join(ROOT, "topologies", "*.json"))):
+        ended = scene.call("check", path)
+        check(ended.code == 0, f"{path}: {ended.err}")
+        check_page(path, ended.out)
+
+
+def test_the_page_says_what_a_user_asks(scene):
+    ended = scene.call("check", os.path.join(ROOT, "examples", "choco.json"))
+    places = [ended.out.find(f"\n{heading}\n") for heading in HEADINGS]
+    check(places == sorted(places) and -1 not in places, ended.out)
+    for words in (
+        "mlp 784-256-10, 203530 parameters; digits, 12000 train, 2000 test, iid",
+        "938 rounds of 32 samples a node; sgd, learning rate 0.1, momentum 0.9",
+        "choco-sgd, compressor top-k 1 %",
+        "ring, weights metropolis: 8 nodes, 8 edges, degree 2",
+        "message             12719 bytes, 0.0156 of the vector's",
+        "step in use         0.015 (derived)",
+        "spectral gap 0.1953: averaging brings differences down to 1/1000 in 32 rounds",
+        "one agent           22.2 MB",
+        "ends the run; membership.on_loss",
+        "--resolved",
+    ):
+        check(words in ended.out, f"no {words!r} in {ended.out}")
+
+
+def crowded(scene):
+    """Everything that there is to say, and more than a page holds."""
+    nodes = 64
+    faults = [{"round": 2 + i, "kill": [i]} for i in range(50)]
+    links = [[i, i + 1, 1.5] for i in range(6)]
+    return scene.experiment(
+        topology={"nodes": nodes, "family": "ring"},
+        algorithm={"name": "d-psgd", "variant": "combine-while-adapt"},
+        membership={"on_loss": "continue"},
+        faults=faults,
+        rounds=60,
+        epochs=0,
+        network={"bandwidth_mbit": 100, "latency_ms": 1, "gradient_ms": 30, "links": links},
+        transport={"checksums": False},
+    )
+
+
+def test_what_does_not_fit_is_counted_and_can_be_had(scene):
+    path = crowded(scene)
+    short, whole = scene.call("check", path), scene.call("check", path, "--all")
+    check(short.code == 0 and whole.code == 0, f"{short.err}{whole.err}")
+    check_page("crowded", short.out)
+    left_out = re.search(r"^(\d+) more lines: --all$", short.out, re.M)
+    check(left_out is not None, short.out)
+    check(whole.out.count("\n  from round ") == 50 and "--all" not in whole.out, whole.out)
+    check(len(short.out.splitlines()) > LINES - 3, "a page that is not used")
+    rows, kept = (len([x for x in said.out.splitlines() if x]) for said in (whole, short))
+    check(kept - 1 + int(left_out[1]) == rows, f"{left_out[0]}: {short.out}\n{whole.out}")
+    for heading in HEADINGS:
+        check(f"\n{heading}\n" in short.out, f"no {heading}")
+
+
+def test_many_variants_fit_a_page(scene):
+    variants = [
+        {"name": f"v{i}", "set": {"optimizer": {"learning_rate": 0.01 * (i + 1)}}}
+        for i in range(60)
+    ]
+    path = scene.experiment(variants=variants)
+    short, whole = scene.call("check", path), scene.call("check", path, "--all")
+    check_page("60 variants", short.out)
+    check("optimizers differ" in short.out and "more lines: --all" in short.out, short.out)
+    for i in range(60):
+        check(re.search(rf"^  v{i} +d-psgd +identity +\d+ +\d", whole.out, re.M), f"no v{i}")
+
+
+def keys_of(value, prefix=""):
+    for name, inner in value.items():
+        if isinstance(inner, dict):
+            yield from keys_of(inner, f"{prefix}{name}.")
+        else:
+            yield prefix + name
+
+
+def test_the_resolved_experiment_has_what_is_read(scene):
+    path = os.path.join(ROOT, "examples", "digits.json")
+    resolved = scene.call("check", path, "--resolved")
+    check(resolved.code == 0 and not resolved.err, resolved.err)
+    keys = set(keys_of(json.loads(resolved.out)))
+    for key in ("algorithm.name", "algorithm.local_steps", "optimizer.momentum", "topology.family"):
+        check(key in keys, f"no {key}: {sorted(keys)}")
+    for key in (
+        "algorithm.beta",
+        "algorithm.server",
+        "algorithm.consensus_step",
+        "algorithm.compressor.name",
+        "algorithm.compressor.k",
+        "optimizer.beta1",
+        "optimizer.schedule.milestones",
+        "model.heads",
+        "data.partition.alpha",
+    ):
+        check(key not in keys, f"{key} is of something else: {sorted(keys)}")
+    choco = scene.call("check", os.path.join(ROOT, "examples", "choco.json"), "--resolved")
+    keys = set(keys_of(json.loads(choco.out)))
+    check({"algorithm.trigger", "algorithm.compressor.fraction"} <= keys, f"{sorted(keys)}")
+    check("algorithm.compressor.levels" not in keys, f"{sorted(keys)}")
+
+
+def test_the_resolved_experiment_is_the_experiment(scene):
+    places, seen = write_data(scene), 0
+    for what, _, content in experiments():
+        path = os.path.join(ROOT, "examples", what)
+        if "rounds" not in content and "epochs" not in content or not os.path.exists(path):
+            continue
+        words = [w for s in settings(content, places) for w in ("--set", s)]
+        first = scene.call("check", path, "--resolved", *words)
+        check(first.code == 0, f"{what}: {first.err}")
+        value = json.loads(first.out)
+        for one in value[-1:] if isinstance(value, list) else [value]:
+            body = json.dumps(one, indent=2)
+            again = scene.call("check", scene.write("again.json", body), "--resolved")
+            check(again.code == 0 and not again.err, f"{what}: {again.err}")
+            check(json.loads(again.out) == one, f"{what}: {again.out}\n{body}")
+            seen += 1
+    check(seen >= 20, f"only {seen} experiments were found")
+
+
+def test_resolved_is_for_experiments(scene):
+    ring = scene.write("ring.json", '{"nodes": 8, "family": "ring"}')
+    scene.call("check", ring, "--resolved").check_refused("--resolved", "ring.json")
+    session = os.path.join(ROOT, "examples", "session.json")
+    scene.call("check", session, "--session", "mix", "--resolved").check_refused("--resolved")
+
+
+if __name__ == "__main__":
+    run_tests([value for name, value in list(globals().items()) if name.startswith("test_")])

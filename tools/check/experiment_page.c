@@ -1,0 +1,408 @@
+/* experiment_page.c - see experiment_page.h. */
+#include "check/experiment_page.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check/scenario.h"
+#include "check/times_page.h"
+#include "cli/names.h"
+
+enum { NAME_BYTES = 128 };
+#define AGREED 0.001 /* of the first differences: who is so close agrees */
+
+/* Appends to a text. */
+static void add(char *out, size_t bytes, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+static void add(char *out, size_t bytes, const char *format, ...) {
+    const size_t used = strlen(out);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(out + used, bytes - used, format, arguments);
+    va_end(arguments);
+}
+
+/* ---- what will run ---- */
+
+void name_optimizer(const sl_optimizer_config *o, char *out, size_t bytes) {
+    static const char *const schedules[] = {
+#define SCHEDULE_NAME(kind, name) name,
+        SL_SCHEDULES(SCHEDULE_NAME)
+#undef SCHEDULE_NAME
+    };
+    snprintf(out, bytes, "%s, learning rate %g", sl_optimizer_name(o->kind), o->learning_rate);
+    if (o->momentum > 0)
+        add(out, bytes, ", momentum %g%s", o->momentum, o->nesterov ? " (Nesterov)" : "");
+    if (o->weight_decay > 0)
+        add(out, bytes, ", weight decay %g", o->weight_decay);
+    if (o->schedule.kind != SL_SCHEDULE_CONSTANT)
+        add(out, bytes, ", %s schedule", schedules[o->schedule.kind]);
+    if (o->schedule.warmup_rounds > 0)
+        add(out, bytes, ", warm-up of %llu rounds", (unsigned long long)o->schedule.warmup_rounds);
+}
+
+void page_say_learner(page *p, const trial *t, const char *optimizer) {
+    const sl_experiment *e = t->experiment;
+    char samples[NAME_BYTES] = "";
+    if (sl_learner_operations(t->learner) > 0)
+        snprintf(samples, sizeof samples, " of %u samples a node", e->data.batch);
+    page_say(p, "model and data", "%s", sl_learner_describe(t->learner));
+    page_say(p, "training", "%llu rounds%s; %s", (unsigned long long)t->task.rounds, samples,
+             optimizer);
+}
+
+/* What the topology's file says: its family, if it is one. */
+static void name_graph(const sl_topology *topology, char *out, size_t bytes) {
+    char *text = sl_topology_json(topology);
+    json_t *root = text != NULL ? json_loads(text, 0, NULL) : NULL;
+    const char *family = json_string_value(json_object_get(root, "family")),
+               *weights = json_string_value(json_object_get(root, "weights"));
+    snprintf(out, bytes, "%s%s%s", family != NULL ? family : "listed edges",
+             weights != NULL ? ", weights " : "", weights != NULL ? weights : "");
+    json_decref(root);
+    free(text);
+}
+
+void name_topology(const sl_topology *topology, const sl_topology_report *r, char *out,
+                   size_t bytes) {
+    char graph[NAME_BYTES], slots[NAME_BYTES] = "";
+    name_graph(topology, graph, sizeof graph);
+    if (r->period > 1)
+        snprintf(slots, sizeof slots, " in a schedule of %u slots", r->period);
+    snprintf(out, bytes, "%s: %u nodes, %llu edges%s", graph, r->nodes,
+             (unsigned long long)r->edges, slots);
+    if (r->degree_min == r->degree_max)
+        add(out, bytes, ", degree %u", r->degree_min);
+    else
+        add(out, bytes, ", degree %u to %u, mean %.4g", r->degree_min, r->degree_max,
+            r->degree_mean);
+}
+
+static void say_what_runs(page *p, const trial *t, const sl_topology_report *r) {
+    const sl_algorithm_config *c = &t->plan.config;
+    char compressor[NAME_BYTES], topology[MEANING_BYTES], optimizer[MEANING_BYTES];
+    name_optimizer(&t->experiment->optimizer, optimizer, sizeof optimizer);
+    name_compressor(&c->compressor, compressor, sizeof compressor);
+    name_topology(t->experiment->topology, r, topology, sizeof topology);
+    page_heading(p, "what will run");
+    page_say_learner(p, t, optimizer);
+    page_say(p, "algorithm", "%s%s%s", c->name,
+             c->compressor.kind != SL_COMPRESSOR_IDENTITY ? ", compressor " : "",
+             c->compressor.kind != SL_COMPRESSOR_IDENTITY ? compressor : "");
+    page_say(p, "topology", "%s", topology);
+    if (t->experiment->final_average)
+        page_say(p, "final average", "of all models, exact; their distance before it is reported");
+}
+
+/* ---- what it means ---- */
+
+double message_bytes(const sl_plan *plan, const sl_shapes *shapes, double *share) {
+    const double whole = 32 * (double)shapes->dimension;
+    size_t elements;
+    double bits = sl_compressor_bits(&plan->config.compressor, shapes->dimension);
+    if (sl_algorithm_shortens(&elements, &plan->config, shapes))
+        bits = 32 * (double)elements;
+    *share = bits / whole;
+    return ceil(bits / 8);
+}
+
+/* Entries of each, and how long each lasts. */
+static void say_phases(page *p, const sl_plan *plan, size_t dimension) {
+    char text[MEANING_BYTES] = "";
+    for (uint32_t i = 0; i < plan->phase_count; i++)
+        add(text, sizeof text, "%s %.0f bytes", i > 0 ? "," : ":",
+            ceil(sl_compressor_bits(&plan->phases[i], dimension) / 8));
+    if (plan->phase_count > 0)
+        page_say(p, "warm-up", "%s%s", plan->phase_is_epoch ? "an epoch each" : "a round each",
+                 text);
+}
+
+static void say_message(page *p, const trial *t) {
+    const sl_plan *plan = &t->plan;
+    const sl_shapes shapes = sl_task_shapes(&t->task);
+    double share, bytes = message_bytes(plan, &shapes, &share);
+    page_say(p, "message", "%.0f bytes, %.3g of the vector's", bytes, share);
+    say_phases(p, plan, shapes.dimension);
+    if (plan->config.compressor.kind != SL_COMPRESSOR_IDENTITY && plan->quality.unbiased)
+        page_say(p, "compressor", "%s, unbiased, omega %.4g%s",
+                 sl_compressor_name(plan->config.compressor.kind), plan->quality.omega,
+                 plan->quality.is_contractive ? ", contractive too" : "");
+    else if (plan->config.compressor.kind != SL_COMPRESSOR_IDENTITY && plan->quality.is_contractive)
+        page_say(p, "compressor", "%s, contractive, delta at least %.4g",
+                 sl_compressor_name(plan->config.compressor.kind), plan->quality.delta);
+}
+
+static void say_replicas(page *p, const sl_topology *topology) {
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < sl_topology_nodes(topology); i++) {
+        const uint32_t *peers, count = sl_topology_peers(topology, i, &peers);
+        most = count > most ? count : most;
+    }
+    page_say(p, "replicas",
+             "one of each neighbour, up to %u vectors a node; each message goes to all of them",
+             most);
+}
+
+static void say_step(page *p, const trial *t) {
+    const sl_plan *plan = &t->plan;
+    double theory;
+    if (plan->config.replicas == SL_REPLICAS_PER_NEIGHBOUR)
+        say_replicas(p, t->experiment->topology);
+    if (plan->step_size > 0)
+        page_say(p, "step in use", "%.4g (%s)", plan->step_size,
+                 plan->step_size_derived ? "derived" : "as configured");
+    if (sl_plan_theory(&theory, plan, t->experiment->topology, NULL) == 0 && !isnan(theory))
+        page_detail(p, "step by theory", "%.4g (sufficient, far from necessary)", theory);
+}
+
+/* How fast plain averaging with W removes differences. */
+static void say_mixing(page *p, const sl_algorithm *a, const sl_topology_report *r) {
+    char rounds[NAME_BYTES] = "nodes never agree by averaging with this W";
+    const double needed =
+        r->rho <= GAP_ROUNDING ? r->period : ceil(r->period * log(AGREED) / log(r->rho));
+    if (a->matrix == SL_MATRIX_NONE) {
+        page_say(p, "mixing", "exact averages of all; of the topology the number of nodes counts");
+        return;
+    }
+    if (r->rho < 1 - GAP_ROUNDING)
+        snprintf(rounds, sizeof rounds,
+                 "averaging brings differences down to 1/1000 in %.0f round%s", needed,
+                 needed > 1 ? "s" : "");
+    page_say(p, "mixing", "spectral gap %.4g%s%s: %s", r->gap,
+             r->period > 1 ? " over the schedule" : "",
+             r->spectrum_known ? "" : " at most, within the limit of work", rounds);
+}
+
+/* Model intensity: operations of a sample's gradient for each parameter. */
+static void say_work(page *p, const trial *t) {
+    const double each = sl_learner_operations(t->learner) / t->experiment->data.batch;
+    if (each > 0)
+        page_say(p, "work", "%.4g million operations for a sample's gradient, %.4g a parameter",
+                 1e-6 * each, each / (double)t->task.dimension);
+    if (t->task.gradient_seconds > 0)
+        page_say(p, "gradient", "%.4g ms at model.gflops, of a batch",
+                 1e3 * t->task.gradient_seconds);
+}
+
+/* Of local_epochs: known once the data are. */
+static void say_clients(page *p, const trial *t) {
+    const sl_algorithm_config *c = &t->plan.config;
+    uint64_t least = UINT64_MAX;
+    for (uint32_t i = 0; c->batch > 0 && i < t->nodes; i++) {
+        const uint64_t steps = sl_clients_steps(c, t->task.samples(t->task.context, i));
+        least = steps < least ? steps : least;
+    }
+    if (c->batch > 0)
+        page_say(p, "clients", "train %llu to %llu of a turn's %llu rounds",
+                 (unsigned long long)least, (unsigned long long)c->local_steps,
+                 (unsigned long long)c->local_steps);
+}
+
+/* Of one-bit-adam: the rounds between which warmup_ratio may end it. */
+static bool ends_warm_up(const trial *t, uint64_t *earliest, uint64_t *last) {
+    const sl_algorithm_config *c = &t->plan.config;
+    *earliest = sl_warm_up_earliest(c);
+    *last = c->warmup_rounds < t->task.rounds ? c->warmup_rounds : t->task.rounds;
+    return *earliest < *last;
+}
+
+static void say_what_it_means(page *p, const trial *t, const sl_topology_report *r) {
+    const sl_algorithm_config *c = &t->plan.config;
+    uint64_t earliest, last;
+    page_heading(p, "what it means");
+    say_message(p, t);
+    say_step(p, t);
+    say_mixing(p, sl_algorithm_of(c, NULL), r);
+    if (c->warmup_ratio > 0 && ends_warm_up(t, &earliest, &last))
+        page_say(p, "warm-up",
+                 "ends after round %llu at the earliest, after round %llu at the latest",
+                 (unsigned long long)earliest, (unsigned long long)last);
+    say_clients(p, t);
+    say_work(p, t);
+    page_say_times(p, t);
+}
+
+/* ---- what it needs ---- */
+
+static void say_what_it_needs(page *p, const trial *t) {
+    sl_run_memory m;
+    char host[NAME_BYTES] = "", limit[NAME_BYTES] = "";
+    trial_memory(t, &m);
+    if (m.available > 0)
+        snprintf(host, sizeof host, "; this host has %.0f MB", 1e-6 * (double)m.available);
+    if (m.limit > 0)
+        snprintf(limit, sizeof limit, "; a process may take %.0f MB", 1e-6 * (double)m.limit);
+    page_heading(p, "what it needs");
+    page_say(p, "one agent", "%.1f MB: vectors %.1f MB%s, data and work %.1f MB, buffers %.1f MB",
+             1e-6 * (double)m.agent, 1e-6 * (double)m.vectors, m.on_device ? " on the GPU" : "",
+             1e-6 * (double)m.task, 1e-6 * (double)m.buffers);
+    page_say(p, "all of them", "%.1f MB as agents, %.1f MB in the simulator%s%s",
+             1e-6 * (double)m.agents, 1e-6 * (double)m.simulator, host, limit);
+}
+
+/* ---- what to watch ---- */
+
+void name_loss(const sl_experiment *e, char *out, size_t bytes) {
+    const char *why = sl_experiment_why_stop(e), *cost = sl_experiment_what_going_on_costs(e);
+    if (e->membership.on_loss == SL_ON_LOSS_CONTINUE && e->faults.count > 0)
+        snprintf(out, bytes, "the others go on without it, as faults says");
+    else if (e->membership.on_loss == SL_ON_LOSS_CONTINUE)
+        snprintf(out, bytes, "the others go on without it, after %g s of silence at most%s",
+                 e->membership.grace_s,
+                 e->membership.restart != SL_RESTART_NEVER ? "; `starling run` starts it again"
+                                                           : "");
+    else if (why != NULL)
+        snprintf(out, bytes, "ends the run: %s %s; d-psgd, choco-sgd, deep-squeeze or sgp can",
+                 e->algorithm.name, why);
+    else if (e->final_average)
+        snprintf(out, bytes,
+                 "ends the run: final_average is an average of all nodes; without it "
+                 "the others go on");
+    else
+        snprintf(out, bytes,
+                 "ends the run; membership.on_loss \"continue\" lets the others go on%s%s",
+                 cost != NULL ? ", and costs each agent " : "", cost != NULL ? cost : "");
+}
+
+void page_say_connections(page *p, const sl_experiment *e) {
+    const sl_security_config *c = &e->security;
+    static const char *const proofs[] = {
+        [SL_SECURITY_AUTO] = "",
+        [SL_SECURITY_NONE] = "",
+        [SL_SECURITY_KEY] = "TLS 1.3 with the run's key",
+        [SL_SECURITY_CERTIFICATES] = "TLS 1.3 with the certificates that the roster pins",
+    };
+    static const char *const seals[] = {
+        [SL_SEAL_AUTO] = "AES-256-GCM beyond loopback; on loopback data is in the clear",
+        [SL_SEAL_ON] = "AES-256-GCM",
+        [SL_SEAL_OFF] = "data is in the clear, on loopback; beyond it agents refuse to start",
+        [SL_SEAL_HANDSHAKE_ONLY] = "data is in the clear",
+    };
+    const sl_security_mode mode = sl_security_mode_of(c);
+    if (mode != SL_SECURITY_NONE)
+        page_say(p, "who can take part", "%s; %s", proofs[mode], seals[c->seal]);
+    else
+        page_say(p, "who can take part", "%s; nothing is encrypted",
+                 c->trusted_network ? "whoever reaches an agent's port"
+                                    : "every process of this host, and nobody beyond it");
+    if (sl_security_is_unsaid(c))
+        page_say(p, "starling run", "makes a key of its own: TLS 1.3; %s",
+                 seals[c->seal == SL_SEAL_AUTO ? SL_SEAL_HANDSHAKE_ONLY : c->seal]);
+    if (!e->transport.checksums)
+        page_say(p, "checksums",
+                 "off: if a link alters data in the clear, only the link can notice");
+}
+
+/* ---- warnings ---- */
+
+static void warn(warnings *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void warn(warnings *w, const char *format, ...) {
+    va_list arguments;
+    if (w->count == WARNINGS_MAX)
+        return;
+    va_start(arguments, format);
+    vsnprintf(w->texts[w->count++], SL_PLAN_TEXT_MAX, format, arguments);
+    va_end(arguments);
+}
+
+/* An exact average that never comes. */
+static void warn_of_average(warnings *w, const trial *t) {
+    const sl_algorithm_config *c = &t->plan.config;
+    const sl_algorithm *a = sl_algorithm_of(c, NULL);
+    const uint64_t exchanges = t->task.rounds / sl_algorithm_interval(a, c);
+    const bool has_period = sl_algorithm_reads(a, SL_COMPRESSOR_IDENTITY, "period");
+    if (a->route == SL_ROUTE_BOTH && sl_algorithm_average_period(a, c) > exchanges)
+        warn(w,
+             "algorithm.%s: %llu, but the run has %llu exchanges, and so no exact average; take "
+             "%llu or less%s",
+             has_period ? "period" : "average_period",
+             (unsigned long long)sl_algorithm_average_period(a, c), (unsigned long long)exchanges,
+             (unsigned long long)exchanges,
+             t->experiment->final_average ? "" : ", or final_average, which takes one at the end");
+}
+
+/* A switch, or the end of a warm-up, that never comes. */
+static void warn_of_rounds(warnings *w, const trial *t) {
+    const sl_algorithm_config *c = &t->plan.config;
+    const sl_algorithm *a = sl_algorithm_of(c, NULL);
+    const uint64_t rounds = t->task.rounds;
+    uint64_t earliest, last;
+    if (c->switch_round >= rounds && sl_algorithm_reads(a, SL_COMPRESSOR_IDENTITY, "switch_round"))
+        warn(w, "algorithm.switch_round: %llu, and the run has %llu rounds: all are all-reduce's",
+             (unsigned long long)c->switch_round, (unsigned long long)rounds);
+    if (c->warmup_ratio > 0 && !ends_warm_up(t, &earliest, &last))
+        warn(w,
+             "algorithm.warmup_ratio: can end the warm-up after round %llu at the earliest, and %s "
+             "%llu: it never does",
+             (unsigned long long)earliest,
+             c->warmup_rounds < rounds ? "algorithm.warmup_rounds is" : "rounds are",
+             (unsigned long long)last);
+}
+
+void find_warnings(warnings *w, const trial *t) {
+    w->count = 0;
+    if (t->plan.warning[0] != '\0')
+        warn(w, "%s", t->plan.warning);
+    warn_of_rounds(w, t);
+    warn_of_average(w, t);
+}
+
+/* Messages that do not hold the step bound it. */
+static bool is_bound(const sl_algorithm_config *c, bool overlap) {
+    return strcmp(c->name, "d-psgd") == 0 &&
+           (overlap || c->variant == SL_VARIANT_COMBINE_WHILE_ADAPT);
+}
+
+static double least_self_weight(const sl_topology *topology) {
+    double least = 1;
+    for (uint32_t slot = 0; slot < sl_topology_period(topology); slot++)
+        for (uint32_t rank = 0; rank < sl_topology_nodes(topology); rank++)
+            least = fmin(least, sl_topology_in(topology, slot, rank).self);
+    return least;
+}
+
+/* Without lambda_n: W = w I + (1 - w) Q, where w is the least W_ii and Q is doubly stochastic too,
+ * so that |W - s I| <= |w - s| + 1 - w, which is at most 1 for s from 0 to 2 w. */
+void name_bound(const sl_experiment *e, bool overlap, const sl_topology_report *r, char *out,
+                size_t bytes) {
+    out[0] = '\0';
+    if (!is_bound(&e->algorithm, overlap))
+        return;
+    if (!isnan(r->lambda_n))
+        snprintf(out, bytes, "learning rate * curvature < 1 + lambda_n = %.4g", 1 + r->lambda_n);
+    else if (r->stochastic.row && r->stochastic.column && r->stochastic.nonnegative)
+        snprintf(out, bytes, "learning rate * curvature < 2 min W_ii = %.4g",
+                 2 * least_self_weight(e->topology));
+}
+
+static void say_what_to_watch(page *p, const trial *t, const sl_topology_report *r) {
+    char loss[MEANING_BYTES], bound[NAME_BYTES];
+    warnings w;
+    name_loss(t->experiment, loss, sizeof loss);
+    name_bound(t->experiment, false, r, bound, sizeof bound);
+    page_heading(p, "what to watch");
+    find_warnings(&w, t);
+    for (size_t i = 0; i < w.count; i++)
+        page_say(p, "warning", "%s", w.texts[i]);
+    if (bound[0] != '\0')
+        page_say(p, "stable for", "%s", bound);
+    page_say(p, "a lost peer", "%s", loss);
+    page_say_connections(p, t->experiment);
+}
+
+int page_say_experiment(page *p, const trial *t, sl_error *error) {
+    sl_topology_report report;
+    int result = sl_topology_analyse(t->experiment->topology, &report, error);
+    if (result != 0)
+        return result;
+    say_what_runs(p, t, &report);
+    say_what_it_means(p, t, &report);
+    say_what_it_needs(p, t);
+    say_what_to_watch(p, t, &report);
+    page_heading(p, "faults");
+    return scenario_say(p, t->experiment, error);
+}

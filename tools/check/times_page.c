@@ -1,0 +1,98 @@
+/* times_page.c - see times_page.h. */
+#include "check/times_page.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "compare/time_model.h"
+
+enum { TIMES_BYTES = 512 };
+
+static exchange_case case_of(const trial *t) {
+    const sl_network_config *n = &t->experiment->network;
+    return (exchange_case){&t->plan.config,
+                           t->experiment->topology,
+                           sl_task_shapes(&t->task),
+                           t->experiment->transport.chunk_bytes,
+                           {n->bandwidth_mbit, n->latency_ms},
+                           &n->links};
+}
+
+static double gradient_seconds(const trial *t) {
+    const double given = t->experiment->network.gradient_ms;
+    return given > 0 ? 1e-3 * given : t->task.gradient_seconds;
+}
+
+static bool has_links(const sl_network_config *n) {
+    return n->bandwidth_mbit > 0 || n->latency_ms > 0 || n->links.rows > 0;
+}
+
+/* Without encoding, which is measured. */
+static bool model_of(const trial *t, const exchange_case *c, time_model *m) {
+    return has_links(&t->experiment->network) && gradient_seconds(t) > 0 &&
+           time_model_of(c) != MODEL_NONE && time_model_open(m, c, NULL) == 0;
+}
+
+double round_seconds(const trial *t) {
+    const exchange_case c = case_of(t);
+    time_model m;
+    return model_of(t, &c, &m) ? time_model_seconds(&m, gradient_seconds(t), 0) : NAN;
+}
+
+static void say_model(page *p, const trial *t, const exchange_case *c) {
+    char parts[TIMES_BYTES];
+    time_model m;
+    size_t at;
+    if (!model_of(t, c, &m))
+        return;
+    at = (size_t)snprintf(parts, sizeof parts, "tau, a gradient, %.4g ms",
+                          1e3 * gradient_seconds(t));
+    if (!isnan(m.phi))
+        at += (size_t)snprintf(parts + at, sizeof parts - at, "; phi, an exchange, %.4g ms",
+                               1e3 * m.phi);
+    if (!isnan(m.psi))
+        at += (size_t)snprintf(parts + at, sizeof parts - at, "; psi, compressed, %.4g ms",
+                               1e3 * m.psi);
+    if (m.kind == MODEL_CD_SGD)
+        snprintf(parts + at, sizeof parts - at, "; k = %llu", (unsigned long long)m.period);
+    page_say(p, "a round", "%.4g ms%s", 1e3 * time_model_seconds(&m, gradient_seconds(t), 0),
+             isnan(m.psi) ? "" : " and delta, encoding and combining, which compare measures");
+    page_detail(p, "its model", "%s: %s; %s", time_model_name(m.kind), time_model_formula(m.kind),
+                parts);
+}
+
+static void say_forms(page *p, const exchange_case *c) {
+    double seconds[SL_ALL_REDUCE_FORMS];
+    char text[TIMES_BYTES] = "";
+    size_t fastest, at = 0;
+    if (!all_reduce_is_used(c) || all_reduce_times(seconds, &fastest, c, NULL) != 0)
+        return;
+    for (size_t form = 0; form < SL_ALL_REDUCE_FORMS && at < sizeof text; form++)
+        at += (size_t)snprintf(text + at, sizeof text - at, "%s%s %.4g ms%s", form > 0 ? ", " : "",
+                               all_reduce_name(form), 1e3 * seconds[form],
+                               form == fastest ? " (the fastest form)" : "");
+    page_detail(p, "forms", "%s", text);
+}
+
+/* A few are enough to see which are meant. */
+static void say_links(page *p, const sl_network_config *n) {
+    enum { SHOWN = 4 };
+    const sl_number_rows *l = &n->links;
+    for (size_t row = 0; row < l->rows && row < SHOWN; row++) {
+        const double *link = l->values + row * l->columns;
+        page_detail(p, row == 0 ? "slower links" : "", "nodes %.0f and %.0f: %.6g Mbit/s, %.4g ms",
+                    link[0], link[1], link[2], l->columns > 3 ? link[3] : n->latency_ms);
+    }
+    if (l->rows > SHOWN)
+        page_detail(p, "", "and %zu more", l->rows - SHOWN);
+}
+
+void page_say_times(page *p, const trial *t) {
+    const exchange_case c = case_of(t);
+    if (!has_links(&t->experiment->network))
+        return;
+    say_model(p, t, &c);
+    say_forms(p, &c);
+    say_links(p, &t->experiment->network);
+}
