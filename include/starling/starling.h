@@ -15,6 +15,7 @@
 #include "starling/experiment.h"
 #include "starling/family.h"
 #include "starling/folder.h"
+#include "starling/foreign.h"
 #include "starling/graph.h"
 #include "starling/kernels.h"
 #include "starling/keys.h"

@@ -16,6 +16,9 @@ extern "C" {
  * cannot be read, is no regular file, has more than bytes_max bytes, is UTF-16, holds a NUL, or is
  * packed otherwise, with the command that helps. */
 SL_API int sl_text_read(char **out, const char *path, size_t bytes_max, sl_error *error);
+/* The same of any file: *bytes as they are once unpacked, and a 0 behind them. */
+SL_API int sl_file_read(char **out, size_t *bytes, const char *path, size_t bytes_max,
+                        sl_error *error);
 
 #ifdef __cplusplus
 }

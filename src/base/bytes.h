@@ -34,5 +34,8 @@ void sl_bytes_close(sl_bytes *bytes);
 /* In place: without a byte order mark, and with LF for the line ends of Windows and old Macs.
  * SL_EFILE: it is UTF-16. Bytes need not be UTF-8, and may be 0. */
 int sl_bytes_to_text(sl_bytes *bytes, sl_error *error);
+/* The same as NUL-terminated text of the caller's; closes `bytes` in any case. SL_EFILE: there is a
+ * NUL in it. */
+int sl_bytes_take_string(char **out, sl_bytes *bytes, sl_error *error);
 
 #endif

@@ -73,18 +73,32 @@ int sl_bytes_read_text(sl_bytes *out, const char *path, size_t bytes_max, sl_err
     return result;
 }
 
+int sl_bytes_take_string(char **out, sl_bytes *bytes, sl_error *error) {
+    int result = sl_bytes_to_text(bytes, error);
+    const uint8_t *nul = memchr(bytes->data, 0, bytes->size + 1);
+    if (result == 0 && nul != bytes->data + bytes->size)
+        result = sl_fail(error, SL_EFILE, "%s: is no text: its byte %zu is 0", bytes->name,
+                         (size_t)(nul - bytes->data));
+    if (result == 0)
+        *out = (char *)bytes->data;
+    else
+        free(bytes->data);
+    *bytes = (sl_bytes){0};
+    return result;
+}
+
 int sl_text_read(char **out, const char *path, size_t bytes_max, sl_error *error) {
     sl_bytes bytes;
-    int result = sl_bytes_read_text(&bytes, path, bytes_max, error);
+    int result = sl_bytes_read(&bytes, path, bytes_max, error);
+    return result != 0 ? result : sl_bytes_take_string(out, &bytes, error);
+}
+
+int sl_file_read(char **out, size_t *bytes, const char *path, size_t bytes_max, sl_error *error) {
+    sl_bytes file;
+    int result = sl_bytes_read(&file, path, bytes_max, error);
     if (result != 0)
         return result;
-    const uint8_t *nul = memchr(bytes.data, 0, bytes.size + 1);
-    if (nul != bytes.data + bytes.size) {
-        result = sl_fail(error, SL_EFILE, "%s: is no text: its byte %zu is 0", path,
-                         (size_t)(nul - bytes.data));
-        sl_bytes_close(&bytes);
-        return result;
-    }
-    *out = (char *)bytes.data;
+    *out = (char *)file.data;
+    *bytes = file.size;
     return 0;
 }

@@ -20,6 +20,7 @@
 #include "starling/algorithm.h"
 #include "starling/device.h"
 #include "starling/text.h"
+#include "topology/foreign/recognise.h"
 
 enum { FILE_BYTES_MAX = 64 << 20, DEPTH_MAX = 8, DOTTED_MAX = SL_PATH_TEXT_MAX };
 
@@ -459,7 +460,7 @@ static int parse(sl_experiment **out, const char *json, const reading *r, sl_err
 
 static int load(sl_experiment **out, const char *path, reading *r, sl_error *error) {
     char *text, folder[PATH_MAX];
-    int result = sl_text_read(&text, path, FILE_BYTES_MAX, error);
+    int result = sl_graph_text_read(&text, path, FILE_BYTES_MAX, error);
     if (result != 0)
         return result;
     const char *slash = strrchr(path, '/');

@@ -1,19 +1,22 @@
-/* topology_make.c - `starling topology make`: writes the topology file of a family.
+/* topology_make.c - `starling topology make`: writes the topology file of a family, or of a graph
+ * that another program wrote.
  *
- * The arguments become the JSON object of such a file, and the library reads it. So names, limits
- * and defaults stand in one place. */
+ * The arguments, or the graph, become the JSON object of such a file, and the library reads it. So
+ * names, limits and defaults stand in one place. */
 #include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "foreign/graph_file.h"
 #include "topology/topology.h"
 
 typedef struct request {
     json_t *description;
-    const char *out; /* NULL: standard output */
-    bool expand;
+    const char *out;  /* NULL: standard output */
+    const char *from; /* a file of another program; NULL: a family */
+    bool expand, directed;
 } request;
 
 /* A number, a list of numbers, or else a name. */
@@ -48,15 +51,34 @@ static int take_described(void *asked, const command_option *row, const char *te
     return take_parameter(asked, row->name, text);
 }
 
+static int describe_family(char **json, const request *r, sl_error *error) {
+    *json = json_dumps(r->description, 0);
+    return *json != NULL ? 0 : sl_fail(error, SL_ENOMEM, "out of memory");
+}
+
+static int describe_file(char **json, const request *r, sl_error *error) {
+    const char *weights = json_string_value(json_object_get(r->description, "weights")),
+               *links = json_string_value(json_object_get(r->description, "links"));
+    graph_file graph;
+    int result = graph_file_read(&graph, r->from, r->directed, error);
+    if (result == 0 && (result = graph_file_json(json, &graph, weights, links, error)) != 0)
+        sl_fail_prefix(error, result, "%s", r->from);
+    graph_file_close(&graph);
+    return result;
+}
+
 static int make(char **out, const request *r, sl_error *error) {
-    char *json = json_dumps(r->description, 0);
+    const char *where = r->from != NULL ? r->from : "topology make";
+    char *json = NULL;
     sl_topology_spec spec;
     sl_topology *topology = NULL;
-    int result = json == NULL ? sl_fail(error, SL_ENOMEM, "out of memory")
-                              : sl_topology_spec_parse(&spec, json, "topology make", error);
+    int result =
+        r->from != NULL ? describe_file(&json, r, error) : describe_family(&json, r, error);
+    if (result == 0)
+        result = sl_topology_spec_parse(&spec, json, where, error);
     bool described = result == 0 && spec.nodes > SL_NODES_MAX && !r->expand;
     if (result == 0 && !described)
-        result = sl_topology_parse(&topology, json, "topology make", error);
+        result = sl_topology_parse(&topology, json, where, error);
     free(json);
     if (result != 0)
         return result;
@@ -81,10 +103,9 @@ static int write_text(const char *path, const char *text) {
     return TOOL_FAILED;
 }
 
-static int make_and_write(request *r, const char *family) {
+static int make_and_write(const request *r) {
     sl_error error = {0};
     char *text = NULL;
-    json_object_set_new(r->description, "family", json_string(family));
     int code = TOOL_USAGE;
     if (make(&text, r, &error) == 0)
         code = write_text(r->out, text);
@@ -125,19 +146,54 @@ static void close_request(void *asked) {
     json_decref(((request *)asked)->description);
 }
 
+/* A file says everything but weights and links. */
+static int refuse_parameters(const request *r) {
+    const char *key;
+    json_t *value;
+    json_object_foreach(r->description, key, value) {
+        if (strcmp(key, "weights") == 0 || strcmp(key, "links") == 0)
+            continue;
+        complain("topology make: --%s has no meaning for a file; the file says what the graph is",
+                 key);
+        return TOOL_USAGE;
+    }
+    return TOOL_OK;
+}
+
 static int run(void *asked, char *const *operands, size_t count) {
-    if (count == 1)
-        return make_and_write(asked, operands[0]);
-    complain("topology make: which family? (starling topology make --help lists them)");
-    return TOOL_USAGE;
+    request *r = asked;
+    if (r->from != NULL && count == 0)
+        return refuse_parameters(r) == TOOL_OK ? make_and_write(r) : TOOL_USAGE;
+    if (r->from != NULL)
+        complain("topology make: a family, %s, or a file, --from %s: one of both", operands[0],
+                 r->from);
+    else if (r->directed)
+        complain("topology make: --directed is for --from; a family has its own directions");
+    else if (count == 0)
+        complain("topology make: which family? (starling topology make --help lists them; --from "
+                 "FILE reads a graph of another program)");
+    if (r->from != NULL || r->directed || count == 0)
+        return TOOL_USAGE;
+    json_object_set_new(r->description, "family", json_string(operands[0]));
+    return make_and_write(r);
 }
 
 static const command_option
-    option_nodes = {"nodes", .argument = "N", .needed = true, .help = "how many nodes",
+    option_nodes = {"nodes", .argument = "N", .help = "how many nodes a family has",
                     .take = take_described},
+    option_from = {"from",
+                   .argument = "FILE",
+                   .help = "a graph of another program, in place of FAMILY: networkx's node-link "
+                           "JSON, GraphML, GML, an edge list, Matrix Market, .npy or a matrix as "
+                           "text, as its content shows",
+                   .take = take_text,
+                   .offset = offsetof(request, from),
+                   .offer = OFFER_FILE},
+    option_directed = {"directed", .help = "edges of an edge list lead one way",
+                       .take = take_switch, .offset = offsetof(request, directed)},
     option_weights = {"weights",
                       .argument = "SCHEME",
-                      .otherwise = "the family's own",
+                      .otherwise = "the family's or file's own",
                       .help = "the weights",
                       .take = take_described,
                       .offer = OFFER_WORDS,
@@ -159,19 +215,22 @@ static const command_option
                    .offer = OFFER_FILE};
 
 static const command_option *const option_rows[] = {
-    &option_nodes, &option_weights, &option_links, &option_expand, &option_file, NULL,
+    &option_nodes, &option_from,   &option_directed, &option_weights,
+    &option_links, &option_expand, &option_file,     NULL,
 };
 
 const command topology_make_command = {
     .name = "topology make",
-    .summary = "write the topology file of a family",
+    .summary = "write the topology file of a family, or of a graph in a file",
     .operands = "FAMILY",
     .operands_max = 1,
     .offer = OFFER_WORDS,
     .words = family_word,
     .text = "Draws the graph, checks it and writes its topology file. Lists are written with "
             "commas, as in --sides 4,4. Above 1000000 nodes the graph is described without being "
-            "drawn.",
+            "drawn. With --from it reads the graph that another program wrote; numbers at its "
+            "edges are weights if they leave each node one for itself, else --weights names "
+            "others.",
     .options = option_rows,
     .other_options = "--PARAMETER VALUE",
     .sections = {{"families", sl_families_help},

@@ -9,8 +9,8 @@
 #include <jansson.h>
 
 #include "base/json.h"
-#include "starling/text.h"
 #include "starling/topology.h"
+#include "topology/foreign/recognise.h"
 #include "topology/links/fields.h"
 #include "topology/links/links.h"
 #include "topology/opening/parameters.h"
@@ -37,16 +37,26 @@ typedef struct reading {
 
 /* ---- edges ---- */
 
+/* Arrays of numbers have 1.0 for 1, too. */
+static bool read_node(json_int_t *out, const json_t *value) {
+    const double number = json_number_value(value);
+    const bool is_whole = json_is_real(value) && number == floor(number);
+    *out = json_is_integer(value)                                       ? json_integer_value(value)
+           : is_whole && fabs(number) <= (double)SL_NODES_DESCRIBED_MAX ? (json_int_t)number
+                                                                        : -1;
+    return json_is_integer(value) || is_whole;
+}
+
 static int read_edge(json_t *value, size_t index, uint32_t nodes, sl_edge *out, bool *weighted,
                      sl_error *error) {
     size_t size = json_array_size(value);
     json_t *from = json_array_get(value, 0), *to = json_array_get(value, 1),
            *weight = json_array_get(value, 2);
-    if ((size != 2 && size != 3) || !json_is_integer(from) || !json_is_integer(to) ||
+    json_int_t a, b;
+    if ((size != 2 && size != 3) || !read_node(&a, from) || !read_node(&b, to) ||
         (weight && !json_is_number(weight)))
         return sl_fail(error, SL_EINVAL, "edges[%zu]: must be [from, to] or [from, to, weight]",
                        index);
-    json_int_t a = json_integer_value(from), b = json_integer_value(to);
     if (a < 0 || b < 0 || a >= nodes || b >= nodes)
         return sl_fail(error, SL_EINVAL,
                        "edges[%zu]: [%lld, %lld] names a node that is not in 0..%u", index,
@@ -258,7 +268,9 @@ static int read_root(reading *r, json_t *root, const char *where, uint32_t nodes
         free(text);
         return result;
     }
-    int result = check_root_keys(root, error);
+    int result = sl_graph_refuse(sl_graph_recognise_object(root), error);
+    if (result == 0)
+        result = check_root_keys(root, error);
     if (result == 0)
         result = read_general(r, root, nodes_max, error);
     if (result != 0)
@@ -383,7 +395,7 @@ static int parse(sl_topology **out, const char *json, const char *where, opening
 
 static int load(sl_topology **out, const char *path, opening how, sl_error *error) {
     char *text;
-    int result = sl_text_read(&text, path, FILE_BYTES_MAX, error);
+    int result = sl_graph_text_read(&text, path, FILE_BYTES_MAX, error);
     if (result != 0)
         return result;
     result = parse(out, text, path, how, error);
