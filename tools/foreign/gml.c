@@ -112,7 +112,8 @@ static int end_edge(gml *x) {
     if (x->source[0] == '\0' || x->target[0] == '\0')
         return refuse(x, x->source[0] == '\0' ? "an edge has no source" : "an edge has no target",
                       NULL);
-    graph_edge(x->g, graph_node(x->g, x->source), graph_node(x->g, x->target), x->weight);
+    const uint32_t from = graph_node(x->g, x->source);
+    graph_edge(x->g, from, graph_node(x->g, x->target), x->weight);
     return 0;
 }
 

@@ -50,6 +50,8 @@ bool graph_find(const graph_file *g, const char *name, uint32_t *node);
 int graph_declare(graph_file *g, const char *name, uint32_t *node, sl_error *error);
 void graph_edge(graph_file *g, uint32_t from, uint32_t to, double weight);
 void graph_entry(graph_file *g, uint32_t row, uint32_t column, double value);
+/* Once all is read: refuses what cannot be, and numbers the nodes. */
+int graph_finish(graph_file *g, sl_error *error);
 /* Nodes 0 ... count - 1 of a matrix, without names. */
 int graph_number_nodes(graph_file *g, uint64_t count, sl_error *error);
 /* A number that fills the whole word. */

@@ -252,7 +252,8 @@ static int take_edge(graph_file *g, const table *t, const columns *c, size_t row
         return sl_fail(error, SL_EFILE, "line %lu: weight \"%.60s\" is no number", line, last);
     if (*from == '\0' || *to == '\0')
         return sl_fail(error, SL_EFILE, "line %lu: a node has no name", line);
-    graph_edge(g, node_of(g, from), node_of(g, to), weight);
+    const uint32_t first = node_of(g, from); /* new nodes in the order of the file */
+    graph_edge(g, first, node_of(g, to), weight);
     return 0;
 }
 

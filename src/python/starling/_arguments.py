@@ -48,10 +48,21 @@ def texts(name: str, value: Any) -> bytes | None:
     return b",".join(part for part in found if part is not None)
 
 
+def _plain(value: Any) -> Any:
+    """What JSON has no form for: numbers and arrays of numpy and torch, paths."""
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if hasattr(value, "detach"):
+        value = value.detach().cpu()
+    if not hasattr(value, "tolist"):
+        raise TypeError(f"it holds a {type(value).__name__}, {_shown(value)}")
+    return value.tolist()
+
+
 def as_json(name: str, value: dict[Any, Any]) -> bytes:
-    """A dict as JSON."""
+    """A dict as JSON. Numbers and arrays may be numpy's."""
     try:
-        return json.dumps(value).encode()
+        return json.dumps(value, default=_plain).encode()
     except (TypeError, ValueError, RecursionError) as problem:
         raise Error(f"{name} is a dict that is no JSON: {problem}") from None
 

@@ -12,6 +12,7 @@ from typing import Any, Callable
 
 from starling import _session
 from starling._arguments import as_json, text, texts, whole
+from starling._foreign import with_plain_topology
 from starling._library import Error, call, read_text
 from starling._memory import is_torch
 from starling._peer import Peer, alive, why
@@ -28,6 +29,7 @@ _here = threading.local()  # .simulation of the rank that runs on this thread
 def _read(experiment):
     """(what sl_session_join takes, its content as far as it can be read here)"""
     if isinstance(experiment, dict):
+        experiment = with_plain_topology(experiment)
         return as_json("experiment", experiment), experiment
     found = text("experiment", experiment)
     if found is None or not isinstance(experiment, (str, bytes, os.PathLike)):

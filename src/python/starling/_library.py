@@ -133,8 +133,9 @@ _read = declare(
     ctypes.c_size_t,
     ctypes.POINTER(CError),
 )
-_free = ctypes.CDLL(None).free
-_free.argtypes = [ctypes.c_void_p]
+free = ctypes.CDLL(None).free
+free.argtypes = [ctypes.c_void_p]
+free.restype = None
 
 
 def read_text(path, bytes_max):
@@ -145,4 +146,4 @@ def read_text(path, bytes_max):
     try:
         return ctypes.string_at(text)
     finally:
-        _free(text)
+        free(text)

@@ -7,6 +7,7 @@ import os
 from typing import Any, NamedTuple
 
 from starling._arguments import as_json, text
+from starling._foreign import description, is_graph, is_matrix
 from starling._library import IS_CORE, CError, Error, call, declare
 
 
@@ -67,14 +68,20 @@ class Spectrum(NamedTuple):
 class Topology:
     """The weights W of a topology; see docs/topology.md for what a spec says."""
 
-    def __init__(self, spec: Any) -> None:
-        """spec: a dict, its JSON, or the path of a file."""
+    def __init__(self, spec: Any, weights: str | None = None) -> None:
+        """spec: see topology()."""
         handle = _handle()
-        if isinstance(spec, dict):
-            spec = as_json("topology", spec).decode()
+        is_foreign = is_graph(spec) or is_matrix(spec)
+        if weights is not None and not is_foreign:
+            raise Error('weights= is for graphs and matrices; a dict has a key "weights"')
+        if is_foreign:
+            spec = description(spec, weights)
+        elif isinstance(spec, dict):
+            spec = as_json("topology", spec)
         elif not isinstance(spec, (str, bytes, os.PathLike)):
             raise Error(
-                f"topology is a {type(spec).__name__}: give a dict, its JSON, or the path of a file"
+                f"topology is a {type(spec).__name__}: give a dict, its JSON, the path of a file, "
+                "a graph of networkx, or a matrix"
             )
         spec = text("topology", spec)
         if spec.lstrip().startswith(b"{"):
@@ -158,12 +165,19 @@ def _by_numpy(topology):
     return Spectrum(rho, 1 - rho)
 
 
-def topology(spec: Any) -> Topology:
-    """Opens a topology: a dict, its JSON, or the path of a file.
+def topology(spec: Any, weights: str | None = None) -> Topology:
+    """Opens a topology: a dict, its JSON, or the path of a file; a graph of networkx; or a square
+    matrix: of numpy, torch or scipy, or a list of lists.
+
+    A matrix of 0 and 1 is an adjacency matrix: [i][j] is an edge from i to j. Any other is W:
+    [i][j] is what node i gives what j sends. Numbers at a graph's edges are weights, too, unless
+    all of them are 1. weights names a scheme in their place, such as "metropolis". Ranks follow the
+    names of nodes where these are whole numbers, else the graph's order.
 
     >>> starling.topology({"nodes": 4, "family": "ring"}).matrix
+    >>> starling.topology(networkx.karate_club_graph(), weights="metropolis").spectrum()
     """
-    return spec if isinstance(spec, Topology) else Topology(spec)
+    return spec if isinstance(spec, Topology) and weights is None else Topology(spec, weights)
 
 
 def spectrum(spec: Any) -> Spectrum:

@@ -22,7 +22,8 @@ typedef struct making {
 } making;
 
 static const char name_a_scheme[] =
-    "name a scheme, such as weights \"metropolis\", which leaves the numbers at edges out";
+    "name a scheme, as in --weights metropolis (Python: weights=\"metropolis\"), which leaves the "
+    "numbers at edges out";
 
 /* The node in quotes if it has a name. */
 static const char *name_of(const making *m, uint32_t node, char text[64]) {

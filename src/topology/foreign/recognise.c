@@ -106,10 +106,12 @@ static sl_graph_format recognise_lines(const char *text) {
     if (begins(line, "strict graph") || begins(line, "strict digraph") || begins(line, "digraph"))
         return SL_GRAPH_DOT;
     if (begins(line, "graph") || begins(line, "creator") || begins(line, "version")) {
-        const char *graph = strcasestr(line, "graph");
-        if (graph != NULL && *skip_comments(graph + 5) == '[')
-            return SL_GRAPH_GML;
-        return graph == line && strchr(line, '{') != NULL ? SL_GRAPH_DOT : SL_GRAPH_UNKNOWN;
+        for (const char *at = line; (at = strcasestr(at, "graph")) != NULL;) {
+            at += strlen("graph");
+            if (*skip_comments(at) == '[')
+                return SL_GRAPH_GML;
+        }
+        return begins(line, "graph") && strchr(line, '{') != NULL ? SL_GRAPH_DOT : SL_GRAPH_UNKNOWN;
     }
     return is_head(line) || is_row(line) ? SL_GRAPH_TABLE : SL_GRAPH_UNKNOWN;
 }
