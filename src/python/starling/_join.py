@@ -29,8 +29,8 @@ _here = threading.local()  # .simulation of the rank that runs on this thread
 def _read(experiment):
     """(what sl_session_join takes, its content as far as it can be read here)"""
     if isinstance(experiment, dict):
-        experiment = with_plain_topology(experiment)
-        return as_json("experiment", experiment), experiment
+        found = as_json("experiment", with_plain_topology(experiment))
+        return found, json.loads(found)
     found = text("experiment", experiment)
     if found is None or not isinstance(experiment, (str, bytes, os.PathLike)):
         raise Error(
