@@ -1,6 +1,6 @@
 /* session.c - what begin and end cost the thread that trains; session.py starts the processes.
  *
- * usage: session D STEP_S ROUNDS sleep|work, in two or more processes that a launcher started
+ * usage: session D STEP_S ROUNDS sleep|work snapshot|borrow, in two or more processes that a launcher started
  *
  * A step takes STEP_S seconds, or as many of the thread's processor time. Prints one line of JSON
  * with medians over rounds, in seconds: a round, begin and end together, their processor time, how
@@ -89,8 +89,8 @@ int main(int argc, char **argv) {
     sl_error error = {0};
     sl_session *s;
     sl_session_options options;
-    if (argc != 5 || atoi(argv[3]) < 1 || atoi(argv[3]) > ROUNDS_MAX)
-        return fprintf(stderr, "usage: session D STEP_S ROUNDS sleep|work\n"), 2;
+    if (argc != 6 || atoi(argv[3]) < 1 || atoi(argv[3]) > ROUNDS_MAX)
+        return fprintf(stderr, "usage: session D STEP_S ROUNDS sleep|work snapshot|borrow\n"), 2;
     const bool works = strcmp(argv[4], "work") == 0;
     const size_t d = strtoull(argv[1], NULL, 10);
     const int rounds = atoi(argv[3]);
@@ -99,6 +99,7 @@ int main(int argc, char **argv) {
         x[i] = (float)(i % 100);
     sl_session_defaults(&options, sizeof options);
     options.overlap = 1;
+    options.borrow = strcmp(argv[5], "borrow") == 0;
     int result = sl_session_join(&s, "{\"topology\": {\"family\": \"path\"}}", d, &options, &error);
     if (result == 0)
         result = sl_session_start(s, x, &error);

@@ -34,7 +34,7 @@ def compute(torch, step_s, works):
         a = torch.mm(a, a).clamp_(0, 1)
 
 
-def train(dimension, step_s, rounds, works):
+def train(dimension, step_s, rounds, works, borrow):
     """One peer, from torch: the medians of session.c that can be seen from there."""
     import starling
     import torch
@@ -43,7 +43,7 @@ def train(dimension, step_s, rounds, works):
     model = torch.nn.Linear(dimension, 1, bias=False)
     optimizer = torch.optim.SGD(model.parameters(), 0.1)  # has no gradients, and nothing to do
     costs = {name: [] for name in ("round", "calls", "processor", "stall", "others")}
-    with starling.join(EXPERIMENT, model) as peer:
+    with starling.join(EXPERIMENT, model, borrow=borrow) as peer:
         peer.attach(optimizer)
         optimizer.step()
         for _ in range(rounds):
@@ -99,8 +99,9 @@ def row(name, costs):
 
 def main():
     if sys.argv[1:2] == ["--train"]:
-        dimension, step_s, rounds, how = sys.argv[2:]
-        return train(int(dimension), float(step_s), int(rounds), how == "work")
+        dimension, step_s, rounds, how, what = sys.argv[2:]
+        works, borrow = how == "work", what == "borrow"
+        return train(int(dimension), float(step_s), int(rounds), works, borrow)
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", default=os.path.join(ROOT, "build"))
     parser.add_argument("dimension", nargs="?", default="25500000")
@@ -121,9 +122,10 @@ def main():
     print("| from, step | round | calls | of the round | processor | stall | exchange | beside |")
     print("|:--|--:|--:|--:|--:|--:|--:|--:|")
     for how, words in (("sleep", "waits"), ("work", "computes")):
-        for name, command in ways.items():
-            costs = run([*command, *size, how], os.path.abspath(options.build))
-            print(row(f"{name}, {words}", costs), flush=True)
+        for what in ("snapshot", "borrow"):
+            for name, command in ways.items():
+                costs = run([*command, *size, how, what], os.path.abspath(options.build))
+                print(row(f"{name}, {words}, {what}", costs), flush=True)
 
 
 if __name__ == "__main__":
