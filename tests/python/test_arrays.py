@@ -149,6 +149,26 @@ def test_arrays_of_all_kinds(scene):
     check((first == 0.5).all(), first)
 
 
+def test_arrays_that_are_made_anew_in_each_step(scene):
+    """What join() got is not what is trained."""
+
+    def train(rank):
+        x = numpy.zeros(4, "f4")
+        peer = starling.join(None, x)
+        for _ in range(3):
+            x = x + numpy.float32(1 + rank)
+            peer.mix(x)
+        mixed = peer.average()
+        x = x + numpy.float32(rank)
+        found = peer.average(x), peer.distance
+        peer.leave()
+        return mixed, *found
+
+    for mixed, average, distance in starling.simulate(2, train, EXPERIMENT):
+        check((mixed == 4.5).all() and (average == 5).all(), (mixed, average))
+        check(abs(distance - 1) < 1e-6, distance)
+
+
 def test_average_has_the_form_of_what_was_given(scene):
     def train(rank):
         x = [numpy.full((2, 2), rank, dtype="f4"), numpy.zeros(3, dtype="f4")]

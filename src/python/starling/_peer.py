@@ -140,19 +140,21 @@ class Peer:
         self._gossip = attach(self, self._vector, optimizer, scaler)
         return optimizer
 
-    def average(self):
-        """The mean of all peers' numbers as they are now, in the form of what join() got: for a
-        module a state_dict. peer.distance says how far apart they are. If a peer is lost while the
-        average is made (membership.on_loss "continue"), it may be this peer's own numbers: then the
-        distance is NaN, and the next call makes a new one."""
+    def average(self, x=None):
+        """The mean of all peers' numbers as they are now, in the form of x: for a module a
+        state_dict. x: your numbers, by default what was mixed last. peer.distance says how far
+        apart they are. If a peer is lost while the average is made (membership.on_loss "continue"),
+        it may be this peer's own numbers: then the distance is NaN, and the next call makes a new
+        one."""
         self._check_active("average()")
         self._warn_unseen("average()")
         self.end()
-        values = (ctypes.c_float * self._vector.count)()
-        self.distance = self._session.average(self._vector.take("average"), values)
-        if not self._vector.is_module:
-            return self._vector.result(values)
-        return self._vector.result(values, self._mean_state())
+        vector = self._mixed if x is None else self._find("average()", x)
+        values = (ctypes.c_float * vector.count)()
+        self.distance = self._session.average(vector.take("average"), values)
+        if not vector.is_module:
+            return vector.result(values)
+        return vector.result(values, self._mean_state())
 
     # ---- the end ----
 
