@@ -7,10 +7,12 @@ usage: test_numbers.py STARLING [TEST ...]
 import copy
 import io
 import sys
+import warnings
 
 import _package  # noqa: F401
 
 try:
+    import numpy
     import torch
 except ImportError:
     print("skip torch: it is not installed here")
@@ -95,6 +97,27 @@ def test_all_state_is_that_of_rank_0(scene):
     for found in simulate(work, RING, 3):
         for name, value in expected.items():
             check(same(found[name], value), f"{name}: {found[name]}, not {value}")
+
+
+def test_state_in_a_file_that_may_only_be_read(scene):
+    path = f"{scene.folder}/numbers.npy"
+    numpy.arange(2000.0, dtype="f4").tofile(path)
+
+    def mapped(rank):
+        numbers = numpy.memmap(path, "f4", "r") if rank == 1 else numpy.zeros(2000, "f4")
+        return torch.from_numpy(numbers)
+
+    def work(rank):
+        model = network()
+        model.register_buffer("buffer", mapped(rank))
+        model.fixed = nn.Parameter(mapped(rank), requires_grad=False)
+        starling.join(None, model).leave()
+        check(isinstance(model.fixed, nn.Parameter) and not model.fixed.requires_grad, "kind")
+        return model.buffer.abs().max().item(), model.fixed.abs().max().item()
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch's, of memory that may not be written
+        check(simulate(work, RING) == [(0, 0), (0, 0)], "not rank 0's")
 
 
 def test_equal_state_stays_as_it_is(scene):

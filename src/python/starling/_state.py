@@ -28,13 +28,34 @@ class Entry:
     def put(self, value):
         """Writes in place; a tensor that cannot be written, as an expanded one, is replaced."""
         tensor = self.tensor.detach()
-        if any(step == 0 and side > 1 for step, side in zip(tensor.stride(), tensor.shape)):
-            self.owner[self.key] = value
-            return
         try:
-            tensor.copy_(value)
-        except RuntimeError:
-            self.owner[self.key] = value
+            if _is_writable(tensor):
+                tensor.copy_(value)
+                return
+        except RuntimeError:  # of torch, for memory that several elements share
+            pass
+        is_parameter = isinstance(self.tensor, torch.nn.Parameter)
+        self.owner[self.key] = torch.nn.Parameter(value, False) if is_parameter else value
+
+
+def _is_writable(tensor):
+    """False for expanded tensors, and for memory that this process may only read, as of a file that
+    was mapped: torch would not notice."""
+    if any(step == 0 and side > 1 for step, side in zip(tensor.stride(), tensor.shape)):
+        return False
+    if tensor.device.type != "cpu":
+        return True
+    at = tensor.data_ptr()
+    try:
+        with open("/proc/self/maps") as file:
+            for line in file:
+                span, access = line.split(maxsplit=2)[:2]
+                begin, end = (int(side, 16) for side in span.split("-"))
+                if begin <= at < end:
+                    return "w" in access
+    except OSError:
+        pass
+    return True
 
 
 def entries(module, trained):
