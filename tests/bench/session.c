@@ -1,6 +1,7 @@
 /* session.c - what begin and end cost the thread that trains; session.py starts the processes.
  *
- * usage: session D STEP_S ROUNDS sleep|work snapshot|borrow, in two or more processes that a launcher started
+ * usage: session D STEP_S ROUNDS sleep|work snapshot|borrow
+ * in two or more processes that a launcher started
  *
  * A step takes STEP_S seconds, or as many of the thread's processor time. Prints one line of JSON
  * with medians over rounds, in seconds: a round, begin and end together, their processor time, how
