@@ -170,6 +170,7 @@ class Module:
             self._parameters.append(_Parameter(name, p, self._device, home, borrow))
             at += p.numel()
         self._trained = {name for name, _ in named}
+        self._beside_at_join = _state.layout(self._beside())
         self._places = (ctypes.c_void_p * len(named))()
 
     def _open_vector(self):
@@ -266,10 +267,12 @@ class Module:
     def mean_state(self, add):
         """[(tensor, its mean)] of what stands beside the vector."""
         found = self._beside()
-        if not _state.agree(add, _state.layout(found).encode()):
+        now = _state.layout(found)
+        if not _state.agree(add, now.encode()):
+            changes = _state.changes(self._beside_at_join, now)
             raise Error(
                 "average(): buffers and frozen parameters differ between the peers in name, dtype "
-                f"or shape; this one has {_state.layout(found).strip() or 'none'}"
+                f"or shape; {changes or 'on another peer they have changed since join()'}"
             )
         tensors = [e.tensor for e in found]
         return list(zip(tensors, _state.means(add, tensors)))

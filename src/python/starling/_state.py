@@ -90,6 +90,15 @@ def layout(found):
     return "".join(f"{e.name} {e.tensor.dtype} {tuple(e.tensor.shape)}\n" for e in found)
 
 
+def changes(before, now):
+    """What of a layout has changed, in words; "": nothing."""
+    before, now = before.splitlines(), now.splitlines()
+    gone = [line for line in before if line not in now]
+    new = [line for line in now if line not in before]
+    said = [f"this one had {', '.join(gone)} at join()"] if gone else []
+    return " and ".join(said + ([f"this one has {', '.join(new)} now"] if new else []))
+
+
 # ---- numbers that are added up ----
 
 
