@@ -4,10 +4,10 @@
  *   session_world [-v] SEED [COUNT]     at most QUICK seeds with STARLING_QUICK in the environment
  *
  * The session's code, its threads and its agents are the library's own. A peer trains, mixes or
- * overlaps (begin and end), asks for averages, and leaves, after more rounds or fewer than the
- * others, whom it goes on to answer. Held of each seed: all that its calls leave has the bits of
- * sl_simulate; all end well, and in time; no memory is left; the same seed is the same run. A seed
- * in two has a key; of these, one in two seals all frames.
+ * overlaps (begin and end), clamps its x in an exchange, asks for averages, and leaves, after more
+ * rounds or fewer than the others, whom it goes on to answer. Held of each seed: all that its calls
+ * leave has the bits of sl_simulate; all end well, and in time; no memory is left; the same seed is
+ * the same run. A seed in two has a key; of these, one in two seals all frames.
  */
 #include <math.h>
 #include <stdio.h>
@@ -39,7 +39,7 @@ typedef struct break_at {
 } break_at;
 
 static scenario s;
-static bool overlaps;
+static bool overlaps, meddles;
 static uint64_t average_every;
 static peer peers[NODES_MAX];
 static break_at breaks[BREAKS_MAX];
@@ -97,6 +97,8 @@ static int one_round(sl_session *session, uint32_t rank, uint64_t round, float *
     }
     int result = sl_session_begin(session, x, error);
     compute(rank, round);
+    for (size_t i = 0; i < s.dimension && meddles && round % 2 == 0; i++)
+        x[i] = fmaxf(-0.5f, fminf(x[i], 0.5f)); /* which the round's result keeps */
     if (result == 0)
         result = sl_session_end(session, x, error);
     descent_step(x, at, s.dimension, rank);
@@ -166,6 +168,7 @@ static sl_session_options draw_options(void) {
     overlaps = strstr(s.text, "\"name\": \"d-psgd\"}") != NULL && world_chance(0.7);
     o.overlap = overlaps;
     average_every = 1 + world_draw() % 4;
+    meddles = average_every > 2;
     return o;
 }
 
