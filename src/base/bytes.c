@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,34 +23,29 @@
 static const struct packing {
     const char *begin;
     size_t bytes;
-    const char *name, *ending, *command;
+    const char *name, *command;
 } packings[] = {
     {"\xFD"
      "7zXZ\0",
-     6, "xz", ".xz", "xz -dk"},
-    {"BZh", 3, "bzip2", ".bz2", "bunzip2 -k"},
-    {"\x28\xB5\x2F\xFD", 4, "zstd", ".zst", "zstd -d"},
-    {"\x04\x22\x4D\x18", 4, "lz4", ".lz4", "lz4 -d"},
-    {"PK\3\4", 4, "zip", ".zip", "unzip"},
-    {"7z\xBC\xAF\x27\x1C", 6, "7z", ".7z", "7z x"},
+     6, "xz", "xz -dk"},
+    {"BZh", 3, "bzip2", "bunzip2 -k"},
+    {"\x28\xB5\x2F\xFD", 4, "zstd", "zstd -d"},
+    {"\x04\x22\x4D\x18", 4, "lz4", "lz4 -d"},
+    {"PK\3\4", 4, "zip", "unzip"},
+    {"7z\xBC\xAF\x27\x1C", 6, "7z", "7z x"},
 };
 enum { PACKINGS = sizeof packings / sizeof *packings };
 
-static int refuse_packing(const struct packing *p, const char *path, sl_error *error) {
-    return sl_fail(error, SL_EFILE, "%s: is packed by %s, and only gzip is unpacked here: %s %s",
-                   path, p->name, p->command, path);
-}
-
 static int check_packing(const sl_bytes *bytes, sl_error *error) {
     enum { TAR_AT = 257 };
-    for (size_t i = 0; i < PACKINGS; i++)
-        if (bytes->size > packings[i].bytes &&
-            memcmp(bytes->data, packings[i].begin, packings[i].bytes) == 0)
-            return refuse_packing(&packings[i], bytes->name, error);
+    for (const struct packing *p = packings; p < packings + PACKINGS; p++)
+        if (bytes->size > p->bytes && memcmp(bytes->data, p->begin, p->bytes) == 0)
+            return sl_fail(error, SL_EFILE,
+                           "%s: is packed by %s, and only gzip is unpacked here: %s %s",
+                           bytes->name, p->name, p->command, bytes->name);
     if (bytes->size > TAR_AT + 5 && memcmp(bytes->data + TAR_AT, "ustar", 5) == 0)
         return sl_fail(error, SL_EFILE,
-                       "%s: is a tar archive; unpack it and name a file of it: "
-                       "tar -xf %s",
+                       "%s: is a tar archive; unpack it and name a file of it: tar -xf %s",
                        bytes->name, bytes->name);
     return 0;
 }
@@ -148,34 +142,6 @@ int sl_bytes_read(sl_bytes *out, const char *path, size_t bytes_max, sl_error *e
     else
         free(bytes.data);
     return result;
-}
-
-static bool is_file(const char *path) {
-    struct stat status;
-    return stat(path, &status) == 0 && !S_ISDIR(status.st_mode);
-}
-
-/* folder/name, or the same with an ending. */
-static bool find(char *path, size_t size, const char *folder, const char *name,
-                 const char *ending) {
-    snprintf(path, size, "%s/%s%s", folder, name, ending);
-    return is_file(path);
-}
-
-int sl_bytes_find(sl_bytes *out, const char *folder, const char *const *names, size_t count,
-                  sl_error *error) {
-    char path[sizeof out->name];
-    for (size_t i = 0; i < count; i++)
-        if (find(path, sizeof path, folder, names[i], "") ||
-            find(path, sizeof path, folder, names[i], ".gz"))
-            return sl_bytes_read(out, path, SL_BYTES_MAX, error);
-    for (size_t i = 0; i < count; i++)
-        for (size_t k = 0; k < PACKINGS; k++)
-            if (find(path, sizeof path, folder, names[i], packings[k].ending))
-                return refuse_packing(&packings[k], path, error);
-    return sl_fail(error, SL_EFILE,
-                   "%s/%s: no such file, with or without .gz%s%s; data.path must be its folder",
-                   folder, names[0], count > 1 ? ", nor " : "", count > 1 ? names[1] : "");
 }
 
 void sl_bytes_close(sl_bytes *bytes) {

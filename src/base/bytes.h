@@ -25,10 +25,6 @@ typedef struct sl_bytes {
 int sl_bytes_read(sl_bytes *out, const char *path, size_t bytes_max, sl_error *error);
 /* The same of a text; see sl_bytes_to_text(). */
 int sl_bytes_read_text(sl_bytes *out, const char *path, size_t bytes_max, sl_error *error);
-/* Reads folder/name or, where that is missing, folder/name.gz, of the first of the `count` names
- * that is there. */
-int sl_bytes_find(sl_bytes *out, const char *folder, const char *const *names, size_t count,
-                  sl_error *error);
 void sl_bytes_close(sl_bytes *bytes);
 
 /* In place: without a byte order mark, and with LF for the line ends of Windows and old Macs.

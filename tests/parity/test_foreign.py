@@ -183,10 +183,14 @@ def test_matrices_of_numpy(scene):
     hold(scene, "w.txt", w)
     hold(scene, "w.csv", w)
     entries = [(i, j) for j in range(6) for i in range(6) if w[i, j]]
-    lines = "".join(f"{i + 1} {j + 1} {w[i, j]!r}\n" for i, j in entries)
+    lines = "".join(f"{i + 1} {j + 1} {float(w[i, j])!r}\n" for i, j in entries)
     save(scene, "w.mtx", market(w, "coordinate real general", f" {len(entries)}\n{lines}"))
     hold(scene, "w.mtx", w)
-    save(scene, "a.mtx", market(w, "array real general", "\n" + "\n".join(map(repr, w.T.ravel()))))
+    save(
+        scene,
+        "a.mtx",
+        market(w, "array real general", "\n" + "\n".join(map(repr, w.T.ravel().tolist()))),
+    )
     hold(scene, "a.mtx", w)
 
 

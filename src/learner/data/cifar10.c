@@ -85,10 +85,15 @@ static int load(sl_data *out, const sl_data_config *config, uint64_t seed, sl_er
     static const char *const names[SL_CIFAR10_FILES] = {"data_batch_1.bin", "data_batch_2.bin",
                                                         "data_batch_3.bin", "data_batch_4.bin",
                                                         "data_batch_5.bin", "test_batch.bin"};
+    static const char *const places[] = {"cifar-10-batches-bin", NULL};
+    static const char python[] = "is of CIFAR-10's Python version; read is the binary one, "
+                                 "cifar-10-binary.tar.gz, whose files end in .bin";
     sl_bytes files[SL_CIFAR10_FILES] = {0};
     int result = 0;
     for (int i = 0; i < SL_CIFAR10_FILES && result == 0; i++)
-        result = sl_bytes_find(&files[i], config->path, &names[i], 1, error);
+        result =
+            sl_data_find(&files[i], config->path,
+                         &(sl_data_names){&names[i], 1, places, "data_batch_1", python}, error);
     if (result == 0)
         result = sl_cifar10_parse(out, files, config, error);
     for (int i = 0; i < SL_CIFAR10_FILES; i++)

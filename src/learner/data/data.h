@@ -31,6 +31,18 @@ int sl_data_hand_over(sl_data *out, sl_data *data, int result);
 /* As experiments name it. */
 const char *sl_data_name(sl_data_kind kind);
 
+/* What a file of a data set is called. */
+typedef struct sl_data_names {
+    const char *const *names; /* (count) any of them */
+    size_t count;
+    const char *const *places; /* up to NULL: folders below data.path where it may be; NULL: none */
+    const char *unlike;        /* a file that shows another form of the data set; NULL: none */
+    const char *unlike_means;  /* what to say then */
+} sl_data_names;
+/* Reads folder/NAME or folder/NAME.gz, of the first name that is there. SL_EFILE says where it is,
+ * if it is near. */
+int sl_data_find(sl_bytes *out, const char *folder, const sl_data_names *names, sl_error *error);
+
 /* How many of the `available` samples are taken when `wanted` are asked for; 0 asks for all. */
 int sl_data_count(uint32_t *out, uint32_t wanted, uint64_t available, const char *key,
                   const char *where, sl_error *error);

@@ -97,11 +97,13 @@ int sl_idx_parse(sl_samples *out, const sl_bytes *images, const sl_bytes *labels
 /* "train-images-idx3-ubyte", or "train-images.idx3-ubyte", as the same file is also handed out. */
 static int find(sl_bytes *out, const char *folder, const char *stem, const char *kind,
                 sl_error *error) {
+    static const char *const places[] = {"raw", "MNIST/raw", "FashionMNIST/raw", "KMNIST/raw",
+                                         NULL}; /* of torchvision */
     char dash[64], point[64];
     const char *const names[] = {dash, point};
     snprintf(dash, sizeof dash, "%s-%s-ubyte", stem, kind);
     snprintf(point, sizeof point, "%s.%s-ubyte", stem, kind);
-    return sl_bytes_find(out, folder, names, 2, error);
+    return sl_data_find(out, folder, &(sl_data_names){names, 2, places, NULL, NULL}, error);
 }
 
 static int load_pair(sl_samples *out, const char *folder, const char *const stems[2],
