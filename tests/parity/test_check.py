@@ -60,7 +60,7 @@ def experiments_of_docs():
         with open(page) as file:
             text = file.read()
         for block in re.finditer(
-            r"^\$ cat \S+\n(\{.*?^\})|^```json\n(\{.*?^\})\n```", text, re.M | re.S
+            r"^\$ cat \S+\n(\{.*?^\})|^```json[^\n]*\n(\{.*?^\})\n```", text, re.M | re.S
         ):
             body = block[1] or block[2]
             try:
