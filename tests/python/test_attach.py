@@ -75,8 +75,10 @@ class Lookahead(torch.optim.Optimizer):
 
     def __init__(self, inner):
         self.optimizer, self.param_groups = inner, inner.param_groups
-        self.defaults = {}
         self.slow = [p.detach().clone() for g in self.param_groups for p in g["params"]]
+
+    def zero_grad(self, set_to_none=True):
+        self.optimizer.zero_grad(set_to_none)
 
     def step(self, closure=None):
         self.optimizer.step(closure)
