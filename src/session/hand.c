@@ -1,4 +1,6 @@
 /* hand.c - the model goes to the caller, a wish comes back; see state.h. */
+#include <inttypes.h>
+#include <stdio.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -6,6 +8,7 @@
 #include "world/loop.h"
 
 enum { LOOK_NS = 100000000 }; /* how often a waiting caller looks at stop and deadline */
+static const double tell_after_s = 5;
 
 /* `fd` is readable while there is nothing to wait for. */
 static void show(sl_session *s) {
@@ -126,6 +129,20 @@ static void give_up(sl_session *s, uint64_t round, sl_error *error) {
                  whom[0] != '\0' ? ", for " : "", whom);
 }
 
+/* A wait of some seconds is told, once. The mutex is free. */
+static void tell_wait(sl_session *s, double since_s) {
+    char whom[SL_SESSION_TEXT_MAX], text[2 * SL_SESSION_TEXT_MAX];
+    pthread_mutex_lock(&s->mutex);
+    sl_session_name_wait(s, whom);
+    const char *call = sl_session_name_wish(s);
+    const uint64_t round = s->round;
+    pthread_mutex_unlock(&s->mutex);
+    snprintf(text, sizeof text, "warning: %s has waited %.0f s, %s %" PRIu64 "%s%s", call, since_s,
+             round > 0 ? "in round" : "before round", round > 0 ? round : 1,
+             whom[0] != '\0' ? ": " : ", for all others to call it too, or to leave", whom);
+    s->options.log(s->options.context, text);
+}
+
 /* Is there a reason not to wait any longer? The mutex is free. */
 static void look_around(sl_session *s, uint64_t round, double began_s) {
     const double deadline_s = s->options.deadline_s;
@@ -143,6 +160,7 @@ static void look_around(sl_session *s, uint64_t round, double began_s) {
 /* False: the session has ended. In a simulation only one peer runs, and the others look nowhere. */
 static bool wait_for_turn(sl_session *s, bool turn) {
     const double began_s = sl_clock_seconds();
+    bool told = s->options.log == NULL;
     if (s->simulation == NULL &&
         __atomic_load_n(&s->stop, __ATOMIC_RELAXED)) /* calls may be short */
         look_around(s, s->round, began_s);
@@ -158,6 +176,10 @@ static bool wait_for_turn(sl_session *s, bool turn) {
             continue;
         pthread_mutex_unlock(&s->mutex);
         look_around(s, round, began_s);
+        if (!told && sl_clock_seconds() - began_s >= tell_after_s) {
+            tell_wait(s, sl_clock_seconds() - began_s);
+            told = true;
+        }
         pthread_mutex_lock(&s->mutex);
     }
     s->waited_s += sl_clock_seconds() - began_s;

@@ -247,6 +247,9 @@ bool sl_session_is_forked(const sl_session *s);
 /* Is there a session, and in this process? `call` names who asks. */
 int sl_session_check_process(const sl_session *s, const char *call, sl_error *error);
 
+/* The caller's call that waits, in words. The mutex is held. */
+const char *sl_session_name_wish(const sl_session *s);
+
 /* Whom the session waits for, in words; "": nobody, or nobody knows. The mutex is held. */
 void sl_session_name_wait(sl_session *s, char out[SL_SESSION_TEXT_MAX]);
 

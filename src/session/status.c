@@ -64,6 +64,23 @@ void sl_session_name_wait(sl_session *s, char out[SL_SESSION_TEXT_MAX]) {
         snprintf(out, SL_SESSION_TEXT_MAX, "its start: %s", sl_launch_describe(s->launch));
 }
 
+const char *sl_session_name_wish(const sl_session *s) {
+    switch (s->wish) {
+    case WISH_ROUND:
+        return "a round";
+    case WISH_AVERAGE:
+        return "average";
+    case WISH_SAVE:
+        return "save";
+    case WISH_LEAVE:
+        return "leave";
+    case WISH_NONE:
+    case WISH_GONE:
+        break;
+    }
+    return s->model == NULL ? "start" : "a call";
+}
+
 /* The record of an agent, or of the simulation. */
 static void take_record(sl_session *s, sl_session_report *out) {
     const sl_record record = s->agent != NULL ? sl_agent_progress_read(s->agent).record : s->record;

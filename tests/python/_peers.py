@@ -45,10 +45,19 @@ def nodes(experiment):
 class Peers:
     """A process for each rank; body: the script of all, after HEAD."""
 
-    def __init__(self, scene, body, experiment=EXPERIMENT, head=HEAD, ranks=None, addresses=None):
+    def __init__(
+        self,
+        scene,
+        body,
+        experiment=EXPERIMENT,
+        head=HEAD,
+        ranks=None,
+        addresses=None,
+        name="peer.py",
+    ):
         count = nodes(experiment)
         self.folder = scene.folder
-        self.path = scene.write("peer.py", head + textwrap.dedent(body))
+        self.path = scene.write(name, head + textwrap.dedent(body))
         self.told = [json.dumps(experiment), json.dumps(addresses or roster(count))]
         self.processes = []
         for rank in range(count) if ranks is None else ranks:

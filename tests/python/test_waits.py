@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+"""Every call that waits says so after five seconds, once, as a warning: for whom.
+
+usage: test_waits.py STARLING [TEST ...]
+"""
+import re
+
+import _package  # noqa: F401: finds the package
+from _peers import ONES, Peers
+from _scene import check, run_tests
+
+WAITS = 7  # seconds, of which a warning wants five
+HEAD = f"""
+    {ONES}
+    def train(peer, seconds={WAITS}):
+        until = time.time() + seconds
+        while time.time() < until:
+            peer.mix()
+            time.sleep(0.1)
+"""
+CALLS = {
+    "average": """
+    with join(x) as peer:
+        train(peer, 0.3)
+        if RANK == 0:
+            peer.average()
+        else:
+            train(peer)
+    """,
+    "leave": """
+    with join(x) as peer:
+        train(peer, 0.3 if RANK == 0 else 7)
+    """,
+    "a round": """
+    with join(x) as peer:
+        for _ in range(3):
+            peer.mix()
+        time.sleep(0 if RANK == 0 else 7)
+        peer.mix()
+    """,
+    "start": """
+    time.sleep(0 if RANK == 0 else 7)
+    join(x).leave()
+    """,
+    "sum": """
+    with join(x) as peer:
+        time.sleep(0 if RANK == 0 else 7)
+        peer.mean(x)
+    """,
+}
+
+
+def test_calls_that_wait(scene):
+    started = {}
+    for i, (call, body) in enumerate(CALLS.items()):
+        started[call] = Peers(scene, HEAD + body, name=f"peer{i}.py")
+    for call, peers in started.items():
+        for rank, (code, out, said) in enumerate(peers.wait()):
+            check(code == 0, f"{call}, rank {rank}: {said}")
+            lines = [line for line in said.splitlines() if "has waited" in line]
+            if rank == 0:
+                check(len(lines) == 1 and lines[0].startswith(f"{call} has waited 5 s"), said)
+                told = re.search(r"all others to call it|\b1\b", lines[0].split("5 s", 1)[1])
+                check(told, lines); print(lines)
+            else:
+                check(not lines, lines)
+
+
+if __name__ == "__main__":
+    run_tests([value for name, value in list(globals().items()) if name.startswith("test_")])
