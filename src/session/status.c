@@ -70,6 +70,8 @@ const char *sl_session_name_wish(const sl_session *s) {
         return "a round";
     case WISH_AVERAGE:
         return "average";
+    case WISH_SUM:
+        return "sum";
     case WISH_SAVE:
         return "save";
     case WISH_LEAVE:

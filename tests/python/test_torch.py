@@ -260,7 +260,7 @@ def test_frozen_parameters(scene):
         near(model[0].weight, before, 0)
         near(peer.average()["0.weight"], before, 0)
         model[0].weight.requires_grad_(True)
-        refused(lambda: optimizer.step(), "0.weight", "frozen", "join() again")
+        refused(lambda: optimizer.step(), "0.weight", "frozen", "peer.rejoin()")
         peer.leave()
         return before
 

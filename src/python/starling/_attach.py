@@ -24,10 +24,18 @@ class Gossip:
         self._peer, self._vector, self._overlap = peer, vector, vector.overlap
         self._under_way = None  # whose step: a key of its own
         self.stepped = False  # since the scaler's last update
-        self.rounds, self._warned = 0, False
+        self.rounds, self._warned, self._over = 0, False, False
+
+    def follow(self, vector):
+        """After Peer.rejoin()."""
+        self._vector = vector
+
+    def finish(self):
+        """Another optimizer takes its place."""
+        self._over = True
 
     def before(self, optimizer, key):
-        if not self._peer.active or self._under_way not in (None, key):
+        if self._over or not self._peer.active or self._under_way not in (None, key):
             return
         self._under_way = None  # of a step that raised
         check_parameters(self._vector, optimizer)
@@ -39,7 +47,7 @@ class Gossip:
         self._under_way = key
 
     def after(self, key):
-        if not self._peer.active or self._under_way != key:
+        if self._over or not self._peer.active or self._under_way != key:
             return
         self._under_way, self.stepped = None, True
         self.rounds += 1

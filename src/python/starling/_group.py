@@ -181,6 +181,9 @@ class GroupSession:
             raise Error("members: the first process of the group knows them")
         return self._session.members()
 
+    def check_whole(self):
+        self._tell(lambda: self._session.check_whole())
+
     def leave(self):
         self._left = True
         self._tell(lambda: self._session.leave())

@@ -66,24 +66,28 @@ def _says_nodes(content):
         return False
 
 
-def _device_of(content, x):
-    """Where the experiment wants x. Torch's own errors say nothing of the experiment."""
+def _device_name(content):
     device = content.get("device", "cpu")
     if not isinstance(device, str) or not DEVICE.fullmatch(device):
         raise Error(
             f"experiment: device: {json.dumps(device)} is not allowed; it must be "
             '"cpu", or "cuda:N" for a GPU, such as "cuda:0"'
         )
-    first = x[0] if isinstance(x, (list, tuple)) and x else x
-    if device != "cpu" and (is_torch(first) or hasattr(first, "named_parameters")):
-        count = sys.modules["torch"].cuda.device_count() if "torch" in sys.modules else 0
-        if int(device[5:]) >= count:
-            raise Error(
-                f'experiment: device: "{device}" is not there: torch sees {count} GPUs; '
-                'leave device out for "cpu"',
-                "SL_EDEVICE",
-            )
     return device
+
+
+def _check_device(device, x):
+    """Is it there? Torch's own errors say nothing of the experiment."""
+    first = x[0] if isinstance(x, (list, tuple)) and x else x
+    if device == "cpu" or not (is_torch(first) or hasattr(first, "named_parameters")):
+        return
+    count = sys.modules["torch"].cuda.device_count() if "torch" in sys.modules else 0
+    if int(device[5:]) >= count:
+        raise Error(
+            f'experiment: device: "{device}" is not there: torch sees {count} GPUs; '
+            'leave device out for "cpu"',
+            "SL_EDEVICE",
+        )
 
 
 def join(
@@ -121,62 +125,90 @@ def join(
     beyond the topology's (membership.joiners), and begins with their numbers, in their round. Needs
     rank and roster.
     """
-    simulation = getattr(_here, "simulation", None)
-    experiment, content = _read(simulation.experiment if simulation else experiment)
-    device = _device_of(content, x)
-    vector = vector_of(x, device, borrow, gathered=group is not None)
-    if vector.is_distributed and group is None:
-        raise Error(
-            "the model is DistributedDataParallel, whose processes are one peer: give their "
-            "group as group="
-        )
-    if group is not None and device != "cpu":
-        raise Error(
-            f"group= shares numbers of the host, and the experiment's device is {device}: leave it"
-            ' "cpu"'
-        )
-    if same_start is None:
-        same_start = vector.is_module
-    vector.overlap = _can_overlap(content)
-    if simulation is None:
-        options = _session.default_options()
-        options.rank, options.nodes = whole("rank=", rank), whole("size=", size, 1)
-        options.roster = texts("roster=", roster)
-        options.master, options.listen = text("master=", master), text("listen=", listen)
-        options.key = text("key=", key)
-        stopped = _never
-    else:
-        options = _session.copy_of(_here.options)
-        stopped = simulation.is_stopped
-    options.same_start, options.overlap = bool(same_start), vector.overlap
-    options.joins = bool(joins)
-    options.borrow = bool(borrow) and vector.overlap
-    tensors = _session.Tensors(vector.tensors)
-    options.tensors, options.tensor_count = tensors.array, len(tensors.array)
-    session: Any
-    if group is None:
-        session = _session.Session(experiment, vector.count, options, stopped)
-    else:
-        from starling._group import GroupSession
-
-        session = GroupSession(experiment, vector.count, options, group, _says_nodes(content))
-    if simulation is not None:
-        simulation.sessions.append(session)
-    peer = Peer(session, vector, x, same_start and not joins, device)
+    told = {"rank": rank, "size": size, "roster": roster, "master": master, "listen": listen}
+    opening = _Opening(experiment, {**told, "key": key}, same_start, group, joins, borrow)
+    peer = Peer(opening, x)
     if start:
-        _start(peer)
+        opening.start(peer)
     return peer
 
 
-def _start(peer):
-    try:
-        peer.start()
-    except Error as error:
-        if error.code == "SL_ENET" and any(peer.active for peer in alive):  # as in a notebook
-            error.args = (
-                f"{error}; a peer of this process has not left: peer.leave() comes first",
+class _Opening:
+    """What join() was told: from numbers to sessions."""
+
+    def __init__(self, experiment, told, same_start, group, joins, borrow):
+        self._simulation = getattr(_here, "simulation", None)
+        if self._simulation is not None:
+            experiment = self._simulation.experiment
+        self._experiment, self._content = _read(experiment)
+        self._told, self._same_start, self._group = told, same_start, group
+        self._joins, self._borrow = bool(joins), bool(borrow)
+        self.device = _device_name(self._content)
+
+    def vector_of(self, x):
+        _check_device(self.device, x)
+        grouped = self._group is not None
+        vector = vector_of(x, self.device, self._borrow, gathered=grouped)
+        if vector.is_distributed and not grouped:
+            raise Error(
+                "the model is DistributedDataParallel, whose processes are one peer: give their "
+                "group as group="
             )
-        raise
+        if grouped and self.device != "cpu":
+            raise Error(
+                "group= shares numbers of the host, and the experiment's device is "
+                f'{self.device}: leave it "cpu"'
+            )
+        vector.overlap = _can_overlap(self._content)
+        return vector
+
+    def open(self, x, again=False):
+        """(session, vector, do all get rank 0's state?). again: of a peer that goes on with its own
+        numbers."""
+        vector = self.vector_of(x)
+        same = vector.is_module if self._same_start is None else bool(self._same_start)
+        same, joins = same and not again, self._joins and not again
+        options, stopped = self._options()
+        options.same_start, options.joins, options.overlap = same, joins, vector.overlap
+        options.borrow = self._borrow and vector.overlap
+        tensors = _session.Tensors(vector.tensors)
+        options.tensors, options.tensor_count = tensors.array, len(tensors.array)
+        return self._open(vector, options, stopped), vector, same and not joins
+
+    def _options(self):
+        """And a function that says whether calls shall end."""
+        if self._simulation is not None:
+            return _session.copy_of(_here.options), self._simulation.is_stopped
+        told, options = self._told, _session.default_options()
+        options.rank, options.nodes = whole("rank=", told["rank"]), whole("size=", told["size"], 1)
+        options.roster = texts("roster=", told["roster"])
+        for name in ("master", "listen", "key"):
+            setattr(options, name, text(f"{name}=", told[name]))
+        return options, _never
+
+    def _open(self, vector, options, stopped):
+        session: Any
+        given = self._experiment, vector.count, options
+        if self._group is None:
+            session = _session.Session(*given, stopped)
+        else:
+            from starling._group import GroupSession
+
+            session = GroupSession(*given, self._group, _says_nodes(self._content))
+        if self._simulation is not None:
+            self._simulation.sessions.append(session)
+        return session
+
+    @staticmethod
+    def start(peer):
+        try:
+            peer.start()
+        except Error as error:
+            if error.code == "SL_ENET" and any(peer.active for peer in alive):  # as in a notebook
+                error.args = (
+                    f"{error}; a peer of this process has not left: peer.leave() comes first",
+                )
+            raise
 
 
 def _never():

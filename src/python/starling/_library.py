@@ -25,6 +25,7 @@ NO_FABRIC = (
     "libfabric1 (Debian, Ubuntu) or libfabric (Fedora, conda)"
 )
 NOWHERE, TEXT_MAX = -1, 1024
+SAID_MAX = 400  # of what another library says
 
 
 class Error(Exception):
@@ -39,6 +40,23 @@ class Error(Exception):
     def __init__(self, text, code="SL_EINVAL", rank=None, edge=None, round=None):
         super().__init__(text)
         self.code, self.rank, self.edge, self.round = code, rank, edge, round
+
+
+class naming:
+    """In `with`: what another library raises becomes an Error that begins with these words."""
+
+    def __init__(self, what):
+        self._what = what
+
+    def __enter__(self):
+        pass
+
+    def __exit__(self, kind, raised, trace):
+        if not isinstance(raised, Exception) or isinstance(raised, Error):
+            return
+        code = "SL_ENOMEM" if isinstance(raised, MemoryError) else "SL_EINVAL"
+        said = " ".join(str(raised).split()) or "nothing more"
+        raise Error(f"{self._what}: {kind.__name__}: {said[:SAID_MAX]}", code) from raised
 
 
 class CError(ctypes.Structure):

@@ -22,6 +22,10 @@ from starling._memory import check_torch, stream_of_torch
 
 DTYPES = ("float32", "bfloat16", "float16")
 DEVICES = ("cpu", "cuda")
+CHANGED = (
+    "all peers call peer.rejoin() after the same step, which leaves and joins again; or join with "
+    "all that will ever train, and freeze after join()"
+)
 SHARDED = ("FullyShardedDataParallel", "FSDPModule")
 
 
@@ -67,8 +71,7 @@ class _Parameter:
         if p is None or p.shape != self.shape:
             what = "is gone" if p is None else f"has shape {tuple(p.shape)}"
             raise Error(
-                f"{self.name}, which had shape {tuple(self.shape)} at join(), {what} now: all "
-                "peers leave() and join() again"
+                f"{self.name}, which had shape {tuple(self.shape)} at join(), {what} now: {CHANGED}"
             )
         check_torch(p, self.name, DTYPES, DEVICES)
         self.parameter = p
@@ -140,6 +143,7 @@ class Module:
         everything = list(self.module.named_parameters())
         self._frozen = {n for n, p in everything if not p.requires_grad}
         self._once = {id(p): (n, p) for n, p in everything}
+        self.names = {n for n, _ in everything} | {n for n, _ in self.module.named_buffers()}
         named = [(n, p) for n, p in everything if p.requires_grad]
         for name, p in named:
             self._check(name, p)
@@ -190,7 +194,7 @@ class Module:
         for name, p in named.items():
             if p.requires_grad and name not in self._trained and p.numel() > 0:
                 was = "was frozen at join() and trains now" if name in self._frozen else "is new"
-                raise Error(f"{name} {was}: all peers leave() and join() again")
+                raise Error(f"{name} {was}: {CHANGED}")
 
     def _alone(self):
         """Those that share memory with no other."""
@@ -263,6 +267,11 @@ class Module:
     def share_state(self, add, is_rank_0):
         """Gives what stands beside the vector rank 0's bits."""
         _state.share(add, self._beside(), is_rank_0)
+
+    def share_new(self, add, is_rank_0, before):
+        """Gives names that `before`, a Module, did not have rank 0's bits."""
+        found = _state.entries(self.module, before.names, trained=True)
+        _state.share(add, found, is_rank_0)
 
     def mean_state(self, add):
         """[(tensor, its mean)] of what stands beside the vector."""

@@ -1,18 +1,23 @@
 """One peer: a session with the user's numbers."""
 
+from __future__ import annotations
+
 import atexit
 import contextlib
 import ctypes
 import math
 import sys
 import weakref
+from typing import Any, Iterator
 
 from starling._library import Error
+from starling._mean import agree, mean, own
 from starling._memory import bytes_of
+from starling._session import log
 from starling._vectors import vector_of
 
 STATE = {"rank", "round", "exchanging", "session", "masters"}
-alive = weakref.WeakSet()
+alive: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 def why(exception):
@@ -32,20 +37,27 @@ def _end_all():
 class Peer:
     """What join() returns. Its calls are made by the thread that joined."""
 
-    def __init__(self, session, vector, given, same_start, device):
-        self._session, self._vector, self._given = session, vector, given
-        self._device = device  # the experiment's
-        vector.session = session
-        self._same_start, self._started = same_start, False
-        self._mixed = vector  # that of the last round
-        self._exchanged = None  # that of the exchange that is under way
-        self._gossip = None  # the optimizer's
+    distance: float  #: how far apart the models were at the last average(), or NaN
+
+    def __init__(self, opening: Any, given: Any) -> None:
+        """Of join() only. opening: from numbers to a session."""
+        self._opening, self._device = opening, opening.device
+        self._rounds = 0  # of sessions before
+        self._gossip: Any = None  # the optimizer's
         self.distance = math.nan
+        self._open(given)
         alive.add(self)
+
+    def _open(self, given: Any, again: bool = False) -> None:
+        self._session, self._vector, self._same_start = self._opening.open(given, again)
+        self._given, self._vector.session = given, self._session
+        self._started = False
+        self._mixed = self._vector  # that of the last round
+        self._exchanged: Any = None  # that of the exchange that is under way
 
     # ---- the beginning ----
 
-    def start(self):
+    def start(self) -> None:
         """Waits until the neighbours are there, and begins, where join() was told start=False."""
         self._check_unstarted("start()")
         try:
@@ -53,12 +65,12 @@ class Peer:
             self._started = True
             self._vector.absorb()
             if self._same_start and self._vector.is_module:
-                self._vector.share_state(self._add, self.rank == 0)
+                self._vector.share_state(self._session.sum, self.rank == 0)
         except BaseException as raised:
             self._session.abort(why(raised))
             raise
 
-    def state_dict(self, x=None):
+    def state_dict(self, x: Any = None) -> dict[str, Any]:
         """What this peer goes on from after a stop, beside your model and optimizer: a dict for
         torch.save() or pickle. All peers call it after as many steps; nothing is changed.
         x: your numbers as they are now; by default those that were mixed last."""
@@ -73,7 +85,7 @@ class Peer:
             "masters": vector.masters(),
         }
 
-    def load_state_dict(self, state):
+    def load_state_dict(self, state: dict[str, Any]) -> None:
         """Starts, where join() was told start=False, and goes on from what state_dict() has given
         out. What join() got is as it was then; so are its optimizer and schedule."""
         self._check_unstarted("load_state_dict()")
@@ -90,20 +102,20 @@ class Peer:
 
     # ---- rounds ----
 
-    def mix(self, x=None):
+    def mix(self, x: Any = None) -> None:
         """One round of the experiment's algorithm. x, by default what was given to join(): in, the
         numbers after your step; out, those after the exchange."""
         vector = self._free_vector("mix()", x)
         self._session.mix(vector.take("mix"))
         vector.absorb()
 
-    def begin(self, x=None):
+    def begin(self, x: Any = None) -> None:
         """Publishes x as it is now. What changes in it until end() is kept, beside the exchange."""
         vector = self._free_vector("begin()", x)
         self._session.begin(vector.take("begin"))
         self._exchanged = vector
 
-    def end(self):
+    def end(self) -> None:
         """Ends the exchange that is under way, if there is one: x becomes W x, and what has
         changed in x since begin() is added."""
         if self._exchanged is None:
@@ -116,13 +128,13 @@ class Peer:
         vector.absorb()
 
     @contextlib.contextmanager
-    def exchange(self, x=None):
+    def exchange(self, x: Any = None) -> Iterator[None]:
         """begin(x), your gradient, end()."""
         self.begin(x)
         yield
         self.end()
 
-    def attach(self, optimizer, scaler=None):
+    def attach(self, optimizer: Any, scaler: Any = None) -> Any:
         """From here on optimizer.step() gossips. Returns the optimizer."""
         from starling._attach import attach
 
@@ -140,7 +152,7 @@ class Peer:
         self._gossip = attach(self, self._vector, optimizer, scaler)
         return optimizer
 
-    def average(self, x=None):
+    def average(self, x: Any = None) -> Any:
         """The mean of all peers' numbers as they are now, in the form of x: for a module a
         state_dict. x: your numbers, by default what was mixed last. peer.distance says how far
         apart they are. If a peer is lost while the average is made (membership.on_loss "continue"),
@@ -156,16 +168,67 @@ class Peer:
             return vector.result(values)
         return vector.result(values, self._mean_state())
 
+    def mean(self, x: Any) -> Any:
+        """The mean over all peers of x, as a new one: a torch tensor or numpy array of any shape,
+        dtype and device, a number, or a list or dict of those, equal in kind on all peers. Floats
+        are added up exactly as average() does, in their own precision; integers are rounded, a
+        half up; a number becomes a float. Waits for all peers, which make the same calls in the
+        same order. If a peer is lost meanwhile, a warning says so and x comes back. Of a group,
+        the first process's x counts."""
+        self._check_active("mean()")
+        self.end()
+        try:
+            return mean(self._session.sum, x)
+        except Error as error:
+            if error.code != "SL_EVOID":
+                raise
+            log.warning("mean(): a peer was lost while it was made: these are this peer's numbers")
+            return own(x)
+
+    # ---- what trains changes ----
+
+    def rejoin(self, x: Any = None, optimizer: Any = None, scaler: Any = None) -> None:
+        """Goes on with what trains now, where that has changed since join(): parameters that were
+        unfrozen, frozen, added or taken away, or another x. All peers call it after the same step:
+        they leave, and join again with their own numbers; names that are new get rank 0's. The
+        algorithm begins anew, rounds are counted on. optimizer: one to attach in place of the one
+        before, which else goes on to gossip.
+
+        Raises Error, and changes nothing, where peers are lost or have other numbers than these."""
+        self._check_active("rejoin()")
+        given = self._given if x is None else x
+        self._session.check_whole()
+        self.end()
+        vector = self._opening.vector_of(given)
+        if not agree(self._session.sum, repr(vector.tensors).encode()):
+            raise Error(
+                "rejoin(): the peers would train other parameters; this one "
+                f"{', '.join(f'{name} {shape}' for name, shape in vector.tensors)}: all peers "
+                "change the same ones before they call it"
+            )
+        if vector.is_module:
+            vector.share_new(self._session.sum, self.rank == 0, self._vector)
+        rounds = self.round
+        self._session.leave()
+        self._open(given, again=True)
+        self._rounds = rounds
+        self._opening.start(self)
+        if optimizer is not None:
+            self._gossip = None if self._gossip is None else self._gossip.finish()
+            self.attach(optimizer, scaler)
+        elif self._gossip is not None:
+            self._gossip.follow(self._vector)
+
     # ---- the end ----
 
-    def leave(self):
+    def leave(self) -> None:
         """Answers the others' rounds with displacement 0 until they have left too, then ends."""
         if self.active:
             self._warn_unseen("leave()")
             self.end()
             self._session.leave()
 
-    def abort(self, why):
+    def abort(self, why: str) -> None:
         """Ends this peer at once; the neighbours' next call fails with the text."""
         if self.active:
             self._session.abort(why)
@@ -181,10 +244,10 @@ class Peer:
             "other processes get, such as a model or a data set"
         )
 
-    def __enter__(self):
+    def __enter__(self) -> Peer:
         return self
 
-    def __exit__(self, kind, exception, trace):
+    def __exit__(self, kind: Any, exception: Any, trace: Any) -> None:
         if exception is None:
             self.leave()
         else:
@@ -200,65 +263,62 @@ class Peer:
     # ---- what is known ----
 
     @property
-    def active(self):
+    def active(self) -> bool:
         """Has it neither left nor been ended?"""
         return self._session.is_open
 
     @property
-    def exchanging(self):
+    def exchanging(self) -> bool:
         """Is an exchange under way?"""
         return self._exchanged is not None
 
     @property
-    def rank(self):
+    def rank(self) -> int:
+        """Which peer this is: 0 to size - 1, or beyond for one that has joined later."""
         return self._report().rank
 
     @property
-    def size(self):
+    def size(self) -> int:
+        """How many peers the run began with."""
         return self._report().nodes
 
     @property
-    def members(self):
+    def members(self) -> list[int]:
         """The ranks that take part, rising: all, but for those that are lost."""
         return self._session.members()
 
     @property
-    def epoch(self):
+    def epoch(self) -> int:
         """Counts who takes part: 1, and one more each time that peers are gone."""
         return self._report().epoch
 
     @property
-    def round(self):
+    def round(self) -> int:
         """Rounds that have ended."""
-        return self._report().round
+        return self._rounds + self._report().round
 
     @property
-    def neighbour_distance(self):
+    def neighbour_distance(self) -> float:
         """sqrt(sum_j W_ij ||x_j - x_i||^2) when last measured, or NaN."""
         return self._report().neighbour_distance
 
     @property
-    def waiting_for(self):
+    def waiting_for(self) -> str:
         """Whom and what a call waits for, in words; "" for nobody. From any thread."""
         return self._report().waits_for.decode(errors="replace")
 
-    def metrics(self):
+    def metrics(self) -> dict[str, Any]:
         """The report as a dict: rounds, bytes, seconds."""
         report, hidden = self._report(), ("size", "state", "waits_for")
         found = {name: getattr(report, name) for name, _ in report._fields_ if name not in hidden}
-        return {**found, "waiting_for": self.waiting_for}
+        return {**found, "round": self.round, "waiting_for": self.waiting_for}
 
     # ---- inside ----
-
-    def _add(self, numbers):
-        """Adds up a float64 tensor of the CPU over all peers, in place; returns how many gave."""
-        at = ctypes.cast(numbers.data_ptr(), ctypes.POINTER(ctypes.c_double))
-        return self._session.sum(at, numbers.numel())
 
     def _mean_state(self):
         """Of what stands beside the vector; this peer's own where a loss has cut it."""
         try:
-            return self._vector.mean_state(self._add)
+            return self._vector.mean_state(self._session.sum)
         except Error as error:
             if error.code != "SL_EVOID":
                 raise

@@ -244,6 +244,15 @@ class Session:
                 count = _members(self._handle, ranks, len(ranks))
             return list(ranks[:count])
 
+    def check_whole(self):
+        """Refuses where not all of those take part that the run began with, and no others."""
+        found, count = self.members(), self.report().nodes
+        if found != list(range(count)):
+            raise Error(
+                f"rejoin(): ranks {', '.join(map(str, found))} take part of a run that began with "
+                f"{count} peers, and a new beginning needs these: leave(), and start all anew"
+            )
+
     def leave(self):
         self._open()
         self._end(lambda handle: self._signals.call(_leave, handle))

@@ -2,21 +2,13 @@
 precision, and rank 0's bits for all.
 
 Everything here is sums over all peers, in double, of numbers that keep them exact: equal numbers
-stay equal, whatever their magnitude and however many peers there are. `add` is the peer's: it adds
-up a float64 tensor over all peers, in place, and returns how many of them gave numbers.
+stay equal, whatever their magnitude and however many peers there are. `add`: see _mean.py.
 """
-
-import hashlib
 
 import torch
 
-from starling._library import Error
-
-CHUNK = 1 << 24  # numbers of one sum
-SCALE = 2.0**24  # more than peers: a sum of doubles cannot overflow
-LOW = 0x7FFFFFF  # a double's lower half
-WORD = 1 << 32
-DIGITS = (20, 3)  # bits of a part of a hash, and parts: their squares add up exactly in double
+from starling._library import Error, naming
+from starling._mean import LOW, SCALE, WORD, add_all, agree
 
 
 class Entry:
@@ -58,24 +50,25 @@ def _is_writable(tensor):
     return True
 
 
-def entries(module, trained):
-    """Buffers and frozen parameters, but for the names in `trained`, each once."""
+def entries(module, left_out, trained=False):
+    """Buffers and frozen parameters, but for the names in `left_out`, each once. trained: and those
+    that are trained."""
     found, seen = [], set()
     for prefix, part in module.named_modules():
         for owner in (part._parameters, part._buffers):
             for key, tensor in owner.items():
                 name = f"{prefix}.{key}" if prefix else key
-                if tensor is None or id(tensor) in seen or name in trained:
+                if tensor is None or id(tensor) in seen or name in left_out:
                     continue
-                if owner is part._parameters and tensor.requires_grad:
+                if owner is part._parameters and tensor.requires_grad and not trained:
                     continue
                 seen.add(id(tensor))
                 if tensor.numel() > 0:
-                    found.append(Entry(name, _checked(name, tensor), owner, key))
+                    found.append(Entry(name, checked(name, tensor), owner, key))
     return found
 
 
-def _checked(name, tensor):
+def checked(name, tensor):
     if tensor.layout is not torch.strided or tensor.device.type == "meta" or tensor.is_quantized:
         kind = "quantized" if tensor.is_quantized else f"of {tensor.layout} on {tensor.device}"
         raise Error(
@@ -121,12 +114,12 @@ def _parts(dtype):
     return 2 if dtype in (torch.float64, torch.int64) else 1
 
 
-def _encode(tensor):
+def encode(tensor):
     """(parts, elements) in float64."""
     x = _flat(tensor)
     if x.dtype.is_complex:
         both = torch.view_as_real(x.resolve_conj()).unbind(-1)
-        return torch.cat([_encode(part) for part in both])
+        return torch.cat([encode(part) for part in both])
     if x.dtype is torch.float64:
         return torch.stack(_cut(x))
     if x.dtype.is_floating_point:
@@ -137,12 +130,12 @@ def _encode(tensor):
     return x.to(torch.float64)[None]
 
 
-def _decode(sums, dtype, givers):
+def decode(sums, dtype, givers):
     """The mean of so many peers' elements: floats are divided, integers rounded."""
     if dtype.is_complex:
         real = torch.float64 if dtype is torch.complex128 else torch.float32
         half = len(sums) // 2
-        both = [_decode(part, real, givers) for part in (sums[:half], sums[half:])]
+        both = [decode(part, real, givers) for part in (sums[:half], sums[half:])]
         return torch.view_as_complex(torch.stack(both, -1)).to(dtype)
     if dtype is torch.float64:
         return (sums[0] / givers + sums[1] / givers) * SCALE
@@ -157,11 +150,7 @@ def _decode(sums, dtype, givers):
 
 
 def _add_all(add, numbers):
-    """Adds up in pieces, so that a sum of much state needs little memory in between."""
-    givers = 1
-    for piece in numbers.split(CHUNK):
-        givers = add(piece)
-    return givers
+    return add_all(add, numbers.data_ptr(), numbers.numel())
 
 
 def means(add, tensors):
@@ -169,29 +158,18 @@ def means(add, tensors):
     of their dtypes and shapes. They wait for all peers. Integers: rounded, a half up."""
     if not tensors:
         return []
-    encoded = [_encode(tensor) for tensor in tensors]
+    encoded = [encode(tensor) for tensor in tensors]
     numbers = torch.cat([each.reshape(-1) for each in encoded])
     givers = _add_all(add, numbers)
     found, at = [], 0
     for tensor, each in zip(tensors, encoded):
         sums = numbers[at : at + each.numel()].reshape(each.shape)
-        found.append(_decode(sums, tensor.dtype, givers).reshape(tensor.shape))
+        found.append(decode(sums, tensor.dtype, givers).reshape(tensor.shape))
         at += each.numel()
     return found
 
 
 # ---- rank 0's bits ----
-
-
-def agree(add, data):
-    """Do all peers have the same bytes? They wait for all peers."""
-    bits, count = DIGITS
-    digest = int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "little")
-    digits = [digest >> (bits * i) & ((1 << bits) - 1) for i in range(count)]
-    numbers = torch.tensor([float(n) for d in digits for n in (d, d * d)], dtype=torch.float64)
-    givers = add(numbers)
-    sums = [int(n) for n in numbers.tolist()]
-    return all(givers * sums[2 * i + 1] == sums[2 * i] ** 2 for i in range(count))
 
 
 def _bytes(tensor):
