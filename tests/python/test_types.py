@@ -53,7 +53,7 @@ WRONG = {  # a line, and what mypy says of it
     "starling.join({}, [1.0], ranks=3)": "Unexpected keyword argument",
     "starling.join({}, [1.0]).mixx()": '"Peer" has no attribute "mixx"',
     "starling.join({}, [1.0]).rank = 3": "read-only",
-    "starling.simulate(2, lambda: 3, {})": "incompatible type",
+    "starling.simulate(2, 3, {})": "incompatible type",
     "starling.topology({}).nodes + 'a'": "Unsupported operand",
     "starling.Peer.leave(3)": "incompatible type",
     "starling.everything": "has no attribute",
@@ -80,7 +80,8 @@ def test_mypy(scene):
     wrong = scene.write("wrong.py", "import starling\n" + "\n".join(WRONG) + "\n")
     found = mypy(scene, os.path.join(_package.PACKAGE, "starling"), right, wrong)
     said = [line for line in found if line.startswith("wrong.py:")]
-    check(said == found, [line for line in found if line not in said])
+    more = [line for line in found if line not in said and ": note: " not in line]
+    check(not more, more)
     for number, words in enumerate(WRONG.values(), 2):
         line = [line for line in said if line.startswith(f"wrong.py:{number}:")]
         check(line and words in line[0], f"line {number}, {words!r}: {line}")

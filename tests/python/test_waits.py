@@ -62,7 +62,6 @@ def test_calls_that_wait(scene):
                 check(len(lines) == 1 and lines[0].startswith(f"{call} has waited 5 s"), said)
                 told = re.search(r"all others to call it|\b1\b", lines[0].split("5 s", 1)[1])
                 check(told, lines)
-                print(lines)
             else:
                 check(not lines, lines)
 

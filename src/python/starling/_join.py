@@ -187,7 +187,6 @@ class _Opening:
         return options, _never
 
     def _open(self, vector, options, stopped):
-        session: Any
         given = self._experiment, vector.count, options
         if self._group is None:
             session = _session.Session(*given, stopped)

@@ -1,5 +1,7 @@
 """libstarling by ctypes: where it is, what it exports, and how its errors become exceptions."""
 
+from __future__ import annotations
+
 import ctypes
 import os
 import pathlib
@@ -37,7 +39,20 @@ class Error(Exception):
 
     __module__ = "starling"  # as tracebacks show it
 
-    def __init__(self, text, code="SL_EINVAL", rank=None, edge=None, round=None):
+    code: str
+    rank: int | None
+    edge: tuple[int, int] | None
+    round: int | None
+
+    def __init__(
+        self,
+        text: str,
+        code: str = "SL_EINVAL",
+        rank: int | None = None,
+        edge: tuple[int, int] | None = None,
+        round: int | None = None,
+    ) -> None:
+        """text: one sentence."""
         super().__init__(text)
         self.code, self.rank, self.edge, self.round = code, rank, edge, round
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import math
 import struct
 import sys
 from typing import Any, Callable
@@ -46,22 +47,27 @@ def agree(add: Adder, data: bytes) -> bool:
 
 
 class _Number:
-    """A float, as two doubles of half as many bits."""
+    """A float, in three doubles as _state.py has it."""
 
-    count = 2
+    count = 3
 
     def __init__(self, name, value):
         self.kind = "number"
-        self._value = float(value) / SCALE
+        self._value = float(value)
 
     def write(self, out):
-        (bits,) = struct.unpack("<Q", struct.pack("<d", self._value))
+        x = self._value
+        (bits,) = struct.unpack("<Q", struct.pack("<d", x))
         (high,) = struct.unpack("<d", struct.pack("<Q", bits & ~LOW))
-        low = self._value - high if high - high == 0 else 0.0
-        out[0], out[1] = (high, low) if self._value - self._value == 0 else (self._value, 0.0)
+        if not math.isfinite(x):
+            out[:] = x, 0.0, 0.0
+        elif abs(high) >= 1:
+            out[:] = high / SCALE, 0.0, x - high
+        else:
+            out[:] = 0.0, high, x - high
 
     def read(self, sums, givers):
-        return (sums[0] / givers + sums[1] / givers) * SCALE
+        return sums[0] / givers * SCALE + sums[1] / givers + sums[2] / givers
 
 
 class _Tensor:
@@ -73,7 +79,9 @@ class _Tensor:
         self._state, self._name, self._tensor = _state, name, tensor
         self.kind = f"{tensor.dtype} {tuple(tensor.shape)}"
         with naming(f"mean(): {name}"):
-            self._encoded = _state.encode(_state.checked(name, tensor))
+            if tensor.layout is not sys.modules["torch"].strided:
+                raise Error(f"mean(): {name} is of layout {tensor.layout}: give a dense tensor")
+            self._encoded = _state.encode(tensor)
         self.count = self._encoded.numel()
 
     def write(self, out):
@@ -121,11 +129,14 @@ class _Array:
         if x.dtype.kind == "c":
             return [*self._cut(x.real), *self._cut(x.imag)]
         if x.dtype.kind == "f" and x.dtype.itemsize == 8:
-            x = x.astype("<f8") / SCALE
-            high = (x.view("<u8") & ~self._numpy.uint64(LOW)).view("<f8")
+            x, where = x.astype("<f8"), self._numpy.where
             finite = self._numpy.isfinite(x)
+            high = where(finite, (x.view("<u8") & ~self._numpy.uint64(LOW)).view("<f8"), x)
+            large = abs(high) >= 1
             with self._numpy.errstate(invalid="ignore"):
-                return [self._numpy.where(finite, high, x), self._numpy.where(finite, x - high, 0)]
+                rest = where(finite, x - high, 0)
+            scaled = where(large, high / SCALE, where(finite, 0, high))
+            return [scaled, where(large | ~finite, 0, high), rest]
         if x.dtype.kind in "iu" and x.dtype.itemsize == 8:
             words = (x >> x.dtype.type(32), x & x.dtype.type(WORD - 1))
             return [word.astype("<f8") for word in words]
@@ -152,7 +163,8 @@ class _Array:
         if self.dtype.kind in "fc":
             if len(parts) == 1:
                 return parts[0] / givers
-            return (parts[0] / givers + parts[1] / givers) * SCALE
+            large, small, rest = (part / givers for part in parts)
+            return large * SCALE + small + rest
         if len(parts) == 1:
             return self._numpy.floor((parts[0] + givers // 2) / givers)
         whole = "<u8" if self.dtype.kind == "u" else "<i8"

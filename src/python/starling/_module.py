@@ -65,9 +65,12 @@ class _Parameter:
         self.home, self._borrowed = home, borrowed
         self.memory = self.master = self._copy = self.parameter = None
 
-    def find(self, named):
-        """The parameter that the module has by this name now."""
+    def find(self, named, changes):
+        """The parameter that the module has by this name now. changes: if it is gone, the one that
+        was there last will do."""
         p = named.get(self.name)
+        if changes and (p is None or p.shape != self.shape):
+            p = self.parameter
         if p is None or p.shape != self.shape:
             what = "is gone" if p is None else f"has shape {tuple(p.shape)}"
             raise Error(
@@ -134,7 +137,7 @@ class Module:
     is one vector; gathered: it is a copy."""
 
     is_module = True
-    overlap = False
+    overlap = changes = False
 
     def __init__(self, module, device="cpu", borrow=False, gathered=False):
         self.module = unwrapped(module)
@@ -190,7 +193,9 @@ class Module:
         """Finds each parameter by its name, and refuses a model that trains others by now."""
         named = dict(self.module.named_parameters())
         for p in self._parameters:
-            p.find(named)
+            p.find(named, self.changes)
+        if self.changes:
+            return
         for name, p in named.items():
             if p.requires_grad and name not in self._trained and p.numel() > 0:
                 was = "was frozen at join() and trains now" if name in self._frozen else "is new"

@@ -198,7 +198,7 @@ class Peer:
         self._check_active("rejoin()")
         given = self._given if x is None else x
         self._session.check_whole()
-        self.end()
+        self._end_as_before()
         vector = self._opening.vector_of(given)
         if not agree(self._session.sum, repr(vector.tensors).encode()):
             raise Error(
@@ -218,6 +218,15 @@ class Peer:
             self.attach(optimizer, scaler)
         elif self._gossip is not None:
             self._gossip.follow(self._vector)
+
+    def _end_as_before(self):
+        """end() where what trains has changed since begin()."""
+        if self._exchanged is not None:
+            self._exchanged.changes = True
+            try:
+                self.end()
+            finally:
+                self._vector.changes = False
 
     # ---- the end ----
 

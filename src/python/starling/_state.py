@@ -64,11 +64,11 @@ def entries(module, left_out, trained=False):
                     continue
                 seen.add(id(tensor))
                 if tensor.numel() > 0:
-                    found.append(Entry(name, checked(name, tensor), owner, key))
+                    found.append(Entry(name, _checked(name, tensor), owner, key))
     return found
 
 
-def checked(name, tensor):
+def _checked(name, tensor):
     if tensor.layout is not torch.strided or tensor.device.type == "meta" or tensor.is_quantized:
         kind = "quantized" if tensor.is_quantized else f"of {tensor.layout} on {tensor.device}"
         raise Error(
@@ -96,22 +96,21 @@ def changes(before, now):
 
 
 def _cut(x):
-    """Two float64 of half as many bits, whose sums over peers are exact where x is equal on all."""
-    x = x / SCALE
-    high = (x.view(torch.int64) & ~LOW).view(torch.float64)
-    high = torch.where(torch.isfinite(x), high, x)
-    return high, torch.where(torch.isfinite(x), x - high, torch.zeros_like(x))
+    """Three float64, whose sums over peers are exact where x is equal on all: the upper half of its
+    bits, scaled where it is large, so that a sum cannot overflow, and else as it is; and the rest.
+    """
+    finite = torch.isfinite(x)
+    high = torch.where(finite, (x.view(torch.int64) & ~LOW).view(torch.float64), x)
+    large, zero = high.abs() >= 1, torch.zeros_like(x)
+    return (
+        torch.where(large, high / SCALE, torch.where(finite, zero, high)),
+        torch.where(large | ~finite, zero, high),
+        torch.where(finite, x - high, zero),
+    )
 
 
 def _flat(tensor):
     return tensor.detach().to("cpu").contiguous().reshape(-1)
-
-
-def _parts(dtype):
-    """float64 numbers that stand for one element."""
-    if dtype.is_complex:
-        return 2 * (2 if dtype is torch.complex128 else 1)
-    return 2 if dtype in (torch.float64, torch.int64) else 1
 
 
 def encode(tensor):
@@ -138,7 +137,8 @@ def decode(sums, dtype, givers):
         both = [decode(part, real, givers) for part in (sums[:half], sums[half:])]
         return torch.view_as_complex(torch.stack(both, -1)).to(dtype)
     if dtype is torch.float64:
-        return (sums[0] / givers + sums[1] / givers) * SCALE
+        large, small, rest = sums / givers
+        return large * SCALE + small + rest
     if dtype.is_floating_point:
         return (sums[0] / givers).to(dtype)
     if dtype is torch.int64:

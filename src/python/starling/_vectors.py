@@ -11,6 +11,7 @@ module. A session sees each as one vector of float32, wherever its tensors are.
     name_once(p)  the name of one of them at join(), or None
     keep(b)     b, a ctypes array of bytes, as what belongs to such numbers
     masters()   what the numbers do not say of themselves: {name: tensor}; restore() takes it
+    changes     may parameters have come, gone or changed, whose exchange is to end?
     overlap     does the session mix by begin and end?
     result(v)   v (count), a ctypes array of float32, in the form of what was joined
     session     the peer's, which sets it
@@ -51,7 +52,7 @@ def _bytes_like(x, buffer):
 class _Plain:
     """What arrays have in common."""
 
-    is_module = is_distributed = overlap = False
+    is_module = is_distributed = overlap = changes = False
     session = None
 
     def masters(self):
