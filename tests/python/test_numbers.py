@@ -457,7 +457,7 @@ def test_parameters_that_come_and_go_are_refused_by_name(scene):
         refused(peer.mix, "0.weight", "has shape (4, 6) now")
         model[0].weight = kept
         model.extra = nn.Parameter(torch.zeros(3))
-        refused(peer.mix, "extra is new", "join() again")
+        refused(peer.mix, "extra is new", "peer.rejoin()")
         del model.extra
         peer.mix()
         peer.leave()

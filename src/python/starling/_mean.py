@@ -1,5 +1,5 @@
-"""The mean over all peers of what a caller gives to peer.mean(): numbers, arrays, tensors, and lists
-and dicts of those.
+"""The mean over all peers of what peer.mean() is given: numbers, arrays, tensors, lists and dicts
+of those.
 
 Like all means beside the vector (_state.py) it is a sum in double of parts that keep the numbers
 exact: equal numbers stay equal, whatever their magnitude and however many peers there are.
