@@ -245,6 +245,8 @@ SL_API const char *sl_section_name(sl_section section);
 /* Leaves out paths: hosts may keep equal data in different folders, and the learner compares
  * content. 0: out of memory. */
 SL_API uint64_t sl_experiment_section_hash(const sl_experiment *experiment, sl_section section);
+/* Of the topology and all sections: what all peers of a run have alike. */
+SL_API uint64_t sl_experiment_hash(const sl_experiment *experiment);
 
 /* ---- keys ---- */
 

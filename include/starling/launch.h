@@ -39,8 +39,9 @@ typedef struct sl_launch_settings {
     const char *roster; /* a file, a list with commas, or a pattern with {rank}; may be NULL */
     const char *master; /* HOST:PORT where rank 0 tells the roster, without a roster; may be NULL */
     const char *listen; /* HOST:PORT where this process listens (port 0: any); may be NULL */
-    uint64_t run_id;    /* equal on all peers; 0: derived from the launcher's name of the job */
-    bool certificates;  /* security.mode "certificates": the roster names that of each rank */
+    uint64_t run_id;    /* equal on all peers; 0: see sl_launch_run_id */
+    uint64_t experiment;      /* a hash of what peers have alike (sl_experiment_hash); 0: none */
+    bool certificates;        /* security.mode "certificates": the roster names that of each rank */
     bool trusted_network;     /* security.trusted_network: may listen beyond loopback */
     double timeout_s;         /* of looking up names, and of the rendezvous */
     const volatile int *stop; /* not 0: end soon with SL_ESTOPPED; may be NULL */
@@ -62,8 +63,9 @@ SL_API uint32_t sl_launch_count(void);
 SL_API uint32_t sl_launch_rank(const sl_launch *launch);
 /* Of the topology. */
 SL_API uint32_t sl_launch_size(const sl_launch *launch);
-/* For sl_agent_settings: what was given, or else what the launcher calls this job, as a number; 0
- * with a roster. */
+/* For sl_agent_settings: what was given; else with a roster a hash of where its nodes are, and by
+ * rendezvous of what the launcher calls this job, until sl_launch_meet: then what rank 0 has drawn
+ * for this run, which the roster tells the agent. */
 SL_API uint64_t sl_launch_run_id(const sl_launch *launch);
 /* What rank and peers were found from, for messages, such as "rank 1 of 4 from Slurm (SLURM_PROCID,
  * SLURM_NTASKS); rank 0 tells the roster at node-a". */

@@ -82,7 +82,8 @@ typedef struct sl_session_options {
         *roster; /* a file, a list with commas, or a pattern with {rank}; NULL: environment */
     const char *master; /* HOST:PORT where rank 0 tells the roster; NULL: environment */
     const char *listen; /* HOST:PORT where this peer listens; NULL: from roster or environment */
-    uint64_t run_id;    /* equal on all peers of a run; 0: from the environment, or none */
+    uint64_t run_id;    /* equal on all peers of a run; 0: from the environment,
+                           or see sl_launch_run_id */
 
     /* ---- how ---- */
     uint64_t overlap; /* 1: begin and end will be called (d-psgd). A topology that names no weights

@@ -497,6 +497,8 @@ int sl_agent_run(sl_agent *a, sl_roster *roster, sl_error *error) {
     if (result != 0)
         return result;
     a->side.roster = roster;
+    if (sl_roster_run(roster) != 0)
+        a->side.hello.run_id = sl_roster_run(roster);
     a->side.now_s = sl_clock_seconds();
     a->deadline_s = a->side.now_s + a->side.connect_timeout_s;
     result = run_loop(a);

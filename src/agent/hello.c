@@ -141,7 +141,7 @@ bool sl_hello_differs(const sl_side *side, const sl_hello *theirs, uint32_t peer
         snprintf(text, SL_REFUSAL_MAX, "the %s of agents %u and %u differs; %s", section, peer,
                  rank,
                  ours->run_id != theirs->run_id
-                     ? "give both the same --run-id"
+                     ? "their rosters differ, or STARLING_RUN_ID (--run-id): give both the same"
                      : "run `starling check` on both hosts' experiment files and compare");
     return section != NULL || v != NULL;
 }

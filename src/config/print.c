@@ -121,6 +121,13 @@ uint64_t sl_experiment_section_hash(const sl_experiment *experiment, sl_section 
     return hash;
 }
 
+uint64_t sl_experiment_hash(const sl_experiment *e) {
+    uint64_t hash = sl_topology_hash(e->topology);
+    for (int i = 0; i < SL_SECTION_COUNT; i++)
+        hash = sl_hash_word(hash, sl_experiment_section_hash(e, (sl_section)i));
+    return hash;
+}
+
 char *sl_experiment_keys_help(void) {
     char *text = NULL;
     size_t bytes;

@@ -6,7 +6,6 @@
 
 #include "launch/launch_state.h"
 #include "launch/roster.h"
-#include "starling/version.h"
 
 /* ---- listening ---- */
 
@@ -100,6 +99,16 @@ static int check_own_host(sl_launch *l, sl_error *error) {
     return 0;
 }
 
+/* Who this process is for a rendezvous. */
+static int introduce(sl_launch *l, sl_error *error) {
+    sl_rendezvous *m = &l->rendezvous;
+    sl_origin_find(&m->origin, l->rank, l->local_rank, l->settings.experiment);
+    m->age_s = sl_origin_age_s();
+    return getrandom(&m->nonce, sizeof m->nonce, 0) == sizeof m->nonce
+               ? 0
+               : sl_fail(error, SL_ENET, "rendezvous: no random number");
+}
+
 /* Beyond loopback only where the network is trusted; a host whose name is loopback on itself, as
  * Debian writes in /etc/hosts, is then reached at its other addresses. */
 static int listen_for_rendezvous(sl_launch *l, sl_error *error) {
@@ -108,6 +117,8 @@ static int listen_for_rendezvous(sl_launch *l, sl_error *error) {
     int result = 0;
     if (l->launcher.several_hosts)
         result = sl_address_check_trust(NULL, "the network", l->rank, trusted, error);
+    if (result == 0)
+        result = introduce(l, error);
     if (result == 0)
         result = find_master(l, error);
     if (result != 0)
@@ -145,14 +156,7 @@ int sl_launch_listen(sl_launch *l, const char **host, uint16_t *port, sl_error *
 
 static int hear_roster(sl_launch *l, uint16_t port, char **text, sl_error *error) {
     const char *host = l->is_everywhere ? "" : l->host;
-    sl_greeting greeting = {.protocol = SL_PROTOCOL_VERSION,
-                            .rank = l->rank,
-                            .size = l->size,
-                            .run = l->rendezvous.run,
-                            .port = port};
-    strcpy(greeting.host, host);
-    if (getrandom(&greeting.nonce, sizeof greeting.nonce, 0) != sizeof greeting.nonce)
-        return sl_fail(error, SL_ENET, "rendezvous: no random number");
+    const sl_greeting greeting = sl_rendezvous_greeting(&l->rendezvous, host, port);
     if (l->rank > 0)
         return sl_member_meet(&l->rendezvous, &greeting, text, error);
     int result = sl_master_meet(l->master, host, port, text, error);
@@ -160,12 +164,27 @@ static int hear_roster(sl_launch *l, uint16_t port, char **text, sl_error *error
     return result;
 }
 
+/* What rank 0 has told, and with it who this run is. */
+static int take_roster(sl_launch *l, const char *text, sl_error *error) {
+    uint64_t identity = 0;
+    const char *lines = sl_identity_read(text, &identity);
+    if (lines == NULL)
+        return sl_fail(error, SL_EPROTO, "rank 0's roster does not say of which run it is");
+    const int result = sl_roster_parse(&l->roster, lines, "rank 0's roster", error);
+    if (result != 0)
+        return result;
+    if (!l->gives_run_id)
+        l->settings.run_id = identity;
+    sl_roster_name_run(l->roster, l->settings.run_id);
+    return 0;
+}
+
 int sl_launch_meet(sl_launch *l, uint16_t port, sl_roster **roster, sl_error *error) {
     char *text = NULL;
     if (l->roster == NULL) {
         int result = hear_roster(l, port, &text, error);
         if (result == 0)
-            result = sl_roster_parse(&l->roster, text, "rank 0's roster", error);
+            result = take_roster(l, text, error);
         free(text);
         if (result == 0 && sl_roster_count(l->roster) != l->size)
             result = sl_fail(error, SL_EPROTO, "rank 0's roster has %u ranks instead of %u",

@@ -8,7 +8,7 @@
 #include "wire/bytes.h"
 #include "wire/checksum.h"
 
-enum { MAGIC_BYTES = 8 };
+enum { MAGIC_BYTES = 8, PROTOCOL_OF_ORIGIN = 10 /* the first that tells it */ };
 static const char greeting_magic[] = "STLGmeet", answer_magic[] = "STLGtell";
 
 static size_t end_message(uint8_t *out, uint8_t *end) {
@@ -34,8 +34,11 @@ size_t sl_greeting_encode(const sl_greeting *g, uint8_t out[SL_GREETING_BYTES_MA
     p = put64(p, g->nonce);
     p = put32(p, g->port);
     p = put32(p, (uint32_t)length);
-    memcpy(p, g->host, length);
-    return end_message(out, p + length);
+    p = mempcpy(p, g->host, length);
+    if (g->protocol >= PROTOCOL_OF_ORIGIN)
+        p = put64(put64(put64(put64(p, g->origin.command), g->origin.place), g->origin.host),
+                  g->origin.variables);
+    return end_message(out, p);
 }
 
 /* What may stand in a name or an address. */
@@ -55,10 +58,13 @@ size_t sl_greeting_decode(sl_greeting *out, const uint8_t *data, size_t count) {
     const uint32_t length = get32(data + 40), port = get32(data + 36);
     if (length >= SL_HOST_MAX || port == 0 || port > UINT16_MAX)
         return 0;
-    const size_t bytes = SL_GREETING_HEADER_BYTES + length + SL_SUM_BYTES;
+    const bool has_origin = get32(data + 8) >= PROTOCOL_OF_ORIGIN;
+    const size_t bytes = SL_GREETING_HEADER_BYTES + length +
+                         (has_origin ? SL_GREETING_ORIGIN_BYTES : 0) + SL_SUM_BYTES;
     if (count < bytes)
         return bytes;
     const char *host = (const char *)data + SL_GREETING_HEADER_BYTES;
+    const uint8_t *origin = data + SL_GREETING_HEADER_BYTES + length;
     if (!sum_is_right(data, bytes) || !is_host(host, length))
         return 0;
     *out = (sl_greeting){.protocol = get32(data + 8),
@@ -68,6 +74,9 @@ size_t sl_greeting_decode(sl_greeting *out, const uint8_t *data, size_t count) {
                          .nonce = get64(data + 28),
                          .port = (uint16_t)port};
     memcpy(out->host, host, length);
+    if (has_origin)
+        out->origin =
+            (sl_origin){get64(origin), get64(origin + 8), get64(origin + 16), get64(origin + 24)};
     return bytes;
 }
 

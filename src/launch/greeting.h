@@ -9,13 +9,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "launch/origin.h"
 #include "launch/resolver.h"
 
 enum {
     SL_GREETING_HEADER_BYTES = 44,
+    SL_GREETING_ORIGIN_BYTES = 32,
     SL_ANSWER_HEADER_BYTES = 16,
     SL_SUM_BYTES = 8,
-    SL_GREETING_BYTES_MAX = SL_GREETING_HEADER_BYTES + SL_HOST_MAX + SL_SUM_BYTES,
+    SL_GREETING_BYTES_MAX =
+        SL_GREETING_HEADER_BYTES + SL_HOST_MAX + SL_GREETING_ORIGIN_BYTES + SL_SUM_BYTES,
 };
 
 typedef struct sl_greeting {
@@ -24,6 +27,7 @@ typedef struct sl_greeting {
     uint64_t nonce;         /* of this process: a second connection is not a second process */
     uint16_t port;          /* where the agent listens */
     char host[SL_HOST_MAX]; /* at which address; "": at that of this connection */
+    sl_origin origin;       /* zeros from a release whose protocol has none */
 } sl_greeting;
 
 typedef enum sl_answer_type {

@@ -162,16 +162,35 @@ static void name_rendezvous(sl_launch *l) {
         length = SL_HOST_MAX;
     snprintf(m->where + length, sizeof m->where - (size_t)length, " ports %u to %u",
              from->ports_from, from->ports_to);
+    m->rank = l->rank;
     m->size = l->size;
     m->run = hash;
+    m->is_named = l->gives_run_id || l->launcher.job[0] != '\0';
     m->ports_from = (uint16_t)from->ports_from;
     m->ports_to = (uint16_t)from->ports_to;
     m->timeout_s = l->settings.timeout_s;
     m->stop = l->settings.stop;
     m->notice = l->settings.notice;
     m->context = l->settings.context;
-    if (l->settings.run_id == 0)
+    if (!l->gives_run_id)
         l->settings.run_id = hash;
+}
+
+/* A roster's identity is where those are who begin: who joins them may have more lines. */
+static void name_run(sl_launch *l) {
+    l->gives_run_id = l->settings.run_id != 0;
+    if (l->roster == NULL)
+        name_rendezvous(l);
+    else if (!l->gives_run_id)
+        l->settings.run_id = sl_roster_hash(l->roster, l->size);
+}
+
+static int take_local_rank(sl_launch *l, sl_error *error) {
+    uint64_t rank = l->rank;
+    int result = 0;
+    sl_environment_whole(l->environment, "LOCAL_RANK", UINT32_MAX, &rank, &result, error);
+    l->local_rank = (uint32_t)rank;
+    return result;
 }
 
 static void describe(sl_launch *l) {
@@ -215,11 +234,13 @@ static int find(sl_launch *l, sl_error *error) {
         result = take_listen(l, error);
     if (result == 0 && l->roster == NULL)
         result = check_master(l, error);
-    if (result == 0 && l->roster == NULL)
-        name_rendezvous(l);
     if (result == 0)
-        describe(l);
-    return result;
+        result = take_local_rank(l, error);
+    if (result != 0)
+        return result;
+    name_run(l);
+    describe(l);
+    return 0;
 }
 
 int sl_launch_find(sl_launch **out, const sl_launch_settings *settings, uint32_t nodes,

@@ -16,6 +16,8 @@ struct sl_launch {
     sl_rendezvous rendezvous;    /* by rendezvous */
     sl_master *master;           /* rank 0's, once it listens */
     uint32_t rank, size;
+    uint32_t local_rank;    /* LOCAL_RANK; else as rank */
+    bool gives_run_id;      /* the caller, or STARLING_RUN_ID: then none is drawn */
     char host[SL_HOST_MAX]; /* where the agent listens; "": not known yet */
     uint16_t port;
     bool is_everywhere; /* `host` is no address where others reach it */

@@ -12,18 +12,25 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "launch/door.h"
 #include "launch/rendezvous.h"
 #include "starling/version.h"
 
 enum { STRANGERS_MAX = 64, MISSING_NAMED = 8, MISSING_BYTES = 160, LINE_BYTES = SL_HOST_MAX + 16 };
+enum { RIVALS_MAX = 16 };
 static const double stranger_s = 3; /* for a greeting */
+/* How long others have to come whose rank somebody has taken who may be of another job: as long as
+ * this process took to come here, within these. */
+static const double doubt_s_min = 3, doubt_s_max = 10;
 
 typedef struct guest {
     int fd;
     bool seated;
+    bool doubted; /* it may be of another job */
     double since_s;
     sl_greeting greeting;               /* if seated */
     struct sockaddr_storage own, other; /* the ends of the connection */
@@ -39,6 +46,12 @@ struct sl_master {
     struct pollfd *watched; /* (room + 1) the listener, then the guests */
     size_t count, room, seated;
     bool is_short; /* no descriptor was left for who came last */
+    int door;
+    uint16_t port;
+    sl_origin rivals[RIVALS_MAX]; /* (rival_count) of other jobs' rank 0 that were turned away */
+    size_t rival_count;
+    double seated_s; /* when the last one was seated */
+    uint32_t torn;   /* a rank that two claim, neither of them surely; 0: none */
 };
 
 /* ---- opening ---- */
@@ -73,28 +86,41 @@ static int listen_at(sl_master *m, bool loopback, uint16_t port) {
     return failure;
 }
 
+static int listen_somewhere(sl_master *m, bool loopback, sl_error *error) {
+    const sl_rendezvous *rendezvous = m->rendezvous;
+    int failure = EADDRINUSE;
+    for (uint32_t port = rendezvous->ports_from;
+         failure == EADDRINUSE && port <= rendezvous->ports_to; port++) {
+        m->port = (uint16_t)port;
+        failure = listen_at(m, loopback, m->port);
+    }
+    return failure == 0 ? 0
+                        : sl_fail(error, SL_ENET,
+                                  "rank 0 cannot listen for the others at ports %u to %u: %s",
+                                  rendezvous->ports_from, rendezvous->ports_to, strerror(failure));
+}
+
 int sl_master_open(sl_master **out, const sl_rendezvous *rendezvous, bool loopback,
                    sl_error *error) {
     sl_master *m = calloc(1, sizeof *m);
     if (m == NULL)
         return sl_fail(error, SL_ENOMEM, "rendezvous: out of memory");
     m->rendezvous = rendezvous;
-    m->listener = -1;
+    m->listener = m->door = -1;
     m->room = rendezvous->size - 1 + STRANGERS_MAX;
     m->guests = calloc(m->room, sizeof *m->guests);
     m->watched = calloc(m->room + 1, sizeof *m->watched);
-    int failure = m->guests == NULL || m->watched == NULL ? ENOMEM : EADDRINUSE;
-    for (uint32_t port = rendezvous->ports_from;
-         failure == EADDRINUSE && port <= rendezvous->ports_to; port++)
-        failure = listen_at(m, loopback, (uint16_t)port);
-    if (failure == 0) {
+    int result = m->guests == NULL || m->watched == NULL
+                     ? sl_fail(error, SL_ENOMEM, "rendezvous: out of memory")
+                 : rendezvous->size == 1 ? 0 /* nobody comes */
+                                         : sl_door_open(&m->door, rendezvous, error);
+    if (result == 0 && rendezvous->size > 1)
+        result = listen_somewhere(m, loopback, error);
+    if (result != 0)
+        sl_master_close(&m);
+    else
         *out = m;
-        return 0;
-    }
-    sl_master_close(&m);
-    return sl_fail(error, failure == ENOMEM ? SL_ENOMEM : SL_ENET,
-                   "rank 0 cannot listen for the others at ports %u to %u: %s",
-                   rendezvous->ports_from, rendezvous->ports_to, strerror(failure));
+    return result;
 }
 
 void sl_master_close(sl_master **master) {
@@ -105,6 +131,8 @@ void sl_master_close(sl_master **master) {
         close(m->guests[i].fd);
     if (m->listener >= 0)
         close(m->listener);
+    if (m->door >= 0)
+        close(m->door);
     free(m->guests);
     free(m->watched);
     free(m);
@@ -138,41 +166,115 @@ __attribute__((format(printf, 3, 4))) static void refuse(sl_master *m, guest *g,
     dismiss(m, g);
 }
 
-static const guest *find_seat(const sl_master *m, uint32_t rank) {
+static guest *find_seat(const sl_master *m, uint32_t rank) {
     for (size_t i = 0; i < m->count; i++)
         if (m->guests[i].seated && m->guests[i].greeting.rank == rank)
             return &m->guests[i];
     return NULL;
 }
 
+/* ---- whose they are ---- */
+
+static const char give_another[] = "give this one a MASTER_PORT or a STARLING_RUN_ID of its own";
+
+static bool is_of_a_rival(const sl_master *m, const sl_origin *origin) {
+    for (size_t i = 0; i < m->rival_count; i++)
+        if (sl_origin_agrees(&m->rivals[i], origin))
+            return true;
+    return false;
+}
+
+/* Gives up its seat; it is dismissed soon. */
+static void turn_out(sl_master *m, guest *g) {
+    char text[SL_ERROR_TEXT_MAX];
+    snprintf(text, sizeof text, "another job of %u waits at port %u: %s", m->rendezvous->size,
+             m->port, give_another);
+    answer(g, SL_ANSWER_REFUSED, text);
+    g->seated = false;
+    g->since_s = -stranger_s;
+    m->seated--;
+}
+
+/* Another rank 0: it goes, and with it whoever was surely started with it. */
+static void turn_rival_away(sl_master *m, guest *g) {
+    if (m->rival_count < RIVALS_MAX)
+        m->rivals[m->rival_count++] = g->greeting.origin;
+    for (size_t i = 0; i < m->count; i++)
+        if (m->guests[i].seated && m->guests[i].doubted &&
+            is_of_a_rival(m, &m->guests[i].greeting.origin))
+            turn_out(m, &m->guests[i]);
+    refuse(m, g,
+           "rank 0: another job of %u waits at port %u, or this is that job's second rank 0: %s",
+           m->rendezvous->size, m->port, give_another);
+}
+
+/* Of this job, for all that is known of how both were started? */
+static bool is_doubted(const sl_master *m, const sl_greeting *greeting) {
+    return !m->rendezvous->is_named && !sl_origin_agrees(&m->rendezvous->origin, &greeting->origin);
+}
+
+static bool give_seat(sl_master *m, guest *g) {
+    if (!answer(g, SL_ANSWER_WELCOME, "")) {
+        dismiss(m, g);
+        return false;
+    }
+    g->seated = true;
+    m->seated++;
+    m->seated_s = sl_clock_seconds();
+    return true;
+}
+
+/* Each rank is given once: to whom was started as rank 0 was, before others, else to who came
+ * first. False: it is dismissed. */
+static bool claim_seat(sl_master *m, guest *g) {
+    const sl_greeting *greeting = &g->greeting;
+    guest *other = find_seat(m, greeting->rank);
+    char address[SL_IP_TEXT_MAX];
+    g->doubted = is_doubted(m, greeting);
+    if (other != NULL && other->greeting.nonce == greeting->nonce) {
+        dismiss(m, g);
+        return false;
+    }
+    if (g->doubted && is_of_a_rival(m, &greeting->origin)) {
+        refuse(m, g, "another job of %u waits at port %u: %s", m->rendezvous->size, m->port,
+               give_another);
+        return false;
+    }
+    if (other == NULL)
+        return give_seat(m, g);
+    if (other->doubted && !g->doubted) {
+        turn_out(m, other);
+        return give_seat(m, g);
+    }
+    if (other->doubted && !sl_origin_agrees(&other->greeting.origin, &greeting->origin))
+        m->torn = greeting->rank;
+    sl_address_text(&other->other, address);
+    refuse(m, g, "rank %u was started twice: the other one is at %s; if it is of another job, %s",
+           greeting->rank, address, give_another);
+    return false;
+}
+
 /* False: it is dismissed. */
 static bool seat(sl_master *m, guest *g) {
     const sl_greeting *greeting = &g->greeting;
     const uint32_t size = m->rendezvous->size;
-    const guest *other = find_seat(m, greeting->rank);
-    char address[SL_IP_TEXT_MAX];
-    if (greeting->run != m->rendezvous->run ||
-        (other != NULL && other->greeting.nonce == greeting->nonce))
+    if (greeting->run != m->rendezvous->run || greeting->nonce == m->rendezvous->nonce)
         dismiss(m, g);
     else if (greeting->protocol != SL_PROTOCOL_VERSION)
         refuse(m, g, "rank %u speaks protocol %u, rank 0 protocol %u: install the same release",
                greeting->rank, greeting->protocol, SL_PROTOCOL_VERSION);
+    else if (greeting->rank == 0)
+        turn_rival_away(m, g);
     else if (greeting->size != size)
-        refuse(m, g, "rank %u was started as one of %u, rank 0 as one of %u: they must be equal",
-               greeting->rank, greeting->size, size);
-    else if (greeting->rank == 0 || greeting->rank >= size)
+        refuse(m, g,
+               "rank %u was started as one of %u, rank 0 as one of %u: they must be equal; if it "
+               "is of another job, %s",
+               greeting->rank, greeting->size, size, give_another);
+    else if (greeting->rank >= size)
         refuse(m, g, "rank %u cannot come to rank 0, which expects ranks 1 to %u", greeting->rank,
                size - 1);
-    else if (other != NULL) {
-        sl_address_text(&other->other, address);
-        refuse(m, g, "rank %u was started twice: the other one is at %s", greeting->rank, address);
-    } else if (!answer(g, SL_ANSWER_WELCOME, ""))
-        dismiss(m, g);
-    else {
-        g->seated = true;
-        m->seated++;
-        return true;
-    }
+    else
+        return claim_seat(m, g);
     return false;
 }
 
@@ -262,6 +364,12 @@ static void name_missing(const sl_master *m, char *text, size_t bytes) {
         snprintf(text + length, bytes - length, " and %zu more", missing - named);
 }
 
+static void tell_end(sl_master *m, const char *why) {
+    for (size_t i = 0; i < m->count; i++)
+        if (m->guests[i].seated)
+            answer(&m->guests[i], SL_ANSWER_REFUSED, why);
+}
+
 static int give_up(sl_master *m, sl_error *error) {
     char missing[MISSING_BYTES];
     name_missing(m, missing, sizeof missing);
@@ -271,10 +379,46 @@ static int give_up(sl_master *m, sl_error *error) {
                 "(transport.connect_timeout_s), which waited at %s%s",
                 missing, m->rendezvous->size, m->rendezvous->timeout_s, m->rendezvous->where,
                 m->is_short ? "; it has no descriptor left (ulimit -n)" : "");
-    for (size_t i = 0; i < m->count; i++)
-        if (m->guests[i].seated)
-            answer(&m->guests[i], SL_ANSWER_REFUSED, error->text);
+    tell_end(m, error->text);
     return result;
+}
+
+static int give_up_torn(sl_master *m, sl_error *error) {
+    int result = sl_fail(error, SL_EINVAL,
+                         "two processes call themselves rank %u of %u, and both were started "
+                         "otherwise than rank 0: if two jobs wait at port %u, give each a "
+                         "MASTER_PORT or a STARLING_RUN_ID of its own",
+                         m->torn, m->rendezvous->size, m->port);
+    tell_end(m, error->text);
+    return result;
+}
+
+static const guest *doubted_guest(const sl_master *m) {
+    for (size_t i = 0; i < m->count; i++)
+        if (m->guests[i].seated && m->guests[i].doubted)
+            return &m->guests[i];
+    return NULL;
+}
+
+/* Somebody has a seat who may be of another job, and another one may come for it. */
+static bool is_in_doubt(const sl_master *m, bool *told) {
+    const guest *g = doubted_guest(m);
+    const double age_s = m->rendezvous->age_s;
+    const double doubt_s = age_s < doubt_s_min   ? doubt_s_min
+                           : age_s > doubt_s_max ? doubt_s_max
+                                                 : age_s;
+    if (g == NULL || sl_clock_seconds() > m->seated_s + doubt_s)
+        return false;
+    if (*told || m->rendezvous->notice == NULL)
+        return true;
+    char text[SL_ERROR_TEXT_MAX];
+    snprintf(text, sizeof text,
+             "waiting %.0f s for another rank %u: this one was started otherwise than rank 0, and "
+             "may be of another job at port %u (a STARLING_RUN_ID, equal in all processes of a "
+             "job, tells them apart)",
+             doubt_s, g->greeting.rank, m->port);
+    m->rendezvous->notice(m->rendezvous->context, text);
+    return *told = true;
 }
 
 static void tell_missing(const sl_master *m, double left_s) {
@@ -288,16 +432,20 @@ static void tell_missing(const sl_master *m, double left_s) {
 
 static int collect(sl_master *m, sl_error *error) {
     double notice_s = 0;
+    bool told_doubt = false;
     const double until_s = sl_clock_seconds() + m->rendezvous->timeout_s;
-    while (m->seated + 1 < m->rendezvous->size) {
+    while (m->seated + 1 < m->rendezvous->size || is_in_doubt(m, &told_doubt)) {
         if (sl_rendezvous_is_stopped(m->rendezvous))
             return sl_fail(error, SL_ESTOPPED, "stopped while rank 0 waited for the others");
         const double left_s = until_s - sl_clock_seconds();
-        if (left_s < 0)
+        if (m->torn != 0)
+            return give_up_torn(m, error);
+        if (left_s < 0 && m->seated + 1 < m->rendezvous->size)
             return give_up(m, error);
         look(m);
         drop_silent_strangers(m);
-        if (sl_rendezvous_notice_is_due(m->rendezvous, &notice_s))
+        if (m->seated + 1 < m->rendezvous->size &&
+            sl_rendezvous_notice_is_due(m->rendezvous, &notice_s))
             tell_missing(m, left_s);
     }
     return 0;
@@ -317,15 +465,20 @@ static int print_line(char *line, const char *host, uint16_t port) {
     return snprintf(line, LINE_BYTES, is_v6 ? "[%s]:%u\n" : "%s:%u\n", host, port);
 }
 
-/* A member that came over loopback is on this host, and is reached as this host is. */
+/* A member that came over loopback is on this host, and is reached as this host is. NULL: there is
+ * no memory, or no random number. */
 static char *compose(const sl_master *m, const char *host, uint16_t port) {
     const struct sockaddr_storage here = own_address(m);
     char own[SL_IP_TEXT_MAX], address[SL_IP_TEXT_MAX];
-    char *text = malloc((size_t)m->rendezvous->size * LINE_BYTES + 1);
-    if (text == NULL)
+    char *text = malloc((size_t)m->rendezvous->size * LINE_BYTES + SL_IDENTITY_BYTES + 1);
+    uint64_t identity;
+    if (text == NULL || getrandom(&identity, sizeof identity, 0) != sizeof identity) {
+        free(text);
         return NULL;
+    }
     sl_address_text(&here, own);
-    int length = print_line(text, host[0] != '\0' ? host : own, port);
+    int length = sl_identity_write(text, identity);
+    length += print_line(text + length, host[0] != '\0' ? host : own, port);
     for (uint32_t rank = 1; rank < m->rendezvous->size; rank++) {
         const guest *g = find_seat(m, rank);
         sl_address_text(sl_address_is_loopback(&g->other) ? &here : &g->other, address);

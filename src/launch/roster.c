@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/hash.h"
 #include "launch/environment.h"
 #include "starling/text.h"
 
@@ -25,6 +26,7 @@ struct sl_roster {
     pin *pins;        /* (count) */
     int *lines;       /* (count) of the file, for errors */
     uint32_t count, room;
+    uint64_t run;
     char where[SL_HOST_MAX]; /* file, for errors */
 };
 
@@ -369,6 +371,21 @@ const char *sl_roster_host(const sl_roster *roster, uint32_t rank) {
 
 const char *sl_roster_fingerprint(const sl_roster *roster, uint32_t rank) {
     return rank < roster->count ? roster->pins[rank].text : "";
+}
+
+uint64_t sl_roster_hash(const sl_roster *r, uint32_t count) {
+    uint64_t hash = SL_HASH_START;
+    for (uint32_t i = 0; i < count && i < r->count; i++)
+        hash = sl_hash_word(sl_hash(hash, r->hosts[i].host, strlen(r->hosts[i].host)), r->ports[i]);
+    return hash;
+}
+
+void sl_roster_name_run(sl_roster *roster, uint64_t run_id) {
+    roster->run = run_id;
+}
+
+uint64_t sl_roster_run(const sl_roster *roster) {
+    return roster->run;
 }
 
 int sl_roster_check_fingerprints(const sl_roster *r, sl_error *error) {

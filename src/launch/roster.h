@@ -16,6 +16,11 @@ struct sockaddr_storage sl_roster_address(const sl_roster *roster, uint32_t rank
  * `count` ranks; a file or a list may name up to `joiners` more. */
 int sl_roster_find(sl_roster **out, const char *what, uint32_t count, uint32_t joiners,
                    sl_error *error);
+/* Of the places of the first `count` ranks, as they are written. */
+uint64_t sl_roster_hash(const sl_roster *roster, uint32_t count);
+/* The identity of the run that it is of; 0: none but what the agent was opened with. */
+void sl_roster_name_run(sl_roster *roster, uint64_t run_id);
+uint64_t sl_roster_run(const sl_roster *roster);
 /* Each rank has to have one. */
 int sl_roster_check_fingerprints(const sl_roster *roster, sl_error *error);
 /* "HOST:PORT" or "[IPV6]:PORT"; where: for errors. */

@@ -74,7 +74,8 @@ bool sl_greeting_check(const uint8_t greeting[SL_GREETING_BYTES], uint64_t run_i
         snprintf(why, SL_GREETING_WHY_MAX, "it shows no key, and this agent asks for one");
     else if (!prove(greeting, run_id, key, proof) ||
              CRYPTO_memcmp(proof, greeting + PROOF_AT, sizeof proof) != 0)
-        snprintf(why, SL_GREETING_WHY_MAX, "it has another key, or another run id");
+        snprintf(why, SL_GREETING_WHY_MAX,
+                 "it has another key, or another run id (another roster)");
     else if (fabs(ahead_s) > window_s)
         snprintf(why, SL_GREETING_WHY_MAX, "its clock is %.0f s %s this one; 60 s are allowed",
                  fabs(ahead_s), ahead_s < 0 ? "behind" : "ahead of");

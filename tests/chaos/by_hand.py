@@ -138,6 +138,21 @@ def run_id_differs(scene):
         running.check_refused("run id", "refused", code=1)
 
 
+def rosters_differ(scene):
+    """Another agent at one of the places: which run is meant?"""
+    ports = free_ports(3)
+    path = scene.experiment(**{**PAIR, "transport__connect_timeout_s": 15})
+    pair = []
+    for rank, places in enumerate((ports[:2], [ports[0], ports[2]])):
+        roster = scene.write(f"r{rank}", "".join(f"127.0.0.1:{port}\n" for port in places))
+        command = ["agent", path, "--rank", str(rank), "--roster", roster]
+        pair.append(scene.start(*command, "--out", scene.path(f"out{rank}")))
+    for running in pair:
+        running.wait(60)
+    pair[1].check_refused("run id", "rosters differ", "STARLING_RUN_ID", code=1)
+    check(pair[0].code == 1, pair[0].err)
+
+
 def name_and_record_may_differ(scene):
     pair = [
         running.wait(60) for running in start_pair(scene, {"name": "left"}, {"record__every": 5})
@@ -200,7 +215,7 @@ def a_long_frame_on_a_slow_link_is_no_death(scene):
     try:
         for rank, first in ((0, ports[0]), (1, proxy.port)):
             roster = scene.write(f"r{rank}", f"127.0.0.1:{first}\n127.0.0.1:{ports[1]}\n")
-            command = ["agent", path, "--rank", str(rank), "--roster", roster]
+            command = ["agent", path, "--rank", str(rank), "--roster", roster, "--run-id", "1"]
             pair.append(scene.start(*command, "--out", scene.path(f"out{rank}")))
         for running in pair:
             running.wait(60)
@@ -237,6 +252,7 @@ if __name__ == "__main__":
             data_differs,
             what_a_loss_does_differs,
             run_id_differs,
+            rosters_differ,
             name_and_record_may_differ,
             a_long_frame_on_a_slow_link_is_no_death,
             a_mute_neighbour_is_named_while_it_is_waited_for,

@@ -263,6 +263,30 @@ def another_job_is_passed_over(scene):
     )
 
 
+def two_jobs_at_one_port(scene):
+    """The second one is refused, whichever of its ranks comes; the first one trains."""
+    port = free_range()
+    first, second = (scene.experiment(f"{i}.json", seed=i, **PAIR) for i in range(2))
+    waiting = start(scene, first, by_hand(0, port))
+    waiting.wait_for("waiting for rank 1 to come")
+    for rank in (0, 1):
+        other = start(scene, second, by_hand(rank, port), out="other").wait(20)
+        other.check_refused("another job of 2", f"port {port}", "MASTER_PORT", "STARLING_RUN_ID")
+    wait_all([waiting, start(scene, first, by_hand(1, port))])
+    same_models(scene, first, nodes=2)
+    no_folder(scene, "other")
+
+
+def a_job_that_is_not_surely_one_is_waited_for(scene):
+    """Its experiments differ: nobody else comes, and both say by what they differ."""
+    port = free_range()
+    paths = [scene.experiment(f"{i}.json", seed=i, **PAIR) for i in range(2)]
+    pair = [start(scene, path, by_hand(i, port), out=f"o{i}") for i, path in enumerate(paths)]
+    for running in pair:
+        running.wait(60).check_refused("seed", "0", "1", code=1)
+    check("may be of another job" in pair[0].out, pair[0].out)
+
+
 def interrupted_while_it_waits(scene):
     port = free_range()
     path = scene.experiment(**PAIR)
@@ -366,6 +390,8 @@ if __name__ == "__main__":
             who_does_not_come_is_named,
             a_rank_twice_and_another_size,
             another_job_is_passed_over,
+            two_jobs_at_one_port,
+            a_job_that_is_not_surely_one_is_waited_for,
             interrupted_while_it_waits,
             wrong_input,
             two_hosts,

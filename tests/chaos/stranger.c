@@ -2,7 +2,7 @@
  *
  * usage: stranger PORT MODE FROM TO [KEY RUN_ID]
  * Greets as agent FROM that looks for agent TO, then by MODE: silent; garbage; half: of a HELLO;
- * abort: an ABORT; hello: a HELLO of the right run id (0) with other hashes; run: one of another
+ * abort: an ABORT; hello: a HELLO of the right run id (1) with other hashes; run: one of another
  * run. Prints "connected", and "down" when the agent has ended the connection; then it ends.
  * frames: connects again and again, each time with a frame of another type and any content, and
  * prints how many frames it was rid of, until nobody listens.
@@ -137,7 +137,7 @@ static void send_any_frame(sl_connection *connection, uint32_t from, unsigned nu
 static void misbehave(sl_connection *connection, const char *mode, uint32_t from) {
     static const char text[] = "a stranger wants this to end";
     uint8_t hello[SL_HELLO_BYTES], garbage[300];
-    sl_hello lie = {.run_id = strcmp(mode, "run") == 0 ? 77 : 0,
+    sl_hello lie = {.run_id = strcmp(mode, "run") == 0 ? 77 : 1,
                     .seed = 99,
                     .section_count = 5,
                     .standing = {.incarnation = 1}};
@@ -262,7 +262,7 @@ int main(int count, char **arguments) {
     static stranger s;
     const char *mode = arguments[2];
     const bool keyed = strcmp(mode, "keyed") == 0, again = keyed || strcmp(mode, "frames") == 0;
-    s.passage = (sl_passage){.run_id = count == 7 ? strtoull(arguments[6], NULL, 10) : 0,
+    s.passage = (sl_passage){.run_id = count == 7 ? strtoull(arguments[6], NULL, 10) : 1,
                              .from = (uint32_t)atoi(arguments[3]),
                              .to = (uint32_t)atoi(arguments[4]),
                              .incarnation = 1};

@@ -21,6 +21,7 @@ TRIO = {"rounds": 30, "record__every": 10, "topology": {"nodes": 3, "family": "r
 
 def start(scene, experiment, rank, roster, out, *extra, wrapper=()):
     command = ["agent", experiment, "--rank", str(rank), "--roster", roster]
+    command += ["--run-id", "1"]  # which stranger.c knows
     return scene.start(*command, "--out", scene.path(out), *extra, wrapper=wrapper)
 
 

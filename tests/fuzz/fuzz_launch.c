@@ -4,6 +4,7 @@
 
 #include "launch/greeting.h"
 #include "launch/launcher.h"
+#include "launch/rendezvous.h"
 #include "starling/launch.h"
 #include "text.h"
 
@@ -28,7 +29,9 @@ static void answer(const uint8_t *data, size_t size) {
     if (bytes == 0 || bytes > size)
         return;
     char *text = text_of(a.text, a.bytes);
-    if (text != NULL && sl_roster_parse(&roster, text, "roster", &error) == 0)
+    uint64_t run;
+    const char *lines = text != NULL ? sl_identity_read(text, &run) : NULL;
+    if (lines != NULL && sl_roster_parse(&roster, lines, "roster", &error) == 0)
         assert(sl_roster_count(roster) > 0);
     sl_roster_close(&roster);
     free(text);

@@ -6,6 +6,8 @@
 #include "harness.h"
 #include "launch/greeting.h"
 #include "launch/launcher.h"
+#include "launch/origin.h"
+#include "launch/rendezvous.h"
 #include "launch/roster.h"
 #include "starling/starling.h"
 
@@ -77,7 +79,7 @@ START_TEST(launchers_say_rank_size_and_where) {
     const char *text = sl_launch_describe(launch);
     for (size_t i = 0; i < 3 && good[_i].words[i] != NULL; i++)
         ck_assert_msg(strstr(text, good[_i].words[i]) != NULL, "%s in %s", good[_i].words[i], text);
-    ck_assert_int_eq(sl_launch_run_id(launch) == 0, strstr(text, "with a roster") != NULL);
+    ck_assert_uint_ne(sl_launch_run_id(launch), 0);
     sl_launch_close(&launch);
     ck_assert_ptr_null(launch);
 }
@@ -180,6 +182,60 @@ START_TEST(jobs_are_told_apart) {
 }
 END_TEST
 
+static uint64_t run_of(const char *roster, uint64_t run_id) {
+    const sl_launch_settings s = {
+        .has_rank = true, .roster = roster, .run_id = run_id, .joiners = 1};
+    ck_assert_msg(find((variables){NULL}, 2, s) == 0, "%s", error.text);
+    const uint64_t id = sl_launch_run_id(launch);
+    sl_launch_close(&launch);
+    return id;
+}
+
+/* The run's identity is where those are who begin it, unless it is given. */
+START_TEST(rosters_are_told_apart) {
+    const uint64_t run = run_of("a:1,b:1", 0);
+    ck_assert_uint_ne(run, 0);
+    ck_assert_uint_eq(run, run_of("a:1,b:1,c:1", 0)); /* somebody joins */
+    ck_assert_uint_ne(run, run_of("a:1,b:2", 0));
+    ck_assert_uint_ne(run, run_of("b:1,a:1", 0));
+    ck_assert_uint_eq(run_of("a:1,c:1", 7), 7);
+}
+END_TEST
+
+/* Numbers that are the process's own rank may differ, and nothing else. */
+START_TEST(processes_of_one_job_have_one_origin) {
+    sl_origin first, second, other;
+    sl_origin_find(&first, 0, 0, 5);
+    sl_origin_find(&second, 1, 1, 5);
+    sl_origin_find(&other, 1, 1, 6);
+    ck_assert(sl_origin_agrees(&first, &second));
+    ck_assert(!sl_origin_agrees(&first, &other));
+    other = first;
+    other.command++;
+    ck_assert(sl_origin_agrees(&first, &other));
+    other.variables++;
+    ck_assert(!sl_origin_agrees(&first, &other));
+    other.host++; /* where variables are others in any case */
+    ck_assert(sl_origin_agrees(&first, &other));
+    other.place++;
+    ck_assert(!sl_origin_agrees(&first, &other));
+    ck_assert_double_ge(sl_origin_age_s(), 0);
+    ck_assert_double_le(sl_origin_age_s(), 3600);
+}
+END_TEST
+
+START_TEST(a_roster_that_is_told_says_of_which_run_it_is) {
+    char line[SL_IDENTITY_BYTES];
+    uint64_t run = 0;
+    ck_assert_int_lt(sl_identity_write(line, UINT64_MAX), SL_IDENTITY_BYTES);
+    ck_assert_str_eq(sl_identity_read(line, &run), "");
+    ck_assert_uint_eq(run, UINT64_MAX);
+    ck_assert_str_eq(sl_identity_read("run 7\na:1\n", &run), "a:1\n");
+    for (size_t i = 0; i < 3; i++)
+        ck_assert_ptr_null(sl_identity_read((const char *[]){"", "a:1\n", "run 7"}[i], &run));
+}
+END_TEST
+
 START_TEST(a_pattern_names_each_rank) {
     sl_roster *roster = NULL;
     ck_assert_int_eq(sl_roster_find(&roster, "h{rank}-{rank}.svc:70{rank}", 12, 0, &error), 0);
@@ -239,27 +295,42 @@ END_TEST
 
 /* Decoding tells of each beginning how long the whole is; a changed byte is not believed. */
 START_TEST(a_greeting_comes_as_it_went) {
-    const sl_greeting g = {.protocol = 4,
+    const sl_greeting g = {.protocol = SL_PROTOCOL_VERSION,
                            .rank = 7,
                            .size = 9,
                            .run = 1234567890123,
                            .nonce = 5,
                            .port = 65535,
-                           .host = "fe80::1%eth0"};
+                           .host = "fe80::1%eth0",
+                           .origin = {1, 2, 3, 4}};
     uint8_t bytes[SL_GREETING_BYTES_MAX];
     sl_greeting got;
     const size_t count = sl_greeting_encode(&g, bytes);
-    ck_assert_uint_eq(count, SL_GREETING_HEADER_BYTES + 12 + SL_SUM_BYTES);
+    ck_assert_uint_eq(count,
+                      SL_GREETING_HEADER_BYTES + 12 + SL_GREETING_ORIGIN_BYTES + SL_SUM_BYTES);
     for (size_t n = 0; n < count; n++)
         ck_assert_uint_gt(sl_greeting_decode(&got, bytes, n), n);
     ck_assert_uint_eq(sl_greeting_decode(&got, bytes, count), count);
-    ck_assert(got.protocol == 4 && got.rank == 7 && got.size == 9 && got.run == g.run &&
+    ck_assert_mem_eq(&got.origin, &g.origin, sizeof g.origin);
+    ck_assert(got.protocol == g.protocol && got.rank == 7 && got.size == 9 && got.run == g.run &&
               got.nonce == 5 && got.port == 65535 && strcmp(got.host, g.host) == 0);
     for (size_t n = 0; n < count; n++) {
         bytes[n] ^= 0x10;
         ck_assert_uint_ne(sl_greeting_decode(&got, bytes, count), count);
         bytes[n] ^= 0x10;
     }
+}
+END_TEST
+
+/* Release 0.2.0 tells no origin: it is read to its end, to be answered. */
+START_TEST(a_greeting_of_an_older_protocol_is_read) {
+    const sl_greeting g = {.protocol = 9, .rank = 1, .size = 2, .port = 1, .origin = {1, 2, 3, 4}};
+    uint8_t bytes[SL_GREETING_BYTES_MAX];
+    sl_greeting got;
+    const size_t count = sl_greeting_encode(&g, bytes);
+    ck_assert_uint_eq(count, SL_GREETING_HEADER_BYTES + SL_SUM_BYTES);
+    ck_assert_uint_eq(sl_greeting_decode(&got, bytes, count), count);
+    ck_assert(got.protocol == 9 && got.origin.command == 0);
 }
 END_TEST
 
@@ -290,6 +361,8 @@ int main(void) {
     ADD_TESTS(suite, "launching", what_the_caller_says_wins, jobs_are_told_apart,
               a_pattern_names_each_rank, certificates_need_a_roster_with_one_for_each_rank,
               unknown_names_of_a_pattern_are_waited_for, loopback_beside_other_hosts_is_refused,
-              a_greeting_comes_as_it_went, an_answer_comes_as_it_went);
+              rosters_are_told_apart, processes_of_one_job_have_one_origin,
+              a_roster_that_is_told_says_of_which_run_it_is, a_greeting_comes_as_it_went,
+              a_greeting_of_an_older_protocol_is_read, an_answer_comes_as_it_went);
     return run_suite(suite);
 }

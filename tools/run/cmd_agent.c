@@ -148,6 +148,7 @@ static int find_rank(peer *p, sl_error *error) {
                                          .master = o->master,
                                          .listen = o->listen,
                                          .run_id = o->run_id,
+                                         .experiment = sl_experiment_hash(e),
                                          .certificates = sl_security_mode_of(&e->security) ==
                                                          SL_SECURITY_CERTIFICATES,
                                          .trusted_network = sl_security_goes_out(&e->security),
@@ -492,9 +493,12 @@ static const command_option
                      .help = "where to listen, if not at the roster's place for this rank; port 0 "
                              "is any free one",
                      .take = take_text, .offset = offsetof(options, listen)},
-    option_run_id = {"run-id",           .argument = "N",
-                     .otherwise = "0",   .help = "tells this run from others; equal on all peers",
-                     .take = take_whole, .offset = offsetof(options, run_id),
+    option_run_id = {"run-id",
+                     .argument = "N",
+                     .help = "tells this run from others; equal on all peers; otherwise rank 0 "
+                             "draws it, or it follows from the roster",
+                     .take = take_whole,
+                     .offset = offsetof(options, run_id),
                      .max = UINT64_MAX},
     option_join = {"join",
                    .help = "join a run that goes on (membership.on_loss \"continue\"), with the "
