@@ -40,7 +40,9 @@ typedef struct sl_launch_settings {
     const char *master; /* HOST:PORT where rank 0 tells the roster, without a roster; may be NULL */
     const char *listen; /* HOST:PORT where this process listens (port 0: any); may be NULL */
     uint64_t run_id;    /* equal on all peers; 0: see sl_launch_run_id */
-    uint64_t experiment;      /* a hash of what peers have alike (sl_experiment_hash); 0: none */
+    uint64_t experiment; /* a hash of what peers have alike (sl_experiment_hash); 0: none */
+    uint16_t port; /* of the first rank of each host of a roster that is a launcher's list of hosts;
+                      0: STARLING_PORT, or 7400 */
     bool certificates;        /* security.mode "certificates": the roster names that of each rank */
     bool trusted_network;     /* security.trusted_network: may listen beyond loopback */
     double timeout_s;         /* of looking up names, and of the rendezvous */

@@ -489,6 +489,7 @@ int sl_agent_run(sl_agent *a, sl_roster *roster, sl_error *error) {
         result = sl_saving_begin(a, error);
     if (result != 0)
         return result;
+    sl_roster_be(roster, a->settings.rank);
     result = sl_roster_find_addresses(roster, a->side.connect_timeout_s, a->stop_descriptor, NULL,
                                       error);
     if (result != 0)

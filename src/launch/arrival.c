@@ -138,13 +138,16 @@ static int listen_for_rendezvous(sl_launch *l, sl_error *error) {
 int sl_launch_listen(sl_launch *l, const char **host, uint16_t *port, sl_error *error) {
     int result = 0;
     if (l->roster != NULL)
+        sl_roster_be(l->roster, l->rank);
+    if (l->roster != NULL)
         result = sl_roster_resolve(l->roster, l->settings.timeout_s, l->settings.stop, error);
     else
         result = listen_for_rendezvous(l, error);
     if (result != 0)
         return result;
     if (l->host[0] == '\0') {
-        strcpy(l->host, sl_roster_host(l->roster, l->rank));
+        const char *everywhere = sl_roster_everywhere(l->roster);
+        strcpy(l->host, everywhere != NULL ? everywhere : sl_roster_host(l->roster, l->rank));
         l->port = sl_roster_port(l->roster, l->rank);
     }
     *host = l->host;

@@ -10,6 +10,8 @@
 #include "launch/roster.h"
 #include "starling/types.h"
 
+enum { ROSTER_PORT_USUAL = 7400 };
+
 /* ---- what the caller says, or variables for it ---- */
 
 static int take_rank(sl_launch *l, bool *has_rank, sl_error *error) {
@@ -72,6 +74,18 @@ static const char roster_needed[] =
     "set STARLING_ROSTER to a file, a list HOST:PORT,HOST:PORT,... or a pattern such as "
     "host-{rank}.svc:7000, or MASTER_ADDR to rank 0's host";
 
+static int take_roster(sl_launch *l, const char *roster, sl_error *error) {
+    uint64_t port = l->settings.port != 0 ? l->settings.port : ROSTER_PORT_USUAL;
+    int result = 0;
+    if (l->settings.port == 0)
+        sl_environment_whole(l->environment, "STARLING_PORT", UINT16_MAX, &port, &result, error);
+    if (result == 0 && port == 0)
+        result = sl_fail(error, SL_EINVAL, "STARLING_PORT=0: a port from 1 to 65535 is needed");
+    return result != 0 ? result
+                       : sl_roster_find(&l->roster, roster, l->size, l->settings.joiners,
+                                        (uint16_t)port, error);
+}
+
 /* Peers that the caller names: a roster, or a master; options before variables. */
 static int take_peers(sl_launch *l, bool *are_known, sl_error *error) {
     const char *roster = l->settings.roster, *master = l->settings.master;
@@ -86,7 +100,7 @@ static int take_peers(sl_launch *l, bool *are_known, sl_error *error) {
                        "a roster (%s) and a master (%s) are both given: one of them is enough",
                        roster, master);
     if (roster != NULL)
-        return sl_roster_find(&l->roster, roster, l->size, l->settings.joiners, error);
+        return take_roster(l, roster, error);
     if (master == NULL)
         return 0;
     return take_master(l, master, by_option ? "master" : "STARLING_MASTER", error);
@@ -127,8 +141,10 @@ static int check_master(const sl_launch *l, sl_error *error) {
     if (l->size == 1 || l->launcher.one_host)
         return 0;
     if (from->host_count == 0)
-        return sl_fail(error, SL_EINVAL, "%s, but nothing says where the others are: %s", l->text,
-                       roster_needed);
+        return sl_fail(error, SL_EINVAL, "%s, but nothing says where the others are: %s%s%s%s",
+                       l->text, roster_needed, l->launcher.way != NULL ? " (" : "",
+                       l->launcher.way != NULL ? l->launcher.way : "",
+                       l->launcher.way != NULL ? ")" : "");
     snprintf(lookup.host, sizeof lookup.host, "%s", from->hosts[0]);
     if (sl_host_is_any(lookup.host))
         return sl_fail(error, SL_EINVAL, "rank 0 cannot be reached at %s: name its host",

@@ -15,85 +15,22 @@ enum {
     PORT_MAX = 65535,
 };
 
+enum { NAMES = 2, JOB_NAMES = 4 };
+
+/* Names of variables; NULL: there is none. */
 typedef struct row {
-    const char *name, *proof /* must be set; NULL: `rank` is enough */, *rank, *sizes[2];
-    bool outer; /* may lie around another one, and then speaks of what that one runs in */
+    const char *name, *proof /* must be set; NULL: `rank` is enough */, *rank;
+    const char *sizes[NAMES];   /* the first that is set */
+    const char *here;           /* how many of them are on this host */
+    const char *hosts[NAMES];   /* on how many hosts they are: the first that is set */
+    const char *job[JOB_NAMES]; /* together they tell this job from others */
+    void (*look)(sl_whereabouts *master, sl_environment environment); /* for rank 0's host */
+    const char *way; /* of a variable to all processes, for messages */
+    bool outer;      /* may lie around another one, and then speaks of what that one runs in */
+    bool plain;      /* others that say the same know more */
 } row;
 
-/* The innermost first. */
-static const row rows[] = {
-    {"torchrun", "TORCHELASTIC_RUN_ID", "RANK", {"WORLD_SIZE"}, false},
-    {"Open MPI", NULL, "OMPI_COMM_WORLD_RANK", {"OMPI_COMM_WORLD_SIZE"}, false},
-    {"Slurm", "SLURM_STEP_ID", "SLURM_PROCID", {"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"}, true},
-    {"PMIx", NULL, "PMIX_RANK", {NULL}, false},
-    {"Kubernetes", NULL, "JOB_COMPLETION_INDEX", {NULL}, true},
-    {"the environment", NULL, "RANK", {"WORLD_SIZE"}, false},
-};
-enum { TORCHRUN, OPEN_MPI, SLURM, PMIX, KUBERNETES, ENVIRONMENT, ROWS };
-_Static_assert(sizeof rows / sizeof *rows == ROWS, "a row each");
-
-/* ---- rank and size ---- */
-
-static const char *size_name(const row *r, sl_environment environment) {
-    for (size_t i = 0; i < 2 && r->sizes[i] != NULL; i++)
-        if (sl_environment_text(environment, r->sizes[i]) != NULL)
-            return r->sizes[i];
-    return NULL;
-}
-
-static bool is_there(const row *r, sl_environment environment) {
-    return sl_environment_text(environment, r->rank) != NULL &&
-           (r->proof == NULL || sl_environment_text(environment, r->proof) != NULL);
-}
-
-static int read_row(sl_launcher *out, const row *r, sl_environment environment, sl_error *error) {
-    uint64_t rank = 0, size = 0;
-    int result = 0;
-    *out = (sl_launcher){.name = r->name, .size_name = size_name(r, environment)};
-    if (r->sizes[0] != NULL && out->size_name == NULL)
-        return sl_fail(error, SL_EINVAL, "%s=%s (%s), but %s is missing", r->rank,
-                       sl_environment_text(environment, r->rank), r->name, r->sizes[0]);
-    sl_environment_whole(environment, r->rank, SL_NODES_MAX - 1, &rank, &result, error);
-    if (out->size_name != NULL)
-        sl_environment_whole(environment, out->size_name, SL_NODES_MAX, &size, &result, error);
-    if (result != 0)
-        return result;
-    out->rank = (uint32_t)rank;
-    out->size = (uint32_t)size;
-    int length = snprintf(out->seen, sizeof out->seen, "%s=%u", r->rank, out->rank);
-    if (out->size_name != NULL)
-        snprintf(out->seen + length, sizeof out->seen - (size_t)length, ", %s=%u", out->size_name,
-                 out->size);
-    if (out->size_name != NULL && rank >= size)
-        return sl_fail(error, SL_EINVAL, "%s (%s): a rank must be below the number of processes",
-                       out->seen, r->name);
-    return 0;
-}
-
-/* Launchers that cannot lie around the chosen one must say the same; torchrun lies in any. */
-static int check_agreement(sl_launcher *chosen, size_t after, sl_environment environment,
-                           sl_error *error) {
-    for (size_t i = after + 1; i < ROWS; i++) {
-        sl_launcher other;
-        if (after == TORCHRUN || rows[i].outer || !is_there(&rows[i], environment))
-            continue;
-        int result = read_row(&other, &rows[i], environment, error);
-        if (result != 0)
-            return result;
-        if (other.rank != chosen->rank ||
-            (other.size_name != NULL && chosen->size_name != NULL && other.size != chosen->size))
-            return sl_fail(error, SL_EINVAL,
-                           "%s (%s), but %s (%s): they disagree: unset what is not meant",
-                           chosen->seen, chosen->name, other.seen, other.name);
-        if (chosen->size_name == NULL && other.size_name != NULL) {
-            chosen->size = other.size;
-            chosen->size_name = other.size_name;
-        }
-    }
-    return 0;
-}
-
-/* ---- where rank 0 is ---- */
+/* ---- rank 0's host ---- */
 
 static void add_host(sl_whereabouts *l, const char *text, size_t length) {
     if (l->host_count < SL_MASTER_HOSTS_MAX && length > 0 && length < SL_HOST_MAX) {
@@ -138,6 +75,162 @@ static void add_first_host(sl_whereabouts *l, const char *list) {
     add_host(l, host, length);
 }
 
+static const char *text_or(sl_environment environment, const char *name, const char *otherwise) {
+    const char *text = sl_environment_text(environment, name);
+    return text != NULL ? text : otherwise;
+}
+
+static void look_at_slurm(sl_whereabouts *master, sl_environment environment) {
+    add_first_host(master, text_or(environment, "SLURM_STEP_NODELIST",
+                                   text_or(environment, "SLURM_NODELIST", "")));
+    /* Where srun was called, which in a batch script is the first node: for names of nodes that
+     * nobody can look up. */
+    const char *called = text_or(environment, "SLURM_LAUNCH_NODE_IPADDR", "");
+    add_host(master, called, strlen(called));
+}
+
+static void look_at_open_mpi(sl_whereabouts *master, sl_environment environment) {
+    add_uri_hosts(master, text_or(environment, "OMPI_MCA_orte_hnp_uri", ""));
+    master->of_launcher = true;
+}
+
+/* ---- launchers ---- */
+
+/* The innermost first. */
+static const row rows[] = {
+    {.name = "torchrun",
+     .proof = "TORCHELASTIC_RUN_ID",
+     .rank = "RANK",
+     .sizes = {"WORLD_SIZE"},
+     .here = "LOCAL_WORLD_SIZE",
+     .job = {"TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT", "MASTER_ADDR", "MASTER_PORT"}},
+    {.name = "Open MPI",
+     .rank = "OMPI_COMM_WORLD_RANK",
+     .sizes = {"OMPI_COMM_WORLD_SIZE"},
+     .here = "OMPI_COMM_WORLD_LOCAL_SIZE",
+     .job = {"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid"},
+     .look = look_at_open_mpi,
+     .way = "mpirun -x MASTER_ADDR=HOST"},
+    {.name = "MVAPICH",
+     .rank = "MV2_COMM_WORLD_RANK",
+     .sizes = {"MV2_COMM_WORLD_SIZE"},
+     .here = "MV2_COMM_WORLD_LOCAL_SIZE",
+     .way = "mpirun_rsh ... MASTER_ADDR=HOST COMMAND"},
+    {.name = "MVAPICH",
+     .rank = "MVP_COMM_WORLD_RANK",
+     .sizes = {"MVP_COMM_WORLD_SIZE"},
+     .here = "MVP_COMM_WORLD_LOCAL_SIZE",
+     .way = "mpiexec -genv MASTER_ADDR HOST"},
+    {.name = "PALS",
+     .rank = "PALS_RANKID",
+     .sizes = {"PALS_SIZE", "PMI_SIZE"},
+     .here = "PMI_LOCAL_SIZE",
+     .job = {"PALS_APID"},
+     .way = "mpiexec --env MASTER_ADDR=HOST",
+     .plain = true},
+    {.name = "LSF",
+     .rank = "JSM_NAMESPACE_RANK",
+     .sizes = {"JSM_NAMESPACE_SIZE"},
+     .here = "JSM_NAMESPACE_LOCAL_SIZE",
+     .job = {"LSB_JOBID"},
+     .way = "jsrun -E MASTER_ADDR=HOST"},
+    {.name = "MPICH or Intel MPI",
+     .rank = "PMI_RANK",
+     .sizes = {"PMI_SIZE"},
+     .here = "MPI_LOCALNRANKS",
+     .job = {"PMI_JOBID"},
+     .way = "mpiexec -genv MASTER_ADDR HOST",
+     .plain = true},
+    {.name = "Flux",
+     .rank = "FLUX_TASK_RANK",
+     .sizes = {"FLUX_JOB_SIZE"},
+     .hosts = {"FLUX_JOB_NNODES"},
+     .job = {"FLUX_JOB_ID"},
+     .way = "flux run --env=MASTER_ADDR=HOST",
+     .outer = true},
+    {.name = "Slurm",
+     .proof = "SLURM_STEP_ID",
+     .rank = "SLURM_PROCID",
+     .sizes = {"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"},
+     .hosts = {"SLURM_STEP_NUM_NODES", "SLURM_NNODES"},
+     .job = {"SLURM_CLUSTER_NAME", "SLURM_JOB_ID", "SLURM_STEP_ID"},
+     .look = look_at_slurm,
+     .outer = true},
+    {.name = "PMIx", .rank = "PMIX_RANK", .job = {"PMIX_NAMESPACE"}, .plain = true},
+    {.name = "Kubernetes", .rank = "JOB_COMPLETION_INDEX", .outer = true},
+    {.name = "the environment", .rank = "RANK", .sizes = {"WORLD_SIZE"}},
+};
+enum { ROWS = sizeof rows / sizeof *rows };
+
+/* ---- rank and size ---- */
+
+/* The first that is set; NULL: none. */
+static const char *name_that_is_set(const char *const names[NAMES], sl_environment environment) {
+    for (size_t i = 0; i < NAMES && names[i] != NULL; i++)
+        if (sl_environment_text(environment, names[i]) != NULL)
+            return names[i];
+    return NULL;
+}
+
+static bool is_there(const row *r, sl_environment environment) {
+    return sl_environment_text(environment, r->rank) != NULL &&
+           (r->proof == NULL || sl_environment_text(environment, r->proof) != NULL);
+}
+
+static int read_row(sl_launcher *out, const row *r, sl_environment environment, sl_error *error) {
+    uint64_t rank = 0, size = 0;
+    int result = 0;
+    *out = (sl_launcher){
+        .name = r->name, .way = r->way, .size_name = name_that_is_set(r->sizes, environment)};
+    if (r->sizes[0] != NULL && out->size_name == NULL)
+        return sl_fail(error, SL_EINVAL, "%s=%s (%s), but %s is missing", r->rank,
+                       sl_environment_text(environment, r->rank), r->name, r->sizes[0]);
+    sl_environment_whole(environment, r->rank, SL_NODES_MAX - 1, &rank, &result, error);
+    if (out->size_name != NULL)
+        sl_environment_whole(environment, out->size_name, SL_NODES_MAX, &size, &result, error);
+    if (result != 0)
+        return result;
+    out->rank = (uint32_t)rank;
+    out->size = (uint32_t)size;
+    int length = snprintf(out->seen, sizeof out->seen, "%s=%u", r->rank, out->rank);
+    if (out->size_name != NULL)
+        snprintf(out->seen + length, sizeof out->seen - (size_t)length, ", %s=%u", out->size_name,
+                 out->size);
+    if (out->size_name != NULL && rank >= size)
+        return sl_fail(error, SL_EINVAL, "%s (%s): a rank must be below the number of processes",
+                       out->seen, r->name);
+    return 0;
+}
+
+static bool agrees(const sl_launcher *a, const sl_launcher *b) {
+    return a->rank == b->rank &&
+           (a->size_name == NULL || b->size_name == NULL || a->size == b->size);
+}
+
+/* Launchers that cannot lie around the chosen one must say the same; torchrun lies in any. */
+static int check_agreement(sl_launcher *chosen, size_t after, sl_environment environment,
+                           sl_error *error) {
+    for (size_t i = after + 1; i < ROWS; i++) {
+        sl_launcher other;
+        if (rows[after].proof == rows[0].proof || rows[i].outer || !is_there(&rows[i], environment))
+            continue;
+        int result = read_row(&other, &rows[i], environment, error);
+        if (result != 0)
+            return result;
+        if (!agrees(&other, chosen))
+            return sl_fail(error, SL_EINVAL,
+                           "%s (%s), but %s (%s): they disagree: unset what is not meant",
+                           chosen->seen, chosen->name, other.seen, other.name);
+        if (chosen->size_name == NULL && other.size_name != NULL) {
+            chosen->size = other.size;
+            chosen->size_name = other.size_name;
+        }
+    }
+    return 0;
+}
+
+/* ---- where rank 0 is ---- */
+
 void sl_whereabouts_ports(sl_whereabouts *l, uint32_t port) {
     l->ports_from = port + MORE_PORTS <= PORT_MAX ? port : PORT_MAX - MORE_PORTS;
     l->ports_to = l->ports_from + MORE_PORTS;
@@ -148,51 +241,35 @@ static void derive_ports(sl_launcher *l) {
     sl_whereabouts_ports(&l->master, DERIVED_PORT_FROM + (uint32_t)(hash % DERIVED_PORTS));
 }
 
-/* All processes are on one host if the variable is `all`. */
+/* All processes are on one host if the variable is `all`; NULL: nothing says so. */
 static void compare_hosts(sl_launcher *l, sl_environment environment, const char *name,
                           uint64_t all) {
-    const char *text = sl_environment_text(environment, name);
+    const char *text = name != NULL ? sl_environment_text(environment, name) : NULL;
     uint64_t value;
-    l->one_host = text != NULL && sl_whole(text, UINT64_MAX, &value) && value == all;
-    l->several_hosts = text != NULL && !l->one_host;
+    if (text == NULL)
+        return;
+    l->one_host = sl_whole(text, UINT64_MAX, &value) && value == all;
+    l->several_hosts = !l->one_host;
 }
 
-static const char *text_or(sl_environment environment, const char *name, const char *otherwise) {
-    const char *text = sl_environment_text(environment, name);
-    return text != NULL ? text : otherwise;
+/* What tells the job from others: empty where the launcher says nothing of the kind. */
+static void name_job(sl_launcher *l, const row *r, sl_environment environment) {
+    size_t length = 0;
+    for (size_t i = 0; i < JOB_NAMES && r->job[i] != NULL && length < sizeof l->job; i++) {
+        const char *text = sl_environment_text(environment, r->job[i]);
+        if (text != NULL)
+            length += (size_t)snprintf(l->job + length, sizeof l->job - length, "%s%s %.128s",
+                                       length > 0 ? " " : "", r->job[i], text);
+    }
 }
 
-static void look_at_slurm(sl_launcher *l, sl_environment environment) {
-    const char *nodes = sl_environment_text(environment, "SLURM_STEP_NUM_NODES") != NULL
-                            ? "SLURM_STEP_NUM_NODES"
-                            : "SLURM_NNODES";
-    compare_hosts(l, environment, nodes, 1);
-    snprintf(l->job, sizeof l->job, "slurm %.64s %.32s.%.32s",
-             text_or(environment, "SLURM_CLUSTER_NAME", ""),
-             text_or(environment, "SLURM_JOB_ID", ""), text_or(environment, "SLURM_STEP_ID", ""));
-    add_first_host(&l->master, text_or(environment, "SLURM_STEP_NODELIST",
-                                       text_or(environment, "SLURM_NODELIST", "")));
-    /* Where srun was called, which in a batch script is the first node: for names of nodes that
-     * nobody can look up. */
-    const char *called = text_or(environment, "SLURM_LAUNCH_NODE_IPADDR", "");
-    add_host(&l->master, called, strlen(called));
-}
-
-static void look_at_open_mpi(sl_launcher *l, sl_environment environment) {
-    compare_hosts(l, environment, "OMPI_COMM_WORLD_LOCAL_SIZE", l->size);
-    snprintf(l->job, sizeof l->job, "openmpi %.256s",
-             text_or(environment, "PMIX_NAMESPACE",
-                     text_or(environment, "OMPI_MCA_ess_base_jobid", "")));
-    add_uri_hosts(&l->master, text_or(environment, "OMPI_MCA_orte_hnp_uri", ""));
-    l->master.of_launcher = true;
-}
-
-static void look_at_torchrun(sl_launcher *l, sl_environment environment) {
-    compare_hosts(l, environment, "LOCAL_WORLD_SIZE", l->size);
-    snprintf(l->job, sizeof l->job, "torchrun %.128s %.16s %.64s %.16s",
-             text_or(environment, "TORCHELASTIC_RUN_ID", ""),
-             text_or(environment, "TORCHELASTIC_RESTART_COUNT", ""),
-             text_or(environment, "MASTER_ADDR", ""), text_or(environment, "MASTER_PORT", ""));
+/* Where the processes of the chosen launcher are, and which job they are. */
+static void look(sl_launcher *l, const row *r, sl_environment environment) {
+    compare_hosts(l, environment, r->here, l->size);
+    compare_hosts(l, environment, name_that_is_set(r->hosts, environment), 1);
+    name_job(l, r, environment);
+    if (r->look != NULL)
+        r->look(&l->master, environment);
 }
 
 int sl_launcher_find_master(sl_launcher *l, sl_environment environment, sl_error *error) {
@@ -212,10 +289,25 @@ int sl_launcher_find_master(sl_launcher *l, sl_environment environment, sl_error
     add_host(master, host, strlen(host));
     sl_whereabouts_ports(master, (uint32_t)port);
     /* Under torchrun this port is, or will be, that of torch's own store. */
-    if (sl_environment_text(environment, rows[TORCHRUN].proof) != NULL &&
-        master->ports_from == port)
+    if (sl_environment_text(environment, rows[0].proof) != NULL && master->ports_from == port)
         master->ports_from++;
     return result;
+}
+
+/* Of a launcher of which only rank and size are known, the one around it that says the same. */
+static const row *prefer_who_knows_more(sl_launcher *chosen, size_t at,
+                                        sl_environment environment) {
+    const row *best = &rows[at];
+    for (size_t i = at + 1; best->plain && i < ROWS; i++) {
+        sl_launcher other;
+        if (rows[i].outer && is_there(&rows[i], environment) &&
+            read_row(&other, &rows[i], environment, NULL) == 0 && other.size_name != NULL &&
+            agrees(&other, chosen)) {
+            *chosen = other;
+            best = &rows[i];
+        }
+    }
+    return best;
 }
 
 int sl_launcher_find(sl_launcher *out, sl_environment environment, sl_error *error) {
@@ -228,15 +320,8 @@ int sl_launcher_find(sl_launcher *out, sl_environment environment, sl_error *err
         result = check_agreement(out, i, environment, error);
     if (result != 0)
         return result;
-    if (i == TORCHRUN)
-        look_at_torchrun(out, environment);
-    else if (i == OPEN_MPI)
-        look_at_open_mpi(out, environment);
-    else if (i == SLURM)
-        look_at_slurm(out, environment);
-    else if (i == PMIX)
-        snprintf(out->job, sizeof out->job, "pmix %.256s",
-                 text_or(environment, "PMIX_NAMESPACE", ""));
+    if (i < ROWS)
+        look(out, prefer_who_knows_more(out, i, environment), environment);
     derive_ports(out);
     return sl_launcher_find_master(out, environment, error);
 }

@@ -8,6 +8,7 @@
 
 #include "base/hash.h"
 #include "launch/environment.h"
+#include "launch/hostfile.h"
 #include "starling/text.h"
 
 enum { ROSTER_BYTES_MAX = 16 << 20, LINE_MAX_BYTES = 512, PIN_DIGITS = 64 };
@@ -27,6 +28,7 @@ struct sl_roster {
     int *lines;       /* (count) of the file, for errors */
     uint32_t count, room;
     uint64_t run;
+    uint32_t own;            /* the rank that this process is; beyond the last: not known */
     char where[SL_HOST_MAX]; /* file, for errors */
 };
 
@@ -42,6 +44,12 @@ int sl_place_parse(char host[SL_HOST_MAX], uint16_t *port, const char *text, uns
         end = strchr(text, ']');
         colon = end != NULL && end[1] == ':' ? end + 1 : NULL;
     }
+    if (!bracketed && strchr(text, '[') != NULL)
+        return sl_fail(
+            error, SL_EFILE,
+            "%s: '%s': a list of hosts with brackets has no port: STARLING_PORT (--port) "
+            "says where the first rank of each host listens",
+            where, text);
     if (colon == NULL || end <= begin || end - begin >= SL_HOST_MAX)
         return sl_fail(error, SL_EFILE, "%s: '%s' is not HOST:PORT or [IPV6]:PORT", where, text);
     if (!bracketed && memchr(begin, ':', (size_t)(end - begin)) != NULL)
@@ -178,11 +186,27 @@ static int check_distinct(sl_roster *r, sl_error *error) {
     return result;
 }
 
+/* Is it a loopback address, and this host by its own name? */
+static bool is_own_host(const sl_roster *r, uint32_t rank) {
+    return r->own < r->count && sl_address_is_loopback(&r->hosts[rank].address) &&
+           strcmp(r->hosts[rank].host, r->hosts[r->own].host) == 0;
+}
+
+/* The first rank beyond this host; the number of ranks: there is none. */
+static uint32_t rank_beyond(const sl_roster *r) {
+    uint32_t i = 0;
+    while (i < r->count && sl_address_is_loopback(&r->hosts[i].address))
+        i++;
+    return i;
+}
+
 /* Where some are on several hosts, an address of one host alone is each of them itself. */
 static int check_reach(const sl_roster *r, sl_error *error) {
-    uint32_t here = r->count, beyond = r->count;
-    for (uint32_t i = r->count; i-- > 0;)
-        *(sl_address_is_loopback(&r->hosts[i].address) ? &here : &beyond) = i;
+    const uint32_t beyond = rank_beyond(r);
+    uint32_t here = 0;
+    while (here < r->count &&
+           (!sl_address_is_loopback(&r->hosts[here].address) || is_own_host(r, here)))
+        here++;
     if (here == r->count || beyond == r->count)
         return 0;
     char address[SL_IP_TEXT_MAX];
@@ -220,6 +244,7 @@ int sl_roster_parse(sl_roster **out, const char *text, const char *where, sl_err
     sl_roster *r = calloc(1, sizeof *r);
     if (r == NULL)
         return sl_fail(error, SL_ENOMEM, "%s: out of memory", where);
+    r->own = UINT32_MAX;
     snprintf(r->where, sizeof r->where, "%s", where);
     int result = parse_lines(r, text, error);
     if (result == 0)
@@ -241,16 +266,99 @@ int sl_roster_load(sl_roster **out, const char *path, sl_error *error) {
     return result;
 }
 
-/* "a:1,b:2" as lines. */
-static int parse_list(sl_roster **out, const char *list, sl_error *error) {
-    char *text = strdup(list);
-    if (text == NULL)
-        return sl_fail(error, SL_ENOMEM, "roster: out of memory");
-    for (char *at = text; (at = strchr(at, ',')) != NULL;)
-        *at = '\n';
-    int result = sl_roster_parse(out, text, "roster", error);
+/* How many ranks of this host there are before its line: an earlier line may have named it. */
+static uint32_t ranks_before(const sl_hostfile *h, size_t at) {
+    uint32_t count = 0;
+    for (size_t i = 0; i < at; i++)
+        if (strcmp(h->hosts[i].host, h->hosts[at].host) == 0)
+            count += h->hosts[i].count;
+    return count;
+}
+
+static int add_slot(sl_roster *r, const sl_slots *host, uint64_t port, sl_error *error) {
+    char place[SL_HOST_MAX + 16];
+    if (port > UINT16_MAX)
+        return sl_fail(error, SL_EFILE, "%s:%d: host %s has too many ranks for ports up to 65535",
+                       r->where, host->line, host->host);
+    snprintf(place, sizeof place, strchr(host->host, ':') != NULL ? "[%s]:%u" : "%s:%u", host->host,
+             (unsigned)port);
+    return add_place(r, place, NULL, host->line, error);
+}
+
+/* A rank for each slot, host by host, as mpirun gives them. */
+static int take_slots(sl_roster *r, const sl_hostfile *h, uint64_t ranks, uint16_t port,
+                      sl_error *error) {
+    int result = 0;
+    for (size_t i = 0; i < h->count && result == 0; i++) {
+        const uint32_t before = ranks_before(h, i);
+        for (uint32_t k = 0; k < h->hosts[i].count && r->count < ranks && result == 0; k++)
+            result = add_slot(r, &h->hosts[i], (uint64_t)port + before + k, error);
+    }
+    return result;
+}
+
+/* A roster, or a list of hosts of `counts`: the ranks that are needed, and those that may be. */
+static int parse_any(sl_roster **out, const char *text, const char *where, const uint32_t counts[2],
+                     uint16_t port, sl_error *error) {
+    sl_hostfile hosts;
+    int result = sl_hostfile_parse(&hosts, text, where, counts[0], error);
+    if (result == 0)
+        return sl_roster_parse(out, text, where, error);
+    if (result < 0)
+        return result;
+    sl_roster *r = calloc(1, sizeof *r);
+    if (r == NULL) {
+        result = sl_fail(error, SL_ENOMEM, "%s: out of memory", where);
+    } else if (hosts.slots < counts[0]) {
+        result = sl_fail(error, SL_EINVAL,
+                         "%s: the hosts have %llu slots, the topology %u nodes (topology.nodes): "
+                         "each node needs one (HOST slots=N)",
+                         where, (unsigned long long)hosts.slots, counts[0]);
+    } else {
+        r->own = UINT32_MAX;
+        snprintf(r->where, sizeof r->where, "%s", where);
+        result = take_slots(r, &hosts, counts[1], port, error);
+    }
+    sl_hostfile_close(&hosts);
+    if (result < 0)
+        sl_roster_close(&r);
+    else
+        *out = r;
+    return result < 0 ? result : 0;
+}
+
+static int load_any(sl_roster **out, const char *path, const uint32_t counts[2], uint16_t port,
+                    sl_error *error) {
+    char *text;
+    int result = sl_text_read(&text, path, ROSTER_BYTES_MAX, error);
+    if (result != 0)
+        return sl_fail_prefix(error, result, "roster");
+    result = parse_any(out, text, path, counts, port, error);
     free(text);
     return result;
+}
+
+/* "a:1,b:2" as lines; commas in brackets stay. */
+static int parse_list(sl_roster **out, const char *list, const uint32_t counts[2], uint16_t port,
+                      sl_error *error) {
+    char *text = strdup(list);
+    bool in_brackets = false;
+    if (text == NULL)
+        return sl_fail(error, SL_ENOMEM, "roster: out of memory");
+    for (char *at = text; *at != '\0'; at++) {
+        in_brackets = *at == '[' || (in_brackets && *at != ']');
+        if (*at == ',' && !in_brackets)
+            *at = '\n';
+    }
+    int result = parse_any(out, text, "roster", counts, port, error);
+    free(text);
+    return result;
+}
+
+/* A list of places, or of hosts: "a,b" or "node[01-04]", and no path. */
+static bool is_list(const char *what) {
+    return strchr(what, '/') == NULL &&
+           (strchr(what, ',') != NULL || (what[0] != '[' && strchr(what, '[') != NULL));
 }
 
 /* The pattern's line of one rank. */
@@ -302,7 +410,8 @@ static int check_count(const sl_roster *r, const char *what, uint32_t count, uin
 }
 
 int sl_roster_find(sl_roster **out, const char *what, uint32_t count, uint32_t joiners,
-                   sl_error *error) {
+                   uint16_t own_port, sl_error *error) {
+    const uint32_t counts[2] = {count, count + joiners};
     sl_roster *r = NULL;
     sl_error ignored;
     char host[SL_HOST_MAX];
@@ -310,16 +419,16 @@ int sl_roster_find(sl_roster **out, const char *what, uint32_t count, uint32_t j
     int result;
     if (strchr(what, '{') != NULL)
         result = parse_pattern(&r, what, count, error);
-    else if (strchr(what, ',') != NULL && strchr(what, '/') == NULL)
-        result = parse_list(&r, what, error);
+    else if (is_list(what))
+        result = parse_list(&r, what, counts, own_port, error);
     else if (access(what, F_OK) != 0 && sl_place_parse(host, &port, what, 1, "", &ignored) == 0)
-        result = count == 1 ? parse_list(&r, what, error)
+        result = count == 1 ? parse_list(&r, what, counts, own_port, error)
                             : sl_fail(error, SL_EINVAL,
                                       "roster '%s': one address cannot be that of %u ranks: write "
                                       "{rank} where they differ, or a list with commas",
                                       what, count);
     else
-        result = sl_roster_load(&r, what, error);
+        result = load_any(&r, what, counts, own_port, error);
     if (result == 0)
         result = check_count(r, what, count, joiners, error);
     if (result != 0)
@@ -378,6 +487,17 @@ uint64_t sl_roster_hash(const sl_roster *r, uint32_t count) {
     for (uint32_t i = 0; i < count && i < r->count; i++)
         hash = sl_hash_word(sl_hash(hash, r->hosts[i].host, strlen(r->hosts[i].host)), r->ports[i]);
     return hash;
+}
+
+void sl_roster_be(sl_roster *roster, uint32_t rank) {
+    roster->own = rank;
+}
+
+const char *sl_roster_everywhere(const sl_roster *r) {
+    const uint32_t beyond = rank_beyond(r);
+    if (beyond == r->count || r->own >= r->count || !is_own_host(r, r->own))
+        return NULL;
+    return r->hosts[beyond].address.ss_family == AF_INET6 ? "::" : "0.0.0.0";
 }
 
 void sl_roster_name_run(sl_roster *roster, uint64_t run_id) {

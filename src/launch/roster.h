@@ -13,9 +13,16 @@ int sl_roster_find_addresses(sl_roster *roster, double timeout_s, int stop_fd,
 struct sockaddr_storage sl_roster_address(const sl_roster *roster, uint32_t rank);
 
 /* A file, a list with commas, or a pattern with {rank}, whose names may not be known yet. Of
- * `count` ranks; a file or a list may name up to `joiners` more. */
+ * `count` ranks; a file or a list may name up to `joiners` more. Hosts without ports, as launchers
+ * list them (hostfile.h), get a rank for each slot, at `port` and the next ones. */
 int sl_roster_find(sl_roster **out, const char *what, uint32_t count, uint32_t joiners,
-                   sl_error *error);
+                   uint16_t port, sl_error *error);
+/* Its lines may be of loopback beside those of other hosts, as where a host's name is 127.0.1.1 on
+ * itself: there they say that it is this host. */
+void sl_roster_be(sl_roster *roster, uint32_t rank);
+/* Where this rank listens, as others do not find it at its own address; NULL: at its line's. After
+ * it was looked up. */
+const char *sl_roster_everywhere(const sl_roster *roster);
 /* Of the places of the first `count` ranks, as they are written. */
 uint64_t sl_roster_hash(const sl_roster *roster, uint32_t count);
 /* The identity of the run that it is of; 0: none but what the agent was opened with. */

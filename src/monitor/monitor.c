@@ -204,7 +204,7 @@ static int find_place(char host[SL_HOST_MAX], uint16_t *port, const sl_monitor *
     sl_roster *all = NULL;
     if (strstr(place, "{rank}") == NULL)
         return sl_place_parse(host, port, place, 1, "monitor.listen", error);
-    int result = sl_roster_find(&all, place, m->nodes, 0, error);
+    int result = sl_roster_find(&all, place, m->nodes, 0, 0, error);
     if (result != 0)
         return sl_fail_prefix(error, result, "monitor.listen: ");
     snprintf(host, SL_HOST_MAX, "%s", sl_roster_host(all, m->rank));

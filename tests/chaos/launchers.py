@@ -30,6 +30,7 @@ TRUSTED = {"security": {"mode": "none", "trusted_network": True}}
 # Variables that say what has started this test are not the agents'.
 LAUNCHERS = (
     *("RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_", "TORCHELASTIC_", "OMPI_", "PMIX_"),
+    *("PMI_", "MPI_", "MV2_", "MVP_", "PALS_", "FLUX_", "JSM_", "STARLING_PORT"),
     *("SLURM_", "JOB_COMPLETION_INDEX", "STARLING_RANK", "STARLING_SIZE", "STARLING_ROSTER"),
     *("STARLING_MASTER", "STARLING_LISTEN", "STARLING_RUN_ID"),
 )
@@ -86,14 +87,14 @@ def wait_all(agents):
         check(running.code == 0, f"exit code {running.code}: {running.err!r}")
 
 
-def same_models(scene, path, nodes=4, out="out"):
+def same_models(scene, path, nodes=4, out="out", sim="sim"):
     """All ranks have trained, and together: a simulation ends with the same bits."""
-    simulated = scene.call("sim", path, "--out", scene.path("sim"))
+    simulated = scene.call("sim", path, "--out", scene.path(sim))
     check(simulated.code == 0, f"sim: exit code {simulated.code}: {simulated.err!r}")
     for rank in range(nodes):
         with open(scene.path(f"{out}/model-{rank}.npy"), "rb") as real:
-            with open(scene.path(f"sim/model-{rank}.npy"), "rb") as sim:
-                check(real.read() == sim.read(), f"rank {rank}'s model differs from sim's")
+            with open(scene.path(f"{sim}/model-{rank}.npy"), "rb") as same:
+                check(real.read() == same.read(), f"rank {rank}'s model differs from sim's")
 
 
 def no_folder(scene, out="out"):
@@ -107,6 +108,16 @@ def open_mpi(scene):
     command = [mpirun, "--oversubscribe", "--allow-run-as-root", "-n", "4"]
     path = scene.experiment(**SHORT)
     wait_all([start(scene, path, {}, wrapper=command)])
+    same_models(scene, path)
+
+
+def mpich(scene):
+    """Also Intel MPI, whose launcher is the same."""
+    mpiexec = shutil.which("mpiexec.hydra")
+    if mpiexec is None:
+        return "no MPICH here"
+    path = scene.experiment(**SHORT)
+    wait_all([start(scene, path, {}, wrapper=[mpiexec, "-n", "4"])])
     same_models(scene, path)
 
 
@@ -153,6 +164,20 @@ def a_loop_of_your_own(scene):
         for line in expected.splitlines():
             check(line in got.stdout, said)
     return None
+
+
+def lists_of_hosts(scene):
+    """A hostfile and a list as rosters: a rank for each slot, at ports one after the other."""
+    for i, hosts in enumerate(("127.0.0.1 slots=4\n", "127.0.0.1:4\n", "127.0.0.1\n" * 4)):
+        path, out = scene.experiment(**SHORT), f"out{i}"
+        peers = ("--roster", scene.write("hosts", hosts), "--port", str(free_range()))
+        agents = [start(scene, path, {}, "--rank", str(r), *peers, out=out) for r in range(4)]
+        wait_all(agents)
+        same_models(scene, path, out=out, sim=f"sim{i}")
+    few = scene.write("few", "node01 slots=2\n")
+    start(scene, path, {}, "--rank", "0", "--roster", few, out="few").wait(20).check_refused(
+        "few", "2 slots", "4 nodes"
+    )
 
 
 def kubernetes(scene):
@@ -316,7 +341,7 @@ def wrong_input(scene):
         ),
         ({"JOB_COMPLETION_INDEX": "1"}, ("--roster", "host.svc:7000"), ("host.svc", "{rank}")),
         (
-            {"JOB_COMPLETION_INDEX": "1"},
+            {"JOB_COMPLETION_INDEX": "0"},
             ("--roster", "192.0.2.1:7000,127.0.0.1:7000"),
             ("127.0.0.1:7000", "192.0.2.1:7000", "own host only"),
         ),
@@ -367,6 +392,16 @@ def two_hosts(scene):
             agents.append(start(scene, path, variables, wrapper=wrapper))
         wait_all(agents)
         same_models(scene, path)
+        listed = scene.write("hostfile", "node-0 slots=2\nnode-1 slots=2\n")
+        agents = []
+        for rank in range(4):
+            host = rank // 2
+            wrapper = ["ip", "netns", "exec", names[host], "sh", "-c", AT_HOME]
+            peers = ("--rank", str(rank), "--roster", listed, "--port", "7500")
+            wrapper.append(scene.path(f"hosts{host}"))
+            agents.append(start(scene, path, {}, *peers, out="listed", wrapper=wrapper))
+        wait_all(agents)
+        same_models(scene, path, out="listed", sim="again")
         alone = scene.experiment("alone.json", **SHORT)
         variables = torchrun(1, 29500, host="node-0", hosts=2)
         running = start(scene, alone, variables, out="alone", wrapper=wrapper).wait(20)
@@ -383,9 +418,11 @@ if __name__ == "__main__":
     run_tests(
         [
             open_mpi,
+            mpich,
             slurm,
             a_loop_of_your_own,
             kubernetes,
+            lists_of_hosts,
             ports_are_taken_and_strangers_come,
             who_does_not_come_is_named,
             a_rank_twice_and_another_size,

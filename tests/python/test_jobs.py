@@ -89,12 +89,8 @@ def test_who_comes_second_is_refused(scene):
         jobs = Jobs(scene, by_variable)
         first = jobs.start(1, 0)
         wait_listening(jobs.port)
-        check_refused(
-            end_of(jobs.start(100, 0)), "another job of 2", f"port {jobs.port}"
-        )
-        check_refused(
-            end_of(jobs.start(100, 1)), "another job of 2", f"port {jobs.port}"
-        )
+        check_refused(end_of(jobs.start(100, 0)), "another job of 2", f"port {jobs.port}")
+        check_refused(end_of(jobs.start(100, 1)), "another job of 2", f"port {jobs.port}")
         last = jobs.start(1, 1)
         check(
             (end_of(first), end_of(last)) == ("ok", "ok"),
@@ -110,9 +106,7 @@ def test_who_has_taken_a_place_gives_it_back(scene):
     stray = jobs.start(100, 1)
     time.sleep(0.5)
     last = jobs.start(1, 1)
-    check(
-        (end_of(first), end_of(last)) == ("ok", "ok"), "the first job has not trained"
-    )
+    check((end_of(first), end_of(last)) == ("ok", "ok"), "the first job has not trained")
     check_refused(end_of(stray), "another job of 2")
 
 
@@ -170,6 +164,4 @@ def test_one_job_after_the_other(scene):
 
 
 if __name__ == "__main__":
-    run_tests(
-        [value for name, value in list(globals().items()) if name.startswith("test_")]
-    )
+    run_tests([value for name, value in list(globals().items()) if name.startswith("test_")])

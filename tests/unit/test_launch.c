@@ -1,10 +1,13 @@
 /* test_launch.c - rank, size and peers from made-up environments, and the messages of a
  * rendezvous. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "harness.h"
 #include "launch/greeting.h"
+#include "launch/hostfile.h"
 #include "launch/launcher.h"
 #include "launch/origin.h"
 #include "launch/rendezvous.h"
@@ -39,10 +42,31 @@ static int find(const variables v, uint32_t nodes, sl_launch_settings settings) 
         "OMPI_MCA_orte_hnp_uri=1105657856.0;tcp://192.0.2.2,10.0.0.1:47001;tcp6://[fd00::2]:50303"
 #define KUBERNETES "JOB_COMPLETION_INDEX=2", "KUBERNETES_SERVICE_HOST=10.0.0.1"
 
+#define MPICH "PMI_RANK=2", "PMI_SIZE=4", "PMI_FD=6"
+#define PALS "PALS_RANKID=2", "PALS_APID=5", "PMI_RANK=2", "PMI_SIZE=4"
+#define FLUX "FLUX_TASK_RANK=2", "FLUX_JOB_SIZE=4", "FLUX_JOB_ID=12"
+
 static const struct {
     variables variables;
     const char *words[3];
 } good[] = {
+    {{MPICH, "MPI_LOCALNRANKS=4"}, {"PMI_RANK=2, PMI_SIZE=4 (MPICH or Intel MPI)", "127.0.0.1"}},
+    {{MPICH, "MPI_LOCALNRANKS=2", "MASTER_ADDR=node-a"}, {"(MPICH or", "node-a ports 29500"}},
+    {{"MV2_COMM_WORLD_RANK=2", "MV2_COMM_WORLD_SIZE=4", "MV2_COMM_WORLD_LOCAL_SIZE=4", MPICH},
+     {"MV2_COMM_WORLD_RANK=2, MV2_COMM_WORLD_SIZE=4 (MVAPICH)", "127.0.0.1"}},
+    {{"MVP_COMM_WORLD_RANK=2", "MVP_COMM_WORLD_SIZE=4", "MASTER_ADDR=a"}, {"(MVAPICH)"}},
+    {{PALS, "PMI_LOCAL_SIZE=4"}, {"PALS_RANKID=2, PMI_SIZE=4 (PALS)", "127.0.0.1"}},
+    {{PALS, "MASTER_ADDR=node-a"}, {"(PALS)", "node-a"}},
+    {{FLUX, "FLUX_JOB_NNODES=1"}, {"FLUX_TASK_RANK=2, FLUX_JOB_SIZE=4 (Flux)", "127.0.0.1"}},
+    {{FLUX, "FLUX_JOB_NNODES=2", MPICH, "MASTER_ADDR=node-a"}, {"(Flux)", "node-a"}},
+    {{FLUX, PALS, "FLUX_JOB_NNODES=1"}, {"(Flux)", "127.0.0.1"}},
+    {{"FLUX_TASK_RANK=0", "FLUX_JOB_SIZE=1", "FLUX_JOB_NNODES=1", MPICH, "MPI_LOCALNRANKS=4"},
+     {"(MPICH or"}},
+    {{"JSM_NAMESPACE_RANK=2", "JSM_NAMESPACE_SIZE=4", "JSM_NAMESPACE_LOCAL_SIZE=4"}, {"(LSF)"}},
+    {{SLURM, MPICH}, {"SLURM_PROCID=2, SLURM_NTASKS=4 (Slurm)", "at rack1n07 or 10.0.0.9 ports "}},
+    {{"SLURM_PROCID=1", "SLURM_NTASKS=2", "SLURM_STEP_ID=0", "SLURM_NNODES=2", MPICH,
+      "MASTER_ADDR=a"},
+     {"(MPICH or"}},
     {{TORCHRUN}, {"RANK=2, WORLD_SIZE=4 (torchrun)", "node-a ports 29501 to 29508"}},
     {{TORCHRUN, SLURM}, {"(torchrun)", "node-a"}},
     {{TORCHRUN, "OMPI_COMM_WORLD_RANK=0", "OMPI_COMM_WORLD_SIZE=2"}, {"(torchrun)"}},
@@ -111,6 +135,11 @@ static const struct {
     {{"RANK=2", "WORLD_SIZE=4", "MASTER_ADDR=a", "MASTER_PORT=http"}, {"MASTER_PORT=http"}},
     {{"RANK=2", "WORLD_SIZE=4", "MASTER_ADDR=a", "MASTER_PORT=0"}, {"MASTER_PORT=0"}},
     {{"RANK=2", "WORLD_SIZE=4", "MASTER_ADDR=0.0.0.0"}, {"0.0.0.0", "name its host"}},
+    {{MPICH}, {"PMI_RANK=2, PMI_SIZE=4 (MPICH", "where the others are", "-genv MASTER_ADDR HOST"}},
+    {{PALS, "PMI_LOCAL_SIZE=2"}, {"PALS_RANKID=2", "--env MASTER_ADDR=HOST"}},
+    {{FLUX, "FLUX_JOB_NNODES=2"}, {"FLUX_TASK_RANK=2", "flux run --env=MASTER_ADDR=HOST"}},
+    {{"PMI_RANK=2"}, {"PMI_RANK=2", "PMI_SIZE is missing"}},
+    {{MPICH, "RANK=1", "WORLD_SIZE=4"}, {"PMI_RANK=2", "RANK=1", "disagree"}},
     {{OPEN_MPI, "OMPI_COMM_WORLD_LOCAL_SIZE=2"}, {"(Open MPI)", "where the others are"}},
     {{OPEN_MPI, ON_TWO_HOSTS, "MASTER_ADDR=127.0.0.1"}, {"127.0.0.1", "several hosts"}},
     {{OPEN_MPI, ON_TWO_HOSTS, "MASTER_ADDR=localhost"}, {"localhost", "several hosts"}},
@@ -125,7 +154,7 @@ static const struct {
     {{KUBERNETES, "STARLING_ROSTER=host-{rank}.svc"}, {"host-0.svc", "HOST:PORT"}},
     {{KUBERNETES, "STARLING_ROSTER=h-{rank}:1,b:2"}, {"h-{rank}:1,b:2", "one HOST:PORT"}},
     {{KUBERNETES, "STARLING_ROSTER=a:1,b:1,c:1"}, {"3 ranks", "4 nodes"}},
-    {{KUBERNETES, "STARLING_ROSTER=a:1,b:1,a:1,d:1"}, {"a:1", "ranks 0 and 2"}},
+    {{KUBERNETES, "STARLING_ROSTER=a:7,b:7,a:7,d:7"}, {"a:7", "ranks 0 and 2"}},
     {{KUBERNETES, "STARLING_ROSTER=no/such/file"}, {"no/such/file", "No such file"}},
     {{KUBERNETES, "STARLING_ROSTER=h{rank}:1", "STARLING_MASTER=a:1"}, {"h{rank}:1", "both"}},
     {{KUBERNETES, "STARLING_MASTER=a"}, {"STARLING_MASTER", "HOST:PORT"}},
@@ -238,7 +267,7 @@ END_TEST
 
 START_TEST(a_pattern_names_each_rank) {
     sl_roster *roster = NULL;
-    ck_assert_int_eq(sl_roster_find(&roster, "h{rank}-{rank}.svc:70{rank}", 12, 0, &error), 0);
+    ck_assert_int_eq(sl_roster_find(&roster, "h{rank}-{rank}.svc:70{rank}", 12, 0, 1, &error), 0);
     ck_assert_uint_eq(sl_roster_count(roster), 12);
     ck_assert_str_eq(sl_roster_host(roster, 11), "h11-11.svc");
     ck_assert_uint_eq(sl_roster_port(roster, 11), 7011);
@@ -268,11 +297,129 @@ END_TEST
 /* Its names may belong to processes that are not there yet. */
 START_TEST(unknown_names_of_a_pattern_are_waited_for) {
     sl_roster *roster = NULL;
-    ck_assert_int_eq(sl_roster_find(&roster, "no-such-host-{rank}.invalid:1", 2, 0, &error), 0);
+    ck_assert_int_eq(sl_roster_find(&roster, "no-such-host-{rank}.invalid:1", 2, 0, 1, &error), 0);
     ck_assert_int_eq(sl_roster_resolve(roster, 0.2, NULL, &error), SL_ENET);
     ck_assert_msg(strstr(error.text, "no-such-host-0.invalid") != NULL, "%s", error.text);
     ck_assert_msg(strstr(error.text, "within 0.2 s") != NULL, "%s", error.text);
     sl_roster_close(&roster);
+}
+END_TEST
+
+/* A host's own name may be 127.0.1.1 on itself: there all its ranks are, and listen everywhere. */
+START_TEST(the_own_host_may_be_loopback) {
+    const char *text = "localhost:1\nlocalhost:2\n192.0.2.1:1\n";
+    sl_roster *roster = NULL;
+    for (uint32_t rank = 0; rank < 3; rank++) {
+        ck_assert_int_eq(sl_roster_parse(&roster, text, "roster", &error), 0);
+        sl_roster_be(roster, rank);
+        ck_assert_int_eq(sl_roster_resolve(roster, 20, NULL, &error), rank < 2 ? 0 : SL_EFILE);
+        ck_assert(rank == 2 || strcmp(sl_roster_everywhere(roster), "0.0.0.0") == 0);
+        sl_roster_close(&roster);
+    }
+    ck_assert_msg(strstr(error.text, "rank 0 at localhost:1, here 127.0.0.1") != NULL, "%s",
+                  error.text);
+    ck_assert_int_eq(sl_roster_parse(&roster, "localhost:1\n[fd00::1]:1\n", "roster", &error), 0);
+    sl_roster_be(roster, 0);
+    ck_assert_int_eq(sl_roster_resolve(roster, 20, NULL, &error), 0);
+    ck_assert_str_eq(sl_roster_everywhere(roster), "::");
+    sl_roster_close(&roster);
+    ck_assert_int_eq(sl_roster_parse(&roster, "localhost:1\nlocalhost:2\n", "roster", &error), 0);
+    sl_roster_be(roster, 0);
+    ck_assert_int_eq(sl_roster_resolve(roster, 20, NULL, &error), 0);
+    ck_assert_ptr_null(sl_roster_everywhere(roster));
+    sl_roster_close(&roster);
+}
+END_TEST
+
+/* ---- lists of hosts ---- */
+
+static const struct {
+    const char *text;
+    uint32_t ranks;
+    const char *places; /* "": it is a roster, as it stands */
+} hostfiles[] = {
+    {"node01 slots=2\nnode02 slots=2\n", 4, "node01:7400 node01:7401 node02:7400 node02:7401"},
+    {"# hosts\nnode01 slots = 2 max_slots=8 # two\n\nnode02\r\n", 3,
+     "node01:7400 node01:7401 node02:7400"},
+    {"node01 slots=8\nnode02 slots=8\n", 2, "node01:7400 node01:7401"},
+    {"node01 slots=0\nnode02 slots=2\n", 2, "node02:7400 node02:7401"},
+    {"node01\nnode01\nnode02\nnode01\n", 4, "node01:7400 node01:7401 node02:7400 node01:7402"},
+    {"node01:2\nnode02:2\n", 4, "node01:7400 node01:7401 node02:7400 node02:7401"},
+    {"node01:1\nnode02:1\n", 2, "node01:7400 node02:7400"},
+    {"node01:2:mlx5_0\nnode02:1\n", 3, "node01:7400 node01:7401 node02:7400"},
+    {"me@node01:2 ifhn=ib0\n", 2, "node01:7400 node01:7401"},
+    {"fd00::1 slots=2\n10.0.0.1\n", 3, "[fd00::1]:7400 [fd00::1]:7401 10.0.0.1:7400"},
+    {"rack[1-2]n[07,09-10],login", 7,
+     "rack1n07:7400 rack1n09:7400 rack1n10:7400 rack2n07:7400 rack2n09:7400 rack2n10:7400 "
+     "login:7400"},
+    {"node[1-2]:2", 4, "node1:7400 node1:7401 node2:7400 node2:7401"},
+    {"node01,node02", 2, "node01:7400 node02:7400"},
+    {"node01:7400\nnode02:7400\n", 2, ""},
+    {"node01:7400\nnode02:7400\n", 8, ""},
+    {"node01:1\nnode02:2\n", 2, ""},
+    {"0 node01:7400\n1 node02:7400\n", 2, ""},
+    {"[fd00::1]:7400\nnode02:7400\n", 2, ""},
+    {"node01:7400\nnode02\n", 2, ""},
+    {"node01:http\nnode02\n", 2, ""},
+    {"", 2, ""},
+};
+
+/* The file, or a list with commas, as a launch finds it. */
+static int find_hosts(sl_roster **roster, const char *text, uint32_t ranks) {
+    char path[] = "/tmp/starling-hosts-XXXXXX";
+    if (strchr(text, ',') != NULL || strchr(text, '\n') == NULL)
+        return sl_roster_find(roster, text, ranks, 0, 7400, &error);
+    const int file = mkstemp(path);
+    ck_assert_int_ge(file, 0);
+    ck_assert_int_eq(write(file, text, strlen(text)), strlen(text));
+    close(file);
+    const int result = sl_roster_find(roster, path, ranks, 0, 7400, &error);
+    unlink(path);
+    return result;
+}
+
+START_TEST(lists_of_hosts_give_a_rank_to_each_slot) {
+    const char *text = hostfiles[_i].text, *places = hostfiles[_i].places;
+    sl_hostfile hosts = {0};
+    sl_roster *roster = NULL;
+    char found[512] = "";
+    if (places[0] == '\0') {
+        ck_assert_int_eq(sl_hostfile_parse(&hosts, text, "hosts", hostfiles[_i].ranks, &error), 0);
+        return;
+    }
+    ck_assert_msg(find_hosts(&roster, text, hostfiles[_i].ranks) == 0, "%s", error.text);
+    for (uint32_t i = 0; i < sl_roster_count(roster); i++) {
+        const char *host = sl_roster_host(roster, i);
+        const size_t at = strlen(found);
+        snprintf(found + at, sizeof found - at, strchr(host, ':') != NULL ? "%s[%s]:%u" : "%s%s:%u",
+                 i > 0 ? " " : "", host, sl_roster_port(roster, i));
+    }
+    ck_assert_str_eq(found, places);
+    sl_roster_close(&roster);
+}
+END_TEST
+
+START_TEST(wrong_lists_of_hosts_are_named) {
+    static const struct {
+        const char *text, *complaint;
+    } wrong[] = {
+        {"node01 slots=2\nnode02 slots=1\n", "3 slots, the topology 4 nodes"},
+        {"node01 slots=4\nnode02 4\n", ":2: '4' is not slots=N"},
+        {"node01 slots=four\n", ":1: 'slots=four' is not slots=N"},
+        {"node01 sockets=2\n", ":1: 'sockets=2' is not slots=N"},
+        {"node[1-x]\n", "brackets hold numbers and ranges"},
+        {"node[4-1]\n", "brackets hold numbers and ranges"},
+        {"node[1-4\n", "brackets hold numbers and ranges"},
+        {"node[1-4]:7400\n", "STARLING_PORT (--port)"},
+    };
+    sl_roster *roster = NULL;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        ck_assert_int_lt(find_hosts(&roster, wrong[i].text, 4), 0);
+        ck_assert_msg(strstr(error.text, wrong[i].complaint) != NULL, "%s", error.text);
+        ck_assert_ptr_null(roster);
+    }
+    ck_assert_int_lt(sl_roster_find(&roster, "a,a", 2, 0, 65535, &error), 0);
+    ck_assert_msg(strstr(error.text, "too many ranks for ports") != NULL, "%s", error.text);
 }
 END_TEST
 
@@ -357,12 +504,15 @@ int main(void) {
     TCase *finding = tcase_create("finding");
     tcase_add_loop_test(finding, launchers_say_rank_size_and_where, 0, sizeof good / sizeof *good);
     tcase_add_loop_test(finding, what_is_wrong_is_named_in_one_line, 0, sizeof bad / sizeof *bad);
+    tcase_add_loop_test(finding, lists_of_hosts_give_a_rank_to_each_slot, 0,
+                        sizeof hostfiles / sizeof *hostfiles);
     suite_add_tcase(suite, finding);
     ADD_TESTS(suite, "launching", what_the_caller_says_wins, jobs_are_told_apart,
               a_pattern_names_each_rank, certificates_need_a_roster_with_one_for_each_rank,
               unknown_names_of_a_pattern_are_waited_for, loopback_beside_other_hosts_is_refused,
-              rosters_are_told_apart, processes_of_one_job_have_one_origin,
-              a_roster_that_is_told_says_of_which_run_it_is, a_greeting_comes_as_it_went,
-              a_greeting_of_an_older_protocol_is_read, an_answer_comes_as_it_went);
+              the_own_host_may_be_loopback, wrong_lists_of_hosts_are_named, rosters_are_told_apart,
+              processes_of_one_job_have_one_origin, a_roster_that_is_told_says_of_which_run_it_is,
+              a_greeting_comes_as_it_went, a_greeting_of_an_older_protocol_is_read,
+              an_answer_comes_as_it_went);
     return run_suite(suite);
 }

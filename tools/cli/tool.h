@@ -40,6 +40,7 @@ typedef struct options {
     bool replay;           /* sim: `file` is the folder of a run, which is repeated */
     uint64_t end_after;    /* sim: the round after whose checkpoint it ends; 0: it does not */
     const char *history;   /* sim: the folder of a run whose losses are repeated; NULL: none */
+    uint64_t port;         /* of hosts without one; 0: the usual */
     uint64_t run_id;
     bool agents;
     bool has_target_loss;

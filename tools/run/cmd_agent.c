@@ -148,6 +148,7 @@ static int find_rank(peer *p, sl_error *error) {
                                          .master = o->master,
                                          .listen = o->listen,
                                          .run_id = o->run_id,
+                                         .port = (uint16_t)o->port,
                                          .experiment = sl_experiment_hash(e),
                                          .certificates = sl_security_mode_of(&e->security) ==
                                                          SL_SECURITY_CERTIFICATES,
@@ -481,7 +482,8 @@ static const command_option
                      .argument = "PEERS",
                      .help = "where the peers are: a file with a line HOST:PORT or [IPV6]:PORT for "
                              "each rank, a list of them with commas, or a pattern such as "
-                             "host-{rank}.svc:7000",
+                             "host-{rank}.svc:7000; or hosts, as launchers list them, such as a "
+                             "hostfile, $PBS_NODEFILE or $SLURM_JOB_NODELIST",
                      .take = take_text,
                      .offset = offsetof(options, roster),
                      .offer = OFFER_FILE},
@@ -493,6 +495,14 @@ static const command_option
                      .help = "where to listen, if not at the roster's place for this rank; port 0 "
                              "is any free one",
                      .take = take_text, .offset = offsetof(options, listen)},
+    option_port = {"port",
+                   .argument = "N",
+                   .otherwise = "7400",
+                   .help = "where the first rank of each host listens, if PEERS is a launcher's "
+                           "list of hosts; the others at the next ports",
+                   .take = take_whole,
+                   .offset = offsetof(options, port),
+                   .max = UINT16_MAX},
     option_run_id = {"run-id",
                      .argument = "N",
                      .help = "tells this run from others; equal on all peers; otherwise rank 0 "
@@ -519,9 +529,9 @@ static const command_option
                       .offer = OFFER_FOLDER};
 
 static const command_option *const option_rows[] = {
-    &option_rank,   &option_roster,       &option_master, &option_listen,  &option_run_id,
-    &option_join,   &option_set,          &option_wide,   &option_own_out, &option_report_fd,
-    &option_resume, &option_resume_round, NULL,
+    &option_rank,      &option_roster, &option_master,       &option_listen, &option_port,
+    &option_run_id,    &option_join,   &option_set,          &option_wide,   &option_own_out,
+    &option_report_fd, &option_resume, &option_resume_round, NULL,
 };
 
 const command agent_command = {
