@@ -233,6 +233,8 @@ def test_edge_lists(scene):
     w = 0.3 * nx.to_numpy_array(graph) + 0.4 * np.eye(5)
     save(scene, "both.tsv", both)
     hold(scene, "both.tsv", w)
+    save(scene, "more.txt", "".join(f"{a} {b}\n" for a, b in [*pairs, pairs[2][::-1], pairs[0]]))
+    hold(scene, "more.txt", metropolis(graph))
     triangle = save(scene, "triangle.csv", "0,1,1\n1,0,1\n1,1,0\n")  # a matrix, of three columns
     hold(scene, triangle, np.full((3, 3), 1 / 3))
 
@@ -265,7 +267,7 @@ WRONG = {
     "complex.mtx": ("%%MatrixMarket matrix array complex general\n1 1\n1 0\n", '"complex"'),
     "x.csv": ("0,1\n1,2,x\n", 'line 2: weight "x" is no number'),
     "one.txt": ("a b\nc\n", "line 2: has 1 columns"),
-    "some.txt": ("a b\nb c\nb a\n", "--directed"),
+    "some.txt": ("a b .2\nb c .2\nb a .2\n", "--directed"),
     "part.txt": ("a b\nc d\n", "2 parts"),
     "half.txt": ("a b 0.5\nb c\n", 'edge "b" to "c" has no weight'),
     "empty.txt": ("# nothing\n", "has no edges"),

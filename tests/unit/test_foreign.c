@@ -139,6 +139,9 @@ static const struct {
      NULL,
      "{\"nodes\":3,\"edges\":[[1,0,0.5],[0,1,0.25],[2,1,0.25],[1,2,0.5]]}"},
     {{0, 7, 0, 7, 0, 5, 0, 5, 0}, NULL, "what node 0 gives itself and its neighbours sums to 7"},
+    {{.33, .33, .33, .33, .33, .33, .33, .33, .33},
+     NULL,
+     "give them more digits, or leave the self"},
     {{0, NAN, 0, 0, 0, 0, 0, 0, 0}, NULL, "entry [0][1] of the matrix is nan"},
 };
 

@@ -62,7 +62,7 @@ int graph_take_numbers(graph_file *g, const double *numbers, size_t rows, size_t
                        sl_error *error);
 /* Rows of numbers that can be a matrix: of 0 and 1, or with rows or columns that sum to 1. */
 bool graph_is_matrix(const double *numbers, size_t rows, size_t columns);
-/* An edge list that has every edge in both directions lists directions. */
+/* A list of edges with weights that has each in both directions lists directions. */
 int graph_settle_directions(graph_file *g, sl_error *error);
 
 #endif

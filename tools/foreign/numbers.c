@@ -77,6 +77,13 @@ static int by_ends(const void *x, const void *y) {
     return a->to < b->to ? -1 : a->to > b->to;
 }
 
+static bool has_weights(const graph_file *g) {
+    for (size_t e = 0; e < g->edge_count; e++)
+        if (!isnan(g->edges[e].weight) && g->edges[e].weight != 1)
+            return true;
+    return false;
+}
+
 int graph_settle_directions(graph_file *g, sl_error *error) {
     const sl_edge *one_way = NULL, *both = NULL;
     sl_edge *sorted = malloc((g->edge_count + 1) * sizeof *sorted);
@@ -93,6 +100,8 @@ int graph_settle_directions(graph_file *g, sl_error *error) {
         *(has_back ? &both : &one_way) = &g->edges[e];
     }
     free(sorted);
+    if (!has_weights(g)) /* then a direction more changes nothing */
+        return 0;
     if (!g->directed && both != NULL && one_way != NULL)
         return sl_fail(error, SL_EFILE,
                        "edges from \"%s\" to \"%s\" and back stand there, but no edge from \"%s\" "

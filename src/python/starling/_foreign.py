@@ -131,7 +131,7 @@ def _graph_of(graph: Any, scheme: bytes | None) -> _Graph:
     return _Graph(
         len(nodes),
         None if plain else (ctypes.c_char_p * len(names))(*names),
-        (_Edge * len(rows))(*rows),
+        _array(_Edge, rows),
         len(rows),
         graph.is_directed(),
         scheme,
@@ -173,7 +173,7 @@ def _entries(matrix: Any) -> tuple[int, Any]:
             number = _number(i, j, value)
             if number != 0:
                 found.append((i, j, number))
-    return len(lines), _array(found)
+    return len(lines), _array(_Entry, found)
 
 
 def _packed(rows: Any, columns: Any, values: Any) -> Any:
@@ -184,11 +184,12 @@ def _packed(rows: Any, columns: Any, values: Any) -> Any:
         raise Error(f"a matrix of {values.dtype} has no real numbers")
     table = numpy.empty(len(rows), [("row", "u4"), ("column", "u4"), ("value", "f8")])
     table["row"], table["column"], table["value"] = rows, columns, values
-    return (_Entry * len(table)).from_buffer(table) if len(table) > 0 else _array([])
+    kind: Any = _Entry * len(table)
+    return kind.from_buffer(table) if len(table) > 0 else kind()
 
 
-def _array(rows: list[tuple[int, int, float]]) -> Any:
-    return (_Entry * len(rows))(*rows)
+def _array(row: Any, rows: list[tuple[int, int, float]]) -> Any:
+    return (row * len(rows))(*rows)
 
 
 def _number(i: int, j: int, value: Any) -> float:

@@ -177,16 +177,25 @@ static uint32_t first_misfit(const sums *s, const double *sum, uint32_t nodes) {
     return i;
 }
 
+static const char more_digits[] =
+    "give them more digits, or leave the self-weights out: they are then 1 minus the rest";
+
+/* Does it miss 1 as printed numbers do? */
+static bool is_near(const sums *s, const double *sum, uint32_t i) {
+    return s->own[i] && fabs(sum[i] - 1) < 0.02;
+}
+
 static int refuse_sums(const making *m, const sums *s, uint32_t row, uint32_t column,
                        sl_error *error) {
     char a[64], b[64];
-    return sl_fail(error, SL_EINVAL,
-                   "these are no mixing weights: what node %s gives %ssums to %.9g, and what node "
-                   "%s is given to %.9g; all rows, or all columns, must sum to 1, or to less where "
-                   "a node has no weight for itself; %s",
-                   name_of(m, row, a),
-                   s->own[row] ? "itself and its neighbours " : "its neighbours ", s->row[row],
-                   name_of(m, column, b), s->column[column], name_a_scheme);
+    return sl_fail(
+        error, SL_EINVAL,
+        "these are no mixing weights: what node %s gives %ssums to %.9g, and what node "
+        "%s is given to %.9g; all rows, or all columns, must sum to 1, or to less where "
+        "a node has no weight for itself; %s",
+        name_of(m, row, a), s->own[row] ? "itself and its neighbours " : "its neighbours ",
+        s->row[row], name_of(m, column, b), s->column[column],
+        is_near(s, s->row, row) || is_near(s, s->column, column) ? more_digits : name_a_scheme);
 }
 
 static int check_sums(making *m, sl_error *error) {
