@@ -109,6 +109,11 @@ typedef struct sl_agent_progress {
 } sl_agent_progress;
 SL_API sl_agent_progress sl_agent_progress_read(sl_agent *agent);
 
+/* After sl_agent_run: who took part at the end, rising; false: all did, in each round. *ranks:
+ * (*count) borrowed until the agent is closed. *minority: as sl_is_minority says. */
+SL_API bool sl_agent_members(const sl_agent *agent, const uint32_t **ranks, uint32_t *count,
+                             bool *minority);
+
 /* What a connection has proved, and whether its frames are sealed: "TLS 1.3, key, AES-256-GCM",
  * "TLS 1.3, certificate sha256:..., handshake-only", "unprotected". */
 #define SL_AGENT_PROTECTION_MAX 128

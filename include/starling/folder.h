@@ -108,6 +108,9 @@ typedef struct sl_summary {
     size_t loss_count;
     const sl_merge *merges; /* (merge_count) */
     size_t merge_count;
+    const uint32_t *members; /* (member_count) at the end; count 0: all, from the first round on */
+    uint32_t member_count;
+    bool minority; /* sl_is_minority */
 } sl_summary;
 SL_API int sl_folder_summary(sl_folder *folder, const sl_summary *summary, sl_error *error);
 /* Sorts parameters.jsonl by round, then node. */

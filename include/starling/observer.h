@@ -188,6 +188,10 @@ typedef struct sl_observer {
     void (*members)(void *context, uint64_t round, const uint32_t *ranks, uint32_t count);
 } sl_observer;
 
+/* Of the nodes that a run began with, `gone` were lost, and did not leave on purpose: are fewer
+ * than half left? */
+SL_API bool sl_is_minority(uint32_t began, uint32_t gone);
+
 /* The resolved record.every: as configured, or about 20 times a run. */
 SL_API uint64_t sl_record_every(const sl_record_config *config, uint64_t rounds);
 /* Is `round` (1..rounds) evaluated and recorded: a multiple of sl_record_every, or the last? */

@@ -76,44 +76,47 @@ static bool is_lost(const sl_agent *a, const sl_neighbour *n) {
 }
 
 /* Connections that broke, and neighbours that are waited for and say nothing. */
-static void tell_lost(sl_agent *a) {
+static void tell_lost(sl_agent *a, const char *warns) {
     for (uint32_t i = 0; i < a->neighbour_count; i++) {
         const sl_neighbour *n = &a->neighbours[i];
         const double quiet_s = a->side.now_s - n->heard_s;
         if (is_lost(a, n))
             sl_agent_notice(a,
-                            "waiting for agent %u to come back: %s; %.0f s left "
+                            "%swaiting for agent %u to come back: %s; %.0f s left "
                             "(%s)",
-                            n->rank, n->lost.text, sl_contacts_left_s(a, n),
+                            warns, n->rank, n->lost.text, sl_contacts_left_s(a, n),
                             sl_neighbour_return_key(n));
         else if (n->agreed && n->awaited && quiet_s >= tell_every_s)
             sl_agent_notice(a,
-                            "agent %u has been silent for %.0f s; %.0f s left until its connection "
-                            "counts as broken (%s)",
-                            n->rank, quiet_s, sl_neighbour_patience_s(n) - quiet_s,
+                            "%sagent %u has been silent for %.0f s; %.0f s left until its "
+                            "connection counts as broken (%s)",
+                            warns, n->rank, quiet_s, sl_neighbour_patience_s(n) - quiet_s,
                             sl_neighbour_silence_key(n));
     }
 }
 
-static void tell_wait_in_training(sl_agent *a) {
+static void tell_wait_in_training(sl_agent *a, const char *warns) {
     char what[512], root[128];
     if (!sl_waits_name(a, what, sizeof what))
         return;
     sl_waits_name_root(a, root, sizeof root);
-    sl_agent_notice(a, "waiting%s %s%s; %.0f s left (transport.round_timeout_s)",
-                    a->calls.current.kind == SL_CALL_NONE ? ":" : " for", what, root,
+    sl_agent_notice(a,
+                    "%swaiting%s %s%s; %.0f s left (transport.round_timeout_s); does its process "
+                    "train, and is its host reachable?",
+                    warns, a->calls.current.kind == SL_CALL_NONE ? ":" : " for", what, root,
                     a->settings.experiment->transport.round_timeout_s -
                         (a->side.now_s - sl_waits_patient_s(a)));
 }
 
-static void tell_wait_for_all(sl_agent *a) {
+static void tell_wait_for_all(sl_agent *a, const char *warns) {
     const bool connecting = a->phase == PHASE_CONNECTING;
     char whom[512];
     name_awaited(a, connecting ? has_not_agreed : has_not_said_bye, whom, sizeof whom);
     if (whom[0] != '\0')
-        sl_agent_notice(a, "waiting for agents to %s: %s; %.0f s left (transport.%s)",
+        sl_agent_notice(a, "%swaiting for agents to %s: %s; %.0f s left (transport.%s)%s", warns,
                         connecting ? "come up" : "finish", whom, a->deadline_s - a->side.now_s,
-                        connecting ? "connect_timeout_s" : "round_timeout_s");
+                        connecting ? "connect_timeout_s" : "round_timeout_s",
+                        connecting ? "; have they been started, with this roster?" : "");
 }
 
 /* Since when it waits for anything; now: for nothing. */
@@ -128,10 +131,12 @@ static double waits_since_s(const sl_agent *a) {
     return since_s;
 }
 
-/* Says for whom a wait of some seconds is, and how long still: ever more rarely. */
+/* Says for whom a wait of some seconds is, and how long still: ever more rarely. The first time it
+ * is a warning. */
 static void tell_wait(sl_agent *a) {
     const double now_s = a->side.now_s, since_s = waits_since_s(a);
     const bool anew = since_s > a->told_s;
+    const char *warns = anew && !a->settings.meets ? "warning: " : ""; /* a session's call warns */
     if (anew)
         a->tell_after_s = tell_every_s;
     if (now_s - (anew ? since_s : a->told_s) < a->tell_after_s)
@@ -139,11 +144,11 @@ static void tell_wait(sl_agent *a) {
     a->told_s = now_s;
     a->tell_after_s =
         a->tell_after_s < tell_every_max_s / 2 ? 2 * a->tell_after_s : tell_every_max_s;
-    tell_lost(a);
+    tell_lost(a, warns);
     if (a->phase == PHASE_TRAINING)
-        tell_wait_in_training(a);
+        tell_wait_in_training(a, warns);
     else
-        tell_wait_for_all(a);
+        tell_wait_for_all(a, warns);
 }
 
 /* ---- phases ---- */
@@ -460,6 +465,25 @@ static void tell_everyone(sl_agent *a) {
     }
 }
 
+/* Of a run that has come to its end, beside others. */
+static void tell_apart(sl_agent *a) {
+    const sl_record *r = &a->record;
+    if (r->round.round == 0 || r->bytes_sent + r->bytes_received > 0 ||
+        sl_topology_nodes(a->settings.experiment->topology) == 1)
+        return;
+    const sl_algorithm_config *config = &a->plan.config;
+    const uint64_t interval = sl_algorithm_interval(sl_algorithm_of(config, NULL), config);
+    char why[128] = "its neighbours were gone before the first";
+    if (interval > r->round.round)
+        snprintf(why, sizeof why,
+                 "there is one each %" PRIu64 " rounds (algorithm.local_steps, or period)",
+                 interval);
+    sl_agent_notice(a,
+                    "warning: no exchange took place in %" PRIu64
+                    " rounds: this agent has trained alone; %s",
+                    r->round.round, why);
+}
+
 /* An agent that is stopped before training began may be started again: nobody is told, and the
  * others wait for it. */
 static bool may_come_back(const sl_agent *a) {
@@ -505,6 +529,8 @@ int sl_agent_run(sl_agent *a, sl_roster *roster, sl_error *error) {
     result = run_loop(a);
     if (result != 0 && !may_come_back(a))
         tell_everyone(a);
+    if (result == 0)
+        tell_apart(a);
     if (result == 0)
         result = sl_saving_outcome(a, &a->error);
     const sl_log_entry end = sl_log_end(a->record.round.round, &a->error);

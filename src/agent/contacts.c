@@ -288,7 +288,9 @@ static void take_in(sl_agent *a, sl_visitor *visitor, sl_standing *theirs) {
         return;
     }
     if (!sl_members_admit(a, n)) {
-        sl_visitors_turn_away(&a->visitors, visitor, "it counts as lost here, until all agree");
+        snprintf(text, sizeof text, "it counts as lost here, until all agree: %.*s",
+                 SL_REFUSAL_MAX - 64, n->lost.text);
+        sl_visitors_turn_away(&a->visitors, visitor, text);
         return;
     }
     if (n->incarnation == theirs->incarnation && theirs->attempt <= n->attempt) {

@@ -244,13 +244,14 @@ static void fail(sl_agent *a, int code, const char *why) {
 
 void sl_members_stay_out(sl_agent *a, const char *what) {
     const sl_cohort *g = &a->cohort;
+    char dropped[SL_DROPPED_MAX];
     sl_error error;
+    sl_members_name_dropping(a, dropped);
     sl_fail_node(&error, g->aside ? SL_EDIVERGED : SL_EPEER, a->side.rank, a->side.round,
                  "%s, and %s",
                  g->is_new  ? "this agent wants to join the others"
                  : g->aside ? "its loss, gradient or model is not finite"
-                            : "the others have gone on without this agent, which was silent for "
-                              "longer than membership.grace_s",
+                            : dropped,
                  what);
     sl_agent_fail(a, &error, error.text);
 }
@@ -264,10 +265,11 @@ static void part_from_all(sl_agent *a) {
 
 /* What it has goes into nobody's model any more. */
 static void go_out(sl_agent *a) {
+    char dropped[SL_DROPPED_MAX];
     a->cohort.outside = true;
     a->cohort.outside_s = a->progress_s = a->side.now_s;
-    sl_agent_notice(a, "round %" PRIu64 ": the others have gone on without this agent; it returns",
-                    a->side.round);
+    sl_members_name_dropping(a, dropped);
+    sl_agent_notice(a, "warning: round %" PRIu64 ": %s; it returns", a->side.round, dropped);
     sl_folding_lose_all(a);
 }
 
@@ -480,7 +482,7 @@ static void part(sl_agent *a, sl_neighbour *n) {
              n->rank);
     sl_agent_log(a, &entry);
     sl_agent_notice(a, "%s", entry.why);
-    n->gone = true;
+    n->gone = n->left_on_request = true;
     n->gone_in = newest_number(a);
     n->sought_s = 0;
     if (!n->folded)
@@ -565,10 +567,12 @@ bool sl_members_nearly_done(const sl_agent *a) {
 }
 
 void sl_members_lose(sl_agent *a, sl_neighbour *n, const sl_error *why) {
+    sl_neighbour_tell_dropped(n, why->text);
     sl_neighbour_drop(n, NULL);
     if (n->gone || a->phase == PHASE_OVER)
         return;
     n->gone = true;
+    n->lost = *why;
     n->gone_in = newest_number(a);
     n->sought_s = 0;
     if (!a->cohort.is_new) /* else it never had it */

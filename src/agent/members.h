@@ -33,7 +33,7 @@ typedef struct sl_early {
     sl_event event;
 } sl_early;
 
-enum { SL_EPOCHS_BEFORE = 8 };
+enum { SL_EPOCHS_BEFORE = 8, SL_DROPPED_MAX = 640 };
 typedef struct sl_cohort {
     sl_membership *membership; /* NULL: a lost neighbour ends the run */
     uint32_t slack;            /* rounds that may begin while all agree */
@@ -58,6 +58,7 @@ typedef struct sl_cohort {
     bool aside;       /* its gradient is of no use: it waits to be left out */
     bool told_aside;  /* the observer is told that the others go on without it, */
     bool tells_aside; /* by the worker, at this moment */
+    char dropped[SL_DROPPED_MAX]; /* what it tells then of who was dropped */
     sl_setbacks setbacks;
     bool outside;     /* the others have gone on without this agent, and it has not come back */
     bool is_new;      /* it joins, and has been in no view */
@@ -130,6 +131,8 @@ void sl_members_tell_view(struct sl_agent *agent);
 void sl_members_tell_broken(struct sl_agent *agent, const sl_epoch *view);
 /* The view is of so many parts of the network. */
 void sl_members_tell_merge(struct sl_agent *agent, const sl_epoch *view, uint32_t sides);
+/* "the others have gone on without this agent: ..." */
+void sl_members_name_dropping(const struct sl_agent *agent, char out[SL_DROPPED_MAX]);
 void sl_members_tell_lost(struct sl_agent *agent, const sl_neighbour *n, const char *why);
 
 #endif

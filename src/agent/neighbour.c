@@ -138,7 +138,7 @@ void sl_neighbour_dial_if_due(sl_neighbour *n) {
 /* Another process of the same rank: nothing is known to it, or of it. */
 static void forget(sl_neighbour *n) {
     n->renewed = n->incarnation != 0;
-    n->bye_received = n->parted = false;
+    n->bye_received = n->parted = n->left_on_request = false;
     n->credit = n->received = n->received_told = n->meets = n->meets_sent = n->exchange = n->open =
         0;
     n->hash = n->hash_before = n->hash_from = n->number = n->number_before = n->given_up = 0;
@@ -358,8 +358,12 @@ static int take_control(sl_neighbour *n, const sl_frame *frame, const uint8_t *p
     n->side->counters.control_frames_received++;
     switch (frame->type) {
     case SL_FRAME_ABORT:
+        if (frame->step == SL_ABORT_DROPS) {
+            take_text(n->dropped, payload, frame->payload_bytes);
+            break;
+        }
         take_text(n->cause, payload, frame->payload_bytes);
-        n->unbegun = frame->step != 0;
+        n->unbegun = frame->step == SL_ABORT_BEGINS;
         return sl_fail_edge(error, SL_EPEER, n->rank, n->side->rank, n->side->round,
                             "agent %u ended: %s", n->rank, n->cause);
     case SL_FRAME_HELLO:
@@ -439,10 +443,13 @@ static const char *find_wrong_count(const sl_neighbour *n, const sl_frame *frame
 }
 
 static int refuse_frame(sl_neighbour *n, const char *wrong, sl_error *error) {
-    char text[160];
+    char text[256];
+    const bool altered = strcmp(wrong, SL_FRAME_ALTERED) == 0;
     n->side->counters.frames_corrupted++;
-    snprintf(text, sizeof text, "agent %u sent a malformed frame, which ends the run: %s", n->rank,
-             wrong);
+    snprintf(text, sizeof text, "agent %u sent a malformed frame: %s%s", n->rank, wrong,
+             altered ? "; its numbers were written while they were sent, or a link or a memory is "
+                       "faulty"
+                     : "");
     if (n->agreed)
         return fail(n, error, SL_EPROTO, text);
     sl_neighbour_drop(n, wrong);

@@ -94,6 +94,7 @@ typedef struct sl_neighbour {
     uint64_t process;     /* likewise, as epochs call it: 1: it began with the run */
     uint64_t attempt;     /* the latest of its attempts to connect */
     bool bye_received;
+    bool left_on_request;   /* by agreement */
     uint64_t bye_exchange;  /* that it was in when it said so */
     bool parted;            /* both have said BYE, and it closed the connection */
     bool mutual;            /* in the step of the last message to it, it sends its own */
@@ -147,10 +148,11 @@ typedef struct sl_neighbour {
     bool doubted;  /* somebody greeted as this neighbour with another configuration */
     double lost_s; /* when the connection broke; 0: it has not, or there is another one */
     double next_attempt_s;
-    sl_error lost;                 /* why, with edge and round */
-    char refusal[SL_REFUSAL_MAX];  /* why it is not here yet; empty: nothing came */
-    char cause[SL_FRAME_TEXT_MAX]; /* what its ABORT said, */
-    bool unbegun;                  /* and that it came before any round */
+    sl_error lost;                   /* why, with edge and round */
+    char refusal[SL_REFUSAL_MAX];    /* why it is not here yet; empty: nothing came */
+    char dropped[SL_FRAME_TEXT_MAX]; /* why it goes on without this agent; "": not that it said */
+    char cause[SL_FRAME_TEXT_MAX];   /* what its ABORT said, */
+    bool unbegun;                    /* and that it came before any round */
 } sl_neighbour;
 
 /* Opens what its connections share. The caller has set side, index and rank. */
@@ -264,6 +266,8 @@ bool sl_neighbour_send_copy(sl_neighbour *n, const sl_frame *frame, const void *
 bool sl_neighbour_send_payload(sl_neighbour *n, const sl_frame *frame, const void *payload);
 /* Tells it why this agent ends. */
 void sl_neighbour_tell(sl_neighbour *n, const char *cause);
+/* The same: that this agent goes on without it. */
+void sl_neighbour_tell_dropped(sl_neighbour *n, const char *why);
 /* The first `count` data frames have come to it. */
 void sl_neighbour_came(sl_neighbour *n, uint64_t count);
 

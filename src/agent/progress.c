@@ -63,6 +63,30 @@ sl_error sl_agent_end_asked(sl_agent *a) {
     return error;
 }
 
+/* Of those that began the run: who is not in the view, and did not leave. */
+static uint32_t count_gone(const sl_agent *a) {
+    const sl_grouping *g = &a->cohort.grouping;
+    const uint32_t began = sl_topology_nodes(a->settings.experiment->topology);
+    uint32_t stay = a->side.rank < began;
+    for (uint32_t i = 0; i < a->neighbour_count; i++) {
+        const sl_neighbour *n = &a->neighbours[i];
+        bool stays = n->left_on_request;
+        for (uint32_t k = 0; k < g->count; k++)
+            stays = stays || g->ranks[k] == n->rank;
+        stay += stays && n->rank < began;
+    }
+    return began - stay;
+}
+
+bool sl_agent_members(const sl_agent *a, const uint32_t **ranks, uint32_t *count, bool *minority) {
+    const sl_grouping *g = &a->cohort.grouping;
+    *ranks = g->ranks;
+    *count = a->cohort.passed > 0 ? g->count : 0;
+    *minority = *count > 0 &&
+                sl_is_minority(sl_topology_nodes(a->settings.experiment->topology), count_gone(a));
+    return *count > 0;
+}
+
 static void append(char text[SL_AGENT_WAIT_MAX], const char *more) {
     const size_t used = strlen(text);
     snprintf(text + used, SL_AGENT_WAIT_MAX - used, "%s", more);

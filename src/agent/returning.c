@@ -122,6 +122,11 @@ static void tell_aside(sl_agent *a, const char *why) {
     sl_worker_give(a->worker, &(sl_job){.aside = why, .compute_round = a->side.round});
 }
 
+static void tell_outside(sl_agent *a) {
+    sl_members_name_dropping(a, a->cohort.dropped);
+    tell_aside(a, a->cohort.dropped);
+}
+
 bool sl_returning_step_aside(sl_agent *a) {
     sl_cohort *g = &a->cohort;
     if (g->refused.code == 0 || a->phase != PHASE_TRAINING || sl_worker_busy(a->worker))
@@ -169,7 +174,7 @@ void sl_returning_tick(sl_agent *a) {
     if (!a->cohort.outside || !a->cohort.rests)
         return;
     if (!a->cohort.is_new && !a->cohort.told_aside)
-        tell_aside(a, "it was silent for longer than membership.grace_s, or cut off; it returns");
+        tell_outside(a);
     if (f->sponsor != NULL && sl_fetching_is_over(a) && is_at_rest(a)) {
         ask_to_join(a);
     } else if (f->sponsor == NULL && !sl_fetching_is_whole(a)) {

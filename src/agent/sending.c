@@ -240,11 +240,20 @@ void sl_neighbour_consumed(sl_neighbour *n, sl_buffer *buffer) {
     sl_buffer_release(buffer);
 }
 
-void sl_neighbour_tell(sl_neighbour *n, const char *cause) {
+static bool send_abort(sl_neighbour *n, sl_frame_abort what, const char *why) {
     const sl_frame frame = {.type = SL_FRAME_ABORT,
                             .exchange = n->side->exchange,
-                            .step = n->side->unbegun,
-                            .payload_bytes = (uint32_t)strnlen(cause, SL_FRAME_TEXT_MAX)};
+                            .step = what,
+                            .payload_bytes = (uint32_t)strnlen(why, SL_FRAME_TEXT_MAX)};
+    return send_small(n, frame, why);
+}
+
+void sl_neighbour_tell(sl_neighbour *n, const char *cause) {
     if (n->hello_sent && !n->told)
-        n->told = send_small(n, frame, cause);
+        n->told = send_abort(n, n->side->unbegun ? SL_ABORT_BEGINS : SL_ABORT_ENDS, cause);
+}
+
+void sl_neighbour_tell_dropped(sl_neighbour *n, const char *why) {
+    if (n->agreed)
+        send_abort(n, SL_ABORT_DROPS, why);
 }

@@ -1,8 +1,11 @@
 /* tidings.c - what members.c tells the log of events, and whoever started the agent. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "agent/state.h"
+
+enum { ABSENT_MAX = 64 };
 
 void sl_members_tell_fold(sl_agent *a, uint32_t peer) {
     sl_reach at;
@@ -23,7 +26,34 @@ void sl_members_tell_commit(sl_agent *a, const sl_decision *committed) {
                                         .after = committed->epoch.round - 1});
 }
 
+static uint32_t first_count(const sl_agent *a) {
+    return sl_topology_nodes(a->settings.experiment->topology);
+}
+
+/* "2, 5": who began the run, and is not in the view. */
+static void name_absent(const sl_agent *a, char out[ABSENT_MAX]) {
+    const sl_grouping *g = &a->cohort.grouping;
+    size_t used = 0;
+    uint32_t k = 0;
+    out[0] = '\0';
+    for (uint32_t rank = 0; rank < first_count(a) && used < ABSENT_MAX; rank++) {
+        while (k < g->count && g->ranks[k] < rank)
+            k++;
+        if (k == g->count || g->ranks[k] != rank)
+            used +=
+                (size_t)snprintf(out + used, ABSENT_MAX - used, "%s%u", used > 0 ? ", " : "", rank);
+    }
+}
+
+/* What helps who misses somebody. */
+static const char *place_to_take(const sl_agent *a) {
+    return a->settings.meets
+               ? "; a new process may take a lost rank's place (options.joins)"
+               : "; a new process may take a lost rank's place (starling agent --join)";
+}
+
 void sl_members_tell_view(sl_agent *a) {
+    char absent[ABSENT_MAX];
     const sl_grouping *grouping = &a->cohort.grouping;
     sl_log_entry entry = {.kind = SL_LOG_VIEW,
                           .round = a->cohort.view.round,
@@ -34,7 +64,14 @@ void sl_members_tell_view(sl_agent *a) {
     sl_grouping_describe(grouping, a->settings.experiment, entry.round, entry.why,
                          sizeof entry.why);
     sl_agent_log(a, &entry);
-    sl_agent_notice(a, "%s", entry.why);
+    name_absent(a, absent);
+    const char *minority =
+        grouping->count < (first_count(a) + 1) / 2
+            ? "; these are fewer than half of those that began: if the others train elsewhere, "
+              "their model is another one"
+            : "";
+    sl_agent_notice(a, "warning: %s%s%s%s%s", entry.why, absent[0] != '\0' ? "; lost: " : "",
+                    absent, minority, absent[0] != '\0' ? place_to_take(a) : "");
 }
 
 /* Both ends live. Nobody looks for another edge: a view's topology is a function of its members. */
@@ -56,7 +93,9 @@ void sl_members_tell_broken(sl_agent *a, const sl_epoch *view) {
                        : broken < near ? "its weight stays with the own model"
                                        : "this agent, which has no other neighbour, trains alone";
     if (broken > 0)
-        sl_agent_notice(a, "round %" PRIu64 ": no connection to agent %s; until it is back, %s",
+        sl_agent_notice(a,
+                        "warning: round %" PRIu64 ": no connection to agent %s; until it is back, "
+                        "%s; is the network between these hosts up?",
                         view->round, list, what);
 }
 
@@ -68,7 +107,7 @@ void sl_members_tell_merge(sl_agent *a, const sl_epoch *view, uint32_t sides) {
              "%" PRIu64,
              view->round, sides, after);
     sl_agent_log(a, &entry);
-    sl_agent_notice(a, "%s", entry.why);
+    sl_agent_notice(a, "warning: %s", entry.why);
     a->cohort.merge = (sl_merge){view->round, after, sides};
 }
 
@@ -84,6 +123,27 @@ static double weight_of(const sl_agent *a, uint32_t rank) {
     return 0;
 }
 
+/* What they say of it, or what it knows itself. */
+void sl_members_name_dropping(const sl_agent *a, char out[SL_DROPPED_MAX]) {
+    const sl_neighbour *says = NULL, *lost = NULL;
+    for (uint32_t i = 0; i < a->neighbour_count; i++) {
+        const sl_neighbour *n = &a->neighbours[i];
+        says = n->dropped[0] != '\0' ? n : says;
+        lost = n->gone && n->lost.text[0] != '\0' ? n : lost;
+    }
+    snprintf(out, SL_DROPPED_MAX, "the others have gone on without this agent%s",
+             says != NULL || lost != NULL
+                 ? ""
+                 : ", which was silent for longer than membership.grace_s, or cut off");
+    const size_t used = strlen(out);
+    if (says != NULL)
+        snprintf(out + used, SL_DROPPED_MAX - used, "; agent %u says: %s", says->rank,
+                 says->dropped);
+    else if (lost != NULL)
+        snprintf(out + used, SL_DROPPED_MAX - used, ", which had lost agent %u: %s", lost->rank,
+                 lost->lost.text);
+}
+
 void sl_members_tell_lost(sl_agent *a, const sl_neighbour *n, const char *why) {
     sl_log_entry entry = {.kind = SL_LOG_LOST, .round = a->side.round, .peer = n->rank};
     char fold[96] = "";
@@ -96,5 +156,5 @@ void sl_members_tell_lost(sl_agent *a, const sl_neighbour *n, const char *why) {
              entry.round, n->rank, why, fold);
     sl_agent_log(a, &entry);
     if (n->near) /* others tell of the rest */
-        sl_agent_notice(a, "%s", entry.why);
+        sl_agent_notice(a, "warning: %s", entry.why);
 }

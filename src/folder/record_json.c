@@ -68,7 +68,18 @@ static json_t *merges_json(const sl_summary *s) {
     return all;
 }
 
+static json_t *ranks_json(const sl_summary *s) {
+    json_t *all = json_array();
+    for (uint32_t i = 0; i < s->member_count; i++)
+        sl_json_append(&all, json_integer(s->members[i]));
+    return all;
+}
+
 void sl_members_json(json_t **root, const sl_summary *s) {
+    if (s->member_count > 0) {
+        sl_json_set(root, "members", ranks_json(s));
+        sl_json_set(root, "minority", json_boolean(s->minority));
+    }
     if (s->loss_count > 0)
         sl_json_set(root, "lost", losses_json(s));
     if (s->merge_count > 0)

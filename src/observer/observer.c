@@ -8,6 +8,10 @@
 
 static const uint64_t records_of_a_run = 20;
 
+bool sl_is_minority(uint32_t began, uint32_t gone) {
+    return 2 * (uint64_t)(began - gone) < began;
+}
+
 uint64_t sl_record_every(const sl_record_config *config, uint64_t rounds) {
     if (config->every > 0)
         return config->every;

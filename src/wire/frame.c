@@ -170,7 +170,7 @@ const char *sl_frame_decode(sl_frame *out, const uint8_t *data, size_t bytes, si
         return wrong;
     if (frame.payload_bytes > 0 && frame.type != SL_FRAME_DIRECT && !frame.unsummed &&
         frame.payload_sum != sl_checksum(data + SL_FRAME_HEADER_BYTES, frame.payload_bytes))
-        return "payload checksum differs";
+        return SL_FRAME_ALTERED;
     *out = frame;
     return NULL;
 }

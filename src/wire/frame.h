@@ -38,8 +38,7 @@ typedef enum sl_frame_type {
     SL_FRAME_DATA,      /* payload: one part of a message */
     SL_FRAME_CREDIT,    /* none: `credit` is the message */
     SL_FRAME_HEARTBEAT, /* payload: what the sender does, and for whom it waits */
-    SL_FRAME_ABORT,     /* payload: why the sender ends, text; step 1: before any round, as somebody
-                           has not come, so that the run begins for nobody */
+    SL_FRAME_ABORT,     /* payload: why, text; step, what: sl_frame_abort */
     SL_FRAME_BYE,       /* none: the sender sends no more data */
     SL_FRAME_DIRECT,    /* DATA from GPU memory: no checksum, at SL_FRAME_DIRECT_AT, zeros before */
     SL_FRAME_MEET,      /* none: agent `part` has come in round `exchange`, for purpose `step` */
@@ -59,6 +58,12 @@ typedef enum sl_frame_type {
                        `exchange`, for request `step` */
     SL_FRAME_TYPE_END
 } sl_frame_type;
+
+typedef enum sl_frame_abort {
+    SL_ABORT_ENDS,   /* the sender ends */
+    SL_ABORT_BEGINS, /* it ends before any round, as somebody has not come: nobody is to begin */
+    SL_ABORT_DROPS   /* it goes on without the receiver, whose connection it ends */
+} sl_frame_abort;
 
 typedef struct sl_frame {
     sl_frame_type type;
@@ -82,6 +87,9 @@ typedef struct sl_frame {
 size_t sl_frame_sum_bytes_max(size_t payload_max, bool direct);
 
 void sl_frame_encode(const sl_frame *frame, uint8_t header[SL_FRAME_HEADER_BYTES]);
+
+/* What sl_frame_decode says of a payload that is not as its sender meant it. */
+#define SL_FRAME_ALTERED "payload checksum differs"
 
 /* Decodes `bytes` that a peer sent. Data payloads have at most `payload_max` bytes, and come in
  * DIRECT frames if `direct`, else in DATA frames. Returns NULL, or what is wrong. Reads nothing

@@ -189,10 +189,20 @@ class Running:
             return file.read()
 
     @property
+    def said(self):
+        """Warnings are on standard error, what else is told of a run on standard output."""
+        return self.out + self.all_err
+
+    @property
     def err(self):
         """Without the lines of a slow machine, that it is still at work after five seconds."""
         lines = self.all_err.splitlines(keepends=True)
         return "".join(line for line in lines if not line.startswith("starling: still "))
+
+    @property
+    def errors(self):
+        """The lines of those that are no warnings."""
+        return [line for line in self.err.splitlines() if ": warning: " not in line]
 
     def wait(self, timeout):
         try:
@@ -209,13 +219,14 @@ class Running:
 
     def wait_for(self, text, seconds=60):
         until = time.monotonic() + SLOWER * seconds
-        while text not in self.out:
+        while text not in self.said:
             check(
                 self.process.poll() is None,
                 f"ended with {self.process.returncode} before it wrote {text!r}: {self.err!r}",
             )
             check(
-                time.monotonic() < until, f"did not write {text!r} within {seconds} s: {self.out!r}"
+                time.monotonic() < until,
+                f"did not write {text!r} within {seconds} s: {self.said!r}",
             )
             time.sleep(0.02)
 
@@ -223,8 +234,8 @@ class Running:
         check(self.code == 0, f"exit code {self.code}: {self.err!r}")
 
     def check_refused(self, *words, code=2):
-        """Ended with `code`, and one error line that has all of `words`."""
-        lines = self.err.splitlines()
+        """Ended with `code`, and one error line that has all of `words`, beside warnings."""
+        lines = self.errors
         check(self.code == code, f"exit code {self.code}, expected {code}; stderr {self.err!r}")
         check(
             len(lines) == 1 and lines[0].startswith("starling: "),

@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
-"""Runs that begin, or go on from a checkpoint, and whose members change soon after.
+"""Runs that begin, or go on from a checkpoint, and whose members change soon after: what is said,
+and how they end.
 
 usage: beginnings.py STARLING [TEST ...]
 """
+import json
 import os
+import re
 import signal
 import time
 
 from _ports import free_ports
+from _tap import Tap
 from _scene import SLOWER, check, run_tests
 from losses import Hands, events, leave, wait_for_return, wait_for_views
 
@@ -103,7 +107,98 @@ def nobody_trains_before_all_have_come(scene):
             running.wait(30).check_refused(f"agent {missing} (127.0.0.1:", "come up", code=1)
 
 
+def a_part_below_half_says_so(scene):
+    """At each loss, and at the end, whose exit code is 3."""
+    hands = Hands(scene, rounds=6000)
+    left = hands.agents[1]
+    for views, rank in enumerate((3, 0, 2), 1):
+        hands.kill(rank)
+        wait_for_views(scene, 1, views, left.folder)
+    left.wait(60)
+    check(left.code == 3, f"exit code {left.code}: {left.err!r}")
+    for words in (
+        r"warning: round \d+: agent 0 is lost: ",
+        r"warning: round \d+: 3 of 4 nodes go on, .*; lost: 3; a new process may take",
+        r"warning: round \d+: 1 of 4 nodes go on, .*; lost: 0, 2, 3; these are fewer than half",
+        "warning: the run has ended with 1 of the 4 members that it began with",
+    ):
+        found = re.findall(words, left.err)
+        check(len(found) == 1, f"{words}: {len(found)} times in {left.err!r}")
+    with open(f"{left.folder}/summary.json") as file:
+        summary = json.load(file)
+    check(summary["members"] == [1] and summary["minority"] is True, f"{summary}")
+
+
+def whoever_leaves_leaves_no_minority(scene):
+    """Three of four leave on purpose."""
+    hands = Hands(scene, rounds=6000, checkpoint=SAVES["checkpoint"])
+    for views, rank in enumerate((3, 0, 2), 1):
+        hands.agents[rank].process.send_signal(signal.SIGTERM)
+        wait_for_views(scene, 1, views, hands.agents[1].folder)
+    hands.agents[1].wait(60).check_well()
+    with open(f"{hands.agents[1].folder}/summary.json") as file:
+        summary = json.load(file)
+    check(summary["members"] == [1] and summary["minority"] is False, f"{summary}")
+
+
+def who_exchanges_nothing_is_told(scene):
+    """Its period is longer than the run."""
+    algorithm = {"name": "local-sgd", "period": 50}
+    ended = scene.call("run", scene.experiment(algorithm=algorithm, rounds=20, topology__nodes=3))
+    ended.check_well()
+    said = re.findall("warning: agent .: no exchange took place in 20 rounds: .*", ended.err)
+    check(len(said) == 1 and "one each 50 rounds" in said[0], f"{ended.err!r}")
+
+
+def a_wait_is_a_warning_once(scene):
+    """For who is not there, and for who is stopped; what follows of the same is none."""
+    hands = Hands(scene, rounds=2000000)
+    hands.agents[2].process.send_signal(signal.SIGSTOP)
+    hands.agents[1].wait_for("waiting: edge 2->1", 30)
+    said = [line for line in hands.agents[1].all_err.splitlines() if "waiting: edge" in line]
+    check(len(said) == 1 and "is its host reachable?" in said[0], f"{said}")
+    hands.end()
+
+
+def whose_frames_are_wrong_hears_that(scene):
+    """Wires flip bits between rank 0 and all others, which drop it."""
+    ports = free_ports(3)
+    taps = [Tap(ports[0], flips=range(300000, 1 << 30, 30000)) for _ in range(2)]
+    changes = {"topology__nodes": 3, "rounds": 2000000, "transport__reconnect_s": 1}
+    path = scene.experiment(membership={"on_loss": "continue", "grace_s": 4}, **changes)
+    for tap in taps:
+        tap.start()
+    agents = []
+    for rank, port in enumerate((ports[0], taps[0].port, taps[1].port)):
+        lines = "".join(f"127.0.0.1:{each}\n" for each in (port, *ports[1:]))
+        options = ["--roster", scene.write(f"roster{rank}", lines), "--rank", str(rank)]
+        agents.append(scene.start("agent", path, *options, "--out", scene.path(f"out{rank}")))
+    true = r"gone on without this agent.* edge \d->\d, .*: agent \d sent a malformed frame: "
+    wait_until(lambda: re.search(true, agents[0].said), "the reason")
+    for running in agents:
+        running.process.kill()
+        running.process.wait()
+    for tap in taps:
+        tap.end()
+
+
+def wrong_restarts_are_refused(scene):
+    for membership, words in (
+        ({"on_loss": "stop", "restart": "on-failure"}, ("membership.restart", '"stop"', '"never"')),
+        ({"on_loss": "stop", "restart": "always"}, ('"always"', '"continue"')),
+        ({"on_loss": "continue", "restart": "sometimes"}, ("membership.restart", "on-failure")),
+        ({"on_loss": "continue", "restart": True}, ("membership.restart", "on-failure")),
+    ):
+        scene.call("check", scene.experiment(membership=membership)).check_refused(*words)
+
+
 TESTS = [
+    whose_frames_are_wrong_hears_that,
+    wrong_restarts_are_refused,
+    a_part_below_half_says_so,
+    whoever_leaves_leaves_no_minority,
+    who_exchanges_nothing_is_told,
+    a_wait_is_a_warning_once,
     nobody_trains_before_all_have_come,
     agents_by_hand_lose_one_after_a_resume,
     a_run_loses_one_after_a_resume,

@@ -234,7 +234,7 @@ def a_mute_neighbour_is_named_while_it_is_waited_for(scene):
     waiting.wait_for("round 50/")
     os.kill(stopped.process.pid, signal.SIGSTOP)
     waiting.wait_for("waiting: edge 1->0, round ", 30)
-    check("s left (transport.round_timeout_s)" in waiting.out, f"how long still: {waiting.out!r}")
+    check("s left (transport.round_timeout_s)" in waiting.said, f"how long still: {waiting.said!r}")
     for running in (waiting, stopped):
         running.process.kill()
         running.wait(10)

@@ -189,7 +189,7 @@ def a_disk_of_one_agent_fails(scene):
             ended = scene.call("run", path, "--out", out)
         said = [line for line in (ended.out + ended.err).splitlines() if REASONS[why] in line]
         check(ended.code == code, f"{part}: exit code {ended.code}: {ended.err!r}")
-        check(len(ended.err.splitlines()) == code, f"{part}: {ended.err!r}")
+        check(len(ended.errors) == code, f"{part}: {ended.err!r}")
         check(len(said) == 1 and part in said[0], f"{part}: said {said}")
         scene.check_clean()
         without_last_cut(out)
@@ -278,7 +278,9 @@ def a_file_system_gives_errors(scene):
             path, out = scene.experiment(**changes), scene.path("out")
             ended = scene.call("run", path, "--out", out)
             ended.check_well()
-            said = re.findall(r"no checkpoint of round.*(?:Input/output error|No space)", ended.out)
+            said = re.findall(
+                r"no checkpoint of round.*(?:Input/output error|No space)", ended.said
+            )
             check(1 <= len(said) <= 4, f"{ended.out!r}")
         scene.call("sim", scene.experiment(**AGENTS), "--out", scene.path("sim")).check_well()
         check_same(out, scene.path("sim"), MODELS)

@@ -46,8 +46,8 @@ def strangers_get_no_word_of_the_run(scene):
     finally:
         strangers.end()
     check_both(scene, experiment, ended)
-    check("shows no key" in first.out, repr(first.out))
-    check("is no neighbour" not in first.out, "who has neighbours is told to strangers")
+    check("shows no key" in first.said, repr(first.said))
+    check("is no neighbour" not in first.said, "who has neighbours is told to strangers")
 
 
 def who_has_the_key_and_misbehaves_changes_nothing(scene):
@@ -79,7 +79,7 @@ def who_has_the_key_and_misbehaves_changes_nothing(scene):
         strangers.end()
     check_both(scene, experiment, ended)
     for words in ("its clock is 120 s behind", "another run id", "did not prove itself"):
-        check(words in ended[0].out, f"{words!r} is missing in {ended[0].out!r}")
+        check(words in ended[0].said, f"{words!r} is missing in {ended[0].said!r}")
 
 
 def who_has_a_living_ranks_key_does_not_replace_it(scene):
@@ -133,7 +133,7 @@ def strangers_get_no_word_of_a_run_without_security(scene):
             strangers.end()
         accepted = "connected" in said
         check(accepted == (mode == "none"), f"{mode}: {said!r} {why!r}")
-        check(word in running.out, f"{word!r} is missing in {running.out!r}")
+        check(word in running.said, f"{word!r} is missing in {running.said!r}")
     first, second = (read_bytes(scene.path(f"{mode}/model-0.npy")) for mode in ("auto", "none"))
     check(first == second, "the key changes the model")
 
@@ -175,7 +175,7 @@ def neighbours_of_one_address_all_come_in_at_once(scene):
     os.kill(agents[0].process.pid, signal.SIGCONT)
     for agent in agents:
         agent.wait(60).check_well()
-    check("have not proved themselves" not in agents[0].out, agents[0].out)
+    check("have not proved themselves" not in agents[0].said, agents[0].said)
 
 
 if __name__ == "__main__":

@@ -75,7 +75,7 @@ class Parted:
             told = self.summary(rank)["merged"]
             check([m["after"] for m in told] == [m["round"] for m in found], f"{told}, {found}")
             check(all(m["parts"] == 2 and m["round"] in views for m in told), f"{told}, {views}")
-            check(agent.out.count("parts of the network are one again") == merges, agent.out)
+            check(agent.said.count("parts of the network are one again") == merges, agent.said)
             line = f"merged              2 parts of the network in round {told[-1]['round']}"
             check(line in agent.out, f"no line {line!r} of the table: {agent.out}")
             lasts.add((told[-1]["round"], told[-1]["after"]))

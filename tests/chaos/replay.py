@@ -343,8 +343,8 @@ def a_full_disk_is_said_once(scene):
                 pass
         running = scene.call("run", path, "--out", out, "--set", "checkpoint.every=10")
         check(running.code == 0, f"exit code {running.code}: {running.err!r}")
-        said = [line for line in running.out.splitlines() if "log of events lacks a line" in line]
-        check(0 < len(said) <= 4 and "training goes on" in said[0], running.out)
+        said = [line for line in running.said.splitlines() if "log of events lacks a line" in line]
+        check(0 < len(said) <= 4 and "training goes on" in said[0], running.said)
     finally:
         os.system(f"umount {disk}")
     return None

@@ -171,7 +171,7 @@ def agents_by_hand_agree_on_a_round(scene):
         running.wait(120)
         check(running.code == 0, f"exit code {running.code}: {running.err!r}")
     said = f"going on from round {saved[-2]}: agent 3 has none of {saved[-1]}"
-    check(said in agents[0].out, agents[0].out)
+    check(said in agents[0].said, agents[0].said)
     scene.call("sim", path, "--out", scene.path("sim")).check_well()
     for rank in range(4):
         found, expected = lasting(scene.path(f"out{rank}")), lasting(scene.path("sim"))
@@ -229,8 +229,8 @@ def a_full_disk_is_said_once(scene):
         path, out = scene.experiment(**{**RUN, **changes}), scene.path("out")
         running = scene.call("run", path, "--out", out)
         check(running.code == 0, f"exit code {running.code}: {running.err!r}")
-        said = [line for line in running.out.splitlines() if "No space left" in line]
-        check(said and "training goes on" in said[0], running.out)
+        said = [line for line in running.said.splitlines() if "No space left" in line]
+        check(said and "training goes on" in said[0], running.said)
         check(not glob.glob(os.path.join(disk, "*.new")), "half files are left")
     finally:
         os.system(f"umount {disk}")

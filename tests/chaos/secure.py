@@ -58,7 +58,7 @@ def check_apart(scene, first, second, words, pins=("", ""), **changes):
         shutil.rmtree(scene.path(f"out{rank}"))
     for one in ended:
         check(one.code == 1, f"exit code {one.code}: {one.err!r}")
-    said = (ended[0].out, ended[0].err, ended[1].err)
+    said = (ended[0].said, ended[0].err, ended[1].err)
     for text, word in zip(said, (words[0], *words)):
         check(word in text, f"{word!r} is missing in {text!r}")
 
@@ -109,7 +109,7 @@ def another_certificate_is_named(scene):
         start(scene, experiment, 1, rosters[1], "out1", *with_pair("node-2")),
     ]
     first, second = [one.wait(60) for one in running]
-    check(words[0] in first.out and pins[2] in first.out, repr(first.out))
+    check(words[0] in first.said and pins[2] in first.said, repr(first.said))
     check(words[1] in second.err, repr(second.err))
     wrong = start(scene, experiment, 1, rosters[0], "out2", *with_pair("node-2")).wait(60)
     check(pins[2] in wrong.err and pins[1] in wrong.err, repr(wrong.err))

@@ -36,7 +36,7 @@ CAUSES = {
     "kill": "killed by signal 9",
     "stop": "was stopped by a signal for longer than membership.grace_s",
 }
-CUT_OFF = "cut off; it returns"  # it lives
+CUT_OFF = "the others have gone on without this agent"  # it lives
 LATE = "in time"  # whoever has waited until its deadline says that something did not come
 
 

@@ -93,7 +93,7 @@ def strangers_while_one_agent_waits(scene):
             check(running.code == 0, f"exit code {running.code}: {running.err!r}")
     finally:
         strangers.end()
-    lines = [line for line in first.out.splitlines() if "was refused" in line]
+    lines = [line for line in first.said.splitlines() if "was refused" in line]
     check(0 < len(lines) <= 10, f"{len(lines)} lines of refusals: {first.out!r}")
     check_models(scene, experiment, ["out0", "out1"])
     with open(scene.path("out0/summary.json")) as file:
@@ -302,7 +302,7 @@ def who_waits_says_for_whom(scene):
     roster = roster_of(scene, ports)
     first = start(scene, scene.experiment(**PAIR), 0, roster, "out0")
     first.wait_for(f"come up: 1 (127.0.0.1:{ports[1]})")
-    check("s left (transport.connect_timeout_s)" in first.out, f"how long still: {first.out!r}")
+    check("s left (transport.connect_timeout_s)" in first.said, f"how long still: {first.said!r}")
     first.process.kill()
     first.wait(10)
 

@@ -79,7 +79,7 @@ def who_flips_bits_on_the_way_costs_connections_only(scene):
     tap.end()
     check(tap.flipped == 3, f"{tap.flipped} bits were flipped")
     check_both(scene, experiment, ended)
-    told = ended[0].out + ended[1].out
+    told = ended[0].said + ended[1].said
     check("a frame's seal is broken" in told, repr(told))
     check("is back after" in told, repr(told))
 
@@ -94,7 +94,7 @@ def who_holds_the_wire_costs_connections_only(scene):
     robber.end()
     check_both(scene, experiment, ended)
     check(not robber.left, f"not tried: {list(robber.left)}")
-    broken = sum(one.out.count("a frame's seal is broken") for one in ended)
+    broken = sum(one.said.count("a frame's seal is broken") for one in ended)
     check(broken >= len(CHANGES), f"{broken} broken seals: {ended[0].out!r} {ended[1].out!r}")
 
 

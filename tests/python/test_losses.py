@@ -47,7 +47,12 @@ def survive(scene, averages):
     peers.processes[LOST].send_signal(signal.SIGKILL)
     ended = peers.wait(120)
     check(ended[LOST][0] == -signal.SIGKILL, ended[LOST])
-    said = [json.loads(out) for rank, (code, out, _) in enumerate(ended) if rank != LOST]
+    left = [rank for rank in range(NODES) if rank != LOST]
+    said = [json.loads(ended[rank][1]) for rank in left]
+    for rank in left:  # with Python's logging as it is
+        errors = ended[rank][2]
+        check(("agent 2 is lost: " in errors) == (rank in (1, 3)), errors)
+        check(errors.count("4 of 5 nodes go on") == 1 and "lost: 2" in errors, errors)
     for report in said:
         check(report["members"] == [0, 1, 3, 4] and report["epoch"] == 2, report)
         check(report["mean"] == said[0]["mean"], said)

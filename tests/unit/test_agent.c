@@ -38,8 +38,9 @@ START_TEST(a_corrupted_frame_is_counted_dropped_with_its_connection_and_never_mi
     meet(corrupt_a_payload);
     ck_assert_int_eq(agent_result, SL_EPROTO);
     ck_assert_str_eq(agent_text,
-                     "edge 1->0, round 1: agent 1 sent a malformed frame, which ends the "
-                     "run: payload checksum differs");
+                     "edge 1->0, round 1: agent 1 sent a malformed frame: payload checksum "
+                     "differs; its numbers were written while they were sent, or a link or a "
+                     "memory is faulty");
     ck_assert_int_eq(agent_error.rank, 0);
     ck_assert_int_eq(agent_error.peer, 1);
     ck_assert_int_eq(agent_error.round, 1);
@@ -177,14 +178,14 @@ static void give_up_before_a_gpu(peer *p) {
 START_TEST(payloads_come_the_agreed_way_only) {
     meet(send_direct_to_the_host);
     ck_assert_int_eq(agent_result, SL_EPROTO);
-    ck_assert_ptr_nonnull(strstr(
-        agent_text, "agent 1 sent a malformed frame, which ends the run: data between GPUs, where "
-                    "it goes through the host's memory"));
+    ck_assert_ptr_nonnull(strstr(agent_text,
+                                 "agent 1 sent a malformed frame: data between GPUs, where "
+                                 "it goes through the host's memory"));
     meet_direct(send_through_the_host);
     ck_assert_int_eq(agent_result, SL_EPROTO);
-    ck_assert_ptr_nonnull(strstr(
-        agent_text, "agent 1 sent a malformed frame, which ends the run: data through the host's "
-                    "memory, where GPUs exchange theirs"));
+    ck_assert_ptr_nonnull(strstr(agent_text,
+                                 "agent 1 sent a malformed frame: data through the host's "
+                                 "memory, where GPUs exchange theirs"));
     meet_direct(send_too_much);
     ck_assert_int_eq(agent_result, SL_EPROTO);
     meet_direct(give_up_before_a_gpu);

@@ -3,8 +3,17 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "run/fleet.h"
+
+enum { MATTER_MAX = 96, WARNINGS_KEPT = 16 };
+static const double again_s = 10;
+
+typedef struct warning {
+    double at;
+    char matter[MATTER_MAX];
+} warning;
 
 typedef struct live_run {
     collector *collector;
@@ -12,8 +21,10 @@ typedef struct live_run {
     const trial *trial;
     float *models; /* (nodes, d) recorded last */
     bool quiet;
-    double noticed;                /* seconds; when a notice was last shown */
-    unsigned unshown;              /* notices since */
+    double noticed;   /* seconds; when a notice was last shown */
+    unsigned unshown; /* notices since */
+    warning warnings[WARNINGS_KEPT];
+    unsigned warned;
     uint64_t rounds[CHILDREN_MAX]; /* under way, by rank */
     sl_error error;                /* of the collector */
     sl_error cause;                /* quiet: the error of the first agent that failed on its own */
@@ -118,11 +129,37 @@ static void tell_unshown(live_run *r) {
     r->unshown = 0;
 }
 
+/* "3 of 4 nodes go on, as a family of so many": what several agents say of the same. */
+static void take_matter(char out[MATTER_MAX], const char *text) {
+    const char *after = strncmp(text, "round ", 6) == 0 ? strstr(text, ": ") : NULL;
+    snprintf(out, MATTER_MAX, "%s", after != NULL ? after + 2 : text);
+    out[strcspn(out, ":;")] = '\0';
+}
+
+/* Shows each once, though several agents say it. */
+static void warn(live_run *r, uint32_t rank, const char *text) {
+    const double now = now_seconds();
+    char matter[MATTER_MAX];
+    take_matter(matter, text);
+    for (unsigned i = 0; i < WARNINGS_KEPT; i++)
+        if (strcmp(r->warnings[i].matter, matter) == 0 && now - r->warnings[i].at < again_s)
+            return;
+    warning *place = &r->warnings[r->warned++ % WARNINGS_KEPT];
+    place->at = now;
+    memcpy(place->matter, matter, sizeof matter);
+    live_view_clear(r->collector->view);
+    complain(WARNING "agent %u: %s", rank, text);
+}
+
 /* Agents that wait for each other all say so. Shows one a second, and the number of the others. */
 static void on_notice(void *context, uint32_t rank, const char *text) {
     live_run *r = context;
     if (r->quiet)
         return;
+    if (is_warning(text)) {
+        warn(r, rank, text + WARNING_LENGTH);
+        return;
+    }
     if (now_seconds() - r->noticed < 1) {
         r->unshown++;
         return;

@@ -45,6 +45,7 @@ typedef struct peer {
     reporter reporter;       /* of an agent of `starling run` */
     sl_observer observer;
     sl_error error; /* of the observer: the agent only passes its code on */
+    int code;       /* by hand: of a run that has come to its end */
 } peer;
 
 static sl_agent *volatile agent_to_stop; /* for the signal handler */
@@ -74,7 +75,10 @@ static void on_notice(void *context, const char *text) {
     peer *p = context;
     pthread_mutex_lock(&p->viewing);
     live_view_clear(&p->view);
-    printf("%s\n", text);
+    if (is_warning(text))
+        complain("%s", text);
+    else
+        printf("%s\n", text);
     fflush(stdout);
     pthread_mutex_unlock(&p->viewing);
 }
@@ -315,13 +319,14 @@ static int train(peer *p, sl_error *error) {
                           .merges = p->merges.items,
                           .merge_count = p->merges.count,
                           .seconds = now_seconds() - began};
+    sl_agent_members(p->agent, &summary.members, &summary.member_count, &summary.minority);
     result = sl_folder_summary(p->folder, &summary, error);
     if (result == 0)
         result = sl_folder_close(&p->folder, error);
     if (result == 0)
         result = run_info_end(&p->info, "done", error);
     if (result == 0)
-        node_table_print(&summary, p->o->wide);
+        p->code = node_table_end(&summary, p->o->wide);
     return result;
 }
 
@@ -394,8 +399,6 @@ static int prepare(peer *p, sl_error *error) {
 }
 
 static int exit_code(int result, bool started) {
-    if (result == 0)
-        return TOOL_OK;
     if (result == SL_ESAVED || result == SL_ELEFT)
         return TOOL_SAVED;
     if (result == SL_ESTOPPED)
@@ -442,7 +445,7 @@ static int be_peer(const options *o) {
             complain("%s", error.text);
     }
     close_peer(&p);
-    return exit_code(result, started);
+    return result == 0 ? p.code : exit_code(result, started);
 }
 
 /* ---- the command ---- */
@@ -542,7 +545,8 @@ const command agent_command = {
             "the same experiment. Rank and peers are found from what has started it (torchrun, "
             "srun, mpirun, an indexed job of Kubernetes), from STARLING_RANK, STARLING_ROSTER or "
             "STARLING_MASTER, or from options, which win. Peers compare their experiments before "
-            "they train.",
+            "they train. The exit code is 3 if all rounds are done, but fewer than half of the "
+            "members that the run began with are left, and the others had not left on purpose.",
     .options = option_rows,
     REQUEST_OPTIONS,
     .run = run,

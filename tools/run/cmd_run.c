@@ -89,14 +89,15 @@ static int run_to_end(const driver *d, const options *o, const trial *t, const c
     print_begin(d, o, t, path, checkpoints->resume ? checkpoints->round : 0);
     int result = d->run(&c, path, &summary, &error);
     c.saved = result == SL_ESAVED;
+    int code = exit_code(result);
     if (result == 0)
-        node_table_print(&summary, o->wide);
+        code = node_table_end(&summary, o->wide);
     else if (result == SL_ESAVED && o->end_after == 0)
         complain("%s; go on with: starling %s --resume %s", error.text, d->name, path);
     else if (result != SL_ESAVED)
         complain_of_run(error.text, c.folder, -1, path);
     collector_close(&c);
-    return exit_code(result);
+    return code;
 }
 
 static int run_experiment(const driver *d, options *o) {
@@ -157,7 +158,9 @@ const command run_command = {
     .summary = "train with one agent process per node on this machine",
     OPERAND_FILE_OR_RUN,
     .text = "Trains with one agent process for each node of the topology, on this machine. "
-            "Ctrl-C ends all agents; what was recorded so far is kept.",
+            "Ctrl-C ends all agents; what was recorded so far is kept. The exit code is 3 if all "
+            "rounds are done, but fewer than half of the agents are left, and the others had not "
+            "left on purpose.",
     .options = option_rows,
     REQUEST_OPTIONS,
     .run = run,

@@ -316,6 +316,16 @@ static int predict(const collector *c, double *seconds, sl_error *error) {
     return sl_timeline_seconds(seconds, c->timeline, &platform, 0, error);
 }
 
+/* Who began the run is lost, and did not leave. */
+static uint32_t count_gone(collector *c) {
+    uint32_t gone = 0;
+    for (uint32_t i = 0; i < c->trial->nodes; i++) {
+        const sl_loss *loss = is_member(c, i) || c->since[i] > 0 ? NULL : last_loss(c, i);
+        gone += loss != NULL && !loss->left;
+    }
+    return gone;
+}
+
 int collector_finish(collector *c, sl_summary *out, sl_error *error) {
     sl_summary summary = {
         .driver = c->driver,
@@ -330,6 +340,9 @@ int collector_finish(collector *c, sl_summary *out, sl_error *error) {
         .loss_count = c->loss_count,
         .merges = c->merges.items,
         .merge_count = c->merges.count,
+        .members = c->members,
+        .member_count = c->loss_count > 0 ? c->member_count : 0,
+        .minority = sl_is_minority(c->trial->nodes, count_gone(c)),
     };
     int result = predict(c, &summary.predicted_seconds, error);
     if (result == 0)

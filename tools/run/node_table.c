@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/complain.h"
 #include "cli/text_table.h"
 
 /* Rows of larger runs: the first ones only, and the range. */
@@ -228,4 +229,15 @@ void node_table_print(const sl_summary *s, bool wide) {
                       : "exchange runs beside gradient, encode, wait and combine; other is "
                         "evaluating and recording",
                   width);
+}
+
+int node_table_end(const sl_summary *s, bool wide) {
+    node_table_print(s, wide);
+    if (!s->minority)
+        return TOOL_OK;
+    complain(WARNING "the run has ended with %u of the %u members that it began with, and nobody "
+                     "had left: its model is of few samples, or others have trained elsewhere "
+                     "(summary.json: members, lost); exit code %d",
+             s->member_count, s->nodes, TOOL_MINORITY);
+    return TOOL_MINORITY;
 }
