@@ -37,6 +37,8 @@ def metropolis(adjacency):
 def test_numbers_and_arrays_of_numpy_stand_in_dicts(scene):
     ring = numpy.array([[0, 1], [1, 2], [2, 0]])
     check(starling.topology({"nodes": numpy.int64(4), "family": "ring"}).nodes == 4, "numpy's 4")
+    for edges in (set(map(tuple, ring.tolist())), dict.fromkeys(map(tuple, ring.tolist())).keys()):
+        hold(edges, starling.topology({"nodes": 3, "edges": edges}), THIRDS)
     for edges in (ring, ring.astype("u1"), ring.astype("f8"), [tuple(row) for row in ring]):
         hold(edges, starling.topology({"nodes": 3, "edges": edges}), THIRDS)
     weighted = numpy.array([[0, 1, 0.5], [1, 0, 0.5]], "f4")
@@ -125,7 +127,8 @@ def test_what_is_no_topology_is_told(scene):
         ([1, 2], "no topology"),
         (5, "topology is a int"),
         ({1, 2}, "topology is a set"),
-        ({"nodes": {3}}, "a set"),
+        ({"nodes": {3}, "family": "ring"}, "nodes: [3] is not allowed"),
+        ({"nodes": b"3", "family": "ring"}, "it holds b'3'"),
         ({"nodes": 3, "edges": numpy.array([[0, 1.5]])}, "edges[0]"),
         ({numpy.int64(3): 1}, "keys must be"),
         ({"nodes": [{"id": 0}], "links": []}, "is node-link JSON", "topology make --from"),

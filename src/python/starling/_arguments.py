@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import operator
 import os
+from collections.abc import Collection
 from typing import Any
 
 from starling._library import Error
@@ -49,14 +50,16 @@ def texts(name: str, value: Any) -> bytes | None:
 
 
 def _plain(value: Any) -> Any:
-    """What JSON has no form for: numbers and arrays of numpy and torch, paths."""
+    """What JSON has no form for: numbers and arrays of numpy and torch, paths, sets and views."""
     if isinstance(value, os.PathLike):
         return os.fspath(value)
-    if hasattr(value, "detach"):
-        value = value.detach().cpu()
-    if not hasattr(value, "tolist"):
-        raise TypeError(f"it holds a {type(value).__name__}, {_shown(value)}")
-    return value.tolist()
+    if isinstance(value, (bytes, bytearray)):
+        raise TypeError(f"it holds {_shown(value)}")
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    if isinstance(value, Collection):
+        return list(value)
+    raise TypeError(f"it holds a {type(value).__name__}, {_shown(value)}")
 
 
 def as_json(name: str, value: dict[Any, Any]) -> bytes:
