@@ -174,6 +174,8 @@ def test_matrices_of_numpy(scene):
     ):
         np.save(scene.path(name), array)
         hold(scene, name, array.astype("f8"))
+    made = scene.call("topology", "make", "--from", scene.path("columns.npy"))
+    check("suits push-sum only" in made.err, made.err)
     for version in ((2, 0), (3, 0)):
         with open(scene.path("version.npy"), "wb") as file:
             np.lib.format.write_array(file, w, version=version)

@@ -67,6 +67,16 @@ static int describe_file(char **json, const request *r, sl_error *error) {
     return result;
 }
 
+/* Edges' weights may have been written as W[from][to]; then all columns sum to 1 in place of rows.
+ */
+static void note_columns(const request *r, const sl_topology *topology) {
+    const sl_stochasticity s = sl_topology_stochasticity(topology);
+    if (r->from != NULL && !s.row && json_object_get(r->description, "weights") == NULL)
+        complain("%s: columns of W sum to 1 and rows do not, which suits push-sum only; the weight "
+                 "of an edge, or the entry of a matrix, is what the receiver gives the sender",
+                 r->from);
+}
+
 static int make(char **out, const request *r, sl_error *error) {
     const char *where = r->from != NULL ? r->from : "topology make";
     char *json = NULL;
@@ -82,6 +92,8 @@ static int make(char **out, const request *r, sl_error *error) {
     free(json);
     if (result != 0)
         return result;
+    if (!described)
+        note_columns(r, topology);
     *out = described   ? sl_topology_spec_json(&spec)
            : r->expand ? sl_topology_json_expanded(topology)
                        : sl_topology_json(topology);
