@@ -187,8 +187,9 @@ SL_API sl_security_mode sl_security_mode_of(const sl_security_config *config);
 SL_API bool sl_security_is_unsaid(const sl_security_config *config);
 /* May an agent listen beyond loopback? */
 SL_API bool sl_security_goes_out(const sl_security_config *config);
-/* Reads the key's files; *out is NULL where there is none. */
-SL_API int sl_security_load(sl_credentials **out, const sl_security_config *config,
+/* Reads the key's files; *out is NULL where there is none. rank: in place of {rank} in the path;
+ * -1: it is not known. */
+SL_API int sl_security_load(sl_credentials **out, const sl_security_config *config, int64_t rank,
                             sl_error *error);
 
 /* The plan of the experiment's algorithm for the task, also where it goes by a task's samples.
@@ -230,6 +231,9 @@ SL_API void sl_experiment_memory(sl_run_memory *out, const sl_experiment *experi
 SL_API char *sl_experiment_json(const sl_experiment *experiment);
 /* The same without the keys that have no effect on it. */
 SL_API char *sl_experiment_resolved(const sl_experiment *experiment);
+/* Only what has to be as it was where a run goes on from a checkpoint: what neighbours compare, but
+ * for the length, and what is recorded or simulated. No paths. */
+SL_API char *sl_experiment_lasting_json(const sl_experiment *experiment);
 
 /* The sections that must agree between agents. Each has its own hash, so that a refusal names the
  * section. The topology has a hash of its own; name, record, transport, network and device may

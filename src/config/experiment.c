@@ -137,16 +137,22 @@ static int read_keys(sl_experiment *e, json_t *root, sl_error *error) {
     return 0;
 }
 
-/* as_named: it need not be there, and links in it stay. */
+/* as_named: it need not be there, and links in it stay; its folder is made absolute, for whoever
+ * reads the run's configuration elsewhere. */
 static int make_absolute(char path[SL_PATH_MAX], const char *folder, const char *name,
                          bool as_named, sl_error *error) {
-    char whole[2 * SL_PATH_MAX], real[PATH_MAX];
+    char whole[2 * SL_PATH_MAX], real[PATH_MAX], base[PATH_MAX];
     if (path[0] == '\0')
         return 0;
-    snprintf(whole, sizeof whole, "%s%s%s", path[0] == '/' ? "" : folder, path[0] == '/' ? "" : "/",
-             path);
+    if (realpath(folder, base) == NULL)
+        snprintf(base, sizeof base, "%s", folder);
+    const int length = snprintf(whole, sizeof whole, "%s%s%s", path[0] == '/' ? "" : base,
+                                path[0] == '/' ? "" : "/", path);
+    if (length >= PATH_MAX)
+        return sl_fail(error, SL_EINVAL, "%s: the path is longer than %d bytes", name,
+                       SL_PATH_MAX - 1);
     if (as_named)
-        snprintf(real, sizeof real, "%s", whole);
+        memcpy(real, whole, (size_t)length + 1);
     else if (realpath(whole, real) == NULL)
         return sl_fail(error, SL_EFILE, "%s: %s: %s", name, whole, strerror(errno));
     json_t *text = json_string(real);

@@ -245,7 +245,8 @@ static const sl_key behind[] = {
      .help = "how neighbours prove who they are: none = whoever connects is trusted; auto = key if "
              "security.key is given, else none, but starling run makes a key of its own"},
     {"security.key", SL_KEY_PATH, AT(security.key), .as_named = true, .fallback = "\"\"",
-     .help = "mode key: the file of `starling keys make`; certificates: NAME of this node's pair"},
+     .help = "mode key: the file of `starling keys make`; certificates: NAME of this node's pair; "
+             "{rank} in it is the agent's rank"},
     {"security.seal", SL_KEY_CHOICE, AT(security.seal), .choices = seals, .fallback = "\"auto\"",
      .help = "with a key: encrypt and authenticate every frame (on), or only prove who connects "
              "(handshake-only; off, which is refused beyond loopback); auto = on beyond loopback, "

@@ -15,13 +15,14 @@ static bool is_absent(const sl_key *k, json_t *value) {
            (k->type == SL_KEY_PATH && json_string_length(value) == 0);
 }
 
-static char *print_keys(const sl_experiment *experiment, bool all) {
+static char *print_keys(const sl_experiment *experiment,
+                        bool (*is_wanted)(const sl_key *key, const sl_experiment *experiment)) {
     json_t *root = json_object();
     bool good = root != NULL;
     sl_key_list keys;
     sl_experiment_keys(&keys);
     for (size_t i = 0; i < keys.count; i++) {
-        if (!all && !sl_key_is_read(keys.items[i], experiment))
+        if (!is_wanted(keys.items[i], experiment))
             continue;
         json_t *value = sl_key_write(keys.items[i], experiment);
         if (value != NULL && is_absent(keys.items[i], value))
@@ -42,12 +43,36 @@ static char *print_keys(const sl_experiment *experiment, bool all) {
     return text;
 }
 
+static bool is_any(const sl_key *k, const sl_experiment *e) {
+    (void)k;
+    (void)e;
+    return true;
+}
+
 char *sl_experiment_json(const sl_experiment *experiment) {
-    return print_keys(experiment, true);
+    return print_keys(experiment, is_any);
 }
 
 char *sl_experiment_resolved(const sl_experiment *experiment) {
-    return print_keys(experiment, false);
+    return print_keys(experiment, sl_key_is_read);
+}
+
+static bool begins_with(const sl_key *k, const char *text) {
+    return strncmp(k->path, text, strlen(text)) == 0;
+}
+
+/* Neighbours compare it, or what is recorded or simulated goes on with it. */
+static bool lasts(const sl_key *k, const sl_experiment *e) {
+    (void)e;
+    const bool is_length = strcmp(k->path, "rounds") == 0 || strcmp(k->path, "epochs") == 0;
+    return k->type != SL_KEY_PATH && !is_length &&
+           (sl_key_section(k) != SL_SECTION_COUNT || begins_with(k, "record.") ||
+            begins_with(k, "network.") || strcmp(k->path, "transport.chunk_bytes") == 0 ||
+            strcmp(k->path, "membership.on_loss") == 0);
+}
+
+char *sl_experiment_lasting_json(const sl_experiment *experiment) {
+    return print_keys(experiment, lasts);
 }
 
 const char *sl_section_name(sl_section section) {

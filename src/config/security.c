@@ -1,6 +1,8 @@
 /* security.c - what an experiment says of who may connect; see starling/experiment.h. */
 #include "config/security.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 sl_security_mode sl_security_mode_of(const sl_security_config *c) {
@@ -45,16 +47,40 @@ int sl_security_check(const sl_security_config *c, sl_error *error) {
                            "keys make --node -o NAME`)");
 }
 
-int sl_security_load(sl_credentials **out, const sl_security_config *c, sl_error *error) {
+/* The path with this rank in place of each {rank}. */
+static int name_key(char path[SL_PATH_MAX], const char *pattern, int64_t rank, sl_error *error) {
+    static const char hole[] = "{rank}";
+    size_t length = 0;
+    for (const char *at = pattern; *at != '\0' && length < SL_PATH_MAX;) {
+        const bool is_hole = rank >= 0 && strncmp(at, hole, sizeof hole - 1) == 0;
+        if (is_hole)
+            length += (size_t)snprintf(path + length, SL_PATH_MAX - length, "%" PRId64, rank);
+        else
+            path[length++] = *at;
+        at += is_hole ? sizeof hole - 1 : 1;
+    }
+    path[length < SL_PATH_MAX ? length : SL_PATH_MAX - 1] = '\0';
+    return length < SL_PATH_MAX
+               ? 0
+               : sl_fail(error, SL_EINVAL, "security.key: the path is longer than %d bytes",
+                         SL_PATH_MAX - 1);
+}
+
+int sl_security_load(sl_credentials **out, const sl_security_config *c, int64_t rank,
+                     sl_error *error) {
+    char path[SL_PATH_MAX] = "";
     *out = NULL;
+    const int result = name_key(path, c->key, rank, error);
+    if (result != 0)
+        return result;
     switch (sl_security_mode_of(c)) {
     case SL_SECURITY_AUTO:
     case SL_SECURITY_NONE:
         return 0;
     case SL_SECURITY_KEY:
-        return sl_credentials_load_key(out, c->key, error);
+        return sl_credentials_load_key(out, path, error);
     case SL_SECURITY_CERTIFICATES:
-        return sl_credentials_load_node(out, c->key, error);
+        return sl_credentials_load_node(out, path, error);
     }
     return 0;
 }

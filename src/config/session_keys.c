@@ -85,7 +85,13 @@ int sl_session_keys_drop(json_t *root, uint32_t nodes, char **warnings, sl_error
     json_object_del(record, "evaluate");
     json_object_del(record, "parameters_at");
     json_object_del(record, "safetensors");
-    if (nodes > 0 && json_is_object(topology) && json_object_get(topology, "nodes") == NULL)
+    const bool has_nodes = !json_is_object(topology) || json_object_get(topology, "nodes") != NULL;
+    if (!has_nodes && nodes == 0)
+        return sl_fail(error, SL_EINVAL,
+                       "nothing says how many peers there are: start them with torchrun, mpirun, "
+                       "srun or another launcher, or pass rank= and size= (in C options.rank and "
+                       "options.nodes), or say \"nodes\" in the topology");
+    if (!has_nodes)
         json_object_set_new(topology, "nodes", json_integer(nodes));
     if (sl_tree_set(root, "rounds", json_integer(1)) != 0 ||
         sl_tree_set(root, "optimizer.learning_rate", json_integer(1)) != 0)

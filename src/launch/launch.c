@@ -121,9 +121,10 @@ static int take_launcher(sl_launch *l, bool has_rank, bool has_peers, sl_error *
     }
     if (!has_rank && found.name == NULL)
         return sl_fail(error, SL_EINVAL,
-                       "no rank is given, and none of STARLING_RANK, RANK, OMPI_COMM_WORLD_RANK, "
-                       "SLURM_PROCID, PMIX_RANK and JOB_COMPLETION_INDEX says it%s",
-                       sl_launcher_hint(l->environment));
+                       "nothing says which of %u peers this is: start them with torchrun, mpirun, "
+                       "srun or another launcher, or give each its rank (--rank, STARLING_RANK, or "
+                       "rank=)%s",
+                       l->size, sl_launcher_hint(l->environment));
     if (!has_rank) {
         l->rank = found.rank;
         snprintf(l->text, sizeof l->text, "%s (%s)", found.seen, found.name);

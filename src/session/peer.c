@@ -233,11 +233,11 @@ int sl_peer_open(sl_session *s, const sl_session_options *o, sl_error *error) {
     };
     int result = check_joining(s, o, error);
     if (result == 0)
-        result = sl_security_load(&s->credentials, &s->experiment->security, error);
-    if (result == 0)
         result = sl_launch_find(&s->launch, &settings, s->nodes, error);
     if (result == 0)
         result = take_rank(s, error);
+    if (result == 0)
+        result = sl_security_load(&s->credentials, &s->experiment->security, s->rank, error);
     if (result == 0)
         tell_alone(s, o);
     return result;

@@ -154,7 +154,7 @@ static void run_agent(process *p, uint32_t rank, uint64_t rounds, char **overrid
                               .gradient = gradient,
                               .evaluate = evaluate};
     sl_credentials *credentials;
-    if (sl_security_load(&credentials, &experiment->security, &error) != 0)
+    if (sl_security_load(&credentials, &experiment->security, -1, &error) != 0)
         die(&error);
     settings.credentials = credentials;
     if (sl_agent_open(&agent, &settings, &error) != 0)

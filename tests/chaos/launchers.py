@@ -9,6 +9,7 @@ usage: launchers.py STARLING [TEST ...]
 
 import json
 import os
+import pty
 import shutil
 import signal
 import socket
@@ -312,6 +313,31 @@ def a_job_that_is_not_surely_one_is_waited_for(scene):
     check("may be of another job" in pair[0].out, pair[0].out)
 
 
+def a_terminal_for_all(scene):
+    """Under a launcher nobody draws over the others; each line says of whom it is."""
+    port, shows = free_range(), {}
+    path = scene.experiment(**PAIR)
+    for rank in (0, 1):
+        own, given = pty.openpty()
+        shows[rank] = own
+        variables = {**os.environ, **by_hand(rank, port), "TERM": "xterm"}
+        command = [scene.starling, "agent", path, "--out", scene.path("out")]
+        process = subprocess.Popen(command, env=variables, stdout=given, stderr=given, stdin=given)
+        os.close(given)
+        shows[rank] = (process, own)
+    for rank, (process, own) in shows.items():
+        text = b""
+        try:
+            while piece := os.read(own, 1 << 16):
+                text += piece
+        except OSError:  # its end
+            pass
+        os.close(own)
+        check(process.wait(60) == 0, text)
+        check(b"\033[" not in text, f"it draws: {text!r}")
+        check(b"agent %d: round 20/20" % rank in text, text)
+
+
 def interrupted_while_it_waits(scene):
     port = free_range()
     path = scene.experiment(**PAIR)
@@ -329,7 +355,7 @@ def wrong_input(scene):
     port = str(free_range())
     started = []
     for environment, arguments, words in (
-        ({}, (), ("no rank is given", "STARLING_RANK")),
+        ({}, (), ("nothing says which of 2 peers", "torchrun", "STARLING_RANK")),
         ({"RANK": "1", "WORLD_SIZE": "2"}, (), ("RANK=1, WORLD_SIZE=2", "MASTER_ADDR")),
         ({"RANK": "1"}, (), ("RANK=1", "WORLD_SIZE is missing")),
         (by_hand(0, port, size=4), (), ("WORLD_SIZE=4", "topology.nodes")),
@@ -429,6 +455,7 @@ if __name__ == "__main__":
             another_job_is_passed_over,
             two_jobs_at_one_port,
             a_job_that_is_not_surely_one_is_waited_for,
+            a_terminal_for_all,
             interrupted_while_it_waits,
             wrong_input,
             two_hosts,

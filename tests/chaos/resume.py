@@ -7,6 +7,7 @@ usage: resume.py STARLING [TEST ...]
 STARLING_KILLS in the environment: how often all agents are killed at a random moment; default 3.
 """
 import glob
+import json
 import os
 import random
 import re
@@ -179,6 +180,38 @@ def agents_by_hand_agree_on_a_round(scene):
             check(found[name] == expected[name], f"{name} differs from the simulator's")
 
 
+def what_may_differ_where_a_run_goes_on(scene):
+    """A key that is named beside the experiment is found from the run's folder; time limits, places
+    and keys may be others, and what neighbours compare may not."""
+    scene.call("keys", "make", "-o", scene.path("run.key")).check_well()
+    shutil.copy(scene.path("run.key"), scene.path("key-0"))
+    shutil.copy(scene.path("run.key"), scene.path("key-1"))
+    pair = {**RUN, "topology": {"nodes": 2, "family": "ring"}, "security": {"key": "run.key"}}
+    scene.experiment("pair.json", **pair)
+    roster = scene.write("roster", "".join(f"127.0.0.1:{port}\n" for port in free_ports(2)))
+
+    def start(rank, *words):
+        return scene.start("agent", *words, "--rank", str(rank), "--roster", roster)
+
+    agents = [start(rank, "pair.json", "--out", f"out{rank}") for rank in range(2)]
+    wait_until(lambda: rounds_saved(scene.path("out1"), 1)[-1:] >= [EVERY], "a checkpoint")
+    os.kill(agents[1].process.pid, signal.SIGUSR2)
+    for running in agents:
+        running.wait(30)
+        check(running.code == 75, f"exit code {running.code}: {running.err!r}")
+    with open(scene.path("out0/config.json")) as file:
+        check(json.load(file)["security"]["key"] == scene.path("run.key"), "the key's path")
+    wrong = start(0, "--resume", "out0", "--set", "optimizer.momentum=0").wait(30)
+    wrong.check_refused("optimizer.momentum", "0.9 there", "0 here")
+    others = (f"monitor.listen=127.0.0.1:{free_ports(1)[0]}", "transport.connect_timeout_s=40")
+    others += (f"security.key={scene.path('key-{rank}')}",)
+    sets = [word for value in others for word in ("--set", value)]
+    agents = [start(rank, "--resume", f"out{rank}", *(sets * rank)) for rank in range(2)]
+    for running in agents:
+        running.wait(120)
+        check(running.code == 0, f"exit code {running.code}: {running.err!r}")
+
+
 def some_alone_do_not_go_on(scene):
     """Two agents go on and two begin anew: both sides say so, at once."""
     path = scene.experiment(**RUN)
@@ -245,6 +278,7 @@ if __name__ == "__main__":
             run_is_asked_to_save_and_to_end,
             a_simulation_is_asked_to_save,
             agents_by_hand_agree_on_a_round,
+            what_may_differ_where_a_run_goes_on,
             some_alone_do_not_go_on,
             a_folder_in_use_is_refused,
             a_full_disk_is_said_once,

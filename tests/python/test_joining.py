@@ -41,8 +41,11 @@ def test_one_peer_trains_alone_and_says_so(scene):
 
 
 def test_several_peers_want_a_launcher(scene):
+    ring = {"topology": {"family": "ring"}}
+    for given in ({}, {"rank": 0}):
+        refused(lambda: join(ring, **given), "how many peers", "torchrun", "rank=", "size=")
     two = {"topology": {"family": "complete", "nodes": 2}}
-    refused(lambda: join(two), "no rank is given")
+    refused(lambda: join(two), "nothing says which of 2 peers", "torchrun", "rank=")
 
 
 def test_devices_that_are_not_there(scene):

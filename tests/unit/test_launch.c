@@ -113,8 +113,8 @@ static const struct {
     variables variables;
     const char *words[4];
 } bad[] = {
-    {{NULL}, {"no rank is given", "STARLING_RANK", "JOB_COMPLETION_INDEX"}},
-    {{"RANK="}, {"no rank is given"}},
+    {{NULL}, {"nothing says which of 4 peers", "torchrun", "STARLING_RANK", "--rank"}},
+    {{"RANK="}, {"nothing says which"}},
     {{"SLURM_PROCID=0", "SLURM_NTASKS=4", "SLURM_JOB_ID=3"}, {"SLURM_JOB_ID", "srun"}},
     {{"WORLD_SIZE=4", "MASTER_ADDR=a"}, {"WORLD_SIZE is set, but RANK is missing"}},
     {{"MASTER_ADDR=a"}, {"MASTER_ADDR is set, but RANK and WORLD_SIZE are missing"}},

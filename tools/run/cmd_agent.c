@@ -76,9 +76,9 @@ static void on_notice(void *context, const char *text) {
     pthread_mutex_lock(&p->viewing);
     live_view_clear(&p->view);
     if (is_warning(text))
-        complain("%s", text);
+        complain("%s%s", p->view.name, text);
     else
-        printf("%s\n", text);
+        printf("%s%s\n", p->view.name, text);
     fflush(stdout);
     pthread_mutex_unlock(&p->viewing);
 }
@@ -216,7 +216,7 @@ static int load_credentials(peer *p, sl_error *error) {
     const sl_security_config *c = &p->trial.experiment->security;
     int result = reports(p) && sl_security_is_unsaid(c)
                      ? report_wait_key(p->o->report_fd, &p->credentials, error)
-                     : sl_security_load(&p->credentials, c, error);
+                     : sl_security_load(&p->credentials, c, p->rank, error);
     if (p->credentials != NULL)
         child_hide_memory();
     return result;
@@ -270,12 +270,16 @@ static int open_folder(peer *p, sl_error *error) {
     if (result != 0)
         return result;
     live_view_open(&p->view, p->trial.task.rounds, p->o->wide);
+    if (!p->o->has_rank && p->trial.nodes > 1)
+        live_view_share(&p->view, p->rank); /* a launcher has one terminal for all */
     if (!p->o->has_rank)
         printf("%s\n", sl_launch_describe(p->launch));
     printf("%s, rank %u of %u, %s\n%llu rounds; listening on port %u; run folder %s\n",
            p->trial.experiment->name, p->rank, p->trial.nodes,
            sl_learner_describe(p->trial.learner), (unsigned long long)p->trial.task.rounds,
            sl_agent_port(p->agent), p->path);
+    if (p->trial.nodes == 1 && p->trial.experiment->membership.joiners == 0)
+        printf("warning: this run has one node, which trains alone and exchanges nothing\n");
     fflush(stdout);
     return 0;
 }

@@ -20,6 +20,11 @@ void live_view_open(live_view *v, uint64_t rounds, bool wide) {
     v->terminal = isatty(STDOUT_FILENO) && kind != NULL && strcmp(kind, "dumb") != 0;
 }
 
+void live_view_share(live_view *v, uint32_t rank) {
+    v->terminal = false;
+    snprintf(v->name, sizeof v->name, "agent %u: ", rank);
+}
+
 /* A line, and its maximal width. */
 typedef struct line {
     char text[LINE_BYTES];
@@ -55,9 +60,9 @@ static void append_traffic(line *l, const measured *m) {
 
 static void append_speed(line *l, const live_view *v) {
     double elapsed = now_seconds() - v->began;
-    if (v->round == 0 || elapsed <= 0)
+    if (v->round <= v->first || elapsed <= 0)
         return;
-    double per_second = (double)v->round / elapsed;
+    double per_second = (double)(v->round - v->first) / elapsed;
     double left = (double)(v->rounds - v->round) / per_second;
     append(l, "left %.0f:%02.0f", floor(left / 60), floor(fmod(left, 60)));
     append(l, "%.1f rounds/s", per_second);
@@ -104,15 +109,18 @@ void live_view_clear(live_view *v) {
 }
 
 void live_view_round(live_view *v, uint64_t round) {
-    if (v->began == 0)
+    if (v->began == 0) {
         v->began = now_seconds();
+        v->first = round; /* who goes on, or joins, has not done those before */
+    }
     if (round > v->round && round <= v->rounds)
         v->round = round;
 }
 
 static void print_line(const live_view *v) {
     line l = open_line(v);
-    append(&l, "round %llu/%llu", (unsigned long long)v->last.round, (unsigned long long)v->rounds);
+    append(&l, "%sround %llu/%llu", v->name, (unsigned long long)v->last.round,
+           (unsigned long long)v->rounds);
     append_quality(&l, &v->last);
     append_speed(&l, v);
     append_traffic(&l, &v->last);

@@ -15,7 +15,8 @@ const command_option option_resume = {
     "resume",
     .argument = "RUN",
     .help = "goes on with the run in folder RUN from its newest whole checkpoint; EXPERIMENT may "
-            "be left out, and must else be equal but for rounds or epochs",
+            "be left out, and must else be equal but for rounds or epochs, paths, and what "
+            "neighbours need not have alike",
     .take = take_text,
     .offset = offsetof(options, resume),
     .offer = OFFER_FOLDER,
@@ -40,18 +41,6 @@ int resume_choose_file(options *o, const char *name, char config[SL_PATH_MAX + 1
 }
 
 /* ---- the experiment ---- */
-
-/* As text, without its length. */
-static char *without_length(sl_experiment *e) {
-    const uint64_t rounds = e->rounds;
-    const double epochs = e->epochs;
-    e->rounds = 0;
-    e->epochs = 0;
-    char *text = sl_experiment_json(e);
-    e->rounds = rounds;
-    e->epochs = epochs;
-    return text;
-}
 
 /* Appends the key where the objects differ first to `path`, and gives both values; NULL: none. */
 static void find_difference(char *path, size_t room, const json_t **theirs, const json_t **ours) {
@@ -84,8 +73,9 @@ static int name_difference(const char *theirs, const char *ours, const char *whe
     find_difference(path, sizeof path, &before, &now);
     char *was = shown(before), *is = shown(now);
     int result = sl_fail(error, SL_EINVAL,
-                         "--resume: the experiment must be that of %s but for rounds or epochs; "
-                         "%s is %.200s there and %.200s here",
+                         "--resume: the experiment must be that of %s but for its length, paths, "
+                         "and what neighbours need not have alike; %s is %.200s there and %.200s "
+                         "here",
                          where, path, was != NULL ? was : "not set", is != NULL ? is : "not set");
     free(was);
     free(is);
@@ -103,7 +93,8 @@ int resume_compare(const trial *t, const options *o, sl_error *error) {
     int result = sl_experiment_load(&before, path, NULL, 0, error);
     if (result != 0)
         return result;
-    char *theirs = without_length(before), *ours = without_length(t->experiment);
+    char *theirs = sl_experiment_lasting_json(before),
+         *ours = sl_experiment_lasting_json(t->experiment);
     if (theirs == NULL || ours == NULL)
         result = sl_fail(error, SL_ENOMEM, "%s: out of memory", path);
     else if (strcmp(theirs, ours) != 0)
