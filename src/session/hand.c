@@ -143,6 +143,12 @@ static void tell_wait(sl_session *s, double since_s) {
     s->options.log(s->options.context, text);
 }
 
+static void tell_end(const sl_session *s, double waited_s) {
+    char text[SL_SESSION_TEXT_MAX];
+    snprintf(text, sizeof text, "the wait is over, after %.0f s", waited_s);
+    s->options.log(s->options.context, text);
+}
+
 /* Is there a reason not to wait any longer? The mutex is free. */
 static void look_around(sl_session *s, uint64_t round, double began_s) {
     const double deadline_s = s->options.deadline_s;
@@ -182,9 +188,12 @@ static bool wait_for_turn(sl_session *s, bool turn) {
         }
         pthread_mutex_lock(&s->mutex);
     }
-    s->waited_s += sl_clock_seconds() - began_s;
-    const bool ended = s->ended;
+    const double waited_s = sl_clock_seconds() - began_s;
+    s->waited_s += waited_s;
+    const bool ended = s->ended, failed = s->error.code != 0;
     pthread_mutex_unlock(&s->mutex);
+    if (told && s->options.log != NULL && !failed)
+        tell_end(s, waited_s);
     return !ended;
 }
 

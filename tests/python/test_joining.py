@@ -24,20 +24,52 @@ def join(experiment=ONE, x=None, **more):
     return starling.join(experiment, numpy.ones(3, "f4") if x is None else x, **more)
 
 
-def test_one_peer_trains_alone_and_says_so(scene):
+def warnings_of(work):
     said = []
     handler = logging.Handler(logging.WARNING)
     handler.emit = lambda record: said.append(record.getMessage())
     logging.getLogger("starling").addHandler(handler)
-    for more in ({}, {"size": 1}, {"rank": 0, "size": 1}):
-        x = numpy.arange(3, dtype="f4")
-        with join(x=x, **more) as peer:
-            check((peer.rank, peer.size) == (0, 1), peer)
-            x *= 2
-            peer.mix()
-            check((peer.average() == [0, 2, 4]).all(), x)
-    logging.getLogger("starling").removeHandler(handler)
+    try:
+        work()
+    finally:
+        logging.getLogger("starling").removeHandler(handler)
+    return said
+
+
+def test_one_peer_trains_alone_and_says_so(scene):
+    def work():
+        for more in ({}, {"size": 1}, {"rank": 0, "size": 1}):
+            x = numpy.arange(3, dtype="f4")
+            with join(x=x, **more) as peer:
+                check((peer.rank, peer.size) == (0, 1), peer)
+                x *= 2
+                peer.mix()
+                check((peer.average() == [0, 2, 4]).all(), x)
+
+    said = warnings_of(work)
     check(len(said) == 3 and all("trains alone" in line for line in said), said)
+
+
+def test_what_check_warns_of_is_told_at_join(scene):
+    for algorithm, words in (
+        ({"name": "dcd-psgd", "compressor": {"name": "random-k", "fraction": 0.01}}, "variance"),
+        ({"name": "ecd-psgd", "compressor": {"name": "top-k", "fraction": 0.5}}, "biased"),
+        ({"name": "choco-sgd", "compressor": {"name": "top-k", "fraction": 0.01}}, None),
+    ):
+        ring = {"topology": {"family": "ring", "nodes": 4}, "algorithm": algorithm}
+
+        def process():
+            x = numpy.ones(2000, "f4")
+            join(
+                ring, x, rank=1, roster="127.0.0.{rank}:7000", listen="127.0.0.1:0", start=False
+            ).abort("tried")
+
+        def train(rank):
+            starling.join(None, numpy.ones(2000, "f4")).leave()
+
+        for work in (process, lambda: starling.simulate(4, train, ring)):
+            said = [line for line in warnings_of(work) if "no effect" not in line]
+            check(len(said) == (words is not None) and all(words in line for line in said), said)
 
 
 def test_several_peers_want_a_launcher(scene):

@@ -3,6 +3,7 @@
 
 usage: test_waits.py STARLING [TEST ...]
 """
+import importlib.util
 import re
 
 import _package  # noqa: F401: finds the package
@@ -64,6 +65,31 @@ def test_calls_that_wait(scene):
                 check(told, lines)
             else:
                 check(not lines, lines)
+
+
+GROUP = """
+    import torch, torch.distributed as dist
+    port = ROSTER[0].split(":")[1]
+    dist.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{port}", rank=RANK, world_size=2)
+    x = torch.full((4,), float(RANK))
+    one = {"topology": {"nodes": 1, "family": "complete"}}
+    with starling.join(one, x, group=dist.group.WORLD, same_start=True) as peer:
+        peer.mix()
+        time.sleep(0 if RANK == 1 else 7)
+        peer.mix()
+    print(x.tolist(), flush=True)
+    os._exit(0)
+"""
+
+
+def test_processes_of_a_group(scene):
+    if importlib.util.find_spec("torch") is None:
+        return "torch is not installed here"
+    for rank, (code, out, said) in enumerate(Peers(scene, GROUP).wait()):
+        check(code == 0 and out == "[0.0, 0.0, 0.0, 0.0]\n", (code, out, said))
+        lines = [line for line in said.splitlines() if "has waited" in line]
+        check(len(lines) == rank, said)
+        check(all("process 1 has waited 5 s for process 0 of the group" in x for x in lines), said)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ step by itself or by the one inside: the outer one of two steps counts.
 
 import types
 
-from starling._library import Error
+from starling._library import Error, naming
 from starling._session import log
 
 INSIDE = ("optimizer", "_optimizer", "base_optimizer")  # where wrappers have it; then elsewhere
@@ -150,6 +150,11 @@ def _check_scaler(scaler):
 
 def attach(peer, vector, optimizer, scaler):
     """The Gossip of the optimizer's steps."""
+    with naming("attach()"):
+        return _attach(peer, vector, optimizer, scaler)
+
+
+def _attach(peer, vector, optimizer, scaler):
     _check_optimizer(optimizer)
     if scaler is None:
         scaler = _scaler_of(optimizer)

@@ -5,12 +5,16 @@ import ctypes
 import os
 import pickle
 
+import threading
+import time
+
 import torch
 import torch.distributed as dist
 
 from starling._library import Error
-from starling._session import Report, Session
+from starling._session import Report, Session, log
 
+TELL_AFTER_S = 5
 KEPT = 64  # works: more than a thread of gloo falls behind
 
 
@@ -52,6 +56,34 @@ def _size(ranks):
     return world // len(ranks)
 
 
+class Watch:
+    """Says, once for each wait, that one lasts; on a thread of its own, as gloo waits outside of
+    Python."""
+
+    def __init__(self, text):
+        self._text, self._since, self._ended = text, None, False
+        self._told = True
+        threading.Thread(target=self._look, daemon=True).start()
+
+    def _look(self):
+        while not self._ended:
+            time.sleep(0.5)
+            since = self._since
+            if since is None or self._told or time.monotonic() - since < TELL_AFTER_S:
+                continue
+            self._told = True
+            log.warning("%s has waited %d s %s", self._text[0], TELL_AFTER_S, self._text[1])
+
+    def __enter__(self):
+        self._since, self._told = time.monotonic(), False
+
+    def __exit__(self, *_):
+        self._since = None
+
+    def end(self):
+        self._ended = True
+
+
 class GroupSession:
     """As Session. All processes of the group make the same calls; the first one makes them of a
     session, and tells the others what came of it, an error too."""
@@ -69,6 +101,10 @@ class GroupSession:
             options.rank = _rank(ranks)
         if options.nodes < 0 and not says_nodes and "STARLING_SIZE" not in os.environ:
             options.nodes = _size(ranks)
+        text = "for the other processes of the group, which make the same calls"
+        if not self._leads():
+            text = f"for process {self._source} of the group, which gossips for all of them"
+        self._watch = Watch((f"process {dist.get_rank()}", text))
         self._tell(lambda: self._open(experiment, options))
 
     def _open(self, experiment, options):
@@ -94,9 +130,20 @@ class GroupSession:
         return told[0]
 
     def _broadcast(self, tensor):
-        work = dist.broadcast(tensor, self._source, group=self._group, async_op=True)
-        self._works.append(work)
-        work.wait()
+        try:
+            work = dist.broadcast(tensor, self._source, group=self._group, async_op=True)
+            self._works.append(work)
+            with self._watch:
+                work.wait()
+        except RuntimeError as problem:  # of gloo
+            raise Error(
+                f"group=: process {dist.get_rank()} has lost the others of its group: {problem}",
+                "SL_EPEER",
+            ) from problem
+
+    def _close(self):
+        self._watch.end()
+        self._keep_works()
 
     def _keep_works(self):
         """For ever, the last ones, and their tensors with them: a thread of gloo that still has
@@ -187,10 +234,10 @@ class GroupSession:
     def leave(self):
         self._left = True
         self._tell(lambda: self._session.leave())
-        self._keep_works()
+        self._close()
 
     def abort(self, why):
         self._left = True
         if self._leads():
             self._session.abort(why)
-        self._keep_works()
+        self._close()

@@ -7,7 +7,7 @@ Each becomes a Memory: address, shape and dtype of contiguous numbers, and what 
 import ctypes
 import sys
 
-from starling._library import Error
+from starling._library import Error, naming
 
 FORMATS = {"f": "float32", "<f": "float32", "d": "float64", "e": "float16"}
 CPU = 1  # kDLCPU
@@ -169,18 +169,22 @@ def bytes_of(state, name):
 
 def memory_of(x, name="x", dtypes=("float32",), devices=("cpu",)):
     """x's Memory; refuses what is not contiguous, of another dtype, or elsewhere."""
-    if is_torch(x):
-        found = _of_torch(x, name, dtypes, devices)
-    elif hasattr(x, "__cuda_array_interface__"):
-        found = _of_cuda(x, name, devices)
-    elif (view := _buffer_of(x)) is not None:
-        found = _of_buffer(view, name)
-    elif hasattr(x, "__dlpack__"):
-        found = _of_dlpack(x, name)
-    else:
-        raise Error(
-            f"{name} is a {type(x).__name__}: give a numpy array, a torch tensor, what has the "
-            "buffer protocol or DLPack, or a list of those"
-        )
+    with naming(f"{name} is a {type(x).__name__}, which cannot be read"):
+        found = _memory_of(x, name, dtypes, devices)
     _check_dtype(found.dtype, name, dtypes)
     return found
+
+
+def _memory_of(x, name, dtypes, devices):
+    if is_torch(x):
+        return _of_torch(x, name, dtypes, devices)
+    if hasattr(x, "__cuda_array_interface__"):
+        return _of_cuda(x, name, devices)
+    if (view := _buffer_of(x)) is not None:
+        return _of_buffer(view, name)
+    if hasattr(x, "__dlpack__"):
+        return _of_dlpack(x, name)
+    raise Error(
+        f"{name} is a {type(x).__name__}: give a numpy array, a torch tensor, what has the "
+        "buffer protocol or DLPack, or a list of those"
+    )

@@ -17,7 +17,7 @@ import ctypes
 import torch
 
 from starling import _state
-from starling._library import Error
+from starling._library import Error, naming
 from starling._memory import check_torch, stream_of_torch
 
 DTYPES = ("float32", "bfloat16", "float16")
@@ -143,13 +143,16 @@ class Module:
         self.module = unwrapped(module)
         self.is_distributed = self.module is not module
         self._device, self.session = torch.device(device), None
-        everything = list(self.module.named_parameters())
+        with naming(f"x is a {type(module).__name__} whose parameters cannot be listed"):
+            everything = list(self.module.named_parameters())
+            self.names = {name for name, _ in self.module.named_buffers()}
         self._frozen = {n for n, p in everything if not p.requires_grad}
         self._once = {id(p): (n, p) for n, p in everything}
-        self.names = {n for n, _ in everything} | {n for n, _ in self.module.named_buffers()}
+        self.names.update(n for n, _ in everything)
         named = [(n, p) for n, p in everything if p.requires_grad]
         for name, p in named:
-            self._check(name, p)
+            with naming(name):
+                self._check(name, p)
         named = [(n, p) for n, p in named if p.numel() > 0]
         if not named:
             raise Error("the model has no parameter that requires a gradient")
@@ -193,7 +196,8 @@ class Module:
         """Finds each parameter by its name, and refuses a model that trains others by now."""
         named = dict(self.module.named_parameters())
         for p in self._parameters:
-            p.find(named, self.changes)
+            with naming(p.name):
+                p.find(named, self.changes)
         if self.changes:
             return
         for name, p in named.items():
@@ -223,7 +227,8 @@ class Module:
         shared = self._alone()
         with torch.no_grad():
             for p in self._parameters:
-                p.take(purpose, id(p) not in shared)
+                with naming(p.name):
+                    p.take(purpose, id(p) not in shared)
         if self._device.type != "cpu":
             self.session.stream(stream_of_torch(self._device))
         if self._vector is not None:
@@ -237,7 +242,8 @@ class Module:
     def absorb(self):
         with torch.no_grad():
             for p in self._parameters:
-                p.absorb()
+                with naming(p.name):
+                    p.absorb()
 
     def keep(self, buffer):
         return torch.frombuffer(buffer, dtype=torch.uint8)
@@ -253,7 +259,9 @@ class Module:
                 f"parameters {sorted(rounded)}"
             )
         for name, master in masters.items():
-            rounded[name].master = master.to(self._device, torch.float32, copy=True)
+            with naming(f"the state's master of {name}"):
+                master = master.to(self._device, torch.float32, copy=True)
+                rounded[name].master = master.reshape(rounded[name].shape)
 
     # ---- optimizers ----
 
@@ -288,8 +296,7 @@ class Module:
                 "average(): buffers and frozen parameters differ between the peers in name, dtype "
                 f"or shape; {changes or 'on another peer they have changed since join()'}"
             )
-        tensors = [e.tensor for e in found]
-        return list(zip(tensors, _state.means(add, tensors)))
+        return list(zip((e.tensor for e in found), _state.means(add, found)))
 
     def result(self, values, beside=()):
         """A state_dict. beside: of mean_state()."""
@@ -301,9 +308,12 @@ class Module:
             at += count
         means.update((_place(tensor), mean) for tensor, mean in beside)
         found = {}
-        for name, value in self.module.state_dict().items():
+        with naming("average(): the module's state_dict()"):
+            state = self.module.state_dict()
+        for name, value in state.items():
             if isinstance(value, torch.Tensor):
-                mean = means.get(_place(value)) if value.numel() > 0 else None
-                value = torch.empty_like(value.detach()).copy_(value if mean is None else mean)
+                with naming(f"average(): {name}"):
+                    mean = means.get(_place(value)) if value.numel() > 0 else None
+                    value = torch.empty_like(value.detach()).copy_(value if mean is None else mean)
             found[name] = value
         return found

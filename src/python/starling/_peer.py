@@ -5,12 +5,13 @@ from __future__ import annotations
 import atexit
 import contextlib
 import ctypes
+import html
 import math
 import sys
 import weakref
 from typing import Any, Iterator
 
-from starling._library import Error
+from starling._library import Error, naming
 from starling._mean import agree, mean, own
 from starling._memory import bytes_of
 from starling._session import log
@@ -92,7 +93,8 @@ class Peer:
         if not isinstance(state, dict) or not STATE.issubset(state):
             raise Error("load_state_dict(): this is no dict that peer.state_dict() has given out")
         saved = state["session"]
-        self._vector.restore(state["masters"])
+        with naming("load_state_dict(): this state is damaged"):
+            self._vector.restore(dict(state["masters"]))
         x = self._vector.take("save")
         self._session.load(None if saved is None else bytes_of(saved, "the state's session"))
         self._session.start(x)
@@ -262,12 +264,43 @@ class Peer:
         else:
             self.abort(why(exception))
 
-    def __repr__(self):
-        state = "" if self.active else ", has left"
+    def __repr__(self) -> str:
+        """One line, with whom it waits for."""
         try:
-            return f"<starling.Peer: rank {self.rank} of {self.size}, round {self.round}{state}>"
+            return f"<starling.Peer: {', '.join(self._shown())}>"
         except Error as error:  # as in a forked child
             return f"<starling.Peer: {error}>"
+
+    def _repr_html_(self) -> str:
+        """The same as a small table, for notebooks."""
+        try:
+            head, *rows = self._shown()
+        except Error as error:
+            head, rows = str(error), []
+        lines = "".join(f"<tr><td>{html.escape(row)}</td></tr>" for row in rows)
+        return f"<table><tr><th>starling.Peer: {html.escape(head)}</th></tr>{lines}</table>"
+
+    def _shown(self) -> list[str]:
+        """Where it stands, in words."""
+        said = [f"rank {self.rank} of {self.size}", f"round {self.round}"]
+        if not self.active:
+            return [*said, "has left"]
+        distance, lost = self.neighbour_distance, self.size - len(self._known_members())
+        if not math.isnan(distance):
+            said.append(f"{distance:.3g} from its neighbours")
+        if lost > 0:
+            said.append(f"{lost} lost")
+        if self.exchanging:
+            said.append("an exchange is under way")
+        if self.waiting_for:
+            said.append(f"waits for {self.waiting_for}")
+        return said
+
+    def _known_members(self) -> list[int]:
+        try:
+            return self.members
+        except Error:  # of a group's other processes
+            return list(range(self.size))
 
     # ---- what is known ----
 

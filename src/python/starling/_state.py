@@ -60,11 +60,12 @@ def entries(module, left_out, trained=False):
                 name = f"{prefix}.{key}" if prefix else key
                 if tensor is None or id(tensor) in seen or name in left_out:
                     continue
-                if owner is part._parameters and tensor.requires_grad and not trained:
-                    continue
-                seen.add(id(tensor))
-                if tensor.numel() > 0:
-                    found.append(Entry(name, _checked(name, tensor), owner, key))
+                with naming(name):
+                    if owner is part._parameters and tensor.requires_grad and not trained:
+                        continue
+                    seen.add(id(tensor))
+                    if tensor.numel() > 0:
+                        found.append(Entry(name, _checked(name, tensor), owner, key))
     return found
 
 
@@ -153,12 +154,17 @@ def _add_all(add, numbers):
     return add_all(add, numbers.data_ptr(), numbers.numel())
 
 
-def means(add, tensors):
-    """The means over all peers of tensors whose dtypes and shapes are equal on all: as CPU tensors
+def _encode_entry(e):
+    with naming(e.name):
+        return encode(e.tensor)
+
+
+def means(add, entries):
+    """The means over all peers of entries whose dtypes and shapes are equal on all: as CPU tensors
     of their dtypes and shapes. They wait for all peers. Integers: rounded, a half up."""
-    if not tensors:
+    if not entries:
         return []
-    encoded = [encode(tensor) for tensor in tensors]
+    tensors, encoded = [e.tensor for e in entries], [_encode_entry(e) for e in entries]
     numbers = torch.cat([each.reshape(-1) for each in encoded])
     givers = _add_all(add, numbers)
     found, at = [], 0
@@ -170,6 +176,11 @@ def means(add, tensors):
 
 
 # ---- rank 0's bits ----
+
+
+def _bytes_of(e):
+    with naming(e.name):
+        return _bytes(e.tensor)
 
 
 def _bytes(tensor):
@@ -205,12 +216,13 @@ def share(add, found, is_rank_0):
         )
     if not found:
         return
-    data = torch.cat([_bytes(e.tensor) for e in found])
+    data = torch.cat([_bytes_of(e) for e in found])
     if agree(add, memoryview(data.numpy())):
         return
     data, at = _from_rank_0(add, data, is_rank_0), 0
     with torch.no_grad():
         for e in found:
             size = _bytes(e.tensor).numel()
-            e.put(_of_bytes(data[at : at + size], e.tensor))
+            with naming(e.name):
+                e.put(_of_bytes(data[at : at + size], e.tensor))
             at += size

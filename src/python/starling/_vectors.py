@@ -174,6 +174,8 @@ class Arrays(_Plain):
 
 def vector_of(x, device="cpu", borrow=False, gathered=False):
     """x's vector, on the experiment's device. borrow, gathered: of a module, see _module.py."""
+    if isinstance(x, type):
+        raise Error(f"x is the class {x.__name__}: give an object of it")
     if hasattr(x, "named_parameters") and hasattr(x, "state_dict"):
         try:
             from starling._module import Module

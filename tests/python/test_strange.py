@@ -1,0 +1,286 @@
+#!/usr/bin/env python3
+"""Strange modules, arrays and states: each is taken, or refused by an Error of ours that names the
+parameter or buffer; and where a peer stands, in words.
+
+usage: test_strange.py STARLING [TEST ...]
+"""
+import sys
+
+import _package  # noqa: F401: finds the package
+import numpy
+
+try:
+    import torch
+except ImportError:
+    print("skip torch: it is not installed here")
+    sys.exit(0)
+
+import starling
+from _package import refused
+from _scene import check, run_tests
+from torch import nn
+from torch.nn.utils import prune
+
+ONE = {"topology": {"nodes": 1, "family": "complete"}, "algorithm": "d-psgd"}
+
+
+class Odd(nn.Module):
+    """A layer, and something strange by the name `strange`."""
+
+    def __init__(self, put):
+        super().__init__()
+        torch.manual_seed(1)
+        self.layer = nn.Linear(5, 3)
+        put(self)
+
+    def forward(self, x):
+        return self.layer(x)
+
+
+def buffer(make):
+    return lambda module: module.register_buffer("strange", make())
+
+
+def parameter(make, trained=False):
+    return lambda module: module.register_parameter(
+        "strange", nn.Parameter(make(), requires_grad=trained)
+    )
+
+
+def inference():
+    with torch.inference_mode():
+        return torch.ones(3)
+
+
+def overlapping():
+    return torch.arange(6.0).as_strided((3, 3), (1, 1))
+
+
+def of_a_class():
+    class Own(torch.Tensor):
+        pass
+
+    return torch.ones(3).as_subclass(Own)
+
+
+def refusing():
+    class Refuses(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, function, types, args=(), kwargs=None):
+            raise RuntimeError("no function for you")
+
+    return torch.ones(3).as_subclass(Refuses)
+
+
+TENSORS = {
+    "sparse": lambda: torch.eye(3).to_sparse(),
+    "csr": lambda: torch.eye(3).to_sparse_csr(),
+    "meta": lambda: torch.ones(3, device="meta"),
+    "quantized": lambda: torch.quantize_per_tensor(torch.ones(3), 0.1, 0, torch.qint8),
+    "complex": lambda: torch.ones(3, dtype=torch.complex64),
+    "conjugate": lambda: torch.ones(3, dtype=torch.complex64).conj(),
+    "negative": lambda: torch.ones(3, dtype=torch.complex64).conj().imag,
+    "inference": inference,
+    "overlapping": overlapping,
+    "expanded": lambda: torch.ones(1).expand(4, 3),
+    "empty": lambda: torch.ones(0, 3),
+    "scalar": lambda: torch.tensor(3.0),
+    "not a number": lambda: torch.tensor([float("nan"), float("inf")]),
+    "double": lambda: torch.ones(3, dtype=torch.float64),
+    "half": lambda: torch.ones(3, dtype=torch.float16),
+    "of a class": of_a_class,
+    "refusing": refusing,
+    "transposed": lambda: torch.arange(6.0).reshape(2, 3).t(),
+    "bits": lambda: torch.tensor([True, False]),
+    "bytes": lambda: torch.tensor([1, 255], dtype=torch.uint8),
+    "huge": lambda: torch.tensor([2**63 - 1, -(2**63)]),
+    "uninitialized": lambda: nn.UninitializedBuffer(),
+}
+
+
+def run(make, steps=2):
+    """A whole run of two peers; what was refused, or None. Other errors come out."""
+
+    def work(rank):
+        model = make()
+        peer = starling.join(None, model)
+        trained = [p for p in model.parameters() if p.requires_grad]
+        optimizer = peer.attach(torch.optim.SGD(trained, 0.1))
+        for _ in range(steps):
+            optimizer.zero_grad()
+            model(torch.randn(4, 5)).square().sum().backward()
+            optimizer.step()
+        average = peer.average()
+        peer.leave()
+        return average
+
+    try:
+        starling.simulate(2, work, {"topology": {"family": "complete"}, "algorithm": "d-psgd"})
+    except starling.Error as error:
+        return str(error)
+    return None
+
+
+def may_be_made(make):
+    try:
+        make()
+    except Exception:  # of torch: this release has no such tensor
+        return False
+    return True
+
+
+def test_strange_tensors(scene):
+    for name, make in TENSORS.items():
+        kinds = {"buffer": buffer(make), "frozen": parameter(make)}
+        kinds["trained"] = parameter(make, True)
+        for kind, put in kinds.items():
+            if not may_be_made(lambda: Odd(put)):
+                continue
+            said = run(lambda: Odd(put))
+            check(said is None or "strange" in said, f"{kind} {name}: {said}")
+
+
+def test_what_is_taken(scene):
+    for name in ("complex", "overlapping", "expanded", "empty", "scalar", "double", "half", "bits"):
+        said = run(lambda: Odd(buffer(TENSORS[name])))
+        check(said is None, f"{name}: {said}")
+    for wrap in (
+        torch.nn.utils.weight_norm,
+        torch.nn.utils.spectral_norm,
+        torch.nn.utils.parametrizations.spectral_norm,
+        torch.nn.utils.parametrizations.orthogonal,
+        lambda layer: prune.l1_unstructured(layer, "weight", 0.5),
+        lambda layer: layer.requires_grad_(True),
+        lambda layer: layer.to(torch.bfloat16).float(),
+    ):
+        said = run(lambda: nn.Sequential(wrap(nn.Linear(5, 5)), nn.Linear(5, 3)))
+        check(said is None, said)
+
+
+def test_modules_that_raise(scene):
+    class Listed(nn.Linear):
+        def named_parameters(self, *_, **__):
+            raise RuntimeError("no list today")
+
+    class Stated(nn.Linear):
+        def state_dict(self, *_, **__):
+            raise KeyError("no state today")
+
+    def work(model, call=lambda peer: peer.leave()):
+        starling.simulate(1, lambda rank: call(starling.join(None, model)), ONE)
+
+    refused(lambda: work(Listed(5, 3)), "Listed", "no list today")
+    refused(lambda: work(Stated(5, 3), lambda peer: peer.average()), "state_dict()", "no state")
+
+
+class Interface:
+    """An array by some interface."""
+
+    def __init__(self, **attributes):
+        self.__dict__.update(attributes)
+
+
+def test_strange_arrays(scene):
+    class Dlpack:
+        def __dlpack_device__(self):
+            return 1, 0
+
+        def __dlpack__(self, **_):
+            raise BufferError("not today")
+
+    x = numpy.ones(4, "f4")
+    read_only = x.copy()
+    read_only.flags.writeable = False
+    values = [
+        *(
+            None,
+            3,
+            2.5,
+            "text",
+            b"bytes",
+            bytearray(16),
+            object(),
+            {},
+            set(),
+            len,
+            [],
+            [[]],
+            [x, None],
+        ),
+        *(x[::2], x[::-1], read_only, x.astype("f8"), x.astype(">f4"), x.astype("c8"), x[:0]),
+        *(numpy.array("a"), numpy.array([None]), numpy.zeros(2, [("a", "f4")]), numpy.ma.array(x)),
+        *(numpy.datetime64("now"), memoryview(x), memoryview(b"abcd"), Dlpack(), [Dlpack()]),
+        *(Interface(__dlpack__=3), Interface(__cuda_array_interface__={"data": 3})),
+        *(torch.ones(2, 2).t()[:1], torch.ones(3).to_sparse(), torch.ones(3, device="meta")),
+        *(torch.ones(3).double(), torch.ones(0), nn.Parameter(torch.ones(3)), refusing()),
+        *(torch.nn.Identity(), torch.nn.ReLU(), torch.nn.Linear, x.tolist(), (x, x), [x, x[:0]]),
+    ]
+    for value in values:
+
+        def work(rank):
+            with starling.join(None, value) as peer:
+                peer.mix()
+                peer.average()
+
+        try:
+            starling.simulate(1, work, ONE)
+        except starling.Error as error:
+            check(str(error), "no words")
+
+
+def test_strange_states(scene):
+    def saved(rank):
+        model = nn.Linear(5, 3).half()
+        with starling.join(None, model) as peer:
+            peer.mix()
+            return peer.state_dict(), model.state_dict()
+
+    ((state, weights),) = starling.simulate(1, saved, ONE)
+    good = state["masters"]["weight"]
+    for change in (
+        None,
+        {},
+        "text",
+        {**state, "masters": None},
+        {**state, "masters": {"weight": good}},
+        {**state, "masters": {"weight": 3, "bias": 4}},
+        {**state, "masters": {**state["masters"], "weight": good[:1]}},
+        {**state, "session": None},
+        {**state, "session": b""},
+        {**state, "session": state["session"][:-1]},
+        {**state, "session": state["session"].float()},
+        {**state, "session": object()},
+    ):
+
+        def work(rank):
+            model = nn.Linear(5, 3).half()
+            model.load_state_dict(weights)
+            peer = starling.join(None, model, start=False)
+            refused(lambda: peer.load_state_dict(change), "")
+            peer.load_state_dict(state)
+            peer.leave()
+
+        starling.simulate(1, work, ONE)
+
+
+def test_where_a_peer_stands(scene):
+    def work(rank):
+        x = numpy.full(3, rank, "f4")
+        peer = starling.join(None, x)
+        check(repr(peer) == f"<starling.Peer: rank {rank} of 2, round 0>", repr(peer))
+        for _ in range(10):
+            peer.mix()
+        peer.begin()
+        check("from its neighbours, an exchange is under way>" in repr(peer), repr(peer))
+        page = peer._repr_html_()
+        check(page.startswith(f"<table><tr><th>starling.Peer: rank {rank} of 2</th></tr>"), page)
+        check("<td>round 10</td>" in page and len(page) < 500, page)
+        peer.leave()
+        check(repr(peer) == f"<starling.Peer: rank {rank} of 2, round 11, has left>", repr(peer))
+
+    starling.simulate(2, work, {"topology": {"family": "complete"}, "algorithm": "d-psgd"})
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    run_tests([value for name, value in list(globals().items()) if name.startswith("test_")])
