@@ -205,7 +205,7 @@ def demo(scene, nvcc=True, plugin_builds=True):
     os.makedirs(os.path.join(tree, "tools"))
     shutil.copy(os.path.join(ROOT, "tools", "demo"), os.path.join(tree, "tools"))
     make_script(os.path.join(tree, "tools", "setup"), ":")
-    make_script(os.path.join(tree, "build", "tools", "starling"), 'echo "starling $*"')
+    make_script(os.path.join(tree, "build-demo", "tools", "starling"), 'echo "starling $*"')
     make_script(os.path.join(tools, "meson"), 'mkdir -p "$2"; touch "$2/build.ninja"')
     building = 'echo "[3 of 7] Compiling"; sleep 6.5; echo "[7 of 7] Linking"; echo "$@" >>built'
     refusing = "[[ $* != *cuda* ]] || exit 1" if not plugin_builds else ":"
@@ -228,8 +228,8 @@ def test_demo_tells_what_it_builds_and_how_to_go_on(scene):
     ended = demo(scene)
     check(ended.returncode == 0 and not ended.stderr, f"{ended}")
     check("demo: building: 3 of 7 steps\n" in ended.stdout, f"no progress: {ended.stdout}")
-    check("examples/digits.json --out here" in ended.stdout, f"{ended.stdout}")
-    commands = re.findall(r"^  (build/tools/starling .*)", ended.stdout, re.M)
+    check("examples/digits.json --set epochs=8 --out here" in ended.stdout, f"{ended.stdout}")
+    commands = re.findall(r"^  (build-demo/tools/starling .*)", ended.stdout, re.M)
     check(len(commands) == 3, f"{ended.stdout}")
     for words in map(str.split, commands):
         called = scene.call(*words[1:2], "--help")
