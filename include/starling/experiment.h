@@ -252,6 +252,18 @@ SL_API uint64_t sl_experiment_section_hash(const sl_experiment *experiment, sl_s
 /* Of the topology and all sections: what all peers of a run have alike. */
 SL_API uint64_t sl_experiment_hash(const sl_experiment *experiment);
 
+/* What differs from the keys' defaults in the sections, and the topology where it is short: lines
+ * "KEY VALUE" with JSON values. Not empty. malloc'ed; NULL: out of memory. */
+SL_API char *sl_experiment_differences(const sl_experiment *experiment);
+enum { SL_DIFFERENCE_MAX = 96 };
+typedef struct sl_difference {
+    char key[SL_DIFFERENCE_MAX], ours[SL_DIFFERENCE_MAX], theirs[SL_DIFFERENCE_MAX];
+} sl_difference;
+/* The first key of a section, or "topology", whose values are others in these two, of which the
+ * second may come from anybody. false: none that they hold, or that fits. */
+SL_API bool sl_experiment_difference(sl_difference *out, const char *section, const char *ours,
+                                     size_t our_bytes, const char *theirs, size_t their_bytes);
+
 /* ---- keys ---- */
 
 #define SL_KEYS_MAX 256

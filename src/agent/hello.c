@@ -20,24 +20,23 @@ sl_passage sl_side_passage(const sl_side *side, uint32_t to) {
                         .incarnation = side->incarnation};
 }
 
-/* The checksum is of both: what is of this connection only, and the layout. */
+/* The checksum is of both: what is of this connection only, and the words. */
 int sl_side_send_hello(const sl_side *side, sl_channel *channel, sl_connection *connection,
                        const sl_standing *standing, sl_frame *frame) {
     uint8_t whole[SL_FRAME_HEADER_BYTES + SL_HELLO_BYTES + SL_HELLO_TEXT_MAX];
     uint8_t *payload = whole + SL_FRAME_HEADER_BYTES;
-    const size_t layout_bytes = side->hello.layout_bytes;
+    const size_t words_bytes = side->hello.settings_bytes + side->hello.layout_bytes;
     sl_hello hello = side->hello;
     hello.standing = *standing;
     sl_hello_encode(&hello, payload);
-    memcpy(payload + SL_HELLO_BYTES, side->layout, layout_bytes);
+    memcpy(payload + SL_HELLO_BYTES, side->words, words_bytes);
     frame->type = SL_FRAME_HELLO;
     frame->sender = side->rank;
-    frame->payload_bytes = (uint32_t)(SL_HELLO_BYTES + layout_bytes);
+    frame->payload_bytes = (uint32_t)(SL_HELLO_BYTES + words_bytes);
     frame->payload_sum = sl_checksum(payload, frame->payload_bytes);
     sl_frame_encode(frame, whole);
     return sl_channel_send(channel, connection, side->now_s, whole,
-                           SL_FRAME_HEADER_BYTES + SL_HELLO_BYTES, side->layout, layout_bytes,
-                           false);
+                           SL_FRAME_HEADER_BYTES + SL_HELLO_BYTES, side->words, words_bytes, false);
 }
 
 typedef struct value {
@@ -53,7 +52,7 @@ static const value *value_that_differs(const value *values, size_t count) {
     return NULL;
 }
 
-static const char model_layout[] = "model layout";
+static const char model_layout[] = "model layout", on_loss[] = "membership.on_loss";
 
 /* A layout that HELLO does not hold to its end may differ behind. */
 static bool name_tensor(const sl_hello *ours, uint32_t rank, const sl_hello *theirs, uint32_t peer,
@@ -68,20 +67,30 @@ static bool name_tensor(const sl_hello *ours, uint32_t rank, const sl_hello *the
     return true;
 }
 
+/* The first setting of the section that differs, as far as both have said theirs. */
+static bool name_setting(const sl_hello *ours, const sl_hello *theirs, uint32_t peer,
+                         const char *section, char text[SL_REFUSAL_MAX]) {
+    sl_difference d;
+    if (ours->settings_bytes == 0 || theirs->settings_bytes == 0 ||
+        !sl_experiment_difference(&d, section, ours->settings, ours->settings_bytes,
+                                  theirs->settings, theirs->settings_bytes))
+        return false;
+    snprintf(text, SL_REFUSAL_MAX, "%s: %s here, %s at agent %u", d.key, d.ours, d.theirs, peer);
+    return true;
+}
+
 /* What HELLO holds a hash of. Who joins behind the first ranks brings data of its own,
  * unless all share theirs. */
 static const char *section_that_differs(const sl_hello *ours, const sl_hello *theirs,
                                         bool own_data) {
-    const bool loss = ours->goes_on != theirs->goes_on;
     if (ours->topology_hash != theirs->topology_hash)
         return "topology";
     for (uint32_t i = 0; i < ours->section_count; i++)
         if (ours->section_count != theirs->section_count ||
             (ours->sections[i] != theirs->sections[i] && !(own_data && i == SL_SECTION_data)))
-            return loss && i == SL_SECTION_algorithm ? "algorithm, or membership.on_loss,"
-                                                     : sl_section_name((sl_section)i);
-    if (loss)
-        return "membership.on_loss (\"auto\" may be \"stop\" here and \"continue\" there)";
+            return sl_section_name((sl_section)i);
+    if (ours->goes_on != theirs->goes_on)
+        return on_loss;
     if (ours->layout_hash != theirs->layout_hash)
         return model_layout;
     if (ours->direct != theirs->direct)
@@ -116,9 +125,9 @@ bool sl_hello_differs(const sl_side *side, const sl_hello *theirs, uint32_t peer
     const uint32_t rank = side->rank;
     const bool own_data = !side->shares && (peer >= ours->nodes || rank >= ours->nodes);
     const value inputs[] = {{"seed", ours->seed, theirs->seed},
-                            {"topology's number of nodes", ours->nodes, theirs->nodes}};
+                            {"topology.nodes", ours->nodes, theirs->nodes}};
     const value results[] = {{"rounds", ours->rounds, theirs->rounds},
-                             {"model's number of parameters", ours->dimension, theirs->dimension},
+                             {"the model's parameters", ours->dimension, theirs->dimension},
                              {"transport.chunk_bytes", ours->chunk_bytes, theirs->chunk_bytes}};
     const char *section = ours->run_id != theirs->run_id ? "run id" : NULL;
     const value *v = section == NULL ? value_that_differs(inputs, 2) : NULL;
@@ -132,9 +141,15 @@ bool sl_hello_differs(const sl_side *side, const sl_hello *theirs, uint32_t peer
     if (section == NULL && v == NULL)
         v = value_that_differs(results, 3);
     if (v != NULL)
+        snprintf(text, SL_REFUSAL_MAX, "%s: %" PRIu64 " here, %" PRIu64 " at agent %u", v->key,
+                 v->ours, v->theirs, peer);
+    else if (section == on_loss)
         snprintf(text, SL_REFUSAL_MAX,
-                 "the %s of agents %u and %u differs: %" PRIu64 " and %" PRIu64, v->key, peer, rank,
-                 v->theirs, v->ours);
+                 "%s: \"%s\" here, \"%s\" at agent %u; \"auto\" follows from the algorithm",
+                 on_loss, ours->goes_on ? "continue" : "stop",
+                 theirs->goes_on ? "continue" : "stop", peer);
+    else if (section != NULL && name_setting(ours, theirs, peer, section, text))
+        return true;
     else if (section == model_layout && name_tensor(ours, rank, theirs, peer, text))
         return true;
     else if (section != NULL)

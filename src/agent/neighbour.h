@@ -27,7 +27,7 @@ typedef struct sl_side {
     const sl_vec_ops *vec;                  /* where the node's vectors are */
     const sl_connection_handlers *handlers; /* of connections to neighbours */
     sl_hello hello;
-    char *layout;         /* (hello.layout_bytes) as it is sent; registered */
+    char *words;          /* hello.settings, then hello.layout, as they are sent; registered */
     uint64_t incarnation; /* of this process */
     bool trains;          /* opening is over: neighbours' other incarnations are refused */
     bool unbegun;         /* this agent ends before any round, or with one that does */

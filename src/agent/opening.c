@@ -11,7 +11,11 @@
 #include "launch/resolver.h"
 #include "starling/device.h"
 
-enum { REGIONS_MAX = 16, RESERVE_OF_FILES = 8 }; /* descriptors, of checkpoints and records */
+enum {
+    REGIONS_MAX = 16,
+    SETTINGS_MAX = SL_HELLO_TEXT_MAX / 4,
+    RESERVE_OF_FILES = 8
+}; /* descriptors, of checkpoints and records */
 
 /* Can payloads leave from and come to the device's memory? If not, why, in one line. An emulated
  * device's memory is the host's, which any provider takes. */
@@ -54,16 +58,25 @@ int sl_agent_find_path(const sl_experiment *e, bool *direct, char note[SL_PATH_N
     return 0;
 }
 
-/* As it is sent, with the layout, or with as much of it as there is room for. */
+/* As it is sent, with the settings, if they have no more than their part of the room, and with as
+ * much of the layout as there is room for. */
 static int write_hello(sl_agent *a, sl_error *error) {
     sl_hello *hello = &a->side.hello;
-    const char *layout = a->settings.task.layout;
-    hello->layout = layout != NULL ? layout : "";
-    hello->layout_bytes = strnlen(hello->layout, SL_HELLO_TEXT_MAX);
-    a->side.layout = calloc(1, hello->layout_bytes + 1);
-    if (a->side.layout == NULL)
+    const char *layout = a->settings.task.layout != NULL ? a->settings.task.layout : "";
+    char *settings = sl_experiment_differences(a->settings.experiment);
+    a->side.words = calloc(1, SL_HELLO_TEXT_MAX + 1);
+    if (a->side.words == NULL || settings == NULL) {
+        free(settings);
         return sl_fail(error, SL_ENOMEM, "agent %u: out of memory", a->settings.rank);
-    memcpy(a->side.layout, hello->layout, hello->layout_bytes);
+    }
+    const size_t bytes = strlen(settings);
+    hello->settings_bytes = bytes <= SETTINGS_MAX ? bytes : 0;
+    hello->settings = a->side.words;
+    hello->layout = a->side.words + hello->settings_bytes;
+    hello->layout_bytes = strnlen(layout, SL_HELLO_TEXT_MAX - hello->settings_bytes);
+    memcpy(a->side.words, settings, hello->settings_bytes);
+    memcpy(a->side.words + hello->settings_bytes, layout, hello->layout_bytes);
+    free(settings);
     return 0;
 }
 
@@ -260,8 +273,8 @@ static int open_fabric(sl_agent *a, sl_error *error) {
     size_t bytes[REGIONS_MAX];
     size_t count = sl_node_regions(a->node, bases, bytes, REGIONS_MAX);
     if (result == 0)
-        result = sl_fabric_register(a->side.fabric, a->side.layout, a->side.hello.layout_bytes + 1,
-                                    -1, error);
+        result =
+            sl_fabric_register(a->side.fabric, a->side.words, SL_HELLO_TEXT_MAX + 1, -1, error);
     for (size_t i = 0; i < count && result == 0; i++)
         result =
             sl_fabric_register(a->side.fabric, bases[i], bytes[i], memory_of_payloads(a), error);
@@ -466,7 +479,7 @@ void sl_agent_close(sl_agent **agent) {
     sl_signal_close(a->notify_fd);
     free(a->neighbours);
     free(a->receivers);
-    free(a->side.layout);
+    free(a->side.words);
     free(a->edges);
     pthread_mutex_destroy(&a->mutex);
     sl_outbox_close(&a->outbox);

@@ -106,8 +106,7 @@ sl_section sl_key_section(const sl_key *k) {
     return SL_SECTION_COUNT;
 }
 
-/* Is the value the one that the key has when nobody gives it? */
-static bool is_default(const sl_key *k, json_t *value) {
+bool sl_key_is_default(const sl_key *k, json_t *value) {
     json_t *usual = json_loads(k->fallback, JSON_DECODE_ANY, NULL);
     const bool same = json_is_number(value) && json_is_number(usual)
                           ? json_number_value(value) == json_number_value(usual)
@@ -118,7 +117,7 @@ static bool is_default(const sl_key *k, json_t *value) {
 
 /* A run has the hash that it had before there were keys which it leaves as they are. */
 static bool is_hashed(const sl_key *k, json_t *value) {
-    return k->type != SL_KEY_PATH && !(k->is_later && is_default(k, value));
+    return k->type != SL_KEY_PATH && !(k->is_later && sl_key_is_default(k, value));
 }
 
 static uint64_t hash_value(uint64_t hash, const sl_key *k, json_t *value) {

@@ -230,6 +230,7 @@ void sl_hello_encode(const sl_hello *hello, uint8_t out[SL_HELLO_BYTES]) {
     p = put64(p, hello->standing.credit);
     p = put64(p, hello->standing.received);
     p = put64(p, hello->standing.meets);
+    p = put64(p, hello->settings_bytes);
     assert(p == out + SL_HELLO_BYTES);
 }
 
@@ -250,9 +251,13 @@ const char *sl_hello_decode(sl_hello *out, const uint8_t *data, size_t bytes) {
         .section_count = get32(data + 72),
         .direct = (get32(data + 76) & DIRECT) != 0,
         .goes_on = (get32(data + 76) & GOES_ON) != 0,
-        .layout = (const char *)data + SL_HELLO_BYTES,
-        .layout_bytes = bytes - SL_HELLO_BYTES,
+        .settings = (const char *)data + SL_HELLO_BYTES,
+        .settings_bytes = get64(data + SL_HELLO_BYTES - 8),
     };
+    if (h.settings_bytes > bytes - SL_HELLO_BYTES)
+        return "HELLO with settings beyond its end";
+    h.layout = h.settings + h.settings_bytes;
+    h.layout_bytes = bytes - SL_HELLO_BYTES - h.settings_bytes;
     if (h.section_count > SL_HELLO_SECTIONS_MAX)
         return "HELLO with too many sections";
     for (int i = 0; i < SL_HELLO_SECTIONS_MAX; i++)

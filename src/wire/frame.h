@@ -34,7 +34,7 @@ enum {
 };
 
 typedef enum sl_frame_type {
-    SL_FRAME_HELLO = 1, /* payload: sl_hello, then its layout */
+    SL_FRAME_HELLO = 1, /* payload: sl_hello, then its settings and its layout */
     SL_FRAME_DATA,      /* payload: one part of a message */
     SL_FRAME_CREDIT,    /* none: `credit` is the message */
     SL_FRAME_HEARTBEAT, /* payload: what the sender does, and for whom it waits */
@@ -143,18 +143,21 @@ typedef struct sl_hello {
     bool goes_on;                             /* when a peer is lost (membership.on_loss) */
     uint64_t sections[SL_HELLO_SECTIONS_MAX]; /* configuration, by section */
     sl_standing standing;                     /* not compared */
+    const char *settings;  /* (settings_bytes) what the sections are hashes of, in words; no end
+                              mark.  Borrowed, like the layout, which follows it */
+    size_t settings_bytes; /* with the layout's at most SL_HELLO_TEXT_MAX */
     const char *layout; /* (layout_bytes) what layout_hash is of, in words, or its beginning; no end
                            mark. Borrowed */
-    size_t layout_bytes; /* at most SL_HELLO_TEXT_MAX */
+    size_t layout_bytes;
 } sl_hello;
 
 enum {
-    SL_HELLO_BYTES = 8 * 8 + 4 * 4 + SL_HELLO_SECTIONS_MAX * 8 + 7 * 8, /* without the layout */
+    SL_HELLO_BYTES = 8 * 8 + 4 * 4 + SL_HELLO_SECTIONS_MAX * 8 + 7 * 8 + 8, /* without texts */
     SL_HELLO_TEXT_MAX = 16384
 };
-/* All but the layout, which follows. */
+/* All but the texts, which follow. */
 void sl_hello_encode(const sl_hello *hello, uint8_t out[SL_HELLO_BYTES]);
-/* NULL or what is wrong. The layout stays in data. */
+/* NULL or what is wrong. The texts stay in data. */
 const char *sl_hello_decode(sl_hello *out, const uint8_t *data, size_t bytes);
 
 #endif

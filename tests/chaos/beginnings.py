@@ -192,7 +192,27 @@ def wrong_restarts_are_refused(scene):
         scene.call("check", scene.experiment(membership=membership)).check_refused(*words)
 
 
+def both_sides_name_the_setting_that_differs(scene):
+    """With both values, as each has it."""
+    for changes, key, own, other in (
+        ({"optimizer__learning_rate": 0.375}, "optimizer.learning_rate", "0.01", "0.375"),
+        ({"algorithm": {"name": "d-psgd", "local_steps": 4}}, "algorithm.local_steps", "1", "4"),
+        ({"rounds": 7}, "rounds", "50", "7"),
+        ({"data__batch": 16}, "data.batch", "8", "16"),
+        ({"membership__on_loss": "continue"}, "membership.on_loss", '"stop"', '"continue"'),
+    ):
+        lines = "".join(f"127.0.0.1:{port}\n" for port in free_ports(2))
+        roster, agents = scene.write("roster", lines), []
+        for rank, more in enumerate(({}, changes)):
+            path = scene.experiment(f"{rank}.json", **{"rounds": 50, "topology__nodes": 2, **more})
+            agents.append(scene.start("agent", path, "--rank", str(rank), "--roster", roster))
+        for rank, (here, there) in enumerate(((own, other), (other, own))):
+            words = f"refused: {key}: {here} here, {there} at agent {1 - rank}"
+            agents[rank].wait(60).check_refused(words, code=1)
+
+
 TESTS = [
+    both_sides_name_the_setting_that_differs,
     whose_frames_are_wrong_hears_that,
     wrong_restarts_are_refused,
     a_part_below_half_says_so,

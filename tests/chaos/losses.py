@@ -367,9 +367,9 @@ def add_a_rank(scene, hands):
     other = hands.start(4, "--join", membership__joiners=0).wait(30)
     other.check_refused("the roster has 5 ranks, the topology 4 nodes")
     more = hands.start(4, "--join", membership__joiners=2, optimizer__learning_rate=0.02).wait(30)
-    more.check_refused("refused", "the run of agents", code=1)
+    more.check_refused("refused", "membership.joiners: 2 here, 1 at agent", code=1)
     shares = hands.start(4, "--join", data__on_change="share").wait(30)
-    shares.check_refused("refused", "the run of agents", code=1)
+    shares.check_refused("refused", 'data.on_change: "share" here, "', code=1)
     hands.agents.append(hands.start(4, "--join", data__train_samples=500, data__batch=8))
     wait_for_views(scene, 1, views + 1, hands.agents[1].folder)
 
@@ -473,9 +473,9 @@ def who_cannot_join_is_told_why(scene):
     hands.kill(3)
     wait_for_views(scene, 0, 1, hands.agents[0].folder)
     for changes, words in (
-        ({"optimizer__learning_rate": 0.02}, ("refused", "the optimizer of agents")),
-        ({"model__hidden": [17]}, ("refused", "the model of agents")),
-        ({"seed": 4}, ("refused", "the seed of agents")),
+        ({"optimizer__learning_rate": 0.02}, ("learning_rate: 0.02 here, 0.01 at agent",)),
+        ({"model__hidden": [17]}, ("model.hidden: [17] here, [16] at agent",)),
+        ({"seed": 4}, ("refused", "seed: 4 here, 3 at agent")),
     ):
         hands.start(3, "--join", **changes).wait(30).check_refused(*words, code=1)
     other = hands.start(3, "--join", "--run-id", "7", **impatient).wait(30)

@@ -226,9 +226,17 @@ START_TEST(a_hello_comes_back_as_it_was) {
                       .direct = true,
                       .sections = {9, 10, 11, 12, 13},
                       .standing = {15, 16, 1, 17, 1ull << 40, 1ull << 41, 18}};
-    uint8_t bytes[SL_HELLO_BYTES];
+    uint8_t bytes[SL_HELLO_BYTES], whole[SL_HELLO_BYTES + 5] = {0};
     sl_hello back;
     memset(&back, 0, sizeof back);
+    hello.settings_bytes = 2;
+    sl_hello_encode(&hello, whole);
+    memcpy(whole + SL_HELLO_BYTES, "abcde", 5);
+    ck_assert_ptr_null(sl_hello_decode(&back, whole, sizeof whole));
+    ck_assert(back.settings_bytes == 2 && memcmp(back.settings, "ab", 2) == 0);
+    ck_assert(back.layout_bytes == 3 && memcmp(back.layout, "cde", 3) == 0);
+    ck_assert_ptr_nonnull(sl_hello_decode(&back, whole, SL_HELLO_BYTES + 1));
+    hello.settings_bytes = 0;
     sl_hello_encode(&hello, bytes);
     ck_assert_ptr_null(sl_hello_decode(&back, bytes, sizeof bytes));
     ck_assert_uint_eq(back.run_id, 1);
