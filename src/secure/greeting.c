@@ -9,7 +9,7 @@
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 
-static const uint8_t magic[8] = "starling";
+static const uint8_t magic[8] = {'s', 't', 'a', 'r', 'l', 'i', 'n', 'g'};
 static const double window_s = 60;
 enum { TIME_AT = 24, PROOF_AT = 32, PROOF_BYTES = SL_GREETING_BYTES - PROOF_AT };
 

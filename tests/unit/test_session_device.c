@@ -134,7 +134,7 @@ static int one_round(sl_session *s, const scene *w, const caller *c, int64_t ran
 
 static int go(sl_session *s, scene *w, const caller *c, int64_t rank, sl_error *e) {
     int result = w->on_gpu ? sl_session_stream(s, c->stream, e) : 0;
-    float *taken;
+    float *taken = NULL;
     write_x(w, c, w->start[rank]);
     if (result == 0)
         result = place(s, w, c, &taken, e);
