@@ -7,18 +7,20 @@ Scripts print a line "ok NAME", "not ok NAME: why" or "skip NAME: why" for each 
 badly without a "not ok" counts as one failed test.
 
 Each core has one job at a time, a build or a test, the long ones first. Tests that wait more than
-they work (tests/meson.build's suite `waits`) run beside them, WAITING at a time.
+they work (tests/meson.build's suite `waits`) run beside them, WAITING at a time. Other tests wait
+as well, now and then: while a core has nothing to do, one more job runs.
 
 Many tests are processes with deadlines, which a machine with other work can miss. One that fails,
 where no sanitizer looks, is run once more, alone, after all others. If it passes then, it counts as
 passed, and the run says that it is unsteady. More than UNSTEADY of them are no chance: they count
 as they went first.
 
-groups: headers tidy unit plain cuda cores parity python chaos install sanitized threads fuzz
-default: all; cuda needs an nvcc that works, which tools/setup does not install, but no GPU, and is
-skipped without
+The group cuda needs an nvcc that works, which tools/setup does not install, but no GPU, and is
+skipped without. The group debian13 needs root and Debian's archive, makes a Debian 13 of its own in
+build-releases/ (tools/releases.py), and is skipped without.
 """
 
+import argparse
 import dataclasses
 import glob
 import itertools
@@ -32,14 +34,19 @@ import tempfile
 import threading
 import time
 
+import releases
+
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 WORK = os.path.join(ROOT, "build-test")
 SANITIZED = os.path.join(ROOT, "build-sanitized")
 THREADS = os.path.join(ROOT, "build-threads")
 FUZZ = os.path.join(ROOT, "build-fuzz")
+RELEASE = "trixie"  # Debian 13
+DOWNLOAD_SECONDS = 1800
 SUITES = ("headers", "tidy", "unit", "plain", "cuda", "cores", "parity", "python", "chaos")
 SUITES += ("install",)
 WAITING = 3
+SPARE_SECONDS, SPARE_SHARE = 3, 0.7
 UNSTEADY = 2
 CORES = os.cpu_count()
 BUILD_SECONDS = 1000  # more than any test: what waits for a build begins late enough
@@ -98,6 +105,7 @@ class Counts:
 
     def __init__(self):
         self.passed = self.failed = self.skipped = 0
+        self.cpu = 0.0
 
     def take(self, label, outcome):
         """Counts one job's tests and says how they went."""
@@ -108,6 +116,7 @@ class Counts:
         self.passed += passed
         self.failed += len(failed)
         self.skipped += len(skipped)
+        self.cpu += outcome.cpu
         times = f"{outcome.seconds:.1f} s, of a core {outcome.cpu:.1f} s"
         print(f"{label}: {passed} passed, {len(failed)} failed, {len(skipped)} skipped ({times})")
         for name in skipped:
@@ -117,8 +126,16 @@ class Counts:
         sys.stdout.flush()
 
 
+def idle_seconds():
+    """Of all cores together, since the machine began."""
+    with open("/proc/stat") as file:
+        fields = file.readline().split()
+    return (int(fields[4]) + int(fields[5])) / os.sysconf("SC_CLK_TCK")
+
+
 class Schedule:
-    """Runs jobs, the longest first: one at a time on each core, and beside them those that wait."""
+    """Runs jobs, the longest first: one at a time on each core, beside them those that wait, and
+    one more while a core has nothing to do."""
 
     def __init__(self, jobs):
         self.jobs, self.running = list(jobs), 0
@@ -139,8 +156,22 @@ class Schedule:
                 return None
             self.changed.wait()
 
-    def serve(self, waits):
+    def is_over(self):
+        with self.changed:
+            return not self.jobs and self.running == 0
+
+    def wait_for_a_core(self):
+        """Until one has been idle for most of SPARE_SECONDS, or there are no jobs."""
+        idle = 0
+        while idle < SPARE_SHARE and not self.is_over():
+            before = idle_seconds()
+            time.sleep(SPARE_SECONDS)
+            idle = (idle_seconds() - before) / SPARE_SECONDS
+
+    def serve(self, waits, spare=False):
         while True:
+            if spare:
+                self.wait_for_a_core()
             with self.changed:
                 job = self.take_job(waits)
             if job is None:
@@ -161,8 +192,8 @@ class Schedule:
                 self.changed.notify_all()
 
     def run(self):
-        lanes = [False] * CORES + [True] * WAITING
-        workers = [threading.Thread(target=self.serve, args=(waits,)) for waits in lanes]
+        lanes = [(False,)] * CORES + [(True,)] * WAITING + [(False, True)]
+        workers = [threading.Thread(target=self.serve, args=lane) for lane in lanes]
         for worker in workers:
             worker.start()
         for worker in workers:
@@ -292,21 +323,22 @@ def run_program(label, command, timeout, env, cwd):
     return Outcome(results, output + text if text != output else output, *times)
 
 
-def tests_of(folder, suites, prefix="", env=None):
-    """A job for each test of a build's suites."""
-    listing = subprocess.run(
-        ["meson", "introspect", folder, "--tests"], capture_output=True, text=True, check=True
-    )
+def tests_of(folder, suites, prefix="", env=None, system=None):
+    """A job for each test of a build's suites; the build is in the system, if there is one."""
+    with open((system or "") + os.path.join(folder, "meson-info", "intro-tests.json")) as file:
+        listed = json.load(file)
     jobs = []
-    for test in json.loads(listing.stdout):
+    for test in listed:
         suite, *others = [name.split(":")[-1] for name in test["suite"]]
         if suite in suites:
             label = f"{prefix}{suite} {test['name']}"
-            place = test["workdir"] or folder
-            arguments = (label, test["cmd"], test["timeout"], {**test["env"], **(env or {})}, place)
+            command, place = test["cmd"], test["workdir"] or folder
+            if system:
+                command, place = releases.entered(system, place, command), ROOT
+            arguments = (label, command, test["timeout"], {**test["env"], **(env or {})}, place)
             work = lambda arguments=arguments: run_program(*arguments)
             waits = "waits" in others
-            jobs.append(Job(label, work, test["priority"], waits, again=not prefix))
+            jobs.append(Job(label, work, test["priority"], waits, again=not prefix or bool(system)))
     return jobs
 
 
@@ -324,29 +356,34 @@ def build_once(steps, env):
     return code, output, seconds, cpu
 
 
-def build(folder, options, following, env=None, targets=(), spared=None):
+def build(folder, options, following, env=None, targets=(), spared=None, system=None):
     """Builds a flavour, everything or these targets: one test. Then come following()'s jobs.
     spared: (what, option) that it is built with if it cannot be built otherwise; `what` is skipped
-    then."""
+    then. system: where to build."""
+    root, name = ROOT, os.path.basename(folder)
+    if system:
+        root, name = releases.SOURCES, os.path.basename(system)
+
+    def here(*command):
+        return releases.entered(system, "/", command) if system else command
 
     def work():
-        name = os.path.basename(folder)
-        make = ["ninja", "-C", folder, f"-j{max(1, CORES // 2)}", *targets]
-        there = os.path.exists(os.path.join(folder, "build.ninja"))
-        begin = [] if there else [["meson", "setup", folder, ROOT, *options]]
+        make = here("ninja", "-C", folder, f"-j{max(1, CORES // 2)}", *targets)
+        there = os.path.exists((system or "") + os.path.join(folder, "build.ninja"))
+        begin = [] if there else [here("meson", "setup", folder, root, *options)]
         code, output, *times = build_once([*begin, make], env)
         results = []
         if code != 0 and spared:
             faults = [line for line in output.splitlines() if "error:" in line.lower()]
             why = (faults or [output[-200:]])[0]
             results.append(("skip", f"{spared[0]}: it cannot be built here: {why}"))
-            begin = [["meson", "setup", "--wipe", folder, ROOT, *options, spared[1]]]
+            begin = [here("meson", "setup", "--wipe", folder, root, *options, spared[1])]
             code, output, *more = build_once([*begin, make], env)
             times = [sum(pair) for pair in zip(times, more)]
         results.append(("ok" if code == 0 else "not ok", "build " + name))
         return Outcome(results, output, *times, following() if code == 0 else [])
 
-    return Job(f"build {os.path.basename(folder)}", work, BUILD_SECONDS)
+    return Job(f"build {name}", work, BUILD_SECONDS)
 
 
 def sanitizer_options(sanitizer, optimization, *c_args):
@@ -436,6 +473,38 @@ def fuzz():
     return build(FUZZ, options, tests, {"CC": compiler}, targets)
 
 
+def tests_in(system, folder):
+    """What another compiler, other libraries and another torch can change, once: not what repeats
+    tests for other processors, nor all seeds. Packages are tried last: they take the longest."""
+    name = os.path.basename(system) + " "
+    jobs = tests_of(folder, ("unit", "parity"), name, {"STARLING_QUICK": "1"}, system)
+    jobs += tests_of(folder, ("python", "install"), name, None, system)
+    jobs = [job for job in jobs if not job.label.endswith(" defects")]  # they are of the tests
+    demo = releases.entered(system, releases.SOURCES, ["tools/demo"])
+    jobs.append(Job(name + "demo", lambda: run_program(name + "demo", demo, 600, {}, ROOT), 20))
+    return jobs
+
+
+def other_release(release):
+    """Another release of Debian, with everything that is built and installed there."""
+    system, folder = releases.system_of(release), os.path.join(releases.SOURCES, "build")
+
+    def tests():
+        return tests_in(system, folder)
+
+    def work():
+        code, output, *times = call([sys.executable, releases.__file__, release], DOWNLOAD_SECONDS)
+        if code == releases.UNAVAILABLE:
+            return Outcome([("skip", output.strip())], output, *times)
+        if code != 0:
+            return Outcome([("not ok", "system " + release)], output, *times)
+        targets = ("all", "meson-test-prereq")  # later mesons leave what tests need out of `all`
+        made = build(folder, ["-Dwerror=true"], tests, targets=targets, system=system)
+        return Outcome([("ok", "system " + release)], output, *times, [made])
+
+    return Job("system " + release, work, BUILD_SECONDS, waits=True)
+
+
 def hide_symbols():
     """Begins again without the kernel's symbols, if that is allowed."""
     if "STARLING_WITHOUT_SYMBOLS" in os.environ or shutil.which("unshare") is None:
@@ -445,22 +514,37 @@ def hide_symbols():
         os.execvp(WITHOUT_SYMBOLS[0], [*WITHOUT_SYMBOLS, sys.executable, *sys.argv])
 
 
+def read_options(groups):
+    parser = argparse.ArgumentParser(
+        "tools/test", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("groups", nargs="*", metavar="GROUP", help=f"{' '.join(groups)}; or all")
+    parser.add_argument(
+        "--suite", metavar="RELEASE", default=RELEASE, help="of debian13: another release, as forky"
+    )
+    options = parser.parse_args()
+    for name in options.groups:
+        if name not in groups:
+            parser.error(f"{name}: no such group; there are {' '.join(groups)}")
+    return options
+
+
 def main():
     flavours = {"sanitized": sanitized, "threads": threads, "fuzz": fuzz}
-    groups = [*SUITES, *flavours]
-    wanted = sys.argv[1:] or groups
-    if any(name not in groups for name in wanted):
-        print(__doc__)
-        return 2
+    flavours["debian13"] = lambda: other_release(options.suite)
+    options = read_options([*SUITES, *flavours])
+    wanted = options.groups or [*SUITES, *flavours]
     hide_symbols()
     if shutil.which("ccache"):
         os.environ.setdefault("CC", "ccache gcc")
     # The library asks OpenBLAS for one thread; its others would wait at the start by turning round.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     suites = [name for name in wanted if name in SUITES]
-    jobs = [plain_build(suites, sys.argv[1:])] if suites else []
+    jobs = [plain_build(suites, options.groups)] if suites else []
     jobs += [flavours[name]() for name in wanted if name in flavours]
+    began = time.monotonic()
     counts = Schedule(jobs).run()
+    print(f"{(time.monotonic() - began) / 60:.1f} min, of a core {counts.cpu / 60:.1f} min")
     print(f"{counts.passed} passed, {counts.failed} failed, {counts.skipped} skipped")
     return 1 if counts.failed else 0
 

@@ -2,8 +2,8 @@
 """Debian packages: tools/package builds them and lintian finds no error; installed into a fresh
 system by debootstrap they run the demo's experiment, simulated and with agents.
 
-The fresh system is kept in .cache/. Where debootstrap cannot be had the packages are
-unpacked into a folder, and a skip says so. usage: test_package.py STARLING [TEST ...]
+Where no fresh system can be had (tools/releases.py) the packages are unpacked into a folder, and a
+skip says so. usage: test_package.py STARLING [TEST ...]
 """
 import glob
 import json
@@ -17,7 +17,9 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "chaos"))
-from _scene import Failure, check, run_tests  # noqa: E402
+sys.path.insert(0, os.path.join(ROOT, "tools"))
+import releases  # noqa: E402
+from _scene import check, run_tests  # noqa: E402
 
 OUT = os.path.join(ROOT, "build-package")
 DEMO = "/usr/share/starling/examples/digits.json"
@@ -75,30 +77,6 @@ def test_what_is_opened_by_name_is_recommended(scene):
     check("/libIPSec_MB.so." in listed, listed)
 
 
-def mirror():
-    """(address, code name) of the main archive, as apt has them."""
-    form = "$(REPO_URI) $(CODENAME) $(COMPONENT)"
-    text = call("apt-get", "indextargets", "--format", form, "Created-By: Packages")
-    with open("/etc/os-release") as file:
-        codename = re.search(r"^VERSION_CODENAME=(\w+)", file.read(), re.M)[1]
-    rows = [row.split() for row in text.splitlines()]
-    return next((row[0], codename) for row in rows if row[1:] == [codename, "main"])
-
-
-def fresh_system(folder):
-    address, codename = mirror()
-    archive = os.path.join(ROOT, ".cache", f"debootstrap-{codename}.tar")
-    if not os.path.exists(archive):
-        os.makedirs(os.path.dirname(archive), exist_ok=True)
-        call("debootstrap", "--variant=minbase", codename, folder, address)
-        call("tar", "-C", folder, "-cf", archive + ".new", ".")
-        os.rename(archive + ".new", archive)
-    else:
-        call("tar", "-C", folder, "-xf", archive)
-    for path in ["/etc/resolv.conf", *glob.glob("/etc/apt/apt.conf.d/99*")]:
-        shutil.copy(path, folder + path)
-
-
 def check_run(folder, out, command, *arguments, **options):
     call(*command, *arguments, **options)
     with open(folder + out + "/summary.json") as file:
@@ -111,10 +89,10 @@ def install(folder):
     os.makedirs(folder + "/debs")
     for name in NAMES:
         shutil.copy(packages()[name], folder + "/debs")
-    apt = ["chroot", folder, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-q"]
-    call(*apt, "update")
+    apt = ["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-q"]
+    call(*releases.entered(folder, "/", [*apt, "update"]))
     debs = ["/debs/" + os.path.basename(packages()[name]) for name in NAMES if "-dev" not in name]
-    call(*apt, "install", "-y", "--no-install-recommends", *debs)
+    call(*releases.entered(folder, "/", [*apt, "install", "-y", "--no-install-recommends", *debs]))
 
 
 def check_python(*command, **options):
@@ -124,17 +102,13 @@ def check_python(*command, **options):
 
 
 def run_in(folder):
-    starling = ["chroot", folder, "starling"]
-    call("mount", "-t", "proc", "proc", folder + "/proc")
-    try:
-        check_python("chroot", folder, "python3")
-        for driver in ("sim", "run"):
-            out = "/tmp/" + driver
-            check_run(
-                folder, out, starling, driver, DEMO, "--set", "epochs=1", "--out", out, timeout=300
-            )
-    finally:
-        call("umount", folder + "/proc")
+    check_python(*releases.entered(folder, "/", ["python3"]))
+    starling = releases.entered(folder, "/", ["starling"])
+    for driver in ("sim", "run"):
+        out = "/root/" + driver
+        check_run(
+            folder, out, starling, driver, DEMO, "--set", "epochs=1", "--out", out, timeout=300
+        )
 
 
 def run_unpacked(folder, why):
@@ -154,15 +128,11 @@ def run_unpacked(folder, why):
 def test_packages_run_in_a_fresh_system(scene):
     check(all(name in packages() for name in NAMES), f"no packages: {sorted(packages())}")
     folder = scene.path("root")
-    os.makedirs(folder)
-    if os.geteuid() != 0 or shutil.which("debootstrap") is None:
-        return run_unpacked(folder, "it needs root and debootstrap")
     try:
-        fresh_system(folder)
-    except (Failure, subprocess.TimeoutExpired, StopIteration) as error:
-        shutil.rmtree(folder, ignore_errors=True)
-        os.makedirs(folder)
-        return run_unpacked(folder, "debootstrap failed: " + str(error)[-200:].replace("\n", " "))
+        releases.unpack(releases.own_release(), folder)
+    except releases.Unavailable as why:
+        os.makedirs(folder, exist_ok=True)
+        return run_unpacked(folder, str(why)[-200:].replace("\n", " "))
     install(folder)
     run_in(folder)
 
