@@ -140,6 +140,27 @@ def test_the_page_says_what_a_user_asks(scene):
         check(words in ended.out, f"no {words!r} in {ended.out}")
 
 
+def test_settings_of_the_algorithm_are_said(scene):
+    for algorithm, words in (
+        ({"name": "d-psgd"}, "d-psgd"),
+        (
+            {"name": "d-psgd", "variant": "combine-while-adapt"},
+            "d-psgd, variant combine-while-adapt",
+        ),
+        ({"name": "qgm", "beta": 0.8}, "qgm, beta 0.8, mu 0.8"),
+        ({"name": "local-sgd", "all_reduce": "tree"}, "local-sgd, period 10, all_reduce tree"),
+        ({"name": "parameter-server", "server": "sharded"}, "parameter-server, server sharded"),
+        (
+            {"name": "fedavg", "clients": 0.5, "local_steps": [1, 2, 3, 4]},
+            "fedavg, local_steps as listed, clients 0.5",
+        ),
+    ):
+        path = scene.experiment(algorithm=algorithm, topology={"nodes": 4, "family": "ring"})
+        ended = scene.call("check", path)
+        line = f"\n  algorithm           {words}\n"
+        check(ended.code == 0 and line in ended.out, f"{words}: {ended.out}{ended.err}")
+
+
 def crowded(scene):
     """Everything that there is to say, and more than a page holds."""
     nodes = 64

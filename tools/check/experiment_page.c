@@ -82,15 +82,67 @@ void name_topology(const sl_topology *topology, const sl_topology_report *r, cha
             r->degree_mean);
 }
 
+/* The value of the key in a resolved experiment, borrowed; NULL: it is not there. */
+static json_t *value_of(json_t *root, const char *path) {
+    char part[NAME_BYTES];
+    for (size_t length; root != NULL && *path != '\0'; path += length + (path[length] == '.')) {
+        length = strcspn(path, ".");
+        snprintf(part, sizeof part, "%.*s", (int)length, path);
+        root = json_object_get(root, part);
+    }
+    return root;
+}
+
+/* Is it what nobody has to say? A parameter that the algorithm has set itself counts unless 0. */
+static bool is_usual(const sl_key *k, json_t *value) {
+    json_t *usual = json_loads(k->fallback, JSON_DECODE_ANY, NULL);
+    bool same = json_equal(value, usual);
+    if (json_is_number(usual) && json_is_number(value))
+        same = json_number_value(value) == json_number_value(usual);
+    if (k->type == SL_KEY_PARAMETER || k->type == SL_KEY_COUNT)
+        same = same || (json_is_number(value) && json_number_value(value) == 0);
+    json_decref(usual);
+    return same;
+}
+
+/* ", period 50": settings of the algorithm's own. */
+static void add_settings(const sl_experiment *e, char *out, size_t bytes) {
+    static const char group[] = "algorithm.";
+    char *text = sl_experiment_resolved(e);
+    json_t *root = text != NULL ? json_loads(text, 0, NULL) : NULL;
+    sl_key_list keys;
+    sl_experiment_keys(&keys);
+    for (size_t i = 0; i < keys.count; i++) {
+        const sl_key *k = keys.items[i];
+        json_t *value = value_of(root, k->path);
+        const bool is_own =
+            k->owner == SL_KEY_OF_ALGORITHM || strcmp(k->path, "algorithm.variant") == 0;
+        if (!is_own || value == NULL || is_usual(k, value))
+            continue;
+        char *said = json_is_array(value)
+                         ? NULL
+                         : json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(6));
+        add(out, bytes, ", %s %s", k->path + strlen(group),
+            said == NULL            ? "as listed"
+            : json_is_string(value) ? json_string_value(value)
+                                    : said);
+        free(said);
+    }
+    json_decref(root);
+    free(text);
+}
+
 static void say_what_runs(page *p, const trial *t, const sl_topology_report *r) {
     const sl_algorithm_config *c = &t->plan.config;
     char compressor[NAME_BYTES], topology[MEANING_BYTES], optimizer[MEANING_BYTES];
+    char settings[MEANING_BYTES] = "";
     name_optimizer(&t->experiment->optimizer, optimizer, sizeof optimizer);
     name_compressor(&c->compressor, compressor, sizeof compressor);
     name_topology(t->experiment->topology, r, topology, sizeof topology);
     page_heading(p, "what will run");
     page_say_learner(p, t, optimizer);
-    page_say(p, "algorithm", "%s%s%s", c->name,
+    add_settings(t->experiment, settings, sizeof settings);
+    page_say(p, "algorithm", "%s%s%s%s", c->name, settings,
              c->compressor.kind != SL_COMPRESSOR_IDENTITY ? ", compressor " : "",
              c->compressor.kind != SL_COMPRESSOR_IDENTITY ? compressor : "");
     page_say(p, "topology", "%s", topology);
