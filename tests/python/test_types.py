@@ -17,7 +17,6 @@ from _scene import check, run_tests
 # misc: takes arrays of ctypes for wrong that are made of tuples.
 CONFIG = """
 [mypy]
-python_version = 3.9
 cache_dir = CACHE
 disable_error_code = misc
 [mypy-torch.*]
@@ -50,7 +49,7 @@ except starling.Error as error:
     print(error.code + "!", where)
 """
 WRONG = {  # a line, and what mypy says of it
-    'starling.join({}, [1.0], rank="first")': 'expected "Optional[int]"',
+    'starling.join({}, [1.0], rank="first")': "incompatible type",
     "starling.join({})": "Missing positional argument",
     "starling.join({}, [1.0], ranks=3)": "Unexpected keyword argument",
     "starling.join({}, [1.0]).mixx()": '"Peer" has no attribute "mixx"',
