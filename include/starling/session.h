@@ -280,7 +280,7 @@ SL_API uint64_t sl_session_edges(sl_session *session, sl_session_edge *out, uint
  * in the same order in each run. Each joins with the options that it is given (which it may copy
  * and change, but for rank, nodes and simulation) and makes the calls that it would make as a
  * process: the numbers are the same bits as those of n processes. join's experiment is not read
- * there; it may be NULL.
+ * there; it may be NULL. After leave a peer may join again, if all do.
  *
  * experiment: as in join. options: for all ranks; NULL: the defaults. `peer` returns 0, or what
  * ends the simulation, and then fills *error. Returns the first such error by rank. */

@@ -242,7 +242,7 @@ class Peer:
     def abort(self, why: str) -> None:
         """Ends this peer at once; the neighbours' next call fails with the text."""
         if self.active:
-            self._session.abort(why)
+            self._session.abort(str(why))
 
     def __del__(self):
         # Its numbers are about to be freed, and an exchange may read them.
