@@ -10,6 +10,11 @@
 
 #include "foreign/graph_file.h"
 
+#ifndef SL_EXPAT_COUNTS_64 /* before expat 2.9 */
+#define XML_GetCurrentLineNumber64 XML_GetCurrentLineNumber
+#define XML_GetCurrentColumnNumber64 XML_GetCurrentColumnNumber
+#endif
+
 enum { ID_MAX = 256, DATA_MAX = 64 };
 
 typedef struct graphml {
@@ -36,7 +41,7 @@ __attribute__((format(printf, 2, 3))) static void refuse(graphml *x, const char 
     va_end(values);
     if (x->result == 0)
         x->result = sl_fail(x->error, SL_EFILE, "line %lu: %s",
-                            (unsigned long)XML_GetCurrentLineNumber(x->parser), text);
+                            (unsigned long)XML_GetCurrentLineNumber64(x->parser), text);
     XML_StopParser(x->parser, XML_FALSE);
 }
 
@@ -149,8 +154,8 @@ int read_graphml(graph_file *g, char *text, size_t bytes, sl_error *error) {
     XML_SetCharacterDataHandler(x.parser, keep);
     if (XML_Parse(x.parser, text, (int)bytes, XML_TRUE) == XML_STATUS_ERROR && x.result == 0)
         x.result = sl_fail(error, SL_EFILE, "line %lu, column %lu: %s",
-                           (unsigned long)XML_GetCurrentLineNumber(x.parser),
-                           (unsigned long)XML_GetCurrentColumnNumber(x.parser),
+                           (unsigned long)XML_GetCurrentLineNumber64(x.parser),
+                           (unsigned long)XML_GetCurrentColumnNumber64(x.parser),
                            XML_ErrorString(XML_GetErrorCode(x.parser)));
     XML_ParserFree(x.parser);
     if (x.result == 0 && x.graphs == 0)
