@@ -252,7 +252,10 @@ static void fail_connecting(sl_agent *a) {
                  n->refusal, n->refusal[0] != '\0' ? "; " : "", n->rank,
                  sl_roster_host(a->side.roster, n->rank), sl_roster_port(a->side.roster, n->rank),
                  a->side.connect_timeout_s,
-                 n->refusal[0] != '\0' ? "" : "; is it running, with this roster?");
+                 n->refusal[0] != '\0'    ? ""
+                 : n->rank < a->side.rank ? "; is it running, with this roster, and can it be "
+                                            "reached from here? (behind NAT only the highest rank)"
+                                          : "; is it running, with this roster?");
     sl_agent_fail(a, &error, error.text);
 }
 
@@ -514,8 +517,11 @@ int sl_agent_run(sl_agent *a, sl_roster *roster, sl_error *error) {
     if (result != 0)
         return result;
     sl_roster_be(roster, a->settings.rank);
-    result = sl_roster_find_addresses(roster, a->side.connect_timeout_s, a->stop_descriptor, NULL,
-                                      error);
+    const sl_lookup_wait wait = {.timeout_s = a->side.connect_timeout_s,
+                                 .stop_fd = a->stop_descriptor,
+                                 .notice = a->settings.observer.notice,
+                                 .context = a->settings.observer.context};
+    result = sl_roster_find_addresses(roster, &wait, error);
     if (result != 0)
         return result;
     result = sl_guard_take_roster(&a->side.guard, roster, a->settings.rank, error);

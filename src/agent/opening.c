@@ -202,7 +202,8 @@ static int open_neighbours(sl_agent *a, sl_error *error) {
 static int find_own_address(const sl_agent *a, struct sockaddr_storage *out, sl_error *error) {
     sl_lookup own = {0};
     snprintf(own.host, sizeof own.host, "%s", a->settings.host);
-    int result = sl_lookup_all(&own, 1, a->side.connect_timeout_s, -1, NULL, error);
+    int result = sl_lookup_all(
+        &own, 1, &(sl_lookup_wait){.timeout_s = a->side.connect_timeout_s, .stop_fd = -1}, error);
     if (result == 0)
         result = sl_address_check_trust(&own.address, own.host, a->settings.rank,
                                         sl_security_goes_out(&a->settings.experiment->security) ||

@@ -54,6 +54,10 @@ static void on_written(void *context, uint64_t round, uint32_t rank, const char 
     (void)rank;
     snprintf(entry.why, sizeof entry.why, "%s", why != NULL ? why : "");
     sl_agent_log(context, &entry);
+    sl_agent *a = context;
+    unsigned long long asked = round;
+    if (atomic_compare_exchange_strong(&a->saving.awaited, &asked, 0) && why == NULL)
+        sl_agent_notice(a, "saved on request: the checkpoint of round %" PRIu64, round);
 }
 
 static int open_saver(sl_agent *a, sl_error *error) {
@@ -141,7 +145,10 @@ bool sl_saving_end_round(sl_agent *a, const sl_round *round) {
     s->left = round->round == s->asked[SL_CUT_LEAVE];
     if (s->left)
         save(a, round->round, &a->record, e->transport.round_timeout_s);
-    else if (round->round % e->checkpoint.every == 0 || round->round == s->asked[SL_CUT_GO_ON])
+    if (round->round == s->asked[SL_CUT_GO_ON])
+        atomic_store(&s->awaited, round->round);
+    if (!s->left &&
+        (round->round % e->checkpoint.every == 0 || round->round == s->asked[SL_CUT_GO_ON]))
         save(a, round->round, &a->record, wait_share * e->transport.timeout_s);
     return s->left;
 }

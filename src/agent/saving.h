@@ -33,11 +33,12 @@ typedef struct sl_saving {
     uint64_t (*told)[SL_CUT_KINDS];          /* (neighbours) what each knows of */
     uint64_t passed_over[SL_LOG_PASSED_MAX]; /* newer rounds that it had a file of */
     size_t passed_over_count;
-    atomic_uint wishes; /* of other threads: a bit for each kind, and SL_WISH_ */
-    atomic_bool trains; /* it has been started */
-    uint64_t saved;     /* the round that was copied last */
-    bool left;          /* the run is over for this agent, on request */
-    bool alone;         /* and the others go on */
+    atomic_uint wishes;    /* of other threads: a bit for each kind, and SL_WISH_ */
+    atomic_bool trains;    /* it has been started */
+    uint64_t saved;        /* the round that was copied last */
+    atomic_ullong awaited; /* the round of a checkpoint that was asked for; 0: it is told */
+    bool left;             /* the run is over for this agent, on request */
+    bool alone;            /* and the others go on */
     sl_agreement agreement;
     float *rows; /* what is gathered; NULL: nothing is */
 } sl_saving;

@@ -9,16 +9,24 @@
 
 /* ---- listening ---- */
 
+static sl_lookup_wait how_to_wait(const sl_launch *l) {
+    return (sl_lookup_wait){.timeout_s = l->settings.timeout_s,
+                            .stop_fd = -1,
+                            .stop = l->settings.stop,
+                            .notice = l->settings.notice,
+                            .context = l->settings.context};
+}
+
 /* Of all hosts where rank 0 may be, those that are found; one alone is waited for. */
 static int find_master(sl_launch *l, sl_error *error) {
     const sl_whereabouts *from = &l->launcher.master;
+    const sl_lookup_wait wait = how_to_wait(l);
     sl_rendezvous *m = &l->rendezvous;
     int result = 0;
     for (uint32_t i = 0; i < from->host_count; i++) {
         sl_lookup lookup = {.may_come = from->host_count == 1};
         memcpy(lookup.host, from->hosts[i], sizeof lookup.host);
-        int found = sl_lookup_all(&lookup, 1, l->settings.timeout_s, -1, l->settings.stop,
-                                  m->address_count == 0 ? error : NULL);
+        int found = sl_lookup_all(&lookup, 1, &wait, m->address_count == 0 ? error : NULL);
         if (found == 0)
             m->addresses[m->address_count++] = lookup.address;
         else
@@ -136,11 +144,12 @@ static int listen_for_rendezvous(sl_launch *l, sl_error *error) {
 }
 
 int sl_launch_listen(sl_launch *l, const char **host, uint16_t *port, sl_error *error) {
+    const sl_lookup_wait wait = how_to_wait(l);
     int result = 0;
     if (l->roster != NULL)
         sl_roster_be(l->roster, l->rank);
     if (l->roster != NULL)
-        result = sl_roster_resolve(l->roster, l->settings.timeout_s, l->settings.stop, error);
+        result = sl_roster_find_addresses(l->roster, &wait, error);
     else
         result = listen_for_rendezvous(l, error);
     if (result != 0)
@@ -183,6 +192,7 @@ static int take_roster(sl_launch *l, const char *text, sl_error *error) {
 }
 
 int sl_launch_meet(sl_launch *l, uint16_t port, sl_roster **roster, sl_error *error) {
+    const sl_lookup_wait wait = how_to_wait(l);
     char *text = NULL;
     if (l->roster == NULL) {
         int result = hear_roster(l, port, &text, error);
@@ -193,7 +203,7 @@ int sl_launch_meet(sl_launch *l, uint16_t port, sl_roster **roster, sl_error *er
             result = sl_fail(error, SL_EPROTO, "rank 0's roster has %u ranks instead of %u",
                              sl_roster_count(l->roster), l->size);
         if (result == 0)
-            result = sl_roster_resolve(l->roster, l->settings.timeout_s, l->settings.stop, error);
+            result = sl_roster_find_addresses(l->roster, &wait, error);
         if (result != 0)
             return result;
     }

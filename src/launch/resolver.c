@@ -19,6 +19,7 @@
 #include "base/clock.h"
 
 enum { LOOK_MS = 50 };
+static const double tell_every_s = 5;
 
 /* What thread and waiter share; the last of both frees it. */
 typedef struct job {
@@ -181,17 +182,33 @@ static job *start(const sl_lookup *lookups, size_t count) {
     return NULL;
 }
 
+static void tell_waiting(job *j, const sl_lookup_wait *wait, double left_s) {
+    sl_error text;
+    pthread_mutex_lock(&j->mutex);
+    sl_fail(&text, 0,
+            "waiting for the address of host '%s'; %.0f s left "
+            "(transport.connect_timeout_s): %s",
+            j->lookups[j->at].host, left_s,
+            j->failure != 0 ? gai_strerror(j->failure) : "no name server has answered");
+    pthread_mutex_unlock(&j->mutex);
+    wait->notice(wait->context, text.text);
+}
+
 /* True when the thread has ended. */
-static bool await(const job *j, double timeout_s, int stop_fd, const volatile int *stop,
-                  bool *stopped) {
-    double until_s = sl_clock_seconds() + timeout_s;
+static bool await(job *j, const sl_lookup_wait *wait, bool *stopped) {
+    const double until_s = sl_clock_seconds() + wait->timeout_s;
+    double told_s = sl_clock_seconds();
     while (!*stopped && sl_clock_seconds() < until_s) {
         struct pollfd watched[2] = {{.fd = j->done_fd, .events = POLLIN},
-                                    {.fd = stop_fd, .events = POLLIN}};
+                                    {.fd = wait->stop_fd, .events = POLLIN}};
         poll(watched, 2, LOOK_MS);
         if (watched[0].revents != 0)
             return true;
-        *stopped = watched[1].revents != 0 || (stop != NULL && *stop != 0);
+        *stopped = watched[1].revents != 0 || (wait->stop != NULL && *wait->stop != 0);
+        if (wait->notice != NULL && sl_clock_seconds() - told_s >= tell_every_s) {
+            told_s = sl_clock_seconds();
+            tell_waiting(j, wait, until_s - told_s);
+        }
     }
     return false;
 }
@@ -210,8 +227,7 @@ static int judge(const job *j, bool done, bool stopped, double timeout_s, sl_err
                                      gai_strerror(j->failure));
 }
 
-int sl_lookup_all(sl_lookup *lookups, size_t count, double timeout_s, int stop_fd,
-                  const volatile int *stop, sl_error *error) {
+int sl_lookup_all(sl_lookup *lookups, size_t count, const sl_lookup_wait *wait, sl_error *error) {
     bool numeric = true, stopped = false;
     for (size_t i = 0; i < count; i++)
         numeric = (lookups[i].found || sl_lookup_numeric(&lookups[i])) && numeric;
@@ -220,10 +236,10 @@ int sl_lookup_all(sl_lookup *lookups, size_t count, double timeout_s, int stop_f
     job *j = start(lookups, count);
     if (j == NULL)
         return sl_fail(error, SL_ENOMEM, "no thread could be started to look up hosts");
-    bool done = await(j, timeout_s, stop_fd, stop, &stopped);
+    bool done = await(j, wait, &stopped);
     pthread_mutex_lock(&j->mutex);
     j->abandoned = true;
-    int result = judge(j, done, stopped, timeout_s, error);
+    int result = judge(j, done, stopped, wait->timeout_s, error);
     if (result == 0)
         memcpy(lookups, j->lookups, count * sizeof *lookups);
     pthread_mutex_unlock(&j->mutex);

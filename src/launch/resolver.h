@@ -20,12 +20,18 @@ typedef struct sl_lookup {
 
 /* Fills in a numeric address, without a thread; false: it is a name. */
 bool sl_lookup_numeric(sl_lookup *lookup);
+/* How to wait for names. */
+typedef struct sl_lookup_wait {
+    double timeout_s;
+    int stop_fd;                                     /* ends soon once it is readable; -1: none */
+    const volatile int *stop;                        /* or once it is not 0; may be NULL */
+    void (*notice)(void *context, const char *text); /* which name fails; NULL: untold */
+    void *context;
+} sl_lookup_wait;
 /* Looks up those that are not found yet: the first IPv4 address of a name, or else its first IPv6
- * address. Waits at most timeout_s, and no longer than until stop_fd (-1: none) is readable or
- * *stop (may be NULL) is not 0. SL_EINVAL: a host is unknown; SL_ENET: no answer in time;
+ * address. SL_EINVAL: a host is unknown; SL_ENET: no answer in time;
  * SL_ESTOPPED. */
-int sl_lookup_all(sl_lookup *lookups, size_t count, double timeout_s, int stop_fd,
-                  const volatile int *stop, sl_error *error);
+int sl_lookup_all(sl_lookup *lookups, size_t count, const sl_lookup_wait *wait, sl_error *error);
 /* Is it an address of this host alone? */
 bool sl_address_is_loopback(const struct sockaddr_storage *address);
 /* All addresses of a host, to listen on: "0.0.0.0" or "::". */

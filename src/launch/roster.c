@@ -438,9 +438,8 @@ int sl_roster_find(sl_roster **out, const char *what, uint32_t count, uint32_t j
     return result;
 }
 
-int sl_roster_find_addresses(sl_roster *r, double timeout_s, int stop_fd, const volatile int *stop,
-                             sl_error *error) {
-    int result = sl_lookup_all(r->hosts, r->count, timeout_s, stop_fd, stop, error);
+int sl_roster_find_addresses(sl_roster *r, const sl_lookup_wait *wait, sl_error *error) {
+    int result = sl_lookup_all(r->hosts, r->count, wait, error);
     if (result != 0)
         return sl_fail_prefix(error, result, "%s", r->where);
     result = check_distinct(r, error);
@@ -449,7 +448,8 @@ int sl_roster_find_addresses(sl_roster *r, double timeout_s, int stop_fd, const 
 
 int sl_roster_resolve(sl_roster *roster, double timeout_s, const volatile int *stop,
                       sl_error *error) {
-    return sl_roster_find_addresses(roster, timeout_s, -1, stop, error);
+    return sl_roster_find_addresses(
+        roster, &(sl_lookup_wait){.timeout_s = timeout_s, .stop_fd = -1, .stop = stop}, error);
 }
 
 struct sockaddr_storage sl_roster_address(const sl_roster *r, uint32_t rank) {

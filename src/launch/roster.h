@@ -6,9 +6,8 @@
 
 #include "starling/roster.h"
 
-/* As sl_roster_resolve; also ends with SL_ESTOPPED once stop_fd is readable. */
-int sl_roster_find_addresses(sl_roster *roster, double timeout_s, int stop_fd,
-                             const volatile int *stop, sl_error *error);
+/* As sl_roster_resolve; waits as it is told. */
+int sl_roster_find_addresses(sl_roster *roster, const sl_lookup_wait *wait, sl_error *error);
 /* Of a rank, with its port; after it was looked up. */
 struct sockaddr_storage sl_roster_address(const sl_roster *roster, uint32_t rank);
 

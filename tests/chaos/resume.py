@@ -180,13 +180,26 @@ def agents_by_hand_agree_on_a_round(scene):
             check(found[name] == expected[name], f"{name} differs from the simulator's")
 
 
+def check_what_one_host_has(scene):
+    """Its checkpoints are good, though the other host's are not here; its cost is written."""
+    listed = scene.call("checkpoint", "out0")
+    listed.check_well()
+    lines = listed.out.splitlines()
+    check(lines and all("good for 1 of 2 nodes" in line for line in lines), listed.out)
+    with open(scene.path("out0/run-0.json")) as file:
+        info = json.load(file)
+    costs = ("processor_s", "peak_memory_bytes", "bytes_sent", "bytes_received")
+    check(all(info[name] > 0 for name in costs), info)
+
+
 def what_may_differ_where_a_run_goes_on(scene):
-    """A key that is named beside the experiment is found from the run's folder; time limits, places
-    and keys may be others, and what neighbours compare may not."""
+    """A key that is named beside the experiment is found from the run's folder; time limits,
+    places and keys may be others, and what neighbours compare may not."""
     scene.call("keys", "make", "-o", scene.path("run.key")).check_well()
     shutil.copy(scene.path("run.key"), scene.path("key-0"))
     shutil.copy(scene.path("run.key"), scene.path("key-1"))
     pair = {**RUN, "topology": {"nodes": 2, "family": "ring"}, "security": {"key": "run.key"}}
+    pair.update(rounds=20000, record={"every": 20})
     scene.experiment("pair.json", **pair)
     roster = scene.write("roster", "".join(f"127.0.0.1:{port}\n" for port in free_ports(2)))
 
@@ -195,10 +208,13 @@ def what_may_differ_where_a_run_goes_on(scene):
 
     agents = [start(rank, "pair.json", "--out", f"out{rank}") for rank in range(2)]
     wait_until(lambda: rounds_saved(scene.path("out1"), 1)[-1:] >= [EVERY], "a checkpoint")
+    os.kill(agents[1].process.pid, signal.SIGUSR1)
+    agents[0].wait_for("saved on request: the checkpoint of round ")
     os.kill(agents[1].process.pid, signal.SIGUSR2)
     for running in agents:
         running.wait(30)
         check(running.code == 75, f"exit code {running.code}: {running.err!r}")
+    check_what_one_host_has(scene)
     with open(scene.path("out0/config.json")) as file:
         check(json.load(file)["security"]["key"] == scene.path("run.key"), "the key's path")
     wrong = start(0, "--resume", "out0", "--set", "optimizer.momentum=0").wait(30)
@@ -206,7 +222,11 @@ def what_may_differ_where_a_run_goes_on(scene):
     others = (f"monitor.listen=127.0.0.1:{free_ports(1)[0]}", "transport.connect_timeout_s=40")
     others += (f"security.key={scene.path('key-{rank}')}",)
     sets = [word for value in others for word in ("--set", value)]
-    agents = [start(rank, "--resume", f"out{rank}", *(sets * rank)) for rank in range(2)]
+    last = rounds_saved(scene.path("out0"))[-1]
+    sets += ["--set", f"rounds={last + 30}"]
+    agents = [
+        start(rank, "--resume", f"out{rank}", *(sets if rank else sets[-2:])) for rank in range(2)
+    ]
     for running in agents:
         running.wait(120)
         check(running.code == 0, f"exit code {running.code}: {running.err!r}")

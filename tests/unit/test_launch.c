@@ -294,6 +294,21 @@ START_TEST(certificates_need_a_roster_with_one_for_each_rank) {
 }
 END_TEST
 
+static void count_notice(void *context, const char *text) {
+    ck_assert_msg(strstr(text, "waiting for the address of host 'no-such") != NULL, "%s", text);
+    ++*(int *)context;
+}
+
+START_TEST(who_waits_for_a_name_says_so) {
+    int notices = 0;
+    sl_lookup lookup = {.host = "no-such-host.invalid", .may_come = true};
+    const sl_lookup_wait wait = {
+        .timeout_s = 5.5, .stop_fd = -1, .notice = count_notice, .context = &notices};
+    ck_assert_int_eq(sl_lookup_all(&lookup, 1, &wait, &error), SL_ENET);
+    ck_assert_int_ge(notices, 1);
+}
+END_TEST
+
 /* Its names may belong to processes that are not there yet. */
 START_TEST(unknown_names_of_a_pattern_are_waited_for) {
     sl_roster *roster = NULL;
@@ -510,7 +525,8 @@ int main(void) {
     ADD_TESTS(suite, "launching", what_the_caller_says_wins, jobs_are_told_apart,
               a_pattern_names_each_rank, certificates_need_a_roster_with_one_for_each_rank,
               unknown_names_of_a_pattern_are_waited_for, loopback_beside_other_hosts_is_refused,
-              the_own_host_may_be_loopback, wrong_lists_of_hosts_are_named, rosters_are_told_apart,
+              who_waits_for_a_name_says_so, the_own_host_may_be_loopback,
+              wrong_lists_of_hosts_are_named, rosters_are_told_apart,
               processes_of_one_job_have_one_origin, a_roster_that_is_told_says_of_which_run_it_is,
               a_greeting_comes_as_it_went, a_greeting_of_an_older_protocol_is_read,
               an_answer_comes_as_it_went);

@@ -101,6 +101,8 @@ static void on_round(void *context, uint32_t rank, uint64_t round) {
 static int on_record(void *context, const sl_record *record, const float *x) {
     peer *p = context;
     p->last = *record;
+    p->info.sent = record->bytes_sent;
+    p->info.received = record->bytes_received;
     p->last.time_s = now_seconds() - p->opened_s;
     int result = sl_folder_metrics(p->folder, &p->last, &p->error);
     if (result == 0)

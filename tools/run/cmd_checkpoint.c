@@ -3,10 +3,32 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "cli/tool.h"
 
 enum { LACKING_NAMED = 8 };
+
+/* Whose files are to be there: of a run all nodes', of an agent by hand those that its folder is
+ * of.
+ */
+typedef struct owners {
+    const char *run; /* the run folder */
+    uint32_t nodes;
+    bool by_hand; /* it has no run.json, but a run-RANK.json of each agent that it is of */
+} owners;
+
+static bool is_file(const char *folder, const char *name) {
+    char path[SL_PATH_MAX + 64];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return access(path, F_OK) == 0;
+}
+
+static bool is_wanted(const owners *o, uint32_t rank) {
+    char name[32];
+    snprintf(name, sizeof name, "run-%u.json", rank);
+    return !o->by_hand || is_file(o->run, name);
+}
 
 /* The checkpoints of one round. */
 typedef struct cut {
@@ -16,24 +38,28 @@ typedef struct cut {
 
 /* One line for the round, and one for each file that cannot be used. Returns whether all nodes have
  * a good file. */
-static bool tell_cut(const char *folder, cut c, uint32_t nodes) {
-    uint32_t good = 0, named = 0, next = 0;
+static bool tell_cut(const char *folder, cut c, const owners *o) {
+    uint32_t good = 0, named = 0, next = 0, wanted = 0;
     sl_error error;
     printf("round %" PRIu64 ": ", c.files->round);
-    for (uint32_t rank = 0; rank < nodes; rank++) {
+    for (uint32_t rank = 0; rank < o->nodes; rank++) {
         const bool there = next < c.count && c.files[next].rank == rank;
         const bool is_good =
             there && sl_checkpoint_check(folder, c.files[next], NULL, NULL, &error) == 0;
         next += there;
         good += is_good;
-        if (!is_good && named++ < LACKING_NAMED)
+        wanted += is_wanted(o, rank);
+        if (!is_good && is_wanted(o, rank) && named++ < LACKING_NAMED)
             printf("%s rank %u: %s", named == 1 ? "not whole:" : ";", rank,
                    there ? error.text : "missing");
     }
     if (named > LACKING_NAMED)
         printf("; %u more", named - LACKING_NAMED);
-    printf("%s\n", good == nodes ? "whole, sums right" : "");
-    return good == nodes;
+    if (named == 0 && wanted < o->nodes)
+        printf("good for %u of %u nodes; the others have folders of their own\n", good, o->nodes);
+    else
+        printf("%s\n", named == 0 ? "whole, sums right" : "");
+    return named == 0;
 }
 
 /* Of the first file that can be read. */
@@ -45,10 +71,15 @@ static uint32_t nodes_of(const char *folder, const sl_checkpoint_file *files, si
     return nodes;
 }
 
-static int tell_all(const char *folder, const sl_checkpoint_file *files, size_t count) {
-    const uint32_t nodes = nodes_of(folder, files, count);
+static int tell_all(const char *run, const char *folder, const sl_checkpoint_file *files,
+                    size_t count) {
+    owners o = {.run = run, .nodes = nodes_of(folder, files, count)};
     bool any = false;
-    if (nodes == 0) {
+    for (uint32_t i = 0; i < o.nodes && !o.by_hand && !is_file(run, "run.json"); i++) {
+        owners with = {.run = run, .by_hand = true};
+        o.by_hand = is_wanted(&with, i);
+    }
+    if (o.nodes == 0) {
         complain("%s: holds no good checkpoint%s", folder,
                  count == 0 ? "; checkpoint.every makes them" : "");
         return TOOL_USAGE;
@@ -57,7 +88,7 @@ static int tell_all(const char *folder, const sl_checkpoint_file *files, size_t 
         cut c = {files + i, 0};
         for (; i < count && files[i].round == c.files->round; i++)
             c.count++;
-        any = tell_cut(folder, c, nodes) || any;
+        any = tell_cut(folder, c, &o) || any;
     }
     return any ? TOOL_OK : TOOL_FAILED;
 }
@@ -87,7 +118,7 @@ static int run(void *request, char *const *operands, size_t count) {
         result = sl_checkpoint_list(&files, &file_count, folder, &error);
     int code = TOOL_USAGE;
     if (result == 0)
-        code = tell_all(folder, files, file_count);
+        code = tell_all(operands[0], folder, files, file_count);
     else
         complain("%s", error.text);
     free(files);

@@ -62,7 +62,16 @@ int collector_open(collector *out, const trial *t, const char *driver, const cha
     return 0;
 }
 
+static void add_up_bytes(collector *c) {
+    c->info.sent = c->info.received = 0;
+    for (uint32_t i = 0; c->records != NULL && i < c->trial->nodes; i++) {
+        c->info.sent += c->records[i].bytes_sent;
+        c->info.received += c->records[i].bytes_received;
+    }
+}
+
 void collector_close(collector *c) {
+    add_up_bytes(c);
     run_info_end(&c->info, c->saved ? "saved" : stop_requested ? "stopped" : "failed", NULL);
     sl_folder_close(&c->folder, NULL);
     sl_timeline_close(&c->timeline);
@@ -351,6 +360,7 @@ int collector_finish(collector *c, sl_summary *out, sl_error *error) {
         result = sl_folder_summary(c->folder, &summary, error);
     if (result == 0)
         result = sl_folder_close(&c->folder, error);
+    add_up_bytes(c);
     if (result == 0)
         result = run_info_end(&c->info, "done", error);
     live_view_clear(c->view);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 enum { COMMAND_BYTES_MAX = 1 << 16, HOST_BYTES = 256 };
@@ -35,6 +36,22 @@ static json_t *time_text(time_t when) {
     return json_string(text);
 }
 
+/* What this process and those that it has started have cost. */
+static void add_cost(json_t *root, const run_info *info) {
+    struct rusage own, others;
+    getrusage(RUSAGE_SELF, &own);
+    getrusage(RUSAGE_CHILDREN, &others);
+    const struct timeval times[] = {own.ru_utime, own.ru_stime, others.ru_utime, others.ru_stime};
+    double seconds = 0;
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++)
+        seconds += (double)times[i].tv_sec + 1e-6 * (double)times[i].tv_usec;
+    const long kilobytes = own.ru_maxrss > others.ru_maxrss ? own.ru_maxrss : others.ru_maxrss;
+    json_object_set_new(root, "processor_s", json_real(seconds));
+    json_object_set_new(root, "peak_memory_bytes", json_integer((json_int_t)kilobytes * 1024));
+    json_object_set_new(root, "bytes_sent", json_integer((json_int_t)info->sent));
+    json_object_set_new(root, "bytes_received", json_integer((json_int_t)info->received));
+}
+
 static int write_info(const run_info *info, time_t ended, const char *outcome, sl_error *error) {
     char host[HOST_BYTES] = "", beside[sizeof info->path + 8], id[24];
     snprintf(id, sizeof id, "%" PRIu64, info->run_id);
@@ -45,6 +62,8 @@ static int write_info(const run_info *info, time_t ended, const char *outcome, s
                   info->resumed > 0 ? json_integer((json_int_t)info->resumed) : json_null(), "host",
                   host, "command", command_line(), "started", time_text(info->started), "ended",
                   ended > 0 ? time_text(ended) : json_null(), "outcome", outcome);
+    if (root != NULL && ended > 0)
+        add_cost(root, info);
     snprintf(beside, sizeof beside, "%s.new", info->path);
     bool good = root != NULL && json_dump_file(root, beside, JSON_INDENT(2)) == 0 &&
                 rename(beside, info->path) == 0;

@@ -1,11 +1,13 @@
 /* run_info.h - run.json in the run folder: what was run, by which version, where and when.
  *
  *   {"driver", "version", "protocol", "run_id", "resumed_from", "host", "command": [...],
- * "started", "ended", "outcome"}
+ * "started", "ended", "outcome", "processor_s", "peak_memory_bytes", "bytes_sent",
+ * "bytes_received"}
  *
  * run_id is text: whose the run's checkpoints are. resumed_from is a round, or null.
  * Times are UTC, ISO 8601. While the run goes on "ended" is null and "outcome" "running"; then the
- * outcome is "done", "failed", "stopped", "saved": ended after a checkpoint, or "left". An agent
+ * outcome is "done", "failed", "stopped", "saved": ended after a checkpoint, or "left". What it has
+ * cost is of all its processes, since it began or went on; memory is that of the largest. An agent
  * started by hand writes run-RANK.json.
  */
 #ifndef RUN_INFO_H
@@ -21,6 +23,7 @@ typedef struct run_info {
     const char *driver;
     time_t started;
     uint64_t run_id, resumed; /* resumed: the round; 0: from the beginning */
+    uint64_t sent, received;  /* bytes of data, by its end */
 } run_info;
 
 /* rank -1: the whole run. */
