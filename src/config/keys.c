@@ -313,10 +313,15 @@ size_t sl_key_offset(const sl_key *k) {
 /* Puts the key among those from `first` on, in the order of their fields, unless it is there. */
 static void add_in_order(sl_key_list *list, size_t first, const sl_key *k) {
     const size_t offset = sl_key_offset(k);
-    size_t at = list->count;
-    while (at > first && sl_key_offset(list->items[at - 1]) > offset)
-        at--;
-    if (at > first && sl_key_offset(list->items[at - 1]) == offset)
+    size_t at = first;
+    for (size_t end = list->count; at < end;) {
+        const size_t middle = at + (end - at) / 2;
+        if (sl_key_offset(list->items[middle]) < offset)
+            at = middle + 1;
+        else
+            end = middle;
+    }
+    if (at < list->count && sl_key_offset(list->items[at]) == offset)
         return;
     assert(list->count < SL_KEYS_MAX);
     memmove(list->items + at + 1, list->items + at, (list->count - at) * sizeof *list->items);
