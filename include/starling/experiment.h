@@ -226,6 +226,16 @@ typedef struct sl_run_memory {
 SL_API void sl_experiment_memory(sl_run_memory *out, const sl_experiment *experiment,
                                  const sl_plan *plan, size_t dimension, size_t task_bytes);
 
+/* What to watch in an experiment that runs as it is; of a session whose rounds are not known, with
+ * task->rounds UINT64_MAX. */
+enum { SL_WARNINGS_MAX = 8 };
+typedef struct sl_warnings {
+    char texts[SL_WARNINGS_MAX][SL_PLAN_TEXT_MAX]; /* (count) */
+    size_t count;
+} sl_warnings;
+SL_API void sl_experiment_warnings(sl_warnings *out, const sl_experiment *experiment,
+                                   const sl_plan *plan, const sl_task *task);
+
 /* The resolved configuration: every key, the topology inline. sl_experiment_parse reads an equal
  * experiment from it. Indented JSON, malloc'ed, the caller frees. */
 SL_API char *sl_experiment_json(const sl_experiment *experiment);

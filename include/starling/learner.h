@@ -72,6 +72,10 @@ SL_API size_t sl_learner_memory(const sl_learner *learner);
 /* One line: "mlp 784-256-10, 203530 parameters; digits, 12000 train, 2000 test, iid". Borrowed. */
 SL_API const char *sl_learner_describe(const sl_learner *learner);
 
+/* What is wrong with the held-out samples: they lack classes that are trained, or have others. "":
+ * nothing. Borrowed. */
+SL_API const char *sl_learner_warning(const sl_learner *learner);
+
 /* Writes x0 of `rank` into x (d). Networks start alike on every rank; a quadratic's file says x0 of
  * each. With model.start every rank starts from that file. */
 SL_API void sl_learner_initial(sl_learner *learner, uint32_t rank, float *x);

@@ -40,9 +40,10 @@ typedef struct sl_task {
     const size_t *tensor_rows; /* (tensor_count) of each as a matrix, which its size is a multiple
                                   of; NULL: 1, they are vectors */
     uint64_t layout_hash;      /* equal: vectors of two agents mean the same */
-    const char *layout; /* what it is the hash of: a line for each tensor, with name and shape, so
-                           that a refusal can name the first one that differs; may be NULL */
-    uint64_t data_hash; /* equal: trained on the same data set */
+    const char *layout;  /* what it is the hash of: a line for each tensor, with name and shape, so
+                            that a refusal can name the first one that differs; may be NULL */
+    uint64_t data_hash;  /* equal: trained on the same data set */
+    const char *warning; /* what is wrong with its data; "" or NULL: nothing */
     /* Rounds of a pass over the data; 0: there is none. */
     uint64_t epoch_rounds;
     /* Writes x0 of `rank` into x (d), on the host. */

@@ -57,6 +57,7 @@ struct sl_learner {
     float *planes; /* (features) a sample before its pixels are reordered; NULL: no reordering */
     uint64_t data_hash;
     char description[DESCRIPTION_MAX];
+    char warning[SL_DATA_WARNING_MAX];
 };
 
 static bool is_problem(const sl_learner *learner) {
@@ -194,6 +195,7 @@ static int open_with_data(sl_learner *learner, sl_error *error) {
     learner->data_hash =
         sl_samples_hash(sl_samples_hash(SL_HASH_START, &learner->data.train), &learner->data.test);
     describe_network(learner);
+    sl_data_warn(&learner->data, &data, learner->warning);
     return 0;
 }
 
@@ -410,6 +412,10 @@ size_t sl_learner_memory(const sl_learner *learner) {
         return learner->problem.bytes + start * sizeof(float);
     return sl_samples_bytes(&learner->data.train) + sl_samples_bytes(&learner->data.test) +
            (learner->network.work_floats + start) * sizeof(float);
+}
+
+const char *sl_learner_warning(const sl_learner *learner) {
+    return learner->warning;
 }
 
 const char *sl_learner_describe(const sl_learner *learner) {

@@ -38,6 +38,7 @@ sl_task sl_learner_task(sl_learner *learner) {
         .gradient_seconds = sl_learner_gradient_seconds(learner),
         .layout_hash = sl_learner_layout_hash(learner),
         .data_hash = sl_learner_data_hash(learner),
+        .warning = sl_learner_warning(learner),
         .epoch_rounds = sl_learner_epoch_rounds(learner),
         .initial = initial,
         .gradient = gradient,

@@ -43,19 +43,20 @@ static int open_session(sl_session *s, const char *experiment, const sl_session_
     return result != 0 ? result : sl_peer_open(s, o, error);
 }
 
-/* What `starling check` warns of, now that the dimension is known: once in a simulation. What is
- * wrong is told by the node that is opened later. */
-static void warn_of_plan(const sl_session *s) {
+/* What there is to watch, now that the dimension is known: once in a simulation. What is wrong is
+ * told by the node that is opened later. */
+static void warn(const sl_session *s) {
+    const sl_task task = {.dimension = s->layout.dimension, .rounds = UINT64_MAX};
     sl_plan plan;
-    sl_error ignored;
-    char text[sizeof plan.warning + 16];
-    if (s->options.log == NULL || (s->simulation != NULL && s->rank != 0) ||
-        sl_algorithm_plan(&plan, &s->experiment->algorithm, s->experiment->topology,
-                          s->layout.dimension, &ignored) != 0 ||
-        plan.warning[0] == '\0')
-        return;
-    snprintf(text, sizeof text, "warning: %s", plan.warning);
-    s->options.log(s->options.context, text);
+    sl_warnings w = {.count = 0};
+    char text[SL_PLAN_TEXT_MAX + 16];
+    if (s->options.log != NULL && (s->simulation == NULL || s->rank == 0) &&
+        sl_experiment_plan(&plan, s->experiment, &task, NULL) == 0)
+        sl_experiment_warnings(&w, s->experiment, &plan, &task);
+    for (size_t i = 0; i < w.count; i++) {
+        snprintf(text, sizeof text, "warning: %s", w.texts[i]);
+        s->options.log(s->options.context, text);
+    }
 }
 
 int sl_session_join(sl_session **out, const char *experiment, uint64_t dimension,
@@ -82,7 +83,7 @@ int sl_session_join(sl_session **out, const char *experiment, uint64_t dimension
         sl_session_free(s);
         return result;
     }
-    warn_of_plan(s);
+    warn(s);
     const sl_variant variant = s->experiment->algorithm.variant;
     s->mixes_by_sum = s->options.overlap && variant != SL_VARIANT_COMBINE_WHILE_ADAPT;
     *out = s;

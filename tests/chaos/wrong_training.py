@@ -6,6 +6,7 @@ usage: wrong_training.py STARLING [TEST ...]
 """
 import gzip
 import os
+import shutil
 import struct
 
 from _refusals import SHORT, refuse, refuse_everywhere
@@ -297,9 +298,68 @@ def augmentation_of_what_is_no_image(scene):
     refuse(scene, "data.augment", "lenet5", command="sim", data__augment=True)
 
 
+def check_warned(scene, experiment, *words):
+    """By check, sim and run, once each."""
+    for command in ("check", "sim", "run"):
+        more = [] if command == "check" else ["--out", scene.path(f"{command}-out")]
+        ended = scene.call(command, experiment, *more)
+        ended.check_well()
+        said = " ".join((ended.out + ended.err).split())
+        for word in words:
+            check(said.count(word) == 1, f"{command}: {word!r} {said.count(word)} times: {said}")
+        if more:
+            shutil.rmtree(more[1])
+
+
+def held_out_samples_that_measure_nothing_are_told(scene):
+    """Files sorted by label: the held-out part has one that is not trained, or lacks some."""
+    lines = [f"{label} 1:{0.1 * i:.1f} 2:{label}" for label in (-1, 7) for i in range(20)]
+    files = {"sorted.svm": lines[:28], "half.svm": lines, "only.svm": lines[:25]}
+    for name, rows in files.items():
+        scene.write(name, "\n".join(rows))
+    data = {"name": "libsvm", "batch": 2}
+    common = {"rounds": 4, "record": {"every": 4}, "topology__nodes": 2, "model": "softmax"}
+    hint = "shuffle the file, or name data.test_path"
+    for name, words in (
+        ("sorted.svm", ["the held-out fifth, the end of the file, has nothing of label -1", hint]),
+        ("half.svm", ["has nothing of label -1; shuffle", hint]),
+    ):
+        path = scene.experiment(data={**data, "path": name}, **common)
+        check_warned(scene, path, *words)
+    path = scene.experiment(data={**data, "path": "only.svm"}, **common)
+    check_warned(
+        scene, path, "has label 7, of which nothing is trained, and has nothing of label -1;"
+    )
+    scene.write("test.svm", "\n".join(lines[::-4]))
+    path = scene.experiment(data={**data, "path": "half.svm", "test_path": "test.svm"}, **common)
+    ended = scene.call("sim", path, "--out", scene.path("well"))
+    check(ended.code == 0 and "held-out samples" not in ended.err, f"{ended.err!r}")
+
+
+def a_sorted_data_set_of_images_is_told(scene):
+    """Its first samples have three labels, and the held-out ones all ten."""
+    samples = 120
+    images = idx(0x803, (samples, 28, 28), bytes(samples * 784))
+    for part, labels in (
+        ("train", bytes(i * 3 // samples for i in range(samples))),
+        ("t10k", bytes(i * 10 // samples for i in range(samples))),
+    ):
+        scene.write(f"{part}-images-idx3-ubyte", images)
+        scene.write(f"{part}-labels-idx1-ubyte", idx(0x801, (samples,), labels))
+    data = {"name": "mnist", "path": ".", "batch": 8}
+    common = {"rounds": 2, "record": {"every": 2}, "topology__nodes": 2, "model": "softmax"}
+    check_warned(
+        scene,
+        scene.experiment(data=data, **common),
+        "the held-out samples have labels 3, 4, 5, 6, 7 and 2 more, of which nothing is trained;",
+    )
+
+
 if __name__ == "__main__":
     run_tests(
         [
+            held_out_samples_that_measure_nothing_are_told,
+            a_sorted_data_set_of_images_is_told,
             *(refusal(name, *case) for name, case in WRONG_ALGORITHMS.items()),
             divergence_ends_the_run_on_all_nodes,
             divergence_before_all_have_met,

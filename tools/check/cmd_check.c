@@ -96,6 +96,8 @@ static int check_experiment(const options *o, sl_error *error) {
 
 /* ---- of a session ---- */
 
+enum { SESSION_DIMENSION = 1000000 };
+
 /* What its user should know of an algorithm. */
 static void print_notes(const sl_algorithm_config *c, bool overlap) {
     static const struct {
@@ -124,6 +126,17 @@ static void print_notes(const sl_algorithm_config *c, bool overlap) {
             printf("  note                %s\n", notes[i].note);
 }
 
+/* As join() warns, which knows how long the vector is: here it is as long as many are. */
+static void print_warnings(const sl_experiment *e) {
+    const sl_task task = {.dimension = SESSION_DIMENSION, .rounds = UINT64_MAX};
+    sl_plan plan;
+    sl_warnings w = {.count = 0};
+    if (sl_experiment_plan(&plan, e, &task, NULL) == 0)
+        sl_experiment_warnings(&w, e, &plan, &task);
+    for (size_t i = 0; i < w.count; i++)
+        printf("  warning             with %d parameters: %s\n", SESSION_DIMENSION, w.texts[i]);
+}
+
 static int check_session(const options *o, sl_error *error) {
     const bool overlap = strcmp(o->session, "overlap") == 0;
     if (!overlap && strcmp(o->session, "mix") != 0)
@@ -143,6 +156,7 @@ static int check_session(const options *o, sl_error *error) {
     if (result == 0) {
         warn_of_keys(e);
         print_notes(&e->algorithm, overlap);
+        print_warnings(e);
         result = report_topology(e->topology, -GAP_ROUNDING, &report, error);
     }
     if (result == 0)

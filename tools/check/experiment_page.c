@@ -3,7 +3,6 @@
 
 #include <jansson.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -349,60 +348,6 @@ void page_say_connections(page *p, const sl_experiment *e) {
                  "off: if a link alters data in the clear, only the link can notice");
 }
 
-/* ---- warnings ---- */
-
-static void warn(warnings *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void warn(warnings *w, const char *format, ...) {
-    va_list arguments;
-    if (w->count == WARNINGS_MAX)
-        return;
-    va_start(arguments, format);
-    vsnprintf(w->texts[w->count++], SL_PLAN_TEXT_MAX, format, arguments);
-    va_end(arguments);
-}
-
-/* An exact average that never comes. */
-static void warn_of_average(warnings *w, const trial *t) {
-    const sl_algorithm_config *c = &t->plan.config;
-    const sl_algorithm *a = sl_algorithm_of(c, NULL);
-    const uint64_t exchanges = t->task.rounds / sl_algorithm_interval(a, c);
-    const bool has_period = sl_algorithm_reads(a, SL_COMPRESSOR_IDENTITY, "period");
-    if (a->route == SL_ROUTE_BOTH && sl_algorithm_average_period(a, c) > exchanges)
-        warn(w,
-             "algorithm.%s: %llu, but the run has %llu exchanges, and so no exact average; take "
-             "%llu or less%s",
-             has_period ? "period" : "average_period",
-             (unsigned long long)sl_algorithm_average_period(a, c), (unsigned long long)exchanges,
-             (unsigned long long)exchanges,
-             t->experiment->final_average ? "" : ", or final_average, which takes one at the end");
-}
-
-/* A switch, or the end of a warm-up, that never comes. */
-static void warn_of_rounds(warnings *w, const trial *t) {
-    const sl_algorithm_config *c = &t->plan.config;
-    const sl_algorithm *a = sl_algorithm_of(c, NULL);
-    const uint64_t rounds = t->task.rounds;
-    uint64_t earliest, last;
-    if (c->switch_round >= rounds && sl_algorithm_reads(a, SL_COMPRESSOR_IDENTITY, "switch_round"))
-        warn(w, "algorithm.switch_round: %llu, and the run has %llu rounds: all are all-reduce's",
-             (unsigned long long)c->switch_round, (unsigned long long)rounds);
-    if (c->warmup_ratio > 0 && !ends_warm_up(t, &earliest, &last))
-        warn(w,
-             "algorithm.warmup_ratio: can end the warm-up after round %llu at the earliest, and %s "
-             "%llu: it never does",
-             (unsigned long long)earliest,
-             c->warmup_rounds < rounds ? "algorithm.warmup_rounds is" : "rounds are",
-             (unsigned long long)last);
-}
-
-void find_warnings(warnings *w, const trial *t) {
-    w->count = 0;
-    if (t->plan.warning[0] != '\0')
-        warn(w, "%s", t->plan.warning);
-    warn_of_rounds(w, t);
-    warn_of_average(w, t);
-}
-
 /* Messages that do not hold the step bound it. */
 static bool is_bound(const sl_algorithm_config *c, bool overlap) {
     return strcmp(c->name, "d-psgd") == 0 &&
@@ -433,11 +378,11 @@ void name_bound(const sl_experiment *e, bool overlap, const sl_topology_report *
 
 static void say_what_to_watch(page *p, const trial *t, const sl_topology_report *r) {
     char loss[MEANING_BYTES], bound[NAME_BYTES];
-    warnings w;
+    sl_warnings w;
     name_loss(t->experiment, loss, sizeof loss);
     name_bound(t->experiment, false, r, bound, sizeof bound);
     page_heading(p, "what to watch");
-    find_warnings(&w, t);
+    sl_experiment_warnings(&w, t->experiment, &t->plan, &t->task);
     for (size_t i = 0; i < w.count; i++)
         page_say(p, "warning", "%s", w.texts[i]);
     if (bound[0] != '\0')

@@ -22,12 +22,6 @@ void page_say_connections(page *p, const sl_experiment *e);
 void name_optimizer(const sl_optimizer_config *o, char *out, size_t bytes);
 /* "mlp 784-256-10, ...; digits, ..." and how long it is trained by what. */
 void page_say_learner(page *p, const trial *t, const char *optimizer);
-enum { WARNINGS_MAX = 8 };
-typedef struct warnings {
-    char texts[WARNINGS_MAX][SL_PLAN_TEXT_MAX]; /* (count) */
-    size_t count;
-} warnings;
-void find_warnings(warnings *w, const trial *t);
 /* d-psgd whose messages do not hold the step: "learning rate * curvature < ..."; "": not so, or not
  * known. */
 void name_bound(const sl_experiment *e, bool overlap, const sl_topology_report *r, char *out,

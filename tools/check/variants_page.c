@@ -123,10 +123,14 @@ static void say_topologies(page *p, const variants *v, const checked *all) {
     }
 }
 
+static void find_warnings(sl_warnings *w, const trial *t) {
+    sl_experiment_warnings(w, t->experiment, &t->plan, &t->task);
+}
+
 /* Whom there is a warning of, and then which. */
 static void say_warnings(page *p, const variants *v, const checked *all) {
     char names[MEANING_BYTES] = "";
-    warnings w;
+    sl_warnings w;
     size_t at = 0, warned = 0;
     for (size_t i = 0; i < v->count && at < sizeof names; i++) {
         find_warnings(&w, &all[i].trial);

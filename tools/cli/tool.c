@@ -182,9 +182,11 @@ int trial_open(trial *out, const options *o, sl_error *error) {
 }
 
 void trial_warn(const trial *t) {
+    sl_warnings w;
     warn_of_keys(t->experiment);
-    if (t->plan.warning[0] != '\0')
-        complain("warning: %s", t->plan.warning);
+    sl_experiment_warnings(&w, t->experiment, &t->plan, &t->task);
+    for (size_t i = 0; i < w.count; i++)
+        complain("warning: %s", w.texts[i]);
 }
 
 void trial_close(trial *t) {

@@ -28,6 +28,11 @@ void sl_data_close(sl_data *data);
 /* Moves the data to *out if result is 0, or else closes them. Returns result. */
 int sl_data_hand_over(sl_data *out, sl_data *data, int result);
 
+/* What is wrong with the held-out samples: classes that are not trained, or trained ones that they
+ * lack, though there is room for all. "": nothing. */
+#define SL_DATA_WARNING_MAX 600
+void sl_data_warn(const sl_data *data, const sl_data_config *config, char out[SL_DATA_WARNING_MAX]);
+
 /* As experiments name it. */
 const char *sl_data_name(sl_data_kind kind);
 

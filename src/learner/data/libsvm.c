@@ -279,7 +279,10 @@ int sl_libsvm_parse(sl_data *out, const sl_bytes *train, const sl_bytes *test,
         result = split(&data, &train_rows, test != NULL ? &test_rows : NULL, train,
                        test != NULL ? test : train, config, &shape, error);
     }
-    free(classes);
+    if (result == 0)
+        data.train.names = classes;
+    else
+        free(classes);
     rows_free(&train_rows);
     rows_free(&test_rows);
     return sl_data_hand_over(out, &data, result);

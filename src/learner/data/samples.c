@@ -61,6 +61,7 @@ void sl_samples_close(sl_samples *samples) {
     free(samples->codes);
     free(samples->labels);
     free(samples->groups);
+    free(samples->names);
     *samples = (sl_samples){0};
 }
 

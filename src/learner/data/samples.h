@@ -32,6 +32,7 @@ typedef struct sl_samples {
     uint16_t *labels;   /* (count, positions), each < classes */
     uint32_t *groups;   /* text: (count) source of each sample, < group_count; else NULL */
     uint32_t group_count;
+    int32_t *names;         /* (classes) the labels in the file; NULL: the classes' numbers */
     bool speakers;          /* groups are speakers */
     uint32_t channels;      /* pixels: features/channels consecutive pixels each */
     uint32_t height, width; /* of an image, rows of pixels in each channel; 0: no image */
