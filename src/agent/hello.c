@@ -83,13 +83,14 @@ static bool name_setting(const sl_hello *ours, const sl_hello *theirs, uint32_t 
  * unless all share theirs. */
 static const char *section_that_differs(const sl_hello *ours, const sl_hello *theirs,
                                         bool own_data) {
+    const bool loss = ours->goes_on != theirs->goes_on; /* which algorithm.replicas may follow */
     if (ours->topology_hash != theirs->topology_hash)
         return "topology";
     for (uint32_t i = 0; i < ours->section_count; i++)
         if (ours->section_count != theirs->section_count ||
             (ours->sections[i] != theirs->sections[i] && !(own_data && i == SL_SECTION_data)))
-            return sl_section_name((sl_section)i);
-    if (ours->goes_on != theirs->goes_on)
+            return loss && i == SL_SECTION_algorithm ? on_loss : sl_section_name((sl_section)i);
+    if (loss)
         return on_loss;
     if (ours->layout_hash != theirs->layout_hash)
         return model_layout;
