@@ -288,9 +288,13 @@ int sl_launcher_find_master(sl_launcher *l, sl_environment environment, sl_error
     *master = (sl_whereabouts){0};
     add_host(master, host, strlen(host));
     sl_whereabouts_ports(master, (uint32_t)port);
+    if (sl_environment_text(environment, rows[0].proof) == NULL)
+        return result;
     /* Under torchrun this port is, or will be, that of torch's own store. */
-    if (sl_environment_text(environment, rows[0].proof) != NULL && master->ports_from == port)
+    if (master->ports_from == port)
         master->ports_from++;
+    if (l->job[0] == '\0') /* of a process that says its rank itself, as one of a group does */
+        name_job(l, &rows[0], environment);
     return result;
 }
 

@@ -148,7 +148,11 @@ def test_groups_say_how_many_peers_there_are(scene):
     refused(odd[rank % 2], f"processes [{rank % 2}, {rank % 2 + 2}]", "rank= and size=")
     with starling.join(RING, model, group=pairs[rank // 2]) as peer:
         assert (peer.rank, peer.size) == (rank // 2, 2), peer
-        peer.average()
+        assert peer.mean({"of leaders": float(rank)}) == {"of leaders": 1.0}
+        model.weight.requires_grad_(False)
+        peer.rejoin()
+        assert peer.mean(rank // 2) == 0.5 and list(peer.average()) == ["weight", "bias"], peer
+        model.weight.requires_grad_(True)
     with starling.join(RING, model, group=odd[rank % 2], rank=rank % 2, size=2) as peer:
         assert (peer.rank, peer.size) == (rank % 2, 2), peer
         peer.average()

@@ -211,6 +211,20 @@ START_TEST(jobs_are_told_apart) {
 }
 END_TEST
 
+/* A group of processes is one peer: its rank is no process's, and the job is torchrun's. */
+START_TEST(a_rank_of_its_own_under_torchrun) {
+    const variables torchrun = {TORCHRUN};
+    const sl_launch_settings settings[] = {{0}, {.has_rank = true, .rank = 1}};
+    uint64_t ids[2];
+    for (int i = 0; i < 2; i++) {
+        ck_assert_msg(find(torchrun, 4, settings[i]) == 0, "%s", error.text);
+        ids[i] = sl_launch_run_id(launch);
+        sl_launch_close(&launch);
+    }
+    ck_assert_uint_eq(ids[0], ids[1]);
+}
+END_TEST
+
 static uint64_t run_of(const char *roster, uint64_t run_id) {
     const sl_launch_settings s = {
         .has_rank = true, .roster = roster, .run_id = run_id, .joiners = 1};
@@ -523,7 +537,8 @@ int main(void) {
                         sizeof hostfiles / sizeof *hostfiles);
     suite_add_tcase(suite, finding);
     ADD_TESTS(suite, "launching", what_the_caller_says_wins, jobs_are_told_apart,
-              a_pattern_names_each_rank, certificates_need_a_roster_with_one_for_each_rank,
+              a_rank_of_its_own_under_torchrun, a_pattern_names_each_rank,
+              certificates_need_a_roster_with_one_for_each_rank,
               unknown_names_of_a_pattern_are_waited_for, loopback_beside_other_hosts_is_refused,
               who_waits_for_a_name_says_so, the_own_host_may_be_loopback,
               wrong_lists_of_hosts_are_named, rosters_are_told_apart,
