@@ -231,6 +231,11 @@ def test_edge_lists(scene):
     with gzip.open(scene.path("head.csv"), "wb") as file:
         file.write(b"\xef\xbb\xbf" + table.replace("\n", "\r\n").encode())
     hold(scene, "head.csv", metropolis(graph))
+    gephi = "Source;Target;Type;Id;Weight\n" + "".join(
+        f'"{a}";"{b}";Directed;7;0.5\n' for a, b in ((0, 1), (1, 2), (2, 0))
+    )
+    save(scene, "gephi.csv", gephi)
+    hold(scene, "gephi.csv", np.array([[0.5, 0, 0.5], [0.5, 0.5, 0], [0, 0.5, 0.5]]))
     both = "".join(f"{a}\t{b}\t0.3\n{b}\t{a}\t0.3\n" for a, b in pairs)
     w = 0.3 * nx.to_numpy_array(graph) + 0.4 * np.eye(5)
     save(scene, "both.tsv", both)

@@ -47,6 +47,9 @@ static const struct {
     {"10.0.0.1:7000\n", SL_GRAPH_UNKNOWN}, /* a roster */
     {"ROMEO:\nhe is\n", SL_GRAPH_UNKNOWN},
     {"versions differ\n", SL_GRAPH_UNKNOWN},
+    {"rounds: 100\n", SL_GRAPH_UNKNOWN},
+    {"rounds = 100\n", SL_GRAPH_UNKNOWN},
+    {"\"rounds\": 100, \"epochs\": 3\n", SL_GRAPH_UNKNOWN},
     {"", SL_GRAPH_UNKNOWN},
 };
 

@@ -189,7 +189,7 @@ static int try_matrix(graph_file *g, const table *t, size_t row, size_t column, 
 /* ---- edges ---- */
 
 typedef struct columns {
-    size_t from, to, weight, all; /* weight == all: none */
+    size_t from, to, weight, type, all; /* weight, type == all: none */
     bool head;
 } columns;
 
@@ -201,19 +201,20 @@ static bool is_one_of(const char *word, const char *const *words) {
 }
 
 static columns find_columns(const table *t) {
-    static const char *const from[] = {"source", "from", "src", "node1", "u", NULL},
-                             *const to[] = {"target",      "to",    "dst", "dest",
-                                            "destination", "node2", "v",   NULL},
-                             *const weight[] = {"weight", "w", NULL};
+    static const char
+        *const from[] = {"source", "from", "src", "node1", "u", NULL},
+               *const to[] = {"target", "to", "dst", "dest", "destination", "node2", "v", NULL},
+               *const weight[] = {"weight", "w", NULL}, *const type[] = {"type", NULL};
     const size_t all = columns_of(t, 0);
-    columns c = {all, all, all, all, true};
+    columns c = {all, all, all, all, all, true};
     for (size_t j = 0; j < all; j++) {
         const char *word = field(t, 0, j);
         c.from = c.from == all && is_one_of(word, from) ? j : c.from;
         c.to = c.to == all && is_one_of(word, to) ? j : c.to;
         c.weight = c.weight == all && is_one_of(word, weight) ? j : c.weight;
+        c.type = c.type == all && is_one_of(word, type) ? j : c.type;
     }
-    return c.from < all && c.to < all ? c : (columns){0, 1, 2, all, false};
+    return c.from < all && c.to < all ? c : (columns){0, 1, 2, all, all, false};
 }
 
 /* {'weight': 0.5, ...}; NaN: there is none. */
@@ -252,6 +253,8 @@ static int take_edge(graph_file *g, const table *t, const columns *c, size_t row
         return sl_fail(error, SL_EFILE, "line %lu: weight \"%.60s\" is no number", line, last);
     if (*from == '\0' || *to == '\0')
         return sl_fail(error, SL_EFILE, "line %lu: a node has no name", line);
+    if (c->type < count && strcasecmp(field(t, row, c->type), "directed") == 0)
+        g->directed = true;                  /* of Gephi */
     const uint32_t first = node_of(g, from); /* new nodes in the order of the file */
     graph_edge(g, first, node_of(g, to), weight);
     return 0;

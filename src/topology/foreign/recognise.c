@@ -85,7 +85,8 @@ static bool is_head(const char *line) {
     return *line == ',' || *line == ';';
 }
 
-/* Two fields or more, and the last of the first three is a number, or data of networkx's. */
+/* Two fields or more, and the last of the first three is a number, or data of networkx's. "rounds:
+ * 3" and "rounds = 3" are settings. */
 static bool is_row(const char *line) {
     size_t fields = 0;
     bool number = false;
@@ -93,6 +94,8 @@ static bool is_row(const char *line) {
         const char *end = field_end(at);
         if (*at == '{')
             return fields == 2;
+        if (at + strcspn(at, ":=") < end)
+            return false;
         number = is_number(at, end);
         at = end + strspn(end, " \t,;\r");
     }
