@@ -106,18 +106,22 @@ sl_section sl_key_section(const sl_key *k) {
     return SL_SECTION_COUNT;
 }
 
+static bool is_like(json_t *value, json_t *usual) {
+    return json_is_number(value) && json_is_number(usual)
+               ? json_number_value(value) == json_number_value(usual)
+               : json_equal(value, usual);
+}
+
 bool sl_key_is_default(const sl_key *k, json_t *value) {
     json_t *usual = json_loads(k->fallback, JSON_DECODE_ANY, NULL);
-    const bool same = json_is_number(value) && json_is_number(usual)
-                          ? json_number_value(value) == json_number_value(usual)
-                          : json_equal(value, usual);
+    const bool same = is_like(value, usual);
     json_decref(usual);
     return same;
 }
 
 /* A run has the hash that it had before there were keys which it leaves as they are. */
-static bool is_hashed(const sl_key *k, json_t *value) {
-    return k->type != SL_KEY_PATH && !(k->is_later && sl_key_is_default(k, value));
+static bool is_hashed(const sl_key *k, json_t *value, json_t *usual) {
+    return k->type != SL_KEY_PATH && !(k->is_later && is_like(value, usual));
 }
 
 static uint64_t hash_value(uint64_t hash, const sl_key *k, json_t *value) {
@@ -137,10 +141,15 @@ uint64_t sl_experiment_section_hash(const sl_experiment *experiment, sl_section 
     for (size_t i = 0; i < keys.count && hash != 0; i++) {
         if (sl_key_section(keys.items[i]) != section)
             continue;
-        json_t *value = sl_key_write(keys.items[i], experiment);
-        if (value == NULL || is_hashed(keys.items[i], value))
-            hash = hash_value(hash, keys.items[i], value);
+        const sl_key *k = keys.items[i];
+        json_t *value = sl_key_write(k, experiment),
+               *usual = k->is_later ? json_loads(k->fallback, JSON_DECODE_ANY, NULL) : NULL;
+        if (value == NULL || (k->is_later && usual == NULL))
+            hash = 0;
+        else if (is_hashed(k, value, usual))
+            hash = hash_value(hash, k, value);
         json_decref(value);
+        json_decref(usual);
     }
     return hash;
 }
