@@ -13,13 +13,15 @@ static char *write_json(json_t *value) {
     return json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(DIGITS));
 }
 
-/* *value is taken. */
-static void add_line(FILE *out, const char *key, json_t *value) {
+/* *value is taken. False: out of memory. */
+static bool add_line(FILE *out, const char *key, json_t *value) {
     char *text = value != NULL ? write_json(value) : NULL;
-    if (text != NULL)
+    const bool written = text != NULL;
+    if (written)
         fprintf(out, "%s %s\n", key, text);
     free(text);
     json_decref(value);
+    return written;
 }
 
 /* Of a family: how it is made. Of a list of edges its name. */
@@ -41,16 +43,18 @@ char *sl_experiment_differences(const sl_experiment *e) {
     FILE *out = open_memstream(&text, &bytes);
     if (out == NULL)
         return NULL;
-    add_line(out, topology_key, describe_topology(e));
-    for (size_t i = 0; i < keys.count; i++) {
+    bool good = add_line(out, topology_key, describe_topology(e));
+    for (size_t i = 0; good && i < keys.count; i++) {
         const sl_key *k = keys.items[i];
         json_t *value = sl_key_write(k, e);
-        if (value != NULL && k->type != SL_KEY_PATH && sl_key_section(k) < SL_SECTION_COUNT &&
-            !sl_key_is_default(k, value))
-            add_line(out, k->path, json_incref(value));
+        const bool compared = k->type != SL_KEY_PATH && sl_key_section(k) < SL_SECTION_COUNT;
+        const int is_usual = value != NULL && compared ? sl_key_is_default(k, value) : 1;
+        good = value != NULL && is_usual >= 0;
+        if (is_usual == 0)
+            good = add_line(out, k->path, json_incref(value));
         json_decref(value);
     }
-    const bool good = ferror(out) == 0;
+    good = ferror(out) == 0 && good;
     if (fclose(out) == 0 && good)
         return text;
     free(text);

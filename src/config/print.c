@@ -112,9 +112,9 @@ static bool is_like(json_t *value, json_t *usual) {
                : json_equal(value, usual);
 }
 
-bool sl_key_is_default(const sl_key *k, json_t *value) {
+int sl_key_is_default(const sl_key *k, json_t *value) {
     json_t *usual = json_loads(k->fallback, JSON_DECODE_ANY, NULL);
-    const bool same = is_like(value, usual);
+    const int same = usual == NULL ? SL_ENOMEM : is_like(value, usual);
     json_decref(usual);
     return same;
 }

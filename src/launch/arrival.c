@@ -110,7 +110,8 @@ static int check_own_host(sl_launch *l, sl_error *error) {
 /* Who this process is for a rendezvous. */
 static int introduce(sl_launch *l, sl_error *error) {
     sl_rendezvous *m = &l->rendezvous;
-    sl_origin_find(&m->origin, l->rank, l->local_rank, l->settings.experiment);
+    if (!sl_origin_find(&m->origin, l->rank, l->local_rank, l->settings.experiment))
+        return sl_fail(error, SL_ENOMEM, "rendezvous: out of memory");
     m->age_s = sl_origin_age_s();
     return getrandom(&m->nonce, sizeof m->nonce, 0) == sizeof m->nonce
                ? 0

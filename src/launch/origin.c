@@ -98,11 +98,11 @@ static uint64_t hash_variables(char *text, const char *pid) {
     return sum;
 }
 
-void sl_origin_find(sl_origin *out, uint32_t rank, uint32_t local_rank, uint64_t experiment) {
+bool sl_origin_find(sl_origin *out, uint32_t rank, uint32_t local_rank, uint64_t experiment) {
     char *text = malloc(FILE_MAX), folder[PATH_MAX_BYTES] = "", pid[24];
     *out = (sl_origin){0};
     if (text == NULL)
-        return;
+        return false;
     if (getcwd(folder, sizeof folder) == NULL)
         folder[0] = '\0';
     const size_t length = find_command(text, pid), folder_length = strlen(folder);
@@ -114,6 +114,7 @@ void sl_origin_find(sl_origin *out, uint32_t rank, uint32_t local_rank, uint64_t
     const size_t id = read_proc(text, FILE_MAX, "sys", "kernel/random/boot_id");
     out->host = id > 0 ? sl_hash(SL_HASH_START, text, id) : 0;
     free(text);
+    return true;
 }
 
 bool sl_origin_agrees(const sl_origin *a, const sl_origin *b) {

@@ -19,8 +19,8 @@ typedef struct sl_origin {
 } sl_origin;
 
 /* Of this process; of the one that it was made by, where that is Python's multiprocessing.
- * local_rank: its number on this host. */
-void sl_origin_find(sl_origin *out, uint32_t rank, uint32_t local_rank, uint64_t experiment);
+ * local_rank: its number on this host. False: out of memory. */
+bool sl_origin_find(sl_origin *out, uint32_t rank, uint32_t local_rank, uint64_t experiment);
 /* Does all that is known of both agree? */
 bool sl_origin_agrees(const sl_origin *a, const sl_origin *b);
 /* For how long this process has been there: others of its job may be as much later. */

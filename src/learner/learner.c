@@ -195,8 +195,7 @@ static int open_with_data(sl_learner *learner, sl_error *error) {
     learner->data_hash =
         sl_samples_hash(sl_samples_hash(SL_HASH_START, &learner->data.train), &learner->data.test);
     describe_network(learner);
-    sl_data_warn(&learner->data, &data, learner->warning);
-    return 0;
+    return sl_data_warn(&learner->data, &data, learner->warning, error);
 }
 
 /* Names the tensors of the model, and counts where they end. */

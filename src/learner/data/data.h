@@ -29,9 +29,10 @@ void sl_data_close(sl_data *data);
 int sl_data_hand_over(sl_data *out, sl_data *data, int result);
 
 /* What is wrong with the held-out samples: classes that are not trained, or trained ones that they
- * lack, though there is room for all. "": nothing. */
+ * lack, though there is room for all. "": nothing. SL_ENOMEM. */
 #define SL_DATA_WARNING_MAX 600
-void sl_data_warn(const sl_data *data, const sl_data_config *config, char out[SL_DATA_WARNING_MAX]);
+int sl_data_warn(const sl_data *data, const sl_data_config *config, char out[SL_DATA_WARNING_MAX],
+                 sl_error *error);
 
 /* As experiments name it. */
 const char *sl_data_name(sl_data_kind kind);

@@ -54,19 +54,20 @@ static void warn(const sl_data *data, const presence *all, bool is_tail,
                        "data.test_samples)");
 }
 
-void sl_data_warn(const sl_data *data, const sl_data_config *config,
-                  char out[SL_DATA_WARNING_MAX]) {
+int sl_data_warn(const sl_data *data, const sl_data_config *config, char out[SL_DATA_WARNING_MAX],
+                 sl_error *error) {
     const bool is_tail = config->kind == SL_DATA_LIBSVM && config->test_path[0] == '\0';
-    presence *all = calloc(data->train.classes + 1u, sizeof *all);
     out[0] = '\0';
-    if (all == NULL || data->train.positions != 1) {
-        free(all);
-        return;
-    }
+    if (data->train.positions != 1)
+        return 0;
+    presence *all = calloc(data->train.classes + 1u, sizeof *all);
+    if (all == NULL)
+        return sl_fail(error, SL_ENOMEM, "data: out of memory for %u classes", data->train.classes);
     for (uint32_t i = 0; i < data->train.count; i++)
         all[data->train.labels[i]].trained = true;
     for (uint32_t i = 0; i < data->test.count; i++)
         all[data->test.labels[i]].held_out = true;
     warn(data, all, is_tail, out);
     free(all);
+    return 0;
 }
