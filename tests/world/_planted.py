@@ -468,9 +468,9 @@ RESTART_DEFECTS = {
         45,
     ),
     "exchanges are counted anew after a checkpoint": (
-        "src/node/node.c",
-        "return n->state.round > 0 ? n->state.exchange : n->ended_exchange;",
-        "return n->state.exchange;",
+        "src/agent/members.c",
+        ".exchange = sl_node_exchange(a->node),",
+        ".exchange = 0,",
     ),
 }
 
