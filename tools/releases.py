@@ -114,7 +114,7 @@ def share_network(system):
     lines = call("apt-config", "dump", "Acquire").splitlines()
     lines = [line for line in lines if re.match(r"Acquire::(https?|ftp)::", line)]
     with open(system + "/etc/apt/apt.conf.d/98proxy", "w") as file:
-        file.write("\n".join([*lines, ""]))
+        file.write("\n".join([*lines, 'Acquire::Retries "3";', ""]))
 
 
 def system_of(release):

@@ -66,7 +66,7 @@ def test_torchrun_workers_that_fork_and_unequal_batches(scene):
         peer.attach(optimizer)
         data = TensorDataset(torch.randn(24 - 8 * peer.rank, 4))
         for epoch in range(2):
-            for (batch,) in DataLoader(data, 4, num_workers=2):
+            for (batch,) in DataLoader(data, 4, num_workers=2, multiprocessing_context="fork"):
                 optimizer.zero_grad()
                 model(batch).square().sum().backward()
                 optimizer.step()
