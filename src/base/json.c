@@ -72,8 +72,7 @@ static bool shorten(FILE *out, const char *text) {
     return true;
 }
 
-/* The text with 17 digits, shortened. */
-static char *shortened(const json_t *root, size_t flags) {
+char *sl_json_text(const json_t *root, size_t flags) {
     char *text = json_dumps(root, flags | JSON_REAL_PRECISION(17)), *mixed = NULL;
     size_t bytes;
     FILE *out = text != NULL ? open_memstream(&mixed, &bytes) : NULL;
@@ -86,15 +85,4 @@ static char *shortened(const json_t *root, size_t flags) {
     }
     free(text);
     return mixed;
-}
-
-char *sl_json_text(const json_t *root, size_t flags) {
-    char *text = json_dumps(root, flags | JSON_REAL_PRECISION(15));
-    json_t *back = text ? json_loads(text, JSON_DECODE_ANY, NULL) : NULL;
-    bool short_of_memory = back == NULL, equal = json_equal((json_t *)root, back);
-    json_decref(back);
-    if (equal)
-        return text;
-    free(text);
-    return short_of_memory ? NULL : shortened(root, flags);
 }
