@@ -160,8 +160,8 @@ def a_wait_is_a_warning_once(scene):
     hands.end()
 
 
-def whose_frames_are_wrong_hears_that(scene):
-    """Wires flip bits between rank 0 and all others, which drop it."""
+def who_is_lost_for_wrong_frames_is_lost_for_that(scene):
+    """Wires flip bits between rank 0 and all others."""
     ports = free_ports(3)
     taps = [Tap(ports[0], flips=range(300000, 1 << 30, 30000)) for _ in range(2)]
     changes = {"topology__nodes": 3, "rounds": 2000000, "transport__reconnect_s": 1}
@@ -171,10 +171,19 @@ def whose_frames_are_wrong_hears_that(scene):
     agents = []
     for rank, port in enumerate((ports[0], taps[0].port, taps[1].port)):
         lines = "".join(f"127.0.0.1:{each}\n" for each in (port, *ports[1:]))
-        options = ["--roster", scene.write(f"roster{rank}", lines), "--rank", str(rank)]
+        options = [
+            "--roster",
+            scene.write(f"roster{rank}", lines),
+            "--rank",
+            str(rank),
+            "--run-id",
+            "7",
+        ]
         agents.append(scene.start("agent", path, *options, "--out", scene.path(f"out{rank}")))
-    true = r"gone on without this agent.* edge \d->\d, .*: agent \d sent a malformed frame: "
-    wait_until(lambda: re.search(true, agents[0].said), "the reason")
+    true = re.compile(r"warning: .*agent \d is lost: .*agent \d sent a malformed frame: ")
+    wait_until(lambda: any(true.search(each.said) for each in agents), "the reason")
+    said = "".join(each.said for each in agents)
+    check("silent for longer than" not in said, f"nobody was silent: {said[-2000:]!r}")
     for running in agents:
         running.process.kill()
         running.process.wait()
@@ -213,7 +222,7 @@ def both_sides_name_the_setting_that_differs(scene):
 
 TESTS = [
     both_sides_name_the_setting_that_differs,
-    whose_frames_are_wrong_hears_that,
+    who_is_lost_for_wrong_frames_is_lost_for_that,
     wrong_restarts_are_refused,
     a_part_below_half_says_so,
     whoever_leaves_leaves_no_minority,
