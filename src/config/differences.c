@@ -13,26 +13,31 @@ static char *write_json(json_t *value) {
     return json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(DIGITS));
 }
 
-/* *value is taken. False: out of memory. */
-static bool add_line(FILE *out, const char *key, json_t *value) {
-    char *text = value != NULL ? write_json(value) : NULL;
+/* *text is taken, and the next one's *value. False: out of memory. */
+static bool add_text(FILE *out, const char *key, char *text) {
     const bool written = text != NULL;
     if (written)
         fprintf(out, "%s %s\n", key, text);
     free(text);
-    json_decref(value);
     return written;
 }
 
-/* Of a family: how it is made. Of a list of edges its name. */
-static json_t *describe_topology(const sl_experiment *e) {
+static bool add_line(FILE *out, const char *key, json_t *value) {
+    char *text = value != NULL ? write_json(value) : NULL;
+    json_decref(value);
+    return add_text(out, key, text);
+}
+
+/* Of a family: how it is made. Of a list of edges its name: the list comes last. */
+static char *describe_topology(const sl_experiment *e) {
+    static const char *const lists[] = {",\"edges\":[", ",\"schedule\":["};
     char *text = sl_topology_json(e->topology);
-    json_t *whole = text != NULL ? json_loads(text, 0, NULL) : NULL;
-    free(text);
-    static const char *const lists[] = {"edges", "rows", "rounds"};
-    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
-        json_object_del(whole, lists[i]);
-    return whole;
+    for (size_t i = 0; text != NULL && i < sizeof lists / sizeof *lists; i++) {
+        char *list = strstr(text, lists[i]);
+        if (list != NULL)
+            memcpy(list, "}", sizeof "}");
+    }
+    return text;
 }
 
 char *sl_experiment_differences(const sl_experiment *e) {
@@ -43,7 +48,7 @@ char *sl_experiment_differences(const sl_experiment *e) {
     FILE *out = open_memstream(&text, &bytes);
     if (out == NULL)
         return NULL;
-    bool good = add_line(out, topology_key, describe_topology(e));
+    bool good = add_text(out, topology_key, describe_topology(e));
     for (size_t i = 0; good && i < keys.count; i++) {
         const sl_key *k = keys.items[i];
         json_t *value = sl_key_write(k, e);
