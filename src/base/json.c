@@ -48,14 +48,16 @@ char *sl_json_number(double number) {
 }
 
 /* Copies `text` and writes each of its 17-digit reals with as few digits as it needs; false when
- * memory ran out. */
+ * memory ran out, also in whoever wrote the text. */
 static bool shorten(FILE *out, const char *text) {
     while (*text != '\0') {
         size_t length = 1;
         char *number = NULL;
         if (*text == '"') {
-            while (text[length] != '"')
-                length += text[length] == '\\' ? 2 : 1;
+            while (text[length] != '"' && text[length] != '\0')
+                length += text[length] == '\\' && text[length + 1] != '\0' ? 2 : 1;
+            if (text[length] == '\0')
+                return false;
             length++;
         } else if (strchr("-0123456789", *text) != NULL) {
             length = strspn(text, "+-.0123456789eE");
@@ -72,7 +74,7 @@ static bool shorten(FILE *out, const char *text) {
     return true;
 }
 
-char *sl_json_text(const json_t *root, size_t flags) {
+static char *shortened(const json_t *root, size_t flags) {
     char *text = json_dumps(root, flags | JSON_REAL_PRECISION(17)), *mixed = NULL;
     size_t bytes;
     FILE *out = text != NULL ? open_memstream(&mixed, &bytes) : NULL;
@@ -85,4 +87,16 @@ char *sl_json_text(const json_t *root, size_t flags) {
     }
     free(text);
     return mixed;
+}
+
+/* Where memory runs out, jansson may write other text, or read another value, and not say so. */
+char *sl_json_text(const json_t *root, size_t flags) {
+    char *text = shortened(root, flags);
+    json_t *back = text != NULL ? json_loads(text, JSON_DECODE_ANY, NULL) : NULL;
+    const bool equal = json_equal((json_t *)root, back);
+    json_decref(back);
+    if (equal)
+        return text;
+    free(text);
+    return NULL;
 }
