@@ -12,9 +12,10 @@ import weakref
 from typing import Any, Iterator
 
 from starling._library import Error, naming
-from starling._mean import agree, mean, own
+from starling._mean import mean, own
 from starling._memory import bytes_of
 from starling._session import log
+from starling._sums import agree
 from starling._vectors import vector_of
 
 STATE = {"rank", "round", "exchanging", "session", "masters"}

@@ -8,7 +8,7 @@ stay equal, whatever their magnitude and however many peers there are. `add`: se
 import torch
 
 from starling._library import Error, naming
-from starling._mean import LOW, SCALE, WORD, add_all, agree
+from starling._sums import LOW, SCALE, WORD, add_all, agree
 
 
 class Entry:
