@@ -248,6 +248,9 @@ START_TEST(what_a_loss_does_is_compared_and_named) {
         strstr(text, "membership.on_loss: \"stop\" here, \"continue\" at agent 1; \"auto\""));
     theirs.sections[SL_SECTION_algorithm]++;
     ck_assert(sl_hello_differs(&side, &theirs, 1, text));
+    ck_assert_ptr_nonnull(strstr(text, "membership.on_loss: "));
+    theirs.goes_on = false;
+    ck_assert(sl_hello_differs(&side, &theirs, 1, text));
     ck_assert_ptr_nonnull(strstr(text, "the algorithm of agents 1 and 0 differs"));
 }
 END_TEST
