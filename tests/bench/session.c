@@ -6,7 +6,7 @@
  * A step takes STEP_S seconds, or as many of the thread's processor time. Prints one line of JSON
  * with medians over rounds, in seconds: a round, begin and end together, their processor time, how
  * long end would have waited for the exchange, the exchange, and the processor time of all other
- * threads in a round. */
+ * threads in a round; and the passes over memory that it needs, by one thread. */
 #include <math.h>
 #include <poll.h>
 #include <stdbool.h>
@@ -85,6 +85,27 @@ static int one_round(sl_session *s, float *x, double step_s, bool works, costs *
     return result;
 }
 
+/* What begin and end need at least, by one thread: a copy, and x <- mixed + (x - snapshot). */
+static double passes(float *x, size_t d) {
+    enum { TIMES = 3 };
+    double took[TIMES];
+    float *snapshot = malloc(d * sizeof *x), *mixed = malloc(d * sizeof *x);
+    if (snapshot == NULL || mixed == NULL)
+        abort();
+    memcpy(snapshot, x, d * sizeof *x);
+    memcpy(mixed, x, d * sizeof *x);
+    for (int i = 0; i < TIMES; i++) {
+        const double began = now(CLOCK_MONOTONIC);
+        memcpy(snapshot, x, d * sizeof *x);
+        for (size_t k = 0; k < d; k++)
+            x[k] = mixed[k] + (x[k] - snapshot[k]);
+        took[i] = now(CLOCK_MONOTONIC) - began;
+    }
+    free(snapshot);
+    free(mixed);
+    return median(took, TIMES);
+}
+
 int main(int argc, char **argv) {
     static costs c;
     sl_error error = {0};
@@ -111,9 +132,10 @@ int main(int argc, char **argv) {
     if (result != 0)
         return fprintf(stderr, "%s\n", error.text), 1;
     printf("{\"round\": %.5f, \"calls\": %.5f, \"processor\": %.5f, \"stall\": %.5f, "
-           "\"exchange\": %.5f, \"others\": %.5f}\n",
+           "\"exchange\": %.5f, \"others\": %.5f, \"passes\": %.5f}\n",
            median(c.round, rounds), median(c.calls, rounds), median(c.processor, rounds),
-           median(c.stall, rounds), median(c.exchange, rounds), median(c.others, rounds));
+           median(c.stall, rounds), median(c.exchange, rounds), median(c.others, rounds),
+           passes(x, d));
     free(x);
     return 0;
 }

@@ -6,7 +6,7 @@ From C (session.c) and from a torch script whose optimizer gossips (peer.attach)
 wait, and steps that keep the processor busy. Prints a table of medians. `calls` is what begin and
 end take on the thread that trains, or an optimizer.step() that has nothing else to do; `processor`
 the processor time of that; `stall` how long they wait for the exchange; `beside` the processor time
-of all other threads.
+of all other threads; `passes` what one thread needs at least for the copies of a round.
 
 usage: session.py [--build BUILD] [D [STEP_S [ROUNDS]]]     meson compile -C BUILD session
 """
@@ -89,11 +89,12 @@ def run(command, build):
 
 def row(name, costs):
     share = 100 * costs["calls"] / costs["round"]
+    passes = f"{1e3 * costs['passes']:.1f}" if "passes" in costs else "-"
     exchange = f"{1e3 * costs['exchange']:.0f}" if "exchange" in costs else "-"
     return (
         f"| {name} | {1e3 * costs['round']:.0f} | {1e3 * costs['calls']:.1f} | {share:.2f} % "
         f"| {1e3 * costs['processor']:.1f} | {1e3 * costs['stall']:.1f} | {exchange} "
-        f"| {1e3 * costs['others']:.0f} |"
+        f"| {1e3 * costs['others']:.0f} | {passes} |"
     )
 
 
@@ -119,8 +120,9 @@ def main():
         del ways["torch"]
     size = [options.dimension, options.step_s, options.rounds]
     print(f"{PEERS} peers, d = {int(options.dimension):,}, {os.cpu_count()} cores; ms\n")
-    print("| from, step | round | calls | of the round | processor | stall | exchange | beside |")
-    print("|:--|--:|--:|--:|--:|--:|--:|--:|")
+    heads = "from, step|round|calls|of the round|processor|stall|exchange|beside|passes".split("|")
+    print(f"| {' | '.join(heads)} |")
+    print("|:--" + "|--:" * (len(heads) - 1) + "|")
     for how, words in (("sleep", "waits"), ("work", "computes")):
         for what in ("snapshot", "borrow"):
             for name, command in ways.items():
