@@ -244,7 +244,7 @@ static bool read_rows(const sl_key *k, sl_number_rows *out, json_t *list) {
 
 int sl_key_read(const sl_key *k, sl_experiment *experiment, json_t *value, sl_error *error) {
     char *field = (char *)experiment + sl_key_offset(k);
-    void *list = field + (k->count_offset - k->offset);
+    void *list = field + ((ptrdiff_t)k->count_offset - (ptrdiff_t)k->offset);
     bool good = false;
     switch (k->type) {
     case SL_KEY_TEXT:
@@ -354,7 +354,7 @@ static json_t *write_choice_or_reals(const char *choice, const sl_reals *reals) 
 
 json_t *sl_key_write(const sl_key *k, const sl_experiment *experiment) {
     const char *field = (const char *)experiment + sl_key_offset(k);
-    const void *list = field + (k->count_offset - k->offset);
+    const void *list = field + ((ptrdiff_t)k->count_offset - (ptrdiff_t)k->offset);
     switch (k->type) {
     case SL_KEY_TEXT:
     case SL_KEY_PATH:

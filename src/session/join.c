@@ -30,6 +30,9 @@ static int open_session(sl_session *s, const char *experiment, const sl_session_
     s->measured = NAN;
     s->simulation = o->simulation;
     keep_options(s, o);
+    s->sums = calloc(sl_session_tensors(s), sizeof *s->sums);
+    if (s->sums == NULL)
+        return sl_fail(error, SL_ENOMEM, "join: out of memory");
     if (s->simulation != NULL)
         return sl_simulation_join(s, o, error);
     int result = sl_session_read(&s->experiment, experiment, o, error);
@@ -76,9 +79,7 @@ int sl_session_join(sl_session **out, const char *experiment, uint64_t dimension
         return sl_fail(error, SL_ENOMEM, "join: out of memory");
     }
     s->layout = layout;
-    s->sums = calloc(sl_session_tensors(s), sizeof *s->sums);
-    result = s->sums == NULL ? sl_fail(error, SL_ENOMEM, "join: out of memory")
-                             : open_session(s, experiment, &o, error);
+    result = open_session(s, experiment, &o, error);
     if (result != 0) {
         sl_session_free(s);
         return result;
