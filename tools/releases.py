@@ -103,6 +103,7 @@ def unpack(release, folder):
     archive = archive_of(release)
     os.makedirs(folder)
     call("tar", "-C", folder, "-xf", archive)
+    os.chmod(folder, 0o755)  # the archive's own is that of a temporary folder
     share_network(folder)
 
 
