@@ -14,7 +14,9 @@ AVX512 = AVX2 | {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}
 NEEDED = {
     "Nehalem": {"sse4_2"},
     "Haswell": AVX2,
+    "Zen": AVX2,
     "SkylakeX": AVX512,
+    "Cooperlake": AVX512 | {"avx512_bf16"},
 }
 SKIPPED = 77
 

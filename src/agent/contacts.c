@@ -26,11 +26,16 @@ bool sl_contacts_awaits(const sl_agent *a, const sl_neighbour *n) {
     return n->gone ? sl_members_admit(a, n) : n->near || a->cohort.alarmed;
 }
 
+/* Why it ended, as it said; "": it did not. */
+static const char *end_of(const sl_neighbour *n) {
+    return n->ends == SL_ABORT_DROPS ? "" : n->cause;
+}
+
 /* A neighbour that gave up may have waited for one that waits itself: this agent says for whom. */
 static void add_own_wait(const sl_agent *a, const sl_neighbour *n, sl_error *error) {
     const size_t used = strlen(error->text);
     sl_error wait;
-    if (a->phase == PHASE_TRAINING && strstr(n->cause, SL_NODE_LATE) != NULL &&
+    if (a->phase == PHASE_TRAINING && strstr(end_of(n), SL_NODE_LATE) != NULL &&
         !sl_worker_busy(a->worker) && sl_node_name_wait(a->node, &wait) != 0 &&
         wait.peer != n->rank)
         snprintf(error->text + used, sizeof error->text - used,
@@ -44,7 +49,7 @@ static bool goes_on(const sl_agent *a) {
 /* It has ended for somebody who never came. Who has all its neighbours may have begun: it does not
  * train what all others do not. */
 static bool begins_for_nobody(const sl_agent *a, const sl_neighbour *n) {
-    return n->unbegun && a->cohort.number == 0 && !a->cohort.is_new;
+    return n->ends == SL_ABORT_BEGINS && a->cohort.number == 0 && !a->cohort.is_new;
 }
 
 /* The run ends, or goes on without this neighbour. */
@@ -56,7 +61,7 @@ static void fail(sl_agent *a, sl_neighbour *n, const sl_error *error) {
         return;
     }
     add_own_wait(a, n, &whole);
-    sl_agent_fail(a, &whole, n->cause[0] != '\0' ? n->cause : error->text);
+    sl_agent_fail(a, &whole, end_of(n)[0] != '\0' ? n->cause : error->text);
 }
 
 /* ---- neighbours ---- */

@@ -103,7 +103,8 @@ void sl_folding_turn(sl_agent *a, const sl_epoch *view) {
         if (!n->agreed && sl_epoch_place(view, n->rank) < view->count)
             seek(a, n);
         n->hash_at_view = n->hash;
-        n->dropped[0] = '\0';
+        if (n->ends == SL_ABORT_DROPS)
+            n->cause[0] = '\0';
         sl_neighbour_turn(n, a->cohort.hash,
                           view->number); /* also whoever is folded: it need not wait */
     }

@@ -358,12 +358,10 @@ static int take_control(sl_neighbour *n, const sl_frame *frame, const uint8_t *p
     n->side->counters.control_frames_received++;
     switch (frame->type) {
     case SL_FRAME_ABORT:
-        if (frame->step == SL_ABORT_DROPS) {
-            take_text(n->dropped, payload, frame->payload_bytes);
-            break;
-        }
         take_text(n->cause, payload, frame->payload_bytes);
-        n->unbegun = frame->step == SL_ABORT_BEGINS;
+        n->ends = frame->step <= SL_ABORT_DROPS ? (sl_frame_abort)frame->step : SL_ABORT_ENDS;
+        if (n->ends == SL_ABORT_DROPS)
+            break;
         return sl_fail_edge(error, SL_EPEER, n->rank, n->side->rank, n->side->round,
                             "agent %u ended: %s", n->rank, n->cause);
     case SL_FRAME_HELLO:

@@ -148,11 +148,10 @@ typedef struct sl_neighbour {
     bool doubted;  /* somebody greeted as this neighbour with another configuration */
     double lost_s; /* when the connection broke; 0: it has not, or there is another one */
     double next_attempt_s;
-    sl_error lost;                   /* why, with edge and round */
-    char refusal[SL_REFUSAL_MAX];    /* why it is not here yet; empty: nothing came */
-    char dropped[SL_FRAME_TEXT_MAX]; /* why it goes on without this agent; "": not that it said */
-    char cause[SL_FRAME_TEXT_MAX];   /* what its ABORT said, */
-    bool unbegun;                    /* and that it came before any round */
+    sl_error lost;                 /* why, with edge and round */
+    char refusal[SL_REFUSAL_MAX];  /* why it is not here yet; empty: nothing came */
+    char cause[SL_FRAME_TEXT_MAX]; /* what its last ABORT said; "": none has come */
+    sl_frame_abort ends;           /* and of what that was the cause */
 } sl_neighbour;
 
 /* Opens what its connections share. The caller has set side, index and rank. */

@@ -58,22 +58,26 @@ int sl_agent_find_path(const sl_experiment *e, bool *direct, char note[SL_PATH_N
     return 0;
 }
 
+static size_t words_bytes(const sl_hello *hello) {
+    return hello->settings_bytes + hello->layout_bytes + 1;
+}
+
 /* As it is sent, with the settings, if they have no more than their part of the room, and with as
  * much of the layout as there is room for. */
 static int write_hello(sl_agent *a, sl_error *error) {
     sl_hello *hello = &a->side.hello;
     const char *layout = a->settings.task.layout != NULL ? a->settings.task.layout : "";
     char *settings = sl_experiment_differences(a->settings.experiment);
-    a->side.words = calloc(1, SL_HELLO_TEXT_MAX + 1);
-    if (a->side.words == NULL || settings == NULL) {
+    const size_t bytes = settings != NULL ? strlen(settings) : 0;
+    hello->settings_bytes = bytes <= SETTINGS_MAX ? bytes : 0;
+    hello->layout_bytes = strnlen(layout, SL_HELLO_TEXT_MAX - hello->settings_bytes);
+    a->side.words = settings != NULL ? calloc(1, words_bytes(hello)) : NULL;
+    if (a->side.words == NULL) {
         free(settings);
         return sl_fail(error, SL_ENOMEM, "agent %u: out of memory", a->settings.rank);
     }
-    const size_t bytes = strlen(settings);
-    hello->settings_bytes = bytes <= SETTINGS_MAX ? bytes : 0;
     hello->settings = a->side.words;
     hello->layout = a->side.words + hello->settings_bytes;
-    hello->layout_bytes = strnlen(layout, SL_HELLO_TEXT_MAX - hello->settings_bytes);
     memcpy(a->side.words, settings, hello->settings_bytes);
     memcpy(a->side.words + hello->settings_bytes, layout, hello->layout_bytes);
     free(settings);
@@ -274,8 +278,8 @@ static int open_fabric(sl_agent *a, sl_error *error) {
     size_t bytes[REGIONS_MAX];
     size_t count = sl_node_regions(a->node, bases, bytes, REGIONS_MAX);
     if (result == 0)
-        result =
-            sl_fabric_register(a->side.fabric, a->side.words, SL_HELLO_TEXT_MAX + 1, -1, error);
+        result = sl_fabric_register(a->side.fabric, a->side.words, words_bytes(&a->side.hello), -1,
+                                    error);
     for (size_t i = 0; i < count && result == 0; i++)
         result =
             sl_fabric_register(a->side.fabric, bases[i], bytes[i], memory_of_payloads(a), error);

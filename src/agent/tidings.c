@@ -128,7 +128,7 @@ void sl_members_name_dropping(const sl_agent *a, char out[SL_DROPPED_MAX]) {
     const sl_neighbour *says = NULL, *lost = NULL;
     for (uint32_t i = 0; i < a->neighbour_count; i++) {
         const sl_neighbour *n = &a->neighbours[i];
-        says = n->dropped[0] != '\0' ? n : says;
+        says = n->ends == SL_ABORT_DROPS && n->cause[0] != '\0' ? n : says;
         lost = n->gone && n->lost.text[0] != '\0' ? n : lost;
     }
     snprintf(out, SL_DROPPED_MAX, "the others have gone on without this agent%s",
@@ -137,8 +137,7 @@ void sl_members_name_dropping(const sl_agent *a, char out[SL_DROPPED_MAX]) {
                  : ", which was silent for longer than membership.grace_s, or cut off");
     const size_t used = strlen(out);
     if (says != NULL)
-        snprintf(out + used, SL_DROPPED_MAX - used, "; agent %u says: %s", says->rank,
-                 says->dropped);
+        snprintf(out + used, SL_DROPPED_MAX - used, "; agent %u says: %s", says->rank, says->cause);
     else if (lost != NULL)
         snprintf(out + used, SL_DROPPED_MAX - used, ", which had lost agent %u: %s", lost->rank,
                  lost->lost.text);

@@ -60,6 +60,12 @@ MEMBERSHIP_DEFECTS = {
 }
 
 LOSS_DEFECTS = {
+    "who has given up joining goes back on what it accepted": (
+        "src/membership/member.c",
+        "side->last < m->limit : !may_join(m, e))",
+        "side->last < m->limit : !m->joins)",
+        6640,
+    ),
     "parts on their way out are overwritten as their receiver is folded": (
         "src/agent/folding.c",
         "if (n->connection != NULL && n->left < n->sent_ever) {",
