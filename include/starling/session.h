@@ -91,7 +91,8 @@ typedef struct sl_session_options {
     uint64_t same_start; /* 1: start gives all peers the x of rank 0. Equal on all peers */
     uint64_t borrow;     /* 1, with overlap: begin copies nothing. x is sent from your memory, one
                             vector, which must be the same at end and must not change until then.
-                            end finds a change, with SL_EINVAL and the tensor's name */
+                            A change ends the session with SL_EINVAL and the tensor's name, and
+                            nothing of it is mixed by others, where x is on the host */
     double deadline_s; /* longest that one call may wait; a call that waits longer ends the session;
                           0: as long as the experiment's transport.* allows */
     const char *const *overrides; /* (override_count) "optimizer.momentum=0", as with --set */

@@ -24,7 +24,7 @@ typedef struct sl_evaluation {
     double accuracy; /* held-out, in [0, 1]; NaN where it means nothing */
 } sl_evaluation;
 
-/* `attach`, `ready`, `lend`, `samples`, `members`, `tensor_rows`, and `tensor_ends` with
+/* `attach`, `ready`, `lend`, `vouch`, `samples`, `members`, `tensor_rows`, and `tensor_ends` with
  * tensor_count 0, may be NULL; the other hooks may not. */
 typedef struct sl_task {
     void *context;    /* borrowed; first argument of every call */
@@ -66,6 +66,10 @@ typedef struct sl_task {
      * round is over. NULL returned: the model, as usual. For d-psgd only, which then does not
      * publish before its gradient. NULL: nothing is ever lent. */
     const float *(*lend)(void *context, uint32_t rank);
+    /* Is this piece (count) of the vector that is lent as it was then? An agent asks before each
+     * send of it, on its own thread. 0, or the error that ends the agent's run: nothing of the
+     * piece is sent. For vectors on the host. NULL: not asked. */
+    int (*vouch)(void *context, const float *piece, size_t count, sl_error *error);
     /* Training samples of rank, above 0: its weight where an algorithm goes by them. NULL: all have
      * as many. */
     double (*samples)(void *context, uint32_t rank);

@@ -315,9 +315,12 @@ static int open_envelopes(sl_agent *a, sl_error *error) {
 /* What neighbours receive into, and where parts stay that they may not have. With GPU-direct, parts
  * are not copied: links between GPUs answer soon. */
 static int open_pools(sl_agent *a, sl_error *error) {
+    const sl_task *lender = a->settings.task.vouch != NULL ? &a->settings.task : NULL;
     const bool sums =
-        a->settings.experiment->transport.checksums && !a->side.direct && !a->side.guard.seals;
+        !a->side.direct &&
+        (lender != NULL || (a->settings.experiment->transport.checksums && !a->side.guard.seals));
     int result = sl_outbox_open(&a->outbox, a->node, a->side.direct, sums, error);
+    a->outbox.lender = lender;
     if (result == 0)
         result = open_payload_memory(a, error);
     for (uint32_t i = 0; i < a->neighbour_count && result == 0; i++)

@@ -49,6 +49,13 @@ int sl_outbox_encode(sl_outbox *box, uint32_t part, sl_error *error) {
     return 1;
 }
 
+int sl_outbox_vouch(const sl_outbox *box, uint32_t part, sl_error *error) {
+    const sl_payload *payload = &box->payloads[part];
+    return box->lender == NULL ? 0
+                               : box->lender->vouch(box->lender->context, payload->data,
+                                                    payload->bytes / sizeof(float), error);
+}
+
 sl_frame sl_outbox_frame(const sl_outbox *box, uint32_t part) {
     return (sl_frame){.type = box->direct ? SL_FRAME_DIRECT : SL_FRAME_DATA,
                       .exchange = box->message.exchange,

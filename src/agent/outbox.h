@@ -6,11 +6,13 @@
 #include <stdbool.h>
 
 #include "starling/node.h"
+#include "starling/task.h"
 #include "wire/frame.h"
 
 typedef struct sl_outbox {
-    sl_node *node; /* borrowed */
-    bool direct;   /* payloads stay in a device's memory */
+    sl_node *node;         /* borrowed */
+    bool direct;           /* payloads stay in a device's memory */
+    const sl_task *lender; /* vouches for each piece of what it lends; NULL: it need not */
     bool sums;     /* payloads have checksums: nothing else tells what was altered on the way */
     bool open;     /* there is a message, and parts of it may be sent */
     bool recalled; /* but for those that have not begun to leave: the exchange is to be void */
@@ -29,6 +31,9 @@ void sl_outbox_begin(sl_outbox *box, const sl_outbound *message);
 /* Is `part` encoded? Encodes it if it is the next one. 1: yes; 0: a device is still at it, and the
  * node's notify_fd will be signalled; negative: it cannot be encoded. */
 int sl_outbox_encode(sl_outbox *box, uint32_t part, sl_error *error);
+/* May an encoded part be sent now? 0, or the lender's error. Its checksum was taken before: what
+ * changes after this is refused by whoever receives it. */
+int sl_outbox_vouch(const sl_outbox *box, uint32_t part, sl_error *error);
 /* What the frame of an encoded part says beside its sender and its counts. */
 sl_frame sl_outbox_frame(const sl_outbox *box, uint32_t part);
 

@@ -129,6 +129,9 @@ static int send_outbox_part(sl_neighbour *n, sl_outbox *outbox, uint32_t part, s
     int encoded = sl_outbox_encode(outbox, part, error);
     if (encoded <= 0)
         return encoded;
+    const int vouched = sl_outbox_vouch(outbox, part, error);
+    if (vouched != 0)
+        return vouched;
     sl_frame frame = sl_outbox_frame(outbox, part);
     frame.asks = asks(n, outbox, part);
     *place_of(n, n->sent) = SL_KEPT_NOWHERE;

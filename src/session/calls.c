@@ -85,9 +85,7 @@ static int borrow(sl_session *s, const sl_where *x, sl_error *error) {
         return sl_fail(error, SL_EINVAL,
                        "begin: options.borrow sends x from where it is, which must be one vector; "
                        "give x, or leave options.borrow 0");
-    s->borrowed = x->whole;
-    s->borrowed_in = sl_session_round(s);
-    sl_session_note_borrowed(s);
+    sl_session_note_borrowed(s, x->whole, sl_session_round(s));
     return 0;
 }
 
@@ -107,18 +105,11 @@ int sl_session_begin(sl_session *s, const float *x, sl_error *error) {
     return 0;
 }
 
-/* Before anything is waited for: what changed may be what neighbours refuse. */
+/* Before anything is waited for: what changed is not sent, or refused by who gets it. */
 static int check_borrowed(sl_session *s, sl_error *error) {
-    const size_t changed = sl_session_find_changed(s);
-    if (changed == sl_session_tensors(s))
-        return 0;
-    char name[SL_SESSION_TEXT_MAX];
     sl_error change;
-    sl_layout_name_tensor(&s->layout, changed, name, sizeof name);
-    sl_fail_node(&change, SL_EINVAL, s->rank, s->borrowed_in,
-                 "%s was changed between begin and end, while the exchange read it "
-                 "(options.borrow): end comes first, or leave options.borrow 0",
-                 name[0] != '\0' ? name : "x");
+    if (sl_session_check_borrowed(s, 0, s->layout.dimension, &change) == 0)
+        return 0;
     return sl_session_end_with(s, &change, error);
 }
 

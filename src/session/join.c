@@ -30,9 +30,6 @@ static int open_session(sl_session *s, const char *experiment, const sl_session_
     s->measured = NAN;
     s->simulation = o->simulation;
     keep_options(s, o);
-    s->sums = calloc(sl_session_tensors(s), sizeof *s->sums);
-    if (s->sums == NULL)
-        return sl_fail(error, SL_ENOMEM, "join: out of memory");
     if (s->simulation != NULL)
         return sl_simulation_join(s, o, error);
     int result = sl_session_read(&s->experiment, experiment, o, error);

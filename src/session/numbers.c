@@ -15,7 +15,8 @@
 
 enum {
     NAME_BYTES = 64,
-    PIECE = 1 << 18 /* elements that a thread takes at a time */
+    PIECE = 1 << 18, /* elements that a thread takes at a time */
+    BLOCK = 1 << 14  /* that have a checksum of their own: fewer than a frame carries */
 };
 
 /* ---- where x is ---- */
@@ -85,16 +86,21 @@ static void do_part(const pass *p, float *x, size_t at, size_t count) {
                      (const float[]){1, -1, 1}, 3, count);
 }
 
-static size_t tensor_at(const sl_session *s, size_t element) {
-    size_t low = 0, high = sl_session_tensors(s) - 1;
+/* Of rising ends (count, at least 1), of which the last is beyond the element. */
+static size_t first_beyond(const size_t *ends, size_t count, size_t element) {
+    size_t low = 0, high = count - 1;
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
-        if (end_of(s, middle) > element)
+        if (ends[middle] > element)
             high = middle;
         else
             low = middle + 1;
     }
     return low;
+}
+
+static size_t tensor_at(const sl_session *s, size_t element) {
+    return s->layout.ends != NULL ? first_beyond(s->layout.ends, s->layout.count, element) : 0;
 }
 
 static void do_range(const pass *p, size_t from, size_t to) {
@@ -155,9 +161,8 @@ void sl_session_leave_x(sl_session *s, const sl_where *x, bool moved) {
 
 /* ---- checksums ---- */
 
-static uint64_t checksum_of(sl_session *s, const sl_where *x, size_t tensor) {
-    const float *memory = memory_of(s, x, tensor);
-    const size_t bytes = (end_of(s, tensor) - beginning_of(s, tensor)) * sizeof *memory;
+static uint64_t checksum_of(sl_session *s, const float *memory, size_t count) {
+    const size_t bytes = count * sizeof *memory;
     if (s->vec->guest != NULL) {
         s->vec->guest->enter(s->stream);
         s->vec->copy_out(s->seen, memory, bytes);
@@ -170,20 +175,57 @@ static uint64_t checksum_of(sl_session *s, const sl_where *x, size_t tensor) {
 uint64_t sl_session_checksum(sl_session *s, const sl_where *x) {
     uint64_t sum = SL_HASH_START;
     for (size_t i = 0; i < sl_session_tensors(s); i++)
-        sum = sl_hash_word(sum, checksum_of(s, x, i));
+        sum = sl_hash_word(sum,
+                           checksum_of(s, memory_of(s, x, i), end_of(s, i) - beginning_of(s, i)));
     return sum;
 }
 
-void sl_session_note_borrowed(sl_session *s) {
-    const sl_where x = {.whole = (float *)s->borrowed};
-    for (size_t i = 0; i < sl_session_tensors(s); i++)
-        s->sums[i] = checksum_of(s, &x, i);
+/* ---- what is borrowed ---- */
+
+/* On a GPU a tensor is one block, as each is copied to the host. */
+static size_t block_limit(const sl_session *s) {
+    return s->vec->guest != NULL ? s->layout.dimension : BLOCK;
 }
 
-size_t sl_session_find_changed(sl_session *s) {
-    const sl_where x = {.whole = (float *)s->borrowed};
-    size_t i = 0;
-    while (i < sl_session_tensors(s) && checksum_of(s, &x, i) == s->sums[i])
-        i++;
-    return i;
+int sl_session_open_blocks(sl_session *s, sl_error *error) {
+    const size_t limit = block_limit(s), tensors = sl_session_tensors(s);
+    size_t count = 0;
+    for (size_t i = 0; i < tensors; i++)
+        count += (end_of(s, i) - beginning_of(s, i) + limit - 1) / limit;
+    s->block_ends = calloc(count, sizeof *s->block_ends);
+    s->sums = calloc(count, sizeof *s->sums);
+    if (s->block_ends == NULL || s->sums == NULL)
+        return sl_fail(error, SL_ENOMEM, "join: out of memory for %zu checksums", count);
+    for (size_t i = 0, at = 0; i < tensors; i++)
+        while (at < end_of(s, i)) {
+            at = end_of(s, i) - at < limit ? end_of(s, i) : at + limit;
+            s->block_ends[s->block_count++] = at;
+        }
+    return 0;
+}
+
+static uint64_t sum_of_block(sl_session *s, size_t block) {
+    const size_t from = block > 0 ? s->block_ends[block - 1] : 0;
+    return checksum_of(s, s->borrowed + from, s->block_ends[block] - from);
+}
+
+void sl_session_note_borrowed(sl_session *s, const float *x, uint64_t round) {
+    s->borrowed = x;
+    s->borrowed_in = round;
+    for (size_t i = 0; i < s->block_count; i++)
+        s->sums[i] = sum_of_block(s, i);
+}
+
+int sl_session_check_borrowed(sl_session *s, size_t from, size_t to, sl_error *error) {
+    char name[SL_SESSION_TEXT_MAX];
+    size_t block = first_beyond(s->block_ends, s->block_count, from);
+    for (; from < to && sum_of_block(s, block) == s->sums[block]; block++)
+        from = s->block_ends[block];
+    if (from >= to)
+        return 0;
+    sl_layout_name_tensor(&s->layout, tensor_at(s, s->block_ends[block] - 1), name, sizeof name);
+    return sl_fail_node(error, SL_EINVAL, s->rank, s->borrowed_in,
+                        "%s%s was changed between begin and end, while the exchange read it "
+                        "(options.borrow): end comes first, or leave options.borrow 0",
+                        name[0] == '\0' || name[0] == ' ' ? "x" : "", name);
 }

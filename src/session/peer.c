@@ -95,6 +95,15 @@ static const float *lend(void *context, uint32_t rank) {
     return s->lent;
 }
 
+static int vouch(void *context, const float *piece, size_t count, sl_error *error) {
+    sl_session *s = context;
+    const size_t d = s->layout.dimension;
+    if (s->borrowed == NULL || piece < s->borrowed || piece >= s->borrowed + d)
+        return 0; /* none of the caller's */
+    const size_t from = (size_t)(piece - s->borrowed);
+    return sl_session_check_borrowed(s, from, from + count, error);
+}
+
 static int record(void *context, const sl_record *record, const float *x) {
     sl_session *s = context;
     (void)x;
@@ -147,6 +156,7 @@ static int open_agent(sl_session *s, sl_agent **agent, sl_error *error) {
     settings.task.ready = ready;
     settings.task.gradient = gradient;
     settings.task.lend = s->options.overlap ? lend : NULL;
+    settings.task.vouch = s->options.borrow && s->vec->on_host ? vouch : NULL;
     int result = sl_launch_listen(s->launch, &settings.host, &settings.port, error);
     return result != 0 ? result : sl_agent_open(agent, &settings, error);
 }

@@ -80,6 +80,7 @@ void sl_session_free(sl_session *s) {
     sl_layout_close(&s->layout);
     free(s->members);
     free(s->places);
+    free(s->block_ends);
     free(s->sums);
     free(s->spare);
     sl_signal_close(s->fd);

@@ -185,9 +185,7 @@ int sl_session_stand(sl_session *s, const sl_where *x, sl_error *error) {
     s->in_round = s->over = s->moment.form > 0;
     s->begun = s->moment.form > 1;
     if (s->in_round && s->begun && s->options.borrow) {
-        s->borrowed = x->whole;
-        s->borrowed_in = s->moment.round;
-        sl_session_note_borrowed(s);
+        sl_session_note_borrowed(s, x->whole, s->moment.round);
     }
     return !s->in_round || s->borrowed != NULL || s->moment.apart
                ? 0

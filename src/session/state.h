@@ -84,9 +84,12 @@ struct sl_session {
     bool over;                     /* in_round: and the driver is done with it */
     const float *borrowed;         /* in_round: the caller's x; NULL: a snapshot was taken */
     uint64_t borrowed_in;          /* this round */
-    uint64_t *sums;                /* (tensors) checksums of what is borrowed */
-    const float *start;            /* (d) x of start */
-    const void *state;             /* (state_bytes) of load, until start has returned; else NULL */
+    size_t *block_ends;            /* (block_count) where pieces of x end, each of one tensor; with
+                                      options.borrow only, as the next one */
+    uint64_t *sums;                /* (block_count) checksums of what is borrowed */
+    size_t block_count;
+    const float *start; /* (d) x of start */
+    const void *state;  /* (state_bytes) of load, until start has returned; else NULL */
     uint64_t state_bytes;
     sl_moment moment; /* of that state, or of the one that is saved */
     double waited_s;
@@ -203,10 +206,13 @@ int sl_session_take_x(sl_session *s, const char *call, const sl_where *x, const 
 void sl_session_leave_x(sl_session *s, const sl_where *x, bool moved);
 /* Waits for the caller's stream, as the next two do. */
 uint64_t sl_session_checksum(sl_session *s, const sl_where *x);
-/* Notes checksums of what is borrowed. */
-void sl_session_note_borrowed(sl_session *s);
-/* The first tensor that has changed since; sl_session_tensors: none. */
-size_t sl_session_find_changed(sl_session *s);
+/* With options.borrow: room for checksums of x. */
+int sl_session_open_blocks(sl_session *s, sl_error *error);
+/* x is borrowed from here on: notes its checksums. */
+void sl_session_note_borrowed(sl_session *s, const float *x, uint64_t round);
+/* Is what is borrowed as it was, from one element to before another? SL_EINVAL names the tensor.
+ * From either thread. */
+int sl_session_check_borrowed(sl_session *s, size_t from, size_t to, sl_error *error);
 
 /* ---- saving.c ---- */
 

@@ -379,6 +379,33 @@ def test_a_borrowed_x_that_changes_is_found(scene):
     check("changed" in said[1], said)
 
 
+def test_nothing_wrong_of_a_borrowed_x_is_mixed(scene):
+    """It changes while its parts leave, at another moment in each try: the others never have a
+    number of it, and one of them hears why."""
+    three = {"topology": {"nodes": 3, "family": "complete"}}
+    three = {**EXPERIMENT, **three, "membership": {"on_loss": "continue", "grace_s": 5}}
+    body = """
+    import numpy
+    x = numpy.full(1 << 21, RANK, "f4")
+    peer = join(x, borrow=True)
+    try:
+        for k in range(4):
+            with peer.exchange(x):
+                if RANK == 1 and k == 2:
+                    time.sleep(TRY * 0.002)
+                    x[::-1] = 1e9
+        print(x.max())
+        peer.leave()
+    except starling.Error as error:
+        print(error)
+    """
+    for attempt in range(4):
+        said = Peers(scene, body.replace("TRY", str(attempt)), three).all_well()
+        check("x [2097152] was changed between begin and end" in said[1], said)
+        for each in (said[0], said[2]):
+            check(float(each.split()[0]) <= 2, said)
+
+
 def test_keys_without_effect_are_warned_of(scene):
     body = f"""
     {ONES}
