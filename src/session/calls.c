@@ -85,8 +85,7 @@ static int borrow(sl_session *s, const sl_where *x, sl_error *error) {
         return sl_fail(error, SL_EINVAL,
                        "begin: options.borrow sends x from where it is, which must be one vector; "
                        "give x, or leave options.borrow 0");
-    sl_session_note_borrowed(s, x->whole, sl_session_round(s));
-    return 0;
+    return sl_session_borrow(s, x->whole, sl_session_round(s), error);
 }
 
 int sl_session_begin(sl_session *s, const float *x, sl_error *error) {

@@ -57,10 +57,9 @@ static int on_own_thread(sl_session *s, const char *call, void *work(void *openi
 
 int sl_session_open_memory(sl_session *s, sl_error *error) {
     s->vec = sl_vec_cpu();
-    int result = 0;
-    if (strcmp(s->experiment->device, "cpu") != 0)
-        result = on_own_thread(s, "join", open_device, error);
-    return result == 0 && s->options.borrow ? sl_session_open_blocks(s, error) : result;
+    if (strcmp(s->experiment->device, "cpu") == 0)
+        return 0;
+    return on_own_thread(s, "join", open_device, error);
 }
 
 static void *open_snapshot(void *opening_) {

@@ -187,15 +187,17 @@ static size_t block_limit(const sl_session *s) {
     return s->vec->guest != NULL ? s->layout.dimension : BLOCK;
 }
 
-int sl_session_open_blocks(sl_session *s, sl_error *error) {
+static int open_blocks(sl_session *s, sl_error *error) {
     const size_t limit = block_limit(s), tensors = sl_session_tensors(s);
     size_t count = 0;
     for (size_t i = 0; i < tensors; i++)
         count += (end_of(s, i) - beginning_of(s, i) + limit - 1) / limit;
-    s->block_ends = calloc(count, sizeof *s->block_ends);
-    s->sums = calloc(count, sizeof *s->sums);
+    if (s->block_ends == NULL)
+        s->block_ends = calloc(count, sizeof *s->block_ends);
+    if (s->sums == NULL)
+        s->sums = calloc(count, sizeof *s->sums);
     if (s->block_ends == NULL || s->sums == NULL)
-        return sl_fail(error, SL_ENOMEM, "join: out of memory for %zu checksums", count);
+        return sl_fail(error, SL_ENOMEM, "begin: out of memory for %zu checksums", count);
     for (size_t i = 0, at = 0; i < tensors; i++)
         while (at < end_of(s, i)) {
             at = end_of(s, i) - at < limit ? end_of(s, i) : at + limit;
@@ -209,11 +211,15 @@ static uint64_t sum_of_block(sl_session *s, size_t block) {
     return checksum_of(s, s->borrowed + from, s->block_ends[block] - from);
 }
 
-void sl_session_note_borrowed(sl_session *s, const float *x, uint64_t round) {
+int sl_session_borrow(sl_session *s, const float *x, uint64_t round, sl_error *error) {
+    int result = s->block_count == 0 ? open_blocks(s, error) : 0;
+    if (result != 0)
+        return result;
     s->borrowed = x;
     s->borrowed_in = round;
     for (size_t i = 0; i < s->block_count; i++)
         s->sums[i] = sum_of_block(s, i);
+    return 0;
 }
 
 int sl_session_check_borrowed(sl_session *s, size_t from, size_t to, sl_error *error) {

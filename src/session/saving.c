@@ -184,11 +184,10 @@ int sl_session_check_x(sl_session *s, const sl_where *x, sl_error *error) {
 int sl_session_stand(sl_session *s, const sl_where *x, sl_error *error) {
     s->in_round = s->over = s->moment.form > 0;
     s->begun = s->moment.form > 1;
-    if (s->in_round && s->begun && s->options.borrow) {
-        sl_session_note_borrowed(s, x->whole, s->moment.round);
-    }
-    return !s->in_round || s->borrowed != NULL || s->moment.apart
-               ? 0
+    if (!s->in_round || s->moment.apart)
+        return 0;
+    return s->begun && s->options.borrow && x->whole != NULL
+               ? sl_session_borrow(s, x->whole, s->moment.round, error)
                : sl_session_snapshot(s, "start", x, error);
 }
 

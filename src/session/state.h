@@ -206,10 +206,8 @@ int sl_session_take_x(sl_session *s, const char *call, const sl_where *x, const 
 void sl_session_leave_x(sl_session *s, const sl_where *x, bool moved);
 /* Waits for the caller's stream, as the next two do. */
 uint64_t sl_session_checksum(sl_session *s, const sl_where *x);
-/* With options.borrow: room for checksums of x. */
-int sl_session_open_blocks(sl_session *s, sl_error *error);
-/* x is borrowed from here on: notes its checksums. */
-void sl_session_note_borrowed(sl_session *s, const float *x, uint64_t round);
+/* x is borrowed from here on: notes its checksums. SL_ENOMEM */
+int sl_session_borrow(sl_session *s, const float *x, uint64_t round, sl_error *error);
 /* Is what is borrowed as it was, from one element to before another? SL_EINVAL names the tensor.
  * From either thread. */
 int sl_session_check_borrowed(sl_session *s, size_t from, size_t to, sl_error *error);

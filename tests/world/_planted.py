@@ -129,7 +129,7 @@ DEFECTS = {
     ),
     "the cause is not passed on": (
         "src/agent/contacts.c",
-        "n->cause[0] != '\\0' ? n->cause : error->text",
+        "end_of(n)[0] != '\\0' ? n->cause : error->text",
         '"it ended"',
     ),
     "a part is overwritten before it has left": (
