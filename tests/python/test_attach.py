@@ -18,6 +18,7 @@ except ImportError:
     sys.exit(0)
 
 import starling
+from _loops import Scaler
 from _models import FORMS, LAZY, STEPS, backward, batch, by_hand, flat, near
 from _models import network, sgd, simulate, train
 from _package import refused
@@ -197,18 +198,6 @@ def test_the_second_half_of_a_step_alone(scene):
 
 def test_steps_that_a_wrapper_leaves_out(scene):
     """Accumulation: no step, no round. A scaler of its own: no step, but a round."""
-
-    class Scaler:
-        def __init__(self, skips):
-            self.skips, self.calls = skips, 0
-
-        def step(self, optimizer):
-            if self.calls not in self.skips:
-                optimizer.step()
-            self.calls += 1
-
-        def update(self):
-            pass
 
     def work(rank):
         model = network()

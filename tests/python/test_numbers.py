@@ -382,16 +382,20 @@ class Sharp(torch.optim.Optimizer):
         self.zero_grad()
 
 
+def step_in_halves(model, optimizer, rank):
+    for step in range(STEPS):
+        backward(model, rank, step)
+        optimizer.climb()
+        backward(model, rank, step)
+        optimizer.descend()
+
+
 def test_an_optimizer_of_two_halves(scene):
     """Each half moves the parameters while an exchange is under way."""
 
     def work(rank):
         model, optimizer, peer = gossiping(rank, Sharp)
-        for step in range(STEPS):
-            backward(model, rank, step)
-            optimizer.climb()
-            backward(model, rank, step)
-            optimizer.descend()
+        step_in_halves(model, optimizer, rank)
         average = peer.average()
         check(peer.round == STEPS + 1, peer.round)
         peer.leave()
@@ -404,20 +408,12 @@ def test_an_optimizer_of_two_halves(scene):
     def alone(rank):
         model, optimizer = network(), None
         optimizer = Sharp(model.parameters())
-        for step in range(STEPS):
-            backward(model, rank, step)
-            optimizer.climb()
-            backward(model, rank, step)
-            optimizer.descend()
+        step_in_halves(model, optimizer, rank)
         return flat(model)
 
     def single(rank):
         model, optimizer, peer = gossiping(rank, Sharp)
-        for step in range(STEPS):
-            backward(model, rank, step)
-            optimizer.climb()
-            backward(model, rank, step)
-            optimizer.descend()
+        step_in_halves(model, optimizer, rank)
         peer.end()
         peer.leave()
         return flat(model)

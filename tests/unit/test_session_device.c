@@ -359,42 +359,9 @@ START_TEST(a_number_that_is_not_finite_is_named) {
 }
 END_TEST
 
-static int change_while_borrowed(void *context, const sl_session_options *o, sl_error *e) {
-    const scene *w = context;
-    sl_session *s;
-    caller c = open_caller(w, o->rank);
-    int result = sl_session_join(&s, w->experiment, D, o, e);
-    if (result == 0)
-        result = sl_session_stream(s, c.stream, e);
-    write_x(w, &c, w->start[o->rank]);
-    if (result == 0)
-        result = sl_session_start(s, c.x, e);
-    if (result == 0)
-        result = sl_session_begin(s, c.x, e);
-    write_x(w, &c, w->start[(o->rank + 1) % N]);
-    if (result == 0)
-        result = sl_session_end(s, c.x, e);
-    sl_session_abort(&s, NULL);
-    close_caller(w, &c);
-    return result;
-}
-
-START_TEST(a_borrowed_x_that_changes_is_found) {
-    cpu->on_gpu = cpu->overlaps = true;
-    sl_session_options o = options_of(cpu);
-    o.borrow = 1;
-    run_agents(threads, N, change_while_borrowed, cpu, &o);
-    bool found = false;
-    for (int r = 0; r < N; r++)
-        found = found || strstr(threads[r].error.text, "was changed between begin and end");
-    ck_assert(found);
-}
-END_TEST
-
-/* What the stream does to x while it is mixed stays. */
 static int change_while_mixing(void *context, const sl_session_options *o, sl_error *e) {
     scene *w = context;
-    sl_session *s;
+    sl_session *s = NULL;
     caller c = open_caller(w, o->rank);
     int result = sl_session_join(&s, w->experiment, D, o, e);
     if (result == 0 && w->on_gpu)
@@ -410,10 +377,25 @@ static int change_while_mixing(void *context, const sl_session_options *o, sl_er
     read_x(w, &c, w->x[o->rank]);
     if (result == 0)
         result = sl_session_leave(&s, e);
+    else
+        sl_session_abort(&s, NULL);
     close_caller(w, &c);
     return result;
 }
 
+START_TEST(a_borrowed_x_that_changes_is_found) {
+    cpu->on_gpu = cpu->overlaps = true;
+    sl_session_options o = options_of(cpu);
+    o.borrow = 1;
+    run_agents(threads, N, change_while_mixing, cpu, &o);
+    bool found = false;
+    for (int r = 0; r < N; r++)
+        found = found || strstr(threads[r].error.text, "was changed between begin and end");
+    ck_assert(found);
+}
+END_TEST
+
+/* What the stream does to x while it is mixed stays. */
 START_TEST(an_x_that_changes_keeps_its_change) {
     cpu->overlaps = true;
     *gpu = *cpu;
