@@ -482,7 +482,7 @@ static void part(sl_agent *a, sl_neighbour *n) {
              n->rank);
     sl_agent_log(a, &entry);
     sl_agent_notice(a, "%s", entry.why);
-    n->gone = n->left_on_request = true;
+    n->gone = true;
     n->gone_in = newest_number(a);
     n->sought_s = 0;
     if (!n->folded)

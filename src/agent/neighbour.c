@@ -138,7 +138,7 @@ void sl_neighbour_dial_if_due(sl_neighbour *n) {
 /* Another process of the same rank: nothing is known to it, or of it. */
 static void forget(sl_neighbour *n) {
     n->renewed = n->incarnation != 0;
-    n->bye_received = n->parted = n->left_on_request = false;
+    n->bye_received = n->parted = false;
     n->credit = n->received = n->received_told = n->meets = n->meets_sent = n->exchange = n->open =
         0;
     n->hash = n->hash_before = n->hash_from = n->number = n->number_before = n->given_up = 0;

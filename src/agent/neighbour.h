@@ -94,7 +94,6 @@ typedef struct sl_neighbour {
     uint64_t process;     /* likewise, as epochs call it: 1: it began with the run */
     uint64_t attempt;     /* the latest of its attempts to connect */
     bool bye_received;
-    bool left_on_request;   /* by agreement */
     uint64_t bye_exchange;  /* that it was in when it said so */
     bool parted;            /* both have said BYE, and it closed the connection */
     bool mutual;            /* in the step of the last message to it, it sends its own */

@@ -70,7 +70,7 @@ static uint32_t count_gone(const sl_agent *a) {
     uint32_t stay = a->side.rank < began;
     for (uint32_t i = 0; i < a->neighbour_count; i++) {
         const sl_neighbour *n = &a->neighbours[i];
-        bool stays = n->left_on_request;
+        bool stays = n->bye_received; /* has left by agreement, or at the end */
         for (uint32_t k = 0; k < g->count; k++)
             stays = stays || g->ranks[k] == n->rank;
         stay += stays && n->rank < began;

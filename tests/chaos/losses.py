@@ -518,7 +518,7 @@ def spoiled_data(scene, spoiled):
 
 
 def whose_numbers_are_not_finite_returns(scene):
-    changes = {"topology__nodes": 4, "data": spoiled_data(scene, [800]), "rounds": 6000}
+    changes = {"topology__nodes": 4, "data": spoiled_data(scene, [800]), "rounds": 60000}
     changes["record__every"] = 43  # one steps aside in round 44
     for algorithm in (
         {"name": "d-psgd"},
