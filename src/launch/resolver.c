@@ -5,9 +5,7 @@
  */
 #include "launch/resolver.h"
 
-#include <arpa/inet.h>
 #include <netdb.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -34,50 +32,13 @@ typedef struct job {
 } job;
 
 bool sl_lookup_numeric(sl_lookup *l) {
-    struct sockaddr_in v4 = {.sin_family = AF_INET};
-    struct sockaddr_in6 v6 = {.sin6_family = AF_INET6};
-    memset(&l->address, 0, sizeof l->address);
-    if (inet_pton(AF_INET, l->host, &v4.sin_addr) == 1)
-        memcpy(&l->address, &v4, sizeof v4);
-    else if (inet_pton(AF_INET6, l->host, &v6.sin6_addr) == 1)
-        memcpy(&l->address, &v6, sizeof v6);
-    else
-        return false;
-    l->found = true;
-    return true;
-}
-
-bool sl_address_is_loopback(const struct sockaddr_storage *address) {
-    const struct sockaddr_in *v4 = (const void *)address;
-    const struct sockaddr_in6 *v6 = (const void *)address;
-    if (address->ss_family == AF_INET)
-        return ntohl(v4->sin_addr.s_addr) >> 24 == 127;
-    return IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr) ||
-           (IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr) && v6->sin6_addr.s6_addr[12] == 127);
+    const bool is_numeric = sl_address_parse(&l->address, l->host);
+    l->found = l->found || is_numeric;
+    return is_numeric;
 }
 
 bool sl_host_is_any(const char *host) {
     return strcmp(host, "0.0.0.0") == 0 || strcmp(host, "::") == 0;
-}
-
-void sl_address_set_port(struct sockaddr_storage *a, uint16_t port) {
-    if (a->ss_family == AF_INET)
-        ((struct sockaddr_in *)a)->sin_port = htons(port);
-    else
-        ((struct sockaddr_in6 *)a)->sin6_port = htons(port);
-}
-
-socklen_t sl_address_bytes(const struct sockaddr_storage *a) {
-    return a->ss_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
-}
-
-void sl_address_text(const struct sockaddr_storage *a, char text[SL_IP_TEXT_MAX]) {
-    const struct sockaddr_in *v4 = (const void *)a;
-    const struct sockaddr_in6 *v6 = (const void *)a;
-    if (a->ss_family == AF_INET)
-        inet_ntop(AF_INET, &v4->sin_addr, text, SL_IP_TEXT_MAX);
-    else
-        inet_ntop(AF_INET6, &v6->sin6_addr, text, SL_IP_TEXT_MAX);
 }
 
 int sl_address_check_trust(const struct sockaddr_storage *address, const char *host, uint32_t rank,

@@ -7,9 +7,10 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
+#include "base/address.h"
 #include "starling/error.h"
 
-enum { SL_HOST_MAX = 256, SL_IP_TEXT_MAX = 46 };
+enum { SL_HOST_MAX = 256 };
 
 typedef struct sl_lookup {
     char host[SL_HOST_MAX]; /* a name, or an IPv4 or IPv6 address */
@@ -32,14 +33,8 @@ typedef struct sl_lookup_wait {
  * address. SL_EINVAL: a host is unknown; SL_ENET: no answer in time;
  * SL_ESTOPPED. */
 int sl_lookup_all(sl_lookup *lookups, size_t count, const sl_lookup_wait *wait, sl_error *error);
-/* Is it an address of this host alone? */
-bool sl_address_is_loopback(const struct sockaddr_storage *address);
 /* All addresses of a host, to listen on: "0.0.0.0" or "::". */
 bool sl_host_is_any(const char *host);
-void sl_address_set_port(struct sockaddr_storage *address, uint16_t port);
-socklen_t sl_address_bytes(const struct sockaddr_storage *address);
-/* As numbers, without the port. */
-void sl_address_text(const struct sockaddr_storage *address, char text[SL_IP_TEXT_MAX]);
 /* Whoever reaches an agent can read the model and change it: beyond this host an agent listens only
  * on request. address: NULL if it is one of several hosts; host: as the user wrote it. */
 int sl_address_check_trust(const struct sockaddr_storage *address, const char *host, uint32_t rank,

@@ -8,33 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- addresses ---- */
-
-static const struct sockaddr_in *v4(const struct sockaddr_storage *a) {
-    return (const struct sockaddr_in *)a;
-}
-
-static const struct sockaddr_in6 *v6(const struct sockaddr_storage *a) {
-    return (const struct sockaddr_in6 *)a;
-}
-
-uint16_t sl_address_port(const struct sockaddr_storage *a) {
-    if (a->ss_family == AF_INET)
-        return ntohs(v4(a)->sin_port);
-    return a->ss_family == AF_INET6 ? ntohs(v6(a)->sin6_port) : 0;
-}
-
-bool sl_address_same_host(const struct sockaddr_storage *a, const struct sockaddr_storage *b) {
-    if (a->ss_family != b->ss_family)
-        return false;
-    return a->ss_family == AF_INET ? v4(a)->sin_addr.s_addr == v4(b)->sin_addr.s_addr
-                                   : IN6_ARE_ADDR_EQUAL(&v6(a)->sin6_addr, &v6(b)->sin6_addr);
-}
-
-bool sl_address_equal(const struct sockaddr_storage *a, const struct sockaddr_storage *b) {
-    return sl_address_port(a) == sl_address_port(b) && sl_address_same_host(a, b);
-}
-
 /* ---- finding ---- */
 
 static bool examine(int fd, sl_socket *s) {

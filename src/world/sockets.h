@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
+#include "base/address.h"
+
 typedef struct sl_socket {
     int fd;
     bool connected; /* else it is bound to a port only, or was connected */
@@ -19,10 +21,6 @@ typedef struct sl_socket {
 /* Calls visit for each that has a port, until it returns true. */
 void sl_sockets_visit(bool (*visit)(void *context, const sl_socket *s), void *context);
 
-uint16_t sl_address_port(const struct sockaddr_storage *a);
-bool sl_address_same_host(const struct sockaddr_storage *a, const struct sockaddr_storage *b);
-/* Host and port. */
-bool sl_address_equal(const struct sockaddr_storage *a, const struct sockaddr_storage *b);
 /* Bytes that the connection between these addresses has received; 0: there is none. */
 uint64_t sl_socket_received(const struct sockaddr_storage *own,
                             const struct sockaddr_storage *other);
