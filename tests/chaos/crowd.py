@@ -58,9 +58,13 @@ class Watched:
             return int(file.read().split()[1]) * PAGE
 
     def watch(self):
+        """Until it ends, too."""
         while self.open:
-            self.descriptors = max(self.descriptors, len(os.listdir(f"/proc/{self.pid}/fd")))
-            self.memory = max(self.memory, self.resident() - self.first)
+            try:
+                self.descriptors = max(self.descriptors, len(os.listdir(f"/proc/{self.pid}/fd")))
+                self.memory = max(self.memory, self.resident() - self.first)
+            except (OSError, IndexError):
+                return
             time.sleep(0.01)
 
     def end(self):

@@ -1,4 +1,4 @@
-/* test_places.c - strangers at a port: places, their time, and descriptors that are left free. */
+/* test_listener.c - strangers at a port: places, their time, and descriptors that are left free. */
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <math.h>
@@ -244,7 +244,7 @@ START_TEST(the_last_descriptors_are_a_reserve) {
 END_TEST
 
 int main(void) {
-    Suite *suite = suite_create("places");
+    Suite *suite = suite_create("listener");
     ADD_TESTS_WITH(suite, "places", open_places, NULL, the_oldest_goes_where_all_places_are_taken,
                    who_has_left_is_nobody, one_host_has_few_places, this_host_has_all_places,
                    any_number_of_one_host_where_no_number_is_said, time_counts_from_coming,

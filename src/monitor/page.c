@@ -1,0 +1,72 @@
+/* page.c - see page.h. */
+#include "monitor/page.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+
+/* Each is NULL where memory ends, and so is all of it. */
+static json_t *describe_view(const sl_agent_view *v) {
+    return json_pack("{s:I, s:s, s:I, s:f}", "rank", (json_int_t)v->rank, "doing",
+                     sl_agent_doing_name(v->doing), "round", (json_int_t)v->round, "still_s",
+                     v->still_s);
+}
+
+/* What a neighbour has said; JSON's null: nothing. */
+static json_t *describe_said(const sl_agent_edge *edge) {
+    if (!edge->heard)
+        return json_null();
+    const bool waits = edge->waits_for != edge->rank, knows = edge->root.rank != edge->rank;
+    json_t *said = describe_view(&edge->said);
+    json_t *awaited = waits ? json_integer(edge->waits_for) : json_null(),
+           *root = knows ? describe_view(&edge->root) : json_null();
+    if ((json_object_set_new(said, "ago_s", json_real(edge->ago_s)) |
+         json_object_set_new(said, "waits_for", awaited) |
+         json_object_set_new(said, "root", root)) == 0)
+        return said;
+    json_decref(said);
+    return NULL;
+}
+
+static json_t *describe_edge(const sl_agent_edge *edge) {
+    return json_pack("{s:I, s:b, s:s?, s:b, s:o}", "rank", (json_int_t)edge->rank, "connected",
+                     edge->agreed, "protection", edge->agreed ? edge->protection : NULL, "awaited",
+                     edge->awaited, "said", describe_said(edge));
+}
+
+static json_t *describe_edges(sl_agent *agent) {
+    json_t *edges = json_array();
+    sl_agent_edge edge;
+    int missing = 0;
+    for (uint32_t i = 0; sl_agent_edge_read(agent, i, &edge); i++)
+        missing |= json_array_append_new(edges, describe_edge(&edge));
+    if (missing == 0)
+        return edges;
+    json_decref(edges);
+    return NULL;
+}
+
+/* As json_dumps, which leaves out a name where memory ends. */
+static char *dump(const json_t *all) {
+    const size_t bytes = json_dumpb(all, NULL, 0, JSON_COMPACT);
+    char *text = bytes > 0 ? malloc(bytes + 1) : NULL;
+    if (text != NULL && json_dumpb(all, text, bytes, JSON_COMPACT) == bytes) {
+        text[bytes] = '\0';
+        return text;
+    }
+    free(text);
+    return NULL;
+}
+
+char *sl_page_write(sl_agent *agent, uint32_t rank, uint32_t nodes) {
+    sl_agent_progress p = sl_agent_progress_read(agent);
+    p.own.rank = rank; /* it may not run yet */
+    json_t *all = describe_view(&p.own);
+    char *text = NULL;
+    if (json_object_set_new(all, "nodes", json_integer(nodes)) == 0 &&
+        json_object_set_new(all, "waits_for", json_string(p.waits_for)) == 0 &&
+        json_object_set_new(all, "root", p.waits ? describe_view(&p.root) : json_null()) == 0 &&
+        json_object_set_new(all, "neighbours", describe_edges(agent)) == 0)
+        text = dump(all);
+    json_decref(all);
+    return text;
+}

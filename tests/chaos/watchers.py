@@ -1,0 +1,288 @@
+#!/usr/bin/env python3
+"""Watchers at an agent's pages: who dribbles, says something else, or comes from a browser that was
+misled, costs little, learns nothing, and keeps nobody out.
+
+usage: watchers.py STARLING [TEST ...]
+"""
+import http.client
+import json
+import os
+import resource
+import socket
+import threading
+import time
+
+from _scene import SLOWER, check, run_tests
+from _cutter import Cutter
+from _ports import free_ports
+from by_hand import PAIR
+from crowd import Watched
+from strangers import check_models, start
+
+WATCHERS, DESCRIPTORS = 1000, 1024
+LOG_BYTES = 64 * 1024
+DRIBBLE = b"GET /status HTTP/1.1\r\nHost: localhost\r\nX: "
+RUN = {
+    **PAIR,
+    "rounds": 1500,
+    "record__every": 500,
+    "checkpoint": {"every": 100, "keep": 3},
+    "transport__connect_timeout_s": 600,
+    "transport__reconnect_s": 60,
+}
+
+
+class Dribblers(threading.Thread):
+    """So many connections, each of which sends a byte each 2 s, and is made anew if it is ended."""
+
+    def __init__(self, port, count):
+        super().__init__(daemon=True)
+        self.port, self.count, self.open = port, count, True
+        self.there = {}  # {connection: bytes that it has sent}
+        self.made = 0
+
+    def connect(self):
+        one = socket.socket()
+        one.setblocking(False)
+        one.connect_ex(("127.0.0.1", self.port))
+        self.there[one] = 0
+        self.made += 1
+
+    def dribble(self, one):
+        at = self.there[one]
+        try:
+            one.send(DRIBBLE[at : at + 1] or b"x")
+            self.there[one] += 1
+            while one.recv(4096):
+                pass
+        except BlockingIOError:
+            return
+        except OSError:
+            pass
+        del self.there[one]
+        one.close()
+
+    def run(self):
+        while self.open:
+            for one in list(self.there):
+                self.dribble(one)
+            while len(self.there) < self.count:
+                self.connect()
+            until = time.monotonic() + 2
+            while self.open and time.monotonic() < until:
+                time.sleep(0.05)
+        for one in self.there:
+            one.close()
+
+    def wait_all(self):
+        until = time.monotonic() + SLOWER * 60
+        while len(self.there) < self.count or self.made < self.count:
+            check(time.monotonic() < until, f"{self.made} watchers have come")
+            time.sleep(0.05)
+
+    def end(self):
+        self.open = False
+        self.join()
+
+
+def page(port, host="127.0.0.1"):
+    connection = http.client.HTTPConnection(host, port, timeout=SLOWER * 10)
+    try:
+        connection.request("GET", "/status")
+        reply = connection.getresponse()
+        return reply.status, reply.read()
+    finally:
+        connection.close()
+
+
+def see(port, rank):
+    status, content = page(port)
+    check(status == 200 and json.loads(content)["rank"] == rank, f"{status} {content}")
+
+
+def allow_descriptors():
+    """To this process, which holds the other ends."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(4 * DESCRIPTORS, most), most))
+
+
+def bytes_of(*paths):
+    return sum(os.path.getsize(path) for path in paths)
+
+
+def a_run_goes_on_under_a_crowd_of_watchers(scene):
+    """They come before it trains; it saves, loses a connection, and ends as without them."""
+    allow_descriptors()
+    ports, look = free_ports(2), free_ports(1)[0]
+    cutter = Cutter(5, ports, 1, 100000, kinds=("reset",))
+    cutter.start()
+    roster = scene.write("roster", "".join(f"127.0.0.1:{port}\n" for port in cutter.ports))
+    experiment = scene.experiment(**RUN)
+
+    def begin(rank, *extra):
+        listen = ("--listen", f"127.0.0.1:{ports[rank]}")
+        few = ("prlimit", f"--nofile={DESCRIPTORS}:{DESCRIPTORS}")
+        return start(scene, experiment, rank, roster, f"out{rank}", *listen, *extra, wrapper=few)
+
+    first = begin(0, "--set", f"monitor.listen=127.0.0.1:{look}")
+    first.wait_for("come up: 1 (")
+    watched, watchers = Watched(first.process.pid), Dribblers(look, WATCHERS)
+    logs = (first.out_path, first.err_path)
+    try:
+        watchers.start()
+        watchers.wait_all()
+        before = bytes_of(*logs)
+        see(look, 0)
+        second = begin(1)
+        first.wait_for("round 500/")
+        see(look, 0)
+        for running in (second.wait(120), first.wait(120)):
+            running.check_well()
+    finally:
+        watchers.end()
+        watched.end()
+        cutter.stop()
+    grown = bytes_of(*logs) - before
+    with open(scene.path("out0/events-0.jsonl")) as events:
+        said = events.read()
+    print(
+        f"# {watchers.made} watchers came; at most {watched.descriptors} descriptors, "
+        f"memory +{watched.memory / 2**20:.2f} MiB, log +{grown} bytes",
+        flush=True,
+    )
+    check(cutter.made["reset"] == 1 and '"event":"up"' in said, f"no cut was mended: {said[-500:]}")
+    check(grown + len(said) < LOG_BYTES, f"the log has grown by {grown} bytes")
+    check(watched.descriptors < 100, f"{watched.descriptors} descriptors")
+    saved = os.listdir(scene.path("out0/checkpoints"))
+    check(any("round-1500-" in name for name in saved), f"checkpoints: {saved}")
+    check_models(scene, experiment, ["out0", "out1"])
+
+
+def wait_with_a_page(scene):
+    """An agent that waits for its neighbour, and the port of its page."""
+    roster = scene.write("roster", "".join(f"127.0.0.1:{port}\n" for port in free_ports(2)))
+    experiment, look = scene.experiment(**RUN), free_ports(1)[0]
+    listen = ("--set", f"monitor.listen=127.0.0.1:{look}")
+    agent = start(scene, experiment, 0, roster, "out0", *listen)
+    agent.wait_for("come up: 1 (")
+    return agent, look
+
+
+def end(agent):
+    agent.process.terminate()
+    agent.wait(60)
+
+
+def say(place, request):
+    """All that is answered, until the other end closes."""
+    family = socket.AF_UNIX if isinstance(place, str) else socket.AF_INET
+    with socket.socket(family) as one:
+        one.settimeout(SLOWER * 10)
+        one.connect(place)
+        one.sendall(request)
+        answer = b""
+        while piece := one.recv(4096):
+            answer += piece
+    return answer
+
+
+def ask(method="GET", path="/status", host="localhost", more=b""):
+    return f"{method} {path} HTTP/1.1\r\nHost: {host}\r\n".encode() + more + b"\r\n"
+
+
+class Slow(threading.Thread):
+    """Sends a byte again and again, until it is ended."""
+
+    def __init__(self, port):
+        super().__init__(daemon=True)
+        self.one, self.sent = socket.create_connection(("127.0.0.1", port)), 0
+        self.start()
+
+    def run(self):
+        try:
+            self.one.settimeout(0.2)
+            while True:
+                self.one.send(DRIBBLE[self.sent : self.sent + 1] or b"x")
+                self.sent += 1
+                try:
+                    if self.one.recv(100) == b"":
+                        return
+                except TimeoutError:
+                    pass
+        except OSError:
+            pass
+        finally:
+            self.one.close()
+
+
+def others_are_refused_and_who_is_slow_is_ended(scene):
+    """Each gets its status at once. A browser that was misled has to name this host; who may use
+    the folder has not. Who sends a byte again and again is ended all the same."""
+    agent, look = wait_with_a_page(scene)
+    slow = Slow(look)
+    rows = (
+        (200, ask()),
+        (200, ask(host=f"127.0.0.1:{look}")),
+        (200, ask(host="LOCALHOST:1", more=b"User-Agent: " + b"a" * 2000 + b"\r\n")),
+        (200, ask("HEAD")),
+        (403, ask(host="evil.example")),
+        (403, ask(host=f"127.0.0.1.evil.example:{look}")),
+        (403, ask("POST", "/", "evil.example")),
+        (404, ask(path="/")),
+        (404, ask(path="/status/../../etc/passwd")),
+        (405, ask("POST")),
+        (405, ask("CONNECT")),
+        (413, ask(more=b"Transfer-Encoding: chunked\r\n") + b"5\r\nabcde\r\n"),
+        (413, ask(more=b"Content-Length: 1000000\r\n") + b"a" * 10000),
+        (431, ask(more=b"A: b\r\n" * 2000)),
+        (400, b"GET /status HTTP/1.1\r\n\r\n"),
+        (400, b"\x16\x03\x01\x02\x00\x01\x00\x01"),
+        (505, b"GET /status HTTP/3.0\r\n\r\n"),
+    )
+    for code, request in rows:
+        answer = say(("127.0.0.1", look), request)
+        check(answer.startswith(b"HTTP/1.1 %d " % code), f"{request[:80]}: {answer[:80]}")
+        has_body = answer.partition(b"\r\n\r\n")[2] != b""
+        check(has_body == (not request.startswith(b"HEAD")), f"{request[:80]}: {answer}")
+    answer = say(scene.path("out0/status-0.sock"), ask(host="agent"))
+    check(answer.startswith(b"HTTP/1.1 200 "), f"at the socket: {answer[:80]}")
+    slow.join(SLOWER * 30)
+    check(not slow.is_alive() and slow.sent > 2, f"after {slow.sent} bytes it stays")
+    end(agent)
+
+
+def say_or_be_turned_away(look):
+    try:
+        return say(("127.0.0.1", look), ask())
+    except ConnectionError:
+        return b""
+
+
+def without_a_descriptor_watchers_are_turned_away(scene):
+    """Nothing is said of it, and when there are some again, the page is seen."""
+    agent, look = wait_with_a_page(scene)
+    pid, logs = agent.process.pid, (agent.out_path, agent.err_path)
+    used = {int(name) for name in os.listdir(f"/proc/{pid}/fd")}
+    free = min(set(range(len(used) + 1)) - used)
+    before = bytes_of(*logs)
+    usual = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (free, usual[1]))
+    for _ in range(4):
+        answer = say_or_be_turned_away(look)
+        check(answer == b"", f"with no descriptor: {answer}")
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, usual)
+    until = time.monotonic() + SLOWER * 10
+    while not say_or_be_turned_away(look).startswith(b"HTTP/1.1 200 "):
+        check(time.monotonic() < until, "the page is not seen again")
+    check(bytes_of(*logs) == before, f"it is said: {agent.said[-300:]}")
+    end(agent)
+
+
+if __name__ == "__main__":
+    run_tests(
+        [
+            a_run_goes_on_under_a_crowd_of_watchers,
+            others_are_refused_and_who_is_slow_is_ended,
+            without_a_descriptor_watchers_are_turned_away,
+        ]
+    )
