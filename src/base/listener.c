@@ -61,8 +61,12 @@ int sl_listener_accept(sl_listener *l, struct sockaddr_storage *other, double no
     return SL_LISTENER_FULL;
 }
 
-/* A new descriptor is the lowest that was free. */
+/* The lowest that is free: all below are used. */
 bool sl_listener_is_short(const sl_listener *l, int fd) {
+    const int next = fcntl(fd, F_DUPFD_CLOEXEC, 0);
     struct rlimit limit;
-    return getrlimit(RLIMIT_NOFILE, &limit) == 0 && (rlim_t)fd + 1 + l->reserve > limit.rlim_cur;
+    if (next < 0)
+        return true;
+    close(next);
+    return getrlimit(RLIMIT_NOFILE, &limit) == 0 && (rlim_t)next + l->reserve > limit.rlim_cur;
 }

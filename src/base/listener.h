@@ -29,7 +29,7 @@ void sl_listener_close(sl_listener *l);
 bool sl_listener_listens(const sl_listener *l, double now_s);
 /* Accepts one: its descriptor, which does not block and is closed on exec, or SL_LISTENER_*. */
 int sl_listener_accept(sl_listener *l, struct sockaddr_storage *other, double now_s);
-/* Is this descriptor, of who has just come, one of the reserve? Then a stranger has to go. */
+/* fd: of who has just come. Are fewer left than the reserve? Then a stranger has to go. */
 bool sl_listener_is_short(const sl_listener *l, int fd);
 
 #endif

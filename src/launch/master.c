@@ -16,23 +16,31 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/listener.h"
+#include "base/places.h"
 #include "launch/door.h"
 #include "launch/rendezvous.h"
 #include "starling/version.h"
 
-enum { STRANGERS_MAX = 64, MISSING_NAMED = 8, MISSING_BYTES = 160, LINE_BYTES = SL_HOST_MAX + 16 };
-enum { RIVALS_MAX = 16 };
+enum { MISSING_NAMED = 8, MISSING_BYTES = 160, LINE_BYTES = SL_HOST_MAX + 16, RIVALS_MAX = 16 };
+enum {
+    STRANGERS_MAX = SL_PLACES_MAX,
+    STRANGERS_OF_HOST_MAX = STRANGERS_MAX / 2, /* a host's ranks come together */
+    RESERVE = 8                                /* descriptors that they leave free */
+};
 static const double stranger_s = 3; /* for a greeting */
 /* How long others have to come whose rank somebody has taken who may be of another job: as long as
  * this process took to come here, within these. */
 static const double doubt_s_min = 3, doubt_s_max = 10;
 
+typedef enum standing { STRANGER, SEATED, TURNED_OUT /* it is dismissed soon */ } standing;
+
 typedef struct guest {
     int fd;
-    bool seated;
-    bool doubted; /* it may be of another job */
-    double since_s;
-    sl_greeting greeting;               /* if seated */
+    standing is;
+    bool doubted;                       /* it may be of another job */
+    unsigned place;                     /* a stranger's */
+    sl_greeting greeting;               /* if it has a seat */
     struct sockaddr_storage own, other; /* the ends of the connection */
     uint8_t bytes[SL_GREETING_BYTES_MAX];
     size_t count; /* of `bytes` */
@@ -41,7 +49,8 @@ typedef struct guest {
 
 struct sl_master {
     const sl_rendezvous *rendezvous;
-    int listener;
+    sl_listener listener;
+    sl_places strangers;
     guest *guests;          /* (room) */
     struct pollfd *watched; /* (room + 1) the listener, then the guests */
     size_t count, room, seated;
@@ -71,18 +80,19 @@ static int listen_at(sl_master *m, bool loopback, uint16_t port) {
     const int family = m->rendezvous->addresses[0].ss_family, on = 1;
     struct sockaddr_storage place = own_place(family, loopback);
     sl_address_set_port(&place, port);
-    m->listener = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (m->listener < 0)
+    const int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
         return errno;
-    setsockopt(m->listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     if (family == AF_INET6)
-        setsockopt(m->listener, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
-    if (bind(m->listener, (struct sockaddr *)&place, sl_address_bytes(&place)) == 0 &&
-        listen(m->listener, SOMAXCONN) == 0)
+        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
+    if (bind(fd, (struct sockaddr *)&place, sl_address_bytes(&place)) == 0 &&
+        listen(fd, SOMAXCONN) == 0) {
+        sl_listener_open(&m->listener, fd, RESERVE);
         return 0;
+    }
     const int failure = errno;
-    close(m->listener);
-    m->listener = -1;
+    close(fd);
     return failure;
 }
 
@@ -106,7 +116,8 @@ int sl_master_open(sl_master **out, const sl_rendezvous *rendezvous, bool loopba
     if (m == NULL)
         return sl_fail(error, SL_ENOMEM, "rendezvous: out of memory");
     m->rendezvous = rendezvous;
-    m->listener = m->door = -1;
+    m->door = m->listener.fd = m->listener.spare = -1;
+    sl_places_open(&m->strangers, STRANGERS_MAX, STRANGERS_OF_HOST_MAX, stranger_s);
     m->room = rendezvous->size - 1 + STRANGERS_MAX;
     m->guests = calloc(m->room, sizeof *m->guests);
     m->watched = calloc(m->room + 1, sizeof *m->watched);
@@ -129,8 +140,9 @@ void sl_master_close(sl_master **master) {
         return;
     for (size_t i = 0; i < m->count; i++)
         close(m->guests[i].fd);
-    if (m->listener >= 0)
-        close(m->listener);
+    sl_listener_close(&m->listener);
+    if (m->listener.fd >= 0)
+        close(m->listener.fd);
     if (m->door >= 0)
         close(m->door);
     free(m->guests);
@@ -141,10 +153,16 @@ void sl_master_close(sl_master **master) {
 
 /* ---- guests ---- */
 
-static void dismiss(sl_master *m, guest *g) {
-    m->seated -= g->seated;
+static void forget(sl_master *m, guest *g) {
+    m->seated -= g->is == SEATED;
     close(g->fd);
     *g = m->guests[--m->count];
+}
+
+static void dismiss(sl_master *m, guest *g) {
+    if (g->is == STRANGER)
+        sl_places_leave(&m->strangers, g->place);
+    forget(m, g);
 }
 
 /* A few bytes, for which a new connection has room. */
@@ -168,7 +186,7 @@ __attribute__((format(printf, 3, 4))) static void refuse(sl_master *m, guest *g,
 
 static guest *find_seat(const sl_master *m, uint32_t rank) {
     for (size_t i = 0; i < m->count; i++)
-        if (m->guests[i].seated && m->guests[i].greeting.rank == rank)
+        if (m->guests[i].is == SEATED && m->guests[i].greeting.rank == rank)
             return &m->guests[i];
     return NULL;
 }
@@ -184,14 +202,13 @@ static bool is_of_a_rival(const sl_master *m, const sl_origin *origin) {
     return false;
 }
 
-/* Gives up its seat; it is dismissed soon. */
+/* Gives up its seat. */
 static void turn_out(sl_master *m, guest *g) {
     char text[SL_ERROR_TEXT_MAX];
     snprintf(text, sizeof text, "another job of %u waits at port %u: %s", m->rendezvous->size,
              m->port, give_another);
     answer(g, SL_ANSWER_REFUSED, text);
-    g->seated = false;
-    g->since_s = -stranger_s;
+    g->is = TURNED_OUT;
     m->seated--;
 }
 
@@ -200,7 +217,7 @@ static void turn_rival_away(sl_master *m, guest *g) {
     if (m->rival_count < RIVALS_MAX)
         m->rivals[m->rival_count++] = g->greeting.origin;
     for (size_t i = 0; i < m->count; i++)
-        if (m->guests[i].seated && m->guests[i].doubted &&
+        if (m->guests[i].is == SEATED && m->guests[i].doubted &&
             is_of_a_rival(m, &m->guests[i].greeting.origin))
             turn_out(m, &m->guests[i]);
     refuse(m, g,
@@ -218,7 +235,8 @@ static bool give_seat(sl_master *m, guest *g) {
         dismiss(m, g);
         return false;
     }
-    g->seated = true;
+    sl_places_leave(&m->strangers, g->place);
+    g->is = SEATED;
     m->seated++;
     m->seated_s = sl_clock_seconds();
     return true;
@@ -280,11 +298,12 @@ static bool seat(sl_master *m, guest *g) {
 
 /* False: it is dismissed. Who has greeted has no more to say. */
 static bool hear(sl_master *m, guest *g) {
-    const size_t room = g->seated ? 1 : sizeof g->bytes - g->count;
-    ssize_t got = recv(g->fd, g->bytes + (g->seated ? 0 : g->count), room, MSG_DONTWAIT);
+    const bool greets = g->is == STRANGER;
+    ssize_t got = recv(g->fd, g->bytes + (greets ? g->count : 0),
+                       greets ? sizeof g->bytes - g->count : 1, MSG_DONTWAIT);
     if (got < 0 && (errno == EAGAIN || errno == EINTR))
         return true;
-    if (got <= 0 || g->seated) {
+    if (got <= 0 || !greets) {
         dismiss(m, g);
         return false;
     }
@@ -297,57 +316,58 @@ static bool hear(sl_master *m, guest *g) {
     return g->count < bytes || seat(m, g);
 }
 
-static void drop_oldest_stranger(sl_master *m) {
-    guest *oldest = NULL;
+static guest *find_stranger(const sl_master *m, unsigned place) {
     for (size_t i = 0; i < m->count; i++)
-        if (!m->guests[i].seated && (oldest == NULL || m->guests[i].since_s < oldest->since_s))
-            oldest = &m->guests[i];
-    if (oldest != NULL)
-        dismiss(m, oldest);
+        if (m->guests[i].is == STRANGER && m->guests[i].place == place)
+            return &m->guests[i];
+    return NULL;
+}
+
+static void admit(sl_master *m, int fd, const struct sockaddr_storage *other, double now_s) {
+    const bool is_short = sl_listener_is_short(&m->listener, fd);
+    socklen_t bytes = sizeof(struct sockaddr_storage);
+    bool evicted;
+    const unsigned place = sl_places_take(&m->strangers, other, now_s, is_short, &evicted);
+    if (evicted)
+        forget(m, find_stranger(m, place));
+    guest *g = &m->guests[m->count++];
+    *g = (guest){.fd = fd, .place = place, .other = *other};
+    if (getsockname(fd, (struct sockaddr *)&g->own, &bytes) != 0)
+        dismiss(m, g);
 }
 
 static void accept_some(sl_master *m, double now_s) {
+    struct sockaddr_storage other;
     for (int i = 0; i < STRANGERS_MAX; i++) {
-        if (m->count - m->seated == STRANGERS_MAX)
-            drop_oldest_stranger(m);
-        guest *g = &m->guests[m->count];
-        *g = (guest){.since_s = now_s};
-        socklen_t own = sizeof g->own, other = sizeof g->other;
-        g->fd = accept4(m->listener, (struct sockaddr *)&g->other, &other,
-                        SOCK_CLOEXEC | SOCK_NONBLOCK);
-        if (g->fd < 0 && (errno == EMFILE || errno == ENFILE)) {
-            m->is_short = true;
-            poll(NULL, 0, SL_RENDEZVOUS_LOOK_MS); /* one may become free */
-        }
-        if (g->fd < 0)
+        const int fd = sl_listener_accept(&m->listener, &other, now_s);
+        m->is_short = fd == SL_LISTENER_FULL || (m->is_short && fd < 0);
+        if (fd < 0)
             return;
-        m->is_short = false;
-        if (getsockname(g->fd, (struct sockaddr *)&g->own, &own) == 0)
-            m->count++;
-        else
-            close(g->fd);
+        admit(m, fd, &other, now_s);
     }
+}
+
+static void dismiss_some(sl_master *m, double now_s) {
+    for (int place; (place = sl_places_expired(&m->strangers, now_s)) >= 0;)
+        dismiss(m, find_stranger(m, (unsigned)place));
+    for (size_t i = m->count; i-- > 0;)
+        if (m->guests[i].is == TURNED_OUT)
+            dismiss(m, &m->guests[i]);
 }
 
 static void look(sl_master *m) {
     const double now_s = sl_clock_seconds();
-    m->watched[0] = (struct pollfd){.fd = m->listener, .events = POLLIN};
+    const bool listens = sl_listener_listens(&m->listener, now_s);
+    m->watched[0] = (struct pollfd){.fd = listens ? m->listener.fd : -1, .events = POLLIN};
     for (size_t i = 0; i < m->count; i++)
         m->watched[i + 1] = (struct pollfd){.fd = m->guests[i].fd, .events = POLLIN};
-    if (poll(m->watched, m->count + 1, SL_RENDEZVOUS_LOOK_MS) <= 0)
-        return;
-    for (size_t i = m->count; i-- > 0;) /* a dismissed one's place is taken by a later one */
-        if (m->watched[i + 1].revents != 0)
-            hear(m, &m->guests[i]);
+    if (poll(m->watched, m->count + 1, SL_RENDEZVOUS_LOOK_MS) > 0)
+        for (size_t i = m->count; i-- > 0;) /* a dismissed one's place is taken by a later one */
+            if (m->watched[i + 1].revents != 0)
+                hear(m, &m->guests[i]);
+    dismiss_some(m, sl_clock_seconds());
     if (m->watched[0].revents != 0)
         accept_some(m, now_s);
-}
-
-static void drop_silent_strangers(sl_master *m) {
-    const double now_s = sl_clock_seconds();
-    for (size_t i = m->count; i-- > 0;)
-        if (!m->guests[i].seated && now_s - m->guests[i].since_s > stranger_s)
-            dismiss(m, &m->guests[i]);
 }
 
 /* ---- the rendezvous ---- */
@@ -366,7 +386,7 @@ static void name_missing(const sl_master *m, char *text, size_t bytes) {
 
 static void tell_end(sl_master *m, const char *why) {
     for (size_t i = 0; i < m->count; i++)
-        if (m->guests[i].seated)
+        if (m->guests[i].is == SEATED)
             answer(&m->guests[i], SL_ANSWER_REFUSED, why);
 }
 
@@ -395,7 +415,7 @@ static int give_up_torn(sl_master *m, sl_error *error) {
 
 static const guest *doubted_guest(const sl_master *m) {
     for (size_t i = 0; i < m->count; i++)
-        if (m->guests[i].seated && m->guests[i].doubted)
+        if (m->guests[i].is == SEATED && m->guests[i].doubted)
             return &m->guests[i];
     return NULL;
 }
@@ -443,7 +463,6 @@ static int collect(sl_master *m, sl_error *error) {
         if (left_s < 0 && m->seated + 1 < m->rendezvous->size)
             return give_up(m, error);
         look(m);
-        drop_silent_strangers(m);
         if (m->seated + 1 < m->rendezvous->size &&
             sl_rendezvous_notice_is_due(m->rendezvous, &notice_s))
             tell_missing(m, left_s);
@@ -455,7 +474,7 @@ static int collect(sl_master *m, sl_error *error) {
 static struct sockaddr_storage own_address(const sl_master *m) {
     struct sockaddr_storage own = own_place(m->rendezvous->addresses[0].ss_family, true);
     for (size_t i = 0; i < m->count; i++)
-        if (m->guests[i].seated && !sl_address_is_loopback(&m->guests[i].own))
+        if (m->guests[i].is == SEATED && !sl_address_is_loopback(&m->guests[i].own))
             own = m->guests[i].own;
     return own;
 }
@@ -508,7 +527,7 @@ static void tell_all(sl_master *m, const uint8_t *bytes, size_t count) {
         done = true;
         for (size_t i = 0; i < m->count; i++) {
             guest *g = &m->guests[i];
-            bool has_more = g->seated && !tell(g, bytes, count);
+            bool has_more = g->is == SEATED && !tell(g, bytes, count);
             m->watched[i] = (struct pollfd){.fd = has_more ? g->fd : -1, .events = POLLOUT};
             done = done && !has_more;
         }

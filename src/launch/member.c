@@ -180,10 +180,12 @@ static int give_up(const member *m, sl_error *error) {
                        "(transport.connect_timeout_s)%s",
                        rendezvous->where, rendezvous->timeout_s,
                        m->master == NULL ? "; it has closed the connection" : "");
-    return sl_fail(error, SL_ENET,
-                   "rank 0 was not found at %s within %g s (transport.connect_timeout_s)%s",
-                   rendezvous->where, rendezvous->timeout_s,
-                   m->met_others ? "; what answers there is not rank 0 of this job" : "");
+    return sl_fail(
+        error, SL_ENET, "rank 0 was not found at %s within %g s (transport.connect_timeout_s)%s",
+        rendezvous->where, rendezvous->timeout_s,
+        m->met_others ? "; what answers there is not rank 0 of this job, or has no descriptor "
+                        "left (ulimit -n)"
+                      : "");
 }
 
 static void tell_waiting(const member *m, double left_s) {

@@ -20,6 +20,9 @@ import time
 import _torchrun
 from _scene import check, run_tests
 from _ports import free_ports
+from crowd import Watched
+from strangers import wait_listening
+from watchers import Dribblers
 
 SHORT = {
     "rounds": 20,
@@ -245,6 +248,26 @@ def ports_are_taken_and_strangers_come(scene):
     same_models(scene, path)
 
 
+def a_crowd_comes_to_a_rendezvous(scene):
+    """Greetings that dribble take no descriptor that others need, and keep nobody out."""
+    first = free_range()
+    path = scene.experiment(**PAIR)
+    few = ("prlimit", "--nofile=64:64")
+    agents = [start(scene, path, by_hand(0, first, size=2), wrapper=few)]
+    wait_listening(first)
+    crowd, watched = Dribblers(first, 200, b"STLGmeet"), Watched(agents[0].process.pid)
+    try:
+        crowd.start()
+        crowd.wait_all()
+        agents.append(start(scene, path, by_hand(1, first, size=2)))
+        wait_all(agents)
+    finally:
+        crowd.end()
+        watched.end()
+    check(watched.descriptors < 60, f"{watched.descriptors} of 64 descriptors")
+    same_models(scene, path, 2)
+
+
 def who_does_not_come_is_named(scene):
     """Others, and rank 0 where another program is at its port."""
     port, taken = free_range(), free_range()
@@ -450,6 +473,7 @@ if __name__ == "__main__":
             kubernetes,
             lists_of_hosts,
             ports_are_taken_and_strangers_come,
+            a_crowd_comes_to_a_rendezvous,
             who_does_not_come_is_named,
             a_rank_twice_and_another_size,
             another_job_is_passed_over,

@@ -33,11 +33,12 @@ RUN = {
 
 
 class Dribblers(threading.Thread):
-    """So many connections, each of which sends a byte each 2 s, and is made anew if it is ended."""
+    """So many connections, each of which sends a byte of `words` each 2 s, and is made anew if it
+    is ended."""
 
-    def __init__(self, port, count):
+    def __init__(self, port, count, words=DRIBBLE):
         super().__init__(daemon=True)
-        self.port, self.count, self.open = port, count, True
+        self.port, self.count, self.words, self.open = port, count, words, True
         self.there = {}  # {connection: bytes that it has sent}
         self.made = 0
 
@@ -51,7 +52,7 @@ class Dribblers(threading.Thread):
     def dribble(self, one):
         at = self.there[one]
         try:
-            one.send(DRIBBLE[at : at + 1] or b"x")
+            one.send(self.words[at : at + 1] or b"x")
             self.there[one] += 1
             while one.recv(4096):
                 pass
