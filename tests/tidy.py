@@ -28,6 +28,7 @@ MUTABLE = {
     "src/secure/cipher_ipsec_mb.c: once": "that it is once",
     "src/world/libfabric.c: real": "set once, when the core of a wheel opens libfabric",
     "src/world/libfabric.c: once": "that it is once",
+    "src/world/loop.c: said": "of a thread, for the error that follows",
 }
 FOREIGN = {"src/world/libfabric.c": "fi_"}  # functions with the names of the library they stand for
 # What the library leaves to its caller: to print and to end the program. assert() may.

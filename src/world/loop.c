@@ -1,13 +1,14 @@
 /* loop.c - see loop.h. */
 #include "world/loop.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <event2/event.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-enum { EVENTS_MAX = 8 };
+enum { EVENTS_MAX = 8, SAID_BYTES = 160, DESCRIPTORS = 8 /* that it needs, and some */ };
 
 typedef struct registration {
     struct event *event;
@@ -21,6 +22,31 @@ struct sl_loop {
     registration registrations[EVENTS_MAX];
     int count;
 };
+
+/* ---- what libevent says ---- */
+
+/* The last of it, for the error that follows. By itself it writes a line to standard error each
+ * time that a call fails. */
+static _Thread_local char said[SAID_BYTES];
+
+/* After what it calls an error it ends the process. */
+static void hear(int severity, const char *text) {
+    if (severity == EVENT_LOG_ERR)
+        dprintf(STDERR_FILENO, "libevent: %s\n", text);
+    snprintf(said, sizeof said, ": %s", text);
+}
+
+/* Where it finds none for its signals, it ends the process. */
+static bool finds_descriptors(void) {
+    int all[DESCRIPTORS], count = 0;
+    while (count < DESCRIPTORS && (all[count] = sl_signal_open()) >= 0)
+        count++;
+    for (int i = 0; i < count; i++)
+        close(all[i]);
+    return count == DESCRIPTORS;
+}
+
+/* ---- the loop ---- */
 
 static void dispatch(evutil_socket_t fd, short what, void *argument) {
     (void)fd;
@@ -37,14 +63,18 @@ static void wake(evutil_socket_t fd, short what, void *argument) {
 }
 
 int sl_loop_open(sl_loop **out, sl_error *error) {
+    if (!finds_descriptors())
+        return sl_fail(error, SL_ENOMEM, "event loop: no descriptor is left (ulimit -n)");
     sl_loop *loop = calloc(1, sizeof *loop);
+    event_set_log_callback(hear);
+    said[0] = '\0';
     if (loop != NULL)
         loop->base = event_base_new();
     if (loop != NULL && loop->base != NULL)
         loop->limit = evtimer_new(loop->base, wake, NULL);
     if (loop == NULL || loop->base == NULL || loop->limit == NULL) {
         sl_loop_close(&loop);
-        return sl_fail(error, SL_ENOMEM, "event loop: libevent could not be set up");
+        return sl_fail(error, SL_ENOMEM, "event loop: libevent could not be set up%s", said);
     }
     *out = loop;
     return 0;
@@ -75,7 +105,7 @@ static int add(sl_loop *loop, int fd, short what, const struct timeval *interval
     if (r->event == NULL || event_add(r->event, interval) != 0) {
         if (r->event != NULL)
             event_free(r->event);
-        return sl_fail(error, SL_ENOMEM, "event loop: libevent refused descriptor %d", fd);
+        return sl_fail(error, SL_ENOMEM, "event loop: libevent refused descriptor %d%s", fd, said);
     }
     loop->count++;
     return 0;
@@ -100,7 +130,8 @@ int sl_loop_pass(sl_loop *loop, bool block, int limit_ms, sl_error *error) {
     int result = event_base_loop(loop->base, block ? EVLOOP_ONCE : EVLOOP_ONCE | EVLOOP_NONBLOCK);
     if (block && limit_ms > 0)
         evtimer_del(loop->limit);
-    return result < 0 ? sl_fail(error, SL_ENET, "event loop: libevent's backend failed") : 0;
+    return result < 0 ? sl_fail(error, SL_ENET, "event loop: libevent's backend failed%s", said)
+                      : 0;
 }
 
 /* ---- signals ---- */

@@ -124,7 +124,8 @@ int sl_worker_open(sl_worker **out, const sl_vec_ops *vec, const sl_task *task,
         close_events(w);
         sl_job_means_close(&w->means);
         free(w);
-        return sl_fail(error, SL_ENOMEM, "worker: no thread could be started");
+        return sl_fail(error, SL_ENOMEM,
+                       "worker: no thread could be started, or no descriptor is left (ulimit -n)");
     }
     *out = w;
     return 0;

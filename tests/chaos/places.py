@@ -169,6 +169,19 @@ def little_address_space_ends_with_a_reason(scene):
                 refused(scene, running, out, f"ulimit {option}", f"{megabytes} MB")
 
 
+def few_descriptors_end_with_a_reason(scene):
+    """However few there are: one line, and it is ours."""
+    ports = free_ports(2)
+    hosts = roster(scene, *(f"127.0.0.1:{port}" for port in ports))
+    path = scene.experiment(**PAIR, transport__connect_timeout_s=0.5)
+    for count in range(12, 28, 2):
+        limit = ["prlimit", f"--nofile={count}:{count}"]
+        running = agent(scene, 0, hosts, f"out{count}", experiment=path, wrapper=limit).wait(30)
+        lines = running.errors
+        told = len(lines) == 1 and lines[0].startswith("starling: ")
+        check(running.code in (1, 2) and told, f"of {count}: {running.code} {running.all_err!r}")
+
+
 if __name__ == "__main__":
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     run_tests(
@@ -184,5 +197,6 @@ if __name__ == "__main__":
             a_folder_that_cannot_be_made,
             a_name_server_that_never_answers,
             little_address_space_ends_with_a_reason,
+            few_descriptors_end_with_a_reason,
         ]
     )
