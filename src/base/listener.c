@@ -30,6 +30,10 @@ bool sl_listener_listens(const sl_listener *l, double now_s) {
     return now_s >= l->rests_until_s;
 }
 
+void sl_listener_rest(sl_listener *l, double until_s) {
+    l->rests_until_s = until_s;
+}
+
 /* Who has gone already is passed over. A descriptor, or a negative errno. */
 static int accept_next(const sl_listener *l, struct sockaddr_storage *other) {
     int fd = -1;
@@ -57,7 +61,7 @@ int sl_listener_accept(sl_listener *l, struct sockaddr_storage *other, double no
     if (fd != -EMFILE && fd != -ENFILE && fd != -ENOBUFS && fd != -ENOMEM)
         return SL_LISTENER_NOBODY;
     turn_away(l);
-    l->rests_until_s = now_s + rest_s;
+    sl_listener_rest(l, now_s + rest_s);
     return SL_LISTENER_FULL;
 }
 

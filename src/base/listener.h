@@ -27,6 +27,7 @@ void sl_listener_open(sl_listener *l, int fd, unsigned reserve);
 void sl_listener_close(sl_listener *l);
 /* Is it time to look whether somebody waits? Else a loop does not watch the socket. */
 bool sl_listener_listens(const sl_listener *l, double now_s);
+void sl_listener_rest(sl_listener *l, double until_s);
 /* Accepts one: its descriptor, which does not block and is closed on exec, or SL_LISTENER_*. */
 int sl_listener_accept(sl_listener *l, struct sockaddr_storage *other, double now_s);
 /* fd: of who has just come. Are fewer left than the reserve? Then a stranger has to go. */

@@ -18,7 +18,7 @@
 #include "monitor/page.h"
 #include "monitor/server.h"
 
-enum { WAITING_MAX = 128, PORT_TEXT_MAX = 8 };
+enum { WAITING_MAX = 512, PORT_TEXT_MAX = 8 };
 
 struct sl_monitor {
     sl_agent *agent;

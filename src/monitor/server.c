@@ -20,6 +20,7 @@ enum {
     IGNORED_BYTES_MAX = 1 << 16, /* of who goes on to speak */
     LOOK_MS_MAX = 60000,
 };
+static const double breath_s = 0.002; /* after those */
 
 /* ---- answers ---- */
 
@@ -162,6 +163,15 @@ static bool welcome(sl_server *s, double now_s) {
     return true;
 }
 
+/* A crowd is not to take the processor. */
+static void welcome_some(sl_server *s, double now_s) {
+    int count = 0;
+    while (count < AT_ONCE && welcome(s, now_s))
+        count++;
+    if (count > 0)
+        sl_listener_rest(&s->listener, now_s + breath_s);
+}
+
 static void dismiss_expired(sl_server *s, double now_s) {
     for (int place; (place = sl_places_expired(&s->places, now_s)) >= 0;)
         dismiss(s, (unsigned)place);
@@ -197,8 +207,8 @@ bool sl_server_look(sl_server *s, int end_fd) {
             attend(s, i);
     const double then_s = sl_clock_seconds();
     dismiss_expired(s, then_s);
-    for (int i = 0; door->revents != 0 && i < AT_ONCE && welcome(s, then_s);)
-        i++;
+    if (door->revents != 0)
+        welcome_some(s, then_s);
     return last->revents == 0;
 }
 

@@ -70,6 +70,7 @@ static void ask(const uint8_t *data, size_t size, int code, bool head_only) {
     const size_t step = size > 0 && data[size - 1] % 2 == 0 ? size : size / 3 + 1;
     if (server.listener.spare == 0 && server.places.count == 0)
         open_server();
+    sl_listener_rest(&server.listener, 0);
     assert(connect(fd, (struct sockaddr *)&place, sizeof place) == 0);
     assert(sl_server_look(&server, nobody[0]) && server.places.taken == 1);
     for (size_t at = 0; at < size; at += step) {
