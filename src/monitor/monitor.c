@@ -25,7 +25,8 @@ struct sl_monitor {
     uint32_t rank, nodes;
     int folder, listener, end; /* descriptors; end: readable when the thread is to end */
     char name[SL_MONITOR_NAME_MAX];
-    char host[SL_HOST_MAX]; /* of monitor.listen */
+    char host[SL_HOST_MAX];     /* of monitor.listen */
+    char own_name[SL_HOST_MAX]; /* the same, or this machine's, where it is none */
     bool bound, runs;
     sl_server server;
     pthread_t thread;
@@ -147,6 +148,12 @@ static bool is_loopback(int fd) {
     return getsockname(fd, (struct sockaddr *)&own, &bytes) == 0 && sl_address_is_loopback(&own);
 }
 
+/* As a request may name it that does not by an address. */
+static void name_self(sl_monitor *m) {
+    if (!sl_host_is_any(m->host) || gethostname(m->own_name, sizeof m->own_name - 1) != 0)
+        memcpy(m->own_name, m->host, sizeof m->host);
+}
+
 /* Nobody is answered before the thread runs. */
 static int bind_port(sl_monitor *m, const char *place, bool trusted_network, sl_error *error) {
     uint16_t port;
@@ -155,7 +162,8 @@ static int bind_port(sl_monitor *m, const char *place, bool trusted_network, sl_
         result = listen_at_host(m, port, error);
     if (result != 0)
         return result;
-    m->server.host = m->host;
+    m->server.host = m->own_name;
+    name_self(m);
     if (trusted_network || is_loopback(m->listener))
         return 0;
     return sl_fail(error, SL_EINVAL,

@@ -33,8 +33,8 @@ static const status statuses[] = {
     {SL_REQUEST_OK, "OK", ""},
     {SL_REQUEST_BAD, "Bad Request", "this is no request of HTTP/1.1 that can be read\n"},
     {SL_REQUEST_FOREIGN, "Forbidden",
-     "the request is for another host: here are its addresses, localhost, and the host of "
-     "monitor.listen\n"},
+     "the request is for another host: say an address, localhost, the host of monitor.listen, or "
+     "the name of this machine, where that is 0.0.0.0 or ::\n"},
     {SL_REQUEST_UNKNOWN, "Not Found", "there is one page: /status\n"},
     {SL_REQUEST_WRITES, "Method Not Allowed", "nothing can be changed here: GET and HEAD only\n"},
     {SL_REQUEST_HAS_BODY, "Content Too Large", "a request has no body here\n"},

@@ -159,12 +159,12 @@ def a_run_goes_on_under_a_crowd_of_watchers(scene):
     check_models(scene, experiment, ["out0", "out1"])
 
 
-def wait_with_a_page(scene):
+def wait_with_a_page(scene, host="127.0.0.1", *extra):
     """An agent that waits for its neighbour, and the port of its page."""
     roster = scene.write("roster", "".join(f"127.0.0.1:{port}\n" for port in free_ports(2)))
     experiment, look = scene.experiment(**RUN), free_ports(1)[0]
-    listen = ("--set", f"monitor.listen=127.0.0.1:{look}")
-    agent = start(scene, experiment, 0, roster, "out0", *listen)
+    listen = ("--set", f"monitor.listen={host}:{look}")
+    agent = start(scene, experiment, 0, roster, "out0", *listen, *extra)
     agent.wait_for("come up: 1 (")
     return agent, look
 
@@ -219,13 +219,15 @@ class Slow(threading.Thread):
 def others_are_refused_and_who_is_slow_is_ended(scene):
     """Each gets its status at once. A browser that was misled has to name this host; who may use
     the folder has not. Who sends a byte again and again is ended all the same."""
-    agent, look = wait_with_a_page(scene)
+    trusted = ("--set", "security.trusted_network=true", "--set", "security.mode=none")
+    agent, look = wait_with_a_page(scene, "0.0.0.0", *trusted)
     slow = Slow(look)
     rows = (
         (200, ask()),
         (200, ask(host=f"127.0.0.1:{look}")),
         (200, ask(host="LOCALHOST:1", more=b"User-Agent: " + b"a" * 2000 + b"\r\n")),
         (200, ask("HEAD")),
+        (200, ask(host=socket.gethostname())),
         (403, ask(host="evil.example")),
         (403, ask(host=f"127.0.0.1.evil.example:{look}")),
         (403, ask("POST", "/", "evil.example")),
