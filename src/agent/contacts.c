@@ -370,7 +370,8 @@ static void check_lost(sl_agent *a, sl_neighbour *n) {
         return;
     const size_t used = strlen(n->lost.text);
     if (n->superseded)
-        snprintf(n->lost.text + used, sizeof n->lost.text - used, "; a newer process has its rank");
+        snprintf(n->lost.text + used, sizeof n->lost.text - used,
+                 "; another process came for its rank");
     else
         snprintf(n->lost.text + used, sizeof n->lost.text - used,
                  "; it did not come back within %g s (%s)%s%s", sl_side_return_s(&a->side),
@@ -390,7 +391,7 @@ static double seeks_s(const sl_agent *a, const sl_neighbour *n) {
 /* Somebody is lost, so all look for all. */
 static void check_sought(sl_agent *a, sl_neighbour *n) {
     sl_error error;
-    if (n->agreed || n->sought_s == 0 || !is_missed(a, n) ||
+    if ((n->agreed && !sl_neighbour_is_ousted(n)) || n->sought_s == 0 || !is_missed(a, n) ||
         (a->side.now_s - n->sought_s < seeks_s(a, n) && !n->superseded))
         return;
     sl_fail_edge(&error, SL_EPEER, n->rank, a->side.rank, a->side.round, "it cannot be reached%s%s",

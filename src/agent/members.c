@@ -60,7 +60,8 @@ static int open_membership(sl_agent *a, const sl_epoch *first, sl_error *error) 
     const sl_algorithm_config *config = &a->settings.experiment->algorithm;
     const sl_algorithm *algorithm = sl_algorithm_of(config, error);
     sl_membership_settings settings = {.rank = a->side.rank,
-                                       .incarnation = first != NULL ? 1 : a->side.incarnation,
+                                       .incarnation =
+                                           first != NULL ? SL_FOUNDER : a->side.incarnation,
                                        .ranks_max = ranks_of(a),
                                        .grace_s = a->side.timeout_s,
                                        .first = first,
@@ -77,7 +78,7 @@ static int open_membership(sl_agent *a, const sl_epoch *first, sl_error *error) 
 static int open_first(sl_agent *a, sl_member *all, sl_error *error) {
     const uint32_t nodes = sl_topology_nodes(a->settings.experiment->topology);
     for (uint32_t i = 0; i < nodes; i++)
-        all[i] = (sl_member){i, 1};
+        all[i] = (sl_member){i, SL_FOUNDER};
     const sl_epoch first = {.number = 1,
                             .round = a->saving.resumed + 1,
                             .exchange = sl_node_exchange(a->node),
@@ -143,7 +144,7 @@ void sl_members_hear(sl_agent *a, sl_neighbour *n, const sl_frame *frame, const 
     sl_letter *letter = &a->cohort.letter;
     if (a->cohort.membership == NULL || !sl_letters_collect(a, n, frame, payload) ||
         sl_letter_decode(letter, n->letter, n->letter_bytes) != NULL ||
-        letter->message.from != n->rank)
+        letter->message.from != n->rank || letter->message.incarnation != n->process)
         return;
     sl_members_alarm(a);
     step(a, (sl_membership_event){.type = SL_MEMBERSHIP_MESSAGE, .message = &letter->message});
@@ -332,7 +333,8 @@ static void obey(sl_agent *a, const sl_membership_update *u) {
     else if (u->ask_again)
         sl_fetching_end(a);
     else if (u->replaced)
-        fail(a, SL_EPEER, "a newer process has this rank");
+        fail(a, SL_EPEER,
+             "the others went on with another process of this rank, which has joined meanwhile");
     else if (u->left && a->cohort.aside && !a->cohort.wishes)
         sl_members_stay_out(a, "they have not agreed on an epoch without it");
     else if (u->left)
@@ -349,6 +351,8 @@ static void find_heirs(sl_agent *a) {
         const uint32_t place = view != NULL ? sl_epoch_place(view, n->rank) : 0;
         n->heir =
             view == NULL || place == view->count ? SL_ANY_HEIR : view->members[place].incarnation;
+        if (sl_neighbour_is_ousted(n) && n->sought_s == 0)
+            n->sought_s = a->side.now_s; /* the other one */
     }
 }
 

@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "launch/roster.h"
+#include "membership/membership.h"
 
 static const double epoch_numbers_max = 1e15; /* that a double holds */
 static const double retry_connect_s = 0.1;
@@ -69,6 +70,10 @@ bool sl_neighbour_is_dialed(const sl_neighbour *n) {
 
 bool sl_neighbour_has_address(const sl_neighbour *n) {
     return n->rank < sl_roster_count(n->side->roster);
+}
+
+bool sl_neighbour_is_ousted(const sl_neighbour *n) {
+    return n->agreed && n->heir != 0 && n->heir != SL_ANY_HEIR && n->heir != n->process;
 }
 
 bool sl_neighbour_is_dead(const sl_neighbour *n) {
@@ -142,15 +147,15 @@ static void forget(sl_neighbour *n) {
     n->credit = n->received = n->received_told = n->meets = n->meets_sent = n->exchange = n->open =
         0;
     n->hash = n->hash_before = n->hash_from = n->number = n->number_before = n->given_up = 0;
-    n->folds = n->superseded = false;
+    n->folds = false;
     n->letter_come = 0;
     n->credit_told = sl_neighbour_credit(n); /* HELLO has said so, or will */
 }
 
-/* May this process take the place of the one before it? */
+/* May this process take the place of the one before it? Of two that want to, who is there stays. */
 static bool inherits(const sl_neighbour *n, const sl_standing *theirs) {
-    return theirs->joins && theirs->incarnation > n->incarnation &&
-           (n->heir == SL_ANY_HEIR || n->heir == theirs->incarnation);
+    const bool is_free = n->heir == SL_ANY_HEIR && !n->agreed;
+    return theirs->joins && (is_free || n->heir == theirs->incarnation);
 }
 
 /* Who comes as another process than before: why it cannot. NULL: it can. */
@@ -161,9 +166,13 @@ static const char *why_not_anew(const sl_neighbour *n, const sl_standing *theirs
         return NULL;
     if (theirs->joins)
         return "is a member: its process is alive, or not all have gone on without it yet";
-    return n->incarnation != 0 ? "was started anew; who trained with the process before cannot go "
-                                 "on with this one"
-                               : NULL;
+    if (n->incarnation == 0)
+        return NULL;
+    return n->process == SL_FOUNDER
+               ? "was started anew; who trained with the process before cannot go "
+                 "on with this one"
+               : "has another process, which has joined in the place of the one "
+                 "before";
 }
 
 bool sl_neighbour_may_go_on(sl_neighbour *n, sl_standing *theirs, char text[SL_REFUSAL_MAX]) {
@@ -191,7 +200,7 @@ bool sl_neighbour_may_go_on(sl_neighbour *n, sl_standing *theirs, char text[SL_R
                  "agent %u says that %" PRIu64 " data frames came to it; %" PRIu64 " to %" PRIu64
                  " can have come",
                  n->rank, theirs->received, n->come, n->sent_ever);
-    n->superseded = why != NULL && theirs->joins && theirs->incarnation > n->incarnation;
+    n->superseded = why != NULL && theirs->joins && !n->agreed;
     return text[0] == '\0';
 }
 
@@ -200,10 +209,10 @@ static void agree(sl_neighbour *n, const sl_standing *theirs) {
     if (n->incarnation != theirs->incarnation)
         forget(n);
     n->incarnation = theirs->incarnation;
-    n->process = theirs->joins ? theirs->incarnation : 1;
+    n->process = theirs->joins ? theirs->incarnation : SL_FOUNDER;
     n->attempt = theirs->attempt;
     n->agreed = n->back = true;
-    n->doubted = false;
+    n->doubted = n->superseded = false;
     n->refusal[0] = '\0';
     if (n->folded) /* its count stands, whatever was given up */
         n->come = n->sent_ever = n->turn_from = theirs->received;

@@ -91,7 +91,8 @@ typedef struct sl_neighbour {
 
     /* of all connections to this incarnation */
     uint64_t incarnation; /* 0: it has not agreed yet */
-    uint64_t process;     /* likewise, as epochs call it: 1: it began with the run */
+    uint64_t process;     /* likewise, as epochs call it: SL_FOUNDER: it began with
+                             the run */
     uint64_t attempt;     /* the latest of its attempts to connect */
     bool bye_received;
     uint64_t bye_exchange;  /* that it was in when it said so */
@@ -133,8 +134,8 @@ typedef struct sl_neighbour {
     bool gone;         /* it counts as lost, until it is reached under a later epoch */
     bool folded;       /* the node has lost it: until the next view, nothing comes or goes */
     bool to_void;      /* the node is to hear of it once its message has left or been given up */
-    bool superseded;   /* a newer process of its rank came, and is to wait until it is lost */
-    uint64_t heir;     /* incarnation that may take its place; 0: none, SL_ANY_HEIR: any newer */
+    bool superseded;   /* while it was away another process came that wants its rank */
+    uint64_t heir;     /* incarnation that may take its place; 0: none, SL_ANY_HEIR: any */
     uint64_t gone_in;  /* number of the newest epoch when that was */
     uint32_t refusals; /* of its port, one after the other */
     double sought_s;   /* since when it is looked for, for the first time; 0: it is not */
@@ -160,6 +161,8 @@ void sl_neighbour_close(sl_neighbour *n);
 bool sl_neighbour_is_dialed(const sl_neighbour *n);
 /* Is it in the roster? */
 bool sl_neighbour_has_address(const sl_neighbour *n);
+/* Have members agreed on another process of its rank than the one that is connected? */
+bool sl_neighbour_is_ousted(const sl_neighbour *n);
 /* Is it lost, and not only silent: its port refuses, or it has none that could be asked? */
 bool sl_neighbour_is_dead(const sl_neighbour *n);
 /* False: it cannot be proved. */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "agent/state.h"
-#include "base/clock.h"
+#include "base/identity.h"
 #include "base/round_up.h"
 #include "config/buffers.h"
 #include "launch/resolver.h"
@@ -436,14 +436,15 @@ int sl_agent_open(sl_agent **out, const sl_agent_settings *settings, sl_error *e
     a->side.goes_on = sl_members_wanted(a);
     if (a->side.goes_on)
         a->side.timeout_s = settings->experiment->membership.grace_s;
-    a->side.incarnation = sl_clock_epoch_us();
     a->side.joins = settings->joins;
     a->side.shares = settings->experiment->data.on_change == SL_ON_CHANGE_SHARE;
     a->side.ranks = sl_experiment_ranks(settings->experiment);
     a->side.window = sl_receive_window(a->settings.experiment, a->settings.rank);
     a->side.told_every = (sl_host_window(a->settings.experiment, a->settings.rank) + 1) / 2;
     a->side.receive_buffers = a->side.window + SL_CONTROL_BUFFERS;
-    result = open_all(a, error);
+    result = sl_identity_draw(&a->side.incarnation, error);
+    if (result == 0)
+        result = open_all(a, error);
     if (result != 0)
         sl_agent_close(&a);
     else

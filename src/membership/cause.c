@@ -42,9 +42,7 @@ static bool goes(const sl_membership *m, const sl_member *member) {
         return m->leaves;
     if (!p->known)
         return false;
-    const bool is_newer = p->incarnation > member->incarnation;
-    return is_newer || p->leaves || is_alone(m, member->rank) ||
-           (p->hash == 0 && !p->joins && p->number > 0);
+    return p->leaves || is_alone(m, member->rank) || (p->hash == 0 && !p->joins && p->number > 0);
 }
 
 bool sl_cause_is_own(const sl_membership *m) {
@@ -91,7 +89,7 @@ static bool can_lead(const sl_membership *m, uint32_t rank) {
     if (p->lost)
         return false;
     const sl_member *member = sl_epoch_member(&m->newest.decision.epoch, rank);
-    if (member != NULL && (!p->known || (p->hash != 0 && p->incarnation == member->incarnation)))
+    if (member != NULL && (!p->known || p->hash != 0))
         return true;
     return sl_membership_is_foreign(m, rank);
 }

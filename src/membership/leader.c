@@ -64,10 +64,8 @@ static void prepare(sl_membership *m) {
 
 /* Does the leader wait for it, beyond SL_ANSWER_S? */
 static bool is_awaited(const sl_membership *m, uint32_t rank) {
-    const sl_member *member = sl_epoch_member(&m->newest.decision.epoch, rank);
     const sl_peer *p = &m->peers[rank];
-    return member != NULL && !p->lost && !p->leaves &&
-           (!p->known || p->incarnation == member->incarnation);
+    return sl_epoch_member(&m->newest.decision.epoch, rank) != NULL && !p->lost && !p->leaves;
 }
 
 /* Is it time to go on without those who are missing? */

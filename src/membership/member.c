@@ -127,6 +127,7 @@ static void take(sl_membership *m, const sl_decision *d, uint64_t last) {
     m->cause_s = -1;
     m->news_due = true;
     m->update->committed = &m->newest.decision;
+    sl_membership_forget_others(m);
     sl_membership_compare(m);
     sl_member_begin(m);
 }
@@ -164,6 +165,16 @@ static void join_view(sl_membership *m, const sl_decision *d, const sl_epoch_sid
     }
 }
 
+/* Is another process of its rank in it? */
+static bool has_heir(const sl_membership *m, const sl_decision *d) {
+    return sl_epoch_member(&d->epoch, m->settings.rank) != NULL;
+}
+
+/* Are most of its epoch in it? */
+static bool goes_on(const sl_membership *m, const sl_decision *d) {
+    return sl_epoch_has_most_of(&d->epoch, &m->newest.decision.epoch);
+}
+
 static void leave_view(sl_membership *m, const sl_decision *d, const sl_epoch_side *side) {
     const bool is_bound = m->bound && sl_ballot_compare(d->ballot, m->promised) < 0;
     if (m->leaves && !m->aside && !is_bound && side != NULL && can_end_at(m, side->last)) {
@@ -172,18 +183,15 @@ static void leave_view(sl_membership *m, const sl_decision *d, const sl_epoch_si
         m->bound = false;
         m->change.phase = PHASE_IDLE;
         sl_member_begin(m);
-    } else if (m->aside || sl_epoch_has_most_of(&d->epoch, &m->newest.decision.epoch)) {
+    } else if (has_heir(m, d) && (side != NULL || goes_on(m, d))) {
+        m->update->replaced = true;
+    } else if (m->aside || goes_on(m, d)) {
         drop_out(m, d);
     }
 }
 
 void sl_member_consider(sl_membership *m, const sl_decision *d) {
     const sl_epoch *e = &d->epoch;
-    const sl_member *self = sl_epoch_member(e, m->settings.rank);
-    if (self != NULL && self->incarnation > m->settings.incarnation) {
-        m->update->replaced = true;
-        return;
-    }
     if (m->leaves_after != 0)
         return;
     if (m->hash != 0 && sl_epoch_hash(e) == m->hash) {
@@ -194,7 +202,7 @@ void sl_member_consider(sl_membership *m, const sl_decision *d) {
     if (e->number <= m->number)
         return;
     const sl_epoch_side *side = m->hash != 0 ? sl_decision_side(d, m->hash) : NULL;
-    if (self != NULL && self->incarnation == m->settings.incarnation)
+    if (sl_epoch_has(e, m->settings.rank, m->settings.incarnation))
         join_view(m, d, side);
     else if (m->hash != 0)
         leave_view(m, d, side);

@@ -73,9 +73,20 @@ static void on_accept(sl_membership *m, const sl_membership_message *message) {
         sl_membership_post(m, message->from, SL_MEMBERSHIP_ACCEPTED)->ballot = message->ballot;
 }
 
+/* Is it from another process of its rank than members have agreed on? */
+static bool is_ousted(const sl_membership *m, const sl_membership_message *message) {
+    const sl_member *member =
+        m->hash != 0 ? sl_epoch_member(&m->newest.decision.epoch, message->from) : NULL;
+    return member != NULL && member->incarnation != message->incarnation;
+}
+
 static void on_message(sl_membership *m, const sl_membership_message *message) {
-    if (!is_sound(m, message) || message->incarnation < m->peers[message->from].incarnation)
+    if (!is_sound(m, message))
         return;
+    if (is_ousted(m, message)) {
+        help(m, message); /* it hears on whom */
+        return;
+    }
     note_peer(m, message);
     if (message->type == SL_MEMBERSHIP_NEWS || message->type == SL_MEMBERSHIP_ANSWER)
         help(m, message);

@@ -22,13 +22,15 @@
  *              connections to its new members. `view` says later when it begins
  *   dropped    the others went on without this member: fetch a sponsor's model, then JOIN
  *   ask_again  the sponsor is gone: fetch another's model, then JOIN
- *   replaced   a newer process has this rank: exit
+ *   replaced   the others went on with another process of this rank: exit
  *   diverged   most of those of its epoch have stepped aside: end
  *   left       end after the round under way, with 75; after ASIDE, nobody lets it go
  *   nobody_stays  with `left`: so do all others, after the same round
  *
  * What else the driver has to do: keep trying to reach whom it has lost, or parts of a network
- * never merge. Say LOST of a rank, then REACHED, when a newer process of it comes. For the node, a
+ * never merge. Say LOST of a rank, then REACHED, when another process of it comes; let that in only
+ * if the newest epoch lacks the rank, or has that process, and pass on no message that an earlier
+ * one has sent: incarnations have no order, so an epoch says who follows whom. For the node, a
  * member is lost from LOST on until the next view begins, even if REACHED comes earlier; so is one
  * that is not, or not any more, on its way through the epoch of the round. After `dropped` the node
  * rests. READY may be given once after each `begin`, and after open; JOIN needs none. What cannot
@@ -74,6 +76,9 @@
 #define SL_LEAVE_S 5.0  /* that who leaves waits for the others to agree */
 /* That who joins waits for a sponsor, or until it is let in. */
 #define SL_PATIENCE_S(grace_s) (3 * ((grace_s) + SL_ANSWER_S))
+
+/* The incarnation, as epochs call it, of all who begin with the run. */
+#define SL_FOUNDER 1
 
 typedef struct sl_ballot {
     uint64_t counter; /* 0: none */

@@ -2,6 +2,7 @@
 #include "membership/state.h"
 
 #include <assert.h>
+#include <string.h>
 
 static void list_peers(sl_membership *m) {
     m->unreachable_count = m->reached_count = 0;
@@ -50,6 +51,17 @@ bool sl_membership_is_foreign(const sl_membership *m, uint32_t rank) {
     const sl_peer *p = &m->peers[rank];
     return rank != m->settings.rank && p->known && !p->lost && !p->leaves && p->hash != 0 &&
            p->differs_s >= 0 && m->now_s - p->differs_s >= SL_SETTLE_S;
+}
+
+void sl_membership_forget_others(sl_membership *m) {
+    const sl_epoch *e = &m->newest.decision.epoch;
+    for (uint32_t i = 0; i < e->count; i++) {
+        sl_peer *p = &m->peers[e->members[i].rank];
+        if (p->incarnation == 0 || p->incarnation == e->members[i].incarnation)
+            continue;
+        *p = (sl_peer){.lost = p->lost, .cannot = p->cannot, .reaches = p->reaches};
+        memset(p->cannot, 0, 2 * m->settings.ranks_max * sizeof *p->cannot);
+    }
 }
 
 void sl_membership_compare(sl_membership *m) {

@@ -101,6 +101,8 @@ static inline bool sl_membership_is_member(const sl_membership *m, uint32_t rank
 bool sl_membership_is_foreign(const sl_membership *m, uint32_t rank);
 /* Is an edge of the epoch that has begun whole again, and no other epoch agreed on? */
 bool sl_membership_mends(const sl_membership *m);
+/* Forgets what processes have told of whose rank the newest epoch has another one. */
+void sl_membership_forget_others(sl_membership *m);
 /* Notes which peers' epochs are others, again. */
 void sl_membership_compare(sl_membership *m);
 

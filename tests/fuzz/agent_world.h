@@ -12,6 +12,7 @@
 
 #include "agent/neighbour.h"
 #include "agent/state.h"
+#include "base/identity.h"
 #include "starling/device.h"
 #include "wire/checksum.h"
 #include "world/fabric.h"
@@ -39,6 +40,12 @@ static uint8_t next(void) {
 
 uint64_t sl_clock_epoch_us(void) {
     return 1000000;
+}
+
+int sl_identity_draw(uint64_t *out, sl_error *error) {
+    (void)error;
+    *out = 1000000;
+    return 0;
 }
 
 double sl_clock_seconds(void) {

@@ -16,6 +16,7 @@ static sl_membership_update update[HERE]; /* the last that said something, put t
 static uint64_t began[HERE], viewed[HERE];
 static bool cut[HERE][HERE]; /* no letter passes */
 static double now_s;
+static uint64_t latest = 1000; /* incarnation: later processes have smaller ones */
 static const sl_member all[] = {{0, 1}, {1, 1}, {2, 1}, {3, 1}};
 
 /* ---- letters ---- */
@@ -61,7 +62,7 @@ static void step(uint32_t rank, sl_membership_event event) {
 
 static void start(uint32_t rank, const sl_epoch *first, uint64_t round) {
     const sl_membership_settings settings = {.rank = rank,
-                                             .incarnation = first != NULL ? 1 : 2,
+                                             .incarnation = first != NULL ? SL_FOUNDER : latest--,
                                              .ranks_max = HERE,
                                              .slack = SLACK,
                                              .period = 1,

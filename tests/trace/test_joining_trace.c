@@ -182,25 +182,93 @@ START_TEST(a_joiner_takes_no_edge_for_whole_that_it_has_not_heard_of) {
 }
 END_TEST
 
-START_TEST(a_newer_process_replaces) {
+/* Rank 3 is another process by now. Returns the former one. */
+static sl_membership *let_another_in(void) {
     open_members(4);
-    sl_membership *old = members[3];
+    sl_membership *former = members[3];
     members[3] = NULL;
     all_lose(3);
+    pass(3);
+    expect_epoch(0, 2, 3);
     join(3, 0);
     pass(4);
-    expect_epoch(3, 2, 4);
+    expect_epoch(3, 3, 4);
+    return former;
+}
+
+START_TEST(another_process_replaces) {
+    sl_membership *former = let_another_in();
     sl_membership_close(&members[3]);
-    members[3] = old;
+    members[3] = former;
     const sl_decision d = {.epoch = *sl_membership_epoch(members[0])};
     const sl_membership_message commit = {.type = SL_MEMBERSHIP_COMMIT,
                                           .from = 0,
-                                          .incarnation = 1,
-                                          .number = 2,
+                                          .incarnation = SL_FOUNDER,
+                                          .number = 3,
                                           .hash = sl_epoch_hash(&d.epoch),
                                           .decision = &d};
     step(3, (sl_membership_event){.type = SL_MEMBERSHIP_MESSAGE, .message = &commit});
+    ck_assert(update[3].replaced && !update[3].dropped);
+    close_members();
+}
+END_TEST
+
+/* It wakes up, and says that it leaves. It is told whom the others have, and nothing else. */
+START_TEST(a_former_process_is_not_taken_for_the_one_that_followed) {
+    sl_membership *former = let_another_in(), *heir = members[3];
+    lose_letters();
+    members[3] = former;
+    step(3, (sl_membership_event){.type = SL_MEMBERSHIP_LEAVE});
+    arrive(SL_MEMBERSHIP_NEWS, 0);
+    ck_assert(!sl_membership_leaves(members[0], 3));
+    ck_assert_int_eq(arrive(SL_MEMBERSHIP_COMMIT, 3), 1);
     ck_assert(update[3].replaced);
+    sl_membership_close(&members[3]);
+    members[3] = heir;
+    pass(4);
+    expect_epoch(0, 3, 4);
+    expect_same(0, 3);
+    close_members();
+}
+END_TEST
+
+/* Parted, one side lets another process take a rank that trains on in the other. When they meet,
+ * one of both stays. */
+START_TEST(of_two_processes_of_a_rank_one_stays) {
+    open_members(4);
+    cut_off(0, 3);
+    cut_off(1, 3);
+    cut_off(0, 2);
+    cut_off(1, 2);
+    pass(8);
+    expect_epoch(0, 2, 2);
+    expect_epoch(2, 2, 2);
+    sl_membership *former = members[3];
+    cut[0][3] = cut[3][0] = cut[1][3] = cut[3][1] = false;
+    start(3, NULL, 0);
+    meet(0, 3);
+    meet(1, 3);
+    step(3, (sl_membership_event){.type = SL_MEMBERSHIP_JOIN, .peer = 0});
+    cut[2][3] = cut[3][2] = true;
+    pass(4);
+    expect_epoch(3, 3, 3);
+    sl_membership *heir = members[3];
+    cut[0][2] = cut[2][0] = cut[1][2] = cut[2][1] = false;
+    meet(0, 2);
+    meet(1, 2);
+    pass(8);
+    expect_same(0, 2);
+    expect_same(0, 3);
+    members[3] = former;
+    cut[2][3] = cut[3][2] = false;
+    now_s += SL_NEWS_S;
+    lose_letters();
+    step(3, (sl_membership_event){.type = SL_MEMBERSHIP_TICK});
+    arrive(SL_MEMBERSHIP_NEWS, 2);
+    arrive(SL_MEMBERSHIP_COMMIT, 3);
+    ck_assert(update[3].replaced);
+    sl_membership_close(&members[3]);
+    members[3] = heir;
     close_members();
 }
 END_TEST
@@ -213,6 +281,8 @@ int main(void) {
         a_joiner_whose_sponsor_dies_asks_again, a_joiner_whose_sponsor_is_dropped_asks_again,
         a_joiner_that_gave_up_accepts_again, a_joiner_that_gave_up_before_commit_says_so,
         a_joiner_that_has_promised_to_others_stops_nobody,
-        a_joiner_takes_no_edge_for_whole_that_it_has_not_heard_of, a_newer_process_replaces);
+        a_joiner_takes_no_edge_for_whole_that_it_has_not_heard_of, another_process_replaces,
+        a_former_process_is_not_taken_for_the_one_that_followed,
+        of_two_processes_of_a_rank_one_stays);
     return run_suite(suite);
 }

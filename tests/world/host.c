@@ -1,8 +1,10 @@
-/* host.c - world/loop.h and base/clock.h in virtual time. */
+/* host.c - world/loop.h, base/clock.h and base/identity.h in virtual time. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/hash.h"
+#include "base/identity.h"
 #include "virtual.h"
 #include "world/loop.h"
 
@@ -17,6 +19,13 @@ double sl_clock_seconds(void) {
 
 uint64_t sl_clock_epoch_us(void) {
     return (uint64_t)(1e6 * world_now());
+}
+
+/* Of three processes that begin one after the other any may have the largest. */
+int sl_identity_draw(uint64_t *out, sl_error *error) {
+    (void)error;
+    *out = 2 + (sl_hash_word(world_hash(), (uint64_t)process_current()->number) >> 12);
+    return 0;
 }
 
 void sl_clock_sleep(double seconds) {

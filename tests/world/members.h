@@ -23,6 +23,7 @@ typedef struct happening {
     happening_kind kind;
     uint32_t rank, peer;
     uint64_t life; /* of a process: what is left of earlier ones is nothing */
+    uint64_t from; /* DELIVER: the life of its sender */
     letter *letter;
 } happening;
 
@@ -50,6 +51,7 @@ typedef struct process_state {
     bool answered;                /* that, by anybody */
     sl_ballot promised, accepted; /* by messages that it has sent */
     bool folded[RANKS], lost[RANKS];
+    uint64_t met[RANKS]; /* lives: connections are of one process with one */
     double heard_s[RANKS], reached_s[RANKS];
     double compute_s;
 } process_state;
@@ -59,7 +61,7 @@ typedef struct members_world {
     process_state all[RANKS];
     uint32_t nodes, period, slack;
     double now_s;
-    uint64_t lives, hash;
+    uint64_t seed, lives, hash;
     bool told;           /* line by line */
     double lost_s;       /* a calm seed's only loss; -1: it is no calm seed */
     uint64_t lost_round; /* the largest then; 0: it is yet to come */

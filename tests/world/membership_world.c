@@ -27,7 +27,8 @@ static const double tick_s = 0.1, refused_s = 0.1, calm_s = 60;
 members_world w;
 static uint32_t groups[RANKS]; /* who is parted from whom */
 static sl_rng rng;
-static bool over; /* there are no more faults */
+static bool over;  /* there are no more faults */
+static bool falls; /* each process has a smaller incarnation than the one before */
 static double grace_s, delay_s, loss, repeats;
 
 /* ---- the world ---- */
@@ -59,6 +60,8 @@ static void mail(uint32_t from, uint32_t to, const sl_membership_message *messag
                              .kind = DELIVER,
                              .rank = to,
                              .peer = from,
+                             .life = w.all[from].met[to],
+                             .from = w.all[from].life,
                              .letter = letter_copy(message)});
 }
 
@@ -116,8 +119,10 @@ static void obey(uint32_t rank, const sl_membership_update *u) {
         p->limit = UINT64_MAX;
         push_for(ASKS, rank, 0.2 * uniform());
     }
-    if (u->replaced || u->diverged || u->left)
-        end_process(rank, u->replaced ? "replaced" : u->diverged ? "diverged" : "left");
+    if (u->replaced) /* of a rank no two live at a time here */
+        world_fail("rank %u hears that another process has its rank", rank);
+    if (u->diverged || u->left)
+        end_process(rank, u->diverged ? "diverged" : "left");
 }
 
 static void step(uint32_t rank, sl_membership_event event) {
@@ -127,11 +132,16 @@ static void step(uint32_t rank, sl_membership_event event) {
     obey(rank, &update);
 }
 
+/* They have no order: any, or later ones are smaller. */
+static uint64_t incarnation_of(uint64_t life) {
+    return falls ? UINT32_MAX - life : 2 + (sl_hash_word(w.seed, life) >> 12);
+}
+
 static void start_process(uint32_t rank, const sl_epoch *first) {
     process_state *p = &w.all[rank];
     *p = (process_state){.alive = true,
                          .life = ++w.lives,
-                         .incarnation = first != NULL ? 1 : w.lives,
+                         .incarnation = first != NULL ? SL_FOUNDER : incarnation_of(w.lives),
                          .limit = UINT64_MAX,
                          .compute_s = 0.02 + 0.15 * uniform()};
     const sl_membership_settings settings = {.rank = rank,
@@ -184,8 +194,19 @@ static void ask_sponsor(uint32_t rank) {
     step(rank, (sl_membership_event){.type = SL_MEMBERSHIP_JOIN, .peer = sponsor});
 }
 
+/* As agents do: the epoch lacks the rank, or has this process. */
+static bool lets_in(uint32_t rank, uint32_t peer) {
+    const sl_epoch *e = sl_membership_epoch(w.all[rank].member);
+    return e == NULL || sl_epoch_place(e, peer) == e->count ||
+           sl_epoch_has(e, peer, w.all[peer].incarnation);
+}
+
 /* Both ends find that they reach each other again. */
 static void find_each_other(uint32_t a, uint32_t b) {
+    if (!lets_in(a, b) || !lets_in(b, a))
+        return;
+    w.all[a].met[b] = w.all[b].life;
+    w.all[b].met[a] = w.all[a].life;
     for (int end = 0; end < 2; end++) {
         const uint32_t rank = end == 0 ? a : b, peer = end == 0 ? b : a;
         w.all[rank].heard_s[peer] = w.now_s;
@@ -417,7 +438,8 @@ static bool answers(const process_state *p, const sl_membership_message *message
 
 static void deliver(const happening *h) {
     process_state *p = &w.all[h->rank];
-    if (runs(h->rank) && is_linked(h->rank, h->peer) && !p->lost[h->peer]) {
+    const bool is_met = p->life == h->life && p->met[h->peer] == h->from;
+    if (runs(h->rank) && is_linked(h->rank, h->peer) && !p->lost[h->peer] && is_met) {
         p->heard_s[h->peer] = w.now_s;
         if (frees(p, &h->letter->message))
             p->limit = UINT64_MAX;
@@ -509,6 +531,8 @@ static void begin_run(uint64_t seed) {
     w.lives = w.epoch_count = w.lost_round = 0;
     w.hash = SL_HASH_START;
     over = false;
+    falls = seed % 2 == 0;
+    w.seed = seed;
     w.nodes = seed % 8 == 0 ? NODES : 1 + below(NODES);
     w.period = 1 + (below(4) == 0) * below(4);
     w.slack = below(4);
@@ -519,7 +543,7 @@ static void begin_run(uint64_t seed) {
     repeats = w.lost_s < 0 && below(2) == 0 ? 0.3 * uniform() : 0;
     sl_member members[RANKS];
     for (uint32_t i = 0; i < w.nodes; i++)
-        members[i] = (sl_member){i, 1};
+        members[i] = (sl_member){i, SL_FOUNDER};
     const sl_decision first = {
         .epoch = {.number = 1, .round = 1, .members = members, .count = w.nodes}};
     learn(&first);
@@ -528,6 +552,8 @@ static void begin_run(uint64_t seed) {
         w.all[i].number = w.all[i].run_number = 1;
         w.all[i].run = w.epochs[0].hash;
         w.all[i].taken[0] = 1;
+        for (uint32_t k = 0; k < w.nodes; k++)
+            w.all[i].met[k] = 1 + k;
         step(i, (sl_membership_event){.type = SL_MEMBERSHIP_READY});
     }
 }
