@@ -17,7 +17,7 @@ struct sl_worker {
     pthread_t thread;
     pthread_mutex_t mutex;
     pthread_cond_t changed;
-    bool has_job, has_result, quit; /* under mutex */
+    bool has_job, has_result, quit, ended; /* under mutex */
     sl_job job;
     sl_job_result result;
     sl_vec_event *given, *done; /* behind the giver's operations before a job, and the worker's of
@@ -101,6 +101,10 @@ static void *work(void *argument) {
         took_s = sl_clock_seconds() - began_s;
         leave_result(w, &result);
     }
+    pthread_mutex_lock(&w->mutex);
+    w->ended = true;
+    pthread_mutex_unlock(&w->mutex);
+    pthread_cond_signal(&w->changed);
     return NULL;
 }
 
@@ -116,8 +120,12 @@ int sl_worker_open(sl_worker **out, const sl_vec_ops *vec, const sl_task *task,
         free(w);
         return result;
     }
+    pthread_condattr_t monotonic; /* the other clock may jump while a job is waited for */
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_mutex_init(&w->mutex, NULL);
-    pthread_cond_init(&w->changed, NULL);
+    pthread_cond_init(&w->changed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
     w->descriptor = sl_signal_open();
     if (w->descriptor < 0 || !open_events(w) || pthread_create(&w->thread, NULL, work, w) != 0) {
         sl_signal_close(w->descriptor);
@@ -177,19 +185,27 @@ bool sl_worker_take(sl_worker *w, sl_job_result *out) {
     return there;
 }
 
+/* Tells the thread to end. Has it, at the latest after patience_s? */
+static bool end_thread(sl_worker *w, double patience_s) {
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += (time_t)patience_s + 1;
+    pthread_mutex_lock(&w->mutex);
+    w->quit = true;
+    pthread_cond_signal(&w->changed);
+    while (!w->ended && pthread_cond_timedwait(&w->changed, &w->mutex, &until) == 0)
+        ;
+    const bool ended = w->ended;
+    pthread_mutex_unlock(&w->mutex);
+    return ended && pthread_join(w->thread, NULL) == 0;
+}
+
 bool sl_worker_close(sl_worker **worker, double patience_s) {
     sl_worker *w = *worker;
     if (w == NULL)
         return true;
     *worker = NULL;
-    pthread_mutex_lock(&w->mutex);
-    w->quit = true;
-    pthread_cond_signal(&w->changed);
-    pthread_mutex_unlock(&w->mutex);
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += (time_t)patience_s + 1;
-    if (pthread_timedjoin_np(w->thread, NULL, &until) != 0)
+    if (!end_thread(w, patience_s))
         return false;
     sl_signal_close(w->descriptor);
     pthread_cond_destroy(&w->changed);

@@ -232,6 +232,29 @@ START_TEST(a_former_process_is_not_taken_for_the_one_that_followed) {
 }
 END_TEST
 
+/* Rank 1 has heard the former one say that it leaves, and never hears the one that follows. */
+START_TEST(what_a_former_process_wanted_is_over) {
+    open_members(4);
+    step(3, (sl_membership_event){.type = SL_MEMBERSHIP_LEAVE});
+    arrive(SL_MEMBERSHIP_NEWS, EVERYBODY);
+    ck_assert(sl_membership_leaves(members[1], 3));
+    kill_member(3);
+    all_lose(3);
+    pass(8);
+    expect_epoch(1, 2, 3);
+    start(3, NULL, 0);
+    cut_off(1, 3);
+    meet(0, 3);
+    meet(2, 3);
+    step(3, (sl_membership_event){.type = SL_MEMBERSHIP_JOIN, .peer = 0});
+    pass(30);
+    expect_epoch(1, 3, 4);
+    expect_same(1, 3);
+    ck_assert(!sl_membership_leaves(members[1], 3));
+    close_members();
+}
+END_TEST
+
 /* Parted, one side lets another process take a rank that trains on in the other. When they meet,
  * one of both stays. */
 START_TEST(of_two_processes_of_a_rank_one_stays) {
@@ -283,6 +306,6 @@ int main(void) {
         a_joiner_that_has_promised_to_others_stops_nobody,
         a_joiner_takes_no_edge_for_whole_that_it_has_not_heard_of, another_process_replaces,
         a_former_process_is_not_taken_for_the_one_that_followed,
-        of_two_processes_of_a_rank_one_stays);
+        what_a_former_process_wanted_is_over, of_two_processes_of_a_rank_one_stays);
     return run_suite(suite);
 }

@@ -257,8 +257,8 @@ RUN_DEFECTS = {
     ),
     "two reports are mixed": (
         "tools/run/reporter.c",
-        "if (pthread_mutex_timedlock(&r->telling, &until) == 0) {",
-        "if (pthread_mutex_timedlock(&r->telling, &until) != 1) {",
+        "if (pthread_mutex_clocklock(&r->telling, CLOCK_MONOTONIC, &until) == 0) {",
+        "if (pthread_mutex_clocklock(&r->telling, CLOCK_MONOTONIC, &until) != 1) {",
         600,
     ),
     "who is asked for a checkpoint looks at that for ever": (

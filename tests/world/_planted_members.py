@@ -60,6 +60,13 @@ MEMBERSHIP_DEFECTS = {
 }
 
 LOSS_DEFECTS = {
+    "who follows a process has a larger incarnation": (
+        "src/agent/neighbour.c",
+        "return theirs->joins && (is_free || n->heir == theirs->incarnation);",
+        "return theirs->joins && theirs->incarnation > n->incarnation &&"
+        " (is_free || n->heir == theirs->incarnation);",
+        201,
+    ),
     "parts on their way out are overwritten as their receiver is folded": (
         "src/agent/folding.c",
         "if (n->connection != NULL && n->left < n->sent_ever) {",

@@ -9,14 +9,14 @@
 int __real_pthread_create(pthread_t *out, const pthread_attr_t *how, void *(*body)(void *),
                           void *argument);
 int __real_pthread_join(pthread_t which, void **out);
-int __real_pthread_timedjoin_np(pthread_t which, void **out, const struct timespec *until);
 int __real_pthread_cond_wait(pthread_cond_t *what, pthread_mutex_t *mutex);
 int __real_pthread_cond_timedwait(pthread_cond_t *what, pthread_mutex_t *mutex,
                                   const struct timespec *until);
 int __real_pthread_cond_signal(pthread_cond_t *what);
 int __real_pthread_cond_broadcast(pthread_cond_t *what);
 int __real_pthread_mutex_lock(pthread_mutex_t *mutex);
-int __real_pthread_mutex_timedlock(pthread_mutex_t *mutex, const struct timespec *until);
+int __real_pthread_mutex_clocklock(pthread_mutex_t *mutex, clockid_t clock,
+                                   const struct timespec *until);
 int __real_clock_gettime(clockid_t clock, struct timespec *out);
 
 static const double look_s = 1e-5, for_ever_s = 1e301;
@@ -40,15 +40,6 @@ static double seconds(const struct timespec *time) {
     return (double)time->tv_sec + 1e-9 * (double)time->tv_nsec;
 }
 
-int __wrap_pthread_timedjoin_np(pthread_t which, void **out, const struct timespec *until) {
-    if (process_current() == NULL)
-        return __real_pthread_timedjoin_np(which, out, until);
-    if (thread_join((int)which, seconds(until)))
-        return 0;
-    process_current()->leaves_thread = true;
-    return ETIMEDOUT;
-}
-
 /* Another thread may wait while it holds it: for a disk, say. */
 int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex) {
     if (process_current() == NULL)
@@ -58,9 +49,10 @@ int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex) {
     return 0;
 }
 
-int __wrap_pthread_mutex_timedlock(pthread_mutex_t *mutex, const struct timespec *until) {
+int __wrap_pthread_mutex_clocklock(pthread_mutex_t *mutex, clockid_t clock,
+                                   const struct timespec *until) {
     if (process_current() == NULL)
-        return __real_pthread_mutex_timedlock(mutex, until);
+        return __real_pthread_mutex_clocklock(mutex, clock, until);
     while (pthread_mutex_trylock(mutex) != 0) {
         if (world_now() >= seconds(until))
             return ETIMEDOUT;

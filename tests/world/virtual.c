@@ -254,8 +254,16 @@ static void switch_back(bool for_ever) {
     __sanitizer_finish_switch_fiber(here->fake_stack, NULL, NULL);
 }
 
+/* One that did not end in time: its memory goes with the process. */
+static bool leaves_thread(const process *p) {
+    for (int i = 0; i < world.thread_count; i++)
+        if (world.threads[i].process == p && i != p->main && !world.threads[i].ended)
+            return true;
+    return false;
+}
+
 static void end_process(process *p) {
-    const size_t lost = p->leaves_thread ? 0 : p->bytes;
+    const size_t lost = leaves_thread(p) ? 0 : p->bytes;
     world_note("ends", p->rank, (uint64_t)p->number, p->bytes);
     if (lost != 0)
         world_fail("process %u ended and left %zu bytes", p->rank, lost);

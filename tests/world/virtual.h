@@ -44,10 +44,9 @@ typedef struct process {
     uint32_t rank;
     int number; /* of the start: a process that comes again has another */
     bool alive, stopped;
-    bool leaves_thread; /* that did not end in time: its memory goes with the process */
-    int main;           /* its first thread */
-    unsigned looks;     /* that it took while it offered the processor */
-    sl_fabric *fabric;  /* NULL: it has none */
+    int main;          /* its first thread */
+    unsigned looks;    /* that it took while it offered the processor */
+    sl_fabric *fabric; /* NULL: it has none */
     int fabric_fd;
     size_t bytes, bytes_max;
     uint32_t connections, connections_max; /* at a time */

@@ -102,10 +102,10 @@ int reporter_join(reporter *r, uint16_t port, sl_roster **out, sl_error *error) 
  * exit code says to it that nobody will, and the cause goes to standard error. */
 static void tell_failure(reporter *r, const report *what) {
     struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
+    clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += failure_report_ms / 1000;
     bool told = false;
-    if (pthread_mutex_timedlock(&r->telling, &until) == 0) {
+    if (pthread_mutex_clocklock(&r->telling, CLOCK_MONOTONIC, &until) == 0) {
         told = report_try(r->fd, what, failure_report_ms);
         pthread_mutex_unlock(&r->telling);
     }
