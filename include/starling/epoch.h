@@ -19,7 +19,7 @@ extern "C" {
 
 typedef struct sl_member {
     uint32_t rank;
-    uint64_t incarnation; /* of its process; a later process of the rank has a larger one */
+    uint64_t incarnation; /* of its process: random, without an order */
 } sl_member;
 
 /* Two ranks. */

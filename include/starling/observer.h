@@ -114,9 +114,11 @@ typedef struct sl_log_entry {
                        saved; edge, down, up, fold, commit: under way; join, merge: the last that
                        it ended; lost, view: the first without the peer, of the view; end: the last
                        that ended, 0: none */
-    uint64_t rounds, run_id, incarnation;    /* start: of the run; the process began, microseconds
-                                                since 1970 */
-    char version[SL_LOG_WORD_MAX];           /* start; the log fills it in, as the next two */
+    uint64_t rounds, run_id;                 /* start: of the run */
+    uint64_t incarnation;                    /* start: of the process, random, below 2^53 */
+    uint64_t simulations;                    /* start; the log fills it in, as the next three: so
+                                                many of the run had begun before, in its folder */
+    char version[SL_LOG_WORD_MAX];           /* start */
     char kernels[SL_LOG_WORD_MAX];           /* start: sl_kernels_name */
     char blas[SL_LOG_WORD_MAX];              /* start: sl_learner_blas */
     uint64_t passed_over[SL_LOG_PASSED_MAX]; /* resume: newer rounds that it had a file of */

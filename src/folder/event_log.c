@@ -20,7 +20,8 @@
 static const double microsecond_s = 1e-6;
 
 struct sl_event_log {
-    char path[SL_EVENT_LOG_PATH_MAX];
+    char path[SL_EVENT_LOG_PATH_MAX], simulated[SL_EVENT_LOG_PATH_MAX]; /* its own, the simulator's
+                                                                         */
     pthread_mutex_t mutex; /* of the loop, and of the thread that writes checkpoints */
     sl_files files;
     sl_lines lines;
@@ -45,6 +46,7 @@ int sl_event_log_open(sl_event_log **out, const char *folder, int64_t rank,
     if (log == NULL)
         return sl_fail(error, SL_ENOMEM, "%s: out of memory for the log of events", folder);
     sl_event_log_path(log->path, folder, rank);
+    sl_event_log_path(log->simulated, folder, -1);
     pthread_mutex_init(&log->mutex, NULL);
     sl_files_open(&log->files);
     log->notice = notice;
@@ -53,9 +55,38 @@ int sl_event_log_open(sl_event_log **out, const char *folder, int64_t rank,
     return 0;
 }
 
+/* A named pipe is empty. */
+static FILE *open_to_read(const char *path) {
+    const int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
+    const int why = errno;
+    if (file == NULL && fd >= 0)
+        close(fd);
+    errno = why;
+    return file;
+}
+
+/* Agents and simulations of a run have logs of their own. This tells which came first: a clock may
+ * have been set meanwhile. */
+static uint64_t count_starts(const char *path) {
+    static const char start[] = "{\"event\":\"start\",";
+    FILE *file = open_to_read(path);
+    char *text = NULL;
+    size_t room = 0;
+    uint64_t count = 0;
+    for (ssize_t bytes; file != NULL && (bytes = getline(&text, &room, file)) > 0;)
+        count += text[bytes - 1] == '\n' && strncmp(text, start, sizeof start - 1) == 0;
+    free(text);
+    if (file != NULL)
+        fclose(file);
+    return count;
+}
+
 /* What only this process knows about itself. */
-static sl_log_entry with_process(const sl_log_entry *entry) {
+static sl_log_entry with_process(const sl_event_log *log, const sl_log_entry *entry) {
     sl_log_entry whole = *entry;
+    if (entry->kind == SL_LOG_START)
+        whole.simulations = count_starts(log->simulated);
     snprintf(whole.version, sizeof whole.version, "%s", sl_version());
     snprintf(whole.kernels, sizeof whole.kernels, "%s", sl_kernels_name());
     snprintf(whole.blas, sizeof whole.blas, "%s", sl_learner_blas());
@@ -63,7 +94,7 @@ static sl_log_entry with_process(const sl_log_entry *entry) {
 }
 
 static int append(sl_event_log *log, const sl_log_entry *entry, sl_error *error) {
-    const sl_log_entry whole = with_process(entry);
+    const sl_log_entry whole = with_process(log, entry);
     char *text = sl_event_text_write(&whole, microsecond_s * (double)sl_clock_epoch_us());
     if (text == NULL)
         return sl_fail(error, SL_ENOMEM, "%s: out of memory", log->path);
@@ -138,14 +169,9 @@ static int read_lines(FILE *file, const char *path, line_reader *each, void *con
 int sl_event_log_read(const char *path, line_reader *each, void *context, bool *torn,
                       sl_error *error) {
     bool is_torn = false;
-    const int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* a named pipe is empty */
-    FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
-    if (file == NULL) {
-        const int why = errno;
-        if (fd >= 0)
-            close(fd);
-        return sl_fail(error, SL_EFILE, "%s: %s", path, strerror(why));
-    }
+    FILE *file = open_to_read(path);
+    if (file == NULL)
+        return sl_fail(error, SL_EFILE, "%s: %s", path, strerror(errno));
     int result = sl_lines_are_busy(fileno(file))
                      ? sl_fail(error, SL_EFILE,
                                "%s: a process still writes to it; wait until the "

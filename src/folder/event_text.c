@@ -54,6 +54,7 @@ static const field fields[] = {
     {"rounds", START, FIELD_WHOLE, AT(rounds), NULL},
     {"run_id", START, FIELD_ID, AT(run_id), NULL},
     {"incarnation", START, FIELD_WHOLE, AT(incarnation), NULL},
+    {"simulations", START, FIELD_WHOLE, AT(simulations), NULL},
     {"version", START, FIELD_TEXT, AT(version), NULL},
     {"kernels", START, FIELD_TEXT, AT(kernels), NULL},
     {"blas", START, FIELD_TEXT, AT(blas), NULL},

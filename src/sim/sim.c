@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/identity.h"
 #include "checkpoint/cut_file.h"
 #include "starling/device.h"
 #include "starling/sim.h"
@@ -69,20 +70,23 @@ static void on_written(void *context, uint64_t round, uint32_t rank, const char 
 }
 
 /* Before the saver removes newer files. */
-static void log_beginning(const simulator *s) {
-    const sl_log_entry start = {.kind = SL_LOG_START,
-                                .rank = SL_LOG_ALL,
-                                .round = s->resumed + 1,
-                                .rounds = s->task->rounds,
-                                .run_id = s->checkpoints->run_id,
-                                .incarnation = sl_clock_epoch_us()};
+static int log_beginning(const simulator *s, sl_error *error) {
+    sl_log_entry start = {.kind = SL_LOG_START,
+                          .rank = SL_LOG_ALL,
+                          .round = s->resumed + 1,
+                          .rounds = s->task->rounds,
+                          .run_id = s->checkpoints->run_id};
     sl_log_entry resume = {.kind = SL_LOG_RESUME, .rank = SL_LOG_ALL, .round = s->resumed};
+    const int result = sl_identity_draw(&start.incarnation, error);
+    if (result != 0)
+        return result;
     sl_sim_log(s, &start);
     if (s->resumed == 0)
-        return;
+        return 0;
     resume.passed_over_count = sl_cut_newer(resume.passed_over, SL_LOG_PASSED_MAX,
                                             s->checkpoints->folder, 0, s->nodes, s->resumed);
     sl_sim_log(s, &resume);
+    return 0;
 }
 
 static int open_saver(simulator *s, sl_error *error) {
@@ -466,8 +470,9 @@ static int train(simulator *s, const volatile int *stop, sl_error *error) {
     sl_error why = {0};
     if (s->checkpoints == NULL || s->checkpoints->opened != NULL)
         return run_rounds(s, stop, error);
-    log_beginning(s);
-    int result = open_saver(s, &why);
+    int result = log_beginning(s, &why);
+    if (result == 0)
+        result = open_saver(s, &why);
     if (result == 0)
         result = run_rounds(s, stop, &why);
     log_end(s, result, &why);

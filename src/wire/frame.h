@@ -110,9 +110,8 @@ const char *sl_frame_decode_sealed(sl_frame *out, const uint8_t *data, size_t by
 
 /* Where the sender of a HELLO stands with its receiver. Counts are since the start. */
 typedef struct sl_standing {
-    uint64_t
-        incarnation;  /* of the sender: each process has another one, a later one a larger one */
-    uint64_t knows;   /* incarnation of the receiver that the counts are of; 0: none yet */
+    uint64_t incarnation; /* of the sender: each process has another one, at random */
+    uint64_t knows;       /* incarnation of the receiver that the counts are of; 0: none yet */
     uint64_t trains;  /* 1: and that the sender trains with, so that no other may take its place */
     uint64_t attempt; /* the sender's count of connections to the receiver */
     uint64_t credit, received; /* data frames, in full */

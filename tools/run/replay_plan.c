@@ -11,7 +11,7 @@ enum { MISSING_NAMED = 8 };
 
 /* A start in a log. */
 typedef struct begin {
-    uint64_t from, rounds, incarnation, line;
+    uint64_t from, rounds, simulations, line;
     uint64_t last; /* round of the end */
     int64_t log;   /* whose it is in; -1: the simulator's */
     bool ended;
@@ -73,7 +73,7 @@ static int take_start(reader *r, uint64_t line, const sl_log_entry *e, sl_error 
                        e->round, r->rank);
     begin b = {.from = e->round > 0 ? e->round - 1 : 0,
                .rounds = e->rounds,
-               .incarnation = e->incarnation,
+               .simulations = e->simulations,
                .line = line,
                .log = r->rank,
                .outcome = SL_LOG_FAILED};
@@ -267,9 +267,14 @@ static int read_logs(reader *r, const char *folder, void (*tell)(const char *tex
 
 /* ---- what lasted ---- */
 
-static int by_incarnation(const void *x, const void *y) {
+/* Of as many simulations before it: agents began before the next one did. */
+static int by_beginning(const void *x, const void *y) {
     const begin *a = x, *b = y;
-    return (a->incarnation > b->incarnation) - (a->incarnation < b->incarnation);
+    if (a->simulations != b->simulations)
+        return a->simulations < b->simulations ? -1 : 1;
+    if ((a->log < 0) != (b->log < 0))
+        return a->log < 0 ? 1 : -1;
+    return a->line < b->line ? -1 : 1;
 }
 
 /* Those of the simulator are of every rank. */
@@ -283,7 +288,7 @@ static int add_shared(begins *rank, const begins *shared, sl_error *error) {
     memcpy(items + rank->count, shared->items, shared->count * sizeof *items);
     rank->items = items;
     rank->count = rank->room = count;
-    qsort(items, count, sizeof *items, by_incarnation);
+    qsort(items, count, sizeof *items, by_beginning);
     return 0;
 }
 

@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+"""Clocks are wrong, and are set, before a run, in it, and between two: nobody is kept out for it.
+
+usage: clocks.py STARLING [TEST ...]
+"""
+
+import json
+import os
+import signal
+import threading
+import time
+
+from _scene import check, run_tests
+from losses import Hands, events, start, stop_until_lost, wait_for_return, wait_for_views
+from replay import FOREVER, RUN, is_repeated, rounds_saved, wait_beyond
+
+HOUR_S = 3600
+AHEAD, RIGHT, BEHIND = 2 * HOUR_S, 0, -2 * HOUR_S
+
+
+def preload(scene, *names):
+    built = os.path.join(os.path.dirname(os.path.dirname(scene.starling)), "tests")
+    paths = [os.path.join(built, f"lib{name}.so") for name in names]
+    check(all(map(os.path.exists, paths)), f"not all of {paths} are built")
+    scene.environment["LD_PRELOAD"] = ":".join(paths)
+
+
+def set_clock(scene, seconds):
+    """Of all processes of the scene that are started with wrong_clock, and of those that run."""
+    scene.write("clock.new", str(seconds))
+    os.replace(scene.path("clock.new"), scene.path("clock"))
+    preload(scene, "wrong_clock")
+    scene.environment["STARLING_CLOCK"] = scene.path("clock")
+
+
+def who_joins_follows_whoever_had_its_rank(scene):
+    """The first was two hours ahead, the next two hours behind, the last is right."""
+    hands = Hands(scene, rounds=2000000)
+    watched = hands.agents[1].folder
+    for seconds in (AHEAD, BEHIND, RIGHT):
+        views = len(events(scene, 1, "view", watched))
+        hands.kill(3)
+        set_clock(scene, seconds)
+        hands.agents[3] = hands.start(3, "--join")
+        wait_for_views(scene, 1, views + 2, watched)
+        view = events(scene, 1, "view", watched)[-1]
+        check(view["members"] == [0, 1, 2, 3], f"clock {seconds} s off: {view}")
+    hands.end()
+
+
+def who_is_started_again_follows_whoever_was_there(scene):
+    """By `starling run`, whose clock goes back two hours before each start, and forth."""
+    set_clock(scene, AHEAD)
+    running, _ = start(scene, nodes=4, rounds=2000000, membership__restart="on-failure")
+    for count, seconds in enumerate((AHEAD, RIGHT, BEHIND, AHEAD), 1):
+        set_clock(scene, seconds)
+        os.kill(scene.agents()[2], signal.SIGKILL)
+        wait_for_return(scene, running, 2, count)
+    scene.kill_run(running)
+
+
+def who_was_silent_returns(scene):
+    """While clocks are set to and fro."""
+    set_clock(scene, RIGHT)
+    running, agents = start(scene, nodes=4, rounds=2000000, membership__grace_s=8)
+    over = threading.Event()
+
+    def turn():
+        seconds = (AHEAD, RIGHT, BEHIND, RIGHT)
+        turns = 0
+        while not over.wait(0.3):
+            set_clock(scene, seconds[turns % len(seconds)])
+            turns += 1
+
+    thread = threading.Thread(target=turn)
+    thread.start()
+    try:
+        stop_until_lost(scene, agents, 2)
+    finally:
+        over.set()
+        thread.join()
+    check(len(events(scene, 2, "join")) == 1, f"{events(scene, 2, 'join')}")
+    check(running.process.poll() is None, f"the run has ended: {running.err!r}")
+    scene.kill_run(running)
+
+
+def a_run_goes_on_and_is_repeated(scene):
+    """Agents, a simulation that goes on where they were, and agents again."""
+    path, out = scene.experiment(**RUN), scene.path("out")
+    set_clock(scene, RIGHT)
+    last = end_on_request(scene, "run", path, "--out", out, "--set", f"rounds={FOREVER}")
+    set_clock(scene, BEHIND)
+    more = ("--resume", out, "--set")
+    scene.call("sim", *more, f"rounds={last + 30}").check_well()
+    set_clock(scene, RIGHT - HOUR_S)
+    scene.call("run", *more, f"rounds={last + 60}").check_well()
+    with open(f"{out}/events-1.jsonl") as file:
+        starts = [e for e in map(json.loads, file) if e["event"] == "start"]
+    check([e["simulations"] for e in starts] == [0, 1], f"{starts}")
+    is_repeated(scene, out, f"(3 starts")
+
+
+def end_on_request(scene, *command):
+    running = scene.start(*command)
+    wait_beyond(scene, running, scene.path("out"), [])
+    os.kill(running.process.pid, signal.SIGTERM)
+    running.wait(30)
+    return rounds_saved(scene.path("out"))[-1]
+
+
+def a_gradient_that_stands_still_is_not_waited_for(scene):
+    """By an agent that is asked to end, longer than time limits say, which are of another clock."""
+    set_clock(scene, AHEAD)
+    os.mkdir(scene.path("stalls"))
+    preload(scene, "wrong_clock", "slow_gradient")
+    scene.environment["STARLING_STALLS"] = scene.path("stalls")
+    hands = Hands(scene, rounds=2000000, membership__grace_s=2, transport={"timeout_s": 2})
+    stands = hands.agents[2]
+    scene.write(f"stalls/{stands.process.pid}", "")
+    time.sleep(0.5)  # a round, and more
+    stands.process.send_signal(signal.SIGINT)
+    stands.wait(6)
+    check(stands.code == 130, f"exit code {stands.code}: {stands.err!r}")
+    hands.end()
+
+
+TESTS = [
+    who_joins_follows_whoever_had_its_rank,
+    who_is_started_again_follows_whoever_was_there,
+    who_was_silent_returns,
+    a_run_goes_on_and_is_repeated,
+    a_gradient_that_stands_still_is_not_waited_for,
+]
+if __name__ == "__main__":
+    run_tests(TESTS)
