@@ -112,6 +112,18 @@ void sl_folding_turn(sl_agent *a, const sl_epoch *view) {
     sl_members_tell_broken(a, view);
 }
 
+void sl_folding_find_heirs(sl_agent *a) {
+    const sl_epoch *view = sl_membership_epoch(a->cohort.membership);
+    for (uint32_t i = 0; i < a->neighbour_count && a->cohort.alarmed; i++) {
+        sl_neighbour *n = &a->neighbours[i];
+        const uint32_t place = view != NULL ? sl_epoch_place(view, n->rank) : 0;
+        n->heir =
+            view == NULL || place == view->count ? SL_ANY_HEIR : view->members[place].incarnation;
+        if (sl_neighbour_is_ousted(n) && n->sought_s == 0)
+            n->sought_s = a->side.now_s; /* the other one */
+    }
+}
+
 void sl_folding_repeat(sl_agent *a) {
     for (uint32_t i = 0; i < a->neighbour_count; i++)
         if (a->neighbours[i].near && a->neighbours[i].folded)

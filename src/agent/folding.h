@@ -23,6 +23,9 @@ void sl_folding_lose_absent(struct sl_agent *agent, const sl_epoch *view);
 void sl_folding_turn(struct sl_agent *agent, const sl_epoch *view);
 /* After that: those whose edges are broken, or who were lost after the view was agreed on. */
 void sl_folding_repeat(struct sl_agent *agent);
+/* Notes which other process may go on in a neighbour's place: the newest epoch's, or any, if it has
+ * none. */
+void sl_folding_find_heirs(struct sl_agent *agent);
 /* It said something: is it through with this epoch? Then what the node waits for does not come.
  * True: it is reached, in the same epoch, and does without this agent, which a view mends. */
 bool sl_folding_watch(struct sl_agent *agent, sl_neighbour *n);

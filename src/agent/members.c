@@ -343,26 +343,13 @@ static void obey(sl_agent *a, const sl_membership_update *u) {
         begin(a, u);
 }
 
-/* Which other process may go on in a neighbour's place: the view's, or any, if it has none. */
-static void find_heirs(sl_agent *a) {
-    const sl_epoch *view = sl_membership_epoch(a->cohort.membership);
-    for (uint32_t i = 0; i < a->neighbour_count && a->cohort.alarmed; i++) {
-        sl_neighbour *n = &a->neighbours[i];
-        const uint32_t place = view != NULL ? sl_epoch_place(view, n->rank) : 0;
-        n->heir =
-            view == NULL || place == view->count ? SL_ANY_HEIR : view->members[place].incarnation;
-        if (sl_neighbour_is_ousted(n) && n->sought_s == 0)
-            n->sought_s = a->side.now_s; /* the other one */
-    }
-}
-
 static void step(sl_agent *a, sl_membership_event event) {
     sl_membership_update update;
     if (a->cohort.alone)
         return;
     event.now_s = a->side.now_s;
     sl_membership_step(a->cohort.membership, &event, &update);
-    find_heirs(a);
+    sl_folding_find_heirs(a);
     sl_members_tell_commit(a, update.committed);
     obey(a, &update);
 }

@@ -96,5 +96,7 @@ uint32_t learn(const sl_decision *d);
 /* Of an update: what was agreed on, what begins. */
 void check_commit(uint32_t rank, const sl_decision *d);
 void check_begin(uint32_t rank, const sl_membership_update *u);
+/* Are all who live in one epoch of just them, and through three rounds of it? */
+bool is_one(void);
 
 #endif

@@ -489,40 +489,6 @@ static void happen(const happening *h) {
     }
 }
 
-/* Are all who live out, and of the epochs that they know nobody lives? */
-static bool nobody_trains(void) {
-    for (uint32_t i = 0; i < RANKS; i++) {
-        if (!w.all[i].alive)
-            continue;
-        const sl_epoch *others = sl_membership_others(w.all[i].member);
-        if (sl_membership_epoch(w.all[i].member) != NULL)
-            return false;
-        for (uint32_t k = 0; k < others->count; k++)
-            if (others->members[k].rank != i && w.all[others->members[k].rank].alive)
-                return false;
-    }
-    return true;
-}
-
-/* Are all who live in one epoch of just them, and through three rounds of it? */
-static bool is_one(void) {
-    uint32_t alive = 0, first = RANKS;
-    for (uint32_t i = 0; i < RANKS; i++)
-        if (w.all[i].alive) {
-            first = first == RANKS ? i : first;
-            alive++;
-        }
-    if (nobody_trains())
-        return true;
-    const sl_epoch *e = sl_membership_epoch(w.all[first].member);
-    if (e == NULL || e->count != alive || e->broken_count > 0)
-        return false;
-    for (uint32_t i = 0; i < RANKS; i++)
-        if (w.all[i].alive && (w.all[i].run != sl_epoch_hash(e) || w.all[i].round < e->round + 3))
-            return false;
-    return true;
-}
-
 static void begin_run(uint64_t seed) {
     rng = sl_rng_open(seed, 0, 0, SL_PURPOSE_FAULT);
     memset(w.all, 0, sizeof w.all);
