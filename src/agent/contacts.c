@@ -238,8 +238,7 @@ const sl_connection_handlers sl_contacts_neighbours = {on_connected, on_received
 
 /* ---- visitors ---- */
 
-/* If that neighbour does not come, this may be why. Whoever it was may have lied. */
-static void remember(sl_agent *a, uint32_t rank, const char *why) {
+void sl_contacts_remember(sl_agent *a, uint32_t rank, const char *why) {
     sl_neighbour *n = sl_agent_neighbour(a, rank);
     if (n != NULL && !n->agreed && !n->doubted && !sl_neighbour_is_dialed(n))
         snprintf(n->refusal, sizeof n->refusal,
@@ -247,20 +246,25 @@ static void remember(sl_agent *a, uint32_t rank, const char *why) {
                  (int)sizeof n->refusal - 80, why);
 }
 
+/* Only who has proved itself hears this, where there are proofs. */
+static bool is_wanted(sl_agent *a, const sl_passage *p, char why[SL_GREETING_WHY_MAX]) {
+    if (p->to != a->side.rank)
+        snprintf(why, SL_GREETING_WHY_MAX,
+                 "it looks for agent %u, but this is agent %u: the rosters differ, or their order",
+                 p->to, a->side.rank);
+    else
+        snprintf(why, SL_GREETING_WHY_MAX, "it calls itself an agent that is no neighbour");
+    return p->to == a->side.rank && sl_agent_neighbour(a, p->from) != NULL;
+}
+
 sl_connection *sl_contacts_requested(void *context, const uint8_t greeting[SL_GREETING_BYTES],
                                      const char *from, char why[SL_GREETING_WHY_MAX]) {
     sl_agent *a = context;
     sl_passage passage;
-    const bool greets = sl_greeting_read(greeting, &passage) && passage.to == a->side.rank;
-    snprintf(why, SL_GREETING_WHY_MAX, "it has ended");
-    if (a->phase == PHASE_OVER && !a->parting)
-        return NULL;
-    const bool is_neighbour = !greets || sl_agent_neighbour(a, passage.from) != NULL;
-    sl_connection *connection =
-        sl_visitors_welcome(&a->visitors, greeting, from, is_neighbour, why);
-    if (greets && connection == NULL)
-        remember(a, passage.from, why);
-    return connection;
+    if (sl_gate_admits(a, greeting, &passage, why) && is_wanted(a, &passage, why))
+        return sl_visitors_welcome(&a->visitors, &passage, from, why);
+    sl_visitors_note_refused(&a->visitors, from, why);
+    return NULL;
 }
 
 static void visitor_connected(void *context, void *owner) {
@@ -339,7 +343,7 @@ static void visitor_received(void *context, void *owner, sl_buffer *buffer, size
         doubt(a, rank, text);
         break;
     case SL_VERDICT_REFUSED:
-        remember(a, rank, text);
+        sl_contacts_remember(a, rank, text);
         break;
     case SL_VERDICT_NONE:
         break;
@@ -435,5 +439,5 @@ void sl_contacts_tick(sl_agent *a) {
         check_sought(a, n);
     }
     sl_visitors_tick(&a->visitors);
-    sl_visitors_note_silent(&a->visitors, sl_fabric_end_silent(a->side.fabric, a->side.now_s));
+    sl_visitors_note_silent(&a->visitors, sl_fabric_end_silent(a->side.fabric));
 }

@@ -2,27 +2,15 @@
 #include "agent/guard.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-#include <openssl/crypto.h>
 
 #include "launch/roster.h"
 
-int sl_guard_open(sl_guard *out, const sl_credentials *credentials, bool seals, sl_error *error) {
+void sl_guard_open(sl_guard *out, const sl_credentials *credentials, bool seals) {
     *out = (sl_guard){.credentials = credentials, .seals = seals};
-    if (credentials == NULL)
-        return 0;
-    out->seen = calloc(1, sizeof *out->seen);
-    return out->seen != NULL &&
-                   sl_credentials_greeting_key(credentials, credentials->fingerprint, &out->key)
-               ? 0
-               : sl_fail(error, SL_ENOMEM, "out of memory for greetings");
 }
 
 void sl_guard_close(sl_guard *guard) {
-    OPENSSL_cleanse(&guard->key, sizeof guard->key);
-    free(guard->seen);
     sl_envelopes_close(&guard->envelopes);
 }
 
@@ -61,31 +49,4 @@ int sl_guard_take_roster(sl_guard *guard, const sl_roster *roster, uint32_t rank
                        "the roster names the certificate %s for agent %u, whose own is %s",
                        sl_roster_fingerprint(roster, rank), rank, own);
     return 0;
-}
-
-bool sl_guard_greet(sl_guard *guard, const sl_passage *passage, uint64_t now_us,
-                    uint8_t out[SL_GREETING_BYTES]) {
-    uint8_t pinned[SL_FINGERPRINT_BYTES];
-    sl_greeting_key key;
-    if (guard->credentials == NULL)
-        return sl_greeting_write(passage, 0, NULL, out);
-    if (sl_guard_uses_certificates(guard) && !sl_guard_pinned(guard, passage->to, pinned))
-        return false;
-    if (now_us <= guard->greeted_us)
-        now_us = guard->greeted_us + 1;
-    guard->greeted_us = now_us;
-    const bool written = sl_credentials_greeting_key(guard->credentials, pinned, &key) &&
-                         sl_greeting_write(passage, now_us, &key, out);
-    OPENSSL_cleanse(&key, sizeof key);
-    return written;
-}
-
-bool sl_guard_admits(sl_guard *guard, const uint8_t greeting[SL_GREETING_BYTES], uint64_t run_id,
-                     uint64_t now_us, char why[SL_GREETING_WHY_MAX]) {
-    if (guard->credentials != NULL)
-        return sl_greeting_check(greeting, run_id, now_us, &guard->key, guard->seen, why);
-    if (!sl_greeting_has_proof(greeting))
-        return true;
-    snprintf(why, SL_GREETING_WHY_MAX, "it shows a key, and this agent has none");
-    return false;
 }

@@ -4,14 +4,8 @@
 #include <string.h>
 
 #include "agent/neighbour.h"
-#include "base/clock.h"
 #include "task/layout_text.h"
 #include "wire/checksum.h"
-
-bool sl_neighbour_greeting(sl_side *side, uint32_t to, uint8_t out[SL_GREETING_BYTES]) {
-    const sl_passage passage = sl_side_passage(side, to);
-    return sl_guard_greet(&side->guard, &passage, sl_clock_epoch_us(), out);
-}
 
 sl_passage sl_side_passage(const sl_side *side, uint32_t to) {
     return (sl_passage){.run_id = side->hello.run_id,

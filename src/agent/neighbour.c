@@ -116,8 +116,9 @@ static int dial(sl_neighbour *n, sl_error *error) {
     uint8_t greeting[SL_GREETING_BYTES];
     const sl_passage passage = sl_side_passage(side, n->rank);
     const struct sockaddr_storage address = sl_roster_address(side->roster, n->rank);
-    if (!sl_neighbour_greeting(side, n->rank, greeting))
-        return sl_fail(error, SL_EPEER, "OpenSSL proves no greeting to agent %u", n->rank);
+    if (!sl_greeting_write(&passage, side->guard.credentials, greeting))
+        return sl_fail(error, SL_EPEER, "OpenSSL has no random bytes to greet agent %u with",
+                       n->rank);
     int result = sl_connection_open(&n->connection, side->fabric, side->handlers, n,
                                     side->window + CONTROL_SENDS, error);
     if (result == 0)

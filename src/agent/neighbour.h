@@ -165,8 +165,6 @@ bool sl_neighbour_has_address(const sl_neighbour *n);
 bool sl_neighbour_is_ousted(const sl_neighbour *n);
 /* Is it lost, and not only silent: its port refuses, or it has none that could be asked? */
 bool sl_neighbour_is_dead(const sl_neighbour *n);
-/* False: it cannot be proved. */
-bool sl_neighbour_greeting(sl_side *side, uint32_t to, uint8_t out[SL_GREETING_BYTES]);
 /* How long a broken connection is waited for. */
 double sl_side_return_s(const sl_side *side);
 /* Of a connection that this agent makes. */

@@ -4,15 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
-#include "launch/resolver.h"
-#include "launch/roster.h"
 #include "wire/checksum.h"
 
 static const double patience_s = 3; /* for HELLO */
 static const double parting_s = 1;  /* for a refusal to arrive */
-enum { UNPROVED_EACH = 4 };
-enum { SENDS = 4 }; /* the longest handshake is two frames; then HELLO, and ABORT */
+enum { SENDS = 4 };                 /* the longest handshake is two frames; then HELLO, and ABORT */
 
 /* who: empty before it is a visitor. */
 static void tell(sl_visitors *v, const char *who, const char *from, const char *why) {
@@ -59,66 +55,23 @@ static int open_visitor(sl_visitors *v, sl_visitor *visitor, const sl_passage *p
     return result;
 }
 
-/* Of "host:port", with the colon. */
-static size_t host_length(const char *from) {
-    const char *colon = strrchr(from, ':');
-    return colon != NULL ? (size_t)(colon - from) + 1 : strlen(from);
-}
-
-/* Does the roster name this address for the rank? On loopback all have one. */
-static bool is_at_home(const sl_visitors *v, const char *from, uint32_t rank) {
-    char ip[SL_IP_TEXT_MAX], known[SL_ADDRESS_TEXT_MAX];
-    if (rank >= sl_roster_count(v->side->roster))
-        return false;
-    const struct sockaddr_storage address = sl_roster_address(v->side->roster, rank);
-    sl_address_text(&address, ip);
-    snprintf(known, sizeof known, address.ss_family == AF_INET6 ? "[%s]:" : "%s:", ip);
-    return strncmp(from, known, host_length(from)) == 0;
-}
-
-/* Who may have seen the roster can greet, and takes few places of those who can prove more. */
-static bool is_crowded(const sl_visitors *v, const char *from, uint32_t rank,
-                       char why[SL_GREETING_WHY_MAX]) {
-    int count = 0;
-    for (int i = 0; i < SL_VISITORS_MAX; i++)
-        count += !sl_channel_is_ready(v->list[i].channel) && v->list[i].connection != NULL &&
-                 strncmp(v->list[i].from, from, host_length(from)) == 0;
-    snprintf(why, SL_GREETING_WHY_MAX,
-             "%d connections from its address have not proved themselves yet", count);
-    return sl_guard_uses_certificates(&v->side->guard) && count >= UNPROVED_EACH &&
-           !is_at_home(v, from, rank);
-}
-
-static bool admits(sl_visitors *v, const uint8_t greeting[SL_GREETING_BYTES], const char *from,
-                   bool is_neighbour, sl_passage *passage, char why[SL_GREETING_WHY_MAX]) {
-    snprintf(why, SL_GREETING_WHY_MAX, "it is not an agent of this release");
-    if (!sl_greeting_read(greeting, passage) ||
-        !sl_guard_admits(&v->side->guard, greeting, passage->run_id, sl_clock_epoch_us(), why))
-        return false;
-    if (is_neighbour)
-        return !is_crowded(v, from, passage->from, why);
-    snprintf(why, SL_GREETING_WHY_MAX, "it calls itself an agent that is no neighbour");
-    return false;
-}
-
-sl_connection *sl_visitors_welcome(sl_visitors *v, const uint8_t greeting[SL_GREETING_BYTES],
-                                   const char *from, bool is_neighbour,
+sl_connection *sl_visitors_welcome(sl_visitors *v, const sl_passage *passage, const char *from,
                                    char why[SL_GREETING_WHY_MAX]) {
-    sl_passage passage = {.run_id = v->side->hello.run_id};
-    if (!admits(v, greeting, from, is_neighbour, &passage, why)) {
-        tell(v, "", from, why);
-        return NULL;
-    }
     sl_visitor *visitor = find_place(v);
-    *visitor = (sl_visitor){.rank = passage.from, .wanted = passage.to, .came_s = v->side->now_s};
+    *visitor = (sl_visitor){.rank = passage->from, .came_s = v->side->now_s};
     visitor->deadline_s = v->side->now_s + patience_s;
     snprintf(visitor->from, sizeof visitor->from, "%s", from);
     sl_error error;
-    if (open_visitor(v, visitor, &passage, &error) != 0) {
+    if (open_visitor(v, visitor, passage, &error) != 0) {
+        snprintf(why, SL_GREETING_WHY_MAX, "it has no room for it");
         close_connection(visitor);
         tell(v, "", from, error.text);
     }
     return visitor->connection;
+}
+
+void sl_visitors_note_refused(sl_visitors *v, const char *from, const char *why) {
+    tell(v, "", from, why);
 }
 
 static void let_arrive(const sl_visitors *v, sl_visitor *visitor) {
@@ -178,13 +131,6 @@ static const char *read_hello(const sl_visitor *visitor, const sl_frame *frame,
 
 static sl_verdict judge(sl_visitors *v, sl_visitor *visitor, const sl_hello *hello,
                         char text[SL_REFUSAL_MAX]) {
-    if (visitor->wanted != v->side->rank) {
-        snprintf(text, SL_REFUSAL_MAX,
-                 "it looks for agent %u, but this is agent %u: the rosters differ, or their order",
-                 visitor->wanted, v->side->rank);
-        refuse_politely(v, visitor, false, text);
-        return SL_VERDICT_REFUSED;
-    }
     if (!sl_hello_differs(v->side, hello, visitor->rank, text))
         return SL_VERDICT_EQUAL;
     bool same_run = hello->run_id == v->side->hello.run_id;
@@ -246,7 +192,8 @@ void sl_visitors_tick(sl_visitors *v) {
 
 void sl_visitors_note_silent(sl_visitors *v, size_t count) {
     char text[96];
-    snprintf(text, sizeof text, "warning: %zu connections were closed that said nothing", count);
+    snprintf(text, sizeof text,
+             "warning: %zu connections were closed that did not say who they are", count);
     if (count > 0)
         sl_refusals_note(&v->refusals, v->side->now_s, SL_REFUSED_SILENT, count, text);
 }

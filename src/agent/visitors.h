@@ -1,9 +1,9 @@
 /* visitors.h - connections that have not proved to be a neighbour's.
  *
- * Anybody may connect. A visitor has one small receive buffer and a few seconds to say a HELLO that
- * equals ours; then the agent adopts its connection. Everything else - silence, garbage, another
- * configuration - costs it its connection, and nobody else anything. When there are too many, the
- * oldest goes first: an honest agent says HELLO at once.
+ * With keys it has proved one, and says who it is next. A visitor has one small receive buffer and
+ * a few seconds to say a HELLO that equals ours; then the agent adopts its connection. Everything
+ * else - silence, garbage, another configuration - costs it its connection, and nobody else
+ * anything. When there are too many, the oldest goes first: an honest agent says HELLO at once.
  */
 #ifndef SL_VISITORS_H
 #define SL_VISITORS_H
@@ -17,7 +17,6 @@ typedef struct sl_visitor {
     sl_connection *connection; /* NULL: this place is free */
     sl_channel *channel;       /* on it; NULL: nothing is proved or sealed */
     uint32_t rank;             /* that it calls itself */
-    uint32_t wanted;           /* rank that it wants to reach */
     bool connected, refused;
     double came_s, deadline_s;
     char from[SL_ADDRESS_TEXT_MAX];
@@ -37,12 +36,12 @@ typedef enum sl_verdict {
     SL_VERDICT_EQUAL    /* it is the neighbour: adopt its connection */
 } sl_verdict;
 
-/* A connection for whoever greets so; NULL: rejected, and why. is_neighbour: the rank that it calls
- * itself. Only who has the proof is told whether it is. */
-sl_connection *sl_visitors_welcome(sl_visitors *v, const uint8_t greeting[SL_GREETING_BYTES],
-                                   const char *from, bool is_neighbour,
+/* A connection for whoever greets so; NULL: rejected, and why. */
+sl_connection *sl_visitors_welcome(sl_visitors *v, const sl_passage *passage, const char *from,
                                    char why[SL_GREETING_WHY_MAX]);
-/* As many said nothing at all. */
+/* Somebody at this address was not let in. */
+void sl_visitors_note_refused(sl_visitors *v, const char *from, const char *why);
+/* As many said nothing at all, or did not prove themselves. */
 void sl_visitors_note_silent(sl_visitors *v, size_t count);
 /* Judges a message. Releases the buffer. `text`: what differs, or why it is refused; EQUAL: where
  * it stands. */

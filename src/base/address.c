@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <string.h>
 
 static const struct sockaddr_in *v4(const struct sockaddr_storage *a) {
@@ -44,6 +45,13 @@ void sl_address_text(const struct sockaddr_storage *a, char text[SL_IP_TEXT_MAX]
         inet_ntop(AF_INET, &v4(a)->sin_addr, text, SL_IP_TEXT_MAX);
     else
         inet_ntop(AF_INET6, &v6(a)->sin6_addr, text, SL_IP_TEXT_MAX);
+}
+
+void sl_address_print(const struct sockaddr_storage *a, char out[SL_ADDRESS_TEXT_MAX]) {
+    char ip[SL_IP_TEXT_MAX];
+    sl_address_text(a, ip);
+    snprintf(out, SL_ADDRESS_TEXT_MAX, a->ss_family == AF_INET6 ? "[%s]:%u" : "%s:%u", ip,
+             sl_address_port(a));
 }
 
 bool sl_address_parse(struct sockaddr_storage *out, const char *text) {

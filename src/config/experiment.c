@@ -384,7 +384,7 @@ static int check_fit(const sl_experiment *e, sl_error *error) {
     if (result == 0)
         result = sl_plan_check_checkpoint(e, &e->algorithm, error);
     if (result == 0)
-        result = sl_security_check(&e->security, error);
+        result = sl_security_check(&e->security, e->transport.provider, error);
     return result != 0 ? result : check_gpu_direct(e, error);
 }
 

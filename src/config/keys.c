@@ -23,7 +23,7 @@ static const char *const data_sets[] = {
 #undef DATA_NAME
         NULL};
 static const char *const devices[] = {"cpu", "auto", "cuda:0", NULL};
-static const char *const providers[] = {"tcp", "verbs", NULL};
+static const char *const providers[] = {"tcp", "verbs", "libfabric-tcp", NULL};
 static const char *const securities[] = {"auto", "none", "key", "certificates", NULL};
 static const char *const seals[] = {"auto", "on", "off", "handshake-only", NULL};
 static const char *const on_losses[] = {"auto", "stop", "continue", NULL};
@@ -212,7 +212,8 @@ static const sl_key behind[] = {
              "rank, for agents on one host"},
 
     {"transport.provider", SL_KEY_TEXT, AT(transport.provider), .choices = providers,
-     .fallback = "\"tcp\"", .help = "libfabric provider: tcp or verbs"},
+     .fallback = "\"tcp\"",
+     .help = "tcp: Starling's own; libfabric's: verbs, and libfabric-tcp on trusted networks"},
     {"transport.gpu_direct", SL_KEY_CHOICE, AT(transport.gpu_direct), .choices = gpu_directs,
      .fallback = "\"off\"",
      .help = "send from GPU memory to GPU memory; where that is impossible, on is refused and auto "

@@ -29,14 +29,26 @@ int sl_security_take_key(sl_security_config *c, const char *key, sl_error *error
     return 0;
 }
 
-int sl_security_check(const sl_security_config *c, sl_error *error) {
+/* libfabric follows what the heads of messages say, which no seal protects. */
+static int check_provider(const sl_security_config *c, const char *provider, sl_error *error) {
+    if (strcmp(provider, "libfabric-tcp") != 0 || c->trusted_network ||
+        sl_security_mode_of(c) == SL_SECURITY_NONE)
+        return 0;
+    return sl_fail(
+        error, SL_EINVAL,
+        "transport.provider: \"libfabric-tcp\" is for networks where everybody is trusted: "
+        "who is on the way can end agents whatever their keys; say \"tcp\", or "
+        "security.trusted_network true");
+}
+
+int sl_security_check(const sl_security_config *c, const char *provider, sl_error *error) {
     const bool named = c->key[0] != '\0';
     if (c->mode == SL_SECURITY_NONE && c->seal == SL_SEAL_ON)
         return sl_fail(error, SL_EINVAL,
                        "security.seal: \"on\" needs a key, and security.mode is \"none\"; leave "
                        "one of them out");
     if (named == (sl_security_mode_of(c) != SL_SECURITY_NONE))
-        return 0;
+        return check_provider(c, provider, error);
     return named ? sl_fail(error, SL_EINVAL,
                            "security.key: %s is given, and security.mode is \"none\"; leave one of "
                            "them out",

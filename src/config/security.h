@@ -5,7 +5,7 @@
 #include "starling/experiment.h"
 
 /* A key where one is needed, and only there. */
-int sl_security_check(const sl_security_config *config, sl_error *error);
+int sl_security_check(const sl_security_config *config, const char *provider, sl_error *error);
 
 /* Another key in place of its own: a node's pair where it wants certificates; else a run's. */
 int sl_security_take_key(sl_security_config *config, const char *key, sl_error *error);

@@ -16,12 +16,6 @@
 
 enum { PAIR_BYTES_MAX = 8192 };
 
-bool sl_credentials_greeting_key(const sl_credentials *c,
-                                 const uint8_t fingerprint[SL_FINGERPRINT_BYTES],
-                                 sl_greeting_key *out) {
-    return sl_greeting_key_derive(out, c->secret != NULL ? c->secret : fingerprint);
-}
-
 /* ---- a run's key ---- */
 
 static int take_run_key(sl_credentials **out, const char *text, size_t bytes, const char *path,

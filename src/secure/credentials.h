@@ -5,7 +5,7 @@
 #include <openssl/ssl.h>
 
 #include "secure/fingerprint.h"
-#include "secure/greeting.h"
+#include "secure/secret.h"
 
 struct sl_credentials {
     uint8_t *secret;   /* (SL_SECRET_BYTES) a run's key; NULL: a node's pair */
@@ -14,10 +14,5 @@ struct sl_credentials {
     uint8_t fingerprint[SL_FINGERPRINT_BYTES]; /* of the certificate */
     SSL_CTX *tls;
 };
-
-/* The key of greetings to whoever has this fingerprint; with a run's key it does not matter. */
-bool sl_credentials_greeting_key(const sl_credentials *credentials,
-                                 const uint8_t fingerprint[SL_FINGERPRINT_BYTES],
-                                 sl_greeting_key *out);
 
 #endif

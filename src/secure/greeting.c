@@ -1,87 +1,145 @@
 /* greeting.c - see greeting.h. */
 #include "secure/greeting.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
+#include <openssl/rand.h>
+
+#include "secure/credentials.h"
+#include "secure/secret.h"
 
 static const uint8_t magic[8] = {'s', 't', 'a', 'r', 'l', 'i', 'n', 'g'};
-static const double window_s = 60;
-enum { TIME_AT = 24, PROOF_AT = 32, PROOF_BYTES = SL_GREETING_BYTES - PROOF_AT };
+enum { RANDOM_AT = 24, RANDOM_BYTES = 16, KIND_AT = 40 };
+enum { MAC_BYTES = 32, SIGNATURE_BYTES = 64, SIDE_BYTES = 16 };
+enum { SIGNED_BYTES = SIDE_BYTES + SL_GREETING_BYTES + SL_CHALLENGE_BYTES + 8 };
 
-bool sl_greeting_key_derive(sl_greeting_key *out, const uint8_t secret[SL_SECRET_BYTES]) {
-    return sl_secret_derive(secret, "starling greeting", NULL, 0, out->bytes, sizeof out->bytes);
+/* ---- the greeting ---- */
+
+sl_greeting_kind sl_greeting_kind_of(const sl_credentials *c) {
+    if (c == NULL)
+        return SL_GREETING_BARE;
+    return c->secret != NULL ? SL_GREETING_KEY : SL_GREETING_CERTIFICATE;
 }
 
-static bool prove(const uint8_t *greeting, uint64_t run_id, const sl_greeting_key *key,
-                  uint8_t proof[PROOF_BYTES]) {
-    uint8_t text[PROOF_AT + sizeof run_id], whole[EVP_MAX_MD_SIZE];
-    unsigned whole_bytes;
-    memcpy(text, greeting, PROOF_AT);
-    put64(text + PROOF_AT, run_id);
-    if (HMAC(EVP_sha256(), key->bytes, sizeof key->bytes, text, sizeof text, whole, &whole_bytes) ==
-        NULL)
-        return false;
-    memcpy(proof, whole, PROOF_BYTES);
-    return true;
-}
-
-bool sl_greeting_write(const sl_passage *p, uint64_t now_us, const sl_greeting_key *key,
+bool sl_greeting_write(const sl_passage *p, const sl_credentials *credentials,
                        uint8_t out[SL_GREETING_BYTES]) {
+    memset(out, 0, SL_GREETING_BYTES);
     memcpy(out, magic, sizeof magic);
-    uint8_t *at = put64(put32(put32(out + sizeof magic, p->from), p->to), p->incarnation);
-    put64(at, key != NULL ? now_us : 0);
-    memset(out + PROOF_AT, 0, PROOF_BYTES);
-    return key == NULL || prove(out, p->run_id, key, out + PROOF_AT);
+    put64(put32(put32(out + sizeof magic, p->from), p->to), p->incarnation);
+    out[KIND_AT] = (uint8_t)sl_greeting_kind_of(credentials);
+    return RAND_bytes(out + RANDOM_AT, RANDOM_BYTES) == 1;
 }
 
-bool sl_greeting_read(const uint8_t greeting[SL_GREETING_BYTES], sl_passage *out) {
-    if (memcmp(greeting, magic, sizeof magic) != 0)
+bool sl_greeting_read(const uint8_t greeting[SL_GREETING_BYTES], sl_passage *out,
+                      sl_greeting_kind *kind) {
+    static const uint8_t zeros[SL_GREETING_BYTES - KIND_AT - 1];
+    if (memcmp(greeting, magic, sizeof magic) != 0 || greeting[KIND_AT] > SL_GREETING_CERTIFICATE ||
+        memcmp(greeting + KIND_AT + 1, zeros, sizeof zeros) != 0)
         return false;
     out->from = get32(greeting + 8);
     out->to = get32(greeting + 12);
     out->incarnation = get64(greeting + 16);
+    *kind = (sl_greeting_kind)greeting[KIND_AT];
     return true;
 }
 
-bool sl_greeting_has_proof(const uint8_t greeting[SL_GREETING_BYTES]) {
-    static const uint8_t none[PROOF_BYTES];
-    return memcmp(greeting + PROOF_AT, none, sizeof none) != 0;
+bool sl_challenge_draw(uint8_t out[SL_CHALLENGE_BYTES]) {
+    return RAND_bytes(out, SL_CHALLENGE_BYTES) == 1;
 }
 
-/* True: it was there. */
-static bool note(sl_greetings *g, const uint8_t proof[PROOF_BYTES]) {
-    for (uint32_t i = 0; i < g->count; i++)
-        if (memcmp(g->seen[i], proof, PROOF_BYTES) == 0)
-            return true;
-    memcpy(g->seen[g->next], proof, PROOF_BYTES);
-    g->next = (g->next + 1) % SL_GREETINGS_SEEN;
-    if (g->count < SL_GREETINGS_SEEN)
-        g->count++;
-    return false;
+/* ---- proofs ---- */
+
+static void collect(const sl_exchange *e, bool dials, uint8_t out[SIGNED_BYTES]) {
+    memset(out, 0, SIDE_BYTES);
+    memcpy(out, dials ? "starling dials" : "starling answers", dials ? 14 : SIDE_BYTES);
+    memcpy(out + SIDE_BYTES, e->greeting, SL_GREETING_BYTES);
+    memcpy(out + SIDE_BYTES + SL_GREETING_BYTES, e->challenge, SL_CHALLENGE_BYTES);
+    put64(out + SIDE_BYTES + SL_GREETING_BYTES + SL_CHALLENGE_BYTES, e->run_id);
 }
 
-bool sl_greeting_check(const uint8_t greeting[SL_GREETING_BYTES], uint64_t run_id, uint64_t now_us,
-                       const sl_greeting_key *key, sl_greetings *greetings,
-                       char why[SL_GREETING_WHY_MAX]) {
-    uint8_t proof[PROOF_BYTES];
-    const double ahead_s = (double)(int64_t)(get64(greeting + TIME_AT) - now_us) * 1e-6;
-    if (!sl_greeting_has_proof(greeting))
-        snprintf(why, SL_GREETING_WHY_MAX, "it shows no key, and this agent asks for one");
-    else if (!prove(greeting, run_id, key, proof) ||
-             CRYPTO_memcmp(proof, greeting + PROOF_AT, sizeof proof) != 0)
+static bool authenticate(const uint8_t text[SIGNED_BYTES], const sl_credentials *c,
+                         uint8_t mac[MAC_BYTES]) {
+    uint8_t key[SL_SECRET_BYTES];
+    unsigned bytes = 0;
+    const bool done = sl_secret_derive(c->secret, "starling greeting", NULL, 0, key, sizeof key) &&
+                      HMAC(EVP_sha256(), key, sizeof key, text, SIGNED_BYTES, mac, &bytes) != NULL;
+    OPENSSL_cleanse(key, sizeof key);
+    return done && bytes == MAC_BYTES;
+}
+
+static bool sign(const uint8_t text[SIGNED_BYTES], EVP_PKEY *key, uint8_t out[SIGNATURE_BYTES]) {
+    size_t bytes = SIGNATURE_BYTES;
+    EVP_MD_CTX *context = EVP_MD_CTX_new();
+    const bool done = context != NULL && EVP_DigestSignInit(context, NULL, NULL, NULL, key) == 1 &&
+                      EVP_DigestSign(context, out, &bytes, text, SIGNED_BYTES) == 1;
+    EVP_MD_CTX_free(context);
+    return done && bytes == SIGNATURE_BYTES;
+}
+
+size_t sl_proof_make(const sl_exchange *exchange, const sl_credentials *c, bool dials,
+                     uint8_t out[SL_PROOF_BYTES_MAX]) {
+    uint8_t text[SIGNED_BYTES];
+    collect(exchange, dials, text);
+    if (c->secret != NULL)
+        return authenticate(text, c, out) ? MAC_BYTES : 0;
+    uint8_t *certificate = out + SIGNATURE_BYTES;
+    const int bytes = i2d_X509(c->certificate, NULL);
+    if (bytes <= 0 || bytes > SL_CERTIFICATE_BYTES_MAX || !sign(text, c->key, out) ||
+        i2d_X509(c->certificate, &certificate) != bytes)
+        return 0;
+    return SIGNATURE_BYTES + (size_t)bytes;
+}
+
+static bool is_pinned(const uint8_t *pinned, const uint8_t *certificate, size_t bytes,
+                      char why[SL_GREETING_WHY_MAX]) {
+    uint8_t digest[EVP_MAX_MD_SIZE];
+    char shown[SL_FINGERPRINT_TEXT_MAX];
+    unsigned size = 0;
+    if (EVP_Digest(certificate, bytes, digest, &size, EVP_sha256(), NULL) != 1 ||
+        size != SL_FINGERPRINT_BYTES) {
+        snprintf(why, SL_GREETING_WHY_MAX, "OpenSSL does not take its certificate");
+        return false;
+    }
+    sl_fingerprint_print(digest, shown);
+    snprintf(why, SL_GREETING_WHY_MAX, "its certificate %s is not the one that the roster names",
+             shown);
+    return CRYPTO_memcmp(digest, pinned, size) == 0;
+}
+
+static bool is_signed(const uint8_t text[SIGNED_BYTES], const uint8_t *certificate, size_t bytes,
+                      const uint8_t *signature) {
+    X509 *x509 = d2i_X509(NULL, &certificate, (long)bytes);
+    EVP_PKEY *key = x509 != NULL ? X509_get0_pubkey(x509) : NULL;
+    EVP_MD_CTX *context = EVP_MD_CTX_new();
+    const bool right =
+        key != NULL && context != NULL && EVP_PKEY_get_base_id(key) == EVP_PKEY_ED25519 &&
+        EVP_DigestVerifyInit(context, NULL, NULL, NULL, key) == 1 &&
+        EVP_DigestVerify(context, signature, SIGNATURE_BYTES, text, SIGNED_BYTES) == 1;
+    EVP_MD_CTX_free(context);
+    X509_free(x509);
+    return right;
+}
+
+bool sl_proof_check(const sl_exchange *exchange, const sl_credentials *c, bool dialed,
+                    const uint8_t *pinned, const uint8_t *proof, size_t bytes,
+                    char why[SL_GREETING_WHY_MAX]) {
+    const uint8_t *certificate = proof + SIGNATURE_BYTES;
+    uint8_t text[SIGNED_BYTES], mac[MAC_BYTES];
+    collect(exchange, dialed, text);
+    if (c->secret != NULL) {
         snprintf(why, SL_GREETING_WHY_MAX,
                  "it has another key, or another run id (another roster)");
-    else if (fabs(ahead_s) > window_s)
-        snprintf(why, SL_GREETING_WHY_MAX, "its clock is %.0f s %s this one; 60 s are allowed",
-                 fabs(ahead_s), ahead_s < 0 ? "behind" : "ahead of");
-    else if (note(greetings, proof))
-        snprintf(why, SL_GREETING_WHY_MAX, "its greeting came before: somebody repeats it");
-    else
-        return true;
-    return false;
+        return bytes == MAC_BYTES && authenticate(text, c, mac) &&
+               CRYPTO_memcmp(proof, mac, sizeof mac) == 0;
+    }
+    snprintf(why, SL_GREETING_WHY_MAX, "it shows no certificate");
+    if (bytes <= SIGNATURE_BYTES || !is_pinned(pinned, certificate, bytes - SIGNATURE_BYTES, why))
+        return false;
+    snprintf(why, SL_GREETING_WHY_MAX,
+             "it does not prove its certificate's key, or has another run id (another roster)");
+    return is_signed(text, certificate, bytes - SIGNATURE_BYTES, proof);
 }

@@ -1,14 +1,15 @@
-/* greeting.h - the first bytes of a connection, before it is accepted: who wants to reach whom, and
- * a proof that he may.
+/* greeting.h - what two agents say before either takes the other's connection for one: who wants to
+ * reach whom, and proofs of both.
  *
+ * A greeting:
  *   offset  0  "starling"     8  from u32   12  to u32   16  incarnation u64
- *          24  time u64, microseconds since 1970; zero without a key
- *          32  HMAC-SHA256 over bytes 0..31 and the run id, its first 16 bytes; zeros without a key
+ *          24  16 random bytes              40  kind u8: sl_greeting_kind   41  zeros
  *
- * 48 bytes, because verbs has room for 56. The time is the nonce too: a sender says none twice. Who
- * has the run's key can make the proof. With certificates the key of the proof is the receiver's
- * fingerprint, which is no secret: it keeps away whoever does not know the roster, and the
- * handshake decides.
+ * 48 bytes, because verbs has room for 56. Whoever listens answers with a challenge of 32 random
+ * bytes. The dialer's proof is over both, and so is the listener's, which comes last. No clock is
+ * asked and nothing remembered: a proof that was heard fits no other challenge, and no other
+ * greeting. With a run's key a proof is an HMAC-SHA256. With certificates it is the certificate and
+ * an Ed25519 signature. Both are also over their maker's side and the run id, which is not sent.
  */
 #ifndef SL_SECURE_GREETING_H
 #define SL_SECURE_GREETING_H
@@ -16,37 +17,50 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "secure/fingerprint.h"
 #include "secure/passage.h"
-#include "secure/secret.h"
+#include "starling/keys.h"
 
-enum { SL_GREETING_BYTES = 48, SL_GREETING_WHY_MAX = 128 };
+enum {
+    SL_GREETING_BYTES = 48,
+    SL_CHALLENGE_BYTES = 32,
+    SL_CERTIFICATE_BYTES_MAX = 4096,
+    SL_PROOF_BYTES_MAX = 64 + SL_CERTIFICATE_BYTES_MAX,
+    SL_GREETING_WHY_MAX = 192
+};
 
-/* What greetings are proved under, of all agents that have the key. */
-typedef struct sl_greeting_key {
-    uint8_t bytes[SL_SECRET_BYTES];
-} sl_greeting_key;
-/* From a run's key, or from a fingerprint. False: OpenSSL refuses. */
-bool sl_greeting_key_derive(sl_greeting_key *out, const uint8_t secret[SL_SECRET_BYTES]);
+/* What its sender proves itself with. */
+typedef enum sl_greeting_kind {
+    SL_GREETING_BARE,
+    SL_GREETING_KEY,
+    SL_GREETING_CERTIFICATE
+} sl_greeting_kind;
 
-/* Greetings that came of late; the oldest is forgotten first. Who replays one that was forgotten
- * gets as far as the handshake, and no further. */
-enum { SL_GREETINGS_SEEN = 1024 };
-typedef struct sl_greetings {
-    uint8_t seen[SL_GREETINGS_SEEN][16];
-    uint32_t count, next;
-} sl_greetings;
-
-/* key NULL: without a proof. False: OpenSSL refuses. */
-bool sl_greeting_write(const sl_passage *passage, uint64_t now_us, const sl_greeting_key *key,
+sl_greeting_kind sl_greeting_kind_of(const sl_credentials *credentials);
+/* credentials may be NULL. False: OpenSSL has no random bytes. */
+bool sl_greeting_write(const sl_passage *passage, const sl_credentials *credentials,
                        uint8_t out[SL_GREETING_BYTES]);
-/* Who says that he is who, unproved: all of *out but the run id. False: it is no greeting. */
-bool sl_greeting_read(const uint8_t greeting[SL_GREETING_BYTES], sl_passage *out);
-/* Is its proof right, new and of this minute? Takes the same time for each wrong proof. False, and
- * why, in words that hold nothing that came. */
-bool sl_greeting_check(const uint8_t greeting[SL_GREETING_BYTES], uint64_t run_id, uint64_t now_us,
-                       const sl_greeting_key *key, sl_greetings *greetings,
-                       char why[SL_GREETING_WHY_MAX]);
-/* Does it hold a proof, right or wrong? */
-bool sl_greeting_has_proof(const uint8_t greeting[SL_GREETING_BYTES]);
+/* Who says that it is who, unproved: all of *out but the run id. False: it is no greeting. */
+bool sl_greeting_read(const uint8_t greeting[SL_GREETING_BYTES], sl_passage *out,
+                      sl_greeting_kind *kind);
+/* False: OpenSSL has no random bytes. */
+bool sl_challenge_draw(uint8_t out[SL_CHALLENGE_BYTES]);
+
+/* What both sides' proofs are over. */
+typedef struct sl_exchange {
+    const uint8_t *greeting;  /* (SL_GREETING_BYTES) */
+    const uint8_t *challenge; /* (SL_CHALLENGE_BYTES) */
+    uint64_t run_id;
+} sl_exchange;
+
+/* Of the side that dials, or of the other. Returns its bytes; 0: OpenSSL refuses. */
+size_t sl_proof_make(const sl_exchange *exchange, const sl_credentials *credentials, bool dials,
+                     uint8_t out[SL_PROOF_BYTES_MAX]);
+/* pinned: the fingerprint of the certificate that is expected; not looked at with a run's key.
+ * Nothing of a certificate is parsed before it is found to be that one. False, and why, in words
+ * that hold nothing that came but its fingerprint. */
+bool sl_proof_check(const sl_exchange *exchange, const sl_credentials *credentials, bool dialed,
+                    const uint8_t *pinned, const uint8_t *proof, size_t bytes,
+                    char why[SL_GREETING_WHY_MAX]);
 
 #endif

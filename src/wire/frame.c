@@ -11,7 +11,7 @@
 
 static const uint32_t magic = 0x474C5453; /* "STLG" */
 
-enum { KIND_AT = 6, SUM_AT = 40, RESERVED_AT = 56, HEADER_SUM_AT = 60 };
+enum { KIND_AT = 6, PAYLOAD_BYTES_AT = 32, SUM_AT = 40, RESERVED_AT = 56, HEADER_SUM_AT = 60 };
 /* Flags, beside the type. */
 enum { ASKS = 1 << 8, SEALED = 1 << 9, PHASE = 1 << 10, SILENT = 1 << 11, UNSUMMED = 1 << 12 };
 
@@ -99,6 +99,18 @@ static const char *find_wrong_header_sum(const uint8_t *data) {
     return get32(data + RESERVED_AT) != 0 ? "reserved bytes are not zero" : NULL;
 }
 
+static size_t payload_at(uint16_t type) {
+    return type == SL_FRAME_DIRECT ? SL_FRAME_DIRECT_AT : SL_FRAME_HEADER_BYTES;
+}
+
+size_t sl_frame_bytes(const uint8_t header[SL_FRAME_HEADER_BYTES]) {
+    const uint16_t type = get16(header + KIND_AT) & 0xff;
+    if (find_wrong_header(header, SL_FRAME_HEADER_BYTES) != NULL || type < SL_FRAME_HELLO ||
+        type >= SL_FRAME_TYPE_END)
+        return 0;
+    return payload_at(type) + (size_t)get32(header + PAYLOAD_BYTES_AT);
+}
+
 static int flags_of(uint16_t type) {
     return type == SL_FRAME_DATA     ? ASKS | SILENT | UNSUMMED
            : type == SL_FRAME_DIRECT ? ASKS | SILENT
@@ -119,17 +131,16 @@ static const char *find_wrong_kind(uint16_t kind, bool direct) {
 
 static const char *find_wrong_length(uint16_t type, uint32_t payload_bytes, size_t bytes,
                                      size_t payload_max, bool direct) {
-    const size_t payload_at = type == SL_FRAME_DIRECT ? SL_FRAME_DIRECT_AT : SL_FRAME_HEADER_BYTES;
     if (payload_bytes > payload_limit(type, payload_max, direct))
         return "payload longer than its type allows";
-    return payload_at + payload_bytes != bytes ? "payload length is not what came" : NULL;
+    return payload_at(type) + payload_bytes != bytes ? "payload length is not what came" : NULL;
 }
 
 /* kind: without the flags of seals. */
 static const char *decode(sl_frame *out, uint16_t kind, const uint8_t *data, size_t bytes,
                           size_t payload_max, bool direct) {
     const uint16_t type = kind & 0xff;
-    const uint32_t payload_bytes = get32(data + 32);
+    const uint32_t payload_bytes = get32(data + PAYLOAD_BYTES_AT);
     const double scalar = double_of(get64(data + 48));
     const char *wrong = find_wrong_kind(kind, direct);
     if (wrong == NULL)

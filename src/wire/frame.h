@@ -88,6 +88,9 @@ size_t sl_frame_sum_bytes_max(size_t payload_max, bool direct);
 
 void sl_frame_encode(const sl_frame *frame, uint8_t header[SL_FRAME_HEADER_BYTES]);
 
+/* Bytes of the frame that begins with this header; 0: none begins so. */
+size_t sl_frame_bytes(const uint8_t header[SL_FRAME_HEADER_BYTES]);
+
 /* What sl_frame_decode says of a payload that is not as its sender meant it. */
 #define SL_FRAME_ALTERED "payload checksum differs"
 

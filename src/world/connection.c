@@ -5,23 +5,14 @@
  * after an endpoint is closed, so a closed connection is kept until the completion queue has been
  * drained once more. Each attempt to connect needs an endpoint of its own.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-
-#ifdef __SANITIZE_ADDRESS__
-#include <sanitizer/lsan_interface.h>
-#else
-#define __lsan_disable()
-#define __lsan_enable()
-#endif
-
+#include "base/address.h"
 #include "starling/vec.h"
 #include "world/fabric_state.h"
-#include "world/sockets.h"
 
 static bool allocate_sends(sl_connection *c) {
     c->sends = calloc(c->send_count, sizeof *c->sends);
@@ -114,17 +105,8 @@ uint32_t sl_connection_sending(const sl_connection *connection) {
     return connection->sending;
 }
 
-/* Of this side and the other; false: not known. */
-static bool find_addresses(const sl_connection *c, struct sockaddr_storage *own,
-                           struct sockaddr_storage *other) {
-    size_t own_bytes = sizeof *own, other_bytes = sizeof *other;
-    return c->endpoint != NULL && fi_getname(&c->endpoint->fid, own, &own_bytes) == 0 &&
-           fi_getpeer(c->endpoint, other, &other_bytes) == 0;
-}
-
 uint64_t sl_connection_bytes_received(const sl_connection *c) {
-    struct sockaddr_storage own, other;
-    return find_addresses(c, &own, &other) ? sl_socket_received(&own, &other) : 0;
+    return c->fabric->is_own && c->endpoint != NULL ? sl_provider_received(c->endpoint) : 0;
 }
 
 /* ---- connecting ---- */
@@ -149,52 +131,42 @@ void sl_connection_receive_again(sl_connection *c) {
         sl_connection_take_down(c, fi_strerror(-result));
 }
 
-/* net lists the endpoint at the queue, and forgets the entry, of 24 bytes, when it closes. */
-static int bind_completions(sl_connection *c) {
-    __lsan_disable();
-    const int result = fi_ep_bind(c->endpoint, &c->fabric->cq->fid, FI_SEND | FI_RECV);
-    __lsan_enable();
-    return result;
-}
-
 int sl_connection_open_endpoint(sl_connection *c, struct fi_info *info) {
     sl_fabric *f = c->fabric;
     int result = fi_endpoint(f->domain, info, &c->endpoint, c);
     if (result == 0)
         result = fi_ep_bind(c->endpoint, &f->eq->fid, 0);
     if (result == 0)
-        result = bind_completions(c);
+        result = fi_ep_bind(c->endpoint, &f->cq->fid, FI_SEND | FI_RECV);
     if (result == 0)
         result = fi_enable(c->endpoint);
     return result == 0 ? sl_connection_post(&c->first) : result;
 }
 
+static int find_way(const sl_fabric *f, const struct sockaddr_storage *address, const char *host,
+                    struct fi_info **info) {
+    char service[8];
+    snprintf(service, sizeof service, "%u", sl_address_port(address));
+    if (!f->is_own)
+        return fi_getinfo(FI_VERSION(1, 17), host, service, FI_NUMERICHOST, f->hints, info);
+    *info = sl_provider_info(address);
+    return *info != NULL ? 0 : -FI_ENOMEM;
+}
+
 int sl_connection_dial(sl_connection *c, const struct sockaddr_storage *address,
                        const uint8_t greeting[SL_GREETING_BYTES], sl_error *error) {
-    char host[INET6_ADDRSTRLEN], service[8];
-    const struct sockaddr_in *v4 = (const void *)address;
-    const struct sockaddr_in6 *v6 = (const void *)address;
-    bool six = address->ss_family == AF_INET6;
-    inet_ntop(address->ss_family, six ? (const void *)&v6->sin6_addr : &v4->sin_addr, host,
-              sizeof host);
-    uint16_t port = ntohs(six ? v6->sin6_port : v4->sin_port);
-    snprintf(service, sizeof service, "%u", port);
-    /* The doorway of the other side waits for a request of full length. */
-    uint8_t request[SL_DOORWAY_GREETING_BYTES] = {0};
-    const size_t request_bytes =
-        sl_doorway_is_used(&c->fabric->doorway) ? sizeof request : SL_GREETING_BYTES;
-    memcpy(request, greeting, SL_GREETING_BYTES);
+    char host[SL_IP_TEXT_MAX];
     struct fi_info *info = NULL;
-    int result =
-        fi_getinfo(FI_VERSION(1, 17), host, service, FI_NUMERICHOST, c->fabric->hints, &info);
+    sl_address_text(address, host);
+    int result = find_way(c->fabric, address, host, &info);
     if (result == 0)
         result = sl_connection_open_endpoint(c, info);
     if (result == 0)
-        result = fi_connect(c->endpoint, info->dest_addr, request, request_bytes);
+        result = fi_connect(c->endpoint, info->dest_addr, greeting, SL_GREETING_BYTES);
     if (info != NULL)
         fi_freeinfo(info);
-    return result != 0 ? sl_fail(error, SL_ENET, "cannot connect to %s port %u: %s", host, port,
-                                 fi_strerror(-result))
+    return result != 0 ? sl_fail(error, SL_ENET, "cannot connect to %s port %u: %s", host,
+                                 sl_address_port(address), fi_strerror(-result))
                        : 0;
 }
 
@@ -258,6 +230,7 @@ void sl_connection_complete_with_error(operation *o, int why) {
     if (why == FI_ECANCELED && !o->connection->established)
         return; /* its event says why, such as a port that refuses */
     const char *text = why == FI_ETRUNC      ? "a message is longer than a frame can be"
+                       : why == EBADMSG      ? "what came is no frame: it was altered on the way"
                        : why == FI_ECANCELED ? "the connection was closed"
                                              : fi_strerror(why);
     sl_connection_take_down(o->connection, text);

@@ -1,19 +1,20 @@
 /* fabric.c - opening the provider, listening, what the queues report, waiting; see fabric.h. */
-#include <errno.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <arpa/inet.h>
-
+#include "base/address.h"
 #include "world/fabric_state.h"
-#include "world/sockets.h"
 
 enum { COMPLETIONS_AT_ONCE = 32, EVENTS_AT_ONCE = 32, REASON_MAX = 256 };
-enum { LOOKS_PER_EVENT = 4, LOOKS_TO_CLOSE = 64 };
+enum { LOOKS_PER_EVENT = 4, REJECTION_MAX = 127 /* what any provider has room for */ };
 
-#define NET "net"
+/* Names of transport.provider; any other one is libfabric's. */
+static const char own[] = "tcp", libfabric_tcp[] = "libfabric-tcp";
+
+static bool is_own(const char *provider) {
+    return strcmp(provider, own) == 0;
+}
 
 /* ---- opening ---- */
 
@@ -35,10 +36,10 @@ static struct fi_info *make_hints(const char *provider, bool gpu) {
     return hints;
 }
 
-/* Asks for the provider; `host` and `service`: to listen there. */
-static int ask(const char *provider, bool gpu, const char *host, const char *service,
-               struct fi_info **hints, struct fi_info **info) {
-    *hints = make_hints(provider, gpu);
+/* Asks libfabric for the provider; `host` and `service`: to listen there. */
+static int find(const char *provider, bool gpu, const char *host, const char *service,
+                struct fi_info **hints, struct fi_info **info) {
+    *hints = make_hints(strcmp(provider, libfabric_tcp) == 0 ? "tcp" : provider, gpu);
     if (*hints == NULL)
         return -FI_ENOMEM;
     const uint64_t flags = host != NULL ? FI_SOURCE | FI_NUMERICHOST : 0;
@@ -50,18 +51,12 @@ static int ask(const char *provider, bool gpu, const char *host, const char *ser
     return result;
 }
 
-/* libfabric 1.17 has two providers for TCP, and `net`, which is the tcp of later ones, is quicker.
- */
-static int find(const char *provider, bool gpu, const char *host, const char *service,
-                struct fi_info **hints, struct fi_info **info) {
-    const bool tcp = strcmp(provider, "tcp") == 0;
-    const int result = tcp ? ask(NET, gpu, host, service, hints, info) : -FI_ENODATA;
-    return result == -FI_ENODATA ? ask(provider, gpu, host, service, hints, info) : result;
-}
-
 int sl_fabric_offers(const char *provider, bool gpu, char *reason, size_t bytes) {
     struct fi_info *hints, *info;
-    const int result = find(provider, gpu, NULL, NULL, &hints, &info);
+    if (is_own(provider) && !gpu)
+        return 0;
+    const int result =
+        is_own(provider) ? -FI_ENODATA : find(provider, gpu, NULL, NULL, &hints, &info);
     if (result == 0) {
         fi_freeinfo(hints);
         fi_freeinfo(info);
@@ -76,22 +71,17 @@ static int fail(sl_error *error, int code, const char *what, int fi_code) {
     return sl_fail(error, code, "fabric: %s failed: %s", what, fi_strerror(-fi_code));
 }
 
-/* The numeric host, and the port. */
-static uint16_t split_address(const struct sockaddr_storage *address, char host[INET6_ADDRSTRLEN]) {
-    const struct sockaddr_in *v4 = (const void *)address;
-    const struct sockaddr_in6 *v6 = (const void *)address;
-    bool six = address->ss_family == AF_INET6;
-    inet_ntop(address->ss_family, six ? (const void *)&v6->sin6_addr : &v4->sin_addr, host,
-              INET6_ADDRSTRLEN);
-    return ntohs(six ? v6->sin6_port : v4->sin_port);
-}
-
 static int find_provider(sl_fabric *f, const char *host, uint16_t port, sl_error *error) {
     char service[8];
     snprintf(service, sizeof service, "%u", port);
     const char *provider = f->settings.provider;
-    const int result = find(provider, f->settings.gpu, host, service, &f->hints, &f->info);
-    if (result == -FI_ENOMEM)
+    int result = 0;
+    f->is_own = is_own(provider);
+    if (f->is_own)
+        f->info = sl_provider_info(&f->settings.address);
+    else
+        result = find(provider, f->settings.gpu, host, service, &f->hints, &f->info);
+    if (result == -FI_ENOMEM || (result == 0 && f->info == NULL))
         return sl_fail(error, SL_ENOMEM, "fabric: out of memory");
     if (result != 0)
         return sl_fail(error, SL_ENET,
@@ -103,17 +93,16 @@ static int find_provider(sl_fabric *f, const char *host, uint16_t port, sl_error
         return sl_fail(error, SL_ENET,
                        "transport.provider '%s' sends or receives fewer than %d pieces at once",
                        provider, IOV_COUNT);
-    f->is_net = strcmp(f->hints->fabric_attr->prov_name, NET) == 0;
     f->registers = (f->info->domain_attr->mr_mode & (FI_MR_LOCAL | FI_MR_HMEM)) != 0;
     return 0;
 }
 
 static int open_queues(sl_fabric *f, sl_error *error) {
     struct fi_eq_attr eq = {.wait_obj = FI_WAIT_FD};
-    struct fi_cq_attr cq = {.wait_obj = f->is_net ? FI_WAIT_NONE : FI_WAIT_FD,
-                            .format = FI_CQ_FORMAT_MSG,
-                            .size = 4096};
-    int result = fi_fabric(f->info->fabric_attr, &f->fabric, NULL);
+    struct fi_cq_attr cq = {.wait_obj = FI_WAIT_FD, .format = FI_CQ_FORMAT_MSG, .size = 4096};
+    const sl_provider_settings settings = {f->settings.gate, f->settings.reserve};
+    int result = f->is_own ? sl_provider_open(&f->fabric, &settings)
+                           : fi_fabric(f->info->fabric_attr, &f->fabric, NULL);
     if (result != 0)
         return fail(error, SL_ENET, "fi_fabric", result);
     result = fi_eq_open(f->fabric, &eq, &f->eq, NULL);
@@ -136,8 +125,6 @@ static int listen_on(sl_fabric *f, const char *host, uint16_t port, sl_error *er
     int result = fi_passive_ep(f->fabric, f->info, &f->listener, NULL);
     if (result == 0)
         result = fi_pep_bind(f->listener, &f->eq->fid, 0);
-    if (result == 0 && find_own_address(f, &address) == 0)
-        sl_doorway_open(&f->doorway, &address, f->settings.reserve);
     if (result == 0)
         result = fi_listen(f->listener);
     if (result != 0)
@@ -158,9 +145,9 @@ int sl_fabric_open(sl_fabric **out, const sl_fabric_settings *settings, sl_error
     if (f == NULL)
         return sl_fail(error, SL_ENOMEM, "fabric: out of memory");
     f->settings = *settings;
-    f->doorway.listener = f->doorway.spare = -1;
-    char host[INET6_ADDRSTRLEN];
-    uint16_t port = split_address(&settings->address, host);
+    char host[SL_IP_TEXT_MAX];
+    const uint16_t port = sl_address_port(&settings->address);
+    sl_address_text(&settings->address, host);
     int result = find_provider(f, host, port, error);
     if (result == 0)
         result = open_queues(f, error);
@@ -210,27 +197,17 @@ static int drain_completions(sl_fabric *f) {
 }
 
 static void describe(const struct fi_info *info, char from[SL_ADDRESS_TEXT_MAX]) {
-    char host[INET6_ADDRSTRLEN];
     struct sockaddr_storage address = {0};
     snprintf(from, SL_ADDRESS_TEXT_MAX, "an unknown address");
     if (info->dest_addr == NULL || info->dest_addrlen > sizeof address)
         return;
     memcpy(&address, info->dest_addr, info->dest_addrlen);
-    uint16_t port = split_address(&address, host);
-    snprintf(from, SL_ADDRESS_TEXT_MAX, address.ss_family == AF_INET6 ? "[%s]:%u" : "%s:%u", host,
-             port);
-}
-
-static bool let_in(sl_fabric *f, const struct fi_info *info) {
-    struct sockaddr_storage address = {0};
-    if (info->dest_addr != NULL && info->dest_addrlen <= sizeof address)
-        memcpy(&address, info->dest_addr, info->dest_addrlen);
-    return sl_doorway_let_in(&f->doorway, &address);
+    sl_address_print(&address, from);
 }
 
 /* NULL, or why it could not. */
-static const char *accept_with(sl_fabric *f, sl_connection *c, struct fi_info *info) {
-    int result = let_in(f, info) ? sl_connection_open_endpoint(c, info) : -FI_ENOTCONN;
+static const char *accept_with(sl_connection *c, struct fi_info *info) {
+    int result = sl_connection_open_endpoint(c, info);
     if (result == 0)
         result = fi_accept(c->endpoint, NULL, 0);
     return result == 0 ? NULL : fi_strerror(-result);
@@ -242,9 +219,10 @@ static void accept_request(sl_fabric *f, struct fi_eq_cm_entry *entry, size_t gr
     describe(entry->info, from);
     if (greeting_bytes >= SL_GREETING_BYTES)
         c = f->settings.requested(f->settings.context, entry->data, from, why);
-    const char *reason = c != NULL ? accept_with(f, c, entry->info) : why;
+    const char *reason = c != NULL ? accept_with(c, entry->info) : why;
     if (reason != NULL) /* else the provider would keep the request */
-        fi_reject(f->listener, entry->info->handle, reason, strlen(reason));
+        fi_reject(f->listener, entry->info->handle, reason,
+                  strnlen(reason, f->is_own ? SL_GREETING_WHY_MAX : REJECTION_MAX));
     if (reason != NULL && c != NULL)
         sl_connection_take_down(c, reason);
     fi_freeinfo(entry->info);
@@ -291,11 +269,9 @@ static int take_events(sl_fabric *f) {
     } buffer;
     int total = 0;
     f->looks = 0;
-    for (; total < EVENTS_AT_ONCE; total++, f->signalled = true) {
+    for (; total < EVENTS_AT_ONCE; total++) {
         uint32_t event;
-        errno = 0; /* net takes it for the reason where a read gets less than it wanted */
         ssize_t bytes = fi_eq_read(f->eq, &event, &buffer, sizeof buffer, 0);
-        sl_doorway_count(&f->doorway);
         if (bytes == -FI_EAVAIL)
             handle_event_error(f);
         else if (bytes >= (ssize_t)sizeof buffer.entry)
@@ -306,7 +282,7 @@ static int take_events(sl_fabric *f) {
     return total;
 }
 
-/* Events are rare, and a look for them makes net look at its sockets twice. */
+/* Events are rare. */
 int sl_fabric_poll(sl_fabric *f) {
     /* With the queue drained, everything that closed connections had under way has been reported.
      */
@@ -317,67 +293,31 @@ int sl_fabric_poll(sl_fabric *f) {
     return total > 0 || ++f->looks < LOOKS_PER_EVENT ? total : take_events(f);
 }
 
-size_t sl_fabric_end_silent(sl_fabric *f, double now_s) {
-    return sl_doorway_tick(&f->doorway, now_s);
+size_t sl_fabric_end_silent(sl_fabric *f) {
+    return f->is_own ? sl_provider_tick(f->listener) : 0;
 }
 
 /* ---- waiting ---- */
 
-/* net writes to a descriptor whenever something is complete, if the completion queue has one. The
- * event queue's tells of its sockets, too: it is enough. */
 int sl_fabric_descriptors(const sl_fabric *f, int descriptors[2]) {
-    descriptors[0] = descriptors[1] = -1;
-    fi_control(&f->eq->fid, FI_GETWAIT, &descriptors[0]);
-    if (f->is_net)
-        return 1;
-    fi_control(&f->cq->fid, FI_GETWAIT, &descriptors[1]);
-    return 2;
-}
-
-/* After an event, net's descriptor stays readable until somebody waits in libfabric: net's
- * fi_trywait says yes without a look. So wait, as briefly as one can; true: nothing came. */
-static bool clear_signal(sl_fabric *f) {
-    struct fi_eq_cm_entry entry;
-    uint32_t event;
-    f->signalled = fi_eq_sread(f->eq, &event, &entry, sizeof entry, 1, FI_PEEK) != -FI_EAGAIN;
-    return !f->signalled;
+    int count = 0;
+    count += fi_control(&f->eq->fid, FI_GETWAIT, &descriptors[count]) == 0;
+    count += fi_control(&f->cq->fid, FI_GETWAIT, &descriptors[count]) == 0;
+    return count;
 }
 
 bool sl_fabric_may_block(sl_fabric *f) {
     struct fid *fids[2] = {&f->eq->fid, &f->cq->fid};
-    if (take_events(f) > 0)
-        return false;
-    if (!f->is_net)
-        return fi_trywait(f->fabric, fids, 2) == FI_SUCCESS;
-    /* Looking for events may have completed something, which no descriptor tells. */
-    return (!f->signalled || clear_signal(f)) && drain_completions(f) == 0;
+    return take_events(f) == 0 && fi_trywait(f->fabric, fids, 2) == FI_SUCCESS;
 }
 
 /* ---- closing ---- */
-
-static sl_connection *refuse(void *context, const uint8_t greeting[SL_GREETING_BYTES],
-                             const char *from, char why[SL_GREETING_WHY_MAX]) {
-    (void)context;
-    (void)greeting;
-    (void)from;
-    snprintf(why, SL_GREETING_WHY_MAX, "it has ended");
-    return NULL;
-}
-
-/* A provider that closes its listener leaves open whom it has accepted, and who has no answer. */
-static void refuse_rest(sl_fabric *f) {
-    f->settings.requested = refuse;
-    for (int i = 0; i < LOOKS_TO_CLOSE && sl_doorway_shut(&f->doorway) > 0; i++)
-        take_events(f);
-}
 
 void sl_fabric_close(sl_fabric **fabric) {
     sl_fabric *f = *fabric;
     if (f == NULL)
         return;
     sl_connection_free_closed(f);
-    refuse_rest(f);
-    sl_doorway_close(&f->doorway);
     for (size_t i = 0; i < f->region_count; i++)
         CLOSE(f->regions[i].mr);
     CLOSE(f->lent.mr);
@@ -386,10 +326,10 @@ void sl_fabric_close(sl_fabric **fabric) {
     CLOSE(f->domain);
     CLOSE(f->eq);
     CLOSE(f->fabric);
-    if (f->info != NULL) {
+    if (f->info != NULL)
         fi_freeinfo(f->info);
+    if (f->hints != NULL)
         fi_freeinfo(f->hints);
-    }
     free(f);
     *fabric = NULL;
 }

@@ -16,7 +16,8 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-#include "secure/greeting.h"
+#include "base/address.h"
+#include "provider/provider.h"
 #include "starling/error.h"
 #include "starling/vec.h"
 
@@ -27,7 +28,6 @@ typedef struct sl_pool sl_pool;
 enum {
     SL_HEADER_BYTES_MAX = 640, /* of a message, which are copied; a multiple of SL_VEC_ALIGNMENT */
     SL_FIRST_MESSAGE_MAX = 16640, /* likewise */
-    SL_ADDRESS_TEXT_MAX = 64
 };
 
 /* A receive buffer with a message in it. Whoever got it releases it. */
@@ -53,10 +53,12 @@ typedef struct sl_connection_handlers {
 } sl_connection_handlers;
 
 typedef struct sl_fabric_settings {
-    const char *provider;
+    const char *provider;            /* "tcp": src/provider's; "libfabric-tcp", or any other name:
+                                        libfabric's */
     struct sockaddr_storage address; /* to listen on; port 0: any free one */
     bool gpu;                        /* a GPU's memory will be registered */
-    unsigned reserve;                /* descriptors that strangers leave free */
+    sl_gate gate;                    /* of the provider tcp; others prove nothing before HELLO */
+    unsigned reserve;                /* likewise: descriptors that strangers leave free */
     void *context;
     /* Somebody asks to connect: the connection to accept with, not connected yet, or NULL to
      * reject, and why: he is told. */
@@ -83,9 +85,9 @@ int sl_fabric_lend(sl_fabric *fabric, void *base, size_t bytes, int cuda_index, 
 /* Handles what has happened, events not at each call; returns the number of completions and events.
  */
 int sl_fabric_poll(sl_fabric *fabric);
-/* Ends connections that have not greeted for some seconds; returns how many. To be called often: it
- * looks when it is time to. */
-size_t sl_fabric_end_silent(sl_fabric *fabric, double now_s);
+/* Ends connections that have not proved themselves for some seconds; returns how many. To be called
+ * often. */
+size_t sl_fabric_end_silent(sl_fabric *fabric);
 /* May the caller block on the descriptors? Handles what has happened, too. */
 bool sl_fabric_may_block(sl_fabric *fabric);
 

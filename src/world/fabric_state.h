@@ -9,7 +9,6 @@
 #include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>
 
-#include "world/doorway.h"
 #include "world/fabric.h"
 
 enum { REGIONS_MAX = 128, IOV_COUNT = 2 };
@@ -85,15 +84,13 @@ struct sl_fabric {
     struct fid_cq *cq;
     struct fid_pep *listener;
     uint16_t port;
-    bool is_net;       /* the provider is net, whose event queue alone has a descriptor */
-    bool signalled;    /* net: by events, and nobody has waited since */
+    bool is_own;       /* the provider is src/provider's */
     unsigned looks;    /* without one for events */
     bool registers;    /* the provider wants memory registered */
     uint64_t next_key; /* of registered memory, for providers that do not choose keys themselves */
     region regions[REGIONS_MAX];
     size_t region_count;
-    region lent; /* one more, which may change */
-    sl_doorway doorway;
+    region lent;           /* one more, which may change */
     sl_connection *open;   /* all that are not closed */
     sl_connection *closed; /* their completions may still come */
 };

@@ -1,30 +1,64 @@
-"""How an agent asks to be let in: a request of libfabric's tcp provider with a greeting in it
-(src/secure/greeting.h), from outside."""
+"""How an agent asks to be let in (src/provider/provider.h, src/secure/greeting.h), from outside."""
+
 import hashlib
 import hmac
 import os
 import re
 import struct
-import time
 
-# Of a request to connect, as libfabric's tcp provider sends it, with all the room it has.
-HEAD, ROOM = struct.Struct(">BBHIQQQ"), 256
-
-
-def request(greeting, room=ROOM):
-    return HEAD.pack(3, 0, room, 0, 0, 0, 1) + greeting.ljust(room, b"\0")
+GREETING, CHALLENGE, PROOF, WELCOME, REFUSAL = 1, 2, 3, 4, 5
+BARE, KEY = 0, 1
+HEAD = struct.Struct("<BH")
 
 
-def greeting(rank, to, magic=b"starling"):
-    return magic + struct.pack("<II", rank, to)
+def message(kind, payload=b""):
+    return HEAD.pack(kind, len(payload)) + payload
+
+
+def greeting(rank, to, magic=b"starling", kind=BARE):
+    who = struct.pack("<II", rank, to)
+    return (magic + who + os.urandom(8) + os.urandom(16) + bytes([kind])).ljust(48, b"\0")
+
+
+def receive(s, count):
+    said = b""
+    while len(said) < count:
+        more = s.recv(count - len(said))
+        if not more:
+            raise ConnectionError(f"it ended the connection after {len(said)} bytes of {count}")
+        said += more
+    return said
+
+
+def hear(s):
+    """(kind, payload) of the next message."""
+    kind, count = HEAD.unpack(receive(s, HEAD.size))
+    return kind, receive(s, count)
 
 
 def sha256(key, text):
     return hmac.new(key, text, hashlib.sha256).digest()
 
 
-class Prover:
+class Greeter:
+    """Greets as a rank without a key does."""
+
+    kind = BARE
+
+    def __call__(self, s, rank, to):
+        """The answer, (kind, payload): WELCOME if all is right."""
+        said = greeting(rank, to, kind=self.kind)
+        s.sendall(message(GREETING, said))
+        return self.go_on(s, said)
+
+    def go_on(self, s, said):
+        return hear(s)
+
+
+class Prover(Greeter):
     """Greets as whoever has the run's key does, each time with another incarnation."""
+
+    kind = KEY
 
     def __init__(self, path, run_id=0):
         with open(path) as file:
@@ -33,6 +67,13 @@ class Prover:
         self.key = sha256(sha256(bytes(32), secret), b"starling greeting\1")
         self.run_id = struct.pack("<Q", run_id)
 
-    def __call__(self, rank, to):
-        said = greeting(rank, to) + os.urandom(8) + struct.pack("<Q", time.time_ns() // 1000)
-        return said + sha256(self.key, said + self.run_id)[:16]
+    def prove(self, said, challenge):
+        side = b"starling dials".ljust(16, b"\0")
+        return sha256(self.key, side + said + challenge + self.run_id)
+
+    def go_on(self, s, said):
+        kind, challenge = hear(s)
+        if kind != CHALLENGE:
+            return kind, challenge
+        s.sendall(message(PROOF, self.prove(said, challenge)))
+        return hear(s)

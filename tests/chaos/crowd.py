@@ -15,7 +15,7 @@ import threading
 import time
 
 from _scene import SLOWER, check, run_tests
-from _greetings import HEAD, Prover, greeting, request
+from _greetings import GREETING, KEY, PROOF, WELCOME, Greeter, Prover, greeting, message
 from _ports import free_ports
 from by_hand import PAIR
 from _keyed import make_keys, with_key
@@ -27,16 +27,16 @@ RATE = 500  # a second, where that is what is measured
 PAGE = os.sysconf("SC_PAGE_SIZE")
 KINDS = {
     "silence": b"",
-    "a byte": b"\3",
-    "half a request": request(greeting(1, 0))[:40],
-    "a head alone": request(b"")[: HEAD.size],
-    "a short request": request(b"", 16),
-    "a silent request": request(b""),
+    "a byte": b"\1",
+    "half a greeting": message(GREETING, greeting(1, 0))[:30],
+    "a head alone": message(GREETING, bytes(48))[:3],
+    "a short greeting": message(GREETING, greeting(1, 0)[:16]),
+    "an empty greeting": message(GREETING, bytes(48)),
     "garbage": bytes(range(256)) * 4,
     "another protocol": b"GET / HTTP/1.1\r\nHost: a\r\n\r\n",
-    "a foreign greeting": request(greeting(1, 0, b"STARLING")),
-    "no neighbour's greeting": request(greeting(7, 0)),
-    "a wrong proof": request(greeting(1, 0) + b"wrong" * 6),
+    "a foreign greeting": message(GREETING, greeting(1, 0, b"STARLING")),
+    "no neighbour's greeting": message(GREETING, greeting(7, 0)),
+    "a wrong proof": message(GREETING, greeting(1, 0, kind=KEY)) + message(PROOF, bytes(32)),
 }
 MEMORY = 4.5 * 2**20  # that they may cost
 HANDSHAKES = 1.5 * 2**20  # and 64 that have the key and prove nothing more
@@ -73,8 +73,7 @@ class Watched:
 
 
 class Honest:
-    """Greets as the neighbour does, again and again, and waits for the answer. greet: says who
-    greets whom."""
+    """Greets as the neighbour does, again and again, and waits for the answer."""
 
     def __init__(self, port, greet):
         self.port, self.say, self.open, self.waits, self.refused = port, greet, True, [], []
@@ -88,9 +87,8 @@ class Honest:
                 s.settimeout(30)
                 try:
                     s.connect(("127.0.0.1", self.port))
-                    s.sendall(request(self.say(1, 0)))
-                    said = len(s.recv(HEAD.size))
-                    self.check_answer(said == HEAD.size, f"an answer of {said} bytes")
+                    kind, said = self.say(s, 1, 0)
+                    self.check_answer(kind == WELCOME, f"{kind}: {said}")
                 except OSError as error:
                     self.check_answer(False, error)
             self.waits.append(time.monotonic() - began)
@@ -107,12 +105,13 @@ class Honest:
 
 
 def connect(port, says):
+    """says: bytes, or what talks over the socket."""
     s = socket.socket()
     s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     try:
         s.settimeout(30)
         s.connect(("127.0.0.1", port))
-        s.sendall(says)
+        says(s) if callable(says) else s.sendall(says)
     except OSError:
         pass
     return s
@@ -131,8 +130,8 @@ def come_in_sequence(port, count, rate=None):
         s.close()
 
 
-def come_at_once(port, say):
-    there = [connect(port, say()) for _ in range(AT_ONCE)]
+def come_at_once(port, says):
+    there = [connect(port, says) for _ in range(AT_ONCE)]
     time.sleep(5)
     for s in there:
         s.close()
@@ -170,18 +169,18 @@ def wait_in_a_crowd(scene, greet, *extra):
     first.wait_for("come up: 1 (")
     memory = Watched(pid)
     at_once = {
-        "silent ones": lambda: KINDS["silence"],
-        "heads": lambda: KINDS["a head alone"],
-        "with garbage": lambda: KINDS["garbage"],
-        "true greetings": lambda: request(greet(1, 0)),
+        "silent ones": KINDS["silence"],
+        "heads": KINDS["a head alone"],
+        "with garbage": KINDS["garbage"],
+        "true greetings": lambda s: greet(s, 1, 0),
     }
     acts = {
         "nobody": lambda: time.sleep(2),
         f"{RATE} a second": lambda: come_in_sequence(ports[0], min(COUNT // 2, 30000), RATE),
         f"{COUNT} in sequence": lambda: come_in_sequence(ports[0], COUNT),
     }
-    for who, say in at_once.items():
-        acts[f"{AT_ONCE} {who} at once"] = lambda say=say: come_at_once(ports[0], say)
+    for who, says in at_once.items():
+        acts[f"{AT_ONCE} {who} at once"] = lambda says=says: come_at_once(ports[0], says)
     slowest = max(measure(what, pid, ports[0], greet, act) for what, act in acts.items())
     memory.end()
     print(f"# memory in all: +{memory.memory / 2**20:.2f} MiB", flush=True)
@@ -196,7 +195,7 @@ def wait_in_a_crowd(scene, greet, *extra):
 
 
 def an_agent_waits_in_a_crowd(scene):
-    wait_in_a_crowd(scene, greeting)
+    wait_in_a_crowd(scene, Greeter())
 
 
 def an_agent_with_a_key_waits_in_a_crowd(scene):
@@ -254,14 +253,14 @@ def a_pair_trains_in_a_crowd(scene):
 
 
 def who_leaves_early_leaves_no_descriptor(scene):
-    """While a pair trains: half a request, and gone."""
+    """While a pair trains: half a greeting, and gone."""
     _, ports, pair = train(scene, 10000000)
     folders = [f"/proc/{running.process.pid}/fd" for running in pair]
     before = [len(os.listdir(folder)) for folder in folders]
     for _ in range(COUNT):
         for port in ports:
             with socket.create_connection(("127.0.0.1", port)) as s:
-                s.sendall(KINDS["half a request"])
+                s.sendall(KINDS["half a greeting"])
     time.sleep(5)  # who has gone is ended after 3 seconds
     more = [len(os.listdir(folder)) - n for folder, n in zip(folders, before)]
     for running in pair:

@@ -78,7 +78,7 @@ def who_has_the_key_and_misbehaves_changes_nothing(scene):
     finally:
         strangers.end()
     check_both(scene, experiment, ended)
-    for words in ("its clock is 120 s behind", "another run id", "did not prove itself"):
+    for words in ("another run id", "did not prove itself"):
         check(words in ended[0].said, f"{words!r} is missing in {ended[0].said!r}")
 
 

@@ -28,14 +28,13 @@ typedef struct manner {
     bool plain;  /* what he sends then is not sealed */
     sl_frame_type type;
     uint32_t sender_off;
-    uint64_t run_off, incarnation_off, late_us;
+    uint64_t run_off, incarnation_off;
     bool as_another; /* proves to be another rank than he greeted as */
     bool of_old;     /* begins a handshake of TLS 1.2 */
 } manner;
 
 static const manner manners[] = {
     {"HELLO before the proof", .type = SL_FRAME_HELLO},
-    {"a greeting of two minutes ago", .late_us = 120000000, .type = SL_FRAME_TYPE_END},
     {"data before the proof", .type = SL_FRAME_DATA},
     {"ABORT before the proof", .type = SL_FRAME_ABORT},
     {"BYE before the proof", .type = SL_FRAME_BYE},
@@ -197,14 +196,22 @@ static void stop(const sl_error *error) {
     exit(1);
 }
 
-/* As the manner says, or truly but for a proof that there is no key for. */
-static void greet(stranger *s, uint8_t greeting[SL_GREETING_BYTES]) {
-    const manner none = {0}, *m = s->manner != NULL ? s->manner : &none;
-    sl_passage greeted = s->passage;
-    greeted.run_id += m->run_off;
-    s->guard.greeted_us = 0;
-    if (!sl_guard_greet(&s->guard, &greeted, sl_clock_epoch_us() - m->late_us, greeting))
-        exit(1);
+/* It proves what the manner says. */
+static size_t prove(void *context, const uint8_t greeting[SL_GREETING_BYTES],
+                    const uint8_t challenge[SL_CHALLENGE_BYTES], bool dials,
+                    uint8_t out[SL_PROOF_BYTES_MAX]) {
+    const stranger *s = context;
+    const uint64_t off = s->manner != NULL ? s->manner->run_off : 0;
+    const sl_exchange exchange = {greeting, challenge, s->passage.run_id + off};
+    return sl_proof_make(&exchange, s->guard.credentials, dials, out);
+}
+
+static bool accepts(void *context, const uint8_t greeting[SL_GREETING_BYTES],
+                    const uint8_t challenge[SL_CHALLENGE_BYTES], bool dialed, const uint8_t *proof,
+                    size_t bytes, char why[SL_GREETING_WHY_MAX]) {
+    (void)context, (void)greeting, (void)challenge, (void)dialed;
+    (void)proof, (void)bytes, (void)why;
+    return true;
 }
 
 static void open_channel(stranger *s) {
@@ -240,7 +247,8 @@ static bool visit(stranger *s, sl_fabric *fabric, uint16_t port, const char *mod
     sl_error error;
     s->connected = s->down = false;
     s->manner = strcmp(mode, "keyed") == 0 ? &manners[number % MANNERS] : NULL;
-    greet(s, greeting);
+    if (!sl_greeting_write(&s->passage, s->guard.credentials, greeting))
+        exit(1);
     if (sl_connection_open(&s->connection, fabric, &handlers, NULL, 4, &error) != 0)
         stop(&error);
     open_channel(s);
@@ -266,17 +274,19 @@ int main(int count, char **arguments) {
                              .from = (uint32_t)atoi(arguments[3]),
                              .to = (uint32_t)atoi(arguments[4]),
                              .incarnation = 1};
-    const sl_fabric_settings settings = {.provider = "tcp",
-                                         .address = loopback_address(0),
-                                         .context = &s,
-                                         .requested = on_requested};
+    const sl_fabric_settings settings = {
+        .provider = "tcp",
+        .address = loopback_address(0),
+        .gate = {.context = &s, .proves = count == 7, .prove = prove, .accepts = accepts},
+        .context = &s,
+        .requested = on_requested};
     sl_credentials *credentials = NULL;
     sl_fabric *fabric;
     sl_error error;
     if (count == 7 && sl_credentials_load_key(&credentials, arguments[5], &error) != 0)
         stop(&error);
-    if (sl_guard_open(&s.guard, credentials, true, &error) != 0 ||
-        sl_fabric_open(&fabric, &settings, &error) != 0)
+    sl_guard_open(&s.guard, credentials, true);
+    if (sl_fabric_open(&fabric, &settings, &error) != 0)
         stop(&error);
     unsigned visits = 0;
     /* some greetings are refused: only who is refused twice finds nobody */

@@ -12,6 +12,7 @@ import subprocess
 import time
 
 from _scene import Failure, check, run_tests
+from _greetings import GREETING, greeting, message
 from _ports import free_ports
 from by_hand import PAIR
 
@@ -276,15 +277,15 @@ def frames_of_every_type_change_nothing(scene):
     check_models(scene, experiment, ["out0", "out1"])
 
 
-def half_a_request_stops_nobody(scene):
-    """The first bytes of a request, and then none: they stay open while the agents train."""
+def half_a_greeting_stops_nobody(scene):
+    """The first bytes of a greeting, and then none: they stay open while the agents train."""
     ports = free_ports(2)
     roster = roster_of(scene, ports)
     experiment = scene.experiment(**PAIR, transport__connect_timeout_s=60)
     first = start(scene, experiment, 0, roster, "out0")
     wait_listening(ports[0])
-    head = bytes([3, 0, 0, 48]) + bytes(20) + (1).to_bytes(8, "little")
-    parts = [head, head[:5], head + bytes(47), head[:2] + bytes([1, 0]) + head[4:] + bytes(48)]
+    whole = message(GREETING, greeting(1, 0))
+    parts = [whole[:1], whole[:3], whole[:-1], message(GREETING, bytes(4000))[:2000]]
     silent = [socket.create_connection(("127.0.0.1", ports[0])) for _ in parts]
     try:
         for s, part in zip(silent, parts):
@@ -318,7 +319,7 @@ if __name__ == "__main__":
             who_has_begun_to_train_is_started_again,
             silent_connections_take_all_descriptors,
             silent_connections_are_closed,
-            half_a_request_stops_nobody,
+            half_a_greeting_stops_nobody,
             frames_of_every_type_change_nothing,
             who_waits_says_for_whom,
         ]

@@ -362,8 +362,9 @@ void sl_connection_adopt(sl_connection *c, const sl_connection_handlers *handler
 int sl_connection_dial(sl_connection *c, const struct sockaddr_storage *address,
                        const uint8_t greeting[SL_GREETING_BYTES], sl_error *error) {
     sl_passage passage;
+    sl_greeting_kind kind;
     (void)error;
-    assert(sl_greeting_read(greeting, &passage) && passage.from == RANK);
+    assert(sl_greeting_read(greeting, &passage, &kind) && passage.from == RANK);
     c->peer = ntohs(((const struct sockaddr_in *)(const void *)address)->sin_port) - PORT;
     c->known = true;
     assert(c->peer == passage.to);
@@ -447,8 +448,8 @@ uint64_t sl_connection_bytes_received(const sl_connection *c) {
     return c->established;
 }
 
-size_t sl_fabric_end_silent(sl_fabric *fabric, double at_s) {
-    (void)fabric, (void)at_s;
+size_t sl_fabric_end_silent(sl_fabric *fabric) {
+    (void)fabric;
     return 0;
 }
 

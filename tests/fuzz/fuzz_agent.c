@@ -160,9 +160,10 @@ static void establish(sl_connection *c) {
 }
 
 static void request(uint8_t how) {
-    sl_side other = {.rank = how % 4}; /* 2, the neighbour, or another */
+    const sl_passage other = {.from = how % 4, /* 2, the neighbour, or another */
+                              .to = how < 240 ? RANK : how % 4};
     uint8_t greeting[SL_GREETING_BYTES];
-    sl_neighbour_greeting(&other, how < 240 ? RANK : how % 4, greeting);
+    sl_greeting_write(&other, NULL, greeting);
     if (how == 255)
         greeting[0] = 0;
     char why[SL_GREETING_WHY_MAX];

@@ -1,57 +1,48 @@
-/* fuzz_greeting.c - what a stranger may say first: a greeting. An input is tried as it is, and its
- * fields again with a true proof: that passes once, within a minute, and with no bit altered. */
+/* fuzz_greeting.c - what a stranger may say first: a greeting, and a proof. An input is tried as it
+ * is, by who has a run's key and by who has a certificate; and its fields again with a true proof,
+ * which passes for its side and its run, and with no bit altered. */
 #include <assert.h>
 #include <string.h>
 
+#include "secure/credentials.h"
 #include "secure/greeting.h"
 
-static const uint64_t now_us = 1700000000000000u, window_us = 60000000;
-static const sl_greeting_key key = {.bytes = {1}};
-enum { MAGIC_BYTES = 8, TIME_AT = 24 };
+enum { MAGIC_BYTES = 8, KIND_AT = 40 };
 
-static bool passes(const uint8_t *greeting, uint64_t run_id, sl_greetings *seen) {
+static bool check(const sl_credentials *c, const uint8_t *greeting, uint64_t run_id, bool dialed,
+                  const uint8_t *proof, size_t bytes) {
+    static const uint8_t challenge[SL_CHALLENGE_BYTES] = {1}, pinned[SL_FINGERPRINT_BYTES];
+    const sl_exchange exchange = {greeting, challenge, run_id};
     char why[SL_GREETING_WHY_MAX] = "";
-    const bool passed = sl_greeting_check(greeting, run_id, now_us, &key, seen, why);
+    const bool passed = sl_proof_check(&exchange, c, dialed, pinned, proof, bytes, why);
     assert(passed || why[0] != '\0');
     return passed;
 }
 
-static uint64_t distance(uint64_t a, uint64_t b) {
-    return a > b ? a - b : b - a;
-}
-
-/* at_us, how far its clock is off; alter: the bit to alter. */
-static void try_true(const sl_passage *passage, uint64_t at_us, size_t alter) {
-    static sl_greetings seen;
-    uint8_t greeting[SL_GREETING_BYTES];
-    sl_passage read;
-    seen.count = seen.next = 0;
-    assert(sl_greeting_write(passage, at_us, &key, greeting));
-    assert(sl_greeting_read(greeting, &read));
-    assert(read.from == passage->from && read.to == passage->to &&
-           read.incarnation == passage->incarnation);
-    assert(!passes(greeting, passage->run_id + 1, &seen));
-    const bool passed = passes(greeting, passage->run_id, &seen);
-    assert(passed == (distance(at_us, now_us) <= window_us));
-    assert(!passes(greeting, passage->run_id, &seen));
+static void try_true(const sl_credentials *c, uint8_t *greeting, size_t alter) {
+    static const uint8_t challenge[SL_CHALLENGE_BYTES] = {1};
+    const sl_exchange exchange = {greeting, challenge, 7};
+    uint8_t proof[SL_PROOF_BYTES_MAX];
+    const size_t bytes = sl_proof_make(&exchange, c, true, proof);
+    assert(check(c, greeting, 7, true, proof, bytes));
+    assert(!check(c, greeting, 8, true, proof, bytes));
+    assert(!check(c, greeting, 7, false, proof, bytes));
     greeting[alter / 8] ^= (uint8_t)(1u << alter % 8);
-    assert(!passes(greeting, passage->run_id, &seen));
+    assert(!check(c, greeting, 7, true, proof, bytes));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    static sl_greetings seen;
+    static uint8_t secret[SL_SECRET_BYTES] = {1};
+    static const sl_credentials with_key = {.secret = secret}, with_certificate;
     uint8_t greeting[SL_GREETING_BYTES] = {0};
-    sl_passage passage = {.run_id = 7};
-    uint64_t at_us;
-    memcpy(greeting, data, size < sizeof greeting ? size : sizeof greeting);
-    seen.count = seen.next = 0;
-    assert(!passes(greeting, passage.run_id, &seen) && seen.count == 0);
-    sl_greeting_read(greeting, &passage);
-    memcpy(greeting, "starling", MAGIC_BYTES);
-    assert(sl_greeting_read(greeting, &passage));
-    memcpy(&at_us, greeting + TIME_AT, sizeof at_us);
-    if (greeting[TIME_AT + 7] % 2 == 0) /* near now */
-        at_us = now_us - window_us - 1000 + at_us % (2 * window_us + 2000);
-    try_true(&passage, at_us, size % (8 * SL_GREETING_BYTES));
+    sl_passage passage;
+    sl_greeting_kind kind;
+    const size_t first = size < sizeof greeting ? size : sizeof greeting;
+    memcpy(greeting, data, first);
+    if (sl_greeting_read(greeting, &passage, &kind))
+        assert(kind <= SL_GREETING_CERTIFICATE && greeting[KIND_AT] == kind);
+    assert(!check(&with_key, greeting, 7, true, data + first, size - first));
+    assert(!check(&with_certificate, greeting, 7, true, data + first, size - first));
+    try_true(&with_key, greeting, size % (8 * SL_GREETING_BYTES));
     return 0;
 }

@@ -6,7 +6,6 @@
 #include "launch/roster.h"
 
 static const sl_passage passage = {.run_id = 5, .from = 1, .to = 0, .incarnation = 9};
-static const uint64_t now_us = 1700000000000000u;
 static const char text[] = "forty bytes of a model that is a secret";
 
 static sl_credentials *credentials[2]; /* of who dials, and of who listens */
@@ -63,44 +62,6 @@ static void check_passes(int to, message m, sl_frame_type type) {
     ck_assert_int_eq(frame.type, type);
     ck_assert_mem_eq(m.data + SL_FRAME_HEADER_BYTES, text, m.bytes - SL_FRAME_HEADER_BYTES);
 }
-
-/* ---- greetings ---- */
-
-static bool admits(const uint8_t *greeting, uint64_t at_us) {
-    char why[SL_GREETING_WHY_MAX] = "";
-    const bool admitted = sl_guard_admits(&p.ends[1].guard, greeting, passage.run_id, at_us, why);
-    ck_assert(admitted || why[0] != '\0');
-    return admitted;
-}
-
-START_TEST(a_greeting_opens_the_door_once_and_in_its_minute) {
-    uint8_t first[SL_GREETING_BYTES], second[SL_GREETING_BYTES];
-    open_as(&passage, true);
-    ck_assert(sl_guard_greet(&p.ends[0].guard, &passage, now_us, first));
-    ck_assert(sl_guard_greet(&p.ends[0].guard, &passage, now_us, second));
-    ck_assert(!admits(first, now_us + 61000000));
-    ck_assert(!admits(first, now_us - 61000000));
-    ck_assert(admits(first, now_us));
-    ck_assert(!admits(first, now_us)); /* repeated */
-    ck_assert(admits(second, now_us)); /* though of the same microsecond */
-    close_pair(&p);
-}
-END_TEST
-
-START_TEST(an_altered_greeting_or_one_of_another_run_opens_nothing) {
-    uint8_t greeting[SL_GREETING_BYTES];
-    const sl_passage other = {.run_id = 6, .from = 1, .to = 0, .incarnation = 9};
-    open_as(&passage, true);
-    for (size_t bit = 64; bit < 8 * SL_GREETING_BYTES; bit++) { /* behind "starling" */
-        ck_assert(sl_guard_greet(&p.ends[0].guard, &passage, now_us, greeting));
-        greeting[bit / 8] ^= (uint8_t)(1u << bit % 8);
-        ck_assert_msg(!admits(greeting, now_us), "bit %zu", bit);
-    }
-    ck_assert(sl_guard_greet(&p.ends[0].guard, &other, now_us, greeting));
-    ck_assert(!admits(greeting, now_us));
-    close_pair(&p);
-}
-END_TEST
 
 /* ---- before the proof ---- */
 
@@ -386,11 +347,6 @@ END_TEST
 
 static Suite *suite(void) {
     Suite *s = suite_create("channel");
-    ADD("greeting", use_key, a_greeting_opens_the_door_once_and_in_its_minute,
-        an_altered_greeting_or_one_of_another_run_opens_nothing);
-    ADD("greeting, certificates", use_certificates,
-        a_greeting_opens_the_door_once_and_in_its_minute,
-        an_altered_greeting_or_one_of_another_run_opens_nothing);
     ADD("proof", use_key, nothing_passes_before_the_proof,
         data_in_the_middle_of_a_handshake_does_not_pass,
         a_cut_or_altered_handshake_does_not_end_well, a_proof_is_of_one_run_and_rank_and_start,

@@ -1,39 +1,49 @@
-/* test_fabric.c - nothing stays of who asks to connect and is not let in, over real sockets. */
+/* test_fabric.c - the provider tcp over real sockets: who is let in, who is not, and that whatever
+ * comes costs a connection at most. One side is a fabric, the other a socket of ours or another
+ * fabric. */
 #include <dirent.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "harness.h"
 #include "loopback.h"
-#include "world/doorway.h"
+#include "secure/credentials.h"
+#include "wire/bytes.h"
+#include "wire/frame.h"
 #include "world/fabric.h"
 
-enum {
-    ASKERS = 5,
-    REQUEST_MAX = 1024,
-    LOOKS = 300000 /* half a minute: the machine may be loaded */
-};
+enum { ASKERS = 5, LOOKS = 300000 /* half a minute: the machine may be loaded */ };
+enum { GREETING = 1, CHALLENGE, PROOF, WELCOME, REFUSAL };
+enum { HEAD = 3, ANSWER_MAX = 8192 };
 
-static sl_fabric *fabric;
+typedef struct side {
+    sl_fabric *fabric;
+    sl_connection *connection;
+    sl_credentials *credentials; /* NULL: nobody proves anything */
+    const sl_vec_ops *vec;
+    bool connected, down;
+    unsigned requests, refusals, messages;
+    char why[256];
+} side;
+
+static side a, b; /* a listens */
 static sl_error error;
-static uint8_t request[REQUEST_MAX]; /* as the provider sends it */
-static size_t request_bytes;
-static int askers[ASKERS];
-static unsigned requests, downs;
-static sl_connection *connection; /* that who asks is accepted with */
+
+/* ---- a side ---- */
 
 static void on_connected(void *context, void *owner) {
-    (void)context;
     (void)owner;
-    ck_abort_msg("who has gone is connected");
+    ((side *)context)->connected = true;
 }
 
 static void on_received(void *context, void *owner, sl_buffer *buffer, size_t bytes) {
-    (void)context;
+    side *s = context;
     (void)owner;
-    (void)buffer;
     (void)bytes;
-    ck_abort_msg("who has gone said something");
+    s->messages++;
+    sl_buffer_release(buffer);
+    sl_connection_receive_again(s->connection);
 }
 
 static void on_sent(void *context, void *owner, uint32_t cookie) {
@@ -43,57 +53,157 @@ static void on_sent(void *context, void *owner, uint32_t cookie) {
 }
 
 static void on_down(void *context, void *owner, bool established, const char *reason) {
-    (void)context;
+    side *s = context;
     (void)owner;
     (void)established;
     ck_assert_ptr_nonnull(reason);
-    downs++;
+    s->down = true;
+    snprintf(s->why, sizeof s->why, "%s", reason);
 }
 
 static const sl_connection_handlers handlers = {on_connected, on_received, on_sent, on_down};
 
-/* Who asks ends the connection before he is answered. */
 static sl_connection *on_requested(void *context, const uint8_t *greeting, const char *from,
                                    char why[SL_GREETING_WHY_MAX]) {
-    const struct linger reset = {.l_onoff = 1};
-    (void)context;
+    side *s = context;
+    sl_passage passage;
+    sl_greeting_kind kind;
+    s->requests++;
+    ck_assert(sl_greeting_read(greeting, &passage, &kind));
+    ck_assert_ptr_nonnull(strchr(from, ':'));
+    snprintf(why, SL_GREETING_WHY_MAX, "it is rank 9");
+    if (passage.from == 9)
+        return NULL;
+    sl_connection_close(&s->connection);
+    ck_assert_int_eq(sl_connection_open(&s->connection, s->fabric, &handlers, s, 4, &error), 0);
+    return s->connection;
+}
+
+static bool admits(void *context, const uint8_t *greeting, char why[SL_GREETING_WHY_MAX]) {
+    const side *s = context;
+    sl_passage passage;
+    sl_greeting_kind kind;
+    snprintf(why, SL_GREETING_WHY_MAX, "another kind");
+    return sl_greeting_read(greeting, &passage, &kind) &&
+           kind == sl_greeting_kind_of(s->credentials);
+}
+
+static size_t prove(void *context, const uint8_t *greeting, const uint8_t *challenge, bool dials,
+                    uint8_t out[SL_PROOF_BYTES_MAX]) {
+    const sl_exchange exchange = {greeting, challenge, 1};
+    return sl_proof_make(&exchange, ((side *)context)->credentials, dials, out);
+}
+
+static bool accepts(void *context, const uint8_t *greeting, const uint8_t *challenge, bool dialed,
+                    const uint8_t *proof, size_t bytes, char why[SL_GREETING_WHY_MAX]) {
+    const side *s = context;
+    const sl_exchange exchange = {greeting, challenge, 1};
+    return sl_proof_check(&exchange, s->credentials, dialed, NULL, proof, bytes, why);
+}
+
+static void refused(void *context, const uint8_t *greeting, const struct sockaddr_storage *from,
+                    const char *why) {
     (void)greeting;
-    (void)from;
-    (void)why;
-    ck_assert_int_eq(setsockopt(askers[requests], SOL_SOCKET, SO_LINGER, &reset, sizeof reset), 0);
-    close(askers[requests]);
-    askers[requests++] = -1;
-    ck_assert_int_eq(sl_connection_open(&connection, fabric, &handlers, NULL, 1, &error), 0);
-    return connection;
+    ck_assert_uint_ne(sl_address_port(from), 0);
+    ck_assert_uint_gt(strlen(why), 0);
+    ((side *)context)->refusals++;
 }
 
-static void open_fabric(void) {
-    const sl_fabric_settings settings = {
-        .provider = "tcp", .address = loopback_address(0), .requested = on_requested};
-    ck_assert_msg(sl_fabric_open(&fabric, &settings, &error) == 0, "%s", error.text);
+static sl_credentials *make_key(void) {
+    char text[SL_RUN_KEY_FILE_BYTES + 1];
+    sl_credentials *key;
+    ck_assert_int_eq(sl_run_key_text(text, NULL), 0);
+    ck_assert_int_eq(sl_credentials_take_key(&key, text, SL_RUN_KEY_FILE_BYTES, NULL), 0);
+    return key;
 }
 
-/* What a fabric that dials sends: a socket of ours listens for it. */
-static void record_request(void) {
-    const uint8_t greeting[SL_GREETING_BYTES] = {0};
-    struct sockaddr_storage address = loopback_address(0);
-    socklen_t bytes = sizeof address;
-    const int listener = socket(AF_INET, SOCK_STREAM, 0);
-    ck_assert_int_eq(bind(listener, (struct sockaddr *)&address, sizeof(struct sockaddr_in)), 0);
-    ck_assert_int_eq(listen(listener, 1), 0);
-    ck_assert_int_eq(getsockname(listener, (struct sockaddr *)&address, &bytes), 0);
-    ck_assert_int_eq(sl_connection_open(&connection, fabric, &handlers, NULL, 1, &error), 0);
-    ck_assert_int_eq(sl_connection_dial(connection, &address, greeting, &error), 0);
-    const int accepted = accept(listener, NULL, NULL);
-    while (request_bytes < SL_DOORWAY_GREETING_BYTES + 32) {
-        sl_fabric_poll(fabric);
-        const ssize_t got =
-            recv(accepted, request + request_bytes, REQUEST_MAX - request_bytes, MSG_DONTWAIT);
-        request_bytes += got > 0 ? (size_t)got : 0;
+static void open_side(side *s, sl_credentials *credentials) {
+    const sl_fabric_settings settings = {.provider = "tcp",
+                                         .address = loopback_address(0),
+                                         .gate = {.context = s,
+                                                  .proves = credentials != NULL,
+                                                  .admits = admits,
+                                                  .prove = prove,
+                                                  .accepts = accepts,
+                                                  .refused = refused},
+                                         .context = s,
+                                         .requested = on_requested};
+    *s = (side){.credentials = credentials};
+    ck_assert_msg(sl_fabric_open(&s->fabric, &settings, &error) == 0, "%s", error.text);
+}
+
+static void close_side(side *s) {
+    if (s->fabric == NULL)
+        return;
+    sl_connection_close(&s->connection);
+    sl_fabric_poll(s->fabric);
+    sl_fabric_close(&s->fabric);
+}
+
+static void look(void) {
+    sl_fabric_poll(a.fabric);
+    if (b.fabric != NULL)
+        sl_fabric_poll(b.fabric);
+    usleep(100);
+}
+
+#define LOOK_UNTIL(condition)                                                                      \
+    do {                                                                                           \
+        for (int i_ = 0; i_ < LOOKS && !(condition); i_++)                                         \
+            look();                                                                                \
+        ck_assert(condition);                                                                      \
+    } while (0)
+
+/* b looks for a as this rank. */
+static void dial(uint32_t rank) {
+    const sl_passage passage = {.from = rank, .to = 1, .incarnation = 5};
+    const struct sockaddr_storage address = loopback_address(sl_fabric_port(a.fabric));
+    uint8_t greeting[SL_GREETING_BYTES];
+    ck_assert(sl_greeting_write(&passage, b.credentials, greeting));
+    ck_assert_int_eq(sl_connection_open(&b.connection, b.fabric, &handlers, &b, 4, &error), 0);
+    ck_assert_int_eq(sl_connection_dial(b.connection, &address, greeting, &error), 0);
+}
+
+/* ---- a socket of ours ---- */
+
+static int connect_to(uint16_t port) {
+    const struct sockaddr_storage address = loopback_address(port);
+    const int fd = socket(AF_INET, SOCK_STREAM, 0);
+    ck_assert_int_eq(connect(fd, (const void *)&address, sizeof(struct sockaddr_in)), 0);
+    return fd;
+}
+
+static void say(int fd, int kind, const void *payload, size_t bytes) {
+    uint8_t message[HEAD + ANSWER_MAX] = {(uint8_t)kind};
+    put16(message + 1, (uint16_t)bytes);
+    memcpy(message + HEAD, payload, bytes);
+    ck_assert_int_eq(send(fd, message, HEAD + bytes, MSG_NOSIGNAL), (ssize_t)(HEAD + bytes));
+}
+
+static void greet(int fd) {
+    const sl_passage passage = {.from = 2, .to = 1, .incarnation = 5};
+    uint8_t greeting[SL_GREETING_BYTES];
+    ck_assert(sl_greeting_write(&passage, a.credentials, greeting));
+    say(fd, GREETING, greeting, sizeof greeting);
+}
+
+/* What a answers, or 0: it has ended the connection. */
+static int hear(int fd, uint8_t payload[ANSWER_MAX]) {
+    uint8_t head[HEAD];
+    size_t got = 0, wanted = HEAD;
+    for (int i = 0; i < LOOKS && got < wanted; i++) {
+        uint8_t *to = got < HEAD ? head + got : payload + got - HEAD;
+        const size_t room = (got < HEAD ? (size_t)HEAD : wanted) - got;
+        look();
+        const ssize_t n = recv(fd, to, room, MSG_DONTWAIT);
+        if (n == 0 || (n < 0 && errno != EAGAIN))
+            return 0;
+        got += n > 0 ? (size_t)n : 0;
+        if (got >= HEAD)
+            wanted = HEAD + get16(head + 1);
     }
-    close(accepted);
-    close(listener);
-    sl_connection_close(&connection);
+    ck_assert_uint_eq(got, wanted);
+    return head[0];
 }
 
 static unsigned count_descriptors(void) {
@@ -105,41 +215,223 @@ static unsigned count_descriptors(void) {
     return count;
 }
 
-static void ask(int *asker, size_t bytes) {
-    const struct sockaddr_storage address = loopback_address(sl_fabric_port(fabric));
-    *asker = socket(AF_INET, SOCK_STREAM, 0);
-    ck_assert_int_eq(connect(*asker, (const void *)&address, sizeof(struct sockaddr_in)), 0);
-    ck_assert_int_eq(send(*asker, request, bytes, 0), (ssize_t)bytes);
-}
-
-static void look(void) {
-    sl_fabric_poll(fabric);
-    usleep(100);
-}
-
 static void setup(void) {
-    request_bytes = requests = downs = 0;
-    open_fabric();
-    record_request();
-    sl_fabric_close(&fabric);
+    a = b = (side){0};
 }
+
+static void teardown(void) {
+    sl_credentials *keys[] = {a.credentials, a.credentials == b.credentials ? NULL : b.credentials};
+    close_side(&a);
+    close_side(&b);
+    for (int i = 0; i < 2; i++)
+        if (keys[i] != NULL)
+            sl_credentials_close(&keys[i]);
+}
+
+/* ---- who is let in ---- */
+
+START_TEST(both_sides_are_connected) {
+    open_side(&a, NULL);
+    open_side(&b, NULL);
+    dial(2);
+    LOOK_UNTIL(a.connected && b.connected);
+}
+END_TEST
+
+START_TEST(both_prove_the_key_first) {
+    open_side(&a, make_key());
+    open_side(&b, a.credentials);
+    dial(2);
+    LOOK_UNTIL(a.connected && b.connected);
+    ck_assert_uint_eq(a.refusals, 0);
+}
+END_TEST
+
+START_TEST(another_key_is_refused_before_anything_is_reported) {
+    open_side(&a, make_key());
+    open_side(&b, make_key());
+    dial(2);
+    LOOK_UNTIL(b.down);
+    ck_assert_msg(strstr(b.why, "another key") != NULL, "%s", b.why);
+    ck_assert_uint_eq(a.requests, 0);
+    ck_assert_uint_eq(a.refusals, 1);
+}
+END_TEST
+
+START_TEST(who_has_no_key_and_who_shows_one_are_told) {
+    open_side(&a, make_key());
+    open_side(&b, NULL);
+    dial(2);
+    LOOK_UNTIL(b.down);
+    ck_assert_msg(strstr(b.why, "another kind") != NULL, "%s", b.why);
+    close_side(&a);
+    sl_credentials_close(&a.credentials);
+    close_side(&b);
+    open_side(&a, NULL);
+    open_side(&b, make_key());
+    dial(2);
+    LOOK_UNTIL(b.down);
+    ck_assert_msg(strstr(b.why, "another kind") != NULL, "%s", b.why);
+}
+END_TEST
+
+START_TEST(who_is_not_wanted_hears_why) {
+    open_side(&a, make_key());
+    open_side(&b, a.credentials);
+    dial(9);
+    LOOK_UNTIL(b.down);
+    ck_assert_msg(strstr(b.why, "it is rank 9") != NULL, "%s", b.why);
+}
+END_TEST
+
+/* A proof that was heard opens nothing: each connection asks for another one. */
+START_TEST(what_was_overheard_is_refused) {
+    uint8_t challenge[ANSWER_MAX], proof[SL_PROOF_BYTES_MAX], greeting[SL_GREETING_BYTES];
+    const sl_passage passage = {.from = 2, .to = 1, .incarnation = 5};
+    open_side(&a, make_key());
+    ck_assert(sl_greeting_write(&passage, a.credentials, greeting));
+    size_t bytes = 0;
+    for (int time = 0; time < 2; time++) {
+        const int fd = connect_to(sl_fabric_port(a.fabric));
+        say(fd, GREETING, greeting, sizeof greeting);
+        ck_assert_int_eq(hear(fd, challenge), CHALLENGE);
+        if (time == 0)
+            bytes = prove(&a, greeting, challenge, true, proof);
+        say(fd, PROOF, proof, bytes);
+        ck_assert_int_eq(hear(fd, challenge), time == 0 ? WELCOME : REFUSAL);
+        close(fd);
+    }
+    ck_assert_uint_eq(a.requests, 1);
+}
+END_TEST
+
+/* ---- who is no agent ---- */
+
+START_TEST(garbage_is_refused) {
+    static const struct {
+        int kind;
+        size_t bytes;
+    } first[] = {{0, 0},           {GREETING, 0}, {GREETING, 47}, {GREETING, 49},
+                 {CHALLENGE, 32},  {PROOF, 32},   {WELCOME, 0},   {REFUSAL, 5},
+                 {GREETING, 4000}, {255, 4160},   {PROOF, 4161}};
+    uint8_t answer[ANSWER_MAX], zeros[ANSWER_MAX] = {0};
+    open_side(&a, make_key());
+    for (size_t i = 0; i < sizeof first / sizeof *first; i++) {
+        const int fd = connect_to(sl_fabric_port(a.fabric));
+        say(fd, first[i].kind, zeros, first[i].bytes);
+        const int heard = hear(fd, answer);
+        ck_assert_msg(heard == REFUSAL || heard == 0, "%zu: %d", i, heard);
+        close(fd);
+    }
+    ck_assert_uint_eq(a.requests, 0);
+}
+END_TEST
+
+/* Whoever has the port of a peer: silent, garbage, a welcome without a proof. */
+START_TEST(a_listener_that_proves_nothing_is_no_peer) {
+    struct sockaddr_storage address = loopback_address(0);
+    socklen_t bytes = sizeof address;
+    const int listener = socket(AF_INET, SOCK_STREAM, 0);
+    ck_assert_int_eq(bind(listener, (struct sockaddr *)&address, sizeof(struct sockaddr_in)), 0);
+    ck_assert_int_eq(listen(listener, 8), 0);
+    ck_assert_int_eq(getsockname(listener, (struct sockaddr *)&address, &bytes), 0);
+    open_side(&a, NULL);
+    open_side(&b, make_key());
+    for (int kind = 0; kind < 8; kind++) {
+        const sl_passage passage = {.from = 2, .to = 1};
+        uint8_t greeting[SL_GREETING_BYTES], zeros[64] = {0};
+        b.down = false;
+        ck_assert(sl_greeting_write(&passage, b.credentials, greeting));
+        ck_assert_int_eq(sl_connection_open(&b.connection, b.fabric, &handlers, &b, 4, &error), 0);
+        ck_assert_int_eq(sl_connection_dial(b.connection, &address, greeting, &error), 0);
+        const int fd = accept(listener, NULL, NULL);
+        if (kind > 5) /* after a true challenge */
+            say(fd, CHALLENGE, zeros, 32);
+        if (kind == 7)
+            say(fd, CHALLENGE, zeros, 32); /* and another */
+        say(fd, kind == 6 ? WELCOME : kind, zeros, kind == CHALLENGE ? 31 : 32);
+        LOOK_UNTIL(b.down);
+        ck_assert(!b.connected);
+        ck_assert_uint_gt(strlen(b.why), 0);
+        close(fd);
+        sl_connection_close(&b.connection);
+    }
+    close(listener);
+}
+END_TEST
+
+/* A connection of ours that a has taken for one. */
+static int be_connected(void) {
+    uint8_t answer[ANSWER_MAX];
+    const int fd = connect_to(sl_fabric_port(a.fabric));
+    a.connected = a.down = false;
+    greet(fd);
+    ck_assert_int_eq(hear(fd, answer), WELCOME);
+    LOOK_UNTIL(a.connected);
+    return fd;
+}
+
+START_TEST(whatever_comes_costs_a_connection_at_most) {
+    uint8_t frame[SL_FRAME_HEADER_BYTES];
+    open_side(&a, NULL);
+    for (size_t bit = 0; bit < 8 * SL_FRAME_HEADER_BYTES; bit++) {
+        sl_frame_encode(&(sl_frame){.type = SL_FRAME_HANDSHAKE}, frame);
+        frame[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        const int fd = be_connected();
+        const unsigned before = a.messages;
+        send(fd, frame, sizeof frame, MSG_NOSIGNAL);
+        shutdown(fd, SHUT_WR);
+        LOOK_UNTIL(a.down);
+        ck_assert_uint_le(a.messages, before + 1);
+        close(fd);
+    }
+}
+END_TEST
+
+/* Frames that come in pieces of any size, or many at once. */
+START_TEST(messages_are_whole_however_they_come) {
+    static uint8_t stream[64 * (SL_FRAME_HEADER_BYTES + SL_FRAME_TEXT_MAX)];
+    size_t bytes = 0;
+    for (unsigned i = 0; i < 64; i++) {
+        const sl_frame f = {.type = SL_FRAME_HANDSHAKE, .payload_bytes = i * 8};
+        sl_frame_encode(&f, stream + bytes);
+        bytes += SL_FRAME_HEADER_BYTES + f.payload_bytes;
+    }
+    open_side(&a, NULL);
+    static const size_t pieces[] = {1, 7, 63, 64, 65, 4096, sizeof stream};
+    for (size_t p = 0; p < sizeof pieces / sizeof *pieces; p++) {
+        const int fd = be_connected();
+        a.messages = 0;
+        for (size_t at = 0; at < bytes; at += pieces[p]) {
+            const size_t here = bytes - at < pieces[p] ? bytes - at : pieces[p];
+            ck_assert_int_eq(send(fd, stream + at, here, MSG_NOSIGNAL), (ssize_t)here);
+            sl_fabric_poll(a.fabric);
+        }
+        LOOK_UNTIL(a.messages == 64);
+        ck_assert(!a.down);
+        close(fd);
+        LOOK_UNTIL(a.down);
+    }
+}
+END_TEST
+
+/* ---- ends ---- */
 
 START_TEST(who_asks_as_the_fabric_closes_is_sent_away) {
+    int askers[ASKERS];
     const unsigned before = count_descriptors();
-    open_fabric();
+    open_side(&a, NULL);
     const unsigned opened = count_descriptors();
-    for (int i = 0; i < ASKERS; i++)
-        ask(&askers[i], request_bytes / 2);
-    for (int i = 0; i < LOOKS && count_descriptors() < opened + 2 * ASKERS; i++)
-        look();
-    ck_assert_uint_eq(count_descriptors(), opened + 2 * ASKERS);
-    for (int i = 1; i < ASKERS; i += 2) /* and some have asked whole, unseen */
-        send(askers[i], request + request_bytes / 2, request_bytes - request_bytes / 2, 0);
-    sl_fabric_close(&fabric);
-    ck_assert_uint_eq(requests, 0);
+    for (int i = 0; i < ASKERS; i++) {
+        askers[i] = connect_to(sl_fabric_port(a.fabric));
+        ck_assert_int_eq(send(askers[i], "\1\60", 2, 0), 2);
+    }
+    LOOK_UNTIL(count_descriptors() >= opened + 2 * ASKERS);
+    close_side(&a);
+    ck_assert_uint_eq(a.requests, 0);
     ck_assert_uint_eq(count_descriptors(), before + ASKERS);
     for (int i = 0; i < ASKERS; i++) {
-        uint8_t answer[REQUEST_MAX];
+        uint8_t answer[ANSWER_MAX];
         while (recv(askers[i], answer, sizeof answer, 0) > 0)
             continue;
         close(askers[i]);
@@ -148,24 +440,45 @@ START_TEST(who_asks_as_the_fabric_closes_is_sent_away) {
 END_TEST
 
 START_TEST(who_goes_before_the_answer_is_forgotten) {
+    const struct linger reset = {.l_onoff = 1};
     const unsigned before = count_descriptors();
-    open_fabric();
+    open_side(&a, NULL);
     for (unsigned i = 0; i < ASKERS; i++) {
-        ask(&askers[i], request_bytes);
-        for (int k = 0; k < LOOKS && downs <= i; k++)
+        const int fd = connect_to(sl_fabric_port(a.fabric));
+        a.down = false;
+        greet(fd);
+        setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
+        close(fd);
+        for (int k = 0; k < 200; k++)
             look();
-        ck_assert_uint_eq(downs, i + 1);
-        sl_connection_close(&connection);
     }
-    sl_fabric_poll(fabric);
-    sl_fabric_close(&fabric);
+    close_side(&a);
     ck_assert_uint_eq(count_descriptors(), before);
+}
+END_TEST
+
+START_TEST(who_says_nothing_is_ended_and_counted) {
+    open_side(&a, NULL);
+    int askers[ASKERS];
+    for (int i = 0; i < ASKERS; i++)
+        askers[i] = connect_to(sl_fabric_port(a.fabric));
+    size_t ended = 0;
+    LOOK_UNTIL((ended += sl_fabric_end_silent(a.fabric)) == ASKERS);
+    for (int i = 0; i < ASKERS; i++)
+        close(askers[i]);
 }
 END_TEST
 
 int main(void) {
     Suite *suite = suite_create("fabric");
-    ADD_TESTS_WITH(suite, "fabric", setup, NULL, who_asks_as_the_fabric_closes_is_sent_away,
-                   who_goes_before_the_answer_is_forgotten);
+    ADD_TESTS_WITH(suite, "let in", setup, teardown, both_sides_are_connected,
+                   both_prove_the_key_first, another_key_is_refused_before_anything_is_reported,
+                   who_has_no_key_and_who_shows_one_are_told, who_is_not_wanted_hears_why,
+                   what_was_overheard_is_refused);
+    ADD_TESTS_WITH(suite, "no agent", setup, teardown, garbage_is_refused,
+                   a_listener_that_proves_nothing_is_no_peer,
+                   whatever_comes_costs_a_connection_at_most, messages_are_whole_however_they_come);
+    ADD_TESTS_WITH(suite, "ends", setup, teardown, who_asks_as_the_fabric_closes_is_sent_away,
+                   who_goes_before_the_answer_is_forgotten, who_says_nothing_is_ended_and_counted);
     return run_suite(suite);
 }

@@ -6,6 +6,7 @@
 #include "harness.h"
 #include "loopback.h"
 #include "starling/vec.h"
+#include "wire/frame.h"
 #include "world/fabric.h"
 
 enum { BUFFERS = 5, MESSAGE_BYTES = 4096, MESSAGES = 40 };
@@ -70,10 +71,20 @@ static sl_connection *on_requested(void *context, const uint8_t *greeting, const
     return s->connection;
 }
 
+static bool admits(void *context, const uint8_t *greeting, char why[SL_GREETING_WHY_MAX]) {
+    (void)context;
+    (void)greeting;
+    (void)why;
+    return true;
+}
+
 static void open_side(side *s) {
     *s = (side){0};
-    const sl_fabric_settings settings = {
-        .provider = "tcp", .address = loopback_address(0), .context = s, .requested = on_requested};
+    const sl_fabric_settings settings = {.provider = "tcp",
+                                         .address = loopback_address(0),
+                                         .gate = {.admits = admits},
+                                         .context = s,
+                                         .requested = on_requested};
     const sl_buffers buffers = {.vec = sl_vec_cpu(), .count = BUFFERS, .bytes = MESSAGE_BYTES};
     ck_assert_msg(sl_fabric_open(&s->fabric, &settings, &error) == 0, "%s", error.text);
     ck_assert_int_eq(sl_pool_open(&s->pool, s->fabric, &buffers, NULL, &error), 0);
@@ -101,9 +112,13 @@ static void send_one(const void *data, size_t bytes) {
 static void setup(void) {
     open_side(&sender);
     open_side(&receiver);
-    for (uint32_t m = 0; m < MESSAGES; m++)
+    for (uint32_t m = 0; m < MESSAGES; m++) {
+        const sl_frame frame = {.type = SL_FRAME_DATA,
+                                .payload_bytes = MESSAGE_BYTES - SL_FRAME_HEADER_BYTES};
         for (size_t i = 0; i < MESSAGE_BYTES; i++)
             message[m][i] = (uint8_t)(m * 7 + i % 251);
+        sl_frame_encode(&frame, message[m]);
+    }
     const uint8_t greeting[SL_GREETING_BYTES] = {0};
     const struct sockaddr_storage address = loopback_address(sl_fabric_port(receiver.fabric));
     ck_assert_int_eq(sl_connection_open(&sender.connection, sender.fabric, &handlers, &sender,
@@ -112,7 +127,9 @@ static void setup(void) {
     ck_assert_int_eq(sl_connection_dial(sender.connection, &address, greeting, &error), 0);
     for (int i = 0; i < 300000 && !sender.connected; i++)
         poll_both();
-    send_one(message[0], 128);
+    uint8_t first[SL_FRAME_HEADER_BYTES];
+    sl_frame_encode(&(sl_frame){.type = SL_FRAME_BYE}, first);
+    send_one(first, sizeof first);
     for (int i = 0; i < 300000 && !receiver.granted; i++)
         poll_both();
     ck_assert(receiver.granted);

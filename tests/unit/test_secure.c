@@ -1,6 +1,7 @@
 /* test_secure.c - greetings, handshakes and seals: what they should be, and that nothing else
  * passes. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "harness.h"
@@ -46,24 +47,21 @@ END_TEST
 
 static const sl_passage passage = {
     .run_id = 0xabcdef0123456789u, .from = 3, .to = 1, .incarnation = 0x1122334455667788u};
-static const uint64_t noon_us = 1700000000000000u;
 
-static sl_greeting_key make_greeting_key(void) {
-    uint8_t secret[SL_SECRET_BYTES];
-    sl_greeting_key key;
+/* The HMAC of "starling dials", zeros to 16 bytes, greeting, challenge and run id under
+ * HKDF-SHA256(secret, "starling greeting"), as Python's hmac makes it. */
+START_TEST(a_proof_is_an_hmac_of_what_was_said) {
+    uint8_t secret[SL_SECRET_BYTES], greeting[SL_GREETING_BYTES], challenge[SL_CHALLENGE_BYTES];
+    uint8_t proof[SL_PROOF_BYTES_MAX];
     count_up(secret, sizeof secret);
-    ck_assert(sl_greeting_key_derive(&key, secret));
-    return key;
-}
-
-START_TEST(a_greeting_is_its_fields_and_their_hmac) {
-    const sl_greeting_key key = make_greeting_key();
-    uint8_t greeting[SL_GREETING_BYTES];
-    ck_assert(sl_greeting_write(&passage, noon_us, &key, greeting));
-    CHECK_BYTES(greeting, "737461726c696e67"
-                          "0300000001000000"
-                          "8877665544332211");
-    CHECK_BYTES(greeting + 32, "79235e8fdabf1a0297781e1fd7f4482c");
+    count_up(greeting, sizeof greeting);
+    count_up(challenge, sizeof challenge);
+    const sl_credentials credentials = {.secret = secret};
+    const sl_exchange exchange = {greeting, challenge, passage.run_id};
+    ck_assert_uint_eq(sl_proof_make(&exchange, &credentials, true, proof), 32);
+    CHECK_BYTES(proof, "71e23b4f09161511024abe6af020dc0f9c9e737d36b1738b99a5f62a319dce40");
+    ck_assert_uint_eq(sl_proof_make(&exchange, &credentials, false, proof), 32);
+    CHECK_BYTES(proof, "87a9c1bd857d43d811ebe52d02807bf10fddb58e68201dc477da8393d2208fed");
 }
 END_TEST
 
@@ -145,84 +143,125 @@ END_TEST
 
 /* ---- greetings ---- */
 
-static bool check(const uint8_t *greeting, uint64_t run_id, uint64_t now_us, sl_greetings *seen,
-                  char *why) {
-    const sl_greeting_key key = make_greeting_key();
-    return sl_greeting_check(greeting, run_id, now_us, &key, seen, why);
+typedef struct party {
+    sl_credentials *credentials;
+    uint8_t pinned[SL_FINGERPRINT_BYTES]; /* its certificate's */
+} party;
+
+static party with_key(void) {
+    char text[SL_RUN_KEY_FILE_BYTES + 1];
+    party p = {0};
+    ck_assert_int_eq(sl_run_key_text(text, NULL), 0);
+    ck_assert_int_eq(sl_credentials_take_key(&p.credentials, text, SL_RUN_KEY_FILE_BYTES, NULL), 0);
+    return p;
 }
 
-START_TEST(a_greeting_comes_back_and_passes_once) {
-    static sl_greetings seen;
-    const sl_greeting_key key = make_greeting_key();
-    uint8_t greeting[SL_GREETING_BYTES];
-    char why[SL_GREETING_WHY_MAX];
+static party with_certificate(void) {
+    char name[] = "/tmp/starling-secure-XXXXXX", file[64], text[SL_FINGERPRINT_TEXT_MAX];
+    party p = {0};
+    ck_assert_ptr_nonnull(mkdtemp(name));
+    snprintf(file, sizeof file, "%s/node", name);
+    ck_assert_int_eq(sl_node_keys_make(file, text, NULL), 0);
+    ck_assert_int_eq(sl_credentials_load_node(&p.credentials, file, NULL), 0);
+    ck_assert(sl_fingerprint_parse(text, p.pinned));
+    for (const char *end = ".key"; end != NULL; end = strcmp(end, ".key") == 0 ? ".crt" : NULL) {
+        snprintf(file, sizeof file, "%s/node%s", name, end);
+        remove(file);
+    }
+    remove(name);
+    return p;
+}
+
+START_TEST(a_greeting_comes_back) {
+    uint8_t greeting[SL_GREETING_BYTES], again[SL_GREETING_BYTES];
     sl_passage read;
-    ck_assert(sl_greeting_write(&passage, noon_us, &key, greeting));
-    ck_assert(sl_greeting_read(greeting, &read));
+    sl_greeting_kind kind;
+    ck_assert(sl_greeting_write(&passage, NULL, greeting));
+    ck_assert(sl_greeting_write(&passage, NULL, again));
+    ck_assert_mem_ne(greeting, again, sizeof greeting);
+    ck_assert(sl_greeting_read(greeting, &read, &kind));
     ck_assert_uint_eq(read.from, 3);
     ck_assert_uint_eq(read.to, 1);
     ck_assert_uint_eq(read.incarnation, passage.incarnation);
-    ck_assert(check(greeting, passage.run_id, noon_us, &seen, why));
-    ck_assert(!check(greeting, passage.run_id, noon_us, &seen, why));
-    ck_assert_ptr_nonnull(strstr(why, "came before"));
-    ck_assert(sl_greeting_write(&passage, noon_us + 1, &key, greeting));
-    ck_assert(check(greeting, passage.run_id, noon_us, &seen, why));
-}
-END_TEST
-
-START_TEST(every_flipped_bit_of_a_greeting_is_refused) {
-    static sl_greetings seen;
-    const sl_greeting_key key = make_greeting_key();
-    uint8_t greeting[SL_GREETING_BYTES];
-    char why[SL_GREETING_WHY_MAX];
-    ck_assert(sl_greeting_write(&passage, noon_us, &key, greeting));
-    for (size_t bit = 0; bit < 8 * sizeof greeting; bit++) {
-        greeting[bit / 8] ^= (uint8_t)(1u << bit % 8);
-        ck_assert_msg(!check(greeting, passage.run_id, noon_us, &seen, why), "bit %zu", bit);
-        greeting[bit / 8] ^= (uint8_t)(1u << bit % 8);
+    ck_assert_int_eq(kind, SL_GREETING_BARE);
+    for (size_t i = 0; i < 8; i++) {
+        greeting[i] ^= 1;
+        ck_assert(!sl_greeting_read(greeting, &read, &kind));
+        greeting[i] ^= 1;
     }
-    ck_assert_uint_eq(seen.count, 0);
-    ck_assert(!check(greeting, passage.run_id + 1, noon_us, &seen, why));
-    ck_assert_ptr_nonnull(strstr(why, "another run id"));
-}
-END_TEST
-
-START_TEST(a_greeting_of_another_minute_is_refused_and_the_distance_told) {
-    static sl_greetings seen;
-    const sl_greeting_key key = make_greeting_key();
-    uint8_t greeting[SL_GREETING_BYTES];
-    char why[SL_GREETING_WHY_MAX];
-    ck_assert(sl_greeting_write(&passage, noon_us, &key, greeting));
-    ck_assert(!check(greeting, passage.run_id, noon_us + 61000000, &seen, why));
-    ck_assert_str_eq(why, "its clock is 61 s behind this one; 60 s are allowed");
-    ck_assert(!check(greeting, passage.run_id, noon_us - 3600000000u, &seen, why));
-    ck_assert_str_eq(why, "its clock is 3600 s ahead of this one; 60 s are allowed");
-    ck_assert(check(greeting, passage.run_id, noon_us + 59000000, &seen, why));
-}
-END_TEST
-
-START_TEST(a_greeting_without_a_key_says_so) {
-    static sl_greetings seen;
-    uint8_t greeting[SL_GREETING_BYTES];
-    char why[SL_GREETING_WHY_MAX];
-    ck_assert(sl_greeting_write(&passage, noon_us, NULL, greeting));
-    ck_assert(!sl_greeting_has_proof(greeting));
-    ck_assert(!check(greeting, passage.run_id, 0, &seen, why));
-    ck_assert_ptr_nonnull(strstr(why, "shows no key"));
-}
-END_TEST
-
-START_TEST(greetings_take_no_more_memory_however_many_come) {
-    static sl_greetings seen;
-    const sl_greeting_key key = make_greeting_key();
-    uint8_t greeting[SL_GREETING_BYTES];
-    char why[SL_GREETING_WHY_MAX];
-    for (uint64_t i = 0; i < 3 * SL_GREETINGS_SEEN; i++) {
-        ck_assert(sl_greeting_write(&passage, noon_us + i, &key, greeting));
-        ck_assert(check(greeting, passage.run_id, noon_us, &seen, why));
-        ck_assert(!check(greeting, passage.run_id, noon_us, &seen, why));
+    for (size_t i = 40; i < sizeof greeting; i++) {
+        greeting[i] ^= 4;
+        ck_assert(!sl_greeting_read(greeting, &read, &kind));
+        greeting[i] ^= 4;
     }
-    ck_assert_uint_eq(seen.count, SL_GREETINGS_SEEN);
+}
+END_TEST
+
+/* Nothing but what its maker said passes, of its side, and in its run. */
+static void try_proof(const party *maker, const party *checker) {
+    uint8_t greeting[SL_GREETING_BYTES], challenge[SL_CHALLENGE_BYTES];
+    uint8_t proof[SL_PROOF_BYTES_MAX];
+    const sl_exchange exchange = {greeting, challenge, passage.run_id};
+    const sl_exchange other = {greeting, challenge, passage.run_id + 1};
+    const sl_credentials *c = checker->credentials;
+    char why[SL_GREETING_WHY_MAX];
+    ck_assert(sl_greeting_write(&passage, maker->credentials, greeting));
+    ck_assert(sl_challenge_draw(challenge));
+    for (int dials = 0; dials < 2; dials++) {
+        const size_t bytes = sl_proof_make(&exchange, maker->credentials, dials, proof);
+        ck_assert_uint_gt(bytes, 0);
+        ck_assert(sl_proof_check(&exchange, c, dials, maker->pinned, proof, bytes, why));
+        ck_assert(!sl_proof_check(&exchange, c, !dials, maker->pinned, proof, bytes, why));
+        ck_assert(!sl_proof_check(&other, c, dials, maker->pinned, proof, bytes, why));
+        for (size_t less = 0; less < bytes; less++)
+            ck_assert(!sl_proof_check(&exchange, c, dials, maker->pinned, proof, less, why));
+        for (size_t bit = 0; bit < 8 * bytes; bit += bit < 512 ? 1 : 61) {
+            proof[bit / 8] ^= (uint8_t)(1u << bit % 8);
+            ck_assert_msg(!sl_proof_check(&exchange, c, dials, maker->pinned, proof, bytes, why),
+                          "bit %zu", bit);
+            proof[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        }
+        greeting[30] ^= 1;
+        ck_assert(!sl_proof_check(&exchange, c, dials, maker->pinned, proof, bytes, why));
+        greeting[30] ^= 1;
+        challenge[31] ^= 128;
+        ck_assert(!sl_proof_check(&exchange, c, dials, maker->pinned, proof, bytes, why));
+        challenge[31] ^= 128;
+    }
+}
+
+START_TEST(a_proof_with_a_key_fits_one_exchange_and_side) {
+    party key = with_key(), other = with_key();
+    try_proof(&key, &key);
+    uint8_t greeting[SL_GREETING_BYTES] = {0}, challenge[SL_CHALLENGE_BYTES] = {0};
+    uint8_t proof[SL_PROOF_BYTES_MAX];
+    const sl_exchange exchange = {greeting, challenge, 1};
+    const size_t bytes = sl_proof_make(&exchange, other.credentials, true, proof);
+    char why[SL_GREETING_WHY_MAX];
+    ck_assert(!sl_proof_check(&exchange, key.credentials, true, NULL, proof, bytes, why));
+    ck_assert_ptr_nonnull(strstr(why, "another key"));
+    sl_credentials_close(&key.credentials);
+    sl_credentials_close(&other.credentials);
+}
+END_TEST
+
+/* Who knows a certificate, as the roster tells it, and not its key, proves nothing. */
+START_TEST(a_proof_with_a_certificate_needs_its_key) {
+    party node = with_certificate(), peer = with_certificate();
+    try_proof(&node, &peer);
+    uint8_t greeting[SL_GREETING_BYTES] = {0}, challenge[SL_CHALLENGE_BYTES] = {0};
+    uint8_t proof[SL_PROOF_BYTES_MAX], stolen[SL_PROOF_BYTES_MAX];
+    const sl_exchange exchange = {greeting, challenge, 1};
+    const size_t bytes = sl_proof_make(&exchange, node.credentials, true, proof);
+    char why[SL_GREETING_WHY_MAX];
+    ck_assert(!sl_proof_check(&exchange, peer.credentials, true, peer.pinned, proof, bytes, why));
+    ck_assert_ptr_nonnull(strstr(why, "not the one that the roster names"));
+    ck_assert_uint_eq(sl_proof_make(&exchange, peer.credentials, true, stolen), bytes);
+    memcpy(stolen + 64, proof + 64, bytes - 64);
+    ck_assert(!sl_proof_check(&exchange, peer.credentials, true, node.pinned, stolen, bytes, why));
+    ck_assert_ptr_nonnull(strstr(why, "does not prove its certificate's key"));
+    sl_credentials_close(&node.credentials);
+    sl_credentials_close(&peer.credentials);
 }
 END_TEST
 
@@ -532,13 +571,11 @@ END_TEST
 
 static Suite *suite(void) {
     Suite *s = suite_create("secure");
-    ADD_TESTS(s, "known answers", derived_secrets_are_hkdf, a_greeting_is_its_fields_and_their_hmac,
+    ADD_TESTS(s, "known answers", derived_secrets_are_hkdf, a_proof_is_an_hmac_of_what_was_said,
               a_seal_is_aes_256_gcm, each_library_opens_what_each_seals,
               the_library_that_it_was_built_for_is_opened);
-    ADD_TESTS(s, "greeting", a_greeting_comes_back_and_passes_once,
-              every_flipped_bit_of_a_greeting_is_refused,
-              a_greeting_of_another_minute_is_refused_and_the_distance_told,
-              a_greeting_without_a_key_says_so, greetings_take_no_more_memory_however_many_come);
+    ADD_TESTS(s, "greeting", a_greeting_comes_back, a_proof_with_a_key_fits_one_exchange_and_side,
+              a_proof_with_a_certificate_needs_its_key);
     ADD_TESTS(s, "seal", sealed_frames_come_back_and_look_like_noise,
               every_flipped_bit_of_a_sealed_frame_is_refused,
               frames_repeated_skipped_reordered_or_cut_are_refused,

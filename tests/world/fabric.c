@@ -84,8 +84,8 @@ int sl_fabric_lend(sl_fabric *fabric, void *base, size_t bytes, int cuda_index, 
     return sl_fabric_register(fabric, base, bytes, -1, error);
 }
 
-size_t sl_fabric_end_silent(sl_fabric *fabric, double now_s) {
-    (void)fabric, (void)now_s;
+size_t sl_fabric_end_silent(sl_fabric *fabric) {
+    (void)fabric;
     return 0;
 }
 

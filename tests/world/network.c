@@ -384,14 +384,14 @@ static void misbehave(wire *w) {
 
 void network_send_stranger(uint32_t rank) {
     wire *w = new_wire(PORTS_MAX - 1, rank);
-    sl_side side = {.rank = (uint32_t)(world_draw() % 8)};
+    const sl_passage passage = {.from = (uint32_t)(world_draw() % 8), .to = rank};
     w->stranger = true;
     w->says = (int)(world_draw() % STRANGER_KINDS);
     if (world_chance(0.3))
         for (int i = 0; i < SL_GREETING_BYTES; i++)
             w->greeting[i] = (uint8_t)world_draw();
     else
-        sl_neighbour_greeting(&side, rank, w->greeting);
+        sl_greeting_write(&passage, NULL, w->greeting);
     world_note("stranger", rank, (uint64_t)w->says, 0);
     world_at(world_now() + latency(w), arrive_request, w, 0);
 }

@@ -1,0 +1,83 @@
+/* gate.c - who may connect, and how both sides prove who they are; see provider/provider.h. */
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/state.h"
+
+bool sl_gate_admits(const sl_agent *a, const uint8_t greeting[SL_GREETING_BYTES],
+                    sl_passage *passage, char why[SL_GREETING_WHY_MAX]) {
+    static const char *const shows[] = {[SL_GREETING_BARE] = "shows no key",
+                                        [SL_GREETING_KEY] = "shows a key",
+                                        [SL_GREETING_CERTIFICATE] = "shows a certificate"};
+    static const char *const wants[] = {[SL_GREETING_BARE] = "has none",
+                                        [SL_GREETING_KEY] = "asks for one",
+                                        [SL_GREETING_CERTIFICATE] = "asks for a certificate"};
+    const sl_greeting_kind own = sl_greeting_kind_of(a->side.guard.credentials);
+    sl_greeting_kind kind;
+    snprintf(why, SL_GREETING_WHY_MAX, "it has ended");
+    if (a->phase == PHASE_OVER && !a->parting)
+        return false;
+    snprintf(why, SL_GREETING_WHY_MAX, "it is not an agent of this release");
+    if (!sl_greeting_read(greeting, passage, &kind))
+        return false;
+    passage->run_id = a->side.hello.run_id;
+    snprintf(why, SL_GREETING_WHY_MAX, "it %s, and this agent %s", shows[kind], wants[own]);
+    return kind == own;
+}
+
+static bool admits(void *agent, const uint8_t greeting[SL_GREETING_BYTES],
+                   char why[SL_GREETING_WHY_MAX]) {
+    sl_passage passage;
+    return sl_gate_admits(agent, greeting, &passage, why);
+}
+
+static sl_exchange exchange_of(const sl_agent *a, const uint8_t *greeting,
+                               const uint8_t *challenge) {
+    return (sl_exchange){greeting, challenge, a->side.hello.run_id};
+}
+
+static size_t prove(void *agent, const uint8_t greeting[SL_GREETING_BYTES],
+                    const uint8_t challenge[SL_CHALLENGE_BYTES], bool dials,
+                    uint8_t out[SL_PROOF_BYTES_MAX]) {
+    const sl_agent *a = agent;
+    const sl_exchange exchange = exchange_of(a, greeting, challenge);
+    return sl_proof_make(&exchange, a->side.guard.credentials, dials, out);
+}
+
+static bool accepts(void *agent, const uint8_t greeting[SL_GREETING_BYTES],
+                    const uint8_t challenge[SL_CHALLENGE_BYTES], bool dialed, const uint8_t *proof,
+                    size_t bytes, char why[SL_GREETING_WHY_MAX]) {
+    const sl_agent *a = agent;
+    const sl_exchange exchange = exchange_of(a, greeting, challenge);
+    uint8_t pinned[SL_FINGERPRINT_BYTES] = {0};
+    sl_passage passage;
+    sl_greeting_kind kind;
+    sl_greeting_read(greeting, &passage, &kind);
+    const uint32_t rank = dialed ? passage.from : passage.to;
+    snprintf(why, SL_GREETING_WHY_MAX, "the roster names no certificate for its rank");
+    if (kind == SL_GREETING_CERTIFICATE && !sl_guard_pinned(&a->side.guard, rank, pinned))
+        return false;
+    return sl_proof_check(&exchange, a->side.guard.credentials, dialed, pinned, proof, bytes, why);
+}
+
+static void refused(void *agent, const uint8_t *greeting, const struct sockaddr_storage *from,
+                    const char *why) {
+    sl_agent *a = agent;
+    char text[SL_ADDRESS_TEXT_MAX];
+    sl_passage passage;
+    sl_greeting_kind kind;
+    sl_address_print(from, text);
+    sl_visitors_note_refused(&a->visitors, text, why);
+    if (greeting != NULL && sl_greeting_read(greeting, &passage, &kind) &&
+        passage.to == a->side.rank)
+        sl_contacts_remember(a, passage.from, why);
+}
+
+sl_gate sl_gate_of(sl_agent *a) {
+    return (sl_gate){.context = a,
+                     .proves = a->side.guard.credentials != NULL,
+                     .admits = admits,
+                     .prove = prove,
+                     .accepts = accepts,
+                     .refused = refused};
+}
