@@ -26,11 +26,11 @@ MUTABLE = {
     "src/base/kernels.c: sl_kernels_level": "set once, before main()",
     "src/secure/cipher_ipsec_mb.c: manager": "set once, before the first seal",
     "src/secure/cipher_ipsec_mb.c: once": "that it is once",
-    "src/world/libfabric.c: real": "set once, when the core of a wheel opens libfabric",
-    "src/world/libfabric.c: once": "that it is once",
+    "src/provider/libfabric.c: real": "set once, when the core of a wheel opens libfabric",
+    "src/provider/libfabric.c: once": "that it is once",
     "src/world/loop.c: said": "of a thread, for the error that follows",
 }
-FOREIGN = {"src/world/libfabric.c": "fi_"}  # functions with the names of the library they stand for
+FOREIGN = {"src/provider/libfabric.c": "fi_"}  # functions with the names of the library they stand for
 # What the library leaves to its caller: to print and to end the program. assert() may.
 FORBIDDEN = {
     *("exit", "_exit", "_Exit", "quick_exit", "abort", "stdout", "stderr"),

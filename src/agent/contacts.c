@@ -238,14 +238,6 @@ const sl_connection_handlers sl_contacts_neighbours = {on_connected, on_received
 
 /* ---- visitors ---- */
 
-void sl_contacts_remember(sl_agent *a, uint32_t rank, const char *why) {
-    sl_neighbour *n = sl_agent_neighbour(a, rank);
-    if (n != NULL && !n->agreed && !n->doubted && !sl_neighbour_is_dialed(n))
-        snprintf(n->refusal, sizeof n->refusal,
-                 "a connection that calls itself agent %u was refused: %.*s", rank,
-                 (int)sizeof n->refusal - 80, why);
-}
-
 /* Only who has proved itself hears this, where there are proofs. */
 static bool is_wanted(sl_agent *a, const sl_passage *p, char why[SL_GREETING_WHY_MAX]) {
     if (p->to != a->side.rank)
@@ -343,7 +335,7 @@ static void visitor_received(void *context, void *owner, sl_buffer *buffer, size
         doubt(a, rank, text);
         break;
     case SL_VERDICT_REFUSED:
-        sl_contacts_remember(a, rank, text);
+        sl_gate_remember(a, rank, text);
         break;
     case SL_VERDICT_NONE:
         break;

@@ -60,6 +60,14 @@ static bool accepts(void *agent, const uint8_t greeting[SL_GREETING_BYTES],
     return sl_proof_check(&exchange, a->side.guard.credentials, dialed, pinned, proof, bytes, why);
 }
 
+void sl_gate_remember(sl_agent *a, uint32_t rank, const char *why) {
+    sl_neighbour *n = sl_agent_neighbour(a, rank);
+    if (n != NULL && !n->agreed && !n->doubted && !sl_neighbour_is_dialed(n))
+        snprintf(n->refusal, sizeof n->refusal,
+                 "a connection that calls itself agent %u was refused: %.*s", rank,
+                 (int)sizeof n->refusal - 80, why);
+}
+
 static void refused(void *agent, const uint8_t *greeting, const struct sockaddr_storage *from,
                     const char *why) {
     sl_agent *a = agent;
@@ -70,7 +78,7 @@ static void refused(void *agent, const uint8_t *greeting, const struct sockaddr_
     sl_visitors_note_refused(&a->visitors, text, why);
     if (greeting != NULL && sl_greeting_read(greeting, &passage, &kind) &&
         passage.to == a->side.rank)
-        sl_contacts_remember(a, passage.from, why);
+        sl_gate_remember(a, passage.from, why);
 }
 
 sl_gate sl_gate_of(sl_agent *a) {

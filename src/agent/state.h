@@ -107,13 +107,13 @@ sl_gate sl_gate_of(sl_agent *agent);
 /* Is whoever greets so worth a challenge? Without one, *passage is unproved. */
 bool sl_gate_admits(const sl_agent *agent, const uint8_t greeting[SL_GREETING_BYTES],
                     sl_passage *passage, char why[SL_GREETING_WHY_MAX]);
+/* If that neighbour does not come, this may be why. Whoever it was may have lied. */
+void sl_gate_remember(sl_agent *agent, uint32_t rank, const char *why);
 
 /* contacts.c */
 extern const sl_connection_handlers sl_contacts_neighbours, sl_contacts_visitors;
 sl_connection *sl_contacts_requested(void *agent, const uint8_t greeting[SL_GREETING_BYTES],
                                      const char *from, char why[SL_GREETING_WHY_MAX]);
-/* If that neighbour does not come, this may be why. Whoever it was may have lied. */
-void sl_contacts_remember(sl_agent *agent, uint32_t rank, const char *why);
 /* Dials, sends heartbeats, notices silence, ends silent visitors. */
 void sl_contacts_tick(sl_agent *agent);
 /* This process was held up for so long. */

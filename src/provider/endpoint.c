@@ -16,37 +16,6 @@ static endpoint *endpoint_of(struct fid_ep *fid) {
 
 /* ---- its end ---- */
 
-static void stop_watching(endpoint *e) {
-    if (e->fd >= 0)
-        close(e->fd);
-    e->fd = -1;
-    free(e->talk);
-    e->talk = NULL;
-}
-
-static void fail_all(endpoint *e, operations *list, int error) {
-    while (list->first != NULL)
-        fabric_complete(e->fabric, take_first(list), error);
-}
-
-void endpoint_fail(endpoint *e, int error, const char *why) {
-    if (e->state == OVER)
-        return;
-    const bool was_open = e->state == OPEN && !e->connected.queued;
-    fabric_forget(e->fabric, &e->connected);
-    e->state = OVER;
-    stop_watching(e);
-    if (e->receiving != NULL)
-        fabric_complete(e->fabric, e->receiving, error != 0 ? error : FI_ECANCELED);
-    e->receiving = NULL;
-    fail_all(e, &e->sends, error != 0 && was_open ? error : FI_ECANCELED);
-    fail_all(e, &e->receives, error != 0 && was_open ? error : FI_ECANCELED);
-    snprintf(e->why, sizeof e->why, "%s", why != NULL ? why : "");
-    e->ended.kind = was_open ? FI_SHUTDOWN : 0;
-    e->ended.error = error != 0 ? error : FI_ECONNABORTED;
-    fabric_tell(e->fabric, &e->ended);
-}
-
 static void leave_ready(endpoint *e) {
     endpoint **at = &e->fabric->ready;
     while (*at != NULL && *at != e)
@@ -58,10 +27,10 @@ static void leave_ready(endpoint *e) {
 /* What is complete stays in the queue: its memory is the caller's until that is drained. */
 static int close_endpoint(struct fid *fid) {
     endpoint *e = endpoint_of(HOLDER(fid, struct fid_ep, fid));
-    fabric_forget(e->fabric, &e->connected);
-    fabric_forget(e->fabric, &e->ended);
+    sl_tcp_forget(e->fabric, &e->connected);
+    sl_tcp_forget(e->fabric, &e->ended);
     leave_ready(e);
-    stop_watching(e);
+    sl_tcp_stream_stop(e);
     free(e);
     return 0;
 }
@@ -75,21 +44,21 @@ static void begin(endpoint *e) {
     e->talk = NULL;
     e->state = OPEN;
     e->readable = e->writable = true;
-    fabric_tell(e->fabric, &e->connected);
+    sl_tcp_tell(e->fabric, &e->connected);
 }
 
 static void hear_challenge(endpoint *e) {
     const sl_gate *gate = &e->fabric->settings.gate;
-    if (!gate->proves || e->challenged || talk_bytes(e->talk) != SL_CHALLENGE_BYTES) {
-        endpoint_fail(e, FI_ECONNREFUSED, "it asks for a proof, and this agent has no key");
+    if (!gate->proves || e->challenged || sl_tcp_talk_bytes(e->talk) != SL_CHALLENGE_BYTES) {
+        sl_tcp_stream_end(e, FI_ECONNREFUSED, "it asks for a proof, and this agent has no key");
         return;
     }
     e->challenged = true;
-    memcpy(e->talk->challenge, talk_payload(e->talk), SL_CHALLENGE_BYTES);
-    talk_go_on(e->talk);
-    const int result = talk_prove(e->talk, e->fd, PROOF, gate, true);
+    memcpy(e->talk->challenge, sl_tcp_talk_payload(e->talk), SL_CHALLENGE_BYTES);
+    sl_tcp_talk_go_on(e->talk);
+    const int result = sl_tcp_talk_prove(e->talk, e->fd, PROOF, gate, true);
     if (result != 0)
-        endpoint_fail(e, -result, "it could not be answered");
+        sl_tcp_stream_end(e, -result, "it could not be answered");
 }
 
 static void hear_welcome(endpoint *e) {
@@ -97,38 +66,40 @@ static void hear_welcome(endpoint *e) {
     char why[SL_GREETING_WHY_MAX];
     snprintf(why, sizeof why, "it does not prove itself");
     if (gate->proves &&
-        (!e->challenged || !gate->accepts(gate->context, e->talk->greeting, e->talk->challenge,
-                                          false, talk_payload(e->talk), talk_bytes(e->talk), why)))
-        endpoint_fail(e, FI_ECONNREFUSED, why);
+        (!e->challenged ||
+         !gate->accepts(gate->context, e->talk->greeting, e->talk->challenge, false,
+                        sl_tcp_talk_payload(e->talk), sl_tcp_talk_bytes(e->talk), why)))
+        sl_tcp_stream_end(e, FI_ECONNREFUSED, why);
     else
         begin(e);
 }
 
 static void hear_refusal(endpoint *e) {
     char why[WHY_MAX];
-    const size_t bytes = talk_bytes(e->talk);
+    const size_t bytes = sl_tcp_talk_bytes(e->talk);
     snprintf(why, sizeof why, "it says of this agent: %.*s",
              (int)(bytes < SL_GREETING_WHY_MAX ? bytes : SL_GREETING_WHY_MAX),
-             (const char *)talk_payload(e->talk));
-    endpoint_fail(e, FI_ECONNREFUSED, why);
+             (const char *)sl_tcp_talk_payload(e->talk));
+    sl_tcp_stream_end(e, FI_ECONNREFUSED, why);
 }
 
 static void hear(endpoint *e) {
     while (e->state == GREETS) {
-        const int result = talk_read(e->talk, e->fd);
+        const int result = sl_tcp_talk_read(e->talk, e->fd);
         if (result == 0)
             return;
         if (result < 0)
-            endpoint_fail(e, -result,
-                          result == -FI_ECONNABORTED ? "it closed the connection unanswered" : "");
-        else if (talk_heard(e->talk) == CHALLENGE)
+            sl_tcp_stream_end(e, -result,
+                              result == -FI_ECONNABORTED ? "it closed the connection unanswered"
+                                                         : "");
+        else if (sl_tcp_talk_heard(e->talk) == CHALLENGE)
             hear_challenge(e);
-        else if (talk_heard(e->talk) == WELCOME)
+        else if (sl_tcp_talk_heard(e->talk) == WELCOME)
             hear_welcome(e);
-        else if (talk_heard(e->talk) == REFUSAL)
+        else if (sl_tcp_talk_heard(e->talk) == REFUSAL)
             hear_refusal(e);
         else
-            endpoint_fail(e, FI_ECONNREFUSED, "it is not an agent of this release");
+            sl_tcp_stream_end(e, FI_ECONNREFUSED, "it is not an agent of this release");
     }
 }
 
@@ -139,9 +110,9 @@ static void greet(endpoint *e) {
         error = errno;
     e->state = GREETS;
     if (error == 0)
-        error = -talk_say(e->fd, GREETING, e->talk->greeting, SL_GREETING_BYTES);
+        error = -sl_tcp_talk_say(e->fd, GREETING, e->talk->greeting, SL_GREETING_BYTES);
     if (error != 0)
-        endpoint_fail(e, error, "");
+        sl_tcp_stream_end(e, error, "");
 }
 
 static void happened(watched *w, uint32_t what) {
@@ -155,7 +126,7 @@ static void happened(watched *w, uint32_t what) {
     e->readable = e->readable || (what & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0;
     e->hung = e->hung || (what & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0;
     e->writable = e->writable || (what & (EPOLLOUT | EPOLLERR)) != 0;
-    stream_go_on(e);
+    sl_tcp_stream_go_on(e);
 }
 
 static int connect_endpoint(struct fid_ep *fid, const void *address, const void *greeting,
@@ -176,10 +147,10 @@ static int connect_endpoint(struct fid_ep *fid, const void *address, const void 
         return -errno;
     e->state = CONNECTING;
     if (connect(e->fd, to, bytes) != 0 && errno != EINPROGRESS) {
-        endpoint_fail(e, errno, "");
+        sl_tcp_stream_end(e, errno, "");
         return 0;
     }
-    return fabric_watch(e->fabric, e->fd, &e->watched);
+    return sl_tcp_watch(e->fabric, e->fd, &e->watched);
 }
 
 /* ---- accepting ---- */
@@ -189,11 +160,11 @@ static int accept_endpoint(struct fid_ep *fid, const void *param, size_t bytes) 
     (void)param, (void)bytes;
     int result = e->talk == NULL
                      ? -FI_EINVAL
-                     : talk_prove(e->talk, e->fd, WELCOME, &e->fabric->settings.gate, false);
+                     : sl_tcp_talk_prove(e->talk, e->fd, WELCOME, &e->fabric->settings.gate, false);
     if (result != 0)
         return result;
     begin(e);
-    return fabric_watch(e->fabric, e->fd, &e->watched);
+    return sl_tcp_watch(e->fabric, e->fd, &e->watched);
 }
 
 /* ---- opening ---- */
@@ -208,26 +179,27 @@ static int enable_endpoint(struct fid *fid, int command, void *argument) {
     return command == FI_ENABLE ? 0 : -FI_ENOSYS;
 }
 
-static struct fi_ops fid_ops = {.size = sizeof(struct fi_ops),
-                                .close = close_endpoint,
-                                .bind = bind_endpoint,
-                                .control = enable_endpoint};
-static struct fi_ops_cm cm_ops = {
+static const struct fi_ops fid_ops = {.size = sizeof(struct fi_ops),
+                                      .close = close_endpoint,
+                                      .bind = bind_endpoint,
+                                      .control = enable_endpoint};
+static const struct fi_ops_cm cm_ops = {
     .size = sizeof(struct fi_ops_cm), .connect = connect_endpoint, .accept = accept_endpoint};
 
-int endpoint_open(fabric *f, struct fi_info *info, struct fid_ep **out, void *context) {
+int sl_tcp_endpoint_open(fabric *f, struct fi_info *info, struct fid_ep **out, void *context) {
     endpoint *e = calloc(1, sizeof *e);
     if (e == NULL)
         return -FI_ENOMEM;
     e->watched.happened = happened;
     e->fabric = f;
     e->fd = -1;
-    e->fid =
-        (struct fid_ep){.fid = {FI_CLASS_EP, context, &fid_ops}, .cm = &cm_ops, .msg = &stream_ops};
+    e->fid = (struct fid_ep){.fid = {FI_CLASS_EP, context, TABLE(fid_ops)},
+                             .cm = TABLE(cm_ops),
+                             .msg = TABLE(sl_tcp_stream_ops)};
     e->connected = (event){.kind = FI_CONNECTED, .fid = &e->fid.fid};
     e->ended = (event){.fid = &e->fid.fid};
     if (info->handle != NULL)
-        asker_hand_over(info->handle, e);
+        sl_tcp_asker_hand_over(info->handle, e);
     *out = &e->fid;
     return 0;
 }

@@ -1,6 +1,5 @@
 /* fabric.c - the fabric, its domain, its queues, and looking at sockets; see provider.h. */
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -12,43 +11,28 @@ enum { EVENTS_AT_ONCE = 32 };
 
 /* ---- looking at sockets ---- */
 
-int fabric_watch(fabric *f, int fd, watched *w) {
-    struct epoll_event e = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.ptr = w};
-    if (epoll_ctl(f->epoll, EPOLL_CTL_ADD, fd, &e) == 0 ||
-        (errno == EEXIST && epoll_ctl(f->epoll, EPOLL_CTL_MOD, fd, &e) == 0))
-        return 0;
-    return -errno;
-}
-
 static void go_on(fabric *f) {
     while (f->ready != NULL) {
         endpoint *e = f->ready;
         f->ready = e->next_ready;
         e->is_ready = false;
-        stream_go_on(e);
+        sl_tcp_stream_go_on(e);
     }
 }
 
+/* What is not looked at now leaves the descriptor readable. */
 static void look(fabric *f) {
     struct epoll_event events[EVENTS_AT_ONCE];
-    int count;
     go_on(f);
-    do {
-        count = epoll_wait(f->epoll, events, EVENTS_AT_ONCE, 0);
-        for (int i = 0; i < count; i++) {
-            watched *w = events[i].data.ptr;
-            w->happened(w, events[i].events);
-        }
-        askers_bury(f);
-    } while (count == EVENTS_AT_ONCE);
+    const int count = epoll_wait(f->epoll, events, EVENTS_AT_ONCE, 0);
+    for (int i = 0; i < count; i++) {
+        watched *w = events[i].data.ptr;
+        w->happened(w, events[i].events);
+    }
+    sl_tcp_askers_bury(f);
 }
 
 /* ---- completions ---- */
-
-void fabric_complete(fabric *f, operation *o, int error) {
-    o->error = error;
-    append(&f->complete, o);
-}
 
 static ssize_t read_completions(struct fid_cq *cq, void *buffer, size_t count) {
     fabric *f = HOLDER(cq, fabric, cq);
@@ -76,27 +60,6 @@ static ssize_t read_failed(struct fid_cq *cq, struct fi_cq_err_entry *out, uint6
 
 /* ---- events ---- */
 
-void fabric_tell(fabric *f, event *e) {
-    if (e->queued)
-        return;
-    e->queued = true;
-    e->next = NULL;
-    *(f->first_event == NULL ? &f->first_event : &f->last_event->next) = e;
-    f->last_event = e;
-}
-
-void fabric_forget(fabric *f, event *e) {
-    event *before = NULL;
-    for (event *at = f->first_event; at != NULL && e->queued; before = at, at = at->next) {
-        if (at != e)
-            continue;
-        *(before == NULL ? &f->first_event : &before->next) = e->next;
-        if (f->last_event == e)
-            f->last_event = before;
-        e->queued = false;
-    }
-}
-
 static event *take_event(fabric *f) {
     event *e = f->first_event;
     f->first_event = e->next;
@@ -108,7 +71,7 @@ static ssize_t tell_request(const event *e, struct fi_eq_cm_entry *out, size_t b
     const uint8_t *greeting;
     if (bytes < sizeof *out + SL_GREETING_BYTES)
         return -FI_ETOOSMALL;
-    out->info = asker_info(e->fid, &greeting);
+    out->info = sl_tcp_asker_info(e->fid, &greeting);
     memcpy(out->data, greeting, SL_GREETING_BYTES);
     return out->info != NULL ? (ssize_t)(sizeof *out + SL_GREETING_BYTES) : -FI_ENOMEM;
 }
@@ -129,7 +92,7 @@ static ssize_t read_event(struct fid_eq *eq, uint32_t *kind, void *buffer, size_
     out->fid = e->fid;
     out->info = NULL;
     if (e->kind == FI_CONNECTED) /* what came with it comes after it */
-        stream_is_ready(HOLDER(e, endpoint, connected));
+        sl_tcp_stream_ready(HOLDER(e, endpoint, connected));
     return e->kind == FI_CONNREQ ? tell_request(e, out, bytes) : (ssize_t)sizeof *out;
 }
 
@@ -176,27 +139,27 @@ static int close_part(struct fid *fid) {
 
 static int close_fabric(struct fid *fid) {
     fabric *f = HOLDER(HOLDER(fid, struct fid_fabric, fid), fabric, fid);
-    askers_bury(f);
+    sl_tcp_askers_bury(f);
     close(f->epoll);
     free(f);
     return 0;
 }
 
-static struct fi_ops fabric_fid_ops = {.size = sizeof(struct fi_ops), .close = close_fabric};
-static struct fi_ops part_ops = {
+static const struct fi_ops fabric_fid_ops = {.size = sizeof(struct fi_ops), .close = close_fabric};
+static const struct fi_ops part_ops = {
     .size = sizeof(struct fi_ops), .close = close_part, .control = no_control};
-static struct fi_ops eq_fid_ops = {
+static const struct fi_ops eq_fid_ops = {
     .size = sizeof(struct fi_ops), .close = close_part, .control = tell_descriptor};
-static struct fi_ops_eq eq_ops = {
+static const struct fi_ops_eq eq_ops = {
     .size = sizeof(struct fi_ops_eq), .read = read_event, .readerr = read_event_error};
-static struct fi_ops_cq cq_ops = {
+static const struct fi_ops_cq cq_ops = {
     .size = sizeof(struct fi_ops_cq), .read = read_completions, .readerr = read_failed};
 
 static int open_eq(struct fid_fabric *fid, struct fi_eq_attr *attributes, struct fid_eq **out,
                    void *context) {
     fabric *f = HOLDER(fid, fabric, fid);
     (void)attributes;
-    f->eq = (struct fid_eq){{FI_CLASS_EQ, context, &eq_fid_ops}, &eq_ops};
+    f->eq = (struct fid_eq){{FI_CLASS_EQ, context, TABLE(eq_fid_ops)}, TABLE(eq_ops)};
     *out = &f->eq;
     return 0;
 }
@@ -205,39 +168,39 @@ static int open_cq(struct fid_domain *domain, struct fi_cq_attr *attributes, str
                    void *context) {
     fabric *f = HOLDER(domain, fabric, domain);
     (void)attributes;
-    f->cq = (struct fid_cq){{FI_CLASS_CQ, context, &part_ops}, &cq_ops};
+    f->cq = (struct fid_cq){{FI_CLASS_CQ, context, TABLE(part_ops)}, TABLE(cq_ops)};
     *out = &f->cq;
     return 0;
 }
 
 static int open_endpoint(struct fid_domain *domain, struct fi_info *info, struct fid_ep **out,
                          void *context) {
-    return endpoint_open(HOLDER(domain, fabric, domain), info, out, context);
+    return sl_tcp_endpoint_open(HOLDER(domain, fabric, domain), info, out, context);
 }
 
-static struct fi_ops_domain domain_ops = {
+static const struct fi_ops_domain domain_ops = {
     .size = sizeof(struct fi_ops_domain), .cq_open = open_cq, .endpoint = open_endpoint};
 
 static int open_domain(struct fid_fabric *fid, struct fi_info *info, struct fid_domain **out,
                        void *context) {
     fabric *f = HOLDER(fid, fabric, fid);
     (void)info;
-    f->domain =
-        (struct fid_domain){.fid = {FI_CLASS_DOMAIN, context, &part_ops}, .ops = &domain_ops};
+    f->domain = (struct fid_domain){.fid = {FI_CLASS_DOMAIN, context, TABLE(part_ops)},
+                                    .ops = TABLE(domain_ops)};
     *out = &f->domain;
     return 0;
 }
 
 static int open_listener(struct fid_fabric *fid, struct fi_info *info, struct fid_pep **out,
                          void *context) {
-    return listener_open(HOLDER(fid, fabric, fid), info, out, context);
+    return sl_tcp_listener_open(HOLDER(fid, fabric, fid), info, out, context);
 }
 
-static struct fi_ops_fabric fabric_ops = {.size = sizeof(struct fi_ops_fabric),
-                                          .domain = open_domain,
-                                          .passive_ep = open_listener,
-                                          .eq_open = open_eq,
-                                          .trywait = may_wait};
+static const struct fi_ops_fabric fabric_ops = {.size = sizeof(struct fi_ops_fabric),
+                                                .domain = open_domain,
+                                                .passive_ep = open_listener,
+                                                .eq_open = open_eq,
+                                                .trywait = may_wait};
 
 int sl_provider_open(struct fid_fabric **out, const sl_provider_settings *settings) {
     fabric *f = calloc(1, sizeof *f);
@@ -250,29 +213,8 @@ int sl_provider_open(struct fid_fabric **out, const sl_provider_settings *settin
         free(f);
         return -error;
     }
-    f->fid =
-        (struct fid_fabric){.fid = {FI_CLASS_FABRIC, NULL, &fabric_fid_ops}, .ops = &fabric_ops};
+    f->fid = (struct fid_fabric){.fid = {FI_CLASS_FABRIC, NULL, TABLE(fabric_fid_ops)},
+                                 .ops = TABLE(fabric_ops)};
     *out = &f->fid;
     return 0;
-}
-
-static size_t address_bytes(const struct sockaddr_storage *a) {
-    return a->ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
-}
-
-struct fi_info *sl_provider_info(const struct sockaddr_storage *address) {
-    struct fi_info *info = fi_allocinfo();
-    const size_t bytes = address_bytes(address);
-    void *to = info != NULL ? malloc(bytes) : NULL;
-    if (to == NULL) {
-        if (info != NULL)
-            fi_freeinfo(info);
-        return NULL;
-    }
-    info->dest_addr = memcpy(to, address, bytes);
-    info->dest_addrlen = bytes;
-    info->ep_attr->type = FI_EP_MSG;
-    info->ep_attr->protocol = FI_PROTO_SOCK_TCP;
-    info->tx_attr->iov_limit = info->rx_attr->iov_limit = 2;
-    return info;
 }

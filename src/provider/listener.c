@@ -54,7 +54,7 @@ struct asker {
 /* Its memory goes when no event of it can be under way any more. */
 static void forget(asker *a) {
     listener *l = a->listener;
-    fabric_forget(l->fabric, &a->asks);
+    sl_tcp_forget(l->fabric, &a->asks);
     l->askers[a->place] = NULL;
     a->state = GONE;
     a->next_dead = l->fabric->dead;
@@ -73,7 +73,7 @@ static void end(asker *a) {
     evict(a);
 }
 
-void askers_bury(fabric *f) {
+void sl_tcp_askers_bury(fabric *f) {
     while (f->dead != NULL) {
         asker *a = f->dead;
         f->dead = a->next_dead;
@@ -85,9 +85,9 @@ void askers_bury(fabric *f) {
 /* It is told, and then closes itself: else what it has sent and nobody has read would end the
  * connection before it hears. */
 static void refuse(asker *a, const char *why) {
-    fabric_forget(a->listener->fabric, &a->asks);
+    sl_tcp_forget(a->listener->fabric, &a->asks);
     a->state = LEAVES;
-    if (talk_say(a->fd, REFUSAL, why, strnlen(why, SL_GREETING_WHY_MAX)) != 0 ||
+    if (sl_tcp_talk_say(a->fd, REFUSAL, why, strnlen(why, SL_GREETING_WHY_MAX)) != 0 ||
         shutdown(a->fd, SHUT_WR) != 0)
         end(a);
 }
@@ -102,15 +102,16 @@ static void turn_down(asker *a, const char *why) {
 
 static void report(asker *a) {
     a->state = ASKS;
-    fabric_tell(a->listener->fabric, &a->asks);
+    sl_tcp_tell(a->listener->fabric, &a->asks);
 }
 
 static void hear_greeting(asker *a) {
     const sl_gate *gate = &a->listener->fabric->settings.gate;
     char why[SL_GREETING_WHY_MAX] = "it is not an agent of this release";
-    a->greeted = talk_heard(a->talk) == GREETING && talk_bytes(a->talk) == SL_GREETING_BYTES;
+    a->greeted =
+        sl_tcp_talk_heard(a->talk) == GREETING && sl_tcp_talk_bytes(a->talk) == SL_GREETING_BYTES;
     if (a->greeted)
-        memcpy(a->talk->greeting, talk_payload(a->talk), SL_GREETING_BYTES);
+        memcpy(a->talk->greeting, sl_tcp_talk_payload(a->talk), SL_GREETING_BYTES);
     if (!a->greeted || !gate->admits(gate->context, a->talk->greeting, why)) {
         turn_down(a, why);
         return;
@@ -119,18 +120,18 @@ static void hear_greeting(asker *a) {
         report(a);
         return;
     }
-    talk_go_on(a->talk);
+    sl_tcp_talk_go_on(a->talk);
     if (!sl_challenge_draw(a->talk->challenge) ||
-        talk_say(a->fd, CHALLENGE, a->talk->challenge, SL_CHALLENGE_BYTES) != 0)
+        sl_tcp_talk_say(a->fd, CHALLENGE, a->talk->challenge, SL_CHALLENGE_BYTES) != 0)
         end(a);
 }
 
 static void hear_proof(asker *a) {
     const sl_gate *gate = &a->listener->fabric->settings.gate;
     char why[SL_GREETING_WHY_MAX] = "it is not an agent of this release";
-    if (talk_heard(a->talk) == PROOF &&
+    if (sl_tcp_talk_heard(a->talk) == PROOF &&
         gate->accepts(gate->context, a->talk->greeting, a->talk->challenge, true,
-                      talk_payload(a->talk), talk_bytes(a->talk), why))
+                      sl_tcp_talk_payload(a->talk), sl_tcp_talk_bytes(a->talk), why))
         report(a);
     else
         turn_down(a, why);
@@ -138,7 +139,7 @@ static void hear_proof(asker *a) {
 
 static void hear(asker *a) {
     while (a->state == SAYS) {
-        const int result = talk_read(a->talk, a->fd);
+        const int result = sl_tcp_talk_read(a->talk, a->fd);
         if (result == 0)
             return;
         if (result < 0)
@@ -196,7 +197,7 @@ static void take_in(listener *l, int fd, const struct sockaddr_storage *other) {
                  .asks = {.kind = FI_CONNREQ}};
     a->asks.fid = &a->handle;
     l->askers[place] = a;
-    if (fabric_watch(l->fabric, fd, &a->watched) != 0)
+    if (sl_tcp_watch(l->fabric, fd, &a->watched) != 0)
         end(a);
     else
         hear(a);
@@ -211,7 +212,7 @@ static void accept_some(listener *l) {
             return;
         take_in(l, fd, &other);
     }
-    fabric_watch(l->fabric, l->fd, &l->watched);
+    sl_tcp_watch(l->fabric, l->fd, &l->watched);
 }
 
 static void happened(watched *w, uint32_t what) {
@@ -229,7 +230,7 @@ size_t sl_provider_tick(struct fid_pep *fid) {
         end(l->askers[expired]);
     if (l->fd >= 0 && sl_listener_listens(&l->door, now_s))
         accept_some(l);
-    askers_bury(l->fabric);
+    sl_tcp_askers_bury(l->fabric);
     const size_t ended = l->ended;
     l->ended = 0;
     return ended;
@@ -237,11 +238,28 @@ size_t sl_provider_tick(struct fid_pep *fid) {
 
 /* ---- the answer ---- */
 
+struct fi_info *sl_provider_info(const struct sockaddr_storage *address) {
+    struct fi_info *info = fi_allocinfo();
+    const size_t bytes = sl_address_bytes(address);
+    void *to = info != NULL ? malloc(bytes) : NULL;
+    if (to == NULL) {
+        if (info != NULL)
+            fi_freeinfo(info);
+        return NULL;
+    }
+    info->dest_addr = memcpy(to, address, bytes);
+    info->dest_addrlen = bytes;
+    info->ep_attr->type = FI_EP_MSG;
+    info->ep_attr->protocol = FI_PROTO_SOCK_TCP;
+    info->tx_attr->iov_limit = info->rx_attr->iov_limit = 2;
+    return info;
+}
+
 static asker *asker_of(struct fid *handle) {
     return handle->context;
 }
 
-struct fi_info *asker_info(struct fid *handle, const uint8_t **greeting) {
+struct fi_info *sl_tcp_asker_info(struct fid *handle, const uint8_t **greeting) {
     const asker *a = asker_of(handle);
     struct fi_info *info = sl_provider_info(&a->other);
     *greeting = a->talk->greeting;
@@ -250,7 +268,7 @@ struct fi_info *asker_info(struct fid *handle, const uint8_t **greeting) {
     return info;
 }
 
-void asker_hand_over(struct fid *handle, endpoint *e) {
+void sl_tcp_asker_hand_over(struct fid *handle, endpoint *e) {
     asker *a = asker_of(handle);
     e->fd = a->fd;
     e->talk = a->talk;
@@ -282,7 +300,7 @@ static int listen_there(struct fid_pep *fid) {
         bind(l->fd, (const struct sockaddr *)&l->address, sl_address_bytes(&l->address)) != 0 ||
         listen(l->fd, SOMAXCONN) != 0)
         return -errno;
-    return fabric_watch(l->fabric, l->fd, &l->watched);
+    return sl_tcp_watch(l->fabric, l->fd, &l->watched);
 }
 
 static int tell_name(struct fid *fid, void *address, size_t *bytes) {
@@ -316,14 +334,14 @@ static int close_listener(struct fid *fid) {
     return 0;
 }
 
-static struct fi_ops fid_ops = {
+static const struct fi_ops fid_ops = {
     .size = sizeof(struct fi_ops), .close = close_listener, .bind = bind_queue};
-static struct fi_ops_cm cm_ops = {.size = sizeof(struct fi_ops_cm),
-                                  .getname = tell_name,
-                                  .listen = listen_there,
-                                  .reject = reject};
+static const struct fi_ops_cm cm_ops = {.size = sizeof(struct fi_ops_cm),
+                                        .getname = tell_name,
+                                        .listen = listen_there,
+                                        .reject = reject};
 
-int listener_open(fabric *f, struct fi_info *info, struct fid_pep **out, void *context) {
+int sl_tcp_listener_open(fabric *f, struct fi_info *info, struct fid_pep **out, void *context) {
     listener *l = calloc(1, sizeof *l);
     if (l == NULL)
         return -FI_ENOMEM;
@@ -332,7 +350,7 @@ int listener_open(fabric *f, struct fi_info *info, struct fid_pep **out, void *c
     l->fd = -1;
     memcpy(&l->address, info->dest_addr, info->dest_addrlen);
     sl_places_open(&l->places, PLACES, OF_HOST, patience_s);
-    l->fid = (struct fid_pep){.fid = {FI_CLASS_PEP, context, &fid_ops}, .cm = &cm_ops};
+    l->fid = (struct fid_pep){.fid = {FI_CLASS_PEP, context, TABLE(fid_ops)}, .cm = TABLE(cm_ops)};
     *out = &l->fid;
     return 0;
 }

@@ -12,6 +12,8 @@
 
 #include "provider/provider.h"
 
+/* libfabric calls tables through pointers that are not const, and changes nothing there. */
+#define TABLE(operations) ((void *)&(operations))
 #define HOLDER(pointer, type, member) ((type *)((char *)(pointer)-offsetof(type, member)))
 
 /* A socket that epoll watches, by edges. */
@@ -59,11 +61,12 @@ typedef struct fabric {
     asker *dead;     /* whose events may be among those that are looked at */
 } fabric;
 
-/* fabric.c */
-int fabric_watch(fabric *f, int fd, watched *w);
-void fabric_complete(fabric *f, operation *o, int error);
-void fabric_tell(fabric *f, event *e);
-void fabric_forget(fabric *f, event *e);
+/* ---- queue.c ---- */
+
+int sl_tcp_watch(fabric *f, int fd, watched *w);
+void sl_tcp_complete(fabric *f, operation *o, int error);
+void sl_tcp_tell(fabric *f, event *e);
+void sl_tcp_forget(fabric *f, event *e);
 static inline void append(operations *list, operation *o) {
     o->next = NULL;
     *(list->first == NULL ? &list->first : &list->last->next) = o;
@@ -87,15 +90,15 @@ typedef struct talk {
 } talk;
 
 /* 1: a message is whole; 0: not yet; negative: a code of libfabric's. Reads nothing beyond it. */
-int talk_read(talk *t, int fd);
-talk_kind talk_heard(const talk *t);
-size_t talk_bytes(const talk *t);
-const uint8_t *talk_payload(const talk *t);
+int sl_tcp_talk_read(talk *t, int fd);
+talk_kind sl_tcp_talk_heard(const talk *t);
+size_t sl_tcp_talk_bytes(const talk *t);
+const uint8_t *sl_tcp_talk_payload(const talk *t);
 /* The next message is to be read. */
-void talk_go_on(talk *t);
+void sl_tcp_talk_go_on(talk *t);
 /* 0, or a negative code. */
-int talk_say(int fd, talk_kind kind, const void *payload, size_t bytes);
-int talk_prove(const talk *t, int fd, talk_kind kind, const sl_gate *gate, bool dials);
+int sl_tcp_talk_say(int fd, talk_kind kind, const void *payload, size_t bytes);
+int sl_tcp_talk_prove(const talk *t, int fd, talk_kind kind, const sl_gate *gate, bool dials);
 
 /* ---- endpoint.c, stream.c: a connection ---- */
 
@@ -125,22 +128,24 @@ struct endpoint {
     uint8_t stage[STAGE_BYTES]; /* the heads of messages, and what came with them */
 };
 
-int endpoint_open(fabric *f, struct fi_info *info, struct fid_ep **out, void *context);
+int sl_tcp_endpoint_open(fabric *f, struct fi_info *info, struct fid_ep **out, void *context);
 /* It is over: reports all that is under way, and why. error: positive; 0: the other side closed. */
-void endpoint_fail(endpoint *e, int error, const char *why);
-extern struct fi_ops_msg stream_ops;
+void sl_tcp_stream_end(endpoint *e, int error, const char *why);
+/* It has no socket any more. */
+void sl_tcp_stream_stop(endpoint *e);
+extern const struct fi_ops_msg sl_tcp_stream_ops;
 /* Moves what can be moved now. */
-void stream_go_on(endpoint *e);
+void sl_tcp_stream_go_on(endpoint *e);
 /* It may go on without an event. */
-void stream_is_ready(endpoint *e);
+void sl_tcp_stream_ready(endpoint *e);
 
 /* ---- listener.c: who comes ---- */
 
-int listener_open(fabric *f, struct fi_info *info, struct fid_pep **out, void *context);
+int sl_tcp_listener_open(fabric *f, struct fi_info *info, struct fid_pep **out, void *context);
 /* For FI_CONNREQ: what is told of it. NULL: out of memory. */
-struct fi_info *asker_info(struct fid *handle, const uint8_t **greeting);
+struct fi_info *sl_tcp_asker_info(struct fid *handle, const uint8_t **greeting);
 /* Its connection goes to an endpoint. */
-void asker_hand_over(struct fid *handle, endpoint *e);
-void askers_bury(fabric *f);
+void sl_tcp_asker_hand_over(struct fid *handle, endpoint *e);
+void sl_tcp_askers_bury(fabric *f);
 
 #endif

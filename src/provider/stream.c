@@ -1,11 +1,14 @@
-/* stream.c - messages over a connection; see provider.h.
+/* stream.c - messages over a connection, to its end; see provider.h.
  *
  * What comes is read into a stage of one page until a message's head is whole. The rest of the
  * message goes straight to where it was posted, and what lies behind it to the stage: a long
  * message and the head of the next one take one call. What is sent leaves from where it lies.
  */
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "provider/state.h"
 #include "wire/frame.h"
@@ -15,6 +18,41 @@ enum { PIECES_MAX = 16 };
 static endpoint *endpoint_of(struct fid_ep *fid) {
     return HOLDER(fid, endpoint, fid);
 }
+
+/* ---- its end ---- */
+
+void sl_tcp_stream_stop(endpoint *e) {
+    if (e->fd >= 0)
+        close(e->fd);
+    e->fd = -1;
+    free(e->talk);
+    e->talk = NULL;
+}
+
+static void fail_all(endpoint *e, operations *list, int error) {
+    while (list->first != NULL)
+        sl_tcp_complete(e->fabric, take_first(list), error);
+}
+
+void sl_tcp_stream_end(endpoint *e, int error, const char *why) {
+    if (e->state == OVER)
+        return;
+    const bool was_open = e->state == OPEN && !e->connected.queued;
+    sl_tcp_forget(e->fabric, &e->connected);
+    e->state = OVER;
+    sl_tcp_stream_stop(e);
+    if (e->receiving != NULL)
+        sl_tcp_complete(e->fabric, e->receiving, error != 0 ? error : FI_ECANCELED);
+    e->receiving = NULL;
+    fail_all(e, &e->sends, error != 0 && was_open ? error : FI_ECANCELED);
+    fail_all(e, &e->receives, error != 0 && was_open ? error : FI_ECANCELED);
+    snprintf(e->why, sizeof e->why, "%s", why != NULL ? why : "");
+    e->ended.kind = was_open ? FI_SHUTDOWN : 0;
+    e->ended.error = error != 0 ? error : FI_ECONNABORTED;
+    sl_tcp_tell(e->fabric, &e->ended);
+}
+
+/* ---- pieces ---- */
 
 /* The part of a message that is neither sent nor received yet. Returns its pieces. */
 static int rest_of(const operation *o, struct iovec out[2]) {
@@ -39,11 +77,11 @@ static int rest_of(const operation *o, struct iovec out[2]) {
  * socket, unless its end is there. */
 static bool take_result(endpoint *e, ssize_t n, size_t asked) {
     if (n == 0)
-        endpoint_fail(e, 0, NULL);
+        sl_tcp_stream_end(e, 0, NULL);
     else if (n < 0 && errno == EAGAIN)
         e->readable = false;
     else if (n < 0 && errno != EINTR)
-        endpoint_fail(e, errno, NULL);
+        sl_tcp_stream_end(e, errno, NULL);
     if (n <= 0)
         return n < 0 && errno == EINTR;
     e->received += (size_t)n;
@@ -71,7 +109,7 @@ static bool begin_message(endpoint *e) {
         return false;
     const size_t bytes = sl_frame_bytes(e->stage + e->stage_from);
     if (bytes == 0 || bytes > e->receives.first->bytes) {
-        endpoint_fail(e, bytes == 0 ? EBADMSG : FI_ETRUNC, NULL);
+        sl_tcp_stream_end(e, bytes == 0 ? EBADMSG : FI_ETRUNC, NULL);
         return false;
     }
     e->receiving = take_first(&e->receives);
@@ -123,7 +161,7 @@ static bool go_on_receiving(endpoint *e) {
         return false;
     }
     if (e->receiving->done == e->receiving->bytes) {
-        fabric_complete(e->fabric, e->receiving, 0);
+        sl_tcp_complete(e->fabric, e->receiving, 0);
         e->receiving = NULL;
     }
     return true;
@@ -146,7 +184,7 @@ static void count_sent(endpoint *e, size_t n) {
         n -= here;
         if (o->done < o->bytes)
             return;
-        fabric_complete(e->fabric, take_first(&e->sends), 0);
+        sl_tcp_complete(e->fabric, take_first(&e->sends), 0);
     }
 }
 
@@ -160,17 +198,17 @@ static void send_now(endpoint *e) {
         else if (errno == EAGAIN)
             e->writable = false;
         else if (errno != EINTR)
-            endpoint_fail(e, errno, NULL);
+            sl_tcp_stream_end(e, errno, NULL);
     }
 }
 
-void stream_go_on(endpoint *e) {
+void sl_tcp_stream_go_on(endpoint *e) {
     send_now(e);
     while (e->state == OPEN && !e->connected.queued && go_on_receiving(e))
         continue;
 }
 
-void stream_is_ready(endpoint *e) {
+void sl_tcp_stream_ready(endpoint *e) {
     if (e->state != OPEN || e->is_ready || (!e->readable && e->stage_to == e->stage_from))
         return;
     e->is_ready = true;
@@ -196,7 +234,7 @@ static ssize_t post_receive(struct fid_ep *fid, const struct fi_msg *m, uint64_t
     if (e->state == OVER)
         return -FI_ENOTCONN;
     append(&e->receives, take(m, true));
-    stream_is_ready(e);
+    sl_tcp_stream_ready(e);
     return 0;
 }
 
@@ -210,5 +248,5 @@ static ssize_t post_send(struct fid_ep *fid, const struct fi_msg *m, uint64_t fl
     return 0;
 }
 
-struct fi_ops_msg stream_ops = {
+const struct fi_ops_msg sl_tcp_stream_ops = {
     .size = sizeof(struct fi_ops_msg), .recvmsg = post_receive, .sendmsg = post_send};

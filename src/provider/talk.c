@@ -8,10 +8,10 @@
 #include "wire/bytes.h"
 
 static size_t wanted(const talk *t) {
-    return t->got < TALK_HEAD_BYTES ? TALK_HEAD_BYTES : TALK_HEAD_BYTES + talk_bytes(t);
+    return t->got < TALK_HEAD_BYTES ? TALK_HEAD_BYTES : TALK_HEAD_BYTES + sl_tcp_talk_bytes(t);
 }
 
-int talk_read(talk *t, int fd) {
+int sl_tcp_talk_read(talk *t, int fd) {
     while (t->got < wanted(t)) {
         const ssize_t n = recv(fd, t->message + t->got, wanted(t) - t->got, 0);
         if (n < 0)
@@ -25,23 +25,23 @@ int talk_read(talk *t, int fd) {
     return 1;
 }
 
-talk_kind talk_heard(const talk *t) {
+talk_kind sl_tcp_talk_heard(const talk *t) {
     return (talk_kind)t->message[0];
 }
 
-size_t talk_bytes(const talk *t) {
+size_t sl_tcp_talk_bytes(const talk *t) {
     return get16(t->message + 1);
 }
 
-const uint8_t *talk_payload(const talk *t) {
+const uint8_t *sl_tcp_talk_payload(const talk *t) {
     return t->message + TALK_HEAD_BYTES;
 }
 
-void talk_go_on(talk *t) {
+void sl_tcp_talk_go_on(talk *t) {
     t->got = 0;
 }
 
-int talk_say(int fd, talk_kind kind, const void *payload, size_t bytes) {
+int sl_tcp_talk_say(int fd, talk_kind kind, const void *payload, size_t bytes) {
     uint8_t message[TALK_HEAD_BYTES + SL_PROOF_BYTES_MAX];
     message[0] = (uint8_t)kind;
     put16(message + 1, (uint16_t)bytes);
@@ -51,7 +51,7 @@ int talk_say(int fd, talk_kind kind, const void *payload, size_t bytes) {
     return n == (ssize_t)(TALK_HEAD_BYTES + bytes) ? 0 : n < 0 ? -errno : -FI_ENOBUFS;
 }
 
-int talk_prove(const talk *t, int fd, talk_kind kind, const sl_gate *gate, bool dials) {
+int sl_tcp_talk_prove(const talk *t, int fd, talk_kind kind, const sl_gate *gate, bool dials) {
     uint8_t proof[SL_PROOF_BYTES_MAX];
     size_t bytes = 0;
     if (gate->proves) {
@@ -59,5 +59,5 @@ int talk_prove(const talk *t, int fd, talk_kind kind, const sl_gate *gate, bool 
         if (bytes == 0)
             return -FI_EKEYREJECTED;
     }
-    return talk_say(fd, kind, proof, bytes);
+    return sl_tcp_talk_say(fd, kind, proof, bytes);
 }
