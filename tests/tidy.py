@@ -30,7 +30,9 @@ MUTABLE = {
     "src/provider/libfabric.c: once": "that it is once",
     "src/world/loop.c: said": "of a thread, for the error that follows",
 }
-FOREIGN = {"src/provider/libfabric.c": "fi_"}  # functions with the names of the library they stand for
+FOREIGN = {
+    "src/provider/libfabric.c": "fi_"
+}  # functions with the names of the library they stand for
 # What the library leaves to its caller: to print and to end the program. assert() may.
 FORBIDDEN = {
     *("exit", "_exit", "_Exit", "quick_exit", "abort", "stdout", "stderr"),
