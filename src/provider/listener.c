@@ -12,7 +12,13 @@
 #include "base/places.h"
 #include "provider/state.h"
 
-enum { PLACES = SL_PLACES_MAX, OF_HOST = 16, ACCEPTED_AT_ONCE = 64, REST_MAX = 65536 };
+enum {
+    PLACES = SL_PLACES_MAX,
+    OF_HOST = 16,
+    ACCEPTED_AT_ONCE = 16 /* fewer than places: who comes is heard first */,
+    REST_MAX = 65536
+};
+static const char has_ended[] = "it has ended";
 static const double patience_s = 3; /* for all that a stranger says */
 
 typedef struct listener {
@@ -49,16 +55,14 @@ struct asker {
     event asks;
 };
 
-/* ---- its end ---- */
+/* ---- its place, and its end ---- */
 
 /* Its memory goes when no event of it can be under way any more. */
 static void forget(asker *a) {
-    listener *l = a->listener;
-    sl_tcp_forget(l->fabric, &a->asks);
-    l->askers[a->place] = NULL;
+    sl_tcp_forget(a->listener->fabric, &a->asks);
     a->state = GONE;
-    a->next_dead = l->fabric->dead;
-    l->fabric->dead = a;
+    a->next_dead = a->listener->fabric->dead;
+    a->listener->fabric->dead = a;
 }
 
 /* Another one has its place. */
@@ -68,8 +72,23 @@ static void evict(asker *a) {
     forget(a);
 }
 
-static void end(asker *a) {
+static void take_place(asker *a) {
+    listener *l = a->listener;
+    bool evicted;
+    a->place = sl_places_take(&l->places, &a->other, sl_clock_seconds(),
+                              sl_listener_is_short(&l->door, a->fd), &evicted);
+    if (evicted)
+        evict(l->askers[a->place]);
+    l->askers[a->place] = a;
+}
+
+static void leave_place(asker *a) {
     sl_places_leave(&a->listener->places, a->place);
+    a->listener->askers[a->place] = NULL;
+}
+
+static void end(asker *a) {
+    leave_place(a);
     evict(a);
 }
 
@@ -100,7 +119,9 @@ static void turn_down(asker *a, const char *why) {
 
 /* ---- what it says ---- */
 
+/* It has said all, and is no stranger any more. */
 static void report(asker *a) {
+    leave_place(a);
     a->state = ASKS;
     sl_tcp_tell(a->listener->fabric, &a->asks);
 }
@@ -174,7 +195,6 @@ static void happened_to_asker(watched *w, uint32_t what) {
 /* ---- who comes ---- */
 
 static void take_in(listener *l, int fd, const struct sockaddr_storage *other) {
-    bool evicted;
     asker *a = calloc(1, sizeof *a);
     talk *t = calloc(1, sizeof *t);
     if (a == NULL || t == NULL) {
@@ -183,20 +203,15 @@ static void take_in(listener *l, int fd, const struct sockaddr_storage *other) {
         close(fd);
         return;
     }
-    const unsigned place = sl_places_take(&l->places, other, sl_clock_seconds(),
-                                          sl_listener_is_short(&l->door, fd), &evicted);
-    if (evicted)
-        evict(l->askers[place]);
     *a = (asker){.watched = {happened_to_asker},
                  .handle = {.fclass = FI_CLASS_CONNREQ, .context = a},
                  .listener = l,
                  .fd = fd,
-                 .place = place,
                  .other = *other,
                  .talk = t,
                  .asks = {.kind = FI_CONNREQ}};
     a->asks.fid = &a->handle;
-    l->askers[place] = a;
+    take_place(a);
     if (sl_tcp_watch(l->fabric, fd, &a->watched) != 0)
         end(a);
     else
@@ -273,7 +288,6 @@ void sl_tcp_asker_hand_over(struct fid *handle, endpoint *e) {
     e->fd = a->fd;
     e->talk = a->talk;
     a->talk = NULL;
-    sl_places_leave(&a->listener->places, a->place);
     forget(a);
 }
 
@@ -282,8 +296,10 @@ static int reject(struct fid_pep *fid, struct fid *handle, const void *why, size
     char text[SL_GREETING_WHY_MAX];
     (void)fid;
     snprintf(text, sizeof text, "%.*s", (int)bytes, (const char *)why);
-    if (a->state == ASKS) /* else its connection was an endpoint's already */
+    if (a->state == ASKS) { /* else its connection was an endpoint's already */
+        take_place(a);
         refuse(a, text);
+    }
     return 0;
 }
 
@@ -318,9 +334,14 @@ static int bind_queue(struct fid *fid, struct fid *queue, uint64_t flags) {
 
 static int close_listener(struct fid *fid) {
     listener *l = HOLDER(HOLDER(fid, struct fid_pep, fid), listener, fid);
+    for (event *e = l->fabric->first_event, *next; e != NULL; e = next) {
+        next = e->next;
+        if (e->kind == FI_CONNREQ)
+            reject(&l->fid, e->fid, has_ended, sizeof has_ended);
+    }
     for (size_t i = 0; i < PLACES; i++) {
         if (l->askers[i] != NULL && l->askers[i]->state != LEAVES)
-            refuse(l->askers[i], "it has ended");
+            refuse(l->askers[i], has_ended);
         if (l->askers[i] != NULL)
             let_leave(l->askers[i]);
         if (l->askers[i] != NULL)

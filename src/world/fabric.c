@@ -6,7 +6,7 @@
 #include "base/address.h"
 #include "world/fabric_state.h"
 
-enum { COMPLETIONS_AT_ONCE = 32, EVENTS_AT_ONCE = 32, REASON_MAX = 256 };
+enum { COMPLETIONS_AT_ONCE = 32, EVENTS_AT_ONCE = 128, REASON_MAX = 256 };
 enum { LOOKS_PER_EVENT = 4, REJECTION_MAX = 127 /* what any provider has room for */ };
 
 /* Names of transport.provider; any other one is libfabric's. */

@@ -91,14 +91,10 @@ def agents_meet_over_ipv6(scene):
         check(running.code == 0, f"exit code {running.code}: {running.err!r}")
 
 
-def agents_over_either_tcp_meet(scene):
-    """libfabric 1.17 has two providers for it."""
+def agents_over_a_provider_of_libfabrics_meet(scene):
     hosts = roster(scene, *(f"127.0.0.1:{port}" for port in free_ports(2)))
-    experiment = scene.experiment(**PAIR)
-    pair = [
-        agent(scene, rank, hosts, f"out{rank}", wrapper=["env", f"FI_PROVIDER={provider}"])
-        for rank, provider in enumerate(("tcp", "net,tcp"))
-    ]
+    experiment = scene.experiment(**PAIR, transport__provider="libfabric-tcp")
+    pair = [agent(scene, i, hosts, f"out{i}", experiment=experiment) for i in (0, 1)]
     for running in pair:
         running.wait(60).check_well()
     check_models(scene, experiment, ["out0", "out1"])
@@ -191,7 +187,7 @@ if __name__ == "__main__":
             unknown_providers_are_refused,
             one_address_has_one_rank,
             agents_meet_over_ipv6,
-            agents_over_either_tcp_meet,
+            agents_over_a_provider_of_libfabrics_meet,
             a_wrong_roster_is_said,
             what_a_run_has_left_is_refused,
             a_folder_that_cannot_be_made,

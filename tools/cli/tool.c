@@ -119,10 +119,9 @@ int trial_find_path(const trial *t, const options *o, sl_error *error) {
         return sl_fail(error, SL_EINVAL,
                        "faults: agents meet real ones, and only the simulator plays them; take "
                        "`starling sim`, or leave faults out");
-    /* libfabric need not load any other provider; one of them catches signals. For tcp, agents ask
-     * for net first. */
+    /* libfabric need not load any other provider; one of them catches signals. */
     const char *provider = t->experiment->transport.provider;
-    setenv("FI_PROVIDER", strcmp(provider, "tcp") == 0 ? "net,tcp" : provider, 0);
+    setenv("FI_PROVIDER", strcmp(provider, "libfabric-tcp") == 0 ? "tcp" : provider, 0);
     int result = sl_agent_find_path(t->experiment, &direct, note, error);
     if (result == 0 && note[0] != '\0' && o->report_fd < 0)
         complain("%s", note);
