@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "launch/environment.h"
+#include "launch/resolver.h"
 #include "starling/types.h"
 
 enum {
@@ -112,6 +113,11 @@ static bool is_hostfile(const look *l, uint32_t ranks) {
 static int add_host(sl_hostfile *h, const char *host, uint32_t slots, const char *where, int number,
                     sl_error *error) {
     const char *at = strrchr(host, '@'); /* user@host */
+    host = at != NULL ? at + 1 : host;
+    const size_t length = strlen(host);
+    if (length == 0 || length >= SL_HOST_MAX || h->count >= HOSTS_MAX)
+        return sl_fail(error, SL_EFILE, "%s:%d: '%s' is no name of a host, or there are too many",
+                       where, number, host);
     if (h->count == h->room) {
         const size_t room = h->room > 0 ? 2 * h->room : 16;
         sl_slots *hosts = realloc(h->hosts, room * sizeof *hosts);
@@ -120,14 +126,10 @@ static int add_host(sl_hostfile *h, const char *host, uint32_t slots, const char
         h->hosts = hosts;
         h->room = room;
     }
-    host = at != NULL ? at + 1 : host;
-    if (host[0] == '\0' || strlen(host) >= SL_HOST_MAX || h->count >= HOSTS_MAX)
-        return sl_fail(error, SL_EFILE,
-                       "%s:%d: '%.64s' is no name of a host, or there are too many", where, number,
-                       host);
-    sl_slots *s = &h->hosts[h->count++];
-    *s = (sl_slots){.count = slots, .line = number};
-    strcpy(s->host, host);
+    const uint32_t name = sl_names_add(&h->names, host, length);
+    if (name == SL_NAMES_NONE)
+        return sl_fail(error, SL_ENOMEM, "%s: out of memory", where);
+    h->hosts[h->count++] = (sl_slots){.host = name, .count = slots, .line = number};
     h->slots += slots;
     return 0;
 }
@@ -252,7 +254,12 @@ int sl_hostfile_parse(sl_hostfile *out, const char *text, const char *where, uin
     return result == 0 ? 1 : result;
 }
 
+const char *sl_hostfile_host(const sl_hostfile *hostfile, size_t at) {
+    return sl_names_at(&hostfile->names, hostfile->hosts[at].host);
+}
+
 void sl_hostfile_close(sl_hostfile *hostfile) {
     free(hostfile->hosts);
+    sl_names_close(&hostfile->names);
     *hostfile = (sl_hostfile){0};
 }

@@ -8,10 +8,11 @@
 #ifndef SL_HOSTFILE_H
 #define SL_HOSTFILE_H
 
-#include "launch/resolver.h"
+#include "launch/names.h"
+#include "starling/error.h"
 
 typedef struct sl_slots {
-    char host[SL_HOST_MAX];
+    uint32_t host; /* in `names` */
     uint32_t count;
     int line;
 } sl_slots;
@@ -19,6 +20,7 @@ typedef struct sl_slots {
 typedef struct sl_hostfile {
     sl_slots *hosts; /* (count) in the order of the lines */
     size_t count, room;
+    sl_names names;
     uint64_t slots; /* in all */
 } sl_hostfile;
 
@@ -27,6 +29,7 @@ typedef struct sl_hostfile {
  * is one, with a mistake. */
 int sl_hostfile_parse(sl_hostfile *out, const char *text, const char *where, uint32_t ranks,
                       sl_error *error);
+const char *sl_hostfile_host(const sl_hostfile *hostfile, size_t at);
 void sl_hostfile_close(sl_hostfile *hostfile);
 
 #endif

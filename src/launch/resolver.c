@@ -31,6 +31,34 @@ typedef struct job {
     sl_lookup lookups[];
 } job;
 
+sl_address sl_address_pack(const struct sockaddr_storage *address) {
+    const struct sockaddr_in *v4 = (const void *)address;
+    const struct sockaddr_in6 *v6 = (const void *)address;
+    sl_address a = {.family = address->ss_family};
+    if (a.family == AF_INET) {
+        memcpy(a.bytes, &v4->sin_addr, sizeof v4->sin_addr);
+    } else if (a.family == AF_INET6) {
+        memcpy(a.bytes, &v6->sin6_addr, sizeof v6->sin6_addr);
+        a.scope = v6->sin6_scope_id;
+    }
+    return a;
+}
+
+struct sockaddr_storage sl_address_unpack(const sl_address *a, uint16_t port) {
+    struct sockaddr_storage address = {.ss_family = (sa_family_t)a->family};
+    struct sockaddr_in *v4 = (void *)&address;
+    struct sockaddr_in6 *v6 = (void *)&address;
+    if (a->family == AF_INET) {
+        memcpy(&v4->sin_addr, a->bytes, sizeof v4->sin_addr);
+        v4->sin_port = htons(port);
+    } else if (a->family == AF_INET6) {
+        memcpy(&v6->sin6_addr, a->bytes, sizeof v6->sin6_addr);
+        v6->sin6_scope_id = a->scope;
+        v6->sin6_port = htons(port);
+    }
+    return address;
+}
+
 bool sl_lookup_numeric(sl_lookup *l) {
     const bool is_numeric = sl_address_parse(&l->address, l->host);
     l->found = l->found || is_numeric;
@@ -157,7 +185,8 @@ static void tell_waiting(job *j, const sl_lookup_wait *wait, double left_s) {
 
 /* True when the thread has ended. */
 static bool await(job *j, const sl_lookup_wait *wait, bool *stopped) {
-    const double until_s = sl_clock_seconds() + wait->timeout_s;
+    const double began_s = wait->began_s > 0 ? wait->began_s : sl_clock_seconds();
+    const double until_s = began_s + wait->timeout_s;
     double told_s = sl_clock_seconds();
     while (!*stopped && sl_clock_seconds() < until_s) {
         struct pollfd watched[2] = {{.fd = j->done_fd, .events = POLLIN},

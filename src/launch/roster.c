@@ -6,27 +6,30 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "launch/environment.h"
 #include "launch/hostfile.h"
 #include "starling/text.h"
 
-enum { ROSTER_BYTES_MAX = 16 << 20, LINE_MAX_BYTES = 512, PIN_DIGITS = 64 };
+enum { ROSTER_BYTES_MAX = 16 << 20, LINE_MAX_BYTES = 512, PIN_DIGITS = 64, LOOKED_UP = 64 };
 static const char pin_begin[] = "sha256:";
-
-/* A certificate's fingerprint, as text; empty: none. */
-typedef struct pin {
-    char text[sizeof pin_begin + PIN_DIGITS];
-} pin;
 
 static const char rank_hole[] = "{rank}";
 
+/* Of one rank. There may be a million. */
+typedef struct place {
+    uint32_t host, pin; /* in `names`; pin: a certificate's fingerprint, SL_NAMES_NONE: none */
+    int line;           /* of the file, for errors */
+    uint16_t port;
+    bool may_come; /* unknown today, its host may be known in a second */
+    sl_address address;
+} place;
+
 struct sl_roster {
-    sl_lookup *hosts; /* (count) */
-    uint16_t *ports;  /* (count) */
-    pin *pins;        /* (count) */
-    int *lines;       /* (count) of the file, for errors */
+    place *places; /* (count) */
     uint32_t count, room;
+    sl_names names;
     uint64_t run;
     uint32_t own;            /* the rank that this process is; beyond the last: not known */
     char where[SL_HOST_MAX]; /* file, for errors */
@@ -78,20 +81,22 @@ static int check_rank(const sl_roster *r, const char *text, int line, sl_error *
                    is_rank && rank < r->count ? "is named twice" : "is out of order", r->count);
 }
 
+static const char *host_of(const sl_roster *r, uint32_t rank) {
+    return sl_names_at(&r->names, r->places[rank].host);
+}
+
+static int refuse_memory(const char *where, sl_error *error) {
+    return sl_fail(error, SL_ENOMEM, "%s: out of memory", where);
+}
+
 static int make_room(sl_roster *r, sl_error *error) {
     if (r->count < r->room)
         return 0;
-    uint32_t room = r->room ? 2 * r->room : 16;
-    sl_lookup *hosts = realloc(r->hosts, room * sizeof *hosts);
-    r->hosts = hosts != NULL ? hosts : r->hosts;
-    uint16_t *ports = realloc(r->ports, room * sizeof *ports);
-    r->ports = ports != NULL ? ports : r->ports;
-    pin *pins = realloc(r->pins, room * sizeof *pins);
-    r->pins = pins != NULL ? pins : r->pins;
-    int *lines = realloc(r->lines, room * sizeof *lines);
-    r->lines = lines != NULL ? lines : r->lines;
-    if (hosts == NULL || ports == NULL || pins == NULL || lines == NULL)
-        return sl_fail(error, SL_ENOMEM, "%s: out of memory", r->where);
+    const uint32_t room = r->room > 0 ? 2 * r->room : 16;
+    place *places = realloc(r->places, room * sizeof *places);
+    if (places == NULL)
+        return refuse_memory(r->where, error);
+    r->places = places;
     r->room = room;
     return 0;
 }
@@ -100,19 +105,15 @@ static bool is_pin(const char *word) {
     return word != NULL && strncmp(word, pin_begin, sizeof pin_begin - 1) == 0;
 }
 
-static int take_pin(pin *out, const char *word, const char *where, sl_error *error) {
-    const char *digits = word != NULL ? word + sizeof pin_begin - 1 : NULL;
-    *out = (pin){0};
-    if (word == NULL)
+static int check_pin(const char *word, const char *where, sl_error *error) {
+    const char *digits = word + sizeof pin_begin - 1;
+    if (is_pin(word) && strlen(digits) == PIN_DIGITS &&
+        strspn(digits, "0123456789abcdef") == PIN_DIGITS)
         return 0;
-    if (!is_pin(word) || strlen(digits) != PIN_DIGITS ||
-        strspn(digits, "0123456789abcdef") != PIN_DIGITS)
-        return sl_fail(error, SL_EFILE,
-                       "%s: '%s' is not a certificate's fingerprint, sha256: and %d digits 0-9a-f, "
-                       "as `starling keys roster` prints it",
-                       where, word, PIN_DIGITS);
-    strcpy(out->text, word);
-    return 0;
+    return sl_fail(error, SL_EFILE,
+                   "%s: '%s' is not a certificate's fingerprint, sha256: and %d digits 0-9a-f, "
+                   "as `starling keys roster` prints it",
+                   where, word, PIN_DIGITS);
 }
 
 static char *next_word(char **save) {
@@ -120,23 +121,40 @@ static char *next_word(char **save) {
     return word != NULL && word[0] != '#' ? word : NULL;
 }
 
-static int add_place(sl_roster *r, const char *place, const char *fingerprint, int line,
-                     sl_error *error) {
-    char where[SL_HOST_MAX + 16];
+/* The ranks of a host stand beside each other, and share its name. */
+static uint32_t keep_host(sl_roster *r, const char *host) {
+    if (r->count > 0 && strcmp(host_of(r, r->count - 1), host) == 0)
+        return r->places[r->count - 1].host;
+    return sl_names_add(&r->names, host, strlen(host));
+}
+
+static int add_rank(sl_roster *r, const char *host, uint16_t port, const char *pin, int line,
+                    sl_error *error) {
+    sl_lookup lookup;
+    place p = {.line = line, .port = port, .pin = SL_NAMES_NONE};
     int result = make_room(r, error);
     if (result != 0)
         return result;
-    sl_lookup *host = &r->hosts[r->count];
-    memset(host, 0, sizeof *host);
-    snprintf(where, sizeof where, "%s:%d", r->where, line);
-    result = sl_place_parse(host->host, &r->ports[r->count], place, 1, where, error);
-    if (result == 0)
-        result = take_pin(&r->pins[r->count], fingerprint, where, error);
-    if (result != 0)
-        return result;
-    sl_lookup_numeric(host);
-    r->lines[r->count++] = line;
+    p.host = keep_host(r, host);
+    if (pin != NULL)
+        p.pin = sl_names_add(&r->names, pin, strlen(pin));
+    if (p.host == SL_NAMES_NONE || (pin != NULL && p.pin == SL_NAMES_NONE))
+        return refuse_memory(r->where, error);
+    strcpy(lookup.host, host);
+    if (sl_lookup_numeric(&lookup))
+        p.address = sl_address_pack(&lookup.address);
+    r->places[r->count++] = p;
     return 0;
+}
+
+static int add_place(sl_roster *r, const char *text, const char *pin, int line, sl_error *error) {
+    char where[SL_HOST_MAX + 16], host[SL_HOST_MAX];
+    uint16_t port = 0;
+    snprintf(where, sizeof where, "%s:%d", r->where, line);
+    int result = sl_place_parse(host, &port, text, 1, where, error);
+    if (result == 0 && pin != NULL)
+        result = check_pin(pin, where, error);
+    return result == 0 ? add_rank(r, host, port, pin, line, error) : result;
 }
 
 /* "PLACE", or "RANK PLACE", and maybe a fingerprint. */
@@ -153,49 +171,54 @@ static int add_line(sl_roster *r, char *text, int line, sl_error *error) {
 
 /* ---- addresses ---- */
 
-/* By port, then by address, or by name where that is not looked up yet. */
-static int compare_places(const void *x, const void *y, void *context) {
+/* By address, or by name where that is not looked up yet. */
+static bool are_at_one_place(const void *context, uint32_t i, uint32_t j) {
     const sl_roster *r = context;
-    uint32_t i = *(const uint32_t *)x, j = *(const uint32_t *)y;
-    const sl_lookup *a = &r->hosts[i], *b = &r->hosts[j];
-    if (r->ports[i] != r->ports[j])
-        return r->ports[i] < r->ports[j] ? -1 : 1;
-    if (a->found != b->found)
-        return a->found ? -1 : 1;
-    return a->found ? memcmp(&a->address, &b->address, sizeof a->address)
-                    : strcmp(a->host, b->host);
+    const place *a = &r->places[i], *b = &r->places[j];
+    return a->port == b->port && memcmp(&a->address, &b->address, sizeof a->address) == 0 &&
+           (a->address.family != 0 || strcmp(host_of(r, i), host_of(r, j)) == 0);
+}
+
+static uint64_t hash_place(const sl_roster *r, uint32_t rank) {
+    const place *p = &r->places[rank];
+    const char *host = host_of(r, rank);
+    const uint64_t start = sl_hash_word(SL_HASH_START, p->port);
+    return p->address.family != 0 ? sl_hash(start, &p->address, sizeof p->address)
+                                  : sl_hash(start, host, strlen(host));
 }
 
 /* Two ranks at one address would wait for each other for ever. */
-static int check_distinct(sl_roster *r, sl_error *error) {
-    uint32_t *order = malloc((r->count + 1u) * sizeof *order);
-    if (order == NULL)
-        return sl_fail(error, SL_ENOMEM, "%s: out of memory", r->where);
-    for (uint32_t i = 0; i < r->count; i++)
-        order[i] = i;
-    qsort_r(order, r->count, sizeof *order, compare_places, r);
+static int check_distinct(const sl_roster *r, sl_error *error) {
+    sl_equals equals;
     int result = 0;
-    for (uint32_t k = 1; k < r->count && result == 0; k++) {
-        uint32_t i = order[k - 1], j = order[k];
-        if (compare_places(&i, &j, r) == 0)
-            result = sl_fail(error, SL_EFILE, "%s:%d: %s:%u is the address of ranks %u and %u",
-                             r->where, r->lines[i > j ? i : j], r->hosts[j].host, r->ports[j],
-                             i < j ? i : j, i < j ? j : i);
+    if (!sl_equals_open(&equals, r->count, are_at_one_place, r))
+        return refuse_memory(r->where, error);
+    for (uint32_t i = 0; i < r->count && result == 0; i++) {
+        const uint32_t first = sl_equals_first(&equals, i, hash_place(r, i));
+        if (first != i)
+            result =
+                sl_fail(error, SL_EFILE, "%s:%d: %s:%u is the address of ranks %u and %u", r->where,
+                        r->places[i].line, host_of(r, i), r->places[i].port, first, i);
     }
-    free(order);
+    sl_equals_close(&equals);
     return result;
+}
+
+static bool is_on_loopback(const sl_roster *r, uint32_t rank) {
+    const struct sockaddr_storage address = sl_roster_address(r, rank);
+    return sl_address_is_loopback(&address);
 }
 
 /* Is it a loopback address, and this host by its own name? */
 static bool is_own_host(const sl_roster *r, uint32_t rank) {
-    return r->own < r->count && sl_address_is_loopback(&r->hosts[rank].address) &&
-           strcmp(r->hosts[rank].host, r->hosts[r->own].host) == 0;
+    return r->own < r->count && is_on_loopback(r, rank) &&
+           strcmp(host_of(r, rank), host_of(r, r->own)) == 0;
 }
 
 /* The first rank beyond this host; the number of ranks: there is none. */
 static uint32_t rank_beyond(const sl_roster *r) {
     uint32_t i = 0;
-    while (i < r->count && sl_address_is_loopback(&r->hosts[i].address))
+    while (i < r->count && is_on_loopback(r, i))
         i++;
     return i;
 }
@@ -204,20 +227,21 @@ static uint32_t rank_beyond(const sl_roster *r) {
 static int check_reach(const sl_roster *r, sl_error *error) {
     const uint32_t beyond = rank_beyond(r);
     uint32_t here = 0;
-    while (here < r->count &&
-           (!sl_address_is_loopback(&r->hosts[here].address) || is_own_host(r, here)))
+    while (here < r->count && (!is_on_loopback(r, here) || is_own_host(r, here)))
         here++;
     if (here == r->count || beyond == r->count)
         return 0;
+    const struct sockaddr_storage found = sl_roster_address(r, here);
+    const char *host = host_of(r, here);
     char address[SL_IP_TEXT_MAX];
-    sl_address_text(&r->hosts[here].address, address);
+    sl_address_text(&found, address);
     return sl_fail(error, SL_EFILE,
                    "%s:%d: rank %u at %s:%u%s%s is reached from its own host only, but rank %u is "
                    "at %s:%u: give its address on the network",
-                   r->where, r->lines[here], here, r->hosts[here].host, r->ports[here],
-                   strcmp(address, r->hosts[here].host) == 0 ? "" : ", here ",
-                   strcmp(address, r->hosts[here].host) == 0 ? "" : address, beyond,
-                   r->hosts[beyond].host, r->ports[beyond]);
+                   r->where, r->places[here].line, here, host, r->places[here].port,
+                   strcmp(address, host) == 0 ? "" : ", here ",
+                   strcmp(address, host) == 0 ? "" : address, beyond, host_of(r, beyond),
+                   r->places[beyond].port);
 }
 
 static int parse_lines(sl_roster *r, const char *text, sl_error *error) {
@@ -240,20 +264,34 @@ static int parse_lines(sl_roster *r, const char *text, sl_error *error) {
     return result;
 }
 
-int sl_roster_parse(sl_roster **out, const char *text, const char *where, sl_error *error) {
+static sl_roster *open_roster(const char *where, sl_error *error) {
     sl_roster *r = calloc(1, sizeof *r);
     if (r == NULL)
-        return sl_fail(error, SL_ENOMEM, "%s: out of memory", where);
-    r->own = UINT32_MAX;
-    snprintf(r->where, sizeof r->where, "%s", where);
-    int result = parse_lines(r, text, error);
-    if (result == 0)
-        result = check_distinct(r, error);
-    if (result != 0)
+        refuse_memory(where, error);
+    else
+        snprintf(r->where, sizeof r->where, "%s", where);
+    if (r != NULL)
+        r->own = UINT32_MAX;
+    return r;
+}
+
+/* It is the caller's, if nothing was wrong with it. */
+static int give(sl_roster **out, sl_roster *r, int result) {
+    if (result < 0)
         sl_roster_close(&r);
     else
         *out = r;
-    return result;
+    return result < 0 ? result : 0;
+}
+
+int sl_roster_parse(sl_roster **out, const char *text, const char *where, sl_error *error) {
+    sl_roster *r = open_roster(where, error);
+    if (r == NULL)
+        return SL_ENOMEM;
+    int result = parse_lines(r, text, error);
+    if (result == 0)
+        result = check_distinct(r, error);
+    return give(out, r, result);
 }
 
 int sl_roster_load(sl_roster **out, const char *path, sl_error *error) {
@@ -266,34 +304,48 @@ int sl_roster_load(sl_roster **out, const char *path, sl_error *error) {
     return result;
 }
 
-/* How many ranks of this host there are before its line: an earlier line may have named it. */
-static uint32_t ranks_before(const sl_hostfile *h, size_t at) {
-    uint32_t count = 0;
-    for (size_t i = 0; i < at; i++)
-        if (strcmp(h->hosts[i].host, h->hosts[at].host) == 0)
-            count += h->hosts[i].count;
-    return count;
-}
-
-static int add_slot(sl_roster *r, const sl_slots *host, uint64_t port, sl_error *error) {
-    char place[SL_HOST_MAX + 16];
+static int add_slot(sl_roster *r, const char *host, int line, uint64_t port, sl_error *error) {
     if (port > UINT16_MAX)
         return sl_fail(error, SL_EFILE, "%s:%d: host %s has too many ranks for ports up to 65535",
-                       r->where, host->line, host->host);
-    snprintf(place, sizeof place, strchr(host->host, ':') != NULL ? "[%s]:%u" : "%s:%u", host->host,
-             (unsigned)port);
-    return add_place(r, place, NULL, host->line, error);
+                       r->where, line, host);
+    return add_rank(r, host, (uint16_t)port, NULL, line, error);
 }
 
-/* A rank for each slot, host by host, as mpirun gives them. */
-static int take_slots(sl_roster *r, const sl_hostfile *h, uint64_t ranks, uint16_t port,
-                      sl_error *error) {
+static bool is_same_host(const void *context, uint32_t a, uint32_t b) {
+    return strcmp(sl_hostfile_host(context, a), sl_hostfile_host(context, b)) == 0;
+}
+
+/* A rank for each slot, host by host, as mpirun gives them. Several lines may name a host, whose
+ * `taken` its first one counts. */
+static int take_slots(sl_roster *r, const sl_hostfile *h, sl_equals *equals, uint64_t *taken,
+                      const uint32_t counts[2], uint16_t port, sl_error *error) {
     int result = 0;
-    for (size_t i = 0; i < h->count && result == 0; i++) {
-        const uint32_t before = ranks_before(h, i);
-        for (uint32_t k = 0; k < h->hosts[i].count && r->count < ranks && result == 0; k++)
-            result = add_slot(r, &h->hosts[i], (uint64_t)port + before + k, error);
+    for (uint32_t i = 0; i < h->count && result == 0 && r->count < counts[1]; i++) {
+        const char *host = sl_hostfile_host(h, i);
+        const uint32_t first =
+            sl_equals_first(equals, i, sl_hash(SL_HASH_START, host, strlen(host)));
+        for (uint32_t k = 0; k < h->hosts[i].count && r->count < counts[1] && result == 0; k++)
+            result = add_slot(r, host, h->hosts[i].line, port + taken[first]++, error);
     }
+    return result;
+}
+
+static int take_hosts(sl_roster *r, const sl_hostfile *h, const uint32_t counts[2], uint16_t port,
+                      sl_error *error) {
+    uint64_t *taken = calloc(h->count + 1, sizeof *taken);
+    sl_equals equals = {0};
+    int result = 0;
+    if (h->slots < counts[0])
+        result = sl_fail(error, SL_EINVAL,
+                         "%s: the hosts have %llu slots, the topology %u nodes (topology.nodes): "
+                         "each node needs one (HOST slots=N)",
+                         r->where, (unsigned long long)h->slots, counts[0]);
+    else if (taken == NULL || !sl_equals_open(&equals, h->count, is_same_host, h))
+        result = refuse_memory(r->where, error);
+    else
+        result = take_slots(r, h, &equals, taken, counts, port, error);
+    sl_equals_close(&equals);
+    free(taken);
     return result;
 }
 
@@ -306,25 +358,10 @@ static int parse_any(sl_roster **out, const char *text, const char *where, const
         return sl_roster_parse(out, text, where, error);
     if (result < 0)
         return result;
-    sl_roster *r = calloc(1, sizeof *r);
-    if (r == NULL) {
-        result = sl_fail(error, SL_ENOMEM, "%s: out of memory", where);
-    } else if (hosts.slots < counts[0]) {
-        result = sl_fail(error, SL_EINVAL,
-                         "%s: the hosts have %llu slots, the topology %u nodes (topology.nodes): "
-                         "each node needs one (HOST slots=N)",
-                         where, (unsigned long long)hosts.slots, counts[0]);
-    } else {
-        r->own = UINT32_MAX;
-        snprintf(r->where, sizeof r->where, "%s", where);
-        result = take_slots(r, &hosts, counts[1], port, error);
-    }
+    sl_roster *r = open_roster(where, error);
+    result = r != NULL ? take_hosts(r, &hosts, counts, port, error) : SL_ENOMEM;
     sl_hostfile_close(&hosts);
-    if (result < 0)
-        sl_roster_close(&r);
-    else
-        *out = r;
-    return result < 0 ? result : 0;
+    return give(out, r, result);
 }
 
 static int load_any(sl_roster **out, const char *path, const uint32_t counts[2], uint16_t port,
@@ -361,14 +398,26 @@ static bool is_list(const char *what) {
            (strchr(what, ',') != NULL || (what[0] != '[' && strchr(what, '[') != NULL));
 }
 
-/* The pattern's line of one rank. */
-static char *append_line(char *end, const char *pattern, uint32_t rank) {
+/* The pattern's place of one rank, which has at most as many digits as {rank} has characters. */
+static void fill_pattern(char out[LINE_MAX_BYTES], const char *pattern, uint32_t rank) {
     const char *hole;
     for (; (hole = strstr(pattern, rank_hole)) != NULL; pattern = hole + strlen(rank_hole)) {
-        end = mempcpy(end, pattern, (size_t)(hole - pattern));
-        end += sprintf(end, "%u", rank);
+        out = mempcpy(out, pattern, (size_t)(hole - pattern));
+        out += sprintf(out, "%u", rank);
     }
-    return stpcpy(stpcpy(end, pattern), "\n");
+    strcpy(out, pattern);
+}
+
+static int add_pattern(sl_roster *r, const char *pattern, uint32_t count, sl_error *error) {
+    char text[LINE_MAX_BYTES];
+    int result = 0;
+    for (uint32_t rank = 0; rank < count && result == 0; rank++) {
+        fill_pattern(text, pattern, rank);
+        result = add_place(r, text, NULL, (int)rank + 1, error);
+    }
+    for (uint32_t rank = 0; rank < r->count; rank++)
+        r->places[rank].may_come = true;
+    return result != 0 ? result : check_distinct(r, error);
 }
 
 static int parse_pattern(sl_roster **out, const char *pattern, uint32_t count, sl_error *error) {
@@ -380,18 +429,8 @@ static int parse_pattern(sl_roster **out, const char *pattern, uint32_t count, s
                        "roster '%s': a pattern is one HOST:PORT with {rank} in it, such as "
                        "host-{rank}.svc:7000",
                        pattern);
-    /* A rank has at most 6 digits, {rank} as many characters. */
-    char *text = malloc((size_t)count * (strlen(pattern) + 1) + 1), *end = text;
-    if (text == NULL)
-        return sl_fail(error, SL_ENOMEM, "roster: out of memory");
-    *end = '\0';
-    for (uint32_t rank = 0; rank < count; rank++)
-        end = append_line(end, pattern, rank);
-    int result = sl_roster_parse(out, text, "roster", error);
-    free(text);
-    for (uint32_t i = 0; result == 0 && i < count; i++)
-        (*out)->hosts[i].may_come = true;
-    return result;
+    sl_roster *r = open_roster("roster", error);
+    return r != NULL ? give(out, r, add_pattern(r, pattern, count, error)) : SL_ENOMEM;
 }
 
 static int check_count(const sl_roster *r, const char *what, uint32_t count, uint32_t joiners,
@@ -438,8 +477,35 @@ int sl_roster_find(sl_roster **out, const char *what, uint32_t count, uint32_t j
     return result;
 }
 
+/* Looks up the names of some ranks from *next on; *next goes on behind them. */
+static int look_up_some(sl_roster *r, uint32_t *next, const sl_lookup_wait *wait, sl_error *error) {
+    sl_lookup lookups[LOOKED_UP];
+    uint32_t ranks[LOOKED_UP];
+    size_t count = 0;
+    for (; *next < r->count && count < LOOKED_UP; ++*next) {
+        const place *p = &r->places[*next];
+        const bool is_found = p->address.family != 0;
+        const bool is_asked = count > 0 && p->host == r->places[ranks[count - 1]].host;
+        if (is_found || is_asked)
+            continue;
+        lookups[count] = (sl_lookup){.may_come = p->may_come};
+        strcpy(lookups[count].host, host_of(r, *next));
+        ranks[count++] = *next;
+    }
+    const int result = count > 0 ? sl_lookup_all(lookups, count, wait, error) : 0;
+    for (size_t i = 0; i < count && result == 0; i++)
+        for (uint32_t rank = ranks[i];
+             rank < *next && r->places[rank].host == r->places[ranks[i]].host; rank++)
+            r->places[rank].address = sl_address_pack(&lookups[i].address);
+    return result;
+}
+
 int sl_roster_find_addresses(sl_roster *r, const sl_lookup_wait *wait, sl_error *error) {
-    int result = sl_lookup_all(r->hosts, r->count, wait, error);
+    sl_lookup_wait in_all = *wait;
+    int result = 0;
+    in_all.began_s = sl_clock_seconds();
+    for (uint32_t next = 0; next < r->count && result == 0;)
+        result = look_up_some(r, &next, &in_all, error);
     if (result != 0)
         return sl_fail_prefix(error, result, "%s", r->where);
     result = check_distinct(r, error);
@@ -453,19 +519,15 @@ int sl_roster_resolve(sl_roster *roster, double timeout_s, const volatile int *s
 }
 
 struct sockaddr_storage sl_roster_address(const sl_roster *r, uint32_t rank) {
-    struct sockaddr_storage address = r->hosts[rank].address;
-    sl_address_set_port(&address, r->ports[rank]);
-    return address;
+    return sl_address_unpack(&r->places[rank].address, r->places[rank].port);
 }
 
 void sl_roster_close(sl_roster **roster) {
     sl_roster *r = *roster;
     if (r == NULL)
         return;
-    free(r->hosts);
-    free(r->ports);
-    free(r->pins);
-    free(r->lines);
+    free(r->places);
+    sl_names_close(&r->names);
     free(r);
     *roster = NULL;
 }
@@ -475,17 +537,18 @@ uint32_t sl_roster_count(const sl_roster *roster) {
 }
 
 const char *sl_roster_host(const sl_roster *roster, uint32_t rank) {
-    return roster->hosts[rank].host;
+    return host_of(roster, rank);
 }
 
 const char *sl_roster_fingerprint(const sl_roster *roster, uint32_t rank) {
-    return rank < roster->count ? roster->pins[rank].text : "";
+    const uint32_t pin = rank < roster->count ? roster->places[rank].pin : SL_NAMES_NONE;
+    return pin != SL_NAMES_NONE ? sl_names_at(&roster->names, pin) : "";
 }
 
 uint64_t sl_roster_hash(const sl_roster *r, uint32_t count) {
     uint64_t hash = SL_HASH_START;
     for (uint32_t i = 0; i < count && i < r->count; i++)
-        hash = sl_hash_word(sl_hash(hash, r->hosts[i].host, strlen(r->hosts[i].host)), r->ports[i]);
+        hash = sl_hash_word(sl_hash(hash, host_of(r, i), strlen(host_of(r, i))), r->places[i].port);
     return hash;
 }
 
@@ -497,7 +560,7 @@ const char *sl_roster_everywhere(const sl_roster *r) {
     const uint32_t beyond = rank_beyond(r);
     if (beyond == r->count || r->own >= r->count || !is_own_host(r, r->own))
         return NULL;
-    return r->hosts[beyond].address.ss_family == AF_INET6 ? "::" : "0.0.0.0";
+    return r->places[beyond].address.family == AF_INET6 ? "::" : "0.0.0.0";
 }
 
 void sl_roster_name_run(sl_roster *roster, uint64_t run_id) {
@@ -510,15 +573,15 @@ uint64_t sl_roster_run(const sl_roster *roster) {
 
 int sl_roster_check_fingerprints(const sl_roster *r, sl_error *error) {
     for (uint32_t i = 0; i < r->count; i++)
-        if (r->pins[i].text[0] == '\0')
+        if (r->places[i].pin == SL_NAMES_NONE)
             return sl_fail(error, SL_EFILE,
                            "%s:%d: rank %u at %s:%u has no certificate's fingerprint, which "
                            "security.mode \"certificates\" needs: HOST:PORT sha256:..., as "
                            "`starling keys roster` prints it",
-                           r->where, r->lines[i], i, r->hosts[i].host, r->ports[i]);
+                           r->where, r->places[i].line, i, host_of(r, i), r->places[i].port);
     return 0;
 }
 
 uint16_t sl_roster_port(const sl_roster *roster, uint32_t rank) {
-    return roster->ports[rank];
+    return roster->places[rank].port;
 }

@@ -14,7 +14,7 @@ static void list_hosts(const char *text) {
     const int result = sl_hostfile_parse(&hosts, text, "input", RANKS, &error);
     assert(result <= 1 && (result == 1 || hosts.count == 0));
     for (size_t i = 0; i < hosts.count; i++) {
-        assert(hosts.hosts[i].host[0] != '\0' && hosts.hosts[i].line > 0);
+        assert(sl_hostfile_host(&hosts, i)[0] != '\0' && hosts.hosts[i].line > 0);
         slots += hosts.hosts[i].count;
     }
     assert(slots == hosts.slots);

@@ -1,7 +1,12 @@
 /* test_roster.c - rosters: what is read, what is refused, and names that are looked up. */
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "harness.h"
+#include "launch/roster.h"
 #include "starling/starling.h"
 
 static sl_error error;
@@ -56,9 +61,83 @@ START_TEST(names_are_looked_up_and_unknown_ones_named) {
 }
 END_TEST
 
+enum { MANY = 999999, MANY_BYTES = 64 * MANY };
+
+static size_t bytes_in_use(void) {
+    const struct mallinfo2 memory = mallinfo2(); /* zeros with a sanitizer */
+    return memory.uordblks + memory.hblkhd;
+}
+
+static void write_many(FILE *out, const char *format) {
+    for (unsigned i = 0; i < MANY; i++)
+        fprintf(out, format, i >> 16 & 255, i >> 8 & 255, i & 255);
+}
+
+START_TEST(a_million_ranks_take_few_bytes_each) {
+    static const char *const formats[] = {"10.%u.%u.%u:7000\n", "[fd00::%x:%x:%x]:7000\n",
+                                          "node-%u-%u-%u.cluster:7000\n"};
+    char *text = NULL;
+    size_t bytes;
+    FILE *out = open_memstream(&text, &bytes);
+    sl_roster *roster = NULL;
+    write_many(out, formats[_i]);
+    fclose(out);
+    const size_t before = bytes_in_use();
+    ck_assert_msg(sl_roster_parse(&roster, text, "roster", &error) == 0, "%s", error.text);
+    ck_assert_uint_le(bytes_in_use() - before, MANY_BYTES + (_i == 2 ? 40 * MANY : 0));
+    ck_assert_uint_eq(sl_roster_count(roster), MANY);
+    free(text);
+    sl_roster_close(&roster);
+}
+END_TEST
+
+/* The last line of the list of hosts names the first one again. */
+START_TEST(a_million_hosts_and_a_pattern_take_few_bytes_each) {
+    char path[] = "/tmp/starling-hosts-XXXXXX";
+    FILE *file = fdopen(mkstemp(path), "w");
+    sl_roster *roster = NULL;
+    write_many(file, "n%u-%u-%u\n");
+    fputs("n0-0-0\n", file);
+    fclose(file);
+    const size_t before = bytes_in_use();
+    int result = sl_roster_find(&roster, path, MANY + 1, 0, 7000, &error);
+    unlink(path);
+    ck_assert_msg(result == 0, "%s", error.text);
+    ck_assert_str_eq(sl_roster_host(roster, MANY), "n0-0-0");
+    ck_assert_uint_eq(sl_roster_port(roster, MANY), 7001);
+    ck_assert_uint_le(bytes_in_use() - before, MANY_BYTES);
+    sl_roster_close(&roster);
+    result = sl_roster_find(&roster, "host-{rank}.svc:7000", MANY, 0, 0, &error);
+    ck_assert_msg(result == 0, "%s", error.text);
+    ck_assert_str_eq(sl_roster_host(roster, MANY - 1), "host-999998.svc");
+    ck_assert_uint_le(bytes_in_use() - before, MANY_BYTES + 20 * MANY);
+    sl_roster_close(&roster);
+}
+END_TEST
+
+/* More names than are looked up at once, some of them the same. */
+START_TEST(many_names_are_looked_up) {
+    char text[400 * 32] = "";
+    sl_roster *roster = NULL;
+    for (unsigned i = 0; i < 400; i++)
+        sprintf(text + strlen(text), "%s:%u\n", i % 3 == 1 ? "127.0.0.1" : "localhost", i + 1);
+    ck_assert_int_eq(sl_roster_parse(&roster, text, "roster", &error), 0);
+    ck_assert_msg(sl_roster_resolve(roster, 20, NULL, &error) == 0, "%s", error.text);
+    for (uint32_t i = 0; i < 400; i++) {
+        const struct sockaddr_storage address = sl_roster_address(roster, i);
+        ck_assert(sl_address_is_loopback(&address));
+    }
+    sl_roster_close(&roster);
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("roster");
     ADD_TESTS(suite, "rosters", a_roster_is_read_and_its_mistakes_are_named,
-              names_are_looked_up_and_unknown_ones_named);
+              names_are_looked_up_and_unknown_ones_named,
+              a_million_hosts_and_a_pattern_take_few_bytes_each, many_names_are_looked_up);
+    TCase *tcase = tcase_create("many");
+    tcase_add_loop_test(tcase, a_million_ranks_take_few_bytes_each, 0, 3);
+    suite_add_tcase(suite, tcase);
     return run_suite(suite);
 }
