@@ -1,4 +1,5 @@
-/* text.h - text files, as all of Starling reads them. */
+/* text.h - text from outside: files, as all of Starling reads them; and what strangers, files and
+ * the environment say, as all of Starling shows it. */
 #ifndef STARLING_TEXT_H
 #define STARLING_TEXT_H
 
@@ -19,6 +20,12 @@ SL_API int sl_text_read(char **out, const char *path, size_t bytes_max, sl_error
 /* The same of any file: *bytes as they are once unpacked, and a 0 behind them. */
 SL_API int sl_file_read(char **out, size_t *bytes, const char *path, size_t bytes_max,
                         sl_error *error);
+
+/* Text of whoever wrote it, for one line of a terminal or a log: control characters (those of C1,
+ * too), what turns the order of characters around, and bytes that are no UTF-8 become \x1b. Of what
+ * is longer than room - 1 bytes the middle is left out ("..."). room: at least 4. What was shown
+ * once may be shown again. Returns out. Errors (error.h) are shown so as a whole. */
+SL_API char *sl_text_show(char *out, size_t room, const char *text, size_t bytes);
 
 #ifdef __cplusplus
 }

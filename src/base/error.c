@@ -3,7 +3,10 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "starling/text.h"
 
 const char *sl_error_meaning(int code) {
     switch (code) {
@@ -17,11 +20,32 @@ const char *sl_error_meaning(int code) {
     }
 }
 
+/* What a sentence quotes may be anybody's, and may be long; what to do stands at its end. So it is
+ * cut only once all of it is there, or at its end where memory is out. */
+static void build(char out[SL_ERROR_TEXT_MAX], const char *prefix, const char *format,
+                  va_list arguments) {
+    char brief[SL_ERROR_TEXT_MAX], *whole = NULL;
+    const size_t used = (size_t)snprintf(brief, sizeof brief, "%s", prefix);
+    va_list again;
+    va_copy(again, arguments);
+    const int more = vsnprintf(brief + used, sizeof brief - used, format, arguments);
+    const size_t bytes = used + (more > 0 ? (size_t)more : 0);
+    if (bytes >= sizeof brief)
+        whole = malloc(bytes + 1);
+    if (whole != NULL) {
+        memcpy(whole, prefix, used);
+        vsnprintf(whole + used, bytes + 1 - used, format, again);
+    }
+    va_end(again);
+    const char *text = whole != NULL ? whole : brief;
+    sl_text_show(out, SL_ERROR_TEXT_MAX, text, strlen(text));
+    free(whole);
+}
+
 /* Arguments may point into error->text, so the text is built elsewhere and then copied. */
 static int fill(sl_error *error, sl_error place, const char *prefix, const char *format,
                 va_list arguments) {
-    size_t used = (size_t)snprintf(place.text, sizeof place.text, "%s", prefix);
-    vsnprintf(place.text + used, sizeof place.text - used, format, arguments);
+    build(place.text, prefix, format, arguments);
     *error = place;
     return place.code;
 }
@@ -73,13 +97,12 @@ int sl_fail_edge(sl_error *error, int code, uint32_t peer, uint32_t rank, uint64
 int sl_fail_prefix(sl_error *error, int code, const char *format, ...) {
     if (error == NULL)
         return code;
-    char text[SL_ERROR_TEXT_MAX];
-    memcpy(text, error->text, sizeof text);
+    char before[SL_ERROR_TEXT_MAX], text[2 * SL_ERROR_TEXT_MAX + 2];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(error->text, SL_ERROR_TEXT_MAX / 2, format, arguments);
+    build(before, "", format, arguments);
     va_end(arguments);
-    size_t used = strlen(error->text);
-    snprintf(error->text + used, SL_ERROR_TEXT_MAX - used, ": %s", text);
+    snprintf(text, sizeof text, "%s: %s", before, error->text);
+    sl_text_show(error->text, sizeof error->text, text, strlen(text));
     return error->code;
 }

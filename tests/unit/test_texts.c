@@ -304,12 +304,83 @@ START_TEST(libsvm_files_count_from_0_together) {
 }
 END_TEST
 
+/* ---- what is shown of text from outside ---- */
+
+static const struct {
+    const char *text, *shown;
+} outside[] = {
+    {"plain, with \\x1b as somebody wrote it", "plain, with \\x1b as somebody wrote it"},
+    {"\x1b]0;title\a and \x1b[2J", "\\x1b]0;title\\x07 and \\x1b[2J"},
+    {"a\nb\r\tc\x7f", "a\\x0ab\\x0d\\x09c\\x7f"},
+    {"\xC2\x9B"
+     "31m, \x9B"
+     "31m",
+     "\\xc2\\x9b31m, \\x9b31m"}, /* CSI of C1, as UTF-8 and as a byte */
+    {"\xE2\x80\xAE"
+     "gpj.exe \xE2\x81\xA6 \xE2\x80\xA8",
+     "\\xe2\\x80\\xaegpj.exe \\xe2\\x81\\xa6 \\xe2\\x80\\xa8"},
+    {"h\xC3\xB6r \xE2\x82\xAC \xF0\x9F\x90\xA6", "h\xC3\xB6r \xE2\x82\xAC \xF0\x9F\x90\xA6"},
+    {"\xC0\x9B \xE0\x82\x9B \xED\xA0\x80", "\\xc0\\x9b \\xe0\\x82\\x9b \\xed\\xa0\\x80"},
+    {"\xF4\x90\x80\x80 \xFF", "\\xf4\\x90\\x80\\x80 \\xff"},
+    {"torn \xE2\x82", "torn \\xe2\\x82"},
+    {"", ""},
+};
+
+START_TEST(text_from_outside_is_shown_without_what_a_terminal_obeys) {
+    char out[256], again[256];
+    const char *text = outside[_i].text;
+    ck_assert_ptr_eq(sl_text_show(out, sizeof out, text, strlen(text)), out);
+    ck_assert_str_eq(out, outside[_i].shown);
+    ck_assert_str_eq(sl_text_show(again, sizeof again, out, strlen(out)), out);
+    sl_fail(&error, SL_EINVAL, "name: '%s' is not allowed", text);
+    ck_assert_ptr_nonnull(strstr(error.text, outside[_i].shown));
+    sl_fail_prefix(&error, SL_EINVAL, "%s", text);
+    ck_assert_ptr_eq(strstr(error.text, outside[_i].shown), error.text);
+}
+END_TEST
+
+/* Both ends stay, with whole characters and escapes. */
+START_TEST(of_long_text_the_middle_is_left_out) {
+    static const char text[] = "\x1b\xE2\x82\xAC"
+                               "abcdefghijk\xE2\x82\xAC\x1b";
+    char whole[64], out[64];
+    sl_text_show(whole, sizeof whole, text, strlen(text));
+    for (size_t room = 4; room <= strlen(whole); room++) {
+        sl_text_show(out, room, text, strlen(text));
+        const char *gap = strstr(out, "...");
+        ck_assert_uint_lt(strlen(out), room);
+        ck_assert_uint_gt(strlen(out) + 8, room);
+        ck_assert(gap != NULL && strncmp(out, whole, (size_t)(gap - out)) == 0);
+        ck_assert_str_eq(gap + 3, whole + strlen(whole) - strlen(gap + 3));
+    }
+    ck_assert_str_eq(sl_text_show(out, strlen(whole) + 1, text, strlen(text)), whole);
+}
+END_TEST
+
+START_TEST(an_error_of_a_long_value_still_says_what_to_do) {
+    char *value = malloc(LIMIT + 1);
+    memset(value, '\a', LIMIT);
+    value[LIMIT] = '\0';
+    sl_fail(&error, SL_EINVAL, "key: '%s' is not allowed; leave it out", value);
+    ck_assert_ptr_eq(strstr(error.text, "key: '\\x07"), error.text);
+    ck_assert_ptr_nonnull(strstr(error.text, "..."));
+    ck_assert_ptr_nonnull(strstr(error.text, "\\x07' is not allowed; leave it out"));
+    sl_fail_prefix(&error, SL_EINVAL, "%s", value);
+    ck_assert_ptr_nonnull(strstr(error.text, "is not allowed; leave it out"));
+    free(value);
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("texts");
     TCase *tcase = tcase_create("texts");
     const int all = sizeof readers / sizeof *readers;
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_loop_test(tcase, marks_and_line_ends_are_gone, 0, sizeof texts / sizeof *texts);
+    tcase_add_loop_test(tcase, text_from_outside_is_shown_without_what_a_terminal_obeys, 0,
+                        sizeof outside / sizeof *outside);
+    tcase_add_test(tcase, of_long_text_the_middle_is_left_out);
+    tcase_add_test(tcase, an_error_of_a_long_value_still_says_what_to_do);
     tcase_add_loop_test(tcase, what_is_no_plain_text_is_named, 0, sizeof refused / sizeof *refused);
     tcase_add_test(tcase, an_archive_within_gzip_is_named);
     tcase_add_test(tcase, a_file_has_at_most_the_bytes_that_are_allowed);
