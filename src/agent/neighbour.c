@@ -21,6 +21,7 @@
 
 #include "launch/roster.h"
 #include "membership/membership.h"
+#include "starling/text.h"
 
 static const double epoch_numbers_max = 1e15; /* that a double holds */
 static const double retry_connect_s = 0.1;
@@ -252,14 +253,6 @@ static int fail(const sl_neighbour *n, sl_error *error, int code, const char *te
     return sl_fail_edge(error, code, n->rank, n->side->rank, n->side->round, "%s", text);
 }
 
-/* Text from outside, made printable. */
-static void take_text(char out[SL_FRAME_TEXT_MAX], const uint8_t *text, size_t bytes) {
-    size_t length = bytes < SL_FRAME_TEXT_MAX - 1 ? bytes : SL_FRAME_TEXT_MAX - 1;
-    for (size_t i = 0; i < length; i++)
-        out[i] = text[i] >= ' ' && text[i] < 127 ? (char)text[i] : '?';
-    out[length] = '\0';
-}
-
 /* The HELLO of whom this agent has dialed. The roster names its address, so that a difference of
  * configuration is its own, and ends the run. */
 static int judge_hello(sl_neighbour *n, const sl_frame *frame, const uint8_t *payload,
@@ -304,7 +297,7 @@ static int take_first(sl_neighbour *n, const sl_frame *frame, const uint8_t *pay
     } else if (frame->type == SL_FRAME_HELLO) {
         return judge_hello(n, frame, payload, error);
     } else if (frame->type == SL_FRAME_ABORT) {
-        take_text(said, payload, frame->payload_bytes);
+        sl_text_show(said, sizeof said, (const char *)payload, frame->payload_bytes);
         snprintf(text, sizeof text, "refused: %.300s", said);
     } else {
         snprintf(text, sizeof text, "agent %u did not begin with HELLO", n->rank);
@@ -368,7 +361,7 @@ static int take_control(sl_neighbour *n, const sl_frame *frame, const uint8_t *p
     n->side->counters.control_frames_received++;
     switch (frame->type) {
     case SL_FRAME_ABORT:
-        take_text(n->cause, payload, frame->payload_bytes);
+        sl_text_show(n->cause, sizeof n->cause, (const char *)payload, frame->payload_bytes);
         n->ends = frame->step <= SL_ABORT_DROPS ? (sl_frame_abort)frame->step : SL_ABORT_ENDS;
         if (n->ends == SL_ABORT_DROPS)
             break;

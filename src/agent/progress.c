@@ -6,16 +6,18 @@
 
 #include "agent/state.h"
 #include "base/clock.h"
+#include "starling/text.h"
 
 void sl_agent_notice(sl_agent *a, const char *format, ...) {
-    char text[SL_ERROR_TEXT_MAX];
+    char text[SL_ERROR_TEXT_MAX], shown[SL_ERROR_TEXT_MAX];
     if (a->settings.observer.notice == NULL)
         return;
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    a->settings.observer.notice(a->settings.observer.context, text);
+    sl_text_show(shown, sizeof shown, text, strlen(text));
+    a->settings.observer.notice(a->settings.observer.context, shown);
 }
 
 void sl_agent_log(sl_agent *a, const sl_log_entry *entry) {

@@ -47,6 +47,20 @@ char *sl_json_number(double number) {
     return text;
 }
 
+/* A string of JSON, with its quotes. jansson escapes control characters, but for DEL and C1, which
+ * terminals obey as well. */
+static void put_string(FILE *out, const char *text, size_t length) {
+    for (size_t i = 0; i < length; i++) {
+        const unsigned char here = (unsigned char)text[i], next = (unsigned char)text[i + 1];
+        if (here == 0x7F)
+            fputs("\\u007f", out);
+        else if (here == 0xC2 && next < 0xA0)
+            fprintf(out, "\\u%04x", (text[++i] & 0xFF));
+        else
+            fputc(here, out);
+    }
+}
+
 /* Copies `text` and writes each of its 17-digit reals with as few digits as it needs; false when
  * memory ran out, also in whoever wrote the text. */
 static bool shorten(FILE *out, const char *text) {
@@ -67,7 +81,10 @@ static bool shorten(FILE *out, const char *text) {
                     return false;
             }
         }
-        fwrite(number ? number : text, 1, number ? strlen(number) : length, out);
+        if (*text == '"')
+            put_string(out, text, length);
+        else
+            fwrite(number ? number : text, 1, number ? strlen(number) : length, out);
         free(number);
         text += length;
     }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "config/keys.h"
+#include "starling/text.h"
 
 static const char topology_key[] = "topology";
 enum { DIGITS = 9 };
@@ -71,7 +72,8 @@ typedef struct lines {
     size_t bytes;
 } lines;
 
-/* The value of that key, made printable. False: it does not fit. `fallback` where it has none. */
+/* The value of that key, as it may be shown. False: it does not fit. `fallback` where it has none.
+ */
 static bool take_value(char out[SL_DIFFERENCE_MAX], lines l, const char *key,
                        const char *fallback) {
     const size_t key_bytes = strlen(key);
@@ -88,9 +90,7 @@ static bool take_value(char out[SL_DIFFERENCE_MAX], lines l, const char *key,
     }
     if (bytes >= SL_DIFFERENCE_MAX)
         return false;
-    for (size_t i = 0; i < bytes; i++)
-        out[i] = value[i] >= ' ' && value[i] < 127 ? value[i] : '?';
-    out[bytes] = '\0';
+    sl_text_show(out, SL_DIFFERENCE_MAX, value, bytes);
     return true;
 }
 

@@ -13,6 +13,7 @@
 
 #include "base/json.h"
 #include "folder/record_json.h"
+#include "starling/text.h"
 
 static const char *const kinds[] = {
 #define KIND_TEXT(name, text) text,
@@ -100,10 +101,10 @@ static json_t *members_json(const sl_log_entry *entry) {
     return list;
 }
 
-/* A message may quote bytes that are no UTF-8. */
-static json_t *text_json(const char *text) {
-    json_t *value = json_string(text);
-    return value != NULL ? value : json_string("(not UTF-8)");
+/* A message may quote anybody. */
+static json_t *text_json(const char *text, size_t room) {
+    char shown[SL_ERROR_TEXT_MAX];
+    return json_string(sl_text_show(shown, room, text, strlen(text)));
 }
 
 static json_t *field_json(const field *f, const sl_log_entry *entry) {
@@ -121,9 +122,9 @@ static json_t *field_json(const field *f, const sl_log_entry *entry) {
     case FIELD_SECONDS:
         return sl_number_json(*(const double *)at);
     case FIELD_TEXT:
-        return text_json(at);
+        return text_json(at, SL_LOG_WORD_MAX);
     case FIELD_WHY:
-        return *(const char *)at != '\0' ? text_json(at) : json_null();
+        return *(const char *)at != '\0' ? text_json(at, SL_ERROR_TEXT_MAX) : json_null();
     case FIELD_WORD:
         return json_string(f->words[*(const unsigned *)at]);
     case FIELD_MEMBERS:

@@ -431,23 +431,23 @@ static bool is_in_doubt(const sl_master *m, bool *told) {
         return false;
     if (*told || m->rendezvous->notice == NULL)
         return true;
-    char text[SL_ERROR_TEXT_MAX];
-    snprintf(text, sizeof text,
-             "waiting %.0f s for another rank %u: this one was started otherwise than rank 0, and "
-             "may be of another job at port %u (a STARLING_RUN_ID, equal in all processes of a "
-             "job, tells them apart)",
-             doubt_s, g->greeting.rank, m->port);
-    m->rendezvous->notice(m->rendezvous->context, text);
+    sl_error text;
+    sl_fail(&text, 0,
+            "waiting %.0f s for another rank %u: this one was started otherwise than rank 0, and "
+            "may be of another job at port %u (a STARLING_RUN_ID, equal in all processes of a "
+            "job, tells them apart)",
+            doubt_s, g->greeting.rank, m->port);
+    m->rendezvous->notice(m->rendezvous->context, text.text);
     return *told = true;
 }
 
 static void tell_missing(const sl_master *m, double left_s) {
-    char missing[MISSING_BYTES], text[SL_ERROR_TEXT_MAX];
+    char missing[MISSING_BYTES];
+    sl_error text;
     name_missing(m, missing, sizeof missing);
-    snprintf(text, sizeof text,
-             "waiting for %s to come to %s; %.0f s left (transport.connect_timeout_s)", missing,
-             m->rendezvous->where, left_s);
-    m->rendezvous->notice(m->rendezvous->context, text);
+    sl_fail(&text, 0, "waiting for %s to come to %s; %.0f s left (transport.connect_timeout_s)",
+            missing, m->rendezvous->where, left_s);
+    m->rendezvous->notice(m->rendezvous->context, text.text);
 }
 
 static int collect(sl_master *m, sl_error *error) {

@@ -41,6 +41,7 @@ int sl_place_parse(char host[SL_HOST_MAX], uint16_t *port, const char *text, uns
                    const char *where, sl_error *error) {
     const char *colon = strrchr(text, ':');
     const char *begin = text, *end = colon;
+    char shown[SL_HOST_MAX];
     bool bracketed = text[0] == '[';
     if (bracketed) {
         begin = text + 1;
@@ -65,6 +66,10 @@ int sl_place_parse(char host[SL_HOST_MAX], uint16_t *port, const char *text, uns
                        colon + 1, port_min);
     memcpy(host, begin, (size_t)(end - begin));
     host[end - begin] = '\0';
+    if (strcmp(sl_text_show(shown, sizeof shown, host, strlen(host)), host) != 0)
+        return sl_fail(error, SL_EFILE,
+                       "%s: '%s': no host's name has characters that cannot be printed", where,
+                       host);
     *port = (uint16_t)number;
     return 0;
 }

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "starling/text.h"
+
 enum { SHOWN_MAX = 100 };
 
 /* Takes the first line off, without its end. */
@@ -17,11 +19,9 @@ static sl_layout_text take_line(sl_layout_text *t) {
 }
 
 static void show(sl_layout_text line, char out[SHOWN_MAX + 1]) {
-    const size_t bytes = line.bytes < SHOWN_MAX ? line.bytes : SHOWN_MAX;
-    for (size_t i = 0; i < bytes; i++)
-        out[i] = line.text[i] >= ' ' && line.text[i] < 127 ? line.text[i] : '?';
-    out[bytes] = '\0';
-    if (bytes == 0)
+    if (line.bytes > 0)
+        sl_text_show(out, SHOWN_MAX + 1, line.text, line.bytes);
+    else
         snprintf(out, SHOWN_MAX + 1, "missing");
 }
 

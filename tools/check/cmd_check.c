@@ -134,7 +134,7 @@ static void print_warnings(const sl_experiment *e) {
     if (sl_experiment_plan(&plan, e, &task, NULL) == 0)
         sl_experiment_warnings(&w, e, &plan, &task);
     for (size_t i = 0; i < w.count; i++)
-        printf("  warning             with %d parameters: %s\n", SESSION_DIMENSION, w.texts[i]);
+        tell_line("  warning             with %d parameters: %s", SESSION_DIMENSION, w.texts[i]);
 }
 
 static int check_session(const options *o, sl_error *error) {

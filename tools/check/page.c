@@ -65,15 +65,12 @@ static void append(page *p, row_kind kind, bool is_detail, const char *label, ch
 
 static void say(page *p, row_kind kind, bool is_detail, const char *label, const char *format,
                 va_list arguments) {
-    char *text = NULL;
     if (p == NULL)
         return;
     if (p->heading[0] != '\0' && kind != ROW_END)
         append(p, ROW_HEADING, false, "", strdup(p->heading));
     p->heading[0] = '\0';
-    if (vasprintf(&text, format, arguments) < 0)
-        text = NULL;
-    append(p, kind, is_detail, label, text);
+    append(p, kind, is_detail, label, shown_format(format, arguments));
 }
 
 #define SAY(p, kind, is_detail, label, format)                                                     \

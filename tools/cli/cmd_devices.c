@@ -9,7 +9,7 @@ static void print_gpu(const sl_device_info *d) {
     char name[32];
     snprintf(name, sizeof name, "cuda:%d", d->index);
     if (!d->usable)
-        printf("%-10s not usable: %s\n", name, d->reason);
+        tell_line("%-10s not usable: %s", name, d->reason);
     else if (d->emulated)
         printf("%-10s %s: for tests, no GPU\n", name, d->name);
     else
@@ -25,7 +25,7 @@ static void list(void) {
     for (size_t i = 0; i < count && i < DEVICES_MAX; i++)
         print_gpu(&devices[i]);
     if (count == 0)
-        printf("no GPU: %s\n", reason);
+        tell_line("no GPU: %s", reason);
 }
 
 static int run(void *request, char *const *operands, size_t count) {

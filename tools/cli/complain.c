@@ -5,15 +5,45 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "starling/text.h"
+
+enum { LINE_MAX_BYTES = 1 << 16 };
+
+char *shown_text(const char *text) {
+    const size_t bytes = strlen(text), room = 4 * bytes + 4; /* no byte becomes more than four */
+    char *out = malloc(room < LINE_MAX_BYTES ? room : LINE_MAX_BYTES);
+    return out != NULL
+               ? sl_text_show(out, room < LINE_MAX_BYTES ? room : LINE_MAX_BYTES, text, bytes)
+               : NULL;
+}
+
+char *shown_format(const char *format, va_list arguments) {
+    char *text = NULL;
+    if (vasprintf(&text, format, arguments) < 0)
+        return NULL;
+    char *out = shown_text(text);
+    free(text);
+    return out;
+}
+
 void complain(const char *format, ...) {
     va_list arguments;
-    char *text = NULL;
     va_start(arguments, format);
-    const int length = vasprintf(&text, format, arguments);
+    char *text = shown_format(format, arguments);
     va_end(arguments);
     fflush(stdout);
-    if (length < 0) /* out of memory */
+    if (text == NULL) /* out of memory */
         return;
     fprintf(stderr, "starling: %s\n", text); /* one write: others may have the same terminal */
+    free(text);
+}
+
+void tell_line(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    char *text = shown_format(format, arguments);
+    va_end(arguments);
+    if (text != NULL)
+        puts(text);
     free(text);
 }

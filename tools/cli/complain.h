@@ -1,9 +1,12 @@
-/* complain.h - exit codes, and the lines that say why. */
+/* complain.h - exit codes, the lines that say why, and lines that quote what others wrote. */
 #ifndef COMPLAIN_H
 #define COMPLAIN_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <string.h>
+
+#include "starling/text.h"
 
 enum {
     TOOL_OK = 0,
@@ -14,8 +17,14 @@ enum {
     TOOL_INTERRUPTED = 130 /* SIGINT, SIGTERM or SIGHUP; what was recorded so far is kept */
 };
 
-/* One line to stderr: "starling: ...". */
+/* One line to stderr: "starling: ...". Whatever it quotes, a terminal obeys nothing of it. */
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* One line to stdout, likewise: each line that holds a text from a file, a stranger or the
+ * environment. */
+void tell_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* A text as it may be printed (sl_text_show), to be freed; NULL: out of memory. */
+char *shown_text(const char *text);
+char *shown_format(const char *format, va_list arguments) __attribute__((format(printf, 1, 0)));
 
 /* What a driver's notice begins with that is for standard error. */
 #define WARNING "warning: "

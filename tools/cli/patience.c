@@ -30,7 +30,7 @@ static void *tell(void *argument) {
         while (!p->ended && pthread_cond_timedwait(&p->changed, &p->mutex, &at) == 0)
             continue;
         if (!p->ended)
-            fprintf(stderr, "starling: still %s (%d s)\n", p->text, seconds);
+            complain("still %s (%d s)", p->text, seconds);
     }
     pthread_mutex_unlock(&p->mutex);
     return NULL;

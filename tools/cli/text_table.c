@@ -67,8 +67,10 @@ static size_t bytes_of(const char *text, size_t characters) {
 }
 
 void print_wrapped(const char *head, const char *text, size_t width) {
+    char *whole = shown_text(text);
     size_t indent = text_width(head), at = indent;
     fputs(head, stdout);
+    text = whole != NULL ? whole : "";
     while (*text != '\0') {
         size_t bytes = strcspn(text, " "), word = text_width(text) - text_width(text + bytes);
         bool fits = at == indent || (word < width && at + 1 <= width - word);
@@ -80,6 +82,7 @@ void print_wrapped(const char *head, const char *text, size_t width) {
         text += strspn(text, " ");
     }
     putchar('\n');
+    free(whole);
 }
 
 text_table *text_table_open(void) {
@@ -135,7 +138,8 @@ static void put(text_table *t, const char *format, va_list arguments) {
     row *r = &t->rows[t->row_count - 1];
     if (r->count == t->column_count)
         return;
-    t->failed = vasprintf(&r->cells[r->count], format, arguments) < 0;
+    r->cells[r->count] = shown_format(format, arguments);
+    t->failed = r->cells[r->count] == NULL;
     r->count += !t->failed;
 }
 

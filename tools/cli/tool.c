@@ -216,9 +216,9 @@ void choose_folder(const options *o, const sl_experiment *experiment, const char
         return;
     }
     char name[SL_NAME_MAX], when[32];
-    snprintf(name, sizeof name, "%s", experiment->name);
+    sl_text_show(name, sizeof name, experiment->name, strlen(experiment->name));
     for (char *c = name; *c != '\0'; c++)
-        if (*c == '/')
+        if (*c == '/' || *c == '\\')
             *c = '-';
     time_t seconds = time(NULL);
     struct tm local;

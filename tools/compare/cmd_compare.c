@@ -286,7 +286,7 @@ static void print_begin(const bench *b) {
              runs, name_range(nodes, least_nodes, most_nodes),
              c->agents ? "agents" : "simulated nodes", sl_learner_describe(b->learner));
     print_wrapped("", text, output_width(b->o->wide));
-    printf("%s rounds each; folder %s\n", name_range(rounds, least, most), b->folder);
+    tell_line("%s rounds each; folder %s", name_range(rounds, least, most), b->folder);
 }
 
 /* Seed by seed, so that variants share a learner. */
@@ -302,8 +302,8 @@ static void run_all(bench *b) {
         name_compressor(&r->plan.config.compressor, compressor, sizeof compressor);
         if (c->seeds > 1)
             snprintf(seed, sizeof seed, ", seed %llu", (unsigned long long)a->seed);
-        printf("%zu/%zu %s: %s, %s%s\n", i + 1, c->count * c->seeds, r->variant->name,
-               r->plan.config.name, compressor, seed);
+        tell_line("%zu/%zu %s: %s, %s%s", i + 1, c->count * c->seeds, r->variant->name,
+                  r->plan.config.name, compressor, seed);
         fflush(stdout);
         run_attempt(b, r, a);
     }

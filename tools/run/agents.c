@@ -167,7 +167,7 @@ static void on_notice(void *context, uint32_t rank, const char *text) {
     tell_unshown(r);
     r->noticed = now_seconds();
     live_view_clear(r->collector->view);
-    printf("agent %u: %s\n", rank, text);
+    tell_line("agent %u: %s", rank, text);
     fflush(stdout);
 }
 

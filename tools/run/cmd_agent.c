@@ -78,7 +78,7 @@ static void on_notice(void *context, const char *text) {
     if (is_warning(text))
         complain("%s%s", p->view.name, text);
     else
-        printf("%s%s\n", p->view.name, text);
+        tell_line("%s%s", p->view.name, text);
     fflush(stdout);
     pthread_mutex_unlock(&p->viewing);
 }
@@ -275,11 +275,11 @@ static int open_folder(peer *p, sl_error *error) {
     if (!p->o->has_rank && p->trial.nodes > 1)
         live_view_share(&p->view, p->rank); /* a launcher has one terminal for all */
     if (!p->o->has_rank)
-        printf("%s\n", sl_launch_describe(p->launch));
-    printf("%s, rank %u of %u, %s\n%llu rounds; listening on port %u; run folder %s\n",
-           p->trial.experiment->name, p->rank, p->trial.nodes,
-           sl_learner_describe(p->trial.learner), (unsigned long long)p->trial.task.rounds,
-           sl_agent_port(p->agent), p->path);
+        tell_line("%s", sl_launch_describe(p->launch));
+    tell_line("%s, rank %u of %u, %s", p->trial.experiment->name, p->rank, p->trial.nodes,
+              sl_learner_describe(p->trial.learner));
+    tell_line("%llu rounds; listening on port %u; run folder %s",
+              (unsigned long long)p->trial.task.rounds, sl_agent_port(p->agent), p->path);
     if (p->trial.nodes == 1 && p->trial.experiment->membership.joiners == 0)
         printf("warning: this run has one node, which trains alone and exchanges nothing\n");
     fflush(stdout);

@@ -178,8 +178,8 @@ static void print_loss(const sl_loss *loss) {
         printf("left                agent %u after round %llu\n", loss->rank,
                (unsigned long long)loss->round);
     else
-        printf("lost                agent %u in round %llu: %s\n", loss->rank,
-               (unsigned long long)loss->round, loss->why);
+        tell_line("lost                agent %u in round %llu: %s", loss->rank,
+                  (unsigned long long)loss->round, loss->why);
     if (loss->restarts > 1)
         printf("started again       agent %u, %u times, the last time after %.1f s\n", loss->rank,
                loss->restarts, loss->restarted_s);

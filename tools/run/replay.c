@@ -86,7 +86,9 @@ static int find_last(replay *r, sl_error *error) {
 
 static void describe_plan(const replay *r) {
     const replay_plan *p = &r->plan;
-    printf("repeats %s: rounds 1 to %" PRIu64, r->run, r->last);
+    char run[SL_PATH_MAX];
+    sl_text_show(run, sizeof run, r->run, strlen(r->run));
+    printf("repeats %s: rounds 1 to %" PRIu64, run, r->last);
     for (size_t i = 1; i < p->count; i++)
         printf("%s%" PRIu64, i > 1 ? ", " : ", going on from round ", p->stretches[i].from);
     printf(" (%" PRIu64 " starts, %" PRIu64 " connections broke", p->starts, p->breaks);
@@ -280,8 +282,8 @@ static int tell_difference(const replay *r) {
         complain("%s: holds nothing up to round %" PRIu64 " to compare with", r->run, r->last);
         return TOOL_FAILED;
     }
-    printf("same bits as %s: %zu lines of metrics, %zu final models, %zu checkpoints\n", r->run,
-           d.lines, d.models, d.states);
+    tell_line("same bits as %s: %zu lines of metrics, %zu final models, %zu checkpoints", r->run,
+              d.lines, d.models, d.states);
     return TOOL_OK;
 }
 

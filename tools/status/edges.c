@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/complain.h"
+
 /* What one agent says of its neighbours goes to *known, by rank. */
 static void take(json_t *known, const json_t *said) {
     const json_t *edges = json_object_get(said, "neighbours");
@@ -41,9 +43,9 @@ void print_edges(const asked *all, size_t count) {
     const char *same = same_of_all(known), *rank;
     json_t *protection;
     if (same != NULL)
-        printf("all edges: %s\n", same);
+        tell_line("all edges: %s", same);
     else
         json_object_foreach(known, rank, protection)
-            printf("edge %s: %s\n", rank, json_string_value(protection));
+            tell_line("edge %s: %s", rank, json_string_value(protection));
     json_decref(known);
 }

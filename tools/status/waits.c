@@ -42,10 +42,15 @@ static uint32_t rank_of(const json_t *said) {
     return (uint32_t)json_integer_value(json_object_get(said, "rank"));
 }
 
+/* Whoever answers at a port may say anything. */
+static void take_text(char *out, size_t room, const char *said) {
+    sl_text_show(out, room, said, strlen(said));
+}
+
 static void take_state(view *v, const json_t *said, double ago_s) {
     const char *doing = json_string_value(json_object_get(said, "doing"));
     v->answers = doing != NULL;
-    snprintf(v->doing, sizeof v->doing, "%s", doing != NULL ? doing : "");
+    take_text(v->doing, sizeof v->doing, doing != NULL ? doing : "");
     v->round = (uint64_t)json_integer_value(json_object_get(said, "round"));
     v->still_s = json_number_value(json_object_get(said, "still_s")) + ago_s;
 }
@@ -60,7 +65,7 @@ static bool take_own(views *vs, const asked *from, const json_t *said, bool is_b
     if (!taken || !whole || rank_of(said) != v->rank)
         return taken;
     take_state(v, said, 0);
-    snprintf(v->words, sizeof v->words, "%s", words);
+    take_text(v->words, sizeof v->words, words);
     for (size_t i = 0; i < json_array_size(edges) && taken; i++) {
         const json_t *edge = json_array_get(edges, i);
         if (json_is_true(json_object_get(edge, "awaited")))
