@@ -21,6 +21,11 @@ SL_API int sl_text_read(char **out, const char *path, size_t bytes_max, sl_error
 SL_API int sl_file_read(char **out, size_t *bytes, const char *path, size_t bytes_max,
                         sl_error *error);
 
+/* Opens a file to read as it is: a descriptor, to be closed. SL_EFILE, and errno says why; EINVAL:
+ * it is no regular file but a folder, a pipe, a socket or a device, which nothing of Starling
+ * reads. */
+SL_API int sl_file_open(const char *path, sl_error *error);
+
 /* Text of whoever wrote it, for one line of a terminal or a log: control characters (those of C1,
  * too), what turns the order of characters around, and bytes that are no UTF-8 become \x1b. Of what
  * is longer than room - 1 bytes the middle is left out ("..."). room: at least 4. What was shown

@@ -6,13 +6,13 @@
 #include "base/bytes.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
+
+#include "base/regular.h"
 
 #define FIRST_BYTES ((size_t)1 << 16)
 #define PIECE_BYTES ((size_t)1 << 22) /* of one gzread */
@@ -102,27 +102,22 @@ static int read_all(sl_bytes *bytes, gzFile file, size_t limit, sl_error *error)
     }
 }
 
-/* Only regular files are read: a folder would open like a file, and a FIFO would block for ever. */
-static int open_regular(const char *path, size_t bytes_max, size_t *size, sl_error *error) {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), result = 0;
-    if (fd < 0)
-        return sl_fail(error, SL_EFILE, "%s: %s", path, strerror(errno));
+static int open_small(const char *path, size_t bytes_max, size_t *size, sl_error *error) {
     struct stat status;
-    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
-        result = sl_fail(error, SL_EFILE, "%s: is %snot a regular file; name a file here", path,
-                         S_ISDIR(status.st_mode) ? "a folder, " : "");
-    else if ((size_t)status.st_size > bytes_max)
-        result = sl_fail(error, SL_EFILE, "%s: is %lld bytes long; at most %zu are allowed", path,
-                         (long long)status.st_size, bytes_max);
-    if (result != 0)
-        close(fd);
+    const int fd = sl_regular_open(path, 0, &status, error);
+    if (fd < 0)
+        return fd;
     *size = (size_t)status.st_size;
-    return result != 0 ? result : fd;
+    if (*size <= bytes_max)
+        return fd;
+    close(fd);
+    return sl_fail(error, SL_EFILE, "%s: is %zu bytes long; at most %zu are allowed", path, *size,
+                   bytes_max);
 }
 
 int sl_bytes_read(sl_bytes *out, const char *path, size_t bytes_max, sl_error *error) {
     size_t size = 0;
-    int fd = open_regular(path, bytes_max, &size, error);
+    int fd = open_small(path, bytes_max, &size, error);
     if (fd < 0)
         return fd;
     gzFile file = gzdopen(fd, "rb");

@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/regular.h"
+
 enum { WRITE_BYTES = 8 << 20 }; /* at a time, so that the disk has work while more is copied */
 
 static int opened(int *handle, int fd) {
@@ -19,7 +21,7 @@ static int opened(int *handle, int fd) {
 }
 
 int sl_disk_create(int *handle, const char *path) {
-    return opened(handle, open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+    return opened(handle, open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0666));
 }
 
 int sl_disk_append(int handle, const void *data, size_t bytes) {
@@ -45,15 +47,12 @@ int sl_disk_sync(int handle) {
 
 int sl_disk_open(int *handle, uint64_t *bytes, const char *path) {
     struct stat status;
-    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* a named pipe does not hold it up */
-    int result = fd < 0 || fstat(fd, &status) != 0 ? errno : S_ISREG(status.st_mode) ? 0 : EINVAL;
-    if (result == 0) {
-        *handle = fd;
-        *bytes = (uint64_t)status.st_size;
-    } else if (fd >= 0) {
-        close(fd);
-    }
-    return result;
+    const int fd = sl_regular_open(path, 0, &status, NULL);
+    if (fd < 0)
+        return errno;
+    *handle = fd;
+    *bytes = (uint64_t)status.st_size;
+    return 0;
 }
 
 int sl_disk_read(int handle, uint64_t at, void *out, size_t bytes) {
@@ -110,7 +109,7 @@ int sl_disk_list(const char *folder, int (*each)(void *context, const char *name
 int sl_disk_lock(int *handle, const char *path, uint64_t from, uint64_t count) {
     struct flock range = {
         .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)from, .l_len = (off_t)count};
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
     if (fd < 0)
         return errno;
     if (fcntl(fd, F_OFD_SETLK, &range) == 0) {

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/show.h"
+
 int sl_json_parse(json_t **out, const char *text, size_t bytes, size_t flags, const char *where,
                   int code, sl_error *error) {
     json_error_t problem;
@@ -47,17 +49,17 @@ char *sl_json_number(double number) {
     return text;
 }
 
-/* A string of JSON, with its quotes. jansson escapes control characters, but for DEL and C1, which
- * terminals obey as well. */
+/* A string of JSON, with its quotes. jansson escapes control characters of ASCII; terminals obey
+ * others as well. */
 static void put_string(FILE *out, const char *text, size_t length) {
-    for (size_t i = 0; i < length; i++) {
-        const unsigned char here = (unsigned char)text[i], next = (unsigned char)text[i + 1];
-        if (here == 0x7F)
-            fputs("\\u007f", out);
-        else if (here == 0xC2 && next < 0xA0)
-            fprintf(out, "\\u%04x", (text[++i] & 0xFF));
+    for (size_t at = 0, taken; at < length; at += taken) {
+        uint32_t character;
+        taken = sl_text_obeyed(&character, text + at, length - at);
+        if (taken > 0)
+            fprintf(out, "\\u%04x", character);
         else
-            fputc(here, out);
+            fputc(text[at], out);
+        taken += taken == 0;
     }
 }
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/show.h"
 #include "starling/text.h"
 
 static const char left_out[] = "...";
@@ -17,8 +18,8 @@ static bool is_obeyed(uint32_t character) {
            (character >= 0x2066 && character <= 0x2069);
 }
 
-/* Bytes of the character that a text begins with; 0: it is not UTF-8, or is obeyed. */
-static size_t plain_bytes(const uint8_t *text, size_t bytes) {
+/* Bytes of the character that a text begins with; 0: it is not UTF-8. */
+static size_t read_character(uint32_t *out, const uint8_t *text, size_t bytes) {
     static const struct {
         uint8_t mask, mark;
         uint32_t least; /* a smaller one has a shorter form */
@@ -36,7 +37,13 @@ static size_t plain_bytes(const uint8_t *text, size_t bytes) {
     }
     const bool is_one = character >= forms[more].least && character <= 0x10FFFF &&
                         (character < 0xD800 || character > 0xDFFF);
-    return is_one && !is_obeyed(character) ? more + 1 : 0;
+    *out = character;
+    return is_one ? more + 1 : 0;
+}
+
+size_t sl_text_obeyed(uint32_t *out, const char *text, size_t bytes) {
+    const size_t taken = read_character(out, (const uint8_t *)text, bytes);
+    return taken > 0 && is_obeyed(*out) ? taken : 0;
 }
 
 /* One character, or one escaped byte. */
@@ -45,8 +52,9 @@ typedef struct piece {
 } piece;
 
 static piece next_piece(const char *text, size_t bytes) {
-    const size_t plain = plain_bytes((const uint8_t *)text, bytes);
-    return plain > 0 ? (piece){plain, plain} : (piece){1, ESCAPE_BYTES};
+    uint32_t character;
+    const size_t taken = read_character(&character, (const uint8_t *)text, bytes);
+    return taken > 0 && !is_obeyed(character) ? (piece){taken, taken} : (piece){1, ESCAPE_BYTES};
 }
 
 static size_t shown_bytes(const char *text, size_t bytes) {

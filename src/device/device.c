@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "device/backend.h"
+#include "starling/text.h"
 #include "starling/version.h"
 
 enum { INDEX_MAX = 999, FOLDERS_MAX = 3 };
@@ -58,10 +59,24 @@ static bool find_plugin(char path[PATH_MAX], char reason[SL_DEVICE_TEXT_MAX]) {
     return false;
 }
 
+/* dlopen would wait for whoever writes to a pipe. */
+static bool is_file(const char *path, char reason[SL_DEVICE_TEXT_MAX]) {
+    sl_error error;
+    const int fd = sl_file_open(path, &error);
+    if (fd >= 0)
+        close(fd);
+    else
+        snprintf(reason, SL_DEVICE_TEXT_MAX, "the GPU plug-in cannot be loaded: %.400s",
+                 error.text);
+    return fd >= 0;
+}
+
 /* NULL: reason. */
 static const sl_backend *open_plugin(char reason[SL_DEVICE_TEXT_MAX]) {
     char path[PATH_MAX];
     if (!find_plugin(path, reason))
+        return NULL;
+    if (strchr(path, '/') != NULL && !is_file(path, reason))
         return NULL;
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (library == NULL) {

@@ -2,7 +2,6 @@
 #include "starling/event_log.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -15,6 +14,7 @@
 #include "folder/files.h"
 #include "starling/kernels.h"
 #include "starling/learner.h"
+#include "starling/text.h"
 #include "starling/version.h"
 
 static const double microsecond_s = 1e-6;
@@ -55,22 +55,23 @@ int sl_event_log_open(sl_event_log **out, const char *folder, int64_t rank,
     return 0;
 }
 
-/* A named pipe is empty. */
-static FILE *open_to_read(const char *path) {
-    const int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
-    const int why = errno;
-    if (file == NULL && fd >= 0)
-        close(fd);
-    errno = why;
-    return file;
+static int open_to_read(FILE **out, const char *path, sl_error *error) {
+    const int fd = sl_file_open(path, error);
+    if (fd < 0)
+        return fd;
+    *out = fdopen(fd, "r");
+    if (*out != NULL)
+        return 0;
+    close(fd);
+    return sl_fail(error, SL_ENOMEM, "%s: out of memory", path);
 }
 
 /* Agents and simulations of a run have logs of their own. This tells which came first: a clock may
  * have been set meanwhile. */
 static uint64_t count_starts(const char *path) {
     static const char start[] = "{\"event\":\"start\",";
-    FILE *file = open_to_read(path);
+    FILE *file = NULL;
+    open_to_read(&file, path, NULL); /* whoever reads it says what is wrong with it */
     char *text = NULL;
     size_t room = 0;
     uint64_t count = 0;
@@ -169,9 +170,10 @@ static int read_lines(FILE *file, const char *path, line_reader *each, void *con
 int sl_event_log_read(const char *path, line_reader *each, void *context, bool *torn,
                       sl_error *error) {
     bool is_torn = false;
-    FILE *file = open_to_read(path);
-    if (file == NULL)
-        return sl_fail(error, SL_EFILE, "%s: %s", path, strerror(errno));
+    FILE *file = NULL;
+    const int opened = open_to_read(&file, path, error);
+    if (opened != 0)
+        return opened;
     int result = sl_lines_are_busy(fileno(file))
                      ? sl_fail(error, SL_EFILE,
                                "%s: a process still writes to it; wait until the "

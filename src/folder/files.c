@@ -48,9 +48,10 @@ void sl_files_close(sl_files *f) {
 }
 
 int sl_files_descriptor(sl_files *f, const char *path, int flags) {
-    int fd = open(path, flags | O_CLOEXEC, 0666);
+    flags |= O_CLOEXEC | O_NONBLOCK; /* nobody is waited for who might read a pipe there */
+    int fd = open(path, flags, 0666);
     if (fd < 0 && (errno == EMFILE || errno == ENFILE) && give_up_spare(f))
-        fd = open(path, flags | O_CLOEXEC, 0666);
+        fd = open(path, flags, 0666);
     return fd;
 }
 

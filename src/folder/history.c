@@ -13,6 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "starling/text.h"
+
 typedef struct survey {
     off_t kept;     /* bytes of all lines that stay */
     off_t first;    /* where the first line that goes begins; -1: none goes */
@@ -61,15 +63,29 @@ static int copy_lines(sl_files *files, FILE *file, const char *path, uint64_t ro
     return result != 0 ? result : sl_whole_commit(&copy, SL_SYNC_CONTENT, error);
 }
 
+/* *out is NULL, and nothing is wrong, where there is no such file. */
+static int open_lines(FILE **out, const char *path, sl_error *error) {
+    const int fd = sl_file_open(path, error);
+    *out = NULL;
+    if (fd < 0)
+        return errno == ENOENT ? 0 : fd;
+    *out = fdopen(fd, "r");
+    if (*out != NULL)
+        return 0;
+    close(fd);
+    return sl_fail(error, SL_ENOMEM, "%s: out of memory", path);
+}
+
 int sl_history_cut(sl_files *files, const char *path, uint64_t round,
                    int (*each)(void *context, const char *line, size_t bytes, sl_error *error),
                    void *context, off_t *bytes, sl_error *error) {
-    FILE *file = fopen(path, "re");
-    *bytes = 0;
-    if (file == NULL)
-        return errno == ENOENT ? 0 : sl_fail(error, SL_EFILE, "%s: %s", path, strerror(errno));
+    FILE *file;
     survey s;
-    int result = walk(&s, file, round, NULL, each, context, error);
+    *bytes = 0;
+    int result = open_lines(&file, path, error);
+    if (file == NULL)
+        return result;
+    result = walk(&s, file, round, NULL, each, context, error);
     if (result == 0 && s.scattered)
         result = copy_lines(files, file, path, round, error);
     else if (result == 0 && s.first >= 0 && truncate(path, s.first) != 0)
@@ -82,11 +98,12 @@ int sl_history_cut(sl_files *files, const char *path, uint64_t round,
 int sl_history_read(const char *path,
                     int (*each)(void *context, const char *line, size_t bytes, sl_error *error),
                     void *context, sl_error *error) {
-    FILE *file = fopen(path, "re");
-    if (file == NULL)
-        return errno == ENOENT ? 0 : sl_fail(error, SL_EFILE, "%s: %s", path, strerror(errno));
+    FILE *file;
     survey ignored;
-    const int result = walk(&ignored, file, UINT64_MAX, NULL, each, context, error);
+    int result = open_lines(&file, path, error);
+    if (file == NULL)
+        return result;
+    result = walk(&ignored, file, UINT64_MAX, NULL, each, context, error);
     fclose(file);
     return result;
 }

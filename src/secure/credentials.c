@@ -13,8 +13,9 @@
 #include "secure/key_file.h"
 #include "secure/key_text.h"
 #include "secure/tls.h"
+#include "starling/text.h"
 
-enum { PAIR_BYTES_MAX = 8192 };
+enum { PAIR_BYTES_MAX = 8192, CERTIFICATE_BYTES_MAX = 1 << 20 };
 
 /* ---- a run's key ---- */
 
@@ -81,11 +82,14 @@ static int read_private(sl_credentials *c, const char *path, sl_error *error) {
 }
 
 static int read_certificate(X509 **out, const char *path, sl_error *error) {
-    BIO *bio = BIO_new_file(path, "r");
-    if (bio == NULL)
-        return sl_fail(error, SL_EFILE, "%s: %s", path, strerror(errno));
-    X509 *certificate = PEM_read_bio_X509(bio, NULL, no_password, NULL);
+    char *text;
+    int result = sl_text_read(&text, path, CERTIFICATE_BYTES_MAX, error);
+    if (result != 0)
+        return result;
+    BIO *bio = BIO_new_mem_buf(text, -1);
+    X509 *certificate = bio != NULL ? PEM_read_bio_X509(bio, NULL, no_password, NULL) : NULL;
     BIO_free(bio);
+    free(text);
     if (certificate == NULL)
         return sl_fail(error, SL_EFILE, "%s: is not a certificate in PEM", path);
     *out = certificate;

@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/regular.h"
+
 /* A run folder is copied and shown around. It is known by what training writes there first. */
 static bool is_of_a_run(const char *name) {
     const size_t length = strlen(name), begin = strlen("metrics"), end = strlen(".jsonl");
@@ -47,8 +49,6 @@ static int check_place(const char *path, sl_error *error) {
 }
 
 static int check_owner(const struct stat *status, const char *path, sl_error *error) {
-    if (!S_ISREG(status->st_mode))
-        return sl_fail(error, SL_EFILE, "%s: is not a regular file", path);
     if (status->st_uid != geteuid())
         return sl_fail(error, SL_EFILE,
                        "%s: belongs to user %u; a key must belong to the user that runs the agent, "
@@ -83,15 +83,10 @@ int sl_key_file_read(char *out, size_t room, size_t *bytes, const char *path, sl
     int result = check_place(path, error);
     if (result != 0)
         return result;
-    const int descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    const int descriptor = sl_regular_open(path, O_NOFOLLOW, &status, error);
     if (descriptor < 0)
-        return sl_fail(error, SL_EFILE, "%s: %s", path,
-                       errno == ELOOP ? "is a symbolic link; name the file itself"
-                                      : strerror(errno));
-    if (fstat(descriptor, &status) != 0)
-        result = sl_fail(error, SL_EFILE, "%s: %s", path, strerror(errno));
-    else
-        result = check_owner(&status, path, error);
+        return descriptor;
+    result = check_owner(&status, path, error);
     if (result == 0 && (size_t)status.st_size > room)
         result = sl_fail(error, SL_EFILE, "%s: is %lld bytes long, too many for a key", path,
                          (long long)status.st_size);

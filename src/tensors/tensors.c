@@ -3,12 +3,10 @@
  */
 #include "starling/tensors.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/regular.h"
 #include "tensors/file.h"
 
 int sl_tensors_read(float *x, const sl_tensor *tensors, size_t count, const sl_tensors_file *file,
@@ -32,18 +30,11 @@ int sl_tensors_read(float *x, const sl_tensor *tensors, size_t count, const sl_t
 int sl_tensors_load(float *x, const sl_tensor *tensors, size_t count, const char *path,
                     sl_error *error) {
     struct stat status;
-    sl_tensors_file file = {
-        .where = path,
-        .fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC), /* a pipe is refused, not waited for */
-    };
+    sl_tensors_file file = {.where = path, .fd = sl_regular_open(path, 0, &status, error)};
     if (file.fd < 0)
-        return sl_fail(error, SL_EFILE, "%s: %s", path, strerror(errno));
-    int result = 0;
-    if (fstat(file.fd, &status) != 0 || !S_ISREG(status.st_mode))
-        result = sl_fail(error, SL_EFILE, "%s: is not a regular file", path);
-    file.bytes = result == 0 ? (uint64_t)status.st_size : 0;
-    if (result == 0)
-        result = sl_tensors_read(x, tensors, count, &file, error);
+        return file.fd;
+    file.bytes = (uint64_t)status.st_size;
+    const int result = sl_tensors_read(x, tensors, count, &file, error);
     close(file.fd);
     return result;
 }

@@ -341,6 +341,31 @@ def test_load_refuses_broken_files(scene):
         check(error.code == "SL_EFILE", error.code)
 
 
+def test_no_pipe_is_waited_for(scene):
+    pipe, words = scene.path("pipe.npy"), "is not a regular file but a pipe"
+    os.mkfifo(pipe)
+    os.symlink(pipe, scene.path("pipe.safetensors"))
+    for path in (pipe, scene.path("pipe.safetensors")):
+        refused(lambda: starling.load(path), words)
+    refused(lambda: starling.topology(pipe), words)
+    refused(lambda: _join.simulate(1, int, pipe), words)
+    refused(lambda: starling.load("/dev/zero"), "is not a regular file but a device")
+    said = python("import starling", scene, STARLING_LIBRARY=pipe)
+    check("it is no regular file" in said, said)
+
+
+def test_errors_hold_nothing_that_a_terminal_obeys(scene):
+    spite = "a\x1b]0;t\x07\x9b31m\n\x7f\u202e"
+    shown = r"a\x1b]0;t\x07\xc2\x9b31m\x0a\x7f\xe2\x80\xae"
+    refused(lambda: starling.load(scene.path(spite)), shown)
+    refused(lambda: starling.topology({"nodes": 3, "family": spite}), shown)
+    refused(lambda: _join.simulate(1, int, {spite: 1}), shown)
+    header = json.dumps({spite: {"dtype": spite, "shape": [1], "data_offsets": [0, 4]}}).encode()
+    path = scene.write("a.safetensors", struct.pack("<Q", len(header)) + header + bytes(4))
+    check(str(refused(lambda: starling.load(path))).isprintable(), "load")
+    check(starling.Error("\ud800 \udc9b é").args == ("\\ud800 \\udc9b é",), "surrogates")
+
+
 class OnlyDlpack:
     """Hands out an array by DLPack and by nothing else."""
 

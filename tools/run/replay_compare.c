@@ -54,13 +54,18 @@ static int add_row(rows *all, json_t *object, sl_error *error) {
 
 /* A file that is not there has no lines. */
 static int read_rows(rows *all, const char *path, sl_error *error) {
-    FILE *file = fopen(path, "re");
+    const int fd = sl_file_open(path, error);
+    if (fd < 0)
+        return errno == ENOENT ? 0 : fd;
+    FILE *file = fdopen(fd, "r");
     char *text = NULL;
     size_t room = 0;
     uint64_t line = 0;
     int result = 0;
-    if (file == NULL)
-        return errno == ENOENT ? 0 : sl_fail(error, SL_EFILE, "%s: %s", path, strerror(errno));
+    if (file == NULL) {
+        close(fd);
+        return sl_fail(error, SL_ENOMEM, "%s: out of memory", path);
+    }
     for (ssize_t bytes; result == 0 && (bytes = getline(&text, &room, file)) > 0;) {
         json_error_t problem;
         json_t *object = json_loadb(text, (size_t)bytes, JSON_REJECT_DUPLICATES, &problem);

@@ -10,7 +10,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-enum { COMMAND_BYTES_MAX = 1 << 16, HOST_BYTES = 256 };
+enum { COMMAND_BYTES_MAX = 1 << 16, HOST_BYTES = 256, INFO_BYTES_MAX = 1 << 20 };
 
 /* The command line of this process. */
 static json_t *command_line(void) {
@@ -82,16 +82,26 @@ static void choose_path(run_info *info, const char *folder, int64_t rank) {
         snprintf(info->path, sizeof info->path, "%s/run-%lld.json", folder, (long long)rank);
 }
 
+bool run_info_is_there(const char *folder, int64_t rank) {
+    run_info info;
+    choose_path(&info, folder, rank);
+    return access(info.path, F_OK) == 0;
+}
+
 int run_info_read_id(uint64_t *out, const char *folder, int64_t rank, sl_error *error) {
     run_info info;
     char *end = NULL;
     choose_path(&info, folder, rank);
-    json_error_t wrong;
-    json_t *root = json_load_file(info.path, 0, &wrong);
-    if (root == NULL && json_error_code(&wrong) == json_error_cannot_open_file)
+    if (access(info.path, F_OK) != 0)
         return sl_fail(error, SL_EFILE,
                        "%s: %s; it must be there, for it says which run the checkpoints are of",
                        info.path, strerror(errno));
+    char *json;
+    const int result = sl_text_read(&json, info.path, INFO_BYTES_MAX, error);
+    if (result != 0)
+        return result;
+    json_t *root = json_loads(json, 0, NULL);
+    free(json);
     const char *text = json_string_value(json_object_get(root, "run_id"));
     const uint64_t id = text != NULL ? strtoull(text, &end, 10) : 0;
     const bool good = end != NULL && end != text && *end == '\0';

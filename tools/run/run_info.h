@@ -29,6 +29,7 @@ typedef struct run_info {
 /* rank -1: the whole run. */
 int run_info_begin(run_info *out, const char *folder, const char *driver, int64_t rank,
                    const sl_checkpoints *checkpoints, sl_error *error);
+bool run_info_is_there(const char *folder, int64_t rank);
 /* The run_id that an earlier process has left. */
 int run_info_read_id(uint64_t *out, const char *folder, int64_t rank, sl_error *error);
 /* Does nothing if no run has begun. */

@@ -7,6 +7,8 @@
 
 #include "cli/complain.h"
 
+enum { NAME_MAX_BYTES = 128 };
+
 /* What one agent says of its neighbours goes to *known, by rank. */
 static void take(json_t *known, const json_t *said) {
     const json_t *edges = json_object_get(said, "neighbours");
@@ -33,6 +35,11 @@ static const char *same_of_all(const json_t *known) {
     return same;
 }
 
+/* Whoever answers may say a megabyte. */
+static const char *name_of(const char *said, char name[NAME_MAX_BYTES]) {
+    return sl_text_show(name, NAME_MAX_BYTES, said, strlen(said));
+}
+
 void print_edges(const asked *all, size_t count) {
     json_t *known = json_object();
     for (size_t i = 0; i < count; i++) {
@@ -41,11 +48,12 @@ void print_edges(const asked *all, size_t count) {
         json_decref(said);
     }
     const char *same = same_of_all(known), *rank;
+    char name[NAME_MAX_BYTES];
     json_t *protection;
     if (same != NULL)
-        tell_line("all edges: %s", same);
+        tell_line("all edges: %s", name_of(same, name));
     else
         json_object_foreach(known, rank, protection)
-            tell_line("edge %s: %s", rank, json_string_value(protection));
+            tell_line("edge %s: %s", rank, name_of(json_string_value(protection), name));
     json_decref(known);
 }

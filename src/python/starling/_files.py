@@ -10,7 +10,7 @@ import struct
 from typing import Any
 
 from starling._arguments import text
-from starling._library import Error
+from starling._library import Error, read_file
 
 NAMES = ("model.safetensors", "model.npy", "model-best.safetensors", "model-best.npy")
 FORMATS = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "U8": "u1"}
@@ -28,7 +28,7 @@ def _numpy(path):
 def _safetensors(path):
     """{name: array}: 8 bytes of length, a JSON header, the data."""
     numpy = _numpy(path)
-    content = _content(path)
+    content = read_file(path)
 
     def refuse(why):
         raise Error(f"{path}: {why}", "SL_EFILE")
@@ -58,18 +58,10 @@ def _safetensors(path):
     return tensors
 
 
-def _content(path):
-    try:
-        with open(path, "rb") as file:
-            return file.read()
-    except OSError as problem:
-        raise Error(f"{path}: {problem.strerror}", "SL_EFILE") from None
-
-
 def _npy(path):
     numpy = _numpy(path)
     try:
-        return numpy.load(io.BytesIO(_content(path)), allow_pickle=False)
+        return numpy.load(io.BytesIO(read_file(path)), allow_pickle=False)
     except (ValueError, EOFError, TypeError, SyntaxError, MemoryError, OverflowError) as problem:
         raise Error(f"{path}: not a .npy file that numpy reads: {problem}", "SL_EFILE") from None
 

@@ -52,8 +52,8 @@ class Error(Exception):
         edge: tuple[int, int] | None = None,
         round: int | None = None,
     ) -> None:
-        """text: one sentence."""
-        super().__init__(text)
+        """text: one sentence; of what it quotes a terminal obeys nothing."""
+        super().__init__(shown(text))
         self.code, self.rank, self.edge, self.round = code, rank, edge, round
 
 
@@ -115,6 +115,8 @@ def _find():
             return _open(folder / name)
     chosen = os.environ.get("STARLING_LIBRARY")
     try:
+        if chosen and "/" in chosen and not os.path.isfile(chosen):
+            raise OSError("it is no regular file")  # of which a pipe would be waited for
         return _open(chosen or NAMES[-1])
     except OSError as problem:
         where = f"STARLING_LIBRARY={chosen}" if chosen else f"{NAMES[-1]} on this system"
@@ -157,7 +159,25 @@ def call(function, *arguments):
         raise error.exception()
 
 
+_show = declare(
+    "sl_text_show",
+    ctypes.c_char_p,
+    ctypes.c_char_p,
+    ctypes.c_size_t,
+    ctypes.c_char_p,
+    ctypes.c_size_t,
+)
+
+
+def shown(text):
+    """A text of anybody's as libstarling shows all of them: in one line."""
+    content = text.encode(errors="backslashreplace")
+    room = ctypes.create_string_buffer(4 * len(content) + 4)
+    return _show(room, len(room), content, len(content)).decode()
+
+
 version = declare("sl_version", ctypes.c_char_p)
+_open_file = declare("sl_file_open", ctypes.c_int, ctypes.c_char_p, ctypes.POINTER(CError))
 _read = declare(
     "sl_text_read",
     ctypes.c_int,
@@ -169,6 +189,19 @@ _read = declare(
 free = ctypes.CDLL(None).free
 free.argtypes = [ctypes.c_void_p]
 free.restype = None
+
+
+def read_file(path):
+    """All bytes of a regular file. Raises Error."""
+    error = CError()
+    descriptor = _open_file(os.fsencode(path), ctypes.byref(error))
+    if descriptor < 0:
+        raise error.exception()
+    try:
+        with os.fdopen(descriptor, "rb") as file:
+            return file.read()
+    except OSError as problem:
+        raise Error(f"{path}: {problem.strerror}", "SL_EFILE") from None
 
 
 def read_text(path, bytes_max):

@@ -1,0 +1,270 @@
+#!/usr/bin/env python3
+"""Whatever strangers, files and the environment say, a terminal obeys nothing of it; and what is no
+regular file is refused at once, not waited for.
+
+usage: test_outside.py STARLING [TEST ...]
+"""
+import json
+import os
+import shutil
+import socket
+import sys
+import threading
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "chaos"))
+from _scene import check, run_tests  # noqa: E402
+
+# A title, a colour by C1 as UTF-8, DEL, a line of its own, and text that runs backwards.
+SPITE = "x\x1b]0;title\x07\u009b31m\x7f\nstarling: all is well\u202e"
+SHOWN = r"x\x1b]0;title\x07\xc2\x9b31m\x7f\x0astarling: all is well\xe2\x80\xae"
+QUIET = {"rounds": 2, "topology__nodes": 3, "data__train_samples": 60, "data__test_samples": 10}
+
+
+def is_obeyed(character):
+    code = ord(character)
+    return (code < 32 and character != "\n") or 127 <= code < 160 or code in (0x2028, 0x202E)
+
+
+def look(ended, *shown):
+    """Nothing that a terminal obeys; `shown` is there."""
+    said = ended.out + ended.err
+    obeyed = sorted({repr(character) for character in said if is_obeyed(character)})
+    check(not obeyed, f"{obeyed} in {said!r}")
+    check("\nstarling: all is well" not in "\n" + said, f"a line of somebody else's: {said!r}")
+    for text in shown:
+        check(text in said, f"{text} is not in {said!r}")
+    return ended
+
+
+def an_experiments_name(scene):
+    path = scene.experiment(name=SPITE[:40], **QUIET)
+    head = SHOWN.split(r"\x0a")[0]
+    for command in (["sim"], ["run"], ["check"], ["check", "--resolved"]):
+        ended = look(scene.call(*command, path))
+        check(ended.code == 0, ended.err)
+        check(command[-1] == "--resolved" or head in ended.out, ended.out)
+    for folder in os.listdir(scene.path("runs")):
+        check(folder.isprintable(), repr(folder))
+    variants = [{"name": SPITE[:20], "set": {}}, {"name": "b\x1b[2J", "skip": SPITE}]
+    path = scene.experiment(variants=variants, **QUIET)
+    look(scene.call("compare", path, "--out", scene.path("compared")), r"x\x1b]0;")
+    look(scene.call("check", path), r"x\x1b]0;")
+
+
+def keys_and_values(scene):
+    for change in (
+        {f"optimizer__{SPITE}": 1},
+        {SPITE: 1},
+        {"algorithm__name": SPITE},
+        {"topology__family": SPITE},
+        {"topology": SPITE},
+        {"data": {"name": "mnist", "path": SPITE}},
+        {"model": SPITE},
+        {"faults": [{SPITE: 1}]},
+        {"security": {"key": SPITE}},
+        {"device": SPITE},
+        {"transport__provider": SPITE},
+    ):
+        path = scene.experiment(**{**QUIET, **change})
+        unread = "security" in change or "transport__provider" in change  # by check
+        for command in ("check", "run") if unread else ("check",):
+            ended = look(
+                scene.call(command, path, "--out", scene.path("out"))
+                if command == "run"
+                else scene.call(command, path)
+            )
+            is_refused = ended.code == 2 or (unread and command == "check")
+            check(is_refused, f"{change}: exit code {ended.code}, {ended.err}")
+            check(len(ended.err) < 1200, ended.err)
+    look(scene.call("sim", scene.experiment(**QUIET), "--set", f"{SPITE}=1"))
+    look(scene.call(SPITE), SHOWN)
+    look(scene.call("sim", f"--{SPITE}"), SHOWN)
+    look(scene.call("status", SPITE), SHOWN)
+
+
+def long_values_keep_their_hints(scene):
+    path = scene.experiment(**{**QUIET, "x" * 100_000: 1})
+    look(scene.call("check", path), "unknown key", "see docs/experiment.md")
+    path = scene.write("long-roster", "h" * 400 + ":1\n")
+    look(
+        scene.call("agent", scene.experiment(**QUIET), "--rank", "0", "--roster", path), "HOST:PORT"
+    )
+
+
+def names_of_files(scene):
+    name = scene.path(os.path.join(SPITE, "file"))
+    os.mkdir(scene.path(SPITE))
+    look(scene.call("sim", name), SHOWN)
+    scene.write(name, "{")
+    look(scene.call("check", name), SHOWN)
+    look(scene.call("topology", "analyse", name), SHOWN)
+    look(scene.call("keys", "roster", f"host:1={name}"), SHOWN)
+    look(scene.call("checkpoint", name), SHOWN)
+
+
+def hosts(scene):
+    experiment = scene.experiment(**QUIET)
+    for line in (
+        SPITE.replace("\n", ""),
+        "h\x1b[2J:1",
+        f"0 h:1 sha256:{SPITE[:9]}",
+        f"{SPITE[:9]} h:1",
+    ):
+        path = scene.write("roster", f"{line}\n" * 3)
+        ended = look(scene.call("agent", experiment, "--rank", "0", "--roster", path))
+        check(ended.code == 2, ended.err)
+    scene.write("node.crt", "")
+    look(scene.call("keys", "roster", f"h\x1b[2J:1={scene.path('node.crt')}"))
+
+
+def variables(scene):
+    experiment = scene.experiment(**QUIET)
+    launchers = (
+        {"RANK": SPITE, "WORLD_SIZE": "3"},
+        {"RANK": "0", "WORLD_SIZE": SPITE},
+        {"SLURM_PROCID": "0", "SLURM_NTASKS": "3", "SLURM_STEP_ID": "0", "SLURM_JOB_ID": SPITE},
+        {"RANK": "0", "WORLD_SIZE": "3", "MASTER_ADDR": SPITE, "MASTER_PORT": "1"},
+        {"RANK": "0", "WORLD_SIZE": "3", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": SPITE},
+        {"STARLING_ROSTER": SPITE, "RANK": "0", "WORLD_SIZE": "3"},
+        {"STARLING_PORT": SPITE, "RANK": "0", "WORLD_SIZE": "3"},
+        {"STARLING_KERNELS": SPITE},
+        {"STARLING_PLUGIN": SPITE},
+    )
+    for scene.environment in launchers:
+        look(scene.call("agent", experiment, "--set", "transport.connect_timeout_s=1"))
+
+
+class Answerer:
+    """Answers whoever asks with this."""
+
+    def __init__(self, said):
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.place = f"127.0.0.1:{self.listener.getsockname()[1]}"
+        body = said if isinstance(said, bytes) else json.dumps(said).encode()
+        self.answer = b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + body
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self):
+        while True:
+            connection, _ = self.listener.accept()
+            connection.recv(4096)
+            connection.sendall(self.answer)
+            connection.close()
+
+
+def whoever_answers_at_a_port(scene):
+    said = {"rank": 0, "doing": SPITE, "round": 3, "still_s": 9, "waits_for": SPITE, "root": None}
+    edge = {"rank": 1, "awaited": True, "protection": SPITE}
+    edge["said"] = {"rank": 1, "doing": SPITE, "round": 3, "ago_s": 0, "still_s": 9}
+    other = {"rank": 2, "awaited": False, "protection": SPITE * 1000}
+    for edges in ([edge], [edge, other]):
+        server = Answerer({**said, "neighbours": edges})
+        ended = look(scene.call("status", server.place), r"\x1b]0;title")
+        check(ended.code == 0 and len(ended.out) < 8000, ended.out)
+    for raw in (SPITE.encode(), b"\x1b]0;\x07", b'{"doing": "\x1b"}'):
+        look(scene.call("status", Answerer(raw).place))
+
+
+def logs_of_events(scene):
+    """What a file says of a run's losses, and what is wrong with its lines."""
+    path, run = scene.experiment(**QUIET), scene.path("run")
+    check(scene.call("sim", path, "--out", run).code == 0, "sim")
+    for line in (
+        {"event": SPITE, "node": 0, "time": 0},
+        {"event": "end", "node": None, "round": 1, "outcome": SPITE, "why": SPITE, "time": 0},
+        {"event": "start", SPITE: 1},
+    ):
+        scene.write("run/events.jsonl", json.dumps(line) + "\n")
+        look(scene.call("sim", "--replay", run, "--out", scene.path("again")))
+    scene.write("run/events.jsonl", SPITE + "\n")
+    look(scene.call("sim", "--replay", run, "--out", scene.path("again")))
+    look(scene.call("sim", "--resume", run))
+
+
+# ---- what is no regular file ----
+
+
+def special(scene):
+    """path -> what it is"""
+    os.mkfifo(scene.path("pipe"))
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(scene.path("socket"))
+    os.mkdir(scene.path("folder"))
+    return {
+        scene.path("pipe"): "pipe",
+        scene.path("socket"): "socket",
+        scene.path("folder"): "folder",
+        "/dev/zero": "device",
+        "/dev/tty": "device",
+    }
+
+
+def refuse(scene, what, *arguments):
+    ended = look(scene.call(*arguments, timeout=30))
+    check(ended.code in (1, 2), f"{arguments}: exit code {ended.code}: {ended.out}{ended.err}")
+    check(what in ended.err, f"{arguments}: {what} is not in {ended.err!r}")
+    check(len(ended.errors) == 1, ended.err)
+
+
+def what_is_no_file_is_named(scene):
+    for path, what in special(scene).items():
+        what = "is a folder" if what == "folder" else f"is not a regular file but a {what}"
+        refuse(scene, what, "sim", path)
+        refuse(scene, what, "keys", "roster", f"127.0.0.1:7000={path}")
+
+
+def no_reader_waits_for_a_pipe(scene):
+    experiment, pipe = scene.experiment(**QUIET), scene.path("pipe")
+    os.mkfifo(pipe)
+    for arguments in (
+        ["run", pipe],
+        ["check", pipe],
+        ["compare", pipe],
+        ["agent", pipe, "--rank", "0", "--roster", "127.0.0.1:7000"],
+        ["agent", experiment, "--rank", "0", "--roster", pipe],
+        ["check", experiment, "--set", f"topology={pipe}"],
+        ["check", experiment, "--set", "model.name=quadratic", "--set", f"model.path={pipe}"],
+        ["check", experiment, "--set", f"data.path={pipe}", "--set", "data.name=libsvm"],
+        ["check", experiment, "--set", f"security.key={pipe}"],
+        ["topology", "analyse", pipe],
+        ["topology", "make", "--from", pipe],
+        ["topology", "make", "ring", "--nodes", "3", "--links", pipe, "--weights", "bandwidth"],
+        ["topology", "rank", "--nodes", "3", "--links", pipe],
+    ):
+        refuse(scene, "is not a regular file but a pipe", *arguments)
+    scene.environment = {"STARLING_PLUGIN": pipe}
+    look(scene.call("devices", timeout=30), "is not a regular file but a pipe")
+
+
+def no_reader_of_a_run_waits_for_a_pipe(scene):
+    path, run, bad = scene.experiment(checkpoint__every=1, **QUIET), scene.path("run"), "bad"
+    os.mkfifo(scene.path("pipe"))
+    check(scene.call("sim", path, "--out", run).code == 0, "sim")
+    for name in ("config.json", "run.json", "events.jsonl", "metrics-0.jsonl", "model-0.npy"):
+        shutil.rmtree(scene.path(bad), ignore_errors=True)
+        shutil.copytree(run, scene.path(bad))
+        os.unlink(scene.path(os.path.join(bad, name)))
+        os.symlink(scene.path("pipe"), scene.path(os.path.join(bad, name)))
+        for what in (["--resume", bad], [bad, "--replay", "--out", "again"]):
+            ended = look(scene.call("sim", *what, timeout=30))
+            check(ended.code == 0 or len(ended.errors) == 1, f"{name}, {what}: {ended.err}")
+            shutil.rmtree(scene.path("again"), ignore_errors=True)
+
+
+TESTS = [
+    an_experiments_name,
+    keys_and_values,
+    long_values_keep_their_hints,
+    names_of_files,
+    hosts,
+    variables,
+    whoever_answers_at_a_port,
+    logs_of_events,
+    what_is_no_file_is_named,
+    no_reader_waits_for_a_pipe,
+    no_reader_of_a_run_waits_for_a_pipe,
+]
+
+if __name__ == "__main__":
+    run_tests(TESTS)
