@@ -77,3 +77,29 @@ bool sl_address_same_host(const struct sockaddr_storage *a, const struct sockadd
 bool sl_address_equal(const struct sockaddr_storage *a, const struct sockaddr_storage *b) {
     return sl_address_port(a) == sl_address_port(b) && sl_address_same_host(a, b);
 }
+
+sl_address sl_address_pack(const struct sockaddr_storage *from) {
+    sl_address a = {.family = from->ss_family};
+    if (a.family == AF_INET) {
+        memcpy(a.bytes, &v4(from)->sin_addr, sizeof v4(from)->sin_addr);
+    } else if (a.family == AF_INET6) {
+        memcpy(a.bytes, &v6(from)->sin6_addr, sizeof v6(from)->sin6_addr);
+        a.scope = v6(from)->sin6_scope_id;
+    }
+    return a;
+}
+
+struct sockaddr_storage sl_address_unpack(const sl_address *a, uint16_t port) {
+    struct sockaddr_storage address = {.ss_family = (sa_family_t)a->family};
+    struct sockaddr_in *four = (void *)&address;
+    struct sockaddr_in6 *six = (void *)&address;
+    if (a->family == AF_INET) {
+        memcpy(&four->sin_addr, a->bytes, sizeof four->sin_addr);
+    } else if (a->family == AF_INET6) {
+        memcpy(&six->sin6_addr, a->bytes, sizeof six->sin6_addr);
+        six->sin6_scope_id = a->scope;
+    }
+    if (a->family != 0)
+        sl_address_set_port(&address, port);
+    return address;
+}

@@ -24,4 +24,12 @@ bool sl_address_same_host(const struct sockaddr_storage *a, const struct sockadd
 /* Host and port. */
 bool sl_address_equal(const struct sockaddr_storage *a, const struct sockaddr_storage *b);
 
+/* An address without its port, in as few bytes as hold it. */
+typedef struct sl_address {
+    uint32_t family, scope; /* AF_INET, AF_INET6; 0: none. scope: of IPv6 */
+    uint8_t bytes[16];
+} sl_address;
+sl_address sl_address_pack(const struct sockaddr_storage *address);
+struct sockaddr_storage sl_address_unpack(const sl_address *address, uint16_t port);
+
 #endif

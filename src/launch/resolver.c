@@ -31,34 +31,6 @@ typedef struct job {
     sl_lookup lookups[];
 } job;
 
-sl_address sl_address_pack(const struct sockaddr_storage *address) {
-    const struct sockaddr_in *v4 = (const void *)address;
-    const struct sockaddr_in6 *v6 = (const void *)address;
-    sl_address a = {.family = address->ss_family};
-    if (a.family == AF_INET) {
-        memcpy(a.bytes, &v4->sin_addr, sizeof v4->sin_addr);
-    } else if (a.family == AF_INET6) {
-        memcpy(a.bytes, &v6->sin6_addr, sizeof v6->sin6_addr);
-        a.scope = v6->sin6_scope_id;
-    }
-    return a;
-}
-
-struct sockaddr_storage sl_address_unpack(const sl_address *a, uint16_t port) {
-    struct sockaddr_storage address = {.ss_family = (sa_family_t)a->family};
-    struct sockaddr_in *v4 = (void *)&address;
-    struct sockaddr_in6 *v6 = (void *)&address;
-    if (a->family == AF_INET) {
-        memcpy(&v4->sin_addr, a->bytes, sizeof v4->sin_addr);
-        v4->sin_port = htons(port);
-    } else if (a->family == AF_INET6) {
-        memcpy(&v6->sin6_addr, a->bytes, sizeof v6->sin6_addr);
-        v6->sin6_scope_id = a->scope;
-        v6->sin6_port = htons(port);
-    }
-    return address;
-}
-
 bool sl_lookup_numeric(sl_lookup *l) {
     const bool is_numeric = sl_address_parse(&l->address, l->host);
     l->found = l->found || is_numeric;

@@ -19,14 +19,6 @@ typedef struct sl_lookup {
     struct sockaddr_storage address; /* out: port 0 */
 } sl_lookup;
 
-/* An address without its port, in as few bytes as hold it. */
-typedef struct sl_address {
-    uint32_t family, scope; /* AF_INET, AF_INET6; 0: none. scope: of IPv6 */
-    uint8_t bytes[16];
-} sl_address;
-sl_address sl_address_pack(const struct sockaddr_storage *address);
-struct sockaddr_storage sl_address_unpack(const sl_address *address, uint16_t port);
-
 /* Fills in a numeric address, without a thread; false: it is a name. */
 bool sl_lookup_numeric(sl_lookup *lookup);
 /* How to wait for names. */

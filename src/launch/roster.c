@@ -135,7 +135,7 @@ static uint32_t keep_host(sl_roster *r, const char *host) {
 
 static int add_rank(sl_roster *r, const char *host, uint16_t port, const char *pin, int line,
                     sl_error *error) {
-    sl_lookup lookup;
+    struct sockaddr_storage address;
     place p = {.line = line, .port = port, .pin = SL_NAMES_NONE};
     int result = make_room(r, error);
     if (result != 0)
@@ -145,9 +145,8 @@ static int add_rank(sl_roster *r, const char *host, uint16_t port, const char *p
         p.pin = sl_names_add(&r->names, pin, strlen(pin));
     if (p.host == SL_NAMES_NONE || (pin != NULL && p.pin == SL_NAMES_NONE))
         return refuse_memory(r->where, error);
-    strcpy(lookup.host, host);
-    if (sl_lookup_numeric(&lookup))
-        p.address = sl_address_pack(&lookup.address);
+    if (sl_address_parse(&address, host))
+        p.address = sl_address_pack(&address);
     r->places[r->count++] = p;
     return 0;
 }
