@@ -1,70 +1,35 @@
-"""A wire in front of one agent, which keeps what goes over it, and may flip bits."""
-import select
-import socket
-import threading
+"""A wire in front of agents, which keeps what goes over it."""
 
-AT_ONCE = 1 << 16
+from _wire import Wire
 
 
-class Tap(threading.Thread):
-    """Forwards from its port to `target`. flips: after so many bytes of a direction a bit is
-    flipped, once for each number, over all connections."""
+class Talk:
+    """What was heard of one connection, in order: (does whoever was dialed say it, bytes)."""
 
-    def __init__(self, target, flips=()):
-        super().__init__(daemon=True)
-        self.target = target
-        self.flips = sorted(flips)
-        self.flipped = 0
+    def __init__(self, target):
+        self.target, self.said = target, []
+
+
+class Tap(Wire):
+    """Forwards from `port` to `target`, or from each of its ports to one of several."""
+
+    def __init__(self, *targets):
+        super().__init__(*targets)
+        self.target, self.port = targets[0], self.ports[0]
         self.heard = []  # [bytearray] of each direction of each connection
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self.listener.getsockname()[1]
-        self.pairs = {}  # {end: (other end, bytearray)}
-        self.ending = False
+        self.talks = []  # of each connection
 
-    def run(self):
-        while not self.ending:
-            ready, _, _ = select.select([self.listener, *self.pairs], [], [], 0.05)
-            for end in ready:
-                if end is self.listener:
-                    self.accept()
-                elif end in self.pairs:
-                    self.pump(end)
-        for end in [self.listener, *self.pairs]:
-            end.close()
+    def begins(self, pair):
+        pair.heard = {end: bytearray() for end in pair.ends}
+        pair.talk = Talk(pair.target)
+        self.heard += pair.heard.values()
+        self.talks.append(pair.talk)
 
-    def accept(self):
-        client, _ = self.listener.accept()
-        try:
-            server = socket.create_connection(("127.0.0.1", self.target))
-        except OSError:
-            client.close()
-            return
-        for end, other in ((client, server), (server, client)):
-            self.heard.append(bytearray())
-            self.pairs[end] = (other, self.heard[-1])
-
-    def pump(self, end):
-        other, heard = self.pairs[end]
-        try:
-            data = bytearray(end.recv(AT_ONCE))
-            heard += data
-            if self.flips and len(heard) > self.flips[0] and data:
-                data[-1] ^= 1
-                self.flips.pop(0)
-                self.flipped += 1
-            if data:
-                other.sendall(self.passes_on(heard, data))
-        except OSError:
-            data = b""
-        if not data:
-            for one in (end, other):
-                self.pairs.pop(one)
-                one.close()
+    def passes(self, pair, end, data):
+        pair.heard[end] += data
+        pair.talk.said.append((pair.is_answer(end), data))
+        return bytes(self.passes_on(pair.heard[end], data))
 
     def passes_on(self, heard, data):
         """What goes on in place of `data`, the end of what was heard of this direction."""
         return data
-
-    def end(self):
-        self.ending = True
-        self.join()

@@ -54,7 +54,7 @@ def what_is_on_the_wire_says_nothing(scene):
         tap = Tap(free_ports(1)[0])
         tap.start()
         ended = train(scene, experiment, [extra] * 2, tap=tap)
-        tap.end()
+        tap.stop()
         for one in ended:
             one.check_well()
         pieces = model_pieces(scene)
@@ -76,7 +76,7 @@ def who_flips_bits_on_the_way_costs_connections_only(scene):
     tap = Tap(free_ports(1)[0], flips=(20000, 30000, 50000))
     tap.start()
     ended = train(scene, experiment, [with_key("run.key")] * 2, tap=tap)
-    tap.end()
+    tap.stop()
     check(tap.flipped == 3, f"{tap.flipped} bits were flipped")
     check_both(scene, experiment, ended)
     told = ended[0].said + ended[1].said
@@ -91,7 +91,7 @@ def who_holds_the_wire_costs_connections_only(scene):
     robber = Robber(free_ports(1)[0], after=4)
     robber.start()
     ended = train(scene, experiment, [with_key("run.key")] * 2, tap=robber)
-    robber.end()
+    robber.stop()
     check_both(scene, experiment, ended)
     check(not robber.left, f"not tried: {list(robber.left)}")
     broken = sum(one.said.count("a frame's seal is broken") for one in ended)
@@ -109,7 +109,7 @@ def keys_change_while_agents_train(scene):
     tap = Tap(free_ports(1)[0])
     tap.start()
     ended = train(scene, experiment, [with_key("run.key")] * 2, tap=tap)
-    tap.end()
+    tap.stop()
     del scene.environment["LD_PRELOAD"]
     check_both(scene, experiment, ended)
     for heard in sorted(tap.heard, key=len)[-2:]:  # both directions of the last connection
@@ -127,7 +127,7 @@ def who_was_heard_is_not_repeated(scene):
     tap.start()
     extra = [with_key("run.key")] * 2
     ended = train(scene, experiment, extra, tap=tap)
-    tap.end()
+    tap.stop()
     check_both(scene, experiment, ended)
     roster = write_roster(scene, "roster", (port, free_ports(1)[0]))
     for name in ("out0", "out1", "sim"):
