@@ -68,7 +68,7 @@ static void forget(asker *a) {
 /* Another one has its place. */
 static void evict(asker *a) {
     a->listener->ended += a->state == SAYS;
-    close(a->fd);
+    sl_tcp_close(a->listener->fabric, a->fd);
     forget(a);
 }
 
@@ -288,6 +288,7 @@ void sl_tcp_asker_hand_over(struct fid *handle, endpoint *e) {
     e->fd = a->fd;
     e->talk = a->talk;
     a->talk = NULL;
+    sl_tcp_watch(e->fabric, e->fd, &e->watched); /* what happens is no more for the asker */
     forget(a);
 }
 
@@ -349,7 +350,7 @@ static int close_listener(struct fid *fid) {
     }
     if (l->fd >= 0) {
         sl_listener_close(&l->door);
-        close(l->fd);
+        sl_tcp_close(l->fabric, l->fd);
     }
     free(l);
     return 0;

@@ -1,6 +1,7 @@
 /* queue.c - what the fabric's queues will tell, and the sockets that it watches; see provider.h. */
 #include <errno.h>
 #include <sys/epoll.h>
+#include <unistd.h>
 
 #include "provider/state.h"
 
@@ -10,6 +11,13 @@ int sl_tcp_watch(fabric *f, int fd, watched *w) {
         (errno == EEXIST && epoll_ctl(f->epoll, EPOLL_CTL_MOD, fd, &e) == 0))
         return 0;
     return -errno;
+}
+
+/* A child that was forked meanwhile holds it still: that keeps neither events nor the connection. */
+void sl_tcp_close(fabric *f, int fd) {
+    epoll_ctl(f->epoll, EPOLL_CTL_DEL, fd, &(struct epoll_event){0});
+    shutdown(fd, SHUT_RDWR);
+    close(fd);
 }
 
 void sl_tcp_complete(fabric *f, operation *o, int error) {

@@ -64,6 +64,7 @@ typedef struct fabric {
 /* ---- queue.c ---- */
 
 int sl_tcp_watch(fabric *f, int fd, watched *w);
+void sl_tcp_close(fabric *f, int fd);
 void sl_tcp_complete(fabric *f, operation *o, int error);
 void sl_tcp_tell(fabric *f, event *e);
 void sl_tcp_forget(fabric *f, event *e);

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "provider/state.h"
 #include "wire/frame.h"
@@ -23,7 +22,7 @@ static endpoint *endpoint_of(struct fid_ep *fid) {
 
 void sl_tcp_stream_stop(endpoint *e) {
     if (e->fd >= 0)
-        close(e->fd);
+        sl_tcp_close(e->fabric, e->fd);
     e->fd = -1;
     free(e->talk);
     e->talk = NULL;
