@@ -86,6 +86,10 @@ class Impostor(Tap):
         """As if its process had died, and somebody else were there first."""
         self.taken.append((target, count))
 
+    def leave(self, target):
+        """The true one is let in."""
+        self.left[target] = 0
+
     def is_free(self):
         return not self.taken and not any(self.left.values())
 

@@ -1,5 +1,6 @@
 """Connections of other processes are cut from outside: their sockets are borrowed (pidfd_getfd),
-and reset, ended, or made deaf. Needs no root where a process may trace its children."""
+and reset, ended, made deaf, or what goes over them is altered. Needs no root where a process may
+trace its children."""
 import ctypes
 import os
 import random
@@ -109,6 +110,25 @@ def cut_one_of(pid, chance=random):
     for one in all_of_it:
         one.close()
     return kind
+
+
+def tap_one_of(pid, chance=random):
+    """Puts some bytes into what that process sends over one of its connections, or takes some out
+    of what it receives; False: there is none."""
+    all_of_it = connections(pid)
+    touched = 0
+    if all_of_it:
+        one, count = chance.choice(all_of_it), chance.randint(1, 48)
+        try:
+            if chance.random() < 0.5:
+                touched = one.send(chance.randbytes(count), socket.MSG_DONTWAIT)
+            else:
+                touched = len(one.recv(count, socket.MSG_DONTWAIT))
+        except OSError:  # there is no room, or nothing has come
+            pass
+    for one in all_of_it:
+        one.close()
+    return touched > 0
 
 
 class Parting:

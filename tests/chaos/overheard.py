@@ -152,11 +152,11 @@ def train(scene, way, seed, strikes, rounds):
 
 
 def who_heard_a_key_says_it_again(scene):
-    train(scene, "key", 1, 60, 400)
+    train(scene, "key", 1, 30, 400)
 
 
 def who_heard_certificates_says_it_again(scene):
-    train(scene, "certificates", 2, 60, 400)
+    train(scene, "certificates", 2, 30, 400)
 
 
 if __name__ == "__main__":

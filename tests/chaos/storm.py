@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Sixteen agents in a storm: they are killed, stopped, asked to leave, their connections are cut,
-all between two parts of them for a while, their disk is full; `starling run` starts those again
+bytes are put into these and taken out, all between two parts of them break for a while, their disk
+is full; `starling run` starts those again
 that have ended (membership.restart), and the run ends well.
 
 usage: storm.py STARLING                             a short one, for tests
@@ -28,7 +29,7 @@ PAUSE_US = 20000  # a gradient has five products of matrices
 ABSENT_MAX = 4  # agents at once
 SHORT_ROUNDS = 300
 RECORD = 5  # rounds
-KINDS = {"kill": 5, "stop": 3, "pause": 2, "cut": 6, "leave": 2, "disk": 2, "part": 1}
+KINDS = {"kill": 5, "stop": 3, "pause": 2, "cut": 6, "tap": 6, "leave": 2, "disk": 2, "part": 1}
 LOST = re.compile(r"agent (\d+) (?:is lost, the others go on: (.*)|has left, the others go on)")
 BACK = re.compile(r"agent (\d+) has returned in round (\d+)")
 OUT = re.compile(r"agent (\d+) was started again, and has not joined the others: (.*)")
@@ -132,6 +133,9 @@ class Storm:
             self.cuts[kind] += 1
         return kind is not None
 
+    def tap(self, _, pid):
+        return _sockets.tap_one_of(pid, self.chance)
+
     def part(self, rank, _):
         """Some and the others reach each other no more for a while."""
         agents = self.scene.agents()
@@ -222,7 +226,7 @@ def experiment(scene, rounds):
         record={"every": RECORD},
         checkpoint={"every": 20, "keep": 3},
         membership={"on_loss": "continue", "grace_s": GRACE_S, "restart": "always"},
-        security={"mode": "none"},
+        security={"seal": "on"},
         transport={"connect_timeout_s": 60, "round_timeout_s": 60},
     )
 
@@ -442,9 +446,9 @@ def tell(scene, numbers):
 def main():
     why = _sockets.why_not()
     if why is not None:
-        KINDS.pop("cut")
-        KINDS.pop("part")
-        print(f"without cuts and parts: {why}")
+        for kind in ("cut", "tap", "part"):
+            KINDS.pop(kind)
+        print(f"without cuts, taps and parts: {why}")
     scene = Scene(os.path.abspath(sys.argv[1]))
     failure = None
     try:
