@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+"""Each cell of the table of docs/security.md, attackers against what they cannot do, names tests
+that show it, and there are such tests.
+
+A name is SCRIPT.TEST, of a script or a Check program that runs with all tests, or a fuzz target's.
+
+usage: test_security_page.py STARLING
+"""
+
+import glob
+import json
+import os
+import re
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+PAGE = "docs/security.md"
+HEADING = "| who | cannot | can |"
+NAME = re.compile(r"`(fuzz_\w+|[a-z]\w*\.[a-z]\w+)`")
+SETTINGS = re.compile(r"(transport|membership|security|monitor|topology)\.")
+ATTACKERS = ("stranger", "on the way", "another user", "roster", "run's key", "one node's pair")
+ATTACKERS += ("watches a monitor", "wrote an experiment or a checkpoint")
+ALL_POWERFUL = "root"
+
+
+class Wrong(Exception):
+    pass
+
+
+def expect(holds, why):
+    if not holds:
+        raise Wrong(why)
+
+
+def read(path):
+    with open(os.path.join(ROOT, path)) as file:
+        return file.read()
+
+
+def rows_of(text):
+    """[who, cannot, can] of each attacker."""
+    expect(text.count(HEADING) == 1, f"there is no table, or more than one, that begins {HEADING}")
+    lines = text.split(HEADING + "\n")[1].split("\n")[1:]
+    rows = []
+    for line in lines:
+        if not line.startswith("|"):
+            break
+        rows.append([cell.strip() for cell in line.strip("|").split("|")])
+    return rows
+
+
+def names_in(cell):
+    return [name for name in NAME.findall(cell) if not SETTINGS.match(name)]
+
+
+def tests_of(build):
+    """The names under which the build runs tests, and its fuzz targets."""
+    with open(os.path.join(build, "meson-info", "intro-tests.json")) as file:
+        names = {test["name"] for test in json.load(file)}
+    targets = re.findall(r"^  '(\w+)': \[", read("tests/fuzz/meson.build"), re.M)
+    return names, {f"fuzz_{target}" for target in targets}
+
+
+def check_name(name, names, targets):
+    if name.startswith("fuzz_"):
+        expect(name in targets and os.path.exists(f"{ROOT}/tests/fuzz/{name}.c"), "no such target")
+        return
+    script, test = name.split(".")
+    expect(script in names or re.sub("^test_", "", script) in names, f"no test is called {script}")
+    found = glob.glob(f"tests/*/{script}.[cp]*", root_dir=ROOT)
+    expect(len(found) == 1, f"{script} is {found or 'no file of tests'}")
+    text = read(found[0])
+    expect(len(re.findall(rf"\b{test}\b", text)) > 1, f"{found[0]} runs no {test}")
+    expect(re.search(rf"def {test}\(|START_TEST\({test}\)", text), f"{found[0]} has no {test}")
+
+
+def check_row(row, names, targets):
+    expect(len(row) == 3, f"{row[0]}: {len(row)} cells")
+    who, cannot, can = row
+    if who.startswith(ALL_POWERFUL):
+        return
+    expect(names_in(cannot), f"{who}: what it cannot is shown by no test")
+    expect(can, f"{who}: what it can is not said")
+    for name in names_in(cannot) + names_in(can):
+        try:
+            check_name(name, names, targets)
+        except Wrong as wrong:
+            raise Wrong(f"{who}: `{name}`: {wrong}") from None
+
+
+def check_page(text, names, targets):
+    rows = rows_of(text)
+    for words in ATTACKERS:
+        expect(any(words in row[0] for row in rows), f"nothing is said of {words!r}")
+    for row in rows:
+        check_row(row, names, targets)
+    return sum(len(names_in(row[1]) + names_in(row[2])) for row in rows)
+
+
+def wrong_pages(text):
+    """As it must not be, with words of what is then said."""
+    name = "taps.from_the_first_byte_on"
+    yield text.replace(HEADING, "| who | can |"), "there is no table"
+    yield text.replace(name, "taps.from_the_first_byte"), "runs no from_the_first_byte"
+    yield text.replace(name, "tapes.from_the_first_byte_on"), "no test is called tapes"
+    yield text.replace("`fuzz_provider`", "`fuzz_providers`"), "no such target"
+    yield re.sub(r"^\| who watches a monitor.*\n", "", text, flags=re.M), "nothing is said of"
+    yield text.replace("`fuzz_agent`", "a test"), "is shown by no test"
+
+
+def main():
+    build = os.path.dirname(os.path.dirname(os.path.abspath(sys.argv[1])))
+    names, targets = tests_of(build)
+    text = read(PAGE)
+    try:
+        print(f"ok {check_page(text, names, targets)} names of tests in {PAGE}")
+        for wrong_text, words in wrong_pages(text):
+            try:
+                check_page(wrong_text, names, targets)
+            except Wrong as wrong:
+                expect(words in str(wrong), f"{words!r} is not in {str(wrong)!r}")
+            else:
+                raise Wrong(f"a page is taken where {words!r} was to be said")
+        print("ok wrong tables are found")
+    except Wrong as wrong:
+        print(f"not ok {PAGE}: {wrong}")
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()
