@@ -13,7 +13,7 @@ int sl_tcp_watch(fabric *f, int fd, watched *w) {
     return -errno;
 }
 
-/* A child that was forked meanwhile holds it still: that keeps neither events nor the connection. */
+/* A child that was forked meanwhile holds it still: that keeps no event, and no connection. */
 void sl_tcp_close(fabric *f, int fd) {
     epoll_ctl(f->epoll, EPOLL_CTL_DEL, fd, &(struct epoll_event){0});
     shutdown(fd, SHUT_RDWR);

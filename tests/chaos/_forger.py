@@ -72,8 +72,9 @@ CHANGES = {
 
 
 class Forger(Wire):
-    """Makes `count` changes, one each connection and `reach` bytes of it: a place near the beginning
-    is as likely as one far from it. once_sealed: counted from the first sealed frame of data."""
+    """Makes `count` changes, one each connection and `reach` bytes of it: a place near the
+    beginning is as likely as one far from it. once_sealed: counted from the first sealed frame of
+    data."""
 
     def __init__(self, seed, targets, count, reach=1 << 16, once_sealed=False, kinds=CHANGES):
         super().__init__(*targets)

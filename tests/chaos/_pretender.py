@@ -1,5 +1,5 @@
-"""Somebody who has no key of the run and no private key of its nodes, and knows all else: how agents
-prove themselves, the roster, its certificates, and what was heard."""
+"""Somebody who has no key of the run and no private key of its nodes, and knows all else: how
+agents prove themselves, the roster, its certificates, and what was heard."""
 
 import base64
 import os

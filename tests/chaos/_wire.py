@@ -1,5 +1,5 @@
-"""A wire in front of agents: it forwards what goes over it. Whoever holds it cuts it, listens, alters
-what goes by, or has the port for himself (_cutter.py, _tap.py, _forger.py, _impostor.py)."""
+"""A wire in front of agents: it forwards what goes over it. Whoever holds it cuts it, listens,
+alters what goes by, or has the port for itself (_cutter.py, _tap.py, _forger.py, _impostor.py)."""
 
 import select
 import socket

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What was heard between two agents is said again by somebody else: to the same agent, to others, to
-another rank, to agents that were started again. Nobody who says it, or knows all that is public, is
-taken for an agent.
+"""What was heard between two agents is said again by somebody else: to the same agent, to others,
+to another rank, to agents that were started again. Nobody who says it, or knows all that is public,
+is taken for an agent.
 
 usage: overheard.py STARLING [TEST ...]
        overheard.py STARLING --many GREETINGS [SEED]     until so many were said again
@@ -13,7 +13,7 @@ import socket
 import struct
 
 from _four import COUNT, RECORD, WAYS, Four, by_hand
-from _greetings import CHALLENGE, GREETING, PROOF, WELCOME, greeting, hear, message
+from _greetings import CHALLENGE, GREETING, HEAD, PROOF, WELCOME, greeting, hear, message
 from _heads import heads
 from _pretender import Pretender, to_another
 from _scene import check, run_tests
@@ -40,23 +40,34 @@ def take(s, count):
         return b""
 
 
+def kinds_of(answer):
+    """Of the messages in it."""
+    kinds = []
+    while len(answer) >= HEAD.size:
+        kind, count = HEAD.unpack(answer[: HEAD.size])
+        kinds.append(kind)
+        answer = answer[HEAD.size + count :]
+    return kinds
+
+
 def repeat(port, talk, to, chance, whole):
     """Says what whoever dialed has said, each time after the answer for which that has waited."""
-    left = HEARD_MAX
+    left, answer = HEARD_MAX, b""
     with connect(port) as s:
         try:
             for is_answer, data in talk.said:
                 if is_answer:
-                    take(s, len(data))
+                    answer += take(s, len(data))
                 else:
                     s.sendall(data if to is None else to_another(bytes(data), to))
                 left -= len(data)
                 if left < 0 or not whole:
                     break
             s.sendall(heads(chance))
-            take(s, 1 << 16)
+            answer += take(s, 1 << 16)
         except OSError:
             pass  # it was ended
+    check(WELCOME not in kinds_of(answer), f"who repeats was welcome: {answer[:100]!r}")
 
 
 def pretend(port, to, pretender, chance):
@@ -108,20 +119,13 @@ class Attack:
         self.talks = [talk for talk in talks if sum(len(data) for _, data in talk.said) > 2000]
 
 
-def refused(four):
-    """How many did not pass the door, and how many did who then proved nothing."""
-    found = [0, 0]
+def check_refused(four, count):
+    """Their logs count who was refused at the door."""
+    refused = 0
     for rank in range(COUNT):
         with open(four.scene.path(f"out{rank}/summary.json")) as file:
-            one = json.load(file)["per_node"][0]["refused"]
-        found = [found[0] + one["greeting"], found[1] + one["hello"]]
-    return found
-
-
-def check_refused(four, count):
-    door, behind = refused(four)
-    check(behind == 0, f"{behind} of {count} were taken for agents")
-    check(door >= count // 2, f"{door} of {count} were refused")
+            refused += json.load(file)["per_node"][0]["refused"]["greeting"]
+    check(refused >= count // 2, f"{refused} of {count} were refused")
 
 
 def train(scene, way, seed, strikes, rounds):

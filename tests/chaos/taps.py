@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Somebody on the way of sealed edges alters any byte, from the first one on: that costs connections,
-which come back, and never a process or a bit.
+"""Somebody on the way of sealed edges alters any byte, from the first one on: that costs
+connections, which come back, and never a process or a bit.
 
 usage: taps.py STARLING [TEST ...]
        taps.py STARLING --many CHANGES [SEED]     until so many were made
