@@ -1,37 +1,32 @@
 """A wire in front of one agent, held by somebody who knows how frames travel, and has no key: he
 repeats, swaps, cuts and alters them, and puts in some of his own."""
+from _greetings import HEAD, PROOF, WELCOME
 from _tap import Tap
 
-HEAD, SIZE = 16, slice(8, 16)  # of a message of libfabric's tcp provider; its length with the head
-REQUEST, ROOM = 32, slice(2, 4)  # of what comes before: a request to connect, or the answer
 MAGIC, HEADER, KIND, LENGTH = b"STLG", 64, 6, slice(32, 36)  # of a frame's header
 DATA, ABORT, BYE = 2, 5, 6  # kinds of frames
 
 
 def resize(message):
-    message[SIZE] = len(message).to_bytes(8, "little")
+    message[LENGTH] = (len(message) - HEADER).to_bytes(4, "little")
     return message
 
 
 def alter(message, at):
-    """at: in the frame; negative: from its end."""
-    place = at if at < 0 else message.index(MAGIC) + at
-    message[place] ^= 1
+    message[at] ^= 1
     return message
 
 
 def forge(message, kind, text=b""):
     """A frame of another kind, as if the same agent had sent it."""
-    at = message.index(MAGIC)
-    forged = message[: at + HEADER] + text
-    forged[at + KIND] = kind
-    forged[at + LENGTH.start : at + LENGTH.stop] = len(text).to_bytes(4, "little")
+    forged = message[:HEADER] + text
+    forged[KIND] = kind
     return resize(forged)
 
 
 def unseal(message):
     """It says that it is not sealed."""
-    message[message.index(MAGIC) + KIND + 1] = 0
+    message[KIND + 1] = 0
     return message
 
 
@@ -60,16 +55,17 @@ class Stream:
 
     def next(self):
         """The next whole message; None: there is none yet."""
-        need = HEAD if self.begun else REQUEST
+        need = HEADER if self.begun else HEAD.size
         if len(self.bytes) >= need:
-            need = (
-                int.from_bytes(self.bytes[SIZE], "little")
+            need += (
+                int.from_bytes(self.bytes[LENGTH], "little")
                 if self.begun
-                else REQUEST + int.from_bytes(self.bytes[ROOM], "big")
+                else HEAD.unpack(self.bytes[: HEAD.size])[1]
             )
         if len(self.bytes) < need:
             return None
-        message, self.bytes, self.begun = self.bytes[:need], self.bytes[need:], True
+        message, self.bytes = self.bytes[:need], self.bytes[need:]
+        self.begun = self.begun or message[0] in (PROOF, WELCOME)  # the last of each side
         return message
 
 
@@ -91,8 +87,7 @@ class Robber(Tap):
         return out
 
     def change(self, stream, message):
-        at = message.find(MAGIC)
-        is_data = at >= 0 and message[at + KIND] == DATA
+        is_data = message.startswith(MAGIC) and message[KIND] == DATA
         stream.data += is_data
         if stream.first is not None:
             first, stream.first, name = stream.first, None, next(iter(self.left))
