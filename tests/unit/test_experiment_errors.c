@@ -151,6 +151,9 @@ START_TEST(text_for_a_group_without_a_name_is_refused) {
            "security.key: ", "leave one of them out");
     refuse(WITH("\"security\": {\"mode\": \"none\", \"seal\": \"on\"}"), NULL,
            "security.seal: \"on\" needs a key", "leave one of them out");
+    refuse(WITH("\"transport\": {\"provider\": \"libfabric-tcp\"}, \"security\": {\"key\": "
+                "\"run.key\"}"),
+           NULL, "transport.provider: \"libfabric-tcp\"", "security.trusted_network true");
     refuse(WITH("\"security\": {\"seal\": \"none\"}"), NULL, "security.seal: \"none\"",
            "one of \"auto\", \"on\", \"off\", \"handshake-only\"");
 }
