@@ -10,6 +10,7 @@
 #include "starling/checkpoint.h"
 #include "starling/experiment.h"
 #include "starling/keys.h"
+#include "starling/launch.h"
 #include "starling/observer.h"
 #include "starling/roster.h"
 #include "starling/task.h"
@@ -68,6 +69,16 @@ SL_API void sl_agent_leave(sl_agent *agent);
 /* Asks sl_agent_run to end with this error, which all neighbours are told; from any thread. The
  * first call counts. */
 SL_API void sl_agent_end(sl_agent *agent, const sl_error *why);
+/* Reads the files of the experiment's security again, and the roster that `launch` (may be NULL)
+ * was found by. All of it holds from the next connection on: further ranks are let in, and a pair
+ * or a run's key that is another one is shown; a run's key before it holds for security.overlap_s
+ * more. Who is revoked in the roster, or has another certificate there, loses its connection at
+ * once; the latter may connect again. If anything is wrong, all stays as it was. Waits for the loop
+ * that sl_agent_run runs; from any other thread. said: what has changed, or what is wrong, which
+ * the observer is told, too. */
+#define SL_AGENT_RELOAD_MAX 512
+SL_API int sl_agent_reload(sl_agent *agent, sl_launch *launch, char said[SL_AGENT_RELOAD_MAX],
+                           sl_error *error);
 SL_API void sl_agent_close(sl_agent **agent);
 
 /* Control frames, dropped frames, memory. */
@@ -106,6 +117,9 @@ typedef struct sl_agent_progress {
     sl_agent_view own;
     bool waits;         /* and knows for whom in the end: */
     sl_agent_view root; /* as neighbours have said */
+    uint64_t reloads;   /* how often sl_agent_reload has ended, the last time: */
+    bool reloaded;      /* well, and */
+    char reload[SL_AGENT_RELOAD_MAX];
 } sl_agent_progress;
 SL_API sl_agent_progress sl_agent_progress_read(sl_agent *agent);
 

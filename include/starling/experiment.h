@@ -48,6 +48,7 @@ typedef struct sl_checkpoint_config {
 /* Who may look at an agent from elsewhere; see starling/monitor.h. */
 typedef struct sl_monitor_config {
     char listen[SL_NAME_MAX]; /* HOST:PORT, perhaps with {rank}; empty: nobody */
+    bool is_public;           /* it may be beyond loopback, where anybody may look */
 } sl_monitor_config;
 
 /* Payloads straight between a GPU's memory and the network. */
@@ -87,6 +88,7 @@ typedef struct sl_security_config {
     sl_security_mode mode;
     char key[SL_PATH_MAX]; /* a run key's file, or the NAME of a node's pair */
     sl_security_seal seal;
+    double overlap_s;     /* for how long a run's key before the one that was read again holds */
     bool trusted_network; /* everybody who can reach this network is trusted */
 } sl_security_config;
 

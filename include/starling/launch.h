@@ -81,6 +81,10 @@ SL_API int sl_launch_listen(sl_launch *launch, const char **host, uint16_t *port
  * processes come here; takes at most timeout_s until rank 0 is found, and as long again until all
  * have come to it. SL_ENET: whom it waited for in vain. */
 SL_API int sl_launch_meet(sl_launch *launch, uint16_t port, sl_roster **roster, sl_error *error);
+/* The roster that the peers were found by, from its file as it is now, with addresses, to be
+ * closed; NULL: they were found by rendezvous. Takes at most timeout_s. Errors are those of
+ * sl_launch_find. */
+SL_API int sl_launch_read_again(sl_launch *launch, sl_roster **roster, sl_error *error);
 SL_API void sl_launch_close(sl_launch **launch);
 
 #ifdef __cplusplus

@@ -14,6 +14,8 @@
  *
  * `root` is whom it waits for in the end, as neighbours have said; null: nobody, or not known yet.
  * `protection` is null where it is not connected; see sl_agent_edge.
+ * At the folder's socket there is also "reload", how roster and keys were read again the last time:
+ * {"count": 2, "well": true, "said": "rank 4 is new; the key is as before"}; null: never.
  *
  *     $ curl --unix-socket RUN/status-5.sock http://agent/status
  */
@@ -38,10 +40,10 @@ SL_API void sl_monitor_name(char out[SL_MONITOR_NAME_MAX], uint32_t rank);
 SL_API int sl_monitor_open(sl_monitor **out, sl_agent *agent, uint32_t rank, uint32_t nodes,
                            const char *folder, sl_error *error);
 /* Answers at HOST:PORT, where {rank} stands for the rank; looks up a name. SL_EINVAL: beyond
- * loopback without trusted_network, or the place is none, or taken; errors begin with
+ * loopback without is_public, or the place is none, or taken; errors begin with
  * monitor.listen. */
 SL_API int sl_monitor_listen(sl_monitor **out, sl_agent *agent, uint32_t rank, uint32_t nodes,
-                             const char *place, bool trusted_network, sl_error *error);
+                             const char *place, bool is_public, sl_error *error);
 /* Removes the socket too. */
 SL_API void sl_monitor_close(sl_monitor **monitor);
 

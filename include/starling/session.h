@@ -60,6 +60,7 @@ typedef struct sl_simulation sl_simulation;
 
 #define SL_SESSION_TENSOR_AXES_MAX 16
 #define SL_SESSION_TEXT_MAX 256
+#define SL_SESSION_SAID_MAX 512                /* of sl_session_reload */
 #define SL_SESSION_SUM_MAX (UINT64_C(1) << 40) /* numbers of one sum */
 
 /* A range of x. The tensors stand one behind the other in x, in this order. */
@@ -229,6 +230,13 @@ SL_API void sl_session_abort(sl_session **session, const char *why);
 /* Ends the call that is under way, and the session, with SL_ESTOPPED. From any thread; safe in a
  * signal handler. */
 SL_API void sl_session_stop(sl_session *session);
+
+/* Reads the experiment's keys and the roster's file again: further ranks are let in, another pair
+ * or run's key is used from the next connection on, and who is revoked in the roster loses his at
+ * once; see sl_agent_reload. If a file is wrong, all stays as it was, and the session goes on. said
+ * (may be NULL): what has changed, in words. Waits for the files and names only, and not for other
+ * peers. From any thread, after start. */
+SL_API int sl_session_reload(sl_session *session, char said[SL_SESSION_SAID_MAX], sl_error *error);
 
 /* ---- status ---- */
 

@@ -31,6 +31,8 @@ static void on_stop(void *context) {
         wishes |= 1u << SL_CUT_LEAVE;
     if ((wishes & 1u << SL_CUT_LEAVE) != 0 && !sl_saving_ask(a, SL_CUT_LEAVE))
         wishes |= SL_WISH_STOP;
+    if ((wishes & SL_WISH_RELOAD) != 0)
+        sl_trust_take(a);
     if ((wishes & SL_WISH_STOP) == 0)
         return;
     sl_error error = sl_agent_end_asked(a);
@@ -82,10 +84,10 @@ static void tell_lost(sl_agent *a, const char *warns) {
         const double quiet_s = a->side.now_s - n->heard_s;
         if (is_lost(a, n))
             sl_agent_notice(a,
-                            "%swaiting for agent %u to come back: %s; %.0f s left "
+                            "%swaiting for agent %u to come back: %s%s%s; %.0f s left "
                             "(%s)",
-                            warns, n->rank, n->lost.text, sl_contacts_left_s(a, n),
-                            sl_neighbour_return_key(n));
+                            warns, n->rank, n->lost.text, n->refusal[0] != '\0' ? "; " : "",
+                            n->refusal, sl_contacts_left_s(a, n), sl_neighbour_return_key(n));
         else if (n->agreed && n->awaited && quiet_s >= tell_every_s)
             sl_agent_notice(a,
                             "%sagent %u has been silent for %.0f s; %.0f s left until its "
@@ -100,12 +102,15 @@ static void tell_wait_in_training(sl_agent *a, const char *warns) {
     if (!sl_waits_name(a, what, sizeof what))
         return;
     sl_waits_name_root(a, root, sizeof root);
+    const bool knocks = sl_returning_knocks(a);
+    const double left_s = knocks ? a->deadline_s - a->side.now_s
+                                 : a->settings.experiment->transport.round_timeout_s -
+                                       (a->side.now_s - sl_waits_patient_s(a));
     sl_agent_notice(a,
-                    "%swaiting%s %s%s; %.0f s left (transport.round_timeout_s); does its process "
-                    "train, and is its host reachable?",
-                    warns, a->calls.current.kind == SL_CALL_NONE ? ":" : " for", what, root,
-                    a->settings.experiment->transport.round_timeout_s -
-                        (a->side.now_s - sl_waits_patient_s(a)));
+                    "%swaiting%s %s%s; %.0f s left (transport.%s); does its process train, and is "
+                    "its host reachable?",
+                    warns, a->calls.current.kind == SL_CALL_NONE ? ":" : " for", what, root, left_s,
+                    knocks ? "connect_timeout_s" : "round_timeout_s");
 }
 
 static void tell_wait_for_all(sl_agent *a, const char *warns) {
@@ -319,6 +324,7 @@ static void tick(sl_agent *a) {
     check_deadlines(a);
     sl_members_tick(a);
     sl_returning_tick(a);
+    sl_trust_tick(a);
     check_device(a);
     tell_wait(a);
 }
@@ -532,7 +538,9 @@ int sl_agent_run(sl_agent *a, sl_roster *roster, sl_error *error) {
         a->side.hello.run_id = sl_roster_run(roster);
     a->side.now_s = sl_clock_seconds();
     a->deadline_s = a->side.now_s + a->side.connect_timeout_s;
+    sl_trust_begin(a);
     result = run_loop(a);
+    sl_trust_end(a);
     if (result != 0 && !may_come_back(a))
         tell_everyone(a);
     if (result == 0)

@@ -28,6 +28,7 @@ struct sl_channel {
     sl_handshake *handshake; /* NULL: it has ended */
     sl_seal *out, *in;       /* NULL: not ready, or not used any more */
     bool ready;
+    uint64_t key; /* name of the run's key that was shown; 0: none, or not yet */
     waiting waiting;
     char why[SL_HANDSHAKE_WHY_MAX];
 };
@@ -73,6 +74,15 @@ void sl_channel_close(sl_channel **channel) {
 
 bool sl_channel_is_ready(const sl_channel *c) {
     return c == NULL || c->ready;
+}
+
+void sl_channel_show(sl_channel *c, uint64_t key) {
+    if (c != NULL && c->handshake != NULL)
+        sl_handshake_show(c->handshake, key);
+}
+
+uint64_t sl_channel_key(const sl_channel *c) {
+    return c != NULL ? c->key : 0;
 }
 
 const sl_passage *sl_channel_passage(const sl_channel *c) {
@@ -133,6 +143,7 @@ static sl_passed take_handshake(sl_channel *c, const uint8_t *payload, size_t by
     const sl_handshake_state state = sl_handshake_take(c->handshake, payload, bytes, c->why);
     *why = c->why;
     if (state == SL_HANDSHAKE_DONE) {
+        c->key = sl_handshake_key(c->handshake);
         c->ready = open_seals(c, now_s);
         *why = "out of memory for its keys";
     }

@@ -147,6 +147,22 @@ static void lose(sl_agent *a, sl_neighbour *n, const sl_error *why) {
     miss(a, n, why);
 }
 
+void sl_contacts_expel(sl_agent *a, sl_neighbour *n, const char *why, bool for_good) {
+    sl_error error;
+    if (n->connection == NULL && n->lost_s == 0)
+        return;
+    if (!n->agreed && n->lost_s == 0) {
+        sl_neighbour_drop(n, why);
+        return;
+    }
+    sl_fail_edge(&error, SL_EPEER, n->rank, a->side.rank, a->side.round, "agent %u: %s", n->rank,
+                 why);
+    if (for_good)
+        fail(a, n, &error);
+    else if (n->agreed)
+        lose(a, n, &error);
+}
+
 static void on_received(void *context, void *owner, sl_buffer *buffer, size_t bytes) {
     sl_agent *a = context;
     sl_neighbour *n = owner;
@@ -210,10 +226,17 @@ static void note_refusal(sl_agent *a, sl_neighbour *n) {
     sl_members_lose(a, n, &error);
 }
 
+/* Does it listen, and says why it does not take this agent? A port that nobody has says nothing. */
+static bool is_turned_away(bool established, const char *reason) {
+    return !established &&
+           strncmp(reason, SL_REASON_REFUSED ": ", sizeof SL_REASON_REFUSED + 1) == 0;
+}
+
 static void on_down(void *context, void *owner, bool established, const char *reason) {
     sl_agent *a = context;
     sl_neighbour *n = owner;
     sl_error error;
+    n->turned_away = is_turned_away(established, reason) ? n->turned_away + 1 : 0;
     if (!n->agreed || a->phase == PHASE_OVER) {
         sl_neighbour_drop(n, established ? "it closed the connection" : reason);
         if (goes_on(a) && !established && strcmp(reason, SL_REASON_REFUSED) == 0)

@@ -44,10 +44,53 @@ static size_t prove(void *agent, const uint8_t greeting[SL_GREETING_BYTES],
     return sl_proof_make(&exchange, a->side.guard.credentials, dials, out);
 }
 
+/* Of several run's keys, the one that the other side has is shown in the handshake, too. */
+static void show_key(sl_agent *a, uint32_t rank, const sl_exchange *exchange, const uint8_t *proof,
+                     size_t bytes) {
+    const sl_credentials *c = a->side.guard.credentials;
+    const sl_neighbour *n = sl_agent_neighbour(a, rank);
+    if (c->secret != NULL && n != NULL)
+        sl_channel_show(n->channel, sl_credentials_name(c, (unsigned)sl_proof_key(
+                                                               exchange, c, false, proof, bytes)));
+}
+
+static bool is_of_before(const sl_agent *a, uint32_t rank, const sl_exchange *exchange, bool dialed,
+                         const uint8_t *proof, size_t bytes) {
+    const sl_credentials *c = a->side.guard.credentials;
+    uint8_t pinned[SL_FINGERPRINT_BYTES];
+    char ignored[SL_GREETING_WHY_MAX];
+    if (c->secret != NULL)
+        return sl_proof_key(exchange, c, dialed, proof, bytes) == SL_RUN_KEYS_MAX;
+    return a->trust.before != NULL &&
+           sl_fingerprint_parse(sl_roster_fingerprint(a->trust.before, rank), pinned) &&
+           sl_proof_check(exchange, c, dialed, pinned, proof, bytes, ignored);
+}
+
+/* Who proves what was trusted before is told since when it is not. */
+static void tell_before(const sl_agent *a, uint32_t rank, const sl_exchange *exchange, bool dialed,
+                        const uint8_t *proof, size_t bytes, char why[SL_GREETING_WHY_MAX]) {
+    const sl_guard *guard = &a->side.guard;
+    uint8_t now[SL_FINGERPRINT_BYTES];
+    if (!is_of_before(a, rank, exchange, dialed, proof, bytes))
+        return;
+    if (guard->credentials->secret != NULL)
+        snprintf(why, SL_GREETING_WHY_MAX,
+                 "agent %u has another run's key since %s: give it to agent %u, and reload",
+                 a->side.rank, a->trust.key_time, rank);
+    else if (sl_guard_pinned(guard, rank, now))
+        snprintf(why, SL_GREETING_WHY_MAX,
+                 "agent %u's roster has another certificate of agent %u since %s: reload that one",
+                 a->side.rank, rank, a->trust.roster_time);
+    else
+        snprintf(why, SL_GREETING_WHY_MAX,
+                 "the certificate of agent %u was revoked in agent %u's roster at %s", rank,
+                 a->side.rank, a->trust.roster_time);
+}
+
 static bool accepts(void *agent, const uint8_t greeting[SL_GREETING_BYTES],
                     const uint8_t challenge[SL_CHALLENGE_BYTES], bool dialed, const uint8_t *proof,
                     size_t bytes, char why[SL_GREETING_WHY_MAX]) {
-    const sl_agent *a = agent;
+    sl_agent *a = agent;
     const sl_exchange exchange = exchange_of(a, greeting, challenge);
     uint8_t pinned[SL_FINGERPRINT_BYTES] = {0};
     sl_passage passage;
@@ -55,9 +98,14 @@ static bool accepts(void *agent, const uint8_t greeting[SL_GREETING_BYTES],
     sl_greeting_read(greeting, &passage, &kind);
     const uint32_t rank = dialed ? passage.from : passage.to;
     snprintf(why, SL_GREETING_WHY_MAX, "the roster names no certificate for its rank");
-    if (kind == SL_GREETING_CERTIFICATE && !sl_guard_pinned(&a->side.guard, rank, pinned))
-        return false;
-    return sl_proof_check(&exchange, a->side.guard.credentials, dialed, pinned, proof, bytes, why);
+    const bool right =
+        (kind != SL_GREETING_CERTIFICATE || sl_guard_pinned(&a->side.guard, rank, pinned)) &&
+        sl_proof_check(&exchange, a->side.guard.credentials, dialed, pinned, proof, bytes, why);
+    if (right && !dialed)
+        show_key(a, rank, &exchange, proof, bytes);
+    if (!right)
+        tell_before(a, rank, &exchange, dialed, proof, bytes, why);
+    return right;
 }
 
 void sl_gate_remember(sl_agent *a, uint32_t rank, const char *why) {

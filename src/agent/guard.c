@@ -14,6 +14,10 @@ void sl_guard_close(sl_guard *guard) {
     sl_envelopes_close(&guard->envelopes);
 }
 
+void sl_guard_renew(sl_guard *guard, const sl_credentials *credentials) {
+    guard->credentials = credentials;
+}
+
 bool sl_guard_uses_certificates(const sl_guard *guard) {
     return guard->credentials != NULL && guard->credentials->secret == NULL;
 }
@@ -34,7 +38,7 @@ void sl_guard_describe(const sl_guard *guard, uint32_t rank, char out[SL_AGENT_P
 }
 
 int sl_guard_take_roster(sl_guard *guard, const sl_roster *roster, uint32_t rank, sl_error *error) {
-    uint8_t pinned[SL_FINGERPRINT_BYTES];
+    uint8_t pinned[SL_FINGERPRINT_BYTES] = {0};
     char own[SL_FINGERPRINT_TEXT_MAX];
     guard->roster = roster;
     if (!sl_guard_uses_certificates(guard))
@@ -42,6 +46,10 @@ int sl_guard_take_roster(sl_guard *guard, const sl_roster *roster, uint32_t rank
     const int result = sl_roster_check_fingerprints(roster, error);
     if (result != 0)
         return result;
+    if (sl_roster_revokes(roster, rank))
+        return sl_fail(error, SL_EINVAL,
+                       "%s:%d: revokes the certificate of agent %u, which is this one",
+                       sl_roster_name(roster), sl_roster_line(roster, rank), rank);
     sl_fingerprint_print(guard->credentials->fingerprint, own);
     sl_guard_pinned(guard, rank, pinned);
     if (memcmp(pinned, guard->credentials->fingerprint, sizeof pinned) != 0)

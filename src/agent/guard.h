@@ -21,6 +21,8 @@ void sl_guard_close(sl_guard *guard);
 /* From now on there is a roster. With certificates, it names one for every rank, and this agent's
  * own for its own. */
 int sl_guard_take_roster(sl_guard *guard, const sl_roster *roster, uint32_t rank, sl_error *error);
+/* From now on these are shown, and asked for. */
+void sl_guard_renew(sl_guard *guard, const sl_credentials *credentials);
 /* The fingerprint of a rank's certificate; false: the roster names none, or there is no roster. */
 bool sl_guard_pinned(const sl_guard *guard, uint32_t rank, uint8_t out[SL_FINGERPRINT_BYTES]);
 bool sl_guard_uses_certificates(const sl_guard *guard);

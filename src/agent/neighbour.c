@@ -27,6 +27,7 @@ static const double epoch_numbers_max = 1e15; /* that a double holds */
 static const double retry_connect_s = 0.1;
 static const double retry_refused_s = 1; /* after the other side has refused, or said nothing */
 static const double retry_share = 0.1;   /* at most, of the time to come back */
+static const double retry_most_s = 5;    /* where the other side does not trust this one */
 enum { CONTROL_SENDS = 16, SMALLEST_BUFFER = 1024, CREDIT_AHEAD_MAX = 4096 };
 
 int sl_neighbour_open(sl_neighbour *n, sl_error *error) {
@@ -99,6 +100,9 @@ static void reset(sl_neighbour *n) {
 /* Several times within the time that a neighbour has to come back. */
 static double retry_s(const sl_neighbour *n) {
     const double share_s = retry_share * sl_side_return_s(n->side);
+    if (n->turned_away > 0)
+        return fmin(ldexp(retry_connect_s, (int)n->turned_away - 1),
+                    n->side->trains ? fmin(share_s, retry_most_s) : retry_most_s);
     if (!n->connected || n->agreed || (n->side->trains && share_s < retry_connect_s))
         return retry_connect_s;
     return n->side->trains && share_s < retry_refused_s ? share_s : retry_refused_s;
@@ -215,6 +219,7 @@ static void agree(sl_neighbour *n, const sl_standing *theirs) {
     n->attempt = theirs->attempt;
     n->agreed = n->back = true;
     n->doubted = n->superseded = false;
+    n->turned_away = 0;
     n->refusal[0] = '\0';
     if (n->folded) /* its count stands, whatever was given up */
         n->come = n->sent_ever = n->turn_from = theirs->received;

@@ -144,9 +144,10 @@ typedef struct sl_neighbour {
 
     /* of this agent's attempts */
     uint64_t attempts;
-    bool back;     /* a connection was agreed on, and the agent has not heard of it */
-    bool doubted;  /* somebody greeted as this neighbour with another configuration */
-    double lost_s; /* when the connection broke; 0: it has not, or there is another one */
+    uint32_t turned_away; /* one after the other, before anything was proved: it backs off */
+    bool back;            /* a connection was agreed on, and the agent has not heard of it */
+    bool doubted;         /* somebody greeted as this neighbour with another configuration */
+    double lost_s;        /* when the connection broke; 0: it has not, or there is another one */
     double next_attempt_s;
     sl_error lost;                 /* why, with edge and round */
     char refusal[SL_REFUSAL_MAX];  /* why it is not here yet; empty: nothing came */

@@ -363,6 +363,8 @@ static int open_all(sl_agent *a, sl_error *error) {
         return result;
     a->side.header_bytes = a->side.direct ? SL_FRAME_DIRECT_AT : SL_FRAME_HEADER_BYTES;
     result = fill_hello(a, error);
+    if (result == 0)
+        result = sl_trust_open(a, error);
     if (result != 0)
         return result;
     a->stop_descriptor = sl_signal_open();
@@ -476,6 +478,7 @@ void sl_agent_close(sl_agent **agent) {
         sl_neighbour_close(&a->neighbours[i]);
     sl_fabric_close(&a->side.fabric);
     sl_guard_close(&a->side.guard);
+    sl_trust_close(a);
     sl_saving_close(a);
     sl_kept_close(&a->side.kept);
     sl_calls_close(&a->calls);

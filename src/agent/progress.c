@@ -29,23 +29,23 @@ void sl_agent_log(sl_agent *a, const sl_log_entry *entry) {
     o->log(o->context, &mine);
 }
 
-static void wish(sl_agent *agent, unsigned bit) {
+void sl_agent_wish(sl_agent *agent, unsigned bit) {
     atomic_fetch_or(&agent->saving.wishes, bit);
     sl_signal_give(agent->stop_descriptor);
 }
 
 void sl_agent_stop(sl_agent *agent) {
-    wish(agent, SL_WISH_STOP);
+    sl_agent_wish(agent, SL_WISH_STOP);
 }
 
 void sl_agent_checkpoint(sl_agent *agent, bool leave) {
     if (!leave && !atomic_load(&agent->saving.trains))
         return; /* who still looks for addresses would take it for a request to stop */
-    wish(agent, 1u << (leave ? SL_CUT_LEAVE : SL_CUT_GO_ON));
+    sl_agent_wish(agent, 1u << (leave ? SL_CUT_LEAVE : SL_CUT_GO_ON));
 }
 
 void sl_agent_leave(sl_agent *agent) {
-    wish(agent, SL_WISH_LEAVE);
+    sl_agent_wish(agent, SL_WISH_LEAVE);
 }
 
 void sl_agent_end(sl_agent *a, const sl_error *why) {

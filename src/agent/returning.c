@@ -150,6 +150,11 @@ bool sl_returning_step_aside(sl_agent *a) {
     return true;
 }
 
+bool sl_returning_knocks(const sl_agent *a) {
+    return a->cohort.outside && a->cohort.is_new && a->cohort.fetching.sponsor == NULL &&
+           !sl_fetching_is_whole(a);
+}
+
 static void check_patience(sl_agent *a) {
     char why[128];
     snprintf(why, sizeof why,

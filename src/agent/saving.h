@@ -43,7 +43,11 @@ typedef struct sl_saving {
     float *rows; /* what is gathered; NULL: nothing is */
 } sl_saving;
 
-enum { SL_WISH_STOP = 1 << SL_CUT_KINDS, SL_WISH_LEAVE = 2 << SL_CUT_KINDS };
+enum {
+    SL_WISH_STOP = 1 << SL_CUT_KINDS,
+    SL_WISH_LEAVE = 2 << SL_CUT_KINDS,
+    SL_WISH_RELOAD = 4 << SL_CUT_KINDS
+};
 
 /* Loads the node, if the round is known. After the neighbours have been opened. */
 int sl_saving_open(sl_agent *agent, sl_error *error);

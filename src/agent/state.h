@@ -1,9 +1,9 @@
 /* state.h - the agent, for its own files. All of it runs on the loop's thread.
  *
  * agent.c: phases, deadlines, the loop. opening.c: puts an agent together. progress.c: what other
- * threads see. waits.c: who waits for whom. saving.c: checkpoints. contacts.c: what connections
- * report. returning.c: coming back. members.c: who takes part. tidings.c: what it tells of that.
- * letters.c: what members say. rounds.c: drives the node.
+ * threads see. waits.c: who waits for whom. saving.c: checkpoints. trust.c: whom it trusts, anew.
+ * contacts.c: what connections report. returning.c: coming back. members.c: who takes part.
+ * tidings.c: what it tells of that. letters.c: what members say. rounds.c: drives the node.
  * averaging.c: what comes after the last round. fetching.c: models of others. calls.c: what the
  * task asks of the loop. Each calls only those behind it.
  */
@@ -18,6 +18,7 @@
 #include "agent/neighbour.h"
 #include "agent/outbox.h"
 #include "agent/saving.h"
+#include "agent/trust.h"
 #include "agent/visitors.h"
 #include "world/loop.h"
 #include "world/worker.h"
@@ -59,6 +60,7 @@ struct sl_agent {
     sl_averaging averaging;
     sl_saving saving;
     sl_cohort cohort;
+    sl_trust trust;
     sl_visitors visitors;
 
     sl_outbox outbox;
@@ -128,9 +130,15 @@ void sl_contacts_log_lost(sl_agent *agent);
 /* Of a neighbour whose connection broke: the seconds left for another one; below 0: it is gone. */
 double sl_contacts_left_s(const sl_agent *agent, const sl_neighbour *n);
 
+/* What has proved its connection holds no longer: it is lost; unless `for_good`, there is time for
+ * another one. */
+void sl_contacts_expel(sl_agent *agent, sl_neighbour *n, const char *why, bool for_good);
+
 /* returning.c */
 /* Who is outside asks for a model, and then to join. */
 void sl_returning_tick(sl_agent *agent);
+/* It is to join, and none of those who train has let it in. */
+bool sl_returning_knocks(const sl_agent *agent);
 /* Its gradient was refused: it steps aside, or has to end. True: it was. */
 bool sl_returning_step_aside(sl_agent *agent);
 
@@ -147,6 +155,8 @@ void sl_agent_notice(sl_agent *agent, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Something for the log of events, from any thread. Before the first round nothing is noted. */
 void sl_agent_log(sl_agent *agent, const sl_log_entry *entry);
+/* From any thread: the loop is to look at it. */
+void sl_agent_wish(sl_agent *agent, unsigned bit);
 /* Shows other threads what there is now. */
 void sl_agent_look(sl_agent *agent);
 /* Of a request to stop: why. */

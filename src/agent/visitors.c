@@ -10,10 +10,17 @@ static const double patience_s = 3; /* for HELLO */
 static const double parting_s = 1;  /* for a refusal to arrive */
 enum { SENDS = 4 };                 /* the longest handshake is two frames; then HELLO, and ABORT */
 
+/* Of "host:port". The port is another one each time. */
+static size_t host_length(const char *from) {
+    const char *colon = strrchr(from, ':');
+    return colon != NULL ? (size_t)(colon - from) : strlen(from);
+}
+
 /* who: empty before it is a visitor. */
 static void tell(sl_visitors *v, const char *who, const char *from, const char *why) {
     char text[SL_ERROR_TEXT_MAX + 256];
-    snprintf(text, sizeof text, "warning: a connection from %s%s was refused: %s", from, who, why);
+    snprintf(text, sizeof text, "a connection from %.*s%s was refused: %s", (int)host_length(from),
+             from, who, why);
     sl_refusals_note(&v->refusals, v->side->now_s,
                      who[0] == '\0' ? SL_REFUSED_GREETING : SL_REFUSED_HELLO, 1, text);
 }
@@ -191,11 +198,9 @@ void sl_visitors_tick(sl_visitors *v) {
 }
 
 void sl_visitors_note_silent(sl_visitors *v, size_t count) {
-    char text[96];
-    snprintf(text, sizeof text,
-             "warning: %zu connections were closed that did not say who they are", count);
     if (count > 0)
-        sl_refusals_note(&v->refusals, v->side->now_s, SL_REFUSED_SILENT, count, text);
+        sl_refusals_note(&v->refusals, v->side->now_s, SL_REFUSED_SILENT, count,
+                         "a connection was closed that did not say who it is");
 }
 
 void sl_visitors_close(sl_visitors *v) {

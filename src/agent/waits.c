@@ -179,6 +179,22 @@ bool sl_waits_name_taker(const sl_agent *a, sl_error *wait) {
     return true;
 }
 
+/* The first that refuses this agent says why; NULL: nobody has. */
+static const sl_neighbour *find_refusing(const sl_agent *a) {
+    for (uint32_t i = 0; i < a->neighbour_count; i++)
+        if (!a->neighbours[i].agreed && a->neighbours[i].turned_away > 0)
+            return &a->neighbours[i];
+    return NULL;
+}
+
+static void name_members(const sl_agent *a, char *out, size_t bytes) {
+    const sl_neighbour *n = a->cohort.outside ? find_refusing(a) : NULL;
+    if (n != NULL)
+        snprintf(out, bytes, "agent %u to let this one in: %s", n->rank, n->refusal);
+    else
+        snprintf(out, bytes, "the members to agree on who goes on");
+}
+
 static void name_in_round(const sl_agent *a, char *out, size_t bytes) {
     sl_error wait;
     if (a->cohort.rests && a->cohort.fetching.sponsor != NULL)
@@ -186,7 +202,7 @@ static void name_in_round(const sl_agent *a, char *out, size_t bytes) {
     else if (is_held_back(a))
         snprintf(out, bytes, "the others, who are behind; this agent trains alone");
     else if (a->cohort.rests)
-        snprintf(out, bytes, "the members to agree on who goes on");
+        name_members(a, out, bytes);
     else if (sl_waits_name_taker(a, &wait) || sl_node_name_wait(a->node, &wait) != 0)
         snprintf(out, bytes, "%s", wait.text);
 }

@@ -210,6 +210,9 @@ static const sl_key behind[] = {
     {"monitor.listen", SL_KEY_TEXT, AT(monitor.listen), .fallback = "\"\"",
      .help = "HOST:PORT where an agent says over HTTP what it does, read-only; {rank} in it is the "
              "rank, for agents on one host"},
+    {"monitor.public", SL_KEY_BOOL, AT(monitor.is_public), .fallback = "false",
+     .help = "true lets monitor.listen be beyond loopback, where anybody may look, unencrypted; "
+             "security.trusted_network does so, too"},
 
     {"transport.provider", SL_KEY_TEXT, AT(transport.provider), .choices = providers,
      .fallback = "\"tcp\"",
@@ -252,6 +255,10 @@ static const sl_key behind[] = {
      .help = "with a key: encrypt and authenticate every frame (on), or only prove who connects "
              "(handshake-only; off, which is refused beyond loopback); auto = on beyond loopback, "
              "off on it"},
+    {"security.overlap_s", SL_KEY_REAL, AT(security.overlap_s), BETWEEN(0, 604800),
+     .fallback = "3600",
+     .help = "when an agent has read another run's key again (SIGHUP, starling reload), the one "
+             "before holds for so many seconds more"},
     {"security.trusted_network", SL_KEY_BOOL, AT(security.trusted_network), .fallback = "false",
      .help = "mode none: true lets an agent listen beyond loopback, where anybody may connect"},
 

@@ -49,14 +49,15 @@ static int check_rank(const sl_launch *l, const char *what, sl_error *error) {
 }
 
 /* Who comes is known by the certificate that the roster names for him. */
-static int check_certificates(const sl_launch *l, sl_error *error) {
-    if (!l->settings.certificates)
-        return 0;
-    return l->roster != NULL ? sl_roster_check_fingerprints(l->roster, error)
-                             : sl_fail(error, SL_EINVAL,
-                                       "security.mode: \"certificates\" needs a roster with their "
-                                       "fingerprints, as `starling keys roster` prints it; a "
-                                       "rendezvous tells places only");
+static int check_certificates(const sl_launch *l, const sl_roster *roster, sl_error *error) {
+    if (roster != NULL)
+        return l->settings.certificates ? sl_roster_check_fingerprints(roster, error)
+                                        : sl_roster_check_unrevoked(roster, error);
+    return l->settings.certificates
+               ? sl_fail(error, SL_EINVAL,
+                         "security.mode: \"certificates\" needs a roster with their fingerprints, "
+                         "as `starling keys roster` prints it; a rendezvous tells places only")
+               : 0;
 }
 
 static int take_master(sl_launch *l, const char *text, const char *where, sl_error *error) {
@@ -81,9 +82,13 @@ static int take_roster(sl_launch *l, const char *roster, sl_error *error) {
         sl_environment_whole(l->environment, "STARLING_PORT", UINT16_MAX, &port, &result, error);
     if (result == 0 && port == 0)
         result = sl_fail(error, SL_EINVAL, "STARLING_PORT=0: a port from 1 to 65535 is needed");
-    return result != 0 ? result
-                       : sl_roster_find(&l->roster, roster, l->size, l->settings.joiners,
-                                        (uint16_t)port, error);
+    if (result != 0)
+        return result;
+    l->source_port = (uint16_t)port;
+    l->source = strdup(roster);
+    return l->source == NULL ? sl_fail(error, SL_ENOMEM, "launch: out of memory")
+                             : sl_roster_find(&l->roster, roster, l->size, l->settings.joiners,
+                                              l->source_port, error);
 }
 
 /* Peers that the caller names: a roster, or a master; options before variables. */
@@ -246,7 +251,7 @@ static int find(sl_launch *l, sl_error *error) {
     if (result == 0)
         result = check_rank(l, l->text, error);
     if (result == 0)
-        result = check_certificates(l, error);
+        result = check_certificates(l, l->roster, error);
     if (result == 0)
         result = take_listen(l, error);
     if (result == 0 && l->roster == NULL)
@@ -273,6 +278,28 @@ int sl_launch_find(sl_launch **out, const sl_launch_settings *settings, uint32_t
         sl_launch_close(&l);
     else
         *out = l;
+    return result;
+}
+
+int sl_launch_read_again(sl_launch *l, sl_roster **out, sl_error *error) {
+    sl_roster *roster = NULL;
+    *out = NULL;
+    if (l->source == NULL)
+        return 0;
+    int result =
+        sl_roster_find(&roster, l->source, l->size, l->settings.joiners, l->source_port, error);
+    if (result == 0)
+        result = check_certificates(l, roster, error);
+    if (result == 0 && l->rank >= sl_roster_count(roster))
+        result = sl_fail(error, SL_EFILE, "%s: names ranks 0 to %u, and not this agent's, %u",
+                         sl_roster_name(roster), sl_roster_count(roster) - 1, l->rank);
+    if (result == 0) {
+        sl_roster_be(roster, l->rank);
+        result = sl_roster_resolve(roster, l->settings.timeout_s, l->settings.stop, error);
+    }
+    if (result != 0)
+        sl_roster_close(&roster);
+    *out = roster;
     return result;
 }
 
@@ -308,6 +335,7 @@ void sl_launch_close(sl_launch **launch) {
         return;
     sl_master_close(&l->master);
     sl_roster_close(&l->roster);
+    free(l->source);
     free(l);
     *launch = NULL;
 }

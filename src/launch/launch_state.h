@@ -12,7 +12,9 @@ struct sl_launch {
     sl_launch_settings settings; /* its texts are for sl_launch_find only */
     sl_environment environment;  /* for sl_launch_find */
     sl_launcher launcher;        /* with the master that the caller names */
-    sl_roster *roster;           /* NULL: by rendezvous */
+    sl_roster *roster;           /* NULL: by rendezvous, or sl_launch_meet has given it away */
+    char *source;                /* what it was read from; NULL: by rendezvous */
+    uint16_t source_port;        /* of its hosts without ports */
     sl_rendezvous rendezvous;    /* by rendezvous */
     sl_master *master;           /* rank 0's, once it listens */
     uint32_t rank, size;

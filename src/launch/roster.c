@@ -13,7 +13,7 @@
 #include "starling/text.h"
 
 enum { ROSTER_BYTES_MAX = 16 << 20, LINE_MAX_BYTES = 512, PIN_DIGITS = 64, LOOKED_UP = 64 };
-static const char pin_begin[] = "sha256:";
+static const char pin_begin[] = "sha256:", revoked[] = "revoked";
 
 static const char rank_hole[] = "{rank}";
 
@@ -107,17 +107,20 @@ static int make_room(sl_roster *r, sl_error *error) {
 }
 
 static bool is_pin(const char *word) {
-    return word != NULL && strncmp(word, pin_begin, sizeof pin_begin - 1) == 0;
+    return word != NULL &&
+           (strncmp(word, pin_begin, sizeof pin_begin - 1) == 0 || strcmp(word, revoked) == 0);
 }
 
 static int check_pin(const char *word, const char *where, sl_error *error) {
     const char *digits = word + sizeof pin_begin - 1;
+    if (strcmp(word, revoked) == 0)
+        return 0;
     if (is_pin(word) && strlen(digits) == PIN_DIGITS &&
         strspn(digits, "0123456789abcdef") == PIN_DIGITS)
         return 0;
     return sl_fail(error, SL_EFILE,
                    "%s: '%s' is not a certificate's fingerprint, sha256: and %d digits 0-9a-f, "
-                   "as `starling keys roster` prints it",
+                   "as `starling keys roster` prints it, nor `revoked`",
                    where, word, PIN_DIGITS);
 }
 
@@ -549,6 +552,18 @@ const char *sl_roster_fingerprint(const sl_roster *roster, uint32_t rank) {
     return pin != SL_NAMES_NONE ? sl_names_at(&roster->names, pin) : "";
 }
 
+bool sl_roster_revokes(const sl_roster *roster, uint32_t rank) {
+    return strcmp(sl_roster_fingerprint(roster, rank), revoked) == 0;
+}
+
+const char *sl_roster_name(const sl_roster *roster) {
+    return roster->where;
+}
+
+int sl_roster_line(const sl_roster *roster, uint32_t rank) {
+    return roster->places[rank].line;
+}
+
 uint64_t sl_roster_hash(const sl_roster *r, uint32_t count) {
     uint64_t hash = SL_HASH_START;
     for (uint32_t i = 0; i < count && i < r->count; i++)
@@ -573,17 +588,6 @@ void sl_roster_name_run(sl_roster *roster, uint64_t run_id) {
 
 uint64_t sl_roster_run(const sl_roster *roster) {
     return roster->run;
-}
-
-int sl_roster_check_fingerprints(const sl_roster *r, sl_error *error) {
-    for (uint32_t i = 0; i < r->count; i++)
-        if (r->places[i].pin == SL_NAMES_NONE)
-            return sl_fail(error, SL_EFILE,
-                           "%s:%d: rank %u at %s:%u has no certificate's fingerprint, which "
-                           "security.mode \"certificates\" needs: HOST:PORT sha256:..., as "
-                           "`starling keys roster` prints it",
-                           r->where, r->places[i].line, i, host_of(r, i), r->places[i].port);
-    return 0;
 }
 
 uint16_t sl_roster_port(const sl_roster *roster, uint32_t rank) {

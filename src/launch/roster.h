@@ -27,8 +27,23 @@ uint64_t sl_roster_hash(const sl_roster *roster, uint32_t count);
 /* The identity of the run that it is of; 0: none but what the agent was opened with. */
 void sl_roster_name_run(sl_roster *roster, uint64_t run_id);
 uint64_t sl_roster_run(const sl_roster *roster);
-/* Each rank has to have one. */
+/* Nobody may be that rank: `revoked` stands in the place of its fingerprint. */
+bool sl_roster_revokes(const sl_roster *roster, uint32_t rank);
+/* For errors: the file, and the line of a rank that it has. */
+const char *sl_roster_name(const sl_roster *roster);
+int sl_roster_line(const sl_roster *roster, uint32_t rank);
+/* ---- roster_change.c: fingerprints, and one that was read anew beside the one before ---- */
+
+/* Each rank has to have one, or be revoked. */
 int sl_roster_check_fingerprints(const sl_roster *roster, sl_error *error);
+
+/* SL_EFILE: its lines have moved: a rank has a fingerprint that was another rank's. */
+int sl_roster_check_change(const sl_roster *now, const sl_roster *before, sl_error *error);
+/* "ranks 4, 5 are new; the certificate of rank 3 is another one", or that nothing is new. */
+void sl_roster_tell_change(const sl_roster *now, const sl_roster *before, char *out, size_t bytes);
+
+/* None of them is revoked, which says nothing where there are no certificates. */
+int sl_roster_check_unrevoked(const sl_roster *roster, sl_error *error);
 /* "HOST:PORT" or "[IPV6]:PORT"; where: for errors. */
 int sl_place_parse(char host[SL_HOST_MAX], uint16_t *port, const char *text, unsigned port_min,
                    const char *where, sl_error *error);

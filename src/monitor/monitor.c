@@ -40,7 +40,7 @@ void sl_monitor_name(char out[SL_MONITOR_NAME_MAX], uint32_t rank) {
 
 static char *write_page(void *context) {
     const sl_monitor *m = context;
-    return sl_page_write(m->agent, m->rank, m->nodes);
+    return sl_page_write(m->agent, m->rank, m->nodes, m->bound);
 }
 
 static void *run(void *context) {
@@ -155,7 +155,7 @@ static void name_self(sl_monitor *m) {
 }
 
 /* Nobody is answered before the thread runs. */
-static int bind_port(sl_monitor *m, const char *place, bool trusted_network, sl_error *error) {
+static int bind_port(sl_monitor *m, const char *place, bool is_public, sl_error *error) {
     uint16_t port;
     int result = find_place(m, &port, place, error);
     if (result == 0)
@@ -164,12 +164,13 @@ static int bind_port(sl_monitor *m, const char *place, bool trusted_network, sl_
         return result;
     m->server.host = m->own_name;
     name_self(m);
-    if (trusted_network || is_loopback(m->listener))
+    if (is_public || is_loopback(m->listener))
         return 0;
     return sl_fail(error, SL_EINVAL,
-                   "monitor.listen: %s is beyond loopback, where anybody may look: if everybody "
-                   "on that network is trusted, say \"security\": {\"mode\": \"none\", "
-                   "\"trusted_network\": true}",
+                   "monitor.listen: %s is beyond loopback, where anybody may look, unencrypted, at "
+                   "what this agent does: say \"monitor\": {\"public\": true} if they may, or "
+                   "listen on loopback; nothing can be changed through it, and how agents prove "
+                   "themselves stays",
                    m->host);
 }
 
@@ -214,11 +215,11 @@ int sl_monitor_open(sl_monitor **out, sl_agent *agent, uint32_t rank, uint32_t n
 }
 
 int sl_monitor_listen(sl_monitor **out, sl_agent *agent, uint32_t rank, uint32_t nodes,
-                      const char *place, bool trusted_network, sl_error *error) {
+                      const char *place, bool is_public, sl_error *error) {
     sl_monitor *m = NULL;
     int result = make(&m, agent, rank, nodes, error);
     if (result == 0)
-        result = bind_port(m, place, trusted_network, error);
+        result = bind_port(m, place, is_public, error);
     return finish(out, m, result, error);
 }
 

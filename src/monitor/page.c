@@ -45,6 +45,13 @@ static json_t *describe_edges(sl_agent *agent) {
     return NULL;
 }
 
+/* How the agent has read its roster and keys again, the last time; JSON's null: it has not. */
+static json_t *describe_reload(const sl_agent_progress *p) {
+    return p->reloads == 0 ? json_null()
+                           : json_pack("{s:I, s:b, s:s}", "count", (json_int_t)p->reloads, "well",
+                                       p->reloaded, "said", p->reload);
+}
+
 /* As json_dumps, which leaves out a name where memory ends. */
 static char *dump(const json_t *all) {
     const size_t bytes = json_dumpb(all, NULL, 0, JSON_COMPACT);
@@ -57,7 +64,7 @@ static char *dump(const json_t *all) {
     return NULL;
 }
 
-char *sl_page_write(sl_agent *agent, uint32_t rank, uint32_t nodes) {
+char *sl_page_write(sl_agent *agent, uint32_t rank, uint32_t nodes, bool in_folder) {
     sl_agent_progress p = sl_agent_progress_read(agent);
     p.own.rank = rank; /* it may not run yet */
     json_t *all = describe_view(&p.own);
@@ -65,7 +72,8 @@ char *sl_page_write(sl_agent *agent, uint32_t rank, uint32_t nodes) {
     if (json_object_set_new(all, "nodes", json_integer(nodes)) == 0 &&
         json_object_set_new(all, "waits_for", json_string(p.waits_for)) == 0 &&
         json_object_set_new(all, "root", p.waits ? describe_view(&p.root) : json_null()) == 0 &&
-        json_object_set_new(all, "neighbours", describe_edges(agent)) == 0)
+        json_object_set_new(all, "neighbours", describe_edges(agent)) == 0 &&
+        (!in_folder || json_object_set_new(all, "reload", describe_reload(&p)) == 0))
         text = dump(all);
     json_decref(all);
     return text;

@@ -4,7 +4,8 @@
 
 #include "starling/agent.h"
 
-/* malloc'ed; NULL: out of memory. */
-char *sl_page_write(sl_agent *agent, uint32_t rank, uint32_t nodes);
+/* malloc'ed; NULL: out of memory. in_folder: for those who may use the run's folder, how roster and
+ * keys were read again, too. */
+char *sl_page_write(sl_agent *agent, uint32_t rank, uint32_t nodes, bool in_folder);
 
 #endif

@@ -19,6 +19,59 @@ enum { PAIR_BYTES_MAX = 8192, CERTIFICATE_BYTES_MAX = 1 << 20 };
 
 /* ---- a run's key ---- */
 
+const uint8_t *sl_credentials_secret(const sl_credentials *c, unsigned which) {
+    return which == 0 ? c->secret : which == 1 ? c->before : NULL;
+}
+
+uint64_t sl_credentials_name(const sl_credentials *c, unsigned which) {
+    const uint8_t *secret = sl_credentials_secret(c, which);
+    uint64_t name;
+    return secret != NULL && sl_secret_derive(secret, "starling key name", NULL, 0,
+                                              (uint8_t *)&name, sizeof name)
+               ? name
+               : 0;
+}
+
+bool sl_credentials_greeting_key(const sl_credentials *c, unsigned which,
+                                 uint8_t out[SL_SECRET_BYTES]) {
+    const uint8_t *secret = sl_credentials_secret(c, which);
+    if (which == SL_RUN_KEYS_MAX && c->retired != NULL)
+        memcpy(out, c->retired, SL_SECRET_BYTES);
+    else
+        return secret != NULL &&
+               sl_secret_derive(secret, "starling greeting", NULL, 0, out, SL_SECRET_BYTES);
+    return true;
+}
+
+/* secret NULL: there is nothing to copy. */
+static int copy_secret(uint8_t **out, const uint8_t *secret, sl_error *error) {
+    if (secret == NULL)
+        return 0;
+    *out = sl_secret_open();
+    if (*out == NULL)
+        return sl_fail(error, SL_ENOMEM, "out of memory for the run's key before");
+    memcpy(*out, secret, SL_SECRET_BYTES);
+    return 0;
+}
+
+int sl_credentials_follow(sl_credentials *c, const sl_credentials *old, sl_error *error) {
+    if (c->secret == NULL || old->secret == NULL)
+        return 0;
+    const bool same = CRYPTO_memcmp(c->secret, old->secret, SL_SECRET_BYTES) == 0;
+    const int result = copy_secret(&c->before, same ? old->before : old->secret, error);
+    return result != 0 ? result : copy_secret(&c->retired, old->retired, error);
+}
+
+void sl_credentials_forget(sl_credentials *c) {
+    if (c->before == NULL)
+        return;
+    if (c->retired == NULL)
+        c->retired = sl_secret_open();
+    if (c->retired != NULL && !sl_credentials_greeting_key(c, 1, c->retired))
+        sl_secret_close(&c->retired);
+    sl_secret_close(&c->before);
+}
+
 static int take_run_key(sl_credentials **out, const char *text, size_t bytes, const char *path,
                         sl_error *error) {
     sl_credentials *c = calloc(1, sizeof *c);
@@ -149,5 +202,7 @@ void sl_credentials_close(sl_credentials **credentials) {
     X509_free(c->certificate);
     EVP_PKEY_free(c->key);
     sl_secret_close(&c->secret);
+    sl_secret_close(&c->before);
+    sl_secret_close(&c->retired);
     free(c);
 }

@@ -61,14 +61,31 @@ static void collect(const sl_exchange *e, bool dials, uint8_t out[SIGNED_BYTES])
     put64(out + SIDE_BYTES + SL_GREETING_BYTES + SL_CHALLENGE_BYTES, e->run_id);
 }
 
-static bool authenticate(const uint8_t text[SIGNED_BYTES], const sl_credentials *c,
+static bool authenticate(const uint8_t text[SIGNED_BYTES], const sl_credentials *c, unsigned which,
                          uint8_t mac[MAC_BYTES]) {
     uint8_t key[SL_SECRET_BYTES];
     unsigned bytes = 0;
-    const bool done = sl_secret_derive(c->secret, "starling greeting", NULL, 0, key, sizeof key) &&
+    const bool done = sl_credentials_greeting_key(c, which, key) &&
                       HMAC(EVP_sha256(), key, sizeof key, text, SIGNED_BYTES, mac, &bytes) != NULL;
     OPENSSL_cleanse(key, sizeof key);
     return done && bytes == MAC_BYTES;
+}
+
+/* By all keys that hold, the newest first: the other side takes whichever it has. */
+static size_t authenticate_all(const uint8_t text[SIGNED_BYTES], const sl_credentials *c,
+                               uint8_t *macs) {
+    unsigned which = 0;
+    for (; sl_credentials_secret(c, which) != NULL; which++)
+        if (!authenticate(text, c, which, macs + which * MAC_BYTES))
+            return 0;
+    return which * (size_t)MAC_BYTES;
+}
+
+static bool is_among(const uint8_t mac[MAC_BYTES], const uint8_t *macs, size_t bytes) {
+    bool found = false;
+    for (size_t at = 0; at < bytes; at += MAC_BYTES)
+        found |= CRYPTO_memcmp(mac, macs + at, MAC_BYTES) == 0;
+    return found;
 }
 
 static bool sign(const uint8_t text[SIGNED_BYTES], EVP_PKEY *key, uint8_t out[SIGNATURE_BYTES]) {
@@ -85,7 +102,7 @@ size_t sl_proof_make(const sl_exchange *exchange, const sl_credentials *c, bool 
     uint8_t text[SIGNED_BYTES];
     collect(exchange, dials, text);
     if (c->secret != NULL)
-        return authenticate(text, c, out) ? MAC_BYTES : 0;
+        return authenticate_all(text, c, out);
     uint8_t *certificate = out + SIGNATURE_BYTES;
     const int bytes = i2d_X509(c->certificate, NULL);
     if (bytes <= 0 || bytes > SL_CERTIFICATE_BYTES_MAX || !sign(text, c->key, out) ||
@@ -124,18 +141,31 @@ static bool is_signed(const uint8_t text[SIGNED_BYTES], const uint8_t *certifica
     return right;
 }
 
+int sl_proof_key(const sl_exchange *exchange, const sl_credentials *c, bool dialed,
+                 const uint8_t *proof, size_t bytes) {
+    uint8_t text[SIGNED_BYTES], mac[MAC_BYTES];
+    int found = -1;
+    if (bytes == 0 || bytes % MAC_BYTES != 0 || bytes > SL_RUN_KEYS_MAX * MAC_BYTES)
+        return -1;
+    collect(exchange, dialed, text);
+    for (unsigned which = SL_RUN_KEYS_MAX + 1; which-- > 0;)
+        if (authenticate(text, c, which, mac) && is_among(mac, proof, bytes))
+            found = (int)which;
+    return found;
+}
+
 bool sl_proof_check(const sl_exchange *exchange, const sl_credentials *c, bool dialed,
                     const uint8_t *pinned, const uint8_t *proof, size_t bytes,
                     char why[SL_GREETING_WHY_MAX]) {
     const uint8_t *certificate = proof + SIGNATURE_BYTES;
-    uint8_t text[SIGNED_BYTES], mac[MAC_BYTES];
-    collect(exchange, dialed, text);
+    uint8_t text[SIGNED_BYTES];
     if (c->secret != NULL) {
+        const int key = sl_proof_key(exchange, c, dialed, proof, bytes);
         snprintf(why, SL_GREETING_WHY_MAX,
                  "it has another key, or another run id (another roster)");
-        return bytes == MAC_BYTES && authenticate(text, c, mac) &&
-               CRYPTO_memcmp(proof, mac, sizeof mac) == 0;
+        return key >= 0 && key < SL_RUN_KEYS_MAX;
     }
+    collect(exchange, dialed, text);
     snprintf(why, SL_GREETING_WHY_MAX, "it shows no certificate");
     if (bytes <= SIGNATURE_BYTES || !is_pinned(pinned, certificate, bytes - SIGNATURE_BYTES, why))
         return false;

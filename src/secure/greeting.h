@@ -8,7 +8,8 @@
  * 48 bytes, because verbs has room for 56. Whoever listens answers with a challenge of 32 random
  * bytes. The dialer's proof is over both, and so is the listener's, which comes last. No clock is
  * asked and nothing remembered: a proof that was heard fits no other challenge, and no other
- * greeting. With a run's key a proof is an HMAC-SHA256. With certificates it is the certificate and
+ * greeting. With a run's key a proof is an HMAC-SHA256, and a second one while the key before it
+ * holds, too. With certificates it is the certificate and
  * an Ed25519 signature. Both are also over their maker's side and the run id, which is not sent.
  */
 #ifndef SL_SECURE_GREETING_H
@@ -53,6 +54,10 @@ typedef struct sl_exchange {
     uint64_t run_id;
 } sl_exchange;
 
+/* Which of the run's keys has made the proof; SL_RUN_KEYS_MAX: one that holds no longer; -1: none.
+ */
+int sl_proof_key(const sl_exchange *exchange, const sl_credentials *credentials, bool dialed,
+                 const uint8_t *proof, size_t bytes);
 /* Of the side that dials, or of the other. Returns its bytes; 0: OpenSSL refuses. */
 size_t sl_proof_make(const sl_exchange *exchange, const sl_credentials *credentials, bool dials,
                      uint8_t out[SL_PROOF_BYTES_MAX]);

@@ -17,7 +17,25 @@ struct sl_handshake {
     bool dials, with_psk;
     sl_passage passage;
     sl_tls_peer peer;
+    uint64_t names[SL_RUN_KEYS_MAX]; /* of the run's keys, as they were at the beginning */
 };
+
+/* Of all keys that hold. */
+static bool derive_psks(sl_handshake *h, const sl_credentials *c) {
+    uint8_t context[SL_PASSAGE_BYTES];
+    const uint8_t *secret;
+    sl_passage_encode(&h->passage, context);
+    for (unsigned i = 0; (secret = sl_credentials_secret(c, i)) != NULL; i++) {
+        sl_tls_psk *psk = &h->peer.psks[h->peer.psk_count++];
+        h->names[i] = sl_credentials_name(c, i);
+        if (!sl_secret_derive(secret, "starling psk", context, sizeof context, psk->key,
+                              sizeof psk->key) ||
+            !sl_secret_derive(secret, "starling psk name", context, sizeof context, psk->name,
+                              sizeof psk->name))
+            return false;
+    }
+    return true;
+}
 
 static bool attach(sl_handshake *h, const sl_credentials *c) {
     BIO *in = BIO_new(BIO_s_mem()), *out = BIO_new(BIO_s_mem());
@@ -35,10 +53,7 @@ static bool attach(sl_handshake *h, const sl_credentials *c) {
         SSL_set_connect_state(h->ssl);
     else
         SSL_set_accept_state(h->ssl);
-    uint8_t context[SL_PASSAGE_BYTES];
-    sl_passage_encode(&h->passage, context);
-    return c->secret == NULL || sl_secret_derive(c->secret, "starling psk", context, sizeof context,
-                                                 h->peer.psk, sizeof h->peer.psk);
+    return derive_psks(h, c);
 }
 
 int sl_handshake_open(sl_handshake **out, const sl_credentials *credentials,
@@ -58,13 +73,19 @@ int sl_handshake_open(sl_handshake **out, const sl_credentials *credentials,
     return 0;
 }
 
+void sl_handshake_show(sl_handshake *h, uint64_t name) {
+    for (unsigned i = 0; i < h->peer.psk_count; i++)
+        if (h->names[i] == name)
+            h->peer.psk = i;
+}
+
 void sl_handshake_close(sl_handshake **handshake) {
     sl_handshake *h = *handshake;
     if (h == NULL)
         return;
     *handshake = NULL;
     SSL_free(h->ssl);
-    OPENSSL_cleanse(h->peer.psk, sizeof h->peer.psk);
+    OPENSSL_cleanse(h->peer.psks, sizeof h->peer.psks);
     free(h);
 }
 
@@ -92,6 +113,10 @@ sl_handshake_state sl_handshake_take(sl_handshake *h, const uint8_t *bytes, size
     if (h->with_psk && SSL_session_reused(h->ssl) != 1)
         return fail(h, "it did not show the run's key", why);
     return SL_HANDSHAKE_DONE;
+}
+
+uint64_t sl_handshake_key(const sl_handshake *h) {
+    return h->names[h->peer.psk];
 }
 
 size_t sl_handshake_pending(const sl_handshake *h, const uint8_t **bytes) {

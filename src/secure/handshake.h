@@ -28,10 +28,15 @@ typedef enum sl_handshake_state {
 int sl_handshake_open(sl_handshake **out, const sl_credentials *credentials,
                       const sl_passage *passage, bool dials, const uint8_t *pinned,
                       sl_error *error);
+/* Of who dials, before it begins: it shows the run's key of this name, if it has it, and not the
+ * newest. The other side takes any. */
+void sl_handshake_show(sl_handshake *handshake, uint64_t name);
 void sl_handshake_close(sl_handshake **handshake);
 /* Takes what came: nothing, at the start. `why` of a failure holds printable text only. */
 sl_handshake_state sl_handshake_take(sl_handshake *handshake, const uint8_t *bytes, size_t count,
                                      char why[SL_HANDSHAKE_WHY_MAX]);
+/* Of one that is done: the name of the run's key that was shown; 0: none was. */
+uint64_t sl_handshake_key(const sl_handshake *handshake);
 /* What is to be sent, and stays so until some of it is said to have been. */
 size_t sl_handshake_pending(const sl_handshake *handshake, const uint8_t **bytes);
 void sl_handshake_sent(sl_handshake *handshake, size_t count);

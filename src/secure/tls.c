@@ -8,19 +8,17 @@
 
 static const char suite[] = "TLS_AES_256_GCM_SHA384";
 static const uint8_t suite_number[] = {0x13, 0x02};
-/* In the clear: it says nothing about the run. */
-static const uint8_t identity[] = "starling";
+static const uint8_t purpose[] = "starling";
 
 /* ---- a run's key ---- */
 
-static SSL_SESSION *make_session(SSL *ssl) {
-    const sl_tls_peer *peer = SSL_get_app_data(ssl);
+static SSL_SESSION *make_session(SSL *ssl, const sl_tls_psk *psk) {
     SSL_SESSION *session = SSL_SESSION_new();
     const SSL_CIPHER *cipher = SSL_CIPHER_find(ssl, suite_number);
     if (session != NULL && cipher != NULL &&
-        SSL_SESSION_set1_master_key(session, peer->psk, sizeof peer->psk) == 1 &&
+        SSL_SESSION_set1_master_key(session, psk->key, sizeof psk->key) == 1 &&
         SSL_SESSION_set_cipher(session, cipher) == 1 &&
-        SSL_SESSION_set1_id_context(session, identity, sizeof identity - 1) == 1 &&
+        SSL_SESSION_set1_id_context(session, purpose, sizeof purpose - 1) == 1 &&
         SSL_SESSION_set_protocol_version(session, TLS1_3_VERSION) == 1)
         return session;
     SSL_SESSION_free(session);
@@ -29,17 +27,25 @@ static SSL_SESSION *make_session(SSL *ssl) {
 
 static int use_psk(SSL *ssl, const EVP_MD *md, const unsigned char **id, size_t *id_bytes,
                    SSL_SESSION **out) {
+    const sl_tls_peer *peer = SSL_get_app_data(ssl);
+    const sl_tls_psk *psk = &peer->psks[peer->psk];
     (void)md; /* there is one suite */
-    *out = make_session(ssl);
-    *id = identity;
-    *id_bytes = sizeof identity - 1;
+    *out = make_session(ssl, psk);
+    *id = psk->name;
+    *id_bytes = sizeof psk->name;
     return *out != NULL;
 }
 
 static int find_psk(SSL *ssl, const unsigned char *id, size_t id_bytes, SSL_SESSION **out) {
-    const bool ours = id_bytes == sizeof identity - 1 && memcmp(id, identity, id_bytes) == 0;
-    *out = ours ? make_session(ssl) : NULL;
-    return !ours || *out != NULL;
+    sl_tls_peer *peer = SSL_get_app_data(ssl);
+    *out = NULL;
+    for (unsigned i = 0; i < peer->psk_count; i++)
+        if (id_bytes == SL_TLS_NAME_BYTES && memcmp(id, peer->psks[i].name, id_bytes) == 0) {
+            peer->psk = i;
+            *out = make_session(ssl, &peer->psks[i]);
+            return *out != NULL;
+        }
+    return 1;
 }
 
 /* ---- certificates ---- */
@@ -97,7 +103,7 @@ static bool set(SSL_CTX *tls, const sl_credentials *c) {
     SSL_CTX_set_options(tls, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
     SSL_CTX_set_session_cache_mode(tls, SSL_SESS_CACHE_OFF);
     SSL_CTX_set_max_early_data(tls, 0);
-    if (SSL_CTX_set_session_id_context(tls, identity, sizeof identity - 1) != 1)
+    if (SSL_CTX_set_session_id_context(tls, purpose, sizeof purpose - 1) != 1)
         return false;
     if (c->secret == NULL)
         return set_certificate(tls, c);

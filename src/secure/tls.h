@@ -5,13 +5,22 @@
 
 #include "secure/credentials.h"
 
-enum { SL_TLS_WHY_MAX = 256 };
+enum { SL_TLS_WHY_MAX = 256, SL_TLS_NAME_BYTES = 16 };
+
+/* One of the run's keys, for one passage. Its name is said in the clear: it tells those who have
+ * the key which one is meant, and is another one of each passage. */
+typedef struct sl_tls_psk {
+    uint8_t name[SL_TLS_NAME_BYTES];
+    uint8_t key[SL_SECRET_BYTES];
+} sl_tls_psk;
 
 /* What callbacks want to know of a connection: its app data. */
 typedef struct sl_tls_peer {
-    uint8_t psk[SL_SECRET_BYTES]; /* with a run's key */
-    const uint8_t *pinned;        /* (SL_FINGERPRINT_BYTES) with certificates */
-    char why[SL_TLS_WHY_MAX];     /* its certificate was refused */
+    sl_tls_psk psks[SL_RUN_KEYS_MAX]; /* (psk_count) with a run's key, the newest first */
+    unsigned psk_count;
+    unsigned psk;             /* that this side shows, or the other has shown */
+    const uint8_t *pinned;    /* (SL_FINGERPRINT_BYTES) with certificates */
+    char why[SL_TLS_WHY_MAX]; /* its certificate was refused */
 } sl_tls_peer;
 
 /* For credentials whose other fields are set. */

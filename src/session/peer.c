@@ -180,6 +180,14 @@ static int run_agent(sl_session *s, sl_agent **agent, sl_roster **roster, sl_err
     return sl_agent_run(*agent, *roster, error);
 }
 
+/* The agent does not run any more, so that they end. */
+static void await_reloads(sl_session *s) {
+    pthread_mutex_lock(&s->mutex);
+    while (s->reloads > 0)
+        pthread_cond_wait(&s->changed, &s->mutex);
+    pthread_mutex_unlock(&s->mutex);
+}
+
 static void *run(void *context) {
     sl_session *s = context;
     sl_agent *agent = NULL;
@@ -187,6 +195,7 @@ static void *run(void *context) {
     sl_error error = {.code = 0};
     error.code = run_agent(s, &agent, &roster, &error);
     sl_session_let_go(s);
+    await_reloads(s);
     sl_agent_close(&agent);
     sl_roster_close(&roster);
     sl_session_end_driver(s, &error);

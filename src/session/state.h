@@ -136,8 +136,9 @@ struct sl_session {
     /* A process of its own. */
     sl_launch *launch;
     sl_credentials *credentials;
-    sl_agent *agent; /* under the mutex; NULL: none runs */
-    sl_agent *meets; /* the same, for its worker, which ends before the agent is closed */
+    sl_agent *agent;  /* under the mutex; NULL: none runs */
+    uint64_t reloads; /* that are under way, under the mutex: `agent` is not closed meanwhile */
+    sl_agent *meets;  /* the same, for its worker, which ends before the agent is closed */
     pthread_t runner;
     bool runs;
 

@@ -33,6 +33,39 @@ int sl_session_ready(sl_session *s) {
     return ready;
 }
 
+_Static_assert(SL_SESSION_SAID_MAX == SL_AGENT_RELOAD_MAX, "an agent says as much");
+
+/* The agent stays until the other function is called; NULL: none runs. */
+static sl_agent *hold_agent(sl_session *s) {
+    pthread_mutex_lock(&s->mutex);
+    s->reloads += s->agent != NULL;
+    sl_agent *agent = s->agent;
+    pthread_mutex_unlock(&s->mutex);
+    return agent;
+}
+
+static void let_agent_go(sl_session *s) {
+    pthread_mutex_lock(&s->mutex);
+    s->reloads--;
+    pthread_cond_broadcast(&s->changed);
+    pthread_mutex_unlock(&s->mutex);
+}
+
+int sl_session_reload(sl_session *s, char said[SL_SESSION_SAID_MAX], sl_error *error) {
+    char text[SL_SESSION_SAID_MAX];
+    int result = sl_session_check_process(s, "reload", error);
+    if (result != 0)
+        return result;
+    sl_agent *agent = hold_agent(s);
+    if (agent == NULL)
+        return sl_fail(error, SL_EINVAL,
+                       "reload: no agent runs: start comes first, and a simulation, or a session "
+                       "that has ended, has none");
+    result = sl_agent_reload(agent, s->launch, said != NULL ? said : text, error);
+    let_agent_go(s);
+    return result;
+}
+
 int sl_session_fd(sl_session *s) {
     return s == NULL || sl_session_is_forked(s) ? -1 : s->fd;
 }

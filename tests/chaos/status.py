@@ -332,7 +332,7 @@ def nobody_is_there(scene):
 
 
 def at_a_port(scene):
-    """monitor.listen: each agent of a run at its own port, on loopback only unless trusted."""
+    """monitor.listen: each agent of a run at its own port, on loopback only unless it is public."""
     keys = {"rounds": 10**6, "topology": {"nodes": 2, "family": "ring"}}
     first = 10 * ((free_range() + 9) // 10)
     place = f"127.0.0.1:{first // 10}{{rank}}"
@@ -354,7 +354,7 @@ def at_a_port(scene):
     running.wait(60)
     scene.call("status", f"127.0.0.1:{first}").check_refused("no agent runs there", code=1)
     wrong = (
-        (f"0.0.0.0:{first}", ("0.0.0.0", "trusted_network")),
+        (f"0.0.0.0:{first}", ("0.0.0.0", '"monitor": {"public": true}')),
         ("127.0.0.1", ("HOST:PORT",)),
         (f"127.0.0.1:{first}", ("{rank}", "monitor.listen")),
     )
@@ -363,6 +363,17 @@ def at_a_port(scene):
         got = scene.call("run", path, "--out", scene.path(f"wrong{number}"))
         check(got.code != 0, f"{listen}: {got.code}")
         check(all(word in got.err for word in words), f"{listen}: {got.err}")
+        check("trusted_network" not in got.err, f"{listen}: {got.err}")
+    key = scene.call("keys", "make", "-o", scene.path("run.key"))
+    key.check_well()
+    path = scene.experiment(
+        "open.json",
+        **{**keys, "rounds": 3},
+        record={"every": 1},
+        monitor={"listen": f"0.0.0.0:{first // 10}{{rank}}", "public": True},
+        security={"key": scene.path("run.key")},
+    )
+    scene.call("run", path, "--out", scene.path("open")).check_well()
 
 
 if __name__ == "__main__":

@@ -131,11 +131,65 @@ START_TEST(many_names_are_looked_up) {
 }
 END_TEST
 
+#define FIFTEEN "000000000000000"
+#define PIN(digit) "sha256:" FIFTEEN FIFTEEN FIFTEEN FIFTEEN "000" digit
+
+static sl_roster *parse(const char *text) {
+    sl_roster *roster = NULL;
+    ck_assert_msg(sl_roster_parse(&roster, text, "roster", &error) == 0, "%s", error.text);
+    return roster;
+}
+
+START_TEST(what_a_roster_changes_is_said) {
+    static const char before[] = "a:1 " PIN("1") "\nb:1 " PIN("2") "\nc:1 " PIN("3") "\n";
+    static const struct {
+        const char *now, *said;
+    } changes[] = {
+        {"a:1 " PIN("1") "\nb:1 " PIN("2") "\nc:1 " PIN("3") "\n", "the roster is as before"},
+        {"a:1 " PIN("1") "\nb:1 " PIN("2") "\nc:1 " PIN("3") "\nd:1 " PIN("4") "\n",
+         "rank 3 is new"},
+        {"a:1 " PIN("1") "\nb:1 revoked\nc:1 " PIN("5") "\n",
+         "rank 1 is revoked; the certificate of rank 2 is another one"},
+        {"a:1 " PIN("1") "\nb:2 " PIN("2") "\n",
+         "rank 2 is revoked; the address of rank 1 is another one"},
+        {"a:1 " PIN("6") "\nb:1 " PIN("7") "\nc:1 " PIN("3") "\n",
+         "the certificates of ranks 0, 1 are others"},
+    };
+    sl_roster *was = parse(before);
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+        char said[256];
+        sl_roster *now = parse(changes[i].now);
+        ck_assert_int_eq(sl_roster_check_change(now, was, &error), 0);
+        sl_roster_tell_change(now, was, said, sizeof said);
+        ck_assert_str_eq(said, changes[i].said);
+        sl_roster_close(&now);
+    }
+    sl_roster *moved = parse("a:1 " PIN("1") "\nc:1 " PIN("3") "\n");
+    ck_assert_int_eq(sl_roster_check_change(moved, was, &error), SL_EFILE);
+    ck_assert_msg(strstr(error.text, "roster:2: rank 1 has the certificate that was rank 2's"),
+                  "%s", error.text);
+    sl_roster_close(&moved);
+    sl_roster_close(&was);
+}
+END_TEST
+
+START_TEST(revoked_stands_for_a_certificate_only) {
+    sl_roster *roster = parse("a:1 revoked\nb:1 " PIN("2") "\n");
+    ck_assert_int_eq(sl_roster_check_fingerprints(roster, &error), 0);
+    ck_assert(sl_roster_revokes(roster, 0) && !sl_roster_revokes(roster, 1));
+    ck_assert_int_eq(sl_roster_check_unrevoked(roster, &error), SL_EFILE);
+    ck_assert_msg(strstr(error.text, "roster:1: rank 0 is revoked") != NULL, "%s", error.text);
+    sl_roster_close(&roster);
+    ck_assert_int_eq(sl_roster_parse(&roster, "a:1 revokes\n", "roster", &error), SL_EFILE);
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("roster");
     ADD_TESTS(suite, "rosters", a_roster_is_read_and_its_mistakes_are_named,
               names_are_looked_up_and_unknown_ones_named,
-              a_million_hosts_and_a_pattern_take_few_bytes_each, many_names_are_looked_up);
+              a_million_hosts_and_a_pattern_take_few_bytes_each, many_names_are_looked_up,
+              what_a_roster_changes_is_said, revoked_stands_for_a_certificate_only);
     TCase *tcase = tcase_create("many");
     tcase_add_loop_test(tcase, a_million_ranks_take_few_bytes_each, 0, 3);
     suite_add_tcase(suite, tcase);

@@ -232,7 +232,7 @@ RUN_DEFECTS = {
     ),
     "agents are not told that the run is to end": (
         "tools/run/fleet.c",
-        "        f->interrupted = true;\n        signal_all(f, SIGHUP);\n",
+        "        f->interrupted = true;\n        signal_all(f, SIGNAL_END);\n",
         "        f->interrupted = true;\n",
     ),
     "agents are left when the run ends": (
@@ -379,8 +379,8 @@ CHANNEL_DEFECTS = {
     ),
     "a run's key proves any rank": (
         "src/secure/handshake.c",
-        'sl_secret_derive(c->secret, "starling psk", context, sizeof context,',
-        'sl_secret_derive(c->secret, "starling psk", context, 0,',
+        'sl_secret_derive(secret, "starling psk", context, sizeof context,',
+        'sl_secret_derive(secret, "starling psk", context, 0,',
     ),
     "HELLO passes before the proof": (
         "src/agent/channel.c",
@@ -412,8 +412,8 @@ CHANNEL_DEFECTS = {
 SECURE_DEFECTS = {
     "a proof is not compared": (
         "src/secure/greeting.c",
-        "CRYPTO_memcmp(proof, mac, sizeof mac) == 0",
-        "CRYPTO_memcmp(proof, mac, 0) == 0",
+        "CRYPTO_memcmp(mac, macs + at, MAC_BYTES) == 0",
+        "CRYPTO_memcmp(mac, macs + at, 0) == 0",
     ),
     "a proof fits another challenge": (
         "src/secure/greeting.c",

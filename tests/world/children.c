@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "cli/signals.h"
 #include "run/child.h"
 #include "run/pipe.h"
 
@@ -180,7 +181,7 @@ static void die(kid *k, int number) {
 }
 
 static void hear(kid *k, int number) {
-    if (k->handler == NULL && (number == SIGTERM || number == SIGUSR2 || number == SIGHUP))
+    if (k->handler == NULL && (number == SIGTERM || number == SIGUSR2 || number == SIGNAL_END))
         die(k, number);
     else if (k->handler != NULL && k->handler(k->context, number)) {
         k->asked = true;

@@ -10,7 +10,7 @@
 typedef int child_body(uint32_t rank, bool joins, int pipe, const sl_checkpoints *checkpoints);
 void children_open(child_body *body);
 /* The child that runs catches signals from here on: the handler says whether one asks it to stop.
- * Until then SIGTERM and SIGHUP end it, and it hears of no others. */
+ * Until then SIGTERM and SIGNAL_END end it, and it hears of no others. */
 void child_catch(bool (*handler)(void *context, int number), void *context);
 /* The latest child of that rank gets a signal; none: nothing. */
 void child_receive(uint32_t rank, int number);

@@ -3,6 +3,7 @@
 
 #include <signal.h>
 
+#include "cli/signals.h"
 #include "expected.h"
 #include "run/reporter.h"
 
@@ -23,7 +24,7 @@ static bool on_signal(void *context, int number) {
     const life *l = context;
     if (number == SIGINT || (number == SIGUSR1 && l->agent == NULL))
         return false;
-    if (l->saves && l->agent != NULL && number != SIGHUP) {
+    if (l->saves && l->agent != NULL && number != SIGNAL_END) {
         if (number == SIGTERM)
             sl_agent_leave(l->agent);
         else

@@ -9,6 +9,12 @@
  * catch_signals on. SIGUSR1 is ignored. */
 extern volatile sig_atomic_t stop_requested;
 void catch_signals(void (*also)(void));
+/* Before catch_signals: SIGHUP calls `reloads`, and does not ask to stop. */
+void catch_reload(void (*reloads)(void));
+/* The same, of an agent of `starling run`: a key at the terminal reaches all, and `run` decides.
+ * Its word to end is another signal, as SIGHUP asks to read files again. */
+enum { SIGNAL_END = SIGQUIT };
+void catch_parent(void);
 /* What a program that writes checkpoints is asked for. */
 typedef enum save_wish {
     SAVE_GO_ON, /* SIGUSR1: a checkpoint */

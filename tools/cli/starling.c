@@ -27,7 +27,8 @@ static unsigned long inherited_mask; /* as the kernel has it */
 
 /* Nothing is initialized yet: a plain system call, and no sanitizer. */
 __attribute__((no_sanitize("address", "undefined", "thread"))) static void hold_signals(void) {
-    const unsigned long stopping = 1ul << (SIGINT - 1) | 1ul << (SIGTERM - 1) | 1ul << (SIGHUP - 1);
+    const unsigned long stopping =
+        1ul << (SIGINT - 1) | 1ul << (SIGTERM - 1) | 1ul << (SIGHUP - 1) | 1ul << (SIGNAL_END - 1);
     syscall(SYS_rt_sigprocmask, SIG_BLOCK, &stopping, &inherited_mask, sizeof stopping);
 }
 __attribute__((section(".preinit_array"),
@@ -35,7 +36,8 @@ __attribute__((section(".preinit_array"),
 
 /* What is ignored stays so. */
 static void restore_signals(void) {
-    static const int numbers[] = {SIGSEGV, SIGBUS, SIGILL, SIGABRT, SIGINT, SIGTERM, SIGHUP};
+    static const int numbers[] = {SIGSEGV, SIGBUS,  SIGILL, SIGABRT,
+                                  SIGINT,  SIGTERM, SIGHUP, SIGNAL_END};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         struct sigaction now;
         sigaction(numbers[i], NULL, &now);

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "cli/complain.h"
+#include "cli/signals.h"
 
 /* The signals that ask a run to stop. They are blocked during fork: the child would run the
  * parent's handlers, which are not made for it. */
@@ -24,6 +25,7 @@ static sigset_t stopping_signals(void) {
     sigaddset(&set, SIGINT);
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGHUP);
+    sigaddset(&set, SIGNAL_END);
     sigaddset(&set, SIGUSR1);
     sigaddset(&set, SIGUSR2);
     return set;
@@ -39,7 +41,8 @@ static void become_agent(char *const argv[], int fd, pid_t parent) {
         _exit(TOOL_FAILED);
     signal(SIGINT, SIG_IGN);
     signal(SIGTERM, SIG_DFL);
-    signal(SIGHUP, SIG_DFL);
+    signal(SIGHUP, SIG_IGN); /* until it has read anything */
+    signal(SIGNAL_END, SIG_DFL);
     signal(SIGUSR2, SIG_DFL);
     signal(SIGUSR1, SIG_IGN); /* until it can write checkpoints */
     sigprocmask(SIG_UNBLOCK, &stopping, NULL);

@@ -14,6 +14,7 @@
 #include "run/live_view.h"
 #include "run/merges.h"
 #include "run/node_table.h"
+#include "run/reloads.h"
 #include "run/reporter.h"
 #include "run/resume.h"
 #include "run/run_info.h"
@@ -30,6 +31,7 @@ typedef struct peer {
     sl_monitor *monitor; /* NULL: the folder can hold no socket */
     sl_monitor *port;    /* at monitor.listen; NULL: nowhere */
     sl_roster *roster;
+    reloads reloads;
     const char *outcome; /* of a run that has not come to its end; NULL: a failure, or a signal */
     sl_checkpoints checkpoints;
     char checkpoint_folder[SL_PATH_MAX];
@@ -301,14 +303,17 @@ static int listen_for_lookers(peer *p, sl_error *error) {
     return e->monitor.listen[0] == '\0'
                ? 0
                : sl_monitor_listen(&p->port, p->agent, p->rank, p->trial.nodes, e->monitor.listen,
-                                   e->security.trusted_network, error);
+                                   e->monitor.is_public || e->security.trusted_network, error);
 }
 
 static int train(peer *p, sl_error *error) {
     double began = now_seconds();
+    int result = reloads_open(&p->reloads, p->agent, p->launch, error);
+    if (result != 0)
+        return result;
     open_monitor(p);
-    int result = sl_event_log_open(&p->log, p->path, p->rank, p->observer.notice,
-                                   p->observer.context, error);
+    result = sl_event_log_open(&p->log, p->path, p->rank, p->observer.notice, p->observer.context,
+                               error);
     p->reporter.log = p->log;
     if (result == 0)
         result = sl_agent_run(p->agent, p->roster, error);
@@ -341,6 +346,7 @@ static void close_peer(peer *p) {
     agent_to_stop = NULL;
     sl_monitor_close(&p->monitor);
     sl_monitor_close(&p->port);
+    reloads_close(&p->reloads);
     sl_agent_close(&p->agent);
     sl_event_log_close(&p->log);
     sl_credentials_close(&p->credentials);
@@ -428,10 +434,10 @@ static int be_peer(const options *o) {
     if (reports(&p))
         p.observer = reporter_observer(&p.reporter);
     sl_error error = {0};
-    catch_signals(stop_agent);
+    reloads_catch();
     if (reports(&p))
-        signal(SIGINT,
-               SIG_IGN); /* Ctrl-C signals the whole group; the parent decides, and sends SIGHUP */
+        catch_parent();
+    catch_signals(stop_agent);
     int result = prepare(&p, &error);
     bool started = result == 0 || (p.meets && result != SL_EINVAL);
     if (result == 0 && reports(&p))

@@ -14,7 +14,7 @@
 enum { TICK_MS = 100, REAP_MS = 5 };
 
 /* Of the signal handler, which the loop reads. */
-static volatile sig_atomic_t leave_requested, save_requested;
+static volatile sig_atomic_t leave_requested, save_requested, reload_requested;
 
 static bool note_saving(save_wish wish) {
     if (wish == SAVE_GO_ON)
@@ -22,6 +22,10 @@ static bool note_saving(save_wish wish) {
     else
         leave_requested++;
     return true;
+}
+
+static void note_reload(void) {
+    reload_requested++;
 }
 
 /* joins: in the place of one that was lost. */
@@ -144,7 +148,7 @@ static void member_diverged(fleet *f) {
     const bool before = most_diverged(f);
     f->diverged++;
     if (!before && most_diverged(f))
-        signal_all(f, SIGHUP);
+        signal_all(f, SIGNAL_END);
 }
 
 static void member_failed(fleet *f, uint32_t rank, const sl_error *error) {
@@ -376,8 +380,10 @@ static void tell_silent(fleet *f) {
     }
 }
 
-/* All agents are asked; each passes it on. SIGTERM to one would let it go alone. */
-static void ask_for_checkpoints(fleet *f) {
+/* All agents are asked; for a checkpoint each asks the others. SIGTERM to one would let it go
+ * alone.
+ */
+static void pass_on(fleet *f) {
     if (leave_requested > 0 && f->saves && !f->leaving) {
         f->leaving = true;
         signal_all(f, SIGUSR2);
@@ -388,6 +394,10 @@ static void ask_for_checkpoints(fleet *f) {
     if (save_requested != f->saves_asked) {
         f->saves_asked = save_requested;
         signal_all(f, SIGUSR1);
+    }
+    if (reload_requested != f->reloads_asked) {
+        f->reloads_asked = reload_requested;
+        signal_all(f, SIGHUP);
     }
 }
 
@@ -473,13 +483,13 @@ static void end_joiners(fleet *f) {
         if (m->child.pid <= 0 || !m->joins || m->complained)
             continue;
         m->complained = true;
-        child_signal(&m->child, SIGHUP);
+        child_signal(&m->child, SIGNAL_END);
         kill_within(f, GRACE_SECONDS);
     }
 }
 
 static void enforce_deadlines(fleet *f) {
-    ask_for_checkpoints(f);
+    pass_on(f);
     if (can_lose(f)) {
         lose_stopped(f);
         end_joiners(f);
@@ -488,7 +498,7 @@ static void enforce_deadlines(fleet *f) {
         start_lost(f);
     if (stop_requested && !f->interrupted) {
         f->interrupted = true;
-        signal_all(f, SIGHUP);
+        signal_all(f, SIGNAL_END);
         f->kill_at = now_seconds() + GRACE_SECONDS;
     }
     if (is_stuck(f) && !f->failed && !(can_lose(f) && end_stopped(f)))
@@ -558,9 +568,12 @@ static int run_all(fleet *f, sl_error *error) {
 }
 
 int fleet_run(fleet *f, sl_error *error) {
-    leave_requested = save_requested = 0;
+    leave_requested = save_requested = reload_requested = 0;
+    catch_reload(note_reload);
+    catch_signals(NULL);
     catch_saving(note_saving);
     int result = run_all(f, error);
-    catch_signals(NULL); /* SIGTERM stops again */
+    catch_reload(NULL);
+    catch_signals(NULL); /* SIGTERM stops again, and so does SIGHUP */
     return result;
 }

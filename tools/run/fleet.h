@@ -73,12 +73,13 @@ typedef struct fleet {
     double kill_at;        /* time in seconds at which agents are killed; 0: never */
     double still_since;    /* since when nobody does anything; 0: somebody does */
     bool roster_sent, interrupted, failed, killed;
-    bool goes_on;             /* an agent that ends badly does not end the run */
-    uint32_t diverged;        /* agents that have ended so */
-    bool saves;               /* agents write checkpoints */
-    bool leaving;             /* they were asked to end after one */
-    sig_atomic_t saves_asked; /* how often they were asked for one otherwise */
-    uint32_t saved;           /* that have ended after a checkpoint */
+    bool goes_on;               /* an agent that ends badly does not end the run */
+    uint32_t diverged;          /* agents that have ended so */
+    bool saves;                 /* agents write checkpoints */
+    bool leaving;               /* they were asked to end after one */
+    sig_atomic_t saves_asked;   /* how often they were asked for one otherwise */
+    sig_atomic_t reloads_asked; /* the same, to read files again */
+    uint32_t saved;             /* that have ended after a checkpoint */
     sl_error saved_how;
     sl_error error; /* of the owner's callbacks */
 } fleet;

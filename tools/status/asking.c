@@ -22,6 +22,7 @@ static const char request[] = "GET /status HTTP/1.0\r\n\r\n"; /* which names no 
 /* A conversation with one agent. */
 typedef struct talk {
     uint32_t rank;
+    pid_t pid;
     int fd; /* -1: over */
     char *heard;
     size_t bytes;
@@ -71,6 +72,13 @@ static void hang_up(talk *t) {
     t->fd = -1;
 }
 
+/* Who listens at the other end. */
+static pid_t process_of(int fd) {
+    struct ucred other;
+    socklen_t bytes = sizeof other;
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &other, &bytes) == 0 ? other.pid : 0;
+}
+
 /* A folder's path may be longer than a socket's address. */
 static void call(talk *t, int folder) {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -79,8 +87,10 @@ static void call(talk *t, int folder) {
     snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/%s", folder, name);
     t->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (t->fd >= 0 && connect(t->fd, (const struct sockaddr *)&address, sizeof address) == 0 &&
-        send(t->fd, request, sizeof request - 1, MSG_NOSIGNAL) == sizeof request - 1)
+        send(t->fd, request, sizeof request - 1, MSG_NOSIGNAL) == sizeof request - 1) {
+        t->pid = process_of(t->fd);
         return;
+    }
     t->gone = errno == ECONNREFUSED || errno == ENOENT;
     hang_up(t);
 }
@@ -150,7 +160,8 @@ static int keep_answers(asked **out, size_t *count, const talk *all, size_t talk
     *count = 0;
     for (size_t i = 0; i < talks; i++)
         if (!all[i].gone)
-            kept[(*count)++] = (asked){.rank = all[i].rank, .said = body_of(&all[i])};
+            kept[(*count)++] =
+                (asked){.rank = all[i].rank, .pid = all[i].pid, .said = body_of(&all[i])};
     *out = kept;
     return 0;
 }

@@ -2,11 +2,14 @@
 #ifndef ASKING_H
 #define ASKING_H
 
+#include <sys/types.h>
+
 #include "starling/starling.h"
 
 /* An agent that has a socket in the folder. */
 typedef struct asked {
     uint32_t rank;
+    pid_t pid;  /* of who listens there; 0: that is not known, as at a port */
     char *said; /* JSON, as in starling/monitor.h; NULL: nothing in time */
 } asked;
 

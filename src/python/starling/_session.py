@@ -10,6 +10,7 @@ from starling._library import IS_CORE, CError, Error, call, check_fabric, declar
 log = logging.getLogger("starling")
 _text, _u64, _double = ctypes.c_char_p, ctypes.c_uint64, ctypes.c_double
 TEXT_MAX = 256  # SL_SESSION_TEXT_MAX
+RELOAD_MAX = 512  # SL_SESSION_SAID_MAX
 _floats = ctypes.POINTER(ctypes.c_float)
 _LOG = ctypes.CFUNCTYPE(None, ctypes.c_void_p, _text)
 _WAITING = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
@@ -93,6 +94,7 @@ _place = declare("sl_session_place", _int, _session, _places, _error)
 _doubles = ctypes.POINTER(_double)
 _average = declare("sl_session_average", _int, _session, _floats, _floats, _doubles, _error)
 _sum = declare("sl_session_sum", _int, _session, _doubles, _u64, ctypes.POINTER(_u64), _error)
+_reload = declare("sl_session_reload", _int, _session, ctypes.c_char_p, _error)
 _leave = declare("sl_session_leave", _int, ctypes.POINTER(_session), _error)
 _abort = declare("sl_session_abort", None, ctypes.POINTER(_session), _text)
 _members = declare("sl_session_members", _u64, _session, ctypes.POINTER(_u64), _u64)
@@ -252,6 +254,14 @@ class Session:
                 f"rejoin(): ranks {', '.join(map(str, found))} take part of a run that began with "
                 f"{count} peers, and a new beginning needs these: leave(), and start all anew"
             )
+
+    def reload(self):
+        """Reads keys and the roster's file again; returns what has changed. From any thread, while
+        no other one is in a call that ends the session."""
+        self._check_process()
+        said = ctypes.create_string_buffer(RELOAD_MAX)
+        call(_reload, self._handle, said)
+        return said.value.decode(errors="replace")
 
     def leave(self):
         self._open()

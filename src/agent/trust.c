@@ -1,0 +1,316 @@
+/* trust.c - see trust.h. */
+#include "agent/trust.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "agent/state.h"
+#include "base/clock.h"
+#include "launch/roster.h"
+
+static const char names_another[] = "the roster names another certificate for it, since it was "
+                                    "read again";
+static const char is_revoked[] = "its certificate is revoked in the roster, which was read again";
+static const char key_is_over[] = "it has proved itself with the run's key before, which holds no "
+                                  "longer (security.overlap_s)";
+
+int sl_trust_open(sl_agent *a, sl_error *error) {
+    pthread_condattr_t attributes;
+    bool made = pthread_condattr_init(&attributes) == 0;
+    if (made) {
+        made = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC) == 0 &&
+               pthread_cond_init(&a->trust.changed, &attributes) == 0;
+        pthread_condattr_destroy(&attributes);
+    }
+    a->trust.open = made;
+    return made ? 0 : sl_fail(error, SL_ENOMEM, "agent %u: out of memory", a->settings.rank);
+}
+
+static void drop_offer(sl_trust *t) {
+    t->asked = false;
+    sl_credentials_close(&t->credentials);
+    sl_roster_close(&t->roster);
+}
+
+void sl_trust_close(sl_agent *a) {
+    sl_trust *t = &a->trust;
+    drop_offer(t);
+    sl_credentials_close(&t->own_credentials);
+    sl_roster_close(&t->own_roster);
+    sl_roster_close(&t->before_own);
+    if (t->open)
+        pthread_cond_destroy(&t->changed);
+}
+
+static void become(sl_agent *a, sl_trust_state state) {
+    pthread_mutex_lock(&a->mutex);
+    a->trust.state = state;
+    pthread_cond_broadcast(&a->trust.changed);
+    pthread_mutex_unlock(&a->mutex);
+}
+
+void sl_trust_begin(sl_agent *a) {
+    become(a, SL_TRUST_RUNS);
+}
+
+void sl_trust_end(sl_agent *a) {
+    become(a, SL_TRUST_OVER);
+}
+
+/* ---- the loop's thread ---- */
+
+/* What this agent shows is what others expect of it. */
+static int check_own(const sl_agent *a, const sl_credentials *credentials, const sl_roster *roster,
+                     sl_error *error) {
+    sl_guard next = {.credentials = credentials};
+    return sl_guard_take_roster(&next, roster, a->settings.rank, error);
+}
+
+static int check(const sl_agent *a, sl_credentials *credentials, const sl_roster *roster,
+                 sl_error *error) {
+    const sl_guard *guard = &a->side.guard;
+    int result = roster != NULL && sl_guard_uses_certificates(guard)
+                     ? sl_roster_check_change(roster, guard->roster, error)
+                     : 0;
+    if (result == 0)
+        result = check_own(a, credentials != NULL ? credentials : guard->credentials,
+                           roster != NULL ? roster : guard->roster, error);
+    if (result == 0 && credentials != NULL)
+        result = sl_credentials_follow(credentials, guard->credentials, error);
+    return result;
+}
+
+static bool is_same_key(const sl_credentials *a, const sl_credentials *b) {
+    return a->secret != NULL ? sl_credentials_name(a, 0) == sl_credentials_name(b, 0)
+                             : memcmp(a->fingerprint, b->fingerprint, SL_FINGERPRINT_BYTES) == 0;
+}
+
+static void tell_credentials(const sl_agent *a, const sl_credentials *now, char *out,
+                             size_t bytes) {
+    const sl_credentials *before = a->side.guard.credentials;
+    if (now == NULL || is_same_key(now, before))
+        snprintf(out, bytes, "%s", before != NULL ? "; the key is as before" : "");
+    else if (now->secret == NULL)
+        snprintf(out, bytes, "; this agent has another pair");
+    else
+        snprintf(out, bytes,
+                 "; the run's key is another one, and the one before holds for %g s more "
+                 "(security.overlap_s)",
+                 a->settings.experiment->security.overlap_s);
+}
+
+static void tell(sl_agent *a, const sl_credentials *credentials, const sl_roster *roster) {
+    char *said = a->trust.said;
+    if (roster != NULL)
+        sl_roster_tell_change(roster, a->side.roster, said, SL_AGENT_RELOAD_MAX);
+    else
+        snprintf(said, SL_AGENT_RELOAD_MAX, "there is no roster's file");
+    const size_t used = strlen(said);
+    tell_credentials(a, credentials, said + used, SL_AGENT_RELOAD_MAX - used);
+}
+
+/* For those who are told, in words: nothing is compared with it. */
+static void note_time(char out[SL_TRUST_TIME_MAX]) {
+    const time_t now = time(NULL);
+    struct tm parts;
+    if (localtime_r(&now, &parts) == NULL || strftime(out, SL_TRUST_TIME_MAX, "%F %T", &parts) == 0)
+        out[0] = '\0';
+}
+
+static void take_credentials(sl_agent *a, sl_credentials *now) {
+    const sl_credentials *before = a->side.guard.credentials;
+    if (!is_same_key(now, before))
+        note_time(a->trust.key_time);
+    if (!is_same_key(now, before) && now->before != NULL)
+        a->trust.overlap_ends_s = sl_clock_seconds() + a->settings.experiment->security.overlap_s;
+    sl_guard_renew(&a->side.guard, now);
+    sl_credentials_close(&a->trust.own_credentials);
+    a->trust.own_credentials = now;
+}
+
+/* What the roster says of a certificate before, and now. */
+typedef struct pins {
+    bool had, has;
+    uint8_t before[SL_FINGERPRINT_BYTES], now[SL_FINGERPRINT_BYTES];
+} pins;
+
+static pins pins_of(const sl_guard *before, const sl_guard *now, uint32_t rank) {
+    pins p;
+    p.had = sl_guard_pinned(before, rank, p.before);
+    p.has = sl_guard_pinned(now, rank, p.now);
+    return p;
+}
+
+/* A connection that was proved by what holds no longer. True: that may have been. */
+static bool part(sl_agent *a, const sl_guard *before, sl_neighbour *n) {
+    const pins p = pins_of(before, &a->side.guard, n->rank);
+    const bool differs = p.had && (!p.has || memcmp(p.before, p.now, sizeof p.now) != 0);
+    if (differs)
+        sl_contacts_expel(a, n, p.has ? names_another : is_revoked, !p.has);
+    return differs;
+}
+
+/* The one before is kept, if it is what others may still go by. */
+static void keep(sl_agent *a, const sl_roster *before, bool differs) {
+    sl_trust *t = &a->trust;
+    if (differs) {
+        sl_roster_close(&t->before_own);
+        t->before = before;
+        t->before_own = t->own_roster;
+        note_time(t->roster_time);
+    } else {
+        sl_roster_close(&t->own_roster);
+    }
+}
+
+static void take_roster(sl_agent *a, sl_roster *now) {
+    const sl_guard before = a->side.guard;
+    bool differs = false;
+    a->side.roster = a->side.guard.roster = now;
+    if (sl_guard_uses_certificates(&before)) {
+        sl_visitors_close(&a->visitors); /* who are true come again */
+        for (uint32_t i = 0; i < a->neighbour_count; i++)
+            differs |= part(a, &before, &a->neighbours[i]);
+    }
+    keep(a, before.roster, differs);
+    a->trust.own_roster = now;
+}
+
+/* Whoever is waited for may be let in now. */
+static void try_all(sl_agent *a) {
+    for (uint32_t i = 0; i < a->neighbour_count; i++) {
+        a->neighbours[i].turned_away = 0;
+        if (a->neighbours[i].connection == NULL)
+            a->neighbours[i].next_attempt_s = a->side.now_s;
+    }
+}
+
+static int take(sl_agent *a, sl_error *error) {
+    sl_trust *t = &a->trust;
+    const int result = check(a, t->credentials, t->roster, error);
+    if (result != 0)
+        return result;
+    tell(a, t->credentials, t->roster);
+    if (t->credentials != NULL)
+        take_credentials(a, t->credentials);
+    t->credentials = NULL;
+    if (t->roster != NULL)
+        take_roster(a, t->roster);
+    t->roster = NULL;
+    try_all(a);
+    return 0;
+}
+
+void sl_trust_take(sl_agent *a) {
+    sl_trust *t = &a->trust;
+    sl_error error = {.code = 0};
+    pthread_mutex_lock(&a->mutex);
+    const bool asked = t->asked;
+    pthread_mutex_unlock(&a->mutex);
+    if (!asked)
+        return;
+    take(a, &error); /* the thread that asked waits, and looks at nothing meanwhile */
+    pthread_mutex_lock(&a->mutex);
+    t->error = error;
+    drop_offer(t);
+    pthread_cond_broadcast(&t->changed);
+    pthread_mutex_unlock(&a->mutex);
+}
+
+/* Connections that the run's key before has proved are made anew. */
+void sl_trust_tick(sl_agent *a) {
+    sl_trust *t = &a->trust;
+    if (t->overlap_ends_s == 0 || a->side.now_s < t->overlap_ends_s)
+        return;
+    t->overlap_ends_s = 0;
+    sl_credentials_forget(t->own_credentials);
+    const uint64_t name = sl_credentials_name(t->own_credentials, 0);
+    for (uint32_t i = 0; i < a->neighbour_count; i++) {
+        sl_neighbour *n = &a->neighbours[i];
+        if (n->channel != NULL && sl_channel_key(n->channel) != name)
+            sl_contacts_expel(a, n, key_is_over, false);
+    }
+    sl_agent_notice(a, "the run's key before holds no longer (security.overlap_s)");
+}
+
+/* ---- the thread that asks ---- */
+
+static int read_files(const sl_agent *a, sl_launch *launch, sl_credentials **credentials,
+                      sl_roster **roster, sl_error *error) {
+    *credentials = NULL;
+    *roster = NULL;
+    int result =
+        sl_security_load(credentials, &a->settings.experiment->security, a->settings.rank, error);
+    if (result == 0 && launch != NULL)
+        result = sl_launch_read_again(launch, roster, error);
+    return result;
+}
+
+/* The mutex is held. False: the state is still this one. */
+static bool wait_while(sl_agent *a, bool (*waits)(const sl_trust *t)) {
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += (time_t)a->side.connect_timeout_s + 1;
+    int result = 0;
+    while (waits(&a->trust) && result == 0)
+        result = pthread_cond_timedwait(&a->trust.changed, &a->mutex, &until);
+    return !waits(&a->trust);
+}
+
+static bool is_asked(const sl_trust *t) {
+    return t->asked && t->state != SL_TRUST_OVER;
+}
+
+/* One at a time. */
+static bool is_busy(const sl_trust *t) {
+    return t->state == SL_TRUST_NOT_YET || is_asked(t);
+}
+
+/* The mutex is held. Gives both away, or closes them. */
+static int offer(sl_agent *a, sl_credentials **credentials, sl_roster **roster, sl_error *error) {
+    sl_trust *t = &a->trust;
+    if (!wait_while(a, is_busy))
+        return sl_fail(error, SL_EINVAL, "agent %u: does not run yet", a->settings.rank);
+    t->credentials = *credentials;
+    t->roster = *roster;
+    *credentials = NULL;
+    *roster = NULL;
+    t->asked = t->state == SL_TRUST_RUNS;
+    if (t->asked)
+        sl_agent_wish(a, SL_WISH_RELOAD);
+    const bool answered = t->asked && wait_while(a, is_asked) && !t->asked;
+    if (!answered)
+        drop_offer(t);
+    return answered ? 0 : sl_fail(error, SL_EINVAL, "agent %u: ends", a->settings.rank);
+}
+
+int sl_agent_reload(sl_agent *a, sl_launch *launch, char said[SL_AGENT_RELOAD_MAX],
+                    sl_error *error) {
+    sl_credentials *credentials;
+    sl_roster *roster;
+    sl_error why = {.code = 0};
+    why.code = read_files(a, launch, &credentials, &roster, &why);
+    pthread_mutex_lock(&a->mutex);
+    if (why.code == 0)
+        why.code = offer(a, &credentials, &roster, &why);
+    if (why.code == 0)
+        why = a->trust.error;
+    sl_agent_progress *p = &a->progress;
+    p->reloads++;
+    p->reloaded = why.code == 0;
+    snprintf(p->reload, sizeof p->reload, "%.*s", SL_AGENT_RELOAD_MAX - 1,
+             why.code == 0 ? a->trust.said : why.text);
+    memcpy(said, p->reload, SL_AGENT_RELOAD_MAX);
+    pthread_mutex_unlock(&a->mutex);
+    sl_credentials_close(&credentials);
+    sl_roster_close(&roster);
+    if (why.code != 0)
+        sl_agent_notice(a, "warning: read again, and nothing of it is used: %s", why.text);
+    else
+        sl_agent_notice(a, "read again: %s", said);
+    if (error != NULL && why.code != 0)
+        *error = why;
+    return why.code;
+}
