@@ -15,6 +15,7 @@ static void decode_as(const uint8_t *data, size_t size, bool direct) {
     if (sl_frame_decode(&frame, data, size, PAYLOAD_MAX, direct) != NULL)
         return;
     assert(frame.type >= SL_FRAME_HELLO && frame.type < SL_FRAME_TYPE_END);
+    assert(sl_frame_bytes(data) == size);
     assert(frame.type != (direct ? SL_FRAME_DATA : SL_FRAME_DIRECT));
     assert(frame.payload_bytes == size - (frame.type == SL_FRAME_DIRECT
                                               ? (size_t)SL_FRAME_DIRECT_AT
@@ -27,7 +28,23 @@ static void decode_as(const uint8_t *data, size_t size, bool direct) {
         sl_hello_decode(&hello, data + SL_FRAME_HEADER_BYTES, frame.payload_bytes);
 }
 
+/* What is read of a head before its message has come; also behind the bytes that all heads begin
+ * with. */
+static void read_head(const uint8_t *data, size_t size) {
+    enum { BEGINS = 6 };
+    uint8_t head[SL_FRAME_HEADER_BYTES];
+    const sl_frame any = {.type = SL_FRAME_BYE};
+    sl_frame_encode(&any, head);
+    if (size < sizeof head)
+        return;
+    memcpy(head + BEGINS, data + BEGINS, sizeof head - BEGINS);
+    const size_t longest = SL_FRAME_DIRECT_AT + (size_t)UINT32_MAX, bytes = sl_frame_bytes(head);
+    assert(bytes == 0 || (bytes >= sizeof head && bytes <= longest));
+    assert(sl_frame_bytes(data) == 0 || memcmp(data, head, sizeof head) == 0);
+}
+
 static void decode(const uint8_t *data, size_t size) {
+    read_head(data, size);
     decode_as(data, size, false);
     decode_as(data, size, true);
 }
