@@ -165,8 +165,8 @@ int sl_connection_dial(sl_connection *c, const struct sockaddr_storage *address,
         result = fi_connect(c->endpoint, info->dest_addr, greeting, SL_GREETING_BYTES);
     if (info != NULL)
         fi_freeinfo(info);
-    return result != 0 ? sl_fail(error, SL_ENET, "cannot connect to %s port %u: %s", host,
-                                 sl_address_port(address), fi_strerror(-result))
+    return result != 0 ? sl_fail(error, sl_fabric_code(result), "cannot connect to %s port %u: %s",
+                                 host, sl_address_port(address), fi_strerror(-result))
                        : 0;
 }
 

@@ -67,8 +67,9 @@ int sl_fabric_offers(const char *provider, bool gpu, char *reason, size_t bytes)
     return result == -FI_ENOMEM ? SL_ENOMEM : SL_EINVAL;
 }
 
-static int fail(sl_error *error, int code, const char *what, int fi_code) {
-    return sl_fail(error, code, "fabric: %s failed: %s", what, fi_strerror(-fi_code));
+static int fail(sl_error *error, const char *what, int fi_code) {
+    return sl_fail(error, sl_fabric_code(fi_code), "fabric: %s failed: %s", what,
+                   fi_strerror(-fi_code));
 }
 
 static int find_provider(sl_fabric *f, const char *host, uint16_t port, sl_error *error) {
@@ -104,15 +105,15 @@ static int open_queues(sl_fabric *f, sl_error *error) {
     int result = f->is_own ? sl_provider_open(&f->fabric, &settings)
                            : fi_fabric(f->info->fabric_attr, &f->fabric, NULL);
     if (result != 0)
-        return fail(error, SL_ENET, "fi_fabric", result);
+        return fail(error, "fi_fabric", result);
     result = fi_eq_open(f->fabric, &eq, &f->eq, NULL);
     if (result != 0)
-        return fail(error, SL_ENET, "fi_eq_open", result);
+        return fail(error, "fi_eq_open", result);
     result = fi_domain(f->fabric, f->info, &f->domain, NULL);
     if (result != 0)
-        return fail(error, SL_ENET, "fi_domain", result);
+        return fail(error, "fi_domain", result);
     result = fi_cq_open(f->domain, &cq, &f->cq, NULL);
-    return result != 0 ? fail(error, SL_ENET, "fi_cq_open", result) : 0;
+    return result != 0 ? fail(error, "fi_cq_open", result) : 0;
 }
 
 static int find_own_address(const sl_fabric *f, struct sockaddr_storage *out) {
@@ -128,14 +129,14 @@ static int listen_on(sl_fabric *f, const char *host, uint16_t port, sl_error *er
     if (result == 0)
         result = fi_listen(f->listener);
     if (result != 0)
-        return sl_fail(error, SL_ENET, "cannot listen on %s port %u: %s%s", host, port,
-                       fi_strerror(-result),
+        return sl_fail(error, sl_fabric_code(result), "cannot listen on %s port %u: %s%s", host,
+                       port, fi_strerror(-result),
                        result == -FI_EADDRINUSE
                            ? "; another program uses it: choose another port in the roster"
                            : "");
     result = find_own_address(f, &address);
     if (result != 0)
-        return fail(error, SL_ENET, "fi_getname", result);
+        return fail(error, "fi_getname", result);
     f->port = sl_address_port(&address);
     return 0;
 }

@@ -95,6 +95,11 @@ struct sl_fabric {
     sl_connection *closed; /* their completions may still come */
 };
 
+/* Of a failure that libfabric's code tells. */
+static inline int sl_fabric_code(int fi_code) {
+    return fi_code == -FI_ENOMEM ? SL_ENOMEM : SL_ENET;
+}
+
 #define CLOSE(object) sl_fabric_close_fid((object) ? &(object)->fid : NULL)
 static inline void sl_fabric_close_fid(struct fid *fid) {
     if (fid != NULL)
