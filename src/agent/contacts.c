@@ -297,24 +297,37 @@ static void answer(sl_agent *a, sl_neighbour *n) {
         n->next_attempt_s = a->side.now_s;
 }
 
+/* The number of this member's epoch, if that has another process of its rank; else 0. */
+static uint64_t followed_in(const sl_agent *a, const sl_neighbour *n, const sl_standing *theirs) {
+    const sl_epoch *newest = goes_on(a) ? sl_membership_epoch(a->cohort.membership) : NULL;
+    const bool has_other = sl_neighbour_has_other(n, sl_standing_process(theirs));
+    return newest != NULL && has_other ? newest->number : 0;
+}
+
 /* Its HELLO equals ours. A newer attempt of a neighbour replaces its connection, of whose end this
  * side may not have heard. */
 static void take_in(sl_agent *a, sl_visitor *visitor, sl_standing *theirs) {
     sl_neighbour *n = sl_agent_neighbour(a, visitor->rank);
     char text[SL_REFUSAL_MAX];
+    const uint64_t followed = followed_in(a, n, theirs);
+    if (followed != 0 && sl_neighbour_is_dialed(n) && n->agreed) {
+        snprintf(text, sizeof text, "agent %u has another process, which is connected", n->rank);
+        sl_visitors_turn_away(&a->visitors, visitor, followed, text);
+        return;
+    }
     if (sl_neighbour_is_dialed(n)) { /* it asks whether this is really the agent of this rank */
         sl_visitors_confirm(&a->visitors, visitor);
         answer(a, n);
         return;
     }
     if (!sl_neighbour_may_go_on(n, theirs, text)) {
-        sl_visitors_turn_away(&a->visitors, visitor, text);
+        sl_visitors_turn_away(&a->visitors, visitor, followed, text);
         return;
     }
     if (!sl_members_admit(a, n)) {
         snprintf(text, sizeof text, "it counts as lost here, until all agree: %.*s",
                  SL_REFUSAL_MAX - 64, n->lost.text);
-        sl_visitors_turn_away(&a->visitors, visitor, text);
+        sl_visitors_turn_away(&a->visitors, visitor, 0, text);
         return;
     }
     if (n->incarnation == theirs->incarnation && theirs->attempt <= n->attempt) {
@@ -410,7 +423,8 @@ static double seeks_s(const sl_agent *a, const sl_neighbour *n) {
 /* Somebody is lost, so all look for all. */
 static void check_sought(sl_agent *a, sl_neighbour *n) {
     sl_error error;
-    if ((n->agreed && !sl_neighbour_is_ousted(n)) || n->sought_s == 0 || !is_missed(a, n) ||
+    const bool is_here = n->agreed && !sl_neighbour_has_other(n, n->process);
+    if (is_here || n->sought_s == 0 || !is_missed(a, n) ||
         (a->side.now_s - n->sought_s < seeks_s(a, n) && !n->superseded))
         return;
     sl_fail_edge(&error, SL_EPEER, n->rank, a->side.rank, a->side.round, "it cannot be reached%s%s",

@@ -119,7 +119,7 @@ void sl_folding_find_heirs(sl_agent *a) {
         const uint32_t place = view != NULL ? sl_epoch_place(view, n->rank) : 0;
         n->heir =
             view == NULL || place == view->count ? SL_ANY_HEIR : view->members[place].incarnation;
-        if (sl_neighbour_is_ousted(n) && n->sought_s == 0)
+        if (n->agreed && sl_neighbour_has_other(n, n->process) && n->sought_s == 0)
             n->sought_s = a->side.now_s; /* the other one */
     }
 }

@@ -243,6 +243,11 @@ static void fail(sl_agent *a, int code, const char *why) {
     sl_agent_fail(a, &error, error.text);
 }
 
+void sl_members_end_followed(sl_agent *a) {
+    fail(a, SL_EPEER,
+         "the others went on without this agent, and another process has its rank now");
+}
+
 void sl_members_stay_out(sl_agent *a, const char *what) {
     const sl_cohort *g = &a->cohort;
     char dropped[SL_DROPPED_MAX];
@@ -333,8 +338,7 @@ static void obey(sl_agent *a, const sl_membership_update *u) {
     else if (u->ask_again)
         sl_fetching_end(a);
     else if (u->replaced)
-        fail(a, SL_EPEER,
-             "the others went on with another process of this rank, which has joined meanwhile");
+        sl_members_end_followed(a);
     else if (u->left && a->cohort.aside && !a->cohort.wishes)
         sl_members_stay_out(a, "they have not agreed on an epoch without it");
     else if (u->left)
@@ -354,7 +358,7 @@ static void step(sl_agent *a, sl_membership_event event) {
     obey(a, &update);
 }
 
-static uint64_t newest_number(const sl_agent *a) {
+uint64_t sl_members_newest(const sl_agent *a) {
     const sl_epoch *newest = sl_membership_epoch(a->cohort.membership);
     return newest != NULL ? newest->number : sl_membership_others(a->cohort.membership)->number;
 }
@@ -371,7 +375,8 @@ static bool is_behind(const sl_agent *a) {
     bool any = false;
     for (uint32_t i = 0; i < a->neighbour_count; i++) {
         const sl_neighbour *n = &a->neighbours[i];
-        any = any || (n->near && !n->gone && (n->number > newest_number(a) || is_to_say_why(a, n)));
+        any = any ||
+              (n->near && !n->gone && (n->number > sl_members_newest(a) || is_to_say_why(a, n)));
     }
     return any && !a->cohort.alone && !sl_membership_is_let_go(a->cohort.membership);
 }
@@ -474,7 +479,7 @@ static void part(sl_agent *a, sl_neighbour *n) {
     sl_agent_log(a, &entry);
     sl_agent_notice(a, "%s", entry.why);
     n->gone = true;
-    n->gone_in = newest_number(a);
+    n->gone_in = sl_members_newest(a);
     n->sought_s = 0;
     if (!n->folded)
         sl_folding_lose(a, n);
@@ -550,7 +555,7 @@ void sl_members_tick(sl_agent *a) {
 bool sl_members_admit(const sl_agent *a, const sl_neighbour *n) {
     if (!n->gone || a->cohort.outside)
         return true;
-    return is_left_out(a, n) || newest_number(a) > n->gone_in;
+    return is_left_out(a, n) || sl_members_newest(a) > n->gone_in;
 }
 
 bool sl_members_nearly_done(const sl_agent *a) {
@@ -564,7 +569,7 @@ void sl_members_lose(sl_agent *a, sl_neighbour *n, const sl_error *why) {
         return;
     n->gone = true;
     n->lost = *why;
-    n->gone_in = newest_number(a);
+    n->gone_in = sl_members_newest(a);
     n->sought_s = 0;
     if (!a->cohort.is_new) /* else it never had it */
         sl_members_tell_lost(a, n, why->text);

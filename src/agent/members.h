@@ -95,6 +95,8 @@ void sl_members_lose(struct sl_agent *agent, sl_neighbour *n, const sl_error *wh
 void sl_members_reach(struct sl_agent *agent, sl_neighbour *n);
 /* May it be connected? */
 bool sl_members_admit(const struct sl_agent *agent, const sl_neighbour *n);
+/* The number of the newest epoch that it has heard of. */
+uint64_t sl_members_newest(const struct sl_agent *agent);
 /* Is the run over before any of this matters? */
 bool sl_members_nearly_done(const struct sl_agent *agent);
 void sl_members_tick(struct sl_agent *agent);
@@ -105,6 +107,8 @@ int sl_members_regroup(struct sl_agent *agent, const sl_epoch *view, sl_grouping
                        sl_error *error);
 /* It does not come back: the end of the run for it, told with `what`. */
 void sl_members_stay_out(struct sl_agent *agent, const char *what);
+/* Another process has its rank: the end of the run for it. */
+void sl_members_end_followed(struct sl_agent *agent);
 /* It is to leave, while the others go on; false: it cannot. */
 bool sl_members_leave(struct sl_agent *agent);
 /* Who has left, and said BYE, is let go. */

@@ -74,8 +74,12 @@ bool sl_neighbour_has_address(const sl_neighbour *n) {
     return n->rank < sl_roster_count(n->side->roster);
 }
 
-bool sl_neighbour_is_ousted(const sl_neighbour *n) {
-    return n->agreed && n->heir != 0 && n->heir != SL_ANY_HEIR && n->heir != n->process;
+uint64_t sl_standing_process(const sl_standing *theirs) {
+    return theirs->joins ? theirs->incarnation : SL_FOUNDER;
+}
+
+bool sl_neighbour_has_other(const sl_neighbour *n, uint64_t process) {
+    return n->heir != 0 && n->heir != SL_ANY_HEIR && n->heir != process;
 }
 
 bool sl_neighbour_is_dead(const sl_neighbour *n) {
@@ -215,11 +219,12 @@ static void agree(sl_neighbour *n, const sl_standing *theirs) {
     if (n->incarnation != theirs->incarnation)
         forget(n);
     n->incarnation = theirs->incarnation;
-    n->process = theirs->joins ? theirs->incarnation : SL_FOUNDER;
+    n->process = sl_standing_process(theirs);
     n->attempt = theirs->attempt;
     n->agreed = n->back = true;
     n->doubted = n->superseded = false;
     n->turned_away = 0;
+    n->followed = 0;
     n->refusal[0] = '\0';
     if (n->folded) /* its count stands, whatever was given up */
         n->come = n->sent_ever = n->turn_from = theirs->received;
@@ -302,6 +307,7 @@ static int take_first(sl_neighbour *n, const sl_frame *frame, const uint8_t *pay
     } else if (frame->type == SL_FRAME_HELLO) {
         return judge_hello(n, frame, payload, error);
     } else if (frame->type == SL_FRAME_ABORT) {
+        n->followed = frame->step == SL_ABORT_FOLLOWED ? frame->exchange : 0;
         sl_text_show(said, sizeof said, (const char *)payload, frame->payload_bytes);
         snprintf(text, sizeof text, "refused: %.300s", said);
     } else {

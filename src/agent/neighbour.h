@@ -134,6 +134,8 @@ typedef struct sl_neighbour {
     bool gone;         /* it counts as lost, until it is reached under a later epoch */
     bool folded;       /* the node has lost it: until the next view, nothing comes or goes */
     bool to_void;      /* the node is to hear of it once its message has left or been given up */
+    uint64_t followed; /* it has said that another process has this agent's rank, in the epoch of
+                          this number; 0: no */
     bool superseded;   /* while it was away another process came that wants its rank */
     uint64_t heir;     /* incarnation that may take its place; 0: none, SL_ANY_HEIR: any */
     uint64_t gone_in;  /* number of the newest epoch when that was */
@@ -162,8 +164,10 @@ void sl_neighbour_close(sl_neighbour *n);
 bool sl_neighbour_is_dialed(const sl_neighbour *n);
 /* Is it in the roster? */
 bool sl_neighbour_has_address(const sl_neighbour *n);
-/* Have members agreed on another process of its rank than the one that is connected? */
-bool sl_neighbour_is_ousted(const sl_neighbour *n);
+/* Have members agreed on another process of its rank than this one, as epochs call it? */
+bool sl_neighbour_has_other(const sl_neighbour *n, uint64_t process);
+/* How epochs call the process that says this. */
+uint64_t sl_standing_process(const sl_standing *theirs);
 /* Is it lost, and not only silent: its port refuses, or it has none that could be asked? */
 bool sl_neighbour_is_dead(const sl_neighbour *n);
 /* How long a broken connection is waited for. */

@@ -170,11 +170,30 @@ static bool is_at_rest(const sl_agent *a) {
     return !a->cohort.tells_aside && (!a->cohort.aside || sl_node_rests(a->node));
 }
 
+/* Do all that it reaches say that another process has its rank, in an epoch after its own? In a
+ * part of the network of which it is a member, somebody does not. */
+static bool is_followed(const sl_agent *a) {
+    const uint64_t number = sl_members_newest(a);
+    bool any = false;
+    for (uint32_t i = 0; i < a->neighbour_count; i++) {
+        const sl_neighbour *n = &a->neighbours[i];
+        const bool says_so = n->followed > number;
+        if (n->agreed || (!says_so && !n->gone && sl_members_expects(a, n)))
+            return false;
+        any = any || says_so;
+    }
+    return any && !a->cohort.is_new && !a->cohort.alone;
+}
+
 void sl_returning_tick(sl_agent *a) {
     sl_fetching *f = &a->cohort.fetching;
     sl_error error;
     if (a->cohort.membership == NULL || a->phase != PHASE_TRAINING)
         return;
+    if (is_followed(a)) {
+        sl_members_end_followed(a);
+        return;
+    }
     sl_fetching_tick(a);
     if (!a->cohort.outside || !a->cohort.rests)
         return;

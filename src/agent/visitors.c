@@ -25,17 +25,22 @@ static void tell(sl_visitors *v, const char *who, const char *from, const char *
                      who[0] == '\0' ? SL_REFUSED_GREETING : SL_REFUSED_HELLO, 1, text);
 }
 
+/* Also one that has not proved itself. */
+static void tell_of(sl_visitors *v, const sl_visitor *visitor, const char *why) {
+    char who[64];
+    snprintf(who, sizeof who, " that calls itself agent %u", visitor->rank);
+    tell(v, who, visitor->from, why);
+}
+
 static void close_connection(sl_visitor *visitor) {
     sl_connection_close(&visitor->connection);
     sl_channel_close(&visitor->channel);
 }
 
 void sl_visitors_refuse(sl_visitors *v, sl_visitor *visitor, const char *why) {
-    char who[64];
-    snprintf(who, sizeof who, " that calls itself agent %u", visitor->rank);
     close_connection(visitor);
     if (why != NULL && !visitor->refused)
-        tell(v, who, visitor->from, why);
+        tell_of(v, visitor, why);
 }
 
 /* A free place; if there is none, the oldest visitor's. */
@@ -86,16 +91,18 @@ static void let_arrive(const sl_visitors *v, sl_visitor *visitor) {
     visitor->deadline_s = v->side->now_s + parting_s;
 }
 
-/* Sends a last frame, and gives it time to arrive. */
-static void answer(sl_visitors *v, sl_visitor *visitor, sl_frame_type type, const void *payload,
-                   size_t bytes) {
+/* Sends ABORT, and gives it time to arrive. */
+static void abort_it(sl_visitors *v, sl_visitor *visitor, uint64_t followed, const char *why) {
     uint8_t whole[SL_FRAME_HEADER_BYTES + SL_FRAME_TEXT_MAX];
-    sl_frame frame = {.type = type,
+    const size_t bytes = strlen(why);
+    sl_frame frame = {.type = SL_FRAME_ABORT,
                       .sender = v->side->rank,
+                      .step = followed != 0 ? SL_ABORT_FOLLOWED : SL_ABORT_ENDS,
+                      .exchange = followed,
                       .payload_bytes = (uint32_t)bytes,
-                      .payload_sum = sl_checksum(payload, bytes)};
+                      .payload_sum = sl_checksum(why, bytes)};
     sl_frame_encode(&frame, whole);
-    memcpy(whole + SL_FRAME_HEADER_BYTES, payload, bytes);
+    memcpy(whole + SL_FRAME_HEADER_BYTES, why, bytes);
     sl_channel_send(visitor->channel, visitor->connection, v->side->now_s, whole,
                     SL_FRAME_HEADER_BYTES + bytes, NULL, 0, false);
     let_arrive(v, visitor);
@@ -107,19 +114,10 @@ void sl_visitors_confirm(sl_visitors *v, sl_visitor *visitor) {
     let_arrive(v, visitor);
 }
 
-static void refuse_politely(sl_visitors *v, sl_visitor *visitor, bool show_hello,
-                            const char *text) {
-    char who[64];
-    snprintf(who, sizeof who, " that calls itself agent %u", visitor->rank);
-    tell(v, who, visitor->from, text);
-    if (show_hello)
-        sl_visitors_confirm(v, visitor);
-    else
-        answer(v, visitor, SL_FRAME_ABORT, text, strlen(text));
-}
-
-void sl_visitors_turn_away(sl_visitors *v, sl_visitor *visitor, const char *why) {
-    refuse_politely(v, visitor, false, why);
+void sl_visitors_turn_away(sl_visitors *v, sl_visitor *visitor, uint64_t followed,
+                           const char *why) {
+    tell_of(v, visitor, why);
+    abort_it(v, visitor, followed, why);
 }
 
 static const char *read_hello(const sl_visitor *visitor, const sl_frame *frame,
@@ -140,16 +138,18 @@ static sl_verdict judge(sl_visitors *v, sl_visitor *visitor, const sl_hello *hel
                         char text[SL_REFUSAL_MAX]) {
     if (!sl_hello_differs(v->side, hello, visitor->rank, text))
         return SL_VERDICT_EQUAL;
-    bool same_run = hello->run_id == v->side->hello.run_id;
-    refuse_politely(v, visitor, same_run, text);
+    if (hello->run_id != v->side->hello.run_id) {
+        sl_visitors_turn_away(v, visitor, 0, text);
+        return SL_VERDICT_DIFFERS;
+    }
+    tell_of(v, visitor, text);
+    sl_visitors_confirm(v, visitor);
     return SL_VERDICT_DIFFERS;
 }
 
 /* It has not proved itself. What the handshake says of it may still arrive. */
 static void end_handshake(sl_visitors *v, sl_visitor *visitor, const char *wrong) {
-    char who[64];
-    snprintf(who, sizeof who, " that calls itself agent %u", visitor->rank);
-    tell(v, who, visitor->from, wrong);
+    tell_of(v, visitor, wrong);
     let_arrive(v, visitor);
 }
 

@@ -49,8 +49,9 @@ sl_verdict sl_visitors_judge(sl_visitors *v, sl_visitor *visitor, sl_buffer *buf
                              sl_standing *standing, char text[SL_REFUSAL_MAX]);
 /* Says that this is the agent that it looks for, and no more. */
 void sl_visitors_confirm(sl_visitors *v, sl_visitor *visitor);
-/* Refuses it although its HELLO is equal, and tells it why. */
-void sl_visitors_turn_away(sl_visitors *v, sl_visitor *visitor, const char *why);
+/* Refuses it although its HELLO is equal, and tells it why. followed: number of the epoch in which
+ * another process has its rank; 0: none has. */
+void sl_visitors_turn_away(sl_visitors *v, sl_visitor *visitor, uint64_t followed, const char *why);
 /* Hands its connection and its channel over, and forgets both. */
 sl_connection *sl_visitors_release(sl_visitor *visitor);
 /* Ends its connection; `why` goes into a notice, NULL: none. */

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Clocks are wrong, and are set, before a run, in it, and between two: nobody is kept out for it.
+Of the processes of a rank, that one stays which the others have agreed on.
 
 usage: clocks.py STARLING [TEST ...]
 """
@@ -10,6 +11,7 @@ import signal
 import threading
 import time
 
+from _ports import free_ports
 from _scene import check, run_tests
 from losses import Hands, events, start, stop_until_lost, wait_for_return, wait_for_views
 from replay import FOREVER, RUN, is_repeated, rounds_saved, wait_beyond
@@ -45,6 +47,21 @@ def who_joins_follows_whoever_had_its_rank(scene):
         wait_for_views(scene, 1, views + 2, watched)
         view = events(scene, 1, "view", watched)[-1]
         check(view["members"] == [0, 1, 2, 3], f"clock {seconds} s off: {view}")
+    hands.end()
+
+
+def of_two_processes_of_a_rank_one_stays(scene):
+    """The others have gone on with another one before the first wakes up: it ends, and says why."""
+    hands = Hands(scene, rounds=2000000, membership__grace_s=2)
+    watched, first = hands.agents[1].folder, hands.agents[3]
+    first.process.send_signal(signal.SIGSTOP)
+    wait_for_views(scene, 1, 1, watched)
+    hands.agents[3] = hands.start(3, "--join", "--listen", f"127.0.0.1:{free_ports(1)[0]}")
+    wait_for_views(scene, 1, 2, watched)
+    first.process.send_signal(signal.SIGCONT)
+    first.wait(60).check_refused("another process has its rank now", code=1)
+    alive = [running.process.poll() for running in hands.agents]
+    check(alive == [None] * 4, f"others have ended: {alive}")
     hands.end()
 
 
@@ -126,6 +143,7 @@ def a_gradient_that_stands_still_is_not_waited_for(scene):
 
 TESTS = [
     who_joins_follows_whoever_had_its_rank,
+    of_two_processes_of_a_rank_one_stays,
     who_is_started_again_follows_whoever_was_there,
     who_was_silent_returns,
     a_run_goes_on_and_is_repeated,
