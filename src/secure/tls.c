@@ -2,6 +2,7 @@
 #include "secure/tls.h"
 
 #include <stdio.h>
+#include <time.h>
 
 #include <openssl/crypto.h>
 #include <openssl/err.h>
@@ -50,9 +51,31 @@ static int find_psk(SSL *ssl, const unsigned char *id, size_t id_bytes, SSL_SESS
 
 /* ---- certificates ---- */
 
-static bool is_current(const X509 *certificate) {
-    return X509_cmp_current_time(X509_get0_notBefore(certificate)) < 0 &&
-           X509_cmp_current_time(X509_get0_notAfter(certificate)) > 0;
+enum { TIME_TEXT_MAX = 24 };
+
+static void print_time(const ASN1_TIME *time, char out[TIME_TEXT_MAX]) {
+    struct tm utc = {0};
+    if (ASN1_TIME_to_tm(time, &utc) != 1 ||
+        strftime(out, TIME_TEXT_MAX, "%Y-%m-%d %H:%M:%S", &utc) == 0)
+        snprintf(out, TIME_TEXT_MAX, "?");
+}
+
+/* Is it valid at this time? If not, why: its clock or this one may be wrong. */
+static bool is_current(const X509 *certificate, const char *fingerprint, time_t now,
+                       char why[SL_TLS_WHY_MAX]) {
+    const ASN1_TIME *from = X509_get0_notBefore(certificate), *to = X509_get0_notAfter(certificate);
+    const bool begun = X509_cmp_time(from, &now) < 0, ended = X509_cmp_time(to, &now) <= 0;
+    char first[TIME_TEXT_MAX], last[TIME_TEXT_MAX], here[TIME_TEXT_MAX];
+    struct tm utc;
+    if (begun && !ended)
+        return true;
+    print_time(from, first);
+    print_time(to, last);
+    strftime(here, sizeof here, "%Y-%m-%d %H:%M:%S", gmtime_r(&now, &utc));
+    snprintf(why, SL_TLS_WHY_MAX,
+             "its certificate %s %s: valid from %s to %s, and this host's clock says %s (UTC)",
+             fingerprint, ended ? "has expired" : "is not valid yet", first, last, here);
+    return false;
 }
 
 /* Pinned: nobody else vouches for it. */
@@ -69,12 +92,11 @@ static int verify(X509_STORE_CTX *store, void *context) {
     }
     sl_fingerprint_print(fingerprint, text);
     const bool known = CRYPTO_memcmp(fingerprint, peer->pinned, sizeof fingerprint) == 0;
-    if (known && is_current(certificate))
+    if (known && is_current(certificate, text, time(NULL), peer->why))
         return 1;
-    snprintf(peer->why, sizeof peer->why,
-             known ? "its certificate %s has expired, or is not valid yet"
-                   : "its certificate %s is not the one that the roster names",
-             text);
+    if (!known)
+        snprintf(peer->why, sizeof peer->why,
+                 "its certificate %s is not the one that the roster names", text);
     X509_STORE_CTX_set_error(store,
                              known ? X509_V_ERR_CERT_HAS_EXPIRED : X509_V_ERR_CERT_UNTRUSTED);
     return 0;

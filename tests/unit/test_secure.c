@@ -497,18 +497,27 @@ START_TEST(pinned_certificates_agree_and_others_are_named) {
 }
 END_TEST
 
-START_TEST(an_expired_certificate_is_named) {
+static void check_other_time(int days_begun, int days_ended, const char *what) {
     sl_credentials *a = make_node(), *c = make_node();
-    X509_gmtime_adj(X509_getm_notAfter(a->certificate), -1);
+    X509_time_adj_ex(X509_getm_notBefore(a->certificate), -days_begun, 0, NULL);
+    X509_time_adj_ex(X509_getm_notAfter(a->certificate), -days_ended, 0, NULL);
     ck_assert_int_gt(X509_sign(a->certificate, a->key, NULL), 0);
     ck_assert(sl_fingerprint_find(a->certificate, a->fingerprint));
     ck_assert_int_eq(SSL_CTX_use_certificate(a->tls, a->certificate), 1);
     both b = open_both(a, c, &passage, c->fingerprint, a->fingerprint);
     ck_assert(!meet(b.client, b.server, unaltered, b.why));
-    ck_assert_msg(strstr(b.why[1], "has expired") != NULL, "%s", b.why[1]);
+    ck_assert_msg(strstr(b.why[1], what) != NULL, "%s", b.why[1]);
+    ck_assert_msg(strstr(b.why[1], ", and this host's clock says 20") != NULL, "%s", b.why[1]);
+    ck_assert_str_eq(strstr(b.why[1], " (UTC)"), " (UTC)");
     close_both(&b);
     sl_credentials_close(&a);
     sl_credentials_close(&c);
+}
+
+/* Its dates or this clock are wrong, nobody knows which: both are told. */
+START_TEST(a_certificate_of_another_time_is_named) {
+    check_other_time(2, 1, "has expired: valid from 20");
+    check_other_time(-1, -2, "is not valid yet: valid from 20");
 }
 END_TEST
 
@@ -582,7 +591,7 @@ static Suite *suite(void) {
               a_key_wears_out_and_the_next_one_opens_what_it_sealed,
               a_renewed_key_does_not_open_frames_of_the_old_one);
     ADD_TESTS(s, "handshake", who_has_the_run_key_agrees_on_keys, a_run_key_proves_one_passage_only,
-              an_expired_certificate_is_named, an_older_tls_is_refused,
+              a_certificate_of_another_time_is_named, an_older_tls_is_refused,
               pinned_certificates_agree_and_others_are_named,
               certificates_of_another_passage_have_other_keys, a_key_and_a_certificate_do_not_meet,
               an_altered_handshake_agrees_on_nothing_else);
