@@ -5,18 +5,22 @@ Of the processes of a rank, that one stays which the others have agreed on.
 usage: clocks.py STARLING [TEST ...]
 """
 
+import contextlib
+import itertools
 import json
 import os
 import signal
 import threading
 import time
 
+from _keyed import make_keys
 from _ports import free_ports
 from _scene import check, run_tests
+from cuts import QUICK, check_models, start_cutter, wait_for_all
 from losses import Hands, events, start, stop_until_lost, wait_for_return, wait_for_views
 from replay import FOREVER, RUN, is_repeated, rounds_saved, wait_beyond
 
-HOUR_S = 3600
+HOUR_S, CUTS = 3600, 6
 AHEAD, RIGHT, BEHIND = 2 * HOUR_S, 0, -2 * HOUR_S
 
 
@@ -76,29 +80,54 @@ def who_is_started_again_follows_whoever_was_there(scene):
     scene.kill_run(running)
 
 
-def who_was_silent_returns(scene):
-    """While clocks are set to and fro."""
-    set_clock(scene, RIGHT)
-    running, agents = start(scene, nodes=4, rounds=2000000, membership__grace_s=8)
+@contextlib.contextmanager
+def turned(scene):
+    """Clocks are set to and fro."""
     over = threading.Event()
 
     def turn():
-        seconds = (AHEAD, RIGHT, BEHIND, RIGHT)
-        turns = 0
-        while not over.wait(0.3):
-            set_clock(scene, seconds[turns % len(seconds)])
-            turns += 1
+        for seconds in itertools.cycle((AHEAD, RIGHT, BEHIND, RIGHT)):
+            if over.wait(0.3):
+                return
+            set_clock(scene, seconds)
 
+    set_clock(scene, AHEAD)
     thread = threading.Thread(target=turn)
     thread.start()
     try:
-        stop_until_lost(scene, agents, 2)
+        yield
     finally:
         over.set()
         thread.join()
+
+
+def who_was_silent_returns(scene):
+    with turned(scene):
+        running, agents = start(scene, nodes=4, rounds=2000000, membership__grace_s=8)
+        stop_until_lost(scene, agents, 2)
     check(len(events(scene, 2, "join")) == 1, f"{events(scene, 2, 'join')}")
     check(running.process.poll() is None, f"the run has ended: {running.err!r}")
     scene.kill_run(running)
+
+
+def who_connects_anew_is_let_in(scene):
+    """With a key, while connections are cut: one clock is set, the other one is right."""
+    make_keys(scene, "run.key")
+    pair = {"topology": {"nodes": 2, "family": "ring"}, "security__key": "run.key"}
+    path = scene.experiment(**{**QUICK, **pair, "rounds": 40})
+    scene.call("sim", path, "--out", scene.path("sim")).check_well()
+    cutter, roster, ports = start_cutter(scene, 2, 7, CUTS, 20000)
+
+    def start_agent(rank):
+        options = ("--roster", roster, "--out", scene.path(f"out{rank}"))
+        return scene.start(
+            "agent", path, "--rank", str(rank), "--listen", f"127.0.0.1:{ports[rank]}", *options
+        )
+
+    first = start_agent(0)
+    with turned(scene):
+        wait_for_all(cutter, [first, start_agent(1)], CUTS, 60)
+    check_models(scene, 2)
 
 
 def a_run_goes_on_and_is_repeated(scene):
@@ -146,6 +175,7 @@ TESTS = [
     of_two_processes_of_a_rank_one_stays,
     who_is_started_again_follows_whoever_was_there,
     who_was_silent_returns,
+    who_connects_anew_is_let_in,
     a_run_goes_on_and_is_repeated,
     a_gradient_that_stands_still_is_not_waited_for,
 ]

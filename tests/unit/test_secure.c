@@ -497,27 +497,24 @@ START_TEST(pinned_certificates_agree_and_others_are_named) {
 }
 END_TEST
 
-static void check_other_time(int days_begun, int days_ended, const char *what) {
-    sl_credentials *a = make_node(), *c = make_node();
-    X509_time_adj_ex(X509_getm_notBefore(a->certificate), -days_begun, 0, NULL);
-    X509_time_adj_ex(X509_getm_notAfter(a->certificate), -days_ended, 0, NULL);
+static void check_dates(int first_day, int last_day, const char *what) {
+    sl_credentials *a = make_node();
+    X509_time_adj_ex(X509_getm_notBefore(a->certificate), first_day, 0, NULL);
+    X509_time_adj_ex(X509_getm_notAfter(a->certificate), last_day, 0, NULL);
     ck_assert_int_gt(X509_sign(a->certificate, a->key, NULL), 0);
     ck_assert(sl_fingerprint_find(a->certificate, a->fingerprint));
     ck_assert_int_eq(SSL_CTX_use_certificate(a->tls, a->certificate), 1);
-    both b = open_both(a, c, &passage, c->fingerprint, a->fingerprint);
+    both b = open_both(a, a, &passage, a->fingerprint, a->fingerprint);
     ck_assert(!meet(b.client, b.server, unaltered, b.why));
-    ck_assert_msg(strstr(b.why[1], what) != NULL, "%s", b.why[1]);
-    ck_assert_msg(strstr(b.why[1], ", and this host's clock says 20") != NULL, "%s", b.why[1]);
-    ck_assert_str_eq(strstr(b.why[1], " (UTC)"), " (UTC)");
+    ck_assert(strstr(b.why[0], what) && strstr(b.why[0], ", and this host's clock says 20"));
     close_both(&b);
     sl_credentials_close(&a);
-    sl_credentials_close(&c);
 }
 
 /* Its dates or this clock are wrong, nobody knows which: both are told. */
 START_TEST(a_certificate_of_another_time_is_named) {
-    check_other_time(2, 1, "has expired: valid from 20");
-    check_other_time(-1, -2, "is not valid yet: valid from 20");
+    check_dates(-2, -1, "has expired: valid from 20");
+    check_dates(1, 2, "is not valid yet: valid from 20");
 }
 END_TEST
 
