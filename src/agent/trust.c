@@ -13,7 +13,7 @@
 static const char names_another[] = "the roster names another certificate for it, since it was "
                                     "read again";
 static const char is_revoked[] = "its certificate is revoked in the roster, which was read again";
-static const char key_is_over[] = "it has proved itself with the run's key before, which holds no "
+static const char key_is_over[] = "it has proved itself with an older run's key, which holds no "
                                   "longer (security.overlap_s)";
 
 int sl_trust_open(sl_agent *a, sl_error *error) {
@@ -119,6 +119,18 @@ static void note_time(char out[SL_TRUST_TIME_MAX]) {
         out[0] = '\0';
 }
 
+/* Connections that were proved by a run's key which holds no longer are made anew. */
+static void part_from_keys(sl_agent *a) {
+    const sl_credentials *c = a->side.guard.credentials;
+    const uint64_t now = sl_credentials_name(c, 0), before = sl_credentials_name(c, 1);
+    for (uint32_t i = 0; i < a->neighbour_count; i++) {
+        sl_neighbour *n = &a->neighbours[i];
+        const uint64_t key = sl_channel_key(n->channel);
+        if (key != 0 && key != now && key != before)
+            sl_contacts_expel(a, n, key_is_over, false);
+    }
+}
+
 static void take_credentials(sl_agent *a, sl_credentials *now) {
     const sl_credentials *before = a->side.guard.credentials;
     if (!is_same_key(now, before))
@@ -128,6 +140,7 @@ static void take_credentials(sl_agent *a, sl_credentials *now) {
     sl_guard_renew(&a->side.guard, now);
     sl_credentials_close(&a->trust.own_credentials);
     a->trust.own_credentials = now;
+    part_from_keys(a);
 }
 
 /* What the roster says of a certificate before, and now. */
@@ -219,19 +232,13 @@ void sl_trust_take(sl_agent *a) {
     pthread_mutex_unlock(&a->mutex);
 }
 
-/* Connections that the run's key before has proved are made anew. */
 void sl_trust_tick(sl_agent *a) {
     sl_trust *t = &a->trust;
     if (t->overlap_ends_s == 0 || a->side.now_s < t->overlap_ends_s)
         return;
     t->overlap_ends_s = 0;
     sl_credentials_forget(t->own_credentials);
-    const uint64_t name = sl_credentials_name(t->own_credentials, 0);
-    for (uint32_t i = 0; i < a->neighbour_count; i++) {
-        sl_neighbour *n = &a->neighbours[i];
-        if (n->channel != NULL && sl_channel_key(n->channel) != name)
-            sl_contacts_expel(a, n, key_is_over, false);
-    }
+    part_from_keys(a);
     sl_agent_notice(a, "the run's key before holds no longer (security.overlap_s)");
 }
 

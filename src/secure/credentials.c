@@ -58,8 +58,14 @@ int sl_credentials_follow(sl_credentials *c, const sl_credentials *old, sl_error
     if (c->secret == NULL || old->secret == NULL)
         return 0;
     const bool same = CRYPTO_memcmp(c->secret, old->secret, SL_SECRET_BYTES) == 0;
-    const int result = copy_secret(&c->before, same ? old->before : old->secret, error);
-    return result != 0 ? result : copy_secret(&c->retired, old->retired, error);
+    int result = copy_secret(&c->before, same ? old->before : old->secret, error);
+    uint8_t retired[SL_SECRET_BYTES]; /* of two that held, the older one holds no longer */
+    if (result == 0 && !same && sl_credentials_greeting_key(old, 1, retired))
+        result = copy_secret(&c->retired, retired, error);
+    else if (result == 0)
+        result = copy_secret(&c->retired, old->retired, error);
+    OPENSSL_cleanse(retired, sizeof retired);
+    return result;
 }
 
 void sl_credentials_forget(sl_credentials *c) {

@@ -24,8 +24,8 @@ const uint8_t *sl_credentials_secret(const sl_credentials *credentials, unsigned
 /* Its name, by which holders of several tell them apart: it says nothing of the key, and another
  * one of each passage. 0: there are not so many, or OpenSSL refuses. */
 uint64_t sl_credentials_name(const sl_credentials *credentials, unsigned which);
-/* These come after `old`, whose run's key holds beside their own until it is forgotten; if it is
- * the same, what holds beside it stays. Copies. */
+/* These come after `old`, whose run's key holds beside their own until it is forgotten, and the one
+ * before that no longer; if it is the same, what holds beside it stays. Copies. */
 int sl_credentials_follow(sl_credentials *credentials, const sl_credentials *old, sl_error *error);
 void sl_credentials_forget(sl_credentials *credentials);
 /* What greetings are proved under; SL_RUN_KEYS_MAX: of the run's key that was forgotten last, so

@@ -153,6 +153,25 @@ def a_run_key_is_rotated(scene):
     run.end(range(3))
 
 
+def a_key_that_is_changed_twice_is_out(scene):
+    make_keys(scene, "run.key")
+    run = Run(scene, ["", "", ""], membership__grace_s=30)
+    for rank in range(3):
+        run.start(rank, with_key("run.key"))
+    run.train(range(3))
+    for name in ("first.key", "second.key"):
+        make_keys(scene, name)
+        os.replace(scene.path(name), scene.path("run.key"))
+        check("is back after" not in run.agents[0].said, "the first change breaks no connection")
+        for rank in range(3):
+            check_reloaded(run.reload(rank), "the run's key is another one")
+    run.agents[0].wait_for("an older run's key, which holds no longer")
+    for rank in range(3):
+        run.agents[rank].wait_for("is back after")
+        check("lost" not in run.agents[rank].said, run.agents[rank].said)
+    run.end(range(3))
+
+
 def a_pair_is_changed(scene):
     pins = make_nodes(scene, 4)
     run = Run(scene, pins[:3], membership__grace_s=30)
@@ -242,6 +261,7 @@ if __name__ == "__main__":
             a_host_with_a_new_line_joins,
             who_is_revoked_is_out_at_once,
             a_run_key_is_rotated,
+            a_key_that_is_changed_twice_is_out,
             a_pair_is_changed,
             a_run_that_stops_at_a_loss_ends,
             what_is_wrong_changes_nothing,

@@ -86,6 +86,26 @@ START_TEST(a_handshake_takes_either_key) {
 }
 END_TEST
 
+/* Of three, two hold, and holders of the oldest are known. */
+START_TEST(a_key_that_is_changed_twice_is_out) {
+    sl_credentials *keys[] = {make_run_key(), make_run_key(), make_run_key()};
+    uint8_t greeting[SL_GREETING_BYTES] = {0}, challenge[SL_CHALLENGE_BYTES] = {0};
+    uint8_t proof[SL_PROOF_BYTES_MAX];
+    const sl_exchange exchange = {greeting, challenge, 1};
+    for (int i = 1; i < 3; i++)
+        ck_assert_int_eq(sl_credentials_follow(keys[i], keys[i - 1], NULL), 0);
+    for (int i = 0; i < 3; i++) {
+        sl_credentials_forget(keys[i]);
+        ck_assert_uint_eq(sl_proof_make(&exchange, keys[i], true, proof), 32);
+        if (i < 2)
+            ck_assert_int_eq(sl_proof_key(&exchange, keys[2], true, proof, 32),
+                             i == 0 ? SL_RUN_KEYS_MAX : 1);
+    }
+    for (int i = 0; i < 3; i++)
+        sl_credentials_close(&keys[i]);
+}
+END_TEST
+
 /* Read again and the same: what holds beside it stays, and what was forgotten is known. */
 START_TEST(the_same_key_read_again_changes_nothing) {
     sl_credentials *old = make_run_key(), *now = make_run_key(), *again = NULL;
@@ -105,6 +125,7 @@ END_TEST
 int main(void) {
     Suite *suite = suite_create("run keys");
     ADD_TESTS(suite, "run keys", a_proof_with_two_keys_is_taken_by_holders_of_either,
-              a_handshake_takes_either_key, the_same_key_read_again_changes_nothing);
+              a_handshake_takes_either_key, a_key_that_is_changed_twice_is_out,
+              the_same_key_read_again_changes_nothing);
     return run_suite(suite);
 }

@@ -456,6 +456,9 @@ START_TEST(status_says_who_has_not_come) {
     ck_assert_str_eq(r.waits_for, "agents to come up: 1, 3");
     ck_assert_uint_eq(sl_session_edges(alone, edges, 3), 2);
     ck_assert(edges[0].awaited && !edges[0].connected && edges[1].awaited);
+    char said[SL_SESSION_SAID_MAX];
+    ck_assert_int_eq(sl_session_reload(alone, said, &error), 0);
+    ck_assert_str_eq(said, "the roster is as before");
     sl_session_stop(alone);
     pthread_join(threads[0].thread, NULL);
     ck_assert_int_eq(threads[0].result, SL_ESTOPPED);
