@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/address.h"
 #include "launch/environment.h"
 #include "launch/resolver.h"
 #include "starling/types.h"
@@ -63,9 +64,8 @@ static bool next_line(const char **text, char copy[LINE_BYTES], line *out) {
 }
 
 static bool is_v6(const char *place) {
-    sl_lookup lookup;
-    snprintf(lookup.host, sizeof lookup.host, "%s", place);
-    return strchr(place, ':') != NULL && sl_lookup_numeric(&lookup);
+    struct sockaddr_storage address;
+    return strchr(place, ':') != NULL && sl_address_parse(&address, place);
 }
 
 /* The number behind the colon of "node01:4", or "node01:4:card", and its colon; false: none. */

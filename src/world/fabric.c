@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/address.h"
+#include "starling/text.h"
 #include "world/fabric_state.h"
 
 enum { COMPLETIONS_AT_ONCE = 32, EVENTS_AT_ONCE = 128, REASON_MAX = 256 };
@@ -243,13 +244,10 @@ static void handle_event(sl_fabric *f, uint32_t event, struct fi_eq_cm_entry *en
 
 /* Who rejects says why, which anybody may have written. */
 static void describe_rejection(const struct fi_eq_err_entry *entry, char text[REASON_MAX]) {
-    const uint8_t *said = entry->err_data;
     const size_t count = entry->err_data_size;
-    snprintf(text, REASON_MAX, "%s%s", fi_strerror(entry->err), count > 0 ? ": " : "");
-    for (size_t i = 0, at = strlen(text); i < count && at + 1 < REASON_MAX; i++, at++) {
-        text[at] = said[i] >= ' ' && said[i] < 127 ? (char)said[i] : '?';
-        text[at + 1] = '\0';
-    }
+    snprintf(text, REASON_MAX / 2, "%s%s", fi_strerror(entry->err), count > 0 ? ": " : "");
+    const size_t used = strlen(text);
+    sl_text_show(text + used, REASON_MAX - used, entry->err_data, count);
 }
 
 static void handle_event_error(sl_fabric *f) {

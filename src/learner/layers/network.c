@@ -86,7 +86,7 @@ static size_t lay_out(sl_network *net, const delta_plan *plan, float *work) {
     net->result = take_doubles(work, &used, 2);
     net->labels_there =
         (uint16_t *)(void *)take(work, &used, ((size_t)net->rows_max * net->positions + 1) / 2);
-    net->statistics = work + used;
+    net->statistics = take(work, &used, 0);
     const size_t before = used;
     for (size_t l = 0; l < net->table.count; l++)
         net->kept[l] = take_doubles(work, &used, memory_of(net, l).kept);
