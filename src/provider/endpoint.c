@@ -10,6 +10,8 @@
 
 #include "provider/state.h"
 
+static const char no_agent[] = "another program answers there, or an agent of another release";
+
 static endpoint *endpoint_of(struct fid_ep *fid) {
     return HOLDER(fid, endpoint, fid);
 }
@@ -88,7 +90,9 @@ static void hear(endpoint *e) {
         const int result = sl_tcp_talk_read(e->talk, e->fd);
         if (result == 0)
             return;
-        if (result < 0)
+        if (result == -EBADMSG)
+            sl_tcp_stream_end(e, FI_ECONNREFUSED, no_agent);
+        else if (result < 0)
             sl_tcp_stream_end(e, -result,
                               result == -FI_ECONNABORTED ? "it closed the connection unanswered"
                                                          : "");
@@ -99,7 +103,7 @@ static void hear(endpoint *e) {
         else if (sl_tcp_talk_heard(e->talk) == REFUSAL)
             hear_refusal(e);
         else
-            sl_tcp_stream_end(e, FI_ECONNREFUSED, "it is not an agent of this release");
+            sl_tcp_stream_end(e, FI_ECONNREFUSED, no_agent);
     }
 }
 
