@@ -18,6 +18,9 @@ double now_seconds(void) {
 void catch_signals(void (*also)(void)) {
     (void)also;
 }
+void catch_reload(void (*reloads)(void)) {
+    (void)reloads;
+}
 void catch_saving(bool (*saves)(save_wish wish)) {
     (void)saves;
 }
