@@ -50,7 +50,9 @@ SPARE_SECONDS, SPARE_SHARE = 3, 0.7
 UNSTEADY = 2
 CORES = os.cpu_count()
 BUILD_SECONDS = 1000  # more than any test: what waits for a build begins late enough
-FUZZ_SECONDS = 75  # of all targets together
+FUZZ_SECONDS = 75  # of all targets together, but for those of what strangers say
+STRANGERS_SECONDS = 60  # each
+FROM_STRANGERS = ("fuzz_frame", "fuzz_greeting", "fuzz_provider", "fuzz_request")
 LIMIT = 3600  # after which no other test begins
 SANITIZER_ENV = {
     "ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0",
@@ -473,7 +475,9 @@ def fuzz():
         env = {**SANITIZER_ENV, "CK_FORK": "no", "STARLING_QUICK": "1"}
         jobs = tests_of(FUZZ, ("unit",), "clang ", env)
         jobs = [job for job in jobs if job.label.split()[-1] in BY_CLANG]
-        jobs += [Job(name, lambda name=name: fuzz_one(name, seconds), seconds) for name in names]
+        for name in names:
+            longer = STRANGERS_SECONDS if name in FROM_STRANGERS else seconds
+            jobs.append(Job(name, lambda name=name, s=longer: fuzz_one(name, s), longer))
         return jobs
 
     targets = ["tests/fuzz/" + name for name in names] + ["tests/test_" + name for name in BY_CLANG]
