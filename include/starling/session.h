@@ -232,10 +232,10 @@ SL_API void sl_session_abort(sl_session **session, const char *why);
 SL_API void sl_session_stop(sl_session *session);
 
 /* Reads the experiment's keys and the roster's file again: further ranks are let in, another pair
- * or run's key is used from the next connection on, and who is revoked in the roster loses his at
- * once; see sl_agent_reload. If a file is wrong, all stays as it was, and the session goes on. said
- * (may be NULL): what has changed, in words. Waits for the files and names only, and not for other
- * peers. From any thread, after start. */
+ * or run's key is used from the next connection on, and a peer that is revoked in the roster loses
+ * its connections at once; see sl_agent_reload. If a file is wrong, all stays as it was, and the
+ * session goes on. said (may be NULL): what has changed, in words. Waits for the files and names
+ * only, and not for other peers. From any thread, after start. */
 SL_API int sl_session_reload(sl_session *session, char said[SL_SESSION_SAID_MAX], sl_error *error);
 
 /* ---- status ---- */

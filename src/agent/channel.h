@@ -25,7 +25,7 @@ bool sl_channel_is_ready(const sl_channel *channel);
 void sl_channel_show(sl_channel *channel, uint64_t key);
 /* The name of the run's key that was shown (sl_credentials_name); 0: none, or not yet. */
 uint64_t sl_channel_key(const sl_channel *channel);
-/* Of whom connected: what he greeted with, and has proved since; NULL without a channel. */
+/* Of whoever connected: its greeting, which it has proved since; NULL without a channel. */
 const sl_passage *sl_channel_passage(const sl_channel *channel);
 /* Does something wait that was taken for sent? */
 bool sl_channel_waits(const sl_channel *channel);

@@ -8,6 +8,7 @@
 #include "base/identity.h"
 #include "base/round_up.h"
 #include "config/buffers.h"
+#include "config/security.h"
 #include "launch/resolver.h"
 #include "starling/device.h"
 
@@ -252,7 +253,10 @@ static int open_guard(sl_agent *a, const struct sockaddr_storage *address, sl_er
         return sl_fail(error, SL_EINVAL, "agent %u: has no credentials, which security.mode needs",
                        a->settings.rank);
     bool seals;
-    const int result = find_seal(a, sl_address_is_loopback(address), &seals, error);
+    int result = sl_security_check_provider(c, a->settings.experiment->transport.provider,
+                                            credentials != NULL, error);
+    if (result == 0)
+        result = find_seal(a, sl_address_is_loopback(address), &seals, error);
     if (result != 0)
         return result;
     if (seals && a->side.direct)

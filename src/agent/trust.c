@@ -224,7 +224,7 @@ void sl_trust_take(sl_agent *a) {
     pthread_mutex_unlock(&a->mutex);
     if (!asked)
         return;
-    take(a, &error); /* the thread that asked waits, and looks at nothing meanwhile */
+    take(a, &error); /* the offer is the loop's, from asked on until it answers */
     pthread_mutex_lock(&a->mutex);
     t->error = error;
     drop_offer(t);
@@ -279,18 +279,25 @@ static bool is_busy(const sl_trust *t) {
 static int offer(sl_agent *a, sl_credentials **credentials, sl_roster **roster, sl_error *error) {
     sl_trust *t = &a->trust;
     if (!wait_while(a, is_busy))
-        return sl_fail(error, SL_EINVAL, "agent %u: does not run yet", a->settings.rank);
+        return sl_fail(error, SL_EINVAL, "agent %u: %s", a->settings.rank,
+                       t->state == SL_TRUST_NOT_YET ? "does not run yet"
+                                                    : "is busy with the reload before this one");
+    drop_offer(t); /* which came as the loop ended */
     t->credentials = *credentials;
     t->roster = *roster;
     *credentials = NULL;
     *roster = NULL;
     t->asked = t->state == SL_TRUST_RUNS;
-    if (t->asked)
+    if (t->asked) {
         sl_agent_wish(a, SL_WISH_RELOAD);
-    const bool answered = t->asked && wait_while(a, is_asked) && !t->asked;
-    if (!answered)
-        drop_offer(t);
-    return answered ? 0 : sl_fail(error, SL_EINVAL, "agent %u: ends", a->settings.rank);
+        if (!wait_while(a, is_asked)) /* the offer stays the loop's */
+            return sl_fail(error, SL_EINVAL, "agent %u: is busy, and takes it once it is not",
+                           a->settings.rank);
+        if (!t->asked)
+            return 0;
+    }
+    drop_offer(t);
+    return sl_fail(error, SL_EINVAL, "agent %u: ends", a->settings.rank);
 }
 
 int sl_agent_reload(sl_agent *a, sl_launch *launch, char said[SL_AGENT_RELOAD_MAX],

@@ -29,16 +29,16 @@ int sl_security_take_key(sl_security_config *c, const char *key, sl_error *error
     return 0;
 }
 
-/* libfabric follows what the heads of messages say, which no seal protects. */
-static int check_provider(const sl_security_config *c, const char *provider, sl_error *error) {
-    if (strcmp(provider, "libfabric-tcp") != 0 || c->trusted_network ||
-        sl_security_mode_of(c) == SL_SECURITY_NONE)
+int sl_security_check_provider(const sl_security_config *c, const char *provider, bool keyed,
+                               sl_error *error) {
+    const bool is_safe = strcmp(provider, "tcp") == 0 || strcmp(provider, "verbs") == 0;
+    if (is_safe || c->trusted_network || !keyed)
         return 0;
-    return sl_fail(
-        error, SL_EINVAL,
-        "transport.provider: \"libfabric-tcp\" is for networks where everybody is trusted: "
-        "who is on the way can end agents whatever their keys; say \"tcp\", or "
-        "security.trusted_network true");
+    return sl_fail(error, SL_EINVAL,
+                   "transport.provider: \"%s\" is for networks where everybody is trusted: who is "
+                   "on the way can end agents whatever their keys; say \"tcp\", or "
+                   "security.trusted_network true",
+                   provider);
 }
 
 int sl_security_check(const sl_security_config *c, const char *provider, sl_error *error) {
@@ -48,7 +48,7 @@ int sl_security_check(const sl_security_config *c, const char *provider, sl_erro
                        "security.seal: \"on\" needs a key, and security.mode is \"none\"; leave "
                        "one of them out");
     if (named == (sl_security_mode_of(c) != SL_SECURITY_NONE))
-        return check_provider(c, provider, error);
+        return sl_security_check_provider(c, provider, named, error);
     return named ? sl_fail(error, SL_EINVAL,
                            "security.key: %s is given, and security.mode is \"none\"; leave one of "
                            "them out",

@@ -48,7 +48,7 @@ static int check_rank(const sl_launch *l, const char *what, sl_error *error) {
                      what, sl_roster_count(l->roster) - 1, l->rank);
 }
 
-/* Who comes is known by the certificate that the roster names for him. */
+/* A peer is known by the certificate that the roster names for it. */
 static int check_certificates(const sl_launch *l, const sl_roster *roster, sl_error *error) {
     if (roster != NULL)
         return l->settings.certificates ? sl_roster_check_fingerprints(roster, error)

@@ -61,7 +61,7 @@ typedef struct sl_fabric_settings {
     unsigned reserve;                /* likewise: descriptors that strangers leave free */
     void *context;
     /* Somebody asks to connect: the connection to accept with, not connected yet, or NULL to
-     * reject, and why: he is told. */
+     * reject, and why: it is told. */
     sl_connection *(*requested)(void *context, const uint8_t greeting[SL_GREETING_BYTES],
                                 const char *from, char why[SL_GREETING_WHY_MAX]);
 } sl_fabric_settings;

@@ -91,6 +91,12 @@ def agents_meet_over_ipv6(scene):
         check(running.code == 0, f"exit code {running.code}: {running.err!r}")
 
 
+def a_provider_of_libfabrics_has_no_key(scene):
+    """`starling run` makes a key of its own."""
+    said = scene.call("run", scene.experiment(**PAIR, transport__provider="libfabric-tcp"))
+    check(said.code != 0 and "everybody is trusted" in said.err, f"{said.code}: {said.err!r}")
+
+
 def agents_over_a_provider_of_libfabrics_meet(scene):
     hosts = roster(scene, *(f"127.0.0.1:{port}" for port in free_ports(2)))
     experiment = scene.experiment(**PAIR, transport__provider="libfabric-tcp")
@@ -188,6 +194,7 @@ if __name__ == "__main__":
             one_address_has_one_rank,
             agents_meet_over_ipv6,
             agents_over_a_provider_of_libfabrics_meet,
+            a_provider_of_libfabrics_has_no_key,
             a_wrong_roster_is_said,
             what_a_run_has_left_is_refused,
             a_folder_that_cannot_be_made,

@@ -53,6 +53,12 @@ class Run:
         self.agents[rank] = agent
         return agent
 
+    def begin(self):
+        """Three, each with its own pair."""
+        for rank in range(3):
+            self.start(rank, with_pair(f"node-{rank}"))
+        self.train(range(3))
+
     def reload(self, rank):
         return self.scene.call("reload", self.scene.path(f"out{rank}"))
 
@@ -77,9 +83,7 @@ def check_reloaded(ended, *words):
 def a_host_with_another_certificate_takes_a_rank(scene):
     pins = make_nodes(scene, 4)
     run = Run(scene, pins[:3])
-    for rank in range(3):
-        run.start(rank, with_pair(f"node-{rank}"))
-    run.train(range(3))
+    run.begin()
     run.agents[2].process.kill()
     run.agents[2].process.wait()
     run.write([pins[0], pins[1], pins[3]])
@@ -93,9 +97,7 @@ def a_host_with_another_certificate_takes_a_rank(scene):
 def a_host_with_a_new_line_joins(scene):
     pins = make_nodes(scene, 4)
     run = Run(scene, pins[:3], membership__joiners=1)
-    for rank in range(3):
-        run.start(rank, with_pair(f"node-{rank}"))
-    run.train(range(3))
+    run.begin()
     run.write(pins)
     for rank in range(3):
         check_reloaded(run.reload(rank), "rank 3 is new")
@@ -107,9 +109,7 @@ def a_host_with_a_new_line_joins(scene):
 def who_is_revoked_is_out_at_once(scene):
     pins = make_nodes(scene, 3)
     run = Run(scene, pins, membership__grace_s=60)
-    for rank in range(3):
-        run.start(rank, with_pair(f"node-{rank}"))
-    run.train(range(3))
+    run.begin()
     run.write([pins[0], pins[1], "revoked"])
     for rank in (0, 1):
         check_reloaded(run.reload(rank), "rank 2 is revoked")
@@ -175,9 +175,7 @@ def a_key_that_is_changed_twice_is_out(scene):
 def a_pair_is_changed(scene):
     pins = make_nodes(scene, 4)
     run = Run(scene, pins[:3], membership__grace_s=30)
-    for rank in range(3):
-        run.start(rank, with_pair(f"node-{rank}"))
-    run.train(range(3))
+    run.begin()
     for end in ("key", "crt"):
         os.replace(scene.path(f"node-3.{end}"), scene.path(f"node-1.{end}"))
     run.write([pins[0], pins[3], pins[2]])
@@ -195,9 +193,7 @@ def a_pair_is_changed(scene):
 def a_run_that_stops_at_a_loss_ends(scene):
     pins = make_nodes(scene, 3)
     run = Run(scene, pins, membership__on_loss="stop")
-    for rank in range(3):
-        run.start(rank, with_pair(f"node-{rank}"))
-    run.train(range(3))
+    run.begin()
     run.write([pins[0], pins[1], "revoked"])
     run.scene.call("reload", scene.path("out0"))
     for rank in range(3):
@@ -209,9 +205,7 @@ def a_run_that_stops_at_a_loss_ends(scene):
 def what_is_wrong_changes_nothing(scene):
     pins = make_nodes(scene, 4)
     run = Run(scene, pins[:3], membership__joiners=1)
-    for rank in range(3):
-        run.start(rank, with_pair(f"node-{rank}"))
-    run.train(range(3))
+    run.begin()
     for text, word in (
         (None, "No such file"),
         ([pins[0], pins[1], "sha256:12"], "roster:3: 'sha256:12' is not a certificate's"),

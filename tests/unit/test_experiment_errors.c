@@ -154,6 +154,9 @@ START_TEST(text_for_a_group_without_a_name_is_refused) {
     refuse(WITH("\"transport\": {\"provider\": \"libfabric-tcp\"}, \"security\": {\"key\": "
                 "\"run.key\"}"),
            NULL, "transport.provider: \"libfabric-tcp\"", "security.trusted_network true");
+    refuse(WITH("\"transport\": {\"provider\": \"net\"}, \"security\": {\"key\": "
+                "\"run.key\"}"),
+           NULL, "transport.provider: \"net\"", "security.trusted_network true");
     refuse(WITH("\"security\": {\"seal\": \"none\"}"), NULL, "security.seal: \"none\"",
            "one of \"auto\", \"on\", \"off\", \"handshake-only\"");
 }

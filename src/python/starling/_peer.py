@@ -236,8 +236,8 @@ class Peer:
     def reload(self) -> str:
         """Reads the roster's file and the experiment's keys again, and returns what has changed, in
         words: further ranks are let in, another pair or run's key is used from the next connection
-        on, and who is revoked in the roster loses his at once. Where a file is wrong it raises, and
-        all stays as it was. Waits for no other peer; from any thread."""
+        on, and a peer that is revoked in the roster loses its connections at once. Where a file is
+        wrong it raises, and all stays as it was. Waits for no other peer; from any thread."""
         return self._session.reload()
 
     # ---- the end ----
