@@ -13,14 +13,12 @@ int sl_decision_open(sl_kept_decision *d, uint32_t ranks_max) {
     *d = (sl_kept_decision){0};
     d->members = calloc(ranks_max, sizeof *d->members);
     d->broken = calloc(sl_broken_max(ranks_max) + 1, sizeof *d->broken);
-    d->sides = calloc(ranks_max, sizeof *d->sides);
-    return d->members == NULL || d->broken == NULL || d->sides == NULL ? SL_ENOMEM : 0;
+    return d->members == NULL || d->broken == NULL ? SL_ENOMEM : 0;
 }
 
 void sl_decision_close(sl_kept_decision *d) {
     free(d->members);
     free(d->broken);
-    free(d->sides);
     *d = (sl_kept_decision){0};
 }
 
@@ -32,36 +30,18 @@ static void copy(void *to, const void *from, size_t bytes) {
 void sl_decision_copy(sl_kept_decision *to, const sl_decision *from) {
     copy(to->members, from->epoch.members, from->epoch.count * sizeof *to->members);
     copy(to->broken, from->epoch.broken, from->epoch.broken_count * sizeof *to->broken);
-    copy(to->sides, from->sides, from->side_count * sizeof *to->sides);
     to->decision = *from;
     to->decision.epoch.members = to->members;
     to->decision.epoch.broken = to->broken;
-    to->decision.sides = to->sides;
-    to->hash = sl_epoch_hash(&to->decision.epoch);
 }
 
-/* Where nobody stays there is no epoch, only its number and round. */
-static bool is_epoch(const sl_epoch *e, uint32_t ranks_max) {
-    return e->count > 0 ? sl_epoch_is_valid(e) && e->members[e->count - 1].rank < ranks_max
-                        : e->number > 0 && e->round > 0 && e->broken_count == 0;
-}
-
+/* Where nobody stays there is no view, only its number and round. */
 bool sl_decision_is_valid(const sl_decision *d, uint32_t ranks_max) {
     const sl_epoch *e = &d->epoch;
-    if (e->count > ranks_max || e->broken_count > sl_broken_max(ranks_max) ||
-        d->side_count > ranks_max || !is_epoch(e, ranks_max))
+    if (e->count > ranks_max || e->broken_count > sl_broken_max(ranks_max))
         return false;
-    for (uint32_t i = 0; i < d->side_count; i++)
-        if (d->sides[i].last >= e->round)
-            return false;
-    return true;
-}
-
-const sl_epoch_side *sl_decision_side(const sl_decision *d, uint64_t hash) {
-    for (uint32_t i = 0; i < d->side_count; i++)
-        if (d->sides[i].hash == hash)
-            return &d->sides[i];
-    return NULL;
+    return e->count > 0 ? sl_epoch_is_valid(e) && e->members[e->count - 1].rank < ranks_max
+                        : e->number > 0 && e->round > 0 && e->broken_count == 0;
 }
 
 const sl_member *sl_epoch_member(const sl_epoch *e, uint32_t rank) {
@@ -74,11 +54,11 @@ bool sl_epoch_has(const sl_epoch *e, uint32_t rank, uint64_t incarnation) {
     return member != NULL && member->incarnation == incarnation;
 }
 
-bool sl_epoch_has_most_of(const sl_epoch *e, const sl_epoch *old) {
-    uint32_t both = 0;
-    for (uint32_t i = 0; i < old->count; i++)
-        both += sl_epoch_has(e, old->members[i].rank, old->members[i].incarnation);
-    return 2 * (uint64_t)both > old->count;
+bool sl_epoch_meets(const sl_epoch *a, const sl_epoch *b) {
+    for (uint32_t i = 0; i < a->count; i++)
+        if (sl_epoch_has(b, a->members[i].rank, a->members[i].incarnation))
+            return true;
+    return false;
 }
 
 uint64_t sl_epoch_exchange_at(uint64_t exchange, uint64_t round, uint64_t last, uint32_t period) {

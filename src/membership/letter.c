@@ -5,22 +5,22 @@
 
 #include "wire/bytes.h"
 
-enum { HEAD_BYTES = 68, DECISION_BYTES = 48, MEMBER_BYTES = 12, PAIR_BYTES = 8, SIDE_BYTES = 16 };
-enum { JOINS = 1, LEAVES = 2, DECIDES = 4, ACCEPTED = 8, ASIDE = 16, MENDS = 32 };
+enum { HEAD_BYTES = 72, DECISION_BYTES = 48, MEMBER_BYTES = 12, PAIR_BYTES = 8 };
+enum { DECIDES = 1, ACCEPTED = 2 };
 
 /* ---- lengths ---- */
 
-static size_t decision_bytes(size_t members, size_t broken, size_t sides) {
-    return DECISION_BYTES + members * MEMBER_BYTES + broken * PAIR_BYTES + sides * SIDE_BYTES;
+static size_t decision_bytes(size_t members, size_t broken) {
+    return DECISION_BYTES + members * MEMBER_BYTES + broken * PAIR_BYTES;
 }
 
 static size_t bytes_of(const sl_decision *d) {
-    return d == NULL ? 0 : decision_bytes(d->epoch.count, d->epoch.broken_count, d->side_count);
+    return d == NULL ? 0 : decision_bytes(d->epoch.count, d->epoch.broken_count);
 }
 
 size_t sl_letter_bytes_max(uint32_t ranks_max) {
     return HEAD_BYTES + 8 * (size_t)ranks_max +
-           2 * decision_bytes(ranks_max, sl_broken_max(ranks_max), ranks_max);
+           2 * decision_bytes(ranks_max, sl_broken_max(ranks_max));
 }
 
 size_t sl_letter_bytes(const sl_membership_message *m) {
@@ -42,30 +42,27 @@ static uint8_t *put_decision(uint8_t *p, const sl_decision *d) {
     p = put64(p, e->exchange);
     p = put32(p, e->count);
     p = put32(p, e->broken_count);
-    p = put32(p, d->side_count);
+    p = put32(p, d->cut);
     for (uint32_t i = 0; i < e->count; i++)
         p = put64(put32(p, e->members[i].rank), e->members[i].incarnation);
     for (uint32_t i = 0; i < e->broken_count; i++)
         p = put32(put32(p, e->broken[i].low), e->broken[i].high);
-    for (uint32_t i = 0; i < d->side_count; i++)
-        p = put64(put64(p, d->sides[i].hash), d->sides[i].last);
     return p;
 }
 
 void sl_letter_encode(const sl_membership_message *m, uint8_t *out) {
     uint8_t *p = put32(out, (uint32_t)m->type);
-    p = put32(p, (m->joins ? JOINS : 0) | (m->leaves ? LEAVES : 0) | (m->aside ? ASIDE : 0) |
-                     (m->mends ? MENDS : 0) | (m->decision != NULL ? DECIDES : 0) |
-                     (m->accepted != NULL ? ACCEPTED : 0));
+    p = put32(p, (m->decision != NULL ? DECIDES : 0) | (m->accepted != NULL ? ACCEPTED : 0));
     p = put32(p, m->from);
     p = put32(p, m->sponsor);
     p = put64(p, m->incarnation);
     p = put64(p, m->number);
-    p = put64(p, m->hash);
+    p = put64(p, m->round);
     p = put_ballot(p, m->ballot);
+    p = put32(p, (uint32_t)m->standing);
     p = put32(p, m->unreachable_count);
-    p = put64(p, m->limit);
     p = put32(p, m->reached_count);
+    p = put64(p, m->cut);
     for (uint32_t i = 0; i < m->unreachable_count; i++)
         p = put32(p, m->unreachable[i]);
     for (uint32_t i = 0; i < m->reached_count; i++)
@@ -124,18 +121,15 @@ static bool get_decision(sl_kept_decision *to, uint32_t ranks_max, const uint8_t
                                  .count = get32(p + 36),
                                  .broken = to->broken,
                                  .broken_count = get32(p + 40)},
-                       .sides = to->sides,
-                       .side_count = get32(p + 44)};
+                       .cut = get32(p + 44) != 0};
     if (d->epoch.count > ranks_max || d->epoch.broken_count > sl_broken_max(ranks_max) ||
-        d->side_count > ranks_max || (size_t)(end - p) < bytes_of(d))
+        (size_t)(end - p) < bytes_of(d))
         return false;
     p += DECISION_BYTES;
     for (uint32_t i = 0; i < d->epoch.count; i++, p += MEMBER_BYTES)
         to->members[i] = (sl_member){get32(p), get64(p + 4)};
     for (uint32_t i = 0; i < d->epoch.broken_count; i++, p += PAIR_BYTES)
         to->broken[i] = (sl_pair){get32(p), get32(p + 4)};
-    for (uint32_t i = 0; i < d->side_count; i++, p += SIDE_BYTES)
-        to->sides[i] = (sl_epoch_side){get64(p), get64(p + 8)};
     *at = p;
     return true;
 }
@@ -143,11 +137,11 @@ static bool get_decision(sl_kept_decision *to, uint32_t ranks_max, const uint8_t
 const char *sl_letter_decode(sl_letter *l, const uint8_t *data, size_t bytes) {
     if (bytes < HEAD_BYTES)
         return "a message of a member that is shorter than its head";
-    const uint32_t type = get32(data), flags = get32(data + 4), far = get32(data + 52);
-    const uint32_t near = get32(data + 64);
+    const uint32_t type = get32(data), flags = get32(data + 4), standing = get32(data + 52);
+    const uint32_t far = get32(data + 56), near = get32(data + 60);
     const uint8_t *at = data + HEAD_BYTES, *end = data + bytes;
-    if (type > SL_MEMBERSHIP_RELEASE || flags >= 2 * MENDS)
-        return "a message of a member that is of no known type";
+    if (type > SL_MEMBERSHIP_RELEASE || flags >= 2 * ACCEPTED || standing > SL_ASIDE)
+        return "a message of a member of no known type";
     if (far > l->ranks_max || near > l->ranks_max || (size_t)(end - at) < 4 * ((size_t)far + near))
         return "a message of a member that names too many ranks";
     l->message = (sl_membership_message){.type = (sl_membership_type)type,
@@ -155,13 +149,10 @@ const char *sl_letter_decode(sl_letter *l, const uint8_t *data, size_t bytes) {
                                          .sponsor = get32(data + 12),
                                          .incarnation = get64(data + 16),
                                          .number = get64(data + 24),
-                                         .hash = get64(data + 32),
+                                         .round = get64(data + 32),
                                          .ballot = get_ballot(data + 40),
-                                         .limit = get64(data + 56),
-                                         .joins = (flags & JOINS) != 0,
-                                         .leaves = (flags & LEAVES) != 0,
-                                         .aside = (flags & ASIDE) != 0,
-                                         .mends = (flags & MENDS) != 0,
+                                         .standing = (sl_standing_of)standing,
+                                         .cut = get64(data + 64),
                                          .unreachable = l->unreachable,
                                          .unreachable_count = far,
                                          .reached = l->reached,

@@ -1,60 +1,44 @@
 /* member.c - what every member does; see member.h and membership.h. */
 #include "membership/member.h"
 
-#include <math.h>
-
 #include "membership/cause.h"
 
-enum { PACE_ROUNDS = 8 }; /* in which a slower pace is believed */
-
 /* ---- promises ---- */
-
-/* Rounds that may begin while all agree. Who joins waits until they are over, so they are not more
- * than agreeing takes: the next one waits for that, if it is due before. */
-static uint64_t slack_of(const sl_membership *m) {
-    if (m->pace_s <= 0)
-        return m->settings.slack;
-    const double rounds =
-        sl_cause_is_own(m) ? ceil(SL_AGREE_S / m->pace_s) : floor(SL_BRISK_S / m->pace_s);
-    return rounds < m->settings.slack ? (uint64_t)rounds : m->settings.slack;
-}
-
-/* The last round that it may begin before all have agreed, if an epoch begins with round `first`.
- */
-static uint64_t limit_of(const sl_membership *m, uint64_t first) {
-    const uint64_t last = m->round + slack_of(m);
-    return last > first ? last : first;
-}
 
 bool sl_member_promise(sl_membership *m, sl_ballot ballot) {
     const int order = sl_ballot_compare(ballot, m->promised);
     if (order < 0 || (order == 0 && !m->bound))
         return false;
     m->promised = ballot;
-    if (!m->bound) /* else the earlier limit stays: what was accepted relies on it */
-        m->limit = limit_of(m, m->hash != 0 ? m->newest.decision.epoch.round : 0);
     m->bound = true;
     return true;
 }
 
-static void answer(sl_membership *m, uint32_t to) {
+/* A process that joins decides nothing, so that it promises nothing. */
+static void answer(sl_membership *m, uint32_t to, sl_ballot ballot) {
     sl_membership_message *reply = sl_membership_post(m, to, SL_MEMBERSHIP_ANSWER);
-    reply->ballot = m->promised;
-    reply->limit = m->limit;
-    reply->decision = m->hash != 0 ? &m->newest.decision : NULL;
-    reply->accepted = m->accepted.decision.epoch.number != 0 ? &m->accepted.decision : NULL;
+    reply->ballot = ballot;
+    reply->round = m->round;
+    reply->decision = sl_membership_takes_part(m) ? &m->newest.decision : NULL;
+    reply->accepted = sl_membership_has_accepted(m) ? &m->accepted.decision : NULL;
 }
 
 /* A leader that is told so leaves it to the other for a while. */
-bool sl_member_refuses(sl_membership *m, const sl_membership_message *message) {
+static bool refuses(sl_membership *m, const sl_membership_message *message) {
     const bool is_lower = sl_ballot_compare(message->ballot, m->promised) < 0;
     if (is_lower)
         sl_membership_post(m, message->from, SL_MEMBERSHIP_REFUSE)->ballot = m->promised;
     return is_lower;
 }
 
+/* A view that it has not heard of, or that has not begun here, comes first: its leader asks
+ * again. */
 void sl_member_on_prepare(sl_membership *m, const sl_membership_message *message) {
-    if (m->leaves_after != 0 || sl_member_refuses(m, message))
+    if (m->standing == SL_JOINS)
+        answer(m, message->from, message->ballot);
+    m->news_due = m->news_due || message->number > m->number; /* so that it hears of that */
+    if (!sl_membership_takes_part(m) || m->leaves_after != 0 || m->pending ||
+        message->number != m->number || refuses(m, message))
         return;
     const bool repeated = sl_ballot_compare(message->ballot, m->promised) == 0;
     if (!sl_member_promise(m, message->ballot))
@@ -63,26 +47,25 @@ void sl_member_on_prepare(sl_membership *m, const sl_membership_message *message
         m->change.phase = PHASE_IDLE;
         m->quiet_s = m->now_s + 2 * SL_ANSWER_S;
     }
-    answer(m, message->from);
-}
-
-/* Who has accepted it while it wanted to join may not go back on that: it may hold. */
-static bool may_join(const sl_membership *m, const sl_epoch *e) {
-    const bool has_accepted = m->accepted.decision.epoch.number != 0;
-    return m->joins || (has_accepted && m->accepted.hash == sl_epoch_hash(e));
+    answer(m, message->from, m->promised);
 }
 
 bool sl_member_accept(sl_membership *m, const sl_decision *d, sl_ballot ballot) {
     const sl_epoch *e = &d->epoch;
-    if (!m->bound || sl_ballot_compare(ballot, m->promised) != 0 || e->number <= m->number ||
-        !sl_epoch_has(e, m->settings.rank, m->settings.incarnation) || m->queued == QUEUE_MAX)
-        return false;
-    const sl_epoch_side *side = sl_decision_side(d, m->hash);
-    if (m->hash != 0 ? side == NULL || side->last < m->limit : !may_join(m, e))
+    if (!m->bound || sl_ballot_compare(ballot, m->promised) != 0 || e->number != m->number + 1 ||
+        (sl_epoch_has(e, m->settings.rank, m->settings.incarnation) && e->round <= m->round))
         return false;
     sl_decision_copy(&m->accepted, d);
     m->accepted.decision.ballot = ballot;
     return true;
+}
+
+void sl_member_on_accept(sl_membership *m, const sl_membership_message *message) {
+    const bool joins = m->standing == SL_JOINS;
+    if (!joins && (!sl_membership_takes_part(m) || refuses(m, message) ||
+                   !sl_member_accept(m, message->decision, message->ballot)))
+        return;
+    sl_membership_post(m, message->from, SL_MEMBERSHIP_ACCEPTED)->ballot = message->ballot;
 }
 
 /* No promise to this ballot, or a lower one, binds any more, and none is made. False: a higher one
@@ -100,169 +83,159 @@ void sl_member_release(sl_membership *m, sl_ballot ballot) {
     if (!settle(m, ballot))
         return;
     if (was_bound)
-        m->quiet_s = m->now_s + SL_REPEAT_S; /* its leader has done: who reaches more may lead */
-    m->accepted.decision.epoch.number = 0;
+        m->quiet_s =
+            m->now_s + SL_REPEAT_S; /* its leader has done: one that reaches more may lead */
     sl_member_begin(m);
 }
 
-/* ---- epochs ---- */
+/* ---- views ---- */
 
-/* It begins after round `last`. */
-static void take(sl_membership *m, const sl_decision *d, uint64_t last) {
-    const sl_epoch *e = &d->epoch;
-    sl_decision_copy(&m->newest, d);
-    sl_decision_copy(&m->queue[m->queued].kept, d);
-    m->queue[m->queued++].last = last;
-    m->number = e->number;
-    m->hash = m->newest.hash;
-    m->aside = m->aside && !m->joins;
-    m->joins = false;
-    if (m->accepted.decision.epoch.number <= m->number ||
-        sl_decision_side(&m->accepted.decision, m->hash) == NULL) /* it cannot be taken any more */
-        m->accepted.decision.epoch.number = 0;
-    if (!settle(m, d->ballot) && m->bound)
-        m->limit = limit_of(m, e->round);
-    m->change.phase = PHASE_IDLE;
-    m->quiet_s = m->now_s + SL_REPEAT_S; /* whatever its leader was waited for is over */
-    m->cause_s = -1;
-    m->news_due = true;
-    m->update->committed = &m->newest.decision;
-    sl_membership_forget_others(m);
-    sl_membership_compare(m);
-    sl_member_begin(m);
-}
-
-/* `d` is the others' epoch. */
-static void drop_out(sl_membership *m, const sl_decision *d) {
-    sl_decision_copy(&m->newest, d);
-    m->hash = 0;
-    m->queued = 0;
-    m->bound = m->joins = false;
+static void end_change(sl_membership *m) {
     m->accepted.decision.epoch.number = 0;
+    m->bound = false;
     m->change.phase = PHASE_IDLE;
     m->cause_s = -1;
     m->news_due = true;
-    m->leaves = m->leaves && !m->aside;
-    m->update->left = m->leaves;
-    m->update->dropped = !m->leaves;
 }
 
-/* Could this round be the last one under the newest epoch? */
-static bool can_end_at(const sl_membership *m, uint64_t last) {
-    return last >= (m->queued > 0 ? m->newest.decision.epoch.round : m->round);
-}
-
-static void join_view(sl_membership *m, const sl_decision *d, const sl_epoch_side *side) {
-    if (m->queued == QUEUE_MAX)
-        return;
-    if (m->hash == 0 && m->joins) {
-        take(m, d, m->round);
-    } else if (m->hash == 0) { /* it has lost its sponsor, or was dropped after its answer */
-        m->number = d->epoch.number;
-        m->news_due = true;
-    } else if (side != NULL && can_end_at(m, side->last)) {
-        take(m, d, side->last);
+static void take(sl_membership *m, const sl_decision *d) {
+    sl_decision_copy(&m->newest, d);
+    m->number = d->epoch.number;
+    if (m->standing == SL_JOINS) {
+        m->standing = SL_MEMBER;
+        m->round = d->epoch.round - 1;
+        m->ready = true;
+        m->node_is_cut = false;
     }
+    m->pending = true;
+    m->cut = false;
+    settle(m, d->ballot); /* a promise that is higher was for this view, too */
+    end_change(m);
+    m->quiet_s = m->now_s + SL_REPEAT_S; /* whatever its leader was waited for is over */
+    m->update->committed = &m->newest.decision;
+    sl_membership_find_followed(m);
+    sl_member_begin(m);
 }
 
-/* Is another process of its rank in it? */
-static bool has_heir(const sl_membership *m, const sl_decision *d) {
-    return sl_epoch_member(&d->epoch, m->settings.rank) != NULL;
+/* `d` is the others' view. */
+static void drop_out(sl_membership *m, const sl_decision *d) {
+    const bool leaves = m->standing == SL_LEAVES;
+    sl_decision_copy(&m->newest, d);
+    m->number = d->epoch.number;
+    m->standing = SL_OUT;
+    m->pending = m->cut = false;
+    end_change(m);
+    m->update->left = leaves;
+    m->update->dropped = !leaves;
 }
 
-/* Are most of its epoch in it? */
-static bool goes_on(const sl_membership *m, const sl_decision *d) {
-    return sl_epoch_has_most_of(&d->epoch, &m->newest.decision.epoch);
+/* The others let it go, after the round before the view's first. */
+static void let_go(sl_membership *m, const sl_decision *d) {
+    m->leaves_after = d->epoch.round - 1;
+    m->all_leave = d->epoch.count == 0;
+    m->cut = m->cut || d->cut;
+    end_change(m);
+    sl_member_begin(m);
 }
 
-static void leave_view(sl_membership *m, const sl_decision *d, const sl_epoch_side *side) {
-    const bool is_bound = m->bound && sl_ballot_compare(d->ballot, m->promised) < 0;
-    if (m->leaves && !m->aside && !is_bound && side != NULL && can_end_at(m, side->last)) {
-        m->leaves_after = side->last;
-        m->nobody_stays = d->epoch.count == 0;
-        m->bound = false;
-        m->change.phase = PHASE_IDLE;
-        sl_member_begin(m);
-    } else if (has_heir(m, d) && (side != NULL || goes_on(m, d))) {
+static void leave_view(sl_membership *m, const sl_decision *d) {
+    const sl_epoch *e = &d->epoch;
+    if (m->standing == SL_LEAVES && e->number == m->number + 1 && !m->pending &&
+        e->round > m->round) {
+        let_go(m, d);
+    } else if (sl_epoch_member(e, m->settings.rank) != NULL) {
         m->update->replaced = true;
-    } else if (m->aside || goes_on(m, d)) {
+    } else {
         drop_out(m, d);
     }
+}
+
+/* Of two views without a common member, or of one number: does this one go on? */
+static bool is_larger(const sl_decision *a, const sl_decision *b) {
+    if (a->epoch.count != b->epoch.count)
+        return a->epoch.count > b->epoch.count;
+    if (a->epoch.members[0].rank != b->epoch.members[0].rank)
+        return a->epoch.members[0].rank < b->epoch.members[0].rank;
+    return sl_ballot_compare(a->ballot, b->ballot) > 0;
+}
+
+static bool is_same(const sl_epoch *a, const sl_epoch *b) {
+    bool same = a->number == b->number && a->round == b->round && a->count == b->count;
+    for (uint32_t i = 0; i < a->count && same; i++)
+        same = sl_epoch_has(b, a->members[i].rank, a->members[i].incarnation);
+    return same;
+}
+
+/* Is it a later view than this member's, or one that goes on in place of it? */
+static bool follows(const sl_membership *m, const sl_decision *d) {
+    if (d->epoch.count > 0 &&
+        (!sl_epoch_meets(&d->epoch, sl_membership_view(m)) || d->epoch.number == m->number))
+        return is_larger(d, &m->newest.decision);
+    return d->epoch.number > m->number;
+}
+
+static void consider_as_member(sl_membership *m, const sl_decision *d) {
+    const sl_epoch *e = &d->epoch;
+    const bool has_it = sl_epoch_has(e, m->settings.rank, m->settings.incarnation);
+    if (is_same(e, sl_membership_view(m)))
+        sl_member_release(m, d->ballot);
+    else if (!follows(m, d))
+        return;
+    else if (has_it && e->number == m->number + 1 && e->round > m->round && !m->pending)
+        take(m, d);
+    else if (has_it) /* it has missed one: it is behind, and joins again */
+        drop_out(m, d);
+    else
+        leave_view(m, d);
 }
 
 void sl_member_consider(sl_membership *m, const sl_decision *d) {
     const sl_epoch *e = &d->epoch;
     if (m->leaves_after != 0)
         return;
-    if (m->hash != 0 && sl_epoch_hash(e) == m->hash) {
-        if (m->accepted.decision.epoch.number == 0) /* else that may hold, after this one */
-            sl_member_release(m, d->ballot);
-        return;
+    if (sl_membership_takes_part(m)) {
+        consider_as_member(m, d);
+    } else if (e->number > m->number &&
+               sl_epoch_has(e, m->settings.rank, m->settings.incarnation)) {
+        if (m->standing == SL_JOINS)
+            take(m, d);
+        else { /* it has lost its sponsor */
+            m->number = e->number;
+            m->news_due = true;
+        }
     }
-    if (e->number <= m->number)
-        return;
-    const sl_epoch_side *side = m->hash != 0 ? sl_decision_side(d, m->hash) : NULL;
-    if (sl_epoch_has(e, m->settings.rank, m->settings.incarnation))
-        join_view(m, d, side);
-    else if (m->hash != 0)
-        leave_view(m, d, side);
 }
 
 /* ---- rounds ---- */
 
-/* Nobody trains on alone while the others may drop it: it would come back before its own rounds. */
-static bool is_held(const sl_membership *m, uint64_t round) {
-    const uint64_t first = m->newest.decision.epoch.round;
-    const uint64_t calm = m->calm > first ? m->calm : first;
-    return (m->bound && round > m->limit) ||
-           (round > calm + slack_of(m) && m->leaves_after == 0 && sl_cause_is_own(m));
-}
-
-static void note_pace(sl_membership *m) {
-    const double took_s = m->now_s - m->began_s, pace_s = m->pace_s;
-    if (m->began_s >= 0)
-        m->pace_s =
-            pace_s < 0 || took_s < pace_s ? took_s : pace_s + (took_s - pace_s) / PACE_ROUNDS;
-}
-
 static void begin_round(sl_membership *m, uint64_t round) {
-    note_pace(m);
-    m->began_s = m->now_s;
     m->ready = false;
-    if (!sl_cause_is_own(m))
-        m->calm = round;
     m->round = round;
     m->update->begin = true;
     m->update->round = round;
 }
 
-static void begin_epoch(sl_membership *m) {
-    sl_decision_copy(&m->begun, &m->queue[0].kept.decision);
-    const sl_kept_decision first = m->queue[0].kept;
-    m->queued--;
-    for (uint32_t i = 0; i < m->queued; i++)
-        m->queue[i] = m->queue[i + 1];
-    m->queue[m->queued].kept = first; /* its memory */
-    for (uint32_t i = 0; i < m->settings.ranks_max; i++)
-        m->peers[i].folded = false;
+static void begin_view(sl_membership *m) {
+    sl_decision_copy(&m->begun, &m->newest.decision);
+    m->pending = false;
+    m->node_is_cut = false;
     m->update->view = &m->begun.decision.epoch;
-    m->update->sides = m->begun.decision.side_count;
     begin_round(m, m->begun.decision.epoch.round);
 }
 
 static void leave(sl_membership *m) {
     m->update->left = true;
-    m->update->nobody_stays = m->nobody_stays;
+    m->update->nobody_stays = m->all_leave;
 }
 
 void sl_member_begin(sl_membership *m) {
-    if (!m->ready || m->hash == 0)
-        return;
     const uint64_t next = m->round + 1;
-    if (m->queued > 0 && m->round >= m->queue[0].last)
-        begin_epoch(m);
-    else if (m->leaves_after != 0 && next > m->leaves_after)
+    if (!m->ready || !sl_membership_takes_part(m))
+        return;
+    if (m->leaves_after != 0 && next > m->leaves_after)
         leave(m);
-    else if (m->queued > 0 || !is_held(m, next))
+    else if (m->leaves_after == 0 && m->pending && next >= sl_membership_view(m)->round)
+        begin_view(m);
+    else if (m->leaves_after != 0 || m->pending || !(m->bound || m->cut))
         begin_round(m, next);
 }

@@ -1,4 +1,4 @@
-/* member.h - what every member does: promise, accept, take an epoch, begin rounds. */
+/* member.h - what every member does: promise, accept, take a view, begin rounds. */
 #ifndef SL_MEMBER_H
 #define SL_MEMBER_H
 
@@ -8,13 +8,12 @@
  * settled. */
 bool sl_member_promise(sl_membership *m, sl_ballot ballot);
 void sl_member_on_prepare(sl_membership *m, const sl_membership_message *message);
-/* Has the message a lower ballot than what is promised? Then it says so. */
-bool sl_member_refuses(sl_membership *m, const sl_membership_message *message);
+void sl_member_on_accept(sl_membership *m, const sl_membership_message *message);
 /* Accepts it under that ballot, if it can. */
 bool sl_member_accept(sl_membership *m, const sl_decision *d, sl_ballot ballot);
 /* The promise to this ballot, and to lower ones, binds no more. */
 void sl_member_release(sl_membership *m, sl_ballot ballot);
-/* Takes an epoch that holds, if it is newer and can be taken; or notes that it is left out. */
+/* A view that holds: takes it, if it is newer and has this member; or notes that it is left out. */
 void sl_member_consider(sl_membership *m, const sl_decision *d);
 /* Begins the next round, if the node is ready and it may. */
 void sl_member_begin(sl_membership *m);

@@ -7,6 +7,10 @@
 
 #include "membership/leader.h"
 #include "membership/member.h"
+#include "membership/quorum.h"
+
+/* Of views, rounds and ballots: what a double holds. Nothing that is counted on wraps. */
+static const uint64_t NUMBERS_MAX = (uint64_t)1 << 53;
 
 /* ---- messages ---- */
 
@@ -20,6 +24,8 @@ static bool are_ranks(const uint32_t *list, uint32_t count, uint32_t max) {
 static bool is_sound(const sl_membership *m, const sl_membership_message *message) {
     const uint32_t max = m->settings.ranks_max;
     if (message->from >= max || message->from == m->settings.rank || message->sponsor >= max ||
+        message->number > NUMBERS_MAX || message->round > NUMBERS_MAX ||
+        message->ballot.counter > NUMBERS_MAX ||
         !are_ranks(message->unreachable, message->unreachable_count, max) ||
         !are_ranks(message->reached, message->reached_count, max))
         return false;
@@ -32,16 +38,10 @@ static bool is_sound(const sl_membership *m, const sl_membership_message *messag
 
 static void note_peer(sl_membership *m, const sl_membership_message *message) {
     sl_peer *p = &m->peers[message->from];
-    if (p->hash != message->hash || !p->known || p->incarnation != message->incarnation)
-        p->differs_s = message->hash == m->hash ? -1 : m->now_s;
     p->known = true;
     p->incarnation = message->incarnation;
     p->number = message->number;
-    p->hash = message->hash;
-    p->joins = message->joins;
-    p->leaves = message->leaves;
-    p->aside = message->aside;
-    p->mends = message->mends;
+    p->standing = message->standing;
     p->sponsor = message->sponsor;
     if (message->type != SL_MEMBERSHIP_NEWS && message->type != SL_MEMBERSHIP_ANSWER)
         return;
@@ -52,13 +52,32 @@ static void note_peer(sl_membership *m, const sl_membership_message *message) {
         p->reaches[message->reached[i]] = true;
 }
 
-/* Who has missed what was agreed on is told, whether it takes part in it or not; and who is bound
- * by a ballot that this member has done with. */
+/* A member of the newest view, or of the one that the node is in, exchanges nothing more under it,
+ * or has never begun it. */
+static void hear_cut(sl_membership *m, const sl_membership_message *message) {
+    const bool is_of_view =
+        sl_epoch_has(sl_membership_view(m), message->from, message->incarnation);
+    const sl_epoch *begun = &m->begun.decision.epoch;
+    const bool never_begins =
+        message->number >= m->number && !sl_standing_is_member(message->standing);
+    if (is_of_view && (message->cut == m->number || never_begins))
+        sl_membership_cut(m);
+    if (m->pending && message->cut == begun->number &&
+        sl_epoch_has(begun, message->from, message->incarnation))
+        m->newest.decision.cut = true;
+}
+
+/* A process that has missed what was agreed on is told, whether it takes part in it or not; and one
+ * that is bound by a ballot that this member has done with. */
 static void help(sl_membership *m, const sl_membership_message *message) {
-    if (m->leaves_after != 0)
+    if (m->leaves_after != 0 || !sl_membership_takes_part(m))
         return;
-    if (m->hash != 0 && message->number < m->number &&
-        (message->hash != 0 || sl_membership_is_member(m, message->from, message->incarnation))) {
+    const bool knows_another =
+        sl_standing_is_member(message->standing) &&
+        !sl_epoch_has(sl_membership_view(m), message->from, message->incarnation);
+    if (knows_another ||
+        (message->number < m->number &&
+         sl_epoch_has(sl_membership_view(m), message->from, message->incarnation))) {
         sl_membership_message *reply = sl_membership_post(m, message->from, SL_MEMBERSHIP_COMMIT);
         reply->ballot = m->newest.decision.ballot;
         reply->decision = &m->newest.decision;
@@ -68,26 +87,24 @@ static void help(sl_membership *m, const sl_membership_message *message) {
     }
 }
 
-static void on_accept(sl_membership *m, const sl_membership_message *message) {
-    if (!sl_member_refuses(m, message) && sl_member_accept(m, message->decision, message->ballot))
-        sl_membership_post(m, message->from, SL_MEMBERSHIP_ACCEPTED)->ballot = message->ballot;
-}
-
 /* Is it from another process of its rank than members have agreed on? */
-static bool is_ousted(const sl_membership *m, const sl_membership_message *message) {
+static bool is_other(const sl_membership *m, const sl_membership_message *message) {
     const sl_member *member =
-        m->hash != 0 ? sl_epoch_member(&m->newest.decision.epoch, message->from) : NULL;
+        sl_membership_takes_part(m) ? sl_epoch_member(sl_membership_view(m), message->from) : NULL;
     return member != NULL && member->incarnation != message->incarnation;
 }
 
 static void on_message(sl_membership *m, const sl_membership_message *message) {
     if (!is_sound(m, message))
         return;
-    if (is_ousted(m, message)) {
-        help(m, message); /* it hears on whom */
+    if (is_other(m, message)) {
+        m->peers[message->from].incarnation = message->incarnation;
+        sl_membership_find_followed(m);
+        help(m, message); /* one that was left out hears which process follows it */
         return;
     }
     note_peer(m, message);
+    hear_cut(m, message);
     if (message->type == SL_MEMBERSHIP_NEWS || message->type == SL_MEMBERSHIP_ANSWER)
         help(m, message);
     switch (message->type) {
@@ -97,15 +114,13 @@ static void on_message(sl_membership *m, const sl_membership_message *message) {
         sl_member_on_prepare(m, message);
         break;
     case SL_MEMBERSHIP_ANSWER:
-        if (message->decision != NULL)
-            sl_member_consider(m, message->decision);
         sl_leader_on_answer(m, message);
         break;
     case SL_MEMBERSHIP_REFUSE:
         sl_leader_on_refuse(m, message);
         break;
     case SL_MEMBERSHIP_ACCEPT:
-        on_accept(m, message);
+        sl_member_on_accept(m, message);
         break;
     case SL_MEMBERSHIP_ACCEPTED:
         sl_leader_on_accepted(m, message);
@@ -121,57 +136,75 @@ static void on_message(sl_membership *m, const sl_membership_message *message) {
 
 /* ---- the driver's words ---- */
 
-static void on_lost(sl_membership *m, uint32_t peer) {
-    m->peers[peer].lost = true;
-    m->news_due = true;
-    if (m->promised.rank == peer)
+static void on_lost(sl_membership *m, uint32_t peer, bool ended) {
+    sl_peer *p = &m->peers[peer];
+    if (!p->lost && m->promised.rank == peer)
         m->quiet_s = m->now_s; /* its leader is gone: nobody waits for it */
+    m->news_due = m->news_due || !p->lost;
+    if (!p->lost)
+        *p = (sl_peer){.known = p->known,
+                       .incarnation = p->incarnation,
+                       .cannot = p->cannot,
+                       .reaches = p->reaches};
+    p->lost = true;
+    p->ended = p->ended || ended;
+    if (sl_membership_takes_part(m) && sl_epoch_member(sl_membership_view(m), peer) != NULL)
+        sl_membership_cut(m);
 }
 
-static void on_reached(sl_membership *m, uint32_t peer, bool folded) {
-    m->peers[peer].lost = false;
-    m->peers[peer].folded = folded;
-    m->peers[peer].known = true;
+static void on_reached(sl_membership *m, uint32_t peer) {
+    sl_peer *p = &m->peers[peer];
+    *p = (sl_peer){.known = true, .cannot = p->cannot, .reaches = p->reaches};
+    memset(p->cannot, 0, 2 * m->settings.ranks_max * sizeof *p->cannot);
     m->news_due = true;
-    sl_member_begin(m); /* if the loss has kept it */
 }
 
-static void on_aside(sl_membership *m) {
-    m->aside = m->leaves = m->news_due = true;
-    m->ready = false;
+static void on_leave(sl_membership *m) {
+    m->update->left = m->standing != SL_MEMBER; /* nobody waits for it */
+    m->standing = m->standing == SL_MEMBER ? SL_LEAVES : m->standing;
+    m->news_due = true;
     m->asked_s = m->now_s;
 }
 
-/* Have most of its epoch stepped aside, as it has? */
+static void on_aside(sl_membership *m) {
+    sl_membership_cut(m);
+    m->standing = SL_ASIDE;
+    m->ready = false;
+    m->news_due = true;
+    m->asked_s = m->now_s;
+}
+
+/* Have most of its view stepped aside, as it has? */
 static bool are_most_aside(const sl_membership *m) {
-    const sl_epoch *e = &m->newest.decision.epoch;
+    const sl_epoch *e = sl_membership_view(m);
     uint32_t count = 0;
     for (uint32_t i = 0; i < e->count; i++) {
         const uint32_t rank = e->members[i].rank;
-        count += rank == m->settings.rank || m->peers[rank].aside;
+        count += rank == m->settings.rank || m->peers[rank].standing == SL_ASIDE;
     }
-    return m->hash != 0 && m->aside && 2 * count > e->count;
+    return m->standing == SL_ASIDE && 2 * count > e->count;
 }
 
 static void on_join(sl_membership *m, uint32_t sponsor) {
-    if (m->hash != 0)
+    if (sl_membership_takes_part(m))
         return;
-    m->joins = m->ready = m->news_due = true;
-    m->pace_s = SL_AGREE_S; /* until it knows better: it waits for the others */
+    m->standing = SL_JOINS;
+    m->news_due = true;
     m->sponsor = sponsor;
     m->asked_s = m->now_s;
 }
 
-/* A sponsor that is gone, is in no epoch itself, or that nobody knows any more; who wants to leave,
- * and is not let go. */
+/* A sponsor that is gone, or takes no part itself; a member that wants to leave, and is not let
+ * go. */
 static void watch_wishes(sl_membership *m) {
-    const bool is_late = m->now_s - m->asked_s > SL_PATIENCE_S(m->settings.grace_s);
-    if (m->joins &&
-        (m->peers[m->sponsor].lost || sl_membership_is_out(m, m->sponsor, 0) || is_late)) {
-        m->joins = false;
+    const double waited_s = m->now_s - m->asked_s;
+    if (m->standing == SL_JOINS &&
+        (sl_membership_misses(m, m->sponsor) || sl_membership_is_out(m, m->sponsor, 0) ||
+         waited_s > SL_PATIENCE_S(m->settings.grace_s))) {
+        m->standing = SL_OUT;
         m->update->ask_again = true;
     }
-    if (m->leaves && !m->nobody_stays && m->now_s - m->asked_s > SL_LEAVE_S)
+    if (m->standing > SL_MEMBER && !m->all_leave && waited_s > SL_LEAVE_S)
         m->update->left = true;
 }
 
@@ -182,12 +215,18 @@ static void tell_news(sl_membership *m) {
     m->news_s = m->now_s;
     for (uint32_t i = 0; i < m->settings.ranks_max; i++) {
         const sl_peer *p = &m->peers[i];
-        const bool hears =
-            p->known || (m->hash != 0 && sl_epoch_member(&m->newest.decision.epoch, i) != NULL);
+        const bool hears = p->known || (sl_membership_takes_part(m) &&
+                                        sl_epoch_member(sl_membership_view(m), i) != NULL);
         if (i != m->settings.rank && hears && !p->lost)
             sl_membership_post(m, i, SL_MEMBERSHIP_NEWS)->ballot =
                 m->bound ? m->promised : (sl_ballot){0};
     }
+}
+
+/* A view that is agreed on may cut the rounds before it. */
+static bool is_node_to_be_cut(const sl_membership *m) {
+    return sl_membership_takes_part(m) && !m->node_is_cut &&
+           (m->cut || (m->pending && m->newest.decision.cut));
 }
 
 void sl_membership_step(sl_membership *m, const sl_membership_event *event,
@@ -199,26 +238,22 @@ void sl_membership_step(sl_membership *m, const sl_membership_event *event,
     switch (event->type) {
     case SL_MEMBERSHIP_TICK:
         watch_wishes(m);
-        sl_member_begin(m); /* who had stepped aside may be back */
         break;
     case SL_MEMBERSHIP_MESSAGE:
         on_message(m, event->message);
         break;
     case SL_MEMBERSHIP_LOST:
-        on_lost(m, event->peer);
+        on_lost(m, event->peer, event->ended);
         break;
     case SL_MEMBERSHIP_REACHED:
-        on_reached(m, event->peer, event->folded);
+        on_reached(m, event->peer);
         break;
     case SL_MEMBERSHIP_READY:
         m->ready = true;
         sl_member_begin(m);
         break;
     case SL_MEMBERSHIP_LEAVE:
-        m->leaves = m->news_due = true;
-        update->left = m->hash == 0 || m->aside; /* nobody waits for it */
-        m->aside = false;
-        m->asked_s = m->now_s;
+        on_leave(m);
         break;
     case SL_MEMBERSHIP_ASIDE:
         on_aside(m);
@@ -231,6 +266,8 @@ void sl_membership_step(sl_membership *m, const sl_membership_event *event,
     if (event->type == SL_MEMBERSHIP_TICK)
         sl_leader_tick(m);
     tell_news(m);
+    update->cut = is_node_to_be_cut(m);
+    m->node_is_cut = m->node_is_cut || update->cut;
     update->messages = m->posts;
     update->message_count = m->post_count;
 }
@@ -250,7 +287,6 @@ static int allocate(sl_membership *m) {
         return SL_ENOMEM;
     for (uint32_t i = 0; i < max; i++) {
         m->peers[i].cannot = calloc(max, 2 * sizeof *m->peers[i].cannot);
-        m->peers[i].differs_s = -1;
         if (m->peers[i].cannot == NULL)
             return SL_ENOMEM;
         m->peers[i].reaches = m->peers[i].cannot + max;
@@ -260,8 +296,6 @@ static int allocate(sl_membership *m) {
                                       &m->change.found};
     for (size_t i = 0; i < sizeof kept / sizeof *kept && result == 0; i++)
         result = sl_decision_open(kept[i], max);
-    for (int i = 0; i < QUEUE_MAX && result == 0; i++)
-        result = sl_decision_open(&m->queue[i].kept, max);
     return result;
 }
 
@@ -272,17 +306,18 @@ int sl_membership_open(sl_membership **out, const sl_membership_settings *settin
     if (m == NULL)
         return sl_fail(error, SL_ENOMEM, "out of memory for the members' states");
     m->settings = *settings;
-    m->cause_s = m->began_s = m->pace_s = -1;
+    m->cause_s = -1;
     if (allocate(m) != 0) {
         sl_membership_close(&m);
         return sl_fail(error, SL_ENOMEM, "out of memory for the members' states");
     }
-    m->round = m->calm = settings->round;
+    m->round = settings->round;
     if (settings->first != NULL) {
         const sl_decision first = {.epoch = *settings->first};
         sl_decision_copy(&m->newest, &first);
+        sl_decision_copy(&m->begun, &first);
+        m->standing = SL_MEMBER;
         m->number = settings->first->number;
-        m->hash = m->newest.hash;
         m->settings.first = NULL;
     }
     *out = m;
@@ -304,37 +339,50 @@ void sl_membership_close(sl_membership **membership) {
                                       &m->change.found};
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
         sl_decision_close(kept[i]);
-    for (int i = 0; i < QUEUE_MAX; i++)
-        sl_decision_close(&m->queue[i].kept);
     free(m);
     *membership = NULL;
 }
 
 const sl_epoch *sl_membership_epoch(const sl_membership *m) {
-    return m->hash != 0 ? &m->newest.decision.epoch : NULL;
+    return sl_membership_takes_part(m) ? sl_membership_view(m) : NULL;
 }
 
 const sl_epoch *sl_membership_others(const sl_membership *m) {
-    return &m->newest.decision.epoch;
+    return sl_membership_view(m);
 }
 
 uint64_t sl_membership_round(const sl_membership *m) {
     return m->round;
 }
 
+sl_standing_of sl_membership_standing(const sl_membership *m) {
+    return m->standing;
+}
+
 bool sl_membership_is_let_go(const sl_membership *m) {
     return m->leaves_after != 0;
 }
 
-bool sl_membership_is_aside(const sl_membership *m, uint32_t rank, uint64_t number) {
-    return m->peers[rank].aside && m->peers[rank].number >= number;
+static bool is_reached(const sl_membership *m, const sl_member *member) {
+    return member->rank == m->settings.rank || !sl_membership_misses(m, member->rank);
+}
+
+bool sl_membership_lacks_quorum(const sl_membership *m, uint32_t *reached, uint32_t *needed) {
+    const sl_epoch *e = sl_membership_view(m);
+    *reached = 0;
+    if (!sl_membership_takes_part(m))
+        return false;
+    for (uint32_t i = 0; i < e->count; i++)
+        *reached += is_reached(m, &e->members[i]);
+    *needed = sl_quorum_needed(m);
+    return !sl_quorum_has(m, is_reached);
+}
+
+sl_standing_of sl_membership_standing_of(const sl_membership *m, uint32_t rank) {
+    return m->peers[rank].standing;
 }
 
 bool sl_membership_is_out(const sl_membership *m, uint32_t rank, uint64_t number) {
     const sl_peer *p = &m->peers[rank];
-    return p->incarnation != 0 && p->hash == 0 && p->number >= number;
-}
-
-bool sl_membership_leaves(const sl_membership *m, uint32_t rank) {
-    return m->peers[rank].leaves;
+    return p->incarnation != 0 && !sl_standing_is_member(p->standing) && p->number >= number;
 }

@@ -5,14 +5,13 @@
 
 #include "membership/membership.h"
 
-enum { RANKS = 20, NODES = 16, EPOCHS_MAX = 4096 };
+enum { RANKS = 20, NODES = 16, VIEWS_MAX = 4096, SENT_MAX = 16 };
 
 typedef struct letter {
     sl_membership_message message;
     sl_decision decisions[2];
     sl_member members[2][RANKS];
     sl_pair broken[2][RANKS * RANKS / 2];
-    sl_epoch_side sides[2][RANKS];
     uint32_t unreachable[RANKS], reached[RANKS];
 } letter;
 
@@ -27,47 +26,45 @@ typedef struct happening {
     letter *letter;
 } happening;
 
-/* An epoch that somebody has heard of, by its hash. */
-typedef struct known_epoch {
+/* A view that somebody has heard of, by its hash. */
+typedef struct known_view {
     uint64_t hash;
-    uint64_t froms[RANKS],
-        lasts[RANKS]; /* (from_count) who came from which epoch, after which round */
-    uint32_t from_count;
     sl_decision decision;
     sl_member members[RANKS];
     sl_pair broken[RANKS * RANKS / 2];
-} known_epoch;
+} known_view;
 
 typedef struct process_state {
     bool alive, stopped, computed, leaves, spoiled, aside;
     uint64_t life, incarnation;
     sl_membership *member;
-    uint64_t number;          /* the largest that it was told */
-    uint64_t run, run_number; /* the epoch of its rounds */
-    uint64_t round;           /* under way */
-    uint64_t taken[EPOCHS_MAX / 64];
-    uint64_t limit;               /* that it has told a leader; UINT64_MAX: none */
-    sl_ballot led;                /* its last one as a leader */
-    bool answered;                /* that, by anybody */
-    sl_ballot promised, accepted; /* by messages that it has sent */
-    bool folded[RANKS], lost[RANKS];
+    uint64_t number; /* of the newest view that it has taken */
+    uint64_t run;    /* hash of the view of its rounds; 0: it has none */
+    uint64_t round;  /* under way */
+    bool cut;        /* it exchanges nothing more under that view */
+    struct {
+        uint64_t run, round;
+    } sent[SENT_MAX]; /* the latest round that it has sent under its latest views */
+    uint64_t views;   /* of them */
+    bool lost[RANKS], ended[RANKS];
     uint64_t met[RANKS]; /* lives: connections are of one process with one */
-    double heard_s[RANKS], reached_s[RANKS];
+    double heard_s[RANKS];
     double compute_s;
 } process_state;
 
 /* The world of a seed. */
 typedef struct members_world {
     process_state all[RANKS];
-    uint32_t nodes, period, slack;
+    uint32_t nodes, period, quorum;
     double now_s;
     uint64_t seed, lives, hash;
     bool told;           /* line by line */
+    bool ended;          /* somebody was told that a process has ended */
     double lost_s;       /* a calm seed's only loss; -1: it is no calm seed */
     uint64_t lost_round; /* the largest then; 0: it is yet to come */
-    known_epoch *epochs; /* (epoch_count), room for EPOCHS_MAX */
-    uint32_t epoch_count;
-    uint64_t commits, merges, kills; /* of all seeds */
+    known_view *views;   /* (view_count), room for VIEWS_MAX */
+    uint32_t view_count;
+    uint64_t commits, cuts, kills; /* of all seeds */
 } members_world;
 extern members_world w;
 
@@ -87,16 +84,14 @@ letter *letter_copy(const sl_membership_message *message);
 
 /* ---- what must hold ---- */
 
-/* Its index, or epoch_count. */
-uint32_t find_epoch(uint64_t of);
-/* Are they the same? */
-bool is_ballot(sl_ballot a, sl_ballot b);
-/* The index of an epoch; one that is new is checked. */
+/* Its index, or view_count. */
+uint32_t find_view(uint64_t of);
+/* The index of a view; one that is new is checked. */
 uint32_t learn(const sl_decision *d);
-/* Of an update: what was agreed on, what begins. */
+/* Of an update: what was agreed on, what begins, what is cut. */
 void check_commit(uint32_t rank, const sl_decision *d);
 void check_begin(uint32_t rank, const sl_membership_update *u);
-/* Are all who live in one epoch of just them, and through three rounds of it? */
+/* Are all who live in one view of just them, and through three rounds of it? */
 bool is_one(void);
 
 #endif

@@ -60,11 +60,8 @@ static const sl_decision *copy_decision(letter *l, int i, const sl_decision *d) 
     memcpy(l->members[i], d->epoch.members, d->epoch.count * sizeof(sl_member));
     if (d->epoch.broken_count > 0)
         memcpy(l->broken[i], d->epoch.broken, d->epoch.broken_count * sizeof(sl_pair));
-    if (d->side_count > 0)
-        memcpy(l->sides[i], d->sides, d->side_count * sizeof(sl_epoch_side));
     l->decisions[i].epoch.members = l->members[i];
     l->decisions[i].epoch.broken = l->broken[i];
-    l->decisions[i].sides = l->sides[i];
     return &l->decisions[i];
 }
 

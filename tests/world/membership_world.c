@@ -4,11 +4,11 @@
  *
  *   membership_world [-v] SEED [COUNT [SEED...]]     at most QUICK of them with STARLING_QUICK
  *
- * Held of each seed: an epoch's hash stands for one view, first round and set of broken edges;
- * numbers of epochs grow; nobody begins a round beyond its promise, or in an epoch that it is not
- * in; all who come to an epoch from another one end that one after the same round; nobody has gone
- * beyond that round before it is agreed on. Once the faults are over, all living processes come to
- * one epoch of just them, with no broken edge, and train in it.
+ * Held of each seed: views are one sequence, unless a process has ended; all who begin a view begin
+ * it with the same round, the one after the round before, and come from the view before; nobody is
+ * beyond a view's first round as it is agreed on. Once the faults are over, all living processes
+ * come to one view of just them, with no broken edge, and train in it. Where small parts may go on
+ * alone, they come together all the same.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,30 +81,10 @@ static void end_process(uint32_t rank, const char *how) {
     sl_membership_close(&p->member);
 }
 
-static void watch_promises(uint32_t rank, const struct sl_membership_post *post) {
-    process_state *p = &w.all[rank];
-    if (post->message.type == SL_MEMBERSHIP_PREPARE && !is_ballot(p->led, post->message.ballot)) {
-        p->led = post->message.ballot;
-        p->answered = false;
-    }
-    if (post->message.type == SL_MEMBERSHIP_ACCEPTED)
-        p->accepted = post->message.ballot;
-    const bool leads = post->message.ballot.rank == rank; /* then it frees itself, too */
-    if (leads &&
-        (post->message.type == SL_MEMBERSHIP_RELEASE || post->message.type == SL_MEMBERSHIP_COMMIT))
-        p->limit = UINT64_MAX;
-    if (post->message.type != SL_MEMBERSHIP_ANSWER || post->message.hash == 0)
-        return;
-    p->promised = post->message.ballot;
-    p->limit = post->message.limit;
-}
-
 static void obey(uint32_t rank, const sl_membership_update *u) {
     process_state *p = &w.all[rank];
-    for (size_t i = 0; i < u->message_count; i++) {
-        watch_promises(rank, &u->messages[i]);
+    for (size_t i = 0; i < u->message_count; i++)
         mail(rank, u->messages[i].to, &u->messages[i].message);
-    }
     if (u->committed != NULL)
         check_commit(rank, u->committed);
     if (u->begin) {
@@ -112,11 +92,17 @@ static void obey(uint32_t rank, const sl_membership_update *u) {
         p->computed = false;
         push_for(COMPUTED, rank, p->compute_s * (0.5 + uniform()));
     }
+    w.cuts += u->cut;
+    p->cut = p->cut || u->cut;
+    if (u->cut)
+        note("cut", rank, p->round, 0);
     if (u->dropped || u->ask_again) {
         note(u->dropped ? "dropped" : "ask-again", rank, 0, 0);
-        p->run = u->dropped ? 0 : p->run;
+        if (u->dropped) { /* perhaps for a view of another part */
+            p->run = 0;
+            p->number = sl_membership_others(p->member)->number;
+        }
         p->aside = p->aside && !u->dropped;
-        p->limit = UINT64_MAX;
         push_for(ASKS, rank, 0.2 * uniform());
     }
     if (u->replaced) /* of a rank no two live at a time here */
@@ -142,12 +128,11 @@ static void start_process(uint32_t rank, const sl_epoch *first) {
     *p = (process_state){.alive = true,
                          .life = ++w.lives,
                          .incarnation = first != NULL ? SL_FOUNDER : incarnation_of(w.lives),
-                         .limit = UINT64_MAX,
                          .compute_s = 0.02 + 0.15 * uniform()};
     const sl_membership_settings settings = {.rank = rank,
                                              .incarnation = p->incarnation,
                                              .ranks_max = RANKS,
-                                             .slack = w.slack,
+                                             .quorum = w.quorum,
                                              .period = w.period,
                                              .grace_s = grace_s,
                                              .first = first};
@@ -167,9 +152,10 @@ static void come(uint32_t rank) {
             continue;
         w.all[rank].lost[i] = true;
         if (w.all[i].alive && !w.all[i].lost[rank]) {
-            w.all[i].lost[rank] = w.all[i].folded[rank] = true;
+            w.all[i].lost[rank] = w.ended = true;
             if (!w.all[i].stopped)
-                step(i, (sl_membership_event){.type = SL_MEMBERSHIP_LOST, .peer = rank});
+                step(i, (sl_membership_event){
+                            .type = SL_MEMBERSHIP_LOST, .peer = rank, .ended = true});
         }
     }
     push_for(ASKS, rank, 0.5 + uniform());
@@ -190,7 +176,6 @@ static void ask_sponsor(uint32_t rank) {
     }
     const uint32_t sponsor = found[below(count)];
     note("joins", rank, sponsor, 0);
-    w.all[rank].limit = UINT64_MAX;
     step(rank, (sl_membership_event){.type = SL_MEMBERSHIP_JOIN, .peer = sponsor});
 }
 
@@ -211,10 +196,9 @@ static void find_each_other(uint32_t a, uint32_t b) {
         const uint32_t rank = end == 0 ? a : b, peer = end == 0 ? b : a;
         w.all[rank].heard_s[peer] = w.now_s;
         if (w.all[rank].lost[peer] && w.all[rank].alive) {
-            w.all[rank].lost[peer] = false;
+            w.all[rank].lost[peer] = w.all[rank].ended[peer] = false;
             note("reached", rank, peer, 0);
-            step(rank, (sl_membership_event){
-                           .type = SL_MEMBERSHIP_REACHED, .peer = peer, .folded = true});
+            step(rank, (sl_membership_event){.type = SL_MEMBERSHIP_REACHED, .peer = peer});
         }
     }
 }
@@ -231,9 +215,12 @@ static void lose(uint32_t rank, uint32_t peer) {
             if (w.all[i].alive && w.all[i].round > w.lost_round)
                 w.lost_round = w.all[i].round;
     }
-    note("lost", rank, peer, 0);
-    p->lost[peer] = p->folded[peer] = true;
-    step(rank, (sl_membership_event){.type = SL_MEMBERSHIP_LOST, .peer = peer});
+    p->lost[peer] = true;
+    p->ended[peer] = !w.all[peer].alive && is_linked(rank, peer);
+    w.ended = w.ended || p->ended[peer];
+    note("lost", rank, peer, p->ended[peer]);
+    step(rank,
+         (sl_membership_event){.type = SL_MEMBERSHIP_LOST, .peer = peer, .ended = p->ended[peer]});
 }
 
 static void watch(uint32_t rank) {
@@ -244,6 +231,8 @@ static void watch(uint32_t rank) {
         if (p->lost[i]) {
             if (runs(i) && is_linked(rank, i) && uniform() < 0.2)
                 find_each_other(rank, i);
+            if (p->alive && !p->ended[i] && !w.all[i].alive && is_linked(rank, i))
+                lose(rank, i); /* its port refuses */
             continue;
         }
         const sl_epoch *e = sl_membership_epoch(p->member);
@@ -255,18 +244,12 @@ static void watch(uint32_t rank) {
     }
 }
 
-/* Does the round wait for this member of its epoch? Who has gone elsewhere is folded. */
-static bool waits_for(const process_state *p, const known_epoch *k, const sl_member *member) {
-    const process_state *other = &w.all[member->rank];
-    const uint32_t i = (uint32_t)(k - w.epochs);
-    if (p->folded[member->rank] || !other->alive || other->incarnation != member->incarnation)
-        return false;
-    if (other->run == k->hash)
-        return other->round < p->round;
-    const bool has = other->taken[i / 64] >> i % 64 & 1;
-    return other->run_number < k->decision.epoch.number &&
-           (has || other->number < k->decision.epoch.number) &&
-           sl_membership_epoch(other->member) != NULL;
+/* Has it sent this round under this view? */
+static bool has_sent(const process_state *p, uint64_t run, uint64_t round) {
+    for (int i = 0; i < SENT_MAX; i++)
+        if (p->sent[i].run == run)
+            return p->sent[i].round >= round;
+    return false;
 }
 
 /* A ring over the places, without broken edges. */
@@ -274,13 +257,14 @@ static void try_to_end(uint32_t rank) {
     process_state *p = &w.all[rank];
     if (!p->computed || p->run == 0)
         return;
-    const known_epoch *k = &w.epochs[find_epoch(p->run)];
-    const sl_epoch *e = &k->decision.epoch;
+    const sl_epoch *e = &w.views[find_view(p->run)].decision.epoch;
     const uint32_t place = sl_epoch_place(e, rank);
-    for (uint32_t side = 1; side < 1 + 2; side++) {
+    for (uint32_t side = 1; side < 1 + 2 && !p->cut; side++) {
         const sl_member *other = &e->members[(place + (side == 1 ? 1 : e->count - 1)) % e->count];
+        const process_state *its = &w.all[other->rank];
+        const bool is_it = its->incarnation == other->incarnation;
         if (other->rank != rank && !sl_epoch_is_broken(e, rank, other->rank) &&
-            waits_for(p, k, other))
+            !(is_it && has_sent(its, p->run, p->round)))
             return;
     }
     p->computed = false;
@@ -296,12 +280,10 @@ static uint32_t some_process(void) {
     return rank;
 }
 
-/* Its gradient is of no use. All fold it. */
+/* Its gradient is of no use. */
 static void step_aside(uint32_t rank) {
     note("aside", rank, 0, 0);
     w.all[rank].aside = true;
-    for (uint32_t i = 0; i < RANKS; i++)
-        w.all[i].folded[rank] = true;
     step(rank, (sl_membership_event){.type = SL_MEMBERSHIP_ASIDE});
 }
 
@@ -413,37 +395,11 @@ static void end_faults(void) {
 
 /* ---- a seed ---- */
 
-static bool is_in(const process_state *p, const sl_epoch *e) {
-    const sl_epoch *newest = sl_membership_epoch(p->member);
-    return newest != NULL && sl_epoch_hash(newest) == sl_epoch_hash(e);
-}
-
-/* Does this message end a promise of the process? One may come to the same epoch twice: by another
- * leader, who has found it. */
-static bool frees(const process_state *p, const sl_membership_message *message) {
-    const bool settles = sl_ballot_compare(message->ballot, p->promised) >= 0;
-    const sl_decision *d = message->decision;
-    if (message->type == SL_MEMBERSHIP_RELEASE)
-        return settles;
-    if (d == NULL ||
-        (message->type != SL_MEMBERSHIP_COMMIT && message->type != SL_MEMBERSHIP_ANSWER))
-        return false;
-    return d->epoch.number > p->number ||
-           (sl_ballot_compare(d->ballot, p->promised) >= 0 && is_in(p, &d->epoch));
-}
-
-static bool answers(const process_state *p, const sl_membership_message *message) {
-    return message->type == SL_MEMBERSHIP_ANSWER && is_ballot(p->led, message->ballot);
-}
-
 static void deliver(const happening *h) {
     process_state *p = &w.all[h->rank];
     const bool is_met = p->life == h->life && p->met[h->peer] == h->from;
     if (runs(h->rank) && is_linked(h->rank, h->peer) && !p->lost[h->peer] && is_met) {
         p->heard_s[h->peer] = w.now_s;
-        if (frees(p, &h->letter->message))
-            p->limit = UINT64_MAX;
-        p->answered = p->answered || answers(p, &h->letter->message);
         const sl_membership_event event = {.type = SL_MEMBERSHIP_MESSAGE,
                                            .message = &h->letter->message};
         step(h->rank, event);
@@ -494,14 +450,14 @@ static void begin_run(uint64_t seed) {
     memset(w.all, 0, sizeof w.all);
     memset(groups, 0, sizeof groups);
     w.now_s = 0;
-    w.lives = w.epoch_count = w.lost_round = 0;
+    w.lives = w.view_count = w.lost_round = 0;
     w.hash = SL_HASH_START;
-    over = false;
+    over = w.ended = false;
     falls = seed % 2 == 0;
     w.seed = seed;
     w.nodes = seed % 8 == 0 ? NODES : 1 + below(NODES);
     w.period = 1 + (below(4) == 0) * below(4);
-    w.slack = below(4);
+    w.quorum = seed % 7 == 3;
     grace_s = 2 + uniform(); /* NEWS are the heartbeats here */
     w.lost_s = seed % 8 == 0 ? 0 : -1;
     delay_s = w.lost_s >= 0 ? 0.02 : 0.01 + (below(3) == 0) * 0.3 * uniform();
@@ -515,9 +471,9 @@ static void begin_run(uint64_t seed) {
     learn(&first);
     for (uint32_t i = 0; i < w.nodes; i++) {
         start_process(i, &first.epoch);
-        w.all[i].number = w.all[i].run_number = 1;
-        w.all[i].run = w.epochs[0].hash;
-        w.all[i].taken[0] = 1;
+        w.all[i].number = 1;
+        w.all[i].run = w.all[i].sent[0].run = w.views[0].hash;
+        w.all[i].views = 1;
         for (uint32_t k = 0; k < w.nodes; k++)
             w.all[i].met[k] = 1 + k;
         step(i, (sl_membership_event){.type = SL_MEMBERSHIP_READY});
@@ -555,7 +511,7 @@ static uint64_t run_seed(uint64_t seed, bool verbose) {
     }
     if (w.now_s >= latest_s)
         world_fail("the living do not come together within %g s", calm_s);
-    note("end", w.epoch_count, 0, 0);
+    note("end", w.view_count, 0, 0);
     forget(false);
     for (uint32_t i = 0; i < RANKS; i++)
         if (w.all[i].alive)
@@ -565,14 +521,14 @@ static uint64_t run_seed(uint64_t seed, bool verbose) {
 
 int main(int count, char **arguments) {
     uint64_t seeds;
-    w.epochs = calloc(EPOCHS_MAX, sizeof *w.epochs);
+    w.views = calloc(VIEWS_MAX, sizeof *w.views);
     const int result = seeds_run(&seeds, count, arguments, QUICK, run_seed);
-    free(w.epochs);
+    free(w.views);
     forget(true);
     if (result != 0)
         return result;
-    printf("%llu seeds: %llu killed, %llu times an epoch taken, %llu merges\n",
+    printf("%llu seeds: %llu killed, %llu times a view taken, %llu nodes cut\n",
            (unsigned long long)seeds, (unsigned long long)w.kills, (unsigned long long)w.commits,
-           (unsigned long long)w.merges);
+           (unsigned long long)w.cuts);
     return 0;
 }

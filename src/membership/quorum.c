@@ -1,0 +1,43 @@
+/* quorum.c - see quorum.h. */
+#include "membership/quorum.h"
+
+static bool has_ended(const sl_membership *m, const sl_member *member) {
+    const sl_peer *p = &m->peers[member->rank];
+    return member->rank != m->settings.rank && (p->followed || (p->lost && p->ended));
+}
+
+/* The rank that an even half needs; the others' lowest, where its process has ended. */
+static uint32_t find_lowest(const sl_membership *m) {
+    const sl_epoch *e = sl_membership_view(m);
+    uint32_t i = 0;
+    while (i + 1 < e->count && has_ended(m, &e->members[i]))
+        i++;
+    return e->members[i].rank;
+}
+
+static uint32_t count_living(const sl_membership *m) {
+    const sl_epoch *e = sl_membership_view(m);
+    uint32_t living = 0;
+    for (uint32_t i = 0; i < e->count; i++)
+        living += !has_ended(m, &e->members[i]);
+    return living;
+}
+
+uint32_t sl_quorum_needed(const sl_membership *m) {
+    return m->settings.quorum > 0 ? m->settings.quorum : count_living(m) / 2 + 1;
+}
+
+bool sl_quorum_has(const sl_membership *m, sl_quorum_of holds) {
+    const sl_epoch *e = sl_membership_view(m);
+    const uint32_t living = count_living(m), lowest = find_lowest(m);
+    uint32_t count = 0;
+    bool has_lowest = false;
+    for (uint32_t i = 0; i < e->count; i++) {
+        const bool is_one = holds(m, &e->members[i]);
+        count += is_one;
+        has_lowest = has_lowest || (is_one && e->members[i].rank == lowest);
+    }
+    if (m->settings.quorum > 0)
+        return count >= m->settings.quorum;
+    return 2 * count > living || (2 * count == living && has_lowest);
+}
