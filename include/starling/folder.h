@@ -106,8 +106,6 @@ typedef struct sl_summary {
     double predicted_seconds; /* on the experiment's network; 0: not asked for */
     const sl_loss *losses;    /* (loss_count) */
     size_t loss_count;
-    const sl_merge *merges; /* (merge_count) */
-    size_t merge_count;
     const uint32_t *members; /* (member_count) at the end; count 0: all, from the first round on */
     uint32_t member_count;
     bool minority; /* sl_is_minority */

@@ -11,9 +11,9 @@
  *                                come back in update.released
  *   all combined and sent     -> publish of the next step of the exchange; after the last one
  *                                round_done, and compute of the next round, or finished
- *   LOST                      -> what that peer has not sent, and what it would have been given, is
- *                                folded: its weight goes to the node's own vector; or exchanges are
- *                                void until VIEW
+ *   CUT                       -> a peer is lost: nothing is exchanged until VIEW. What was combined
+ *                                stays; the rest of the vector stays the node's own. Rounds until
+ *                                then are the node's own, too
  *   VIEW                      -> other members, with other edges: the next round begins under it
  *
  * sl_node_hold() keeps a node from beginning a round: it rests after the one before until RELEASED
@@ -35,6 +35,7 @@
 
 #include "starling/algorithm.h"
 #include "starling/api.h"
+#include "starling/epoch.h"
 #include "starling/optimizer.h"
 #include "starling/topology.h"
 
@@ -57,6 +58,9 @@ typedef struct sl_view {
     sl_members members;          /* this node is one of them */
     const sl_topology *topology; /* in ranks, of as many nodes as the first one */
     const sl_plan *plan;         /* for the members' topology */
+    const sl_pair *broken;       /* (broken_count) edges that it does without: their weights stay
+                                    with the own models */
+    uint32_t broken_count;
 } sl_view;
 
 typedef struct sl_node_settings {
@@ -106,12 +110,13 @@ typedef enum sl_event_type {
     SL_EVENT_RECEIVED,
     SL_EVENT_SENT,     /* part has left for every out-neighbour */
     SL_EVENT_NOTIFIED, /* notify_fd was signalled */
-    SL_EVENT_LOST,     /* peer: it sends and gets nothing any more, until a view. SL_EPEER: what the
-                          algorithm exchanges cannot be folded now */
+    SL_EVENT_CUT,      /* the exchange under way ends where it is, and nothing is exchanged until a
+                          view. The driver sends nothing more of the message under way. May come
+                          twice */
     SL_EVENT_ASIDE,    /* it gives its round up, and what has come goes back: it rests */
     SL_EVENT_RELEASED, /* the round that was held begins */
-    SL_EVENT_VIEW,     /* of a node that was held before view->round, or earlier, and then goes
-                          forward; or first of all, in place of START: x is filled, and it joins */
+    SL_EVENT_VIEW,     /* of a node that was held before view->round; or first of all, in place of
+                          START: x is filled, and it joins */
     SL_EVENT_RENEWED,  /* before START: peer is another process, and what has come goes back */
     SL_EVENT_PEER_DOWN, /* -> SL_EPEER naming edge and round, if the node still needs that peer */
     SL_EVENT_DEADLINE   /* -> SL_EPEER naming the edges and the round that the node waits for */
@@ -119,7 +124,7 @@ typedef enum sl_event_type {
 
 typedef struct sl_event {
     sl_event_type type;
-    uint32_t peer;       /* RECEIVED, PEER_DOWN, LOST, RENEWED */
+    uint32_t peer;       /* RECEIVED, PEER_DOWN, RENEWED */
     uint64_t exchange;   /* RECEIVED */
     uint32_t step;       /* RECEIVED */
     uint32_t part;       /* RECEIVED, SENT */
@@ -259,15 +264,13 @@ SL_API double sl_node_scalar(const sl_node *node, uint32_t part);
 /* Says what an exchange waits for: SL_EPEER, and the text names edge or node, round and part. 0:
  * there is no exchange. */
 SL_API int sl_node_name_wait(const sl_node *node, sl_error *error);
-/* How far a node has come, of what a peer sends it: so many parts of its message in a step of the
- * exchange under way; or the next step, if the peer only gets something, and may have it; or else
- * the last exchange, and the number of its steps. Who is lost there, is folded from there on. */
+/* How far a node has come: so many parts of a step of the exchange under way are combined; or else
+ * the last exchange, and the number of its steps. */
 typedef struct sl_reach {
     uint64_t exchange;
     uint32_t step, part;
 } sl_reach;
-/* false: it is no peer, or the node has finished. Where a loss voids exchanges, anybody is one. */
-SL_API bool sl_node_reach(const sl_node *node, uint32_t peer, sl_reach *out);
+SL_API void sl_node_reach(const sl_node *node, sl_reach *out);
 /* Does the current step wait for a part of this peer's message? */
 SL_API bool sl_node_awaits(const sl_node *node, uint32_t peer);
 /* Does the node stop until it hears SENT of the next part? All else that it needs has come; what

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "starling/api.h"
+#include "starling/epoch.h"
 #include "starling/experiment.h"
 #include "starling/node.h"
 #include "starling/task.h"
@@ -78,11 +79,10 @@ SL_API void sl_record_pieces(sl_record *record, sl_piece out[SL_RECORD_PIECES]);
     X(SL_LOG_REQUEST, "request")       /* all nodes are to save a round */                         \
     X(SL_LOG_CHECKPOINT, "checkpoint") /* it was written, or not */                                \
     X(SL_LOG_LOST, "lost")             /* a peer is gone: killed, left, or cut off */              \
-    X(SL_LOG_FOLD, "fold")             /* nothing more of a neighbour's goes into the model */     \
+    X(SL_LOG_CUT, "cut")               /* nothing is exchanged any more until the next view */     \
     X(SL_LOG_COMMIT, "commit")         /* all agree on the next view */                            \
     X(SL_LOG_VIEW, "view")             /* other members, from a round on */                        \
     X(SL_LOG_JOIN, "join")             /* it asks to take part again, with a sponsor's model */    \
-    X(SL_LOG_MERGE, "merge")           /* parts of the network are one again, in the next view */  \
     X(SL_LOG_END, "end")
 
 typedef enum sl_log_kind {
@@ -111,8 +111,8 @@ typedef struct sl_log_entry {
     sl_log_kind kind;
     uint32_t rank;
     uint64_t round; /* start: the first, 0: it joins; resume, checkpoint, request: the one that is
-                       saved; edge, down, up, fold, commit: under way; join, merge: the last that
-                       it ended; lost, view: the first without the peer, of the view; end: the last
+                       saved; edge, down, up, cut, commit: under way; join: the last that it
+                       ended; lost, view: the first without the peer, of the view; end: the last
                        that ended, 0: none */
     uint64_t rounds, run_id;                 /* start: of the run */
     uint64_t incarnation;                    /* start: of the process, random, below 2^53 */
@@ -123,26 +123,27 @@ typedef struct sl_log_entry {
     char blas[SL_LOG_WORD_MAX];              /* start: sl_learner_blas */
     uint64_t passed_over[SL_LOG_PASSED_MAX]; /* resume: newer rounds that it had a file of */
     size_t passed_over_count;
-    uint32_t peer;               /* edge, down, up, lost, fold; join: the sponsor */
+    uint32_t peer;               /* edge, down, up, lost; join: the sponsor */
     uint64_t after;              /* join: the round after which the sponsor had the model; commit:
                                     the last one before the view */
     const uint32_t *ranks;       /* view: (members) rising, borrowed */
     uint64_t members;            /* view */
-    uint32_t sides;              /* merge: of the network that have met */
+    const sl_pair *broken;       /* view: (broken_count) edges that it does without, borrowed */
+    uint64_t broken_count;       /* view */
     double gap;                  /* view: the spectral gap of their topology; NaN: unknown */
-    uint64_t exchange;           /* down, up; fold: sl_node_reach; view: the last before it */
-    uint32_t step, part;         /* fold: sl_node_reach */
+    uint64_t exchange;           /* down, up; cut: sl_node_reach; view: the last before it */
+    uint32_t step, part;         /* cut: sl_node_reach */
     double seconds;              /* up: how long it was down */
     sl_log_then then;            /* request */
     sl_log_outcome outcome;      /* end */
     char why[SL_ERROR_TEXT_MAX]; /* edge (its protection), down, lost, view (who they are),
-                                    merge, checkpoint (empty: it was written), end (empty: all
+                                    checkpoint (empty: it was written), end (empty: all
                                     rounds are done) */
 } sl_log_entry;
 
 /* What is repeated of a node's log. */
 typedef struct sl_history {
-    sl_log_entry *entries; /* (count) folds, views, joins and merges, in order, and starts of
+    sl_log_entry *entries; /* (count) cuts, views and joins, in order, and starts of
                               processes that took the rank of the one before */
     size_t count;
     bool done; /* the last process came to the end of the run */
@@ -150,13 +151,6 @@ typedef struct sl_history {
 
 /* The end of a run that returned error->code. */
 SL_API sl_log_entry sl_log_end(uint64_t round, const sl_error *error);
-
-/* Parts of a network that had trained on apart are one again. */
-typedef struct sl_merge {
-    uint64_t round; /* the first together */
-    uint64_t after; /* the last of the part that is told of: the rounds between are passed over */
-    uint32_t sides; /* so many parts; 0: no merge */
-} sl_merge;
 
 /* What a driver reports to its caller. Calls come from the driver's threads, one at a time. A
  * negative return value ends the run with that code. Each may be NULL. */
@@ -174,8 +168,6 @@ typedef struct sl_observer {
     void (*aside)(void *context, uint32_t rank, uint64_t round, const char *why);
     /* `rank`, without which the others had gone on, takes part again from `round` on. */
     void (*returned)(void *context, uint32_t rank, uint64_t round);
-    /* The part of the network that `rank` is in goes on as one with others. */
-    void (*merged)(void *context, uint32_t rank, const sl_merge *merge);
     /* A message to show: for whom the driver waits, or, if it begins with "warning: ", whom it has
      * refused. Twenty a second at most. Comes from another thread than the calls above, at any
      * time. */

@@ -4,7 +4,7 @@
 
 #include "starling/api.h"
 
-#define SL_PROTOCOL_VERSION 11u
+#define SL_PROTOCOL_VERSION 12u
 
 #ifdef __cplusplus
 extern "C" {

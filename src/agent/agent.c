@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/folding.h"
 #include "agent/state.h"
 #include "base/clock.h"
 #include "launch/roster.h"
@@ -362,7 +361,8 @@ static bool move(sl_agent *a) {
         advance_calls(a);
     if (sl_averaging_advance(a))
         sl_agent_finish(a);
-    sl_folding_go_on(a);
+    sl_members_lose_left(a);
+    sl_cutting_go_on(a);
     bool sent = sl_agent_send_parts(a);
     sent = sl_fetching_give(a) || sent;
     return sl_returning_step_aside(a) || sl_members_go_on(a) || sent || happened > 0;

@@ -69,7 +69,6 @@ int sl_neighbour_tick(sl_neighbour *n, sl_error *error) {
     }
     if (!n->connected)
         return 0;
-    sl_neighbour_tell_turn(n); /* there may have been no room for it */
     if (!n->bye_received && side->now_s - n->heard_s > (n->awaited ? beat_every_s : limit_s / 2))
         hear_bytes(n);
     if (!n->bye_received && side->now_s - n->heard_s > limit_s)

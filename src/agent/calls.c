@@ -64,17 +64,18 @@ int sl_calls_open(sl_calls *c, const sl_tree *tree, sl_side *side, const sl_node
     if (c->descriptor < 0)
         return sl_fail(error, SL_ENOMEM, "agent %u: no descriptor left", side->rank);
     int result = sl_place_open(&c->place, tree, side->rank, neighbours, count, error);
+    c->place.view = side->view;
     if (result == 0)
         result = sl_meeting_open(&c->meeting, &c->place, side->rank, error);
     return result != 0 ? result : sl_reduce_open(&c->reduce, &c->place, side, error);
 }
 
-int sl_calls_turn(sl_calls *c, const sl_tree *tree, uint64_t hash, sl_error *error) {
+int sl_calls_turn(sl_calls *c, const sl_tree *tree, sl_error *error) {
     sl_meeting_close(&c->meeting);
     sl_place_close(&c->place);
     int result =
         sl_place_open(&c->place, tree, c->side->rank, c->neighbours, c->neighbour_count, error);
-    c->place.hash = hash;
+    c->place.view = c->side->view;
     if (result == 0)
         result = sl_meeting_open(&c->meeting, &c->place, c->side->rank, error);
     if (result == 0)
@@ -148,7 +149,7 @@ int sl_calls_take(sl_calls *c, sl_neighbour *from, const sl_frame *frame, const 
         return sl_fail_edge(error, SL_EPROTO, from->rank, from->side->rank, from->side->round,
                             "agent %u runs in a session, and this agent does not", from->rank);
     c->moved_s = from->side->now_s;
-    if (from->hash != c->place.hash) /* of a view before */
+    if (frame->view != c->place.view) /* of a view before */
         return 0;
     if (c->cut && frame->type != SL_FRAME_MEET)
         return 0;

@@ -64,7 +64,7 @@ int sl_calls_open(sl_calls *calls, const sl_tree *tree, sl_side *side, const sl_
                   sl_neighbour *neighbours, uint32_t count, sl_error *error);
 void sl_calls_close(sl_calls *calls);
 /* A view begins, with this tree: its agents meet anew. */
-int sl_calls_turn(sl_calls *calls, const sl_tree *tree, uint64_t hash, sl_error *error);
+int sl_calls_turn(sl_calls *calls, const sl_tree *tree, sl_error *error);
 /* The descriptor is readable. */
 int sl_calls_receive(sl_calls *calls, sl_error *error);
 /* A MEET, WANT or SUM frame. */

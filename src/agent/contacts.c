@@ -7,11 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/folding.h"
 #include "agent/state.h"
 
-/* Of a port, until its agent counts as lost; and between looks for one that does. */
-enum { REFUSALS = 2 };
+/* Between looks for a port that refused, and for one of a lost agent. */
 static const double refusals_apart_s = 0.05, look_again_s = 1;
 
 double sl_contacts_left_s(const sl_agent *a, const sl_neighbour *n) {
@@ -23,7 +21,7 @@ bool sl_contacts_awaits(const sl_agent *a, const sl_neighbour *n) {
         return false;
     if (a->phase == PHASE_OVER)
         return a->parting && !n->told && n->near && !n->gone;
-    return n->gone ? sl_members_admit(a, n) : n->near || a->cohort.alarmed;
+    return n->near || a->cohort.alarmed;
 }
 
 /* Why it ended, as it said; "": it did not. */
@@ -49,7 +47,7 @@ static bool goes_on(const sl_agent *a) {
 /* It has ended for somebody who never came. Who has all its neighbours may have begun: it does not
  * train what all others do not. */
 static bool begins_for_nobody(const sl_agent *a, const sl_neighbour *n) {
-    return n->ends == SL_ABORT_BEGINS && a->cohort.number == 0 && !a->cohort.is_new;
+    return n->ends == SL_ABORT_BEGINS && a->side.view <= 1 && !a->cohort.is_new;
 }
 
 /* The run ends, or goes on without this neighbour. */
@@ -171,7 +169,7 @@ static void on_received(void *context, void *owner, sl_buffer *buffer, size_t by
     sl_error error;
     int result = sl_neighbour_take(n, buffer, bytes, &event, &frame, &error);
     if (result == SL_ARRIVED_DATA) {
-        sl_members_take(a, n, &event);
+        sl_members_take(a, n, &frame, &event);
     } else if (result == SL_ARRIVED_CALL) {
         result = sl_calls_take(&a->calls, n, &frame, buffer->data + SL_FRAME_HEADER_BYTES, &error);
         sl_buffer_release(buffer);
@@ -187,8 +185,6 @@ static void on_received(void *context, void *owner, sl_buffer *buffer, size_t by
     }
     if (n->back)
         come_back(a, n);
-    if (sl_folding_watch(a, n))
-        sl_members_reach(a, n);
     sl_members_see_off(a, n);
     if (result == SL_ARRIVED_BROKEN)
         lose(a, n, &error);
@@ -204,18 +200,14 @@ static void on_sent(void *context, void *owner, uint32_t cookie) {
     sl_agent_settle(context, false);
 }
 
-/* Before a run's end it may have ended: that is no loss, unless a round waits for its part. */
-static bool is_missed(const sl_agent *a, const sl_neighbour *n) {
-    return !sl_members_nearly_done(a) || (a->phase == PHASE_TRAINING && n->near && !n->folded &&
-                                          sl_node_awaits(a->node, n->rank));
-}
-
 /* Nobody listens where it was: twice, and it is gone. */
 static void note_refusal(sl_agent *a, sl_neighbour *n) {
     sl_error error;
-    const bool seeks = n->sought_s > 0 && is_missed(a, n);
+    const bool seeks = n->sought_s > 0 && a->phase == PHASE_TRAINING;
     n->next_attempt_s = a->side.now_s + (n->gone ? look_again_s : refusals_apart_s);
-    if (++n->refusals < REFUSALS || n->gone || n->bye_received || (n->lost_s == 0 && !seeks))
+    n->refusals++;
+    sl_members_note_ended(a, n);
+    if (n->refusals < SL_REFUSALS || n->gone || n->bye_received || (n->lost_s == 0 && !seeks))
         return;
     if (n->lost_s == 0)
         sl_fail_edge(&n->lost, SL_EPEER, n->rank, a->side.rank, a->side.round,
@@ -324,12 +316,6 @@ static void take_in(sl_agent *a, sl_visitor *visitor, sl_standing *theirs) {
         sl_visitors_turn_away(&a->visitors, visitor, followed, text);
         return;
     }
-    if (!sl_members_admit(a, n)) {
-        snprintf(text, sizeof text, "it counts as lost here, until all agree: %.*s",
-                 SL_REFUSAL_MAX - 64, n->lost.text);
-        sl_visitors_turn_away(&a->visitors, visitor, 0, text);
-        return;
-    }
     if (n->incarnation == theirs->incarnation && theirs->attempt <= n->attempt) {
         sl_visitors_refuse(&a->visitors, visitor, NULL); /* it has another one by now */
         return;
@@ -424,7 +410,7 @@ static double seeks_s(const sl_agent *a, const sl_neighbour *n) {
 static void check_sought(sl_agent *a, sl_neighbour *n) {
     sl_error error;
     const bool is_here = n->agreed && !sl_neighbour_has_other(n, n->process);
-    if (is_here || n->sought_s == 0 || !is_missed(a, n) ||
+    if (is_here || n->sought_s == 0 || a->phase != PHASE_TRAINING ||
         (a->side.now_s - n->sought_s < seeks_s(a, n) && !n->superseded))
         return;
     sl_fail_edge(&error, SL_EPEER, n->rank, a->side.rank, a->side.round, "it cannot be reached%s%s",

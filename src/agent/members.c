@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/folding.h"
 #include "agent/state.h"
 
 static const double tick_s = 0.1;
@@ -26,11 +25,8 @@ int sl_members_open(sl_agent *a, sl_error *error) {
     const uint32_t nodes = ranks_of(a);
     if (!sl_members_wanted(a))
         return 0;
-    g->voids = sl_algorithm_of(&a->settings.experiment->algorithm, NULL)->voids;
-    g->early_max = a->neighbour_count * a->side.window;
-    g->early = calloc(g->early_max + 1u, sizeof *g->early);
     g->bytes = malloc(sl_letter_bytes_max(nodes));
-    if (g->early == NULL || g->bytes == NULL)
+    if (g->bytes == NULL)
         return sl_fail(error, SL_ENOMEM, "agent %u: out of memory for %u members", a->side.rank,
                        nodes);
     return sl_letter_open(&g->letter, nodes, error);
@@ -42,36 +38,24 @@ void sl_members_close(sl_agent *a) {
     sl_letter_close(&g->letter);
     sl_grouping_close(&g->grouping);
     free(g->bytes);
-    free(g->early);
-}
-
-/* Twice what nodes can be apart: without a dead one's edges they can be further, and with each that
- * joins by one. */
-static int find_slack(sl_agent *a, sl_error *error) {
-    const sl_experiment *e = a->settings.experiment;
-    uint64_t spread = 0;
-    const int result = sl_algorithm_spread(&spread, &e->algorithm, e->topology, error);
-    a->cohort.slack = (uint32_t)(2 * (spread + e->membership.joiners));
-    return result;
 }
 
 /* first: NULL: it joins. */
 static int open_membership(sl_agent *a, const sl_epoch *first, sl_error *error) {
-    const sl_algorithm_config *config = &a->settings.experiment->algorithm;
-    const sl_algorithm *algorithm = sl_algorithm_of(config, error);
-    sl_membership_settings settings = {.rank = a->side.rank,
-                                       .incarnation =
-                                           first != NULL ? SL_FOUNDER : a->side.incarnation,
-                                       .ranks_max = ranks_of(a),
-                                       .grace_s = a->side.timeout_s,
-                                       .first = first,
-                                       .round = a->saving.resumed};
+    const sl_experiment *e = a->settings.experiment;
+    const sl_algorithm *algorithm = sl_algorithm_of(&e->algorithm, error);
     if (algorithm == NULL)
         return SL_EINVAL;
-    settings.period = (uint32_t)sl_algorithm_interval(algorithm, config);
-    const int result = find_slack(a, error);
-    settings.slack = a->cohort.slack;
-    return result != 0 ? result : sl_membership_open(&a->cohort.membership, &settings, error);
+    const sl_membership_settings settings = {
+        .rank = a->side.rank,
+        .incarnation = first != NULL ? SL_FOUNDER : a->side.incarnation,
+        .ranks_max = ranks_of(a),
+        .quorum = e->membership.quorum,
+        .period = (uint32_t)sl_algorithm_interval(algorithm, &e->algorithm),
+        .grace_s = a->side.timeout_s,
+        .first = first,
+        .round = a->saving.resumed};
+    return sl_membership_open(&a->cohort.membership, &settings, error);
 }
 
 /* All of a run that begins are members, as processes of one age. */
@@ -100,8 +84,6 @@ int sl_members_start(sl_agent *a, sl_error *error) {
     free(all);
     if (result != 0)
         return result;
-    for (uint32_t i = 0; i < a->neighbour_count; i++)
-        a->neighbours[i].member = true;
     step(a, (sl_membership_event){.type = SL_MEMBERSHIP_READY}); /* nothing keeps the first round */
     sl_node_hold(a->node, a->saving.resumed + 1);
     return 0;
@@ -116,7 +98,6 @@ int sl_members_start_outside(sl_agent *a, sl_error *error) {
     a->cohort.outside_s = a->side.now_s;
     for (uint32_t i = 0; i < a->neighbour_count; i++) {
         sl_neighbour *n = &a->neighbours[i];
-        n->folded = true;
         n->heir = SL_ANY_HEIR;
         n->sought_s = sl_members_expects(a, n) ? a->side.now_s : 0;
     }
@@ -148,8 +129,13 @@ void sl_members_hear(sl_agent *a, sl_neighbour *n, const sl_frame *frame, const 
         return;
     sl_members_alarm(a);
     step(a, (sl_membership_event){.type = SL_MEMBERSHIP_MESSAGE, .message = &letter->message});
-    if (sl_folding_watch(a, n))
-        sl_members_reach(a, n);
+}
+
+void sl_members_take(sl_agent *a, sl_neighbour *n, const sl_frame *frame, const sl_event *event) {
+    if (frame->view == a->side.view)
+        sl_agent_deliver(a, event);
+    else
+        sl_neighbour_consumed(n, event->token);
 }
 
 /* ---- views ---- */
@@ -175,7 +161,6 @@ static void take_model(sl_agent *a) {
     atomic_store(&a->saving.trains, true);
     a->side.vec->copy_in(sl_node_model(a->node), a->cohort.fetching.model, bytes);
     sl_fetching_end(a);
-    sl_members_drop_early(a);
 }
 
 static int share_samples(const sl_agent *a, const sl_epoch *view, sl_error *error) {
@@ -184,12 +169,48 @@ static int share_samples(const sl_agent *a, const sl_epoch *view, sl_error *erro
     return t->members != NULL ? t->members(t->context, rank, place, view->count, error) : 0;
 }
 
-/* sides: parts of the network that have met. */
-static void begin_view(sl_agent *a, const sl_epoch *view, uint32_t sides) {
+/* Notes which process may come in a neighbour's place: the newest view's, or any, if it has none. */
+static void find_heirs(sl_agent *a) {
+    const sl_epoch *view = sl_membership_epoch(a->cohort.membership);
+    for (uint32_t i = 0; i < a->neighbour_count && a->cohort.alarmed; i++) {
+        sl_neighbour *n = &a->neighbours[i];
+        const uint32_t place = view != NULL ? sl_epoch_place(view, n->rank) : 0;
+        n->heir =
+            view == NULL || place == view->count ? SL_ANY_HEIR : view->members[place].incarnation;
+        if (n->agreed && sl_neighbour_has_other(n, n->process) && n->sought_s == 0)
+            n->sought_s = a->side.now_s; /* the other one */
+    }
+}
+
+/* A member that is not connected is looked for: also another process of a rank that has left
+ * before, and one that this agent has never met. */
+static void seek(const sl_agent *a, sl_neighbour *n) {
+    n->parted = false;
+    if (!n->gone && n->lost_s == 0 && n->sought_s == 0)
+        n->sought_s = a->side.now_s;
+}
+
+/* The node has begun the view. */
+static void turn_neighbours(sl_agent *a, const sl_epoch *view) {
+    const uint32_t *peers, count = sl_node_peers(a->node, &peers);
+    for (uint32_t i = 0; i < a->neighbour_count; i++) {
+        sl_neighbour *n = &a->neighbours[i];
+        n->near = false;
+        for (uint32_t k = 0; k < count; k++)
+            n->near = n->near || peers[k] == n->rank;
+        if (!n->agreed && sl_epoch_place(view, n->rank) < view->count)
+            seek(a, n);
+        if (n->ends == SL_ABORT_DROPS)
+            n->cause[0] = '\0';
+    }
+    a->side.varies = sl_node_varies(a->node);
+    sl_members_tell_broken(a, view);
+}
+
+static void begin_view(sl_agent *a, const sl_epoch *view) {
     sl_cohort *g = &a->cohort;
     sl_grouping grouping = {0};
     sl_error error;
-    sl_folding_lose_absent(a, view);
     if (sl_members_regroup(a, view, &grouping, &error) != 0 ||
         share_samples(a, view, &error) != 0) {
         sl_grouping_close(&grouping);
@@ -198,16 +219,15 @@ static void begin_view(sl_agent *a, const sl_epoch *view, uint32_t sides) {
     }
     sl_grouping old = g->grouping; /* the node's, until it turns */
     g->grouping = grouping;
-    g->view = (sl_view){view->round,
-                        view->exchange,
-                        {grouping.ranks, grouping.count},
-                        grouping.topology,
-                        &g->grouping.plan};
-    g->before[g->passed++ % SL_EPOCHS_BEFORE] = g->hash;
-    g->hash = sl_epoch_hash(view);
-    g->number = view->number;
-    if (sides > 1 && !g->outside)
-        sl_members_tell_merge(a, view, sides);
+    g->view = (sl_view){.round = view->round,
+                        .exchange = view->exchange,
+                        .members = {grouping.ranks, grouping.count},
+                        .topology = grouping.topology,
+                        .plan = &g->grouping.plan,
+                        .broken = view->broken,
+                        .broken_count = view->broken_count};
+    a->side.view = (uint32_t)view->number;
+    g->cutting = SL_CUTTING_NOTHING;
     sl_members_tell_view(a);
     if (g->outside)
         take_model(a);
@@ -229,7 +249,7 @@ static void turn_calls(sl_agent *a) {
                                                   view->topology, &view->members, &error)
                                    : SL_EINVAL;
     if (result == 0)
-        result = sl_calls_turn(&a->calls, &tree, a->cohort.hash, &error);
+        result = sl_calls_turn(&a->calls, &tree, &error);
     if (result != 0)
         sl_agent_fail(a, &error, error.text);
     sl_tree_close(&tree);
@@ -262,13 +282,6 @@ void sl_members_stay_out(sl_agent *a, const char *what) {
     sl_agent_fail(a, &error, error.text);
 }
 
-/* It has agreed with a side that has ended. Its own side is to go on without it. */
-static void part_from_all(sl_agent *a) {
-    sl_folding_lose_all(a);
-    for (uint32_t i = 0; i < a->neighbour_count; i++)
-        sl_neighbour_tell(&a->neighbours[i], "the run has ended elsewhere; it goes on alone");
-}
-
 /* What it has goes into nobody's model any more. */
 static void go_out(sl_agent *a) {
     char dropped[SL_DROPPED_MAX];
@@ -276,61 +289,46 @@ static void go_out(sl_agent *a) {
     a->cohort.outside_s = a->progress_s = a->side.now_s;
     sl_members_name_dropping(a, dropped);
     sl_agent_notice(a, "warning: round %" PRIu64 ": %s; it returns", a->side.round, dropped);
-    sl_folding_lose_all(a);
+    sl_cutting_begin(a);
 }
 
 static void release(sl_agent *a) {
     sl_agent_begin(a, &(sl_event){.type = SL_EVENT_RELEASED});
 }
 
-/* The others are through, or nearly: its last rounds need nobody's consent. */
-static void end_alone(sl_agent *a) {
-    a->cohort.alone = true;
-    if (a->cohort.rests && !a->cohort.asks)
-        release(a);
-}
-
 static void begin(sl_agent *a, const sl_membership_update *u) {
     if (!a->cohort.rests) /* it starts */
         return;
-    if (u->round > a->settings.task.rounds && a->cohort.outside) {
+    if (u->round > a->settings.task.rounds) {
         sl_members_stay_out(a, "nobody of them had rounds left");
-    } else if (u->round > a->settings.task.rounds) {
-        part_from_all(a);
-        end_alone(a);
     } else if (u->view != NULL) {
-        const sl_epoch view = *u->view; /* its lists live until the next epoch begins */
-        begin_view(a, &view, u->sides);
+        const sl_epoch view = *u->view; /* its lists live until the next view begins */
+        begin_view(a, &view);
         if (a->phase == PHASE_OVER)
             return;
-        sl_folding_turn(a, &view);
+        turn_neighbours(a, &view);
         if (a->settings.meets)
             turn_calls(a);
-        sl_folding_repeat(a);
-        sl_members_deliver_early(a);
     } else {
         release(a);
     }
 }
 
 static void leave(sl_agent *a, bool nobody_stays) {
-    sl_cohort *g = &a->cohort;
-    g->leaves = g->alone = true;
-    if (g->rests)
+    a->cohort.leaves = true;
+    if (a->cohort.rests)
         sl_agent_depart(a, nobody_stays);
+    else
+        sl_cutting_begin(a); /* nobody lets it go: its round ends as it is */
 }
 
 static void obey(sl_agent *a, const sl_membership_update *u) {
-    const bool ends = u->dropped && !a->cohort.aside && sl_members_nearly_done(a);
-    /* whoever ends with the others' last rounds does not say that it has no part in them */
-    for (size_t i = 0; a->cohort.alarmed && !ends && i < u->message_count; i++)
+    for (size_t i = 0; a->cohort.alarmed && i < u->message_count; i++)
         sl_letters_post(a, u->messages[i].to, &u->messages[i].message);
     if (u->diverged)
         fail(a, SL_EDIVERGED,
              "loss, gradient or model is not finite, as on most of the members; training diverged: "
              "lower optimizer.learning_rate, or check the data");
-    else if (ends)
-        end_alone(a);
     else if (u->dropped && a->settings.meets)
         sl_members_stay_out(a, "its caller has another model");
     else if (u->dropped)
@@ -340,20 +338,22 @@ static void obey(sl_agent *a, const sl_membership_update *u) {
     else if (u->replaced)
         sl_members_end_followed(a);
     else if (u->left && a->cohort.aside && !a->cohort.wishes)
-        sl_members_stay_out(a, "they have not agreed on an epoch without it");
+        sl_members_stay_out(a, "they have not agreed on a view without it");
     else if (u->left)
         leave(a, u->nobody_stays);
     else if (u->begin)
         begin(a, u);
+    if (u->cut)
+        sl_cutting_begin(a);
 }
 
 static void step(sl_agent *a, sl_membership_event event) {
     sl_membership_update update;
-    if (a->cohort.alone)
+    if (a->cohort.leaves)
         return;
     event.now_s = a->side.now_s;
     sl_membership_step(a->cohort.membership, &event, &update);
-    sl_folding_find_heirs(a);
+    find_heirs(a);
     sl_members_tell_commit(a, update.committed);
     obey(a, &update);
 }
@@ -363,57 +363,6 @@ uint64_t sl_members_newest(const sl_agent *a) {
     return newest != NULL ? newest->number : sl_membership_others(a->cohort.membership)->number;
 }
 
-/* It has said no more than that it goes on without this agent, which has ended the connection for
- * it, and connects anew: whether there is another epoch comes with the next one. */
-static bool is_to_say_why(const sl_agent *a, const sl_neighbour *n) {
-    return n->folds && n->hash == a->cohort.hash && n->sought_s > 0 && !sl_members_nearly_done(a);
-}
-
-/* Neighbours have come to an epoch that it has not heard of: it trains alone no further, even if
- * their connections have broken since. */
-static bool is_behind(const sl_agent *a) {
-    bool any = false;
-    for (uint32_t i = 0; i < a->neighbour_count; i++) {
-        const sl_neighbour *n = &a->neighbours[i];
-        any = any ||
-              (n->near && !n->gone && (n->number > sl_members_newest(a) || is_to_say_why(a, n)));
-    }
-    return any && !a->cohort.alone && !sl_membership_is_let_go(a->cohort.membership);
-}
-
-/* Does it exchange with nobody, as all of its edges are broken, or its neighbours lost? Where some
- * are not, these may wait for it. */
-static bool is_bound_to_nobody(const sl_agent *a) {
-    bool any = false, all = true;
-    for (uint32_t i = 0; i < a->neighbour_count; i++) {
-        const sl_neighbour *n = &a->neighbours[i];
-        any = any || n->near;
-        all = all && (!n->near || n->folded);
-    }
-    return any && all;
-}
-
-/* It trains in this agent's epoch, as far as it has said. */
-static bool trains_too(const sl_agent *a, const sl_neighbour *n) {
-    const sl_membership *m = a->cohort.membership;
-    return n->agreed && !n->bye_received && n->hash == a->cohort.hash &&
-           !sl_membership_is_aside(m, n->rank, n->since) &&
-           a->side.now_s - n->exchange_s < SL_PATIENCE_S(a->side.timeout_s);
-}
-
-/* The next view begins after the round of whoever is furthest: it does not run away from those of
- * its epoch that it reaches, unless they stand still. */
-static bool is_ahead(const sl_agent *a) {
-    uint64_t furthest = 0;
-    for (uint32_t i = 0; i < a->neighbour_count; i++) {
-        const sl_neighbour *n = &a->neighbours[i];
-        if (trains_too(a, n) && n->exchange > furthest)
-            furthest = n->exchange;
-    }
-    return furthest > 0 && a->side.exchange > furthest + a->cohort.slack && !a->cohort.alone &&
-           !a->cohort.wishes && !sl_members_turn(a) && is_bound_to_nobody(a);
-}
-
 void sl_members_join(sl_agent *a, uint32_t sponsor) {
     step(a, (sl_membership_event){.type = SL_MEMBERSHIP_JOIN, .peer = sponsor});
 }
@@ -421,26 +370,18 @@ void sl_members_join(sl_agent *a, uint32_t sponsor) {
 bool sl_members_go_on(sl_agent *a) {
     if (!a->cohort.asks || a->phase == PHASE_OVER)
         return false;
-    if (is_behind(a)) { /* that neighbour may end without a word: the others know, too */
-        sl_members_alarm(a);
-        return false;
-    }
-    a->cohort.ahead = is_ahead(a);
-    if (a->cohort.ahead)
-        return false;
     a->cohort.asks = false;
     if (a->cohort.leaves)
         sl_agent_depart(a, false);
-    else if (a->cohort.alone)
-        release(a);
-    step(a, (sl_membership_event){.type = SL_MEMBERSHIP_READY});
+    else
+        step(a, (sl_membership_event){.type = SL_MEMBERSHIP_READY});
     return true;
 }
 
 bool sl_members_turn(const sl_agent *a) {
-    const sl_cohort *g = &a->cohort;
-    const sl_epoch *newest = g->alarmed ? sl_membership_epoch(g->membership) : NULL;
-    return newest != NULL && newest->number > (g->number > 0 ? g->number : 1);
+    const sl_epoch *newest =
+        a->cohort.alarmed ? sl_membership_epoch(a->cohort.membership) : NULL;
+    return newest != NULL && (uint32_t)newest->number != a->side.view;
 }
 
 /* ---- leaving ---- */
@@ -457,8 +398,6 @@ bool sl_members_leave(sl_agent *a) {
     }
     g->wishes = true;
     sl_members_alarm(a);
-    if (g->alone)
-        leave(a, false);
     step(a, (sl_membership_event){.type = SL_MEMBERSHIP_LEAVE});
     return true;
 }
@@ -466,24 +405,8 @@ bool sl_members_leave(sl_agent *a) {
 void sl_members_step_aside(sl_agent *a) {
     a->cohort.aside = a->cohort.rests = true;
     sl_members_alarm(a);
-    sl_folding_lose_all(a);
     sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_ASIDE});
     step(a, (sl_membership_event){.type = SL_MEMBERSHIP_ASIDE});
-}
-
-/* It says nothing more. What it has said goes into the model, if it goes by agreement. */
-static void part(sl_agent *a, sl_neighbour *n) {
-    sl_log_entry entry = {.kind = SL_LOG_LOST, .round = a->side.round, .peer = n->rank};
-    snprintf(entry.why, sizeof entry.why, "round %" PRIu64 ": agent %u has left", entry.round,
-             n->rank);
-    sl_agent_log(a, &entry);
-    sl_agent_notice(a, "%s", entry.why);
-    n->gone = true;
-    n->gone_in = sl_members_newest(a);
-    n->sought_s = 0;
-    if (!n->folded)
-        sl_folding_lose(a, n);
-    step(a, (sl_membership_event){.type = SL_MEMBERSHIP_LOST, .peer = n->rank});
 }
 
 static bool is_left_out(const sl_agent *a, const sl_neighbour *n) {
@@ -491,25 +414,26 @@ static bool is_left_out(const sl_agent *a, const sl_neighbour *n) {
     return newest != NULL && sl_epoch_place(newest, n->rank) == newest->count;
 }
 
-/* Who left by agreement has sent all that is waited for before the view without it. */
-static bool is_off(const sl_agent *a, const sl_neighbour *n) {
-    return n->left == n->sent &&
-           (!is_left_out(a, n) || !n->near || n->folded || sl_node_awaits(a->node, n->rank));
+static void tell_left(sl_agent *a, const sl_neighbour *n) {
+    sl_log_entry entry = {.kind = SL_LOG_LOST, .round = a->side.round, .peer = n->rank};
+    snprintf(entry.why, sizeof entry.why, "round %" PRIu64 ": agent %u has left", entry.round,
+             n->rank);
+    sl_agent_log(a, &entry);
+    sl_agent_notice(a, "%s", entry.why);
 }
 
 /* It may have told only others that it leaves, before this agent reached it. */
 static bool leaves(const sl_agent *a, const sl_neighbour *n) {
-    return sl_membership_leaves(a->cohort.membership, n->rank) || is_left_out(a, n);
+    return sl_membership_standing_of(a->cohort.membership, n->rank) == SL_LEAVES ||
+           is_left_out(a, n);
 }
 
-/* Are all others gone, through, or `outside` like this agent? Nobody answers what it has to ask.
- * For who is outside only the dead are gone: others may let it in yet. */
-static bool is_last(const sl_agent *a, bool outside) {
+/* Are all others dead, through, or outside like this agent? Nobody answers what it has to ask. */
+static bool is_last(const sl_agent *a) {
     for (uint32_t i = 0; i < a->neighbour_count; i++) {
         const sl_neighbour *n = &a->neighbours[i];
-        const bool gone = outside ? sl_neighbour_is_dead(n) : n->gone;
-        if (!gone && !n->bye_received && sl_members_expects(a, n) &&
-            !(outside && sl_membership_is_out(a->cohort.membership, n->rank, 0)))
+        if (!sl_neighbour_is_dead(n) && !n->bye_received && sl_members_expects(a, n) &&
+            !sl_membership_is_out(a->cohort.membership, n->rank, 0))
             return false;
     }
     return a->cohort.alarmed;
@@ -520,23 +444,66 @@ static void say_bye(sl_neighbour *n) {
         n->bye_sent = sl_neighbour_send_control(n, SL_FRAME_BYE, NULL, 0);
 }
 
+/* A neighbour that has left has sent all that it owes: what it does not send does not come. */
 void sl_members_see_off(sl_agent *a, sl_neighbour *n) {
     if (a->cohort.membership == NULL || !n->bye_received || a->phase != PHASE_TRAINING)
         return;
-    if (!leaves(a, n)) {
-        const bool waits = a->cohort.outside || a->cohort.aside;
-        if (a->cohort.outside) /* and has nothing that it still needs */
+    const bool waits = a->cohort.outside || a->cohort.aside;
+    step(a, (sl_membership_event){.type = SL_MEMBERSHIP_DONE, .peer = n->rank});
+    if (leaves(a, n)) {
+        if (!n->gone && n->left == n->sent) {
+            tell_left(a, n);
+            n->gone = true;
+            n->sought_s = 0;
+        }
+        if (n->gone)
             say_bye(n);
-        if (waits && is_last(a, true))
-            sl_members_stay_out(a, "nobody of them trains any more");
-        else if (!waits && is_last(a, false))
-            end_alone(a);
         return;
     }
-    if (!n->gone && is_off(a, n))
-        part(a, n);
-    if (n->gone)
+    if (a->cohort.outside) /* and has nothing that it still needs */
         say_bye(n);
+    if (waits && is_last(a))
+        sl_members_stay_out(a, "nobody of them trains any more");
+}
+
+/* It has closed the connection, and does not come back. */
+static bool takes_no_more(const sl_agent *a, const sl_neighbour *n) {
+    return !n->agreed && sl_waits_for_taker(a, n);
+}
+
+void sl_members_lose_left(sl_agent *a) {
+    for (uint32_t i = 0; a->cohort.membership != NULL && i < a->neighbour_count; i++) {
+        sl_neighbour *n = &a->neighbours[i];
+        if (n->bye_received && n->near && a->phase == PHASE_TRAINING &&
+            a->cohort.cutting == SL_CUTTING_NOTHING &&
+            (sl_node_awaits(a->node, n->rank) || takes_no_more(a, n))) {
+            n->gone = true;
+            step(a, (sl_membership_event){.type = SL_MEMBERSHIP_LOST, .peer = n->rank});
+        }
+    }
+}
+
+/* A part of the network that has no quorum rests, for a while. Nothing else is late meanwhile. */
+static void watch_quorum(sl_agent *a) {
+    sl_cohort *g = &a->cohort;
+    uint32_t reached, needed;
+    if (a->phase != PHASE_TRAINING || g->wishes ||
+        !sl_membership_lacks_quorum(g->membership, &reached, &needed)) {
+        g->minority_s = 0;
+        return;
+    }
+    if (g->minority_s == 0) {
+        g->minority_s = a->side.now_s;
+        sl_members_tell_minority(a, reached, needed);
+    }
+    if (!g->rests)
+        return;
+    a->progress_s = a->side.now_s;
+    if (a->side.now_s - g->minority_s < a->settings.experiment->membership.minority_s)
+        return;
+    g->leaves = true;
+    a->saving.minority = true;
+    sl_agent_depart(a, false);
 }
 
 void sl_members_tick(sl_agent *a) {
@@ -547,19 +514,15 @@ void sl_members_tick(sl_agent *a) {
     for (uint32_t i = 0; i < a->neighbour_count; i++)
         sl_members_see_off(a, &a->neighbours[i]);
     step(a, (sl_membership_event){.type = SL_MEMBERSHIP_TICK});
+    if (!a->cohort.leaves)
+        watch_quorum(a);
 }
 
 /* ---- losses ---- */
 
-/* Is its loss in the newest epoch, or was it before that? */
-bool sl_members_admit(const sl_agent *a, const sl_neighbour *n) {
-    if (!n->gone || a->cohort.outside)
-        return true;
-    return is_left_out(a, n) || sl_members_newest(a) > n->gone_in;
-}
-
-bool sl_members_nearly_done(const sl_agent *a) {
-    return a->phase != PHASE_TRAINING || a->side.round + a->cohort.slack >= a->settings.task.rounds;
+/* Does its port refuse, or has another process come for its rank? */
+static bool has_ended(const sl_neighbour *n) {
+    return n->refusals >= SL_REFUSALS || n->superseded;
 }
 
 void sl_members_lose(sl_agent *a, sl_neighbour *n, const sl_error *why) {
@@ -567,27 +530,29 @@ void sl_members_lose(sl_agent *a, sl_neighbour *n, const sl_error *why) {
     sl_neighbour_drop(n, NULL);
     if (n->gone || a->phase == PHASE_OVER)
         return;
+    sl_neighbour_abandon(n);
     n->gone = true;
     n->lost = *why;
-    n->gone_in = sl_members_newest(a);
     n->sought_s = 0;
     if (!a->cohort.is_new) /* else it never had it */
         sl_members_tell_lost(a, n, why->text);
-    if (!n->folded)
-        sl_folding_lose(a, n);
     sl_members_alarm(a);
-    step(a, (sl_membership_event){.type = SL_MEMBERSHIP_LOST, .peer = n->rank});
+    step(a, (sl_membership_event){
+                .type = SL_MEMBERSHIP_LOST, .peer = n->rank, .ended = has_ended(n)});
+}
+
+void sl_members_note_ended(sl_agent *a, const sl_neighbour *n) {
+    if (a->cohort.membership != NULL && n->gone && has_ended(n) && a->phase != PHASE_OVER)
+        step(a, (sl_membership_event){
+                    .type = SL_MEMBERSHIP_LOST, .peer = n->rank, .ended = true});
 }
 
 void sl_members_reach(sl_agent *a, sl_neighbour *n) {
     if (a->cohort.membership == NULL || a->phase == PHASE_OVER)
         return;
-    sl_neighbour_tell_turn(n);
     sl_fetching_break(a, n);
     n->sought_s = 0;
-    if (!a->cohort.alarmed)
-        return;
     n->gone = false;
-    step(a, (sl_membership_event){
-                .type = SL_MEMBERSHIP_REACHED, .peer = n->rank, .folded = n->near && n->folded});
+    if (a->cohort.alarmed)
+        step(a, (sl_membership_event){.type = SL_MEMBERSHIP_REACHED, .peer = n->rank});
 }

@@ -23,7 +23,6 @@
 #include "membership/membership.h"
 #include "starling/text.h"
 
-static const double epoch_numbers_max = 1e15; /* that a double holds */
 static const double retry_connect_s = 0.1;
 static const double retry_refused_s = 1; /* after the other side has refused, or said nothing */
 static const double retry_share = 0.1;   /* at most, of the time to come back */
@@ -92,7 +91,8 @@ bool sl_neighbour_is_dead(const sl_neighbour *n) {
  */
 static void reset(sl_neighbour *n) {
     n->connected = n->hello_sent = n->agreed = n->dialed = false;
-    n->bye_sent = n->told = n->asked = n->turn_told = false;
+    n->bye_sent = n->told = n->asked = false;
+    n->view_told = 0;
     n->exchange_told = n->open_told = n->news_told = 0;
     n->said_s = 0;
     n->wait_told = false;
@@ -156,8 +156,8 @@ static void forget(sl_neighbour *n) {
     n->bye_received = n->parted = false;
     n->credit = n->received = n->received_told = n->meets = n->meets_sent = n->exchange = n->open =
         0;
-    n->hash = n->hash_before = n->hash_from = n->number = n->number_before = n->given_up = 0;
-    n->folds = false;
+    n->given_up = 0;
+    n->view = 0;
     n->letter_come = 0;
     n->credit_told = sl_neighbour_credit(n); /* HELLO has said so, or will */
 }
@@ -204,7 +204,7 @@ bool sl_neighbour_may_go_on(sl_neighbour *n, sl_standing *theirs, char text[SL_R
             "agent %u was started anew; agent %u trained with the process before and cannot go "
             "on with this one",
             side->rank, n->rank);
-    else if (!n->folded && (theirs->received < n->come || theirs->received > n->sent_ever ||
+    else if (!n->gone && (theirs->received < n->come || theirs->received > n->sent_ever ||
                             theirs->credit > n->sent_ever + CREDIT_AHEAD_MAX))
         snprintf(text, SL_REFUSAL_MAX,
                  "agent %u says that %" PRIu64 " data frames came to it; %" PRIu64 " to %" PRIu64
@@ -226,8 +226,8 @@ static void agree(sl_neighbour *n, const sl_standing *theirs) {
     n->turned_away = 0;
     n->followed = 0;
     n->refusal[0] = '\0';
-    if (n->folded) /* its count stands, whatever was given up */
-        n->come = n->sent_ever = n->turn_from = theirs->received;
+    if (n->gone) /* its count stands, whatever was given up */
+        n->come = n->sent_ever = theirs->received;
     sl_neighbour_came(n, theirs->received);
     n->sent = n->left = theirs->received;
     n->refusals = 0;
@@ -298,7 +298,9 @@ static int judge_hello(sl_neighbour *n, const sl_frame *frame, const uint8_t *pa
 static int take_first(sl_neighbour *n, const sl_frame *frame, const uint8_t *payload,
                       sl_error *error) {
     char said[SL_FRAME_TEXT_MAX], text[SL_REFUSAL_MAX];
-    if (frame->sender != n->rank) {
+    if (frame->type != SL_FRAME_HELLO && frame->type != SL_FRAME_ABORT) {
+        snprintf(text, sizeof text, "agent %u did not begin with HELLO", n->rank);
+    } else if (frame->sender != n->rank) {
         snprintf(text, sizeof text,
                  "agent %u answers at %.100s:%u, which the roster names as agent %u's address: the "
                  "rosters differ, or their order",
@@ -306,12 +308,10 @@ static int take_first(sl_neighbour *n, const sl_frame *frame, const uint8_t *pay
                  sl_roster_port(n->side->roster, n->rank), n->rank);
     } else if (frame->type == SL_FRAME_HELLO) {
         return judge_hello(n, frame, payload, error);
-    } else if (frame->type == SL_FRAME_ABORT) {
+    } else {
         n->followed = frame->step == SL_ABORT_FOLLOWED ? frame->exchange : 0;
         sl_text_show(said, sizeof said, (const char *)payload, frame->payload_bytes);
         snprintf(text, sizeof text, "refused: %.300s", said);
-    } else {
-        snprintf(text, sizeof text, "agent %u did not begin with HELLO", n->rank);
     }
     sl_neighbour_drop(n, text);
     return 0;
@@ -343,24 +343,6 @@ static int take_data(sl_neighbour *n, const sl_frame *frame, sl_buffer *buffer, 
     return SL_ARRIVED_DATA;
 }
 
-/* After a connection broke, it may come again. */
-static void hear_turn(sl_neighbour *n, const sl_frame *frame) {
-    if (n->hash != frame->exchange) {
-        n->hash_before = n->hash;
-        n->number_before = n->number;
-    }
-    n->hash = frame->exchange;
-    n->folds = frame->scalar < 0;
-    n->number = (uint64_t)fmin(fabs(frame->scalar), epoch_numbers_max);
-    n->hash_from = frame->part | (uint64_t)frame->step << 32;
-}
-
-uint64_t sl_neighbour_hash(const sl_neighbour *n, uint64_t *number) {
-    const bool is_of_last = n->received > n->hash_from;
-    *number = is_of_last ? n->number : n->number_before;
-    return is_of_last ? n->hash : n->hash_before;
-}
-
 void sl_neighbour_abandon(sl_neighbour *n) {
     n->given_up = n->sent_ever;
     sl_neighbour_came(n, n->sent_ever);
@@ -382,7 +364,6 @@ static int take_control(sl_neighbour *n, const sl_frame *frame, const uint8_t *p
         return fail(n, error, SL_EPROTO, "HELLO came twice");
     case SL_FRAME_BYE:
         n->bye_received = true;
-        n->bye_exchange = frame->exchange;
         break;
     case SL_FRAME_MEET:
         n->meets++;
@@ -397,9 +378,6 @@ static int take_control(sl_neighbour *n, const sl_frame *frame, const uint8_t *p
     case SL_FRAME_FETCH:
     case SL_FRAME_MODEL:
         return SL_ARRIVED_MODEL;
-    case SL_FRAME_TURN:
-        hear_turn(n, frame);
-        break;
     case SL_FRAME_HEARTBEAT:
         n->said_s = n->side->now_s;
         break;
@@ -433,20 +411,21 @@ static int take_agreed(sl_neighbour *n, const sl_frame *frame, sl_buffer *buffer
     sl_neighbour_came(n, n->come + came(n, frame));
     if ((int32_t)(frame->credit - (uint32_t)n->credit) > 0)
         n->credit += frame->credit - (uint32_t)n->credit;
+    const bool is_data = frame->type == SL_FRAME_DATA || frame->type == SL_FRAME_DIRECT;
+    if (frame->type != SL_FRAME_ABORT && (!is_data || frame->view > n->view)) /* else sent again */
+        n->view = frame->view;
     if (tells_exchange(frame) && frame->exchange > n->exchange) {
         n->exchange = frame->exchange;
         n->exchange_s = n->side->now_s;
     }
     if ((tells_exchange(frame) || frame->type == SL_FRAME_OPEN) && frame->exchange > n->open)
         n->open = frame->exchange;
-    if (frame->type == SL_FRAME_DATA || frame->type == SL_FRAME_DIRECT)
+    if (is_data)
         return take_data(n, frame, buffer, event, error);
     return take_control(n, frame, buffer->data + SL_FRAME_HEADER_BYTES, error);
 }
 
 static const char *find_wrong_count(const sl_neighbour *n, const sl_frame *frame) {
-    if (frame->sender != n->rank)
-        return "it names another sender";
     if (came(n, frame) > n->sent - n->come)
         return "it tells of more data frames than were sent";
     const int32_t ahead = (int32_t)(frame->credit - (uint32_t)n->sent);

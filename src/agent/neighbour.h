@@ -39,6 +39,7 @@ typedef struct sl_side {
     double now_s;      /* when the loop last looked */
     uint64_t round;    /* under way, for errors */
     uint64_t exchange; /* the latest that the node has begun */
+    uint32_t view;     /* number of the view that the node is in; 0: in none yet */
     bool meets;        /* neighbours want to know it at once */
     sl_heartbeat says; /* of this agent, now */
     uint64_t news;     /* how often that has changed in more than times */
@@ -61,6 +62,8 @@ typedef struct sl_side {
     sl_agent_counters counters;
 } sl_side;
 
+enum { SL_REFUSALS = 2 };
+
 /* Counts of frames are of data frames, since the start, over all connections. */
 typedef struct sl_neighbour {
     sl_side *side;
@@ -79,7 +82,7 @@ typedef struct sl_neighbour {
     bool told;      /* ABORT has been sent */
     bool asked;     /* to tell at once what has come */
     bool awaited;   /* this agent waits for it (waits.c) */
-    bool turn_told; /* of which epoch its data is; see turn_hash */
+    uint32_t view_told; /* the view that this agent is in, as it was told last; 0: it was not */
     double dialed_s, heard_s, sent_s;
     uint64_t bytes_heard;       /* by its socket, at the last look; 0: none since a frame */
     uint64_t exchange_told;     /* of this agent's; see `exchange` */
@@ -95,7 +98,6 @@ typedef struct sl_neighbour {
                              the run */
     uint64_t attempt;     /* the latest of its attempts to connect */
     bool bye_received;
-    uint64_t bye_exchange;  /* that it was in when it said so */
     bool parted;            /* both have said BYE, and it closed the connection */
     bool mutual;            /* in the step of the last message to it, it sends its own */
     uint64_t first;         /* number of the frame of part 0 of the message in the outbox */
@@ -117,29 +119,17 @@ typedef struct sl_neighbour {
     uint64_t exchange;      /* the latest that it is known to have begun */
     double exchange_s;      /* since when that is known */
     uint64_t open;          /* the latest that it is in, or next to be in, as far as is known */
-    uint64_t turn_hash;     /* data frames to it are of the epoch with this hash; 0: the first */
-    uint64_t turn_from;     /* from this number on */
-    uint64_t turn_number;   /* of that epoch */
-    uint64_t number, number_before; /* of the epoch of its frames: from `hash_from` on, and before
-                                     */
-    uint64_t hash, hash_before;     /* likewise, of its frames: from `hash_from` on, and before */
-    bool member;                    /* of this agent's epoch */
-    uint64_t since; /* the first epoch of those without a break; 0: that of the run's begin */
-    uint64_t hash_from, hash_at_view; /* and what it was when this agent's epoch began */
+    uint32_t view;          /* that it is in, as it said last; 0: in none */
 
     bool renewed; /* it is another process than before, and the node has not heard of it */
-    bool folds;   /* in the epoch of its frames it has folded this agent */
 
     /* of its loss (members.c) */
-    bool gone;         /* it counts as lost, until it is reached under a later epoch */
-    bool folded;       /* the node has lost it: until the next view, nothing comes or goes */
-    bool to_void;      /* the node is to hear of it once its message has left or been given up */
+    bool gone;         /* it counts as lost, until it is reached again */
     uint64_t followed; /* it has said that another process has this agent's rank, in the epoch of
                           this number; 0: no */
     bool superseded;   /* while it was away another process came that wants its rank */
     uint64_t heir;     /* incarnation that may take its place; 0: none, SL_ANY_HEIR: any */
-    uint64_t gone_in;  /* number of the newest epoch when that was */
-    uint32_t refusals; /* of its port, one after the other */
+    uint32_t refusals; /* of its port, one after the other; SL_REFUSALS: its process has ended */
     double sought_s;   /* since when it is looked for, for the first time; 0: it is not */
     uint8_t *letter;   /* (letter_bytes) of which letter_come have come */
     size_t letter_bytes, letter_come;
@@ -205,9 +195,6 @@ typedef enum sl_arrived {
 /* Looks at a message: sl_arrived, or negative: the run ends. */
 int sl_neighbour_take(sl_neighbour *n, sl_buffer *buffer, size_t bytes, sl_event *event,
                       sl_frame *frame, sl_error *error);
-/* The epoch that a data frame is of, which came last: its hash; 0: the first. *number: its number.
- */
-uint64_t sl_neighbour_hash(const sl_neighbour *n, uint64_t *number);
 /* It is lost: of what was sent and may not have come, nothing is sent again. */
 void sl_neighbour_abandon(sl_neighbour *n);
 /* Forgets the connection. `why` is kept until it has agreed. */
@@ -236,10 +223,6 @@ void sl_neighbour_tell_counts(sl_neighbour *n);
 /* Tells that this agent is in this exchange, or through with the one before: where side->varies, it
  * gets no more than the first parts of a message until it says so. */
 void sl_neighbour_tell_open(sl_neighbour *n, uint64_t exchange);
-/* From the next data frame on, what is sent is of the epoch with this hash and number. */
-void sl_neighbour_turn(sl_neighbour *n, uint64_t hash, uint64_t number);
-/* Tells so, if it has not been told over this connection. */
-void sl_neighbour_tell_turn(sl_neighbour *n);
 /* A data frame has left this agent's memory. */
 void sl_neighbour_left(sl_neighbour *n);
 /* Is this part of the message in the outbox out of this agent's memory? Did it come? */

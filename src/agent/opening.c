@@ -445,6 +445,7 @@ int sl_agent_open(sl_agent **out, const sl_agent_settings *settings, sl_error *e
     if (a->side.goes_on)
         a->side.timeout_s = settings->experiment->membership.grace_s;
     a->side.joins = settings->joins;
+    a->side.view = !settings->joins;
     a->side.shares = settings->experiment->data.on_change == SL_ON_CHANGE_SHARE;
     a->side.ranks = sl_experiment_ranks(settings->experiment);
     a->side.window = sl_receive_window(a->settings.experiment, a->settings.rank);

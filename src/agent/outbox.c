@@ -26,8 +26,9 @@ void sl_outbox_close(sl_outbox *box) {
     memset(box, 0, sizeof *box);
 }
 
-void sl_outbox_begin(sl_outbox *box, const sl_outbound *message) {
+void sl_outbox_begin(sl_outbox *box, const sl_outbound *message, uint32_t view) {
     box->message = *message;
+    box->view = view;
     box->encoded = box->gone = 0;
     box->open = true;
     box->recalled = false;
@@ -58,6 +59,7 @@ int sl_outbox_vouch(const sl_outbox *box, uint32_t part, sl_error *error) {
 
 sl_frame sl_outbox_frame(const sl_outbox *box, uint32_t part) {
     return (sl_frame){.type = box->direct ? SL_FRAME_DIRECT : SL_FRAME_DATA,
+                      .view = box->view,
                       .exchange = box->message.exchange,
                       .step = box->message.step,
                       .silent = box->message.silent,

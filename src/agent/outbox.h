@@ -15,8 +15,9 @@ typedef struct sl_outbox {
     const sl_task *lender; /* vouches for each piece of what it lends; NULL: it need not */
     bool sums;     /* payloads have checksums: nothing else tells what was altered on the way */
     bool open;     /* there is a message, and parts of it may be sent */
-    bool recalled; /* but for those that have not begun to leave: the exchange is to be void */
+    bool recalled; /* but for those that have not begun to leave: the exchange is to be cut */
     sl_outbound message;
+    uint32_t view; /* that the message is of */
     uint32_t encoded;
     uint32_t gone;         /* of these, how many the node may overwrite */
     sl_payload *payloads;  /* (parts) */
@@ -26,8 +27,8 @@ typedef struct sl_outbox {
 
 int sl_outbox_open(sl_outbox *out, sl_node *node, bool direct, bool sums, sl_error *error);
 void sl_outbox_close(sl_outbox *box);
-/* The node has published a message. */
-void sl_outbox_begin(sl_outbox *box, const sl_outbound *message);
+/* The node, in this view, has published a message. */
+void sl_outbox_begin(sl_outbox *box, const sl_outbound *message, uint32_t view);
 /* Is `part` encoded? Encodes it if it is the next one. 1: yes; 0: a device is still at it, and the
  * node's notify_fd will be signalled; negative: it cannot be encoded. */
 int sl_outbox_encode(sl_outbox *box, uint32_t part, sl_error *error);

@@ -12,7 +12,7 @@ typedef struct sl_place {
     uint32_t *towards; /* (nodes) the link on the way to a rank; link_count: to this agent itself;
                           SL_TREE_NOBODY: who is not in the tree */
     uint32_t nodes, members; /* of the run, in the tree */
-    uint64_t hash;           /* of the view; 0: the first */
+    uint32_t view;           /* its number; 0: it is in none yet */
 } sl_place;
 
 /* `neighbours` (count) are sorted by rank, borrowed, and hold all of the rank's in the tree. */

@@ -83,7 +83,7 @@ static uint32_t count_gone(const sl_agent *a) {
 bool sl_agent_members(const sl_agent *a, const uint32_t **ranks, uint32_t *count, bool *minority) {
     const sl_grouping *g = &a->cohort.grouping;
     *ranks = g->ranks;
-    *count = a->cohort.passed > 0 ? g->count : 0;
+    *count = a->cohort.view.members.count > 0 ? g->count : 0;
     *minority = *count > 0 &&
                 sl_is_minority(sl_topology_nodes(a->settings.experiment->topology), count_gone(a));
     return *count > 0;

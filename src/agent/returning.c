@@ -18,7 +18,7 @@ static bool can_sponsor(const sl_agent *a, const sl_neighbour *n) {
 
 /* Has it begun a view without this agent? A rank beyond the first topology is in none. */
 static bool is_without(const sl_agent *a, const sl_neighbour *n) {
-    return n->number > 1 || a->side.rank >= sl_topology_nodes(a->settings.experiment->topology);
+    return n->view > 1 || a->side.rank >= sl_topology_nodes(a->settings.experiment->topology);
 }
 
 /* Whom it reaches, and who goes on without it: of a run that it joins it knows no more. */
@@ -112,8 +112,8 @@ static void ask_to_join(sl_agent *a) {
 
 static bool may_step_aside(const sl_agent *a) {
     const sl_cohort *g = &a->cohort;
-    return g->membership != NULL && !g->alone && !g->wishes && !a->settings.meets &&
-           !sl_members_nearly_done(a);
+    return g->membership != NULL && !g->leaves && !g->wishes && !a->settings.meets &&
+           a->side.round < a->settings.task.rounds;
 }
 
 /* The worker has nothing to do. */
@@ -167,7 +167,8 @@ static void check_patience(sl_agent *a) {
 
 /* Who has stepped aside may have parts to encode, and nobody to send them to. */
 static bool is_at_rest(const sl_agent *a) {
-    return !a->cohort.tells_aside && (!a->cohort.aside || sl_node_rests(a->node));
+    return !a->cohort.tells_aside && a->cohort.cutting != SL_CUTTING_WAITS &&
+           (!a->cohort.aside || sl_node_rests(a->node));
 }
 
 /* Do all that it reaches say that another process has its rank, in an epoch after its own? In a
@@ -182,7 +183,7 @@ static bool is_followed(const sl_agent *a) {
             return false;
         any = any || says_so;
     }
-    return any && !a->cohort.is_new && !a->cohort.alone;
+    return any && !a->cohort.is_new && !a->cohort.leaves;
 }
 
 void sl_returning_tick(sl_agent *a) {

@@ -66,17 +66,9 @@ static void start_publishing(sl_agent *a, const sl_outbound *message) {
         a->receivers[i]->first = a->receivers[i]->sent_ever;
         a->receivers[i]->mutual = message->mutual;
     }
-    sl_outbox_begin(&a->outbox, message);
+    sl_outbox_begin(&a->outbox, message, a->side.view);
     if (a->exchange_began_s == 0)
         a->exchange_began_s = sl_clock_seconds();
-}
-
-void sl_agent_forget_receiver(sl_agent *a, const sl_neighbour *n) {
-    uint32_t left = 0;
-    for (uint32_t i = 0; i < a->receiver_count; i++)
-        if (a->receivers[i] != n)
-            a->receivers[left++] = a->receivers[i];
-    a->receiver_count = left;
 }
 
 static bool may_send(const sl_agent *a) {
@@ -268,7 +260,6 @@ static void give_job(sl_agent *a, const sl_update *update) {
                   .g = sl_node_gradient_buffer(a->node),
                   .compute = update->compute,
                   .returns = a->cohort.outside && update->compute,
-                  .merge = a->cohort.merge,
                   .push_sum_weight = sl_node_push_sum_weight(a->node)};
     job.compute_round = update->round;
     if (update->round_done) {
@@ -282,7 +273,6 @@ static void give_job(sl_agent *a, const sl_update *update) {
     } else if (update->round == 1) {
         job.parameters = sl_record_parameters_due(config, 0);
     }
-    a->cohort.merge.sides = 0;
     sl_worker_give(a->worker, &job);
 }
 

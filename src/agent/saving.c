@@ -169,6 +169,11 @@ int sl_saving_outcome(sl_agent *a, sl_error *error) {
     const int result = s->saver != NULL ? sl_saver_wait(s->saver, error) : 0;
     if (result != 0)
         return result;
+    if (s->minority)
+        return sl_fail_node(error, SL_ELEFT, a->side.rank, a->record.round.round,
+                            "fewer members than membership.quorum were reached for %g s "
+                            "(membership.minority_s); it can come back as one that was stopped",
+                            a->settings.experiment->membership.minority_s);
     return s->alone ? sl_fail_node(error, SL_ELEFT, a->side.rank, a->record.round.round,
                                    "left on request; the others go on")
                     : sl_fail_node(error, SL_ESAVED, a->side.rank, a->record.round.round,

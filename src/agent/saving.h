@@ -39,6 +39,7 @@ typedef struct sl_saving {
     atomic_ullong awaited; /* the round of a checkpoint that was asked for; 0: it is told */
     bool left;             /* the run is over for this agent, on request */
     bool alone;            /* and the others go on */
+    bool minority;         /* or the others were not reached */
     sl_agreement agreement;
     float *rows; /* what is gathered; NULL: nothing is */
 } sl_saving;

@@ -37,6 +37,7 @@ static bool note_sent(sl_neighbour *n, int result) {
     n->credit_told = sl_neighbour_credit(n);
     n->received_told = n->received;
     n->asked = false;
+    n->view_told = n->side->view;
     n->sent_s = n->side->now_s;
     return true;
 }
@@ -52,6 +53,7 @@ static bool send_small(sl_neighbour *n, sl_frame frame, const void *payload) {
     if (n->connection == NULL || !n->hello_sent)
         return false;
     uint8_t whole[SL_FRAME_HEADER_BYTES + SL_FRAME_TEXT_MAX];
+    frame.view = n->side->view;
     if (payload != NULL && frame.payload_bytes > 0) {
         memcpy(whole + SL_FRAME_HEADER_BYTES, payload, frame.payload_bytes);
         frame.payload_sum = sl_checksum(payload, frame.payload_bytes);
@@ -86,6 +88,7 @@ bool sl_neighbour_send_payload(sl_neighbour *n, const sl_frame *frame, const voi
         return false;
     uint8_t header[SL_FRAME_HEADER_BYTES];
     sl_frame whole = *frame;
+    whole.view = n->side->view;
     whole.payload_sum = sl_checksum(payload, frame->payload_bytes);
     complete_header(n, &whole, header);
     return note_sent(n, send_frame(n, header, sizeof header, payload, frame->payload_bytes, false));
@@ -97,10 +100,11 @@ static uint32_t *place_of(const sl_neighbour *n, uint64_t number) {
     return &n->places[number % n->side->window];
 }
 
-/* Beside the credit: so many frames may be on the way that are not known to have come. */
+/* Beside the credit: so many frames may be on the way that are not known to have come. Data of a view
+ * is sent to who has begun it. */
 static bool may_send(const sl_neighbour *n) {
     return n->connection != NULL && n->agreed && n->hello_sent && n->sent < n->credit &&
-           (n->turn_told || n->turn_hash == 0) && n->sent < n->come + n->side->window;
+           n->view >= n->side->view && n->sent < n->come + n->side->window;
 }
 
 /* An answer is looked for: after the last part, which no data follows, unless a later step's does
@@ -199,6 +203,7 @@ void sl_neighbour_say_hello(sl_neighbour *n) {
                                     &(sl_frame){.exchange = side->exchange});
     n->side->counters.control_frames_sent += result == 0;
     n->hello_sent = note_sent(n, result);
+    n->view_told = 0; /* HELLO does not say it */
 }
 
 void sl_neighbour_tell_counts(sl_neighbour *n) {
@@ -206,7 +211,7 @@ void sl_neighbour_tell_counts(sl_neighbour *n) {
      * may have sent all. */
     const bool waits =
         n->mutual || n->side->kept.count == 0 || n->side->told_every < (n->side->window + 1) / 2;
-    const bool due = n->asked || (waits && is_due(n, n->received, n->received_told)) ||
+    const bool due = n->asked || n->view_told != n->side->view || (waits && is_due(n, n->received, n->received_told)) ||
                      is_due(n, sl_neighbour_credit(n), n->credit_told);
     if (due && n->agreed)
         sl_neighbour_send_control(n, SL_FRAME_CREDIT, NULL, 0);
@@ -217,25 +222,6 @@ void sl_neighbour_tell_open(sl_neighbour *n, uint64_t exchange) {
     const bool knows = n->exchange_told >= exchange || n->open_told >= exchange;
     if (!knows && sl_neighbour_send_frame(n, &frame))
         n->open_told = exchange;
-}
-
-void sl_neighbour_tell_turn(sl_neighbour *n) {
-    const double number = n->turn_hash != 0 ? (double)n->turn_number : 1;
-    const sl_frame frame = {.type = SL_FRAME_TURN,
-                            .exchange = n->turn_hash,
-                            .part = (uint32_t)n->turn_from,
-                            .step = (uint32_t)(n->turn_from >> 32),
-                            .scalar = n->folded ? -number : number};
-    if ((n->turn_hash != 0 || n->folded) && !n->turn_told)
-        n->turn_told = sl_neighbour_send_frame(n, &frame);
-}
-
-void sl_neighbour_turn(sl_neighbour *n, uint64_t hash, uint64_t number) {
-    n->turn_hash = hash;
-    n->turn_number = number;
-    n->turn_from = n->sent_ever;
-    n->turn_told = false;
-    sl_neighbour_tell_turn(n);
 }
 
 void sl_neighbour_consumed(sl_neighbour *n, sl_buffer *buffer) {

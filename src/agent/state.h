@@ -86,8 +86,6 @@ void sl_agent_begin(sl_agent *agent, const sl_event *event);
 void sl_agent_depart(sl_agent *agent, bool with_all);
 /* The last round is done, and so is what comes after it. */
 void sl_agent_finish(sl_agent *agent);
-/* Sends it nothing more of the message in the outbox. */
-void sl_agent_forget_receiver(sl_agent *agent, const sl_neighbour *n);
 /* Sends what may be sent; true: something was. */
 bool sl_agent_send_parts(sl_agent *agent);
 /* Tells the node which parts it may overwrite: those that came to all receivers. `copy`: also one

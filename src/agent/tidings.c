@@ -7,18 +7,6 @@
 
 enum { ABSENT_MAX = 64 };
 
-void sl_members_tell_fold(sl_agent *a, uint32_t peer) {
-    sl_reach at;
-    if (!sl_node_reach(a->node, peer, &at))
-        return;
-    sl_agent_log(a, &(sl_log_entry){.kind = SL_LOG_FOLD,
-                                    .round = a->side.round,
-                                    .peer = peer,
-                                    .exchange = at.exchange,
-                                    .step = at.step,
-                                    .part = at.part});
-}
-
 void sl_members_tell_commit(sl_agent *a, const sl_decision *committed) {
     if (committed != NULL)
         sl_agent_log(a, &(sl_log_entry){.kind = SL_LOG_COMMIT,
@@ -60,18 +48,15 @@ void sl_members_tell_view(sl_agent *a) {
                           .exchange = a->cohort.view.exchange,
                           .ranks = grouping->ranks,
                           .members = grouping->count,
+                          .broken = a->cohort.view.broken,
+                          .broken_count = a->cohort.view.broken_count,
                           .gap = grouping->gap};
     sl_grouping_describe(grouping, a->settings.experiment, entry.round, entry.why,
                          sizeof entry.why);
     sl_agent_log(a, &entry);
     name_absent(a, absent);
-    const char *minority =
-        grouping->count < (first_count(a) + 1) / 2
-            ? "; these are fewer than half of those that began: if the others train elsewhere, "
-              "their model is another one"
-            : "";
-    sl_agent_notice(a, "warning: %s%s%s%s%s", entry.why, absent[0] != '\0' ? "; lost: " : "",
-                    absent, minority, absent[0] != '\0' ? place_to_take(a) : "");
+    sl_agent_notice(a, "warning: %s%s%s%s", entry.why, absent[0] != '\0' ? "; lost: " : "", absent,
+                    absent[0] != '\0' ? place_to_take(a) : "");
 }
 
 /* Both ends live. Nobody looks for another edge: a view's topology is a function of its members. */
@@ -89,9 +74,8 @@ void sl_members_tell_broken(sl_agent *a, const sl_epoch *view) {
             used += (size_t)snprintf(list + used, sizeof list - used, "%s%u", used > 0 ? ", " : "",
                                      n->rank);
     }
-    const char *what = a->cohort.voids ? "exchanges are void"
-                       : broken < near ? "its weight stays with the own model"
-                                       : "this agent, which has no other neighbour, trains alone";
+    const char *what = broken < near ? "its weight stays with the own model"
+                                     : "this agent, which has no other neighbour, trains alone";
     if (broken > 0)
         sl_agent_notice(a,
                         "warning: round %" PRIu64 ": no connection to agent %s; until it is back, "
@@ -99,28 +83,13 @@ void sl_members_tell_broken(sl_agent *a, const sl_epoch *view) {
                         view->round, list, what);
 }
 
-void sl_members_tell_merge(sl_agent *a, const sl_epoch *view, uint32_t sides) {
-    const uint64_t after = a->cohort.rested.round;
-    sl_log_entry entry = {.kind = SL_LOG_MERGE, .round = after, .sides = sides};
-    snprintf(entry.why, sizeof entry.why,
-             "round %" PRIu64 ": %u parts of the network are one again; this one has come to round "
-             "%" PRIu64,
-             view->round, sides, after);
-    sl_agent_log(a, &entry);
-    sl_agent_notice(a, "warning: %s", entry.why);
-    a->cohort.merge = (sl_merge){view->round, after, sides};
-}
-
-/* What the node was to be given by it, of 1. */
-static double weight_of(const sl_agent *a, uint32_t rank) {
-    const sl_topology *topology = a->cohort.grouping.count > 0 ? a->cohort.grouping.topology
-                                                               : a->settings.experiment->topology;
-    const sl_row in =
-        sl_topology_in(topology, a->side.exchange > 0 ? a->side.exchange : 1, a->side.rank);
-    for (uint32_t i = 0; i < in.count; i++)
-        if (in.peers[i] == rank)
-            return in.weights[i];
-    return 0;
+void sl_members_tell_minority(sl_agent *a, uint32_t reached, uint32_t needed) {
+    sl_agent_notice(a,
+                    "warning: round %" PRIu64 ": %u members of this view are reached, this agent "
+                    "among them, and %u are needed (membership.quorum); it rests until more are, "
+                    "for %g s (membership.minority_s); is the network up?",
+                    a->side.round, reached, needed,
+                    a->settings.experiment->membership.minority_s);
 }
 
 /* What they say of it, or what it knows itself. */
@@ -145,14 +114,8 @@ void sl_members_name_dropping(const sl_agent *a, char out[SL_DROPPED_MAX]) {
 
 void sl_members_tell_lost(sl_agent *a, const sl_neighbour *n, const char *why) {
     sl_log_entry entry = {.kind = SL_LOG_LOST, .round = a->side.round, .peer = n->rank};
-    char fold[96] = "";
-    if (n->near && a->cohort.voids)
-        snprintf(fold, sizeof fold, "; until a view, exchanges are void");
-    else if (n->near)
-        snprintf(fold, sizeof fold, "; until a view, its weight %.4g stays with the own model",
-                 weight_of(a, n->rank));
     snprintf(entry.why, sizeof entry.why, "round %" PRIu64 ": agent %u is lost: %.300s%s",
-             entry.round, n->rank, why, fold);
+             entry.round, n->rank, why, n->near ? "; until a view, nothing is exchanged" : "");
     sl_agent_log(a, &entry);
     if (n->near) /* others tell of the rest */
         sl_agent_notice(a, "warning: %s", entry.why);

@@ -60,17 +60,11 @@ double sl_waits_moved_s(const sl_agent *a) {
     return calls && a->calls.moved_s > a->progress_s ? a->calls.moved_s : a->progress_s;
 }
 
-static bool is_held_back(const sl_agent *a) {
-    return a->cohort.asks && a->cohort.ahead;
-}
-
-/* Who has trained alone for a while may be ahead of the others. */
 double sl_waits_patient_s(const sl_agent *a) {
     double since_s = sl_waits_moved_s(a);
     for (uint32_t i = 0; i < a->neighbour_count; i++) {
         const sl_neighbour *n = &a->neighbours[i];
-        if ((n->awaited || is_held_back(a)) && n->exchange < a->side.exchange &&
-            n->exchange_s > since_s)
+        if (n->awaited && n->exchange < a->side.exchange && n->exchange_s > since_s)
             since_s = n->exchange_s;
     }
     return since_s;
@@ -199,8 +193,6 @@ static void name_in_round(const sl_agent *a, char *out, size_t bytes) {
     sl_error wait;
     if (a->cohort.rests && a->cohort.fetching.sponsor != NULL)
         snprintf(out, bytes, "agent %u's model, to return with", a->cohort.fetching.sponsor->rank);
-    else if (is_held_back(a))
-        snprintf(out, bytes, "the others, who are behind; this agent trains alone");
     else if (a->cohort.rests)
         name_members(a, out, bytes);
     else if (sl_waits_name_taker(a, &wait) || sl_node_name_wait(a->node, &wait) != 0)

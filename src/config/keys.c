@@ -269,6 +269,14 @@ static const sl_key behind[] = {
     {"membership.grace_s", SL_KEY_REAL, AT(membership.grace_s), BETWEEN(0.5, 86400),
      .fallback = "30",
      .help = "on_loss continue: after so many seconds of silence a peer counts as lost"},
+    {"membership.quorum", SL_KEY_U32, AT(membership.quorum), BETWEEN(0, SL_NODES_MAX),
+     .fallback = "0",
+     .help = "on_loss continue: so many members of a view have to agree on the next one; 0 = more "
+             "than half of those that have not ended, or half with the lowest rank"},
+    {"membership.minority_s", SL_KEY_REAL, AT(membership.minority_s), BETWEEN(1, 1e9),
+     .fallback = "600",
+     .help = "on_loss continue: an agent that reaches fewer members than that rests; after so many "
+             "seconds it ends with 75"},
     {"membership.restart", SL_KEY_CHOICE, AT(membership.restart), .choices = restarts,
      .fallback = "\"never\"",
      .help =

@@ -33,7 +33,8 @@ typedef enum field_type {
     FIELD_WHY,     /* char[SL_ERROR_TEXT_MAX]; null if empty */
     FIELD_WORD,    /* an enum; one of `words` */
     FIELD_ROUNDS,  /* passed_over */
-    FIELD_MEMBERS  /* ranks, members */
+    FIELD_MEMBERS, /* ranks, members */
+    FIELD_BROKEN   /* broken, broken_count */
 } field_type;
 
 typedef struct field {
@@ -60,22 +61,21 @@ static const field fields[] = {
     {"kernels", START, FIELD_TEXT, AT(kernels), NULL},
     {"blas", START, FIELD_TEXT, AT(blas), NULL},
     {"passed_over", ONE(SL_LOG_RESUME), FIELD_ROUNDS, AT(passed_over), NULL},
-    {"peer", ONE(SL_LOG_EDGE) | LINK | ONE(SL_LOG_LOST) | ONE(SL_LOG_FOLD), FIELD_RANK, AT(peer),
-     NULL},
+    {"peer", ONE(SL_LOG_EDGE) | LINK | ONE(SL_LOG_LOST), FIELD_RANK, AT(peer), NULL},
     {"sponsor", ONE(SL_LOG_JOIN), FIELD_RANK, AT(peer), NULL},
     {"after", ONE(SL_LOG_JOIN) | ONE(SL_LOG_COMMIT), FIELD_WHOLE, AT(after), NULL},
-    {"sides", ONE(SL_LOG_MERGE), FIELD_COUNT, AT(sides), NULL},
     {"protection", ONE(SL_LOG_EDGE), FIELD_WHY, AT(why), NULL},
     {"members", ONE(SL_LOG_VIEW), FIELD_MEMBERS, AT(ranks), NULL},
+    {"broken", ONE(SL_LOG_VIEW), FIELD_BROKEN, AT(broken), NULL},
     {"gap", ONE(SL_LOG_VIEW), FIELD_SECONDS, AT(gap), NULL},
-    {"exchange", LINK | ONE(SL_LOG_FOLD) | ONE(SL_LOG_VIEW), FIELD_WHOLE, AT(exchange), NULL},
-    {"step", ONE(SL_LOG_FOLD), FIELD_COUNT, AT(step), NULL},
-    {"part", ONE(SL_LOG_FOLD), FIELD_COUNT, AT(part), NULL},
+    {"exchange", LINK | ONE(SL_LOG_CUT) | ONE(SL_LOG_VIEW), FIELD_WHOLE, AT(exchange), NULL},
+    {"step", ONE(SL_LOG_CUT), FIELD_COUNT, AT(step), NULL},
+    {"part", ONE(SL_LOG_CUT), FIELD_COUNT, AT(part), NULL},
     {"seconds", ONE(SL_LOG_UP), FIELD_SECONDS, AT(seconds), NULL},
     {"then", ONE(SL_LOG_REQUEST), FIELD_WORD, AT(then), thens},
     {"outcome", ONE(SL_LOG_END), FIELD_WORD, AT(outcome), outcomes},
     {"why",
-     ONE(SL_LOG_DOWN) | ONE(SL_LOG_LOST) | ONE(SL_LOG_VIEW) | ONE(SL_LOG_MERGE) |
+     ONE(SL_LOG_DOWN) | ONE(SL_LOG_LOST) | ONE(SL_LOG_VIEW) |
          ONE(SL_LOG_CHECKPOINT) | ONE(SL_LOG_END),
      FIELD_WHY, AT(why), NULL},
 };
@@ -91,6 +91,14 @@ static json_t *rounds_json(const sl_log_entry *entry) {
     json_t *list = json_array();
     for (size_t i = 0; i < entry->passed_over_count; i++)
         sl_json_append(&list, json_integer((json_int_t)entry->passed_over[i]));
+    return list;
+}
+
+static json_t *broken_json(const sl_log_entry *entry) {
+    json_t *list = json_array();
+    for (uint64_t i = 0; i < entry->broken_count; i++)
+        sl_json_append(&list, json_pack("[II]", (json_int_t)entry->broken[i].low,
+                                        (json_int_t)entry->broken[i].high));
     return list;
 }
 
@@ -129,6 +137,8 @@ static json_t *field_json(const field *f, const sl_log_entry *entry) {
         return json_string(f->words[*(const unsigned *)at]);
     case FIELD_MEMBERS:
         return members_json(entry);
+    case FIELD_BROKEN:
+        return broken_json(entry);
     case FIELD_ROUNDS:
         break;
     }
@@ -246,6 +256,30 @@ static int read_members(sl_log_entry *out, const char *name, const json_t *value
     return result;
 }
 
+static int read_broken(sl_log_entry *out, const char *name, const json_t *value, sl_error *error) {
+    static const char allowed[] = "a list of pairs of ranks, the lower one first";
+    const size_t count = json_array_size(value);
+    if (!json_is_array(value) || count > SL_NODES_MAX)
+        return refuse(name, value, allowed, error);
+    sl_pair *pairs = calloc(count + 1, sizeof *pairs);
+    int result = pairs != NULL ? 0 : sl_fail(error, SL_ENOMEM, "out of memory for a list");
+    for (size_t i = 0; i < count && result == 0; i++) {
+        const json_t *pair = json_array_get(value, i);
+        result = json_array_size(pair) == 2 ? 0 : refuse(name, value, allowed, error);
+        if (result == 0)
+            result = read_count(&pairs[i].low, name, json_array_get(pair, 0), SL_NODES_MAX - 1,
+                                error);
+        if (result == 0)
+            result = read_count(&pairs[i].high, name, json_array_get(pair, 1), SL_NODES_MAX - 1,
+                                error);
+        if (result == 0 && pairs[i].low >= pairs[i].high)
+            result = refuse(name, value, allowed, error);
+    }
+    out->broken = pairs;
+    out->broken_count = count;
+    return result;
+}
+
 static int read_field(sl_log_entry *out, const field *f, const json_t *value, sl_error *error) {
     void *at = (char *)out + f->offset;
     switch (f->type) {
@@ -270,6 +304,8 @@ static int read_field(sl_log_entry *out, const field *f, const json_t *value, sl
         return read_word(at, f->name, f->words, value, error);
     case FIELD_MEMBERS:
         return read_members(out, f->name, value, error);
+    case FIELD_BROKEN:
+        return read_broken(out, f->name, value, error);
     case FIELD_ROUNDS:
         break;
     }
@@ -310,6 +346,13 @@ static int read_object(sl_log_entry *out, json_t *root, sl_error *error) {
     return result != 0 ? result : refuse_others(root, out->kind, error);
 }
 
+void sl_event_text_free(sl_log_entry *entry) {
+    free((void *)entry->ranks);
+    free((void *)entry->broken);
+    entry->ranks = NULL;
+    entry->broken = NULL;
+}
+
 int sl_event_text_read(sl_log_entry *out, const char *text, size_t bytes, sl_error *error) {
     sl_log_entry entry = {0};
     json_error_t problem;
@@ -322,6 +365,6 @@ int sl_event_text_read(sl_log_entry *out, const char *text, size_t bytes, sl_err
     if (result == 0)
         *out = entry;
     else
-        free((void *)entry.ranks);
+        sl_event_text_free(&entry);
     return result;
 }

@@ -59,15 +59,6 @@ static json_t *losses_json(const sl_summary *s) {
     return all;
 }
 
-static json_t *merges_json(const sl_summary *s) {
-    json_t *all = json_array();
-    for (size_t i = 0; i < s->merge_count; i++)
-        sl_json_append(&all, json_pack("{sI sI sI}", "round", (json_int_t)s->merges[i].round,
-                                       "after", (json_int_t)s->merges[i].after, "parts",
-                                       (json_int_t)s->merges[i].sides));
-    return all;
-}
-
 static json_t *ranks_json(const sl_summary *s) {
     json_t *all = json_array();
     for (uint32_t i = 0; i < s->member_count; i++)
@@ -82,6 +73,4 @@ void sl_members_json(json_t **root, const sl_summary *s) {
     }
     if (s->loss_count > 0)
         sl_json_set(root, "lost", losses_json(s));
-    if (s->merge_count > 0)
-        sl_json_set(root, "merged", merges_json(s));
 }

@@ -75,7 +75,8 @@ bool sl_cause_is_there(const sl_membership *m) {
 /* Could this peer lead? */
 static bool can_lead(const sl_membership *m, uint32_t rank) {
     const sl_peer *p = &m->peers[rank];
-    return !sl_membership_misses(m, rank) && sl_epoch_member(sl_membership_view(m), rank) != NULL &&
+    return !sl_membership_misses(m, rank) && !p->done &&
+           sl_epoch_member(sl_membership_view(m), rank) != NULL &&
            (!p->known || sl_standing_is_member(p->standing));
 }
 

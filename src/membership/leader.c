@@ -55,7 +55,7 @@ static bool may_go_on(const sl_membership *m, bool (*is_missing)(const sl_member
     for (uint32_t i = 0; i < m->settings.ranks_max; i++)
         if (is_missing(m, i)) {
             missing = true;
-            awaited |= is_rank_of_view(m, i) && !sl_membership_misses(m, i);
+            awaited |= is_rank_of_view(m, i) && !sl_membership_misses(m, i) && !m->peers[i].done;
         }
     return !missing || (!awaited && m->now_s - m->change.since_s >= SL_ANSWER_S);
 }
@@ -236,6 +236,8 @@ void sl_leader_on_answer(sl_membership *m, const sl_membership_message *message)
     if (c->phase != PHASE_PREPARING || sl_ballot_compare(message->ballot, c->ballot) != 0 ||
         !c->answers[message->from].asked || is_behind || (!joins && message->number > m->number))
         return; /* where COMMIT is on its way to it, it answers again */
+    if (message->decision != NULL && !sl_member_shares(m, message->from, message->decision))
+        return;
     c->answers[message->from] = (sl_answer){.asked = true,
                                             .here = true,
                                             .cut = message->cut == m->number,

@@ -126,7 +126,7 @@ static void on_message(sl_membership *m, const sl_membership_message *message) {
         sl_leader_on_accepted(m, message);
         break;
     case SL_MEMBERSHIP_COMMIT:
-        sl_member_consider(m, message->decision);
+        sl_member_shares(m, message->from, message->decision);
         break;
     case SL_MEMBERSHIP_RELEASE:
         sl_member_release(m, message->ballot);
@@ -154,9 +154,11 @@ static void on_lost(sl_membership *m, uint32_t peer, bool ended) {
 
 static void on_reached(sl_membership *m, uint32_t peer) {
     sl_peer *p = &m->peers[peer];
+    m->news_due = true;
+    if (p->known && !p->lost)
+        return;
     *p = (sl_peer){.known = true, .cannot = p->cannot, .reaches = p->reaches};
     memset(p->cannot, 0, 2 * m->settings.ranks_max * sizeof *p->cannot);
-    m->news_due = true;
 }
 
 static void on_leave(sl_membership *m) {
@@ -248,6 +250,9 @@ void sl_membership_step(sl_membership *m, const sl_membership_event *event,
     case SL_MEMBERSHIP_REACHED:
         on_reached(m, event->peer);
         break;
+    case SL_MEMBERSHIP_DONE:
+        m->peers[event->peer].done = true;
+        break;
     case SL_MEMBERSHIP_READY:
         m->ready = true;
         sl_member_begin(m);
@@ -267,7 +272,10 @@ void sl_membership_step(sl_membership *m, const sl_membership_event *event,
         sl_leader_tick(m);
     tell_news(m);
     update->cut = is_node_to_be_cut(m);
-    m->node_is_cut = m->node_is_cut || update->cut;
+    if (update->cut) {
+        m->node_is_cut = true;
+        m->node_cut_in = m->begun.decision.epoch.number;
+    }
     update->messages = m->posts;
     update->message_count = m->post_count;
 }
@@ -364,7 +372,8 @@ bool sl_membership_is_let_go(const sl_membership *m) {
 }
 
 static bool is_reached(const sl_membership *m, const sl_member *member) {
-    return member->rank == m->settings.rank || !sl_membership_misses(m, member->rank);
+    return member->rank == m->settings.rank ||
+           (!sl_membership_misses(m, member->rank) && !m->peers[member->rank].done);
 }
 
 bool sl_membership_lacks_quorum(const sl_membership *m, uint32_t *reached, uint32_t *needed) {

@@ -7,6 +7,7 @@
  *   MESSAGE    from a peer            -> answers
  *   LOST       a peer cannot be reached: its port refuses, or grace_s went by in silence
  *   REACHED    it can again
+ *   DONE       it has ended its last round, or leaves: it has sent all that it owes
  *   READY      the node has ended its round -> begin: the next one, now or in a later update
  *   LEAVE      the process wants to go      -> left: after the last round that it owes, or
  *                                              SL_LEAVE_S later, in the midst of a round
@@ -115,7 +116,7 @@ typedef struct sl_membership_message {
     uint64_t incarnation; /* of the sender */
     uint64_t number;      /* of the newest view that it knows of; 0: none yet */
     sl_standing_of standing;
-    uint64_t cut;     /* number of the latest view under which it exchanges nothing more; 0 */
+    uint64_t cut;     /* number of the latest view that was cut for it; 0: none was */
     sl_ballot ballot; /* NEWS: of the promise that it is bound by */
     uint64_t round;   /* ANSWER: that it is in */
     uint32_t sponsor; /* if it joins */
@@ -145,6 +146,7 @@ typedef enum sl_membership_event_type {
     SL_MEMBERSHIP_MESSAGE,
     SL_MEMBERSHIP_LOST,
     SL_MEMBERSHIP_REACHED,
+    SL_MEMBERSHIP_DONE,
     SL_MEMBERSHIP_READY,
     SL_MEMBERSHIP_LEAVE,
     SL_MEMBERSHIP_ASIDE,
@@ -154,7 +156,7 @@ typedef enum sl_membership_event_type {
 typedef struct sl_membership_event {
     sl_membership_event_type type;
     double now_s;  /* never falls */
-    uint32_t peer; /* LOST, REACHED; JOIN: the sponsor */
+    uint32_t peer; /* LOST, REACHED, DONE; JOIN: the sponsor */
     bool ended;    /* LOST: its process has ended. May be said of one that is lost already */
     const sl_membership_message *message; /* MESSAGE; checked: any content is taken */
 } sl_membership_event;

@@ -3,7 +3,7 @@
 
 static bool has_ended(const sl_membership *m, const sl_member *member) {
     const sl_peer *p = &m->peers[member->rank];
-    return member->rank != m->settings.rank && (p->followed || (p->lost && p->ended));
+    return member->rank != m->settings.rank && (p->done || p->followed || (p->lost && p->ended));
 }
 
 /* The rank that an even half needs; the others' lowest, where its process has ended. */

@@ -12,13 +12,6 @@ static void list_peers(sl_membership *m) {
             m->reached[m->reached_count++] = i;
 }
 
-/* While the newest view has not begun, it may be the one before. */
-static uint64_t find_cut(const sl_membership *m) {
-    if (!sl_membership_takes_part(m))
-        return 0;
-    return m->cut ? m->number : m->pending && m->node_is_cut ? m->begun.decision.epoch.number : 0;
-}
-
 sl_membership_message *sl_membership_post(sl_membership *m, uint32_t to, sl_membership_type type) {
     assert(m->post_count < m->posts_max && to != m->settings.rank);
     if (m->post_count == 0)
@@ -30,7 +23,7 @@ sl_membership_message *sl_membership_post(sl_membership *m, uint32_t to, sl_memb
                                             .incarnation = m->settings.incarnation,
                                             .number = m->number,
                                             .standing = m->standing,
-                                            .cut = find_cut(m),
+                                            .cut = m->cut ? m->number : m->node_cut_in,
                                             .sponsor = m->sponsor,
                                             .unreachable = m->unreachable,
                                             .unreachable_count = m->unreachable_count,

@@ -9,6 +9,7 @@ typedef struct sl_peer {
     bool known;    /* it was reached, or heard */
     bool lost;     /* it is not reached now */
     bool ended;    /* likewise, and its process has ended */
+    bool done;     /* it has sent all that it owes, and takes part in no later view */
     bool followed; /* the one that is reached is not the process that is a member */
     sl_standing_of standing;
     uint64_t incarnation, number;
@@ -49,6 +50,7 @@ struct sl_membership {
     bool pending;            /* the newest view has not begun here */
     bool cut;                /* nothing more is exchanged under the newest view */
     bool node_is_cut;        /* the driver was told, and no view has begun since */
+    uint64_t node_cut_in;    /* number of the latest view of which it was told so; 0: none */
     sl_kept_decision begun;  /* the view that the node is in; what update.view points to */
     uint64_t round;          /* that began last */
     bool ready;              /* and the node has ended it */

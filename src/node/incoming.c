@@ -293,15 +293,6 @@ static int name_not_finite(sl_node *n, uint32_t count, sl_error *error) {
     return sl_node_spoil(n, "the own step or the mixing made a number that is not finite", error);
 }
 
-/* What stays of the next part of peers that were lost during the step. */
-static float kept(const sl_node *n, const sl_group *g) {
-    double sum = 0;
-    for (uint32_t i = g->first; i < g->first + g->count; i++)
-        if (is_missing(&n->incoming[i]))
-            sum += n->incoming[i].kept;
-    return (float)sum;
-}
-
 /* The elements that so many parts from this one on cover: of several, one range. */
 static sl_range range_of(const sl_group *g, uint32_t first, uint32_t count) {
     sl_range range = sl_node_part_range(g->codec, g->range.from, first);
@@ -314,7 +305,7 @@ static sl_range range_of(const sl_group *g, uint32_t first, uint32_t count) {
 
 /* The next parts of the group: all of them have come. */
 static int combine_parts(sl_node *n, sl_group *g, uint32_t parts, sl_error *error) {
-    const float self_weight = n->step.self_weight + kept(n, g);
+    const float self_weight = n->is_cut ? 1 : n->step.self_weight;
     const uint32_t count = collect_parts(n, g, parts);
     sl_staging_follow(&n->staging);
     sl_range range = range_of(g, g->combined, parts);
@@ -366,33 +357,14 @@ int sl_incoming_combine(sl_node *n, sl_error *error) {
     return result;
 }
 
-/* Does the node only send to this peer, and get nothing of it, in a step by columns of which some
- * is combined? Then the peer's share has gone, and the next one stays. */
-static bool is_late(const sl_node *n, uint32_t peer) {
-    const sl_row *in = &n->step.in;
-    return n->algorithm->matrix == SL_MATRIX_COLUMN && n->group_count > 0 &&
-           n->groups[0].combined > 0 && sl_peer_index(in->peers, in->count, peer) == in->count;
-}
-
-/* Nothing comes of the peer in this step. */
-static void lose_receiver(sl_node *n, uint32_t peer) {
-    if (n->algorithm->matrix == SL_MATRIX_COLUMN && !is_late(n, peer))
-        n->step.self_weight += (float)sl_fold_kept(&n->route, &n->step, peer);
-}
-
 void sl_incoming_lose(sl_node *n, uint32_t slot) {
     sl_queue *queue = &n->inbox.queues[slot];
-    sl_incoming *from = NULL;
     for (uint32_t i = 0; n->exchanging && i < n->step.in.count; i++)
-        if (n->incoming[i].queue == queue)
-            from = &n->incoming[i];
-    if (from != NULL && !from->lost) {
-        from->lost = true;
-        from->kept = (float)sl_fold_kept(&n->route, &n->step, from->peer);
-    } else if (from == NULL && n->exchanging) {
-        lose_receiver(n, n->peers[slot]);
-    }
-    sl_inbox_keep_step(&n->inbox, queue, n->exchanging ? n->state.exchange : 0, n->number);
+        if (n->incoming[i].queue == queue && !n->incoming[i].lost) {
+            n->incoming[i].lost = true;
+            n->incoming[i].kept = n->incoming[i].weight;
+        }
+    sl_inbox_keep_step(&n->inbox, queue, 0, 0);
 }
 
 bool sl_incoming_is_complete(const sl_node *n) {
@@ -434,26 +406,10 @@ int sl_incoming_name_missing(const sl_node *n, sl_error *error) {
     return 0;
 }
 
-/* Parts of the peer's message in the step under way that are combined, or here. */
-static uint32_t parts_come(const sl_node *n, uint32_t peer) {
-    for (const sl_group *g = n->groups; g < n->groups + n->group_count; g++)
-        for (uint32_t i = g->first; i < g->first + g->count; i++)
-            if (n->incoming[i].peer == peer)
-                return is_silent(n, &n->incoming[i])
-                           ? g->parts
-                           : g->combined + sl_queue_of_step(n->incoming[i].queue, n->state.exchange,
-                                                            n->number);
-    return 0;
-}
-
-bool sl_node_reach(const sl_node *n, uint32_t peer, sl_reach *out) {
+void sl_node_reach(const sl_node *n, sl_reach *out) {
     *out = (sl_reach){.exchange = n->state.exchange, .step = n->number};
-    if (n->exchanging && is_late(n, peer))
-        out->step++;
-    else if (n->exchanging)
-        out->part = parts_come(n, peer);
-    const bool knows = sl_peer_index(n->peers, n->inbox.peer_count, peer) < n->inbox.peer_count;
-    return !n->finished && (knows || n->algorithm->voids);
+    for (uint32_t i = 0; n->exchanging && i < n->group_count; i++)
+        out->part += n->groups[i].combined;
 }
 
 bool sl_node_awaits(const sl_node *n, uint32_t peer) {

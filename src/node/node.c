@@ -79,6 +79,8 @@ static int go_to_step(sl_node *n, uint32_t number, sl_update *update, sl_error *
     }
     n->step = step;
     sl_fold_apply(&n->fold, &n->route, n->peers, n->inbox.peer_count, &n->step);
+    if (n->is_cut)
+        n->step.self_weight = 1; /* and not what weights add up to in floats */
     begin_step(n);
     if (n->outgoing == NULL)
         return 0;
@@ -298,7 +300,7 @@ static int release(sl_node *n, sl_update *update, sl_error *error) {
     return begin_round(n, update, error);
 }
 
-/* Rounds that others have done without it count as done: it is behind, or begins its life. */
+/* Rounds that others have done before it joins count as done. */
 static void pass_over(sl_node *n, const sl_view *view) {
     const uint64_t before = view->round - 1;
     n->state.round = n->ended.round = n->held_after = before;
@@ -306,39 +308,80 @@ static void pass_over(sl_node *n, const sl_view *view) {
     n->state.sgd = sl_optimizer_at(n->settings.optimizer, before, n->settings.rounds);
 }
 
+/* Nothing comes of this peer, or goes to it, under this view. */
+static int do_without(sl_node *n, uint32_t slot, sl_error *error) {
+    return sl_fold_lose(&n->fold, slot, n->inbox.peer_count) == 0
+               ? 0
+               : sl_fail(error, SL_ENOMEM, "node %u: out of memory", n->settings.rank);
+}
+
+/* The own edges that the view does without. Where all sum up all, nobody exchanges under such a
+ * view. */
+static int take_broken(sl_node *n, const sl_view *view, sl_error *error) {
+    int result = 0;
+    n->is_void = n->algorithm->voids && view->broken_count > 0;
+    for (uint32_t i = 0; i < view->broken_count && result == 0; i++) {
+        const sl_pair *edge = &view->broken[i];
+        const uint32_t other = edge->low == n->settings.rank ? edge->high : edge->low,
+                       slot = sl_peer_index(n->peers, n->inbox.peer_count, other);
+        const bool own = edge->low == n->settings.rank || edge->high == n->settings.rank;
+        if (own && slot < n->inbox.peer_count && !n->algorithm->voids)
+            result = do_without(n, slot, error);
+    }
+    return result;
+}
+
 static int take_view(sl_node *n, const sl_view *view, sl_update *update, sl_error *error) {
+    const bool was_cut = n->is_cut;
     int result = sl_node_turn(n, view, error);
+    if (result == 0)
+        result = take_broken(n, view, error);
     if (result != 0)
         return result;
     const bool joins = n->state.round == 0;
-    if (joins && n->algorithm->start != NULL)
-        n->algorithm->start(&n->state, n->settings.dimension);
-    if (joins || n->state.round + 1 < view->round)
+    if (joins)
         pass_over(n, view);
+    if (n->algorithm->start != NULL && (joins || (was_cut && n->state.weight_count > 0)))
+        n->algorithm->start(&n->state, n->settings.dimension);
+    if (was_cut)
+        sl_weights_reset(n);
     assert(n->state.round + 1 == view->round && n->state.exchange == view->exchange);
     if (n->algorithm->restart != NULL)
         n->algorithm->restart(&n->state, n->settings.dimension);
     return release(n, update, error);
 }
 
-static int lose(sl_node *n, uint32_t peer, sl_error *error) {
-    const uint32_t slot = sl_peer_index(n->peers, n->inbox.peer_count, peer);
-    if (n->algorithm->voids && !n->finished)
-        sl_voiding_begin(n);
-    if (n->algorithm->voids || slot == n->inbox.peer_count || n->finished)
+/* The rest of the own message goes to nobody. */
+static int end_message(sl_node *n, sl_error *error) {
+    int result = 0;
+    n->message.to.count = 0;
+    while (n->outgoing != NULL && n->encoded < n->message.parts && result == 0) {
+        sl_payload payload;
+        result = sl_node_payload(n, n->encoded, &payload, error);
+    }
+    n->sent = n->message.parts;
+    return result;
+}
+
+static int cut(sl_node *n, sl_error *error) {
+    if (n->is_cut || n->finished)
         return 0;
-    if (!sl_algorithm_folds(n->algorithm) &&
-        (n->algorithm->route != SL_ROUTE_TOPOLOGY || sl_node_awaits(n, peer)))
-        return name_peer_down(n, peer, error);
-    if (sl_fold_lose(&n->fold, slot, n->inbox.peer_count) != 0)
-        return sl_fail(error, SL_ENOMEM, "node %u: out of memory", n->settings.rank);
-    sl_incoming_lose(n, slot);
-    if (n->exchanging && n->algorithm->keeps_replicas) {
+    n->is_cut = true;
+    if (n->algorithm->voids) {
+        sl_voiding_begin(n);
+        return 0;
+    }
+    int result = n->exchanging ? end_message(n, error) : 0;
+    for (uint32_t slot = 0; slot < n->inbox.peer_count && result == 0; slot++) {
+        result = do_without(n, slot, error);
+        sl_incoming_lose(n, slot);
+    }
+    if (n->exchanging && n->algorithm->keeps_replicas && result == 0) {
         sl_exchange_step step = n->step;
         sl_fold_apply(&n->fold, &n->route, n->peers, n->inbox.peer_count, &step);
         n->state.in = step.in;
     }
-    return 0;
+    return result;
 }
 
 static void give_up(sl_node *n) {
@@ -389,8 +432,8 @@ int sl_node_step(sl_node *n, const sl_event *event, sl_update *update, sl_error 
     case SL_EVENT_NOTIFIED:
         n->awaits_encoder = false;
         break;
-    case SL_EVENT_LOST:
-        result = lose(n, event->peer, error);
+    case SL_EVENT_CUT:
+        result = cut(n, error);
         break;
     case SL_EVENT_ASIDE:
         give_up(n);

@@ -280,7 +280,7 @@ static void close_view(sl_node *n) {
     n->own = NULL;
     n->own_sizes = n->sizes = NULL;
     n->buffer_parts = 0;
-    n->is_void = false;
+    n->is_cut = n->is_void = false;
 }
 
 int sl_node_turn(sl_node *n, const sl_view *view, sl_error *error) {

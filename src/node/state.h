@@ -2,7 +2,8 @@
  *
  * open.c opens and closes a node, and what of it follows from the view. node.c goes from event to
  * event, step to step and round to round. outgoing.c makes the message that a step sends;
- * incoming.c takes what comes and combines it; fold.c takes lost peers out of a step.
+ * incoming.c takes what comes and combines it; fold.c takes peers out of a step that the node does
+ * without.
  * pieces.c lists what a checkpoint keeps.
  */
 #ifndef SL_NODE_STATE_H
@@ -23,7 +24,7 @@ typedef struct sl_incoming {
     float weight;
     sl_queue *queue;
     sl_decoder *decoder;
-    bool lost;  /* what is not in the queue does not come */
+    bool lost;  /* nothing comes, or nothing more */
     float kept; /* then, with the own part */
 } sl_incoming;
 
@@ -53,7 +54,8 @@ struct sl_node {
     uint32_t batch; /* parts that are combined at once, where sl_codec_joins them */
     sl_fold fold;
     float *kept_x, *kept_m; /* what an exchange that may be void overwrites; or NULL */
-    bool is_void;           /* somebody is lost: nothing is exchanged until a view */
+    bool is_cut;            /* nothing is exchanged with anybody until a view */
+    bool is_void;           /* likewise: no exchange begins */
     double push_sum_weight; /* of all elements; 0: parts of the vector differ */
     double said;            /* by the stage whose message goes out */
 

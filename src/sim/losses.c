@@ -1,5 +1,5 @@
-/* losses.c - plays faults between two rounds: who is lost is folded by the others, until a view
- * tells them of other members; see starling/faults.h. */
+/* losses.c - plays faults between two rounds, where all nodes rest: a view of other members begins
+ * with the next one; see starling/faults.h. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,6 +32,18 @@ static void tell_lost(const simulator *s, const sl_fault *f) {
     }
 }
 
+/* Closes nodes that are not there, or rest, with all that they had. */
+static void close_absent(simulator *s) {
+    for (uint32_t i = 0; i < s->nodes; i++) {
+        peer *p = &s->peers[i];
+        if (sl_scene_has(&s->scene, i))
+            continue;
+        sl_node_close(&p->node);
+        sl_node_close(&p->aside);
+        p->pending = (sl_update){0};
+    }
+}
+
 /* Those who were set aside stand where they stood. */
 static void bring_back(simulator *s) {
     for (uint32_t i = 0; i < s->nodes; i++)
@@ -39,24 +51,16 @@ static void bring_back(simulator *s) {
             s->scene.cast.sides[i] = s->peers[i].side;
 }
 
-/* What happens as the round begins: the dead are closed with all that they had. */
 static void play_faults(simulator *s, uint64_t round) {
     const sl_faults *faults = &s->experiment->faults;
-    sl_cast *cast = &s->scene.cast;
-    memcpy(s->scene.sides_before, cast->sides, s->nodes * sizeof *cast->sides);
+    sl_scene_note(&s->scene);
     bring_back(s);
-    sl_cast_play(cast, faults, round);
+    sl_cast_play(&s->scene.cast, faults, round);
+    sl_scene_let_rest(&s->scene);
     for (size_t i = 0; i < faults->count; i++)
         if (faults->items[i].round == round && faults->items[i].kind <= SL_FAULT_LEAVE)
             tell_lost(s, &faults->items[i]);
-    for (uint32_t i = 0; i < s->nodes; i++)
-        if (s->peers[i].node != NULL && !sl_scene_has(&s->scene, i)) {
-            sl_node_close(&s->peers[i].node);
-            s->peers[i].pending = (sl_update){0};
-        }
-    for (uint32_t i = 0; i < s->nodes; i++)
-        if (!sl_scene_has(&s->scene, i))
-            sl_node_close(&s->peers[i].aside);
+    close_absent(s);
 }
 
 static void tell_view(const simulator *s, const sl_scene_view *v) {
@@ -143,16 +147,6 @@ static int turn_side(simulator *s, uint32_t side, uint64_t round, uint64_t excha
     return result;
 }
 
-/* A node under no new view goes on without those whom it has lost. */
-static int go_on(simulator *s, uint32_t rank, sl_error *error) {
-    int result = 0;
-    for (uint32_t i = 0; i < s->nodes && result == 0; i++)
-        if (sl_scene_parts(&s->scene, rank, i))
-            result = sl_sim_deliver(s, rank, &(sl_event){.type = SL_EVENT_LOST, .peer = i}, error);
-    return result == 0 ? sl_sim_deliver(s, rank, &(sl_event){.type = SL_EVENT_RELEASED}, error)
-                       : result;
-}
-
 int sl_sim_change_members(simulator *s, uint64_t round, sl_error *error) {
     int result = 0;
     if (sl_sim_repeats(s))
@@ -168,7 +162,7 @@ int sl_sim_change_members(simulator *s, uint64_t round, sl_error *error) {
         result = turn_side(s, side, round, exchange, error);
     for (uint32_t i = 0; i < s->nodes && result == 0; i++)
         if (s->peers[i].node != NULL && sl_node_round(s->peers[i].node) < round)
-            result = go_on(s, i, error);
+            result = sl_sim_deliver(s, i, &(sl_event){.type = SL_EVENT_RELEASED}, error);
     if (touched)
         sl_sim_tell_members(s, round);
     return result;
@@ -203,7 +197,7 @@ static int set_one_aside(simulator *s, uint32_t rank, uint64_t round, sl_error *
     int result = 0;
     for (uint32_t i = 0; i < s->nodes && result == 0; i++)
         if (s->peers[i].node != NULL)
-            result = sl_sim_deliver(s, i, &(sl_event){.type = SL_EVENT_LOST, .peer = rank}, error);
+            result = sl_sim_deliver(s, i, &(sl_event){.type = SL_EVENT_CUT}, error);
     return result;
 }
 

@@ -1,13 +1,12 @@
-/* repeat.c - repeats a run that has lost nodes: each node folds where its log says so, and begins
+/* repeat.c - repeats a run that has lost nodes: each node is cut where its log says so, and begins
  * the views that its log has.
  *
- * Who was lost is simulated as long as it has all that it needs: further than it came, never less
- * far. Who went on with a later round, as others were ahead, rests until then. What it would have
- * sent beyond a fold is not delivered, so that it stands still soon. Whose numbers are not finite
- * ends where it ended. Who returned goes after the round that it had ended, and comes back with its
- * view, as a new node with the model that its sponsor had. So does a new process in the place of
- * one that was lost: the log of its rank goes on with its start. Where a loss voids an exchange, it
- * does so when all stand still: where in the exchange does not count.
+ * What came beyond a cut is not delivered; when all stand still, the nodes that were cut there are.
+ * A lost node is simulated as long as it has all that it needs: further than it came, never less
+ * far. One whose numbers are not finite ends where it ended. One that returned goes after the round
+ * that it had ended, and comes back with its view, as a new node with the model that its sponsor
+ * had. So does a new process in the place of one that was lost: the log of its rank goes on with
+ * its start.
  */
 #include "sim/simulator.h"
 #include "wire/frame.h"
@@ -38,81 +37,43 @@ static const sl_log_entry *next_of(const simulator *s, uint32_t rank, sl_log_kin
     return at < h->count && h->entries[at].kind == kind ? &h->entries[at] : NULL;
 }
 
-/* ---- folds ---- */
+/* ---- cuts ---- */
 
-/* Is that part the first that was missing, or after it? */
-static bool is_beyond(const sl_log_entry *fold, const sl_reach *at) {
-    if (at->exchange != fold->exchange)
-        return at->exchange > fold->exchange;
-    return at->step != fold->step ? at->step > fold->step : at->part >= fold->part;
+/* Is `at` where the node was cut, or after it? */
+static bool is_beyond(const sl_log_entry *cut, const sl_reach *at) {
+    if (at->exchange != cut->exchange)
+        return at->exchange > cut->exchange;
+    return at->step != cut->step ? at->step > cut->step : at->part >= cut->part;
 }
 
 bool sl_sim_misses(const simulator *s, uint32_t rank, const sl_event *part) {
     const sl_reach at = {part->exchange, part->step, part->part};
-    const sl_history *h = history_of(s, rank);
-    const size_t end = end_of(s, rank);
-    for (size_t i = s->peers[rank].repeated; i < end; i++)
-        if (h->entries[i].kind == SL_LOG_FOLD && h->entries[i].peer == part->peer)
-            return is_beyond(&h->entries[i], &at);
-    return false;
+    const sl_log_entry *cut = next_of(s, rank, SL_LOG_CUT);
+    return cut != NULL && is_beyond(cut, &at);
 }
 
-bool sl_sim_keeps_back(const simulator *s, uint32_t rank, const sl_outbound *sent) {
-    const sl_log_entry *fold = sl_sim_repeats(s) ? next_of(s, rank, SL_LOG_FOLD) : NULL;
-    return fold != NULL && fold->exchange == sent->exchange && fold->step == sent->step;
-}
-
-/* Is the node where it folded? */
-static bool is_due(const simulator *s, uint32_t rank, const sl_log_entry *fold) {
-    sl_reach at;
-    return fold != NULL &&
-           (!sl_node_reach(s->peers[rank].node, fold->peer, &at) || is_beyond(fold, &at));
-}
-
-/* Folds whom the node folded where it is. */
-static int follow(simulator *s, uint32_t rank, sl_error *error) {
-    peer *p = &s->peers[rank];
-    int result = 0;
-    for (const sl_log_entry *fold; result == 0;) {
-        if (is_due(s, rank, fold = next_of(s, rank, SL_LOG_FOLD))) {
-            p->repeated++;
-            result =
-                sl_sim_step(s, rank, &(sl_event){.type = SL_EVENT_LOST, .peer = fold->peer}, error);
-        } else if (p->keeps_back && !sl_sim_keeps_back(s, rank, &p->kept_back)) {
-            p->keeps_back = false;
-            result = sl_sim_step(
-                s, rank, &(sl_event){.type = SL_EVENT_SENT, .part = p->kept_back.parts - 1}, error);
-        } else {
-            break;
-        }
-    }
-    return result;
-}
-
-static bool voids(const simulator *s) {
-    return sl_algorithm_of(&s->plan.config, NULL)->voids;
-}
-
-int sl_sim_void(simulator *s, bool *any, sl_error *error) {
+int sl_sim_cut(simulator *s, bool *any, sl_error *error) {
     int result = 0;
     *any = false;
-    for (uint32_t i = 0; i < s->nodes && result == 0 && sl_sim_repeats(s) && voids(s); i++) {
+    for (uint32_t i = 0; i < s->nodes && result == 0 && sl_sim_repeats(s); i++) {
         peer *p = &s->peers[i];
-        const sl_log_entry *fold = next_of(s, i, SL_LOG_FOLD);
-        if (p->node == NULL || !is_due(s, i, fold))
+        const sl_log_entry *cut = next_of(s, i, SL_LOG_CUT);
+        sl_reach at;
+        if (p->node == NULL || cut == NULL)
+            continue;
+        sl_node_reach(p->node, &at);
+        if (!is_beyond(cut, &at))
             continue;
         *any = true;
         p->repeated++;
-        p->keeps_back = p->pending.publish = false; /* its message is none */
-        result = sl_sim_step(s, i, &(sl_event){.type = SL_EVENT_LOST, .peer = fold->peer}, error);
+        p->pending.publish = false; /* the node ends its message itself */
+        result = sl_sim_deliver(s, i, &(sl_event){.type = SL_EVENT_CUT}, error);
     }
     return result;
 }
 
 int sl_sim_deliver(simulator *s, uint32_t rank, const sl_event *event, sl_error *error) {
-    int result = sl_sim_step(s, rank, event, error);
-    if (result == 0 && sl_sim_repeats(s) && !voids(s))
-        result = follow(s, rank, error);
+    const int result = sl_sim_step(s, rank, event, error);
     return sl_sim_ends_alone(s, rank, result) ? 0 : result;
 }
 
@@ -130,15 +91,8 @@ int sl_sim_turn(simulator *s, uint32_t rank, const sl_scene_view *v, sl_error *e
                        : result;
 }
 
-/* The view that is next in its log, behind the word of a merge or not. */
-static const sl_log_entry *next_view(const simulator *s, uint32_t rank) {
-    const sl_history *h = history_of(s, rank);
-    const size_t at = s->peers[rank].repeated + (next_of(s, rank, SL_LOG_MERGE) != NULL);
-    return at < h->count && h->entries[at].kind == SL_LOG_VIEW ? &h->entries[at] : NULL;
-}
-
 static int begin_round(simulator *s, uint32_t rank, uint64_t round, sl_error *error) {
-    const sl_log_entry *entry = next_view(s, rank);
+    const sl_log_entry *entry = next_of(s, rank, SL_LOG_VIEW);
     const sl_scene_view *v;
     if (entry == NULL || entry->round != round)
         return sl_sim_deliver(s, rank, &(sl_event){.type = SL_EVENT_RELEASED}, error);
@@ -227,28 +181,11 @@ static bool comes_back(simulator *s, uint32_t rank, uint64_t round) {
     return true;
 }
 
-/* Did it go on with a later round, as others were ahead? Until then it rests. */
-static bool waits(const simulator *s, uint32_t rank, uint64_t round) {
-    const sl_log_entry *merge = next_of(s, rank, SL_LOG_MERGE), *view = next_view(s, rank);
-    return merge != NULL && view != NULL && s->peers[rank].node != NULL &&
-           merge->round + 1 == round && view->round > round;
-}
-
-static void let_rest(peer *p) {
-    p->aside = p->node;
-    p->node = NULL;
-    p->pending = (sl_update){0};
-}
-
 int sl_sim_begin_repeated(simulator *s, uint64_t round, sl_error *error) {
     bool any = false;
     int result = take_models(s, round - 1, error);
-    for (uint32_t i = 0; i < s->nodes && result == 0; i++) {
-        const bool rests = waits(s, i, round);
-        if (rests)
-            let_rest(&s->peers[i]);
-        any = comes_back(s, i, round) || rests || any;
-    }
+    for (uint32_t i = 0; i < s->nodes && result == 0; i++)
+        any = comes_back(s, i, round) || any;
     if (any)
         sl_sim_tell_members(s, round);
     for (uint32_t i = 0; i < s->nodes && result == 0; i++)
@@ -297,14 +234,11 @@ bool sl_sim_ends_alone(simulator *s, uint32_t rank, int result) {
     return true;
 }
 
-/* Was this the last round that it ended before it returned? It has told nobody of it. Who stepped
- * aside in the next one has, though its folds may be where this round's exchange was over. */
+/* Was this the last round that it ended before it returned? It has told nobody of it. */
 static bool goes_out(const simulator *s, uint32_t rank, uint64_t round) {
-    const peer *p = &s->peers[rank];
     const sl_log_entry *join = next_of(s, rank, SL_LOG_JOIN);
-    if (join == NULL || join->round != round || p->pending.finished_round.round != round)
-        return false;
-    return p->repeated == 0 || join[-1].kind != SL_LOG_FOLD || join[-1].round == round;
+    return join != NULL && join->round == round &&
+           s->peers[rank].pending.finished_round.round == round;
 }
 
 int sl_sim_close_lost(simulator *s, uint64_t round, sl_error *error) {

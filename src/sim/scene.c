@@ -8,8 +8,9 @@ int sl_scene_open(sl_scene *s, const sl_experiment *experiment, size_t dimension
     const uint32_t nodes = sl_experiment_ranks(experiment);
     *s = (sl_scene){.experiment = experiment, .dimension = dimension};
     s->sides_before = calloc(nodes, sizeof *s->sides_before);
+    s->rests = calloc(nodes, sizeof *s->rests);
     s->views = calloc(nodes, sizeof *s->views);
-    return s->sides_before != NULL && s->views != NULL
+    return s->sides_before != NULL && s->rests != NULL && s->views != NULL
                ? sl_cast_open(&s->cast, nodes, sl_topology_nodes(experiment->topology), error)
                : sl_fail(error, SL_ENOMEM, "simulator: out of memory for %u nodes", nodes);
 }
@@ -26,17 +27,49 @@ void sl_scene_close(sl_scene *s) {
         close_view(view);
     }
     free(s->sides_before);
+    free(s->rests);
     free(s->views);
     sl_cast_close(&s->cast);
 }
 
 bool sl_scene_has(const sl_scene *s, uint32_t rank) {
-    return s->cast.sides[rank] != SL_ABSENT;
+    return s->cast.sides[rank] != SL_ABSENT && !s->rests[rank];
 }
 
-bool sl_scene_parts(const sl_scene *s, uint32_t rank, uint32_t other) {
-    return other != rank && s->sides_before[other] == s->sides_before[rank] &&
-           s->cast.sides[other] != s->cast.sides[rank];
+void sl_scene_note(sl_scene *s) {
+    for (uint32_t i = 0; i < s->cast.nodes; i++)
+        s->sides_before[i] = sl_scene_has(s, i) ? s->cast.sides[i] : SL_ABSENT;
+}
+
+/* How many take part that were there before, on one side or on all of them (SL_ABSENT). */
+static uint32_t count_there(const sl_scene *s, uint32_t side) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < s->cast.nodes; i++)
+        count += sl_scene_has(s, i) && s->sides_before[i] != SL_ABSENT &&
+                 (side == SL_ABSENT || s->cast.sides[i] == side);
+    return count;
+}
+
+static bool has_quorum(const sl_scene *s, uint32_t side) {
+    const uint32_t all = count_there(s, SL_ABSENT), its = count_there(s, side);
+    uint32_t lowest = 0;
+    while (lowest + 1 < s->cast.nodes &&
+           !(sl_scene_has(s, lowest) && s->sides_before[lowest] != SL_ABSENT))
+        lowest++;
+    return 2 * its > all || (2 * its == all && s->cast.sides[lowest] == side);
+}
+
+void sl_scene_let_rest(sl_scene *s) {
+    uint32_t going_on = 0;
+    if (s->cast.side_count == 1) {
+        memset(s->rests, 0, s->cast.nodes * sizeof *s->rests);
+        return;
+    }
+    for (uint32_t side = 0; side < s->cast.side_count; side++)
+        if (has_quorum(s, side))
+            going_on = side;
+    for (uint32_t i = 0; i < s->cast.nodes; i++)
+        s->rests[i] = s->cast.sides[i] != SL_ABSENT && s->cast.sides[i] != going_on;
 }
 
 /* ---- views ---- */
@@ -63,7 +96,11 @@ static int make_view(sl_scene *s, const uint32_t *ranks, uint32_t count, uint64_
         return result;
     }
     const sl_grouping *g = &v->group;
-    v->view = (sl_view){round, exchange, {g->ranks, count}, g->topology, &g->plan};
+    v->view = (sl_view){.round = round,
+                        .exchange = exchange,
+                        .members = {g->ranks, count},
+                        .topology = g->topology,
+                        .plan = &g->plan};
     v->before = s->made;
     s->made = *out = v;
     return 0;
@@ -74,7 +111,7 @@ int sl_scene_turn(sl_scene *s, uint32_t side, uint64_t round, uint64_t exchange,
     sl_scene_view *v = NULL;
     uint32_t *ranks = malloc(s->cast.nodes * sizeof *ranks);
     const uint32_t count = ranks != NULL ? sl_cast_members(&s->cast, side, ranks) : 0;
-    const bool wanted = count > 0 && !stands(s, ranks, count);
+    const bool wanted = count > 0 && !s->rests[ranks[0]] && !stands(s, ranks, count);
     int result = 0;
     *out = NULL;
     if (ranks == NULL)
@@ -104,6 +141,10 @@ int sl_scene_repeat(sl_scene *s, const sl_log_entry *e, const sl_scene_view **ou
     const int result =
         v == NULL ? make_view(s, e->ranks, (uint32_t)e->members, e->round, e->exchange, &v, error)
                   : 0;
+    if (result == 0) { /* the history outlives it */
+        v->view.broken = e->broken;
+        v->view.broken_count = (uint32_t)e->broken_count;
+    }
     *out = v;
     return result;
 }

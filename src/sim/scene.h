@@ -17,7 +17,9 @@ typedef struct sl_scene {
     const sl_experiment *experiment;
     size_t dimension;
     sl_cast cast;
-    uint32_t *sides_before;      /* (nodes) before the last round that was played */
+    uint32_t *sides_before;      /* (nodes) before the last round that was played; SL_ABSENT: it was
+                                    not there, or rested */
+    bool *rests;                 /* (nodes) on a side of a partition that is no majority */
     const sl_scene_view **views; /* (nodes) under which each stands; NULL: the first topology */
     sl_scene_view *made;         /* all of them */
 } sl_scene;
@@ -26,9 +28,13 @@ int sl_scene_open(sl_scene *scene, const sl_experiment *experiment, size_t dimen
                   sl_error *error);
 void sl_scene_close(sl_scene *scene);
 
+/* Does it take part? */
 bool sl_scene_has(const sl_scene *scene, uint32_t rank);
-/* Is that node gone, or out of sight, since the last round that was played? */
-bool sl_scene_parts(const sl_scene *scene, uint32_t rank, uint32_t other);
+/* A round is to be played: as it is now, it was before. */
+void sl_scene_note(sl_scene *scene);
+/* It was played: of a partition, sides without a majority rest until it heals. Of two halves, that
+ * with the lowest rank goes on. */
+void sl_scene_let_rest(sl_scene *scene);
 /* A view of this side from `round` on, if it has other members than before; else *out is NULL. */
 int sl_scene_turn(sl_scene *scene, uint32_t side, uint64_t round, uint64_t exchange,
                   const sl_scene_view **out, sl_error *error);

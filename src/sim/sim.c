@@ -177,11 +177,6 @@ static int publish_part(simulator *s, uint32_t rank, const sl_outbound *sent, ui
     sl_sim_let_go(s, m);
     if (result != 0)
         return result;
-    if (part + 1 == sent->parts && sl_sim_keeps_back(s, rank, sent)) {
-        p->keeps_back = true;
-        p->kept_back = *sent;
-        return 0;
-    }
     return sl_sim_deliver(s, rank, &(sl_event){.type = SL_EVENT_SENT, .part = part}, error);
 }
 
@@ -259,7 +254,7 @@ static int publish_steps(simulator *s, sl_error *error) {
         for (uint32_t i = 0; i < s->nodes && result == 0; i++)
             result = publish_if_asked(s, i, error);
         if (result == 0 && s->published == before)
-            result = sl_sim_void(s, &any, error);
+            result = sl_sim_cut(s, &any, error);
     } while (result == 0 && (any || s->published != before));
     return result;
 }

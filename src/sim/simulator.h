@@ -27,8 +27,6 @@ typedef struct peer {
                         repeated: until its view does; NULL: it is not */
     uint32_t side;   /* on which it stood then */
     sl_setbacks setbacks;
-    bool keeps_back; /* that the last part of kept_back has left: it folds before */
-    sl_outbound kept_back;
 } peer;
 
 typedef struct simulator {
@@ -79,9 +77,9 @@ void sl_sim_hold_before(simulator *s, uint64_t round);
 /* Lets it happen, before any node begins the round. */
 int sl_sim_change_members(simulator *s, uint64_t round, sl_error *error);
 
-/* All gradients of the round are there: who has one that is not finite, or such a loss, is set
- * aside. The others fold it in this round, and it goes on in the next one from the model that it
- * has; the third time in 100 rounds it does not. More than half of the nodes: SL_EDIVERGED. */
+/* All gradients of the round are there: a node that has one that is not finite, or such a loss, is
+ * set aside. The others are cut in this round, and it goes on in the next one from the model that
+ * it has; the third time in 100 rounds it does not. More than half of the nodes: SL_EDIVERGED. */
 int sl_sim_set_aside(simulator *s, uint64_t round, sl_error *error);
 
 /* ---- averaging.c ---- */
@@ -92,13 +90,11 @@ int sl_sim_average(simulator *s, sl_error *error);
 
 /* ---- repeat.c ---- */
 
-/* Had the node folded the sender when this part would have come? */
+/* Was the node cut before this part came? */
 bool sl_sim_misses(const simulator *s, uint32_t rank, const sl_event *part);
-/* Does the node fold somebody in the step of this message? The step must not be over before. */
-bool sl_sim_keeps_back(const simulator *s, uint32_t rank, const sl_outbound *sent);
-/* Losses that void an exchange, once nothing else goes on. *any: there were some. */
-int sl_sim_void(simulator *s, bool *any, sl_error *error);
-/* sl_sim_step, and then the folds that a repeated run has there. */
+/* Cuts nodes that were cut where they stand, once nothing else goes on. *any: there were some. */
+int sl_sim_cut(simulator *s, bool *any, sl_error *error);
+/* sl_sim_step; a node that ended alone in the run does so here. */
 int sl_sim_deliver(simulator *s, uint32_t rank, const sl_event *event, sl_error *error);
 /* The view begins for a member. */
 int sl_sim_turn(simulator *s, uint32_t rank, const sl_scene_view *v, sl_error *error);

@@ -31,12 +31,17 @@ static double double_of(uint64_t bits) {
     return v;
 }
 
+/* The sender is known once its HELLO has come. */
+static bool names_sender(uint16_t type) {
+    return type == SL_FRAME_HELLO || type == SL_FRAME_ABORT;
+}
+
 void sl_frame_encode(const sl_frame *frame, uint8_t header[SL_FRAME_HEADER_BYTES]) {
     uint8_t *p = put32(header, magic);
     p = put16(p, SL_PROTOCOL_VERSION);
     p = put16(p, (uint16_t)(frame->type | (frame->asks ? ASKS : 0) | (frame->silent ? SILENT : 0) |
                             (frame->unsummed ? UNSUMMED : 0)));
-    p = put32(p, frame->sender);
+    p = put32(p, names_sender(frame->type) ? frame->sender : frame->view);
     p = put32(p, frame->part);
     p = put64(p, frame->exchange);
     p = put32(p, frame->credit);
@@ -77,7 +82,6 @@ static size_t payload_limit(uint16_t type, size_t data_max, bool direct) {
     case SL_FRAME_BYE:
     case SL_FRAME_CUT:
     case SL_FRAME_OPEN:
-    case SL_FRAME_TURN:
     case SL_FRAME_FETCH:
     case SL_FRAME_TYPE_END:
         return 0;
@@ -156,7 +160,8 @@ static const char *decode(sl_frame *out, uint16_t kind, const uint8_t *data, siz
         .asks = (kind & ASKS) != 0,
         .silent = (kind & SILENT) != 0,
         .unsummed = (kind & UNSUMMED) != 0,
-        .sender = get32(data + 8),
+        .sender = names_sender(type) ? get32(data + 8) : 0,
+        .view = names_sender(type) ? 0 : get32(data + 8),
         .part = get32(data + 12),
         .exchange = get64(data + 16),
         .step = get32(data + 36),

@@ -6,7 +6,8 @@
  * memory has no checksum. It begins beyond the longest frame of any other type: a receive buffer
  * then is a piece of host memory and a piece of GPU memory, and either type fits.
  *
- *   offset  0  magic u32     4  version u16    6  type u8, flags u8             8  sender u32
+ *   offset  0  magic u32     4  version u16    6  type u8, flags u8             8  view u32, of
+ *              HELLO and ABORT: sender u32
  *          12  part u32     16  exchange u64  24  credit u32   28  received u32
  *          32  payload bytes u32              36  step u32
  *          40  payload sum u64                48  scalar f64   56  reserved, zero (4)   60  header
@@ -49,9 +50,6 @@ typedef enum sl_frame_type {
     SL_FRAME_OPEN, /* none: the exchange before `exchange` is over at the sender */
     SL_FRAME_HANDSHAKE, /* payload: some bytes of the handshake that comes before HELLO */
     SL_FRAME_LETTER,    /* payload: bytes from `part` on of a message of a member that has `step` */
-    SL_FRAME_TURN,  /* none: data frames from number `part` + 2^32 `step` on are of the epoch with
-                       hash `exchange` and number `scalar`, which is negative if in that
-                       the sender has folded the receiver */
     SL_FRAME_FETCH, /* none: the receiver's model is wanted, by request `step`, of which the first
                        `part` elements have come */
     SL_FRAME_MODEL, /* payload: elements from `part` on of the sender's model after round
@@ -63,7 +61,7 @@ typedef enum sl_frame_abort {
     SL_ABORT_ENDS,    /* the sender ends */
     SL_ABORT_BEGINS,  /* it ends before any round, as somebody has not come: nobody is to begin */
     SL_ABORT_DROPS,   /* it goes on without the receiver, whose connection it ends */
-    SL_ABORT_FOLLOWED /* the sender is in an epoch, of number `exchange`, with another process of
+    SL_ABORT_FOLLOWED /* the sender is in a view, of number `exchange`, with another process of
                          the receiver's rank */
 } sl_frame_abort;
 
@@ -72,7 +70,8 @@ typedef struct sl_frame {
     bool asks;     /* DATA, DIRECT: tell at once that it came */
     bool silent;   /* DATA, DIRECT: the whole message, which says nothing and has no payload */
     bool unsummed; /* DATA: payload_sum says nothing */
-    uint32_t sender;
+    uint32_t sender; /* HELLO, ABORT */
+    uint32_t view;   /* others: number of the view that the sender is in, modulo 2^32; 0: in none */
     uint32_t part;
     uint64_t exchange; /* CREDIT, HEARTBEAT: the latest that the sender has begun */
     uint32_t step;

@@ -22,8 +22,6 @@ static int report(const sl_job_means *m, sl_job *job) {
         m->observer.aside(m->observer.context, m->rank, job->compute_round, job->aside);
     if (job->returns && m->observer.returned != NULL)
         m->observer.returned(m->observer.context, m->rank, job->compute_round);
-    if (job->merge.sides > 0 && m->observer.merged != NULL)
-        m->observer.merged(m->observer.context, m->rank, &job->merge);
     if (job->parameters && m->observer.parameters != NULL)
         code = m->observer.parameters(m->observer.context, job->parameters_round, m->rank, x,
                                       job->push_sum_weight);

@@ -17,7 +17,6 @@ typedef struct sl_job {
     double push_sum_weight;
     const char *aside; /* report that the others go on without it, and why; NULL: they do not */
     bool returns;      /* report that it takes part again, from compute_round on */
-    sl_merge merge;    /* report this, if it has sides */
     bool record;       /* report `report` */
     bool evaluate;     /* and evaluate x for it */
     bool parameters;   /* report x as the parameters after parameters_round */

@@ -125,10 +125,13 @@ static uint64_t incarnation_of(uint64_t life) {
 
 static void start_process(uint32_t rank, const sl_epoch *first) {
     process_state *p = &w.all[rank];
+    const process_state before = *p; /* what it has sent is on its way */
     *p = (process_state){.alive = true,
                          .life = ++w.lives,
                          .incarnation = first != NULL ? SL_FOUNDER : incarnation_of(w.lives),
                          .compute_s = 0.02 + 0.15 * uniform()};
+    memcpy(p->sent, before.sent, sizeof p->sent);
+    p->views = before.views;
     const sl_membership_settings settings = {.rank = rank,
                                              .incarnation = p->incarnation,
                                              .ranks_max = RANKS,
@@ -261,10 +264,8 @@ static void try_to_end(uint32_t rank) {
     const uint32_t place = sl_epoch_place(e, rank);
     for (uint32_t side = 1; side < 1 + 2 && !p->cut; side++) {
         const sl_member *other = &e->members[(place + (side == 1 ? 1 : e->count - 1)) % e->count];
-        const process_state *its = &w.all[other->rank];
-        const bool is_it = its->incarnation == other->incarnation;
         if (other->rank != rank && !sl_epoch_is_broken(e, rank, other->rank) &&
-            !(is_it && has_sent(its, p->run, p->round)))
+            !has_sent(&w.all[other->rank], p->run, p->round))
             return;
     }
     p->computed = false;

@@ -17,7 +17,6 @@ typedef enum report_type {
     REPORT_PARAMETERS,    /* of `round`, with `weight` */
     REPORT_ASIDE,         /* the others go on without it; `error` says why */
     REPORT_RETURNED,      /* it takes part again, from `round` on */
-    REPORT_MERGED,        /* `merge` */
     REPORT_NOTICE,        /* `error.text`: sl_observer's notice */
     REPORT_FAILED,        /* with `error`; the last one */
     REPORT_FINISHED       /* the last one */
@@ -29,7 +28,6 @@ typedef struct report {
     uint64_t round;
     double weight;
     sl_record record;
-    sl_merge merge;
     sl_error error;
 } report;
 

@@ -104,11 +104,6 @@ static void on_returned(void *context, uint32_t rank, uint64_t round) {
         complain("agent %u has returned in round %llu", rank, (unsigned long long)round);
 }
 
-static int on_merged(void *context, uint32_t rank, const sl_merge *merge) {
-    live_run *r = context;
-    return collector_merge(r->collector, rank, merge, &r->error);
-}
-
 static void on_restarted(void *context, uint32_t rank, const sl_error *why_not) {
     live_run *r = context;
     if (why_not == NULL)
@@ -181,7 +176,7 @@ static void on_tick(void *context) {
 static int run_fleet(live_run *r, const char *path, sl_summary *summary, sl_error *error) {
     const fleet_handlers handlers = {r,         on_round,     on_model,  on_report,
                                      on_ready,  on_failed,    on_lost,   on_returned,
-                                     on_merged, on_restarted, on_notice, on_tick};
+                                     on_restarted, on_notice, on_tick};
     int result = fleet_open(&r->fleet, r->trial, path, r->collector->checkpoints, &handlers, error);
     if (result != 0)
         return result;

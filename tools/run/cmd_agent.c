@@ -12,7 +12,6 @@
 
 #include "run/child.h"
 #include "run/live_view.h"
-#include "run/merges.h"
 #include "run/node_table.h"
 #include "run/reloads.h"
 #include "run/reporter.h"
@@ -41,7 +40,6 @@ typedef struct peer {
     double opened_s;         /* by hand: when it opened the run folder */
     char path[SL_PATH_MAX];  /* of the run folder */
     sl_record last;          /* by hand: for the summary */
-    merges merges;           /* likewise */
     live_view view;          /* by hand */
     pthread_mutex_t viewing; /* one user of `view` */
     reporter reporter;       /* of an agent of `starling run` */
@@ -128,12 +126,6 @@ static int on_record(void *context, const sl_record *record, const float *x) {
     live_view_measured(&p->view, &m);
     pthread_mutex_unlock(&p->viewing);
     return result;
-}
-
-static void on_merged(void *context, uint32_t rank, const sl_merge *merge) {
-    peer *p = context;
-    (void)rank;
-    merges_add(&p->merges, merge, NULL); /* its log and its lines tell of it, too */
 }
 
 static int on_parameters(void *context, uint64_t round, uint32_t rank, const float *x,
@@ -327,8 +319,6 @@ static int train(peer *p, sl_error *error) {
                           .nodes = p->trial.nodes,
                           .record_count = 1,
                           .records = &p->last,
-                          .merges = p->merges.items,
-                          .merge_count = p->merges.count,
                           .seconds = now_seconds() - began};
     sl_agent_members(p->agent, &summary.members, &summary.member_count, &summary.minority);
     result = sl_folder_summary(p->folder, &summary, error);
@@ -356,7 +346,6 @@ static void close_peer(peer *p) {
     sl_folder_close(&p->folder, NULL);
     sl_roster_close(&p->roster);
     sl_launch_close(&p->launch);
-    merges_close(&p->merges);
     trial_close(&p->trial);
 }
 
@@ -427,7 +416,6 @@ static int be_peer(const options *o) {
                                .record = on_record,
                                .parameters = on_parameters,
                                .round = on_round,
-                               .merged = on_merged,
                                .notice = on_notice,
                                .resumed = on_resumed,
                                .log = on_log};

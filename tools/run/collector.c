@@ -82,7 +82,6 @@ void collector_close(collector *c) {
     free(c->members);
     free(c->since);
     free(c->losses);
-    merges_close(&c->merges);
     free(c->mean);
     free(c->milestones);
     c->milestones = NULL;
@@ -284,15 +283,6 @@ static void let_in_from(collector *c, uint32_t rank, uint64_t round) {
     c->since[rank] = round;
 }
 
-int collector_merge(collector *c, uint32_t rank, const sl_merge *merge, sl_error *error) {
-    bool completes;
-    const int result = merges_add(&c->merges, merge, error);
-    if (result != 0 || merge->after + 1 == merge->round || !take_out(c, rank, &completes))
-        return result;
-    let_in_from(c, rank, merge->round);
-    return completes ? complete_round(c, error) : 0;
-}
-
 static sl_loss *last_loss(collector *c, uint32_t rank) {
     for (uint32_t i = c->loss_count; i-- > 0;)
         if (c->losses[i].rank == rank)
@@ -347,8 +337,6 @@ int collector_finish(collector *c, sl_summary *out, sl_error *error) {
         .seconds = now_seconds() - c->began,
         .losses = c->losses,
         .loss_count = c->loss_count,
-        .merges = c->merges.items,
-        .merge_count = c->merges.count,
         .members = c->members,
         .member_count = c->loss_count > 0 ? c->member_count : 0,
         .minority = sl_is_minority(c->trial->nodes, count_gone(c)),

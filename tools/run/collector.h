@@ -5,7 +5,6 @@
 
 #include "cli/tool.h"
 #include "run/live_view.h"
-#include "run/merges.h"
 #include "run/run_info.h"
 
 /* A round that all nodes have recorded. */
@@ -33,7 +32,6 @@ typedef struct collector {
     uint64_t round;  /* that is recorded, or was last */
     sl_loss *losses; /* (loss_count) */
     uint32_t loss_count;
-    merges merges;
     bool incomplete;       /* a node is gone: no round will be complete */
     const float **models;  /* (nodes) models (d) as they came with the records; borrowed */
     const float **present; /* (member_count) the members' */
@@ -60,8 +58,6 @@ int collector_lose(collector *c, const sl_loss *loss, sl_error *error);
 void collector_restart(collector *c, uint32_t rank);
 /* It does again, from `round` on. */
 void collector_return(collector *c, uint32_t rank, uint64_t round);
-/* Its part of the network is one with others; it may pass over rounds. */
-int collector_merge(collector *c, uint32_t rank, const sl_merge *merge, sl_error *error);
 /* From now on only these ranks (count, rising) record. */
 void collector_members(collector *c, const uint32_t *ranks, uint32_t count);
 /* Writes the averaged model and the summary and closes the folder. The summary is valid until

@@ -231,8 +231,6 @@ static int take_report(fleet *f, uint32_t rank) {
         m->lost = m->complained = m->joins = false;
         h->returned(h->context, rank, r->round);
         return 0;
-    case REPORT_MERGED:
-        return h->merged(h->context, rank, &r->merge);
     case REPORT_NOTICE:
         h->notice(h->context, rank, r->error.text);
         return 0;

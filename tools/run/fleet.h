@@ -30,7 +30,6 @@ typedef struct fleet_handlers {
     /* Parts of the network are one again, tells rank, which is in one of them. A code: of the
      * owner.
      */
-    int (*merged)(void *context, uint32_t rank, const sl_merge *merge);
     /* Rank, which was lost, is started again, or, if why_not is there, is not any more. */
     void (*restarted)(void *context, uint32_t rank, const sl_error *why_not);
     /* A message of rank to show. */

@@ -10,6 +10,11 @@ typedef struct reader {
     size_t room;
 } reader;
 
+static void forget_lists(sl_log_entry *e) {
+    free((void *)e->ranks);
+    free((void *)e->broken);
+}
+
 static int keep(reader *r, const sl_log_entry *e, sl_error *error) {
     sl_history *h = r->of;
     if (h->count == r->room) {
@@ -22,11 +27,19 @@ static int keep(reader *r, const sl_log_entry *e, sl_error *error) {
     }
     sl_log_entry *kept = &h->entries[h->count];
     *kept = *e;
+    kept->broken = NULL;
     if (e->ranks != NULL) {
         uint32_t *ranks = malloc(e->members * sizeof *ranks);
         if (ranks == NULL)
             return sl_fail(error, SL_ENOMEM, "out of memory for %zu members", (size_t)e->members);
         kept->ranks = memcpy(ranks, e->ranks, e->members * sizeof *ranks);
+    }
+    if (e->broken != NULL) {
+        sl_pair *broken = malloc((e->broken_count + 1) * sizeof *broken);
+        if (broken == NULL)
+            return sl_fail(error, SL_ENOMEM, "out of memory for %zu broken edges",
+                           (size_t)e->broken_count);
+        kept->broken = memcpy(broken, e->broken, e->broken_count * sizeof *broken);
     }
     h->count++;
     return 0;
@@ -40,8 +53,8 @@ static int take_line(void *context, uint64_t line, const sl_log_entry *e, sl_err
     const bool is_new = e->kind == SL_LOG_START && e->round == 0; /* it took the rank */
     if (is_new)
         r->of->done = false;
-    const bool repeats = is_new || e->kind == SL_LOG_FOLD || e->kind == SL_LOG_VIEW ||
-                         e->kind == SL_LOG_JOIN || e->kind == SL_LOG_MERGE;
+    const bool repeats = is_new || e->kind == SL_LOG_CUT || e->kind == SL_LOG_VIEW ||
+                         e->kind == SL_LOG_JOIN;
     return repeats ? keep(r, e, error) : 0;
 }
 
@@ -65,7 +78,7 @@ int history_open(sl_history **out, const char *folder, uint32_t nodes, sl_error 
 void history_close(sl_history *all, uint32_t nodes) {
     for (uint32_t i = 0; all != NULL && i < nodes; i++) {
         for (size_t k = 0; k < all[i].count; k++)
-            free((void *)all[i].entries[k].ranks);
+            forget_lists(&all[i].entries[k]);
         free(all[i].entries);
     }
     free(all);

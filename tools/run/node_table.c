@@ -190,14 +190,6 @@ static void print_loss(const sl_loss *loss) {
                (unsigned long long)loss->returned);
 }
 
-static void print_merge(const sl_merge *merge) {
-    printf("merged              %u parts of the network in round %llu", merge->sides,
-           (unsigned long long)merge->round);
-    if (merge->after + 1 < merge->round)
-        printf("; who was behind went on from round %llu", (unsigned long long)merge->after);
-    putchar('\n');
-}
-
 void node_table_print(const sl_summary *s, bool wide) {
     size_t width = output_width(wide);
     putchar('\n');
@@ -214,8 +206,6 @@ void node_table_print(const sl_summary *s, bool wide) {
                s->records[0].averaged_distance);
     for (size_t i = 0; i < s->loss_count; i++)
         print_loss(&s->losses[i]);
-    for (size_t i = 0; i < s->merge_count; i++)
-        print_merge(&s->merges[i]);
     print_silent(s);
     print_refused(s);
     printf("rounds              %llu in %.1f s\n", (unsigned long long)s->rounds, s->seconds);

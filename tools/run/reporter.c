@@ -50,12 +50,6 @@ static void on_returned(void *context, uint32_t rank, uint64_t round) {
     tell(context, &what, NULL); /* likewise */
 }
 
-static void on_merged(void *context, uint32_t rank, const sl_merge *merge) {
-    const report what = {.type = REPORT_MERGED, .merge = *merge};
-    (void)rank;
-    tell(context, &what, NULL); /* likewise */
-}
-
 /* On the loop's thread, which never waits. */
 static void on_notice(void *context, const char *text) {
     reporter *r = context;
@@ -80,7 +74,6 @@ sl_observer reporter_observer(reporter *r) {
                          .round = on_round,
                          .aside = on_aside,
                          .returned = on_returned,
-                         .merged = on_merged,
                          .notice = on_notice,
                          .log = on_log};
 }
