@@ -55,19 +55,21 @@ static bool may_go_on(const sl_membership *m, bool (*is_missing)(const sl_member
     for (uint32_t i = 0; i < m->settings.ranks_max; i++)
         if (is_missing(m, i)) {
             missing = true;
-            awaited |= is_rank_of_view(m, i) && !sl_membership_misses(m, i) && !m->peers[i].done;
+            awaited |= is_rank_of_view(m, i) && !sl_membership_misses(m, i);
         }
     return !missing || (!awaited && m->now_s - m->change.since_s >= SL_ANSWER_S);
 }
 
+/* A process that has ended is not waited for. */
 static bool has_not_answered(const sl_membership *m, uint32_t rank) {
-    return m->change.answers[rank].asked && !m->change.answers[rank].here;
+    const sl_answer *a = &m->change.answers[rank];
+    return a->asked && !a->here && !sl_membership_has_ended(m, rank);
 }
 
 /* A process that joins is waited for as the proposal is new. */
 static bool has_not_accepted(const sl_membership *m, uint32_t rank) {
     const sl_answer *a = &m->change.answers[rank];
-    return a->here && !a->accepts;
+    return a->here && !a->accepts && !sl_membership_has_ended(m, rank);
 }
 
 /* ---- what to propose ---- */
@@ -81,13 +83,16 @@ static bool has_accepted(const sl_membership *m, const sl_member *member) {
     return has_answered(m, member) && m->change.answers[member->rank].accepts;
 }
 
+static bool stays(const sl_membership *m, uint32_t rank) {
+    const sl_answer *a = &m->change.answers[rank];
+    return a->here && a->standing == SL_MEMBER && !sl_membership_misses(m, rank);
+}
+
+/* Two views one after the other have a member in common. */
 static bool takes_part(const sl_membership *m, uint32_t rank) {
     const sl_answer *a = &m->change.answers[rank];
-    if (!a->here || sl_membership_misses(m, rank))
-        return false;
-    const sl_answer *sponsor = &m->change.answers[a->sponsor];
-    return a->standing == SL_MEMBER ||
-           (a->standing == SL_JOINS && sponsor->here && sl_standing_is_member(sponsor->standing));
+    return stays(m, rank) || (a->here && a->standing == SL_JOINS &&
+                              !sl_membership_misses(m, rank) && stays(m, a->sponsor));
 }
 
 static void add_members(sl_membership *m, sl_decision *d) {

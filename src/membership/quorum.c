@@ -2,8 +2,7 @@
 #include "membership/quorum.h"
 
 static bool has_ended(const sl_membership *m, const sl_member *member) {
-    const sl_peer *p = &m->peers[member->rank];
-    return member->rank != m->settings.rank && (p->done || p->followed || (p->lost && p->ended));
+    return member->rank != m->settings.rank && sl_membership_has_ended(m, member->rank);
 }
 
 /* The rank that an even half needs; the others' lowest, where its process has ended. */

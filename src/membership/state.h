@@ -100,6 +100,11 @@ void sl_membership_cut(sl_membership *m);
 static inline bool sl_membership_misses(const sl_membership *m, uint32_t rank) {
     return m->peers[rank].lost || m->peers[rank].followed;
 }
+/* Does it take part in nothing more? */
+static inline bool sl_membership_has_ended(const sl_membership *m, uint32_t rank) {
+    const sl_peer *p = &m->peers[rank];
+    return p->done || p->followed || (p->lost && p->ended);
+}
 /* Notes which ranks of the newest view have another process by now. */
 void sl_membership_find_followed(sl_membership *m);
 

@@ -146,9 +146,10 @@ static int take_event(reader *r, begin *b, const sl_log_entry *e, sl_error *erro
     case SL_LOG_DOWN:
         r->breaks++;
         break;
-    case SL_LOG_LOST:
     case SL_LOG_CUT:
-        r->cuts += e->kind == SL_LOG_CUT;
+        r->cuts++;
+        return e->round <= b->rounds ? 0 : refuse_round(e, b, error);
+    case SL_LOG_LOST:
         break;
     case SL_LOG_VIEW:
         r->views++;
