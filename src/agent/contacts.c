@@ -420,7 +420,7 @@ static void check_sought(sl_agent *a, sl_neighbour *n) {
 
 /* Who connects to this agent may be gone: then its port says so. */
 static void ask(const sl_agent *a, sl_neighbour *n) {
-    const bool misses = n->lost_s > 0 || n->sought_s > 0 || (n->gone && a->cohort.outside);
+    const bool misses = n->lost_s > 0 || n->sought_s > 0 || n->gone;
     if (goes_on(a) && !n->agreed && n->connection == NULL && !sl_neighbour_is_dialed(n) &&
         sl_neighbour_has_address(n) && misses)
         n->doubted = true;
@@ -451,6 +451,8 @@ void sl_contacts_tick(sl_agent *a) {
         else if (silent)
             lose(a, n, &error);
         check_lost(a, n);
+        if (n->superseded)
+            sl_members_note_ended(a, n);
         check_sought(a, n);
     }
     sl_visitors_tick(&a->visitors);

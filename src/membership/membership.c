@@ -150,6 +150,8 @@ static void on_lost(sl_membership *m, uint32_t peer, bool ended) {
     p->ended = p->ended || ended;
     if (sl_membership_takes_part(m) && sl_epoch_member(sl_membership_view(m), peer) != NULL)
         sl_membership_cut(m);
+    if (m->pending && sl_epoch_member(&m->begun.decision.epoch, peer) != NULL)
+        m->newest.decision.cut = true;
 }
 
 static void on_reached(sl_membership *m, uint32_t peer) {

@@ -104,10 +104,11 @@ static void draw_experiment(loss_seed *of) {
              " \"algorithm\": {%s}, \"record\": {\"every\": 1}, \"optimizer\":"
              " {\"learning_rate\": %g}, \"transport\": {\"chunk_bytes\": 4096,"
              " \"window_chunks\": %u, \"connect_timeout_s\": %g, \"round_timeout_s\": 60},"
-             " \"membership\": {\"on_loss\": \"continue\", \"grace_s\": %.3f, \"joiners\": %d},"
+             " \"membership\": {\"on_loss\": \"continue\", \"grace_s\": %.3f, \"joiners\": %d,"
+             " \"minority_s\": %d},"
              " \"security\": {%s}}",
              (unsigned long long)s->rounds, seed, s->nodes, family, algorithm, rate, window,
-             s->connect_s, of->grace_s, loss_grows(s),
+             s->connect_s, of->grace_s, loss_grows(s), s->seed % 5 == 0 ? 5 : 60,
              loss_has_key(s) ? "\"mode\": \"auto\", \"seal\": \"on\"" : "\"mode\": \"none\"");
     network.latency_s = 1e-4 + 2e-3 * world_uniform() * world_uniform();
     network.jitter_s = world_chance(0.5) ? 5e-3 * world_uniform() : 0;

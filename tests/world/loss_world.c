@@ -48,6 +48,7 @@ typedef struct peer {
     bool trains, struck, ended;
     bool joins;      /* this process does */
     double killed_s; /* 0: it was not */
+    double through_s; /* with its last round, or its end */
     double ended_s;
     double leaves_s; /* since when; 0: it was not asked to */
     double wakes_s;  /* from its last stop */
@@ -226,6 +227,7 @@ static double gradient(void *context, uint32_t rank, uint64_t round, const float
 static int on_record(void *context, const sl_record *record, const float *x) {
     peer *p = context;
     p->recorded = record->round.round;
+    p->through_s = p->recorded == drawn.s.rounds ? world_now() : 0;
     joining_end(p->rank, join_s);
     world_note("records", p->rank, p->recorded, sl_checksum(x, drawn.s.dimension * sizeof *x));
     for (size_t i = 0; i < drawn.s.dimension; i++)
@@ -252,13 +254,20 @@ static void on_aside(void *context, uint32_t rank, uint64_t round, const char *w
     ((peer *)context)->away = true;
 }
 
-/* It comes back with a later round than it had, unless those that it was with before, and that were
- * ahead, are gone, or it was ahead itself. The others are at most as far. */
+static bool has_anybody_ended(void) {
+    for (uint32_t i = 0; i < loss_ranks(&drawn.s); i++)
+        if (peers[i].process != NULL && !peers[i].process->alive)
+            return true;
+    return false;
+}
+
+/* It comes back with a later round than it had, unless it was ahead, or a process has ended, which
+ * does not count as a member that is missing: then small parts may go on. */
 static void on_returned(void *context, uint32_t rank, uint64_t round) {
     peer *p = context;
     world_note("returns", rank, round, 0);
     p->away = false;
-    const bool any = p->ahead || loss_restarts(&drawn.s);
+    const bool any = p->ahead || loss_restarts(&drawn.s) || has_anybody_ended();
     p->ahead = false;
     if ((round <= p->recorded + 1 && !any) || round > drawn.s.rounds)
         world_fail("agent %u returns in round %llu, after round %llu", rank,
@@ -354,6 +363,7 @@ static void *be_agent(void *of) {
     p->result = run_agent(p, roster);
     p->ended = true;
     p->ended_s = world_now();
+    p->through_s = p->through_s > 0 ? p->through_s : p->ended_s;
     sl_roster_close(&roster);
     world_note("ended", p->rank, (uint64_t)(int64_t)p->result, p->recorded);
     if (p->result != 0 && p->result != SL_EDIVERGED)
@@ -385,8 +395,8 @@ static bool all_are_over(void) {
 static bool others_were_through(const peer *p) {
     const double healed_s = parting.was ? parting.at_s : INFINITY;
     for (uint32_t i = 0; i < drawn.s.nodes; i++)
-        if (peers[i].ended && !peers[i].struck &&
-            (peers[i].ended_s > p->ended_s || peers[i].ended_s > healed_s + merge_s))
+        if (peers[i].ended && !peers[i].struck && peers[i].result == 0 &&
+            (peers[i].through_s > p->ended_s || peers[i].through_s > healed_s + merge_s))
             return false;
     return true;
 }
@@ -399,6 +409,8 @@ static bool came_too_late(const peer *p) {
     bool missed = parting.was;
     for (int i = 0; i < drawn.strike_count; i++)
         missed = missed || drawn.strikes[i].kind == STRIKE_STOP;
+    if (strstr(p->error.text, "membership.minority_s") != NULL)
+        return missed;
     return (loss_parts_edges(&drawn.s) || (missed && others_were_through(p))) &&
            strstr(p->error.text, "have gone on without this agent") != NULL;
 }

@@ -189,9 +189,21 @@ static bool lets_in(uint32_t rank, uint32_t peer) {
            sl_epoch_has(e, peer, w.all[peer].incarnation);
 }
 
+/* It hears of another process of that rank, which cannot come before the one that was is left out.
+ */
+static void turn_away(uint32_t rank, uint32_t peer) {
+    process_state *p = &w.all[rank];
+    if (lets_in(rank, peer) || p->ended[peer])
+        return;
+    p->lost[peer] = p->ended[peer] = w.ended = true;
+    step(rank, (sl_membership_event){.type = SL_MEMBERSHIP_LOST, .peer = peer, .ended = true});
+}
+
 /* Both ends find that they reach each other again. */
 static void find_each_other(uint32_t a, uint32_t b) {
-    if (!lets_in(a, b) || !lets_in(b, a))
+    turn_away(a, b);
+    turn_away(b, a);
+    if (!w.all[a].alive || !w.all[b].alive || !lets_in(a, b) || !lets_in(b, a))
         return;
     w.all[a].met[b] = w.all[b].life;
     w.all[b].met[a] = w.all[a].life;
@@ -239,7 +251,10 @@ static void watch(uint32_t rank) {
             continue;
         }
         const sl_epoch *e = sl_membership_epoch(p->member);
-        const bool cares = w.all[i].alive || (e != NULL && sl_epoch_place(e, i) < e->count);
+        const uint32_t run = find_view(p->run);
+        const sl_epoch *begun = run < w.view_count ? &w.views[run].decision.epoch : NULL;
+        const bool cares = w.all[i].alive || (e != NULL && sl_epoch_member(e, i) != NULL) ||
+                           (begun != NULL && sl_epoch_member(begun, i) != NULL);
         const double limit_s = !w.all[i].alive && is_linked(rank, i) ? refused_s : grace_s;
         if (cares && w.now_s - p->heard_s[i] > limit_s &&
             !(is_linked(rank, i) && runs(i) && e == NULL))

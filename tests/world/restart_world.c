@@ -115,12 +115,6 @@ void collector_return(collector *c, uint32_t rank, uint64_t round) {
     returned++;
 }
 
-int collector_merge(collector *c, uint32_t rank, const sl_merge *merge, sl_error *why) {
-    (void)c, (void)merge, (void)why;
-    world_note("merges", rank, merge->round, 0);
-    return 0;
-}
-
 /* ---- what happens ---- */
 
 static life_fate find_fate(uint32_t rank, bool joins) {

@@ -120,11 +120,6 @@ void collector_return(collector *c, uint32_t rank, uint64_t round) {
     (void)c, (void)rank, (void)round;
 }
 
-int collector_merge(collector *c, uint32_t rank, const sl_merge *merge, sl_error *why) {
-    (void)c, (void)rank, (void)merge, (void)why;
-    return 0;
-}
-
 static bool is_hit(uint32_t rank, blow_kind kind) {
     for (int i = 0; i < blow_count; i++)
         if (blows[i].kind == kind && blows[i].rank == rank)
