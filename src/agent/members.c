@@ -520,9 +520,10 @@ void sl_members_tick(sl_agent *a) {
 
 /* ---- losses ---- */
 
-/* Does its port refuse, or has another process come for its rank? */
+/* Has it said that it ends, does its port refuse, or has another process come for its rank? */
 static bool has_ended(const sl_neighbour *n) {
-    return n->refusals >= SL_REFUSALS || n->superseded;
+    const bool says_so = n->cause[0] != '\0' && n->ends == SL_ABORT_ENDS;
+    return says_so || n->refusals >= SL_REFUSALS || n->superseded;
 }
 
 void sl_members_lose(sl_agent *a, sl_neighbour *n, const sl_error *why) {

@@ -158,6 +158,7 @@ static void forget(sl_neighbour *n) {
         0;
     n->given_up = 0;
     n->view = 0;
+    n->cause[0] = '\0';
     n->letter_come = 0;
     n->credit_told = sl_neighbour_credit(n); /* HELLO has said so, or will */
 }

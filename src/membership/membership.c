@@ -67,21 +67,20 @@ static void hear_cut(sl_membership *m, const sl_membership_message *message) {
         m->newest.decision.cut = true;
 }
 
-/* A process that has missed what was agreed on is told, whether it takes part in it or not; and one
- * that is bound by a ballot that this member has done with. */
+/* A process that has missed what was agreed on is told, whether it takes part in it or not, also by
+ * one that was dropped; and one that is bound by a ballot that this member has done with. */
 static void help(sl_membership *m, const sl_membership_message *message) {
-    if (m->leaves_after != 0 || !sl_membership_takes_part(m))
+    if (m->leaves_after != 0 || sl_membership_view(m)->number != m->number)
         return;
+    const bool takes_part = sl_membership_takes_part(m), is_behind = message->number < m->number,
+               has_it = sl_epoch_has(sl_membership_view(m), message->from, message->incarnation);
     const bool knows_another =
-        sl_standing_is_member(message->standing) &&
-        !sl_epoch_has(sl_membership_view(m), message->from, message->incarnation);
-    if (knows_another ||
-        (message->number < m->number &&
-         sl_epoch_has(sl_membership_view(m), message->from, message->incarnation))) {
+        sl_standing_is_member(message->standing) && !has_it && (takes_part || is_behind);
+    if (knows_another || (is_behind && has_it)) {
         sl_membership_message *reply = sl_membership_post(m, message->from, SL_MEMBERSHIP_COMMIT);
         reply->ballot = m->newest.decision.ballot;
         reply->decision = &m->newest.decision;
-    } else if (message->type == SL_MEMBERSHIP_NEWS && message->ballot.counter > 0 &&
+    } else if (takes_part && message->type == SL_MEMBERSHIP_NEWS && message->ballot.counter > 0 &&
                message->ballot.rank == m->settings.rank && !m->bound) {
         sl_membership_post(m, message->from, SL_MEMBERSHIP_RELEASE)->ballot = message->ballot;
     }

@@ -52,6 +52,11 @@ bool sl_sim_misses(const simulator *s, uint32_t rank, const sl_event *part) {
     return cut != NULL && is_beyond(cut, &at);
 }
 
+bool sl_sim_keeps_back(const simulator *s, uint32_t rank, const sl_outbound *sent) {
+    const sl_log_entry *cut = sl_sim_repeats(s) ? next_of(s, rank, SL_LOG_CUT) : NULL;
+    return cut != NULL && cut->exchange == sent->exchange && cut->step == sent->step;
+}
+
 int sl_sim_cut(simulator *s, bool *any, sl_error *error) {
     int result = 0;
     *any = false;
@@ -62,7 +67,7 @@ int sl_sim_cut(simulator *s, bool *any, sl_error *error) {
         if (p->node == NULL || cut == NULL)
             continue;
         sl_node_reach(p->node, &at);
-        if (!is_beyond(cut, &at))
+        if (!is_beyond(cut, &at) || sl_node_round(p->node) < cut->round)
             continue;
         *any = true;
         p->repeated++;

@@ -177,6 +177,8 @@ static int publish_part(simulator *s, uint32_t rank, const sl_outbound *sent, ui
     sl_sim_let_go(s, m);
     if (result != 0)
         return result;
+    if (part + 1 == sent->parts && sl_sim_keeps_back(s, rank, sent))
+        return 0;
     return sl_sim_deliver(s, rank, &(sl_event){.type = SL_EVENT_SENT, .part = part}, error);
 }
 

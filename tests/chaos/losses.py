@@ -179,7 +179,7 @@ def one_of_eight_is_killed(scene):
     check("killed by signal 9" in running.err, f"no cause is told: {running.err!r}")
     for rank in (2, 4):
         why = events(scene, rank, "lost")[0]["why"]
-        check("its weight 0.3333 stays" in why, f"agent {rank} tells no fold: {why!r}")
+        check("nothing is exchanged" in why, f"agent {rank} tells no cut: {why!r}")
     check_repeated(scene)
 
 

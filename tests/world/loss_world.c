@@ -289,7 +289,7 @@ static void judge_notice(const peer *p, const sl_log_entry *entry) {
     const peer *lost_one = &peers[entry->peer];
     const double after_s = world_now() - lost_one->killed_s;
     if (!all_strikes_are(STRIKE_KILL) || loss_is_parted(&drawn.s) || loss_restarts(&drawn.s) ||
-        lost_one->spoiled || lost_one->ended || entry->peer == drawn.s.nodes)
+        lost_one->spoiled || lost_one->through_s > 0 || entry->peer == drawn.s.nodes)
         return;
     if (lost_one->killed_s == 0)
         world_fail("agent %u takes agent %u for lost, which lives", p->rank, entry->peer);

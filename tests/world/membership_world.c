@@ -265,8 +265,8 @@ static void watch(uint32_t rank) {
 /* Has it sent this round under this view? */
 static bool has_sent(const process_state *p, uint64_t run, uint64_t round) {
     for (int i = 0; i < SENT_MAX; i++)
-        if (p->sent[i].run == run)
-            return p->sent[i].round >= round;
+        if (p->sent[i].run == run && p->sent[i].round >= round)
+            return true;
     return false;
 }
 
