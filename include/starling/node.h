@@ -14,6 +14,9 @@
  *   LOST                      -> what that peer has not sent, and what it would have been given, is
  *                                folded: its weight goes to the node's own vector; or exchanges are
  *                                void until VIEW
+ *   CUT                       -> somebody is lost: what is combined stays, and the rest of the
+ *                                exchange is done with nobody, at once; or it never took place.
+ *                                Rounds until VIEW are the node's alone
  *   VIEW                      -> other members, with other edges: the next round begins under it
  *
  * sl_node_hold() keeps a node from beginning a round: it rests after the one before until RELEASED
@@ -35,6 +38,7 @@
 
 #include "starling/algorithm.h"
 #include "starling/api.h"
+#include "starling/epoch.h"
 #include "starling/optimizer.h"
 #include "starling/topology.h"
 
@@ -57,6 +61,8 @@ typedef struct sl_view {
     sl_members members;          /* this node is one of them */
     const sl_topology *topology; /* in ranks, of as many nodes as the first one */
     const sl_plan *plan;         /* for the members' topology */
+    const sl_pair *broken;       /* (broken_count) edges between members that it does without */
+    uint32_t broken_count;
 } sl_view;
 
 typedef struct sl_node_settings {
@@ -108,6 +114,9 @@ typedef enum sl_event_type {
     SL_EVENT_NOTIFIED, /* notify_fd was signalled */
     SL_EVENT_LOST,     /* peer: it sends and gets nothing any more, until a view. SL_EPEER: what the
                           algorithm exchanges cannot be folded now */
+    SL_EVENT_CUT,      /* nothing is exchanged any more, until a view: the driver sends no more of a
+                          message under way, and says no SENT of it. What has begun to leave has
+                          left */
     SL_EVENT_ASIDE,    /* it gives its round up, and what has come goes back: it rests */
     SL_EVENT_RELEASED, /* the round that was held begins */
     SL_EVENT_VIEW,     /* of a node that was held before view->round, or earlier, and then goes
@@ -268,6 +277,9 @@ typedef struct sl_reach {
 } sl_reach;
 /* false: it is no peer, or the node has finished. Where a loss voids exchanges, anybody is one. */
 SL_API bool sl_node_reach(const sl_node *node, uint32_t peer, sl_reach *out);
+/* The same of all peers: so many parts of the step under way are combined; or the last exchange,
+ * and the number of its steps. Who is cut there, has as much of the others. */
+SL_API void sl_node_reached(const sl_node *node, sl_reach *out);
 /* Does the current step wait for a part of this peer's message? */
 SL_API bool sl_node_awaits(const sl_node *node, uint32_t peer);
 /* Does the node stop until it hears SENT of the next part? All else that it needs has come; what

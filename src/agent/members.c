@@ -202,7 +202,9 @@ static void begin_view(sl_agent *a, const sl_epoch *view, uint32_t sides) {
                         view->exchange,
                         {grouping.ranks, grouping.count},
                         grouping.topology,
-                        &g->grouping.plan};
+                        &g->grouping.plan,
+                        NULL,
+                        0};
     g->before[g->passed++ % SL_EPOCHS_BEFORE] = g->hash;
     g->hash = sl_epoch_hash(view);
     g->number = view->number;

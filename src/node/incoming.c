@@ -9,6 +9,8 @@
 
 #include <inttypes.h>
 
+#include "algorithm/mix.h"
+#include "node/outgoing.h"
 #include "node/weights.h"
 #include "vec/finite.h"
 
@@ -111,7 +113,7 @@ static int put(sl_node *n, uint32_t slot, const sl_event *e, sl_error *error) {
 int sl_incoming_receive(sl_node *n, const sl_event *e, sl_error *error) {
     uint32_t slot = sl_peer_index(n->peers, n->inbox.peer_count, e->peer);
     int result = 0;
-    if (slot == n->inbox.peer_count || sl_fold_lacks(&n->fold, slot) || n->is_void ||
+    if (slot == n->inbox.peer_count || sl_fold_lacks(&n->fold, slot) || n->is_cut ||
         !is_wanted(n, &n->inbox.queues[slot], e))
         n->dropped++;
     else if ((result = put(n, slot, e, error)) == 0)
@@ -136,6 +138,8 @@ static bool is_silent(const sl_node *n, const sl_incoming *from) {
 static uint32_t next_batch(const sl_node *n, const sl_group *g) {
     const uint32_t left = g->parts - g->combined;
     uint32_t count = left < g->batch ? left : g->batch;
+    if (g->combined < n->weighed && count > n->weighed - g->combined)
+        count = n->weighed - g->combined;
     for (uint32_t i = g->first; i < g->first + g->count; i++) {
         const sl_incoming *from = &n->incoming[i];
         if (from->lost && from->queue->count > 0 && from->queue->count < count &&
@@ -265,6 +269,8 @@ static uint32_t collect_parts(sl_node *n, const sl_group *g, uint32_t parts) {
     }
     if (awaits_own)
         put_own(n, g, &n->parts[count++], n->step.self_weight, parts);
+    if (g->combined < n->weighed && weighs_own(n))
+        put_own(n, g, &n->parts[count++], n->given, parts);
     return count;
 }
 
@@ -395,6 +401,13 @@ void sl_incoming_lose(sl_node *n, uint32_t slot) {
     sl_inbox_keep_step(&n->inbox, queue, n->exchanging ? n->state.exchange : 0, n->number);
 }
 
+void sl_incoming_leave(sl_node *n) {
+    n->given = sl_given(&n->state);
+    n->weighed = sl_outgoing_weighed(n);
+    for (uint32_t i = 0; i < n->group_count; i++)
+        n->groups[i].count = 0;
+}
+
 bool sl_incoming_is_complete(const sl_node *n) {
     for (uint32_t i = 0; i < n->group_count; i++)
         if (n->groups[i].combined < n->groups[i].parts)
@@ -454,6 +467,21 @@ bool sl_node_reach(const sl_node *n, uint32_t peer, sl_reach *out) {
         out->part = parts_come(n, peer);
     const bool knows = sl_peer_index(n->peers, n->inbox.peer_count, peer) < n->inbox.peer_count;
     return !n->finished && (knows || n->algorithm->voids);
+}
+
+static uint32_t steps_of(const sl_node *n) {
+    sl_exchange_step step;
+    uint32_t steps = 0;
+    while (sl_route_step(&n->route, n->state.exchange + (n->state.exchange == 0), steps, &step))
+        steps++;
+    return steps;
+}
+
+void sl_node_reached(const sl_node *n, sl_reach *out) {
+    *out = (sl_reach){.exchange = sl_node_exchange(n)};
+    out->step = n->exchanging ? n->number : steps_of(n);
+    if (n->exchanging && n->group_count > 0)
+        out->part = n->groups[0].combined;
 }
 
 bool sl_node_awaits(const sl_node *n, uint32_t peer) {

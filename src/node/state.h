@@ -53,7 +53,7 @@ struct sl_node {
     uint32_t batch; /* parts that are combined at once, where sl_codec_joins them */
     sl_fold fold;
     float *kept_x, *kept_m; /* what an exchange that may be void overwrites; or NULL */
-    bool is_void;           /* somebody is lost: nothing is exchanged until a view */
+    bool is_cut;            /* nothing is exchanged until a view */
     double push_sum_weight; /* of all elements; 0: parts of the vector differ */
     double said;            /* by the stage whose message goes out */
 
@@ -79,6 +79,8 @@ struct sl_node {
     const sl_codec_set *outgoing; /* NULL: nothing goes out */
     sl_outbound message;
     uint32_t encoded, sent;
+    uint32_t weighed; /* of a step that was cut: own parts that were encoded for it as it was */
+    float given;      /* the others' weight in it */
     sl_incoming *incoming; /* (step->in.count, room for the route's width) */
     sl_group *groups;      /* (group_count, room for width + 1) */
     uint32_t group_count;

@@ -24,6 +24,11 @@ void sl_weights_close(sl_node *n) {
     free(n->state.next_push_sum_weights);
 }
 
+void sl_weights_begin(sl_node *n) {
+    n->push_sum_weight = 1;
+    sl_weights_spread(n);
+}
+
 void sl_weights_note(sl_node *n) {
     const sl_state *s = &n->state;
     uint32_t alike = 0;

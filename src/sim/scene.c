@@ -63,7 +63,11 @@ static int make_view(sl_scene *s, const uint32_t *ranks, uint32_t count, uint64_
         return result;
     }
     const sl_grouping *g = &v->group;
-    v->view = (sl_view){round, exchange, {g->ranks, count}, g->topology, &g->plan};
+    v->view = (sl_view){.round = round,
+                        .exchange = exchange,
+                        .members = {g->ranks, count},
+                        .topology = g->topology,
+                        .plan = &g->plan};
     v->before = s->made;
     s->made = *out = v;
     return 0;
