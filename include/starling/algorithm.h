@@ -230,6 +230,7 @@ typedef struct sl_state {
     bool is_finite; /* false: a sum of plain vectors overflowed, or a received number was not finite
                      */
     bool silent;    /* `speaks` has last said no */
+    bool alone;     /* the exchange was cut: there is nobody to mix with, until a view */
 } sl_state;
 
 /* One part of one node's message. */
@@ -304,7 +305,7 @@ typedef struct sl_stage {
      * host. NULL, or gives NULL: the message's own. */
     const float *(*scale)(const sl_state *s);
     /* The node's own part, right after it was encoded. Where it is weighed then, `combine` gets it
-     * again in the place of each part that a lost peer has not sent. */
+     * again in the place of parts that do not come any more. */
     void (*own)(sl_state *s, const sl_part *mine);
     /* Combines the in-neighbours' parts; may change [from, from + count). */
     void (*combine)(sl_state *s, const sl_mix *mix, size_t from, size_t count);
@@ -433,6 +434,9 @@ SL_API size_t sl_algorithm_numbers(const sl_algorithm *algorithm,
 
 /* Does a form of all-reduce carry all or some of its stages? */
 SL_API bool sl_algorithm_reduces(const sl_algorithm *algorithm);
+
+/* Do all wait for all? Then a cut exchange never took place; others are ended alone. */
+SL_API bool sl_algorithm_voids(const sl_algorithm *algorithm);
 
 /* Can a peer's weight be kept from any part on? Not where messages are looked at as wholes, or all
  * wait for all. */

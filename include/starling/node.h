@@ -11,9 +11,9 @@
  *                                come back in update.released
  *   all combined and sent     -> publish of the next step of the exchange; after the last one
  *                                round_done, and compute of the next round, or finished
- *   CUT                       -> a peer is lost: nothing is exchanged until VIEW. What was combined
- *                                stays; the rest of the vector stays the node's own. Rounds until
- *                                then are the node's own, too
+ *   CUT                       -> somebody is lost: what is combined stays, and the rest of the
+ *                                exchange is done with nobody, at once; or it never took place.
+ *                                Rounds until VIEW are the node's alone
  *   VIEW                      -> other members, with other edges: the next round begins under it
  *
  * sl_node_hold() keeps a node from beginning a round: it rests after the one before until RELEASED
@@ -58,8 +58,7 @@ typedef struct sl_view {
     sl_members members;          /* this node is one of them */
     const sl_topology *topology; /* in ranks, of as many nodes as the first one */
     const sl_plan *plan;         /* for the members' topology */
-    const sl_pair *broken;       /* (broken_count) edges that it does without: their weights stay
-                                    with the own models */
+    const sl_pair *broken;       /* (broken_count) edges between members that it does without */
     uint32_t broken_count;
 } sl_view;
 
@@ -110,13 +109,12 @@ typedef enum sl_event_type {
     SL_EVENT_RECEIVED,
     SL_EVENT_SENT,     /* part has left for every out-neighbour */
     SL_EVENT_NOTIFIED, /* notify_fd was signalled */
-    SL_EVENT_CUT,      /* the exchange under way ends where it is, and nothing is exchanged until a
-                          view. The driver sends nothing more of the message under way. May come
-                          twice */
+    SL_EVENT_CUT,      /* nothing is exchanged any more, until a view: the driver sends no more of a
+                          message under way, and says no SENT of it. What has begun to leave has
+                          left */
     SL_EVENT_ASIDE,    /* it gives its round up, and what has come goes back: it rests */
     SL_EVENT_RELEASED, /* the round that was held begins */
-    SL_EVENT_VIEW,     /* of a node that was held before view->round; or first of all, in place of
-                          START: x is filled, and it joins */
+    SL_EVENT_VIEW,     /* of a node that was held before view->round; or first of all, in place of START: x is filled, and it joins */
     SL_EVENT_RENEWED,  /* before START: peer is another process, and what has come goes back */
     SL_EVENT_PEER_DOWN, /* -> SL_EPEER naming edge and round, if the node still needs that peer */
     SL_EVENT_DEADLINE   /* -> SL_EPEER naming the edges and the round that the node waits for */
@@ -265,7 +263,8 @@ SL_API double sl_node_scalar(const sl_node *node, uint32_t part);
  * there is no exchange. */
 SL_API int sl_node_name_wait(const sl_node *node, sl_error *error);
 /* How far a node has come: so many parts of a step of the exchange under way are combined; or else
- * the last exchange, and the number of its steps. */
+ * the last exchange, and the number of its steps. A node that is cut there has as much of the
+ * others. */
 typedef struct sl_reach {
     uint64_t exchange;
     uint32_t step, part;

@@ -97,6 +97,10 @@ bool sl_algorithm_reduces(const sl_algorithm *a) {
     return a->route == SL_ROUTE_ALL_REDUCE || a->route == SL_ROUTE_BOTH;
 }
 
+bool sl_algorithm_voids(const sl_algorithm *a) {
+    return a->route != SL_ROUTE_TOPOLOGY;
+}
+
 bool sl_algorithm_folds(const sl_algorithm *a) {
     return a->route == SL_ROUTE_TOPOLOGY && !a->keeps_messages;
 }

@@ -22,7 +22,7 @@ enum { MODEL = 0, MODEL_SUM, GRADIENT, GRADIENT_SUM, TRACKER, LAST };
 /* v += gamma_c (sum_{j != i} W_ij hat_j - given hat) + factor u - last */
 static void mix(sl_state *s, float *v, int hat, size_t from, const float *u, float factor,
                 const float *last, size_t count) {
-    const float step = s->step_size;
+    const float step = s->alone ? 0 : s->step_size;
     s->vec->combine(
         v, (const float *const[]){v, s->extra[hat + 1] + from, s->extra[hat] + from, u, last},
         (const float[]){1, step, -step * sl_given(s), factor, -1}, last != NULL ? 5 : 4, count);

@@ -32,7 +32,7 @@ static void take_models(sl_state *s, const sl_mix *mix, size_t from, size_t coun
 /* out = sum_j W_ij xhat_j; the sum that is kept has the own one in it. */
 static void mix_replicas(const sl_state *s, float *out, size_t from, size_t count) {
     sl_terms sum = sl_terms_begin(s, out, count);
-    if (!sl_replicas_are_summed(s))
+    if (!sl_replicas_are_summed(s) || s->alone)
         sl_terms_add(&sum, s->x + from, s->self_weight);
     sl_replicas_add_to(&sum, s, 1, from);
     sl_terms_end(&sum);

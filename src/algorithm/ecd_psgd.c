@@ -29,7 +29,7 @@ static void extrapolate(sl_state *s, size_t from, size_t count) {
     float half = (float)s->exchange / 2;
     for (size_t at = from; at < from + count; at += s->block) {
         size_t n = from + count - at < s->block ? from + count - at : s->block;
-        sl_copy(s, s->scratch, sum + at, n);
+        sl_copy(s, s->scratch, (s->alone ? s->x : sum) + at, n);
         sl_descend(s, s->scratch, s->x + at, at, n);
         s->vec->combine(s->g + at, (const float *const[]){s->x + at, s->scratch},
                         (const float[]){1 - half, half}, 2, n);

@@ -57,6 +57,8 @@ static void settle(sl_state *s, size_t from, size_t count) {
         sl_local_step(s, from, count);
         return;
     }
+    if (s->alone) /* x is y */
+        return;
     const float rate = s->sgd.learning_rate, half = (float)s->config->gamma / 2;
     const float *q = s->g + from;
     float *x = s->x + from, *dual = s->extra[DUAL] + from, *apart = s->extra[APART] + from;

@@ -15,6 +15,8 @@ void sl_replicas_take(sl_state *s, const sl_mix *mix) {
 }
 
 void sl_replicas_add_to(sl_terms *sum, const sl_state *s, float factor, size_t from) {
+    if (s->alone)
+        return;
     if (sl_replicas_are_summed(s)) {
         sl_terms_add(sum, s->replicas[0] + from, factor);
         return;

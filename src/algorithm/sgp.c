@@ -58,7 +58,12 @@ static void adapt_alone(sl_state *s, size_t from, size_t count) {
     }
 }
 
+/* Of an exchange that was cut, weights of parts may differ: n_i <- z_i, w_i <- 1. */
 void sl_push_finish(sl_state *s) {
+    if (s->alone) {
+        sl_push_start(s, s->dimension);
+        sl_push_weigh(s, 1, 0, s->dimension);
+    }
     double *before = s->push_sum_weights;
     s->push_sum_weights = s->next_push_sum_weights;
     s->next_push_sum_weights = before;

@@ -14,18 +14,16 @@ static const struct {
     const char *name;
     sl_fault_kind kind;
     bool comes_back; /* "rounds" later */
-    bool is_loss;    /* the view comes "epoch_after" rounds later */
 } kinds[] = {
-    {"kill", SL_FAULT_KILL, false, true},          {"restart", SL_FAULT_KILL, true, true},
-    {"leave", SL_FAULT_LEAVE, false, false},       {"join", SL_FAULT_JOIN, false, false},
-    {"partition", SL_FAULT_PARTITION, true, true}, {"nonfinite", SL_FAULT_NONFINITE, false, false},
+    {"kill", SL_FAULT_KILL, false},          {"restart", SL_FAULT_KILL, true},
+    {"leave", SL_FAULT_LEAVE, false},        {"join", SL_FAULT_JOIN, false},
+    {"partition", SL_FAULT_PARTITION, true}, {"nonfinite", SL_FAULT_NONFINITE, false},
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 /* One element of the list while it is read. */
 typedef struct reading {
     sl_experiment *e;
-    const sl_algorithm *algorithm;
     size_t at; /* in the list */
     json_t *object;
 } reading;
@@ -47,9 +45,14 @@ static int refuse_value(const reading *r, const char *field, json_t *value, cons
 }
 
 static int refuse_field(const reading *r, const char *name, sl_error *error) {
+    if (strcmp(name, "epoch_after") == 0)
+        return sl_fail(error, SL_EINVAL,
+                       "faults[%zu].epoch_after: is no key any more: a view begins with the round "
+                       "of the loss; leave it out",
+                       r->at);
     return sl_fail(error, SL_EINVAL,
                    "faults[%zu]: unknown key \"%.60s\"; an event has round, one of kill, restart, "
-                   "leave, join, partition and nonfinite, and perhaps rounds and epoch_after",
+                   "leave, join, partition and nonfinite, and perhaps rounds",
                    r->at, name);
 }
 
@@ -145,7 +148,7 @@ static size_t find_kind(const reading *r, sl_error *error) {
         found = k < KINDS ? k : found;
         given += k < KINDS;
         if (k == KINDS && strcmp(name, "round") != 0 && strcmp(name, "rounds") != 0 &&
-            strcmp(name, "epoch_after") != 0 && strcmp(name, "comment") != 0) {
+            strcmp(name, "comment") != 0) {
             refuse_field(r, name, error);
             return KINDS;
         }
@@ -173,25 +176,8 @@ static int check_length(const reading *r, size_t kind, sl_error *error) {
                  : 0;
 }
 
-/* A loss is folded until its view begins; what cannot be folded has its view at once. */
-static int check_delay(const reading *r, size_t kind, uint64_t delay, sl_error *error) {
-    if (json_object_get(r->object, "epoch_after") == NULL)
-        return 0;
-    if (!kinds[kind].is_loss)
-        return sl_fail(error, SL_EINVAL, "faults[%zu].epoch_after: is of losses; a %s %s", r->at,
-                       kinds[kind].name,
-                       kinds[kind].kind == SL_FAULT_NONFINITE ? "is folded for its round"
-                                                              : "begins an epoch itself");
-    if (delay > 0 && r->algorithm->route != SL_ROUTE_TOPOLOGY)
-        return sl_fail(error, SL_EINVAL,
-                       "faults[%zu].epoch_after: %llu, but algorithm '%s' cannot fold a loss: its "
-                       "exchange is void, and the epoch begins at once; set it to 0",
-                       r->at, (unsigned long long)delay, r->algorithm->name);
-    return 0;
-}
-
 static int read_event(const reading *r, sl_error *error) {
-    uint64_t round = 0, rounds = 0, delay = 0;
+    uint64_t round = 0, rounds = 0;
     if (!json_is_object(r->object))
         return sl_fail(error, SL_EINVAL,
                        "faults[%zu]: must be an object such as {\"round\": 100, \"kill\": [3]}",
@@ -201,24 +187,15 @@ static int read_event(const reading *r, sl_error *error) {
         return SL_EINVAL;
     if (json_object_get(r->object, "round") == NULL)
         return sl_fail(error, SL_EINVAL, "faults[%zu].round: missing", r->at);
-    const bool folds = r->algorithm->route == SL_ROUTE_TOPOLOGY && kinds[kind].is_loss;
     int result = read_number(r, "round", 2, 2, &round, error);
     if (result == 0)
         result = read_number(r, "rounds", 1, 0, &rounds, error);
     if (result == 0)
-        result = read_number(r, "epoch_after", 0, folds, &delay, error);
-    if (result == 0)
         result = check_length(r, kind, error);
-    if (result == 0)
-        result = check_delay(r, kind, delay, error);
-    const bool turns = kinds[kind].kind != SL_FAULT_NONFINITE;
-    const sl_fault begins = {
-        .kind = kinds[kind].kind, .round = round, .view_round = turns ? round + delay : 0};
-    const uint64_t end = round + rounds;
+    const sl_fault begins = {.kind = kinds[kind].kind, .round = round};
     const sl_fault ends = {.kind = kinds[kind].kind == SL_FAULT_PARTITION ? SL_FAULT_HEAL
                                                                           : SL_FAULT_JOIN,
-                           .round = end,
-                           .view_round = end};
+                           .round = round + rounds};
     json_t *ranks = json_object_get(r->object, kinds[kind].name);
     if (result == 0)
         result = add(r, &begins, kinds[kind].name, ranks, error);
@@ -238,8 +215,7 @@ static void sort(sl_faults *f) {
     }
 }
 
-static int read_list(sl_experiment *e, json_t *list, const sl_algorithm *algorithm,
-                     sl_error *error) {
+static int read_list(sl_experiment *e, json_t *list, sl_error *error) {
     const size_t count = json_array_size(list);
     if (!json_is_array(list) || count > FAULTS_MAX)
         return sl_fail(error, SL_EINVAL, "faults: must be a list of at most %d events", FAULTS_MAX);
@@ -251,7 +227,7 @@ static int read_list(sl_experiment *e, json_t *list, const sl_algorithm *algorit
                      ? 0
                      : sl_fail(error, SL_ENOMEM, "faults: out of memory");
     for (size_t i = 0; i < count && result == 0; i++)
-        result = read_event(&(reading){e, algorithm, i, json_array_get(list, i)}, error);
+        result = read_event(&(reading){e, i, json_array_get(list, i)}, error);
     sort(&e->faults);
     return result;
 }
@@ -284,7 +260,7 @@ const char *sl_experiment_what_going_on_costs(const sl_experiment *e) {
 
 bool sl_experiment_recovers(const sl_experiment *e) {
     const sl_algorithm *a = sl_algorithm_of(&e->algorithm, NULL);
-    return e->faults.count > 0 && sl_algorithm_folds(a) && !a->tied_to_members;
+    return e->faults.count > 0 && !a->tied_to_members;
 }
 
 /* Who is started again joins those who go on. */
@@ -373,7 +349,7 @@ static int check_joiners(const sl_experiment *e, sl_error *error) {
 
 int sl_faults_read(sl_experiment *e, json_t *list, sl_error *error) {
     const sl_algorithm *a = sl_algorithm_of(&e->algorithm, error);
-    int result = a == NULL ? SL_EINVAL : list == NULL ? 0 : read_list(e, list, a, error);
+    int result = a == NULL ? SL_EINVAL : list == NULL ? 0 : read_list(e, list, error);
     if (result == 0)
         result = resolve_on_loss(e, a, error);
     if (result == 0)
@@ -386,7 +362,8 @@ int sl_faults_read(sl_experiment *e, json_t *list, sl_error *error) {
 static int check_presence(const sl_cast *cast, const sl_fault *f, sl_error *error) {
     const bool joins = f->kind == SL_FAULT_JOIN;
     for (size_t i = 0; i < f->count; i++)
-        if ((cast->sides[f->ranks[i]] == SL_ABSENT) != joins)
+        if ((cast->of[f->ranks[i]] == SL_ABSENT) != joins ||
+            (f->kind == SL_FAULT_NONFINITE && cast->of[f->ranks[i]] == SL_RESTS))
             return sl_fail(error, SL_EINVAL, "faults: in round %llu node %u %s, but it is %s then",
                            (unsigned long long)f->round, f->ranks[i],
                            joins                           ? "joins"
@@ -401,8 +378,15 @@ static int check_presence(const sl_cast *cast, const sl_fault *f, sl_error *erro
 static uint32_t count_present(const sl_cast *cast) {
     uint32_t count = 0;
     for (uint32_t i = 0; i < cast->nodes; i++)
-        count += cast->sides[i] != SL_ABSENT;
+        count += cast->of[i] == SL_THERE;
     return count;
+}
+
+static bool is_parted(const sl_cast *cast) {
+    for (uint32_t i = 0; i < cast->nodes; i++)
+        if (cast->of[i] == SL_RESTS)
+            return true;
+    return false;
 }
 
 static int check_event(const sl_cast *cast, const sl_fault *f, sl_error *error) {
@@ -410,10 +394,13 @@ static int check_event(const sl_cast *cast, const sl_fault *f, sl_error *error) 
     int result = check_presence(cast, f, error);
     if (result != 0)
         return result;
-    if (f->kind <= SL_FAULT_LEAVE && f->count == present)
+    uint32_t ending = 0;
+    for (size_t i = 0; i < f->count; i++)
+        ending += cast->of[f->ranks[i]] == SL_THERE;
+    if (f->kind <= SL_FAULT_LEAVE && ending == present)
         return sl_fail(error, SL_EINVAL, "faults: from round %llu on nobody is left",
                        (unsigned long long)f->round);
-    if ((f->kind == SL_FAULT_JOIN || f->kind == SL_FAULT_PARTITION) && cast->side_count > 1)
+    if ((f->kind == SL_FAULT_JOIN || f->kind == SL_FAULT_PARTITION) && is_parted(cast))
         return sl_fail(error, SL_EINVAL,
                        "faults: in round %llu the network is in parts; let nodes join, or part it "
                        "anew, after it has healed",
@@ -423,19 +410,22 @@ static int check_event(const sl_cast *cast, const sl_fault *f, sl_error *error) 
                        "faults: the partition of round %llu names %zu nodes, and %u are there; "
                        "each must be on one side",
                        (unsigned long long)f->round, f->count, present);
+    if (f->kind == SL_FAULT_PARTITION && sl_cast_side(f) == SIZE_MAX)
+        return sl_fail(error, SL_EINVAL,
+                       "faults: no side of the partition of round %llu has more than half of the "
+                       "%u nodes; nobody would train on",
+                       (unsigned long long)f->round, present);
     return 0;
 }
 
-static int check_side(const sl_experiment *e, const sl_cast *cast, uint32_t side, uint32_t *ranks,
-                      sl_error *error) {
+static int check_members(const sl_experiment *e, const sl_cast *cast, uint32_t *ranks,
+                         sl_error *error) {
     sl_topology *among = NULL;
     sl_regrouping how;
-    const uint32_t count = sl_cast_members(cast, side, ranks);
+    const uint32_t count = sl_cast_members(cast, ranks);
     sl_algorithm_config config = e->algorithm;
     if (config.server > 0)
         config.server = 0; /* a rank, which need not be a place */
-    if (count == 0)
-        return 0;
     int result = sl_topology_among(&among, &how, e->topology, ranks, count, error);
     if (result == 0)
         result = sl_algorithm_check(&config, among, &e->optimizer, error);
@@ -455,8 +445,7 @@ static int play(const sl_experiment *e, sl_cast *cast, uint32_t *ranks, uint64_t
         }
     if (result != 0 || !sl_faults_turn(&e->faults, round))
         return result;
-    for (uint32_t side = 0; side < cast->side_count && result == 0; side++)
-        result = check_side(e, cast, side, ranks, error);
+    result = check_members(e, cast, ranks, error);
     return result == 0 || error == NULL
                ? result
                : sl_fail_prefix(error, result, "faults: the members from round %llu on",
@@ -468,14 +457,6 @@ static int check_setting(const sl_experiment *e, sl_error *error) {
         return sl_fail(error, SL_EINVAL,
                        "checkpoint.every: a run with faults cannot go on from a checkpoint yet; "
                        "leave it 0");
-    const sl_algorithm *a = sl_algorithm_of(&e->algorithm, NULL);
-    const char *why = a->voids ? cannot_fold : sl_experiment_why_stop(e);
-    for (size_t i = 0; i < e->faults.count && why != NULL; i++)
-        if (e->faults.items[i].kind == SL_FAULT_NONFINITE)
-            return sl_fail(error, SL_EINVAL,
-                           "faults: nonfinite in round %llu, but algorithm '%s' %s; take d-psgd, "
-                           "choco-sgd or dcd-psgd, or kill and join",
-                           (unsigned long long)e->faults.items[i].round, e->algorithm.name, why);
     const sl_fault *last = &e->faults.items[e->faults.count - 1];
     if (e->rounds > 0 && last->kind != SL_FAULT_HEAL && last->round > e->rounds)
         return sl_fail(error, SL_EINVAL,

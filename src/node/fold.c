@@ -34,12 +34,6 @@ static bool is_by_column(const sl_route *route) {
     return route->algorithm->matrix == SL_MATRIX_COLUMN;
 }
 
-double sl_fold_kept(const sl_route *route, const sl_exchange_step *step, uint32_t peer) {
-    const sl_row *row = is_by_column(route) ? &step->out : &step->in;
-    const uint32_t i = sl_peer_index(row->peers, row->count, peer);
-    return i < row->count ? row->weights[i] : 0;
-}
-
 void sl_fold_apply(sl_fold *f, const sl_route *route, const uint32_t *peers, uint32_t count,
                    sl_exchange_step *step) {
     if (f->lost == NULL)

@@ -24,8 +24,5 @@ bool sl_fold_lacks(const sl_fold *fold, uint32_t slot);
 /* Takes the lost out of a step; rows then point into the fold. peers: (count) sorted. */
 void sl_fold_apply(sl_fold *fold, const sl_route *route, const uint32_t *peers, uint32_t count,
                    sl_exchange_step *step);
-/* What stays with the own part of what a peer, which is lost during the step, was to give or get.
- */
-double sl_fold_kept(const sl_route *route, const sl_exchange_step *step, uint32_t peer);
 
 #endif

@@ -9,6 +9,8 @@
 
 #include <inttypes.h>
 
+#include "algorithm/mix.h"
+#include "node/outgoing.h"
 #include "node/weights.h"
 #include "vec/finite.h"
 
@@ -111,7 +113,7 @@ static int put(sl_node *n, uint32_t slot, const sl_event *e, sl_error *error) {
 int sl_incoming_receive(sl_node *n, const sl_event *e, sl_error *error) {
     uint32_t slot = sl_peer_index(n->peers, n->inbox.peer_count, e->peer);
     int result = 0;
-    if (slot == n->inbox.peer_count || sl_fold_lacks(&n->fold, slot) || n->is_void ||
+    if (slot == n->inbox.peer_count || sl_fold_lacks(&n->fold, slot) || n->is_cut ||
         !is_wanted(n, &n->inbox.queues[slot], e))
         n->dropped++;
     else if ((result = put(n, slot, e, error)) == 0)
@@ -132,16 +134,12 @@ static bool is_silent(const sl_node *n, const sl_incoming *from) {
     return a != NULL && a->silent && is_of_step(n, a);
 }
 
-/* How many parts the group combines next. A peer that was lost has sent so many, and no more. */
+/* How many parts the group combines next. */
 static uint32_t next_batch(const sl_node *n, const sl_group *g) {
     const uint32_t left = g->parts - g->combined;
     uint32_t count = left < g->batch ? left : g->batch;
-    for (uint32_t i = g->first; i < g->first + g->count; i++) {
-        const sl_incoming *from = &n->incoming[i];
-        if (from->lost && from->queue->count > 0 && from->queue->count < count &&
-            !is_silent(n, from))
-            count = from->queue->count;
-    }
+    if (g->combined < n->weighed && count > n->weighed - g->combined)
+        count = n->weighed - g->combined;
     return count > 1 && n->state.weight_count > 1 ? sl_weights_alike(n, g, count) : count;
 }
 
@@ -238,11 +236,6 @@ void sl_incoming_collect(sl_node *n) {
         sl_inbox_release(&n->inbox, token);
 }
 
-/* Has its next part not come, as it is lost? */
-static bool is_missing(const sl_incoming *from) {
-    return from->lost && sl_queue_first(from->queue) == NULL;
-}
-
 /* Was the own part weighed as it was encoded? Then it is combined in the place of a missing one. */
 static bool weighs_own(const sl_node *n) {
     return n->step.stage->own != NULL && !n->algorithm->keeps_replicas && !n->step.stage->ranked;
@@ -258,13 +251,13 @@ static uint32_t collect_parts(sl_node *n, const sl_group *g, uint32_t parts) {
             put_own(n, g, &n->parts[count++], n->step.self_weight, parts);
             awaits_own = false;
         }
-        if (is_missing(&n->incoming[i]) && n->incoming[i].kept != 0 && weighs_own(n))
-            put_own(n, g, &n->parts[count++], n->incoming[i].kept, parts);
-        else if (!is_missing(&n->incoming[i]) && !is_silent(n, &n->incoming[i]))
+        if (!n->incoming[i].lost && !is_silent(n, &n->incoming[i]))
             put_parts(n, g, &n->parts[count++], i, parts);
     }
     if (awaits_own)
         put_own(n, g, &n->parts[count++], n->step.self_weight, parts);
+    if (g->combined < n->weighed && weighs_own(n))
+        put_own(n, g, &n->parts[count++], n->given, parts);
     return count;
 }
 
@@ -305,13 +298,12 @@ static sl_range range_of(const sl_group *g, uint32_t first, uint32_t count) {
 
 /* The next parts of the group: all of them have come. */
 static int combine_parts(sl_node *n, sl_group *g, uint32_t parts, sl_error *error) {
-    const float self_weight = n->is_cut ? 1 : n->step.self_weight;
     const uint32_t count = collect_parts(n, g, parts);
     sl_staging_follow(&n->staging);
     sl_range range = range_of(g, g->combined, parts);
     if (n->measure)
         measure_parts(n, count, range, range_of(g, g->combined, 1).count);
-    sl_mix mix = {self_weight, n->parts, count};
+    sl_mix mix = {n->step.self_weight, n->parts, count};
     n->step.stage->combine(&n->state, &mix, range.from, range.count);
     sl_staging_leave(&n->staging);
     int result = n->state.is_finite ? 0 : name_not_finite(n, count, error);
@@ -357,14 +349,11 @@ int sl_incoming_combine(sl_node *n, sl_error *error) {
     return result;
 }
 
-void sl_incoming_lose(sl_node *n, uint32_t slot) {
-    sl_queue *queue = &n->inbox.queues[slot];
-    for (uint32_t i = 0; n->exchanging && i < n->step.in.count; i++)
-        if (n->incoming[i].queue == queue && !n->incoming[i].lost) {
-            n->incoming[i].lost = true;
-            n->incoming[i].kept = n->incoming[i].weight;
-        }
-    sl_inbox_keep_step(&n->inbox, queue, 0, 0);
+void sl_incoming_leave(sl_node *n) {
+    n->given = sl_given(&n->state);
+    n->weighed = sl_outgoing_weighed(n);
+    for (uint32_t i = 0; i < n->group_count; i++)
+        n->groups[i].count = 0;
 }
 
 bool sl_incoming_is_complete(const sl_node *n) {
@@ -406,10 +395,19 @@ int sl_incoming_name_missing(const sl_node *n, sl_error *error) {
     return 0;
 }
 
+static uint32_t steps_of(const sl_node *n) {
+    sl_exchange_step step;
+    uint32_t steps = 0;
+    while (sl_route_step(&n->route, n->state.exchange + (n->state.exchange == 0), steps, &step))
+        steps++;
+    return steps;
+}
+
 void sl_node_reach(const sl_node *n, sl_reach *out) {
-    *out = (sl_reach){.exchange = n->state.exchange, .step = n->number};
-    for (uint32_t i = 0; n->exchanging && i < n->group_count; i++)
-        out->part += n->groups[i].combined;
+    *out = (sl_reach){.exchange = sl_node_exchange(n)};
+    out->step = n->exchanging ? n->number : steps_of(n);
+    if (n->exchanging && n->group_count > 0)
+        out->part = n->groups[0].combined;
 }
 
 bool sl_node_awaits(const sl_node *n, uint32_t peer) {

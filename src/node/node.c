@@ -45,7 +45,8 @@ static void begin_step(sl_node *n) {
     n->outgoing = sl_codecs_find(&n->codecs, step->published.count, step->stage, n->state.exchange);
     n->message = (sl_outbound){0};
     n->encoded = n->sent = 0;
-    n->measure = n->number == 0 && is_due(n) && sl_outgoing_is_plain_gossip(n);
+    n->weighed = 0;
+    n->measure = n->number == 0 && is_due(n) && sl_outgoing_is_plain_gossip(n) && !n->state.alone;
     sl_incoming_begin(n);
     if (!sl_outgoing_adapts(n))
         sl_node_sweep(n, step->stage->prepare, step->prepared);
@@ -55,12 +56,22 @@ static void begin_step(sl_node *n) {
         n->state.silent = !step->stage->speaks(&n->state);
 }
 
+/* A step with nobody else. */
+static void leave_out_others(sl_exchange_step *step) {
+    step->in = step->out = (sl_row){0};
+    step->self_weight = 1;
+}
+
 /* From step *number on, the first that this exchange has. */
-static bool find_step(const sl_node *n, uint32_t *number, sl_exchange_step *out) {
+static bool find_step(sl_node *n, uint32_t *number, sl_exchange_step *out) {
     bool found;
     while ((found = sl_route_step(&n->route, n->state.exchange, *number, out)) &&
            out->stage->wanted != NULL && !out->stage->wanted(&n->state))
         (*number)++;
+    if (found && n->state.alone)
+        leave_out_others(out);
+    else if (found)
+        sl_fold_apply(&n->fold, &n->route, n->peers, n->inbox.peer_count, out);
     return found;
 }
 
@@ -78,15 +89,12 @@ static int go_to_step(sl_node *n, uint32_t number, sl_update *update, sl_error *
         return 0;
     }
     n->step = step;
-    sl_fold_apply(&n->fold, &n->route, n->peers, n->inbox.peer_count, &n->step);
-    if (n->is_cut)
-        n->step.self_weight = 1; /* and not what weights add up to in floats */
     begin_step(n);
     if (n->outgoing == NULL)
         return 0;
     int result = sl_outgoing_begin(n, error);
     n->message.overlaps = overlaps(n);
-    update->publish = true;
+    update->publish = !n->state.alone;
     update->message = n->message;
     return result;
 }
@@ -98,14 +106,34 @@ static void count_exchange(sl_node *n) {
         sl_plan_compressor(n->settings.plan, n->settings.epoch_rounds, n->state.exchange);
 }
 
+/* What is left of an exchange, with nobody. */
+static int end_alone(sl_node *n, sl_error *error) {
+    sl_update nobodys = {0};
+    int result = 0;
+    while (result == 0 && n->exchanging) {
+        result = sl_outgoing_end(n, error);
+        while (result == 0 && !sl_incoming_is_complete(n)) {
+            if (n->settings.vec->async != NULL)
+                result = n->settings.vec->fence(error); /* then there is room for what is staged */
+            if (result == 0)
+                result = sl_incoming_combine(n, error);
+        }
+        if (result == 0)
+            result = go_to_step(n, n->number + 1, &nobodys, error);
+    }
+    return result;
+}
+
 static int begin_exchange(sl_node *n, sl_update *update, sl_error *error) {
     count_exchange(n);
-    if (n->is_void)
+    if (n->is_cut && sl_algorithm_voids(n->algorithm))
         return 0;
     n->exchanging = true;
+    n->state.alone = n->is_cut;
     sl_voiding_keep(n);
     sl_measure_begin(&n->measured);
-    return go_to_step(n, 0, update, error);
+    const int result = go_to_step(n, 0, update, error);
+    return result == 0 && n->is_cut ? end_alone(n, error) : result;
 }
 
 /* A loaded node whose pieces hold this exchange, too: what the round's end reads beside them. */
@@ -300,7 +328,7 @@ static int release(sl_node *n, sl_update *update, sl_error *error) {
     return begin_round(n, update, error);
 }
 
-/* Rounds that others have done before it joins count as done. */
+/* Rounds that others have done without it count as done: it is behind, or begins its life. */
 static void pass_over(sl_node *n, const sl_view *view) {
     const uint64_t before = view->round - 1;
     n->state.round = n->ended.round = n->held_after = before;
@@ -308,86 +336,54 @@ static void pass_over(sl_node *n, const sl_view *view) {
     n->state.sgd = sl_optimizer_at(n->settings.optimizer, before, n->settings.rounds);
 }
 
-/* Nothing comes of this peer, or goes to it, under this view. */
-static int do_without(sl_node *n, uint32_t slot, sl_error *error) {
-    return sl_fold_lose(&n->fold, slot, n->inbox.peer_count) == 0
-               ? 0
-               : sl_fail(error, SL_ENOMEM, "node %u: out of memory", n->settings.rank);
-}
-
-/* The own edges that the view does without. Where all sum up all, nobody exchanges under such a
- * view. */
-static int take_broken(sl_node *n, const sl_view *view, sl_error *error) {
-    int result = 0;
-    n->is_void = n->algorithm->voids && view->broken_count > 0;
-    for (uint32_t i = 0; i < view->broken_count && result == 0; i++) {
-        const sl_pair *edge = &view->broken[i];
-        const uint32_t other = edge->low == n->settings.rank ? edge->high : edge->low,
-                       slot = sl_peer_index(n->peers, n->inbox.peer_count, other);
-        const bool own = edge->low == n->settings.rank || edge->high == n->settings.rank;
-        if (own && slot < n->inbox.peer_count && !n->algorithm->voids)
-            result = do_without(n, slot, error);
-    }
-    return result;
-}
-
+/* What it gave to others, and they to it, is unknown after a cut: push-sum begins anew. */
 static int take_view(sl_node *n, const sl_view *view, sl_update *update, sl_error *error) {
-    const bool was_cut = n->is_cut;
+    const bool joins = n->state.round == 0,
+               begins = joins || (n->is_cut && n->algorithm->matrix == SL_MATRIX_COLUMN);
     int result = sl_node_turn(n, view, error);
-    if (result == 0)
-        result = take_broken(n, view, error);
     if (result != 0)
         return result;
-    const bool joins = n->state.round == 0;
-    if (joins)
-        pass_over(n, view);
-    if (n->algorithm->start != NULL && (joins || (was_cut && n->state.weight_count > 0)))
+    if (begins)
+        sl_weights_begin(n);
+    if (begins && n->algorithm->start != NULL)
         n->algorithm->start(&n->state, n->settings.dimension);
-    if (was_cut)
-        sl_weights_reset(n);
-    assert(n->state.round + 1 == view->round && n->state.exchange == view->exchange);
+    if (joins || n->state.round + 1 < view->round)
+        pass_over(n, view);
+    assert(n->state.round + 1 == view->round);
+    n->state.exchange = n->ended_exchange = view->exchange; /* which may follow from what came */
     if (n->algorithm->restart != NULL)
         n->algorithm->restart(&n->state, n->settings.dimension);
     return release(n, update, error);
 }
 
-/* The rest of the own message goes to nobody. */
-static int end_message(sl_node *n, sl_error *error) {
-    int result = 0;
-    n->message.to.count = 0;
-    while (n->outgoing != NULL && n->encoded < n->message.parts && result == 0) {
-        sl_payload payload;
-        result = sl_node_payload(n, n->encoded, &payload, error);
-    }
-    n->sent = n->message.parts;
-    return result;
+static void give_back_all(sl_node *n) {
+    for (uint32_t i = 0; i < n->inbox.peer_count; i++)
+        sl_inbox_keep_step(&n->inbox, &n->inbox.queues[i], 0, 0);
 }
 
 static int cut(sl_node *n, sl_error *error) {
-    if (n->is_cut || n->finished)
+    if (n->finished || n->is_cut)
         return 0;
     n->is_cut = true;
-    if (n->algorithm->voids) {
-        sl_voiding_begin(n);
+    give_back_all(n);
+    if (!n->exchanging || n->spoiled)
+        return 0;
+    if (sl_algorithm_voids(n->algorithm)) {
+        sl_voiding_undo(n);
         return 0;
     }
-    int result = n->exchanging ? end_message(n, error) : 0;
-    for (uint32_t slot = 0; slot < n->inbox.peer_count && result == 0; slot++) {
-        result = do_without(n, slot, error);
-        sl_incoming_lose(n, slot);
-    }
-    if (n->exchanging && n->algorithm->keeps_replicas && result == 0) {
-        sl_exchange_step step = n->step;
-        sl_fold_apply(&n->fold, &n->route, n->peers, n->inbox.peer_count, &step);
-        n->state.in = step.in;
-    }
-    return result;
+    sl_incoming_leave(n);
+    n->measure = false;
+    n->state.alone = true;
+    leave_out_others(&n->step);
+    n->state.in = n->step.in;
+    n->state.self_weight = n->step.self_weight;
+    return end_alone(n, error);
 }
 
 static void give_up(sl_node *n) {
     n->exchanging = n->gradient_ready = false;
-    for (uint32_t i = 0; i < n->inbox.peer_count; i++)
-        sl_inbox_keep_step(&n->inbox, &n->inbox.queues[i], 0, 0);
+    give_back_all(n);
 }
 
 static void renew(sl_node *n, uint32_t peer) {

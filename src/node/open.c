@@ -87,7 +87,7 @@ size_t sl_node_vector_bytes(const sl_node_settings *s) {
     const uint32_t *peers;
     size_t vectors = 1u + (s->gradient == NULL) + (s->optimizer->momentum > 0) +
                      sl_direction_vectors(s->optimizer);
-    if (algorithm != NULL && algorithm->voids && s->turns)
+    if (algorithm != NULL && sl_algorithm_voids(algorithm) && s->turns)
         vectors += 1u + (s->optimizer->momentum > 0);
     if (algorithm != NULL)
         vectors += sl_algorithm_vectors(algorithm, config) +
@@ -280,7 +280,22 @@ static void close_view(sl_node *n) {
     n->own = NULL;
     n->own_sizes = n->sizes = NULL;
     n->buffer_parts = 0;
-    n->is_cut = n->is_void = false;
+    n->is_cut = n->state.alone = false;
+    n->weighed = 0;
+}
+
+/* The node's own edges among those that a view does without. */
+static int fold(sl_node *n, const sl_view *view) {
+    const uint32_t rank = n->settings.rank;
+    int result = 0;
+    for (uint32_t i = 0; i < view->broken_count && result == 0; i++) {
+        const sl_pair edge = view->broken[i];
+        const uint32_t other = edge.low == rank ? edge.high : edge.low,
+                       slot = sl_peer_index(n->peers, n->inbox.peer_count, other);
+        if ((edge.low == rank || edge.high == rank) && slot < n->inbox.peer_count)
+            result = sl_fold_lose(&n->fold, slot, n->inbox.peer_count);
+    }
+    return result;
 }
 
 int sl_node_turn(sl_node *n, const sl_view *view, sl_error *error) {
@@ -294,7 +309,9 @@ int sl_node_turn(sl_node *n, const sl_view *view, sl_error *error) {
     n->settings.plan = view->plan;
     n->state.first_exchange = view->exchange + 1;
     n->state.in = (sl_row){0}; /* the old view's are gone */
-    return open_view(n, &view->members, error);
+    const int result = open_view(n, &view->members, error);
+    n->is_cut = sl_algorithm_voids(n->algorithm) && view->broken_count > 0;
+    return result == 0 && fold(n, view) != 0 ? no_memory(n, error) : result;
 }
 
 int sl_node_open(sl_node **out, const sl_node_settings *settings, sl_error *error) {

@@ -2,8 +2,7 @@
  *
  * open.c opens and closes a node, and what of it follows from the view. node.c goes from event to
  * event, step to step and round to round. outgoing.c makes the message that a step sends;
- * incoming.c takes what comes and combines it; fold.c takes peers out of a step that the node does
- * without.
+ * incoming.c takes what comes and combines it; fold.c takes lost peers out of a step.
  * pieces.c lists what a checkpoint keeps.
  */
 #ifndef SL_NODE_STATE_H
@@ -24,8 +23,7 @@ typedef struct sl_incoming {
     float weight;
     sl_queue *queue;
     sl_decoder *decoder;
-    bool lost;  /* nothing comes, or nothing more */
-    float kept; /* then, with the own part */
+    bool lost; /* the view does without this edge */
 } sl_incoming;
 
 /* In-neighbours whose messages are combined together, a batch of parts after the other: all of a
@@ -54,8 +52,7 @@ struct sl_node {
     uint32_t batch; /* parts that are combined at once, where sl_codec_joins them */
     sl_fold fold;
     float *kept_x, *kept_m; /* what an exchange that may be void overwrites; or NULL */
-    bool is_cut;            /* nothing is exchanged with anybody until a view */
-    bool is_void;           /* likewise: no exchange begins */
+    bool is_cut;            /* nothing is exchanged until a view */
     double push_sum_weight; /* of all elements; 0: parts of the vector differ */
     double said;            /* by the stage whose message goes out */
 
@@ -81,6 +78,8 @@ struct sl_node {
     const sl_codec_set *outgoing; /* NULL: nothing goes out */
     sl_outbound message;
     uint32_t encoded, sent;
+    uint32_t weighed; /* of a step that was cut: own parts that were encoded for it as it was */
+    float given;      /* the others' weight in it */
     sl_incoming *incoming; /* (step->in.count, room for the route's width) */
     sl_group *groups;      /* (group_count, room for width + 1) */
     uint32_t group_count;

@@ -3,7 +3,7 @@
 
 int sl_voiding_open(sl_node *n) {
     sl_state *s = &n->state;
-    if (!n->settings.turns || !n->algorithm->voids)
+    if (!n->settings.turns || !sl_algorithm_voids(n->algorithm))
         return 0;
     n->kept_x = s->vec->allocate(s->dimension);
     n->kept_m = s->m != NULL ? s->vec->allocate(s->dimension) : NULL;
@@ -15,10 +15,10 @@ void sl_voiding_close(sl_node *n) {
     n->settings.vec->release(n->kept_m);
 }
 
-/* Does the exchange average models? Else it changes the gradient only. */
+/* Else it changes the gradient only. */
 static bool changes_model(const sl_node *n) {
     const sl_state *s = &n->state;
-    return n->algorithm->local != NULL ||
+    return !n->algorithm->averages_gradient ||
            (s->first_exchange > 1 && s->exchange == s->first_exchange);
 }
 
@@ -35,21 +35,15 @@ void sl_voiding_keep(sl_node *n) {
 }
 
 static void give_back(sl_node *n) {
-    if (!changes_model(n))
+    if (n->kept_x == NULL || !changes_model(n))
         return;
     copy(n, n->state.x, n->kept_x);
     copy(n, n->state.m, n->kept_m);
 }
 
-void sl_voiding_begin(sl_node *n) {
-    if (n->exchanging)
-        give_back(n);
-    n->is_void = true;
-    n->exchanging = false;
-    n->exchanged = 0;
-    n->number = 0;
+void sl_voiding_undo(sl_node *n) {
+    give_back(n);
+    n->exchanging = n->measure = false;
     n->message = (sl_outbound){0};
     n->encoded = n->sent = 0;
-    for (uint32_t i = 0; i < n->inbox.peer_count; i++)
-        sl_inbox_keep_step(&n->inbox, &n->inbox.queues[i], 0, 0);
 }

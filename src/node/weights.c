@@ -24,7 +24,7 @@ void sl_weights_close(sl_node *n) {
     free(n->state.next_push_sum_weights);
 }
 
-void sl_weights_reset(sl_node *n) {
+void sl_weights_begin(sl_node *n) {
     n->push_sum_weight = 1;
     sl_weights_spread(n);
 }

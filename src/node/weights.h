@@ -9,8 +9,8 @@
 /* After the codecs. SL_ENOMEM. */
 int sl_weights_open(sl_node *n);
 void sl_weights_close(sl_node *n);
-/* All are 1: the sum begins anew. */
-void sl_weights_reset(sl_node *n);
+/* All are 1. */
+void sl_weights_begin(sl_node *n);
 /* Notes whether all are equal. */
 void sl_weights_note(sl_node *n);
 /* What was noted, and perhaps loaded, becomes that of all parts, unless each has its own. */

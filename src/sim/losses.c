@@ -1,5 +1,5 @@
-/* losses.c - plays faults between two rounds, where all nodes rest: a view of other members begins
- * with the next one; see starling/faults.h. */
+/* losses.c - plays faults between two rounds, as all nodes rest: a view tells those who are left of
+ * other members; see starling/faults.h. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,51 +16,40 @@ static void tell(const simulator *s, const sl_log_entry *entry) {
 
 void sl_sim_hold_before(simulator *s, uint64_t round) {
     const bool held = sl_sim_repeats(s) || sl_experiment_recovers(s->experiment) ||
-                      sl_faults_touch(&s->experiment->faults, round);
+                      sl_faults_turn(&s->experiment->faults, round);
     for (uint32_t i = 0; i < s->nodes && held; i++)
         if (s->peers[i].node != NULL)
             sl_node_hold(s->peers[i].node, round - 1);
 }
 
-static void tell_lost(const simulator *s, const sl_fault *f) {
-    for (size_t k = 0; k < f->count; k++) {
-        sl_log_entry lost = {
-            .kind = SL_LOG_LOST, .rank = SL_LOG_ALL, .round = f->round, .peer = f->ranks[k]};
-        snprintf(lost.why, sizeof lost.why, "round %llu: node %u %s", (unsigned long long)f->round,
-                 f->ranks[k], f->kind == SL_FAULT_LEAVE ? "has left" : "is lost");
-        tell(s, &lost);
-    }
+static bool has_left(const simulator *s, uint32_t rank, uint64_t round) {
+    const sl_faults *f = &s->experiment->faults;
+    for (size_t i = 0; i < f->count; i++)
+        for (size_t k = 0; k < f->items[i].count && f->items[i].kind == SL_FAULT_LEAVE; k++)
+            if (f->items[i].round == round && f->items[i].ranks[k] == rank)
+                return true;
+    return false;
 }
 
-/* Closes nodes that are not there, or rest, with all that they had. */
-static void close_absent(simulator *s) {
+static void tell_lost(const simulator *s, uint32_t rank, uint64_t round) {
+    sl_log_entry lost = {.kind = SL_LOG_LOST, .rank = SL_LOG_ALL, .round = round, .peer = rank};
+    snprintf(lost.why, sizeof lost.why, "round %llu: node %u %s", (unsigned long long)round, rank,
+             has_left(s, rank, round) ? "has left" : "is lost");
+    tell(s, &lost);
+}
+
+/* Who is not there any more is closed, with all that it had. */
+static void close_lost(simulator *s, uint64_t round) {
     for (uint32_t i = 0; i < s->nodes; i++) {
         peer *p = &s->peers[i];
-        if (sl_scene_has(&s->scene, i))
+        if (s->scene.cast.of[i] == SL_THERE)
             continue;
+        if (p->node != NULL)
+            tell_lost(s, i, round);
         sl_node_close(&p->node);
         sl_node_close(&p->aside);
         p->pending = (sl_update){0};
     }
-}
-
-/* Those who were set aside stand where they stood. */
-static void bring_back(simulator *s) {
-    for (uint32_t i = 0; i < s->nodes; i++)
-        if (s->peers[i].aside != NULL)
-            s->scene.cast.sides[i] = s->peers[i].side;
-}
-
-static void play_faults(simulator *s, uint64_t round) {
-    const sl_faults *faults = &s->experiment->faults;
-    sl_scene_note(&s->scene);
-    bring_back(s);
-    sl_cast_play(&s->scene.cast, faults, round);
-    sl_scene_let_rest(&s->scene);
-    for (size_t i = 0; i < faults->count; i++)
-        if (faults->items[i].round == round && faults->items[i].kind <= SL_FAULT_LEAVE)
-            tell_lost(s, &faults->items[i]);
-    close_absent(s);
 }
 
 static void tell_view(const simulator *s, const sl_scene_view *v) {
@@ -75,53 +64,55 @@ static void tell_view(const simulator *s, const sl_scene_view *v) {
     tell(s, &view);
 }
 
-/* Do all nodes have the same model in every round? Then whoever comes has to take it, with what
- * the algorithm keeps beside it. */
-static bool shares_one_model(const simulator *s) {
-    const sl_algorithm_config *c = &s->experiment->algorithm;
-    const sl_algorithm *a = sl_algorithm_of(c, NULL);
-    return a->route != SL_ROUTE_TOPOLOGY && a->route != SL_ROUTE_BOTH && !a->is_periodic;
-}
-
-/* The model; `whole`: momentum and the algorithm's own vectors, too. */
-static void copy_state(simulator *s, sl_node *to, sl_node *from, bool whole) {
-    sl_piece mine, theirs;
-    for (size_t i = 0; sl_node_piece(to, i, &mine) && mine.vector != NULL &&
-                       sl_node_piece(from, i, &theirs) && (whole || i == 0);
-         i++)
-        s->vec->combine(mine.vector, (const float *const[]){theirs.vector}, (const float[]){1}, 1,
-                        s->task->dimension);
-}
-
-/* Whose model does a newcomer begin with? */
-static sl_node *model_for(const simulator *s, const sl_scene_view *v, uint32_t rank) {
-    const peer *p = &s->peers[rank];
-    return p->aside != NULL ? p->aside : s->peers[sl_scene_sponsor(&s->scene, v, rank)].node;
-}
-
 /* Ranks beyond the first topology have none but the view's. */
 static const sl_topology *topology_for(const simulator *s, const sl_scene_view *v, uint32_t rank) {
     const sl_topology *first = s->experiment->topology;
     return rank < sl_topology_nodes(first) ? first : v->view.topology;
 }
 
-/* Opens those of the view who were not there, with their sponsors' models; who was set aside, with
- * its own. Where all have one model, that of the largest side holds. */
+/* The lowest neighbour of a newcomer that was there before, or else the lowest member. */
+static sl_node *sponsor_of(const simulator *s, const sl_scene_view *v, uint32_t rank) {
+    const uint32_t *peers, count = sl_topology_peers(v->group.topology, rank, &peers);
+    uint32_t k = 0;
+    for (uint32_t i = 0; i < count; i++)
+        if (s->peers[peers[i]].node != NULL)
+            return s->peers[peers[i]].node;
+    while (k + 1 < v->group.count && s->peers[v->group.ranks[k]].node == NULL)
+        k++;
+    return s->peers[v->group.ranks[k]].node;
+}
+
+/* A newcomer waits aside, with its sponsor's model; who was set aside has its own. */
+static int prepare(simulator *s, const sl_scene_view *v, uint32_t rank, sl_error *error) {
+    peer *p = &s->peers[rank];
+    if (p->aside != NULL) {
+        sl_node_forget(p->aside);
+        return 0;
+    }
+    sl_node *sponsor = sponsor_of(s, v, rank);
+    if (sponsor == NULL)
+        return sl_fail(error, SL_EINVAL, "faults: in round %llu nobody has a model for node %u",
+                       (unsigned long long)v->view.round, rank);
+    const int result = sl_sim_open_node(s, rank, topology_for(s, v, rank), error);
+    p->aside = p->node;
+    p->node = NULL;
+    if (result == 0)
+        s->vec->copy(sl_node_model(p->aside), sl_node_model(sponsor),
+                     s->task->dimension * sizeof(float));
+    return result;
+}
+
 static int let_in(simulator *s, const sl_scene_view *v, sl_error *error) {
-    const bool one = shares_one_model(s);
-    const uint32_t leader = sl_scene_leader(&s->scene, v);
     int result = 0;
-    for (uint32_t k = 0; k < v->view.members.count && result == 0; k++) {
-        const uint32_t rank = v->group.ranks[k];
-        peer *p = &s->peers[rank];
-        const bool joins = p->node == NULL;
-        if (joins)
-            result = sl_sim_open_node(s, rank, topology_for(s, v, rank), error);
-        if (result == 0 && one && rank != leader)
-            copy_state(s, p->node, s->peers[leader].node, true);
-        else if (result == 0 && joins)
-            copy_state(s, p->node, model_for(s, v, rank), false);
-        sl_node_close(&p->aside);
+    for (uint32_t k = 0; k < v->group.count && result == 0; k++)
+        if (s->peers[v->group.ranks[k]].node == NULL)
+            result = prepare(s, v, v->group.ranks[k], error);
+    for (uint32_t k = 0; k < v->group.count && result == 0; k++) {
+        peer *p = &s->peers[v->group.ranks[k]];
+        if (p->node == NULL) {
+            p->node = p->aside;
+            p->aside = NULL;
+        }
     }
     return result;
 }
@@ -134,38 +125,38 @@ static uint64_t last_exchange(const simulator *s) {
     return i < s->nodes ? sl_node_exchange(s->peers[i].node) : 0;
 }
 
-static int turn_side(simulator *s, uint32_t side, uint64_t round, uint64_t exchange,
-                     sl_error *error) {
+static int begin_view(simulator *s, uint64_t round, sl_error *error) {
+    const uint64_t exchange = last_exchange(s);
     const sl_scene_view *v;
-    int result = sl_scene_turn(&s->scene, side, round, exchange, &v, error);
-    if (result != 0 || v == NULL)
+    sl_cast_play(&s->scene.cast, &s->experiment->faults, round);
+    close_lost(s, round);
+    int result = sl_scene_turn(&s->scene, round, exchange, &v, error);
+    if (result != 0)
         return result;
     tell_view(s, v);
     result = let_in(s, v, error);
-    for (uint32_t k = 0; k < v->view.members.count && result == 0; k++)
+    for (uint32_t k = 0; k < v->group.count && result == 0; k++)
         result = sl_sim_turn(s, v->group.ranks[k], v, error);
+    s->set_aside = 0;
+    sl_sim_tell_members(s, round);
+    return result;
+}
+
+static int release(simulator *s, sl_error *error) {
+    int result = 0;
+    for (uint32_t i = 0; i < s->nodes && result == 0; i++)
+        if (s->peers[i].node != NULL)
+            result = sl_sim_deliver(s, i, &(sl_event){.type = SL_EVENT_RELEASED}, error);
     return result;
 }
 
 int sl_sim_change_members(simulator *s, uint64_t round, sl_error *error) {
-    int result = 0;
     if (sl_sim_repeats(s))
         return sl_sim_begin_repeated(s, round, error);
-    const bool touched = s->set_aside > 0 || sl_faults_touch(&s->experiment->faults, round);
-    if (!touched && !sl_experiment_recovers(s->experiment))
-        return 0;
-    play_faults(s, round);
-    const bool turns = s->set_aside > 0 || sl_faults_turn(&s->experiment->faults, round);
-    const uint64_t exchange = last_exchange(s);
-    s->set_aside = 0;
-    for (uint32_t side = 0; side < s->scene.cast.side_count && turns && result == 0; side++)
-        result = turn_side(s, side, round, exchange, error);
-    for (uint32_t i = 0; i < s->nodes && result == 0; i++)
-        if (s->peers[i].node != NULL && sl_node_round(s->peers[i].node) < round)
-            result = sl_sim_deliver(s, i, &(sl_event){.type = SL_EVENT_RELEASED}, error);
-    if (touched)
-        sl_sim_tell_members(s, round);
-    return result;
+    if (s->set_aside > 0 || sl_faults_turn(&s->experiment->faults, round))
+        return begin_view(s, round, error);
+    /* In round 1, and where nothing can happen between rounds, nobody rests. */
+    return sl_experiment_recovers(s->experiment) && round > 1 ? release(s, error) : 0;
 }
 
 /* ---- numbers that are not finite ---- */
@@ -186,14 +177,20 @@ static void tell_aside(const simulator *s, uint32_t rank, uint64_t round) {
 
 static int set_one_aside(simulator *s, uint32_t rank, uint64_t round, sl_error *error) {
     peer *p = &s->peers[rank];
-    p->side = s->scene.cast.sides[rank];
-    s->scene.cast.sides[rank] = SL_ABSENT;
-    if (sl_setbacks_add(&p->setbacks, round))
-        sl_node_close(&p->node);
+    const bool ends = sl_setbacks_add(&p->setbacks, round);
+    const int result = sl_sim_step(s, rank, &(sl_event){.type = SL_EVENT_ASIDE}, error);
     p->aside = p->node;
     p->node = NULL;
     p->pending = (sl_update){0};
+    if (ends) {
+        sl_node_close(&p->aside);
+        s->scene.cast.of[rank] = SL_ABSENT;
+    }
     tell_aside(s, rank, round);
+    return result;
+}
+
+static int cut_others(simulator *s, sl_error *error) {
     int result = 0;
     for (uint32_t i = 0; i < s->nodes && result == 0; i++)
         if (s->peers[i].node != NULL)
@@ -221,7 +218,8 @@ int sl_sim_set_aside(simulator *s, uint64_t round, sl_error *error) {
         if (s->peers[i].node != NULL && is_spoiled(s, i))
             result = set_one_aside(s, i, round, error);
     s->set_aside = spoiled;
-    if (spoiled > 0)
-        sl_sim_tell_members(s, round);
-    return result;
+    if (result != 0 || spoiled == 0)
+        return result;
+    sl_sim_tell_members(s, round);
+    return cut_others(s, error);
 }

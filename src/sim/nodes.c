@@ -17,7 +17,7 @@ void sl_sim_log(const simulator *s, const sl_log_entry *entry) {
 }
 
 void sl_sim_tell_members(simulator *s, uint64_t round) {
-    uint32_t *ranks = s->scene.sides_before, count = 0; /* it is read no more */
+    uint32_t *ranks = s->scene.ranks, count = 0;
     for (uint32_t i = 0; i < s->nodes; i++)
         if (s->peers[i].node != NULL)
             ranks[count++] = i;

@@ -7,10 +7,8 @@
 int sl_scene_open(sl_scene *s, const sl_experiment *experiment, size_t dimension, sl_error *error) {
     const uint32_t nodes = sl_experiment_ranks(experiment);
     *s = (sl_scene){.experiment = experiment, .dimension = dimension};
-    s->sides_before = calloc(nodes, sizeof *s->sides_before);
-    s->rests = calloc(nodes, sizeof *s->rests);
-    s->views = calloc(nodes, sizeof *s->views);
-    return s->sides_before != NULL && s->rests != NULL && s->views != NULL
+    s->ranks = calloc(nodes, sizeof *s->ranks);
+    return s->ranks != NULL
                ? sl_cast_open(&s->cast, nodes, sl_topology_nodes(experiment->topology), error)
                : sl_fail(error, SL_ENOMEM, "simulator: out of memory for %u nodes", nodes);
 }
@@ -26,62 +24,8 @@ void sl_scene_close(sl_scene *s) {
         s->made = view->before;
         close_view(view);
     }
-    free(s->sides_before);
-    free(s->rests);
-    free(s->views);
+    free(s->ranks);
     sl_cast_close(&s->cast);
-}
-
-bool sl_scene_has(const sl_scene *s, uint32_t rank) {
-    return s->cast.sides[rank] != SL_ABSENT && !s->rests[rank];
-}
-
-void sl_scene_note(sl_scene *s) {
-    for (uint32_t i = 0; i < s->cast.nodes; i++)
-        s->sides_before[i] = sl_scene_has(s, i) ? s->cast.sides[i] : SL_ABSENT;
-}
-
-/* How many take part that were there before, on one side or on all of them (SL_ABSENT). */
-static uint32_t count_there(const sl_scene *s, uint32_t side) {
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < s->cast.nodes; i++)
-        count += sl_scene_has(s, i) && s->sides_before[i] != SL_ABSENT &&
-                 (side == SL_ABSENT || s->cast.sides[i] == side);
-    return count;
-}
-
-static bool has_quorum(const sl_scene *s, uint32_t side) {
-    const uint32_t all = count_there(s, SL_ABSENT), its = count_there(s, side);
-    uint32_t lowest = 0;
-    while (lowest + 1 < s->cast.nodes &&
-           !(sl_scene_has(s, lowest) && s->sides_before[lowest] != SL_ABSENT))
-        lowest++;
-    return 2 * its > all || (2 * its == all && s->cast.sides[lowest] == side);
-}
-
-void sl_scene_let_rest(sl_scene *s) {
-    uint32_t going_on = 0;
-    if (s->cast.side_count == 1) {
-        memset(s->rests, 0, s->cast.nodes * sizeof *s->rests);
-        return;
-    }
-    for (uint32_t side = 0; side < s->cast.side_count; side++)
-        if (has_quorum(s, side))
-            going_on = side;
-    for (uint32_t i = 0; i < s->cast.nodes; i++)
-        s->rests[i] = s->cast.sides[i] != SL_ABSENT && s->cast.sides[i] != going_on;
-}
-
-/* ---- views ---- */
-
-/* Does each of them stand under a view of just these already? */
-static bool stands(const sl_scene *s, const uint32_t *ranks, uint32_t count) {
-    const sl_scene_view *view = s->views[ranks[0]];
-    for (uint32_t k = 0; k < count; k++)
-        if (s->views[ranks[k]] != view || s->sides_before[ranks[k]] == SL_ABSENT)
-            return false;
-    return count ==
-           (view != NULL ? view->view.members.count : sl_topology_nodes(s->experiment->topology));
 }
 
 /* Opened among these; it lives as long as the scene. */
@@ -106,25 +50,13 @@ static int make_view(sl_scene *s, const uint32_t *ranks, uint32_t count, uint64_
     return 0;
 }
 
-int sl_scene_turn(sl_scene *s, uint32_t side, uint64_t round, uint64_t exchange,
-                  const sl_scene_view **out, sl_error *error) {
+int sl_scene_turn(sl_scene *s, uint64_t round, uint64_t exchange, const sl_scene_view **out,
+                  sl_error *error) {
     sl_scene_view *v = NULL;
-    uint32_t *ranks = malloc(s->cast.nodes * sizeof *ranks);
-    const uint32_t count = ranks != NULL ? sl_cast_members(&s->cast, side, ranks) : 0;
-    const bool wanted = count > 0 && !s->rests[ranks[0]] && !stands(s, ranks, count);
-    int result = 0;
-    *out = NULL;
-    if (ranks == NULL)
-        result = sl_fail(error, SL_ENOMEM, "simulator: out of memory for %u nodes", s->cast.nodes);
-    else if (wanted)
-        result = make_view(s, ranks, count, round, exchange, &v, error);
-    free(ranks);
-    if (result != 0 || !wanted)
-        return result;
-    for (uint32_t k = 0; k < count; k++)
-        s->views[v->group.ranks[k]] = v;
+    const uint32_t count = sl_cast_members(&s->cast, s->ranks);
+    const int result = make_view(s, s->ranks, count, round, exchange, &v, error);
     *out = v;
-    return 0;
+    return result;
 }
 
 static bool is_of(const sl_scene_view *v, const sl_log_entry *e) {
@@ -147,32 +79,4 @@ int sl_scene_repeat(sl_scene *s, const sl_log_entry *e, const sl_scene_view **ou
     }
     *out = v;
     return result;
-}
-
-static uint32_t size_before(const sl_scene *s, uint32_t side) {
-    uint32_t size = 0;
-    for (uint32_t i = 0; i < s->cast.nodes; i++)
-        size += s->sides_before[i] == side;
-    return size;
-}
-
-uint32_t sl_scene_leader(const sl_scene *s, const sl_scene_view *view) {
-    uint32_t leader = SL_ABSENT, most = 0;
-    for (uint32_t k = 0; k < view->view.members.count; k++) {
-        const uint32_t side = s->sides_before[view->group.ranks[k]],
-                       size = side != SL_ABSENT ? size_before(s, side) : 0;
-        if (size > most) {
-            most = size;
-            leader = view->group.ranks[k];
-        }
-    }
-    return leader;
-}
-
-uint32_t sl_scene_sponsor(const sl_scene *s, const sl_scene_view *view, uint32_t rank) {
-    const uint32_t *peers, count = sl_topology_peers(view->group.topology, rank, &peers);
-    for (uint32_t k = 0; k < count; k++)
-        if (s->sides_before[peers[k]] != SL_ABSENT)
-            return peers[k];
-    return sl_scene_leader(s, view);
 }

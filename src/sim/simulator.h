@@ -23,9 +23,8 @@ typedef struct peer {
     sl_record record;
     size_t repeated; /* of its history */
     double loss;     /* of its gradient */
-    sl_node *aside;  /* set aside with its model, until the next round begins; of a run that is
-                        repeated: until its view does; NULL: it is not */
-    uint32_t side;   /* on which it stood then */
+    sl_node *aside;  /* with its model, until the next round begins; of a run that is repeated:
+                        until its view does; NULL: it is not */
     sl_setbacks setbacks;
 } peer;
 
@@ -44,7 +43,7 @@ typedef struct simulator {
     float *gradient; /* all nodes' in turn; NULL: each has its own */
     float *copies; /* (nodes, d) of models that lie on a device, while they are recorded; NULL: they
                       lie on the host */
-    uint32_t set_aside;    /* nodes, in the last round */
+    uint32_t set_aside;    /* nodes, in the last round, in which all were cut */
     uint64_t published;    /* messages so far */
     sl_timeline *timeline; /* NULL: nobody asks */
     const sl_checkpoints *checkpoints;
@@ -77,9 +76,9 @@ void sl_sim_hold_before(simulator *s, uint64_t round);
 /* Lets it happen, before any node begins the round. */
 int sl_sim_change_members(simulator *s, uint64_t round, sl_error *error);
 
-/* All gradients of the round are there: a node that has one that is not finite, or such a loss, is
- * set aside. The others are cut in this round, and it goes on in the next one from the model that
- * it has; the third time in 100 rounds it does not. More than half of the nodes: SL_EDIVERGED. */
+/* All gradients of the round are there: who has one that is not finite, or such a loss, is set
+ * aside, and the others are cut. It goes on in the next round from the model that it has; the third
+ * time in 100 rounds it does not. More than half of the nodes: SL_EDIVERGED. */
 int sl_sim_set_aside(simulator *s, uint64_t round, sl_error *error);
 
 /* ---- averaging.c ---- */

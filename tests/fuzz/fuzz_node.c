@@ -1,8 +1,9 @@
 /* fuzz_node.c - all nodes of a small topology, with every algorithm, and a network between them.
  * The first bytes choose algorithm, compressor and topology; each further byte is something that
  * happens: a gradient is ready, a part is encoded, leaves or arrives, arrives twice or never, is
- * forged, a neighbour is gone, time is over. A node goes on or ends in an error; what it sends does
- * not change before it has left, and each token comes back at most once. */
+ * forged, a neighbour is gone, time is over, its exchanges are cut. A node goes on or ends in an
+ * error; what it sends does not change before it has left, and each token comes back at most once.
+ */
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
@@ -294,6 +295,13 @@ static void forge(peer *p, uint32_t from, input *in) {
     receive(p, make_frame(&event));
 }
 
+/* It exchanges nothing any more. */
+static void cut(peer *p) {
+    p->message = (sl_outbound){0};
+    p->encoded = p->sent = 0;
+    step(p, &(sl_event){.type = SL_EVENT_CUT});
+}
+
 static void act(network *n, input *in) {
     const uint8_t what = next(in), who = next(in);
     const uint32_t rank = who % n->nodes, from = who / 16 % (n->nodes + 1);
@@ -301,7 +309,7 @@ static void act(network *n, input *in) {
     queue *q = &n->queues[from % n->nodes][rank];
     if (p->node == NULL)
         return;
-    switch (what % 12) {
+    switch (what % 13) {
     case 0:
         compute(p, next(in));
         break;
@@ -333,6 +341,9 @@ static void act(network *n, input *in) {
         break;
     case 9:
         step(p, &(sl_event){.type = SL_EVENT_NOTIFIED});
+        break;
+    case 10:
+        cut(p);
         break;
     default:
         for (uint32_t i = 0; i < 1 + who / 16u; i++)

@@ -11,14 +11,14 @@ import numpy as np
 from _simulate import dpsgd
 import algorithms as A
 from test_faults import CASES, D, N, RECORDED, SEED, TOLERANCE
-from test_faults import Side, check_refusal, compare, regroup, ring, run_checks, simulate
+from test_faults import Members, check_refusal, compare, regroup, ring, run_checks, simulate
 
 # Two ranks come that the run did not begin with; then the lowest and one of them die.
 GROWN = [
     {"round": 10, "join": [N]},
-    {"round": 20, "kill": [0], "epoch_after": 2},
+    {"round": 20, "kill": [0]},
     {"round": 28, "join": [N + 1]},
-    {"round": 34, "kill": [N], "epoch_after": 0},
+    {"round": 34, "kill": [N]},
 ]
 
 
@@ -26,29 +26,18 @@ def train_grown(kind, settings, compress, slots_of, rate, a, b, x0):
     """round -> {rank: model}"""
 
     def make(ranks, x, slots):
-        return Side(kind, settings, compress, ranks, x, slots)
+        return Members(kind, settings, compress, ranks, x, slots)
 
-    side, history = make(range(N), x0, slots_of(range(N))), {}
-
-    def view(ranks, newcomers=()):
-        nonlocal side
-        ranks = sorted(ranks)
-        side = regroup([side], ranks, newcomers, make, lambda count: slots_of(ranks))
-
+    now, history = make(range(N), x0, slots_of(range(N))), {}
+    members = {10: ([], [N]), 20: ([0], []), 28: ([], [N + 1]), 34: ([N], [])}
     for r in RECORDED:
-        if r in (10, 28):
-            newcomer = N if r == 10 else N + 1
-            view(side.ranks + [newcomer], [newcomer])
-        if r == 20:
-            side.lose([0])
-        if r == 34:
-            side.lose([N])
-        if r in (22, 34):
-            view(side.ranks)
-        aa, bb = a[side.ranks], b[side.ranks]
-        g = np.einsum("imd,im->id", aa, np.einsum("imd,id->im", aa, side.state.at()) - bb)
-        side.step(r, rate, g, False)
-        history[r] = {n: side.state.models()[k] for k, n in enumerate(side.ranks)}
+        if r in members:
+            gone, come = members[r]
+            now.lose(gone)
+            ranks = sorted(now.ranks + come)
+            now = regroup(now, ranks, come, make, lambda count: slots_of(ranks))
+        now.step(r, rate, now.gradients(a, b))
+        history[r] = {n: now.state.models()[k] for k, n in enumerate(now.ranks)}
     return history
 
 

@@ -434,7 +434,11 @@ START_TEST(a_view_gives_back_what_has_come) {
         }
     ck_assert_uint_eq(peers[0].rounds, 1);
     ck_assert_uint_eq(held(), 2 * PARTS);
-    const sl_view view = {5, 4, {all, NODES}, experiment->topology, &plan};
+    const sl_view view = {.round = 5,
+                          .exchange = 4,
+                          .members = {all, NODES},
+                          .topology = experiment->topology,
+                          .plan = &plan};
     step(&peers[0], &(sl_event){.type = SL_EVENT_VIEW, .view = &view});
     ck_assert_uint_eq(held(), 0);
     ck_assert_uint_eq(sl_node_round(peers[0].node), 5);

@@ -14,15 +14,13 @@ static void say_members(page *p, uint64_t round, uint32_t count, uint32_t nodes,
                 how->is_family ? "the family again" : "the others left out", how->bridges, gap);
 }
 
-static int say_side(page *p, const sl_experiment *e, const sl_cast *cast, uint32_t side,
-                    uint64_t round, uint32_t *ranks, sl_error *error) {
+static int say_view(page *p, const sl_experiment *e, const sl_cast *cast, uint64_t round,
+                    uint32_t *ranks, sl_error *error) {
     sl_topology *among = NULL;
     sl_regrouping how;
     sl_spectrum_settings settings;
     sl_spectrum spectrum;
-    const uint32_t count = sl_cast_members(cast, side, ranks);
-    if (count == 0)
-        return 0;
+    const uint32_t count = sl_cast_members(cast, ranks);
     sl_spectrum_defaults(&settings);
     settings.work_max = gap_work_max;
     int result = sl_topology_among(&among, &how, e->topology, ranks, count, error);
@@ -48,9 +46,8 @@ static int play(page *p, const sl_experiment *e, sl_cast *cast, uint64_t round, 
                 sl_error *error) {
     int result = 0;
     sl_cast_play(cast, &e->faults, round);
-    const bool turns = sl_faults_turn(&e->faults, round);
-    for (uint32_t side = 0; turns && side < cast->side_count && result == 0; side++)
-        result = say_side(p, e, cast, side, round, ranks, error);
+    if (sl_faults_turn(&e->faults, round))
+        result = say_view(p, e, cast, round, ranks, error);
     for (size_t i = 0; i < e->faults.count && result == 0; i++)
         if (e->faults.items[i].round == round && e->faults.items[i].kind == SL_FAULT_NONFINITE)
             say_spoiled(p, &e->faults.items[i]);

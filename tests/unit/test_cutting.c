@@ -1,0 +1,600 @@
+/* test_cutting.c - nodes whose exchanges are cut at any moment, held against an account in float64:
+ * what each had combined says what each sum is made of. And every algorithm, cut at random.
+ *
+ * Frames come late, and in any order of senders. Now and then all hear of a loss, each for itself,
+ * when some parts have come. They end the rounds that others have begun, alone, and go on under a
+ * view of the same members.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness.h"
+#include "starling/experiment.h"
+#include "starling/node.h"
+#include "starling/rng.h"
+#include "usual_compressor.h"
+
+enum {
+    NODES = 6,
+    DIMENSION = 60,
+    PART = 8,
+    PARTS = 8,
+    ROUNDS = 12,
+    LOSSES = 3,
+    QUEUE = 256,
+    FRAME_BYTES = 4096,
+    SEEDS = 30
+};
+static const double kappa = 0.3, mu = 0.5;
+
+typedef struct frame {
+    sl_event event;
+    char payload[FRAME_BYTES];
+    bool used;
+} frame;
+
+typedef struct queue {
+    frame frames[QUEUE];
+    uint32_t first, count;
+} queue;
+
+typedef struct peer {
+    sl_node *node;
+    bool started, computing, is_cut;
+    sl_outbound message;
+    uint32_t encoded, sent;
+    sl_payload payloads[QUEUE];
+    uint64_t rounds;       /* ended */
+    sl_reach cuts[LOSSES]; /* where it was cut */
+    float x[ROUNDS + 1][DIMENSION];
+    double weights[ROUNDS + 1];
+} peer;
+
+static const uint32_t all[NODES] = {0, 1, 2, 3, 4, 5};
+static peer peers[NODES];
+static queue queues[NODES][NODES]; /* [from][to] */
+static uint64_t lasts[LOSSES];     /* rounds before views */
+static uint32_t losses;            /* that all have heard of */
+static bool is_cutting, is_broken; /* broken: a node's numbers are not finite any more */
+static sl_experiment *experiment;
+static sl_plan plan;
+static const sl_topology *topology;
+static sl_rng rng;
+static sl_error error;
+
+static uint32_t below(uint32_t limit) {
+    return sl_rng_u32(&rng) % limit;
+}
+
+/* ---- a node ---- */
+
+static void note_round(peer *p, uint64_t round) {
+    memcpy(p->x[round], sl_node_model(p->node), sizeof p->x[round]);
+    p->weights[round] = sl_node_push_sum_weight(p->node);
+    p->rounds = round;
+}
+
+static void step(peer *p, const sl_event *event) {
+    sl_update update;
+    const int result = sl_node_step(p->node, event, &update, &error);
+    for (size_t i = 0; i < update.released_count; i++) {
+        ck_assert(((frame *)update.released[i])->used);
+        ((frame *)update.released[i])->used = false;
+    }
+    ck_assert_msg(result == 0 || result == SL_EDIVERGED, "%s", error.text);
+    is_broken = is_broken || result != 0;
+    if (update.round_done)
+        note_round(p, update.finished_round.round);
+    p->computing = update.compute || (p->computing && event->type != SL_EVENT_GRADIENT);
+    ck_assert(!update.publish || !p->is_cut);
+    if (update.publish) {
+        p->message = update.message;
+        p->encoded = p->sent = 0;
+    }
+}
+
+static void compute(peer *p) {
+    if (!p->started) {
+        p->started = true;
+        step(p, &(sl_event){.type = SL_EVENT_START});
+    } else if (p->computing) {
+        for (int e = 0; e < DIMENSION; e++)
+            sl_node_gradient_buffer(p->node)[e] = (float)(e % 3) - 0.5f * (float)(p - peers);
+        step(p, &(sl_event){.type = SL_EVENT_GRADIENT, .loss = 1});
+    }
+}
+
+static void encode(peer *p) {
+    if (p->encoded == p->message.parts || is_broken)
+        return;
+    ck_assert_uint_lt(p->encoded, QUEUE);
+    if (sl_node_payload(p->node, p->encoded, &p->payloads[p->encoded], &error) == 0)
+        p->encoded++;
+    else
+        is_broken = true;
+}
+
+static void send(uint32_t rank) {
+    peer *p = &peers[rank];
+    if (p->sent == p->encoded)
+        return;
+    const sl_row to = p->message.to;
+    const sl_payload payload = p->payloads[p->sent];
+    for (uint32_t i = 0; i < to.count; i++) {
+        queue *q = &queues[rank][to.peers[i]];
+        frame *f = &q->frames[(q->first + q->count++) % QUEUE];
+        ck_assert(q->count <= QUEUE && !f->used && payload.bytes <= FRAME_BYTES);
+        memcpy(f->payload, payload.data, payload.bytes);
+        f->used = true;
+        f->event = (sl_event){.type = SL_EVENT_RECEIVED,
+                              .peer = rank,
+                              .exchange = p->message.exchange,
+                              .step = p->message.step,
+                              .part = p->sent,
+                              .scalar = sl_node_scalar(p->node, p->sent),
+                              .silent = p->message.silent,
+                              .payload = {f->payload, payload.bytes},
+                              .token = f};
+    }
+    step(p, &(sl_event){.type = SL_EVENT_SENT, .part = p->sent++});
+}
+
+static void arrive(uint32_t from, uint32_t to) {
+    queue *q = &queues[from][to];
+    if (q->count == 0)
+        return;
+    frame *f = &q->frames[q->first];
+    q->first = (q->first + 1) % QUEUE;
+    q->count--;
+    step(&peers[to], &f->event);
+}
+
+/* ---- losses ---- */
+
+/* A node begins no later round then. What is twice as good as once. */
+static void cut(peer *p) {
+    if (p->is_cut || !p->started || losses == LOSSES)
+        return;
+    sl_node_hold(p->node, sl_node_round(p->node));
+    sl_node_reached(p->node, &p->cuts[losses]);
+    p->is_cut = true;
+    p->message = (sl_outbound){0};
+    p->encoded = p->sent = 0;
+    step(p, &(sl_event){.type = SL_EVENT_CUT});
+    if (below(2) == 0)
+        step(p, &(sl_event){.type = SL_EVENT_CUT});
+}
+
+static bool all_are_cut(void) {
+    for (int i = 0; i < NODES; i++)
+        if (!peers[i].is_cut)
+            return false;
+    return true;
+}
+
+/* Rounds that some have begun are ended by all, alone. */
+static uint64_t end_rounds(void) {
+    uint64_t last = 0;
+    for (int i = 0; i < NODES; i++)
+        last = sl_node_round(peers[i].node) > last ? sl_node_round(peers[i].node) : last;
+    for (int i = 0; i < NODES; i++) {
+        peer *p = &peers[i];
+        if (p->rounds == sl_node_round(p->node) && p->rounds < last)
+            step(p, &(sl_event){.type = SL_EVENT_RELEASED});
+        sl_node_hold(p->node, last);
+        while (p->rounds < last && !is_broken) {
+            ck_assert_msg(p->computing, "node %d waits in round %d", i,
+                          (int)sl_node_round(p->node));
+            compute(p);
+        }
+    }
+    return last;
+}
+
+/* Frames that a node has not given back. */
+static uint32_t held(int to) {
+    uint32_t count = 0;
+    for (int from = 0; from < NODES; from++)
+        for (int k = 0; k < QUEUE; k++)
+            count += queues[from][to].frames[k].used;
+    return count;
+}
+
+/* What is on its way does not come any more. */
+static void turn(void) {
+    lasts[losses++] = end_rounds();
+    const sl_view view = {.round = lasts[losses - 1] + 1,
+                          .exchange = sl_node_exchange(peers[0].node),
+                          .members = {all, NODES},
+                          .topology = topology,
+                          .plan = &plan};
+    for (int from = 0; from < NODES; from++)
+        for (int to = 0; to < NODES; to++)
+            while (queues[from][to].count > 0 && below(4) > 0)
+                arrive((uint32_t)from, (uint32_t)to); /* and is dropped */
+    for (int from = 0; from < NODES; from++)
+        for (int to = 0; to < NODES; to++) {
+            queue *q = &queues[from][to];
+            for (; q->count > 0; q->count--, q->first = (q->first + 1) % QUEUE)
+                q->frames[q->first].used = false;
+        }
+    for (int i = 0; i < NODES && !is_broken; i++) {
+        ck_assert_uint_eq(held(i), 0);
+        peers[i].is_cut = false;
+        if (peers[i].rounds < ROUNDS)
+            step(&peers[i], &(sl_event){.type = SL_EVENT_VIEW, .view = &view});
+    }
+    is_cutting = false;
+}
+
+/* ---- a run ---- */
+
+static void open_nodes(sl_node_settings settings, uint64_t seed) {
+    rng = sl_rng_open(seed, 0, 0, SL_PURPOSE_FAULT);
+    memset(peers, 0, sizeof peers);
+    memset(queues, 0, sizeof queues);
+    losses = 0;
+    is_cutting = is_broken = false;
+    settings.turns = true;
+    topology = settings.topology;
+    for (uint32_t i = 0; i < NODES; i++) {
+        settings.rank = i;
+        ck_assert_msg(sl_node_open(&peers[i].node, &settings, &error) == 0, "%s", error.text);
+        peers[i].weights[0] = 1;
+        for (int e = 0; e < DIMENSION; e++)
+            sl_node_model(peers[i].node)[e] = peers[i].x[0][e] =
+                (float)(2 * sl_rng_uniform(&rng) - 1);
+    }
+}
+
+static void open_run(const char *algorithm, const char *edges, double rate, uint64_t seed) {
+    char text[512];
+    snprintf(text, sizeof text,
+             "{\"rounds\": %d, \"topology\": {\"nodes\": %d, %s}, \"algorithm\": {%s},"
+             " \"optimizer\": {\"learning_rate\": %g}}",
+             ROUNDS, NODES, edges, algorithm, rate);
+    const sl_task task = {.dimension = DIMENSION, .rounds = ROUNDS};
+    ck_assert_msg(sl_experiment_parse(&experiment, text, "test", "/", NULL, 0, &error) == 0, "%s",
+                  error.text);
+    ck_assert_int_eq(sl_experiment_plan(&plan, experiment, &task, &error), 0);
+    sl_node_settings settings = sl_experiment_node(experiment, &plan, DIMENSION, ROUNDS);
+    settings.part_bytes =
+        plan.config.compressor.kind == SL_COMPRESSOR_IDENTITY ? PART * sizeof(float) : FRAME_BYTES;
+    open_nodes(settings, seed);
+}
+
+static bool all_have_ended(void) {
+    for (int i = 0; i < NODES; i++)
+        if (peers[i].rounds < ROUNDS)
+            return false;
+    return true;
+}
+
+static void act(uint32_t i) {
+    compute(&peers[i]);
+    encode(&peers[i]);
+    if (below(2) == 0)
+        send(i);
+    for (int k = 0; k < 3; k++)
+        arrive(below(NODES), i);
+}
+
+/* One loss follows another as soon as all are through with it. */
+static void run(uint32_t span) {
+    uint32_t when = below(span);
+    for (uint32_t now = 0; (!all_have_ended() || is_cutting) && !is_broken; now++) {
+        ck_assert_uint_lt(now, 1000000);
+        const uint32_t i = below(NODES);
+        is_cutting = is_cutting || (now >= when && losses < LOSSES);
+        if (is_cutting && below(4) == 0)
+            cut(&peers[i]);
+        act(i);
+        if (is_cutting && all_are_cut()) {
+            turn();
+            when = now + below(span);
+        }
+    }
+}
+
+static void close_nodes(void) {
+    for (int i = 0; i < NODES; i++)
+        sl_node_close(&peers[i].node);
+}
+
+static void close_run(void) {
+    close_nodes();
+    sl_experiment_close(&experiment);
+}
+
+/* ---- the account ---- */
+
+typedef double account[NODES][DIMENSION];
+
+/* The loss by which a round may be cut; LOSSES: none. */
+static uint32_t loss_of(uint64_t round) {
+    uint32_t k = 0;
+    while (k < losses && round > lasts[k])
+        k++;
+    return k < losses ? k : LOSSES;
+}
+
+/* Has the node combined that part of what others sent? */
+static bool heard(uint32_t i, uint64_t exchange, uint32_t part) {
+    const uint32_t k = loss_of(exchange);
+    const sl_reach *at = &peers[i].cuts[k < LOSSES ? k : 0];
+    if (k == LOSSES || exchange != at->exchange)
+        return k == LOSSES || exchange < at->exchange;
+    return at->step > 0 || part < at->part;
+}
+
+/* sum_j W_ij v_j of an element, or the own one. */
+static double mixed(uint32_t i, uint64_t exchange, int e, account v) {
+    const sl_row in = sl_topology_in(topology, exchange, i);
+    double sum = in.self * v[i][e];
+    if (!heard(i, exchange, (uint32_t)e / PART))
+        return v[i][e];
+    for (uint32_t k = 0; k < in.count; k++)
+        sum += in.weights[k] * v[in.peers[k]][e];
+    return sum;
+}
+
+static void check(uint64_t round, uint32_t i, int e, double x) {
+    ck_assert_msg(fabs((double)peers[i].x[round][e] - x) < 2e-6,
+                  "node %u, round %d, element %d: %g, %g", i, (int)round, e,
+                  (double)peers[i].x[round][e], x);
+}
+
+static void begin_account(account v) {
+    for (int i = 0; i < NODES; i++)
+        for (int e = 0; e < DIMENSION; e++)
+            v[i][e] = (double)peers[i].x[0][e];
+}
+
+/* Of those that average, with the form x + step (sum - x). */
+static void check_averages(double by) {
+    static account x, next;
+    begin_account(x);
+    for (uint64_t r = 1; r <= ROUNDS; r++) {
+        for (uint32_t i = 0; i < NODES; i++)
+            for (int e = 0; e < DIMENSION; e++) {
+                next[i][e] = x[i][e] + by * (mixed(i, r, e, x) - x[i][e]);
+                check(r, i, e, next[i][e]);
+            }
+        memcpy(x, next, sizeof x);
+    }
+}
+
+/* b <- mu b + kappa (sum_j W_ij phi_j - phi_i); phi <- phi + b */
+static void check_noloco(double by) {
+    static account phi, b;
+    (void)by;
+    begin_account(phi);
+    memset(b, 0, sizeof b);
+    for (uint64_t r = 1; r <= ROUNDS; r++) {
+        for (uint32_t i = 0; i < NODES; i++)
+            for (int e = 0; e < DIMENSION; e++)
+                b[i][e] = mu * b[i][e] + kappa * (mixed(i, r, e, phi) - phi[i][e]);
+        for (uint32_t i = 0; i < NODES; i++)
+            for (int e = 0; e < DIMENSION; e++)
+                check(r, i, e, phi[i][e] += b[i][e]);
+    }
+}
+
+/* Was the node's exchange cut before all of it was combined? */
+static bool was_alone(uint32_t i, uint64_t round) {
+    return !heard(i, round, PARTS - 1);
+}
+
+/* An exchange that is cut ends with n = z and w = 1, and so does a loss. */
+static void check_push_sum(double by) {
+    static account n, next;
+    double w[NODES], next_w[NODES];
+    (void)by;
+    begin_account(n);
+    for (int i = 0; i < NODES; i++)
+        w[i] = 1;
+    for (uint64_t r = 1; r <= ROUNDS; r++) {
+        for (uint32_t i = 0; i < NODES; i++) {
+            const sl_row in = sl_topology_in(topology, r, i);
+            const bool begins = was_alone(i, r) || (loss_of(r) < LOSSES && r == lasts[loss_of(r)]);
+            next_w[i] = in.self * w[i];
+            for (uint32_t k = 0; k < in.count; k++)
+                next_w[i] += in.weights[k] * w[in.peers[k]];
+            for (int e = 0; e < DIMENSION; e++) {
+                const double here = heard(i, r, (uint32_t)e / PART) ? next_w[i] : w[i];
+                next[i][e] = mixed(i, r, e, n);
+                check(r, i, e, next[i][e] / here);
+                next[i][e] /= begins ? here : 1;
+            }
+            next_w[i] = was_alone(i, r) ? 1 : next_w[i];
+            ck_assert_double_eq_tol(peers[i].weights[r], next_w[i], 1e-6);
+            next_w[i] = begins ? 1 : next_w[i];
+        }
+        memcpy(n, next, sizeof n);
+        memcpy(w, next_w, sizeof w);
+    }
+}
+
+static const struct {
+    const char *algorithm, *topology;
+    void (*check)(double by);
+    double by;
+} cases[] = {
+    {"\"name\": \"d-psgd\"", "\"family\": \"ring\"", check_averages, 1},
+    {"\"name\": \"d-psgd\"", "\"family\": \"erdos-renyi\", \"probability\": 0.5", check_averages,
+     1},
+    {"\"name\": \"d-psgd\"", "\"family\": \"one-peer-exponential\"", check_averages, 1},
+    {"\"name\": \"d-psgd\", \"variant\": \"combine-while-adapt\"", "\"family\": \"star\"",
+     check_averages, 1},
+    {"\"name\": \"deep-squeeze\", \"eta\": 0.4", "\"family\": \"ring\"", check_averages, 0.4},
+    {"\"name\": \"deep-squeeze\", \"eta\": 0.4", "\"family\": \"complete\"", check_averages, 0.4},
+    {"\"name\": \"naive-compression\"", "\"family\": \"ring\"", check_averages, 1},
+    {"\"name\": \"d-adam\"", "\"family\": \"torus\"", check_averages, 1},
+    {"\"name\": \"noloco\", \"period\": 1, \"consensus_step\": 0.3", "\"family\": \"ring\"",
+     check_noloco, 0},
+    {"\"name\": \"sgp\"", "\"family\": \"ring\"", check_push_sum, 0},
+    {"\"name\": \"sgp\"", "\"family\": \"one-peer-exponential\"", check_push_sum, 0},
+    {"\"name\": \"sgp\"", "\"family\": \"static-exponential\"", check_push_sum, 0},
+};
+enum { CASES = sizeof cases / sizeof *cases };
+
+/* STARLING_SEEDS: so many. */
+static uint64_t seeds(void) {
+    const char *many = getenv("STARLING_SEEDS");
+    return many != NULL ? strtoull(many, NULL, 10) : SEEDS;
+}
+
+START_TEST(sums_are_as_accounted) {
+    for (uint64_t seed = 1; seed <= seeds(); seed++) {
+        open_run(cases[_i].algorithm, cases[_i].topology, 0, seed);
+        run(1500);
+        ck_assert(!is_broken);
+        cases[_i].check(cases[_i].by);
+        close_run();
+    }
+}
+END_TEST
+
+/* ---- sums ---- */
+
+static double sum(int e) {
+    double total = 0;
+    for (int i = 0; i < NODES; i++)
+        total += (double)sl_node_model(peers[i].node)[e];
+    return total;
+}
+
+static const char *const symmetric[] = {
+    "\"name\": \"d-psgd\"",
+    "\"name\": \"d-psgd\", \"variant\": \"combine-while-adapt\"",
+    "\"name\": \"d-psgd\", \"compressor\": \"shared-mask\"",
+    "\"name\": \"choco-sgd\", \"compressor\": \"top-k\"",
+    "\"name\": \"choco-sgd\", \"variant\": \"mix-then-compress\", \"compressor\": \"scaled-sign\"",
+    "\"name\": \"deep-squeeze\", \"compressor\": \"top-k\"",
+    "\"name\": \"dcd-psgd\"",
+    "\"name\": \"ecd-psgd\"",
+    "\"name\": \"clipped-gossip\"",
+    "\"name\": \"moniqua\"",
+    "\"name\": \"exact-diffusion\"",
+    "\"name\": \"lead\"",
+};
+
+/* Cut before anything is combined, when so many parts of round 3 are encoded, all models move by
+ * their own steps. In between there are two rounds with their exchanges. */
+START_TEST(a_cut_exchange_keeps_the_sum) {
+    static const double rate = 0.01;
+    for (uint32_t parts = 0; parts <= PARTS; parts++) {
+        double before[DIMENSION];
+        open_run(symmetric[_i], "\"family\": \"ring\"", rate, 1);
+        for (int i = 0; i < NODES; i++)
+            sl_node_hold(peers[i].node, 2);
+        for (int now = 0; now < 20000; now++)
+            act(below(NODES));
+        for (int e = 0; e < DIMENSION; e++)
+            before[e] = sum(e);
+        for (int i = 0; i < NODES; i++) {
+            ck_assert_uint_eq(peers[i].rounds, 2);
+            step(&peers[i], &(sl_event){.type = SL_EVENT_RELEASED});
+            sl_node_hold(peers[i].node, 3);
+            const bool early = peers[i].message.exchange == 3; /* beside the gradient */
+            if (!early)
+                compute(&peers[i]);
+            while (peers[i].encoded < parts && peers[i].encoded < peers[i].message.parts)
+                encode(&peers[i]);
+            cut(&peers[i]);
+            if (early)
+                compute(&peers[i]);
+            ck_assert_uint_eq(peers[i].rounds, 3);
+        }
+        if (strstr(symmetric[_i], "exact-diffusion") == NULL &&
+            strstr(symmetric[_i], "lead") == NULL) /* whose corrections sum to 0 only over W */
+            for (int e = 0; e < DIMENSION; e++) {
+                const double g = NODES * (e % 3) - 0.5 * (NODES * (NODES - 1) / 2);
+                ck_assert_double_eq_tol(sum(e), before[e] - rate * g, 2e-5);
+            }
+        close_run();
+    }
+}
+END_TEST
+
+/* ---- every algorithm ---- */
+
+static sl_algorithm_config config_of(const char *name, sl_variant variant, int kind) {
+    sl_algorithm_config config = {.variant = variant,
+                                  .local_steps = 1,
+                                  .period = 2,
+                                  .correction_period = 2,
+                                  .warmup_rounds = 1,
+                                  .threshold = 0.1,
+                                  .trigger = 0.5,
+                                  .xi = 0.3,
+                                  .depth = 3,
+                                  .bits = 8,
+                                  .clock = 2,
+                                  .average_period = 2,
+                                  .theta = 1,
+                                  .rank = 1,
+                                  .sketch.rows = 1};
+    snprintf(config.name, sizeof config.name, "%s", name);
+    config.compressor = usual_compressor((sl_compressor_kind)kind);
+    config.server = kind % 2 ? 0 : SL_SERVER_SHARDED;
+    config.replicas = kind % 2 ? SL_REPLICAS_PER_NEIGHBOUR : SL_REPLICAS_SUM;
+    return config;
+}
+
+static void try_all_of(const sl_algorithm_config *config, const sl_topology *on) {
+    static const sl_optimizer_config optimizer = {.learning_rate = 0.01};
+    static const size_t ends[] = {48, DIMENSION}, rows[] = {6, 1};
+    if (sl_algorithm_check(config, on, &optimizer, &error) != 0 ||
+        sl_algorithm_plan(&plan, config, on, DIMENSION, &error) != 0)
+        return;
+    const bool plain = sl_algorithm_compressor(&plan.config) == SL_COMPRESSOR_IDENTITY;
+    for (uint64_t seed = 1; seed <= 1 + seeds() / 15; seed++) {
+        open_nodes((sl_node_settings){.rounds = ROUNDS,
+                                      .dimension = DIMENSION,
+                                      .tensor_ends = ends,
+                                      .tensor_rows = rows,
+                                      .tensor_count = 2,
+                                      .part_bytes = plain ? PART * sizeof(float) : FRAME_BYTES,
+                                      .seed = 1,
+                                      .topology = on,
+                                      .plan = &plan,
+                                      .vec = sl_vec_cpu(),
+                                      .optimizer = &optimizer,
+                                      .measure_every = 2},
+                   seed);
+        run(400);
+        close_nodes();
+    }
+}
+
+START_TEST(every_algorithm_is_cut) {
+    static const char *const on[] = {"{\"nodes\": 6, \"family\": \"ring\"}",
+                                     "{\"nodes\": 6, \"family\": \"one-peer-exponential\"}"};
+    const char *name;
+    sl_topology *edges;
+    ck_assert_int_eq(sl_topology_parse(&edges, on[_i], "topology", &error), 0);
+    for (size_t a = 0; (name = sl_algorithm_name(a)) != NULL; a++)
+        for (int variant = SL_VARIANT_DEFAULT; variant <= SL_VARIANT_TRIMMED_MEAN; variant++)
+            for (int kind = 0; kind < SL_COMPRESSOR_COUNT; kind++)
+                if (sl_algorithm_find(name, (sl_variant)variant, NULL) != NULL) {
+                    const sl_algorithm_config config = config_of(name, (sl_variant)variant, kind);
+                    try_all_of(&config, edges);
+                }
+    sl_topology_close(&edges);
+}
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("cutting");
+    TCase *test = tcase_create("account");
+    tcase_set_timeout(test, 240);
+    tcase_add_loop_test(test, sums_are_as_accounted, 0, CASES);
+    tcase_add_loop_test(test, a_cut_exchange_keeps_the_sum, 0,
+                        sizeof symmetric / sizeof *symmetric);
+    tcase_add_loop_test(test, every_algorithm_is_cut, 0, 2);
+    suite_add_tcase(suite, test);
+    return run_suite(suite);
+}
