@@ -10,7 +10,6 @@
 #include <inttypes.h>
 
 #include "algorithm/mix.h"
-#include "node/outgoing.h"
 #include "node/weights.h"
 #include "vec/finite.h"
 
@@ -138,8 +137,6 @@ static bool is_silent(const sl_node *n, const sl_incoming *from) {
 static uint32_t next_batch(const sl_node *n, const sl_group *g) {
     const uint32_t left = g->parts - g->combined;
     uint32_t count = left < g->batch ? left : g->batch;
-    if (g->combined < n->weighed && count > n->weighed - g->combined)
-        count = n->weighed - g->combined;
     for (uint32_t i = g->first; i < g->first + g->count; i++) {
         const sl_incoming *from = &n->incoming[i];
         if (from->lost && from->queue->count > 0 && from->queue->count < count &&
@@ -269,7 +266,7 @@ static uint32_t collect_parts(sl_node *n, const sl_group *g, uint32_t parts) {
     }
     if (awaits_own)
         put_own(n, g, &n->parts[count++], n->step.self_weight, parts);
-    if (g->combined < n->weighed && weighs_own(n))
+    if (n->given != 0 && weighs_own(n))
         put_own(n, g, &n->parts[count++], n->given, parts);
     return count;
 }
@@ -403,7 +400,6 @@ void sl_incoming_lose(sl_node *n, uint32_t slot) {
 
 void sl_incoming_leave(sl_node *n) {
     n->given = sl_given(&n->state);
-    n->weighed = sl_outgoing_weighed(n);
     for (uint32_t i = 0; i < n->group_count; i++)
         n->groups[i].count = 0;
 }

@@ -12,7 +12,7 @@ int sl_incoming_receive(sl_node *n, const sl_event *event, sl_error *error);
 int sl_incoming_combine(sl_node *n, sl_error *error);
 /* The peer is lost: what it has sent for the step under way is still combined, and no more. */
 void sl_incoming_lose(sl_node *n, uint32_t slot);
-/* Nobody sends any more in this step: what has come goes back, and the own parts stand for all. */
+/* Nobody sends any more in this step, whose own message is encoded: it stands for all. */
 void sl_incoming_leave(sl_node *n);
 bool sl_incoming_is_complete(const sl_node *n);
 /* Gives back the buffers that the device has read. */
