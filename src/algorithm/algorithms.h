@@ -17,6 +17,12 @@ static inline bool sl_reads(const sl_algorithm *a, const char *key) {
     return sl_algorithm_reads(a, SL_COMPRESSOR_IDENTITY, key);
 }
 
+/* A later view begins with this exchange: what all must have alike, a loss may have changed for
+ * some only. */
+static inline bool sl_begins_view(const sl_state *s) {
+    return s->first_exchange > 1 && s->exchange == s->first_exchange;
+}
+
 /* v -= gamma mom(g), weight decay at `decay`. A learning rate of 0 is pure averaging: the gradient
  * is not even read. */
 static inline void sl_descend(sl_state *s, float *v, const float *decay, size_t from,

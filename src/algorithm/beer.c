@@ -8,10 +8,10 @@
  *   V_i <- V_i + gamma_c sum_j W_ij (G_j - G_i) + g_i(x_i) - g_i(x_i before);
  *                                                             r_i = C(V_i - G_i), sent;  G_j += r_j
  *
- * A round takes its gradient first, so it begins with the second line; in the first round that only
- * sets V. W symmetric, doubly stochastic and fixed; C contractive, biased is fine. The mean of V is
- * the mean gradient. Memory beside x and g: H, G, their neighbours' sums, V and the last gradient,
- * six vectors. Wire: two compressed messages a round.
+ * A round takes its gradient first, so it begins with the second line; in the first round of a view
+ * that only sets V, and all else is 0. W symmetric, doubly stochastic and fixed; C contractive,
+ * biased is fine. The mean of V is the mean gradient. Memory beside x and g: H, G, their
+ * neighbours' sums, V and the last gradient, six vectors. Wire: two compressed messages a round.
  */
 #include "algorithm/algorithms.h"
 #include "algorithm/mix.h"
@@ -34,7 +34,7 @@ static void track(sl_state *s, size_t from, size_t count) {
 }
 
 static bool is_later(const sl_state *s) {
-    return s->exchange > 1;
+    return s->exchange > s->first_exchange;
 }
 
 static void step(sl_state *s, size_t from, size_t count) {
@@ -77,6 +77,11 @@ static void keep_gradient(sl_state *s) {
     sl_swap(&s->g, &s->extra[LAST]);
 }
 
+static void begin_again(sl_state *s, size_t dimension) {
+    for (int own = MODEL; own <= LAST; own++)
+        s->vec->fill(s->extra[own], 0, dimension);
+}
+
 static const sl_stage stages[] = {
     {.wanted = is_later,
      .prepare = track,
@@ -98,10 +103,10 @@ const sl_algorithm sl_beer = {
     .compressor = SL_TAKES_CONTRACTIVE,
     .step_rule = SL_STEP_CONSENSUS,
     .keys = keys,
-    .tied_to_members = true,
     .keeps_gradient = true,
     .extra_vectors = 6,
     .stages = stages,
     .stage_count = 2,
+    .restart = begin_again,
     .finish = keep_gradient,
 };

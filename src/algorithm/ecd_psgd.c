@@ -7,8 +7,8 @@
  *
  * W symmetric, doubly stochastic and fixed; C unbiased. All that is needed of the estimates is s_i
  * = sum_j W_ij xtilde_j: one vector beside x, whatever the degree. z takes the gradient's place.
- * Wire: one compressed message a round; in the first exchange the model itself before it, so that
- * starts may differ.
+ * Wire: one compressed message a round; in a view's first exchange the model itself before it, so
+ * that starts may differ.
  */
 #include "algorithm/algorithms.h"
 #include "algorithm/mix.h"
@@ -16,7 +16,12 @@
 enum { SUM = 0 };
 
 static bool is_first(const sl_state *s) {
-    return s->exchange == 1;
+    return s->exchange == s->first_exchange;
+}
+
+/* t/2, counted from the view's first exchange. */
+static float half_of(const sl_state *s) {
+    return (float)(s->exchange - s->first_exchange + 1) / 2;
 }
 
 static void sum_models(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
@@ -26,7 +31,7 @@ static void sum_models(sl_state *s, const sl_mix *mix, size_t from, size_t count
 /* x <- x+, g <- z, s <- (1 - 2/t) s: what the messages are then added to. */
 static void extrapolate(sl_state *s, size_t from, size_t count) {
     float *sum = s->extra[SUM];
-    float half = (float)s->exchange / 2;
+    const float half = half_of(s);
     for (size_t at = from; at < from + count; at += s->block) {
         size_t n = from + count - at < s->block ? from + count - at : s->block;
         sl_copy(s, s->scratch, (s->alone ? s->x : sum) + at, n);
@@ -40,7 +45,7 @@ static void extrapolate(sl_state *s, size_t from, size_t count) {
 }
 
 static float share_of(const sl_state *s, const sl_part *part) {
-    return part->weight / ((float)s->exchange / 2);
+    return part->weight / half_of(s);
 }
 
 static void add_estimate(sl_state *s, const sl_part *part) {
@@ -69,7 +74,6 @@ const sl_algorithm sl_ecd_psgd = {
     .compressor = SL_TAKES_UNBIASED,
     .takes_momentum = true,
     .extra_vectors = 1,
-    .tied_to_members = true,
     .stages = stages,
     .stage_count = 2,
 };

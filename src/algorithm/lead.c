@@ -5,11 +5,11 @@
  *   p_i = H_i + q_i - sum_j W_ij (H_j + q_j);         H_i <- H_i + alpha q_i
  *   D_i <- D_i + gamma_c/(2 gamma) p_i;               x_i <- x_i - gamma g_i - gamma D_i
  *
- * The first round is a plain step, without an exchange. W symmetric, doubly stochastic and fixed; C
- * unbiased. The D_i sum to 0. What is kept of the neighbours is E_i = H_i - sum_j W_ij H_j, and the
- * gradient's place takes q_i - sum_j W_ij q_j, so that p_i is their sum; x_i = y_i - gamma_c/2 p_i.
- * With a learning rate of 0 D stays. Memory beside x and g: D, H, E, three vectors. Wire: one
- * compressed message a round.
+ * The first round of a view is a plain step, without an exchange; D_i = H_i = 0 then. W symmetric,
+ * doubly stochastic and fixed; C unbiased. The D_i sum to 0. What is kept of the neighbours is E_i
+ * = H_i - sum_j W_ij H_j, and the gradient's place takes q_i - sum_j W_ij q_j, so that p_i is their
+ * sum; x_i = y_i - gamma_c/2 p_i. With a learning rate of 0 D stays. Memory beside x and g: D, H,
+ * E, three vectors. Wire: one compressed message a round.
  */
 #include "algorithm/algorithms.h"
 #include "algorithm/mix.h"
@@ -22,7 +22,7 @@ static void defaults(sl_algorithm_config *c) {
 }
 
 static bool is_later(const sl_state *s) {
-    return s->exchange > 1;
+    return s->exchange > s->first_exchange;
 }
 
 /* x <- y, and g is free. */
@@ -71,6 +71,11 @@ static void settle(sl_state *s, size_t from, size_t count) {
                     (const float[]){1, (float)s->config->alpha}, 2, count);
 }
 
+static void begin_again(sl_state *s, size_t dimension) {
+    for (int own = DUAL; own <= APART; own++)
+        s->vec->fill(s->extra[own], 0, dimension);
+}
+
 static const sl_stage stages[] = {{.wanted = is_later,
                                    .prepare = adapt,
                                    .read = read_difference,
@@ -91,11 +96,11 @@ const sl_algorithm sl_lead = {
     .compressor = SL_TAKES_UNBIASED,
     .keys = keys,
     .defaults = defaults,
-    .tied_to_members = true,
     .begins_silent = true,
     .keeps_gradient = true,
     .extra_vectors = 3,
     .stages = stages,
     .stage_count = 1,
+    .restart = begin_again,
     .settle = settle,
 };

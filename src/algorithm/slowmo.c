@@ -8,9 +8,9 @@
  * base: algorithm.base, gossip in slowmo_gossip.c. At a constant gamma it is, on local SGD, DiLoCo
  * without Nesterov; alpha = 1 and beta = 0 is local SGD, on D-PSGD Gossip-PGA. With a learning rate
  * of 0 models are averaged, and a follows. The inner momentum stays, is averaged, or begins anew,
- * as algorithm.buffers says. Memory beside what the base has: a and u, two vectors. Wire: the
- * base's; in a `period`-th round all-reduce's, 64 d (n - 1)/n bits, and as much again where buffers
- * are averaged.
+ * as algorithm.buffers says. The first mean of a later view is a, and u = 0. Memory beside what the
+ * base has: a and u, two vectors. Wire: the base's; in a `period`-th round all-reduce's, 64 d (n -
+ * 1)/n bits, and as much again where buffers are averaged.
  */
 #include "algorithm/slowmo.h"
 #include "algorithm/algorithms.h"
@@ -36,12 +36,20 @@ void sl_slowmo_start(sl_state *s, size_t dimension) {
     sl_copy(s, own(s, ANCHOR), s->x, dimension);
 }
 
+/* Is it the first average of a later view? On gossip one comes in every `period`-th exchange. */
+static bool begins_anew(const sl_state *s) {
+    const uint64_t each = is_on_local_sgd(s->config) ? 1 : s->config->period;
+    return s->first_exchange > 1 && s->exchange - s->first_exchange < each;
+}
+
 void sl_slowmo_step(sl_state *s, size_t from, size_t count) {
     const float rate = s->sgd.learning_rate, beta = (float)s->config->beta,
                 alpha = (float)s->config->slow_rate;
     float *a = own(s, ANCHOR) + from, *u = own(s, MOMENTUM) + from, *x = s->x + from;
     sl_reset_buffers(s, from, count);
-    if (rate == 0) {
+    if (begins_anew(s))
+        s->vec->fill(u, 0, count);
+    if (begins_anew(s) || rate == 0) {
         sl_copy(s, a, x, count);
         return;
     }

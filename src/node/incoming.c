@@ -10,7 +10,6 @@
 #include <inttypes.h>
 
 #include "algorithm/mix.h"
-#include "node/outgoing.h"
 #include "node/weights.h"
 #include "vec/finite.h"
 
@@ -138,8 +137,6 @@ static bool is_silent(const sl_node *n, const sl_incoming *from) {
 static uint32_t next_batch(const sl_node *n, const sl_group *g) {
     const uint32_t left = g->parts - g->combined;
     uint32_t count = left < g->batch ? left : g->batch;
-    if (g->combined < n->weighed && count > n->weighed - g->combined)
-        count = n->weighed - g->combined;
     return count > 1 && n->state.weight_count > 1 ? sl_weights_alike(n, g, count) : count;
 }
 
@@ -256,7 +253,7 @@ static uint32_t collect_parts(sl_node *n, const sl_group *g, uint32_t parts) {
     }
     if (awaits_own)
         put_own(n, g, &n->parts[count++], n->step.self_weight, parts);
-    if (g->combined < n->weighed && weighs_own(n))
+    if (n->given != 0 && weighs_own(n))
         put_own(n, g, &n->parts[count++], n->given, parts);
     return count;
 }
@@ -351,7 +348,6 @@ int sl_incoming_combine(sl_node *n, sl_error *error) {
 
 void sl_incoming_leave(sl_node *n) {
     n->given = sl_given(&n->state);
-    n->weighed = sl_outgoing_weighed(n);
     for (uint32_t i = 0; i < n->group_count; i++)
         n->groups[i].count = 0;
 }

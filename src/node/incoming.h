@@ -10,7 +10,7 @@ void sl_incoming_begin(sl_node *n);
 int sl_incoming_receive(sl_node *n, const sl_event *event, sl_error *error);
 /* Combines parts as far as they have come and may be combined. */
 int sl_incoming_combine(sl_node *n, sl_error *error);
-/* Nobody sends any more in this step: what has come goes back, and the own parts stand for all. */
+/* Nobody sends any more in this step, whose own message is encoded: it stands for all. */
 void sl_incoming_leave(sl_node *n);
 bool sl_incoming_is_complete(const sl_node *n);
 /* Gives back the buffers that the device has read. */

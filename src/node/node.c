@@ -45,7 +45,7 @@ static void begin_step(sl_node *n) {
     n->outgoing = sl_codecs_find(&n->codecs, step->published.count, step->stage, n->state.exchange);
     n->message = (sl_outbound){0};
     n->encoded = n->sent = 0;
-    n->weighed = 0;
+    n->given = 0;
     n->measure = n->number == 0 && is_due(n) && sl_outgoing_is_plain_gossip(n) && !n->state.alone;
     sl_incoming_begin(n);
     if (!sl_outgoing_adapts(n))
@@ -372,6 +372,9 @@ static int cut(sl_node *n, sl_error *error) {
         sl_voiding_undo(n);
         return 0;
     }
+    const int result = sl_outgoing_end(n, error);
+    if (result != 0)
+        return result;
     sl_incoming_leave(n);
     n->measure = false;
     n->state.alone = true;

@@ -281,7 +281,6 @@ static void close_view(sl_node *n) {
     n->own_sizes = n->sizes = NULL;
     n->buffer_parts = 0;
     n->is_cut = n->state.alone = false;
-    n->weighed = 0;
 }
 
 /* The node's own edges among those that a view does without. */

@@ -127,13 +127,9 @@ bool sl_node_before_sleep(sl_node *n) {
 
 /* A device has encoded the whole message: where parts can be joined, the first one stands for all
  * of them. */
-static bool joins_own(const sl_node *n) {
-    return !n->settings.vec->on_host && sl_codec_joins(n->outgoing->codec, 1);
-}
-
 static void take_own(sl_node *n, uint32_t part) {
     const sl_encoder *encoder = n->outgoing->encoder;
-    const bool joins = joins_own(n);
+    const bool joins = !n->settings.vec->on_host && sl_codec_joins(n->outgoing->codec, 1);
     if (joins && part == 0)
         sl_encoder_sizes(encoder, n->own_sizes);
     const sl_part mine = {.decoder = n->outgoing->own,
@@ -173,10 +169,6 @@ static int encode(sl_node *n, uint32_t part, sl_payload *out, sl_error *error) {
         take_own(n, part);
     n->own[part] = *out;
     return 0;
-}
-
-uint32_t sl_outgoing_weighed(const sl_node *n) {
-    return n->encoded > 0 && joins_own(n) ? n->message.parts : n->encoded;
 }
 
 int sl_outgoing_end(sl_node *n, sl_error *error) {

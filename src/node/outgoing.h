@@ -12,9 +12,7 @@ bool sl_outgoing_is_plain_gossip(const sl_node *n);
 bool sl_outgoing_adapts(const sl_node *n);
 /* Begins the step's message; fills n->message. */
 int sl_outgoing_begin(sl_node *n, sl_error *error);
-/* How many of its parts were encoded with the weights of the step as it is. */
-uint32_t sl_outgoing_weighed(const sl_node *n);
-/* Encodes its other parts, which go to nobody. */
+/* Encodes the rest of it, which goes to nobody. */
 int sl_outgoing_end(sl_node *n, sl_error *error);
 
 #endif

@@ -78,8 +78,7 @@ struct sl_node {
     const sl_codec_set *outgoing; /* NULL: nothing goes out */
     sl_outbound message;
     uint32_t encoded, sent;
-    uint32_t weighed; /* of a step that was cut: own parts that were encoded for it as it was */
-    float given;      /* the others' weight in it */
+    float given;           /* of a step that was cut: the others' weight in it */
     sl_incoming *incoming; /* (step->in.count, room for the route's width) */
     sl_group *groups;      /* (group_count, room for width + 1) */
     uint32_t group_count;

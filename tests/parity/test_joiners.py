@@ -6,8 +6,6 @@ usage: test_joiners.py [--starling] STARLING [--only TEXT]
 """
 import sys
 
-import numpy as np
-
 from _simulate import dpsgd
 import algorithms as A
 from test_faults import CASES, D, N, RECORDED, SEED, TOLERANCE
