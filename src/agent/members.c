@@ -169,7 +169,8 @@ static int share_samples(const sl_agent *a, const sl_epoch *view, sl_error *erro
     return t->members != NULL ? t->members(t->context, rank, place, view->count, error) : 0;
 }
 
-/* Notes which process may come in a neighbour's place: the newest view's, or any, if it has none. */
+/* Notes which process may come in a neighbour's place: the newest view's, or any, if it has none.
+ */
 static void find_heirs(sl_agent *a) {
     const sl_epoch *view = sl_membership_epoch(a->cohort.membership);
     for (uint32_t i = 0; i < a->neighbour_count && a->cohort.alarmed; i++) {
@@ -379,8 +380,7 @@ bool sl_members_go_on(sl_agent *a) {
 }
 
 bool sl_members_turn(const sl_agent *a) {
-    const sl_epoch *newest =
-        a->cohort.alarmed ? sl_membership_epoch(a->cohort.membership) : NULL;
+    const sl_epoch *newest = a->cohort.alarmed ? sl_membership_epoch(a->cohort.membership) : NULL;
     return newest != NULL && (uint32_t)newest->number != a->side.view;
 }
 
@@ -538,14 +538,13 @@ void sl_members_lose(sl_agent *a, sl_neighbour *n, const sl_error *why) {
     if (!a->cohort.is_new) /* else it never had it */
         sl_members_tell_lost(a, n, why->text);
     sl_members_alarm(a);
-    step(a, (sl_membership_event){
-                .type = SL_MEMBERSHIP_LOST, .peer = n->rank, .ended = has_ended(n)});
+    step(a,
+         (sl_membership_event){.type = SL_MEMBERSHIP_LOST, .peer = n->rank, .ended = has_ended(n)});
 }
 
 void sl_members_note_ended(sl_agent *a, const sl_neighbour *n) {
     if (a->cohort.membership != NULL && n->gone && has_ended(n) && a->phase != PHASE_OVER)
-        step(a, (sl_membership_event){
-                    .type = SL_MEMBERSHIP_LOST, .peer = n->rank, .ended = true});
+        step(a, (sl_membership_event){.type = SL_MEMBERSHIP_LOST, .peer = n->rank, .ended = true});
 }
 
 void sl_members_reach(sl_agent *a, sl_neighbour *n) {

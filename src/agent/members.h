@@ -30,7 +30,7 @@ typedef struct sl_cohort {
     sl_membership *membership; /* NULL: a lost neighbour ends the run */
     bool alarmed;              /* somebody is, or was, lost to somebody */
     double ticked_s;
-    double minority_s;         /* since when too few members are reached for a view; 0: enough are */
+    double minority_s; /* since when too few members are reached for a view; 0: enough are */
     sl_cutting cutting;
     sl_grouping grouping; /* of the node's view; count 0: the experiment's */
     sl_view view;
@@ -51,7 +51,7 @@ typedef struct sl_cohort {
     sl_fetching fetching;
     bool leaves; /* with the end of the round under way */
     sl_letter letter;
-    uint8_t *bytes;  /* of a letter that goes out */
+    uint8_t *bytes; /* of a letter that goes out */
 } sl_cohort;
 
 /* May the agent go on without a neighbour? Decided by the experiment. */

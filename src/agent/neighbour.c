@@ -206,7 +206,7 @@ bool sl_neighbour_may_go_on(sl_neighbour *n, sl_standing *theirs, char text[SL_R
             "on with this one",
             side->rank, n->rank);
     else if (!n->gone && (theirs->received < n->come || theirs->received > n->sent_ever ||
-                            theirs->credit > n->sent_ever + CREDIT_AHEAD_MAX))
+                          theirs->credit > n->sent_ever + CREDIT_AHEAD_MAX))
         snprintf(text, SL_REFUSAL_MAX,
                  "agent %u says that %" PRIu64 " data frames came to it; %" PRIu64 " to %" PRIu64
                  " can have come",

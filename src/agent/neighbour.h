@@ -77,11 +77,11 @@ typedef struct sl_neighbour {
     bool dialed; /* by this agent */
     bool connected;
     bool hello_sent;
-    bool agreed;    /* its HELLO came and equals ours */
-    bool bye_sent;  /* and repeated on the next */
-    bool told;      /* ABORT has been sent */
-    bool asked;     /* to tell at once what has come */
-    bool awaited;   /* this agent waits for it (waits.c) */
+    bool agreed;        /* its HELLO came and equals ours */
+    bool bye_sent;      /* and repeated on the next */
+    bool told;          /* ABORT has been sent */
+    bool asked;         /* to tell at once what has come */
+    bool awaited;       /* this agent waits for it (waits.c) */
     uint32_t view_told; /* the view that this agent is in, as it was told last; 0: it was not */
     double dialed_s, heard_s, sent_s;
     uint64_t bytes_heard;       /* by its socket, at the last look; 0: none since a frame */

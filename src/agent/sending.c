@@ -100,8 +100,8 @@ static uint32_t *place_of(const sl_neighbour *n, uint64_t number) {
     return &n->places[number % n->side->window];
 }
 
-/* Beside the credit: so many frames may be on the way that are not known to have come. Data of a view
- * is sent to who has begun it. */
+/* Beside the credit: so many frames may be on the way that are not known to have come. Data of a
+ * view is sent to who has begun it. */
 static bool may_send(const sl_neighbour *n) {
     return n->connection != NULL && n->agreed && n->hello_sent && n->sent < n->credit &&
            n->view >= n->side->view && n->sent < n->come + n->side->window;
@@ -211,7 +211,8 @@ void sl_neighbour_tell_counts(sl_neighbour *n) {
      * may have sent all. */
     const bool waits =
         n->mutual || n->side->kept.count == 0 || n->side->told_every < (n->side->window + 1) / 2;
-    const bool due = n->asked || n->view_told != n->side->view || (waits && is_due(n, n->received, n->received_told)) ||
+    const bool due = n->asked || n->view_told != n->side->view ||
+                     (waits && is_due(n, n->received, n->received_told)) ||
                      is_due(n, sl_neighbour_credit(n), n->credit_told);
     if (due && n->agreed)
         sl_neighbour_send_control(n, SL_FRAME_CREDIT, NULL, 0);

@@ -88,8 +88,7 @@ void sl_members_tell_minority(sl_agent *a, uint32_t reached, uint32_t needed) {
                     "warning: round %" PRIu64 ": %u members of this view are reached, this agent "
                     "among them, and %u are needed (membership.quorum); it rests until more are, "
                     "for %g s (membership.minority_s); is the network up?",
-                    a->side.round, reached, needed,
-                    a->settings.experiment->membership.minority_s);
+                    a->side.round, reached, needed, a->settings.experiment->membership.minority_s);
 }
 
 /* What they say of it, or what it knows itself. */

@@ -49,13 +49,14 @@ static void prepare(sl_membership *m) {
 }
 
 /* Is it time to go on without those who are missing? A member that is reached is waited for: if it
- * does not live, it is lost soon. */
+ * does not live, it is lost soon. One that says that it is ahead does not answer. */
 static bool may_go_on(const sl_membership *m, bool (*is_missing)(const sl_membership *, uint32_t)) {
     bool missing = false, awaited = false;
     for (uint32_t i = 0; i < m->settings.ranks_max; i++)
         if (is_missing(m, i)) {
             missing = true;
-            awaited |= is_rank_of_view(m, i) && !sl_membership_misses(m, i);
+            awaited |= is_rank_of_view(m, i) && !sl_membership_misses(m, i) &&
+                       m->peers[i].number <= m->number;
         }
     return !missing || (!awaited && m->now_s - m->change.since_s >= SL_ANSWER_S);
 }

@@ -2,6 +2,7 @@
 #include "membership/member.h"
 
 #include "membership/cause.h"
+#include "membership/quorum.h"
 
 /* ---- promises ---- */
 
@@ -174,12 +175,57 @@ static bool follows(const sl_membership *m, const sl_decision *d) {
     return d->epoch.number > m->number;
 }
 
+/* Has it accepted that under this ballot? */
+static bool has_accepted(const sl_membership *m, const sl_decision *d) {
+    return sl_membership_has_accepted(m) && is_same(&d->epoch, &m->accepted.decision.epoch) &&
+           sl_ballot_compare(d->ballot, m->accepted.decision.ballot) == 0;
+}
+
+/* Does this member, another one, know a view after the newest one? */
+static bool is_ahead(const sl_membership *m, const sl_member *member) {
+    const sl_peer *p = &m->peers[member->rank];
+    return member->rank != m->settings.rank && p->incarnation == member->incarnation &&
+           p->number > m->number;
+}
+
+/* Are all members that it reaches ahead? */
+static bool are_all_ahead(const sl_membership *m) {
+    const sl_epoch *e = sl_membership_view(m);
+    for (uint32_t i = 0; i < e->count; i++) {
+        const uint32_t rank = e->members[i].rank;
+        if (rank != m->settings.rank && !sl_membership_misses(m, rank) &&
+            !sl_membership_has_ended(m, rank) && !is_ahead(m, &e->members[i]))
+            return false;
+    }
+    return true;
+}
+
+/* Do most of its members say that they are in that view, or a later one? */
+static bool is_lived_in(const sl_membership *m, const sl_epoch *e) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < e->count; i++) {
+        const sl_peer *p = &m->peers[e->members[i].rank];
+        count += p->incarnation == e->members[i].incarnation && p->number >= e->number &&
+                 sl_standing_is_member(p->standing);
+    }
+    return 2 * count > e->count;
+}
+
+/* A view that it has not accepted itself needs others that know it: a quorum, or all that it
+ * reaches. Of another part of the network, its own members say it. */
+static bool is_believed(const sl_membership *m, const sl_decision *d) {
+    const sl_epoch *e = &d->epoch;
+    if (e->count > 0 && (e->number <= m->number || !sl_epoch_meets(e, sl_membership_view(m))))
+        return is_lived_in(m, e);
+    return has_accepted(m, d) || sl_quorum_has(m, is_ahead) || are_all_ahead(m);
+}
+
 static void consider_as_member(sl_membership *m, const sl_decision *d) {
     const sl_epoch *e = &d->epoch;
     const bool has_it = sl_epoch_has(e, m->settings.rank, m->settings.incarnation);
     if (is_same(e, sl_membership_view(m)))
         sl_member_release(m, d->ballot);
-    else if (!follows(m, d))
+    else if (!follows(m, d) || !is_believed(m, d))
         return;
     else if (has_it && e->number == m->number + 1 && e->round > m->round && !m->pending)
         take(m, d);

@@ -116,10 +116,10 @@ typedef struct sl_membership_message {
     uint64_t incarnation; /* of the sender */
     uint64_t number;      /* of the newest view that it knows of; 0: none yet */
     sl_standing_of standing;
-    uint64_t cut;     /* number of the latest view that was cut for it; 0: none was */
-    sl_ballot ballot; /* NEWS: of the promise that it is bound by */
-    uint64_t round;   /* ANSWER: that it is in */
-    uint32_t sponsor; /* if it joins */
+    uint64_t cut;                /* number of the latest view that was cut for it; 0: none was */
+    sl_ballot ballot;            /* NEWS: of the promise that it is bound by */
+    uint64_t round;              /* ANSWER: that it is in */
+    uint32_t sponsor;            /* if it joins */
     const uint32_t *unreachable; /* NEWS, ANSWER: (unreachable_count) ranks, rising */
     uint32_t unreachable_count;
     const uint32_t *reached; /* NEWS, ANSWER: (reached_count) ranks, rising; of others it has not

@@ -91,7 +91,8 @@ int sl_sim_average(simulator *s, sl_error *error);
 
 /* Was the node cut before this part came? */
 bool sl_sim_misses(const simulator *s, uint32_t rank, const sl_event *part);
-/* Was the node cut in the step of this message? It must not go beyond: its last part does not leave.
+/* Was the node cut in the step of this message? It must not go beyond: its last part does not
+ * leave.
  */
 bool sl_sim_keeps_back(const simulator *s, uint32_t rank, const sl_outbound *sent);
 /* Cuts nodes that were cut where they stand, once nothing else goes on. *any: there were some. */

@@ -46,8 +46,8 @@ typedef struct peer {
     sl_agent *agent;
     uint32_t rank;
     bool trains, struck, ended;
-    bool joins;      /* this process does */
-    double killed_s; /* 0: it was not */
+    bool joins;       /* this process does */
+    double killed_s;  /* 0: it was not */
     double through_s; /* with its last round, or its end */
     double ended_s;
     double leaves_s; /* since when; 0: it was not asked to */
