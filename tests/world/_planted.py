@@ -1,6 +1,6 @@
 """What defects.py plants: one guard of the sources disabled at a time, and who has to find it."""
 
-from _planted_members import JOINING_DEFECTS, LOSS_DEFECTS, MEMBERSHIP_DEFECTS
+from _planted_members import LOSS_DEFECTS, MEMBERSHIP_DEFECTS
 
 # name: (source, what stands there, what is planted[, the seed from which it is looked for])
 DEFECTS = {
@@ -491,7 +491,6 @@ FINDERS = {
     "world/membership_world": MEMBERSHIP_DEFECTS,
     "world/loss_world": LOSS_DEFECTS,
     "world/sweep_world": SWEEP_DEFECTS,
-    "test_joining_trace": JOINING_DEFECTS,
     "test_wire": WIRE_DEFECTS,
     "test_saving": SAVING_DEFECTS,
     "test_channel": CHANNEL_DEFECTS,

@@ -1,61 +1,68 @@
 """Defects of members, and of agents that go on without a lost peer: as in _planted.py."""
 
-# Of members, who agree on epochs.
+# Of members, which agree on views.
 MEMBERSHIP_DEFECTS = {
-    "a promise is for more rounds than was told": (
+    "a promise does not hold the next round": (
         "src/membership/member.c",
-        "(m->bound && round > m->limit)",
-        "(m->bound && round > m->limit + 1)",
+        "!(m->bound || m->cut))",
+        "!m->cut)",
     ),
-    "members of a side end at the smallest limit": (
+    "the member that is furthest does not count": (
         "src/membership/leader.c",
-        "else if (last > sides[i].last)",
-        "else if (last < sides[i].last)",
+        "a->round > last)",
+        "(last == 0 || a->round < last))",
     ),
-    "an epoch begins before the one before has ended": (
+    "a view begins before the rounds before it have ended": (
         "src/membership/member.c",
-        "if (m->queued > 0 && m->round >= m->queue[0].last)",
-        "if (m->queued > 0)",
+        "m->pending && next >= sl_membership_view(m)->round)",
+        "m->pending)",
     ),
-    "an epoch begins amid an exchange": (
+    "the number of a view does not grow": (
         "src/membership/leader.c",
-        "const uint64_t last = sl_round_up(a->limit, m->settings.period);",
-        "const uint64_t last = a->limit;",
+        ".number = m->number + 1,",
+        ".number = m->number,",
     ),
-    "an older epoch is taken": (
-        "src/membership/member.c",
-        "    if (e->number <= m->number)\n        return;\n    const sl_epoch_side",
-        "    const sl_epoch_side",
-    ),
-    "the number of an epoch does not grow": (
-        "src/membership/leader.c",
-        "e->number = a->number + 1;",
-        "e->number = a->number > 1 ? a->number : 2;",
-    ),
-    "the exchanges of a side behind are counted": (
-        "src/membership/leader.c",
-        "if (exchange > e->exchange)",
-        "if (e->exchange == 0 || exchange < e->exchange)",
-    ),
-    "sides do not merge": (
-        "src/membership/cause.c",
-        "if (knocks(m, i) || sl_membership_is_foreign(m, i))",
-        "if (knocks(m, i))",
+    "a round without an exchange is counted as one": (
+        "src/membership/decision.c",
+        "return exchange + last / period - (round - 1) / period;",
+        "return exchange + last - (round - 1);",
     ),
     "who joins is not let in": (
         "src/membership/cause.c",
-        "if (knocks(m, i) || sl_membership_is_foreign(m, i))",
-        "if (sl_membership_is_foreign(m, i))",
+        "        if (knocks(m, i))\n            return true;",
+        "        if (knocks(m, i) && m->now_s < 0)\n            return true;",
     ),
-    "COMMIT does not wait for all that accept": (
-        "src/membership/leader.c",
-        "        if (has_not_accepted(m, i))\n            return;\n    commit(m);",
-        "        if (has_not_accepted(m, i) && m->now_s < 0)\n            return;\n    commit(m);",
+    "a part without a quorum decides": (
+        "src/membership/quorum.c",
+        "return 2 * count > living || (2 * count == living && has_lowest);",
+        "return has_lowest || !has_lowest;",
     ),
-    "the round of a side ahead does not count": (
+    "either half decides": (
+        "src/membership/quorum.c",
+        "(2 * count == living && has_lowest)",
+        "2 * count == living",
+    ),
+    "what may hold is not proposed again": (
         "src/membership/leader.c",
-        "if (side->last >= e->round)",
-        "if (e->round == 0)",
+        "const bool is_new = !may_hold(m);",
+        "const bool is_new = !may_hold(m) || m->now_s >= 0;",
+    ),
+    "a cut is told to nobody": (
+        "src/membership/state.c",
+        ".cut = m->cut ? m->number : m->node_cut_in,",
+        ".cut = 0,",
+    ),
+    "the view before is not cut": (
+        "src/membership/membership.c",
+        "        sl_epoch_has(begun, message->from, message->incarnation))\n"
+        "        m->newest.decision.cut = true;",
+        "        sl_epoch_has(begun, message->from, message->incarnation))\n"
+        "        m->news_due = true;",
+    ),
+    "a process that has ended is waited for": (
+        "src/membership/state.h",
+        "return p->done || p->followed || is_out || (p->lost && p->ended);",
+        "return p->done && (p->followed || is_out || (p->lost && p->ended));",
     ),
 }
 
@@ -67,54 +74,41 @@ LOSS_DEFECTS = {
         " (is_free || n->heir == theirs->incarnation);",
         201,
     ),
-    "parts on their way out are overwritten as their receiver is folded": (
-        "src/agent/folding.c",
-        "if (n->connection != NULL && n->left < n->sent_ever) {",
-        "if (n->connection != NULL && n->left > n->sent_ever) {",
-        34,
+    "parts on their way out are overwritten as the exchange is cut": (
+        "src/agent/cutting.c",
+        "a->cohort.cutting != SL_CUTTING_WAITS || !sl_agent_recall(a))",
+        "a->cohort.cutting != SL_CUTTING_WAITS || (sl_agent_recall(a), false))",
     ),
     "who trains alone does not say so": (
-        "src/agent/folding.c",
+        "src/agent/members.c",
         "    sl_members_tell_broken(a, view);\n",
         "",
         199,
     ),
-    "who is lost is not folded": (
+    "a loss does not cut": (
         "src/agent/members.c",
-        "    if (!n->folded)\n        sl_folding_lose(a, n);\n    sl_members_alarm(a);",
-        "    sl_members_alarm(a);",
+        "    if (u->cut)\n        sl_cutting_begin(a);",
+        "    (void)sl_cutting_begin;",
     ),
-    "data of another epoch is mixed": (
-        "src/agent/early.c",
-        "    if (hash == g->hash && !n->folded)\n        sl_agent_deliver(a, event);",
-        "    if (!n->folded)\n        sl_agent_deliver(a, event);",
-    ),
-    "data that came early is lost": (
-        "src/agent/early.c",
-        "if (early.hash == g->hash && !early.from->folded)",
-        "if (early.hash == g->hash && early.from->folded)",
-    ),
-    "who has turned is still waited for": (
-        "src/agent/folding.c",
-        "later || does_nothing_here(a, n);",
-        "does_nothing_here(a, n);",
-        40,
-    ),
-    "who has stepped aside, or is in no view, is still waited for": (
-        "src/agent/folding.c",
-        "(m != NULL && (sl_membership_is_aside(m, n->rank, n->since) ||",
-        "(m == NULL && (sl_membership_is_aside(m, n->rank, n->since) ||",
-    ),
-    "who sees a later epoch trains on alone": (
+    "data of another view is mixed": (
         "src/agent/members.c",
-        "return any && !a->cohort.alone && !sl_membership_is_let_go(a->cohort.membership);",
-        "return false;",
-        74902,
+        "if (frame->view == a->side.view)",
+        "if (frame->view > 0)",
+    ),
+    "data is sent to who has not begun its view": (
+        "src/agent/sending.c",
+        "n->view >= n->side->view && ",
+        "",
+    ),
+    "a neighbour that has left is still waited for": (
+        "src/agent/members.c",
+        "(sl_node_awaits(a->node, n->rank) || takes_no_more(a, n)))",
+        "takes_no_more(a, n))",
     ),
     "a port that refuses is not believed": (
         "src/agent/contacts.c",
-        "if (++n->refusals < REFUSALS || n->gone",
-        "if (++n->refusals < 1000000 * REFUSALS || n->gone",
+        "if (n->refusals < SL_REFUSALS || n->gone",
+        "if (n->refusals < 1000000 * SL_REFUSALS || n->gone",
     ),
     "a part that is not finite is sent": (
         "src/node/outgoing.c",
@@ -127,14 +121,5 @@ LOSS_DEFECTS = {
         "const bool at_end = !a->cohort.aside; /* else",
         "const bool at_end = true; /* else",
         304,
-    ),
-}
-
-# Of who joins: rare in worlds, and told as a transcript.
-JOINING_DEFECTS = {
-    "who has given up joining goes back on what it accepted": (
-        "src/membership/member.c",
-        "side->last < m->limit : !may_join(m, e))",
-        "side->last < m->limit : !m->joins)",
     ),
 }
