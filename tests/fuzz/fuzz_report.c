@@ -74,18 +74,13 @@ static void on_returned(void *context, uint32_t rank, uint64_t round) {
     (void)context, (void)rank, (void)round;
 }
 
-static int on_merged(void *context, uint32_t rank, const sl_merge *merge) {
-    (void)context, (void)rank, (void)merge;
-    return 0;
-}
-
 static void on_restarted(void *context, uint32_t rank, const sl_error *why_not) {
     (void)context, (void)rank, (void)why_not;
 }
 
-static const fleet_handlers handlers = {NULL,      on_round,     on_model,  on_report,
-                                        on_ready,  on_failed,    on_lost,   on_returned,
-                                        on_merged, on_restarted, on_notice, on_tick};
+static const fleet_handlers handlers = {NULL,         on_round,  on_model, on_report,
+                                        on_ready,     on_failed, on_lost,  on_returned,
+                                        on_restarted, on_notice, on_tick};
 
 static void send_bytes(int fd, const void *data, size_t bytes) {
     (void)!send(fd, data, bytes, MSG_NOSIGNAL | MSG_DONTWAIT);

@@ -1,21 +1,21 @@
 /* test_joining_trace.c - who joins members as a protocol transcript: with a sponsor that stays,
- * dies, or is dropped, and before or after all agree. Ranks 0 to 2, as in test_membership_trace.c,
- * and 3.
+ * dies, or is dropped, and before or after all agree. Ranks 0 to 2 are members, and 3 joins, or
+ * another process of it; see members_scene.h.
  */
 #include "members_scene.h"
 
-static void join(uint32_t rank, uint32_t sponsor) {
+static void come(uint32_t rank, uint32_t sponsor) {
     start(rank, NULL, 0);
     for (uint32_t i = 0; i < 3; i++)
         if (members[i] != NULL)
             meet(i, rank);
-    step(rank, (sl_membership_event){.type = SL_MEMBERSHIP_JOIN, .peer = sponsor});
+    join(rank, sponsor);
 }
 
 /* All have accepted that rank 3 joins, and nobody has heard so yet. */
 static void accept_joiner(void) {
     open_members(3);
-    join(3, 2);
+    come(3, 2);
     arrive(SL_MEMBERSHIP_NEWS, EVERYBODY);
     tick();
     arrive(SL_MEMBERSHIP_PREPARE, EVERYBODY);
@@ -23,45 +23,76 @@ static void accept_joiner(void) {
     arrive(SL_MEMBERSHIP_ACCEPT, EVERYBODY);
 }
 
-START_TEST(a_joiner_begins_with_the_epoch) {
+START_TEST(a_joiner_begins_with_the_view) {
     open_members(3);
-    join(3, 2);
+    come(3, 2);
     pass(1);
-    expect_epoch(3, 2, 4);
+    expect_view(3, 2, 4);
     expect_same(3, 0);
     ck_assert_uint_eq(began[3], sl_membership_epoch(members[3])->round);
     ck_assert_uint_eq(viewed[3], 2);
-    expect_rounds_until(3, began[3] + 64);
+    expect_training(3);
+    expect_cuts(4, 0);
     close_members();
 }
 END_TEST
 
-/* Rounds of 3 s: none more begins while all agree, though the slack is 2. */
-START_TEST(a_joiner_does_not_wait_for_many_slow_rounds) {
+/* The view begins after the round of whom is ahead; the others end their rounds until then. */
+START_TEST(a_joiner_lets_all_end_their_rounds) {
     open_members(3);
-    for (int k = 0; k < 2; k++) {
-        now_s += 3;
-        for (uint32_t i = 0; i < 3; i++)
-            ready(i);
-    }
-    join(3, 2);
+    ready(1);
+    ready(1);
+    come(3, 2);
     pass(1);
-    expect_epoch(3, 2, 4);
-    ck_assert_uint_eq(sl_membership_epoch(members[3])->round, 12 + 1);
+    expect_view(3, 2, 4);
+    ck_assert(began[3] == 13 && viewed[3] == 2);
+    ready(0);
+    ck_assert(began[0] == 11 && viewed[0] == 0);
+    ready(0);
+    ready(0);
+    ck_assert(began[0] == 13 && viewed[0] == 2);
+    expect_cuts(4, 0);
+    close_members();
+}
+END_TEST
+
+/* Nothing would change then: nobody is bound any more. */
+START_TEST(a_joiner_that_dies_changes_nothing) {
+    open_members(3);
+    come(3, 2);
+    arrive(SL_MEMBERSHIP_NEWS, EVERYBODY);
+    tick();
+    ck_assert_int_eq(arrive(SL_MEMBERSHIP_PREPARE, EVERYBODY), 3);
+    expect_rounds_until(1, 10);
+    kill_member(3);
+    all_lose(3);
+    lose_letters();
+    now_s += SL_ANSWER_S;
+    tick();
+    arrive(SL_MEMBERSHIP_PREPARE, EVERYBODY);
+    arrive(SL_MEMBERSHIP_ANSWER, 0);
+    now_s += SL_ANSWER_S;
+    tick();
+    ck_assert_int_eq(arrive(SL_MEMBERSHIP_RELEASE, EVERYBODY), 2);
+    for (uint32_t i = 0; i < 3; i++) {
+        expect_view(i, 1, 3);
+        expect_rounds_until(i, 10 + 64);
+    }
+    expect_cuts(3, 0);
     close_members();
 }
 END_TEST
 
 START_TEST(a_joiner_and_its_sponsor_die) {
     open_members(3);
-    join(3, 2);
+    come(3, 2);
     tick();
     kill_member(2);
     kill_member(3);
     all_lose(2);
     all_lose(3);
-    pass(4);
-    expect_epoch(0, 2, 2);
+    train(4);
+    expect_view(0, 2, 2);
     expect_same(0, 1);
     close_members();
 }
@@ -69,7 +100,7 @@ END_TEST
 
 START_TEST(a_joiner_whose_sponsor_dies_asks_again) {
     open_members(3);
-    join(3, 2);
+    come(3, 2);
     tick();
     kill_member(2);
     lost(0, 2);
@@ -78,8 +109,8 @@ START_TEST(a_joiner_whose_sponsor_dies_asks_again) {
     lost(3, 2);
     tick();
     ck_assert(update[3].ask_again);
-    step(3, (sl_membership_event){.type = SL_MEMBERSHIP_JOIN, .peer = 1});
-    pass(4);
+    join(3, 1);
+    train(4);
     expect_same(3, 0);
     ck_assert_uint_eq(sl_membership_epoch(members[3])->count, 3);
     close_members();
@@ -91,14 +122,14 @@ START_TEST(a_joiner_whose_sponsor_is_dropped_asks_again) {
     open_members(3);
     lost(0, 2);
     lost(1, 2);
-    pass(3);
-    expect_epoch(0, 2, 2);
+    train(3);
+    expect_view(0, 2, 2);
     ck_assert(update[2].dropped);
-    join(3, 2);
-    pass(2);
+    come(3, 2);
+    train(2);
     ck_assert(update[3].ask_again);
-    step(3, (sl_membership_event){.type = SL_MEMBERSHIP_JOIN, .peer = 1});
-    pass(2);
+    join(3, 1);
+    train(2);
     expect_same(3, 0);
     ck_assert_uint_eq(sl_membership_epoch(members[3])->count, 3);
     close_members();
@@ -114,7 +145,7 @@ START_TEST(a_joiner_that_gave_up_accepts_again) {
     lose_letters();
     tick();
     ck_assert(update[3].ask_again);
-    pass(8);
+    train(8);
     ck_assert_uint_gt(sl_membership_epoch(members[1])->number, 2);
     expect_same(1, 2);
     close_members();
@@ -129,33 +160,51 @@ START_TEST(a_joiner_that_gave_up_before_commit_says_so) {
     tick();
     ck_assert(update[3].ask_again);
     arrive(SL_MEMBERSHIP_COMMIT, EVERYBODY);
-    expect_epoch(0, 2, 4);
+    expect_view(0, 2, 4);
     ck_assert_ptr_null(sl_membership_epoch(members[3]));
     ck_assert(!sl_membership_is_out(members[0], 3, 2));
     arrive(SL_MEMBERSHIP_NEWS, EVERYBODY);
     ck_assert(sl_membership_is_out(members[0], 3, 2));
-    pass(2);
-    expect_epoch(0, 3, 3);
+    train(2);
+    expect_view(0, 3, 3);
     expect_same(0, 2);
     close_members();
 }
 END_TEST
 
-/* Two parts of a network may both ask it. The members of neither wait for it. */
-START_TEST(a_joiner_that_has_promised_to_others_stops_nobody) {
+/* It is no acceptor: whoever asks it first binds it to nothing. */
+START_TEST(a_joiner_promises_nothing) {
     open_members(3);
-    join(3, 2);
+    come(3, 2);
     const sl_membership_message prepare = {
         .type = SL_MEMBERSHIP_PREPARE, .from = 4, .incarnation = 1, .number = 9, .ballot = {9, 4}};
     step(3, (sl_membership_event){.type = SL_MEMBERSHIP_MESSAGE, .message = &prepare});
     arrive(SL_MEMBERSHIP_NEWS, EVERYBODY);
     tick();
     ck_assert_int_eq(arrive(SL_MEMBERSHIP_PREPARE, EVERYBODY), 3);
-    ck_assert_int_eq(arrive(SL_MEMBERSHIP_REFUSE, 0), 1);
-    ck_assert_int_eq(arrive(SL_MEMBERSHIP_ANSWER, 0), 2);
-    ck_assert_int_eq(arrive(SL_MEMBERSHIP_RELEASE, EVERYBODY), 2); /* nothing would change */
-    pass(3);
-    expect_epoch(3, 2, 4); /* under a ballot above that one */
+    ck_assert_int_eq(arrive(SL_MEMBERSHIP_REFUSE, EVERYBODY), 0);
+    ck_assert_int_eq(arrive(SL_MEMBERSHIP_ANSWER, 0), 3);
+    train(0.3);
+    expect_view(3, 2, 4);
+    close_members();
+}
+END_TEST
+
+/* It decides nothing: members alone are a quorum. */
+START_TEST(joiners_are_no_quorum) {
+    open_members(3);
+    come(3, 0);
+    come(4, 0);
+    kill_member(1);
+    kill_member(2);
+    for (uint32_t i = 0; i < 5; i++)
+        for (uint32_t dead = 1; dead < 3; dead++)
+            if (i != dead)
+                lost(i, dead);
+    train(8);
+    expect_view(0, 1, 3);
+    expect_rounds_until(0, 10);
+    ck_assert_ptr_null(sl_membership_epoch(members[3]));
     close_members();
 }
 END_TEST
@@ -166,15 +215,15 @@ START_TEST(a_joiner_takes_no_edge_for_whole_that_it_has_not_heard_of) {
     kill_member(0);
     all_lose(0);
     cut_off(2, 3);
-    pass(3);
-    expect_epoch(1, 2, 3);
-    cut[0][2] = cut[2][0] = cut[0][3] = cut[3][0] = true;
+    train(3);
+    expect_view(1, 2, 3);
+    parted[0][2] = parted[2][0] = parted[0][3] = parted[3][0] = true;
     start(0, NULL, 0);
     meet(0, 1);
-    step(0, (sl_membership_event){.type = SL_MEMBERSHIP_JOIN, .peer = 1});
-    pass(20);
+    join(0, 1);
+    train(20);
     for (uint32_t i = 0; i < 4; i++) {
-        expect_epoch(i, 3, 4);
+        expect_view(i, 3, 4);
         ck_assert_uint_eq(sl_membership_epoch(members[i])->broken_count, 3);
     }
     expect_rounds_until(0, began[0] + 64);
@@ -188,11 +237,11 @@ static sl_membership *let_another_in(void) {
     sl_membership *former = members[3];
     members[3] = NULL;
     all_lose(3);
-    pass(3);
-    expect_epoch(0, 2, 3);
-    join(3, 0);
-    pass(4);
-    expect_epoch(3, 3, 4);
+    train(3);
+    expect_view(0, 2, 3);
+    come(3, 0);
+    train(4);
+    expect_view(3, 3, 4);
     return former;
 }
 
@@ -205,7 +254,6 @@ START_TEST(another_process_replaces) {
                                           .from = 0,
                                           .incarnation = SL_FOUNDER,
                                           .number = 3,
-                                          .hash = sl_epoch_hash(&d.epoch),
                                           .decision = &d};
     step(3, (sl_membership_event){.type = SL_MEMBERSHIP_MESSAGE, .message = &commit});
     ck_assert(update[3].replaced && !update[3].dropped);
@@ -220,13 +268,13 @@ START_TEST(a_former_process_is_not_taken_for_the_one_that_followed) {
     members[3] = former;
     step(3, (sl_membership_event){.type = SL_MEMBERSHIP_LEAVE});
     arrive(SL_MEMBERSHIP_NEWS, 0);
-    ck_assert(!sl_membership_leaves(members[0], 3));
+    ck_assert_int_ne(sl_membership_standing_of(members[0], 3), SL_LEAVES);
     ck_assert_int_eq(arrive(SL_MEMBERSHIP_COMMIT, 3), 1);
     ck_assert(update[3].replaced);
     sl_membership_close(&members[3]);
     members[3] = heir;
-    pass(4);
-    expect_epoch(0, 3, 4);
+    train(4);
+    expect_view(0, 3, 4);
     expect_same(0, 3);
     close_members();
 }
@@ -237,57 +285,51 @@ START_TEST(what_a_former_process_wanted_is_over) {
     open_members(4);
     step(3, (sl_membership_event){.type = SL_MEMBERSHIP_LEAVE});
     arrive(SL_MEMBERSHIP_NEWS, EVERYBODY);
-    ck_assert(sl_membership_leaves(members[1], 3));
+    ck_assert_int_eq(sl_membership_standing_of(members[1], 3), SL_LEAVES);
     kill_member(3);
     all_lose(3);
-    pass(8);
-    expect_epoch(1, 2, 3);
+    train(8);
+    expect_view(1, 2, 3);
     start(3, NULL, 0);
     cut_off(1, 3);
     meet(0, 3);
     meet(2, 3);
-    step(3, (sl_membership_event){.type = SL_MEMBERSHIP_JOIN, .peer = 0});
-    pass(30);
-    expect_epoch(1, 3, 4);
+    join(3, 0);
+    train(30);
+    expect_view(1, 3, 4);
     expect_same(1, 3);
-    ck_assert(!sl_membership_leaves(members[1], 3));
+    ck_assert_int_ne(sl_membership_standing_of(members[1], 3), SL_LEAVES);
     close_members();
 }
 END_TEST
 
-/* Parted, one side lets another process take a rank that trains on in the other. When they meet,
- * one of both stays. */
+/* Parted, one half lets another process take a rank of the other, which rests. When they meet, the
+ * former one hears whom it has. */
 START_TEST(of_two_processes_of_a_rank_one_stays) {
     open_members(4);
-    cut_off(0, 3);
-    cut_off(1, 3);
-    cut_off(0, 2);
-    cut_off(1, 2);
-    pass(8);
-    expect_epoch(0, 2, 2);
-    expect_epoch(2, 2, 2);
+    part(2, 4);
+    train(8);
+    expect_view(0, 2, 2);
+    expect_view(2, 1, 4);
     sl_membership *former = members[3];
-    cut[0][3] = cut[3][0] = cut[1][3] = cut[3][1] = false;
+    parted[0][3] = parted[3][0] = parted[1][3] = parted[3][1] = false;
     start(3, NULL, 0);
     meet(0, 3);
     meet(1, 3);
-    step(3, (sl_membership_event){.type = SL_MEMBERSHIP_JOIN, .peer = 0});
-    cut[2][3] = cut[3][2] = true;
-    pass(4);
-    expect_epoch(3, 3, 3);
+    parted[2][3] = parted[3][2] = true;
+    join(3, 0);
+    train(4);
+    expect_view(3, 3, 3);
     sl_membership *heir = members[3];
-    cut[0][2] = cut[2][0] = cut[1][2] = cut[2][1] = false;
+    members[3] = NULL;
     meet(0, 2);
     meet(1, 2);
-    pass(8);
-    expect_same(0, 2);
-    expect_same(0, 3);
+    train(2);
+    ck_assert(update[2].dropped);
     members[3] = former;
-    cut[2][3] = cut[3][2] = false;
     now_s += SL_NEWS_S;
-    lose_letters();
     step(3, (sl_membership_event){.type = SL_MEMBERSHIP_TICK});
-    arrive(SL_MEMBERSHIP_NEWS, 2);
+    arrive(SL_MEMBERSHIP_NEWS, 0);
     arrive(SL_MEMBERSHIP_COMMIT, 3);
     ck_assert(update[3].replaced);
     sl_membership_close(&members[3]);
@@ -299,13 +341,13 @@ END_TEST
 int main(void) {
     Suite *suite = suite_create("joining trace");
     ADD_TESTS_WITH(
-        suite, "joiners", forget_updates, NULL, a_joiner_begins_with_the_epoch,
-        a_joiner_does_not_wait_for_many_slow_rounds, a_joiner_and_its_sponsor_die,
-        a_joiner_whose_sponsor_dies_asks_again, a_joiner_whose_sponsor_is_dropped_asks_again,
-        a_joiner_that_gave_up_accepts_again, a_joiner_that_gave_up_before_commit_says_so,
-        a_joiner_that_has_promised_to_others_stops_nobody,
-        a_joiner_takes_no_edge_for_whole_that_it_has_not_heard_of, another_process_replaces,
-        a_former_process_is_not_taken_for_the_one_that_followed,
+        suite, "joiners", forget_updates, NULL, a_joiner_begins_with_the_view,
+        a_joiner_lets_all_end_their_rounds, a_joiner_that_dies_changes_nothing,
+        a_joiner_and_its_sponsor_die, a_joiner_whose_sponsor_dies_asks_again,
+        a_joiner_whose_sponsor_is_dropped_asks_again, a_joiner_that_gave_up_accepts_again,
+        a_joiner_that_gave_up_before_commit_says_so, a_joiner_promises_nothing,
+        joiners_are_no_quorum, a_joiner_takes_no_edge_for_whole_that_it_has_not_heard_of,
+        another_process_replaces, a_former_process_is_not_taken_for_the_one_that_followed,
         what_a_former_process_wanted_is_over, of_two_processes_of_a_rank_one_stays);
     return run_suite(suite);
 }

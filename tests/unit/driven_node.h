@@ -27,7 +27,6 @@ typedef struct driven_neighbour {
     bool busy[DRIVEN_BUFFERS_MAX];
     uint64_t exchange; /* of the part that comes next */
     uint32_t part;
-    bool lost;
     float *vector;       /* (dimension) what it compresses */
     sl_encoder *encoder; /* NULL: it sends plain vectors */
 } driven_neighbour;
@@ -53,7 +52,8 @@ typedef struct driven_node {
     unsigned frames_of_pass; /* that come from each neighbour between two looks */
     uint32_t control_every;  /* after so many parts, another frame takes a buffer; 0: never */
     uint32_t
-        lose_after; /* the second neighbour is lost in exchange 2 after so many parts; 0: not */
+        cut_after; /* exchange 2 is cut after so many parts of the second neighbour's; 0: not */
+    const sl_view *next; /* begins then, with the next round */
 } driven_node;
 
 static inline void driven_stop(const char *what) {
@@ -91,9 +91,15 @@ static inline void driven_deliver(driven_node *d, sl_event event) {
         driven_deliver(d, (sl_event){.type = SL_EVENT_GRADIENT, .loss = 1});
 }
 
-static inline void driven_lose(driven_node *d, driven_neighbour *n) {
-    n->lost = true;
-    driven_deliver(d, (sl_event){.type = SL_EVENT_LOST, .peer = n->rank});
+/* The round ends where it is, and the next one begins under a view. */
+static inline void driven_cut(driven_node *d) {
+    d->publishing = false;
+    driven_deliver(d, (sl_event){.type = SL_EVENT_CUT});
+    for (int i = 0; i < DRIVEN_NEIGHBOURS; i++) {
+        d->from[i].exchange = d->next->exchange + 1;
+        d->from[i].part = 0;
+    }
+    driven_deliver(d, (sl_event){.type = SL_EVENT_VIEW, .view = d->next});
 }
 
 /* The neighbour's next part, written to its buffer. */
@@ -118,7 +124,7 @@ static inline sl_payload driven_compressed(driven_node *d, driven_neighbour *n, 
 }
 
 static inline bool driven_take_frame(driven_node *d, driven_neighbour *n) {
-    if (n->lost || n->held == n->window || n->busy[n->next] || n->exchange > d->exchanges)
+    if (n->held == n->window || n->busy[n->next] || n->exchange > d->exchanges)
         return false;
     char *buffer = n->buffers + n->next * n->stride;
     float *at = (float *)(buffer + SL_FRAME_HEADER_BYTES);
@@ -139,8 +145,8 @@ static inline bool driven_take_frame(driven_node *d, driven_neighbour *n) {
         n->exchange++;
     }
     driven_deliver(d, event);
-    if (n == &d->from[1] && n->exchange == 2 && n->part == d->lose_after && d->lose_after > 0)
-        driven_lose(d, n);
+    if (n == &d->from[1] && n->exchange == 2 && n->part == d->cut_after && d->cut_after > 0)
+        driven_cut(d);
     return true;
 }
 
@@ -183,6 +189,8 @@ static inline void driven_sleep(driven_node *d) {
 }
 
 static inline void driven_train(driven_node *d) {
+    if (d->cut_after > 0)
+        sl_node_hold(d->node, d->next->round - 1);
     driven_deliver(d, (sl_event){.type = SL_EVENT_START});
     while (!d->finished) {
         const bool sent = driven_note_sent(d), came = driven_take_frames(d);

@@ -150,7 +150,7 @@ static void on_received(void *context, void *owner, sl_buffer *buffer, size_t by
     ck_assert_ptr_null(sl_frame_decode(&frame, buffer->data, bytes, sizeof p->last, direct));
     if (frame.type == SL_FRAME_HEARTBEAT) {
         ck_assert_ptr_null(sl_heartbeat_decode(&agent_says, buffer->data + SL_FRAME_HEADER_BYTES,
-                                               frame.payload_bytes, frame.sender, 2));
+                                               frame.payload_bytes, 0, 2));
     } else if (frame.type != SL_FRAME_CREDIT) {
         memcpy(p->last, buffer->data, bytes);
         if (p->frames == 0)
@@ -236,6 +236,7 @@ static size_t make_frame(uint8_t *out, sl_frame_type type, uint64_t round, uint3
                          const void *payload, uint32_t bytes) {
     sl_frame frame = {.type = type,
                       .sender = 1,
+                      .view = 1,
                       .exchange = round,
                       .part = part,
                       .credit = data_come + credit,
@@ -250,7 +251,7 @@ static size_t make_frame(uint8_t *out, sl_frame_type type, uint64_t round, uint3
 static inline void send_direct(peer *p, uint64_t round, const float values[D]) {
     uint8_t frame[SL_FRAME_DIRECT_AT] = {0};
     sl_frame_encode(&(sl_frame){.type = SL_FRAME_DIRECT,
-                                .sender = 1,
+                                .view = 1,
                                 .exchange = round,
                                 .credit = data_come + credit,
                                 .received = data_come,

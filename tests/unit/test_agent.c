@@ -54,7 +54,7 @@ static void send_unsummed(peer *p, uint64_t round, const float values[D]) {
     uint8_t frame[1024];
     sl_frame_encode(&(sl_frame){.type = SL_FRAME_DATA,
                                 .unsummed = true,
-                                .sender = 1,
+                                .view = 1,
                                 .exchange = round,
                                 .credit = data_come + credit,
                                 .received = data_come,

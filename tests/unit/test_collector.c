@@ -124,7 +124,6 @@ static void begin(void) {
 static void end(void) {
     free(c.losses);
     free(c.milestones);
-    merges_close(&c.merges);
 }
 
 /* Its next record comes, if it may. */
@@ -216,29 +215,9 @@ START_TEST(all_others_are_lost_while_one_returns) {
 }
 END_TEST
 
-/* Its part of the network was behind: it records nothing of the rounds between. */
-START_TEST(who_was_behind_in_a_merge_records_later_rounds) {
-    begin();
-    record_up_to(60, all, NODES);
-    const sl_merge ahead = {.round = 165, .after = 164, .sides = 2};
-    const sl_merge behind = {.round = 165, .after = 70, .sides = 2};
-    ck_assert_int_eq(collector_merge(&c, 3, &behind, NULL), 0);
-    ck_assert_int_eq(collector_merge(&c, 0, &ahead, NULL), 0);
-    ck_assert_uint_eq(c.merges.count, 1);
-    ck_assert_uint_eq(c.merges.items[0].after, 70);
-    record_up_to(160, all, 3);
-    record_up_to(300, all, NODES);
-    expect_all_complete(300);
-    for (size_t i = 0; i < count; i++)
-        ck_assert_uint_eq(counted[i], complete[i] <= 60 || complete[i] >= 180 ? 4 : 3);
-    end();
-}
-END_TEST
-
 int main(void) {
     Suite *suite = suite_create("collector");
     ADD_TESTS(suite, "collector", who_returns_records_ahead_of_the_others_records,
-              who_returns_records_behind_the_others_records, all_others_are_lost_while_one_returns,
-              who_was_behind_in_a_merge_records_later_rounds);
+              who_returns_records_behind_the_others_records, all_others_are_lost_while_one_returns);
     return run_suite(suite);
 }

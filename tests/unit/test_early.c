@@ -14,7 +14,7 @@ static void send_open(peer *p, uint64_t exchange) {
 static void send_part(peer *p, uint64_t exchange, uint32_t part) {
     static const float values[D / PARTS];
     const sl_frame frame = {.type = SL_FRAME_DATA,
-                            .sender = 1,
+                            .view = 1,
                             .exchange = exchange,
                             .part = part,
                             .credit = data_come + 8,

@@ -10,7 +10,6 @@ enum { RANKS = 8 };
 
 static const sl_member members[] = {{0, 1}, {2, 7}, {3, 1}, {7, UINT64_MAX}};
 static const sl_pair broken[] = {{0, 2}, {2, 3}};
-static const sl_epoch_side sides[] = {{11, 40}, {12, 41}};
 static const uint32_t unreachable[] = {1, 4, 5}, reached[] = {0, 3};
 static const sl_decision decided = {.ballot = {3, 2},
                                     .epoch = {.number = 4,
@@ -20,20 +19,17 @@ static const sl_decision decided = {.ballot = {3, 2},
                                               .count = 4,
                                               .broken = broken,
                                               .broken_count = 2},
-                                    .sides = sides,
-                                    .side_count = 2};
+                                    .cut = true};
 static const sl_decision alone = {
     .ballot = {1, 0}, .epoch = {.number = 2, .round = 9, .members = members, .count = 1}};
 static const sl_membership_message whole = {.type = SL_MEMBERSHIP_ANSWER,
                                             .from = 2,
                                             .incarnation = 7,
                                             .number = 4,
-                                            .hash = 0x123456789abcdef0,
+                                            .standing = SL_LEAVES,
+                                            .cut = 0x123456789abcdef0,
                                             .ballot = {3, 1},
-                                            .limit = 120,
-                                            .leaves = true,
-                                            .aside = true,
-                                            .mends = true,
+                                            .round = 120,
                                             .sponsor = 6,
                                             .unreachable = unreachable,
                                             .unreachable_count = 3,
@@ -53,11 +49,7 @@ static uint8_t *encode(const sl_membership_message *message, size_t *bytes) {
 static void check_decision(const sl_decision *a, const sl_decision *b) {
     ck_assert_uint_eq(sl_epoch_hash(&a->epoch), sl_epoch_hash(&b->epoch));
     ck_assert_int_eq(sl_ballot_compare(a->ballot, b->ballot), 0);
-    ck_assert_uint_eq(a->side_count, b->side_count);
-    for (uint32_t i = 0; i < a->side_count; i++) {
-        ck_assert_uint_eq(a->sides[i].hash, b->sides[i].hash);
-        ck_assert_uint_eq(a->sides[i].last, b->sides[i].last);
-    }
+    ck_assert(a->cut == b->cut);
 }
 
 START_TEST(what_is_said_comes) {
@@ -69,9 +61,8 @@ START_TEST(what_is_said_comes) {
     ck_assert_ptr_null(sl_letter_decode(&l, data, bytes));
     const sl_membership_message *m = &l.message;
     ck_assert(m->type == whole.type && m->from == 2 && m->incarnation == 7 && m->number == 4 &&
-              m->hash == whole.hash && m->limit == 120 && m->sponsor == 6);
-    ck_assert(m->leaves && m->aside && m->mends && !m->joins &&
-              sl_ballot_compare(m->ballot, whole.ballot) == 0);
+              m->cut == whole.cut && m->round == 120 && m->sponsor == 6);
+    ck_assert(m->standing == SL_LEAVES && sl_ballot_compare(m->ballot, whole.ballot) == 0);
     ck_assert_uint_eq(m->unreachable_count, 3);
     ck_assert_mem_eq(m->unreachable, unreachable, sizeof unreachable);
     ck_assert_uint_eq(m->reached_count, 2);
@@ -84,13 +75,15 @@ START_TEST(what_is_said_comes) {
 END_TEST
 
 START_TEST(what_was_not_said_does_not_come) {
-    const sl_membership_message news = {.type = SL_MEMBERSHIP_NEWS, .from = 1, .joins = true};
+    const sl_membership_message news = {
+        .type = SL_MEMBERSHIP_NEWS, .from = 1, .standing = SL_JOINS};
     sl_letter l;
     size_t bytes;
     uint8_t *data = encode(&news, &bytes);
     ck_assert_int_eq(sl_letter_open(&l, RANKS, NULL), 0);
     ck_assert_ptr_null(sl_letter_decode(&l, data, bytes));
-    ck_assert(l.message.decision == NULL && l.message.accepted == NULL && l.message.joins);
+    ck_assert(l.message.decision == NULL && l.message.accepted == NULL);
+    ck_assert_int_eq(l.message.standing, SL_JOINS);
     ck_assert_uint_eq(l.message.unreachable_count, 0);
     free(data);
     sl_letter_close(&l);
@@ -120,17 +113,17 @@ START_TEST(more_than_there_are_ranks_is_refused) {
     uint8_t *data = encode(&whole, &bytes);
     ck_assert_int_eq(sl_letter_open(&l, 3, NULL), 0);
     ck_assert_ptr_nonnull(sl_letter_decode(&l, data, bytes));
-    data[52] = 0xff; /* the number of unreachable ranks */
+    data[56] = 0xff; /* the number of unreachable ranks */
     ck_assert_ptr_nonnull(sl_letter_decode(&l, data, bytes));
-    data[52] = 0;
-    data[64] = 0xff; /* of those that are reached */
+    data[56] = 0;
+    data[60] = 0xff; /* of those that are reached */
     ck_assert_ptr_nonnull(sl_letter_decode(&l, data, bytes));
     free(data);
     sl_letter_close(&l);
 }
 END_TEST
 
-START_TEST(types_and_flags_that_are_not_known_are_refused) {
+START_TEST(what_no_member_says_is_refused) {
     sl_letter l;
     size_t bytes;
     uint8_t *data = encode(&whole, &bytes);
@@ -138,8 +131,13 @@ START_TEST(types_and_flags_that_are_not_known_are_refused) {
     data[0] = SL_MEMBERSHIP_RELEASE + 1;
     ck_assert_ptr_nonnull(sl_letter_decode(&l, data, bytes));
     data[0] = SL_MEMBERSHIP_ANSWER;
-    data[4] |= 64;
+    data[4] |= 4;
     ck_assert_ptr_nonnull(sl_letter_decode(&l, data, bytes));
+    data[4] &= 3;
+    data[52] = SL_ASIDE + 1;
+    ck_assert_ptr_nonnull(sl_letter_decode(&l, data, bytes));
+    data[52] = SL_ASIDE;
+    ck_assert_ptr_null(sl_letter_decode(&l, data, bytes));
     free(data);
     sl_letter_close(&l);
 }
@@ -149,6 +147,6 @@ int main(void) {
     Suite *suite = suite_create("letter");
     ADD_TESTS(suite, "letter", what_is_said_comes, what_was_not_said_does_not_come,
               whatever_is_cut_off_is_refused, more_than_there_are_ranks_is_refused,
-              types_and_flags_that_are_not_known_are_refused);
+              what_no_member_says_is_refused);
     return run_suite(suite);
 }

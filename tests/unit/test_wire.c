@@ -14,7 +14,7 @@ static size_t make_frame(uint8_t *bytes, sl_frame_type type, uint32_t payload_by
     for (uint32_t i = 0; i < payload_bytes; i++)
         bytes[SL_FRAME_HEADER_BYTES + i] = (uint8_t)(i * 7 + 1);
     sl_frame frame = {.type = type,
-                      .sender = 3,
+                      .view = 3,
                       .part = 5,
                       .exchange = 1ull << 40,
                       .step = 9,
@@ -49,7 +49,7 @@ START_TEST(a_frame_comes_back_as_it_was) {
     sl_frame frame;
     ck_assert_ptr_null(sl_frame_decode(&frame, bytes, size, PAYLOAD, false));
     ck_assert_int_eq(frame.type, SL_FRAME_DATA);
-    ck_assert_uint_eq(frame.sender, 3);
+    ck_assert(frame.view == 3 && frame.sender == 0);
     ck_assert_uint_eq(frame.part, 5);
     ck_assert_uint_eq(frame.step, 9);
     ck_assert_double_eq(frame.scalar, 0.75);
@@ -180,7 +180,7 @@ END_TEST
 START_TEST(a_direct_payload_is_neither_read_nor_taken_for_another) {
     uint8_t bytes[SL_FRAME_DIRECT_AT]; /* its payload is elsewhere */
     sl_frame frame = {.type = SL_FRAME_DIRECT,
-                      .sender = 3,
+                      .view = 3,
                       .part = 5,
                       .exchange = 7,
                       .scalar = 1,

@@ -27,9 +27,6 @@ typedef struct fleet_handlers {
     int (*lost)(void *context, uint32_t rank, const sl_error *error);
     /* Rank takes part again, from this round on. */
     void (*returned)(void *context, uint32_t rank, uint64_t round);
-    /* Parts of the network are one again, tells rank, which is in one of them. A code: of the
-     * owner.
-     */
     /* Rank, which was lost, is started again, or, if why_not is there, is not any more. */
     void (*restarted)(void *context, uint32_t rank, const sl_error *why_not);
     /* A message of rank to show. */

@@ -1,0 +1,419 @@
+/* test_loss_trace.c - members that lose each other as a protocol transcript: their nodes are cut,
+ * and a part that has no quorum rests; see members_scene.h.
+ */
+#include "members_scene.h"
+
+/* ---- cuts ---- */
+
+START_TEST(a_cut_spreads) {
+    open_members(4);
+    lost(3, 0);
+    ck_assert(cuts[3] == 1 && cuts[0] + cuts[1] + cuts[2] == 0);
+    arrive(SL_MEMBERSHIP_NEWS, 1);
+    ck_assert(cuts[1] == 1 && cuts[2] == 0);
+    arrive(SL_MEMBERSHIP_NEWS, EVERYBODY);
+    lost(2, 3);
+    arrive(SL_MEMBERSHIP_NEWS, EVERYBODY);
+    expect_cuts(4, 1); /* of a view it is one */
+    close_members();
+}
+END_TEST
+
+START_TEST(who_is_cut_trains_no_further_until_a_view) {
+    open_members(4);
+    lost(3, 0);
+    lose_letters();
+    expect_rounds_until(3, 10);
+    meet(0, 3); /* its node was cut, and so there is a view, of the same members */
+    expect_rounds_until(3, 10);
+    pass(3);
+    for (uint32_t i = 0; i < 4; i++) {
+        expect_view(i, 2, 4);
+        expect_same(i, 0);
+        expect_training(i);
+        ck_assert_uint_eq(viewed[i], 2);
+    }
+    train(3);
+    expect_view(0, 2, 4);
+    expect_cuts(4, 1);
+    close_members();
+}
+END_TEST
+
+START_TEST(a_suspect_that_answers_stays) {
+    open_members(4);
+    lost(1, 3);
+    train(0.3); /* rank 0 asks all, and 3 answers: only the edge is broken */
+    for (uint32_t i = 0; i < 4; i++) {
+        expect_view(i, 2, 4);
+        ck_assert(sl_epoch_is_broken(sl_membership_epoch(members[i]), 1, 3));
+    }
+    meet(1, 3);
+    train(1);
+    for (uint32_t i = 0; i < 4; i++) {
+        expect_view(i, 3, 4);
+        ck_assert_uint_eq(sl_membership_epoch(members[i])->broken_count, 0);
+        expect_training(i);
+    }
+    expect_cuts(4, 1); /* an edge that is whole again cuts nothing */
+    close_members();
+}
+END_TEST
+
+/* Rank 3 leaves: a view without it is agreed on, and lets round 10 end. Only 0 has heard so. */
+static void await_view(void) {
+    open_members(4);
+    step(3, (sl_membership_event){.type = SL_MEMBERSHIP_LEAVE});
+    arrive(SL_MEMBERSHIP_NEWS, EVERYBODY);
+    tick();
+    arrive(SL_MEMBERSHIP_PREPARE, EVERYBODY);
+    arrive(SL_MEMBERSHIP_ANSWER, 0);
+    arrive(SL_MEMBERSHIP_ACCEPT, EVERYBODY);
+    arrive(SL_MEMBERSHIP_ACCEPTED, 0);
+    expect_view(0, 2, 3);
+    expect_cuts(4, 0);
+    lose_letters();
+}
+
+/* It has not heard of the next one, under which all exchange. */
+START_TEST(who_loses_the_leaver_cuts_the_view_before) {
+    await_view();
+    lost(1, 3);
+    arrive(SL_MEMBERSHIP_NEWS, 0);
+    ck_assert(cuts[1] == 1 && cuts[0] == 1);
+    ready(0);
+    ck_assert(viewed[0] == 2 && began[0] == 11);
+    expect_training(0);
+    ck_assert_int_eq(cuts[0], 1);
+    close_members();
+}
+END_TEST
+
+/* The node is in the view before, which has it. */
+START_TEST(a_leaver_that_is_lost_while_a_view_is_awaited_cuts) {
+    await_view();
+    lost(0, 3);
+    ck_assert_int_eq(cuts[0], 1);
+    ready(0);
+    ck_assert_uint_eq(viewed[0], 2);
+    expect_training(0);
+    close_members();
+}
+END_TEST
+
+START_TEST(a_member_that_is_lost_while_a_view_is_awaited_cuts_both) {
+    await_view();
+    lost(0, 1);
+    ck_assert_int_eq(cuts[0], 1);
+    ready(0);
+    ck_assert(viewed[0] == 2 && began[0] == 11);
+    ck_assert_int_eq(cuts[0], 2);
+    expect_rounds_until(0, 11);
+    close_members();
+}
+END_TEST
+
+START_TEST(two_die_in_one_round) {
+    open_members(5);
+    kill_member(3);
+    kill_member(4);
+    all_lose(4);
+    lost(1, 3); /* rank 0 has not noticed, and waits for 3 */
+    lost(2, 3);
+    pass(2);
+    expect_view(0, 1, 5);
+    lost(0, 3);
+    pass(0.3);
+    for (uint32_t i = 0; i < 3; i++) {
+        expect_view(i, 2, 3);
+        expect_same(i, 0);
+    }
+    close_members();
+}
+END_TEST
+
+/* ---- quorums ---- */
+
+static void expect_rest(uint32_t rank, uint32_t reached, uint32_t needed) {
+    uint32_t found, wanted;
+    ck_assert(sl_membership_lacks_quorum(members[rank], &found, &wanted));
+    ck_assert_msg(found == reached && wanted == needed, "%u of %u, %u needed", found, reached,
+                  wanted);
+    expect_view(rank, 1, sl_membership_epoch(members[rank])->count);
+    expect_rounds_until(rank, 10);
+}
+
+static void expect_quorum(uint32_t rank) {
+    uint32_t reached, needed;
+    ck_assert(!sl_membership_lacks_quorum(members[rank], &reached, &needed));
+    expect_training(rank);
+}
+
+START_TEST(a_minority_rests_and_comes_back) {
+    open_members(5);
+    part(3, 5);
+    train(12);
+    expect_view(0, 2, 3);
+    for (uint32_t i = 0; i < 3; i++) {
+        expect_same(i, 0);
+        expect_quorum(i);
+    }
+    expect_rest(3, 2, 3);
+    expect_rest(4, 2, 3);
+    heal(3, 5);
+    train(0.3);
+    for (uint32_t i = 3; i < 5; i++) {
+        ck_assert(update[i].dropped);
+        join(i, 0);
+    }
+    train(3);
+    for (uint32_t i = 0; i < 5; i++) {
+        expect_view(i, sl_membership_epoch(members[0])->number, 5);
+        expect_same(i, 0);
+        expect_quorum(i);
+    }
+    expect_cuts(5, 1);
+    close_members();
+}
+END_TEST
+
+/* Nobody has agreed on anything meanwhile. */
+START_TEST(parts_without_a_quorum_go_on_when_they_meet) {
+    open_members(5);
+    part(2, 5);
+    for (uint32_t j = 3; j < 5; j++)
+        cut_off(2, j);
+    train(12);
+    expect_rest(0, 2, 3);
+    expect_rest(2, 1, 3);
+    expect_rest(4, 2, 3);
+    heal(2, 5);
+    train(4);
+    for (uint32_t i = 0; i < 5; i++) {
+        ck_assert(!update[i].dropped);
+        expect_view(i, sl_membership_epoch(members[0])->number, 5);
+        expect_same(i, 0);
+        expect_quorum(i);
+    }
+    expect_cuts(5, 1);
+    close_members();
+}
+END_TEST
+
+START_TEST(of_an_even_split_the_half_with_the_lowest_rank_goes_on) {
+    open_members(4);
+    part(2, 4);
+    train(12);
+    expect_view(0, 2, 2);
+    expect_same(0, 1);
+    expect_quorum(0);
+    expect_rest(2, 2, 3);
+    expect_rest(3, 2, 3);
+    close_members();
+}
+END_TEST
+
+START_TEST(a_leader_without_a_quorum_proposes_nothing) {
+    open_members(5);
+    for (uint32_t i = 2; i < 5; i++) {
+        kill_member(i);
+        lost(0, i);
+        lost(1, i);
+    }
+    for (int k = 0; k < 50; k++) {
+        now_s += 0.1;
+        tick();
+        arrive(SL_MEMBERSHIP_NEWS, EVERYBODY);
+        arrive(SL_MEMBERSHIP_PREPARE, EVERYBODY);
+        arrive(SL_MEMBERSHIP_ANSWER, EVERYBODY);
+        ck_assert_int_eq(arrive(SL_MEMBERSHIP_ACCEPT, EVERYBODY), 0);
+        lose_letters();
+    }
+    close_members();
+}
+END_TEST
+
+/* Two of its three members die, one after the other, before they have accepted. */
+START_TEST(what_too_few_accept_does_not_hold) {
+    open_members(5);
+    kill_member(4);
+    all_lose(4);
+    lose_letters();
+    tick();
+    arrive(SL_MEMBERSHIP_PREPARE, EVERYBODY);
+    arrive(SL_MEMBERSHIP_ANSWER, 0);
+    now_s += SL_ANSWER_S;
+    tick();
+    arrive(SL_MEMBERSHIP_ACCEPT, 1);
+    for (uint32_t i = 2; i < 4; i++) {
+        kill_member(i);
+        lost(0, i);
+        lost(1, i);
+    }
+    train(12);
+    expect_rest(0, 2, 3);
+    expect_rest(1, 2, 3);
+    close_members();
+}
+END_TEST
+
+START_TEST(a_process_that_has_ended_does_not_count) {
+    open_members(4);
+    all_see_it_end(0);
+    all_see_it_end(1);
+    train(2);
+    expect_view(2, 2, 2);
+    expect_same(2, 3);
+    expect_quorum(2);
+    all_see_it_end(2);
+    train(2);
+    expect_view(3, 3, 1);
+    expect_quorum(3);
+    close_members();
+}
+END_TEST
+
+/* Four live, and 1 is the lowest of them. */
+START_TEST(where_the_lowest_has_ended_the_next_one_splits) {
+    open_members(5);
+    all_see_it_end(0);
+    part(3, 5);
+    train(12);
+    expect_view(1, 2, 2);
+    expect_same(1, 2);
+    expect_quorum(1);
+    expect_rest(3, 2, 3);
+    close_members();
+}
+END_TEST
+
+START_TEST(a_process_that_another_follows_does_not_count) {
+    open_members(2);
+    kill_member(0);
+    lost(1, 0);
+    train(8);
+    expect_rest(1, 1, 2);
+    start(0, NULL, 0);
+    meet(0, 1);
+    join(0, 1);
+    train(2);
+    expect_view(1, 3, 2); /* of itself, and then with that one */
+    expect_same(0, 1);
+    expect_quorum(1);
+    close_members();
+}
+END_TEST
+
+START_TEST(who_has_done_its_last_round_does_not_count) {
+    open_members(2);
+    step(1, (sl_membership_event){.type = SL_MEMBERSHIP_DONE, .peer = 0});
+    kill_member(0);
+    lost(1, 0);
+    train(2);
+    expect_view(1, 2, 1);
+    expect_quorum(1);
+    close_members();
+}
+END_TEST
+
+START_TEST(a_view_of_one) {
+    open_members(2);
+    kill_member(1);
+    lost(0, 1);
+    train(2);
+    expect_view(0, 2, 1);
+    expect_quorum(0);
+    close_members();
+}
+END_TEST
+
+START_TEST(settings_may_ask_for_more) {
+    quorum = 4;
+    open_members(5);
+    kill_member(3);
+    kill_member(4);
+    all_lose(3);
+    all_lose(4);
+    train(12);
+    for (uint32_t i = 0; i < 3; i++)
+        expect_rest(i, 3, 4);
+    close_members();
+}
+END_TEST
+
+/* ---- parts that both go on, as settings allow it ---- */
+
+static void train_apart(uint32_t from, uint32_t n) {
+    quorum = 1;
+    open_members(n);
+    part(from, n);
+    train(8);
+    expect_view(0, 2, from);
+    expect_view(from, 2, n - from);
+    expect_quorum(0);
+    expect_quorum(n - 1);
+}
+
+/* Ranks from `low` to `high` were in the part that does not go on. */
+static void expect_dropped(uint32_t low, uint32_t high, uint32_t n) {
+    train(1);
+    for (uint32_t i = 0; i < n; i++)
+        ck_assert_msg(update[i].dropped == (i >= low && i < high), "rank %u", i);
+    for (uint32_t i = low; i < high; i++)
+        join(i, low == 0 ? high : 0);
+    train(8);
+    for (uint32_t i = 0; i < n; i++) {
+        expect_view(i, sl_membership_epoch(members[0])->number, n);
+        expect_same(i, 0);
+        expect_training(i);
+    }
+    close_members();
+}
+
+START_TEST(when_parts_meet_the_smaller_one_is_dropped) {
+    train_apart(2, 5);
+    heal(2, 5);
+    expect_dropped(0, 2, 5);
+}
+END_TEST
+
+START_TEST(of_parts_alike_that_without_the_lowest_rank_is_dropped) {
+    train_apart(2, 4);
+    heal(2, 4);
+    expect_dropped(2, 4, 4);
+}
+END_TEST
+
+/* How many views a part has been through does not matter. */
+START_TEST(a_smaller_part_of_a_higher_number_is_dropped) {
+    train_apart(2, 5);
+    step(0, (sl_membership_event){.type = SL_MEMBERSHIP_LOST, .peer = 1});
+    train(3); /* only the edge, which is whole again */
+    meet(0, 1);
+    train(3);
+    ck_assert_uint_gt(sl_membership_epoch(members[0])->number, 2);
+    heal(2, 5);
+    expect_dropped(0, 2, 5);
+}
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("loss trace");
+    ADD_TESTS_WITH(suite, "cuts", forget_updates, NULL, a_cut_spreads,
+                   who_is_cut_trains_no_further_until_a_view, a_suspect_that_answers_stays,
+                   who_loses_the_leaver_cuts_the_view_before,
+                   a_leaver_that_is_lost_while_a_view_is_awaited_cuts,
+                   a_member_that_is_lost_while_a_view_is_awaited_cuts_both, two_die_in_one_round);
+    ADD_TESTS_WITH(
+        suite, "quorums", forget_updates, NULL, a_minority_rests_and_comes_back,
+        parts_without_a_quorum_go_on_when_they_meet,
+        of_an_even_split_the_half_with_the_lowest_rank_goes_on,
+        a_leader_without_a_quorum_proposes_nothing, what_too_few_accept_does_not_hold,
+        a_process_that_has_ended_does_not_count, where_the_lowest_has_ended_the_next_one_splits,
+        a_process_that_another_follows_does_not_count, who_has_done_its_last_round_does_not_count,
+        a_view_of_one, settings_may_ask_for_more);
+    ADD_TESTS_WITH(suite, "parts", forget_updates, NULL, when_parts_meet_the_smaller_one_is_dropped,
+                   of_parts_alike_that_without_the_lowest_rank_is_dropped,
+                   a_smaller_part_of_a_higher_number_is_dropped);
+    return run_suite(suite);
+}
