@@ -11,9 +11,6 @@
  *                                come back in update.released
  *   all combined and sent     -> publish of the next step of the exchange; after the last one
  *                                round_done, and compute of the next round, or finished
- *   LOST                      -> what that peer has not sent, and what it would have been given, is
- *                                folded: its weight goes to the node's own vector; or exchanges are
- *                                void until VIEW
  *   CUT                       -> somebody is lost: what is combined stays, and the rest of the
  *                                exchange is done with nobody, at once; or it never took place.
  *                                Rounds until VIEW are the node's alone
@@ -112,15 +109,13 @@ typedef enum sl_event_type {
     SL_EVENT_RECEIVED,
     SL_EVENT_SENT,     /* part has left for every out-neighbour */
     SL_EVENT_NOTIFIED, /* notify_fd was signalled */
-    SL_EVENT_LOST,     /* peer: it sends and gets nothing any more, until a view. SL_EPEER: what the
-                          algorithm exchanges cannot be folded now */
     SL_EVENT_CUT,      /* nothing is exchanged any more, until a view: the driver sends no more of a
                           message under way, and says no SENT of it. What has begun to leave has
                           left */
     SL_EVENT_ASIDE,    /* it gives its round up, and what has come goes back: it rests */
     SL_EVENT_RELEASED, /* the round that was held begins */
-    SL_EVENT_VIEW,     /* of a node that was held before view->round, or earlier, and then goes
-                          forward; or first of all, in place of START: x is filled, and it joins */
+    SL_EVENT_VIEW,     /* of a node that was held before view->round; or first of all, in place of
+                          START: x is filled, and it joins */
     SL_EVENT_RENEWED,  /* before START: peer is another process, and what has come goes back */
     SL_EVENT_PEER_DOWN, /* -> SL_EPEER naming edge and round, if the node still needs that peer */
     SL_EVENT_DEADLINE   /* -> SL_EPEER naming the edges and the round that the node waits for */
@@ -128,7 +123,7 @@ typedef enum sl_event_type {
 
 typedef struct sl_event {
     sl_event_type type;
-    uint32_t peer;       /* RECEIVED, PEER_DOWN, LOST, RENEWED */
+    uint32_t peer;       /* RECEIVED, PEER_DOWN, RENEWED */
     uint64_t exchange;   /* RECEIVED */
     uint32_t step;       /* RECEIVED */
     uint32_t part;       /* RECEIVED, SENT */
@@ -146,7 +141,7 @@ typedef struct sl_round {
     double learning_rate;
     double neighbour_distance; /* sqrt(sum_j W_ij ||v_j - v_i||^2) of the published vectors; NaN if
                                   not measured */
-    double push_sum_weight;    /* 1 unless push-sum; the mean, where parts of the vector differ */
+    double push_sum_weight;    /* 1 unless push-sum */
     uint64_t payload_bytes_sent, payload_bytes_received; /* of this round, without frame headers */
     uint64_t frames_sent, frames_received;
     uint64_t messages_sent, messages_silent; /* to each receiver; those with a payload, and without
@@ -245,7 +240,7 @@ SL_API uint64_t sl_node_round(const sl_node *node); /* the round under way, from
 SL_API void sl_node_hold(sl_node *node, uint64_t round);
 /* The latest exchange that the node has begun, from 1; 0: none. */
 SL_API uint64_t sl_node_exchange(const sl_node *node);
-/* The mean over all elements; 1 unless push-sum. */
+/* 1 unless push-sum. */
 SL_API double sl_node_push_sum_weight(const sl_node *node);
 /* All peers of the node, sorted; borrowed. */
 SL_API uint32_t sl_node_peers(const sl_node *node, const uint32_t **peers);
@@ -268,18 +263,13 @@ SL_API double sl_node_scalar(const sl_node *node, uint32_t part);
 /* Says what an exchange waits for: SL_EPEER, and the text names edge or node, round and part. 0:
  * there is no exchange. */
 SL_API int sl_node_name_wait(const sl_node *node, sl_error *error);
-/* How far a node has come, of what a peer sends it: so many parts of its message in a step of the
- * exchange under way; or the next step, if the peer only gets something, and may have it; or else
- * the last exchange, and the number of its steps. Who is lost there, is folded from there on. */
+/* How far a node has come: so many parts of a step of the exchange under way are combined; or the
+ * last exchange, and the number of its steps. Who is cut there has as much of the others. */
 typedef struct sl_reach {
     uint64_t exchange;
     uint32_t step, part;
 } sl_reach;
-/* false: it is no peer, or the node has finished. Where a loss voids exchanges, anybody is one. */
-SL_API bool sl_node_reach(const sl_node *node, uint32_t peer, sl_reach *out);
-/* The same of all peers: so many parts of the step under way are combined; or the last exchange,
- * and the number of its steps. Who is cut there, has as much of the others. */
-SL_API void sl_node_reached(const sl_node *node, sl_reach *out);
+SL_API void sl_node_reach(const sl_node *node, sl_reach *out);
 /* Does the current step wait for a part of this peer's message? */
 SL_API bool sl_node_awaits(const sl_node *node, uint32_t peer);
 /* Does the node stop until it hears SENT of the next part? All else that it needs has come; what

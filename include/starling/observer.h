@@ -78,11 +78,10 @@ SL_API void sl_record_pieces(sl_record *record, sl_piece out[SL_RECORD_PIECES]);
     X(SL_LOG_REQUEST, "request")       /* all nodes are to save a round */                         \
     X(SL_LOG_CHECKPOINT, "checkpoint") /* it was written, or not */                                \
     X(SL_LOG_LOST, "lost")             /* a peer is gone: killed, left, or cut off */              \
-    X(SL_LOG_FOLD, "fold")             /* nothing more of a neighbour's goes into the model */     \
+    X(SL_LOG_CUT, "cut")               /* nothing more is exchanged, until a view */               \
     X(SL_LOG_COMMIT, "commit")         /* all agree on the next view */                            \
     X(SL_LOG_VIEW, "view")             /* other members, from a round on */                        \
     X(SL_LOG_JOIN, "join")             /* it asks to take part again, with a sponsor's model */    \
-    X(SL_LOG_MERGE, "merge")           /* parts of the network are one again, in the next view */  \
     X(SL_LOG_END, "end")
 
 typedef enum sl_log_kind {
@@ -111,8 +110,8 @@ typedef struct sl_log_entry {
     sl_log_kind kind;
     uint32_t rank;
     uint64_t round; /* start: the first, 0: it joins; resume, checkpoint, request: the one that is
-                       saved; edge, down, up, fold, commit: under way; join, merge: the last that
-                       it ended; lost, view: the first without the peer, of the view; end: the last
+                       saved; edge, down, up, cut, commit: under way; join: the last that it
+                       ended; lost, view: the first without the peer, of the view; end: the last
                        that ended, 0: none */
     uint64_t rounds, run_id;                 /* start: of the run */
     uint64_t incarnation;                    /* start: of the process, random, below 2^53 */
@@ -123,20 +122,21 @@ typedef struct sl_log_entry {
     char blas[SL_LOG_WORD_MAX];              /* start: sl_learner_blas */
     uint64_t passed_over[SL_LOG_PASSED_MAX]; /* resume: newer rounds that it had a file of */
     size_t passed_over_count;
-    uint32_t peer;               /* edge, down, up, lost, fold; join: the sponsor */
-    uint64_t after;              /* join: the round after which the sponsor had the model; commit:
-                                    the last one before the view */
-    const uint32_t *ranks;       /* view: (members) rising, borrowed */
-    uint64_t members;            /* view */
-    uint32_t sides;              /* merge: of the network that have met */
+    uint32_t peer;         /* edge, down, up, lost; join: the sponsor */
+    uint64_t after;        /* join: the round after which the sponsor had the model; commit:
+                              the last one before the view */
+    const uint32_t *ranks; /* view: (members) rising, borrowed */
+    uint64_t members;      /* view */
+    const sl_pair *broken; /* view: (broken_count) edges that it does without, borrowed */
+    uint64_t broken_count;
     double gap;                  /* view: the spectral gap of their topology; NaN: unknown */
-    uint64_t exchange;           /* down, up; fold: sl_node_reach; view: the last before it */
-    uint32_t step, part;         /* fold: sl_node_reach */
+    uint64_t exchange;           /* down, up; cut: sl_node_reach; view: the last before it */
+    uint32_t step, part;         /* cut: sl_node_reach */
     double seconds;              /* up: how long it was down */
     sl_log_then then;            /* request */
     sl_log_outcome outcome;      /* end */
     char why[SL_ERROR_TEXT_MAX]; /* edge (its protection), down, lost, view (who they are),
-                                    merge, checkpoint (empty: it was written), end (empty: all
+                                    checkpoint (empty: it was written), end (empty: all
                                     rounds are done) */
 } sl_log_entry;
 

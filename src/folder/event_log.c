@@ -146,7 +146,7 @@ static int read_line(const char *path, const char *text, size_t bytes, uint64_t 
     if (result == 0)
         result = each(context, line, &entry, error);
     if (read == 0)
-        free((void *)entry.ranks);
+        sl_event_text_free(&entry);
     return result != 0 ? sl_fail_prefix(error, result, "%s:%" PRIu64, path, line) : 0;
 }
 

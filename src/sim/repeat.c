@@ -1,13 +1,12 @@
-/* repeat.c - repeats a run that has lost nodes: each node folds where its log says so, and begins
+/* repeat.c - repeats a run that has lost nodes: each node is cut where its log says so, and begins
  * the views that its log has.
  *
- * Who was lost is simulated as long as it has all that it needs: further than it came, never less
- * far. Who went on with a later round, as others were ahead, rests until then. What it would have
- * sent beyond a fold is not delivered, so that it stands still soon. Whose numbers are not finite
- * ends where it ended. Who returned goes after the round that it had ended, and comes back with its
- * view, as a new node with the model that its sponsor had. So does a new process in the place of
- * one that was lost: the log of its rank goes on with its start. Where a loss voids an exchange, it
- * does so when all stand still: where in the exchange does not count.
+ * What a node would have combined beyond its cut does not come, and when all stand still, those are
+ * cut who are there. So all that left before a cut has come. Who was lost is simulated under the
+ * view that it had, as long as it has all that it needs: further than it came, never less far.
+ * Whose numbers are not finite ends where it ended. Who returned goes after the round that it had
+ * ended, and comes back with its view, as a new node with the model that its sponsor had. So does a
+ * new process in the place of one that was lost: the log of its rank goes on with its start.
  */
 #include "sim/simulator.h"
 #include "wire/frame.h"
@@ -31,88 +30,59 @@ static bool is_done(const simulator *s, uint32_t rank) {
     return h->done && end_of(s, rank) == h->count;
 }
 
-/* What is next in the node's log, if it is of that kind; NULL: it is not. */
+/* What is next in the log of the process, if it is of that kind; NULL: it is not. */
 static const sl_log_entry *next_of(const simulator *s, uint32_t rank, sl_log_kind kind) {
     const sl_history *h = history_of(s, rank);
     const size_t at = s->peers[rank].repeated;
     return at < h->count && h->entries[at].kind == kind ? &h->entries[at] : NULL;
 }
 
-/* ---- folds ---- */
+/* ---- cuts ---- */
 
-/* Is that part the first that was missing, or after it? */
-static bool is_beyond(const sl_log_entry *fold, const sl_reach *at) {
-    if (at->exchange != fold->exchange)
-        return at->exchange > fold->exchange;
-    return at->step != fold->step ? at->step > fold->step : at->part >= fold->part;
+/* At the cut, or after it? */
+static bool is_beyond(const sl_log_entry *cut, const sl_reach *at) {
+    if (at->exchange != cut->exchange)
+        return at->exchange > cut->exchange;
+    return at->step != cut->step ? at->step > cut->step : at->part >= cut->part;
 }
 
 bool sl_sim_misses(const simulator *s, uint32_t rank, const sl_event *part) {
-    const sl_reach at = {part->exchange, part->step, part->part};
-    const sl_history *h = history_of(s, rank);
-    const size_t end = end_of(s, rank);
-    for (size_t i = s->peers[rank].repeated; i < end; i++)
-        if (h->entries[i].kind == SL_LOG_FOLD && h->entries[i].peer == part->peer)
-            return is_beyond(&h->entries[i], &at);
-    return false;
+    const sl_log_entry *cut = next_of(s, rank, SL_LOG_CUT);
+    return cut != NULL && is_beyond(cut, &(sl_reach){part->exchange, part->step, part->part});
 }
 
-bool sl_sim_keeps_back(const simulator *s, uint32_t rank, const sl_outbound *sent) {
-    const sl_log_entry *fold = sl_sim_repeats(s) ? next_of(s, rank, SL_LOG_FOLD) : NULL;
-    return fold != NULL && fold->exchange == sent->exchange && fold->step == sent->step;
+/* The step that it is cut in is not over. */
+bool sl_sim_keeps_back(const simulator *s, uint32_t rank, const sl_outbound *sent, uint32_t part) {
+    const sl_log_entry *cut = next_of(s, rank, SL_LOG_CUT);
+    return cut != NULL && cut->exchange == sent->exchange && cut->step == sent->step &&
+           (part >= cut->part || part + 1 == sent->parts);
 }
 
-/* Is the node where it folded? */
-static bool is_due(const simulator *s, uint32_t rank, const sl_log_entry *fold) {
+static bool is_due(const simulator *s, uint32_t rank) {
+    const sl_log_entry *cut = next_of(s, rank, SL_LOG_CUT);
     sl_reach at;
-    return fold != NULL &&
-           (!sl_node_reach(s->peers[rank].node, fold->peer, &at) || is_beyond(fold, &at));
+    if (cut == NULL || s->peers[rank].node == NULL)
+        return false;
+    sl_node_reach(s->peers[rank].node, &at);
+    return is_beyond(cut, &at);
 }
 
-/* Folds whom the node folded where it is. */
-static int follow(simulator *s, uint32_t rank, sl_error *error) {
-    peer *p = &s->peers[rank];
-    int result = 0;
-    for (const sl_log_entry *fold; result == 0;) {
-        if (is_due(s, rank, fold = next_of(s, rank, SL_LOG_FOLD))) {
-            p->repeated++;
-            result =
-                sl_sim_step(s, rank, &(sl_event){.type = SL_EVENT_LOST, .peer = fold->peer}, error);
-        } else if (p->keeps_back && !sl_sim_keeps_back(s, rank, &p->kept_back)) {
-            p->keeps_back = false;
-            result = sl_sim_step(
-                s, rank, &(sl_event){.type = SL_EVENT_SENT, .part = p->kept_back.parts - 1}, error);
-        } else {
-            break;
-        }
-    }
-    return result;
-}
-
-static bool voids(const simulator *s) {
-    return sl_algorithm_of(&s->plan.config, NULL)->voids;
-}
-
-int sl_sim_void(simulator *s, bool *any, sl_error *error) {
+int sl_sim_cut(simulator *s, bool *any, sl_error *error) {
     int result = 0;
     *any = false;
-    for (uint32_t i = 0; i < s->nodes && result == 0 && sl_sim_repeats(s) && voids(s); i++) {
-        peer *p = &s->peers[i];
-        const sl_log_entry *fold = next_of(s, i, SL_LOG_FOLD);
-        if (p->node == NULL || !is_due(s, i, fold))
+    for (uint32_t i = 0; i < s->nodes && result == 0; i++) {
+        if (!is_due(s, i))
             continue;
         *any = true;
-        p->repeated++;
-        p->keeps_back = p->pending.publish = false; /* its message is none */
-        result = sl_sim_step(s, i, &(sl_event){.type = SL_EVENT_LOST, .peer = fold->peer}, error);
+        s->peers[i].repeated++;
+        s->peers[i].pending.publish = false;
+        result = sl_sim_deliver(s, i, &(sl_event){.type = SL_EVENT_CUT}, error);
     }
     return result;
 }
 
 int sl_sim_deliver(simulator *s, uint32_t rank, const sl_event *event, sl_error *error) {
-    int result = sl_sim_step(s, rank, event, error);
-    if (result == 0 && sl_sim_repeats(s) && !voids(s))
-        result = follow(s, rank, error);
+    const int result = sl_sim_step(s, rank, event, error);
     return sl_sim_ends_alone(s, rank, result) ? 0 : result;
 }
 
@@ -121,6 +91,7 @@ int sl_sim_deliver(simulator *s, uint32_t rank, const sl_event *event, sl_error 
 int sl_sim_turn(simulator *s, uint32_t rank, const sl_scene_view *v, sl_error *error) {
     const sl_task *t = s->task;
     uint32_t place = 0;
+    s->peers[rank].view = v;
     while (v->group.ranks[place] != rank)
         place++;
     const int result =
@@ -130,22 +101,15 @@ int sl_sim_turn(simulator *s, uint32_t rank, const sl_scene_view *v, sl_error *e
                        : result;
 }
 
-/* The view that is next in its log, behind the word of a merge or not. */
-static const sl_log_entry *next_view(const simulator *s, uint32_t rank) {
-    const sl_history *h = history_of(s, rank);
-    const size_t at = s->peers[rank].repeated + (next_of(s, rank, SL_LOG_MERGE) != NULL);
-    return at < h->count && h->entries[at].kind == SL_LOG_VIEW ? &h->entries[at] : NULL;
-}
-
 static int begin_round(simulator *s, uint32_t rank, uint64_t round, sl_error *error) {
-    const sl_log_entry *entry = next_view(s, rank);
+    const sl_log_entry *entry = next_of(s, rank, SL_LOG_VIEW);
     const sl_scene_view *v;
     if (entry == NULL || entry->round != round)
         return sl_sim_deliver(s, rank, &(sl_event){.type = SL_EVENT_RELEASED}, error);
     int result = sl_scene_repeat(&s->scene, entry, &v, error);
     if (result != 0)
         return result;
-    s->peers[rank].repeated = (size_t)(entry - history_of(s, rank)->entries) + 1;
+    s->peers[rank].repeated++;
     return sl_sim_turn(s, rank, v, error);
 }
 
@@ -210,45 +174,74 @@ static int take_models(simulator *s, uint64_t after, sl_error *error) {
     return result;
 }
 
-/* Does its view begin? Then it is a node again. */
+/* ---- who goes ---- */
+
+/* Where the process says that it wants to return; else where its log ends. */
+static size_t next_join(const simulator *s, uint32_t rank) {
+    const sl_history *h = history_of(s, rank);
+    const size_t end = end_of(s, rank);
+    size_t at = s->peers[rank].repeated;
+    while (at < end && h->entries[at].kind != SL_LOG_JOIN && h->entries[at].kind != SL_LOG_VIEW)
+        at++;
+    return at < end && h->entries[at].kind == SL_LOG_JOIN ? at : end;
+}
+
+/* It returns later. Or what is left of its log is the next process's, which counts anew. */
+static void go_out(simulator *s, uint32_t rank) {
+    peer *p = &s->peers[rank];
+    const size_t at = next_join(s, rank);
+    const bool returns = at < end_of(s, rank), is_last = at == history_of(s, rank)->count;
+    sl_node_close(&p->node);
+    p->pending = (sl_update){0};
+    p->repeated = returns || is_last ? at : at + 1;
+    if (!returns && !is_last)
+        p->record = (sl_record){.rank = rank};
+}
+
+/* Was the round before this one the last that it ended before it asked to return? */
+static bool has_returned(const simulator *s, uint32_t rank, uint64_t round) {
+    const sl_history *h = history_of(s, rank);
+    const size_t at = next_join(s, rank);
+    return at < end_of(s, rank) && h->entries[at].round + 1 == round;
+}
+
+/* Does the view begin that it returns with? Then it is a node again. */
 static bool comes_back(simulator *s, uint32_t rank, uint64_t round) {
     peer *p = &s->peers[rank];
     const sl_history *h = history_of(s, rank);
     size_t k = p->repeated;
-    if (p->node != NULL || p->aside == NULL)
-        return false;
     while (k < h->count && h->entries[k].kind != SL_LOG_VIEW)
         k++;
-    if (k == h->count || h->entries[k].round != round)
+    if (p->aside == NULL || k == h->count || h->entries[k].round != round)
         return false;
+    if (p->node != NULL)
+        go_out(s, rank);
     p->repeated = k;
     p->node = p->aside;
     p->aside = NULL;
     return true;
 }
 
-/* Did it go on with a later round, as others were ahead? Until then it rests. */
-static bool waits(const simulator *s, uint32_t rank, uint64_t round) {
-    const sl_log_entry *merge = next_of(s, rank, SL_LOG_MERGE), *view = next_view(s, rank);
-    return merge != NULL && view != NULL && s->peers[rank].node != NULL &&
-           merge->round + 1 == round && view->round > round;
-}
-
-static void let_rest(peer *p) {
-    p->aside = p->node;
-    p->node = NULL;
-    p->pending = (sl_update){0};
+static bool let_go(simulator *s, uint64_t round) {
+    bool any = false;
+    for (uint32_t i = 0; i < s->nodes; i++)
+        if (s->peers[i].node != NULL && has_returned(s, i, round)) {
+            go_out(s, i);
+            any = true;
+        }
+    return any;
 }
 
 int sl_sim_begin_repeated(simulator *s, uint64_t round, sl_error *error) {
-    bool any = false;
-    int result = take_models(s, round - 1, error);
-    for (uint32_t i = 0; i < s->nodes && result == 0; i++) {
-        const bool rests = waits(s, i, round);
-        if (rests)
-            let_rest(&s->peers[i]);
-        any = comes_back(s, i, round) || rests || any;
-    }
+    bool any;
+    int result = sl_sim_cut(s, &any, error);
+    if (result == 0)
+        result = take_models(s, round - 1, error);
+    if (result != 0)
+        return result;
+    any = let_go(s, round);
+    for (uint32_t i = 0; i < s->nodes; i++)
+        any = comes_back(s, i, round) || any;
     if (any)
         sl_sim_tell_members(s, round);
     for (uint32_t i = 0; i < s->nodes && result == 0; i++)
@@ -257,81 +250,29 @@ int sl_sim_begin_repeated(simulator *s, uint64_t round, sl_error *error) {
     return result;
 }
 
-static void close_node(peer *p) {
-    sl_node_close(&p->node);
-    p->pending = (sl_update){0};
-}
-
-/* Did it not come to the end of this round before it returned? */
-static bool went_aside(const simulator *s, uint32_t rank, uint64_t round) {
-    const sl_history *h = history_of(s, rank);
-    const size_t end = end_of(s, rank);
-    for (size_t k = s->peers[rank].repeated; k < end && h->entries[k].kind != SL_LOG_VIEW; k++)
-        if (h->entries[k].kind == SL_LOG_JOIN && h->entries[k].round + 1 == round)
-            return true;
-    return false;
-}
-
-/* What is left of its log is the next process's, which counts anew. */
-static void end_process(simulator *s, uint32_t rank) {
-    const size_t end = end_of(s, rank);
-    peer *p = &s->peers[rank];
-    close_node(p);
-    if (end == history_of(s, rank)->count)
-        return;
-    p->repeated = end + 1;
-    p->record = (sl_record){.rank = rank};
-}
-
 bool sl_sim_ends_alone(simulator *s, uint32_t rank, int result) {
     if (result != SL_EDIVERGED || !sl_sim_repeats(s))
         return false;
     const uint64_t round = sl_node_round(s->peers[rank].node);
-    if (went_aside(s, rank, round))
-        close_node(&s->peers[rank]);
-    else if (is_done(s, rank))
+    if (is_done(s, rank) && !has_returned(s, rank, round))
         return false;
-    else
-        end_process(s, rank);
+    go_out(s, rank);
     sl_sim_tell_members(s, round);
     return true;
-}
-
-/* Was this the last round that it ended before it returned? It has told nobody of it. Who stepped
- * aside in the next one has, though its folds may be where this round's exchange was over. */
-static bool goes_out(const simulator *s, uint32_t rank, uint64_t round) {
-    const peer *p = &s->peers[rank];
-    const sl_log_entry *join = next_of(s, rank, SL_LOG_JOIN);
-    if (join == NULL || join->round != round || p->pending.finished_round.round != round)
-        return false;
-    return p->repeated == 0 || join[-1].kind != SL_LOG_FOLD || join[-1].round == round;
 }
 
 int sl_sim_close_lost(simulator *s, uint64_t round, sl_error *error) {
     bool any = false;
     for (uint32_t i = 0; i < s->nodes; i++) {
         peer *p = &s->peers[i];
-        if (p->node == NULL)
+        if (p->node == NULL || p->pending.finished_round.round >= round)
             continue;
-        if (goes_out(s, i, round)) {
-            sl_record_take_round(&p->record, &p->pending.finished_round, SL_FRAME_HEADER_BYTES);
-            close_node(p);
-            any = true;
-            continue;
-        }
-        if (went_aside(s, i, round)) {
-            close_node(p);
-            any = true;
-            continue;
-        }
-        if (p->pending.finished_round.round >= round)
-            continue;
-        if (is_done(s, i))
+        if (is_done(s, i) && !has_returned(s, i, round))
             return sl_fail(error, SL_EFILE,
                            "round %llu: node %u waits for what it did not wait for in the run; its "
                            "log of events does not say why",
                            (unsigned long long)round, i);
-        end_process(s, i);
+        go_out(s, i);
         any = true;
     }
     if (any)

@@ -411,8 +411,6 @@ START_TEST(a_silent_message_ends_the_phase_and_is_not_mixed) {
     ck_assert_int_eq(sl_node_payload(node, 0, &payload, &error), 0);
     ck_assert(payload.bytes == 0 && payload.data != NULL);
     sent(0);
-    sl_reach reach;
-    ck_assert(sl_node_reach(node, 0, &reach) && reach.part == 2);
     ck_assert(!sl_node_awaits(node, 0) && sl_node_awaits(node, 2));
     receive(2, 2, 1, 3);
     expect_released(2);

@@ -35,7 +35,7 @@ static void fill(uint32_t rank, uint64_t exchange, uint32_t part, float *out, si
 }
 
 typedef struct way {
-    uint32_t window, lose_after;
+    uint32_t window, cut_after;
     unsigned frames_of_pass;
     sl_algorithm_config config;
 } way;
@@ -61,7 +61,7 @@ static driven_node train(const sl_vec_ops *vec, const way *w, float *model) {
     d.fill = fill;
     d.frames_of_pass = w->frames_of_pass;
     d.control_every = CONTROL_EVERY;
-    d.lose_after = w->lose_after;
+    d.cut_after = w->cut_after;
     vec->fill(sl_node_gradient_buffer(d.node), 0.25f, DIMENSION);
     driven_train(&d);
     vec->copy_out(model, sl_node_model(d.node), DIMENSION * sizeof(float));
@@ -77,10 +77,10 @@ static const way ways[] = {
     {.window = 16, .frames_of_pass = 1, GOSSIP},
     {.window = 64, .frames_of_pass = 64, GOSSIP},
     {.window = 3, .frames_of_pass = 2, GOSSIP},
-    {.window = 64, .frames_of_pass = 7, .lose_after = 1, GOSSIP},
-    {.window = 64, .frames_of_pass = 7, .lose_after = 32, GOSSIP},
-    {.window = 64, .frames_of_pass = 7, .lose_after = 45, GOSSIP},
-    {.window = 16, .frames_of_pass = 3, .lose_after = 1269, GOSSIP},
+    {.window = 64, .frames_of_pass = 7, .cut_after = 1, GOSSIP},
+    {.window = 64, .frames_of_pass = 7, .cut_after = 32, GOSSIP},
+    {.window = 64, .frames_of_pass = 7, .cut_after = 45, GOSSIP},
+    {.window = 16, .frames_of_pass = 3, .cut_after = 1269, GOSSIP},
     {.window = 16, .frames_of_pass = 3, CHOCO(.kind = SL_COMPRESSOR_QSGD, .levels = 7)},
     {.window = 64,
      .frames_of_pass = 64,
@@ -92,7 +92,7 @@ static const way ways[] = {
     {.window = 32, .frames_of_pass = 7, CHOCO(.kind = SL_COMPRESSOR_TOP_K, .fraction = 0.3)},
     {.window = 64,
      .frames_of_pass = 7,
-     .lose_after = 40,
+     .cut_after = 40,
      CHOCO(.kind = SL_COMPRESSOR_TOP_K, .fraction = 0.05)},
     {.window = 64,
      .frames_of_pass = 64,

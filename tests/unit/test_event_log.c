@@ -15,6 +15,7 @@ enum { READ_MAX = 32 };
 
 static sl_log_entry entries[READ_MAX]; /* (count) what was read */
 static uint32_t members[READ_MAX][4];  /* of views */
+static sl_pair edges[READ_MAX][4];     /* that they do without */
 static size_t count;
 static char told[SL_ERROR_TEXT_MAX];
 static int tellings;
@@ -45,6 +46,9 @@ static int take(void *context, uint64_t line, const sl_log_entry *entry, sl_erro
     if (entry->ranks != NULL)
         entries[count].ranks =
             memcpy(members[count], entry->ranks, entry->members * sizeof *entry->ranks);
+    if (entry->broken != NULL)
+        entries[count].broken =
+            memcpy(edges[count], entry->broken, entry->broken_count * sizeof *entry->broken);
     count++;
     return 0;
 }
@@ -76,17 +80,18 @@ START_TEST(every_kind_comes_back) {
         {.kind = SL_LOG_REQUEST, .round = 47, .then = SL_LOG_LEAVE},
         {.kind = SL_LOG_CHECKPOINT, .round = 47, .why = "No space left on device"},
         {.kind = SL_LOG_LOST, .round = 48, .peer = 5, .why = "killed"},
-        {.kind = SL_LOG_FOLD, .round = 48, .peer = 5, .exchange = 96, .step = 1, .part = 7},
+        {.kind = SL_LOG_CUT, .round = 48, .exchange = 96, .step = 1, .part = 7},
         {.kind = SL_LOG_COMMIT, .round = 48, .after = 48},
         {.kind = SL_LOG_VIEW,
          .round = 49,
          .exchange = 97,
          .ranks = (uint32_t[]){0, 1, 3},
          .members = 3,
+         .broken = (sl_pair[]){{0, 3}},
+         .broken_count = 1,
          .gap = 0.25,
          .why = "3 of 4"},
         {.kind = SL_LOG_JOIN, .round = 49, .peer = 2, .after = 61},
-        {.kind = SL_LOG_MERGE, .round = 61, .sides = 2, .why = "round 70: 2 parts"},
         {.kind = SL_LOG_END, .round = 47, .outcome = SL_LOG_SAVED},
     };
     const size_t all = sizeof written / sizeof *written;

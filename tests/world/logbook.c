@@ -45,8 +45,9 @@ static void take_later(logbook *book, const sl_log_entry *e) {
     case SL_LOG_LOST:
         require(e->peer < NODES_MAX && e->why[0] != '\0', e, "it does not say whom, and why");
         break;
-    case SL_LOG_FOLD:
-        require(e->peer < NODES_MAX && e->peer != e->rank, e, "it does not say whom");
+    case SL_LOG_CUT:
+        require(!book->is_cut, e, "it is cut already");
+        book->is_cut = true;
         break;
     case SL_LOG_COMMIT:
         require(e->after > 0, e, "it begins nowhere");
@@ -54,12 +55,10 @@ static void take_later(logbook *book, const sl_log_entry *e) {
     case SL_LOG_VIEW:
         require(e->members > 0 && e->members <= NODES_MAX && e->round > book->from, e,
                 "there is no such view");
+        book->is_cut = false;
         break;
     case SL_LOG_JOIN:
         require(e->peer < NODES_MAX && e->peer != e->rank && e->after > 0, e, "nobody's model");
-        break;
-    case SL_LOG_MERGE:
-        require(e->sides > 1 && e->why[0] != '\0', e, "nothing has met");
         break;
     case SL_LOG_CHECKPOINT:
         require(e->round > book->from && e->round != book->saved, e, "that round is saved");

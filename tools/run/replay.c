@@ -91,8 +91,8 @@ static void describe_plan(const replay *r) {
     for (size_t i = 1; i < p->count; i++)
         printf("%s%" PRIu64, i > 1 ? ", " : ", going on from round ", p->stretches[i].from);
     printf(" (%" PRIu64 " starts, %" PRIu64 " connections broke", p->starts, p->breaks);
-    if (p->folds + p->views > 0)
-        printf(", %" PRIu64 " folds, %" PRIu64 " views begun", p->folds, p->views);
+    if (p->cuts + p->views > 0)
+        printf(", %" PRIu64 " cuts, %" PRIu64 " views begun", p->cuts, p->views);
     printf(")\n");
     fflush(stdout);
 }
@@ -192,7 +192,7 @@ static void fill_words(words *w, const replay *r, size_t i) {
     for (size_t k = 0; k < o->override_count; k++)
         set(w, o->overrides[k]);
     set(w, "checkpoint.path=\"\"");
-    if (p->folds + p->views > 0) {
+    if (p->cuts + p->views > 0) {
         set(w, "checkpoint.every=0");
         add(w, "--history");
         add(w, r->run);

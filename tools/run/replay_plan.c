@@ -34,7 +34,7 @@ typedef struct reader {
     bool resumes;   /* the line before is a start that does not begin at round 1 */
     uint32_t nodes, /* that the run began with */
         ranks_max;  /* those that may have joined, too */
-    uint64_t run_id, breaks, folds, views;
+    uint64_t run_id, breaks, cuts, views;
 } reader;
 
 /* ---- one line ---- */
@@ -146,10 +146,9 @@ static int take_event(reader *r, begin *b, const sl_log_entry *e, sl_error *erro
     case SL_LOG_DOWN:
         r->breaks++;
         break;
-    case SL_LOG_LOST:
-    case SL_LOG_FOLD:
-        r->folds += e->kind == SL_LOG_FOLD;
-        break;
+    case SL_LOG_CUT:
+        r->cuts++;
+        return e->round <= b->rounds ? 0 : refuse_round(e, b, error);
     case SL_LOG_VIEW:
         r->views++;
         return check_view(r, e, error);
@@ -160,9 +159,9 @@ static int take_event(reader *r, begin *b, const sl_log_entry *e, sl_error *erro
                            e->after, b->rounds);
         break;
     case SL_LOG_COMMIT:
-    case SL_LOG_MERGE:
         return e->round <= b->rounds ? 0 : refuse_round(e, b, error);
     case SL_LOG_EDGE:
+    case SL_LOG_LOST:
     case SL_LOG_UP:
     case SL_LOG_CHECKPOINT:
         break;
@@ -381,7 +380,7 @@ static uint32_t first_unlike(const reader *r, size_t i) {
 }
 
 static bool has_losses(const reader *r) {
-    return r->folds + r->views > 0;
+    return r->cuts + r->views > 0;
 }
 
 /* The first rank that came to an end, or rank 0. */
@@ -443,7 +442,7 @@ static int draw(replay_plan *plan, const char *folder, const reader *r, sl_error
         return sl_fail(error, SL_ENOMEM, "out of memory for %zu stretches", plan->count);
     plan->outcome = outcome_of(r);
     plan->breaks = r->breaks;
-    plan->folds = r->folds;
+    plan->cuts = r->cuts;
     plan->views = r->views;
     if (has_losses(r) && (plan->count > 1 || plan->outcome != SL_LOG_DONE))
         return sl_fail(error, SL_EFILE,

@@ -26,7 +26,7 @@ typedef struct replay_plan {
                                stretch ends where it, or one that just began, begins */
     uint64_t starts;        /* of rank 0 */
     uint64_t breaks;        /* of connections, as both ends saw them */
-    uint64_t folds, views;  /* of all ranks, which have lost members: then there is one stretch */
+    uint64_t cuts, views;   /* of all ranks, which have lost members: then there is one stretch */
 } replay_plan;
 
 /* Reads the logs of a run. nodes: of its topology. ranks: at most, with those that joined; run_id:
