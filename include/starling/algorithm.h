@@ -219,13 +219,9 @@ typedef struct sl_state {
     float self_weight;        /* W_ii there */
     uint64_t round, exchange; /* from 1; exchange: the one under way, or the last */
     uint32_t period;          /* slots of the topology */
-    const sl_compressor_config *compressor; /* of that exchange */
-    uint64_t first_exchange;                /* of the view; 1 of the first one */
-    /* (weight_count) push-sum's w_i: one for so many elements each, which are a part of a message;
-     * NULL: it is not push-sum */
-    double *push_sum_weights, *next_push_sum_weights;
-    uint32_t weight_count;
-    size_t weighed;
+    const sl_compressor_config *compressor;       /* of that exchange */
+    uint64_t first_exchange;                      /* of the view; 1 of the first one */
+    double push_sum_weight, next_push_sum_weight; /* w_i */
     uint64_t doubtful; /* elements of this round that were perhaps decoded wrongly */
     bool is_finite; /* false: a sum of plain vectors overflowed, or a received number was not finite
                      */
@@ -384,9 +380,8 @@ typedef struct sl_algorithm {
     bool takes_sgd_only;    /* and no other optimizer, though it takes momentum */
     bool heavy_ball;        /* its momentum has no form of Nesterov's */
     bool averages_gradient; /* before mom(): g is the mean when settle begins */
-    bool voids; /* a lost peer voids exchanges until a view, whose first one averages all models */
-    bool tied_to_members; /* what it keeps cannot pass to other members */
-    bool is_periodic;     /* exchanges every `period` rounds */
+    bool tied_to_members;   /* it cannot begin anew with other members */
+    bool is_periodic;       /* exchanges every `period` rounds */
     /* Of the rounds from 1 on: does it exchange in this one? NULL: in each that is a multiple of
      * the interval. At least in one of as many rounds. */
     bool (*exchanges)(const sl_algorithm_config *config, uint64_t round);
@@ -438,15 +433,8 @@ SL_API bool sl_algorithm_reduces(const sl_algorithm *algorithm);
 /* Do all wait for all? Then a cut exchange never took place; others are ended alone. */
 SL_API bool sl_algorithm_voids(const sl_algorithm *algorithm);
 
-/* Can a peer's weight be kept from any part on? Not where messages are looked at as wholes, or all
- * wait for all. */
-SL_API bool sl_algorithm_folds(const sl_algorithm *algorithm);
-
 /* Does what is sent follow from how many elements of a sum are 0? */
 SL_API bool sl_algorithm_sums_sparse(const sl_algorithm *algorithm);
-
-/* Can a run go on without a lost peer? It is folded, or exchanges are void until a view. */
-SL_API bool sl_algorithm_goes_on(const sl_algorithm *algorithm);
 
 /* Rounds from one exchange to the next, at most. */
 SL_API uint64_t sl_algorithm_interval(const sl_algorithm *algorithm,

@@ -114,7 +114,8 @@ typedef enum sl_event_type {
                           left */
     SL_EVENT_ASIDE,    /* it gives its round up, and what has come goes back: it rests */
     SL_EVENT_RELEASED, /* the round that was held begins */
-    SL_EVENT_VIEW,     /* of a node that was held before view->round; or first of all, in place of START: x is filled, and it joins */
+    SL_EVENT_VIEW,     /* of a node that was held before view->round; or first of all, in place of
+                          START: x is filled, and it joins */
     SL_EVENT_RENEWED,  /* before START: peer is another process, and what has come goes back */
     SL_EVENT_PEER_DOWN, /* -> SL_EPEER naming edge and round, if the node still needs that peer */
     SL_EVENT_DEADLINE   /* -> SL_EPEER naming the edges and the round that the node waits for */
@@ -140,7 +141,7 @@ typedef struct sl_round {
     double learning_rate;
     double neighbour_distance; /* sqrt(sum_j W_ij ||v_j - v_i||^2) of the published vectors; NaN if
                                   not measured */
-    double push_sum_weight;    /* 1 unless push-sum; the mean, where parts of the vector differ */
+    double push_sum_weight;    /* 1 unless push-sum */
     uint64_t payload_bytes_sent, payload_bytes_received; /* of this round, without frame headers */
     uint64_t frames_sent, frames_received;
     uint64_t messages_sent, messages_silent; /* to each receiver; those with a payload, and without
@@ -239,7 +240,7 @@ SL_API uint64_t sl_node_round(const sl_node *node); /* the round under way, from
 SL_API void sl_node_hold(sl_node *node, uint64_t round);
 /* The latest exchange that the node has begun, from 1; 0: none. */
 SL_API uint64_t sl_node_exchange(const sl_node *node);
-/* The mean over all elements; 1 unless push-sum. */
+/* 1 unless push-sum. */
 SL_API double sl_node_push_sum_weight(const sl_node *node);
 /* All peers of the node, sorted; borrowed. */
 SL_API uint32_t sl_node_peers(const sl_node *node, const uint32_t **peers);
@@ -262,9 +263,8 @@ SL_API double sl_node_scalar(const sl_node *node, uint32_t part);
 /* Says what an exchange waits for: SL_EPEER, and the text names edge or node, round and part. 0:
  * there is no exchange. */
 SL_API int sl_node_name_wait(const sl_node *node, sl_error *error);
-/* How far a node has come: so many parts of a step of the exchange under way are combined; or else
- * the last exchange, and the number of its steps. A node that is cut there has as much of the
- * others. */
+/* How far a node has come: so many parts of a step of the exchange under way are combined; or the
+ * last exchange, and the number of its steps. Who is cut there has as much of the others. */
 typedef struct sl_reach {
     uint64_t exchange;
     uint32_t step, part;

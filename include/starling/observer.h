@@ -79,7 +79,7 @@ SL_API void sl_record_pieces(sl_record *record, sl_piece out[SL_RECORD_PIECES]);
     X(SL_LOG_REQUEST, "request")       /* all nodes are to save a round */                         \
     X(SL_LOG_CHECKPOINT, "checkpoint") /* it was written, or not */                                \
     X(SL_LOG_LOST, "lost")             /* a peer is gone: killed, left, or cut off */              \
-    X(SL_LOG_CUT, "cut")               /* nothing is exchanged any more until the next view */     \
+    X(SL_LOG_CUT, "cut")               /* nothing more is exchanged, until a view */               \
     X(SL_LOG_COMMIT, "commit")         /* all agree on the next view */                            \
     X(SL_LOG_VIEW, "view")             /* other members, from a round on */                        \
     X(SL_LOG_JOIN, "join")             /* it asks to take part again, with a sponsor's model */    \
@@ -123,13 +123,13 @@ typedef struct sl_log_entry {
     char blas[SL_LOG_WORD_MAX];              /* start: sl_learner_blas */
     uint64_t passed_over[SL_LOG_PASSED_MAX]; /* resume: newer rounds that it had a file of */
     size_t passed_over_count;
-    uint32_t peer;               /* edge, down, up, lost; join: the sponsor */
-    uint64_t after;              /* join: the round after which the sponsor had the model; commit:
-                                    the last one before the view */
-    const uint32_t *ranks;       /* view: (members) rising, borrowed */
-    uint64_t members;            /* view */
-    const sl_pair *broken;       /* view: (broken_count) edges that it does without, borrowed */
-    uint64_t broken_count;       /* view */
+    uint32_t peer;         /* edge, down, up, lost; join: the sponsor */
+    uint64_t after;        /* join: the round after which the sponsor had the model; commit:
+                              the last one before the view */
+    const uint32_t *ranks; /* view: (members) rising, borrowed */
+    uint64_t members;      /* view */
+    const sl_pair *broken; /* view: (broken_count) edges that it does without, borrowed */
+    uint64_t broken_count;
     double gap;                  /* view: the spectral gap of their topology; NaN: unknown */
     uint64_t exchange;           /* down, up; cut: sl_node_reach; view: the last before it */
     uint32_t step, part;         /* cut: sl_node_reach */

@@ -101,19 +101,11 @@ bool sl_algorithm_voids(const sl_algorithm *a) {
     return a->route != SL_ROUTE_TOPOLOGY;
 }
 
-bool sl_algorithm_folds(const sl_algorithm *a) {
-    return a->route == SL_ROUTE_TOPOLOGY && !a->keeps_messages;
-}
-
 bool sl_algorithm_sums_sparse(const sl_algorithm *a) {
     bool any = false;
     for (size_t i = 0; i < a->stage_count; i++)
         any = any || a->stages[i].sparse;
     return any;
-}
-
-bool sl_algorithm_goes_on(const sl_algorithm *a) {
-    return sl_algorithm_folds(a) || a->voids;
 }
 
 uint64_t sl_algorithm_interval(const sl_algorithm *a, const sl_algorithm_config *config) {

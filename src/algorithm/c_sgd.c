@@ -15,7 +15,7 @@
 
 /* A loss may have ended a round for some only: a later view begins with the mean of all models. */
 static bool restates(const sl_state *s) {
-    return s->first_exchange > 1 && s->exchange == s->first_exchange;
+    return sl_begins_view(s);
 }
 
 static bool restates_momentum(const sl_state *s) {
@@ -60,7 +60,6 @@ const sl_algorithm sl_all_reduce = {
     .averages_gradient = true,
     .stages = gradients,
     .stage_count = GRADIENT_STAGES,
-    .voids = true,
     .settle = sl_local_step,
 };
 
@@ -73,7 +72,6 @@ const sl_algorithm sl_parameter_server = {
     .averages_gradient = true,
     .stages = gradients,
     .stage_count = GRADIENT_STAGES,
-    .voids = true,
     .settle = sl_local_step,
 };
 
@@ -106,7 +104,6 @@ const sl_algorithm sl_local_sgd = {
     .defaults = sl_local_defaults,
     .stages = sl_local_stages,
     .stage_count = SL_LOCAL_STAGES,
-    .voids = true,
     .local = sl_local_step,
     .settle = sl_reset_buffers,
 };

@@ -19,7 +19,7 @@ void sl_choco_defaults(sl_algorithm_config *c) {
 }
 
 bool sl_choco_restates(const sl_state *s) {
-    return s->first_exchange > 1 && s->exchange == s->first_exchange;
+    return sl_begins_view(s);
 }
 
 bool sl_choco_differs(const sl_state *s) {

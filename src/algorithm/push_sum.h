@@ -11,10 +11,7 @@ void sl_push_start(sl_state *s, size_t dimension);
 /* n_i <- n_i - gamma mom(g_i(z_i)) */
 void sl_push_adapt(sl_state *s, size_t from, size_t count);
 const float *sl_push_numerator(const sl_state *s);
-/* The elements' next weight. */
-void sl_push_weigh(sl_state *s, double weight, size_t from, size_t count);
-/* n_i <- sum_j P_ij n_j, z_i, of elements with one weight, which is the next one until
- * sl_push_finish. */
+/* n_i <- sum_j P_ij n_j and z_i; the weight is the next one until sl_push_finish. */
 void sl_push_combine(sl_state *s, const sl_mix *mix, size_t from, size_t count);
 void sl_push_finish(sl_state *s);
 

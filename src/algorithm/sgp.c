@@ -6,9 +6,8 @@
  *
  * P column-stochastic, positive diagonal, strongly connected over time: directed and time-varying
  * graphs. n_i(0) = x_i(0), w_i(0) = 1. The model is the de-biased z, where the gradient is taken;
- * weight decay acts on n. Memory beside z, g, momentum: the numerator n (one vector) and w (one
- * double for each part of a message: all are equal, until a peer is lost in the midst of one).
- * Wire: 32 d bits to each out-neighbour, and w in every frame's header. sum_i n_i and sum_i w_i are
+ * weight decay acts on n. Memory beside z, g, momentum: the numerator n (one vector) and w. Wire:
+ * 32 d bits to each out-neighbour, and w in every frame's header. sum_i n_i and sum_i w_i are
  * conserved.
  */
 #include "algorithm/algorithms.h"
@@ -29,21 +28,16 @@ const float *sl_push_numerator(const sl_state *s) {
     return s->extra[SL_NUMERATOR];
 }
 
-void sl_push_weigh(sl_state *s, double weight, size_t from, size_t count) {
-    for (size_t k = from / s->weighed; k * s->weighed < from + count; k++)
-        s->next_push_sum_weights[k] = weight;
-}
-
 static void divide(sl_state *s, double weight, size_t from, size_t count) {
     s->vec->combine(s->x + from, (const float *const[]){s->extra[SL_NUMERATOR] + from},
                     (const float[]){(float)(1 / weight)}, 1, count);
 }
 
 void sl_push_combine(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
-    double weight = (double)mix->self_weight * s->push_sum_weights[from / s->weighed];
+    double weight = (double)mix->self_weight * s->push_sum_weight;
     for (size_t j = 0; j < mix->k; j++)
         weight += (double)mix->parts[j].weight * mix->parts[j].scalar;
-    sl_push_weigh(s, weight, from, count);
+    s->next_push_sum_weight = weight;
     sl_mix_into(s, s->extra[SL_NUMERATOR] + from, s->extra[SL_NUMERATOR] + from, mix,
                 mix->self_weight, 1, 0, count);
     divide(s, weight, from, count);
@@ -51,22 +45,14 @@ void sl_push_combine(sl_state *s, const sl_mix *mix, size_t from, size_t count) 
 
 static void adapt_alone(sl_state *s, size_t from, size_t count) {
     sl_push_adapt(s, from, count);
-    for (size_t at = from, end = from + count, n; at < end; at += n) {
-        const size_t k = at / s->weighed, left = (k + 1) * s->weighed - at;
-        n = end - at < left ? end - at : left;
-        divide(s, s->push_sum_weights[k], at, n);
-    }
+    divide(s, s->push_sum_weight, from, count);
 }
 
-/* Of an exchange that was cut, weights of parts may differ: n_i <- z_i, w_i <- 1. */
+/* Parts of a vector whose exchange was cut have different weights: n_i <- z_i, w_i <- 1. */
 void sl_push_finish(sl_state *s) {
-    if (s->alone) {
+    if (s->alone)
         sl_push_start(s, s->dimension);
-        sl_push_weigh(s, 1, 0, s->dimension);
-    }
-    double *before = s->push_sum_weights;
-    s->push_sum_weights = s->next_push_sum_weights;
-    s->next_push_sum_weights = before;
+    s->push_sum_weight = s->alone ? 1 : s->next_push_sum_weight;
 }
 
 static const sl_stage stages[] = {{.in_place = true,

@@ -50,7 +50,7 @@ static void step_on_sgp(sl_state *s, size_t from, size_t count) {
         return;
     sl_slowmo_step(s, from, count);
     sl_copy(s, s->extra[SL_NUMERATOR] + from, s->x + from, count);
-    sl_push_weigh(s, 1, from, count);
+    s->next_push_sum_weight = 1;
 }
 
 static const sl_stage on_d_psgd[] = {

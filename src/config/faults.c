@@ -234,21 +234,15 @@ static int read_list(sl_experiment *e, json_t *list, sl_error *error) {
 
 /* ---- what happens on a loss ---- */
 
-static const char cannot_fold[] = "cannot fold a peer that is lost in the midst of an exchange";
-
 const char *sl_experiment_why_stop(const sl_experiment *e) {
     const sl_algorithm *a = sl_algorithm_of(&e->algorithm, NULL);
-    if (!sl_algorithm_goes_on(a))
-        return cannot_fold;
-    return a->tied_to_members ? "keeps sums over its peers that cannot lose one's share" : NULL;
+    return a->tied_to_members ? "keeps what cannot begin anew with other members" : NULL;
 }
 
 const char *sl_experiment_what_going_on_costs(const sl_experiment *e) {
     const sl_algorithm *a = sl_algorithm_of(&e->algorithm, NULL);
-    if (a->voids)
+    if (sl_algorithm_voids(a))
         return "a copy of model and momentum, as an exchange may be void";
-    if (a->keeps_replicas && e->algorithm.replicas == SL_REPLICAS_SUM)
-        return "a replica of each neighbour, in place of their sum";
     if (strcmp(e->device, "cpu") != 0)
         return "a look at each gradient, for which it waits for the device";
     if (sl_compressor_reads_drawn(e->algorithm.compressor.kind))
@@ -274,42 +268,29 @@ static int check_restart(const sl_membership_config *m, sl_error *error) {
                          m->restart == SL_RESTART_ALWAYS ? "always" : "on-failure");
 }
 
-/* Where that is possible, and costs a healthy run nothing. */
-static bool goes_on_by_itself(const sl_experiment *e) {
-    return sl_experiment_why_stop(e) == NULL && !e->final_average &&
-           sl_experiment_what_going_on_costs(e) == NULL;
-}
-
-static int resolve_on_loss(sl_experiment *e, const sl_algorithm *a, sl_error *error) {
+static int resolve_on_loss(sl_experiment *e, sl_error *error) {
     const bool scenario = e->faults.count > 0;
+    const char *why = sl_experiment_why_stop(e);
     if (e->membership.on_loss == SL_ON_LOSS_AUTO)
         e->membership.on_loss =
-            scenario || goes_on_by_itself(e) ? SL_ON_LOSS_CONTINUE : SL_ON_LOSS_STOP;
-    if (!scenario && e->membership.on_loss == SL_ON_LOSS_CONTINUE && !sl_algorithm_goes_on(a))
-        return sl_fail(error, SL_EINVAL,
-                       "membership.on_loss: \"continue\", but algorithm '%s' %s; take \"stop\", or "
-                       "d-psgd, choco-sgd, deep-squeeze or sgp",
-                       a->name, sl_experiment_why_stop(e));
+            scenario || (why == NULL && !e->final_average) ? SL_ON_LOSS_CONTINUE : SL_ON_LOSS_STOP;
     if (e->membership.on_loss == SL_ON_LOSS_STOP)
         return scenario ? sl_fail(error, SL_EINVAL,
                                   "membership.on_loss: \"stop\" ends a run at the first loss, but "
                                   "faults has %zu events; take \"continue\", or leave faults out",
                                   e->faults.count)
                         : 0;
-    if (a->tied_to_members)
+    if (why != NULL)
         return sl_fail(error, SL_EINVAL,
-                       "membership.on_loss: \"continue\", but algorithm '%s' keeps sums over its "
-                       "peers that cannot lose one's share; take \"stop\", or choco-sgd, dcd-psgd, "
-                       "deep-squeeze or parameter-server",
-                       a->name);
+                       "membership.on_loss: \"continue\", but algorithm '%s' %s; take \"stop\", or "
+                       "d-psgd, choco-sgd, deep-squeeze, all-reduce or parameter-server",
+                       e->algorithm.name, why);
     if (e->final_average)
         return sl_fail(error, SL_EINVAL,
                        "final_average: true is an average of all nodes, but membership.on_loss "
                        "\"continue\"%s lets a run go on without some; take \"stop\", or set it to "
                        "false",
                        scenario ? ", which faults need," : "");
-    if (a->keeps_replicas)
-        e->algorithm.replicas = SL_REPLICAS_PER_NEIGHBOUR;
     return 0;
 }
 
@@ -351,7 +332,7 @@ int sl_faults_read(sl_experiment *e, json_t *list, sl_error *error) {
     const sl_algorithm *a = sl_algorithm_of(&e->algorithm, error);
     int result = a == NULL ? SL_EINVAL : list == NULL ? 0 : read_list(e, list, error);
     if (result == 0)
-        result = resolve_on_loss(e, a, error);
+        result = resolve_on_loss(e, error);
     if (result == 0)
         result = check_restart(&e->membership, error);
     return result == 0 ? check_joiners(e, error) : result;

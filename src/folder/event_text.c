@@ -34,7 +34,7 @@ typedef enum field_type {
     FIELD_WORD,    /* an enum; one of `words` */
     FIELD_ROUNDS,  /* passed_over */
     FIELD_MEMBERS, /* ranks, members */
-    FIELD_BROKEN   /* broken, broken_count */
+    FIELD_EDGES    /* broken, broken_count */
 } field_type;
 
 typedef struct field {
@@ -68,6 +68,7 @@ static const field fields[] = {
     {"members", ONE(SL_LOG_VIEW), FIELD_MEMBERS, AT(ranks), NULL},
     {"broken", ONE(SL_LOG_VIEW), FIELD_BROKEN, AT(broken), NULL},
     {"gap", ONE(SL_LOG_VIEW), FIELD_SECONDS, AT(gap), NULL},
+    {"broken", ONE(SL_LOG_VIEW), FIELD_EDGES, AT(broken), NULL},
     {"exchange", LINK | ONE(SL_LOG_CUT) | ONE(SL_LOG_VIEW), FIELD_WHOLE, AT(exchange), NULL},
     {"step", ONE(SL_LOG_CUT), FIELD_COUNT, AT(step), NULL},
     {"part", ONE(SL_LOG_CUT), FIELD_COUNT, AT(part), NULL},
@@ -75,8 +76,8 @@ static const field fields[] = {
     {"then", ONE(SL_LOG_REQUEST), FIELD_WORD, AT(then), thens},
     {"outcome", ONE(SL_LOG_END), FIELD_WORD, AT(outcome), outcomes},
     {"why",
-     ONE(SL_LOG_DOWN) | ONE(SL_LOG_LOST) | ONE(SL_LOG_VIEW) |
-         ONE(SL_LOG_CHECKPOINT) | ONE(SL_LOG_END),
+     ONE(SL_LOG_DOWN) | ONE(SL_LOG_LOST) | ONE(SL_LOG_VIEW) | ONE(SL_LOG_CHECKPOINT) |
+         ONE(SL_LOG_END),
      FIELD_WHY, AT(why), NULL},
 };
 enum { FIELDS = sizeof fields / sizeof *fields };
@@ -109,6 +110,15 @@ static json_t *members_json(const sl_log_entry *entry) {
     return list;
 }
 
+static json_t *edges_json(const sl_log_entry *entry) {
+    json_t *list = json_array();
+    for (uint64_t i = 0; i < entry->broken_count; i++) {
+        const sl_pair edge = entry->broken[i];
+        sl_json_append(&list, json_pack("[II]", (json_int_t)edge.low, (json_int_t)edge.high));
+    }
+    return list;
+}
+
 /* A message may quote anybody. */
 static json_t *text_json(const char *text, size_t room) {
     char shown[SL_ERROR_TEXT_MAX];
@@ -137,8 +147,8 @@ static json_t *field_json(const field *f, const sl_log_entry *entry) {
         return json_string(f->words[*(const unsigned *)at]);
     case FIELD_MEMBERS:
         return members_json(entry);
-    case FIELD_BROKEN:
-        return broken_json(entry);
+    case FIELD_EDGES:
+        return edges_json(entry);
     case FIELD_ROUNDS:
         break;
     }
@@ -256,26 +266,25 @@ static int read_members(sl_log_entry *out, const char *name, const json_t *value
     return result;
 }
 
-static int read_broken(sl_log_entry *out, const char *name, const json_t *value, sl_error *error) {
-    static const char allowed[] = "a list of pairs of ranks, the lower one first";
+static int read_edge(sl_pair *out, const char *name, const json_t *value, sl_error *error) {
+    const json_t *low = json_array_get(value, 0), *high = json_array_get(value, 1);
+    int result = read_count(&out->low, name, low, SL_NODES_MAX - 1, error);
+    if (result == 0)
+        result = read_count(&out->high, name, high, SL_NODES_MAX - 1, error);
+    return result == 0 && (json_array_size(value) != 2 || out->low >= out->high)
+               ? refuse(name, value, "two rising ranks", error)
+               : result;
+}
+
+static int read_edges(sl_log_entry *out, const char *name, const json_t *value, sl_error *error) {
     const size_t count = json_array_size(value);
     if (!json_is_array(value) || count > SL_NODES_MAX)
-        return refuse(name, value, allowed, error);
-    sl_pair *pairs = calloc(count + 1, sizeof *pairs);
-    int result = pairs != NULL ? 0 : sl_fail(error, SL_ENOMEM, "out of memory for a list");
-    for (size_t i = 0; i < count && result == 0; i++) {
-        const json_t *pair = json_array_get(value, i);
-        result = json_array_size(pair) == 2 ? 0 : refuse(name, value, allowed, error);
-        if (result == 0)
-            result = read_count(&pairs[i].low, name, json_array_get(pair, 0), SL_NODES_MAX - 1,
-                                error);
-        if (result == 0)
-            result = read_count(&pairs[i].high, name, json_array_get(pair, 1), SL_NODES_MAX - 1,
-                                error);
-        if (result == 0 && pairs[i].low >= pairs[i].high)
-            result = refuse(name, value, allowed, error);
-    }
-    out->broken = pairs;
+        return refuse(name, value, "a list of edges", error);
+    sl_pair *edges = calloc(count + 1, sizeof *edges);
+    int result = edges != NULL ? 0 : sl_fail(error, SL_ENOMEM, "out of memory for a list");
+    for (size_t i = 0; i < count && result == 0; i++)
+        result = read_edge(&edges[i], name, json_array_get(value, i), error);
+    out->broken = edges;
     out->broken_count = count;
     return result;
 }
@@ -304,8 +313,8 @@ static int read_field(sl_log_entry *out, const field *f, const json_t *value, sl
         return read_word(at, f->name, f->words, value, error);
     case FIELD_MEMBERS:
         return read_members(out, f->name, value, error);
-    case FIELD_BROKEN:
-        return read_broken(out, f->name, value, error);
+    case FIELD_EDGES:
+        return read_edges(out, f->name, value, error);
     case FIELD_ROUNDS:
         break;
     }
@@ -346,11 +355,9 @@ static int read_object(sl_log_entry *out, json_t *root, sl_error *error) {
     return result != 0 ? result : refuse_others(root, out->kind, error);
 }
 
-void sl_event_text_free(sl_log_entry *entry) {
+void sl_event_text_free(const sl_log_entry *entry) {
     free((void *)entry->ranks);
     free((void *)entry->broken);
-    entry->ranks = NULL;
-    entry->broken = NULL;
 }
 
 int sl_event_text_read(sl_log_entry *out, const char *text, size_t bytes, sl_error *error) {

@@ -10,7 +10,7 @@
 char *sl_event_text_write(const sl_log_entry *entry, double time_s);
 /* SL_EFILE names the field, its value, and what is allowed. */
 int sl_event_text_read(sl_log_entry *out, const char *text, size_t bytes, sl_error *error);
-/* Frees the lists of an entry that was read. */
-void sl_event_text_free(sl_log_entry *entry);
+/* The lists of an entry that was read. */
+void sl_event_text_free(const sl_log_entry *entry);
 
 #endif

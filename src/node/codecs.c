@@ -98,7 +98,7 @@ int sl_codecs_open(sl_codecs *codecs, const sl_node_settings *settings, const sl
     const uint32_t *peers;
     *codecs = (sl_codecs){.settings = settings, .peers = sl_route_peers(route, &peers)};
     /* Fewer members have longer ranges, up to the whole vector. */
-    const bool shrinks = settings->turns && route->algorithm->voids;
+    const bool shrinks = settings->turns && sl_algorithm_voids(route->algorithm);
     int result = shrinks ? add_set(codecs, settings->dimension, &identity, error) : 0;
     sl_exchange_step step;
     for (uint32_t e = 1; e <= sl_route_period(route); e++)

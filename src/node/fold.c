@@ -5,24 +5,38 @@
 
 void sl_fold_close(sl_fold *f) {
     free(f->lost);
+    free(f->from);
     free(f->to);
     free(f->weights);
     free(f->given);
     *f = (sl_fold){0};
 }
 
-int sl_fold_lose(sl_fold *f, uint32_t slot, uint32_t count) {
-    if (f->lost == NULL) {
-        f->lost = calloc(count, sizeof *f->lost);
-        f->to = calloc(count, sizeof *f->to);
-        f->weights = calloc(count, sizeof *f->weights);
-        f->given = calloc(count, sizeof *f->given);
+static int allocate(sl_fold *f, uint32_t count) {
+    f->lost = calloc(count, sizeof *f->lost);
+    f->from = calloc(count, sizeof *f->from);
+    f->to = calloc(count, sizeof *f->to);
+    f->weights = calloc(count, sizeof *f->weights);
+    f->given = calloc(count, sizeof *f->given);
+    if (f->lost != NULL && f->from != NULL && f->to != NULL && f->weights != NULL &&
+        f->given != NULL)
+        return 0;
+    sl_fold_close(f);
+    return SL_ENOMEM;
+}
+
+int sl_fold_open(sl_fold *f, const sl_view *view, uint32_t rank, const uint32_t *peers,
+                 uint32_t count) {
+    for (uint32_t i = 0; i < view->broken_count; i++) {
+        const sl_pair edge = view->broken[i];
+        const uint32_t other = edge.low == rank ? edge.high : edge.low,
+                       slot = sl_peer_index(peers, count, other);
+        if ((edge.low != rank && edge.high != rank) || slot == count)
+            continue;
+        if (f->lost == NULL && allocate(f, count) != 0)
+            return SL_ENOMEM;
+        f->lost[slot] = true;
     }
-    if (f->lost == NULL || f->to == NULL || f->weights == NULL || f->given == NULL) {
-        sl_fold_close(f);
-        return SL_ENOMEM;
-    }
-    f->lost[slot] = true;
     return 0;
 }
 
@@ -30,31 +44,29 @@ bool sl_fold_lacks(const sl_fold *f, uint32_t slot) {
     return f->lost != NULL && f->lost[slot];
 }
 
-static bool is_by_column(const sl_route *route) {
-    return route->algorithm->matrix == SL_MATRIX_COLUMN;
+/* The row without the lost, whose weight is *kept. */
+static sl_row reduce(const sl_fold *f, const sl_row *row, const uint32_t *peers, uint32_t count,
+                     uint32_t *ranks, double *weights, double *kept) {
+    sl_row out = {.self = row->self, .peers = ranks, .weights = weights};
+    *kept = 0;
+    for (uint32_t i = 0; i < row->count; i++) {
+        if (f->lost[sl_peer_index(peers, count, row->peers[i])]) {
+            *kept += row->weights[i];
+            continue;
+        }
+        ranks[out.count] = row->peers[i];
+        weights[out.count++] = row->weights[i];
+    }
+    return out;
 }
 
 void sl_fold_apply(sl_fold *f, const sl_route *route, const uint32_t *peers, uint32_t count,
                    sl_exchange_step *step) {
+    double not_given, not_got;
     if (f->lost == NULL)
         return;
-    const bool by_column = is_by_column(route);
-    double kept = 0;
-    uint32_t left = 0;
-    for (uint32_t i = 0; i < step->in.count; i++) {
-        const bool lost = f->lost[sl_peer_index(peers, count, step->in.peers[i])];
-        f->weights[i] = lost ? 0 : step->in.weights[i];
-        kept += lost && !by_column ? step->in.weights[i] : 0;
-    }
-    for (uint32_t i = 0; i < step->out.count; i++) {
-        const bool lost = f->lost[sl_peer_index(peers, count, step->out.peers[i])];
-        kept += lost && by_column ? step->out.weights[i] : 0;
-        if (!lost) {
-            f->given[left] = by_column ? step->out.weights[i] : 0;
-            f->to[left++] = step->out.peers[i];
-        }
-    }
-    step->self_weight = (float)(step->self_weight + kept);
-    step->in.weights = f->weights;
-    step->out = (sl_row){.count = left, .peers = f->to, .weights = f->given};
+    step->in = reduce(f, &step->in, peers, count, f->from, f->weights, &not_got);
+    step->out = reduce(f, &step->out, peers, count, f->to, f->given, &not_given);
+    const bool by_column = route->algorithm->matrix == SL_MATRIX_COLUMN;
+    step->self_weight = (float)(step->self_weight + (by_column ? not_given : not_got));
 }

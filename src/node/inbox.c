@@ -87,9 +87,10 @@ const sl_arrival *sl_queue_last(const sl_queue *q) {
 
 uint32_t sl_queue_of_step(const sl_queue *q, uint64_t exchange, uint32_t step) {
     uint32_t count = 0;
-    for (uint32_t i = 0; i < q->count; i++) {
-        const sl_arrival *a = sl_queue_at(q, i);
-        count += a->exchange == exchange && a->step == step;
+    for (const sl_arrival *a; (a = sl_queue_at(q, count)) != NULL;) {
+        if (a->exchange != exchange || a->step != step)
+            break;
+        count++;
     }
     return count;
 }

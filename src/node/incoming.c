@@ -10,7 +10,6 @@
 #include <inttypes.h>
 
 #include "algorithm/mix.h"
-#include "node/weights.h"
 #include "vec/finite.h"
 
 static const uint32_t OWN = UINT32_MAX; /* in place of a neighbour */
@@ -34,8 +33,7 @@ static void add_group(sl_node *n, uint32_t first, uint32_t count, sl_range range
         n->incoming[i] = (sl_incoming){.peer = peer,
                                        .weight = (float)n->step.in.weights[i],
                                        .queue = &n->inbox.queues[slot],
-                                       .decoder = set != NULL ? set->decoders[slot] : NULL,
-                                       .lost = sl_fold_lacks(&n->fold, slot)};
+                                       .decoder = set != NULL ? set->decoders[slot] : NULL};
     }
 }
 
@@ -134,22 +132,19 @@ static bool is_silent(const sl_node *n, const sl_incoming *from) {
 }
 
 /* How many parts the group combines next. */
-static uint32_t next_batch(const sl_node *n, const sl_group *g) {
+static uint32_t next_batch(const sl_group *g) {
     const uint32_t left = g->parts - g->combined;
-    uint32_t count = left < g->batch ? left : g->batch;
-    return count > 1 && n->state.weight_count > 1 ? sl_weights_alike(n, g, count) : count;
+    return left < g->batch ? left : g->batch;
 }
 
 static bool is_part(const sl_node *n, const sl_arrival *a, uint32_t part) {
     return is_of_step(n, a) && a->part == part;
 }
 
-/* 1: these parts have come, or never will; 0: not yet; SL_EPROTO: the neighbour skipped one. */
+/* 1: these parts have come; 0: not yet; SL_EPROTO: the neighbour skipped one. */
 static int has_come(const sl_node *n, const sl_incoming *from, uint32_t first, uint32_t count,
                     sl_error *error) {
     const sl_arrival *last = sl_queue_at(from->queue, count - 1);
-    if (from->queue->count == 0)
-        return from->lost;
     if (is_silent(n, from) || (last != NULL && is_part(n, last, first + count - 1)))
         return 1; /* and so have those before: all came in order */
     uint32_t i = 0;
@@ -233,13 +228,13 @@ void sl_incoming_collect(sl_node *n) {
         sl_inbox_release(&n->inbox, token);
 }
 
-/* Was the own part weighed as it was encoded? Then it is combined in the place of a missing one. */
+/* Was the own part weighed as it was encoded? Then it is combined in the place of others that are
+ * cut off. */
 static bool weighs_own(const sl_node *n) {
     return n->step.stage->own != NULL && !n->algorithm->keeps_replicas && !n->step.stage->ranked;
 }
 
-/* Collects the group's next parts, so many of each, but not those of lost peers; returns of how
- * many. */
+/* Collects the group's next parts, so many of each; returns of how many. */
 static uint32_t collect_parts(sl_node *n, const sl_group *g, uint32_t parts) {
     uint32_t count = 0;
     bool awaits_own = n->step.stage->ranked && !n->message.silent;
@@ -248,7 +243,7 @@ static uint32_t collect_parts(sl_node *n, const sl_group *g, uint32_t parts) {
             put_own(n, g, &n->parts[count++], n->step.self_weight, parts);
             awaits_own = false;
         }
-        if (!n->incoming[i].lost && !is_silent(n, &n->incoming[i]))
+        if (!is_silent(n, &n->incoming[i]))
             put_parts(n, g, &n->parts[count++], i, parts);
     }
     if (awaits_own)
@@ -305,8 +300,7 @@ static int combine_parts(sl_node *n, sl_group *g, uint32_t parts, sl_error *erro
     sl_staging_leave(&n->staging);
     int result = n->state.is_finite ? 0 : name_not_finite(n, count, error);
     for (uint32_t i = g->first; i < g->first + g->count; i++)
-        if (sl_queue_first(n->incoming[i].queue) != NULL)
-            drop_parts(n, g, &n->incoming[i], parts);
+        drop_parts(n, g, &n->incoming[i], parts);
     g->combined += parts;
     return result;
 }
@@ -323,7 +317,7 @@ static uint32_t parts_free(const sl_node *n, const sl_group *g) {
 static int combine_group(sl_node *n, sl_group *g, sl_error *error) {
     int come = 1;
     while (come > 0 && g->combined < g->parts) {
-        const uint32_t parts = next_batch(n, g);
+        const uint32_t parts = next_batch(g);
         if (parts_free(n, g) < g->combined + parts)
             return 0;
         come = have_come(n, g, parts, error);
@@ -346,6 +340,51 @@ int sl_incoming_combine(sl_node *n, sl_error *error) {
     return result;
 }
 
+/* Of the group, parts that are combined, or have come from all. */
+static uint32_t parts_here(const sl_node *n, const sl_group *g) {
+    const uint32_t free = parts_free(n, g);
+    uint32_t most = free < g->parts ? free : g->parts;
+    for (uint32_t i = g->first; i < g->first + g->count; i++) {
+        const sl_incoming *from = &n->incoming[i];
+        const uint32_t here =
+            g->combined + sl_queue_of_step(from->queue, n->state.exchange, n->number);
+        if (!is_silent(n, from) && here < most)
+            most = here;
+    }
+    return most > g->combined ? most : g->combined;
+}
+
+/* So many at once, whatever a batch is. */
+static int combine_up_to(sl_node *n, sl_group *g, uint32_t end, sl_error *error) {
+    int result = 0;
+    while (result == 0 && g->combined < end) {
+        const uint32_t left = end - g->combined, parts = left < g->batch ? left : g->batch;
+        if (n->settings.vec->async != NULL && !sl_staging_has_room(&n->staging))
+            result = n->settings.vec->fence(error);
+        sl_incoming_collect(n);
+        if (result == 0)
+            result = have_come(n, g, parts, error);
+        if (result <= 0)
+            return result;
+        result = combine_parts(n, g, parts, error);
+    }
+    return result;
+}
+
+int sl_incoming_flush(sl_node *n, sl_error *error) {
+    int result = 0;
+    for (sl_group *g = n->groups; g < n->groups + n->group_count && result == 0; g++)
+        result = combine_up_to(n, g, parts_here(n, g), error);
+    return result;
+}
+
+int sl_incoming_end(sl_node *n, sl_error *error) {
+    int result = 0;
+    for (sl_group *g = n->groups; g < n->groups + n->group_count && result == 0; g++)
+        result = combine_up_to(n, g, g->parts, error);
+    return result;
+}
+
 void sl_incoming_leave(sl_node *n) {
     n->given = sl_given(&n->state);
     for (uint32_t i = 0; i < n->group_count; i++)
@@ -361,7 +400,7 @@ bool sl_incoming_is_complete(const sl_node *n) {
 
 /* Has it not sent all of the group's next batch? */
 static bool lacks(const sl_node *n, const sl_group *g, const sl_incoming *from) {
-    return !from->lost && from->queue->count < next_batch(n, g) && !is_silent(n, from);
+    return from->queue->count < next_batch(g) && !is_silent(n, from);
 }
 
 /* Has the group's next batch come from everybody? Then only this node's own holds it up. */
@@ -403,7 +442,7 @@ void sl_node_reach(const sl_node *n, sl_reach *out) {
     *out = (sl_reach){.exchange = sl_node_exchange(n)};
     out->step = n->exchanging ? n->number : steps_of(n);
     if (n->exchanging && n->group_count > 0)
-        out->part = n->groups[0].combined;
+        out->part = parts_here(n, &n->groups[0]);
 }
 
 bool sl_node_awaits(const sl_node *n, uint32_t peer) {

@@ -17,7 +17,6 @@
 #include "node/incoming.h"
 #include "node/outgoing.h"
 #include "node/voiding.h"
-#include "node/weights.h"
 #include "vec/finite.h"
 
 static const double divergence_factor = 1e6;
@@ -112,12 +111,8 @@ static int end_alone(sl_node *n, sl_error *error) {
     int result = 0;
     while (result == 0 && n->exchanging) {
         result = sl_outgoing_end(n, error);
-        while (result == 0 && !sl_incoming_is_complete(n)) {
-            if (n->settings.vec->async != NULL)
-                result = n->settings.vec->fence(error); /* then there is room for what is staged */
-            if (result == 0)
-                result = sl_incoming_combine(n, error);
-        }
+        if (result == 0)
+            result = sl_incoming_end(n, error);
         if (result == 0)
             result = go_to_step(n, n->number + 1, &nobodys, error);
     }
@@ -185,7 +180,6 @@ static void end_updates(sl_node *n) {
     sl_node_sweep(n, n->exchanged ? n->algorithm->settle : n->algorithm->local, all);
     if (n->exchanged && n->algorithm->finish != NULL)
         n->algorithm->finish(&n->state);
-    sl_weights_note(n);
 }
 
 /* Has an operation of the device failed? Blocks in the last round only. */
@@ -305,7 +299,6 @@ static int name_late(const sl_node *n, sl_error *error) {
 /* All pieces of a finished round are here; the rest of the state follows from them. */
 static int go_on(sl_node *n, sl_update *update, sl_error *error) {
     n->state.round = n->ended.round;
-    sl_weights_spread(n);
     n->state.sgd = sl_optimizer_at(n->settings.optimizer, n->ended.round, n->settings.rounds);
     n->ended.push_sum_weight = sl_node_push_sum_weight(n);
     return report_round(n, update, error);
@@ -328,7 +321,7 @@ static int release(sl_node *n, sl_update *update, sl_error *error) {
     return begin_round(n, update, error);
 }
 
-/* Rounds that others have done without it count as done: it is behind, or begins its life. */
+/* Rounds that others have done count as done: it begins its life. */
 static void pass_over(sl_node *n, const sl_view *view) {
     const uint64_t before = view->round - 1;
     n->state.round = n->ended.round = n->held_after = before;
@@ -344,10 +337,10 @@ static int take_view(sl_node *n, const sl_view *view, sl_update *update, sl_erro
     if (result != 0)
         return result;
     if (begins)
-        sl_weights_begin(n);
+        n->state.push_sum_weight = 1;
     if (begins && n->algorithm->start != NULL)
         n->algorithm->start(&n->state, n->settings.dimension);
-    if (joins || n->state.round + 1 < view->round)
+    if (joins)
         pass_over(n, view);
     assert(n->state.round + 1 == view->round);
     n->state.exchange = n->ended_exchange = view->exchange; /* which may follow from what came */
@@ -361,18 +354,11 @@ static void give_back_all(sl_node *n) {
         sl_inbox_keep_step(&n->inbox, &n->inbox.queues[i], 0, 0);
 }
 
-static int cut(sl_node *n, sl_error *error) {
-    if (n->finished || n->is_cut)
-        return 0;
-    n->is_cut = true;
+static int cut_exchange(sl_node *n, sl_error *error) {
+    int result = sl_incoming_flush(n, error);
     give_back_all(n);
-    if (!n->exchanging || n->spoiled)
-        return 0;
-    if (sl_algorithm_voids(n->algorithm)) {
-        sl_voiding_undo(n);
-        return 0;
-    }
-    const int result = sl_outgoing_end(n, error);
+    if (result == 0)
+        result = sl_outgoing_end(n, error);
     if (result != 0)
         return result;
     sl_incoming_leave(n);
@@ -382,6 +368,18 @@ static int cut(sl_node *n, sl_error *error) {
     n->state.in = n->step.in;
     n->state.self_weight = n->step.self_weight;
     return end_alone(n, error);
+}
+
+static int cut(sl_node *n, sl_error *error) {
+    if (n->finished || n->is_cut)
+        return 0;
+    n->is_cut = true;
+    if (n->exchanging && !n->spoiled && !sl_algorithm_voids(n->algorithm))
+        return cut_exchange(n, error);
+    give_back_all(n);
+    if (n->exchanging && !n->spoiled)
+        sl_voiding_undo(n);
+    return 0;
 }
 
 static void give_up(sl_node *n) {
@@ -502,6 +500,10 @@ uint64_t sl_node_open_exchange(const sl_node *n, sl_row *from) {
     sl_route_step(&n->route, exchange, 0, &step);
     *from = step.in;
     return exchange;
+}
+
+double sl_node_push_sum_weight(const sl_node *n) {
+    return n->state.push_sum_weight;
 }
 
 uint64_t sl_node_dropped(const sl_node *n) {

@@ -7,7 +7,6 @@
 #include "node/incoming.h"
 #include "node/outgoing.h"
 #include "node/voiding.h"
-#include "node/weights.h"
 
 static const size_t batch_bytes = 4 << 20; /* that are combined at once on a device */
 
@@ -283,20 +282,6 @@ static void close_view(sl_node *n) {
     n->is_cut = n->state.alone = false;
 }
 
-/* The node's own edges among those that a view does without. */
-static int fold(sl_node *n, const sl_view *view) {
-    const uint32_t rank = n->settings.rank;
-    int result = 0;
-    for (uint32_t i = 0; i < view->broken_count && result == 0; i++) {
-        const sl_pair edge = view->broken[i];
-        const uint32_t other = edge.low == rank ? edge.high : edge.low,
-                       slot = sl_peer_index(n->peers, n->inbox.peer_count, other);
-        if ((edge.low == rank || edge.high == rank) && slot < n->inbox.peer_count)
-            result = sl_fold_lose(&n->fold, slot, n->inbox.peer_count);
-    }
-    return result;
-}
-
 int sl_node_turn(sl_node *n, const sl_view *view, sl_error *error) {
     if (n->settings.vec->async != NULL)
         n->settings.vec->fence(NULL); /* what has come is read then */
@@ -310,7 +295,10 @@ int sl_node_turn(sl_node *n, const sl_view *view, sl_error *error) {
     n->state.in = (sl_row){0}; /* the old view's are gone */
     const int result = open_view(n, &view->members, error);
     n->is_cut = sl_algorithm_voids(n->algorithm) && view->broken_count > 0;
-    return result == 0 && fold(n, view) != 0 ? no_memory(n, error) : result;
+    return result == 0 && sl_fold_open(&n->fold, view, n->settings.rank, n->peers,
+                                       n->inbox.peer_count) != 0
+               ? no_memory(n, error)
+               : result;
 }
 
 int sl_node_open(sl_node **out, const sl_node_settings *settings, sl_error *error) {
@@ -337,12 +325,13 @@ int sl_node_open(sl_node **out, const sl_node_settings *settings, sl_error *erro
                           .seed = settings->seed,
                           .samples = settings->samples > 0 ? settings->samples : 1,
                           .first_exchange = 1,
+                          .push_sum_weight = 1,
                           .is_finite = true};
     n->loss_limit = settings->loss_limit;
     result = sl_algorithm_check_shapes(config, &n->state.shapes, error);
     if (result == 0)
         result = allocate_vectors(n) ? open_view(n, NULL, error) : no_memory(n, error);
-    if (result == 0 && (sl_weights_open(n) != 0 || sl_voiding_open(n) != 0))
+    if (result == 0 && sl_voiding_open(n) != 0)
         result = no_memory(n, error);
     if (result != 0)
         sl_node_close(&n);
@@ -365,7 +354,6 @@ void sl_node_close(sl_node **node) {
     for (size_t i = 0; i < SL_ALGORITHM_VECTORS_MAX; i++)
         vec->release(n->state.extra[i]);
     free(n->state.own_numbers);
-    sl_weights_close(n);
     sl_voiding_close(n);
     close_view(n);
     sl_inbox_close(&n->inbox);

@@ -183,9 +183,8 @@ int sl_outgoing_end(sl_node *n, sl_error *error) {
 }
 
 double sl_node_scalar(const sl_node *n, uint32_t part) {
-    const sl_state *s = &n->state;
-    const bool weighed = n->step.stage->says == NULL && part < s->weight_count;
-    return weighed ? s->push_sum_weights[part] : n->said;
+    (void)part;
+    return n->step.stage->says == NULL ? n->state.push_sum_weight : n->said;
 }
 
 int sl_node_payload(sl_node *n, uint32_t part, sl_payload *out, sl_error *error) {

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "node/weights.h"
+#include "node/state.h"
 
 #define WHOLE(text, field)                                                                         \
     { .name = text, .offset = offsetof(sl_node, field) }
@@ -27,7 +27,7 @@ static const struct {
     WHOLE("exchange", ended_exchange),
     WHOLE("exchanged", exchanged),
     WHOLE("optimizer_steps", direction.steps),
-    REAL("push_sum_weight", push_sum_weight),
+    REAL("push_sum_weight", state.push_sum_weight),
     REAL("loss_limit", loss_limit),
     REAL("loss", ended.loss),
     REAL("learning_rate", ended.learning_rate),
@@ -71,29 +71,19 @@ static bool find_vector(const sl_node *n, size_t *index, sl_piece *out) {
     return found;
 }
 
-static bool is_number(sl_piece *out, size_t *index, double *list, size_t count, const char *name) {
-    if (*index >= count) {
-        *index -= count;
+static bool is_own_number(sl_piece *out, size_t index, const sl_node *n) {
+    if (index >= n->own_number_count)
         return false;
-    }
-    *out = (sl_piece){.real = &list[*index]};
-    snprintf(out->name, sizeof out->name, "%s.%zu", name, *index);
+    *out = (sl_piece){.real = &n->state.own_numbers[index]};
+    snprintf(out->name, sizeof out->name, "own_number.%zu", index);
     return true;
-}
-
-/* Numbers of which there are several; push-sum weights where they differ. */
-static bool is_listed(sl_piece *out, size_t *index, sl_node *n) {
-    sl_state *s = &n->state;
-    const size_t weights = n->push_sum_weight == 0 ? s->weight_count : 0;
-    return is_number(out, index, s->own_numbers, n->own_number_count, "own_number") ||
-           is_number(out, index, s->push_sum_weights, weights, "push_sum_weight");
 }
 
 bool sl_node_piece(sl_node *n, size_t index, sl_piece *out) {
     if (find_vector(n, &index, out))
         return true;
     if (index >= NUMBERS)
-        return is_listed(out, &(size_t){index - NUMBERS}, n);
+        return is_own_number(out, index - NUMBERS, n);
     void *number = (char *)n + numbers[index].offset;
     *out = (sl_piece){.whole = numbers[index].is_real ? NULL : number,
                       .real = numbers[index].is_real ? number : NULL};
@@ -108,8 +98,7 @@ void sl_node_forget(sl_node *n) {
     for (size_t i = 1; sl_node_piece(n, i, &piece) && piece.vector != NULL; i++)
         n->settings.vec->fill(piece.vector, 0, n->settings.dimension);
     n->state.round = n->state.exchange = n->ended_exchange = n->exchanged = n->held_after = 0;
-    n->push_sum_weight = 1;
-    sl_weights_spread(n);
+    n->state.push_sum_weight = 1;
     n->direction.steps = 0;
     n->loss_limit = n->settings.loss_limit;
     n->spoiled = false;

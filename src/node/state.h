@@ -2,7 +2,7 @@
  *
  * open.c opens and closes a node, and what of it follows from the view. node.c goes from event to
  * event, step to step and round to round. outgoing.c makes the message that a step sends;
- * incoming.c takes what comes and combines it; fold.c takes lost peers out of a step.
+ * incoming.c takes what comes and combines it; fold.c takes broken edges out of a step.
  * pieces.c lists what a checkpoint keeps.
  */
 #ifndef SL_NODE_STATE_H
@@ -23,7 +23,6 @@ typedef struct sl_incoming {
     float weight;
     sl_queue *queue;
     sl_decoder *decoder;
-    bool lost; /* the view does without this edge */
 } sl_incoming;
 
 /* In-neighbours whose messages are combined together, a batch of parts after the other: all of a
@@ -53,7 +52,6 @@ struct sl_node {
     sl_fold fold;
     float *kept_x, *kept_m; /* what an exchange that may be void overwrites; or NULL */
     bool is_cut;            /* nothing is exchanged until a view */
-    double push_sum_weight; /* of all elements; 0: parts of the vector differ */
     double said;            /* by the stage whose message goes out */
 
     /* the round */

@@ -1,12 +1,12 @@
 /* repeat.c - repeats a run that has lost nodes: each node is cut where its log says so, and begins
  * the views that its log has.
  *
- * What came beyond a cut is not delivered; when all stand still, the nodes that were cut there are.
- * A lost node is simulated as long as it has all that it needs: further than it came, never less
- * far. One whose numbers are not finite ends where it ended. One that returned goes after the round
- * that it had ended, and comes back with its view, as a new node with the model that its sponsor
- * had. So does a new process in the place of one that was lost: the log of its rank goes on with
- * its start.
+ * What a node would have combined beyond its cut does not come, and when all stand still, those are
+ * cut who are there. So all that left before a cut has come. Who was lost is simulated under the
+ * view that it had, as long as it has all that it needs: further than it came, never less far.
+ * Whose numbers are not finite ends where it ended. Who returned goes after the round that it had
+ * ended, and comes back with its view, as a new node with the model that its sponsor had. So does a
+ * new process in the place of one that was lost: the log of its rank goes on with its start.
  */
 #include "sim/simulator.h"
 #include "wire/frame.h"
@@ -30,7 +30,7 @@ static bool is_done(const simulator *s, uint32_t rank) {
     return h->done && end_of(s, rank) == h->count;
 }
 
-/* What is next in the node's log, if it is of that kind; NULL: it is not. */
+/* What is next in the log of the process, if it is of that kind; NULL: it is not. */
 static const sl_log_entry *next_of(const simulator *s, uint32_t rank, sl_log_kind kind) {
     const sl_history *h = history_of(s, rank);
     const size_t at = s->peers[rank].repeated;
@@ -39,7 +39,7 @@ static const sl_log_entry *next_of(const simulator *s, uint32_t rank, sl_log_kin
 
 /* ---- cuts ---- */
 
-/* Is `at` where the node was cut, or after it? */
+/* At the cut, or after it? */
 static bool is_beyond(const sl_log_entry *cut, const sl_reach *at) {
     if (at->exchange != cut->exchange)
         return at->exchange > cut->exchange;
@@ -47,31 +47,35 @@ static bool is_beyond(const sl_log_entry *cut, const sl_reach *at) {
 }
 
 bool sl_sim_misses(const simulator *s, uint32_t rank, const sl_event *part) {
-    const sl_reach at = {part->exchange, part->step, part->part};
     const sl_log_entry *cut = next_of(s, rank, SL_LOG_CUT);
-    return cut != NULL && is_beyond(cut, &at);
+    return cut != NULL && is_beyond(cut, &(sl_reach){part->exchange, part->step, part->part});
 }
 
-bool sl_sim_keeps_back(const simulator *s, uint32_t rank, const sl_outbound *sent) {
-    const sl_log_entry *cut = sl_sim_repeats(s) ? next_of(s, rank, SL_LOG_CUT) : NULL;
-    return cut != NULL && cut->exchange == sent->exchange && cut->step == sent->step;
+/* The step that it is cut in is not over. */
+bool sl_sim_keeps_back(const simulator *s, uint32_t rank, const sl_outbound *sent, uint32_t part) {
+    const sl_log_entry *cut = next_of(s, rank, SL_LOG_CUT);
+    return cut != NULL && cut->exchange == sent->exchange && cut->step == sent->step &&
+           (part >= cut->part || part + 1 == sent->parts);
+}
+
+static bool is_due(const simulator *s, uint32_t rank) {
+    const sl_log_entry *cut = next_of(s, rank, SL_LOG_CUT);
+    sl_reach at;
+    if (cut == NULL || s->peers[rank].node == NULL)
+        return false;
+    sl_node_reach(s->peers[rank].node, &at);
+    return is_beyond(cut, &at);
 }
 
 int sl_sim_cut(simulator *s, bool *any, sl_error *error) {
     int result = 0;
     *any = false;
-    for (uint32_t i = 0; i < s->nodes && result == 0 && sl_sim_repeats(s); i++) {
-        peer *p = &s->peers[i];
-        const sl_log_entry *cut = next_of(s, i, SL_LOG_CUT);
-        sl_reach at;
-        if (p->node == NULL || cut == NULL)
-            continue;
-        sl_node_reach(p->node, &at);
-        if (!is_beyond(cut, &at) || sl_node_round(p->node) < cut->round)
+    for (uint32_t i = 0; i < s->nodes && result == 0; i++) {
+        if (!is_due(s, i))
             continue;
         *any = true;
-        p->repeated++;
-        p->pending.publish = false; /* the node ends its message itself */
+        s->peers[i].repeated++;
+        s->peers[i].pending.publish = false;
         result = sl_sim_deliver(s, i, &(sl_event){.type = SL_EVENT_CUT}, error);
     }
     return result;
@@ -87,6 +91,7 @@ int sl_sim_deliver(simulator *s, uint32_t rank, const sl_event *event, sl_error 
 int sl_sim_turn(simulator *s, uint32_t rank, const sl_scene_view *v, sl_error *error) {
     const sl_task *t = s->task;
     uint32_t place = 0;
+    s->peers[rank].view = v;
     while (v->group.ranks[place] != rank)
         place++;
     const int result =
@@ -104,7 +109,7 @@ static int begin_round(simulator *s, uint32_t rank, uint64_t round, sl_error *er
     int result = sl_scene_repeat(&s->scene, entry, &v, error);
     if (result != 0)
         return result;
-    s->peers[rank].repeated = (size_t)(entry - history_of(s, rank)->entries) + 1;
+    s->peers[rank].repeated++;
     return sl_sim_turn(s, rank, v, error);
 }
 
@@ -169,27 +174,73 @@ static int take_models(simulator *s, uint64_t after, sl_error *error) {
     return result;
 }
 
-/* Does its view begin? Then it is a node again. */
+/* ---- who goes ---- */
+
+/* Where the process says that it wants to return; else where its log ends. */
+static size_t next_join(const simulator *s, uint32_t rank) {
+    const sl_history *h = history_of(s, rank);
+    const size_t end = end_of(s, rank);
+    size_t at = s->peers[rank].repeated;
+    while (at < end && h->entries[at].kind != SL_LOG_JOIN && h->entries[at].kind != SL_LOG_VIEW)
+        at++;
+    return at < end && h->entries[at].kind == SL_LOG_JOIN ? at : end;
+}
+
+/* It returns later. Or what is left of its log is the next process's, which counts anew. */
+static void go_out(simulator *s, uint32_t rank) {
+    peer *p = &s->peers[rank];
+    const size_t at = next_join(s, rank);
+    const bool returns = at < end_of(s, rank), is_last = at == history_of(s, rank)->count;
+    sl_node_close(&p->node);
+    p->pending = (sl_update){0};
+    p->repeated = returns || is_last ? at : at + 1;
+    if (!returns && !is_last)
+        p->record = (sl_record){.rank = rank};
+}
+
+/* Was the round before this one the last that it ended before it asked to return? */
+static bool has_returned(const simulator *s, uint32_t rank, uint64_t round) {
+    const sl_history *h = history_of(s, rank);
+    const size_t at = next_join(s, rank);
+    return at < end_of(s, rank) && h->entries[at].round + 1 == round;
+}
+
+/* Does the view begin that it returns with? Then it is a node again. */
 static bool comes_back(simulator *s, uint32_t rank, uint64_t round) {
     peer *p = &s->peers[rank];
     const sl_history *h = history_of(s, rank);
     size_t k = p->repeated;
-    if (p->node != NULL || p->aside == NULL)
-        return false;
     while (k < h->count && h->entries[k].kind != SL_LOG_VIEW)
         k++;
-    if (k == h->count || h->entries[k].round != round)
+    if (p->aside == NULL || k == h->count || h->entries[k].round != round)
         return false;
+    if (p->node != NULL)
+        go_out(s, rank);
     p->repeated = k;
     p->node = p->aside;
     p->aside = NULL;
     return true;
 }
 
-int sl_sim_begin_repeated(simulator *s, uint64_t round, sl_error *error) {
+static bool let_go(simulator *s, uint64_t round) {
     bool any = false;
-    int result = take_models(s, round - 1, error);
-    for (uint32_t i = 0; i < s->nodes && result == 0; i++)
+    for (uint32_t i = 0; i < s->nodes; i++)
+        if (s->peers[i].node != NULL && has_returned(s, i, round)) {
+            go_out(s, i);
+            any = true;
+        }
+    return any;
+}
+
+int sl_sim_begin_repeated(simulator *s, uint64_t round, sl_error *error) {
+    bool any;
+    int result = sl_sim_cut(s, &any, error);
+    if (result == 0)
+        result = take_models(s, round - 1, error);
+    if (result != 0)
+        return result;
+    any = let_go(s, round);
+    for (uint32_t i = 0; i < s->nodes; i++)
         any = comes_back(s, i, round) || any;
     if (any)
         sl_sim_tell_members(s, round);
@@ -199,78 +250,29 @@ int sl_sim_begin_repeated(simulator *s, uint64_t round, sl_error *error) {
     return result;
 }
 
-static void close_node(peer *p) {
-    sl_node_close(&p->node);
-    p->pending = (sl_update){0};
-}
-
-/* Did it not come to the end of this round before it returned? */
-static bool went_aside(const simulator *s, uint32_t rank, uint64_t round) {
-    const sl_history *h = history_of(s, rank);
-    const size_t end = end_of(s, rank);
-    for (size_t k = s->peers[rank].repeated; k < end && h->entries[k].kind != SL_LOG_VIEW; k++)
-        if (h->entries[k].kind == SL_LOG_JOIN && h->entries[k].round + 1 == round)
-            return true;
-    return false;
-}
-
-/* What is left of its log is the next process's, which counts anew. */
-static void end_process(simulator *s, uint32_t rank) {
-    const size_t end = end_of(s, rank);
-    peer *p = &s->peers[rank];
-    close_node(p);
-    if (end == history_of(s, rank)->count)
-        return;
-    p->repeated = end + 1;
-    p->record = (sl_record){.rank = rank};
-}
-
 bool sl_sim_ends_alone(simulator *s, uint32_t rank, int result) {
     if (result != SL_EDIVERGED || !sl_sim_repeats(s))
         return false;
     const uint64_t round = sl_node_round(s->peers[rank].node);
-    if (went_aside(s, rank, round))
-        close_node(&s->peers[rank]);
-    else if (is_done(s, rank))
+    if (is_done(s, rank) && !has_returned(s, rank, round))
         return false;
-    else
-        end_process(s, rank);
+    go_out(s, rank);
     sl_sim_tell_members(s, round);
     return true;
-}
-
-/* Was this the last round that it ended before it returned? It has told nobody of it. */
-static bool goes_out(const simulator *s, uint32_t rank, uint64_t round) {
-    const sl_log_entry *join = next_of(s, rank, SL_LOG_JOIN);
-    return join != NULL && join->round == round &&
-           s->peers[rank].pending.finished_round.round == round;
 }
 
 int sl_sim_close_lost(simulator *s, uint64_t round, sl_error *error) {
     bool any = false;
     for (uint32_t i = 0; i < s->nodes; i++) {
         peer *p = &s->peers[i];
-        if (p->node == NULL)
+        if (p->node == NULL || p->pending.finished_round.round >= round)
             continue;
-        if (goes_out(s, i, round)) {
-            sl_record_take_round(&p->record, &p->pending.finished_round, SL_FRAME_HEADER_BYTES);
-            close_node(p);
-            any = true;
-            continue;
-        }
-        if (went_aside(s, i, round)) {
-            close_node(p);
-            any = true;
-            continue;
-        }
-        if (p->pending.finished_round.round >= round)
-            continue;
-        if (is_done(s, i))
+        if (is_done(s, i) && !has_returned(s, i, round))
             return sl_fail(error, SL_EFILE,
                            "round %llu: node %u waits for what it did not wait for in the run; its "
                            "log of events does not say why",
                            (unsigned long long)round, i);
-        end_process(s, i);
+        go_out(s, i);
         any = true;
     }
     if (any)

@@ -29,8 +29,8 @@ void sl_scene_close(sl_scene *s) {
 }
 
 /* Opened among these; it lives as long as the scene. */
-static int make_view(sl_scene *s, const uint32_t *ranks, uint32_t count, uint64_t round,
-                     uint64_t exchange, sl_scene_view **out, sl_error *error) {
+static int make_view(sl_scene *s, const sl_log_entry *like, sl_scene_view **out, sl_error *error) {
+    const uint32_t *ranks = like->ranks, count = (uint32_t)like->members;
     sl_scene_view *v = calloc(1, sizeof *v);
     int result = v != NULL
                      ? sl_grouping_open(&v->group, s->experiment, s->dimension, ranks, count, error)
@@ -40,11 +40,13 @@ static int make_view(sl_scene *s, const uint32_t *ranks, uint32_t count, uint64_
         return result;
     }
     const sl_grouping *g = &v->group;
-    v->view = (sl_view){.round = round,
-                        .exchange = exchange,
+    v->view = (sl_view){.round = like->round,
+                        .exchange = like->exchange,
                         .members = {g->ranks, count},
                         .topology = g->topology,
-                        .plan = &g->plan};
+                        .plan = &g->plan,
+                        .broken = like->broken,
+                        .broken_count = (uint32_t)like->broken_count};
     v->before = s->made;
     s->made = *out = v;
     return 0;
@@ -54,14 +56,16 @@ int sl_scene_turn(sl_scene *s, uint64_t round, uint64_t exchange, const sl_scene
                   sl_error *error) {
     sl_scene_view *v = NULL;
     const uint32_t count = sl_cast_members(&s->cast, s->ranks);
-    const int result = make_view(s, s->ranks, count, round, exchange, &v, error);
+    const sl_log_entry of = {
+        .round = round, .exchange = exchange, .ranks = s->ranks, .members = count};
+    const int result = make_view(s, &of, &v, error);
     *out = v;
     return result;
 }
 
 static bool is_of(const sl_scene_view *v, const sl_log_entry *e) {
     return v->view.round == e->round && v->view.exchange == e->exchange &&
-           v->group.count == e->members &&
+           v->group.count == e->members && v->view.broken_count == e->broken_count &&
            memcmp(v->group.ranks, e->ranks, v->group.count * sizeof *v->group.ranks) == 0;
 }
 
@@ -70,13 +74,7 @@ int sl_scene_repeat(sl_scene *s, const sl_log_entry *e, const sl_scene_view **ou
     sl_scene_view *v = s->made;
     while (v != NULL && !is_of(v, e))
         v = v->before;
-    const int result =
-        v == NULL ? make_view(s, e->ranks, (uint32_t)e->members, e->round, e->exchange, &v, error)
-                  : 0;
-    if (result == 0) { /* the history outlives it */
-        v->view.broken = e->broken;
-        v->view.broken_count = (uint32_t)e->broken_count;
-    }
+    const int result = v == NULL ? make_view(s, e, &v, error) : 0;
     *out = v;
     return result;
 }

@@ -28,7 +28,7 @@ void sl_scene_close(sl_scene *scene);
 /* A view of those who are there, from `round` on. */
 int sl_scene_turn(sl_scene *scene, uint64_t round, uint64_t exchange, const sl_scene_view **out,
                   sl_error *error);
-/* The view that a node's log tells of; one for all of its members. */
+/* The view that a node's log tells of; one for all of its members. The entry stays as long. */
 int sl_scene_repeat(sl_scene *scene, const sl_log_entry *entry, const sl_scene_view **out,
                     sl_error *error);
 

@@ -137,9 +137,10 @@ static int open_checkpoints(simulator *s, sl_error *error) {
     return result == 0 && s->resumed > 0 ? load_nodes(s, error) : result;
 }
 
-/* Who is lost hears nothing; in a run that is repeated, it is not heard by all. */
+/* Who is lost hears nothing. */
 static bool hears(const simulator *s, uint32_t rank, const sl_event *part) {
-    return s->peers[rank].node != NULL && !(sl_sim_repeats(s) && sl_sim_misses(s, rank, part));
+    return s->peers[rank].node != NULL && s->peers[rank].view == s->peers[part->peer].view &&
+           !(sl_sim_repeats(s) && sl_sim_misses(s, rank, part));
 }
 
 static int publish_part(simulator *s, uint32_t rank, const sl_outbound *sent, uint32_t part,
@@ -177,9 +178,9 @@ static int publish_part(simulator *s, uint32_t rank, const sl_outbound *sent, ui
     sl_sim_let_go(s, m);
     if (result != 0)
         return result;
-    const bool stays = part + 1 == sent->parts && sl_sim_keeps_back(s, rank, sent);
-    const sl_event event = {.type = stays ? SL_EVENT_NOTIFIED : SL_EVENT_SENT, .part = part};
-    return sl_sim_deliver(s, rank, &event, error); /* either way, it looks at what has come */
+    if (sl_sim_repeats(s) && sl_sim_keeps_back(s, rank, sent, part))
+        return 0;
+    return sl_sim_deliver(s, rank, &(sl_event){.type = SL_EVENT_SENT, .part = part}, error);
 }
 
 static int publish_if_asked(simulator *s, uint32_t rank, sl_error *error) {
@@ -255,7 +256,7 @@ static int publish_steps(simulator *s, sl_error *error) {
         any = false;
         for (uint32_t i = 0; i < s->nodes && result == 0; i++)
             result = publish_if_asked(s, i, error);
-        if (result == 0 && s->published == before)
+        if (result == 0 && s->published == before && sl_sim_repeats(s))
             result = sl_sim_cut(s, &any, error);
     } while (result == 0 && (any || s->published != before));
     return result;
@@ -426,6 +427,8 @@ static int run_rounds(simulator *s, const volatile int *stop, sl_error *error) {
     s->began = sl_clock_seconds() - s->peers[0].record.times.total;
     if (s->nodes > sl_topology_nodes(s->experiment->topology))
         sl_sim_tell_members(s, s->resumed + 1);
+    if (result == 0 && sl_sim_repeats(s))
+        result = sl_sim_cut(s, &(bool){false}, error);
     for (uint32_t i = 0; i < s->nodes && result == 0; i++)
         if (s->peers[i].node != NULL)
             result = sl_sim_deliver(s, i, &(sl_event){.type = SL_EVENT_START}, error);

@@ -21,10 +21,11 @@ typedef struct peer {
     sl_node *node;     /* NULL: it is not there */
     sl_update pending; /* what the node has asked for and not yet been given */
     sl_record record;
-    size_t repeated; /* of its history */
-    double loss;     /* of its gradient */
-    sl_node *aside;  /* with its model, until the next round begins; of a run that is repeated:
-                        until its view does; NULL: it is not */
+    size_t repeated;           /* of its history */
+    const sl_scene_view *view; /* under which it is; NULL: the first */
+    double loss;               /* of its gradient */
+    sl_node *aside; /* with its model, until the next round begins; of a run that is repeated:
+                       until its view does; NULL: it is not */
     sl_setbacks setbacks;
 } peer;
 
@@ -89,15 +90,13 @@ int sl_sim_average(simulator *s, sl_error *error);
 
 /* ---- repeat.c ---- */
 
-/* Was the node cut before this part came? */
+/* Is the node cut before it would combine this part? */
 bool sl_sim_misses(const simulator *s, uint32_t rank, const sl_event *part);
-/* Was the node cut in the step of this message? It must not go beyond: its last part does not
- * leave.
- */
-bool sl_sim_keeps_back(const simulator *s, uint32_t rank, const sl_outbound *sent);
-/* Cuts nodes that were cut where they stand, once nothing else goes on. *any: there were some. */
+/* Is the node cut before it hears that this part of its message has left? */
+bool sl_sim_keeps_back(const simulator *s, uint32_t rank, const sl_outbound *sent, uint32_t part);
+/* Nothing else goes on: cuts those who are where they were cut. *any: there are some. */
 int sl_sim_cut(simulator *s, bool *any, sl_error *error);
-/* sl_sim_step; a node that ended alone in the run does so here. */
+/* sl_sim_step; a node that ends as it had in the run that is repeated ends alone. */
 int sl_sim_deliver(simulator *s, uint32_t rank, const sl_event *event, sl_error *error);
 /* The view begins for a member. */
 int sl_sim_turn(simulator *s, uint32_t rank, const sl_scene_view *v, sl_error *error);
@@ -106,8 +105,7 @@ int sl_sim_begin_repeated(simulator *s, uint64_t round, sl_error *error);
 /* Has this step of a gradient ended the node, as it had in the run that goes on without it? Then it
  * is closed. */
 bool sl_sim_ends_alone(simulator *s, uint32_t rank, int result);
-/* Closes nodes that stand still in the round: they were lost. SL_EFILE: one was not. Also those
- * that had ended it as their last one before they returned. */
+/* Closes nodes that stand still in the round: they were lost. SL_EFILE: one was not. */
 int sl_sim_close_lost(simulator *s, uint64_t round, sl_error *error);
 
 #endif

@@ -11,7 +11,7 @@ static void cut(void) {
 
 static void expect_reach(uint64_t exchange, uint32_t at_step, uint32_t part) {
     sl_reach at;
-    sl_node_reached(node, &at);
+    sl_node_reach(node, &at);
     ck_assert(at.exchange == exchange && at.step == at_step && at.part == part);
 }
 

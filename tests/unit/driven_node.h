@@ -39,7 +39,7 @@ typedef struct driven_node {
     driven_neighbour from[DRIVEN_NEIGHBOURS];
     sl_outbound message;
     uint32_t encoded, sent;
-    bool publishing, finished;
+    bool publishing, finished, is_cut;
     uint64_t exchanges; /* begun */
     uint64_t seed;
     sl_codec *codec; /* of compressed messages, or NULL */
@@ -51,9 +51,7 @@ typedef struct driven_node {
     void (*fill)(uint32_t rank, uint64_t exchange, uint32_t part, float *out, size_t count);
     unsigned frames_of_pass; /* that come from each neighbour between two looks */
     uint32_t control_every;  /* after so many parts, another frame takes a buffer; 0: never */
-    uint32_t
-        cut_after; /* exchange 2 is cut after so many parts of the second neighbour's; 0: not */
-    const sl_view *next; /* begins then, with the next round */
+    uint32_t cut_after;      /* so many parts are combined in exchange 2; 0: it is not cut */
 } driven_node;
 
 static inline void driven_stop(const char *what) {
@@ -91,15 +89,20 @@ static inline void driven_deliver(driven_node *d, sl_event event) {
         driven_deliver(d, (sl_event){.type = SL_EVENT_GRADIENT, .loss = 1});
 }
 
-/* The round ends where it is, and the next one begins under a view. */
-static inline void driven_cut(driven_node *d) {
-    d->publishing = false;
+/* More does not come of this neighbour's message. */
+static inline bool driven_withholds(const driven_node *d, const driven_neighbour *n) {
+    return d->is_cut || (d->cut_after > 0 && n->exchange == 2 && n->part == d->cut_after);
+}
+
+/* All that comes before has come, and all has left. */
+static inline void driven_cut_if_due(driven_node *d) {
+    for (int i = 0; i < DRIVEN_NEIGHBOURS; i++)
+        if (!driven_withholds(d, &d->from[i]))
+            return;
+    if (d->is_cut || d->publishing || d->exchanges < 2)
+        return;
+    d->is_cut = true;
     driven_deliver(d, (sl_event){.type = SL_EVENT_CUT});
-    for (int i = 0; i < DRIVEN_NEIGHBOURS; i++) {
-        d->from[i].exchange = d->next->exchange + 1;
-        d->from[i].part = 0;
-    }
-    driven_deliver(d, (sl_event){.type = SL_EVENT_VIEW, .view = d->next});
 }
 
 /* The neighbour's next part, written to its buffer. */
@@ -124,7 +127,8 @@ static inline sl_payload driven_compressed(driven_node *d, driven_neighbour *n, 
 }
 
 static inline bool driven_take_frame(driven_node *d, driven_neighbour *n) {
-    if (n->held == n->window || n->busy[n->next] || n->exchange > d->exchanges)
+    if (driven_withholds(d, n) || n->held == n->window || n->busy[n->next] ||
+        n->exchange > d->exchanges)
         return false;
     char *buffer = n->buffers + n->next * n->stride;
     float *at = (float *)(buffer + SL_FRAME_HEADER_BYTES);
@@ -145,8 +149,6 @@ static inline bool driven_take_frame(driven_node *d, driven_neighbour *n) {
         n->exchange++;
     }
     driven_deliver(d, event);
-    if (n == &d->from[1] && n->exchange == 2 && n->part == d->cut_after && d->cut_after > 0)
-        driven_cut(d);
     return true;
 }
 
@@ -194,6 +196,9 @@ static inline void driven_train(driven_node *d) {
     driven_deliver(d, (sl_event){.type = SL_EVENT_START});
     while (!d->finished) {
         const bool sent = driven_note_sent(d), came = driven_take_frames(d);
+        driven_cut_if_due(d);
+        if (d->finished)
+            return;
         if (driven_send(d) || sent || came)
             continue;
         if (sl_node_before_sleep(d->node))

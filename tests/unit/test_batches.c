@@ -64,7 +64,6 @@ static driven_node train(const sl_vec_ops *vec, const way *w, float *model) {
     d.frames_of_pass = w->frames_of_pass;
     d.control_every = CONTROL_EVERY;
     d.cut_after = w->cut_after;
-    d.next = &next;
     vec->fill(sl_node_gradient_buffer(d.node), 0.25f, DIMENSION);
     driven_train(&d);
     vec->copy_out(model, sl_node_model(d.node), DIMENSION * sizeof(float));

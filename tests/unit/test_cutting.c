@@ -158,7 +158,7 @@ static void cut(peer *p) {
     if (p->is_cut || !p->started || losses == LOSSES)
         return;
     sl_node_hold(p->node, sl_node_round(p->node));
-    sl_node_reached(p->node, &p->cuts[losses]);
+    sl_node_reach(p->node, &p->cuts[losses]);
     p->is_cut = true;
     p->message = (sl_outbound){0};
     p->encoded = p->sent = 0;

@@ -46,7 +46,8 @@ static void take_later(logbook *book, const sl_log_entry *e) {
         require(e->peer < NODES_MAX && e->why[0] != '\0', e, "it does not say whom, and why");
         break;
     case SL_LOG_CUT:
-        require(e->round >= book->from, e, "that round is over");
+        require(!book->is_cut, e, "it is cut already");
+        book->is_cut = true;
         break;
     case SL_LOG_COMMIT:
         require(e->after > 0, e, "it begins nowhere");
@@ -54,6 +55,7 @@ static void take_later(logbook *book, const sl_log_entry *e) {
     case SL_LOG_VIEW:
         require(e->members > 0 && e->members <= NODES_MAX && e->round > book->from, e,
                 "there is no such view");
+        book->is_cut = false;
         break;
     case SL_LOG_JOIN:
         require(e->peer < NODES_MAX && e->peer != e->rank && e->after > 0, e, "nobody's model");

@@ -7,7 +7,7 @@
 #include "starling/agent.h"
 
 typedef struct logbook {
-    bool begun, ended;
+    bool begun, ended, is_cut;
     bool down[NODES_MAX]; /* connections to these */
     uint64_t from, saved; /* the round that it went on from; the last that was saved */
     sl_log_kind last;

@@ -34,14 +34,15 @@ static int keep(reader *r, const sl_log_entry *e, sl_error *error) {
             return sl_fail(error, SL_ENOMEM, "out of memory for %zu members", (size_t)e->members);
         kept->ranks = memcpy(ranks, e->ranks, e->members * sizeof *ranks);
     }
-    if (e->broken != NULL) {
-        sl_pair *broken = malloc((e->broken_count + 1) * sizeof *broken);
+    kept->broken = NULL;
+    h->count++;
+    if (e->broken_count > 0) {
+        sl_pair *broken = malloc(e->broken_count * sizeof *broken);
         if (broken == NULL)
-            return sl_fail(error, SL_ENOMEM, "out of memory for %zu broken edges",
+            return sl_fail(error, SL_ENOMEM, "out of memory for %zu edges",
                            (size_t)e->broken_count);
         kept->broken = memcpy(broken, e->broken, e->broken_count * sizeof *broken);
     }
-    h->count++;
     return 0;
 }
 
@@ -53,8 +54,8 @@ static int take_line(void *context, uint64_t line, const sl_log_entry *e, sl_err
     const bool is_new = e->kind == SL_LOG_START && e->round == 0; /* it took the rank */
     if (is_new)
         r->of->done = false;
-    const bool repeats = is_new || e->kind == SL_LOG_CUT || e->kind == SL_LOG_VIEW ||
-                         e->kind == SL_LOG_JOIN;
+    const bool repeats =
+        is_new || e->kind == SL_LOG_CUT || e->kind == SL_LOG_VIEW || e->kind == SL_LOG_JOIN;
     return repeats ? keep(r, e, error) : 0;
 }
 
@@ -77,8 +78,10 @@ int history_open(sl_history **out, const char *folder, uint32_t nodes, sl_error 
 
 void history_close(sl_history *all, uint32_t nodes) {
     for (uint32_t i = 0; all != NULL && i < nodes; i++) {
-        for (size_t k = 0; k < all[i].count; k++)
-            forget_lists(&all[i].entries[k]);
+        for (size_t k = 0; k < all[i].count; k++) {
+            free((void *)all[i].entries[k].ranks);
+            free((void *)all[i].entries[k].broken);
+        }
         free(all[i].entries);
     }
     free(all);

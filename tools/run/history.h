@@ -1,4 +1,4 @@
-/* history.h - what the agents' logs of events say about losses: whom each node folded where, and
+/* history.h - what the agents' logs of events say about losses: where each node was cut, and
  * which views it began. */
 #ifndef HISTORY_H
 #define HISTORY_H

@@ -149,8 +149,6 @@ static int take_event(reader *r, begin *b, const sl_log_entry *e, sl_error *erro
     case SL_LOG_CUT:
         r->cuts++;
         return e->round <= b->rounds ? 0 : refuse_round(e, b, error);
-    case SL_LOG_LOST:
-        break;
     case SL_LOG_VIEW:
         r->views++;
         return check_view(r, e, error);
@@ -163,6 +161,7 @@ static int take_event(reader *r, begin *b, const sl_log_entry *e, sl_error *erro
     case SL_LOG_COMMIT:
         return e->round <= b->rounds ? 0 : refuse_round(e, b, error);
     case SL_LOG_EDGE:
+    case SL_LOG_LOST:
     case SL_LOG_UP:
     case SL_LOG_CHECKPOINT:
         break;
