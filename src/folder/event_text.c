@@ -66,7 +66,6 @@ static const field fields[] = {
     {"after", ONE(SL_LOG_JOIN) | ONE(SL_LOG_COMMIT), FIELD_WHOLE, AT(after), NULL},
     {"protection", ONE(SL_LOG_EDGE), FIELD_WHY, AT(why), NULL},
     {"members", ONE(SL_LOG_VIEW), FIELD_MEMBERS, AT(ranks), NULL},
-    {"broken", ONE(SL_LOG_VIEW), FIELD_BROKEN, AT(broken), NULL},
     {"gap", ONE(SL_LOG_VIEW), FIELD_SECONDS, AT(gap), NULL},
     {"broken", ONE(SL_LOG_VIEW), FIELD_EDGES, AT(broken), NULL},
     {"exchange", LINK | ONE(SL_LOG_CUT) | ONE(SL_LOG_VIEW), FIELD_WHOLE, AT(exchange), NULL},
@@ -92,14 +91,6 @@ static json_t *rounds_json(const sl_log_entry *entry) {
     json_t *list = json_array();
     for (size_t i = 0; i < entry->passed_over_count; i++)
         sl_json_append(&list, json_integer((json_int_t)entry->passed_over[i]));
-    return list;
-}
-
-static json_t *broken_json(const sl_log_entry *entry) {
-    json_t *list = json_array();
-    for (uint64_t i = 0; i < entry->broken_count; i++)
-        sl_json_append(&list, json_pack("[II]", (json_int_t)entry->broken[i].low,
-                                        (json_int_t)entry->broken[i].high));
     return list;
 }
 

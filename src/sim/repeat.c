@@ -64,7 +64,7 @@ static bool is_due(const simulator *s, uint32_t rank) {
     if (cut == NULL || s->peers[rank].node == NULL)
         return false;
     sl_node_reach(s->peers[rank].node, &at);
-    return is_beyond(cut, &at);
+    return is_beyond(cut, &at) && sl_node_round(s->peers[rank].node) >= cut->round;
 }
 
 int sl_sim_cut(simulator *s, bool *any, sl_error *error) {

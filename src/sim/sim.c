@@ -178,9 +178,9 @@ static int publish_part(simulator *s, uint32_t rank, const sl_outbound *sent, ui
     sl_sim_let_go(s, m);
     if (result != 0)
         return result;
-    if (sl_sim_repeats(s) && sl_sim_keeps_back(s, rank, sent, part))
-        return 0;
-    return sl_sim_deliver(s, rank, &(sl_event){.type = SL_EVENT_SENT, .part = part}, error);
+    const bool stays = sl_sim_repeats(s) && sl_sim_keeps_back(s, rank, sent, part);
+    const sl_event event = {.type = stays ? SL_EVENT_NOTIFIED : SL_EVENT_SENT, .part = part};
+    return sl_sim_deliver(s, rank, &event, error); /* either way, it looks at what has come */
 }
 
 static int publish_if_asked(simulator *s, uint32_t rank, sl_error *error) {

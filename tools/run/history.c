@@ -10,11 +10,6 @@ typedef struct reader {
     size_t room;
 } reader;
 
-static void forget_lists(sl_log_entry *e) {
-    free((void *)e->ranks);
-    free((void *)e->broken);
-}
-
 static int keep(reader *r, const sl_log_entry *e, sl_error *error) {
     sl_history *h = r->of;
     if (h->count == r->room) {
@@ -27,7 +22,6 @@ static int keep(reader *r, const sl_log_entry *e, sl_error *error) {
     }
     sl_log_entry *kept = &h->entries[h->count];
     *kept = *e;
-    kept->broken = NULL;
     if (e->ranks != NULL) {
         uint32_t *ranks = malloc(e->members * sizeof *ranks);
         if (ranks == NULL)
