@@ -188,6 +188,8 @@ START_TEST(parts_without_a_quorum_go_on_when_they_meet) {
     expect_rest(2, 1, 3);
     expect_rest(4, 2, 3);
     heal(2, 5);
+    meet(2, 3);
+    meet(2, 4);
     train(4);
     for (uint32_t i = 0; i < 5; i++) {
         ck_assert(!update[i].dropped);
@@ -287,17 +289,22 @@ START_TEST(where_the_lowest_has_ended_the_next_one_splits) {
 }
 END_TEST
 
-START_TEST(a_process_that_another_follows_does_not_count) {
+/* Another process comes for its rank, and so the former one has ended. */
+START_TEST(a_loss_may_be_known_as_an_end_later) {
     open_members(2);
     kill_member(0);
     lost(1, 0);
     train(8);
     expect_rest(1, 1, 2);
+    all_see_it_end(0);
+    train(2);
+    expect_view(1, 2, 1);
+    expect_quorum(1);
     start(0, NULL, 0);
     meet(0, 1);
     join(0, 1);
     train(2);
-    expect_view(1, 3, 2); /* of itself, and then with that one */
+    expect_view(1, 3, 2);
     expect_same(0, 1);
     expect_quorum(1);
     close_members();
@@ -306,9 +313,9 @@ END_TEST
 
 START_TEST(who_has_done_its_last_round_does_not_count) {
     open_members(2);
-    step(1, (sl_membership_event){.type = SL_MEMBERSHIP_DONE, .peer = 0});
     kill_member(0);
     lost(1, 0);
+    step(1, (sl_membership_event){.type = SL_MEMBERSHIP_DONE, .peer = 0});
     train(2);
     expect_view(1, 2, 1);
     expect_quorum(1);
@@ -404,14 +411,14 @@ int main(void) {
                    who_loses_the_leaver_cuts_the_view_before,
                    a_leaver_that_is_lost_while_a_view_is_awaited_cuts,
                    a_member_that_is_lost_while_a_view_is_awaited_cuts_both, two_die_in_one_round);
-    ADD_TESTS_WITH(
-        suite, "quorums", forget_updates, NULL, a_minority_rests_and_comes_back,
-        parts_without_a_quorum_go_on_when_they_meet,
-        of_an_even_split_the_half_with_the_lowest_rank_goes_on,
-        a_leader_without_a_quorum_proposes_nothing, what_too_few_accept_does_not_hold,
-        a_process_that_has_ended_does_not_count, where_the_lowest_has_ended_the_next_one_splits,
-        a_process_that_another_follows_does_not_count, who_has_done_its_last_round_does_not_count,
-        a_view_of_one, settings_may_ask_for_more);
+    ADD_TESTS_WITH(suite, "quorums", forget_updates, NULL, a_minority_rests_and_comes_back,
+                   parts_without_a_quorum_go_on_when_they_meet,
+                   of_an_even_split_the_half_with_the_lowest_rank_goes_on,
+                   a_leader_without_a_quorum_proposes_nothing, what_too_few_accept_does_not_hold,
+                   a_process_that_has_ended_does_not_count,
+                   where_the_lowest_has_ended_the_next_one_splits,
+                   a_loss_may_be_known_as_an_end_later, who_has_done_its_last_round_does_not_count,
+                   a_view_of_one, settings_may_ask_for_more);
     ADD_TESTS_WITH(suite, "parts", forget_updates, NULL, when_parts_meet_the_smaller_one_is_dropped,
                    of_parts_alike_that_without_the_lowest_rank_is_dropped,
                    a_smaller_part_of_a_higher_number_is_dropped);

@@ -345,6 +345,27 @@ START_TEST(a_leader_that_reaches_fewer_yields) {
 }
 END_TEST
 
+/* One may be wrong, or lie. */
+START_TEST(who_has_not_accepted_believes_a_quorum_only) {
+    open_members(5);
+    const sl_decision d = {.ballot = {9, 1},
+                           .epoch = {.number = 2, .round = 11, .members = all, .count = 4}};
+    for (uint32_t i = 1; i < 4; i++) {
+        expect_view(0, 1, 5);
+        const sl_membership_message commit = {.type = SL_MEMBERSHIP_COMMIT,
+                                              .from = i,
+                                              .incarnation = SL_FOUNDER,
+                                              .number = 2,
+                                              .standing = SL_MEMBER,
+                                              .decision = &d};
+        step(0, (sl_membership_event){.type = SL_MEMBERSHIP_MESSAGE, .message = &commit});
+        step(0, (sl_membership_event){.type = SL_MEMBERSHIP_MESSAGE, .message = &commit});
+    }
+    expect_view(0, 2, 4);
+    close_members();
+}
+END_TEST
+
 /* Rank 4 was stopped, and wakes up when the others have agreed. */
 START_TEST(who_is_left_out_is_dropped_and_joins) {
     commit_to(HERE);
@@ -514,6 +535,7 @@ int main(void) {
                    a_proposal_whose_members_are_in_later_rounds_is_forgotten,
                    a_promise_that_never_hears_commit,
                    a_promise_to_another_leader_ends_with_the_view,
+                   who_has_not_accepted_believes_a_quorum_only,
                    messages_of_old_views_change_nothing, damaged_messages_are_refused);
     ADD_TESTS_WITH(suite, "go", forget_updates, NULL, a_leaver_ends_its_rounds,
                    a_leaver_waits_for_so_long, all_leave_after_one_round,
