@@ -43,8 +43,8 @@ void sl_membership_find_followed(sl_membership *m) {
     for (uint32_t i = 0; i < m->settings.ranks_max; i++) {
         sl_peer *p = &m->peers[i];
         const sl_member *member = sl_epoch_member(e, i);
-        p->followed =
-            member != NULL && p->incarnation != 0 && p->incarnation != member->incarnation;
+        p->followed = !p->lost && member != NULL && p->incarnation != 0 &&
+                      p->incarnation != member->incarnation;
         if (p->followed)
             sl_membership_cut(m);
     }
