@@ -46,8 +46,6 @@ static driven_node train(const sl_vec_ops *vec, const way *w, float *model) {
     sl_plan plan;
     sl_error error;
     driven_node d;
-    const sl_view next = {
-        .round = 3, .exchange = 2, .members = {.count = 4}, .topology = topology, .plan = &plan};
     ck_assert_msg(sl_algorithm_plan(&plan, &w->config, topology, DIMENSION, &error) == 0, "%s",
                   error.text);
     driven_open(&d,
