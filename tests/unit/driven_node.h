@@ -191,8 +191,6 @@ static inline void driven_sleep(driven_node *d) {
 }
 
 static inline void driven_train(driven_node *d) {
-    if (d->cut_after > 0)
-        sl_node_hold(d->node, d->next->round - 1);
     driven_deliver(d, (sl_event){.type = SL_EVENT_START});
     while (!d->finished) {
         const bool sent = driven_note_sent(d), came = driven_take_frames(d);
