@@ -57,6 +57,7 @@ static void deliver_frame(sl_connection *c, sl_frame frame, const void *payload,
     const size_t at = frame.type == SL_FRAME_DIRECT ? SL_FRAME_DIRECT_AT : SL_FRAME_HEADER_BYTES;
     if (frame.received == 0)
         frame.received = (uint32_t)got[c->peer];
+    frame.view += the_agent->side.view;
     frame.payload_bytes = (uint32_t)bytes;
     frame.payload_sum = bytes > 0 ? sl_checksum(payload, bytes) : 0;
     memset(message, 0, at);
@@ -97,7 +98,7 @@ static void say_hello(sl_connection *c, bool altered) {
 static void send_part(sl_connection *c, bool altered) {
     static float payload[DIMENSION];
     size_t count = c->part + 1 < PARTS ? PER_PART : DIMENSION - PER_PART * (PARTS - 1);
-    sl_frame frame = {.type = direct ? SL_FRAME_DIRECT : SL_FRAME_DATA, .sender = c->peer};
+    sl_frame frame = {.type = direct ? SL_FRAME_DIRECT : SL_FRAME_DATA};
     frame.exchange = 1 + c->exchange;
     frame.part = c->part++;
     frame.credit = 1000;
@@ -113,6 +114,7 @@ static void send_part(sl_connection *c, bool altered) {
         frame.credit = (uint32_t)next() << next() % 32;
         frame.received = next();
         frame.asks = next() & 1;
+        frame.view = next() % 8 == 0;
         count = count * next() / 255;
         payload[next()] = (int8_t)next() / 4.0f;
     }
@@ -236,13 +238,9 @@ static void send_asked(sl_connection *c) {
                  rest = (numbers ? r->share.number_count : r->share.count) - from,
                  count = rest < r->part_numbers ? rest : r->part_numbers,
                  bytes = link < r->place->child_count || numbers ? 8 : 4;
-    deliver_frame(c,
-                  (sl_frame){.type = SL_FRAME_SUM,
-                             .sender = c->peer,
-                             .exchange = r->number,
-                             .part = part,
-                             .credit = 1000},
-                  zeros, count * bytes);
+    deliver_frame(
+        c, (sl_frame){.type = SL_FRAME_SUM, .exchange = r->number, .part = part, .credit = 1000},
+        zeros, count * bytes);
 }
 
 /* What an honest neighbour does: comes where the agent came, asks for all parts, sends what it was
@@ -250,7 +248,6 @@ static void send_asked(sl_connection *c) {
 static void do_together(sl_connection *c) {
     const sl_calls *calls = &the_agent->calls;
     sl_frame frame = {.type = SL_FRAME_MEET,
-                      .sender = c->peer,
                       .exchange = calls->current.round,
                       .part = c->peer,
                       .step = SL_MEET_SUM + (next() & 1),
@@ -274,7 +271,7 @@ static void send_call(sl_connection *c) {
     static const sl_frame_type types[] = {SL_FRAME_MEET, SL_FRAME_WANT, SL_FRAME_SUM, SL_FRAME_CUT,
                                           SL_FRAME_OPEN};
     static double payload[256];
-    sl_frame frame = {.type = types[next() % 5], .sender = c->peer, .credit = 1000};
+    sl_frame frame = {.type = types[next() % 5], .credit = 1000};
     frame.exchange = next();
     frame.part = next() - 1u;
     frame.step = next() % 4;
@@ -313,7 +310,7 @@ static void go_on(void) {
         else if (c->exchange < ROUNDS)
             send_part(c, false);
         else
-            deliver_frame(c, (sl_frame){.type = SL_FRAME_BYE, .sender = c->peer}, NULL, 0);
+            deliver_frame(c, (sl_frame){.type = SL_FRAME_BYE}, NULL, 0);
         while (c->sending > 0)
             complete_send(c);
         if (meets)
