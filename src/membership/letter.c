@@ -123,7 +123,7 @@ static bool get_decision(sl_kept_decision *to, uint32_t ranks_max, const uint8_t
                                  .broken_count = get32(p + 40)},
                        .cut = get32(p + 44) != 0};
     if (d->epoch.count > ranks_max || d->epoch.broken_count > sl_broken_max(ranks_max) ||
-        (size_t)(end - p) < bytes_of(d))
+        get32(p + 44) > 1 || (size_t)(end - p) < bytes_of(d))
         return false;
     p += DECISION_BYTES;
     for (uint32_t i = 0; i < d->epoch.count; i++, p += MEMBER_BYTES)

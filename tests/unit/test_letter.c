@@ -138,6 +138,8 @@ START_TEST(what_no_member_says_is_refused) {
     ck_assert_ptr_nonnull(sl_letter_decode(&l, data, bytes));
     data[52] = SL_ASIDE;
     ck_assert_ptr_null(sl_letter_decode(&l, data, bytes));
+    data[72 + sizeof unreachable + sizeof reached + 44] = 2; /* a decision cuts, or not */
+    ck_assert_ptr_nonnull(sl_letter_decode(&l, data, bytes));
     free(data);
     sl_letter_close(&l);
 }
