@@ -282,12 +282,14 @@ static void peer_say(peer *p, const sl_hello *hello) {
     peer_send(p, frame, make_frame(frame, SL_FRAME_HELLO, 0, 0, bytes, sizeof bytes));
 }
 
-/* Agrees with the agent. */
+/* Agrees with the agent, and is in its view. */
 static inline void peer_agree(peer *p) {
     sl_hello hello = own_hello(strcmp(experiment->device, "cpu") != 0);
+    uint8_t frame[SL_FRAME_HEADER_BYTES];
     peer_say(p, &hello);
     ck_assert(poll_until(p, NULL, 1));
     ck_assert_uint_ge(p->first_bytes, SL_FRAME_HEADER_BYTES + SL_HELLO_BYTES);
+    peer_send(p, frame, make_frame(frame, SL_FRAME_CREDIT, 0, 0, NULL, 0));
 }
 
 static void peer_close(peer *p) {
