@@ -282,14 +282,19 @@ static void peer_say(peer *p, const sl_hello *hello) {
     peer_send(p, frame, make_frame(frame, SL_FRAME_HELLO, 0, 0, bytes, sizeof bytes));
 }
 
-/* Agrees with the agent, and is in its view. */
+/* Any frame but HELLO says that it is in the agent's view: before, no data comes. */
+static inline void peer_say_view(peer *p) {
+    uint8_t frame[SL_FRAME_HEADER_BYTES];
+    peer_send(p, frame, make_frame(frame, SL_FRAME_CREDIT, 0, 0, NULL, 0));
+}
+
+/* Agrees with the agent. */
 static inline void peer_agree(peer *p) {
     sl_hello hello = own_hello(strcmp(experiment->device, "cpu") != 0);
-    uint8_t frame[SL_FRAME_HEADER_BYTES];
     peer_say(p, &hello);
     ck_assert(poll_until(p, NULL, 1));
     ck_assert_uint_ge(p->first_bytes, SL_FRAME_HEADER_BYTES + SL_HELLO_BYTES);
-    peer_send(p, frame, make_frame(frame, SL_FRAME_CREDIT, 0, 0, NULL, 0));
+    peer_say_view(p);
 }
 
 static void peer_close(peer *p) {

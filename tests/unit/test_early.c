@@ -51,6 +51,7 @@ static void come(peer *p, uint32_t received) {
                                    .received = received};
     opened = 0;
     peer_say(p, &hello);
+    peer_say_view(p);
 }
 
 static void begin(peer *p) {

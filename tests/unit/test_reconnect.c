@@ -32,6 +32,7 @@ static void say_hello(peer *p, uint64_t incarnation, uint32_t received) {
                                    .received = received};
     data_come = received;
     peer_say(p, &hello);
+    peer_say_view(p);
 }
 
 /* Connects, and says so. */
