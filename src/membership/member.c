@@ -255,7 +255,7 @@ void sl_member_consider(sl_membership *m, const sl_decision *d) {
 bool sl_member_shares(sl_membership *m, uint32_t from, const sl_decision *d) {
     sl_member_consider(m, d);
     const bool same = is_same(&d->epoch, sl_membership_view(m));
-    if (same || !sl_membership_takes_part(m) || d->epoch.number != m->number)
+    if (same || !sl_membership_takes_part(m) || d->epoch.number != m->number || follows(m, d))
         return same;
     sl_membership_message *reply = sl_membership_post(m, from, SL_MEMBERSHIP_COMMIT);
     reply->ballot = m->newest.decision.ballot;

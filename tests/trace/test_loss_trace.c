@@ -391,6 +391,18 @@ START_TEST(of_parts_alike_that_without_the_lowest_rank_is_dropped) {
 }
 END_TEST
 
+/* Each tells the other of its view, and neither believes one member alone: once is enough. */
+START_TEST(members_of_two_parts_that_meet_alone_tell_each_other_once) {
+    train_apart(2, 5);
+    meet(0, 2);
+    train(2);
+    expect_view(0, 2, 2);
+    expect_view(2, 2, 3);
+    heal(2, 5);
+    expect_dropped(0, 2, 5);
+}
+END_TEST
+
 /* How many views a part has been through does not matter. */
 START_TEST(a_smaller_part_of_a_higher_number_is_dropped) {
     train_apart(2, 5);
@@ -421,6 +433,7 @@ int main(void) {
                    a_view_of_one, settings_may_ask_for_more);
     ADD_TESTS_WITH(suite, "parts", forget_updates, NULL, when_parts_meet_the_smaller_one_is_dropped,
                    of_parts_alike_that_without_the_lowest_rank_is_dropped,
+                   members_of_two_parts_that_meet_alone_tell_each_other_once,
                    a_smaller_part_of_a_higher_number_is_dropped);
     return run_suite(suite);
 }
