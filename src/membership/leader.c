@@ -240,7 +240,8 @@ void sl_leader_on_answer(sl_membership *m, const sl_membership_message *message)
                is_member = sl_epoch_has(sl_membership_view(m), message->from, message->incarnation),
                is_behind = message->number < m->number && (!joins || is_member);
     if (c->phase != PHASE_PREPARING || sl_ballot_compare(message->ballot, c->ballot) != 0 ||
-        !c->answers[message->from].asked || is_behind || (!joins && message->number > m->number))
+        !c->answers[message->from].asked || is_behind ||
+        ((!joins || is_member) && message->number > m->number))
         return; /* where COMMIT is on its way to it, it answers again */
     if (message->decision != NULL && !sl_member_shares(m, message->from, message->decision))
         return;

@@ -103,7 +103,7 @@ static inline bool sl_membership_misses(const sl_membership *m, uint32_t rank) {
 /* Does it take part in nothing more? */
 static inline bool sl_membership_has_ended(const sl_membership *m, uint32_t rank) {
     const sl_peer *p = &m->peers[rank];
-    const bool is_out = p->incarnation != 0 && p->standing == SL_OUT && p->number >= m->number;
+    const bool is_out = p->incarnation != 0 && p->standing == SL_OUT && p->number == m->number;
     return p->done || p->followed || is_out || (p->lost && p->ended);
 }
 /* Notes which ranks of the newest view have another process by now. */

@@ -323,6 +323,49 @@ START_TEST(who_has_done_its_last_round_does_not_count) {
 }
 END_TEST
 
+/* Of n members, those from `from` on decide on view 2, and all of these but the first on view 3. It
+ * hears so, and reaches the others only. */
+static void drop_one(uint32_t from, uint32_t n) {
+    open_members(n);
+    part(from, n);
+    train(8);
+    expect_view(from, 2, n - from);
+    for (uint32_t j = from + 1; j < n; j++)
+        cut_off(from, j);
+    train(8);
+    expect_view(n - 1, 3, n - from - 1);
+    for (uint32_t j = from + 1; j < n; j++)
+        meet(from, j);
+    train(0.3);
+    ck_assert(update[from].dropped);
+    for (uint32_t j = from + 1; j < n; j++)
+        cut_off(from, j);
+    for (uint32_t i = 0; i < from; i++)
+        meet(i, from);
+}
+
+/* It has decided on view 2. */
+START_TEST(who_is_dropped_from_a_later_view_counts) {
+    drop_one(2, 5);
+    train(8);
+    expect_view(0, 1, 5);
+    expect_view(1, 1, 5);
+    expect_rounds_until(0, 10);
+    close_members();
+}
+END_TEST
+
+/* And decides on no other one: who joins has promised nothing. */
+START_TEST(who_was_a_member_and_joins_decides_nothing) {
+    drop_one(2, 5);
+    join(2, 0);
+    train(8);
+    expect_view(0, 1, 5);
+    expect_view(1, 1, 5);
+    close_members();
+}
+END_TEST
+
 START_TEST(a_view_of_one) {
     open_members(2);
     kill_member(1);
@@ -423,14 +466,15 @@ int main(void) {
                    who_loses_the_leaver_cuts_the_view_before,
                    a_leaver_that_is_lost_while_a_view_is_awaited_cuts,
                    a_member_that_is_lost_while_a_view_is_awaited_cuts_both, two_die_in_one_round);
-    ADD_TESTS_WITH(suite, "quorums", forget_updates, NULL, a_minority_rests_and_comes_back,
-                   parts_without_a_quorum_go_on_when_they_meet,
-                   of_an_even_split_the_half_with_the_lowest_rank_goes_on,
-                   a_leader_without_a_quorum_proposes_nothing, what_too_few_accept_does_not_hold,
-                   a_process_that_has_ended_does_not_count,
-                   where_the_lowest_has_ended_the_next_one_splits,
-                   a_loss_may_be_known_as_an_end_later, who_has_done_its_last_round_does_not_count,
-                   a_view_of_one, settings_may_ask_for_more);
+    ADD_TESTS_WITH(
+        suite, "quorums", forget_updates, NULL, a_minority_rests_and_comes_back,
+        parts_without_a_quorum_go_on_when_they_meet,
+        of_an_even_split_the_half_with_the_lowest_rank_goes_on,
+        a_leader_without_a_quorum_proposes_nothing, what_too_few_accept_does_not_hold,
+        a_process_that_has_ended_does_not_count, where_the_lowest_has_ended_the_next_one_splits,
+        a_loss_may_be_known_as_an_end_later, who_has_done_its_last_round_does_not_count,
+        who_is_dropped_from_a_later_view_counts, who_was_a_member_and_joins_decides_nothing,
+        a_view_of_one, settings_may_ask_for_more);
     ADD_TESTS_WITH(suite, "parts", forget_updates, NULL, when_parts_meet_the_smaller_one_is_dropped,
                    of_parts_alike_that_without_the_lowest_rank_is_dropped,
                    members_of_two_parts_that_meet_alone_tell_each_other_once,
