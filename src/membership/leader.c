@@ -75,9 +75,10 @@ static bool has_not_accepted(const sl_membership *m, uint32_t rank) {
 
 /* ---- what to propose ---- */
 
+/* As a member: one that joins again promises nothing. */
 static bool has_answered(const sl_membership *m, const sl_member *member) {
     const sl_answer *a = &m->change.answers[member->rank];
-    return a->here && a->incarnation == member->incarnation;
+    return a->here && a->incarnation == member->incarnation && sl_standing_is_member(a->standing);
 }
 
 static bool has_accepted(const sl_membership *m, const sl_member *member) {

@@ -200,15 +200,17 @@ static bool are_all_ahead(const sl_membership *m) {
     return true;
 }
 
-/* Do most of its members say that they are in that view, or a later one? */
+/* Do most of its other members that have not ended say that they are in that view, or a later
+ * one? */
 static bool is_lived_in(const sl_membership *m, const sl_epoch *e) {
-    uint32_t count = 0;
+    uint32_t count = 0, living = 0;
     for (uint32_t i = 0; i < e->count; i++) {
         const sl_peer *p = &m->peers[e->members[i].rank];
+        living += e->members[i].rank != m->settings.rank && !(p->lost && p->ended);
         count += p->incarnation == e->members[i].incarnation && p->number >= e->number &&
                  sl_standing_is_member(p->standing);
     }
-    return 2 * count > e->count;
+    return 2 * count > living;
 }
 
 /* A view that it has not accepted itself needs others that know it: a quorum, or all that it

@@ -1,8 +1,12 @@
 /* quorum.c - see quorum.h. */
 #include "membership/quorum.h"
 
+/* A member that was dropped, and joins again, decides nothing until it is let in. */
 static bool has_ended(const sl_membership *m, const sl_member *member) {
-    return member->rank != m->settings.rank && sl_membership_has_ended(m, member->rank);
+    const sl_peer *p = &m->peers[member->rank];
+    return member->rank != m->settings.rank &&
+           (sl_membership_has_ended(m, member->rank) ||
+            (p->incarnation == member->incarnation && p->standing == SL_JOINS));
 }
 
 /* The rank that an even half needs; the others' lowest, where its process has ended. */
