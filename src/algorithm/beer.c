@@ -11,7 +11,8 @@
  * A round takes its gradient first, so it begins with the second line; in the first round that only
  * sets V. W symmetric, doubly stochastic and fixed; C contractive, biased is fine. The mean of V is
  * the mean gradient. Memory beside x and g: H, G, their neighbours' sums, V and the last gradient,
- * six vectors. Wire: two compressed messages a round.
+ * six vectors. Wire: two compressed messages a round. The authors' program (liboyue/beer) begins
+ * with H = C(x_i(0)) and G = C(V), which takes a message of each more.
  */
 #include "algorithm/algorithms.h"
 #include "algorithm/mix.h"
