@@ -162,6 +162,7 @@ static void take_credentials(sl_agent *a, sl_credentials *now) {
     if (!is_same_key(now, before) && now->before != NULL)
         a->trust.overlap_ends_s = sl_clock_seconds() + a->settings.experiment->security.overlap_s;
     sl_guard_renew(&a->side.guard, now);
+    a->trust.told_end = false;
     sl_credentials_close(&a->trust.own_credentials);
     a->trust.own_credentials = now;
     part_from_keys(a);
@@ -270,8 +271,20 @@ void sl_trust_take(sl_agent *a) {
     pthread_mutex_unlock(&a->mutex);
 }
 
+/* A list that ended before it was read is refused. This one holds on: a run goes on. */
+static void tell_ended(sl_agent *a) {
+    const sl_credentials *c = a->side.guard.credentials;
+    const int64_t end = c != NULL && c->authority != NULL ? c->authority->ends.revoked_s : 0;
+    if (end == 0 || a->trust.told_end || (int64_t)time(NULL) < end)
+        return;
+    a->trust.told_end = true;
+    sl_agent_notice(a, "warning: the list of security.revoked has ended; it holds on, and lacks "
+                       "whom the CA has revoked since: make a new one, and reload");
+}
+
 void sl_trust_tick(sl_agent *a) {
     sl_trust *t = &a->trust;
+    tell_ended(a);
     if (t->overlap_ends_s == 0 || a->side.now_s < t->overlap_ends_s)
         return;
     t->overlap_ends_s = 0;

@@ -396,7 +396,8 @@ typedef struct both {
 static both open_both(const sl_credentials *client, const sl_credentials *server,
                       const sl_passage *theirs, const uint8_t *pinned_by_client,
                       const uint8_t *pinned_by_server) {
-    const sl_demand by_client = {.pinned = pinned_by_client}, by_server = {.pinned = pinned_by_server};
+    const sl_demand by_client = {.pinned = pinned_by_client},
+                    by_server = {.pinned = pinned_by_server};
     both b;
     ck_assert_int_eq(sl_handshake_open(&b.client, client, &passage, true, &by_client, NULL), 0);
     ck_assert_int_eq(sl_handshake_open(&b.server, server, theirs, false, &by_server, NULL), 0);
