@@ -6,7 +6,8 @@
       toolkit, and "call NAME" for each function of the CUDA runtime that a launch comes to; or one
       line that says why it cannot, and ends with 1
   nvcc.py compile NVCC SOURCE OBJECT PTX REPORT DEPENDENCIES [OPTION ...]
-      leaves the PTX and what ptxas said, which tests/ptx_gate.py looks at
+      leaves the PTX and what ptxas said, which tests/ptx_gate.py looks at. Plug-in, fake runtime
+      and gate share this object: it takes half a minute, and tests look at what is shipped
 """
 
 import glob

@@ -76,7 +76,7 @@ typedef enum sl_security_mode {
     SL_SECURITY_AUTO, /* SL_SECURITY_KEY if there is a key, else SL_SECURITY_NONE */
     SL_SECURITY_NONE,
     SL_SECURITY_KEY,         /* a run's key, which all agents share */
-    SL_SECURITY_CERTIFICATES /* a pair for each node, pinned in the roster */
+    SL_SECURITY_CERTIFICATES /* a pair for each node, pinned in the roster or signed by a CA */
 } sl_security_mode;
 typedef enum sl_security_seal {
     SL_SEAL_AUTO,          /* SL_SEAL_ON beyond loopback, else SL_SEAL_HANDSHAKE_ONLY */
@@ -86,7 +86,9 @@ typedef enum sl_security_seal {
 } sl_security_seal;
 typedef struct sl_security_config {
     sl_security_mode mode;
-    char key[SL_PATH_MAX]; /* a run key's file, or the NAME of a node's pair */
+    char key[SL_PATH_MAX];     /* a run key's file, or the NAME of a node's pair */
+    char ca[SL_PATH_MAX];      /* CAs that vouch for certificates; "": the roster pins them */
+    char revoked[SL_PATH_MAX]; /* their lists of revoked ones; "": there are none */
     sl_security_seal seal;
     double overlap_s;     /* for how long a run's key before the one that was read again holds */
     bool trusted_network; /* everybody who can reach this network is trusted */
@@ -194,6 +196,9 @@ SL_API bool sl_security_goes_out(const sl_security_config *config);
 /* Reads the key's files; *out is NULL where there is none. rank: in place of {rank} in the path;
  * -1: it is not known. */
 SL_API int sl_security_load(sl_credentials **out, const sl_security_config *config, int64_t rank,
+                            sl_error *error);
+/* Reads the CA's files alone, and says when they end; zeros: there is no CA. */
+SL_API int sl_security_look(const sl_security_config *config, sl_authority_ends *ends,
                             sl_error *error);
 
 /* The plan of the experiment's algorithm for the task, also where it goes by a task's samples.

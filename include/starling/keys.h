@@ -2,14 +2,15 @@
  *
  * A run's key is one secret that all its agents share: a file of SL_RUN_KEY_FILE_BYTES. A node's
  * pair is an Ed25519 key, NAME.key, and a certificate that it signed itself, NAME.crt: the roster
- * holds the certificate's fingerprint, its SHA-256. Secret files belong to who reads them, and
- * nobody else may read them; else they are refused, as is a symbolic link, and a file in a run
- * folder. The cryptography is OpenSSL's.
+ * holds the certificate's fingerprint, its SHA-256. Or a CA has signed it for that rank. Secret
+ * files belong to who reads them, and nobody else may read them; else they are refused, as is a
+ * symbolic link, and a file in a run folder. The cryptography is OpenSSL's.
  */
 #ifndef STARLING_KEYS_H
 #define STARLING_KEYS_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "starling/api.h"
 #include "starling/error.h"
@@ -44,6 +45,20 @@ SL_API int sl_credentials_take_key(sl_credentials **out, const char *text, size_
                                    sl_error *error);
 /* A node's pair: NAME.key and NAME.crt, which must belong together. */
 SL_API int sl_credentials_load_node(sl_credentials **out, const char *name, sl_error *error);
+/* Of a node's pair: from now on a CA vouches for other nodes' certificates, beside what the roster
+ * pins, and not for those on its lists. ca: a PEM file of one or more certificates of CAs; revoked:
+ * one of one or more CRLs of theirs, or "". SL_EFILE names the key, the path and what is wrong; an
+ * error, too, is a list that has ended. */
+SL_API int sl_credentials_trust(sl_credentials *credentials, const char *ca, const char *revoked,
+                                sl_error *error);
+/* When the first of a CA's certificates ends, and the first of the lists, in seconds since 1970; 0:
+ * there is none, or it does not end. */
+typedef struct sl_authority_ends {
+    int64_t ca_s, revoked_s;
+} sl_authority_ends;
+/* Reads both files as sl_credentials_trust does. */
+SL_API int sl_authority_look(const char *ca, const char *revoked, sl_authority_ends *ends,
+                             sl_error *error);
 SL_API void sl_credentials_close(sl_credentials **credentials);
 
 #ifdef __cplusplus

@@ -43,9 +43,10 @@ typedef struct sl_launch_settings {
     uint64_t experiment; /* a hash of what peers have alike (sl_experiment_hash); 0: none */
     uint16_t port; /* of the first rank of each host of a roster that is a launcher's list of hosts;
                       0: STARLING_PORT, or 7400 */
-    bool certificates;        /* security.mode "certificates": the roster names that of each rank */
-    bool trusted_network;     /* security.trusted_network: may listen beyond loopback */
-    double timeout_s;         /* of looking up names, and of the rendezvous */
+    bool certificates;    /* security.mode "certificates": the roster names that of each rank, */
+    bool authority;       /* or security.ca vouches for it */
+    bool trusted_network; /* security.trusted_network: may listen beyond loopback */
+    double timeout_s;     /* of looking up names, and of the rendezvous */
     const volatile int *stop; /* not 0: end soon with SL_ESTOPPED; may be NULL */
     void (*notice)(void *context, const char *text); /* whom it waits for; may be NULL */
     void *context;

@@ -1,6 +1,7 @@
 /* channel.c - see channel.h. */
 #include "agent/channel.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,7 +25,8 @@ struct sl_channel {
     sl_connection *connection;
     sl_passage passage;
     bool dials;
-    uint8_t pinned[SL_FINGERPRINT_BYTES];
+    uint8_t pin[SL_FINGERPRINT_BYTES];
+    X509 *shown;             /* the other side's certificate; NULL: none, or not yet */
     sl_handshake *handshake; /* NULL: it has ended */
     sl_seal *out, *in;       /* NULL: not ready, or not used any more */
     bool ready;
@@ -36,6 +38,10 @@ struct sl_channel {
 /* A cookie says which envelope, plus 1, and whether it is data. 0: data that was not sealed. */
 enum { COOKIE_DATA = 1 << 30 };
 
+static uint32_t peer_of(const sl_channel *c) {
+    return c->dials ? c->passage.to : c->passage.from;
+}
+
 int sl_channel_open(sl_channel **out, sl_guard *guard, sl_connection *connection,
                     const sl_passage *passage, bool dials, sl_error *error) {
     *out = NULL;
@@ -46,13 +52,14 @@ int sl_channel_open(sl_channel **out, sl_guard *guard, sl_connection *connection
         return sl_fail(error, SL_ENOMEM, "out of memory for a handshake");
     *c =
         (sl_channel){.guard = guard, .connection = connection, .passage = *passage, .dials = dials};
-    const uint32_t peer = dials ? passage->to : passage->from;
+    sl_demand demand = {0};
     int result = 0;
-    if (guard->credentials->secret == NULL && !sl_guard_pinned(guard, peer, c->pinned))
-        result = sl_fail(error, SL_EPEER, "the roster names no certificate of agent %u", peer);
+    if (sl_guard_uses_certificates(guard) && !sl_guard_demand(guard, peer_of(c), c->pin, &demand))
+        result =
+            sl_fail(error, SL_EPEER, "the roster names no certificate of agent %u", peer_of(c));
     if (result == 0)
         result =
-            sl_handshake_open(&c->handshake, guard->credentials, passage, dials, c->pinned, error);
+            sl_handshake_open(&c->handshake, guard->credentials, passage, dials, &demand, error);
     if (result != 0)
         sl_channel_close(&c);
     else
@@ -67,6 +74,7 @@ void sl_channel_close(sl_channel **channel) {
     *channel = NULL;
     sl_envelopes_give_all(&c->guard->envelopes, c);
     sl_handshake_close(&c->handshake);
+    X509_free(c->shown);
     sl_seal_close(&c->out);
     sl_seal_close(&c->in);
     free(c);
@@ -83,6 +91,17 @@ void sl_channel_show(sl_channel *c, uint64_t key) {
 
 uint64_t sl_channel_key(const sl_channel *c) {
     return c != NULL ? c->key : 0;
+}
+
+bool sl_channel_is_trusted(const sl_channel *c, char why[SL_CERTIFICATE_WHY_MAX]) {
+    uint8_t pin[SL_FINGERPRINT_BYTES];
+    sl_demand demand;
+    if (c == NULL || !sl_guard_uses_certificates(c->guard))
+        return true;
+    snprintf(why, SL_CERTIFICATE_WHY_MAX,
+             "it was about to prove itself by what was trusted before");
+    return c->shown != NULL && sl_guard_demand(c->guard, peer_of(c), pin, &demand) &&
+           sl_certificate_meets(c->shown, &demand, why);
 }
 
 const sl_passage *sl_channel_passage(const sl_channel *c) {
@@ -144,6 +163,7 @@ static sl_passed take_handshake(sl_channel *c, const uint8_t *payload, size_t by
     *why = c->why;
     if (state == SL_HANDSHAKE_DONE) {
         c->key = sl_handshake_key(c->handshake);
+        c->shown = sl_handshake_certificate(c->handshake);
         c->ready = open_seals(c, now_s);
         *why = "out of memory for its keys";
     }

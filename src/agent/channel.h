@@ -25,6 +25,9 @@ bool sl_channel_is_ready(const sl_channel *channel);
 void sl_channel_show(sl_channel *channel, uint64_t key);
 /* The name of the run's key that was shown (sl_credentials_name); 0: none, or not yet. */
 uint64_t sl_channel_key(const sl_channel *channel);
+/* After the guard was told of others: is it still good what the other side has shown? True of a
+ * run's key. False, and why: with certificates, also before it is ready. */
+bool sl_channel_is_trusted(const sl_channel *channel, char why[SL_CERTIFICATE_WHY_MAX]);
 /* Of whoever connected: its greeting, which it has proved since; NULL without a channel. */
 const sl_passage *sl_channel_passage(const sl_channel *channel);
 /* Does something wait that was taken for sent? */

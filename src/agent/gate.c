@@ -57,27 +57,29 @@ static void show_key(sl_agent *a, uint32_t rank, const sl_exchange *exchange, co
 static bool is_of_before(const sl_agent *a, uint32_t rank, const sl_exchange *exchange, bool dialed,
                          const uint8_t *proof, size_t bytes) {
     const sl_credentials *c = a->side.guard.credentials;
-    uint8_t pinned[SL_FINGERPRINT_BYTES];
+    const sl_guard before = {.credentials = c, .roster = a->trust.before};
+    uint8_t pin[SL_FINGERPRINT_BYTES];
+    sl_demand demand;
     char ignored[SL_GREETING_WHY_MAX];
     if (c->secret != NULL)
         return sl_proof_key(exchange, c, dialed, proof, bytes) == SL_RUN_KEYS_MAX;
-    return a->trust.before != NULL &&
-           sl_fingerprint_parse(sl_roster_fingerprint(a->trust.before, rank), pinned) &&
-           sl_proof_check(exchange, c, dialed, pinned, proof, bytes, ignored);
+    return sl_guard_demand(&before, rank, pin, &demand) &&
+           sl_proof_check(exchange, c, dialed, &demand, proof, bytes, ignored);
 }
 
 /* Who proves what was trusted before is told since when it is not. */
 static void tell_before(const sl_agent *a, uint32_t rank, const sl_exchange *exchange, bool dialed,
                         const uint8_t *proof, size_t bytes, char why[SL_GREETING_WHY_MAX]) {
     const sl_guard *guard = &a->side.guard;
-    uint8_t now[SL_FINGERPRINT_BYTES];
+    uint8_t pin[SL_FINGERPRINT_BYTES];
+    sl_demand now;
     if (!is_of_before(a, rank, exchange, dialed, proof, bytes))
         return;
     if (guard->credentials->secret != NULL)
         snprintf(why, SL_GREETING_WHY_MAX,
                  "agent %u has another run's key since %s: give it to agent %u, and reload",
                  a->side.rank, a->trust.key_time, rank);
-    else if (sl_guard_pinned(guard, rank, now))
+    else if (sl_guard_demand(guard, rank, pin, &now))
         snprintf(why, SL_GREETING_WHY_MAX,
                  "agent %u's roster has another certificate of agent %u since %s: reload that one",
                  a->side.rank, rank, a->trust.roster_time);
@@ -92,15 +94,16 @@ static bool accepts(void *agent, const uint8_t greeting[SL_GREETING_BYTES],
                     size_t bytes, char why[SL_GREETING_WHY_MAX]) {
     sl_agent *a = agent;
     const sl_exchange exchange = exchange_of(a, greeting, challenge);
-    uint8_t pinned[SL_FINGERPRINT_BYTES] = {0};
+    uint8_t pin[SL_FINGERPRINT_BYTES];
+    sl_demand demand = {0};
     sl_passage passage;
     sl_greeting_kind kind;
     sl_greeting_read(greeting, &passage, &kind);
     const uint32_t rank = dialed ? passage.from : passage.to;
     snprintf(why, SL_GREETING_WHY_MAX, "the roster names no certificate for its rank");
     const bool right =
-        (kind != SL_GREETING_CERTIFICATE || sl_guard_pinned(&a->side.guard, rank, pinned)) &&
-        sl_proof_check(&exchange, a->side.guard.credentials, dialed, pinned, proof, bytes, why);
+        (kind != SL_GREETING_CERTIFICATE || sl_guard_demand(&a->side.guard, rank, pin, &demand)) &&
+        sl_proof_check(&exchange, a->side.guard.credentials, dialed, &demand, proof, bytes, why);
     if (right && !dialed)
         show_key(a, rank, &exchange, proof, bytes);
     if (!right)

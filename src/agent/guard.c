@@ -22,39 +22,63 @@ bool sl_guard_uses_certificates(const sl_guard *guard) {
     return guard->credentials != NULL && guard->credentials->secret == NULL;
 }
 
-bool sl_guard_pinned(const sl_guard *guard, uint32_t rank, uint8_t out[SL_FINGERPRINT_BYTES]) {
-    return guard->roster != NULL &&
-           sl_fingerprint_parse(sl_roster_fingerprint(guard->roster, rank), out);
+bool sl_guard_demand(const sl_guard *guard, uint32_t rank, uint8_t pin[SL_FINGERPRINT_BYTES],
+                     sl_demand *out) {
+    const sl_authority *authority = guard->credentials->authority;
+    if (guard->roster == NULL || rank >= sl_roster_count(guard->roster) ||
+        sl_roster_revokes(guard->roster, rank))
+        return false;
+    const bool pins = sl_fingerprint_parse(sl_roster_fingerprint(guard->roster, rank), pin);
+    *out = (sl_demand){.pinned = pins ? pin : NULL,
+                       .authority = authority != NULL ? authority->store : NULL,
+                       .rank = rank};
+    return pins || authority != NULL;
 }
 
 void sl_guard_describe(const sl_guard *guard, uint32_t rank, char out[SL_AGENT_PROTECTION_MAX]) {
-    const bool pins = sl_guard_uses_certificates(guard);
+    const bool shows = sl_guard_uses_certificates(guard);
+    const char *pin = shows ? sl_roster_fingerprint(guard->roster, rank) : "";
     if (guard->credentials == NULL)
         snprintf(out, SL_AGENT_PROTECTION_MAX, "unprotected");
     else
-        snprintf(out, SL_AGENT_PROTECTION_MAX, "TLS 1.3, %s%s, %s", pins ? "certificate " : "key",
-                 pins ? sl_roster_fingerprint(guard->roster, rank) : "",
-                 guard->seals ? "AES-256-GCM" : "handshake-only");
+        snprintf(out, SL_AGENT_PROTECTION_MAX, "TLS 1.3, %s%s, %s",
+                 !shows           ? "key"
+                 : pin[0] != '\0' ? "certificate "
+                                  : "certificate of the CA",
+                 pin, guard->seals ? "AES-256-GCM" : "handshake-only");
+}
+
+/* What the others ask of this agent's certificate. */
+static int check_own(const sl_guard *guard, uint32_t rank, sl_error *error) {
+    uint8_t pin[SL_FINGERPRINT_BYTES];
+    char own[SL_FINGERPRINT_TEXT_MAX], why[SL_CERTIFICATE_WHY_MAX];
+    sl_demand demand;
+    if (!sl_guard_demand(guard, rank, pin, &demand))
+        return sl_fail(error, SL_EINVAL, "the roster names no certificate for agent %u", rank);
+    if (demand.pinned != NULL && memcmp(pin, guard->credentials->fingerprint, sizeof pin) != 0) {
+        sl_fingerprint_print(guard->credentials->fingerprint, own);
+        return sl_fail(error, SL_EINVAL,
+                       "the roster names the certificate %s for agent %u, whose own is %s",
+                       sl_roster_fingerprint(guard->roster, rank), rank, own);
+    }
+    return demand.authority == NULL ||
+                   sl_certificate_meets(guard->credentials->certificate, &demand, why)
+               ? 0
+               : sl_fail(error, SL_EINVAL, "security.key: others would refuse agent %u: %s", rank,
+                         why);
 }
 
 int sl_guard_take_roster(sl_guard *guard, const sl_roster *roster, uint32_t rank, sl_error *error) {
-    uint8_t pinned[SL_FINGERPRINT_BYTES] = {0};
-    char own[SL_FINGERPRINT_TEXT_MAX];
     guard->roster = roster;
     if (!sl_guard_uses_certificates(guard))
         return 0;
-    const int result = sl_roster_check_fingerprints(roster, error);
+    const int result =
+        guard->credentials->authority == NULL ? sl_roster_check_fingerprints(roster, error) : 0;
     if (result != 0)
         return result;
     if (sl_roster_revokes(roster, rank))
         return sl_fail(error, SL_EINVAL,
                        "%s:%d: revokes the certificate of agent %u, which is this one",
                        sl_roster_name(roster), sl_roster_line(roster, rank), rank);
-    sl_fingerprint_print(guard->credentials->fingerprint, own);
-    sl_guard_pinned(guard, rank, pinned);
-    if (memcmp(pinned, guard->credentials->fingerprint, sizeof pinned) != 0)
-        return sl_fail(error, SL_EINVAL,
-                       "the roster names the certificate %s for agent %u, whose own is %s",
-                       sl_roster_fingerprint(roster, rank), rank, own);
-    return 0;
+    return check_own(guard, rank, error);
 }

@@ -87,6 +87,28 @@ static bool is_same_key(const sl_credentials *a, const sl_credentials *b) {
                              : memcmp(a->fingerprint, b->fingerprint, SL_FINGERPRINT_BYTES) == 0;
 }
 
+static bool has_another_ca(const sl_authority *now, const sl_authority *before) {
+    return now != NULL && memcmp(now->ca, before->ca, sizeof now->ca) != 0;
+}
+
+static bool has_other_lists(const sl_authority *now, const sl_authority *before) {
+    return now != NULL && memcmp(now->lists, before->lists, sizeof now->lists) != 0;
+}
+
+/* What is in the files that security.ca and security.revoked name; which keys these are stays. */
+static void tell_authority(const sl_credentials *now, const sl_credentials *before, char *out,
+                           size_t bytes) {
+    if (now == NULL || now->authority == NULL)
+        return;
+    snprintf(out, bytes, "%s%s",
+             has_another_ca(now->authority, before->authority)
+                 ? "; the certificates of security.ca are others"
+                 : "",
+             has_other_lists(now->authority, before->authority)
+                 ? "; the list of security.revoked is another one"
+                 : "");
+}
+
 static void tell_credentials(const sl_agent *a, const sl_credentials *now, char *out,
                              size_t bytes) {
     const sl_credentials *before = a->side.guard.credentials;
@@ -107,8 +129,10 @@ static void tell(sl_agent *a, const sl_credentials *credentials, const sl_roster
         sl_roster_tell_change(roster, a->side.roster, said, SL_AGENT_RELOAD_MAX);
     else
         snprintf(said, SL_AGENT_RELOAD_MAX, "there is no roster's file");
-    const size_t used = strlen(said);
+    size_t used = strlen(said);
     tell_credentials(a, credentials, said + used, SL_AGENT_RELOAD_MAX - used);
+    used += strlen(said + used);
+    tell_authority(credentials, a->side.guard.credentials, said + used, SL_AGENT_RELOAD_MAX - used);
 }
 
 /* For those who are told, in words: nothing is compared with it. */
@@ -138,21 +162,35 @@ static void take_credentials(sl_agent *a, sl_credentials *now) {
     if (!is_same_key(now, before) && now->before != NULL)
         a->trust.overlap_ends_s = sl_clock_seconds() + a->settings.experiment->security.overlap_s;
     sl_guard_renew(&a->side.guard, now);
+    a->trust.told_end = false;
     sl_credentials_close(&a->trust.own_credentials);
     a->trust.own_credentials = now;
     part_from_keys(a);
 }
 
-/* What the roster says of a certificate before, and now. */
+/* Connections that were proved by a certificate which its CA has revoked, or whose CA is another
+ * one now. It may come back with another certificate. */
+static void part_from_certificates(sl_agent *a) {
+    char why[SL_CERTIFICATE_WHY_MAX];
+    if (a->side.guard.credentials == NULL || a->side.guard.credentials->authority == NULL)
+        return;
+    sl_visitors_close(&a->visitors); /* who are true come again */
+    for (uint32_t i = 0; i < a->neighbour_count; i++)
+        if (!sl_channel_is_trusted(a->neighbours[i].channel, why))
+            sl_contacts_expel(a, &a->neighbours[i], why, false);
+}
+
+/* What the roster says of a certificate before, and now; zeros: that a CA vouches for it. */
 typedef struct pins {
     bool had, has;
     uint8_t before[SL_FINGERPRINT_BYTES], now[SL_FINGERPRINT_BYTES];
 } pins;
 
 static pins pins_of(const sl_guard *before, const sl_guard *now, uint32_t rank) {
-    pins p;
-    p.had = sl_guard_pinned(before, rank, p.before);
-    p.has = sl_guard_pinned(now, rank, p.now);
+    pins p = {0};
+    sl_demand demand;
+    p.had = sl_guard_demand(before, rank, p.before, &demand);
+    p.has = sl_guard_demand(now, rank, p.now, &demand);
     return p;
 }
 
@@ -212,6 +250,7 @@ static int take(sl_agent *a, sl_error *error) {
     if (t->roster != NULL)
         take_roster(a, t->roster);
     t->roster = NULL;
+    part_from_certificates(a);
     try_all(a);
     return 0;
 }
@@ -232,8 +271,20 @@ void sl_trust_take(sl_agent *a) {
     pthread_mutex_unlock(&a->mutex);
 }
 
+/* A list that ended before it was read is refused. This one holds on: a run goes on. */
+static void tell_ended(sl_agent *a) {
+    const sl_credentials *c = a->side.guard.credentials;
+    const int64_t end = c != NULL && c->authority != NULL ? c->authority->ends.revoked_s : 0;
+    if (end == 0 || a->trust.told_end || (int64_t)time(NULL) < end)
+        return;
+    a->trust.told_end = true;
+    sl_agent_notice(a, "warning: the list of security.revoked has ended; it holds on, and lacks "
+                       "whom the CA has revoked since: make a new one, and reload");
+}
+
 void sl_trust_tick(sl_agent *a) {
     sl_trust *t = &a->trust;
+    tell_ended(a);
     if (t->overlap_ends_s == 0 || a->side.now_s < t->overlap_ends_s)
         return;
     t->overlap_ends_s = 0;

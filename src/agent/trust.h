@@ -40,6 +40,7 @@ typedef struct sl_trust {
     const sl_roster *before; /* the last one that named other certificates; NULL: none has */
     char key_time[SL_TRUST_TIME_MAX], roster_time[SL_TRUST_TIME_MAX]; /* when they were changed */
     double overlap_ends_s; /* of the run's key before; 0: there is none */
+    bool told_end;         /* that the CA's list has ended */
 } sl_trust;
 
 int sl_trust_open(struct sl_agent *agent, sl_error *error);
@@ -49,7 +50,7 @@ void sl_trust_begin(struct sl_agent *agent);
 void sl_trust_end(struct sl_agent *agent);
 /* Somebody has asked. */
 void sl_trust_take(struct sl_agent *agent);
-/* The run's key before may have come to its end. */
+/* The run's key before may have come to its end, or the CA's list. */
 void sl_trust_tick(struct sl_agent *agent);
 
 #endif

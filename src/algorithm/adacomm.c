@@ -12,7 +12,8 @@
  * that of round 1, where all start; gamma_0 is the largest gamma of an average so far. H is at most
  * H_0, at least 1, and H_0 while F_0 is not above 0. The paper sets H anew after so many seconds;
  * here each average does, since a run should not depend on a clock, and the losses cost nothing
- * (mean_loss.h).
+ * (mean_loss.h). Its text could not be had for these rules. PaddlePaddle's adaptive_localsgd, which
+ * names the paper, has the last one with H_0 under the root, and H at most 16.
  *
  * Memory beside x, g, momentum: none. Wire, in each average: 32 d bits up from each node, 32 d
  * down.

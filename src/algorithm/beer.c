@@ -12,6 +12,8 @@
  * that only sets V, and all else is 0. W symmetric, doubly stochastic and fixed; C contractive,
  * biased is fine. The mean of V is the mean gradient. Memory beside x and g: H, G, their
  * neighbours' sums, V and the last gradient, six vectors. Wire: two compressed messages a round.
+ * The authors' program (liboyue/beer) begins with H = C(x_i(0)) and G = C(V), which takes a message
+ * of each more.
  */
 #include "algorithm/algorithms.h"
 #include "algorithm/mix.h"

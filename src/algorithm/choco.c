@@ -55,8 +55,8 @@ void sl_choco_mix(sl_state *s, size_t from, size_t count) {
 
 const sl_key sl_choco_keys[] = {
     {SL_ROW_CONSENSUS_STEP, .help = "step size of the mixing, 0 = derived from the compressor"},
-    {SL_ROW_TRIGGER, .help = "a message is silent unless what it would tell is longer than so many "
-                             "times the learning rate, both squared, auto = 0, never silent"},
+    {SL_ROW_TRIGGER, .help = "a message is silent if its square is at most this times that of "
+                             "the learning rate, auto = 0"},
     {SL_OWN_REAL(trigger_growth, 0, SL_BELOW_1), .fallback = "0",
      .help = "the trigger grows with the round to this power, 1 - epsilon of SPARQ-SGD"},
     SL_KEYS_END,

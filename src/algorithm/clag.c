@@ -42,8 +42,8 @@ static const sl_stage whole[] = {SL_KNOWN_STAGES(has_moved, sl_known_take_own_in
                       compressed[] = {SL_KNOWN_STAGES(has_moved, sl_known_take_own)};
 
 static const sl_key keys[] = {
-    {SL_ROW_TRIGGER, .help = "a message is silent unless what it would tell is longer than so many "
-                             "times the last step of the gradient, both squared, auto = 1"},
+    {SL_ROW_TRIGGER, .help = "a message is silent if its square is at most this times that of "
+                             "the gradient's last step, auto = 1"},
     SL_KEYS_END,
 };
 

@@ -8,7 +8,8 @@
  * W doubly stochastic; top(0) = u(0) = 0; lambda: optimizer.weight_decay. Moments have their bias.
  * u tracks the mean of all top_i, so that uneven data do not give the nodes other steps, as d-adam
  * does. Memory beside x and g: m, v, top and u, four vectors. Wire: 64 d bits to each
- * out-neighbour.
+ * out-neighbour. Neither the text nor a program of the authors was found for the order of the
+ * lines: what leaves has this round's maximum, so that sum u is sum top at all times.
  */
 #include <math.h>
 

@@ -6,7 +6,9 @@
  *
  * W symmetric, doubly stochastic. Heavy ball on z, the gradient of what D-PSGD descends: so it ends
  * where D-PSGD without momentum does. With a learning rate of 0 only models are averaged. Memory
- * beside x and g: m and the x before, two vectors. Wire: 32 d bits to each out-neighbour.
+ * beside x and g: m and the x before, two vectors. Wire: 32 d bits to each out-neighbour. Neither
+ * the text nor a program of the authors was found; tests hold that the fixed point is D-PSGD's
+ * without momentum, and that beta = 0 is D-PSGD.
  */
 #include "algorithm/algorithms.h"
 #include "algorithm/mix.h"

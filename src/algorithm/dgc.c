@@ -11,7 +11,8 @@
  * mu: optimizer.momentum; u is in its buffer. Weight decay enters g_i before clipping. A coordinate
  * whose v is exactly 0 counts as sent: there is nothing to send of it. mu = 0 without clipping is
  * error feedback; k = d throughout is C-SGD with momentum. Memory beside x, g, momentum: v. Wire: k
- * values and indices to everybody.
+ * values and indices to everybody. In the authors' program (synxlin/deep-gradient-compression) the
+ * decay has a momentum buffer of its own, beside what comes from the nodes.
  */
 #include <math.h>
 

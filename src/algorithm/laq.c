@@ -12,7 +12,9 @@
  * gamma is that of the mean loss, as in lag_wk.c; e'_i is of the last message that said something,
  * at first 0. xi is 0.8/D if not given. Momentum and weight decay come after averaging. Memory
  * beside x, g, momentum: h_i, h and the model before; and D + 2 numbers. Wire: bits d + 32 bits up
- * (with shards, of each) or a header, the dense h down.
+ * (with shards, of each) or a header, the dense h down. The authors' program (sunjunaimer/LAQ) has
+ * the same quantizer, condition, D, xi and clock. It differs in two things: in round t <= D its xi
+ * is 0.8/t, and where both sides are equal it sends.
  */
 #include <string.h>
 

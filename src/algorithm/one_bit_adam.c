@@ -95,8 +95,7 @@ static const sl_key keys[] = {
     {SL_ROW_BETA1},
     {SL_ROW_BETA2},
     {SL_ROW_EPSILON, .help = "added to the root of the second moment"},
-    {SL_ROW_WARMUP_ROUNDS,
-     .help = "rounds of uncompressed messages at the start, auto = 1, with warmup_ratio no bound"},
+    {SL_ROW_WARMUP_ROUNDS, .help = "rounds of uncompressed messages at the start, auto = 1"},
     {SL_OWN_REAL(warmup_ratio, 0, 1), .fallback = "0",
      .help = "the warm-up ends once the second moment is at least so much of what it was 1/(1 - "
              "beta2) rounds ago; 0 = by warmup_rounds only; the paper's is 0.96"},

@@ -103,8 +103,8 @@ static const sl_stage stages[] = {{STAGE, .wanted = is_odd, .length = sl_factor_
 
 static const sl_key keys[] = {
     {SL_ROW_RANK},
-    {SL_ROW_START, .help = "first factors Q of each edge: a row of algorithm.rank numbers for each "
-                           "column of each matrix, [] = random ones"},
+    {SL_ROW_START, .help = "first factors Q: a row of algorithm.rank numbers for each column of "
+                           "each matrix, [] = random ones"},
     SL_KEYS_END,
 };
 

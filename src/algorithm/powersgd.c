@@ -10,7 +10,10 @@
  * its roundings. Q stays; the first is given, or normal. A column of P that depends on earlier ones
  * is 0 in that round, as is Q's, which is drawn anew for the next. What is shorter than its factors
  * is among P, whole. Memory beside x, g, momentum: e, and a vector for Q and P^. Wire: two
- * all-reduces, 32 rank (rows + columns) bits of a matrix; in a warm-up one, of all.
+ * all-reduces, 32 rank (rows + columns) bits of a matrix; in a warm-up one, of all. The paper's
+ * Algorithm 2 and the authors' program (epfml/powersgd, train.py) step by M^ + m after m <- mu m +
+ * M^, PyTorch's Nesterov by M^ + mu m, a heavy ball by m. Of a gradient that stays, theirs are 1 +
+ * 1/(1 - mu) times it, the others 1/(1 - mu). Weight decay comes after the mean there, too.
  */
 #include "algorithm/algorithms.h"
 #include "algorithm/factors.h"

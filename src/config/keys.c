@@ -251,6 +251,12 @@ static const sl_key behind[] = {
     {"security.key", SL_KEY_PATH, AT(security.key), .as_named = true, .fallback = "\"\"",
      .help = "mode key: the file of `starling keys make`; certificates: NAME of this node's pair; "
              "{rank} in it is the agent's rank"},
+    {"security.ca", SL_KEY_PATH, AT(security.ca), .as_named = true, .fallback = "\"\"",
+     .help =
+         "mode certificates: a PEM file of CAs, which have signed each node's certificate, with "
+         "the CN \"starling rank N\"; the roster then needs no fingerprints"},
+    {"security.revoked", SL_KEY_PATH, AT(security.revoked), .as_named = true, .fallback = "\"\"",
+     .help = "with security.ca: a PEM file of their lists of revoked certificates (CRLs)"},
     {"security.seal", SL_KEY_CHOICE, AT(security.seal), .choices = seals, .fallback = "\"auto\"",
      .help = "with a key: encrypt and authenticate every frame (on), or only prove who connects "
              "(handshake-only; off, which is refused beyond loopback); auto = on beyond loopback, "

@@ -41,8 +41,30 @@ int sl_security_check_provider(const sl_security_config *c, const char *provider
                    provider);
 }
 
+static int check_authority(const sl_security_config *c, sl_error *error) {
+    static const char *const modes[] = {[SL_SECURITY_AUTO] = "auto",
+                                        [SL_SECURITY_NONE] = "none",
+                                        [SL_SECURITY_KEY] = "key",
+                                        [SL_SECURITY_CERTIFICATES] = "certificates"};
+    if (c->ca[0] != '\0' && c->mode != SL_SECURITY_CERTIFICATES)
+        return sl_fail(
+            error, SL_EINVAL,
+            "security.ca: %s is given, and security.mode is \"%s\"; a CA is allowed with "
+            "\"certificates\" only: say that, or leave security.ca out",
+            c->ca, modes[c->mode]);
+    if (c->revoked[0] != '\0' && c->ca[0] == '\0')
+        return sl_fail(error, SL_EINVAL,
+                       "security.revoked: %s is given, and security.ca is not; a list is allowed "
+                       "beside the CA that made it only: name that, or leave security.revoked out",
+                       c->revoked);
+    return 0;
+}
+
 int sl_security_check(const sl_security_config *c, const char *provider, sl_error *error) {
     const bool named = c->key[0] != '\0';
+    const int result = check_authority(c, error);
+    if (result != 0)
+        return result;
     if (c->mode == SL_SECURITY_NONE && c->seal == SL_SEAL_ON)
         return sl_fail(error, SL_EINVAL,
                        "security.seal: \"on\" needs a key, and security.mode is \"none\"; leave "
@@ -78,6 +100,21 @@ static int name_key(char path[SL_PATH_MAX], const char *pattern, int64_t rank, s
                          SL_PATH_MAX - 1);
 }
 
+static int load_node(sl_credentials **out, const sl_security_config *c, const char *name,
+                     sl_error *error) {
+    int result = sl_credentials_load_node(out, name, error);
+    if (result == 0 && c->ca[0] != '\0')
+        result = sl_credentials_trust(*out, c->ca, c->revoked, error);
+    if (result != 0)
+        sl_credentials_close(out);
+    return result;
+}
+
+int sl_security_look(const sl_security_config *c, sl_authority_ends *ends, sl_error *error) {
+    *ends = (sl_authority_ends){0};
+    return c->ca[0] != '\0' ? sl_authority_look(c->ca, c->revoked, ends, error) : 0;
+}
+
 int sl_security_load(sl_credentials **out, const sl_security_config *c, int64_t rank,
                      sl_error *error) {
     char path[SL_PATH_MAX] = "";
@@ -92,7 +129,7 @@ int sl_security_load(sl_credentials **out, const sl_security_config *c, int64_t 
     case SL_SECURITY_KEY:
         return sl_credentials_load_key(out, path, error);
     case SL_SECURITY_CERTIFICATES:
-        return sl_credentials_load_node(out, path, error);
+        return load_node(out, c, path, error);
     }
     return 0;
 }

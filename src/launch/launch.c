@@ -48,15 +48,18 @@ static int check_rank(const sl_launch *l, const char *what, sl_error *error) {
                      what, sl_roster_count(l->roster) - 1, l->rank);
 }
 
-/* A peer is known by the certificate that the roster names for it. */
+/* A peer is known by the certificate that the roster names for it, or by its CA. */
 static int check_certificates(const sl_launch *l, const sl_roster *roster, sl_error *error) {
+    if (l->settings.authority)
+        return 0;
     if (roster != NULL)
         return l->settings.certificates ? sl_roster_check_fingerprints(roster, error)
                                         : sl_roster_check_unrevoked(roster, error);
     return l->settings.certificates
                ? sl_fail(error, SL_EINVAL,
                          "security.mode: \"certificates\" needs a roster with their fingerprints, "
-                         "as `starling keys roster` prints it; a rendezvous tells places only")
+                         "as `starling keys roster` prints it, or security.ca; a rendezvous "
+                         "tells places only")
                : 0;
 }
 

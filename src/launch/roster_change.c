@@ -47,8 +47,8 @@ int sl_roster_check_fingerprints(const sl_roster *r, sl_error *error) {
             return sl_fail(error, SL_EFILE,
                            "%s:%d: rank %u at %s:%u has no certificate's fingerprint, which "
                            "security.mode \"certificates\" needs: HOST:PORT sha256:..., as "
-                           "`starling keys roster` prints it, or HOST:PORT revoked, if nobody may "
-                           "be that rank",
+                           "`starling keys roster` prints it; HOST:PORT revoked, if nobody may be "
+                           "that rank; or security.ca, which vouches for it",
                            sl_roster_name(r), sl_roster_line(r, i), i, sl_roster_host(r, i),
                            sl_roster_port(r, i));
     return 0;

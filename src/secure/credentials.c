@@ -10,12 +10,13 @@
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 
+#include "secure/certificate.h"
 #include "secure/key_file.h"
 #include "secure/key_text.h"
 #include "secure/tls.h"
 #include "starling/text.h"
 
-enum { PAIR_BYTES_MAX = 8192, CERTIFICATE_BYTES_MAX = 1 << 20 };
+enum { PAIR_BYTES_MAX = 8192, CERTIFICATE_FILE_MAX = 1 << 20 };
 
 /* ---- a run's key ---- */
 
@@ -116,12 +117,6 @@ int sl_credentials_take_key(sl_credentials **out, const char *text, size_t bytes
 
 /* ---- a node's pair ---- */
 
-/* Nobody is asked for a password. */
-static int no_password(char *out, int room, int writes, void *context) {
-    (void)out, (void)room, (void)writes, (void)context;
-    return -1;
-}
-
 static int read_private(sl_credentials *c, const char *path, sl_error *error) {
     char text[PAIR_BYTES_MAX];
     size_t bytes;
@@ -129,7 +124,7 @@ static int read_private(sl_credentials *c, const char *path, sl_error *error) {
     if (result != 0)
         return result;
     BIO *bio = BIO_new_mem_buf(text, (int)bytes);
-    c->key = bio != NULL ? PEM_read_bio_PrivateKey(bio, NULL, no_password, NULL) : NULL;
+    c->key = bio != NULL ? PEM_read_bio_PrivateKey(bio, NULL, sl_pem_no_password, NULL) : NULL;
     BIO_free(bio);
     OPENSSL_cleanse(text, sizeof text);
     if (c->key == NULL || EVP_PKEY_get_base_id(c->key) != EVP_PKEY_ED25519)
@@ -142,11 +137,11 @@ static int read_private(sl_credentials *c, const char *path, sl_error *error) {
 
 static int read_certificate(X509 **out, const char *path, sl_error *error) {
     char *text;
-    int result = sl_text_read(&text, path, CERTIFICATE_BYTES_MAX, error);
+    int result = sl_text_read(&text, path, CERTIFICATE_FILE_MAX, error);
     if (result != 0)
         return result;
     BIO *bio = BIO_new_mem_buf(text, -1);
-    X509 *certificate = bio != NULL ? PEM_read_bio_X509(bio, NULL, no_password, NULL) : NULL;
+    X509 *certificate = bio != NULL ? PEM_read_bio_X509(bio, NULL, sl_pem_no_password, NULL) : NULL;
     BIO_free(bio);
     free(text);
     if (certificate == NULL)
@@ -169,6 +164,10 @@ static int read_pair(sl_credentials *c, const char *name, sl_error *error) {
         !sl_fingerprint_find(c->certificate, c->fingerprint))
         return sl_fail(error, SL_EFILE, "%s: is not the certificate of %.*s.key", path,
                        SL_KEY_PATH_MAX, name);
+    const int bytes = i2d_X509(c->certificate, NULL);
+    if (bytes > SL_CERTIFICATE_BYTES_MAX)
+        return sl_fail(error, SL_EFILE, "%s: is %d bytes long in DER; at most %d are allowed", path,
+                       bytes, SL_CERTIFICATE_BYTES_MAX);
     return sl_tls_open(&c->tls, c, error);
 }
 
@@ -182,6 +181,21 @@ int sl_credentials_load_node(sl_credentials **out, const char *name, sl_error *e
     else
         *out = c;
     return result;
+}
+
+int sl_credentials_trust(sl_credentials *c, const char *ca, const char *revoked, sl_error *error) {
+    return sl_authority_open(&c->authority, ca, revoked, error);
+}
+
+int sl_authority_look(const char *ca, const char *revoked, sl_authority_ends *ends,
+                      sl_error *error) {
+    sl_authority *authority;
+    const int result = sl_authority_open(&authority, ca, revoked, error);
+    if (result != 0)
+        return result;
+    *ends = authority->ends;
+    sl_authority_close(&authority);
+    return 0;
 }
 
 int sl_certificate_fingerprint(const char *path, char fingerprint[SL_FINGERPRINT_TEXT_MAX],
@@ -205,6 +219,7 @@ void sl_credentials_close(sl_credentials **credentials) {
         return;
     *credentials = NULL;
     SSL_CTX_free(c->tls);
+    sl_authority_close(&c->authority);
     X509_free(c->certificate);
     EVP_PKEY_free(c->key);
     sl_secret_close(&c->secret);

@@ -4,6 +4,7 @@
 
 #include <openssl/ssl.h>
 
+#include "secure/authority.h"
 #include "secure/fingerprint.h"
 #include "secure/secret.h"
 
@@ -15,6 +16,7 @@ struct sl_credentials {
     EVP_PKEY *key;
     uint8_t fingerprint[SL_FINGERPRINT_BYTES]; /* of the certificate */
     SSL_CTX *tls;
+    sl_authority *authority; /* whose certificates are good; NULL: those that the roster pins */
 };
 
 /* The run's keys that hold, the newest first: 0 or 1. */

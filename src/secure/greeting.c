@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include <openssl/crypto.h>
+#include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 #include <openssl/rand.h>
@@ -127,18 +128,35 @@ static bool is_pinned(const uint8_t *pinned, const uint8_t *certificate, size_t 
     return CRYPTO_memcmp(digest, pinned, size) == 0;
 }
 
-static bool is_signed(const uint8_t text[SIGNED_BYTES], const uint8_t *certificate, size_t bytes,
-                      const uint8_t *signature) {
-    X509 *x509 = d2i_X509(NULL, &certificate, (long)bytes);
-    EVP_PKEY *key = x509 != NULL ? X509_get0_pubkey(x509) : NULL;
+static bool is_signed(const uint8_t text[SIGNED_BYTES], const X509 *certificate,
+                      const uint8_t signature[SIGNATURE_BYTES]) {
+    EVP_PKEY *key = X509_get0_pubkey(certificate);
     EVP_MD_CTX *context = EVP_MD_CTX_new();
     const bool right =
         key != NULL && context != NULL && EVP_PKEY_get_base_id(key) == EVP_PKEY_ED25519 &&
         EVP_DigestVerifyInit(context, NULL, NULL, NULL, key) == 1 &&
         EVP_DigestVerify(context, signature, SIGNATURE_BYTES, text, SIGNED_BYTES) == 1;
     EVP_MD_CTX_free(context);
-    X509_free(x509);
     return right;
+}
+
+/* Who makes a proof shows that the certificate is its own before it hears what is wrong with it. */
+static bool is_proved(const uint8_t text[SIGNED_BYTES], X509 *certificate, const sl_demand *demand,
+                      const uint8_t *signature, char why[SL_GREETING_WHY_MAX]) {
+    snprintf(why, SL_GREETING_WHY_MAX,
+             "it does not prove its certificate's key, or has another run id (another roster)");
+    return certificate != NULL && is_signed(text, certificate, signature) &&
+           sl_certificate_meets(certificate, demand, why);
+}
+
+/* NULL: these bytes are not one certificate, and nothing else. */
+static X509 *parse(const uint8_t *certificate, size_t bytes) {
+    const uint8_t *at = certificate;
+    X509 *x509 = d2i_X509(NULL, &at, (long)bytes);
+    if (x509 != NULL && at == certificate + bytes)
+        return x509;
+    X509_free(x509);
+    return NULL;
 }
 
 int sl_proof_key(const sl_exchange *exchange, const sl_credentials *c, bool dialed,
@@ -155,7 +173,7 @@ int sl_proof_key(const sl_exchange *exchange, const sl_credentials *c, bool dial
 }
 
 bool sl_proof_check(const sl_exchange *exchange, const sl_credentials *c, bool dialed,
-                    const uint8_t *pinned, const uint8_t *proof, size_t bytes,
+                    const sl_demand *demand, const uint8_t *proof, size_t bytes,
                     char why[SL_GREETING_WHY_MAX]) {
     const uint8_t *certificate = proof + SIGNATURE_BYTES;
     uint8_t text[SIGNED_BYTES];
@@ -167,9 +185,13 @@ bool sl_proof_check(const sl_exchange *exchange, const sl_credentials *c, bool d
     }
     collect(exchange, dialed, text);
     snprintf(why, SL_GREETING_WHY_MAX, "it shows no certificate");
-    if (bytes <= SIGNATURE_BYTES || !is_pinned(pinned, certificate, bytes - SIGNATURE_BYTES, why))
+    if (bytes <= SIGNATURE_BYTES || bytes > SL_PROOF_BYTES_MAX ||
+        (demand->pinned != NULL &&
+         !is_pinned(demand->pinned, certificate, bytes - SIGNATURE_BYTES, why)))
         return false;
-    snprintf(why, SL_GREETING_WHY_MAX,
-             "it does not prove its certificate's key, or has another run id (another roster)");
-    return is_signed(text, certificate, bytes - SIGNATURE_BYTES, proof);
+    X509 *x509 = parse(certificate, bytes - SIGNATURE_BYTES);
+    const bool right = is_proved(text, x509, demand, proof, why);
+    X509_free(x509);
+    ERR_clear_error();
+    return right;
 }

@@ -18,16 +18,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "secure/fingerprint.h"
+#include "secure/certificate.h"
 #include "secure/passage.h"
 #include "starling/keys.h"
 
 enum {
     SL_GREETING_BYTES = 48,
     SL_CHALLENGE_BYTES = 32,
-    SL_CERTIFICATE_BYTES_MAX = 4096,
     SL_PROOF_BYTES_MAX = 64 + SL_CERTIFICATE_BYTES_MAX,
-    SL_GREETING_WHY_MAX = 192
+    SL_GREETING_WHY_MAX = SL_CERTIFICATE_WHY_MAX
 };
 
 /* What its sender proves itself with. */
@@ -61,11 +60,12 @@ int sl_proof_key(const sl_exchange *exchange, const sl_credentials *credentials,
 /* Of the side that dials, or of the other. Returns its bytes; 0: OpenSSL refuses. */
 size_t sl_proof_make(const sl_exchange *exchange, const sl_credentials *credentials, bool dials,
                      uint8_t out[SL_PROOF_BYTES_MAX]);
-/* pinned: the fingerprint of the certificate that is expected; not looked at with a run's key.
- * Nothing of a certificate is parsed before it is found to be that one. False, and why, in words
- * that hold nothing that came but its fingerprint. */
+/* demand: of the certificate; NULL: with a run's key. Where one is pinned, nothing of a certificate
+ * is parsed before it is found to be that one. Only who has a certificate's key hears what a CA
+ * says of it. False, and why, in words that hold nothing that came but a certificate's fingerprint
+ * and dates. */
 bool sl_proof_check(const sl_exchange *exchange, const sl_credentials *credentials, bool dialed,
-                    const uint8_t *pinned, const uint8_t *proof, size_t bytes,
+                    const sl_demand *demand, const uint8_t *proof, size_t bytes,
                     char why[SL_GREETING_WHY_MAX]);
 
 #endif

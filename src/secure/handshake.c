@@ -57,14 +57,17 @@ static bool attach(sl_handshake *h, const sl_credentials *c) {
 }
 
 int sl_handshake_open(sl_handshake **out, const sl_credentials *credentials,
-                      const sl_passage *passage, bool dials, const uint8_t *pinned,
+                      const sl_passage *passage, bool dials, const sl_demand *demand,
                       sl_error *error) {
     sl_handshake *h = calloc(1, sizeof *h);
-    if (h != NULL)
-        *h = (sl_handshake){.dials = dials,
-                            .with_psk = credentials->secret != NULL,
-                            .passage = *passage,
-                            .peer = {.pinned = pinned}};
+    if (h != NULL) {
+        *h = (sl_handshake){
+            .dials = dials, .with_psk = credentials->secret != NULL, .passage = *passage};
+        if (demand != NULL)
+            h->peer.demand = *demand;
+        if (h->peer.demand.authority != NULL)
+            X509_STORE_up_ref(h->peer.demand.authority);
+    }
     if (h == NULL || !attach(h, credentials)) {
         sl_handshake_close(&h);
         return sl_fail(error, SL_ENOMEM, "out of memory for a handshake");
@@ -85,6 +88,7 @@ void sl_handshake_close(sl_handshake **handshake) {
         return;
     *handshake = NULL;
     SSL_free(h->ssl);
+    X509_STORE_free(h->peer.demand.authority);
     OPENSSL_cleanse(h->peer.psks, sizeof h->peer.psks);
     free(h);
 }
@@ -117,6 +121,10 @@ sl_handshake_state sl_handshake_take(sl_handshake *h, const uint8_t *bytes, size
 
 uint64_t sl_handshake_key(const sl_handshake *h) {
     return h->names[h->peer.psk];
+}
+
+X509 *sl_handshake_certificate(const sl_handshake *h) {
+    return SSL_get1_peer_certificate(h->ssl);
 }
 
 size_t sl_handshake_pending(const sl_handshake *h, const uint8_t **bytes) {

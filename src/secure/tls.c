@@ -1,11 +1,9 @@
 /* tls.c - see tls.h. */
 #include "secure/tls.h"
 
-#include <stdio.h>
-#include <time.h>
-
-#include <openssl/crypto.h>
 #include <openssl/err.h>
+
+#include "secure/certificate.h"
 
 static const char suite[] = "TLS_AES_256_GCM_SHA384";
 static const uint8_t suite_number[] = {0x13, 0x02};
@@ -51,54 +49,16 @@ static int find_psk(SSL *ssl, const unsigned char *id, size_t id_bytes, SSL_SESS
 
 /* ---- certificates ---- */
 
-enum { TIME_TEXT_MAX = 24 };
-
-static void print_time(const ASN1_TIME *time, char out[TIME_TEXT_MAX]) {
-    struct tm utc = {0};
-    if (ASN1_TIME_to_tm(time, &utc) != 1 ||
-        strftime(out, TIME_TEXT_MAX, "%Y-%m-%d %H:%M:%S", &utc) == 0)
-        snprintf(out, TIME_TEXT_MAX, "?");
-}
-
-/* Is it valid at this time? If not, why: its clock or this one may be wrong. */
-static bool is_current(const X509 *certificate, const char *fingerprint, time_t now,
-                       char why[SL_TLS_WHY_MAX]) {
-    const ASN1_TIME *from = X509_get0_notBefore(certificate), *to = X509_get0_notAfter(certificate);
-    const bool begun = X509_cmp_time(from, &now) < 0, ended = X509_cmp_time(to, &now) <= 0;
-    char first[TIME_TEXT_MAX], last[TIME_TEXT_MAX], here[TIME_TEXT_MAX];
-    struct tm utc;
-    if (begun && !ended)
-        return true;
-    print_time(from, first);
-    print_time(to, last);
-    strftime(here, sizeof here, "%Y-%m-%d %H:%M:%S", gmtime_r(&now, &utc));
-    snprintf(why, SL_TLS_WHY_MAX,
-             "its certificate %s %s: valid from %s to %s, and this host's clock says %s (UTC)",
-             fingerprint, ended ? "has expired" : "is not valid yet", first, last, here);
-    return false;
-}
-
-/* Pinned: nobody else vouches for it. */
+/* By what is asked of this peer's; OpenSSL's own way of verifying asks less. */
 static int verify(X509_STORE_CTX *store, void *context) {
     SSL *ssl = X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx());
     sl_tls_peer *peer = SSL_get_app_data(ssl);
-    X509 *certificate = X509_STORE_CTX_get0_cert(store);
-    uint8_t fingerprint[SL_FINGERPRINT_BYTES];
-    char text[SL_FINGERPRINT_TEXT_MAX];
     (void)context;
-    if (!sl_fingerprint_find(certificate, fingerprint)) {
-        snprintf(peer->why, sizeof peer->why, "OpenSSL does not take its certificate");
-        return 0;
-    }
-    sl_fingerprint_print(fingerprint, text);
-    const bool known = CRYPTO_memcmp(fingerprint, peer->pinned, sizeof fingerprint) == 0;
-    if (known && is_current(certificate, text, time(NULL), peer->why))
+    if (sl_certificate_meets(X509_STORE_CTX_get0_cert(store), &peer->demand, peer->why)) {
+        peer->why[0] = '\0';
         return 1;
-    if (!known)
-        snprintf(peer->why, sizeof peer->why,
-                 "its certificate %s is not the one that the roster names", text);
-    X509_STORE_CTX_set_error(store,
-                             known ? X509_V_ERR_CERT_HAS_EXPIRED : X509_V_ERR_CERT_UNTRUSTED);
+    }
+    X509_STORE_CTX_set_error(store, X509_V_ERR_CERT_UNTRUSTED);
     return 0;
 }
 
@@ -114,6 +74,7 @@ static bool set_versions(SSL_CTX *tls) {
 static bool set_certificate(SSL_CTX *tls, const sl_credentials *c) {
     SSL_CTX_set_verify(tls, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
     SSL_CTX_set_cert_verify_callback(tls, verify, NULL);
+    SSL_CTX_set_max_cert_list(tls, 2 * SL_CERTIFICATE_BYTES_MAX); /* one, and what frames it */
     return SSL_CTX_set1_sigalgs_list(tls, "ed25519") == 1 &&
            SSL_CTX_use_certificate(tls, c->certificate) == 1 &&
            SSL_CTX_use_PrivateKey(tls, c->key) == 1;

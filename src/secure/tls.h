@@ -3,9 +3,10 @@
 #ifndef SL_TLS_H
 #define SL_TLS_H
 
+#include "secure/certificate.h"
 #include "secure/credentials.h"
 
-enum { SL_TLS_WHY_MAX = 256, SL_TLS_NAME_BYTES = 16 };
+enum { SL_TLS_NAME_BYTES = 16 };
 
 /* One of the run's keys, for one passage. Its name is said in the clear: it tells those who have
  * the key which one is meant, and is another one of each passage. */
@@ -18,9 +19,9 @@ typedef struct sl_tls_psk {
 typedef struct sl_tls_peer {
     sl_tls_psk psks[SL_RUN_KEYS_MAX]; /* (psk_count) with a run's key, the newest first */
     unsigned psk_count;
-    unsigned psk;             /* that this side shows, or the other has shown */
-    const uint8_t *pinned;    /* (SL_FINGERPRINT_BYTES) with certificates */
-    char why[SL_TLS_WHY_MAX]; /* its certificate was refused */
+    unsigned psk;                     /* that this side shows, or the other has shown */
+    sl_demand demand;                 /* with certificates */
+    char why[SL_CERTIFICATE_WHY_MAX]; /* its certificate was refused */
 } sl_tls_peer;
 
 /* For credentials whose other fields are set. */

@@ -244,6 +244,7 @@ int sl_peer_open(sl_session *s, const sl_session_options *o, sl_error *error) {
         .run_id = o->run_id,
         .experiment = sl_experiment_hash(s->experiment),
         .certificates = sl_security_mode_of(&s->experiment->security) == SL_SECURITY_CERTIFICATES,
+        .authority = s->experiment->security.ca[0] != '\0',
         .trusted_network = sl_security_goes_out(&s->experiment->security),
         .timeout_s = t->connect_timeout_s,
         .stop = &s->stop,

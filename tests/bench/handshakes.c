@@ -31,8 +31,9 @@ static bool hand_over(sl_handshake *from, sl_handshake *to, sl_handshake_state *
 static void open_side(sl_handshake **out, const sl_credentials *credentials, uint32_t rank,
                       bool dials) {
     const sl_passage passage = {.run_id = 1, .from = rank, .to = 0, .incarnation = 1};
+    const sl_demand demand = {.pinned = credentials->fingerprint};
     sl_error error;
-    if (sl_handshake_open(out, credentials, &passage, dials, credentials->fingerprint, &error) == 0)
+    if (sl_handshake_open(out, credentials, &passage, dials, &demand, &error) == 0)
         return;
     fprintf(stderr, "handshakes: %s\n", error.text);
     exit(1);
@@ -48,13 +49,13 @@ static void prove(const sl_credentials *credentials, uint32_t rank) {
     const sl_passage passage = {.run_id = 1, .from = rank, .to = 0, .incarnation = 1};
     uint8_t greeting[SL_GREETING_BYTES], challenge[SL_CHALLENGE_BYTES], proof[SL_PROOF_BYTES_MAX];
     const sl_exchange exchange = {greeting, challenge, 1};
+    const sl_demand demand = {.pinned = credentials->fingerprint};
     char why[SL_GREETING_WHY_MAX];
     if (!sl_greeting_write(&passage, credentials, greeting) || !sl_challenge_draw(challenge))
         fail();
     for (int dials = 1; dials >= 0; dials--) {
         const size_t bytes = sl_proof_make(&exchange, credentials, dials, proof);
-        if (!sl_proof_check(&exchange, credentials, dials, credentials->fingerprint, proof, bytes,
-                            why))
+        if (!sl_proof_check(&exchange, credentials, dials, &demand, proof, bytes, why))
             fail();
     }
 }

@@ -20,7 +20,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const sl_credentials *c = credentials[data[0] & 1];
     const uint8_t *bytes, *end = data + size;
     sl_handshake *h = NULL;
-    sl_handshake_open(&h, c, &passage, (data[0] & 2) != 0, c->fingerprint, NULL);
+    const sl_demand demand = {.pinned = c->fingerprint};
+    sl_handshake_open(&h, c, &passage, (data[0] & 2) != 0, &demand, NULL);
     assert(h != NULL);
     sl_handshake_state state = SL_HANDSHAKE_GOES_ON;
     for (data++; data < end && state == SL_HANDSHAKE_GOES_ON;) {

@@ -32,7 +32,7 @@ NEEDS = {
 # Programs of the system; what they are called with is not looked at.
 SYSTEM = set(
     "awk apt-get bash cat cd cmp cp curl diff echo export grep head jq kill ls mkdir mpirun mv"
-    " printf rm rsync scp sed sort srun ssh tail torchrun tr true unset wait".split()
+    " openssl printf rm rsync scp sed sort srun ssh tail torchrun touch tr true unset wait".split()
 )
 PREFIXES = set("for in do done if then else fi while sudo time nice".split())
 # What a training has in place of its own length.

@@ -444,66 +444,7 @@ START_TEST(test_halves) {
 }
 END_TEST
 
-START_TEST(test_sizes) {
-    static const size_t sizes[] = {1, 3, 1000, 5000, 65536};
-    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
-        const sl_compressor_config *c = kinds + _i;
-        size_t d = sizes[s], total = 0;
-        int scales = !has_buckets(c) ? 0 : c->kind == SL_COMPRESSOR_ONE_BIT ? 2 : 1;
-        double bits =
-            (double)d * width_of(c) + 32.0 * scales * (double)((d - 1) / bucket_of(c, d) + 1);
-        ENSURE(sl_compressor_bits(c, d) == bits, "%s: %g bits, not %g", describe(c),
-               sl_compressor_bits(c, d), bits);
-        wire w = open_wire(c, d, 1 << 20);
-        float *v = gaussian(d, 1);
-        ck_assert_uint_eq(sl_codec_parts(w.codec), 1);
-        ck_assert_int_eq(send_vector(&w, &message, v), 0);
-        total = w.parts[0].bytes;
-        ENSURE(total == (size_t)ceil(bits / 8) && total == sl_codec_part_bytes_max(w.codec),
-               "%s: d %zu: %zu bytes", describe(c), d, total);
-        free(v);
-        close_wire(&w);
-    }
-}
-END_TEST
-
 /* ---- parts, sources, messages ---- */
-
-static void read_copy(void *context, size_t from, size_t count, float *out) {
-    ENSURE(count <= SL_BLOCK && from % SL_BLOCK == 0, "[%zu, %zu)", from, from + count);
-    memcpy(out, (const float *)context + from, count * sizeof *out);
-}
-
-START_TEST(test_parts_and_sources_do_not_matter) {
-    const size_t d = 150001;
-    float *v = gaussian(d, 4), *whole = floats(d), *parts = floats(d), *read = floats(d);
-    wire few = open_wire(kinds + _i, d, PART_USUAL), many = open_wire(kinds + _i, d, PART_SMALL),
-         fewest = open_wire(kinds + _i, d, PART_LARGE);
-    ck_assert_uint_eq(sl_codec_parts(fewest.codec),
-                      2); /* of at most so many elements as floats fit */
-    ck_assert_uint_gt(sl_codec_parts(many.codec), sl_codec_parts(few.codec) > 3 ? 3 : 1);
-    ck_assert_int_eq(send_vector(&few, &message, v), 0);
-    ck_assert_int_eq(send_vector(&many, &message, v), 0);
-    receive(&few, &message, 0.7f, whole);
-    receive(&many, &message, 0.7f, parts);
-    memset(few.bytes, 0xA5, few.stride * sl_codec_parts(few.codec));
-    ck_assert_int_eq(send_from(&few, &message, &(sl_source){.read = read_copy, .context = v}), 0);
-    receive(&few, &message, 0.7f, read);
-    ck_assert_mem_eq(whole, parts, d * sizeof *whole);
-    ck_assert_mem_eq(whole, read, d * sizeof *whole);
-    memset(read, 0, d * sizeof *read);
-    ck_assert_int_eq(send_vector(&fewest, &message, v), 0);
-    receive(&fewest, &message, 0.7f, read);
-    ck_assert_mem_eq(whole, read, d * sizeof *whole);
-    close_wire(&few);
-    close_wire(&many);
-    close_wire(&fewest);
-    free(v);
-    free(whole);
-    free(parts);
-    free(read);
-}
-END_TEST
 
 int main(void) {
     Suite *suite = suite_create("compress_dense");
@@ -511,8 +452,6 @@ int main(void) {
     tcase_set_timeout(loops, 120);
     tcase_add_loop_test(loops, test_same_bytes, 0, KINDS);
     tcase_add_loop_test(loops, test_same_bytes_large, 0, KINDS);
-    tcase_add_loop_test(loops, test_sizes, 0, KINDS);
-    tcase_add_loop_test(loops, test_parts_and_sources_do_not_matter, 0, KINDS);
     suite_add_tcase(suite, loops);
     ADD_TESTS(suite, "examples", test_random_blocks, test_messages_have_streams_of_their_own,
               test_packing, test_largest_of_many, test_small_examples, test_float8, test_halves);

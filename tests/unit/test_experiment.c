@@ -50,11 +50,10 @@ static json_t *another_value(const sl_key *k) {
     case SL_KEY_CHOICE:
     case SL_KEY_CHOICE_OR_REALS:
         return json_string(
-            k->choices[strcmp(k->path, "model.name") == 0 ||
-                               strcmp(k->path, "security.mode") == 0 ||
-                               strcmp(k->path, "optimizer.name") == 0
+            k->choices[strcmp(k->path, "model.name") == 0 || strcmp(k->path, "optimizer.name") == 0
                            ? 2
                        : strcmp(k->path, "algorithm.variant") == 0 ||
+                               strcmp(k->path, "security.mode") == 0 ||
                                strcmp(k->path, "algorithm.compressor.name") == 0
                            ? 3
                        : k->choices[1] == NULL || strcmp(k->path, "membership.restart") == 0

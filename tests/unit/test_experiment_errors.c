@@ -269,6 +269,24 @@ START_TEST(keys_are_listed_with_what_they_allow) {
 }
 END_TEST
 
+START_TEST(a_ca_stands_beside_certificates_only) {
+    static const char *const others[] = {"none", "auto", "key"};
+    char text[256], words[64];
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        snprintf(text, sizeof text, WITH("\"security\": {\"mode\": \"%s\", \"ca\": \"/ca.crt\"%s}"),
+                 others[i], i > 0 ? ", \"key\": \"run.key\"" : "");
+        snprintf(words, sizeof words, "security.mode is \"%s\"", others[i]);
+        refuse(text, NULL, "security.ca: /ca.crt is given", words);
+    }
+    refuse(WITH("\"security\": {\"mode\": \"certificates\", \"key\": \"node\", \"revoked\": "
+                "\"/list\"}"),
+           NULL, "security.revoked: /list is given, and security.ca is not", "beside the CA");
+    refuse(WITH("\"security\": {\"mode\": \"certificates\", \"ca\": \"/ca.crt\"}"), NULL,
+           "security.key: missing", "keys make --node");
+    refuse(WITH("\"security\": {\"ca\": 3}"), NULL, "security.ca: 3", "a path");
+}
+END_TEST
+
 START_TEST(broken_text_is_refused_with_line_and_column) {
     refuse("{\n  \"rounds\": 3,\n  oops\n}", NULL, "test.json:3:", NULL);
     refuse("", NULL, "test.json:", NULL);
@@ -364,10 +382,11 @@ int main(void) {
         a_dotted_key_in_the_file_is_not_passed_over, a_wrong_type_is_refused_with_what_is_allowed,
         a_number_out_of_range_is_refused_with_the_range, numbers_that_are_none_are_refused,
         a_choice_that_is_none_gets_the_nearest, text_for_a_group_without_a_name_is_refused,
-        a_key_without_effect_is_warned_of, a_resolved_experiment_has_no_warnings,
-        what_uses_a_key_exists, keys_are_listed_with_what_they_allow,
-        broken_text_is_refused_with_line_and_column, what_must_fit_together_is_checked,
-        a_missing_file_is_named, a_pipe_is_refused_and_not_waited_for,
-        text_that_is_too_long_is_refused, a_folder_that_json_cannot_name_is_refused);
+        a_ca_stands_beside_certificates_only, a_key_without_effect_is_warned_of,
+        a_resolved_experiment_has_no_warnings, what_uses_a_key_exists,
+        keys_are_listed_with_what_they_allow, broken_text_is_refused_with_line_and_column,
+        what_must_fit_together_is_checked, a_missing_file_is_named,
+        a_pipe_is_refused_and_not_waited_for, text_that_is_too_long_is_refused,
+        a_folder_that_json_cannot_name_is_refused);
     return run_suite(suite);
 }

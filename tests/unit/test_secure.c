@@ -143,35 +143,6 @@ END_TEST
 
 /* ---- greetings ---- */
 
-typedef struct party {
-    sl_credentials *credentials;
-    uint8_t pinned[SL_FINGERPRINT_BYTES]; /* its certificate's */
-} party;
-
-static party with_key(void) {
-    char text[SL_RUN_KEY_FILE_BYTES + 1];
-    party p = {0};
-    ck_assert_int_eq(sl_run_key_text(text, NULL), 0);
-    ck_assert_int_eq(sl_credentials_take_key(&p.credentials, text, SL_RUN_KEY_FILE_BYTES, NULL), 0);
-    return p;
-}
-
-static party with_certificate(void) {
-    char name[] = "/tmp/starling-secure-XXXXXX", file[64], text[SL_FINGERPRINT_TEXT_MAX];
-    party p = {0};
-    ck_assert_ptr_nonnull(mkdtemp(name));
-    snprintf(file, sizeof file, "%s/node", name);
-    ck_assert_int_eq(sl_node_keys_make(file, text, NULL), 0);
-    ck_assert_int_eq(sl_credentials_load_node(&p.credentials, file, NULL), 0);
-    ck_assert(sl_fingerprint_parse(text, p.pinned));
-    for (const char *end = ".key"; end != NULL; end = strcmp(end, ".key") == 0 ? ".crt" : NULL) {
-        snprintf(file, sizeof file, "%s/node%s", name, end);
-        remove(file);
-    }
-    remove(name);
-    return p;
-}
-
 START_TEST(a_greeting_comes_back) {
     uint8_t greeting[SL_GREETING_BYTES], again[SL_GREETING_BYTES];
     sl_passage read;
@@ -198,70 +169,72 @@ START_TEST(a_greeting_comes_back) {
 END_TEST
 
 /* Nothing but what its maker said passes, of its side, and in its run. */
-static void try_proof(const party *maker, const party *checker) {
+static void try_proof(const sl_credentials *maker, const sl_credentials *checker) {
     uint8_t greeting[SL_GREETING_BYTES], challenge[SL_CHALLENGE_BYTES];
     uint8_t proof[SL_PROOF_BYTES_MAX];
     const sl_exchange exchange = {greeting, challenge, passage.run_id};
     const sl_exchange other = {greeting, challenge, passage.run_id + 1};
-    const sl_credentials *c = checker->credentials;
+    const sl_demand demand = {.pinned = maker->fingerprint};
     char why[SL_GREETING_WHY_MAX];
-    ck_assert(sl_greeting_write(&passage, maker->credentials, greeting));
+    ck_assert(sl_greeting_write(&passage, maker, greeting));
     ck_assert(sl_challenge_draw(challenge));
     for (int dials = 0; dials < 2; dials++) {
-        const size_t bytes = sl_proof_make(&exchange, maker->credentials, dials, proof);
+        const size_t bytes = sl_proof_make(&exchange, maker, dials, proof);
         ck_assert_uint_gt(bytes, 0);
-        ck_assert(sl_proof_check(&exchange, c, dials, maker->pinned, proof, bytes, why));
-        ck_assert(!sl_proof_check(&exchange, c, !dials, maker->pinned, proof, bytes, why));
-        ck_assert(!sl_proof_check(&other, c, dials, maker->pinned, proof, bytes, why));
+        ck_assert(sl_proof_check(&exchange, checker, dials, &demand, proof, bytes, why));
+        ck_assert(!sl_proof_check(&exchange, checker, !dials, &demand, proof, bytes, why));
+        ck_assert(!sl_proof_check(&other, checker, dials, &demand, proof, bytes, why));
         for (size_t less = 0; less < bytes; less++)
-            ck_assert(!sl_proof_check(&exchange, c, dials, maker->pinned, proof, less, why));
+            ck_assert(!sl_proof_check(&exchange, checker, dials, &demand, proof, less, why));
         for (size_t bit = 0; bit < 8 * bytes; bit += bit < 512 ? 1 : 61) {
             proof[bit / 8] ^= (uint8_t)(1u << bit % 8);
-            ck_assert_msg(!sl_proof_check(&exchange, c, dials, maker->pinned, proof, bytes, why),
+            ck_assert_msg(!sl_proof_check(&exchange, checker, dials, &demand, proof, bytes, why),
                           "bit %zu", bit);
             proof[bit / 8] ^= (uint8_t)(1u << bit % 8);
         }
         greeting[30] ^= 1;
-        ck_assert(!sl_proof_check(&exchange, c, dials, maker->pinned, proof, bytes, why));
+        ck_assert(!sl_proof_check(&exchange, checker, dials, &demand, proof, bytes, why));
         greeting[30] ^= 1;
         challenge[31] ^= 128;
-        ck_assert(!sl_proof_check(&exchange, c, dials, maker->pinned, proof, bytes, why));
+        ck_assert(!sl_proof_check(&exchange, checker, dials, &demand, proof, bytes, why));
         challenge[31] ^= 128;
     }
 }
 
 START_TEST(a_proof_with_a_key_fits_one_exchange_and_side) {
-    party key = with_key(), other = with_key();
-    try_proof(&key, &key);
+    sl_credentials *key = make_run_key(), *other = make_run_key();
+    try_proof(key, key);
     uint8_t greeting[SL_GREETING_BYTES] = {0}, challenge[SL_CHALLENGE_BYTES] = {0};
     uint8_t proof[SL_PROOF_BYTES_MAX];
     const sl_exchange exchange = {greeting, challenge, 1};
-    const size_t bytes = sl_proof_make(&exchange, other.credentials, true, proof);
+    const size_t bytes = sl_proof_make(&exchange, other, true, proof);
     char why[SL_GREETING_WHY_MAX];
-    ck_assert(!sl_proof_check(&exchange, key.credentials, true, NULL, proof, bytes, why));
+    ck_assert(!sl_proof_check(&exchange, key, true, NULL, proof, bytes, why));
     ck_assert_ptr_nonnull(strstr(why, "another key"));
-    sl_credentials_close(&key.credentials);
-    sl_credentials_close(&other.credentials);
+    sl_credentials_close(&key);
+    sl_credentials_close(&other);
 }
 END_TEST
 
 /* Who knows a certificate, as the roster tells it, and not its key, proves nothing. */
 START_TEST(a_proof_with_a_certificate_needs_its_key) {
-    party node = with_certificate(), peer = with_certificate();
-    try_proof(&node, &peer);
+    sl_credentials *node = make_node(), *peer = make_node();
+    const sl_demand of_node = {.pinned = node->fingerprint};
+    const sl_demand of_peer = {.pinned = peer->fingerprint};
+    try_proof(node, peer);
     uint8_t greeting[SL_GREETING_BYTES] = {0}, challenge[SL_CHALLENGE_BYTES] = {0};
     uint8_t proof[SL_PROOF_BYTES_MAX], stolen[SL_PROOF_BYTES_MAX];
     const sl_exchange exchange = {greeting, challenge, 1};
-    const size_t bytes = sl_proof_make(&exchange, node.credentials, true, proof);
+    const size_t bytes = sl_proof_make(&exchange, node, true, proof);
     char why[SL_GREETING_WHY_MAX];
-    ck_assert(!sl_proof_check(&exchange, peer.credentials, true, peer.pinned, proof, bytes, why));
+    ck_assert(!sl_proof_check(&exchange, peer, true, &of_peer, proof, bytes, why));
     ck_assert_ptr_nonnull(strstr(why, "not the one that the roster names"));
-    ck_assert_uint_eq(sl_proof_make(&exchange, peer.credentials, true, stolen), bytes);
+    ck_assert_uint_eq(sl_proof_make(&exchange, peer, true, stolen), bytes);
     memcpy(stolen + 64, proof + 64, bytes - 64);
-    ck_assert(!sl_proof_check(&exchange, peer.credentials, true, node.pinned, stolen, bytes, why));
+    ck_assert(!sl_proof_check(&exchange, peer, true, &of_node, stolen, bytes, why));
     ck_assert_ptr_nonnull(strstr(why, "does not prove its certificate's key"));
-    sl_credentials_close(&node.credentials);
-    sl_credentials_close(&peer.credentials);
+    sl_credentials_close(&node);
+    sl_credentials_close(&peer);
 }
 END_TEST
 
@@ -423,11 +396,11 @@ typedef struct both {
 static both open_both(const sl_credentials *client, const sl_credentials *server,
                       const sl_passage *theirs, const uint8_t *pinned_by_client,
                       const uint8_t *pinned_by_server) {
+    const sl_demand by_client = {.pinned = pinned_by_client},
+                    by_server = {.pinned = pinned_by_server};
     both b;
-    ck_assert_int_eq(sl_handshake_open(&b.client, client, &passage, true, pinned_by_client, NULL),
-                     0);
-    ck_assert_int_eq(sl_handshake_open(&b.server, server, theirs, false, pinned_by_server, NULL),
-                     0);
+    ck_assert_int_eq(sl_handshake_open(&b.client, client, &passage, true, &by_client, NULL), 0);
+    ck_assert_int_eq(sl_handshake_open(&b.server, server, theirs, false, &by_server, NULL), 0);
     return b;
 }
 

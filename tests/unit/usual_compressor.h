@@ -9,6 +9,7 @@ static inline sl_compressor_config usual_compressor(sl_compressor_kind kind) {
                                   .fraction = 0.2,
                                   .levels = 7,
                                   .bits = 2,
+                                  .theta = 1,
                                   .bucket = sl_compressor_reads(kind, "bucket") ? 16 : 0,
                                   .probability = 0.3,
                                   .threshold = 0.3,

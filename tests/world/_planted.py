@@ -363,17 +363,17 @@ CHANNEL_DEFECTS = {
         "memcpy(h->dials ? takes : sends, both, SL_SEAL_KEY_BYTES);",
     ),
     "a certificate is not compared with the roster's": (
-        "src/secure/tls.c",
-        "CRYPTO_memcmp(fingerprint, peer->pinned, sizeof fingerprint) == 0",
-        "peer->pinned != NULL",
+        "src/secure/certificate.c",
+        "d->pinned != NULL && CRYPTO_memcmp(fingerprint, d->pinned, sizeof fingerprint) != 0",
+        "d->pinned == NULL && d->authority == NULL",
     ),
     "any rank's certificate proves a rank": (
         "src/agent/channel.c",
-        "!sl_guard_pinned(guard, peer, c->pinned)",
-        "!sl_guard_pinned(guard, 0 * peer, c->pinned)",
+        "!sl_guard_demand(guard, peer_of(c), c->pin, &demand)",
+        "!sl_guard_demand(guard, 0 * peer_of(c), c->pin, &demand)",
     ),
     "an expired certificate is good": (
-        "src/secure/tls.c",
+        "src/secure/certificate.c",
         "if (begun && !ended)",
         "if (begun)",
     ),
@@ -482,6 +482,48 @@ WIRE_DEFECTS = {
     ),
 }
 
+AUTHORITY_DEFECTS = {
+    "who is revoked is not asked": (
+        "src/secure/authority.c",
+        "X509_STORE_set_flags(r->authority->store, X509_V_FLAG_CRL_CHECK) != 1",
+        "r->count == 0",
+    ),
+    "a certificate of the CA proves any rank": (
+        "src/secure/certificate.c",
+        "if (!right || names_rank(certificate, d->rank))",
+        "if (!right || names_rank(certificate, d->rank) || d->rank > 0)",
+    ),
+    "a CA vouches against the roster": (
+        "src/secure/certificate.c",
+        "if (d->pinned != NULL && ",
+        "if (d->authority == NULL && d->pinned != NULL && ",
+    ),
+    "whoever is pinned need not be of the CA": (
+        "src/secure/certificate.c",
+        "if (d->authority != NULL)",
+        "if (d->pinned == NULL)",
+    ),
+    "anybody's certificate may sign": (
+        "src/secure/authority.c",
+        "if (X509_check_ca(signer) != 1)",
+        "if (signer == NULL)",
+    ),
+    "anybody's list revokes": (
+        "src/secure/authority.c",
+        "if (!is_signed(r, list))",
+        "if (!is_signed(r, list) && r->count == 0)",
+    ),
+    "a list that has ended shuts all out": (
+        "src/secure/authority.c",
+        "if (wrong != X509_V_ERR_CRL_HAS_EXPIRED && ",
+        "if (",
+    ),
+    "a certificate is shown without its key": (
+        "src/secure/greeting.c",
+        "certificate != NULL && is_signed(text, certificate, signature) &&",
+        "certificate != NULL &&",
+    ),
+}
 FINDERS = {
     "world/fault_world": DEFECTS,
     "world/disk_world": DISK_DEFECTS,
@@ -495,4 +537,5 @@ FINDERS = {
     "test_saving": SAVING_DEFECTS,
     "test_channel": CHANNEL_DEFECTS,
     "test_secure": SECURE_DEFECTS,
+    "test_authority": AUTHORITY_DEFECTS,
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "check/scenario.h"
 #include "check/times_page.h"
@@ -319,6 +320,28 @@ void name_loss(const sl_experiment *e, char *out, size_t bytes) {
                  cost != NULL ? ", and costs each agent " : "", cost != NULL ? cost : "");
 }
 
+static void print_day(int64_t seconds, char out[16]) {
+    const time_t time = (time_t)seconds;
+    struct tm utc;
+    strftime(out, 16, "%Y-%m-%d", gmtime_r(&time, &utc));
+}
+
+/* Whose certificates are taken, and until when. */
+static void say_authority(page *p, const sl_security_config *c) {
+    sl_authority_ends ends;
+    char ca[16], revoked[16];
+    if (sl_security_look(c, &ends, NULL) != 0 || ends.ca_s == 0)
+        return;
+    print_day(ends.ca_s, ca);
+    print_day(ends.revoked_s, revoked);
+    if (ends.revoked_s != 0)
+        page_say(p, "the CA", "ends %s, its list of revoked certificates %s (UTC)", ca, revoked);
+    else
+        page_say(p, "the CA", "ends %s (UTC); %s", ca,
+                 c->revoked[0] != '\0' ? "its list of revoked certificates does not end"
+                                       : "no list says which certificates are revoked");
+}
+
 void page_say_connections(page *p, const sl_experiment *e) {
     const sl_security_config *c = &e->security;
     static const char *const proofs[] = {
@@ -334,12 +357,15 @@ void page_say_connections(page *p, const sl_experiment *e) {
         [SL_SEAL_HANDSHAKE_ONLY] = "data is in the clear",
     };
     const sl_security_mode mode = sl_security_mode_of(c);
+    const char *proof =
+        c->ca[0] != '\0' ? "TLS 1.3 with certificates of the CA (security.ca)" : proofs[mode];
     if (mode != SL_SECURITY_NONE)
-        page_say(p, "who can take part", "%s; %s", proofs[mode], seals[c->seal]);
+        page_say(p, "who can take part", "%s; %s", proof, seals[c->seal]);
     else
         page_say(p, "who can take part", "%s; nothing is encrypted",
                  c->trusted_network ? "whoever reaches an agent's port"
                                     : "every process of this host, and nobody beyond it");
+    say_authority(p, c);
     if (sl_security_is_unsaid(c))
         page_say(p, "starling run", "makes a key of its own: TLS 1.3; %s",
                  seals[c->seal == SL_SEAL_AUTO ? SL_SEAL_HANDSHAKE_ONLY : c->seal]);

@@ -130,8 +130,9 @@ int trial_find_path(const trial *t, const options *o, sl_error *error) {
 
 int trial_check_key(const sl_experiment *e, sl_error *error) {
     sl_credentials *credentials = NULL;
-    if (strstr(e->security.key, "{rank}") != NULL)
-        return 0; /* each agent's own */
+    sl_authority_ends ends;
+    if (strstr(e->security.key, "{rank}") != NULL) /* each agent's own */
+        return sl_security_look(&e->security, &ends, error);
     int result = sl_security_load(&credentials, &e->security, -1, error);
     sl_credentials_close(&credentials);
     return result;
@@ -233,11 +234,12 @@ void choose_folder(const options *o, const sl_experiment *experiment, const char
 int trial_check_agents(const trial *t, const options *o, const char *where, sl_error *error) {
     const sl_experiment *e = t->experiment;
     int result = trial_check_memory(t, where, true, error);
-    if (result == 0 && sl_security_mode_of(&e->security) == SL_SECURITY_CERTIFICATES)
+    if (result == 0 && sl_security_mode_of(&e->security) == SL_SECURITY_CERTIFICATES &&
+        e->security.ca[0] == '\0')
         result = sl_fail(error, SL_EINVAL,
                          "security.mode: \"certificates\" needs a roster that names them, which "
-                         "`starling agent` takes; leave security out, and this command makes a key "
-                         "for its agents");
+                         "`starling agent` takes, or security.ca; leave security out, and this "
+                         "command makes a key for its agents");
     if (result == 0)
         result = trial_check_key(e, error);
     return result != 0 ? result : trial_find_path(t, o, error);

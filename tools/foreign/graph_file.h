@@ -1,7 +1,9 @@
 /* graph_file.h - graphs in files of other programs, for `starling topology make --from`.
  *
  * Each reader parses a text or bytes in memory into nodes with names and edges, or into a matrix.
- * What the numbers at edges mean is the library's (starling/foreign.h). */
+ * GraphML is parsed by expat, other formats by a page of code each: here, not in the library, which
+ * a wheel carries with as little else as it can. What the numbers at edges mean is the library's
+ * (starling/foreign.h). */
 #ifndef GRAPH_FILE_H
 #define GRAPH_FILE_H
 

@@ -152,6 +152,7 @@ static int find_rank(peer *p, sl_error *error) {
                                          .experiment = sl_experiment_hash(e),
                                          .certificates = sl_security_mode_of(&e->security) ==
                                                          SL_SECURITY_CERTIFICATES,
+                                         .authority = e->security.ca[0] != '\0',
                                          .trusted_network = sl_security_goes_out(&e->security),
                                          .timeout_s = e->transport.connect_timeout_s,
                                          .stop = &stop_requested,
