@@ -1,6 +1,9 @@
 /* codec.h - what the compressors' own files share. Each compressor is one codec_ops, its
  * descriptor: the keys that it reads, what it promises, its bits, and its operations. compressor.h
  * lists them.
+ *
+ * Parts are decoded alone. So a part carries its own range, sparse messages are cut by entries and
+ * dense ones by elements, and indices that follow from the seed are not sent.
  */
 #ifndef SL_CODEC_H
 #define SL_CODEC_H

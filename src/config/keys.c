@@ -221,6 +221,7 @@ static const sl_key behind[] = {
      .fallback = "\"off\"",
      .help = "send from GPU memory to GPU memory; where that is impossible, on is refused and auto "
              "goes through host memory, each with the reason"},
+    /* 112 KiB: the kernel's copy, two neighbours' parts and the model's range fit in 512 KiB. */
     {"transport.chunk_bytes", SL_KEY_U32, AT(transport.chunk_bytes), BETWEEN(4096, 16777216),
      .fallback = "114688",
      .help = "payload of one frame, a multiple of 4096; on a GPU, which decodes each compressed "

@@ -281,7 +281,7 @@ static int take_events(sl_fabric *f) {
     return total;
 }
 
-/* Events are rare. */
+/* Events are rare, and a look for them is a call of the kernel: each fourth time does. */
 int sl_fabric_poll(sl_fabric *f) {
     /* With the queue drained, everything that closed connections had under way has been reported.
      */

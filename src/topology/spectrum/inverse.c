@@ -15,7 +15,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-/* Only the modules that are under the LGPL. */
+/* Only the modules that are under the LGPL: these three are GPL. Debian's library holds all; mind
+ * this where you distribute binaries. */
 #define NSUPERNODAL
 #define NMODIFY
 #define NMATRIXOPS
