@@ -437,6 +437,24 @@ def versions(sources):
             yield f"{place} does not say {version}"
 
 
+def protocol_page(sources):
+    """docs/protocol.md has the version, frames and messages of the sources"""
+    page = read(os.path.join("docs", "protocol.md"))
+    version = re.search(r"SL_PROTOCOL_VERSION (\d+)", read("include/starling/version.h")).group(1)
+    if f"Version {version}." not in page:
+        yield f"it does not say Version {version}."
+    for what, header, prefix in (
+        ("frame", "src/wire/frame.h", "sl_frame_"),
+        ("message", "src/membership/membership.h", "sl_membership_"),
+    ):
+        body = re.search(r"typedef enum %stype {(.*?)\n}" % prefix, read(header), re.S).group(1)
+        code = re.sub(r"/\*.*?\*/", "", body, flags=re.S)
+        names = re.findall(r"\b%s([A-Z]+)\b" % prefix.upper(), code)
+        table = page.split(f"| {what} |")[1].split("\n\n")[0]
+        rows = re.findall(r"^\| ([A-Z]+) \|", table, re.M)
+        yield from (f"{what} {name} is in one of both only" for name in set(rows) ^ set(names))
+
+
 def planted_texts(sources):
     """what a planted defect replaces stands once in its source"""
     sys.path.insert(0, os.path.join(ROOT, "tests", "world"))
@@ -455,7 +473,7 @@ RULES = [
     *(library_names, library_is_quiet, no_mutable_globals),
     *(line_length, file_length, function_length, c_format, python_format, python_compiles),
     *(file_heads, header_guards, switches_without_default, versions),
-    planted_texts,
+    *(protocol_page, planted_texts),
 ]
 
 

@@ -108,8 +108,8 @@ typedef enum sl_restart {
 } sl_restart;
 typedef struct sl_membership_config {
     sl_on_loss on_loss;
-    double grace_s;  /* how long a peer may be silent before it counts as lost */
-    uint32_t quorum; /* members of a view that agree on the next one; 0: the majority */
+    double grace_s;    /* how long a peer may be silent before it counts as lost */
+    uint32_t quorum;   /* members of a view that agree on the next one; 0: the majority */
     double minority_s; /* how long a part without a quorum rests before it ends */
     sl_restart restart;
     uint32_t joiners; /* ranks beyond the topology's nodes, which may join later */

@@ -394,11 +394,6 @@ static void renew(sl_node *n, uint32_t peer) {
         sl_inbox_keep_step(&n->inbox, &n->inbox.queues[slot], 0, 0);
 }
 
-/* Of a loaded node, which has not begun, the one that ended last: others may start before it. */
-uint64_t sl_node_exchange(const sl_node *n) {
-    return n->state.round > 0 ? n->state.exchange : n->ended_exchange;
-}
-
 /* What came is read by a device at some time. It is asked where that is known to be worth it: with
  * each batch that is combined, and not with each frame. */
 static bool gives_back(const sl_node *n, const sl_event *event) {

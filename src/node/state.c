@@ -1,6 +1,11 @@
 /* state.c - see state.h. */
 #include "node/state.h"
 
+/* Of a loaded node, which has not begun, the one that ended last: others may start before it. */
+uint64_t sl_node_exchange(const sl_node *n) {
+    return n->state.round > 0 ? n->state.exchange : n->ended_exchange;
+}
+
 sl_message sl_node_message(const sl_node *n, uint32_t sender, uint64_t exchange, uint32_t step) {
     return (sl_message){
         .seed = n->settings.seed, .exchange = exchange, .sender = sender, .stage = step};

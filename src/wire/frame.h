@@ -67,9 +67,9 @@ typedef enum sl_frame_abort {
 
 typedef struct sl_frame {
     sl_frame_type type;
-    bool asks;     /* DATA, DIRECT: tell at once that it came */
-    bool silent;   /* DATA, DIRECT: the whole message, which says nothing and has no payload */
-    bool unsummed; /* DATA: payload_sum says nothing */
+    bool asks;       /* DATA, DIRECT: tell at once that it came */
+    bool silent;     /* DATA, DIRECT: the whole message, which says nothing and has no payload */
+    bool unsummed;   /* DATA: payload_sum says nothing */
     uint32_t sender; /* HELLO, ABORT */
     uint32_t view;   /* others: number of the view that the sender is in, modulo 2^32; 0: in none */
     uint32_t part;

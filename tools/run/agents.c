@@ -174,9 +174,9 @@ static void on_tick(void *context) {
 }
 
 static int run_fleet(live_run *r, const char *path, sl_summary *summary, sl_error *error) {
-    const fleet_handlers handlers = {r,         on_round,     on_model,  on_report,
-                                     on_ready,  on_failed,    on_lost,   on_returned,
-                                     on_restarted, on_notice, on_tick};
+    const fleet_handlers handlers = {r,         on_round, on_model,    on_report,    on_ready,
+                                     on_failed, on_lost,  on_returned, on_restarted, on_notice,
+                                     on_tick};
     int result = fleet_open(&r->fleet, r->trial, path, r->collector->checkpoints, &handlers, error);
     if (result != 0)
         return result;
