@@ -6,6 +6,8 @@ CK_TAP_LOG_FILE_NAME asks them to, and print "skip NAME: why" for a test that ca
 Scripts print a line "ok NAME", "not ok NAME: why" or "skip NAME: why" for each test; one that ends
 badly without a "not ok" counts as one failed test.
 
+Without an argument it leaves out what takes long: other flavours, most seeds, packages, Debian 13.
+
 Each core has one job at a time, a build or a test, the long ones first. Tests that wait more than
 they work (tests/meson.build's suite `waits`) run beside them, WAITING at a time. Other tests wait
 as well, now and then: while a core has nothing to do, one more job runs.
@@ -45,6 +47,7 @@ RELEASE = "trixie"  # Debian 13
 DOWNLOAD_SECONDS = 1800
 SUITES = ("headers", "tidy", "unit", "plain", "cuda", "cores", "parity", "python", "chaos")
 SUITES += ("install",)
+USUAL = ("headers", "tidy", "unit", "parity", "python", "chaos", "install")
 WAITING = 3
 SPARE_SECONDS, SPARE_SHARE = 3, 0.7
 UNSTEADY = 2
@@ -329,19 +332,21 @@ def run_program(label, command, timeout, env, cwd):
     return Outcome(results, output + text if text != output else output, *times)
 
 
-def tests_of(folder, suites, prefix="", env=None, system=None):
-    """A job for each test of a build's suites; the build is in the system, if there is one."""
+def tests_of(folder, suites, prefix="", env=None, system=None, usual=False):
+    """A job for each test of a build's suites; the build is in the system, if there is one. usual:
+    without what takes long."""
     with open((system or "") + os.path.join(folder, "meson-info", "intro-tests.json")) as file:
         listed = json.load(file)
     jobs = []
     for test in listed:
         suite, *others = [name.split(":")[-1] for name in test["suite"]]
-        if suite in suites:
+        if suite in suites and not (usual and "long" in others):
             label = f"{prefix}{suite} {test['name']}"
             command, place = test["cmd"], test["workdir"] or folder
             if system:
                 command, place = releases.entered(system, place, command), ROOT
-            arguments = (label, command, test["timeout"], {**test["env"], **(env or {})}, place)
+            more = {"STARLING_QUICK": "1"} if usual and "seeds" in others else env or {}
+            arguments = (label, command, test["timeout"], {**test["env"], **more}, place)
             work = lambda arguments=arguments: run_program(*arguments)
             waits = "waits" in others
             jobs.append(Job(label, work, test["priority"], waits, again=not prefix or bool(system)))
@@ -405,11 +410,13 @@ def sanitizer_options(sanitizer, optimization, *c_args):
     ]
 
 
-def plain_build(suites, asked):
+def plain_build(suites, asked, usual):
     """With the plug-in for GPUs where nvcc works: its tests need no GPU. An nvcc that only seems to
     work ends nothing, unless somebody has asked for these tests."""
     spared = None if "cuda" in asked else ("cuda", "-Dcuda=disabled")
-    return build(WORK, ["-Dwerror=true"], lambda: tests_of(WORK, suites), spared=spared)
+    return build(
+        WORK, ["-Dwerror=true"], lambda: tests_of(WORK, suites, usual=usual), spared=spared
+    )
 
 
 def reaches_code_of_its_own(label):
@@ -530,14 +537,17 @@ def read_options(groups):
     parser = argparse.ArgumentParser(
         "tools/test", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("groups", nargs="*", metavar="GROUP", help=f"{' '.join(groups)}; or all")
+    about = (
+        f"{' '.join(groups)}; or all of them; default {' '.join(USUAL)}, without what takes long"
+    )
+    parser.add_argument("groups", nargs="*", metavar="GROUP", help=about)
     parser.add_argument(
         "--suite", metavar="RELEASE", default=RELEASE, help="of debian13: another release, as forky"
     )
     options = parser.parse_args()
     for name in options.groups:
-        if name not in groups:
-            parser.error(f"{name}: no such group; there are {' '.join(groups)}")
+        if name not in (*groups, "all"):
+            parser.error(f"{name}: no such group; there are all {' '.join(groups)}")
     return options
 
 
@@ -545,14 +555,16 @@ def main():
     flavours = {"sanitized": sanitized, "threads": threads, "fuzz": fuzz}
     flavours["debian13"] = lambda: other_release(options.suite)
     options = read_options([*SUITES, *flavours])
-    wanted = options.groups or [*SUITES, *flavours]
+    wanted = options.groups or USUAL
+    if "all" in wanted:
+        wanted = [*SUITES, *flavours]
     hide_symbols()
     if shutil.which("ccache"):
         os.environ.setdefault("CC", "ccache gcc")
     # The library asks OpenBLAS for one thread; its others would wait at the start by turning round.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     suites = [name for name in wanted if name in SUITES]
-    jobs = [plain_build(suites, options.groups)] if suites else []
+    jobs = [plain_build(suites, options.groups, not options.groups)] if suites else []
     jobs += [flavours[name]() for name in wanted if name in flavours]
     began = time.monotonic()
     counts = Schedule(jobs).run()

@@ -1,7 +1,7 @@
 /* loss_world.c - many runs of agents that go on without who is lost, in a virtual world, each from
  * a seed (docs/reliability.md).
  *
- *   loss_world [-v] SEED [COUNT [SEED...]]     at most QUICK of them with STARLING_QUICK
+ *   loss_world [-v] SEED [COUNT]     at most QUICK seeds with STARLING_QUICK in the environment
  *
  * Agents are killed, stopped for longer than membership.grace_s, and asked to leave; connections
  * are cut; in each seventh seed loss, gradient or model of one agent become infinite or NaN. Each
@@ -38,7 +38,7 @@
 enum { QUICK = 80 };
 static const size_t agent_bytes = 64u << 10, member_bytes = 8u << 10, connection_bytes = 18u << 10,
                     sealed_bytes = (20 << 10) + NODES_MAX * 4 * (16 << 10); /* as in fault_world */
-static const double first_s = 1000, most_s = 400, notice_s = 0.5, leave_s = 2.5, merge_s = 8,
+static const double first_s = 1000, most_s = 400, notice_s = 0.5, leave_s = 2.5, heal_s = 8,
                     join_s = 6, return_s = 10;
 
 typedef struct peer {
@@ -69,7 +69,7 @@ static struct parting {
     double at_s; /* it began, or was healed */
     bool is_up, was;
 } parting;
-static uint64_t finished, left, lost, views, returned, merged, joined, isolated; /* of all seeds */
+static uint64_t finished, left, lost, views, returned, healed, joined, isolated; /* of all seeds */
 
 /* ---- strikes ---- */
 
@@ -369,7 +369,7 @@ static void *be_agent(void *of) {
     if (p->result != 0 && p->result != SL_EDIVERGED)
         see_end(p);
     const bool cut_off =
-        loss_is_parted(&drawn.s) && (parting.is_up || world_now() < parting.at_s + merge_s);
+        loss_is_parted(&drawn.s) && (parting.is_up || world_now() < parting.at_s + heal_s);
     if (loss_restarts(&drawn.s) && p->joins && p->result == SL_EPEER && !is_nearly_over() &&
         !cut_off && others_train(p, world_now() - join_s))
         world_fail("agent %u has not come back: %s", p->rank, p->error.text);
@@ -396,7 +396,7 @@ static bool others_were_through(const peer *p) {
     const double healed_s = parting.was ? parting.at_s : INFINITY;
     for (uint32_t i = 0; i < drawn.s.nodes; i++)
         if (peers[i].ended && !peers[i].struck && peers[i].result == 0 &&
-            (peers[i].through_s > p->ended_s || peers[i].through_s > healed_s + merge_s))
+            (peers[i].through_s > p->ended_s || peers[i].through_s > healed_s + heal_s))
             return false;
     return true;
 }
@@ -473,7 +473,7 @@ static void judge(const peer *p, bool verbose) {
 }
 
 /* Where nothing else goes wrong, both sides are one again, if there is time. */
-static void judge_merge(void) {
+static void judge_healing(void) {
     double first_end_s = INFINITY;
     uint32_t whole = 0, parted = 0;
     for (uint32_t i = 0; i < drawn.s.nodes; i++) {
@@ -481,11 +481,11 @@ static void judge_merge(void) {
         whole += peers[i].members == drawn.s.nodes;
         parted += peers[i].members != 0;
     }
-    const bool in_time = parting.was && !parting.is_up && first_end_s > parting.at_s + merge_s;
+    const bool in_time = parting.was && !parting.is_up && first_end_s > parting.at_s + heal_s;
     const bool stays = drawn.spoiled_round == UINT64_MAX; /* else somebody may just be aside */
     if (loss_is_calm(&drawn.s) && stays && in_time && parted > 0 && whole < drawn.s.nodes)
         world_fail("%u of %u agents are in a view of all at the end", whole, drawn.s.nodes);
-    merged += loss_is_calm(&drawn.s) && whole == drawn.s.nodes;
+    healed += loss_is_calm(&drawn.s) && whole == drawn.s.nodes;
 }
 
 static uint64_t run_seed(uint64_t seed, bool verbose) {
@@ -511,7 +511,7 @@ static uint64_t run_seed(uint64_t seed, bool verbose) {
     world_run(first_s + most_s, all_are_over);
     for (uint32_t i = 0; i < loss_ranks(&drawn.s); i++)
         judge(&peers[i], verbose);
-    judge_merge();
+    judge_healing();
     const uint64_t hash = world_hash();
     world_close();
     disk_close();
@@ -525,11 +525,11 @@ int main(int count, char **arguments) {
     if (seeds_run(&seeds, count, arguments, QUICK, run_seed) != 0)
         return 2;
     printf("%llu seeds: %llu agents trained to the end, %llu left, %llu losses noticed, %llu "
-           "views, %llu returned, %llu merges, %llu joined, %llu isolated\n"
+           "views, %llu returned, %llu healed, %llu joined, %llu isolated\n"
            "joined and mixing within %.1f s of the last trouble, %.1f s in all\n",
            (unsigned long long)seeds, (unsigned long long)finished, (unsigned long long)left,
            (unsigned long long)lost, (unsigned long long)views, (unsigned long long)returned,
-           (unsigned long long)merged, (unsigned long long)joined, (unsigned long long)isolated,
+           (unsigned long long)healed, (unsigned long long)joined, (unsigned long long)isolated,
            joining_calm_s(), joining_longest_s());
     return 0;
 }

@@ -2,7 +2,7 @@
  * and reorders messages, in a run where processes are killed, stopped, restarted, leave, step aside
  * and are parted; each from a seed (docs/reliability.md).
  *
- *   membership_world [-v] SEED [COUNT [SEED...]]     at most QUICK of them with STARLING_QUICK
+ *   membership_world [-v] SEED [COUNT]     at most QUICK seeds with STARLING_QUICK in the environment
  *
  * Held of each seed: views are one sequence, unless a process has ended; all who begin a view begin
  * it with the same round, the one after the round before, and come from the view before; nobody is

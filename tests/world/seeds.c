@@ -54,8 +54,8 @@ int seeds_run(uint64_t *seeds, int count, char **arguments, uint64_t quick,
     program = arguments[0];
     count -= verbose;
     arguments += verbose;
-    if (count < 2) {
-        fprintf(stderr, "usage: %s [-v] SEED [COUNT [SEED...]]\n", program);
+    if (count < 2 || count > 3) {
+        fprintf(stderr, "usage: %s [-v] SEED [COUNT]\n", program);
         return 2;
     }
     const bool is_quick = getenv("STARLING_QUICK") != NULL;
@@ -67,7 +67,5 @@ int seeds_run(uint64_t *seeds, int count, char **arguments, uint64_t quick,
     *seeds = number;
     for (uint64_t seed = first; seed < first + number; seed++)
         run_one(seed, verbose, run);
-    for (int i = 3; i < count && !is_quick; i++, ++*seeds)
-        run_one(strtoull(arguments[i], NULL, 10), verbose, run);
     return 0;
 }
