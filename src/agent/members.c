@@ -336,8 +336,6 @@ static void obey(sl_agent *a, const sl_membership_update *u) {
         go_out(a);
     else if (u->ask_again)
         sl_fetching_end(a);
-    else if (u->replaced)
-        sl_members_end_followed(a);
     else if (u->left && a->cohort.aside && !a->cohort.wishes)
         sl_members_stay_out(a, "they have not agreed on a view without it");
     else if (u->left)
@@ -357,11 +355,6 @@ static void step(sl_agent *a, sl_membership_event event) {
     find_heirs(a);
     sl_members_tell_commit(a, update.committed);
     obey(a, &update);
-}
-
-uint64_t sl_members_newest(const sl_agent *a) {
-    const sl_epoch *newest = sl_membership_epoch(a->cohort.membership);
-    return newest != NULL ? newest->number : sl_membership_others(a->cohort.membership)->number;
 }
 
 void sl_members_join(sl_agent *a, uint32_t sponsor) {

@@ -78,8 +78,6 @@ void sl_members_lose(struct sl_agent *agent, sl_neighbour *n, const sl_error *wh
 void sl_members_reach(struct sl_agent *agent, sl_neighbour *n);
 /* It is lost already, and its process has ended. */
 void sl_members_note_ended(struct sl_agent *agent, const sl_neighbour *n);
-/* The number of the newest view that it has heard of. */
-uint64_t sl_members_newest(const struct sl_agent *agent);
 void sl_members_tick(struct sl_agent *agent);
 /* It has that agent's model, and wants to take part again. */
 void sl_members_join(struct sl_agent *agent, uint32_t sponsor);

@@ -171,14 +171,13 @@ static bool is_at_rest(const sl_agent *a) {
            (!a->cohort.aside || sl_node_rests(a->node));
 }
 
-/* Do all that it reaches say that another process has its rank, in an epoch after its own? In a
- * part of the network of which it is a member, somebody does not. */
+/* Do all that it reaches say that another process has its rank, in a view after its own? In a part
+ * of the network of which it is a member, somebody does not. */
 static bool is_followed(const sl_agent *a) {
-    const uint64_t number = sl_members_newest(a);
     bool any = false;
     for (uint32_t i = 0; i < a->neighbour_count; i++) {
         const sl_neighbour *n = &a->neighbours[i];
-        const bool says_so = n->followed > number;
+        const bool says_so = n->followed > a->side.view;
         if (n->agreed || (!says_so && !n->gone && sl_members_expects(a, n)))
             return false;
         any = any || says_so;

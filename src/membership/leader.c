@@ -2,6 +2,7 @@
 #include "membership/leader.h"
 
 #include "membership/cause.h"
+#include "membership/claims.h"
 #include "membership/member.h"
 #include "membership/quorum.h"
 
@@ -176,7 +177,7 @@ static void commit(sl_membership *m) {
     sl_change *c = &m->change;
     tell(m, SL_MEMBERSHIP_COMMIT, &c->proposal.decision);
     c->phase = PHASE_IDLE;
-    sl_member_consider(m, &c->proposal.decision);
+    sl_member_consider(m, m->settings.rank, &c->proposal.decision);
 }
 
 static void request_missing(sl_membership *m) {
@@ -246,6 +247,8 @@ void sl_leader_on_answer(sl_membership *m, const sl_membership_message *message)
         return; /* where COMMIT is on its way to it, it answers again */
     if (message->decision != NULL && !sl_member_shares(m, message->from, message->decision))
         return;
+    if (sl_standing_is_member(message->standing) && !sl_claims_round(m, message->round))
+        return;
     c->answers[message->from] = (sl_answer){.asked = true,
                                             .here = true,
                                             .cut = message->cut == m->number,
@@ -253,7 +256,7 @@ void sl_leader_on_answer(sl_membership *m, const sl_membership_message *message)
                                             .incarnation = message->incarnation,
                                             .round = message->round,
                                             .sponsor = message->sponsor};
-    if (message->accepted != NULL && message->accepted->epoch.number == m->number + 1 &&
+    if (message->accepted != NULL && sl_claims_next(m, message->accepted) &&
         (c->found.decision.epoch.number == 0 ||
          sl_ballot_compare(message->accepted->ballot, c->found.decision.ballot) > 0))
         sl_decision_copy(&c->found, message->accepted);

@@ -2,6 +2,7 @@
 #include "membership/member.h"
 
 #include "membership/cause.h"
+#include "membership/claims.h"
 #include "membership/quorum.h"
 
 /* ---- promises ---- */
@@ -53,7 +54,7 @@ void sl_member_on_prepare(sl_membership *m, const sl_membership_message *message
 
 bool sl_member_accept(sl_membership *m, const sl_decision *d, sl_ballot ballot) {
     const sl_epoch *e = &d->epoch;
-    if (!m->bound || sl_ballot_compare(ballot, m->promised) != 0 || e->number != m->number + 1 ||
+    if (!m->bound || sl_ballot_compare(ballot, m->promised) != 0 || !sl_claims_next(m, d) ||
         (sl_epoch_has(e, m->settings.rank, m->settings.incarnation) && e->round <= m->round))
         return false;
     sl_decision_copy(&m->accepted, d);
@@ -81,7 +82,7 @@ static bool settle(sl_membership *m, sl_ballot ballot) {
 
 void sl_member_release(sl_membership *m, sl_ballot ballot) {
     const bool was_bound = m->bound;
-    if (!settle(m, ballot))
+    if (!sl_membership_takes_part(m) || !settle(m, ballot))
         return;
     if (was_bound)
         m->quiet_s =
@@ -105,6 +106,7 @@ static void take(sl_membership *m, const sl_decision *d) {
     if (m->standing == SL_JOINS) {
         m->standing = SL_MEMBER;
         m->round = d->epoch.round - 1;
+        m->promised = d->ballot;
         m->ready = true;
         m->node_is_cut = false;
     }
@@ -144,8 +146,6 @@ static void leave_view(sl_membership *m, const sl_decision *d) {
     if (m->standing == SL_LEAVES && e->number == m->number + 1 && !m->pending &&
         e->round > m->round) {
         let_go(m, d);
-    } else if (sl_epoch_member(e, m->settings.rank) != NULL) {
-        m->update->replaced = true;
     } else {
         drop_out(m, d);
     }
@@ -181,45 +181,35 @@ static bool has_accepted(const sl_membership *m, const sl_decision *d) {
            sl_ballot_compare(d->ballot, m->accepted.decision.ballot) == 0;
 }
 
-/* Does this member, another one, know a view after the newest one? */
-static bool is_ahead(const sl_membership *m, const sl_member *member) {
+/* Does this process say that it is in that view, or a later one? */
+static bool lives_in(const sl_membership *m, const sl_member *member, const sl_epoch *e) {
     const sl_peer *p = &m->peers[member->rank];
-    return member->rank != m->settings.rank && p->incarnation == member->incarnation &&
-           p->number > m->number;
+    return p->incarnation == member->incarnation && p->number >= e->number &&
+           sl_standing_is_member(p->standing);
 }
 
-/* Are all members that it reaches ahead? */
-static bool are_all_ahead(const sl_membership *m) {
-    const sl_epoch *e = sl_membership_view(m);
-    for (uint32_t i = 0; i < e->count; i++) {
-        const uint32_t rank = e->members[i].rank;
-        if (rank != m->settings.rank && !sl_membership_misses(m, rank) &&
-            !sl_membership_has_ended(m, rank) && !is_ahead(m, &e->members[i]))
-            return false;
-    }
-    return true;
-}
-
-/* Do most of its other members that have not ended say that they are in that view, or a later
- * one? */
+/* Do most of a view's other members say so, that are not known to have ended? */
 static bool is_lived_in(const sl_membership *m, const sl_epoch *e) {
-    uint32_t count = 0, living = 0;
+    uint32_t count = 0, others = 0;
     for (uint32_t i = 0; i < e->count; i++) {
         const sl_peer *p = &m->peers[e->members[i].rank];
-        living += e->members[i].rank != m->settings.rank && !(p->lost && p->ended);
-        count += p->incarnation == e->members[i].incarnation && p->number >= e->number &&
-                 sl_standing_is_member(p->standing);
+        if (e->members[i].rank != m->settings.rank) {
+            others += !(p->lost && p->ended);
+            count += lives_in(m, &e->members[i], e);
+        }
     }
-    return 2 * count > living;
+    return 2 * count > others;
 }
 
-/* A view that it has not accepted itself needs others that know it: a quorum, or all that it
- * reaches. Of another part of the network, its own members say it. */
+/* A view that it has not accepted itself needs a quorum that knows it. Of another part of the
+ * network, its own members say it. */
 static bool is_believed(const sl_membership *m, const sl_decision *d) {
     const sl_epoch *e = &d->epoch;
     if (e->count > 0 && (e->number <= m->number || !sl_epoch_meets(e, sl_membership_view(m))))
         return is_lived_in(m, e);
-    return has_accepted(m, d) || sl_quorum_has(m, is_ahead) || are_all_ahead(m);
+    if (e->number == m->number + 1 && !sl_claims_next(m, d))
+        return false;
+    return has_accepted(m, d) || sl_quorum_knows(m, e->number);
 }
 
 static void consider_as_member(sl_membership *m, const sl_decision *d) {
@@ -237,25 +227,26 @@ static void consider_as_member(sl_membership *m, const sl_decision *d) {
         leave_view(m, d);
 }
 
-void sl_member_consider(sl_membership *m, const sl_decision *d) {
+void sl_member_consider(sl_membership *m, uint32_t from, const sl_decision *d) {
     const sl_epoch *e = &d->epoch;
     if (m->leaves_after != 0)
         return;
     if (sl_membership_takes_part(m)) {
         consider_as_member(m, d);
-    } else if (e->number > m->number &&
-               sl_epoch_has(e, m->settings.rank, m->settings.incarnation)) {
-        if (m->standing == SL_JOINS)
-            take(m, d);
-        else { /* it has lost its sponsor */
-            m->number = e->number;
-            m->news_due = true;
-        }
+        return;
+    }
+    if (e->number <= m->number || !sl_epoch_has(e, m->settings.rank, m->settings.incarnation))
+        return;
+    if (m->standing == SL_JOINS && from == m->sponsor) {
+        take(m, d);
+    } else if (m->standing == SL_OUT && is_lived_in(m, e)) { /* it has lost its sponsor */
+        m->number = e->number;
+        m->news_due = true;
     }
 }
 
 bool sl_member_shares(sl_membership *m, uint32_t from, const sl_decision *d) {
-    sl_member_consider(m, d);
+    sl_member_consider(m, from, d);
     const bool same = is_same(&d->epoch, sl_membership_view(m));
     if (same || !sl_membership_takes_part(m) || d->epoch.number != m->number || follows(m, d))
         return same;

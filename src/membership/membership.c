@@ -5,36 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "membership/claims.h"
 #include "membership/leader.h"
 #include "membership/member.h"
 #include "membership/quorum.h"
 
-/* Of views, rounds and ballots: what a double holds. Nothing that is counted on wraps. */
-static const uint64_t NUMBERS_MAX = (uint64_t)1 << 53;
-
 /* ---- messages ---- */
-
-static bool are_ranks(const uint32_t *list, uint32_t count, uint32_t max) {
-    for (uint32_t i = 0; i < count; i++)
-        if (i == max || list[i] >= max)
-            return false;
-    return true;
-}
-
-static bool is_sound(const sl_membership *m, const sl_membership_message *message) {
-    const uint32_t max = m->settings.ranks_max;
-    if (message->from >= max || message->from == m->settings.rank || message->sponsor >= max ||
-        message->number > NUMBERS_MAX || message->round > NUMBERS_MAX ||
-        message->ballot.counter > NUMBERS_MAX ||
-        !are_ranks(message->unreachable, message->unreachable_count, max) ||
-        !are_ranks(message->reached, message->reached_count, max))
-        return false;
-    if (message->decision != NULL
-            ? !sl_decision_is_valid(message->decision, max)
-            : message->type == SL_MEMBERSHIP_ACCEPT || message->type == SL_MEMBERSHIP_COMMIT)
-        return false;
-    return message->accepted == NULL || sl_decision_is_valid(message->accepted, max);
-}
 
 static void note_peer(sl_membership *m, const sl_membership_message *message) {
     sl_peer *p = &m->peers[message->from];
@@ -67,20 +43,18 @@ static void hear_cut(sl_membership *m, const sl_membership_message *message) {
         m->newest.decision.cut = true;
 }
 
-/* A process that has missed what was agreed on is told, whether it takes part in it or not, also by
- * one that was dropped; and one that is bound by a ballot that this member has done with. */
+/* A process that has missed what was agreed on is told, whether it takes part in it or not; and one
+ * that is bound by a ballot that this member has done with. */
 static void help(sl_membership *m, const sl_membership_message *message) {
-    if (m->leaves_after != 0 || sl_membership_view(m)->number != m->number)
+    if (m->leaves_after != 0 || !sl_membership_takes_part(m))
         return;
-    const bool takes_part = sl_membership_takes_part(m), is_behind = message->number < m->number,
+    const bool is_behind = message->number < m->number,
                has_it = sl_epoch_has(sl_membership_view(m), message->from, message->incarnation);
-    const bool knows_another =
-        sl_standing_is_member(message->standing) && !has_it && (takes_part || is_behind);
-    if (knows_another || (is_behind && has_it)) {
+    if (has_it ? is_behind : sl_standing_is_member(message->standing)) {
         sl_membership_message *reply = sl_membership_post(m, message->from, SL_MEMBERSHIP_COMMIT);
         reply->ballot = m->newest.decision.ballot;
         reply->decision = &m->newest.decision;
-    } else if (takes_part && message->type == SL_MEMBERSHIP_NEWS && message->ballot.counter > 0 &&
+    } else if (message->type == SL_MEMBERSHIP_NEWS && message->ballot.counter > 0 &&
                message->ballot.rank == m->settings.rank && !m->bound) {
         sl_membership_post(m, message->from, SL_MEMBERSHIP_RELEASE)->ballot = message->ballot;
     }
@@ -94,7 +68,7 @@ static bool is_other(const sl_membership *m, const sl_membership_message *messag
 }
 
 static void on_message(sl_membership *m, const sl_membership_message *message) {
-    if (!is_sound(m, message))
+    if (!sl_claims_are_sound(m, message))
         return;
     if (is_other(m, message)) {
         m->peers[message->from].incarnation = message->incarnation;
@@ -212,7 +186,9 @@ static void watch_wishes(sl_membership *m) {
 }
 
 static void tell_news(sl_membership *m) {
-    if (!m->news_due && m->now_s - m->news_s < SL_NEWS_S)
+    /* Whoever joins asks its sponsor for the view. */
+    const double every_s = m->standing == SL_JOINS ? SL_REPEAT_S : SL_NEWS_S;
+    if (!m->news_due && m->now_s - m->news_s < every_s)
         return;
     m->news_due = false;
     m->news_s = m->now_s;

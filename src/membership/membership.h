@@ -24,7 +24,6 @@
  *   cut        nothing is exchanged any more until the next view begins: SL_EVENT_CUT
  *   dropped    the others went on without this member: fetch a sponsor's model, then JOIN
  *   ask_again  the sponsor is gone: fetch another's model, then JOIN
- *   replaced   the others went on with another process of this rank: exit
  *   diverged   most of the view have stepped aside: end
  *   left       end after the round under way, with 75; after ASIDE, nobody lets it go
  *   nobody_stays  with `left`: so do all others, after the same round
@@ -173,7 +172,7 @@ typedef struct sl_membership_update {
     const sl_epoch *view; /* NULL: round begins under the view of the one before; valid until
                              another view begins */
     bool cut;
-    bool dropped, ask_again, replaced, diverged, left, nobody_stays;
+    bool dropped, ask_again, diverged, left, nobody_stays;
 } sl_membership_update;
 
 typedef struct sl_membership sl_membership;

@@ -31,17 +31,43 @@ uint32_t sl_quorum_needed(const sl_membership *m) {
     return m->settings.quorum > 0 ? m->settings.quorum : count_living(m) / 2 + 1;
 }
 
+typedef struct tally {
+    uint32_t count;
+    bool has_lowest;
+} tally;
+
+static void add(tally *t, uint32_t rank, uint32_t lowest) {
+    t->count++;
+    t->has_lowest = t->has_lowest || rank == lowest;
+}
+
+static bool is_enough(const sl_membership *m, tally t) {
+    const uint32_t living = count_living(m);
+    if (m->settings.quorum > 0)
+        return t.count >= m->settings.quorum;
+    return 2 * t.count > living || (2 * t.count == living && t.has_lowest);
+}
+
 bool sl_quorum_has(const sl_membership *m, sl_quorum_of holds) {
     const sl_epoch *e = sl_membership_view(m);
-    const uint32_t living = count_living(m), lowest = find_lowest(m);
-    uint32_t count = 0;
-    bool has_lowest = false;
+    const uint32_t lowest = find_lowest(m);
+    tally t = {0};
+    for (uint32_t i = 0; i < e->count; i++)
+        if (holds(m, &e->members[i]))
+            add(&t, e->members[i].rank, lowest);
+    return is_enough(m, t);
+}
+
+bool sl_quorum_knows(const sl_membership *m, uint64_t number) {
+    const sl_epoch *e = sl_membership_view(m);
+    const uint32_t lowest = find_lowest(m);
+    tally t = {0};
     for (uint32_t i = 0; i < e->count; i++) {
-        const bool is_one = holds(m, &e->members[i]);
-        count += is_one;
-        has_lowest = has_lowest || (is_one && e->members[i].rank == lowest);
+        const sl_member *member = &e->members[i];
+        const sl_peer *p = &m->peers[member->rank];
+        if (member->rank != m->settings.rank && p->incarnation == member->incarnation &&
+            p->number >= number)
+            add(&t, member->rank, lowest);
     }
-    if (m->settings.quorum > 0)
-        return count >= m->settings.quorum;
-    return 2 * count > living || (2 * count == living && has_lowest);
+    return is_enough(m, t);
 }

@@ -61,7 +61,6 @@ static inline void step(uint32_t rank, sl_membership_event event) {
     cuts[rank] += u.cut;
     update[rank].dropped |= u.dropped;
     update[rank].ask_again |= u.ask_again;
-    update[rank].replaced |= u.replaced;
     update[rank].diverged |= u.diverged;
     update[rank].left |= u.left;
     update[rank].nobody_stays |= u.nobody_stays;

@@ -180,10 +180,11 @@ START_TEST(an_accepted_proposal_is_proposed_again) {
 END_TEST
 
 START_TEST(of_two_accepted_proposals_that_of_the_higher_ballot_is_proposed) {
-    const sl_decision lower = {.ballot = {2, 3},
-                               .epoch = {.number = 2, .round = 11, .members = all, .count = 3}},
-                      higher = {.ballot = {3, 0},
-                                .epoch = {.number = 2, .round = 12, .members = all, .count = 4}};
+    const sl_decision
+        lower = {.ballot = {2, 3},
+                 .epoch = {.number = 2, .round = 11, .exchange = 10, .members = all, .count = 3}},
+        higher = {.ballot = {3, 0},
+                  .epoch = {.number = 2, .round = 12, .exchange = 11, .members = all, .count = 4}};
     for (int order = 0; order < 2; order++) {
         const sl_ballot ballot = lead_again();
         answer_by_hand(2, ballot, 10, order ? &lower : &higher);
@@ -348,8 +349,9 @@ END_TEST
 /* One may be wrong, or lie. */
 START_TEST(who_has_not_accepted_believes_a_quorum_only) {
     open_members(5);
-    const sl_decision d = {.ballot = {9, 1},
-                           .epoch = {.number = 2, .round = 11, .members = all, .count = 4}};
+    const sl_decision d = {
+        .ballot = {9, 1},
+        .epoch = {.number = 2, .round = 11, .exchange = 10, .members = all, .count = 4}};
     for (uint32_t i = 1; i < 4; i++) {
         expect_view(0, 1, 5);
         const sl_membership_message commit = {.type = SL_MEMBERSHIP_COMMIT,

@@ -192,7 +192,7 @@ DISK_DEFECTS = {
     ),
     "the push-sum weight is not saved": (
         "src/node/pieces.c",
-        '    REAL("push_sum_weight", push_sum_weight),\n',
+        '    REAL("push_sum_weight", state.push_sum_weight),\n',
         "",
         630,
     ),

@@ -34,13 +34,28 @@ MEMBERSHIP_DEFECTS = {
     ),
     "a part without a quorum decides": (
         "src/membership/quorum.c",
-        "return 2 * count > living || (2 * count == living && has_lowest);",
-        "return has_lowest || !has_lowest;",
+        "return 2 * t.count > living || (2 * t.count == living && t.has_lowest);",
+        "return t.count > 0 || living > 0;",
     ),
     "either half decides": (
         "src/membership/quorum.c",
-        "(2 * count == living && has_lowest)",
-        "2 * count == living",
+        "(2 * t.count == living && t.has_lowest)",
+        "2 * t.count == living",
+    ),
+    "a view may pass over rounds": (
+        "src/membership/claims.c",
+        "!sl_claims_round(m, new->round - 1) ||",
+        "(m->now_s < 0 && !sl_claims_round(m, new->round - 1)) ||",
+    ),
+    "any number is believed": (
+        "src/membership/member.c",
+        "return has_accepted(m, d) || sl_quorum_knows(m, e->number);",
+        "return has_accepted(m, d) || e->number > 0;",
+    ),
+    "whoever speaks for a leader is heard": (
+        "src/membership/claims.c",
+        "if (message->ballot.rank != message->from)",
+        "if (message->from > max)",
     ),
     "what may hold is not proposed again": (
         "src/membership/leader.c",

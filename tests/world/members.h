@@ -4,6 +4,7 @@
 #define MEMBERS_H
 
 #include "membership/membership.h"
+#include "starling/rng.h"
 
 enum { RANKS = 20, NODES = 16, VIEWS_MAX = 4096, SENT_MAX = 16 };
 
@@ -56,6 +57,8 @@ typedef struct process_state {
 typedef struct members_world {
     process_state all[RANKS];
     uint32_t nodes, period, quorum;
+    uint32_t liar; /* RANKS: there is none */
+    bool lied;     /* there is, or was */
     double now_s;
     uint64_t seed, lives, hash;
     bool told;           /* line by line */
@@ -81,6 +84,8 @@ bool nothing_is_left(void);
 void forget(bool frees);
 /* With a copy of all that the message points to; free() frees it. */
 letter *letter_copy(const sl_membership_message *message);
+/* Likewise, of anything. */
+letter *letter_of_lies(sl_rng *rng, uint32_t from);
 
 /* ---- what must hold ---- */
 

@@ -2,13 +2,14 @@
  * and reorders messages, in a run where processes are killed, stopped, restarted, leave, step aside
  * and are parted; each from a seed (docs/reliability.md).
  *
- *   membership_world [-v] SEED [COUNT]     at most QUICK seeds with STARLING_QUICK in the environment
+ *   membership_world [-v] SEED [COUNT]     at most QUICK seeds with STARLING_QUICK set
  *
  * Held of each seed: views are one sequence, unless a process has ended; all who begin a view begin
  * it with the same round, the one after the round before, and come from the view before; nobody is
  * beyond a view's first round as it is agreed on. Once the faults are over, all living processes
  * come to one view of just them, with no broken edge, and train in it. Where small parts may go on
- * alone, they come together all the same.
+ * alone, they come together all the same. In each fifth run a member lies: nobody ends by that, or
+ * passes over a round; nothing is said of how long it holds the others up.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,16 +54,23 @@ static void push_for(happening_kind kind, uint32_t rank, double in_s) {
     push((happening){.at_s = w.now_s + in_s, .kind = kind, .rank = rank, .life = w.all[rank].life});
 }
 
-static void mail(uint32_t from, uint32_t to, const sl_membership_message *message) {
-    for (int copies = uniform() < repeats ? 2 : 1; copies > 0; copies--)
-        if (uniform() >= loss)
-            push((happening){.at_s = w.now_s + 1e-3 + delay_s * uniform(),
-                             .kind = DELIVER,
-                             .rank = to,
-                             .peer = from,
-                             .life = w.all[from].met[to],
-                             .from = w.all[from].life,
-                             .letter = letter_copy(message)});
+static void mail(uint32_t from, uint32_t to, letter *l) {
+    push((happening){.at_s = w.now_s + 1e-3 + delay_s * uniform(),
+                     .kind = DELIVER,
+                     .rank = to,
+                     .peer = from,
+                     .life = w.all[from].met[to],
+                     .from = w.all[from].life,
+                     .letter = l});
+}
+
+/* To some of its peers, often in place of what it would say. */
+static void lie(uint32_t rank) {
+    for (uint32_t i = below(8); i > 0; i--) {
+        const uint32_t to = below(RANKS);
+        if (to != rank && w.all[to].alive)
+            mail(rank, to, letter_of_lies(&rng, rank));
+    }
 }
 
 static bool is_linked(uint32_t a, uint32_t b) {
@@ -84,7 +92,11 @@ static void end_process(uint32_t rank, const char *how) {
 static void obey(uint32_t rank, const sl_membership_update *u) {
     process_state *p = &w.all[rank];
     for (size_t i = 0; i < u->message_count; i++)
-        mail(rank, u->messages[i].to, &u->messages[i].message);
+        for (int copies = uniform() < repeats ? 2 : 1; copies > 0; copies--)
+            if (uniform() >= loss)
+                mail(rank, u->messages[i].to, letter_copy(&u->messages[i].message));
+    if (rank == w.liar)
+        return; /* what follows for it does not count */
     if (u->committed != NULL)
         check_commit(rank, u->committed);
     if (u->begin) {
@@ -105,8 +117,8 @@ static void obey(uint32_t rank, const sl_membership_update *u) {
         p->aside = p->aside && !u->dropped;
         push_for(ASKS, rank, 0.2 * uniform());
     }
-    if (u->replaced) /* of a rank no two live at a time here */
-        world_fail("rank %u hears that another process has its rank", rank);
+    if (u->left && !p->leaves && !p->aside)
+        world_fail("rank %u ends, and did not want to", rank);
     if (u->diverged || u->left)
         end_process(rank, u->diverged ? "diverged" : "left");
 }
@@ -264,6 +276,8 @@ static void watch(uint32_t rank) {
 
 /* Has it sent this round under this view? */
 static bool has_sent(const process_state *p, uint64_t run, uint64_t round) {
+    if (p == &w.all[w.liar])
+        return true;
     for (int i = 0; i < SENT_MAX; i++)
         if (p->sent[i].run == run && p->sent[i].round >= round)
             return true;
@@ -405,6 +419,9 @@ static void end_faults(void) {
     over = true;
     loss = repeats = 0;
     heal();
+    if (w.liar < RANKS && w.all[w.liar].alive)
+        end_process(w.liar, "kill");
+    w.liar = RANKS;
     for (uint32_t i = 0; i < RANKS; i++)
         wake(i);
 }
@@ -431,6 +448,8 @@ static void happen(const happening *h) {
         if (!is_its)
             break;
         watch(h->rank);
+        if (h->rank == w.liar)
+            lie(h->rank);
         if (p->alive)
             step(h->rank, (sl_membership_event){.type = SL_MEMBERSHIP_TICK});
         if (p->alive && p->life == h->life) {
@@ -474,6 +493,8 @@ static void begin_run(uint64_t seed) {
     w.nodes = seed % 8 == 0 ? NODES : 1 + below(NODES);
     w.period = 1 + (below(4) == 0) * below(4);
     w.quorum = seed % 7 == 3;
+    w.liar = seed % 5 == 4 && w.nodes > 2 && seed % 8 != 0 ? below(w.nodes) : RANKS;
+    w.lied = w.liar < RANKS;
     grace_s = 2 + uniform(); /* NEWS are the heartbeats here */
     w.lost_s = seed % 8 == 0 ? 0 : -1;
     delay_s = w.lost_s >= 0 ? 0.02 : 0.01 + (below(3) == 0) * 0.3 * uniform();
@@ -525,7 +546,7 @@ static uint64_t run_seed(uint64_t seed, bool verbose) {
         if (over && w.now_s > end_s && h.kind == TICK && is_one())
             break;
     }
-    if (w.now_s >= latest_s)
+    if (w.now_s >= latest_s && !w.lied)
         world_fail("the living do not come together within %g s", calm_s);
     note("end", w.view_count, 0, 0);
     forget(false);
