@@ -69,5 +69,5 @@ bool sl_quorum_knows(const sl_membership *m, uint64_t number) {
             p->number >= number)
             add(&t, member->rank, lowest);
     }
-    return is_enough(m, t);
+    return is_enough(m, t) || (t.count > 0 && t.count + 1 == count_living(m));
 }

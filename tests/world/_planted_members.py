@@ -55,7 +55,7 @@ MEMBERSHIP_DEFECTS = {
     "whoever speaks for a leader is heard": (
         "src/membership/claims.c",
         "if (message->ballot.rank != message->from)",
-        "if (message->from > max)",
+        "if (message->from == UINT32_MAX)",
     ),
     "what may hold is not proposed again": (
         "src/membership/leader.c",
