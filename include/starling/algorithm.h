@@ -190,8 +190,9 @@ typedef struct sl_algorithm_config {
 typedef struct sl_state {
     const sl_vec_ops *vec;
     const sl_algorithm_config *config;
-    sl_shapes shapes; /* what all vectors are made of */
-    uint32_t rank, nodes;
+    sl_shapes shapes;     /* what all vectors are made of */
+    uint32_t rank, nodes; /* nodes: members */
+    uint32_t place;       /* among the members, whose ranks ascend */
     uint64_t seed;
     double loss;       /* this round's, once its gradient is there */
     double samples;    /* training samples of this node, or 1 */
@@ -265,7 +266,7 @@ typedef struct sl_mix {
 typedef struct sl_stage {
     bool plain;    /* never compressed */
     bool sparse;   /* nor these, but what is 0 is not sent: sums of compressed vectors */
-    bool restates; /* only in exchanges of later views */
+    bool restates; /* of the first exchange of later views: see restate.c */
     bool reduces;  /* SL_ROUTE_BOTH: by a form of all-reduce; the other stages go along edges */
     bool
         gather; /* centralized routes: the second half, from the servers of the sums to all nodes */
@@ -372,6 +373,9 @@ typedef struct sl_algorithm {
                                                                 above; NULL: any that agrees */
     /* What else it refuses of a configuration and a topology; NULL: nothing. */
     int (*check)(const sl_algorithm_config *config, const sl_topology *topology, sl_error *error);
+    /* Why it cannot go on with other members, as words after its name; NULL, or gives NULL: it can.
+     */
+    const char *(*needs_all)(const sl_algorithm_config *config);
     void (*warn)(const sl_algorithm_config *config, char *out, size_t bytes);
     /* What it refuses of a model; NULL: nothing. */
     int (*check_shapes)(const sl_algorithm_config *config, const sl_shapes *shapes,
@@ -380,7 +384,6 @@ typedef struct sl_algorithm {
     bool takes_sgd_only;    /* and no other optimizer, though it takes momentum */
     bool heavy_ball;        /* its momentum has no form of Nesterov's */
     bool averages_gradient; /* before mom(): g is the mean when settle begins */
-    bool tied_to_members;   /* it cannot begin anew with other members */
     bool is_periodic;       /* exchanges every `period` rounds */
     /* Of the rounds from 1 on: does it exchange in this one? NULL: in each that is a multiple of
      * the interval. At least in one of as many rounds. */
@@ -401,7 +404,8 @@ typedef struct sl_algorithm {
     void (*take_gradient)(sl_state *s);
     const sl_stage *stages;
     size_t stage_count;
-    void (*start)(sl_state *s, size_t dimension); /* x is there, before the first round */
+    /* x is there, before the first round, and where all else begins anew */
+    void (*start)(sl_state *s, size_t dimension);
     /* A view begins: what hangs on W or on neighbours restarts from the models. Replicas are 0. */
     void (*restart)(sl_state *s, size_t dimension);
     /* A round without an exchange: only a gradient step. */
@@ -432,6 +436,16 @@ SL_API bool sl_algorithm_reduces(const sl_algorithm *algorithm);
 
 /* Do all wait for all? Then a cut exchange never took place; others are ended alone. */
 SL_API bool sl_algorithm_voids(const sl_algorithm *algorithm);
+
+/* Does it keep what all nodes must have alike? Then the first exchange of a later view averages
+ * models, gradients and momentum in place of the algorithm's own stages. */
+SL_API bool sl_algorithm_restates(const sl_algorithm *algorithm);
+/* That exchange's step with the mean gradient. */
+SL_API void sl_restate(sl_state *s, size_t from, size_t count);
+/* Of its own stages, and those of that exchange, the one with this index; NULL: there is none. */
+SL_API const sl_stage *sl_algorithm_stage(const sl_algorithm *algorithm, size_t index);
+/* Does all that it keeps beside model and momentum begin anew with a view? */
+SL_API bool sl_algorithm_begins_anew(const sl_algorithm *algorithm);
 
 /* Does what is sent follow from how many elements of a sum are 0? */
 SL_API bool sl_algorithm_sums_sparse(const sl_algorithm *algorithm);

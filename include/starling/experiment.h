@@ -181,8 +181,6 @@ SL_API void sl_experiment_close(sl_experiment **experiment);
 /* Why agents of this experiment cannot go on without a lost peer, as words that follow the
  * algorithm's name; NULL: they can. */
 SL_API const char *sl_experiment_why_stop(const sl_experiment *experiment);
-/* What a healthy run pays to go on without a lost peer, where it is not nothing; NULL: nothing. */
-SL_API const char *sl_experiment_what_going_on_costs(const sl_experiment *experiment);
 /* Does its simulation, one with faults, go on without a node whose loss or gradient is not finite?
  */
 SL_API bool sl_experiment_recovers(const sl_experiment *experiment);

@@ -70,7 +70,7 @@ static void finish(sl_state *s) {
 
 static const sl_stage stages[] = {
     SL_LOSS_STAGES,
-    SL_AVERAGE_STAGES(momentum, sl_averages_buffers, NULL),
+    SL_AVERAGE_STAGES(momentum, sl_averages_buffers, NULL, false),
 };
 
 static const sl_key keys[] = {
@@ -86,7 +86,6 @@ const sl_algorithm sl_adacomm = {
     .due = is_due,
     .route = SL_ROUTE_SERVER,
     .takes_momentum = true,
-    .tied_to_members = true,
     .keys = keys,
     .defaults = sl_local_defaults,
     .check = sl_check_no_switch,

@@ -101,6 +101,11 @@ bool sl_algorithm_voids(const sl_algorithm *a) {
     return a->route != SL_ROUTE_TOPOLOGY;
 }
 
+/* Averages that stand beside gossip are restated by their own stages. */
+bool sl_algorithm_begins_anew(const sl_algorithm *a) {
+    return sl_algorithm_voids(a) && a->route != SL_ROUTE_BOTH;
+}
+
 bool sl_algorithm_sums_sparse(const sl_algorithm *a) {
     bool any = false;
     for (size_t i = 0; i < a->stage_count; i++)

@@ -23,6 +23,13 @@ static inline bool sl_begins_view(const sl_state *s) {
     return s->first_exchange > 1 && s->exchange == s->first_exchange;
 }
 
+/* The algorithm's own exchanges since it began, or began anew. */
+static inline uint64_t sl_turn_of_view(const sl_state *s) {
+    return s->exchange < s->first_exchange
+               ? 0
+               : s->exchange - s->first_exchange + (s->first_exchange == 1);
+}
+
 /* v -= gamma mom(g), weight decay at `decay`. A learning rate of 0 is pure averaging: the gradient
  * is not even read. */
 static inline void sl_descend(sl_state *s, float *v, const float *decay, size_t from,
@@ -91,15 +98,16 @@ SL_AVERAGED_VECTORS(SL_AVERAGED_DECLARE)
 #undef SL_AVERAGED_DECLARE
 
 /* The two stages that average one of them, in exchanges that are `when`, after `first`. */
-#define SL_AVERAGE_STAGES(name, when, first)                                                       \
+#define SL_AVERAGE_STAGES(name, when, first, anew)                                                 \
     {.plain = true,                                                                                \
+     .restates = anew,                                                                             \
      .reduces = true,                                                                              \
      .wanted = when,                                                                               \
      .prepare = first,                                                                             \
      .vector = sl_publish_##name,                                                                  \
      .combine = sl_add_##name},                                                                    \
     {                                                                                              \
-        .plain = true, .reduces = true, .gather = true, .wanted = when,                            \
+        .plain = true, .restates = anew, .reduces = true, .gather = true, .wanted = when,          \
         .prepare = sl_average_##name, .vector = sl_publish_##name, .combine = sl_copy_##name       \
     }
 

@@ -13,19 +13,8 @@
 #include "algorithm/algorithms.h"
 #include "algorithm/own_keys.h"
 
-/* A loss may have ended a round for some only: a later view begins with the mean of all models. */
-static bool restates(const sl_state *s) {
-    return sl_begins_view(s);
-}
-
-static bool restates_momentum(const sl_state *s) {
-    return restates(s) && s->m != NULL;
-}
-
 static const sl_stage gradients[] = {
-    SL_AVERAGE_STAGES(gradient, NULL, NULL),
-    SL_AVERAGE_STAGES(model, restates, NULL),
-    SL_AVERAGE_STAGES(momentum, restates_momentum, NULL),
+    SL_AVERAGE_STAGES(gradient, NULL, NULL, false),
 };
 enum { GRADIENT_STAGES = sizeof gradients / sizeof *gradients };
 
@@ -76,8 +65,8 @@ const sl_algorithm sl_parameter_server = {
 };
 
 const sl_stage sl_local_stages[SL_LOCAL_STAGES] = {
-    SL_AVERAGE_STAGES(model, NULL, sl_local_step),
-    SL_AVERAGE_STAGES(momentum, sl_averages_buffers, NULL),
+    SL_AVERAGE_STAGES(model, NULL, sl_local_step, false),
+    SL_AVERAGE_STAGES(momentum, sl_averages_buffers, NULL, false),
 };
 
 int sl_check_no_switch(const sl_algorithm_config *c, const sl_topology *topology, sl_error *error) {

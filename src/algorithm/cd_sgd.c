@@ -118,7 +118,6 @@ const sl_algorithm sl_cd_sgd = {
     .publishes_old_model = true,
     .waits = sl_cd_is_warm_up,
     .extra_vectors = SL_CD_VECTORS,
-    .tied_to_members = true,
     .stages = stages,
     .stage_count = 3,
     .start = sl_cd_start,

@@ -30,7 +30,7 @@ static bool has_moved(sl_state *s) {
     const double unknown = s->vec->distance_squared(s->g, s->extra[SL_KNOWN], d),
                  moved = s->vec->distance_squared(s->g, s->extra[BEFORE], d);
     sl_copy(s, s->extra[BEFORE], s->g, d);
-    return s->exchange == 1 || !(unknown <= s->config->trigger * moved);
+    return sl_turn_of_view(s) == 1 || !(unknown <= s->config->trigger * moved);
 }
 
 static void note_sent(sl_state *s) {

@@ -75,6 +75,13 @@ int sl_clients_check(const sl_algorithm_config *c, const sl_topology *topology, 
     return result;
 }
 
+const char *sl_clients_need_all(const sl_algorithm_config *c) {
+    return c->clients_of.count > 0   ? "has lists of ranks in algorithm.clients"
+           : c->weights_of.count > 0 ? "has a number for each rank in algorithm.client_weights"
+           : c->steps_of.count > 0   ? "has a number for each rank in algorithm.local_steps"
+                                     : NULL;
+}
+
 uint64_t sl_clients_steps(const sl_algorithm_config *c, double samples) {
     return c->local_epochs * (uint64_t)ceil(samples / c->batch);
 }
@@ -96,11 +103,11 @@ static bool is_in(const sl_rank_sets *sets, size_t set, uint32_t rank) {
 static bool is_chosen(const sl_state *s, uint64_t exchange) {
     const sl_rank_sets *sets = &s->config->clients_of;
     if (sets->count > 0)
-        return is_in(sets, (exchange - 1) % sets->count, s->rank);
+        return is_in(sets, (exchange - 1) % sets->count, s->rank); /* of all ranks */
     uint32_t left = drawn(s->config, s->nodes);
     sl_rng rng = sl_rng_open(s->seed, 0, exchange, SL_PURPOSE_CLIENTS);
     bool is_taken = false;
-    for (uint32_t i = 0; i <= s->rank; i++) {
+    for (uint32_t i = 0; i <= s->place; i++) {
         is_taken = sl_rng_below(&rng, s->nodes - i) < left;
         left -= is_taken;
     }

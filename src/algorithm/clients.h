@@ -42,6 +42,8 @@ size_t sl_clients_numbers(const sl_algorithm_config *config);
 
 int sl_clients_check(const sl_algorithm_config *config, const sl_topology *topology,
                      sl_error *error);
+/* Lists that name ranks need all of them. */
+const char *sl_clients_need_all(const sl_algorithm_config *config);
 
 /* At each gradient: is the node in S? */
 void sl_clients_choose(sl_state *s);

@@ -55,7 +55,6 @@ const sl_algorithm sl_local_sgd_compressed = {
     .compressor = SL_TAKES_ANY,
     .keys = keys,
     .takes_momentum = true,
-    .tied_to_members = true,
     .keeps_gradient = true,
     .vectors = vectors,
     .stages = stages,

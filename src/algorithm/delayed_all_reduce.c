@@ -65,7 +65,6 @@ const sl_algorithm sl_all_reduce_delayed = {
     .keys = keys,
     .takes_momentum = true,
     .takes_sgd_only = true,
-    .tied_to_members = true,
     .keeps_gradient = true,
     .publishes_old_model = true,
     .vectors = vectors,

@@ -84,8 +84,8 @@ static const sl_key keys[] = {
 
 #define DGC                                                                                        \
     .name = "dgc", .compressor = SL_TAKES_LARGEST, .keys = keys, .defaults = defaults,             \
-    .takes_momentum = true, .takes_sgd_only = true, .tied_to_members = true,                       \
-    .keeps_gradient = true, .extra_vectors = 1, .take_gradient = clip, .settle = settle
+    .takes_momentum = true, .takes_sgd_only = true, .keeps_gradient = true, .extra_vectors = 1,    \
+    .take_gradient = clip, .settle = settle
 
 const sl_algorithm sl_dgc = {
     DGC, .when = sl_sends_to_all, .route = SL_ROUTE_ALL, .stages = stages, .stage_count = 1,

@@ -83,7 +83,6 @@ const sl_algorithm sl_diana = {
     .step_rule = SL_STEP_ALPHA,
     .keys = keys,
     .defaults = defaults,
-    .tied_to_members = true,
     .keeps_gradient = true,
     .vectors = vectors,
     .stages = stages,

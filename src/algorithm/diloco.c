@@ -5,7 +5,7 @@
  *   b <- mu b + Delta;  phi <- phi - eta (nesterov: Delta + mu b; else b);  theta_i <- phi
  *
  * eta, mu, nesterov: algorithm.outer. The inner optimizer's buffers stay where they are. eta = 1
- * and mu = 0 is local SGD. The first mean of a later view is phi, and b = 0. Memory beside x, g and
+ * and mu = 0 is local SGD. Memory beside x, g and
  * momentum: phi and b, two vectors. Wire: local SGD's, 64 d (n - 1)/n bits every `period` rounds.
  */
 #include "algorithm/algorithms.h"
@@ -28,11 +28,6 @@ static void step(sl_state *s, size_t from, size_t count) {
     const float eta = (float)s->config->outer.learning_rate, mu = (float)s->config->outer.momentum;
     const bool ahead = s->config->outer.nesterov;
     float *phi = s->extra[OUTER] + from, *b = s->extra[MOMENTUM] + from, *x = s->x + from;
-    if (sl_begins_view(s)) {
-        sl_copy(s, phi, x, count);
-        s->vec->fill(b, 0, count);
-        return;
-    }
     s->vec->combine(b, (const float *const[]){b, phi, x}, (const float[]){mu, 1, -1}, 3, count);
     if (ahead)
         s->vec->combine(phi, (const float *const[]){phi, x, b},

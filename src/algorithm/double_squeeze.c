@@ -66,7 +66,6 @@ const sl_algorithm sl_double_squeeze = {
     .route = SL_ROUTE_SERVER,
     .compressor = SL_TAKES_CONTRACTIVE,
     .extra_vectors = 2,
-    .tied_to_members = true,
     .stages = stages,
     .stage_count = 2,
 };

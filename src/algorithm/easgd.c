@@ -71,7 +71,6 @@ const sl_algorithm sl_easgd = {
     .keys = keys,
     .defaults = defaults,
     .extra_vectors = 2,
-    .tied_to_members = true,
     .stages = stages,
     .stage_count = 2,
     .start = start,

@@ -61,7 +61,6 @@ const sl_algorithm sl_ecq_sgd = {
     .compressor = SL_TAKES_UNBIASED,
     .keys = keys,
     .defaults = defaults,
-    .tied_to_members = true,
     .keeps_gradient = true,
     .extra_vectors = 2,
     .stages = stages,

@@ -121,7 +121,6 @@ const sl_algorithm sl_fetch_sgd = {
     .host_only = true,
     .keys = keys,
     .defaults = defaults,
-    .tied_to_members = true,
     .keeps_gradient = true,
     .extra_vectors = VECTORS,
     .check_shapes = check_shapes,

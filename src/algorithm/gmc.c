@@ -41,8 +41,8 @@ static const sl_stage stages[] = {{.ranked = true,
 
 #define GMC                                                                                        \
     .name = "gmc", .compressor = SL_TAKES_CONTRACTIVE, .takes_momentum = true,                     \
-    .takes_sgd_only = true, .heavy_ball = true, .tied_to_members = true, .keeps_gradient = true,   \
-    .extra_vectors = 1, .settle = settle
+    .takes_sgd_only = true, .heavy_ball = true, .keeps_gradient = true, .extra_vectors = 1,        \
+    .settle = settle
 
 const sl_algorithm sl_gmc = {
     GMC, .when = sl_sends_to_all, .route = SL_ROUTE_ALL, .stages = stages, .stage_count = 1,

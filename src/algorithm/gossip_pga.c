@@ -26,7 +26,7 @@ static const sl_stage stages[] = {
      .prepare = sl_local_step,
      .vector = sl_publish_model,
      .combine = sl_mix_models},
-    SL_AVERAGE_STAGES(model, averages, sl_local_step),
+    SL_AVERAGE_STAGES(model, averages, sl_local_step, false),
 };
 
 static const sl_key keys[] = {

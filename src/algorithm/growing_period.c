@@ -26,12 +26,17 @@ static size_t numbers(const sl_algorithm_config *c) {
 
 static bool is_due(const sl_state *s) {
     const sl_algorithm_config *c = s->config;
-    const double grown = floor((1 + c->growth * (double)s->exchange) * (double)c->first_period);
+    const double grown = floor((1 + c->growth * (double)sl_turn_of_view(s)) * (double)c->first_period);
     return (double)s->round - s->own_numbers[LAST] >= fmin(grown, (double)c->period);
 }
 
 static void finish(sl_state *s) {
     s->own_numbers[LAST] = (double)s->round;
+}
+
+static void start(sl_state *s, size_t dimension) {
+    (void)dimension;
+    finish(s);
 }
 
 static const sl_key keys[] = {
@@ -50,13 +55,13 @@ const sl_algorithm sl_growing_period = {
     .due = is_due,
     .route = SL_ROUTE_ALL_REDUCE,
     .takes_momentum = true,
-    .tied_to_members = true,
     .keys = keys,
     .defaults = sl_local_defaults,
     .check = sl_check_no_switch,
     .own_numbers = numbers,
     .stages = sl_local_stages,
     .stage_count = SL_LOCAL_STAGES,
+    .start = start,
     .local = sl_local_step,
     .settle = sl_reset_buffers,
     .finish = finish,

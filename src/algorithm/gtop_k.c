@@ -76,7 +76,6 @@ const sl_algorithm sl_gtop_k = {
     .takes_momentum = true,
     .takes_sgd_only = true,
     .averages_gradient = true,
-    .tied_to_members = true,
     .keeps_gradient = true,
     .extra_vectors = 3,
     .stages = stages,

@@ -40,7 +40,6 @@ enum { SL_KNOWN_STAGE_COUNT = 2 };
 /* What all of the family are. */
 #define SL_KNOWN_FAMILY                                                                            \
     .route = SL_ROUTE_SERVER, .takes_momentum = true, .averages_gradient = true,                   \
-    .tied_to_members = true, .keeps_gradient = true, .stage_count = SL_KNOWN_STAGE_COUNT,          \
-    .settle = sl_local_step
+    .keeps_gradient = true, .stage_count = SL_KNOWN_STAGE_COUNT, .settle = sl_local_step
 
 #endif

@@ -112,7 +112,6 @@ const sl_algorithm sl_one_bit_adam = {
     .own_numbers = sl_warm_up_numbers,
     .keeps_gradient = true,
     .extra_vectors = 4,
-    .tied_to_members = true,
     .stages = stages,
     .stage_count = 4,
     .settle = step,

@@ -40,9 +40,9 @@ static void settle(sl_state *s, size_t from, size_t count) {
 }
 
 static const sl_stage stages[] = {
-    SL_AVERAGE_STAGES(gradient, is_before, NULL),
-    SL_AVERAGE_STAGES(model, is_after, sl_local_step),
-    SL_AVERAGE_STAGES(momentum, averages_buffers, NULL),
+    SL_AVERAGE_STAGES(gradient, is_before, NULL, false),
+    SL_AVERAGE_STAGES(model, is_after, sl_local_step, false),
+    SL_AVERAGE_STAGES(momentum, averages_buffers, NULL, false),
 };
 
 const sl_algorithm sl_post_local_sgd = {
@@ -54,7 +54,6 @@ const sl_algorithm sl_post_local_sgd = {
     .takes_momentum = true,
     .takes_sgd_only = true, /* another optimizer's direction is the mean's before, a node's after */
     .keeps_gradient = true,
-    .tied_to_members = true,
     .keys = sl_local_keys,
     .defaults = sl_local_defaults,
     .stages = stages,

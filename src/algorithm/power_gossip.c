@@ -116,7 +116,6 @@ const sl_algorithm sl_power_gossip = {
     .keys = keys,
     .takes_momentum = true,
     .takes_local_steps = true,
-    .tied_to_members = true,
     .keeps_gradient = true,
     .keeps_received = true,
     .received_length = length_of_edge,

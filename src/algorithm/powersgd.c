@@ -120,7 +120,6 @@ const sl_algorithm sl_powersgd = {
     .defaults = defaults,
     .takes_momentum = true,
     .averages_gradient = true,
-    .tied_to_members = true,
     .keeps_gradient = true,
     .extra_vectors = VECTORS,
     .check_shapes = sl_factor_check_both,

@@ -67,6 +67,11 @@ static int check(const sl_algorithm_config *config, const sl_topology *topology,
     return result;
 }
 
+static const char *needs_all(const sl_algorithm_config *config) {
+    return config->tree == SL_TREE_TOPOLOGY ? "has \"tree\": \"topology\", which others may not be"
+                                            : NULL;
+}
+
 static const sl_stage stages[] = {{.prepare = step, .read = read_sum, .combine = take}};
 
 static const char *const trees[] = {"spanning", "topology", NULL};
@@ -82,8 +87,8 @@ const sl_algorithm sl_relaysum = {
     .matrix = SL_MATRIX_SYMMETRIC,
     .keys = keys,
     .check = check,
+    .needs_all = needs_all,
     .takes_momentum = true,
-    .tied_to_members = true,
     .keeps_gradient = true,
     .keeps_received = true,
     .extra_vectors = 1,

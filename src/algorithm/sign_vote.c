@@ -108,7 +108,6 @@ const sl_algorithm sl_sign_vote = {
     .defaults = defaults,
     .warn = warn,
     .keeps_gradient = true,
-    .tied_to_members = true,
     .vectors = vectors,
     .stages = stages,
     .stage_count = 2,

@@ -36,10 +36,10 @@ void sl_slowmo_start(sl_state *s, size_t dimension) {
     sl_copy(s, own(s, ANCHOR), s->x, dimension);
 }
 
-/* Is it the first average of a later view? On gossip one comes in every `period`-th exchange. */
+/* On gossip, is it the first average of a later view? One comes in every `period`-th exchange. */
 static bool begins_anew(const sl_state *s) {
-    const uint64_t each = is_on_local_sgd(s->config) ? 1 : s->config->period;
-    return s->first_exchange > 1 && s->exchange - s->first_exchange < each;
+    return !is_on_local_sgd(s->config) && s->first_exchange > 1 &&
+           s->exchange - s->first_exchange < s->config->period;
 }
 
 void sl_slowmo_step(sl_state *s, size_t from, size_t count) {

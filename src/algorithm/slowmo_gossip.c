@@ -59,8 +59,8 @@ static const sl_stage on_d_psgd[] = {
      .prepare = sl_local_step,
      .vector = sl_publish_model,
      .combine = sl_mix_models},
-    SL_AVERAGE_STAGES(model, averages, sl_local_step),
-    SL_AVERAGE_STAGES(momentum, averages_buffers, NULL),
+    SL_AVERAGE_STAGES(model, averages, sl_local_step, false),
+    SL_AVERAGE_STAGES(momentum, averages_buffers, NULL, false),
 };
 static const sl_stage on_sgp[] = {
     {.in_place = true,
@@ -68,8 +68,8 @@ static const sl_stage on_sgp[] = {
      .prepare = sl_push_adapt,
      .vector = sl_push_numerator,
      .combine = sl_push_combine},
-    SL_AVERAGE_STAGES(model, averages, adapt_into_model),
-    SL_AVERAGE_STAGES(momentum, averages_buffers, NULL),
+    SL_AVERAGE_STAGES(model, averages, adapt_into_model, false),
+    SL_AVERAGE_STAGES(momentum, averages_buffers, NULL, false),
 };
 
 const sl_algorithm sl_slowmo_on_d_psgd = {

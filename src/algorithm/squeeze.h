@@ -55,8 +55,7 @@ void sl_squeeze_follow(sl_state *s, const sl_mix *mix, size_t from, size_t count
 /* Of every form of C-SGD with compressed gradients. */
 #define SL_SQUEEZE_C_SGD                                                                           \
     .compressor = SL_TAKES_ANY, .keys = sl_squeeze_keys, .takes_momentum = true,                   \
-    .averages_gradient = true, .tied_to_members = true, .keeps_gradient = true,                    \
-    .settle = sl_local_step
+    .averages_gradient = true, .keeps_gradient = true, .settle = sl_local_step
 
 #define SL_SQUEEZE_STAGES(load, shared)                                                            \
     {.prepare = load,                                                                              \

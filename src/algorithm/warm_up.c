@@ -4,6 +4,8 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "algorithm/algorithms.h"
+
 enum { LOOKS_MAX = 25 };
 
 /* Its own numbers: the round that it ended after, or 0; |v|_1; |u|_1 when it was looked at. */
@@ -38,13 +40,13 @@ uint64_t sl_warm_up_earliest(const sl_algorithm_config *c) {
 bool sl_warm_up_is_on(const sl_state *s) {
     const bool is_over = s->config->warmup_ratio > 0 && s->own_numbers[LAST] > 0 &&
                          (double)s->round > s->own_numbers[LAST];
-    return !is_over && s->round <= s->config->warmup_rounds;
+    return !is_over && sl_turn_of_view(s) <= s->config->warmup_rounds;
 }
 
 /* Compares with what was there D rounds ago, in whose place it goes. */
 static void look(sl_state *s, uint64_t number) {
     const sl_algorithm_config *c = s->config;
-    const double now = s->own_numbers[SIZE] / (1 - pow(c->beta2, (double)s->round));
+    const double now = s->own_numbers[SIZE] / (1 - pow(c->beta2, (double)sl_turn_of_view(s)));
     double *place = &s->own_numbers[LOOKS + number % looks_of(c)];
     if (number > looks_of(c) && *place > 0 && now >= c->warmup_ratio * *place)
         s->own_numbers[LAST] = (double)s->round;
@@ -57,8 +59,8 @@ void sl_warm_up_note(sl_state *s) {
         return;
     s->own_numbers[SIZE] =
         beta * s->own_numbers[SIZE] + (1 - beta) * s->vec->norm2_squared(s->g, s->dimension);
-    if (s->round % stride_of(s->config) == 0)
-        look(s, s->round / stride_of(s->config));
+    if (sl_turn_of_view(s) % stride_of(s->config) == 0)
+        look(s, sl_turn_of_view(s) / stride_of(s->config));
 }
 
 void sl_warm_up_warn(const sl_algorithm_config *c, char *out, size_t bytes) {

@@ -59,14 +59,3 @@ uint32_t sl_receive_window(const sl_experiment *e, uint32_t rank) {
         return sl_host_window(e, rank);
     return window_of(e, rank, chunks);
 }
-
-bool sl_receives_less(const sl_experiment *e) {
-    sl_experiment stops = *e, goes_on = *e; /* what they own stays e's */
-    stops.membership.on_loss = SL_ON_LOSS_STOP;
-    goes_on.membership.on_loss = SL_ON_LOSS_CONTINUE;
-    const uint32_t least = sl_host_window(&goes_on, 0); /* all have as many */
-    bool less = false;
-    for (uint32_t i = 0; i < sl_topology_nodes(e->topology) && !less; i++)
-        less = sl_host_window(&stops, i) > least;
-    return less;
-}

@@ -18,7 +18,5 @@ enum { SL_WINDOW_CHUNKS_MAX = 64 }; /* of transport.window_chunks */
 uint32_t sl_host_window(const sl_experiment *experiment, uint32_t rank);
 /* The same where they are: a device combines more at once, and so more is here. */
 uint32_t sl_receive_window(const sl_experiment *experiment, uint32_t rank);
-/* Does an agent have fewer per neighbour, where all others need some? */
-bool sl_receives_less(const sl_experiment *experiment);
 
 #endif

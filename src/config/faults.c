@@ -236,25 +236,11 @@ static int read_list(sl_experiment *e, json_t *list, sl_error *error) {
 
 const char *sl_experiment_why_stop(const sl_experiment *e) {
     const sl_algorithm *a = sl_algorithm_of(&e->algorithm, NULL);
-    return a->tied_to_members ? "keeps what cannot begin anew with other members" : NULL;
-}
-
-const char *sl_experiment_what_going_on_costs(const sl_experiment *e) {
-    const sl_algorithm *a = sl_algorithm_of(&e->algorithm, NULL);
-    if (sl_algorithm_voids(a))
-        return "a copy of model and momentum, as an exchange may be void";
-    if (strcmp(e->device, "cpu") != 0)
-        return "a look at each gradient, for which it waits for the device";
-    if (sl_compressor_reads_drawn(e->algorithm.compressor.kind))
-        return "a look at each gradient, as its compressor does not see all of it";
-    if (sl_receives_less(e))
-        return "receive buffers for all others, and so fewer for each neighbour";
-    return NULL;
+    return a->needs_all != NULL ? a->needs_all(&e->algorithm) : NULL;
 }
 
 bool sl_experiment_recovers(const sl_experiment *e) {
-    const sl_algorithm *a = sl_algorithm_of(&e->algorithm, NULL);
-    return e->faults.count > 0 && !a->tied_to_members;
+    return e->faults.count > 0;
 }
 
 /* Who is started again joins those who go on. */
@@ -283,7 +269,7 @@ static int resolve_on_loss(sl_experiment *e, sl_error *error) {
     if (why != NULL)
         return sl_fail(error, SL_EINVAL,
                        "membership.on_loss: \"continue\", but algorithm '%s' %s; take \"stop\", or "
-                       "d-psgd, choco-sgd, deep-squeeze, all-reduce or parameter-server",
+                       "leave that out",
                        e->algorithm.name, why);
     if (e->final_average)
         return sl_fail(error, SL_EINVAL,

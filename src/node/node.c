@@ -21,10 +21,18 @@
 
 static const double divergence_factor = 1e6;
 
+/* Is this exchange, or else the next one, the first of a later view, which all algorithms of its
+ * kind begin alike? */
+static bool restates(const sl_node *n) {
+    const uint64_t next = n->state.exchange + !(n->exchanging || n->exchanged);
+    return sl_algorithm_restates(n->algorithm) && n->state.first_exchange > 1 &&
+           n->state.first_exchange == next;
+}
+
 /* Does this round's exchange begin with the round, beside its gradient? */
 static bool overlaps(const sl_node *n) {
     const sl_algorithm *a = n->algorithm;
-    return a->publishes_old_model && (a->waits == NULL || !a->waits(&n->state));
+    return a->publishes_old_model && !restates(n) && (a->waits == NULL || !a->waits(&n->state));
 }
 
 /* ---- steps ---- */
@@ -61,11 +69,16 @@ static void leave_out_others(sl_exchange_step *step) {
     step->self_weight = 1;
 }
 
+static bool has_stage(const sl_node *n, const sl_stage *stage) {
+    const bool fits = !sl_algorithm_restates(n->algorithm) || stage->restates == restates(n);
+    return fits && (stage->wanted == NULL || stage->wanted(&n->state));
+}
+
 /* From step *number on, the first that this exchange has. */
 static bool find_step(sl_node *n, uint32_t *number, sl_exchange_step *out) {
     bool found;
     while ((found = sl_route_step(&n->route, n->state.exchange, *number, out)) &&
-           out->stage->wanted != NULL && !out->stage->wanted(&n->state))
+           !has_stage(n, out->stage))
         (*number)++;
     if (found && n->state.alone)
         leave_out_others(out);
@@ -100,7 +113,7 @@ static int go_to_step(sl_node *n, uint32_t number, sl_update *update, sl_error *
 
 static void count_exchange(sl_node *n) {
     n->state.exchange++;
-    n->state.heard = sl_route_heard(&n->route, n->state.exchange);
+    n->state.heard = sl_route_heard(&n->route, n->state.exchange - n->state.first_exchange + 1);
     n->state.compressor =
         sl_plan_compressor(n->settings.plan, n->settings.epoch_rounds, n->state.exchange);
 }
@@ -175,10 +188,17 @@ static void take_direction(sl_node *n) {
 
 static void end_updates(sl_node *n) {
     const sl_range all = {0, n->settings.dimension};
+    const bool anew = n->exchanged && restates(n);
     if (n->algorithm->averages_gradient && n->exchanged)
         take_direction(n);
-    sl_node_sweep(n, n->exchanged ? n->algorithm->settle : n->algorithm->local, all);
-    if (n->exchanged && n->algorithm->finish != NULL)
+    sl_node_sweep(n,
+                  anew           ? sl_restate
+                  : n->exchanged ? n->algorithm->settle
+                                 : n->algorithm->local,
+                  all);
+    if (anew)
+        sl_node_begin_anew(n);
+    else if (n->exchanged && n->algorithm->finish != NULL)
         n->algorithm->finish(&n->state);
 }
 
@@ -266,7 +286,7 @@ static int accept_gradient(sl_node *n, double loss, sl_update *update, sl_error 
     sl_direction_clip(&n->direction, n->state.g);
     if (!n->algorithm->averages_gradient)
         take_direction(n);
-    if (n->algorithm->take_gradient != NULL)
+    if (n->algorithm->take_gradient != NULL && !(restates(n) && has_exchange(n)))
         n->algorithm->take_gradient(&n->state);
     return has_exchange(n) && !overlaps(n) ? begin_exchange(n, update, error) : 0;
 }
@@ -331,17 +351,19 @@ static void pass_over(sl_node *n, const sl_view *view) {
 
 /* What it gave to others, and they to it, is unknown after a cut: push-sum begins anew. */
 static int take_view(sl_node *n, const sl_view *view, sl_update *update, sl_error *error) {
-    const bool joins = n->state.round == 0,
+    const bool joins = n->state.round == 0, anew = sl_algorithm_begins_anew(n->algorithm),
                begins = joins || (n->is_cut && n->algorithm->matrix == SL_MATRIX_COLUMN);
     int result = sl_node_turn(n, view, error);
     if (result != 0)
         return result;
-    if (begins)
-        n->state.push_sum_weight = 1;
-    if (begins && n->algorithm->start != NULL)
-        n->algorithm->start(&n->state, n->settings.dimension);
     if (joins)
         pass_over(n, view);
+    if (begins)
+        n->state.push_sum_weight = 1;
+    if (anew)
+        sl_node_begin_anew(n);
+    else if (begins && n->algorithm->start != NULL)
+        n->algorithm->start(&n->state, n->settings.dimension);
     assert(n->state.round + 1 == view->round);
     n->state.exchange = n->ended_exchange = view->exchange; /* which may follow from what came */
     if (n->algorithm->restart != NULL)

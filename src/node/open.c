@@ -126,16 +126,17 @@ static void release_buffer(sl_node *n) {
 /* One that is long enough stays, as it is registered. */
 static bool allocate_buffer(sl_node *n) {
     size_t longest = 0; /* of the parts that are not sent from where they stand */
-    for (size_t i = 0; i < n->algorithm->stage_count; i++)
+    const sl_stage *stage;
+    for (size_t i = 0; (stage = sl_algorithm_stage(n->algorithm, i)) != NULL; i++)
         for (size_t c = 0; c < n->codecs.set_count; c++) {
             const sl_codec_set *set = &n->codecs.sets[c];
-            if (!sl_codec_set_serves(set, &n->algorithm->stages[i]))
+            if (!sl_codec_set_serves(set, stage))
                 continue;
             const uint32_t parts = sl_codec_parts(set->codec);
             const size_t bytes = sl_codec_part_bytes_max(set->codec);
             n->parts_max = (uint32_t)larger(parts, n->parts_max);
             n->part_bytes_max = larger(bytes, n->part_bytes_max);
-            if (!borrows(n, &n->algorithm->stages[i], set->codec)) {
+            if (!borrows(n, stage, set->codec)) {
                 n->buffer_parts = (uint32_t)larger(parts, n->buffer_parts);
                 longest = larger(bytes, longest);
             }
@@ -240,6 +241,7 @@ static int open_view(sl_node *n, const sl_members *members, sl_error *error) {
                                &n->state.shapes, error);
     n->state.config = config;
     n->state.nodes = n->route.nodes;
+    n->state.place = n->route.place;
     n->state.period = sl_topology_period(s->topology);
     n->state.step_size = (float)s->plan->step_size;
     if (result == 0)

@@ -163,9 +163,10 @@ static sl_exchange_step over_edge(const sl_route *r, uint64_t exchange, uint32_t
 
 static sl_route_kind route_of(const sl_route *r, const sl_stage *stage) {
     const sl_route_kind route = r->algorithm->route;
-    if (route != SL_ROUTE_BOTH)
-        return route;
-    return stage->reduces ? SL_ROUTE_ALL_REDUCE : SL_ROUTE_TOPOLOGY;
+    const bool by_form = stage->reduces && r->algorithm->route != SL_ROUTE_SERVER;
+    if (by_form)
+        return SL_ROUTE_ALL_REDUCE;
+    return route == SL_ROUTE_BOTH ? SL_ROUTE_TOPOLOGY : route;
 }
 
 /* Edge by edge? */
@@ -329,6 +330,8 @@ int sl_route_open(sl_route *r, const sl_algorithm *algorithm, const sl_algorithm
         result = list_ranks(r, members, error);
     else if (config->replicas == SL_REPLICAS_PER_NEIGHBOUR)
         result = unite(r, error);
+    if (r->algorithm->route == SL_ROUTE_ALL) /* of the plain averages that a view begins with */
+        r->form = sl_form_of(SL_ALL_REDUCE_STAR, 1, r->nodes, r->dimension);
     if (result == 0 && is_formed(r))
         result = list_partners(r, config, error);
     if (result == 0 && r->algorithm->route == SL_ROUTE_TREE)
@@ -366,8 +369,8 @@ static sl_route cut_to(const sl_route *r, const sl_stage *stage) {
 }
 
 bool sl_route_step(const sl_route *r, uint64_t exchange, uint32_t number, sl_exchange_step *out) {
-    for (size_t s = 0; s < r->algorithm->stage_count; s++) {
-        const sl_stage *stage = &r->algorithm->stages[s];
+    const sl_stage *stage;
+    for (size_t s = 0; (stage = sl_algorithm_stage(r->algorithm, s)) != NULL; s++) {
         const uint32_t count = steps_of_stage(r, stage);
         if (number < count) {
             const sl_route cut = cut_to(r, stage);

@@ -94,6 +94,9 @@ struct sl_node {
 /* Other members: route, codecs, queues and replicas are made anew. SL_ENOMEM. */
 int sl_node_turn(sl_node *n, const sl_view *view, sl_error *error);
 
+/* What the algorithm keeps beside model and momentum becomes what it begins a run with. */
+void sl_node_begin_anew(sl_node *n);
+
 sl_message sl_node_message(const sl_node *n, uint32_t sender, uint64_t exchange, uint32_t step);
 /* The elements of the vector that a part covers; the message begins at `base`. */
 sl_range sl_node_part_range(const sl_codec *codec, size_t base, uint32_t part);

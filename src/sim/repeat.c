@@ -198,11 +198,11 @@ static void go_out(simulator *s, uint32_t rank) {
         p->record = (sl_record){.rank = rank};
 }
 
-/* Was the round before this one the last that it ended before it asked to return? */
-static bool has_returned(const simulator *s, uint32_t rank, uint64_t round) {
+/* Does it return, and had not ended this round when it asked to? */
+static bool has_gone(const simulator *s, uint32_t rank, uint64_t round) {
     const sl_history *h = history_of(s, rank);
     const size_t at = next_join(s, rank);
-    return at < end_of(s, rank) && h->entries[at].round + 1 == round;
+    return at < end_of(s, rank) && h->entries[at].round < round;
 }
 
 /* Does the view begin that it returns with? Then it is a node again. */
@@ -222,16 +222,6 @@ static bool comes_back(simulator *s, uint32_t rank, uint64_t round) {
     return true;
 }
 
-static bool let_go(simulator *s, uint64_t round) {
-    bool any = false;
-    for (uint32_t i = 0; i < s->nodes; i++)
-        if (s->peers[i].node != NULL && has_returned(s, i, round)) {
-            go_out(s, i);
-            any = true;
-        }
-    return any;
-}
-
 int sl_sim_begin_repeated(simulator *s, uint64_t round, sl_error *error) {
     bool any;
     int result = sl_sim_cut(s, &any, error);
@@ -239,7 +229,7 @@ int sl_sim_begin_repeated(simulator *s, uint64_t round, sl_error *error) {
         result = take_models(s, round - 1, error);
     if (result != 0)
         return result;
-    any = let_go(s, round);
+    any = false;
     for (uint32_t i = 0; i < s->nodes; i++)
         any = comes_back(s, i, round) || any;
     if (any)
@@ -254,7 +244,7 @@ bool sl_sim_ends_alone(simulator *s, uint32_t rank, int result) {
     if (result != SL_EDIVERGED || !sl_sim_repeats(s))
         return false;
     const uint64_t round = sl_node_round(s->peers[rank].node);
-    if (is_done(s, rank) && !has_returned(s, rank, round))
+    if (is_done(s, rank) && !has_gone(s, rank, round))
         return false;
     go_out(s, rank);
     sl_sim_tell_members(s, round);
@@ -267,7 +257,7 @@ int sl_sim_close_lost(simulator *s, uint64_t round, sl_error *error) {
         peer *p = &s->peers[i];
         if (p->node == NULL || p->pending.finished_round.round >= round)
             continue;
-        if (is_done(s, i) && !has_returned(s, i, round))
+        if (is_done(s, i) && !has_gone(s, i, round))
             return sl_fail(error, SL_EFILE,
                            "round %llu: node %u waits for what it did not wait for in the run; its "
                            "log of events does not say why",

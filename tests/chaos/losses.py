@@ -561,11 +561,11 @@ def the_last_one_is_lost(scene):
     check(running.code == 1, f"exit code {running.code}: {running.err!r}")
 
 
-def what_cannot_be_folded_is_refused(scene):
-    for name in ("powersgd", "clipped-gossip", "fedavg"):
-        file = scene.experiment(algorithm={"name": name}, membership={"on_loss": "continue"})
-        ended = scene.call("check", file)
-        ended.check_refused("membership.on_loss", name, "stop", "d-psgd")
+def what_names_ranks_is_refused(scene):
+    clients = {"name": "fedavg", "clients": [[0, 1]]}
+    file = scene.experiment(algorithm=clients, membership={"on_loss": "continue"})
+    ended = scene.call("check", file)
+    ended.check_refused("membership.on_loss", "fedavg", "algorithm.clients", "stop")
 
 
 TESTS = [
@@ -588,7 +588,7 @@ TESTS = [
     who_leaves_ends_its_round_and_nobody_waits,
     all_leave_and_end_together,
     a_run_that_is_asked_to_end_takes_all_along,
-    what_cannot_be_folded_is_refused,
+    what_names_ranks_is_refused,
 ]
 if __name__ == "__main__":
     run_tests(TESTS)

@@ -453,10 +453,18 @@ REFUSED = {
     ),
     "after the end": ([{"round": 99, "kill": [1]}], {}, "comes after the last round, 40"),
     "a number of events": (3, {}, "faults: must be a list"),
-    "sums of neighbours": (
+    "a tree that others may not be": (
         [{"round": 5, "kill": [1]}],
-        {"algorithm": {"name": "relaysum"}, "topology": {"nodes": N, "family": "path"}},
-        "algorithm 'relaysum' keeps what cannot begin anew with other members",
+        {
+            "algorithm": {"name": "relaysum", "tree": "topology"},
+            "topology": {"nodes": N, "family": "path"},
+        },
+        "algorithm 'relaysum' has \"tree\": \"topology\", which others may not be",
+    ),
+    "clients by rank": (
+        [{"round": 5, "kill": [1]}],
+        {"algorithm": {"name": "fedavg", "clients": [[0, 1], [2, 3]]}},
+        "algorithm 'fedavg' has lists of ranks in algorithm.clients",
     ),
     "a view that waits": (
         [{"round": 5, "kill": [1], "epoch_after": 3}],

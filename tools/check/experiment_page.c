@@ -299,7 +299,7 @@ static void say_what_it_needs(page *p, const trial *t) {
 /* ---- what to watch ---- */
 
 void name_loss(const sl_experiment *e, char *out, size_t bytes) {
-    const char *why = sl_experiment_why_stop(e), *cost = sl_experiment_what_going_on_costs(e);
+    const char *why = sl_experiment_why_stop(e);
     if (e->membership.on_loss == SL_ON_LOSS_CONTINUE && e->faults.count > 0)
         snprintf(out, bytes, "the others go on without it, as faults says");
     else if (e->membership.on_loss == SL_ON_LOSS_CONTINUE)
@@ -308,16 +308,13 @@ void name_loss(const sl_experiment *e, char *out, size_t bytes) {
                  e->membership.restart != SL_RESTART_NEVER ? "; `starling run` starts it again"
                                                            : "");
     else if (why != NULL)
-        snprintf(out, bytes, "ends the run: %s %s; d-psgd, choco-sgd, deep-squeeze or sgp can",
-                 e->algorithm.name, why);
+        snprintf(out, bytes, "ends the run: %s %s", e->algorithm.name, why);
     else if (e->final_average)
         snprintf(out, bytes,
                  "ends the run: final_average is an average of all nodes; without it "
                  "the others go on");
     else
-        snprintf(out, bytes,
-                 "ends the run; membership.on_loss \"continue\" lets the others go on%s%s",
-                 cost != NULL ? ", and costs each agent " : "", cost != NULL ? cost : "");
+        snprintf(out, bytes, "ends the run; membership.on_loss \"continue\" lets the others go on");
 }
 
 static void print_day(int64_t seconds, char out[16]) {

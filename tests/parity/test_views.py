@@ -1,0 +1,234 @@
+#!/usr/bin/env python3
+"""How algorithms whose nodes all keep the same model begin a view, against an independent float64
+program: two nodes are lost, later one returns.
+
+The view's first exchange averages models and gradients, as src/algorithm/restate.c says; before it
+and after it the reference is a new run of tests/reference/algorithms.py, of the members and from
+their models. Then each algorithm that an experiment can name goes on without those who are lost.
+
+usage: test_views.py [--starling] STARLING [--only TEXT]
+"""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+import _simulate
+from _edge import Edge
+from _simulate import dpsgd, run_all
+import algorithms
+
+N, ROWS, D, SEED, ROUNDS = 8, 12, 20, 5, 40
+LOST, RETURNED = (13, [2, 5]), (25, [2])  # the round, and who
+FAULTS = [{"round": LOST[0], "kill": LOST[1]}, {"round": RETURNED[0], "join": RETURNED[1]}]
+MEMBERS = [
+    (1, list(range(N))),
+    (LOST[0], [0, 1, 3, 4, 6, 7]),
+    (RETURNED[0], [0, 1, 2, 3, 4, 6, 7]),
+    (ROUNDS + 1, []),
+]
+TOLERANCE = 1e-4  # relative to max(1, |x|)
+TOP = {"compressor": {"name": "top-k", "k": 4}}
+FEW = {"compressor": {"name": "top-k", "fraction": 0.4}}
+SIGN = {"compressor": {"name": "scaled-sign"}}
+BOTH = {"directions": "both", "error_feedback": True}
+CASES = {
+    "all-reduce": {"name": "all-reduce"},
+    "all-reduce top-k": {"name": "all-reduce", **TOP},
+    "all-reduce of sparse sums": {"name": "all-reduce", "all_reduce": "tree", **TOP},
+    "all-reduce delayed": {"name": "all-reduce", "delay": 2},
+    "parameter-server sign both": {"name": "parameter-server", "server": 2, **BOTH, **SIGN},
+    "parameter-server sharded": {"name": "parameter-server", "server": "sharded", **FEW},
+    "local-sgd": {"name": "local-sgd", "period": 4},
+    "local-sgd sign": {"name": "local-sgd", "period": 4, **SIGN},
+    "local-sgd after a while": {"name": "local-sgd", "period": 4, "switch_round": 8},
+    "local-sgd adaptive": {"name": "local-sgd", "period": 4, "period_schedule": "adaptive"},
+    "local-sgd growing": {"name": "local-sgd", "period": 4, "period_schedule": "growing"},
+    "ecq-sgd": {"name": "ecq-sgd", "alpha": 0.4, "beta": 0.7, **TOP},
+    "gmc": {"name": "gmc", **TOP},
+    "dgc": {"name": "dgc", "clip": 2, **TOP},
+    "gtop-k": {"name": "gtop-k", **TOP},
+    "sign-vote": {"name": "sign-vote", "beta": 0.5},
+    "ef21": {"name": "ef21", "server": "sharded", **FEW},
+    "lag-3pc": {"name": "lag-3pc", "trigger": 5},
+    "clag": {"name": "clag", "trigger": 5, **TOP},
+    "lag-wk": {"name": "lag-wk", "depth": 3, "xi": 0.1},
+    "laq": {"name": "laq", "depth": 3},
+    "diana": {"name": "diana", "alpha": 0.7, "beta": 0.5, **TOP},
+    "slowmo": {"name": "slowmo", "period": 4},
+    "diloco": {"name": "diloco", "period": 4},
+    "fedavg": {"name": "fedavg", "clients": 1.0, "local_steps": 4},
+    "fedavg top-k": {"name": "fedavg", "clients": 1.0, "local_steps": 4, **TOP},
+    "easgd": {"name": "easgd", "period": 4},
+    "one-bit-adam": {"name": "one-bit-adam", "warmup_rounds": 6, **SIGN},
+    "double-squeeze": {"name": "double-squeeze", **TOP},
+    "relaysum": {"name": "relaysum"},
+}
+RATE = {"one-bit-adam": 0.003, "sign-vote": 0.003, "dgc": 0.05}
+# What is due at once when all begins anew, in place of at the next multiple of the period.
+AT_ONCE = ("local-sgd adaptive", "local-sgd growing")
+
+
+def quadratic(problem, ranks):
+    return algorithms.Quadratic(problem[0][ranks], problem[1][ranks])
+
+
+def ring(n):
+    return [dpsgd.metropolis(n, [[i, (i + 1) % n] for i in range(n)])]
+
+
+class Views:
+    """A run of the reference for each view, and each half of one."""
+
+    def __init__(self, name, problem, edge):
+        self.settings, self.edge, self.problem = CASES[name], edge, problem
+        self.optimizer = {"learning_rate": RATE.get(self.settings["name"], 0.05)}
+        whole = self.settings.get("period", self.settings.get("local_steps", 1))
+        self.period = 1 if name in AT_ONCE else whole
+        self.restates = name != "relaysum"
+        self.history = {}
+
+    def begin(self, ranks, x, settings):
+        return algorithms.Run(
+            ring(len(ranks)),
+            settings,
+            self.optimizer,
+            quadratic(self.problem, ranks),
+            x,
+            watch=self.edge.watch,
+            exceeds=self.edge.exceeds,
+        )
+
+    def train(self, run, ranks, rounds):
+        for r in rounds:
+            run.step()
+            self.history[r] = dict(zip(ranks, run.models().copy()))
+        return run.models()
+
+    def restate(self, run, ranks, r):
+        g = run.problem.gradient(run.state.at()).mean(axis=0)
+        x = run.models().mean(axis=0) - self.optimizer["learning_rate"] * g
+        self.history[r] = {rank: x for rank in ranks}
+        return np.tile(x, (len(ranks), 1))
+
+    def go(self):
+        x = self.problem[2]
+        for (first, ranks), (end, others) in zip(MEMBERS, MEMBERS[1:]):
+            settings, begun = self.settings, first
+            if first > 1:  # rounds of a view are not the run's first ones
+                settings = {k: v for k, v in settings.items() if k != "switch_round"}
+            run = self.begin(ranks, x, settings)
+            if self.restates and first > 1:
+                begun = first + self.period
+                self.train(run, ranks, range(first, begun - 1))
+                x = self.restate(run, ranks, begun - 1)
+                run = self.begin(ranks, x, settings)
+            x = self.train(run, ranks, range(begun, end))
+            # A newcomer takes the model of its lowest neighbour, in these rings the lower one.
+            rows = dict(zip(ranks, x))
+            x = np.array([rows[k] if k in rows else rows[k - 1] for k in others])
+        return self.history
+
+
+def expected(name):
+    """A problem on which rounding decides nothing, and the models after each round."""
+    for seed in range(SEED, SEED + 100):
+        edge = Edge(1e-6)
+        problem = dpsgd.problem(N, ROWS, D, True, seed)
+        views = Views(name, problem, edge)
+        history = views.go()
+        if not edge.near:
+            return problem, views.optimizer, history
+    raise RuntimeError(f"{name}: every problem has a close call")
+
+
+def simulate(starling, algorithm, optimizer, problem, **more):
+    """round -> {rank: model}"""
+    with tempfile.TemporaryDirectory(prefix="starling-views-") as folder:
+        experiment = {
+            "rounds": ROUNDS,
+            "topology": {"nodes": N, "family": "ring"},
+            "algorithm": algorithm,
+            "optimizer": optimizer,
+            "record": {"every": ROUNDS, "parameters_at": list(range(1, ROUNDS + 1))},
+            "faults": FAULTS,
+        }
+        out, _ = _simulate.sim(starling, folder, problem, experiment, **more)
+        models = {}
+        for line in _simulate.read_lines(out, "parameters.jsonl"):
+            models.setdefault(line["round"], {})[line["node"]] = np.array(line["parameters"])
+        return models
+
+
+def check_case(starling, name):
+    problem, optimizer, history = expected(name)
+    found = simulate(starling, CASES[name], optimizer, problem)
+    worst = 0.0
+    for r, rows in history.items():
+        if sorted(rows) != sorted(found[r]):
+            return f"round {r}: nodes {sorted(found[r])}, not {sorted(rows)}", None
+        for rank, x in rows.items():
+            worst = max(worst, abs(found[r][rank] - x).max() / max(1, abs(x).max()))
+            if not worst <= TOLERANCE:
+                return f"round {r}: node {rank} differs by {worst:.1e}", worst
+    return None, worst
+
+
+def all_names(starling):
+    """What the error says that there are."""
+    with tempfile.TemporaryDirectory(prefix="starling-views-") as folder:
+        try:
+            _simulate.sim(starling, folder, dpsgd.problem(N, ROWS, D, True, SEED), UNKNOWN)
+        except _simulate.Refused as error:
+            return re.search(r"one of (.*?);", str(error) + ";").group(1).split(", ")
+    raise RuntimeError("an unknown algorithm is not refused")
+
+
+UNKNOWN = {"rounds": 1, "topology": {"nodes": N, "family": "ring"}, "algorithm": {"name": "?"}}
+SMALL = {
+    "model": {"name": "mlp", "hidden": [8]},
+    "data": {"name": "digits", "train_samples": 800, "test_samples": 100, "batch": 8},
+    "rounds": 3 * ROUNDS,
+    "topology": {"nodes": N, "family": "ring"},
+    "record": {"every": ROUNDS // 2},
+    "faults": FAULTS,
+}
+SLOWLY = ("sign-vote", "one-bit-adam", "d-adam", "d-amsgrad")  # each step has the rate's length
+NEEDS = {"one-bit-adam": {"warmup_rounds": 20}}  # of a view, too
+NEEDS |= {name: {"period": 4} for name in ("local-sgd", "slowmo", "diloco", "noloco", "easgd")}
+
+
+def check_goes_on(starling, name):
+    """All go on, and the mean model's loss falls."""
+    with tempfile.TemporaryDirectory(prefix="starling-views-") as folder:
+        algorithm = {"name": name, **NEEDS.get(name, {})}
+        rate = 0.001 if name in SLOWLY else 0.05
+        more = {"algorithm": algorithm, "optimizer": {"learning_rate": rate}}
+        _simulate.write(folder, "experiment.json", {**SMALL, **more})
+        out = os.path.join(folder, "out")
+        ended = subprocess.run(
+            [starling, "sim", os.path.join(folder, "experiment.json"), "--out", out],
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        if ended.returncode != 0:
+            return f"ended with {ended.returncode}: {ended.stderr.strip()[:300]}", None
+        lines = _simulate.read_lines(out, "consensus.jsonl")
+        losses = [line["test_loss"] for line in lines if line.get("test_loss") is not None]
+        return None if losses[-1] < 0.9 * losses[0] else f"losses {losses}", 0.0
+
+
+def main():
+    starling, only = _simulate.arguments(__doc__)
+    checks = {n: lambda n=n: check_case(starling, n) for n in CASES}
+    for name in all_names(starling):
+        checks[f"{name} goes on"] = lambda name=name: check_goes_on(starling, name)
+    return run_all([(name, check) for name, check in checks.items() if only in name])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
