@@ -26,7 +26,8 @@ static size_t numbers(const sl_algorithm_config *c) {
 
 static bool is_due(const sl_state *s) {
     const sl_algorithm_config *c = s->config;
-    const double grown = floor((1 + c->growth * (double)sl_turn_of_view(s)) * (double)c->first_period);
+    const double grown =
+        floor((1 + c->growth * (double)sl_turn_of_view(s)) * (double)c->first_period);
     return (double)s->round - s->own_numbers[LAST] >= fmin(grown, (double)c->period);
 }
 

@@ -61,9 +61,11 @@ bool sl_claims_are_sound(const sl_membership *m, const sl_membership_message *me
     return message->accepted == NULL || is_decision_sound(m, message->accepted);
 }
 
+/* A member that a broken edge leaves without neighbours waits for nobody. */
 bool sl_claims_round(const sl_membership *m, uint64_t round) {
     const uint64_t exchanges = m->settings.ranks_max + EXCHANGES_AHEAD;
-    return round <= m->round + exchanges * m->settings.period;
+    return sl_membership_view(m)->broken_count > 0 ||
+           round <= m->round + exchanges * m->settings.period;
 }
 
 bool sl_claims_next(const sl_membership *m, const sl_decision *d) {

@@ -237,7 +237,7 @@ void sl_member_consider(sl_membership *m, uint32_t from, const sl_decision *d) {
     }
     if (e->number <= m->number || !sl_epoch_has(e, m->settings.rank, m->settings.incarnation))
         return;
-    if (m->standing == SL_JOINS && from == m->sponsor) {
+    if (m->standing == SL_JOINS && (from == m->sponsor || is_lived_in(m, e))) {
         take(m, d);
     } else if (m->standing == SL_OUT && is_lived_in(m, e)) { /* it has lost its sponsor */
         m->number = e->number;

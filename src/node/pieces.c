@@ -91,17 +91,6 @@ bool sl_node_piece(sl_node *n, size_t index, sl_piece *out) {
     return true;
 }
 
-void sl_node_begin_anew(sl_node *n) {
-    sl_state *s = &n->state;
-    for (size_t i = 0; i < SL_ALGORITHM_VECTORS_MAX; i++)
-        if (s->extra[i] != NULL)
-            s->vec->fill(s->extra[i], 0, s->dimension);
-    for (size_t i = 0; i < n->own_number_count; i++)
-        s->own_numbers[i] = 0;
-    if (n->algorithm->start != NULL)
-        n->algorithm->start(s, s->dimension);
-}
-
 /* As sl_node_open leaves it, but for x: replicas and queues are those of the view that comes. */
 void sl_node_forget(sl_node *n) {
     sl_piece piece;

@@ -52,3 +52,14 @@ int sl_node_spoil(sl_node *n, const char *what, sl_error *error) {
     n->spoiled = n->settings.turns;
     return sl_node_diverged(n, what, error);
 }
+
+void sl_node_begin_anew(sl_node *n) {
+    sl_state *s = &n->state;
+    for (size_t i = 0; i < SL_ALGORITHM_VECTORS_MAX; i++)
+        if (s->extra[i] != NULL)
+            s->vec->fill(s->extra[i], 0, s->dimension);
+    for (size_t i = 0; i < n->own_number_count; i++)
+        s->own_numbers[i] = 0;
+    if (n->algorithm->start != NULL)
+        n->algorithm->start(s, s->dimension);
+}

@@ -459,7 +459,7 @@ REFUSED = {
             "algorithm": {"name": "relaysum", "tree": "topology"},
             "topology": {"nodes": N, "family": "path"},
         },
-        "algorithm 'relaysum' has \"tree\": \"topology\", which others may not be",
+        'algorithm \'relaysum\' has "tree": "topology", which others may not be',
     ),
     "clients by rank": (
         [{"round": 5, "kill": [1]}],

@@ -285,11 +285,6 @@ SESSION_DEFECTS = {
         "return n->agreed && send_small(n, *frame, NULL);",
         "return send_small(n, *frame, NULL);",
     ),
-    "a sum goes before HELLO has come": (
-        "src/agent/sending.c",
-        "if (n->connection == NULL || !n->hello_sent || !n->agreed)",
-        "if (n->connection == NULL || !n->hello_sent)",
-    ),
     "every rank gives its own first model": (
         "src/session/peer.c",
         "    if (rank != 0)\n        memset(x, 0, d * sizeof *x);\n",

@@ -42,21 +42,6 @@ MEMBERSHIP_DEFECTS = {
         "(2 * t.count == living && t.has_lowest)",
         "2 * t.count == living",
     ),
-    "a view may pass over rounds": (
-        "src/membership/claims.c",
-        "!sl_claims_round(m, new->round - 1) ||",
-        "(m->now_s < 0 && !sl_claims_round(m, new->round - 1)) ||",
-    ),
-    "any number is believed": (
-        "src/membership/member.c",
-        "return has_accepted(m, d) || sl_quorum_knows(m, e->number);",
-        "return has_accepted(m, d) || e->number > 0;",
-    ),
-    "whoever speaks for a leader is heard": (
-        "src/membership/claims.c",
-        "if (message->ballot.rank != message->from)",
-        "if (message->from == UINT32_MAX)",
-    ),
     "what may hold is not proposed again": (
         "src/membership/leader.c",
         "const bool is_new = !may_hold(m);",
@@ -75,9 +60,9 @@ MEMBERSHIP_DEFECTS = {
         "        m->news_due = true;",
     ),
     "a process that has ended is waited for": (
-        "src/membership/state.h",
-        "return p->done || p->followed || is_out || (p->lost && p->ended);",
-        "return p->done && (p->followed || is_out || (p->lost && p->ended));",
+        "src/membership/quorum.c",
+        "(sl_membership_has_ended(m, member->rank) ||",
+        "((m->now_s < 0 && sl_membership_has_ended(m, member->rank)) ||",
     ),
 }
 
