@@ -42,6 +42,8 @@ typedef struct sl_faults {
 SL_API void sl_faults_close(sl_faults *faults);
 /* The next round that has an event; 0: there is none. */
 SL_API uint64_t sl_faults_next(const sl_faults *faults, uint64_t after);
+/* Does the node leave before that round? */
+SL_API bool sl_faults_leaves(const sl_faults *faults, uint64_t round, uint32_t rank);
 /* Has the node a loss that is not finite in that round? */
 SL_API bool sl_faults_spoil(const sl_faults *faults, uint64_t round, uint32_t rank);
 /* Does a view begin with the round, as others are there? */

@@ -110,6 +110,8 @@ typedef struct sl_summary {
     uint32_t member_count;
     bool minority; /* sl_is_minority */
 } sl_summary;
+/* A record of a node whose model is the final average; NULL: there is none. */
+SL_API const sl_record *sl_summary_averaged(const sl_summary *summary);
 SL_API int sl_folder_summary(sl_folder *folder, const sl_summary *summary, sl_error *error);
 /* Sorts parameters.jsonl by round, then node. */
 SL_API int sl_folder_close(sl_folder **folder, sl_error *error);

@@ -10,8 +10,10 @@ static size_t dimension_of(const sl_agent *a) {
     return a->settings.task.dimension;
 }
 
+/* Those of the last view. */
 static uint32_t nodes_of(const sl_agent *a) {
-    return sl_topology_nodes(a->settings.experiment->topology);
+    const uint32_t members = a->cohort.view.members.count;
+    return members > 0 ? members : sl_topology_nodes(a->settings.experiment->topology);
 }
 
 static size_t bytes_of(const sl_agent *a) {
@@ -37,8 +39,8 @@ static float *own_model(const sl_agent *a) {
     return a->averaging.mean + dimension_of(a);
 }
 
-/* Of push-sum's models the sum of w_i z_i, where the w_i add up to n: the mean that it conserves.
- */
+/* Of push-sum's models the sum of w_i z_i, over that of the w_i: the mean that it conserves. In the
+ * first view the w_i add up to n; whoever leaves takes its own along. */
 bool sl_averaging_begin(sl_agent *a) {
     sl_averaging *s = &a->averaging;
     const size_t d = dimension_of(a);
@@ -47,15 +49,22 @@ bool sl_averaging_begin(sl_agent *a) {
     const float weight = (float)sl_node_push_sum_weight(a->node);
     a->side.vec->copy_out(own_model(a), sl_node_model(a->node), bytes_of(a));
     sl_vec_cpu()->combine(s->mean, (const float *const[]){own_model(a)}, &weight, 1, d);
+    s->weight = sl_node_push_sum_weight(a->node);
     s->stage = SL_AVERAGING_MODELS;
-    sl_calls_give(
-        &a->calls,
-        &(sl_call){SL_CALL_SUM, .share = {.x = s->mean, .count = d, .divisor = nodes_of(a)}});
+    sl_calls_give(&a->calls, &(sl_call){SL_CALL_SUM, .share = {.x = s->mean,
+                                                               .count = d,
+                                                               .numbers = &s->weight,
+                                                               .number_count = 1,
+                                                               .divisor = nodes_of(a)}});
     return true;
 }
 
 static void add_distances(sl_agent *a) {
     sl_averaging *s = &a->averaging;
+    if (a->cohort.view.members.count > 0)
+        sl_vec_cpu()->combine(s->mean, (const float *const[]){s->mean},
+                              (const float[]){(float)(nodes_of(a) / s->weight)}, 1,
+                              dimension_of(a));
     s->distance = sl_vec_cpu()->distance_squared(own_model(a), s->mean, dimension_of(a));
     s->stage = SL_AVERAGING_DISTANCES;
     sl_calls_give(&a->calls,
@@ -71,9 +80,24 @@ static void take_mean(sl_agent *a) {
     s->stage = SL_AVERAGING_NONE;
 }
 
+/* Somebody was lost meanwhile. Others may have come to the average. */
+static bool give_up(sl_agent *a) {
+    a->averaging.stage = SL_AVERAGING_NONE;
+    sl_agent_notice(a,
+                    "warning: final_average: an agent was lost while the average was made; agent "
+                    "%u ends with its own model (starling average makes one of several)",
+                    a->side.rank);
+    return true;
+}
+
 bool sl_averaging_advance(sl_agent *a) {
-    if (a->averaging.stage == SL_AVERAGING_NONE || !sl_calls_answered(&a->calls))
+    int answer;
+    if (a->averaging.stage == SL_AVERAGING_NONE)
         return false;
+    if (!sl_calls_answered(&a->calls, &answer))
+        return sl_calls_sum_is_void(&a->calls) && give_up(a);
+    if (answer == SL_SUM_VOID)
+        return give_up(a);
     if (a->averaging.stage == SL_AVERAGING_MODELS) {
         add_distances(a);
         return false;

@@ -1,7 +1,9 @@
 /* averaging.h - the exact average of all models after the last round (final_average).
  *
- * Two sums over all agents (reduce.h): of the models, and of their squared distances from the mean,
- * by which all know how far apart they were. They go along edges that the agents have anyway.
+ * Two sums over the members of the last view (reduce.h): of the models, and of their squared
+ * distances from the mean, by which all know how far apart they were. They go along edges that the
+ * agents have anyway. If somebody is lost meanwhile, each ends with its own model, unless it has
+ * the average already.
  */
 #ifndef SL_AVERAGING_H
 #define SL_AVERAGING_H
@@ -17,6 +19,7 @@ typedef enum sl_averaging_stage {
 typedef struct sl_averaging {
     sl_averaging_stage stage;
     float *mean;     /* (d) on the host; NULL: no average is wanted */
+    double weight;   /* of push-sum, this model's, and then all models' */
     double distance; /* this model's squared, and then all models' */
 } sl_averaging;
 

@@ -18,9 +18,11 @@ void sl_calls_give(sl_calls *c, const sl_call *what) {
     pthread_mutex_unlock(&c->mutex);
 }
 
-bool sl_calls_answered(sl_calls *c) {
+bool sl_calls_answered(sl_calls *c, int *out) {
     pthread_mutex_lock(&c->mutex);
     const bool answered = c->answered;
+    if (out != NULL)
+        *out = c->answer;
     pthread_mutex_unlock(&c->mutex);
     return answered;
 }
@@ -263,7 +265,7 @@ int sl_calls_advance(sl_calls *c, sl_error *error) {
 
 /* Agents agree on a checkpoint before all rounds: who joins them has no part in that. */
 int sl_calls_go_on(sl_calls *c, sl_neighbour *neighbour, sl_error *error) {
-    if (!c->open || (neighbour->process != 1 && !c->side->meets))
+    if (!c->open || (neighbour->process != 1 && !c->lasts))
         return 0;
     sl_reduce_go_on(&c->reduce, neighbour);
     return sl_meeting_go_on(&c->meeting, neighbour, neighbour->meets_heard, error);
@@ -271,6 +273,13 @@ int sl_calls_go_on(sl_calls *c, sl_neighbour *neighbour, sl_error *error) {
 
 bool sl_calls_are_told(const sl_calls *c, const sl_neighbour *neighbour) {
     return !c->open || sl_meeting_is_told(&c->meeting, neighbour);
+}
+
+bool sl_calls_sum_is_void(const sl_calls *c) {
+    bool any = false;
+    for (uint32_t i = 0; i < c->place.link_count && c->current.kind == SL_CALL_SUM; i++)
+        any = any || c->place.links[i]->gone || c->place.links[i]->bye_received;
+    return any;
 }
 
 static void name_exchange(const sl_calls *c, char *out, size_t bytes, uint32_t *peer) {

@@ -22,6 +22,7 @@ typedef struct sl_call {
 
 typedef struct sl_calls {
     bool open;
+    bool lasts; /* set by the agent: it goes with views; else it ends as rounds begin */
     sl_place place;
     sl_meeting meeting;
     sl_reduce reduce;
@@ -56,8 +57,8 @@ typedef struct sl_calls {
 /* For the worker's thread: hands a call over. `answered` says when `answer` is there. */
 void sl_calls_give(sl_calls *calls, const sl_call *call);
 
-/* Is the answer to what was given there? */
-bool sl_calls_answered(sl_calls *calls);
+/* Is the answer to what was given there? `out`, if it is not NULL: 0, or SL_SUM_VOID. */
+bool sl_calls_answered(sl_calls *calls, int *out);
 
 /* All these are for the loop's thread. Errors end the run. */
 int sl_calls_open(sl_calls *calls, const sl_tree *tree, sl_side *side, const sl_node *node,
@@ -78,6 +79,8 @@ void sl_calls_fail(sl_calls *calls, const sl_error *error);
 int sl_calls_go_on(sl_calls *calls, sl_neighbour *neighbour, sl_error *error);
 /* Has the neighbour been told of everybody who has come? */
 bool sl_calls_are_told(const sl_calls *calls, const sl_neighbour *neighbour);
+/* A sum is under way, and one of those that it goes along has ended: it is void. */
+bool sl_calls_sum_is_void(const sl_calls *calls);
 /* On the way to whom the current meeting or sum waits for; NULL: there is none. */
 const sl_neighbour *sl_calls_awaited(const sl_calls *calls);
 /* Whom or what the current call waits for; false: there is none. *peer: the first of them. */

@@ -308,7 +308,7 @@ static void begin(sl_agent *a, const sl_membership_update *u) {
         if (a->phase == PHASE_OVER)
             return;
         turn_neighbours(a, &view);
-        if (a->settings.meets)
+        if (a->calls.lasts)
             turn_calls(a);
     } else {
         release(a);

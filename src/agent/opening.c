@@ -392,6 +392,7 @@ static int open_all(sl_agent *a, sl_error *error) {
         result = sl_averaging_open(a, error);
     if (result == 0 && uses_calls(a))
         result = open_calls(a, error);
+    a->calls.lasts = a->settings.meets || a->settings.experiment->final_average;
     if (result == 0)
         result = sl_worker_open(&a->worker, a->side.vec, &a->settings.task, &a->settings.observer,
                                 a->settings.rank, error);

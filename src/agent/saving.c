@@ -374,10 +374,10 @@ int sl_saving_agree(sl_agent *a, sl_error *error) {
     if (s->agreement == SL_AGREEMENT_OPEN) {
         result = gather(a, error);
         s->agreement = SL_AGREEMENT_ASKED;
-    } else if (s->agreement == SL_AGREEMENT_ASKED && sl_calls_answered(&a->calls)) {
+    } else if (s->agreement == SL_AGREEMENT_ASKED && sl_calls_answered(&a->calls, NULL)) {
         result = load_chosen(a, error);
         s->agreement = SL_AGREEMENT_LOADED;
-    } else if (s->agreement == SL_AGREEMENT_LOADED && sl_calls_answered(&a->calls)) {
+    } else if (s->agreement == SL_AGREEMENT_LOADED && sl_calls_answered(&a->calls, NULL)) {
         s->agreement = SL_AGREED;
     }
     return result != 0 ? result : s->agreement == SL_AGREED;

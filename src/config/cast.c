@@ -20,13 +20,21 @@ bool sl_faults_turn(const sl_faults *f, uint64_t round) {
     return false;
 }
 
-bool sl_faults_spoil(const sl_faults *f, uint64_t round, uint32_t rank) {
+static bool names(const sl_faults *f, sl_fault_kind kind, uint64_t round, uint32_t rank) {
     for (size_t i = 0; i < f->count; i++)
         for (size_t k = 0; k < f->items[i].count; k++)
-            if (f->items[i].kind == SL_FAULT_NONFINITE && f->items[i].round == round &&
+            if (f->items[i].kind == kind && f->items[i].round == round &&
                 f->items[i].ranks[k] == rank)
                 return true;
     return false;
+}
+
+bool sl_faults_spoil(const sl_faults *f, uint64_t round, uint32_t rank) {
+    return names(f, SL_FAULT_NONFINITE, round, rank);
+}
+
+bool sl_faults_leaves(const sl_faults *f, uint64_t round, uint32_t rank) {
+    return names(f, SL_FAULT_LEAVE, round, rank);
 }
 
 uint64_t sl_faults_next(const sl_faults *f, uint64_t after) {

@@ -258,8 +258,7 @@ static int resolve_on_loss(sl_experiment *e, sl_error *error) {
     const bool scenario = e->faults.count > 0;
     const char *why = sl_experiment_why_stop(e);
     if (e->membership.on_loss == SL_ON_LOSS_AUTO)
-        e->membership.on_loss =
-            scenario || (why == NULL && !e->final_average) ? SL_ON_LOSS_CONTINUE : SL_ON_LOSS_STOP;
+        e->membership.on_loss = scenario || why == NULL ? SL_ON_LOSS_CONTINUE : SL_ON_LOSS_STOP;
     if (e->membership.on_loss == SL_ON_LOSS_STOP)
         return scenario ? sl_fail(error, SL_EINVAL,
                                   "membership.on_loss: \"stop\" ends a run at the first loss, but "
@@ -271,12 +270,6 @@ static int resolve_on_loss(sl_experiment *e, sl_error *error) {
                        "membership.on_loss: \"continue\", but algorithm '%s' %s; take \"stop\", or "
                        "leave that out",
                        e->algorithm.name, why);
-    if (e->final_average)
-        return sl_fail(error, SL_EINVAL,
-                       "final_average: true is an average of all nodes, but membership.on_loss "
-                       "\"continue\"%s lets a run go on without some; take \"stop\", or set it to "
-                       "false",
-                       scenario ? ", which faults need," : "");
     return 0;
 }
 

@@ -272,7 +272,7 @@ static const sl_key behind[] = {
     {"membership.on_loss", SL_KEY_CHOICE, AT(membership.on_loss), .choices = on_losses,
      .fallback = "\"auto\"",
      .help = "when a peer is lost the others continue without it, or stop; auto = continue, but "
-             "stop with final_average, or where the algorithm cannot"},
+             "stop where the algorithm's settings name ranks"},
     {"membership.grace_s", SL_KEY_REAL, AT(membership.grace_s), BETWEEN(0.5, 86400),
      .fallback = "30",
      .help = "on_loss continue: after so many seconds of silence a peer counts as lost"},

@@ -529,8 +529,9 @@ int sl_folder_summary(sl_folder *f, const sl_summary *s, sl_error *error) {
                               "accuracy", sl_number_json(s->consensus.mean_model.accuracy)));
         sl_json_set(&root, "consensus_distance", sl_number_json(s->consensus.distance));
     }
-    if (s->record_count > 0 && s->records[0].averaged)
-        sl_json_set(&root, "final_average", sl_average_json(&s->records[0]));
+    const sl_record *averaged = sl_summary_averaged(s);
+    if (averaged != NULL)
+        sl_json_set(&root, "final_average", sl_average_json(averaged));
     sl_members_json(&root, s);
     if (f->best_round > 0)
         sl_json_set(&root, "best",

@@ -40,6 +40,13 @@ json_t *sl_node_json(const sl_record *record) {
     return node;
 }
 
+const sl_record *sl_summary_averaged(const sl_summary *s) {
+    for (size_t i = 0; i < s->record_count; i++)
+        if (s->records[i].averaged)
+            return &s->records[i];
+    return NULL;
+}
+
 json_t *sl_average_json(const sl_record *record) {
     return json_pack("{so}", "distance_before", sl_number_json(record->averaged_distance));
 }

@@ -61,10 +61,11 @@ void sl_tree_close(sl_tree *t) {
 
 /* ---- sums in one process ---- */
 
-/* partials: (nodes, BLOCK) the nodes' own; row 0 becomes the sum. A node's row is whole before its
- * parent adds it, and a parent adds its children in rising order: they stand so in `order`. */
-static void add_up(const sl_tree *t, double *partials, size_t count) {
-    for (uint32_t last = t->nodes; last > 1;) {
+/* partials: (nodes, BLOCK) the nodes' own; the root's row becomes the sum, and is returned. A
+ * node's row is whole before its parent adds it, and a parent adds its children in rising order:
+ * they stand so in `order`. */
+static const double *add_up(const sl_tree *t, double *partials, size_t count) {
+    for (uint32_t last = t->count; last > 1;) {
         uint32_t first = last - 1; /* the children of one parent stand side by side */
         const uint32_t parent = t->parents[t->order[first]];
         while (first > 1 && t->parents[t->order[first - 1]] == parent)
@@ -74,26 +75,29 @@ static void add_up(const sl_tree *t, double *partials, size_t count) {
                 partials[(size_t)parent * BLOCK + e] += partials[(size_t)t->order[i] * BLOCK + e];
         last = first;
     }
+    return partials + (size_t)t->order[0] * BLOCK;
 }
 
 static void sum_vectors(const sl_tree *t, const sl_share *shares, double *partials, size_t from,
                         size_t count) {
-    for (uint32_t i = 0; i < t->nodes; i++)
+    const double divisor = shares[t->order[0]].divisor;
+    for (uint32_t k = 0; k < t->count; k++)
         for (size_t e = 0; e < count; e++)
-            partials[(size_t)i * BLOCK + e] = shares[i].x[from + e];
-    add_up(t, partials, count);
-    for (uint32_t i = 0; i < t->nodes; i++)
+            partials[(size_t)t->order[k] * BLOCK + e] = shares[t->order[k]].x[from + e];
+    const double *sum = add_up(t, partials, count);
+    for (uint32_t k = 0; k < t->count; k++)
         for (size_t e = 0; e < count; e++)
-            shares[i].x[from + e] = (float)(partials[e] / shares->divisor);
+            shares[t->order[k]].x[from + e] = (float)(sum[e] / divisor);
 }
 
 static void sum_numbers(const sl_tree *t, const sl_share *shares, double *partials, size_t from,
                         size_t count) {
-    for (uint32_t i = 0; i < t->nodes; i++)
-        memcpy(partials + (size_t)i * BLOCK, shares[i].numbers + from, count * sizeof *partials);
-    add_up(t, partials, count);
-    for (uint32_t i = 0; i < t->nodes; i++)
-        memcpy(shares[i].numbers + from, partials, count * sizeof *partials);
+    for (uint32_t k = 0; k < t->count; k++)
+        memcpy(partials + (size_t)t->order[k] * BLOCK, shares[t->order[k]].numbers + from,
+               count * sizeof *partials);
+    const double *sum = add_up(t, partials, count);
+    for (uint32_t k = 0; k < t->count; k++)
+        memcpy(shares[t->order[k]].numbers + from, sum, count * sizeof *partials);
 }
 
 static size_t block_at(size_t from, size_t count) {
@@ -104,10 +108,11 @@ int sl_tree_sum(const sl_tree *t, const sl_share *shares, sl_error *error) {
     double *partials = malloc((size_t)t->nodes * BLOCK * sizeof *partials);
     if (partials == NULL)
         return sl_fail(error, SL_ENOMEM, "out of memory for a sum over %u nodes", t->nodes);
-    for (size_t from = 0; from < shares->count; from += BLOCK)
-        sum_vectors(t, shares, partials, from, block_at(from, shares->count));
-    for (size_t from = 0; from < shares->number_count; from += BLOCK)
-        sum_numbers(t, shares, partials, from, block_at(from, shares->number_count));
+    const sl_share *any = &shares[t->order[0]];
+    for (size_t from = 0; from < any->count; from += BLOCK)
+        sum_vectors(t, shares, partials, from, block_at(from, any->count));
+    for (size_t from = 0; from < any->number_count; from += BLOCK)
+        sum_numbers(t, shares, partials, from, block_at(from, any->number_count));
     free(partials);
     return 0;
 }

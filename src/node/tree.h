@@ -35,7 +35,8 @@ typedef struct sl_share {
     double divisor;
 } sl_share;
 
-/* All nodes' shares (nodes), where one process has them all: the bits of sl_agent_sum. */
+/* All nodes' shares (nodes), where one process has them all: the bits of sl_agent_sum. Those of who
+ * is not in the tree are not looked at. */
 int sl_tree_sum(const sl_tree *tree, const sl_share *shares, sl_error *error);
 
 #endif

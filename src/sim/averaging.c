@@ -11,38 +11,55 @@ enum { BLOCK = 1024 };
 
 typedef struct averaging {
     sl_tree tree;
-    sl_share *shares;  /* (nodes) */
-    float *block;      /* (nodes, BLOCK) of the models, and then of their mean */
-    float *mean;       /* (d) */
-    double *distances; /* (nodes) squares of each model's from the mean */
+    const sl_scene_view *view; /* the last one; NULL: the first */
+    sl_share *shares;          /* (nodes) */
+    float *block;              /* (nodes, BLOCK) of the models, and then of their mean */
+    float *mean;               /* (d) */
+    double *weights;           /* (nodes) of push-sum, and then all models' */
+    double *distances;         /* (nodes) squares of each model's from the mean */
 } averaging;
 
 /* What each model is worth: of push-sum's its weight, so that the mean is what it conserves. */
 static void take_block(const simulator *s, const averaging *a, size_t from, size_t count) {
-    for (uint32_t i = 0; i < s->nodes; i++) {
+    for (uint32_t k = 0; k < a->tree.count; k++) {
+        const uint32_t i = a->tree.order[k];
         float *own = a->block + (size_t)i * BLOCK;
+        a->shares[i] = (sl_share){.x = own, .count = count, .divisor = a->tree.count};
         const float weight = (float)sl_node_push_sum_weight(s->peers[i].node);
         s->vec->copy_out(own, sl_node_model(s->peers[i].node) + from, count * sizeof *own);
         sl_vec_cpu()->combine(own, (const float *const[]){own}, &weight, 1, count);
-        a->shares[i] = (sl_share){.x = own, .count = count, .divisor = s->nodes};
     }
+}
+
+static int sum_weights(const simulator *s, const averaging *a, sl_error *error) {
+    for (uint32_t k = 0; k < a->tree.count; k++) {
+        const uint32_t i = a->tree.order[k];
+        a->weights[i] = sl_node_push_sum_weight(s->peers[i].node);
+        a->shares[i] = (sl_share){.numbers = &a->weights[i], .number_count = 1, .divisor = 1};
+    }
+    return sl_tree_sum(&a->tree, a->shares, error);
 }
 
 static int form_mean(const simulator *s, const averaging *a, sl_error *error) {
     const size_t d = s->task->dimension;
-    int result = 0;
+    const uint32_t root = a->tree.order[0];
+    int result = sum_weights(s, a, error);
     for (size_t from = 0; from < d && result == 0; from += BLOCK) {
         const size_t count = d - from < BLOCK ? d - from : BLOCK;
         take_block(s, a, from, count);
         result = sl_tree_sum(&a->tree, a->shares, error);
         for (size_t e = 0; e < count && result == 0; e++)
-            a->mean[from + e] = a->block[e];
+            a->mean[from + e] = a->block[root * BLOCK + e];
     }
+    if (result == 0 && a->view != NULL)
+        sl_vec_cpu()->combine(a->mean, (const float *const[]){a->mean},
+                              (const float[]){(float)(a->tree.count / a->weights[root])}, 1, d);
     return result;
 }
 
 static int sum_distances(const simulator *s, const averaging *a, sl_error *error) {
-    for (uint32_t i = 0; i < s->nodes; i++) {
+    for (uint32_t k = 0; k < a->tree.count; k++) {
+        const uint32_t i = a->tree.order[k];
         const float *x = sl_host_task_view(&s->host, sl_node_model(s->peers[i].node));
         a->distances[i] = sl_vec_cpu()->distance_squared(x, a->mean, s->task->dimension);
         a->shares[i] = (sl_share){.numbers = &a->distances[i], .number_count = 1, .divisor = 1};
@@ -51,27 +68,42 @@ static int sum_distances(const simulator *s, const averaging *a, sl_error *error
 }
 
 static void take_mean(simulator *s, const averaging *a) {
-    for (uint32_t i = 0; i < s->nodes; i++) {
+    for (uint32_t k = 0; k < a->tree.count; k++) {
+        const uint32_t i = a->tree.order[k];
         peer *p = &s->peers[i];
         s->vec->copy_in(sl_node_model(p->node), a->mean, s->task->dimension * sizeof *a->mean);
         p->record.averaged = true;
-        p->record.averaged_distance = sqrt(a->distances[i] / s->nodes);
+        p->record.averaged_distance = sqrt(a->distances[i] / a->tree.count);
     }
+}
+
+/* The last view's members are those who are there. */
+static int open_tree(const simulator *s, averaging *a, sl_error *error) {
+    uint32_t first = 0;
+    while (s->peers[first].node == NULL)
+        first++;
+    a->view = s->peers[first].view;
+    const sl_algorithm *algorithm = sl_algorithm_of(&s->plan.config, error);
+    if (algorithm == NULL)
+        return SL_EINVAL;
+    return a->view == NULL ? sl_tree_open(&a->tree, algorithm, &s->plan.config,
+                                          s->experiment->topology, NULL, error)
+                           : sl_tree_open(&a->tree, algorithm, &a->view->view.plan->config,
+                                          a->view->view.topology, &a->view->view.members, error);
 }
 
 int sl_sim_average(simulator *s, sl_error *error) {
     averaging a = {0};
-    const sl_algorithm *algorithm = sl_algorithm_of(&s->plan.config, error);
-    int result = algorithm == NULL ? SL_EINVAL
-                                   : sl_tree_open(&a.tree, algorithm, &s->plan.config,
-                                                  s->experiment->topology, NULL, error);
+    int result = open_tree(s, &a, error);
     if (result != 0)
         return result;
     a.shares = calloc(s->nodes, sizeof *a.shares);
     a.block = malloc((size_t)s->nodes * BLOCK * sizeof *a.block);
     a.mean = malloc(s->task->dimension * sizeof *a.mean);
     a.distances = calloc(s->nodes, sizeof *a.distances);
-    if (a.shares == NULL || a.block == NULL || a.mean == NULL || a.distances == NULL)
+    a.weights = calloc(s->nodes, sizeof *a.weights);
+    if (a.shares == NULL || a.block == NULL || a.mean == NULL || a.distances == NULL ||
+        a.weights == NULL)
         result = sl_fail(error, SL_ENOMEM, "simulator: out of memory for the average of %u nodes",
                          s->nodes);
     if (result == 0)
@@ -84,6 +116,7 @@ int sl_sim_average(simulator *s, sl_error *error) {
     free(a.shares);
     free(a.block);
     free(a.mean);
+    free(a.weights);
     free(a.distances);
     return result;
 }

@@ -22,19 +22,10 @@ void sl_sim_hold_before(simulator *s, uint64_t round) {
             sl_node_hold(s->peers[i].node, round - 1);
 }
 
-static bool has_left(const simulator *s, uint32_t rank, uint64_t round) {
-    const sl_faults *f = &s->experiment->faults;
-    for (size_t i = 0; i < f->count; i++)
-        for (size_t k = 0; k < f->items[i].count && f->items[i].kind == SL_FAULT_LEAVE; k++)
-            if (f->items[i].round == round && f->items[i].ranks[k] == rank)
-                return true;
-    return false;
-}
-
 static void tell_lost(const simulator *s, uint32_t rank, uint64_t round) {
     sl_log_entry lost = {.kind = SL_LOG_LOST, .rank = SL_LOG_ALL, .round = round, .peer = rank};
     snprintf(lost.why, sizeof lost.why, "round %llu: node %u %s", (unsigned long long)round, rank,
-             has_left(s, rank, round) ? "has left" : "is lost");
+             sl_faults_leaves(&s->experiment->faults, round, rank) ? "has left" : "is lost");
     tell(s, &lost);
 }
 

@@ -236,6 +236,17 @@ def neighbours_are_killed_at_once(scene):
     check_repeated(scene)
 
 
+def those_who_are_left_average(scene):
+    running, agents = start(scene, nodes=4, final_average=True)
+    os.kill(agents[1], signal.SIGKILL)
+    running.wait(60)
+    check_gone_on(scene, running, 4, [1])
+    with open(scene.path("run/summary.json")) as file:
+        summary = json.load(file)
+    check("final_average" in summary and summary["consensus_distance"] == 0, f"{summary}")
+    check_repeated(scene)
+
+
 def other_algorithms_are_repeated(scene):
     """Two stages, replicas of each neighbour; parts of which the own one was weighed before, or
     that have a push-sum weight each, from peers that only send, or only get something."""
@@ -561,17 +572,11 @@ def the_last_one_is_lost(scene):
     check(running.code == 1, f"exit code {running.code}: {running.err!r}")
 
 
-def what_names_ranks_is_refused(scene):
-    clients = {"name": "fedavg", "clients": [[0, 1]]}
-    file = scene.experiment(algorithm=clients, membership={"on_loss": "continue"})
-    ended = scene.call("check", file)
-    ended.check_refused("membership.on_loss", "fedavg", "algorithm.clients", "stop")
-
-
 TESTS = [
     one_of_eight_is_killed,
     sixteen_notice_in_time,
     neighbours_are_killed_at_once,
+    those_who_are_left_average,
     other_algorithms_are_repeated,
     exchanges_of_all_are_void_until_a_view,
     one_after_the_other_until_one_is_left,
@@ -588,7 +593,6 @@ TESTS = [
     who_leaves_ends_its_round_and_nobody_waits,
     all_leave_and_end_together,
     a_run_that_is_asked_to_end_takes_all_along,
-    what_names_ranks_is_refused,
 ]
 if __name__ == "__main__":
     run_tests(TESTS)

@@ -6,6 +6,8 @@
 
 #include "virtual.h"
 
+enum { OTHERS = 14 };
+
 static uint32_t below(uint32_t limit) {
     return (uint32_t)(world_draw() % limit);
 }
@@ -19,7 +21,7 @@ bool loss_is_long(const scenario *s) {
 /* Each fourth seed, of the seed alone: what else is drawn stays. Push-sum takes any edges. */
 static void choose_other(const scenario *s, const char **algorithm, const char **family) {
     static const char *const families[] = {"one-peer-exponential", "static-exponential", "ring"};
-    static const char *const algorithms[] = {
+    static const char *const algorithms[OTHERS] = {
         "\"name\": \"deep-squeeze\", \"compressor\": {\"name\": \"scaled-sign\"}",
         "\"name\": \"deep-squeeze\", \"compressor\": {\"name\": \"top-k\", \"fraction\": 0.3}",
         "\"name\": \"sgp\"",
@@ -27,13 +29,21 @@ static void choose_other(const scenario *s, const char **algorithm, const char *
         "\"name\": \"all-reduce\"",
         "\"name\": \"parameter-server\"",
         "\"name\": \"local-sgd\", \"period\": 3",
+        "\"name\": \"local-sgd\", \"period\": 4, \"period_schedule\": \"growing\"",
+        "\"name\": \"relaysum\"",
+        "\"name\": \"ef21\", \"server\": \"sharded\","
+        " \"compressor\": {\"name\": \"top-k\", \"fraction\": 0.5}",
+        "\"name\": \"double-squeeze\", \"compressor\": {\"name\": \"scaled-sign\"}",
+        "\"name\": \"gmc\", \"compressor\": {\"name\": \"top-k\", \"fraction\": 0.3}",
+        "\"name\": \"gtop-k\", \"compressor\": {\"name\": \"top-k\", \"fraction\": 0.3}",
+        "\"name\": \"fedavg\", \"clients\": 0.5, \"local_steps\": 2",
     };
     const uint64_t which = s->seed / 4;
     if (s->seed % 4 != 2)
         return;
-    *algorithm = algorithms[which % 7];
-    if (which % 7 == 2 || which % 7 == 3)
-        *family = families[which / 7 % 3];
+    *algorithm = algorithms[which % OTHERS];
+    if (which % OTHERS == 2 || which % OTHERS == 3)
+        *family = families[which / OTHERS % 3];
 }
 
 bool loss_is_parted(const scenario *s) {
@@ -106,9 +116,10 @@ static void draw_experiment(loss_seed *of) {
              " \"window_chunks\": %u, \"connect_timeout_s\": %g, \"round_timeout_s\": 60},"
              " \"membership\": {\"on_loss\": \"continue\", \"grace_s\": %.3f, \"joiners\": %d,"
              " \"minority_s\": %d},"
-             " \"security\": {%s}}",
+             " \"final_average\": %s, \"security\": {%s}}",
              (unsigned long long)s->rounds, seed, s->nodes, family, algorithm, rate, window,
              s->connect_s, of->grace_s, loss_grows(s), s->seed % 5 == 0 ? 5 : 60,
+             s->seed % 8 == 5 ? "true" : "false",
              loss_has_key(s) ? "\"mode\": \"auto\", \"seal\": \"on\"" : "\"mode\": \"none\"");
     network.latency_s = 1e-4 + 2e-3 * world_uniform() * world_uniform();
     network.jitter_s = world_chance(0.5) ? 5e-3 * world_uniform() : 0;

@@ -309,10 +309,6 @@ void name_loss(const sl_experiment *e, char *out, size_t bytes) {
                                                            : "");
     else if (why != NULL)
         snprintf(out, bytes, "ends the run: %s %s", e->algorithm.name, why);
-    else if (e->final_average)
-        snprintf(out, bytes,
-                 "ends the run: final_average is an average of all nodes; without it "
-                 "the others go on");
     else
         snprintf(out, bytes, "ends the run; membership.on_loss \"continue\" lets the others go on");
 }

@@ -95,12 +95,6 @@ void collector_close(collector *c) {
     c->mean = NULL;
 }
 
-void collector_members(collector *c, const uint32_t *ranks, uint32_t count) {
-    memcpy(c->members, ranks, count * sizeof *ranks);
-    c->member_count = count;
-    c->absent = c->trial->nodes - count;
-}
-
 /* The last record of a member. */
 static const sl_record *record_of(const collector *c, uint32_t k) {
     return &c->records[c->members[k]];
@@ -307,6 +301,34 @@ void collector_return(collector *c, uint32_t rank, uint64_t round) {
         loss->returned = round;
 }
 
+/* Which of these nodes go and come. */
+static int note_changes(collector *c, uint64_t round, sl_error *error) {
+    int result = 0;
+    for (uint32_t i = 0; i < c->trial->nodes && result == 0; i++) {
+        sl_loss *before = last_loss(c, i);
+        const bool was_there = before == NULL || before->returned > 0, is_there = is_member(c, i);
+        sl_loss loss = {.rank = i,
+                        .round = round,
+                        .left = sl_faults_leaves(&c->trial->experiment->faults, round, i)};
+        snprintf(loss.why, sizeof loss.why, "%s",
+                 c->trial->experiment->faults.count > 0 ? "faults says so"
+                                                        : "as in the run that is repeated");
+        if (was_there && !is_there && i < sl_topology_nodes(c->trial->experiment->topology))
+            result = add_loss(c, &loss, error);
+        else if (!was_there && is_there)
+            before->returned = round;
+    }
+    return result;
+}
+
+int collector_members(collector *c, uint64_t round, const uint32_t *ranks, uint32_t count,
+                      sl_error *error) {
+    memcpy(c->members, ranks, count * sizeof *ranks);
+    c->member_count = count;
+    c->absent = c->trial->nodes - count;
+    return note_changes(c, round, error);
+}
+
 static int predict(const collector *c, double *seconds, sl_error *error) {
     if (c->timeline == NULL)
         return 0;
@@ -339,7 +361,7 @@ int collector_finish(collector *c, sl_summary *out, sl_error *error) {
         .loss_count = c->loss_count,
         .members = c->members,
         .member_count = c->loss_count > 0 ? c->member_count : 0,
-        .minority = sl_is_minority(c->trial->nodes, count_gone(c)),
+        .minority = strcmp(c->driver, "sim") != 0 && sl_is_minority(c->trial->nodes, count_gone(c)),
     };
     int result = predict(c, &summary.predicted_seconds, error);
     if (result == 0)

@@ -58,8 +58,9 @@ int collector_lose(collector *c, const sl_loss *loss, sl_error *error);
 void collector_restart(collector *c, uint32_t rank);
 /* It does again, from `round` on. */
 void collector_return(collector *c, uint32_t rank, uint64_t round);
-/* From now on only these ranks (count, rising) record. */
-void collector_members(collector *c, const uint32_t *ranks, uint32_t count);
+/* Of a simulation: from this round on only these ranks (count, rising) record. SL_ENOMEM. */
+int collector_members(collector *c, uint64_t round, const uint32_t *ranks, uint32_t count,
+                      sl_error *error);
 /* Writes the averaged model and the summary and closes the folder. The summary is valid until
  * collector_close. */
 int collector_finish(collector *c, sl_summary *summary, sl_error *error);

@@ -173,12 +173,12 @@ static void print_refused(const sl_summary *s) {
                counts[SL_REFUSED_HELLO]);
 }
 
-static void print_loss(const sl_loss *loss) {
+static void print_loss(const sl_loss *loss, const char *what) {
     if (loss->left)
-        printf("left                agent %u after round %llu\n", loss->rank,
+        printf("left                %s %u after round %llu\n", what, loss->rank,
                (unsigned long long)loss->round);
     else
-        tell_line("lost                agent %u in round %llu: %s", loss->rank,
+        tell_line("lost                %s %u in round %llu: %s", what, loss->rank,
                   (unsigned long long)loss->round, loss->why);
     if (loss->restarts > 1)
         printf("started again       agent %u, %u times, the last time after %.1f s\n", loss->rank,
@@ -186,7 +186,7 @@ static void print_loss(const sl_loss *loss) {
     else if (loss->restarts > 0)
         printf("started again       agent %u after %.1f s\n", loss->rank, loss->restarted_s);
     if (loss->returned > 0)
-        printf("returned            agent %u in round %llu\n", loss->rank,
+        printf("returned            %s %u in round %llu\n", what, loss->rank,
                (unsigned long long)loss->returned);
 }
 
@@ -201,11 +201,12 @@ void node_table_print(const sl_summary *s, bool wide) {
             printf(", accuracy %.2f %%", 100 * s->consensus.mean_model.accuracy);
         printf("\nconsensus distance  %.6g\n", s->consensus.distance);
     }
-    if (s->record_count > 0 && s->records[0].averaged)
+    const sl_record *averaged = sl_summary_averaged(s);
+    if (averaged != NULL)
         printf("final average       of models at consensus distance %.6g\n",
-               s->records[0].averaged_distance);
+               averaged->averaged_distance);
     for (size_t i = 0; i < s->loss_count; i++)
-        print_loss(&s->losses[i]);
+        print_loss(&s->losses[i], strcmp(s->driver, "sim") == 0 ? "node" : "agent");
     print_silent(s);
     print_refused(s);
     printf("rounds              %llu in %.1f s\n", (unsigned long long)s->rounds, s->seconds);

@@ -45,8 +45,9 @@ static void on_notice(void *context, const char *text) {
 
 static void on_members(void *context, uint64_t round, const uint32_t *ranks, uint32_t count) {
     const simulation *s = context;
-    (void)round;
-    collector_members(s->collector, ranks, count);
+    sl_error error;
+    if (collector_members(s->collector, round, ranks, count, &error) != 0)
+        complain("warning: %s", error.text);
 }
 
 static void on_log(void *context, const sl_log_entry *entry) {
