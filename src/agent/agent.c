@@ -361,6 +361,7 @@ static bool move(sl_agent *a) {
         advance_calls(a);
     if (sl_averaging_advance(a))
         sl_agent_finish(a);
+    sl_members_convict(a);
     sl_members_lose_left(a);
     sl_cutting_go_on(a);
     bool sent = sl_agent_send_parts(a);

@@ -535,6 +535,15 @@ void sl_members_lose(sl_agent *a, sl_neighbour *n, const sl_error *why) {
          (sl_membership_event){.type = SL_MEMBERSHIP_LOST, .peer = n->rank, .ended = has_ended(n)});
 }
 
+void sl_members_convict(sl_agent *a) {
+    sl_neighbour *n = a->cohort.culprit;
+    if (n == NULL)
+        return;
+    a->cohort.culprit = NULL;
+    n->convicted = n->incarnation;
+    sl_members_lose(a, n, &a->cohort.verdict);
+}
+
 void sl_members_note_ended(sl_agent *a, const sl_neighbour *n) {
     if (a->cohort.membership != NULL && n->gone && has_ended(n) && a->phase != PHASE_OVER)
         step(a, (sl_membership_event){.type = SL_MEMBERSHIP_LOST, .peer = n->rank, .ended = true});

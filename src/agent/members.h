@@ -34,15 +34,17 @@ typedef struct sl_cohort {
     sl_cutting cutting;
     sl_grouping grouping; /* of the node's view; count 0: the experiment's */
     sl_view view;
-    bool rests;       /* the node does, between two rounds */
-    bool asks;        /* and membership has not been asked for the next one */
-    sl_round rested;  /* the one before */
-    sl_record tally;  /* before that round was added */
-    bool wishes;      /* to leave */
-    sl_error refused; /* why the node took no gradient that is not finite; code 0: it did */
-    bool aside;       /* its gradient is of no use: it waits to be left out */
-    bool told_aside;  /* the observer is told that the others go on without it, */
-    bool tells_aside; /* by the worker, at this moment */
+    bool rests;            /* the node does, between two rounds */
+    bool asks;             /* and membership has not been asked for the next one */
+    sl_round rested;       /* the one before */
+    sl_record tally;       /* before that round was added */
+    bool wishes;           /* to leave */
+    sl_error refused;      /* why the node took no gradient that is not finite; code 0: it did */
+    sl_neighbour *culprit; /* whose message made no sense; NULL: nobody's */
+    sl_error verdict;      /* on that message */
+    bool aside;            /* its gradient is of no use: it waits to be left out */
+    bool told_aside;       /* the observer is told that the others go on without it, */
+    bool tells_aside;      /* by the worker, at this moment */
     char dropped[SL_DROPPED_MAX]; /* what it tells then of who was dropped */
     sl_setbacks setbacks;
     bool outside;     /* the others have gone on without this agent, and it has not come back */
@@ -74,6 +76,8 @@ bool sl_members_turn(const struct sl_agent *agent);
 void sl_members_alarm(struct sl_agent *agent);
 /* It counts as lost. */
 void sl_members_lose(struct sl_agent *agent, sl_neighbour *n, const sl_error *why);
+/* Whose message made no sense is lost, is told why, and is not taken back. */
+void sl_members_convict(struct sl_agent *agent);
 /* Its connection was agreed on. */
 void sl_members_reach(struct sl_agent *agent, sl_neighbour *n);
 /* It is lost already, and its process has ended. */

@@ -195,7 +195,10 @@ bool sl_neighbour_may_go_on(sl_neighbour *n, sl_standing *theirs, char text[SL_R
         theirs->credit -= theirs->credit < theirs->received ? theirs->credit : theirs->received;
         theirs->received = theirs->meets = 0;
     }
-    if (side->trains && n->incarnation == 0 && !theirs->trains)
+    if (n->convicted != 0 && n->convicted == theirs->incarnation)
+        snprintf(text, SL_REFUSAL_MAX, "agent %u has sent what makes no sense: %.*s", n->rank,
+                 SL_REFUSAL_MAX / 2, n->lost.text);
+    else if (side->trains && n->incarnation == 0 && !theirs->trains)
         snprintf(text, SL_REFUSAL_MAX, "agent %u does not train yet", n->rank);
     else if (why != NULL)
         snprintf(text, SL_REFUSAL_MAX, "agent %u %s", n->rank, why);

@@ -124,14 +124,15 @@ typedef struct sl_neighbour {
     bool renewed; /* it is another process than before, and the node has not heard of it */
 
     /* of its loss (members.c) */
-    bool gone;         /* it counts as lost, until it is reached again */
-    uint64_t followed; /* it has said that another process has this agent's rank, in the epoch of
-                          this number; 0: no */
-    bool superseded;   /* while it was away another process came that wants its rank */
-    uint64_t heir;     /* incarnation that may take its place; 0: none, SL_ANY_HEIR: any */
-    uint32_t refusals; /* of its port, one after the other; SL_REFUSALS: its process has ended */
-    double sought_s;   /* since when it is looked for, for the first time; 0: it is not */
-    uint8_t *letter;   /* (letter_bytes) of which letter_come have come */
+    bool gone;          /* it counts as lost, until it is reached again */
+    uint64_t followed;  /* it has said that another process has this agent's rank, in the epoch of
+                           this number; 0: no */
+    uint64_t convicted; /* the process whose message made no sense: it is not taken back */
+    bool superseded;    /* while it was away another process came that wants its rank */
+    uint64_t heir;      /* incarnation that may take its place; 0: none, SL_ANY_HEIR: any */
+    uint32_t refusals;  /* of its port, one after the other; SL_REFUSALS: its process has ended */
+    double sought_s;    /* since when it is looked for, for the first time; 0: it is not */
+    uint8_t *letter;    /* (letter_bytes) of which letter_come have come */
     size_t letter_bytes, letter_come;
 
     /* of this agent's attempts */

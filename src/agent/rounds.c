@@ -47,8 +47,23 @@ static void spend(sl_agent *a, double *time, double seconds) {
     a->busy_since_gradient_s += seconds;
 }
 
-/* What the node has or would send is of no use, or it has failed. */
+/* Whose message the error is about, where the run can go on without it. */
+static sl_neighbour *find_culprit(sl_agent *a, int result, const sl_error *error) {
+    const bool is_verdict = (result == SL_EPROTO || result == SL_EDIVERGED) && error->peer >= 0;
+    return is_verdict && a->cohort.membership != NULL && a->phase == PHASE_TRAINING
+               ? sl_agent_neighbour(a, (uint32_t)error->peer)
+               : NULL;
+}
+
+/* What the node has, was sent or would send is of no use, or it has failed. */
 static void refuse(sl_agent *a, int result, double loss, const sl_error *error) {
+    sl_neighbour *culprit = find_culprit(a, result, error);
+    if (culprit != NULL) {
+        a->cohort.culprit = culprit;
+        a->cohort.verdict = *error;
+    }
+    if (culprit != NULL && result == SL_EPROTO)
+        return;
     if (result != SL_EDIVERGED || !sl_node_is_spoiled(a->node, loss)) {
         sl_agent_fail(a, error, error->text);
         return;

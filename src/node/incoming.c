@@ -269,11 +269,13 @@ static int name_not_finite(sl_node *n, uint32_t count, sl_error *error) {
         if (n->parts[i].neighbour == OWN)
             continue;
         const uint32_t peer = n->incoming[n->parts[i].neighbour].peer;
-        if (!sl_vec_is_finite(payload->data, payload->bytes / sizeof(float)))
-            return sl_fail_edge(error, SL_EDIVERGED, peer, n->settings.rank, n->state.round,
-                                "part %u of the neighbour's message holds a number that is not "
-                                "finite: node %u diverged first, or is faulty",
-                                n->parts[i].index, peer);
+        if (sl_vec_is_finite(payload->data, payload->bytes / sizeof(float)))
+            continue;
+        n->spoiled = n->settings.turns; /* what it was mixed into is gone */
+        return sl_fail_edge(error, SL_EDIVERGED, peer, n->settings.rank, n->state.round,
+                            "part %u of the neighbour's message holds a number that is not "
+                            "finite: node %u diverged first, or is faulty",
+                            n->parts[i].index, peer);
     }
     return sl_node_spoil(n, "the own step or the mixing made a number that is not finite", error);
 }

@@ -49,6 +49,7 @@ static uint32_t window_chunks = WINDOW, credit = 8; /* of the agent, beyond what
 static sl_observer observer;                        /* beside its notices, which the test keeps */
 static const sl_checkpoints *checkpoints; /* each 1,000 rounds, and when asked; NULL: none */
 static bool checksums = true;             /* of what the agent sends */
+static const char *on_loss = "membership.on_loss=stop";
 static const char *topology = "{\"nodes\": 2, \"family\": \"path\"}";
 
 /* ---- the agent, on a thread of its own ---- */
@@ -270,6 +271,7 @@ static sl_hello own_hello(bool direct) {
                       .nodes = 2,
                       .section_count = SL_SECTION_COUNT,
                       .direct = direct,
+                      .goes_on = experiment->membership.on_loss == SL_ON_LOSS_CONTINUE,
                       .standing = {.incarnation = 1, .credit = credit}};
     for (int i = 0; i < SL_SECTION_COUNT; i++)
         hello.sections[i] = sl_experiment_section_hash(experiment, (sl_section)i);
@@ -323,7 +325,7 @@ static void meet_on(const char *device, bool direct, meeting behave) {
     const char *overrides[] = {silence,
                                round,
                                "transport.connect_timeout_s=3",
-                               "membership.on_loss=stop",
+                               on_loss,
                                on,
                                chunk,
                                window,

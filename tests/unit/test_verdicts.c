@@ -1,0 +1,81 @@
+/* test_verdicts.c - one real agent that goes on without a lost peer, against a peer that is
+ * accepted, and sends what makes no sense: that costs the peer its place, and nobody the run. */
+#include <math.h>
+
+#include "frame_peer.h"
+
+/* The agent ends the connection, and its last frame says why. */
+static void expect_why(peer *p, const char *why) {
+    sl_frame frame;
+    char text[SL_FRAME_TEXT_MAX + 1] = "";
+    ck_assert(poll_until(p, &p->down, 0));
+    ck_assert_ptr_null(sl_frame_decode(&frame, p->last, p->last_bytes, PART_BYTES, false));
+    ck_assert_int_eq(frame.type, SL_FRAME_ABORT);
+    memcpy(text, p->last + SL_FRAME_HEADER_BYTES, frame.payload_bytes);
+    ck_assert_msg(strstr(text, why) != NULL, "%s", text);
+}
+
+static void send_too_little(peer *p) {
+    greet_properly(p);
+    peer_agree(p);
+    uint8_t frame[1024];
+    const float values[D - 1] = {3};
+    peer_send(p, frame, make_frame(frame, SL_FRAME_DATA, 1, 0, values, sizeof values));
+    expect_why(p, "no identity payload");
+}
+
+START_TEST(a_payload_of_another_size_costs_its_sender_its_place) {
+    on_loss = "membership.on_loss=continue";
+    meet(send_too_little);
+    ck_assert_msg(agent_result == 0, "%s", agent_text);
+    ck_assert(
+        is_noticed("agent 1 is lost: edge 1->0, round 1: part 0 of step 0 with 28 bytes is no"));
+    ck_assert_float_eq(last_model[0], 1);
+}
+END_TEST
+
+static void come_again(peer *p) {
+    atomic_store(&gradient_waits, true);
+    send_too_little(p);
+    peer_close(p);
+    *p = (peer){0};
+    greet_properly(p);
+    sl_hello hello = own_hello(false);
+    hello.standing.attempt = 2;
+    peer_say(p, &hello);
+    expect_why(p, "makes no sense");
+    atomic_store(&gradient_waits, false);
+}
+
+START_TEST(its_process_is_not_taken_back) {
+    on_loss = "membership.on_loss=continue";
+    meet(come_again);
+    ck_assert_msg(agent_result == 0, "%s", agent_text);
+}
+END_TEST
+
+static void send_nan(peer *p) {
+    greet_properly(p);
+    peer_agree(p);
+    uint8_t frame[1024];
+    const float values[D] = {1, NAN};
+    peer_send(p, frame, make_frame(frame, SL_FRAME_DATA, 1, 0, values, sizeof values));
+    expect_why(p, "not finite");
+}
+
+/* The agent's own model is gone with it. It would go on with another one's: here there is none. */
+START_TEST(a_number_that_is_not_finite_costs_its_sender_its_place) {
+    on_loss = "membership.on_loss=continue";
+    meet(send_nan);
+    ck_assert(is_noticed("agent 1 is lost: edge 1->0, round 1: part 0 of the neighbour's message"));
+    ck_assert_ptr_nonnull(strstr(agent_text, "nobody of them is reached any more"));
+}
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("verdicts");
+    ADD_TESTS(suite, "a peer", a_payload_of_another_size_costs_its_sender_its_place,
+              its_process_is_not_taken_back,
+              a_number_that_is_not_finite_costs_its_sender_its_place);
+    return run_suite(suite);
+}
