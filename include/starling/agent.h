@@ -32,10 +32,12 @@ typedef struct sl_agent_settings {
     sl_observer observer;              /* called on the agent's worker thread */
     const sl_checkpoints *checkpoints; /* NULL: none are written or read. All agents of a run go on,
                                           or none does */
-    bool meets; /* the task comes together with those of the other agents (a session's). Its
-                   `initial` is called on the worker thread, when all neighbours are connected */
-    bool joins; /* it takes the rank of a process that the others of a running run have lost
-                   (membership.on_loss "continue"), with the model of one of them */
+    bool meets;  /* the task comes together with those of the other agents (a session's). Its
+                    `initial` is called on the worker thread, when all neighbours are connected */
+    bool yields; /* where the others train already, sl_agent_run ends with SL_ETRAINS at once: with
+                    `joins`, another agent can take part */
+    bool joins;  /* it takes the rank of a process that the others of a running run have lost
+                    (membership.on_loss "continue"), with the model of one of them */
 } sl_agent_settings;
 
 typedef struct sl_agent sl_agent;

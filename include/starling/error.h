@@ -29,7 +29,8 @@ extern "C" {
     X(SL_EDEVICE, -9, "a GPU is missing or failed")                                                \
     X(SL_ESAVED, -10, "ended on request, after a checkpoint")                                      \
     X(SL_ELEFT, -11, "left on request; the others go on")                                          \
-    X(SL_EVOID, -12, "an average was cut by the loss of a peer; the session goes on")
+    X(SL_EVOID, -12, "an average was cut by the loss of a peer; the session goes on")              \
+    X(SL_ETRAINS, -13, "the others train already; this agent may join them")
 
 enum {
 #define SL_ERROR_ENUM(name, code, text) name = code,

@@ -196,11 +196,27 @@ static void begin_outside(sl_agent *a) {
         sl_agent_fail(a, &error, error.text);
 }
 
+/* Others of its run have gone on without this rank. */
+static bool yields(sl_agent *a) {
+    uint32_t i = 0;
+    while (i < a->neighbour_count && !a->neighbours[i].ahead)
+        i++;
+    if (i == a->neighbour_count || !a->settings.yields)
+        return false;
+    sl_error error;
+    sl_fail_edge(&error, SL_ETRAINS, a->neighbours[i].rank, a->side.rank, 0,
+                 "agent %u trains already", a->neighbours[i].rank);
+    sl_agent_fail(a, &error, error.text);
+    return true;
+}
+
 static void begin_training(sl_agent *a) {
     if (a->settings.joins) {
         begin_outside(a);
         return;
     }
+    if (yields(a))
+        return;
     for (uint32_t i = 0; i < a->neighbour_count; i++)
         if (!is_ready(&a->neighbours[i]))
             return;

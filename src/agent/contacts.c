@@ -313,7 +313,11 @@ static void take_in(sl_agent *a, sl_visitor *visitor, sl_standing *theirs) {
         return;
     }
     if (!sl_neighbour_may_go_on(n, theirs, text)) {
-        sl_visitors_turn_away(&a->visitors, visitor, followed, text);
+        if (goes_on(a) && a->side.trains && !theirs->joins && !theirs->trains)
+            sl_visitors_say_join(&a->visitors, visitor, text);
+        else
+            sl_visitors_turn_away(&a->visitors, visitor, followed, text);
+        n->ahead = theirs->trains && !a->side.trains;
         return;
     }
     if (n->incarnation == theirs->incarnation && theirs->attempt <= n->attempt) {

@@ -314,6 +314,7 @@ static int take_first(sl_neighbour *n, const sl_frame *frame, const uint8_t *pay
         return judge_hello(n, frame, payload, error);
     } else {
         n->followed = frame->step == SL_ABORT_FOLLOWED ? frame->exchange : 0;
+        n->ahead = frame->step == SL_ABORT_TRAINS;
         sl_text_show(said, sizeof said, (const char *)payload, frame->payload_bytes);
         snprintf(text, sizeof text, "refused: %.300s", said);
     }

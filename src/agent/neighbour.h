@@ -140,6 +140,7 @@ typedef struct sl_neighbour {
     uint32_t turned_away; /* one after the other, before anything was proved: it backs off */
     bool back;            /* a connection was agreed on, and the agent has not heard of it */
     bool doubted;         /* somebody greeted as this neighbour with another configuration */
+    bool ahead;           /* it has said that it trains already, and that this agent may join it */
     double lost_s;        /* when the connection broke; 0: it has not, or there is another one */
     double next_attempt_s;
     sl_error lost;                 /* why, with edge and round */

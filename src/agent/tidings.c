@@ -35,9 +35,8 @@ static void name_absent(const sl_agent *a, char out[ABSENT_MAX]) {
 
 /* What helps who misses somebody. */
 static const char *place_to_take(const sl_agent *a) {
-    return a->settings.meets
-               ? "; a new process may take a lost rank's place (options.joins)"
-               : "; a new process may take a lost rank's place (starling agent --join)";
+    return a->settings.meets ? "; a new process may take a lost rank's place (options.joins)"
+                             : "; a new process may take a lost rank's place (starling agent)";
 }
 
 void sl_members_tell_view(sl_agent *a) {

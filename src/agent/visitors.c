@@ -92,12 +92,13 @@ static void let_arrive(const sl_visitors *v, sl_visitor *visitor) {
 }
 
 /* Sends ABORT, and gives it time to arrive. */
-static void abort_it(sl_visitors *v, sl_visitor *visitor, uint64_t followed, const char *why) {
+static void abort_it(sl_visitors *v, sl_visitor *visitor, sl_frame_abort kind, uint64_t followed,
+                     const char *why) {
     uint8_t whole[SL_FRAME_HEADER_BYTES + SL_FRAME_TEXT_MAX];
     const size_t bytes = strlen(why);
     sl_frame frame = {.type = SL_FRAME_ABORT,
                       .sender = v->side->rank,
-                      .step = followed != 0 ? SL_ABORT_FOLLOWED : SL_ABORT_ENDS,
+                      .step = kind,
                       .exchange = followed,
                       .payload_bytes = (uint32_t)bytes,
                       .payload_sum = sl_checksum(why, bytes)};
@@ -117,7 +118,12 @@ void sl_visitors_confirm(sl_visitors *v, sl_visitor *visitor) {
 void sl_visitors_turn_away(sl_visitors *v, sl_visitor *visitor, uint64_t followed,
                            const char *why) {
     tell_of(v, visitor, why);
-    abort_it(v, visitor, followed, why);
+    abort_it(v, visitor, followed != 0 ? SL_ABORT_FOLLOWED : SL_ABORT_ENDS, followed, why);
+}
+
+void sl_visitors_say_join(sl_visitors *v, sl_visitor *visitor, const char *why) {
+    tell_of(v, visitor, why);
+    abort_it(v, visitor, SL_ABORT_TRAINS, 0, why);
 }
 
 static const char *read_hello(const sl_visitor *visitor, const sl_frame *frame,

@@ -52,6 +52,9 @@ void sl_visitors_confirm(sl_visitors *v, sl_visitor *visitor);
 /* Refuses it although its HELLO is equal, and tells it why. followed: number of the epoch in which
  * another process has its rank; 0: none has. */
 void sl_visitors_turn_away(sl_visitors *v, sl_visitor *visitor, uint64_t followed, const char *why);
+/* The same, for one that begins while this agent trains, with others that go on without a lost one.
+ */
+void sl_visitors_say_join(sl_visitors *v, sl_visitor *visitor, const char *why);
 /* Hands its connection and its channel over, and forgets both. */
 sl_connection *sl_visitors_release(sl_visitor *visitor);
 /* Ends its connection; `why` goes into a notice, NULL: none. */

@@ -58,11 +58,12 @@ typedef enum sl_frame_type {
 } sl_frame_type;
 
 typedef enum sl_frame_abort {
-    SL_ABORT_ENDS,    /* the sender ends */
-    SL_ABORT_BEGINS,  /* it ends before any round, as somebody has not come: nobody is to begin */
-    SL_ABORT_DROPS,   /* it goes on without the receiver, whose connection it ends */
-    SL_ABORT_FOLLOWED /* the sender is in a view, of number `exchange`, with another process of
+    SL_ABORT_ENDS,     /* the sender ends */
+    SL_ABORT_BEGINS,   /* it ends before any round, as somebody has not come: nobody is to begin */
+    SL_ABORT_DROPS,    /* it goes on without the receiver, whose connection it ends */
+    SL_ABORT_FOLLOWED, /* the sender is in a view, of number `exchange`, with another process of
                          the receiver's rank */
+    SL_ABORT_TRAINS    /* the sender trains already, and the receiver may join it */
 } sl_frame_abort;
 
 typedef struct sl_frame {

@@ -86,6 +86,34 @@ def a_run_loses_one_after_a_resume(scene):
     again.check_refused("a run that has lost members is repeated if it came to its end")
 
 
+def the_same_command_begins_joins_and_goes_on(scene):
+    """As a unit file calls it, again and again: with one option of a folder, and none of how."""
+    path = scene.experiment(
+        **{**SAVES, "topology__nodes": 3, "membership": {"on_loss": "continue", "grace_s": 30}}
+    )
+    roster = scene.write("roster", "".join(f"127.0.0.1:{p}\n" for p in free_ports(3)))
+
+    def start(rank):
+        words = ["--rank", str(rank), "--roster", roster, "--out", scene.path(f"own{rank}")]
+        return scene.start("agent", path, *words)
+
+    agents = [start(rank) for rank in range(3)]
+    agents[1].wait_for("round 40/")
+    wait_until(lambda: events(scene, 1, "checkpoint", "own1"), "a checkpoint")
+    for rank in (2, 0):  # whom the others dial, and who dials them
+        agents[rank].process.kill()
+        agents[rank].process.wait()
+        views = len(events(scene, 1, "view", "own1"))
+        agents[rank] = start(rank)
+        wait_until(lambda: len(events(scene, 1, "view", "own1")) > views + 1, "its return")
+        agents[rank].wait_for("trains already, and this one joins it")
+    save_and_end(*agents)
+    agents = [start(rank) for rank in range(3)]
+    for running in agents:
+        running.wait_for("goes on from the checkpoint of round")
+    save_and_end(*agents)
+
+
 def nobody_trains_before_all_have_come(scene):
     """Rank 2 of a ring is never started: 0, which has both its neighbours, has begun. So have all
     others on a path but its neighbour, and they end with it."""
@@ -240,6 +268,7 @@ TESTS = [
     whoever_leaves_leaves_no_minority,
     who_exchanges_nothing_is_told,
     a_wait_is_a_warning_once,
+    the_same_command_begins_joins_and_goes_on,
     nobody_trains_before_all_have_come,
     agents_by_hand_lose_one_after_a_resume,
     a_run_loses_one_after_a_resume,

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "run/beginning.h"
 #include "run/child.h"
 #include "run/live_view.h"
 #include "run/node_table.h"
@@ -20,6 +21,9 @@
 
 typedef struct peer {
     const options *o;
+    options own;  /* o, with what the folder says of how it begins */
+    bool insists; /* the command says how it begins */
+    bool keeps;   /* it joins, and its folder has what its process before recorded */
     trial trial;
     uint32_t rank;
     orders told;                 /* by `starling run`; by hand the run id only */
@@ -174,8 +178,9 @@ static int open_files(peer *p, sl_error *error) {
     size_t tensor_count;
     const sl_tensor *tensors = sl_learner_layout(p->trial.learner, &tensor_count);
     double seconds = 0;
-    int result = c->resume
-                     ? sl_folder_resume(&p->folder, p->path, e, p->rank, c->round, &seconds, error)
+    const uint64_t last = c->resume ? c->round : UINT64_MAX;
+    int result = c->resume || p->keeps
+                     ? sl_folder_resume(&p->folder, p->path, e, p->rank, last, &seconds, error)
                      : sl_folder_open(&p->folder, p->path, e, false, error);
     if (result == 0)
         result = sl_folder_layout(p->folder, tensors, tensor_count, error);
@@ -230,6 +235,7 @@ static int open_agent(peer *p, sl_error *error) {
         .credentials = p->credentials,
         .observer = p->observer,
         .checkpoints = &p->checkpoints,
+        .yields = !p->insists && !reports(p),
         .joins = p->o->join,
     };
     int result = 0;
@@ -250,14 +256,31 @@ static int find_others(peer *p, sl_error *error) {
     return result;
 }
 
-/* Refuses a folder with files of an earlier run, before anybody connects. */
-static int choose_own_folder(peer *p, sl_error *error) {
+static void choose_path(peer *p) {
     char suffix[32];
     snprintf(suffix, sizeof suffix, "-rank%u", p->rank);
     choose_folder(p->o, p->trial.experiment, suffix, p->path);
+}
+
+/* The same command begins, and goes on: where the folder holds a run of this rank that has not come
+ * to its end, and checkpoints of it, the agent goes on from these, unless the others train. */
+static int find_beginning(peer *p, sl_error *error) {
+    beginning from;
+    choose_path(p);
+    if (reports(p) || p->o->resume != NULL)
+        return 0;
+    const int result = beginning_find(&from, p->path, p->trial.experiment, p->rank, error);
+    p->keeps = p->o->join && from.recorded && !from.ended;
+    if (result == 0 && from.saved && !from.ended && !p->o->join)
+        p->own.resume = p->path;
+    return result;
+}
+
+/* Refuses a folder with files of an earlier run, before anybody connects. */
+static int check_own_folder(peer *p, sl_error *error) {
     if (reports(p) && p->o->resume == NULL && p->o->out == NULL)
         return sl_fail(error, SL_EINVAL, "--report-fd: is for `starling run` only");
-    if (p->o->resume != NULL || reports(p)) /* the folder is its parent's */
+    if (p->o->resume != NULL || p->keeps || reports(p)) /* the folder is its parent's */
         return 0;
     return sl_folder_check(p->path, p->trial.experiment, p->rank, error);
 }
@@ -377,9 +400,11 @@ static int prepare(peer *p, sl_error *error) {
     if (result == 0)
         result = find_rank(p, error);
     if (result == 0)
+        result = find_beginning(p, error);
+    if (result == 0)
         result = resume_compare(&p->trial, p->o, error);
     if (result == 0)
-        result = choose_own_folder(p, error);
+        result = check_own_folder(p, error);
     if (result == 0)
         result = find_checkpoints(p, error);
     if (result == 0)
@@ -408,11 +433,14 @@ static int exit_code(int result, bool started) {
     return started ? TOOL_FAILED : TOOL_USAGE;
 }
 
-static int be_peer(const options *o) {
-    peer p = {.o = o,
+/* *others_train: it has recorded nothing, and may join them. */
+static int be_peer(const options *o, bool insists, bool *others_train) {
+    peer p = {.own = *o,
+              .insists = insists,
               .rank = o->rank,
               .viewing = PTHREAD_MUTEX_INITIALIZER,
               .reporter = REPORTER_OF(o->report_fd)};
+    p.o = &p.own;
     p.observer = (sl_observer){.context = &p,
                                .record = on_record,
                                .parameters = on_parameters,
@@ -434,10 +462,13 @@ static int be_peer(const options *o) {
     if (result == 0)
         result = train(&p, &error);
     p.outcome = result == SL_ESAVED ? "saved" : result == SL_ELEFT ? "left" : NULL;
+    *others_train = result == SL_ETRAINS;
     live_view_clear(&p.view);
+    if (*others_train)
+        tell_line("agent %lld trains already, and this one joins it", (long long)error.peer);
     if (reports(&p)) {
         reporter_end(&p.reporter, result, &error);
-    } else if (result != 0) {
+    } else if (result != 0 && !*others_train) {
         if (result == SL_ESAVED)
             complain("%s; go on with --resume %s", error.text, p.path);
         else if (p.folder != NULL && result != SL_ELEFT)
@@ -471,11 +502,18 @@ static int run(void *request, char *const *operands, size_t count) {
     options *o = request;
     sl_error error;
     char config[SL_PATH_MAX + 16];
+    bool others_train = false;
     options_take_files(o, operands, count);
-    if (resume_choose_file(o, "agent", config, &error) == 0)
-        return be_peer(o);
-    complain("%s", error.text);
-    return TOOL_USAGE;
+    if (resume_choose_file(o, "agent", config, &error) != 0) {
+        complain("%s", error.text);
+        return TOOL_USAGE;
+    }
+    const int code = be_peer(o, o->resume != NULL || o->join, &others_train);
+    if (!others_train)
+        return code;
+    options joining = *o;
+    joining.join = true;
+    return be_peer(&joining, true, &others_train);
 }
 
 static const command_option

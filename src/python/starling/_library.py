@@ -20,6 +20,7 @@ CODES = {
     -10: "SL_ESAVED",
     -11: "SL_ELEFT",
     -12: "SL_EVOID",
+    -13: "SL_ETRAINS",
 }
 FABRIC = "libfabric.so.1"
 NO_FABRIC = (
