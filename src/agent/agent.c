@@ -348,7 +348,8 @@ static void tick(sl_agent *a) {
 
 static void advance_calls(sl_agent *a) {
     sl_error error;
-    a->calls.turns = sl_members_turn(a);
+    /* After the last round no view begins any more. */
+    a->calls.turns = a->averaging.stage == SL_AVERAGING_NONE && sl_members_turn(a);
     a->calls.alarmed = a->cohort.alarmed;
     if (sl_calls_advance(&a->calls, &error) != 0)
         sl_agent_fail(a, &error, error.text);

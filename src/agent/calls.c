@@ -277,8 +277,10 @@ bool sl_calls_are_told(const sl_calls *c, const sl_neighbour *neighbour) {
 
 bool sl_calls_sum_is_void(const sl_calls *c) {
     bool any = false;
-    for (uint32_t i = 0; i < c->place.link_count && c->current.kind == SL_CALL_SUM; i++)
-        any = any || c->place.links[i]->gone || c->place.links[i]->bye_received;
+    for (uint32_t i = 0; i < c->place.link_count && c->current.kind == SL_CALL_SUM; i++) {
+        const bool ends = c->place.links[i]->gone || c->place.links[i]->bye_received;
+        any = any || (ends && !sl_reduce_has_passed(&c->reduce, i));
+    }
     return any;
 }
 

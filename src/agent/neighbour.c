@@ -163,9 +163,11 @@ static void forget(sl_neighbour *n) {
     n->credit_told = sl_neighbour_credit(n); /* HELLO has said so, or will */
 }
 
-/* May this process take the place of the one before it? Of two that want to, who is there stays. */
+/* May this process take the place of the one before it? Of two that want to, who is there stays.
+ * First the one before is lost: what was under way to it is. */
 static bool inherits(const sl_neighbour *n, const sl_standing *theirs) {
-    const bool is_free = n->heir == SL_ANY_HEIR && !n->agreed;
+    const bool is_done = n->gone || n->incarnation == 0,
+               is_free = n->heir == SL_ANY_HEIR && !n->agreed && is_done;
     return theirs->joins && (is_free || n->heir == theirs->incarnation);
 }
 

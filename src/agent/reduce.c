@@ -240,6 +240,11 @@ static bool is_done(const sl_reduce *s) {
     return s->settled == s->parts && passed_down(s) == s->parts && passed_up(s) == s->parts;
 }
 
+bool sl_reduce_has_passed(const sl_reduce *s, uint32_t link) {
+    const sl_reduce_link *l = &s->links[link];
+    return link < s->place->child_count && l->received == s->parts && l->come == s->parts;
+}
+
 bool sl_reduce_advance(sl_reduce *s) {
     for (uint32_t i = 0; i < s->place->link_count && !s->active; i++)
         if (s->links[i].tells)

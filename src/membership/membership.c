@@ -14,6 +14,8 @@
 
 static void note_peer(sl_membership *m, const sl_membership_message *message) {
     sl_peer *p = &m->peers[message->from];
+    if (p->incarnation != message->incarnation)
+        p->done = false; /* that was another process */
     p->known = true;
     p->incarnation = message->incarnation;
     p->number = message->number;

@@ -93,18 +93,51 @@ static int add_phases(sl_codecs *codecs, const sl_route *route, const sl_exchang
     return result;
 }
 
+static void note_longest(sl_codecs *codecs, const sl_codec *codec) {
+    const uint32_t parts = sl_codec_parts(codec);
+    const size_t bytes = sl_codec_part_bytes_max(codec);
+    codecs->parts_max = parts > codecs->parts_max ? parts : codecs->parts_max;
+    codecs->part_bytes_max = bytes > codecs->part_bytes_max ? bytes : codecs->part_bytes_max;
+}
+
+/* Fewer members have longer ranges, up to the whole vector. */
+static int foresee(sl_codecs *codecs, const sl_compressor_config *compressor, sl_error *error) {
+    const sl_node_settings *s = codecs->settings;
+    sl_codec *whole;
+    const int result = sl_codec_open(&whole, compressor, s->dimension, s->part_bytes, error);
+    if (result != 0)
+        return result;
+    note_longest(codecs, whole);
+    sl_codec_close(&whole);
+    return 0;
+}
+
+static int foresee_all(sl_codecs *codecs, const sl_algorithm *algorithm, sl_error *error) {
+    const sl_plan *plan = codecs->settings->plan;
+    int result = foresee(codecs, &identity, error);
+    if (result == 0 && sl_algorithm_sums_sparse(algorithm))
+        result = foresee(codecs, &nonzeros, error);
+    if (result == 0)
+        result = foresee(codecs, &plan->config.compressor, error);
+    for (uint32_t i = 0; i < plan->phase_count && result == 0; i++)
+        result = foresee(codecs, &plan->phases[i], error);
+    return result;
+}
+
 int sl_codecs_open(sl_codecs *codecs, const sl_node_settings *settings, const sl_route *route,
                    bool later, sl_error *error) {
     const uint32_t *peers;
     *codecs = (sl_codecs){.settings = settings, .peers = sl_route_peers(route, &peers)};
-    /* Fewer members have longer ranges, up to the whole vector. */
-    const bool shrinks = settings->turns && sl_algorithm_voids(route->algorithm);
-    int result = shrinks ? add_set(codecs, settings->dimension, &identity, error) : 0;
+    int result = settings->turns && sl_algorithm_voids(route->algorithm)
+                     ? foresee_all(codecs, route->algorithm, error)
+                     : 0;
     sl_exchange_step step;
     for (uint32_t e = 1; e <= sl_route_period(route); e++)
         for (uint32_t k = 0; result == 0 && sl_route_step(route, e, k, &step); k++)
             if (later || !step.stage->restates)
                 result = add_phases(codecs, route, &step, error);
+    for (size_t i = 0; i < codecs->set_count && result == 0; i++)
+        note_longest(codecs, codecs->sets[i].codec);
     return result;
 }
 

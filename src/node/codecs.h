@@ -18,6 +18,8 @@ typedef struct sl_codecs {
     sl_codec_set *sets; /* (set_count) */
     size_t set_count;
     uint32_t peers;
+    uint32_t parts_max;    /* of any message, in later views, too */
+    size_t part_bytes_max; /* likewise */
     const sl_node_settings *settings;
 } sl_codecs;
 

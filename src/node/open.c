@@ -134,13 +134,13 @@ static bool allocate_buffer(sl_node *n) {
                 continue;
             const uint32_t parts = sl_codec_parts(set->codec);
             const size_t bytes = sl_codec_part_bytes_max(set->codec);
-            n->parts_max = (uint32_t)larger(parts, n->parts_max);
-            n->part_bytes_max = larger(bytes, n->part_bytes_max);
             if (!borrows(n, stage, set->codec)) {
                 n->buffer_parts = (uint32_t)larger(parts, n->buffer_parts);
                 longest = larger(bytes, longest);
             }
         }
+    n->parts_max = n->codecs.parts_max;
+    n->part_bytes_max = n->codecs.part_bytes_max;
     n->buffer_stride = sl_round_up(longest, SL_VEC_ALIGNMENT);
     if (n->buffer_stride * n->buffer_parts > n->buffer_bytes) {
         release_buffer(n);

@@ -56,9 +56,10 @@ static bool is_peer(uint32_t rank, uint32_t other) {
     return holds((sl_row){.count = count, .peers = peers}, other);
 }
 
+/* Of the algorithm's own, before those that a later view begins with. */
 static bool has_step(uint32_t rank, uint64_t exchange, uint32_t number) {
     sl_exchange_step step;
-    return sl_route_step(&routes[rank], exchange, number, &step);
+    return sl_route_step(&routes[rank], exchange, number, &step) && !step.stage->restates;
 }
 
 static sl_exchange_step step_of(uint32_t rank, uint64_t exchange, uint32_t number) {
@@ -67,9 +68,10 @@ static sl_exchange_step step_of(uint32_t rank, uint64_t exchange, uint32_t numbe
     return step;
 }
 
-/* In every step of an exchange. */
+/* In every step of an exchange, and of one that begins a later view. */
 static void check_both_ends(uint32_t nodes, uint64_t exchange) {
-    for (uint32_t k = 0; has_step(0, exchange, k); k++)
+    sl_exchange_step any;
+    for (uint32_t k = 0; sl_route_step(&routes[0], exchange, k, &any); k++)
         for (uint32_t i = 0; i < nodes; i++)
             for (uint32_t j = 0; j < nodes; j++) {
                 const sl_exchange_step from = step_of(j, exchange, k), to = step_of(i, exchange, k);

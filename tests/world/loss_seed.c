@@ -41,7 +41,7 @@ static void choose_other(const scenario *s, const char **algorithm, const char *
     const uint64_t which = s->seed / 4;
     if (s->seed % 4 != 2)
         return;
-    *algorithm = algorithms[which % OTHERS];
+    *algorithm = algorithms[which % (loss_steps_too_far(s) ? OTHERS / 2 : OTHERS)];
     if (which % OTHERS == 2 || which % OTHERS == 3)
         *family = families[which / OTHERS % 3];
 }
