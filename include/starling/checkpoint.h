@@ -81,6 +81,9 @@ SL_API int sl_checkpoint_list(sl_checkpoint_file **out, size_t *count, const cha
  * names file, field or tensor, and place. *nodes (NULL: not asked): of its run. */
 SL_API int sl_checkpoint_check(const char *folder, sl_checkpoint_file file,
                                const sl_checkpoint_owner *owner, uint32_t *nodes, sl_error *error);
+/* Reads the model of a file into x (dimension), and its push-sum weight, 1 without. SL_EFILE. */
+SL_API int sl_checkpoint_model(float *x, size_t dimension, double *weight, const char *folder,
+                               sl_checkpoint_file file, sl_error *error);
 /* The newest round, but not after `most`, of which ranks [from, to) all have a good file. SL_EFILE:
  * there is none, and which rank lacks which round, or another process writes to the folder. A newer
  * round that is passed over is told in one line. */

@@ -101,6 +101,21 @@ int sl_cut_load(const char *folder, sl_checkpoint_file file, const sl_checkpoint
     return result;
 }
 
+int sl_checkpoint_model(float *x, size_t dimension, double *weight, const char *folder,
+                        sl_checkpoint_file file, sl_error *error) {
+    cut c;
+    const sl_piece number = {.name = "push_sum_weight", .real = weight};
+    int result = open_cut(&c, folder, file, error);
+    if (result == 0)
+        result = check_head(&c.reader, file, NULL, error);
+    if (result == 0)
+        result = sl_image_reader_number(&c.reader, &number, error);
+    if (result == 0)
+        result = sl_image_reader_vector(&c.reader, "model", x, dimension, error);
+    close_cut(&c);
+    return result;
+}
+
 int sl_checkpoint_check(const char *folder, sl_checkpoint_file file,
                         const sl_checkpoint_owner *owner, uint32_t *nodes, sl_error *error) {
     cut c;

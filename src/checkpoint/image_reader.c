@@ -210,6 +210,11 @@ static int read_tensor(const reader *r, const char *name, float *out, uint64_t s
                     : check_numbers(r, name, out, size, at, error);
 }
 
+int sl_image_reader_vector(const reader *r, const char *name, float *out, uint64_t size,
+                           sl_error *error) {
+    return read_tensor(r, name, out, size, error);
+}
+
 /* ---- loading ---- */
 
 int sl_image_reader_number(const reader *r, const sl_piece *p, sl_error *error) {

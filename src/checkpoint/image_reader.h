@@ -37,6 +37,9 @@ int sl_image_reader_expect_owner(const sl_image_reader *reader, const sl_checkpo
                                  sl_error *error);
 /* Fills a piece that is a number. */
 int sl_image_reader_number(const sl_image_reader *reader, const sl_piece *piece, sl_error *error);
+/* Reads one vector into out (size), and holds it against its sum. */
+int sl_image_reader_vector(const sl_image_reader *reader, const char *name, float *out,
+                           uint64_t size, sl_error *error);
 /* Reads all vectors, and holds them against their sums. */
 int sl_image_reader_check(const sl_image_reader *reader, sl_error *error);
 /* Fills a new node of that dimension, before START, and the extras that the image was taken with.
