@@ -295,6 +295,45 @@ START_TEST(what_a_former_process_wanted_is_over) {
 }
 END_TEST
 
+/* It has sent all that it owed; so will the one that follows, some day. */
+START_TEST(who_follows_one_that_left_is_let_in) {
+    open_members(2);
+    step(1, (sl_membership_event){.type = SL_MEMBERSHIP_LEAVE});
+    train(1);
+    expect_view(0, 2, 1);
+    step(0, (sl_membership_event){.type = SL_MEMBERSHIP_DONE, .peer = 1});
+    kill_member(1);
+    come(1, 0);
+    train(2);
+    expect_view(1, 3, 2);
+    expect_same(0, 1);
+    close_members();
+}
+END_TEST
+
+/* One member's word that there is a later view is no view; that of most is. */
+START_TEST(a_view_that_was_not_accepted_needs_a_quorum) {
+    open_members(5);
+    sl_member of[] = {{1, SL_FOUNDER}, {2, SL_FOUNDER}, {3, SL_FOUNDER}, {4, SL_FOUNDER}};
+    const sl_decision d = {
+        .ballot = {1, 1},
+        .epoch = {.number = 2, .round = 11, .exchange = 10, .members = of, .count = 4}};
+    for (uint32_t from = 1; from < 4; from++) {
+        const sl_membership_message commit = {.type = SL_MEMBERSHIP_COMMIT,
+                                              .from = from,
+                                              .incarnation = SL_FOUNDER,
+                                              .number = 2,
+                                              .standing = SL_MEMBER,
+                                              .ballot = {1, 1},
+                                              .decision = &d};
+        ck_assert(!update[0].dropped);
+        step(0, (sl_membership_event){.type = SL_MEMBERSHIP_MESSAGE, .message = &commit});
+    }
+    ck_assert(update[0].dropped);
+    close_members();
+}
+END_TEST
+
 /* Parted, one half lets another process take a rank of the other, which rests. When they meet, the
  * former one hears whom it has. */
 START_TEST(of_two_processes_of_a_rank_one_stays) {
@@ -337,6 +376,7 @@ int main(void) {
                    a_joiner_promises_nothing, joiners_are_no_quorum,
                    a_joiner_takes_no_edge_for_whole_that_it_has_not_heard_of,
                    a_former_process_is_dropped, what_a_former_process_wanted_is_over,
+                   who_follows_one_that_left_is_let_in, a_view_that_was_not_accepted_needs_a_quorum,
                    of_two_processes_of_a_rank_one_stays);
     return run_suite(suite);
 }
