@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "cli/tool.h"
-
 static bool exists(const char *folder, const char *name) {
     char path[SL_PATH_MAX + 64];
     snprintf(path, sizeof path, "%s/%s", folder, name);
@@ -27,4 +25,19 @@ int beginning_find(beginning *out, const char *folder, const sl_experiment *expe
         out->saved = out->saved || files[i].rank == rank;
     free(files);
     return result;
+}
+
+/* Whoever joins finds the others where they were when the run began, and none who tells a roster.
+ */
+int beginning_check_join(const options *o, sl_error *error) {
+    const char *roster = o->roster != NULL ? o->roster : getenv("STARLING_ROSTER");
+    if (!o->join || o->report_fd >= 0)
+        return 0;
+    if (o->resume != NULL)
+        return sl_fail(error, SL_EINVAL,
+                       "--join: takes the model of a running agent; --resume goes on from a "
+                       "checkpoint; leave one of them out");
+    return roster != NULL ? 0
+                          : sl_fail(error, SL_EINVAL,
+                                    "--join: needs --roster, with which the others were started");
 }

@@ -3,7 +3,7 @@
 #ifndef BEGINNING_H
 #define BEGINNING_H
 
-#include "starling/starling.h"
+#include "cli/tool.h"
 
 typedef struct beginning {
     bool ended;    /* the folder holds a run that has come to its end */
@@ -13,5 +13,7 @@ typedef struct beginning {
 
 int beginning_find(beginning *out, const char *folder, const sl_experiment *experiment,
                    uint32_t rank, sl_error *error);
+/* Refuses --join where it cannot be. */
+int beginning_check_join(const options *o, sl_error *error);
 
 #endif

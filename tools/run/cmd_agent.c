@@ -23,7 +23,7 @@ typedef struct peer {
     const options *o;
     options own;  /* o, with what the folder says of how it begins */
     bool insists; /* the command says how it begins */
-    bool keeps;   /* it joins, and its folder has what its process before recorded */
+    bool again;   /* its folder has what its process before recorded, of no use to go on from */
     trial trial;
     uint32_t rank;
     orders told;                 /* by `starling run`; by hand the run id only */
@@ -87,9 +87,34 @@ static void on_notice(void *context, const char *text) {
     pthread_mutex_unlock(&p->viewing);
 }
 
+/* From the first round on; what is there is kept until it does. */
+static bool begins_again(const peer *p) {
+    return p->again && !p->o->join;
+}
+
+static int open_files(peer *p, sl_error *error) {
+    const sl_experiment *e = p->trial.experiment;
+    const sl_checkpoints *c = &p->checkpoints;
+    size_t tensor_count;
+    const sl_tensor *tensors = sl_learner_layout(p->trial.learner, &tensor_count);
+    double seconds = 0;
+    const uint64_t last = c->resume ? c->round : p->o->join ? UINT64_MAX : 0;
+    int result = c->resume || p->again
+                     ? sl_folder_resume(&p->folder, p->path, e, p->rank, last, &seconds, error)
+                     : sl_folder_open(&p->folder, p->path, e, false, error);
+    if (result == 0)
+        result = sl_folder_layout(p->folder, tensors, tensor_count, error);
+    if (result == 0)
+        result = run_info_begin(&p->info, p->path, "agent", p->rank, c, error);
+    p->opened_s = now_seconds() - seconds;
+    return result;
+}
+
 /* On the loop's thread, and on the one that writes checkpoints. */
 static void on_log(void *context, const sl_log_entry *entry) {
-    const peer *p = context;
+    peer *p = context;
+    if (begins_again(p) && p->folder == NULL && open_files(p, &p->error) != 0)
+        sl_agent_stop(p->agent);
     sl_event_log_write(p->log, entry);
 }
 
@@ -172,24 +197,6 @@ static int find_rank(peer *p, sl_error *error) {
     return 0;
 }
 
-static int open_files(peer *p, sl_error *error) {
-    const sl_experiment *e = p->trial.experiment;
-    const sl_checkpoints *c = &p->checkpoints;
-    size_t tensor_count;
-    const sl_tensor *tensors = sl_learner_layout(p->trial.learner, &tensor_count);
-    double seconds = 0;
-    const uint64_t last = c->resume ? c->round : UINT64_MAX;
-    int result = c->resume || p->keeps
-                     ? sl_folder_resume(&p->folder, p->path, e, p->rank, last, &seconds, error)
-                     : sl_folder_open(&p->folder, p->path, e, false, error);
-    if (result == 0)
-        result = sl_folder_layout(p->folder, tensors, tensor_count, error);
-    if (result == 0)
-        result = run_info_begin(&p->info, p->path, "agent", p->rank, c, error);
-    p->opened_s = now_seconds() - seconds;
-    return result;
-}
-
 /* The agents have agreed, and nothing is recorded yet. */
 static int on_resumed(void *context, uint64_t round) {
     peer *p = context;
@@ -263,16 +270,22 @@ static void choose_path(peer *p) {
 }
 
 /* The same command begins, and goes on: where the folder holds a run of this rank that has not come
- * to its end, and checkpoints of it, the agent goes on from these, unless the others train. */
+ * to its end, and checkpoints of it, the agent goes on from these, unless the others train. Without
+ * checkpoints it begins again: its lines will be the same. */
 static int find_beginning(peer *p, sl_error *error) {
     beginning from;
     choose_path(p);
     if (reports(p) || p->o->resume != NULL)
         return 0;
-    const int result = beginning_find(&from, p->path, p->trial.experiment, p->rank, error);
-    p->keeps = p->o->join && from.recorded && !from.ended;
-    if (result == 0 && from.saved && !from.ended && !p->o->join)
-        p->own.resume = p->path;
+    int result = beginning_find(&from, p->path, p->trial.experiment, p->rank, error);
+    if (result != 0 || from.ended || (!from.recorded && !from.saved))
+        return result;
+    p->own.resume = p->path;
+    p->again = p->o->join || !from.saved;
+    if (!p->again)
+        return 0;
+    result = resume_compare(&p->trial, p->o, error);
+    p->own.resume = NULL;
     return result;
 }
 
@@ -280,13 +293,13 @@ static int find_beginning(peer *p, sl_error *error) {
 static int check_own_folder(peer *p, sl_error *error) {
     if (reports(p) && p->o->resume == NULL && p->o->out == NULL)
         return sl_fail(error, SL_EINVAL, "--report-fd: is for `starling run` only");
-    if (p->o->resume != NULL || p->keeps || reports(p)) /* the folder is its parent's */
+    if (p->o->resume != NULL || p->again || reports(p)) /* the folder is its parent's */
         return 0;
     return sl_folder_check(p->path, p->trial.experiment, p->rank, error);
 }
 
 static int open_folder(peer *p, sl_error *error) {
-    int result = p->checkpoints.resume ? 0 : open_files(p, error);
+    int result = p->checkpoints.resume || begins_again(p) ? 0 : open_files(p, error);
     if (result != 0)
         return result;
     live_view_open(&p->view, p->trial.task.rounds, p->o->wide);
@@ -373,24 +386,9 @@ static void close_peer(peer *p) {
     trial_close(&p->trial);
 }
 
-/* Whoever joins finds the others where they were when the run began, and none who tells a roster.
- */
-static int check_join(const options *o, sl_error *error) {
-    const char *roster = o->roster != NULL ? o->roster : getenv("STARLING_ROSTER");
-    if (!o->join || o->report_fd >= 0)
-        return 0;
-    if (o->resume != NULL)
-        return sl_fail(error, SL_EINVAL,
-                       "--join: takes the model of a running agent; --resume goes on from a "
-                       "checkpoint; leave one of them out");
-    return roster != NULL ? 0
-                          : sl_fail(error, SL_EINVAL,
-                                    "--join: needs --roster, with which the others were started");
-}
-
 /* Refuses whatever can be refused before it starts. */
 static int prepare(peer *p, sl_error *error) {
-    int result = check_join(p->o, error);
+    int result = beginning_check_join(p->o, error);
     if (result == 0)
         result = trial_open(&p->trial, p->o, error);
     if (result == 0)
