@@ -67,6 +67,12 @@ MEMBERSHIP_DEFECTS = {
 }
 
 LOSS_DEFECTS = {
+    "parts of later views are not foreseen": (
+        "src/node/codecs.c",
+        "    int result = settings->turns && sl_algorithm_voids(route->algorithm)",
+        "    int result = settings->turns && settings->rank == UINT32_MAX",
+        5001,
+    ),
     "who follows a process has a larger incarnation": (
         "src/agent/neighbour.c",
         "return theirs->joins && (is_free || n->heir == theirs->incarnation);",
