@@ -284,6 +284,26 @@ static void close_view(sl_node *n) {
     n->is_cut = n->state.alone = false;
 }
 
+/* Does the view do without an edge that members exchange along? Where all wait for all, nobody
+ * exchanges then: all nodes find the same. */
+static int find_gap(const sl_node *n, const sl_view *view, bool *out, sl_error *error) {
+    const sl_algorithm_config *config = &view->plan->config;
+    int result = 0;
+    *out = false;
+    for (uint32_t i = 0; i < view->broken_count && result == 0 && !*out; i++) {
+        sl_route route;
+        const uint32_t *peers;
+        result = sl_route_open(&route, n->algorithm, config, view->topology, &view->members,
+                               view->broken[i].low, &n->state.shapes, error);
+        if (result == 0) {
+            const uint32_t count = sl_route_peers(&route, &peers);
+            *out = sl_peer_index(peers, count, view->broken[i].high) < count;
+        }
+        sl_route_close(&route);
+    }
+    return result;
+}
+
 int sl_node_turn(sl_node *n, const sl_view *view, sl_error *error) {
     if (n->settings.vec->async != NULL)
         n->settings.vec->fence(NULL); /* what has come is read then */
@@ -295,8 +315,9 @@ int sl_node_turn(sl_node *n, const sl_view *view, sl_error *error) {
     n->settings.plan = view->plan;
     n->state.first_exchange = view->exchange + 1;
     n->state.in = (sl_row){0}; /* the old view's are gone */
-    const int result = open_view(n, &view->members, error);
-    n->is_cut = sl_algorithm_voids(n->algorithm) && view->broken_count > 0;
+    int result = open_view(n, &view->members, error);
+    if (result == 0 && sl_algorithm_voids(n->algorithm))
+        result = find_gap(n, view, &n->is_cut, error);
     return result == 0 && sl_fold_open(&n->fold, view, n->settings.rank, n->peers,
                                        n->inbox.peer_count) != 0
                ? no_memory(n, error)

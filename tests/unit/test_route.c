@@ -6,8 +6,6 @@
 #include "harness.h"
 #include "node/double_tree.h"
 #include "node/route.h"
-#include "starling/experiment.h"
-#include "starling/node.h"
 
 enum { NODES_MAX = 17, SERVED_MAX = 9, DIMENSION_MAX = 64 };
 
@@ -509,48 +507,6 @@ START_TEST(averages_are_summed_beside_edges) {
 }
 END_TEST
 
-static uint32_t parts_among(uint32_t nodes, const char *algorithm, size_t *bytes) {
-    char text[256];
-    sl_experiment *e;
-    sl_plan plan;
-    sl_node *n;
-    const sl_task task = {.dimension = 30000, .rounds = 2};
-    snprintf(text, sizeof text,
-             "{\"rounds\": 2, \"topology\": {\"nodes\": %u, \"family\": \"ring\"}, %s}", nodes,
-             algorithm);
-    ck_assert_msg(sl_experiment_parse(&e, text, "test", "/", NULL, 0, &error) == 0, "%s",
-                  error.text);
-    ck_assert_int_eq(sl_experiment_plan(&plan, e, &task, &error), 0);
-    sl_node_settings settings = sl_experiment_node(e, &plan, task.dimension, task.rounds);
-    settings.part_bytes = 4096;
-    settings.turns = true;
-    ck_assert_int_eq(sl_node_open(&n, &settings, &error), 0);
-    const uint32_t parts = sl_node_parts_max(n);
-    *bytes = sl_node_part_bytes_max(n);
-    sl_node_close(&n);
-    sl_experiment_close(&e);
-    return parts;
-}
-
-/* Who opens a node makes room for its parts once, and views may have fewer members. */
-START_TEST(parts_of_later_views_are_foreseen) {
-    static const char *const algorithms[] = {
-        "\"algorithm\": {\"name\": \"ef21\", \"server\": \"sharded\","
-        " \"compressor\": {\"name\": \"top-k\", \"fraction\": 0.5}}",
-        "\"algorithm\": {\"name\": \"all-reduce\"}",
-        "\"algorithm\": {\"name\": \"dgc\", \"all_reduce\": \"halving-doubling\","
-        " \"compressor\": {\"name\": \"top-k\", \"fraction\": 0.1}}",
-    };
-    for (size_t i = 0; i < sizeof algorithms / sizeof *algorithms; i++) {
-        size_t bytes_of_few, bytes_of_many;
-        const uint32_t of_few = parts_among(2, algorithms[i], &bytes_of_few),
-                       of_many = parts_among(8, algorithms[i], &bytes_of_many);
-        ck_assert_uint_ge(of_many, of_few);
-        ck_assert_uint_ge(bytes_of_many, bytes_of_few);
-    }
-}
-END_TEST
-
 int main(void) {
     Suite *suite = suite_create("route");
     ADD_TESTS(suite, "routes", every_form_sums_and_spreads, rings_go_on_in_their_direction,
@@ -559,6 +515,6 @@ int main(void) {
               one_server_sums_and_spreads, a_stage_may_publish_less_than_the_dimension,
               sharded_servers_sum_and_spread, shards_follow_each_other_and_cover_the_vector,
               gossip_follows_the_topology, a_schedule_united, averages_are_summed_beside_edges,
-              a_worker_may_be_two_exchanges_ahead_of_its_server, parts_of_later_views_are_foreseen);
+              a_worker_may_be_two_exchanges_ahead_of_its_server);
     return run_suite(suite);
 }
