@@ -63,6 +63,7 @@ typedef struct sl_transport_config {
     sl_gpu_direct gpu_direct;   /* see sl_agent_find_path */
     uint32_t chunk_bytes;       /* payload of one frame */
     bool checksums;             /* of the payloads that this agent sends */
+    double norm_limit;          /* of a part that comes, in norms of the own one; 0: any is taken */
     uint32_t window_chunks;     /* receive buffers granted to each neighbour */
     double timeout_s;           /* silence after which a neighbour counts as dead */
     double connect_timeout_s;   /* how long to wait for all neighbours to come up */

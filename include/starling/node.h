@@ -78,6 +78,8 @@ typedef struct sl_node_settings {
     bool receive_rows;    /* what comes from one peer is in one allocation of vec->allocate_host */
     uint64_t seed;        /* of random compressors, and of who takes part */
     double samples;       /* sl_task.samples; 0: 1 */
+    double
+        norm_limit; /* of a part of a plain message that comes, in norms of the own one; 0: any */
     double loss_limit; /* a loss above it counts as divergence; 0: a million times the first loss */
     const sl_topology *topology; /* borrowed for the node's life, like all below */
     const sl_plan *plan;         /* sl_algorithm_plan's, for this dimension */

@@ -229,6 +229,10 @@ static const sl_key behind[] = {
     {"transport.checksums", SL_KEY_BOOL, AT(transport.checksums), .fallback = "true",
      .help = "the data that an agent sends has checksums; false is for links that check data "
              "themselves, as RDMA does, or that stay on this host"},
+    {"transport.norm_limit", SL_KEY_REAL, AT(transport.norm_limit), BETWEEN(0, 1e30),
+     .fallback = "0",
+     .help = "gossip without a compressor, on the host: a neighbour whose part has more than so "
+             "many times the norm of the own one has sent what makes no sense; 0 takes any"},
     {"transport.window_chunks", SL_KEY_U32, AT(transport.window_chunks), BETWEEN(2, 64),
      .fallback = "8", .help = "receive buffers per neighbour"},
     {"transport.timeout_s", SL_KEY_REAL, AT(transport.timeout_s), BETWEEN(0.5, 86400),

@@ -8,6 +8,7 @@
 #include "node/incoming.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 #include "algorithm/mix.h"
 #include "vec/finite.h"
@@ -280,6 +281,33 @@ static int name_not_finite(sl_node *n, uint32_t count, sl_error *error) {
     return sl_node_spoil(n, "the own step or the mixing made a number that is not finite", error);
 }
 
+/* Of the neighbour's parts none is mixed. */
+static int refuse_norm(sl_node *n, const sl_part *p, double norm, sl_error *error) {
+    const sl_incoming *from = &n->incoming[p->neighbour];
+    const uint32_t part = p->index;
+    sl_inbox_keep_step(&n->inbox, from->queue, 0, 0);
+    return sl_fail_edge(error, SL_EPROTO, from->peer, n->settings.rank, n->state.round,
+                        "part %u of the neighbour's message has a norm of %g, over %g times the "
+                        "own part's (transport.norm_limit)",
+                        part, norm, n->norm_limit);
+}
+
+static int check_norms(sl_node *n, uint32_t count, sl_range range, sl_error *error) {
+    const sl_vec_ops *vec = n->settings.vec;
+    if (n->norm_limit <= 0)
+        return 0;
+    const float *own = n->step.stage->vector(&n->state) + range.from;
+    const double most = n->norm_limit * sqrt(vec->norm2_squared(own, range.count));
+    for (uint32_t i = 0; i < count && most > 0; i++) {
+        const sl_part *p = &n->parts[i];
+        const double norm =
+            sqrt(vec->norm2_squared(p->payload.data, p->payload.bytes / sizeof(float)));
+        if (p->neighbour != OWN && !(norm <= most))
+            return refuse_norm(n, p, norm, error);
+    }
+    return 0;
+}
+
 /* The elements that so many parts from this one on cover: of several, one range. */
 static sl_range range_of(const sl_group *g, uint32_t first, uint32_t count) {
     sl_range range = sl_node_part_range(g->codec, g->range.from, first);
@@ -293,14 +321,17 @@ static sl_range range_of(const sl_group *g, uint32_t first, uint32_t count) {
 /* The next parts of the group: all of them have come. */
 static int combine_parts(sl_node *n, sl_group *g, uint32_t parts, sl_error *error) {
     const uint32_t count = collect_parts(n, g, parts);
+    const sl_range range = range_of(g, g->combined, parts);
+    int result = check_norms(n, count, range, error);
+    if (result != 0)
+        return result;
     sl_staging_follow(&n->staging);
-    sl_range range = range_of(g, g->combined, parts);
     if (n->measure)
         measure_parts(n, count, range, range_of(g, g->combined, 1).count);
     sl_mix mix = {n->step.self_weight, n->parts, count};
     n->step.stage->combine(&n->state, &mix, range.from, range.count);
     sl_staging_leave(&n->staging);
-    int result = n->state.is_finite ? 0 : name_not_finite(n, count, error);
+    result = n->state.is_finite ? 0 : name_not_finite(n, count, error);
     for (uint32_t i = g->first; i < g->first + g->count; i++)
         drop_parts(n, g, &n->incoming[i], parts);
     g->combined += parts;

@@ -54,6 +54,9 @@ static void begin_step(sl_node *n) {
     n->encoded = n->sent = 0;
     n->given = 0;
     n->measure = n->number == 0 && is_due(n) && sl_outgoing_is_plain_gossip(n) && !n->state.alone;
+    n->norm_limit = n->settings.vec->on_host && !n->state.alone && sl_outgoing_is_plain_gossip(n)
+                        ? n->settings.norm_limit
+                        : 0;
     sl_incoming_begin(n);
     if (!sl_outgoing_adapts(n))
         sl_node_sweep(n, step->stage->prepare, step->prepared);

@@ -76,6 +76,7 @@ struct sl_node {
     const sl_codec_set *outgoing; /* NULL: nothing goes out */
     sl_outbound message;
     uint32_t encoded, sent;
+    double norm_limit;     /* of the parts that come in it; 0: any is taken */
     float given;           /* of a step that was cut: the others' weight in it */
     sl_incoming *incoming; /* (step->in.count, room for the route's width) */
     sl_group *groups;      /* (group_count, room for width + 1) */

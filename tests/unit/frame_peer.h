@@ -50,6 +50,7 @@ static sl_observer observer;                        /* beside its notices, which
 static const sl_checkpoints *checkpoints; /* each 1,000 rounds, and when asked; NULL: none */
 static bool checksums = true;             /* of what the agent sends */
 static const char *on_loss = "membership.on_loss=stop";
+static const char *norm_limit = "transport.norm_limit=0";
 static const char *topology = "{\"nodes\": 2, \"family\": \"path\"}";
 
 /* ---- the agent, on a thread of its own ---- */
@@ -326,6 +327,7 @@ static void meet_on(const char *device, bool direct, meeting behave) {
                                round,
                                "transport.connect_timeout_s=3",
                                on_loss,
+                               norm_limit,
                                on,
                                chunk,
                                window,
@@ -334,7 +336,7 @@ static void meet_on(const char *device, bool direct, meeting behave) {
                                checksums ? "transport.checksums=true" : "transport.checksums=false",
                                checkpoints != NULL ? "checkpoint.every=1000"
                                                    : "checkpoint.every=0"};
-    ck_assert_msg(sl_experiment_parse(&experiment, json, "test", ".", overrides, 11, &error) == 0,
+    ck_assert_msg(sl_experiment_parse(&experiment, json, "test", ".", overrides, 12, &error) == 0,
                   "%s", error.text);
     sl_agent_settings settings = {.experiment = experiment, .rank = 0, .host = "127.0.0.1"};
     settings.checkpoints = checkpoints;

@@ -72,10 +72,28 @@ START_TEST(a_number_that_is_not_finite_costs_its_sender_its_place) {
 }
 END_TEST
 
+static void send_a_huge_part(peer *p) {
+    greet_properly(p);
+    peer_agree(p);
+    uint8_t frame[1024];
+    const float values[D] = {1e6f};
+    peer_send(p, frame, make_frame(frame, SL_FRAME_DATA, 1, 0, values, sizeof values));
+    expect_why(p, "has a norm of 1e+06, over 100 times the own part's (transport.norm_limit)");
+}
+
+START_TEST(an_absurd_norm_costs_its_sender_its_place) {
+    on_loss = "membership.on_loss=continue";
+    norm_limit = "transport.norm_limit=100";
+    meet(send_a_huge_part);
+    ck_assert_msg(agent_result == 0, "%s", agent_text);
+    ck_assert_float_eq(last_model[0], 1);
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("verdicts");
     ADD_TESTS(suite, "a peer", a_payload_of_another_size_costs_its_sender_its_place,
-              its_process_is_not_taken_back,
+              its_process_is_not_taken_back, an_absurd_norm_costs_its_sender_its_place,
               a_number_that_is_not_finite_costs_its_sender_its_place);
     return run_suite(suite);
 }
