@@ -5,6 +5,16 @@
  * told that it has left: a copy, or, as long as the node leaves the part alone, where it stands. Of
  * a neighbour's frames at most a window is under way: with as many places for each neighbour, one
  * is always free.
+ *
+ * An agent looks for answers after every fourth part that it sends, and answers by a frame of its
+ * own only where half a window is left to tell after it has sent what it can. In a step in which
+ * both sides send, the last part of a message asks for an answer, and the loop yields the processor
+ * and looks a few times before it copies; what the node stops for next is copied at once. Where
+ * data goes one way, it is copied before that. What the next step of an all-reduce leaves alone
+ * (sl_outbound.stays) stays where it is for that step. What only its receiver's message of a later
+ * step overwrites, as in the first half of halving-doubling and up a tree, stays until then: that
+ * message says what came, so that nobody asks. GPU-direct waits and asks for answers: its links
+ * answer soon, and copies there need the device.
  */
 #ifndef SL_KEPT_H
 #define SL_KEPT_H
