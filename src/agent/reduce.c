@@ -242,7 +242,8 @@ static bool is_done(const sl_reduce *s) {
 
 bool sl_reduce_has_passed(const sl_reduce *s, uint32_t link) {
     const sl_reduce_link *l = &s->links[link];
-    return link < s->place->child_count && l->received == s->parts && l->come == s->parts;
+    const bool is_child = link < s->place->child_count;
+    return is_child ? l->received == s->parts && l->come == s->parts : s->settled == s->parts;
 }
 
 bool sl_reduce_advance(sl_reduce *s) {

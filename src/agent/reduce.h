@@ -55,7 +55,7 @@ int sl_reduce_take(sl_reduce *sum, sl_neighbour *from, const sl_frame *frame,
                    const uint8_t *payload, sl_error *error);
 /* The neighbour is connected anew. */
 void sl_reduce_go_on(sl_reduce *sum, const sl_neighbour *link);
-/* Has the sum under way passed over this link, a child's, both ways? */
+/* Has the sum under way passed over this link, both ways? */
 bool sl_reduce_has_passed(const sl_reduce *sum, uint32_t link);
 /* Adds, asks and sends what there is. True: the sum is done here. */
 bool sl_reduce_advance(sl_reduce *sum);

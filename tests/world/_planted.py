@@ -462,11 +462,6 @@ RESTART_DEFECTS = {
         "if (m->finished)",
         45,
     ),
-    "exchanges are counted anew after a checkpoint": (
-        "src/agent/members.c",
-        ".exchange = sl_node_exchange(a->node),",
-        ".exchange = 0,",
-    ),
 }
 
 WIRE_DEFECTS = {
