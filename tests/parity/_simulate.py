@@ -67,7 +67,12 @@ def sim(starling, folder, problem, experiment, **model):
     a, b, x0 = problem
     write(folder, "problem.json", {"A": a.tolist(), "b": b.tolist(), "x0": x0.tolist()})
     model = {"name": "quadratic", "path": "problem.json", **model}
-    write(folder, "experiment.json", {**experiment, "model": model})
+    return run_experiment(starling, folder, {**experiment, "model": model})
+
+
+def run_experiment(starling, folder, experiment):
+    """The same, of any experiment."""
+    write(folder, "experiment.json", experiment)
     out = os.path.join(folder, "out")
     ended = subprocess.run(
         [starling, "sim", os.path.join(folder, "experiment.json"), "--out", out],

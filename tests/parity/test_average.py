@@ -42,12 +42,7 @@ def call(starling, *words):
 
 
 def train(starling, folder, **more):
-    _simulate.write(folder, "experiment.json", {**EXPERIMENT, **more})
-    run = os.path.join(folder, "run")
-    ended = call(starling, "sim", os.path.join(folder, "experiment.json"), "--out", run)
-    if ended.returncode != 0:
-        raise _simulate.Refused(ended.stderr)
-    return run
+    return _simulate.run_experiment(starling, folder, {**EXPERIMENT, **more})[0]
 
 
 def saved_model(path):

@@ -8,9 +8,7 @@ their models. Then each algorithm that an experiment can name goes on without th
 
 usage: test_views.py [--starling] STARLING [--only TEXT]
 """
-import os
 import re
-import subprocess
 import sys
 import tempfile
 
@@ -207,16 +205,7 @@ def check_goes_on(starling, name):
         algorithm = {"name": name, **NEEDS.get(name, {})}
         rate = 0.001 if name in SLOWLY else 0.05
         more = {"algorithm": algorithm, "optimizer": {"learning_rate": rate}}
-        _simulate.write(folder, "experiment.json", {**SMALL, **more})
-        out = os.path.join(folder, "out")
-        ended = subprocess.run(
-            [starling, "sim", os.path.join(folder, "experiment.json"), "--out", out],
-            capture_output=True,
-            text=True,
-            timeout=300,
-        )
-        if ended.returncode != 0:
-            return f"ended with {ended.returncode}: {ended.stderr.strip()[:300]}", None
+        out, _ = _simulate.run_experiment(starling, folder, {**SMALL, **more})
         lines = _simulate.read_lines(out, "consensus.jsonl")
         losses = [line["test_loss"] for line in lines if line.get("test_loss") is not None]
         return None if losses[-1] < 0.9 * losses[0] else f"losses {losses}", 0.0

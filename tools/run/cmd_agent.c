@@ -551,9 +551,10 @@ static const command_option
                      .offset = offsetof(options, run_id),
                      .max = UINT64_MAX},
     option_join = {"join",
-                   .help = "join a run that goes on (membership.on_loss \"continue\"), with the "
-                           "model of one of the others: in the place of a lost process, or with a "
-                           "rank beyond topology.nodes (membership.joiners)",
+                   .help = "it must join a run that goes on (membership.on_loss \"continue\"), "
+                           "with the model of one of the others: in the place of a lost process, "
+                           "or with a rank beyond topology.nodes (membership.joiners); so it does "
+                           "anyway, where the others train",
                    .take = take_switch, .offset = offsetof(options, join)},
     option_report_fd = {"report-fd", .argument = "FD", .hidden = true,
                         .help = "where `starling run` hears of this agent", .take = take_report_fd},
@@ -582,7 +583,9 @@ const command agent_command = {
             "the same experiment. Rank and peers are found from what has started it (torchrun, "
             "srun, mpirun, an indexed job of Kubernetes), from STARLING_RANK, STARLING_ROSTER or "
             "STARLING_MASTER, or from options, which win. Peers compare their experiments before "
-            "they train. The exit code is 3 if all rounds are done, but fewer than half of the "
+            "they train. The same command again goes on: from the checkpoints in --out of a run "
+            "that has not ended, or with the others, where they train. The exit code is 3 if all "
+            "rounds are done, but fewer than half of the "
             "members that the run began with are left, and the others had not left on purpose.",
     .options = option_rows,
     REQUEST_OPTIONS,

@@ -72,11 +72,12 @@ static int name_difference(const char *theirs, const char *ours, const char *whe
     char path[128] = "";
     find_difference(path, sizeof path, &before, &now);
     char *was = shown(before), *is = shown(now);
-    int result = sl_fail(error, SL_EINVAL,
-                         "--resume: the experiment must be that of %s but for its length, paths, "
-                         "and what neighbours need not have alike; %s is %.200s there and %.200s "
-                         "here",
-                         where, path, was != NULL ? was : "not set", is != NULL ? is : "not set");
+    int result =
+        sl_fail(error, SL_EINVAL,
+                "a run that goes on must have the experiment of %s but for its length, paths, "
+                "and what neighbours need not have alike; %s is %.200s there and %.200s "
+                "here",
+                where, path, was != NULL ? was : "not set", is != NULL ? is : "not set");
     free(was);
     free(is);
     json_decref(there);
