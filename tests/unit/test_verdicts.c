@@ -66,6 +66,7 @@ static void send_nan(peer *p) {
 /* The agent's own model is gone with it. It would go on with another one's: here there is none. */
 START_TEST(a_number_that_is_not_finite_costs_its_sender_its_place) {
     on_loss = "membership.on_loss=continue";
+    norm_limit = "transport.norm_limit=0";
     meet(send_nan);
     ck_assert(is_noticed("agent 1 is lost: edge 1->0, round 1: part 0 of the neighbour's message"));
     ck_assert_ptr_nonnull(strstr(agent_text, "nobody of them is reached any more"));
