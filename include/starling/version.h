@@ -4,7 +4,7 @@
 
 #include "starling/api.h"
 
-#define SL_PROTOCOL_VERSION 12u
+#define SL_PROTOCOL_VERSION 13u
 
 #ifdef __cplusplus
 extern "C" {

@@ -60,34 +60,36 @@ static void name_awaited(const sl_agent *a, bool (*awaited)(const sl_neighbour *
             used += (size_t)snprintf(
                 out + used, bytes - used, "%s%u (%.100s:%u)%s%s", used > 0 ? ", " : "", n->rank,
                 sl_roster_host(a->side.roster, n->rank), sl_roster_port(a->side.roster, n->rank),
-                n->refusal[0] != '\0' ? ": " : "", n->refusal);
+                n->dialing.refusal[0] != '\0' ? ": " : "", n->dialing.refusal);
     }
 }
 
 static bool has_not_agreed(const sl_neighbour *n) {
-    return n->near && !n->agreed;
+    return n->near && !n->link.agreed;
 }
 
 static bool has_not_said_bye(const sl_neighbour *n) {
-    return n->connection != NULL && !n->bye_received;
+    return n->link.connection != NULL && !n->process.bye_received;
 }
 
 static bool is_lost(const sl_agent *a, const sl_neighbour *n) {
-    return !n->agreed && !n->gone && n->lost_s > 0 && sl_contacts_left_s(a, n) > 0;
+    return !n->link.agreed && !n->absence.gone && n->absence.lost_s > 0 &&
+           sl_contacts_left_s(a, n) > 0;
 }
 
 /* Connections that broke, and neighbours that are waited for and say nothing. */
 static void tell_lost(sl_agent *a, const char *warns) {
     for (uint32_t i = 0; i < a->neighbour_count; i++) {
         const sl_neighbour *n = &a->neighbours[i];
-        const double quiet_s = a->side.now_s - n->heard_s;
+        const double quiet_s = a->side.now_s - n->link.heard_s;
         if (is_lost(a, n))
             sl_agent_notice(a,
                             "%swaiting for agent %u to come back: %s%s%s; %.0f s left "
                             "(%s)",
-                            warns, n->rank, n->lost.text, n->refusal[0] != '\0' ? "; " : "",
-                            n->refusal, sl_contacts_left_s(a, n), sl_neighbour_return_key(n));
-        else if (n->agreed && n->awaited && quiet_s >= tell_every_s)
+                            warns, n->rank, n->absence.lost.text,
+                            n->dialing.refusal[0] != '\0' ? "; " : "", n->dialing.refusal,
+                            sl_contacts_left_s(a, n), sl_neighbour_return_key(n));
+        else if (n->link.agreed && n->awaited && quiet_s >= tell_every_s)
             sl_agent_notice(a,
                             "%sagent %u has been silent for %.0f s; %.0f s left until its "
                             "connection counts as broken (%s)",
@@ -129,8 +131,8 @@ static double waits_since_s(const sl_agent *a) {
     double since_s = sl_waits_name(a, what, sizeof what) ? sl_waits_moved_s(a) : a->side.now_s;
     for (uint32_t i = 0; i < a->neighbour_count; i++) {
         const sl_neighbour *n = &a->neighbours[i];
-        if (is_lost(a, n) && n->lost_s < since_s)
-            since_s = n->lost_s;
+        if (is_lost(a, n) && n->absence.lost_s < since_s)
+            since_s = n->absence.lost_s;
     }
     return since_s;
 }
@@ -159,7 +161,7 @@ static void tell_wait(sl_agent *a) {
 
 /* Have both said HELLO, where they have to? */
 static bool is_ready(const sl_neighbour *n) {
-    return !n->near || (n->agreed && n->hello_sent);
+    return !n->near || (n->link.agreed && n->link.hello_sent);
 }
 
 /* All are there, with their first models. Until then, a loss ends the run. */
@@ -199,7 +201,7 @@ static void begin_outside(sl_agent *a) {
 /* Others of its run have gone on without this rank. */
 static bool yields(sl_agent *a) {
     uint32_t i = 0;
-    while (i < a->neighbour_count && !a->neighbours[i].ahead)
+    while (i < a->neighbour_count && !a->neighbours[i].dialing.ahead)
         i++;
     if (i == a->neighbour_count || !a->settings.yields)
         return false;
@@ -242,18 +244,20 @@ static void agree(sl_agent *a) {
 
 /* It needs nothing more of this agent, which needs nothing of it: or it does not come back. */
 static bool is_through(const sl_agent *a, const sl_neighbour *n) {
-    if (!n->agreed)
-        return n->parted || n->gone || n->lost_s == 0 || sl_contacts_left_s(a, n) <= 0;
-    return n->bye_sent && n->bye_received && n->come == n->sent_ever &&
-           !sl_channel_waits(n->channel) && sl_connection_sending(n->connection) == 0;
+    if (!n->link.agreed)
+        return n->process.parted || n->absence.gone || n->absence.lost_s == 0 ||
+               sl_contacts_left_s(a, n) <= 0;
+    return n->process.bye_sent && n->process.bye_received &&
+           sl_stream_is_through(&n->stream) && !sl_channel_waits(n->link.channel) &&
+           sl_connection_sending(n->link.connection) == 0;
 }
 
 static void say_goodbye(sl_agent *a) {
     bool all = !sl_worker_busy(a->worker);
     for (uint32_t i = 0; i < a->neighbour_count; i++) {
         sl_neighbour *n = &a->neighbours[i];
-        if (!n->bye_sent && n->agreed && sl_calls_are_told(&a->calls, n) && sl_saving_is_told(a, n))
-            n->bye_sent = sl_neighbour_send_control(n, SL_FRAME_BYE, NULL, 0);
+        if (sl_calls_are_told(&a->calls, n))
+            sl_neighbour_say_bye(n);
         all = all && is_through(a, n);
     }
     if (all)
@@ -263,19 +267,19 @@ static void say_goodbye(sl_agent *a) {
 static void fail_connecting(sl_agent *a) {
     const sl_neighbour *n = NULL;
     for (uint32_t i = 0; i < a->neighbour_count; i++)
-        if (!is_ready(&a->neighbours[i]) && (n == NULL || n->refusal[0] == '\0'))
+        if (!is_ready(&a->neighbours[i]) && (n == NULL || n->dialing.refusal[0] == '\0'))
             n = &a->neighbours[i];
     sl_error error;
     sl_fail_edge(&error, SL_EPEER, n->rank, a->side.rank, 0,
                  "%s%sagent %u (%.200s:%u) did not come up within %g s "
                  "(transport.connect_timeout_s)%s",
-                 n->refusal, n->refusal[0] != '\0' ? "; " : "", n->rank,
+                 n->dialing.refusal, n->dialing.refusal[0] != '\0' ? "; " : "", n->rank,
                  sl_roster_host(a->side.roster, n->rank), sl_roster_port(a->side.roster, n->rank),
                  a->side.connect_timeout_s,
-                 n->refusal[0] != '\0'    ? ""
-                 : n->rank < a->side.rank ? "; is it running, with this roster, and can it be "
-                                            "reached from here? (behind NAT only the highest rank)"
-                                          : "; is it running, with this roster?");
+                 n->dialing.refusal[0] != '\0' ? ""
+                 : n->rank < a->side.rank      ? "; is it running, with this roster, and can it be "
+                                                 "reached from here? (behind NAT only the highest rank)"
+                                               : "; is it running, with this roster?");
     sl_agent_fail(a, &error, error.text);
 }
 
@@ -371,7 +375,6 @@ static bool move(sl_agent *a) {
         agree(a);
     if (a->phase == PHASE_TRAINING && a->initialized)
         start_rounds(a);
-    sl_saving_pass_on(a);
     if (a->phase == PHASE_GOODBYE)
         say_goodbye(a);
     if (a->phase == PHASE_TRAINING || a->phase == PHASE_GOODBYE)
@@ -475,7 +478,7 @@ static void tell_everyone(sl_agent *a) {
     a->side.unbegun = a->side.unbegun || (a->cohort.membership == NULL && !a->settings.joins);
     sl_agent_look(a);
     for (uint32_t i = 0; i < a->neighbour_count; i++)
-        if (a->neighbours[i].near && !a->neighbours[i].agreed)
+        if (a->neighbours[i].near && !a->neighbours[i].link.agreed)
             until_s = sl_clock_seconds() + farewell_connecting_s;
     while (waiting && a->side.now_s < until_s) {
         a->side.now_s = sl_clock_seconds();
@@ -484,7 +487,7 @@ static void tell_everyone(sl_agent *a) {
         waiting = false;
         for (uint32_t i = 0; i < a->neighbour_count; i++) {
             sl_neighbour_tell(&a->neighbours[i], a->cause);
-            waiting = waiting || a->neighbours[i].connection != NULL ||
+            waiting = waiting || a->neighbours[i].link.connection != NULL ||
                       sl_contacts_awaits(a, &a->neighbours[i]);
         }
         if (waiting)

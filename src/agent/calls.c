@@ -84,6 +84,8 @@ int sl_calls_turn(sl_calls *c, const sl_tree *tree, sl_error *error) {
         result = sl_reduce_turn(&c->reduce, error);
     if (result != 0)
         return result;
+    for (uint32_t i = 0; i < c->neighbour_count; i++) /* its memory is used anew */
+        sl_stream_void(&c->neighbours[i].stream, 1u << SL_FRAME_SUM);
     c->met = 0;
     c->coming = c->cut = false;
     c->stands = true;
@@ -181,7 +183,7 @@ static int go_to_meeting(sl_calls *c, sl_error *error) {
  * comes after this round's gradient, or has heard of one, so nobody is asked in vain. */
 static const sl_neighbour *who_goes_on(const sl_calls *c) {
     for (uint32_t i = 0; i < c->neighbour_count; i++)
-        if (c->neighbours[i].exchange > c->side->exchange)
+        if (c->neighbours[i].process.exchange > c->side->exchange)
             return &c->neighbours[i];
     return NULL;
 }
@@ -189,7 +191,7 @@ static const sl_neighbour *who_goes_on(const sl_calls *c) {
 /* Somebody has ended, after a meeting that this agent had come to. */
 static bool others_have_ended(const sl_calls *c) {
     for (uint32_t i = 0; i < c->neighbour_count && c->alarmed; i++)
-        if (c->neighbours[i].bye_received)
+        if (c->neighbours[i].process.bye_received)
             return true;
     return false;
 }
@@ -263,14 +265,6 @@ int sl_calls_advance(sl_calls *c, sl_error *error) {
     return result;
 }
 
-/* Agents agree on a checkpoint before all rounds: who joins them has no part in that. */
-int sl_calls_go_on(sl_calls *c, sl_neighbour *neighbour, sl_error *error) {
-    if (!c->open || (neighbour->process != 1 && !c->lasts))
-        return 0;
-    sl_reduce_go_on(&c->reduce, neighbour);
-    return sl_meeting_go_on(&c->meeting, neighbour, neighbour->meets_heard, error);
-}
-
 bool sl_calls_are_told(const sl_calls *c, const sl_neighbour *neighbour) {
     return !c->open || sl_meeting_is_told(&c->meeting, neighbour);
 }
@@ -278,7 +272,8 @@ bool sl_calls_are_told(const sl_calls *c, const sl_neighbour *neighbour) {
 bool sl_calls_sum_is_void(const sl_calls *c) {
     bool any = false;
     for (uint32_t i = 0; i < c->place.link_count && c->current.kind == SL_CALL_SUM; i++) {
-        const bool ends = c->place.links[i]->gone || c->place.links[i]->bye_received;
+        const bool ends =
+            c->place.links[i]->absence.gone || c->place.links[i]->process.bye_received;
         any = any || (ends && !sl_reduce_has_passed(&c->reduce, i));
     }
     return any;

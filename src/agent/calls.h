@@ -75,8 +75,6 @@ int sl_calls_take(sl_calls *calls, sl_neighbour *from, const sl_frame *frame,
 int sl_calls_advance(sl_calls *calls, sl_error *error);
 /* Answers the current call and all later ones. */
 void sl_calls_fail(sl_calls *calls, const sl_error *error);
-/* The neighbour is connected, or connected anew: goes on with what did not come. */
-int sl_calls_go_on(sl_calls *calls, sl_neighbour *neighbour, sl_error *error);
 /* Has the neighbour been told of everybody who has come? */
 bool sl_calls_are_told(const sl_calls *calls, const sl_neighbour *neighbour);
 /* A sum is under way, and one of those that it goes along has ended: it is void. */

@@ -13,20 +13,21 @@
 static const double refusals_apart_s = 0.05, look_again_s = 1;
 
 double sl_contacts_left_s(const sl_agent *a, const sl_neighbour *n) {
-    return n->superseded ? 0 : n->lost_s + sl_side_return_s(&a->side) - a->side.now_s;
+    return n->absence.superseded ? 0
+                                 : n->absence.lost_s + sl_side_return_s(&a->side) - a->side.now_s;
 }
 
 bool sl_contacts_awaits(const sl_agent *a, const sl_neighbour *n) {
-    if (n->agreed || (n->parted && !n->gone))
+    if (n->link.agreed || (n->process.parted && !n->absence.gone))
         return false;
     if (a->phase == PHASE_OVER)
-        return a->parting && !n->told && n->near && !n->gone;
+        return a->parting && !n->link.abort_sent && n->near && !n->absence.gone;
     return n->near || a->cohort.alarmed;
 }
 
 /* Why it ended, as it said; "": it did not. */
 static const char *end_of(const sl_neighbour *n) {
-    return n->ends == SL_ABORT_DROPS ? "" : n->cause;
+    return n->process.ends == SL_ABORT_DROPS ? "" : n->process.cause;
 }
 
 /* A neighbour that gave up may have waited for one that waits itself: this agent says for whom. */
@@ -47,19 +48,19 @@ static bool goes_on(const sl_agent *a) {
 /* It has ended for somebody who never came. Who has all its neighbours may have begun: it does not
  * train what all others do not. */
 static bool begins_for_nobody(const sl_agent *a, const sl_neighbour *n) {
-    return n->ends == SL_ABORT_BEGINS && a->side.view <= 1 && !a->cohort.is_new;
+    return n->process.ends == SL_ABORT_BEGINS && a->side.view <= 1 && !a->cohort.is_new;
 }
 
 /* The run ends, or goes on without this neighbour. */
 static void fail(sl_agent *a, sl_neighbour *n, const sl_error *error) {
     sl_error whole = *error;
     a->side.unbegun = a->side.unbegun || begins_for_nobody(a, n);
-    if (goes_on(a) && (n->agreed || !a->cohort.is_new) && !begins_for_nobody(a, n)) {
+    if (goes_on(a) && (n->link.agreed || !a->cohort.is_new) && !begins_for_nobody(a, n)) {
         sl_members_lose(a, n, error);
         return;
     }
     add_own_wait(a, n, &whole);
-    sl_agent_fail(a, &whole, end_of(n)[0] != '\0' ? n->cause : error->text);
+    sl_agent_fail(a, &whole, end_of(n)[0] != '\0' ? n->process.cause : error->text);
 }
 
 /* ---- neighbours ---- */
@@ -88,20 +89,20 @@ void sl_contacts_log_edges(sl_agent *a) {
 
 static void log_lost(sl_agent *a, const sl_neighbour *n) {
     sl_log_entry entry = log_of(a, SL_LOG_DOWN, n);
-    snprintf(entry.why, sizeof entry.why, "%s", n->lost.text);
+    snprintf(entry.why, sizeof entry.why, "%s", n->absence.lost.text);
     sl_agent_log(a, &entry);
 }
 
 void sl_contacts_log_lost(sl_agent *a) {
     for (uint32_t i = 0; i < a->neighbour_count; i++)
-        if (a->neighbours[i].lost_s > 0)
+        if (a->neighbours[i].absence.lost_s > 0)
             log_lost(a, &a->neighbours[i]);
 }
 
 /* Its connection broke, and it has time to come back. */
 static void miss(sl_agent *a, sl_neighbour *n, const sl_error *why) {
-    n->lost_s = a->side.now_s;
-    n->lost = *why;
+    n->absence.lost_s = a->side.now_s;
+    n->absence.lost = *why;
     log_lost(a, n);
 }
 
@@ -115,41 +116,40 @@ static void renew(sl_agent *a, sl_neighbour *n) {
 
 /* A connection was agreed on: what came over the one before goes on. */
 static void come_back(sl_agent *a, sl_neighbour *n) {
-    sl_error error;
+    const bool begins = n->renewed || n->absence.gone;
     n->back = false;
     renew(a, n);
-    if (n->lost_s > 0) {
+    if (n->absence.lost_s > 0) {
         sl_log_entry entry = log_of(a, SL_LOG_UP, n);
-        entry.seconds = a->side.now_s - n->lost_s;
+        entry.seconds = a->side.now_s - n->absence.lost_s;
         sl_agent_log(a, &entry);
         sl_agent_notice(a, "the connection to agent %u is back after %.2f s; %s", n->rank,
-                        entry.seconds, n->lost.text);
+                        entry.seconds, n->absence.lost.text);
     }
-    n->lost_s = 0;
-    sl_saving_go_on(a, n);
-    if (sl_calls_go_on(&a->calls, n, &error) != 0)
-        fail(a, n, &error);
+    n->absence = (sl_absence){0};
+    if (begins)
+        sl_saving_tell(a, n);
     sl_members_reach(a, n);
 }
 
 /* The connection to it broke, or is good for nothing. There is time for another one. */
 static void lose(sl_agent *a, sl_neighbour *n, const sl_error *why) {
     sl_neighbour_drop(n, NULL);
-    if (a->side.reconnect_s == 0 && !n->bye_received && !goes_on(a)) {
+    if (a->side.reconnect_s == 0 && !n->process.bye_received && !goes_on(a)) {
         fail(a, n, why);
         return;
     }
     if (a->phase == PHASE_CONNECTING)
         return;
-    n->next_attempt_s = a->side.now_s;
+    n->dialing.next_s = a->side.now_s;
     miss(a, n, why);
 }
 
 void sl_contacts_expel(sl_agent *a, sl_neighbour *n, const char *why, bool for_good) {
     sl_error error;
-    if (n->connection == NULL && n->lost_s == 0)
+    if (n->link.connection == NULL && n->absence.lost_s == 0)
         return;
-    if (!n->agreed && n->lost_s == 0) {
+    if (!n->link.agreed && n->absence.lost_s == 0) {
         sl_neighbour_drop(n, why);
         return;
     }
@@ -157,7 +157,7 @@ void sl_contacts_expel(sl_agent *a, sl_neighbour *n, const char *why, bool for_g
                  why);
     if (for_good)
         fail(a, n, &error);
-    else if (n->agreed)
+    else if (n->link.agreed)
         lose(a, n, &error);
 }
 
@@ -195,24 +195,24 @@ static void on_received(void *context, void *owner, sl_buffer *buffer, size_t by
 
 static void on_sent(void *context, void *owner, uint32_t cookie) {
     sl_neighbour *n = owner;
-    if (sl_channel_sent(n->channel, cookie))
-        sl_neighbour_left(n);
+    n->stream.left += sl_channel_sent(n->link.channel, cookie);
     sl_agent_settle(context, false);
 }
 
 /* Nobody listens where it was: twice, and it is gone. */
 static void note_refusal(sl_agent *a, sl_neighbour *n) {
     sl_error error;
-    const bool seeks = n->sought_s > 0 && a->phase == PHASE_TRAINING;
-    n->next_attempt_s = a->side.now_s + (n->gone ? look_again_s : refusals_apart_s);
-    n->refusals++;
+    const bool seeks = n->absence.sought_s > 0 && a->phase == PHASE_TRAINING;
+    n->dialing.next_s = a->side.now_s + (n->absence.gone ? look_again_s : refusals_apart_s);
+    n->absence.refusals++;
     sl_members_note_ended(a, n);
-    if (n->refusals < SL_REFUSALS || n->gone || n->bye_received || (n->lost_s == 0 && !seeks))
+    if (n->absence.refusals < SL_REFUSALS || n->absence.gone || n->process.bye_received ||
+        (n->absence.lost_s == 0 && !seeks))
         return;
-    if (n->lost_s == 0)
-        sl_fail_edge(&n->lost, SL_EPEER, n->rank, a->side.rank, a->side.round,
+    if (n->absence.lost_s == 0)
+        sl_fail_edge(&n->absence.lost, SL_EPEER, n->rank, a->side.rank, a->side.round,
                      "agent %u was looked for", n->rank);
-    error = n->lost;
+    error = n->absence.lost;
     const size_t used = strlen(error.text);
     snprintf(error.text + used, sizeof error.text - used, "; its port refuses");
     sl_members_lose(a, n, &error);
@@ -228,8 +228,8 @@ static void on_down(void *context, void *owner, bool established, const char *re
     sl_agent *a = context;
     sl_neighbour *n = owner;
     sl_error error;
-    n->turned_away = is_turned_away(established, reason) ? n->turned_away + 1 : 0;
-    if (!n->agreed || a->phase == PHASE_OVER) {
+    n->dialing.turned_away = is_turned_away(established, reason) ? n->dialing.turned_away + 1 : 0;
+    if (!n->link.agreed || a->phase == PHASE_OVER) {
         sl_neighbour_drop(n, established ? "it closed the connection" : reason);
         if (goes_on(a) && !established && strcmp(reason, SL_REASON_REFUSED) == 0)
             note_refusal(a, n);
@@ -238,10 +238,10 @@ static void on_down(void *context, void *owner, bool established, const char *re
         sl_agent_notice(a,
                         "warning: agent %u went away before training began (%s); it may come back",
                         n->rank, reason);
-    } else if (n->bye_received && n->bye_sent) {
+    } else if (n->process.bye_received && n->process.bye_sent) {
         sl_neighbour_drop(n, NULL);
-        n->parted = true;
-        n->next_attempt_s = a->side.now_s + look_again_s; /* another process may take its place */
+        n->process.parted = true;
+        n->dialing.next_s = a->side.now_s + look_again_s; /* another process may take its place */
     } else {
         sl_fail_edge(&error, SL_EPEER, n->rank, a->side.rank, a->side.round, "agent %u is gone: %s",
                      n->rank, reason);
@@ -282,11 +282,11 @@ static void visitor_connected(void *context, void *owner) {
 /* Who asks for this agent may look for all, as somebody is lost whom this one does not miss yet: it
  * counts this one as lost, too, unless it connects in time. */
 static void answer(sl_agent *a, sl_neighbour *n) {
-    if (!goes_on(a) || a->phase != PHASE_TRAINING || n->agreed)
+    if (!goes_on(a) || a->phase != PHASE_TRAINING || n->link.agreed)
         return;
     sl_members_alarm(a);
-    if (n->connection == NULL)
-        n->next_attempt_s = a->side.now_s;
+    if (n->link.connection == NULL)
+        n->dialing.next_s = a->side.now_s;
 }
 
 /* The number of this member's epoch, if that has another process of its rank; else 0. */
@@ -302,7 +302,7 @@ static void take_in(sl_agent *a, sl_visitor *visitor, sl_standing *theirs) {
     sl_neighbour *n = sl_agent_neighbour(a, visitor->rank);
     char text[SL_REFUSAL_MAX];
     const uint64_t followed = followed_in(a, n, theirs);
-    if (followed != 0 && sl_neighbour_is_dialed(n) && n->agreed) {
+    if (followed != 0 && sl_neighbour_is_dialed(n) && n->link.agreed) {
         snprintf(text, sizeof text, "agent %u has another process, which is connected", n->rank);
         sl_visitors_turn_away(&a->visitors, visitor, followed, text);
         return;
@@ -317,14 +317,15 @@ static void take_in(sl_agent *a, sl_visitor *visitor, sl_standing *theirs) {
             sl_visitors_say_join(&a->visitors, visitor, text);
         else
             sl_visitors_turn_away(&a->visitors, visitor, followed, text);
-        n->ahead = theirs->trains && !a->side.trains;
+        n->dialing.ahead = theirs->trains && !a->side.trains;
         return;
     }
-    if (n->incarnation == theirs->incarnation && theirs->attempt <= n->attempt) {
+    if (n->process.incarnation == theirs->incarnation &&
+        theirs->attempt <= n->process.attempt) {
         sl_visitors_refuse(&a->visitors, visitor, NULL); /* it has another one by now */
         return;
     }
-    if (n->agreed && a->side.trains) {
+    if (n->link.agreed && a->side.trains) {
         sl_error why;
         sl_fail_edge(&why, SL_EPEER, n->rank, a->side.rank, a->side.round,
                      "agent %u connected anew", n->rank);
@@ -340,11 +341,12 @@ static void take_in(sl_agent *a, sl_visitor *visitor, sl_standing *theirs) {
  * better, and is asked. */
 static void doubt(sl_agent *a, uint32_t rank, const char *text) {
     sl_neighbour *n = sl_agent_neighbour(a, rank);
-    if (n == NULL || n->agreed || sl_neighbour_is_dialed(n) ||
+    if (n == NULL || n->link.agreed || sl_neighbour_is_dialed(n) ||
         n->rank >= sl_roster_count(a->side.roster))
         return;
-    snprintf(n->refusal, sizeof n->refusal, "refused: %.*s", (int)sizeof n->refusal - 16, text);
-    n->doubted = true;
+    snprintf(n->dialing.refusal, sizeof n->dialing.refusal, "refused: %.*s",
+             (int)sizeof n->dialing.refusal - 16, text);
+    n->dialing.doubted = true;
 }
 
 static void visitor_received(void *context, void *owner, sl_buffer *buffer, size_t bytes) {
@@ -387,59 +389,67 @@ const sl_connection_handlers sl_contacts_visitors = {visitor_connected, visitor_
 /* Nobody waits for ever: a neighbour that does not come back ends the run, unless it has no part in
  * it any more. */
 static void check_lost(sl_agent *a, sl_neighbour *n) {
-    if (n->agreed || n->lost_s == 0 || n->gone || n->bye_received || a->phase != PHASE_TRAINING ||
-        sl_contacts_left_s(a, n) > 0)
+    if (n->link.agreed || n->absence.lost_s == 0 || n->absence.gone || n->process.bye_received ||
+        a->phase != PHASE_TRAINING || sl_contacts_left_s(a, n) > 0)
         return;
-    const size_t used = strlen(n->lost.text);
-    if (n->superseded)
-        snprintf(n->lost.text + used, sizeof n->lost.text - used,
+    const size_t used = strlen(n->absence.lost.text);
+    if (n->absence.superseded)
+        snprintf(n->absence.lost.text + used, sizeof n->absence.lost.text - used,
                  "; another process came for its rank");
     else
-        snprintf(n->lost.text + used, sizeof n->lost.text - used,
+        snprintf(n->absence.lost.text + used, sizeof n->absence.lost.text - used,
                  "; it did not come back within %g s (%s)%s%s", sl_side_return_s(&a->side),
-                 sl_neighbour_return_key(n), n->refusal[0] != '\0' ? ": " : "", n->refusal);
+                 sl_neighbour_return_key(n), n->dialing.refusal[0] != '\0' ? ": " : "",
+                 n->dialing.refusal);
     if (goes_on(a)) /* who joins, too: there are others whom it can ask */
-        sl_members_lose(a, n, &n->lost);
+        sl_members_lose(a, n, &n->absence.lost);
     else
-        fail(a, n, &n->lost);
+        fail(a, n, &n->absence.lost);
 }
 
 /* Who joins may be refused until all have gone on without the process before. */
 static double seeks_s(const sl_agent *a, const sl_neighbour *n) {
     const double timeout_s = a->side.timeout_s;
-    return a->cohort.outside && n->refusal[0] != '\0' ? SL_PATIENCE_S(timeout_s) : timeout_s;
+    return a->cohort.outside && n->dialing.refusal[0] != '\0' ? SL_PATIENCE_S(timeout_s)
+                                                              : timeout_s;
 }
 
 /* Somebody is lost, so all look for all. */
 static void check_sought(sl_agent *a, sl_neighbour *n) {
     sl_error error;
-    const bool is_here = n->agreed && !sl_neighbour_has_other(n, n->process);
-    if (is_here || n->sought_s == 0 || a->phase != PHASE_TRAINING ||
-        (a->side.now_s - n->sought_s < seeks_s(a, n) && !n->superseded))
+    const bool is_here = n->link.agreed && !sl_neighbour_has_other(n, n->process.id);
+    if (is_here || n->absence.sought_s == 0 || a->phase != PHASE_TRAINING ||
+        (a->side.now_s - n->absence.sought_s < seeks_s(a, n) && !n->absence.superseded))
         return;
     sl_fail_edge(&error, SL_EPEER, n->rank, a->side.rank, a->side.round, "it cannot be reached%s%s",
-                 n->refusal[0] != '\0' ? ": " : "", n->refusal);
+                 n->dialing.refusal[0] != '\0' ? ": " : "", n->dialing.refusal);
     sl_members_lose(a, n, &error);
 }
 
 /* Who connects to this agent may be gone: then its port says so. */
 static void ask(const sl_agent *a, sl_neighbour *n) {
-    const bool misses = n->lost_s > 0 || n->sought_s > 0 || n->gone;
-    if (goes_on(a) && !n->agreed && n->connection == NULL && !sl_neighbour_is_dialed(n) &&
+    const bool misses = n->absence.lost_s > 0 || n->absence.sought_s > 0 || n->absence.gone;
+    if (goes_on(a) && !n->link.agreed && n->link.connection == NULL && !sl_neighbour_is_dialed(n) &&
         sl_neighbour_has_address(n) && misses)
-        n->doubted = true;
+        n->dialing.doubted = true;
 }
 
 /* What happened while this process did not run is no silence of others. */
 void sl_contacts_forgive(sl_agent *a, double lag_s) {
     for (uint32_t i = 0; i < a->neighbour_count; i++) {
         sl_neighbour *n = &a->neighbours[i];
-        n->heard_s += lag_s;
-        n->lost_s += n->lost_s > 0 ? lag_s : 0;
-        n->sought_s += n->sought_s > 0 ? lag_s : 0;
+        n->link.heard_s += lag_s;
+        n->absence.lost_s += n->absence.lost_s > 0 ? lag_s : 0;
+        n->absence.sought_s += n->absence.sought_s > 0 ? lag_s : 0;
     }
     a->progress_s += lag_s;
     a->deadline_s += lag_s;
+}
+
+static void fail_for_memory(sl_agent *a) {
+    sl_error error;
+    sl_fail_node(&error, SL_ENOMEM, a->side.rank, a->side.round, "out of memory for frames");
+    sl_agent_fail(a, &error, error.text);
 }
 
 void sl_contacts_tick(sl_agent *a) {
@@ -455,10 +465,12 @@ void sl_contacts_tick(sl_agent *a) {
         else if (silent)
             lose(a, n, &error);
         check_lost(a, n);
-        if (n->superseded)
+        if (n->absence.superseded)
             sl_members_note_ended(a, n);
         check_sought(a, n);
     }
+    if (a->side.out_of_memory)
+        fail_for_memory(a);
     sl_visitors_tick(&a->visitors);
     sl_visitors_note_silent(&a->visitors, sl_fabric_end_silent(a->side.fabric));
 }

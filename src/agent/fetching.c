@@ -32,21 +32,16 @@ bool sl_fetching_is_whole(const sl_agent *a) {
     return a->cohort.fetching.model != NULL && a->cohort.fetching.come == dimension_of(a);
 }
 
-bool sl_fetching_is_over(const sl_agent *a) {
-    const sl_fetching *f = &a->cohort.fetching;
-    return sl_fetching_is_whole(a) && (f->told || !f->sponsor->agreed);
-}
-
 /* Of this request so many elements have come. */
-static bool acknowledge(sl_neighbour *n, uint32_t number, size_t come) {
+static void acknowledge(sl_neighbour *n, uint32_t number, size_t come) {
     const sl_frame frame = {.type = SL_FRAME_FETCH, .step = number, .part = (uint32_t)come};
-    return sl_neighbour_send_frame(n, &frame);
+    sl_neighbour_send(n, frame, NULL, false);
 }
 
 static void ask(sl_agent *a) {
     sl_fetching *f = &a->cohort.fetching;
     f->asked_s = a->side.now_s;
-    f->told = acknowledge(f->sponsor, f->number, f->come); /* no room: it is repeated */
+    acknowledge(f->sponsor, f->number, f->come);
 }
 
 int sl_fetching_begin(sl_agent *a, sl_neighbour *sponsor, sl_error *error) {
@@ -149,7 +144,7 @@ bool sl_fetching_give(sl_agent *a) {
                                 .step = f->asked,
                                 .part = (uint32_t)f->sent,
                                 .payload_bytes = (uint32_t)(count * sizeof *f->gift)};
-        if (!sl_neighbour_send_payload(f->taker, &frame, f->gift + f->sent))
+        if (!sl_neighbour_send(f->taker, frame, f->gift + f->sent, false))
             break;
         f->sent += count;
         any = true;
@@ -161,19 +156,21 @@ bool sl_fetching_give(sl_agent *a) {
 
 void sl_fetching_break(sl_agent *a, const sl_neighbour *n) {
     sl_fetching *f = &a->cohort.fetching;
-    if (f->taker == n)
+    if (f->taker == n) {
+        sl_stream_void(&f->taker->stream, 1u << SL_FRAME_MODEL);
         f->taker = NULL;
+    }
     if (f->sponsor == n && !sl_fetching_is_whole(a))
         sl_fetching_end(a);
 }
 
 void sl_fetching_tick(sl_agent *a) {
     sl_fetching *f = &a->cohort.fetching;
-    if (f->taker != NULL && !f->taker->agreed)
+    if (f->taker != NULL && !f->taker->link.agreed)
         sl_fetching_break(a, f->taker);
-    if (f->sponsor != NULL && (!f->sponsor->agreed || f->sponsor->bye_received ||
+    if (f->sponsor != NULL && (!f->sponsor->link.agreed || f->sponsor->process.bye_received ||
                                sl_membership_is_out(a->cohort.membership, f->sponsor->rank, 0)))
         sl_fetching_break(a, f->sponsor);
-    if (f->sponsor != NULL && (!f->told || a->side.now_s - f->asked_s >= repeat_s))
+    if (f->sponsor != NULL && a->side.now_s - f->asked_s >= repeat_s && f->come == 0)
         ask(a);
 }

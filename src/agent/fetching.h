@@ -18,7 +18,6 @@ typedef struct sl_fetching {
     size_t come;
     uint64_t round; /* after which the sponsor had it */
     double asked_s;
-    bool told; /* the sponsor, how much has come */
 
     sl_neighbour *taker; /* who has asked this agent; NULL: nobody has */
     uint32_t asked;      /* number of that request */
@@ -34,8 +33,6 @@ int sl_fetching_begin(struct sl_agent *agent, sl_neighbour *sponsor, sl_error *e
 /* Nobody is asked any more, and nothing has come. */
 void sl_fetching_end(struct sl_agent *agent);
 bool sl_fetching_is_whole(const struct sl_agent *agent);
-/* And the sponsor, who was asked, knows it, or has lost this agent: it serves others. */
-bool sl_fetching_is_over(const struct sl_agent *agent);
 /* A FETCH or MODEL frame. */
 void sl_fetching_hear(struct sl_agent *agent, sl_neighbour *n, const sl_frame *frame,
                       const uint8_t *payload);
@@ -43,7 +40,7 @@ void sl_fetching_hear(struct sl_agent *agent, sl_neighbour *n, const sl_frame *f
 void sl_fetching_offer(struct sl_agent *agent, uint64_t round);
 /* It is connected anew: what was under way with it is over. */
 void sl_fetching_break(struct sl_agent *agent, const sl_neighbour *n);
-/* Repeats requests, and forgets those whose connections broke. */
+/* Repeats a request that is not served yet, and forgets those whose connections broke. */
 void sl_fetching_tick(struct sl_agent *agent);
 /* Sends what may be sent; true: something was. */
 bool sl_fetching_give(struct sl_agent *agent);

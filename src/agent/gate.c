@@ -50,8 +50,9 @@ static void show_key(sl_agent *a, uint32_t rank, const sl_exchange *exchange, co
     const sl_credentials *c = a->side.guard.credentials;
     const sl_neighbour *n = sl_agent_neighbour(a, rank);
     if (c->secret != NULL && n != NULL)
-        sl_channel_show(n->channel, sl_credentials_name(c, (unsigned)sl_proof_key(
-                                                               exchange, c, false, proof, bytes)));
+        sl_channel_show(
+            n->link.channel,
+            sl_credentials_name(c, (unsigned)sl_proof_key(exchange, c, false, proof, bytes)));
 }
 
 static bool is_of_before(const sl_agent *a, uint32_t rank, const sl_exchange *exchange, bool dialed,
@@ -113,10 +114,10 @@ static bool accepts(void *agent, const uint8_t greeting[SL_GREETING_BYTES],
 
 void sl_gate_remember(sl_agent *a, uint32_t rank, const char *why) {
     sl_neighbour *n = sl_agent_neighbour(a, rank);
-    if (n != NULL && !n->agreed && !n->doubted && !sl_neighbour_is_dialed(n))
-        snprintf(n->refusal, sizeof n->refusal,
+    if (n != NULL && !n->link.agreed && !n->dialing.doubted && !sl_neighbour_is_dialed(n))
+        snprintf(n->dialing.refusal, sizeof n->dialing.refusal,
                  "a connection that calls itself agent %u was refused: %.*s", rank,
-                 (int)sizeof n->refusal - 80, why);
+                 (int)sizeof n->dialing.refusal - 80, why);
 }
 
 static void refused(void *agent, const uint8_t *greeting, const struct sockaddr_storage *from,

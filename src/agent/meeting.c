@@ -12,8 +12,7 @@ int sl_meeting_open(sl_meeting *out, sl_place *place, uint32_t rank, sl_error *e
     sl_meeting m = {.place = place, .rank = rank, .nodes = nodes};
     m.comers = calloc(2 * (size_t)nodes, sizeof *m.comers);
     m.told = calloc(place->link_count + 1u, sizeof *m.told);
-    m.sent = calloc(place->link_count + 1u, sizeof *m.sent);
-    if (m.comers == NULL || m.told == NULL || m.sent == NULL) {
+    if (m.comers == NULL || m.told == NULL) {
         sl_meeting_close(&m);
         return sl_fail(error, SL_ENOMEM, "agent %u: out of memory for %u agents", rank, nodes);
     }
@@ -24,7 +23,6 @@ int sl_meeting_open(sl_meeting *out, sl_place *place, uint32_t rank, sl_error *e
 void sl_meeting_close(sl_meeting *m) {
     free(m->comers);
     free(m->told);
-    free(m->sent);
     memset(m, 0, sizeof *m);
 }
 
@@ -62,39 +60,15 @@ int sl_meeting_take(sl_meeting *m, const sl_neighbour *from, const sl_frame *fra
 
 void sl_meeting_pass_on(sl_meeting *m) {
     for (uint32_t i = 0; i < m->place->link_count; i++)
-        while (m->told[i] < m->count && sl_place_reaches(m->place, i)) {
+        for (; m->told[i] < m->count && sl_place_reaches(m->place, i); m->told[i]++) {
             const sl_comer *c = comer(m, m->told[i]);
             const sl_frame frame = {.type = SL_FRAME_MEET,
                                     .exchange = c->round,
                                     .part = c->rank,
                                     .step = (uint32_t)c->purpose};
-            if (c->link != i && !sl_neighbour_send_frame(m->place->links[i], &frame))
-                break;
-            m->sent[i] += c->link != i;
-            m->place->links[i]->meets_sent += c->link != i;
-            m->told[i]++;
+            if (c->link != i)
+                sl_neighbour_send(m->place->links[i], frame, NULL, false);
         }
-}
-
-/* Takes back what did not come. Who was not told of all comers of a meeting does not come to the
- * next one: all that are told again are among the last two meetings' comers. */
-int sl_meeting_go_on(sl_meeting *m, sl_neighbour *to, uint64_t heard, sl_error *error) {
-    const uint32_t i = sl_place_link(m->place, to);
-    const uint64_t kept = 2 * (uint64_t)m->nodes;
-    const bool links = i < m->place->link_count;
-    while (links && m->sent[i] > 0 && to->meets_sent > heard && m->count - m->told[i] < kept)
-        if (comer(m, --m->told[i])->link != i) {
-            m->sent[i]--;
-            to->meets_sent--;
-        }
-    if ((!links || m->sent[i] == 0) && to->meets_sent > heard) /* of a view that is over */
-        to->meets_sent = heard;
-    return to->meets_sent == heard
-               ? 0
-               : sl_fail_edge(error, SL_EPROTO, to->rank, m->rank, to->side->round,
-                              "agent %u has heard of another number of agents "
-                              "that came to a meeting than it was told of",
-                              to->rank);
 }
 
 bool sl_meeting_is_told(const sl_meeting *m, const sl_neighbour *neighbour) {

@@ -28,7 +28,6 @@ typedef struct sl_meeting {
     sl_comer *comers;
     uint64_t count; /* of comers ever */
     uint64_t *told; /* (link_count) to the link, or by it */
-    uint64_t *sent; /* (link_count) of these, in frames to the link in this view */
 } sl_meeting;
 
 int sl_meeting_open(sl_meeting *out, sl_place *place, uint32_t rank, sl_error *error);
@@ -38,10 +37,7 @@ void sl_meeting_come(sl_meeting *m, uint64_t round, sl_meet purpose);
 /* A MEET frame. SL_EPROTO: it makes no sense. */
 int sl_meeting_take(sl_meeting *m, const sl_neighbour *from, const sl_frame *frame,
                     sl_error *error);
-/* The link is connected anew, and `heard` frames came to it: goes on with the next. SL_EPROTO: so
- * many cannot have come. */
-int sl_meeting_go_on(sl_meeting *m, sl_neighbour *link, uint64_t heard, sl_error *error);
-/* Passes on what is not passed on yet, as far as there is room. */
+/* Passes on what is not passed on yet, to links that have begun the view. */
 void sl_meeting_pass_on(sl_meeting *m);
 /* Has the neighbour been told of all comers? */
 bool sl_meeting_is_told(const sl_meeting *m, const sl_neighbour *neighbour);

@@ -99,7 +99,7 @@ int sl_members_start_outside(sl_agent *a, sl_error *error) {
     for (uint32_t i = 0; i < a->neighbour_count; i++) {
         sl_neighbour *n = &a->neighbours[i];
         n->heir = SL_ANY_HEIR;
-        n->sought_s = sl_members_expects(a, n) ? a->side.now_s : 0;
+        n->absence.sought_s = sl_members_expects(a, n) ? a->side.now_s : 0;
     }
     return 0;
 }
@@ -112,20 +112,21 @@ void sl_members_alarm(sl_agent *a) {
     a->cohort.alarmed = true;
     for (uint32_t i = 0; i < a->neighbour_count; i++) {
         sl_neighbour *n = &a->neighbours[i];
-        if (!n->near && !n->agreed && sl_members_expects(a, n))
-            n->sought_s = a->side.now_s;
+        if (!n->near && !n->link.agreed && sl_members_expects(a, n))
+            n->absence.sought_s = a->side.now_s;
     }
 }
 
 bool sl_members_expects(const sl_agent *a, const sl_neighbour *n) {
-    return n->rank < sl_topology_nodes(a->settings.experiment->topology) || n->incarnation != 0;
+    return n->rank < sl_topology_nodes(a->settings.experiment->topology) ||
+           n->process.incarnation != 0;
 }
 
 void sl_members_hear(sl_agent *a, sl_neighbour *n, const sl_frame *frame, const uint8_t *payload) {
     sl_letter *letter = &a->cohort.letter;
     if (a->cohort.membership == NULL || !sl_letters_collect(a, n, frame, payload) ||
-        sl_letter_decode(letter, n->letter, n->letter_bytes) != NULL ||
-        letter->message.from != n->rank || letter->message.incarnation != n->process)
+        sl_letter_decode(letter, n->letter.bytes, n->letter.size) != NULL ||
+        letter->message.from != n->rank || letter->message.incarnation != n->process.id)
         return;
     sl_members_alarm(a);
     step(a, (sl_membership_event){.type = SL_MEMBERSHIP_MESSAGE, .message = &letter->message});
@@ -178,17 +179,18 @@ static void find_heirs(sl_agent *a) {
         const uint32_t place = view != NULL ? sl_epoch_place(view, n->rank) : 0;
         n->heir =
             view == NULL || place == view->count ? SL_ANY_HEIR : view->members[place].incarnation;
-        if (n->agreed && sl_neighbour_has_other(n, n->process) && n->sought_s == 0)
-            n->sought_s = a->side.now_s; /* the other one */
+        if (n->link.agreed && sl_neighbour_has_other(n, n->process.id) &&
+            n->absence.sought_s == 0)
+            n->absence.sought_s = a->side.now_s; /* the other one */
     }
 }
 
 /* A member that is not connected is looked for: also another process of a rank that has left
  * before, and one that this agent has never met. */
 static void seek(const sl_agent *a, sl_neighbour *n) {
-    n->parted = false;
-    if (!n->gone && n->lost_s == 0 && n->sought_s == 0)
-        n->sought_s = a->side.now_s;
+    n->process.parted = false;
+    if (!n->absence.gone && n->absence.lost_s == 0 && n->absence.sought_s == 0)
+        n->absence.sought_s = a->side.now_s;
 }
 
 /* The node has begun the view. */
@@ -199,10 +201,10 @@ static void turn_neighbours(sl_agent *a, const sl_epoch *view) {
         n->near = false;
         for (uint32_t k = 0; k < count; k++)
             n->near = n->near || peers[k] == n->rank;
-        if (!n->agreed && sl_epoch_place(view, n->rank) < view->count)
+        if (!n->link.agreed && sl_epoch_place(view, n->rank) < view->count)
             seek(a, n);
-        if (n->ends == SL_ABORT_DROPS)
-            n->cause[0] = '\0';
+        if (n->process.ends == SL_ABORT_DROPS)
+            n->process.cause[0] = '\0';
     }
     a->side.varies = sl_node_varies(a->node);
     sl_members_tell_broken(a, view);
@@ -425,52 +427,46 @@ static bool leaves(const sl_agent *a, const sl_neighbour *n) {
 static bool is_last(const sl_agent *a) {
     for (uint32_t i = 0; i < a->neighbour_count; i++) {
         const sl_neighbour *n = &a->neighbours[i];
-        if (!sl_neighbour_is_dead(n) && !n->bye_received && sl_members_expects(a, n) &&
+        if (!sl_neighbour_is_dead(n) && !n->process.bye_received && sl_members_expects(a, n) &&
             !sl_membership_is_out(a->cohort.membership, n->rank, 0))
             return false;
     }
     return a->cohort.alarmed;
 }
 
-static void say_bye(sl_neighbour *n) {
-    if (n->agreed && !n->bye_sent)
-        n->bye_sent = sl_neighbour_send_control(n, SL_FRAME_BYE, NULL, 0);
-}
-
 /* A neighbour that has left has sent all that it owes: what it does not send does not come. */
 void sl_members_see_off(sl_agent *a, sl_neighbour *n) {
-    if (a->cohort.membership == NULL || !n->bye_received || a->phase != PHASE_TRAINING)
+    if (a->cohort.membership == NULL || !n->process.bye_received || a->phase != PHASE_TRAINING)
         return;
     const bool waits = a->cohort.outside || a->cohort.aside;
     step(a, (sl_membership_event){.type = SL_MEMBERSHIP_DONE, .peer = n->rank});
     if (leaves(a, n)) {
-        if (!n->gone && n->left == n->sent) {
+        if (!n->absence.gone && sl_neighbour_has_left(n)) {
             tell_left(a, n);
-            n->gone = true;
-            n->sought_s = 0;
+            sl_neighbour_say_bye(n);
+            n->absence.gone = true;
+            n->absence.sought_s = 0;
         }
-        if (n->gone)
-            say_bye(n);
         return;
     }
     if (a->cohort.outside) /* and has nothing that it still needs */
-        say_bye(n);
+        sl_neighbour_say_bye(n);
     if (waits && is_last(a))
         sl_members_stay_out(a, "nobody of them trains any more");
 }
 
 /* It has closed the connection, and does not come back. */
 static bool takes_no_more(const sl_agent *a, const sl_neighbour *n) {
-    return !n->agreed && sl_waits_for_taker(a, n);
+    return !n->link.agreed && sl_waits_for_taker(a, n);
 }
 
 void sl_members_lose_left(sl_agent *a) {
     for (uint32_t i = 0; a->cohort.membership != NULL && i < a->neighbour_count; i++) {
         sl_neighbour *n = &a->neighbours[i];
-        if (n->bye_received && n->near && a->phase == PHASE_TRAINING &&
+        if (n->process.bye_received && n->near && a->phase == PHASE_TRAINING &&
             a->cohort.cutting == SL_CUTTING_NOTHING &&
             (sl_node_awaits(a->node, n->rank) || takes_no_more(a, n))) {
-            n->gone = true;
+            n->absence.gone = true;
             step(a, (sl_membership_event){.type = SL_MEMBERSHIP_LOST, .peer = n->rank});
         }
     }
@@ -515,19 +511,19 @@ void sl_members_tick(sl_agent *a) {
 
 /* Has it said that it ends, does its port refuse, or has another process come for its rank? */
 static bool has_ended(const sl_neighbour *n) {
-    const bool says_so = n->cause[0] != '\0' && n->ends == SL_ABORT_ENDS;
-    return says_so || n->refusals >= SL_REFUSALS || n->superseded;
+    const bool says_so = n->process.cause[0] != '\0' && n->process.ends == SL_ABORT_ENDS;
+    return says_so || n->absence.refusals >= SL_REFUSALS || n->absence.superseded;
 }
 
 void sl_members_lose(sl_agent *a, sl_neighbour *n, const sl_error *why) {
     sl_neighbour_tell_dropped(n, why->text);
     sl_neighbour_drop(n, NULL);
-    if (n->gone || a->phase == PHASE_OVER)
+    if (n->absence.gone || a->phase == PHASE_OVER)
         return;
-    sl_neighbour_abandon(n);
-    n->gone = true;
-    n->lost = *why;
-    n->sought_s = 0;
+    sl_stream_abandon(&n->stream);
+    n->absence.gone = true;
+    n->absence.lost = *why;
+    n->absence.sought_s = 0;
     if (!a->cohort.is_new) /* else it never had it */
         sl_members_tell_lost(a, n, why->text);
     sl_members_alarm(a);
@@ -540,12 +536,12 @@ void sl_members_convict(sl_agent *a) {
     if (n == NULL)
         return;
     a->cohort.culprit = NULL;
-    n->convicted = n->incarnation;
+    n->process.convicted = true;
     sl_members_lose(a, n, &a->cohort.verdict);
 }
 
 void sl_members_note_ended(sl_agent *a, const sl_neighbour *n) {
-    if (a->cohort.membership != NULL && n->gone && has_ended(n) && a->phase != PHASE_OVER)
+    if (a->cohort.membership != NULL && n->absence.gone && has_ended(n) && a->phase != PHASE_OVER)
         step(a, (sl_membership_event){.type = SL_MEMBERSHIP_LOST, .peer = n->rank, .ended = true});
 }
 
@@ -553,8 +549,6 @@ void sl_members_reach(sl_agent *a, sl_neighbour *n) {
     if (a->cohort.membership == NULL || a->phase == PHASE_OVER)
         return;
     sl_fetching_break(a, n);
-    n->sought_s = 0;
-    n->gone = false;
     if (a->cohort.alarmed)
         step(a, (sl_membership_event){.type = SL_MEMBERSHIP_REACHED, .peer = n->rank});
 }

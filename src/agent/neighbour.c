@@ -7,9 +7,8 @@
  * when half a window would go untold. Silence beyond the time-out breaks a connection; heartbeats
  * keep the living from being silent.
  *
- * A connection may break at any time. Both sides count data frames since the start, and each tells
- * the other how many came, with its credit. HELLO tells both in full: after it, data goes on with
- * the first frame that did not come.
+ * A connection may break at any time. HELLO tells where each side stands: after it, the stream
+ * (stream/stream.h) goes on with the first frame that did not come.
  */
 #include "agent/neighbour.h"
 
@@ -27,7 +26,7 @@ static const double retry_connect_s = 0.1;
 static const double retry_refused_s = 1; /* after the other side has refused, or said nothing */
 static const double retry_share = 0.1;   /* at most, of the time to come back */
 static const double retry_most_s = 5;    /* where the other side does not trust this one */
-enum { CONTROL_SENDS = 16, SMALLEST_BUFFER = 1024, CREDIT_AHEAD_MAX = 4096 };
+enum { CONTROL_SENDS = 16, SMALLEST_BUFFER = 1024 };
 
 int sl_neighbour_open(sl_neighbour *n, sl_error *error) {
     const sl_side *side = n->side;
@@ -41,8 +40,7 @@ int sl_neighbour_open(sl_neighbour *n, sl_error *error) {
             side->payload_memory + (size_t)n->index * side->receive_buffers * side->payload_stride;
         buffers.rest_bytes = side->payload_stride;
     }
-    n->places = calloc(side->window, sizeof *n->places);
-    if (n->places == NULL)
+    if (!sl_stream_open(&n->stream, &n->side->copies, side->window))
         return sl_fail(error, SL_ENOMEM, "agent %u: out of memory", side->rank);
     return sl_pool_open(&n->pool, side->fabric, &buffers, n, error);
 }
@@ -52,17 +50,16 @@ double sl_side_return_s(const sl_side *side) {
 }
 
 static void close_connection(sl_neighbour *n) {
-    sl_connection_close(&n->connection);
-    sl_channel_close(&n->channel);
+    sl_connection_close(&n->link.connection);
+    sl_channel_close(&n->link.channel);
 }
 
 void sl_neighbour_close(sl_neighbour *n) {
     close_connection(n);
     sl_pool_close(&n->pool);
-    free(n->places);
-    free(n->letter);
-    n->places = NULL;
-    n->letter = NULL;
+    sl_stream_close(&n->stream);
+    free(n->letter.bytes);
+    n->letter = (sl_letter_part){0};
 }
 
 bool sl_neighbour_is_dialed(const sl_neighbour *n) {
@@ -82,42 +79,35 @@ bool sl_neighbour_has_other(const sl_neighbour *n, uint64_t process) {
 }
 
 bool sl_neighbour_is_dead(const sl_neighbour *n) {
-    return n->gone && (n->refusals > 0 || !sl_neighbour_has_address(n));
+    return n->absence.gone && (n->absence.refusals > 0 || !sl_neighbour_has_address(n));
 }
 
 /* ---- connecting ---- */
 
-/* Everything that is said of one connection begins anew. Nothing is read for the old one any more.
- */
-static void reset(sl_neighbour *n) {
-    n->connected = n->hello_sent = n->agreed = n->dialed = false;
-    n->bye_sent = n->told = n->asked = false;
-    n->view_told = 0;
-    n->exchange_told = n->open_told = n->news_told = 0;
-    n->said_s = 0;
-    n->wait_told = false;
-    n->bytes_heard = 0;
-    n->heard_s = n->sent_s = n->side->now_s;
-    n->left = n->sent_ever;
+/* Nothing is read for a connection before any more. */
+static void begin_link(sl_neighbour *n) {
+    const double now_s = n->side->now_s;
+    n->link = (sl_neighbour_link){.heard_s = now_s, .sent_s = now_s};
+    n->stream.left = n->stream.numbered.data;
 }
 
 /* Several times within the time that a neighbour has to come back. */
 static double retry_s(const sl_neighbour *n) {
     const double share_s = retry_share * sl_side_return_s(n->side);
-    if (n->turned_away > 0)
-        return fmin(ldexp(retry_connect_s, (int)n->turned_away - 1),
+    if (n->dialing.turned_away > 0)
+        return fmin(ldexp(retry_connect_s, (int)n->dialing.turned_away - 1),
                     n->side->trains ? fmin(share_s, retry_most_s) : retry_most_s);
-    if (!n->connected || n->agreed || (n->side->trains && share_s < retry_connect_s))
+    if (!n->link.connected || n->link.agreed || (n->side->trains && share_s < retry_connect_s))
         return retry_connect_s;
     return n->side->trains && share_s < retry_refused_s ? share_s : retry_refused_s;
 }
 
 void sl_neighbour_drop(sl_neighbour *n, const char *why) {
-    if (!n->agreed && !n->doubted && why != NULL)
-        snprintf(n->refusal, sizeof n->refusal, "%.*s", SL_REFUSAL_MAX - 1, why);
-    n->next_attempt_s = n->side->now_s + retry_s(n);
+    if (!n->link.agreed && !n->dialing.doubted && why != NULL)
+        snprintf(n->dialing.refusal, sizeof n->dialing.refusal, "%.*s", SL_REFUSAL_MAX - 1, why);
+    n->dialing.next_s = n->side->now_s + retry_s(n);
     close_connection(n);
-    reset(n);
+    begin_link(n);
 }
 
 static int dial(sl_neighbour *n, sl_error *error) {
@@ -128,46 +118,41 @@ static int dial(sl_neighbour *n, sl_error *error) {
     if (!sl_greeting_write(&passage, side->guard.credentials, greeting))
         return sl_fail(error, SL_EPEER, "OpenSSL has no random bytes to greet agent %u with",
                        n->rank);
-    int result = sl_connection_open(&n->connection, side->fabric, side->handlers, n,
+    int result = sl_connection_open(&n->link.connection, side->fabric, side->handlers, n,
                                     side->window + CONTROL_SENDS, error);
     if (result == 0)
-        result = sl_channel_open(&n->channel, &side->guard, n->connection, &passage, true, error);
-    return result != 0 ? result : sl_connection_dial(n->connection, &address, greeting, error);
+        result = sl_channel_open(&n->link.channel, &side->guard, n->link.connection, &passage, true,
+                                 error);
+    return result != 0 ? result : sl_connection_dial(n->link.connection, &address, greeting, error);
 }
 
 void sl_neighbour_dial_if_due(sl_neighbour *n) {
     sl_side *side = n->side;
-    if (n->connection != NULL || (!sl_neighbour_is_dialed(n) && !n->doubted) ||
-        side->now_s < n->next_attempt_s)
+    if (n->link.connection != NULL || (!sl_neighbour_is_dialed(n) && !n->dialing.doubted) ||
+        side->now_s < n->dialing.next_s)
         return;
     sl_error error;
-    reset(n);
+    begin_link(n);
     const int result = dial(n, &error);
-    n->dialed = true;
-    n->attempts++;
-    n->dialed_s = side->now_s;
+    n->link.attempt = ++n->dialing.count;
+    n->link.dialed_s = side->now_s;
     if (result != 0)
         sl_neighbour_drop(n, error.text);
 }
 
 /* Another process of the same rank: nothing is known to it, or of it. */
 static void forget(sl_neighbour *n) {
-    n->renewed = n->incarnation != 0;
-    n->bye_received = n->parted = false;
-    n->credit = n->received = n->received_told = n->meets = n->meets_sent = n->exchange = n->open =
-        0;
-    n->given_up = 0;
-    n->view = 0;
-    n->cause[0] = '\0';
-    n->letter_come = 0;
-    n->credit_told = sl_neighbour_credit(n); /* HELLO has said so, or will */
+    n->renewed = n->process.incarnation != 0;
+    n->process = (sl_process){0};
+    n->letter.come = 0;
+    sl_stream_renew(&n->stream);
 }
 
 /* May this process take the place of the one before it? Of two that want to, who is there stays.
  * First the one before is lost: what was under way to it is. */
 static bool inherits(const sl_neighbour *n, const sl_standing *theirs) {
-    const bool is_done = n->gone || n->incarnation == 0,
-               is_free = n->heir == SL_ANY_HEIR && !n->agreed && is_done;
+    const bool is_done = n->absence.gone || n->process.incarnation == 0,
+               is_free = n->heir == SL_ANY_HEIR && !n->link.agreed && is_done;
     return theirs->joins && (is_free || n->heir == theirs->incarnation);
 }
 
@@ -175,17 +160,28 @@ static bool inherits(const sl_neighbour *n, const sl_standing *theirs) {
 static const char *why_not_anew(const sl_neighbour *n, const sl_standing *theirs) {
     if (!n->side->trains)
         return theirs->joins ? "wants to join a run that does not train yet" : NULL;
-    if (n->incarnation == theirs->incarnation || inherits(n, theirs))
+    if (n->process.incarnation == theirs->incarnation || inherits(n, theirs))
         return NULL;
     if (theirs->joins)
         return "is a member: its process is alive, or not all have gone on without it yet";
-    if (n->incarnation == 0)
+    if (n->process.incarnation == 0)
         return NULL;
-    return n->process == SL_FOUNDER
+    return n->process.id == SL_FOUNDER
                ? "was started anew; who trained with the process before cannot go "
                  "on with this one"
                : "has another process, which has joined in the place of the one "
                  "before";
+}
+
+static sl_stream_standing standing_of(const sl_standing *theirs) {
+    return (sl_stream_standing){{theirs->received, theirs->received_data}, theirs->credit};
+}
+
+/* What was sent to a process that counted as lost is given up: it says where it stands. */
+static bool can_resume(const sl_neighbour *n, const sl_standing *theirs) {
+    const sl_stream_standing stands = standing_of(theirs);
+    const bool begins = n->process.incarnation != theirs->incarnation;
+    return begins || n->absence.gone || sl_stream_can_resume(&n->stream, &stands);
 }
 
 bool sl_neighbour_may_go_on(sl_neighbour *n, sl_standing *theirs, char text[SL_REFUSAL_MAX]) {
@@ -194,13 +190,14 @@ bool sl_neighbour_may_go_on(sl_neighbour *n, sl_standing *theirs, char text[SL_R
     const char *why = why_not_anew(n, theirs);
     text[0] = '\0';
     if (knows_another) {
-        theirs->credit -= theirs->credit < theirs->received ? theirs->credit : theirs->received;
-        theirs->received = theirs->meets = 0;
+        theirs->credit -=
+            theirs->credit < theirs->received_data ? theirs->credit : theirs->received_data;
+        theirs->received = theirs->received_data = 0;
     }
-    if (n->convicted != 0 && n->convicted == theirs->incarnation)
+    if (n->process.convicted && n->process.incarnation == theirs->incarnation)
         snprintf(text, SL_REFUSAL_MAX, "agent %u has sent what makes no sense: %.*s", n->rank,
-                 SL_REFUSAL_MAX / 2, n->lost.text);
-    else if (side->trains && n->incarnation == 0 && !theirs->trains)
+                 SL_REFUSAL_MAX / 2, n->absence.lost.text);
+    else if (side->trains && n->process.incarnation == 0 && !theirs->trains)
         snprintf(text, SL_REFUSAL_MAX, "agent %u does not train yet", n->rank);
     else if (why != NULL)
         snprintf(text, SL_REFUSAL_MAX, "agent %u %s", n->rank, why);
@@ -210,56 +207,55 @@ bool sl_neighbour_may_go_on(sl_neighbour *n, sl_standing *theirs, char text[SL_R
             "agent %u was started anew; agent %u trained with the process before and cannot go "
             "on with this one",
             side->rank, n->rank);
-    else if (!n->gone && (theirs->received < n->come || theirs->received > n->sent_ever ||
-                          theirs->credit > n->sent_ever + CREDIT_AHEAD_MAX))
+    else if (!can_resume(n, theirs))
         snprintf(text, SL_REFUSAL_MAX,
-                 "agent %u says that %" PRIu64 " data frames came to it; %" PRIu64 " to %" PRIu64
+                 "agent %u says that %" PRIu64 " frames came to it; %" PRIu64 " to %" PRIu64
                  " can have come",
-                 n->rank, theirs->received, n->come, n->sent_ever);
-    n->superseded = why != NULL && theirs->joins && !n->agreed;
+                 n->rank, theirs->received, n->stream.acknowledged.frames,
+                 n->stream.numbered.frames);
+    n->absence.superseded = why != NULL && theirs->joins && !n->link.agreed;
     return text[0] == '\0';
 }
 
 /* Its HELLO equals ours: from now on it is the neighbour. */
 static void agree(sl_neighbour *n, const sl_standing *theirs) {
-    if (n->incarnation != theirs->incarnation)
+    const sl_stream_standing stands = standing_of(theirs);
+    if (n->process.incarnation != theirs->incarnation)
         forget(n);
-    n->incarnation = theirs->incarnation;
-    n->process = sl_standing_process(theirs);
-    n->attempt = theirs->attempt;
-    n->agreed = n->back = true;
-    n->doubted = n->superseded = false;
-    n->turned_away = 0;
-    n->followed = 0;
-    n->refusal[0] = '\0';
-    if (n->gone) /* its count stands, whatever was given up */
-        n->come = n->sent_ever = theirs->received;
-    sl_neighbour_came(n, theirs->received);
-    n->sent = n->left = theirs->received;
-    n->refusals = 0;
-    if (n->credit < theirs->credit)
-        n->credit = theirs->credit;
-    n->meets_heard = theirs->meets;
-    n->heard_s = n->side->now_s;
-    sl_connection_grant(n->connection, n->pool);
+    n->process.incarnation = theirs->incarnation;
+    n->process.id = sl_standing_process(theirs);
+    n->process.attempt = theirs->attempt;
+    n->link.agreed = n->back = true;
+    n->link.heard_s = n->side->now_s;
+    n->dialing.doubted = false;
+    n->dialing.turned_away = 0;
+    n->dialing.refusal[0] = '\0';
+    n->absence.superseded = false;
+    n->absence.followed = 0;
+    n->absence.refusals = 0;
+    if (n->absence.gone)
+        sl_stream_return(&n->stream, &stands);
+    else
+        sl_stream_resume(&n->stream, &stands);
+    sl_connection_grant(n->link.connection, n->pool);
 }
 
 void sl_neighbour_adopt(sl_neighbour *n, sl_connection *connection, sl_channel *channel,
                         bool connected, const sl_standing *theirs) {
     close_connection(n);
-    reset(n);
-    n->connection = connection;
-    n->channel = channel;
+    begin_link(n);
+    n->link.connection = connection;
+    n->link.channel = channel;
     sl_connection_adopt(connection, n->side->handlers, n);
     agree(n, theirs);
-    if (connected && n->connection != NULL)
+    if (connected && n->link.connection != NULL)
         sl_neighbour_connected(n);
 }
 
 void sl_neighbour_connected(sl_neighbour *n) {
-    n->connected = true;
-    n->heard_s = n->side->now_s;
-    sl_channel_begin(n->channel);
+    n->link.connected = true;
+    n->link.heard_s = n->side->now_s;
+    sl_channel_begin(n->link.channel);
     sl_neighbour_say_hello(n);
 }
 
@@ -289,8 +285,8 @@ static int judge_hello(sl_neighbour *n, const sl_frame *frame, const uint8_t *pa
         return 0;
     }
     if (!sl_neighbour_is_dialed(n)) { /* it is as it should be: who greeted in its name is not it */
-        n->doubted = false;
-        n->refusal[0] = '\0';
+        n->dialing.doubted = false;
+        n->dialing.refusal[0] = '\0';
         sl_neighbour_drop(n, NULL);
         return 0;
     }
@@ -315,8 +311,8 @@ static int take_first(sl_neighbour *n, const sl_frame *frame, const uint8_t *pay
     } else if (frame->type == SL_FRAME_HELLO) {
         return judge_hello(n, frame, payload, error);
     } else {
-        n->followed = frame->step == SL_ABORT_FOLLOWED ? frame->exchange : 0;
-        n->ahead = frame->step == SL_ABORT_TRAINS;
+        n->absence.followed = frame->step == SL_ABORT_FOLLOWED ? frame->exchange : 0;
+        n->dialing.ahead = frame->step == SL_ABORT_TRAINS;
         sl_text_show(said, sizeof said, (const char *)payload, frame->payload_bytes);
         snprintf(text, sizeof text, "refused: %.300s", said);
     }
@@ -326,15 +322,12 @@ static int take_first(sl_neighbour *n, const sl_frame *frame, const uint8_t *pay
 
 /* ---- receiving ---- */
 
-static int take_data(sl_neighbour *n, const sl_frame *frame, sl_buffer *buffer, sl_event *event,
-                     sl_error *error) {
-    n->held++;
-    n->asked = n->asked || frame->asks;
-    if (++n->received > n->credit_told)
-        return sl_fail_edge(error, SL_EPROTO, n->rank, n->side->rank, n->side->round,
-                            "agent %u sent %" PRIu64 " data frames, more than the %" PRIu64
-                            " that it was allowed",
-                            n->rank, n->received, n->credit_told);
+static int take_data(sl_neighbour *n, const sl_frame *frame, sl_buffer *buffer, sl_event *event) {
+    n->link.asked = n->link.asked || frame->asks;
+    if (frame->is_void) {
+        sl_stream_release(&n->stream);
+        return SL_ARRIVED_NOTHING;
+    }
     *event = (sl_event){
         .type = SL_EVENT_RECEIVED,
         .peer = n->rank,
@@ -350,31 +343,28 @@ static int take_data(sl_neighbour *n, const sl_frame *frame, sl_buffer *buffer, 
     return SL_ARRIVED_DATA;
 }
 
-void sl_neighbour_abandon(sl_neighbour *n) {
-    n->given_up = n->sent_ever;
-    sl_neighbour_came(n, n->sent_ever);
-    n->sent = n->left = n->sent_ever;
-}
-
 static int take_control(sl_neighbour *n, const sl_frame *frame, const uint8_t *payload,
                         sl_error *error) {
     n->side->counters.control_frames_received++;
+    if (frame->is_void)
+        return SL_ARRIVED_NOTHING;
     switch (frame->type) {
     case SL_FRAME_ABORT:
-        sl_text_show(n->cause, sizeof n->cause, (const char *)payload, frame->payload_bytes);
-        n->ends = frame->step <= SL_ABORT_DROPS ? (sl_frame_abort)frame->step : SL_ABORT_ENDS;
-        if (n->ends == SL_ABORT_DROPS)
+        sl_text_show(n->process.cause, sizeof n->process.cause, (const char *)payload,
+                     frame->payload_bytes);
+        n->process.ends =
+            frame->step <= SL_ABORT_DROPS ? (sl_frame_abort)frame->step : SL_ABORT_ENDS;
+        if (n->process.ends == SL_ABORT_DROPS)
             break;
         return sl_fail_edge(error, SL_EPEER, n->rank, n->side->rank, n->side->round,
-                            "agent %u ended: %s", n->rank, n->cause);
+                            "agent %u ended: %s", n->rank, n->process.cause);
     case SL_FRAME_HELLO:
         return fail(n, error, SL_EPROTO, "HELLO came twice");
     case SL_FRAME_BYE:
-        n->bye_received = true;
+        n->process.bye_received = true;
+        n->link.asked = true; /* it waits for that */
         break;
     case SL_FRAME_MEET:
-        n->meets++;
-        return SL_ARRIVED_CALL;
     case SL_FRAME_WANT:
     case SL_FRAME_SUM:
         return SL_ARRIVED_CALL;
@@ -386,7 +376,7 @@ static int take_control(sl_neighbour *n, const sl_frame *frame, const uint8_t *p
     case SL_FRAME_MODEL:
         return SL_ARRIVED_MODEL;
     case SL_FRAME_HEARTBEAT:
-        n->said_s = n->side->now_s;
+        n->link.beats.said_s = n->side->now_s;
         break;
     case SL_FRAME_CREDIT:
     case SL_FRAME_OPEN:
@@ -399,45 +389,9 @@ static int take_control(sl_neighbour *n, const sl_frame *frame, const uint8_t *p
     return SL_ARRIVED_NOTHING;
 }
 
-/* How many frames more, as the header says, which counts modulo 2^32. What was given up counts as
- * come, and may still be on its way. */
-static uint32_t came(const sl_neighbour *n, const sl_frame *frame) {
-    const uint32_t more = frame->received - (uint32_t)n->come;
-    return (int32_t)more < 0 && n->come <= n->given_up ? 0 : more;
-}
-
 static bool tells_exchange(const sl_frame *frame) {
     return frame->type == SL_FRAME_DATA || frame->type == SL_FRAME_DIRECT ||
            frame->type == SL_FRAME_CREDIT || frame->type == SL_FRAME_HEARTBEAT;
-}
-
-static int take_agreed(sl_neighbour *n, const sl_frame *frame, sl_buffer *buffer, sl_event *event,
-                       sl_error *error) {
-    n->heard_s = n->side->now_s;
-    n->bytes_heard = 0;
-    sl_neighbour_came(n, n->come + came(n, frame));
-    if ((int32_t)(frame->credit - (uint32_t)n->credit) > 0)
-        n->credit += frame->credit - (uint32_t)n->credit;
-    const bool is_data = frame->type == SL_FRAME_DATA || frame->type == SL_FRAME_DIRECT;
-    if (frame->type != SL_FRAME_ABORT && (!is_data || frame->view > n->view)) /* else sent again */
-        n->view = frame->view;
-    if (tells_exchange(frame) && frame->exchange > n->exchange) {
-        n->exchange = frame->exchange;
-        n->exchange_s = n->side->now_s;
-    }
-    if ((tells_exchange(frame) || frame->type == SL_FRAME_OPEN) && frame->exchange > n->open)
-        n->open = frame->exchange;
-    if (is_data)
-        return take_data(n, frame, buffer, event, error);
-    return take_control(n, frame, buffer->data + SL_FRAME_HEADER_BYTES, error);
-}
-
-static const char *find_wrong_count(const sl_neighbour *n, const sl_frame *frame) {
-    if (came(n, frame) > n->sent - n->come)
-        return "it tells of more data frames than were sent";
-    const int32_t ahead = (int32_t)(frame->credit - (uint32_t)n->sent);
-    return ahead > CREDIT_AHEAD_MAX || ahead < -CREDIT_AHEAD_MAX ? "its credit is out of range"
-                                                                 : NULL;
 }
 
 static int refuse_frame(sl_neighbour *n, const char *wrong, sl_error *error) {
@@ -448,15 +402,47 @@ static int refuse_frame(sl_neighbour *n, const char *wrong, sl_error *error) {
              altered ? "; its numbers were written while they were sent, or a link or a memory is "
                        "faulty"
                      : "");
-    if (n->agreed)
+    if (n->link.agreed)
         return fail(n, error, SL_EPROTO, text);
     sl_neighbour_drop(n, wrong);
     return 0;
 }
 
+static void note_progress(sl_neighbour *n, const sl_frame *frame) {
+    sl_process *p = &n->process;
+    if (frame->type != SL_FRAME_ABORT && (int32_t)(frame->view - p->view) > 0)
+        p->view = frame->view; /* a frame that is sent again says the one before */
+    if (tells_exchange(frame) && frame->exchange > p->exchange) {
+        p->exchange = frame->exchange;
+        p->exchange_s = n->side->now_s;
+    }
+    if ((tells_exchange(frame) || frame->type == SL_FRAME_OPEN) && frame->exchange > p->open)
+        p->open = frame->exchange;
+}
+
+static int take_agreed(sl_neighbour *n, const sl_frame *frame, sl_buffer *buffer, sl_event *event,
+                       sl_error *error) {
+    const char *wrong = sl_stream_hear(&n->stream, frame);
+    if (wrong != NULL)
+        return refuse_frame(n, wrong, error);
+    if (sl_stream_numbers(frame->type))
+        wrong = sl_stream_receive(&n->stream, frame);
+    if (wrong != NULL)
+        return sl_fail_edge(error, SL_EPROTO, n->rank, n->side->rank, n->side->round,
+                            "agent %u sent %" PRIu64 " data frames, more than the %" PRIu64
+                            " that it was allowed",
+                            n->rank, n->stream.received.data, n->stream.credit_told);
+    n->link.heard_s = n->side->now_s;
+    n->link.bytes_heard = 0;
+    note_progress(n, frame);
+    return sl_frame_is_data(frame)
+               ? take_data(n, frame, buffer, event)
+               : take_control(n, frame, buffer->data + SL_FRAME_HEADER_BYTES, error);
+}
+
 /* Some of the handshake: when it is done, HELLO may go. */
 static int go_on(sl_neighbour *n) {
-    sl_connection_receive_again(n->connection);
+    sl_connection_receive_again(n->link.connection);
     sl_neighbour_say_hello(n);
     return 0;
 }
@@ -464,7 +450,7 @@ static int go_on(sl_neighbour *n) {
 /* Whoever is on the way may break a seal, and ends this connection only. */
 static int lose_broken(sl_neighbour *n, const char *wrong, sl_error *error) {
     n->side->counters.frames_corrupted++;
-    if (n->agreed) {
+    if (n->link.agreed) {
         sl_fail_edge(error, SL_EPROTO, n->rank, n->side->rank, n->side->round, "agent %u: %s",
                      n->rank, wrong);
         return SL_ARRIVED_BROKEN;
@@ -477,12 +463,11 @@ int sl_neighbour_take(sl_neighbour *n, sl_buffer *buffer, size_t bytes, sl_event
                       sl_frame *frame, sl_error *error) {
     const sl_side *side = n->side;
     const char *wrong;
-    const sl_passed passed = sl_channel_take(n->channel, buffer->data, bytes, side->part_bytes_max,
-                                             side->direct, side->now_s, frame, &wrong);
-    if (passed == SL_PASSED && n->agreed)
-        wrong = find_wrong_count(n, frame);
+    const sl_passed passed =
+        sl_channel_take(n->link.channel, buffer->data, bytes, side->part_bytes_max, side->direct,
+                        side->now_s, frame, &wrong);
     if (wrong == NULL && frame->type == SL_FRAME_HEARTBEAT)
-        wrong = sl_heartbeat_decode(&n->said, buffer->data + SL_FRAME_HEADER_BYTES,
+        wrong = sl_heartbeat_decode(&n->link.beats.said, buffer->data + SL_FRAME_HEADER_BYTES,
                                     frame->payload_bytes, n->rank, n->side->ranks);
     int result = 0;
     if (passed == SL_PASSED_HANDSHAKE)
@@ -491,7 +476,7 @@ int sl_neighbour_take(sl_neighbour *n, sl_buffer *buffer, size_t bytes, sl_event
         result = lose_broken(n, wrong, error);
     else if (wrong != NULL)
         result = refuse_frame(n, wrong, error);
-    else if (n->agreed)
+    else if (n->link.agreed)
         result = take_agreed(n, frame, buffer, event, error);
     else
         result = take_first(n, frame, buffer->data + SL_FRAME_HEADER_BYTES, error);

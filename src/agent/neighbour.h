@@ -11,9 +11,9 @@
 #include "agent/channel.h"
 #include "agent/guard.h"
 #include "agent/heartbeat.h"
-#include "agent/kept.h"
 #include "agent/outbox.h"
 #include "starling/agent.h"
+#include "stream/stream.h"
 #include "wire/frame.h"
 #include "world/fabric.h"
 
@@ -55,98 +55,106 @@ typedef struct sl_side {
     uint8_t *payload_memory; /* (neighbours, receive_buffers, payload_stride) on the device; NULL:
                                 payloads come to the host */
     size_t payload_stride;
-    sl_guard guard;  /* what its connections prove, and are sealed with */
-    sl_kept kept;    /* copies of parts that may have to be sent again */
-    bool retry_soon; /* a send found no room: nothing will wake the loop, so it looks again in a
-                        millisecond */
+    sl_guard guard;     /* what its connections prove, and are sealed with */
+    sl_copies copies;   /* of parts that may have to be sent again */
+    bool out_of_memory; /* for what is to be sent */
+    bool retry_soon;    /* a send found no room: nothing will wake the loop, so it looks again in a
+                           millisecond */
     sl_agent_counters counters;
 } sl_side;
 
 enum { SL_REFUSALS = 2 };
 
-/* Counts of frames are of data frames, since the start, over all connections. */
+/* What both say of what they do. */
+typedef struct sl_beats {
+    uint64_t news_told; /* of side->news */
+    bool waits_told;    /* in that, this agent waited */
+    double told_s;      /* the last HEARTBEAT to it */
+    double said_s;      /* the last one from it; 0: none came */
+    sl_heartbeat said;
+} sl_beats;
+
+/* Of one connection. */
+typedef struct sl_neighbour_link {
+    sl_connection *connection; /* NULL between attempts to connect */
+    sl_channel *channel;       /* on it; NULL: nothing is proved or sealed */
+    bool connected;
+    bool hello_sent;
+    bool agreed; /* its HELLO came and equals ours */
+    bool abort_sent;
+    bool asked;         /* to tell at once what has come */
+    uint64_t attempt;   /* this agent's, to make it; 0: the neighbour made it */
+    uint32_t view_told; /* the view that this agent is in, as it was told last; 0: it was not */
+    double dialed_s, heard_s, sent_s;
+    uint64_t bytes_heard;   /* by its socket, at the last look; 0: none since a frame */
+    uint64_t exchange_told; /* of this agent's; see sl_process.exchange */
+    sl_beats beats;
+} sl_neighbour_link;
+
+/* Of the neighbour's process, over all connections to it. */
+typedef struct sl_process {
+    uint64_t incarnation; /* 0: it has not agreed yet */
+    uint64_t id;          /* likewise, as views call it: SL_FOUNDER: it began with the run */
+    uint64_t attempt;     /* the latest of its attempts to connect */
+    bool bye_sent, bye_received;
+    bool parted;         /* both have said BYE, and it closed the connection */
+    bool convicted;      /* its message made no sense: it is not taken back */
+    uint64_t exchange;   /* the latest that it is known to have begun */
+    double exchange_s;   /* since when that is known */
+    uint64_t open;       /* the latest that it is in, or next to be in, as far as is known */
+    uint64_t open_told;  /* likewise, of this agent, as OPEN has told it */
+    uint32_t view;       /* the latest that it is known to have been in; 0: none */
+    sl_frame_abort ends; /* of what `cause` was the cause */
+    char cause[SL_FRAME_TEXT_MAX]; /* what its last ABORT said; "": none has come */
+} sl_process;
+
+/* Of its absence: since a connection broke, or the neighbour is looked for. */
+typedef struct sl_absence {
+    bool gone;         /* it counts as lost, until it is reached again */
+    bool superseded;   /* meanwhile another process came that wants its rank */
+    uint64_t followed; /* it has said that another process has this agent's rank, in the view of
+                          this number; 0: no */
+    uint32_t refusals; /* of its port, one after the other; SL_REFUSALS: its process has ended */
+    double sought_s;   /* since when it is looked for, for the first time; 0: it is not */
+    double lost_s;     /* when the connection broke; 0: it has not */
+    sl_error lost;     /* why, with edge and round */
+} sl_absence;
+
+/* Of this agent's attempts to reach it. */
+typedef struct sl_dialing {
+    uint64_t count;
+    uint32_t turned_away; /* one after the other, before anything was proved: it backs off */
+    bool doubted;         /* somebody greeted as this neighbour with another configuration */
+    bool ahead;           /* it has said that it trains already, and that this agent may join it */
+    double next_s;
+    char refusal[SL_REFUSAL_MAX]; /* why it is not here yet; empty: nothing came */
+} sl_dialing;
+
+/* A letter of which some frames have come. */
+typedef struct sl_letter_part {
+    uint8_t *bytes; /* (size) of which `come` have come */
+    size_t size, come;
+} sl_letter_part;
+
 typedef struct sl_neighbour {
     sl_side *side;
     uint32_t index, rank;
-    bool near;                 /* the node exchanges with it; others are there for when it will */
-    sl_pool *pool;             /* receive buffers */
-    sl_connection *connection; /* NULL between attempts to connect */
-    sl_channel *channel;       /* on it; NULL: nothing is proved or sealed */
+    sl_pool *pool; /* receive buffers */
 
-    /* of this connection */
-    bool dialed; /* by this agent */
-    bool connected;
-    bool hello_sent;
-    bool agreed;        /* its HELLO came and equals ours */
-    bool bye_sent;      /* and repeated on the next */
-    bool told;          /* ABORT has been sent */
-    bool asked;         /* to tell at once what has come */
-    bool awaited;       /* this agent waits for it (waits.c) */
-    uint32_t view_told; /* the view that this agent is in, as it was told last; 0: it was not */
-    double dialed_s, heard_s, sent_s;
-    uint64_t bytes_heard;       /* by its socket, at the last look; 0: none since a frame */
-    uint64_t exchange_told;     /* of this agent's; see `exchange` */
-    uint64_t open_told;         /* likewise; see `open` */
-    uint64_t news_told;         /* of side->news */
-    bool wait_told;             /* in that, this agent waited */
-    double news_told_s, said_s; /* the last HEARTBEAT to it, and from it; 0: none came */
-    sl_heartbeat said;          /* in that */
+    sl_neighbour_link link;
+    sl_stream stream;
+    sl_process process;
+    sl_absence absence;
+    sl_dialing dialing;
+    sl_letter_part letter;
 
-    /* of all connections to this incarnation */
-    uint64_t incarnation; /* 0: it has not agreed yet */
-    uint64_t process;     /* likewise, as epochs call it: SL_FOUNDER: it began with
-                             the run */
-    uint64_t attempt;     /* the latest of its attempts to connect */
-    bool bye_received;
-    bool parted;            /* both have said BYE, and it closed the connection */
-    bool mutual;            /* in the step of the last message to it, it sends its own */
-    uint64_t first;         /* number of the frame of part 0 of the message in the outbox */
-    uint64_t sent;          /* frames handed to the connection that it has, or will have */
-    uint64_t sent_ever;     /* the same, also if they are to be sent again */
-    uint64_t left;          /* of those sent, out of this agent's memory */
-    uint64_t come;          /* of those, it said that they came */
-    uint64_t given_up;      /* the first so many are not sent again */
-    uint32_t *places;       /* (window) of frames sent that may not have come, by number: in
-                               side->kept; SL_KEPT_NOWHERE: in the outbox */
-    uint64_t credit;        /* frames that it lets us send */
-    uint64_t received;      /* its frames */
-    uint64_t received_told; /* what it knows of them */
-    uint64_t credit_told;   /* what it knows of our credit */
-    uint32_t held;          /* buffers of frames that are not released yet */
-    uint64_t meets;         /* its MEET frames */
-    uint64_t meets_heard;   /* of ours, when it connected last */
-    uint64_t meets_sent;    /* of ours, that it has heard or will */
-    uint64_t exchange;      /* the latest that it is known to have begun */
-    double exchange_s;      /* since when that is known */
-    uint64_t open;          /* the latest that it is in, or next to be in, as far as is known */
-    uint32_t view;          /* that it is in, as it said last; 0: in none */
-
-    bool renewed; /* it is another process than before, and the node has not heard of it */
-
-    /* of its loss (members.c) */
-    bool gone;          /* it counts as lost, until it is reached again */
-    uint64_t followed;  /* it has said that another process has this agent's rank, in the epoch of
-                           this number; 0: no */
-    uint64_t convicted; /* the process whose message made no sense: it is not taken back */
-    bool superseded;    /* while it was away another process came that wants its rank */
-    uint64_t heir;      /* incarnation that may take its place; 0: none, SL_ANY_HEIR: any */
-    uint32_t refusals;  /* of its port, one after the other; SL_REFUSALS: its process has ended */
-    double sought_s;    /* since when it is looked for, for the first time; 0: it is not */
-    uint8_t *letter;    /* (letter_bytes) of which letter_come have come */
-    size_t letter_bytes, letter_come;
-
-    /* of this agent's attempts */
-    uint64_t attempts;
-    uint32_t turned_away; /* one after the other, before anything was proved: it backs off */
-    bool back;            /* a connection was agreed on, and the agent has not heard of it */
-    bool doubted;         /* somebody greeted as this neighbour with another configuration */
-    bool ahead;           /* it has said that it trains already, and that this agent may join it */
-    double lost_s;        /* when the connection broke; 0: it has not, or there is another one */
-    double next_attempt_s;
-    sl_error lost;                 /* why, with edge and round */
-    char refusal[SL_REFUSAL_MAX];  /* why it is not here yet; empty: nothing came */
-    char cause[SL_FRAME_TEXT_MAX]; /* what its last ABORT said; "": none has come */
-    sl_frame_abort ends;           /* and of what that was the cause */
+    bool near;      /* the node exchanges with it; others are there for when it will */
+    uint64_t heir;  /* incarnation that may take its place; 0: none, SL_ANY_HEIR: any */
+    uint64_t first; /* data frames to it before part 0 of the message in the outbox */
+    bool mutual;    /* in the step of that message, it sends its own */
+    bool awaited;   /* this agent waits for it (waits.c) */
+    bool back;      /* a connection was agreed on, and the agent has not heard of it */
+    bool renewed;   /* likewise, that it is another process than before */
 } sl_neighbour;
 
 /* Opens what its connections share. The caller has set side, index and rank. */
@@ -156,9 +164,9 @@ void sl_neighbour_close(sl_neighbour *n);
 bool sl_neighbour_is_dialed(const sl_neighbour *n);
 /* Is it in the roster? */
 bool sl_neighbour_has_address(const sl_neighbour *n);
-/* Have members agreed on another process of its rank than this one, as epochs call it? */
+/* Have members agreed on another process of its rank than this one, as views call it? */
 bool sl_neighbour_has_other(const sl_neighbour *n, uint64_t process);
-/* How epochs call the process that says this. */
+/* How views call the process that says this. */
 uint64_t sl_standing_process(const sl_standing *theirs);
 /* Is it lost, and not only silent: its port refuses, or it has none that could be asked? */
 bool sl_neighbour_is_dead(const sl_neighbour *n);
@@ -197,8 +205,6 @@ typedef enum sl_arrived {
 /* Looks at a message: sl_arrived, or negative: the run ends. */
 int sl_neighbour_take(sl_neighbour *n, sl_buffer *buffer, size_t bytes, sl_event *event,
                       sl_frame *frame, sl_error *error);
-/* It is lost: of what was sent and may not have come, nothing is sent again. */
-void sl_neighbour_abandon(sl_neighbour *n);
 /* Forgets the connection. `why` is kept until it has agreed. */
 void sl_neighbour_drop(sl_neighbour *n, const char *why);
 
@@ -216,8 +222,6 @@ int sl_neighbour_tick(sl_neighbour *n, sl_error *error);
 
 /* ---- sending.c ---- */
 
-/* How many data frames it may have sent. */
-uint64_t sl_neighbour_credit(const sl_neighbour *n);
 /* Nothing, where there is no room: the next tick tries again. */
 void sl_neighbour_say_hello(sl_neighbour *n);
 /* Tells how many data frames came, and may come, where that is due. */
@@ -225,39 +229,37 @@ void sl_neighbour_tell_counts(sl_neighbour *n);
 /* Tells that this agent is in this exchange, or through with the one before: where side->varies, it
  * gets no more than the first parts of a message until it says so. */
 void sl_neighbour_tell_open(sl_neighbour *n, uint64_t exchange);
-/* A data frame has left this agent's memory. */
-void sl_neighbour_left(sl_neighbour *n);
 /* Is this part of the message in the outbox out of this agent's memory? Did it come? */
 static inline bool sl_neighbour_part_left(const sl_neighbour *n, uint32_t part) {
-    return n->left > n->first + part;
+    return n->stream.left > n->first + part;
 }
 static inline bool sl_neighbour_part_came(const sl_neighbour *n, uint32_t part) {
-    return n->come > n->first + part;
+    return n->stream.acknowledged.data > n->first + part;
+}
+/* Has it all left this agent's memory that has begun to? */
+static inline bool sl_neighbour_has_left(const sl_neighbour *n) {
+    return n->stream.left >= n->stream.sent.data;
 }
 /* Is it what keeps the next part of the message in the outbox from being overwritten? */
 bool sl_neighbour_holds_up(const sl_neighbour *n, const sl_outbox *outbox);
-/* From now on this part, which may not have come, is sent again from side->kept. */
-void sl_neighbour_keep(sl_neighbour *n, uint32_t part, uint32_t place);
+/* It gets no more data. Once. */
+void sl_neighbour_say_bye(sl_neighbour *n);
 /* A data frame's buffer is free again. */
 void sl_neighbour_consumed(sl_neighbour *n, sl_buffer *buffer);
-/* Sends the next part: one that has to be sent again, or the outbox's. 1: sent; 0: nothing to send,
- * no credit, or no room; negative: it could not be encoded. */
+/* Sends what is numbered and has not been, as far as there is room. True: something was. */
+bool sl_neighbour_flush(sl_neighbour *n);
+/* Sends the outbox's next part. 1: sent; 0: nothing to send, no credit, or no room; negative: it
+ * could not be encoded. */
 int sl_neighbour_send_part(sl_neighbour *n, sl_outbox *outbox, sl_error *error);
-/* True when the frame is on its way. The payload may go then. */
+/* The frame comes to it, after all that were sent before, unless its process is lost. `own`: the
+ * payload may go; else it stays until it is acknowledged, or void. False: there is no process, or
+ * it is lost. */
+bool sl_neighbour_send(sl_neighbour *n, sl_frame frame, const void *payload, bool own);
+/* CREDIT or HEARTBEAT, which may be lost. True: on its way. */
 bool sl_neighbour_send_control(sl_neighbour *n, sl_frame_type type, const void *payload,
                                size_t bytes);
-/* The same for a MEET, WANT or CUT frame. */
-bool sl_neighbour_send_frame(sl_neighbour *n, const sl_frame *frame);
-/* The same for a LETTER frame, whose payload may go. */
-bool sl_neighbour_send_copy(sl_neighbour *n, const sl_frame *frame, const void *payload);
-/* The same for a SUM or MODEL frame, whose payload may go when the neighbour has said that it came.
- */
-bool sl_neighbour_send_payload(sl_neighbour *n, const sl_frame *frame, const void *payload);
 /* Tells it why this agent ends. */
 void sl_neighbour_tell(sl_neighbour *n, const char *cause);
 /* The same: that this agent goes on without it. */
 void sl_neighbour_tell_dropped(sl_neighbour *n, const char *why);
-/* The first `count` data frames have come to it. */
-void sl_neighbour_came(sl_neighbour *n, uint64_t count);
-
 #endif

@@ -334,9 +334,11 @@ static int open_pools(sl_agent *a, sl_error *error) {
     if (result == 0)
         result = open_envelopes(a, error);
     const uint32_t copies = a->side.direct ? 0 : a->neighbour_count * a->side.window;
-    return result != 0
-               ? result
-               : sl_kept_open(&a->side.kept, a->side.fabric, copies, a->side.part_bytes_max, error);
+    if (result == 0)
+        result = sl_copies_open(&a->side.copies, copies, a->side.part_bytes_max, error);
+    return result != 0 || copies == 0 ? result
+                                      : sl_fabric_register(a->side.fabric, a->side.copies.memory,
+                                                           a->side.copies.memory_bytes, -1, error);
 }
 
 static int open_calls(sl_agent *a, sl_error *error) {
@@ -476,7 +478,7 @@ void sl_agent_close(sl_agent **agent) {
     a->phase = PHASE_OVER; /* who connects from now on is turned away */
     a->parting = false;
     for (uint32_t i = 0; i < a->neighbour_count; i++)
-        sl_connection_close(&a->neighbours[i].connection);
+        sl_connection_close(&a->neighbours[i].link.connection);
     sl_visitors_close(&a->visitors);
     if (a->side.fabric != NULL)
         sl_fabric_poll(a->side.fabric);
@@ -486,7 +488,7 @@ void sl_agent_close(sl_agent **agent) {
     sl_guard_close(&a->side.guard);
     sl_trust_close(a);
     sl_saving_close(a);
-    sl_kept_close(&a->side.kept);
+    sl_copies_close(&a->side.copies);
     sl_calls_close(&a->calls);
     sl_averaging_close(a);
     if (a->side.payload_memory != NULL)

@@ -58,7 +58,7 @@ void sl_place_close(sl_place *p) {
 
 bool sl_place_reaches(const sl_place *p, uint32_t link) {
     const sl_neighbour *n = p->links[link];
-    return n->view == p->view && n->view_told == p->view;
+    return n->process.view == p->view && !n->absence.gone;
 }
 
 uint32_t sl_place_link(const sl_place *p, const sl_neighbour *neighbour) {

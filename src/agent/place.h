@@ -22,7 +22,7 @@ void sl_place_close(sl_place *place);
 /* link_count: not one of them. */
 uint32_t sl_place_link(const sl_place *place, const sl_neighbour *neighbour);
 
-/* Has the link begun the view, and heard that this agent has? What is said before is lost. */
+/* Has the link begun the view? What it hears before is of no use to it. */
 bool sl_place_reaches(const sl_place *place, uint32_t link);
 
 /* NULL: the rank is this agent's own. */

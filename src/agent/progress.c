@@ -72,7 +72,7 @@ static uint32_t count_gone(const sl_agent *a) {
     uint32_t stay = a->side.rank < began;
     for (uint32_t i = 0; i < a->neighbour_count; i++) {
         const sl_neighbour *n = &a->neighbours[i];
-        bool stays = n->bye_received; /* has left by agreement, or at the end */
+        bool stays = n->process.bye_received; /* has left by agreement, or at the end */
         for (uint32_t k = 0; k < g->count; k++)
             stays = stays || g->ranks[k] == n->rank;
         stay += stays && n->rank < began;
@@ -96,14 +96,14 @@ static void append(char text[SL_AGENT_WAIT_MAX], const char *more) {
 
 static sl_agent_edge edge_to(const sl_neighbour *n) {
     sl_agent_edge edge = {.rank = n->rank,
-                          .agreed = n->agreed,
+                          .agreed = n->link.agreed,
                           .awaited = n->awaited,
-                          .heard = n->said_s > 0,
-                          .ago_s = n->side->now_s - n->said_s,
-                          .said = n->said.own,
-                          .waits_for = n->said.waits_for,
-                          .root = n->said.root};
-    if (n->agreed)
+                          .heard = n->link.beats.said_s > 0,
+                          .ago_s = n->side->now_s - n->link.beats.said_s,
+                          .said = n->link.beats.said.own,
+                          .waits_for = n->link.beats.said.waits_for,
+                          .root = n->link.beats.said.root};
+    if (n->link.agreed)
         sl_guard_describe(&n->side->guard, n->rank, edge.protection);
     return edge;
 }

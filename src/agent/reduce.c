@@ -200,8 +200,8 @@ static bool send_part(sl_reduce *s, uint32_t link) {
         .payload_bytes =
             (uint32_t)(down ? bytes_down(s, l->sent) : numbers_of(s, l->sent) * sizeof(double)),
     };
-    if (!sl_neighbour_send_payload(s->place->links[link], &frame,
-                                   slot(s, down ? s->falling : s->rising, l->sent)))
+    if (!sl_neighbour_send(s->place->links[link], frame,
+                           slot(s, down ? s->falling : s->rising, l->sent), false))
         return false;
     l->sent++;
     return true;
@@ -220,17 +220,15 @@ static void ask(sl_reduce *s, uint32_t link) {
     sl_reduce_link *l = &s->links[link];
     const sl_frame frame = {.type = SL_FRAME_WANT,
                             .exchange = s->number,
-                            .part = s->active ? room_for(s, link) : s->parts,
+                            .part = room_for(s, link),
                             .step = l->received};
-    const bool due = frame.part > l->asked || l->tells ||
-                     l->received - l->told >= SL_REDUCE_WINDOW / 2 ||
+    const bool due = frame.part > l->asked || l->received - l->told >= SL_REDUCE_WINDOW / 2 ||
                      (l->received == s->parts && l->told < l->received);
-    if (!due || s->number == 0 || !sl_place_reaches(s->place, link) ||
-        !sl_neighbour_send_frame(s->place->links[link], &frame))
+    if (!due || !sl_place_reaches(s->place, link) ||
+        !sl_neighbour_send(s->place->links[link], frame, NULL, false))
         return;
     l->asked = frame.part;
     l->told = frame.step;
-    l->tells = false;
 }
 
 static bool is_done(const sl_reduce *s) {
@@ -247,9 +245,6 @@ bool sl_reduce_has_passed(const sl_reduce *s, uint32_t link) {
 }
 
 bool sl_reduce_advance(sl_reduce *s) {
-    for (uint32_t i = 0; i < s->place->link_count && !s->active; i++)
-        if (s->links[i].tells)
-            ask(s, i);
     if (!s->active)
         return false;
     do {
@@ -303,11 +298,8 @@ static int take_wish(sl_reduce *s, uint32_t link, const sl_frame *frame, sl_erro
         return 0;
     if ((now && frame->step > l->sent) || (!now && (frame->step > 0 || l->sent < s->parts)))
         return refuse(s->place->links[link], "of which it has not got so many", frame, error);
-    if (l->anew)
-        l->sent = now ? frame->step : l->sent;
     if (l->come < frame->step || !now)
         l->come = now ? frame->step : l->sent;
-    l->anew = false;
     l->wanted = frame->part;
     l->wanted_in = frame->exchange;
     return 0;
@@ -321,14 +313,6 @@ int sl_reduce_take(sl_reduce *s, sl_neighbour *from, const sl_frame *frame, cons
     if (frame->type == SL_FRAME_SUM)
         return take_part(s, link, frame, payload, error);
     return take_wish(s, link, frame, error);
-}
-
-void sl_reduce_go_on(sl_reduce *s, const sl_neighbour *to) {
-    const uint32_t link = sl_place_link(s->place, to);
-    if (link == s->place->link_count)
-        return;
-    s->links[link].anew = s->links[link].tells = true;
-    s->links[link].wanted_in = 0;
 }
 
 void sl_reduce_name_wait(const sl_reduce *s, char *out, size_t bytes, uint32_t *peer) {

@@ -5,7 +5,7 @@
  * with WANT frames, and only for what it can take at once: a child's part only after the child
  * before it has sent that part. So a sum needs no receive buffers of its own, arrives in the order
  * in which it is added, and rounds that run beside it cannot block it. WANT says too how many parts
- * came: a part stays where it is until then, and is sent again when the connection broke.
+ * came: a part stays where it is until then.
  */
 #ifndef SL_REDUCE_H
 #define SL_REDUCE_H
@@ -20,9 +20,6 @@ typedef struct sl_reduce_link {
     uint32_t wanted;   /* it asked for this many, in sum number wanted_in */
     uint64_t wanted_in;
     uint32_t sent, come; /* handed to the connection; it said that they came */
-    bool anew;           /* the connection is a new one: it is to be told all again, and says what
-                            came before anything is sent */
-    bool tells;          /* likewise, this agent has not told it yet */
 } sl_reduce_link;
 
 typedef struct sl_reduce {
@@ -53,8 +50,6 @@ int sl_reduce_begin(sl_reduce *sum, const sl_share *share, sl_error *error);
  * different sizes. */
 int sl_reduce_take(sl_reduce *sum, sl_neighbour *from, const sl_frame *frame,
                    const uint8_t *payload, sl_error *error);
-/* The neighbour is connected anew. */
-void sl_reduce_go_on(sl_reduce *sum, const sl_neighbour *link);
 /* Has the sum under way passed over this link, both ways? */
 bool sl_reduce_has_passed(const sl_reduce *sum, uint32_t link);
 /* Adds, asks and sends what there is. True: the sum is done here. */

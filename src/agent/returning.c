@@ -7,18 +7,19 @@
 #include "agent/state.h"
 
 static bool is_reached(const sl_neighbour *n) {
-    return n != NULL && n->agreed && !n->gone;
+    return n != NULL && n->link.agreed && !n->absence.gone;
 }
 
 /* Who is out as well has no model that holds, and who has said BYE gives none. */
 static bool can_sponsor(const sl_agent *a, const sl_neighbour *n) {
-    return is_reached(n) && !n->bye_received &&
+    return is_reached(n) && !n->process.bye_received &&
            !sl_membership_is_out(a->cohort.membership, n->rank, 0);
 }
 
 /* Has it begun a view without this agent? A rank beyond the first topology is in none. */
 static bool is_without(const sl_agent *a, const sl_neighbour *n) {
-    return n->view > 1 || a->side.rank >= sl_topology_nodes(a->settings.experiment->topology);
+    return n->process.view > 1 ||
+           a->side.rank >= sl_topology_nodes(a->settings.experiment->topology);
 }
 
 /* Whom it reaches, and who goes on without it: of a run that it joins it knows no more. */
@@ -177,8 +178,8 @@ static bool is_followed(const sl_agent *a) {
     bool any = false;
     for (uint32_t i = 0; i < a->neighbour_count; i++) {
         const sl_neighbour *n = &a->neighbours[i];
-        const bool says_so = n->followed > a->side.view;
-        if (n->agreed || (!says_so && !n->gone && sl_members_expects(a, n)))
+        const bool says_so = n->absence.followed > a->side.view;
+        if (n->link.agreed || (!says_so && !n->absence.gone && sl_members_expects(a, n)))
             return false;
         any = any || says_so;
     }
@@ -199,7 +200,7 @@ void sl_returning_tick(sl_agent *a) {
         return;
     if (!a->cohort.is_new && !a->cohort.told_aside)
         tell_outside(a);
-    if (f->sponsor != NULL && sl_fetching_is_over(a) && is_at_rest(a)) {
+    if (f->sponsor != NULL && sl_fetching_is_whole(a) && is_at_rest(a)) {
         ask_to_join(a);
     } else if (f->sponsor == NULL && !sl_fetching_is_whole(a)) {
         sl_neighbour *n = find_sponsor(a);

@@ -18,9 +18,10 @@ static void add_refusals(sl_agent *a) {
     for (uint32_t i = 0; i < a->neighbour_count; i++) {
         const sl_neighbour *n = &a->neighbours[i];
         const size_t used = strlen(a->error.text);
-        if (!n->agreed && n->refusal[0] != '\0' && strstr(a->error.text, n->refusal) == NULL)
+        if (!n->link.agreed && n->dialing.refusal[0] != '\0' &&
+            strstr(a->error.text, n->dialing.refusal) == NULL)
             snprintf(a->error.text + used, sizeof a->error.text - used, "; to agent %u: %s",
-                     n->rank, n->refusal);
+                     n->rank, n->dialing.refusal);
     }
 }
 
@@ -78,7 +79,7 @@ static void start_publishing(sl_agent *a, const sl_outbound *message) {
     a->receiver_count = message->to.count;
     for (uint32_t i = 0; i < message->to.count; i++) {
         a->receivers[i] = sl_agent_neighbour(a, message->to.peers[i]);
-        a->receivers[i]->first = a->receivers[i]->sent_ever;
+        a->receivers[i]->first = a->receivers[i]->stream.numbered.data;
         a->receivers[i]->mutual = message->mutual;
     }
     sl_outbox_begin(&a->outbox, message, a->side.view);
@@ -92,34 +93,26 @@ static bool may_send(const sl_agent *a) {
 
 /* What may have to be sent again is noted, or copied. */
 static void keep_part(sl_agent *a, uint32_t part, bool copy) {
-    sl_kept *kept = &a->side.kept;
-    uint32_t place = SL_KEPT_NOWHERE;
+    sl_copies *copies = &a->side.copies;
+    uint32_t place = SL_COPY_NONE;
     for (uint32_t i = 0; i < a->receiver_count; i++) {
         sl_neighbour *n = a->receivers[i];
-        if (n->first + part >= n->sent_ever || sl_neighbour_part_came(n, part))
+        if (n->first + part >= n->stream.numbered.data || sl_neighbour_part_came(n, part))
             continue;
         const sl_frame frame = sl_outbox_frame(&a->outbox, part);
-        if (place == SL_KEPT_NOWHERE)
-            place = sl_kept_put(kept, &frame, a->outbox.payloads[part].data,
-                                a->outbox.message.stays == SL_STAY_ANSWER);
-        sl_neighbour_keep(n, part, place);
+        if (place == SL_COPY_NONE)
+            place = sl_copies_add(copies, &frame, a->outbox.payloads[part].data,
+                                  a->outbox.message.stays == SL_STAY_ANSWER);
+        sl_stream_use_copy(&n->stream, n->first + part, place);
     }
-    if (copy && place != SL_KEPT_NOWHERE)
-        sl_kept_copy(kept, place);
+    if (copy && place != SL_COPY_NONE)
+        sl_copies_make(copies, place);
 }
 
 /* Has all that has begun to leave done so, what is sent again, too? */
 static bool have_left(const sl_agent *a) {
     for (uint32_t i = 0; i < a->neighbour_count; i++)
-        if (a->neighbours[i].left < a->neighbours[i].sent)
-            return false;
-    return true;
-}
-
-/* Where nothing is copied: has it come, too? */
-static bool have_come(const sl_agent *a) {
-    for (uint32_t i = 0; i < a->receiver_count; i++)
-        if (a->receivers[i]->come < a->receivers[i]->sent_ever)
+        if (!sl_neighbour_has_left(&a->neighbours[i]))
             return false;
     return true;
 }
@@ -140,19 +133,19 @@ static bool has_left_for_all(const sl_agent *a, uint32_t part, bool *came) {
  * are made when the node stops for the last part of the next one; of one that is answered, none. */
 static bool is_gone(sl_agent *a, uint32_t part, bool copy) {
     const sl_outbound *m = &a->outbox.message;
-    sl_kept *kept = &a->side.kept;
+    sl_copies *copies = &a->side.copies;
     bool came;
     if (!has_left_for_all(a, part, &came))
         return false;
     const bool frees =
-        part + 1 == m->parts && sl_kept_borrows(kept, m->exchange, m->step); /* the one before */
-    const bool copies = frees || !(came || m->stays != SL_STAY_NONE);
-    if ((came && !frees) || kept->count == 0)
+        part + 1 == m->parts && sl_copies_lack_others(copies, m->exchange, m->step); /* before */
+    const bool must_copy = frees || !(came || m->stays != SL_STAY_NONE);
+    if ((came && !frees) || copies->count == 0)
         return came;
-    if (copies && (!copy || !sl_node_awaits_sent(a->node) || (frees && !have_left(a))))
+    if (must_copy && (!copy || !sl_node_awaits_sent(a->node) || (frees && !have_left(a))))
         return false;
     if (frees)
-        sl_kept_copy_others(kept, m->exchange, m->step);
+        sl_copies_make_others(copies, m->exchange, m->step);
     keep_part(a, part, m->stays == SL_STAY_NONE);
     return true;
 }
@@ -186,8 +179,6 @@ static bool send_to_each(sl_agent *a) {
     bool any = false;
     for (uint32_t i = 0; i < a->receiver_count && may_send(a); i++) {
         sl_error error;
-        if (!sl_saving_is_told(a, a->receivers[i]))
-            continue; /* it must hear of a checkpoint first */
         int sent = sl_neighbour_send_part(a->receivers[i], &a->outbox, &error);
         if (sent < 0)
             refuse(a, sent, 0, &error);
@@ -196,16 +187,11 @@ static bool send_to_each(sl_agent *a) {
     return any;
 }
 
-/* What was sent over connections that broke, and did not come. */
-static bool send_again(sl_agent *a) {
+/* What found no room, or was sent over connections that broke and did not come. */
+static bool flush(sl_agent *a) {
     bool any = false;
-    for (uint32_t i = 0; i < a->neighbour_count; i++) {
-        sl_neighbour *n = &a->neighbours[i];
-        sl_error error;
-        while (n->sent < n->sent_ever && sl_saving_is_told(a, n) &&
-               sl_neighbour_send_part(n, &a->outbox, &error) > 0)
-            any = true; /* its parts are encoded: nothing fails */
-    }
+    for (uint32_t i = 0; i < a->neighbour_count; i++)
+        any = sl_neighbour_flush(&a->neighbours[i]) || any;
     return any;
 }
 
@@ -225,21 +211,19 @@ static void tell_open(sl_agent *a) {
 }
 
 bool sl_agent_recall(sl_agent *a) {
-    sl_outbox *box = &a->outbox;
-    if (!box->open || a->phase != PHASE_TRAINING)
+    if (a->phase != PHASE_TRAINING)
         return true;
-    box->recalled = true;
-    if (!have_left(a) || (a->side.kept.count == 0 && !have_come(a)))
+    a->outbox.recalled = true;
+    if (!have_left(a))
         return false;
-    for (uint32_t part = box->gone; part < box->encoded; part++)
-        keep_part(a, part, true);
-    sl_kept_copy_others(&a->side.kept, 0, 0);
-    box->open = false;
+    for (uint32_t i = 0; i < a->neighbour_count; i++)
+        sl_stream_void(&a->neighbours[i].stream, 1u << SL_FRAME_DATA | 1u << SL_FRAME_DIRECT);
+    a->outbox.open = false;
     return true;
 }
 
 bool sl_agent_send_parts(sl_agent *a) {
-    bool any = send_again(a);
+    bool any = flush(a);
     publish_to_nobody(a);
     for (int parts = 0; parts < PARTS_BETWEEN_LOOKS && send_to_each(a); parts++)
         any = true;

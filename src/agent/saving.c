@@ -87,9 +87,6 @@ int sl_saving_open(sl_agent *a, sl_error *error) {
     const sl_experiment *e = a->settings.experiment;
     const sl_checkpoints *c = checkpoints_of(a);
     sl_saving *s = &a->saving;
-    s->told = calloc(a->neighbour_count + 1u, sizeof *s->told);
-    if (s->told == NULL)
-        return sl_fail(error, SL_ENOMEM, "agent %u: out of memory", a->side.rank);
     if (c == NULL)
         return 0;
     s->resumed = c->resume ? c->round : 0;
@@ -122,7 +119,6 @@ void sl_saving_log(sl_agent *a) {
 
 void sl_saving_close(sl_agent *a) {
     sl_saver_close(&a->saving.saver);
-    free(a->saving.told);
     free(a->saving.rows);
 }
 
@@ -182,33 +178,16 @@ int sl_saving_outcome(sl_agent *a, sl_error *error) {
 
 /* ---- what was asked for ---- */
 
-bool sl_saving_is_told(const sl_agent *a, const sl_neighbour *n) {
-    const sl_saving *s = &a->saving;
+static void tell_of(const sl_agent *a, sl_neighbour *n, sl_cut_kind kind) {
+    const sl_frame frame = {
+        .type = SL_FRAME_CUT, .exchange = a->saving.asked[kind], .step = (uint32_t)kind};
+    if (frame.exchange != 0)
+        sl_neighbour_send(n, frame, NULL, false);
+}
+
+void sl_saving_tell(const sl_agent *a, sl_neighbour *n) {
     for (int kind = 0; kind < SL_CUT_KINDS; kind++)
-        if (s->asked[kind] != 0 && s->told[n->index][kind] != s->asked[kind])
-            return false;
-    return true;
-}
-
-static void tell(sl_agent *a, sl_neighbour *n) {
-    sl_saving *s = &a->saving;
-    for (uint32_t kind = 0; kind < SL_CUT_KINDS; kind++) {
-        const sl_frame frame = {.type = SL_FRAME_CUT, .exchange = s->asked[kind], .step = kind};
-        const bool due = s->asked[kind] != 0 && s->told[n->index][kind] != s->asked[kind];
-        if (due && sl_neighbour_send_frame(n, &frame))
-            s->told[n->index][kind] = s->asked[kind];
-    }
-}
-
-void sl_saving_pass_on(sl_agent *a) {
-    for (uint32_t i = 0; i < a->neighbour_count; i++)
-        if (!sl_saving_is_told(a, &a->neighbours[i]))
-            tell(a, &a->neighbours[i]);
-}
-
-void sl_saving_go_on(sl_agent *a, const sl_neighbour *n) {
-    memset(a->saving.told[n->index], 0, sizeof *a->saving.told);
-    sl_saving_pass_on(a);
+        tell_of(a, n, (sl_cut_kind)kind);
 }
 
 /* Of several rounds the first counts; a round that was saved makes place for a later one. Who has
@@ -221,7 +200,8 @@ static void note(sl_agent *a, sl_cut_kind kind, uint64_t round) {
     sl_agent_log(a, &(sl_log_entry){.kind = SL_LOG_REQUEST,
                                     .round = round,
                                     .then = kind == SL_CUT_LEAVE ? SL_LOG_LEAVE : SL_LOG_GO_ON});
-    sl_saving_pass_on(a);
+    for (uint32_t i = 0; i < a->neighbour_count; i++)
+        tell_of(a, &a->neighbours[i], kind);
 }
 
 bool sl_saving_ask(sl_agent *a, sl_cut_kind kind) {
@@ -242,7 +222,6 @@ int sl_saving_hear(sl_agent *a, const sl_neighbour *from, const sl_frame *frame,
                             "agent %u asks for a checkpoint of round %" PRIu64
                             " and kind %u, which cannot be",
                             from->rank, frame->exchange, frame->step);
-    s->told[from->index][frame->step] = frame->exchange;
     if (frame->exchange >= a->side.round)
         note(a, (sl_cut_kind)frame->step, frame->exchange);
     return 0;

@@ -1,9 +1,9 @@
 /* saving.h - an agent's checkpoints: those that are due, those that somebody has asked for, and
  * the one that it goes on from.
  *
- * Whoever is asked for a checkpoint names a round that no agent can have ended yet, and tells all
- * neighbours before it sends them any more data; they pass it on likewise. So all hear of it in
- * time, and write the same cut.
+ * An agent that is asked for a checkpoint names a round that no agent can have ended yet, and tells
+ * all neighbours, which pass it on. A stream keeps order: they hear of it before any data that is
+ * sent later. So all hear of it in time, and write the same cut.
  */
 #ifndef SL_SAVING_H
 #define SL_SAVING_H
@@ -30,7 +30,6 @@ typedef struct sl_saving {
     uint64_t resumed;                        /* the round that it goes on from; 0: it begins */
     uint64_t spread;                         /* rounds that agents can be apart */
     uint64_t asked[SL_CUT_KINDS];            /* the round; 0: none */
-    uint64_t (*told)[SL_CUT_KINDS];          /* (neighbours) what each knows of */
     uint64_t passed_over[SL_LOG_PASSED_MAX]; /* newer rounds that it had a file of */
     size_t passed_over_count;
     atomic_uint wishes;    /* of other threads: a bit for each kind, and SL_WISH_ */
@@ -67,14 +66,10 @@ bool sl_saving_ask(sl_agent *agent, sl_cut_kind kind);
 /* A neighbour's CUT frame. */
 int sl_saving_hear(sl_agent *agent, const sl_neighbour *from, const sl_frame *frame,
                    sl_error *error);
-/* Tells the neighbours what they do not know. */
-void sl_saving_pass_on(sl_agent *agent);
+/* Tells a neighbour of the checkpoints that were asked for. */
+void sl_saving_tell(const sl_agent *agent, sl_neighbour *neighbour);
 /* The run has begun, or gone on: for the log of events. */
 void sl_saving_log(sl_agent *agent);
-/* Does this neighbour know of every checkpoint that was asked for? */
-bool sl_saving_is_told(const sl_agent *agent, const sl_neighbour *neighbour);
-/* The neighbour is connected anew: what it may not have heard is said again, before data. */
-void sl_saving_go_on(sl_agent *agent, const sl_neighbour *neighbour);
 /* All neighbours are connected: true once the node may start. Negative: the run has failed. */
 int sl_saving_agree(sl_agent *agent, sl_error *error);
 /* After the last round: 0, SL_ESAVED, SL_ELEFT, or why there is no file. */

@@ -95,8 +95,8 @@ void sl_members_name_dropping(const sl_agent *a, char out[SL_DROPPED_MAX]) {
     const sl_neighbour *says = NULL, *lost = NULL;
     for (uint32_t i = 0; i < a->neighbour_count; i++) {
         const sl_neighbour *n = &a->neighbours[i];
-        says = n->ends == SL_ABORT_DROPS && n->cause[0] != '\0' ? n : says;
-        lost = n->gone && n->lost.text[0] != '\0' ? n : lost;
+        says = n->process.ends == SL_ABORT_DROPS && n->process.cause[0] != '\0' ? n : says;
+        lost = n->absence.gone && n->absence.lost.text[0] != '\0' ? n : lost;
     }
     snprintf(out, SL_DROPPED_MAX, "the others have gone on without this agent%s",
              says != NULL || lost != NULL
@@ -104,10 +104,11 @@ void sl_members_name_dropping(const sl_agent *a, char out[SL_DROPPED_MAX]) {
                  : ", which was silent for longer than membership.grace_s, or cut off");
     const size_t used = strlen(out);
     if (says != NULL)
-        snprintf(out + used, SL_DROPPED_MAX - used, "; agent %u says: %s", says->rank, says->cause);
+        snprintf(out + used, SL_DROPPED_MAX - used, "; agent %u says: %s", says->rank,
+                 says->process.cause);
     else if (lost != NULL)
         snprintf(out + used, SL_DROPPED_MAX - used, ", which had lost agent %u: %s", lost->rank,
-                 lost->lost.text);
+                 lost->absence.lost.text);
 }
 
 void sl_members_tell_lost(sl_agent *a, const sl_neighbour *n, const char *why) {

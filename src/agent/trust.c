@@ -149,7 +149,7 @@ static void part_from_keys(sl_agent *a) {
     const uint64_t now = sl_credentials_name(c, 0), before = sl_credentials_name(c, 1);
     for (uint32_t i = 0; i < a->neighbour_count; i++) {
         sl_neighbour *n = &a->neighbours[i];
-        const uint64_t key = sl_channel_key(n->channel);
+        const uint64_t key = sl_channel_key(n->link.channel);
         if (key != 0 && key != now && key != before)
             sl_contacts_expel(a, n, key_is_over, false);
     }
@@ -176,7 +176,7 @@ static void part_from_certificates(sl_agent *a) {
         return;
     sl_visitors_close(&a->visitors); /* who are true come again */
     for (uint32_t i = 0; i < a->neighbour_count; i++)
-        if (!sl_channel_is_trusted(a->neighbours[i].channel, why))
+        if (!sl_channel_is_trusted(a->neighbours[i].link.channel, why))
             sl_contacts_expel(a, &a->neighbours[i], why, false);
 }
 
@@ -232,9 +232,9 @@ static void take_roster(sl_agent *a, sl_roster *now) {
 /* Whoever is waited for may be let in now. */
 static void try_all(sl_agent *a) {
     for (uint32_t i = 0; i < a->neighbour_count; i++) {
-        a->neighbours[i].turned_away = 0;
-        if (a->neighbours[i].connection == NULL)
-            a->neighbours[i].next_attempt_s = a->side.now_s;
+        a->neighbours[i].dialing.turned_away = 0;
+        if (a->neighbours[i].link.connection == NULL)
+            a->neighbours[i].dialing.next_s = a->side.now_s;
     }
 }
 

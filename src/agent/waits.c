@@ -26,12 +26,12 @@ bool sl_waits_for_taker(const sl_agent *a, const sl_neighbour *n) {
 static bool awaits(const sl_agent *a, const sl_neighbour *n, const sl_neighbour *in_call) {
     switch (a->phase) {
     case PHASE_CONNECTING:
-        return n->near && !n->agreed;
+        return n->near && !n->link.agreed;
     case PHASE_TRAINING:
         return n == in_call ||
                (is_in_round(a) && (sl_node_awaits(a->node, n->rank) || sl_waits_for_taker(a, n)));
     case PHASE_GOODBYE:
-        return n->agreed && !n->bye_received;
+        return n->link.agreed && !n->process.bye_received;
     case PHASE_OVER:
         break;
     }
@@ -64,8 +64,8 @@ double sl_waits_patient_s(const sl_agent *a) {
     double since_s = sl_waits_moved_s(a);
     for (uint32_t i = 0; i < a->neighbour_count; i++) {
         const sl_neighbour *n = &a->neighbours[i];
-        if (n->awaited && n->exchange < a->side.exchange && n->exchange_s > since_s)
-            since_s = n->exchange_s;
+        if (n->awaited && n->process.exchange < a->side.exchange && n->process.exchange_s > since_s)
+            since_s = n->process.exchange_s;
     }
     return since_s;
 }
@@ -73,17 +73,18 @@ double sl_waits_patient_s(const sl_agent *a) {
 /* Who is at the end of the wait for this neighbour; false: not known yet. */
 static bool find_root(const sl_agent *a, const sl_neighbour *n, sl_agent_view *root) {
     const double now_s = a->side.now_s, moved_s = sl_waits_moved_s(a);
-    const double quiet_s = now_s - (n->heard_s > moved_s ? n->heard_s : moved_s);
-    if (!n->agreed) {
-        const double since_s = n->lost_s > 0 ? n->lost_s : moved_s;
+    const double quiet_s = now_s - (n->link.heard_s > moved_s ? n->link.heard_s : moved_s);
+    if (!n->link.agreed) {
+        const double since_s = n->absence.lost_s > 0 ? n->absence.lost_s : moved_s;
         *root = (sl_agent_view){n->rank, SL_AGENT_AWAY, 0, now_s - since_s};
     } else if (quiet_s >= silent_s) {
-        *root = (sl_agent_view){n->rank, SL_AGENT_SILENT, 0, now_s - n->heard_s};
+        *root = (sl_agent_view){n->rank, SL_AGENT_SILENT, 0, now_s - n->link.heard_s};
     } else if (sl_neighbour_has_said(n)) {
-        if (!sl_heartbeat_knows_root(&n->said) || n->said.root.rank == a->side.rank)
+        if (!sl_heartbeat_knows_root(&n->link.beats.said) ||
+            n->link.beats.said.root.rank == a->side.rank)
             return false;
-        *root = n->said.root;
-        root->still_s += now_s - n->said_s;
+        *root = n->link.beats.said.root;
+        root->still_s += now_s - n->link.beats.said_s;
     } else { /* its data is on the way, with all that it says behind */
         *root = (sl_agent_view){n->rank, SL_AGENT_EXCHANGES, a->side.round, now_s - moved_s};
         return now_s - moved_s >= silent_s;
@@ -176,7 +177,7 @@ bool sl_waits_name_taker(const sl_agent *a, sl_error *wait) {
 /* The first that refuses this agent says why; NULL: nobody has. */
 static const sl_neighbour *find_refusing(const sl_agent *a) {
     for (uint32_t i = 0; i < a->neighbour_count; i++)
-        if (!a->neighbours[i].agreed && a->neighbours[i].turned_away > 0)
+        if (!a->neighbours[i].link.agreed && a->neighbours[i].dialing.turned_away > 0)
             return &a->neighbours[i];
     return NULL;
 }
@@ -184,7 +185,7 @@ static const sl_neighbour *find_refusing(const sl_agent *a) {
 static void name_members(const sl_agent *a, char *out, size_t bytes) {
     const sl_neighbour *n = a->cohort.outside ? find_refusing(a) : NULL;
     if (n != NULL)
-        snprintf(out, bytes, "agent %u to let this one in: %s", n->rank, n->refusal);
+        snprintf(out, bytes, "agent %u to let this one in: %s", n->rank, n->dialing.refusal);
     else
         snprintf(out, bytes, "the members to agree on who goes on");
 }

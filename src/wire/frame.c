@@ -13,7 +13,14 @@ static const uint32_t magic = 0x474C5453; /* "STLG" */
 
 enum { KIND_AT = 6, PAYLOAD_BYTES_AT = 32, SUM_AT = 40, RESERVED_AT = 56, HEADER_SUM_AT = 60 };
 /* Flags, beside the type. */
-enum { ASKS = 1 << 8, SEALED = 1 << 9, PHASE = 1 << 10, SILENT = 1 << 11, UNSUMMED = 1 << 12 };
+enum {
+    ASKS = 1 << 8,
+    SEALED = 1 << 9,
+    PHASE = 1 << 10,
+    SILENT = 1 << 11,
+    UNSUMMED = 1 << 12,
+    VOID = 1 << 13
+};
 
 static uint32_t header_sum(const uint8_t *header) {
     return (uint32_t)sl_checksum(header, HEADER_SUM_AT);
@@ -40,7 +47,7 @@ void sl_frame_encode(const sl_frame *frame, uint8_t header[SL_FRAME_HEADER_BYTES
     uint8_t *p = put32(header, magic);
     p = put16(p, SL_PROTOCOL_VERSION);
     p = put16(p, (uint16_t)(frame->type | (frame->asks ? ASKS : 0) | (frame->silent ? SILENT : 0) |
-                            (frame->unsummed ? UNSUMMED : 0)));
+                            (frame->unsummed ? UNSUMMED : 0) | (frame->is_void ? VOID : 0)));
     p = put32(p, names_sender(frame->type) ? frame->sender : frame->view);
     p = put32(p, frame->part);
     p = put64(p, frame->exchange);
@@ -116,9 +123,10 @@ size_t sl_frame_bytes(const uint8_t header[SL_FRAME_HEADER_BYTES]) {
 }
 
 static int flags_of(uint16_t type) {
-    return type == SL_FRAME_DATA     ? ASKS | SILENT | UNSUMMED
-           : type == SL_FRAME_DIRECT ? ASKS | SILENT
-                                     : 0;
+    return type == SL_FRAME_DATA                            ? ASKS | SILENT | UNSUMMED | VOID
+           : type == SL_FRAME_DIRECT                        ? ASKS | SILENT | VOID
+           : type == SL_FRAME_SUM || type == SL_FRAME_MODEL ? VOID
+                                                            : 0;
 }
 
 static const char *find_wrong_kind(uint16_t kind, bool direct) {
@@ -153,6 +161,8 @@ static const char *decode(sl_frame *out, uint16_t kind, const uint8_t *data, siz
         return wrong;
     if ((kind & SILENT) != 0 && payload_bytes > 0)
         return "a silent message with a payload";
+    if ((kind & VOID) != 0 && payload_bytes > 0)
+        return "a void frame with a payload";
     if (!isfinite(scalar))
         return "scalar is not finite";
     *out = (sl_frame){
@@ -160,6 +170,7 @@ static const char *decode(sl_frame *out, uint16_t kind, const uint8_t *data, siz
         .asks = (kind & ASKS) != 0,
         .silent = (kind & SILENT) != 0,
         .unsummed = (kind & UNSUMMED) != 0,
+        .is_void = (kind & VOID) != 0,
         .sender = names_sender(type) ? get32(data + 8) : 0,
         .view = names_sender(type) ? 0 : get32(data + 8),
         .part = get32(data + 12),
@@ -245,7 +256,7 @@ void sl_hello_encode(const sl_hello *hello, uint8_t out[SL_HELLO_BYTES]) {
     p = put64(p, hello->standing.attempt);
     p = put64(p, hello->standing.credit);
     p = put64(p, hello->standing.received);
-    p = put64(p, hello->standing.meets);
+    p = put64(p, hello->standing.received_data);
     p = put64(p, hello->settings_bytes);
     assert(p == out + SL_HELLO_BYTES);
 }
@@ -286,7 +297,7 @@ const char *sl_hello_decode(sl_hello *out, const uint8_t *data, size_t bytes) {
         .attempt = get64(standing + 24),
         .credit = get64(standing + 32),
         .received = get64(standing + 40),
-        .meets = get64(standing + 48),
+        .received_data = get64(standing + 48),
         .joins = h.resumed == SL_HELLO_JOINS,
     };
     if (h.standing.incarnation == 0)

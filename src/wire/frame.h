@@ -17,7 +17,7 @@
  * half at 40, its second at 56. Its payload is encrypted; its header, with zeros there, is not.
  *
  * Flags: 1 the sender waits to hear that it came; 2 sealed, 4 with the second of two keys; 8
- * silent; 16 the payload has no checksum.
+ * silent; 16 the payload has no checksum; 32 void.
  */
 #ifndef SL_FRAME_H
 #define SL_FRAME_H
@@ -68,9 +68,11 @@ typedef enum sl_frame_abort {
 
 typedef struct sl_frame {
     sl_frame_type type;
-    bool asks;       /* DATA, DIRECT: tell at once that it came */
-    bool silent;     /* DATA, DIRECT: the whole message, which says nothing and has no payload */
-    bool unsummed;   /* DATA: payload_sum says nothing */
+    bool asks;     /* DATA, DIRECT: tell at once that it came */
+    bool silent;   /* DATA, DIRECT: the whole message, which says nothing and has no payload */
+    bool unsummed; /* DATA: payload_sum says nothing */
+    bool
+        is_void; /* DATA, DIRECT, SUM, MODEL: its payload is of no use any more, and did not come */
     uint32_t sender; /* HELLO, ABORT */
     uint32_t view;   /* others: number of the view that the sender is in, modulo 2^32; 0: in none */
     uint32_t part;
@@ -79,7 +81,7 @@ typedef struct sl_frame {
     double scalar;     /* push-sum: the sender's weight */
     uint32_t credit;   /* how many data frames the receiver may have sent, counted since the start,
                           modulo 2^32 */
-    uint32_t received; /* how many of its data frames have come, likewise */
+    uint32_t received; /* how many of its numbered frames have come, likewise */
     uint32_t payload_bytes;
     uint64_t payload_sum;
 } sl_frame;
@@ -119,9 +121,9 @@ typedef struct sl_standing {
     uint64_t knows;       /* incarnation of the receiver that the counts are of; 0: none yet */
     uint64_t trains;  /* 1: and that the sender trains with, so that no other may take its place */
     uint64_t attempt; /* the sender's count of connections to the receiver */
-    uint64_t credit, received; /* data frames, in full */
-    uint64_t meets;            /* MEET frames that have come */
-    bool joins;                /* no field of its own: `resumed` says SL_HELLO_JOINS */
+    uint64_t credit;  /* data frames that the receiver may have sent */
+    uint64_t received, received_data; /* its numbered frames that came; of these, data frames */
+    bool joins;                       /* no field of its own: `resumed` says SL_HELLO_JOINS */
 } sl_standing;
 
 /* It goes on from a round that the agents are still to agree on. */

@@ -18,6 +18,7 @@
 #include "harness.h"
 #include "loopback.h"
 #include "starling/starling.h"
+#include "stream/stream.h"
 #include "wire/checksum.h"
 #include "wire/frame.h"
 #include "world/fabric.h"
@@ -37,6 +38,7 @@ static sl_error agent_error; /* only if agent_result is not 0 */
 static float last_model[D];
 static atomic_bool gradient_waits;
 static uint32_t data_come;        /* to the peer */
+static uint32_t frames_come;      /* with numbers */
 static float values_come[VALUES]; /* the first number of each */
 static bool unsummed_come;        /* is the last one without a checksum? */
 static uint64_t opened;           /* as its last OPEN says */
@@ -135,7 +137,8 @@ static void note_frame(const sl_frame *frame, const uint8_t *data) {
         agent_stands = hello.standing;
     if (frame->type == SL_FRAME_OPEN)
         opened = frame->exchange;
-    if (frame->type != SL_FRAME_DATA && frame->type != SL_FRAME_DIRECT)
+    frames_come += sl_stream_numbers(frame->type);
+    if (!sl_frame_is_data(frame) || frame->is_void)
         return;
     memcpy(&values_come[data_come % VALUES],
            data + (frame->type == SL_FRAME_DATA ? SL_FRAME_HEADER_BYTES : SL_FRAME_DIRECT_AT),
@@ -242,7 +245,7 @@ static size_t make_frame(uint8_t *out, sl_frame_type type, uint64_t round, uint3
                       .exchange = round,
                       .part = part,
                       .credit = data_come + credit,
-                      .received = data_come,
+                      .received = frames_come,
                       .payload_bytes = bytes,
                       .payload_sum = sl_checksum(payload, bytes)};
     sl_frame_encode(&frame, out);
@@ -256,7 +259,7 @@ static inline void send_direct(peer *p, uint64_t round, const float values[D]) {
                                 .view = 1,
                                 .exchange = round,
                                 .credit = data_come + credit,
-                                .received = data_come,
+                                .received = frames_come,
                                 .payload_bytes = D * sizeof *values},
                     frame);
     peer_send_both(p, frame, sizeof frame, values, D * sizeof *values);
@@ -351,7 +354,7 @@ static void meet_on(const char *device, bool direct, meeting behave) {
     sl_roster *roster;
     ck_assert_int_eq(sl_roster_parse(&roster, "127.0.0.1:10\n127.0.0.1:9\n", "roster", &error), 0);
     pthread_t thread;
-    data_come = 0;
+    frames_come = data_come = 0;
     opened = 0;
     notices[0] = '\0';
     pthread_create(&thread, NULL, run, roster);

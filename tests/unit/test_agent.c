@@ -57,7 +57,7 @@ static void send_unsummed(peer *p, uint64_t round, const float values[D]) {
                                 .view = 1,
                                 .exchange = round,
                                 .credit = data_come + credit,
-                                .received = data_come,
+                                .received = frames_come,
                                 .payload_bytes = D * sizeof *values,
                                 .payload_sum = 1},
                     frame);

@@ -29,8 +29,9 @@ static void say_hello(peer *p, uint64_t incarnation, uint32_t received) {
                                    .trains = agent_stands.incarnation != 0,
                                    .attempt = ++attempt,
                                    .credit = received + WINDOW,
-                                   .received = received};
-    data_come = received;
+                                   .received = received,
+                                   .received_data = received};
+    frames_come = data_come = received;
     peer_say(p, &hello);
 }
 
@@ -73,7 +74,7 @@ static void check_end(void) {
  */
 static void lose_what_was_sent(peer *p) {
     start(p);
-    data_come = 0; /* says so in the header */
+    frames_come = data_come = 0; /* says so in the header */
     send_data(p, 1);
     ck_assert(poll_until(p, NULL, 3));
     peer_close(p);
@@ -93,7 +94,7 @@ END_TEST
 /* Nothing is copied there: a part is overwritten when it is known to have come. */
 static void lose_what_was_sent_from_a_gpu(peer *p) {
     start(p);
-    data_come = 0;
+    frames_come = data_come = 0;
     send_data(p, 1);
     ck_assert_uint_eq(p->frames, 2); /* no second part: the first has not come */
     peer_close(p);
@@ -239,7 +240,7 @@ static void be_another_process(peer *p) {
     check_refused(p, "agent 0 was started anew; agent 1 trained with the process before");
     agent_stands.incarnation--;
     come(p, 1, 2);
-    check_refused(p, "agent 1 says that 2 data frames came to it; 0 to 1 can have come");
+    check_refused(p, "agent 1 says that 2 frames came to it; 0 to 1 can have come");
     come(p, 1, 1);
     finish(p, 1);
 }

@@ -23,7 +23,7 @@ static void ask_to_leave(peer *p, uint64_t round) {
                                 .exchange = round,
                                 .step = SL_CUT_LEAVE,
                                 .credit = data_come + credit,
-                                .received = data_come},
+                                .received = frames_come},
                     header);
     peer_send(p, header, sizeof header);
 }

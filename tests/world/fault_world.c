@@ -37,7 +37,7 @@ static const double crowd_s = 0.02; /* in which they come */
  * what it has told of whom it refused, the head of a checkpoint, a neighbour's tables, a
  * connection's first message. */
 static const size_t agent_bytes = 2 * sizeof(sl_plan) + sizeof(sl_refusals) + (64 << 10),
-                    head_bytes = 48 << 10, neighbour_bytes = 8 << 10, connection_bytes = 18 << 10;
+                    head_bytes = 48 << 10, neighbour_bytes = 12 << 10, connection_bytes = 18 << 10;
 /* Beyond that, where there is a key: greetings, and for each of at most as many as there are nodes
  * four sealed payloads, which may be a HELLO. */
 static const size_t sealed_bytes = (20 << 10) + NODES_MAX * 4 * (16 << 10);

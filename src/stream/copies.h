@@ -1,4 +1,4 @@
-/* kept.h - parts that some neighbour may not have, of messages that are over.
+/* copies.h - parts that some neighbour may not have, of messages that are over.
  *
  * A part must be sent again if the connection breaks before it came. A node overwrites its parts in
  * every round. So whatever has left and is not known to have come is noted here before the node is
@@ -6,7 +6,7 @@
  * a neighbour's frames at most a window is under way: with as many places for each neighbour, one
  * is always free.
  *
- * An agent looks for answers after every fourth part that it sends, and answers by a frame of its
+ * The sender looks for answers after every fourth part that it sends, and answers by a frame of its
  * own only where half a window is left to tell after it has sent what it can. In a step in which
  * both sides send, the last part of a message asks for an answer, and the loop yields the processor
  * and looks a few times before it copies; what the node stops for next is copied at once. Where
@@ -16,45 +16,47 @@
  * message says what came, so that nobody asks. GPU-direct waits and asks for answers: its links
  * answer soon, and copies there need the device.
  */
-#ifndef SL_KEPT_H
-#define SL_KEPT_H
+#ifndef SL_COPIES_H
+#define SL_COPIES_H
 
+#include "starling/error.h"
 #include "wire/frame.h"
-#include "world/fabric.h"
 
-#define SL_KEPT_NOWHERE UINT32_MAX
+#define SL_COPY_NONE UINT32_MAX
 
-typedef struct sl_kept_part {
+typedef struct sl_copy {
     sl_frame frame;
     uint8_t *copy;          /* (stride) */
     const uint8_t *payload; /* that, or the node's */
     uint32_t users;         /* neighbours that may not have it; 0: the place is free */
     bool answered;          /* before the node overwrites it, they say that it came */
-} sl_kept_part;
+} sl_copy;
 
-typedef struct sl_kept {
-    sl_kept_part *parts; /* (count) */
+typedef struct sl_copies {
+    sl_copy *parts; /* (count) */
     uint32_t count, free_count;
     uint32_t stands; /* how many are where the node has them */
     uint32_t *free;  /* (free_count) the place freed last is taken first: it is in cache */
-    uint8_t *memory;
-} sl_kept;
+    uint8_t *memory; /* (memory_bytes) of all copies */
+    size_t memory_bytes;
+} sl_copies;
 
-/* count 0: nothing is copied, senders wait until their parts have come. */
-int sl_kept_open(sl_kept *out, sl_fabric *fabric, uint32_t count, size_t part_bytes,
-                 sl_error *error);
-void sl_kept_close(sl_kept *kept);
+/* count 0: nothing is copied, senders wait until their parts have come. What leaves from `memory`
+ * may have to be registered, by the caller. SL_ENOMEM. */
+int sl_copies_open(sl_copies *out, uint32_t count, size_t part_bytes, sl_error *error);
+void sl_copies_close(sl_copies *copies);
 /* Notes a part, without users yet; returns its place. answered: it stands where the node has it
  * until its receivers' messages come. */
-uint32_t sl_kept_put(sl_kept *kept, const sl_frame *frame, const void *payload, bool answered);
+uint32_t sl_copies_add(sl_copies *copies, const sl_frame *frame, const void *payload,
+                       bool answered);
 /* The node is about to overwrite it. */
-void sl_kept_copy(sl_kept *kept, uint32_t place);
+void sl_copies_make(sl_copies *copies, uint32_t place);
 /* Does a part of another exchange, or of another step and not to be answered, stand where the node
  * has it? */
-bool sl_kept_borrows(const sl_kept *kept, uint64_t exchange, uint32_t step);
-/* Copies all of those; exchange 0: all that stand there. */
-void sl_kept_copy_others(sl_kept *kept, uint64_t exchange, uint32_t step);
+bool sl_copies_lack_others(const sl_copies *copies, uint64_t exchange, uint32_t step);
+/* Copies all of those. */
+void sl_copies_make_others(sl_copies *copies, uint64_t exchange, uint32_t step);
 /* One user less. */
-void sl_kept_drop(sl_kept *kept, uint32_t place);
+void sl_copies_drop(sl_copies *copies, uint32_t place);
 
 #endif

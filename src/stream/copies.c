@@ -1,5 +1,5 @@
-/* kept.c - see kept.h. */
-#include "agent/kept.h"
+/* copies.c - see copies.h. */
+#include "stream/copies.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -8,18 +8,18 @@
 #include "base/round_up.h"
 #include "starling/vec.h"
 
-int sl_kept_open(sl_kept *out, sl_fabric *fabric, uint32_t count, size_t part_bytes,
-                 sl_error *error) {
+int sl_copies_open(sl_copies *out, uint32_t count, size_t part_bytes, sl_error *error) {
     const size_t stride = sl_round_up(part_bytes, SL_VEC_ALIGNMENT);
-    sl_kept k = {.count = count, .free_count = count};
-    *out = (sl_kept){0};
+    sl_copies k = {.count = count, .free_count = count};
+    *out = (sl_copies){0};
     if (count == 0)
         return 0;
     k.parts = calloc(count, sizeof *k.parts);
     k.free = calloc(count, sizeof *k.free);
-    k.memory = aligned_alloc(SL_VEC_ALIGNMENT, count * stride);
+    k.memory_bytes = count * stride;
+    k.memory = aligned_alloc(SL_VEC_ALIGNMENT, k.memory_bytes);
     if (k.parts == NULL || k.free == NULL || k.memory == NULL) {
-        sl_kept_close(&k);
+        sl_copies_close(&k);
         return sl_fail(error, SL_ENOMEM, "out of memory for copies of %u parts", count);
     }
     for (uint32_t i = 0; i < count; i++) {
@@ -27,32 +27,32 @@ int sl_kept_open(sl_kept *out, sl_fabric *fabric, uint32_t count, size_t part_by
         k.free[i] = count - 1 - i;
     }
     *out = k;
-    return sl_fabric_register(fabric, k.memory, count * stride, -1, error);
+    return 0;
 }
 
-void sl_kept_close(sl_kept *k) {
+void sl_copies_close(sl_copies *k) {
     free(k->parts);
     free(k->free);
     free(k->memory);
-    *k = (sl_kept){0};
+    *k = (sl_copies){0};
 }
 
-uint32_t sl_kept_put(sl_kept *k, const sl_frame *frame, const void *payload, bool answered) {
+uint32_t sl_copies_add(sl_copies *k, const sl_frame *frame, const void *payload, bool answered) {
     assert(k->free_count > 0);
     const uint32_t place = k->free[--k->free_count];
-    sl_kept_part *part = &k->parts[place];
-    *part = (sl_kept_part){
-        .frame = *frame, .copy = part->copy, .payload = payload, .answered = answered};
+    sl_copy *part = &k->parts[place];
+    *part =
+        (sl_copy){.frame = *frame, .copy = part->copy, .payload = payload, .answered = answered};
     k->stands++;
     return place;
 }
 
-static bool stands(const sl_kept_part *part) {
+static bool stands(const sl_copy *part) {
     return part->payload != part->copy;
 }
 
-void sl_kept_copy(sl_kept *k, uint32_t place) {
-    sl_kept_part *part = &k->parts[place];
+void sl_copies_make(sl_copies *k, uint32_t place) {
+    sl_copy *part = &k->parts[place];
     if (!stands(part))
         return;
     memcpy(part->copy, part->payload, part->frame.payload_bytes);
@@ -60,26 +60,26 @@ void sl_kept_copy(sl_kept *k, uint32_t place) {
     k->stands--;
 }
 
-static bool is_other(const sl_kept_part *part, uint64_t exchange, uint32_t step) {
+static bool is_other(const sl_copy *part, uint64_t exchange, uint32_t step) {
     return part->users > 0 && stands(part) &&
            (part->frame.exchange != exchange || (part->frame.step != step && !part->answered));
 }
 
-bool sl_kept_borrows(const sl_kept *k, uint64_t exchange, uint32_t step) {
+bool sl_copies_lack_others(const sl_copies *k, uint64_t exchange, uint32_t step) {
     uint32_t i = 0;
     while (k->stands > 0 && i < k->count && !is_other(&k->parts[i], exchange, step))
         i++;
     return k->stands > 0 && i < k->count;
 }
 
-void sl_kept_copy_others(sl_kept *k, uint64_t exchange, uint32_t step) {
+void sl_copies_make_others(sl_copies *k, uint64_t exchange, uint32_t step) {
     for (uint32_t i = 0; i < k->count && k->stands > 0; i++)
         if (is_other(&k->parts[i], exchange, step))
-            sl_kept_copy(k, i);
+            sl_copies_make(k, i);
 }
 
-void sl_kept_drop(sl_kept *k, uint32_t place) {
-    sl_kept_part *part = &k->parts[place];
+void sl_copies_drop(sl_copies *k, uint32_t place) {
+    sl_copy *part = &k->parts[place];
     assert(part->users > 0);
     if (--part->users > 0)
         return;

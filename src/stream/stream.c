@@ -1,0 +1,218 @@
+/* stream.c - see stream.h. */
+#include "stream/stream.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIRST_CAPACITY = 16, CREDIT_AHEAD_MAX = 4096 };
+
+bool sl_stream_numbers(sl_frame_type type) {
+    switch (type) {
+    case SL_FRAME_DATA:
+    case SL_FRAME_DIRECT:
+    case SL_FRAME_BYE:
+    case SL_FRAME_MEET:
+    case SL_FRAME_WANT:
+    case SL_FRAME_SUM:
+    case SL_FRAME_CUT:
+    case SL_FRAME_OPEN:
+    case SL_FRAME_LETTER:
+    case SL_FRAME_FETCH:
+    case SL_FRAME_MODEL:
+        return true;
+    case SL_FRAME_HELLO:
+    case SL_FRAME_HANDSHAKE:
+    case SL_FRAME_CREDIT:
+    case SL_FRAME_HEARTBEAT:
+    case SL_FRAME_ABORT:
+    case SL_FRAME_TYPE_END:
+        break;
+    }
+    return false;
+}
+
+static void count(sl_count *c, const sl_frame *frame) {
+    c->frames++;
+    c->data += sl_frame_is_data(frame);
+}
+
+static sl_sent_frame *at(const sl_stream *s, uint64_t number) {
+    return &s->frames[number & (s->capacity - 1)];
+}
+
+bool sl_stream_open(sl_stream *out, sl_copies *copies, uint32_t window) {
+    *out = (sl_stream){.copies = copies, .window = window, .capacity = FIRST_CAPACITY};
+    while (out->capacity < window)
+        out->capacity *= 2;
+    out->frames = calloc(out->capacity, sizeof *out->frames);
+    out->credit_told = window;
+    return out->frames != NULL;
+}
+
+/* It is not sent again, or without its payload. */
+static void forget_payload(sl_stream *s, sl_sent_frame *sent) {
+    if (sent->copy != SL_COPY_NONE)
+        sl_copies_drop(s->copies, sent->copy);
+    free(sent->own);
+    sent->own = NULL;
+    sent->payload = NULL;
+    sent->copy = SL_COPY_NONE;
+}
+
+static void acknowledge(sl_stream *s, uint64_t frames) {
+    while (s->acknowledged.frames < frames) {
+        sl_sent_frame *sent = at(s, s->acknowledged.frames);
+        count(&s->acknowledged, &sent->frame);
+        forget_payload(s, sent);
+    }
+}
+
+void sl_stream_close(sl_stream *s) {
+    if (s->frames != NULL)
+        acknowledge(s, s->numbered.frames);
+    free(s->frames);
+    *s = (sl_stream){0};
+}
+
+void sl_stream_renew(sl_stream *s) {
+    acknowledge(s, s->numbered.frames);
+    const uint32_t held = s->held; /* buffers of the process before */
+    *s = (sl_stream){.copies = s->copies,
+                     .window = s->window,
+                     .frames = s->frames,
+                     .capacity = s->capacity,
+                     .held = held};
+    s->credit_told = sl_stream_credit(s); /* HELLO has said so, or will */
+}
+
+/* ---- sending ---- */
+
+static bool grow(sl_stream *s) {
+    sl_stream larger = *s;
+    larger.capacity *= 2;
+    larger.frames = calloc(larger.capacity, sizeof *larger.frames);
+    if (larger.frames == NULL)
+        return false;
+    for (uint64_t i = s->acknowledged.frames; i < s->numbered.frames; i++)
+        *at(&larger, i) = *at(s, i);
+    free(s->frames);
+    *s = larger;
+    return true;
+}
+
+bool sl_stream_add(sl_stream *s, const sl_frame *frame, const void *payload, bool own) {
+    sl_sent_frame sent = {.frame = *frame, .payload = payload, .copy = SL_COPY_NONE};
+    if (s->numbered.frames - s->acknowledged.frames == s->capacity && !grow(s))
+        return false;
+    if (own && frame->payload_bytes > 0) {
+        sent.own = malloc(frame->payload_bytes);
+        if (sent.own == NULL)
+            return false;
+        memcpy(sent.own, payload, frame->payload_bytes);
+        sent.payload = sent.own;
+    }
+    *at(s, s->numbered.frames) = sent;
+    count(&s->numbered, frame);
+    return true;
+}
+
+const sl_sent_frame *sl_stream_next(const sl_stream *s) {
+    return s->sent.frames < s->numbered.frames ? at(s, s->sent.frames) : NULL;
+}
+
+const void *sl_stream_payload(const sl_stream *s, const sl_sent_frame *sent) {
+    return sent->copy != SL_COPY_NONE ? s->copies->parts[sent->copy].payload : sent->payload;
+}
+
+void sl_stream_pass(sl_stream *s) {
+    count(&s->sent, &at(s, s->sent.frames)->frame);
+}
+
+void sl_stream_void(sl_stream *s, uint32_t types) {
+    for (uint64_t i = s->acknowledged.frames; i < s->numbered.frames; i++) {
+        sl_sent_frame *sent = at(s, i);
+        if ((types >> sent->frame.type & 1) == 0)
+            continue;
+        forget_payload(s, sent);
+        sent->frame.is_void = true;
+        sent->frame.silent = sent->frame.unsummed = false;
+        sent->frame.payload_bytes = 0;
+        sent->frame.payload_sum = 0;
+    }
+}
+
+bool sl_stream_has_credit(const sl_stream *s) {
+    return s->numbered.data < s->credit && s->numbered.data < s->acknowledged.data + s->window;
+}
+
+void sl_stream_use_copy(sl_stream *s, uint64_t number, uint32_t copy) {
+    uint64_t data = s->acknowledged.data;
+    for (uint64_t i = s->acknowledged.frames; i < s->numbered.frames; i++) {
+        sl_sent_frame *sent = at(s, i);
+        if (!sl_frame_is_data(&sent->frame) || data++ != number)
+            continue;
+        sent->copy = copy;
+        s->copies->parts[copy].users++;
+        return;
+    }
+}
+
+/* ---- receiving ---- */
+
+const char *sl_stream_hear(sl_stream *s, const sl_frame *header) {
+    const uint32_t more = header->received - (uint32_t)s->acknowledged.frames;
+    const int32_t ahead = (int32_t)(header->credit - (uint32_t)s->numbered.data);
+    if (more > s->sent.frames - s->acknowledged.frames)
+        return "it tells of more frames than were sent";
+    if (ahead > CREDIT_AHEAD_MAX || ahead < -CREDIT_AHEAD_MAX)
+        return "its credit is out of range";
+    acknowledge(s, s->acknowledged.frames + more);
+    if ((int32_t)(header->credit - (uint32_t)s->credit) > 0)
+        s->credit += header->credit - (uint32_t)s->credit;
+    return NULL;
+}
+
+const char *sl_stream_receive(sl_stream *s, const sl_frame *frame) {
+    count(&s->received, frame);
+    s->held += sl_frame_is_data(frame);
+    return s->received.data > s->credit_told ? "more data than it was allowed to send" : NULL;
+}
+
+void sl_stream_told(sl_stream *s) {
+    s->received_told = s->received;
+    s->credit_told = sl_stream_credit(s);
+}
+
+/* ---- connections ---- */
+
+bool sl_stream_can_resume(const sl_stream *s, const sl_stream_standing *theirs) {
+    const uint64_t frames = theirs->received.frames;
+    uint64_t data = s->acknowledged.data;
+    if (frames < s->acknowledged.frames || frames > s->numbered.frames ||
+        theirs->credit > s->numbered.data + CREDIT_AHEAD_MAX)
+        return false;
+    for (uint64_t i = s->acknowledged.frames; i < frames; i++)
+        data += sl_frame_is_data(&at(s, i)->frame);
+    return data == theirs->received.data;
+}
+
+void sl_stream_resume(sl_stream *s, const sl_stream_standing *theirs) {
+    acknowledge(s, theirs->received.frames);
+    s->sent = s->acknowledged;
+    s->left = s->acknowledged.data;
+    if (s->credit < theirs->credit)
+        s->credit = theirs->credit;
+}
+
+void sl_stream_abandon(sl_stream *s) {
+    acknowledge(s, s->numbered.frames);
+    s->sent = s->numbered;
+    s->left = s->numbered.data;
+}
+
+void sl_stream_return(sl_stream *s, const sl_stream_standing *theirs) {
+    sl_stream_abandon(s);
+    s->numbered = s->sent = s->acknowledged = theirs->received;
+    s->left = theirs->received.data;
+    s->credit = theirs->credit;
+}
