@@ -20,8 +20,8 @@
 
 #include "algorithm/centralized/known.h"
 #include "algorithm/own_keys.h"
-#include "compress/grid.h"
-#include "compress/sums.h"
+#include "compress/quantization/grid.h"
+#include "compress/quantization/sums.h"
 
 enum { LOST, SILENT, NUMBERS }; /* after those of the D steps */
 

@@ -9,7 +9,7 @@
  * and a vector that begins with the scales. Wire: 32 bits for each scale, each way, beforehand.
  */
 #include "algorithm/squeeze.h"
-#include "compress/scale.h"
+#include "compress/quantization/scale.h"
 
 static bool shares(const sl_algorithm_config *config) {
     return config->compressor.kind == SL_COMPRESSOR_TERNGRAD && config->compressor.share_scale;

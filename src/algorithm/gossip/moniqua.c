@@ -2,7 +2,7 @@
  * Algorithm 1, with rounding to nearest.
  *
  *   u_i = x_i - gamma mom(g_i(x_i));  Q_i = what is left of u_i by a modulus B, on a grid of 2^bits
- *                                          points, sent (compress/modular.h)
+ *                                          points, sent (compress/quantization/modular.h)
  *   r_j = mod_B(Q_j - u_i), which is x^_j - u_i where u_j and u_i lie within theta; r_i = mod_B(Q_i
  *                                          - u_i)
  *   x_i = u_i + sum_j W_ij (r_j - r_i)
@@ -16,7 +16,7 @@
 #include "algorithm/algorithms.h"
 #include "algorithm/own_keys.h"
 #include "base/kernels.h"
-#include "compress/modular.h"
+#include "compress/quantization/modular.h"
 
 enum { DECODED = 0 };
 

@@ -1,7 +1,7 @@
 /* phases.c - see phases.h, and sl_plan_compressor. */
 #include "algorithm/plan/phases.h"
 
-#include "compress/entries.h"
+#include "compress/sparsification/entries.h"
 
 static const char *key_of(const sl_plan *plan) {
     return plan->phase_is_epoch ? "warmup" : "warmup_k";
