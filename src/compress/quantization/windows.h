@@ -1,6 +1,6 @@
 /* windows.h - the random bits of stochastic rounding, sixteen for each element of a vector.
  *
- * Element i takes window i & 15 of the message's quick block i >> 4 (element/philox.h): the 16 bits
+ * Element i takes window i & 15 of the message's quick block i >> 4 (base/philox.h): the 16 bits
  * from a byte on. Windows overlap, so that an element costs one random byte and its level is yet
  * drawn with 16 bits, as it should be: neither its mean nor its variance knows of the others.
  * Neighbours are not quite independent: an element's lower byte, which is its neighbour's upper
@@ -13,7 +13,7 @@
 #include <stddef.h>
 
 #include "base/kernels.h"
-#include "element/philox.h"
+#include "base/philox.h"
 
 /* Of a run of elements: the i-th one's is window first + i, counted from the first block's first
  * one on. */

@@ -1,4 +1,5 @@
-/* philox.h - one block of Philox4x32 (Salmon, Moraes, Dror, Shaw, SC 2011); see starling/rng.h. */
+/* philox.h - one block of Philox4x32 (Salmon, Moraes, Dror, Shaw, SC 2011), for the C compiler and
+ * nvcc; see starling/rng.h. */
 #ifndef SL_PHILOX_H
 #define SL_PHILOX_H
 
