@@ -5,9 +5,9 @@
 
 #include <math.h>
 
+#include "base/philox.h"
 #include "compress/coding.h"
 #include "element/code.h"
-#include "element/philox.h"
 #include "gpu/block.h"
 #include "gpu/kernels_vector.h"
 

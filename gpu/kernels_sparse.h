@@ -3,8 +3,8 @@
 #ifndef SL_GPU_KERNELS_SPARSE_H
 #define SL_GPU_KERNELS_SPARSE_H
 
+#include "base/philox.h"
 #include "compress/coding.h"
-#include "element/philox.h"
 #include "gpu/block.h"
 #include "gpu/kernels_codes.h"
 #include "gpu/kernels_scan.h"

@@ -159,6 +159,13 @@ def floor_table(sources):
             yield f"{room}: {told.get(room)} there, {sources.rooms.get(room)} in src/meson.build"
 
 
+def folders_told(sources):
+    """ARCHITECTURE.md's map has the folders of src/"""
+    told = re.findall(r"^(?:\| \d+ \||-) `(src/[\w/]+)/`", read("ARCHITECTURE.md"), re.M)
+    found = {os.path.dirname(path) for path in sources.c if path.startswith("src/")}
+    yield from (f"{folder}: in one of both only" for folder in sorted(set(told) ^ found))
+
+
 def included(sources, path):
     """The tracked files that one includes."""
     for name in re.findall(r'^\s*#\s*include\s*["<]([^">]+)[">]', read(path), re.M):
@@ -468,7 +475,7 @@ def planted_texts(sources):
 
 
 RULES = [
-    *(floor_table, includes_point_down, command_is_public),
+    *(floor_table, folders_told, includes_point_down, command_is_public),
     *(no_circle_of_files, no_circle_of_headers, no_circle_of_folders),
     *(library_names, library_is_quiet, no_mutable_globals),
     *(line_length, file_length, function_length, c_format, python_format, python_compiles),

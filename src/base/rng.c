@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "base/kernels.h"
-#include "element/philox.h"
+#include "base/philox.h"
 
 #ifdef SL_AVX2
 #include <immintrin.h>

@@ -2,8 +2,8 @@
  * encodes and decodes them.
  *
  * The device writes the same bytes as the CPU: layout and parameters come from the codec,
- * arithmetic from src/element. It is handed numbers only, so that a plug-in needs nothing of this
- * library.
+ * arithmetic from src/element, random bits from base/philox.h. It is handed numbers only, so that a
+ * plug-in needs nothing of this library.
  */
 #ifndef SL_CODING_H
 #define SL_CODING_H

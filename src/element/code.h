@@ -7,7 +7,7 @@
 
 #include "element/shared.h"
 
-/* ---- stochastic rounding to levels: QSGD, TernGrad; see compress/rounding.h ---- */
+/* ---- stochastic rounding to levels: QSGD, TernGrad; see compress/quantization/rounding.h ---- */
 
 typedef struct rounding {
     float power, factor; /* r = |v| power factor: two factors, since levels / scale may be beyond a

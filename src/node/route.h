@@ -22,8 +22,8 @@
 #ifndef SL_ROUTE_H
 #define SL_ROUTE_H
 
-#include "algorithm/edge_colours.h"
-#include "algorithm/relay_tree.h"
+#include "algorithm/gossip/edge_colours.h"
+#include "algorithm/gossip/relay_tree.h"
 #include "node/form.h"
 #include "starling/node.h"
 

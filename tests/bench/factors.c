@@ -2,7 +2,7 @@
  * products alone on OpenBLAS.
  *
  * Of each matrix: M = g + e, P = M Q, Gram-Schmidt of P, Q = M^T P, e = M - P Q^T, as
- * src/algorithm/powersgd.c does it; and P = M Q and Q = M^T P by cblas_sgemm, with the same
+ * src/algorithm/lowrank/powersgd.c does it; and P = M Q and Q = M^T P by cblas_sgemm, with the same
  * layouts. One thread each. They take turns; the table has medians.
  *
  *     factors [RANK [REPETITIONS]]
@@ -10,7 +10,7 @@
 #include <cblas.h>
 #include <string.h>
 
-#include "algorithm/factors.h"
+#include "algorithm/lowrank/factors.h"
 #include "bench.h"
 #include "learner/layer_table.h"
 

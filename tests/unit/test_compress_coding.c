@@ -1,7 +1,7 @@
 /* test_compress_coding.c - lossless codes of indices: code words as the literature has them, parts
  * read by a second program, sizes by formula, and payloads that no sender makes. */
-#include "compress/entropy.h"
-#include "compress/indices.h"
+#include "compress/lossless/entropy.h"
+#include "compress/lossless/indices.h"
 #include "sparse_wire.h"
 
 /* ---- a second implementation: a text of zeros and ones ---- */

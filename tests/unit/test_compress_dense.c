@@ -2,7 +2,7 @@
  * element by element and bit by bit. */
 #include "dense_wire.h"
 
-#include "compress/pack.h"
+#include "compress/lossless/pack.h"
 
 /* ---- the second implementation ---- */
 

@@ -1,5 +1,5 @@
 /* test_compress_grid.c - grid, the messages of laq: values, bytes, and what is refused. */
-#include "compress/grid.h"
+#include "compress/quantization/grid.h"
 #include "sparse_wire.h"
 
 static sl_compressor_config grid(uint32_t bits) {

@@ -1,6 +1,6 @@
 /* test_compress_rotated_dense.c - quantizers behind a rotation: their messages are those of the
  * rotated vector, what is decoded is turned back, and errors no longer depend on the vector. */
-#include "compress/rotation.h"
+#include "compress/quantization/rotation.h"
 #include "sparse_wire.h"
 
 /* The case's rotated form, or the quantizer alone. */

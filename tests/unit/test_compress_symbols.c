@@ -1,8 +1,8 @@
 /* test_compress_symbols.c - lossless codes of levels: code words as the literature has them, parts
  * read by a second program, sizes against the entropy, and payloads that no sender makes. */
-#include "compress/huffman.h"
-#include "compress/pack.h"
-#include "compress/symbols.h"
+#include "compress/lossless/huffman.h"
+#include "compress/lossless/pack.h"
+#include "compress/lossless/symbols.h"
 #include "sparse_wire.h"
 
 /* ---- a second implementation: a text of zeros and ones ---- */

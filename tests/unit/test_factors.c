@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "algorithm/factors.h"
+#include "algorithm/lowrank/factors.h"
 #include "harness.h"
 #include "starling/rng.h"
 

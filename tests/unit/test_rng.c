@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "element/philox.h"
+#include "base/philox.h"
 #include "harness.h"
 #include "starling/rng.h"
 

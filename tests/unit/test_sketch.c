@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "algorithm/sketch.h"
+#include "algorithm/centralized/sketch.h"
 #include "harness.h"
 #include "starling/rng.h"
 

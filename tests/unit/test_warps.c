@@ -10,7 +10,7 @@
 #define WARP_OF_TESTS
 #include "gpu/emulated_kernels.h" /* before the kernels */
 
-#include "element/philox.h"
+#include "base/philox.h"
 static unsigned long philox_blocks; /* that the kernels draw */
 #define philox_block(...) (philox_blocks++, philox_block(__VA_ARGS__))
 

@@ -1,0 +1,74 @@
+/* sgp.c - stochastic gradient push: Assran, Loizou, Ballas, Rabbat, "Stochastic Gradient Push for
+ * Distributed Deep Learning", ICML 2019.
+ *
+ *   n_i <- n_i - gamma mom(g_i(z_i));  n_i <- sum_j P_ij n_j;  w_i <- sum_j P_ij w_j;  z_i = n_i /
+ *                                      w_i
+ *
+ * P column-stochastic, positive diagonal, strongly connected over time: directed and time-varying
+ * graphs. n_i(0) = x_i(0), w_i(0) = 1. The model is the de-biased z, where the gradient is taken;
+ * weight decay acts on n. Memory beside z, g, momentum: the numerator n (one vector) and w. Wire:
+ * 32 d bits to each out-neighbour, and w in every frame's header. sum_i n_i and sum_i w_i are
+ * conserved.
+ */
+#include "algorithm/algorithms.h"
+#include "algorithm/gossip/push_sum.h"
+#include "algorithm/mix.h"
+
+void sl_push_start(sl_state *s, size_t dimension) {
+    s->vec->combine(s->extra[SL_NUMERATOR], (const float *const[]){s->x}, (const float[]){1}, 1,
+                    dimension);
+}
+
+void sl_push_adapt(sl_state *s, size_t from, size_t count) {
+    float *n = s->extra[SL_NUMERATOR] + from;
+    sl_descend(s, n, n, from, count);
+}
+
+const float *sl_push_numerator(const sl_state *s) {
+    return s->extra[SL_NUMERATOR];
+}
+
+static void divide(sl_state *s, double weight, size_t from, size_t count) {
+    s->vec->combine(s->x + from, (const float *const[]){s->extra[SL_NUMERATOR] + from},
+                    (const float[]){(float)(1 / weight)}, 1, count);
+}
+
+void sl_push_combine(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
+    double weight = (double)mix->self_weight * s->push_sum_weight;
+    for (size_t j = 0; j < mix->k; j++)
+        weight += (double)mix->parts[j].weight * mix->parts[j].scalar;
+    s->next_push_sum_weight = weight;
+    sl_mix_into(s, s->extra[SL_NUMERATOR] + from, s->extra[SL_NUMERATOR] + from, mix,
+                mix->self_weight, 1, 0, count);
+    divide(s, weight, from, count);
+}
+
+static void adapt_alone(sl_state *s, size_t from, size_t count) {
+    sl_push_adapt(s, from, count);
+    divide(s, s->push_sum_weight, from, count);
+}
+
+/* Parts of a vector whose exchange was cut have different weights: n_i <- z_i, w_i <- 1. */
+void sl_push_finish(sl_state *s) {
+    if (s->alone)
+        sl_push_start(s, s->dimension);
+    s->push_sum_weight = s->alone ? 1 : s->next_push_sum_weight;
+}
+
+static const sl_stage stages[] = {{.in_place = true,
+                                   .prepare = sl_push_adapt,
+                                   .vector = sl_push_numerator,
+                                   .combine = sl_push_combine}};
+
+const sl_algorithm sl_sgp = {
+    .name = "sgp",
+    .matrix = SL_MATRIX_COLUMN,
+    .takes_momentum = true,
+    .takes_local_steps = true,
+    .extra_vectors = 1,
+    .stages = stages,
+    .stage_count = 1,
+    .start = sl_push_start,
+    .local = adapt_alone,
+    .finish = sl_push_finish,
+};
