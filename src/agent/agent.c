@@ -247,9 +247,8 @@ static bool is_through(const sl_agent *a, const sl_neighbour *n) {
     if (!n->link.agreed)
         return n->process.parted || n->absence.gone || n->absence.lost_s == 0 ||
                sl_contacts_left_s(a, n) <= 0;
-    return n->process.bye_sent && n->process.bye_received &&
-           sl_stream_is_through(&n->stream) && !sl_channel_waits(n->link.channel) &&
-           sl_connection_sending(n->link.connection) == 0;
+    return n->process.bye_sent && n->process.bye_received && sl_stream_is_through(&n->stream) &&
+           !sl_channel_waits(n->link.channel) && sl_connection_sending(n->link.connection) == 0;
 }
 
 static void say_goodbye(sl_agent *a) {
@@ -264,6 +263,15 @@ static void say_goodbye(sl_agent *a) {
         a->phase = PHASE_OVER;
 }
 
+/* Of a neighbour that has not come, and has not said why. */
+static const char *hint_of(const sl_agent *a, const sl_neighbour *n) {
+    if (n->dialing.refusal[0] != '\0')
+        return "";
+    return n->rank < a->side.rank ? "; is it running, with this roster, and can it be reached from "
+                                    "here? (behind NAT only the highest rank)"
+                                  : "; is it running, with this roster?";
+}
+
 static void fail_connecting(sl_agent *a) {
     const sl_neighbour *n = NULL;
     for (uint32_t i = 0; i < a->neighbour_count; i++)
@@ -275,11 +283,7 @@ static void fail_connecting(sl_agent *a) {
                  "(transport.connect_timeout_s)%s",
                  n->dialing.refusal, n->dialing.refusal[0] != '\0' ? "; " : "", n->rank,
                  sl_roster_host(a->side.roster, n->rank), sl_roster_port(a->side.roster, n->rank),
-                 a->side.connect_timeout_s,
-                 n->dialing.refusal[0] != '\0' ? ""
-                 : n->rank < a->side.rank      ? "; is it running, with this roster, and can it be "
-                                                 "reached from here? (behind NAT only the highest rank)"
-                                               : "; is it running, with this roster?");
+                 a->side.connect_timeout_s, hint_of(a, n));
     sl_agent_fail(a, &error, error.text);
 }
 
@@ -379,7 +383,7 @@ static bool move(sl_agent *a) {
         say_goodbye(a);
     if (a->phase == PHASE_TRAINING || a->phase == PHASE_GOODBYE)
         advance_calls(a);
-    if (sl_averaging_advance(a))
+    if (sl_averaging_advance(a, sl_members_leave_one_out(a)))
         sl_agent_finish(a);
     sl_members_convict(a);
     sl_members_lose_left(a);

@@ -90,26 +90,12 @@ static bool give_up(sl_agent *a) {
     return true;
 }
 
-/* The members have agreed to go on without one of those that average: it may be alive, and does not
- * come to the sum. */
-static bool is_one_left_out(const sl_agent *a) {
-    const sl_place *place = &a->calls.place;
-    bool any = false;
-    if (!sl_members_turn(a))
-        return false;
-    const sl_epoch *newest = sl_membership_epoch(a->cohort.membership);
-    for (uint32_t rank = 0; rank < place->nodes; rank++)
-        any = any || (place->towards[rank] != SL_TREE_NOBODY &&
-                      sl_epoch_place(newest, rank) == newest->count);
-    return any;
-}
-
-bool sl_averaging_advance(sl_agent *a) {
+bool sl_averaging_advance(sl_agent *a, bool is_void) {
     int answer;
     if (a->averaging.stage == SL_AVERAGING_NONE)
         return false;
     if (!sl_calls_answered(&a->calls, &answer))
-        return (sl_calls_sum_is_void(&a->calls) || is_one_left_out(a)) && give_up(a);
+        return (is_void || sl_calls_sum_is_void(&a->calls)) && give_up(a);
     if (answer == SL_SUM_VOID)
         return give_up(a);
     if (a->averaging.stage == SL_AVERAGING_MODELS) {

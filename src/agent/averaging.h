@@ -27,7 +27,8 @@ int sl_averaging_open(sl_agent *agent, sl_error *error);
 void sl_averaging_close(sl_agent *agent);
 /* The last round is done: begins, if it is wanted. */
 bool sl_averaging_begin(sl_agent *agent);
-/* True: all is added up, and the node's model is the average. */
-bool sl_averaging_advance(sl_agent *agent);
+/* True: all is added up, and the node's model is the average; or it is given up. is_void: somebody
+ * does not come to it. */
+bool sl_averaging_advance(sl_agent *agent, bool is_void);
 
 #endif

@@ -320,8 +320,7 @@ static void take_in(sl_agent *a, sl_visitor *visitor, sl_standing *theirs) {
         n->dialing.ahead = theirs->trains && !a->side.trains;
         return;
     }
-    if (n->process.incarnation == theirs->incarnation &&
-        theirs->attempt <= n->process.attempt) {
+    if (n->process.incarnation == theirs->incarnation && theirs->attempt <= n->process.attempt) {
         sl_visitors_refuse(&a->visitors, visitor, NULL); /* it has another one by now */
         return;
     }

@@ -179,8 +179,7 @@ static void find_heirs(sl_agent *a) {
         const uint32_t place = view != NULL ? sl_epoch_place(view, n->rank) : 0;
         n->heir =
             view == NULL || place == view->count ? SL_ANY_HEIR : view->members[place].incarnation;
-        if (n->link.agreed && sl_neighbour_has_other(n, n->process.id) &&
-            n->absence.sought_s == 0)
+        if (n->link.agreed && sl_neighbour_has_other(n, n->process.id) && n->absence.sought_s == 0)
             n->absence.sought_s = a->side.now_s; /* the other one */
     }
 }
@@ -377,6 +376,16 @@ bool sl_members_go_on(sl_agent *a) {
 bool sl_members_turn(const sl_agent *a) {
     const sl_epoch *newest = a->cohort.alarmed ? sl_membership_epoch(a->cohort.membership) : NULL;
     return newest != NULL && (uint32_t)newest->number != a->side.view;
+}
+
+bool sl_members_leave_one_out(const sl_agent *a) {
+    const sl_epoch *newest = a->cohort.alarmed ? sl_membership_epoch(a->cohort.membership) : NULL;
+    const sl_grouping *now = &a->cohort.grouping;
+    const uint32_t first = sl_topology_nodes(a->settings.experiment->topology);
+    bool any = false;
+    for (uint32_t i = 0; newest != NULL && i < (now->count > 0 ? now->count : first); i++)
+        any = any || sl_epoch_place(newest, now->count > 0 ? now->ranks[i] : i) == newest->count;
+    return any;
 }
 
 /* ---- leaving ---- */

@@ -72,6 +72,8 @@ void sl_members_step_aside(struct sl_agent *agent);
 bool sl_members_go_on(struct sl_agent *agent);
 /* Is a view agreed on that has not begun here? */
 bool sl_members_turn(const struct sl_agent *agent);
+/* Does it lack a member of the view that the node is in? */
+bool sl_members_leave_one_out(const struct sl_agent *agent);
 /* Somebody is lost: it looks for all. */
 void sl_members_alarm(struct sl_agent *agent);
 /* It counts as lost. */

@@ -16,24 +16,24 @@ DEFECTS = {
     ),
     "heartbeats are not sent": (
         "src/agent/alive.c",
-        "if (!n->bye_sent && must_beat(n))",
-        "if (!n->bye_sent && must_beat(n) && side->meets)",
+        "if (!n->process.bye_sent && must_beat(n))",
+        "if (!n->process.bye_sent && must_beat(n) && side->meets)",
     ),
     "credit is given for buffers that are held": (
-        "src/agent/sending.c",
-        "return n->received + n->side->window - n->held;",
-        "return n->received + n->side->window;",
+        "src/stream/stream.h",
+        "return stream->received.data + stream->window - stream->held;",
+        "return stream->received.data + stream->window;",
     ),
     "HELLO that found no room is not repeated": (
         "src/agent/alive.c",
-        "if (n->connected && !n->hello_sent)",
-        "if (n->connected && !n->hello_sent && n->agreed)",
+        "if (n->link.connected && !n->link.hello_sent)",
+        "if (n->link.connected && !n->link.hello_sent && n->link.agreed)",
         440,
     ),
     "a connection that is back is not logged": (
         "src/agent/contacts.c",
-        "entry.seconds = a->side.now_s - n->lost_s;\n        sl_agent_log(a, &entry);",
-        "entry.seconds = a->side.now_s - n->lost_s;",
+        "entry.seconds = a->side.now_s - n->absence.lost_s;\n        sl_agent_log(a, &entry);",
+        "entry.seconds = a->side.now_s - n->absence.lost_s;",
     ),
     "events are logged before the run begins": (
         "src/agent/progress.c",
@@ -42,13 +42,13 @@ DEFECTS = {
     ),
     "who was refused does not try again": (
         "src/agent/neighbour.c",
-        "n->next_attempt_s = n->side->now_s + retry_s(n);",
-        "n->next_attempt_s = n->side->now_s + 1000 * retry_s(n);",
+        "n->dialing.next_s = n->side->now_s + retry_s(n);",
+        "n->dialing.next_s = n->side->now_s + 1000 * retry_s(n);",
     ),
     "a part is sent although there is no room": (
         "src/agent/sending.c",
-        "    if (!note_sent(n, result))\n        return 0;\n    n->exchange_told",
-        "    note_sent(n, result);\n    n->exchange_told",
+        "    return note_sent(n, result);",
+        "    note_sent(n, result);\n    return true;",
     ),
     "who waits for long does not say so": (
         "src/agent/agent.c",
@@ -62,13 +62,13 @@ DEFECTS = {
     ),
     "training begins before HELLO was said": (
         "src/agent/agent.c",
-        "return !n->near || (n->agreed && n->hello_sent);",
-        "return !n->near || n->connected;",
+        "return !n->near || (n->link.agreed && n->link.hello_sent);",
+        "return !n->near || n->link.connected;",
     ),
     "who is through does not wait for the others": (
         "src/agent/agent.c",
-        "return n->bye_sent && n->bye_received && n->come == n->sent_ever &&",
-        "return n->bye_sent && n->come == n->sent_ever &&",
+        "return n->process.bye_sent && n->process.bye_received &&",
+        "return n->process.bye_sent &&",
         305,
     ),
     "who fails tells nobody": (
@@ -78,29 +78,29 @@ DEFECTS = {
     ),
     "a lost connection is not noticed": (
         "src/agent/contacts.c",
-        "if (!n->agreed || a->phase == PHASE_OVER) {",
-        "if (!n->agreed || a->phase != PHASE_CONNECTING) {",
+        "if (!n->link.agreed || a->phase == PHASE_OVER) {",
+        "if (!n->link.agreed || a->phase != PHASE_CONNECTING) {",
     ),
     "what did not come is not sent again": (
-        "src/agent/neighbour.c",
-        "n->sent = n->left = theirs->received;",
-        "n->sent = n->left = n->sent_ever;",
+        "src/stream/stream.c",
+        "    s->sent = s->acknowledged;\n",
+        "    s->sent = s->numbered;\n",
         60,
     ),
     "what came is asked for again": (
         "src/agent/sending.c",
-        ".received = n->received,\n",
-        ".received = n->received > 0 ? n->received - 1 : 0,\n",
+        ".received = n->stream.received.frames,\n",
+        ".received = n->stream.received.frames > 0 ? n->stream.received.frames - 1 : 0,\n",
         200,
     ),
     "no copy is kept of what may not have come": (
         "src/agent/rounds.c",
-        "    if ((came && !frees) || kept->count == 0)\n        return came;\n",
-        "    if (came || kept->count > 0)\n        return true;\n",
+        "    if ((came && !frees) || copies->count == 0)\n        return came;\n",
+        "    if (came || copies->count > 0)\n        return true;\n",
         180,
     ),
     "a copy is given up before all have the part": (
-        "src/agent/kept.c",
+        "src/stream/copies.c",
         "if (--part->users > 0)",
         "if (part->users-- != 2)",
     ),
@@ -124,12 +124,12 @@ DEFECTS = {
     ),
     "who does not come back is waited for without end": (
         "src/agent/contacts.c",
-        "        sl_contacts_left_s(a, n) > 0)\n        return;",
-        "        sl_contacts_left_s(a, n) > -1e9)\n        return;",
+        "a->phase != PHASE_TRAINING || sl_contacts_left_s(a, n) > 0)",
+        "a->phase != PHASE_TRAINING || sl_contacts_left_s(a, n) > -1e9)",
     ),
     "the cause is not passed on": (
         "src/agent/contacts.c",
-        "end_of(n)[0] != '\\0' ? n->cause : error->text",
+        "end_of(n)[0] != '\\0' ? n->process.cause : error->text",
         '"it ended"',
     ),
     "a part is overwritten before it has left": (
@@ -275,15 +275,17 @@ RUN_DEFECTS = {
 
 # The same for session_world.
 SESSION_DEFECTS = {
-    "a sum does not begin anew over a new connection": (
-        "src/agent/reduce.c",
-        "s->links[link].anew = s->links[link].tells = true;",
-        "s->links[link].anew = s->links[link].tells = false;",
+    "a call that did not come is not sent again": (
+        "src/stream/stream.c",
+        "    s->sent = s->acknowledged;\n",
+        "    s->sent = s->acknowledged;\n"
+        "    for (const sl_sent_frame *f; (f = sl_stream_next(s)) && !sl_frame_is_data(&f->frame);)\n"
+        "        sl_stream_pass(s);\n",
     ),
     "a call goes before HELLO has come": (
         "src/agent/sending.c",
-        "return n->agreed && send_small(n, *frame, NULL);",
-        "return send_small(n, *frame, NULL);",
+        "n->link.hello_sent && n->link.agreed;",
+        "n->link.hello_sent;",
     ),
     "every rank gives its own first model": (
         "src/session/peer.c",

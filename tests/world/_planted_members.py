@@ -76,7 +76,7 @@ LOSS_DEFECTS = {
     "who follows a process has a larger incarnation": (
         "src/agent/neighbour.c",
         "return theirs->joins && (is_free || n->heir == theirs->incarnation);",
-        "return theirs->joins && theirs->incarnation > n->incarnation &&"
+        "return theirs->joins && theirs->incarnation > n->process.incarnation &&"
         " (is_free || n->heir == theirs->incarnation);",
         201,
     ),
@@ -101,9 +101,14 @@ LOSS_DEFECTS = {
         "if (frame->view == a->side.view)",
         "if (frame->view > 0)",
     ),
+    "what a cut leaves is sent again from where it was": (
+        "src/agent/rounds.c",
+        "1u << SL_FRAME_DATA | 1u << SL_FRAME_DIRECT",
+        "1u << SL_FRAME_DIRECT",
+    ),
     "data is sent to who has not begun its view": (
         "src/agent/sending.c",
-        "n->view >= n->side->view && ",
+        "n->process.view >= n->side->view && ",
         "",
     ),
     "a neighbour that has left is still waited for": (
@@ -113,8 +118,8 @@ LOSS_DEFECTS = {
     ),
     "a port that refuses is not believed": (
         "src/agent/contacts.c",
-        "if (n->refusals < SL_REFUSALS || n->gone",
-        "if (n->refusals < 1000000 * SL_REFUSALS || n->gone",
+        "if (n->absence.refusals < SL_REFUSALS || n->absence.gone",
+        "if (n->absence.refusals < 1000000 * SL_REFUSALS || n->absence.gone",
     ),
     "a part that is not finite is sent": (
         "src/node/outgoing.c",
