@@ -43,7 +43,7 @@ static void check_device(sl_agent *a) {
     sl_error error;
     if (a->side.vec->async == NULL || a->side.vec->async->status(&error) == 0)
         return;
-    sl_fail_node(&error, SL_EDEVICE, a->side.rank, a->side.round, "%s", error.text);
+    sl_fail_node(&error, SL_EDEVICE, a->side.rank, a->side.now.round, "%s", error.text);
     sl_agent_fail(a, &error, error.text);
 }
 
@@ -104,7 +104,7 @@ static void tell_wait_in_training(sl_agent *a, const char *warns) {
         return;
     sl_waits_name_root(a, root, sizeof root);
     const bool knocks = sl_returning_knocks(a);
-    const double left_s = knocks ? a->deadline_s - a->side.now_s
+    const double left_s = knocks ? a->times.deadline_s - a->side.now_s
                                  : a->settings.experiment->transport.round_timeout_s -
                                        (a->side.now_s - sl_waits_patient_s(a));
     sl_agent_notice(a,
@@ -120,7 +120,8 @@ static void tell_wait_for_all(sl_agent *a, const char *warns) {
     name_awaited(a, connecting ? has_not_agreed : has_not_said_bye, whom, sizeof whom);
     if (whom[0] != '\0')
         sl_agent_notice(a, "%swaiting for agents to %s: %s; %.0f s left (transport.%s)%s", warns,
-                        connecting ? "come up" : "finish", whom, a->deadline_s - a->side.now_s,
+                        connecting ? "come up" : "finish", whom,
+                        a->times.deadline_s - a->side.now_s,
                         connecting ? "connect_timeout_s" : "round_timeout_s",
                         connecting ? "; have they been started, with this roster?" : "");
 }
@@ -141,15 +142,15 @@ static double waits_since_s(const sl_agent *a) {
  * is a warning. */
 static void tell_wait(sl_agent *a) {
     const double now_s = a->side.now_s, since_s = waits_since_s(a);
-    const bool anew = since_s > a->told_s;
+    const bool anew = since_s > a->times.told_s;
     const char *warns = anew && !a->settings.meets ? "warning: " : ""; /* a session's call warns */
     if (anew)
-        a->tell_after_s = tell_every_s;
-    if (now_s - (anew ? since_s : a->told_s) < a->tell_after_s)
+        a->times.tell_after_s = tell_every_s;
+    if (now_s - (anew ? since_s : a->times.told_s) < a->times.tell_after_s)
         return;
-    a->told_s = now_s;
-    a->tell_after_s =
-        a->tell_after_s < tell_every_max_s / 2 ? 2 * a->tell_after_s : tell_every_max_s;
+    a->times.told_s = now_s;
+    a->times.tell_after_s =
+        a->times.tell_after_s < tell_every_max_s / 2 ? 2 * a->times.tell_after_s : tell_every_max_s;
     tell_lost(a, warns);
     if (a->phase == PHASE_TRAINING)
         tell_wait_in_training(a, warns);
@@ -175,8 +176,8 @@ static void start_rounds(sl_agent *a) {
 }
 
 static void start(sl_agent *a) {
-    a->progress_s = sl_clock_seconds();
-    a->began_s = a->progress_s - a->record.times.total;
+    a->times.progress_s = sl_clock_seconds();
+    a->times.began_s = a->times.progress_s - a->record.times.total;
     sl_saving_log(a);
     sl_contacts_log_edges(a);
     sl_contacts_log_lost(a); /* while they agreed on a round */
@@ -191,8 +192,8 @@ static void start(sl_agent *a) {
 static void begin_outside(sl_agent *a) {
     sl_error error;
     a->phase = PHASE_TRAINING;
-    a->side.trains = true;
-    a->began_s = a->progress_s = sl_clock_seconds();
+    a->side.now.trains = true;
+    a->times.began_s = a->times.progress_s = sl_clock_seconds();
     sl_saving_log(a);
     if (sl_members_start_outside(a, &error) != 0)
         sl_agent_fail(a, &error, error.text);
@@ -223,8 +224,8 @@ static void begin_training(sl_agent *a) {
         if (!is_ready(&a->neighbours[i]))
             return;
     a->phase = PHASE_TRAINING;
-    a->side.trains = true;
-    a->progress_s = sl_clock_seconds();
+    a->side.now.trains = true;
+    a->times.progress_s = sl_clock_seconds();
     sl_agent_look(a); /* nobody is to come up any more */
     if (a->saving.agreement == SL_AGREED)
         start(a);
@@ -283,7 +284,7 @@ static void fail_connecting(sl_agent *a) {
                  "(transport.connect_timeout_s)%s",
                  n->dialing.refusal, n->dialing.refusal[0] != '\0' ? "; " : "", n->rank,
                  sl_roster_host(a->side.roster, n->rank), sl_roster_port(a->side.roster, n->rank),
-                 a->side.connect_timeout_s, hint_of(a, n));
+                 a->side.limits.connect_timeout_s, hint_of(a, n));
     sl_agent_fail(a, &error, error.text);
 }
 
@@ -292,7 +293,7 @@ static void fail_call(sl_agent *a) {
     uint32_t peer;
     sl_error error;
     sl_calls_name_wait(&a->calls, what, sizeof what, &peer);
-    sl_fail_node(&error, SL_EPEER, a->side.rank, a->side.round,
+    sl_fail_node(&error, SL_EPEER, a->side.rank, a->side.now.round,
                  "waited %g s (transport.round_timeout_s) for %s",
                  a->settings.experiment->transport.round_timeout_s, what);
     error.peer = peer;
@@ -315,7 +316,7 @@ static bool fail_untaken(sl_agent *a) {
 static void fail_late(sl_agent *a) {
     if (a->calls.current.kind != SL_CALL_NONE)
         fail_call(a);
-    else if (a->cohort.outside)
+    else if (sl_cohort_is_outside(&a->cohort))
         sl_members_stay_out(a, "nobody of them agreed on its return in time");
     else if (!sl_worker_busy(a->worker) && !fail_untaken(a))
         sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_DEADLINE});
@@ -326,11 +327,11 @@ static void check_deadlines(sl_agent *a) {
     double patience_s = a->settings.experiment->transport.round_timeout_s;
     if (a->phase == PHASE_CONNECTING)
         begin_training(a); /* the last HELLO may just have come, or gone */
-    if (a->phase == PHASE_CONNECTING && now_s > a->deadline_s)
+    if (a->phase == PHASE_CONNECTING && now_s > a->times.deadline_s)
         fail_connecting(a);
     else if (a->phase == PHASE_TRAINING && now_s - sl_waits_patient_s(a) > patience_s)
         fail_late(a);
-    else if (a->phase == PHASE_GOODBYE && now_s > a->deadline_s)
+    else if (a->phase == PHASE_GOODBYE && now_s > a->times.deadline_s)
         a->phase = PHASE_OVER; /* its own part is done: who never says goodbye is not an error */
 }
 
@@ -357,16 +358,17 @@ static void tick(sl_agent *a) {
 static void advance_calls(sl_agent *a) {
     sl_error error;
     /* After the last round no view begins any more. */
-    a->calls.turns = a->averaging.stage == SL_AVERAGING_NONE && sl_members_turn(a);
-    a->calls.alarmed = a->cohort.alarmed;
-    if (sl_calls_advance(&a->calls, &error) != 0)
+    const sl_calls_news news = {.turns =
+                                    a->averaging.stage == SL_AVERAGING_NONE && sl_members_turn(a),
+                                .alarmed = a->cohort.alarmed};
+    if (sl_calls_advance(&a->calls, &news, &error) != 0)
         sl_agent_fail(a, &error, error.text);
 }
 
 /* True when something moved. */
 static bool move(sl_agent *a) {
     const double before_s = a->side.now_s;
-    a->side.retry_soon = false;
+    a->side.now.retry_soon = false;
     a->side.now_s = sl_clock_seconds();
     if (a->side.goes_on && a->side.now_s - before_s > lag_s)
         sl_contacts_forgive(a, a->side.now_s - before_s);
@@ -445,7 +447,7 @@ static int run_loop(sl_agent *a) {
             sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_NOTIFIED});
             continue;
         }
-        result = sl_loop_pass(a->loop, block, a->side.retry_soon ? 1 : 0, &error);
+        result = sl_loop_pass(a->loop, block, a->side.now.retry_soon ? 1 : 0, &error);
     }
     if (result != 0)
         sl_agent_fail(a, &error, error.text);
@@ -466,7 +468,7 @@ int sl_agent_open_loop(sl_agent *a, sl_error *error) {
     if (result == 0)
         result = sl_loop_watch(a->loop, a->notify_fd, sl_agent_on_notified, a, error);
     if (result == 0 && a->calls.open)
-        result = sl_loop_watch(a->loop, a->calls.descriptor, sl_agent_on_call, a, error);
+        result = sl_loop_watch(a->loop, a->calls.desk.descriptor, sl_agent_on_call, a, error);
     if (result == 0)
         result = sl_loop_tick(a->loop, TICK_MS, on_tick, a, error);
     return result;
@@ -479,7 +481,8 @@ static void tell_everyone(sl_agent *a) {
     double until_s = sl_clock_seconds() + farewell_s;
     bool waiting = true;
     a->parting = true;
-    a->side.unbegun = a->side.unbegun || (a->cohort.membership == NULL && !a->settings.joins);
+    a->side.now.unbegun =
+        a->side.now.unbegun || (a->cohort.membership == NULL && !a->settings.joins);
     sl_agent_look(a);
     for (uint32_t i = 0; i < a->neighbour_count; i++)
         if (a->neighbours[i].near && !a->neighbours[i].link.agreed)
@@ -521,7 +524,7 @@ static void tell_apart(sl_agent *a) {
 /* An agent that is stopped before training began may be started again: nobody is told, and the
  * others wait for it. */
 static bool may_come_back(const sl_agent *a) {
-    return a->error.code == SL_ESTOPPED && a->began_s == 0;
+    return a->error.code == SL_ESTOPPED && a->times.began_s == 0;
 }
 
 /* The first roster names the topology's nodes. Who joins behind them has a line of its own. */
@@ -548,7 +551,7 @@ int sl_agent_run(sl_agent *a, sl_roster *roster, sl_error *error) {
     if (result != 0)
         return result;
     sl_roster_be(roster, a->settings.rank);
-    const sl_lookup_wait wait = {.timeout_s = a->side.connect_timeout_s,
+    const sl_lookup_wait wait = {.timeout_s = a->side.limits.connect_timeout_s,
                                  .stop_fd = a->stop_descriptor,
                                  .notice = a->settings.observer.notice,
                                  .context = a->settings.observer.context};
@@ -562,7 +565,7 @@ int sl_agent_run(sl_agent *a, sl_roster *roster, sl_error *error) {
     if (sl_roster_run(roster) != 0)
         a->side.hello.run_id = sl_roster_run(roster);
     a->side.now_s = sl_clock_seconds();
-    a->deadline_s = a->side.now_s + a->side.connect_timeout_s;
+    a->times.deadline_s = a->side.now_s + a->side.limits.connect_timeout_s;
     sl_trust_begin(a);
     result = run_loop(a);
     sl_trust_end(a);
@@ -588,8 +591,8 @@ uint16_t sl_agent_port(const sl_agent *agent) {
 sl_agent_counters sl_agent_counters_read(const sl_agent *a) {
     sl_agent_counters counters = a->side.counters;
     counters.frames_dropped = sl_node_dropped(a->node);
-    counters.receive_buffer_bytes =
-        (size_t)a->neighbour_count * a->side.receive_buffers * sl_node_part_bytes_max(a->node);
+    counters.receive_buffer_bytes = (size_t)a->neighbour_count * a->side.limits.receive_buffers *
+                                    sl_node_part_bytes_max(a->node);
     counters.vector_bytes = sl_node_memory(a->node);
     return counters;
 }

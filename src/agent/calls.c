@@ -10,32 +10,32 @@
 /* ---- the worker's thread ---- */
 
 void sl_calls_give(sl_calls *c, const sl_call *what) {
-    pthread_mutex_lock(&c->mutex);
-    c->call = *what;
-    c->given = true;
-    c->answered = c->error.code != 0;
-    sl_signal_give(c->descriptor);
-    pthread_mutex_unlock(&c->mutex);
+    pthread_mutex_lock(&c->desk.mutex);
+    c->desk.call = *what;
+    c->desk.given = true;
+    c->desk.answered = c->desk.error.code != 0;
+    sl_signal_give(c->desk.descriptor);
+    pthread_mutex_unlock(&c->desk.mutex);
 }
 
 bool sl_calls_answered(sl_calls *c, int *out) {
-    pthread_mutex_lock(&c->mutex);
-    const bool answered = c->answered;
+    pthread_mutex_lock(&c->desk.mutex);
+    const bool answered = c->desk.answered;
     if (out != NULL)
-        *out = c->answer;
-    pthread_mutex_unlock(&c->mutex);
+        *out = c->desk.answer;
+    pthread_mutex_unlock(&c->desk.mutex);
     return answered;
 }
 
 static int call(sl_calls *c, const sl_call *what, sl_error *error) {
     sl_calls_give(c, what);
-    pthread_mutex_lock(&c->mutex);
-    while (!c->answered)
-        pthread_cond_wait(&c->changed, &c->mutex);
-    const int answer = c->error.code != 0 ? c->error.code : c->answer;
+    pthread_mutex_lock(&c->desk.mutex);
+    while (!c->desk.answered)
+        pthread_cond_wait(&c->desk.changed, &c->desk.mutex);
+    const int answer = c->desk.error.code != 0 ? c->desk.error.code : c->desk.answer;
     if (answer < 0 && error != NULL)
-        *error = c->error;
-    pthread_mutex_unlock(&c->mutex);
+        *error = c->desk.error;
+    pthread_mutex_unlock(&c->desk.mutex);
     return answer;
 }
 
@@ -55,18 +55,18 @@ int sl_agent_sum(sl_agent *a, const sl_share *share, sl_error *error) {
 
 int sl_calls_open(sl_calls *c, const sl_tree *tree, sl_side *side, const sl_node *node,
                   sl_neighbour *neighbours, uint32_t count, sl_error *error) {
-    pthread_mutex_init(&c->mutex, NULL);
-    pthread_cond_init(&c->changed, NULL);
+    pthread_mutex_init(&c->desk.mutex, NULL);
+    pthread_cond_init(&c->desk.changed, NULL);
     c->open = true;
     c->side = side;
     c->node = node;
     c->neighbours = neighbours;
     c->neighbour_count = count;
-    c->descriptor = sl_signal_open();
-    if (c->descriptor < 0)
+    c->desk.descriptor = sl_signal_open();
+    if (c->desk.descriptor < 0)
         return sl_fail(error, SL_ENOMEM, "agent %u: no descriptor left", side->rank);
     int result = sl_place_open(&c->place, tree, side->rank, neighbours, count, error);
-    c->place.view = side->view;
+    c->place.view = side->now.view;
     if (result == 0)
         result = sl_meeting_open(&c->meeting, &c->place, side->rank, error);
     return result != 0 ? result : sl_reduce_open(&c->reduce, &c->place, side, error);
@@ -77,7 +77,7 @@ int sl_calls_turn(sl_calls *c, const sl_tree *tree, sl_error *error) {
     sl_place_close(&c->place);
     int result =
         sl_place_open(&c->place, tree, c->side->rank, c->neighbours, c->neighbour_count, error);
-    c->place.view = c->side->view;
+    c->place.view = c->side->now.view;
     if (result == 0)
         result = sl_meeting_open(&c->meeting, &c->place, c->side->rank, error);
     if (result == 0)
@@ -86,10 +86,10 @@ int sl_calls_turn(sl_calls *c, const sl_tree *tree, sl_error *error) {
         return result;
     for (uint32_t i = 0; i < c->neighbour_count; i++) /* its memory is used anew */
         sl_stream_void(&c->neighbours[i].stream, 1u << SL_FRAME_SUM);
-    c->met = 0;
-    c->coming = c->cut = false;
-    c->stands = true;
-    sl_meeting_come(&c->meeting, c->passed, SL_MEET_STANDS);
+    c->attendance.met = 0;
+    c->attendance.coming = c->cut = false;
+    c->attendance.stands = true;
+    sl_meeting_come(&c->meeting, c->attendance.passed, SL_MEET_STANDS);
     return 0;
 }
 
@@ -99,39 +99,39 @@ void sl_calls_close(sl_calls *c) {
     sl_reduce_close(&c->reduce);
     sl_meeting_close(&c->meeting);
     sl_place_close(&c->place);
-    sl_signal_close(c->descriptor);
-    pthread_cond_destroy(&c->changed);
-    pthread_mutex_destroy(&c->mutex);
+    sl_signal_close(c->desk.descriptor);
+    pthread_cond_destroy(&c->desk.changed);
+    pthread_mutex_destroy(&c->desk.mutex);
     c->open = false;
 }
 
 static void answer(sl_calls *c, int with) {
     c->current.kind = SL_CALL_NONE;
-    pthread_mutex_lock(&c->mutex);
-    c->answer = with;
-    c->answered = true;
-    pthread_cond_signal(&c->changed);
-    pthread_mutex_unlock(&c->mutex);
+    pthread_mutex_lock(&c->desk.mutex);
+    c->desk.answer = with;
+    c->desk.answered = true;
+    pthread_cond_signal(&c->desk.changed);
+    pthread_mutex_unlock(&c->desk.mutex);
 }
 
 void sl_calls_fail(sl_calls *c, const sl_error *error) {
     if (!c->open)
         return;
-    pthread_mutex_lock(&c->mutex);
-    c->error = *error;
-    c->answered = true;
-    pthread_cond_signal(&c->changed);
-    pthread_mutex_unlock(&c->mutex);
+    pthread_mutex_lock(&c->desk.mutex);
+    c->desk.error = *error;
+    c->desk.answered = true;
+    pthread_cond_signal(&c->desk.changed);
+    pthread_mutex_unlock(&c->desk.mutex);
 }
 
 static bool receive(sl_calls *c) {
-    sl_signal_take(c->descriptor);
-    pthread_mutex_lock(&c->mutex);
-    const bool given = c->given;
+    sl_signal_take(c->desk.descriptor);
+    pthread_mutex_lock(&c->desk.mutex);
+    const bool given = c->desk.given;
     if (given)
-        c->current = c->call;
-    c->given = false;
-    pthread_mutex_unlock(&c->mutex);
+        c->current = c->desk.call;
+    c->desk.given = false;
+    pthread_mutex_unlock(&c->desk.mutex);
     return given;
 }
 
@@ -140,7 +140,7 @@ int sl_calls_receive(sl_calls *c, sl_error *error) {
         return 0;
     c->moved_s = c->side->now_s;
     if (c->ending)
-        return sl_fail_node(error, SL_EINVAL, c->side->rank, c->side->round,
+        return sl_fail_node(error, SL_EINVAL, c->side->rank, c->side->now.round,
                             "a call after the meeting that ends the run");
     return c->current.kind == SL_CALL_SUM && !c->cut
                ? sl_reduce_begin(&c->reduce, &c->current.share, error)
@@ -150,20 +150,21 @@ int sl_calls_receive(sl_calls *c, sl_error *error) {
 int sl_calls_take(sl_calls *c, sl_neighbour *from, const sl_frame *frame, const uint8_t *payload,
                   sl_error *error) {
     if (!c->open)
-        return sl_fail_edge(error, SL_EPROTO, from->rank, from->side->rank, from->side->round,
+        return sl_fail_edge(error, SL_EPROTO, from->rank, from->side->rank, from->side->now.round,
                             "agent %u runs in a session, and this agent does not", from->rank);
     c->moved_s = from->side->now_s;
     if (frame->view != c->place.view) /* of a view before */
         return 0;
-    if (c->cut && frame->type != SL_FRAME_MEET)
+    if (c->cut && frame->type != SL_FRAME_BARRIER)
         return 0;
-    return frame->type == SL_FRAME_MEET ? sl_meeting_take(&c->meeting, from, frame, error)
-                                        : sl_reduce_take(&c->reduce, from, frame, payload, error);
+    return frame->type == SL_FRAME_BARRIER
+               ? sl_meeting_take(&c->meeting, from, frame, error)
+               : sl_reduce_take(&c->reduce, from, frame, payload, error);
 }
 
 /* All have come. This agent may still have rounds to do. */
 static int go_to_meeting(sl_calls *c, sl_error *error) {
-    const uint64_t round = sl_meeting_round(&c->meeting, c->met);
+    const uint64_t round = sl_meeting_round(&c->meeting, c->attendance.met);
     if (c->current.round > round)
         return sl_fail_node(error, SL_EPROTO, c->side->rank, c->current.round,
                             "all agents meet in round %" PRIu64 ", which is over", round);
@@ -171,10 +172,10 @@ static int go_to_meeting(sl_calls *c, sl_error *error) {
         answer(c, 0);
         return 0;
     }
-    const sl_meet purpose = sl_meeting_purpose(&c->meeting, c->met++);
-    c->coming = false;
+    const sl_meet purpose = sl_meeting_purpose(&c->meeting, c->attendance.met++);
+    c->attendance.coming = false;
     c->ending = purpose == SL_MEET_END;
-    c->passed += purpose == SL_MEET_SUM;
+    c->attendance.passed += purpose == SL_MEET_SUM;
     answer(c, purpose);
     return 0;
 }
@@ -183,39 +184,39 @@ static int go_to_meeting(sl_calls *c, sl_error *error) {
  * comes after this round's gradient, or has heard of one, so nobody is asked in vain. */
 static const sl_neighbour *who_goes_on(const sl_calls *c) {
     for (uint32_t i = 0; i < c->neighbour_count; i++)
-        if (c->neighbours[i].process.exchange > c->side->exchange)
+        if (c->neighbours[i].process.exchange > c->side->now.exchange)
             return &c->neighbours[i];
     return NULL;
 }
 
 /* Somebody has ended, after a meeting that this agent had come to. */
 static bool others_have_ended(const sl_calls *c) {
-    for (uint32_t i = 0; i < c->neighbour_count && c->alarmed; i++)
+    for (uint32_t i = 0; i < c->neighbour_count; i++)
         if (c->neighbours[i].process.bye_received)
             return true;
     return false;
 }
 
 static void learn_standing(sl_calls *c) {
-    if (!c->stands || sl_meeting_held(&c->meeting) == 0)
+    if (!c->attendance.stands || sl_meeting_held(&c->meeting) == 0)
         return;
-    c->stands = false;
-    c->due = sl_meeting_round(&c->meeting, c->met++);
-    if (c->is_new)
-        c->passed = c->due;
-    c->is_new = false;
+    c->attendance.stands = false;
+    c->attendance.due = sl_meeting_round(&c->meeting, c->attendance.met++);
+    if (c->attendance.is_new)
+        c->attendance.passed = c->attendance.due;
+    c->attendance.is_new = false;
 }
 
 /* Of the next meeting: is the call decided without it? */
-static bool decide_alone(sl_calls *c) {
+static bool decide_alone(sl_calls *c, const sl_calls_news *news) {
     const bool ends = c->current.purpose == SL_MEET_END;
-    if (ends && others_have_ended(c)) {
+    if (ends && news->alarmed && others_have_ended(c)) {
         c->ending = true;
         answer(c, SL_MEET_END);
-    } else if (c->turns) { /* rounds lead to the view */
+    } else if (news->turns) { /* rounds lead to the view */
         answer(c, 0);
-    } else if (!c->stands && c->passed < c->due && !ends) {
-        c->passed++;
+    } else if (!c->attendance.stands && c->attendance.passed < c->attendance.due && !ends) {
+        c->attendance.passed++;
         answer(c, SL_SUM_VOID);
     } else {
         return false;
@@ -223,16 +224,16 @@ static bool decide_alone(sl_calls *c) {
     return true;
 }
 
-static int advance_meeting(sl_calls *c, sl_error *error) {
-    if (decide_alone(c))
+static int advance_meeting(sl_calls *c, const sl_calls_news *news, sl_error *error) {
+    if (decide_alone(c, news))
         return 0;
-    if (!c->coming && !c->stands) {
-        c->coming = true;
-        if (c->passed < c->due)
-            c->passed = c->due;
+    if (!c->attendance.coming && !c->attendance.stands) {
+        c->attendance.coming = true;
+        if (c->attendance.passed < c->attendance.due)
+            c->attendance.passed = c->attendance.due;
         sl_meeting_come(&c->meeting, c->current.round, c->current.purpose);
     }
-    if (sl_meeting_held(&c->meeting) > c->met)
+    if (sl_meeting_held(&c->meeting) > c->attendance.met)
         return go_to_meeting(c, error);
     const sl_neighbour *other = who_goes_on(c);
     if (other != NULL && c->current.round == 0)
@@ -244,11 +245,11 @@ static int advance_meeting(sl_calls *c, sl_error *error) {
     return 0;
 }
 
-int sl_calls_advance(sl_calls *c, sl_error *error) {
+int sl_calls_advance(sl_calls *c, const sl_calls_news *news, sl_error *error) {
     if (!c->open)
         return 0;
     learn_standing(c);
-    if (c->turns && c->current.kind == SL_CALL_SUM) {
+    if (news->turns && c->current.kind == SL_CALL_SUM) {
         c->cut = true;
         answer(c, SL_SUM_VOID);
     }
@@ -260,7 +261,7 @@ int sl_calls_advance(sl_calls *c, sl_error *error) {
         answer(c, 0);
     }
     if (c->current.kind == SL_CALL_MEET)
-        result = advance_meeting(c, error);
+        result = advance_meeting(c, news, error);
     sl_meeting_pass_on(&c->meeting);
     return result;
 }

@@ -8,8 +8,8 @@
 
 #include <pthread.h>
 
-#include "agent/meeting.h"
-#include "agent/reduce.h"
+#include "agent/collectives/meeting.h"
+#include "agent/collectives/reduce.h"
 
 typedef enum sl_call_kind { SL_CALL_NONE, SL_CALL_MEET, SL_CALL_SUM, SL_CALL_REST } sl_call_kind;
 
@@ -20,20 +20,40 @@ typedef struct sl_call {
     sl_share share;  /* SUM */
 } sl_call;
 
+/* Where the worker's thread and the loop hand a call to each other. */
+typedef struct sl_call_desk {
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    int descriptor;       /* readable when a call was handed over; -1: none */
+    bool given, answered; /* under mutex, like the next three */
+    sl_call call;
+    int answer;
+    sl_error error; /* once code is not 0, it answers every call */
+} sl_call_desk;
+
+/* Which meetings this agent has come to. */
+typedef struct sl_attendance {
+    uint64_t met;    /* meetings of the view that are behind this agent */
+    bool coming;     /* it has come to the next one */
+    bool stands;     /* the view's first meeting, for what all stand at, is not over */
+    bool is_new;     /* it joins: what is behind the others is behind it, too */
+    uint64_t passed; /* meetings for sums that are behind it, in all views */
+    uint64_t due;    /* the most that are behind any agent of the view; known once met > 0 */
+} sl_attendance;
+
+/* What the agent knows of the members, at this moment. */
+typedef struct sl_calls_news {
+    bool turns;   /* a view is agreed on, and has not begun */
+    bool alarmed; /* a loss was noticed, or heard of */
+} sl_calls_news;
+
 typedef struct sl_calls {
     bool open;
     bool lasts; /* set by the agent: it goes with views; else it ends as rounds begin */
     sl_place place;
     sl_meeting meeting;
     sl_reduce reduce;
-    int descriptor; /* readable when a call was handed over; -1: none */
-
-    pthread_mutex_t mutex;
-    pthread_cond_t changed;
-    bool given, answered; /* under mutex, like the next three */
-    sl_call call;
-    int answer;
-    sl_error error; /* once code is not 0, it answers every call */
+    sl_call_desk desk;
 
     /* the loop's */
     sl_side *side; /* borrowed, like the next two */
@@ -41,17 +61,10 @@ typedef struct sl_calls {
     sl_neighbour *neighbours; /* (neighbour_count) */
     uint32_t neighbour_count;
     sl_call current; /* the call under way */
-    uint64_t met;    /* meetings that are behind this agent */
-    bool coming;     /* it has come to the next one */
-    uint64_t passed; /* meetings for sums that are behind it, in all views */
-    uint64_t due;    /* the most that are behind any agent of the view; known once met > 0 */
-    bool is_new;     /* it joins: what is behind the others is behind it, too */
-    bool stands;     /* the view's first meeting is for that */
-    bool cut;        /* a sum is void: what still comes of it is, too, until the view begins */
-    bool turns;      /* set by the agent: a view is agreed on, and has not begun */
-    bool alarmed;    /* likewise: a loss was noticed, or heard of */
-    bool ending;     /* all have met to end */
-    double moved_s;  /* when something last brought the current call further */
+    sl_attendance attendance;
+    bool cut;       /* a sum is void: what still comes of it is, too, until the view begins */
+    bool ending;    /* all have met to end */
+    double moved_s; /* when something last brought the current call further */
 } sl_calls;
 
 /* For the worker's thread: hands a call over. `answered` says when `answer` is there. */
@@ -68,11 +81,11 @@ void sl_calls_close(sl_calls *calls);
 int sl_calls_turn(sl_calls *calls, const sl_tree *tree, sl_error *error);
 /* The descriptor is readable. */
 int sl_calls_receive(sl_calls *calls, sl_error *error);
-/* A MEET, WANT or SUM frame. */
+/* A BARRIER, SUM_CREDIT or SUM frame. */
 int sl_calls_take(sl_calls *calls, sl_neighbour *from, const sl_frame *frame,
                   const uint8_t *payload, sl_error *error);
 /* Goes on as far as it can. */
-int sl_calls_advance(sl_calls *calls, sl_error *error);
+int sl_calls_advance(sl_calls *calls, const sl_calls_news *news, sl_error *error);
 /* Answers the current call and all later ones. */
 void sl_calls_fail(sl_calls *calls, const sl_error *error);
 /* Has the neighbour been told of everybody who has come? */

@@ -48,14 +48,16 @@ static bool goes_on(const sl_agent *a) {
 /* It has ended for somebody who never came. Who has all its neighbours may have begun: it does not
  * train what all others do not. */
 static bool begins_for_nobody(const sl_agent *a, const sl_neighbour *n) {
-    return n->process.ends == SL_ABORT_BEGINS && a->side.view <= 1 && !a->cohort.is_new;
+    return n->process.ends == SL_ABORT_BEGINS && a->side.now.view <= 1 &&
+           !sl_cohort_is_new(&a->cohort);
 }
 
 /* The run ends, or goes on without this neighbour. */
 static void fail(sl_agent *a, sl_neighbour *n, const sl_error *error) {
     sl_error whole = *error;
-    a->side.unbegun = a->side.unbegun || begins_for_nobody(a, n);
-    if (goes_on(a) && (n->link.agreed || !a->cohort.is_new) && !begins_for_nobody(a, n)) {
+    a->side.now.unbegun = a->side.now.unbegun || begins_for_nobody(a, n);
+    if (goes_on(a) && (n->link.agreed || !sl_cohort_is_new(&a->cohort)) &&
+        !begins_for_nobody(a, n)) {
         sl_members_lose(a, n, error);
         return;
     }
@@ -71,8 +73,10 @@ static void on_connected(void *context, void *owner) {
 }
 
 static sl_log_entry log_of(const sl_agent *a, sl_log_kind kind, const sl_neighbour *n) {
-    return (sl_log_entry){
-        .kind = kind, .peer = n->rank, .round = a->side.round, .exchange = a->side.exchange};
+    return (sl_log_entry){.kind = kind,
+                          .peer = n->rank,
+                          .round = a->side.now.round,
+                          .exchange = a->side.now.exchange};
 }
 
 void sl_contacts_log_edges(sl_agent *a) {
@@ -135,7 +139,7 @@ static void come_back(sl_agent *a, sl_neighbour *n) {
 /* The connection to it broke, or is good for nothing. There is time for another one. */
 static void lose(sl_agent *a, sl_neighbour *n, const sl_error *why) {
     sl_neighbour_drop(n, NULL);
-    if (a->side.reconnect_s == 0 && !n->process.bye_received && !goes_on(a)) {
+    if (a->side.limits.reconnect_s == 0 && !n->process.bye_received && !goes_on(a)) {
         fail(a, n, why);
         return;
     }
@@ -153,8 +157,8 @@ void sl_contacts_expel(sl_agent *a, sl_neighbour *n, const char *why, bool for_g
         sl_neighbour_drop(n, why);
         return;
     }
-    sl_fail_edge(&error, SL_EPEER, n->rank, a->side.rank, a->side.round, "agent %u: %s", n->rank,
-                 why);
+    sl_fail_edge(&error, SL_EPEER, n->rank, a->side.rank, a->side.now.round, "agent %u: %s",
+                 n->rank, why);
     if (for_good)
         fail(a, n, &error);
     else if (n->link.agreed)
@@ -210,7 +214,7 @@ static void note_refusal(sl_agent *a, sl_neighbour *n) {
         (n->absence.lost_s == 0 && !seeks))
         return;
     if (n->absence.lost_s == 0)
-        sl_fail_edge(&n->absence.lost, SL_EPEER, n->rank, a->side.rank, a->side.round,
+        sl_fail_edge(&n->absence.lost, SL_EPEER, n->rank, a->side.rank, a->side.now.round,
                      "agent %u was looked for", n->rank);
     error = n->absence.lost;
     const size_t used = strlen(error.text);
@@ -243,8 +247,8 @@ static void on_down(void *context, void *owner, bool established, const char *re
         n->process.parted = true;
         n->dialing.next_s = a->side.now_s + look_again_s; /* another process may take its place */
     } else {
-        sl_fail_edge(&error, SL_EPEER, n->rank, a->side.rank, a->side.round, "agent %u is gone: %s",
-                     n->rank, reason);
+        sl_fail_edge(&error, SL_EPEER, n->rank, a->side.rank, a->side.now.round,
+                     "agent %u is gone: %s", n->rank, reason);
         lose(a, n, &error);
     }
 }
@@ -313,20 +317,20 @@ static void take_in(sl_agent *a, sl_visitor *visitor, sl_standing *theirs) {
         return;
     }
     if (!sl_neighbour_may_go_on(n, theirs, text)) {
-        if (goes_on(a) && a->side.trains && !theirs->joins && !theirs->trains)
+        if (goes_on(a) && a->side.now.trains && !theirs->joins && !theirs->trains)
             sl_visitors_say_join(&a->visitors, visitor, text);
         else
             sl_visitors_turn_away(&a->visitors, visitor, followed, text);
-        n->dialing.ahead = theirs->trains && !a->side.trains;
+        n->dialing.ahead = theirs->trains && !a->side.now.trains;
         return;
     }
     if (n->process.incarnation == theirs->incarnation && theirs->attempt <= n->process.attempt) {
         sl_visitors_refuse(&a->visitors, visitor, NULL); /* it has another one by now */
         return;
     }
-    if (n->link.agreed && a->side.trains) {
+    if (n->link.agreed && a->side.now.trains) {
         sl_error why;
-        sl_fail_edge(&why, SL_EPEER, n->rank, a->side.rank, a->side.round,
+        sl_fail_edge(&why, SL_EPEER, n->rank, a->side.rank, a->side.now.round,
                      "agent %u connected anew", n->rank);
         miss(a, n, &why);
     }
@@ -408,9 +412,10 @@ static void check_lost(sl_agent *a, sl_neighbour *n) {
 
 /* Who joins may be refused until all have gone on without the process before. */
 static double seeks_s(const sl_agent *a, const sl_neighbour *n) {
-    const double timeout_s = a->side.timeout_s;
-    return a->cohort.outside && n->dialing.refusal[0] != '\0' ? SL_PATIENCE_S(timeout_s)
-                                                              : timeout_s;
+    const double timeout_s = a->side.limits.timeout_s;
+    return sl_cohort_is_outside(&a->cohort) && n->dialing.refusal[0] != '\0'
+               ? SL_PATIENCE_S(timeout_s)
+               : timeout_s;
 }
 
 /* Somebody is lost, so all look for all. */
@@ -420,8 +425,9 @@ static void check_sought(sl_agent *a, sl_neighbour *n) {
     if (is_here || n->absence.sought_s == 0 || a->phase != PHASE_TRAINING ||
         (a->side.now_s - n->absence.sought_s < seeks_s(a, n) && !n->absence.superseded))
         return;
-    sl_fail_edge(&error, SL_EPEER, n->rank, a->side.rank, a->side.round, "it cannot be reached%s%s",
-                 n->dialing.refusal[0] != '\0' ? ": " : "", n->dialing.refusal);
+    sl_fail_edge(&error, SL_EPEER, n->rank, a->side.rank, a->side.now.round,
+                 "it cannot be reached%s%s", n->dialing.refusal[0] != '\0' ? ": " : "",
+                 n->dialing.refusal);
     sl_members_lose(a, n, &error);
 }
 
@@ -441,13 +447,13 @@ void sl_contacts_forgive(sl_agent *a, double lag_s) {
         n->absence.lost_s += n->absence.lost_s > 0 ? lag_s : 0;
         n->absence.sought_s += n->absence.sought_s > 0 ? lag_s : 0;
     }
-    a->progress_s += lag_s;
-    a->deadline_s += lag_s;
+    a->times.progress_s += lag_s;
+    a->times.deadline_s += lag_s;
 }
 
 static void fail_for_memory(sl_agent *a) {
     sl_error error;
-    sl_fail_node(&error, SL_ENOMEM, a->side.rank, a->side.round, "out of memory for frames");
+    sl_fail_node(&error, SL_ENOMEM, a->side.rank, a->side.now.round, "out of memory for frames");
     sl_agent_fail(a, &error, error.text);
 }
 
@@ -468,7 +474,7 @@ void sl_contacts_tick(sl_agent *a) {
             sl_members_note_ended(a, n);
         check_sought(a, n);
     }
-    if (a->side.out_of_memory)
+    if (a->side.now.out_of_memory)
         fail_for_memory(a);
     sl_visitors_tick(&a->visitors);
     sl_visitors_note_silent(&a->visitors, sl_fabric_end_silent(a->side.fabric));

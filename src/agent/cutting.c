@@ -14,7 +14,7 @@ static void log_cut(sl_agent *a) {
     sl_reach at;
     sl_node_reach(a->node, &at);
     sl_agent_log(a, &(sl_log_entry){.kind = SL_LOG_CUT,
-                                    .round = a->side.round,
+                                    .round = a->side.now.round,
                                     .exchange = at.exchange,
                                     .step = at.step,
                                     .part = at.part});

@@ -15,7 +15,7 @@ static size_t dimension_of(const sl_agent *a) {
 
 /* Elements of a part. */
 static size_t elements_of(const sl_agent *a) {
-    return sl_frame_sum_bytes_max(a->side.part_bytes_max, a->side.direct) / sizeof(float);
+    return sl_frame_sum_bytes_max(a->side.limits.part_bytes_max, a->side.direct) / sizeof(float);
 }
 
 void sl_fetching_close(sl_agent *a) {
@@ -73,7 +73,7 @@ static void take(sl_agent *a, const sl_frame *frame, const uint8_t *payload) {
     memcpy(f->model + f->come, payload, bytes);
     f->come += bytes / sizeof(float);
     f->round = frame->exchange;
-    a->progress_s = a->side.now_s;
+    a->times.progress_s = a->side.now_s;
     ask(a);
 }
 
@@ -100,14 +100,14 @@ static void hear_request(sl_agent *a, sl_neighbour *n, const sl_frame *frame) {
             f->taker = NULL;
         return;
     }
-    if (frame->part > 0 || a->cohort.outside || a->cohort.aside || a->phase != PHASE_TRAINING ||
-        !take_place(a, n))
+    if (frame->part > 0 || sl_cohort_is_outside(&a->cohort) || sl_cohort_is_aside(&a->cohort) ||
+        a->phase != PHASE_TRAINING || !take_place(a, n))
         return;
     f->taker = n;
     f->asked = frame->step;
     f->copied = false;
     f->sent = f->taken = 0;
-    if (a->cohort.rests)
+    if (sl_cohort_rests(&a->cohort))
         sl_fetching_offer(a, a->cohort.rested.round);
 }
 

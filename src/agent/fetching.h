@@ -7,7 +7,7 @@
 #ifndef SL_FETCHING_H
 #define SL_FETCHING_H
 
-#include "agent/neighbour.h"
+#include "agent/peers/neighbour.h"
 
 struct sl_agent;
 

@@ -13,7 +13,7 @@ void sl_letters_post(sl_agent *a, uint32_t to, const sl_membership_message *mess
     for (size_t at = 0; n->link.agreed && at < bytes; at += SL_FRAME_TEXT_MAX) {
         const size_t left = bytes - at;
         const sl_frame frame = {
-            .type = SL_FRAME_LETTER,
+            .type = SL_FRAME_MEMBERSHIP,
             .part = (uint32_t)at,
             .step = (uint32_t)bytes,
             .payload_bytes = (uint32_t)(left < SL_FRAME_TEXT_MAX ? left : SL_FRAME_TEXT_MAX)};

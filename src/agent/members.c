@@ -18,6 +18,12 @@ bool sl_members_wanted(const sl_agent *a) {
     return a->settings.experiment->membership.on_loss == SL_ON_LOSS_CONTINUE;
 }
 
+static void be(sl_agent *a, sl_part_taken part) {
+    a->cohort.part = part;
+    if (sl_cohort_is_outside(&a->cohort))
+        a->cohort.outside_s = a->side.now_s;
+}
+
 /* ---- opening ---- */
 
 int sl_members_open(sl_agent *a, sl_error *error) {
@@ -52,7 +58,7 @@ static int open_membership(sl_agent *a, const sl_epoch *first, sl_error *error) 
         .ranks_max = ranks_of(a),
         .quorum = e->membership.quorum,
         .period = (uint32_t)sl_algorithm_interval(algorithm, &e->algorithm),
-        .grace_s = a->side.timeout_s,
+        .grace_s = a->side.limits.timeout_s,
         .first = first,
         .round = a->saving.resumed};
     return sl_membership_open(&a->cohort.membership, &settings, error);
@@ -94,8 +100,8 @@ int sl_members_start_outside(sl_agent *a, sl_error *error) {
     if (result != 0)
         return result;
     sl_members_alarm(a);
-    a->cohort.outside = a->cohort.rests = a->cohort.is_new = true;
-    a->cohort.outside_s = a->side.now_s;
+    a->cohort.rest = SL_NODE_RESTS;
+    be(a, SL_IS_NEW);
     for (uint32_t i = 0; i < a->neighbour_count; i++) {
         sl_neighbour *n = &a->neighbours[i];
         n->heir = SL_ANY_HEIR;
@@ -133,7 +139,7 @@ void sl_members_hear(sl_agent *a, sl_neighbour *n, const sl_frame *frame, const 
 }
 
 void sl_members_take(sl_agent *a, sl_neighbour *n, const sl_frame *frame, const sl_event *event) {
-    if (frame->view == a->side.view)
+    if (frame->view == a->side.now.view)
         sl_agent_deliver(a, event);
     else
         sl_neighbour_consumed(n, event->token);
@@ -156,9 +162,8 @@ int sl_members_regroup(sl_agent *a, const sl_epoch *view, sl_grouping *out, sl_e
 /* It begins anew, with the sponsor's model. */
 static void take_model(sl_agent *a) {
     const size_t bytes = a->settings.task.dimension * sizeof(float);
-    if (!a->cohort.is_new)
+    if (!sl_cohort_is_new(&a->cohort))
         sl_node_forget(a->node);
-    a->cohort.is_new = false;
     atomic_store(&a->saving.trains, true);
     a->side.vec->copy_in(sl_node_model(a->node), a->cohort.fetching.model, bytes);
     sl_fetching_end(a);
@@ -205,7 +210,7 @@ static void turn_neighbours(sl_agent *a, const sl_epoch *view) {
         if (n->process.ends == SL_ABORT_DROPS)
             n->process.cause[0] = '\0';
     }
-    a->side.varies = sl_node_varies(a->node);
+    a->side.now.varies = sl_node_varies(a->node);
     sl_members_tell_broken(a, view);
 }
 
@@ -228,16 +233,17 @@ static void begin_view(sl_agent *a, const sl_epoch *view) {
                         .plan = &g->grouping.plan,
                         .broken = view->broken,
                         .broken_count = view->broken_count};
-    a->side.view = (uint32_t)view->number;
+    a->side.now.view = (uint32_t)view->number;
     g->cutting = SL_CUTTING_NOTHING;
     sl_members_tell_view(a);
-    if (g->outside)
+    if (sl_cohort_is_outside(g))
         take_model(a);
     if (a->settings.observer.members != NULL)
         a->settings.observer.members(a->settings.observer.context, view->round, grouping.ranks,
                                      grouping.count);
     sl_agent_begin(a, &(sl_event){.type = SL_EVENT_VIEW, .view = &g->view});
-    g->outside = g->aside = g->told_aside = false;
+    g->told_aside = false;
+    be(a, SL_TAKES_PART);
     sl_grouping_close(&old);
 }
 
@@ -261,7 +267,7 @@ static void turn_calls(sl_agent *a) {
 
 static void fail(sl_agent *a, int code, const char *why) {
     sl_error error;
-    sl_fail_node(&error, code, a->side.rank, a->side.round, "%s", why);
+    sl_fail_node(&error, code, a->side.rank, a->side.now.round, "%s", why);
     sl_agent_fail(a, &error, error.text);
 }
 
@@ -275,11 +281,11 @@ void sl_members_stay_out(sl_agent *a, const char *what) {
     char dropped[SL_DROPPED_MAX];
     sl_error error;
     sl_members_name_dropping(a, dropped);
-    sl_fail_node(&error, g->aside ? SL_EDIVERGED : SL_EPEER, a->side.rank, a->side.round,
-                 "%s, and %s",
-                 g->is_new  ? "this agent wants to join the others"
-                 : g->aside ? "its loss, gradient or model is not finite"
-                            : dropped,
+    sl_fail_node(&error, sl_cohort_is_aside(g) ? SL_EDIVERGED : SL_EPEER, a->side.rank,
+                 a->side.now.round, "%s, and %s",
+                 sl_cohort_is_new(g)     ? "this agent wants to join the others"
+                 : sl_cohort_is_aside(g) ? "its loss, gradient or model is not finite"
+                                         : dropped,
                  what);
     sl_agent_fail(a, &error, error.text);
 }
@@ -287,10 +293,11 @@ void sl_members_stay_out(sl_agent *a, const char *what) {
 /* What it has goes into nobody's model any more. */
 static void go_out(sl_agent *a) {
     char dropped[SL_DROPPED_MAX];
-    a->cohort.outside = true;
-    a->cohort.outside_s = a->progress_s = a->side.now_s;
+    if (!sl_cohort_is_outside(&a->cohort))
+        be(a, sl_cohort_is_aside(&a->cohort) ? SL_LEFT_OUT_ASIDE : SL_LEFT_OUT);
+    a->times.progress_s = a->side.now_s;
     sl_members_name_dropping(a, dropped);
-    sl_agent_notice(a, "warning: round %" PRIu64 ": %s; it returns", a->side.round, dropped);
+    sl_agent_notice(a, "warning: round %" PRIu64 ": %s; it returns", a->side.now.round, dropped);
     sl_cutting_begin(a);
 }
 
@@ -299,7 +306,7 @@ static void release(sl_agent *a) {
 }
 
 static void begin(sl_agent *a, const sl_membership_update *u) {
-    if (!a->cohort.rests) /* it starts */
+    if (!sl_cohort_rests(&a->cohort)) /* it starts */
         return;
     if (u->round > a->settings.task.rounds) {
         sl_members_stay_out(a, "nobody of them had rounds left");
@@ -318,31 +325,51 @@ static void begin(sl_agent *a, const sl_membership_update *u) {
 
 static void leave(sl_agent *a, bool nobody_stays) {
     a->cohort.leaves = true;
-    if (a->cohort.rests)
+    if (sl_cohort_rests(&a->cohort))
         sl_agent_depart(a, nobody_stays);
     else
         sl_cutting_begin(a); /* nobody lets it go: its round ends as it is */
 }
 
+static void let_go(sl_agent *a, bool nobody_stays) {
+    if (sl_cohort_is_aside(&a->cohort) && !a->cohort.wishes)
+        sl_members_stay_out(a, "they have not agreed on a view without it");
+    else
+        leave(a, nobody_stays);
+}
+
+static void be_dropped(sl_agent *a) {
+    if (a->settings.meets)
+        sl_members_stay_out(a, "its caller has another model");
+    else
+        go_out(a);
+}
+
 static void obey(sl_agent *a, const sl_membership_update *u) {
     for (size_t i = 0; a->cohort.alarmed && i < u->message_count; i++)
         sl_letters_post(a, u->messages[i].to, &u->messages[i].message);
-    if (u->diverged)
-        fail(a, SL_EDIVERGED,
-             "loss, gradient or model is not finite, as on most of the members; training diverged: "
-             "lower optimizer.learning_rate, or check the data");
-    else if (u->dropped && a->settings.meets)
-        sl_members_stay_out(a, "its caller has another model");
-    else if (u->dropped)
-        go_out(a);
-    else if (u->ask_again)
-        sl_fetching_end(a);
-    else if (u->left && a->cohort.aside && !a->cohort.wishes)
-        sl_members_stay_out(a, "they have not agreed on a view without it");
-    else if (u->left)
-        leave(a, u->nobody_stays);
-    else if (u->begin)
+    switch (u->order) {
+    case SL_ORDER_NONE:
+        break;
+    case SL_ORDER_BEGIN:
         begin(a, u);
+        break;
+    case SL_ORDER_LEAVE:
+    case SL_ORDER_LEAVE_ALL:
+        let_go(a, u->order == SL_ORDER_LEAVE_ALL);
+        break;
+    case SL_ORDER_ASK_AGAIN:
+        sl_fetching_end(a);
+        break;
+    case SL_ORDER_RETURN:
+        be_dropped(a);
+        break;
+    case SL_ORDER_DIVERGED:
+        fail(a, SL_EDIVERGED,
+             "loss, gradient or model is not finite, as on most of the members; training "
+             "diverged: lower optimizer.learning_rate, or check the data");
+        break;
+    }
     if (u->cut)
         sl_cutting_begin(a);
 }
@@ -363,9 +390,9 @@ void sl_members_join(sl_agent *a, uint32_t sponsor) {
 }
 
 bool sl_members_go_on(sl_agent *a) {
-    if (!a->cohort.asks || a->phase == PHASE_OVER)
+    if (a->cohort.rest != SL_NODE_HAS_ENDED || a->phase == PHASE_OVER)
         return false;
-    a->cohort.asks = false;
+    a->cohort.rest = SL_NODE_RESTS;
     if (a->cohort.leaves)
         sl_agent_depart(a, false);
     else
@@ -375,7 +402,7 @@ bool sl_members_go_on(sl_agent *a) {
 
 bool sl_members_turn(const sl_agent *a) {
     const sl_epoch *newest = a->cohort.alarmed ? sl_membership_epoch(a->cohort.membership) : NULL;
-    return newest != NULL && (uint32_t)newest->number != a->side.view;
+    return newest != NULL && (uint32_t)newest->number != a->side.now.view;
 }
 
 bool sl_members_leave_one_out(const sl_agent *a) {
@@ -396,7 +423,7 @@ bool sl_members_leave(sl_agent *a) {
         return false;
     if (g->wishes || a->phase != PHASE_TRAINING) /* it ends anyway */
         return true;
-    if (a->cohort.is_new) { /* nobody knows it */
+    if (sl_cohort_is_new(&a->cohort)) { /* nobody knows it */
         sl_agent_stop(a);
         return true;
     }
@@ -407,7 +434,8 @@ bool sl_members_leave(sl_agent *a) {
 }
 
 void sl_members_step_aside(sl_agent *a) {
-    a->cohort.aside = a->cohort.rests = true;
+    a->cohort.rest = SL_NODE_RESTS;
+    be(a, SL_STEPS_ASIDE);
     sl_members_alarm(a);
     sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_ASIDE});
     step(a, (sl_membership_event){.type = SL_MEMBERSHIP_ASIDE});
@@ -419,7 +447,7 @@ static bool is_left_out(const sl_agent *a, const sl_neighbour *n) {
 }
 
 static void tell_left(sl_agent *a, const sl_neighbour *n) {
-    sl_log_entry entry = {.kind = SL_LOG_LOST, .round = a->side.round, .peer = n->rank};
+    sl_log_entry entry = {.kind = SL_LOG_LOST, .round = a->side.now.round, .peer = n->rank};
     snprintf(entry.why, sizeof entry.why, "round %" PRIu64 ": agent %u has left", entry.round,
              n->rank);
     sl_agent_log(a, &entry);
@@ -447,7 +475,7 @@ static bool is_last(const sl_agent *a) {
 void sl_members_see_off(sl_agent *a, sl_neighbour *n) {
     if (a->cohort.membership == NULL || !n->process.bye_received || a->phase != PHASE_TRAINING)
         return;
-    const bool waits = a->cohort.outside || a->cohort.aside;
+    const bool waits = sl_cohort_is_outside(&a->cohort) || sl_cohort_is_aside(&a->cohort);
     step(a, (sl_membership_event){.type = SL_MEMBERSHIP_DONE, .peer = n->rank});
     if (leaves(a, n)) {
         if (!n->absence.gone && sl_neighbour_has_left(n)) {
@@ -458,7 +486,7 @@ void sl_members_see_off(sl_agent *a, sl_neighbour *n) {
         }
         return;
     }
-    if (a->cohort.outside) /* and has nothing that it still needs */
+    if (sl_cohort_is_outside(&a->cohort)) /* and has nothing that it still needs */
         sl_neighbour_say_bye(n);
     if (waits && is_last(a))
         sl_members_stay_out(a, "nobody of them trains any more");
@@ -494,9 +522,9 @@ static void watch_quorum(sl_agent *a) {
         g->minority_s = a->side.now_s;
         sl_members_tell_minority(a, reached, needed);
     }
-    if (!g->rests)
+    if (!sl_cohort_rests(g))
         return;
-    a->progress_s = a->side.now_s;
+    a->times.progress_s = a->side.now_s;
     if (a->side.now_s - g->minority_s < a->settings.experiment->membership.minority_s)
         return;
     g->leaves = true;
@@ -533,7 +561,7 @@ void sl_members_lose(sl_agent *a, sl_neighbour *n, const sl_error *why) {
     n->absence.gone = true;
     n->absence.lost = *why;
     n->absence.sought_s = 0;
-    if (!a->cohort.is_new) /* else it never had it */
+    if (!sl_cohort_is_new(&a->cohort)) /* else it never had it */
         sl_members_tell_lost(a, n, why->text);
     sl_members_alarm(a);
     step(a,

@@ -25,6 +25,22 @@
 
 struct sl_agent;
 
+/* What the agent is at, beside the other members. */
+typedef enum sl_part_taken {
+    SL_TAKES_PART,  /* its node is in the view */
+    SL_STEPS_ASIDE, /* its model is of no use: it rests in the midst of a round, to be left out */
+    SL_LEFT_OUT,    /* the others have gone on without it: it returns with a model of theirs */
+    SL_LEFT_OUT_ASIDE, /* the same, after it stepped aside */
+    SL_IS_NEW          /* a new process that has been in no view */
+} sl_part_taken;
+
+/* What its node is at. */
+typedef enum sl_rest {
+    SL_NODE_RUNS,
+    SL_NODE_HAS_ENDED, /* a round, and membership was not asked for the next one */
+    SL_NODE_RESTS      /* between two rounds, or aside */
+} sl_rest;
+
 enum { SL_DROPPED_MAX = 640 };
 typedef struct sl_cohort {
     sl_membership *membership; /* NULL: a lost neighbour ends the run */
@@ -34,27 +50,37 @@ typedef struct sl_cohort {
     sl_cutting cutting;
     sl_grouping grouping; /* of the node's view; count 0: the experiment's */
     sl_view view;
-    bool rests;            /* the node does, between two rounds */
-    bool asks;             /* and membership has not been asked for the next one */
+    sl_part_taken part; /* changed in members.c only */
+    sl_rest rest;
     sl_round rested;       /* the one before */
     sl_record tally;       /* before that round was added */
     bool wishes;           /* to leave */
     sl_error refused;      /* why the node took no gradient that is not finite; code 0: it did */
     sl_neighbour *culprit; /* whose message made no sense; NULL: nobody's */
     sl_error verdict;      /* on that message */
-    bool aside;            /* its gradient is of no use: it waits to be left out */
     bool told_aside;       /* the observer is told that the others go on without it, */
     bool tells_aside;      /* by the worker, at this moment */
     char dropped[SL_DROPPED_MAX]; /* what it tells then of who was dropped */
     sl_setbacks setbacks;
-    bool outside;     /* the others have gone on without this agent, and it has not come back */
-    bool is_new;      /* it joins, and has been in no view */
-    double outside_s; /* since when */
+    double outside_s; /* since when it is left out, or joins */
     sl_fetching fetching;
     bool leaves; /* with the end of the round under way */
     sl_letter letter;
     uint8_t *bytes; /* of a letter that goes out */
 } sl_cohort;
+
+static inline bool sl_cohort_is_outside(const sl_cohort *g) {
+    return g->part >= SL_LEFT_OUT;
+}
+static inline bool sl_cohort_is_aside(const sl_cohort *g) {
+    return g->part == SL_STEPS_ASIDE || g->part == SL_LEFT_OUT_ASIDE;
+}
+static inline bool sl_cohort_is_new(const sl_cohort *g) {
+    return g->part == SL_IS_NEW;
+}
+static inline bool sl_cohort_rests(const sl_cohort *g) {
+    return g->rest != SL_NODE_RUNS;
+}
 
 /* May the agent go on without a neighbour? Decided by the experiment. */
 bool sl_members_wanted(const struct sl_agent *agent);
@@ -100,7 +126,7 @@ bool sl_members_leave(struct sl_agent *agent);
 void sl_members_see_off(struct sl_agent *agent, sl_neighbour *n);
 /* Neighbours that have left, and of which the node still waits for something, are lost. */
 void sl_members_lose_left(struct sl_agent *agent);
-/* A LETTER frame. */
+/* a MEMBERSHIP frame. */
 void sl_members_hear(struct sl_agent *agent, sl_neighbour *n, const sl_frame *frame,
                      const uint8_t *payload);
 

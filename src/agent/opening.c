@@ -157,7 +157,7 @@ static int open_node(sl_agent *a, sl_error *error) {
     settings.rank = a->settings.rank;
     settings.epoch_rounds = task->epoch_rounds;
     settings.samples = task->samples != NULL ? task->samples(task->context, settings.rank) : 1;
-    settings.inbox_parts = a->side.window;
+    settings.inbox_parts = a->side.limits.window;
     settings.receive_rows = true; /* a neighbour's pool */
     settings.notify_fd = a->notify_fd;
     settings.direct = a->side.direct;
@@ -168,7 +168,7 @@ static int open_node(sl_agent *a, sl_error *error) {
     settings.tensor_rows = task->tensor_rows;
     settings.measure_every = sl_record_every(&e->record, task->rounds);
     result = sl_node_open(&a->node, &settings, error);
-    a->side.varies = result == 0 && sl_node_varies(a->node);
+    a->side.now.varies = result == 0 && sl_node_varies(a->node);
     if (result == 0 && !a->settings.meets)
         sl_host_task_initial(&host, a->settings.rank, sl_node_model(a->node));
     if (result == 0)
@@ -183,8 +183,8 @@ static int open_neighbours(sl_agent *a, sl_error *error) {
         sl_members_wanted(a) ? sl_experiment_ranks(a->settings.experiment) - 1 : near;
     a->neighbours = calloc(count + 1u, sizeof *a->neighbours);
     a->receivers = calloc(count + 1u, sizeof(sl_neighbour *));
-    a->edges = calloc(count + 1u, sizeof *a->edges);
-    if (a->neighbours == NULL || a->receivers == NULL || a->edges == NULL)
+    a->shown.edges = calloc(count + 1u, sizeof *a->shown.edges);
+    if (a->neighbours == NULL || a->receivers == NULL || a->shown.edges == NULL)
         return sl_fail(error, SL_ENOMEM, "agent %u: out of memory for %u neighbours",
                        a->settings.rank, count);
     a->neighbour_count = count;
@@ -208,7 +208,8 @@ static int find_own_address(const sl_agent *a, struct sockaddr_storage *out, sl_
     sl_lookup own = {0};
     snprintf(own.host, sizeof own.host, "%s", a->settings.host);
     int result = sl_lookup_all(
-        &own, 1, &(sl_lookup_wait){.timeout_s = a->side.connect_timeout_s, .stop_fd = -1}, error);
+        &own, 1, &(sl_lookup_wait){.timeout_s = a->side.limits.connect_timeout_s, .stop_fd = -1},
+        error);
     if (result == 0)
         result = sl_address_check_trust(&own.address, own.host, a->settings.rank,
                                         sl_security_goes_out(&a->settings.experiment->security) ||
@@ -294,8 +295,9 @@ static int open_fabric(sl_agent *a, sl_error *error) {
 
 /* For all receive buffers, where payloads come straight to the device. */
 static int open_payload_memory(sl_agent *a, sl_error *error) {
-    a->side.payload_stride = sl_round_up(sl_node_part_bytes_max(a->node), SL_VEC_ALIGNMENT);
-    size_t bytes = (size_t)a->neighbour_count * a->side.receive_buffers * a->side.payload_stride;
+    a->side.limits.payload_stride = sl_round_up(sl_node_part_bytes_max(a->node), SL_VEC_ALIGNMENT);
+    size_t bytes =
+        (size_t)a->neighbour_count * a->side.limits.receive_buffers * a->side.limits.payload_stride;
     if (!a->side.direct || bytes == 0)
         return 0;
     a->side.payload_memory = (uint8_t *)a->side.vec->allocate(bytes / sizeof(float));
@@ -313,8 +315,8 @@ static int open_envelopes(sl_agent *a, sl_error *error) {
     const sl_guard *guard = &a->side.guard;
     const uint32_t owners = guard->credentials != NULL ? a->neighbour_count + 1 : 0;
     size_t bytes = SL_HELLO_TEXT_MAX;
-    if (guard->seals && bytes < a->side.part_bytes_max)
-        bytes = a->side.part_bytes_max;
+    if (guard->seals && bytes < a->side.limits.part_bytes_max)
+        bytes = a->side.limits.part_bytes_max;
     return sl_envelopes_open(&a->side.guard.envelopes, a->side.fabric, owners, bytes, error);
 }
 
@@ -333,9 +335,9 @@ static int open_pools(sl_agent *a, sl_error *error) {
         result = sl_neighbour_open(&a->neighbours[i], error);
     if (result == 0)
         result = open_envelopes(a, error);
-    const uint32_t copies = a->side.direct ? 0 : a->neighbour_count * a->side.window;
+    const uint32_t copies = a->side.direct ? 0 : a->neighbour_count * a->side.limits.window;
     if (result == 0)
-        result = sl_copies_open(&a->side.copies, copies, a->side.part_bytes_max, error);
+        result = sl_copies_open(&a->side.copies, copies, a->side.limits.part_bytes_max, error);
     return result != 0 || copies == 0 ? result
                                       : sl_fabric_register(a->side.fabric, a->side.copies.memory,
                                                            a->side.copies.memory_bytes, -1, error);
@@ -350,7 +352,7 @@ static int open_calls(sl_agent *a, sl_error *error) {
                      : sl_tree_open(&tree, algorithm, &a->plan.config, e->topology, NULL, error);
     if (result != 0)
         return result;
-    a->calls.is_new = a->settings.joins;
+    a->calls.attendance.is_new = a->settings.joins;
     result = sl_calls_open(&a->calls, &tree, &a->side, a->node, a->neighbours, a->neighbour_count,
                            error);
     sl_tree_close(&tree);
@@ -367,7 +369,7 @@ static int open_all(sl_agent *a, sl_error *error) {
     int result = sl_agent_find_path(a->settings.experiment, &a->side.direct, note, error);
     if (result != 0)
         return result;
-    a->side.header_bytes = a->side.direct ? SL_FRAME_DIRECT_AT : SL_FRAME_HEADER_BYTES;
+    a->side.limits.header_bytes = a->side.direct ? SL_FRAME_DIRECT_AT : SL_FRAME_HEADER_BYTES;
     result = fill_hello(a, error);
     if (result == 0)
         result = sl_trust_open(a, error);
@@ -379,7 +381,7 @@ static int open_all(sl_agent *a, sl_error *error) {
         return sl_fail(error, SL_ENOMEM, "agent %u: no descriptor left", a->settings.rank);
     result = open_node(a, error);
     if (result == 0) {
-        a->side.part_bytes_max = sl_node_part_bytes_max(a->node);
+        a->side.limits.part_bytes_max = sl_node_part_bytes_max(a->node);
         result = open_neighbours(a, error);
     }
     if (result == 0)
@@ -436,24 +438,24 @@ int sl_agent_open(sl_agent **out, const sl_agent_settings *settings, sl_error *e
     if (a == NULL)
         return sl_fail(error, SL_ENOMEM, "agent: out of memory");
     a->settings = *settings;
-    pthread_mutex_init(&a->mutex, NULL);
+    pthread_mutex_init(&a->shown.mutex, NULL);
     a->stop_descriptor = a->notify_fd = -1;
     a->record.rank = a->side.rank = settings->rank;
     a->side.handlers = &sl_contacts_neighbours;
     a->side.meets = settings->meets;
-    a->side.timeout_s = settings->experiment->transport.timeout_s;
-    a->side.connect_timeout_s = settings->experiment->transport.connect_timeout_s;
-    a->side.reconnect_s = settings->experiment->transport.reconnect_s;
+    a->side.limits.timeout_s = settings->experiment->transport.timeout_s;
+    a->side.limits.connect_timeout_s = settings->experiment->transport.connect_timeout_s;
+    a->side.limits.reconnect_s = settings->experiment->transport.reconnect_s;
     a->side.goes_on = sl_members_wanted(a);
     if (a->side.goes_on)
-        a->side.timeout_s = settings->experiment->membership.grace_s;
+        a->side.limits.timeout_s = settings->experiment->membership.grace_s;
     a->side.joins = settings->joins;
-    a->side.view = !settings->joins;
+    a->side.now.view = !settings->joins;
     a->side.shares = settings->experiment->data.on_change == SL_ON_CHANGE_SHARE;
     a->side.ranks = sl_experiment_ranks(settings->experiment);
-    a->side.window = sl_receive_window(a->settings.experiment, a->settings.rank);
-    a->side.told_every = (sl_host_window(a->settings.experiment, a->settings.rank) + 1) / 2;
-    a->side.receive_buffers = a->side.window + SL_CONTROL_BUFFERS;
+    a->side.limits.window = sl_receive_window(a->settings.experiment, a->settings.rank);
+    a->side.limits.told_every = (sl_host_window(a->settings.experiment, a->settings.rank) + 1) / 2;
+    a->side.limits.receive_buffers = a->side.limits.window + SL_CONTROL_BUFFERS;
     result = sl_identity_draw(&a->side.incarnation, error);
     if (result == 0)
         result = open_all(a, error);
@@ -502,8 +504,8 @@ void sl_agent_close(sl_agent **agent) {
     free(a->neighbours);
     free(a->receivers);
     free(a->side.words);
-    free(a->edges);
-    pthread_mutex_destroy(&a->mutex);
+    free(a->shown.edges);
+    pthread_mutex_destroy(&a->shown.mutex);
     sl_outbox_close(&a->outbox);
     free(a);
 }

@@ -22,7 +22,7 @@ void sl_agent_notice(sl_agent *a, const char *format, ...) {
 
 void sl_agent_log(sl_agent *a, const sl_log_entry *entry) {
     const sl_observer *o = &a->settings.observer;
-    if (o->log == NULL || a->began_s == 0)
+    if (o->log == NULL || a->times.began_s == 0)
         return;
     sl_log_entry mine = *entry;
     mine.rank = a->side.rank;
@@ -49,19 +49,19 @@ void sl_agent_leave(sl_agent *agent) {
 }
 
 void sl_agent_end(sl_agent *a, const sl_error *why) {
-    pthread_mutex_lock(&a->mutex);
-    if (a->end.code == 0)
-        a->end = *why;
-    pthread_mutex_unlock(&a->mutex);
+    pthread_mutex_lock(&a->shown.mutex);
+    if (a->shown.end.code == 0)
+        a->shown.end = *why;
+    pthread_mutex_unlock(&a->shown.mutex);
     sl_agent_stop(a);
 }
 
 sl_error sl_agent_end_asked(sl_agent *a) {
-    pthread_mutex_lock(&a->mutex);
-    sl_error error = a->end;
-    pthread_mutex_unlock(&a->mutex);
+    pthread_mutex_lock(&a->shown.mutex);
+    sl_error error = a->shown.end;
+    pthread_mutex_unlock(&a->shown.mutex);
     if (error.code == 0)
-        sl_fail_node(&error, SL_ESTOPPED, a->side.rank, a->side.round, "stopped on request");
+        sl_fail_node(&error, SL_ESTOPPED, a->side.rank, a->side.now.round, "stopped on request");
     return error;
 }
 
@@ -109,48 +109,48 @@ static sl_agent_edge edge_to(const sl_neighbour *n) {
 }
 
 void sl_agent_look(sl_agent *a) {
-    const sl_heartbeat *says = &a->side.says;
+    const sl_heartbeat *says = &a->side.now.says;
     char whom[SL_AGENT_WAIT_MAX], root[SL_AGENT_WAIT_MAX / 2];
     sl_waits_look(a);
     if (sl_waits_name(a, whom, sizeof whom)) {
         sl_waits_name_root(a, root, sizeof root);
         append(whom, root);
     }
-    pthread_mutex_lock(&a->mutex);
-    a->progress.record = a->record;
-    a->progress.own = says->own;
-    a->progress.waits = sl_heartbeat_waits(says) && sl_heartbeat_knows_root(says);
-    a->progress.root = says->root;
-    a->seen_s = a->side.now_s;
-    memcpy(a->progress.waits_for, whom, sizeof whom);
-    a->edge_count = 0;
+    pthread_mutex_lock(&a->shown.mutex);
+    a->shown.progress.record = a->record;
+    a->shown.progress.own = says->own;
+    a->shown.progress.waits = sl_heartbeat_waits(says) && sl_heartbeat_knows_root(says);
+    a->shown.progress.root = says->root;
+    a->shown.seen_s = a->side.now_s;
+    memcpy(a->shown.progress.waits_for, whom, sizeof whom);
+    a->shown.edge_count = 0;
     for (uint32_t i = 0; i < a->neighbour_count; i++)
         if (a->neighbours[i].near)
-            a->edges[a->edge_count++] = edge_to(&a->neighbours[i]);
-    pthread_mutex_unlock(&a->mutex);
+            a->shown.edges[a->shown.edge_count++] = edge_to(&a->neighbours[i]);
+    pthread_mutex_unlock(&a->shown.mutex);
 }
 
 /* The loop may be held up: what it saw has grown older since. */
 static double since_seen_s(const sl_agent *a) {
-    return a->seen_s > 0 ? sl_clock_seconds() - a->seen_s : 0;
+    return a->shown.seen_s > 0 ? sl_clock_seconds() - a->shown.seen_s : 0;
 }
 
 sl_agent_progress sl_agent_progress_read(sl_agent *a) {
-    pthread_mutex_lock(&a->mutex);
-    sl_agent_progress progress = a->progress;
+    pthread_mutex_lock(&a->shown.mutex);
+    sl_agent_progress progress = a->shown.progress;
     progress.own.still_s += since_seen_s(a);
     progress.root.still_s += since_seen_s(a);
-    pthread_mutex_unlock(&a->mutex);
+    pthread_mutex_unlock(&a->shown.mutex);
     return progress;
 }
 
 bool sl_agent_edge_read(sl_agent *a, uint32_t index, sl_agent_edge *out) {
-    pthread_mutex_lock(&a->mutex);
-    const bool there = index < a->edge_count;
+    pthread_mutex_lock(&a->shown.mutex);
+    const bool there = index < a->shown.edge_count;
     if (there) {
-        *out = a->edges[index];
+        *out = a->shown.edges[index];
         out->ago_s += since_seen_s(a);
     }
-    pthread_mutex_unlock(&a->mutex);
+    pthread_mutex_unlock(&a->shown.mutex);
     return there;
 }

@@ -71,7 +71,7 @@ static bool has_found_all(const sl_agent *a) {
 /* Whoever is reached, if its neighbour is not, once all have connected, or have had time to. */
 static sl_neighbour *choose_sponsor(sl_agent *a, const sl_epoch *others) {
     const bool waits = a->side.now_s - a->cohort.outside_s < SL_ANSWER_S && !has_found_all(a);
-    sl_neighbour *n = waits && a->cohort.is_new ? NULL : find_neighbour(a, others);
+    sl_neighbour *n = waits && sl_cohort_is_new(&a->cohort) ? NULL : find_neighbour(a, others);
     for (uint32_t i = 0; n == NULL && !waits && i < others->count; i++) {
         sl_neighbour *other = sl_agent_neighbour(a, others->members[i].rank);
         n = can_sponsor(a, other) ? other : NULL;
@@ -114,13 +114,13 @@ static void ask_to_join(sl_agent *a) {
 static bool may_step_aside(const sl_agent *a) {
     const sl_cohort *g = &a->cohort;
     return g->membership != NULL && !g->leaves && !g->wishes && !a->settings.meets &&
-           a->side.round < a->settings.task.rounds;
+           a->side.now.round < a->settings.task.rounds;
 }
 
 /* The worker has nothing to do. */
 static void tell_aside(sl_agent *a, const char *why) {
     a->cohort.told_aside = a->cohort.tells_aside = true;
-    sl_worker_give(a->worker, &(sl_job){.aside = why, .compute_round = a->side.round});
+    sl_worker_give(a->worker, &(sl_job){.aside = why, .compute_round = a->side.now.round});
 }
 
 static void tell_outside(sl_agent *a) {
@@ -134,9 +134,9 @@ bool sl_returning_step_aside(sl_agent *a) {
         return false;
     const sl_error why = g->refused;
     g->refused.code = 0;
-    const bool third = may_step_aside(a) && sl_setbacks_add(&g->setbacks, a->side.round);
+    const bool third = may_step_aside(a) && sl_setbacks_add(&g->setbacks, a->side.now.round);
     if (third)
-        sl_agent_notice(a, "round %" PRIu64 ": the third time in 100 rounds", a->side.round);
+        sl_agent_notice(a, "round %" PRIu64 ": the third time in 100 rounds", a->side.now.round);
     if (third || !may_step_aside(a)) {
         sl_agent_fail(a, &why, why.text);
         return true;
@@ -145,15 +145,15 @@ bool sl_returning_step_aside(sl_agent *a) {
                     "round %" PRIu64
                     ": loss, gradient or model is not finite; this agent begins anew "
                     "with a neighbour's model",
-                    a->side.round);
+                    a->side.now.round);
     tell_aside(a, "its loss, gradient or model is not finite");
     sl_members_step_aside(a);
     return true;
 }
 
 bool sl_returning_knocks(const sl_agent *a) {
-    return a->cohort.outside && a->cohort.is_new && a->cohort.fetching.sponsor == NULL &&
-           !sl_fetching_is_whole(a);
+    return sl_cohort_is_outside(&a->cohort) && sl_cohort_is_new(&a->cohort) &&
+           a->cohort.fetching.sponsor == NULL && !sl_fetching_is_whole(a);
 }
 
 static void check_patience(sl_agent *a) {
@@ -161,15 +161,15 @@ static void check_patience(sl_agent *a) {
     snprintf(why, sizeof why,
              "none let it in within %g s (transport.connect_timeout_s): do they train, and has the "
              "process of its rank ended?",
-             a->side.connect_timeout_s);
-    if (a->side.now_s > a->deadline_s)
+             a->side.limits.connect_timeout_s);
+    if (a->side.now_s > a->times.deadline_s)
         sl_members_stay_out(a, why);
 }
 
 /* Who has stepped aside may have parts to encode, and nobody to send them to. */
 static bool is_at_rest(const sl_agent *a) {
     return !a->cohort.tells_aside && a->cohort.cutting != SL_CUTTING_WAITS &&
-           (!a->cohort.aside || sl_node_rests(a->node));
+           (!sl_cohort_is_aside(&a->cohort) || sl_node_rests(a->node));
 }
 
 /* Do all that it reaches say that another process has its rank, in a view after its own? In a part
@@ -178,12 +178,12 @@ static bool is_followed(const sl_agent *a) {
     bool any = false;
     for (uint32_t i = 0; i < a->neighbour_count; i++) {
         const sl_neighbour *n = &a->neighbours[i];
-        const bool says_so = n->absence.followed > a->side.view;
+        const bool says_so = n->absence.followed > a->side.now.view;
         if (n->link.agreed || (!says_so && !n->absence.gone && sl_members_expects(a, n)))
             return false;
         any = any || says_so;
     }
-    return any && !a->cohort.is_new && !a->cohort.leaves;
+    return any && !sl_cohort_is_new(&a->cohort) && !a->cohort.leaves;
 }
 
 void sl_returning_tick(sl_agent *a) {
@@ -196,9 +196,9 @@ void sl_returning_tick(sl_agent *a) {
         return;
     }
     sl_fetching_tick(a);
-    if (!a->cohort.outside || !a->cohort.rests)
+    if (!sl_cohort_is_outside(&a->cohort) || !sl_cohort_rests(&a->cohort))
         return;
-    if (!a->cohort.is_new && !a->cohort.told_aside)
+    if (!sl_cohort_is_new(&a->cohort) && !a->cohort.told_aside)
         tell_outside(a);
     if (f->sponsor != NULL && sl_fetching_is_whole(a) && is_at_rest(a)) {
         ask_to_join(a);
@@ -206,7 +206,7 @@ void sl_returning_tick(sl_agent *a) {
         sl_neighbour *n = find_sponsor(a);
         if (n != NULL && sl_fetching_begin(a, n, &error) != 0)
             sl_agent_fail(a, &error, error.text);
-        else if (n == NULL && a->cohort.is_new)
+        else if (n == NULL && sl_cohort_is_new(&a->cohort))
             check_patience(a);
         else if (n == NULL && are_all_dead(a))
             sl_members_stay_out(a, "nobody of them is reached any more");

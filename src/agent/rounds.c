@@ -29,7 +29,7 @@ void sl_agent_fail(sl_agent *a, const sl_error *error, const char *cause) {
     if (a->phase == PHASE_OVER)
         return;
     a->error = *error;
-    if (a->phase == PHASE_CONNECTING || a->cohort.is_new)
+    if (a->phase == PHASE_CONNECTING || sl_cohort_is_new(&a->cohort))
         add_refusals(a);
     a->phase = PHASE_OVER;
     sl_calls_fail(&a->calls, &a->error);
@@ -45,7 +45,7 @@ sl_neighbour *sl_agent_neighbour(sl_agent *a, uint32_t rank) {
 
 static void spend(sl_agent *a, double *time, double seconds) {
     *time += seconds;
-    a->busy_since_gradient_s += seconds;
+    a->times.busy_since_gradient_s += seconds;
 }
 
 /* Whose message the error is about, where the run can go on without it. */
@@ -82,9 +82,9 @@ static void start_publishing(sl_agent *a, const sl_outbound *message) {
         a->receivers[i]->first = a->receivers[i]->stream.numbered.data;
         a->receivers[i]->mutual = message->mutual;
     }
-    sl_outbox_begin(&a->outbox, message, a->side.view);
-    if (a->exchange_began_s == 0)
-        a->exchange_began_s = sl_clock_seconds();
+    sl_outbox_begin(&a->outbox, message, a->side.now.view);
+    if (a->times.exchange_began_s == 0)
+        a->times.exchange_began_s = sl_clock_seconds();
 }
 
 static bool may_send(const sl_agent *a) {
@@ -203,7 +203,7 @@ static void tell_counts(sl_agent *a) {
 /* Who sends to this agent next need not hold back any more. */
 static void tell_open(sl_agent *a) {
     sl_row from;
-    if (!a->side.varies || a->phase != PHASE_TRAINING)
+    if (!a->side.now.varies || a->phase != PHASE_TRAINING)
         return;
     const uint64_t exchange = sl_node_open_exchange(a->node, &from);
     for (uint32_t i = 0; i < from.count; i++)
@@ -239,14 +239,14 @@ bool sl_agent_send_parts(sl_agent *a) {
 static void account_round(sl_agent *a, const sl_round *round, double now_s) {
     sl_times *t = &a->record.times;
     /* A round that was loaded had its gradient in another process. */
-    const double since_s = a->gradient_ended_s > 0 ? a->gradient_ended_s : now_s;
-    const double waited = now_s - since_s - a->busy_since_gradient_s;
+    const double since_s = a->times.gradient_ended_s > 0 ? a->times.gradient_ended_s : now_s;
+    const double waited = now_s - since_s - a->times.busy_since_gradient_s;
     t->wait += waited > 0 ? waited : 0;
-    if (a->exchange_began_s != 0 && a->exchange_ended_s > a->exchange_began_s)
-        t->exchange += a->exchange_ended_s - a->exchange_began_s;
-    a->exchange_began_s = 0;
-    t->total = now_s - a->began_s;
-    sl_record_take_round(&a->record, round, a->side.header_bytes);
+    if (a->times.exchange_began_s != 0 && a->times.exchange_ended_s > a->times.exchange_began_s)
+        t->exchange += a->times.exchange_ended_s - a->times.exchange_began_s;
+    a->times.exchange_began_s = 0;
+    t->total = now_s - a->times.began_s;
+    sl_record_take_round(&a->record, round, a->side.limits.header_bytes);
     char doubt[SL_DOUBT_TEXT_MAX];
     if (sl_record_doubts(&a->record, doubt))
         sl_agent_notice(a, "%s", doubt);
@@ -258,7 +258,7 @@ static void give_job(sl_agent *a, const sl_update *update) {
                   .point = sl_node_point(a->node),
                   .g = sl_node_gradient_buffer(a->node),
                   .compute = update->compute,
-                  .returns = a->cohort.outside && update->compute,
+                  .returns = sl_cohort_is_outside(&a->cohort) && update->compute,
                   .push_sum_weight = sl_node_push_sum_weight(a->node)};
     job.compute_round = update->round;
     if (update->round_done) {
@@ -285,7 +285,7 @@ static void release_buffers(const sl_update *update) {
 static void begin_goodbye(sl_agent *a) {
     a->phase = PHASE_GOODBYE;
     a->outbox.open = false;
-    a->deadline_s = a->side.now_s + a->settings.experiment->transport.round_timeout_s;
+    a->times.deadline_s = a->side.now_s + a->settings.experiment->transport.round_timeout_s;
 }
 
 /* False: the run ends. */
@@ -293,13 +293,13 @@ static bool step_node(sl_agent *a, const sl_event *event, sl_update *update) {
     sl_error error;
     double before = sl_clock_seconds();
     int result = sl_node_step(a->node, event, update, &error);
-    a->progress_s = sl_clock_seconds();
-    spend(a, &a->record.times.combine, a->progress_s - before);
+    a->times.progress_s = sl_clock_seconds();
+    spend(a, &a->record.times.combine, a->times.progress_s - before);
     if (event->type == SL_EVENT_RECEIVED || event->type == SL_EVENT_SENT)
-        a->exchange_ended_s = a->progress_s;
+        a->times.exchange_ended_s = a->times.progress_s;
     release_buffers(update);
-    a->side.round = sl_node_round(a->node);
-    a->side.exchange = sl_node_exchange(a->node);
+    a->side.now.round = sl_node_round(a->node);
+    a->side.now.exchange = sl_node_exchange(a->node);
     if (result != 0)
         refuse(a, result, event->type == SL_EVENT_GRADIENT ? event->loss : 0, &error);
     return result == 0;
@@ -329,7 +329,7 @@ void sl_agent_deliver(sl_agent *a, const sl_event *event) {
     if (update.round_done) {
         sl_fetching_offer(a, update.finished_round.round);
         a->cohort.tally = a->record;
-        account_round(a, &update.finished_round, a->progress_s);
+        account_round(a, &update.finished_round, a->times.progress_s);
     }
     if (leaves)
         update.compute = update.publish = false;
@@ -345,7 +345,7 @@ void sl_agent_deliver(sl_agent *a, const sl_event *event) {
         return;
     }
     a->outbox.open = false;
-    a->cohort.rests = a->cohort.asks = true;
+    a->cohort.rest = SL_NODE_HAS_ENDED;
     a->cohort.rested = update.finished_round;
 }
 
@@ -354,16 +354,17 @@ void sl_agent_begin(sl_agent *a, const sl_event *event) {
     if (a->phase == PHASE_OVER || !step_node(a, event, &update))
         return;
     sl_node_hold(a->node, sl_node_round(a->node));
-    a->cohort.rests = a->cohort.asks = false; /* a view may begin that was not asked for */
-    update.round_done = !a->cohort.outside;   /* what is recorded with the next gradient */
+    a->cohort.rest = SL_NODE_RUNS; /* a view may begin that was not asked for */
+    update.round_done =
+        !sl_cohort_is_outside(&a->cohort); /* what is recorded with the next gradient */
     update.finished_round = a->cohort.rested;
     perform(a, &update, false);
 }
 
 void sl_agent_depart(sl_agent *a, bool with_all) {
-    const bool at_end = !a->cohort.aside; /* else that round was told before */
+    const bool at_end = !sl_cohort_is_aside(&a->cohort); /* else that round was told before */
     const sl_update update = {.round_done = at_end, .finished_round = a->cohort.rested};
-    a->cohort.rests = a->cohort.asks = false;
+    a->cohort.rest = SL_NODE_RUNS;
     sl_saving_leave(a, &a->cohort.tally, with_all);
     perform(a, &update, true);
 }
@@ -386,8 +387,8 @@ static void lend(sl_agent *a) {
 
 static void take_gradient(sl_agent *a, const sl_job_result *result) {
     a->record.times.gradient += result->gradient_seconds;
-    a->gradient_ended_s = sl_clock_seconds();
-    a->busy_since_gradient_s = 0;
+    a->times.gradient_ended_s = sl_clock_seconds();
+    a->times.busy_since_gradient_s = 0;
     if (a->settings.task.lend != NULL)
         lend(a);
     sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_GRADIENT, .loss = result->loss});
@@ -400,7 +401,7 @@ void sl_agent_on_worker(void *context) {
         return;
     if (result.code != 0) {
         sl_error error;
-        sl_fail_node(&error, result.code, a->side.rank, a->side.round,
+        sl_fail_node(&error, result.code, a->side.rank, a->side.now.round,
                      "the round could not be reported: %s", sl_error_meaning(result.code));
         sl_agent_fail(a, &error, error.text);
     } else if (a->calls.ending) {

@@ -126,7 +126,7 @@ void sl_saving_close(sl_agent *a) {
 
 static void save(sl_agent *a, uint64_t round, sl_record *record, double patience_s) {
     sl_piece totals[SL_RECORD_PIECES];
-    record->times.total = sl_clock_seconds() - a->began_s;
+    record->times.total = sl_clock_seconds() - a->times.began_s;
     sl_record_pieces(record, totals);
     sl_saver_take(a->saving.saver, a->node, a->side.rank,
                   &(sl_image_extras){totals, SL_RECORD_PIECES}, patience_s);
@@ -153,7 +153,8 @@ void sl_saving_leave(sl_agent *a, sl_record *record, bool with_all) {
     sl_saving *s = &a->saving;
     s->left = true;
     s->alone = !with_all || s->saver == NULL;
-    const bool at_end = !a->cohort.aside; /* not in the midst of a round that it gave up */
+    const bool at_end =
+        !sl_cohort_is_aside(&a->cohort); /* not in the midst of a round that it gave up */
     if (s->saver != NULL && at_end && s->saved != a->record.round.round)
         save(a, a->record.round.round, record, a->settings.experiment->transport.round_timeout_s);
 }
@@ -180,7 +181,7 @@ int sl_saving_outcome(sl_agent *a, sl_error *error) {
 
 static void tell_of(const sl_agent *a, sl_neighbour *n, sl_cut_kind kind) {
     const sl_frame frame = {
-        .type = SL_FRAME_CUT, .exchange = a->saving.asked[kind], .step = (uint32_t)kind};
+        .type = SL_FRAME_CHECKPOINT, .exchange = a->saving.asked[kind], .step = (uint32_t)kind};
     if (frame.exchange != 0)
         sl_neighbour_send(n, frame, NULL, false);
 }
@@ -194,7 +195,7 @@ void sl_saving_tell(const sl_agent *a, sl_neighbour *n) {
  * left leaves no other round. */
 static void note(sl_agent *a, sl_cut_kind kind, uint64_t round) {
     uint64_t *asked = &a->saving.asked[kind];
-    if (a->saving.left || (*asked >= a->side.round && *asked <= round && *asked != 0))
+    if (a->saving.left || (*asked >= a->side.now.round && *asked <= round && *asked != 0))
         return;
     *asked = round;
     sl_agent_log(a, &(sl_log_entry){.kind = SL_LOG_REQUEST,
@@ -206,7 +207,7 @@ static void note(sl_agent *a, sl_cut_kind kind, uint64_t round) {
 
 bool sl_saving_ask(sl_agent *a, sl_cut_kind kind) {
     const sl_saving *s = &a->saving;
-    const uint64_t under_way = a->side.round > s->resumed ? a->side.round : s->resumed + 1;
+    const uint64_t under_way = a->side.now.round > s->resumed ? a->side.now.round : s->resumed + 1;
     if (s->left) /* it ends so */
         return true;
     if (s->saver == NULL || a->phase != PHASE_TRAINING)
@@ -218,11 +219,11 @@ bool sl_saving_ask(sl_agent *a, sl_cut_kind kind) {
 int sl_saving_hear(sl_agent *a, const sl_neighbour *from, const sl_frame *frame, sl_error *error) {
     sl_saving *s = &a->saving;
     if (s->saver == NULL || frame->step >= SL_CUT_KINDS || frame->exchange == 0)
-        return sl_fail_edge(error, SL_EPROTO, from->rank, a->side.rank, a->side.round,
+        return sl_fail_edge(error, SL_EPROTO, from->rank, a->side.rank, a->side.now.round,
                             "agent %u asks for a checkpoint of round %" PRIu64
                             " and kind %u, which cannot be",
                             from->rank, frame->exchange, frame->step);
-    if (frame->exchange >= a->side.round)
+    if (frame->exchange >= a->side.now.round)
         note(a, (sl_cut_kind)frame->step, frame->exchange);
     return 0;
 }

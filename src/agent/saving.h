@@ -14,7 +14,7 @@
 #include "agent/calls.h"
 #include "checkpoint/saver.h"
 
-/* What follows on a checkpoint that was asked for; `step` of a CUT frame. */
+/* What follows on a checkpoint that was asked for; `step` of a CHECKPOINT frame. */
 typedef enum sl_cut_kind { SL_CUT_GO_ON, SL_CUT_LEAVE, SL_CUT_KINDS } sl_cut_kind;
 
 typedef enum sl_agreement {
@@ -63,7 +63,7 @@ bool sl_saving_end_round(sl_agent *agent, const sl_round *round);
 void sl_saving_leave(sl_agent *agent, sl_record *record, bool with_all);
 /* Somebody here wants a checkpoint; false: there can be none. */
 bool sl_saving_ask(sl_agent *agent, sl_cut_kind kind);
-/* A neighbour's CUT frame. */
+/* A neighbour's CHECKPOINT frame. */
 int sl_saving_hear(sl_agent *agent, const sl_neighbour *from, const sl_frame *frame,
                    sl_error *error);
 /* Tells a neighbour of the checkpoints that were asked for. */

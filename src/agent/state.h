@@ -15,11 +15,11 @@
 #include "agent/averaging.h"
 #include "agent/calls.h"
 #include "agent/members.h"
-#include "agent/neighbour.h"
-#include "agent/outbox.h"
+#include "agent/peers/neighbour.h"
+#include "agent/peers/outbox.h"
+#include "agent/peers/visitors.h"
 #include "agent/saving.h"
 #include "agent/trust.h"
-#include "agent/visitors.h"
 #include "world/loop.h"
 #include "world/worker.h"
 
@@ -29,6 +29,26 @@ typedef enum agent_phase {
     PHASE_GOODBYE, /* the last round is done: report it, tell everyone, wait for everyone */
     PHASE_OVER     /* done, or `error` says why not */
 } agent_phase;
+
+/* What other threads ask for, and see, under the mutex. */
+typedef struct sl_agent_shown {
+    pthread_mutex_t mutex;
+    sl_error end;               /* why the run is to end; code 0: it is not */
+    sl_agent_progress progress; /* as it was at */
+    double seen_s;              /* 0: it does not run yet */
+    sl_agent_edge *edges;       /* (edge_count) to those that the node exchanges with */
+    uint32_t edge_count;
+} sl_agent_shown;
+
+/* When what was. */
+typedef struct sl_agent_times {
+    double began_s, gradient_ended_s;
+    double exchange_began_s, exchange_ended_s; /* of this round; began 0: it has none yet */
+    double busy_since_gradient_s; /* encode and combine since this round's gradient was there */
+    double progress_s;            /* when the node last made a step */
+    double deadline_s;            /* end of the phase, where it has one */
+    double told_s, tell_after_s;  /* when it was last told what is waited for; when again */
+} sl_agent_times;
 
 struct sl_agent {
     sl_agent_settings settings;
@@ -40,12 +60,7 @@ struct sl_agent {
     sl_worker *worker;
     sl_node *node;
     int stop_descriptor;
-    pthread_mutex_t mutex;      /* of what other threads ask for, and see: */
-    sl_error end;               /* why the run is to end; code 0: it is not */
-    sl_agent_progress progress; /* as it was at */
-    double seen_s;              /* 0: it does not run yet */
-    sl_agent_edge *edges;       /* (edge_count) to those that the node exchanges with */
-    uint32_t edge_count;
+    sl_agent_shown shown;
 
     int notify_fd; /* signalled when a device has done what the node waits for */
     bool tick_due;
@@ -67,12 +82,7 @@ struct sl_agent {
     sl_neighbour **receivers; /* (receiver_count) of the message in the outbox */
     uint32_t receiver_count;
 
-    double began_s, gradient_ended_s;
-    double exchange_began_s, exchange_ended_s; /* of this round; began 0: it has none yet */
-    double busy_since_gradient_s; /* encode and combine since this round's gradient was there */
-    double progress_s;            /* when the node last made a step */
-    double deadline_s;            /* end of the phase, where it has one */
-    double told_s, tell_after_s;  /* when it was last told what is waited for; when again */
+    sl_agent_times times;
     sl_record record;
 };
 
@@ -143,7 +153,7 @@ bool sl_returning_step_aside(sl_agent *agent);
 /* letters.c */
 /* To that agent. It need not arrive. */
 void sl_letters_post(sl_agent *agent, uint32_t to, const sl_membership_message *message);
-/* A LETTER frame; true: its letter is whole now. */
+/* a MEMBERSHIP frame; true: its letter is whole now. */
 bool sl_letters_collect(const sl_agent *agent, sl_neighbour *n, const sl_frame *frame,
                         const uint8_t *payload);
 

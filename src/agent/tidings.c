@@ -10,7 +10,7 @@ enum { ABSENT_MAX = 64 };
 void sl_members_tell_commit(sl_agent *a, const sl_decision *committed) {
     if (committed != NULL)
         sl_agent_log(a, &(sl_log_entry){.kind = SL_LOG_COMMIT,
-                                        .round = a->side.round,
+                                        .round = a->side.now.round,
                                         .after = committed->epoch.round - 1});
 }
 
@@ -87,7 +87,8 @@ void sl_members_tell_minority(sl_agent *a, uint32_t reached, uint32_t needed) {
                     "warning: round %" PRIu64 ": %u members of this view are reached, this agent "
                     "among them, and %u are needed (membership.quorum); it rests until more are, "
                     "for %g s (membership.minority_s); is the network up?",
-                    a->side.round, reached, needed, a->settings.experiment->membership.minority_s);
+                    a->side.now.round, reached, needed,
+                    a->settings.experiment->membership.minority_s);
 }
 
 /* What they say of it, or what it knows itself. */
@@ -112,7 +113,7 @@ void sl_members_name_dropping(const sl_agent *a, char out[SL_DROPPED_MAX]) {
 }
 
 void sl_members_tell_lost(sl_agent *a, const sl_neighbour *n, const char *why) {
-    sl_log_entry entry = {.kind = SL_LOG_LOST, .round = a->side.round, .peer = n->rank};
+    sl_log_entry entry = {.kind = SL_LOG_LOST, .round = a->side.now.round, .peer = n->rank};
     snprintf(entry.why, sizeof entry.why, "round %" PRIu64 ": agent %u is lost: %.300s%s",
              entry.round, n->rank, why, n->near ? "; until a view, nothing is exchanged" : "");
     sl_agent_log(a, &entry);

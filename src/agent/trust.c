@@ -45,10 +45,10 @@ void sl_trust_close(sl_agent *a) {
 }
 
 static void become(sl_agent *a, sl_trust_state state) {
-    pthread_mutex_lock(&a->mutex);
+    pthread_mutex_lock(&a->shown.mutex);
     a->trust.state = state;
     pthread_cond_broadcast(&a->trust.changed);
-    pthread_mutex_unlock(&a->mutex);
+    pthread_mutex_unlock(&a->shown.mutex);
 }
 
 void sl_trust_begin(sl_agent *a) {
@@ -258,17 +258,17 @@ static int take(sl_agent *a, sl_error *error) {
 void sl_trust_take(sl_agent *a) {
     sl_trust *t = &a->trust;
     sl_error error = {.code = 0};
-    pthread_mutex_lock(&a->mutex);
+    pthread_mutex_lock(&a->shown.mutex);
     const bool asked = t->asked;
-    pthread_mutex_unlock(&a->mutex);
+    pthread_mutex_unlock(&a->shown.mutex);
     if (!asked)
         return;
     take(a, &error); /* the offer is the loop's, from asked on until it answers */
-    pthread_mutex_lock(&a->mutex);
+    pthread_mutex_lock(&a->shown.mutex);
     t->error = error;
     drop_offer(t);
     pthread_cond_broadcast(&t->changed);
-    pthread_mutex_unlock(&a->mutex);
+    pthread_mutex_unlock(&a->shown.mutex);
 }
 
 /* A list that ended before it was read is refused. This one holds on: a run goes on. */
@@ -310,10 +310,10 @@ static int read_files(const sl_agent *a, sl_launch *launch, sl_credentials **cre
 static bool wait_while(sl_agent *a, bool (*waits)(const sl_trust *t)) {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += (time_t)a->side.connect_timeout_s + 1;
+    until.tv_sec += (time_t)a->side.limits.connect_timeout_s + 1;
     int result = 0;
     while (waits(&a->trust) && result == 0)
-        result = pthread_cond_timedwait(&a->trust.changed, &a->mutex, &until);
+        result = pthread_cond_timedwait(&a->trust.changed, &a->shown.mutex, &until);
     return !waits(&a->trust);
 }
 
@@ -357,18 +357,18 @@ int sl_agent_reload(sl_agent *a, sl_launch *launch, char said[SL_AGENT_RELOAD_MA
     sl_roster *roster;
     sl_error why = {.code = 0};
     why.code = read_files(a, launch, &credentials, &roster, &why);
-    pthread_mutex_lock(&a->mutex);
+    pthread_mutex_lock(&a->shown.mutex);
     if (why.code == 0)
         why.code = offer(a, &credentials, &roster, &why);
     if (why.code == 0)
         why = a->trust.error;
-    sl_agent_progress *p = &a->progress;
+    sl_agent_progress *p = &a->shown.progress;
     p->reloads++;
     p->reloaded = why.code == 0;
     snprintf(p->reload, sizeof p->reload, "%.*s", SL_AGENT_RELOAD_MAX - 1,
              why.code == 0 ? a->trust.said : why.text);
     memcpy(said, p->reload, SL_AGENT_RELOAD_MAX);
-    pthread_mutex_unlock(&a->mutex);
+    pthread_mutex_unlock(&a->shown.mutex);
     sl_credentials_close(&credentials);
     sl_roster_close(&roster);
     if (why.code != 0)

@@ -56,15 +56,16 @@ static sl_agent_doing doing_of(const sl_agent *a) {
 double sl_waits_moved_s(const sl_agent *a) {
     const bool calls = a->calls.current.kind != SL_CALL_NONE;
     if (a->phase == PHASE_CONNECTING)
-        return a->deadline_s - a->side.connect_timeout_s;
-    return calls && a->calls.moved_s > a->progress_s ? a->calls.moved_s : a->progress_s;
+        return a->times.deadline_s - a->side.limits.connect_timeout_s;
+    return calls && a->calls.moved_s > a->times.progress_s ? a->calls.moved_s : a->times.progress_s;
 }
 
 double sl_waits_patient_s(const sl_agent *a) {
     double since_s = sl_waits_moved_s(a);
     for (uint32_t i = 0; i < a->neighbour_count; i++) {
         const sl_neighbour *n = &a->neighbours[i];
-        if (n->awaited && n->process.exchange < a->side.exchange && n->process.exchange_s > since_s)
+        if (n->awaited && n->process.exchange < a->side.now.exchange &&
+            n->process.exchange_s > since_s)
             since_s = n->process.exchange_s;
     }
     return since_s;
@@ -86,7 +87,7 @@ static bool find_root(const sl_agent *a, const sl_neighbour *n, sl_agent_view *r
         *root = n->link.beats.said.root;
         root->still_s += now_s - n->link.beats.said_s;
     } else { /* its data is on the way, with all that it says behind */
-        *root = (sl_agent_view){n->rank, SL_AGENT_EXCHANGES, a->side.round, now_s - moved_s};
+        *root = (sl_agent_view){n->rank, SL_AGENT_EXCHANGES, a->side.now.round, now_s - moved_s};
         return now_s - moved_s >= silent_s;
     }
     return true;
@@ -98,7 +99,7 @@ static bool differs(const sl_agent_view *a, const sl_agent_view *b) {
 
 /* Of several roots the one that has stood still for longest. */
 static void follow(sl_agent *a, const sl_neighbour *n) {
-    sl_heartbeat *says = &a->side.says;
+    sl_heartbeat *says = &a->side.now.says;
     const bool first = !sl_heartbeat_waits(says), knows = sl_heartbeat_knows_root(says);
     sl_agent_view root = says->own;
     const bool found = find_root(a, n, &root);
@@ -111,10 +112,10 @@ static void follow(sl_agent *a, const sl_neighbour *n) {
 
 void sl_waits_look(sl_agent *a) {
     const sl_neighbour *in_call = sl_calls_awaited(&a->calls);
-    const sl_heartbeat before = a->side.says;
-    sl_heartbeat *says = &a->side.says;
+    const sl_heartbeat before = a->side.now.says;
+    sl_heartbeat *says = &a->side.now.says;
     const double still_s = a->side.now_s - sl_waits_moved_s(a);
-    says->own = (sl_agent_view){a->side.rank, doing_of(a), a->side.round, still_s};
+    says->own = (sl_agent_view){a->side.rank, doing_of(a), a->side.now.round, still_s};
     says->waits_for = a->side.rank;
     says->root = says->own;
     for (uint32_t i = 0; i < a->neighbour_count; i++) {
@@ -125,8 +126,8 @@ void sl_waits_look(sl_agent *a) {
         else if (n->awaited)
             says->waits_for = n->rank;
     }
-    a->side.news += says->waits_for != before.waits_for || differs(&says->own, &before.own) ||
-                    differs(&says->root, &before.root);
+    a->side.now.news += says->waits_for != before.waits_for || differs(&says->own, &before.own) ||
+                        differs(&says->root, &before.root);
 }
 
 /* ---- in words ---- */
@@ -167,7 +168,7 @@ bool sl_waits_name_taker(const sl_agent *a, sl_error *wait) {
             n = a->receivers[i];
     if (n == NULL)
         return false;
-    sl_fail_edge(wait, SL_EPEER, a->side.rank, n->rank, a->side.round,
+    sl_fail_edge(wait, SL_EPEER, a->side.rank, n->rank, a->side.now.round,
                  "part %u of %u has not been taken", a->outbox.gone, a->outbox.message.parts);
     wait->rank = a->side.rank;
     wait->peer = n->rank;
@@ -183,7 +184,7 @@ static const sl_neighbour *find_refusing(const sl_agent *a) {
 }
 
 static void name_members(const sl_agent *a, char *out, size_t bytes) {
-    const sl_neighbour *n = a->cohort.outside ? find_refusing(a) : NULL;
+    const sl_neighbour *n = sl_cohort_is_outside(&a->cohort) ? find_refusing(a) : NULL;
     if (n != NULL)
         snprintf(out, bytes, "agent %u to let this one in: %s", n->rank, n->dialing.refusal);
     else
@@ -192,9 +193,9 @@ static void name_members(const sl_agent *a, char *out, size_t bytes) {
 
 static void name_in_round(const sl_agent *a, char *out, size_t bytes) {
     sl_error wait;
-    if (a->cohort.rests && a->cohort.fetching.sponsor != NULL)
+    if (sl_cohort_rests(&a->cohort) && a->cohort.fetching.sponsor != NULL)
         snprintf(out, bytes, "agent %u's model, to return with", a->cohort.fetching.sponsor->rank);
-    else if (a->cohort.rests)
+    else if (sl_cohort_rests(&a->cohort))
         name_members(a, out, bytes);
     else if (sl_waits_name_taker(a, &wait) || sl_node_name_wait(a->node, &wait) != 0)
         snprintf(out, bytes, "%s", wait.text);
@@ -221,7 +222,7 @@ bool sl_waits_name(const sl_agent *a, char *out, size_t bytes) {
 }
 
 void sl_waits_name_root(const sl_agent *a, char *out, size_t bytes) {
-    const sl_heartbeat *says = &a->side.says;
+    const sl_heartbeat *says = &a->side.now.says;
     const sl_agent_view *root = &says->root;
     char round[32] = "";
     out[0] = '\0';

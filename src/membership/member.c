@@ -128,8 +128,7 @@ static void drop_out(sl_membership *m, const sl_decision *d) {
     m->standing = SL_OUT;
     m->pending = m->cut = false;
     end_change(m);
-    m->update->left = leaves;
-    m->update->dropped = !leaves;
+    sl_membership_give(m, leaves ? SL_ORDER_LEAVE : SL_ORDER_RETURN);
 }
 
 /* The others let it go, after the round before the view's first. */
@@ -261,7 +260,7 @@ bool sl_member_shares(sl_membership *m, uint32_t from, const sl_decision *d) {
 static void begin_round(sl_membership *m, uint64_t round) {
     m->ready = false;
     m->round = round;
-    m->update->begin = true;
+    sl_membership_give(m, SL_ORDER_BEGIN);
     m->update->round = round;
 }
 
@@ -274,8 +273,7 @@ static void begin_view(sl_membership *m) {
 }
 
 static void leave(sl_membership *m) {
-    m->update->left = true;
-    m->update->nobody_stays = m->all_leave;
+    sl_membership_give(m, m->all_leave ? SL_ORDER_LEAVE_ALL : SL_ORDER_LEAVE);
 }
 
 void sl_member_begin(sl_membership *m) {

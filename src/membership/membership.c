@@ -139,7 +139,8 @@ static void on_reached(sl_membership *m, uint32_t peer) {
 }
 
 static void on_leave(sl_membership *m) {
-    m->update->left = m->standing != SL_MEMBER; /* nobody waits for it */
+    if (m->standing != SL_MEMBER) /* nobody waits for it */
+        sl_membership_give(m, SL_ORDER_LEAVE);
     m->standing = m->standing == SL_MEMBER ? SL_LEAVES : m->standing;
     m->news_due = true;
     m->asked_s = m->now_s;
@@ -181,10 +182,10 @@ static void watch_wishes(sl_membership *m) {
         (sl_membership_misses(m, m->sponsor) || sl_membership_is_out(m, m->sponsor, 0) ||
          waited_s > SL_PATIENCE_S(m->settings.grace_s))) {
         m->standing = SL_OUT;
-        m->update->ask_again = true;
+        sl_membership_give(m, SL_ORDER_ASK_AGAIN);
     }
     if (m->standing > SL_MEMBER && !m->all_leave && waited_s > SL_LEAVE_S)
-        m->update->left = true;
+        sl_membership_give(m, SL_ORDER_LEAVE);
 }
 
 static void tell_news(sl_membership *m) {
@@ -246,7 +247,8 @@ void sl_membership_step(sl_membership *m, const sl_membership_event *event,
         on_join(m, event->peer);
         break;
     }
-    update->diverged = are_most_aside(m);
+    if (are_most_aside(m))
+        sl_membership_give(m, SL_ORDER_DIVERGED);
     if (event->type == SL_MEMBERSHIP_TICK)
         sl_leader_tick(m);
     tell_news(m);

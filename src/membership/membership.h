@@ -19,19 +19,15 @@
  *   messages   to be sent, each to one peer; none needs to arrive
  *   committed  a view is agreed on (log it before any message of this update leaves): open
  *              connections to its new members. `view` says later when it begins
- *   begin      round `round`; if `view` is there, it is the first one under that view: deliver it
- *              to the node first
  *   cut        nothing is exchanged any more until the next view begins: SL_EVENT_CUT
- *   dropped    the others went on without this member: fetch a sponsor's model, then JOIN
- *   ask_again  the sponsor is gone: fetch another's model, then JOIN
- *   diverged   most of the view have stepped aside: end
- *   left       end after the round under way, with 75; after ASIDE, nobody lets it go
- *   nobody_stays  with `left`: so do all others, after the same round
+ *   order      BEGIN: round `round`; if `view` is there, it is the first one under that view:
+ *              deliver it to the node first. RETURN, ASK_AGAIN: fetch a sponsor's model, another's,
+ *              then JOIN. LEAVE: with 75; after ASIDE, nobody lets it go
  *
  * What else the driver has to do: keep trying to reach whom it has lost. Say LOST of a rank, then
  * REACHED, when another process of it comes; let that in only if the newest view lacks the rank, or
  * has that process, and pass on no message that an earlier one has sent. READY may be given once
- * after each `begin`, and after open; JOIN needs none.
+ * after each BEGIN, and after open; JOIN needs none.
  *
  * How it works. There is one view at a time; views are numbered. All tell all, each second and at
  * once when something changes, what they know (NEWS). A *cause* is a member that somebody cannot
@@ -160,6 +156,17 @@ typedef struct sl_membership_event {
     const sl_membership_message *message; /* MESSAGE; checked: any content is taken */
 } sl_membership_event;
 
+/* What the driver is to do. Of several the last one here holds. */
+typedef enum sl_membership_order {
+    SL_ORDER_NONE,
+    SL_ORDER_BEGIN,     /* round `round` */
+    SL_ORDER_LEAVE,     /* end after the round under way */
+    SL_ORDER_LEAVE_ALL, /* the same, as all others do */
+    SL_ORDER_ASK_AGAIN, /* the sponsor is gone */
+    SL_ORDER_RETURN,    /* the others went on without this member */
+    SL_ORDER_DIVERGED   /* end: most of the view have stepped aside */
+} sl_membership_order;
+
 typedef struct sl_membership_update {
     const struct sl_membership_post {
         uint32_t to;
@@ -167,12 +174,11 @@ typedef struct sl_membership_update {
     } * messages; /* (message_count) valid until the next step */
     size_t message_count;
     const sl_decision *committed; /* NULL: none */
-    bool begin;
-    uint64_t round;       /* of begin */
+    sl_membership_order order;
+    uint64_t round;       /* of BEGIN */
     const sl_epoch *view; /* NULL: round begins under the view of the one before; valid until
                              another view begins */
     bool cut;
-    bool dropped, ask_again, diverged, left, nobody_stays;
 } sl_membership_update;
 
 typedef struct sl_membership sl_membership;

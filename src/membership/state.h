@@ -94,6 +94,10 @@ static inline bool sl_membership_has_accepted(const sl_membership *m) {
 }
 /* Adds a message, filled with what all have. */
 sl_membership_message *sl_membership_post(sl_membership *m, uint32_t to, sl_membership_type type);
+static inline void sl_membership_give(sl_membership *m, sl_membership_order order) {
+    if (order > m->update->order)
+        m->update->order = order;
+}
 /* Nothing more is exchanged under the newest view. */
 void sl_membership_cut(sl_membership *m);
 /* Is the member of that rank not reached? */

@@ -68,7 +68,8 @@ static int add_set(sl_codecs *codecs, size_t count, const sl_compressor_config *
 }
 
 /* For what goes out in the step, and for what comes. The longest message of any node is there, too:
- * receive buffers, and so the parts of a sum (agent/reduce.h), are equally long everywhere. */
+ * receive buffers, and so the parts of a sum (agent/collectives/reduce.h), are equally long
+ * everywhere. */
 static int add_step(sl_codecs *codecs, const sl_route *route, const sl_exchange_step *step,
                     const sl_compressor_config *compressor, sl_error *error) {
     int result = add_set(codecs, sl_route_longest(route), compressor, error);

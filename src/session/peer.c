@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/together.h"
+#include "agent/collectives/together.h"
 #include "session/state.h"
 
 /* ---- the task, on the agent's worker ---- */

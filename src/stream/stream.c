@@ -11,12 +11,12 @@ bool sl_stream_numbers(sl_frame_type type) {
     case SL_FRAME_DATA:
     case SL_FRAME_DIRECT:
     case SL_FRAME_BYE:
-    case SL_FRAME_MEET:
-    case SL_FRAME_WANT:
+    case SL_FRAME_BARRIER:
+    case SL_FRAME_SUM_CREDIT:
     case SL_FRAME_SUM:
-    case SL_FRAME_CUT:
-    case SL_FRAME_OPEN:
-    case SL_FRAME_LETTER:
+    case SL_FRAME_CHECKPOINT:
+    case SL_FRAME_READY:
+    case SL_FRAME_MEMBERSHIP:
     case SL_FRAME_FETCH:
     case SL_FRAME_MODEL:
         return true;
@@ -176,6 +176,10 @@ const char *sl_stream_receive(sl_stream *s, const sl_frame *frame) {
     count(&s->received, frame);
     s->held += sl_frame_is_data(frame);
     return s->received.data > s->credit_told ? "more data than it was allowed to send" : NULL;
+}
+
+uint64_t sl_stream_credit(const sl_stream *s) {
+    return s->received.data + s->window - s->held;
 }
 
 void sl_stream_told(sl_stream *s) {

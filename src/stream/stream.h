@@ -92,9 +92,7 @@ static inline void sl_stream_release(sl_stream *stream) {
     stream->held--;
 }
 /* How many data frames the other side may have sent. */
-static inline uint64_t sl_stream_credit(const sl_stream *stream) {
-    return stream->received.data + stream->window - stream->held;
-}
+uint64_t sl_stream_credit(const sl_stream *stream);
 /* After BYE: has all before it come, and does the other side know what came from it? BYE itself is
  * acknowledged to nobody who may be gone. */
 static inline bool sl_stream_is_through(const sl_stream *stream) {

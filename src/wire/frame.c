@@ -76,19 +76,19 @@ static size_t payload_limit(uint16_t type, size_t data_max, bool direct) {
         return data_max;
     case SL_FRAME_ABORT:
     case SL_FRAME_HANDSHAKE:
-    case SL_FRAME_LETTER:
+    case SL_FRAME_MEMBERSHIP:
         return SL_FRAME_TEXT_MAX;
     case SL_FRAME_HEARTBEAT:
         return SL_HEARTBEAT_BYTES;
     case SL_FRAME_SUM:
     case SL_FRAME_MODEL:
         return sl_frame_sum_bytes_max(data_max, direct);
-    case SL_FRAME_MEET:
-    case SL_FRAME_WANT:
+    case SL_FRAME_BARRIER:
+    case SL_FRAME_SUM_CREDIT:
     case SL_FRAME_CREDIT:
     case SL_FRAME_BYE:
-    case SL_FRAME_CUT:
-    case SL_FRAME_OPEN:
+    case SL_FRAME_CHECKPOINT:
+    case SL_FRAME_READY:
     case SL_FRAME_FETCH:
     case SL_FRAME_TYPE_END:
         return 0;

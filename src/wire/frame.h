@@ -42,14 +42,15 @@ typedef enum sl_frame_type {
     SL_FRAME_ABORT,     /* payload: why, text; step, what: sl_frame_abort */
     SL_FRAME_BYE,       /* none: the sender sends no more data */
     SL_FRAME_DIRECT,    /* DATA from GPU memory: no checksum, at SL_FRAME_DIRECT_AT, zeros before */
-    SL_FRAME_MEET,      /* none: agent `part` has come in round `exchange`, for purpose `step` */
-    SL_FRAME_WANT, /* none: the first `part` parts of sum `exchange` may be sent, the first `step`
-                      have come */
-    SL_FRAME_SUM,  /* payload: part `part` of sum `exchange` */
-    SL_FRAME_CUT,  /* none: all write a checkpoint after round `exchange`; step 1: and end */
-    SL_FRAME_OPEN, /* none: the exchange before `exchange` is over at the sender */
-    SL_FRAME_HANDSHAKE, /* payload: some bytes of the handshake that comes before HELLO */
-    SL_FRAME_LETTER,    /* payload: bytes from `part` on of a message of a member that has `step` */
+    SL_FRAME_BARRIER,   /* none: agent `part` has come in round `exchange`, for purpose `step` */
+    SL_FRAME_SUM_CREDIT, /* none: the first `part` parts of sum `exchange` may be sent, the first
+                      `step` have come */
+    SL_FRAME_SUM,        /* payload: part `part` of sum `exchange` */
+    SL_FRAME_CHECKPOINT, /* none: all write a checkpoint after round `exchange`; step 1: and end */
+    SL_FRAME_READY,      /* none: the exchange before `exchange` is over at the sender */
+    SL_FRAME_HANDSHAKE,  /* payload: some bytes of the handshake that comes before HELLO */
+    SL_FRAME_MEMBERSHIP, /* payload: bytes from `part` on of a message of a member that has `step`
+                          */
     SL_FRAME_FETCH, /* none: the receiver's model is wanted, by request `step`, of which the first
                        `part` elements have come */
     SL_FRAME_MODEL, /* payload: elements from `part` on of the sender's model after round

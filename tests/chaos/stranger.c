@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/channel.h"
+#include "agent/peers/channel.h"
 #include "base/clock.h"
 #include "starling/keys.h"
 #include "unit/loopback.h"

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/neighbour.h"
+#include "agent/peers/neighbour.h"
 #include "agent/state.h"
 #include "base/identity.h"
 #include "starling/device.h"

@@ -57,7 +57,7 @@ static void deliver_frame(sl_connection *c, sl_frame frame, const void *payload,
     const size_t at = frame.type == SL_FRAME_DIRECT ? SL_FRAME_DIRECT_AT : SL_FRAME_HEADER_BYTES;
     if (frame.received == 0)
         frame.received = (uint32_t)got[c->peer];
-    frame.view += the_agent->side.view;
+    frame.view += the_agent->side.now.view;
     frame.payload_bytes = (uint32_t)bytes;
     frame.payload_sum = bytes > 0 ? sl_checksum(payload, bytes) : 0;
     memset(message, 0, at);
@@ -247,7 +247,7 @@ static void send_asked(sl_connection *c) {
  * asked for. */
 static void do_together(sl_connection *c) {
     const sl_calls *calls = &the_agent->calls;
-    sl_frame frame = {.type = SL_FRAME_MEET,
+    sl_frame frame = {.type = SL_FRAME_BARRIER,
                       .exchange = calls->current.round,
                       .part = c->peer,
                       .step = SL_MEET_SUM + (next() & 1),
@@ -256,7 +256,7 @@ static void do_together(sl_connection *c) {
         c->met = calls->met + 1;
         deliver_frame(c, frame, NULL, 0);
     } else if (calls->reduce.active) {
-        frame.type = SL_FRAME_WANT;
+        frame.type = SL_FRAME_SUM_CREDIT;
         frame.exchange = calls->reduce.number;
         frame.part = calls->reduce.parts;
         const uint32_t link = link_of(c);
@@ -268,8 +268,8 @@ static void do_together(sl_connection *c) {
 
 /* Anything. */
 static void send_call(sl_connection *c) {
-    static const sl_frame_type types[] = {SL_FRAME_MEET, SL_FRAME_WANT, SL_FRAME_SUM, SL_FRAME_CUT,
-                                          SL_FRAME_OPEN};
+    static const sl_frame_type types[] = {SL_FRAME_BARRIER, SL_FRAME_SUM_CREDIT, SL_FRAME_SUM,
+                                          SL_FRAME_CHECKPOINT, SL_FRAME_READY};
     static double payload[256];
     sl_frame frame = {.type = types[next() % 5], .credit = 1000};
     frame.exchange = next();

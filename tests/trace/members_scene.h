@@ -16,7 +16,7 @@
 enum { HERE = 6, EVERYBODY = HERE, WAITING = 512 };
 
 static sl_membership *members[HERE];
-static sl_membership_update update[HERE]; /* the last that said something, put together */
+static unsigned orders[HERE]; /* that each was given: a bit for each */
 static uint64_t began[HERE], viewed[HERE];
 static int cuts[HERE];          /* of its node's exchanges */
 static bool parted[HERE][HERE]; /* no letter passes */
@@ -54,16 +54,20 @@ static inline void step(uint32_t rank, sl_membership_event event) {
     sl_membership_step(members[rank], &event, &u);
     for (size_t i = 0; i < u.message_count; i++)
         post(u.messages[i].to, &u.messages[i].message);
-    if (u.begin)
+    if (u.order == SL_ORDER_BEGIN)
         began[rank] = u.round;
     if (u.view != NULL)
         viewed[rank] = u.view->number;
     cuts[rank] += u.cut;
-    update[rank].dropped |= u.dropped;
-    update[rank].ask_again |= u.ask_again;
-    update[rank].diverged |= u.diverged;
-    update[rank].left |= u.left;
-    update[rank].nobody_stays |= u.nobody_stays;
+    orders[rank] |= 1u << u.order;
+}
+
+/* Was it ever told to? */
+static inline bool is_told(uint32_t rank, sl_membership_order order) {
+    return (orders[rank] >> order & 1) != 0;
+}
+static inline bool is_told_to_leave(uint32_t rank) {
+    return is_told(rank, SL_ORDER_LEAVE) || is_told(rank, SL_ORDER_LEAVE_ALL);
 }
 
 static inline void start(uint32_t rank, const sl_epoch *first, uint64_t round) {
@@ -248,7 +252,7 @@ static inline void expect_cuts(uint32_t ranks, int many) {
 }
 
 static inline void forget_updates(void) {
-    memset(update, 0, sizeof update);
+    memset(orders, 0, sizeof orders);
     memset(parted, 0, sizeof parted);
     memset(began, 0, sizeof began);
     memset(viewed, 0, sizeof viewed);

@@ -108,7 +108,7 @@ START_TEST(a_joiner_whose_sponsor_dies_asks_again) {
     lose_letters();
     lost(3, 2);
     tick();
-    ck_assert(update[3].ask_again);
+    ck_assert(is_told(3, SL_ORDER_ASK_AGAIN));
     join(3, 1);
     train(4);
     expect_same(3, 0);
@@ -124,10 +124,10 @@ START_TEST(a_joiner_whose_sponsor_is_dropped_asks_again) {
     lost(1, 2);
     train(3);
     expect_view(0, 2, 2);
-    ck_assert(update[2].dropped);
+    ck_assert(is_told(2, SL_ORDER_RETURN));
     come(3, 2);
     train(2);
-    ck_assert(update[3].ask_again);
+    ck_assert(is_told(3, SL_ORDER_ASK_AGAIN));
     join(3, 1);
     train(2);
     expect_same(3, 0);
@@ -144,7 +144,7 @@ START_TEST(a_joiner_that_gave_up_accepts_again) {
     lost(3, 2);
     lose_letters();
     tick();
-    ck_assert(update[3].ask_again);
+    ck_assert(is_told(3, SL_ORDER_ASK_AGAIN));
     train(8);
     ck_assert_uint_gt(sl_membership_epoch(members[1])->number, 2);
     expect_same(1, 2);
@@ -158,7 +158,7 @@ START_TEST(a_joiner_that_gave_up_before_commit_says_so) {
     arrive(SL_MEMBERSHIP_ACCEPTED, 0);
     lost(3, 2);
     tick();
-    ck_assert(update[3].ask_again);
+    ck_assert(is_told(3, SL_ORDER_ASK_AGAIN));
     arrive(SL_MEMBERSHIP_COMMIT, EVERYBODY);
     expect_view(0, 2, 4);
     ck_assert_ptr_null(sl_membership_epoch(members[3]));
@@ -267,7 +267,7 @@ START_TEST(a_former_process_is_dropped) {
     sl_membership_close(&members[3]);
     members[3] = former;
     hear_of_view();
-    ck_assert(update[3].dropped);
+    ck_assert(is_told(3, SL_ORDER_RETURN));
     close_members();
 }
 END_TEST
@@ -326,10 +326,10 @@ START_TEST(a_view_that_was_not_accepted_needs_a_quorum) {
                                               .standing = SL_MEMBER,
                                               .ballot = {1, 1},
                                               .decision = &d};
-        ck_assert(!update[0].dropped);
+        ck_assert(!is_told(0, SL_ORDER_RETURN));
         step(0, (sl_membership_event){.type = SL_MEMBERSHIP_MESSAGE, .message = &commit});
     }
-    ck_assert(update[0].dropped);
+    ck_assert(is_told(0, SL_ORDER_RETURN));
     close_members();
 }
 END_TEST
@@ -356,10 +356,10 @@ START_TEST(of_two_processes_of_a_rank_one_stays) {
     meet(0, 2);
     meet(1, 2);
     train(2);
-    ck_assert(update[2].dropped);
+    ck_assert(is_told(2, SL_ORDER_RETURN));
     members[3] = former;
     hear_of_view();
-    ck_assert(update[3].dropped);
+    ck_assert(is_told(3, SL_ORDER_RETURN));
     sl_membership_close(&members[3]);
     members[3] = heir;
     close_members();

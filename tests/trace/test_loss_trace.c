@@ -163,7 +163,7 @@ START_TEST(a_minority_rests_and_comes_back) {
     heal(3, 5);
     train(0.3);
     for (uint32_t i = 3; i < 5; i++) {
-        ck_assert(update[i].dropped);
+        ck_assert(is_told(i, SL_ORDER_RETURN));
         join(i, 0);
     }
     train(3);
@@ -192,7 +192,7 @@ START_TEST(parts_without_a_quorum_go_on_when_they_meet) {
     meet(2, 4);
     train(4);
     for (uint32_t i = 0; i < 5; i++) {
-        ck_assert(!update[i].dropped);
+        ck_assert(!is_told(i, SL_ORDER_RETURN));
         expect_view(i, sl_membership_epoch(members[0])->number, 5);
         expect_same(i, 0);
         expect_quorum(i);
@@ -337,7 +337,7 @@ static void drop_one(uint32_t from, uint32_t n) {
     for (uint32_t j = from + 1; j < n; j++)
         meet(from, j);
     train(0.3);
-    ck_assert(update[from].dropped);
+    ck_assert(is_told(from, SL_ORDER_RETURN));
     for (uint32_t j = from + 1; j < n; j++)
         cut_off(from, j);
     for (uint32_t i = 0; i < from; i++)
@@ -408,7 +408,7 @@ static void train_apart(uint32_t from, uint32_t n) {
 static void expect_dropped(uint32_t low, uint32_t high, uint32_t n) {
     train(1);
     for (uint32_t i = 0; i < n; i++)
-        ck_assert_msg(update[i].dropped == (i >= low && i < high), "rank %u", i);
+        ck_assert_msg(is_told(i, SL_ORDER_RETURN) == (i >= low && i < high), "rank %u", i);
     for (uint32_t i = low; i < high; i++)
         join(i, low == 0 ? high : 0);
     train(8);

@@ -375,7 +375,7 @@ START_TEST(who_is_left_out_is_dropped_and_joins) {
     start(4, first_of(5), 9);
     heal(4, 5);
     train(0.3);
-    ck_assert(update[4].dropped);
+    ck_assert(is_told(4, SL_ORDER_RETURN));
     ck_assert_ptr_null(sl_membership_epoch(members[4]));
     expect_view(0, 2, 4);
     join(4, 0);
@@ -426,9 +426,9 @@ START_TEST(a_leaver_ends_its_rounds) {
     expect_view(0, 2, 2);
     expect_same(0, 2);
     ck_assert_uint_eq(sl_membership_epoch(members[0])->round, 12);
-    ck_assert(!update[1].left && sl_membership_is_let_go(members[1]));
+    ck_assert(!is_told_to_leave(1) && sl_membership_is_let_go(members[1]));
     expect_rounds_until(1, 11);
-    ck_assert(update[1].left && !update[1].nobody_stays);
+    ck_assert(is_told(1, SL_ORDER_LEAVE));
     expect_cuts(3, 0);
     expect_training(0);
     close_members();
@@ -441,10 +441,10 @@ START_TEST(a_leaver_waits_for_so_long) {
     lose_letters();
     now_s += SL_LEAVE_S - 0.5;
     tick();
-    ck_assert(!update[1].left);
+    ck_assert(!is_told_to_leave(1));
     now_s += 1;
     tick();
-    ck_assert(update[1].left && !update[1].nobody_stays);
+    ck_assert(is_told(1, SL_ORDER_LEAVE));
     close_members();
 }
 END_TEST
@@ -456,9 +456,9 @@ START_TEST(all_leave_after_one_round) {
     ready(2); /* it is ahead */
     pass(4);
     for (uint32_t i = 0; i < 3; i++) {
-        while (!update[i].left)
+        while (!is_told_to_leave(i))
             ready(i);
-        ck_assert(update[i].nobody_stays);
+        ck_assert(is_told(i, SL_ORDER_LEAVE_ALL));
         ck_assert_uint_eq(began[i], 11);
     }
     close_members();
@@ -468,12 +468,12 @@ END_TEST
 START_TEST(who_steps_aside_is_dropped_and_joins) {
     open_members(3);
     step(1, (sl_membership_event){.type = SL_MEMBERSHIP_ASIDE});
-    ck_assert(!update[1].dropped && !update[1].diverged);
+    ck_assert(!is_told(1, SL_ORDER_RETURN) && !is_told(1, SL_ORDER_DIVERGED));
     pass(1);
     expect_cuts(3, 1);
     expect_view(0, 2, 2);
     expect_same(0, 2);
-    ck_assert(update[1].dropped);
+    ck_assert(is_told(1, SL_ORDER_RETURN));
     ck_assert_ptr_null(sl_membership_epoch(members[1])); /* it owes no round */
     join(1, 2);
     train(2);
@@ -488,9 +488,9 @@ START_TEST(most_step_aside) {
     open_members(3);
     step(1, (sl_membership_event){.type = SL_MEMBERSHIP_ASIDE});
     step(2, (sl_membership_event){.type = SL_MEMBERSHIP_ASIDE});
-    ck_assert(!update[1].diverged);
+    ck_assert(!is_told(1, SL_ORDER_DIVERGED));
     pass(1);
-    ck_assert(update[1].diverged && !update[0].diverged);
+    ck_assert(is_told(1, SL_ORDER_DIVERGED) && !is_told(0, SL_ORDER_DIVERGED));
     close_members();
 }
 END_TEST

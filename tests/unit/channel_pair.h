@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "agent/channel.h"
+#include "agent/peers/channel.h"
 #include "secure_pairs.h"
 #include "wire/checksum.h"
 

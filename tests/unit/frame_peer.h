@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/heartbeat.h"
+#include "agent/peers/heartbeat.h"
 #include "harness.h"
 #include "loopback.h"
 #include "starling/starling.h"
@@ -41,7 +41,7 @@ static uint32_t data_come;        /* to the peer */
 static uint32_t frames_come;      /* with numbers */
 static float values_come[VALUES]; /* the first number of each */
 static bool unsummed_come;        /* is the last one without a checksum? */
-static uint64_t opened;           /* as its last OPEN says */
+static uint64_t opened;           /* as its last READY says */
 static char notices[8192];        /* of the agent */
 static pthread_mutex_t noticing = PTHREAD_MUTEX_INITIALIZER;
 static sl_standing agent_stands; /* as its last HELLO says */
@@ -135,7 +135,7 @@ static void note_frame(const sl_frame *frame, const uint8_t *data) {
     if (frame->type == SL_FRAME_HELLO &&
         sl_hello_decode(&hello, data + SL_FRAME_HEADER_BYTES, frame->payload_bytes) == NULL)
         agent_stands = hello.standing;
-    if (frame->type == SL_FRAME_OPEN)
+    if (frame->type == SL_FRAME_READY)
         opened = frame->exchange;
     frames_come += sl_stream_numbers(frame->type);
     if (!sl_frame_is_data(frame) || frame->is_void)

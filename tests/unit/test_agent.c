@@ -3,7 +3,7 @@
  */
 #include <time.h>
 
-#include "agent/neighbour.h"
+#include "agent/peers/neighbour.h"
 #include "frame_peer.h"
 
 static void behave_well(peer *p) {

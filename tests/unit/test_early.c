@@ -8,7 +8,7 @@ enum { PARTS = 4, EARLY = 2 };
 
 static void send_open(peer *p, uint64_t exchange) {
     uint8_t frame[SL_FRAME_HEADER_BYTES];
-    peer_send(p, frame, make_frame(frame, SL_FRAME_OPEN, exchange, 0, NULL, 0));
+    peer_send(p, frame, make_frame(frame, SL_FRAME_READY, exchange, 0, NULL, 0));
 }
 
 static void send_part(peer *p, uint64_t exchange, uint32_t part) {
@@ -137,7 +137,7 @@ static void come_back(peer *p) {
     send_message(p, 1);
     wait_for_open(p, 2);
     peer_close(p);
-    frames_come--; /* OPEN has not come */
+    frames_come--; /* READY has not come */
     come(p, PARTS);
     wait_for_open(p, 2);
     atomic_store(&gradient_waits, false);

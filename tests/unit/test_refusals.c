@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/refusals.h"
+#include "agent/peers/refusals.h"
 #include "harness.h"
 
 static uint64_t counts[SL_REFUSED_KINDS];

@@ -18,7 +18,7 @@ static void send_data(peer *p, uint64_t exchange) {
 
 static void ask_to_leave(peer *p, uint64_t round) {
     uint8_t header[SL_FRAME_HEADER_BYTES];
-    sl_frame_encode(&(sl_frame){.type = SL_FRAME_CUT,
+    sl_frame_encode(&(sl_frame){.type = SL_FRAME_CHECKPOINT,
                                 .view = 1,
                                 .exchange = round,
                                 .step = SL_CUT_LEAVE,

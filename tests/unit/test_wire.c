@@ -151,8 +151,8 @@ START_TEST(a_payload_longer_than_its_type_allows_is_refused_with_right_checksums
 END_TEST
 
 START_TEST(what_is_said_without_a_payload_has_frames_of_its_own) {
-    static const sl_frame_type empty[] = {SL_FRAME_MEET, SL_FRAME_WANT, SL_FRAME_CUT,
-                                          SL_FRAME_OPEN};
+    static const sl_frame_type empty[] = {SL_FRAME_BARRIER, SL_FRAME_SUM_CREDIT,
+                                          SL_FRAME_CHECKPOINT, SL_FRAME_READY};
     uint8_t bytes[SL_FRAME_HEADER_BYTES + 2 * SL_FRAME_TEXT_MAX];
     sl_frame frame;
     for (int i = 0; i < 4; i++) {

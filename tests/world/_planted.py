@@ -10,22 +10,22 @@ DEFECTS = {
         "frame.payload_sum == 1",
     ),
     "silence is not noticed": (
-        "src/agent/alive.c",
-        "return silence_share * n->side->timeout_s;",
-        "return 1e9 * silence_share * n->side->timeout_s;",
+        "src/agent/peers/alive.c",
+        "return silence_share * n->side->limits.timeout_s;",
+        "return 1e9 * silence_share * n->side->limits.timeout_s;",
     ),
     "heartbeats are not sent": (
-        "src/agent/alive.c",
+        "src/agent/peers/alive.c",
         "if (!n->process.bye_sent && must_beat(n))",
         "if (!n->process.bye_sent && must_beat(n) && side->meets)",
     ),
     "credit is given for buffers that are held": (
-        "src/stream/stream.h",
-        "return stream->received.data + stream->window - stream->held;",
-        "return stream->received.data + stream->window;",
+        "src/stream/stream.c",
+        "return s->received.data + s->window - s->held;",
+        "return s->received.data + s->window;",
     ),
     "HELLO that found no room is not repeated": (
-        "src/agent/alive.c",
+        "src/agent/peers/alive.c",
         "if (n->link.connected && !n->link.hello_sent)",
         "if (n->link.connected && !n->link.hello_sent && n->link.agreed)",
         440,
@@ -37,28 +37,28 @@ DEFECTS = {
     ),
     "events are logged before the run begins": (
         "src/agent/progress.c",
-        "if (o->log == NULL || a->began_s == 0)",
+        "if (o->log == NULL || a->times.began_s == 0)",
         "if (o->log == NULL)",
     ),
     "who was refused does not try again": (
-        "src/agent/neighbour.c",
+        "src/agent/peers/neighbour.c",
         "n->dialing.next_s = n->side->now_s + retry_s(n);",
         "n->dialing.next_s = n->side->now_s + 1000 * retry_s(n);",
     ),
     "a part is sent although there is no room": (
-        "src/agent/sending.c",
+        "src/agent/peers/sending.c",
         "    return note_sent(n, result);",
         "    note_sent(n, result);\n    return true;",
     ),
     "who waits for long does not say so": (
         "src/agent/agent.c",
-        "if (now_s - (anew ? since_s : a->told_s) < a->tell_after_s)",
-        "if (now_s - a->told_s < a->tell_after_s || a->told_s == 0)",
+        "if (now_s - (anew ? since_s : a->times.told_s) < a->times.tell_after_s)",
+        "if (now_s - a->times.told_s < a->times.tell_after_s || a->times.told_s == 0)",
     ),
     "who waits for neighbours waits for ever": (
         "src/agent/agent.c",
-        "a->phase == PHASE_CONNECTING && now_s > a->deadline_s",
-        "a->phase == PHASE_CONNECTING && now_s > 1e9 + a->deadline_s",
+        "a->phase == PHASE_CONNECTING && now_s > a->times.deadline_s",
+        "a->phase == PHASE_CONNECTING && now_s > 1e9 + a->times.deadline_s",
     ),
     "training begins before HELLO was said": (
         "src/agent/agent.c",
@@ -88,7 +88,7 @@ DEFECTS = {
         60,
     ),
     "what came is asked for again": (
-        "src/agent/sending.c",
+        "src/agent/peers/sending.c",
         ".received = n->stream.received.frames,\n",
         ".received = n->stream.received.frames > 0 ? n->stream.received.frames - 1 : 0,\n",
         200,
@@ -150,17 +150,17 @@ DEFECTS = {
     ),
     "copies take more than a window of parts": (
         "src/agent/opening.c",
-        "a->side.direct ? 0 : a->neighbour_count * a->side.window;",
-        "4 * a->neighbour_count * a->side.window;",
+        "a->side.direct ? 0 : a->neighbour_count * a->side.limits.window;",
+        "4 * a->neighbour_count * a->side.limits.window;",
     ),
     "a visitor that gives its place to another keeps its connection": (
-        "src/agent/visitors.c",
+        "src/agent/peers/visitors.c",
         '    sl_visitors_refuse(v, oldest, "others came while it said nothing");\n',
         "",
         1000,
     ),
     "a visitor that says nothing stays": (
-        "src/agent/visitors.c",
+        "src/agent/peers/visitors.c",
         "v->side->now_s > v->list[i].deadline_s)",
         "v->side->now_s > v->list[i].deadline_s + 1e9)",
         440,
@@ -279,11 +279,12 @@ SESSION_DEFECTS = {
         "src/stream/stream.c",
         "    s->sent = s->acknowledged;\n",
         "    s->sent = s->acknowledged;\n"
-        "    for (const sl_sent_frame *f; (f = sl_stream_next(s)) && !sl_frame_is_data(&f->frame);)\n"
+        "    const sl_sent_frame *f;\n"
+        "    while ((f = sl_stream_next(s)) && !sl_frame_is_data(&f->frame))\n"
         "        sl_stream_pass(s);\n",
     ),
     "a call goes before HELLO has come": (
-        "src/agent/sending.c",
+        "src/agent/peers/sending.c",
         "n->link.hello_sent && n->link.agreed;",
         "n->link.hello_sent;",
     ),
@@ -325,7 +326,7 @@ CHANNEL_DEFECTS = {
         "s->library->end(s->cipher, tag);\n    return true;",
     ),
     "what a seal says is not looked at": (
-        "src/agent/channel.c",
+        "src/agent/peers/channel.c",
         "if (!unseal(c, data, bytes, now_s)) {",
         "if (!unseal(c, data, bytes, now_s) && bytes < SL_FRAME_HEADER_BYTES) {",
     ),
@@ -335,7 +336,7 @@ CHANNEL_DEFECTS = {
         "s->library->begin(s->cipher, nonce, header, bytes > 8 ? 8 : bytes);",
     ),
     "a frame without a seal passes where all are sealed": (
-        "src/agent/channel.c",
+        "src/agent/peers/channel.c",
         "if (c == NULL || c->in == NULL)",
         "if (c == NULL || c->in == NULL || (bytes > 7 && (data[7] & 2) == 0))",
     ),
@@ -350,7 +351,7 @@ CHANNEL_DEFECTS = {
         "now_s - s->began_s > 1e9 * key_s",
     ),
     "the next key of the other side is not followed": (
-        "src/agent/channel.c",
+        "src/agent/peers/channel.c",
         "if (phase != sl_seal_phase(c->in) && ",
         "if (phase != sl_seal_phase(c->in) && c->dials && ",
     ),
@@ -365,7 +366,7 @@ CHANNEL_DEFECTS = {
         "d->pinned == NULL && d->authority == NULL",
     ),
     "any rank's certificate proves a rank": (
-        "src/agent/channel.c",
+        "src/agent/peers/channel.c",
         "!sl_guard_demand(guard, peer_of(c), c->pin, &demand)",
         "!sl_guard_demand(guard, 0 * peer_of(c), c->pin, &demand)",
     ),
@@ -380,27 +381,27 @@ CHANNEL_DEFECTS = {
         "memset(context, 0, sizeof context);\n    for (unsigned i = 0;",
     ),
     "HELLO passes before the proof": (
-        "src/agent/channel.c",
+        "src/agent/peers/channel.c",
         "else if (!sl_channel_is_ready(c))",
         "else if (!sl_channel_is_ready(c) && frame->type != SL_FRAME_HELLO)",
     ),
     "one receiver takes all envelopes": (
-        "src/agent/envelopes.c",
+        "src/agent/peers/envelopes.c",
         "if (has >= SL_SEALED_BUFFERS || e->free_count == 0)",
         "if (has > 1000 || e->free_count == 0)",
     ),
     "an envelope is used again before it has left": (
-        "src/agent/envelopes.c",
+        "src/agent/peers/envelopes.c",
         "    const uint32_t number = e->free[--e->free_count];\n",
         "    const uint32_t number = e->free[e->free_count - 1];\n",
     ),
     "a closed connection keeps its envelopes": (
-        "src/agent/channel.c",
+        "src/agent/peers/channel.c",
         "    sl_envelopes_give_all(&c->guard->envelopes, c);\n",
         "",
     ),
     "a frame that found no room is sealed again": (
-        "src/agent/channel.c",
+        "src/agent/peers/channel.c",
         "    if (result == 0)\n        w->header_bytes = 0;\n    return result;",
         "    w->header_bytes = 0;\n    return result;",
     ),

@@ -74,7 +74,7 @@ LOSS_DEFECTS = {
         5001,
     ),
     "who follows a process has a larger incarnation": (
-        "src/agent/neighbour.c",
+        "src/agent/peers/neighbour.c",
         "return theirs->joins && (is_free || n->heir == theirs->incarnation);",
         "return theirs->joins && theirs->incarnation > n->process.incarnation &&"
         " (is_free || n->heir == theirs->incarnation);",
@@ -98,7 +98,7 @@ LOSS_DEFECTS = {
     ),
     "data of another view is mixed": (
         "src/agent/members.c",
-        "if (frame->view == a->side.view)",
+        "if (frame->view == a->side.now.view)",
         "if (frame->view > 0)",
     ),
     "what a cut leaves is sent again from where it was": (
@@ -107,8 +107,8 @@ LOSS_DEFECTS = {
         "1u << SL_FRAME_DIRECT",
     ),
     "data is sent to who has not begun its view": (
-        "src/agent/sending.c",
-        "n->process.view >= n->side->view && ",
+        "src/agent/peers/sending.c",
+        "n->process.view >= n->side->now.view && ",
         "",
     ),
     "a neighbour that has left is still waited for": (
@@ -129,7 +129,7 @@ LOSS_DEFECTS = {
     ),
     "who has stepped aside and leaves tells a round twice": (
         "src/agent/rounds.c",
-        "const bool at_end = !a->cohort.aside; /* else",
+        "const bool at_end = !sl_cohort_is_aside(&a->cohort); /* else",
         "const bool at_end = true; /* else",
         304,
     ),

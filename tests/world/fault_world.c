@@ -19,8 +19,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/refusals.h"
-#include "agent/visitors.h"
+#include "agent/peers/refusals.h"
+#include "agent/peers/visitors.h"
 #include "blame.h"
 #include "config/buffers.h"
 #include "disk.h"

@@ -99,7 +99,7 @@ static void obey(uint32_t rank, const sl_membership_update *u) {
         return; /* what follows for it does not count */
     if (u->committed != NULL)
         check_commit(rank, u->committed);
-    if (u->begin) {
+    if (u->order == SL_ORDER_BEGIN) {
         check_begin(rank, u);
         p->computed = false;
         push_for(COMPUTED, rank, p->compute_s * (0.5 + uniform()));
@@ -108,19 +108,22 @@ static void obey(uint32_t rank, const sl_membership_update *u) {
     p->cut = p->cut || u->cut;
     if (u->cut)
         note("cut", rank, p->round, 0);
-    if (u->dropped || u->ask_again) {
-        note(u->dropped ? "dropped" : "ask-again", rank, 0, 0);
-        if (u->dropped) { /* perhaps for a view of another part */
+    const bool dropped = u->order == SL_ORDER_RETURN,
+               left = u->order == SL_ORDER_LEAVE || u->order == SL_ORDER_LEAVE_ALL,
+               diverged = u->order == SL_ORDER_DIVERGED;
+    if (dropped || u->order == SL_ORDER_ASK_AGAIN) {
+        note(dropped ? "dropped" : "ask-again", rank, 0, 0);
+        if (dropped) { /* perhaps for a view of another part */
             p->run = 0;
             p->number = sl_membership_others(p->member)->number;
         }
-        p->aside = p->aside && !u->dropped;
+        p->aside = p->aside && !dropped;
         push_for(ASKS, rank, 0.2 * uniform());
     }
-    if (u->left && !p->leaves && !p->aside)
+    if (left && !p->leaves && !p->aside)
         world_fail("rank %u ends, and did not want to", rank);
-    if (u->diverged || u->left)
-        end_process(rank, u->diverged ? "diverged" : "left");
+    if (diverged || left)
+        end_process(rank, diverged ? "diverged" : "left");
 }
 
 static void step(uint32_t rank, sl_membership_event event) {

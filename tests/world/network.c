@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "agent/neighbour.h"
+#include "agent/peers/neighbour.h"
 #include "wire/checksum.h"
 
 enum { SOCKET_BYTES = 24 << 10 };

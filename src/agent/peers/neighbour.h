@@ -8,10 +8,10 @@
 
 #include <stdbool.h>
 
-#include "agent/channel.h"
-#include "agent/guard.h"
-#include "agent/heartbeat.h"
-#include "agent/outbox.h"
+#include "agent/peers/channel.h"
+#include "agent/peers/guard.h"
+#include "agent/peers/heartbeat.h"
+#include "agent/peers/outbox.h"
 #include "starling/agent.h"
 #include "stream/stream.h"
 #include "wire/frame.h"
@@ -20,6 +20,33 @@
 enum { SL_REFUSAL_MAX = 320 };
 #define SL_ANY_HEIR UINT64_MAX
 
+/* Fixed when the agent is opened. */
+typedef struct sl_side_limits {
+    double timeout_s, connect_timeout_s, reconnect_s;
+    uint32_t window;     /* receive buffers for data, per neighbour */
+    uint32_t told_every; /* half of what a neighbour with vectors on the host sends ahead: after
+                            so many frames it is told what came, and what it may send */
+    uint32_t receive_buffers; /* for control frames too */
+    size_t part_bytes_max;
+    size_t header_bytes; /* of a data frame, before its payload */
+    size_t payload_stride;
+} sl_side_limits;
+
+/* What this agent is at. */
+typedef struct sl_side_now {
+    uint64_t round;     /* under way, for errors */
+    uint64_t exchange;  /* the latest that the node has begun */
+    uint32_t view;      /* number of the view that the node is in; 0: in none yet */
+    bool trains;        /* opening is over: neighbours' other incarnations are refused */
+    bool unbegun;       /* it ends before any round, or with one that does */
+    bool varies;        /* the next exchange has other neighbours */
+    bool retry_soon;    /* a send found no room: nothing will wake the loop, so it looks again in
+                           a millisecond */
+    bool out_of_memory; /* for what is to be sent */
+    sl_heartbeat says;
+    uint64_t news; /* how often that has changed in more than times */
+} sl_side_now;
+
 /* This agent's side of all its connections. */
 typedef struct sl_side {
     sl_fabric *fabric;
@@ -27,39 +54,22 @@ typedef struct sl_side {
     const sl_vec_ops *vec;                  /* where the node's vectors are */
     const sl_connection_handlers *handlers; /* of connections to neighbours */
     sl_hello hello;
-    char *words;          /* hello.settings, then hello.layout, as they are sent; registered */
-    uint64_t incarnation; /* of this process */
-    bool trains;          /* opening is over: neighbours' other incarnations are refused */
-    bool unbegun;         /* this agent ends before any round, or with one that does */
-    bool goes_on;         /* a neighbour that is lost does not end the run */
-    uint32_t ranks;       /* that the run may ever have */
-    bool shares;          /* training samples are the members': who joins brings none */
-    bool joins;           /* this process takes the place of one that is lost */
+    char *words; /* hello.settings, then hello.layout, as they are sent; registered */
     uint32_t rank;
-    double now_s;      /* when the loop last looked */
-    uint64_t round;    /* under way, for errors */
-    uint64_t exchange; /* the latest that the node has begun */
-    uint32_t view;     /* number of the view that the node is in; 0: in none yet */
-    bool meets;        /* neighbours want to know it at once */
-    sl_heartbeat says; /* of this agent, now */
-    uint64_t news;     /* how often that has changed in more than times */
-    bool varies;       /* the next exchange has other neighbours */
-    double timeout_s, connect_timeout_s, reconnect_s;
-    uint32_t window;     /* receive buffers for data, per neighbour */
-    uint32_t told_every; /* half of what a neighbour with vectors on the host sends ahead: after
-                            so many frames it is told what came, and what it may send */
-    uint32_t receive_buffers; /* for control frames too */
-    size_t part_bytes_max;
-    bool direct;             /* payloads leave from and come to the device's memory */
-    size_t header_bytes;     /* of a data frame, before its payload */
+    uint64_t incarnation; /* of this process */
+    uint32_t ranks;       /* that the run may ever have */
+    bool goes_on;         /* a neighbour that is lost does not end the run */
+    bool shares;          /* training samples are the members': a joining process brings none */
+    bool joins;           /* this process takes the place of one that is lost */
+    bool meets;           /* neighbours want to know at once which exchange it is in */
+    bool direct;          /* payloads leave from and come to the device's memory */
+    sl_side_limits limits;
     uint8_t *payload_memory; /* (neighbours, receive_buffers, payload_stride) on the device; NULL:
                                 payloads come to the host */
-    size_t payload_stride;
-    sl_guard guard;     /* what its connections prove, and are sealed with */
-    sl_copies copies;   /* of parts that may have to be sent again */
-    bool out_of_memory; /* for what is to be sent */
-    bool retry_soon;    /* a send found no room: nothing will wake the loop, so it looks again in a
-                           millisecond */
+    sl_guard guard;          /* what its connections prove, and are sealed with */
+    sl_copies copies;        /* of parts that may have to be sent again */
+    double now_s;            /* when the loop last looked */
+    sl_side_now now;
     sl_agent_counters counters;
 } sl_side;
 
@@ -67,7 +77,7 @@ enum { SL_REFUSALS = 2 };
 
 /* What both say of what they do. */
 typedef struct sl_beats {
-    uint64_t news_told; /* of side->news */
+    uint64_t news_told; /* of side->now.news */
     bool waits_told;    /* in that, this agent waited */
     double told_s;      /* the last HEARTBEAT to it */
     double said_s;      /* the last one from it; 0: none came */
@@ -102,7 +112,7 @@ typedef struct sl_process {
     uint64_t exchange;   /* the latest that it is known to have begun */
     double exchange_s;   /* since when that is known */
     uint64_t open;       /* the latest that it is in, or next to be in, as far as is known */
-    uint64_t open_told;  /* likewise, of this agent, as OPEN has told it */
+    uint64_t open_told;  /* likewise, of this agent, as READY has told it */
     uint32_t view;       /* the latest that it is known to have been in; 0: none */
     sl_frame_abort ends; /* of what `cause` was the cause */
     char cause[SL_FRAME_TEXT_MAX]; /* what its last ABORT said; "": none has come */
@@ -196,9 +206,9 @@ void sl_neighbour_connected(sl_neighbour *n);
 typedef enum sl_arrived {
     SL_ARRIVED_NOTHING, /* that is not done already */
     SL_ARRIVED_DATA,    /* *event is for the node, and the buffer its token */
-    SL_ARRIVED_CALL,    /* *frame is MEET, WANT or SUM; the caller releases the buffer */
+    SL_ARRIVED_CALL,    /* *frame is BARRIER, SUM_CREDIT or SUM; the caller releases the buffer */
     SL_ARRIVED_CUT,     /* *frame is CUT; likewise */
-    SL_ARRIVED_LETTER,  /* *frame is LETTER; likewise */
+    SL_ARRIVED_LETTER,  /* *frame is MEMBERSHIP; likewise */
     SL_ARRIVED_MODEL,   /* *frame is FETCH or MODEL; likewise */
     SL_ARRIVED_BROKEN   /* nothing that it sent: the connection is lost, *error says why */
 } sl_arrived;
@@ -226,8 +236,8 @@ int sl_neighbour_tick(sl_neighbour *n, sl_error *error);
 void sl_neighbour_say_hello(sl_neighbour *n);
 /* Tells how many data frames came, and may come, where that is due. */
 void sl_neighbour_tell_counts(sl_neighbour *n);
-/* Tells that this agent is in this exchange, or through with the one before: where side->varies, it
- * gets no more than the first parts of a message until it says so. */
+/* Tells that this agent is in this exchange, or through with the one before: where
+ * side->now.varies, it gets no more than the first parts of a message until it says so. */
 void sl_neighbour_tell_open(sl_neighbour *n, uint64_t exchange);
 /* Is this part of the message in the outbox out of this agent's memory? Did it come? */
 static inline bool sl_neighbour_part_left(const sl_neighbour *n, uint32_t part) {

@@ -1,5 +1,5 @@
 /* envelopes.c - see envelopes.h. */
-#include "agent/envelopes.h"
+#include "agent/peers/envelopes.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -2,15 +2,15 @@
  *
  * A part goes up in double: each agent adds its children's to its own share, child after child. The
  * root divides, rounds once, and sends the result down. Whoever is to receive asks for parts first,
- * with WANT frames, and only for what it can take at once: a child's part only after the child
- * before it has sent that part. So a sum needs no receive buffers of its own, arrives in the order
- * in which it is added, and rounds that run beside it cannot block it. WANT says too how many parts
- * came: a part stays where it is until then.
+ * with SUM_CREDIT frames, and only for what it can take at once: a child's part only after the
+ * child before it has sent that part. So a sum needs no receive buffers of its own, arrives in the
+ * order in which it is added, and rounds that run beside it cannot block it. SUM_CREDIT says too
+ * how many parts came: a part stays where it is until then.
  */
 #ifndef SL_REDUCE_H
 #define SL_REDUCE_H
 
-#include "agent/place.h"
+#include "agent/collectives/place.h"
 
 /* What passed over one link in the sum under way; in parts. */
 typedef struct sl_reduce_link {
@@ -46,8 +46,8 @@ void sl_reduce_close(sl_reduce *sum);
 int sl_reduce_turn(sl_reduce *sum, sl_error *error);
 /* SL_EINVAL: too many numbers. */
 int sl_reduce_begin(sl_reduce *sum, const sl_share *share, sl_error *error);
-/* A WANT or SUM frame, with its payload. SL_EPROTO: it makes no sense, or the agents' shares have
- * different sizes. */
+/* A SUM_CREDIT or SUM frame, with its payload. SL_EPROTO: it makes no sense, or the agents' shares
+ * have different sizes. */
 int sl_reduce_take(sl_reduce *sum, sl_neighbour *from, const sl_frame *frame,
                    const uint8_t *payload, sl_error *error);
 /* Has the sum under way passed over this link, both ways? */

@@ -1,5 +1,5 @@
 /* visitors.c - see visitors.h. */
-#include "agent/visitors.h"
+#include "agent/peers/visitors.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/neighbour.h"
+#include "agent/peers/neighbour.h"
 #include "task/layout_text.h"
 #include "wire/checksum.h"
 
@@ -128,8 +128,8 @@ bool sl_hello_differs(const sl_side *side, const sl_hello *theirs, uint32_t peer
     const value *v = section == NULL ? value_that_differs(inputs, 2) : NULL;
     if (section == NULL && v == NULL)
         section = section_that_differs(ours, theirs, own_data);
-    const bool joins = side->trains || theirs->standing.trains || ours->resumed == SL_HELLO_JOINS ||
-                       theirs->resumed == SL_HELLO_JOINS;
+    const bool joins = side->now.trains || theirs->standing.trains ||
+                       ours->resumed == SL_HELLO_JOINS || theirs->resumed == SL_HELLO_JOINS;
     if (section == NULL && v == NULL && ours->resumed != theirs->resumed && !joins) {
         name_beginnings(ours, rank, theirs, peer, text);
         return true;

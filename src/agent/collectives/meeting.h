@@ -10,8 +10,8 @@
 #ifndef SL_MEETING_H
 #define SL_MEETING_H
 
-#include "agent/place.h"
-#include "agent/together.h"
+#include "agent/collectives/place.h"
+#include "agent/collectives/together.h"
 
 typedef struct sl_comer {
     uint32_t rank;
@@ -34,7 +34,7 @@ int sl_meeting_open(sl_meeting *out, sl_place *place, uint32_t rank, sl_error *e
 void sl_meeting_close(sl_meeting *m);
 /* This agent comes; all that came to the meeting before are known. */
 void sl_meeting_come(sl_meeting *m, uint64_t round, sl_meet purpose);
-/* A MEET frame. SL_EPROTO: it makes no sense. */
+/* A BARRIER frame. SL_EPROTO: it makes no sense. */
 int sl_meeting_take(sl_meeting *m, const sl_neighbour *from, const sl_frame *frame,
                     sl_error *error);
 /* Passes on what is not passed on yet, to links that have begun the view. */

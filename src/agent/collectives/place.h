@@ -2,7 +2,7 @@
 #ifndef SL_PLACE_H
 #define SL_PLACE_H
 
-#include "agent/neighbour.h"
+#include "agent/peers/neighbour.h"
 #include "node/tree.h"
 
 /* Its neighbours in the tree: the children in rising order, then the parent. */

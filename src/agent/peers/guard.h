@@ -3,7 +3,7 @@
 #ifndef SL_GUARD_H
 #define SL_GUARD_H
 
-#include "agent/envelopes.h"
+#include "agent/peers/envelopes.h"
 #include "secure/certificate.h"
 #include "secure/credentials.h"
 #include "starling/agent.h"

@@ -3,7 +3,7 @@
  *   offset  0  doing u32, of the sender     4  waits for u32    8  round u64    16  still ms u64
  *          24  doing u32, of the root      28  rank u32        32  round u64    40  still ms u64
  */
-#include "agent/heartbeat.h"
+#include "agent/peers/heartbeat.h"
 
 #include "wire/bytes.h"
 

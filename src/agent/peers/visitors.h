@@ -8,8 +8,8 @@
 #ifndef SL_VISITORS_H
 #define SL_VISITORS_H
 
-#include "agent/neighbour.h"
-#include "agent/refusals.h"
+#include "agent/peers/neighbour.h"
+#include "agent/peers/refusals.h"
 
 enum { SL_VISITORS_MAX = 64 };
 

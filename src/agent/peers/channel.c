@@ -1,5 +1,5 @@
 /* channel.c - see channel.h. */
-#include "agent/channel.h"
+#include "agent/peers/channel.h"
 
 #include <stdio.h>
 #include <stdlib.h>

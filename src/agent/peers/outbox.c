@@ -1,5 +1,5 @@
 /* outbox.c - see outbox.h. */
-#include "agent/outbox.h"
+#include "agent/peers/outbox.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* alive.c - signs of life on one connection: heartbeats, and silence; see neighbour.h. */
-#include "agent/neighbour.h"
+#include "agent/peers/neighbour.h"
 
 /* A silent peer is given up a little before the time-out, so that everybody has ended within it. */
 static const double silence_share = 0.9;
@@ -17,7 +17,7 @@ static void hear_bytes(sl_neighbour *n) {
 }
 
 double sl_neighbour_patience_s(const sl_neighbour *n) {
-    return silence_share * n->side->timeout_s;
+    return silence_share * n->side->limits.timeout_s;
 }
 
 const char *sl_neighbour_silence_key(const sl_neighbour *n) {
@@ -34,21 +34,21 @@ bool sl_neighbour_has_said(const sl_neighbour *n) {
 
 static bool must_beat(const sl_neighbour *n) {
     const sl_side *side = n->side;
-    const bool waits = n->link.beats.waits_told || sl_heartbeat_waits_long(&side->says) ||
+    const bool waits = n->link.beats.waits_told || sl_heartbeat_waits_long(&side->now.says) ||
                        (sl_neighbour_has_said(n) && sl_heartbeat_waits_long(&n->link.beats.said));
-    return side->now_s - n->link.sent_s > side->timeout_s / 5 ||
-           (side->meets && n->link.exchange_told < side->exchange) ||
-           (waits && (n->link.beats.news_told != side->news ||
+    return side->now_s - n->link.sent_s > side->limits.timeout_s / 5 ||
+           (side->meets && n->link.exchange_told < side->now.exchange) ||
+           (waits && (n->link.beats.news_told != side->now.news ||
                       side->now_s - n->link.beats.told_s > beat_every_s));
 }
 
 static void beat(sl_neighbour *n) {
     uint8_t payload[SL_HEARTBEAT_BYTES];
-    sl_heartbeat_encode(&n->side->says, payload);
+    sl_heartbeat_encode(&n->side->now.says, payload);
     if (!sl_neighbour_send_control(n, SL_FRAME_HEARTBEAT, payload, sizeof payload))
         return;
-    n->link.beats.news_told = n->side->news;
-    n->link.beats.waits_told = sl_heartbeat_waits_long(&n->side->says);
+    n->link.beats.news_told = n->side->now.news;
+    n->link.beats.waits_told = sl_heartbeat_waits_long(&n->side->now.says);
     n->link.beats.told_s = n->side->now_s;
 }
 
@@ -59,9 +59,9 @@ int sl_neighbour_tick(sl_neighbour *n, sl_error *error) {
     if (n->link.connected && !n->link.hello_sent) /* there was no room for it */
         sl_neighbour_say_hello(n);
     if (n->link.connection != NULL && !n->link.agreed) {
-        const double attempt_s = attempt_share * side->reconnect_s;
+        const double attempt_s = attempt_share * side->limits.reconnect_s;
         if (side->now_s - n->link.dialed_s <=
-            (side->trains && attempt_s < limit_s ? attempt_s : limit_s))
+            (side->now.trains && attempt_s < limit_s ? attempt_s : limit_s))
             return 0;
         sl_neighbour_drop(n, n->link.connected ? "it accepted the connection and said nothing"
                                                : "it did not accept the connection");
@@ -74,11 +74,11 @@ int sl_neighbour_tick(sl_neighbour *n, sl_error *error) {
         side->now_s - n->link.heard_s > (n->awaited ? beat_every_s : limit_s / 2))
         hear_bytes(n);
     if (!n->process.bye_received && side->now_s - n->link.heard_s > limit_s)
-        return sl_fail_edge(error, SL_EPEER, n->rank, side->rank, side->round,
+        return sl_fail_edge(error, SL_EPEER, n->rank, side->rank, side->now.round,
                             "agent %u has been silent for %.1f s; silence may last %g s, %g %% of "
                             "%s (%g)",
                             n->rank, side->now_s - n->link.heard_s, limit_s, 100 * silence_share,
-                            sl_neighbour_silence_key(n), side->timeout_s);
+                            sl_neighbour_silence_key(n), side->limits.timeout_s);
     if (!n->process.bye_sent && must_beat(n))
         beat(n);
     return 0;

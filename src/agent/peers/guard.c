@@ -1,5 +1,5 @@
 /* guard.c - see guard.h. */
-#include "agent/guard.h"
+#include "agent/peers/guard.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* meeting.c - see meeting.h. */
-#include "agent/meeting.h"
+#include "agent/collectives/meeting.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,7 +51,7 @@ int sl_meeting_take(sl_meeting *m, const sl_neighbour *from, const sl_frame *fra
     if (link == m->place->link_count || frame->part >= m->place->nodes || frame->part == m->rank ||
         m->place->towards[frame->part] != link || frame->step < SL_MEET_SUM ||
         frame->step > SL_MEET_STANDS || has_come(m, frame->part))
-        return sl_fail_edge(error, SL_EPROTO, from->rank, m->rank, from->side->round,
+        return sl_fail_edge(error, SL_EPROTO, from->rank, m->rank, from->side->now.round,
                             "agent %u said that agent %u has come to a meeting, which cannot be",
                             from->rank, frame->part);
     *comer(m, m->count++) = (sl_comer){frame->part, link, frame->exchange, (sl_meet)frame->step};
@@ -62,7 +62,7 @@ void sl_meeting_pass_on(sl_meeting *m) {
     for (uint32_t i = 0; i < m->place->link_count; i++)
         for (; m->told[i] < m->count && sl_place_reaches(m->place, i); m->told[i]++) {
             const sl_comer *c = comer(m, m->told[i]);
-            const sl_frame frame = {.type = SL_FRAME_MEET,
+            const sl_frame frame = {.type = SL_FRAME_BARRIER,
                                     .exchange = c->round,
                                     .part = c->rank,
                                     .step = (uint32_t)c->purpose};

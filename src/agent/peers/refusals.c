@@ -1,5 +1,5 @@
 /* refusals.c - see refusals.h. */
-#include "agent/refusals.h"
+#include "agent/peers/refusals.h"
 
 #include <inttypes.h>
 #include <stdio.h>

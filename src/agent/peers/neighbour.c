@@ -10,7 +10,7 @@
  * A connection may break at any time. HELLO tells where each side stands: after it, the stream
  * (stream/stream.h) goes on with the first frame that did not come.
  */
-#include "agent/neighbour.h"
+#include "agent/peers/neighbour.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -30,23 +30,23 @@ enum { CONTROL_SENDS = 16, SMALLEST_BUFFER = 1024 };
 
 int sl_neighbour_open(sl_neighbour *n, sl_error *error) {
     const sl_side *side = n->side;
-    size_t frame_bytes = SL_FRAME_HEADER_BYTES + side->part_bytes_max;
+    size_t frame_bytes = SL_FRAME_HEADER_BYTES + side->limits.part_bytes_max;
     sl_buffers buffers = {.vec = side->vec,
-                          .count = side->receive_buffers,
+                          .count = side->limits.receive_buffers,
                           .bytes = frame_bytes < SMALLEST_BUFFER ? SMALLEST_BUFFER : frame_bytes};
     if (side->direct) {
         buffers.bytes = SL_FRAME_DIRECT_AT;
-        buffers.rest =
-            side->payload_memory + (size_t)n->index * side->receive_buffers * side->payload_stride;
-        buffers.rest_bytes = side->payload_stride;
+        buffers.rest = side->payload_memory + (size_t)n->index * side->limits.receive_buffers *
+                                                  side->limits.payload_stride;
+        buffers.rest_bytes = side->limits.payload_stride;
     }
-    if (!sl_stream_open(&n->stream, &n->side->copies, side->window))
+    if (!sl_stream_open(&n->stream, &n->side->copies, side->limits.window))
         return sl_fail(error, SL_ENOMEM, "agent %u: out of memory", side->rank);
     return sl_pool_open(&n->pool, side->fabric, &buffers, n, error);
 }
 
 double sl_side_return_s(const sl_side *side) {
-    return side->goes_on ? side->timeout_s : side->reconnect_s;
+    return side->goes_on ? side->limits.timeout_s : side->limits.reconnect_s;
 }
 
 static void close_connection(sl_neighbour *n) {
@@ -96,10 +96,10 @@ static double retry_s(const sl_neighbour *n) {
     const double share_s = retry_share * sl_side_return_s(n->side);
     if (n->dialing.turned_away > 0)
         return fmin(ldexp(retry_connect_s, (int)n->dialing.turned_away - 1),
-                    n->side->trains ? fmin(share_s, retry_most_s) : retry_most_s);
-    if (!n->link.connected || n->link.agreed || (n->side->trains && share_s < retry_connect_s))
+                    n->side->now.trains ? fmin(share_s, retry_most_s) : retry_most_s);
+    if (!n->link.connected || n->link.agreed || (n->side->now.trains && share_s < retry_connect_s))
         return retry_connect_s;
-    return n->side->trains && share_s < retry_refused_s ? share_s : retry_refused_s;
+    return n->side->now.trains && share_s < retry_refused_s ? share_s : retry_refused_s;
 }
 
 void sl_neighbour_drop(sl_neighbour *n, const char *why) {
@@ -119,7 +119,7 @@ static int dial(sl_neighbour *n, sl_error *error) {
         return sl_fail(error, SL_EPEER, "OpenSSL has no random bytes to greet agent %u with",
                        n->rank);
     int result = sl_connection_open(&n->link.connection, side->fabric, side->handlers, n,
-                                    side->window + CONTROL_SENDS, error);
+                                    side->limits.window + CONTROL_SENDS, error);
     if (result == 0)
         result = sl_channel_open(&n->link.channel, &side->guard, n->link.connection, &passage, true,
                                  error);
@@ -158,7 +158,7 @@ static bool inherits(const sl_neighbour *n, const sl_standing *theirs) {
 
 /* Who comes as another process than before: why it cannot. NULL: it can. */
 static const char *why_not_anew(const sl_neighbour *n, const sl_standing *theirs) {
-    if (!n->side->trains)
+    if (!n->side->now.trains)
         return theirs->joins ? "wants to join a run that does not train yet" : NULL;
     if (n->process.incarnation == theirs->incarnation || inherits(n, theirs))
         return NULL;
@@ -197,7 +197,7 @@ bool sl_neighbour_may_go_on(sl_neighbour *n, sl_standing *theirs, char text[SL_R
     if (n->process.convicted && n->process.incarnation == theirs->incarnation)
         snprintf(text, SL_REFUSAL_MAX, "agent %u has sent what makes no sense: %.*s", n->rank,
                  SL_REFUSAL_MAX / 2, n->absence.lost.text);
-    else if (side->trains && n->process.incarnation == 0 && !theirs->trains)
+    else if (side->now.trains && n->process.incarnation == 0 && !theirs->trains)
         snprintf(text, SL_REFUSAL_MAX, "agent %u does not train yet", n->rank);
     else if (why != NULL)
         snprintf(text, SL_REFUSAL_MAX, "agent %u %s", n->rank, why);
@@ -262,7 +262,7 @@ void sl_neighbour_connected(sl_neighbour *n) {
 /* ---- receiving, before it has agreed ---- */
 
 static int fail(const sl_neighbour *n, sl_error *error, int code, const char *text) {
-    return sl_fail_edge(error, code, n->rank, n->side->rank, n->side->round, "%s", text);
+    return sl_fail_edge(error, code, n->rank, n->side->rank, n->side->now.round, "%s", text);
 }
 
 /* The HELLO of whom this agent has dialed. The roster names its address, so that a difference of
@@ -278,8 +278,8 @@ static int judge_hello(sl_neighbour *n, const sl_frame *frame, const uint8_t *pa
     }
     bool differs = sl_hello_differs(n->side, &theirs, n->rank, text);
     if (differs && theirs.run_id == n->side->hello.run_id)
-        return sl_fail_edge(error, SL_EPEER, n->rank, n->side->rank, n->side->round, "refused: %s",
-                            text);
+        return sl_fail_edge(error, SL_EPEER, n->rank, n->side->rank, n->side->now.round,
+                            "refused: %s", text);
     if (differs) {
         sl_neighbour_drop(n, text);
         return 0;
@@ -356,7 +356,7 @@ static int take_control(sl_neighbour *n, const sl_frame *frame, const uint8_t *p
             frame->step <= SL_ABORT_DROPS ? (sl_frame_abort)frame->step : SL_ABORT_ENDS;
         if (n->process.ends == SL_ABORT_DROPS)
             break;
-        return sl_fail_edge(error, SL_EPEER, n->rank, n->side->rank, n->side->round,
+        return sl_fail_edge(error, SL_EPEER, n->rank, n->side->rank, n->side->now.round,
                             "agent %u ended: %s", n->rank, n->process.cause);
     case SL_FRAME_HELLO:
         return fail(n, error, SL_EPROTO, "HELLO came twice");
@@ -364,13 +364,13 @@ static int take_control(sl_neighbour *n, const sl_frame *frame, const uint8_t *p
         n->process.bye_received = true;
         n->link.asked = true; /* it waits for that */
         break;
-    case SL_FRAME_MEET:
-    case SL_FRAME_WANT:
+    case SL_FRAME_BARRIER:
+    case SL_FRAME_SUM_CREDIT:
     case SL_FRAME_SUM:
         return SL_ARRIVED_CALL;
-    case SL_FRAME_CUT:
+    case SL_FRAME_CHECKPOINT:
         return SL_ARRIVED_CUT;
-    case SL_FRAME_LETTER:
+    case SL_FRAME_MEMBERSHIP:
         return SL_ARRIVED_LETTER;
     case SL_FRAME_FETCH:
     case SL_FRAME_MODEL:
@@ -379,7 +379,7 @@ static int take_control(sl_neighbour *n, const sl_frame *frame, const uint8_t *p
         n->link.beats.said_s = n->side->now_s;
         break;
     case SL_FRAME_CREDIT:
-    case SL_FRAME_OPEN:
+    case SL_FRAME_READY:
     case SL_FRAME_DATA:
     case SL_FRAME_DIRECT:
     case SL_FRAME_HANDSHAKE:
@@ -416,7 +416,7 @@ static void note_progress(sl_neighbour *n, const sl_frame *frame) {
         p->exchange = frame->exchange;
         p->exchange_s = n->side->now_s;
     }
-    if ((tells_exchange(frame) || frame->type == SL_FRAME_OPEN) && frame->exchange > p->open)
+    if ((tells_exchange(frame) || frame->type == SL_FRAME_READY) && frame->exchange > p->open)
         p->open = frame->exchange;
 }
 
@@ -428,7 +428,7 @@ static int take_agreed(sl_neighbour *n, const sl_frame *frame, sl_buffer *buffer
     if (sl_stream_numbers(frame->type))
         wrong = sl_stream_receive(&n->stream, frame);
     if (wrong != NULL)
-        return sl_fail_edge(error, SL_EPROTO, n->rank, n->side->rank, n->side->round,
+        return sl_fail_edge(error, SL_EPROTO, n->rank, n->side->rank, n->side->now.round,
                             "agent %u sent %" PRIu64 " data frames, more than the %" PRIu64
                             " that it was allowed",
                             n->rank, n->stream.received.data, n->stream.credit_told);
@@ -451,7 +451,7 @@ static int go_on(sl_neighbour *n) {
 static int lose_broken(sl_neighbour *n, const char *wrong, sl_error *error) {
     n->side->counters.frames_corrupted++;
     if (n->link.agreed) {
-        sl_fail_edge(error, SL_EPROTO, n->rank, n->side->rank, n->side->round, "agent %u: %s",
+        sl_fail_edge(error, SL_EPROTO, n->rank, n->side->rank, n->side->now.round, "agent %u: %s",
                      n->rank, wrong);
         return SL_ARRIVED_BROKEN;
     }
@@ -464,8 +464,8 @@ int sl_neighbour_take(sl_neighbour *n, sl_buffer *buffer, size_t bytes, sl_event
     const sl_side *side = n->side;
     const char *wrong;
     const sl_passed passed =
-        sl_channel_take(n->link.channel, buffer->data, bytes, side->part_bytes_max, side->direct,
-                        side->now_s, frame, &wrong);
+        sl_channel_take(n->link.channel, buffer->data, bytes, side->limits.part_bytes_max,
+                        side->direct, side->now_s, frame, &wrong);
     if (wrong == NULL && frame->type == SL_FRAME_HEARTBEAT)
         wrong = sl_heartbeat_decode(&n->link.beats.said, buffer->data + SL_FRAME_HEADER_BYTES,
                                     frame->payload_bytes, n->rank, n->side->ranks);

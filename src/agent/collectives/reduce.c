@@ -1,5 +1,5 @@
 /* reduce.c - see reduce.h. */
-#include "agent/reduce.h"
+#include "agent/collectives/reduce.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -25,7 +25,8 @@ static int register_slots(sl_reduce *s, sl_error *error) {
 
 int sl_reduce_open(sl_reduce *out, sl_place *place, const sl_side *side, sl_error *error) {
     sl_reduce s = {.fabric = side->fabric, .place = place};
-    s.part_numbers = sl_frame_sum_bytes_max(side->part_bytes_max, side->direct) / sizeof(double);
+    s.part_numbers =
+        sl_frame_sum_bytes_max(side->limits.part_bytes_max, side->direct) / sizeof(double);
     s.links = calloc(place->link_count + 1u, sizeof *s.links);
     s.rising = take_slots(&s);
     s.falling = take_slots(&s);
@@ -218,7 +219,7 @@ static void send_parts(sl_reduce *s, uint32_t link) {
 /* Asks for parts, and tells how many came: the last at once. */
 static void ask(sl_reduce *s, uint32_t link) {
     sl_reduce_link *l = &s->links[link];
-    const sl_frame frame = {.type = SL_FRAME_WANT,
+    const sl_frame frame = {.type = SL_FRAME_SUM_CREDIT,
                             .exchange = s->number,
                             .part = room_for(s, link),
                             .step = l->received};
@@ -265,7 +266,7 @@ bool sl_reduce_advance(sl_reduce *s) {
 
 static int refuse(const sl_neighbour *from, const char *what, const sl_frame *frame,
                   sl_error *error) {
-    return sl_fail_edge(error, SL_EPROTO, from->rank, from->side->rank, from->side->round,
+    return sl_fail_edge(error, SL_EPROTO, from->rank, from->side->rank, from->side->now.round,
                         "agent %u sent part %u of sum %" PRIu64 ", %u bytes, %s", from->rank,
                         frame->part, frame->exchange, frame->payload_bytes, what);
 }
@@ -289,8 +290,8 @@ static int take_part(sl_reduce *s, uint32_t link, const sl_frame *frame, const u
     return 0;
 }
 
-/* A WANT. Of a later sum than this agent's: all of this one came. Of an earlier one: it has not
- * heard yet that this one has begun. */
+/* A SUM_CREDIT. Of a later sum than this agent's: all of this one came. Of an earlier one: it has
+ * not heard yet that this one has begun. */
 static int take_wish(sl_reduce *s, uint32_t link, const sl_frame *frame, sl_error *error) {
     sl_reduce_link *l = &s->links[link];
     const bool now = frame->exchange == s->number;

@@ -5,24 +5,24 @@
  */
 #include <string.h>
 
-#include "agent/neighbour.h"
+#include "agent/peers/neighbour.h"
 #include "wire/checksum.h"
 
 /* Of a message whose exchange is not open at its receiver: a start while it says that it is. */
 enum { PARTS_EARLY = 2 };
 
 static bool is_due(const sl_neighbour *n, uint64_t now, uint64_t told) {
-    return now - told >= n->side->told_every;
+    return now - told >= n->side->limits.told_every;
 }
 
 static bool note_sent(sl_neighbour *n, int result) {
     if (result > 0)
-        n->side->retry_soon = true;
+        n->side->now.retry_soon = true;
     if (result != 0)
         return false;
     sl_stream_told(&n->stream);
     n->link.asked = false;
-    n->link.view_told = n->side->view;
+    n->link.view_told = n->side->now.view;
     n->link.sent_s = n->side->now_s;
     return true;
 }
@@ -32,7 +32,7 @@ static bool hand_over(sl_neighbour *n, sl_frame frame, const void *payload) {
     uint8_t whole[SL_FRAME_DIRECT_AT] = {0};
     const bool data = sl_frame_is_data(&frame),
                apart = data || frame.payload_bytes > SL_FRAME_TEXT_MAX;
-    size_t bytes = data ? n->side->header_bytes : SL_FRAME_HEADER_BYTES;
+    size_t bytes = data ? n->side->limits.header_bytes : SL_FRAME_HEADER_BYTES;
     frame.sender = n->side->rank;
     frame.credit = (uint32_t)sl_stream_credit(&n->stream);
     frame.received = (uint32_t)n->stream.received.frames;
@@ -71,11 +71,11 @@ bool sl_neighbour_flush(sl_neighbour *n) {
 bool sl_neighbour_send(sl_neighbour *n, sl_frame frame, const void *payload, bool own) {
     if (n->process.incarnation == 0 || n->absence.gone)
         return false;
-    frame.view = n->side->view;
+    frame.view = n->side->now.view;
     if (frame.payload_bytes > 0)
         frame.payload_sum = sl_checksum(payload, frame.payload_bytes);
     if (!sl_stream_add(&n->stream, &frame, payload, own)) {
-        n->side->out_of_memory = true;
+        n->side->now.out_of_memory = true;
         return false;
     }
     sl_neighbour_flush(n);
@@ -86,7 +86,7 @@ bool sl_neighbour_send(sl_neighbour *n, sl_frame frame, const void *payload, boo
 
 /* Data of a view is sent to a neighbour that has begun it. */
 static bool may_send_data(const sl_neighbour *n) {
-    return is_open(n) && n->process.view >= n->side->view && sl_stream_has_credit(&n->stream);
+    return is_open(n) && n->process.view >= n->side->now.view && sl_stream_has_credit(&n->stream);
 }
 
 /* An answer is looked for: after the last part, which no data follows, unless a later step's does
@@ -100,7 +100,7 @@ static bool asks(const sl_neighbour *n, const sl_outbox *outbox, uint32_t part) 
 
 /* It still waits for others' data, which this would hold up on its link. */
 static bool is_early(const sl_neighbour *n, const sl_outbox *outbox, uint64_t part) {
-    return n->side->varies && part >= PARTS_EARLY && outbox->message.exchange > n->process.open;
+    return n->side->now.varies && part >= PARTS_EARLY && outbox->message.exchange > n->process.open;
 }
 
 int sl_neighbour_send_part(sl_neighbour *n, sl_outbox *outbox, sl_error *error) {
@@ -139,8 +139,8 @@ void sl_neighbour_consumed(sl_neighbour *n, sl_buffer *buffer) {
 bool sl_neighbour_send_control(sl_neighbour *n, sl_frame_type type, const void *payload,
                                size_t bytes) {
     sl_frame frame = {.type = type,
-                      .view = n->side->view,
-                      .exchange = n->side->exchange,
+                      .view = n->side->now.view,
+                      .exchange = n->side->now.exchange,
                       .payload_bytes = (uint32_t)bytes,
                       .payload_sum = bytes > 0 ? sl_checksum(payload, bytes) : 0};
     if (n->link.connection == NULL || !n->link.hello_sent || !hand_over(n, frame, payload))
@@ -155,13 +155,13 @@ void sl_neighbour_say_hello(sl_neighbour *n) {
         return;
     const sl_standing standing = {.incarnation = side->incarnation,
                                   .knows = n->process.incarnation,
-                                  .trains = side->trains,
+                                  .trains = side->now.trains,
                                   .attempt = n->link.attempt,
                                   .credit = sl_stream_credit(&n->stream),
                                   .received = n->stream.received.frames,
                                   .received_data = n->stream.received.data};
     int result = sl_side_send_hello(side, n->link.channel, n->link.connection, &standing,
-                                    &(sl_frame){.exchange = side->exchange});
+                                    &(sl_frame){.exchange = side->now.exchange});
     n->side->counters.control_frames_sent += result == 0;
     n->link.hello_sent = note_sent(n, result);
     n->link.view_told = 0; /* HELLO does not say it */
@@ -171,9 +171,9 @@ void sl_neighbour_tell_counts(sl_neighbour *n) {
     const sl_stream *s = &n->stream;
     /* It looks for answers, or keeps its parts until one comes; or they stay here for long, and it
      * may have sent all. */
-    const bool waits =
-        n->mutual || n->side->copies.count == 0 || n->side->told_every < (n->side->window + 1) / 2;
-    const bool due = n->link.asked || n->link.view_told != n->side->view ||
+    const bool waits = n->mutual || n->side->copies.count == 0 ||
+                       n->side->limits.told_every < (n->side->limits.window + 1) / 2;
+    const bool due = n->link.asked || n->link.view_told != n->side->now.view ||
                      (waits && is_due(n, s->received.data, s->received_told.data)) ||
                      is_due(n, sl_stream_credit(s), s->credit_told);
     if (due && n->link.agreed)
@@ -183,7 +183,7 @@ void sl_neighbour_tell_counts(sl_neighbour *n) {
 void sl_neighbour_tell_open(sl_neighbour *n, uint64_t exchange) {
     const bool knows = n->link.exchange_told >= exchange || n->process.open_told >= exchange;
     if (!knows &&
-        sl_neighbour_send(n, (sl_frame){.type = SL_FRAME_OPEN, .exchange = exchange}, NULL, false))
+        sl_neighbour_send(n, (sl_frame){.type = SL_FRAME_READY, .exchange = exchange}, NULL, false))
         n->process.open_told = exchange;
 }
 
@@ -195,7 +195,7 @@ void sl_neighbour_say_bye(sl_neighbour *n) {
 static bool send_abort(sl_neighbour *n, sl_frame_abort what, const char *why) {
     const size_t bytes = strnlen(why, SL_FRAME_TEXT_MAX);
     const sl_frame frame = {.type = SL_FRAME_ABORT,
-                            .exchange = n->side->exchange,
+                            .exchange = n->side->now.exchange,
                             .step = what,
                             .payload_bytes = (uint32_t)bytes,
                             .payload_sum = bytes > 0 ? sl_checksum(why, bytes) : 0};
@@ -205,7 +205,7 @@ static bool send_abort(sl_neighbour *n, sl_frame_abort what, const char *why) {
 void sl_neighbour_tell(sl_neighbour *n, const char *cause) {
     if (n->link.hello_sent && !n->link.abort_sent)
         n->link.abort_sent =
-            send_abort(n, n->side->unbegun ? SL_ABORT_BEGINS : SL_ABORT_ENDS, cause);
+            send_abort(n, n->side->now.unbegun ? SL_ABORT_BEGINS : SL_ABORT_ENDS, cause);
 }
 
 void sl_neighbour_tell_dropped(sl_neighbour *n, const char *why) {

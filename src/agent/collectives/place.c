@@ -1,5 +1,5 @@
 /* place.c - see place.h. */
-#include "agent/place.h"
+#include "agent/collectives/place.h"
 
 #include <stdlib.h>
 #include <string.h>
