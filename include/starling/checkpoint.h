@@ -73,6 +73,21 @@ typedef struct sl_checkpoint_file {
     uint32_t rank;
 } sl_checkpoint_file;
 
+/* The view that a file was written in: one of some of the ranks. number 0: all of the topology's.
+ */
+enum { SL_CHECKPOINT_RANKS_MAX = 1024 };
+typedef struct sl_checkpoint_view {
+    uint64_t number;
+    uint64_t members[SL_CHECKPOINT_RANKS_MAX / 64]; /* a bit for each rank */
+} sl_checkpoint_view;
+static inline bool sl_checkpoint_view_has(const sl_checkpoint_view *view, uint32_t rank) {
+    return view->number == 0 ||
+           (rank < SL_CHECKPOINT_RANKS_MAX && (view->members[rank / 64] >> rank % 64 & 1) != 0);
+}
+/* SL_EFILE. */
+SL_API int sl_checkpoint_view_of(sl_checkpoint_view *out, const char *folder,
+                                 sl_checkpoint_file file, sl_error *error);
+
 /* All files of a folder, by round, then rank: malloc'ed, the caller frees. A folder that is not
  * there has none. */
 SL_API int sl_checkpoint_list(sl_checkpoint_file **out, size_t *count, const char *folder,
@@ -84,7 +99,11 @@ SL_API int sl_checkpoint_check(const char *folder, sl_checkpoint_file file,
 /* Reads the model of a file into x (dimension), and its push-sum weight, 1 without. SL_EFILE. */
 SL_API int sl_checkpoint_model(float *x, size_t dimension, double *weight, const char *folder,
                                sl_checkpoint_file file, sl_error *error);
-/* The newest round, but not after `most`, of which ranks [from, to) all have a good file. SL_EFILE:
+/* The latest view that a file of that round was written in. SL_EFILE. */
+SL_API int sl_checkpoint_view_at(sl_checkpoint_view *out, const char *folder, uint64_t round,
+                                 sl_error *error);
+/* The newest round, but not after `most`, of which ranks [from, to) all have a good file, as far as
+ * they are of its view. SL_EFILE:
  * there is none, and which rank lacks which round, or another process writes to the folder. A newer
  * round that is passed over is told in one line. */
 SL_API int sl_checkpoint_newest(uint64_t *round, const char *folder,

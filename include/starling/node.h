@@ -199,13 +199,14 @@ typedef struct sl_piece {
     float *vector;                /* on the device of settings.vec */
     uint64_t *whole;
     double *real;
+    bool of_view; /* what is kept of a neighbour: there is one for each of the view's */
 } sl_piece;
 
 /* Piece `index` of the state after the last finished round; false: there are no more. Vectors come
  * first, the model before all. They may be read between the step that says round_done and the next
  * call that changes the node, and while it rests. Written before START, to a new node with equal
  * settings, they let START go on: it reports that round again, and then begins the next one, if
- * there is one. */
+ * there is one. VIEW in its place begins the next one under a view, without pieces of_view. */
 SL_API bool sl_node_piece(sl_node *node, size_t index, sl_piece *out);
 
 /* Is the loss, or a number of the gradient that the node would take with it, not finite? Or has it

@@ -311,6 +311,15 @@ static void take_in(sl_agent *a, sl_visitor *visitor, sl_standing *theirs) {
         sl_visitors_turn_away(&a->visitors, visitor, followed, text);
         return;
     }
+    if (!a->side.now.trains && !sl_first_view_has(a, n->rank)) {
+        snprintf(
+            text, sizeof text,
+            "agent %u was no member when this agent's checkpoint was written: it can join when "
+            "the members train",
+            n->rank);
+        sl_visitors_turn_away(&a->visitors, visitor, 0, text);
+        return;
+    }
     if (sl_neighbour_is_dialed(n)) { /* it asks whether this is really the agent of this rank */
         sl_visitors_confirm(&a->visitors, visitor);
         answer(a, n);

@@ -60,20 +60,14 @@ static int open_membership(sl_agent *a, const sl_epoch *first, sl_error *error) 
         .period = (uint32_t)sl_algorithm_interval(algorithm, &e->algorithm),
         .grace_s = a->side.limits.timeout_s,
         .first = first,
+        .first_begins = a->cohort.resumed.number > 0,
         .round = a->saving.resumed};
     return sl_membership_open(&a->cohort.membership, &settings, error);
 }
 
-/* All of a run that begins are members, as processes of one age. */
-static int open_first(sl_agent *a, sl_member *all, sl_error *error) {
-    const uint32_t nodes = sl_topology_nodes(a->settings.experiment->topology);
-    for (uint32_t i = 0; i < nodes; i++)
-        all[i] = (sl_member){i, SL_FOUNDER};
-    const sl_epoch first = {.number = 1,
-                            .round = a->saving.resumed + 1,
-                            .exchange = sl_node_exchange(a->node),
-                            .members = all,
-                            .count = nodes};
+static int open_first(sl_agent *a, sl_member *members, sl_error *error) {
+    sl_epoch first = sl_first_view_members(a, members);
+    first.exchange = sl_node_exchange(a->node);
     return open_membership(a, &first, error);
 }
 
@@ -90,6 +84,11 @@ int sl_members_start(sl_agent *a, sl_error *error) {
     free(all);
     if (result != 0)
         return result;
+    if (a->cohort.resumed.number > 0) { /* the node rests before the first round of a view */
+        sl_members_alarm(a);
+        sl_node_hold(a->node, a->saving.resumed);
+        return 0;
+    }
     step(a, (sl_membership_event){.type = SL_MEMBERSHIP_READY}); /* nothing keeps the first round */
     sl_node_hold(a->node, a->saving.resumed + 1);
     return 0;
@@ -124,8 +123,7 @@ void sl_members_alarm(sl_agent *a) {
 }
 
 bool sl_members_expects(const sl_agent *a, const sl_neighbour *n) {
-    return n->rank < sl_topology_nodes(a->settings.experiment->topology) ||
-           n->process.incarnation != 0;
+    return sl_first_view_has(a, n->rank) || n->process.incarnation != 0;
 }
 
 void sl_members_hear(sl_agent *a, sl_neighbour *n, const sl_frame *frame, const uint8_t *payload) {

@@ -21,6 +21,7 @@
 #include "config/grouping.h"
 #include "membership/letter.h"
 #include "membership/membership.h"
+#include "starling/checkpoint.h"
 #include "starling/observer.h"
 
 struct sl_agent;
@@ -50,7 +51,8 @@ typedef struct sl_cohort {
     sl_cutting cutting;
     sl_grouping grouping; /* of the node's view; count 0: the experiment's */
     sl_view view;
-    sl_part_taken part; /* changed in members.c only */
+    sl_checkpoint_view resumed; /* the view that it goes on from; number 0: with all */
+    sl_part_taken part;         /* changed in members.c only */
     sl_rest rest;
     sl_round rested;       /* the one before */
     sl_record tally;       /* before that round was added */
@@ -84,7 +86,7 @@ static inline bool sl_cohort_rests(const sl_cohort *g) {
 
 /* May the agent go on without a neighbour? Decided by the experiment. */
 bool sl_members_wanted(const struct sl_agent *agent);
-/* Is that rank of the first roster, or has it come since? */
+/* Does that rank begin with the others, or has it come since? */
 bool sl_members_expects(const struct sl_agent *agent, const sl_neighbour *n);
 int sl_members_open(struct sl_agent *agent, sl_error *error);
 void sl_members_close(struct sl_agent *agent);

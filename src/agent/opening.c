@@ -114,6 +114,20 @@ static int fill_hello(sl_agent *a, sl_error *error) {
     return write_hello(a, error);
 }
 
+/* What the experiment is among those that go on together. */
+static int regroup_first(sl_agent *a, sl_error *error) {
+    if (a->cohort.resumed.number == 0)
+        return 0;
+    sl_member *members = calloc(sl_experiment_ranks(a->settings.experiment), sizeof *members);
+    if (members == NULL)
+        return sl_fail(error, SL_ENOMEM, "agent %u: out of memory", a->settings.rank);
+    const sl_epoch first = sl_first_view_members(a, members);
+    sl_grouping_close(&a->cohort.grouping);
+    const int result = sl_members_regroup(a, &first, &a->cohort.grouping, error);
+    free(members);
+    return result;
+}
+
 /* A rank beyond the first topology has one with those that begin the run, until a view. */
 static int give_place(sl_agent *a, sl_node_settings *settings, sl_error *error) {
     const sl_experiment *e = a->settings.experiment;
@@ -177,8 +191,15 @@ static int open_node(sl_agent *a, sl_error *error) {
     return result;
 }
 
+/* The node's neighbours, or those that it has in the view that it goes on from. */
+static uint32_t find_near(const sl_agent *a, const uint32_t **peers) {
+    return a->cohort.resumed.number > 0
+               ? sl_topology_peers(a->cohort.grouping.topology, a->side.rank, peers)
+               : sl_node_peers(a->node, peers);
+}
+
 static int open_neighbours(sl_agent *a, sl_error *error) {
-    const uint32_t *peers, near = sl_node_peers(a->node, &peers);
+    const uint32_t *peers, near = find_near(a, &peers);
     const uint32_t count =
         sl_members_wanted(a) ? sl_experiment_ranks(a->settings.experiment) - 1 : near;
     a->neighbours = calloc(count + 1u, sizeof *a->neighbours);
@@ -346,10 +367,14 @@ static int open_pools(sl_agent *a, sl_error *error) {
 static int open_calls(sl_agent *a, sl_error *error) {
     const sl_experiment *e = a->settings.experiment;
     const sl_algorithm *algorithm = sl_algorithm_of(&a->plan.config, error);
+    const sl_grouping *g = &a->cohort.grouping;
+    const bool some = a->cohort.resumed.number > 0;
+    const sl_members members = {g->ranks, g->count};
     sl_tree tree;
-    int result = algorithm == NULL
-                     ? SL_EINVAL
-                     : sl_tree_open(&tree, algorithm, &a->plan.config, e->topology, NULL, error);
+    int result = algorithm == NULL ? SL_EINVAL
+                                   : sl_tree_open(&tree, algorithm, &a->plan.config,
+                                                  some ? g->topology : e->topology,
+                                                  some ? &members : NULL, error);
     if (result != 0)
         return result;
     a->calls.attendance.is_new = a->settings.joins;
@@ -379,7 +404,11 @@ static int open_all(sl_agent *a, sl_error *error) {
     a->notify_fd = sl_signal_open();
     if (a->stop_descriptor < 0 || a->notify_fd < 0)
         return sl_fail(error, SL_ENOMEM, "agent %u: no descriptor left", a->settings.rank);
-    result = open_node(a, error);
+    result = sl_first_view_find(a, error);
+    if (result == 0)
+        result = open_node(a, error);
+    if (result == 0)
+        result = regroup_first(a, error);
     if (result == 0) {
         a->side.limits.part_bytes_max = sl_node_part_bytes_max(a->node);
         result = open_neighbours(a, error);

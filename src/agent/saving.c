@@ -22,8 +22,8 @@ static const sl_checkpoints *checkpoints_of(const sl_agent *a) {
     return a->settings.checkpoints;
 }
 
-static uint32_t nodes_of(const sl_agent *a) {
-    return sl_topology_nodes(a->settings.experiment->topology);
+static uint32_t ranks_of(const sl_agent *a) {
+    return sl_experiment_ranks(a->settings.experiment);
 }
 
 /* ---- opening ---- */
@@ -36,11 +36,14 @@ static int load(sl_agent *a, sl_error *error) {
     if (s->resumed > task->rounds)
         return sl_fail_node(error, SL_EINVAL, a->side.rank, s->resumed,
                             "the checkpoint is of a round beyond the last, %" PRIu64, task->rounds);
+    const int result = sl_first_view_check(a, error);
+    if (result != 0)
+        return result;
     s->passed_over_count =
         sl_cut_newer(s->passed_over, SL_LOG_PASSED_MAX, checkpoints_of(a)->folder, a->side.rank,
                      a->side.rank + 1, s->resumed);
     return sl_cut_load(checkpoints_of(a)->folder, (sl_checkpoint_file){s->resumed, a->side.rank},
-                       &s->owner, a->node, a->side.vec,
+                       &s->owner, a->node, a->cohort.resumed.number > 0, a->side.vec,
                        &(sl_image_extras){totals, SL_RECORD_PIECES}, error);
 }
 
@@ -125,11 +128,14 @@ void sl_saving_close(sl_agent *a) {
 /* ---- writing ---- */
 
 static void save(sl_agent *a, uint64_t round, sl_record *record, double patience_s) {
-    sl_piece totals[SL_RECORD_PIECES];
+    sl_piece pieces[SL_RECORD_PIECES + SL_VIEW_PIECES];
+    sl_checkpoint_view view = sl_first_view_now(a);
     record->times.total = sl_clock_seconds() - a->times.began_s;
-    sl_record_pieces(record, totals);
-    sl_saver_take(a->saving.saver, a->node, a->side.rank,
-                  &(sl_image_extras){totals, SL_RECORD_PIECES}, patience_s);
+    sl_record_pieces(record, pieces);
+    sl_checkpoint_view_pieces(&view, pieces + SL_RECORD_PIECES);
+    const size_t count = SL_RECORD_PIECES + (view.number > 0 ? SL_VIEW_PIECES : 0);
+    sl_saver_take(a->saving.saver, a->node, a->side.rank, &(sl_image_extras){pieces, count},
+                  patience_s);
     a->saving.saved = round;
 }
 
@@ -272,7 +278,7 @@ static int fill_row(sl_agent *a, sl_error *error) {
 }
 
 static int gather(sl_agent *a, sl_error *error) {
-    const size_t count = (size_t)nodes_of(a) * ROW;
+    const size_t count = (size_t)ranks_of(a) * ROW;
     a->saving.rows = calloc(count, sizeof *a->saving.rows);
     if (a->saving.rows == NULL)
         return sl_fail(error, SL_ENOMEM, "agent %u: out of memory", a->side.rank);
@@ -291,38 +297,44 @@ static bool has_round(const float *row, uint64_t round) {
     return false;
 }
 
-/* The first rank that lacks the round; the number of nodes: none does. */
+/* The first rank that goes on and lacks the round; the number of ranks: none does. */
 static uint32_t who_lacks(const sl_agent *a, uint64_t round) {
     uint32_t rank = 0;
-    while (rank < nodes_of(a) && has_round(a->saving.rows + (size_t)rank * ROW, round))
+    while (rank < ranks_of(a) &&
+           (!sl_first_view_has(a, rank) || has_round(a->saving.rows + (size_t)rank * ROW, round)))
         rank++;
     return rank;
 }
 
 static int check_runs(const sl_agent *a, sl_error *error) {
-    for (uint32_t rank = 0; rank < nodes_of(a); rank++)
-        if (read_words(a->saving.rows + (size_t)rank * ROW) != a->saving.owner.run)
+    for (uint32_t rank = 0; rank < ranks_of(a); rank++) {
+        const uint64_t run = read_words(a->saving.rows + (size_t)rank * ROW);
+        if (sl_first_view_has(a, rank) && run != a->saving.owner.run)
             return sl_fail(error, SL_EFILE,
                            "agent %u goes on with run %" PRIu64 ", agent %u with run %" PRIu64,
-                           rank, read_words(a->saving.rows + (size_t)rank * ROW), a->side.rank,
-                           a->saving.owner.run);
+                           rank, run, a->side.rank, a->saving.owner.run);
+    }
     return 0;
 }
 
-/* The newest of rank 0's rounds that all have: all agents find the same. */
+/* The newest of the lowest rank's rounds that all have: all agents find the same. */
 static int choose(sl_agent *a, sl_error *error) {
+    uint32_t lowest = 0;
+    while (!sl_first_view_has(a, lowest))
+        lowest++;
+    const float *row = a->saving.rows + (size_t)lowest * ROW;
     int result = check_runs(a, error);
     for (int i = 1; result == 0 && i <= ROUNDS_TOLD && a->saving.resumed == 0; i++) {
-        const uint64_t round = read_words(a->saving.rows + i * WORDS);
-        if (round != 0 && who_lacks(a, round) == nodes_of(a))
+        const uint64_t round = read_words(row + i * WORDS);
+        if (round != 0 && who_lacks(a, round) == ranks_of(a))
             a->saving.resumed = round;
     }
-    const uint64_t newest = read_words(a->saving.rows + WORDS);
+    const uint64_t newest = read_words(row + WORDS);
     if (result == 0 && a->saving.resumed == 0)
         result = sl_fail(error, SL_EFILE,
                          "no round has a good checkpoint of every agent: of round %" PRIu64
-                         ", the newest of agent 0, agent %u lacks one",
-                         newest, who_lacks(a, newest));
+                         ", the newest of agent %u, agent %u lacks one",
+                         newest, lowest, who_lacks(a, newest));
     else if (result == 0 && a->saving.resumed != newest)
         sl_agent_notice(a,
                         "warning: going on from round %" PRIu64 ": agent %u has none of %" PRIu64,

@@ -1,11 +1,11 @@
 /* state.h - the agent, for its own files. All of it runs on the loop's thread.
  *
  * agent.c: phases, deadlines, the loop. opening.c: puts an agent together. progress.c: what other
- * threads see. waits.c: who waits for whom. saving.c: checkpoints. trust.c: whom it trusts, anew.
- * contacts.c: what connections report. returning.c: coming back. members.c: who takes part.
- * tidings.c: what it tells of that. letters.c: what members say. rounds.c: drives the node.
- * averaging.c: what comes after the last round. fetching.c: models of others. calls.c: what the
- * task asks of the loop. Each calls only those behind it.
+ * threads see. waits.c: who waits for whom. saving.c: checkpoints. first_view.c: who goes on
+ * together. trust.c: whom it trusts, anew. contacts.c: what connections report. returning.c: coming
+ * back. members.c: who takes part. tidings.c: what it tells of that. letters.c: what members say.
+ * rounds.c: drives the node. averaging.c: what comes after the last round. fetching.c: models of
+ * others. calls.c: what the task asks of the loop. Each calls only those behind it.
  */
 #ifndef SL_AGENT_STATE_H
 #define SL_AGENT_STATE_H
@@ -14,6 +14,7 @@
 
 #include "agent/averaging.h"
 #include "agent/calls.h"
+#include "agent/first_view.h"
 #include "agent/members.h"
 #include "agent/peers/neighbour.h"
 #include "agent/peers/outbox.h"

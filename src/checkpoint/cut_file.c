@@ -89,14 +89,15 @@ static int check_head(const sl_image_reader *r, sl_checkpoint_file file,
 }
 
 int sl_cut_load(const char *folder, sl_checkpoint_file file, const sl_checkpoint_owner *owner,
-                sl_node *node, const sl_vec_ops *vec, const sl_image_extras *extras,
-                sl_error *error) {
+                sl_node *node, bool view_begins, const sl_vec_ops *vec,
+                const sl_image_extras *extras, sl_error *error) {
     cut c;
     int result = open_cut(&c, folder, file, error);
     if (result == 0)
         result = check_head(&c.reader, file, owner, error);
     if (result == 0)
-        result = sl_image_reader_load(&c.reader, owner->dimension, node, vec, extras, error);
+        result = sl_image_reader_load(&c.reader, owner->dimension, node, view_begins, vec, extras,
+                                      error);
     close_cut(&c);
     return result;
 }
@@ -112,6 +113,23 @@ int sl_checkpoint_model(float *x, size_t dimension, double *weight, const char *
         result = sl_image_reader_number(&c.reader, &number, error);
     if (result == 0)
         result = sl_image_reader_vector(&c.reader, "model", x, dimension, error);
+    close_cut(&c);
+    return result;
+}
+
+int sl_checkpoint_view_of(sl_checkpoint_view *out, const char *folder, sl_checkpoint_file file,
+                          sl_error *error) {
+    cut c;
+    int result = open_cut(&c, folder, file, error);
+    if (result == 0)
+        result = check_head(&c.reader, file, NULL, error);
+    *out = (sl_checkpoint_view){0};
+    const bool has_one =
+        result == 0 && sl_image_reader_field(&c.reader, "state." SL_VIEW_NAME) != NULL;
+    sl_piece pieces[SL_VIEW_PIECES];
+    sl_checkpoint_view_pieces(out, pieces);
+    for (int i = 0; has_one && i < SL_VIEW_PIECES && result == 0; i++)
+        result = sl_image_reader_number(&c.reader, &pieces[i], error);
     close_cut(&c);
     return result;
 }

@@ -19,10 +19,11 @@ size_t sl_cut_newer(uint64_t *out, size_t room, const char *folder, uint32_t fro
  * SL_EFILE. */
 int sl_cut_write(const sl_image *image, size_t bytes, const char *folder, sl_error *error);
 
-/* Fills a new node, before START, and the extras that the file was written with. SL_EFILE names
+/* Fills a new node, before START, and the extras that the file was written with. view_begins: the
+ * next round is the first one under a view, which gives some of the state anew. SL_EFILE names
  * file, field or tensor, and place; the node can only be closed then. */
 int sl_cut_load(const char *folder, sl_checkpoint_file file, const sl_checkpoint_owner *owner,
-                sl_node *node, const sl_vec_ops *vec, const sl_image_extras *extras,
-                sl_error *error);
+                sl_node *node, bool view_begins, const sl_vec_ops *vec,
+                const sl_image_extras *extras, sl_error *error);
 
 #endif

@@ -104,9 +104,10 @@ size_t sl_cut_newer(uint64_t *out, size_t room, const char *folder, uint32_t fro
 
 /* ---- the newest whole cut ---- */
 
-/* Do all ranks [from, to) have a file among these of one round (count), by rank? If not, who has
- * none. */
-static int check_there(const sl_checkpoint_file *files, size_t count, uint32_t from, uint32_t to,
+/* Do all ranks [from, to) of the view have a file among these of one round (count), by rank? If
+ * not, which have none. */
+static int check_there(const sl_checkpoint_file *files, size_t count,
+                       const sl_checkpoint_view *view, uint32_t from, uint32_t to,
                        sl_error *error) {
     char ranks[160] = "";
     uint32_t lack = 0;
@@ -115,7 +116,7 @@ static int check_there(const sl_checkpoint_file *files, size_t count, uint32_t f
             files++;
             count--;
         }
-        if (count > 0 && files->rank == rank)
+        if ((count > 0 && files->rank == rank) || !sl_checkpoint_view_has(view, rank))
             continue;
         const size_t used = strlen(ranks);
         if (lack < RANKS_NAMED)
@@ -130,14 +131,35 @@ static int check_there(const sl_checkpoint_file *files, size_t count, uint32_t f
                    lack > 1 ? "ve" : "s");
 }
 
+int sl_checkpoint_view_at(sl_checkpoint_view *out, const char *folder, uint64_t round,
+                          sl_error *error) {
+    sl_checkpoint_file *files = NULL;
+    size_t count = 0;
+    *out = (sl_checkpoint_view){0};
+    int result = sl_checkpoint_list(&files, &count, folder, error);
+    for (size_t i = 0; i < count && result == 0; i++) {
+        sl_checkpoint_view view = {0};
+        if (files[i].round == round)
+            result = sl_checkpoint_view_of(&view, folder, files[i], error);
+        if (view.number > out->number)
+            *out = view;
+    }
+    free(files);
+    return result;
+}
+
 /* Why not all ranks [from, to) have a good file among these of one round (count), by rank; 0: they
  * have. */
 static int check_cut(const sl_checkpoint_file *files, size_t count, const char *folder,
                      const sl_checkpoint_owner *owner, uint32_t from, uint32_t to,
                      sl_error *error) {
-    int result = check_there(files, count, from, to, error);
+    sl_checkpoint_view view;
+    int result = sl_checkpoint_view_at(&view, folder, files->round, error);
+    if (result == 0)
+        result = check_there(files, count, &view, from, to, error);
     for (size_t i = 0; i < count && result == 0; i++)
-        if (files[i].rank >= from && files[i].rank < to)
+        if (files[i].rank >= from && files[i].rank < to &&
+            sl_checkpoint_view_has(&view, files[i].rank))
             result = sl_checkpoint_check(folder, files[i], owner, NULL, error);
     return result;
 }

@@ -64,6 +64,14 @@ void sl_image_close(sl_image *image) {
     image->names = NULL;
 }
 
+void sl_checkpoint_view_pieces(sl_checkpoint_view *view, sl_piece out[SL_VIEW_PIECES]) {
+    out[0] = (sl_piece){.name = SL_VIEW_NAME, .whole = &view->number};
+    for (int i = 1; i < SL_VIEW_PIECES; i++) {
+        out[i] = (sl_piece){.whole = &view->members[i - 1]};
+        snprintf(out[i].name, sizeof out[i].name, SL_VIEW_NAME ".members.%d", i - 1);
+    }
+}
+
 static char *vector_at(const sl_image *image, size_t index) {
     return image->bytes + image->head_bytes + index * image->vector_bytes;
 }

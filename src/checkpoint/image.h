@@ -13,7 +13,8 @@
 #define SL_IMAGE_FORMAT "starling checkpoint 1"
 enum {
     SL_IMAGE_LENGTH_BYTES = 8,
-    SL_IMAGE_NUMBERS_MAX = 32 + SL_ALGORITHM_NUMBERS_MAX,
+    SL_VIEW_PIECES = 1 + SL_CHECKPOINT_RANKS_MAX / 64,
+    SL_IMAGE_NUMBERS_MAX = 32 + SL_ALGORITHM_NUMBERS_MAX + SL_VIEW_PIECES,
     SL_IMAGE_HEAD_MAX = 1 << 24,
     SL_IMAGE_SUM_DIGITS = 16
 };
@@ -23,6 +24,10 @@ typedef struct sl_image_extras {
     const sl_piece *pieces; /* (count) */
     size_t count;
 } sl_image_extras;
+
+/* A view's number and members as pieces. */
+#define SL_VIEW_NAME "view"
+void sl_checkpoint_view_pieces(sl_checkpoint_view *view, sl_piece out[SL_VIEW_PIECES]);
 
 typedef struct sl_image {
     const sl_vec_ops *vec;

@@ -253,12 +253,14 @@ static int load_piece(const reader *r, const sl_piece *p, uint64_t size, const s
                              : sl_image_reader_number(r, p, error);
 }
 
-int sl_image_reader_load(const reader *r, uint64_t dimension, sl_node *node, const sl_vec_ops *vec,
-                         const sl_image_extras *extras, sl_error *error) {
+int sl_image_reader_load(const reader *r, uint64_t dimension, sl_node *node, bool view_begins,
+                         const sl_vec_ops *vec, const sl_image_extras *extras, sl_error *error) {
     int result = 0;
     size_t vectors = 0;
     sl_piece p;
     for (size_t i = 0; result == 0 && sl_node_piece(node, i, &p); i++) {
+        if (p.of_view && view_begins)
+            continue;
         vectors += p.vector != NULL;
         result = load_piece(r, &p, dimension, vec, error);
     }
@@ -266,7 +268,7 @@ int sl_image_reader_load(const reader *r, uint64_t dimension, sl_node *node, con
         vectors += extras->pieces[i].vector != NULL;
         result = load_piece(r, &extras->pieces[i], dimension, vec, error);
     }
-    if (result == 0 && json_object_size(r->root) != vectors + 1)
+    if (result == 0 && !view_begins && json_object_size(r->root) != vectors + 1)
         result = sl_fail(error, SL_EFILE, "%s: has %zu tensors; this node has %zu", r->source.name,
                          json_object_size(r->root) - 1, vectors);
     return result;

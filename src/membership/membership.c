@@ -307,6 +307,7 @@ int sl_membership_open(sl_membership **out, const sl_membership_settings *settin
         sl_decision_copy(&m->begun, &first);
         m->standing = SL_MEMBER;
         m->number = settings->first->number;
+        m->pending = settings->first_begins;
         m->settings.first = NULL;
     }
     *out = m;

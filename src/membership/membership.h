@@ -133,6 +133,7 @@ typedef struct sl_membership_settings {
     double grace_s;        /* a leader's, to decide */
     const sl_epoch *first; /* the view that the run begins with, or is resumed with; copied. NULL:
                               this process joins */
+    bool first_begins;     /* it is a new one for the node: READY begins it */
     uint64_t round;        /* the last one that is finished; 0: none */
 } sl_membership_settings;
 

@@ -354,12 +354,13 @@ static void pass_over(sl_node *n, const sl_view *view) {
 
 /* What it gave to others, and they to it, is unknown after a cut: push-sum begins anew. */
 static int take_view(sl_node *n, const sl_view *view, sl_update *update, sl_error *error) {
-    const bool joins = n->state.round == 0, anew = sl_algorithm_begins_anew(n->algorithm),
+    const bool joins = n->state.round == 0 && n->ended.round == 0,
+               anew = sl_algorithm_begins_anew(n->algorithm),
                begins = joins || (n->is_cut && n->algorithm->matrix == SL_MATRIX_COLUMN);
     int result = sl_node_turn(n, view, error);
     if (result != 0)
         return result;
-    if (joins)
+    if (n->state.round == 0)
         pass_over(n, view);
     if (begins)
         n->state.push_sum_weight = 1;

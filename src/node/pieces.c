@@ -62,12 +62,15 @@ static bool find_vector(const sl_node *n, size_t *index, sl_piece *out) {
                  is_vector(out, index, n->direction.v, "second_moment", SIZE_MAX);
     for (size_t i = 0; i < SL_ALGORITHM_VECTORS_MAX && !found; i++)
         found = is_vector(out, index, s->extra[i], "own", i);
+    if (found)
+        return true;
     const size_t replicas = n->algorithm->keeps_messages ? 0 : s->replica_count;
     for (size_t i = 0; i < replicas && !found; i++)
         found = s->received != NULL
                     ? is_vector(out, index, s->replicas[i], "received", i)
                     : is_vector(out, index, s->replicas[i], summed ? "replicas" : "replica",
                                 summed ? SIZE_MAX : n->peers[i]);
+    out->of_view = found;
     return found;
 }
 

@@ -202,7 +202,7 @@ static int load_node(sl_session *s, const sl_image_reader *r, sl_error *error) {
         return sl_fail(error, SL_ENOMEM, "load: out of memory for %zu parameters",
                        s->layout.dimension);
     const sl_image_extras extras = extras_of(s, pieces);
-    return sl_image_reader_load(r, s->layout.dimension, s->node, s->vec, &extras, error);
+    return sl_image_reader_load(r, s->layout.dimension, s->node, false, s->vec, &extras, error);
 }
 
 int sl_session_open_node(sl_session *s, sl_node *node, sl_error *error) {

@@ -111,7 +111,8 @@ static int load_nodes(simulator *s, sl_error *error) {
         sl_piece totals[SL_RECORD_PIECES];
         sl_record_pieces(&p->record, totals);
         result = sl_cut_load(s->checkpoints->folder, (sl_checkpoint_file){s->resumed, i}, &s->owner,
-                             p->node, s->vec, &(sl_image_extras){totals, SL_RECORD_PIECES}, error);
+                             p->node, false, s->vec, &(sl_image_extras){totals, SL_RECORD_PIECES},
+                             error);
     }
     return result;
 }

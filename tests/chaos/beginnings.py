@@ -7,6 +7,7 @@ usage: beginnings.py STARLING [TEST ...]
 import json
 import os
 import re
+import shutil
 import signal
 import time
 
@@ -34,9 +35,7 @@ def save_and_end(running, *others):
 
 
 def trains_again(scene, rank, folder):
-    starts = [event["time"] for event in events(scene, rank, "start", folder)]
-    saved = [event["time"] for event in events(scene, rank, "checkpoint", folder)]
-    return len(starts) == 2 and saved[-1] > starts[1]
+    return trains_on(scene, rank, 1, folder)
 
 
 def resume_by_hand(scene, hands):
@@ -112,6 +111,74 @@ def the_same_command_begins_joins_and_goes_on(scene):
     for running in agents:
         running.wait_for("goes on from the checkpoint of round")
     save_and_end(*agents)
+
+
+def who_is_left_goes_on_after_a_stop(scene):
+    """Rank 1 and its disk are lost for good. The others are stopped, and go on without it, several
+    times; a new process of its rank joins them, from an empty folder."""
+    for algorithm in ("d-psgd", "choco-sgd", "sgp", "all-reduce"):
+        membership = {"on_loss": "continue", "grace_s": 5}
+        path = scene.experiment(
+            **{**SAVES, "topology__nodes": 4, "algorithm": algorithm, "membership": membership}
+        )
+        roster = scene.write("roster", "".join(f"127.0.0.1:{p}\n" for p in free_ports(4)))
+
+        def folder_of(rank):
+            return f"{algorithm}{rank}"
+
+        def start(rank):
+            words = ["--roster", roster, "--out", scene.path(folder_of(rank))]
+            return scene.start("agent", path, "--rank", str(rank), *words)
+
+        agents = [start(rank) for rank in range(4)]
+        agents[0].wait_for("round 40/")
+        agents[1].process.kill()
+        agents[1].process.wait()
+        shutil.rmtree(scene.path(folder_of(1)))
+        left = (0, 2, 3)
+        wait_for_views(scene, 0, 1, folder_of(0))
+        for times in (1, 2):
+            save_and_end(*(agents[rank] for rank in left))
+            for rank in left:
+                agents[rank] = start(rank)
+            wait_for_views(scene, 0, 1 + times, folder_of(0))
+            wait_until(lambda: trains_on(scene, 0, times, folder_of(0)), "a checkpoint")
+        agents[1] = start(1)
+        wait_for_views(scene, 0, 4, folder_of(0))
+        views = [view["members"] for view in events(scene, 0, "view", folder_of(0))]
+        check(views == [[0, 2, 3]] * 3 + [[0, 1, 2, 3]], f"{algorithm}: {views}")
+        save_and_end(*agents)
+
+
+def trains_on(scene, rank, resumes, folder):
+    starts = [event["time"] for event in events(scene, rank, "start", folder)]
+    saved = [event["time"] for event in events(scene, rank, "checkpoint", folder)]
+    return len(starts) == resumes + 1 and saved[-1] > starts[-1]
+
+
+def a_run_without_one_goes_on_after_a_stop(scene):
+    """It was lost when the checkpoint was written: it is started, and joins."""
+    membership = {"on_loss": "continue", "grace_s": 30, "restart": "never"}
+    path = scene.experiment(**{**SAVES, "topology__nodes": 4, "membership": membership})
+    running = scene.start("run", path, "--out", scene.path("run"))
+    running.wait_for("round 40/")
+    os.kill(scene.agents()[2], signal.SIGKILL)
+    wait_for_views(scene, 0, 1)
+    views = events(scene, 0, "view")
+    wait_until(
+        lambda: any(e["round"] > views[0]["round"] for e in events(scene, 0, "checkpoint")),
+        "a checkpoint",
+    )
+    save_and_end(running)
+    told = scene.call("checkpoint", scene.path("run")).out.splitlines()[-1]
+    check(told.endswith("whole, sums right; of the nodes that trained then"), told)
+    running = scene.start("run", "--resume", scene.path("run"))
+    running.wait_for("agent 2 has returned in round")
+    save_and_end(running)
+    views = [view["members"] for view in events(scene, 0, "view")]
+    check(views == [[0, 1, 3], [0, 1, 3], [0, 1, 2, 3]], f"{views}")
+    again = scene.call("sim", scene.path("run"), "--replay", "--out", scene.path("again"))
+    again.check_refused("a run that has lost members is repeated if it came to its end")
 
 
 def nobody_trains_before_all_have_come(scene):
@@ -269,6 +336,8 @@ TESTS = [
     who_exchanges_nothing_is_told,
     a_wait_is_a_warning_once,
     the_same_command_begins_joins_and_goes_on,
+    who_is_left_goes_on_after_a_stop,
+    a_run_without_one_goes_on_after_a_stop,
     nobody_trains_before_all_have_come,
     agents_by_hand_lose_one_after_a_resume,
     a_run_loses_one_after_a_resume,

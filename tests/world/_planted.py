@@ -461,8 +461,8 @@ RESTART_DEFECTS = {
     "who joins is not told where to listen": ("tools/run/fleet.c", ".port = m->port};", "};"),
     "who joins gets no roster": (
         "tools/run/fleet.c",
-        "if (m->joins)",
-        "if (m->finished)",
+        "if (m->joins && f->roster_sent)",
+        "if (m->finished && f->roster_sent)",
         45,
     ),
 }

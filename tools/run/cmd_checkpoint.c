@@ -36,20 +36,24 @@ typedef struct cut {
     size_t count;
 } cut;
 
-/* One line for the round, and one for each file that cannot be used. Returns whether all nodes have
- * a good file. */
+/* One line for the round, and one for each file that cannot be used. Returns whether all nodes of
+ * its view have a good file. */
 static bool tell_cut(const char *folder, cut c, const owners *o) {
-    uint32_t good = 0, named = 0, next = 0, wanted = 0;
+    uint32_t good = 0, named = 0, next = 0, wanted = 0, members = 0;
+    sl_checkpoint_view view = {0};
     sl_error error;
+    sl_checkpoint_view_at(&view, folder, c.files->round, NULL); /* a file that is bad is told */
     printf("round %" PRIu64 ": ", c.files->round);
     for (uint32_t rank = 0; rank < o->nodes; rank++) {
         const bool there = next < c.count && c.files[next].rank == rank;
         const bool is_good =
             there && sl_checkpoint_check(folder, c.files[next], NULL, NULL, &error) == 0;
         next += there;
+        const bool needs = is_wanted(o, rank) && sl_checkpoint_view_has(&view, rank);
         good += is_good;
         wanted += is_wanted(o, rank);
-        if (!is_good && is_wanted(o, rank) && named++ < LACKING_NAMED)
+        members += sl_checkpoint_view_has(&view, rank);
+        if (!is_good && needs && named++ < LACKING_NAMED)
             printf("%s rank %u: %s", named == 1 ? "not whole:" : ";", rank,
                    there ? error.text : "missing");
     }
@@ -58,7 +62,8 @@ static bool tell_cut(const char *folder, cut c, const owners *o) {
     if (named == 0 && wanted < o->nodes)
         printf("good for %u of %u nodes; the others have folders of their own\n", good, o->nodes);
     else
-        printf("%s\n", named == 0 ? "whole, sums right" : "");
+        printf("%s%s\n", named == 0 ? "whole, sums right" : "",
+               named == 0 && members < o->nodes ? "; of the nodes that trained then" : "");
     return named == 0;
 }
 

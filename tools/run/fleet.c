@@ -41,44 +41,6 @@ static int start_member(fleet *f, uint32_t rank, bool joins, sl_error *error) {
     return 0;
 }
 
-/* A key of this run alone is in its agents' memory, and in this process's while it may start more
- * of them. */
-static int start_members(fleet *f, const sl_experiment *experiment, sl_error *error) {
-    const bool makes = sl_security_is_unsaid(&experiment->security);
-    int result = makes ? sl_run_key_text(f->key, error) : 0;
-    for (uint32_t i = 0; i < f->count && result == 0; i++)
-        result = start_member(f, i, false, error);
-    if (f->restart == SL_RESTART_NEVER)
-        explicit_bzero(f->key, sizeof f->key);
-    else if (makes)
-        child_hide_memory();
-    return result;
-}
-
-int fleet_open(fleet *out, const trial *t, const char *path, const sl_checkpoints *checkpoints,
-               const fleet_handlers *handlers, sl_error *error) {
-    const sl_experiment *experiment = t->experiment;
-    fleet *f = out;
-    *f = (fleet){.count = t->nodes,
-                 .dimension = t->task.dimension,
-                 .handlers = handlers,
-                 .path = path,
-                 .checkpoints = checkpoints,
-                 .restart = experiment->membership.restart,
-                 .starved = child_starved()};
-    f->saves = experiment->checkpoint.every > 0;
-    f->goes_on = experiment->membership.on_loss == SL_ON_LOSS_CONTINUE;
-    f->timeout_s = f->goes_on ? experiment->membership.grace_s : experiment->transport.timeout_s;
-    f->reconnect_s = experiment->transport.reconnect_s;
-    f->connect_timeout_s = experiment->transport.connect_timeout_s;
-    for (uint32_t i = 0; i < CHILDREN_MAX; i++)
-        f->members[i].child.pipe = -1;
-    const int result = start_members(f, experiment, error);
-    if (result != 0)
-        fleet_close(f);
-    return result;
-}
-
 static void signal_all(const fleet *f, int number) {
     for (uint32_t i = 0; i < f->count; i++)
         child_signal(&f->members[i].child, number);
@@ -212,7 +174,7 @@ static int take_report(fleet *f, uint32_t rank) {
     switch ((report_type)r->type) {
     case REPORT_LISTENING:
         m->port = r->port;
-        if (m->joins)
+        if (m->joins && f->roster_sent)
             send_roster(f, rank);
         else if (!f->roster_sent && !f->failed)
             send_roster_if_complete(f);
@@ -450,6 +412,59 @@ static void start_again(fleet *f, uint32_t rank) {
     f->handlers->restarted(f->handlers->context, rank, NULL);
     if (start_member(f, rank, true, &error) != 0)
         f->handlers->lost(f->handlers->context, rank, &error);
+}
+
+/* It was lost when the checkpoint was written. */
+static void start_absent(fleet *f, uint32_t rank) {
+    sl_error error;
+    sl_fail(&error, SL_EPEER, "it was no member when the checkpoint was written");
+    lose(f, rank, &error);
+    start_again(f, rank);
+}
+
+/* A key of this run alone is in its agents' memory, and in this process's while it may start more
+ * of them. */
+static int start_members(fleet *f, const sl_experiment *experiment, sl_error *error) {
+    const bool makes = sl_security_is_unsaid(&experiment->security);
+    int result = makes ? sl_run_key_text(f->key, error) : 0;
+    sl_checkpoint_view view = {0};
+    if (result == 0 && f->checkpoints->resume)
+        result = sl_checkpoint_view_at(&view, f->checkpoints->folder, f->checkpoints->round, error);
+    for (uint32_t i = 0; i < f->count && result == 0; i++) {
+        if (sl_checkpoint_view_has(&view, i))
+            result = start_member(f, i, false, error);
+        else
+            start_absent(f, i);
+    }
+    if (f->restart == SL_RESTART_NEVER)
+        explicit_bzero(f->key, sizeof f->key);
+    else if (makes)
+        child_hide_memory();
+    return result;
+}
+
+int fleet_open(fleet *out, const trial *t, const char *path, const sl_checkpoints *checkpoints,
+               const fleet_handlers *handlers, sl_error *error) {
+    const sl_experiment *experiment = t->experiment;
+    fleet *f = out;
+    *f = (fleet){.count = t->nodes,
+                 .dimension = t->task.dimension,
+                 .handlers = handlers,
+                 .path = path,
+                 .checkpoints = checkpoints,
+                 .restart = experiment->membership.restart,
+                 .starved = child_starved()};
+    f->saves = experiment->checkpoint.every > 0;
+    f->goes_on = experiment->membership.on_loss == SL_ON_LOSS_CONTINUE;
+    f->timeout_s = f->goes_on ? experiment->membership.grace_s : experiment->transport.timeout_s;
+    f->reconnect_s = experiment->transport.reconnect_s;
+    f->connect_timeout_s = experiment->transport.connect_timeout_s;
+    for (uint32_t i = 0; i < CHILDREN_MAX; i++)
+        f->members[i].child.pipe = -1;
+    const int result = start_members(f, experiment, error);
+    if (result != 0)
+        fleet_close(f);
+    return result;
 }
 
 /* Starts those again that are lost, and whose process has ended. */

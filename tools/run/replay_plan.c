@@ -427,7 +427,20 @@ static int draw_stretch(replay_plan *plan, const char *folder, const reader *r, 
                          folder, s->to, s->rounds);
 }
 
+static bool resumes(const reader *r) {
+    bool any = false;
+    for (uint32_t rank = 0; rank < r->nodes; rank++)
+        any = any || r->ranks[rank].count > 1;
+    return any;
+}
+
 static int draw(replay_plan *plan, const char *folder, const reader *r, sl_error *error) {
+    plan->outcome = outcome_of(r);
+    if (has_losses(r) && (resumes(r) || plan->outcome != SL_LOG_DONE))
+        return sl_fail(error, SL_EFILE,
+                       "%s: a run that has lost members is repeated if it came to its end without "
+                       "going on from a checkpoint; this one did not",
+                       folder);
     int result = agree(&plan->count, folder, r, error);
     if (result != 0)
         return result;
@@ -440,15 +453,9 @@ static int draw(replay_plan *plan, const char *folder, const reader *r, sl_error
     plan->stretches = calloc(plan->count, sizeof *plan->stretches);
     if (plan->stretches == NULL)
         return sl_fail(error, SL_ENOMEM, "out of memory for %zu stretches", plan->count);
-    plan->outcome = outcome_of(r);
     plan->breaks = r->breaks;
     plan->cuts = r->cuts;
     plan->views = r->views;
-    if (has_losses(r) && (plan->count > 1 || plan->outcome != SL_LOG_DONE))
-        return sl_fail(error, SL_EFILE,
-                       "%s: a run that has lost members is repeated if it came to its end without "
-                       "going on from a checkpoint; this one did not",
-                       folder);
     for (size_t i = 0; i < plan->count && result == 0; i++)
         result = draw_stretch(plan, folder, r, i, error);
     return result;

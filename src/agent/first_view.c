@@ -1,0 +1,94 @@
+/* first_view.c - see first_view.h. */
+#include "agent/first_view.h"
+
+#include <stdlib.h>
+
+#include "agent/state.h"
+
+static uint32_t ranks_of(const sl_agent *a) {
+    return sl_experiment_ranks(a->settings.experiment);
+}
+
+bool sl_first_view_has(const sl_agent *a, uint32_t rank) {
+    const sl_checkpoint_view *resumed = &a->cohort.resumed;
+    return resumed->number == 0 ? rank < sl_topology_nodes(a->settings.experiment->topology)
+                                : sl_checkpoint_view_has(resumed, rank);
+}
+
+/* As processes of one age. */
+sl_epoch sl_first_view_members(const sl_agent *a, sl_member *members) {
+    const uint64_t number = a->cohort.resumed.number;
+    sl_epoch first = {.number = number + 1, .round = a->saving.resumed + 1, .members = members};
+    for (uint32_t rank = 0; rank < ranks_of(a); rank++)
+        if (sl_first_view_has(a, rank))
+            members[first.count++] = (sl_member){rank, SL_FOUNDER};
+    return first;
+}
+
+/* ---- in checkpoints ---- */
+
+/* All of the topology's go on as they began. */
+static bool is_of_all(const sl_agent *a, const sl_checkpoint_view *view) {
+    const uint32_t nodes = sl_topology_nodes(a->settings.experiment->topology);
+    bool all = true;
+    for (uint32_t rank = 0; rank < ranks_of(a); rank++)
+        all = all && sl_checkpoint_view_has(view, rank) == (rank < nodes);
+    return view->number == 0 || all;
+}
+
+/* Of the round that is known, or of the newest file that can be read. */
+static int read_view(sl_agent *a, const sl_checkpoint_file *files, size_t count, sl_error *error) {
+    const sl_checkpoints *c = a->settings.checkpoints;
+    for (size_t i = count; i-- > 0;) {
+        if (files[i].rank != a->settings.rank || (c->round > 0 && files[i].round != c->round))
+            continue;
+        const int result = sl_checkpoint_view_of(&a->cohort.resumed, c->folder, files[i], error);
+        if (result == 0 || c->round > 0)
+            return result;
+    }
+    return 0;
+}
+
+int sl_first_view_find(sl_agent *a, sl_error *error) {
+    const sl_checkpoints *c = a->settings.checkpoints;
+    sl_checkpoint_file *files = NULL;
+    size_t count = 0;
+    if (c == NULL || !c->resume || c->folder == NULL || !a->side.goes_on)
+        return 0;
+    int result = sl_checkpoint_list(&files, &count, c->folder, error);
+    if (result == 0)
+        result = read_view(a, files, count, error);
+    free(files);
+    if (result == 0 && is_of_all(a, &a->cohort.resumed))
+        a->cohort.resumed = (sl_checkpoint_view){0};
+    return result;
+}
+
+/* The members' files of one round are of one view; an older one may be of another. */
+int sl_first_view_check(const sl_agent *a, sl_error *error) {
+    const sl_checkpoint_file file = {a->saving.resumed, a->side.rank};
+    sl_checkpoint_view view = {0};
+    if (!a->side.goes_on)
+        return 0;
+    const int result = sl_checkpoint_view_of(&view, a->settings.checkpoints->folder, file, error);
+    const uint64_t number = is_of_all(a, &view) ? 0 : view.number;
+    return result != 0 || number == a->cohort.resumed.number
+               ? result
+               : sl_fail_node(
+                     error, SL_EFILE, a->side.rank, file.round,
+                     "the newest round that all members have a checkpoint of is of another "
+                     "view than this agent's newest; start the agents that were members "
+                     "then, too");
+}
+
+/* Of the node's view; number 0: all are in it, or there are too many for the file. */
+sl_checkpoint_view sl_first_view_now(const sl_agent *a) {
+    const sl_grouping *g = &a->cohort.grouping;
+    sl_checkpoint_view view = {0};
+    if (a->cohort.view.members.count == 0 || ranks_of(a) > SL_CHECKPOINT_RANKS_MAX)
+        return view;
+    view.number = a->side.now.view;
+    for (uint32_t i = 0; i < g->count; i++)
+        view.members[g->ranks[i] / 64] |= UINT64_C(1) << g->ranks[i] % 64;
+    return is_of_all(a, &view) ? (sl_checkpoint_view){0} : view;
+}
