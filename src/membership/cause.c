@@ -55,9 +55,9 @@ static bool knocks(const sl_membership *m, uint32_t rank) {
 
 bool sl_cause_is_there(const sl_membership *m) {
     const sl_epoch *e = sl_membership_view(m);
-    if (!sl_membership_takes_part(m) || m->leaves_after != 0 || m->pending)
+    if (!sl_membership_takes_part(m) || m->wishes.leaves_after != 0 || m->view.pending)
         return false;
-    if (m->bound || m->cut)
+    if (m->promise.bound || m->view.cut)
         return true;
     for (uint32_t i = 0; i < e->count; i++) {
         if (goes(m, &e->members[i]))

@@ -18,7 +18,8 @@ static bool are_ranks(const uint32_t *list, uint32_t count, uint32_t max) {
 /* Whoever takes no part knows nothing of ballots. */
 static bool is_ballot_near(const sl_membership *m, sl_ballot ballot) {
     return ballot.counter <= NUMBERS_MAX &&
-           (!sl_membership_takes_part(m) || ballot.counter <= m->promised.counter + BALLOTS_AHEAD);
+           (!sl_membership_takes_part(m) ||
+            ballot.counter <= m->promise.ballot.counter + BALLOTS_AHEAD);
 }
 
 /* A leader speaks for its own ballots only. */
@@ -65,12 +66,12 @@ bool sl_claims_are_sound(const sl_membership *m, const sl_membership_message *me
 bool sl_claims_round(const sl_membership *m, uint64_t round) {
     const uint64_t exchanges = m->settings.ranks_max + EXCHANGES_AHEAD;
     return sl_membership_view(m)->broken_count > 0 ||
-           round <= m->round + exchanges * m->settings.period;
+           round <= m->node.round + exchanges * m->settings.period;
 }
 
 bool sl_claims_next(const sl_membership *m, const sl_decision *d) {
     const sl_epoch *old = sl_membership_view(m), *new = &d->epoch;
-    if (new->number != m->number + 1 || new->round <= old->round ||
+    if (new->number != m->view.number + 1 || new->round <= old->round ||
         !sl_claims_round(m, new->round - 1) ||
         new->exchange !=
             sl_epoch_exchange_at(old->exchange, old->round, new->round - 1, m->settings.period))

@@ -28,18 +28,18 @@ static bool is_concerned(const sl_membership *m, uint32_t rank) {
 static void answer_oneself(sl_membership *m) {
     m->change.answers[m->settings.rank] = (sl_answer){.asked = true,
                                                       .here = true,
-                                                      .cut = m->cut,
+                                                      .cut = m->view.cut,
                                                       .standing = m->standing,
                                                       .incarnation = m->settings.incarnation,
-                                                      .round = m->round};
+                                                      .round = m->node.round};
     m->change.found.decision.epoch.number = 0;
     if (sl_membership_has_accepted(m))
-        sl_decision_copy(&m->change.found, &m->accepted.decision);
+        sl_decision_copy(&m->change.found, &m->promise.accepted.decision);
 }
 
 static void prepare(sl_membership *m) {
     sl_change *c = &m->change;
-    c->ballot = (sl_ballot){m->promised.counter + 1, m->settings.rank};
+    c->ballot = (sl_ballot){m->promise.ballot.counter + 1, m->settings.rank};
     sl_member_promise(m, c->ballot);
     c->phase = PHASE_PREPARING;
     c->since_s = m->now_s;
@@ -57,7 +57,7 @@ static bool may_go_on(const sl_membership *m, bool (*is_missing)(const sl_member
         if (is_missing(m, i)) {
             missing = true;
             awaited |= is_rank_of_view(m, i) && !sl_membership_misses(m, i) &&
-                       m->peers[i].number <= m->number;
+                       m->peers[i].number <= m->view.number;
         }
     return !missing || (!awaited && m->now_s - m->change.since_s >= SL_ANSWER_S);
 }
@@ -125,8 +125,9 @@ static bool has_lost(const sl_membership *m) {
 static void propose_anew(sl_membership *m) {
     sl_kept_decision *p = &m->change.proposal;
     const sl_epoch *old = sl_membership_view(m);
-    sl_decision d = {.epoch = {.number = m->number + 1, .members = p->members, .broken = p->broken},
-                     .cut = has_lost(m)};
+    sl_decision d = {
+        .epoch = {.number = m->view.number + 1, .members = p->members, .broken = p->broken},
+        .cut = has_lost(m)};
     uint64_t last = 0;
     for (uint32_t i = 0; i < m->settings.ranks_max; i++) {
         const sl_answer *a = &m->change.answers[i];
@@ -199,7 +200,7 @@ static void commit_if_accepted(sl_membership *m) {
  * not find it has released that one, with a quorum. */
 static bool may_hold(const sl_membership *m) {
     const sl_epoch *e = &m->change.found.decision.epoch;
-    if (e->number != m->number + 1)
+    if (e->number != m->view.number + 1)
         return false;
     for (uint32_t i = 0; i < m->settings.ranks_max; i++) {
         const sl_answer *a = &m->change.answers[i];
@@ -240,10 +241,10 @@ void sl_leader_on_answer(sl_membership *m, const sl_membership_message *message)
     sl_change *c = &m->change;
     const bool joins = message->standing == SL_JOINS,
                is_member = sl_epoch_has(sl_membership_view(m), message->from, message->incarnation),
-               is_behind = message->number < m->number && (!joins || is_member);
+               is_behind = message->number < m->view.number && (!joins || is_member);
     if (c->phase != PHASE_PREPARING || sl_ballot_compare(message->ballot, c->ballot) != 0 ||
         !c->answers[message->from].asked || is_behind ||
-        ((!joins || is_member) && message->number > m->number))
+        ((!joins || is_member) && message->number > m->view.number))
         return; /* where COMMIT is on its way to it, it answers again */
     if (message->decision != NULL && !sl_member_shares(m, message->from, message->decision))
         return;
@@ -251,7 +252,7 @@ void sl_leader_on_answer(sl_membership *m, const sl_membership_message *message)
         return;
     c->answers[message->from] = (sl_answer){.asked = true,
                                             .here = true,
-                                            .cut = message->cut == m->number,
+                                            .cut = message->cut == m->view.number,
                                             .standing = message->standing,
                                             .incarnation = message->incarnation,
                                             .round = message->round,
@@ -269,7 +270,7 @@ void sl_leader_on_refuse(sl_membership *m, const sl_membership_message *message)
     if (m->change.phase == PHASE_IDLE || sl_ballot_compare(message->ballot, m->change.ballot) <= 0)
         return;
     m->change.phase = PHASE_IDLE;
-    m->promised = message->ballot;
+    m->promise.ballot = message->ballot;
     m->quiet_s = m->now_s + 2 * SL_ANSWER_S;
 }
 

@@ -8,11 +8,11 @@
 /* ---- promises ---- */
 
 bool sl_member_promise(sl_membership *m, sl_ballot ballot) {
-    const int order = sl_ballot_compare(ballot, m->promised);
-    if (order < 0 || (order == 0 && !m->bound))
+    const int order = sl_ballot_compare(ballot, m->promise.ballot);
+    if (order < 0 || (order == 0 && !m->promise.bound))
         return false;
-    m->promised = ballot;
-    m->bound = true;
+    m->promise.ballot = ballot;
+    m->promise.bound = true;
     return true;
 }
 
@@ -20,16 +20,16 @@ bool sl_member_promise(sl_membership *m, sl_ballot ballot) {
 static void answer(sl_membership *m, uint32_t to, sl_ballot ballot) {
     sl_membership_message *reply = sl_membership_post(m, to, SL_MEMBERSHIP_ANSWER);
     reply->ballot = ballot;
-    reply->round = m->round;
-    reply->decision = sl_membership_takes_part(m) ? &m->newest.decision : NULL;
-    reply->accepted = sl_membership_has_accepted(m) ? &m->accepted.decision : NULL;
+    reply->round = m->node.round;
+    reply->decision = sl_membership_takes_part(m) ? &m->view.newest.decision : NULL;
+    reply->accepted = sl_membership_has_accepted(m) ? &m->promise.accepted.decision : NULL;
 }
 
 /* A leader that is told so leaves it to the other for a while. */
 static bool refuses(sl_membership *m, const sl_membership_message *message) {
-    const bool is_lower = sl_ballot_compare(message->ballot, m->promised) < 0;
+    const bool is_lower = sl_ballot_compare(message->ballot, m->promise.ballot) < 0;
     if (is_lower)
-        sl_membership_post(m, message->from, SL_MEMBERSHIP_REFUSE)->ballot = m->promised;
+        sl_membership_post(m, message->from, SL_MEMBERSHIP_REFUSE)->ballot = m->promise.ballot;
     return is_lower;
 }
 
@@ -38,27 +38,28 @@ static bool refuses(sl_membership *m, const sl_membership_message *message) {
 void sl_member_on_prepare(sl_membership *m, const sl_membership_message *message) {
     if (m->standing == SL_JOINS)
         answer(m, message->from, message->ballot);
-    m->news_due = m->news_due || message->number > m->number; /* so that it hears of that */
-    if (!sl_membership_takes_part(m) || m->leaves_after != 0 || m->pending ||
-        message->number != m->number || refuses(m, message))
+    m->news.due = m->news.due || message->number > m->view.number; /* so that it hears of that */
+    if (!sl_membership_takes_part(m) || m->wishes.leaves_after != 0 || m->view.pending ||
+        message->number != m->view.number || refuses(m, message))
         return;
-    const bool repeated = sl_ballot_compare(message->ballot, m->promised) == 0;
+    const bool repeated = sl_ballot_compare(message->ballot, m->promise.ballot) == 0;
     if (!sl_member_promise(m, message->ballot))
         return;
     if (!repeated) {
         m->change.phase = PHASE_IDLE;
         m->quiet_s = m->now_s + 2 * SL_ANSWER_S;
     }
-    answer(m, message->from, m->promised);
+    answer(m, message->from, m->promise.ballot);
 }
 
 bool sl_member_accept(sl_membership *m, const sl_decision *d, sl_ballot ballot) {
     const sl_epoch *e = &d->epoch;
-    if (!m->bound || sl_ballot_compare(ballot, m->promised) != 0 || !sl_claims_next(m, d) ||
-        (sl_epoch_has(e, m->settings.rank, m->settings.incarnation) && e->round <= m->round))
+    if (!m->promise.bound || sl_ballot_compare(ballot, m->promise.ballot) != 0 ||
+        !sl_claims_next(m, d) ||
+        (sl_epoch_has(e, m->settings.rank, m->settings.incarnation) && e->round <= m->node.round))
         return false;
-    sl_decision_copy(&m->accepted, d);
-    m->accepted.decision.ballot = ballot;
+    sl_decision_copy(&m->promise.accepted, d);
+    m->promise.accepted.decision.ballot = ballot;
     return true;
 }
 
@@ -73,15 +74,15 @@ void sl_member_on_accept(sl_membership *m, const sl_membership_message *message)
 /* No promise to this ballot, or a lower one, binds any more, and none is made. False: a higher one
  * has been promised. */
 static bool settle(sl_membership *m, sl_ballot ballot) {
-    if (sl_ballot_compare(ballot, m->promised) < 0)
+    if (sl_ballot_compare(ballot, m->promise.ballot) < 0)
         return false;
-    m->promised = ballot;
-    m->bound = false;
+    m->promise.ballot = ballot;
+    m->promise.bound = false;
     return true;
 }
 
 void sl_member_release(sl_membership *m, sl_ballot ballot) {
-    const bool was_bound = m->bound;
+    const bool was_bound = m->promise.bound;
     if (!sl_membership_takes_part(m) || !settle(m, ballot))
         return;
     if (was_bound)
@@ -93,29 +94,29 @@ void sl_member_release(sl_membership *m, sl_ballot ballot) {
 /* ---- views ---- */
 
 static void end_change(sl_membership *m) {
-    m->accepted.decision.epoch.number = 0;
-    m->bound = false;
+    m->promise.accepted.decision.epoch.number = 0;
+    m->promise.bound = false;
     m->change.phase = PHASE_IDLE;
     m->cause_s = -1;
-    m->news_due = true;
+    m->news.due = true;
 }
 
 static void take(sl_membership *m, const sl_decision *d) {
-    sl_decision_copy(&m->newest, d);
-    m->number = d->epoch.number;
+    sl_decision_copy(&m->view.newest, d);
+    m->view.number = d->epoch.number;
     if (m->standing == SL_JOINS) {
         m->standing = SL_MEMBER;
-        m->round = d->epoch.round - 1;
-        m->promised = d->ballot;
-        m->ready = true;
-        m->node_is_cut = false;
+        m->node.round = d->epoch.round - 1;
+        m->promise.ballot = d->ballot;
+        m->node.ready = true;
+        m->node.is_cut = false;
     }
-    m->pending = true;
-    m->cut = false;
+    m->view.pending = true;
+    m->view.cut = false;
     settle(m, d->ballot); /* a promise that is higher was for this view, too */
     end_change(m);
     m->quiet_s = m->now_s + SL_REPEAT_S; /* whatever its leader was waited for is over */
-    m->update->committed = &m->newest.decision;
+    m->update->committed = &m->view.newest.decision;
     sl_membership_find_followed(m);
     sl_member_begin(m);
 }
@@ -123,27 +124,27 @@ static void take(sl_membership *m, const sl_decision *d) {
 /* `d` is the others' view. */
 static void drop_out(sl_membership *m, const sl_decision *d) {
     const bool leaves = m->standing == SL_LEAVES;
-    sl_decision_copy(&m->newest, d);
-    m->number = d->epoch.number;
+    sl_decision_copy(&m->view.newest, d);
+    m->view.number = d->epoch.number;
     m->standing = SL_OUT;
-    m->pending = m->cut = false;
+    m->view.pending = m->view.cut = false;
     end_change(m);
     sl_membership_give(m, leaves ? SL_ORDER_LEAVE : SL_ORDER_RETURN);
 }
 
 /* The others let it go, after the round before the view's first. */
 static void let_go(sl_membership *m, const sl_decision *d) {
-    m->leaves_after = d->epoch.round - 1;
-    m->all_leave = d->epoch.count == 0;
-    m->cut = m->cut || d->cut;
+    m->wishes.leaves_after = d->epoch.round - 1;
+    m->wishes.all_leave = d->epoch.count == 0;
+    m->view.cut = m->view.cut || d->cut;
     end_change(m);
     sl_member_begin(m);
 }
 
 static void leave_view(sl_membership *m, const sl_decision *d) {
     const sl_epoch *e = &d->epoch;
-    if (m->standing == SL_LEAVES && e->number == m->number + 1 && !m->pending &&
-        e->round > m->round) {
+    if (m->standing == SL_LEAVES && e->number == m->view.number + 1 && !m->view.pending &&
+        e->round > m->node.round) {
         let_go(m, d);
     } else {
         drop_out(m, d);
@@ -169,15 +170,16 @@ static bool is_same(const sl_epoch *a, const sl_epoch *b) {
 /* Is it a later view than this member's, or one that goes on in place of it? */
 static bool follows(const sl_membership *m, const sl_decision *d) {
     if (d->epoch.count > 0 &&
-        (!sl_epoch_meets(&d->epoch, sl_membership_view(m)) || d->epoch.number == m->number))
-        return is_larger(d, &m->newest.decision);
-    return d->epoch.number > m->number;
+        (!sl_epoch_meets(&d->epoch, sl_membership_view(m)) || d->epoch.number == m->view.number))
+        return is_larger(d, &m->view.newest.decision);
+    return d->epoch.number > m->view.number;
 }
 
 /* Has it accepted that under this ballot? */
 static bool has_accepted(const sl_membership *m, const sl_decision *d) {
-    return sl_membership_has_accepted(m) && is_same(&d->epoch, &m->accepted.decision.epoch) &&
-           sl_ballot_compare(d->ballot, m->accepted.decision.ballot) == 0;
+    return sl_membership_has_accepted(m) &&
+           is_same(&d->epoch, &m->promise.accepted.decision.epoch) &&
+           sl_ballot_compare(d->ballot, m->promise.accepted.decision.ballot) == 0;
 }
 
 /* Does this process say that it is in that view, or a later one? */
@@ -204,9 +206,9 @@ static bool is_lived_in(const sl_membership *m, const sl_epoch *e) {
  * network, its own members say it. */
 static bool is_believed(const sl_membership *m, const sl_decision *d) {
     const sl_epoch *e = &d->epoch;
-    if (e->count > 0 && (e->number <= m->number || !sl_epoch_meets(e, sl_membership_view(m))))
+    if (e->count > 0 && (e->number <= m->view.number || !sl_epoch_meets(e, sl_membership_view(m))))
         return is_lived_in(m, e);
-    if (e->number == m->number + 1 && !sl_claims_next(m, d))
+    if (e->number == m->view.number + 1 && !sl_claims_next(m, d))
         return false;
     return has_accepted(m, d) || sl_quorum_knows(m, e->number);
 }
@@ -218,7 +220,8 @@ static void consider_as_member(sl_membership *m, const sl_decision *d) {
         sl_member_release(m, d->ballot);
     else if (!follows(m, d) || !is_believed(m, d))
         return;
-    else if (has_it && e->number == m->number + 1 && e->round > m->round && !m->pending)
+    else if (has_it && e->number == m->view.number + 1 && e->round > m->node.round &&
+             !m->view.pending)
         take(m, d);
     else if (has_it) /* it has missed one: it is behind, and joins again */
         drop_out(m, d);
@@ -228,62 +231,62 @@ static void consider_as_member(sl_membership *m, const sl_decision *d) {
 
 void sl_member_consider(sl_membership *m, uint32_t from, const sl_decision *d) {
     const sl_epoch *e = &d->epoch;
-    if (m->leaves_after != 0)
+    if (m->wishes.leaves_after != 0)
         return;
     if (sl_membership_takes_part(m)) {
         consider_as_member(m, d);
         return;
     }
-    if (e->number <= m->number || !sl_epoch_has(e, m->settings.rank, m->settings.incarnation))
+    if (e->number <= m->view.number || !sl_epoch_has(e, m->settings.rank, m->settings.incarnation))
         return;
-    if (m->standing == SL_JOINS && (from == m->sponsor || is_lived_in(m, e))) {
+    if (m->standing == SL_JOINS && (from == m->wishes.sponsor || is_lived_in(m, e))) {
         take(m, d);
     } else if (m->standing == SL_OUT && is_lived_in(m, e)) { /* it has lost its sponsor */
-        m->number = e->number;
-        m->news_due = true;
+        m->view.number = e->number;
+        m->news.due = true;
     }
 }
 
 bool sl_member_shares(sl_membership *m, uint32_t from, const sl_decision *d) {
     sl_member_consider(m, from, d);
     const bool same = is_same(&d->epoch, sl_membership_view(m));
-    if (same || !sl_membership_takes_part(m) || d->epoch.number != m->number || follows(m, d))
+    if (same || !sl_membership_takes_part(m) || d->epoch.number != m->view.number || follows(m, d))
         return same;
     sl_membership_message *reply = sl_membership_post(m, from, SL_MEMBERSHIP_COMMIT);
-    reply->ballot = m->newest.decision.ballot;
-    reply->decision = &m->newest.decision;
+    reply->ballot = m->view.newest.decision.ballot;
+    reply->decision = &m->view.newest.decision;
     return false;
 }
 
 /* ---- rounds ---- */
 
 static void begin_round(sl_membership *m, uint64_t round) {
-    m->ready = false;
-    m->round = round;
+    m->node.ready = false;
+    m->node.round = round;
     sl_membership_give(m, SL_ORDER_BEGIN);
     m->update->round = round;
 }
 
 static void begin_view(sl_membership *m) {
-    sl_decision_copy(&m->begun, &m->newest.decision);
-    m->pending = false;
-    m->node_is_cut = false;
-    m->update->view = &m->begun.decision.epoch;
-    begin_round(m, m->begun.decision.epoch.round);
+    sl_decision_copy(&m->node.begun, &m->view.newest.decision);
+    m->view.pending = false;
+    m->node.is_cut = false;
+    m->update->view = &m->node.begun.decision.epoch;
+    begin_round(m, m->node.begun.decision.epoch.round);
 }
 
 static void leave(sl_membership *m) {
-    sl_membership_give(m, m->all_leave ? SL_ORDER_LEAVE_ALL : SL_ORDER_LEAVE);
+    sl_membership_give(m, m->wishes.all_leave ? SL_ORDER_LEAVE_ALL : SL_ORDER_LEAVE);
 }
 
 void sl_member_begin(sl_membership *m) {
-    const uint64_t next = m->round + 1;
-    if (!m->ready || !sl_membership_takes_part(m))
+    const uint64_t next = m->node.round + 1;
+    if (!m->node.ready || !sl_membership_takes_part(m))
         return;
-    if (m->leaves_after != 0 && next > m->leaves_after)
+    if (m->wishes.leaves_after != 0 && next > m->wishes.leaves_after)
         leave(m);
-    else if (m->leaves_after == 0 && m->pending && next >= sl_membership_view(m)->round)
+    else if (m->wishes.leaves_after == 0 && m->view.pending && next >= sl_membership_view(m)->round)
         begin_view(m);
-    else if (m->leaves_after != 0 || m->pending || !(m->bound || m->cut))
+    else if (m->wishes.leaves_after != 0 || m->view.pending || !(m->promise.bound || m->view.cut))
         begin_round(m, next);
 }

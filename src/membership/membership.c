@@ -35,29 +35,29 @@ static void note_peer(sl_membership *m, const sl_membership_message *message) {
 static void hear_cut(sl_membership *m, const sl_membership_message *message) {
     const bool is_of_view =
         sl_epoch_has(sl_membership_view(m), message->from, message->incarnation);
-    const sl_epoch *begun = &m->begun.decision.epoch;
+    const sl_epoch *begun = &m->node.begun.decision.epoch;
     const bool never_begins =
-        message->number >= m->number && !sl_standing_is_member(message->standing);
-    if (is_of_view && (message->cut == m->number || never_begins))
+        message->number >= m->view.number && !sl_standing_is_member(message->standing);
+    if (is_of_view && (message->cut == m->view.number || never_begins))
         sl_membership_cut(m);
-    if (m->pending && message->cut == begun->number &&
+    if (m->view.pending && message->cut == begun->number &&
         sl_epoch_has(begun, message->from, message->incarnation))
-        m->newest.decision.cut = true;
+        m->view.newest.decision.cut = true;
 }
 
 /* A process that has missed what was agreed on is told, whether it takes part in it or not; and one
  * that is bound by a ballot that this member has done with. */
 static void help(sl_membership *m, const sl_membership_message *message) {
-    if (m->leaves_after != 0 || !sl_membership_takes_part(m))
+    if (m->wishes.leaves_after != 0 || !sl_membership_takes_part(m))
         return;
-    const bool is_behind = message->number < m->number,
+    const bool is_behind = message->number < m->view.number,
                has_it = sl_epoch_has(sl_membership_view(m), message->from, message->incarnation);
     if (has_it ? is_behind : sl_standing_is_member(message->standing)) {
         sl_membership_message *reply = sl_membership_post(m, message->from, SL_MEMBERSHIP_COMMIT);
-        reply->ballot = m->newest.decision.ballot;
-        reply->decision = &m->newest.decision;
+        reply->ballot = m->view.newest.decision.ballot;
+        reply->decision = &m->view.newest.decision;
     } else if (message->type == SL_MEMBERSHIP_NEWS && message->ballot.counter > 0 &&
-               message->ballot.rank == m->settings.rank && !m->bound) {
+               message->ballot.rank == m->settings.rank && !m->promise.bound) {
         sl_membership_post(m, message->from, SL_MEMBERSHIP_RELEASE)->ballot = message->ballot;
     }
 }
@@ -113,9 +113,9 @@ static void on_message(sl_membership *m, const sl_membership_message *message) {
 
 static void on_lost(sl_membership *m, uint32_t peer, bool ended) {
     sl_peer *p = &m->peers[peer];
-    if (!p->lost && m->promised.rank == peer)
+    if (!p->lost && m->promise.ballot.rank == peer)
         m->quiet_s = m->now_s; /* its leader is gone: nobody waits for it */
-    m->news_due = m->news_due || !p->lost;
+    m->news.due = m->news.due || !p->lost;
     if (!p->lost)
         *p = (sl_peer){.known = p->known,
                        .incarnation = p->incarnation,
@@ -125,13 +125,13 @@ static void on_lost(sl_membership *m, uint32_t peer, bool ended) {
     p->ended = p->ended || ended;
     if (sl_membership_takes_part(m) && sl_epoch_member(sl_membership_view(m), peer) != NULL)
         sl_membership_cut(m);
-    if (m->pending && sl_epoch_member(&m->begun.decision.epoch, peer) != NULL)
-        m->newest.decision.cut = true;
+    if (m->view.pending && sl_epoch_member(&m->node.begun.decision.epoch, peer) != NULL)
+        m->view.newest.decision.cut = true;
 }
 
 static void on_reached(sl_membership *m, uint32_t peer) {
     sl_peer *p = &m->peers[peer];
-    m->news_due = true;
+    m->news.due = true;
     if (p->known && !p->lost)
         return;
     *p = (sl_peer){.known = true, .cannot = p->cannot, .reaches = p->reaches};
@@ -142,16 +142,16 @@ static void on_leave(sl_membership *m) {
     if (m->standing != SL_MEMBER) /* nobody waits for it */
         sl_membership_give(m, SL_ORDER_LEAVE);
     m->standing = m->standing == SL_MEMBER ? SL_LEAVES : m->standing;
-    m->news_due = true;
-    m->asked_s = m->now_s;
+    m->news.due = true;
+    m->wishes.asked_s = m->now_s;
 }
 
 static void on_aside(sl_membership *m) {
     sl_membership_cut(m);
     m->standing = SL_ASIDE;
-    m->ready = false;
-    m->news_due = true;
-    m->asked_s = m->now_s;
+    m->node.ready = false;
+    m->news.due = true;
+    m->wishes.asked_s = m->now_s;
 }
 
 /* Have most of its view stepped aside, as it has? */
@@ -169,46 +169,46 @@ static void on_join(sl_membership *m, uint32_t sponsor) {
     if (sl_membership_takes_part(m))
         return;
     m->standing = SL_JOINS;
-    m->news_due = true;
-    m->sponsor = sponsor;
-    m->asked_s = m->now_s;
+    m->news.due = true;
+    m->wishes.sponsor = sponsor;
+    m->wishes.asked_s = m->now_s;
 }
 
 /* A sponsor that is gone, or takes no part itself; a member that wants to leave, and is not let
  * go. */
 static void watch_wishes(sl_membership *m) {
-    const double waited_s = m->now_s - m->asked_s;
-    if (m->standing == SL_JOINS &&
-        (sl_membership_misses(m, m->sponsor) || sl_membership_is_out(m, m->sponsor, 0) ||
-         waited_s > SL_PATIENCE_S(m->settings.grace_s))) {
+    const double waited_s = m->now_s - m->wishes.asked_s;
+    if (m->standing == SL_JOINS && (sl_membership_misses(m, m->wishes.sponsor) ||
+                                    sl_membership_is_out(m, m->wishes.sponsor, 0) ||
+                                    waited_s > SL_PATIENCE_S(m->settings.grace_s))) {
         m->standing = SL_OUT;
         sl_membership_give(m, SL_ORDER_ASK_AGAIN);
     }
-    if (m->standing > SL_MEMBER && !m->all_leave && waited_s > SL_LEAVE_S)
+    if (m->standing > SL_MEMBER && !m->wishes.all_leave && waited_s > SL_LEAVE_S)
         sl_membership_give(m, SL_ORDER_LEAVE);
 }
 
 static void tell_news(sl_membership *m) {
     /* Whoever joins asks its sponsor for the view. */
     const double every_s = m->standing == SL_JOINS ? SL_REPEAT_S : SL_NEWS_S;
-    if (!m->news_due && m->now_s - m->news_s < every_s)
+    if (!m->news.due && m->now_s - m->news.told_s < every_s)
         return;
-    m->news_due = false;
-    m->news_s = m->now_s;
+    m->news.due = false;
+    m->news.told_s = m->now_s;
     for (uint32_t i = 0; i < m->settings.ranks_max; i++) {
         const sl_peer *p = &m->peers[i];
         const bool hears = p->known || (sl_membership_takes_part(m) &&
                                         sl_epoch_member(sl_membership_view(m), i) != NULL);
         if (i != m->settings.rank && hears && !p->lost)
             sl_membership_post(m, i, SL_MEMBERSHIP_NEWS)->ballot =
-                m->bound ? m->promised : (sl_ballot){0};
+                m->promise.bound ? m->promise.ballot : (sl_ballot){0};
     }
 }
 
 /* A view that is agreed on may cut the rounds before it. */
 static bool is_node_to_be_cut(const sl_membership *m) {
-    return sl_membership_takes_part(m) && !m->node_is_cut &&
-           (m->cut || (m->pending && m->newest.decision.cut));
+    return sl_membership_takes_part(m) && !m->node.is_cut &&
+           (m->view.cut || (m->view.pending && m->view.newest.decision.cut));
 }
 
 void sl_membership_step(sl_membership *m, const sl_membership_event *event,
@@ -216,7 +216,7 @@ void sl_membership_step(sl_membership *m, const sl_membership_event *event,
     *update = (sl_membership_update){0};
     m->update = update;
     m->now_s = event->now_s;
-    m->post_count = 0;
+    m->mail.post_count = 0;
     switch (event->type) {
     case SL_MEMBERSHIP_TICK:
         watch_wishes(m);
@@ -234,7 +234,7 @@ void sl_membership_step(sl_membership *m, const sl_membership_event *event,
         m->peers[event->peer].done = true;
         break;
     case SL_MEMBERSHIP_READY:
-        m->ready = true;
+        m->node.ready = true;
         sl_member_begin(m);
         break;
     case SL_MEMBERSHIP_LEAVE:
@@ -254,25 +254,24 @@ void sl_membership_step(sl_membership *m, const sl_membership_event *event,
     tell_news(m);
     update->cut = is_node_to_be_cut(m);
     if (update->cut) {
-        m->node_is_cut = true;
-        m->node_cut_in = m->begun.decision.epoch.number;
+        m->node.is_cut = true;
+        m->node.cut_in = m->node.begun.decision.epoch.number;
     }
-    update->messages = m->posts;
-    update->message_count = m->post_count;
+    update->messages = m->mail.posts;
+    update->message_count = m->mail.post_count;
 }
 
 /* ---- open and close ---- */
 
 static int allocate(sl_membership *m) {
     const uint32_t max = m->settings.ranks_max;
-    m->posts_max = 8 * (size_t)max;
     m->peers = calloc(max, sizeof *m->peers);
-    m->posts = calloc(m->posts_max, sizeof *m->posts);
-    m->unreachable = calloc(max, sizeof *m->unreachable);
-    m->reached = calloc(max, sizeof *m->reached);
+    m->mail.posts = calloc(sl_posts_max(m), sizeof *m->mail.posts);
+    m->mail.unreachable = calloc(max, sizeof *m->mail.unreachable);
+    m->mail.reached = calloc(max, sizeof *m->mail.reached);
     m->change.answers = calloc(max, sizeof *m->change.answers);
-    if (m->peers == NULL || m->posts == NULL || m->unreachable == NULL || m->reached == NULL ||
-        m->change.answers == NULL)
+    if (m->peers == NULL || m->mail.posts == NULL || m->mail.unreachable == NULL ||
+        m->mail.reached == NULL || m->change.answers == NULL)
         return SL_ENOMEM;
     for (uint32_t i = 0; i < max; i++) {
         m->peers[i].cannot = calloc(max, 2 * sizeof *m->peers[i].cannot);
@@ -281,8 +280,8 @@ static int allocate(sl_membership *m) {
         m->peers[i].reaches = m->peers[i].cannot + max;
     }
     int result = 0;
-    sl_kept_decision *const kept[] = {&m->newest, &m->begun, &m->accepted, &m->change.proposal,
-                                      &m->change.found};
+    sl_kept_decision *const kept[] = {&m->view.newest, &m->node.begun, &m->promise.accepted,
+                                      &m->change.proposal, &m->change.found};
     for (size_t i = 0; i < sizeof kept / sizeof *kept && result == 0; i++)
         result = sl_decision_open(kept[i], max);
     return result;
@@ -300,14 +299,14 @@ int sl_membership_open(sl_membership **out, const sl_membership_settings *settin
         sl_membership_close(&m);
         return sl_fail(error, SL_ENOMEM, "out of memory for the members' states");
     }
-    m->round = settings->round;
+    m->node.round = settings->round;
     if (settings->first != NULL) {
         const sl_decision first = {.epoch = *settings->first};
-        sl_decision_copy(&m->newest, &first);
-        sl_decision_copy(&m->begun, &first);
+        sl_decision_copy(&m->view.newest, &first);
+        sl_decision_copy(&m->node.begun, &first);
         m->standing = SL_MEMBER;
-        m->number = settings->first->number;
-        m->pending = settings->first_begins;
+        m->view.number = settings->first->number;
+        m->view.pending = settings->first_begins;
         m->settings.first = NULL;
     }
     *out = m;
@@ -321,12 +320,12 @@ void sl_membership_close(sl_membership **membership) {
     for (uint32_t i = 0; m->peers != NULL && i < m->settings.ranks_max; i++)
         free(m->peers[i].cannot);
     free(m->peers);
-    free(m->posts);
-    free(m->unreachable);
-    free(m->reached);
+    free(m->mail.posts);
+    free(m->mail.unreachable);
+    free(m->mail.reached);
     free(m->change.answers);
-    sl_kept_decision *const kept[] = {&m->newest, &m->begun, &m->accepted, &m->change.proposal,
-                                      &m->change.found};
+    sl_kept_decision *const kept[] = {&m->view.newest, &m->node.begun, &m->promise.accepted,
+                                      &m->change.proposal, &m->change.found};
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
         sl_decision_close(kept[i]);
     free(m);
@@ -342,7 +341,7 @@ const sl_epoch *sl_membership_others(const sl_membership *m) {
 }
 
 uint64_t sl_membership_round(const sl_membership *m) {
-    return m->round;
+    return m->node.round;
 }
 
 sl_standing_of sl_membership_standing(const sl_membership *m) {
@@ -350,7 +349,7 @@ sl_standing_of sl_membership_standing(const sl_membership *m) {
 }
 
 bool sl_membership_is_let_go(const sl_membership *m) {
-    return m->leaves_after != 0;
+    return m->wishes.leaves_after != 0;
 }
 
 static bool is_reached(const sl_membership *m, const sl_member *member) {

@@ -7,7 +7,7 @@ static bool has_ended(const sl_membership *m, const sl_member *member) {
     return member->rank != m->settings.rank &&
            (sl_membership_has_ended(m, member->rank) ||
             (p->incarnation == member->incarnation && p->standing == SL_JOINS &&
-             p->number == m->number));
+             p->number == m->view.number));
 }
 
 /* The rank that an even half needs; the others' lowest, where its process has ended. */

@@ -4,38 +4,38 @@
 #include <assert.h>
 
 static void list_peers(sl_membership *m) {
-    m->unreachable_count = m->reached_count = 0;
+    m->mail.unreachable_count = m->mail.reached_count = 0;
     for (uint32_t i = 0; i < m->settings.ranks_max; i++)
         if (sl_membership_misses(m, i))
-            m->unreachable[m->unreachable_count++] = i;
+            m->mail.unreachable[m->mail.unreachable_count++] = i;
         else if (m->peers[i].known)
-            m->reached[m->reached_count++] = i;
+            m->mail.reached[m->mail.reached_count++] = i;
 }
 
 sl_membership_message *sl_membership_post(sl_membership *m, uint32_t to, sl_membership_type type) {
-    assert(m->post_count < m->posts_max && to != m->settings.rank);
-    if (m->post_count == 0)
+    assert(m->mail.post_count < sl_posts_max(m) && to != m->settings.rank);
+    if (m->mail.post_count == 0)
         list_peers(m);
-    struct sl_membership_post *post = &m->posts[m->post_count++];
+    struct sl_membership_post *post = &m->mail.posts[m->mail.post_count++];
     post->to = to;
     post->message = (sl_membership_message){.type = type,
                                             .from = m->settings.rank,
                                             .incarnation = m->settings.incarnation,
-                                            .number = m->number,
+                                            .number = m->view.number,
                                             .standing = m->standing,
-                                            .cut = m->cut ? m->number : m->node_cut_in,
-                                            .sponsor = m->sponsor,
-                                            .unreachable = m->unreachable,
-                                            .unreachable_count = m->unreachable_count,
-                                            .reached = m->reached,
-                                            .reached_count = m->reached_count};
+                                            .cut = m->view.cut ? m->view.number : m->node.cut_in,
+                                            .sponsor = m->wishes.sponsor,
+                                            .unreachable = m->mail.unreachable,
+                                            .unreachable_count = m->mail.unreachable_count,
+                                            .reached = m->mail.reached,
+                                            .reached_count = m->mail.reached_count};
     return &post->message;
 }
 
 void sl_membership_cut(sl_membership *m) {
-    if (m->cut || !sl_membership_takes_part(m))
+    if (m->view.cut || !sl_membership_takes_part(m))
         return;
-    m->cut = m->news_due = true;
+    m->view.cut = m->news.due = true;
 }
 
 void sl_membership_find_followed(sl_membership *m) {

@@ -19,31 +19,30 @@ static const uint32_t OWN = UINT32_MAX; /* in place of a neighbour */
 
 static void add_group(sl_node *n, uint32_t first, uint32_t count, sl_range range) {
     const sl_codec_set *set =
-        sl_codecs_find(&n->codecs, range.count, n->step.stage, n->state.exchange);
-    n->groups[n->group_count++] = (sl_group){
+        sl_codecs_find(&n->view.codecs, range.count, n->step.what.stage, n->state.exchange);
+    n->room.groups[n->step.group_count++] = (sl_group){
         .first = first,
         .count = count,
         .range = range,
         .codec = set != NULL ? set->codec : NULL,
         .parts = set != NULL ? sl_codec_parts(set->codec) : 0,
-        .batch = set != NULL && sl_codec_joins(set->codec, count + 1) ? n->batch : 1,
+        .batch = set != NULL && sl_codec_joins(set->codec, count + 1) ? n->view.batch : 1,
     };
     for (uint32_t i = first; i < first + count; i++) {
-        const uint32_t peer = n->step.in.peers[i],
-                       slot = sl_peer_index(n->peers, n->inbox.peer_count, peer);
-        n->incoming[i] = (sl_incoming){.peer = peer,
-                                       .weight = (float)n->step.in.weights[i],
-                                       .queue = &n->inbox.queues[slot],
-                                       .decoder = set != NULL ? set->decoders[slot] : NULL};
+        const uint32_t peer = n->step.what.in.peers[i],
+                       slot = sl_peer_index(n->view.peers, n->inbox.peer_count, peer);
+        n->room.incoming[i] = (sl_incoming){.peer = peer,
+                                            .weight = (float)n->step.what.in.weights[i],
+                                            .queue = &n->inbox.queues[slot],
+                                            .decoder = set != NULL ? set->decoders[slot] : NULL};
     }
 }
 
 void sl_incoming_begin(sl_node *n) {
-    const sl_exchange_step *step = &n->step;
-    n->group_count = 0;
+    const sl_exchange_step *step = &n->step.what;
     if (step->separate)
         for (uint32_t i = 0; i < step->in.count; i++)
-            add_group(n, i, 1, sl_route_range(&n->route, step, step->in.peers[i]));
+            add_group(n, i, 1, sl_route_range(&n->view.route, step, step->in.peers[i]));
     else if (step->in.count > 0 || step->along_edges || step->stage->ranked)
         add_group(n, 0, step->in.count, step->coming);
 }
@@ -58,22 +57,22 @@ static bool is_after(const sl_event *e, uint64_t exchange, uint32_t step, uint32
 
 /* Has this part of the step under way been combined? */
 static bool is_combined(const sl_node *n, const sl_event *e) {
-    const sl_row *in = &n->step.in;
-    if (e->exchange != n->state.exchange || e->step != n->number)
+    const sl_row *in = &n->step.what.in;
+    if (e->exchange != n->state.exchange || e->step != n->step.number)
         return false;
     uint32_t i = sl_peer_index(in->peers, in->count, e->peer);
-    return i < in->count && e->part < n->groups[n->step.separate ? i : 0].combined;
+    return i < in->count && e->part < n->room.groups[n->step.what.separate ? i : 0].combined;
 }
 
 /* Late, duplicate, beyond the window or the credit: not wanted. Whose way back to a neighbour led
  * over a lost one may go on ahead of it, as far as its credit leads. */
 static bool is_wanted(const sl_node *n, const sl_queue *q, const sl_event *e) {
-    uint64_t next = n->state.exchange +
-                    !n->exchanging; /* between exchanges the next one may have begun elsewhere */
-    const bool ahead = !n->settings.turns && e->exchange >= next + sl_route_window(&n->route);
+    /* Between exchanges the next one may have begun elsewhere. */
+    uint64_t next = n->state.exchange + !n->round.exchanging;
+    const bool ahead = !n->settings.turns && e->exchange >= next + sl_route_window(&n->view.route);
     if (e->exchange < next || ahead || sl_inbox_is_full(&n->inbox, q))
         return false;
-    if (n->exchanging && (!is_after(e, next, n->number, 0) || is_combined(n, e)))
+    if (n->round.exchanging && (!is_after(e, next, n->step.number, 0) || is_combined(n, e)))
         return false;
     const sl_arrival *last = sl_queue_last(q);
     return last == NULL ||
@@ -84,13 +83,14 @@ static bool is_wanted(const sl_node *n, const sl_queue *q, const sl_event *e) {
 static bool is_right(const sl_node *n, uint32_t slot, const sl_event *e) {
     const sl_message message = sl_node_message(n, e->peer, e->exchange, e->step);
     sl_exchange_step step;
-    if (!sl_route_step(&n->route, e->exchange, e->step, &step) ||
+    if (!sl_route_step(&n->view.route, e->exchange, e->step, &step) ||
         sl_peer_index(step.in.peers, step.in.count, e->peer) == step.in.count)
         return false;
     if (e->silent)
         return step.stage->speaks != NULL && e->part == 0 && e->payload.bytes == 0;
-    const sl_codec_set *set = sl_codecs_find(
-        &n->codecs, sl_route_range(&n->route, &step, e->peer).count, step.stage, e->exchange);
+    const sl_codec_set *set =
+        sl_codecs_find(&n->view.codecs, sl_route_range(&n->view.route, &step, e->peer).count,
+                       step.stage, e->exchange);
     return set != NULL && sl_decoder_check(set->decoders[slot], &message, e->part, e->payload) == 0;
 }
 
@@ -109,9 +109,9 @@ static int put(sl_node *n, uint32_t slot, const sl_event *e, sl_error *error) {
 }
 
 int sl_incoming_receive(sl_node *n, const sl_event *e, sl_error *error) {
-    uint32_t slot = sl_peer_index(n->peers, n->inbox.peer_count, e->peer);
+    uint32_t slot = sl_peer_index(n->view.peers, n->inbox.peer_count, e->peer);
     int result = 0;
-    if (slot == n->inbox.peer_count || sl_fold_lacks(&n->fold, slot) || n->is_cut ||
+    if (slot == n->inbox.peer_count || sl_fold_lacks(&n->view.fold, slot) || n->view.is_cut ||
         !is_wanted(n, &n->inbox.queues[slot], e))
         n->dropped++;
     else if ((result = put(n, slot, e, error)) == 0)
@@ -123,7 +123,7 @@ int sl_incoming_receive(sl_node *n, const sl_event *e, sl_error *error) {
 /* ---- combining ---- */
 
 static bool is_of_step(const sl_node *n, const sl_arrival *a) {
-    return a->exchange == n->state.exchange && a->step == n->number;
+    return a->exchange == n->state.exchange && a->step == n->step.number;
 }
 
 /* Has it said that it has nothing to say? */
@@ -157,32 +157,32 @@ static int has_come(const sl_node *n, const sl_incoming *from, uint32_t first, u
     return sl_fail_edge(error, SL_EPROTO, from->peer, n->settings.rank, n->state.round,
                         "part %u of step %u never came, part %u of step %u of exchange %" PRIu64
                         " did",
-                        first + i, n->number, a->part, a->step, a->exchange);
+                        first + i, n->step.number, a->part, a->step, a->exchange);
 }
 
 /* The same for all in-neighbours of the group. */
 static int have_come(const sl_node *n, const sl_group *g, uint32_t count, sl_error *error) {
     int come = 1;
     for (uint32_t i = g->first; i < g->first + g->count && come > 0; i++)
-        come = has_come(n, &n->incoming[i], g->combined, count, error);
+        come = has_come(n, &n->room.incoming[i], g->combined, count, error);
     return come;
 }
 
 /* To where it is combined, behind those of the same message. */
 static void add_to(sl_node *n, const sl_group *g, sl_part *part, sl_payload payload, void *token) {
-    uint32_t *sizes = n->sizes + (part - n->parts) * n->batch;
+    uint32_t *sizes = n->room.sizes + (part - n->room.parts) * n->view.batch;
     part->sizes = sizes;
     sizes[part->count] = (uint32_t)payload.bytes;
     const size_t behind = part->count++ > 0 ? sl_codec_stride(g->codec) : 0;
     if (!n->settings.vec->on_host)
-        payload = sl_staging_bring(&n->staging, payload, token, behind);
+        payload = sl_staging_bring(&n->view.staging, payload, token, behind);
     if (behind == 0)
         part->payload = payload;
 }
 
 static void put_parts(sl_node *n, const sl_group *g, sl_part *out, uint32_t neighbour,
                       uint32_t count) {
-    const sl_incoming *from = &n->incoming[neighbour];
+    const sl_incoming *from = &n->room.incoming[neighbour];
     const sl_arrival *a = sl_queue_first(from->queue);
     *out = (sl_part){.decoder = from->decoder,
                      .message = sl_node_message(n, from->peer, a->exchange, a->step),
@@ -193,22 +193,23 @@ static void put_parts(sl_node *n, const sl_group *g, sl_part *out, uint32_t neig
                      .base = g->range.from};
     for (uint32_t i = 0; i < count; i++) {
         a = sl_queue_at(from->queue, i);
-        n->statistics.payload_bytes_received += a->payload.bytes;
-        n->statistics.frames_received++;
+        n->round.statistics.payload_bytes_received += a->payload.bytes;
+        n->round.statistics.frames_received++;
         add_to(n, g, out, a->payload, a->token);
     }
 }
 
 /* The own parts, from where they leave. */
 static void put_own(sl_node *n, const sl_group *g, sl_part *out, float weight, uint32_t count) {
-    *out = (sl_part){.decoder = n->outgoing->own,
-                     .message = sl_node_message(n, n->settings.rank, n->state.exchange, n->number),
+    *out = (sl_part){.decoder = n->step.outgoing->own,
+                     .message =
+                         sl_node_message(n, n->settings.rank, n->state.exchange, n->step.number),
                      .index = g->combined,
                      .neighbour = OWN,
                      .weight = weight,
                      .base = g->range.from};
     for (uint32_t i = 0; i < count; i++)
-        add_to(n, g, out, n->own[g->combined + i], NULL);
+        add_to(n, g, out, n->room.own[g->combined + i], NULL);
 }
 
 /* A silent message stays until all parts of the others are combined. */
@@ -216,7 +217,7 @@ static void drop_parts(sl_node *n, const sl_group *g, const sl_incoming *from, u
     const bool silent = is_silent(n, from);
     if (silent && g->combined + count < g->parts)
         return;
-    n->statistics.frames_received += silent;
+    n->round.statistics.frames_received += silent;
     for (uint32_t i = 0; i < (silent ? 1 : count); i++) {
         if (n->settings.vec->on_host || silent) /* else the staging has its token */
             sl_inbox_release(&n->inbox, sl_queue_first(from->queue)->token);
@@ -225,81 +226,82 @@ static void drop_parts(sl_node *n, const sl_group *g, const sl_incoming *from, u
 }
 
 void sl_incoming_collect(sl_node *n) {
-    for (void *token; (token = sl_staging_token(&n->staging)) != NULL;)
+    for (void *token; (token = sl_staging_token(&n->view.staging)) != NULL;)
         sl_inbox_release(&n->inbox, token);
 }
 
 /* Was the own part weighed as it was encoded? Then it is combined in the place of others that are
  * cut off. */
 static bool weighs_own(const sl_node *n) {
-    return n->step.stage->own != NULL && !n->algorithm->keeps_replicas && !n->step.stage->ranked;
+    return n->step.what.stage->own != NULL && !n->algorithm->keeps_replicas &&
+           !n->step.what.stage->ranked;
 }
 
 /* Collects the group's next parts, so many of each; returns of how many. */
 static uint32_t collect_parts(sl_node *n, const sl_group *g, uint32_t parts) {
     uint32_t count = 0;
-    bool awaits_own = n->step.stage->ranked && !n->message.silent;
+    bool awaits_own = n->step.what.stage->ranked && !n->step.message.silent;
     for (uint32_t i = g->first; i < g->first + g->count; i++) {
-        if (awaits_own && n->incoming[i].peer > n->settings.rank) {
-            put_own(n, g, &n->parts[count++], n->step.self_weight, parts);
+        if (awaits_own && n->room.incoming[i].peer > n->settings.rank) {
+            put_own(n, g, &n->room.parts[count++], n->step.what.self_weight, parts);
             awaits_own = false;
         }
-        if (!is_silent(n, &n->incoming[i]))
-            put_parts(n, g, &n->parts[count++], i, parts);
+        if (!is_silent(n, &n->room.incoming[i]))
+            put_parts(n, g, &n->room.parts[count++], i, parts);
     }
     if (awaits_own)
-        put_own(n, g, &n->parts[count++], n->step.self_weight, parts);
-    if (n->given != 0 && weighs_own(n))
-        put_own(n, g, &n->parts[count++], n->given, parts);
+        put_own(n, g, &n->room.parts[count++], n->step.what.self_weight, parts);
+    if (n->step.given != 0 && weighs_own(n))
+        put_own(n, g, &n->room.parts[count++], n->step.given, parts);
     return count;
 }
 
 static void measure_parts(sl_node *n, uint32_t count, sl_range range, size_t elements) {
-    const float *own = n->step.stage->vector(&n->state) + range.from;
+    const float *own = n->step.what.stage->vector(&n->state) + range.from;
     for (uint32_t i = 0; i < count; i++) {
-        const sl_part *p = &n->parts[i];
-        sl_measure_add(&n->measured, p->neighbour, n->step.in.weights[p->neighbour], p->index,
-                       p->payload.data, own, range.count, elements);
+        const sl_part *p = &n->room.parts[i];
+        sl_measure_add(&n->view.measured, p->neighbour, n->step.what.in.weights[p->neighbour],
+                       p->index, p->payload.data, own, range.count, elements);
     }
 }
 
 /* Whose numbers made a sum of plain vectors infinite or NaN? */
 static int name_not_finite(sl_node *n, uint32_t count, sl_error *error) {
     for (uint32_t i = 0; i < count; i++) {
-        const sl_payload *payload = &n->parts[i].payload;
-        if (n->parts[i].neighbour == OWN)
+        const sl_payload *payload = &n->room.parts[i].payload;
+        if (n->room.parts[i].neighbour == OWN)
             continue;
-        const uint32_t peer = n->incoming[n->parts[i].neighbour].peer;
+        const uint32_t peer = n->room.incoming[n->room.parts[i].neighbour].peer;
         if (sl_vec_is_finite(payload->data, payload->bytes / sizeof(float)))
             continue;
-        n->spoiled = n->settings.turns; /* what it was mixed into is gone */
+        n->life.spoiled = n->settings.turns; /* what it was mixed into is gone */
         return sl_fail_edge(error, SL_EDIVERGED, peer, n->settings.rank, n->state.round,
                             "part %u of the neighbour's message holds a number that is not "
                             "finite: node %u diverged first, or is faulty",
-                            n->parts[i].index, peer);
+                            n->room.parts[i].index, peer);
     }
     return sl_node_spoil(n, "the own step or the mixing made a number that is not finite", error);
 }
 
 /* Of the neighbour's parts none is mixed. */
 static int refuse_norm(sl_node *n, const sl_part *p, double norm, sl_error *error) {
-    const sl_incoming *from = &n->incoming[p->neighbour];
+    const sl_incoming *from = &n->room.incoming[p->neighbour];
     const uint32_t part = p->index;
     sl_inbox_keep_step(&n->inbox, from->queue, 0, 0);
     return sl_fail_edge(error, SL_EPROTO, from->peer, n->settings.rank, n->state.round,
                         "part %u of the neighbour's message has a norm of %g, over %g times the "
                         "own part's (transport.norm_limit)",
-                        part, norm, n->norm_limit);
+                        part, norm, n->step.norm_limit);
 }
 
 static int check_norms(sl_node *n, uint32_t count, sl_range range, sl_error *error) {
     const sl_vec_ops *vec = n->settings.vec;
-    if (n->norm_limit <= 0)
+    if (n->step.norm_limit <= 0)
         return 0;
-    const float *own = n->step.stage->vector(&n->state) + range.from;
-    const double most = n->norm_limit * sqrt(vec->norm2_squared(own, range.count));
+    const float *own = n->step.what.stage->vector(&n->state) + range.from;
+    const double most = n->step.norm_limit * sqrt(vec->norm2_squared(own, range.count));
     for (uint32_t i = 0; i < count && most > 0; i++) {
-        const sl_part *p = &n->parts[i];
+        const sl_part *p = &n->room.parts[i];
         const double norm =
             sqrt(vec->norm2_squared(p->payload.data, p->payload.bytes / sizeof(float)));
         if (p->neighbour != OWN && !(norm <= most))
@@ -325,15 +327,15 @@ static int combine_parts(sl_node *n, sl_group *g, uint32_t parts, sl_error *erro
     int result = check_norms(n, count, range, error);
     if (result != 0)
         return result;
-    sl_staging_follow(&n->staging);
-    if (n->measure)
+    sl_staging_follow(&n->view.staging);
+    if (n->round.measure)
         measure_parts(n, count, range, range_of(g, g->combined, 1).count);
-    sl_mix mix = {n->step.self_weight, n->parts, count};
-    n->step.stage->combine(&n->state, &mix, range.from, range.count);
-    sl_staging_leave(&n->staging);
+    sl_mix mix = {n->step.what.self_weight, n->room.parts, count};
+    n->step.what.stage->combine(&n->state, &mix, range.from, range.count);
+    sl_staging_leave(&n->view.staging);
     result = n->state.is_finite ? 0 : name_not_finite(n, count, error);
     for (uint32_t i = g->first; i < g->first + g->count; i++)
-        drop_parts(n, g, &n->incoming[i], parts);
+        drop_parts(n, g, &n->room.incoming[i], parts);
     g->combined += parts;
     return result;
 }
@@ -341,10 +343,10 @@ static int combine_parts(sl_node *n, sl_group *g, uint32_t parts, sl_error *erro
 /* How many parts of the group may be combined: where a node combines what it also sends, its own
  * parts must have been encoded, or have left. */
 static uint32_t parts_free(const sl_node *n, const sl_group *g) {
-    const sl_range *published = &n->step.published;
-    if (published->count == 0 || published->from != g->range.from || n->message.silent)
+    const sl_range *published = &n->step.what.published;
+    if (published->count == 0 || published->from != g->range.from || n->step.message.silent)
         return UINT32_MAX;
-    return n->step.in_place ? n->sent : n->encoded;
+    return n->step.what.in_place ? n->step.sent : n->step.encoded;
 }
 
 static int combine_group(sl_node *n, sl_group *g, sl_error *error) {
@@ -356,7 +358,7 @@ static int combine_group(sl_node *n, sl_group *g, sl_error *error) {
         come = have_come(n, g, parts, error);
         if (come > 0) {
             sl_incoming_collect(n);
-            if (!sl_staging_has_room(&n->staging))
+            if (!sl_staging_has_room(&n->view.staging))
                 return 0;
             int result = combine_parts(n, g, parts, error);
             if (result != 0)
@@ -368,8 +370,8 @@ static int combine_group(sl_node *n, sl_group *g, sl_error *error) {
 
 int sl_incoming_combine(sl_node *n, sl_error *error) {
     int result = 0;
-    for (uint32_t i = 0; i < n->group_count && result == 0; i++)
-        result = combine_group(n, &n->groups[i], error);
+    for (uint32_t i = 0; i < n->step.group_count && result == 0; i++)
+        result = combine_group(n, &n->room.groups[i], error);
     return result;
 }
 
@@ -378,9 +380,9 @@ static uint32_t parts_here(const sl_node *n, const sl_group *g) {
     const uint32_t free = parts_free(n, g);
     uint32_t most = free < g->parts ? free : g->parts;
     for (uint32_t i = g->first; i < g->first + g->count; i++) {
-        const sl_incoming *from = &n->incoming[i];
+        const sl_incoming *from = &n->room.incoming[i];
         const uint32_t here =
-            g->combined + sl_queue_of_step(from->queue, n->state.exchange, n->number);
+            g->combined + sl_queue_of_step(from->queue, n->state.exchange, n->step.number);
         if (!is_silent(n, from) && here < most)
             most = here;
     }
@@ -392,7 +394,7 @@ static int combine_up_to(sl_node *n, sl_group *g, uint32_t end, sl_error *error)
     int result = 0;
     while (result == 0 && g->combined < end) {
         const uint32_t left = end - g->combined, parts = left < g->batch ? left : g->batch;
-        if (n->settings.vec->async != NULL && !sl_staging_has_room(&n->staging))
+        if (n->settings.vec->async != NULL && !sl_staging_has_room(&n->view.staging))
             result = n->settings.vec->fence(error);
         sl_incoming_collect(n);
         if (result == 0)
@@ -406,27 +408,27 @@ static int combine_up_to(sl_node *n, sl_group *g, uint32_t end, sl_error *error)
 
 int sl_incoming_flush(sl_node *n, sl_error *error) {
     int result = 0;
-    for (sl_group *g = n->groups; g < n->groups + n->group_count && result == 0; g++)
+    for (sl_group *g = n->room.groups; g < n->room.groups + n->step.group_count && result == 0; g++)
         result = combine_up_to(n, g, parts_here(n, g), error);
     return result;
 }
 
 int sl_incoming_end(sl_node *n, sl_error *error) {
     int result = 0;
-    for (sl_group *g = n->groups; g < n->groups + n->group_count && result == 0; g++)
+    for (sl_group *g = n->room.groups; g < n->room.groups + n->step.group_count && result == 0; g++)
         result = combine_up_to(n, g, g->parts, error);
     return result;
 }
 
 void sl_incoming_leave(sl_node *n) {
-    n->given = sl_given(&n->state);
-    for (uint32_t i = 0; i < n->group_count; i++)
-        n->groups[i].count = 0;
+    n->step.given = sl_given(&n->state);
+    for (uint32_t i = 0; i < n->step.group_count; i++)
+        n->room.groups[i].count = 0;
 }
 
 bool sl_incoming_is_complete(const sl_node *n) {
-    for (uint32_t i = 0; i < n->group_count; i++)
-        if (n->groups[i].combined < n->groups[i].parts)
+    for (uint32_t i = 0; i < n->step.group_count; i++)
+        if (n->room.groups[i].combined < n->room.groups[i].parts)
             return false;
     return true;
 }
@@ -439,50 +441,52 @@ static bool lacks(const sl_node *n, const sl_group *g, const sl_incoming *from) 
 /* Has the group's next batch come from everybody? Then only this node's own holds it up. */
 static bool has_all(const sl_node *n, const sl_group *g) {
     for (uint32_t i = g->first; i < g->first + g->count; i++)
-        if (lacks(n, g, &n->incoming[i]))
+        if (lacks(n, g, &n->room.incoming[i]))
             return false;
     return true;
 }
 
 bool sl_node_awaits_sent(const sl_node *n) {
-    if (!n->exchanging || n->sent == n->encoded)
+    if (!n->round.exchanging || n->step.sent == n->step.encoded)
         return false;
-    for (const sl_group *g = n->groups; g < n->groups + n->group_count; g++)
+    for (const sl_group *g = n->room.groups; g < n->room.groups + n->step.group_count; g++)
         if (g->combined < g->parts && has_all(n, g))
             return true;
     return sl_incoming_is_complete(n);
 }
 
 int sl_incoming_name_missing(const sl_node *n, sl_error *error) {
-    for (const sl_group *g = n->groups; n->exchanging && g < n->groups + n->group_count; g++)
+    for (const sl_group *g = n->room.groups;
+         n->round.exchanging && g < n->room.groups + n->step.group_count; g++)
         for (uint32_t i = g->first; i < g->first + g->count; i++)
-            if (g->combined < g->parts && lacks(n, g, &n->incoming[i]))
-                return sl_fail_edge(error, SL_EPEER, n->incoming[i].peer, n->settings.rank,
+            if (g->combined < g->parts && lacks(n, g, &n->room.incoming[i]))
+                return sl_fail_edge(error, SL_EPEER, n->room.incoming[i].peer, n->settings.rank,
                                     n->state.round, "part %u of %u has not come",
-                                    g->combined + n->incoming[i].queue->count, g->parts);
+                                    g->combined + n->room.incoming[i].queue->count, g->parts);
     return 0;
 }
 
 static uint32_t steps_of(const sl_node *n) {
     sl_exchange_step step;
     uint32_t steps = 0;
-    while (sl_route_step(&n->route, n->state.exchange + (n->state.exchange == 0), steps, &step))
+    while (
+        sl_route_step(&n->view.route, n->state.exchange + (n->state.exchange == 0), steps, &step))
         steps++;
     return steps;
 }
 
 void sl_node_reach(const sl_node *n, sl_reach *out) {
     *out = (sl_reach){.exchange = sl_node_exchange(n)};
-    out->step = n->exchanging ? n->number : steps_of(n);
-    if (n->exchanging && n->group_count > 0)
-        out->part = parts_here(n, &n->groups[0]);
+    out->step = n->round.exchanging ? n->step.number : steps_of(n);
+    if (n->round.exchanging && n->step.group_count > 0)
+        out->part = parts_here(n, &n->room.groups[0]);
 }
 
 bool sl_node_awaits(const sl_node *n, uint32_t peer) {
-    for (uint32_t k = 0; n->exchanging && k < n->group_count; k++) {
-        const sl_group *g = &n->groups[k];
+    for (uint32_t k = 0; n->round.exchanging && k < n->step.group_count; k++) {
+        const sl_group *g = &n->room.groups[k];
         for (uint32_t i = g->first; i < g->first + g->count && g->combined < g->parts; i++)
-            if (n->incoming[i].peer == peer && lacks(n, g, &n->incoming[i]))
+            if (n->room.incoming[i].peer == peer && lacks(n, g, &n->room.incoming[i]))
                 return true;
     }
     return false;

@@ -24,7 +24,7 @@ static const double divergence_factor = 1e6;
 /* Is this exchange, or else the next one, the first of a later view, which all algorithms of its
  * kind begin alike? */
 static bool restates(const sl_node *n) {
-    const uint64_t next = n->state.exchange + !(n->exchanging || n->exchanged);
+    const uint64_t next = n->state.exchange + !(n->round.exchanging || n->life.exchanged);
     return sl_algorithm_restates(n->algorithm) && n->state.first_exchange > 1 &&
            n->state.first_exchange == next;
 }
@@ -43,20 +43,20 @@ static bool is_due(const sl_node *n) {
 }
 
 static void begin_step(sl_node *n) {
-    const sl_exchange_step *step = &n->step;
+    const sl_exchange_step *step = &n->step.what;
     n->state.in = step->in;
     n->state.self_weight = step->self_weight;
     n->state.slot = step->in.count > 0
-                        ? sl_peer_index(n->peers, n->inbox.peer_count, step->in.peers[0])
+                        ? sl_peer_index(n->view.peers, n->inbox.peer_count, step->in.peers[0])
                         : n->inbox.peer_count;
-    n->outgoing = sl_codecs_find(&n->codecs, step->published.count, step->stage, n->state.exchange);
-    n->message = (sl_outbound){0};
-    n->encoded = n->sent = 0;
-    n->given = 0;
-    n->measure = n->number == 0 && is_due(n) && sl_outgoing_is_plain_gossip(n) && !n->state.alone;
-    n->norm_limit = n->settings.vec->on_host && !n->state.alone && sl_outgoing_is_plain_gossip(n)
-                        ? n->settings.norm_limit
-                        : 0;
+    n->step.outgoing =
+        sl_codecs_find(&n->view.codecs, step->published.count, step->stage, n->state.exchange);
+    n->round.measure =
+        n->step.number == 0 && is_due(n) && sl_outgoing_is_plain_gossip(n) && !n->state.alone;
+    n->step.norm_limit =
+        n->settings.vec->on_host && !n->state.alone && sl_outgoing_is_plain_gossip(n)
+            ? n->settings.norm_limit
+            : 0;
     sl_incoming_begin(n);
     if (!sl_outgoing_adapts(n))
         sl_node_sweep(n, step->stage->prepare, step->prepared);
@@ -80,43 +80,45 @@ static bool has_stage(const sl_node *n, const sl_stage *stage) {
 /* From step *number on, the first that this exchange has. */
 static bool find_step(sl_node *n, uint32_t *number, sl_exchange_step *out) {
     bool found;
-    while ((found = sl_route_step(&n->route, n->state.exchange, *number, out)) &&
+    while ((found = sl_route_step(&n->view.route, n->state.exchange, *number, out)) &&
            !has_stage(n, out->stage))
         (*number)++;
     if (found && n->state.alone)
         leave_out_others(out);
     else if (found)
-        sl_fold_apply(&n->fold, &n->route, n->peers, n->inbox.peer_count, out);
+        sl_fold_apply(&n->view.fold, &n->view.route, n->view.peers, n->inbox.peer_count, out);
     return found;
 }
 
 /* From step `number` on; after the last one, the exchange is over. */
 static int go_to_step(sl_node *n, uint32_t number, sl_update *update, sl_error *error) {
     sl_exchange_step step;
-    const sl_stage *before = number > 0 ? n->step.stage : NULL; /* what is over, if it was last */
+    /* What is over, if the step was its last. */
+    const sl_stage *before = number > 0 ? n->step.what.stage : NULL;
     const bool found = find_step(n, &number, &step);
-    n->number = number;
+    n->step.number = number;
     if (before != NULL && before->over != NULL && (!found || step.stage != before))
         before->over(&n->state);
     if (!found) {
-        n->exchanging = false;
-        n->exchanged = 1;
+        n->round.exchanging = false;
+        n->life.exchanged = 1;
         return 0;
     }
-    n->step = step;
+    n->step = (sl_step_state){.number = number, .what = step};
     begin_step(n);
-    if (n->outgoing == NULL)
+    if (n->step.outgoing == NULL)
         return 0;
     int result = sl_outgoing_begin(n, error);
-    n->message.overlaps = overlaps(n);
+    n->step.message.overlaps = overlaps(n);
     update->publish = !n->state.alone;
-    update->message = n->message;
+    update->message = n->step.message;
     return result;
 }
 
 static void count_exchange(sl_node *n) {
     n->state.exchange++;
-    n->state.heard = sl_route_heard(&n->route, n->state.exchange - n->state.first_exchange + 1);
+    n->state.heard =
+        sl_route_heard(&n->view.route, n->state.exchange - n->state.first_exchange + 1);
     n->state.compressor =
         sl_plan_compressor(n->settings.plan, n->settings.epoch_rounds, n->state.exchange);
 }
@@ -125,26 +127,26 @@ static void count_exchange(sl_node *n) {
 static int end_alone(sl_node *n, sl_error *error) {
     sl_update nobodys = {0};
     int result = 0;
-    while (result == 0 && n->exchanging) {
+    while (result == 0 && n->round.exchanging) {
         result = sl_outgoing_end(n, error);
         if (result == 0)
             result = sl_incoming_end(n, error);
         if (result == 0)
-            result = go_to_step(n, n->number + 1, &nobodys, error);
+            result = go_to_step(n, n->step.number + 1, &nobodys, error);
     }
     return result;
 }
 
 static int begin_exchange(sl_node *n, sl_update *update, sl_error *error) {
     count_exchange(n);
-    if (n->is_cut && sl_algorithm_voids(n->algorithm))
+    if (n->view.is_cut && sl_algorithm_voids(n->algorithm))
         return 0;
-    n->exchanging = true;
-    n->state.alone = n->is_cut;
+    n->round.exchanging = true;
+    n->state.alone = n->view.is_cut;
     sl_voiding_keep(n);
-    sl_measure_begin(&n->measured);
+    sl_measure_begin(&n->view.measured);
     const int result = go_to_step(n, 0, update, error);
-    return result == 0 && n->is_cut ? end_alone(n, error) : result;
+    return result == 0 && n->view.is_cut ? end_alone(n, error) : result;
 }
 
 /* A loaded node whose pieces hold this exchange, too: what the round's end reads beside them. */
@@ -158,7 +160,7 @@ static void take_exchange(sl_node *n) {
 }
 
 static bool step_is_over(const sl_node *n) {
-    return sl_incoming_is_complete(n) && n->sent == n->message.parts;
+    return sl_incoming_is_complete(n) && n->step.sent == n->step.message.parts;
 }
 
 /* ---- rounds ---- */
@@ -170,17 +172,17 @@ static bool has_exchange(const sl_node *n) {
 }
 
 static int begin_round(sl_node *n, sl_update *update, sl_error *error) {
-    n->gradient_ready = false;
     n->state.round++;
     n->state.last_sgd = n->state.sgd;
     n->state.sgd = sl_optimizer_at(n->settings.optimizer, n->state.round, n->settings.rounds);
-    n->statistics =
-        (sl_round){.round = n->state.round, .learning_rate = n->state.sgd.learning_rate};
+    n->round = (sl_round_state){
+        .statistics = {.round = n->state.round, .learning_rate = n->state.sgd.learning_rate}};
     update->compute = true;
     update->round = n->state.round;
-    if (n->exchanged)
+    if (n->life.exchanged)
         take_exchange(n);
-    return has_exchange(n) && overlaps(n) && !n->exchanged ? begin_exchange(n, update, error) : 0;
+    return has_exchange(n) && overlaps(n) && !n->life.exchanged ? begin_exchange(n, update, error)
+                                                                : 0;
 }
 
 /* The gradient becomes the direction of SGD's step. */
@@ -191,17 +193,17 @@ static void take_direction(sl_node *n) {
 
 static void end_updates(sl_node *n) {
     const sl_range all = {0, n->settings.dimension};
-    const bool anew = n->exchanged && restates(n);
-    if (n->algorithm->averages_gradient && n->exchanged)
+    const bool anew = n->life.exchanged && restates(n);
+    if (n->algorithm->averages_gradient && n->life.exchanged)
         take_direction(n);
     sl_node_sweep(n,
-                  anew           ? sl_restate
-                  : n->exchanged ? n->algorithm->settle
-                                 : n->algorithm->local,
+                  anew                ? sl_restate
+                  : n->life.exchanged ? n->algorithm->settle
+                                      : n->algorithm->local,
                   all);
     if (anew)
         sl_node_begin_anew(n);
-    else if (n->exchanged && n->algorithm->finish != NULL)
+    else if (n->life.exchanged && n->algorithm->finish != NULL)
         n->algorithm->finish(&n->state);
 }
 
@@ -215,16 +217,16 @@ static int ask_device(const sl_node *n, bool last, sl_error *error) {
 }
 
 static bool is_held(const sl_node *n) {
-    return n->held_after > 0 && n->state.round >= n->held_after;
+    return n->life.held_after > 0 && n->state.round >= n->life.held_after;
 }
 
 /* Tells the driver of the round that has ended, and goes on to the next. */
 static int report_round(sl_node *n, sl_update *update, sl_error *error) {
     update->round_done = true;
-    update->finished_round = n->ended;
-    n->finished = update->finished = n->ended.round == n->settings.rounds;
-    n->gradient_ready = false;
-    return n->finished || is_held(n) ? 0 : begin_round(n, update, error);
+    update->finished_round = n->life.ended;
+    n->life.finished = update->finished = n->life.ended.round == n->settings.rounds;
+    n->round.gradient_ready = false;
+    return n->life.finished || is_held(n) ? 0 : begin_round(n, update, error);
 }
 
 static int end_round(sl_node *n, sl_update *update, sl_error *error) {
@@ -234,31 +236,32 @@ static int end_round(sl_node *n, sl_update *update, sl_error *error) {
     const bool last = n->state.round == n->settings.rounds;
     double distance = NAN;
     if ((last || is_due(n)) &&
-        !sl_measure_read(&n->measured, n->state.x, n->settings.dimension, &distance))
+        !sl_measure_read(&n->view.measured, n->state.x, n->settings.dimension, &distance))
         return sl_node_spoil(n, "the model holds a number that is not finite", error);
-    n->statistics.neighbour_distance = n->measure && n->exchanged ? sqrt(distance) : NAN;
-    n->statistics.push_sum_weight = sl_node_push_sum_weight(n);
-    n->statistics.doubtful = n->state.doubtful;
+    n->round.statistics.neighbour_distance =
+        n->round.measure && n->life.exchanged ? sqrt(distance) : NAN;
+    n->round.statistics.push_sum_weight = sl_node_push_sum_weight(n);
+    n->round.statistics.doubtful = n->state.doubtful;
     n->state.doubtful = 0;
-    n->measure = false;
-    n->exchanged = 0;
-    n->ended = n->statistics;
-    n->ended_exchange = n->state.exchange;
+    n->round.measure = false;
+    n->life.exchanged = 0;
+    n->life.ended = n->round.statistics;
+    n->life.ended_exchange = n->state.exchange;
     return report_round(n, update, error);
 }
 
 /* Combines what has come, and goes from step to step and round to round as far as that leads. */
 static int advance(sl_node *n, sl_update *update, sl_error *error) {
     int result = 0;
-    if (n->spoiled)
+    if (n->life.spoiled)
         return 0;
-    while (result == 0 && n->exchanging) {
+    while (result == 0 && n->round.exchanging) {
         result = sl_incoming_combine(n, error);
         if (result != 0 || !step_is_over(n))
             return result;
-        result = go_to_step(n, n->number + 1, update, error);
+        result = go_to_step(n, n->step.number + 1, update, error);
     }
-    if (result != 0 || !n->gradient_ready)
+    if (result != 0 || !n->round.gradient_ready)
         return result;
     end_updates(n);
     return end_round(n, update, error);
@@ -271,21 +274,21 @@ static bool shows_late(const sl_node *n) {
 }
 
 static int accept_gradient(sl_node *n, double loss, sl_update *update, sl_error *error) {
-    if (n->spoiled)
+    if (n->life.spoiled)
         return 0;
     int asked = ask_device(n, false, error);
     if (asked != 0)
         return asked; /* and the loss means nothing */
-    if (n->loss_limit <= 0 && isfinite(loss))
-        n->loss_limit = divergence_factor * (1 + fabs(loss));
+    if (n->life.loss_limit <= 0 && isfinite(loss))
+        n->life.loss_limit = divergence_factor * (1 + fabs(loss));
     char what[96];
     snprintf(what, sizeof what, "the loss is %g", loss);
-    if (!(loss <= n->loss_limit))
+    if (!(loss <= n->life.loss_limit))
         return sl_node_diverged(n, what, error);
     if (n->settings.turns && shows_late(n) && sl_node_has_spoiled_gradient(n))
         return sl_node_diverged(n, "the gradient holds a number that is not finite", error);
-    n->gradient_ready = true;
-    n->statistics.loss = n->state.loss = loss;
+    n->round.gradient_ready = true;
+    n->round.statistics.loss = n->state.loss = loss;
     sl_direction_clip(&n->direction, n->state.g);
     if (!n->algorithm->averages_gradient)
         take_direction(n);
@@ -295,7 +298,7 @@ static int accept_gradient(sl_node *n, double loss, sl_update *update, sl_error 
 }
 
 static int name_peer_down(const sl_node *n, uint32_t peer, sl_error *error) {
-    if (n->finished)
+    if (n->life.finished)
         return 0;
     return sl_fail_edge(error, SL_EPEER, peer, n->settings.rank, n->state.round,
                         "the neighbour is gone");
@@ -303,10 +306,10 @@ static int name_peer_down(const sl_node *n, uint32_t peer, sl_error *error) {
 
 int sl_node_name_wait(const sl_node *n, sl_error *error) {
     int result = sl_incoming_name_missing(n, error);
-    return result != 0 || !n->exchanging
+    return result != 0 || !n->round.exchanging
                ? result
                : sl_fail_node(error, SL_EPEER, n->settings.rank, n->state.round,
-                              "%u of %u parts have left", n->sent, n->message.parts);
+                              "%u of %u parts have left", n->step.sent, n->step.message.parts);
 }
 
 /* SL_NODE_LATE */
@@ -321,15 +324,15 @@ static int name_late(const sl_node *n, sl_error *error) {
 
 /* All pieces of a finished round are here; the rest of the state follows from them. */
 static int go_on(sl_node *n, sl_update *update, sl_error *error) {
-    n->state.round = n->ended.round;
-    n->state.sgd = sl_optimizer_at(n->settings.optimizer, n->ended.round, n->settings.rounds);
-    n->ended.push_sum_weight = sl_node_push_sum_weight(n);
+    n->state.round = n->life.ended.round;
+    n->state.sgd = sl_optimizer_at(n->settings.optimizer, n->life.ended.round, n->settings.rounds);
+    n->life.ended.push_sum_weight = sl_node_push_sum_weight(n);
     return report_round(n, update, error);
 }
 
 static int start(sl_node *n, sl_update *update, sl_error *error) {
-    assert(n->state.round == 0 && n->ended.round <= n->settings.rounds);
-    if (n->ended.round > 0)
+    assert(n->state.round == 0 && n->life.ended.round <= n->settings.rounds);
+    if (n->life.ended.round > 0)
         return go_on(n, update, error);
     if (n->algorithm->start != NULL)
         n->algorithm->start(&n->state, n->settings.dimension);
@@ -339,24 +342,24 @@ static int start(sl_node *n, sl_update *update, sl_error *error) {
 /* ---- other members ---- */
 
 static int release(sl_node *n, sl_update *update, sl_error *error) {
-    assert(is_held(n) && !n->finished && n->ended.round == n->state.round);
-    n->held_after = 0;
+    assert(is_held(n) && !n->life.finished && n->life.ended.round == n->state.round);
+    n->life.held_after = 0;
     return begin_round(n, update, error);
 }
 
 /* Rounds that others have done count as done: it begins its life. */
 static void pass_over(sl_node *n, const sl_view *view) {
     const uint64_t before = view->round - 1;
-    n->state.round = n->ended.round = n->held_after = before;
-    n->state.exchange = n->ended_exchange = view->exchange;
+    n->state.round = n->life.ended.round = n->life.held_after = before;
+    n->state.exchange = n->life.ended_exchange = view->exchange;
     n->state.sgd = sl_optimizer_at(n->settings.optimizer, before, n->settings.rounds);
 }
 
 /* What it gave to others, and they to it, is unknown after a cut: push-sum begins anew. */
 static int take_view(sl_node *n, const sl_view *view, sl_update *update, sl_error *error) {
-    const bool joins = n->state.round == 0 && n->ended.round == 0,
+    const bool joins = n->state.round == 0 && n->life.ended.round == 0,
                anew = sl_algorithm_begins_anew(n->algorithm),
-               begins = joins || (n->is_cut && n->algorithm->matrix == SL_MATRIX_COLUMN);
+               begins = joins || (n->view.is_cut && n->algorithm->matrix == SL_MATRIX_COLUMN);
     int result = sl_node_turn(n, view, error);
     if (result != 0)
         return result;
@@ -369,7 +372,8 @@ static int take_view(sl_node *n, const sl_view *view, sl_update *update, sl_erro
     else if (begins && n->algorithm->start != NULL)
         n->algorithm->start(&n->state, n->settings.dimension);
     assert(n->state.round + 1 == view->round);
-    n->state.exchange = n->ended_exchange = view->exchange; /* which may follow from what came */
+    /* The view's exchange may follow from what came. */
+    n->state.exchange = n->life.ended_exchange = view->exchange;
     if (n->algorithm->restart != NULL)
         n->algorithm->restart(&n->state, n->settings.dimension);
     return release(n, update, error);
@@ -388,33 +392,33 @@ static int cut_exchange(sl_node *n, sl_error *error) {
     if (result != 0)
         return result;
     sl_incoming_leave(n);
-    n->measure = false;
+    n->round.measure = false;
     n->state.alone = true;
-    leave_out_others(&n->step);
-    n->state.in = n->step.in;
-    n->state.self_weight = n->step.self_weight;
+    leave_out_others(&n->step.what);
+    n->state.in = n->step.what.in;
+    n->state.self_weight = n->step.what.self_weight;
     return end_alone(n, error);
 }
 
 static int cut(sl_node *n, sl_error *error) {
-    if (n->finished || n->is_cut)
+    if (n->life.finished || n->view.is_cut)
         return 0;
-    n->is_cut = true;
-    if (n->exchanging && !n->spoiled && !sl_algorithm_voids(n->algorithm))
+    n->view.is_cut = true;
+    if (n->round.exchanging && !n->life.spoiled && !sl_algorithm_voids(n->algorithm))
         return cut_exchange(n, error);
     give_back_all(n);
-    if (n->exchanging && !n->spoiled)
+    if (n->round.exchanging && !n->life.spoiled)
         sl_voiding_undo(n);
     return 0;
 }
 
 static void give_up(sl_node *n) {
-    n->exchanging = n->gradient_ready = false;
+    n->round.exchanging = n->round.gradient_ready = false;
     give_back_all(n);
 }
 
 static void renew(sl_node *n, uint32_t peer) {
-    const uint32_t slot = sl_peer_index(n->peers, n->inbox.peer_count, peer);
+    const uint32_t slot = sl_peer_index(n->view.peers, n->inbox.peer_count, peer);
     assert(n->state.round == 0);
     if (slot < n->inbox.peer_count)
         sl_inbox_keep_step(&n->inbox, &n->inbox.queues[slot], 0, 0);
@@ -437,18 +441,18 @@ int sl_node_step(sl_node *n, const sl_event *event, sl_update *update, sl_error 
         result = start(n, update, error);
         break;
     case SL_EVENT_GRADIENT:
-        assert(!n->gradient_ready);
+        assert(!n->round.gradient_ready);
         result = accept_gradient(n, event->loss, update, error);
         break;
     case SL_EVENT_RECEIVED:
         result = sl_incoming_receive(n, event, error);
         break;
     case SL_EVENT_SENT:
-        assert(event->part == n->sent && n->sent < n->encoded);
-        n->sent++;
+        assert(event->part == n->step.sent && n->step.sent < n->step.encoded);
+        n->step.sent++;
         break;
     case SL_EVENT_NOTIFIED:
-        n->awaits_encoder = false;
+        n->step.awaits_encoder = false;
         break;
     case SL_EVENT_CUT:
         result = cut(n, error);
@@ -472,7 +476,7 @@ int sl_node_step(sl_node *n, const sl_event *event, sl_update *update, sl_error 
         result = name_late(n, error);
         break;
     }
-    if (result == 0 && n->state.round > 0 && !n->finished)
+    if (result == 0 && n->state.round > 0 && !n->life.finished)
         result = advance(n, update, error);
     if (result == 0 && gives_back(n, event))
         sl_incoming_collect(n);
@@ -504,21 +508,21 @@ uint64_t sl_node_round(const sl_node *n) {
 
 void sl_node_hold(sl_node *n, uint64_t round) {
     assert(round == 0 || round >= n->state.round);
-    n->held_after = round;
+    n->life.held_after = round;
 }
 
 bool sl_node_rests(const sl_node *n) {
-    return n->state.round > 0 && !n->exchanging && !n->gradient_ready;
+    return n->state.round > 0 && !n->round.exchanging && !n->round.gradient_ready;
 }
 
 bool sl_node_varies(const sl_node *n) {
-    return sl_route_varies(&n->route);
+    return sl_route_varies(&n->view.route);
 }
 
 uint64_t sl_node_open_exchange(const sl_node *n, sl_row *from) {
     sl_exchange_step step = {0};
-    const uint64_t exchange = sl_node_exchange(n) + !n->exchanging;
-    sl_route_step(&n->route, exchange, 0, &step);
+    const uint64_t exchange = sl_node_exchange(n) + !n->round.exchanging;
+    sl_route_step(&n->view.route, exchange, 0, &step);
     *from = step.in;
     return exchange;
 }

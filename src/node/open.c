@@ -39,7 +39,7 @@ static bool allocate_each(sl_state *s, size_t count) {
 
 static bool allocate_replicas(sl_node *n) {
     sl_state *s = &n->state;
-    const uint32_t width = sl_route_width(&n->route);
+    const uint32_t width = sl_route_width(&n->view.route);
     const size_t count = count_replicas(n->algorithm, &n->settings.plan->config, &s->shapes, width);
     s->slots = width;
     s->replicas = calloc(count + 1, sizeof *s->replicas);
@@ -117,10 +117,10 @@ static void *take_buffer(const sl_node *n, size_t bytes) {
 
 static void release_buffer(sl_node *n) {
     if (n->settings.direct)
-        n->settings.vec->release(n->buffer);
+        n->settings.vec->release(n->buffer.memory);
     else
-        n->settings.vec->release_host(n->buffer);
-    n->buffer = NULL;
+        n->settings.vec->release_host(n->buffer.memory);
+    n->buffer.memory = NULL;
 }
 
 /* One that is long enough stays, as it is registered. */
@@ -128,28 +128,27 @@ static bool allocate_buffer(sl_node *n) {
     size_t longest = 0; /* of the parts that are not sent from where they stand */
     const sl_stage *stage;
     for (size_t i = 0; (stage = sl_algorithm_stage(n->algorithm, i)) != NULL; i++)
-        for (size_t c = 0; c < n->codecs.set_count; c++) {
-            const sl_codec_set *set = &n->codecs.sets[c];
+        for (size_t c = 0; c < n->view.codecs.set_count; c++) {
+            const sl_codec_set *set = &n->view.codecs.sets[c];
             if (!sl_codec_set_serves(set, stage))
                 continue;
             const uint32_t parts = sl_codec_parts(set->codec);
             const size_t bytes = sl_codec_part_bytes_max(set->codec);
             if (!borrows(n, stage, set->codec)) {
-                n->buffer_parts = (uint32_t)larger(parts, n->buffer_parts);
+                n->buffer.parts = (uint32_t)larger(parts, n->buffer.parts);
                 longest = larger(bytes, longest);
             }
         }
-    n->parts_max = n->codecs.parts_max;
-    n->part_bytes_max = n->codecs.part_bytes_max;
-    n->buffer_stride = sl_round_up(longest, SL_VEC_ALIGNMENT);
-    if (n->buffer_stride * n->buffer_parts > n->buffer_bytes) {
+    n->buffer.stride = sl_round_up(longest, SL_VEC_ALIGNMENT);
+    if (n->buffer.stride * n->buffer.parts > n->buffer.bytes) {
         release_buffer(n);
-        n->buffer_bytes = n->buffer_stride * n->buffer_parts;
-        n->buffer = take_buffer(n, n->buffer_bytes);
+        n->buffer.bytes = n->buffer.stride * n->buffer.parts;
+        n->buffer.memory = take_buffer(n, n->buffer.bytes);
     }
-    for (size_t c = 0; n->buffer != NULL && !n->settings.direct && c < n->codecs.set_count; c++)
-        sl_encoder_stage(n->codecs.sets[c].encoder, n->buffer);
-    return n->buffer_parts == 0 || n->buffer != NULL;
+    for (size_t c = 0;
+         n->buffer.memory != NULL && !n->settings.direct && c < n->view.codecs.set_count; c++)
+        sl_encoder_stage(n->view.codecs.sets[c].encoder, n->buffer.memory);
+    return n->buffer.parts == 0 || n->buffer.memory != NULL;
 }
 
 /* Is the own part combined with those of others? */
@@ -167,7 +166,7 @@ static uint32_t choose_batch(const sl_node *n, size_t width) {
     const sl_node_settings *s = &n->settings;
     if (s->vec->on_host || s->direct || n->algorithm->keeps_messages || width == 0)
         return 1;
-    const size_t part = sl_round_up(n->part_bytes_max, SL_VEC_ALIGNMENT),
+    const size_t part = sl_round_up(n->view.codecs.part_bytes_max, SL_VEC_ALIGNMENT),
                  fit = batch_bytes / (width * part), half = s->inbox_parts / 2,
                  batch = s->inbox_parts > 0 && half < fit ? half : fit;
     return batch > 1 ? (uint32_t)batch : 1;
@@ -175,37 +174,38 @@ static uint32_t choose_batch(const sl_node *n, size_t width) {
 
 static bool open_staging(sl_node *n, size_t width) {
     const sl_node_settings *s = &n->settings;
-    n->batch = choose_batch(n, width);
-    return sl_staging_open(&n->staging, &(sl_staging_settings){.vec = s->vec,
-                                                               .width = width,
-                                                               .batch = n->batch,
-                                                               .part_bytes = n->part_bytes_max,
-                                                               .receive_rows = s->receive_rows,
-                                                               .notify_fd = s->notify_fd,
-                                                               .direct = s->direct}) == 0;
+    n->view.batch = choose_batch(n, width);
+    return sl_staging_open(&n->view.staging,
+                           &(sl_staging_settings){.vec = s->vec,
+                                                  .width = width,
+                                                  .batch = n->view.batch,
+                                                  .part_bytes = n->view.codecs.part_bytes_max,
+                                                  .receive_rows = s->receive_rows,
+                                                  .notify_fd = s->notify_fd,
+                                                  .direct = s->direct}) == 0;
 }
 
 static bool allocate_steps(sl_node *n) {
-    const uint32_t width = sl_route_width(&n->route);
-    n->incoming = calloc(width + 1u, sizeof *n->incoming);
-    n->groups = calloc(width + 1u, sizeof *n->groups);
-    n->parts = calloc(width + 1u, sizeof *n->parts);
-    n->own = calloc(n->parts_max, sizeof *n->own);
-    n->own_sizes = calloc(n->parts_max, sizeof *n->own_sizes);
-    if (n->incoming == NULL || n->groups == NULL || n->parts == NULL || n->own == NULL ||
-        n->own_sizes == NULL || !open_staging(n, width + ranks(n)))
+    const uint32_t width = sl_route_width(&n->view.route);
+    n->room.incoming = calloc(width + 1u, sizeof *n->room.incoming);
+    n->room.groups = calloc(width + 1u, sizeof *n->room.groups);
+    n->room.parts = calloc(width + 1u, sizeof *n->room.parts);
+    n->room.own = calloc(n->view.codecs.parts_max, sizeof *n->room.own);
+    n->room.own_sizes = calloc(n->view.codecs.parts_max, sizeof *n->room.own_sizes);
+    if (n->room.incoming == NULL || n->room.groups == NULL || n->room.parts == NULL ||
+        n->room.own == NULL || n->room.own_sizes == NULL || !open_staging(n, width + ranks(n)))
         return false;
-    n->sizes = calloc((width + 1u) * (size_t)n->batch, sizeof *n->sizes);
-    return n->sizes != NULL;
+    n->room.sizes = calloc((width + 1u) * (size_t)n->view.batch, sizeof *n->room.sizes);
+    return n->room.sizes != NULL;
 }
 
 static bool allocate_of_view(sl_node *n) {
-    const uint32_t count = sl_route_peers(&n->route, &n->peers);
+    const uint32_t count = sl_route_peers(&n->view.route, &n->view.peers);
     return allocate_replicas(n) && allocate_buffer(n) && allocate_steps(n) &&
-           sl_measure_open(&n->measured, n->settings.vec, sl_route_width(&n->route),
-                           n->parts_max) == 0 &&
+           sl_measure_open(&n->view.measured, n->settings.vec, sl_route_width(&n->view.route),
+                           n->view.codecs.parts_max) == 0 &&
            sl_inbox_open(&n->inbox, count, n->settings.inbox_parts,
-                         sl_staging_tokens_max(&n->staging)) == 0;
+                         sl_staging_tokens_max(&n->view.staging)) == 0;
 }
 
 static int check_settings(const sl_node_settings *s, sl_error *error) {
@@ -237,16 +237,16 @@ static int no_memory(const sl_node *n, sl_error *error) {
 static int open_view(sl_node *n, const sl_members *members, sl_error *error) {
     const sl_node_settings *s = &n->settings;
     const sl_algorithm_config *config = &s->plan->config;
-    int result = sl_route_open(&n->route, n->algorithm, config, s->topology, members, s->rank,
+    int result = sl_route_open(&n->view.route, n->algorithm, config, s->topology, members, s->rank,
                                &n->state.shapes, error);
     n->state.config = config;
-    n->state.nodes = n->route.nodes;
-    n->state.place = n->route.place;
+    n->state.nodes = n->view.route.nodes;
+    n->state.place = n->view.route.place;
     n->state.period = sl_topology_period(s->topology);
     n->state.step_size = (float)s->plan->step_size;
     if (result == 0)
-        result = sl_codecs_open(&n->codecs, s, &n->route, s->turns || n->state.first_exchange > 1,
-                                error);
+        result = sl_codecs_open(&n->view.codecs, s, &n->view.route,
+                                s->turns || n->state.first_exchange > 1, error);
     return result == 0 && !allocate_of_view(n) ? no_memory(n, error) : result;
 }
 
@@ -261,27 +261,22 @@ static void close_view(sl_node *n) {
     n->state.replicas = NULL;
     n->state.numbers = NULL;
     n->state.replica_count = 0;
-    sl_staging_close(&n->staging);
-    sl_measure_close(&n->measured);
-    sl_codecs_close(&n->codecs);
+    sl_staging_close(&n->view.staging);
+    sl_measure_close(&n->view.measured);
+    sl_codecs_close(&n->view.codecs);
     sl_inbox_end(&n->inbox);
-    sl_fold_close(&n->fold);
-    sl_route_close(&n->route);
-    n->staging = (sl_staging){0};
-    n->route = (sl_route){0};
-    free(n->incoming);
-    free(n->groups);
-    free(n->parts);
-    free(n->own);
-    free(n->own_sizes);
-    free(n->sizes);
-    n->incoming = NULL;
-    n->groups = NULL;
-    n->parts = NULL;
-    n->own = NULL;
-    n->own_sizes = n->sizes = NULL;
-    n->buffer_parts = 0;
-    n->is_cut = n->state.alone = false;
+    sl_fold_close(&n->view.fold);
+    sl_route_close(&n->view.route);
+    n->view = (sl_view_state){0};
+    free(n->room.incoming);
+    free(n->room.groups);
+    free(n->room.parts);
+    free(n->room.own);
+    free(n->room.own_sizes);
+    free(n->room.sizes);
+    n->room = (sl_room){0};
+    n->buffer.parts = 0;
+    n->state.alone = false;
 }
 
 /* Does the view do without an edge that members exchange along? Where all wait for all, nobody
@@ -308,7 +303,7 @@ int sl_node_turn(sl_node *n, const sl_view *view, sl_error *error) {
     if (n->settings.vec->async != NULL)
         n->settings.vec->fence(NULL); /* what has come is read then */
     sl_incoming_collect(n);
-    assert(!n->exchanging);
+    assert(!n->round.exchanging);
     close_view(n); /* who went further in another part has sent what this node does not come to */
     assert(n->inbox.held == 0);
     n->settings.topology = view->topology;
@@ -317,8 +312,8 @@ int sl_node_turn(sl_node *n, const sl_view *view, sl_error *error) {
     n->state.in = (sl_row){0}; /* the old view's are gone */
     int result = open_view(n, &view->members, error);
     if (result == 0 && sl_algorithm_voids(n->algorithm))
-        result = find_gap(n, view, &n->is_cut, error);
-    return result == 0 && sl_fold_open(&n->fold, view, n->settings.rank, n->peers,
+        result = find_gap(n, view, &n->view.is_cut, error);
+    return result == 0 && sl_fold_open(&n->view.fold, view, n->settings.rank, n->view.peers,
                                        n->inbox.peer_count) != 0
                ? no_memory(n, error)
                : result;
@@ -350,7 +345,7 @@ int sl_node_open(sl_node **out, const sl_node_settings *settings, sl_error *erro
                           .first_exchange = 1,
                           .push_sum_weight = 1,
                           .is_finite = true};
-    n->loss_limit = settings->loss_limit;
+    n->life.loss_limit = settings->loss_limit;
     result = sl_algorithm_check_shapes(config, &n->state.shapes, error);
     if (result == 0)
         result = allocate_vectors(n) ? open_view(n, NULL, error) : no_memory(n, error);
@@ -388,15 +383,15 @@ void sl_node_close(sl_node **node) {
 /* ---- asking ---- */
 
 uint32_t sl_node_parts_max(const sl_node *n) {
-    return n->parts_max;
+    return n->view.codecs.parts_max;
 }
 
 size_t sl_node_part_bytes_max(const sl_node *n) {
-    return n->part_bytes_max;
+    return n->view.codecs.part_bytes_max;
 }
 
 uint32_t sl_node_peers(const sl_node *n, const uint32_t **peers) {
-    *peers = n->peers;
+    *peers = n->view.peers;
     return n->inbox.peer_count;
 }
 
@@ -422,9 +417,9 @@ size_t sl_node_regions(const sl_node *n, void **bases, size_t *bytes, size_t max
         bases[count] = (void *)(uintptr_t)all[count];
         bytes[count] = n->settings.dimension * sizeof(float);
     }
-    if (n->buffer != NULL && count < max) {
-        bases[count] = n->buffer;
-        bytes[count++] = n->buffer_stride * n->buffer_parts;
+    if (n->buffer.memory != NULL && count < max) {
+        bases[count] = n->buffer.memory;
+        bytes[count++] = n->buffer.stride * n->buffer.parts;
     }
     return count;
 }
@@ -434,5 +429,5 @@ size_t sl_node_memory(const sl_node *n) {
     return (list_vectors(n, all) + n->state.replica_count + (n->kept_x != NULL) +
             (n->kept_m != NULL) + sl_direction_vectors(n->settings.optimizer)) *
                n->settings.dimension * sizeof(float) +
-           (n->buffer != NULL ? n->buffer_stride * n->buffer_parts : 0);
+           (n->buffer.memory != NULL ? n->buffer.stride * n->buffer.parts : 0);
 }

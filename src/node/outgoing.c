@@ -15,36 +15,37 @@ bool sl_outgoing_is_vector(const sl_stage *stage, const sl_codec *codec) {
 
 static void read_vector(void *node, size_t from, size_t count, float *out) {
     const sl_node *n = node;
-    const float *vector = n->step.stage->vector(&n->state) + n->step.published.from + from;
+    const float *vector =
+        n->step.what.stage->vector(&n->state) + n->step.what.published.from + from;
     n->settings.vec->combine(out, &vector, (const float[]){1}, 1, count);
 }
 
 static void read_formula(void *node, size_t from, size_t count, float *out) {
     sl_node *n = node;
-    n->step.stage->read(&n->state, n->step.published.from + from, count, out);
+    n->step.what.stage->read(&n->state, n->step.what.published.from + from, count, out);
 }
 
 static sl_source source_of(sl_node *n) {
-    const sl_stage *stage = n->step.stage;
+    const sl_stage *stage = n->step.what.stage;
     if (stage->vector == NULL)
         return (sl_source){.read = read_formula, .context = n};
-    bool aliased =
-        sl_codec_borrows(n->outgoing->codec) && !sl_outgoing_is_vector(stage, n->outgoing->codec);
+    bool aliased = sl_codec_borrows(n->step.outgoing->codec) &&
+                   !sl_outgoing_is_vector(stage, n->step.outgoing->codec);
     if (aliased)
         return (sl_source){.read = read_vector, .context = n};
     const float *fresh = stage->fresh != NULL ? stage->fresh(&n->state) : NULL;
-    return (sl_source){.vector = stage->vector(&n->state) + n->step.published.from,
-                       .fresh = fresh != NULL ? fresh + n->step.published.from : NULL,
+    return (sl_source){.vector = stage->vector(&n->state) + n->step.what.published.from,
+                       .fresh = fresh != NULL ? fresh + n->step.what.published.from : NULL,
                        .scale = stage->scale != NULL ? stage->scale(&n->state) : NULL};
 }
 
 bool sl_outgoing_is_plain_gossip(const sl_node *n) {
-    return n->step.along_edges && n->outgoing != NULL &&
-           sl_outgoing_is_vector(n->step.stage, n->outgoing->codec);
+    return n->step.what.along_edges && n->step.outgoing != NULL &&
+           sl_outgoing_is_vector(n->step.what.stage, n->step.outgoing->codec);
 }
 
 bool sl_outgoing_adapts(const sl_node *n) {
-    return n->settings.vec->on_host && n->step.stage->speaks == NULL &&
+    return n->settings.vec->on_host && n->step.what.stage->speaks == NULL &&
            sl_outgoing_is_plain_gossip(n);
 }
 
@@ -63,17 +64,17 @@ static int name_encoding(sl_node *n, int result, sl_error *error) {
 /* With GPU-direct, a message that is not the vector itself, or that changes before it has left, is
  * copied to where it leaves from. */
 static sl_source gather(sl_node *n) {
-    (n->step.stage->vector != NULL ? read_vector : read_formula)(n, 0, n->step.published.count,
-                                                                 n->buffer);
-    return (sl_source){.vector = n->buffer};
+    (n->step.what.stage->vector != NULL ? read_vector : read_formula)(
+        n, 0, n->step.what.published.count, n->buffer.memory);
+    return (sl_source){.vector = n->buffer.memory};
 }
 
 static int begin_encoder(sl_node *n, sl_error *error) {
-    sl_message message = sl_node_message(n, n->settings.rank, n->state.exchange, n->number);
+    sl_message message = sl_node_message(n, n->settings.rank, n->state.exchange, n->step.number);
     const bool gathers =
-        n->settings.direct && !sl_outgoing_is_vector(n->step.stage, n->outgoing->codec);
+        n->settings.direct && !sl_outgoing_is_vector(n->step.what.stage, n->step.outgoing->codec);
     sl_source source = gathers ? gather(n) : source_of(n);
-    int result = sl_encoder_begin(n->outgoing->encoder, &message, &source);
+    int result = sl_encoder_begin(n->step.outgoing->encoder, &message, &source);
     return result != 0 ? name_encoding(n, result, error) : 0;
 }
 
@@ -84,117 +85,120 @@ static bool is_mutual(const sl_exchange_step *step) {
 }
 
 static sl_stay stays(const sl_node *n) {
-    return n->settings.vec->on_host && sl_outgoing_is_vector(n->step.stage, n->outgoing->codec)
-               ? sl_route_stays(&n->route, n->state.exchange, n->number, &n->step)
+    return n->settings.vec->on_host &&
+                   sl_outgoing_is_vector(n->step.what.stage, n->step.outgoing->codec)
+               ? sl_route_stays(&n->view.route, n->state.exchange, n->step.number, &n->step.what)
                : SL_STAY_NONE;
 }
 
 int sl_outgoing_begin(sl_node *n, sl_error *error) {
-    const bool silent = n->step.stage->speaks != NULL && n->state.silent;
-    n->message = (sl_outbound){.exchange = n->state.exchange,
-                               .step = n->number,
-                               .parts = silent ? 1 : sl_codec_parts(n->outgoing->codec),
-                               .to = n->step.out,
-                               .silent = silent,
-                               .mutual = is_mutual(&n->step),
-                               .stays = stays(n)};
-    n->said = n->step.stage->says != NULL ? n->step.stage->says(&n->state) : 1;
-    n->awaits_encoder = false;
-    *(silent ? &n->statistics.messages_silent : &n->statistics.messages_sent) += n->step.out.count;
+    const bool silent = n->step.what.stage->speaks != NULL && n->state.silent;
+    n->step.message = (sl_outbound){.exchange = n->state.exchange,
+                                    .step = n->step.number,
+                                    .parts = silent ? 1 : sl_codec_parts(n->step.outgoing->codec),
+                                    .to = n->step.what.out,
+                                    .silent = silent,
+                                    .mutual = is_mutual(&n->step.what),
+                                    .stays = stays(n)};
+    n->said = n->step.what.stage->says != NULL ? n->step.what.stage->says(&n->state) : 1;
+    *(silent ? &n->round.statistics.messages_silent : &n->round.statistics.messages_sent) +=
+        n->step.what.out.count;
     return silent ? 0 : begin_encoder(n, error);
 }
 
 /* A driver that does not sleep looks often. */
 bool sl_node_ready(sl_node *n) {
-    if (n->message.silent)
+    if (n->step.message.silent)
         return true;
-    if (n->awaits_encoder && ++n->looks % LOOKS_OF_ASKING != 0)
+    if (n->step.awaits_encoder && ++n->looks % LOOKS_OF_ASKING != 0)
         return false;
-    const bool ready = sl_encoder_ready(n->outgoing->encoder, n->encoded, 0);
-    n->awaits_encoder = !ready;
+    const bool ready = sl_encoder_ready(n->step.outgoing->encoder, n->step.encoded, 0);
+    n->step.awaits_encoder = !ready;
     return ready;
 }
 
 bool sl_node_before_sleep(sl_node *n) {
-    const bool asks = n->exchanging && n->awaits_encoder,
-               encoded = asks &&
-                         sl_encoder_ready(n->outgoing->encoder, n->encoded, n->settings.notify_fd);
-    n->awaits_encoder = n->awaits_encoder && !encoded;
+    const bool asks = n->round.exchanging && n->step.awaits_encoder,
+               encoded = asks && sl_encoder_ready(n->step.outgoing->encoder, n->step.encoded,
+                                                  n->settings.notify_fd);
+    n->step.awaits_encoder = n->step.awaits_encoder && !encoded;
     /* One bell a sleep: whoever wakes looks at both. */
-    const bool read = sl_staging_before_sleep(&n->staging, !asks || encoded);
+    const bool read = sl_staging_before_sleep(&n->view.staging, !asks || encoded);
     return read || encoded;
 }
 
 /* A device has encoded the whole message: where parts can be joined, the first one stands for all
  * of them. */
 static void take_own(sl_node *n, uint32_t part) {
-    const sl_encoder *encoder = n->outgoing->encoder;
-    const bool joins = !n->settings.vec->on_host && sl_codec_joins(n->outgoing->codec, 1);
+    const sl_encoder *encoder = n->step.outgoing->encoder;
+    const bool joins = !n->settings.vec->on_host && sl_codec_joins(n->step.outgoing->codec, 1);
     if (joins && part == 0)
-        sl_encoder_sizes(encoder, n->own_sizes);
-    const sl_part mine = {.decoder = n->outgoing->own,
-                          .message =
-                              sl_node_message(n, n->settings.rank, n->state.exchange, n->number),
-                          .index = part,
-                          .count = joins ? n->message.parts : 1,
-                          .payload = sl_encoder_local(encoder),
-                          .sizes = joins ? n->own_sizes : NULL,
-                          .weight = n->step.self_weight,
-                          .base = n->step.published.from};
+        sl_encoder_sizes(encoder, n->room.own_sizes);
+    const sl_part mine = {
+        .decoder = n->step.outgoing->own,
+        .message = sl_node_message(n, n->settings.rank, n->state.exchange, n->step.number),
+        .index = part,
+        .count = joins ? n->step.message.parts : 1,
+        .payload = sl_encoder_local(encoder),
+        .sizes = joins ? n->room.own_sizes : NULL,
+        .weight = n->step.what.self_weight,
+        .base = n->step.what.published.from};
     if (part == 0 || !joins)
-        n->step.stage->own(&n->state, &mine);
+        n->step.what.stage->own(&n->state, &mine);
 }
 
 /* What leaves uncompressed is looked at, where the others can go on without this node: it is in
  * cache, as it was just adapted, or is read for its checksum next. Compressors look themselves. */
 static bool is_finite(const sl_node *n, const sl_payload *payload) {
     return !n->settings.turns || !n->settings.vec->on_host ||
-           !sl_codec_borrows(n->outgoing->codec) ||
+           !sl_codec_borrows(n->step.outgoing->codec) ||
            sl_vec_is_finite(payload->data, payload->bytes / sizeof(float));
 }
 
 static int encode(sl_node *n, uint32_t part, sl_payload *out, sl_error *error) {
-    const sl_stage *stage = n->step.stage;
-    const sl_range range = sl_node_part_range(n->outgoing->codec, n->step.published.from, part);
+    const sl_stage *stage = n->step.what.stage;
+    const sl_range range =
+        sl_node_part_range(n->step.outgoing->codec, n->step.what.published.from, part);
     if (sl_outgoing_adapts(n))
         sl_node_sweep(n, stage->prepare, range);
     sl_source source = source_of(n);
-    void *buffer = part < n->buffer_parts ? (char *)n->buffer + part * n->buffer_stride : NULL;
-    int result = sl_encoder_part(n->outgoing->encoder, part, &source, buffer, out);
+    void *buffer =
+        part < n->buffer.parts ? (char *)n->buffer.memory + part * n->buffer.stride : NULL;
+    int result = sl_encoder_part(n->step.outgoing->encoder, part, &source, buffer, out);
     if (result == 0 && !is_finite(n, out))
         result = SL_EDIVERGED;
     if (result != 0)
         return name_encoding(n, result, error);
     if (stage->own != NULL)
         take_own(n, part);
-    n->own[part] = *out;
+    n->room.own[part] = *out;
     return 0;
 }
 
 int sl_outgoing_end(sl_node *n, sl_error *error) {
     sl_payload nobodys;
     int result = 0;
-    while (result == 0 && !n->message.silent && n->encoded < n->message.parts) {
-        result = encode(n, n->encoded, &nobodys, error);
-        n->encoded++;
+    while (result == 0 && !n->step.message.silent && n->step.encoded < n->step.message.parts) {
+        result = encode(n, n->step.encoded, &nobodys, error);
+        n->step.encoded++;
     }
-    n->sent = n->encoded;
+    n->step.sent = n->step.encoded;
     return result;
 }
 
 double sl_node_scalar(const sl_node *n, uint32_t part) {
     (void)part;
-    return n->step.stage->says == NULL ? n->state.push_sum_weight : n->said;
+    return n->step.what.stage->says == NULL ? n->state.push_sum_weight : n->said;
 }
 
 int sl_node_payload(sl_node *n, uint32_t part, sl_payload *out, sl_error *error) {
-    assert(n->exchanging && part == n->encoded && part < n->message.parts);
-    *out = (sl_payload){n->buffer != NULL ? n->buffer : n->state.x, 0};
-    int result = n->message.silent ? 0 : encode(n, part, out, error);
+    assert(n->round.exchanging && part == n->step.encoded && part < n->step.message.parts);
+    *out = (sl_payload){n->buffer.memory != NULL ? n->buffer.memory : n->state.x, 0};
+    int result = n->step.message.silent ? 0 : encode(n, part, out, error);
     if (result != 0)
         return result;
-    n->encoded++;
-    n->statistics.payload_bytes_sent += out->bytes * n->message.to.count;
-    n->statistics.frames_sent += n->message.to.count;
+    n->step.encoded++;
+    n->round.statistics.payload_bytes_sent += out->bytes * n->step.message.to.count;
+    n->round.statistics.frames_sent += n->step.message.to.count;
     return 0;
 }

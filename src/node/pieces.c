@@ -23,21 +23,21 @@ static const struct {
     size_t offset;
     bool is_real;
 } numbers[] = {
-    WHOLE("round", ended.round),
-    WHOLE("exchange", ended_exchange),
-    WHOLE("exchanged", exchanged),
+    WHOLE("round", life.ended.round),
+    WHOLE("exchange", life.ended_exchange),
+    WHOLE("exchanged", life.exchanged),
     WHOLE("optimizer_steps", direction.steps),
     REAL("push_sum_weight", state.push_sum_weight),
-    REAL("loss_limit", loss_limit),
-    REAL("loss", ended.loss),
-    REAL("learning_rate", ended.learning_rate),
-    REAL("neighbour_distance", ended.neighbour_distance),
-    WHOLE("payload_bytes_sent", ended.payload_bytes_sent),
-    WHOLE("payload_bytes_received", ended.payload_bytes_received),
-    WHOLE("frames_sent", ended.frames_sent),
-    WHOLE("frames_received", ended.frames_received),
-    WHOLE("messages_sent", ended.messages_sent),
-    WHOLE("messages_silent", ended.messages_silent),
+    REAL("loss_limit", life.loss_limit),
+    REAL("loss", life.ended.loss),
+    REAL("learning_rate", life.ended.learning_rate),
+    REAL("neighbour_distance", life.ended.neighbour_distance),
+    WHOLE("payload_bytes_sent", life.ended.payload_bytes_sent),
+    WHOLE("payload_bytes_received", life.ended.payload_bytes_received),
+    WHOLE("frames_sent", life.ended.frames_sent),
+    WHOLE("frames_received", life.ended.frames_received),
+    WHOLE("messages_sent", life.ended.messages_sent),
+    WHOLE("messages_silent", life.ended.messages_silent),
 };
 enum { NUMBERS = sizeof numbers / sizeof *numbers };
 
@@ -69,7 +69,7 @@ static bool find_vector(const sl_node *n, size_t *index, sl_piece *out) {
         found = s->received != NULL
                     ? is_vector(out, index, s->replicas[i], "received", i)
                     : is_vector(out, index, s->replicas[i], summed ? "replicas" : "replica",
-                                summed ? SIZE_MAX : n->peers[i]);
+                                summed ? SIZE_MAX : n->view.peers[i]);
     out->of_view = found;
     return found;
 }
@@ -97,13 +97,11 @@ bool sl_node_piece(sl_node *n, size_t index, sl_piece *out) {
 /* As sl_node_open leaves it, but for x: replicas and queues are those of the view that comes. */
 void sl_node_forget(sl_node *n) {
     sl_piece piece;
-    assert(sl_node_rests(n) && !n->finished);
+    assert(sl_node_rests(n) && !n->life.finished);
     for (size_t i = 1; sl_node_piece(n, i, &piece) && piece.vector != NULL; i++)
         n->settings.vec->fill(piece.vector, 0, n->settings.dimension);
-    n->state.round = n->state.exchange = n->ended_exchange = n->exchanged = n->held_after = 0;
+    n->state.round = n->state.exchange = 0;
     n->state.push_sum_weight = 1;
     n->direction.steps = 0;
-    n->loss_limit = n->settings.loss_limit;
-    n->spoiled = false;
-    n->ended = (sl_round){0};
+    n->life = (sl_life){.loss_limit = n->settings.loss_limit};
 }

@@ -15,7 +15,7 @@ bool sl_node_has_spoiled_gradient(const sl_node *n) {
 }
 
 bool sl_node_is_spoiled(const sl_node *n, double loss) {
-    return n->spoiled || !isfinite(loss) || sl_node_has_spoiled_gradient(n);
+    return n->life.spoiled || !isfinite(loss) || sl_node_has_spoiled_gradient(n);
 }
 
 bool sl_setbacks_add(sl_setbacks *setbacks, uint64_t round) {

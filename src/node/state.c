@@ -3,7 +3,7 @@
 
 /* Of a loaded node, which has not begun, the one that ended last: others may start before it. */
 uint64_t sl_node_exchange(const sl_node *n) {
-    return n->state.round > 0 ? n->state.exchange : n->ended_exchange;
+    return n->state.round > 0 ? n->state.exchange : n->life.ended_exchange;
 }
 
 sl_message sl_node_message(const sl_node *n, uint32_t sender, uint64_t exchange, uint32_t step) {
@@ -49,7 +49,7 @@ int sl_node_diverged(const sl_node *n, const char *what, sl_error *error) {
 }
 
 int sl_node_spoil(sl_node *n, const char *what, sl_error *error) {
-    n->spoiled = n->settings.turns;
+    n->life.spoiled = n->settings.turns;
     return sl_node_diverged(n, what, error);
 }
 

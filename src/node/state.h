@@ -28,12 +28,75 @@ typedef struct sl_incoming {
 /* In-neighbours whose messages are combined together, a batch of parts after the other: all of a
  * step, or one. */
 typedef struct sl_group {
-    uint32_t first, count; /* of sl_node.incoming */
+    uint32_t first, count; /* of sl_room.incoming */
     sl_range range;
     const sl_codec *codec; /* NULL: the range is empty */
     uint32_t parts, combined;
     uint32_t batch; /* parts that are combined at once, but for the last */
 } sl_group;
+
+/* What follows from who the members are, and from their edges: it ends with the view. */
+typedef struct sl_view_state {
+    sl_route route;
+    const uint32_t *peers; /* (inbox.peer_count) the route's */
+    sl_codecs codecs;
+    sl_staging staging;
+    uint32_t batch; /* parts that are combined at once, where sl_codec_joins them */
+    sl_fold fold;
+    sl_measure measured;
+    bool is_cut; /* nothing is exchanged until the next view */
+} sl_view_state;
+
+/* Room for what a step combines, for the widest step of the view. */
+typedef struct sl_room {
+    sl_incoming *incoming; /* (step.what.in.count, room for the route's width) */
+    sl_group *groups;      /* (step.group_count, room for width + 1) */
+    sl_part *parts;  /* (width, and the own one) those being combined, a run of each message's */
+    uint32_t *sizes; /* (width + 1, batch) the bytes of those */
+    sl_payload *own; /* (codecs.parts_max) the own parts that were encoded, of a ranked stage */
+    uint32_t *own_sizes; /* (codecs.parts_max) bytes of the own parts, where these are taken at
+                            once */
+} sl_room;
+
+/* Encoded parts of a message that cannot be sent from where it stands. It outlives views, as it is
+ * registered. */
+typedef struct sl_send_buffer {
+    void *memory;   /* (bytes) of which the view uses (parts, stride) */
+    uint32_t parts; /* 0: no message of the view needs it */
+    size_t stride, bytes;
+} sl_send_buffer;
+
+/* What the node has come to, until it is forgotten. */
+typedef struct sl_life {
+    sl_round ended;          /* the last finished round */
+    uint64_t ended_exchange; /* the last exchange in it, or before */
+    uint64_t exchanged;      /* 1: the exchange of the round under way is over */
+    uint64_t held_after;     /* the last round that may begin; 0: any */
+    double loss_limit;
+    bool spoiled;  /* its model is not finite, and the others can go on without it: it does nothing
+                      more */
+    bool finished; /* all rounds are over */
+} sl_life;
+
+/* The round under way. */
+typedef struct sl_round_state {
+    bool gradient_ready, exchanging;
+    bool measure; /* the neighbours' distance, in view.measured */
+    sl_round statistics;
+} sl_round_state;
+
+/* The step of the exchange: a new one begins with all 0, but for the first two. */
+typedef struct sl_step_state {
+    uint32_t number;
+    sl_exchange_step what;        /* as the route lists it, without the lost */
+    const sl_codec_set *outgoing; /* NULL: nothing goes out */
+    sl_outbound message;
+    uint32_t encoded, sent;
+    bool awaits_encoder; /* sl_node_ready has last said no, and the driver was not notified since */
+    uint32_t group_count;
+    double norm_limit; /* of the parts that come in it; 0: any is taken */
+    float given;       /* of a step that was cut: the others' weight in it */
+} sl_step_state;
 
 struct sl_node {
     sl_node_settings settings;
@@ -41,55 +104,17 @@ struct sl_node {
     sl_state state;
     sl_direction direction;
     size_t own_number_count; /* the algorithm's */
-    sl_route route;
-    const uint32_t *peers; /* (inbox.peer_count) */
-    sl_codecs codecs;
-    sl_inbox inbox;
-    sl_staging staging;
-    uint32_t parts_max;
-    size_t part_bytes_max;
-    uint32_t batch; /* parts that are combined at once, where sl_codec_joins them */
-    sl_fold fold;
-    float *kept_x, *kept_m; /* what an exchange that may be void overwrites; or NULL */
-    bool is_cut;            /* nothing is exchanged until a view */
-    double said;            /* by the stage whose message goes out */
-
-    /* the round */
-    bool gradient_ready, exchanging, finished;
-    bool awaits_encoder; /* sl_node_ready has last said no, and the driver was not notified since */
-    uint32_t looks;      /* of sl_node_ready, while it awaits the encoder */
-    uint64_t exchanged;  /* 1: the round's exchange is over */
-    double loss_limit;
-    bool spoiled; /* its model is not finite, and the others can go on without it: it does nothing
-                     more until it is forgotten */
-    bool measure;
-    sl_measure measured;
-    sl_round statistics;
+    float *kept_x, *kept_m;  /* what an exchange that may be void overwrites; or NULL */
+    sl_inbox inbox;          /* of the view, but for the tokens that go back */
+    sl_view_state view;
+    sl_room room;
+    sl_send_buffer buffer;
+    sl_life life;
+    sl_round_state round;
+    sl_step_state step;
+    double said;    /* by the stage whose message went out last */
+    uint32_t looks; /* of sl_node_ready, while it awaits the encoder */
     uint64_t dropped;
-    uint64_t held_after;     /* the last round that may begin; 0: any */
-    sl_round ended;          /* the last finished round */
-    uint64_t ended_exchange; /* the last exchange in it, or before */
-
-    /* the step of the exchange */
-    uint32_t number;
-    sl_exchange_step step;
-    const sl_codec_set *outgoing; /* NULL: nothing goes out */
-    sl_outbound message;
-    uint32_t encoded, sent;
-    double norm_limit;     /* of the parts that come in it; 0: any is taken */
-    float given;           /* of a step that was cut: the others' weight in it */
-    sl_incoming *incoming; /* (step->in.count, room for the route's width) */
-    sl_group *groups;      /* (group_count, room for width + 1) */
-    uint32_t group_count;
-    sl_part *parts;  /* (width, and the own one) those being combined, a run of each message's */
-    uint32_t *sizes; /* (width + 1, batch) the bytes of those */
-    sl_payload *own; /* (parts_max) the own parts that were encoded, of a ranked stage */
-    uint32_t *own_sizes; /* (parts_max) bytes of the own parts, where these are taken at once */
-
-    void *buffer; /* (buffer_parts, buffer_stride) encoded parts of a message that cannot be sent
-                     from where it stands */
-    uint32_t buffer_parts;
-    size_t buffer_stride, buffer_bytes;
 };
 
 /* Other members: route, codecs, queues and replicas are made anew. SL_ENOMEM. */

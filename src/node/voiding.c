@@ -43,7 +43,7 @@ static void give_back(sl_node *n) {
 
 void sl_voiding_undo(sl_node *n) {
     give_back(n);
-    n->exchanging = n->measure = false;
-    n->message = (sl_outbound){0};
-    n->encoded = n->sent = 0;
+    n->round.exchanging = n->round.measure = false;
+    n->step.message = (sl_outbound){0};
+    n->step.encoded = n->step.sent = 0;
 }

@@ -16,11 +16,11 @@ int sl_session_check_caller(const sl_session *s, const char *call, sl_error *err
 }
 
 int sl_session_check_alive(sl_session *s, sl_error *error) {
-    pthread_mutex_lock(&s->mutex);
-    int result = s->ended ? s->error.code : 0;
-    pthread_mutex_unlock(&s->mutex);
+    pthread_mutex_lock(&s->shared.mutex);
+    int result = sl_session_has_ended(s) ? s->shared.error.code : 0;
+    pthread_mutex_unlock(&s->shared.mutex);
     if (result != 0 && error != NULL)
-        *error = s->error;
+        *error = s->shared.error;
     return result;
 }
 
@@ -33,30 +33,31 @@ int sl_session_check_round(sl_session *s, const char *call, bool in_round, sl_er
     int result = sl_session_check_call(s, call, error);
     if (result != 0)
         return result;
-    if (!s->started)
+    if (!s->caller.started)
         return sl_fail(error, SL_EINVAL, "%s: start comes first", call);
-    if (in_round && !s->in_round)
+    const sl_begun begun = s->caller.round.begun;
+    if (in_round && begun == BEGUN_NONE)
         return sl_fail(error, SL_EINVAL, "%s: no round is under way; begin or offer comes first",
                        call);
-    if (!in_round && s->in_round)
+    if (!in_round && begun != BEGUN_NONE)
         return sl_fail(error, SL_EINVAL, "%s: a round is under way since %s; end comes first", call,
-                       s->begun ? "begin" : "offer");
+                       begun == BEGUN_BEGIN ? "begin" : "offer");
     return 0;
 }
 
 uint64_t sl_session_round(sl_session *s) {
-    pthread_mutex_lock(&s->mutex);
-    const uint64_t round = s->round;
-    pthread_mutex_unlock(&s->mutex);
+    pthread_mutex_lock(&s->shared.mutex);
+    const uint64_t round = s->shared.round;
+    pthread_mutex_unlock(&s->shared.mutex);
     return round;
 }
 
 /* ---- waiting, and ending ---- */
 
 int sl_session_finish_round(sl_session *s, sl_error *error) {
-    if (s->simulation != NULL && !s->over)
+    if (s->options.simulation != NULL && !s->caller.round.over)
         sl_session_wish(s, WISH_ROUND);
-    s->over = true;
+    s->caller.round.over = true;
     return sl_session_wait(s, error);
 }
 
@@ -65,13 +66,13 @@ int sl_session_end_with(sl_session *s, const sl_error *why, sl_error *error) {
     sl_session_wish(s, WISH_GONE);
     sl_session_wait_end(s);
     if (error != NULL)
-        *error = s->error;
-    return s->error.code;
+        *error = s->shared.error;
+    return s->shared.error.code;
 }
 
 int sl_session_run_short(sl_session *s, const char *call, size_t bytes, sl_error *error) {
     sl_error shortage;
-    sl_fail_node(&shortage, SL_ENOMEM, s->rank, s->round, "%s: out of memory for %zu bytes", call,
-                 bytes);
+    sl_fail_node(&shortage, SL_ENOMEM, s->rank, s->shared.round, "%s: out of memory for %zu bytes",
+                 call, bytes);
     return sl_session_end_with(s, &shortage, error);
 }

@@ -5,21 +5,21 @@
 
 int sl_session_stream(sl_session *s, void *stream, sl_error *error) {
     int result = sl_session_check_call(s, "stream", error);
-    if (result == 0 && s->vec->guest == NULL)
+    if (result == 0 && s->memory.vec->guest == NULL)
         result = sl_fail(error, SL_EINVAL,
                          "stream: device is \"cpu\", which has none; x on a GPU needs device "
                          "\"cuda:N\" in the experiment");
     if (result == 0)
-        s->stream = stream;
+        s->memory.stream = stream;
     return result;
 }
 
 /* ---- rounds ---- */
 
 static int run_start(sl_session *s, sl_error *error) {
-    s->started = true;
+    s->caller.started = true;
     sl_session_give_turn(s);
-    if (s->simulation == NULL) {
+    if (s->options.simulation == NULL) {
         int result = sl_peer_start(s, error);
         return result != 0 ? result : sl_session_wait(s, error);
     }
@@ -30,35 +30,38 @@ static int run_start(sl_session *s, sl_error *error) {
 int sl_session_start(sl_session *s, float *x, sl_error *error) {
     sl_where at;
     int result = sl_session_check_call(s, "start", error);
-    if (result == 0 && s->started)
+    if (result == 0 && s->caller.started)
         result = sl_fail(error, SL_EINVAL, "start: the session has started");
     if (result == 0)
         result = sl_session_locate(s, "start", x, &at, error);
     if (result == 0)
         result = sl_session_check_x(s, &at, error);
     if (result == 0)
-        result = sl_session_take_x(s, "start", &at, &s->start, error);
+        result = sl_session_take_x(s, "start", &at, &s->caller.beginning.x, error);
     if (result != 0)
         return result;
     result = run_start(s, error);
-    if (result == 0 && s->state != NULL)
+    if (result == 0 && s->caller.beginning.state != NULL)
         result = sl_session_stand(s, &at, error);
     else if (result == 0 && (s->options.same_start || s->options.joins))
         sl_session_leave_x(s, &at, false);
-    s->start = NULL;
-    s->state = NULL;
+    s->caller.beginning = (sl_beginning){0};
     return result;
 }
 
 /* In a simulation the round begins with end: until then the caller runs alone. */
-static void begin_round(sl_session *s, const float *given, bool lends) {
-    s->in_round = true;
-    s->over = false;
-    s->given = given;
-    s->lends = lends;
+static void begin_round(sl_session *s, sl_begun begun, const float *given, bool lends) {
+    s->caller.round.begun = begun;
+    s->shared.asked = (sl_asked){.given = given, .lends = lends};
     sl_session_give_turn(s);
-    if (s->simulation == NULL)
+    if (s->options.simulation == NULL)
         sl_session_wish(s, WISH_ROUND);
+}
+
+/* D-PSGD with overlap, but not combine-while-adapt: mix leaves W x. */
+static bool mixes_by_sum(const sl_session *s) {
+    const sl_variant variant = s->experiment->algorithm.variant;
+    return s->options.overlap && variant != SL_VARIANT_COMBINE_WHILE_ADAPT;
 }
 
 /* May x be taken for a round? */
@@ -75,8 +78,7 @@ int sl_session_offer(sl_session *s, const float *x, sl_error *error) {
         result = sl_session_snapshot(s, "offer", &at, error);
     if (result != 0)
         return result;
-    s->begun = false;
-    begin_round(s, s->snapshot, s->mixes_by_sum);
+    begin_round(s, BEGUN_OFFER, s->memory.snapshot, mixes_by_sum(s));
     return 0;
 }
 
@@ -99,8 +101,8 @@ int sl_session_begin(sl_session *s, const float *x, sl_error *error) {
             s->options.borrow ? borrow(s, &at, error) : sl_session_snapshot(s, "begin", &at, error);
     if (result != 0)
         return result;
-    s->begun = true;
-    begin_round(s, s->borrowed != NULL ? s->borrowed : s->snapshot, true);
+    const float *borrowed = s->caller.round.borrowed;
+    begin_round(s, BEGUN_BEGIN, borrowed != NULL ? borrowed : s->memory.snapshot, true);
     return 0;
 }
 
@@ -117,19 +119,18 @@ int sl_session_end(sl_session *s, float *x, sl_error *error) {
     int result = sl_session_check_round(s, "end", true, error);
     if (result == 0)
         result = sl_session_locate(s, "end", x, &at, error);
-    if (result == 0 && s->borrowed != NULL && x != s->borrowed)
+    if (result == 0 && s->caller.round.borrowed != NULL && x != s->caller.round.borrowed)
         result = sl_fail(error, SL_EINVAL,
                          "end: x is other memory than begin had; with options.borrow it must be "
                          "the same");
     if (result != 0)
         return result;
-    const bool moved = s->borrowed == NULL;
+    const bool moved = s->caller.round.borrowed == NULL;
     if (!moved)
         result = check_borrowed(s, error);
     if (result == 0)
         result = sl_session_finish_round(s, error);
-    s->in_round = false;
-    s->borrowed = NULL;
+    s->caller.round = (sl_caller_round){0};
     if (result == 0)
         sl_session_leave_x(s, &at, moved);
     return result;
@@ -143,9 +144,9 @@ int sl_session_mix(sl_session *s, float *x, sl_error *error) {
         result = sl_session_take_x(s, "mix", &at, &given, error);
     if (result != 0)
         return result;
-    begin_round(s, given, s->mixes_by_sum);
+    begin_round(s, BEGUN_OFFER, given, mixes_by_sum(s));
     result = sl_session_finish_round(s, error);
-    s->in_round = false;
+    s->caller.round = (sl_caller_round){0};
     if (result == 0)
         sl_session_leave_x(s, &at, false);
     return result;
@@ -155,7 +156,7 @@ int sl_session_mix(sl_session *s, float *x, sl_error *error) {
 
 /* The driver has ended, or never began. */
 static void close_session(sl_session *s) {
-    if (s->simulation != NULL)
+    if (s->options.simulation != NULL)
         return; /* which frees it */
     sl_peer_close(s);
     sl_session_free(s);
@@ -180,21 +181,23 @@ int sl_session_leave(sl_session **session, sl_error *error) {
     result = sl_session_check_caller(s, "leave", error);
     if (result != 0)
         return result;
-    if (s->in_round)
+    const bool in_round = s->caller.round.begun != BEGUN_NONE;
+    if (in_round)
         result = sl_session_check_alive(s, error);
-    if (s->in_round && result == 0)
+    if (in_round && result == 0)
         return sl_session_check_round(s, "leave", false, error);
     *session = NULL;
-    if (s->started) {
-        s->average = s->spare = malloc(sl_session_bytes(s)); /* others may still ask for averages */
-        if (s->spare == NULL)
+    if (s->caller.started) {
+        float *average = malloc(sl_session_bytes(s)); /* others may still ask for averages */
+        if (average == NULL)
             fail_leave(s);
-        s->given = NULL;
+        s->shared.asked = (sl_asked){.average = average};
         sl_session_wish(s, WISH_LEAVE);
         sl_session_wait_end(s);
-        result = s->error.code;
+        free(average);
+        result = s->shared.error.code;
         if (result != 0 && error != NULL)
-            *error = s->error;
+            *error = s->shared.error;
     }
     close_session(s);
     return result;
@@ -210,9 +213,11 @@ void sl_session_abort(sl_session **session, const char *why) {
     sl_error error;
     sl_fail_node(&error, SL_ESTOPPED, s->rank, sl_session_round(s), "%.*s", SL_SESSION_TEXT_MAX,
                  why != NULL ? why : "the session was aborted");
-    if (s->started)
+    const bool started = s->caller.started;
+    if (started)
         sl_session_fail(s, &error);
-    if (s->started && s->simulation == NULL) { /* there the peer's function still runs, alone */
+    if (started &&
+        s->options.simulation == NULL) { /* there the peer's function still runs, alone */
         sl_session_wish(s, WISH_GONE);
         sl_session_wait_end(s);
     }
@@ -221,5 +226,5 @@ void sl_session_abort(sl_session **session, const char *why) {
 
 void sl_session_stop(sl_session *s) {
     if (s != NULL)
-        __atomic_store_n(&s->stop, 1, __ATOMIC_RELAXED);
+        __atomic_store_n(&s->shared.stop, 1, __ATOMIC_RELAXED);
 }

@@ -21,22 +21,20 @@ static int open_session(sl_session *s, const char *experiment, const sl_session_
     pthread_condattr_t clock;
     pthread_condattr_init(&clock);
     pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
-    pthread_mutex_init(&s->mutex, NULL);
-    pthread_cond_init(&s->changed, &clock);
+    pthread_mutex_init(&s->shared.mutex, NULL);
+    pthread_cond_init(&s->shared.changed, &clock);
     pthread_condattr_destroy(&clock);
-    s->process = getpid();
+    s->pid = getpid();
     s->thread = pthread_self();
-    s->fd = -1;
-    s->measured = NAN;
-    s->simulation = o->simulation;
+    s->shared.fd = -1;
+    s->shared.record.round.neighbour_distance = NAN;
     keep_options(s, o);
-    if (s->simulation != NULL)
+    if (s->options.simulation != NULL)
         return sl_simulation_join(s, o, error);
     int result = sl_session_read(&s->experiment, experiment, o, error);
     if (result == 0)
-        result = sl_session_count_members(s, sl_topology_nodes(s->experiment->topology),
-                                          sl_experiment_ranks(s->experiment), error);
-    if (result == 0 && (s->fd = sl_signal_open()) < 0)
+        result = sl_session_count_members(s, sl_experiment_ranks(s->experiment), error);
+    if (result == 0 && (s->shared.fd = sl_signal_open()) < 0)
         result = sl_fail(error, SL_ENOMEM, "join: no descriptor left");
     if (result == 0)
         result = sl_session_open_memory(s, error);
@@ -50,7 +48,7 @@ static void warn(const sl_session *s) {
     sl_plan plan;
     sl_warnings w = {.count = 0};
     char text[SL_PLAN_TEXT_MAX + 16];
-    if (s->options.log != NULL && (s->simulation == NULL || s->rank == 0) &&
+    if (s->options.log != NULL && (s->options.simulation == NULL || s->rank == 0) &&
         sl_experiment_plan(&plan, s->experiment, &task, NULL) == 0)
         sl_experiment_warnings(&w, s->experiment, &plan, &task);
     for (size_t i = 0; i < w.count; i++) {
@@ -82,8 +80,6 @@ int sl_session_join(sl_session **out, const char *experiment, uint64_t dimension
         return result;
     }
     warn(s);
-    const sl_variant variant = s->experiment->algorithm.variant;
-    s->mixes_by_sum = s->options.overlap && variant != SL_VARIANT_COMBINE_WHILE_ADAPT;
     *out = s;
     return 0;
 }

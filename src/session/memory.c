@@ -23,11 +23,11 @@ typedef struct opening {
 } opening;
 
 static int open_events(sl_session *s, sl_error *error) {
-    const sl_async_ops *async = s->vec->async;
-    s->theirs = async->event_open();
-    s->ours = async->event_open();
-    s->seen = malloc(sl_session_bytes(s));
-    if (s->theirs != NULL && s->ours != NULL && s->seen != NULL)
+    sl_session_memory *m = &s->memory;
+    m->theirs = m->vec->async->event_open();
+    m->ours = m->vec->async->event_open();
+    m->seen = malloc(sl_session_bytes(s));
+    if (m->theirs != NULL && m->ours != NULL && m->seen != NULL)
         return 0;
     return sl_fail(error, SL_ENOMEM, "join: out of memory for %zu parameters", s->layout.dimension);
 }
@@ -36,7 +36,7 @@ static void *open_device(void *opening_) {
     opening *o = opening_;
     sl_session *s = o->session;
     const sl_experiment *e = s->experiment;
-    o->result = sl_device_open(&s->vec, e->device, sl_experiment_device_bytes(e), &o->error);
+    o->result = sl_device_open(&s->memory.vec, e->device, sl_experiment_device_bytes(e), &o->error);
     if (o->result == 0)
         o->result = open_events(s, &o->error);
     return NULL;
@@ -56,7 +56,7 @@ static int on_own_thread(sl_session *s, const char *call, void *work(void *openi
 }
 
 int sl_session_open_memory(sl_session *s, sl_error *error) {
-    s->vec = sl_vec_cpu();
+    s->memory.vec = sl_vec_cpu();
     if (strcmp(s->experiment->device, "cpu") == 0)
         return 0;
     return on_own_thread(s, "join", open_device, error);
@@ -65,30 +65,31 @@ int sl_session_open_memory(sl_session *s, sl_error *error) {
 static void *open_snapshot(void *opening_) {
     opening *o = opening_;
     sl_session *s = o->session;
-    s->snapshot = s->vec->allocate(s->layout.dimension);
-    o->result = s->snapshot == NULL
-                    ? sl_vec_no_memory(s->vec, &o->error, "a snapshot of %zu parameters",
+    s->memory.snapshot = s->memory.vec->allocate(s->layout.dimension);
+    o->result = s->memory.snapshot == NULL
+                    ? sl_vec_no_memory(s->memory.vec, &o->error, "a snapshot of %zu parameters",
                                        s->layout.dimension)
-                    : s->vec->fence(&o->error);
+                    : s->memory.vec->fence(&o->error);
     return NULL;
 }
 
 int sl_session_open_snapshot(sl_session *s, const char *call, sl_error *error) {
-    return s->snapshot != NULL ? 0 : on_own_thread(s, call, open_snapshot, error);
+    return s->memory.snapshot != NULL ? 0 : on_own_thread(s, call, open_snapshot, error);
 }
 
 void sl_session_close_memory(sl_session *s) {
-    if (s->theirs != NULL)
-        s->vec->async->event_wait(s->theirs); /* the caller's stream may still read its x */
-    if (s->snapshot != NULL)
-        s->vec->release(s->snapshot);
-    if (s->base != NULL)
-        s->vec->release(s->base);
-    if (s->theirs != NULL)
-        s->vec->async->event_close(s->theirs);
-    if (s->ours != NULL)
-        s->vec->async->event_close(s->ours);
-    free(s->seen);
+    const sl_session_memory *m = &s->memory;
+    if (m->theirs != NULL)
+        m->vec->async->event_wait(m->theirs); /* the caller's stream may still read its x */
+    if (m->snapshot != NULL)
+        m->vec->release(m->snapshot);
+    if (s->driver.base != NULL)
+        m->vec->release(s->driver.base);
+    if (m->theirs != NULL)
+        m->vec->async->event_close(m->theirs);
+    if (m->ours != NULL)
+        m->vec->async->event_close(m->ours);
+    free(m->seen);
 }
 
 /* ---- the caller's thread ---- */
@@ -99,42 +100,42 @@ int sl_session_check_floats(const sl_session *s, const char *call, const char *n
     if (x == NULL || (uintptr_t)x % sizeof *x != 0)
         return sl_fail(error, SL_EINVAL, "%s: %s is %s", call, name,
                        x == NULL ? "NULL" : "not aligned to 4 bytes");
-    if (s->vec->guest == NULL || s->vec->guest->owns(x, where, sizeof where))
+    if (s->memory.vec->guest == NULL || s->memory.vec->guest->owns(x, where, sizeof where))
         return 0;
     return sl_fail(error, SL_EINVAL, "%s: %s is %s, and device is \"%s\"; it must be memory there",
-                   call, name, where, s->vec->name);
+                   call, name, where, s->memory.vec->name);
 }
 
 void sl_session_give_turn(sl_session *s) {
-    if (s->vec->guest != NULL)
-        s->vec->guest->record(s->theirs, s->stream);
+    if (s->memory.vec->guest != NULL)
+        s->memory.vec->guest->record(s->memory.theirs, s->memory.stream);
 }
 
 void sl_session_take_turn(sl_session *s) {
-    if (s->vec->guest != NULL)
-        s->vec->guest->follow(s->ours, s->stream);
+    if (s->memory.vec->guest != NULL)
+        s->memory.vec->guest->follow(s->memory.ours, s->memory.stream);
 }
 
 void sl_session_follow_driver(sl_session *s) {
-    if (s->vec->guest != NULL)
-        s->vec->async->event_follow(s->ours);
+    if (s->memory.vec->guest != NULL)
+        s->memory.vec->async->event_follow(s->memory.ours);
 }
 
 /* ---- the driver's thread ---- */
 
 void sl_session_show_model(sl_session *s) {
-    if (s->vec->guest != NULL)
-        s->vec->async->event_record(s->ours);
+    if (s->memory.vec->guest != NULL)
+        s->memory.vec->async->event_record(s->memory.ours);
 }
 
 void sl_session_follow_caller(sl_session *s) {
-    if (s->vec->guest != NULL)
-        s->vec->async->event_follow(s->theirs);
+    if (s->memory.vec->guest != NULL)
+        s->memory.vec->async->event_follow(s->memory.theirs);
 }
 
 const float *sl_session_view(sl_session *s, const float *v) {
-    if (s->vec->guest == NULL)
+    if (s->memory.vec->guest == NULL)
         return v;
-    s->vec->copy_out(s->seen, v, sl_session_bytes(s));
-    return s->seen;
+    s->memory.vec->copy_out(s->memory.seen, v, sl_session_bytes(s));
+    return s->memory.seen;
 }

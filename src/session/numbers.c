@@ -47,17 +47,19 @@ int sl_session_place(sl_session *s, float *const *tensors, sl_error *error) {
         snprintf(name, sizeof name, "tensor %zu of %zu", i, count);
         result = sl_session_check_floats(s, "place", name, tensors[i], error);
     }
-    if (result == 0 && s->places == NULL && (s->places = calloc(count, sizeof *s->places)) == NULL)
+    if (result == 0 && s->memory.places == NULL &&
+        (s->memory.places = calloc(count, sizeof *s->memory.places)) == NULL)
         result = sl_fail(error, SL_ENOMEM, "place: out of memory for %zu tensors", count);
     if (result == 0)
-        memcpy(s->places, tensors, count * sizeof *tensors);
+        memcpy(s->memory.places, tensors, count * sizeof *tensors);
     return result;
 }
 
 int sl_session_locate(const sl_session *s, const char *call, const float *x, sl_where *out,
                       sl_error *error) {
-    *out = (sl_where){.whole = (float *)x, .tensors = s->places};
-    return x == NULL && s->places != NULL ? 0 : sl_session_check_floats(s, call, "x", x, error);
+    *out = (sl_where){.whole = (float *)x, .tensors = s->memory.places};
+    return x == NULL && s->memory.places != NULL ? 0
+                                                 : sl_session_check_floats(s, call, "x", x, error);
 }
 
 /* ---- passes over it ---- */
@@ -75,7 +77,7 @@ typedef struct pass {
 } pass;
 
 static void do_part(const pass *p, float *x, size_t at, size_t count) {
-    const sl_vec_ops *vec = p->session->vec;
+    const sl_vec_ops *vec = p->session->memory.vec;
     float *vector = p->vector + at;
     if (p->kind == TAKE)
         vec->copy(vector, x, count * sizeof *x);
@@ -123,10 +125,10 @@ static void take_pieces(void *pass_) {
 static void run_pass(pass *p) {
     sl_session *s = p->session;
     const size_t d = s->layout.dimension;
-    if (s->vec->guest != NULL) {
-        s->vec->guest->enter(s->stream);
+    if (s->memory.vec->guest != NULL) {
+        s->memory.vec->guest->enter(s->memory.stream);
         do_range(p, 0, d);
-        s->vec->guest->leave();
+        s->memory.vec->guest->leave();
     } else if (d > 2 * PIECE) {
         sl_session_share_work(s, take_pieces, p);
     } else {
@@ -138,14 +140,14 @@ int sl_session_snapshot(sl_session *s, const char *call, const sl_where *x, sl_e
     int result = sl_session_open_snapshot(s, call, error);
     if (result != 0)
         return result;
-    run_pass(&(pass){.session = s, .x = x, .vector = s->snapshot, .kind = TAKE});
+    run_pass(&(pass){.session = s, .x = x, .vector = s->memory.snapshot, .kind = TAKE});
     return 0;
 }
 
 int sl_session_take_x(sl_session *s, const char *call, const sl_where *x, const float **out,
                       sl_error *error) {
     int result = x->whole != NULL ? 0 : sl_session_snapshot(s, call, x, error);
-    *out = x->whole != NULL ? x->whole : s->snapshot;
+    *out = x->whole != NULL ? x->whole : s->memory.snapshot;
     return result;
 }
 
@@ -153,8 +155,8 @@ void sl_session_leave_x(sl_session *s, const sl_where *x, bool moved) {
     sl_session_take_turn(s);
     run_pass(&(pass){.session = s,
                      .x = x,
-                     .vector = (float *)s->model,
-                     .snapshot = s->snapshot,
+                     .vector = (float *)s->shared.model,
+                     .snapshot = s->memory.snapshot,
                      .kind = moved ? MOVE : LEAVE});
     sl_session_give_turn(s);
 }
@@ -163,11 +165,11 @@ void sl_session_leave_x(sl_session *s, const sl_where *x, bool moved) {
 
 static uint64_t checksum_of(sl_session *s, const float *memory, size_t count) {
     const size_t bytes = count * sizeof *memory;
-    if (s->vec->guest != NULL) {
-        s->vec->guest->enter(s->stream);
-        s->vec->copy_out(s->seen, memory, bytes);
-        s->vec->guest->leave();
-        memory = s->seen;
+    if (s->memory.vec->guest != NULL) {
+        s->memory.vec->guest->enter(s->memory.stream);
+        s->memory.vec->copy_out(s->memory.seen, memory, bytes);
+        s->memory.vec->guest->leave();
+        memory = s->memory.seen;
     }
     return sl_checksum(memory, bytes);
 }
@@ -184,53 +186,55 @@ uint64_t sl_session_checksum(sl_session *s, const sl_where *x) {
 
 /* On a GPU a tensor is one block, as each is copied to the host. */
 static size_t block_limit(const sl_session *s) {
-    return s->vec->guest != NULL ? s->layout.dimension : BLOCK;
+    return s->memory.vec->guest != NULL ? s->layout.dimension : BLOCK;
 }
 
 static int open_blocks(sl_session *s, sl_error *error) {
     const size_t limit = block_limit(s), tensors = sl_session_tensors(s);
+    sl_blocks *b = &s->caller.blocks;
     size_t count = 0;
     for (size_t i = 0; i < tensors; i++)
         count += (end_of(s, i) - beginning_of(s, i) + limit - 1) / limit;
-    if (s->block_ends == NULL)
-        s->block_ends = calloc(count, sizeof *s->block_ends);
-    if (s->sums == NULL)
-        s->sums = calloc(count, sizeof *s->sums);
-    if (s->block_ends == NULL || s->sums == NULL)
+    if (b->ends == NULL)
+        b->ends = calloc(count, sizeof *b->ends);
+    if (b->sums == NULL)
+        b->sums = calloc(count, sizeof *b->sums);
+    if (b->ends == NULL || b->sums == NULL)
         return sl_fail(error, SL_ENOMEM, "begin: out of memory for %zu checksums", count);
     for (size_t i = 0, at = 0; i < tensors; i++)
         while (at < end_of(s, i)) {
             at = end_of(s, i) - at < limit ? end_of(s, i) : at + limit;
-            s->block_ends[s->block_count++] = at;
+            b->ends[b->count++] = at;
         }
     return 0;
 }
 
 static uint64_t sum_of_block(sl_session *s, size_t block) {
-    const size_t from = block > 0 ? s->block_ends[block - 1] : 0;
-    return checksum_of(s, s->borrowed + from, s->block_ends[block] - from);
+    const size_t *ends = s->caller.blocks.ends, from = block > 0 ? ends[block - 1] : 0;
+    return checksum_of(s, s->caller.round.borrowed + from, ends[block] - from);
 }
 
 int sl_session_borrow(sl_session *s, const float *x, uint64_t round, sl_error *error) {
-    int result = s->block_count == 0 ? open_blocks(s, error) : 0;
+    int result = s->caller.blocks.count == 0 ? open_blocks(s, error) : 0;
     if (result != 0)
         return result;
-    s->borrowed = x;
-    s->borrowed_in = round;
-    for (size_t i = 0; i < s->block_count; i++)
-        s->sums[i] = sum_of_block(s, i);
+    s->caller.round.borrowed = x;
+    s->caller.round.borrowed_in = round;
+    for (size_t i = 0; i < s->caller.blocks.count; i++)
+        s->caller.blocks.sums[i] = sum_of_block(s, i);
     return 0;
 }
 
 int sl_session_check_borrowed(sl_session *s, size_t from, size_t to, sl_error *error) {
     char name[SL_SESSION_TEXT_MAX];
-    size_t block = first_beyond(s->block_ends, s->block_count, from);
-    for (; from < to && sum_of_block(s, block) == s->sums[block]; block++)
-        from = s->block_ends[block];
+    const sl_blocks *b = &s->caller.blocks;
+    size_t block = first_beyond(b->ends, b->count, from);
+    for (; from < to && sum_of_block(s, block) == b->sums[block]; block++)
+        from = b->ends[block];
     if (from >= to)
         return 0;
-    sl_layout_name_tensor(&s->layout, tensor_at(s, s->block_ends[block] - 1), name, sizeof name);
-    return sl_fail_node(error, SL_EINVAL, s->rank, s->borrowed_in,
+    sl_layout_name_tensor(&s->layout, tensor_at(s, b->ends[block] - 1), name, sizeof name);
+    return sl_fail_node(error, SL_EINVAL, s->rank, s->caller.round.borrowed_in,
                         "%s%s was changed between begin and end, while the exchange read it "
                         "(options.borrow): end comes first, or leave options.borrow 0",
                         name[0] == '\0' || name[0] == ' ' ? "x" : "", name);

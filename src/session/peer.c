@@ -14,7 +14,7 @@
 
 static int add_up(void *context, const sl_share *share, sl_error *error) {
     const sl_session *s = context;
-    return sl_agent_sum(s->meets, share, error);
+    return sl_agent_sum(s->process.meets, share, error);
 }
 
 /* Rank 0's x is the sum: the others add zeros. Who joins takes a model later. A node that goes on
@@ -23,19 +23,19 @@ static void initial(void *context, uint32_t rank, float *x) {
     sl_session *s = context;
     const size_t d = s->layout.dimension;
     sl_error error;
-    if (s->state != NULL && !s->vec->on_host)
-        s->vec->copy_out(x, sl_node_model(s->node), d * sizeof *x);
-    if (s->state != NULL)
+    if (s->caller.beginning.state != NULL && !s->memory.vec->on_host)
+        s->memory.vec->copy_out(x, sl_node_model(s->driver.node), d * sizeof *x);
+    if (s->caller.beginning.state != NULL)
         return;
     sl_session_follow_caller(s);
-    memcpy(x, sl_session_view(s, s->start), d * sizeof *x);
+    memcpy(x, sl_session_view(s, s->caller.beginning.x), d * sizeof *x);
     if (!s->options.same_start || s->options.joins)
         return;
     if (rank != 0)
         memset(x, 0, d * sizeof *x);
     const sl_share share = {.x = x, .count = d, .divisor = 1};
-    if (sl_agent_meet(s->meets, 0, SL_MEET_SUM, &error) == SL_MEET_SUM)
-        sl_agent_sum(s->meets, &share, &error);
+    if (sl_agent_meet(s->process.meets, 0, SL_MEET_SUM, &error) == SL_MEET_SUM)
+        sl_agent_sum(s->process.meets, &share, &error);
 }
 
 static void ready(void *context, uint32_t rank, uint64_t round, const float *x, double weight) {
@@ -57,23 +57,23 @@ static int fulfil(sl_session *s) {
  * the run has failed. */
 static bool meet(sl_session *s, uint64_t round) {
     sl_error error;
-    if (!sl_session_asks(s->wish) && s->wish != WISH_LEAVE)
+    if (!sl_session_asks(s->shared.wish) && s->shared.wish != WISH_LEAVE)
         return false;
-    const sl_meet purpose = s->wish == WISH_LEAVE ? SL_MEET_END : SL_MEET_SUM;
-    int result = sl_agent_meet(s->meets, round, purpose, &error);
+    const sl_meet purpose = s->shared.wish == WISH_LEAVE ? SL_MEET_END : SL_MEET_SUM;
+    int result = sl_agent_meet(s->process.meets, round, purpose, &error);
     if (result == SL_MEET_SUM)
         result = fulfil(s);
     else if (result != SL_SUM_VOID)
         return false;
-    s->cut = result == SL_SUM_VOID;
-    if (s->cut)
+    s->shared.asked.is_void = result == SL_SUM_VOID;
+    if (s->shared.asked.is_void)
         sl_session_keep_own(s);
     return result >= 0;
 }
 
 static bool save(sl_session *s) {
     sl_error error;
-    if (sl_agent_rest(s->meets, &error) != 0)
+    if (sl_agent_rest(s->process.meets, &error) != 0)
         return false;
     sl_session_write(s);
     return true;
@@ -82,8 +82,8 @@ static bool save(sl_session *s) {
 static double gradient(void *context, uint32_t rank, uint64_t round, const float *x, float *g) {
     sl_session *s = context;
     (void)rank;
-    while (s->wish == WISH_SAVE ? save(s) : meet(s, round))
-        if (s->wish != WISH_LEAVE)
+    while (s->shared.wish == WISH_SAVE ? save(s) : meet(s, round))
+        if (s->shared.wish != WISH_LEAVE)
             sl_session_hand(s, x);
     sl_session_answer(s, x, g);
     return 0;
@@ -92,24 +92,24 @@ static double gradient(void *context, uint32_t rank, uint64_t round, const float
 static const float *lend(void *context, uint32_t rank) {
     const sl_session *s = context;
     (void)rank;
-    return s->lent;
+    return s->driver.lent;
 }
 
 static int vouch(void *context, const float *piece, size_t count, sl_error *error) {
     sl_session *s = context;
-    const size_t d = s->layout.dimension;
-    if (s->borrowed == NULL || piece < s->borrowed || piece >= s->borrowed + d)
+    const float *borrowed = s->caller.round.borrowed;
+    if (borrowed == NULL || piece < borrowed || piece >= borrowed + s->layout.dimension)
         return 0; /* none of the caller's */
-    const size_t from = (size_t)(piece - s->borrowed);
+    const size_t from = (size_t)(piece - borrowed);
     return sl_session_check_borrowed(s, from, from + count, error);
 }
 
 static int record(void *context, const sl_record *record, const float *x) {
     sl_session *s = context;
     (void)x;
-    pthread_mutex_lock(&s->mutex);
-    s->measured = record->round.neighbour_distance;
-    pthread_mutex_unlock(&s->mutex);
+    pthread_mutex_lock(&s->shared.mutex);
+    s->shared.record.round.neighbour_distance = record->round.neighbour_distance;
+    pthread_mutex_unlock(&s->shared.mutex);
     return 0;
 }
 
@@ -117,11 +117,11 @@ static int record(void *context, const sl_record *record, const float *x) {
 static void take_members(void *context, uint64_t round, const uint32_t *ranks, uint32_t count) {
     sl_session *s = context;
     (void)round;
-    pthread_mutex_lock(&s->mutex);
-    memcpy(s->members, ranks, count * sizeof *ranks);
-    s->member_count = count;
-    s->epoch++;
-    pthread_mutex_unlock(&s->mutex);
+    pthread_mutex_lock(&s->shared.mutex);
+    memcpy(s->shared.members.ranks, ranks, count * sizeof *ranks);
+    s->shared.members.count = count;
+    s->shared.members.epoch++;
+    pthread_mutex_unlock(&s->shared.mutex);
 }
 
 static void notice(void *context, const char *text) {
@@ -138,16 +138,18 @@ static int opened(void *context, uint32_t rank, sl_node *node, sl_error *error) 
 }
 
 static int open_agent(sl_session *s, sl_agent **agent, sl_error *error) {
-    s->checkpoints = (sl_checkpoints){
-        .resume = s->state != NULL, .round = s->moment.round, .opened = opened, .context = s};
+    s->process.checkpoints = (sl_checkpoints){.resume = s->caller.beginning.state != NULL,
+                                              .round = s->caller.moment.round,
+                                              .opened = opened,
+                                              .context = s};
     sl_agent_settings settings = {
         .experiment = s->experiment,
         .task = sl_session_task(s),
         .rank = s->rank,
-        .run_id = sl_launch_run_id(s->launch),
-        .credentials = s->credentials,
+        .run_id = sl_launch_run_id(s->process.launch),
+        .credentials = s->process.credentials,
         .observer = {.context = s, .record = record, .notice = notice, .members = take_members},
-        .checkpoints = &s->checkpoints,
+        .checkpoints = &s->process.checkpoints,
         .meets = true,
         .joins = s->options.joins != 0,
     };
@@ -156,24 +158,24 @@ static int open_agent(sl_session *s, sl_agent **agent, sl_error *error) {
     settings.task.ready = ready;
     settings.task.gradient = gradient;
     settings.task.lend = s->options.overlap ? lend : NULL;
-    settings.task.vouch = s->options.borrow && s->vec->on_host ? vouch : NULL;
-    int result = sl_launch_listen(s->launch, &settings.host, &settings.port, error);
+    settings.task.vouch = s->options.borrow && s->memory.vec->on_host ? vouch : NULL;
+    int result = sl_launch_listen(s->process.launch, &settings.host, &settings.port, error);
     return result != 0 ? result : sl_agent_open(agent, &settings, error);
 }
 
 /* From here on other threads see the agent, and may end it. */
 static void show_agent(sl_session *s, sl_agent *agent) {
-    pthread_mutex_lock(&s->mutex);
-    s->agent = s->meets = agent;
-    if (s->error.code != 0)
-        sl_agent_end(agent, &s->error);
-    pthread_mutex_unlock(&s->mutex);
+    pthread_mutex_lock(&s->shared.mutex);
+    s->process.agent = s->process.meets = agent;
+    if (s->shared.error.code != 0)
+        sl_agent_end(agent, &s->shared.error);
+    pthread_mutex_unlock(&s->shared.mutex);
 }
 
 static int run_agent(sl_session *s, sl_agent **agent, sl_roster **roster, sl_error *error) {
     int result = open_agent(s, agent, error);
     if (result == 0)
-        result = sl_launch_meet(s->launch, sl_agent_port(*agent), roster, error);
+        result = sl_launch_meet(s->process.launch, sl_agent_port(*agent), roster, error);
     if (result != 0)
         return result;
     show_agent(s, *agent);
@@ -182,10 +184,10 @@ static int run_agent(sl_session *s, sl_agent **agent, sl_roster **roster, sl_err
 
 /* The agent does not run any more, so that they end. */
 static void await_reloads(sl_session *s) {
-    pthread_mutex_lock(&s->mutex);
-    while (s->reloads > 0)
-        pthread_cond_wait(&s->changed, &s->mutex);
-    pthread_mutex_unlock(&s->mutex);
+    pthread_mutex_lock(&s->shared.mutex);
+    while (s->process.reloads > 0)
+        pthread_cond_wait(&s->shared.changed, &s->shared.mutex);
+    pthread_mutex_unlock(&s->shared.mutex);
 }
 
 static void *run(void *context) {
@@ -216,17 +218,17 @@ static int check_joining(const sl_session *s, const sl_session_options *o, sl_er
 }
 
 static int take_rank(sl_session *s, sl_error *error) {
-    s->rank = sl_launch_rank(s->launch);
-    return s->rank < s->nodes || s->options.joins
+    s->rank = sl_launch_rank(s->process.launch);
+    return s->rank < sl_session_nodes(s) || s->options.joins
                ? 0
                : sl_fail(error, SL_EINVAL,
                          "rank %u: the %u nodes of the topology begin the run; further ranks join "
                          "it (options.joins)",
-                         s->rank, s->nodes);
+                         s->rank, sl_session_nodes(s));
 }
 
 static void tell_alone(const sl_session *s, const sl_session_options *o) {
-    if (s->nodes == 1 && s->experiment->membership.joiners == 0 && o->log != NULL)
+    if (sl_session_nodes(s) == 1 && s->experiment->membership.joiners == 0 && o->log != NULL)
         o->log(o->context, "warning: this run has one peer, which trains alone and exchanges "
                            "nothing; for more, start them with torchrun --nproc_per_node N, "
                            "mpirun or srun, or give each its rank and the size");
@@ -247,17 +249,18 @@ int sl_peer_open(sl_session *s, const sl_session_options *o, sl_error *error) {
         .authority = s->experiment->security.ca[0] != '\0',
         .trusted_network = sl_security_goes_out(&s->experiment->security),
         .timeout_s = t->connect_timeout_s,
-        .stop = &s->stop,
+        .stop = &s->shared.stop,
         .notice = o->log,
         .context = o->context,
     };
     int result = check_joining(s, o, error);
     if (result == 0)
-        result = sl_launch_find(&s->launch, &settings, s->nodes, error);
+        result = sl_launch_find(&s->process.launch, &settings, sl_session_nodes(s), error);
     if (result == 0)
         result = take_rank(s, error);
     if (result == 0)
-        result = sl_security_load(&s->credentials, &s->experiment->security, s->rank, error);
+        result =
+            sl_security_load(&s->process.credentials, &s->experiment->security, s->rank, error);
     if (result == 0)
         tell_alone(s, o);
     return result;
@@ -277,9 +280,9 @@ int sl_peer_start(sl_session *s, sl_error *error) {
     allow_forks(s);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    pthread_mutex_lock(&s->mutex); /* others ask for the status */
-    const bool runs = s->runs = pthread_create(&s->runner, NULL, run, s) == 0;
-    pthread_mutex_unlock(&s->mutex);
+    pthread_mutex_lock(&s->shared.mutex); /* others ask for the status */
+    const bool runs = s->process.runs = pthread_create(&s->process.runner, NULL, run, s) == 0;
+    pthread_mutex_unlock(&s->shared.mutex);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (runs)
         return 0;
@@ -289,7 +292,7 @@ int sl_peer_start(sl_session *s, sl_error *error) {
 }
 
 void sl_peer_close(sl_session *s) {
-    if (s->runs)
-        pthread_join(s->runner, NULL);
-    sl_launch_close(&s->launch);
+    if (s->process.runs)
+        pthread_join(s->process.runner, NULL);
+    sl_launch_close(&s->process.launch);
 }

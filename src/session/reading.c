@@ -61,30 +61,34 @@ int sl_session_read(sl_experiment **out, const char *experiment, const sl_sessio
     return result;
 }
 
-int sl_session_count_members(sl_session *s, uint32_t nodes, uint32_t ranks, sl_error *error) {
-    s->members = calloc(ranks, sizeof *s->members);
-    if (s->members == NULL)
+uint32_t sl_session_nodes(const sl_session *s) {
+    return sl_topology_nodes(s->experiment->topology);
+}
+
+int sl_session_count_members(sl_session *s, uint32_t ranks, sl_error *error) {
+    const uint32_t nodes = sl_session_nodes(s);
+    s->shared.members.ranks = calloc(ranks, sizeof *s->shared.members.ranks);
+    if (s->shared.members.ranks == NULL)
         return sl_fail(error, SL_ENOMEM, "join: out of memory for %u peers", ranks);
     for (uint32_t i = 0; i < nodes; i++)
-        s->members[i] = i;
-    s->nodes = s->member_count = nodes;
-    s->epoch = 1;
+        s->shared.members.ranks[i] = i;
+    s->shared.members.count = nodes;
+    s->shared.members.epoch = 1;
     return 0;
 }
 
 void sl_session_free(sl_session *s) {
     sl_session_close_memory(s);
-    if (s->simulation == NULL)
+    if (s->options.simulation == NULL)
         sl_experiment_close(&s->experiment);
-    sl_credentials_close(&s->credentials);
+    sl_credentials_close(&s->process.credentials);
     sl_layout_close(&s->layout);
-    free(s->members);
-    free(s->places);
-    free(s->block_ends);
-    free(s->sums);
-    free(s->spare);
-    sl_signal_close(s->fd);
-    pthread_cond_destroy(&s->changed);
-    pthread_mutex_destroy(&s->mutex);
+    free(s->shared.members.ranks);
+    free(s->memory.places);
+    free(s->caller.blocks.ends);
+    free(s->caller.blocks.sums);
+    sl_signal_close(s->shared.fd);
+    pthread_cond_destroy(&s->shared.changed);
+    pthread_mutex_destroy(&s->shared.mutex);
     free(s);
 }

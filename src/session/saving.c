@@ -16,15 +16,16 @@ static const char source_name[] = "load: the state";
 
 /* What a state holds beside the node's pieces; each vector only if a number says so. */
 static sl_image_extras extras_of(sl_session *s, sl_piece pieces[PIECES]) {
+    sl_moment *moment = &s->caller.moment;
     size_t count = NUMBERS;
-    pieces[0] = (sl_piece){.name = "form", .whole = &s->moment.form};
-    pieces[1] = (sl_piece){.name = "x", .whole = &s->moment.sum};
-    pieces[2] = (sl_piece){.name = "behind", .whole = &s->moment.behind};
-    pieces[3] = (sl_piece){.name = "apart", .whole = &s->moment.apart};
-    if (s->moment.behind)
-        pieces[count++] = (sl_piece){.name = "before", .vector = s->base};
-    if (s->moment.apart)
-        pieces[count++] = (sl_piece){.name = "snapshot", .vector = s->snapshot};
+    pieces[0] = (sl_piece){.name = "form", .whole = &moment->form};
+    pieces[1] = (sl_piece){.name = "x", .whole = &moment->sum};
+    pieces[2] = (sl_piece){.name = "behind", .whole = &moment->behind};
+    pieces[3] = (sl_piece){.name = "apart", .whole = &moment->apart};
+    if (moment->behind)
+        pieces[count++] = (sl_piece){.name = "before", .vector = s->driver.base};
+    if (moment->apart)
+        pieces[count++] = (sl_piece){.name = "snapshot", .vector = s->memory.snapshot};
     return (sl_image_extras){pieces, count};
 }
 
@@ -43,35 +44,38 @@ static int find_owner(const sl_session *s, sl_checkpoint_owner *out, sl_error *e
 void sl_session_write(sl_session *s) {
     sl_piece pieces[PIECES];
     const sl_image_extras extras = extras_of(s, pieces);
-    sl_image_take(&s->image, s->node, s->rank, &extras);
-    sl_image_seal(&s->image);
+    sl_image_take(&s->shared.image, s->driver.node, s->rank, &extras);
+    sl_image_seal(&s->shared.image);
 }
 
 /* May x be saved now? Waits for the round under way. */
 static int prepare(sl_session *s, const float *x, sl_where *at, const uint64_t *bytes,
                    sl_error *error) {
     int result = sl_session_check_call(s, "save", error);
-    if (result == 0 && !s->started)
+    if (result == 0 && !s->caller.started)
         result = sl_fail(error, SL_EINVAL, "save: start comes first");
     if (result == 0)
         result = sl_session_locate(s, "save", x, at, error);
-    if (result == 0 && s->borrowed != NULL && x != s->borrowed)
+    if (result == 0 && s->caller.round.borrowed != NULL && x != s->caller.round.borrowed)
         result = sl_fail(error, SL_EINVAL,
                          "save: x is other memory than begin had; with options.borrow it must be "
                          "the same");
     if (result == 0 && bytes == NULL)
         result = sl_fail(error, SL_EINVAL, "save: bytes is NULL; it must be a place for a number");
-    return result == 0 && s->in_round ? sl_session_finish_round(s, error) : result;
+    if (result == 0 && s->caller.round.begun != BEGUN_NONE)
+        result = sl_session_finish_round(s, error);
+    return result;
 }
 
 static sl_moment moment_of(sl_session *s, const sl_where *x) {
-    const sl_where snapshot = {.whole = s->snapshot};
+    const sl_where snapshot = {.whole = s->memory.snapshot};
     const uint64_t sum = sl_session_checksum(s, x);
     return (sl_moment){.round = sl_session_round(s) - 1,
-                       .form = s->in_round ? 1 + (uint64_t)s->begun : 0,
+                       .form = (uint64_t)s->caller.round.begun,
                        .sum = sum,
-                       .behind = s->behind,
-                       .apart = s->in_round && s->borrowed == NULL &&
+                       .behind = s->driver.behind,
+                       .apart = s->caller.round.begun != BEGUN_NONE &&
+                                s->caller.round.borrowed == NULL &&
                                 sl_session_checksum(s, &snapshot) != sum};
 }
 
@@ -79,17 +83,17 @@ static int write_state(sl_session *s, size_t vectors, void *state, sl_error *err
     sl_checkpoint_owner owner;
     int result = find_owner(s, &owner, error);
     if (result == 0)
-        result = sl_image_open(&s->image, vectors, state, s->vec, &owner, error);
+        result = sl_image_open(&s->shared.image, vectors, state, s->memory.vec, &owner, error);
     if (result != 0)
-        return sl_session_run_short(s, "save", vectors * sizeof *s->image.names, error);
-    if (s->simulation != NULL) { /* whose nodes all rest */
+        return sl_session_run_short(s, "save", vectors * sizeof *s->shared.image.names, error);
+    if (s->options.simulation != NULL) { /* whose nodes all rest */
         sl_session_follow_driver(s);
         sl_session_write(s);
     } else {
         sl_session_wish(s, WISH_SAVE);
         result = sl_session_wait(s, error);
     }
-    sl_image_close(&s->image);
+    sl_image_close(&s->shared.image);
     return result;
 }
 
@@ -98,11 +102,11 @@ int sl_session_save(sl_session *s, const float *x, void *state, uint64_t *bytes,
     int result = prepare(s, x, &at, bytes, error);
     if (result != 0)
         return result;
-    s->moment = moment_of(s, &at);
-    if (s->moment.round == 0)
+    s->caller.moment = moment_of(s, &at);
+    if (s->caller.moment.round == 0)
         return sl_fail(error, SL_EINVAL,
                        "save: no round has ended yet: there is nothing to go on from");
-    const size_t vectors = s->vectors + vectors_of(&s->moment);
+    const size_t vectors = s->driver.vectors + vectors_of(&s->caller.moment);
     const uint64_t wanted = sl_image_bytes(vectors, s->layout.dimension);
     if (state != NULL && *bytes < wanted)
         return sl_fail(error, SL_EINVAL,
@@ -116,14 +120,14 @@ int sl_session_save(sl_session *s, const float *x, void *state, uint64_t *bytes,
 
 static int read_moment(const sl_image_reader *r, sl_session *s, sl_error *error) {
     sl_piece pieces[PIECES];
-    sl_piece round = {.name = "round", .whole = &s->moment.round};
+    sl_piece round = {.name = "round", .whole = &s->caller.moment.round};
     int result = sl_image_reader_number(r, &round, error);
     extras_of(s, pieces);
     for (size_t i = 0; i < NUMBERS && result == 0; i++)
         result = sl_image_reader_number(r, &pieces[i], error);
-    if (result == 0 && (s->moment.round == 0 || s->moment.round >= SL_SESSION_ROUNDS))
+    if (result == 0 && (s->caller.moment.round == 0 || s->caller.moment.round >= SL_SESSION_ROUNDS))
         result = sl_fail(error, SL_EFILE, "%s: is of round %" PRIu64 ", which no session has saved",
-                         source_name, s->moment.round);
+                         source_name, s->caller.moment.round);
     return result;
 }
 
@@ -149,7 +153,7 @@ static int open_reader(sl_image_reader *r, const void *state, uint64_t bytes, sl
 int sl_session_load(sl_session *s, const void *state, uint64_t bytes, sl_error *error) {
     sl_image_reader r;
     int result = sl_session_check_call(s, "load", error);
-    if (result == 0 && s->started)
+    if (result == 0 && s->caller.started)
         result = sl_fail(error, SL_EINVAL,
                          "load: the session has started; a state is loaded before start");
     if (result == 0 && s->options.joins)
@@ -162,56 +166,62 @@ int sl_session_load(sl_session *s, const void *state, uint64_t bytes, sl_error *
         result = open_reader(&r, state, bytes, error);
     if (result != 0)
         return result;
-    s->moment = (sl_moment){0};
+    s->caller.moment = (sl_moment){0};
     result = check_state(&r, s, error);
     sl_image_reader_close(&r);
-    s->state = result == 0 ? state : NULL;
-    s->state_bytes = bytes;
-    if (result != 0)
-        s->moment = (sl_moment){0};
+    s->caller.beginning = (sl_beginning){0};
+    if (result == 0)
+        s->caller.beginning = (sl_beginning){.state = state, .bytes = bytes};
+    else
+        s->caller.moment = (sl_moment){0};
     return result;
 }
 
 int sl_session_check_x(sl_session *s, const sl_where *x, sl_error *error) {
-    if (s->state == NULL || sl_session_checksum(s, x) == s->moment.sum)
+    if (s->caller.beginning.state == NULL || sl_session_checksum(s, x) == s->caller.moment.sum)
         return 0;
     return sl_fail(error, SL_EINVAL,
                    "start: x is not what it was when the state of round %" PRIu64
                    " was saved; restore your parameters first",
-                   s->moment.round);
+                   s->caller.moment.round);
 }
 
 int sl_session_stand(sl_session *s, const sl_where *x, sl_error *error) {
-    s->in_round = s->over = s->moment.form > 0;
-    s->begun = s->moment.form > 1;
-    if (!s->in_round || s->moment.apart)
+    const uint64_t form = s->caller.moment.form;
+    if (form == BEGUN_NONE)
         return 0;
-    return s->begun && s->options.borrow && x->whole != NULL
-               ? sl_session_borrow(s, x->whole, s->moment.round, error)
+    s->caller.round =
+        (sl_caller_round){.begun = form > BEGUN_OFFER ? BEGUN_BEGIN : BEGUN_OFFER, .over = true};
+    if (s->caller.moment.apart)
+        return 0;
+    return s->caller.round.begun == BEGUN_BEGIN && s->options.borrow && x->whole != NULL
+               ? sl_session_borrow(s, x->whole, s->caller.moment.round, error)
                : sl_session_snapshot(s, "start", x, error);
 }
 
 static int load_node(sl_session *s, const sl_image_reader *r, sl_error *error) {
     sl_piece pieces[PIECES];
-    if (s->moment.behind)
-        s->base = s->vec->allocate(s->layout.dimension);
-    if (s->moment.apart && s->snapshot == NULL)
-        s->snapshot = s->vec->allocate(s->layout.dimension);
-    s->behind = s->base != NULL;
-    if ((s->moment.behind && !s->behind) || (s->moment.apart && s->snapshot == NULL))
+    if (s->caller.moment.behind)
+        s->driver.base = s->memory.vec->allocate(s->layout.dimension);
+    if (s->caller.moment.apart && s->memory.snapshot == NULL)
+        s->memory.snapshot = s->memory.vec->allocate(s->layout.dimension);
+    s->driver.behind = s->driver.base != NULL;
+    if ((s->caller.moment.behind && !s->driver.behind) ||
+        (s->caller.moment.apart && s->memory.snapshot == NULL))
         return sl_fail(error, SL_ENOMEM, "load: out of memory for %zu parameters",
                        s->layout.dimension);
     const sl_image_extras extras = extras_of(s, pieces);
-    return sl_image_reader_load(r, s->layout.dimension, s->node, false, s->vec, &extras, error);
+    return sl_image_reader_load(r, s->layout.dimension, s->driver.node, false, s->memory.vec,
+                                &extras, error);
 }
 
 int sl_session_open_node(sl_session *s, sl_node *node, sl_error *error) {
     sl_image_reader r;
-    s->node = node;
-    s->vectors = sl_image_vectors(node);
-    if (s->state == NULL)
+    s->driver.node = node;
+    s->driver.vectors = sl_image_vectors(node);
+    if (s->caller.beginning.state == NULL)
         return 0;
-    int result = open_reader(&r, s->state, s->state_bytes, error);
+    int result = open_reader(&r, s->caller.beginning.state, s->caller.beginning.bytes, error);
     if (result != 0)
         return result;
     result = load_node(s, &r, error);

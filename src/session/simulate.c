@@ -76,7 +76,7 @@ int sl_simulation_join(sl_session *s, const sl_session_options *o, sl_error *err
     if (m->ending)
         return sl_fail(error, SL_ESTOPPED, "join: the simulation is ending");
     place *p = o->rank >= 0 && o->rank < m->nodes ? &m->places[o->rank] : NULL;
-    if (p == NULL || (p->session != NULL && !p->session->ended))
+    if (p == NULL || (p->session != NULL && !sl_session_has_ended(p->session)))
         return sl_fail(error, SL_EINVAL,
                        "options.rank: %lld is not this peer's rank in the simulation, or it has "
                        "joined before, and not left",
@@ -88,7 +88,7 @@ int sl_simulation_join(sl_session *s, const sl_session_options *o, sl_error *err
         return sl_fail(error, SL_EINVAL,
                        "options.joins: a simulation's peers all begin with it; leave it 0");
     s->experiment = m->experiment;
-    int result = sl_session_count_members(s, m->nodes, m->nodes, error);
+    int result = sl_session_count_members(s, m->nodes, error);
     if (result == 0)
         result = sl_session_open_memory(s, error);
     if (result != 0)
@@ -101,7 +101,7 @@ int sl_simulation_join(sl_session *s, const sl_session_options *o, sl_error *err
 }
 
 void sl_simulation_park(sl_session *s) {
-    sl_simulation *m = s->simulation;
+    sl_simulation *m = s->options.simulation;
     pthread_mutex_lock(&m->mutex);
     m->places[s->rank].parked = true;
     pthread_cond_broadcast(&m->changed);
@@ -154,11 +154,12 @@ static int check_layouts(const sl_simulation *m, sl_error *error) {
             return sl_fail(error, SL_EINVAL,
                            "simulate: the dimension of ranks 0 and %u differs: %zu and %zu", i,
                            first->dimension, l->dimension);
-        if (m->sessions[i]->moment.round != m->sessions[0]->moment.round)
+        if (m->sessions[i]->caller.moment.round != m->sessions[0]->caller.moment.round)
             return sl_fail(error, SL_EINVAL,
                            "simulate: the round to go on from (0: none) of ranks 0 and %u differs: "
                            "%" PRIu64 " and %" PRIu64,
-                           i, m->sessions[0]->moment.round, m->sessions[i]->moment.round);
+                           i, m->sessions[0]->caller.moment.round,
+                           m->sessions[i]->caller.moment.round);
         if (m->sessions[i]->options.same_start != m->sessions[0]->options.same_start)
             return sl_fail(error, SL_EINVAL, "options.same_start: differs between ranks 0 and %u",
                            i);
@@ -178,30 +179,30 @@ static int add_up(void *context, const sl_share *shares, sl_error *error) {
 static sl_wish common_wish(const sl_simulation *m) {
     sl_wish common = WISH_LEAVE;
     for (uint32_t i = 0; i < m->nodes; i++) {
-        if (m->sessions[i]->wish == WISH_ROUND)
+        if (m->sessions[i]->shared.wish == WISH_ROUND)
             return WISH_ROUND;
-        if (sl_session_asks(m->sessions[i]->wish))
-            common = m->sessions[i]->wish;
+        if (sl_session_asks(m->sessions[i]->shared.wish))
+            common = m->sessions[i]->shared.wish;
     }
     return common;
 }
 
 static void fail_at_once(sl_simulation *m, int code, uint32_t rank, const char *what) {
     sl_error error;
-    sl_fail_node(&error, code, rank, m->sessions[rank]->round, "%s", what);
+    sl_fail_node(&error, code, rank, m->sessions[rank]->shared.round, "%s", what);
     fail(m, &error);
 }
 
 /* The functions that ended too early, calls that failed, and who is to stop. */
 static void notice_failures(sl_simulation *m) {
     for (uint32_t i = 0; i < m->nodes; i++) {
-        if (m->sessions[i]->error.code != 0)
-            fail(m, &m->sessions[i]->error);
+        if (m->sessions[i]->shared.error.code != 0)
+            fail(m, &m->sessions[i]->shared.error);
         else if (m->places[i].done && m->places[i].result != 0)
             fail(m, &m->places[i].error);
-        else if (m->sessions[i]->wish == WISH_GONE)
+        else if (m->sessions[i]->shared.wish == WISH_GONE)
             fail_at_once(m, SL_EINVAL, i, "the peer's function returned without leave");
-        else if (__atomic_load_n(&m->sessions[i]->stop, __ATOMIC_RELAXED))
+        else if (__atomic_load_n(&m->sessions[i]->shared.stop, __ATOMIC_RELAXED))
             fail_at_once(m, SL_ESTOPPED, i, "stopped on request");
     }
 }
@@ -212,8 +213,8 @@ static void fulfil(sl_simulation *m) {
     if (result != 0)
         fail(m, &error);
     for (uint32_t i = 0; i < m->nodes && result == 0; i++)
-        if (sl_session_asks(m->sessions[i]->wish))
-            sl_session_hand(m->sessions[i], m->sessions[i]->model);
+        if (sl_session_asks(m->sessions[i]->shared.wish))
+            sl_session_hand(m->sessions[i], m->sessions[i]->shared.model);
 }
 
 /* All peers have a wish. Fulfils those that they have in common. */
@@ -238,7 +239,7 @@ static void initial(void *context, uint32_t rank, float *x) {
     const sl_session *s = m->sessions[rank];
     sl_session *from = m->sessions[s->options.same_start ? 0 : rank];
     sl_session_follow_caller(from);
-    memcpy(x, sl_session_view(from, from->start), s->layout.dimension * sizeof *x);
+    memcpy(x, sl_session_view(from, from->caller.beginning.x), s->layout.dimension * sizeof *x);
 }
 
 static void ready(void *context, uint32_t rank, uint64_t round, const float *x, double weight) {
@@ -254,21 +255,20 @@ static double gradient(void *context, uint32_t rank, uint64_t round, const float
         meet(m);
     }
     sl_session_answer(m->sessions[rank], x, g);
-    if (m->sessions[rank]->error.code != 0)
-        fail(m, &m->sessions[rank]->error);
+    if (m->sessions[rank]->shared.error.code != 0)
+        fail(m, &m->sessions[rank]->shared.error);
     return 0;
 }
 
 static const float *lend(void *context, uint32_t rank) {
     const sl_simulation *m = context;
-    return m->sessions[rank]->lent;
+    return m->sessions[rank]->driver.lent;
 }
 
 static int record(void *context, const sl_record *record, const float *x) {
     const sl_simulation *m = context;
     (void)x;
-    m->sessions[record->rank]->record = *record;
-    m->sessions[record->rank]->measured = record->round.neighbour_distance;
+    m->sessions[record->rank]->shared.record = *record;
     return 0;
 }
 
@@ -285,7 +285,7 @@ static int run(sl_simulation *m, sl_error *error) {
     task.gradient = gradient;
     task.lend = m->sessions[0]->options.overlap ? lend : NULL;
     const sl_observer observer = {.context = m, .record = record};
-    const uint64_t round = m->sessions[0]->moment.round;
+    const uint64_t round = m->sessions[0]->caller.moment.round;
     const sl_checkpoints checkpoints = {
         .resume = round > 0, .round = round, .opened = opened, .context = m};
     int result = sl_sim_run(m->experiment, &task, &observer, &checkpoints, NULL, &m->stop, error);

@@ -28,20 +28,10 @@
 /* No run has as many. */
 #define SL_SESSION_ROUNDS (UINT64_MAX / 2)
 
-typedef enum sl_wish {
-    WISH_NONE,    /* the caller trains */
-    WISH_ROUND,   /* `given` is the model after the step */
-    WISH_AVERAGE, /* fill `average` */
-    WISH_SUM,     /* add up `numbers` */
-    WISH_SAVE,    /* write `image` */
-    WISH_LEAVE,   /* no more steps; end with the others */
-    WISH_GONE     /* simulated: the peer's function has returned, or has aborted */
-} sl_wish;
-
 /* What a state holds beside the node's pieces. */
 typedef struct sl_moment {
     uint64_t round;  /* the last that has ended; 0: there is no state */
-    uint64_t form;   /* 0: between rounds; 1: offer, 2: begin, and end has not come */
+    uint64_t form;   /* an sl_begun */
     uint64_t sum;    /* checksum of the caller's x */
     uint64_t behind; /* 1: `base` is there */
     uint64_t apart;  /* 1: `snapshot` is there, as x has changed since */
@@ -53,6 +43,80 @@ typedef struct sl_where {
     float *const *tensors; /* (tensors of the layout) */
 } sl_where;
 
+/* Where x is; see memory.c. It stays as long as the session. */
+typedef struct sl_session_memory {
+    const sl_vec_ops *vec;
+    void *stream;                /* the caller's */
+    sl_vec_event *theirs, *ours; /* NULL on the host, as the next one */
+    float *seen;                 /* (d) a vector of the device that the host looks at */
+    float **places;              /* (tensors) of sl_session_place; NULL: it was not called */
+    float *snapshot;             /* (d) the caller's x as a call took it; NULL: none has */
+} sl_session_memory;
+
+/* ---- the caller's ---- */
+
+/* What the caller began, and has not ended. A state has these numbers as its form. */
+typedef enum sl_begun {
+    BEGUN_NONE,  /* it is between rounds */
+    BEGUN_OFFER, /* or by mix, which ends what it begins */
+    BEGUN_BEGIN
+} sl_begun;
+
+/* The caller's round, until end; all 0: none is under way. */
+typedef struct sl_caller_round {
+    sl_begun begun;
+    bool over;             /* the driver is done with it */
+    const float *borrowed; /* the caller's x; NULL: a snapshot was taken */
+    uint64_t borrowed_in;  /* this round */
+} sl_caller_round;
+
+/* Pieces of x, each of one tensor, with options.borrow; they stay, as the first round made them. */
+typedef struct sl_blocks {
+    size_t *ends;   /* (count) where they end */
+    uint64_t *sums; /* (count) checksums of what is borrowed */
+    size_t count;
+} sl_blocks;
+
+/* What the run begins with, until start has returned. */
+typedef struct sl_beginning {
+    const float *x;    /* (d) of start */
+    const void *state; /* (bytes) of load; NULL: nothing was loaded */
+    uint64_t bytes;
+} sl_beginning;
+
+/* The caller's thread alone writes it. */
+typedef struct sl_session_caller {
+    bool started;
+    sl_caller_round round;
+    sl_blocks blocks;
+    sl_beginning beginning;
+    sl_moment moment; /* of the state that was loaded, or of the one that is saved */
+} sl_session_caller;
+
+/* ---- both threads' ---- */
+
+typedef enum sl_wish {
+    WISH_NONE,    /* the caller trains */
+    WISH_ROUND,   /* `given` is the model after the step */
+    WISH_AVERAGE, /* fill `average` */
+    WISH_SUM,     /* add up `numbers` */
+    WISH_SAVE,    /* write `image` */
+    WISH_LEAVE,   /* no more steps; end with the others */
+    WISH_GONE     /* simulated: the peer's function has returned, or has aborted */
+} sl_wish;
+
+/* What a wish is about: the caller fills it before the wish, the driver answers in it. */
+typedef struct sl_asked {
+    const float *given;    /* (d) of WISH_ROUND and WISH_AVERAGE; NULL: the peer leaves */
+    bool lends;            /* WISH_ROUND: `given` itself is published */
+    float *average;        /* (d) of WISH_AVERAGE, and of those that come while it leaves */
+    double distance;       /* out of WISH_AVERAGE */
+    double *numbers;       /* (number_count) of WISH_SUM; NULL: it adds zeros */
+    uint64_t number_count; /* equal on all peers that add some */
+    uint64_t givers;       /* out of WISH_SUM */
+    bool is_void;          /* out of both: a loss has cut it */
+} sl_asked;
+
 /* Work that the driver's thread may share while it waits for a wish. */
 typedef struct sl_chore {
     void (*work)(void *context); /* NULL: there is none */
@@ -60,90 +124,86 @@ typedef struct sl_chore {
     bool taken;
 } sl_chore;
 
-struct sl_session {
-    /* What join read. */
-    sl_experiment *experiment; /* owned, but in a simulation */
-    sl_layout layout;
-    sl_session_options options; /* without what they borrow */
-    uint32_t rank, nodes;
-    pid_t process;
-    pthread_t thread;  /* the caller's */
-    bool mixes_by_sum; /* d-psgd with overlap, but not combine-while-adapt: mix leaves W x */
-    sl_task task;
+/* Whose models are averaged. */
+typedef struct sl_member_list {
+    uint32_t *ranks; /* (count) rising */
+    uint32_t count;
+    uint64_t epoch; /* views that have begun */
+} sl_member_list;
 
-    /* Where x is; see memory.c. */
-    const sl_vec_ops *vec;
-    void *stream;                /* the caller's */
-    sl_vec_event *theirs, *ours; /* NULL on the host, as the next one */
-    float *seen;                 /* (d) a vector of the device that the host looks at */
-    float **places;              /* (tensors) of sl_session_place; NULL: it was not called */
-    float *snapshot;             /* (d) the caller's x as a call took it; NULL: none has */
+/* How far the driver has gone with the session; it never goes back. */
+typedef enum sl_driving {
+    DRIVING,        /* the caller's wishes are waited for */
+    DRIVING_ENDING, /* no more; but the driver still holds the session */
+    DRIVING_ENDED   /* it does not; `error` says why, code 0: all have left */
+} sl_driving;
 
-    /* The caller's. */
-    bool started, in_round, begun; /* begun: with begin, not with offer */
-    bool over;                     /* in_round: and the driver is done with it */
-    const float *borrowed;         /* in_round: the caller's x; NULL: a snapshot was taken */
-    uint64_t borrowed_in;          /* this round */
-    size_t *block_ends;            /* (block_count) where pieces of x end, each of one tensor; with
-                                      options.borrow only, as the next one */
-    uint64_t *sums;                /* (block_count) checksums of what is borrowed */
-    size_t block_count;
-    const float *start; /* (d) x of start */
-    const void *state;  /* (state_bytes) of load, until start has returned; else NULL */
-    uint64_t state_bytes;
-    sl_moment moment; /* of that state, or of the one that is saved */
-    double waited_s;
-
-    /* Both threads', under the mutex. */
+/* Under the mutex. */
+typedef struct sl_session_shared {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     int fd;      /* of sl_signal_open: readable while handed or ended */
     bool handed; /* it is the caller's turn */
     sl_wish wish;
-    bool ending;    /* the driver is to let go of the session: no more waiting for wishes */
-    bool ended;     /* it has; `error` says why, code 0: all have left */
-    sl_error error; /* the first one counts */
-    volatile int stop;
-    bool cut;          /* the average that was wished for is void */
-    uint32_t *members; /* (member_count) rising: whose models are averaged */
-    uint32_t member_count;
-    uint64_t epoch;     /* views that have begun */
+    sl_asked asked;
+    sl_image image; /* of WISH_SAVE, in the caller's memory */
+    sl_chore chore;
+    sl_driving driving;
+    sl_error error;    /* the first one counts */
+    volatile int stop; /* by atomic operations, as calls outside the mutex look at it, too */
+    sl_member_list members;
     const float *model; /* (d) the driver's, that was handed */
     uint64_t round;     /* of the gradient that comes next */
     double push_sum_weight;
-    const float *given;    /* (d) of WISH_ROUND and WISH_AVERAGE; NULL for who leaves */
-    bool lends;            /* WISH_ROUND: `given` itself is published */
-    float *average;        /* (d) of WISH_AVERAGE, and of those that come while it leaves */
-    float *spare;          /* (d) for the latter */
-    double distance;       /* out of WISH_AVERAGE */
-    double *numbers;       /* (number_count) of WISH_SUM; who leaves adds zeros */
-    uint64_t number_count; /* equal on all peers that add some */
-    uint64_t givers;       /* out of WISH_SUM */
-    double ask[4];         /* what the peers of a meeting ask for; see wishes.c */
-    sl_chore chore;
-    sl_image image; /* of WISH_SAVE, in the caller's memory */
+    sl_record record; /* simulated: of the last recorded round. Else of its neighbour_distance only:
+                         the agent has the rest */
+    double waited_s;  /* by the caller, in all */
+} sl_session_shared;
 
-    /* The driver's. */
-    sl_checkpoints checkpoints; /* none, but for sl_session_open_node */
+/* ---- the driver's ---- */
+
+typedef struct sl_session_driver {
     sl_node *node;
     size_t vectors; /* of the node's pieces */
     const float *lent;
     float *base; /* (d) behind: the model that the caller knows, where rounds went by without it */
     bool behind;
-    sl_record record; /* simulated: of the last recorded round */
-    double measured;  /* neighbour_distance when last measured */
+    double ask[4]; /* what the peers of a meeting ask for; see wishes.c */
+} sl_session_driver;
 
-    /* A process of its own. */
+/* The agent behind a session, in a process of its own; see peer.c. */
+typedef struct sl_session_process {
     sl_launch *launch;
     sl_credentials *credentials;
+    sl_checkpoints checkpoints;
     sl_agent *agent;  /* under the mutex; NULL: none runs */
     uint64_t reloads; /* that are under way, under the mutex: `agent` is not closed meanwhile */
     sl_agent *meets;  /* the same, for its worker, which ends before the agent is closed */
     pthread_t runner;
     bool runs;
+} sl_session_process;
 
-    sl_simulation *simulation; /* or one of many; then this owns the session */
+struct sl_session {
+    /* What join read; nothing of it changes. */
+    sl_experiment *experiment; /* owned, but in a simulation */
+    sl_layout layout;
+    sl_session_options options; /* without what they borrow; a simulation in them owns the session
+                                 */
+    uint32_t rank;
+    pid_t pid;
+    pthread_t thread; /* the caller's */
+
+    sl_session_memory memory;
+    sl_session_caller caller;
+    sl_session_shared shared;
+    sl_session_driver driver;
+    sl_session_process process;
 };
+
+/* Has the driver let go of the session? The mutex is held. */
+static inline bool sl_session_has_ended(const sl_session *s) {
+    return s->shared.driving == DRIVING_ENDED;
+}
 
 /* ---- options.c ---- */
 
@@ -260,8 +320,10 @@ void sl_session_name_wait(sl_session *s, char out[SL_SESSION_TEXT_MAX]);
 
 /* ---- reading.c ---- */
 
-/* Of a run with so many peers, all of which take part, and up to `ranks` later. */
-int sl_session_count_members(sl_session *s, uint32_t nodes, uint32_t ranks, sl_error *error);
+/* The peers that a run begins with, those of the topology. */
+uint32_t sl_session_nodes(const sl_session *s);
+/* All of which take part; up to `ranks` may later. */
+int sl_session_count_members(sl_session *s, uint32_t ranks, sl_error *error);
 
 /* The experiment of a session; logs its warnings. */
 int sl_session_read(sl_experiment **out, const char *experiment, const sl_session_options *options,
@@ -272,7 +334,7 @@ void sl_session_free(sl_session *s);
 
 /* The model of `round` is there: hands it over, unless a wish goes on. */
 void sl_session_take(sl_session *s, uint64_t round, const float *x, double push_sum_weight);
-/* The round's gradient at x into g, or into s->lent. */
+/* The round's gradient at x into g, or into s->driver.lent. */
 void sl_session_answer(sl_session *s, const float *x, float *g);
 /* Does a wish ask for what all peers meet for? */
 bool sl_session_asks(sl_wish wish);

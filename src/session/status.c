@@ -7,7 +7,7 @@
 #include "session/state.h"
 
 bool sl_session_is_forked(const sl_session *s) {
-    return s->process != getpid();
+    return s->pid != getpid();
 }
 
 int sl_session_check_process(const sl_session *s, const char *call, sl_error *error) {
@@ -21,15 +21,15 @@ int sl_session_check_process(const sl_session *s, const char *call, sl_error *er
     return sl_fail(error, SL_EINVAL,
                    "%s: process %ld was forked from process %ld, which joined: the session stayed "
                    "there",
-                   call, (long)getpid(), (long)s->process);
+                   call, (long)getpid(), (long)s->pid);
 }
 
 int sl_session_ready(sl_session *s) {
     if (s == NULL || sl_session_is_forked(s))
         return 0;
-    pthread_mutex_lock(&s->mutex);
-    int ready = s->handed || s->ended;
-    pthread_mutex_unlock(&s->mutex);
+    pthread_mutex_lock(&s->shared.mutex);
+    int ready = s->shared.handed || sl_session_has_ended(s);
+    pthread_mutex_unlock(&s->shared.mutex);
     return ready;
 }
 
@@ -37,18 +37,18 @@ _Static_assert(SL_SESSION_SAID_MAX == SL_AGENT_RELOAD_MAX, "an agent says as muc
 
 /* The agent stays until the other function is called; NULL: none runs. */
 static sl_agent *hold_agent(sl_session *s) {
-    pthread_mutex_lock(&s->mutex);
-    s->reloads += s->agent != NULL;
-    sl_agent *agent = s->agent;
-    pthread_mutex_unlock(&s->mutex);
+    pthread_mutex_lock(&s->shared.mutex);
+    s->process.reloads += s->process.agent != NULL;
+    sl_agent *agent = s->process.agent;
+    pthread_mutex_unlock(&s->shared.mutex);
     return agent;
 }
 
 static void let_agent_go(sl_session *s) {
-    pthread_mutex_lock(&s->mutex);
-    s->reloads--;
-    pthread_cond_broadcast(&s->changed);
-    pthread_mutex_unlock(&s->mutex);
+    pthread_mutex_lock(&s->shared.mutex);
+    s->process.reloads--;
+    pthread_cond_broadcast(&s->shared.changed);
+    pthread_mutex_unlock(&s->shared.mutex);
 }
 
 int sl_session_reload(sl_session *s, char said[SL_SESSION_SAID_MAX], sl_error *error) {
@@ -61,19 +61,19 @@ int sl_session_reload(sl_session *s, char said[SL_SESSION_SAID_MAX], sl_error *e
         return sl_fail(error, SL_EINVAL,
                        "reload: no agent runs: start comes first, and a simulation, or a session "
                        "that has ended, has none");
-    result = sl_agent_reload(agent, s->launch, said != NULL ? said : text, error);
+    result = sl_agent_reload(agent, s->process.launch, said != NULL ? said : text, error);
     let_agent_go(s);
     return result;
 }
 
 int sl_session_fd(sl_session *s) {
-    return s == NULL || sl_session_is_forked(s) ? -1 : s->fd;
+    return s == NULL || sl_session_is_forked(s) ? -1 : s->shared.fd;
 }
 
 static sl_session_state state_of(const sl_session *s) {
-    if (s->ended && s->error.code != 0)
+    if (sl_session_has_ended(s) && s->shared.error.code != 0)
         return SL_SESSION_FAILED;
-    switch (s->wish) {
+    switch (s->shared.wish) {
     case WISH_LEAVE:
     case WISH_GONE:
         return SL_SESSION_LEFT;
@@ -85,20 +85,21 @@ static sl_session_state state_of(const sl_session *s) {
     case WISH_SAVE:
         break;
     }
-    return s->model != NULL ? SL_SESSION_STARTED : SL_SESSION_JOINED;
+    return s->shared.model != NULL ? SL_SESSION_STARTED : SL_SESSION_JOINED;
 }
 
 void sl_session_name_wait(sl_session *s, char out[SL_SESSION_TEXT_MAX]) {
     out[0] = '\0';
-    if (s->agent != NULL)
-        snprintf(out, SL_SESSION_TEXT_MAX, "%s", sl_agent_progress_read(s->agent).waits_for);
-    const bool starts = s->runs && !s->ending && s->model == NULL;
+    if (s->process.agent != NULL)
+        snprintf(out, SL_SESSION_TEXT_MAX, "%s",
+                 sl_agent_progress_read(s->process.agent).waits_for);
+    const bool starts = s->process.runs && s->shared.driving == DRIVING && s->shared.model == NULL;
     if (out[0] == '\0' && starts) /* looks up names, meets at rank 0, opens, has not looked yet */
-        snprintf(out, SL_SESSION_TEXT_MAX, "its start: %s", sl_launch_describe(s->launch));
+        snprintf(out, SL_SESSION_TEXT_MAX, "its start: %s", sl_launch_describe(s->process.launch));
 }
 
 const char *sl_session_name_wish(const sl_session *s) {
-    switch (s->wish) {
+    switch (s->shared.wish) {
     case WISH_ROUND:
         return "a round";
     case WISH_AVERAGE:
@@ -113,12 +114,14 @@ const char *sl_session_name_wish(const sl_session *s) {
     case WISH_GONE:
         break;
     }
-    return s->model == NULL ? "start" : "a call";
+    return s->shared.model == NULL ? "start" : "a call";
 }
 
 /* The record of an agent, or of the simulation. */
 static void take_record(sl_session *s, sl_session_report *out) {
-    const sl_record record = s->agent != NULL ? sl_agent_progress_read(s->agent).record : s->record;
+    const sl_record record = s->process.agent != NULL
+                                 ? sl_agent_progress_read(s->process.agent).record
+                                 : s->shared.record;
     out->bytes_sent = record.bytes_sent;
     out->bytes_received = record.bytes_received;
     out->exchange_s = record.times.exchange;
@@ -127,12 +130,12 @@ static void take_record(sl_session *s, sl_session_report *out) {
 static void fill(sl_session *s, sl_session_report *out) {
     out->state = state_of(s);
     out->rank = s->rank;
-    out->nodes = s->nodes;
-    out->round = s->round > 0 ? s->round - 1 : 0;
-    out->neighbour_distance = s->measured;
-    out->push_sum_weight = s->push_sum_weight;
-    out->wait_s = s->waited_s;
-    out->epoch = s->epoch;
+    out->nodes = sl_session_nodes(s);
+    out->round = s->shared.round > 0 ? s->shared.round - 1 : 0;
+    out->neighbour_distance = s->shared.record.round.neighbour_distance;
+    out->push_sum_weight = s->shared.push_sum_weight;
+    out->wait_s = s->shared.waited_s;
+    out->epoch = s->shared.members.epoch;
     take_record(s, out);
     sl_session_name_wait(s, out->waits_for);
 }
@@ -145,9 +148,9 @@ int sl_session_status(sl_session *s, sl_session_report *out, sl_error *error) {
     if (out == NULL || out->size < sizeof out->size)
         return sl_fail(error, SL_EINVAL, "status: out is %s",
                        out == NULL ? "NULL" : "of size: 0; it must be sizeof *out");
-    pthread_mutex_lock(&s->mutex);
+    pthread_mutex_lock(&s->shared.mutex);
     fill(s, &report);
-    pthread_mutex_unlock(&s->mutex);
+    pthread_mutex_unlock(&s->shared.mutex);
     const uint64_t size = out->size < sizeof report ? out->size : sizeof report;
     memcpy(out, &report, size);
     out->size = size;
@@ -157,11 +160,11 @@ int sl_session_status(sl_session *s, sl_session_report *out, sl_error *error) {
 uint64_t sl_session_members(sl_session *s, uint64_t *out, uint64_t max) {
     if (s == NULL || sl_session_is_forked(s))
         return 0;
-    pthread_mutex_lock(&s->mutex);
-    const uint64_t count = s->member_count;
+    pthread_mutex_lock(&s->shared.mutex);
+    const uint64_t count = s->shared.members.count;
     for (uint64_t i = 0; i < count && i < max; i++)
-        out[i] = s->members[i];
-    pthread_mutex_unlock(&s->mutex);
+        out[i] = s->shared.members.ranks[i];
+    pthread_mutex_unlock(&s->shared.mutex);
     return count;
 }
 
@@ -170,20 +173,20 @@ static uint64_t topology_edges(const sl_session *s, sl_session_edge *out, uint64
     const uint32_t *peers;
     const uint32_t count = sl_topology_peers(s->experiment->topology, s->rank, &peers);
     for (uint32_t i = 0; i < count && i < max; i++)
-        out[i] = (sl_session_edge){.rank = peers[i], .connected = s->simulation != NULL};
+        out[i] = (sl_session_edge){.rank = peers[i], .connected = s->options.simulation != NULL};
     return count;
 }
 
 uint64_t sl_session_edges(sl_session *s, sl_session_edge *out, uint64_t max) {
     if (s == NULL || sl_session_is_forked(s))
         return 0;
-    pthread_mutex_lock(&s->mutex);
+    pthread_mutex_lock(&s->shared.mutex);
     uint32_t count = 0;
     sl_agent_edge edge;
-    for (; s->agent != NULL && sl_agent_edge_read(s->agent, count, &edge); count++)
+    for (; s->process.agent != NULL && sl_agent_edge_read(s->process.agent, count, &edge); count++)
         if (count < max)
             out[count] = (sl_session_edge){edge.rank, edge.agreed, edge.awaited};
-    const bool asked = s->agent != NULL;
-    pthread_mutex_unlock(&s->mutex);
+    const bool asked = s->process.agent != NULL;
+    pthread_mutex_unlock(&s->shared.mutex);
     return asked ? count : topology_edges(s, out, max);
 }

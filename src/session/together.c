@@ -14,23 +14,24 @@ static int fail_void(sl_session *s, const char *call, sl_error *error) {
 int sl_session_average(sl_session *s, const float *x, float *average, double *distance,
                        sl_error *error) {
     sl_where at;
+    const float *given;
     int result = sl_session_check_round(s, "average", false, error);
     if (result == 0)
         result = sl_session_locate(s, "average", x, &at, error);
     if (result == 0)
-        result = sl_session_take_x(s, "average", &at, &s->given, error);
+        result = sl_session_take_x(s, "average", &at, &given, error);
     if (result != 0)
         return result;
     float *vector = average != NULL ? average : malloc(sl_session_bytes(s));
     if (vector == NULL)
         return sl_session_run_short(s, "average", sl_session_bytes(s), error);
-    s->average = vector;
+    s->shared.asked = (sl_asked){.given = given, .average = vector};
     sl_session_give_turn(s);
     sl_session_wish(s, WISH_AVERAGE);
     result = sl_session_wait(s, error);
     if (result == 0 && distance != NULL)
-        *distance = s->distance;
-    if (result == 0 && s->cut)
+        *distance = s->shared.asked.distance;
+    if (result == 0 && s->shared.asked.is_void)
         result = fail_void(s, "average", error);
     if (average == NULL)
         free(vector);
@@ -40,7 +41,7 @@ int sl_session_average(sl_session *s, const float *x, float *average, double *di
 static int add_up(sl_session *s, sl_error *error) {
     sl_session_wish(s, WISH_SUM);
     int result = sl_session_wait(s, error);
-    return result == 0 && s->cut ? fail_void(s, "sum", error) : result;
+    return result == 0 && s->shared.asked.is_void ? fail_void(s, "sum", error) : result;
 }
 
 int sl_session_sum(sl_session *s, double *values, uint64_t count, uint64_t *givers,
@@ -52,17 +53,17 @@ int sl_session_sum(sl_session *s, double *values, uint64_t count, uint64_t *give
     if (result != 0)
         return result;
     const size_t bytes = count * sizeof *values;
-    s->numbers = malloc(bytes);
-    if (s->numbers == NULL)
+    double *numbers = malloc(bytes);
+    if (numbers == NULL)
         return sl_session_run_short(s, "sum", bytes, error);
-    s->number_count = count;
-    memcpy(s->numbers, values, bytes);
+    memcpy(numbers, values, bytes);
+    s->shared.asked = (sl_asked){.numbers = numbers, .number_count = count};
     result = add_up(s, error);
     if (result == 0)
-        memcpy(values, s->numbers, bytes);
+        memcpy(values, numbers, bytes);
     if (result == 0 && givers != NULL)
-        *givers = s->givers;
-    free(s->numbers);
-    s->numbers = NULL;
+        *givers = s->shared.asked.givers;
+    free(numbers);
+    s->shared.asked = (sl_asked){0};
     return result;
 }

@@ -25,7 +25,8 @@ static size_t first_not_finite(const float *x, size_t count) {
 
 static bool is_finite(const sl_session *s, const float *x) {
     const size_t d = s->layout.dimension;
-    return s->vec->on_host ? sl_vec_is_finite(x, d) : isfinite(s->vec->norm2_squared(x, d));
+    const sl_vec_ops *vec = s->memory.vec;
+    return vec->on_host ? sl_vec_is_finite(x, d) : isfinite(vec->norm2_squared(x, d));
 }
 
 /* False: the session fails. */
@@ -34,7 +35,7 @@ static bool check_finite(sl_session *s, const float *x) {
     sl_error error = {.code = 0};
     if (is_finite(s, x))
         return true;
-    if (s->vec->fence(&error) != 0) {
+    if (s->memory.vec->fence(&error) != 0) {
         sl_session_fail(s, &error);
         return false;
     }
@@ -42,53 +43,55 @@ static bool check_finite(sl_session *s, const float *x) {
     const float *seen = sl_session_view(s, x);
     size_t at = first_not_finite(seen, d);
     sl_layout_name_element(&s->layout, at, where, sizeof where);
-    sl_fail_node(&error, SL_EDIVERGED, s->rank, s->round, "x is %g at %s",
+    sl_fail_node(&error, SL_EDIVERGED, s->rank, s->shared.round, "x is %g at %s",
                  at < d ? (double)seen[at] : NAN, where);
     sl_session_fail(s, &error);
     return false;
 }
 
 static void stand_still(sl_session *s, float *g) {
-    s->vec->fill(g, 0, s->layout.dimension);
+    s->memory.vec->fill(g, 0, s->layout.dimension);
 }
 
 static void displace(sl_session *s, const float *x, float *g) {
-    const float *before = s->behind ? s->base : x;
-    if (!check_finite(s, s->given)) {
+    sl_session_driver *driver = &s->driver;
+    const float *before = driver->behind ? driver->base : x, *given = s->shared.asked.given;
+    if (!check_finite(s, given)) {
         stand_still(s, g);
-    } else if (s->lends && !s->behind) {
-        s->lent = s->given;
+    } else if (s->shared.asked.lends && !driver->behind) {
+        driver->lent = given;
     } else {
-        s->vec->combine(g, (const float *const[]){before, s->given}, (const float[]){1, -1}, 2,
-                        s->layout.dimension);
-        s->behind = false;
+        s->memory.vec->combine(g, (const float *const[]){before, given}, (const float[]){1, -1}, 2,
+                               s->layout.dimension);
+        driver->behind = false;
     }
 }
 
 /* The caller goes on from the model that it knows, while rounds change the node's. */
 static void keep_base(sl_session *s) {
-    if (s->behind)
+    sl_session_driver *driver = &s->driver;
+    if (driver->behind)
         return;
-    if (s->base == NULL)
-        s->base = s->vec->allocate(s->layout.dimension);
-    s->behind = s->base != NULL;
-    if (s->behind) {
-        s->vec->copy(s->base, s->model, sl_session_bytes(s));
+    if (driver->base == NULL)
+        driver->base = s->memory.vec->allocate(s->layout.dimension);
+    driver->behind = driver->base != NULL;
+    if (driver->behind) {
+        s->memory.vec->copy(driver->base, s->shared.model, sl_session_bytes(s));
         return;
     }
     sl_error error;
-    sl_fail_node(&error, SL_ENOMEM, s->rank, s->round, "out of memory for %zu parameters",
+    sl_fail_node(&error, SL_ENOMEM, s->rank, s->shared.round, "out of memory for %zu parameters",
                  s->layout.dimension);
     sl_session_fail(s, &error);
 }
 
 void sl_session_answer(sl_session *s, const float *x, float *g) {
-    s->lent = NULL;
-    if (s->wish == WISH_ROUND) {
+    s->driver.lent = NULL;
+    if (s->shared.wish == WISH_ROUND) {
         displace(s, x, g);
         return;
     }
-    if (sl_session_asks(s->wish))
+    if (sl_session_asks(s->shared.wish))
         keep_base(s);
     stand_still(s, g);
 }
@@ -99,43 +102,52 @@ bool sl_session_asks(sl_wish wish) {
     return wish == WISH_AVERAGE || wish == WISH_SUM;
 }
 
+/* What the caller gave, on the host. A peer that leaves has the model of its last round. */
+static const float *view_given(sl_session *s) {
+    const float *given = s->shared.asked.given;
+    return sl_session_view(s, given != NULL ? given : s->shared.model);
+}
+
 /* The caller's model now, on the host, into `average`: what it gave, moved along with the rounds
- * that have gone by since. Who leaves has the model of its last round. */
+ * that have gone by since. */
 static void lay_model(sl_session *s) {
     const size_t d = s->layout.dimension;
     const sl_vec_ops *cpu = sl_vec_cpu();
-    cpu->copy(s->average, sl_session_view(s, s->given != NULL ? s->given : s->model),
-              d * sizeof *s->average);
-    if (s->given == NULL || !s->behind)
+    float *average = s->shared.asked.average;
+    cpu->copy(average, view_given(s), d * sizeof *average);
+    if (s->shared.asked.given == NULL || !s->driver.behind)
         return;
-    cpu->combine(s->average, (const float *const[]){s->average, sl_session_view(s, s->base)},
+    cpu->combine(average, (const float *const[]){average, sl_session_view(s, s->driver.base)},
                  (const float[]){1, -1}, 2, d);
-    cpu->combine(s->average, (const float *const[]){s->average, sl_session_view(s, s->model)},
+    cpu->combine(average, (const float *const[]){average, sl_session_view(s, s->shared.model)},
                  (const float[]){1, 1}, 2, d);
 }
 
 /* The sum of w_i z_i + step_i, where w_i add up to n: the mean of what push-sum keeps. */
 static sl_share share_model(sl_session *s) {
+    const size_t d = s->layout.dimension;
+    float *average = s->shared.asked.average;
     lay_model(s);
-    const float weight = (float)s->push_sum_weight;
-    if (s->push_sum_weight != 1)
-        sl_vec_cpu()->combine(s->average,
-                              (const float *const[]){s->average, sl_session_view(s, s->model)},
-                              (const float[]){1, weight - 1}, 2, s->layout.dimension);
-    return (sl_share){.x = s->average, .count = s->layout.dimension, .divisor = s->member_count};
+    const float weight = (float)s->shared.push_sum_weight;
+    if (s->shared.push_sum_weight != 1)
+        sl_vec_cpu()->combine(average,
+                              (const float *const[]){average, sl_session_view(s, s->shared.model)},
+                              (const float[]){1, weight - 1}, 2, d);
+    return (sl_share){.x = average, .count = d, .divisor = s->shared.members.count};
 }
 
 /* From what the caller gave, which rounds that have gone by since do not move. */
 static sl_share share_distance(sl_session *s) {
-    const float *own = sl_session_view(s, s->given != NULL ? s->given : s->model);
-    s->distance = sl_vec_cpu()->distance_squared(own, s->average, s->layout.dimension);
-    return (sl_share){.numbers = &s->distance, .number_count = 1, .divisor = 1};
+    sl_asked *asked = &s->shared.asked;
+    asked->distance =
+        sl_vec_cpu()->distance_squared(view_given(s), asked->average, s->layout.dimension);
+    return (sl_share){.numbers = &asked->distance, .number_count = 1, .divisor = 1};
 }
 
 void sl_session_keep_own(sl_session *s) {
-    if (s->wish == WISH_AVERAGE)
+    if (s->shared.wish == WISH_AVERAGE)
         lay_model(s);
-    s->distance = NAN;
+    s->shared.asked.distance = NAN;
 }
 
 static int average(sl_session *const *all, uint32_t count, sl_session_adder *adder, void *context,
@@ -147,63 +159,69 @@ static int average(sl_session *const *all, uint32_t count, sl_session_adder *add
         shares[i] = share_distance(all[i]);
     if (result == 0)
         result = adder(context, shares, error);
-    for (uint32_t i = 0; i < count && result == 0; i++)
-        all[i]->distance = sqrt(all[i]->distance / all[i]->member_count);
+    for (uint32_t i = 0; i < count && result == 0; i++) {
+        sl_session_shared *shared = &all[i]->shared;
+        shared->asked.distance = sqrt(shared->asked.distance / shared->members.count);
+    }
     return result;
 }
 
 /* Who gives nothing adds zeros. */
 static int share_numbers(sl_session *s, uint64_t count, sl_share *out, sl_error *error) {
-    double *numbers = s->numbers != NULL ? s->numbers : calloc(count, sizeof *numbers);
+    double *numbers = s->shared.asked.numbers;
+    if (numbers == NULL)
+        numbers = calloc(count, sizeof *numbers);
     *out = (sl_share){.numbers = numbers, .number_count = count, .divisor = 1};
     return numbers != NULL ? 0
-                           : sl_fail_node(error, SL_ENOMEM, s->rank, s->round,
+                           : sl_fail_node(error, SL_ENOMEM, s->rank, s->shared.round,
                                           "sum: out of memory for %" PRIu64 " numbers", count);
 }
 
 static int add_numbers(sl_session *const *all, uint32_t count, sl_session_adder *adder,
                        void *context, sl_share *shares, sl_error *error) {
-    const uint64_t givers = (uint64_t)all[0]->ask[ASK_SUM],
-                   numbers = (uint64_t)(all[0]->ask[ASK_COUNT] / all[0]->ask[ASK_SUM]);
+    const double *ask = all[0]->driver.ask;
+    const uint64_t givers = (uint64_t)ask[ASK_SUM],
+                   numbers = (uint64_t)(ask[ASK_COUNT] / ask[ASK_SUM]);
     int result = 0;
     memset(shares, 0, count * sizeof *shares);
     for (uint32_t i = 0; i < count && result == 0; i++) {
-        all[i]->givers = givers;
+        all[i]->shared.asked.givers = givers;
         result = share_numbers(all[i], numbers, &shares[i], error);
     }
     if (result == 0)
         result = adder(context, shares, error);
     for (uint32_t i = 0; i < count; i++)
-        if (all[i]->numbers == NULL)
+        if (all[i]->shared.asked.numbers == NULL)
             free(shares[i].numbers);
     return result;
 }
 
 /* All peers learn what all ask for, by a sum of four numbers. */
 static sl_share share_ask(sl_session *s) {
-    const bool sums = s->wish == WISH_SUM;
-    const double count = sums ? (double)s->number_count : 0;
-    s->ask[ASK_AVERAGE] = s->wish == WISH_AVERAGE;
-    s->ask[ASK_SUM] = sums;
-    s->ask[ASK_COUNT] = count;
-    s->ask[ASK_SQUARE] = count * count;
-    return (sl_share){.numbers = s->ask, .number_count = ASKS, .divisor = 1};
+    const bool sums = s->shared.wish == WISH_SUM;
+    const double count = sums ? (double)s->shared.asked.number_count : 0;
+    double *ask = s->driver.ask;
+    ask[ASK_AVERAGE] = s->shared.wish == WISH_AVERAGE;
+    ask[ASK_SUM] = sums;
+    ask[ASK_COUNT] = count;
+    ask[ASK_SQUARE] = count * count;
+    return (sl_share){.numbers = ask, .number_count = ASKS, .divisor = 1};
 }
 
 /* Do all ask for the same? The answer is the same on all peers. */
 static int check_asked(const sl_session *s, sl_error *error) {
-    const double *ask = s->ask;
+    const double *ask = s->driver.ask;
     if (ask[ASK_AVERAGE] > 0 && ask[ASK_SUM] > 0)
-        return sl_fail_node(error, SL_EINVAL, s->rank, s->round,
+        return sl_fail_node(error, SL_EINVAL, s->rank, s->shared.round,
                             "%.0f of the peers have called average, and %.0f sum, at the same "
                             "place; all peers make the same calls in the same order",
                             ask[ASK_AVERAGE], ask[ASK_SUM]);
     if (ask[ASK_SQUARE] * ask[ASK_SUM] != ask[ASK_COUNT] * ask[ASK_COUNT])
-        return sl_fail_node(error, SL_EINVAL, s->rank, s->round,
+        return sl_fail_node(error, SL_EINVAL, s->rank, s->shared.round,
                             "sum: the peers give different counts of numbers, %.1f on average, "
                             "this one %" PRIu64,
                             ask[ASK_COUNT] / ask[ASK_SUM],
-                            s->wish == WISH_SUM ? s->number_count : 0);
+                            s->shared.wish == WISH_SUM ? s->shared.asked.number_count : 0);
     return 0;
 }
 
@@ -216,21 +234,22 @@ int sl_session_fulfil(sl_session *const *all, uint32_t count, sl_session_adder *
         result = check_asked(all[0], error);
     if (result != 0)
         return result;
-    return (all[0]->ask[ASK_SUM] > 0 ? add_numbers : average)(all, count, adder, context, shares,
-                                                              error);
+    return (all[0]->driver.ask[ASK_SUM] > 0 ? add_numbers : average)(all, count, adder, context,
+                                                                     shares, error);
 }
 
 /* ---- the task ---- */
 
 void sl_session_take(sl_session *s, uint64_t round, const float *x, double weight) {
-    pthread_mutex_lock(&s->mutex);
-    s->round = round;
-    s->push_sum_weight = weight;
-    const bool waits = sl_session_asks(s->wish) || s->wish == WISH_LEAVE || s->wish == WISH_GONE;
+    pthread_mutex_lock(&s->shared.mutex);
+    s->shared.round = round;
+    s->shared.push_sum_weight = weight;
+    const sl_wish wish = s->shared.wish;
+    const bool waits = sl_session_asks(wish) || wish == WISH_LEAVE || wish == WISH_GONE;
     if (waits)
-        s->model = x;
-    const bool first = s->model == NULL;
-    pthread_mutex_unlock(&s->mutex);
+        s->shared.model = x;
+    const bool first = s->shared.model == NULL;
+    pthread_mutex_unlock(&s->shared.mutex);
     if (first && !check_finite(s, x))
         return;
     if (!waits)

@@ -134,8 +134,8 @@ DEFECTS = {
     ),
     "a part is overwritten before it has left": (
         "src/node/incoming.c",
-        "return n->step.in_place ? n->sent : n->encoded;",
-        "return n->encoded;",
+        "return n->step.what.in_place ? n->step.sent : n->step.encoded;",
+        "return n->step.encoded;",
     ),
     "parts of an exchange that comes early are dropped": (
         "src/node/route.c",

@@ -4,8 +4,8 @@
 MEMBERSHIP_DEFECTS = {
     "a promise does not hold the next round": (
         "src/membership/member.c",
-        "!(m->bound || m->cut))",
-        "!m->cut)",
+        "!(m->promise.bound || m->view.cut))",
+        "!m->view.cut)",
     ),
     "the member that is furthest does not count": (
         "src/membership/leader.c",
@@ -14,13 +14,13 @@ MEMBERSHIP_DEFECTS = {
     ),
     "a view begins before the rounds before it have ended": (
         "src/membership/member.c",
-        "m->pending && next >= sl_membership_view(m)->round)",
-        "m->pending)",
+        "m->view.pending && next >= sl_membership_view(m)->round)",
+        "m->view.pending)",
     ),
     "the number of a view does not grow": (
         "src/membership/leader.c",
-        ".number = m->number + 1,",
-        ".number = m->number,",
+        ".number = m->view.number + 1,",
+        ".number = m->view.number,",
     ),
     "a round without an exchange is counted as one": (
         "src/membership/decision.c",
@@ -49,15 +49,15 @@ MEMBERSHIP_DEFECTS = {
     ),
     "a cut is told to nobody": (
         "src/membership/state.c",
-        ".cut = m->cut ? m->number : m->node_cut_in,",
+        ".cut = m->view.cut ? m->view.number : m->node.cut_in,",
         ".cut = 0,",
     ),
     "the view before is not cut": (
         "src/membership/membership.c",
         "        sl_epoch_has(begun, message->from, message->incarnation))\n"
-        "        m->newest.decision.cut = true;",
+        "        m->view.newest.decision.cut = true;",
         "        sl_epoch_has(begun, message->from, message->incarnation))\n"
-        "        m->news_due = true;",
+        "        m->news.due = true;",
     ),
     "a process that has ended is waited for": (
         "src/membership/quorum.c",
