@@ -332,7 +332,7 @@ static void check_deadlines(sl_agent *a) {
     else if (a->phase == PHASE_TRAINING && now_s - sl_waits_patient_s(a) > patience_s)
         fail_late(a);
     else if (a->phase == PHASE_GOODBYE && now_s > a->times.deadline_s)
-        a->phase = PHASE_OVER; /* its own part is done: who never says goodbye is not an error */
+        a->phase = PHASE_OVER; /* its own part is done: a missing goodbye is no error */
 }
 
 static void on_tick(void *context) {
@@ -406,7 +406,7 @@ static bool take_result(sl_agent *a) {
     return true;
 }
 
-/* Before sleeping, some more looks, with the processor offered to whoever has work for it: the
+/* Before sleeping, some more looks, with the processor offered to others: the
  * worker may be about to have its result, or a neighbour on this host to send, and waking up costs
  * more than looking. Bounded, only while the processor comes back soon, and only while a round
  * waits for data, or for a job that takes no longer than that. */
@@ -475,8 +475,8 @@ int sl_agent_open_loop(sl_agent *a, sl_error *error) {
 }
 
 /* Tells every neighbour why, and stays a moment, so that what is on the way arrives before the
- * connections are cut. Who has not agreed yet would otherwise look for this agent until its time is
- * over: a little longer, it is still connected, to be told. */
+ * connections are cut. A neighbour that has not agreed yet would look for this agent until its time
+ * is over: a little longer, it is still connected, to be told. */
 static void tell_everyone(sl_agent *a) {
     double until_s = sl_clock_seconds() + farewell_s;
     bool waiting = true;
@@ -527,7 +527,7 @@ static bool may_come_back(const sl_agent *a) {
     return a->error.code == SL_ESTOPPED && a->times.began_s == 0;
 }
 
-/* The first roster names the topology's nodes. Who joins behind them has a line of its own. */
+/* The first roster names the topology's nodes. A further rank that joins has a line of its own. */
 static int check_roster(const sl_agent *a, uint32_t count, sl_error *error) {
     const sl_experiment *e = a->settings.experiment;
     const uint32_t nodes = sl_topology_nodes(e->topology), ranks = sl_experiment_ranks(e);

@@ -40,7 +40,7 @@ static float *own_model(const sl_agent *a) {
 }
 
 /* Of push-sum's models the sum of w_i z_i, over that of the w_i: the mean that it conserves. In the
- * first view the w_i add up to n; whoever leaves takes its own along. */
+ * first view the w_i add up to n; an agent that leaves takes its own along. */
 bool sl_averaging_begin(sl_agent *a) {
     sl_averaging *s = &a->averaging;
     const size_t d = dimension_of(a);

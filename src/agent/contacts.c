@@ -45,8 +45,8 @@ static bool goes_on(const sl_agent *a) {
     return a->cohort.membership != NULL;
 }
 
-/* It has ended for somebody who never came. Who has all its neighbours may have begun: it does not
- * train what all others do not. */
+/* It has ended for somebody who never came. An agent that has all its neighbours may have begun: it
+ * does not train what all others do not. */
 static bool begins_for_nobody(const sl_agent *a, const sl_neighbour *n) {
     return n->process.ends == SL_ABORT_BEGINS && a->side.now.view <= 1 &&
            !sl_cohort_is_new(&a->cohort);
@@ -110,8 +110,8 @@ static void miss(sl_agent *a, sl_neighbour *n, const sl_error *why) {
     log_lost(a, n);
 }
 
-/* What came of the process before is not this one's: its model may be another. Who trains has done
- * with it. */
+/* What came of the process before is not this one's: its model may be another. A node that trains
+ * has done with it. */
 static void renew(sl_agent *a, sl_neighbour *n) {
     if (n->renewed && a->phase == PHASE_CONNECTING)
         sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_RENEWED, .peer = n->rank});
@@ -257,7 +257,7 @@ const sl_connection_handlers sl_contacts_neighbours = {on_connected, on_received
 
 /* ---- visitors ---- */
 
-/* Only who has proved itself hears this, where there are proofs. */
+/* Where there are proofs, only a peer that has proved itself hears this. */
 static bool is_wanted(sl_agent *a, const sl_passage *p, char why[SL_GREETING_WHY_MAX]) {
     if (p->to != a->side.rank)
         snprintf(why, SL_GREETING_WHY_MAX,
@@ -283,8 +283,8 @@ static void visitor_connected(void *context, void *owner) {
     ((sl_visitor *)owner)->connected = true;
 }
 
-/* Who asks for this agent may look for all, as somebody is lost whom this one does not miss yet: it
- * counts this one as lost, too, unless it connects in time. */
+/* A peer that asks for this agent may look for all, as one is lost that this one does not miss yet:
+ * it counts this one as lost, too, unless it connects in time. */
 static void answer(sl_agent *a, sl_neighbour *n) {
     if (!goes_on(a) || a->phase != PHASE_TRAINING || n->link.agreed)
         return;
@@ -349,7 +349,7 @@ static void take_in(sl_agent *a, sl_visitor *visitor, sl_standing *theirs) {
     sl_agent_settle(a, false);
 }
 
-/* It says another configuration. It may lie: whoever is at the neighbour's own address knows
+/* It says another configuration. It may lie: the agent at the neighbour's own address knows
  * better, and is asked. */
 static void doubt(sl_agent *a, uint32_t rank, const char *text) {
     sl_neighbour *n = sl_agent_neighbour(a, rank);
@@ -413,13 +413,13 @@ static void check_lost(sl_agent *a, sl_neighbour *n) {
                  "; it did not come back within %g s (%s)%s%s", sl_side_return_s(&a->side),
                  sl_neighbour_return_key(n), n->dialing.refusal[0] != '\0' ? ": " : "",
                  n->dialing.refusal);
-    if (goes_on(a)) /* who joins, too: there are others whom it can ask */
+    if (goes_on(a)) /* a joining process, too: it can ask others */
         sl_members_lose(a, n, &n->absence.lost);
     else
         fail(a, n, &n->absence.lost);
 }
 
-/* Who joins may be refused until all have gone on without the process before. */
+/* A joining process may be refused until all have gone on without the one before. */
 static double seeks_s(const sl_agent *a, const sl_neighbour *n) {
     const double timeout_s = a->side.limits.timeout_s;
     return sl_cohort_is_outside(&a->cohort) && n->dialing.refusal[0] != '\0'
@@ -440,7 +440,7 @@ static void check_sought(sl_agent *a, sl_neighbour *n) {
     sl_members_lose(a, n, &error);
 }
 
-/* Who connects to this agent may be gone: then its port says so. */
+/* A neighbour that connects to this agent may be gone: then its port says so. */
 static void ask(const sl_agent *a, sl_neighbour *n) {
     const bool misses = n->absence.lost_s > 0 || n->absence.sought_s > 0 || n->absence.gone;
     if (goes_on(a) && !n->link.agreed && n->link.connection == NULL && !sl_neighbour_is_dialed(n) &&

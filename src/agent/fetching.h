@@ -1,6 +1,6 @@
-/* fetching.h - the model that an agent returns with: it asks a sponsor for it, who gives its own.
+/* fetching.h - the model that an agent returns with: it asks a sponsor, which gives its own.
  *
- * FETCH asks for it and says how much has come; so many parts more may be on their way. Who gives
+ * FETCH asks for it and says how much has come; so many parts more may be on their way. The sponsor
  * copies its model between two rounds, and serves one request at a time: the others are repeated
  * until it is their turn. A request whose connection breaks is over, and made anew.
  */
@@ -12,14 +12,14 @@
 struct sl_agent;
 
 typedef struct sl_fetching {
-    sl_neighbour *sponsor; /* who was asked; NULL: nobody is */
+    sl_neighbour *sponsor; /* that was asked; NULL: none was */
     uint32_t number;       /* of the request */
     float *model;          /* (dimension) of which `come` have come; NULL: none */
     size_t come;
     uint64_t round; /* after which the sponsor had it */
     double asked_s;
 
-    sl_neighbour *taker; /* who has asked this agent; NULL: nobody has */
+    sl_neighbour *taker; /* that has asked this agent; NULL: none has */
     uint32_t asked;      /* number of that request */
     float *gift;         /* (dimension) from the first request on, as it may be registered */
     bool copied;         /* `gift` is the model that is given */

@@ -68,7 +68,7 @@ static bool is_of_before(const sl_agent *a, uint32_t rank, const sl_exchange *ex
            sl_proof_check(exchange, c, dialed, &demand, proof, bytes, ignored);
 }
 
-/* Who proves what was trusted before is told since when it is not. */
+/* A proof of what was trusted before is answered with since when it is not. */
 static void tell_before(const sl_agent *a, uint32_t rank, const sl_exchange *exchange, bool dialed,
                         const uint8_t *proof, size_t bytes, char why[SL_GREETING_WHY_MAX]) {
     const sl_guard *guard = &a->side.guard;

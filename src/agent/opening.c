@@ -506,7 +506,7 @@ void sl_agent_close(sl_agent **agent) {
      * that uses them. */
     if (!sl_worker_close(&a->worker, a->settings.experiment->transport.timeout_s))
         return;
-    a->phase = PHASE_OVER; /* who connects from now on is turned away */
+    a->phase = PHASE_OVER; /* connections are refused from now on */
     a->parting = false;
     for (uint32_t i = 0; i < a->neighbour_count; i++)
         sl_connection_close(&a->neighbours[i].link.connection);

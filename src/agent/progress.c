@@ -40,7 +40,7 @@ void sl_agent_stop(sl_agent *agent) {
 
 void sl_agent_checkpoint(sl_agent *agent, bool leave) {
     if (!leave && !atomic_load(&agent->saving.trains))
-        return; /* who still looks for addresses would take it for a request to stop */
+        return; /* while it looks for addresses, it would take that for a request to stop */
     sl_agent_wish(agent, 1u << (leave ? SL_CUT_LEAVE : SL_CUT_GO_ON));
 }
 

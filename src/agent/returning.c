@@ -10,7 +10,7 @@ static bool is_reached(const sl_neighbour *n) {
     return n != NULL && n->link.agreed && !n->absence.gone;
 }
 
-/* Who is out as well has no model that holds, and who has said BYE gives none. */
+/* An agent that is out as well has no model that holds; one that has said BYE gives none. */
 static bool can_sponsor(const sl_agent *a, const sl_neighbour *n) {
     return is_reached(n) && !n->process.bye_received &&
            !sl_membership_is_out(a->cohort.membership, n->rank, 0);
@@ -22,7 +22,7 @@ static bool is_without(const sl_agent *a, const sl_neighbour *n) {
            a->side.rank >= sl_topology_nodes(a->settings.experiment->topology);
 }
 
-/* Whom it reaches, and who goes on without it: of a run that it joins it knows no more. */
+/* The agents that it reaches and that go on without it: of a run that it joins it knows no more. */
 static sl_epoch find_others(sl_agent *a, sl_member *members) {
     const sl_epoch *known = sl_membership_others(a->cohort.membership);
     sl_epoch others = {.members = members};
@@ -68,7 +68,7 @@ static bool has_found_all(const sl_agent *a) {
     return all;
 }
 
-/* Whoever is reached, if its neighbour is not, once all have connected, or have had time to. */
+/* Any agent that is reached, if its neighbour is not, once all have connected or had time to. */
 static sl_neighbour *choose_sponsor(sl_agent *a, const sl_epoch *others) {
     const bool waits = a->side.now_s - a->cohort.outside_s < SL_ANSWER_S && !has_found_all(a);
     sl_neighbour *n = waits && sl_cohort_is_new(&a->cohort) ? NULL : find_neighbour(a, others);
@@ -90,7 +90,7 @@ static sl_neighbour *find_sponsor(sl_agent *a) {
     return n;
 }
 
-/* Who is only silent may wake up, or come back. */
+/* An agent that is only silent may wake up. */
 static bool are_all_dead(const sl_agent *a) {
     for (uint32_t i = 0; i < a->neighbour_count; i++) {
         const sl_neighbour *n = &a->neighbours[i];
@@ -166,7 +166,7 @@ static void check_patience(sl_agent *a) {
         sl_members_stay_out(a, why);
 }
 
-/* Who has stepped aside may have parts to encode, and nobody to send them to. */
+/* A node that has stepped aside may have parts to encode, and nobody to send them to. */
 static bool is_at_rest(const sl_agent *a) {
     return !a->cohort.tells_aside && a->cohort.cutting != SL_CUTTING_WAITS &&
            (!sl_cohort_is_aside(&a->cohort) || sl_node_rests(a->node));

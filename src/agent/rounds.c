@@ -200,7 +200,7 @@ static void tell_counts(sl_agent *a) {
         sl_neighbour_tell_counts(&a->neighbours[i]);
 }
 
-/* Who sends to this agent next need not hold back any more. */
+/* The next senders to this agent need not hold back any more. */
 static void tell_open(sl_agent *a) {
     sl_row from;
     if (!a->side.now.varies || a->phase != PHASE_TRAINING)

@@ -115,10 +115,10 @@ sl_neighbour *sl_agent_neighbour(sl_agent *agent, uint32_t rank);
 
 /* gate.c */
 sl_gate sl_gate_of(sl_agent *agent);
-/* Is whoever greets so worth a challenge? Without one, *passage is unproved. */
+/* Is such a greeting worth a challenge? Without one, *passage is unproved. */
 bool sl_gate_admits(const sl_agent *agent, const uint8_t greeting[SL_GREETING_BYTES],
                     sl_passage *passage, char why[SL_GREETING_WHY_MAX]);
-/* If that neighbour does not come, this may be why. Whoever it was may have lied. */
+/* Unverified reason; shown if the neighbour never connects. */
 void sl_gate_remember(sl_agent *agent, uint32_t rank, const char *why);
 
 /* contacts.c */
@@ -144,7 +144,7 @@ double sl_contacts_left_s(const sl_agent *agent, const sl_neighbour *n);
 void sl_contacts_expel(sl_agent *agent, sl_neighbour *n, const char *why, bool for_good);
 
 /* returning.c */
-/* Who is outside asks for a model, and then to join. */
+/* An agent that is outside asks for a model, and then to join. */
 void sl_returning_tick(sl_agent *agent);
 /* It is to join, and none of those who train has let it in. */
 bool sl_returning_knocks(const sl_agent *agent);
@@ -159,7 +159,7 @@ bool sl_letters_collect(const sl_agent *agent, sl_neighbour *n, const sl_frame *
                         const uint8_t *payload);
 
 /* progress.c */
-/* Tells whoever started the agent, printf-like. */
+/* Tells the starter of the agent, printf-like. */
 void sl_agent_notice(sl_agent *agent, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Something for the log of events, from any thread. Before the first round nothing is noted. */

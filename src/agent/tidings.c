@@ -1,4 +1,4 @@
-/* tidings.c - what members.c tells the log of events, and whoever started the agent. */
+/* tidings.c - what members.c tells the log of events, and the starter of the agent. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,7 +18,7 @@ static uint32_t first_count(const sl_agent *a) {
     return sl_topology_nodes(a->settings.experiment->topology);
 }
 
-/* "2, 5": who began the run, and is not in the view. */
+/* "2, 5": ranks that began the run and are not in the view. */
 static void name_absent(const sl_agent *a, char out[ABSENT_MAX]) {
     const sl_grouping *g = &a->cohort.grouping;
     size_t used = 0;
@@ -33,7 +33,7 @@ static void name_absent(const sl_agent *a, char out[ABSENT_MAX]) {
     }
 }
 
-/* What helps who misses somebody. */
+/* What helps where a rank is missing. */
 static const char *place_to_take(const sl_agent *a) {
     return a->settings.meets ? "; a new process may take a lost rank's place (options.joins)"
                              : "; a new process may take a lost rank's place (starling agent)";

@@ -174,7 +174,7 @@ static void part_from_certificates(sl_agent *a) {
     char why[SL_CERTIFICATE_WHY_MAX];
     if (a->side.guard.credentials == NULL || a->side.guard.credentials->authority == NULL)
         return;
-    sl_visitors_close(&a->visitors); /* who are true come again */
+    sl_visitors_close(&a->visitors); /* true ones come again */
     for (uint32_t i = 0; i < a->neighbour_count; i++)
         if (!sl_channel_is_trusted(a->neighbours[i].link.channel, why))
             sl_contacts_expel(a, &a->neighbours[i], why, false);
@@ -221,7 +221,7 @@ static void take_roster(sl_agent *a, sl_roster *now) {
     bool differs = false;
     a->side.roster = a->side.guard.roster = now;
     if (sl_guard_uses_certificates(&before)) {
-        sl_visitors_close(&a->visitors); /* who are true come again */
+        sl_visitors_close(&a->visitors); /* true ones come again */
         for (uint32_t i = 0; i < a->neighbour_count; i++)
             differs |= part(a, &before, &a->neighbours[i]);
     }
@@ -229,7 +229,7 @@ static void take_roster(sl_agent *a, sl_roster *now) {
     a->trust.own_roster = now;
 }
 
-/* Whoever is waited for may be let in now. */
+/* A neighbour that is waited for may be let in now. */
 static void try_all(sl_agent *a) {
     for (uint32_t i = 0; i < a->neighbour_count; i++) {
         a->neighbours[i].dialing.turned_away = 0;

@@ -1,5 +1,5 @@
 /* trust.h - whom an agent trusts, anew while it runs: roster and key files are read again, and what
- * they say holds from the next connection on. Whoever is not trusted any more loses its
+ * they say holds from the next connection on. A peer that is not trusted any more loses its
  * connections at once.
  *
  * The thread that asks reads the files. The loop looks whether all of it fits, and takes all or

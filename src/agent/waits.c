@@ -71,7 +71,7 @@ double sl_waits_patient_s(const sl_agent *a) {
     return since_s;
 }
 
-/* Who is at the end of the wait for this neighbour; false: not known yet. */
+/* What is at the end of the wait for this neighbour; false: not known yet. */
 static bool find_root(const sl_agent *a, const sl_neighbour *n, sl_agent_view *root) {
     const double now_s = a->side.now_s, moved_s = sl_waits_moved_s(a);
     const double quiet_s = now_s - (n->link.heard_s > moved_s ? n->link.heard_s : moved_s);

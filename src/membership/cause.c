@@ -117,7 +117,8 @@ bool sl_cause_yields(const sl_membership *m) {
     return !is_due(m, before);
 }
 
-/* A member that leaves comes behind all that stay; then who reaches most, then the lower rank. */
+/* A member that leaves comes behind all that stay; then the one that reaches most, then the lower
+ * rank. */
 static bool comes_before(const sl_membership *m, uint32_t rank, uint32_t own) {
     const uint32_t its = misses(m, rank);
     const bool goes_too = m->peers[rank].standing > SL_MEMBER, goes_self = m->standing > SL_MEMBER;

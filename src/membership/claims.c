@@ -15,7 +15,7 @@ static bool are_ranks(const uint32_t *list, uint32_t count, uint32_t max) {
     return true;
 }
 
-/* Whoever takes no part knows nothing of ballots. */
+/* A process that takes no part knows nothing of ballots. */
 static bool is_ballot_near(const sl_membership *m, sl_ballot ballot) {
     return ballot.counter <= NUMBERS_MAX &&
            (!sl_membership_takes_part(m) ||

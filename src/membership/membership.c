@@ -189,7 +189,7 @@ static void watch_wishes(sl_membership *m) {
 }
 
 static void tell_news(sl_membership *m) {
-    /* Whoever joins asks its sponsor for the view. */
+    /* A joining process asks its sponsor for the view. */
     const double every_s = m->standing == SL_JOINS ? SL_REPEAT_S : SL_NEWS_S;
     if (!m->news.due && m->now_s - m->news.told_s < every_s)
         return;

@@ -32,8 +32,8 @@
  * How it works. There is one view at a time; views are numbered. All tell all, each second and at
  * once when something changes, what they know (NEWS). A *cause* is a member that somebody cannot
  * reach, a process that joins, a member that leaves, an edge that is whole again, or a node that
- * was cut. Who sees a cause waits for the lowest living rank to lead, of those who reach most
- * members; each grace_s without a decision the next one may. The leader asks all members, the
+ * was cut. A member that sees a cause waits for the lowest living rank to lead, of those that reach
+ * most members; each grace_s without a decision the next one may. The leader asks all members, the
  * suspected too, and all who join (PREPARE). A member that answers begins no round after the one
  * that it is in, until it hears COMMIT or RELEASE. The next view is those who answered, but for
  * those who leave; its first round is one after the latest that any of them is in. Members accept
@@ -46,12 +46,12 @@
  * acceptor of a quorum has accepted, a later leader proposes again. So views are one sequence. A
  * part without a quorum rests, and waits until it reaches the others.
  *
- * A loss *cuts*: who hears of one exchanges nothing more under the view, and says so; so do all who
- * hear that. A change without a loss lets the rounds under way end first.
+ * A loss *cuts*: a member that hears of one exchanges nothing more under the view, and says so; so
+ * do all that hear that. A change without a loss lets the rounds under way end first.
  *
- * Who finds itself left out is dropped, and joins again. Settings may allow smaller quorums; then
- * parts of a network can go on as views of their own, which have no member in common. When they
- * meet, the smaller one is dropped (of two alike that without the lowest rank).
+ * A member that finds itself left out is dropped, and joins again. Settings may allow smaller
+ * quorums; then parts of a network can go on as views of their own, which have no member in common.
+ * When they meet, the smaller one is dropped (of two alike that without the lowest rank).
  */
 #ifndef SL_MEMBERSHIP_H
 #define SL_MEMBERSHIP_H

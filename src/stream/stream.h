@@ -93,8 +93,8 @@ static inline void sl_stream_release(sl_stream *stream) {
 }
 /* How many data frames the other side may have sent. */
 uint64_t sl_stream_credit(const sl_stream *stream);
-/* After BYE: has all before it come, and does the other side know what came from it? BYE itself is
- * acknowledged to nobody who may be gone. */
+/* After BYE: has all before it come, and does the other side know what came from it? No one waits
+ * for BYE's own: the other side may be gone. */
 static inline bool sl_stream_is_through(const sl_stream *stream) {
     return stream->acknowledged.frames + 1 >= stream->numbered.frames &&
            stream->received_told.frames == stream->received.frames;

@@ -10,7 +10,7 @@ typedef struct sl_place {
     sl_neighbour **links; /* (link_count) */
     uint32_t link_count, child_count;
     uint32_t *towards; /* (nodes) the link on the way to a rank; link_count: to this agent itself;
-                          SL_TREE_NOBODY: who is not in the tree */
+                          SL_TREE_NOBODY: a rank that is not in the tree */
     uint32_t nodes, members; /* of the run, in the tree */
     uint32_t view;           /* its number; 0: it is in none yet */
 } sl_place;

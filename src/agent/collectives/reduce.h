@@ -1,7 +1,7 @@
 /* reduce.h - a sum over all agents, up the tree and down again, part by part.
  *
  * A part goes up in double: each agent adds its children's to its own share, child after child. The
- * root divides, rounds once, and sends the result down. Whoever is to receive asks for parts first,
+ * root divides, rounds once, and sends the result down. A receiver asks for parts first,
  * with SUM_CREDIT frames, and only for what it can take at once: a child's part only after the
  * child before it has sent that part. So a sum needs no receive buffers of its own, arrives in the
  * order in which it is added, and rounds that run beside it cannot block it. SUM_CREDIT says too

@@ -17,7 +17,7 @@
  * training; all meet in the latest round in which any of them came. So an agent with fewer batches
  * waits for the others without stopping them, and the result depends on nobody's speed.
  *
- * Who came to leave takes part in the sums of those who came for sums, and then comes to leave
+ * An agent that came to leave takes part in the sums of the others, and then comes to leave
  * again.
  */
 #ifndef SL_TOGETHER_H

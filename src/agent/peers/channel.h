@@ -17,7 +17,7 @@ int sl_channel_open(sl_channel **out, sl_guard *guard, sl_connection *connection
                     const sl_passage *passage, bool dials, sl_error *error);
 /* The connection is closed, too: nothing leaves any more. */
 void sl_channel_close(sl_channel **channel);
-/* The connection is there: who dialed begins the handshake. */
+/* The connection is there: the side that dialed begins the handshake. */
 void sl_channel_begin(sl_channel *channel);
 /* Has the handshake ended well? */
 bool sl_channel_is_ready(const sl_channel *channel);
@@ -28,7 +28,7 @@ uint64_t sl_channel_key(const sl_channel *channel);
 /* After the guard was told of others: is it still good what the other side has shown? True of a
  * run's key. False, and why: with certificates, also before it is ready. */
 bool sl_channel_is_trusted(const sl_channel *channel, char why[SL_CERTIFICATE_WHY_MAX]);
-/* Of whoever connected: its greeting, which it has proved since; NULL without a channel. */
+/* The greeting of the side that connected, proved since; NULL without a channel. */
 const sl_passage *sl_channel_passage(const sl_channel *channel);
 /* Does something wait that was taken for sent? */
 bool sl_channel_waits(const sl_channel *channel);

@@ -1,8 +1,8 @@
 /* heartbeat.h - what a HEARTBEAT frame says: what its sender does, and for whom it waits in the
  * end.
  *
- * Who waits passes on what it has heard from whom it waits for. So what stands still is known to
- * all who wait for it, as far away as they are.
+ * A waiting agent passes on what it has heard from the one that it waits for. So what stands still
+ * is known to all that wait for it, as far away as they are.
  */
 #ifndef SL_HEARTBEAT_H
 #define SL_HEARTBEAT_H
@@ -13,7 +13,7 @@
 typedef struct sl_heartbeat {
     sl_agent_view own;  /* of the sender */
     uint32_t waits_for; /* the next on the way to the root; itself: it waits for nobody */
-    sl_agent_view root; /* who waits for nobody; itself, though it waits: not known yet */
+    sl_agent_view root; /* it waits for nobody; itself, though it waits: not known yet */
 } sl_heartbeat;
 
 static inline bool sl_heartbeat_waits(const sl_heartbeat *h) {

@@ -73,7 +73,7 @@ static bool name_setting(const sl_hello *ours, const sl_hello *theirs, uint32_t 
     return true;
 }
 
-/* What HELLO holds a hash of. Who joins behind the first ranks brings data of its own,
+/* What HELLO holds a hash of. A rank that joins behind the first ones brings data of its own,
  * unless all share theirs. */
 static const char *section_that_differs(const sl_hello *ours, const sl_hello *theirs,
                                         bool own_data) {

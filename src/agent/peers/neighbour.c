@@ -148,7 +148,7 @@ static void forget(sl_neighbour *n) {
     sl_stream_renew(&n->stream);
 }
 
-/* May this process take the place of the one before it? Of two that want to, who is there stays.
+/* May this process take the place of the one before it? Of two that want to, the first one stays.
  * First the one before is lost: what was under way to it is. */
 static bool inherits(const sl_neighbour *n, const sl_standing *theirs) {
     const bool is_done = n->absence.gone || n->process.incarnation == 0,
@@ -156,7 +156,7 @@ static bool inherits(const sl_neighbour *n, const sl_standing *theirs) {
     return theirs->joins && (is_free || n->heir == theirs->incarnation);
 }
 
-/* Who comes as another process than before: why it cannot. NULL: it can. */
+/* Why another process than before cannot be taken. NULL: it can. */
 static const char *why_not_anew(const sl_neighbour *n, const sl_standing *theirs) {
     if (!n->side->now.trains)
         return theirs->joins ? "wants to join a run that does not train yet" : NULL;
@@ -167,8 +167,8 @@ static const char *why_not_anew(const sl_neighbour *n, const sl_standing *theirs
     if (n->process.incarnation == 0)
         return NULL;
     return n->process.id == SL_FOUNDER
-               ? "was started anew; who trained with the process before cannot go "
-                 "on with this one"
+               ? "was started anew; agents that trained with the process before cannot "
+                 "go on with this one"
                : "has another process, which has joined in the place of the one "
                  "before";
 }
@@ -265,8 +265,8 @@ static int fail(const sl_neighbour *n, sl_error *error, int code, const char *te
     return sl_fail_edge(error, code, n->rank, n->side->rank, n->side->now.round, "%s", text);
 }
 
-/* The HELLO of whom this agent has dialed. The roster names its address, so that a difference of
- * configuration is its own, and ends the run. */
+/* The HELLO of a neighbour that this agent has dialed. The roster names its address, so that a
+ * difference of configuration is its own, and ends the run. */
 static int judge_hello(sl_neighbour *n, const sl_frame *frame, const uint8_t *payload,
                        sl_error *error) {
     sl_hello theirs;
@@ -284,7 +284,8 @@ static int judge_hello(sl_neighbour *n, const sl_frame *frame, const uint8_t *pa
         sl_neighbour_drop(n, text);
         return 0;
     }
-    if (!sl_neighbour_is_dialed(n)) { /* it is as it should be: who greeted in its name is not it */
+    if (!sl_neighbour_is_dialed(
+            n)) { /* it is as it should be: the greeting in its name was not its */
         n->dialing.doubted = false;
         n->dialing.refusal[0] = '\0';
         sl_neighbour_drop(n, NULL);
@@ -447,7 +448,7 @@ static int go_on(sl_neighbour *n) {
     return 0;
 }
 
-/* Whoever is on the way may break a seal, and ends this connection only. */
+/* Anybody on the way may break a seal, and ends this connection only. */
 static int lose_broken(sl_neighbour *n, const char *wrong, sl_error *error) {
     n->side->counters.frames_corrupted++;
     if (n->link.agreed) {

@@ -170,7 +170,7 @@ typedef struct sl_neighbour {
 /* Opens what its connections share. The caller has set side, index and rank. */
 int sl_neighbour_open(sl_neighbour *n, sl_error *error);
 void sl_neighbour_close(sl_neighbour *n);
-/* Who connects: of two neighbours the higher rank. */
+/* Does this agent connect to it? Of two neighbours the higher rank does. */
 bool sl_neighbour_is_dialed(const sl_neighbour *n);
 /* Is it in the roster? */
 bool sl_neighbour_has_address(const sl_neighbour *n);

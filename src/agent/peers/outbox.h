@@ -33,7 +33,7 @@ void sl_outbox_begin(sl_outbox *box, const sl_outbound *message, uint32_t view);
  * node's notify_fd will be signalled; negative: it cannot be encoded. */
 int sl_outbox_encode(sl_outbox *box, uint32_t part, sl_error *error);
 /* May an encoded part be sent now? 0, or the lender's error. Its checksum was taken before: what
- * changes after this is refused by whoever receives it. */
+ * changes after this is refused by its receiver. */
 int sl_outbox_vouch(const sl_outbox *box, uint32_t part, sl_error *error);
 /* What the frame of an encoded part says beside its sender and its counts. */
 sl_frame sl_outbox_frame(const sl_outbox *box, uint32_t part);

@@ -1,7 +1,7 @@
 /* refusals.h - counts whom an agent refuses, and tells of it: once of each, then how often a
  * minute.
  *
- * Whoever reaches the port decides how often this happens, and what is said of it. So this must
+ * Strangers decide how often this happens, and what is said of it. So this must
  * cost little: few texts are remembered, and few lines are told a minute.
  */
 #ifndef SL_REFUSALS_H

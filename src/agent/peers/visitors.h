@@ -36,7 +36,7 @@ typedef enum sl_verdict {
     SL_VERDICT_EQUAL    /* it is the neighbour: adopt its connection */
 } sl_verdict;
 
-/* A connection for whoever greets so; NULL: rejected, and why. */
+/* A connection for such a greeting; NULL: rejected, and why. */
 sl_connection *sl_visitors_welcome(sl_visitors *v, const sl_passage *passage, const char *from,
                                    char why[SL_GREETING_WHY_MAX]);
 /* Somebody at this address was not let in. */
