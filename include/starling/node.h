@@ -35,9 +35,9 @@
 
 #include "starling/algorithm.h"
 #include "starling/api.h"
-#include "starling/epoch.h"
 #include "starling/optimizer.h"
 #include "starling/topology.h"
+#include "starling/view.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -52,7 +52,7 @@ typedef struct sl_members {
 } sl_members;
 
 /* What holds from a round on; all borrowed until the next one, or the node's end. */
-typedef struct sl_view {
+typedef struct sl_node_view {
     uint64_t round;              /* the first under it */
     uint64_t exchange;           /* the last one before it */
     sl_members members;          /* this node is one of them */
@@ -60,7 +60,7 @@ typedef struct sl_view {
     const sl_plan *plan;         /* for the members' topology */
     const sl_pair *broken;       /* (broken_count) edges between members that it does without */
     uint32_t broken_count;
-} sl_view;
+} sl_node_view;
 
 typedef struct sl_node_settings {
     uint32_t rank;
@@ -125,16 +125,16 @@ typedef enum sl_event_type {
 
 typedef struct sl_event {
     sl_event_type type;
-    uint32_t peer;       /* RECEIVED, PEER_DOWN, RENEWED */
-    uint64_t exchange;   /* RECEIVED */
-    uint32_t step;       /* RECEIVED */
-    uint32_t part;       /* RECEIVED, SENT */
-    double scalar;       /* RECEIVED: what came with it */
-    bool silent;         /* RECEIVED: it is part 0, without a payload, and the whole message */
-    sl_payload payload;  /* RECEIVED */
-    void *token;         /* RECEIVED: comes back in released */
-    double loss;         /* GRADIENT */
-    const sl_view *view; /* VIEW */
+    uint32_t peer;            /* RECEIVED, PEER_DOWN, RENEWED */
+    uint64_t exchange;        /* RECEIVED */
+    uint32_t step;            /* RECEIVED */
+    uint32_t part;            /* RECEIVED, SENT */
+    double scalar;            /* RECEIVED: what came with it */
+    bool silent;              /* RECEIVED: it is part 0, without a payload, and the whole message */
+    sl_payload payload;       /* RECEIVED */
+    void *token;              /* RECEIVED: comes back in released */
+    double loss;              /* GRADIENT */
+    const sl_node_view *view; /* VIEW */
 } sl_event;
 
 typedef struct sl_round {

@@ -7,10 +7,10 @@
 #include <stdint.h>
 
 #include "starling/api.h"
-#include "starling/epoch.h"
 #include "starling/experiment.h"
 #include "starling/node.h"
 #include "starling/task.h"
+#include "starling/view.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -9,7 +9,6 @@
 #include "starling/compressor.h"
 #include "starling/data.h"
 #include "starling/device.h"
-#include "starling/epoch.h"
 #include "starling/error.h"
 #include "starling/event_log.h"
 #include "starling/experiment.h"
@@ -43,6 +42,7 @@
 #include "starling/types.h"
 #include "starling/vec.h"
 #include "starling/version.h"
+#include "starling/view.h"
 #include "starling/weights.h"
 
 #endif

@@ -293,9 +293,9 @@ static void answer(sl_agent *a, sl_neighbour *n) {
         n->dialing.next_s = a->side.now_s;
 }
 
-/* The number of this member's epoch, if that has another process of its rank; else 0. */
+/* The number of this member's view, if that has another process of its rank; else 0. */
 static uint64_t followed_in(const sl_agent *a, const sl_neighbour *n, const sl_standing *theirs) {
-    const sl_epoch *newest = goes_on(a) ? sl_membership_epoch(a->cohort.membership) : NULL;
+    const sl_view *newest = goes_on(a) ? sl_membership_newest(a->cohort.membership) : NULL;
     const bool has_other = sl_neighbour_has_other(n, sl_standing_process(theirs));
     return newest != NULL && has_other ? newest->number : 0;
 }

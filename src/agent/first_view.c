@@ -16,9 +16,9 @@ bool sl_first_view_has(const sl_agent *a, uint32_t rank) {
 }
 
 /* As processes of one age. */
-sl_epoch sl_first_view_members(const sl_agent *a, sl_member *members) {
+sl_view sl_first_view_members(const sl_agent *a, sl_member *members) {
     const uint64_t number = a->cohort.resumed.number;
-    sl_epoch first = {.number = number + 1, .round = a->saving.resumed + 1, .members = members};
+    sl_view first = {.number = number + 1, .round = a->saving.resumed + 1, .members = members};
     for (uint32_t rank = 0; rank < ranks_of(a); rank++)
         if (sl_first_view_has(a, rank))
             members[first.count++] = (sl_member){rank, SL_FOUNDER};

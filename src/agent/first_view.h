@@ -8,7 +8,7 @@
 #define SL_FIRST_VIEW_H
 
 #include "starling/checkpoint.h"
-#include "starling/epoch.h"
+#include "starling/view.h"
 
 struct sl_agent;
 
@@ -17,7 +17,7 @@ int sl_first_view_find(struct sl_agent *agent, sl_error *error);
 /* Is that rank one of them? */
 bool sl_first_view_has(const struct sl_agent *agent, uint32_t rank);
 /* As a view, without its first exchange. members: room for all ranks. */
-sl_epoch sl_first_view_members(const struct sl_agent *agent, sl_member *members);
+sl_view sl_first_view_members(const struct sl_agent *agent, sl_member *members);
 /* The round to go on from is chosen: is it of the view that was found? */
 int sl_first_view_check(const struct sl_agent *agent, sl_error *error);
 /* Of the node's view, for a checkpoint; number 0: all are in it, or there are too many. */

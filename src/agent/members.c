@@ -47,7 +47,7 @@ void sl_members_close(sl_agent *a) {
 }
 
 /* first: NULL: it joins. */
-static int open_membership(sl_agent *a, const sl_epoch *first, sl_error *error) {
+static int open_membership(sl_agent *a, const sl_view *first, sl_error *error) {
     const sl_experiment *e = a->settings.experiment;
     const sl_algorithm *algorithm = sl_algorithm_of(&e->algorithm, error);
     if (algorithm == NULL)
@@ -66,7 +66,7 @@ static int open_membership(sl_agent *a, const sl_epoch *first, sl_error *error) 
 }
 
 static int open_first(sl_agent *a, sl_member *members, sl_error *error) {
-    sl_epoch first = sl_first_view_members(a, members);
+    sl_view first = sl_first_view_members(a, members);
     first.exchange = sl_node_exchange(a->node);
     return open_membership(a, &first, error);
 }
@@ -145,7 +145,7 @@ void sl_members_take(sl_agent *a, sl_neighbour *n, const sl_frame *frame, const 
 
 /* ---- views ---- */
 
-int sl_members_regroup(sl_agent *a, const sl_epoch *view, sl_grouping *out, sl_error *error) {
+int sl_members_regroup(sl_agent *a, const sl_view *view, sl_grouping *out, sl_error *error) {
     uint32_t *ranks = calloc(view->count, sizeof *ranks);
     if (ranks == NULL)
         return sl_fail(error, SL_ENOMEM, "agent %u: out of memory for a view", a->side.rank);
@@ -167,19 +167,19 @@ static void take_model(sl_agent *a) {
     sl_fetching_end(a);
 }
 
-static int share_samples(const sl_agent *a, const sl_epoch *view, sl_error *error) {
+static int share_samples(const sl_agent *a, const sl_view *view, sl_error *error) {
     const sl_task *t = &a->settings.task;
-    const uint32_t rank = a->side.rank, place = sl_epoch_place(view, rank);
+    const uint32_t rank = a->side.rank, place = sl_view_place(view, rank);
     return t->members != NULL ? t->members(t->context, rank, place, view->count, error) : 0;
 }
 
 /* Notes which process may come in a neighbour's place: the newest view's, or any, if it has none.
  */
 static void find_heirs(sl_agent *a) {
-    const sl_epoch *view = sl_membership_epoch(a->cohort.membership);
+    const sl_view *view = sl_membership_newest(a->cohort.membership);
     for (uint32_t i = 0; i < a->neighbour_count && a->cohort.alarmed; i++) {
         sl_neighbour *n = &a->neighbours[i];
-        const uint32_t place = view != NULL ? sl_epoch_place(view, n->rank) : 0;
+        const uint32_t place = view != NULL ? sl_view_place(view, n->rank) : 0;
         n->heir =
             view == NULL || place == view->count ? SL_ANY_HEIR : view->members[place].incarnation;
         if (n->link.agreed && sl_neighbour_has_other(n, n->process.id) && n->absence.sought_s == 0)
@@ -196,14 +196,14 @@ static void seek(const sl_agent *a, sl_neighbour *n) {
 }
 
 /* The node has begun the view. */
-static void turn_neighbours(sl_agent *a, const sl_epoch *view) {
+static void turn_neighbours(sl_agent *a, const sl_view *view) {
     const uint32_t *peers, count = sl_node_peers(a->node, &peers);
     for (uint32_t i = 0; i < a->neighbour_count; i++) {
         sl_neighbour *n = &a->neighbours[i];
         n->near = false;
         for (uint32_t k = 0; k < count; k++)
             n->near = n->near || peers[k] == n->rank;
-        if (!n->link.agreed && sl_epoch_place(view, n->rank) < view->count)
+        if (!n->link.agreed && sl_view_place(view, n->rank) < view->count)
             seek(a, n);
         if (n->process.ends == SL_ABORT_DROPS)
             n->process.cause[0] = '\0';
@@ -212,7 +212,7 @@ static void turn_neighbours(sl_agent *a, const sl_epoch *view) {
     sl_members_tell_broken(a, view);
 }
 
-static void begin_view(sl_agent *a, const sl_epoch *view) {
+static void begin_view(sl_agent *a, const sl_view *view) {
     sl_cohort *g = &a->cohort;
     sl_grouping grouping = {0};
     sl_error error;
@@ -224,13 +224,13 @@ static void begin_view(sl_agent *a, const sl_epoch *view) {
     }
     sl_grouping old = g->grouping; /* the node's, until it turns */
     g->grouping = grouping;
-    g->view = (sl_view){.round = view->round,
-                        .exchange = view->exchange,
-                        .members = {grouping.ranks, grouping.count},
-                        .topology = grouping.topology,
-                        .plan = &g->grouping.plan,
-                        .broken = view->broken,
-                        .broken_count = view->broken_count};
+    g->view = (sl_node_view){.round = view->round,
+                             .exchange = view->exchange,
+                             .members = {grouping.ranks, grouping.count},
+                             .topology = grouping.topology,
+                             .plan = &g->grouping.plan,
+                             .broken = view->broken,
+                             .broken_count = view->broken_count};
     a->side.now.view = (uint32_t)view->number;
     g->cutting = SL_CUTTING_NOTHING;
     sl_members_tell_view(a);
@@ -247,7 +247,7 @@ static void begin_view(sl_agent *a, const sl_epoch *view) {
 
 /* Sums go along edges of the view. */
 static void turn_calls(sl_agent *a) {
-    const sl_view *view = &a->cohort.view;
+    const sl_node_view *view = &a->cohort.view;
     sl_tree tree = {0};
     sl_error error;
     const sl_algorithm *algorithm = sl_algorithm_of(&view->plan->config, &error);
@@ -309,7 +309,7 @@ static void begin(sl_agent *a, const sl_membership_update *u) {
     if (u->round > a->settings.task.rounds) {
         sl_members_stay_out(a, "nobody of them had rounds left");
     } else if (u->view != NULL) {
-        const sl_epoch view = *u->view; /* its lists live until the next view begins */
+        const sl_view view = *u->view; /* its lists live until the next view begins */
         begin_view(a, &view);
         if (a->phase == PHASE_OVER)
             return;
@@ -399,17 +399,17 @@ bool sl_members_go_on(sl_agent *a) {
 }
 
 bool sl_members_turn(const sl_agent *a) {
-    const sl_epoch *newest = a->cohort.alarmed ? sl_membership_epoch(a->cohort.membership) : NULL;
+    const sl_view *newest = a->cohort.alarmed ? sl_membership_newest(a->cohort.membership) : NULL;
     return newest != NULL && (uint32_t)newest->number != a->side.now.view;
 }
 
 bool sl_members_leave_one_out(const sl_agent *a) {
-    const sl_epoch *newest = a->cohort.alarmed ? sl_membership_epoch(a->cohort.membership) : NULL;
+    const sl_view *newest = a->cohort.alarmed ? sl_membership_newest(a->cohort.membership) : NULL;
     const sl_grouping *now = &a->cohort.grouping;
     const uint32_t first = sl_topology_nodes(a->settings.experiment->topology);
     bool any = false;
     for (uint32_t i = 0; newest != NULL && i < (now->count > 0 ? now->count : first); i++)
-        any = any || sl_epoch_place(newest, now->count > 0 ? now->ranks[i] : i) == newest->count;
+        any = any || sl_view_place(newest, now->count > 0 ? now->ranks[i] : i) == newest->count;
     return any;
 }
 
@@ -440,8 +440,8 @@ void sl_members_step_aside(sl_agent *a) {
 }
 
 static bool is_left_out(const sl_agent *a, const sl_neighbour *n) {
-    const sl_epoch *newest = sl_membership_epoch(a->cohort.membership);
-    return newest != NULL && sl_epoch_place(newest, n->rank) == newest->count;
+    const sl_view *newest = sl_membership_newest(a->cohort.membership);
+    return newest != NULL && sl_view_place(newest, n->rank) == newest->count;
 }
 
 static void tell_left(sl_agent *a, const sl_neighbour *n) {

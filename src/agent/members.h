@@ -50,7 +50,7 @@ typedef struct sl_cohort {
     double minority_s; /* since when too few members are reached for a view; 0: enough are */
     sl_cutting cutting;
     sl_grouping grouping; /* of the node's view; count 0: the experiment's */
-    sl_view view;
+    sl_node_view view;
     sl_checkpoint_view resumed; /* the view that it goes on from; number 0: with all */
     sl_part_taken part;         /* changed in members.c only */
     sl_rest rest;
@@ -116,7 +116,7 @@ void sl_members_tick(struct sl_agent *agent);
 /* It has that agent's model, and wants to take part again. */
 void sl_members_join(struct sl_agent *agent, uint32_t sponsor);
 /* What the experiment is among these. */
-int sl_members_regroup(struct sl_agent *agent, const sl_epoch *view, sl_grouping *out,
+int sl_members_regroup(struct sl_agent *agent, const sl_view *view, sl_grouping *out,
                        sl_error *error);
 /* It does not come back: the end of the run for it, told with `what`. */
 void sl_members_stay_out(struct sl_agent *agent, const char *what);
@@ -141,7 +141,7 @@ void sl_members_take(struct sl_agent *agent, sl_neighbour *n, const sl_frame *fr
 void sl_members_tell_commit(struct sl_agent *agent, const sl_decision *committed);
 void sl_members_tell_view(struct sl_agent *agent);
 /* Which of its edges the view does without. */
-void sl_members_tell_broken(struct sl_agent *agent, const sl_epoch *view);
+void sl_members_tell_broken(struct sl_agent *agent, const sl_view *view);
 /* Too few members are reached for another view. */
 void sl_members_tell_minority(struct sl_agent *agent, uint32_t reached, uint32_t needed);
 /* "the others have gone on without this agent: ..." */

@@ -121,7 +121,7 @@ static int regroup_first(sl_agent *a, sl_error *error) {
     sl_member *members = calloc(sl_experiment_ranks(a->settings.experiment), sizeof *members);
     if (members == NULL)
         return sl_fail(error, SL_ENOMEM, "agent %u: out of memory", a->settings.rank);
-    const sl_epoch first = sl_first_view_members(a, members);
+    const sl_view first = sl_first_view_members(a, members);
     sl_grouping_close(&a->cohort.grouping);
     const int result = sl_members_regroup(a, &first, &a->cohort.grouping, error);
     free(members);
@@ -140,7 +140,7 @@ static int give_place(sl_agent *a, sl_node_settings *settings, sl_error *error) 
     for (uint32_t i = 0; i < nodes; i++)
         members[i].rank = i;
     members[nodes].rank = a->settings.rank;
-    const sl_epoch with = {.members = members, .count = nodes + 1};
+    const sl_view with = {.members = members, .count = nodes + 1};
     const int result = sl_members_regroup(a, &with, &a->cohort.grouping, error);
     free(members);
     settings->topology = a->cohort.grouping.topology;

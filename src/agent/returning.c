@@ -23,9 +23,9 @@ static bool is_without(const sl_agent *a, const sl_neighbour *n) {
 }
 
 /* The agents that it reaches and that go on without it: of a run that it joins it knows no more. */
-static sl_epoch find_others(sl_agent *a, sl_member *members) {
-    const sl_epoch *known = sl_membership_others(a->cohort.membership);
-    sl_epoch others = {.members = members};
+static sl_view find_others(sl_agent *a, sl_member *members) {
+    const sl_view *known = sl_membership_others(a->cohort.membership);
+    sl_view others = {.members = members};
     if (known->count > 0)
         return *known;
     for (uint32_t i = 0; i < a->neighbour_count; i++)
@@ -35,7 +35,7 @@ static sl_epoch find_others(sl_agent *a, sl_member *members) {
 }
 
 /* Its lowest neighbour in a view with the others and itself; NULL: it is not reached. */
-static sl_neighbour *find_neighbour(sl_agent *a, const sl_epoch *others) {
+static sl_neighbour *find_neighbour(sl_agent *a, const sl_view *others) {
     sl_member *members = calloc(others->count + 1u, sizeof *members);
     sl_grouping grouping = {0};
     sl_neighbour *found = NULL;
@@ -48,7 +48,7 @@ static sl_neighbour *find_neighbour(sl_agent *a, const sl_epoch *others) {
     }
     if (members != NULL && count == others->count)
         members[count++].rank = a->side.rank;
-    const sl_epoch with = {.members = members, .count = count};
+    const sl_view with = {.members = members, .count = count};
     if (members != NULL && sl_members_regroup(a, &with, &grouping, NULL) == 0 &&
         sl_topology_peers(grouping.topology, a->side.rank, &peers) > 0)
         found = sl_agent_neighbour(a, peers[0]);
@@ -69,7 +69,7 @@ static bool has_found_all(const sl_agent *a) {
 }
 
 /* Any agent that is reached, if its neighbour is not, once all have connected or had time to. */
-static sl_neighbour *choose_sponsor(sl_agent *a, const sl_epoch *others) {
+static sl_neighbour *choose_sponsor(sl_agent *a, const sl_view *others) {
     const bool waits = a->side.now_s - a->cohort.outside_s < SL_ANSWER_S && !has_found_all(a);
     sl_neighbour *n = waits && sl_cohort_is_new(&a->cohort) ? NULL : find_neighbour(a, others);
     for (uint32_t i = 0; n == NULL && !waits && i < others->count; i++) {
@@ -83,7 +83,7 @@ static sl_neighbour *find_sponsor(sl_agent *a) {
     sl_member *members = calloc(a->neighbour_count + 1u, sizeof *members);
     sl_neighbour *n = NULL;
     if (members != NULL) {
-        const sl_epoch others = find_others(a, members);
+        const sl_view others = find_others(a, members);
         n = choose_sponsor(a, &others);
     }
     free(members);

@@ -11,7 +11,7 @@ void sl_members_tell_commit(sl_agent *a, const sl_decision *committed) {
     if (committed != NULL)
         sl_agent_log(a, &(sl_log_entry){.kind = SL_LOG_COMMIT,
                                         .round = a->side.now.round,
-                                        .after = committed->epoch.round - 1});
+                                        .after = committed->view.round - 1});
 }
 
 static uint32_t first_count(const sl_agent *a) {
@@ -59,14 +59,14 @@ void sl_members_tell_view(sl_agent *a) {
 }
 
 /* Both ends live. Nobody looks for another edge: a view's topology is a function of its members. */
-void sl_members_tell_broken(sl_agent *a, const sl_epoch *view) {
+void sl_members_tell_broken(sl_agent *a, const sl_view *view) {
     char list[160] = "";
     size_t used = 0;
     uint32_t near = 0, broken = 0;
     for (uint32_t i = 0; i < a->neighbour_count; i++) {
         const sl_neighbour *n = &a->neighbours[i];
         near += n->near;
-        if (!n->near || !sl_epoch_is_broken(view, a->side.rank, n->rank))
+        if (!n->near || !sl_view_is_broken(view, a->side.rank, n->rank))
             continue;
         broken++;
         if (used < sizeof list)

@@ -16,8 +16,8 @@ static bool is_heard(const sl_membership *m, uint32_t rank) {
 
 /* Is it news, whether this edge is broken? A peer that is not heard says nothing of an edge. */
 static bool edge_changed(const sl_membership *m, uint32_t a, uint32_t b) {
-    const sl_epoch *e = sl_membership_view(m);
-    const bool listed = sl_epoch_is_broken(e, a, b);
+    const sl_view *e = sl_membership_view(m);
+    const bool listed = sl_view_is_broken(e, a, b);
     return sl_cause_is_cut(m, a, b)
                ? !listed && e->broken_count < sl_broken_max(m->settings.ranks_max)
                : listed && is_heard(m, a) && is_heard(m, b);
@@ -25,7 +25,7 @@ static bool edge_changed(const sl_membership *m, uint32_t a, uint32_t b) {
 
 /* Does no member reach it that this one reaches? Broken edges do not explain that. */
 static bool is_alone(const sl_membership *m, uint32_t rank) {
-    const sl_epoch *e = sl_membership_view(m);
+    const sl_view *e = sl_membership_view(m);
     if (!sl_membership_misses(m, rank))
         return false;
     for (uint32_t i = 0; i < e->count; i++) {
@@ -50,11 +50,11 @@ static bool goes(const sl_membership *m, const sl_member *member) {
 static bool knocks(const sl_membership *m, uint32_t rank) {
     const sl_peer *p = &m->peers[rank];
     return rank != m->settings.rank && p->known && !sl_membership_misses(m, rank) &&
-           p->standing == SL_JOINS && sl_epoch_member(sl_membership_view(m), p->sponsor) != NULL;
+           p->standing == SL_JOINS && sl_view_member(sl_membership_view(m), p->sponsor) != NULL;
 }
 
 bool sl_cause_is_there(const sl_membership *m) {
-    const sl_epoch *e = sl_membership_view(m);
+    const sl_view *e = sl_membership_view(m);
     if (!sl_membership_takes_part(m) || m->wishes.leaves_after != 0 || m->view.pending)
         return false;
     if (m->promise.bound || m->view.cut)
@@ -76,13 +76,13 @@ bool sl_cause_is_there(const sl_membership *m) {
 static bool can_lead(const sl_membership *m, uint32_t rank) {
     const sl_peer *p = &m->peers[rank];
     return !sl_membership_misses(m, rank) && !p->done &&
-           sl_epoch_member(sl_membership_view(m), rank) != NULL &&
+           sl_view_member(sl_membership_view(m), rank) != NULL &&
            (!p->known || sl_standing_is_member(p->standing));
 }
 
 /* Does this member, or one that it reaches, reach it? */
 static bool is_reached(const sl_membership *m, uint32_t rank) {
-    const sl_epoch *e = sl_membership_view(m);
+    const sl_view *e = sl_membership_view(m);
     bool reached = is_heard(m, rank);
     for (uint32_t i = 0; i < e->count; i++) {
         const uint32_t other = e->members[i].rank;
@@ -93,7 +93,7 @@ static bool is_reached(const sl_membership *m, uint32_t rank) {
 
 /* Members that its view would leave out, and another's would not. */
 static uint32_t misses(const sl_membership *m, uint32_t rank) {
-    const sl_epoch *e = sl_membership_view(m);
+    const sl_view *e = sl_membership_view(m);
     uint32_t count = 0;
     for (uint32_t i = 0; i < e->count; i++) {
         const uint32_t other = e->members[i].rank;

@@ -42,8 +42,8 @@ static bool is_ballot_sound(const sl_membership *m, const sl_membership_message 
 }
 
 static bool is_decision_sound(const sl_membership *m, const sl_decision *d) {
-    return sl_decision_is_valid(d, m->settings.ranks_max) && d->epoch.number <= NUMBERS_MAX &&
-           d->epoch.round <= NUMBERS_MAX && d->epoch.exchange <= NUMBERS_MAX &&
+    return sl_decision_is_valid(d, m->settings.ranks_max) && d->view.number <= NUMBERS_MAX &&
+           d->view.round <= NUMBERS_MAX && d->view.exchange <= NUMBERS_MAX &&
            is_ballot_near(m, d->ballot);
 }
 
@@ -70,14 +70,14 @@ bool sl_claims_round(const sl_membership *m, uint64_t round) {
 }
 
 bool sl_claims_next(const sl_membership *m, const sl_decision *d) {
-    const sl_epoch *old = sl_membership_view(m), *new = &d->epoch;
+    const sl_view *old = sl_membership_view(m), *new = &d->view;
     if (new->number != m->view.number + 1 || new->round <= old->round ||
         !sl_claims_round(m, new->round - 1) ||
         new->exchange !=
-            sl_epoch_exchange_at(old->exchange, old->round, new->round - 1, m->settings.period))
+            sl_view_exchange_at(old->exchange, old->round, new->round - 1, m->settings.period))
         return false;
     for (uint32_t i = 0; i < new->count; i++) { /* nobody is replaced before it was left out */
-        const sl_member *member = &new->members[i], *before = sl_epoch_member(old, member->rank);
+        const sl_member *member = &new->members[i], *before = sl_view_member(old, member->rank);
         if (before != NULL && before->incarnation != member->incarnation)
             return false;
     }

@@ -19,13 +19,13 @@ void sl_decision_copy(sl_kept_decision *to, const sl_decision *from);
 /* Does it keep what the structs promise, with ranks below ranks_max? */
 bool sl_decision_is_valid(const sl_decision *d, uint32_t ranks_max);
 /* The entry of a rank; NULL: it is no member. */
-const sl_member *sl_epoch_member(const sl_epoch *e, uint32_t rank);
+const sl_member *sl_view_member(const sl_view *e, uint32_t rank);
 /* Is this process a member? */
-bool sl_epoch_has(const sl_epoch *e, uint32_t rank, uint64_t incarnation);
+bool sl_view_has(const sl_view *e, uint32_t rank, uint64_t incarnation);
 /* Have they a process in common? */
-bool sl_epoch_meets(const sl_epoch *a, const sl_epoch *b);
+bool sl_view_meets(const sl_view *a, const sl_view *b);
 /* How many exchanges were over after round `last` of a view that begins with `round`? */
-uint64_t sl_epoch_exchange_at(uint64_t exchange, uint64_t round, uint64_t last, uint32_t period);
+uint64_t sl_view_exchange_at(uint64_t exchange, uint64_t round, uint64_t last, uint32_t period);
 
 static inline int sl_ballot_compare(sl_ballot a, sl_ballot b) {
     if (a.counter != b.counter)

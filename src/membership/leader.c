@@ -9,7 +9,7 @@
 /* ---- PREPARE ---- */
 
 static bool is_rank_of_view(const sl_membership *m, uint32_t rank) {
-    return sl_epoch_member(sl_membership_view(m), rank) != NULL;
+    return sl_view_member(sl_membership_view(m), rank) != NULL;
 }
 
 static void ask_missing(sl_membership *m) {
@@ -32,7 +32,7 @@ static void answer_oneself(sl_membership *m) {
                                                       .standing = m->standing,
                                                       .incarnation = m->settings.incarnation,
                                                       .round = m->node.round};
-    m->change.found.decision.epoch.number = 0;
+    m->change.found.decision.view.number = 0;
     if (sl_membership_has_accepted(m))
         sl_decision_copy(&m->change.found, &m->promise.accepted.decision);
 }
@@ -103,18 +103,18 @@ static void add_members(sl_membership *m, sl_decision *d) {
     const uint32_t broken_max = sl_broken_max(m->settings.ranks_max);
     for (uint32_t i = 0; i < m->settings.ranks_max; i++)
         if (takes_part(m, i))
-            p->members[d->epoch.count++] = (sl_member){i, m->change.answers[i].incarnation};
-    for (uint32_t i = 0; i < d->epoch.count; i++)
-        for (uint32_t j = i + 1; j < d->epoch.count; j++)
-            if (d->epoch.broken_count < broken_max &&
+            p->members[d->view.count++] = (sl_member){i, m->change.answers[i].incarnation};
+    for (uint32_t i = 0; i < d->view.count; i++)
+        for (uint32_t j = i + 1; j < d->view.count; j++)
+            if (d->view.broken_count < broken_max &&
                 sl_cause_is_cut(m, p->members[i].rank, p->members[j].rank))
-                p->broken[d->epoch.broken_count++] =
+                p->broken[d->view.broken_count++] =
                     (sl_pair){p->members[i].rank, p->members[j].rank};
 }
 
 /* Has somebody of the newest view gone without a word, or its node been cut? */
 static bool has_lost(const sl_membership *m) {
-    const sl_epoch *e = sl_membership_view(m);
+    const sl_view *e = sl_membership_view(m);
     for (uint32_t i = 0; i < e->count; i++)
         if (!has_answered(m, &e->members[i]) || m->change.answers[e->members[i].rank].cut)
             return true;
@@ -124,9 +124,9 @@ static bool has_lost(const sl_membership *m) {
 /* Its first round comes after all that any member is in. */
 static void propose_anew(sl_membership *m) {
     sl_kept_decision *p = &m->change.proposal;
-    const sl_epoch *old = sl_membership_view(m);
+    const sl_view *old = sl_membership_view(m);
     sl_decision d = {
-        .epoch = {.number = m->view.number + 1, .members = p->members, .broken = p->broken},
+        .view = {.number = m->view.number + 1, .members = p->members, .broken = p->broken},
         .cut = has_lost(m)};
     uint64_t last = 0;
     for (uint32_t i = 0; i < m->settings.ranks_max; i++) {
@@ -135,23 +135,23 @@ static void propose_anew(sl_membership *m) {
             last = a->round;
     }
     add_members(m, &d);
-    d.epoch.round = last + 1;
-    d.epoch.exchange = sl_epoch_exchange_at(old->exchange, old->round, last, m->settings.period);
+    d.view.round = last + 1;
+    d.view.exchange = sl_view_exchange_at(old->exchange, old->round, last, m->settings.period);
     sl_decision_copy(p, &d);
 }
 
 /* Is the proposal the view that all are in, and does each node exchange under it? */
 static bool changes_nothing(const sl_membership *m) {
-    const sl_epoch *old = sl_membership_view(m), *new = &m->change.proposal.decision.epoch;
+    const sl_view *old = sl_membership_view(m), *new = &m->change.proposal.decision.view;
     if (m->change.proposal.decision.cut || old->count != new->count ||
         old->broken_count != new->broken_count)
         return false;
     for (uint32_t i = 0; i < new->count; i++)
-        if (!sl_epoch_has(old, new->members[i].rank, new->members[i].incarnation) ||
+        if (!sl_view_has(old, new->members[i].rank, new->members[i].incarnation) ||
             m->change.answers[new->members[i].rank].standing != SL_MEMBER)
             return false;
     for (uint32_t i = 0; i < new->broken_count; i++)
-        if (!sl_epoch_is_broken(old, new->broken[i].low, new->broken[i].high))
+        if (!sl_view_is_broken(old, new->broken[i].low, new->broken[i].high))
             return false;
     return true;
 }
@@ -199,12 +199,12 @@ static void commit_if_accepted(sl_membership *m) {
 /* May what was found hold already? Not if a member of it has begun later rounds: a leader that did
  * not find it has released that one, with a quorum. */
 static bool may_hold(const sl_membership *m) {
-    const sl_epoch *e = &m->change.found.decision.epoch;
+    const sl_view *e = &m->change.found.decision.view;
     if (e->number != m->view.number + 1)
         return false;
     for (uint32_t i = 0; i < m->settings.ranks_max; i++) {
         const sl_answer *a = &m->change.answers[i];
-        if (a->here && sl_standing_is_member(a->standing) && sl_epoch_has(e, i, a->incarnation) &&
+        if (a->here && sl_standing_is_member(a->standing) && sl_view_has(e, i, a->incarnation) &&
             a->round >= e->round)
             return false;
     }
@@ -240,7 +240,7 @@ static void propose(sl_membership *m) {
 void sl_leader_on_answer(sl_membership *m, const sl_membership_message *message) {
     sl_change *c = &m->change;
     const bool joins = message->standing == SL_JOINS,
-               is_member = sl_epoch_has(sl_membership_view(m), message->from, message->incarnation),
+               is_member = sl_view_has(sl_membership_view(m), message->from, message->incarnation),
                is_behind = message->number < m->view.number && (!joins || is_member);
     if (c->phase != PHASE_PREPARING || sl_ballot_compare(message->ballot, c->ballot) != 0 ||
         !c->answers[message->from].asked || is_behind ||
@@ -258,7 +258,7 @@ void sl_leader_on_answer(sl_membership *m, const sl_membership_message *message)
                                             .round = message->round,
                                             .sponsor = message->sponsor};
     if (message->accepted != NULL && sl_claims_next(m, message->accepted) &&
-        (c->found.decision.epoch.number == 0 ||
+        (c->found.decision.view.number == 0 ||
          sl_ballot_compare(message->accepted->ballot, c->found.decision.ballot) > 0))
         sl_decision_copy(&c->found, message->accepted);
     if (may_go_on(m, has_not_answered))

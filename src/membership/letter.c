@@ -15,7 +15,7 @@ static size_t decision_bytes(size_t members, size_t broken) {
 }
 
 static size_t bytes_of(const sl_decision *d) {
-    return d == NULL ? 0 : decision_bytes(d->epoch.count, d->epoch.broken_count);
+    return d == NULL ? 0 : decision_bytes(d->view.count, d->view.broken_count);
 }
 
 size_t sl_letter_bytes_max(uint32_t ranks_max) {
@@ -35,7 +35,7 @@ static uint8_t *put_ballot(uint8_t *p, sl_ballot ballot) {
 }
 
 static uint8_t *put_decision(uint8_t *p, const sl_decision *d) {
-    const sl_epoch *e = &d->epoch;
+    const sl_view *e = &d->view;
     p = put_ballot(p, d->ballot);
     p = put64(p, e->number);
     p = put64(p, e->round);
@@ -114,21 +114,21 @@ static bool get_decision(sl_kept_decision *to, uint32_t ranks_max, const uint8_t
         return false;
     sl_decision *d = &to->decision;
     *d = (sl_decision){.ballot = get_ballot(p),
-                       .epoch = {.number = get64(p + 12),
-                                 .round = get64(p + 20),
-                                 .exchange = get64(p + 28),
-                                 .members = to->members,
-                                 .count = get32(p + 36),
-                                 .broken = to->broken,
-                                 .broken_count = get32(p + 40)},
+                       .view = {.number = get64(p + 12),
+                                .round = get64(p + 20),
+                                .exchange = get64(p + 28),
+                                .members = to->members,
+                                .count = get32(p + 36),
+                                .broken = to->broken,
+                                .broken_count = get32(p + 40)},
                        .cut = get32(p + 44) != 0};
-    if (d->epoch.count > ranks_max || d->epoch.broken_count > sl_broken_max(ranks_max) ||
+    if (d->view.count > ranks_max || d->view.broken_count > sl_broken_max(ranks_max) ||
         get32(p + 44) > 1 || (size_t)(end - p) < bytes_of(d))
         return false;
     p += DECISION_BYTES;
-    for (uint32_t i = 0; i < d->epoch.count; i++, p += MEMBER_BYTES)
+    for (uint32_t i = 0; i < d->view.count; i++, p += MEMBER_BYTES)
         to->members[i] = (sl_member){get32(p), get64(p + 4)};
-    for (uint32_t i = 0; i < d->epoch.broken_count; i++, p += PAIR_BYTES)
+    for (uint32_t i = 0; i < d->view.broken_count; i++, p += PAIR_BYTES)
         to->broken[i] = (sl_pair){get32(p), get32(p + 4)};
     *at = p;
     return true;

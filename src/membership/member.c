@@ -53,10 +53,10 @@ void sl_member_on_prepare(sl_membership *m, const sl_membership_message *message
 }
 
 bool sl_member_accept(sl_membership *m, const sl_decision *d, sl_ballot ballot) {
-    const sl_epoch *e = &d->epoch;
+    const sl_view *e = &d->view;
     if (!m->promise.bound || sl_ballot_compare(ballot, m->promise.ballot) != 0 ||
         !sl_claims_next(m, d) ||
-        (sl_epoch_has(e, m->settings.rank, m->settings.incarnation) && e->round <= m->node.round))
+        (sl_view_has(e, m->settings.rank, m->settings.incarnation) && e->round <= m->node.round))
         return false;
     sl_decision_copy(&m->promise.accepted, d);
     m->promise.accepted.decision.ballot = ballot;
@@ -94,7 +94,7 @@ void sl_member_release(sl_membership *m, sl_ballot ballot) {
 /* ---- views ---- */
 
 static void end_change(sl_membership *m) {
-    m->promise.accepted.decision.epoch.number = 0;
+    m->promise.accepted.decision.view.number = 0;
     m->promise.bound = false;
     m->change.phase = PHASE_IDLE;
     m->cause_s = -1;
@@ -103,10 +103,10 @@ static void end_change(sl_membership *m) {
 
 static void take(sl_membership *m, const sl_decision *d) {
     sl_decision_copy(&m->view.newest, d);
-    m->view.number = d->epoch.number;
+    m->view.number = d->view.number;
     if (m->standing == SL_JOINS) {
         m->standing = SL_MEMBER;
-        m->node.round = d->epoch.round - 1;
+        m->node.round = d->view.round - 1;
         m->promise.ballot = d->ballot;
         m->node.ready = true;
         m->node.is_cut = false;
@@ -125,7 +125,7 @@ static void take(sl_membership *m, const sl_decision *d) {
 static void drop_out(sl_membership *m, const sl_decision *d) {
     const bool leaves = m->standing == SL_LEAVES;
     sl_decision_copy(&m->view.newest, d);
-    m->view.number = d->epoch.number;
+    m->view.number = d->view.number;
     m->standing = SL_OUT;
     m->view.pending = m->view.cut = false;
     end_change(m);
@@ -134,15 +134,15 @@ static void drop_out(sl_membership *m, const sl_decision *d) {
 
 /* The others let it go, after the round before the view's first. */
 static void let_go(sl_membership *m, const sl_decision *d) {
-    m->wishes.leaves_after = d->epoch.round - 1;
-    m->wishes.all_leave = d->epoch.count == 0;
+    m->wishes.leaves_after = d->view.round - 1;
+    m->wishes.all_leave = d->view.count == 0;
     m->view.cut = m->view.cut || d->cut;
     end_change(m);
     sl_member_begin(m);
 }
 
 static void leave_view(sl_membership *m, const sl_decision *d) {
-    const sl_epoch *e = &d->epoch;
+    const sl_view *e = &d->view;
     if (m->standing == SL_LEAVES && e->number == m->view.number + 1 && !m->view.pending &&
         e->round > m->node.round) {
         let_go(m, d);
@@ -153,44 +153,43 @@ static void leave_view(sl_membership *m, const sl_decision *d) {
 
 /* Of two views without a common member, or of one number: does this one go on? */
 static bool is_larger(const sl_decision *a, const sl_decision *b) {
-    if (a->epoch.count != b->epoch.count)
-        return a->epoch.count > b->epoch.count;
-    if (a->epoch.members[0].rank != b->epoch.members[0].rank)
-        return a->epoch.members[0].rank < b->epoch.members[0].rank;
+    if (a->view.count != b->view.count)
+        return a->view.count > b->view.count;
+    if (a->view.members[0].rank != b->view.members[0].rank)
+        return a->view.members[0].rank < b->view.members[0].rank;
     return sl_ballot_compare(a->ballot, b->ballot) > 0;
 }
 
-static bool is_same(const sl_epoch *a, const sl_epoch *b) {
+static bool is_same(const sl_view *a, const sl_view *b) {
     bool same = a->number == b->number && a->round == b->round && a->count == b->count;
     for (uint32_t i = 0; i < a->count && same; i++)
-        same = sl_epoch_has(b, a->members[i].rank, a->members[i].incarnation);
+        same = sl_view_has(b, a->members[i].rank, a->members[i].incarnation);
     return same;
 }
 
 /* Is it a later view than this member's, or one that goes on in place of it? */
 static bool follows(const sl_membership *m, const sl_decision *d) {
-    if (d->epoch.count > 0 &&
-        (!sl_epoch_meets(&d->epoch, sl_membership_view(m)) || d->epoch.number == m->view.number))
+    if (d->view.count > 0 &&
+        (!sl_view_meets(&d->view, sl_membership_view(m)) || d->view.number == m->view.number))
         return is_larger(d, &m->view.newest.decision);
-    return d->epoch.number > m->view.number;
+    return d->view.number > m->view.number;
 }
 
 /* Has it accepted that under this ballot? */
 static bool has_accepted(const sl_membership *m, const sl_decision *d) {
-    return sl_membership_has_accepted(m) &&
-           is_same(&d->epoch, &m->promise.accepted.decision.epoch) &&
+    return sl_membership_has_accepted(m) && is_same(&d->view, &m->promise.accepted.decision.view) &&
            sl_ballot_compare(d->ballot, m->promise.accepted.decision.ballot) == 0;
 }
 
 /* Does this process say that it is in that view, or a later one? */
-static bool lives_in(const sl_membership *m, const sl_member *member, const sl_epoch *e) {
+static bool lives_in(const sl_membership *m, const sl_member *member, const sl_view *e) {
     const sl_peer *p = &m->peers[member->rank];
     return p->incarnation == member->incarnation && p->number >= e->number &&
            sl_standing_is_member(p->standing);
 }
 
 /* Do most of a view's other members say so, that are not known to have ended? */
-static bool is_lived_in(const sl_membership *m, const sl_epoch *e) {
+static bool is_lived_in(const sl_membership *m, const sl_view *e) {
     uint32_t count = 0, others = 0;
     for (uint32_t i = 0; i < e->count; i++) {
         const sl_peer *p = &m->peers[e->members[i].rank];
@@ -205,8 +204,8 @@ static bool is_lived_in(const sl_membership *m, const sl_epoch *e) {
 /* A view that it has not accepted itself needs a quorum that knows it. Of another part of the
  * network, its own members say it. */
 static bool is_believed(const sl_membership *m, const sl_decision *d) {
-    const sl_epoch *e = &d->epoch;
-    if (e->count > 0 && (e->number <= m->view.number || !sl_epoch_meets(e, sl_membership_view(m))))
+    const sl_view *e = &d->view;
+    if (e->count > 0 && (e->number <= m->view.number || !sl_view_meets(e, sl_membership_view(m))))
         return is_lived_in(m, e);
     if (e->number == m->view.number + 1 && !sl_claims_next(m, d))
         return false;
@@ -214,8 +213,8 @@ static bool is_believed(const sl_membership *m, const sl_decision *d) {
 }
 
 static void consider_as_member(sl_membership *m, const sl_decision *d) {
-    const sl_epoch *e = &d->epoch;
-    const bool has_it = sl_epoch_has(e, m->settings.rank, m->settings.incarnation);
+    const sl_view *e = &d->view;
+    const bool has_it = sl_view_has(e, m->settings.rank, m->settings.incarnation);
     if (is_same(e, sl_membership_view(m)))
         sl_member_release(m, d->ballot);
     else if (!follows(m, d) || !is_believed(m, d))
@@ -230,14 +229,14 @@ static void consider_as_member(sl_membership *m, const sl_decision *d) {
 }
 
 void sl_member_consider(sl_membership *m, uint32_t from, const sl_decision *d) {
-    const sl_epoch *e = &d->epoch;
+    const sl_view *e = &d->view;
     if (m->wishes.leaves_after != 0)
         return;
     if (sl_membership_takes_part(m)) {
         consider_as_member(m, d);
         return;
     }
-    if (e->number <= m->view.number || !sl_epoch_has(e, m->settings.rank, m->settings.incarnation))
+    if (e->number <= m->view.number || !sl_view_has(e, m->settings.rank, m->settings.incarnation))
         return;
     if (m->standing == SL_JOINS && (from == m->wishes.sponsor || is_lived_in(m, e))) {
         take(m, d);
@@ -249,8 +248,8 @@ void sl_member_consider(sl_membership *m, uint32_t from, const sl_decision *d) {
 
 bool sl_member_shares(sl_membership *m, uint32_t from, const sl_decision *d) {
     sl_member_consider(m, from, d);
-    const bool same = is_same(&d->epoch, sl_membership_view(m));
-    if (same || !sl_membership_takes_part(m) || d->epoch.number != m->view.number || follows(m, d))
+    const bool same = is_same(&d->view, sl_membership_view(m));
+    if (same || !sl_membership_takes_part(m) || d->view.number != m->view.number || follows(m, d))
         return same;
     sl_membership_message *reply = sl_membership_post(m, from, SL_MEMBERSHIP_COMMIT);
     reply->ballot = m->view.newest.decision.ballot;
@@ -271,8 +270,8 @@ static void begin_view(sl_membership *m) {
     sl_decision_copy(&m->node.begun, &m->view.newest.decision);
     m->view.pending = false;
     m->node.is_cut = false;
-    m->update->view = &m->node.begun.decision.epoch;
-    begin_round(m, m->node.begun.decision.epoch.round);
+    m->update->view = &m->node.begun.decision.view;
+    begin_round(m, m->node.begun.decision.view.round);
 }
 
 static void leave(sl_membership *m) {

@@ -33,15 +33,14 @@ static void note_peer(sl_membership *m, const sl_membership_message *message) {
 /* A member of the newest view, or of the one that the node is in, exchanges nothing more under it,
  * or has never begun it. */
 static void hear_cut(sl_membership *m, const sl_membership_message *message) {
-    const bool is_of_view =
-        sl_epoch_has(sl_membership_view(m), message->from, message->incarnation);
-    const sl_epoch *begun = &m->node.begun.decision.epoch;
+    const bool is_of_view = sl_view_has(sl_membership_view(m), message->from, message->incarnation);
+    const sl_view *begun = &m->node.begun.decision.view;
     const bool never_begins =
         message->number >= m->view.number && !sl_standing_is_member(message->standing);
     if (is_of_view && (message->cut == m->view.number || never_begins))
         sl_membership_cut(m);
     if (m->view.pending && message->cut == begun->number &&
-        sl_epoch_has(begun, message->from, message->incarnation))
+        sl_view_has(begun, message->from, message->incarnation))
         m->view.newest.decision.cut = true;
 }
 
@@ -51,7 +50,7 @@ static void help(sl_membership *m, const sl_membership_message *message) {
     if (m->wishes.leaves_after != 0 || !sl_membership_takes_part(m))
         return;
     const bool is_behind = message->number < m->view.number,
-               has_it = sl_epoch_has(sl_membership_view(m), message->from, message->incarnation);
+               has_it = sl_view_has(sl_membership_view(m), message->from, message->incarnation);
     if (has_it ? is_behind : sl_standing_is_member(message->standing)) {
         sl_membership_message *reply = sl_membership_post(m, message->from, SL_MEMBERSHIP_COMMIT);
         reply->ballot = m->view.newest.decision.ballot;
@@ -65,7 +64,7 @@ static void help(sl_membership *m, const sl_membership_message *message) {
 /* Is it from another process of its rank than members have agreed on? */
 static bool is_other(const sl_membership *m, const sl_membership_message *message) {
     const sl_member *member =
-        sl_membership_takes_part(m) ? sl_epoch_member(sl_membership_view(m), message->from) : NULL;
+        sl_membership_takes_part(m) ? sl_view_member(sl_membership_view(m), message->from) : NULL;
     return member != NULL && member->incarnation != message->incarnation;
 }
 
@@ -123,9 +122,9 @@ static void on_lost(sl_membership *m, uint32_t peer, bool ended) {
                        .reaches = p->reaches};
     p->lost = true;
     p->ended = p->ended || ended;
-    if (sl_membership_takes_part(m) && sl_epoch_member(sl_membership_view(m), peer) != NULL)
+    if (sl_membership_takes_part(m) && sl_view_member(sl_membership_view(m), peer) != NULL)
         sl_membership_cut(m);
-    if (m->view.pending && sl_epoch_member(&m->node.begun.decision.epoch, peer) != NULL)
+    if (m->view.pending && sl_view_member(&m->node.begun.decision.view, peer) != NULL)
         m->view.newest.decision.cut = true;
 }
 
@@ -156,7 +155,7 @@ static void on_aside(sl_membership *m) {
 
 /* Have most of its view stepped aside, as it has? */
 static bool are_most_aside(const sl_membership *m) {
-    const sl_epoch *e = sl_membership_view(m);
+    const sl_view *e = sl_membership_view(m);
     uint32_t count = 0;
     for (uint32_t i = 0; i < e->count; i++) {
         const uint32_t rank = e->members[i].rank;
@@ -198,7 +197,7 @@ static void tell_news(sl_membership *m) {
     for (uint32_t i = 0; i < m->settings.ranks_max; i++) {
         const sl_peer *p = &m->peers[i];
         const bool hears = p->known || (sl_membership_takes_part(m) &&
-                                        sl_epoch_member(sl_membership_view(m), i) != NULL);
+                                        sl_view_member(sl_membership_view(m), i) != NULL);
         if (i != m->settings.rank && hears && !p->lost)
             sl_membership_post(m, i, SL_MEMBERSHIP_NEWS)->ballot =
                 m->promise.bound ? m->promise.ballot : (sl_ballot){0};
@@ -255,7 +254,7 @@ void sl_membership_step(sl_membership *m, const sl_membership_event *event,
     update->cut = is_node_to_be_cut(m);
     if (update->cut) {
         m->node.is_cut = true;
-        m->node.cut_in = m->node.begun.decision.epoch.number;
+        m->node.cut_in = m->node.begun.decision.view.number;
     }
     update->messages = m->mail.posts;
     update->message_count = m->mail.post_count;
@@ -301,7 +300,7 @@ int sl_membership_open(sl_membership **out, const sl_membership_settings *settin
     }
     m->node.round = settings->round;
     if (settings->first != NULL) {
-        const sl_decision first = {.epoch = *settings->first};
+        const sl_decision first = {.view = *settings->first};
         sl_decision_copy(&m->view.newest, &first);
         sl_decision_copy(&m->node.begun, &first);
         m->standing = SL_MEMBER;
@@ -332,11 +331,11 @@ void sl_membership_close(sl_membership **membership) {
     *membership = NULL;
 }
 
-const sl_epoch *sl_membership_epoch(const sl_membership *m) {
+const sl_view *sl_membership_newest(const sl_membership *m) {
     return sl_membership_takes_part(m) ? sl_membership_view(m) : NULL;
 }
 
-const sl_epoch *sl_membership_others(const sl_membership *m) {
+const sl_view *sl_membership_others(const sl_membership *m) {
     return sl_membership_view(m);
 }
 
@@ -358,7 +357,7 @@ static bool is_reached(const sl_membership *m, const sl_member *member) {
 }
 
 bool sl_membership_lacks_quorum(const sl_membership *m, uint32_t *reached, uint32_t *needed) {
-    const sl_epoch *e = sl_membership_view(m);
+    const sl_view *e = sl_membership_view(m);
     *reached = 0;
     if (!sl_membership_takes_part(m))
         return false;

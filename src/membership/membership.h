@@ -60,8 +60,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "starling/epoch.h"
 #include "starling/error.h"
+#include "starling/view.h"
 
 #define SL_ANSWER_S 1.0 /* that a leader waits for those who cannot be reached, or join */
 #define SL_REPEAT_S 0.2 /* between repetitions of what was not answered */
@@ -80,7 +80,7 @@ typedef struct sl_ballot {
 
 typedef struct sl_decision {
     sl_ballot ballot; /* under which it was last proposed */
-    sl_epoch epoch;
+    sl_view view;
     bool cut; /* nothing more is exchanged under the view before */
 } sl_decision;
 
@@ -127,14 +127,14 @@ typedef struct sl_membership_message {
 typedef struct sl_membership_settings {
     uint32_t rank;
     uint64_t incarnation;
-    uint32_t ranks_max;    /* all ranks are below it */
-    uint32_t quorum;       /* members that a view needs of the one before; 0: the majority */
-    uint32_t period;       /* rounds an exchange, at least 1 */
-    double grace_s;        /* a leader's, to decide */
-    const sl_epoch *first; /* the view that the run begins with, or is resumed with; copied. NULL:
+    uint32_t ranks_max;   /* all ranks are below it */
+    uint32_t quorum;      /* members that a view needs of the one before; 0: the majority */
+    uint32_t period;      /* rounds an exchange, at least 1 */
+    double grace_s;       /* a leader's, to decide */
+    const sl_view *first; /* the view that the run begins with, or is resumed with; copied. NULL:
                               this process joins */
-    bool first_begins;     /* it is a new one for the node: READY begins it */
-    uint64_t round;        /* the last one that is finished; 0: none */
+    bool first_begins;    /* it is a new one for the node: READY begins it */
+    uint64_t round;       /* the last one that is finished; 0: none */
 } sl_membership_settings;
 
 typedef enum sl_membership_event_type {
@@ -176,8 +176,8 @@ typedef struct sl_membership_update {
     size_t message_count;
     const sl_decision *committed; /* NULL: none */
     sl_membership_order order;
-    uint64_t round;       /* of BEGIN */
-    const sl_epoch *view; /* NULL: round begins under the view of the one before; valid until
+    uint64_t round;      /* of BEGIN */
+    const sl_view *view; /* NULL: round begins under the view of the one before; valid until
                              another view begins */
     bool cut;
 } sl_membership_update;
@@ -192,9 +192,9 @@ void sl_membership_step(sl_membership *m, const sl_membership_event *event,
                         sl_membership_update *update);
 
 /* The newest view that it is a member of; NULL: it is out. */
-const sl_epoch *sl_membership_epoch(const sl_membership *m);
+const sl_view *sl_membership_newest(const sl_membership *m);
 /* The same; while it is out, the one that it was dropped for; count 0: it knows none. */
-const sl_epoch *sl_membership_others(const sl_membership *m);
+const sl_view *sl_membership_others(const sl_membership *m);
 /* The round that began last. */
 uint64_t sl_membership_round(const sl_membership *m);
 sl_standing_of sl_membership_standing(const sl_membership *m);

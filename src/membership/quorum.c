@@ -12,7 +12,7 @@ static bool has_ended(const sl_membership *m, const sl_member *member) {
 
 /* The rank that an even half needs; the others' lowest, where its process has ended. */
 static uint32_t find_lowest(const sl_membership *m) {
-    const sl_epoch *e = sl_membership_view(m);
+    const sl_view *e = sl_membership_view(m);
     uint32_t i = 0;
     while (i + 1 < e->count && has_ended(m, &e->members[i]))
         i++;
@@ -20,7 +20,7 @@ static uint32_t find_lowest(const sl_membership *m) {
 }
 
 static uint32_t count_living(const sl_membership *m) {
-    const sl_epoch *e = sl_membership_view(m);
+    const sl_view *e = sl_membership_view(m);
     uint32_t living = 0;
     for (uint32_t i = 0; i < e->count; i++)
         living += !has_ended(m, &e->members[i]);
@@ -49,7 +49,7 @@ static bool is_enough(const sl_membership *m, tally t) {
 }
 
 bool sl_quorum_has(const sl_membership *m, sl_quorum_of holds) {
-    const sl_epoch *e = sl_membership_view(m);
+    const sl_view *e = sl_membership_view(m);
     const uint32_t lowest = find_lowest(m);
     tally t = {0};
     for (uint32_t i = 0; i < e->count; i++)
@@ -59,7 +59,7 @@ bool sl_quorum_has(const sl_membership *m, sl_quorum_of holds) {
 }
 
 bool sl_quorum_knows(const sl_membership *m, uint64_t number) {
-    const sl_epoch *e = sl_membership_view(m);
+    const sl_view *e = sl_membership_view(m);
     const uint32_t lowest = find_lowest(m);
     tally t = {0};
     for (uint32_t i = 0; i < e->count; i++) {

@@ -39,10 +39,10 @@ void sl_membership_cut(sl_membership *m) {
 }
 
 void sl_membership_find_followed(sl_membership *m) {
-    const sl_epoch *e = sl_membership_view(m);
+    const sl_view *e = sl_membership_view(m);
     for (uint32_t i = 0; i < m->settings.ranks_max; i++) {
         sl_peer *p = &m->peers[i];
-        const sl_member *member = sl_epoch_member(e, i);
+        const sl_member *member = sl_view_member(e, i);
         p->followed = !p->lost && member != NULL && p->incarnation != 0 &&
                       p->incarnation != member->incarnation;
         if (p->followed)

@@ -111,12 +111,12 @@ static inline bool sl_standing_is_member(sl_standing_of standing) {
 static inline bool sl_membership_takes_part(const sl_membership *m) {
     return sl_standing_is_member(m->standing);
 }
-static inline const sl_epoch *sl_membership_view(const sl_membership *m) {
-    return &m->view.newest.decision.epoch;
+static inline const sl_view *sl_membership_view(const sl_membership *m) {
+    return &m->view.newest.decision.view;
 }
 /* Has it accepted what may be the next view? */
 static inline bool sl_membership_has_accepted(const sl_membership *m) {
-    return m->promise.accepted.decision.epoch.number == m->view.number + 1;
+    return m->promise.accepted.decision.view.number == m->view.number + 1;
 }
 /* Adds a message, filled with what all have. */
 sl_membership_message *sl_membership_post(sl_membership *m, uint32_t to, sl_membership_type type);

@@ -25,7 +25,7 @@ static int allocate(sl_fold *f, uint32_t count) {
     return SL_ENOMEM;
 }
 
-int sl_fold_open(sl_fold *f, const sl_view *view, uint32_t rank, const uint32_t *peers,
+int sl_fold_open(sl_fold *f, const sl_node_view *view, uint32_t rank, const uint32_t *peers,
                  uint32_t count) {
     for (uint32_t i = 0; i < view->broken_count; i++) {
         const sl_pair edge = view->broken[i];

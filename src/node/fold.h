@@ -17,7 +17,7 @@ typedef struct sl_fold {
 } sl_fold;
 
 /* The node's own edges among those that the view does without. peers: (count) sorted. SL_ENOMEM. */
-int sl_fold_open(sl_fold *out, const sl_view *view, uint32_t rank, const uint32_t *peers,
+int sl_fold_open(sl_fold *out, const sl_node_view *view, uint32_t rank, const uint32_t *peers,
                  uint32_t count);
 void sl_fold_close(sl_fold *fold);
 bool sl_fold_lacks(const sl_fold *fold, uint32_t slot);

@@ -348,7 +348,7 @@ static int release(sl_node *n, sl_update *update, sl_error *error) {
 }
 
 /* Rounds that others have done count as done: it begins its life. */
-static void pass_over(sl_node *n, const sl_view *view) {
+static void pass_over(sl_node *n, const sl_node_view *view) {
     const uint64_t before = view->round - 1;
     n->state.round = n->life.ended.round = n->life.held_after = before;
     n->state.exchange = n->life.ended_exchange = view->exchange;
@@ -356,7 +356,7 @@ static void pass_over(sl_node *n, const sl_view *view) {
 }
 
 /* What it gave to others, and they to it, is unknown after a cut: push-sum begins anew. */
-static int take_view(sl_node *n, const sl_view *view, sl_update *update, sl_error *error) {
+static int take_view(sl_node *n, const sl_node_view *view, sl_update *update, sl_error *error) {
     const bool joins = n->state.round == 0 && n->life.ended.round == 0,
                anew = sl_algorithm_begins_anew(n->algorithm),
                begins = joins || (n->view.is_cut && n->algorithm->matrix == SL_MATRIX_COLUMN);

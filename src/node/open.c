@@ -281,7 +281,7 @@ static void close_view(sl_node *n) {
 
 /* Does the view do without an edge that members exchange along? Where all wait for all, nobody
  * exchanges then: all nodes find the same. */
-static int find_gap(const sl_node *n, const sl_view *view, bool *out, sl_error *error) {
+static int find_gap(const sl_node *n, const sl_node_view *view, bool *out, sl_error *error) {
     const sl_algorithm_config *config = &view->plan->config;
     int result = 0;
     *out = false;
@@ -299,7 +299,7 @@ static int find_gap(const sl_node *n, const sl_view *view, bool *out, sl_error *
     return result;
 }
 
-int sl_node_turn(sl_node *n, const sl_view *view, sl_error *error) {
+int sl_node_turn(sl_node *n, const sl_node_view *view, sl_error *error) {
     if (n->settings.vec->async != NULL)
         n->settings.vec->fence(NULL); /* what has come is read then */
     sl_incoming_collect(n);

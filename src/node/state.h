@@ -118,7 +118,7 @@ struct sl_node {
 };
 
 /* Other members: route, codecs, queues and replicas are made anew. SL_ENOMEM. */
-int sl_node_turn(sl_node *n, const sl_view *view, sl_error *error);
+int sl_node_turn(sl_node *n, const sl_node_view *view, sl_error *error);
 
 /* What the algorithm keeps beside model and momentum becomes what it begins a run with. */
 void sl_node_begin_anew(sl_node *n);

@@ -40,13 +40,13 @@ static int make_view(sl_scene *s, const sl_log_entry *like, sl_scene_view **out,
         return result;
     }
     const sl_grouping *g = &v->group;
-    v->view = (sl_view){.round = like->round,
-                        .exchange = like->exchange,
-                        .members = {g->ranks, count},
-                        .topology = g->topology,
-                        .plan = &g->plan,
-                        .broken = like->broken,
-                        .broken_count = (uint32_t)like->broken_count};
+    v->view = (sl_node_view){.round = like->round,
+                             .exchange = like->exchange,
+                             .members = {g->ranks, count},
+                             .topology = g->topology,
+                             .plan = &g->plan,
+                             .broken = like->broken,
+                             .broken_count = (uint32_t)like->broken_count};
     v->before = s->made;
     s->made = *out = v;
     return 0;

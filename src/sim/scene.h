@@ -10,7 +10,7 @@
 typedef struct sl_scene_view {
     struct sl_scene_view *before; /* the one that was made before it */
     sl_grouping group;            /* the view's, and what the view points to */
-    sl_view view;
+    sl_node_view view;
 } sl_scene_view;
 
 typedef struct sl_scene {

@@ -10,7 +10,7 @@ enum { RANKS = 5 };
 
 static void take(const sl_membership_message *message) {
     static const sl_member members[RANKS] = {{0, 1}, {1, 1}, {2, 1}, {3, 1}, {4, 1}};
-    const sl_epoch first = {.number = 1, .round = 1, .members = members, .count = RANKS};
+    const sl_view first = {.number = 1, .round = 1, .members = members, .count = RANKS};
     const sl_membership_settings settings = {
         .incarnation = 1, .ranks_max = RANKS, .period = 1, .grace_s = 1, .first = &first};
     sl_membership *m;

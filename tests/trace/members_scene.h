@@ -70,7 +70,7 @@ static inline bool is_told_to_leave(uint32_t rank) {
     return is_told(rank, SL_ORDER_LEAVE) || is_told(rank, SL_ORDER_LEAVE_ALL);
 }
 
-static inline void start(uint32_t rank, const sl_epoch *first, uint64_t round) {
+static inline void start(uint32_t rank, const sl_view *first, uint64_t round) {
     const sl_membership_settings settings = {.rank = rank,
                                              .incarnation = first != NULL ? SL_FOUNDER : latest--,
                                              .ranks_max = HERE,
@@ -86,8 +86,8 @@ static inline void ready(uint32_t rank) {
     step(rank, (sl_membership_event){.type = SL_MEMBERSHIP_READY});
 }
 
-static inline const sl_epoch *first_of(uint32_t n) {
-    static sl_epoch first = {.number = 1, .round = 1, .members = all};
+static inline const sl_view *first_of(uint32_t n) {
+    static sl_view first = {.number = 1, .round = 1, .members = all};
     first.count = n;
     return &first;
 }
@@ -222,15 +222,15 @@ static inline void train(double seconds) {
 }
 
 static inline void expect_view(uint32_t rank, uint64_t number, uint32_t size) {
-    const sl_epoch *e = sl_membership_epoch(members[rank]);
+    const sl_view *e = sl_membership_newest(members[rank]);
     ck_assert_ptr_nonnull(e);
     ck_assert_uint_eq(e->number, number);
     ck_assert_uint_eq(e->count, size);
 }
 
 static inline void expect_same(uint32_t a, uint32_t b) {
-    ck_assert_uint_eq(sl_epoch_hash(sl_membership_epoch(members[a])),
-                      sl_epoch_hash(sl_membership_epoch(members[b])));
+    ck_assert_uint_eq(sl_view_hash(sl_membership_newest(members[a])),
+                      sl_view_hash(sl_membership_newest(members[b])));
 }
 
 /* It goes on as far as it may, and comes to `round`. */

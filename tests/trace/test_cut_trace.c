@@ -16,13 +16,13 @@ static void expect_reach(uint64_t exchange, uint32_t at_step, uint32_t part) {
 }
 
 static void view(uint64_t round, const sl_pair *broken, uint32_t broken_count) {
-    const sl_view next = {.round = round,
-                          .exchange = round - 1,
-                          .members = {all, 3},
-                          .topology = topology,
-                          .plan = &plan,
-                          .broken = broken,
-                          .broken_count = broken_count};
+    const sl_node_view next = {.round = round,
+                               .exchange = round - 1,
+                               .members = {all, 3},
+                               .topology = topology,
+                               .plan = &plan,
+                               .broken = broken,
+                               .broken_count = broken_count};
     ck_assert_int_eq(step((sl_event){.type = SL_EVENT_VIEW, .view = &next}), 0);
     ck_assert(update.compute && update.round == round);
 }

@@ -29,7 +29,7 @@ START_TEST(a_joiner_begins_with_the_view) {
     pass(1);
     expect_view(3, 2, 4);
     expect_same(3, 0);
-    ck_assert_uint_eq(began[3], sl_membership_epoch(members[3])->round);
+    ck_assert_uint_eq(began[3], sl_membership_newest(members[3])->round);
     ck_assert_uint_eq(viewed[3], 2);
     expect_training(3);
     expect_cuts(4, 0);
@@ -112,7 +112,7 @@ START_TEST(a_joiner_whose_sponsor_dies_asks_again) {
     join(3, 1);
     train(4);
     expect_same(3, 0);
-    ck_assert_uint_eq(sl_membership_epoch(members[3])->count, 3);
+    ck_assert_uint_eq(sl_membership_newest(members[3])->count, 3);
     close_members();
 }
 END_TEST
@@ -131,7 +131,7 @@ START_TEST(a_joiner_whose_sponsor_is_dropped_asks_again) {
     join(3, 1);
     train(2);
     expect_same(3, 0);
-    ck_assert_uint_eq(sl_membership_epoch(members[3])->count, 3);
+    ck_assert_uint_eq(sl_membership_newest(members[3])->count, 3);
     close_members();
 }
 END_TEST
@@ -146,7 +146,7 @@ START_TEST(a_joiner_that_gave_up_accepts_again) {
     tick();
     ck_assert(is_told(3, SL_ORDER_ASK_AGAIN));
     train(8);
-    ck_assert_uint_gt(sl_membership_epoch(members[1])->number, 2);
+    ck_assert_uint_gt(sl_membership_newest(members[1])->number, 2);
     expect_same(1, 2);
     close_members();
 }
@@ -161,7 +161,7 @@ START_TEST(a_joiner_that_gave_up_before_commit_says_so) {
     ck_assert(is_told(3, SL_ORDER_ASK_AGAIN));
     arrive(SL_MEMBERSHIP_COMMIT, EVERYBODY);
     expect_view(0, 2, 4);
-    ck_assert_ptr_null(sl_membership_epoch(members[3]));
+    ck_assert_ptr_null(sl_membership_newest(members[3]));
     ck_assert(!sl_membership_is_out(members[0], 3, 2));
     for (int i = 0; i < 2; i++) { /* once most have told it, it knows */
         arrive(SL_MEMBERSHIP_NEWS, EVERYBODY);
@@ -207,7 +207,7 @@ START_TEST(joiners_are_no_quorum) {
     train(8);
     expect_view(0, 1, 3);
     expect_rounds_until(0, 10);
-    ck_assert_ptr_null(sl_membership_epoch(members[3]));
+    ck_assert_ptr_null(sl_membership_newest(members[3]));
     close_members();
 }
 END_TEST
@@ -227,7 +227,7 @@ START_TEST(a_joiner_takes_no_edge_for_whole_that_it_has_not_heard_of) {
     train(20);
     for (uint32_t i = 0; i < 4; i++) {
         expect_view(i, 3, 4);
-        ck_assert_uint_eq(sl_membership_epoch(members[i])->broken_count, 3);
+        ck_assert_uint_eq(sl_membership_newest(members[i])->broken_count, 3);
     }
     expect_rounds_until(0, began[0] + 64);
     close_members();
@@ -250,12 +250,12 @@ static sl_membership *let_another_in(void) {
 
 /* Rank 3 hears ranks 0 to 2 say what is agreed on. */
 static void hear_of_view(void) {
-    const sl_decision d = {.epoch = *sl_membership_epoch(members[0])};
+    const sl_decision d = {.view = *sl_membership_newest(members[0])};
     for (uint32_t i = 0; i < 3; i++) {
         const sl_membership_message commit = {.type = SL_MEMBERSHIP_COMMIT,
                                               .from = i,
                                               .incarnation = SL_FOUNDER,
-                                              .number = d.epoch.number,
+                                              .number = d.view.number,
                                               .standing = SL_MEMBER,
                                               .decision = &d};
         step(3, (sl_membership_event){.type = SL_MEMBERSHIP_MESSAGE, .message = &commit});
@@ -317,7 +317,7 @@ START_TEST(a_view_that_was_not_accepted_needs_a_quorum) {
     sl_member of[] = {{1, SL_FOUNDER}, {2, SL_FOUNDER}, {3, SL_FOUNDER}, {4, SL_FOUNDER}};
     const sl_decision d = {
         .ballot = {1, 1},
-        .epoch = {.number = 2, .round = 11, .exchange = 10, .members = of, .count = 4}};
+        .view = {.number = 2, .round = 11, .exchange = 10, .members = of, .count = 4}};
     for (uint32_t from = 1; from < 4; from++) {
         const sl_membership_message commit = {.type = SL_MEMBERSHIP_COMMIT,
                                               .from = from,

@@ -46,13 +46,13 @@ START_TEST(a_suspect_that_answers_stays) {
     train(0.3); /* rank 0 asks all, and 3 answers: only the edge is broken */
     for (uint32_t i = 0; i < 4; i++) {
         expect_view(i, 2, 4);
-        ck_assert(sl_epoch_is_broken(sl_membership_epoch(members[i]), 1, 3));
+        ck_assert(sl_view_is_broken(sl_membership_newest(members[i]), 1, 3));
     }
     meet(1, 3);
     train(1);
     for (uint32_t i = 0; i < 4; i++) {
         expect_view(i, 3, 4);
-        ck_assert_uint_eq(sl_membership_epoch(members[i])->broken_count, 0);
+        ck_assert_uint_eq(sl_membership_newest(members[i])->broken_count, 0);
         expect_training(i);
     }
     expect_cuts(4, 1); /* an edge that is whole again cuts nothing */
@@ -139,7 +139,7 @@ static void expect_rest(uint32_t rank, uint32_t reached, uint32_t needed) {
     ck_assert(sl_membership_lacks_quorum(members[rank], &found, &wanted));
     ck_assert_msg(found == reached && wanted == needed, "%u of %u, %u needed", found, reached,
                   wanted);
-    expect_view(rank, 1, sl_membership_epoch(members[rank])->count);
+    expect_view(rank, 1, sl_membership_newest(members[rank])->count);
     expect_rounds_until(rank, 10);
 }
 
@@ -168,7 +168,7 @@ START_TEST(a_minority_rests_and_comes_back) {
     }
     train(3);
     for (uint32_t i = 0; i < 5; i++) {
-        expect_view(i, sl_membership_epoch(members[0])->number, 5);
+        expect_view(i, sl_membership_newest(members[0])->number, 5);
         expect_same(i, 0);
         expect_quorum(i);
     }
@@ -193,7 +193,7 @@ START_TEST(parts_without_a_quorum_go_on_when_they_meet) {
     train(4);
     for (uint32_t i = 0; i < 5; i++) {
         ck_assert(!is_told(i, SL_ORDER_RETURN));
-        expect_view(i, sl_membership_epoch(members[0])->number, 5);
+        expect_view(i, sl_membership_newest(members[0])->number, 5);
         expect_same(i, 0);
         expect_quorum(i);
     }
@@ -413,7 +413,7 @@ static void expect_dropped(uint32_t low, uint32_t high, uint32_t n) {
         join(i, low == 0 ? high : 0);
     train(8);
     for (uint32_t i = 0; i < n; i++) {
-        expect_view(i, sl_membership_epoch(members[0])->number, n);
+        expect_view(i, sl_membership_newest(members[0])->number, n);
         expect_same(i, 0);
         expect_training(i);
     }
@@ -453,7 +453,7 @@ START_TEST(a_smaller_part_of_a_higher_number_is_dropped) {
     train(3); /* only the edge, which is whole again */
     meet(0, 1);
     train(3);
-    ck_assert_uint_gt(sl_membership_epoch(members[0])->number, 2);
+    ck_assert_uint_gt(sl_membership_newest(members[0])->number, 2);
     heal(2, 5);
     expect_dropped(0, 2, 5);
 }

@@ -41,7 +41,7 @@ START_TEST(a_loss_becomes_a_view) {
     ck_assert_int_eq(arrive(SL_MEMBERSHIP_COMMIT, EVERYBODY), 3);
     for (uint32_t i = 0; i < 4; i++) {
         expect_view(i, 2, 4);
-        ck_assert_uint_eq(sl_membership_epoch(members[i])->round, 11);
+        ck_assert_uint_eq(sl_membership_newest(members[i])->round, 11);
         ck_assert_uint_eq(began[i], i == 1 ? 11 : 10); /* COMMIT let it begin 11 */
         ready(i);
         ck_assert_uint_eq(began[i], i == 1 ? 12 : 11);
@@ -172,8 +172,8 @@ START_TEST(an_accepted_proposal_is_proposed_again) {
     arrive(SL_MEMBERSHIP_ANSWER, 1);
     answer_by_hand(3, ballot, 10, NULL);
     letter *accept = propose_again();
-    ck_assert_uint_eq(accept->message.decision->epoch.number, 2);
-    ck_assert_uint_eq(accept->message.decision->epoch.count, 4); /* with the dead leader */
+    ck_assert_uint_eq(accept->message.decision->view.number, 2);
+    ck_assert_uint_eq(accept->message.decision->view.count, 4); /* with the dead leader */
     free(accept);
     close_members();
 }
@@ -182,16 +182,16 @@ END_TEST
 START_TEST(of_two_accepted_proposals_that_of_the_higher_ballot_is_proposed) {
     const sl_decision
         lower = {.ballot = {2, 3},
-                 .epoch = {.number = 2, .round = 11, .exchange = 10, .members = all, .count = 3}},
+                 .view = {.number = 2, .round = 11, .exchange = 10, .members = all, .count = 3}},
         higher = {.ballot = {3, 0},
-                  .epoch = {.number = 2, .round = 12, .exchange = 11, .members = all, .count = 4}};
+                  .view = {.number = 2, .round = 12, .exchange = 11, .members = all, .count = 4}};
     for (int order = 0; order < 2; order++) {
         const sl_ballot ballot = lead_again();
         answer_by_hand(2, ballot, 10, order ? &lower : &higher);
         answer_by_hand(3, ballot, 10, order ? &higher : &lower);
         letter *accept = propose_again();
-        ck_assert_uint_eq(accept->message.decision->epoch.round, 12);
-        ck_assert_uint_eq(accept->message.decision->epoch.count, 4);
+        ck_assert_uint_eq(accept->message.decision->view.round, 12);
+        ck_assert_uint_eq(accept->message.decision->view.count, 4);
         free(accept);
         close_members();
     }
@@ -205,8 +205,8 @@ START_TEST(a_proposal_whose_members_are_in_later_rounds_is_forgotten) {
     arrive(SL_MEMBERSHIP_ANSWER, 1);
     answer_by_hand(3, ballot, 11, NULL);
     letter *accept = propose_again();
-    ck_assert_uint_eq(accept->message.decision->epoch.count, 3);
-    ck_assert_uint_eq(accept->message.decision->epoch.round, 12);
+    ck_assert_uint_eq(accept->message.decision->view.count, 3);
+    ck_assert_uint_eq(accept->message.decision->view.round, 12);
     free(accept);
     close_members();
 }
@@ -264,7 +264,7 @@ START_TEST(two_leaders) {
         expect_same(i, 0);
         expect_training(i);
     }
-    ck_assert_uint_eq(sl_membership_epoch(members[0])->count, 4);
+    ck_assert_uint_eq(sl_membership_newest(members[0])->count, 4);
     close_members();
 }
 END_TEST
@@ -297,7 +297,7 @@ START_TEST(leaders_that_reach_one_member_agree) {
         expect_same(i, 3);
         expect_training(i);
     }
-    ck_assert_uint_eq(sl_membership_epoch(members[3])->count, 4);
+    ck_assert_uint_eq(sl_membership_newest(members[3])->count, 4);
     close_members();
 }
 END_TEST
@@ -351,7 +351,7 @@ START_TEST(who_has_not_accepted_believes_a_quorum_only) {
     open_members(5);
     const sl_decision d = {
         .ballot = {9, 1},
-        .epoch = {.number = 2, .round = 11, .exchange = 10, .members = all, .count = 4}};
+        .view = {.number = 2, .round = 11, .exchange = 10, .members = all, .count = 4}};
     for (uint32_t i = 1; i < 4; i++) {
         expect_view(0, 1, 5);
         const sl_membership_message commit = {.type = SL_MEMBERSHIP_COMMIT,
@@ -376,7 +376,7 @@ START_TEST(who_is_left_out_is_dropped_and_joins) {
     heal(4, 5);
     train(0.3);
     ck_assert(is_told(4, SL_ORDER_RETURN));
-    ck_assert_ptr_null(sl_membership_epoch(members[4]));
+    ck_assert_ptr_null(sl_membership_newest(members[4]));
     expect_view(0, 2, 4);
     join(4, 0);
     train(2);
@@ -400,7 +400,7 @@ START_TEST(messages_of_old_views_change_nothing) {
     ck_assert_int_gt(many, 0);
     train(1);
     expect_view(1, 2, 4);
-    const uint64_t hash = sl_epoch_hash(sl_membership_epoch(members[1]));
+    const uint64_t hash = sl_view_hash(sl_membership_newest(members[1]));
     for (int i = 0; i < many; i++) {
         deliver(to[i], old[i]);
         free(old[i]);
@@ -408,7 +408,7 @@ START_TEST(messages_of_old_views_change_nothing) {
     lose_letters();
     train(2);
     for (uint32_t i = 0; i < 4; i++) {
-        ck_assert_uint_eq(sl_epoch_hash(sl_membership_epoch(members[i])), hash);
+        ck_assert_uint_eq(sl_view_hash(sl_membership_newest(members[i])), hash);
         expect_training(i);
     }
     expect_cuts(4, 1);
@@ -425,7 +425,7 @@ START_TEST(a_leaver_ends_its_rounds) {
     pass(1);
     expect_view(0, 2, 2);
     expect_same(0, 2);
-    ck_assert_uint_eq(sl_membership_epoch(members[0])->round, 12);
+    ck_assert_uint_eq(sl_membership_newest(members[0])->round, 12);
     ck_assert(!is_told_to_leave(1) && sl_membership_is_let_go(members[1]));
     expect_rounds_until(1, 11);
     ck_assert(is_told(1, SL_ORDER_LEAVE));
@@ -474,7 +474,7 @@ START_TEST(who_steps_aside_is_dropped_and_joins) {
     expect_view(0, 2, 2);
     expect_same(0, 2);
     ck_assert(is_told(1, SL_ORDER_RETURN));
-    ck_assert_ptr_null(sl_membership_epoch(members[1])); /* it owes no round */
+    ck_assert_ptr_null(sl_membership_newest(members[1])); /* it owes no round */
     join(1, 2);
     train(2);
     expect_view(0, 3, 3);
@@ -500,7 +500,7 @@ START_TEST(damaged_messages_are_refused) {
     const sl_member wrong[] = {{1, 1}, {0, 1}};
     const uint32_t far = HERE;
     const uint64_t huge = ((uint64_t)1 << 53) + 1;
-    const sl_decision d = {.epoch = {.number = 9, .round = 99, .members = wrong, .count = 2}};
+    const sl_decision d = {.view = {.number = 9, .round = 99, .members = wrong, .count = 2}};
     const sl_membership_message messages[] = {
         {.type = SL_MEMBERSHIP_COMMIT, .from = 1, .incarnation = 1, .decision = &d},
         {.type = SL_MEMBERSHIP_COMMIT, .from = 1, .incarnation = 1},

@@ -205,11 +205,11 @@ static uint32_t held(int to) {
 /* What is on its way does not come any more. */
 static void turn(void) {
     lasts[losses++] = end_rounds();
-    const sl_view view = {.round = lasts[losses - 1] + 1,
-                          .exchange = sl_node_exchange(peers[0].node),
-                          .members = {all, NODES},
-                          .topology = topology,
-                          .plan = &plan};
+    const sl_node_view view = {.round = lasts[losses - 1] + 1,
+                               .exchange = sl_node_exchange(peers[0].node),
+                               .members = {all, NODES},
+                               .topology = topology,
+                               .plan = &plan};
     for (int from = 0; from < NODES; from++)
         for (int to = 0; to < NODES; to++)
             while (queues[from][to].count > 0 && below(4) > 0)

@@ -12,16 +12,16 @@ static const sl_member members[] = {{0, 1}, {2, 7}, {3, 1}, {7, UINT64_MAX}};
 static const sl_pair broken[] = {{0, 2}, {2, 3}};
 static const uint32_t unreachable[] = {1, 4, 5}, reached[] = {0, 3};
 static const sl_decision decided = {.ballot = {3, 2},
-                                    .epoch = {.number = 4,
-                                              .round = 100,
-                                              .exchange = 50,
-                                              .members = members,
-                                              .count = 4,
-                                              .broken = broken,
-                                              .broken_count = 2},
+                                    .view = {.number = 4,
+                                             .round = 100,
+                                             .exchange = 50,
+                                             .members = members,
+                                             .count = 4,
+                                             .broken = broken,
+                                             .broken_count = 2},
                                     .cut = true};
 static const sl_decision alone = {
-    .ballot = {1, 0}, .epoch = {.number = 2, .round = 9, .members = members, .count = 1}};
+    .ballot = {1, 0}, .view = {.number = 2, .round = 9, .members = members, .count = 1}};
 static const sl_membership_message whole = {.type = SL_MEMBERSHIP_ANSWER,
                                             .from = 2,
                                             .incarnation = 7,
@@ -47,7 +47,7 @@ static uint8_t *encode(const sl_membership_message *message, size_t *bytes) {
 }
 
 static void check_decision(const sl_decision *a, const sl_decision *b) {
-    ck_assert_uint_eq(sl_epoch_hash(&a->epoch), sl_epoch_hash(&b->epoch));
+    ck_assert_uint_eq(sl_view_hash(&a->view), sl_view_hash(&b->view));
     ck_assert_int_eq(sl_ballot_compare(a->ballot, b->ballot), 0);
     ck_assert(a->cut == b->cut);
 }

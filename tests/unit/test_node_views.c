@@ -66,13 +66,13 @@ static bool exchanges_without(sl_pair broken) {
     sl_node_settings settings = sl_experiment_node(e, &plan, task.dimension, task.rounds);
     settings.turns = true;
     ck_assert_int_eq(sl_node_open(&n, &settings, &error), 0);
-    const sl_view view = {.round = 5,
-                          .exchange = 4,
-                          .members = {ranks, 4},
-                          .topology = e->topology,
-                          .plan = &plan,
-                          .broken = &broken,
-                          .broken_count = 1};
+    const sl_node_view view = {.round = 5,
+                               .exchange = 4,
+                               .members = {ranks, 4},
+                               .topology = e->topology,
+                               .plan = &plan,
+                               .broken = &broken,
+                               .broken_count = 1};
     ck_assert_int_eq(
         sl_node_step(n, &(sl_event){.type = SL_EVENT_VIEW, .view = &view}, &update, &error), 0);
     ck_assert(update.compute);

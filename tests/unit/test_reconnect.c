@@ -234,7 +234,8 @@ static void be_another_process(peer *p) {
     start(p);
     peer_close(p);
     come(p, 2, 0);
-    check_refused(p, "agent 1 was started anew; agents that trained with the process before cannot");
+    check_refused(p,
+                  "agent 1 was started anew; agents that trained with the process before cannot");
     agent_stands.incarnation++;
     come(p, 1, 1);
     check_refused(p, "agent 0 was started anew; agent 1 trained with the process before");

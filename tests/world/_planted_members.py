@@ -54,9 +54,9 @@ MEMBERSHIP_DEFECTS = {
     ),
     "the view before is not cut": (
         "src/membership/membership.c",
-        "        sl_epoch_has(begun, message->from, message->incarnation))\n"
+        "        sl_view_has(begun, message->from, message->incarnation))\n"
         "        m->view.newest.decision.cut = true;",
-        "        sl_epoch_has(begun, message->from, message->incarnation))\n"
+        "        sl_view_has(begun, message->from, message->incarnation))\n"
         "        m->news.due = true;",
     ),
     "a process that has ended is waited for": (

@@ -116,7 +116,7 @@ static void start(void *of, uint64_t ignored) {
     p->process = process_start(p->rank, be_agent, p);
 }
 
-/* Has somebody come so far that an epoch may begin too late? */
+/* Has somebody come so far that a view may begin too late? */
 static bool is_nearly_over(void) {
     for (uint32_t i = 0; i < loss_ranks(&drawn.s); i++)
         if (peers[i].recorded + 6 * drawn.s.nodes > drawn.s.rounds)

@@ -36,21 +36,21 @@ static sl_ballot some_ballot(sl_rng *rng, uint32_t from) {
 static sl_decision some_decision(sl_rng *rng, letter *l, int i, uint32_t from) {
     const process_state *p = &w.all[sl_rng_below(rng, RANKS)];
     sl_decision d = {.ballot = some_ballot(rng, from), .cut = sl_rng_below(rng, 2)};
-    d.epoch.number = some_number(rng, p->number);
-    d.epoch.round = some_number(rng, p->round);
-    d.epoch.exchange =
-        sl_rng_below(rng, 2) == 0 ? some_number(rng, p->round) : (d.epoch.round - 1) / w.period;
+    d.view.number = some_number(rng, p->number);
+    d.view.round = some_number(rng, p->round);
+    d.view.exchange =
+        sl_rng_below(rng, 2) == 0 ? some_number(rng, p->round) : (d.view.round - 1) / w.period;
     const uint32_t odds = 1 + sl_rng_below(rng, 3);
     for (uint32_t rank = 0; rank < RANKS; rank++)
         if (w.all[rank].alive && sl_rng_below(rng, odds) == 0)
-            l->members[i][d.epoch.count++] = (sl_member){
+            l->members[i][d.view.count++] = (sl_member){
                 rank, sl_rng_below(rng, 10) == 0 ? some_number(rng, 1) : w.all[rank].incarnation};
-    for (uint32_t k = 1; k < d.epoch.count; k++)
+    for (uint32_t k = 1; k < d.view.count; k++)
         if (sl_rng_below(rng, 10) == 0)
-            l->broken[i][d.epoch.broken_count++] =
+            l->broken[i][d.view.broken_count++] =
                 (sl_pair){l->members[i][k - 1].rank, l->members[i][k].rank};
-    d.epoch.members = l->members[i];
-    d.epoch.broken = l->broken[i];
+    d.view.members = l->members[i];
+    d.view.broken = l->broken[i];
     return d;
 }
 

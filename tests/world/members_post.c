@@ -57,11 +57,11 @@ static const sl_decision *copy_decision(letter *l, int i, const sl_decision *d) 
     if (d == NULL)
         return NULL;
     l->decisions[i] = *d;
-    memcpy(l->members[i], d->epoch.members, d->epoch.count * sizeof(sl_member));
-    if (d->epoch.broken_count > 0)
-        memcpy(l->broken[i], d->epoch.broken, d->epoch.broken_count * sizeof(sl_pair));
-    l->decisions[i].epoch.members = l->members[i];
-    l->decisions[i].epoch.broken = l->broken[i];
+    memcpy(l->members[i], d->view.members, d->view.count * sizeof(sl_member));
+    if (d->view.broken_count > 0)
+        memcpy(l->broken[i], d->view.broken, d->view.broken_count * sizeof(sl_pair));
+    l->decisions[i].view.members = l->members[i];
+    l->decisions[i].view.broken = l->broken[i];
     return &l->decisions[i];
 }
 

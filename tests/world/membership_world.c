@@ -138,7 +138,7 @@ static uint64_t incarnation_of(uint64_t life) {
     return falls ? UINT32_MAX - life : 2 + (sl_hash_word(w.seed, life) >> 12);
 }
 
-static void start_process(uint32_t rank, const sl_epoch *first) {
+static void start_process(uint32_t rank, const sl_view *first) {
     process_state *p = &w.all[rank];
     const process_state before = *p; /* what it has sent is on its way */
     *p = (process_state){.alive = true,
@@ -184,9 +184,9 @@ static void ask_sponsor(uint32_t rank) {
     uint32_t found[RANKS], count = 0;
     for (uint32_t i = 0; i < RANKS; i++)
         if (i != rank && w.all[i].alive && !w.all[i].stopped && !w.all[rank].lost[i] &&
-            sl_membership_epoch(w.all[i].member) != NULL)
+            sl_membership_newest(w.all[i].member) != NULL)
             found[count++] = i;
-    if (sl_membership_epoch(w.all[rank].member) != NULL)
+    if (sl_membership_newest(w.all[rank].member) != NULL)
         return;
     if (count == 0) {
         push_for(ASKS, rank, 0.5);
@@ -197,11 +197,11 @@ static void ask_sponsor(uint32_t rank) {
     step(rank, (sl_membership_event){.type = SL_MEMBERSHIP_JOIN, .peer = sponsor});
 }
 
-/* As agents do: the epoch lacks the rank, or has this process. */
+/* As agents do: the view lacks the rank, or has this process. */
 static bool lets_in(uint32_t rank, uint32_t peer) {
-    const sl_epoch *e = sl_membership_epoch(w.all[rank].member);
-    return e == NULL || sl_epoch_place(e, peer) == e->count ||
-           sl_epoch_has(e, peer, w.all[peer].incarnation);
+    const sl_view *e = sl_membership_newest(w.all[rank].member);
+    return e == NULL || sl_view_place(e, peer) == e->count ||
+           sl_view_has(e, peer, w.all[peer].incarnation);
 }
 
 /* It hears of another process of that rank, which cannot come before the one that was is left out.
@@ -265,11 +265,11 @@ static void watch(uint32_t rank) {
                 lose(rank, i); /* its port refuses */
             continue;
         }
-        const sl_epoch *e = sl_membership_epoch(p->member);
+        const sl_view *e = sl_membership_newest(p->member);
         const uint32_t run = find_view(p->run);
-        const sl_epoch *begun = run < w.view_count ? &w.views[run].decision.epoch : NULL;
-        const bool cares = w.all[i].alive || (e != NULL && sl_epoch_member(e, i) != NULL) ||
-                           (begun != NULL && sl_epoch_member(begun, i) != NULL);
+        const sl_view *begun = run < w.view_count ? &w.views[run].decision.view : NULL;
+        const bool cares = w.all[i].alive || (e != NULL && sl_view_member(e, i) != NULL) ||
+                           (begun != NULL && sl_view_member(begun, i) != NULL);
         const double limit_s = !w.all[i].alive && is_linked(rank, i) ? refused_s : grace_s;
         if (cares && w.now_s - p->heard_s[i] > limit_s &&
             !(is_linked(rank, i) && runs(i) && e == NULL))
@@ -292,11 +292,11 @@ static void try_to_end(uint32_t rank) {
     process_state *p = &w.all[rank];
     if (!p->computed || p->run == 0)
         return;
-    const sl_epoch *e = &w.views[find_view(p->run)].decision.epoch;
-    const uint32_t place = sl_epoch_place(e, rank);
+    const sl_view *e = &w.views[find_view(p->run)].decision.view;
+    const uint32_t place = sl_view_place(e, rank);
     for (uint32_t side = 1; side < 1 + 2 && !p->cut; side++) {
         const sl_member *other = &e->members[(place + (side == 1 ? 1 : e->count - 1)) % e->count];
-        if (other->rank != rank && !sl_epoch_is_broken(e, rank, other->rank) &&
+        if (other->rank != rank && !sl_view_is_broken(e, rank, other->rank) &&
             !has_sent(&w.all[other->rank], p->run, p->round))
             return;
     }
@@ -336,7 +336,7 @@ static void end_gradient(uint32_t rank) {
 static uint32_t with_epoch(void) {
     uint32_t count = 0;
     for (uint32_t i = 0; i < RANKS; i++)
-        count += runs(i) && sl_membership_epoch(w.all[i].member) != NULL;
+        count += runs(i) && sl_membership_newest(w.all[i].member) != NULL;
     return count;
 }
 
@@ -507,10 +507,10 @@ static void begin_run(uint64_t seed) {
     for (uint32_t i = 0; i < w.nodes; i++)
         members[i] = (sl_member){i, SL_FOUNDER};
     const sl_decision first = {
-        .epoch = {.number = 1, .round = 1, .members = members, .count = w.nodes}};
+        .view = {.number = 1, .round = 1, .members = members, .count = w.nodes}};
     learn(&first);
     for (uint32_t i = 0; i < w.nodes; i++) {
-        start_process(i, &first.epoch);
+        start_process(i, &first.view);
         w.all[i].number = 1;
         w.all[i].run = w.all[i].sent[0].run = w.views[0].hash;
         w.all[i].views = 1;

@@ -49,7 +49,7 @@ sl_verdict sl_visitors_judge(sl_visitors *v, sl_visitor *visitor, sl_buffer *buf
                              sl_standing *standing, char text[SL_REFUSAL_MAX]);
 /* Says that this is the agent that it looks for, and no more. */
 void sl_visitors_confirm(sl_visitors *v, sl_visitor *visitor);
-/* Refuses it although its HELLO is equal, and tells it why. followed: number of the epoch in which
+/* Refuses it although its HELLO is equal, and tells it why. followed: number of the view in which
  * another process has its rank; 0: none has. */
 void sl_visitors_turn_away(sl_visitors *v, sl_visitor *visitor, uint64_t followed, const char *why);
 /* The same, for one that begins while this agent trains, with others that go on without a lost one.

@@ -1,19 +1,19 @@
-/* test_epoch.c - starling/epoch.h: the hash of an epoch, its order, and its lists. */
+/* test_view.c - starling/view.h: the hash of a view, its order, and its lists. */
 #include "harness.h"
-#include "starling/epoch.h"
+#include "starling/view.h"
 
 static const sl_member members[] = {{2, 7}, {3, 1}, {5, 9}, {UINT32_MAX, 4}};
 static const sl_pair broken[] = {{2, 3}, {2, 5}, {3, 5}};
-static const sl_epoch whole = {.number = 4,
-                               .round = 100,
-                               .exchange = 50,
-                               .members = members,
-                               .count = 4,
-                               .broken = broken,
-                               .broken_count = 3};
+static const sl_view whole = {.number = 4,
+                              .round = 100,
+                              .exchange = 50,
+                              .members = members,
+                              .count = 4,
+                              .broken = broken,
+                              .broken_count = 3};
 
 START_TEST(each_field_is_in_the_hash) {
-    sl_epoch changed[8];
+    sl_view changed[8];
     sl_member other[] = {{2, 7}, {3, 2}, {5, 9}, {UINT32_MAX, 4}};
     sl_pair edges[] = {{2, 3}, {2, UINT32_MAX}, {3, 5}};
     for (int i = 0; i < 8; i++)
@@ -27,35 +27,35 @@ START_TEST(each_field_is_in_the_hash) {
     changed[7].broken = edges;
     for (int i = 0; i < 8; i++)
         for (int j = 0; j < i; j++)
-            ck_assert_uint_ne(sl_epoch_hash(&changed[i]), sl_epoch_hash(&changed[j]));
+            ck_assert_uint_ne(sl_view_hash(&changed[i]), sl_view_hash(&changed[j]));
 }
 END_TEST
 
 /* Numbers of an implementation in Python. */
 START_TEST(the_hash_is_the_same_everywhere) {
-    ck_assert_uint_eq(sl_epoch_hash(&whole), 11667855181712771098U);
-    const sl_epoch alone = {.number = 1, .round = 1, .members = members, .count = 1};
-    ck_assert_uint_eq(sl_epoch_hash(&alone), 7589440394880765628U);
+    ck_assert_uint_eq(sl_view_hash(&whole), 11667855181712771098U);
+    const sl_view alone = {.number = 1, .round = 1, .members = members, .count = 1};
+    ck_assert_uint_eq(sl_view_hash(&alone), 7589440394880765628U);
 }
 END_TEST
 
 START_TEST(a_place_is_an_index_of_the_view) {
     for (uint32_t i = 0; i < whole.count; i++)
-        ck_assert_uint_eq(sl_epoch_place(&whole, members[i].rank), i);
+        ck_assert_uint_eq(sl_view_place(&whole, members[i].rank), i);
     const uint32_t others[] = {0, 1, 4, 6, UINT32_MAX - 1};
     for (int i = 0; i < 5; i++)
-        ck_assert_uint_eq(sl_epoch_place(&whole, others[i]), whole.count);
+        ck_assert_uint_eq(sl_view_place(&whole, others[i]), whole.count);
 }
 END_TEST
 
 START_TEST(an_edge_is_broken_in_both_orders) {
-    ck_assert(sl_epoch_is_broken(&whole, 3, 2) && sl_epoch_is_broken(&whole, 2, 3));
-    ck_assert(!sl_epoch_is_broken(&whole, 2, UINT32_MAX) && !sl_epoch_is_broken(&whole, 2, 2));
+    ck_assert(sl_view_is_broken(&whole, 3, 2) && sl_view_is_broken(&whole, 2, 3));
+    ck_assert(!sl_view_is_broken(&whole, 2, UINT32_MAX) && !sl_view_is_broken(&whole, 2, 2));
 }
 END_TEST
 
 START_TEST(lists_out_of_order_are_not_valid) {
-    ck_assert(sl_epoch_is_valid(&whole));
+    ck_assert(sl_view_is_valid(&whole));
     const sl_member twice[] = {{2, 7}, {2, 8}, {5, 9}, {6, 1}};
     const sl_pair edges[][3] = {
         {{2, 3}, {2, 3}, {3, 5}}, /* one twice */
@@ -63,29 +63,29 @@ START_TEST(lists_out_of_order_are_not_valid) {
         {{2, 3}, {5, 2}, {5, 3}}, /* low > high */
         {{2, 3}, {2, 4}, {3, 5}}, /* 4 is no member */
     };
-    sl_epoch wrong = whole;
+    sl_view wrong = whole;
     wrong.members = twice;
-    ck_assert(!sl_epoch_is_valid(&wrong));
+    ck_assert(!sl_view_is_valid(&wrong));
     for (int i = 0; i < 4; i++) {
         wrong = whole;
         wrong.broken = edges[i];
-        ck_assert(!sl_epoch_is_valid(&wrong));
+        ck_assert(!sl_view_is_valid(&wrong));
     }
     wrong = whole;
     wrong.number = 0;
-    ck_assert(!sl_epoch_is_valid(&wrong));
+    ck_assert(!sl_view_is_valid(&wrong));
     wrong = whole;
     wrong.round = 0;
-    ck_assert(!sl_epoch_is_valid(&wrong));
+    ck_assert(!sl_view_is_valid(&wrong));
     wrong = whole;
     wrong.count = wrong.broken_count = 0;
-    ck_assert(!sl_epoch_is_valid(&wrong));
+    ck_assert(!sl_view_is_valid(&wrong));
 }
 END_TEST
 
 int main(void) {
-    Suite *suite = suite_create("epoch");
-    ADD_TESTS(suite, "epoch", each_field_is_in_the_hash, the_hash_is_the_same_everywhere,
+    Suite *suite = suite_create("view");
+    ADD_TESTS(suite, "view", each_field_is_in_the_hash, the_hash_is_the_same_everywhere,
               a_place_is_an_index_of_the_view, an_edge_is_broken_in_both_orders,
               lists_out_of_order_are_not_valid);
     return run_suite(suite);
