@@ -241,6 +241,8 @@ int sl_connection_send(sl_connection *c, const uint8_t *header, size_t header_by
     memcpy(m->body, header, header_bytes);
     if (payload_bytes > 0)
         memcpy(m->body + header_bytes, payload, payload_bytes);
+    if (network.forge != NULL)
+        network.forge(process_current()->rank, m->body, m->bytes);
     c->sending++;
     network_send(c->wire, c->end, m);
     return 0;

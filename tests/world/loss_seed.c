@@ -70,6 +70,11 @@ bool loss_grows(const scenario *s) {
     return s->seed % 9 == 4;
 }
 
+bool loss_lies(const scenario *s) {
+    return s->seed % 11 == 5 && s->nodes >= 5 && !loss_is_parted(s) && !loss_restarts(s) &&
+           !loss_grows(s) && s->seed % 7 != 3;
+}
+
 /* An odd one: what is sealed is never the same twice (seeds.c compares even ones). */
 bool loss_has_key(const scenario *s) {
     return s->seed % 22 == 17;
@@ -168,10 +173,24 @@ static void choose_parting(loss_seed *of) {
     of->parted_s = of->grace_s * (0.5 + (double)(which / 16384 % 7));
 }
 
+/* Likewise. More than half of the others are honest and alive. */
+static void choose_liar(loss_seed *of) {
+    const scenario *s = &of->s;
+    const uint64_t which = s->seed / 11;
+    of->liar = UINT32_MAX;
+    if (!loss_lies(s))
+        return;
+    of->liar = (uint32_t)(which % s->nodes);
+    of->strike_count = 1;
+    of->strikes[0].kind = STRIKE_KILL;
+    of->strikes[0].a = (of->liar + 1 + (uint32_t)(which / s->nodes % (s->nodes - 1))) % s->nodes;
+}
+
 void loss_seed_draw(loss_seed *out, uint64_t seed) {
     *out = (loss_seed){.s = {.seed = seed}};
     draw_experiment(out);
     draw_strikes(out);
     choose_spoiled(out);
     choose_parting(out);
+    choose_liar(out);
 }

@@ -31,6 +31,7 @@ typedef struct loss_seed {
     uint32_t side;           /* of a network in parts: bits of its ranks */
     uint64_t parting_round;  /* as which the last agent begins it happens */
     double parted_s;
+    uint32_t liar; /* UINT32_MAX: nobody lies */
 } loss_seed;
 
 /* Draws it; the world is open. */
@@ -50,6 +51,8 @@ bool loss_steps_too_far(const scenario *s);
 bool loss_restarts(const scenario *s);
 /* A long one, in which one joins that the run did not begin with. */
 bool loss_grows(const scenario *s);
+/* One is killed, and another one lies in its messages to members from the start. */
+bool loss_lies(const scenario *s);
 /* What is sealed is never the same twice. */
 bool loss_has_key(const scenario *s);
 /* Ranks that may have a process. */

@@ -17,6 +17,8 @@
  *     whom it only sends to, may end as diverged;
  *   - nobody waits for longer than the losses explain;
  *   - who joins has mixed in time, once nothing more goes wrong, and nobody is left out then;
+ *   - each eleventh seed has a liar beside five or more honest ones: they end well, after all
+ * rounds;
  *   - where agents are only killed, all who go on notice it by the port, not by silence;
  *   - nobody holds more memory than its forecast and a bound; in each 50th seed a model is large;
  *   - the same seed is the same run.
@@ -29,6 +31,7 @@
 #include "disk.h"
 #include "expected.h"
 #include "joining.h"
+#include "liar.h"
 #include "logbook.h"
 #include "loss_seed.h"
 #include "seeds.h"
@@ -289,7 +292,8 @@ static void judge_notice(const peer *p, const sl_log_entry *entry) {
     const peer *lost_one = &peers[entry->peer];
     const double after_s = world_now() - lost_one->killed_s;
     if (!all_strikes_are(STRIKE_KILL) || loss_is_parted(&drawn.s) || loss_restarts(&drawn.s) ||
-        lost_one->spoiled || lost_one->through_s > 0 || entry->peer == drawn.s.nodes)
+        lost_one->spoiled || lost_one->through_s > 0 || entry->peer == drawn.s.nodes ||
+        drawn.liar < drawn.s.nodes)
         return;
     if (lost_one->killed_s == 0)
         world_fail("agent %u takes agent %u for lost, which lives", p->rank, entry->peer);
@@ -439,7 +443,7 @@ static void judge(const peer *p, bool verbose) {
                p->result, (unsigned long long)p->recorded, p->result != 0 ? p->error.text : "");
     if (p->process->alive)
         world_fail("agent %u still waits at %.3f s", p->rank, world_now() - first_s);
-    if (!p->ended) /* it was killed */
+    if (!p->ended || p->rank == drawn.liar) /* it was killed, or gets what it asked for */
         return;
     /* and nobody gave it any */
     const bool gave_all =
@@ -502,6 +506,8 @@ static uint64_t run_seed(uint64_t seed, bool verbose) {
         world_fail("%s\n%s", error.text, drawn.s.text);
     task = scenario_task(&drawn.s);
     task.gradient = gradient;
+    liar_is(drawn.liar);
+    network.forge = drawn.liar < drawn.s.nodes ? liar_forge : NULL;
     for (uint32_t i = 0; i < drawn.s.nodes; i++) {
         peers[i].rank = i;
         world_at(first_s + 0.02 * world_uniform(), start, &peers[i], 0);

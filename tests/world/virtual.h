@@ -114,6 +114,7 @@ typedef struct network_habits {
     double spurious; /* chance that a poll gives nothing, though there is something */
     double corrupt;  /* chance that a message is damaged on its way */
     double slow_wake_s;
+    void (*forge)(uint32_t from, uint8_t *frame, size_t bytes); /* of what is sent; NULL: none */
 } network_habits;
 extern network_habits network;
 /* What a partition holds up comes at most so long after its end. */

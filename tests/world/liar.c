@@ -1,0 +1,76 @@
+/* liar.c - see liar.h. A lie keeps the letter's length and names its sender: so it is read. */
+#include "liar.h"
+
+#include "joining.h"
+#include "virtual.h"
+#include "wire/bytes.h"
+#include "wire/checksum.h"
+#include "wire/frame.h"
+
+static uint32_t liar = UINT32_MAX;
+
+/* Of a letter's head (membership/letter.c), but for sender, incarnation and the lengths of lists.
+ */
+static const struct field {
+    size_t at, bytes;
+    uint64_t below; /* of what it may be; 0: anything */
+} fields[] = {
+    {0, 4, 10},             /* type */
+    {12, 4, 9},             /* sponsor */
+    {24, 8, 0},             /* number */
+    {32, 8, 0},             /* round */
+    {40, 8, 0},             /* ballot: counter, rank */
+    {48, 4, 9}, {52, 4, 6}, /* standing */
+    {64, 8, 0},             /* cut */
+};
+enum { FIELDS = sizeof fields / sizeof *fields, HEAD_BYTES = 72 };
+
+void liar_is(uint32_t rank) {
+    liar = rank;
+}
+
+static uint64_t lie(uint64_t truth, uint64_t below) {
+    if (below > 0)
+        return world_draw() % below;
+    switch (world_draw() % 4) {
+    case 0:
+        return truth + world_draw() % 5 - 2;
+    case 1:
+        return world_draw() % 20;
+    case 2:
+        return truth + 1;
+    default:
+        return world_draw() >> world_draw() % 64;
+    }
+}
+
+static void change(uint8_t *at, size_t bytes, uint64_t below) {
+    if (bytes == 4)
+        put32(at, (uint32_t)lie(get32(at), below));
+    else
+        put64(at, lie(get64(at), below));
+}
+
+/* Lists of ranks, and the decisions behind them: words of 32 bits. */
+static void change_lists(uint8_t *letter, size_t bytes) {
+    for (size_t at = HEAD_BYTES; at + 4 <= bytes; at += 4)
+        if (world_chance(0.2))
+            change(letter + at, 4, world_chance(0.7) ? 9 : 0);
+}
+
+void liar_forge(uint32_t from, uint8_t *frame, size_t bytes) {
+    sl_frame head;
+    uint8_t *letter = frame + SL_FRAME_HEADER_BYTES;
+    if (from != liar || bytes < SL_FRAME_HEADER_BYTES + HEAD_BYTES ||
+        sl_frame_decode(&head, frame, bytes, bytes, false) != NULL ||
+        head.type != SL_FRAME_MEMBERSHIP || head.part != 0)
+        return;
+    for (int i = 0; i < FIELDS; i++)
+        if (world_chance(0.3))
+            change(letter + fields[i].at, fields[i].bytes, fields[i].below);
+    if (world_chance(0.5))
+        change_lists(letter, head.payload_bytes);
+    joining_trouble(); /* some of those that it speaks of may be left out for a while */
+    head.payload_sum = sl_checksum(letter, head.payload_bytes);
+    sl_frame_encode(&head, frame);
+}

@@ -1,0 +1,14 @@
+/* liar.h - an agent that holds the run's key and lies: its members' messages (MEMBERSHIP frames)
+ * say of each field what others said, something near, or anything. */
+#ifndef LIAR_H
+#define LIAR_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* For network.forge: changes a frame that rank `from` sends, if that is the liar. */
+void liar_forge(uint32_t from, uint8_t *frame, size_t bytes);
+/* Who lies; UINT32_MAX: nobody. */
+void liar_is(uint32_t rank);
+
+#endif
