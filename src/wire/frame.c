@@ -48,7 +48,7 @@ void sl_frame_encode(const sl_frame *frame, uint8_t header[SL_FRAME_HEADER_BYTES
     p = put16(p, SL_PROTOCOL_VERSION);
     p = put16(p, (uint16_t)(frame->type | (frame->asks ? ASKS : 0) | (frame->silent ? SILENT : 0) |
                             (frame->unsummed ? UNSUMMED : 0) | (frame->is_void ? VOID : 0)));
-    p = put32(p, names_sender(frame->type) ? frame->sender : frame->view);
+    p = put32(p, names_sender((uint16_t)frame->type) ? frame->sender : frame->view);
     p = put32(p, frame->part);
     p = put64(p, frame->exchange);
     p = put32(p, frame->credit);

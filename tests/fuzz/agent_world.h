@@ -29,7 +29,7 @@ typedef struct input {
 
 static input in;
 static bool direct, meets;
-static uint64_t got[NODES + 1]; /* data frames that have come to each of the others */
+static sl_count got[NODES + 1]; /* that have come to each of the others */
 static double now_s;
 
 static uint8_t next(void) {
@@ -220,7 +220,7 @@ typedef struct sending {
     const void *payload;
     size_t bytes;
     uint64_t sum;
-    bool data;
+    bool data, numbered;
     uint32_t cookie;
 } sending;
 
@@ -435,8 +435,12 @@ int sl_connection_send(sl_connection *c, const uint8_t *header, size_t header_by
         return SL_ENET;
     if (c->sending == c->send_count)
         return 1;
-    c->sends[c->sending++] =
-        (sending){payload, payload_bytes, sl_checksum(payload, payload_bytes), data, cookie};
+    c->sends[c->sending++] = (sending){payload,
+                                       payload_bytes,
+                                       sl_checksum(payload, payload_bytes),
+                                       data,
+                                       sl_stream_numbers((sl_frame_type)header[6]),
+                                       cookie};
     return 0;
 }
 

@@ -56,7 +56,7 @@ static void deliver_frame(sl_connection *c, sl_frame frame, const void *payload,
     static _Alignas(64) uint8_t message[MESSAGE_MAX];
     const size_t at = frame.type == SL_FRAME_DIRECT ? SL_FRAME_DIRECT_AT : SL_FRAME_HEADER_BYTES;
     if (frame.received == 0)
-        frame.received = (uint32_t)got[c->peer];
+        frame.received = (uint32_t)got[c->peer].frames;
     frame.view += the_agent->side.now.view;
     frame.payload_bytes = (uint32_t)bytes;
     frame.payload_sum = bytes > 0 ? sl_checksum(payload, bytes) : 0;
@@ -79,12 +79,13 @@ static void say_hello(sl_connection *c, bool altered) {
     const sl_neighbour *n = neighbour_of(c);
     hello.standing = (sl_standing){.incarnation = 1 + c->peer,
                                    .knows = the_agent->side.incarnation,
-                                   .attempt = n != NULL ? n->attempt + 1 : 1,
-                                   .credit = got[c->peer] + 16,
-                                   .received = got[c->peer]};
-    if (n != NULL && n->incarnation == hello.standing.incarnation) {
-        c->exchange = n->received / PARTS;
-        c->part = n->received % PARTS;
+                                   .attempt = n != NULL ? n->process.attempt + 1 : 1,
+                                   .credit = got[c->peer].data + 16,
+                                   .received = got[c->peer].frames,
+                                   .received_data = got[c->peer].data};
+    if (n != NULL && n->process.incarnation == hello.standing.incarnation) {
+        c->exchange = n->stream.received.data / PARTS;
+        c->part = n->stream.received.data % PARTS;
     }
     sl_hello_encode(&hello, bytes);
     if (altered) {
@@ -114,9 +115,11 @@ static void send_part(sl_connection *c, bool altered) {
         frame.credit = (uint32_t)next() << next() % 32;
         frame.received = next();
         frame.asks = next() & 1;
+        frame.is_void = next() % 16 == 0;
         frame.view = next() % 8 == 0;
         count = count * next() / 255;
         payload[next()] = (int8_t)next() / 4.0f;
+        count = frame.is_void ? 0 : count;
     }
     deliver_frame(c, frame, payload, count * sizeof(float));
 }
@@ -147,10 +150,13 @@ static void complete_send(sl_connection *c) {
         return;
     const sending oldest = c->sends[0];
     memmove(c->sends, c->sends + 1, --c->sending * sizeof oldest);
-    if (c->down || !oldest.data)
+    if (c->down)
+        return;
+    got[c->peer].frames += oldest.numbered;
+    got[c->peer].data += oldest.data;
+    if (!oldest.data)
         return;
     assert(sl_checksum(oldest.payload, oldest.bytes) == oldest.sum);
-    got[c->peer]++;
     c->handlers->sent(the_fabric.settings.context, c->owner, oldest.cookie);
 }
 
@@ -208,12 +214,12 @@ static bool may_finish(void) {
     sl_calls *c = &the_agent->calls;
     if (!the_task.calls)
         return true;
-    if (!c->answered)
+    if (!c->desk.answered)
         return false;
     the_task.calls = false;
-    if (c->call.kind == SL_CALL_MEET)
-        the_task.met = c->answer;
-    return c->answer == 0 || c->answer == SL_MEET_END;
+    if (c->desk.call.kind == SL_CALL_MEET)
+        the_task.met = c->desk.answer;
+    return c->desk.answer == 0 || c->desk.answer == SL_MEET_END;
 }
 
 static uint32_t link_of(const sl_connection *c) {
@@ -252,8 +258,8 @@ static void do_together(sl_connection *c) {
                       .part = c->peer,
                       .step = SL_MEET_SUM + (next() & 1),
                       .credit = 1000};
-    if (calls->coming && c->met <= calls->met) {
-        c->met = calls->met + 1;
+    if (calls->attendance.coming && c->met <= calls->attendance.met) {
+        c->met = calls->attendance.met + 1;
         deliver_frame(c, frame, NULL, 0);
     } else if (calls->reduce.active) {
         frame.type = SL_FRAME_SUM_CREDIT;
