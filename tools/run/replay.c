@@ -58,7 +58,7 @@ static void tell(const char *text) {
 /* ---- what is repeated ---- */
 
 static int read_run_id(uint64_t *out, const char *folder, sl_error *error) {
-    return run_info_read_id(out, folder, run_info_is_there(folder, -1) ? -1 : 0, error);
+    return run_info_read_id(out, NULL, folder, run_info_is_there(folder, -1) ? -1 : 0, error);
 }
 
 /* A run that was cut short is repeated as far as it was recorded. */
