@@ -62,9 +62,20 @@ START_TEST(settings_come_back_bit_for_bit) {
 }
 END_TEST
 
+/* Its file has every key, and so says nothing of those without effect. */
+START_TEST(a_group_may_be_replaced_without_warnings) {
+    char *json = json_of(SMALLEST);
+    sl_experiment *e = with_override(json, "optimizer.schedule=cosine");
+    ck_assert_str_eq(e->warnings, "");
+    ck_assert_int_eq(e->optimizer.schedule.kind, SL_SCHEDULE_COSINE);
+    sl_experiment_close(&e);
+    free(json);
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("going on");
     ADD_TESTS(suite, "settings", a_run_goes_on_with_what_neighbours_compare,
-              settings_come_back_bit_for_bit);
+              settings_come_back_bit_for_bit, a_group_may_be_replaced_without_warnings);
     return run_suite(suite);
 }
