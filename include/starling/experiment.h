@@ -249,10 +249,6 @@ SL_API void sl_experiment_warnings(sl_warnings *out, const sl_experiment *experi
 SL_API char *sl_experiment_json(const sl_experiment *experiment);
 /* The same without the keys that have no effect on it. */
 SL_API char *sl_experiment_resolved(const sl_experiment *experiment);
-/* Only what has to be as it was where a run goes on from a checkpoint: what neighbours compare, but
- * for the length, and what is recorded or simulated. No paths. */
-SL_API char *sl_experiment_lasting_json(const sl_experiment *experiment);
-
 /* The sections that must agree between agents. Each has its own hash, so that a refusal names the
  * section. The topology has a hash of its own; name, record, transport, network and device may
  * differ. */
@@ -281,6 +277,20 @@ typedef struct sl_difference {
  * second may come from anybody. false: none that they hold, or that fits. */
 SL_API bool sl_experiment_difference(sl_difference *out, const char *section, const char *ours,
                                      size_t our_bytes, const char *theirs, size_t their_bytes);
+
+/* ---- going on from a checkpoint ---- */
+
+/* Refuses what neighbours compare and is another than in `before`, the experiment of the file
+ * `where`. The length, learning rate and schedule may be others. SL_EINVAL names key and values. */
+SL_API int sl_experiment_goes_on(const sl_experiment *before, const sl_experiment *now,
+                                 const char *where, sl_error *error);
+/* sl_experiment_section_hash without what may be another there. 0: out of memory. */
+SL_API uint64_t sl_experiment_lasting_hash(const sl_experiment *experiment, sl_section section);
+/* What may be another there and the numbers of a round follow from: JSON, an object of paths of
+ * keys and values. malloc'ed; NULL: out of memory. */
+SL_API char *sl_experiment_settings(const sl_experiment *experiment);
+/* Is it such a key? */
+SL_API bool sl_experiment_is_setting(const char *path);
 
 /* ---- keys ---- */
 

@@ -48,9 +48,10 @@ SL_API int sl_folder_open(sl_folder **out, const char *path, const sl_experiment
 SL_API int sl_folder_resume(sl_folder **out, const char *path, const sl_experiment *experiment,
                             int64_t rank, uint64_t round, double *seconds, sl_error *error);
 /* *round: the latest from which all nodes of a run can go on without a gap in its lines: those of
- * earlier rounds that `experiment`, of so many rounds, records are there. */
+ * earlier rounds, but not before `from`, that `experiment`, of so many rounds, records are there.
+ */
 SL_API int sl_folder_complete(uint64_t *round, const char *path, const sl_experiment *experiment,
-                              uint64_t rounds, sl_error *error);
+                              uint64_t rounds, uint64_t from, sl_error *error);
 /* May a run (rank -1), or agent `rank`, write to a folder at `path`? Refuses a folder with a
  * finished run, another configuration, or files of this rank. Creates nothing. */
 SL_API int sl_folder_check(const char *path, const sl_experiment *experiment, int64_t rank,

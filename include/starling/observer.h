@@ -73,6 +73,7 @@ SL_API void sl_record_pieces(sl_record *record, sl_piece out[SL_RECORD_PIECES]);
 #define SL_LOG_KINDS(X)                                                                            \
     X(SL_LOG_START, "start")           /* training begins: all neighbours are connected */         \
     X(SL_LOG_RESUME, "resume")         /* from a checkpoint; follows SL_LOG_START */               \
+    X(SL_LOG_SETTINGS, "settings")     /* with which rate it trains; follows these */              \
     X(SL_LOG_EDGE, "edge")             /* how the connection to a neighbour is protected */        \
     X(SL_LOG_DOWN, "down")             /* the connection to a neighbour broke */                   \
     X(SL_LOG_UP, "up")                 /* and is back */                                           \
@@ -110,8 +111,8 @@ enum { SL_LOG_PASSED_MAX = 16, SL_LOG_WORD_MAX = 32 };
 typedef struct sl_log_entry {
     sl_log_kind kind;
     uint32_t rank;
-    uint64_t round; /* start: the first, 0: it joins; resume, checkpoint, request: the one that is
-                       saved; edge, down, up, cut, commit: under way; join: the last that it
+    uint64_t round; /* start, settings: the first, 0: it joins; resume, checkpoint, request: the one
+                       that is saved; edge, down, up, cut, commit: under way; join: the last that it
                        ended; lost, view: the first without the peer, of the view; end: the last
                        that ended, 0: none */
     uint64_t rounds, run_id;                 /* start: of the run */
@@ -123,6 +124,7 @@ typedef struct sl_log_entry {
     char blas[SL_LOG_WORD_MAX];              /* start: sl_learner_blas */
     uint64_t passed_over[SL_LOG_PASSED_MAX]; /* resume: newer rounds that it had a file of */
     size_t passed_over_count;
+    const char *settings;  /* settings: sl_experiment_settings, borrowed; NULL: unknown */
     uint32_t peer;         /* edge, down, up, lost; join: the sponsor */
     uint64_t after;        /* join: the round after which the sponsor had the model; commit:
                               the last one before the view */

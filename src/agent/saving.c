@@ -115,9 +115,13 @@ void sl_saving_log(sl_agent *a) {
     sl_log_entry resume = {
         .kind = SL_LOG_RESUME, .round = s->resumed, .passed_over_count = s->passed_over_count};
     memcpy(resume.passed_over, s->passed_over, sizeof s->passed_over);
+    char *text = sl_experiment_settings(a->settings.experiment);
     sl_agent_log(a, &start);
     if (s->resumed > 0)
         sl_agent_log(a, &resume);
+    sl_agent_log(a,
+                 &(sl_log_entry){.kind = SL_LOG_SETTINGS, .round = start.round, .settings = text});
+    free(text);
 }
 
 void sl_saving_close(sl_agent *a) {

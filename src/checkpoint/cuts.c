@@ -21,10 +21,10 @@ int sl_checkpoint_owner_of(sl_checkpoint_owner *out, const sl_experiment *e, con
         .topology = sl_topology_hash(e->topology),
         .layout = task->layout_hash,
         .data_set = task->data_hash,
-        .algorithm = sl_experiment_section_hash(e, SL_SECTION_algorithm),
-        .optimizer = sl_experiment_section_hash(e, SL_SECTION_optimizer),
-        .model = sl_experiment_section_hash(e, SL_SECTION_model),
-        .data = sl_experiment_section_hash(e, SL_SECTION_data),
+        .algorithm = sl_experiment_lasting_hash(e, SL_SECTION_algorithm),
+        .optimizer = sl_experiment_lasting_hash(e, SL_SECTION_optimizer),
+        .model = sl_experiment_lasting_hash(e, SL_SECTION_model),
+        .data = sl_experiment_lasting_hash(e, SL_SECTION_data),
     };
     if (owner.algorithm == 0 || owner.optimizer == 0 || owner.model == 0 || owner.data == 0)
         return sl_fail(error, SL_ENOMEM, "checkpoint: out of memory");

@@ -414,6 +414,7 @@ static int read_root(sl_experiment *e, json_t *root, const reading *r, sl_error 
         return sl_fail(error, SL_EINVAL,
                        "holds several experiments (variants); starling compare runs them");
     int result = check_keys(root, "", 0, error);
+    const bool is_resolved = sl_keys_are_all(root); /* an override may replace a group */
     for (size_t i = 0; i < r->override_count && result == 0; i++) {
         result = apply_override(root, r->overrides[i], error);
         if (result == 0)
@@ -442,7 +443,7 @@ static int read_root(sl_experiment *e, json_t *root, const reading *r, sl_error 
     if (result == 0 && lazy)
         result = check_overlap(e, error);
     if (result == 0)
-        result = sl_keys_warn(e, root, dropped, error);
+        result = sl_keys_warn(e, is_resolved ? NULL : root, dropped, error);
     free(dropped);
     return result;
 }

@@ -27,7 +27,7 @@ bool sl_key_has_readers(const sl_key *key);
 #define SL_READERS_MAX 1024
 void sl_key_list_readers(const sl_key *key, const char *between, char *out, size_t bytes);
 /* Sets experiment->warnings: `before` (may be NULL), then one line for each key of `root` that has
- * no effect. A root with every key is a resolved experiment and gets no lines. */
+ * no effect. root NULL: a resolved experiment, which has every key, gets no lines. */
 int sl_keys_warn(sl_experiment *experiment, json_t *root, const char *before, sl_error *error);
 /* Has the root every key? It may lack paths, rounds and epochs. */
 bool sl_keys_are_all(json_t *root);

@@ -57,24 +57,6 @@ char *sl_experiment_resolved(const sl_experiment *experiment) {
     return print_keys(experiment, sl_key_is_read);
 }
 
-static bool begins_with(const sl_key *k, const char *text) {
-    return strncmp(k->path, text, strlen(text)) == 0;
-}
-
-/* Neighbours compare it, or what is recorded or simulated goes on with it. */
-static bool lasts(const sl_key *k, const sl_experiment *e) {
-    (void)e;
-    const bool is_length = strcmp(k->path, "rounds") == 0 || strcmp(k->path, "epochs") == 0;
-    return k->type != SL_KEY_PATH && !is_length &&
-           (sl_key_section(k) != SL_SECTION_COUNT || begins_with(k, "record.") ||
-            begins_with(k, "network.") || strcmp(k->path, "transport.chunk_bytes") == 0 ||
-            strcmp(k->path, "membership.on_loss") == 0);
-}
-
-char *sl_experiment_lasting_json(const sl_experiment *experiment) {
-    return print_keys(experiment, lasts);
-}
-
 const char *sl_section_name(sl_section section) {
     static const char *const names[] = {
 #define SECTION_NAME(name) #name,

@@ -65,7 +65,7 @@ int sl_keys_warn(sl_experiment *e, json_t *root, const char *before, sl_error *e
     if (out == NULL)
         return sl_fail(error, SL_ENOMEM, "out of memory");
     fputs(before != NULL ? before : "", out);
-    if (!sl_keys_are_all(root))
+    if (root != NULL)
         warn_of_unused(out, e, root);
     return fclose(out) == 0 ? 0 : sl_fail(error, SL_ENOMEM, "out of memory");
 }

@@ -39,7 +39,7 @@ static int look(const char *folder, const char *name, lines_there *out, sl_error
 }
 
 int sl_folder_complete(uint64_t *round, const char *path, const sl_experiment *e, uint64_t rounds,
-                       sl_error *error) {
+                       uint64_t from, sl_error *error) {
     const sl_record_config *record = &e->record;
     const uint64_t every = sl_record_every(record, rounds);
     lines_there consensus = {.record = record}, parameters = {.record = record};
@@ -49,10 +49,11 @@ int sl_folder_complete(uint64_t *round, const char *path, const sl_experiment *e
     int result = look(path, "consensus.jsonl", &consensus, error);
     if (result == 0)
         result = look(path, "parameters.jsonl", &parameters, error);
-    uint64_t missing = (consensus.newest / every + 1) * every;
+    const uint64_t last = consensus.newest >= from || from == 0 ? consensus.newest : from - 1;
+    uint64_t missing = (last / every + 1) * every;
     for (size_t i = 0; i < record->parameters_at_count; i++)
         if (parameters.by_round[i] < sl_topology_nodes(e->topology) &&
-            record->parameters_at[i] < missing)
+            record->parameters_at[i] >= from && record->parameters_at[i] < missing)
             missing = record->parameters_at[i];
     free(parameters.by_round);
     if (result == 0)

@@ -33,6 +33,7 @@ typedef enum field_type {
     FIELD_WHY,     /* char[SL_ERROR_TEXT_MAX]; null if empty */
     FIELD_WORD,    /* an enum; one of `words` */
     FIELD_ROUNDS,  /* passed_over */
+    FIELD_OBJECT,  /* settings: keys and values as JSON; null if NULL */
     FIELD_MEMBERS, /* ranks, members */
     FIELD_EDGES    /* broken, broken_count */
 } field_type;
@@ -61,6 +62,7 @@ static const field fields[] = {
     {"kernels", START, FIELD_TEXT, AT(kernels), NULL},
     {"blas", START, FIELD_TEXT, AT(blas), NULL},
     {"passed_over", ONE(SL_LOG_RESUME), FIELD_ROUNDS, AT(passed_over), NULL},
+    {"settings", ONE(SL_LOG_SETTINGS), FIELD_OBJECT, AT(settings), NULL},
     {"peer", ONE(SL_LOG_EDGE) | LINK | ONE(SL_LOG_LOST), FIELD_RANK, AT(peer), NULL},
     {"sponsor", ONE(SL_LOG_JOIN), FIELD_RANK, AT(peer), NULL},
     {"after", ONE(SL_LOG_JOIN) | ONE(SL_LOG_COMMIT), FIELD_WHOLE, AT(after), NULL},
@@ -110,6 +112,11 @@ static json_t *edges_json(const sl_log_entry *entry) {
     return list;
 }
 
+static json_t *settings_json(const sl_log_entry *entry) {
+    json_t *object = entry->settings != NULL ? json_loads(entry->settings, 0, NULL) : NULL;
+    return object != NULL ? object : json_null();
+}
+
 /* A message may quote anybody. */
 static json_t *text_json(const char *text, size_t room) {
     char shown[SL_ERROR_TEXT_MAX];
@@ -140,6 +147,8 @@ static json_t *field_json(const field *f, const sl_log_entry *entry) {
         return members_json(entry);
     case FIELD_EDGES:
         return edges_json(entry);
+    case FIELD_OBJECT:
+        return settings_json(entry);
     case FIELD_ROUNDS:
         break;
     }
@@ -218,7 +227,7 @@ static int read_text(char *out, size_t room, const char *name, const json_t *val
 static int read_word(unsigned *out, const char *name, const char *const *words, const json_t *value,
                      sl_error *error) {
     const char *text = json_string_value(value);
-    char allowed[128] = "one of";
+    char allowed[192] = "one of";
     for (unsigned i = 0; words[i] != NULL; i++) {
         const size_t used = strlen(allowed);
         if (text != NULL && strcmp(text, words[i]) == 0) {
@@ -280,7 +289,22 @@ static int read_edges(sl_log_entry *out, const char *name, const json_t *value, 
     return result;
 }
 
-static int read_field(sl_log_entry *out, const field *f, const json_t *value, sl_error *error) {
+static int read_settings(sl_log_entry *out, const char *name, json_t *value, sl_error *error) {
+    const char *key;
+    json_t *setting;
+    if (json_is_null(value))
+        return 0;
+    if (!json_is_object(value))
+        return refuse(name, value, "an object of keys and values", error);
+    json_object_foreach(value, key, setting) {
+        if (!sl_experiment_is_setting(key))
+            return sl_fail(error, SL_EFILE, "%s: %.60s is no key that a run changes", name, key);
+    }
+    out->settings = json_dumps(value, JSON_COMPACT | JSON_REAL_PRECISION(17));
+    return out->settings != NULL ? 0 : sl_fail(error, SL_ENOMEM, "out of memory for %s", name);
+}
+
+static int read_field(sl_log_entry *out, const field *f, json_t *value, sl_error *error) {
     void *at = (char *)out + f->offset;
     switch (f->type) {
     case FIELD_WHOLE:
@@ -306,6 +330,8 @@ static int read_field(sl_log_entry *out, const field *f, const json_t *value, sl
         return read_members(out, f->name, value, error);
     case FIELD_EDGES:
         return read_edges(out, f->name, value, error);
+    case FIELD_OBJECT:
+        return read_settings(out, f->name, value, error);
     case FIELD_ROUNDS:
         break;
     }
@@ -349,6 +375,7 @@ static int read_object(sl_log_entry *out, json_t *root, sl_error *error) {
 void sl_event_text_free(const sl_log_entry *entry) {
     free((void *)entry->ranks);
     free((void *)entry->broken);
+    free((void *)entry->settings);
 }
 
 int sl_event_text_read(sl_log_entry *out, const char *text, size_t bytes, sl_error *error) {

@@ -80,12 +80,20 @@ static int log_beginning(const simulator *s, sl_error *error) {
     const int result = sl_identity_draw(&start.incarnation, error);
     if (result != 0)
         return result;
+    char *text = sl_experiment_settings(s->experiment);
+    if (text == NULL)
+        return sl_fail(error, SL_ENOMEM, "simulator: out of memory");
     sl_sim_log(s, &start);
-    if (s->resumed == 0)
-        return 0;
-    resume.passed_over_count = sl_cut_newer(resume.passed_over, SL_LOG_PASSED_MAX,
-                                            s->checkpoints->folder, 0, s->nodes, s->resumed);
-    sl_sim_log(s, &resume);
+    if (s->resumed > 0) {
+        resume.passed_over_count = sl_cut_newer(resume.passed_over, SL_LOG_PASSED_MAX,
+                                                s->checkpoints->folder, 0, s->nodes, s->resumed);
+        sl_sim_log(s, &resume);
+    }
+    sl_sim_log(s, &(sl_log_entry){.kind = SL_LOG_SETTINGS,
+                                  .rank = SL_LOG_ALL,
+                                  .round = start.round,
+                                  .settings = text});
+    free(text);
     return 0;
 }
 

@@ -97,6 +97,37 @@ def all_reduce(scene):
     interrupted(scene, algorithm={"name": "all-reduce"}, optimizer__schedule={"name": "cosine"})
 
 
+def rates_that_were_changed(scene):
+    """By agents twice, with other rounds recorded, and by a simulation."""
+    path, out = scene.experiment(**{**RUN, "rounds": FOREVER}), scene.path("out")
+    changes = [
+        ("optimizer.learning_rate=0.02", "record.every=7"),
+        ('optimizer.schedule={"name":"step","milestones":[0.00001],"factor":0.3}',),
+    ]
+    running = scene.start("run", path, "--out", out)
+    firsts = [1]
+    for change in changes:
+        wait_beyond(scene, running, out, [firsts[-1]])
+        os.kill(running.process.pid, signal.SIGTERM)
+        running.wait(30)
+        check(running.code == 75, f"exit code {running.code}: {running.err!r}")
+        firsts.append(rounds_saved(out)[-1] + 1)
+        sets = [word for value in change for word in ("--set", value)]
+        running = scene.start("run", "--resume", out, *sets)
+    wait_beyond(scene, running, out, [firsts[-1]])
+    scene.kill_run(running)
+    is_repeated(scene, out, f"going on from round {firsts[1] - 1}, {firsts[2] - 1} (3 starts")
+    rounds = rounds_saved(out)[-1] + 70
+    sets = ("--set", f"rounds={rounds}", "--set", "optimizer.schedule=cosine")
+    scene.call("sim", "--resume", out, *sets).check_well()
+    is_repeated(scene, out, "(4 starts", "4 final models")
+    told = [event for event in events(out, 2) if event["event"] == "settings"]
+    found = [(event["round"], event["settings"]["optimizer.learning_rate"]) for event in told]
+    check(found == list(zip(firsts, (0.01, 0.02, 0.02))), found)
+    steps = [event["settings"]["optimizer.schedule.milestones"] for event in told]
+    check(steps == [[], [], [0.00001]], steps)
+
+
 def connections_that_are_cut(scene):
     """Agents by hand in one folder, behind a proxy; each broken connection is in both logs."""
     nodes, cuts = 4, 6
@@ -298,14 +329,18 @@ def logs_are_refused(scene):
         (edited(lambda e: e[1].update(event="bend")), at + '2: event: "bend" is not allowed'),
         (edited(lambda e: e[1].update(node=0)), at + "2: node: 0 is not allowed"),
         (edited(lambda e: e[1].update(round=900)), at + "2: round: 900 is not allowed"),
+        (
+            edited(lambda e: e[1]["settings"].update({"security.key": "k"})),
+            at + "2: settings: security.key is no key that a run changes",
+        ),
         (edited(lambda e: e.pop(0)), at + '1: event: must be "start"'),
         (
             edited(lambda e: e[end].update(outcome="well")),
             f'{at}{end + 1}: outcome: "well" is not allowed; it must be one of "done"',
         ),
         (
-            edited(lambda e: e.insert(2, {**e[1], "event": "resume", "passed_over": []})),
-            at + "3: peer: is no field of",
+            edited(lambda e: e.insert(3, {**e[2], "event": "resume", "passed_over": []})),
+            at + "4: peer: is no field of",
         ),
         (
             edited(lambda e: e.insert(2, resumed(e[1]))),
@@ -357,6 +392,7 @@ if __name__ == "__main__":
             choco_sgd_with_a_random_compressor,
             push_sum_over_a_directed_schedule,
             all_reduce,
+            rates_that_were_changed,
             connections_that_are_cut,
             a_run_that_was_cut_short,
             a_run_that_was_cut_short_as_it_began,

@@ -144,13 +144,14 @@ def a_simulation_is_asked_to_save(scene):
     scene.call("sim", "--resume", out, "--set", f"rounds={last + 3}", timeout=60).check_well()
 
 
-def start_by_hand(scene, path, resume=()):
+def start_by_hand(scene, path, resume=(), words_of=lambda rank: ()):
     roster = scene.write("roster", "".join(f"127.0.0.1:{port}\n" for port in free_ports(4)))
     agents = []
     for rank in range(4):
         own = scene.path(f"out{rank}")
         words = ["--resume", own] if rank in resume else [path, "--out", own]
         words += ["--rank", str(rank), "--roster", roster, "--run-id", "7"]
+        words += words_of(rank)
         agents.append(scene.start("agent", *words))
     return agents
 
@@ -218,9 +219,11 @@ def what_may_differ_where_a_run_goes_on(scene):
     with open(scene.path("out0/config.json")) as file:
         check(json.load(file)["security"]["key"] == scene.path("run.key"), "the key's path")
     wrong = start(0, "--resume", "out0", "--set", "optimizer.momentum=0").wait(30)
-    wrong.check_refused("optimizer.momentum", "0.9 there", "0 here")
+    wrong.check_refused("optimizer.momentum: 0 here, 0.9 in out0/config.json")
+    wrong = start(0, "pair.json", "--out", "out0", "--set", "algorithm=d-psgd").wait(30)
+    wrong.check_refused('algorithm.name: "d-psgd" here, "choco-sgd" in out0/config.json')
     others = (f"monitor.listen=127.0.0.1:{free_ports(1)[0]}", "transport.connect_timeout_s=40")
-    others += (f"security.key={scene.path('key-{rank}')}",)
+    others += (f"security.key={scene.path('key-{rank}')}", "record.every=10", "name=other")
     sets = [word for value in others for word in ("--set", value)]
     last = rounds_saved(scene.path("out0"))[-1]
     sets += ["--set", f"rounds={last + 30}"]
@@ -230,6 +233,46 @@ def what_may_differ_where_a_run_goes_on(scene):
     for running in agents:
         running.wait(120)
         check(running.code == 0, f"exit code {running.code}: {running.err!r}")
+
+
+def learning_rate(folder):
+    with open(os.path.join(folder, "config.json")) as file:
+        return json.load(file)["optimizer"]["learning_rate"]
+
+
+def all_change_the_rate_or_none_does(scene):
+    """The same command again, with another rate: one agent alone is refused; all go on, and end as
+    a run with a schedule that has these rates."""
+    path = scene.experiment(**RUN)
+    agents = start_by_hand(scene, path)
+    wait_until(lambda: rounds_saved(scene.path("out1"), 1)[-1:] >= [EVERY], "a checkpoint")
+    os.kill(agents[1].process.pid, signal.SIGUSR2)
+    for running in agents:
+        running.wait(30)
+        check(running.code == 75, f"exit code {running.code}: {running.err!r}")
+    last = rounds_saved(scene.path("out3"), 3)[-1]
+    rate = ("--set", "optimizer.learning_rate=0.005")
+    agents = start_by_hand(scene, path, words_of=lambda rank: rate if rank == 1 else ())
+    for rank, running in enumerate(agents):
+        running.wait(60)
+        check(running.code == 1, f"exit code {running.code}: {running.err!r}")
+        of_one = "0.005 here, 0.01 at agent " if rank == 1 else "0.01 here, 0.005 at agent 1"
+        said = f"refused: optimizer.learning_rate: {of_one}"
+        check(said in running.err or rank == 3, running.err)  # agent 3 is no neighbour of it
+        check(learning_rate(scene.path(f"out{rank}")) == 0.01, "the refused rate is written")
+    agents = start_by_hand(scene, path, words_of=lambda rank: rate)
+    for rank, running in enumerate(agents):
+        running.wait(120)
+        check(running.code == 0, f"exit code {running.code}: {running.err!r}")
+        check("goes on with optimizer.learning_rate 0.005, before 0.01" in running.out, running.out)
+        check(learning_rate(scene.path(f"out{rank}")) == 0.005, "the rate is not written")
+    steps = {"name": "step", "milestones": [(last + 0.5) / RUN["rounds"]], "factor": 0.5}
+    path = scene.experiment(**{**RUN, "optimizer__schedule": steps})
+    scene.call("sim", path, "--out", scene.path("sim")).check_well()
+    for rank in range(4):
+        found, expected = lasting(scene.path(f"out{rank}")), lasting(scene.path("sim"))
+        for name in (f"model-{rank}.npy", f"metrics-{rank}.jsonl"):
+            check(found[name] == expected[name], f"{name} differs from the simulator's")
 
 
 def some_alone_do_not_go_on(scene):
@@ -299,6 +342,7 @@ if __name__ == "__main__":
             a_simulation_is_asked_to_save,
             agents_by_hand_agree_on_a_round,
             what_may_differ_where_a_run_goes_on,
+            all_change_the_rate_or_none_does,
             some_alone_do_not_go_on,
             a_folder_in_use_is_refused,
             a_full_disk_is_said_once,

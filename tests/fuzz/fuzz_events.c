@@ -23,6 +23,7 @@ static void check_plan(const replay_plan *plan) {
         assert(i + 1 == plan->count || s->to == plan->stretches[i + 1].from);
         assert(memchr(s->kernels, '\0', sizeof s->kernels) != NULL);
         assert(memchr(s->blas, '\0', sizeof s->blas) != NULL);
+        assert(memchr(s->settings, '\0', sizeof s->settings) != NULL);
         from = s->from;
     }
 }

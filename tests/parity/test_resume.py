@@ -171,7 +171,17 @@ def cases(starling):
         yield f"resume from {last} to an average", lambda content=content, last=last: check_agents(
             starling, content, last, None
         )
-    others = (rounds_are_extended, files_are_refused, cuts_are_chosen, lines_come_again)
+    for command in ("sim", "run"):
+        yield f"resume {command} with another rate", lambda command=command: rates_are_changed(
+            starling, command, {"name": "d-psgd"}
+        )
+    others = (
+        rounds_are_extended,
+        others_are_refused,
+        files_are_refused,
+        cuts_are_chosen,
+        lines_come_again,
+    )
     for test in (speakers_go_on, *others, keys_are_refused):
         yield test.__name__.replace("_", " "), lambda test=test: test(starling)
 
@@ -232,6 +242,91 @@ def rounds_are_extended(starling):
         for name in [name for name in found if name.startswith(("metrics", "consensus"))]:
             del found[name], expected[name]  # round 8 was its last, and so recorded
         same(found, expected)
+
+
+def rates_are_changed(starling, command, settings):
+    """A run that goes on with other rates, twice, is the run whose schedule has all of them."""
+    with tempfile.TemporaryDirectory(prefix="starling-resume-") as folder:
+        steps = {"name": "step", "milestones": [4.5 / ROUNDS, 8.5 / ROUNDS], "factor": 0.2}
+        content = experiment(settings, optimizer={"schedule": steps})
+        expected = lasting(run_whole(starling, folder, content, command=command))
+        shutil.rmtree(os.path.join(folder, f"whole-{command}"))
+        whole = run_whole(starling, folder, experiment(settings), command=command)
+        run = cut_back(whole, os.path.join(folder, "again"), 4)
+        rate = 0.05 * 0.2
+        others = {"name": "step", "milestones": [0.1], "factor": 0.5}  # whose rates are half
+        sets = [f"optimizer.learning_rate={2 * rate!r}", f"optimizer.schedule={json.dumps(others)}"]
+        said = must(call(starling, command, "--resume", run, "--set", sets[0], "--set", sets[1]))
+        if f"goes on with optimizer.learning_rate {2 * rate:.15g}, before 0.05" not in said.stdout:
+            raise Wrong(said.stdout)
+        again = cut_back(run, os.path.join(folder, "once more"), 8)
+        sets = [f"optimizer.learning_rate={rate * 0.2!r}", "optimizer.schedule=constant"]
+        must(call(starling, command, "--resume", again, "--set", sets[0], "--set", sets[1]))
+        with open(os.path.join(again, "config.json")) as file:
+            if json.load(file)["optimizer"]["learning_rate"] != rate * 0.2:
+                raise Wrong("config.json has another rate")
+        same(lasting(again), expected)
+
+
+KEPT = (
+    "a run that goes on keeps what neighbours compare, but for rounds, epochs, "
+    "optimizer.learning_rate and optimizer.schedule"
+)
+
+
+def others_are_refused(starling):
+    """What neighbours compare stays; all else may differ, and is then what the folder has."""
+    with tempfile.TemporaryDirectory(prefix="starling-resume-") as folder:
+        whole = run_whole(starling, folder, experiment({"name": "d-psgd"}))
+        run = cut_back(whole, os.path.join(folder, "again"), 4)
+        there = os.path.join(run, "config.json")
+        larger = '{"nodes":6,"family":"ring"}'
+        for value, here, before in (
+            ("algorithm.name=choco-sgd", '"choco-sgd"', '"d-psgd"'),
+            ("optimizer.momentum=0.5", "0.5", "0.9"),
+            ("seed=2", "2", "1"),
+            ("checkpoint.keep=9", "9", "4"),
+            ("loss_limit=7", "7", "0"),
+            ("membership.on_loss=stop", '"stop"', '"continue"'),
+            ("transport.chunk_bytes=4096", "4096", "114688"),
+            (f"topology={larger}", '{"nodes":6,"family":"ring",', '{"nodes":5,"family":"ring",'),
+        ):
+            ended = call(starling, "sim", "--resume", run, "--set", value, "--set", "rounds=12")
+            text = f"{value.split('=')[0]}: {here}"
+            words = (text, f" here, {before}", f" in {there}; {KEPT}")
+            if ended.returncode != 2 or not all(word in ended.stderr for word in words):
+                raise Wrong(f"{value}: {ended.stderr.strip()!r} instead of {words!r}")
+        sets = ("record.every=2", "record.parameters_at=[0,5,7]", "network.latency_ms=3")
+        sets += ("name=another", "transport.connect_timeout_s=7", "monitor.listen=127.0.0.1:0")
+        words = [word for value in sets for word in ("--set", value)]
+        must(call(starling, "sim", "--resume", run, *words))
+        with open(there) as file:
+            config = json.load(file)
+        found = (
+            config["name"],
+            config["record"]["every"],
+            config["transport"]["connect_timeout_s"],
+        )
+        if found != ("another", 2, 7):
+            raise Wrong(f"config.json has {found}")
+        rounds = [row["round"] for row in read_lines(run, "metrics-0.jsonl")]
+        if rounds != [3, 4, 6, 8, 10, 11]:
+            raise Wrong(f"recorded rounds {rounds}")
+        lines_come_as_they_are_asked_for(starling, folder)
+
+
+def lines_come_as_they_are_asked_for(starling, folder):
+    """Lines that only the earlier process had to write are not missing from the later one."""
+    content = experiment({"name": "d-psgd"}, record={"every": 5})
+    whole = run_whole(starling, folder, content, command="run")
+    run = cut_back(whole, os.path.join(folder, "later"), 8)
+    must(call(starling, "sim", "--resume", run, "--set", "record.every=2"))
+    again = cut_back(run, os.path.join(folder, "once more"), 8)
+    drop_lines(again, ["metrics*", "consensus*"], lambda row: row["round"] >= 8)
+    ended = must(call(starling, "sim", "--resume", again))
+    if "not whole" in ended.stderr:
+        raise Wrong(ended.stderr)
+    same(lasting(again), lasting(run))
 
 
 def refused(starling, run, text, code=2):
@@ -296,7 +391,7 @@ def files_are_refused(starling):
         broken(lambda p: shutil.copy(other, p), file + "is of another run: ")
         path = os.path.join(whole, "config.json")
         ended = call(starling, "sim", path, "--resume", whole, "--set", "data.batch=4")
-        if ended.returncode != 2 or "; data.batch is 8 there and 4 here" not in ended.stderr:
+        if ended.returncode != 2 or "data.batch: 4 here, 8 in " not in ended.stderr:
             raise Wrong(ended.stderr)
 
 

@@ -16,6 +16,7 @@ enum { READ_MAX = 32 };
 static sl_log_entry entries[READ_MAX]; /* (count) what was read */
 static uint32_t members[READ_MAX][4];  /* of views */
 static sl_pair edges[READ_MAX][4];     /* that they do without */
+static char settings[READ_MAX][128];   /* likewise */
 static size_t count;
 static char told[SL_ERROR_TEXT_MAX];
 static int tellings;
@@ -49,6 +50,8 @@ static int take(void *context, uint64_t line, const sl_log_entry *entry, sl_erro
     if (entry->broken != NULL)
         entries[count].broken =
             memcpy(edges[count], entry->broken, entry->broken_count * sizeof *entry->broken);
+    if (entry->settings != NULL)
+        entries[count].settings = strcpy(settings[count], entry->settings);
     count++;
     return 0;
 }
@@ -74,6 +77,8 @@ START_TEST(every_kind_comes_back) {
          .run_id = UINT64_MAX,
          .incarnation = 1795380765671658},
         {.kind = SL_LOG_RESUME, .round = 40, .passed_over = {50, 60}, .passed_over_count = 2},
+        {.kind = SL_LOG_SETTINGS, .round = 41, .settings = "{\"record.every\":5}"},
+        {.kind = SL_LOG_SETTINGS, .round = 41},
         {.kind = SL_LOG_EDGE, .round = 41, .peer = 2, .why = "TLS 1.3, key, AES-256-GCM"},
         {.kind = SL_LOG_DOWN, .round = 43, .peer = 2, .exchange = 85, .why = "gone: \"\n\""},
         {.kind = SL_LOG_UP, .round = 44, .peer = 2, .exchange = 86, .seconds = 0.25},
@@ -190,6 +195,8 @@ END_TEST
 #define END(field) "{\"event\":\"end\",\"node\":null,\"round\":7,\"time\":1," field "}"
 #define RESUME(list)                                                                               \
     "{\"event\":\"resume\",\"node\":1,\"round\":7,\"time\":1,\"passed_over\":" list "}"
+#define SETTINGS(object)                                                                           \
+    "{\"event\":\"settings\",\"node\":1,\"round\":7,\"time\":1,\"settings\":" object "}"
 #define DONE "\"outcome\":\"done\""
 
 START_TEST(damaged_lines_are_refused_with_their_place) {
@@ -199,7 +206,7 @@ START_TEST(damaged_lines_are_refused_with_their_place) {
         {"", ":2: column 0: '[' or '{' expected near end of file"},
         {"7", ":2: column 1: '[' or '{' expected near '7'"},
         {"[]", ":2: line: [] is not allowed; it must be an object"},
-        {"{}", ":2: event: is missing; it must be one of \"start\", \"resume\", \"edge\""},
+        {"{}", ":2: event: is missing; it must be one of \"start\", \"resume\", \"settings\""},
         {"{\"event\":\"up\",\"event\":\"up\"}", ":2: column 21: duplicate object key"},
         {"{\"event\":\"bend\"}", ":2: event: \"bend\" is not allowed"},
         {"{\"event\":\"end\"}", ":2: node: is missing; it must be a whole number from 0 to"},
@@ -209,6 +216,9 @@ START_TEST(damaged_lines_are_refused_with_their_place) {
         {END(DONE), ":2: why: is missing; it must be text of up to 1023 bytes"},
         {END(DONE ",\"why\":3"), ":2: why: 3 is not allowed"},
         {END(DONE ",\"why\":null,\"peer\":3"), ":2: peer: is no field of the event \"end\""},
+        {SETTINGS("{\"optimizer.momentum\":0.5}"),
+         ":2: settings: optimizer.momentum is no key that a run changes"},
+        {SETTINGS("3"), ":2: settings: 3 is not allowed; it must be an object of keys and values"},
         {RESUME("{}"), ":2: passed_over: {} is not allowed; it must be a list of up to 16"},
         {RESUME("[1,[]]"), ":2: passed_over: [] is not allowed"},
         {RESUME("[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]"), ":2: passed_over: [1,1"},

@@ -23,10 +23,12 @@ static void take_later(logbook *book, const sl_log_entry *e) {
         require(book->last == SL_LOG_START && e->round == book->from && e->round > 0, e,
                 "it began elsewhere");
         break;
+    case SL_LOG_SETTINGS:
+        require(book->last == SL_LOG_START || book->last == SL_LOG_RESUME, e, "it has begun");
+        break;
     case SL_LOG_EDGE:
-        require(book->last == SL_LOG_START || book->last == SL_LOG_RESUME ||
-                    book->last == SL_LOG_EDGE,
-                e, "training has begun");
+        require(book->last == SL_LOG_SETTINGS || book->last == SL_LOG_EDGE, e,
+                "training has begun");
         require(e->why[0] != '\0', e, "it does not say how it is protected");
         break;
     case SL_LOG_DOWN:

@@ -218,7 +218,7 @@ static int find_checkpoints(peer *p, sl_error *error) {
     sl_checkpoint_folder(p->trial.experiment, p->path, p->checkpoint_folder);
     if (o->resume == NULL || reports(p))
         return 0;
-    return run_info_read_id(&p->checkpoints.run_id, o->resume, p->rank, error);
+    return run_info_read_id(&p->checkpoints.run_id, NULL, o->resume, p->rank, error);
 }
 
 static int load_credentials(peer *p, sl_error *error) {

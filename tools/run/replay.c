@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,7 +59,7 @@ static void tell(const char *text) {
 /* ---- what is repeated ---- */
 
 static int read_run_id(uint64_t *out, const char *folder, sl_error *error) {
-    return run_info_read_id(out, folder, run_info_is_there(folder, -1) ? -1 : 0, error);
+    return run_info_read_id(out, NULL, folder, run_info_is_there(folder, -1) ? -1 : 0, error);
 }
 
 /* A run that was cut short is repeated as far as it was recorded. */
@@ -160,12 +161,13 @@ static void compare_kernels(const replay *r) {
 
 /* ---- processes ---- */
 
-enum { WORDS_MAX = 2 * OVERRIDES_MAX + 24 };
+enum { SETTINGS_MAX = 16, WORDS_MAX = 2 * (OVERRIDES_MAX + SETTINGS_MAX) + 24 };
 
 typedef struct words {
     const char *items[WORDS_MAX]; /* the last is NULL */
     size_t count;
     char config[SL_PATH_MAX + 16], rounds[40], end_after[24];
+    char settings[SETTINGS_MAX][SL_DIFFERENCE_MAX + REPLAY_SETTINGS_MAX];
 } words;
 
 static void add(words *w, const char *word) {
@@ -175,6 +177,22 @@ static void add(words *w, const char *word) {
 static void set(words *w, const char *key) {
     add(w, "--set");
     add(w, key);
+}
+
+/* Those that the run had in the stretch, of which its configuration has the last. */
+static void set_settings(words *w, const char *settings) {
+    json_t *root = json_loads(settings, 0, NULL), *value;
+    const char *key;
+    size_t count = 0;
+    json_object_foreach(root, key, value) {
+        char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(17));
+        if (text != NULL && count < SETTINGS_MAX) {
+            snprintf(w->settings[count], sizeof w->settings[count], "%s=%s", key, text);
+            set(w, w->settings[count++]);
+        }
+        free(text);
+    }
+    json_decref(root);
 }
 
 /* The command of stretch i. */
@@ -191,6 +209,7 @@ static void fill_words(words *w, const replay *r, size_t i) {
     add(w, w->config);
     for (size_t k = 0; k < o->override_count; k++)
         set(w, o->overrides[k]);
+    set_settings(w, s->settings);
     set(w, "checkpoint.path=\"\"");
     if (p->cuts + p->views > 0) {
         set(w, "checkpoint.every=0");

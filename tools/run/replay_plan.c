@@ -17,7 +17,7 @@ typedef struct begin {
     bool ended;
     bool joins; /* another process has taken the rank since, which counts rounds from 0 */
     sl_log_outcome outcome;
-    char kernels[SL_LOG_WORD_MAX], blas[SL_LOG_WORD_MAX];
+    char kernels[SL_LOG_WORD_MAX], blas[SL_LOG_WORD_MAX], settings[REPLAY_SETTINGS_MAX];
 } begin;
 
 typedef struct begins {
@@ -129,6 +129,19 @@ static int check_view(reader *r, const sl_log_entry *e, sl_error *error) {
     return 0;
 }
 
+/* A rank that joins, which says so in round 0, has those of the others. */
+static int take_settings(begin *b, const sl_log_entry *e, sl_error *error) {
+    if (e->round == 0)
+        return 0;
+    if (e->round != b->from + 1)
+        return refuse_round(e, b, error);
+    if (e->settings != NULL && strlen(e->settings) >= sizeof b->settings)
+        return sl_fail(error, SL_EFILE, "settings: they are longer than %zu bytes",
+                       sizeof b->settings - 1);
+    snprintf(b->settings, sizeof b->settings, "%s", e->settings != NULL ? e->settings : "");
+    return 0;
+}
+
 /* What comes after a start. */
 static int take_event(reader *r, begin *b, const sl_log_entry *e, sl_error *error) {
     const bool first = r->resumes;
@@ -143,6 +156,8 @@ static int take_event(reader *r, begin *b, const sl_log_entry *e, sl_error *erro
                            "event: \"resume\" is not allowed here; it follows a \"start\" that "
                            "does not begin with round 1");
         return e->round == b->from ? 0 : refuse_round(e, b, error);
+    case SL_LOG_SETTINGS:
+        return take_settings(b, e, error);
     case SL_LOG_DOWN:
         r->breaks++;
         break;
@@ -417,6 +432,7 @@ static int draw_stretch(replay_plan *plan, const char *folder, const reader *r, 
     *s = (replay_stretch){.from = b->from, .rounds = b->rounds, .unlike = first_unlike(r, i)};
     memcpy(s->kernels, b->kernels, sizeof s->kernels);
     memcpy(s->blas, b->blas, sizeof s->blas);
+    memcpy(s->settings, b->settings, sizeof s->settings);
     const uint64_t next = next_from(r, i);
     s->to = next > 0 ? next : plan->outcome == SL_LOG_FAILED ? s->from : b->last;
     return s->to <= s->rounds

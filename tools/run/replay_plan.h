@@ -9,6 +9,8 @@
 
 #include "cli/tool.h"
 
+enum { REPLAY_SETTINGS_MAX = 2048 };
+
 /* Rounds (from, to], by processes of one start. */
 typedef struct replay_stretch {
     uint64_t from;                 /* the checkpoint; 0: the beginning */
@@ -16,7 +18,8 @@ typedef struct replay_stretch {
     uint64_t rounds;               /* of the run, as it was then */
     char kernels[SL_LOG_WORD_MAX]; /* of rank 0 */
     char blas[SL_LOG_WORD_MAX];    /* likewise */
-    uint32_t unlike;               /* the first rank with other kernels or BLAS; 0: none */
+    char settings[REPLAY_SETTINGS_MAX]; /* likewise (sl_experiment_settings); empty: unknown */
+    uint32_t unlike;                    /* the first rank with other kernels or BLAS; 0: none */
 } replay_stretch;
 
 typedef struct replay_plan {

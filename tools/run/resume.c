@@ -15,8 +15,8 @@ const command_option option_resume = {
     "resume",
     .argument = "RUN",
     .help = "goes on with the run in folder RUN from its newest whole checkpoint; EXPERIMENT may "
-            "be left out, and must else be equal but for rounds or epochs, paths, and what "
-            "neighbours need not have alike",
+            "be left out; what neighbours compare must be as it was, but for rounds, epochs, "
+            "optimizer.learning_rate and optimizer.schedule",
     .take = take_text,
     .offset = offsetof(options, resume),
     .offer = OFFER_FOLDER,
@@ -42,46 +42,33 @@ int resume_choose_file(options *o, const char *name, char config[SL_PATH_MAX + 1
 
 /* ---- the experiment ---- */
 
-/* Appends the key where the objects differ first to `path`, and gives both values; NULL: none. */
-static void find_difference(char *path, size_t room, const json_t **theirs, const json_t **ours) {
-    const json_t *mine = *ours, *before = *theirs;
+enum { SHOWN = JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15) };
+
+/* As it was when the run began, or last went on. */
+static int load_before(sl_experiment **out, const options *o, char path[SL_PATH_MAX + 16],
+                       sl_error *error) {
+    snprintf(path, SL_PATH_MAX + 16, "%s/config.json", o->resume);
+    return sl_experiment_load(out, path, NULL, 0, error);
+}
+
+/* A line for each setting that is another from now on. */
+static int tell_changes(const sl_experiment *before, const sl_experiment *now, sl_error *error) {
+    char *was = sl_experiment_settings(before), *is = sl_experiment_settings(now);
+    json_t *then = was != NULL ? json_loads(was, 0, NULL) : NULL,
+           *here = is != NULL ? json_loads(is, 0, NULL) : NULL, *value;
+    int result = then != NULL && here != NULL ? 0 : sl_fail(error, SL_ENOMEM, "out of memory");
     const char *key;
-    json_t *value;
-    json_object_foreach((json_t *)mine, key, value) {
-        const json_t *other = json_object_get(before, key);
-        if (json_equal(other, value))
-            continue;
-        const size_t at = strlen(path);
-        snprintf(path + at, room - at, "%s%s", at > 0 ? "." : "", key);
-        *theirs = other;
-        *ours = value;
-        if (json_is_object(other) && json_is_object(value))
-            find_difference(path, room, theirs, ours);
-        return;
+    json_object_foreach(here, key, value) {
+        char *a = json_dumps(json_object_get(then, key), SHOWN), *b = json_dumps(value, SHOWN);
+        if (a != NULL && b != NULL && strcmp(a, b) != 0)
+            tell_line("goes on with %s %s, before %s", key, b, a);
+        free(a);
+        free(b);
     }
-}
-
-static char *shown(const json_t *value) {
-    return json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
-}
-
-static int name_difference(const char *theirs, const char *ours, const char *where,
-                           sl_error *error) {
-    json_t *there = json_loads(theirs, 0, NULL), *here = json_loads(ours, 0, NULL);
-    const json_t *before = there, *now = here;
-    char path[128] = "";
-    find_difference(path, sizeof path, &before, &now);
-    char *was = shown(before), *is = shown(now);
-    int result =
-        sl_fail(error, SL_EINVAL,
-                "a run that goes on must have the experiment of %s but for its length, paths, "
-                "and what neighbours need not have alike; %s is %.200s there and %.200s "
-                "here",
-                where, path, was != NULL ? was : "not set", is != NULL ? is : "not set");
+    json_decref(then);
+    json_decref(here);
     free(was);
     free(is);
-    json_decref(there);
-    json_decref(here);
     return result;
 }
 
@@ -90,18 +77,11 @@ int resume_compare(const trial *t, const options *o, sl_error *error) {
     sl_experiment *before = NULL;
     if (o->resume == NULL)
         return 0;
-    snprintf(path, sizeof path, "%s/config.json", o->resume);
-    int result = sl_experiment_load(&before, path, NULL, 0, error);
-    if (result != 0)
-        return result;
-    char *theirs = sl_experiment_lasting_json(before),
-         *ours = sl_experiment_lasting_json(t->experiment);
-    if (theirs == NULL || ours == NULL)
-        result = sl_fail(error, SL_ENOMEM, "%s: out of memory", path);
-    else if (strcmp(theirs, ours) != 0)
-        result = name_difference(theirs, ours, path, error);
-    free(theirs);
-    free(ours);
+    int result = load_before(&before, o, path, error);
+    if (result == 0)
+        result = sl_experiment_goes_on(before, t->experiment, path, error);
+    if (result == 0)
+        result = tell_changes(before, t->experiment, error);
     sl_experiment_close(&before);
     return result;
 }
@@ -113,14 +93,25 @@ static void tell(void *context, const char *text) {
     complain("%s", text);
 }
 
+/* Until then all lines are there that the processes before had to write. */
+static int find_complete(uint64_t *complete, const trial *t, const options *o, uint64_t resumed,
+                         sl_error *error) {
+    char path[SL_PATH_MAX + 16];
+    sl_experiment *before = NULL;
+    int result = load_before(&before, o, path, error);
+    if (result == 0)
+        result = sl_folder_complete(complete, o->resume, before,
+                                    before->rounds > 0 ? before->rounds : t->task.rounds, resumed,
+                                    error);
+    sl_experiment_close(&before);
+    return result;
+}
+
 /* Where all lines of metrics come again; or else, with some lost for ever, where the newest is. */
-static int find_round(resumption *r, const trial *t, const char *run,
+static int find_round(resumption *r, const trial *t, const char *run, uint64_t complete,
                       const sl_checkpoint_owner *owner, sl_error *error) {
-    uint64_t complete, *round = &r->checkpoints.round;
-    int result = sl_folder_complete(&complete, run, t->experiment, t->task.rounds, error);
-    if (result != 0)
-        return result;
-    result =
+    uint64_t *round = &r->checkpoints.round;
+    int result =
         sl_checkpoint_newest(round, r->folder, owner, 0, t->nodes, complete, tell, NULL, error);
     if (result != SL_EFILE)
         return result;
@@ -134,12 +125,15 @@ static int find_round(resumption *r, const trial *t, const char *run,
 
 static int find_cut(resumption *r, const trial *t, const options *o, sl_error *error) {
     sl_checkpoint_owner owner;
-    int result = run_info_read_id(&r->checkpoints.run_id, o->resume, -1, error);
+    uint64_t resumed = 0, complete = 0;
+    int result = run_info_read_id(&r->checkpoints.run_id, &resumed, o->resume, -1, error);
     if (result == 0)
         result =
             sl_checkpoint_owner_of(&owner, t->experiment, &t->task, r->checkpoints.run_id, error);
     if (result == 0)
-        result = find_round(r, t, o->resume, &owner, error);
+        result = find_complete(&complete, t, o, resumed, error);
+    if (result == 0)
+        result = find_round(r, t, o->resume, complete, &owner, error);
     if (result == 0 && r->checkpoints.round > t->task.rounds)
         result = sl_fail(error, SL_EINVAL,
                          "--resume: the newest checkpoint is of round %" PRIu64

@@ -18,8 +18,7 @@ typedef struct resumption {
  * SL_EINVAL: neither is there, or --out is too. */
 int resume_choose_file(options *o, const char *name, char config[SL_PATH_MAX + 16],
                        sl_error *error);
-/* Refuses an experiment that differs from that run's, but for what may differ
- * (sl_experiment_lasting_json). */
+/* Refuses an experiment with which that run cannot go on (sl_experiment_goes_on). */
 int resume_compare(const trial *t, const options *o, sl_error *error);
 /* Of a run that begins in the folder at `path`, under a random id if run_id is 0; or of o->resume,
  * under its own, from the newest checkpoint that all its nodes have. What is borrowed is in *out.

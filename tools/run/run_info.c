@@ -88,7 +88,8 @@ bool run_info_is_there(const char *folder, int64_t rank) {
     return access(info.path, F_OK) == 0;
 }
 
-int run_info_read_id(uint64_t *out, const char *folder, int64_t rank, sl_error *error) {
+int run_info_read_id(uint64_t *out, uint64_t *resumed, const char *folder, int64_t rank,
+                     sl_error *error) {
     run_info info;
     char *end = NULL;
     choose_path(&info, folder, rank);
@@ -105,6 +106,8 @@ int run_info_read_id(uint64_t *out, const char *folder, int64_t rank, sl_error *
     const char *text = json_string_value(json_object_get(root, "run_id"));
     const uint64_t id = text != NULL ? strtoull(text, &end, 10) : 0;
     const bool good = end != NULL && end != text && *end == '\0';
+    if (resumed != NULL)
+        *resumed = (uint64_t)json_integer_value(json_object_get(root, "resumed_from"));
     json_decref(root);
     if (!good)
         return sl_fail(error, SL_EFILE,

@@ -30,8 +30,10 @@ typedef struct run_info {
 int run_info_begin(run_info *out, const char *folder, const char *driver, int64_t rank,
                    const sl_checkpoints *checkpoints, sl_error *error);
 bool run_info_is_there(const char *folder, int64_t rank);
-/* The run_id that an earlier process has left. */
-int run_info_read_id(uint64_t *out, const char *folder, int64_t rank, sl_error *error);
+/* The run_id that an earlier process has left, and the round that it went on from, 0: from the
+ * beginning. *resumed (NULL: not asked). */
+int run_info_read_id(uint64_t *out, uint64_t *resumed, const char *folder, int64_t rank,
+                     sl_error *error);
 /* Does nothing if no run has begun. */
 int run_info_end(run_info *info, const char *outcome, sl_error *error);
 
