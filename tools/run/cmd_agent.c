@@ -14,6 +14,7 @@
 #include "run/beginning.h"
 #include "run/child.h"
 #include "run/live_view.h"
+#include "run/missing.h"
 #include "run/node_table.h"
 #include "run/reloads.h"
 #include "run/reporter.h"
@@ -45,12 +46,13 @@ typedef struct peer {
     double opened_s;         /* by hand: when it opened the run folder */
     char path[SL_PATH_MAX];  /* of the run folder */
     sl_record last;          /* by hand: for the summary */
+    missing missing;         /* by hand */
     live_view view;          /* by hand */
     pthread_mutex_t viewing; /* one user of `view` */
     reporter reporter;       /* of an agent of `starling run` */
     sl_observer observer;
     sl_error error; /* of the observer: the agent only passes its code on */
-    int code;       /* by hand: of a run that has come to its end */
+    int code; /* of a run that has come to its end, or to that of a part; else its error says */
 } peer;
 
 static sl_agent *volatile agent_to_stop; /* for the signal handler */
@@ -336,6 +338,13 @@ static int listen_for_lookers(peer *p, sl_error *error) {
                                    e->monitor.is_public || e->security.trusted_network, error);
 }
 
+/* Nobody has asked it to leave: for `starling run` it is lost. */
+static int cut_off(peer *p, sl_error *error) {
+    p->outcome = "cut off";
+    p->code = TOOL_INCOMPLETE;
+    return error->code = SL_EPEER;
+}
+
 static int train(peer *p, sl_error *error) {
     double began = now_seconds();
     int result = reloads_open(&p->reloads, p->agent, p->launch, error);
@@ -349,6 +358,8 @@ static int train(peer *p, sl_error *error) {
         result = sl_agent_run(p->agent, p->roster, error);
     if (result != 0 && p->error.code != 0)
         *error = p->error;
+    if (result == SL_ELEFT && sl_agent_lacked_quorum(p->agent))
+        return cut_off(p, error);
     if (result != 0 || reports(p))
         return result;
     live_view_clear(&p->view);
@@ -359,17 +370,19 @@ static int train(peer *p, sl_error *error) {
                           .records = &p->last,
                           .seconds = now_seconds() - began};
     sl_agent_members(p->agent, &summary.members, &summary.member_count, &summary.minority);
+    summary.missing = missing_find(&p->missing, p->agent, &p->trial);
     result = sl_folder_summary(p->folder, &summary, error);
     if (result == 0)
         result = sl_folder_close(&p->folder, error);
     if (result == 0)
-        result = run_info_end(&p->info, "done", error);
+        result = run_info_end(&p->info, "done", summary.missing, error);
     if (result == 0)
         p->code = node_table_end(&summary, p->o->wide);
     return result;
 }
 
-static void close_peer(peer *p) {
+/* why: it has not come to its end; NULL: it has. */
+static void close_peer(peer *p, const char *why) {
     live_view_clear(&p->view);
     agent_to_stop = NULL;
     sl_monitor_close(&p->monitor);
@@ -380,7 +393,7 @@ static void close_peer(peer *p) {
     sl_credentials_close(&p->credentials);
     if (p->outcome == NULL)
         p->outcome = stop_requested ? "stopped" : "failed";
-    run_info_end(&p->info, p->outcome, NULL);
+    run_info_end(&p->info, p->outcome, why, NULL);
     sl_folder_close(&p->folder, NULL);
     sl_roster_close(&p->roster);
     sl_launch_close(&p->launch);
@@ -460,7 +473,8 @@ static int be_peer(const options *o, bool insists, bool *others_train) {
         result = reporter_join(&p.reporter, sl_agent_port(p.agent), &p.roster, &error);
     if (result == 0)
         result = train(&p, &error);
-    p.outcome = result == SL_ESAVED ? "saved" : result == SL_ELEFT ? "left" : NULL;
+    if (p.outcome == NULL)
+        p.outcome = result == SL_ESAVED ? "saved" : result == SL_ELEFT ? "left" : NULL;
     *others_train = result == SL_ETRAINS;
     live_view_clear(&p.view);
     if (*others_train)
@@ -475,8 +489,8 @@ static int be_peer(const options *o, bool insists, bool *others_train) {
         else
             complain("%s", error.text);
     }
-    close_peer(&p);
-    return result == 0 ? p.code : exit_code(result, started);
+    close_peer(&p, result != 0 ? error.text : NULL);
+    return result == 0 || p.code != 0 ? p.code : exit_code(result, started);
 }
 
 /* ---- the command ---- */
@@ -509,8 +523,9 @@ const command agent_command = {
             "STARLING_MASTER, or from options, which win. Peers compare their experiments before "
             "they train. The same command again goes on: from the checkpoints in --out of a run "
             "that has not ended, or with the others, where they train. The exit code is 3 if all "
-            "rounds are done, but fewer than half of the "
-            "members that the run began with are left, and the others had not left on purpose.",
+            "rounds are done, but members of the first roster were lost that did not come back "
+            "and had not left on request, or if it ended because too few were reached "
+            "(membership.quorum).",
     .options = agent_options,
     REQUEST_OPTIONS,
     .run = run,
