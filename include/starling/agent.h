@@ -129,6 +129,13 @@ SL_API sl_agent_progress sl_agent_progress_read(sl_agent *agent);
  * (*count) borrowed until the agent is closed. *minority: as sl_is_minority says. */
 SL_API bool sl_agent_members(const sl_agent *agent, const uint32_t **ranks, uint32_t *count,
                              bool *minority);
+/* The same: who of the first roster was lost, has not come back, and had not left on request, the
+ * index-th of them; false: there are no more. *round: in which this agent lost it; 0: not known. */
+SL_API bool sl_agent_missing(const sl_agent *agent, uint32_t index, uint32_t *rank,
+                             uint64_t *round);
+/* Did sl_agent_run end with SL_ELEFT because too few members were reached for
+ * membership.minority_s, and nobody asked for it? */
+SL_API bool sl_agent_lacked_quorum(const sl_agent *agent);
 
 /* What a connection has proved, and whether its frames are sealed: "TLS 1.3, key, AES-256-GCM",
  * "TLS 1.3, certificate sha256:..., handshake-only", "unprotected". */

@@ -109,7 +109,8 @@ typedef struct sl_summary {
     size_t loss_count;
     const uint32_t *members; /* (member_count) at the end; count 0: all, from the first round on */
     uint32_t member_count;
-    bool minority; /* sl_is_minority */
+    bool minority;       /* sl_is_minority */
+    const char *missing; /* who was lost and is not back, in a sentence; NULL: nobody */
 } sl_summary;
 /* A record of a node whose model is the final average; NULL: there is none. */
 SL_API const sl_record *sl_summary_averaged(const sl_summary *summary);

@@ -65,27 +65,53 @@ sl_error sl_agent_end_asked(sl_agent *a) {
     return error;
 }
 
-/* Of those that began the run: who is not in the view, and did not leave. */
-static uint32_t count_gone(const sl_agent *a) {
+static bool is_in_view(const sl_agent *a, uint32_t rank) {
     const sl_grouping *g = &a->cohort.grouping;
-    const uint32_t began = sl_topology_nodes(a->settings.experiment->topology);
-    uint32_t stay = a->side.rank < began;
+    for (uint32_t k = 0; k < g->count; k++)
+        if (g->ranks[k] == rank)
+            return true;
+    return false;
+}
+
+/* A process that came later does not know why those went that it has never met. */
+static bool is_missing(const sl_agent *a, const sl_neighbour *n) {
+    return n->rank < sl_topology_nodes(a->settings.experiment->topology) &&
+           !is_in_view(a, n->rank) &&
+           !n->process.bye_received && /* it has not left by agreement, or at the end */
+           (!a->side.joins || n->process.incarnation != 0);
+}
+
+static uint32_t count_missing(const sl_agent *a) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < a->neighbour_count; i++)
+        count += is_missing(a, &a->neighbours[i]);
+    return count;
+}
+
+bool sl_agent_missing(const sl_agent *a, uint32_t index, uint32_t *rank, uint64_t *round) {
+    if (a->cohort.view.members.count == 0)
+        return false;
     for (uint32_t i = 0; i < a->neighbour_count; i++) {
         const sl_neighbour *n = &a->neighbours[i];
-        bool stays = n->process.bye_received; /* has left by agreement, or at the end */
-        for (uint32_t k = 0; k < g->count; k++)
-            stays = stays || g->ranks[k] == n->rank;
-        stay += stays && n->rank < began;
+        if (!is_missing(a, n) || index-- > 0)
+            continue;
+        *rank = n->rank;
+        *round = n->absence.lost.round > 0 ? (uint64_t)n->absence.lost.round : 0;
+        return true;
     }
-    return began - stay;
+    return false;
+}
+
+bool sl_agent_lacked_quorum(const sl_agent *a) {
+    return a->saving.minority;
 }
 
 bool sl_agent_members(const sl_agent *a, const uint32_t **ranks, uint32_t *count, bool *minority) {
     const sl_grouping *g = &a->cohort.grouping;
     *ranks = g->ranks;
     *count = a->cohort.view.members.count > 0 ? g->count : 0;
-    *minority = *count > 0 &&
-                sl_is_minority(sl_topology_nodes(a->settings.experiment->topology), count_gone(a));
+    *minority = *count > 0 && sl_is_minority(sl_topology_nodes(a->settings.experiment->topology),
+                                             count_missing(a));
     return *count > 0;
 }
 

@@ -78,6 +78,8 @@ void sl_members_json(json_t **root, const sl_summary *s) {
         sl_json_set(root, "members", ranks_json(s));
         sl_json_set(root, "minority", json_boolean(s->minority));
     }
+    if (s->missing != NULL)
+        sl_json_set(root, "missing", json_string(s->missing));
     if (s->loss_count > 0)
         sl_json_set(root, "lost", losses_json(s));
 }

@@ -215,7 +215,7 @@ def a_part_below_half_says_so(scene):
         r"warning: round \d+: agent 0 is lost: ",
         r"warning: round \d+: 3 of 4 nodes go on, .*; lost: 3; a new process may take",
         r"warning: round \d+: 1 of 4 nodes go on, .*; lost: 0, 2, 3; a new process",
-        "warning: the run has ended with 1 of the 4 members that it began with",
+        "warning: 3 of the 4 agents that the run began with did not come to its end.*exit code 3",
     ):
         found = re.findall(words, left.err)
         check(len(found) == 1, f"{words}: {len(found)} times in {left.err!r}")
@@ -234,6 +234,7 @@ def whoever_leaves_leaves_no_minority(scene):
     with open(f"{hands.agents[1].folder}/summary.json") as file:
         summary = json.load(file)
     check(summary["members"] == [1] and summary["minority"] is False, f"{summary}")
+    check("missing" not in summary, f"{summary}")
 
 
 def who_exchanges_nothing_is_told(scene):

@@ -142,11 +142,12 @@ def a_call_of_the_simulator_fails(scene):
 
 
 def the_last_word_of_a_run_cannot_be_written(scene):
-    """All else is there: run.json is renamed as the run begins, and once more at its end."""
+    """All else is there: run.json is opened, written twice, synced and renamed as the run begins,
+    and written once more at its end."""
     path = scene.experiment(**SMALL)
     for command in ("sim", "run"):
         out = scene.path(command)
-        with environment(scene, failing(scene, f"{out}/run.json", "any", "2+", errno.ENOSPC)):
+        with environment(scene, failing(scene, f"{out}/run.json", "any", "6+", errno.ENOSPC)):
             ended = scene.call(command, path, "--out", out)
         ended.check_refused("No space left", f"{out}/run.json", code=1)
 

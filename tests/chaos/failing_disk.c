@@ -80,6 +80,13 @@ ssize_t write(int fd, const void *data, size_t bytes) {
     return syscall(SYS_write, fd, data, failed && bytes > 1 ? bytes / 2 : bytes);
 }
 
+ssize_t pwrite(int fd, const void *data, size_t bytes, off_t offset) {
+    const int failed = fails_at("write", fd);
+    if (failed && errno != 0)
+        return -1;
+    return syscall(SYS_pwrite64, fd, data, failed && bytes > 1 ? bytes / 2 : bytes, offset);
+}
+
 int fsync(int fd) {
     return fails_at("sync", fd) ? -1 : (int)syscall(SYS_fsync, fd);
 }

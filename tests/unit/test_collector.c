@@ -38,8 +38,8 @@ int run_info_begin(run_info *out, const char *folder, const char *driver, int64_
     return 0;
 }
 
-int run_info_end(run_info *info, const char *outcome, sl_error *why) {
-    (void)info, (void)outcome, (void)why;
+int run_info_end(run_info *info, const char *outcome, const char *reason, sl_error *why) {
+    (void)info, (void)outcome, (void)reason, (void)why;
     return 0;
 }
 

@@ -7,6 +7,7 @@ static char *exit_codes(void) {
     return strdup("  0    it worked\n"
                   "  1    the run failed: a peer, the network, divergence, a disk\n"
                   "  2    bad usage or bad input; nothing was started\n"
+                  "  3    some agents were lost and did not come back, or it lacked a quorum\n"
                   "  75   ended on request (SIGTERM), after a checkpoint: --resume goes on; an\n"
                   "       agent: or it has left, and the others go on\n"
                   "  130  interrupted (Ctrl-C); what was recorded so far is kept\n");

@@ -12,7 +12,7 @@ enum {
     TOOL_OK = 0,
     TOOL_FAILED = 1,       /* the run failed: a peer, the network, divergence, a disk */
     TOOL_USAGE = 2,        /* bad usage or bad input: nothing was started */
-    TOOL_MINORITY = 3,     /* all rounds are done, by fewer than half of those that began */
+    TOOL_INCOMPLETE = 3,   /* some did not come to the end, and had not left on request */
     TOOL_SAVED = 75,       /* ended on request, after a checkpoint from which --resume goes on */
     TOOL_INTERRUPTED = 130 /* SIGINT, SIGTERM or SIGHUP; what was recorded so far is kept */
 };

@@ -150,6 +150,8 @@ static void run_attempt(bench *b, contender *r, attempt *a) {
         take_results(a, &here);
     else
         note_failure(a, r->variant->name, &here, &error);
+    if (code != 0)
+        collector_explain(&here, error.text);
     collector_close(&here);
 }
 

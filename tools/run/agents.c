@@ -27,7 +27,7 @@ typedef struct live_run {
     unsigned warned;
     uint64_t rounds[CHILDREN_MAX]; /* under way, by rank */
     sl_error error;                /* of the collector */
-    sl_error cause;                /* quiet: the error of the first agent that failed on its own */
+    sl_error cause;                /* the error of the first agent that failed on its own */
 } live_run;
 
 static void on_round(void *context, uint32_t rank, uint64_t round) {
@@ -182,6 +182,8 @@ static int run_fleet(live_run *r, const char *path, sl_summary *summary, sl_erro
         return result;
     result = fleet_run(&r->fleet, error);
     tell_unshown(r);
+    if (result == SL_EPEER && r->error.code == 0 && r->cause.code != 0)
+        collector_explain(r->collector, r->cause.text);
     if (result != 0 && r->error.code != 0)
         *error = r->error;
     else if (result == SL_EPEER && r->quiet && r->cause.code != 0)

@@ -10,9 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "run/agent_options.h"
 #include "run/beginning.h"
 #include "run/child.h"
 #include "run/live_view.h"
+#include "run/missing.h"
 #include "run/node_table.h"
 #include "run/reloads.h"
 #include "run/reporter.h"
@@ -44,12 +46,13 @@ typedef struct peer {
     double opened_s;         /* by hand: when it opened the run folder */
     char path[SL_PATH_MAX];  /* of the run folder */
     sl_record last;          /* by hand: for the summary */
+    missing missing;         /* by hand */
     live_view view;          /* by hand */
     pthread_mutex_t viewing; /* one user of `view` */
     reporter reporter;       /* of an agent of `starling run` */
     sl_observer observer;
     sl_error error; /* of the observer: the agent only passes its code on */
-    int code;       /* by hand: of a run that has come to its end */
+    int code; /* of a run that has come to its end, or to that of a part; else its error says */
 } peer;
 
 static sl_agent *volatile agent_to_stop; /* for the signal handler */
@@ -335,6 +338,13 @@ static int listen_for_lookers(peer *p, sl_error *error) {
                                    e->monitor.is_public || e->security.trusted_network, error);
 }
 
+/* Nobody has asked it to leave: for `starling run` it is lost. The same command goes on. */
+static int cut_off(peer *p, sl_error *error) {
+    p->outcome = "cut off";
+    p->code = TOOL_SAVED;
+    return error->code = SL_EPEER;
+}
+
 static int train(peer *p, sl_error *error) {
     double began = now_seconds();
     int result = reloads_open(&p->reloads, p->agent, p->launch, error);
@@ -348,6 +358,8 @@ static int train(peer *p, sl_error *error) {
         result = sl_agent_run(p->agent, p->roster, error);
     if (result != 0 && p->error.code != 0)
         *error = p->error;
+    if (result == SL_ELEFT && sl_agent_lacked_quorum(p->agent))
+        return cut_off(p, error);
     if (result != 0 || reports(p))
         return result;
     live_view_clear(&p->view);
@@ -358,17 +370,19 @@ static int train(peer *p, sl_error *error) {
                           .records = &p->last,
                           .seconds = now_seconds() - began};
     sl_agent_members(p->agent, &summary.members, &summary.member_count, &summary.minority);
+    summary.missing = missing_find(&p->missing, p->agent, &p->trial);
     result = sl_folder_summary(p->folder, &summary, error);
     if (result == 0)
         result = sl_folder_close(&p->folder, error);
     if (result == 0)
-        result = run_info_end(&p->info, "done", error);
+        result = run_info_end(&p->info, "done", summary.missing, error);
     if (result == 0)
         p->code = node_table_end(&summary, p->o->wide);
     return result;
 }
 
-static void close_peer(peer *p) {
+/* why: it has not come to its end; NULL: it has. */
+static void close_peer(peer *p, const char *why) {
     live_view_clear(&p->view);
     agent_to_stop = NULL;
     sl_monitor_close(&p->monitor);
@@ -379,7 +393,7 @@ static void close_peer(peer *p) {
     sl_credentials_close(&p->credentials);
     if (p->outcome == NULL)
         p->outcome = stop_requested ? "stopped" : "failed";
-    run_info_end(&p->info, p->outcome, NULL);
+    run_info_end(&p->info, p->outcome, why, NULL);
     sl_folder_close(&p->folder, NULL);
     sl_roster_close(&p->roster);
     sl_launch_close(&p->launch);
@@ -459,7 +473,8 @@ static int be_peer(const options *o, bool insists, bool *others_train) {
         result = reporter_join(&p.reporter, sl_agent_port(p.agent), &p.roster, &error);
     if (result == 0)
         result = train(&p, &error);
-    p.outcome = result == SL_ESAVED ? "saved" : result == SL_ELEFT ? "left" : NULL;
+    if (p.outcome == NULL)
+        p.outcome = result == SL_ESAVED ? "saved" : result == SL_ELEFT ? "left" : NULL;
     *others_train = result == SL_ETRAINS;
     live_view_clear(&p.view);
     if (*others_train)
@@ -474,27 +489,11 @@ static int be_peer(const options *o, bool insists, bool *others_train) {
         else
             complain("%s", error.text);
     }
-    close_peer(&p);
-    return result == 0 ? p.code : exit_code(result, started);
+    close_peer(&p, result != 0 ? error.text : NULL);
+    return result == 0 || p.code != 0 ? p.code : exit_code(result, started);
 }
 
 /* ---- the command ---- */
-
-static int take_rank(void *request, const command_option *row, const char *text) {
-    options *o = request;
-    uint64_t rank = 0;
-    o->has_rank =
-        take_whole(&rank, &(command_option){row->name, .max = SL_NODES_MAX - 1}, text) == TOOL_OK;
-    o->rank = (uint32_t)rank;
-    return o->has_rank ? TOOL_OK : TOOL_USAGE;
-}
-
-static int take_report_fd(void *request, const command_option *row, const char *text) {
-    uint64_t number = 0;
-    int code = take_whole(&number, &(command_option){row->name, .max = 1 << 20}, text);
-    ((options *)request)->report_fd = (int)number;
-    return code;
-}
 
 static int run(void *request, char *const *operands, size_t count) {
     options *o = request;
@@ -514,67 +513,6 @@ static int run(void *request, char *const *operands, size_t count) {
     return be_peer(&joining, true, &others_train);
 }
 
-static const command_option
-    option_rank = {"rank", .argument = "I",
-                   .help = "which node this is, from 0; otherwise as the launcher says",
-                   .take = take_rank},
-    option_roster = {"roster",
-                     .argument = "PEERS",
-                     .help = "where the peers are: a file with a line HOST:PORT or [IPV6]:PORT for "
-                             "each rank, a list of them with commas, or a pattern such as "
-                             "host-{rank}.svc:7000; or hosts, as launchers list them, such as a "
-                             "hostfile, $PBS_NODEFILE or $SLURM_JOB_NODELIST",
-                     .take = take_text,
-                     .offset = offsetof(options, roster),
-                     .offer = OFFER_FILE},
-    option_master = {"master", .argument = "HOST:PORT",
-                     .help = "instead of a roster: rank 0's host, and a port where it tells the "
-                             "others the roster, or one of the next 8 ports",
-                     .take = take_text, .offset = offsetof(options, master)},
-    option_listen = {"listen", .argument = "HOST:PORT",
-                     .help = "where to listen, if not at the roster's place for this rank; port 0 "
-                             "is any free one",
-                     .take = take_text, .offset = offsetof(options, listen)},
-    option_port = {"port",
-                   .argument = "N",
-                   .otherwise = "7400",
-                   .help = "where the first rank of each host listens, if PEERS is a launcher's "
-                           "list of hosts; the others at the next ports",
-                   .take = take_whole,
-                   .offset = offsetof(options, port),
-                   .max = UINT16_MAX},
-    option_run_id = {"run-id",
-                     .argument = "N",
-                     .help = "tells this run from others; equal on all peers; otherwise rank 0 "
-                             "draws it, or it follows from the roster",
-                     .take = take_whole,
-                     .offset = offsetof(options, run_id),
-                     .max = UINT64_MAX},
-    option_join = {"join",
-                   .help = "it must join a run that goes on (membership.on_loss \"continue\"), "
-                           "with the model of one of the others: in the place of a lost process, "
-                           "or with a rank beyond topology.nodes (membership.joiners); so it does "
-                           "anyway, where the others train",
-                   .take = take_switch, .offset = offsetof(options, join)},
-    option_report_fd = {"report-fd", .argument = "FD", .hidden = true,
-                        .help = "where `starling run` hears of this agent", .take = take_report_fd},
-    option_resume_round = {"resume-round",     .argument = "R",
-                           .hidden = true,     .help = "the round that `starling run` goes on from",
-                           .take = take_whole, .offset = offsetof(options, resume_round),
-                           .max = UINT64_MAX},
-    option_own_out = {"out",
-                      .argument = "DIR",
-                      .otherwise = "runs/NAME-YYYYmmdd-HHMMSS-rankI",
-                      .help = "the run folder",
-                      .take = options_take_out,
-                      .offer = OFFER_FOLDER};
-
-static const command_option *const option_rows[] = {
-    &option_rank,      &option_roster, &option_master,       &option_listen, &option_port,
-    &option_run_id,    &option_join,   &option_set,          &option_wide,   &option_own_out,
-    &option_report_fd, &option_resume, &option_resume_round, NULL,
-};
-
 const command agent_command = {
     .name = "agent",
     .summary = "be one peer of a run that spans several shells or hosts",
@@ -585,9 +523,10 @@ const command agent_command = {
             "STARLING_MASTER, or from options, which win. Peers compare their experiments before "
             "they train. The same command again goes on: from the checkpoints in --out of a run "
             "that has not ended, or with the others, where they train. The exit code is 3 if all "
-            "rounds are done, but fewer than half of the "
-            "members that the run began with are left, and the others had not left on purpose.",
-    .options = option_rows,
+            "rounds are done, but members of the first roster were lost that did not come back "
+            "and had not left on request, or if it ended because too few were reached "
+            "(membership.quorum).",
+    .options = agent_options,
     REQUEST_OPTIONS,
     .run = run,
 };

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "cli/outcome.h"
 #include "cli/tool.h"
 
 enum { LACKING_NAMED = 8 };
@@ -122,6 +123,8 @@ static int run(void *request, char *const *operands, size_t count) {
     if (result == 0)
         result = sl_checkpoint_list(&files, &file_count, folder, &error);
     int code = TOOL_USAGE;
+    if (result == 0)
+        outcomes_tell(operands[0]);
     if (result == 0)
         code = tell_all(operands[0], folder, files, file_count);
     else

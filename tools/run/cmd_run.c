@@ -89,6 +89,8 @@ static int run_to_end(const driver *d, const options *o, const trial *t, const c
     print_begin(d, o, t, path, checkpoints->resume ? checkpoints->round : 0);
     int result = d->run(&c, path, &summary, &error);
     c.saved = result == SL_ESAVED;
+    if (result != 0)
+        collector_explain(&c, error.text);
     int code = exit_code(result);
     if (result == 0)
         code = node_table_end(&summary, o->wide);
@@ -159,8 +161,8 @@ const command run_command = {
     OPERAND_FILE_OR_RUN,
     .text = "Trains with one agent process for each node of the topology, on this machine. "
             "Ctrl-C ends all agents; what was recorded so far is kept. The exit code is 3 if all "
-            "rounds are done, but fewer than half of the agents are left, and the others had not "
-            "left on purpose.",
+            "rounds are done, but agents were lost that did not come back and had not left on "
+            "request.",
     .options = option_rows,
     REQUEST_OPTIONS,
     .run = run,

@@ -70,9 +70,15 @@ static void add_up_bytes(collector *c) {
     }
 }
 
+void collector_explain(collector *c, const char *why) {
+    if (c->why[0] == '\0')
+        snprintf(c->why, sizeof c->why, "%s", why);
+}
+
 void collector_close(collector *c) {
+    const char *why = c->why[0] != '\0' ? c->why : NULL;
     add_up_bytes(c);
-    run_info_end(&c->info, c->saved ? "saved" : stop_requested ? "stopped" : "failed", NULL);
+    run_info_end(&c->info, c->saved ? "saved" : stop_requested ? "stopped" : "failed", why, NULL);
     sl_folder_close(&c->folder, NULL);
     sl_timeline_close(&c->timeline);
     free(c->records);
@@ -337,17 +343,19 @@ static int predict(const collector *c, double *seconds, sl_error *error) {
     return sl_timeline_seconds(seconds, c->timeline, &platform, 0, error);
 }
 
-/* Who began the run is lost, and did not leave. */
-static uint32_t count_gone(collector *c) {
-    uint32_t gone = 0;
-    for (uint32_t i = 0; i < c->trial->nodes; i++) {
+/* Who began the run is lost, and did not leave. A simulation loses whom it is told to. */
+static const char *find_missing(collector *c) {
+    const uint64_t rounds = c->trial->task.rounds;
+    for (uint32_t i = 0; i < c->trial->nodes && strcmp(c->driver, "sim") != 0; i++) {
         const sl_loss *loss = is_member(c, i) || c->since[i] > 0 ? NULL : last_loss(c, i);
-        gone += loss != NULL && !loss->left;
+        if (loss != NULL && !loss->left && c->records[i].round.round < rounds)
+            missing_add(&c->missing, i, loss->round, rounds);
     }
-    return gone;
+    return missing_text(&c->missing, c->trial->nodes);
 }
 
 int collector_finish(collector *c, sl_summary *out, sl_error *error) {
+    const char *gone = find_missing(c);
     sl_summary summary = {
         .driver = c->driver,
         .rounds = c->trial->task.rounds,
@@ -361,7 +369,8 @@ int collector_finish(collector *c, sl_summary *out, sl_error *error) {
         .loss_count = c->loss_count,
         .members = c->members,
         .member_count = c->loss_count > 0 ? c->member_count : 0,
-        .minority = strcmp(c->driver, "sim") != 0 && sl_is_minority(c->trial->nodes, count_gone(c)),
+        .missing = gone,
+        .minority = sl_is_minority(c->trial->nodes, c->missing.count),
     };
     int result = predict(c, &summary.predicted_seconds, error);
     if (result == 0)
@@ -372,7 +381,7 @@ int collector_finish(collector *c, sl_summary *out, sl_error *error) {
         result = sl_folder_close(&c->folder, error);
     add_up_bytes(c);
     if (result == 0)
-        result = run_info_end(&c->info, "done", error);
+        result = run_info_end(&c->info, "done", summary.missing, error);
     live_view_clear(c->view);
     if (result == 0)
         *out = summary;

@@ -5,6 +5,7 @@
 
 #include "cli/tool.h"
 #include "run/live_view.h"
+#include "run/missing.h"
 #include "run/run_info.h"
 
 /* A round that all nodes have recorded. */
@@ -43,6 +44,8 @@ typedef struct collector {
     sl_timeline *timeline; /* owned; NULL: no prediction */
     const sl_checkpoints *checkpoints;
     bool saved; /* the run has ended after a checkpoint */
+    missing missing;
+    char why[SL_ERROR_TEXT_MAX]; /* it did not come to its end; "": it did, or nobody knows */
     double began;
 } collector;
 
@@ -64,6 +67,8 @@ int collector_members(collector *c, uint64_t round, const uint32_t *ranks, uint3
 /* Writes the averaged model and the summary and closes the folder. The summary is valid until
  * collector_close. */
 int collector_finish(collector *c, sl_summary *summary, sl_error *error);
+/* Why the run did not come to its end, for its file. What was said first counts. */
+void collector_explain(collector *c, const char *why);
 /* Closes what is open. Files stay. */
 void collector_close(collector *c);
 

@@ -224,11 +224,10 @@ void node_table_print(const sl_summary *s, bool wide) {
 
 int node_table_end(const sl_summary *s, bool wide) {
     node_table_print(s, wide);
-    if (!s->minority)
+    if (s->missing == NULL)
         return TOOL_OK;
-    complain(WARNING "the run has ended with %u of the %u members that it began with, and nobody "
-                     "had left: its model is of few samples, or others have trained elsewhere "
-                     "(summary.json: members, lost); exit code %d",
-             s->member_count, s->nodes, TOOL_MINORITY);
-    return TOOL_MINORITY;
+    complain(WARNING "%s%s; exit code %d", s->missing,
+             s->minority ? "; the model is of few samples, or others have trained elsewhere" : "",
+             TOOL_INCOMPLETE);
+    return TOOL_INCOMPLETE;
 }

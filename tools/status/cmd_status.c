@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/outcome.h"
 #include "cli/text_table.h"
 #include "cli/tool.h"
 #include "status/edges.h"
@@ -89,6 +90,8 @@ static int run(void *request, char *const *operands, size_t count) {
     const char *where = operands[0];
     const bool at_port = access(where, F_OK) != 0 && strchr(where, ':') != NULL;
     int result = (at_port ? ask_place : ask_folder)(&all, &agents, where, PATIENCE_S, &error);
+    if (result == 0 && !at_port)
+        outcomes_tell(where);
     if (result == 0)
         result = show(all, agents, where, at_port, r->wide, &error);
     asked_free(all, agents);
@@ -111,7 +114,8 @@ const command status_command = {
     .text = "Asks all agents that run in the run folder RUN on this machine, and follows who waits "
             "for whom to the agent that all wait for; or the one agent that listens at HOST:PORT "
             "(monitor.listen), which has heard of the others that it waits for. Says how their "
-            "connections are protected.",
+            "connections are protected, and which agents of RUN have crashed, or are gone without "
+            "a word.",
     .options = option_rows,
     .request_bytes = sizeof(status_request),
     .run = run,

@@ -1,0 +1,201 @@
+#!/usr/bin/env python3
+"""How a run has ended is in its files, whatever ended it: without members that were lost, without a
+quorum, by a signal that ends a program at once, on a full disk. Where a process could write nothing
+any more, readers find that it is gone.
+
+usage: ends.py STARLING [TEST ...]
+"""
+import calendar
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import time
+
+from _ports import free_ports
+from _scene import check, run_tests
+from disks import mounted
+from losses import Hands, wait_for_views
+
+CRASHES = {
+    "SIGABRT": "Aborted",
+    "SIGSEGV": "Segmentation fault",
+    "SIGBUS": "Bus error",
+    "SIGFPE": "Floating point exception",
+    "SIGILL": "Illegal instruction",
+}
+ALONE = {"topology": {"nodes": 1, "family": "complete"}, "checkpoint": {"every": 20, "keep": 2}}
+GONE = "ended without a word"
+
+
+def read(folder, name):
+    with open(os.path.join(folder, name)) as file:
+        return json.load(file)
+
+
+def start_alone(scene, folder):
+    """A run of one agent, by hand, that does not end by itself."""
+    roster = scene.write("roster", f"127.0.0.1:{free_ports(1)[0]}\n")
+    words = ("--rank", "0", "--roster", roster, "--out", folder)
+    running = scene.start("agent", scene.experiment(**ALONE), *words)
+    running.wait_for("round 40/")
+    about = read(folder, "run-0.json")
+    check((about["outcome"], about["ended"], about["why"]) == ("running", None, None), f"{about}")
+    return running
+
+
+def check_missing(running, folder, about, ranks, rounds):
+    """It has ended with 3, and says without whom: in both files and on standard error."""
+    check(running.code == 3, f"exit code {running.code}: {running.err!r}")
+    missing = read(folder, "summary.json")["missing"]
+    for rank in ranks:
+        words = rf"agent {rank} \(lost in round \d+ of {rounds}\)"
+        check(re.search(words, missing), f"no {words!r} in {missing!r}")
+    check(len(re.findall(r"agent \d+", missing)) == len(ranks), f"others are named: {missing!r}")
+    info = read(folder, about)
+    check((info["outcome"], info["why"]) == ("done", missing), f"{info}")
+    told = [line for line in running.err.splitlines() if line.endswith("; exit code 3")]
+    check(len(told) == 1 and missing in told[0], f"{missing!r} is not told: {running.err!r}")
+
+
+def who_was_lost_for_good_is_named(scene):
+    """By neighbours and by whoever was none of it: one of four, then a second one: half is left."""
+    for lost in ([3], [3, 2]):
+        hands = Hands(scene, rounds=4000)
+        for views, rank in enumerate(lost, 1):
+            hands.kill(rank)
+            wait_for_views(scene, 1, views, hands.agents[1].folder)
+        for rank, running in enumerate(hands.agents):
+            if rank not in lost:
+                running.wait(60)
+                check_missing(running, running.folder, f"run-{rank}.json", lost, 4000)
+        check(read(hands.agents[1].folder, "summary.json")["minority"] is False, "no minority")
+        for running in hands.agents:
+            shutil.rmtree(running.folder)
+
+
+def who_comes_back_or_leaves_is_not_missing(scene):
+    """One is killed, and a new process takes its place. Then another one leaves."""
+    hands = Hands(scene, rounds=20000)
+    watched = hands.agents[1].folder
+    hands.kill(3)
+    wait_for_views(scene, 1, 1, watched)
+    hands.agents[3] = hands.start(3)
+    wait_for_views(scene, 1, 2, watched)
+    hands.agents[2].process.send_signal(signal.SIGTERM)
+    wait_for_views(scene, 1, 3, watched)
+    for rank, running in enumerate(hands.agents):
+        running.wait(60)
+        check(running.code == (75 if rank == 2 else 0), f"{rank}: {running.code}: {running.err!r}")
+        if rank != 2:
+            summary = read(running.folder, "summary.json")
+            check("missing" not in summary, f"{summary}")
+            check(read(running.folder, f"run-{rank}.json")["why"] is None, "a reason of nothing")
+
+
+def who_reaches_no_quorum_says_so(scene):
+    """Three of four stand still: for the fourth the network is broken."""
+    hands = Hands(scene, membership__grace_s=2, membership__minority_s=1)
+    left, *others = hands.agents
+    for running in others:
+        running.process.send_signal(signal.SIGSTOP)
+    left.wait(60)
+    hands.end()
+    check(left.code == 75, f"exit code {left.code}: {left.err!r}")
+    about = read(left.folder, "run-0.json")
+    check(about["outcome"] == "cut off" and "membership.quorum" in about["why"], f"{about}")
+    check(not os.path.exists(f"{left.folder}/summary.json"), "a summary of a run that may go on")
+
+
+def check_crashed(scene, folder, file, name):
+    number = getattr(signal, name)
+    about, words = read(folder, file), f"killed by signal {int(number)} ({CRASHES[name]})"
+    check((about["outcome"], about["why"]) == ("crashed", words), f"{name}: {about}")
+    ended = calendar.timegm(time.strptime(about["ended"], "%Y-%m-%dT%H:%M:%SZ"))
+    check(abs(time.time() - ended) < 60, f"{name}: {about}")
+    for command in ("checkpoint", "status"):
+        said = scene.call(command, folder).out
+        check(f"crashed: {words}" in said, f"{command}: {said!r}")
+
+
+def a_signal_that_ends_an_agent_is_in_its_file(scene):
+    """And ends it as it would without."""
+    for name in CRASHES:
+        folder = scene.path(name)
+        running = start_alone(scene, folder)
+        running.process.send_signal(getattr(signal, name))
+        code = running.wait(20).code
+        check(code == -getattr(signal, name), f"{name}: exit code {code}")
+        check_crashed(scene, folder, "run-0.json", name)
+
+
+def so_it_is_of_runs_and_simulations(scene):
+    path = scene.experiment(**{**ALONE, "topology": {"nodes": 3, "family": "ring"}})
+    for command in ("sim", "run"):
+        folder = scene.path(command)
+        running = scene.start(command, path, "--out", folder)
+        running.wait_for("round 40/")
+        running.process.send_signal(signal.SIGABRT)
+        running.wait(20)
+        scene.wait_gone(20)
+        check_crashed(scene, folder, "run.json", "SIGABRT")
+
+
+def why_a_run_has_failed_is_in_its_file(scene):
+    """The cause, not what follows from it: an agent that crashes, where a loss ends the run."""
+    path, folder = scene.experiment(topology__nodes=3), scene.path("out")
+    running = scene.start("run", path, "--out", folder)
+    running.wait_for("round 40/")
+    os.kill(scene.agents()[1], signal.SIGSEGV)
+    running.wait(60)
+    about = read(folder, "run.json")
+    check(running.code == 1 and about["outcome"] == "failed", f"{running.code}, {about}")
+    check(re.match("agent [012]: .*agent 1|agent 1: killed by", about["why"]), f"{about}")
+
+
+def whoever_is_killed_is_missed_by_readers(scene):
+    """Not while it lives."""
+    folder = scene.path("out")
+    running = start_alone(scene, folder)
+    for said in (scene.call("checkpoint", folder).out, scene.call("status", folder).out):
+        check(GONE not in said, f"it lives: {said!r}")
+    running.process.kill()
+    running.wait(20)
+    check(read(folder, "run-0.json")["outcome"] == "running", "SIGKILL lets nobody write")
+    for command in ("checkpoint", "status"):
+        said = scene.call(command, folder).out
+        check(f"agent 0 {GONE}" in said, f"{command}: {said!r}")
+
+
+def a_full_disk_is_in_its_files(scene):
+    """The agent's last words need no room."""
+    with mounted(scene, "-t", "tmpfs", "-o", "size=4m", "starling-test") as disk:
+        if disk is None:
+            return "no right to mount a tmpfs"
+        running = start_alone(scene, f"{disk}/out")
+        with open(f"{disk}/rest", "wb", buffering=0) as file, contextlib.suppress(OSError):
+            while True:
+                file.write(bytes(4096))
+        running.wait(60)
+        check(running.code == 1, f"exit code {running.code}: {running.err!r}")
+        about = read(f"{disk}/out", "run-0.json")
+        check(about["outcome"] == "failed" and about["ended"], f"{about}")
+        check("No space left" in about["why"], f"{about}")
+    return None
+
+
+if __name__ == "__main__":
+    run_tests(
+        [
+            who_was_lost_for_good_is_named,
+            who_comes_back_or_leaves_is_not_missing,
+            who_reaches_no_quorum_says_so,
+            a_signal_that_ends_an_agent_is_in_its_file,
+            so_it_is_of_runs_and_simulations,
+            why_a_run_has_failed_is_in_its_file,
+            whoever_is_killed_is_missed_by_readers,
+            a_full_disk_is_in_its_files,
+        ]
+    )
