@@ -24,7 +24,7 @@ import _silent
 import _simulate
 import _sparse
 from _edge import Edge
-from _simulate import QUICK, dpsgd, irregular, matchings, run_all, simulate
+from _simulate import QUICK, dpsgd, irregular, matchings, of, simulate, within
 import algorithms
 from expect import digraph, exponential, lazy_ring, ring
 
@@ -438,114 +438,50 @@ def models_of(starling, settings, graph, optimizer, start):
 
 def identities():
     """(name, two settings, graph, optimizer, start): the same models."""
-    overlapped = {"name": "d-psgd", "variant": "combine-while-adapt"}
+    gossip, overlapped = of("d-psgd"), of("d-psgd", variant="combine-while-adapt")
     for name, one, other, optimizer in _centralized.identities():
         yield name, one, other, RING, optimizer, SAME
     for how, optimizer in (("momentum", MOMENTUM), ("nesterov", NESTEROV)):
         for graph in FIXED:
-            tail = f"{graph} {how}"
-            yield f"dcd-psgd = combine-while-adapt {tail}", {
-                "name": "dcd-psgd"
-            }, overlapped, graph, optimizer, SAME
-            yield f"ecd-psgd = combine-while-adapt {tail}", {
-                "name": "ecd-psgd"
-            }, overlapped, graph, optimizer, SAME
-            yield (
-                f"choco-sgd with step 1 = adapt-then-combine {tail}",
-                {"name": "choco-sgd", "consensus_step": 1},
-                {"name": "d-psgd"},
-                graph,
-                optimizer,
-                OWN,
-            )
-            yield (
-                f"deep-squeeze with eta 1 = adapt-then-combine {tail}",
-                {"name": "deep-squeeze", "eta": 1},
-                {"name": "d-psgd"},
-                graph,
-                optimizer,
-                OWN,
-            )
-            yield (
-                f"clipped-gossip that clips nothing = adapt-then-combine {tail}",
-                {"name": "clipped-gossip", "clip": 1e9},
-                {"name": "d-psgd"},
-                graph,
-                optimizer,
-                OWN,
-            )
-            yield f"parameter-server = all-reduce {tail}", {"name": "parameter-server"}, {
-                "name": "all-reduce"
-            }, graph, optimizer, SAME
-        for name in ("dcd-psgd", "choco-sgd"):
-            settings = {
-                "name": name,
-                **({"consensus_step": 0.3} if name == "choco-sgd" else {}),
-                "compressor": {"name": "top-k", "k": 12},
-            }
-            yield (
-                f"{name} with replicas = with their sum {how}",
-                {**settings, "replicas": "per-neighbour"},
-                settings,
-                RING,
-                optimizer,
-                SAME,
-            )
+            for what, one, other, start in (
+                ("dcd-psgd = combine-while-adapt", of("dcd-psgd"), overlapped, SAME),
+                ("ecd-psgd = combine-while-adapt", of("ecd-psgd"), overlapped, SAME),
+                ("choco-sgd with step 1", of("choco-sgd", consensus_step=1), gossip, OWN),
+                ("deep-squeeze with eta 1", of("deep-squeeze", eta=1), gossip, OWN),
+                ("clipped-gossip that clips nothing", of("clipped-gossip", clip=1e9), gossip, OWN),
+                ("parameter-server = all-reduce", of("parameter-server"), of("all-reduce"), SAME),
+            ):
+                what += " = adapt-then-combine" if other == gossip else ""
+                yield f"{what} {graph} {how}", one, other, graph, optimizer, start
+        for name, more in (("dcd-psgd", {}), ("choco-sgd", {"consensus_step": 0.3})):
+            summed = of(name, compressor=of("top-k", k=12), **more)
+            each = {**summed, "replicas": "per-neighbour"}
+            what = f"{name} with replicas = with their sum {how}"
+            yield what, each, summed, RING, optimizer, SAME
         for graph in (RING, IRREGULAR, EXPONENTIAL):
-            yield f"sgp = adapt-then-combine {graph} {how}", {"name": "sgp"}, {
-                "name": "d-psgd"
-            }, graph, optimizer, OWN
+            what = f"sgp = adapt-then-combine {graph} {how}"
+            yield what, of("sgp"), gossip, graph, optimizer, OWN
 
 
-def check_identity(starling, left, right, graph, optimizer, start):
-    one, other = (
-        models_of(starling, settings, graph, optimizer, start) for settings in (left, right)
-    )
-    return largest(max(difference(one[r], other[r]) for r in RECORDED), 1e-5)
-
-
-def largest(worst, allowed):
-    return (
-        (None, worst) if worst <= allowed else (f"differs by {worst:.1e}, allowed {allowed}", None)
-    )
+def check_identity(starling, left, right, graph, optimizer, start, allowed=1e-5, other=None):
+    """other: the optimizer of the right one, where it is not the same."""
+    one = models_of(starling, left, graph, optimizer, start)
+    two = models_of(starling, right, graph, other or optimizer, start)
+    return within(max(difference(one[r], two[r]) for r in RECORDED), allowed)
 
 
 def kept_means():
     """(name, settings): at learning rate 0 the mean model stays where it is."""
+    choco = of("choco-sgd", consensus_step=0.3)
     for what, config in ALL.items():
-        yield f"choco-sgd keeps the mean, {what}", {
-            "name": "choco-sgd",
-            "consensus_step": 0.3,
-            "compressor": config,
-        }
-        yield (
-            f"choco-sgd, mixed first, keeps the mean, {what}",
-            {
-                "name": "choco-sgd",
-                "variant": "mix-then-compress",
-                "consensus_step": 0.3,
-                "compressor": config,
-            },
-        )
-        yield (
-            f"choco-sgd, replicas one by one, keeps the mean, {what}",
-            {
-                "name": "choco-sgd",
-                "replicas": "per-neighbour",
-                "consensus_step": 0.3,
-                "compressor": config,
-            },
-        )
-        yield f"deep-squeeze keeps the mean, {what}", {
-            "name": "deep-squeeze",
-            "eta": 0.2,
-            "compressor": config,
-        }
-        yield f"beer keeps the mean, {what}", {
-            "name": "beer",
-            "consensus_step": 0.3,
-            "compressor": config,
-        }
+        for name, settings in (
+            ("choco-sgd", choco),
+            ("choco-sgd, mixed first,", {**choco, "variant": "mix-then-compress"}),
+            ("choco-sgd, replicas one by one,", {**choco, "replicas": "per-neighbour"}),
+            ("deep-squeeze", of("deep-squeeze", eta=0.2)),
+            ("beer", of("beer", consensus_step=0.3)),
+        ):
+            yield f"{name} keeps the mean, {what}", {**settings, "compressor": config}
     for what, config in LARGEST.items():
         yield f"lead keeps the mean, {what}", {"name": "lead", "compressor": config}
     yield "clipped-gossip with one tau keeps the mean", {"name": "clipped-gossip", "clip": 0.5}
@@ -553,16 +489,16 @@ def kept_means():
     yield "d-psgd, overlapped, keeps the mean", {"name": "d-psgd", "variant": "combine-while-adapt"}
 
 
-def check_mean(starling, settings):
-    case = Case("", settings, IRREGULAR, STILL, OWN)
+def check_mean(starling, settings, graph=IRREGULAR):
+    case = Case("", settings, graph, STILL, OWN)
     mean = case.problem()[2].mean(axis=0)
     models = case.found(starling).models
-    return largest(max(difference(models[r].mean(axis=0), mean) for r in RECORDED), 1e-5)
+    return within(max(difference(models[r].mean(axis=0), mean) for r in RECORDED), 1e-5)
 
 
 def check_weights(starling):
     weights = Case("", {"name": "sgp"}, DIGRAPH, MOMENTUM, OWN).found(starling).weights
-    return largest(max(abs(weights[r].sum() - 7) for r in RECORDED), 1e-9)
+    return within(max(abs(weights[r].sum() - 7) for r in RECORDED), 1e-9)
 
 
 def all_checks(starling):
@@ -591,10 +527,5 @@ def all_checks(starling):
     yield "push-sum weights sum to n", lambda: check_weights(starling)
 
 
-def main():
-    starling, only = _simulate.arguments(__doc__)
-    return run_all([(name, check) for name, check in all_checks(starling) if only in name])
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(_simulate.main(__doc__, all_checks))
