@@ -170,14 +170,8 @@ def cases(label, settings, compressors, graphs, optimizers, starts):
 def with_steps(label, name, key, step, variant=None):
     """A contractive compressor and a step that it bears."""
     base = {"name": name, **({"variant": variant} if variant else {})}
-    yield from cases(
-        label,
-        {**base, key: 1 if variant is None or variant == "compress-then-mix" else 0.8},
-        NONE,
-        FIXED,
-        WITH_MOMENTUM,
-        [SAME, OWN],
-    )
+    settings = {**base, key: 1 if variant is None or variant == "compress-then-mix" else 0.8}
+    yield from cases(label, settings, NONE, FIXED, WITH_MOMENTUM, [SAME, OWN])
     lossy = {what: config for what, config in ALL.items() if what != "identity"}
     yield from cases(label, {**base, key: step}, lossy, FIXED, WITH_MOMENTUM, [SAME, OWN])
 
@@ -185,22 +179,12 @@ def with_steps(label, name, key, step, variant=None):
 def all_cases():
     both = [SAME, OWN]
     for variant in ("adapt-then-combine", "combine-while-adapt"):
-        yield from cases(
-            f"d-psgd {variant}",
-            {"name": "d-psgd", "variant": variant},
-            None,
-            [*FIXED, MATCHINGS, EXPONENTIAL],
-            WITH_MOMENTUM,
-            both,
-        )
-        yield from cases(
-            f"d-psgd {variant} H=3",
-            {"name": "d-psgd", "variant": variant, "local_steps": 3},
-            None,
-            [RING, MATCHINGS, EXPONENTIAL],
-            WITH_MOMENTUM,
-            [OWN],
-        )
+        settings = of("d-psgd", variant=variant)
+        graphs = [*FIXED, MATCHINGS, EXPONENTIAL]
+        yield from cases(f"d-psgd {variant}", settings, None, graphs, WITH_MOMENTUM, both)
+        settings = of("d-psgd", variant=variant, local_steps=3)
+        graphs = [RING, MATCHINGS, EXPONENTIAL]
+        yield from cases(f"d-psgd {variant} H=3", settings, None, graphs, WITH_MOMENTUM, [OWN])
     cyclic = {"name": "shared-mask", "order": "cyclic"}
     masks = {f"{f}": {**cyclic, "fraction": f} for f in (0.6, 0.3, 0.15)}
     for steps in (1, 2):
@@ -232,23 +216,11 @@ def all_cases():
         yield from cases(f"sparq {form} H=3", sparq, TOP4, [MATCHINGS], ALONE, [OWN])
         local = {"name": "choco-sgd", "variant": form, "consensus_step": 0.3, "local_steps": 2}
         yield from cases(f"choco-sgd {form} H=2", local, TOP4, FIXED, WITH_MOMENTUM, [OWN])
-    yield from cases(
-        "dcd-psgd replicas",
-        {"name": "dcd-psgd", "replicas": "per-neighbour"},
-        ALL,
-        [IRREGULAR, MATCHINGS],
-        slow,
-        [SAME],
-    )
+    settings = of("dcd-psgd", replicas="per-neighbour")
+    yield from cases("dcd-psgd replicas", settings, ALL, [IRREGULAR, MATCHINGS], slow, [SAME])
     yield from with_steps("deep-squeeze", "deep-squeeze", "eta", 0.2)
-    yield from cases(
-        "deep-squeeze",
-        {"name": "deep-squeeze", "eta": 0.2},
-        TOP4,
-        [MATCHINGS],
-        WITH_MOMENTUM,
-        [OWN],
-    )
+    settings = of("deep-squeeze", eta=0.2)
+    yield from cases("deep-squeeze", settings, TOP4, [MATCHINGS], WITH_MOMENTUM, [OWN])
     # With a larger step 3lc's errors grow from round to round, and those of rounding with them.
     steps = {what: 0.02 if what == "3lc" else 0.2 for what in MARKS}
     for what, step in steps.items():
@@ -258,33 +230,16 @@ def all_cases():
     yield from cases(
         "deep-squeeze", {"name": "deep-squeeze", "eta": 0.1}, MARKS, FIXED, WITH_MOMENTUM, [OWN]
     )
-    yield from cases(
-        "deep-squeeze H=4",
-        {"name": "deep-squeeze", "eta": 0.2, "local_steps": 4},
-        SIGN,
-        FIXED,
-        WITH_MOMENTUM,
-        [OWN],
-    )
+    settings = of("deep-squeeze", eta=0.2, local_steps=4)
+    yield from cases("deep-squeeze H=4", settings, SIGN, FIXED, WITH_MOMENTUM, [OWN])
     yield from cases(
         "sgp", {"name": "sgp"}, None, [DIGRAPH, EXPONENTIAL, RING, IRREGULAR], WITH_MOMENTUM, both
     )
-    yield from cases(
-        "sgp H=3",
-        {"name": "sgp", "local_steps": 3},
-        None,
-        [DIGRAPH, EXPONENTIAL],
-        WITH_MOMENTUM,
-        [OWN],
-    )
-    yield from cases(
-        "gradient-tracking",
-        {"name": "gradient-tracking"},
-        None,
-        [*FIXED, MATCHINGS, EXPONENTIAL],
-        WITHOUT,
-        both,
-    )
+    settings = of("sgp", local_steps=3)
+    yield from cases("sgp H=3", settings, None, [DIGRAPH, EXPONENTIAL], WITH_MOMENTUM, [OWN])
+    settings = of("gradient-tracking")
+    graphs = [*FIXED, MATCHINGS, EXPONENTIAL]
+    yield from cases("gradient-tracking", settings, None, graphs, WITHOUT, both)
     yield from cases(
         "exact-diffusion", {"name": "exact-diffusion"}, None, [*FIXED, MATCHINGS], WITHOUT, both
     )
@@ -315,14 +270,9 @@ def all_cases():
     yield from cases("qgm mu", {**quasi, "mu": 0.6}, None, FIXED, SLOW, [OWN])
     yield from cases("decentlam", {"name": "decentlam"}, None, [*FIXED, MATCHINGS], SLOW, both)
     yield from cases("decentlam beta", {"name": "decentlam", "beta": 0.5}, None, FIXED, SLOW, [OWN])
-    yield from cases(
-        "naive-compression",
-        {"name": "naive-compression"},
-        {**NONE, **TOP4, **SIGN},
-        FIXED,
-        WITH_MOMENTUM,
-        both,
-    )
+    label = "naive-compression"
+    settings = of("naive-compression")
+    yield from cases(label, settings, {**NONE, **TOP4, **SIGN}, FIXED, WITH_MOMENTUM, both)
     yield from cases("naive-compression", {"name": "naive-compression"}, STROM, FIXED, ALONE, [OWN])
     yield from cases("all-reduce", {"name": "all-reduce"}, None, FIXED, ALONE, [SAME])
     for form, group in FORMS:
@@ -331,51 +281,27 @@ def all_cases():
         settings = {"name": "local-sgd", "period": 3, "all_reduce": form, "group": group}
         yield from cases(f"local-sgd {form} {group}", settings, None, [RING], LATE, [OWN])
     for server in (0, 5, "sharded"):
-        yield from cases(
-            f"parameter-server {server}",
-            {"name": "parameter-server", "server": server},
-            None,
-            FIXED,
-            ALONE,
-            [SAME],
-        )
+        settings = of("parameter-server", server=server)
+        yield from cases(f"parameter-server {server}", settings, None, FIXED, ALONE, [SAME])
     plain = {"sgd": PLAIN, "decay": DECAY}
     for server in (0, 5):
-        yield from cases(
-            f"double-squeeze {server}",
-            {"name": "double-squeeze", "server": server},
-            ALL,
-            FIXED,
-            plain,
-            [SAME],
-        )
+        settings = of("double-squeeze", server=server)
+        yield from cases(f"double-squeeze {server}", settings, ALL, FIXED, plain, [SAME])
     shards = {
         **NONE,
         "top-1": {"name": "top-k", "k": 1},
         "top-fraction": {"name": "top-k", "fraction": 0.4},
         **SIGN,
     }
-    yield from cases(
-        "double-squeeze sharded",
-        {"name": "double-squeeze", "server": "sharded"},
-        shards,
-        FIXED,
-        plain,
-        [SAME],
-    )
+    settings = of("double-squeeze", server="sharded")
+    yield from cases("double-squeeze sharded", settings, shards, FIXED, plain, [SAME])
     yield from _centralized.compressed(cases)
     on_three = [(RING, PLAIN, SAME), (IRREGULAR, MOMENTUM, SAME), (IRREGULAR, PLAIN, OWN)]
     for count, (label, settings, where) in enumerate(_drawn.cases(on_three)):
         yield Case(label, settings, *where, SEED + 100 * (count % PROBLEMS))
     for period in (1, 3, 10):
-        yield from cases(
-            f"local-sgd {period}",
-            {"name": "local-sgd", "period": period},
-            None,
-            FIXED,
-            WITH_MOMENTUM,
-            both,
-        )
+        settings = of("local-sgd", period=period)
+        yield from cases(f"local-sgd {period}", settings, None, FIXED, WITH_MOMENTUM, both)
     for warmup, k in ((0, 4), (5, 3), (7, 1)):
         settings = {
             "name": "cd-sgd",
