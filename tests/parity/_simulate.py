@@ -78,9 +78,14 @@ def sim(starling, folder, problem, experiment, **model):
 def run_experiment(starling, folder, experiment):
     """The same, of any experiment."""
     write(folder, "experiment.json", experiment)
+    return run_file(starling, folder, os.path.join(folder, "experiment.json"))
+
+
+def run_file(starling, folder, path):
+    """The same, of an experiment in a file."""
     out = os.path.join(folder, "out")
     ended = subprocess.run(
-        [starling, "sim", os.path.join(folder, "experiment.json"), "--out", out],
+        [starling, "sim", path, "--out", out],
         capture_output=True,
         text=True,
         timeout=300,
@@ -108,6 +113,15 @@ def simulate(
         }
         out, _ = sim(starling, folder, (a, b, x0), experiment, **model)
         return Result(out)
+
+
+def told(starling, *words):
+    """What `starling topology WORDS` prints, of JSON."""
+    command = [starling, "topology", *words]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    if ended.returncode != 0:
+        raise AssertionError(f"{words[0]} ended with {ended.returncode}: {ended.stderr.strip()}")
+    return json.loads(ended.stdout)
 
 
 def all_models(starling, graph, algorithm, optimizer, problem, rounds, **model):
