@@ -58,26 +58,9 @@ static void add_setups(const sl_algorithm_config *config, sl_topology *topology)
 }
 
 static void add_algorithm(const char *name, sl_topology *topology) {
-    sl_algorithm_config config = {.local_steps = 1,
-                                  .period = 2,
-                                  .correction_period = 2,
-                                  .warmup_rounds = 1,
-                                  .threshold = 0.1,
-                                  .trigger = 0.5,
-                                  .xi = 0.3,
-                                  .depth = 3,
-                                  .bits = 8,
-                                  .clock = 2,
-                                  .average_period = 2,
-                                  .period = 2,
-                                  .theta = 1,
-                                  .rank = 1};
-    snprintf(config.name, sizeof config.name, "%s", name);
     for (int kind = 0; kind < SL_COMPRESSOR_COUNT; kind++) {
-        config.compressor = usual_compressor((sl_compressor_kind)kind);
-        config.server = kind % 2 ? 0 : SL_SERVER_SHARDED;
+        sl_algorithm_config config = usual_algorithm(name, (sl_compressor_kind)kind);
         config.directions = kind % 3 ? SL_DIRECTIONS_UP : SL_DIRECTIONS_BOTH;
-        config.replicas = kind % 2 ? SL_REPLICAS_PER_NEIGHBOUR : SL_REPLICAS_SUM;
         for (int variant = SL_VARIANT_DEFAULT; variant <= SL_VARIANT_TRIMMED_MEAN; variant++) {
             config.variant = (sl_variant)variant;
             if (sl_algorithm_find(name, config.variant, NULL) != NULL)

@@ -23,6 +23,11 @@ class Refused(Exception):
     """Starling did not run the experiment; the text is what it said."""
 
 
+def of(name, **more):
+    """Settings of what is chosen by name."""
+    return {"name": name, **more}
+
+
 def irregular():
     """Seven nodes with one to four neighbours."""
     edges = [[0, 1], [0, 2], [0, 3], [0, 4], [1, 2], [2, 5], [3, 5], [5, 6]]
@@ -73,9 +78,14 @@ def sim(starling, folder, problem, experiment, **model):
 def run_experiment(starling, folder, experiment):
     """The same, of any experiment."""
     write(folder, "experiment.json", experiment)
+    return run_file(starling, folder, os.path.join(folder, "experiment.json"))
+
+
+def run_file(starling, folder, path):
+    """The same, of an experiment in a file."""
     out = os.path.join(folder, "out")
     ended = subprocess.run(
-        [starling, "sim", os.path.join(folder, "experiment.json"), "--out", out],
+        [starling, "sim", path, "--out", out],
         capture_output=True,
         text=True,
         timeout=300,
@@ -103,6 +113,41 @@ def simulate(
         }
         out, _ = sim(starling, folder, (a, b, x0), experiment, **model)
         return Result(out)
+
+
+def told(starling, *words):
+    """What `starling topology WORDS` prints, of JSON."""
+    command = [starling, "topology", *words]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    if ended.returncode != 0:
+        raise AssertionError(f"{words[0]} ended with {ended.returncode}: {ended.stderr.strip()}")
+    return json.loads(ended.stdout)
+
+
+def all_models(starling, graph, algorithm, optimizer, problem, rounds, **model):
+    """Those of the start and of every round."""
+    recorded = list(range(rounds + 1))
+    found = simulate(starling, graph, algorithm, optimizer, *problem, rounds, recorded, **model)
+    return [found.models[r] for r in recorded]
+
+
+def within(worst, allowed, what="differs by"):
+    """(reason or None, worst)"""
+    return (None if worst <= allowed else f"{what} {worst:.1e}, allowed {allowed}"), worst
+
+
+def check_same(ours, other, allowed):
+    """Of two runs, the models of each round."""
+    return within(max(abs(x - y).max() for x, y in zip(ours, other)), allowed)
+
+
+def check_refusal(run, text):
+    """What is said of it; text None: it is taken."""
+    try:
+        run()
+    except Refused as error:
+        return (None if text and text in str(error) else f"{error}; it should say {text!r}"), 0
+    return (f"it was taken, without {text!r}" if text else None), 0
 
 
 def write(folder, name, content):
@@ -140,3 +185,9 @@ def run_all(wanted):
                 flush=True,
             )
     return 1 if failed else 0
+
+
+def main(description, checks):
+    """Of checks(starling), those whose name has the text of --only."""
+    starling, only = arguments(description)
+    return run_all([(name, check) for name, check in checks(starling) if only in name])

@@ -24,7 +24,7 @@ import _silent
 import _simulate
 import _sparse
 from _edge import Edge
-from _simulate import QUICK, dpsgd, irregular, matchings, run_all, simulate
+from _simulate import QUICK, dpsgd, irregular, matchings, of, simulate, within
 import algorithms
 from expect import digraph, exponential, lazy_ring, ring
 
@@ -170,14 +170,8 @@ def cases(label, settings, compressors, graphs, optimizers, starts):
 def with_steps(label, name, key, step, variant=None):
     """A contractive compressor and a step that it bears."""
     base = {"name": name, **({"variant": variant} if variant else {})}
-    yield from cases(
-        label,
-        {**base, key: 1 if variant is None or variant == "compress-then-mix" else 0.8},
-        NONE,
-        FIXED,
-        WITH_MOMENTUM,
-        [SAME, OWN],
-    )
+    settings = {**base, key: 1 if variant is None or variant == "compress-then-mix" else 0.8}
+    yield from cases(label, settings, NONE, FIXED, WITH_MOMENTUM, [SAME, OWN])
     lossy = {what: config for what, config in ALL.items() if what != "identity"}
     yield from cases(label, {**base, key: step}, lossy, FIXED, WITH_MOMENTUM, [SAME, OWN])
 
@@ -185,22 +179,12 @@ def with_steps(label, name, key, step, variant=None):
 def all_cases():
     both = [SAME, OWN]
     for variant in ("adapt-then-combine", "combine-while-adapt"):
-        yield from cases(
-            f"d-psgd {variant}",
-            {"name": "d-psgd", "variant": variant},
-            None,
-            [*FIXED, MATCHINGS, EXPONENTIAL],
-            WITH_MOMENTUM,
-            both,
-        )
-        yield from cases(
-            f"d-psgd {variant} H=3",
-            {"name": "d-psgd", "variant": variant, "local_steps": 3},
-            None,
-            [RING, MATCHINGS, EXPONENTIAL],
-            WITH_MOMENTUM,
-            [OWN],
-        )
+        settings = of("d-psgd", variant=variant)
+        graphs = [*FIXED, MATCHINGS, EXPONENTIAL]
+        yield from cases(f"d-psgd {variant}", settings, None, graphs, WITH_MOMENTUM, both)
+        settings = of("d-psgd", variant=variant, local_steps=3)
+        graphs = [RING, MATCHINGS, EXPONENTIAL]
+        yield from cases(f"d-psgd {variant} H=3", settings, None, graphs, WITH_MOMENTUM, [OWN])
     cyclic = {"name": "shared-mask", "order": "cyclic"}
     masks = {f"{f}": {**cyclic, "fraction": f} for f in (0.6, 0.3, 0.15)}
     for steps in (1, 2):
@@ -232,23 +216,11 @@ def all_cases():
         yield from cases(f"sparq {form} H=3", sparq, TOP4, [MATCHINGS], ALONE, [OWN])
         local = {"name": "choco-sgd", "variant": form, "consensus_step": 0.3, "local_steps": 2}
         yield from cases(f"choco-sgd {form} H=2", local, TOP4, FIXED, WITH_MOMENTUM, [OWN])
-    yield from cases(
-        "dcd-psgd replicas",
-        {"name": "dcd-psgd", "replicas": "per-neighbour"},
-        ALL,
-        [IRREGULAR, MATCHINGS],
-        slow,
-        [SAME],
-    )
+    settings = of("dcd-psgd", replicas="per-neighbour")
+    yield from cases("dcd-psgd replicas", settings, ALL, [IRREGULAR, MATCHINGS], slow, [SAME])
     yield from with_steps("deep-squeeze", "deep-squeeze", "eta", 0.2)
-    yield from cases(
-        "deep-squeeze",
-        {"name": "deep-squeeze", "eta": 0.2},
-        TOP4,
-        [MATCHINGS],
-        WITH_MOMENTUM,
-        [OWN],
-    )
+    settings = of("deep-squeeze", eta=0.2)
+    yield from cases("deep-squeeze", settings, TOP4, [MATCHINGS], WITH_MOMENTUM, [OWN])
     # With a larger step 3lc's errors grow from round to round, and those of rounding with them.
     steps = {what: 0.02 if what == "3lc" else 0.2 for what in MARKS}
     for what, step in steps.items():
@@ -258,33 +230,16 @@ def all_cases():
     yield from cases(
         "deep-squeeze", {"name": "deep-squeeze", "eta": 0.1}, MARKS, FIXED, WITH_MOMENTUM, [OWN]
     )
-    yield from cases(
-        "deep-squeeze H=4",
-        {"name": "deep-squeeze", "eta": 0.2, "local_steps": 4},
-        SIGN,
-        FIXED,
-        WITH_MOMENTUM,
-        [OWN],
-    )
+    settings = of("deep-squeeze", eta=0.2, local_steps=4)
+    yield from cases("deep-squeeze H=4", settings, SIGN, FIXED, WITH_MOMENTUM, [OWN])
     yield from cases(
         "sgp", {"name": "sgp"}, None, [DIGRAPH, EXPONENTIAL, RING, IRREGULAR], WITH_MOMENTUM, both
     )
-    yield from cases(
-        "sgp H=3",
-        {"name": "sgp", "local_steps": 3},
-        None,
-        [DIGRAPH, EXPONENTIAL],
-        WITH_MOMENTUM,
-        [OWN],
-    )
-    yield from cases(
-        "gradient-tracking",
-        {"name": "gradient-tracking"},
-        None,
-        [*FIXED, MATCHINGS, EXPONENTIAL],
-        WITHOUT,
-        both,
-    )
+    settings = of("sgp", local_steps=3)
+    yield from cases("sgp H=3", settings, None, [DIGRAPH, EXPONENTIAL], WITH_MOMENTUM, [OWN])
+    settings = of("gradient-tracking")
+    graphs = [*FIXED, MATCHINGS, EXPONENTIAL]
+    yield from cases("gradient-tracking", settings, None, graphs, WITHOUT, both)
     yield from cases(
         "exact-diffusion", {"name": "exact-diffusion"}, None, [*FIXED, MATCHINGS], WITHOUT, both
     )
@@ -315,14 +270,9 @@ def all_cases():
     yield from cases("qgm mu", {**quasi, "mu": 0.6}, None, FIXED, SLOW, [OWN])
     yield from cases("decentlam", {"name": "decentlam"}, None, [*FIXED, MATCHINGS], SLOW, both)
     yield from cases("decentlam beta", {"name": "decentlam", "beta": 0.5}, None, FIXED, SLOW, [OWN])
-    yield from cases(
-        "naive-compression",
-        {"name": "naive-compression"},
-        {**NONE, **TOP4, **SIGN},
-        FIXED,
-        WITH_MOMENTUM,
-        both,
-    )
+    label = "naive-compression"
+    settings = of("naive-compression")
+    yield from cases(label, settings, {**NONE, **TOP4, **SIGN}, FIXED, WITH_MOMENTUM, both)
     yield from cases("naive-compression", {"name": "naive-compression"}, STROM, FIXED, ALONE, [OWN])
     yield from cases("all-reduce", {"name": "all-reduce"}, None, FIXED, ALONE, [SAME])
     for form, group in FORMS:
@@ -331,51 +281,27 @@ def all_cases():
         settings = {"name": "local-sgd", "period": 3, "all_reduce": form, "group": group}
         yield from cases(f"local-sgd {form} {group}", settings, None, [RING], LATE, [OWN])
     for server in (0, 5, "sharded"):
-        yield from cases(
-            f"parameter-server {server}",
-            {"name": "parameter-server", "server": server},
-            None,
-            FIXED,
-            ALONE,
-            [SAME],
-        )
+        settings = of("parameter-server", server=server)
+        yield from cases(f"parameter-server {server}", settings, None, FIXED, ALONE, [SAME])
     plain = {"sgd": PLAIN, "decay": DECAY}
     for server in (0, 5):
-        yield from cases(
-            f"double-squeeze {server}",
-            {"name": "double-squeeze", "server": server},
-            ALL,
-            FIXED,
-            plain,
-            [SAME],
-        )
+        settings = of("double-squeeze", server=server)
+        yield from cases(f"double-squeeze {server}", settings, ALL, FIXED, plain, [SAME])
     shards = {
         **NONE,
         "top-1": {"name": "top-k", "k": 1},
         "top-fraction": {"name": "top-k", "fraction": 0.4},
         **SIGN,
     }
-    yield from cases(
-        "double-squeeze sharded",
-        {"name": "double-squeeze", "server": "sharded"},
-        shards,
-        FIXED,
-        plain,
-        [SAME],
-    )
+    settings = of("double-squeeze", server="sharded")
+    yield from cases("double-squeeze sharded", settings, shards, FIXED, plain, [SAME])
     yield from _centralized.compressed(cases)
     on_three = [(RING, PLAIN, SAME), (IRREGULAR, MOMENTUM, SAME), (IRREGULAR, PLAIN, OWN)]
     for count, (label, settings, where) in enumerate(_drawn.cases(on_three)):
         yield Case(label, settings, *where, SEED + 100 * (count % PROBLEMS))
     for period in (1, 3, 10):
-        yield from cases(
-            f"local-sgd {period}",
-            {"name": "local-sgd", "period": period},
-            None,
-            FIXED,
-            WITH_MOMENTUM,
-            both,
-        )
+        settings = of("local-sgd", period=period)
+        yield from cases(f"local-sgd {period}", settings, None, FIXED, WITH_MOMENTUM, both)
     for warmup, k in ((0, 4), (5, 3), (7, 1)):
         settings = {
             "name": "cd-sgd",
@@ -438,114 +364,50 @@ def models_of(starling, settings, graph, optimizer, start):
 
 def identities():
     """(name, two settings, graph, optimizer, start): the same models."""
-    overlapped = {"name": "d-psgd", "variant": "combine-while-adapt"}
+    gossip, overlapped = of("d-psgd"), of("d-psgd", variant="combine-while-adapt")
     for name, one, other, optimizer in _centralized.identities():
         yield name, one, other, RING, optimizer, SAME
     for how, optimizer in (("momentum", MOMENTUM), ("nesterov", NESTEROV)):
         for graph in FIXED:
-            tail = f"{graph} {how}"
-            yield f"dcd-psgd = combine-while-adapt {tail}", {
-                "name": "dcd-psgd"
-            }, overlapped, graph, optimizer, SAME
-            yield f"ecd-psgd = combine-while-adapt {tail}", {
-                "name": "ecd-psgd"
-            }, overlapped, graph, optimizer, SAME
-            yield (
-                f"choco-sgd with step 1 = adapt-then-combine {tail}",
-                {"name": "choco-sgd", "consensus_step": 1},
-                {"name": "d-psgd"},
-                graph,
-                optimizer,
-                OWN,
-            )
-            yield (
-                f"deep-squeeze with eta 1 = adapt-then-combine {tail}",
-                {"name": "deep-squeeze", "eta": 1},
-                {"name": "d-psgd"},
-                graph,
-                optimizer,
-                OWN,
-            )
-            yield (
-                f"clipped-gossip that clips nothing = adapt-then-combine {tail}",
-                {"name": "clipped-gossip", "clip": 1e9},
-                {"name": "d-psgd"},
-                graph,
-                optimizer,
-                OWN,
-            )
-            yield f"parameter-server = all-reduce {tail}", {"name": "parameter-server"}, {
-                "name": "all-reduce"
-            }, graph, optimizer, SAME
-        for name in ("dcd-psgd", "choco-sgd"):
-            settings = {
-                "name": name,
-                **({"consensus_step": 0.3} if name == "choco-sgd" else {}),
-                "compressor": {"name": "top-k", "k": 12},
-            }
-            yield (
-                f"{name} with replicas = with their sum {how}",
-                {**settings, "replicas": "per-neighbour"},
-                settings,
-                RING,
-                optimizer,
-                SAME,
-            )
+            for what, one, other, start in (
+                ("dcd-psgd = combine-while-adapt", of("dcd-psgd"), overlapped, SAME),
+                ("ecd-psgd = combine-while-adapt", of("ecd-psgd"), overlapped, SAME),
+                ("choco-sgd with step 1", of("choco-sgd", consensus_step=1), gossip, OWN),
+                ("deep-squeeze with eta 1", of("deep-squeeze", eta=1), gossip, OWN),
+                ("clipped-gossip that clips nothing", of("clipped-gossip", clip=1e9), gossip, OWN),
+                ("parameter-server = all-reduce", of("parameter-server"), of("all-reduce"), SAME),
+            ):
+                what += " = adapt-then-combine" if other == gossip else ""
+                yield f"{what} {graph} {how}", one, other, graph, optimizer, start
+        for name, more in (("dcd-psgd", {}), ("choco-sgd", {"consensus_step": 0.3})):
+            summed = of(name, compressor=of("top-k", k=12), **more)
+            each = {**summed, "replicas": "per-neighbour"}
+            what = f"{name} with replicas = with their sum {how}"
+            yield what, each, summed, RING, optimizer, SAME
         for graph in (RING, IRREGULAR, EXPONENTIAL):
-            yield f"sgp = adapt-then-combine {graph} {how}", {"name": "sgp"}, {
-                "name": "d-psgd"
-            }, graph, optimizer, OWN
+            what = f"sgp = adapt-then-combine {graph} {how}"
+            yield what, of("sgp"), gossip, graph, optimizer, OWN
 
 
-def check_identity(starling, left, right, graph, optimizer, start):
-    one, other = (
-        models_of(starling, settings, graph, optimizer, start) for settings in (left, right)
-    )
-    return largest(max(difference(one[r], other[r]) for r in RECORDED), 1e-5)
-
-
-def largest(worst, allowed):
-    return (
-        (None, worst) if worst <= allowed else (f"differs by {worst:.1e}, allowed {allowed}", None)
-    )
+def check_identity(starling, left, right, graph, optimizer, start, allowed=1e-5, other=None):
+    """other: the optimizer of the right one, where it is not the same."""
+    one = models_of(starling, left, graph, optimizer, start)
+    two = models_of(starling, right, graph, other or optimizer, start)
+    return within(max(difference(one[r], two[r]) for r in RECORDED), allowed)
 
 
 def kept_means():
     """(name, settings): at learning rate 0 the mean model stays where it is."""
+    choco = of("choco-sgd", consensus_step=0.3)
     for what, config in ALL.items():
-        yield f"choco-sgd keeps the mean, {what}", {
-            "name": "choco-sgd",
-            "consensus_step": 0.3,
-            "compressor": config,
-        }
-        yield (
-            f"choco-sgd, mixed first, keeps the mean, {what}",
-            {
-                "name": "choco-sgd",
-                "variant": "mix-then-compress",
-                "consensus_step": 0.3,
-                "compressor": config,
-            },
-        )
-        yield (
-            f"choco-sgd, replicas one by one, keeps the mean, {what}",
-            {
-                "name": "choco-sgd",
-                "replicas": "per-neighbour",
-                "consensus_step": 0.3,
-                "compressor": config,
-            },
-        )
-        yield f"deep-squeeze keeps the mean, {what}", {
-            "name": "deep-squeeze",
-            "eta": 0.2,
-            "compressor": config,
-        }
-        yield f"beer keeps the mean, {what}", {
-            "name": "beer",
-            "consensus_step": 0.3,
-            "compressor": config,
-        }
+        for name, settings in (
+            ("choco-sgd", choco),
+            ("choco-sgd, mixed first,", {**choco, "variant": "mix-then-compress"}),
+            ("choco-sgd, replicas one by one,", {**choco, "replicas": "per-neighbour"}),
+            ("deep-squeeze", of("deep-squeeze", eta=0.2)),
+            ("beer", of("beer", consensus_step=0.3)),
+        ):
+            yield f"{name} keeps the mean, {what}", {**settings, "compressor": config}
     for what, config in LARGEST.items():
         yield f"lead keeps the mean, {what}", {"name": "lead", "compressor": config}
     yield "clipped-gossip with one tau keeps the mean", {"name": "clipped-gossip", "clip": 0.5}
@@ -553,16 +415,16 @@ def kept_means():
     yield "d-psgd, overlapped, keeps the mean", {"name": "d-psgd", "variant": "combine-while-adapt"}
 
 
-def check_mean(starling, settings):
-    case = Case("", settings, IRREGULAR, STILL, OWN)
+def check_mean(starling, settings, graph=IRREGULAR):
+    case = Case("", settings, graph, STILL, OWN)
     mean = case.problem()[2].mean(axis=0)
     models = case.found(starling).models
-    return largest(max(difference(models[r].mean(axis=0), mean) for r in RECORDED), 1e-5)
+    return within(max(difference(models[r].mean(axis=0), mean) for r in RECORDED), 1e-5)
 
 
 def check_weights(starling):
     weights = Case("", {"name": "sgp"}, DIGRAPH, MOMENTUM, OWN).found(starling).weights
-    return largest(max(abs(weights[r].sum() - 7) for r in RECORDED), 1e-9)
+    return within(max(abs(weights[r].sum() - 7) for r in RECORDED), 1e-9)
 
 
 def all_checks(starling):
@@ -591,10 +453,5 @@ def all_checks(starling):
     yield "push-sum weights sum to n", lambda: check_weights(starling)
 
 
-def main():
-    starling, only = _simulate.arguments(__doc__)
-    return run_all([(name, check) for name, check in all_checks(starling) if only in name])
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(_simulate.main(__doc__, all_checks))

@@ -112,16 +112,12 @@ def check_refused(starling):
     return None, 0.0
 
 
-def main():
-    starling, only = _simulate.arguments(__doc__)
-    checks = {
-        "final models": lambda: check_final(starling),
-        "final models of push-sum": lambda: check_final(starling, **PUSH),
-        "some from checkpoints": lambda: check_saved(starling),
-        "refused": lambda: check_refused(starling),
-    }
-    return _simulate.run_all([(name, check) for name, check in checks.items() if only in name])
+def all_checks(starling):
+    yield "final models", lambda: check_final(starling)
+    yield "final models of push-sum", lambda: check_final(starling, **PUSH)
+    yield "some from checkpoints", lambda: check_saved(starling)
+    yield "refused", lambda: check_refused(starling)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(_simulate.main(__doc__, all_checks))

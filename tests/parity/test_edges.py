@@ -5,6 +5,7 @@ long messages are, and what is warned of or refused.
 
 usage: test_edges.py [--starling] STARLING [--only TEXT]
 """
+import functools
 import json
 import os
 import sys
@@ -12,7 +13,7 @@ import tempfile
 
 import _simulate
 import algorithms
-from _simulate import Refused, dpsgd, run_all, simulate
+from _simulate import check_refusal, dpsgd, simulate
 from expect import Graph
 from test_algorithms import (
     COSINE,
@@ -25,16 +26,15 @@ from test_algorithms import (
     NESTEROV,
     OWN,
     PLAIN,
-    RECORDED,
     RING,
     SAME,
     STILL,
     D,
     Case,
     cases,
+    check_identity,
+    check_mean,
     compare,
-    difference,
-    largest,
 )
 
 STEPS = {"sgd": PLAIN, "nesterov": NESTEROV, "cosine": COSINE}
@@ -90,25 +90,10 @@ def identities():
     yield "relaysum of two nodes is averaging", relayed, averaged, PAIR, MOMENTUM, SAME
 
 
-def check_identity(starling, left, right, graph, optimizer, start):
-    one, other = (
-        Case("", settings, graph, optimizer, start).found(starling).models
-        for settings in (left, right)
-    )
-    return largest(max(difference(one[r], other[r]) for r in RECORDED), 1e-6)
-
-
 def kept_means():
     for bits in (1, 4, 8):
         for graph in (IRREGULAR, MATCHINGS, EXPONENTIAL):
             yield f"moniqua of {bits} bits keeps the mean, {graph}", moniqua(bits=bits), graph
-
-
-def check_mean(starling, settings, graph):
-    case = Case("", settings, graph, STILL, OWN)
-    mean = case.problem()[2].mean(axis=0)
-    models = case.found(starling).models
-    return largest(max(difference(models[r].mean(axis=0), mean) for r in RECORDED), 1e-5)
 
 
 def check_optimum(starling, graph):
@@ -171,19 +156,11 @@ def refusals():
     yield "nobody else has it", RING, other, "algorithm.compressor.name"
 
 
-def check_refusal(starling, graph, settings, text):
-    try:
-        Case("", settings, graph, PLAIN, SAME).found(starling)
-    except Refused as error:
-        return (None if text in str(error) else str(error)), 0
-    return f"it was taken, without {text!r}", 0
-
-
 def all_checks(starling):
     for case in all_cases():
         yield case.name, lambda case=case: compare(starling, case)
     for name, *what in identities():
-        yield name, lambda what=what: check_identity(starling, *what)
+        yield name, lambda what=what: check_identity(starling, *what, allowed=1e-6)
     for name, *what in kept_means():
         yield name, lambda what=what: check_mean(starling, *what)
     for graph in (RING, PATH, BINARY):
@@ -196,14 +173,11 @@ def all_checks(starling):
     for theta, doubted in ((0.2, True), (FAR, False)):
         what = theta, doubted
         yield f"moniqua counts, theta {theta}", lambda what=what: check_doubts(starling, *what)
-    for name, *what in refusals():
-        yield name, lambda what=what: check_refusal(starling, *what)
-
-
-def main():
-    starling, only = _simulate.arguments(__doc__)
-    return run_all([(name, check) for name, check in all_checks(starling) if only in name])
+    for name, graph, settings, text in refusals():
+        case = Case("", settings, graph, PLAIN, SAME)
+        found = functools.partial(case.found, starling)
+        yield name, functools.partial(check_refusal, found, text)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(_simulate.main(__doc__, all_checks))

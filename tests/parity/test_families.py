@@ -7,16 +7,13 @@ usage: test_families.py STARLING
 import itertools
 import json
 import os
-import subprocess
 import sys
 
 import numpy as np
 
-sys.path.insert(
-    0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "reference")
-)
-import families  # noqa: E402
-import _listed  # noqa: E402
+from _simulate import told
+import families
+import _listed
 
 QUICK = "STARLING_QUICK" in os.environ  # under sanitizers
 
@@ -111,15 +108,7 @@ def make(starling, name, n, parameters):
         for key, value in parameters.items()
         for word in ("--" + key.replace("_", "-"), text(value))
     ]
-    ended = subprocess.run(
-        [starling, "topology", "make", name, "--nodes", str(n), *arguments, "--expand"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if ended.returncode != 0:
-        raise RuntimeError(ended.stderr.strip())
-    content = json.loads(ended.stdout)
+    content = told(starling, "make", name, "--nodes", str(n), *arguments, "--expand")
     slots = []
     for slot in content.get("schedule", [content]):
         w = np.zeros((n, n))
@@ -247,7 +236,7 @@ def main():
             why = compare(
                 make(starling, name, n, parameters), families.MATRICES[name](n, **parameters)
             )
-        except RuntimeError as error:
+        except (AssertionError, RuntimeError) as error:
             why = str(error)
         failed |= report(label, why)
     for base, n, budget, edges, parameters in MATCHAS[:2] if QUICK else MATCHAS:

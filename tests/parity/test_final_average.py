@@ -12,7 +12,7 @@ import tempfile
 
 import numpy as np
 
-from _simulate import arguments, read_lines, run_all, write
+from _simulate import main, read_lines, write
 
 ROUNDS, NODES = 24, 6
 RING = {"nodes": NODES, "family": "ring"}
@@ -127,15 +127,15 @@ def words():
     yield "a period beyond the exchanges", "average_period: 5, but the run has 4 exchanges", local
 
 
-def main():
-    starling, only = arguments(__doc__)
-    checks = [(name, lambda case=case: check_mean(starling, *case)) for name, case in CASES.items()]
-    checks += [(name, lambda rest=rest: check_said(starling, *rest)) for name, *rest in words()]
+def all_checks(starling):
+    for name, case in CASES.items():
+        yield name, lambda case=case: check_mean(starling, *case)
+    for name, *rest in words():
+        yield name, lambda rest=rest: check_said(starling, *rest)
     text = "final_average has no effect in a session"
     session = {"topology": RING, "final_average": True}
-    checks.append(("sessions", lambda: check_said(starling, text, session, "--session", "mix")))
-    return run_all([(name, check) for name, check in checks if only in name])
+    yield "sessions", lambda: check_said(starling, text, session, "--session", "mix")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(__doc__, all_checks))

@@ -2,88 +2,56 @@
 """The simulator's D-PSGD against goldens that an independent float64 program wrote
 (tests/reference/dpsgd.py).
 
-usage: test_goldens.py STARLING [CASE ...]
+usage: test_goldens.py [--starling] STARLING [--only TEXT]
 """
+import functools
 import glob
 import json
 import os
-import subprocess
 import sys
 import tempfile
+
+import numpy as np
+
+import _simulate
 
 GOLDENS = os.path.join(
     os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "reference", "dpsgd"
 )
-TOLERANCE = (
-    1e-4  # relative to the largest parameter of the same node; single precision keeps about 1e-6
-)
+TOLERANCE = 1e-4  # of the largest parameter of the same node; single precision keeps about 1e-6
 
 
-def read_parameters(path):
-    """(round, node) -> parameters"""
-    with open(path) as file:
-        lines = [json.loads(line) for line in file]
-    return {(line["round"], line["node"]): line["parameters"] for line in lines}
-
-
-def difference(found, expected):
-    """Largest difference of two vectors, relative to the largest expected value."""
-    if len(found) != len(expected):
-        return float("inf")
-    scale = max(abs(value) for value in expected)
-    worst = 0.0
-    for a, b in zip(found, expected):
-        worst = max(worst, abs(a - b) if a is not None else float("inf"))  # null: not finite
-    return worst / scale
+def parameters(lines):
+    """(round, node) -> parameters; null is not finite"""
+    rows = {(line["round"], line["node"]): line["parameters"] for line in lines}
+    return {key: np.array(row, dtype=float) for key, row in rows.items()}
 
 
 def compare(starling, case):
     """(None, worst difference) when the case holds, else (reason, None)."""
     with open(os.path.join(GOLDENS, case + ".expected.json")) as file:
-        expected = {(line["round"], line["node"]): line["parameters"] for line in json.load(file)}
+        expected = parameters(json.load(file))
     with tempfile.TemporaryDirectory(prefix="starling-goldens-") as folder:
-        out = os.path.join(folder, "out")
-        ended = subprocess.run(
-            [starling, "sim", os.path.join(GOLDENS, case + ".json"), "--out", out],
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
-        if ended.returncode != 0:
-            return f"starling sim ended with {ended.returncode}: {ended.stderr.strip()}", None
-        found = read_parameters(os.path.join(out, "parameters.jsonl"))
+        path = os.path.join(GOLDENS, case + ".json")
+        out = _simulate.run_file(starling, folder, path)[0]
+        found = parameters(_simulate.read_lines(out, "parameters.jsonl"))
     if found.keys() != expected.keys():
-        return (
-            f"recorded (round, node) {sorted(found)[:4]}..., expected {sorted(expected)[:4]}...",
-            None,
-        )
-    worst, where = max((difference(found[key], expected[key]), key) for key in expected)
-    if not worst <= TOLERANCE:
-        return (
-            f"round {where[0]}, node {where[1]} differs by {worst:.2e}, allowed {TOLERANCE}",
-            None,
-        )
-    return None, worst
-
-
-def main():
-    starling = os.path.abspath(sys.argv[1])
-    cases = sys.argv[2:] or sorted(
-        os.path.basename(path)[: -len(".expected.json")]
-        for path in glob.glob(os.path.join(GOLDENS, "*.expected.json"))
+        return f"recorded (round, node) {sorted(found)[:4]}..., not {sorted(expected)[:4]}...", None
+    for key, row in expected.items():
+        if found[key].shape != row.shape or not np.isfinite(found[key]).all():
+            return f"round {key[0]}, node {key[1]}: {found[key]}", None
+    apart = {key: abs(found[key] - row).max() / abs(row).max() for key, row in expected.items()}
+    where = max(apart, key=apart.get)
+    return _simulate.within(
+        apart[where], TOLERANCE, f"round {where[0]}, node {where[1]} differs by"
     )
-    failed = not cases
-    for case in cases:
-        reason, worst = compare(starling, case)
-        failed = failed or reason is not None
-        print(
-            f"not ok golden {case}: {reason}"
-            if reason
-            else f"ok golden {case} (differs by {worst:.1e})",
-            flush=True,
-        )
-    return 1 if failed else 0
+
+
+def all_checks(starling):
+    for path in sorted(glob.glob(os.path.join(GOLDENS, "*.expected.json"))):
+        case = os.path.basename(path).removesuffix(".expected.json")
+        yield f"golden {case}", functools.partial(compare, starling, case)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(_simulate.main(__doc__, all_checks))

@@ -5,11 +5,12 @@ and what is refused.
 
 usage: test_low_rank.py [--starling] STARLING [--only TEXT]
 """
+import functools
 import sys
 
 import numpy as np
 
-from _simulate import Refused, arguments, dpsgd, irregular, run_all, simulate
+from _simulate import all_models, check_refusal, check_same, dpsgd, irregular, main, within
 from algorithms import Quadratic, history
 from expect import ring
 
@@ -31,12 +32,7 @@ def settings(rank, form="ring", **more):
 
 
 def models(starling, graph, algorithm, optimizer, problem, matrix, rounds=ROUNDS):
-    """All models of all rounds."""
-    recorded = list(range(rounds + 1))
-    found = simulate(
-        starling, graph, algorithm, optimizer, *problem, rounds, recorded, matrix=matrix
-    )
-    return [found.models[r] for r in recorded]
+    return all_models(starling, graph, algorithm, optimizer, problem, rounds, matrix=matrix)
 
 
 def problem_of(graph, d, seed=5):
@@ -94,8 +90,7 @@ def check_full(starling):
     ours = models(starling, graph, settings(4), NESTEROV, problem_of(graph, d), matrix)
     plain = {"name": "all-reduce"}
     other = models(starling, graph, plain, NESTEROV, problem_of(graph, d), matrix)
-    worst = max(abs(x - y).max() for x, y in zip(ours, other))
-    return (None if worst == 0 else f"differs by {worst:.1e}"), worst
+    return check_same(ours, other, 0)
 
 
 def check_optimum(starling):
@@ -103,8 +98,7 @@ def check_optimum(starling):
     graph, (matrix, d) = GRAPHS["irregular"], SHAPES["a matrix and a vector"]
     a, b, x0 = problem = problem_of(graph, d)
     found = models(starling, graph, settings(1), {"learning_rate": 0.2}, problem, matrix, 2000)
-    worst = abs(found[-1] - Quadratic(a, b).optimum()).max()
-    return (None if worst < 1e-4 else f"{worst:.1e} from the optimum"), worst
+    return within(abs(found[-1] - Quadratic(a, b).optimum()).max(), 1e-4, "from the optimum by")
 
 
 def check_mean(starling):
@@ -115,8 +109,7 @@ def check_mean(starling):
     optimizer = OPTIMIZERS["nesterov"]
     ours = models(starling, graph, settings(2), optimizer, (a, b, x0), matrix)
     other = models(starling, graph, settings(2), optimizer, turned, matrix)
-    worst = max(abs(x - y).max() for x, y in zip(ours, other))
-    return (None if worst < 1e-4 else f"differs by {worst:.1e}"), worst
+    return check_same(ours, other, 1e-4)
 
 
 def check_zero(starling):
@@ -129,66 +122,53 @@ def check_zero(starling):
     ours = models(starling, graph, settings(2), {"learning_rate": 0.1}, problem, [5, 6])
     plain = {"name": "all-reduce"}
     other = models(starling, graph, plain, {"learning_rate": 0.1}, problem, [5, 6])
-    worst = max(abs(x - y).max() for x, y in zip(ours, other))
-    return (None if worst < 1e-5 else f"differs by {worst:.1e}"), worst
+    return check_same(ours, other, 1e-5)
 
 
-def check_refused(starling):
-    graph, d = GRAPHS["ring"], 30
-    for algorithm, matrix, said in (
-        (
-            settings(6),
-            [6, 5],
-            "algorithm.rank: 6 is no rank of a matrix of this model; it must be from 1 to 5",
-        ),
-        (settings(2), [], '"powersgd" factors matrices, and this model has none'),
-        (settings(2), [6, 6], "model.matrix: must be [rows, columns] of at most the 30"),
-        (settings(2), [6], "model.matrix: must be [rows, columns]"),
-        (
-            settings(2, start=[[1, 0]] * 4),
-            [6, 5],
-            "algorithm.start: has 4 rows of 2 numbers; it must have 5, one for each column of each "
-            "matrix that is factored, of algorithm.rank 2",
-        ),
-        (settings(2, start=[[1, 0], [1]]), [6, 5], "a list of equally long lists of numbers"),
-        (settings(2, warmup_rounds=-1), [6, 5], '"auto", or an integer from 0 to'),
-        (settings(0), [6, 5], "algorithm.rank: 0 is not allowed"),
-        ({**settings(2), "compressor": "top-k"}, [6, 5], "sends vectors as they are"),
-    ):
-        try:
-            models(starling, graph, algorithm, NESTEROV, problem_of(graph, d), matrix, 1)
-            return f"{algorithm} took {matrix}", 0
-        except Refused as error:
-            if said not in str(error):
-                return f"{error}; it should say {said!r}", 0
-    return None, 0
+def refusals():
+    """(settings, matrix, what is said)"""
+    rank = "algorithm.rank: 6 is no rank of a matrix of this model; it must be from 1 to 5"
+    yield settings(6), [6, 5], rank
+    yield settings(2), [], '"powersgd" factors matrices, and this model has none'
+    yield settings(2), [6, 6], "model.matrix: must be [rows, columns] of at most the 30"
+    yield settings(2), [6], "model.matrix: must be [rows, columns]"
+    start = "algorithm.start: has 4 rows of 2 numbers; it must have 5, one for each column of each "
+    start += "matrix that is factored, of algorithm.rank 2"
+    yield settings(2, start=[[1, 0]] * 4), [6, 5], start
+    uneven = settings(2, start=[[1, 0], [1]])
+    yield uneven, [6, 5], "a list of equally long lists of numbers"
+    yield settings(2, warmup_rounds=-1), [6, 5], '"auto", or an integer from 0 to'
+    yield settings(0), [6, 5], "algorithm.rank: 0 is not allowed"
+    yield {**settings(2), "compressor": "top-k"}, [6, 5], "sends vectors as they are"
 
 
-def main():
-    starling, only = arguments(__doc__)
-    checks = [
-        (
-            f"rank {rank}, {what}, {how}, {where}",
-            lambda graph=graph, shape=shape, optimizer=optimizer, rank=rank: check_formula(
-                starling, graph, shape, optimizer, settings(rank, FORMS[rank % len(FORMS)])
-            ),
-        )
-        for where, graph in GRAPHS.items()
-        for what, shape in SHAPES.items()
-        for how, optimizer in OPTIMIZERS.items()
-        for rank in (1, 2)
-    ]
-    for name, check in (
-        ("given factors", check_given),
-        ("full rank", check_full),
-        ("optimum", check_optimum),
-        ("mean", check_mean),
-        ("zero columns", check_zero),
-        ("refused", check_refused),
-    ):
-        checks.append((name, lambda check=check: check(starling)))
-    return run_all([(name, check) for name, check in checks if only in name])
+def check_refused(starling, algorithm, matrix, text):
+    graph = GRAPHS["ring"]
+    what = graph, algorithm, NESTEROV, problem_of(graph, 30), matrix, 1
+    run = functools.partial(models, starling, *what)
+    return check_refusal(run, text)
+
+
+def formulas():
+    for where, graph in GRAPHS.items():
+        for what, shape in SHAPES.items():
+            for how, optimizer in OPTIMIZERS.items():
+                for rank in (1, 2):
+                    yield f"rank {rank}, {what}, {how}, {where}", graph, shape, optimizer, rank
+
+
+def all_checks(starling):
+    for name, *case, rank in formulas():
+        algorithm = settings(rank, FORMS[rank % len(FORMS)])
+        yield name, functools.partial(check_formula, starling, *case, algorithm)
+    yield "given factors", lambda: check_given(starling)
+    yield "full rank", lambda: check_full(starling)
+    yield "optimum", lambda: check_optimum(starling)
+    yield "mean", lambda: check_mean(starling)
+    yield "zero columns", lambda: check_zero(starling)
+    for case in refusals():
+        yield f"refused: {case[-1]}", functools.partial(check_refused, starling, *case)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(__doc__, all_checks))

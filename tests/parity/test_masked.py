@@ -4,6 +4,7 @@ same coordinates on all nodes: by its own formula, of whatever mask a round had.
 
 usage: test_masked.py [--starling] STARLING [--only TEXT]
 """
+import functools
 import os
 import subprocess
 import sys
@@ -11,7 +12,17 @@ import tempfile
 
 import numpy as np
 
-from _simulate import Refused, arguments, dpsgd, irregular, matchings, run_all, simulate, write
+from _simulate import (
+    all_models,
+    check_refusal,
+    check_same,
+    dpsgd,
+    irregular,
+    main,
+    matchings,
+    within,
+    write,
+)
 from expect import exponential
 
 D, ROWS, ROUNDS, FRACTION = 40, 30, 12, 0.25
@@ -25,19 +36,16 @@ def masked(fraction=FRACTION, **more):
     return {"name": "d-psgd", "compressor": {"name": "shared-mask", "fraction": fraction}, **more}
 
 
-def models(starling, graph, settings, optimizer, seed=3):
-    problem = dpsgd.problem(graph.n, ROWS, D, False, seed)
-    recorded = list(range(ROUNDS + 1))
-    found = simulate(starling, graph, settings, optimizer, *problem, ROUNDS, recorded)
-    return [found.models[r] for r in recorded]
+def models(starling, graph, settings, optimizer):
+    problem = dpsgd.problem(graph.n, ROWS, D, False, 3)
+    return all_models(starling, graph, settings, optimizer, problem, ROUNDS)
 
 
 def check_whole(starling, graph):
     """Fraction 1 is D-PSGD, of each form of step."""
     ours = models(starling, graph, masked(1, local_steps=2), MOMENTUM)
     other = models(starling, graph, {"name": "d-psgd", "local_steps": 2}, MOMENTUM)
-    worst = max(abs(x - y).max() for x, y in zip(ours, other))
-    return (None if worst < 1e-4 else f"differs from D-PSGD by {worst:.1e}"), worst
+    return check_same(ours, other, 1e-4)
 
 
 def check_formula(starling, graph):
@@ -53,13 +61,13 @@ def check_formula(starling, graph):
         masks.append(tuple(mask))
     if len(set(masks)) < ROUNDS - 1:
         return "the masks repeat themselves", worst
-    return (None if worst < 1e-5 else f"differs by {worst:.1e}"), worst
+    return within(worst, 1e-5)
 
 
 def check_mean(starling, graph):
     found = models(starling, graph, masked(), STILL)
     worst = max(abs(x.mean(axis=0) - found[0].mean(axis=0)).max() for x in found)
-    return (None if worst < 1e-6 else f"the mean moves by {worst:.1e}"), worst
+    return within(worst, 1e-6, "the mean moves by")
 
 
 def check_order(starling, graph):
@@ -73,15 +81,6 @@ def check_order(starling, graph):
         if (mask & ~expected).any() or (t == 0 and (mask != expected).any()):
             return f"round {t + 1} mixes {np.flatnonzero(mask)}", 0
     return None, 0
-
-
-def check_refused(starling):
-    settings = masked(variant="combine-while-adapt")
-    try:
-        models(starling, GRAPHS["irregular"], settings, STILL)
-    except Refused as error:
-        return (None if "sends vectors as they are" in str(error) else str(error)), 0
-    return "combine-while-adapt took it", 0
 
 
 def check_overlap(starling):
@@ -98,23 +97,16 @@ def check_overlap(starling):
     return (None if good else f"{said!r}"), 0
 
 
-def main():
-    starling, only = arguments(__doc__)
-    whats = {
-        "whole": check_whole,
-        "formula": check_formula,
-        "mean": check_mean,
-        "order": check_order,
-    }
-    checks = [
-        (f"{what} {name}", lambda check=check, graph=graph: check(starling, graph))
-        for name, graph in GRAPHS.items()
-        for what, check in whats.items()
-    ]
-    checks.append(("refused", lambda: check_refused(starling)))
-    checks.append(("overlap", lambda: check_overlap(starling)))
-    return run_all([(name, check) for name, check in checks if only in name])
+def all_checks(starling):
+    for name, graph in GRAPHS.items():
+        for check in (check_whole, check_formula, check_mean, check_order):
+            what = check.__name__.removeprefix("check_")
+            yield f"{what} {name}", functools.partial(check, starling, graph)
+    settings = masked(variant="combine-while-adapt")
+    run = functools.partial(models, starling, GRAPHS["irregular"], settings, STILL)
+    yield "refused", lambda: check_refusal(run, "sends vectors as they are")
+    yield "overlap", lambda: check_overlap(starling)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(__doc__, all_checks))

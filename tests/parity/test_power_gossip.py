@@ -5,21 +5,15 @@ is refused.
 
 usage: test_power_gossip.py [--starling] STARLING [--only TEXT]
 """
+import functools
 import sys
 
 import numpy as np
 
-from _simulate import Refused, arguments, dpsgd, matchings, run_all, simulate
+import test_low_rank
+from _simulate import check_same, dpsgd, main, matchings, simulate
 from expect import Graph, ring
-from test_low_rank import (
-    GRAPHS,
-    NESTEROV,
-    OPTIMIZERS,
-    SHAPES,
-    check_formula,
-    models,
-    problem_of,
-)
+from test_low_rank import GRAPHS, NESTEROV, SHAPES, check_formula, check_refused, models, problem_of
 
 
 def schedule(n, *slots):
@@ -36,7 +30,7 @@ SCHEDULES = {
     "two": schedule(6, *PAIRS),
     "four": schedule(6, PAIRS[0], [*PAIRS[1], [0, 3]], [[0, 1], [1, 2], [0, 2]], PAIRS[1]),
 }
-CLOSE, STILL = 3e-5, {"learning_rate": 0}
+STILL = {"learning_rate": 0}
 HEADER = 64  # bytes of a frame
 
 
@@ -51,8 +45,7 @@ def check_full(starling, graph):
     problem = problem_of(graph, d)
     ours = models(starling, graph, settings(5), NESTEROV, problem, matrix)
     other = models(starling, graph, gossip, NESTEROV, problem, matrix)
-    worst = max(abs(x - y).max() for x, y in zip(ours, other))
-    return (None if worst < CLOSE else f"differs by {worst:.1e}"), worst
+    return check_same(ours, other, 3e-5)
 
 
 def check_agreement(starling, graph):
@@ -81,26 +74,13 @@ def check_bytes(starling):
     return (None if sent == {expected} else f"{sent} bytes, not {expected}"), 0
 
 
-def check_refused(starling):
-    d = 30
-    for algorithm, graph, matrix, said in (
-        (settings(6), ring(4), [6, 5], "algorithm.rank: 6 is no rank of a matrix of this model"),
-        (settings(1), ring(4), [], '"power-gossip" factors matrices, and this model has none'),
-        (
-            settings(2, start=[[1, 0]]),
-            ring(4),
-            [6, 5],
-            "algorithm.start: has 1 rows of 2 numbers; it must have 5",
-        ),
-        (settings(2, compressor="top-k"), ring(4), [6, 5], "sends vectors as they are"),
-    ):
-        try:
-            models(starling, graph, algorithm, NESTEROV, problem_of(graph, d), matrix, 1)
-            return f"{algorithm} took {matrix}", 0
-        except Refused as error:
-            if said not in str(error):
-                return f"{error}; it should say {said!r}", 0
-    return None, 0
+def refusals():
+    """(settings, matrix, what is said)"""
+    yield settings(6), [6, 5], "algorithm.rank: 6 is no rank of a matrix of this model"
+    yield settings(1), [], '"power-gossip" factors matrices, and this model has none'
+    start = "algorithm.start: has 1 rows of 2 numbers; it must have 5"
+    yield settings(2, start=[[1, 0]]), [6, 5], start
+    yield settings(2, compressor="top-k"), [6, 5], "sends vectors as they are"
 
 
 def formulas():
@@ -112,32 +92,20 @@ def formulas():
         for rank in (1, 2):
             name = f"rank {rank}, {where}"
             yield name, graph, SHAPES["wide"], NESTEROV, settings(rank)
-    for where, graph in GRAPHS.items():
-        for what, shape in SHAPES.items():
-            for how, optimizer in OPTIMIZERS.items():
-                for rank in (1, 2):
-                    name = f"rank {rank}, {what}, {how}, {where}"
-                    yield name, graph, shape, optimizer, settings(rank)
+    for name, graph, shape, optimizer, rank in test_low_rank.formulas():
+        yield name, graph, shape, optimizer, settings(rank)
 
 
-def main():
-    starling, only = arguments(__doc__)
-    checks = [
-        (name, lambda case=case: check_formula(starling, *case, alike=False))
-        for name, *case in formulas()
-    ]
+def all_checks(starling):
+    for name, *case in formulas():
+        yield name, functools.partial(check_formula, starling, *case, alike=False)
     for where, graph in {**SCHEDULES, "irregular": GRAPHS["irregular"]}.items():
-        for name, check in (("full rank", check_full), ("agreement", check_agreement)):
-            checks.append(
-                (f"{name} {where}", lambda check=check, graph=graph: check(starling, graph))
-            )
-    for name, check in (
-        ("bytes", check_bytes),
-        ("refused", check_refused),
-    ):
-        checks.append((name, lambda check=check: check(starling)))
-    return run_all([(name, check) for name, check in checks if only in name])
+        yield f"full rank {where}", functools.partial(check_full, starling, graph)
+        yield f"agreement {where}", functools.partial(check_agreement, starling, graph)
+    yield "bytes", lambda: check_bytes(starling)
+    for case in refusals():
+        yield f"refused: {case[-1]}", functools.partial(check_refused, starling, *case)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(__doc__, all_checks))

@@ -6,15 +6,13 @@ is that of the ranking, and so is the order.
 
 usage: test_rank.py [--starling] STARLING [--only TEXT]
 """
-import json
 import os
-import subprocess
 import sys
 import tempfile
 
 import numpy as np
 
-from _simulate import QUICK, arguments, simulate, write
+from _simulate import QUICK, arguments, simulate, told, write
 
 EPSILON = 1e-3
 PARAMETERS = 2500  # 10 kB a message: headers are less than one in a hundred
@@ -25,26 +23,8 @@ SLACK = 0.25
 
 
 def rank(starling, *options):
-    ended = subprocess.run(
-        [
-            starling,
-            "topology",
-            "rank",
-            *options,
-            "--json",
-            "--parameters",
-            str(PARAMETERS),
-            "--epsilon",
-            str(EPSILON),
-        ],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    if ended.returncode != 0:
-        raise AssertionError(f"rank ended with {ended.returncode}: {ended.stderr.strip()}")
-    return json.loads(ended.stdout)
+    numbers = "--parameters", str(PARAMETERS), "--epsilon", str(EPSILON)
+    return told(starling, "rank", *options, "--json", *numbers)
 
 
 class Graph:

@@ -4,11 +4,12 @@ numpy computes, and their mean is C-SGD's; its bytes, and what is refused.
 
 usage: test_shared_scale.py [--starling] STARLING [--only TEXT]
 """
+import functools
 import sys
 
 import numpy as np
 
-from _simulate import Refused, arguments, dpsgd, run_all, simulate
+from _simulate import all_models, check_refusal, dpsgd, main, simulate, within
 from algorithms import Quadratic
 from expect import ring
 
@@ -28,15 +29,17 @@ def shared(route, yes=True, **more):
     return {**ROUTES[route], "compressor": terngrad}
 
 
-def models(starling, settings, problem, optimizer=PLAIN, rounds=ROUNDS, **more):
-    recorded = list(range(rounds + 1))
-    found = simulate(starling, ring(N), settings, optimizer, *problem, rounds, recorded, **more)
-    return [found.models[r] for r in recorded], found
+def problem_of():
+    return dpsgd.problem(N, ROWS, D, True, 7)
 
 
-def levels(problem, found, parts):
+def models(starling, settings, rounds=ROUNDS, **more):
+    return all_models(starling, ring(N), settings, PLAIN, problem_of(), rounds, **more)
+
+
+def levels(found, parts):
     """Of each round, in units of the scale: by how much the sum of gradients moved the model."""
-    quadratic = Quadratic(*problem[:2])
+    quadratic = Quadratic(*problem_of()[:2])
     for x, after in zip(found, found[1:]):
         g = quadratic.gradient(x)
         for begin, end in zip([0, *parts], [*parts, D]):
@@ -46,11 +49,10 @@ def levels(problem, found, parts):
 
 def check_multiples(starling, route, tensors):
     """Steps are whole numbers of scales, at most one a node, next to the sum of gradients."""
-    problem = dpsgd.problem(N, ROWS, D, True, 7)
     parts, more = ([MATRIX[0] * MATRIX[1]], {"per": "tensor"}) if tensors else ([], {})
-    found, _ = models(starling, shared(route, **more), problem, matrix=MATRIX if tensors else [])
+    found = models(starling, shared(route, **more), matrix=MATRIX if tensors else [])
     worst = 0
-    for moved, mean in levels(problem, found, parts):
+    for moved, mean in levels(found, parts):
         if route == "both ways":  # the server's own messages have a scale of their own
             sizes = abs(moved[abs(moved) > 1e-3])
             worst = max(worst, np.ptp(sizes) / sizes.max())
@@ -58,62 +60,46 @@ def check_multiples(starling, route, tensors):
         worst = max(worst, abs(moved - np.round(moved)).max())
         if abs(moved - mean).max() > N:
             return f"moves by {moved}, and the gradients' sum is {mean}", worst
-    return (None if worst < 1e-3 else f"{worst:.1e} from a multiple of the scale"), worst
+    return within(worst, 1e-3, "from a multiple of the scale by")
 
 
 def check_unbiased(starling):
     """What rounding adds to a step is as often more as less: a node's variance is at most 1/4."""
-    problem = dpsgd.problem(N, ROWS, D, True, 7)
-    found, _ = models(starling, shared("all"), problem, rounds=200)
-    off = abs(np.mean([moved - mean for moved, mean in levels(problem, found, [])]))
-    bound = 5 * np.sqrt(N / 4 / (200 * D))
-    return (None if off < bound else f"{off:.2e} off, allowed {bound:.2e}"), off
+    found = models(starling, shared("all"), rounds=200)
+    off = abs(np.mean([moved - mean for moved, mean in levels(found, [])]))
+    return within(off, 5 * np.sqrt(N / 4 / (200 * D)), "off by")
 
 
 def check_bytes(starling, route):
     """A scale goes up and down before the messages, or to all: four bytes each, and a header."""
-    problem = dpsgd.problem(N, ROWS, D, True, 7)
-    sent = [
-        sum(node["bytes_sent"] for node in models(starling, shared(route, yes), problem)[1].traffic)
+    runs = [
+        simulate(starling, ring(N), shared(route, yes), PLAIN, *problem_of(), ROUNDS, [])
         for yes in (True, False)
     ]
+    sent = [sum(node["bytes_sent"] for node in run.traffic) for run in runs]
     messages = {"one server": 2 * (N - 1), "all": N * (N - 1)}[route]
     expected = sent[1] + ROUNDS * messages * (HEADER + 4)
     return (None if sent[0] == expected else f"{sent[0]} bytes, not {expected}"), 0
 
 
-def check_refused(starling):
-    problem = dpsgd.problem(N, ROWS, D, True, 7)
-    local = {**shared("all"), "name": "local-sgd", "period": 2}
-    for settings, said in (
-        (shared("all", bucket=16), "algorithm.compressor.bucket is 16; set it to 0"),
-        (local, "share_scale: true, but the nodes of algorithm 'local-sgd' do not agree on one"),
-    ):
-        try:
-            models(starling, settings, problem)
-            return f"{settings} was taken", 0
-        except Refused as error:
-            if said not in str(error):
-                return f"{error}; it should say {said!r}", 0
-    return None, 0
+def refusals():
+    yield shared("all", bucket=16), "algorithm.compressor.bucket is 16; set it to 0"
+    alone = "share_scale: true, but the nodes of algorithm 'local-sgd' do not agree on one"
+    yield {**shared("all"), "name": "local-sgd", "period": 2}, alone
 
 
-def main():
-    starling, only = arguments(__doc__)
-    checks = [("refused", check_refused, ()), ("unbiased", check_unbiased, ())]
+def all_checks(starling):
+    yield "unbiased", lambda: check_unbiased(starling)
     for route in ROUTES:
-        checks.append((f"multiples, {route}", check_multiples, (route, False)))
+        yield f"multiples, {route}", functools.partial(check_multiples, starling, route, False)
     for route in ("one server", "all"):
-        checks.append((f"multiples of tensors, {route}", check_multiples, (route, True)))
-        checks.append((f"bytes, {route}", check_bytes, (route,)))
-    return run_all(
-        [
-            (name, lambda check=check, what=what: check(starling, *what))
-            for name, check, what in checks
-            if only in name
-        ]
-    )
+        name = f"multiples of tensors, {route}"
+        yield name, functools.partial(check_multiples, starling, route, True)
+        yield f"bytes, {route}", functools.partial(check_bytes, starling, route)
+    for settings, text in refusals():
+        run = functools.partial(models, starling, settings)
+        yield f"refused: {text}", functools.partial(check_refusal, run, text)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(__doc__, all_checks))

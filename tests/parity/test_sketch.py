@@ -4,11 +4,11 @@ alike, that what it knows of them is forgotten where it was sent, and what is re
 
 usage: test_sketch.py [--starling] STARLING [--only TEXT]
 """
+import functools
+import itertools
 import sys
 
-import numpy as np
-
-from _simulate import Refused, arguments, dpsgd, irregular, run_all, simulate
+from _simulate import all_models, check_refusal, check_same, dpsgd, irregular, main, simulate
 from algorithms import Quadratic, Run
 from expect import ring
 
@@ -43,27 +43,21 @@ def reference(graph, algorithm, optimizer):
 
 def check(starling, graph, algorithm, optimizer):
     problem, expected = reference(graph, algorithm, optimizer)
-    recorded = list(range(ROUNDS + 1))
-    found = simulate(starling, graph, algorithm, optimizer, *problem, ROUNDS, recorded)
-    worst = 0
-    for r in recorded:
-        theirs, ours = expected[r], found.models[r]
-        if r > 0 and (ours != ours[0]).any():
-            return f"models differ in round {r}", worst
-        moved = r == 0 or (ours[0] != found.models[r - 1][0]).sum()
-        if r > 0 and moved > algorithm["sketch"]["k"]:
-            return f"round {r} moves {moved} parameters", worst
-        worst = max(worst, abs(ours - theirs).max())
-    return (None if worst < 1e-4 else f"differs by {worst:.1e}"), worst
+    found = all_models(starling, graph, algorithm, optimizer, problem, ROUNDS)
+    for r, (before, ours) in enumerate(zip(found, found[1:]), 1):
+        if (ours != ours[0]).any():
+            return f"models differ in round {r}", 0
+        moved = (ours[0] != before[0]).sum()
+        if moved > algorithm["sketch"]["k"]:
+            return f"round {r} moves {moved} parameters", 0
+    return check_same(found, expected, 1e-4)
 
 
-def check_refused(starling, graph, algorithm, optimizer, text):
+def check_refused(starling, algorithm, optimizer, text):
+    graph = GRAPHS["ring"]
     problem = dpsgd.problem(graph.n, ROWS, D, True, 1)
-    try:
-        simulate(starling, graph, algorithm, optimizer, *problem, 1, [1])
-    except Refused as error:
-        return (None if text in str(error) else str(error)), 0
-    return f"was not refused: {text}", 0
+    run = functools.partial(simulate, starling, graph, algorithm, optimizer, *problem, 1, [1])
+    return check_refusal(run, text)
 
 
 def refusals():
@@ -79,25 +73,17 @@ def refusals():
     yield packed, plain, "sends vectors as they are"
 
 
-def main():
-    starling, only = arguments(__doc__)
-    checks = []
-    for what, sketch in SKETCHES.items():
-        for name, graph in GRAPHS.items():
-            for how, optimizer in OPTIMIZERS.items():
-                for beta in (0, 0.9):
-                    form = FORMS[len(checks) % len(FORMS)]
-                    algorithm = settings(sketch, beta=beta, all_reduce=form)
-                    label = f"{what} {name} {how} {beta} {form}"
-                    checks.append(
-                        (label, lambda g=graph, a=algorithm, o=optimizer: check(starling, g, a, o))
-                    )
+def all_checks(starling):
+    factors = SKETCHES.items(), GRAPHS.items(), OPTIMIZERS.items(), (0, 0.9)
+    for i, factor in enumerate(itertools.product(*factors)):
+        (what, sketch), (name, graph), (how, optimizer), beta = factor
+        form = FORMS[i % len(FORMS)]
+        algorithm = settings(sketch, beta=beta, all_reduce=form)
+        label = f"{what} {name} {how} {beta} {form}"
+        yield label, functools.partial(check, starling, graph, algorithm, optimizer)
     for case in refusals():
-        checks.append(
-            (f"refused: {case[2]}", lambda c=case: check_refused(starling, GRAPHS["ring"], *c))
-        )
-    return run_all([(name, one) for name, one in checks if only in name])
+        yield f"refused: {case[-1]}", functools.partial(check_refused, starling, *case)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(__doc__, all_checks))

@@ -13,13 +13,12 @@ usage: test_topology.py [--starling] STARLING [--only TEXT]
 """
 import json
 import os
-import subprocess
 import sys
 import tempfile
 
 import numpy as np
 
-from _simulate import QUICK, arguments, sim, simulate, write
+from _simulate import QUICK, arguments, sim, simulate, told, write
 
 TOLERANCE = 0.02
 FLOOR = 3e-6  # of an error that single precision shows
@@ -145,22 +144,8 @@ class Averaging:
 def analyse(starling, topology, *options):
     with tempfile.TemporaryDirectory(prefix="starling-topology-") as folder:
         write(folder, "topology.json", topology)
-        ended = subprocess.run(
-            [
-                starling,
-                "topology",
-                "analyse",
-                os.path.join(folder, "topology.json"),
-                "--json",
-                *options,
-            ],
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
-        if ended.returncode != 0:
-            raise AssertionError(f"analyse ended with {ended.returncode}: {ended.stderr.strip()}")
-        return json.loads(ended.stdout)
+        path = os.path.join(folder, "topology.json")
+        return told(starling, "analyse", path, "--json", *options)
 
 
 def contraction(starling, case, seed=5):

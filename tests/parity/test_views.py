@@ -16,7 +16,7 @@ import numpy as np
 
 import _simulate
 from _edge import Edge
-from _simulate import dpsgd, run_all
+from _simulate import dpsgd
 import algorithms
 
 N, ROWS, D, SEED, ROUNDS = 8, 12, 20, 5, 40
@@ -211,13 +211,12 @@ def check_goes_on(starling, name):
         return None if losses[-1] < 0.9 * losses[0] else f"losses {losses}", 0.0
 
 
-def main():
-    starling, only = _simulate.arguments(__doc__)
-    checks = {n: lambda n=n: check_case(starling, n) for n in CASES}
+def all_checks(starling):
+    for name in CASES:
+        yield name, lambda name=name: check_case(starling, name)
     for name in all_names(starling):
-        checks[f"{name} goes on"] = lambda name=name: check_goes_on(starling, name)
-    return run_all([(name, check) for name, check in checks.items() if only in name])
+        yield f"{name} goes on", lambda name=name: check_goes_on(starling, name)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(_simulate.main(__doc__, all_checks))

@@ -4,19 +4,12 @@
 #define COMPRESSOR_CASES_H
 
 #include <assert.h>
-#include <stdio.h>
 
+#include "messages.h"
 #include "usual_compressor.h"
-
-#define LENGTH(array) (sizeof(array) / sizeof *(array))
-#define EACH(type, at, ...)                                                                        \
-    for (const type all_##at[] = {__VA_ARGS__}, *at = all_##at; at < all_##at + LENGTH(all_##at);  \
-         at++)
 
 enum { CASES_MAX = 400 };
 
-#define KIND(suffix, ...)                                                                          \
-    { .kind = SL_COMPRESSOR_##suffix, __VA_ARGS__ }
 static const sl_compressor_config particular[] = {
     KIND(QSGD, .levels = 1),
     KIND(QSGD, .levels = 7, .bucket = 512),
@@ -91,7 +84,7 @@ static void gather_cases(void) {
         add_case(particular[i]);
     add_widths(SL_COMPRESSOR_EDEN, 4);
     for (uint32_t bits = 1; bits <= 4; bits++)
-        add_case((sl_compressor_config)KIND(EDEN, .bits = bits, .contractive = true));
+        add_case(CONFIG(EDEN, .bits = bits, .contractive = true));
     add_widths(SL_COMPRESSOR_MODULAR, 24);
     add_widths(SL_COMPRESSOR_GRID, 16);
     for (int i = 0, plain = case_count; i < plain; i++)
@@ -104,13 +97,24 @@ static void gather_cases(void) {
         }
 }
 
-static const char *name_of(const sl_compressor_config *c) {
-    static char text[160];
-    snprintf(text, sizeof text,
-             "%s levels %u bits %u bucket %u fraction %g contractive %d coding %d",
-             sl_compressor_name(c->kind), c->levels, c->bits, c->bucket, c->fraction,
-             c->contractive, (int)c->coding);
-    return text;
+/* Do random numbers decide? Then they are others of each tensor. */
+static bool is_drawn(const sl_compressor_config *c) {
+    switch ((int)c->kind) {
+    case SL_COMPRESSOR_QSGD:
+    case SL_COMPRESSOR_TERNGRAD:
+    case SL_COMPRESSOR_NATURAL:
+    case SL_COMPRESSOR_ROTATED_QSGD:
+    case SL_COMPRESSOR_ROTATED_TERNGRAD:
+    case SL_COMPRESSOR_DRIVE:
+    case SL_COMPRESSOR_EDEN:
+    case SL_COMPRESSOR_RANDOM_K:
+    case SL_COMPRESSOR_RANDOM_DROPPING:
+    case SL_COMPRESSOR_MAGNITUDE_DROPPING:
+    case SL_COMPRESSOR_SHARED_MASK: /* or other blocks of each */
+        return true;
+    default:
+        return false;
+    }
 }
 
 #endif

@@ -1,70 +1,5 @@
-/* test_compress_marks.c - stc, sbc, pos-neg and strom: messages worked out by hand from the papers,
- * exact sizes, what a sort gives, and the error of one vector. */
-#include <float.h>
-
-#include "sparse_wire.h"
-
-static size_t log2_up(size_t d) {
-    size_t bits = 0;
-    while (((size_t)1 << bits) < d)
-        bits++;
-    return bits;
-}
-
-/* ---- by hand ---- */
-
-static void expect_message(sl_compressor_config config, const float *v, size_t d,
-                           const float *decoded, const void *bytes, size_t count) {
-    pair p = open_pair(config, d, ONE_PART);
-    ck_assert_int_eq(encode_vector(&p, &a_message, v), 0);
-    ck_assert_uint_eq(sl_codec_parts(p.codec), 1);
-    ck_assert_uint_eq(p.payloads[0].bytes, count);
-    ck_assert_mem_eq(p.payloads[0].data, bytes, count);
-    float *got = vector_of(d);
-    decode(&p, &a_message, 1, got);
-    expect_equal(got, decoded, d);
-    release(got);
-    close_pair(&p);
-}
-
-START_TEST(stc_sends_the_mean_magnitude_with_signs) {
-    const float v[] = {1, -5, 2, 3, -3}, decoded[] = {0, -4, 0, 4, 0};
-    /* 4.0, then 1 << 1 | 1 and 3 << 1 | 0, of 4 bits each */
-    expect_message(marking(SL_COMPRESSOR_STC, 2), v, 5, decoded,
-                   (const uint8_t[]){0, 0, 0x80, 0x40, 0x63}, 5);
-}
-END_TEST
-
-START_TEST(sbc_sends_the_side_with_the_larger_mean) {
-    const float v[] = {3, -5, 1, -1, -4}, decoded[] = {0, -4.5f, 0, 0, -4.5f};
-    /* -4.5, then 1 and 4, of 3 bits each */
-    expect_message(marking(SL_COMPRESSOR_SBC, 2), v, 5, decoded,
-                   (const uint8_t[]){0, 0, 0x90, 0xC0, 0x21}, 5);
-    const float equal[] = {-2, 2, 0, 0}, upper[] = {0, 2, 0, 0};
-    expect_message(marking(SL_COMPRESSOR_SBC, 1), equal, 4, upper,
-                   (const uint8_t[]){0, 0, 0, 0x40, 1}, 5);
-}
-END_TEST
-
-START_TEST(pos_neg_sends_both_ends) {
-    const float v[] = {3, -5, 1, -1, -4}, decoded[] = {2, -4.5f, 2, 0, -4.5f};
-    /* 2.0, -4.5, then 0 << 1, 1 << 1 | 1, 2 << 1, 4 << 1 | 1, of 4 bits each */
-    expect_message(marking(SL_COMPRESSOR_POS_NEG, 2), v, 5, decoded,
-                   (const uint8_t[]){0, 0, 0, 0x40, 0, 0, 0x90, 0xC0, 0x30, 0x94}, 10);
-}
-END_TEST
-
-START_TEST(strom_sends_tau_with_signs) {
-    sl_compressor_config config = {.kind = SL_COMPRESSOR_STROM, .threshold = 2};
-    const float v[] = {3, -5, 1, -1.9f, -2}, decoded[] = {2, -2, 0, 0, -2}, zeros[5] = {0};
-    /* 0 << 1, 1 << 1 | 1, 4 << 1 | 1, of 4 bits each */
-    expect_message(config, v, 5, decoded, (const uint8_t[]){0x30, 0x09}, 2);
-    expect_message(config, zeros, 5, zeros, "", 0);
-    expect_message(config, (const float[]){2, 0, 0, 0, 0}, 5, (const float[]){2, 0, 0, 0, 0},
-                   (const uint8_t[]){0}, 1);
-    expect_message(config, (const float[]){-9}, 1, (const float[]){-2}, (const uint8_t[]){1}, 1);
-}
-END_TEST
+/* test_compress_marks.c - stc, sbc and pos-neg: what a sort gives, and the error of one vector. */
+#include "messages.h"
 
 /* Equal values count as sorted by index: the first go up, the last down. */
 START_TEST(no_element_is_of_both_kinds) {
@@ -74,42 +9,13 @@ START_TEST(no_element_is_of_both_kinds) {
             v[i] = i % 7 == 3 ? 0.0f : -0.0f;
         v[d / 2] = d > 3 ? 5 : 1;
         for (size_t k = 1; k <= (d + 1) / 2; k = k * 2 + 1) {
-            pair p = open_pair(marking(SL_COMPRESSOR_POS_NEG, k), d, SMALL_PART);
-            ck_assert_int_eq(encode_vector(&p, &a_message, v), 0);
-            close_pair(&p);
-            decoded = round_trip(marking(SL_COMPRESSOR_POS_NEG, k), v, d, SMALL_PART);
+            decoded = through(&CONFIG(POS_NEG, .k = k), v, d, PART_SMALL);
             for (size_t i = 0, ups = 0; i < d; i++) {
                 ups += decoded[i] != 0;
                 ck_assert(ups <= k);
             }
             release(decoded);
         }
-    }
-    const float equal[] = {3, 3, 3, 3, 3}, expected[] = {3, 3, 3, 3, 0};
-    decoded = round_trip(marking(SL_COMPRESSOR_POS_NEG, 2), equal, 5, ONE_PART);
-    expect_equal(decoded, expected, 5);
-    release(decoded);
-}
-END_TEST
-
-/* ---- sizes ---- */
-
-START_TEST(strom_sends_an_index_and_a_sign_for_what_reaches_tau) {
-    for (size_t d = 1; d < 200000; d = d * 5 + 3) {
-        float *v = gaussian(d, 3);
-        size_t sent = 0;
-        for (size_t i = 0; i < d; i++)
-            sent += fabsf(v[i]) >= 1;
-        sl_compressor_config config = {.kind = SL_COMPRESSOR_STROM, .threshold = 1};
-        pair p = open_pair(config, d, ONE_PART);
-        ck_assert_int_eq(encode_vector(&p, &a_message, v), 0);
-        ck_assert_uint_eq(message_bytes(&p), (sent * (log2_up(d) + 1) + 7) / 8);
-        close_pair(&p);
-        float *decoded = round_trip(config, v, d, SMALL_PART);
-        for (size_t i = 0; i < d; i++)
-            ck_assert(decoded[i] == (v[i] >= 1 ? 1.0f : v[i] <= -1 ? -1.0f : 0.0f));
-        release(decoded);
-        release(v);
     }
 }
 END_TEST
@@ -157,7 +63,7 @@ static void put(double *out, const place *all, size_t k, double value) {
 
 static void expect_near(sl_compressor_kind kind, size_t k, const float *v, size_t d,
                         const double *expected) {
-    float *got = round_trip(marking(kind, k), v, d, SMALL_PART);
+    float *got = through(&(sl_compressor_config){.kind = kind, .k = k}, v, d, PART_SMALL);
     for (size_t i = 0; i < d; i++)
         if (fabs(got[i] - expected[i]) > 1e-6 * fabs(expected[i]))
             ck_abort_msg("%s, d %zu, k %zu: element %zu is %g, not %g", sl_compressor_name(kind), d,
@@ -230,8 +136,8 @@ START_TEST(errors_are_those_of_the_papers) {
                 {SL_COMPRESSOR_SBC, (double)k * side * side / norm},
                 {SL_COMPRESSOR_POS_NEG, (double)k * (above * above + below * below) / norm}};
     for (int r = 0; r < 3; r++) {
-        sl_compressor_config config = marking(rows[r].kind, k);
-        float *decoded = round_trip(config, v, d, ONE_PART);
+        sl_compressor_config config = (sl_compressor_config){.kind = rows[r].kind, .k = k};
+        float *decoded = through(&config, v, d, PART_ALL);
         const double error = sl_vec_cpu()->distance_squared(decoded, v, d) / norm;
         ck_assert_double_eq_tol(error, 1 - rows[r].delta, 1e-5);
         const sl_quality q = sl_compressor_quality(&config, d);
@@ -249,19 +155,19 @@ END_TEST
 /* The vectors for which the bounds on delta are exact. */
 START_TEST(bounds_are_reached) {
     const size_t d = 20, k = 3;
-    float *v = vector_of(d);
+    float *v = floats(d);
     for (size_t i = 0; i < d; i++)
         v[i] = i % 2 ? 1 : -1; /* stc: k/d */
-    sl_compressor_config config = marking(SL_COMPRESSOR_STC, k);
-    float *decoded = round_trip(config, v, d, ONE_PART);
+    sl_compressor_config config = CONFIG(STC, .k = k);
+    float *decoded = through(&config, v, d, PART_ALL);
     ck_assert_double_eq_tol(sl_vec_cpu()->distance_squared(decoded, v, d) / (double)d,
                             1 - sl_compressor_quality(&config, d).delta, 1e-6);
     release(decoded);
     for (size_t i = 0; i < d; i++)
         v[i] = -1; /* sbc: k - 1 of the upper ones are -1 too, and both means 1 */
     v[4] = 2 * (float)k - 1;
-    config = marking(SL_COMPRESSOR_SBC, k);
-    decoded = round_trip(config, v, d, ONE_PART);
+    config = CONFIG(SBC, .k = k);
+    decoded = through(&config, v, d, PART_ALL);
     const double norm = sl_vec_cpu()->norm2_squared(v, d);
     ck_assert_double_eq_tol(sl_vec_cpu()->distance_squared(decoded, v, d) / norm,
                             1 - sl_compressor_quality(&config, d).delta, 1e-6);
@@ -270,57 +176,10 @@ START_TEST(bounds_are_reached) {
 }
 END_TEST
 
-/* ---- refused ---- */
-
-START_TEST(more_than_half_at_both_ends_is_refused) {
-    for (int c = MARKING + 1; c <= MARKING + 2; c++) {
-        sl_compressor_config config = any_config(c, 10);
-        sl_error error = {0};
-        config.k = 6;
-        ck_assert_int_eq(sl_compressor_check(&config, 10, &error), SL_EINVAL);
-        ck_assert_msg(strstr(error.text, "algorithm.compressor.k: makes 6 entries") != NULL, "%s",
-                      error.text);
-        config.k = 0;
-        config.fraction = 0.51;
-        ck_assert_int_eq(sl_compressor_check(&config, 100, &error), SL_EINVAL);
-        ck_assert_ptr_nonnull(strstr(error.text, "algorithm.compressor.fraction: makes 51"));
-    }
-}
-END_TEST
-
-static void expect_refused(pair *p, const uint8_t *bytes, size_t count) {
-    uint8_t *exact = malloc(count > 0 ? count : 1);
-    memcpy(exact, bytes, count);
-    ck_assert_int_eq(sl_decoder_check(p->decoder, &a_message, 0, (sl_payload){exact, count}),
-                     SL_EPROTO);
-    free(exact);
-}
-
-START_TEST(a_peer_cannot_send_what_is_not_a_message) {
-    pair p = open_pair(marking(SL_COMPRESSOR_STROM, 0), 5, ONE_PART);
-    expect_refused(&p, (const uint8_t[]){0x33}, 1);       /* twice the same index */
-    expect_refused(&p, (const uint8_t[]){0x13}, 1);       /* falling */
-    expect_refused(&p, (const uint8_t[]){0x0A}, 1);       /* index 5 of 5 */
-    expect_refused(&p, (const uint8_t[]){0x30, 0, 0}, 3); /* longer than its entries */
-    close_pair(&p);
-    p = open_pair(marking(SL_COMPRESSOR_STC, 2), 5, ONE_PART);
-    expect_refused(&p, (const uint8_t[]){0, 0, 0x80, 0x7F, 0x63}, 5); /* infinity */
-    expect_refused(&p, (const uint8_t[]){0, 0, 0x80, 0x40, 0x36}, 5); /* falling */
-    expect_refused(&p, (const uint8_t[]){0, 0, 0x80, 0x40, 0x68}, 5); /* no room behind 4 */
-    expect_refused(&p, (const uint8_t[]){0, 0, 0x80}, 3);
-    close_pair(&p);
-}
-END_TEST
-
 int main(void) {
     Suite *suite = suite_create("compress_marks");
-    ADD_TESTS(suite, "by hand", stc_sends_the_mean_magnitude_with_signs,
-              sbc_sends_the_side_with_the_larger_mean, pos_neg_sends_both_ends,
-              strom_sends_tau_with_signs, no_element_is_of_both_kinds);
-    ADD_TESTS(suite, "sizes", strom_sends_an_index_and_a_sign_for_what_reaches_tau);
-    ADD_TESTS(suite, "errors", errors_are_those_of_the_papers, bounds_are_reached);
-    ADD_TESTS(suite, "refused", more_than_half_at_both_ends_is_refused,
-              a_peer_cannot_send_what_is_not_a_message);
+    ADD_TESTS(suite, "errors", no_element_is_of_both_kinds, errors_are_those_of_the_papers,
+              bounds_are_reached);
     TCase *sorts = tcase_create("sorts");
     tcase_set_timeout(sorts, 120);
     tcase_add_loop_test(sorts, marks_are_what_a_sort_gives, 0, 4);

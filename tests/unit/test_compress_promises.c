@@ -1,35 +1,23 @@
-/* test_compress_promises.c - what the definitions of the dense-coded compressors promise:
- * unbiasedness, error, and refusal of what cannot be sent or was not sent by them. */
-#include "dense_wire.h"
-#include "usual_compressor.h"
+/* test_compress_promises.c - what definitions promise: qualities in numbers, errors as papers have
+ * them, and of the dense-coded compressors refusal of what cannot be sent. */
+#include "dense_kinds.h"
 
 /* ---- what theory promises ---- */
-
-enum { TRIALS = 20000, ELEMENTS = 50 };
 
 /* What is cut off is lost, but the error stays within its bound: also of one element far above the
  * rest. */
 START_TEST(test_clipped_errors) {
+    enum { D = 50 };
     for (double clip = 1; clip <= 8; clip *= 2) {
-        const sl_compressor_config c = {.kind = SL_COMPRESSOR_TERNGRAD, .clip_sigma = clip};
-        const double omega = sl_compressor_quality(&c, ELEMENTS).omega;
+        const sl_compressor_config c = KIND(TERNGRAD, .clip_sigma = clip);
+        const double omega = sl_compressor_quality(&c, D).omega;
         for (float far = 0; far < 1e5f; far = 10 * far + 1) {
-            float *v = gaussian(ELEMENTS, 31);
+            float *v = gaussian(D, 31);
             v[3] += far;
-            double error = 0;
-            wire w = open_wire(&c, ELEMENTS, PART_USUAL);
-            for (uint64_t t = 1; t <= 500; t++) {
-                const sl_message m = {.seed = 97, .exchange = t, .sender = 1};
-                float out[ELEMENTS] = {0};
-                ENSURE(send_vector(&w, &m, v) == 0, "not sent");
-                receive(&w, &m, 1, out);
-                error += squared(out, v, ELEMENTS) / 500;
-            }
-            const double norm = squared(v, NULL, ELEMENTS);
+            const double norm = squared(v, NULL, D), error = mean_error(&c, v, D, 500, NULL, NULL);
             ENSURE(error <= omega * norm, "clip %g, %g: error %g, promised %g", clip, (double)far,
                    error / norm, omega);
-            close_wire(&w);
-            free(v);
+            release(v);
         }
     }
 }
@@ -41,52 +29,100 @@ START_TEST(test_sign_errors) {
     float *v = gaussian(D, 6);
     for (int i = 0; i < D; i++)
         v[i] += 0.3f;
-    float *sign = through(&(sl_compressor_config){.kind = SL_COMPRESSOR_SCALED_SIGN}, v, D);
-    float *means = through(&(sl_compressor_config){.kind = SL_COMPRESSOR_ONE_BIT}, v, D);
+    float *sign = through(&CONFIG(SCALED_SIGN), v, D, PART_USUAL);
+    float *means = through(&CONFIG(ONE_BIT), v, D, PART_USUAL);
     double l1 = 0, l2 = squared(v, NULL, D);
     for (int i = 0; i < D; i++)
         l1 += fabs(v[i]);
     ck_assert_double_eq_tol(squared(sign, v, D), l2 - l1 * l1 / D, 1e-5 * l2);
     ck_assert_double_lt(squared(means, v, D), squared(sign, v, D));
-    free(v);
-    free(sign);
-    free(means);
+    release(v);
+    release(sign);
+    release(means);
 }
 END_TEST
 
 START_TEST(test_quality) {
     const struct {
         sl_compressor_config config;
+        size_t d;
         sl_quality want;
     } rows[] = {
-        {{.kind = SL_COMPRESSOR_QSGD, .levels = 7, .bucket = 512},
-         {.unbiased = true, .omega = sqrt(512) / 7}},
-        {{.kind = SL_COMPRESSOR_QSGD, .levels = 20, .bucket = 100},
+        {KIND(QSGD, .levels = 7, .bucket = 512), 1000, {.unbiased = true, .omega = sqrt(512) / 7}},
+        {KIND(QSGD, .levels = 20, .bucket = 100),
+         1000,
          {.unbiased = true, .omega = 0.25, .is_contractive = true, .delta = 0.75}},
-        {{.kind = SL_COMPRESSOR_QSGD, .levels = 1, .contractive = true},
+        {KIND(QSGD, .levels = 1, .contractive = true),
+         1000,
          {.omega = INFINITY, .is_contractive = true, .delta = 1 / (1 + sqrt(1000))}},
-        {{.kind = SL_COMPRESSOR_QSGD, .levels = 1, .norm = SL_NORM_MAX, .bucket = 25},
+        {KIND(QSGD, .levels = 1, .norm = SL_NORM_MAX, .bucket = 25),
+         1000,
          {.unbiased = true, .omega = 2}},
-        {{.kind = SL_COMPRESSOR_TERNGRAD, .bucket = 25}, {.unbiased = true, .omega = 2}},
-        {{.kind = SL_COMPRESSOR_TERNGRAD, .clip_sigma = 2}, {.unbiased = true, .omega = 1.5}},
-        {{.kind = SL_COMPRESSOR_TERNGRAD, .clip_sigma = 5}, {.unbiased = true, .omega = 4}},
-        {{.kind = SL_COMPRESSOR_NATURAL},
+        {KIND(TERNGRAD, .bucket = 25), 1000, {.unbiased = true, .omega = 2}},
+        {KIND(TERNGRAD, .clip_sigma = 2), 1000, {.unbiased = true, .omega = 1.5}},
+        {KIND(TERNGRAD, .clip_sigma = 5), 1000, {.unbiased = true, .omega = 4}},
+        {KIND(NATURAL),
+         1000,
          {.unbiased = true, .omega = 0.125, .is_contractive = true, .delta = 0.875}},
-        {{.kind = SL_COMPRESSOR_SCALED_SIGN},
-         {.omega = INFINITY, .is_contractive = true, .delta = 1e-3}},
-        {{.kind = SL_COMPRESSOR_ONE_BIT, .bucket = 10},
+        {KIND(SCALED_SIGN), 1000, {.omega = INFINITY, .is_contractive = true, .delta = 1e-3}},
+        {KIND(ONE_BIT, .bucket = 10),
+         1000,
          {.omega = INFINITY, .is_contractive = true, .delta = 0.1}},
-        {{.kind = SL_COMPRESSOR_FLOAT16},
-         {.omega = INFINITY, .is_contractive = true, .delta = 1 - 0x1p-22}},
-        {{.kind = SL_COMPRESSOR_THRESHOLD, .threshold = 1}, {.omega = INFINITY}},
+        {KIND(FLOAT16), 1000, {.omega = INFINITY, .is_contractive = true, .delta = 1 - 0x1p-22}},
+        {KIND(THRESHOLD, .threshold = 1), 1000, {.omega = INFINITY}},
+        {KIND(RANDOM_K, .k = 25, .scaled = true), 100, {.unbiased = true, .omega = 3}},
+        {KIND(RANDOM_K, .k = 80, .scaled = true),
+         100,
+         {.unbiased = true, .omega = 0.25, .is_contractive = true, .delta = 0.75}},
+        {KIND(RANDOM_K, .k = 80), 100, {.omega = INFINITY, .is_contractive = true, .delta = 0.8}},
+        {KIND(TOP_K, .k = 25), 100, {.omega = INFINITY, .is_contractive = true, .delta = 0.25}},
+        {KIND(RANDOM_DROPPING, .probability = 0.3, .scaled = true),
+         100,
+         {.unbiased = true, .omega = 65536.0 / 19661 - 1}},
+        {KIND(TOP_K, .k = 100), 100, {.unbiased = true, .is_contractive = true, .delta = 1}},
     };
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
-        sl_quality q = sl_compressor_quality(&rows[r].config, 1000), want = rows[r].want;
+        sl_quality q = sl_compressor_quality(&rows[r].config, rows[r].d), want = rows[r].want;
         ENSURE(q.unbiased == want.unbiased && q.is_contractive == want.is_contractive &&
                    (q.omega == want.omega || fabs(q.omega - want.omega) < 1e-12) &&
                    fabs(q.delta - want.delta) < 1e-12,
-               "%s: %d omega %.17g, %d delta %.17g", describe(&rows[r].config), q.unbiased, q.omega,
+               "%s: %d omega %.17g, %d delta %.17g", name_of(&rows[r].config), q.unbiased, q.omega,
                q.is_contractive, q.delta);
+    }
+}
+END_TEST
+
+START_TEST(test_errors_of_3lc) {
+    static const double multipliers[] = {1, 1.3, 1.75, 1.99};
+    for (int s = 0; s < 4; s++)
+        for (size_t d = 1; d < 100000; d = 3 * d + 1) {
+            const double multiplier = multipliers[s];
+            const sl_compressor_config config = KIND(THREE_LC, .multiplier = multiplier);
+            const sl_quality q = sl_compressor_quality(&config, d);
+            float *v = gaussian(d, 3), *got = through(&config, v, d, PART_ALL);
+            ck_assert(q.is_contractive && !q.unbiased && q.delta > 0 && q.usual_delta >= q.delta);
+            ck_assert_double_le(squared(got, v, d) / squared(v, NULL, d), 1 - q.delta + 1e-6);
+            release(got);
+            for (size_t i = 0; i < d; i++) /* the worst of all */
+                v[i] = i == d / 2 ? 1 : (float)(multiplier / 2);
+            got = through(&config, v, d, PART_ALL);
+            ck_assert_double_eq_tol(squared(got, v, d) / squared(v, NULL, d), 1 - q.delta, 1e-5);
+            release(got);
+            release(v);
+        }
+}
+END_TEST
+
+START_TEST(test_usual_delta_of_3lc) {
+    for (size_t d = 10000; d <= 1000000; d *= 10) {
+        const sl_compressor_config config = KIND(THREE_LC, .multiplier = 1);
+        const sl_quality q = sl_compressor_quality(&config, d);
+        float *v = gaussian(d, 4), *got = through(&config, v, d, PART_ALL);
+        const double delta = 1 - squared(got, v, d) / squared(v, NULL, d);
+        ck_assert_msg(q.usual_delta <= delta && q.usual_delta > 0.3 * delta, "%zu: %g, not %g", d,
+                      q.usual_delta, delta);
+        release(got);
+        release(v);
     }
 }
 END_TEST
@@ -97,15 +133,15 @@ START_TEST(test_one_element) {
     static const float values[] = {1.5f, -1.5f, 0x1p-149f, -0x1p-126f, 1000, -0x1p-20f};
     for (int i = 0; i < 6; i++) {
         const sl_compressor_config *c = kinds + _i;
-        float *out = through(c, values + i, 1),
+        float *out = through(c, values + i, 1, PART_USUAL),
               factor = c->contractive && sl_compressor_quality(c, 1).delta < 1 ? 0.5f : 1;
         if (has_buckets(c)) /* its scale is the element's magnitude */
             ENSURE(fabsf(out[0] - values[i]) <=
                        0x1p-22f * fabsf(values[i]) + (float)c->levels * 0x1p-149f,
-                   "%s: %a, not %a", describe(c), out[0], values[i]);
+                   "%s: %a, not %a", name_of(c), out[0], values[i]);
         else
-            ENSURE(isfinite(out[0]) && factor > 0, "%s: %a", describe(c), out[0]);
-        free(out);
+            ENSURE(isfinite(out[0]) && factor > 0, "%s: %a", name_of(c), out[0]);
+        release(out);
     }
 }
 END_TEST
@@ -121,7 +157,7 @@ START_TEST(test_far_exponents) {
         float *v = gaussian(D, 3);
         for (int i = 0; i < D; i++)
             v[i] *= units[u];
-        float *out = through(c, v, D);
+        float *out = through(c, v, D, PART_USUAL);
         double error = squared(out, v, D), norm = squared(v, NULL, D),
                slack = D * 0x1p-149 * 0x1p-149;
         sl_quality q = sl_compressor_quality(c, D);
@@ -133,9 +169,9 @@ START_TEST(test_far_exponents) {
             slack *=
                 (double)c->levels * c->levels + 4; /* a level, scale / levels, loses its digits */
         ENSURE(isfinite(error) && error <= 1.3 * promised * norm + slack,
-               "%s: unit %g: error %g of %g", describe(c), units[u], error, norm);
-        free(v);
-        free(out);
+               "%s: unit %g: error %g of %g", name_of(c), units[u], error, norm);
+        release(v);
+        release(out);
     }
 }
 END_TEST
@@ -148,8 +184,7 @@ static int send_pair(sl_compressor_config config, float a, float b) {
 }
 
 START_TEST(test_out_of_range_is_refused) {
-    const sl_compressor_config half = {.kind = SL_COMPRESSOR_FLOAT16},
-                               brain = {.kind = SL_COMPRESSOR_BFLOAT16};
+    const sl_compressor_config half = KIND(FLOAT16), brain = {.kind = SL_COMPRESSOR_BFLOAT16};
     const sl_compressor_config natural = {.kind = SL_COMPRESSOR_NATURAL},
                                qsgd = {.kind = SL_COMPRESSOR_QSGD, .levels = 3};
     ck_assert_int_eq(send_pair(half, 0, -65519.996f), 0);
@@ -160,17 +195,11 @@ START_TEST(test_out_of_range_is_refused) {
     ck_assert_int_eq(send_pair(natural, 0, nextafterf(0x1p127f, INFINITY)), SL_EDIVERGED);
     ck_assert_int_eq(send_pair(qsgd, 0, -FLT_MAX), 0);
     ck_assert_int_eq(send_pair(qsgd, FLT_MAX, -FLT_MAX), SL_EDIVERGED); /* the norm is none */
-    ck_assert_int_eq(
-        send_pair(
-            (sl_compressor_config){.kind = SL_COMPRESSOR_QSGD, .levels = 3, .norm = SL_NORM_MAX},
-            FLT_MAX, -FLT_MAX),
-        0);
-    ck_assert_int_eq(
-        send_pair((sl_compressor_config){.kind = SL_COMPRESSOR_SCALED_SIGN}, FLT_MAX, -FLT_MAX), 0);
-    ck_assert_int_eq(
-        send_pair((sl_compressor_config){.kind = SL_COMPRESSOR_ONE_BIT}, FLT_MAX, -FLT_MAX), 0);
-    ck_assert_int_eq(
-        send_pair((sl_compressor_config){.kind = SL_COMPRESSOR_TERNGRAD}, FLT_MAX, -FLT_MAX), 0);
+    ck_assert_int_eq(send_pair(CONFIG(QSGD, .levels = 3, .norm = SL_NORM_MAX), FLT_MAX, -FLT_MAX),
+                     0);
+    ck_assert_int_eq(send_pair(CONFIG(SCALED_SIGN), FLT_MAX, -FLT_MAX), 0);
+    ck_assert_int_eq(send_pair(CONFIG(ONE_BIT), FLT_MAX, -FLT_MAX), 0);
+    ck_assert_int_eq(send_pair(CONFIG(TERNGRAD), FLT_MAX, -FLT_MAX), 0);
 }
 END_TEST
 
@@ -196,17 +225,17 @@ END_TEST
 START_TEST(test_stable) {
     enum { D = 3000 };
     static const sl_compressor_config stable[] = {
-        {.kind = SL_COMPRESSOR_FLOAT16},
-        {.kind = SL_COMPRESSOR_BFLOAT16},
-        {.kind = SL_COMPRESSOR_NATURAL},
-        {.kind = SL_COMPRESSOR_THRESHOLD, .threshold = 0.3},
-        {.kind = SL_COMPRESSOR_TERNGRAD, .bucket = 100},
-        {.kind = SL_COMPRESSOR_QSGD, .levels = 1, .norm = SL_NORM_MAX},
-        {.kind = SL_COMPRESSOR_QSGD, .levels = 7, .norm = SL_NORM_MAX, .bucket = 512},
-        {.kind = SL_COMPRESSOR_QSGD, .levels = 31, .norm = SL_NORM_MAX},
-        {.kind = SL_COMPRESSOR_QSGD, .levels = 63, .norm = SL_NORM_MAX},
-        {.kind = SL_COMPRESSOR_QSGD, .levels = 1000, .norm = SL_NORM_MAX},
-        {.kind = SL_COMPRESSOR_QSGD, .levels = 32767, .norm = SL_NORM_MAX},
+        KIND(FLOAT16),
+        KIND(BFLOAT16),
+        KIND(NATURAL),
+        KIND(THRESHOLD, .threshold = 0.3),
+        KIND(TERNGRAD, .bucket = 100),
+        KIND(QSGD, .levels = 1, .norm = SL_NORM_MAX),
+        KIND(QSGD, .levels = 7, .norm = SL_NORM_MAX, .bucket = 512),
+        KIND(QSGD, .levels = 31, .norm = SL_NORM_MAX),
+        KIND(QSGD, .levels = 63, .norm = SL_NORM_MAX),
+        KIND(QSGD, .levels = 1000, .norm = SL_NORM_MAX),
+        KIND(QSGD, .levels = 32767, .norm = SL_NORM_MAX),
     };
     const sl_compressor_config *c = stable + _i;
     float *v = gaussian(D, 12);
@@ -222,96 +251,13 @@ START_TEST(test_stable) {
         receive(&second, &other, 1, again);
         for (int i = 0; i < D; i++)
             ENSURE(fabsf(again[i] - out[i]) <= 0x1p-22f * fabsf(out[i]), "%s: %a became %a",
-                   describe(c), out[i], again[i]);
-        free(again);
-        free(out);
+                   name_of(c), out[i], again[i]);
+        release(again);
+        release(out);
         close_wire(&first);
         close_wire(&second);
     }
-    free(v);
-}
-END_TEST
-
-/* ---- bytes from a peer ---- */
-
-/* Sets the code of every element in turn to each value that its bits can hold. */
-START_TEST(test_wrong_codes) {
-    static const struct {
-        sl_compressor_config config;
-        uint32_t mask, max;
-    } rows[] = {
-        {{.kind = SL_COMPRESSOR_FLOAT16}, 0x7FFF, 0x7BFF},
-        {{.kind = SL_COMPRESSOR_BFLOAT16}, 0x7FFF, 0x7F7F},
-        {{.kind = SL_COMPRESSOR_QSGD, .levels = 5}, 7, 5},
-        {{.kind = SL_COMPRESSOR_QSGD, .levels = 7}, 7, 7},
-        {{.kind = SL_COMPRESSOR_QSGD, .levels = 130}, 255, 130},
-        {{.kind = SL_COMPRESSOR_TERNGRAD}, 3, 2},
-        {{.kind = SL_COMPRESSOR_THRESHOLD, .threshold = 1}, 3, 2},
-        {{.kind = SL_COMPRESSOR_NATURAL}, 255, 254},
-        {{.kind = SL_COMPRESSOR_SCALED_SIGN}, 1, 1},
-    };
-    enum { D = 1049 };
-    const sl_compressor_config *c = &rows[_i].config;
-    unsigned width = width_of(c);
-    wire w = open_wire(c, D, PART_USUAL);
-    float *v = gaussian(D, 5);
-    ck_assert_int_eq(send_vector(&w, &message, v), 0);
-    uint8_t *codes = w.bytes + (w.parts[0].bytes - (D * width + 7) / 8);
-    for (size_t i = 0; i < D; i += i < 30 || i > D - 30 ? 1 : 97)
-        for (uint32_t code = 0; code < 1u << width; code += width == 16 ? 0x7F : 1) {
-            uint8_t kept[4] = {0};
-            size_t at = i * width / 8, n = ((i + 1) * width + 7) / 8 - at;
-            memcpy(kept, codes + at, n);
-            for (unsigned b = 0; b < width; b++) {
-                size_t bit = i * width + b;
-                codes[bit / 8] =
-                    (uint8_t)((codes[bit / 8] & ~(1 << bit % 8)) | (code >> b & 1) << bit % 8);
-            }
-            int want = (code & rows[_i].mask) <= rows[_i].max ? 0 : SL_EPROTO;
-            ENSURE(sl_decoder_check(w.decoder, &message, 0, w.parts[0]) == want,
-                   "%s: code %u of element %zu", describe(c), code, i);
-            memcpy(codes + at, kept, n);
-        }
-    free(v);
-    close_wire(&w);
-}
-END_TEST
-
-/* ---- settings ---- */
-
-START_TEST(test_settings) {
-    const struct {
-        sl_compressor_config config;
-        const char *names; /* in the error; NULL: allowed */
-    } rows[] = {
-        {{.kind = SL_COMPRESSOR_QSGD, .levels = 0}, "algorithm.compressor.levels: 0"},
-        {{.kind = SL_COMPRESSOR_QSGD, .levels = 32768}, "algorithm.compressor.levels: 32768"},
-        {{.kind = SL_COMPRESSOR_QSGD, .levels = 32767}, NULL},
-        {{.kind = SL_COMPRESSOR_QSGD, .levels = 1, .bucket = 3}, "algorithm.compressor.bucket: 3"},
-        {{.kind = SL_COMPRESSOR_SCALED_SIGN, .bucket = 1}, "algorithm.compressor.bucket: 1"},
-        {{.kind = SL_COMPRESSOR_ONE_BIT, .bucket = 2}, "algorithm.compressor.bucket: 2"},
-        {{.kind = SL_COMPRESSOR_TERNGRAD, .bucket = 4}, NULL},
-        {{.kind = SL_COMPRESSOR_TERNGRAD, .bucket = 3}, "algorithm.compressor.bucket: 3"},
-        {{.kind = SL_COMPRESSOR_TERNGRAD, .clip_sigma = 1}, NULL},
-        {{.kind = SL_COMPRESSOR_TERNGRAD, .clip_sigma = 0.5},
-         "algorithm.compressor.clip_sigma: 0.5"},
-        {{.kind = SL_COMPRESSOR_SCALED_SIGN, .bucket = 4000000000u}, NULL},
-        {{.kind = SL_COMPRESSOR_THRESHOLD}, "algorithm.compressor.threshold: 0"},
-        {{.kind = SL_COMPRESSOR_THRESHOLD, .threshold = -1}, "algorithm.compressor.threshold: -1"},
-        {{.kind = SL_COMPRESSOR_THRESHOLD, .threshold = NAN},
-         "algorithm.compressor.threshold: nan"},
-        {{.kind = SL_COMPRESSOR_THRESHOLD, .threshold = 1e39},
-         "algorithm.compressor.threshold: 1e+39"},
-        {{.kind = SL_COMPRESSOR_THRESHOLD, .threshold = 0.01}, NULL},
-    };
-    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
-        sl_error error = {0};
-        int result = sl_compressor_check(&rows[r].config, 100, &error);
-        ck_assert_int_eq(result, rows[r].names == NULL ? 0 : SL_EINVAL);
-        ENSURE(rows[r].names == NULL ||
-                   strncmp(error.text, rows[r].names, strlen(rows[r].names)) == 0,
-               "%s", error.text);
-    }
+    release(v);
 }
 END_TEST
 
@@ -322,9 +268,9 @@ int main(void) {
     tcase_add_loop_test(loops, test_one_element, 0, KINDS);
     tcase_add_loop_test(loops, test_far_exponents, 0, KINDS);
     tcase_add_loop_test(loops, test_stable, 0, 11);
-    tcase_add_loop_test(loops, test_wrong_codes, 0, 9);
     suite_add_tcase(suite, loops);
     ADD_TESTS(suite, "examples", test_sign_errors, test_clipped_errors, test_quality,
-              test_out_of_range_is_refused, test_magnitudes_that_add_to_no_float, test_settings);
+              test_errors_of_3lc, test_usual_delta_of_3lc, test_out_of_range_is_refused,
+              test_magnitudes_that_add_to_no_float);
     return run_suite(suite);
 }

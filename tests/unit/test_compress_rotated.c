@@ -1,8 +1,9 @@
 /* test_compress_rotated.c - drive and eden: against a second implementation in double precision,
- * with the definition of Walsh's matrix; exact sizes; errors and means as the papers have them. */
-#include <float.h>
-
-#include "sparse_wire.h"
+ * with the definition of Walsh's matrix; errors and means as the papers have them. Quantizers
+ * behind a rotation: their messages are those of the rotated vector, what is decoded is turned
+ * back, and errors no longer depend on the vector. */
+#include "compress/quantization/rotation.h"
+#include "messages.h"
 
 enum { PIECE = 1 << 14 };
 
@@ -66,14 +67,14 @@ static void expect_block(double *v, size_t n, unsigned bits, bool contractive) {
 static double *expected(const float *v, size_t d, unsigned bits, bool contractive) {
     double *out = calloc(d, sizeof *out);
     for (size_t i = 0; i < d; i++)
-        out[i] = v[i] * sign_of(&a_message, i);
+        out[i] = v[i] * sign_of(&message, i);
     for (size_t at = 0, n; at < d; at += n) {
         for (n = PIECE; n > d - at;)
             n /= 2;
         expect_block(out + at, n, bits == 0 ? 1 : bits, contractive);
     }
     for (size_t i = 0; i < d; i++)
-        out[i] *= sign_of(&a_message, i);
+        out[i] *= sign_of(&message, i);
     return out;
 }
 
@@ -83,7 +84,8 @@ START_TEST(what_is_decoded_is_what_the_papers_say) {
     for (size_t at = 0; at < sizeof dimensions / sizeof *dimensions; at++)
         for (unsigned bits = 0; bits <= 4; bits++) {
             const size_t d = dimensions[at];
-            float *v = gaussian(d, 2), *got = round_trip(rotated(bits, _i), v, d, ONE_PART);
+            const sl_compressor_config config = rotated(bits, _i);
+            float *v = gaussian(d, 2), *got = through(&config, v, d, PART_ALL);
             double *want = expected(v, d, bits, _i), error = 0, norm = 0;
             for (size_t i = 0; i < d; i++) {
                 error += (got[i] - want[i]) * (got[i] - want[i]);
@@ -97,39 +99,11 @@ START_TEST(what_is_decoded_is_what_the_papers_say) {
 }
 END_TEST
 
-/* ---- sizes ---- */
-
-START_TEST(parts_too_short_for_a_piece_are_refused) {
-    sl_codec *codec = NULL;
-    sl_error error;
-    sl_compressor_config config = rotated(2, false);
-    ck_assert_int_eq(sl_codec_open(&codec, &config, PIECE, 4096, &error), SL_EINVAL);
-    ck_assert_str_eq(error.text, "transport.chunk_bytes: 4096: the parts of eden cannot be shorter "
-                                 "than 4100");
-    ck_assert_ptr_null(codec);
-    config.bits = 5;
-    ck_assert_int_eq(sl_compressor_check(&config, PIECE, &error), SL_EINVAL);
-    ck_assert_str_eq(error.text, "algorithm.compressor.bits: 5: allowed are 1 to 4");
-}
-END_TEST
-
 /* ---- errors ---- */
 
-static double error_of(const sl_compressor_config *config, const float *v, size_t d,
-                       uint64_t exchange, double *sum) {
-    pair p = open_pair(*config, d, ONE_PART);
-    sl_message m = a_message;
-    m.exchange = exchange;
-    ck_assert_int_eq(encode_vector(&p, &m, v), 0);
-    float *decoded = vector_of(d);
-    decode(&p, &m, 1, decoded);
-    for (size_t i = 0; sum != NULL && i < d; i++)
-        sum[i] += decoded[i];
-    const double error =
-        sl_vec_cpu()->distance_squared(decoded, v, d) / sl_vec_cpu()->norm2_squared(v, d);
-    release(decoded);
-    close_pair(&p);
-    return error;
+static double error_of(const sl_compressor_config *config, const float *v, size_t d, int messages,
+                       double *mean) {
+    return mean_error(config, v, d, messages, mean, NULL) / sl_vec_cpu()->norm2_squared(v, d);
 }
 
 START_TEST(errors_of_dense_vectors_are_those_of_the_points) {
@@ -151,14 +125,14 @@ START_TEST(errors_of_dense_vectors_are_those_of_the_points) {
                         : q.omega >= want - 1e-4);
         }
     const sl_compressor_config one = rotated(1, false), drive = rotated(0, false);
-    ck_assert_double_eq(error_of(&one, v, d, 3, NULL), error_of(&drive, v, d, 3, NULL));
+    ck_assert_double_eq(error_of(&one, v, d, 1, NULL), error_of(&drive, v, d, 1, NULL));
     release(v);
 }
 END_TEST
 
 START_TEST(errors_of_spikes_are_known) {
     const size_t d = 1024;
-    float *v = vector_of(d);
+    float *v = floats(d);
     const sl_compressor_config unbiased = rotated(0, false), contractive = rotated(0, true);
     v[17] = -3;
     ck_assert_double_le(error_of(&unbiased, v, d, 1, NULL), 1e-10);
@@ -176,11 +150,10 @@ START_TEST(the_mean_over_rotations_is_the_vector) {
     float *v = gaussian(D, 6);
     for (unsigned bits = 0; bits <= 2; bits++) {
         const sl_compressor_config config = rotated(bits, false);
-        double sum[D] = {0}, error = 0, off = 0;
-        for (uint64_t t = 1; t <= TRIALS; t++)
-            error += error_of(&config, v, D, t, sum) / TRIALS;
+        double mean[D], off = 0;
+        const double error = error_of(&config, v, D, TRIALS, mean);
         for (size_t i = 0; i < D; i++)
-            off += (sum[i] / TRIALS - v[i]) * (sum[i] / TRIALS - v[i]);
+            off += (mean[i] - v[i]) * (mean[i] - v[i]);
         off /= sl_vec_cpu()->norm2_squared(v, D);
         ck_assert_msg(off < 1.5 * error / TRIALS, "%u bits: %g, of %g", bits, off, error / TRIALS);
     }
@@ -188,35 +161,91 @@ START_TEST(the_mean_over_rotations_is_the_vector) {
 }
 END_TEST
 
-/* ---- what is refused ---- */
+/* ---- quantizers behind a rotation ---- */
 
-/* Written down once: of every instruction set. */
-static uint64_t hash(uint64_t h, const void *bytes, size_t count) {
-    for (size_t i = 0; i < count; i++)
-        h = (h ^ ((const uint8_t *)bytes)[i]) * UINT64_C(0x100000001b3); /* FNV-1a */
-    return h;
+/* The case's rotated form, or the quantizer alone. */
+static sl_compressor_config coded(int i, bool is_rotated) {
+    sl_compressor_config all[] = {
+        {.kind = SL_COMPRESSOR_QSGD, .levels = 3, .bucket = 512},
+        {.kind = SL_COMPRESSOR_QSGD, .levels = 7, .norm = SL_NORM_MAX},
+        {.kind = SL_COMPRESSOR_QSGD, .levels = 60, .bucket = 1000, .coding = SL_ENTROPY_HUFFMAN},
+        {.kind = SL_COMPRESSOR_TERNGRAD, .bucket = 256},
+    };
+    sl_compressor_config c = all[i];
+    if (is_rotated)
+        c.kind = c.kind == SL_COMPRESSOR_QSGD ? SL_COMPRESSOR_ROTATED_QSGD
+                                              : SL_COMPRESSOR_ROTATED_TERNGRAD;
+    return c;
+}
+enum { CASES = 4 };
+
+/* Signs of a stream of its own, then H over the root of each block; forth, or back. */
+static void rotate(float *v, size_t d, bool forth) {
+    const sl_rng_key key = {message.seed, message.exchange, message.sender,
+                            SL_PURPOSE_ROTATE | message.stage << 8};
+    for (size_t at = 0, n; at < d; at += n) {
+        n = d - at < ROTATION_PIECE ? d - at : ROTATION_PIECE;
+        if (forth)
+            sl_rotation_signs(&key, at, v + at, n);
+        for (size_t i = 0, block; i < n; i += block) {
+            block = sl_rotation_block(n - i);
+            sl_rotation_hadamard(v + at + i, block);
+            for (size_t k = 0; k < block; k++)
+                v[at + i + k] *= 1 / sqrtf((float)block);
+        }
+        if (!forth)
+            sl_rotation_signs(&key, at, v + at, n);
+    }
 }
 
-START_TEST(bytes_are_the_same_on_every_processor) {
-    static const uint64_t expected_hash[5] = {
-        UINT64_C(0x99e60ec8e83807b9), UINT64_C(0xa76a2938ad086b58), UINT64_C(0x637e32335d0fde6e),
-        UINT64_C(0x1a87a9a00b9da512), UINT64_C(0xa3cce68e3a4295aa)};
-    const size_t d = 3 * PIECE + 1237;
-    float *v = vector_of(d), *acc = vector_of(d);
-    sl_rng rng = sl_rng_open(3, 1, 4, SL_PURPOSE_INIT);
-    for (size_t i = 0; i < d; i++)
-        v[i] = (float)((int32_t)sl_rng_u32(&rng) >> 8);
-    pair p = open_pair(rotated((unsigned)_i, _i % 2), d, 1 << 16);
-    ck_assert_int_eq(encode_vector(&p, &a_message, v), 0);
-    decode(&p, &a_message, 0.3f, acc);
-    uint64_t h = UINT64_C(0xcbf29ce484222325);
-    for (uint32_t part = 0; part < sl_codec_parts(p.codec); part++)
-        h = hash(h, p.payloads[part].data, p.payloads[part].bytes);
-    h = hash(h, acc, d * sizeof(float));
-    ck_assert_msg(h == expected_hash[_i], "UINT64_C(0x%016llx),", (unsigned long long)h);
-    close_pair(&p);
+START_TEST(messages_are_those_of_the_rotated_vector) {
+    static const size_t dimensions[] = {1, 3, 1000, 16384, 40001};
+    const sl_compressor_config rotated = coded(_i, true), alone = coded(_i, false);
+    for (int s = 0; s < 5; s++) {
+        const size_t d = dimensions[s];
+        float *v = gaussian(d, 3), *u = gaussian(d, 3);
+        rotate(u, d, true);
+        wire p = open_wire(&rotated, d, PART_ALL), plain = open_wire(&alone, d, PART_ALL);
+        ck_assert_int_eq(send_vector(&p, &message, v), 0);
+        ck_assert_int_eq(send_vector(&plain, &message, u), 0);
+        ck_assert_uint_eq(message_bytes(&p), message_bytes(&plain));
+        for (uint32_t part = 0; part < sl_codec_parts(p.codec); part++)
+            ck_assert_mem_eq(p.parts[part].data, plain.parts[part].data, p.parts[part].bytes);
+        float *got = floats(d), *expected = floats(d);
+        receive(&p, &message, 0.5f, got);
+        receive(&plain, &message, 0.5f, expected);
+        rotate(expected, d, false);
+        expect_equal(got, expected, d);
+        ck_assert_double_eq(sl_compressor_bits(&rotated, d), sl_compressor_bits(&alone, d));
+        close_wire(&p);
+        close_wire(&plain);
+        release(v);
+        release(u);
+        release(got);
+        release(expected);
+    }
+}
+END_TEST
+
+/* With the largest magnitude as scale, one large element takes the levels of all others. Rotated,
+ * the vector errs as a normal one does. */
+START_TEST(a_spike_costs_no_more_than_a_normal_vector) {
+    enum { D = 16384, TRIALS = 64 };
+    sl_compressor_config config = coded(1, false), turned = coded(1, true);
+    float *v = gaussian(D, 8);
+    double *mean = calloc(D, sizeof *mean), apart = 0;
+    const double normal = error_of(&turned, v, D, TRIALS, NULL);
+    v[100] = 60; /* a fifth of the norm's square, and 15 times the others' largest */
+    const double without = error_of(&config, v, D, TRIALS, NULL),
+                 with = error_of(&turned, v, D, TRIALS, mean);
+    ck_assert_double_lt(with, 1.1 * normal);
+    ck_assert_double_gt(without, 5 * with);
+    for (size_t i = 0; i < D; i++)
+        apart += (mean[i] - v[i]) * (mean[i] - v[i]);
+    ck_assert_double_lt(apart,
+                        1.3 * with / TRIALS * (D + 3600)); /* unbiased: falls as 1 / messages */
+    free(mean);
     release(v);
-    release(acc);
 }
 END_TEST
 
@@ -225,10 +254,10 @@ int main(void) {
     TCase *each = tcase_create("each");
     tcase_set_timeout(each, 120);
     tcase_add_loop_test(each, what_is_decoded_is_what_the_papers_say, 0, 2);
-    tcase_add_loop_test(each, bytes_are_the_same_on_every_processor, 0, 5);
+    tcase_add_loop_test(each, messages_are_those_of_the_rotated_vector, 0, CASES);
     suite_add_tcase(suite, each);
-    ADD_TESTS(suite, "sizes", parts_too_short_for_a_piece_are_refused);
     ADD_TESTS(suite, "errors", errors_of_dense_vectors_are_those_of_the_points,
-              errors_of_spikes_are_known, the_mean_over_rotations_is_the_vector);
+              errors_of_spikes_are_known, the_mean_over_rotations_is_the_vector,
+              a_spike_costs_no_more_than_a_normal_vector);
     return run_suite(suite);
 }

@@ -1,8 +1,23 @@
-/* test_compress_sparse.c - top-k, random-k and random dropping: exact sizes, top-k against a sort;
- * and what all sparse ones have in common: parts, sources, weights, the same bytes everywhere. */
+/* test_compress_sparse.c - top-k against a sort, the subsets of random-k, random dropping and the
+ * shared mask at both ends, and that nothing malformed gets past sl_decoder_check. */
 #include <float.h>
 
-#include "sparse_wire.h"
+#include "messages.h"
+
+/* What sends some of the elements. */
+static const sl_compressor_config sparse[] = {
+    KIND(TOP_K, .fraction = 0.01),
+    KIND(TOP_K, .fraction = 0.34),
+    KIND(RANDOM_K, .fraction = 0.01, .scaled = true),
+    KIND(RANDOM_K, .fraction = 0.67),
+    KIND(RANDOM_DROPPING, .probability = 0.02, .scaled = true),
+    KIND(RANDOM_DROPPING, .probability = 0.7),
+    KIND(STC, .fraction = 0.01),
+    KIND(SBC, .fraction = 0.01),
+    KIND(POS_NEG, .fraction = 0.01),
+    KIND(STROM, .threshold = 2.5),
+};
+enum { RANDOM = 2, MARKING = 6 };
 
 typedef enum shape {
     GAUSSIAN,
@@ -61,40 +76,20 @@ static float *shaped(size_t d, shape s) {
 
 /* ---- sizes ---- */
 
-static const size_t dimensions[] = {1,  2,    3,    7,    8,    9,    63,   64,
-                                    65, 1000, 1023, 1024, 1025, 4097, 5000, 100003};
-enum { DIMENSIONS = sizeof dimensions / sizeof *dimensions };
-
 START_TEST(random_dropping_sends_about_what_is_documented) {
     static const double probabilities[] = {1e-9, 0.001, 0.1, 0.5, 0.99, 1};
     size_t d = 300001;
     float *v = gaussian(d, 2);
     for (int i = 0; i < 6; i++) {
-        sl_compressor_config config = dropping(probabilities[i], false);
-        pair p = open_pair(config, d, 8 * SMALL_PART);
-        ck_assert_int_eq(encode_vector(&p, &a_message, v), 0);
+        sl_compressor_config config = CONFIG(RANDOM_DROPPING, .probability = probabilities[i]);
+        wire p = open_wire(&config, d, 8 * PART_SMALL);
+        ck_assert_int_eq(send_vector(&p, &message, v), 0);
         double expected = sl_compressor_bits(&config, d), kept = expected / 32;
         ck_assert_double_eq_tol(8 * (double)message_bytes(&p), expected,
                                 32 * 5 * sqrt(kept * (1 - kept / (double)d)) + 1e-6);
-        close_pair(&p);
+        close_wire(&p);
     }
     release(v);
-}
-END_TEST
-
-START_TEST(random_dropping_keeps_the_elements_whose_half_words_are_small_enough) {
-    size_t d = 2999;
-    float *v = gaussian(d, 3), *decoded = round_trip(dropping(0.25, false), v, d, SMALL_PART);
-    const sl_rng_key key = {a_message.seed, a_message.exchange, a_message.sender,
-                            SL_PURPOSE_COMPRESS | a_message.stage << 8};
-    for (size_t i = 0; i < d; i++) {
-        uint32_t block[4];
-        sl_rng_quick_block(&key, (uint32_t)(i / 8), block);
-        uint32_t half = block[i % 8 / 2] >> i % 2 * 16 & 0xFFFF;
-        ck_assert_float_eq(decoded[i], half < 65536 / 4 ? v[i] : 0);
-    }
-    release(v);
-    release(decoded);
 }
 END_TEST
 
@@ -134,7 +129,7 @@ static uint32_t *ranking(const float *v, size_t d) {
 
 static void expect_top_k(const float *v, const uint32_t *order, size_t d, size_t k,
                          size_t part_bytes) {
-    float *expected = vector_of(d), *decoded = round_trip(top_k(k), v, d, part_bytes);
+    float *expected = floats(d), *decoded = through(&CONFIG(TOP_K, .k = k), v, d, part_bytes);
     for (size_t i = 0; i < k; i++)
         expected[order[i]] = v[order[i]];
     expect_equal(decoded, expected, d);
@@ -148,7 +143,7 @@ START_TEST(top_k_is_what_a_sort_gives) {
         float *v = shaped(d, s);
         uint32_t *order = ranking(v, d);
         for (size_t k = 1; k <= d; k += k / 2 + 1)
-            expect_top_k(v, order, d, k, SMALL_PART);
+            expect_top_k(v, order, d, k, PART_SMALL);
         free(order);
         release(v);
     }
@@ -161,17 +156,9 @@ START_TEST(top_k_of_a_long_vector_is_what_a_sort_gives) {
     float *v = shaped(d, (shape)_i);
     uint32_t *order = ranking(v, d);
     for (int i = 0; i < 6; i++)
-        expect_top_k(v, order, d, kept[i], 16 * SMALL_PART);
+        expect_top_k(v, order, d, kept[i], 16 * PART_SMALL);
     free(order);
     release(v);
-}
-END_TEST
-
-START_TEST(of_equal_magnitudes_the_lower_index_is_kept) {
-    float v[] = {1, -2, 2, 0.5f, -2, 2, -1}, expected[] = {0, -2, 2, 0, -2, 0, 0};
-    float *decoded = round_trip(top_k(3), v, 7, ONE_PART);
-    expect_equal(decoded, expected, 7);
-    release(decoded);
 }
 END_TEST
 
@@ -184,8 +171,8 @@ START_TEST(a_sample_that_misleads_costs_time_only) {
         for (size_t i = 0; i < SL_BLOCK; i++)
             v[block * SL_BLOCK + i] *= 1e6f;
     uint32_t *order = ranking(v, d);
-    expect_top_k(v, order, d, 300000, ONE_PART);
-    expect_top_k(v, order, d, 200000, ONE_PART);
+    expect_top_k(v, order, d, 300000, PART_ALL);
+    expect_top_k(v, order, d, 200000, PART_ALL);
     free(order);
     release(v);
 }
@@ -196,7 +183,7 @@ END_TEST
 START_TEST(a_crowd_around_the_last_one_is_told_apart) {
     enum { CROWD = 30000 };
     const float first = ldexpf(1, -100), last = ldexpf(1, _i - 20);
-    float *v = vector_of(CROWD + 2);
+    float *v = floats(CROWD + 2);
     for (uint32_t i = 0; i < CROWD; i++) {
         const uint32_t bits = 0x3F800000u + i * 7919u % CROWD / (_i % 2 ? 30 : 1);
         memcpy(v + i, &bits, sizeof bits);
@@ -206,7 +193,7 @@ START_TEST(a_crowd_around_the_last_one_is_told_apart) {
     v[CROWD + 1] = last > 1 ? last : 1;
     uint32_t *order = ranking(v, CROWD + 2);
     for (size_t k = 1; k <= CROWD + 2; k += k / 4 + 1)
-        expect_top_k(v, order, CROWD + 2, k, ONE_PART);
+        expect_top_k(v, order, CROWD + 2, k, PART_ALL);
     free(order);
     release(v);
 }
@@ -230,10 +217,10 @@ START_TEST(top_k_reads_a_vector_once_and_a_sample) {
     size_t d = 1 << 20;
     float *v = gaussian(d, 6);
     reads r = {v, d, 0};
-    pair p = open_pair(any_config(_i, d), d, ONE_PART);
-    ck_assert_int_eq(encode(&p, &a_message, &(sl_source){.read = read_block, .context = &r}), 0);
+    wire p = open_wire(&sparse[_i], d, PART_ALL);
+    ck_assert_int_eq(send_from(&p, &message, &(sl_source){.read = read_block, .context = &r}), 0);
     ck_assert_uint_le(r.count, d / SL_BLOCK * 9 / 8);
-    close_pair(&p);
+    close_wire(&p);
     release(v);
 }
 END_TEST
@@ -242,10 +229,10 @@ END_TEST
  * change what it selects. */
 START_TEST(a_decoded_message_encodes_to_itself) {
     size_t d = 30011;
-    sl_compressor_config config = any_config(_i, d);
+    sl_compressor_config config = sparse[_i];
     config.scaled = false;
-    float *v = gaussian(d, 9), *once = round_trip(config, v, d, SMALL_PART),
-          *twice = round_trip(config, once, d, SMALL_PART);
+    float *v = gaussian(d, 9), *once = through(&config, v, d, PART_SMALL),
+          *twice = through(&config, once, d, PART_SMALL);
     expect_equal(twice, once, d);
     release(v);
     release(once);
@@ -253,58 +240,308 @@ START_TEST(a_decoded_message_encodes_to_itself) {
 }
 END_TEST
 
-static uint64_t hash(uint64_t h, const void *bytes, size_t count) {
-    for (size_t i = 0; i < count; i++)
-        h = (h ^ ((const uint8_t *)bytes)[i]) * UINT64_C(0x100000001b3); /* FNV-1a */
-    return h;
+/* ---- random subsets ---- */
+
+/* Which elements a message of ones brings. */
+static float *chosen(wire *p, size_t d, uint64_t exchange) {
+    sl_message m = message;
+    m.exchange = exchange;
+    float *ones = floats(d), *decoded = floats(d);
+    for (size_t i = 0; i < d; i++)
+        ones[i] = 1;
+    ck_assert_int_eq(send_vector(p, &m, ones), 0);
+    receive(p, &m, 1, decoded);
+    release(ones);
+    return decoded;
 }
 
-/* Written down once: whatever kernels the processor gets, and at whatever time, messages and sums
- * are these. */
-START_TEST(bytes_are_the_same_on_every_processor) {
-    static const uint64_t expected[CONFIGS] = {
-        UINT64_C(0x7f83cd6136240db1), UINT64_C(0x587b22e01cf2ef47), UINT64_C(0xbf1da9803a3c01e4),
-        UINT64_C(0xae8f49126ed56b1b), UINT64_C(0x1571c11cffbb3291), UINT64_C(0xb3013e708e56bd64),
-        UINT64_C(0x345290c5418d4d6a), UINT64_C(0xbff3cd79caeef403), UINT64_C(0x161981c57444d09d),
-        UINT64_C(0xabc540b849c09906)};
-    size_t d = 200003;
-    float *v = vector_of(d), *acc = vector_of(d);
-    sl_rng rng = sl_rng_open(3, 1, 4, SL_PURPOSE_INIT);
+static double chi_square(const double *counts, size_t n, double expected, double p) {
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += (counts[i] - expected) * (counts[i] - expected) / (expected * (1 - p));
+    return sum;
+}
+
+/* Each element is kept with the same probability: chi-square within five deviations, for subsets
+ * small and large. Of a subset of fixed size, n - 1 counts are free. */
+START_TEST(elements_are_kept_with_equal_probability) {
+    static const size_t kept[] = {10, 31, 50, 90};
+    size_t d = 100, trials = 20000;
+    for (int c = 0; c < 8; c++) {
+        double probability = (double)kept[c % 4] / (double)d;
+        sl_compressor_config config = c < 4 ? CONFIG(RANDOM_K, .k = kept[c])
+                                            : CONFIG(RANDOM_DROPPING, .probability = probability);
+        wire p = open_wire(&config, d, PART_SMALL);
+        double counts[100] = {0};
+        for (size_t t = 1; t <= trials; t++) {
+            float *mask = chosen(&p, d, t);
+            size_t total = 0;
+            for (size_t i = 0; i < d; i++) {
+                counts[i] += mask[i];
+                total += mask[i] != 0;
+            }
+            ck_assert(c >= 4 || total == kept[c]);
+            release(mask);
+        }
+        double exact = c < 4 ? probability : round(probability * 65536) / 65536;
+        double statistic = chi_square(counts, d, exact * (double)trials, exact),
+               free_counts = c < 4 ? (double)d - 1 : (double)d;
+        statistic *= c < 4 ? ((double)d - 1) / (double)d : 1; /* E of the sum is then d - 1 */
+        ck_assert_msg(fabs(statistic - free_counts) < 5 * sqrt(2 * free_counts),
+                      "config %d: chi-square %g", c, statistic);
+        close_wire(&p);
+    }
+}
+END_TEST
+
+/* Pairs of elements, too: that any two of 6 are both among 3 has probability 1/5. */
+START_TEST(random_k_draws_every_subset_alike) {
+    size_t trials = 20000;
+    double counts[64] = {0}, sum = 0;
+    wire p = open_wire(&CONFIG(RANDOM_K, .k = 3), 6, PART_SMALL);
+    for (size_t t = 1; t <= trials; t++) {
+        float *mask = chosen(&p, 6, t);
+        unsigned subset = 0;
+        for (unsigned i = 0; i < 6; i++)
+            subset |= (unsigned)(mask[i] != 0) << i;
+        counts[subset]++;
+        release(mask);
+    }
+    for (unsigned subset = 0; subset < 64; subset++) {
+        double expected = __builtin_popcount(subset) == 3 ? (double)trials / 20 : 0;
+        ck_assert(expected > 0 || counts[subset] == 0);
+        sum +=
+            expected > 0 ? (counts[subset] - expected) * (counts[subset] - expected) / expected : 0;
+    }
+    ck_assert_msg(fabs(sum - 19) < 5 * sqrt(2 * 19.0), "chi-square %g", sum);
+    close_wire(&p);
+}
+END_TEST
+
+/* The draws are sl_rng_below's, with the numbers that it rejects: a few dozen of these. */
+START_TEST(random_k_takes_the_first_different_draws) {
+    size_t d = 1000003, k = 100000;
+    float *expected = floats(d);
+    sl_message m = message;
+    m.exchange = 5;
+    sl_rng rng = {.key = sl_message_key(&m)};
+    for (size_t drawn = 0; drawn < k;) {
+        uint32_t i = sl_rng_below(&rng, (uint32_t)d);
+        drawn += expected[i] == 0;
+        expected[i] = 1;
+    }
+    wire p = open_wire(&CONFIG(RANDOM_K, .k = k), d, PART_SMALL);
+    float *decoded = chosen(&p, d, 5);
+    expect_equal(decoded, expected, d);
+    close_wire(&p);
+    release(decoded);
+    release(expected);
+}
+END_TEST
+
+START_TEST(a_shared_mask_is_that_of_all_senders) {
+    size_t d = 10000;
+    sl_message other = message, later = message;
+    other.sender++;
+    later.exchange++;
+    wire p = open_wire(&CONFIG(SHARED_MASK, .k = 1000), d, PART_SMALL);
+    float *ones = floats(d), *mine = floats(d), *theirs = floats(d), *next = floats(d);
     for (size_t i = 0; i < d; i++)
-        v[i] = (float)((int32_t)sl_rng_u32(&rng) >> 8);
-    pair p = open_pair(any_config(_i, d), d, 2 * SMALL_PART);
-    ck_assert_int_eq(encode_vector(&p, &a_message, v), 0);
-    decode(&p, &a_message, 0.3f, acc);
-    uint64_t h = UINT64_C(0xcbf29ce484222325);
-    for (uint32_t part = 0; part < sl_codec_parts(p.codec); part++)
-        h = hash(h, p.payloads[part].data, p.payloads[part].bytes);
-    h = hash(h, acc, d * sizeof(float));
-    ck_assert_msg(h == expected[_i], "0x%016llx", (unsigned long long)h);
-    close_pair(&p);
+        ones[i] = 1;
+    ck_assert_int_eq(send_vector(&p, &message, ones), 0);
+    ck_assert_uint_eq(message_bytes(&p), 4000);
+    receive(&p, &message, 1, mine);
+    ck_assert_int_eq(send_vector(&p, &other, ones), 0);
+    receive(&p, &other, 1, theirs);
+    ck_assert_int_eq(send_vector(&p, &later, ones), 0);
+    receive(&p, &later, 1, next);
+    expect_equal(mine, theirs, d);
+    ck_assert(sl_vec_cpu()->distance_squared(mine, next, d) > 1000);
+    close_wire(&p);
+    release(ones);
+    release(mine);
+    release(theirs);
+    release(next);
+}
+END_TEST
+
+/* 2049 elements in two blocks: the first one fills a part, and leaves an empty one. */
+START_TEST(blocks_take_turns) {
+    enum { D = 2049, HALF = 1024 };
+    wire p =
+        open_wire(&CONFIG(SHARED_MASK, .fraction = 0.5, .order = SL_ORDER_CYCLIC), D, PART_SMALL);
+    float *v = gaussian(D, 3), *zero = floats(D), *decoded = floats(D);
+    sl_message m = message;
+    ck_assert_uint_eq(sl_codec_parts(p.codec), 2);
+    for (uint64_t exchange = 1; exchange <= 3; exchange++) {
+        const size_t from = exchange % 2 ? 0 : HALF, end = exchange % 2 ? HALF : D;
+        m.exchange = exchange;
+        memset(decoded, 0, D * sizeof *decoded);
+        ck_assert_int_eq(send_vector(&p, &m, v), 0);
+        ck_assert_uint_eq(message_bytes(&p), (end - from) * sizeof *v);
+        for (uint32_t part = 0; part < 2; part++)
+            ck_assert_int_eq(sl_decoder_check(p.decoder, &m, part, p.parts[part]), 0);
+        m.exchange++;
+        ck_assert_int_eq(sl_decoder_check(p.decoder, &m, 1, p.parts[1]), SL_EPROTO);
+        m.exchange--;
+        receive(&p, &m, 1, decoded);
+        expect_equal(decoded, zero, from);
+        expect_equal(decoded + from, v + from, end - from);
+        expect_equal(decoded + end, zero, D - end);
+    }
+    close_wire(&p);
     release(v);
-    release(acc);
+    release(zero);
+    release(decoded);
+}
+END_TEST
+
+START_TEST(messages_differ_in_what_they_keep) {
+    size_t d = 10000;
+    wire p = open_wire(&sparse[_i], d, PART_SMALL);
+    sl_message others[] = {message, message, message, message, message};
+    others[1].seed++;
+    others[2].exchange++;
+    others[3].sender++;
+    others[4].stage++;
+    float *ones = floats(d), *kept[5];
+    for (size_t i = 0; i < d; i++)
+        ones[i] = 1;
+    for (int m = 0; m < 5; m++) {
+        kept[m] = floats(d);
+        ck_assert_int_eq(send_vector(&p, &others[m], ones), 0);
+        receive(&p, &others[m], 1, kept[m]);
+        for (int n = 0; n < m; n++)
+            ck_assert(memcmp(kept[m], kept[n], d * sizeof(float)) != 0);
+    }
+    for (int m = 0; m < 5; m++)
+        release(kept[m]);
+    release(ones);
+    close_wire(&p);
+}
+END_TEST
+
+/* ---- a peer's bytes ---- */
+
+static void expect_malformed(wire *w, uint32_t part) {
+    ENSURE(take_part(w, &message, part, w->parts[part], 1, NULL) == SL_EPROTO, "part %u was taken",
+           part);
+}
+
+static void set_packed(uint8_t *packed, size_t width, size_t i, uint32_t index) {
+    for (size_t b = 0, bit = i * width; b < width; b++, bit++)
+        packed[bit / 8] =
+            (uint8_t)((packed[bit / 8] & ~(1u << bit % 8)) | (index >> b & 1) << bit % 8);
+}
+
+static uint32_t get_packed(const uint8_t *packed, size_t width, size_t i) {
+    uint32_t index = 0;
+    for (size_t b = 0, bit = i * width; b < width; b++, bit++)
+        index |= (uint32_t)(packed[bit / 8] >> bit % 8 & 1) << b;
+    return index;
+}
+
+/* Index i of `count` that are packed behind as many values. */
+static void expect_index_refused(wire *w, uint32_t part, size_t count, size_t width, size_t i,
+                                 uint32_t index) {
+    uint8_t *packed = w->bytes + part * w->stride + 4 * count;
+    const uint32_t right = get_packed(packed, width, i);
+    set_packed(packed, width, i, index);
+    expect_malformed(w, part);
+    set_packed(packed, width, i, right);
+}
+
+START_TEST(indices_out_of_order_or_range_are_refused) {
+    enum { D = 30011, K = 1003, WIDTH = 15 };
+    float *v = gaussian(D, 16);
+    wire w = open_wire(&CONFIG(TOP_K, .k = K), D, PART_SMALL);
+    ck_assert_int_eq(send_vector(&w, &message, v), 0);
+    ck_assert_uint_eq(sl_codec_parts(w.codec), 2);
+    size_t counts[2] = {PART_SMALL * 8 / (32 + WIDTH) / 8 * 8};
+    counts[1] = K - counts[0];
+    for (uint32_t part = 0; part < 2; part++) {
+        const size_t n = counts[part];
+        const uint8_t *packed = w.bytes + part * w.stride + 4 * n;
+        ck_assert_uint_eq(w.parts[part].bytes, 4 * n + (WIDTH * n + 7) / 8);
+        for (size_t i = 1; i < n; i++) {
+            expect_index_refused(&w, part, n, WIDTH, i, get_packed(packed, WIDTH, i - 1));
+            expect_index_refused(&w, part, n, WIDTH, i, 0);
+        }
+        expect_index_refused(&w, part, n, WIDTH, n - 1, D);
+        expect_index_refused(&w, part, n, WIDTH, n - 1, (1 << WIDTH) - 1);
+        ck_assert_int_eq(take_part(&w, &message, part, w.parts[part], 1, NULL), 0);
+    }
+    expect_index_refused(&w, 0, counts[0], WIDTH, counts[0] - 1,
+                         (uint32_t)(D - counts[1])); /* no room for those that follow */
+    expect_index_refused(&w, 1, counts[1], WIDTH, 0,
+                         (uint32_t)counts[0] - 1); /* nor for those before */
+    ck_assert_uint_ne(WIDTH * counts[1] % 8, 0);
+    w.bytes[w.stride + w.parts[1].bytes - 1] |= 0x80;
+    expect_malformed(&w, 1);
+    close_wire(&w);
+    release(v);
+}
+END_TEST
+
+START_TEST(bitmaps_that_contradict_the_length_are_refused) {
+    enum { D = 30011, K = 10000 };
+    float *v = gaussian(D, 17);
+    EACH(size_t, part_bytes, PART_ALL, PART_SMALL) {
+        wire w = open_wire(&CONFIG(TOP_K, .k = K), D, *part_bytes);
+        ck_assert_int_eq(send_vector(&w, &message, v), 0);
+        const uint32_t last = sl_codec_parts(w.codec) - 1;
+        size_t from, elements, bit = 0;
+        sl_codec_part_range(w.codec, last, &from, &elements);
+        const size_t bytes = (elements + 7) / 8;
+        uint8_t *bitmap = w.bytes + last * w.stride + w.parts[last].bytes - bytes;
+        for (size_t b = 0; b < 8 * bytes; b++) { /* the bits behind the last element as well */
+            bitmap[b / 8] ^= (uint8_t)(1u << b % 8);
+            expect_malformed(&w, last);
+            bitmap[b / 8] ^= (uint8_t)(1u << b % 8);
+        }
+        ck_assert_int_eq(take_part(&w, &message, last, w.parts[last], 1, NULL), 0);
+        while ((bitmap[bit / 8] >> bit % 8 & 1) == 0)
+            bit++;
+        bitmap[bit / 8] ^= (uint8_t)(1u << bit % 8); /* moved behind the end: the count is right */
+        bitmap[bytes - 1] |= 0x80;
+        expect_malformed(&w, last);
+        close_wire(&w);
+    }
+    release(v);
+}
+END_TEST
+
+/* A message of one part has all k entries, not one less. */
+START_TEST(a_bitmap_with_too_few_entries_is_refused) {
+    enum { D = 64, K = 32 };
+    float *v = gaussian(D, 18);
+    wire fewer = open_wire(&CONFIG(TOP_K, .k = K - 1), D, PART_ALL),
+         w = open_wire(&CONFIG(TOP_K, .k = K), D, PART_ALL);
+    ck_assert_int_eq(send_vector(&fewer, &message, v), 0);
+    ck_assert_int_eq(take_part(&w, &message, 0, fewer.parts[0], 1, NULL), SL_EPROTO);
+    close_wire(&fewer);
+    close_wire(&w);
+    release(v);
 }
 END_TEST
 
 int main(void) {
     Suite *suite = suite_create("compress_sparse");
-    ADD_TESTS(suite, "sizes", random_dropping_sends_about_what_is_documented,
-              random_dropping_keeps_the_elements_whose_half_words_are_small_enough,
-              a_fraction_is_rounded_and_keeps_at_least_one_entry);
-    ADD_TESTS(suite, "top-k", of_equal_magnitudes_the_lower_index_is_kept,
-              a_sample_that_misleads_costs_time_only);
-    TCase *shapes = tcase_create("shapes"), *each = tcase_create("each"),
-          *once = tcase_create("once");
-    tcase_set_timeout(shapes, 120);
-    tcase_add_loop_test(shapes, top_k_is_what_a_sort_gives, 0, SHAPES);
-    tcase_add_loop_test(shapes, a_crowd_around_the_last_one_is_told_apart, 0, 60);
-    tcase_add_loop_test(shapes, top_k_of_a_long_vector_is_what_a_sort_gives, 0, SHAPES);
+    TCase *each = tcase_create("each");
     tcase_set_timeout(each, 120);
-    tcase_add_loop_test(each, a_decoded_message_encodes_to_itself, 0, CONFIGS);
-    tcase_add_loop_test(each, bytes_are_the_same_on_every_processor, 0, CONFIGS);
-    tcase_add_loop_test(once, top_k_reads_a_vector_once_and_a_sample, 0, 2);
-    suite_add_tcase(suite, shapes);
+    tcase_add_loop_test(each, top_k_is_what_a_sort_gives, 0, SHAPES);
+    tcase_add_loop_test(each, a_crowd_around_the_last_one_is_told_apart, 0, 60);
+    tcase_add_loop_test(each, top_k_of_a_long_vector_is_what_a_sort_gives, 0, SHAPES);
+    tcase_add_loop_test(each, a_decoded_message_encodes_to_itself, 0, LENGTH(sparse));
+    tcase_add_loop_test(each, top_k_reads_a_vector_once_and_a_sample, 0, 2);
+    tcase_add_loop_test(each, messages_differ_in_what_they_keep, RANDOM, MARKING);
     suite_add_tcase(suite, each);
-    suite_add_tcase(suite, once);
+    ADD_TESTS(
+        suite, "once", random_dropping_sends_about_what_is_documented,
+        a_fraction_is_rounded_and_keeps_at_least_one_entry, a_sample_that_misleads_costs_time_only,
+        elements_are_kept_with_equal_probability, random_k_draws_every_subset_alike,
+        random_k_takes_the_first_different_draws, a_shared_mask_is_that_of_all_senders,
+        blocks_take_turns, indices_out_of_order_or_range_are_refused,
+        bitmaps_that_contradict_the_length_are_refused, a_bitmap_with_too_few_entries_is_refused);
     return run_suite(suite);
 }

@@ -522,25 +522,9 @@ END_TEST
 /* ---- every algorithm ---- */
 
 static sl_algorithm_config config_of(const char *name, sl_variant variant, int kind) {
-    sl_algorithm_config config = {.variant = variant,
-                                  .local_steps = 1,
-                                  .period = 2,
-                                  .correction_period = 2,
-                                  .warmup_rounds = 1,
-                                  .threshold = 0.1,
-                                  .trigger = 0.5,
-                                  .xi = 0.3,
-                                  .depth = 3,
-                                  .bits = 8,
-                                  .clock = 2,
-                                  .average_period = 2,
-                                  .theta = 1,
-                                  .rank = 1,
-                                  .sketch.rows = 1};
-    snprintf(config.name, sizeof config.name, "%s", name);
-    config.compressor = usual_compressor((sl_compressor_kind)kind);
-    config.server = kind % 2 ? 0 : SL_SERVER_SHARDED;
-    config.replicas = kind % 2 ? SL_REPLICAS_PER_NEIGHBOUR : SL_REPLICAS_SUM;
+    sl_algorithm_config config = usual_algorithm(name, (sl_compressor_kind)kind);
+    config.variant = variant;
+    config.sketch.rows = 1;
     return config;
 }
 

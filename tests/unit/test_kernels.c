@@ -1,7 +1,7 @@
 /* test_kernels.c - every instruction set that this processor has, and plain C, give the same bytes,
  * which are those of every other processor: random numbers, checksums, vector operations, matrices,
  * samples, and each compressor's messages and what they decode to. */
-#include "dense_wire.h"
+#include "dense_kinds.h"
 
 #include <inttypes.h>
 
@@ -66,12 +66,12 @@ static void draw(transcript *t) {
 }
 
 static void sum_bytes(transcript *t) {
-    float *v = gaussian(70001, 1);
+    float *v = normal(70001, 1, 0, SL_PURPOSE_DATA);
     for (size_t n = 0; n < LENGTHS; n++) {
         uint64_t sum = sl_checksum(v, lengths[n] * sizeof *v);
         note(t, &sum, sizeof sum);
     }
-    free(v);
+    release(v);
 }
 
 static void combine(transcript *t, size_t n) {
@@ -89,12 +89,13 @@ static void combine(transcript *t, size_t n) {
     double norms[] = {vec->norm2_squared(in[0], n), vec->distance_squared(in[1], in[2], n)};
     note(t, norms, sizeof norms);
     for (int i = 0; i < MAX; i++)
-        free((void *)in[i]);
-    free(out);
+        release((float *)in[i]);
+    release(out);
 }
 
 static void take_steps(transcript *t, size_t n) {
-    float *x = gaussian(n, 1), *g = gaussian(n, 2), *m = gaussian(n, 3);
+    float *x = normal(n, 1, 0, SL_PURPOSE_DATA), *g = normal(n, 2, 0, SL_PURPOSE_DATA),
+          *m = normal(n, 3, 0, SL_PURPOSE_DATA);
     for (int form = 0; form < 3; form++) {
         const sl_sgd sgd = {
             .learning_rate = 0.1f, .weight_decay = 1e-3f, .momentum = 0.9f, .nesterov = form == 2};
@@ -102,9 +103,9 @@ static void take_steps(transcript *t, size_t n) {
         note(t, x, n * sizeof *x);
         note(t, m, n * sizeof *m);
     }
-    free(x);
-    free(g);
-    free(m);
+    release(x);
+    release(g);
+    release(m);
 }
 
 static void operate(transcript *t) {
@@ -117,7 +118,7 @@ static void operate(transcript *t) {
 static void solve(transcript *t) {
     enum { N = 37 };
     static double a[N * N], inverse[N * N], work[N * N], x[N];
-    float *numbers = gaussian(N * N, 4);
+    float *numbers = normal(N * N, 4, 0, SL_PURPOSE_DATA);
     for (size_t i = 0; i < N; i++)
         for (size_t j = 0; j < N; j++)
             a[i * N + j] = (double)numbers[i * N + j] + numbers[j * N + i] + (i == j ? 60 : 0);
@@ -131,7 +132,7 @@ static void solve(transcript *t) {
     note(t, inverse, sizeof inverse);
     sl_matrix_solve(a, x, N);
     note(t, x, sizeof x);
-    free(numbers);
+    release(numbers);
 }
 
 static void read_pixels(transcript *t) {
@@ -148,17 +149,6 @@ static void read_pixels(transcript *t) {
     sl_samples_close(&samples);
 }
 
-static const sl_compressor_config others[] = {
-    {.kind = SL_COMPRESSOR_IDENTITY},
-    {.kind = SL_COMPRESSOR_TOP_K, .fraction = 0.01},
-    {.kind = SL_COMPRESSOR_TOP_K, .fraction = 0.4},
-    {.kind = SL_COMPRESSOR_RANDOM_K, .fraction = 0.01, .scaled = true},
-    {.kind = SL_COMPRESSOR_RANDOM_K, .fraction = 0.6},
-    {.kind = SL_COMPRESSOR_RANDOM_DROPPING, .probability = 0.03},
-    {.kind = SL_COMPRESSOR_RANDOM_DROPPING, .probability = 0.7, .scaled = true},
-};
-enum { OTHERS = sizeof others / sizeof *others };
-
 /* Checksums of their transcripts. */
 static const uint64_t kind_sums[KINDS] = {
     0x58b36f1bb69be424, 0x5121d419daf0eedb, 0x24f4866447eafb4b, 0x072addbc6540e059,
@@ -168,31 +158,63 @@ static const uint64_t kind_sums[KINDS] = {
     0x212497d796685db6, 0xd9b955c8e1806247, 0x4057006bf4affef0, 0xcacf9c5a94c1d390,
     0x45fbb168f0983580, 0x28a0c7c31cf97eb3, 0x330944ae184dd21f, 0xb4bb070afcf3cff0,
     0x59a2deae0a79a73f, 0x57582cd8fd2236c5};
-static const uint64_t other_sums[OTHERS] = {
-    0x80f8c3ee480b4f62, 0xeb7135eff5da1616, 0x833354edb4bcf593, 0x4fe7775356557987,
-    0x082046b1145c87cc, 0x016d9b71dd909646, 0x1422c173925d5af4};
+static const struct {
+    sl_compressor_config config;
+    uint64_t sum;
+} others[] = {
+    {KIND(IDENTITY), 0xc9506f6664bdfcfc},
+    {KIND(TOP_K, .fraction = 0.01), 0x04146bd6b3342f73},
+    {KIND(TOP_K, .fraction = 0.4), 0x9f6ac0f13963d4a2},
+    {KIND(RANDOM_K, .fraction = 0.01, .scaled = true), 0x022b5ff739b968fb},
+    {KIND(RANDOM_K, .fraction = 0.6), 0xc4c697c9c7250a42},
+    {KIND(RANDOM_DROPPING, .probability = 0.03), 0x4f029d79fa7cb6c1},
+    {KIND(RANDOM_DROPPING, .probability = 0.7, .scaled = true), 0xb83c449fbd010f82},
+    {KIND(STC, .fraction = 0.01), 0x3c900387d6ea3c9a},
+    {KIND(SBC, .fraction = 0.01), 0xfb2b361ff1d6d668},
+    {KIND(POS_NEG, .fraction = 0.01), 0xfe45b28c93058952},
+    {KIND(STROM, .threshold = 2.5), 0xb09d88c66a7f2e3c},
+    {KIND(DRIVE), 0x72e054fd97a90b94},
+    {KIND(EDEN, .bits = 1, .contractive = true), 0xdb79dce6509b829c},
+    {KIND(EDEN, .bits = 2), 0x1cf10b3d6b43dbec},
+    {KIND(EDEN, .bits = 3, .contractive = true), 0x3469aea68b9072e4},
+    {KIND(EDEN, .bits = 4), 0x511ffe4bf15e5c83},
+};
+enum { OTHERS = LENGTH(others) };
 
+static const sl_message sent = {
+    .seed = 0x5EED0123456789ABu, .exchange = 5, .sender = 3, .stage = 2};
 static const sl_compressor_config *compressor; /* that send_and_receive takes */
 
+static void send_and_receive_of(transcript *t, size_t n, size_t part_bytes) {
+    wire w = open_wire(compressor, n, part_bytes);
+    float *v = motley(n, 9), *acc = motley(n, 10);
+    ck_assert_int_eq(send_vector(&w, &sent, v), 0);
+    for (uint32_t p = 0; p < sl_codec_parts(w.codec); p++)
+        note(t, w.parts[p].data, w.parts[p].bytes);
+    receive(&w, &sent, 0.37f, acc);
+    note(t, acc, n * sizeof *acc);
+    close_wire(&w);
+    release(v);
+    release(acc);
+}
+
 static void send_and_receive(transcript *t) {
-    for (size_t n = 0; n < LENGTHS; n++) {
-        wire w = open_wire(compressor, lengths[n], PART_SMALL);
-        float *v = motley(lengths[n], 9), *acc = motley(lengths[n], 10);
-        ck_assert_int_eq(send_vector(&w, &message, v), 0);
-        for (uint32_t p = 0; p < sl_codec_parts(w.codec); p++)
-            note(t, w.parts[p].data, w.parts[p].bytes);
-        receive(&w, &message, 0.37f, acc);
-        note(t, acc, lengths[n] * sizeof *acc);
-        close_wire(&w);
-        free(v);
-        free(acc);
-    }
+    for (size_t n = 0; n < LENGTHS; n++)
+        send_and_receive_of(t, lengths[n], PART_SMALL);
+}
+
+/* A long one, too, in parts that take a rotated piece. */
+static void send_and_receive_more(transcript *t) {
+    for (size_t n = 0; n < LENGTHS; n++)
+        send_and_receive_of(t, lengths[n], 3 * PART_SMALL);
+    send_and_receive_of(t, 200003, 3 * PART_SMALL);
 }
 
 START_TEST(compressors_are_plain_c) {
-    compressor = _i < KINDS ? &kinds[_i] : &others[_i - KINDS];
-    on_each_level(send_and_receive, describe(compressor),
-                  _i < KINDS ? kind_sums[_i] : other_sums[_i - KINDS]);
+    const bool is_other = _i >= KINDS;
+    compressor = is_other ? &others[_i - KINDS].config : &kinds[_i];
+    on_each_level(is_other ? send_and_receive_more : send_and_receive, name_of(compressor),
+                  is_other ? others[_i - KINDS].sum : kind_sums[_i]);
 }
 END_TEST
 

@@ -137,11 +137,7 @@ static uint64_t run_seed(uint64_t seed, bool verbose) {
     disk.stop = kill_life;
     disk.write_s = 2e-3 * world_uniform();
     run_lives();
-    const uint64_t hash = world_hash();
-    world_close();
-    disk_close();
-    expected_close();
-    return hash;
+    return expected_end();
 }
 
 int main(int count, char **arguments) {

@@ -1,10 +1,11 @@
 /* expected.c - simulates a seed's experiment before its agents begin; see expected.h. */
 #include "expected.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "virtual.h"
+#include "disk.h"
 #include "wire/checksum.h"
 
 sl_experiment *experiment;
@@ -34,6 +35,39 @@ void expected_open(scenario *s, const char *const *set, size_t set_count) {
 
 void expected_close(void) {
     sl_experiment_close(&experiment);
+}
+
+uint64_t expected_end(void) {
+    const uint64_t hash = world_hash();
+    world_close();
+    disk_close();
+    expected_close();
+    return hash;
+}
+
+sl_roster *expected_roster(uint32_t agents) {
+    char text[64 * 24] = "";
+    size_t used = 0;
+    sl_roster *roster;
+    sl_error error;
+    for (uint32_t i = 0; i < agents && used < sizeof text; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "127.0.0.1:%u\n", 7000 + i);
+    if (sl_roster_parse(&roster, text, "roster", &error) != 0)
+        world_fail("%s", error.text);
+    return roster;
+}
+
+void expected_memory(const process *of, uint32_t rank, size_t more) {
+    sl_plan plan;
+    sl_error error;
+    sl_run_memory forecast;
+    if (sl_algorithm_plan(&plan, &experiment->algorithm, experiment->topology, task.dimension,
+                          &error) != 0)
+        world_fail("%s", error.text);
+    sl_experiment_memory(&forecast, experiment, &plan, task.dimension, 0);
+    if (of->bytes_max > forecast.agent + more)
+        world_fail("agent %u held %zu bytes; with %u connections at a time, at most %zu are right",
+                   rank, of->bytes_max, of->connections_max, forecast.agent + more);
 }
 
 const sl_credentials *expected_key(void) {

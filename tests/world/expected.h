@@ -4,6 +4,8 @@
 #define EXPECTED_H
 
 #include "scenario.h"
+#include "starling/roster.h"
+#include "virtual.h"
 
 #define CHECKPOINTS "/checkpoints" /* their folder */
 enum { RUN_ID = 7 };
@@ -15,6 +17,12 @@ extern sl_task task;
 /* The scenario's, with these keys set. Borrows the scenario. */
 void expected_open(scenario *s, const char *const *set, size_t set_count);
 void expected_close(void);
+/* Ends the seed's world; its hash. */
+uint64_t expected_end(void);
+/* Of ranks 0 to agents - 1, at ports from 7000 on. */
+sl_roster *expected_roster(uint32_t agents);
+/* The agent held no more than `starling check` forecasts, and so much. */
+void expected_memory(const process *of, uint32_t rank, size_t more);
 /* The key of a run whose seed has one; the same for all. What OpenSSL allocates is not the world's:
  * called first before there is a process whose memory it would be. */
 const sl_credentials *expected_key(void);

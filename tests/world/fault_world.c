@@ -296,13 +296,7 @@ static int run_agent(peer *p, sl_roster *roster) {
 
 static void *be_agent(void *of) {
     peer *p = of;
-    char text[NODES_MAX * 24] = "";
-    size_t used = 0;
-    sl_roster *roster;
-    for (uint32_t i = 0; i < s.nodes; i++)
-        used += (size_t)snprintf(text + used, sizeof text - used, "127.0.0.1:%u\n", 7000 + i);
-    if (sl_roster_parse(&roster, text, "roster", &p->error) != 0)
-        world_fail("%s", p->error.text);
+    sl_roster *roster = expected_roster(s.nodes);
     p->result = run_agent(p, roster);
     p->ended = true;
     sl_roster_close(&roster);
@@ -347,20 +341,11 @@ static void judge_error(const peer *p) {
 }
 
 static void judge_memory(const peer *p) {
-    sl_plan plan;
-    sl_error error;
-    sl_run_memory forecast;
-    if (sl_algorithm_plan(&plan, &experiment->algorithm, experiment->topology, task.dimension,
-                          &error) != 0)
-        world_fail("%s", error.text);
-    sl_experiment_memory(&forecast, experiment, &plan, task.dimension, 0);
     const process *of = p->process;
-    const size_t bound = forecast.agent + agent_bytes + (saves ? head_bytes : 0) +
-                         sl_receive_degree(experiment, p->rank) * neighbour_bytes +
-                         of->connections_max * connection_bytes + (has_key() ? sealed_bytes : 0);
-    if (of->bytes_max > bound)
-        world_fail("agent %u held %zu bytes; with %u connections at a time, at most %zu are right",
-                   p->rank, of->bytes_max, of->connections_max, bound);
+    expected_memory(of, p->rank,
+                    agent_bytes + (saves ? head_bytes : 0) +
+                        sl_receive_degree(experiment, p->rank) * neighbour_bytes +
+                        of->connections_max * connection_bytes + (has_key() ? sealed_bytes : 0));
 }
 
 /* A place for each visitor, and a neighbour's connections: the old one, the new one, and one that
@@ -438,11 +423,7 @@ static uint64_t run_seed(uint64_t seed, bool verbose) {
     for (uint32_t i = 0; i < s.nodes; i++)
         judge(&peers[i], verbose);
     judge_visitors();
-    const uint64_t hash = world_hash();
-    world_close();
-    disk_close();
-    expected_close();
-    return hash;
+    return expected_end();
 }
 
 int main(int count, char **arguments) {

@@ -83,15 +83,8 @@ static int run_agent(const learner *l, sl_roster *roster, sl_error *error) {
 
 static void *be_learner(void *of) {
     const learner *l = of;
-    char text[LEARNERS * 24] = "";
-    size_t used = 0;
-    sl_roster *roster;
     sl_error error;
-    for (uint32_t i = 0; i < LEARNERS; i++)
-        used += (size_t)snprintf(text + used, sizeof text - used, "127.0.0.1:%u\n", 7000 + i);
-    if (sl_roster_parse(&roster, text, "roster", &error) != 0)
-        world_fail("%s", error.text);
-    run_agent(l, roster, &error);
+    run_agent(l, expected_roster(LEARNERS), &error);
     world_fail("learner %u ended at %.3f s: %s", l->rank, world_now() - first_s, error.text);
 }
 

@@ -357,13 +357,7 @@ static int run_agent(peer *p, sl_roster *roster) {
 
 static void *be_agent(void *of) {
     peer *p = of;
-    char text[NODES_MAX * 24] = "";
-    size_t used = 0;
-    sl_roster *roster;
-    for (uint32_t i = 0; i < drawn.s.nodes || i <= p->rank; i++)
-        used += (size_t)snprintf(text + used, sizeof text - used, "127.0.0.1:%u\n", 7000 + i);
-    if (sl_roster_parse(&roster, text, "roster", &p->error) != 0)
-        world_fail("%s", p->error.text);
+    sl_roster *roster = expected_roster(p->rank < drawn.s.nodes ? drawn.s.nodes : p->rank + 1);
     p->result = run_agent(p, roster);
     p->ended = true;
     p->ended_s = world_now();
@@ -421,20 +415,11 @@ static bool came_too_late(const peer *p) {
 
 /* The plans are of the run and of its view. */
 static void judge_memory(const peer *p) {
-    sl_plan plan;
-    sl_error error;
-    sl_run_memory forecast;
-    if (sl_algorithm_plan(&plan, &experiment->algorithm, experiment->topology, task.dimension,
-                          &error) != 0)
-        world_fail("%s", error.text);
-    sl_experiment_memory(&forecast, experiment, &plan, task.dimension, 0);
     const process *of = p->process;
-    const size_t bound = forecast.agent + agent_bytes + 3 * sizeof plan +
-                         drawn.s.nodes * member_bytes + of->connections_max * connection_bytes +
-                         (loss_has_key(&drawn.s) ? sealed_bytes : 0);
-    if (of->bytes_max > bound)
-        world_fail("agent %u held %zu bytes; with %u connections at a time, at most %zu are right",
-                   p->rank, of->bytes_max, of->connections_max, bound);
+    expected_memory(of, p->rank,
+                    agent_bytes + 3 * sizeof(sl_plan) + drawn.s.nodes * member_bytes +
+                        of->connections_max * connection_bytes +
+                        (loss_has_key(&drawn.s) ? sealed_bytes : 0));
 }
 
 static void judge(const peer *p, bool verbose) {
@@ -518,11 +503,7 @@ static uint64_t run_seed(uint64_t seed, bool verbose) {
     for (uint32_t i = 0; i < loss_ranks(&drawn.s); i++)
         judge(&peers[i], verbose);
     judge_healing();
-    const uint64_t hash = world_hash();
-    world_close();
-    disk_close();
-    expected_close();
-    return hash;
+    return expected_end();
 }
 
 int main(int count, char **arguments) {

@@ -298,11 +298,7 @@ static uint64_t run_seed(uint64_t seed, bool verbose) {
         save_and_go_on();
     begin_run();
     judge(verbose);
-    const uint64_t hash = world_hash();
-    world_close();
-    disk_close();
-    expected_close();
-    return hash;
+    return expected_end();
 }
 
 int main(int count, char **arguments) {

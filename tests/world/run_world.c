@@ -339,11 +339,7 @@ static uint64_t run_seed(uint64_t seed, bool verbose) {
     begin_run(&(sl_checkpoints){.folder = CHECKPOINTS, .run_id = RUN_ID}, verbose);
     if (run.result == SL_ESAVED)
         go_on_to_the_end(verbose);
-    const uint64_t hash = world_hash();
-    world_close();
-    disk_close();
-    expected_close();
-    return hash;
+    return expected_end();
 }
 
 int main(int count, char **arguments) {
