@@ -93,11 +93,10 @@ static inline void sl_stream_release(sl_stream *stream) {
 }
 /* How many data frames the other side may have sent. */
 uint64_t sl_stream_credit(const sl_stream *stream);
-/* After BYE: has all before it come, and does the other side know what came from it? No one waits
- * for BYE's own: the other side may be gone. */
+/* Has all data come, both ways, and does the other side know? After BYE nothing else is needed. */
 static inline bool sl_stream_is_through(const sl_stream *stream) {
-    return stream->acknowledged.frames + 1 >= stream->numbered.frames &&
-           stream->received_told.frames == stream->received.frames;
+    return stream->acknowledged.data == stream->numbered.data &&
+           stream->received_told.data == stream->received.data;
 }
 /* A header that says what came, and may, is on its way. */
 void sl_stream_told(sl_stream *stream);
