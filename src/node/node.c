@@ -326,7 +326,8 @@ static int name_late(const sl_node *n, sl_error *error) {
 static int go_on(sl_node *n, sl_update *update, sl_error *error) {
     n->state.round = n->life.ended.round;
     n->state.sgd = sl_optimizer_at(n->settings.optimizer, n->life.ended.round, n->settings.rounds);
-    n->state.sgd.learning_rate = (float)n->life.ended.learning_rate; /* settings may be others now */
+    n->state.sgd.learning_rate =
+        (float)n->life.ended.learning_rate; /* settings may be others now */
     n->life.ended.push_sum_weight = sl_node_push_sum_weight(n);
     return report_round(n, update, error);
 }
