@@ -227,6 +227,27 @@ START_TEST(messages_are_those_of_the_rotated_vector) {
 }
 END_TEST
 
+/* A peer's scale with which a block's sum would be infinite. */
+START_TEST(a_scale_beyond_sums_is_refused) {
+    const sl_compressor_config rotated = coded(_i, true);
+    float *v = gaussian(1000, 3), *got = floats(1000);
+    wire p = open_wire(&rotated, 1000, PART_ALL);
+    ck_assert_int_eq(send_vector(&p, &message, v), 0);
+    uint8_t *bytes = (uint8_t *)p.parts[0].data;
+    for (int power = 90; power <= 127 && rotated.coding == SL_ENTROPY_NONE; power++) {
+        const float scale = ldexpf(1, power);
+        memcpy(bytes, &scale, sizeof scale);
+        const int result = take_part(&p, &message, 0, p.parts[0], 1, got);
+        ck_assert_int_eq(result, power < 100 ? 0 : SL_EPROTO);
+        for (size_t k = 0; k < 1000; k++)
+            ck_assert(isfinite(got[k]));
+    }
+    close_wire(&p);
+    release(v);
+    release(got);
+}
+END_TEST
+
 /* With the largest magnitude as scale, one large element takes the levels of all others. Rotated,
  * the vector errs as a normal one does. */
 START_TEST(a_spike_costs_no_more_than_a_normal_vector) {
@@ -255,6 +276,7 @@ int main(void) {
     tcase_set_timeout(each, 120);
     tcase_add_loop_test(each, what_is_decoded_is_what_the_papers_say, 0, 2);
     tcase_add_loop_test(each, messages_are_those_of_the_rotated_vector, 0, CASES);
+    tcase_add_loop_test(each, a_scale_beyond_sums_is_refused, 0, CASES);
     suite_add_tcase(suite, each);
     ADD_TESTS(suite, "errors", errors_of_dense_vectors_are_those_of_the_points,
               errors_of_spikes_are_known, the_mean_over_rotations_is_the_vector,

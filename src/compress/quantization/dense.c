@@ -381,6 +381,15 @@ int sl_dense_check_part(sl_decoder *d, uint32_t part, sl_payload payload) {
                : SL_EPROTO;
 }
 
+float sl_dense_largest_scale(const sl_codec *c, uint32_t part, sl_payload payload) {
+    dense_form f = form_of(c);
+    const part_view v = view_of(c, &f, part, payload.data);
+    float largest = 0;
+    for (size_t i = 0; i < v.floats; i++)
+        largest = fmaxf(largest, fabsf(v.scales[i]));
+    return largest;
+}
+
 /* Bucket by bucket, straight from the packed codes. */
 static void add_by_table(const sl_codec *c, const dense_form *f, const part_view *v, float weight,
                          float *acc) {

@@ -77,6 +77,8 @@ int sl_dense_begin(sl_encoder *encoder, const sl_source *source);
 int sl_dense_encode(sl_encoder *encoder, uint32_t part, const sl_source *source, void *buffer,
                     sl_payload *out);
 int sl_dense_check_part(sl_decoder *decoder, uint32_t part, sl_payload payload);
+/* Of a part that was checked. */
+float sl_dense_largest_scale(const sl_codec *codec, uint32_t part, sl_payload payload);
 void sl_dense_add(sl_decoder *decoder, uint32_t part, sl_payload payload, float weight, float *acc);
 /* The same to a part's elements, of which out is the first. */
 void sl_dense_add_part(const sl_codec *codec, uint32_t part, sl_payload payload, float weight,

@@ -40,7 +40,6 @@
 #pragma GCC diagnostic ignored "-Wpsabi" /* vectors only go between functions that are inlined */
 
 enum { BITS_MAX = 4, POINTS_MAX = 1 << BITS_MAX, PART_PIECES = 4, FOURS = 32 };
-#define SCALE_LIMIT 0x1p100f /* so that no sum of a block is beyond a float */
 
 /* The points above 0, rising; those below are their negatives. */
 static const float points_above[BITS_MAX][POINTS_MAX / 2] = {
@@ -252,7 +251,8 @@ static bool code_block(const sl_codec *c, const points *p, const float *u, size_
     const products q = quantize_block(p, bits_of(&c->config), unit, u, n, codes);
     const double s = c->config.contractive ? q.with / q.own : squares / q.with;
     *scale = squares > 0 ? (float)(s / (double)n) : 0;
-    return squares <= DBL_MAX && isfinite(unit) && isfinite(q.with) && *scale < SCALE_LIMIT;
+    return squares <= DBL_MAX && isfinite(unit) && isfinite(q.with) &&
+           *scale < ROTATION_SCALE_LIMIT;
 }
 
 /* Elements [at, at + n), a piece; returns the place behind its scales, NULL: not finite. */
@@ -313,7 +313,7 @@ static int check_part(sl_decoder *d, uint32_t part, sl_payload payload) {
     if (payload.bytes != part_bytes_of(d->codec, count) || !sl_entries_finite(payload.data, blocks))
         return SL_EPROTO;
     for (size_t i = 0; i < blocks; i++)
-        if (!(fabsf(scales[i]) < SCALE_LIMIT))
+        if (!(fabsf(scales[i]) < ROTATION_SCALE_LIMIT))
             return SL_EPROTO;
     return used != 0 && ((const uint8_t *)payload.data)[payload.bytes - 1] >> used != 0 ? SL_EPROTO
                                                                                         : 0;

@@ -107,6 +107,13 @@ size_t sl_rotated_decoder_bytes(const sl_codec *c) {
     return c->part_elements * sizeof(float);
 }
 
+int sl_rotated_check_part(sl_decoder *d, uint32_t part, sl_payload payload) {
+    const int result = sl_dense_check_part(d, part, payload);
+    return result == 0 && !(sl_dense_largest_scale(d->codec, part, payload) < ROTATION_SCALE_LIMIT)
+               ? SL_EPROTO
+               : result;
+}
+
 void sl_rotated_add(sl_decoder *d, uint32_t part, sl_payload payload, float weight, float *acc) {
     const sl_rng_key key = rotation_key(&d->message);
     float *v = d->memory;

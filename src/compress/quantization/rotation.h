@@ -14,6 +14,7 @@
 #include "starling/rng.h"
 
 enum { ROTATION_PIECE = 1 << 14 };
+#define ROTATION_SCALE_LIMIT 0x1p100f /* so that no sum of a block is beyond a float */
 
 /* The length of the block that begins a piece of which n elements are left. */
 static inline size_t sl_rotation_block(size_t n) {
