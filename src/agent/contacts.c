@@ -165,6 +165,14 @@ void sl_contacts_expel(sl_agent *a, sl_neighbour *n, const char *why, bool for_g
         lose(a, n, &error);
 }
 
+/* A data frame: to the node, if it is of its view. */
+static void take_data(sl_agent *a, sl_neighbour *n, const sl_frame *frame, const sl_event *event) {
+    if (frame->view == a->side.now.view)
+        sl_agent_deliver(a, event);
+    else
+        sl_neighbour_consumed(n, event->token);
+}
+
 static void on_received(void *context, void *owner, sl_buffer *buffer, size_t bytes) {
     sl_agent *a = context;
     sl_neighbour *n = owner;
@@ -173,7 +181,7 @@ static void on_received(void *context, void *owner, sl_buffer *buffer, size_t by
     sl_error error;
     int result = sl_neighbour_take(n, buffer, bytes, &event, &frame, &error);
     if (result == SL_ARRIVED_DATA) {
-        sl_members_take(a, n, &frame, &event);
+        take_data(a, n, &frame, &event);
     } else if (result == SL_ARRIVED_CALL) {
         result = sl_calls_take(&a->calls, n, &frame, buffer->data + SL_FRAME_HEADER_BYTES, &error);
         sl_buffer_release(buffer);

@@ -136,13 +136,6 @@ void sl_members_hear(sl_agent *a, sl_neighbour *n, const sl_frame *frame, const 
     step(a, (sl_membership_event){.type = SL_MEMBERSHIP_MESSAGE, .message = &letter->message});
 }
 
-void sl_members_take(sl_agent *a, sl_neighbour *n, const sl_frame *frame, const sl_event *event) {
-    if (frame->view == a->side.now.view)
-        sl_agent_deliver(a, event);
-    else
-        sl_neighbour_consumed(n, event->token);
-}
-
 /* ---- views ---- */
 
 int sl_members_regroup(sl_agent *a, const sl_view *view, sl_grouping *out, sl_error *error) {

@@ -132,10 +132,6 @@ void sl_members_lose_left(struct sl_agent *agent);
 void sl_members_hear(struct sl_agent *agent, sl_neighbour *n, const sl_frame *frame,
                      const uint8_t *payload);
 
-/* A data frame: to the node, if it is of its view. */
-void sl_members_take(struct sl_agent *agent, sl_neighbour *n, const sl_frame *frame,
-                     const sl_event *event);
-
 /* tidings.c */
 /* What is agreed on; NULL: nothing. */
 void sl_members_tell_commit(struct sl_agent *agent, const sl_decision *committed);

@@ -97,7 +97,7 @@ LOSS_DEFECTS = {
         "    (void)sl_cutting_begin;",
     ),
     "data of another view is mixed": (
-        "src/agent/members.c",
+        "src/agent/contacts.c",
         "if (frame->view == a->side.now.view)",
         "if (frame->view > 0)",
     ),
