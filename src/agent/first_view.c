@@ -49,6 +49,13 @@ static int read_view(sl_agent *a, const sl_checkpoint_file *files, size_t count,
     return 0;
 }
 
+/* Ranks beyond the topology join, again. */
+static void leave_further_out(const sl_agent *a, sl_checkpoint_view *view) {
+    const uint32_t nodes = sl_topology_nodes(a->settings.experiment->topology);
+    for (uint32_t rank = nodes; rank < SL_CHECKPOINT_RANKS_MAX; rank++)
+        view->members[rank / 64] &= ~(UINT64_C(1) << rank % 64);
+}
+
 int sl_first_view_find(sl_agent *a, sl_error *error) {
     const sl_checkpoints *c = a->settings.checkpoints;
     sl_checkpoint_file *files = NULL;
@@ -61,6 +68,7 @@ int sl_first_view_find(sl_agent *a, sl_error *error) {
     free(files);
     if (result == 0 && is_of_all(a, &a->cohort.resumed))
         a->cohort.resumed = (sl_checkpoint_view){0};
+    leave_further_out(a, &a->cohort.resumed);
     return result;
 }
 

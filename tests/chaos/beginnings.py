@@ -150,6 +150,28 @@ def who_is_left_goes_on_after_a_stop(scene):
         save_and_end(*agents)
 
 
+def a_further_rank_joins_again_after_a_stop(scene):
+    """By the same command as the others: there is none of theirs that it could begin with."""
+    membership = {"on_loss": "continue", "grace_s": 5, "joiners": 1}
+    path = scene.experiment(
+        **{**SAVES, "topology__nodes": 3, "algorithm": "choco-sgd", "membership": membership}
+    )
+    roster = scene.write("roster", "".join(f"127.0.0.1:{p}\n" for p in free_ports(4)))
+
+    def start(rank):
+        words = ["--roster", roster, "--out", scene.path(f"own{rank}")]
+        return scene.start("agent", path, "--rank", str(rank), *words)
+
+    for views in (1, 3):
+        agents = [start(rank) for rank in range(3)]
+        agents[0].wait_for("round ")
+        agents.append(start(3))
+        wait_for_views(scene, 0, views, "own0")
+        save_and_end(*agents)
+    seen = [view["members"] for view in events(scene, 0, "view", "own0")]
+    check(seen == [[0, 1, 2, 3], [0, 1, 2], [0, 1, 2, 3]], f"{seen}")
+
+
 def trains_on(scene, rank, resumes, folder):
     starts = [event["time"] for event in events(scene, rank, "start", folder)]
     saved = [event["time"] for event in events(scene, rank, "checkpoint", folder)]
@@ -339,6 +361,7 @@ TESTS = [
     the_same_command_begins_joins_and_goes_on,
     who_is_left_goes_on_after_a_stop,
     a_run_without_one_goes_on_after_a_stop,
+    a_further_rank_joins_again_after_a_stop,
     nobody_trains_before_all_have_come,
     agents_by_hand_lose_one_after_a_resume,
     a_run_loses_one_after_a_resume,

@@ -280,6 +280,8 @@ static int find_beginning(peer *p, sl_error *error) {
     choose_path(p);
     if (reports(p) || p->o->resume != NULL)
         return 0;
+    p->own.join =
+        p->o->join || p->rank >= p->trial.nodes; /* a further rank joins those that began */
     int result = beginning_find(&from, p->path, p->trial.experiment, p->rank, error);
     if (result != 0 || from.ended || (!from.recorded && !from.saved))
         return result;
@@ -524,8 +526,7 @@ const command agent_command = {
             "they train. The same command again goes on: from the checkpoints in --out of a run "
             "that has not ended, or with the others, where they train. The exit code is 3 if all "
             "rounds are done, but members of the first roster were lost that did not come back "
-            "and had not left on request, or if it ended because too few were reached "
-            "(membership.quorum).",
+            "and had not left on request.",
     .options = agent_options,
     REQUEST_OPTIONS,
     .run = run,
