@@ -391,7 +391,7 @@ static bool move(sl_agent *a) {
     sl_members_lose_left(a);
     sl_cutting_go_on(a);
     bool sent = sl_agent_send_parts(a);
-    sent = sl_fetching_give(a) || sent;
+    sent = sl_state_transfer_give(a) || sent;
     return sl_returning_step_aside(a) || sl_members_go_on(a) || sent || happened > 0;
 }
 

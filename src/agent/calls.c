@@ -1,4 +1,4 @@
-/* calls.c - see calls.h and together.h. */
+/* calls.c - see calls.h and collective.h. */
 #include "agent/calls.h"
 
 #include <inttypes.h>
@@ -65,21 +65,21 @@ int sl_calls_open(sl_calls *c, const sl_tree *tree, sl_side *side, const sl_node
     c->desk.descriptor = sl_signal_open();
     if (c->desk.descriptor < 0)
         return sl_fail(error, SL_ENOMEM, "agent %u: no descriptor left", side->rank);
-    int result = sl_place_open(&c->place, tree, side->rank, neighbours, count, error);
+    int result = sl_tree_position_open(&c->place, tree, side->rank, neighbours, count, error);
     c->place.view = side->now.view;
     if (result == 0)
-        result = sl_meeting_open(&c->meeting, &c->place, side->rank, error);
+        result = sl_barrier_open(&c->meeting, &c->place, side->rank, error);
     return result != 0 ? result : sl_reduce_open(&c->reduce, &c->place, side, error);
 }
 
 int sl_calls_turn(sl_calls *c, const sl_tree *tree, sl_error *error) {
-    sl_meeting_close(&c->meeting);
-    sl_place_close(&c->place);
-    int result =
-        sl_place_open(&c->place, tree, c->side->rank, c->neighbours, c->neighbour_count, error);
+    sl_barrier_close(&c->meeting);
+    sl_tree_position_close(&c->place);
+    int result = sl_tree_position_open(&c->place, tree, c->side->rank, c->neighbours,
+                                       c->neighbour_count, error);
     c->place.view = c->side->now.view;
     if (result == 0)
-        result = sl_meeting_open(&c->meeting, &c->place, c->side->rank, error);
+        result = sl_barrier_open(&c->meeting, &c->place, c->side->rank, error);
     if (result == 0)
         result = sl_reduce_turn(&c->reduce, error);
     if (result != 0)
@@ -89,7 +89,7 @@ int sl_calls_turn(sl_calls *c, const sl_tree *tree, sl_error *error) {
     c->attendance.met = 0;
     c->attendance.coming = c->cut = false;
     c->attendance.stands = true;
-    sl_meeting_come(&c->meeting, c->attendance.passed, SL_MEET_STANDS);
+    sl_barrier_come(&c->meeting, c->attendance.passed, SL_MEET_STANDS);
     return 0;
 }
 
@@ -97,8 +97,8 @@ void sl_calls_close(sl_calls *c) {
     if (!c->open)
         return;
     sl_reduce_close(&c->reduce);
-    sl_meeting_close(&c->meeting);
-    sl_place_close(&c->place);
+    sl_barrier_close(&c->meeting);
+    sl_tree_position_close(&c->place);
     sl_signal_close(c->desk.descriptor);
     pthread_cond_destroy(&c->desk.changed);
     pthread_mutex_destroy(&c->desk.mutex);
@@ -158,13 +158,13 @@ int sl_calls_take(sl_calls *c, sl_neighbour *from, const sl_frame *frame, const 
     if (c->cut && frame->type != SL_FRAME_BARRIER)
         return 0;
     return frame->type == SL_FRAME_BARRIER
-               ? sl_meeting_take(&c->meeting, from, frame, error)
+               ? sl_barrier_take(&c->meeting, from, frame, error)
                : sl_reduce_take(&c->reduce, from, frame, payload, error);
 }
 
 /* All have come. This agent may still have rounds to do. */
 static int go_to_meeting(sl_calls *c, sl_error *error) {
-    const uint64_t round = sl_meeting_round(&c->meeting, c->attendance.met);
+    const uint64_t round = sl_barrier_round(&c->meeting, c->attendance.met);
     if (c->current.round > round)
         return sl_fail_node(error, SL_EPROTO, c->side->rank, c->current.round,
                             "all agents meet in round %" PRIu64 ", which is over", round);
@@ -172,7 +172,7 @@ static int go_to_meeting(sl_calls *c, sl_error *error) {
         answer(c, 0);
         return 0;
     }
-    const sl_meet purpose = sl_meeting_purpose(&c->meeting, c->attendance.met++);
+    const sl_meet purpose = sl_barrier_purpose(&c->meeting, c->attendance.met++);
     c->attendance.coming = false;
     c->ending = purpose == SL_MEET_END;
     c->attendance.passed += purpose == SL_MEET_SUM;
@@ -198,10 +198,10 @@ static bool others_have_ended(const sl_calls *c) {
 }
 
 static void learn_standing(sl_calls *c) {
-    if (!c->attendance.stands || sl_meeting_held(&c->meeting) == 0)
+    if (!c->attendance.stands || sl_barrier_held(&c->meeting) == 0)
         return;
     c->attendance.stands = false;
-    c->attendance.due = sl_meeting_round(&c->meeting, c->attendance.met++);
+    c->attendance.due = sl_barrier_round(&c->meeting, c->attendance.met++);
     if (c->attendance.is_new)
         c->attendance.passed = c->attendance.due;
     c->attendance.is_new = false;
@@ -231,9 +231,9 @@ static int advance_meeting(sl_calls *c, const sl_calls_news *news, sl_error *err
         c->attendance.coming = true;
         if (c->attendance.passed < c->attendance.due)
             c->attendance.passed = c->attendance.due;
-        sl_meeting_come(&c->meeting, c->current.round, c->current.purpose);
+        sl_barrier_come(&c->meeting, c->current.round, c->current.purpose);
     }
-    if (sl_meeting_held(&c->meeting) > c->attendance.met)
+    if (sl_barrier_held(&c->meeting) > c->attendance.met)
         return go_to_meeting(c, error);
     const sl_neighbour *other = who_goes_on(c);
     if (other != NULL && c->current.round == 0)
@@ -262,12 +262,12 @@ int sl_calls_advance(sl_calls *c, const sl_calls_news *news, sl_error *error) {
     }
     if (c->current.kind == SL_CALL_MEET)
         result = advance_meeting(c, news, error);
-    sl_meeting_pass_on(&c->meeting);
+    sl_barrier_pass_on(&c->meeting);
     return result;
 }
 
 bool sl_calls_are_told(const sl_calls *c, const sl_neighbour *neighbour) {
-    return !c->open || sl_meeting_is_told(&c->meeting, neighbour);
+    return !c->open || sl_barrier_is_told(&c->meeting, neighbour);
 }
 
 bool sl_calls_sum_is_void(const sl_calls *c) {
@@ -294,7 +294,7 @@ bool sl_calls_name_wait(const sl_calls *c, char *out, size_t bytes, uint32_t *pe
     case SL_CALL_NONE:
         return false;
     case SL_CALL_MEET:
-        sl_meeting_name_missing(&c->meeting, who, sizeof who, peer);
+        sl_barrier_name_missing(&c->meeting, who, sizeof who, peer);
         snprintf(out, bytes, "agents that have not come to %s: %s",
                  c->current.purpose == SL_MEET_SUM ? "average" : "leave", who);
         return true;
@@ -314,6 +314,6 @@ const sl_neighbour *sl_calls_awaited(const sl_calls *c) {
     uint32_t peer;
     const bool everybody = c->current.kind == SL_CALL_MEET || c->current.kind == SL_CALL_SUM;
     return everybody && sl_calls_name_wait(c, what, sizeof what, &peer)
-               ? sl_place_towards(&c->place, peer)
+               ? sl_tree_position_towards(&c->place, peer)
                : NULL;
 }

@@ -1,4 +1,4 @@
-/* calls.h - what the task calls on the worker's thread (together.h) and the loop answers.
+/* calls.h - what the task calls on the worker's thread (collective.h) and the loop answers.
  *
  * One call at a time: the worker's thread hands it over and sleeps; the loop answers when meeting,
  * sum or failure decide it.
@@ -8,7 +8,7 @@
 
 #include <pthread.h>
 
-#include "agent/collectives/meeting.h"
+#include "agent/collectives/barrier.h"
 #include "agent/collectives/reduce.h"
 
 typedef enum sl_call_kind { SL_CALL_NONE, SL_CALL_MEET, SL_CALL_SUM, SL_CALL_REST } sl_call_kind;
@@ -50,8 +50,8 @@ typedef struct sl_calls_news {
 typedef struct sl_calls {
     bool open;
     bool lasts; /* set by the agent: it goes with views; else it ends as rounds begin */
-    sl_place place;
-    sl_meeting meeting;
+    sl_tree_position place;
+    sl_barrier meeting;
     sl_reduce reduce;
     sl_call_desk desk;
 

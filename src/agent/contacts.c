@@ -192,7 +192,7 @@ static void on_received(void *context, void *owner, sl_buffer *buffer, size_t by
         sl_members_hear(a, n, &frame, buffer->data + SL_FRAME_HEADER_BYTES);
         sl_buffer_release(buffer);
     } else if (result == SL_ARRIVED_MODEL) {
-        sl_fetching_hear(a, n, &frame, buffer->data + SL_FRAME_HEADER_BYTES);
+        sl_state_transfer_hear(a, n, &frame, buffer->data + SL_FRAME_HEADER_BYTES);
         sl_buffer_release(buffer);
     }
     if (n->back)
@@ -281,14 +281,14 @@ sl_connection *sl_contacts_requested(void *context, const uint8_t greeting[SL_GR
     sl_agent *a = context;
     sl_passage passage;
     if (sl_gate_admits(a, greeting, &passage, why) && is_wanted(a, &passage, why))
-        return sl_visitors_welcome(&a->visitors, &passage, from, why);
-    sl_visitors_note_refused(&a->visitors, from, why);
+        return sl_unverified_welcome(&a->unverified, &passage, from, why);
+    sl_unverified_note_refused(&a->unverified, from, why);
     return NULL;
 }
 
 static void visitor_connected(void *context, void *owner) {
     (void)context;
-    ((sl_visitor *)owner)->connected = true;
+    ((sl_unverified *)owner)->connected = true;
 }
 
 /* A peer that asks for this agent may look for all, as one is lost that this one does not miss yet:
@@ -310,13 +310,13 @@ static uint64_t followed_in(const sl_agent *a, const sl_neighbour *n, const sl_s
 
 /* Its HELLO equals ours. A newer attempt of a neighbour replaces its connection, of whose end this
  * side may not have heard. */
-static void take_in(sl_agent *a, sl_visitor *visitor, sl_standing *theirs) {
+static void take_in(sl_agent *a, sl_unverified *visitor, sl_standing *theirs) {
     sl_neighbour *n = sl_agent_neighbour(a, visitor->rank);
     char text[SL_REFUSAL_MAX];
     const uint64_t followed = followed_in(a, n, theirs);
     if (followed != 0 && sl_neighbour_is_dialed(n) && n->link.agreed) {
         snprintf(text, sizeof text, "agent %u has another process, which is connected", n->rank);
-        sl_visitors_turn_away(&a->visitors, visitor, followed, text);
+        sl_unverified_turn_away(&a->unverified, visitor, followed, text);
         return;
     }
     if (!a->side.now.trains && !sl_first_view_has(a, n->rank)) {
@@ -325,24 +325,24 @@ static void take_in(sl_agent *a, sl_visitor *visitor, sl_standing *theirs) {
             "agent %u was no member when this agent's checkpoint was written: it can join when "
             "the members train",
             n->rank);
-        sl_visitors_turn_away(&a->visitors, visitor, 0, text);
+        sl_unverified_turn_away(&a->unverified, visitor, 0, text);
         return;
     }
     if (sl_neighbour_is_dialed(n)) { /* it asks whether this is really the agent of this rank */
-        sl_visitors_confirm(&a->visitors, visitor);
+        sl_unverified_confirm(&a->unverified, visitor);
         answer(a, n);
         return;
     }
     if (!sl_neighbour_may_go_on(n, theirs, text)) {
         if (goes_on(a) && a->side.now.trains && !theirs->joins && !theirs->trains)
-            sl_visitors_say_join(&a->visitors, visitor, text);
+            sl_unverified_say_join(&a->unverified, visitor, text);
         else
-            sl_visitors_turn_away(&a->visitors, visitor, followed, text);
+            sl_unverified_turn_away(&a->unverified, visitor, followed, text);
         n->dialing.ahead = theirs->trains && !a->side.now.trains;
         return;
     }
     if (n->process.incarnation == theirs->incarnation && theirs->attempt <= n->process.attempt) {
-        sl_visitors_refuse(&a->visitors, visitor, NULL); /* it has another one by now */
+        sl_unverified_refuse(&a->unverified, visitor, NULL); /* it has another one by now */
         return;
     }
     if (n->link.agreed && a->side.now.trains) {
@@ -352,7 +352,7 @@ static void take_in(sl_agent *a, sl_visitor *visitor, sl_standing *theirs) {
         miss(a, n, &why);
     }
     sl_channel *channel = visitor->channel;
-    sl_neighbour_adopt(n, sl_visitors_release(visitor), channel, visitor->connected, theirs);
+    sl_neighbour_adopt(n, sl_unverified_release(visitor), channel, visitor->connected, theirs);
     come_back(a, n);
     sl_agent_settle(a, false);
 }
@@ -371,11 +371,11 @@ static void doubt(sl_agent *a, uint32_t rank, const char *text) {
 
 static void visitor_received(void *context, void *owner, sl_buffer *buffer, size_t bytes) {
     sl_agent *a = context;
-    sl_visitor *visitor = owner;
+    sl_unverified *visitor = owner;
     const uint32_t rank = visitor->rank;
     sl_standing theirs;
     char text[SL_REFUSAL_MAX];
-    switch (sl_visitors_judge(&a->visitors, visitor, buffer, bytes, &theirs, text)) {
+    switch (sl_unverified_judge(&a->unverified, visitor, buffer, bytes, &theirs, text)) {
     case SL_VERDICT_EQUAL:
         take_in(a, visitor, &theirs);
         break;
@@ -392,13 +392,13 @@ static void visitor_received(void *context, void *owner, sl_buffer *buffer, size
 
 static void visitor_sent(void *context, void *owner, uint32_t cookie) {
     (void)context;
-    sl_channel_sent(((sl_visitor *)owner)->channel, cookie);
+    sl_channel_sent(((sl_unverified *)owner)->channel, cookie);
 }
 
 static void visitor_down(void *context, void *owner, bool established, const char *reason) {
     sl_agent *a = context;
     (void)established;
-    sl_visitors_refuse(&a->visitors, owner, reason);
+    sl_unverified_refuse(&a->unverified, owner, reason);
 }
 
 const sl_connection_handlers sl_contacts_visitors = {visitor_connected, visitor_received,
@@ -493,6 +493,6 @@ void sl_contacts_tick(sl_agent *a) {
     }
     if (a->side.now.out_of_memory)
         fail_for_memory(a);
-    sl_visitors_tick(&a->visitors);
-    sl_visitors_note_silent(&a->visitors, sl_fabric_end_silent(a->side.fabric));
+    sl_unverified_tick(&a->unverified);
+    sl_unverified_note_silent(&a->unverified, sl_fabric_end_silent(a->side.fabric));
 }

@@ -127,7 +127,7 @@ static void refused(void *agent, const uint8_t *greeting, const struct sockaddr_
     sl_passage passage;
     sl_greeting_kind kind;
     sl_address_print(from, text);
-    sl_visitors_note_refused(&a->visitors, text, why);
+    sl_unverified_note_refused(&a->unverified, text, why);
     if (greeting != NULL && sl_greeting_read(greeting, &passage, &kind) &&
         passage.to == a->side.rank)
         sl_gate_remember(a, passage.from, why);

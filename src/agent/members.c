@@ -103,7 +103,7 @@ int sl_members_start_outside(sl_agent *a, sl_error *error) {
     be(a, SL_IS_NEW);
     for (uint32_t i = 0; i < a->neighbour_count; i++) {
         sl_neighbour *n = &a->neighbours[i];
-        n->heir = SL_ANY_HEIR;
+        n->successor = SL_ANY_SUCCESSOR;
         n->absence.sought_s = sl_members_expects(a, n) ? a->side.now_s : 0;
     }
     return 0;
@@ -156,8 +156,8 @@ static void take_model(sl_agent *a) {
     if (!sl_cohort_is_new(&a->cohort))
         sl_node_forget(a->node);
     atomic_store(&a->saving.trains, true);
-    a->side.vec->copy_in(sl_node_model(a->node), a->cohort.fetching.model, bytes);
-    sl_fetching_end(a);
+    a->side.vec->copy_in(sl_node_model(a->node), a->cohort.transfer.model, bytes);
+    sl_state_transfer_end(a);
 }
 
 static int share_samples(const sl_agent *a, const sl_view *view, sl_error *error) {
@@ -168,13 +168,13 @@ static int share_samples(const sl_agent *a, const sl_view *view, sl_error *error
 
 /* Notes which process may come in a neighbour's place: the newest view's, or any, if it has none.
  */
-static void find_heirs(sl_agent *a) {
+static void find_successors(sl_agent *a) {
     const sl_view *view = sl_membership_newest(a->cohort.membership);
     for (uint32_t i = 0; i < a->neighbour_count && a->cohort.alarmed; i++) {
         sl_neighbour *n = &a->neighbours[i];
         const uint32_t place = view != NULL ? sl_view_place(view, n->rank) : 0;
-        n->heir =
-            view == NULL || place == view->count ? SL_ANY_HEIR : view->members[place].incarnation;
+        n->successor = view == NULL || place == view->count ? SL_ANY_SUCCESSOR
+                                                            : view->members[place].incarnation;
         if (n->link.agreed && sl_neighbour_has_other(n, n->process.id) && n->absence.sought_s == 0)
             n->absence.sought_s = a->side.now_s; /* the other one */
     }
@@ -350,7 +350,7 @@ static void obey(sl_agent *a, const sl_membership_update *u) {
         let_go(a, u->order == SL_ORDER_LEAVE_ALL);
         break;
     case SL_ORDER_ASK_AGAIN:
-        sl_fetching_end(a);
+        sl_state_transfer_end(a);
         break;
     case SL_ORDER_RETURN:
         be_dropped(a);
@@ -371,7 +371,7 @@ static void step(sl_agent *a, sl_membership_event event) {
         return;
     event.now_s = a->side.now_s;
     sl_membership_step(a->cohort.membership, &event, &update);
-    find_heirs(a);
+    find_successors(a);
     sl_members_tell_commit(a, update.committed);
     obey(a, &update);
 }
@@ -576,7 +576,7 @@ void sl_members_note_ended(sl_agent *a, const sl_neighbour *n) {
 void sl_members_reach(sl_agent *a, sl_neighbour *n) {
     if (a->cohort.membership == NULL || a->phase == PHASE_OVER)
         return;
-    sl_fetching_break(a, n);
+    sl_state_transfer_break(a, n);
     if (a->cohort.alarmed)
         step(a, (sl_membership_event){.type = SL_MEMBERSHIP_REACHED, .peer = n->rank});
 }

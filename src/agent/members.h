@@ -17,7 +17,7 @@
 #define SL_AGENT_MEMBERS_H
 
 #include "agent/cutting.h"
-#include "agent/fetching.h"
+#include "agent/state_transfer.h"
 #include "config/grouping.h"
 #include "membership/letter.h"
 #include "membership/membership.h"
@@ -65,7 +65,7 @@ typedef struct sl_cohort {
     char dropped[SL_DROPPED_MAX]; /* what it tells then of who was dropped */
     sl_setbacks setbacks;
     double outside_s; /* since when it is left out, or joins */
-    sl_fetching fetching;
+    sl_state_transfer transfer;
     bool leaves; /* with the end of the round under way */
     sl_letter letter;
     uint8_t *bytes; /* of a letter that goes out */
@@ -132,7 +132,7 @@ void sl_members_lose_left(struct sl_agent *agent);
 void sl_members_hear(struct sl_agent *agent, sl_neighbour *n, const sl_frame *frame,
                      const uint8_t *payload);
 
-/* tidings.c */
+/* member_log.c */
 /* What is agreed on; NULL: nothing. */
 void sl_members_tell_commit(struct sl_agent *agent, const sl_decision *committed);
 void sl_members_tell_view(struct sl_agent *agent);

@@ -213,15 +213,15 @@ static int open_neighbours(sl_agent *a, sl_error *error) {
         const uint32_t rank = count == near ? peers[i] : i + (i >= a->side.rank);
         a->neighbours[i] = (sl_neighbour){.side = &a->side, .index = i, .rank = rank};
         if (!sl_members_expects(a, &a->neighbours[i]))
-            a->neighbours[i].heir = SL_ANY_HEIR;
+            a->neighbours[i].successor = SL_ANY_SUCCESSOR;
         for (uint32_t k = 0; k < near; k++)
             a->neighbours[i].near = a->neighbours[i].near || peers[k] == rank;
     }
-    a->visitors = (sl_visitors){.side = &a->side,
-                                .handlers = &sl_contacts_visitors,
-                                .refusals = {.notice = a->settings.observer.notice,
-                                             .context = a->settings.observer.context,
-                                             .counts = a->record.refused}};
+    a->unverified = (sl_unverified_list){.side = &a->side,
+                                         .handlers = &sl_contacts_visitors,
+                                         .refusals = {.notice = a->settings.observer.notice,
+                                                      .context = a->settings.observer.context,
+                                                      .counts = a->record.refused}};
     return 0;
 }
 
@@ -338,7 +338,7 @@ static int open_envelopes(sl_agent *a, sl_error *error) {
     size_t bytes = SL_HELLO_TEXT_MAX;
     if (guard->seals && bytes < a->side.limits.part_bytes_max)
         bytes = a->side.limits.part_bytes_max;
-    return sl_envelopes_open(&a->side.guard.envelopes, a->side.fabric, owners, bytes, error);
+    return sl_sealed_buffers_open(&a->side.guard.envelopes, a->side.fabric, owners, bytes, error);
 }
 
 /* What neighbours receive into, and where parts stay that they may not have. With GPU-direct, parts
@@ -510,7 +510,7 @@ void sl_agent_close(sl_agent **agent) {
     a->parting = false;
     for (uint32_t i = 0; i < a->neighbour_count; i++)
         sl_connection_close(&a->neighbours[i].link.connection);
-    sl_visitors_close(&a->visitors);
+    sl_unverified_close(&a->unverified);
     if (a->side.fabric != NULL)
         sl_fabric_poll(a->side.fabric);
     for (uint32_t i = 0; i < a->neighbour_count; i++)
@@ -526,7 +526,7 @@ void sl_agent_close(sl_agent **agent) {
         a->side.vec->release((float *)a->side.payload_memory);
     sl_loop_close(&a->loop);
     sl_node_close(&a->node);
-    sl_fetching_close(a);
+    sl_state_transfer_close(a);
     sl_members_close(a); /* whose topology the node had */
     sl_signal_close(a->stop_descriptor);
     sl_signal_close(a->notify_fd);

@@ -327,7 +327,7 @@ void sl_agent_deliver(sl_agent *a, const sl_event *event) {
         return;
     const bool leaves = update.round_done && sl_saving_end_round(a, &update.finished_round);
     if (update.round_done) {
-        sl_fetching_offer(a, update.finished_round.round);
+        sl_state_transfer_offer(a, update.finished_round.round);
         a->cohort.tally = a->record;
         account_round(a, &update.finished_round, a->times.progress_s);
     }

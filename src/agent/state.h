@@ -2,10 +2,11 @@
  *
  * agent.c: phases, deadlines, the loop. opening.c: puts an agent together. progress.c: what other
  * threads see. waits.c: who waits for whom. saving.c: checkpoints. first_view.c: who goes on
- * together. trust.c: whom it trusts, anew. contacts.c: what connections report. returning.c: coming
- * back. members.c: who takes part. tidings.c: what it tells of that. letters.c: what members say.
- * rounds.c: drives the node. averaging.c: what comes after the last round. fetching.c: models of
- * others. calls.c: what the task asks of the loop. Each calls only those behind it.
+ * together. trust.c: whom it trusts, anew. contacts.c: what connections report. rejoin.c: coming
+ * back. members.c: who takes part. member_log.c: what it tells of that. membership_frames.c: what
+ * members say. rounds.c: drives the node. averaging.c: what comes after the last round.
+ * state_transfer.c: models of others. calls.c: what the task asks of the loop. Each calls only
+ * those behind it.
  */
 #ifndef SL_AGENT_STATE_H
 #define SL_AGENT_STATE_H
@@ -18,7 +19,7 @@
 #include "agent/members.h"
 #include "agent/peers/neighbour.h"
 #include "agent/peers/outbox.h"
-#include "agent/peers/visitors.h"
+#include "agent/peers/unverified.h"
 #include "agent/saving.h"
 #include "agent/trust.h"
 #include "world/loop.h"
@@ -77,7 +78,7 @@ struct sl_agent {
     sl_saving saving;
     sl_cohort cohort;
     sl_trust trust;
-    sl_visitors visitors;
+    sl_unverified_list unverified;
 
     sl_outbox outbox;
     sl_neighbour **receivers; /* (receiver_count) of the message in the outbox */
@@ -107,7 +108,7 @@ bool sl_agent_settle(sl_agent *agent, bool copy);
 bool sl_agent_recall(sl_agent *agent);
 /* The worker has a result. */
 void sl_agent_on_worker(void *agent);
-/* The task has called something of together.h. */
+/* The task has called something of collective.h. */
 void sl_agent_on_call(void *agent);
 /* The device has done what the node waits for. */
 void sl_agent_on_notified(void *agent);
@@ -143,7 +144,7 @@ double sl_contacts_left_s(const sl_agent *agent, const sl_neighbour *n);
  * another one. */
 void sl_contacts_expel(sl_agent *agent, sl_neighbour *n, const char *why, bool for_good);
 
-/* returning.c */
+/* rejoin.c */
 /* An agent that is outside asks for a model, and then to join. */
 void sl_returning_tick(sl_agent *agent);
 /* It is to join, and none of those who train has let it in. */
@@ -151,7 +152,7 @@ bool sl_returning_knocks(const sl_agent *agent);
 /* Its gradient was refused: it steps aside, or has to end. True: it was. */
 bool sl_returning_step_aside(sl_agent *agent);
 
-/* letters.c */
+/* membership_frames.c */
 /* To that agent. It need not arrive. */
 void sl_letters_post(sl_agent *agent, uint32_t to, const sl_membership_message *message);
 /* a MEMBERSHIP frame; true: its letter is whole now. */

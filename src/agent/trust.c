@@ -174,7 +174,7 @@ static void part_from_certificates(sl_agent *a) {
     char why[SL_CERTIFICATE_WHY_MAX];
     if (a->side.guard.credentials == NULL || a->side.guard.credentials->authority == NULL)
         return;
-    sl_visitors_close(&a->visitors); /* true ones come again */
+    sl_unverified_close(&a->unverified); /* true ones come again */
     for (uint32_t i = 0; i < a->neighbour_count; i++)
         if (!sl_channel_is_trusted(a->neighbours[i].link.channel, why))
             sl_contacts_expel(a, &a->neighbours[i], why, false);
@@ -221,7 +221,7 @@ static void take_roster(sl_agent *a, sl_roster *now) {
     bool differs = false;
     a->side.roster = a->side.guard.roster = now;
     if (sl_guard_uses_certificates(&before)) {
-        sl_visitors_close(&a->visitors); /* true ones come again */
+        sl_unverified_close(&a->unverified); /* true ones come again */
         for (uint32_t i = 0; i < a->neighbour_count; i++)
             differs |= part(a, &before, &a->neighbours[i]);
     }

@@ -193,8 +193,8 @@ static void name_members(const sl_agent *a, char *out, size_t bytes) {
 
 static void name_in_round(const sl_agent *a, char *out, size_t bytes) {
     sl_error wait;
-    if (sl_cohort_rests(&a->cohort) && a->cohort.fetching.sponsor != NULL)
-        snprintf(out, bytes, "agent %u's model, to return with", a->cohort.fetching.sponsor->rank);
+    if (sl_cohort_rests(&a->cohort) && a->cohort.transfer.sponsor != NULL)
+        snprintf(out, bytes, "agent %u's model, to return with", a->cohort.transfer.sponsor->rank);
     else if (sl_cohort_rests(&a->cohort))
         name_members(a, out, bytes);
     else if (sl_waits_name_taker(a, &wait) || sl_node_name_wait(a->node, &wait) != 0)

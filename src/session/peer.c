@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/collectives/together.h"
+#include "agent/collectives/collective.h"
 #include "session/state.h"
 
 /* ---- the task, on the agent's worker ---- */

@@ -223,7 +223,7 @@ static bool may_finish(void) {
 }
 
 static uint32_t link_of(const sl_connection *c) {
-    const sl_place *place = &the_agent->calls.place;
+    const sl_tree_position *place = &the_agent->calls.place;
     uint32_t link = 0;
     while (link < place->link_count && place->links[link]->rank != c->peer)
         link++;

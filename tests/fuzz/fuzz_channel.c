@@ -24,7 +24,7 @@ static void send_true(int from) {
     if (sl_channel_is_ready(p.ends[from].channel) &&
         send_frame(&p, from, SL_FRAME_ABORT, payload, bytes) == 0)
         sent[from]++;
-    sl_envelopes_give_all(&p.ends[from].guard.envelopes, p.ends[from].channel);
+    sl_sealed_buffers_give_all(&p.ends[from].guard.envelopes, p.ends[from].channel);
 }
 
 static void check_true(int to, const message *m, const sl_frame *frame) {

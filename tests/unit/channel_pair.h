@@ -68,7 +68,7 @@ static inline void open_end(end *e, const sl_credentials *credentials, const sl_
                             bool seals, const sl_passage *passage, bool dials) {
     memset(e, 0, sizeof *e);
     sl_guard_open(&e->guard, credentials, seals);
-    int result = sl_envelopes_open(&e->guard.envelopes, NULL, 2, MESSAGE_MAX, NULL);
+    int result = sl_sealed_buffers_open(&e->guard.envelopes, NULL, 2, MESSAGE_MAX, NULL);
     e->guard.roster = roster;
     if (result == 0)
         result = sl_channel_open(&e->channel, &e->guard, &e->connection, passage, dials, NULL);

@@ -185,7 +185,7 @@ START_TEST(frames_of_either_side_come_whole_and_unreadable) {
             for (size_t k = 0; k + 4 <= sizeof text; k++)
                 ck_assert_mem_ne(m.data + SL_FRAME_HEADER_BYTES + k, text + k, 4);
             check_passes(1 - from, m, SL_FRAME_ABORT);
-            sl_envelopes_give_all(&p.ends[from].guard.envelopes, p.ends[from].channel);
+            sl_sealed_buffers_give_all(&p.ends[from].guard.envelopes, p.ends[from].channel);
         }
     close_pair(&p);
 }
@@ -279,7 +279,7 @@ START_TEST(no_two_frames_are_sealed_alike) {
             p.now_s += 3601; /* the next key */
         sealed[i] = sealed_frame(&p, i % 2, SL_FRAME_ABORT, text, sizeof text);
         ck_assert_int_eq((sealed[i].data[7] & 4) != 0, i >= 4); /* it says so */
-        sl_envelopes_give_all(&p.ends[i % 2].guard.envelopes, p.ends[i % 2].channel);
+        sl_sealed_buffers_give_all(&p.ends[i % 2].guard.envelopes, p.ends[i % 2].channel);
         for (int k = 0; k < i; k++)
             ck_assert_mem_ne(sealed[i].data + SL_FRAME_HEADER_BYTES,
                              sealed[k].data + SL_FRAME_HEADER_BYTES, 16);

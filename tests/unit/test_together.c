@@ -1,12 +1,13 @@
-/* test_together.c - what agents do together (agent/collectives/together.h): they meet although some
- * have fewer rounds than others, add up with the bits of one process, and end; and what becomes of
- * it when one does not come. All agents are real, each on threads of its own, over loopback. */
+/* test_together.c - what agents do together (agent/collectives/collective.h): they meet although
+ * some have fewer rounds than others, add up with the bits of one process, and end; and what
+ * becomes of it when one does not come. All agents are real, each on threads of its own, over
+ * loopback. */
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/collectives/together.h"
+#include "agent/collectives/collective.h"
 #include "harness.h"
 #include "starling/starling.h"
 

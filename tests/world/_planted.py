@@ -10,12 +10,12 @@ DEFECTS = {
         "frame.payload_sum == 1",
     ),
     "silence is not noticed": (
-        "src/agent/peers/alive.c",
+        "src/agent/peers/keepalive.c",
         "return silence_share * n->side->limits.timeout_s;",
         "return 1e9 * silence_share * n->side->limits.timeout_s;",
     ),
     "heartbeats are not sent": (
-        "src/agent/peers/alive.c",
+        "src/agent/peers/keepalive.c",
         "if (!n->process.bye_sent && must_beat(n))",
         "if (!n->process.bye_sent && must_beat(n) && side->meets)",
     ),
@@ -25,7 +25,7 @@ DEFECTS = {
         "return s->received.data + s->window;",
     ),
     "HELLO that found no room is not repeated": (
-        "src/agent/peers/alive.c",
+        "src/agent/peers/keepalive.c",
         "if (n->link.connected && !n->link.hello_sent)",
         "if (n->link.connected && !n->link.hello_sent && n->link.agreed)",
         440,
@@ -154,13 +154,13 @@ DEFECTS = {
         "4 * a->neighbour_count * a->side.limits.window;",
     ),
     "a visitor that gives its place to another keeps its connection": (
-        "src/agent/peers/visitors.c",
-        '    sl_visitors_refuse(v, oldest, "others came while it said nothing");\n',
+        "src/agent/peers/unverified.c",
+        '    sl_unverified_refuse(v, oldest, "others came while it said nothing");\n',
         "",
         1000,
     ),
     "a visitor that says nothing stays": (
-        "src/agent/peers/visitors.c",
+        "src/agent/peers/unverified.c",
         "v->side->now_s > v->list[i].deadline_s)",
         "v->side->now_s > v->list[i].deadline_s + 1e9)",
         440,
@@ -386,18 +386,18 @@ CHANNEL_DEFECTS = {
         "else if (!sl_channel_is_ready(c) && frame->type != SL_FRAME_HELLO)",
     ),
     "one receiver takes all envelopes": (
-        "src/agent/peers/envelopes.c",
+        "src/agent/peers/sealed_buffers.c",
         "if (has >= SL_SEALED_BUFFERS || e->free_count == 0)",
         "if (has > 1000 || e->free_count == 0)",
     ),
     "an envelope is used again before it has left": (
-        "src/agent/peers/envelopes.c",
+        "src/agent/peers/sealed_buffers.c",
         "    const uint32_t number = e->free[--e->free_count];\n",
         "    const uint32_t number = e->free[e->free_count - 1];\n",
     ),
     "a closed connection keeps its envelopes": (
         "src/agent/peers/channel.c",
-        "    sl_envelopes_give_all(&c->guard->envelopes, c);\n",
+        "    sl_sealed_buffers_give_all(&c->guard->envelopes, c);\n",
         "",
     ),
     "a frame that found no room is sealed again": (

@@ -75,9 +75,9 @@ LOSS_DEFECTS = {
     ),
     "who follows a process has a larger incarnation": (
         "src/agent/peers/neighbour.c",
-        "return theirs->joins && (is_free || n->heir == theirs->incarnation);",
+        "return theirs->joins && (is_free || n->successor == theirs->incarnation);",
         "return theirs->joins && theirs->incarnation > n->process.incarnation &&"
-        " (is_free || n->heir == theirs->incarnation);",
+        " (is_free || n->successor == theirs->incarnation);",
         201,
     ),
     "parts on their way out are overwritten as the exchange is cut": (

@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "agent/peers/refusals.h"
-#include "agent/peers/visitors.h"
+#include "agent/peers/unverified.h"
 #include "blame.h"
 #include "config/buffers.h"
 #include "disk.h"
@@ -351,7 +351,7 @@ static void judge_memory(const peer *p) {
 /* A place for each visitor, and a neighbour's connections: the old one, the new one, and one that
  * is only to be asked. What is closed goes at the next poll. */
 static void judge_visitors(void) {
-    const uint32_t most = SL_VISITORS_MAX + 3 * s.nodes + POLLED;
+    const uint32_t most = SL_UNVERIFIED_MAX + 3 * s.nodes + POLLED;
     double stay_s = 3 + s.timeout_s + 0.5;
     for (uint32_t i = 0; i < s.nodes; i++)
         if (peers[i].process->connections_max > most)

@@ -23,7 +23,7 @@ static int register_slots(sl_reduce *s, sl_error *error) {
                        : sl_fabric_register(s->fabric, s->falling, slots_bytes(s), -1, error);
 }
 
-int sl_reduce_open(sl_reduce *out, sl_place *place, const sl_side *side, sl_error *error) {
+int sl_reduce_open(sl_reduce *out, sl_tree_position *place, const sl_side *side, sl_error *error) {
     sl_reduce s = {.fabric = side->fabric, .place = place};
     s.part_numbers =
         sl_frame_sum_bytes_max(side->limits.part_bytes_max, side->direct) / sizeof(double);
@@ -89,7 +89,7 @@ static bool is_child(const sl_reduce *s, uint32_t link) {
 }
 
 static sl_reduce_link *parent(const sl_reduce *s) {
-    return sl_place_is_root(s->place) ? NULL : &s->links[s->place->child_count];
+    return sl_tree_position_is_root(s->place) ? NULL : &s->links[s->place->child_count];
 }
 
 /* The vector's parts, in float, come first; those of the numbers, in double, follow. */
@@ -211,7 +211,7 @@ static bool send_part(sl_reduce *s, uint32_t link) {
 static void send_parts(sl_reduce *s, uint32_t link) {
     sl_reduce_link *l = &s->links[link];
     const uint32_t ready = is_child(s, link) ? s->settled : whole(s);
-    while (sl_place_reaches(s->place, link) && l->wanted_in == s->number &&
+    while (sl_tree_position_reaches(s->place, link) && l->wanted_in == s->number &&
            l->sent < least(ready, l->wanted) && send_part(s, link))
         ;
 }
@@ -225,7 +225,7 @@ static void ask(sl_reduce *s, uint32_t link) {
                             .step = l->received};
     const bool due = frame.part > l->asked || l->received - l->told >= SL_REDUCE_WINDOW / 2 ||
                      (l->received == s->parts && l->told < l->received);
-    if (!due || !sl_place_reaches(s->place, link) ||
+    if (!due || !sl_tree_position_reaches(s->place, link) ||
         !sl_neighbour_send(s->place->links[link], frame, NULL, false))
         return;
     l->asked = frame.part;
@@ -308,7 +308,7 @@ static int take_wish(sl_reduce *s, uint32_t link, const sl_frame *frame, sl_erro
 
 int sl_reduce_take(sl_reduce *s, sl_neighbour *from, const sl_frame *frame, const uint8_t *payload,
                    sl_error *error) {
-    const uint32_t link = sl_place_link(s->place, from);
+    const uint32_t link = sl_tree_position_link(s->place, from);
     if (link == s->place->link_count)
         return refuse(from, "but is no neighbour in the tree of sums", frame, error);
     if (frame->type == SL_FRAME_SUM)

@@ -10,7 +10,7 @@
 #ifndef SL_REDUCE_H
 #define SL_REDUCE_H
 
-#include "agent/collectives/place.h"
+#include "agent/collectives/tree_position.h"
 
 /* What passed over one link in the sum under way; in parts. */
 typedef struct sl_reduce_link {
@@ -24,9 +24,9 @@ typedef struct sl_reduce_link {
 
 typedef struct sl_reduce {
     sl_fabric *fabric;
-    sl_place *place;       /* borrowed */
-    sl_reduce_link *links; /* (link_count) */
-    size_t part_numbers;   /* most numbers in a part */
+    sl_tree_position *place; /* borrowed */
+    sl_reduce_link *links;   /* (link_count) */
+    size_t part_numbers;     /* most numbers in a part */
     double *rising;  /* (SL_REDUCE_WINDOW, part_numbers) parts on their way up, used in turn */
     double *falling; /* the same on their way down; of a vector floats */
     sl_share share;
@@ -40,7 +40,7 @@ typedef struct sl_reduce {
 
 enum { SL_REDUCE_WINDOW = 4 };
 
-int sl_reduce_open(sl_reduce *out, sl_place *place, const sl_side *side, sl_error *error);
+int sl_reduce_open(sl_reduce *out, sl_tree_position *place, const sl_side *side, sl_error *error);
 void sl_reduce_close(sl_reduce *sum);
 /* Its place is another one: what is under way is void, and sums count anew. */
 int sl_reduce_turn(sl_reduce *sum, sl_error *error);

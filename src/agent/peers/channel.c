@@ -72,7 +72,7 @@ void sl_channel_close(sl_channel **channel) {
     if (c == NULL)
         return;
     *channel = NULL;
-    sl_envelopes_give_all(&c->guard->envelopes, c);
+    sl_sealed_buffers_give_all(&c->guard->envelopes, c);
     sl_handshake_close(&c->handshake);
     X509_free(c->shown);
     sl_seal_close(&c->out);
@@ -210,14 +210,14 @@ static bool seal(sl_channel *c, double now_s, const void *payload, uint8_t *enve
 
 static int send_sealed(sl_channel *c, double now_s, const uint8_t *header, size_t header_bytes,
                        const void *payload, size_t payload_bytes, bool data) {
-    sl_envelopes *envelopes = &c->guard->envelopes;
-    uint32_t number = SL_ENVELOPE_NONE;
+    sl_sealed_buffers *envelopes = &c->guard->envelopes;
+    uint32_t number = SL_SEALED_BUFFER_NONE;
     uint8_t *envelope = NULL;
     if (payload_bytes > 0) {
-        number = sl_envelopes_take(envelopes, c);
-        if (number == SL_ENVELOPE_NONE)
+        number = sl_sealed_buffers_take(envelopes, c);
+        if (number == SL_SEALED_BUFFER_NONE)
             return 1;
-        envelope = sl_envelope_memory(envelopes, number);
+        envelope = sl_sealed_buffer_memory(envelopes, number);
     }
     waiting *w = &c->waiting;
     memcpy(w->header, header, header_bytes);
@@ -254,7 +254,7 @@ int sl_channel_send(sl_channel *c, sl_connection *connection, double now_s, cons
 bool sl_channel_sent(sl_channel *c, uint32_t cookie) {
     const uint32_t number = cookie & (COOKIE_DATA - 1);
     if (number > 0)
-        sl_envelopes_give(&c->guard->envelopes, number - 1);
+        sl_sealed_buffers_give(&c->guard->envelopes, number - 1);
     return cookie == 0 || (cookie & COOKIE_DATA) != 0;
 }
 

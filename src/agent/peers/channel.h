@@ -7,7 +7,7 @@
 #ifndef SL_CHANNEL_H
 #define SL_CHANNEL_H
 
-#include "agent/peers/guard.h"
+#include "agent/peers/admission.h"
 #include "wire/frame.h"
 
 typedef struct sl_channel sl_channel;

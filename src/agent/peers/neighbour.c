@@ -75,7 +75,7 @@ uint64_t sl_standing_process(const sl_standing *theirs) {
 }
 
 bool sl_neighbour_has_other(const sl_neighbour *n, uint64_t process) {
-    return n->heir != 0 && n->heir != SL_ANY_HEIR && n->heir != process;
+    return n->successor != 0 && n->successor != SL_ANY_SUCCESSOR && n->successor != process;
 }
 
 bool sl_neighbour_is_dead(const sl_neighbour *n) {
@@ -152,8 +152,8 @@ static void forget(sl_neighbour *n) {
  * First the one before is lost: what was under way to it is. */
 static bool inherits(const sl_neighbour *n, const sl_standing *theirs) {
     const bool is_done = n->absence.gone || n->process.incarnation == 0,
-               is_free = n->heir == SL_ANY_HEIR && !n->link.agreed && is_done;
-    return theirs->joins && (is_free || n->heir == theirs->incarnation);
+               is_free = n->successor == SL_ANY_SUCCESSOR && !n->link.agreed && is_done;
+    return theirs->joins && (is_free || n->successor == theirs->incarnation);
 }
 
 /* Why another process than before cannot be taken. NULL: it can. */

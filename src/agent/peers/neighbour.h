@@ -8,8 +8,8 @@
 
 #include <stdbool.h>
 
+#include "agent/peers/admission.h"
 #include "agent/peers/channel.h"
-#include "agent/peers/guard.h"
 #include "agent/peers/heartbeat.h"
 #include "agent/peers/outbox.h"
 #include "starling/agent.h"
@@ -18,7 +18,7 @@
 #include "world/fabric.h"
 
 enum { SL_REFUSAL_MAX = 320 };
-#define SL_ANY_HEIR UINT64_MAX
+#define SL_ANY_SUCCESSOR UINT64_MAX
 
 /* Fixed when the agent is opened. */
 typedef struct sl_side_limits {
@@ -158,13 +158,13 @@ typedef struct sl_neighbour {
     sl_dialing dialing;
     sl_letter_part letter;
 
-    bool near;      /* the node exchanges with it; others are there for when it will */
-    uint64_t heir;  /* incarnation that may take its place; 0: none, SL_ANY_HEIR: any */
-    uint64_t first; /* data frames to it before part 0 of the message in the outbox */
-    bool mutual;    /* in the step of that message, it sends its own */
-    bool awaited;   /* this agent waits for it (waits.c) */
-    bool back;      /* a connection was agreed on, and the agent has not heard of it */
-    bool renewed;   /* likewise, that it is another process than before */
+    bool near;          /* the node exchanges with it; others are there for when it will */
+    uint64_t successor; /* incarnation that may take its place; 0: none, SL_ANY_SUCCESSOR: any */
+    uint64_t first;     /* data frames to it before part 0 of the message in the outbox */
+    bool mutual;        /* in the step of that message, it sends its own */
+    bool awaited;       /* this agent waits for it (waits.c) */
+    bool back;          /* a connection was agreed on, and the agent has not heard of it */
+    bool renewed;       /* likewise, that it is another process than before */
 } sl_neighbour;
 
 /* Opens what its connections share. The caller has set side, index and rank. */
@@ -218,7 +218,7 @@ int sl_neighbour_take(sl_neighbour *n, sl_buffer *buffer, size_t bytes, sl_event
 /* Forgets the connection. `why` is kept until it has agreed. */
 void sl_neighbour_drop(sl_neighbour *n, const char *why);
 
-/* ---- alive.c ---- */
+/* ---- keepalive.c ---- */
 
 /* How long it may be silent. */
 double sl_neighbour_patience_s(const sl_neighbour *n);

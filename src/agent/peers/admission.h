@@ -1,9 +1,9 @@
-/* guard.h - what protects all connections of an agent: its credentials, who may greet it, and how
- * much is sealed. */
-#ifndef SL_GUARD_H
-#define SL_GUARD_H
+/* admission.h - what protects all connections of an agent: its credentials, who may greet it, and
+ * how much is sealed. */
+#ifndef SL_ADMISSION_H
+#define SL_ADMISSION_H
 
-#include "agent/peers/envelopes.h"
+#include "agent/peers/sealed_buffers.h"
 #include "secure/certificate.h"
 #include "secure/credentials.h"
 #include "starling/agent.h"
@@ -13,7 +13,7 @@ typedef struct sl_guard {
     const sl_credentials *credentials; /* NULL: nothing is proved, and nothing sealed */
     bool seals;                        /* all frames; else the first of each side, its HELLO */
     const sl_roster *roster;           /* pins certificates; NULL before the agent runs */
-    sl_envelopes envelopes;
+    sl_sealed_buffers envelopes;
 } sl_guard;
 
 /* credentials may be NULL. */

@@ -1,11 +1,11 @@
-/* place.c - see place.h. */
-#include "agent/collectives/place.h"
+/* tree_position.c - see tree_position.h. */
+#include "agent/collectives/tree_position.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* Children are the first links; all that is not below them is behind the parent, the last. */
-static void find_ways(sl_place *p, const sl_tree *tree, uint32_t rank) {
+static void find_ways(sl_tree_position *p, const sl_tree *tree, uint32_t rank) {
     for (uint32_t i = 0, child = 0; i < tree->count; i++) {
         const uint32_t at = tree->order[i], parent = tree->parents[at];
         if (at == rank)
@@ -22,14 +22,14 @@ static uint32_t parent_of(const sl_tree *tree, uint32_t rank) {
     return rank < tree->nodes ? tree->parents[rank] : SL_TREE_NOBODY;
 }
 
-int sl_place_open(sl_place *out, const sl_tree *tree, uint32_t rank, sl_neighbour *neighbours,
-                  uint32_t count, sl_error *error) {
-    sl_place p = {.links = calloc(count + 1u, sizeof *p.links),
-                  .towards = calloc(tree->nodes, sizeof *p.towards),
-                  .nodes = tree->nodes,
-                  .members = tree->count};
+int sl_tree_position_open(sl_tree_position *out, const sl_tree *tree, uint32_t rank,
+                          sl_neighbour *neighbours, uint32_t count, sl_error *error) {
+    sl_tree_position p = {.links = calloc(count + 1u, sizeof *p.links),
+                          .towards = calloc(tree->nodes, sizeof *p.towards),
+                          .nodes = tree->nodes,
+                          .members = tree->count};
     if (p.links == NULL || p.towards == NULL) {
-        sl_place_close(&p);
+        sl_tree_position_close(&p);
         return sl_fail(error, SL_ENOMEM, "agent %u: out of memory for %u neighbours", rank, count);
     }
     for (uint32_t i = 0; i < tree->nodes; i++)
@@ -46,22 +46,22 @@ int sl_place_open(sl_place *out, const sl_tree *tree, uint32_t rank, sl_neighbou
     return 0;
 }
 
-const sl_neighbour *sl_place_towards(const sl_place *p, uint32_t rank) {
+const sl_neighbour *sl_tree_position_towards(const sl_tree_position *p, uint32_t rank) {
     return rank < p->nodes && p->towards[rank] < p->link_count ? p->links[p->towards[rank]] : NULL;
 }
 
-void sl_place_close(sl_place *p) {
+void sl_tree_position_close(sl_tree_position *p) {
     free(p->links);
     free(p->towards);
     memset(p, 0, sizeof *p);
 }
 
-bool sl_place_reaches(const sl_place *p, uint32_t link) {
+bool sl_tree_position_reaches(const sl_tree_position *p, uint32_t link) {
     const sl_neighbour *n = p->links[link];
     return n->process.view == p->view && !n->absence.gone;
 }
 
-uint32_t sl_place_link(const sl_place *p, const sl_neighbour *neighbour) {
+uint32_t sl_tree_position_link(const sl_tree_position *p, const sl_neighbour *neighbour) {
     uint32_t i = 0;
     while (i < p->link_count && p->links[i] != neighbour)
         i++;

@@ -1,4 +1,4 @@
-/* together.h - what all agents of a run do at the same point: meet in one round, add vectors up,
+/* collective.h - what all agents of a run do at the same point: meet in one round, add vectors up,
  * end.
  *
  * For tasks of agents that were opened with sl_agent_settings.meets: their `initial` and `gradient`
@@ -20,8 +20,8 @@
  * An agent that came to leave takes part in the sums of the others, and then comes to leave
  * again.
  */
-#ifndef SL_TOGETHER_H
-#define SL_TOGETHER_H
+#ifndef SL_COLLECTIVE_H
+#define SL_COLLECTIVE_H
 
 #include "node/tree.h"
 #include "starling/agent.h"

@@ -1,4 +1,4 @@
-/* alive.c - signs of life on one connection: heartbeats, and silence; see neighbour.h. */
+/* keepalive.c - signs of life on one connection: heartbeats, and silence; see neighbour.h. */
 #include "agent/peers/neighbour.h"
 
 /* A silent peer is given up a little before the time-out, so that everybody has ended within it. */

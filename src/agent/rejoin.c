@@ -1,4 +1,4 @@
-/* returning.c - how an agent comes back that the others have gone on without: whose model it asks
+/* rejoin.c - how an agent comes back that the others have gone on without: whose model it asks
  * for, and when it asks to join; see members.h. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -102,12 +102,12 @@ static bool are_all_dead(const sl_agent *a) {
 
 /* It has the sponsor's model. */
 static void ask_to_join(sl_agent *a) {
-    const sl_fetching *f = &a->cohort.fetching;
+    const sl_state_transfer *f = &a->cohort.transfer;
     const uint32_t sponsor = f->sponsor->rank;
     const sl_log_entry entry = {
         .kind = SL_LOG_JOIN, .round = a->cohort.rested.round, .peer = sponsor, .after = f->round};
     sl_agent_log(a, &entry);
-    a->cohort.fetching.sponsor = NULL;
+    a->cohort.transfer.sponsor = NULL;
     sl_members_join(a, sponsor);
 }
 
@@ -153,7 +153,7 @@ bool sl_returning_step_aside(sl_agent *a) {
 
 bool sl_returning_knocks(const sl_agent *a) {
     return sl_cohort_is_outside(&a->cohort) && sl_cohort_is_new(&a->cohort) &&
-           a->cohort.fetching.sponsor == NULL && !sl_fetching_is_whole(a);
+           a->cohort.transfer.sponsor == NULL && !sl_state_transfer_is_whole(a);
 }
 
 static void check_patience(sl_agent *a) {
@@ -187,7 +187,7 @@ static bool is_followed(const sl_agent *a) {
 }
 
 void sl_returning_tick(sl_agent *a) {
-    sl_fetching *f = &a->cohort.fetching;
+    sl_state_transfer *f = &a->cohort.transfer;
     sl_error error;
     if (a->cohort.membership == NULL || a->phase != PHASE_TRAINING)
         return;
@@ -195,16 +195,16 @@ void sl_returning_tick(sl_agent *a) {
         sl_members_end_followed(a);
         return;
     }
-    sl_fetching_tick(a);
+    sl_state_transfer_tick(a);
     if (!sl_cohort_is_outside(&a->cohort) || !sl_cohort_rests(&a->cohort))
         return;
     if (!sl_cohort_is_new(&a->cohort) && !a->cohort.told_aside)
         tell_outside(a);
-    if (f->sponsor != NULL && sl_fetching_is_whole(a) && is_at_rest(a)) {
+    if (f->sponsor != NULL && sl_state_transfer_is_whole(a) && is_at_rest(a)) {
         ask_to_join(a);
-    } else if (f->sponsor == NULL && !sl_fetching_is_whole(a)) {
+    } else if (f->sponsor == NULL && !sl_state_transfer_is_whole(a)) {
         sl_neighbour *n = find_sponsor(a);
-        if (n != NULL && sl_fetching_begin(a, n, &error) != 0)
+        if (n != NULL && sl_state_transfer_begin(a, n, &error) != 0)
             sl_agent_fail(a, &error, error.text);
         else if (n == NULL && sl_cohort_is_new(&a->cohort))
             check_patience(a);

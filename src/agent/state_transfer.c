@@ -1,5 +1,5 @@
-/* fetching.c - see fetching.h. */
-#include "agent/fetching.h"
+/* state_transfer.c - see state_transfer.h. */
+#include "agent/state_transfer.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,18 +18,18 @@ static size_t elements_of(const sl_agent *a) {
     return sl_frame_sum_bytes_max(a->side.limits.part_bytes_max, a->side.direct) / sizeof(float);
 }
 
-void sl_fetching_close(sl_agent *a) {
-    sl_fetching *f = &a->cohort.fetching;
+void sl_state_transfer_close(sl_agent *a) {
+    sl_state_transfer *f = &a->cohort.transfer;
     free(f->model);
-    if (f->gift != NULL)
-        a->side.vec->release_host(f->gift);
-    f->model = f->gift = NULL;
+    if (f->snapshot != NULL)
+        a->side.vec->release_host(f->snapshot);
+    f->model = f->snapshot = NULL;
 }
 
 /* ---- taking ---- */
 
-bool sl_fetching_is_whole(const sl_agent *a) {
-    return a->cohort.fetching.model != NULL && a->cohort.fetching.come == dimension_of(a);
+bool sl_state_transfer_is_whole(const sl_agent *a) {
+    return a->cohort.transfer.model != NULL && a->cohort.transfer.come == dimension_of(a);
 }
 
 /* Of this request so many elements have come. */
@@ -39,13 +39,13 @@ static void acknowledge(sl_neighbour *n, uint32_t number, size_t come) {
 }
 
 static void ask(sl_agent *a) {
-    sl_fetching *f = &a->cohort.fetching;
+    sl_state_transfer *f = &a->cohort.transfer;
     f->asked_s = a->side.now_s;
     acknowledge(f->sponsor, f->number, f->come);
 }
 
-int sl_fetching_begin(sl_agent *a, sl_neighbour *sponsor, sl_error *error) {
-    sl_fetching *f = &a->cohort.fetching;
+int sl_state_transfer_begin(sl_agent *a, sl_neighbour *sponsor, sl_error *error) {
+    sl_state_transfer *f = &a->cohort.transfer;
     if (f->model == NULL)
         f->model = malloc(dimension_of(a) * sizeof *f->model);
     if (f->model == NULL)
@@ -58,15 +58,15 @@ int sl_fetching_begin(sl_agent *a, sl_neighbour *sponsor, sl_error *error) {
     return 0;
 }
 
-void sl_fetching_end(sl_agent *a) {
-    sl_fetching *f = &a->cohort.fetching;
+void sl_state_transfer_end(sl_agent *a) {
+    sl_state_transfer *f = &a->cohort.transfer;
     free(f->model);
     f->model = NULL;
     f->sponsor = NULL;
 }
 
 static void take(sl_agent *a, const sl_frame *frame, const uint8_t *payload) {
-    sl_fetching *f = &a->cohort.fetching;
+    sl_state_transfer *f = &a->cohort.transfer;
     const size_t left = dimension_of(a) - f->come, bytes = frame->payload_bytes;
     if (frame->part != f->come || bytes % sizeof(float) != 0 || bytes / sizeof(float) > left)
         return;
@@ -81,70 +81,73 @@ static void take(sl_agent *a, const sl_frame *frame, const uint8_t *payload) {
 
 /* Memory that nothing is sent from any more. */
 static bool take_place(sl_agent *a, sl_neighbour *n) {
-    sl_fetching *f = &a->cohort.fetching;
-    const size_t bytes = dimension_of(a) * sizeof *f->gift;
+    sl_state_transfer *f = &a->cohort.transfer;
+    const size_t bytes = dimension_of(a) * sizeof *f->snapshot;
     sl_error error;
-    if (f->taker != NULL && (f->taker != n || f->taken < f->sent))
+    if (f->receiver != NULL && (f->receiver != n || f->taken < f->sent))
         return false;
-    if (f->gift == NULL)
-        f->gift = a->side.vec->allocate_host(bytes);
-    return f->gift != NULL && sl_fabric_lend(a->side.fabric, f->gift, bytes, -1, &error) == 0;
+    if (f->snapshot == NULL)
+        f->snapshot = a->side.vec->allocate_host(bytes);
+    return f->snapshot != NULL &&
+           sl_fabric_lend(a->side.fabric, f->snapshot, bytes, -1, &error) == 0;
 }
 
 static void hear_request(sl_agent *a, sl_neighbour *n, const sl_frame *frame) {
-    sl_fetching *f = &a->cohort.fetching;
-    if (f->taker == n && f->asked == frame->step) {
+    sl_state_transfer *f = &a->cohort.transfer;
+    if (f->receiver == n && f->asked == frame->step) {
         if (frame->part > f->taken && frame->part <= f->sent)
             f->taken = frame->part;
         if (f->taken == dimension_of(a))
-            f->taker = NULL;
+            f->receiver = NULL;
         return;
     }
     if (frame->part > 0 || sl_cohort_is_outside(&a->cohort) || sl_cohort_is_aside(&a->cohort) ||
         a->phase != PHASE_TRAINING || !take_place(a, n))
         return;
-    f->taker = n;
+    f->receiver = n;
     f->asked = frame->step;
     f->copied = false;
     f->sent = f->taken = 0;
     if (sl_cohort_rests(&a->cohort))
-        sl_fetching_offer(a, a->cohort.rested.round);
+        sl_state_transfer_offer(a, a->cohort.rested.round);
 }
 
-void sl_fetching_hear(sl_agent *a, sl_neighbour *n, const sl_frame *frame, const uint8_t *payload) {
+void sl_state_transfer_hear(sl_agent *a, sl_neighbour *n, const sl_frame *frame,
+                            const uint8_t *payload) {
     if (a->cohort.membership == NULL)
         return;
-    const sl_fetching *f = &a->cohort.fetching;
+    const sl_state_transfer *f = &a->cohort.transfer;
     if (frame->type == SL_FRAME_FETCH)
         hear_request(a, n, frame);
     else if (n != f->sponsor || frame->step != f->number) /* it serves nobody else before */
         acknowledge(n, frame->step, frame->part + frame->payload_bytes / sizeof(float));
-    else if (!sl_fetching_is_whole(a))
+    else if (!sl_state_transfer_is_whole(a))
         take(a, frame, payload);
 }
 
-void sl_fetching_offer(sl_agent *a, uint64_t round) {
-    sl_fetching *f = &a->cohort.fetching;
-    if (f->taker == NULL || f->copied)
+void sl_state_transfer_offer(sl_agent *a, uint64_t round) {
+    sl_state_transfer *f = &a->cohort.transfer;
+    if (f->receiver == NULL || f->copied)
         return;
-    a->side.vec->copy_out(f->gift, sl_node_model(a->node), dimension_of(a) * sizeof *f->gift);
+    a->side.vec->copy_out(f->snapshot, sl_node_model(a->node),
+                          dimension_of(a) * sizeof *f->snapshot);
     f->given = round;
     f->copied = true;
 }
 
-bool sl_fetching_give(sl_agent *a) {
-    sl_fetching *f = &a->cohort.fetching;
+bool sl_state_transfer_give(sl_agent *a) {
+    sl_state_transfer *f = &a->cohort.transfer;
     const size_t elements = elements_of(a), d = dimension_of(a);
     bool any = false;
-    while (f->taker != NULL && f->copied && f->sent < d &&
+    while (f->receiver != NULL && f->copied && f->sent < d &&
            f->sent < f->taken + PARTS_AHEAD * elements) {
         const size_t count = d - f->sent < elements ? d - f->sent : elements;
         const sl_frame frame = {.type = SL_FRAME_MODEL,
                                 .exchange = f->given,
                                 .step = f->asked,
                                 .part = (uint32_t)f->sent,
-                                .payload_bytes = (uint32_t)(count * sizeof *f->gift)};
-        if (!sl_neighbour_send(f->taker, frame, f->gift + f->sent, false))
+                                .payload_bytes = (uint32_t)(count * sizeof *f->snapshot)};
+        if (!sl_neighbour_send(f->receiver, frame, f->snapshot + f->sent, false))
             break;
         f->sent += count;
         any = true;
@@ -154,23 +157,23 @@ bool sl_fetching_give(sl_agent *a) {
 
 /* ---- time ---- */
 
-void sl_fetching_break(sl_agent *a, const sl_neighbour *n) {
-    sl_fetching *f = &a->cohort.fetching;
-    if (f->taker == n) {
-        sl_stream_void(&f->taker->stream, 1u << SL_FRAME_MODEL);
-        f->taker = NULL;
+void sl_state_transfer_break(sl_agent *a, const sl_neighbour *n) {
+    sl_state_transfer *f = &a->cohort.transfer;
+    if (f->receiver == n) {
+        sl_stream_void(&f->receiver->stream, 1u << SL_FRAME_MODEL);
+        f->receiver = NULL;
     }
-    if (f->sponsor == n && !sl_fetching_is_whole(a))
-        sl_fetching_end(a);
+    if (f->sponsor == n && !sl_state_transfer_is_whole(a))
+        sl_state_transfer_end(a);
 }
 
-void sl_fetching_tick(sl_agent *a) {
-    sl_fetching *f = &a->cohort.fetching;
-    if (f->taker != NULL && !f->taker->link.agreed)
-        sl_fetching_break(a, f->taker);
+void sl_state_transfer_tick(sl_agent *a) {
+    sl_state_transfer *f = &a->cohort.transfer;
+    if (f->receiver != NULL && !f->receiver->link.agreed)
+        sl_state_transfer_break(a, f->receiver);
     if (f->sponsor != NULL && (!f->sponsor->link.agreed || f->sponsor->process.bye_received ||
                                sl_membership_is_out(a->cohort.membership, f->sponsor->rank, 0)))
-        sl_fetching_break(a, f->sponsor);
+        sl_state_transfer_break(a, f->sponsor);
     if (f->sponsor != NULL && a->side.now_s - f->asked_s >= repeat_s && f->come == 0)
         ask(a);
 }

@@ -1,5 +1,5 @@
-/* guard.c - see guard.h. */
-#include "agent/peers/guard.h"
+/* admission.c - see admission.h. */
+#include "agent/peers/admission.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +11,7 @@ void sl_guard_open(sl_guard *out, const sl_credentials *credentials, bool seals)
 }
 
 void sl_guard_close(sl_guard *guard) {
-    sl_envelopes_close(&guard->envelopes);
+    sl_sealed_buffers_close(&guard->envelopes);
 }
 
 void sl_guard_renew(sl_guard *guard, const sl_credentials *credentials) {

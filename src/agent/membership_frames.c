@@ -1,5 +1,5 @@
-/* letters.c - messages of members, which are longer than a frame: cut into frames, and put
- * together; see state.h. */
+/* membership_frames.c - messages of members, which are longer than a frame: cut into frames, and
+ * put together; see state.h. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* tidings.c - what members.c tells the log of events, and the starter of the agent. */
+/* member_log.c - what members.c tells the log of events, and the starter of the agent. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
