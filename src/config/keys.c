@@ -287,7 +287,7 @@ static const sl_key behind[] = {
     {"membership.minority_s", SL_KEY_REAL, AT(membership.minority_s), BETWEEN(1, 1e9),
      .fallback = "600",
      .help = "on_loss continue: an agent that reaches fewer members than that rests; after so many "
-             "seconds it ends with 3"},
+             "seconds it ends with 75"},
     {"membership.restart", SL_KEY_CHOICE, AT(membership.restart), .choices = restarts,
      .fallback = "\"never\"",
      .help =
