@@ -365,6 +365,20 @@ static void obey(sl_agent *a, const sl_membership_update *u) {
         sl_cutting_begin(a);
 }
 
+/* Of a view by which nobody is lost: members that it lacks have asked to leave. This agent may not
+ * have been connected to them. */
+static void note_left(sl_agent *a, const sl_decision *committed) {
+    const sl_grouping *now = &a->cohort.grouping;
+    for (uint32_t i = 0; i < a->neighbour_count; i++) {
+        sl_neighbour *n = &a->neighbours[i];
+        bool is_member = now->count == 0 && sl_first_view_has(a, n->rank);
+        for (uint32_t k = 0; k < now->count; k++)
+            is_member = is_member || now->ranks[k] == n->rank;
+        if (is_member && sl_view_place(&committed->view, n->rank) == committed->view.count)
+            n->absence.left = true;
+    }
+}
+
 static void step(sl_agent *a, sl_membership_event event) {
     sl_membership_update update;
     if (a->cohort.leaves)
@@ -372,6 +386,8 @@ static void step(sl_agent *a, sl_membership_event event) {
     event.now_s = a->side.now_s;
     sl_membership_step(a->cohort.membership, &event, &update);
     find_successors(a);
+    if (update.committed != NULL && !update.committed->cut)
+        note_left(a, update.committed);
     sl_members_tell_commit(a, update.committed);
     obey(a, &update);
 }

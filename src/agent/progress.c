@@ -76,8 +76,8 @@ static bool is_in_view(const sl_agent *a, uint32_t rank) {
 /* A process that came later does not know why those went that it has never met. */
 static bool is_missing(const sl_agent *a, const sl_neighbour *n) {
     return n->rank < sl_topology_nodes(a->settings.experiment->topology) &&
-           !is_in_view(a, n->rank) &&
-           !n->process.bye_received && /* it has not left by agreement, or at the end */
+           !is_in_view(a, n->rank) && !n->absence.left &&
+           !n->process.bye_received && /* by agreement, or at the end */
            (!a->side.joins || n->process.incarnation != 0);
 }
 

@@ -226,7 +226,7 @@ def nobody_trains_before_all_have_come(scene):
 
 def a_part_below_half_says_so(scene):
     """At each loss, and at the end, whose exit code is 3."""
-    hands = Hands(scene, rounds=6000)
+    hands = Hands(scene, rounds=30000)
     left = hands.agents[1]
     for views, rank in enumerate((3, 0, 2), 1):
         hands.kill(rank)
@@ -248,7 +248,7 @@ def a_part_below_half_says_so(scene):
 
 def whoever_leaves_leaves_no_minority(scene):
     """Three of four leave on purpose."""
-    hands = Hands(scene, rounds=6000, checkpoint=SAVES["checkpoint"])
+    hands = Hands(scene, rounds=30000, checkpoint=SAVES["checkpoint"])
     for views, rank in enumerate((3, 0, 2), 1):
         hands.agents[rank].process.send_signal(signal.SIGTERM)
         wait_for_views(scene, 1, views, hands.agents[1].folder)

@@ -120,8 +120,9 @@ typedef struct sl_process {
 
 /* Of its absence: since a connection broke, or the neighbour is looked for. */
 typedef struct sl_absence {
-    bool gone;         /* it counts as lost, until it is reached again */
-    bool superseded;   /* meanwhile another process came that wants its rank */
+    bool gone;       /* it counts as lost, until it is reached again */
+    bool superseded; /* meanwhile another process came that wants its rank */
+    bool left;       /* it was let go: a view without it, by which nobody was lost, was agreed on */
     uint64_t followed; /* it has said that another process has this agent's rank, in the view of
                           this number; 0: no */
     uint32_t refusals; /* of its port, one after the other; SL_REFUSALS: its process has ended */
