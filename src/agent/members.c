@@ -487,10 +487,11 @@ void sl_members_see_off(sl_agent *a, sl_neighbour *n) {
     if (leaves(a, n)) {
         if (!n->absence.gone && sl_neighbour_has_left(n)) {
             tell_left(a, n);
-            sl_neighbour_say_bye(n);
             n->absence.gone = true;
             n->absence.sought_s = 0;
         }
+        if (n->absence.gone)
+            sl_neighbour_say_bye(n);
         return;
     }
     if (sl_cohort_is_outside(&a->cohort)) /* and has nothing that it still needs */

@@ -69,7 +69,8 @@ bool sl_neighbour_flush(sl_neighbour *n) {
 }
 
 bool sl_neighbour_send(sl_neighbour *n, sl_frame frame, const void *payload, bool own) {
-    if (n->process.incarnation == 0 || n->absence.gone)
+    const bool is_away = n->absence.gone && !n->link.agreed; /* one that says BYE is there */
+    if (n->process.incarnation == 0 || is_away)
         return false;
     frame.view = n->side->now.view;
     if (frame.payload_bytes > 0)
