@@ -512,6 +512,7 @@ void sl_members_lose_left(sl_agent *a) {
             a->cohort.cutting == SL_CUTTING_NOTHING &&
             (sl_node_awaits(a->node, n->rank) || takes_no_more(a, n))) {
             n->absence.gone = true;
+            sl_members_alarm(a);
             step(a, (sl_membership_event){.type = SL_MEMBERSHIP_LOST, .peer = n->rank});
         }
     }

@@ -91,10 +91,32 @@ START_TEST(an_absurd_norm_costs_its_sender_its_place) {
 }
 END_TEST
 
+/* It is needed still, and sends nothing more: it counts as lost, and its connection is whole. */
+static void say_bye_early(peer *p) {
+    uint8_t frame[SL_FRAME_HEADER_BYTES];
+    sl_frame last = {0};
+    greet_properly(p);
+    peer_agree(p);
+    peer_send(p, frame, make_frame(frame, SL_FRAME_BYE, 0, 0, NULL, 0));
+    do
+        ck_assert_ptr_null(sl_frame_decode(&last, p->last, p->last_bytes, PART_BYTES, false));
+    while (last.type != SL_FRAME_BYE && poll_until(p, NULL, p->frames + 1));
+    ck_assert_int_eq(last.type, SL_FRAME_BYE);
+}
+
+START_TEST(a_peer_that_says_bye_early_hears_bye) {
+    on_loss = "membership.on_loss=continue";
+    norm_limit = "transport.norm_limit=0";
+    meet(say_bye_early);
+    ck_assert_msg(agent_result == 0, "%s", agent_text);
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("verdicts");
     ADD_TESTS(suite, "a peer", a_payload_of_another_size_costs_its_sender_its_place,
               its_process_is_not_taken_back, an_absurd_norm_costs_its_sender_its_place,
-              a_number_that_is_not_finite_costs_its_sender_its_place);
+              a_number_that_is_not_finite_costs_its_sender_its_place,
+              a_peer_that_says_bye_early_hears_bye);
     return run_suite(suite);
 }
