@@ -185,10 +185,10 @@ static void on_received(void *context, void *owner, sl_buffer *buffer, size_t by
     } else if (result == SL_ARRIVED_CALL) {
         result = sl_calls_take(&a->calls, n, &frame, buffer->data + SL_FRAME_HEADER_BYTES, &error);
         sl_buffer_release(buffer);
-    } else if (result == SL_ARRIVED_CUT) {
+    } else if (result == SL_ARRIVED_CHECKPOINT) {
         result = sl_saving_hear(a, n, &frame, &error);
         sl_buffer_release(buffer);
-    } else if (result == SL_ARRIVED_LETTER) {
+    } else if (result == SL_ARRIVED_MEMBERSHIP) {
         sl_members_hear(a, n, &frame, buffer->data + SL_FRAME_HEADER_BYTES);
         sl_buffer_release(buffer);
     } else if (result == SL_ARRIVED_MODEL) {

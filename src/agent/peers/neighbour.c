@@ -370,9 +370,9 @@ static int take_control(sl_neighbour *n, const sl_frame *frame, const uint8_t *p
     case SL_FRAME_SUM:
         return SL_ARRIVED_CALL;
     case SL_FRAME_CHECKPOINT:
-        return SL_ARRIVED_CUT;
+        return SL_ARRIVED_CHECKPOINT;
     case SL_FRAME_MEMBERSHIP:
-        return SL_ARRIVED_LETTER;
+        return SL_ARRIVED_MEMBERSHIP;
     case SL_FRAME_FETCH:
     case SL_FRAME_MODEL:
         return SL_ARRIVED_MODEL;

@@ -208,10 +208,10 @@ typedef enum sl_arrived {
     SL_ARRIVED_NOTHING, /* that is not done already */
     SL_ARRIVED_DATA,    /* *event is for the node, and the buffer its token */
     SL_ARRIVED_CALL,    /* *frame is BARRIER, SUM_CREDIT or SUM; the caller releases the buffer */
-    SL_ARRIVED_CUT,     /* *frame is CUT; likewise */
-    SL_ARRIVED_LETTER,  /* *frame is MEMBERSHIP; likewise */
-    SL_ARRIVED_MODEL,   /* *frame is FETCH or MODEL; likewise */
-    SL_ARRIVED_BROKEN   /* nothing that it sent: the connection is lost, *error says why */
+    SL_ARRIVED_CHECKPOINT, /* *frame is CHECKPOINT; likewise */
+    SL_ARRIVED_MEMBERSHIP, /* *frame is MEMBERSHIP; likewise */
+    SL_ARRIVED_MODEL,      /* *frame is FETCH or MODEL; likewise */
+    SL_ARRIVED_BROKEN      /* nothing that it sent: the connection is lost, *error says why */
 } sl_arrived;
 /* Looks at a message: sl_arrived, or negative: the run ends. */
 int sl_neighbour_take(sl_neighbour *n, sl_buffer *buffer, size_t bytes, sl_event *event,
