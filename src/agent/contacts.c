@@ -120,7 +120,7 @@ static void renew(sl_agent *a, sl_neighbour *n) {
 
 /* A connection was agreed on: what came over the one before goes on. */
 static void come_back(sl_agent *a, sl_neighbour *n) {
-    const bool begins = n->renewed || n->absence.gone;
+    const bool knows_nothing = n->stream.numbered.frames == 0 || n->absence.gone;
     n->back = false;
     renew(a, n);
     if (n->absence.lost_s > 0) {
@@ -131,7 +131,7 @@ static void come_back(sl_agent *a, sl_neighbour *n) {
                         entry.seconds, n->absence.lost.text);
     }
     n->absence = (sl_absence){0};
-    if (begins)
+    if (knows_nothing)
         sl_saving_tell(a, n);
     sl_members_reach(a, n);
 }

@@ -201,8 +201,8 @@ void sl_saving_tell(const sl_agent *a, sl_neighbour *n) {
         tell_of(a, n, (sl_cut_kind)kind);
 }
 
-/* Of several rounds the first counts; a round that was saved makes place for a later one. Who has
- * left leaves no other round. */
+/* Of several rounds the first counts; a round that was saved makes place for a later one. An
+ * agent that has left leaves no other round. */
 static void note(sl_agent *a, sl_cut_kind kind, uint64_t round) {
     uint64_t *asked = &a->saving.asked[kind];
     if (a->saving.left || (*asked >= a->side.now.round && *asked <= round && *asked != 0))
