@@ -250,7 +250,7 @@ static void on_down(void *context, void *owner, bool established, const char *re
         sl_agent_notice(a,
                         "warning: agent %u went away before training began (%s); it may come back",
                         n->rank, reason);
-    } else if (n->process.bye_received && n->process.bye_sent) {
+    } else if (n->process.bye_received && sl_neighbour_bye_has_left(n)) {
         sl_neighbour_drop(n, NULL);
         n->process.parted = true;
         n->dialing.next_s = a->side.now_s + look_again_s; /* another process may take its place */

@@ -65,10 +65,13 @@ static int copy_lines(sl_files *files, FILE *file, const char *path, uint64_t ro
 
 /* *out is NULL, and nothing is wrong, where there is no such file. */
 static int open_lines(FILE **out, const char *path, sl_error *error) {
-    const int fd = sl_file_open(path, error);
+    sl_error why;
+    const int fd = sl_file_open(path, &why);
     *out = NULL;
+    if (fd < 0 && errno == ENOENT)
+        return 0;
     if (fd < 0)
-        return errno == ENOENT ? 0 : fd;
+        return sl_fail(error, fd, "%s", why.text);
     *out = fdopen(fd, "r");
     if (*out != NULL)
         return 0;

@@ -93,9 +93,10 @@ static inline void sl_stream_release(sl_stream *stream) {
 }
 /* How many data frames the other side may have sent. */
 uint64_t sl_stream_credit(const sl_stream *stream);
-/* Has all data come, both ways, and does the other side know? After BYE nothing else is needed. */
+/* After BYE: has all been sent, has all data come, both ways, and does the other side know? */
 static inline bool sl_stream_is_through(const sl_stream *stream) {
-    return stream->acknowledged.data == stream->numbered.data &&
+    return stream->sent.frames == stream->numbered.frames &&
+           stream->acknowledged.data == stream->numbered.data &&
            stream->received_told.data == stream->received.data;
 }
 /* A header that says what came, and may, is on its way. */

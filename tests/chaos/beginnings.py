@@ -32,6 +32,7 @@ def save_and_end(running, *others):
     for each in (running, *others):
         each.wait(60)
         check(each.code == 75, f"exit code {each.code}: {each.err!r}")
+        check("ended on request, after a checkpoint" in each.all_err, f"{each.all_err!r}")
 
 
 def trains_again(scene, rank, folder):

@@ -128,6 +128,22 @@ START_TEST(who_counted_as_lost_says_where_it_stands) {
 }
 END_TEST
 
+/* The other side waits for it. A connection that is closed before takes it along. */
+START_TEST(it_is_not_through_before_bye_has_left) {
+    open_copies();
+    sl_stream s = open_one();
+    add(&s, SL_FRAME_DATA, 1, NULL, 0, false);
+    add(&s, SL_FRAME_BYE, 1, NULL, 0, false);
+    sl_stream_pass(&s);
+    ck_assert_ptr_null(sl_stream_hear(&s, &(sl_frame){.received = 1}));
+    ck_assert(!sl_stream_is_through(&s));
+    sl_stream_pass(&s);
+    ck_assert(sl_stream_is_through(&s));
+    sl_stream_close(&s);
+    sl_copies_close(&copies);
+}
+END_TEST
+
 START_TEST(a_neighbour_that_has_left_and_is_there_hears_more) {
     sl_side side = {.now = {.view = 1}};
     sl_neighbour n = {.side = &side, .process.incarnation = 7, .absence.gone = true};
@@ -210,7 +226,7 @@ int main(void) {
     suite_add_tcase(suite, each);
     ADD_TESTS(suite, "stream", what_is_not_acknowledged_is_sent_again_in_order,
               what_cannot_be_is_refused, a_void_payload_leaves_its_number,
-              who_counted_as_lost_says_where_it_stands,
+              who_counted_as_lost_says_where_it_stands, it_is_not_through_before_bye_has_left,
               a_neighbour_that_has_left_and_is_there_hears_more);
     return run_suite(suite);
 }

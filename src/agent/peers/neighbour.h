@@ -255,6 +255,10 @@ static inline bool sl_neighbour_has_left(const sl_neighbour *n) {
 bool sl_neighbour_holds_up(const sl_neighbour *n, const sl_outbox *outbox);
 /* It gets no more data. Once. */
 void sl_neighbour_say_bye(sl_neighbour *n);
+/* Has that left on the connection that there is? */
+static inline bool sl_neighbour_bye_has_left(const sl_neighbour *n) {
+    return n->process.bye_sent && n->stream.sent.frames == n->stream.numbered.frames;
+}
 /* A data frame's buffer is free again. */
 void sl_neighbour_consumed(sl_neighbour *n, sl_buffer *buffer);
 /* Sends what is numbered and has not been, as far as there is room. True: something was. */
