@@ -143,6 +143,11 @@ static void save(sl_agent *a, uint64_t round, sl_record *record, double patience
     a->saving.saved = round;
 }
 
+/* Files of the view before are of no use without the members that it lacks. */
+static bool is_first_without_some(const sl_agent *a, uint64_t round) {
+    return round == a->cohort.view.round && sl_first_view_now(a).number > 0;
+}
+
 bool sl_saving_end_round(sl_agent *a, const sl_round *round) {
     sl_saving *s = &a->saving;
     const sl_experiment *e = a->settings.experiment;
@@ -154,7 +159,8 @@ bool sl_saving_end_round(sl_agent *a, const sl_round *round) {
     if (round->round == s->asked[SL_CUT_GO_ON])
         atomic_store(&s->awaited, round->round);
     if (!s->left &&
-        (round->round % e->checkpoint.every == 0 || round->round == s->asked[SL_CUT_GO_ON]))
+        (round->round % e->checkpoint.every == 0 || round->round == s->asked[SL_CUT_GO_ON] ||
+         is_first_without_some(a, round->round)))
         save(a, round->round, &a->record, wait_share * e->transport.timeout_s);
     return s->left;
 }

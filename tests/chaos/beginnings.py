@@ -179,6 +179,36 @@ def trains_on(scene, rank, resumes, folder):
     return len(starts) == resumes + 1 and saved[-1] > starts[-1]
 
 
+def who_is_left_goes_on_after_a_power_cut(scene):
+    """Right after a loss, long before the next checkpoint is due."""
+    membership = {"on_loss": "continue", "grace_s": 5}
+    path = scene.experiment(
+        **{**SAVES, "topology__nodes": 4, "checkpoint__every": 1000000, "membership": membership}
+    )
+    roster = scene.write("roster", "".join(f"127.0.0.1:{p}\n" for p in free_ports(4)))
+
+    def start(rank):
+        words = ["--roster", roster, "--out", scene.path(f"own{rank}")]
+        return scene.start("agent", path, "--rank", str(rank), *words)
+
+    agents = [start(rank) for rank in range(4)]
+    agents[0].wait_for("round 40/")
+    agents[1].process.kill()
+    agents[1].process.wait()
+    left = (0, 2, 3)
+    for rank in left:
+        wait_until(lambda: events(scene, rank, "checkpoint", f"own{rank}"), "a checkpoint")
+    for rank in left:
+        agents[rank].process.kill()
+        agents[rank].process.wait()
+    agents = [start(rank) for rank in left]
+    wait_for_views(scene, 0, 2, "own0")
+    saved = events(scene, 0, "checkpoint", "own0")[0]["round"]
+    first, second = events(scene, 0, "view", "own0")
+    check(saved == first["round"] and second["round"] == saved + 1, f"{first}, {saved}, {second}")
+    save_and_end(*agents)
+
+
 def a_run_without_one_goes_on_after_a_stop(scene):
     """It was lost when the checkpoint was written: it is started, and joins."""
     membership = {"on_loss": "continue", "grace_s": 30, "restart": "never"}
@@ -361,6 +391,7 @@ TESTS = [
     a_wait_is_a_warning_once,
     the_same_command_begins_joins_and_goes_on,
     who_is_left_goes_on_after_a_stop,
+    who_is_left_goes_on_after_a_power_cut,
     a_run_without_one_goes_on_after_a_stop,
     a_further_rank_joins_again_after_a_stop,
     nobody_trains_before_all_have_come,
