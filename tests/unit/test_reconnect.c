@@ -127,6 +127,26 @@ START_TEST(what_came_is_not_sent_again) {
 }
 END_TEST
 
+static void send_of_no_view(peer *p) {
+    uint8_t frame[SL_FRAME_HEADER_BYTES];
+    start(p);
+    sl_frame data = {.type = SL_FRAME_DATA, .view = 9, .exchange = 1, .silent = true, .credit = 8};
+    sl_frame_encode(&data, frame);
+    peer_send(p, frame, sizeof frame);
+    ck_assert(poll_until(p, &p->down, 0));
+    peer_close(p);
+    come(p, 1, 1);
+    ck_assert(poll_until(p, NULL, 1));
+    ck_assert_uint_eq(agent_stands.received, 0); /* that frame does not count */
+    finish(p, 1);
+}
+
+START_TEST(data_of_a_view_that_never_was_ends_the_connection) {
+    meet(send_of_no_view);
+    check_end();
+}
+END_TEST
+
 static void break_before_hello(peer *p) {
     start(p);
     peer_close(p);
@@ -274,6 +294,7 @@ int main(void) {
     Suite *suite = suite_create("reconnect");
     ADD_TESTS(suite, "breaks", what_left_and_did_not_come_is_sent_again,
               a_gpu_sends_again_what_did_not_come, what_came_is_not_sent_again,
+              data_of_a_view_that_never_was_ends_the_connection,
               a_connection_may_break_before_hello, half_a_frame_is_sent_again_whole,
               bye_is_said_again, a_newer_connection_replaces_one_that_is_half_open,
               another_process_or_count_is_refused_with_its_reason,

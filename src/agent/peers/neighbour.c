@@ -421,8 +421,27 @@ static void note_progress(sl_neighbour *n, const sl_frame *frame) {
         p->open = frame->exchange;
 }
 
+/* It costs this connection only: anybody on the way may break a seal. */
+static int lose_broken(sl_neighbour *n, const char *wrong, sl_error *error) {
+    n->side->counters.frames_corrupted++;
+    if (n->link.agreed) {
+        sl_fail_edge(error, SL_EPROTO, n->rank, n->side->rank, n->side->now.round, "agent %u: %s",
+                     n->rank, wrong);
+        return SL_ARRIVED_BROKEN;
+    }
+    sl_neighbour_drop(n, wrong);
+    return 0;
+}
+
+/* Data goes to those who have said that they are in its view. */
+static bool is_of_no_view(const sl_neighbour *n, const sl_frame *frame) {
+    return sl_frame_is_data(frame) && (int32_t)(frame->view - n->side->now.view) > 0;
+}
+
 static int take_agreed(sl_neighbour *n, const sl_frame *frame, sl_buffer *buffer, sl_event *event,
                        sl_error *error) {
+    if (is_of_no_view(n, frame))
+        return lose_broken(n, "it sent data of a view that never was", error);
     const char *wrong = sl_stream_hear(&n->stream, frame);
     if (wrong != NULL)
         return refuse_frame(n, wrong, error);
@@ -445,18 +464,6 @@ static int take_agreed(sl_neighbour *n, const sl_frame *frame, sl_buffer *buffer
 static int go_on(sl_neighbour *n) {
     sl_connection_receive_again(n->link.connection);
     sl_neighbour_say_hello(n);
-    return 0;
-}
-
-/* Anybody on the way may break a seal, and ends this connection only. */
-static int lose_broken(sl_neighbour *n, const char *wrong, sl_error *error) {
-    n->side->counters.frames_corrupted++;
-    if (n->link.agreed) {
-        sl_fail_edge(error, SL_EPROTO, n->rank, n->side->rank, n->side->now.round, "agent %u: %s",
-                     n->rank, wrong);
-        return SL_ARRIVED_BROKEN;
-    }
-    sl_neighbour_drop(n, wrong);
     return 0;
 }
 
