@@ -71,8 +71,6 @@ static int open_first(sl_agent *a, sl_member *members, sl_error *error) {
     return open_membership(a, &first, error);
 }
 
-static void step(sl_agent *a, sl_membership_event event);
-
 int sl_members_start(sl_agent *a, sl_error *error) {
     if (!sl_members_wanted(a))
         return 0;
@@ -89,7 +87,8 @@ int sl_members_start(sl_agent *a, sl_error *error) {
         sl_node_hold(a->node, a->saving.resumed);
         return 0;
     }
-    step(a, (sl_membership_event){.type = SL_MEMBERSHIP_READY}); /* nothing keeps the first round */
+    sl_members_step(
+        a, (sl_membership_event){.type = SL_MEMBERSHIP_READY}); /* nothing keeps the first round */
     sl_node_hold(a->node, a->saving.resumed + 1);
     return 0;
 }
@@ -133,7 +132,8 @@ void sl_members_hear(sl_agent *a, sl_neighbour *n, const sl_frame *frame, const 
         letter->message.from != n->rank || letter->message.incarnation != n->process.id)
         return;
     sl_members_alarm(a);
-    step(a, (sl_membership_event){.type = SL_MEMBERSHIP_MESSAGE, .message = &letter->message});
+    sl_members_step(
+        a, (sl_membership_event){.type = SL_MEMBERSHIP_MESSAGE, .message = &letter->message});
 }
 
 /* ---- views ---- */
@@ -227,6 +227,7 @@ static void begin_view(sl_agent *a, const sl_view *view) {
     a->side.now.view = (uint32_t)view->number;
     g->cutting = SL_CUTTING_NOTHING;
     sl_members_tell_view(a);
+    sl_saving_turn(a, view->round);
     if (sl_cohort_is_outside(g))
         take_model(a);
     if (a->settings.observer.members != NULL)
@@ -314,19 +315,16 @@ static void begin(sl_agent *a, const sl_membership_update *u) {
     }
 }
 
-static void leave(sl_agent *a, bool nobody_stays) {
+static void let_go(sl_agent *a, bool nobody_stays) {
+    if (sl_cohort_is_aside(&a->cohort) && !a->cohort.wishes) {
+        sl_members_stay_out(a, "they have not agreed on a view without it");
+        return;
+    }
     a->cohort.leaves = true;
     if (sl_cohort_rests(&a->cohort))
         sl_agent_depart(a, nobody_stays);
     else
         sl_cutting_begin(a); /* nobody lets it go: its round ends as it is */
-}
-
-static void let_go(sl_agent *a, bool nobody_stays) {
-    if (sl_cohort_is_aside(&a->cohort) && !a->cohort.wishes)
-        sl_members_stay_out(a, "they have not agreed on a view without it");
-    else
-        leave(a, nobody_stays);
 }
 
 static void be_dropped(sl_agent *a) {
@@ -379,7 +377,7 @@ static void note_left(sl_agent *a, const sl_decision *committed) {
     }
 }
 
-static void step(sl_agent *a, sl_membership_event event) {
+void sl_members_step(sl_agent *a, sl_membership_event event) {
     sl_membership_update update;
     if (a->cohort.leaves)
         return;
@@ -393,7 +391,7 @@ static void step(sl_agent *a, sl_membership_event event) {
 }
 
 void sl_members_join(sl_agent *a, uint32_t sponsor) {
-    step(a, (sl_membership_event){.type = SL_MEMBERSHIP_JOIN, .peer = sponsor});
+    sl_members_step(a, (sl_membership_event){.type = SL_MEMBERSHIP_JOIN, .peer = sponsor});
 }
 
 bool sl_members_go_on(sl_agent *a) {
@@ -403,7 +401,7 @@ bool sl_members_go_on(sl_agent *a) {
     if (a->cohort.leaves)
         sl_agent_depart(a, false);
     else
-        step(a, (sl_membership_event){.type = SL_MEMBERSHIP_READY});
+        sl_members_step(a, (sl_membership_event){.type = SL_MEMBERSHIP_READY});
     return true;
 }
 
@@ -422,100 +420,12 @@ bool sl_members_leave_one_out(const sl_agent *a) {
     return any;
 }
 
-/* ---- leaving ---- */
-
-bool sl_members_leave(sl_agent *a) {
-    sl_cohort *g = &a->cohort;
-    if (g->membership == NULL)
-        return false;
-    if (g->wishes || a->phase != PHASE_TRAINING) /* it ends anyway */
-        return true;
-    if (sl_cohort_is_new(&a->cohort)) { /* nobody knows it */
-        sl_agent_stop(a);
-        return true;
-    }
-    g->wishes = true;
-    sl_members_alarm(a);
-    step(a, (sl_membership_event){.type = SL_MEMBERSHIP_LEAVE});
-    return true;
-}
-
 void sl_members_step_aside(sl_agent *a) {
     a->cohort.rest = SL_NODE_RESTS;
     be(a, SL_STEPS_ASIDE);
     sl_members_alarm(a);
     sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_ASIDE});
-    step(a, (sl_membership_event){.type = SL_MEMBERSHIP_ASIDE});
-}
-
-static bool is_left_out(const sl_agent *a, const sl_neighbour *n) {
-    const sl_view *newest = sl_membership_newest(a->cohort.membership);
-    return newest != NULL && sl_view_place(newest, n->rank) == newest->count;
-}
-
-static void tell_left(sl_agent *a, const sl_neighbour *n) {
-    sl_log_entry entry = {.kind = SL_LOG_LOST, .round = a->side.now.round, .peer = n->rank};
-    snprintf(entry.why, sizeof entry.why, "round %" PRIu64 ": agent %u has left", entry.round,
-             n->rank);
-    sl_agent_log(a, &entry);
-    sl_agent_notice(a, "%s", entry.why);
-}
-
-/* It may have told only others that it leaves, before this agent reached it. */
-static bool leaves(const sl_agent *a, const sl_neighbour *n) {
-    return sl_membership_standing_of(a->cohort.membership, n->rank) == SL_LEAVES ||
-           is_left_out(a, n);
-}
-
-/* Are all others dead, through, or outside like this agent? Nobody answers what it has to ask. */
-static bool is_last(const sl_agent *a) {
-    for (uint32_t i = 0; i < a->neighbour_count; i++) {
-        const sl_neighbour *n = &a->neighbours[i];
-        if (!sl_neighbour_is_dead(n) && !n->process.bye_received && sl_members_expects(a, n) &&
-            !sl_membership_is_out(a->cohort.membership, n->rank, 0))
-            return false;
-    }
-    return a->cohort.alarmed;
-}
-
-/* A neighbour that has left has sent all that it owes: what it does not send does not come. */
-void sl_members_see_off(sl_agent *a, sl_neighbour *n) {
-    if (a->cohort.membership == NULL || !n->process.bye_received || a->phase != PHASE_TRAINING)
-        return;
-    const bool waits = sl_cohort_is_outside(&a->cohort) || sl_cohort_is_aside(&a->cohort);
-    step(a, (sl_membership_event){.type = SL_MEMBERSHIP_DONE, .peer = n->rank});
-    if (leaves(a, n)) {
-        if (!n->absence.gone && sl_neighbour_has_left(n)) {
-            tell_left(a, n);
-            n->absence.gone = true;
-            n->absence.sought_s = 0;
-        }
-        if (n->absence.gone)
-            sl_neighbour_say_bye(n);
-        return;
-    }
-    if (sl_cohort_is_outside(&a->cohort)) /* and has nothing that it still needs */
-        sl_neighbour_say_bye(n);
-    if (waits && is_last(a))
-        sl_members_stay_out(a, "nobody of them trains any more");
-}
-
-/* It has closed the connection, and does not come back. */
-static bool takes_no_more(const sl_agent *a, const sl_neighbour *n) {
-    return !n->link.agreed && sl_waits_for_taker(a, n);
-}
-
-void sl_members_lose_left(sl_agent *a) {
-    for (uint32_t i = 0; a->cohort.membership != NULL && i < a->neighbour_count; i++) {
-        sl_neighbour *n = &a->neighbours[i];
-        if (n->process.bye_received && n->near && a->phase == PHASE_TRAINING &&
-            a->cohort.cutting == SL_CUTTING_NOTHING &&
-            (sl_node_awaits(a->node, n->rank) || takes_no_more(a, n))) {
-            n->absence.gone = true;
-            sl_members_alarm(a);
-            step(a, (sl_membership_event){.type = SL_MEMBERSHIP_LOST, .peer = n->rank});
-        }
-    }
+    sl_members_step(a, (sl_membership_event){.type = SL_MEMBERSHIP_ASIDE});
 }
 
 /* A part of the network that has no quorum rests, for a while. Nothing else is late meanwhile. */
@@ -548,7 +458,7 @@ void sl_members_tick(sl_agent *a) {
     a->cohort.ticked_s = a->side.now_s;
     for (uint32_t i = 0; i < a->neighbour_count; i++)
         sl_members_see_off(a, &a->neighbours[i]);
-    step(a, (sl_membership_event){.type = SL_MEMBERSHIP_TICK});
+    sl_members_step(a, (sl_membership_event){.type = SL_MEMBERSHIP_TICK});
     if (!a->cohort.leaves)
         watch_quorum(a);
 }
@@ -573,8 +483,8 @@ void sl_members_lose(sl_agent *a, sl_neighbour *n, const sl_error *why) {
     if (!sl_cohort_is_new(&a->cohort)) /* else it never had it */
         sl_members_tell_lost(a, n, why->text);
     sl_members_alarm(a);
-    step(a,
-         (sl_membership_event){.type = SL_MEMBERSHIP_LOST, .peer = n->rank, .ended = has_ended(n)});
+    sl_members_step(a, (sl_membership_event){
+                           .type = SL_MEMBERSHIP_LOST, .peer = n->rank, .ended = has_ended(n)});
 }
 
 void sl_members_convict(sl_agent *a) {
@@ -588,7 +498,8 @@ void sl_members_convict(sl_agent *a) {
 
 void sl_members_note_ended(sl_agent *a, const sl_neighbour *n) {
     if (a->cohort.membership != NULL && n->absence.gone && has_ended(n) && a->phase != PHASE_OVER)
-        step(a, (sl_membership_event){.type = SL_MEMBERSHIP_LOST, .peer = n->rank, .ended = true});
+        sl_members_step(
+            a, (sl_membership_event){.type = SL_MEMBERSHIP_LOST, .peer = n->rank, .ended = true});
 }
 
 void sl_members_reach(sl_agent *a, sl_neighbour *n) {
@@ -596,5 +507,5 @@ void sl_members_reach(sl_agent *a, sl_neighbour *n) {
         return;
     sl_state_transfer_break(a, n);
     if (a->cohort.alarmed)
-        step(a, (sl_membership_event){.type = SL_MEMBERSHIP_REACHED, .peer = n->rank});
+        sl_members_step(a, (sl_membership_event){.type = SL_MEMBERSHIP_REACHED, .peer = n->rank});
 }

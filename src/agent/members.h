@@ -122,15 +122,19 @@ int sl_members_regroup(struct sl_agent *agent, const sl_view *view, sl_grouping 
 void sl_members_stay_out(struct sl_agent *agent, const char *what);
 /* Another process has its rank: the end of the run for it. */
 void sl_members_end_followed(struct sl_agent *agent);
+/* a MEMBERSHIP frame. */
+void sl_members_hear(struct sl_agent *agent, sl_neighbour *n, const sl_frame *frame,
+                     const uint8_t *payload);
+/* The membership hears of an event, and is obeyed. */
+void sl_members_step(struct sl_agent *agent, sl_membership_event event);
+
+/* leaving.c */
 /* It is to leave, while the others go on; false: it cannot. */
 bool sl_members_leave(struct sl_agent *agent);
 /* A neighbour that has left, and said BYE, is let go. */
 void sl_members_see_off(struct sl_agent *agent, sl_neighbour *n);
 /* Neighbours that have left, and of which the node still waits for something, are lost. */
 void sl_members_lose_left(struct sl_agent *agent);
-/* a MEMBERSHIP frame. */
-void sl_members_hear(struct sl_agent *agent, sl_neighbour *n, const sl_frame *frame,
-                     const uint8_t *payload);
 
 /* member_log.c */
 /* What is agreed on; NULL: nothing. */

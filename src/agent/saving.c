@@ -148,20 +148,27 @@ static bool is_first_without_some(const sl_agent *a, uint64_t round) {
     return round == a->cohort.view.round && sl_first_view_now(a).number > 0;
 }
 
+/* Of a view that lacks somebody now no cut is whole: it is made of the next one. */
+static bool is_due(const sl_agent *a, sl_cut_kind kind, uint64_t round) {
+    return round == a->saving.asked[kind] && a->cohort.cutting == SL_CUTTING_NOTHING;
+}
+
 bool sl_saving_end_round(sl_agent *a, const sl_round *round) {
     sl_saving *s = &a->saving;
     const sl_experiment *e = a->settings.experiment;
     if (s->saver == NULL || round->round == s->resumed)
         return false;
-    s->left = round->round == s->asked[SL_CUT_LEAVE];
+    s->left = is_due(a, SL_CUT_LEAVE, round->round);
     if (s->left)
         save(a, round->round, &a->record, e->transport.round_timeout_s);
-    if (round->round == s->asked[SL_CUT_GO_ON])
+    const bool asked = is_due(a, SL_CUT_GO_ON, round->round);
+    if (asked)
         atomic_store(&s->awaited, round->round);
-    if (!s->left &&
-        (round->round % e->checkpoint.every == 0 || round->round == s->asked[SL_CUT_GO_ON] ||
-         is_first_without_some(a, round->round)))
+    if (!s->left && (round->round % e->checkpoint.every == 0 || asked ||
+                     is_first_without_some(a, round->round)))
         save(a, round->round, &a->record, wait_share * e->transport.timeout_s);
+    if (asked)
+        s->asked[SL_CUT_GO_ON] = 0;
     return s->left;
 }
 
@@ -211,7 +218,8 @@ void sl_saving_tell(const sl_agent *a, sl_neighbour *n) {
  * agent that has left leaves no other round. */
 static void note(sl_agent *a, sl_cut_kind kind, uint64_t round) {
     uint64_t *asked = &a->saving.asked[kind];
-    if (a->saving.left || (*asked >= a->side.now.round && *asked <= round && *asked != 0))
+    if (a->saving.left || (*asked >= a->side.now.round && *asked <= round && *asked != 0) ||
+        (kind == SL_CUT_GO_ON && round <= a->saving.saved))
         return;
     *asked = round;
     sl_agent_log(a, &(sl_log_entry){.kind = SL_LOG_REQUEST,
@@ -221,6 +229,16 @@ static void note(sl_agent *a, sl_cut_kind kind, uint64_t round) {
         tell_of(a, &a->neighbours[i], kind);
 }
 
+void sl_saving_turn(sl_agent *a, uint64_t round) {
+    for (int kind = 0; kind < SL_CUT_KINDS; kind++) {
+        uint64_t *asked = &a->saving.asked[kind];
+        const bool missed = *asked != 0 && *asked < round;
+        *asked = missed ? 0 : *asked;
+        if (missed && !sl_cohort_is_outside(&a->cohort))
+            note(a, (sl_cut_kind)kind, round + a->saving.spread);
+    }
+}
+
 bool sl_saving_ask(sl_agent *a, sl_cut_kind kind) {
     const sl_saving *s = &a->saving;
     const uint64_t under_way = a->side.now.round > s->resumed ? a->side.now.round : s->resumed + 1;
@@ -228,6 +246,8 @@ bool sl_saving_ask(sl_agent *a, sl_cut_kind kind) {
         return true;
     if (s->saver == NULL || a->phase != PHASE_TRAINING)
         return false;
+    if (sl_cohort_is_outside(&a->cohort)) /* it has no part in a cut */
+        return kind == SL_CUT_LEAVE && sl_members_leave(a);
     note(a, kind, under_way + s->spread);
     return true;
 }
@@ -239,8 +259,11 @@ int sl_saving_hear(sl_agent *a, const sl_neighbour *from, const sl_frame *frame,
                             "agent %u asks for a checkpoint of round %" PRIu64
                             " and kind %u, which cannot be",
                             from->rank, frame->exchange, frame->step);
-    if (frame->exchange >= a->side.now.round)
-        note(a, (sl_cut_kind)frame->step, frame->exchange);
+    const sl_cut_kind kind = (sl_cut_kind)frame->step;
+    if (kind == SL_CUT_LEAVE && sl_cohort_is_outside(&a->cohort))
+        sl_members_leave(a); /* there will be nobody to join */
+    else if (frame->exchange >= a->side.now.round)
+        note(a, kind, frame->exchange);
     return 0;
 }
 

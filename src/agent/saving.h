@@ -29,7 +29,7 @@ typedef struct sl_saving {
     sl_checkpoint_owner owner;
     uint64_t resumed;                        /* the round that it goes on from; 0: it begins */
     uint64_t spread;                         /* rounds that agents can be apart */
-    uint64_t asked[SL_CUT_KINDS];            /* the round; 0: none */
+    uint64_t asked[SL_CUT_KINDS];            /* the round; 0: none, or it was made */
     uint64_t passed_over[SL_LOG_PASSED_MAX]; /* newer rounds that it had a file of */
     size_t passed_over_count;
     atomic_uint wishes;    /* of other threads: a bit for each kind, and SL_WISH_ */
@@ -61,6 +61,8 @@ bool sl_saving_end_round(sl_agent *agent, const sl_round *round);
 /* The run ends here with the round that ended last, alone or with all others; *record is as it was
  * before that. */
 void sl_saving_leave(sl_agent *agent, sl_record *record, bool with_all);
+/* A view begins with this round: what was asked for before it, and not made, is asked for anew. */
+void sl_saving_turn(sl_agent *agent, uint64_t round);
 /* Somebody here wants a checkpoint; false: there can be none. */
 bool sl_saving_ask(sl_agent *agent, sl_cut_kind kind);
 /* A neighbour's CHECKPOINT frame. */

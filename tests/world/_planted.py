@@ -465,6 +465,16 @@ RESTART_DEFECTS = {
         "if (m->finished && f->roster_sent)",
         45,
     ),
+    "all end with a checkpoint that lacks somebody": (
+        "src/agent/saving.c",
+        "round == a->saving.asked[kind] && a->cohort.cutting == SL_CUTTING_NOTHING;",
+        "round == a->saving.asked[kind];",
+    ),
+    "who joins chooses the round of the last checkpoint": (
+        "src/agent/saving.c",
+        "if (sl_cohort_is_outside(&a->cohort)) /* it has no part in a cut */",
+        "if (kind == SL_CUT_KINDS)",
+    ),
 }
 
 WIRE_DEFECTS = {

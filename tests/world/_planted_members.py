@@ -112,7 +112,7 @@ LOSS_DEFECTS = {
         "",
     ),
     "a neighbour that has left is still waited for": (
-        "src/agent/members.c",
+        "src/agent/leaving.c",
         "(sl_node_awaits(a->node, n->rank) || takes_no_more(a, n)))",
         "takes_no_more(a, n))",
     ),

@@ -5,13 +5,15 @@
  *
  * The run is tools/run's own code, as in run_world. All agents but the first are killed, stopped,
  * and asked to leave; processes that join end as they begin. Some runs have gone on from a
- * checkpoint before that. Held of each seed:
+ * checkpoint before that, and some of these have lost an agent before the checkpoint. Held of each
+ * seed:
  *   - the run ends well, and in time, and no agent, no pipe and no memory is left;
  *   - who was killed is started again, unless membership.restart is "never", at once where it is
  *     the first time; who has left under "always" only; nobody else is;
  *   - a rank is started five times a minute at most, and not twice within a second;
  *   - a process that joins listens where the one before did; the run's owner hears of each;
- *   - who is killed, or leaves, and is started while nothing else happens, comes back in time;
+ *   - who is killed, or leaves, and is started while nothing else happens, comes back in time; so
+ *     does who was no member when the checkpoint was written;
  *   - numbers stay finite, and the same seed is the same run.
  */
 #include <math.h>
@@ -53,6 +55,7 @@ typedef struct fate_of_rank {
     double killed_s;  /* the first time; 0: never */
     double crashed_s; /* since then whoever joins ends as it begins; the last time */
     bool crashes, refuses, stopped, asked, is_back;
+    bool absent; /* it was no member when the checkpoint was written: it is started, and joins */
 } fate_of_rank;
 
 static scenario s;
@@ -61,9 +64,10 @@ static int strike_count;
 static fate_of_rank fates[NODES_MAX];
 static sl_restart policy;
 static sl_checkpoints checkpoints;
-static bool saves; /* the run is to end after a checkpoint, and nothing strikes yet */
+static bool saves;    /* the run is to end after a checkpoint, and nothing strikes yet */
+static strike before; /* the checkpoint */
 static uint32_t told_starts;
-static uint64_t lost, started, returned; /* of all seeds */
+static uint64_t lost, started, returned, absent; /* of all seeds */
 
 static uint32_t below(uint32_t limit) {
     return (uint32_t)(world_draw() % limit);
@@ -89,6 +93,8 @@ int collector_record(collector *c, const sl_record *record, const float *x, sl_e
             world_fail("agent %u has a number that is not finite", record->rank);
     if (saves && record->rank == 0 && record->round.round == SAVED_AFTER)
         run_receive(SIGTERM);
+    if (saves && record->rank == 0 && record->round.round == before.round)
+        world_at(world_now() + before.at_s, hit, &before, 0);
     for (int i = 0; i < strike_count && record->rank == 0 && !saves; i++)
         if (strikes[i].round == record->round.round)
             world_at(world_now() + strikes[i].at_s, hit, &strikes[i], 0);
@@ -132,6 +138,8 @@ static void hit(void *of, uint64_t ignored) {
     const strike *k = of;
     fate_of_rank *f = &fates[k->rank];
     (void)ignored;
+    if (k == &before && !saves) /* the run has ended by then */
+        return;
     world_note(names[k->kind], k->rank, 0, 0);
     switch (k->kind) {
     case STRIKE_CRASH:
@@ -199,9 +207,12 @@ static void judge_starts(uint32_t rank) {
     const bool calm = strike_count == 1 && !f->crashes && !f->refuses && !f->stopped;
     if (calm && starts == 2 && run.ended_s - again_s > back_s && !f->is_back)
         world_fail("agent %u does not come back", rank);
+    if (f->absent && starts == 1 && strike_count == 1 && !f->asked && !f->is_back)
+        world_fail("agent %u, which was no member at the checkpoint, does not come back", rank);
     judge_pace(rank, starts);
     started += starts - 1;
-    told_starts -= starts - 1;
+    absent += f->absent;
+    told_starts -= starts - !f->absent;
 }
 
 static void judge(bool verbose) {
@@ -261,10 +272,30 @@ static void draw_strikes(bool verbose) {
     }
 }
 
+/* Of the seed alone: what else is drawn stays. */
+static void choose_before(void) {
+    before = (strike){.kind = STRIKE_KILL,
+                      .rank = 1 + (uint32_t)(s.seed / 6 % (s.nodes - 1)),
+                      .round = s.seed % 6 == 5 ? 1 + s.seed / 24 % SAVED_AFTER : 0,
+                      .at_s = 0.05 * (double)(s.seed / 72 % 8)};
+}
+
 static void begin_run(void) {
     life_open(find_fate);
     parent_begin(&checkpoints, s.nodes);
     world_run(world_now() + most_s, parent_is_over);
+}
+
+/* Who was struck before it has another fate now. */
+static void forget_before(void) {
+    sl_checkpoint_view view;
+    sl_error error;
+    memset(fates, 0, sizeof fates);
+    told_starts = 0;
+    if (sl_checkpoint_view_at(&view, CHECKPOINTS, checkpoints.round, &error) != 0)
+        world_fail("%s", error.text);
+    for (uint32_t i = 0; i < s.nodes; i++)
+        fates[i].absent = !sl_checkpoint_view_has(&view, i);
 }
 
 /* After its first rounds all save, and end; then it goes on. */
@@ -276,6 +307,7 @@ static void save_and_go_on(void) {
         world_fail("the run has saved round %llu, and ended with %d: %s",
                    (unsigned long long)checkpoints.round, run.result, run.error.text);
     saves = false;
+    forget_before();
 }
 
 static uint64_t run_seed(uint64_t seed, bool verbose) {
@@ -288,6 +320,7 @@ static uint64_t run_seed(uint64_t seed, bool verbose) {
     saves = seed % 3 == 2;
     draw_experiment();
     draw_strikes(verbose);
+    choose_before();
     if (verbose)
         printf("%s\n", s.text);
     if (sl_experiment_parse(&experiment, s.text, "seed", "/", NULL, 0, &error) != 0)
@@ -305,8 +338,9 @@ int main(int count, char **arguments) {
     uint64_t seeds;
     if (seeds_run(&seeds, count, arguments, QUICK, run_seed) != 0)
         return 2;
-    printf("%llu seeds: %llu losses, %llu processes started again, %llu times one has returned\n",
+    printf("%llu seeds: %llu losses, %llu processes started again, %llu times one has returned, "
+           "%llu that a checkpoint was without\n",
            (unsigned long long)seeds, (unsigned long long)lost, (unsigned long long)started,
-           (unsigned long long)returned);
+           (unsigned long long)returned, (unsigned long long)absent);
     return 0;
 }

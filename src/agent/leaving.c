@@ -1,0 +1,94 @@
+/* leaving.c - an agent that leaves while the others go on, and neighbours that do; members.h. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "agent/state.h"
+
+bool sl_members_leave(sl_agent *a) {
+    sl_cohort *g = &a->cohort;
+    sl_error left;
+    if (g->membership == NULL)
+        return false;
+    if (g->wishes || a->phase != PHASE_TRAINING) /* it ends anyway */
+        return true;
+    if (sl_cohort_is_new(g)) { /* nobody knows it */
+        sl_fail_node(&left, SL_ELEFT, a->side.rank, a->side.now.round,
+                     "left on request before it had joined");
+        sl_agent_end(a, &left);
+        return true;
+    }
+    g->wishes = true;
+    sl_members_alarm(a);
+    sl_members_step(a, (sl_membership_event){.type = SL_MEMBERSHIP_LEAVE});
+    return true;
+}
+
+static bool is_left_out(const sl_agent *a, const sl_neighbour *n) {
+    const sl_view *newest = sl_membership_newest(a->cohort.membership);
+    return newest != NULL && sl_view_place(newest, n->rank) == newest->count;
+}
+
+static void tell_left(sl_agent *a, const sl_neighbour *n) {
+    sl_log_entry entry = {.kind = SL_LOG_LOST, .round = a->side.now.round, .peer = n->rank};
+    snprintf(entry.why, sizeof entry.why, "round %" PRIu64 ": agent %u has left", entry.round,
+             n->rank);
+    sl_agent_log(a, &entry);
+    sl_agent_notice(a, "%s", entry.why);
+}
+
+/* It may have told only others that it leaves, before this agent reached it. */
+static bool leaves(const sl_agent *a, const sl_neighbour *n) {
+    return sl_membership_standing_of(a->cohort.membership, n->rank) == SL_LEAVES ||
+           is_left_out(a, n);
+}
+
+/* Are all others dead, through, or outside like this agent? Nobody answers what it has to ask. */
+static bool is_last(const sl_agent *a) {
+    for (uint32_t i = 0; i < a->neighbour_count; i++) {
+        const sl_neighbour *n = &a->neighbours[i];
+        if (!sl_neighbour_is_dead(n) && !n->process.bye_received && sl_members_expects(a, n) &&
+            !sl_membership_is_out(a->cohort.membership, n->rank, 0))
+            return false;
+    }
+    return a->cohort.alarmed;
+}
+
+/* A neighbour that has left has sent all that it owes: what it does not send does not come. */
+void sl_members_see_off(sl_agent *a, sl_neighbour *n) {
+    if (a->cohort.membership == NULL || !n->process.bye_received || a->phase != PHASE_TRAINING)
+        return;
+    const bool waits = sl_cohort_is_outside(&a->cohort) || sl_cohort_is_aside(&a->cohort);
+    sl_members_step(a, (sl_membership_event){.type = SL_MEMBERSHIP_DONE, .peer = n->rank});
+    if (leaves(a, n)) {
+        if (!n->absence.gone && sl_neighbour_has_left(n)) {
+            tell_left(a, n);
+            n->absence.gone = true;
+            n->absence.sought_s = 0;
+        }
+        if (n->absence.gone)
+            sl_neighbour_say_bye(n);
+        return;
+    }
+    if (sl_cohort_is_outside(&a->cohort)) /* and has nothing that it still needs */
+        sl_neighbour_say_bye(n);
+    if (waits && is_last(a))
+        sl_members_stay_out(a, "nobody of them trains any more");
+}
+
+/* It has closed the connection, and does not come back. */
+static bool takes_no_more(const sl_agent *a, const sl_neighbour *n) {
+    return !n->link.agreed && sl_waits_for_taker(a, n);
+}
+
+void sl_members_lose_left(sl_agent *a) {
+    for (uint32_t i = 0; a->cohort.membership != NULL && i < a->neighbour_count; i++) {
+        sl_neighbour *n = &a->neighbours[i];
+        if (n->process.bye_received && n->near && a->phase == PHASE_TRAINING &&
+            a->cohort.cutting == SL_CUTTING_NOTHING &&
+            (sl_node_awaits(a->node, n->rank) || takes_no_more(a, n))) {
+            n->absence.gone = true;
+            sl_members_alarm(a);
+            sl_members_step(a, (sl_membership_event){.type = SL_MEMBERSHIP_LOST, .peer = n->rank});
+        }
+    }
+}
