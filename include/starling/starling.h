@@ -33,6 +33,7 @@
 #include "starling/session.h"
 #include "starling/sim.h"
 #include "starling/spectrum.h"
+#include "starling/stability.h"
 #include "starling/suggest.h"
 #include "starling/task.h"
 #include "starling/tensors.h"

@@ -66,6 +66,7 @@ static sl_restart policy;
 static sl_checkpoints checkpoints;
 static bool saves;    /* the run is to end after a checkpoint, and nothing strikes yet */
 static strike before; /* the checkpoint */
+static uint64_t recorded, cut_short; /* the latest round; the same when `before` struck */
 static uint32_t told_starts;
 static uint64_t lost, started, returned, absent; /* of all seeds */
 
@@ -88,6 +89,8 @@ static void hit(void *of, uint64_t ignored);
 int collector_record(collector *c, const sl_record *record, const float *x, sl_error *why) {
     (void)c, (void)why;
     world_note("records", record->rank, record->round.round, 0);
+    if (record->round.round > recorded)
+        recorded = record->round.round;
     for (size_t i = 0; i < task.dimension; i++)
         if (!isfinite(x[i]))
             world_fail("agent %u has a number that is not finite", record->rank);
@@ -140,6 +143,8 @@ static void hit(void *of, uint64_t ignored) {
     (void)ignored;
     if (k == &before && !saves) /* the run has ended by then */
         return;
+    if (k == &before)
+        cut_short = recorded;
     world_note(names[k->kind], k->rank, 0, 0);
     switch (k->kind) {
     case STRIKE_CRASH:
@@ -298,16 +303,22 @@ static void forget_before(void) {
         fates[i].absent = !sl_checkpoint_view_has(&view, i);
 }
 
-/* After its first rounds all save, and end; then it goes on. */
-static void save_and_go_on(void) {
+/* After its first rounds all save, and end; then it goes on. False: one was killed when others had
+ * ended the last round already, and its file is missing. */
+static bool save_and_go_on(void) {
+    recorded = cut_short = 0;
     begin_run();
     checkpoints.resume = true;
     checkpoints.round = expected_newest(NULL);
+    if (run.result == SL_ESAVED && checkpoints.round == 0 &&
+        cut_short == (uint64_t)run.error.round)
+        return false;
     if (run.result != SL_ESAVED || checkpoints.round < SAVED_AFTER)
         world_fail("the run has saved round %llu, and ended with %d: %s",
                    (unsigned long long)checkpoints.round, run.result, run.error.text);
     saves = false;
     forget_before();
+    return true;
 }
 
 static uint64_t run_seed(uint64_t seed, bool verbose) {
@@ -327,10 +338,10 @@ static uint64_t run_seed(uint64_t seed, bool verbose) {
         world_fail("%s\n%s", error.text, s.text);
     task = scenario_task(&s);
     told_starts = 0;
-    if (saves)
-        save_and_go_on();
-    begin_run();
-    judge(verbose);
+    if (!saves || save_and_go_on()) {
+        begin_run();
+        judge(verbose);
+    }
     return expected_end();
 }
 

@@ -11,8 +11,10 @@
 #include "check/scenario.h"
 #include "check/times_page.h"
 #include "cli/names.h"
+#include "cli/stable_steps.h"
 
 enum { NAME_BYTES = 128 };
+static const double near_limit = 0.8; /* of the largest learning rate: a warning */
 #define AGREED 0.001 /* of the first differences: who is so close agrees */
 
 /* Appends to a text. */
@@ -395,17 +397,31 @@ void name_bound(const sl_experiment *e, bool overlap, const sl_topology_report *
                  2 * least_self_weight(e->topology));
 }
 
+/* For which steps it converges, and how near the experiment's is. */
+static void say_steps(page *p, const trial *t, const sl_topology_report *r) {
+    char other[NAME_BYTES];
+    stable_steps steps;
+    stable_steps_find(&steps, t, r->lambda_2, r->lambda_n);
+    name_bound(t->experiment, false, r, other, sizeof other);
+    const char *bound = steps.bound[0] != '\0' ? steps.bound : other;
+    if (steps.share > near_limit)
+        page_say(p, "warning", "learning rate %g is %.0f %% of the largest that is stable",
+                 t->experiment->optimizer.learning_rate, 100 * steps.share);
+    if (bound[0] != '\0')
+        page_say(p, "stable for", "%s", bound);
+    if (steps.rate[0] != '\0')
+        page_say(p, "", "%s", steps.rate);
+}
+
 static void say_what_to_watch(page *p, const trial *t, const sl_topology_report *r) {
-    char loss[MEANING_BYTES], bound[NAME_BYTES];
+    char loss[MEANING_BYTES];
     sl_warnings w;
     name_loss(t->experiment, loss, sizeof loss);
-    name_bound(t->experiment, false, r, bound, sizeof bound);
     page_heading(p, "what to watch");
     sl_experiment_warnings(&w, t->experiment, &t->plan, &t->task);
     for (size_t i = 0; i < w.count; i++)
         page_say(p, "warning", "%s", w.texts[i]);
-    if (bound[0] != '\0')
-        page_say(p, "stable for", "%s", bound);
+    say_steps(p, t, r);
     page_say(p, "a lost peer", "%s", loss);
     page_say_connections(p, t->experiment);
 }

@@ -6,6 +6,7 @@
  */
 #include <stdio.h>
 
+#include "cli/stable_steps.h"
 #include "cli/text_table.h"
 #include "run/agents.h"
 #include "run/fleet.h"
@@ -98,6 +99,8 @@ static int run_to_end(const driver *d, const options *o, const trial *t, const c
         complain("%s; go on with: starling %s --resume %s", error.text, d->name, path);
     else if (result != SL_ESAVED)
         complain_of_run(error.text, c.folder, -1, path);
+    if (result == SL_EDIVERGED)
+        stable_steps_advise(t);
     collector_close(&c);
     return code;
 }

@@ -1,0 +1,226 @@
+/* stability.c - see starling/stability.h.
+ *
+ * Where all nodes have the same curvature, a linear algorithm treats each eigenvector of W by
+ * itself, and knows of it no more than the eigenvalue. So two nodes show each eigenvalue lambda:
+ * with W = [1 + lambda, 1 - lambda; 1 - lambda, 1 + lambda] / 2 and models x and -x their
+ * difference goes as that eigenvector does, and with models x and x as the mean of all. The
+ * simulator runs them with the algorithm's own code; the limit is found by bisection.
+ */
+#include "starling/stability.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "starling/sim.h"
+
+/* A course of ROUNDS shows a growth of a few thousandths a round. */
+enum { ROUNDS = 1200, QUARTER = ROUNDS / 4, HALVINGS = 7, PROOF_ROUNDS = 12 };
+static const double least = 1.0 / 256, most = 64, escaped = 1e12;
+/* Steps are tried so far apart: above some that diverge there may be others that do not. */
+static const double apart = 1.15;
+static const double gone = 1e-4; /* what is smaller is rounding */
+
+/* One number at two nodes. */
+typedef struct course {
+    double first, sign; /* the first model; the second one by it */
+    double early, late; /* the largest of the second and of the last quarter */
+    double last;
+    int stop;
+} course;
+
+static void initial(void *context, uint32_t rank, float *x) {
+    const course *c = context;
+    x[0] = (float)(rank == 0 ? c->first : c->sign * c->first);
+}
+
+static double gradient(void *context, uint32_t rank, uint64_t round, const float *x, float *g) {
+    (void)context, (void)rank, (void)round;
+    g[0] = x[0];
+    return 1;
+}
+
+static sl_evaluation evaluate(void *context, const float *x) {
+    (void)context, (void)x;
+    return (sl_evaluation){0};
+}
+
+static int record(void *context, const sl_record *r, const float *x) {
+    course *c = context;
+    const uint64_t round = r->round.round;
+    const double size = fabs((double)x[0]);
+    if (r->rank > 0)
+        return 0;
+    c->last = x[0];
+    if (round > QUARTER && round <= 2 * QUARTER)
+        c->early = fmax(c->early, size);
+    else if (round > 3 * QUARTER)
+        c->late = fmax(c->late, size);
+    c->stop = !(size < escaped);
+    return 0;
+}
+
+/* Without what a quadratic of one number does not need. */
+static sl_experiment *copy_of(const sl_experiment *e, const sl_plan *plan) {
+    sl_experiment *two = malloc(sizeof *two);
+    if (two == NULL)
+        return NULL;
+    *two = *e;
+    two->algorithm = plan->config;
+    two->algorithm.compressor = (sl_compressor_config){.kind = SL_COMPRESSOR_IDENTITY};
+    if (plan->step_size_derived)
+        two->algorithm.consensus_step = two->algorithm.eta = plan->step_size;
+    two->optimizer.schedule = (sl_schedule){.kind = SL_SCHEDULE_CONSTANT};
+    two->optimizer.weight_decay = two->optimizer.clip_norm = 0;
+    two->record = (sl_record_config){.every = 1};
+    two->checkpoint = (sl_checkpoint_config){0};
+    two->network = (sl_network_config){0};
+    two->membership.on_loss = SL_ON_LOSS_STOP;
+    two->faults = (sl_faults){0};
+    two->final_average = false;
+    two->loss_limit = INFINITY;
+    two->topology = NULL;
+    return two;
+}
+
+/* The experiment with two nodes that show lambda. */
+static int pair_of(sl_experiment *two, double lambda, sl_error *error) {
+    char text[128];
+    const double w = (1 - lambda) / 2;
+    sl_topology_close(&two->topology);
+    snprintf(text, sizeof text, "{\"nodes\": 2, \"edges\": [[0, 1, %.17g], [1, 0, %.17g]]}", w, w);
+    return sl_topology_parse(&two->topology, text, "two nodes", error);
+}
+
+static int run(sl_experiment *two, double step, uint64_t rounds, course *c, sl_error *error) {
+    const sl_task task = {.context = c,
+                          .dimension = 1,
+                          .rounds = rounds,
+                          .initial = initial,
+                          .gradient = gradient,
+                          .evaluate = evaluate};
+    const sl_observer observer = {.context = c, .record = record};
+    two->rounds = rounds;
+    two->optimizer.learning_rate = step;
+    const int result = sl_sim_run(two, &task, &observer, NULL, NULL, &c->stop, error);
+    const bool escapes = result == SL_ESTOPPED || result == SL_EDIVERGED;
+    c->late = escapes ? INFINITY : c->late;
+    return escapes ? 0 : result;
+}
+
+static int is_stable(bool *stable, sl_experiment *two, double step, double sign, sl_error *error) {
+    course c = {.first = 1, .sign = sign};
+    const int result = run(two, step, ROUNDS, &c, error);
+    *stable = c.late <= fmax(c.early, gone);
+    return result;
+}
+
+/* Between the first step that diverges and the one before it. */
+static int bisect(double *limit, sl_experiment *two, double sign, sl_error *error) {
+    double low = 0, high = least;
+    bool stable = true;
+    int result = 0;
+    while (result == 0 && high < most) {
+        result = is_stable(&stable, two, high, sign, error);
+        if (!stable)
+            break;
+        low = high;
+        high *= apart;
+    }
+    for (int i = 0; i < HALVINGS && result == 0 && high < most; i++) {
+        const double middle = (low + high) / 2;
+        result = is_stable(&stable, two, middle, sign, error);
+        *(stable ? &low : &high) = middle;
+    }
+    *limit = high < most ? low : INFINITY;
+    return result;
+}
+
+/* Twice the start gives twice the course, to the bit. */
+static int check_linear(sl_experiment *two, sl_error *error) {
+    course one = {.first = 1, .sign = 0.5}, twice = {.first = 2, .sign = 0.5};
+    int result = run(two, 0.03125, PROOF_ROUNDS, &one, error);
+    if (result == 0)
+        result = run(two, 0.03125, PROOF_ROUNDS, &twice, error);
+    return result != 0 || twice.last == 2 * one.last
+               ? result
+               : sl_fail(error, SL_EINVAL, "algorithm '%s' is not linear", two->algorithm.name);
+}
+
+static int find_apart(double *limit, double *at, sl_experiment *two, const double *lambdas,
+                      sl_error *error) {
+    int result = 0;
+    *limit = INFINITY;
+    *at = lambdas[0];
+    for (int i = 0; i < 2 && result == 0; i++) {
+        double of_one;
+        result = pair_of(two, lambdas[i], error);
+        if (result == 0)
+            result = bisect(&of_one, two, -1, error);
+        if (result == 0 && of_one < *limit) {
+            *limit = of_one;
+            *at = lambdas[i];
+        }
+    }
+    return result;
+}
+
+static int find(sl_stability *out, sl_experiment *two, const double lambdas[2], sl_error *error) {
+    const double lazy[] = {(1 + lambdas[0]) / 2, (1 + lambdas[1]) / 2};
+    double at;
+    int result = pair_of(two, 0.5, error);
+    if (result == 0)
+        result = check_linear(two, error);
+    if (result == 0)
+        result = bisect(&out->mean, two, 1, error);
+    if (result == 0)
+        result = find_apart(&out->apart, &out->lambda, two, lambdas, error);
+    if (result == 0)
+        result = find_apart(&out->lazy, &at, two, lazy, error);
+    out->most = fmin(out->mean, out->apart);
+    out->lazy = fmin(out->mean, out->lazy);
+    return result;
+}
+
+/* Where more follows from W than its eigenvalues, two nodes show nothing. */
+static bool goes_by_eigenvalues(const sl_algorithm *algorithm) {
+    static const char *const others[] = {"relaysum", "noloco", "easgd"};
+    bool other = algorithm->trims || algorithm->own_compressor != SL_COMPRESSOR_IDENTITY;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        other = other || strcmp(algorithm->name, others[i]) == 0;
+    return !other;
+}
+
+static int refuse(const sl_experiment *e, const sl_algorithm *algorithm, double lambda_n,
+                  sl_error *error) {
+    if (e->optimizer.kind != SL_OPTIMIZER_SGD)
+        return sl_fail(error, SL_EINVAL, "steps of %s do not follow from the curvature",
+                       sl_optimizer_name(e->optimizer.kind));
+    if (!goes_by_eigenvalues(algorithm))
+        return sl_fail(error, SL_EINVAL, "algorithm '%s' does not go by W's eigenvalues alone",
+                       algorithm->name);
+    if (sl_topology_period(e->topology) > 1 || isnan(lambda_n))
+        return sl_fail(error, SL_EINVAL, "W changes with the round, or is not symmetric");
+    return 0;
+}
+
+int sl_stability_find(sl_stability *out, const sl_experiment *e, const sl_plan *plan,
+                      double lambda_2, double lambda_n, sl_error *error) {
+    const sl_algorithm *algorithm = sl_algorithm_of(&plan->config, error);
+    if (algorithm == NULL)
+        return SL_EINVAL;
+    int result = refuse(e, algorithm, lambda_n, error);
+    if (result != 0)
+        return result;
+    sl_experiment *two = copy_of(e, plan);
+    if (two == NULL)
+        return sl_fail(error, SL_ENOMEM, "out of memory for two nodes");
+    sl_stability found = {0};
+    result = find(&found, two, (const double[]){lambda_2, lambda_n}, error);
+    if (result == 0)
+        *out = found;
+    sl_topology_close(&two->topology);
+    free(two);
+    return result;
+}

@@ -1,0 +1,178 @@
+/* test_stability.c - the steps that two nodes find stable, against closed forms, and against whole
+ * networks whose models' largest number is watched. */
+#include <math.h>
+#include <stdio.h>
+
+#include "harness.h"
+#include "starling/starling.h"
+
+/* Of curvatures 1 and 1/2. */
+enum { D = 2, ROUNDS = 3000 };
+static const double near = 0.03;
+
+static const char *const topologies[] = {
+    "\"nodes\": 8, \"family\": \"ring\"",  "\"nodes\": 8, \"family\": \"hypercube\"",
+    "\"nodes\": 9, \"family\": \"torus\"", "\"nodes\": 6, \"family\": \"star\"",
+    "\"nodes\": 5, \"family\": \"path\"",  "\"nodes\": 7, \"family\": \"complete\""};
+enum { TOPOLOGIES = sizeof topologies / sizeof *topologies };
+
+static const struct {
+    const char *algorithm;
+    bool takes_momentum;
+} forms[] = {
+    {"\"name\": \"d-psgd\"", true},
+    {"\"name\": \"d-psgd\", \"variant\": \"combine-while-adapt\"", true},
+    {"\"name\": \"d-psgd\", \"local_steps\": 3", true},
+    {"\"name\": \"sgp\"", true},
+    {"\"name\": \"gradient-tracking\"", false},
+    {"\"name\": \"exact-diffusion\"", false},
+    {"\"name\": \"qgm\"", false},
+    {"\"name\": \"decentlam\"", false},
+    {"\"name\": \"lead\"", false},
+    {"\"name\": \"beer\"", false},
+    {"\"name\": \"choco-sgd\"", true},
+    {"\"name\": \"dcd-psgd\"", true},
+};
+enum { FORMS = sizeof forms / sizeof *forms };
+
+typedef struct course {
+    double early, late;
+    int stop;
+} course;
+
+static void initial(void *context, uint32_t rank, float *x) {
+    (void)context;
+    for (int i = 0; i < D; i++)
+        x[i] = (float)(1 + 0.3 * sin(7.0 * rank + 3 * i));
+}
+
+static double gradient(void *context, uint32_t rank, uint64_t round, const float *x, float *g) {
+    (void)context, (void)rank, (void)round;
+    g[0] = x[0];
+    g[1] = x[1] / 2;
+    return 1;
+}
+
+static sl_evaluation evaluate(void *context, const float *x) {
+    (void)context, (void)x;
+    return (sl_evaluation){0};
+}
+
+static int record(void *context, const sl_record *r, const float *x) {
+    course *c = context;
+    const double size = fmax(fabs((double)x[0]), fabs((double)x[1]));
+    double *part = r->round.round > 3 * ROUNDS / 4   ? &c->late
+                   : r->round.round > ROUNDS / 2     ? NULL
+                   : r->round.round > 1 * ROUNDS / 4 ? &c->early
+                                                     : NULL;
+    if (part != NULL)
+        *part = fmax(*part, size);
+    c->stop = !(size < 1e12);
+    return 0;
+}
+
+static sl_experiment *open_experiment(const char *topology, const char *algorithm, double momentum,
+                                      double rate) {
+    sl_experiment *e;
+    sl_error error;
+    char text[512];
+    snprintf(text, sizeof text,
+             "{\"rounds\": %d, \"topology\": {%s}, \"algorithm\": {%s}, \"optimizer\":"
+             " {\"learning_rate\": %.17g, \"momentum\": %g}, \"record\": {\"every\": 1}}",
+             ROUNDS, topology, algorithm, rate, momentum);
+    ck_assert_msg(sl_experiment_parse(&e, text, "test", ".", NULL, 0, &error) == 0, "%s",
+                  error.text);
+    return e;
+}
+
+/* Do all models of the network stay where they began, or come closer to 0? */
+static bool stays(const char *topology, const char *algorithm, double momentum, double rate) {
+    sl_experiment *e = open_experiment(topology, algorithm, momentum, rate);
+    sl_error error;
+    course c = {0};
+    const sl_task task = {.context = &c,
+                          .dimension = D,
+                          .rounds = ROUNDS,
+                          .initial = initial,
+                          .gradient = gradient,
+                          .evaluate = evaluate};
+    const sl_observer observer = {.context = &c, .record = record};
+    const int result = sl_sim_run(e, &task, &observer, NULL, NULL, &c.stop, &error);
+    sl_experiment_close(&e);
+    ck_assert(result == 0 || result == SL_ESTOPPED || result == SL_EDIVERGED);
+    return result == 0 && c.late <= fmax(c.early, 1e-4);
+}
+
+static sl_stability find(const char *topology, const char *algorithm, double momentum,
+                         sl_spectrum *spectrum) {
+    sl_experiment *e = open_experiment(topology, algorithm, momentum, 0.1);
+    sl_stability out;
+    sl_plan plan;
+    sl_error error;
+    ck_assert_msg(sl_algorithm_plan(&plan, &e->algorithm, e->topology, D, &error) == 0, "%s",
+                  error.text);
+    ck_assert_int_eq(sl_spectrum_compute(spectrum, e->topology, NULL, &error), 0);
+    ck_assert_msg(
+        sl_stability_find(&out, e, &plan, spectrum->lambda_2, spectrum->lambda_n, &error) == 0,
+        "%s", error.text);
+    sl_experiment_close(&e);
+    return out;
+}
+
+/* A network holds a little below the limit, and does not a little above. */
+START_TEST(networks_agree) {
+    const char *topology = topologies[_i % TOPOLOGIES],
+               *algorithm = forms[_i / TOPOLOGIES].algorithm;
+    const double momenta[] = {0, 0.5, 0.9};
+    for (int i = 0; i < (forms[_i / TOPOLOGIES].takes_momentum ? 3 : 1); i++) {
+        sl_spectrum s;
+        const double most = find(topology, algorithm, momenta[i], &s).most;
+        ck_assert_msg(stays(topology, algorithm, momenta[i], (1 - near) * most), "%s of %s, %g: %g",
+                      algorithm, topology, momenta[i], most);
+        ck_assert_msg(!stays(topology, algorithm, momenta[i], (1 + near) * most),
+                      "%s of %s, %g: %g", algorithm, topology, momenta[i], most);
+    }
+}
+END_TEST
+
+START_TEST(closed_forms_agree) {
+    const double momenta[] = {0, 0.5, 0.9};
+    const char *topology = topologies[_i];
+    sl_spectrum s;
+    for (int i = 0; i < 3; i++) {
+        const double m = momenta[i];
+        double most = find(topology, forms[0].algorithm, m, &s).most;
+        const double adapt = s.lambda_n < 0 && m > 0 ? (1 - m) * (1 + 1 / -s.lambda_n) : INFINITY;
+        ck_assert_double_eq_tol(most, fmin(2 * (1 + m), adapt), 0.01 * most);
+        most = find(topology, forms[1].algorithm, m, &s).most;
+        ck_assert_double_eq_tol(most, (1 + m) * (1 + fmin(s.lambda_n, 1)), 0.01 * most);
+    }
+    const double most = find(topology, forms[4].algorithm, 0, &s).most;
+    ck_assert_double_eq_tol(most, (1 + s.lambda_n) * (1 + s.lambda_n) / 2, 0.01 * most);
+}
+END_TEST
+
+static double bowl(void *context, uint32_t rank, uint64_t round, const float *x, float *g) {
+    (void)context, (void)round;
+    g[0] = (float)(1 + rank) * x[0];
+    g[1] = 0.25f * x[1];
+    return 1;
+}
+
+START_TEST(curvature_is_the_largest_of_a_few_nodes) {
+    const sl_task task = {.dimension = D, .initial = initial, .gradient = bowl};
+    ck_assert_double_eq_tol(sl_stability_curvature(&task, 4), 4, 1e-3);
+    ck_assert_double_eq_tol(sl_stability_curvature(&task, 1), 1, 1e-3);
+}
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("stability");
+    TCase *networks = tcase_create("networks");
+    tcase_set_timeout(networks, 0);
+    tcase_add_loop_test(networks, networks_agree, 0, TOPOLOGIES * FORMS);
+    tcase_add_loop_test(networks, closed_forms_agree, 0, TOPOLOGIES);
+    suite_add_tcase(suite, networks);
+    ADD_TESTS(suite, "curvature", curvature_is_the_largest_of_a_few_nodes);
+    return run_suite(suite);
+}
