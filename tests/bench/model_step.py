@@ -147,26 +147,34 @@ def build(name):
     )
 
 
+def samples_of(name, rows):
+    """(samples, labels) of noise"""
+    shape = MODELS[name][2]
+    torch.manual_seed(1)
+    if shape == (80,):
+        samples, labels = torch.randint(0, SYMBOLS, (2, rows, 80))
+        return samples, labels.flatten()
+    return torch.rand(rows, *shape) - 0.5, torch.randint(0, 10, (rows,))
+
+
+def time_steps(step, model, count, drop=True):
+    """Milliseconds of each step, after some that do not count."""
+    times = []
+    for _ in range(count + count // 10):
+        model.zero_grad(set_to_none=drop)
+        start = time.perf_counter()
+        step()
+        times.append(1e3 * (time.perf_counter() - start))
+    return times[count // 10 :]
+
+
 def time_pytorch(name):
     """Median and minimum in milliseconds."""
-    _, _, shape, steps = MODELS[name]
-    torch.manual_seed(1)
+    samples, labels = samples_of(name, 32)
     model, loss = build(name), nn.CrossEntropyLoss()
-    samples, labels = torch.rand(32, *shape) - 0.5, torch.randint(0, 10, (32,))
-    if shape == (80,):
-        samples, labels = torch.randint(0, SYMBOLS, (2, 32, 80))
-        labels = labels.flatten()
-    best = None
-    for drop in (True, False):
-        times = []
-        for _ in range(steps + steps // 10):
-            model.zero_grad(set_to_none=drop)
-            start = time.perf_counter()
-            loss(model(samples), labels).backward()
-            times.append(1e3 * (time.perf_counter() - start))
-        times = times[steps // 10 :]
-        best = min(best or (1e9, 0), (statistics.median(times), min(times)))
-    return best
+    step = lambda: loss(model(samples), labels).backward()
+    both = [time_steps(step, model, MODELS[name][3], drop) for drop in (True, False)]
+    return min((statistics.median(times), min(times)) for times in both)
 
 
 def time_starling(program, name):
