@@ -3,7 +3,7 @@
 import os
 import subprocess
 
-HERE = os.path.dirname(os.path.abspath(__file__))
+import _bench
 
 
 def ip(*arguments):
@@ -14,11 +14,9 @@ class Links:
     """`with Links(...) as links`: count namespaces; what it makes is gone afterwards."""
 
     def __init__(self, build, count, mbit, delay_ms):
-        self._command = [os.path.join(build, "tests", "bench", "links"), str(count)]
-        self._command += [str(mbit), str(delay_ms)]
+        self._command = [_bench.needed(build, "links"), str(count), str(mbit), str(delay_ms)]
         self._count, self._spaces, self._program = count, [], None
-        if not os.access(self._command[0], os.X_OK):
-            raise SystemExit(f"{self._command[0]} is not built (meson compile -C BUILD links)")
+        self.prefix = f"starling-{os.getpid()}-"  # of the namespaces' names
         if os.geteuid() != 0:
             raise SystemExit("slow links need root, iproute2 and /dev/net/tun")
 
@@ -41,7 +39,7 @@ class Links:
         self._spaces.append(name)
 
     def _open(self):
-        switch = f"starling-{os.getpid()}-switch"
+        switch = self.prefix + "switch"
         self._add_space(switch)
         self._program = subprocess.Popen(
             ["ip", "netns", "exec", switch, *self._command],
@@ -62,7 +60,7 @@ class Links:
             ip("-n", space, "link", "set", "lo", "up")
 
     def _space(self, rank):
-        return f"starling-{os.getpid()}-{rank}"
+        return f"{self.prefix}{rank}"
 
     def card(self, rank):
         return f"tap{rank + 1}"

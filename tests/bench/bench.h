@@ -9,6 +9,7 @@
 #define STARLING_BENCH_H
 
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -63,11 +64,16 @@ static int bench_compare(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Prints the result line that gossip.py reads. Sorts `times`. */
+/* Sorts `times`. */
+static inline double bench_median(double *times, size_t count) {
+    qsort(times, count, sizeof *times, bench_compare);
+    return (times[(count - 1) / 2] + times[count / 2]) / 2;
+}
+
+/* Prints the result line that _bench.py reads. Sorts `times_ms`. */
 static inline void bench_report(const char *program, int nodes, size_t dimension, double *times_ms,
                                 size_t rounds) {
-    qsort(times_ms, rounds, sizeof *times_ms, bench_compare);
-    double median = (times_ms[(rounds - 1) / 2] + times_ms[rounds / 2]) / 2;
+    const double median = bench_median(times_ms, rounds);
     printf("{\"program\": \"%s\", \"nodes\": %d, \"dimension\": %zu, \"rounds\": %zu, "
            "\"median_ms\": %.3f, \"min_ms\": %.3f}\n",
            program, nodes, dimension, rounds, median, times_ms[0]);

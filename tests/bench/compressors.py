@@ -1,101 +1,20 @@
 #!/usr/bin/env python3
-"""Every compressor on ResNet-50's number of elements, beside this machine's limits and beside
-PyTorch and numpy, in one run.
+"""Every compressor on ResNet-50's number of elements beside PyTorch and numpy, in one run.
 
-Builds nothing: meson compile -C BUILD compressors. Starling and the others take turns, several
-times over, so that whatever else the machine does meets them all alike. A cell is the median of
-Starling's turns, of samples that no other tenant of the cores disturbed if there were such
-(compressors.c); of the others it is the best turn. All run on one thread, and times are the
-processor's; "x 2" is the speed-up by the clock on two threads with half of the vector each. Limits
-are computed from what this run measured: encoding cannot be faster than reading what it must (whole
-cache lines) and writing the message, at the speed of a sum over the vector; decoding not faster
-than reading and writing what it must of the accumulator and reading the message, at the speed of an
-axpy. Beside "x 2" stands what the memory allows there, at most 2: the time on one thread over the
-limit at the speeds of two. The tables are Markdown (docs/benchmarks.md).
+Starling and the others take turns, on one thread; times are the processor's. A cell is the median
+of Starling's turns; of the others it is the best turn. The tables are Markdown
+(docs/benchmarks.md).
+
+usage: compressors.py ...     meson compile -C BUILD compressors
 """
-import argparse
 import json
-import os
 import statistics
 import subprocess
-import sys
 import time
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-LINE = 16  # elements of a cache line
+import _bench
+
 LEVELS = 7
-
-
-def ours(program, dimension, repetitions):
-    """The lines of one run: the machine's, then one for each codec."""
-    ended = subprocess.run(
-        [program, str(dimension), str(repetitions)], capture_output=True, text=True
-    )
-    if ended.returncode != 0:
-        sys.exit(f"{program}: exit code {ended.returncode}\n{ended.stderr.strip()}")
-    return [json.loads(line) for line in ended.stdout.splitlines()]
-
-
-def medians(runs):
-    """One run's lines with every number replaced by its median over the runs."""
-
-    def middle(values):
-        return values[0] if isinstance(values[0], str) else statistics.median(values)
-
-    return [
-        {key: middle([line[key] for line in lines]) for key in lines[0]} for lines in zip(*runs)
-    ]
-
-
-def lines_touched(share):
-    """Part of the vector's cache lines that hold at least one of the elements, which lie
-    anywhere."""
-    return 1 - (1 - share) ** LINE
-
-
-def encode_limit(codec, machine, threads=""):
-    if codec["bytes"] == 4 * machine["dimension"]:
-        return 0.0  # identity: the vector is its own message
-    read = machine["read" + threads]
-    reads = codec["reads"] or lines_touched(codec["touched"])
-    return reads * read + codec["bytes"] * read / (4 * machine["dimension"])
-
-
-def decode_limit(codec, machine, threads=""):
-    axpy = machine["axpy" + threads]
-    return lines_touched(codec["touched"]) * axpy * 8 / 12 + codec["bytes"] * axpy / (
-        12 * machine["dimension"]
-    )
-
-
-def speed_up(codec, machine, work, limit):
-    """On two threads, and what the memory allows."""
-    both = limit(codec, machine, "_2")
-    return (
-        f"{codec[work + '_1'] / codec[work + '_2']:.2f} | {min(2, codec[work + '_1'] / both):.2f}"
-        if both
-        else "- | -"
-    )
-
-
-def our_table(machine, codecs):
-    print(
-        f"Reading the vector takes {machine['read']:.1f} ms (x"
-        f" {machine['read_1'] / machine['read_2']:.2f} on two threads), an axpy"
-        f" {machine['axpy']:.1f} ms (x {machine['axpy_1'] / machine['axpy_2']:.2f}).\n"
-    )
-    print(
-        "| compressor | bits an element | encode ms | limit | x 2 | allowed | decode, add ms |"
-        " limit | x 2 | allowed |"
-    )
-    print("|:--|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
-    for c in codecs:
-        print(
-            f"| {c['codec']} | {8 * c['bytes'] / machine['dimension']:.2f} | {c['encode']:.1f} |"
-            f" {encode_limit(c, machine):.1f} | {speed_up(c, machine, 'encode', encode_limit)} |"
-            f" {c['decode']:.1f} | {decode_limit(c, machine):.1f} |"
-            f" {speed_up(c, machine, 'decode', decode_limit)} |"
-        )
 
 
 # ---- what others offer ----
@@ -163,58 +82,57 @@ def timed(encode):
     return 1e3 * (time.thread_time() - start)
 
 
-def peer_table(peers, times, codecs):
-    print("\n| beside, the best turn | ms | Starling | ms | ratio |\n|:--|--:|:--|--:|--:|")
-    encode = {c["codec"]: c["encode"] for c in codecs}
-    for name, codec, _ in peers:
-        theirs = min(times[name])
-        print(
-            f"| {name} | {theirs:.1f} | {codec} | {encode[codec]:.1f} |"
-            f" {encode[codec] / theirs:.3f} |"
-        )
+# ---- tables ----
+
+
+def ours(command):
+    """{codec: its line} of one run."""
+    ended = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    return {line["codec"]: line for line in map(json.loads, ended.stdout.splitlines())}
+
+
+def our_table(runs, dimension):
+    """Returns {codec: ms to encode}."""
+    _bench.print_heads("compressor", "bits an element", "encode ms", "decode, add ms")
+    encode = {}
+    for name, line in runs[0].items():
+        times = {
+            key: statistics.median(run[name][key] for run in runs) for key in ("encode", "decode")
+        }
+        encode[name] = times["encode"]
+        bits = f"{8 * line['bytes'] / dimension:.2f}"
+        _bench.print_row(name, bits, f"{times['encode']:.1f}", f"{times['decode']:.1f}")
+    return encode
+
+
+def peer_table(codecs, times, encode):
+    print()
+    _bench.print_heads("beside, the best turn", "Starling", "ms", "Starling's ms", "ratio", texts=2)
+    for name, turns in times.items():
+        mine, least = encode[codecs[name]], min(turns)
+        cells = [f"{least:.1f}", f"{mine:.1f}", f"{mine / least:.3f}"]
+        _bench.print_row(name, codecs[name], *cells)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "--build",
-        default=os.path.join(HERE, "..", "..", "build"),
-        help="build folder (default build)",
-    )
+    parser = _bench.parser_of(__doc__)
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--repetitions", type=int, default=3, help="of Starling in each turn")
-    parser.add_argument("--dimension", type=int, default=25_557_032)
+    parser.add_argument("--dimension", type=int, default=_bench.RESNET50)
     options = parser.parse_args()
-    program = os.path.join(options.build, "tests", "bench", "compressors")
-    if not os.access(program, os.X_OK):
-        sys.exit(f"{program}: not built (meson compile -C BUILD compressors)")
-
+    program = _bench.needed(options.build, "compressors")
+    command = [program, str(options.dimension), str(options.repetitions)]
     peers = torch_peers(options.dimension) + numpy_peers(options.dimension)
-    times, runs = {name: [] for name, _, _ in peers}, []
-    for name, _, encode in peers:
-        encode()
-    for _ in range(options.turns):
-        runs.append(ours(program, options.dimension, options.repetitions))
-        for name, _, encode in peers:
-            times[name].append(timed(encode))
-    machine, *codecs = medians(runs)
-    disturbed = statistics.mean(
-        value
-        for line in (machine, *codecs)
-        for key, value in line.items()
-        if key.endswith("_disturbed")
-    )
-    print(
-        (
-            f"d = {options.dimension:,}, normally distributed; medians of {options.turns} turns,"
-            f" {100 * disturbed:.0f} % of the samples disturbed."
-        ),
-        end=" ",
-    )
-    our_table(machine, codecs)
-    peer_table(peers, times, codecs)
-    return 0
+    works = {name: lambda encode=encode: timed(encode) for name, _, encode in peers}
+    for work in works.values():
+        work()
+    runs = []
+    works["Starling"] = lambda: runs.append(ours(command))
+    times = _bench.in_turns(works, options.turns)
+    print(f"d = {options.dimension:,}, normally distributed; medians of {options.turns} turns\n")
+    encode = our_table(runs, options.dimension)
+    peer_table({name: codec for name, codec, _ in peers}, times, encode)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -15,7 +15,6 @@ CIFAR-10's binary files (*.bin or *.bin.xz) are looked for in $STARLING_DATA/cif
 
 usage: ddp.py [--mbit R --delay-ms D] [--batch B] [--loss L] ...
 """
-import argparse
 import importlib.util
 import json
 import lzma
@@ -26,13 +25,10 @@ import sys
 import tempfile
 import time
 
+import _bench
 from _links import Links, Loopback
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(os.path.dirname(HERE))
-DATA = os.path.join(
-    os.environ.get("STARLING_DATA", os.path.join(ROOT, "..", "shared", "data")), "cifar10"
-)
+DATA = os.path.join(_bench.SHARED, "cifar10")
 NODES, SMOOTHED, TESTED = 4, 3, 512
 ROW = 1 + 3 * 32 * 32  # bytes of an image and its label
 TRAIN, IMAGES = [f"data_batch_{i}.bin" for i in range(1, 6)], 10000  # of each file
@@ -56,31 +52,6 @@ EXPERIMENTS = {
 # ---- a process ----
 
 
-def resnet20(torch):
-    """He et al. 2016, for 32 x 32 pixels and 10 classes: 269,722 parameters."""
-    nn = torch.nn
-
-    class Block(nn.Module):
-        def __init__(self, before, width, stride):
-            super().__init__()
-            self.one = nn.Conv2d(before, width, 3, stride, 1, bias=False)
-            self.two = nn.Conv2d(width, width, 3, 1, 1, bias=False)
-            self.norms = nn.ModuleList([nn.BatchNorm2d(width), nn.BatchNorm2d(width)])
-            self.stride, self.more = stride, width - before
-
-        def forward(self, x):
-            y = torch.relu(self.norms[0](self.one(x)))
-            y = self.norms[1](self.two(y))
-            short = x[:, :, :: self.stride, :: self.stride]
-            return torch.relu(y + nn.functional.pad(short, (0, 0, 0, 0, 0, self.more)))
-
-    widths = [16, 16, 16, 16, 32, 32, 32, 64, 64, 64]
-    blocks = [Block(a, b, 1 if a == b else 2) for a, b in zip(widths, widths[1:])]
-    head = [nn.Conv2d(3, 16, 3, 1, 1, bias=False), nn.BatchNorm2d(16), nn.ReLU()]
-    tail = [nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, 10)]
-    return nn.Sequential(*head, *blocks, *tail)
-
-
 def read_rows(torch, files, rank):
     """This rank's share of the images: rows of a label and the pixels of 3 colours."""
     content = b""
@@ -100,9 +71,12 @@ class Way:
     """A model that is trained in one of the ways."""
 
     def __init__(self, torch, name, task):
+        import model_step
+
         torch.manual_seed(1)
+        self.build = lambda: model_step.build("resnet20")  # 269,722 parameters
         self.torch, self.name, self.peer, self.losses = torch, name, None, []
-        self.model = resnet20(torch)
+        self.model = self.build()
         self.optimizer = torch.optim.SGD(self.model.parameters(), task["rate"], momentum=0.9)
         if name == DDP:
             parallel = torch.nn.parallel.DistributedDataParallel
@@ -143,7 +117,7 @@ class Way:
 
     def evaluate(self, images, labels):
         """The loss of the averaged model, with the batch's own statistics."""
-        model = resnet20(self.torch)
+        model = self.build()
         if self.peer is not None:
             model.load_state_dict(self.peer.average())
         else:
@@ -194,15 +168,11 @@ def needed_images(task):
 
 
 def start(links, rank, task, build):
-    package = os.path.join(ROOT, "src", "python")
     environment = {
-        **os.environ,
+        **_bench.package_environment(build),
         "MASTER_ADDR": links.address(0),
         "MASTER_PORT": str(task["port"]),
         "GLOO_SOCKET_IFNAME": links.card(rank),
-        "STARLING_LIBRARY": os.path.join(build, "src", "libstarling.so.0"),
-        "PYTHONPATH": package,
-        "OMP_NUM_THREADS": "1",
     }
     command = [*links.command(rank), sys.executable, os.path.abspath(__file__), "--work"]
     return subprocess.Popen([*command, json.dumps({**task, "rank": rank})], env=environment)
@@ -267,8 +237,8 @@ def more(measure, measured, name, steps):
 
 
 def report(measured, options):
-    print("| | step ms | not hidden ms | of DDP's | processor ms | steps to the loss | seconds |")
-    print("|:--|--:|--:|--:|--:|--:|--:|")
+    heads = "step ms|not hidden ms|of DDP's|processor ms|steps to the loss|seconds".split("|")
+    _bench.print_heads("", *heads)
     ddp = more(step_times, measured, DDP, options.steps)
     for name in WAYS:
         step = statistics.median(step_times(measured, name, options.steps))
@@ -279,21 +249,13 @@ def report(measured, options):
             used = more(processor_times, measured, name, options.steps)
             cells[2:] = [f"{longer:.1f}", f"{longer / ddp:.3f}", f"{used:.1f}"]
         cells += [str(count or "-"), f"{count * step:.1f}" if count else "-"]
-        print("| " + " | ".join(cells) + " |")
-
-
-def check_here():
-    if importlib.util.find_spec("torch") is None:
-        sys.exit("ddp.py: this Python has no torch (apt-get install python3-torch)")
-    if not os.path.isdir(DATA):
-        sys.exit(f"ddp.py: {os.path.abspath(DATA)}: no such folder; set STARLING_DATA")
+        _bench.print_row(*cells)
 
 
 def main():
     if len(sys.argv) == 3 and sys.argv[1] == "--work":
         return work(json.loads(sys.argv[2]))
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--build", default=os.path.join(ROOT, "build"))
+    parser = _bench.parser_of(__doc__)
     parser.add_argument("--mbit", type=float, help="of each process's link; default: loopback")
     parser.add_argument("--delay-ms", type=float, default=20, help="of the links, one way")
     parser.add_argument("--batch", type=int, default=8, help="images of a process (default 8)")
@@ -303,10 +265,11 @@ def main():
     parser.add_argument("--loss", type=float, default=2.0, help="to reach (default 2)")
     parser.add_argument("--transport", type=json.loads, default={}, help="keys of ours, as JSON")
     options = parser.parse_args()
-    options.build = os.path.abspath(options.build)
     if needed_images(vars(options)) > 50000:
         parser.error("CIFAR-10 has 50,000 images: take fewer turns, steps or a smaller batch")
-    check_here()
+    if importlib.util.find_spec("torch") is None:
+        sys.exit("ddp.py: this Python has no torch (apt-get install python3-torch)")
+    _bench.data_folder("cifar10")
     if options.mbit is None:
         links, where = Loopback(), "loopback"
     else:

@@ -80,11 +80,6 @@ static double our_products(const work *w) {
     return bench_now_ms() - begin;
 }
 
-static double median(double *times, size_t count) {
-    qsort(times, count, sizeof *times, bench_compare);
-    return (times[(count - 1) / 2] + times[count / 2]) / 2;
-}
-
 static sl_shapes shapes_of(const sl_layer_table *table) {
     size_t *ends = take(table->count, sizeof *ends), *rows = take(table->count, sizeof *rows);
     for (size_t i = 0, end = 0; i < table->count; i++) {
@@ -121,8 +116,8 @@ int main(int argc, char **argv) {
         times[2][r] = products(&w);
         fill(w.q, q);
     }
-    const double all = median(times[0], count), two = median(times[1], count),
-                 blas = median(times[2], count);
+    const double all = bench_median(times[0], count), two = bench_median(times[1], count),
+                 blas = bench_median(times[2], count);
     printf("ResNet-50, rank %zu: %zu numbers, of which P and Q have %zu\n"
            "  factors and error   %.1f ms, %.2f of OpenBLAS's products\n"
            "  the two products    %.1f ms, %.2f\n"

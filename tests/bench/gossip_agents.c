@@ -8,45 +8,29 @@
  * the last round, waits for all, and stamps the start of the next. KEY=VALUE overrides keys of the
  * experiment: transport.chunk_bytes=1048576, or another algorithm: algorithm.name=local-sgd
  * algorithm.period=1 is an all-reduce. With GOSSIP_NETNS=PREFIX in the environment, agent i moves
- * into network namespace PREFIXi and has address 10.80.0.(i + 1) there (slow_links.sh). With
- * GOSSIP_GRADIENT_MS=T each gradient takes T ms, without using a processor (device_overlap.sh).
- * What these two compute is checked after the first round. Prints one JSON line (bench.h) and, to
- * stderr, the memory of rank 0.
+ * into network namespace PREFIXi and has address 10.82.0.(i + 1) there (_links.py). What these two
+ * compute is checked after the first round. Prints one JSON line (bench.h) and, to stderr, the
+ * memory of rank 0.
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <sched.h>
-#include <signal.h>
-#include <stdbool.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "bench.h"
+#include "forked.h"
 #include "starling/starling.h"
 
-enum { WARMUP_ROUNDS = 3, NODES_MAX = 64, ROUNDS_MAX = 4096, HOST_BYTES = 32 };
+enum { HOST_BYTES = 32 };
 
 /* Nobody else is in such a namespace. */
 #define NO_KEY ", \"security\": {\"mode\": \"none\", \"trusted_network\": true}"
 
-/* In memory that all processes share. */
-typedef struct stamps {
-    pthread_barrier_t barrier;
-    uint16_t ports[NODES_MAX];
-    double start[ROUNDS_MAX][NODES_MAX], end[ROUNDS_MAX][NODES_MAX];
-    size_t wrong[NODES_MAX];
-} stamps;
-
 typedef struct process {
-    stamps *shared;
+    forked *shared;
     int nodes;
     size_t dimension;
     const char *algorithm;
-    double gradient_ms;
 } process;
 
 static void initial(void *context, uint32_t rank, float *x) {
@@ -71,8 +55,6 @@ static double gradient(void *context, uint32_t rank, uint64_t round, const float
         p->shared->wrong[rank] = count_wrong(p, rank, x);
     pthread_barrier_wait(&p->shared->barrier);
     p->shared->start[round][rank] = bench_now_ms();
-    if (p->gradient_ms > 0)
-        usleep((useconds_t)(1e3 * p->gradient_ms));
     return 0;
 }
 
@@ -91,7 +73,7 @@ static void host_of(uint32_t rank, char host[HOST_BYTES]) {
     if (getenv("GOSSIP_NETNS") == NULL)
         snprintf(host, HOST_BYTES, "127.0.0.1");
     else
-        snprintf(host, HOST_BYTES, "10.80.0.%u", (rank + 1) & 0xFF);
+        snprintf(host, HOST_BYTES, "10.82.0.%u", (rank + 1) & 0xFF);
 }
 
 static void enter_namespace(uint32_t rank) {
@@ -109,7 +91,7 @@ static void enter_namespace(uint32_t rank) {
 }
 
 static sl_roster *meet(process *p, uint32_t rank, uint16_t port) {
-    char text[NODES_MAX * 32] = "";
+    char text[FORKED_NODES_MAX * HOST_BYTES] = "";
     sl_error error;
     sl_roster *roster;
     p->shared->ports[rank] = port;
@@ -178,73 +160,24 @@ static void run_agent(process *p, uint32_t rank, uint64_t rounds, char **overrid
     sl_experiment_close(&experiment);
 }
 
-static double round_ms(const stamps *s, int nodes, size_t round) {
-    double start = s->start[round][0], end = s->end[round][0];
-    for (int i = 1; i < nodes; i++) {
-        start = fmin(start, s->start[round][i]);
-        end = fmax(end, s->end[round][i]);
-    }
-    return end - start;
-}
-
-static stamps *share(int nodes) {
-    stamps *s = mmap(NULL, sizeof *s, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    pthread_barrierattr_t attributes;
-    pthread_barrierattr_init(&attributes);
-    pthread_barrierattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
-    pthread_barrier_init(&s->barrier, &attributes, (unsigned)nodes);
-    return s;
-}
-
-/* Waits for all; one that fails takes the others, who wait at the barrier, with it. By SIGKILL: one
- * of libfabric's providers catches SIGTERM. */
-static bool all_end_well(const pid_t *agents, int nodes) {
-    bool well = true;
-    for (int i = 0; i < nodes; i++) {
-        int status;
-        wait(&status);
-        for (int j = 0; j < nodes && status != 0 && well; j++)
-            kill(agents[j], SIGKILL);
-        well = well && status == 0;
-    }
-    return well;
-}
-
 int main(int argc, char **argv) {
     if (argc < 4) {
         fprintf(stderr, "usage: gossip_agents N D ROUNDS [KEY=VALUE ...]\n");
         return 2;
     }
     process p = {.nodes = atoi(argv[1]), .dimension = strtoull(argv[2], NULL, 10)};
-    const char *gradient_ms = getenv("GOSSIP_GRADIENT_MS");
-    p.gradient_ms = gradient_ms != NULL ? strtod(gradient_ms, NULL) : 0;
-    size_t rounds = strtoull(argv[3], NULL, 10);
-    if (p.nodes < 2 || p.nodes > NODES_MAX || p.dimension == 0 || rounds == 0 ||
-        rounds + WARMUP_ROUNDS + 1 >= ROUNDS_MAX) {
+    const size_t rounds = strtoull(argv[3], NULL, 10);
+    if (!forked_fits(p.nodes, p.dimension, rounds)) {
         fprintf(stderr, "gossip_agents: N is 2..%d, D and ROUNDS are positive, ROUNDS below %d\n",
-                NODES_MAX, ROUNDS_MAX - WARMUP_ROUNDS - 1);
+                FORKED_NODES_MAX, FORKED_ROUNDS_MAX - FORKED_WARMUP - 1);
         return 2;
     }
-    pid_t agents[NODES_MAX];
-    p.shared = share(p.nodes);
+    pid_t agents[FORKED_NODES_MAX];
+    p.shared = forked_open(p.nodes);
     for (uint32_t rank = 0; rank < (uint32_t)p.nodes; rank++)
         if ((agents[rank] = fork()) == 0) {
-            run_agent(&p, rank, WARMUP_ROUNDS + rounds + 1, argv + 4, argc - 4);
+            run_agent(&p, rank, FORKED_WARMUP + rounds + 1, argv + 4, argc - 4);
             _exit(0);
         }
-    if (!all_end_well(agents, p.nodes))
-        return 1;
-    size_t wrong = 0;
-    for (int i = 0; i < p.nodes; i++)
-        wrong += p.shared->wrong[i];
-    if (wrong > 0) {
-        fprintf(stderr, "gossip_agents: %zu elements of the first average are wrong\n", wrong);
-        return 1;
-    }
-    double *times_ms = calloc(rounds, sizeof *times_ms);
-    for (size_t r = 0; r < rounds; r++)
-        times_ms[r] = round_ms(p.shared, p.nodes, WARMUP_ROUNDS + 1 + r);
-    bench_report("starling", p.nodes, p.dimension, times_ms, rounds);
-    free(times_ms);
-    return 0;
+    return forked_tell("starling", p.shared, agents, p.nodes, p.dimension, rounds);
 }

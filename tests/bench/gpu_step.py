@@ -9,7 +9,6 @@ says why nothing was measured.
 usage: gpu_step.py
 """
 import sys
-import time
 
 # as checkvec names it, as model_step.py does, samples of a batch
 CASES = [
@@ -20,30 +19,20 @@ CASES = [
     ("lstm 2x256, 80 characters", "lstm", 32),
     ("transformer 4x128, 80 char.", "transformer", 32),
 ]
-STEPS, WARM_UP = 100, 10
+STEPS = 100
 
 
 def measure(torch, model_step, name, rows):
-    shape = model_step.MODELS[name][2]
-    torch.manual_seed(1)
+    samples, labels = (tensor.cuda() for tensor in model_step.samples_of(name, rows))
     model, loss = model_step.build(name).cuda(), torch.nn.CrossEntropyLoss()
-    if shape == (80,):
-        samples, labels = torch.randint(0, model_step.SYMBOLS, (2, rows, 80))
-    else:
-        samples, labels = torch.rand(rows, *shape) - 0.5, torch.randint(0, 10, (rows,))
-    samples, labels = samples.cuda(), labels.flatten().cuda()
-    least = float("inf")
-    for step in range(WARM_UP + STEPS):
-        model.zero_grad(set_to_none=True)
-        torch.cuda.synchronize()
-        start = time.perf_counter()
+
+    def step():
         value = loss(model(samples), labels)
         value.backward()
         value.item()
         torch.cuda.synchronize()
-        if step >= WARM_UP:
-            least = min(least, time.perf_counter() - start)
-    return 1e3 * least
+
+    return min(model_step.time_steps(step, model, STEPS))
 
 
 def main():
@@ -58,13 +47,8 @@ def main():
         return 0
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     for line, name, rows in CASES:
-        print(
-            (
-                f"pytorch    gradient of {line:28} batch"
-                f" {rows:3} {measure(torch, model_step, name, rows):10.3f} ms"
-            ),
-            flush=True,
-        )
+        ms = measure(torch, model_step, name, rows)
+        print(f"pytorch    gradient of {line:28} batch {rows:3} {ms:10.3f} ms", flush=True)
     return 0
 
 

@@ -1,8 +1,9 @@
 /* model_step.c - how long one gradient takes: a model, batch 32, one thread; the gathering of the
  * batch included (ResNet-20: crops and mirroring too).
  *
- * model_step mlp | lenet5 | resnet20 | lstm | transformer    prints "starling MEDIAN MIN" in
- * milliseconds model_step peak    prints what one core's multiply-adds reach, in GFLOP/s
+ * model_step mlp | lenet5 | resnet20 | lstm | transformer
+ *
+ * Prints "starling MEDIAN MIN" in milliseconds.
  *
  * For model_step.py, which sets PyTorch's times beside it. ResNet-20 takes images of noise, written
  * as CIFAR-10's files, and the character models text of noise, 80 of 65 characters a sample.
@@ -83,8 +84,8 @@ static void time_steps(sl_learner *learner, int steps) {
         if (step >= 0)
             times_ms[step] = bench_now_ms() - start;
     }
-    qsort(times_ms, (size_t)steps, sizeof times_ms[0], bench_compare);
-    printf("starling %.4f %.4f\n", times_ms[steps / 2], times_ms[0]);
+    const double median = bench_median(times_ms, (size_t)steps);
+    printf("starling %.4f %.4f\n", median, times_ms[0]);
     sl_vec_cpu()->release(x);
     sl_vec_cpu()->release(g);
 }
@@ -114,49 +115,10 @@ static int time_model(int m) {
     return code != 0;
 }
 
-/* Twelve independent chains of eight multiply-adds: as many as hide the latency. */
-#if defined(__x86_64__)
-#include <immintrin.h>
-__attribute__((target("avx2,fma"))) static float run_chains(long turns) {
-    __m256 sums[12], factor = _mm256_set1_ps(0.999f), term = _mm256_set1_ps(1e-3f),
-                     all = _mm256_setzero_ps();
-    for (int i = 0; i < 12; i++)
-        sums[i] = _mm256_set1_ps((float)i);
-    for (long t = 0; t < turns; t++)
-#pragma GCC unroll 12
-        for (int i = 0; i < 12; i++)
-            sums[i] = _mm256_fmadd_ps(sums[i], factor, term);
-    for (int i = 0; i < 12; i++)
-        all = _mm256_add_ps(all, sums[i]);
-    return all[0];
-}
-
-static int print_peak(void) {
-    const long turns = 10000000;
-    double best = 0;
-    volatile float sink = 0;
-    for (int i = 0; i < 5; i++) {
-        double start = bench_now_ms();
-        sink += run_chains(turns);
-        double rate = (double)turns * 12 * 8 * 2 / (bench_now_ms() - start) / 1e6;
-        best = rate > best ? rate : best;
-    }
-    printf("peak %.1f\n", best);
-    return 0;
-}
-#else
-static int print_peak(void) {
-    printf("peak nan\n");
-    return 0;
-}
-#endif
-
 int main(int argc, char **argv) {
-    if (argc == 2 && strcmp(argv[1], "peak") == 0)
-        return print_peak();
     for (int m = 0; m < (int)(sizeof models / sizeof *models) && argc == 2; m++)
         if (strcmp(argv[1], models[m].name) == 0)
             return time_model(m);
-    fprintf(stderr, "usage: model_step mlp | lenet5 | resnet20 | lstm | transformer | peak\n");
+    fprintf(stderr, "usage: model_step mlp | lenet5 | resnet20 | lstm | transformer\n");
     return 2;
 }

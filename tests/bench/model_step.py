@@ -19,7 +19,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-HERE = os.path.dirname(os.path.abspath(__file__))
+import _bench
+
 # name: multiply-adds for one sample, of the forward pass and of its first layer (whose input needs
 # no gradient); image, or characters; steps of PyTorch
 MODELS = {
@@ -146,37 +147,39 @@ def build(name):
     )
 
 
+def samples_of(name, rows):
+    """(samples, labels) of noise"""
+    shape = MODELS[name][2]
+    torch.manual_seed(1)
+    if shape == (80,):
+        samples, labels = torch.randint(0, SYMBOLS, (2, rows, 80))
+        return samples, labels.flatten()
+    return torch.rand(rows, *shape) - 0.5, torch.randint(0, 10, (rows,))
+
+
+def time_steps(step, model, count, drop=True):
+    """Milliseconds of each step, after some that do not count."""
+    times = []
+    for _ in range(count + count // 10):
+        model.zero_grad(set_to_none=drop)
+        start = time.perf_counter()
+        step()
+        times.append(1e3 * (time.perf_counter() - start))
+    return times[count // 10 :]
+
+
 def time_pytorch(name):
     """Median and minimum in milliseconds."""
-    _, _, shape, steps = MODELS[name]
-    torch.manual_seed(1)
+    samples, labels = samples_of(name, 32)
     model, loss = build(name), nn.CrossEntropyLoss()
-    samples, labels = torch.rand(32, *shape) - 0.5, torch.randint(0, 10, (32,))
-    if shape == (80,):
-        samples, labels = torch.randint(0, SYMBOLS, (2, 32, 80))
-        labels = labels.flatten()
-    best = None
-    for drop in (True, False):
-        times = []
-        for _ in range(steps + steps // 10):
-            model.zero_grad(set_to_none=drop)
-            start = time.perf_counter()
-            loss(model(samples), labels).backward()
-            times.append(1e3 * (time.perf_counter() - start))
-        times = times[steps // 10 :]
-        best = min(best or (1e9, 0), (statistics.median(times), min(times)))
-    return best
+    step = lambda: loss(model(samples), labels).backward()
+    both = [time_steps(step, model, MODELS[name][3], drop) for drop in (True, False)]
+    return min((statistics.median(times), min(times)) for times in both)
 
 
 def time_starling(program, name):
-    return tuple(
-        map(
-            float,
-            subprocess.run(
-                [program, name], capture_output=True, text=True, check=True
-            ).stdout.split()[1:],
-        )
-    )
+    ended = subprocess.run([program, name], stdout=subprocess.PIPE, text=True, check=True)
+    return tuple(map(float, ended.stdout.split()[1:]))
 
 
 def main():
@@ -184,33 +187,22 @@ def main():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("models", nargs="*", default=list(MODELS), metavar="MODEL")
-    parser.add_argument("--build", default=os.path.join(HERE, "..", "..", "build"))
+    parser.add_argument("--build", default=os.path.join(_bench.ROOT, "build"))
     parser.add_argument("--turns", type=int, default=5)
     options = parser.parse_args()
     torch.set_num_threads(1)
-    program = os.path.join(options.build, "tests", "bench", "model_step")
-    peak = float(
-        subprocess.run(
-            [program, "peak"], capture_output=True, text=True, check=True
-        ).stdout.split()[1]
-    )
-    print(f"one core's multiply-adds: {peak:.1f} GFLOP/s\n")
-    print(
-        f"{'model':10} {'starling':>10} {'minimum':>9} {'pytorch':>10} {'minimum':>9} "
-        f"{'ratio':>7} {'GFLOP/s':>9} {'of peak':>8}"
-    )
+    program = _bench.needed(options.build, "model_step")
+    heads = "starling|minimum|pytorch|minimum|ratio|GFLOP/s".split("|")
+    _bench.print_heads("model", *heads)
     for name in options.models:
         turns = [(time_starling(program, name), time_pytorch(name)) for _ in range(options.turns)]
         ours, theirs = (statistics.median(turn[i][0] for turn in turns) for i in (0, 1))
         ours_least, theirs_least = (min(turn[i][1] for turn in turns) for i in (0, 1))
         forward, first = MODELS[name][:2]
-        rate = (
-            2 * (3 * forward - first) * 32 / ours_least / 1e6
-        )  # counted as direct sums, whatever the method
-        print(
-            f"{name:10} {ours:10.3f} {ours_least:9.3f} {theirs:10.3f} {theirs_least:9.3f} "
-            f"{ours / theirs:7.2f} {rate:9.1f} {rate / peak:8.0%}"
-        )
+        # counted as direct sums, whatever the method
+        rate = 2 * (3 * forward - first) * 32 / ours_least / 1e6
+        times = [f"{ms:.3f}" for ms in (ours, ours_least, theirs, theirs_least)]
+        _bench.print_row(name, *times, f"{ours / theirs:.2f}", f"{rate:.1f}")
 
 
 if __name__ == "__main__":

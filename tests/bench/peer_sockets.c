@@ -1,7 +1,7 @@
 /* peer_sockets.c - what Starling's gossip round is measured against, second: plain non-blocking TCP
  * sockets.
  *
- *   peer_sockets N D ROUNDS [PIECE_KIB [SLOTS [SOCKET_KIB]]]
+ *   peer_sockets N D ROUNDS
  *
  * Forks N processes on a ring, one loopback connection an edge. A process sends its vector to its
  * neighbours and receives theirs in pieces, into a few small buffers that stay in cache; a piece is
@@ -13,37 +13,24 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdbool.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "bench.h"
+#include "forked.h"
 
-enum { WARMUP_ROUNDS = 3, NODES_MAX = 64, SLOTS_MAX = 64 };
-
-/* In memory that all processes share. */
-typedef struct stamps {
-    pthread_barrier_t barrier;
-    double start[NODES_MAX], end[NODES_MAX];
-    size_t wrong[NODES_MAX];
-} stamps;
+enum { PIECE_BYTES = 112 * 1024, SLOTS = 2 };
 
 typedef struct edge {
     int fd;
     size_t sent, received; /* bytes of this round */
-    char *slots;           /* (slots, piece bytes): piece k is received into slot k mod slots */
+    char *slots;           /* (SLOTS, PIECE_BYTES): piece k is received into slot k mod SLOTS */
 } edge;
 
 typedef struct process {
     int rank, nodes, degree;
-    size_t dimension, bytes, piece, slots; /* piece in bytes */
-    float *x;                              /* (dimension) */
-    size_t combined;                       /* pieces of this round */
+    size_t dimension, bytes;
+    float *x;        /* (dimension) */
+    size_t combined; /* pieces of this round */
     edge edges[2];
 } process;
 
@@ -62,18 +49,11 @@ static void *allocate(size_t bytes) {
 }
 
 /* A connected pair of loopback TCP sockets. */
-static void connect_pair(int ends[2], int socket_bytes) {
+static void connect_pair(int ends[2]) {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t length = sizeof address;
     int one = 1, listener = socket(AF_INET, SOCK_STREAM, 0);
     ends[0] = socket(AF_INET, SOCK_STREAM, 0);
-    if (socket_bytes) { /* before connecting: the window scale is agreed then; accepted sockets
-                           inherit */
-        setsockopt(listener, SOL_SOCKET, SO_RCVBUF, &socket_bytes, sizeof socket_bytes);
-        setsockopt(listener, SOL_SOCKET, SO_SNDBUF, &socket_bytes, sizeof socket_bytes);
-        setsockopt(ends[0], SOL_SOCKET, SO_RCVBUF, &socket_bytes, sizeof socket_bytes);
-        setsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &socket_bytes, sizeof socket_bytes);
-    }
     if (bind(listener, (struct sockaddr *)&address, sizeof address) || listen(listener, 1) ||
         getsockname(listener, (struct sockaddr *)&address, &length) ||
         connect(ends[0], (struct sockaddr *)&address, sizeof address) ||
@@ -87,8 +67,8 @@ static void connect_pair(int ends[2], int socket_bytes) {
 }
 
 static size_t piece_bytes(const process *p, size_t k) {
-    size_t from = k * p->piece;
-    return from + p->piece < p->bytes ? p->piece : p->bytes - from;
+    size_t from = k * PIECE_BYTES;
+    return from + PIECE_BYTES < p->bytes ? PIECE_BYTES : p->bytes - from;
 }
 
 /* Offers the rest of one piece. True if bytes moved. */
@@ -96,7 +76,7 @@ static bool send_some(process *p, edge *e) {
     if (e->sent == p->bytes) {
         return false;
     }
-    size_t k = e->sent / p->piece, rest = k * p->piece + piece_bytes(p, k) - e->sent;
+    size_t k = e->sent / PIECE_BYTES, rest = k * PIECE_BYTES + piece_bytes(p, k) - e->sent;
     ssize_t n = send(e->fd, (char *)p->x + e->sent, rest, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (n < 0 && errno != EAGAIN) {
         die("send");
@@ -106,16 +86,16 @@ static bool send_some(process *p, edge *e) {
 }
 
 static bool may_receive(const process *p, const edge *e) {
-    return e->received < p->bytes && e->received / p->piece < p->combined + p->slots;
+    return e->received < p->bytes && e->received / PIECE_BYTES < p->combined + SLOTS;
 }
 
 static bool receive_some(process *p, edge *e) {
     if (!may_receive(p, e)) {
         return false;
     }
-    size_t k = e->received / p->piece, at = e->received - k * p->piece;
+    size_t k = e->received / PIECE_BYTES, at = e->received - k * PIECE_BYTES;
     ssize_t n =
-        recv(e->fd, e->slots + k % p->slots * p->piece + at, piece_bytes(p, k) - at, MSG_DONTWAIT);
+        recv(e->fd, e->slots + k % SLOTS * PIECE_BYTES + at, piece_bytes(p, k) - at, MSG_DONTWAIT);
     if (n == 0 || (n < 0 && errno != EAGAIN)) {
         die("recv");
     }
@@ -126,15 +106,15 @@ static bool receive_some(process *p, edge *e) {
 static void sum_piece(process *p, size_t k) {
     float w = bench_weight(p->nodes);
     size_t count = piece_bytes(p, k) / sizeof(float);
-    float *restrict x = p->x + k * (p->piece / sizeof(float));
-    const float *restrict a = (const float *)(p->edges[0].slots + k % p->slots * p->piece);
+    float *restrict x = p->x + k * (PIECE_BYTES / sizeof(float));
+    const float *restrict a = (const float *)(p->edges[0].slots + k % SLOTS * PIECE_BYTES);
     if (p->degree == 1) {
         for (size_t i = 0; i < count; i++) {
             x[i] = w * (x[i] + a[i]);
         }
         return;
     }
-    const float *restrict b = (const float *)(p->edges[1].slots + k % p->slots * p->piece);
+    const float *restrict b = (const float *)(p->edges[1].slots + k % SLOTS * PIECE_BYTES);
     for (size_t i = 0; i < count; i++) {
         x[i] = w * (x[i] + a[i] + b[i]);
     }
@@ -142,7 +122,7 @@ static void sum_piece(process *p, size_t k) {
 
 /* Sums the next piece if it is here from everyone and gone to everyone. */
 static bool combine_some(process *p) {
-    size_t end = p->combined * p->piece + piece_bytes(p, p->combined);
+    size_t end = p->combined * PIECE_BYTES + piece_bytes(p, p->combined);
     for (int i = 0; i < p->degree; i++) {
         if (p->edges[i].sent < end || p->edges[i].received < end) {
             return false;
@@ -166,7 +146,7 @@ static void wait_for_sockets(process *p) {
 }
 
 static void gossip(process *p) {
-    size_t pieces = (p->bytes + p->piece - 1) / p->piece;
+    size_t pieces = (p->bytes + PIECE_BYTES - 1) / PIECE_BYTES;
     p->combined = 0;
     for (int i = 0; i < p->degree; i++) {
         p->edges[i].sent = p->edges[i].received = 0;
@@ -188,30 +168,22 @@ static void gossip(process *p) {
     }
 }
 
-static void rounds_of_process(process *p, stamps *shared, double *times, int rounds) {
+static void rounds_of_process(process *p, forked *shared, size_t rounds) {
     bench_fill(p->x, p->dimension, p->rank);
-    for (int i = -WARMUP_ROUNDS; i < rounds; i++) {
+    for (size_t i = 1; i <= FORKED_WARMUP + rounds; i++) {
         pthread_barrier_wait(&shared->barrier);
-        shared->start[p->rank] = bench_now_ms();
+        shared->start[i][p->rank] = bench_now_ms();
         gossip(p);
-        shared->end[p->rank] = bench_now_ms();
-        if (i == -WARMUP_ROUNDS) {
+        shared->end[i][p->rank] = bench_now_ms();
+        if (i == 1) {
             shared->wrong[p->rank] = bench_wrong(p->x, p->dimension, p->rank, p->nodes);
-        }
-        pthread_barrier_wait(&shared->barrier);
-        if (p->rank == 0 && i >= 0) {
-            double first = shared->start[0], last = shared->end[0];
-            for (int j = 1; j < p->nodes; j++) {
-                first = fmin(first, shared->start[j]);
-                last = fmax(last, shared->end[j]);
-            }
-            times[i] = last - first;
         }
     }
 }
 
 /* The body of one forked process: closes the sockets that are not its own and runs. */
-static int run_process(process *p, int (*pairs)[2], int pair_count, stamps *shared, int rounds) {
+static void run_process(process *p, int (*pairs)[2], int pair_count, forked *shared,
+                        size_t rounds) {
     int left = (p->rank + p->nodes - 1) % p->nodes;
     p->degree = p->nodes == 2 ? 1 : 2;
     p->edges[0].fd = p->nodes == 2 ? pairs[0][p->rank] : pairs[left][1];
@@ -224,76 +196,40 @@ static int run_process(process *p, int (*pairs)[2], int pair_count, stamps *shar
     }
     p->x = allocate(p->bytes);
     for (int i = 0; i < p->degree; i++) {
-        p->edges[i].slots = allocate(p->slots * p->piece);
+        p->edges[i].slots = allocate(SLOTS * PIECE_BYTES);
     }
-    double *times = allocate((size_t)rounds * sizeof *times);
-    rounds_of_process(p, shared, times, rounds);
-    if (p->rank == 0) {
-        bench_report("sockets", p->nodes, p->dimension, times, (size_t)rounds);
-    }
-    return shared->wrong[p->rank] ? 1 : 0;
-}
-
-static size_t argument(int argc, char **argv, int i, size_t value) {
-    return i < argc ? strtoull(argv[i], NULL, 10) : value;
-}
-
-/* Waits for all children; the first failure ends the rest, which would wait for ever at the
- * barrier. */
-static int reap(const pid_t *children, int count) {
-    int failed = 0, status;
-    for (int done = 0; done < count; done++) {
-        if (wait(&status) < 0 || status == 0) {
-            continue;
-        }
-        for (int i = 0; i < count && !failed; i++) {
-            kill(children[i], SIGTERM);
-        }
-        failed = 1;
-    }
-    return failed;
+    rounds_of_process(p, shared, rounds);
 }
 
 int main(int argc, char **argv) {
-    process p = {.nodes = (int)argument(argc, argv, 1, 0), .dimension = argument(argc, argv, 2, 0)};
-    int rounds = (int)argument(argc, argv, 3, 0);
+    process p = {.nodes = argc > 1 ? atoi(argv[1]) : 0,
+                 .dimension = argc > 2 ? strtoull(argv[2], NULL, 10) : 0};
+    const size_t rounds = argc > 3 ? strtoull(argv[3], NULL, 10) : 0;
     p.bytes = p.dimension * sizeof(float);
-    p.piece = argument(argc, argv, 4, 112) * 1024;
-    p.slots = argument(argc, argv, 5, 2);
-    int socket_bytes = (int)argument(argc, argv, 6, 0) * 1024;
-    if (p.nodes < 2 || p.nodes > NODES_MAX || p.dimension < 1 || rounds < 1 || !p.piece ||
-        !p.slots || p.slots > SLOTS_MAX) {
-        fprintf(stderr, "usage: peer_sockets NODES DIMENSION ROUNDS [PIECE_KIB [SLOTS [SOCKET_KIB "
-                        "(0: the kernel's)]]]\n");
+    if (!forked_fits(p.nodes, p.dimension, rounds)) {
+        fprintf(stderr, "usage: peer_sockets N D ROUNDS\n");
         return 2;
     }
-    stamps *shared =
-        mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (shared == MAP_FAILED) {
-        die("mmap");
-    }
-    pthread_barrierattr_t attribute;
-    pthread_barrierattr_init(&attribute);
-    pthread_barrierattr_setpshared(&attribute, PTHREAD_PROCESS_SHARED);
-    pthread_barrier_init(&shared->barrier, &attribute, (unsigned)p.nodes);
-
-    int pairs[NODES_MAX][2], pair_count = p.nodes == 2 ? 1 : p.nodes; /* pair i joins i and i + 1 */
+    forked *shared = forked_open(p.nodes);
+    int pairs[FORKED_NODES_MAX][2],
+        pair_count = p.nodes == 2 ? 1 : p.nodes; /* pair i joins i and i + 1 */
     for (int i = 0; i < pair_count; i++) {
-        connect_pair(pairs[i], socket_bytes);
+        connect_pair(pairs[i]);
     }
-    pid_t children[NODES_MAX];
+    pid_t children[FORKED_NODES_MAX];
     for (p.rank = 0; p.rank < p.nodes; p.rank++) {
         children[p.rank] = fork();
         if (children[p.rank] < 0) {
             die("fork");
         }
         if (children[p.rank] == 0) {
-            exit(run_process(&p, pairs, pair_count, shared, rounds));
+            run_process(&p, pairs, pair_count, shared, rounds);
+            exit(0);
         }
     }
     for (int i = 0; i < pair_count; i++) {
         close(pairs[i][0]);
         close(pairs[i][1]);
     }
-    return reap(children, p.nodes);
+    return forked_tell("sockets", shared, children, p.nodes, p.dimension, rounds);
 }

@@ -10,21 +10,19 @@ that it has drawn before. Turns alternate; the table has medians, in millisecond
 
 usage: rounds.py [--build BUILD] [--turns N]     meson compile -C BUILD
 """
-import argparse
 import json
 import os
 import resource
 import shutil
-import statistics
 import subprocess
 import tempfile
 
 import numpy as np
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(os.path.dirname(HERE))
+import _bench
+
 NODES, FEW, MANY = 2, 4, 12
-DIMENSION, ROWS, BITS = 25_557_032, 5, 4
+DIMENSION, ROWS, BITS = _bench.RESNET50, 5, 4
 COLUMNS = DIMENSION // 10 // ROWS
 KEPT = COLUMNS // 10
 TOP = {"name": "top-k", "fraction": 0.01}
@@ -111,26 +109,24 @@ def spent(work):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--build", default=os.path.join(ROOT, "build"))
+    parser = _bench.parser_of(__doc__)
     parser.add_argument("--turns", type=int, default=3)
     options = parser.parse_args()
     starling = os.path.join(os.path.abspath(options.build), "tools", "starling")
-    ours = {name: [] for name in ALGORITHMS}
-    theirs = {"laq, 4 bits": [], "fetch-sgd, 5 rows": []}
     peer = Numpy()
+    theirs = {"laq, 4 bits": peer.laq, "fetch-sgd, 5 rows": peer.fetch_sgd}
     with tempfile.TemporaryDirectory(prefix="starling-rounds-") as folder:
-        for _ in range(options.turns):
-            for name, algorithm in ALGORITHMS.items():
-                ours[name].append(round_of(starling, folder, algorithm))
-            theirs["laq, 4 bits"].append(spent(peer.laq))
-            theirs["fetch-sgd, 5 rows"].append(spent(peer.fetch_sgd))
-    least = statistics.median(ours["all-reduce"])
-    print("| algorithm | a round | beside all-reduce | numpy |\n|---|--:|--:|--:|")
-    for name, times in ours.items():
-        middle = statistics.median(times)
-        other = f"{statistics.median(theirs[name]):,.0f}" if name in theirs else ""
-        print(f"| {name} | {middle:,.0f} | {middle - least:,.0f} | {other} |")
+        works = {
+            name: lambda algorithm=algorithm: round_of(starling, folder, algorithm)
+            for name, algorithm in ALGORITHMS.items()
+        }
+        works.update({"numpy " + name: lambda w=w: spent(w) for name, w in theirs.items()})
+        found = _bench.medians(works, options.turns)
+    _bench.print_heads("algorithm", "a round", "beside all-reduce", "numpy")
+    for name in ALGORITHMS:
+        other = f"{found['numpy ' + name]:,.0f}" if name in theirs else ""
+        beside = found[name] - found["all-reduce"]
+        _bench.print_row(name, f"{found[name]:,.0f}", f"{beside:,.0f}", other)
 
 
 if __name__ == "__main__":

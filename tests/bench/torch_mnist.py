@@ -15,15 +15,12 @@ import sys
 import tempfile
 import time
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(os.path.dirname(HERE))
-sys.path.insert(0, os.path.join(os.path.dirname(HERE), "chaos"))
+import _bench
+
+sys.path.insert(0, os.path.join(_bench.ROOT, "tests", "chaos"))
 from _torchrun import torchrun  # noqa: E402
 
-SCRIPT = os.path.join(ROOT, "examples", "torch_mnist.py")
-DATA = os.path.join(
-    os.environ.get("STARLING_DATA", os.path.join(ROOT, "..", "shared", "data")), "mnist"
-)
+SCRIPT = os.path.join(_bench.ROOT, "examples", "torch_mnist.py")
 PEERS = 4
 
 
@@ -38,18 +35,11 @@ def train(command, environment):
 
 
 def main():
-    build = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else os.path.join(ROOT, "build"))
+    build = sys.argv[1] if len(sys.argv) > 1 else os.path.join(_bench.ROOT, "build")
     epochs = sys.argv[2] if len(sys.argv) > 2 else "3"
     if importlib.util.find_spec("torch") is None:
         sys.exit("torch_mnist.py: this Python has no torch (apt-get install python3-torch)")
-    if not os.path.isdir(DATA):
-        sys.exit(f"torch_mnist.py: {os.path.abspath(DATA)}: no such folder; set STARLING_DATA")
-    environment = {
-        **os.environ,
-        "STARLING_LIBRARY": os.path.join(build, "src", "libstarling.so.0"),
-        "PYTHONPATH": os.path.join(ROOT, "src", "python"),
-        "OMP_NUM_THREADS": "1",
-    }
+    data, environment = _bench.data_folder("mnist"), _bench.package_environment(build)
     with open(SCRIPT) as file:
         lines = file.read().splitlines(keepends=True)
     added = [line for line in lines if line.endswith("# starling\n")]
@@ -58,10 +48,10 @@ def main():
         plain = os.path.join(folder, "plain.py")
         with open(plain, "w") as file:
             file.writelines(line for line in lines if line not in added)
-        alone, seconds = train([sys.executable, plain, DATA, epochs], environment)
+        alone, seconds = train([sys.executable, plain, data, epochs], environment)
         print(f"one process: accuracy {alone:.4f} in {seconds:.0f} s", flush=True)
         meeting = os.path.join(folder, "meeting")
-        command, variables = torchrun(PEERS, meeting, SCRIPT, DATA, epochs)
+        command, variables = torchrun(PEERS, meeting, SCRIPT, data, epochs)
         peers, seconds = train(command, {**environment, **variables})
     print(f"{PEERS} peers: accuracy {peers:.4f} in {seconds:.0f} s")
     print(f"difference {100 * (peers - alone):+.2f} points")

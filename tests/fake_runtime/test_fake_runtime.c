@@ -41,6 +41,15 @@ static void expect_all(const float *v, float value) {
 
 /* ---- devices ---- */
 
+static const struct {
+    cudaError_t result;
+    const char *said;
+} counts[] = {
+    {cudaErrorNoDevice, "no NVIDIA GPU that CUDA_VISIBLE_DEVICES=\"MIG-1234\" names"},
+    {cudaErrorInsufficientDriver, "no NVIDIA driver, or one that is older than CUDA "},
+    {cudaErrorIllegalAddress, "an illegal memory access was encountered"},
+};
+
 START_TEST(devices_are_counted_and_described) {
     device_properties p = {0};
     ck_assert_int_eq(device_count(text), 2);
@@ -54,18 +63,12 @@ START_TEST(devices_are_counted_and_described) {
     fake_set_devices(0, cudaSuccess);
     ck_assert_int_eq(device_count(text), 0);
     ck_assert_str_eq(text, "no NVIDIA GPU");
-    fake_set_devices(0, cudaErrorNoDevice);
     setenv("CUDA_VISIBLE_DEVICES", "MIG-1234", 1);
-    ck_assert_int_eq(device_count(text), 0);
-    ck_assert_ptr_nonnull(
-        strstr(text, "no NVIDIA GPU that CUDA_VISIBLE_DEVICES=\"MIG-1234\" names"));
-    unsetenv("CUDA_VISIBLE_DEVICES");
-    fake_set_devices(0, cudaErrorInsufficientDriver);
-    ck_assert_int_eq(device_count(text), 0);
-    ck_assert_ptr_nonnull(strstr(text, "no NVIDIA driver, or one that is older than CUDA "));
-    fake_set_devices(0, cudaErrorIllegalAddress);
-    ck_assert_int_eq(device_count(text), 0);
-    ck_assert_str_eq(text, "an illegal memory access was encountered");
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        fake_set_devices(0, counts[i].result);
+        ck_assert_int_eq(device_count(text), 0);
+        ck_assert_msg(strstr(text, counts[i].said) == text, "%s", text);
+    }
 }
 END_TEST
 
@@ -200,43 +203,6 @@ START_TEST(a_thread_has_a_lane_until_it_ends) {
 }
 END_TEST
 
-/* Row-major a (2, 3) b (3, 2), one and a batch of two of them, turned and not. */
-START_TEST(products_are_row_major) {
-    open_device();
-    const float a[6] = {1, 2, 3, 4, 5, 6}, b[6] = {1, 0, 0, 1, 1, 1};
-    float c[8], *da = device_allocate(2 * sizeof a), *db = device_allocate(2 * sizeof b),
-                *dc = device_allocate(sizeof c);
-    for (int i = 0; i < 2; i++) {
-        device_copy_in(da + 6 * i, a, sizeof a);
-        device_copy_in(db + 6 * i, b, sizeof b);
-    }
-    device_product p = {.a = {.at = da, .line = 3, .step = 6},
-                        .b = {.at = db, .line = 2, .step = 6},
-                        .c = dc,
-                        .c_line = 2,
-                        .c_step = 4,
-                        .m = 2,
-                        .n = 2,
-                        .k = 3,
-                        .count = 2,
-                        .scale = 1};
-    device_multiply(&p);
-    p.count = 1;
-    p.add = true;
-    device_multiply(&p);
-    device_copy_out(c, dc, sizeof c);
-    const float expected[8] = {8, 10, 20, 22, 4, 5, 10, 11};
-    ck_assert_mem_eq(c, expected, sizeof c);
-    p.add = false;
-    p.a = (device_matrix){.at = db, .line = 2, .turned = true}; /* b^T (2, 3) a^T (3, 2) */
-    p.b = (device_matrix){.at = da, .line = 3, .turned = true};
-    device_multiply(&p);
-    device_copy_out(c, dc, sizeof c);
-    const float of_turned[4] = {4, 10, 5, 11};
-    ck_assert_mem_eq(c, of_turned, sizeof of_turned);
-}
-END_TEST
-
 /* ---- repeated operations ---- */
 
 static const float seven[N] = {[0 ... N - 1] = 7};
@@ -280,45 +246,7 @@ START_TEST(what_cannot_be_noted_is_no_failure) {
 }
 END_TEST
 
-START_TEST(an_allocation_that_would_be_noted_ends_the_program) {
-    open_device();
-    device_graph_begin();
-    device_allocate(BYTES);
-}
-END_TEST
-
 /* ---- streams and memory of others ---- */
-
-START_TEST(another_stream_is_ordered_and_never_waited_for) {
-    open_device();
-    cudaStream_t theirs;
-    cudaStreamCreateWithFlags(&theirs, cudaStreamNonBlocking);
-    float *model = device_allocate(BYTES), *x = device_allocate(BYTES), found[N];
-    sl_vec_event *ours = device_event_open(),
-                 *given[2] = {device_event_open(), device_event_open()};
-    device_fence(text);
-    fake_hold_kernels(true);
-    fill(model, 3);
-    device_event_record(ours);
-    for (int i = 0; i < 2; i++) { /* the default stream, too */
-        cudaStream_t on = i == 0 ? theirs : NULL;
-        device_guest_follow(ours, on);
-        device_guest_enter(on), device_copy(x, model, BYTES), device_guest_leave();
-        device_guest_record(given[i], on);
-        device_event_follow(given[i]);
-    }
-    fill(model, 4); /* after x was read */
-    fake_hold_kernels(false);
-    device_copy_out(found, x, BYTES);
-    expect_all(found, 3);
-    device_guest_enter(theirs), device_copy_out(found, x, BYTES), device_guest_leave();
-    expect_all(found, 3);
-    device_event_close(ours);
-    device_event_close(given[0]);
-    device_event_close(given[1]);
-    ck_assert_int_eq(device_fence(text), 0);
-}
-END_TEST
 
 static void *visit(void *x) {
     static float found[N];
@@ -524,47 +452,55 @@ END_TEST
 
 /* ---- what fake.h forbids ---- */
 
-START_TEST(a_copy_of_pageable_memory_in_the_background_ends_the_program) {
-    open_device();
-    float *v = device_allocate(BYTES), *plain = malloc(BYTES);
+static void copy_pageable_memory_in_the_background(cudaStream_t s, float *v, float *plain) {
+    (void)s;
     device_begin_copy_out(plain, v, BYTES);
     device_fence(text);
 }
-END_TEST
 
-START_TEST(memory_of_the_host_taken_for_the_device_ends_the_program) {
-    open_device();
-    float *plain = malloc(BYTES);
+static void take_memory_of_the_host_for_the_devices(cudaStream_t s, float *v, float *plain) {
+    (void)s, (void)v;
     device_clear(plain, BYTES);
 }
-END_TEST
+
+static void note_an_allocation(cudaStream_t s, float *v, float *plain) {
+    (void)s, (void)v, (void)plain;
+    device_graph_begin();
+    device_allocate(BYTES);
+}
 
 static void CUDART_CB call_from_a_callback(void *unused) {
     (void)unused;
     cudaGetLastError();
 }
 
-START_TEST(a_call_from_a_callback_ends_the_program) {
-    open_device();
-    cudaStream_t s;
-    cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking);
+static void call_back_and_call(cudaStream_t s, float *v, float *plain) {
+    (void)v, (void)plain;
     cudaLaunchHostFunc(s, call_from_a_callback, NULL);
     cudaStreamSynchronize(s);
 }
-END_TEST
 
 static void *clear_on_no_device(void *stream) {
     cudaMemsetAsync(NULL, 0, 0, stream);
     return NULL;
 }
 
-START_TEST(a_thread_without_a_device_ends_the_program) {
-    open_device();
-    cudaStream_t s;
-    cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking);
+static void clear_in_a_thread_without_a_device(cudaStream_t s, float *v, float *plain) {
+    (void)v, (void)plain;
     pthread_t thread;
     pthread_create(&thread, NULL, clear_on_no_device, s);
     pthread_join(thread, NULL);
+}
+
+static void (*const forbidden[])(cudaStream_t s, float *v, float *plain) = {
+    copy_pageable_memory_in_the_background, take_memory_of_the_host_for_the_devices,
+    note_an_allocation, call_back_and_call, clear_in_a_thread_without_a_device};
+
+START_TEST(what_is_forbidden_ends_the_program) {
+    cudaStream_t s;
+    open_device();
+    cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking);
+    forbidden[_i](s, device_allocate(BYTES), malloc(BYTES));
 }
 END_TEST
 
@@ -574,9 +510,8 @@ int main(void) {
     ADD_TESTS(
         suite, "runs", devices_are_counted_and_described, memory_is_zeroed_and_copied,
         rows_are_copied_in, background_copies_keep_their_order, a_thread_has_a_lane_until_it_ends,
-        products_are_row_major, a_notice_comes_once, no_notice_comes_after_the_event_is_closed,
-        out_of_memory_is_no_failure, a_kernel_that_stops_is_found_at_the_fence,
-        another_stream_is_ordered_and_never_waited_for, a_thread_of_others_keeps_its_device,
+        a_notice_comes_once, no_notice_comes_after_the_event_is_closed, out_of_memory_is_no_failure,
+        a_kernel_that_stops_is_found_at_the_fence, a_thread_of_others_keeps_its_device,
         memory_is_told_apart, a_graph_is_noted_and_repeated, what_cannot_be_noted_is_no_failure);
     TCase *many = tcase_create("failures");
     tcase_add_loop_test(many, a_device_that_does_not_open_says_why, 0,
@@ -584,15 +519,8 @@ int main(void) {
     tcase_add_loop_test(many, an_allocation_after_a_fault_is_a_failure, 0, 2);
     tcase_add_loop_test(many, the_first_failure_is_kept, 0,
                         (int)(sizeof operations / sizeof *operations));
+    tcase_add_loop_test_raise_signal(many, what_is_forbidden_ends_the_program, SIGABRT, 0,
+                                     (int)(sizeof forbidden / sizeof *forbidden));
     suite_add_tcase(suite, many);
-    TCase *ends = tcase_create("ends");
-    tcase_add_test_raise_signal(ends, a_copy_of_pageable_memory_in_the_background_ends_the_program,
-                                SIGABRT);
-    tcase_add_test_raise_signal(ends, memory_of_the_host_taken_for_the_device_ends_the_program,
-                                SIGABRT);
-    tcase_add_test_raise_signal(ends, an_allocation_that_would_be_noted_ends_the_program, SIGABRT);
-    tcase_add_test_raise_signal(ends, a_call_from_a_callback_ends_the_program, SIGABRT);
-    tcase_add_test_raise_signal(ends, a_thread_without_a_device_ends_the_program, SIGABRT);
-    suite_add_tcase(suite, ends);
     return run_suite(suite);
 }

@@ -14,12 +14,7 @@ network_habits network;
 static wire *wires;
 static sl_fabric *listeners[PORTS_MAX];
 static bool parted[PORTS_MAX][PORTS_MAX];
-static uint64_t corrupted;
 static double longest_stay_s;
-
-uint64_t network_corrupted(void) {
-    return corrupted;
-}
 
 double network_longest_stay(void) {
     return longest_stay_s;
@@ -57,7 +52,6 @@ void network_open(void) {
     memset(listeners, 0, sizeof listeners);
     memset(parted, 0, sizeof parted);
     network = (network_habits){0};
-    corrupted = 0;
     longest_stay_s = 0;
 }
 
@@ -259,7 +253,6 @@ static void damage(message *m) {
     const size_t room =
         world_chance(0.5) && m->bytes > SL_FRAME_HEADER_BYTES ? SL_FRAME_HEADER_BYTES : m->bytes;
     m->body[world_draw() % room] ^= (uint8_t)(1 + world_draw() % 255);
-    corrupted++;
     world_note("damages", m->bytes, m->cookie, 0);
 }
 

@@ -127,7 +127,6 @@ void network_part(uint32_t a, uint32_t b, bool parted);
 void network_send_stranger(uint32_t rank);
 /* How long one of them was at most connected, in seconds. */
 double network_longest_stay(void);
-uint64_t network_corrupted(void);
 
 /* ---- what must never be ---- */
 
