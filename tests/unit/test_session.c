@@ -8,14 +8,11 @@
 #include <sys/wait.h>
 
 #include "descent.h"
-#include "harness.h"
-#include "peers.h"
+#include "sessions.h"
 
 enum { D = 3000, N = 4 };
 static const char ring[] = "{\"topology\": {\"nodes\": 4, \"family\": \"ring\"}, "
                            "\"transport\": {\"chunk_bytes\": 4096}}";
-static sl_error error;
-static sl_session_options options;
 
 /* What the peers' functions work with. */
 typedef struct scene {
@@ -26,7 +23,6 @@ typedef struct scene {
     bool more_rounds; /* for higher ranks */
 } scene;
 static scene *world, *other;
-static peer_thread threads[N];
 
 static void setup(void) {
     sl_session_defaults(&options, sizeof options);
@@ -46,8 +42,7 @@ static int one_round(sl_session *s, scene *w, float *x, int64_t rank, sl_error *
     if (strcmp(w->form, "begin") == 0) {
         int result = sl_session_begin(s, x, e);
         memcpy(at, x, sizeof at);
-        if (result == 0)
-            result = sl_session_end(s, x, e);
+        THEN(result, sl_session_end(s, x, e));
         descent_step(x, at, D, rank);
         return result;
     }
@@ -59,30 +54,16 @@ static int train(void *context, const sl_session_options *o, sl_error *e) {
     scene *w = context;
     float *x = w->x[o->rank];
     sl_session *s;
-    int result = sl_session_join(&s, w->experiment, D, o, e);
-    if (result != 0)
-        return result;
     descent_fill(x, D, o->rank);
-    result = sl_session_start(s, x, e);
+    int result = peer_start(&s, w->experiment, D, x, o, e);
     for (int k = 0; k < w->rounds + (w->more_rounds ? o->rank : 0) && result == 0; k++)
         result = one_round(s, w, x, o->rank, e);
-    if (result == 0)
-        result = sl_session_average(s, x, w->average[o->rank], &w->distance[o->rank], e);
-    if (result == 0)
-        return sl_session_leave(&s, e);
-    sl_session_abort(&s, NULL);
-    return result;
+    THEN(result, sl_session_average(s, x, w->average[o->rank], &w->distance[o->rank], e));
+    return end_session(s, result, e);
 }
 
 static void simulate(scene *w) {
-    int result = sl_simulate(w->experiment, N, train, w, &options, &error);
-    ck_assert_msg(result == 0, "%s", error.text);
-}
-
-static void run_as_agents(scene *w) {
-    run_agents(threads, N, train, w, &options);
-    for (int i = 0; i < N; i++)
-        ck_assert_msg(threads[i].result == 0, "%d: %s", i, threads[i].error.text);
+    run_simulated(w->experiment, N, train, w);
 }
 
 /* ---- what rounds leave ---- */
@@ -128,8 +109,7 @@ START_TEST(while_adapting_mix_is_the_overlap) {
     simulate(world);
     *other = (scene){.experiment = ring, .form = "mix", .rounds = 3};
     const char *set[] = {"algorithm.variant=combine-while-adapt"};
-    options.overrides = set;
-    options.override_count = 1;
+    set_options(set, 1);
     simulate(other);
     for (int r = 0; r < N; r++)
         for (int i = 0; i < D; i++)
@@ -170,42 +150,23 @@ START_TEST(an_average_is_the_mean_of_all_with_the_same_bits) {
 }
 END_TEST
 
-static void check_same_bits(void) {
+/* Rank 1 hears by no data of rank 0's rounds that it is needed for. The seeds of session_world have
+ * other topologies, and peers that overlap. */
+START_TEST(agents_of_unequal_rounds_have_the_bits_of_the_simulation) {
+    world->experiment =
+        "{\"algorithm\": \"sgp\", \"topology\": {\"nodes\": 4, \"directed\": true, \"weights\": "
+        "\"push-sum\", \"schedule\": [{\"edges\": [[0, 1]]}, {\"edges\": [[1, 2]]}, "
+        "{\"edges\": [[2, 3], [0, 2]]}, {\"edges\": [[3, 0]]}]}}";
+    world->rounds = 5;
+    world->more_rounds = true;
     simulate(world);
     *other = *world;
     memset(other->x, 0, sizeof other->x);
     memset(other->average, 0, sizeof other->average);
-    run_as_agents(other);
+    run_as_agents(N, train, other);
     ck_assert_mem_eq(other->x, world->x, sizeof world->x);
     ck_assert_mem_eq(other->average, world->average, sizeof world->average);
     ck_assert_mem_eq(other->distance, world->distance, sizeof world->distance);
-}
-
-START_TEST(agents_have_the_bits_of_the_simulation) {
-    check_same_bits();
-}
-END_TEST
-
-START_TEST(agents_that_overlap_have_them_too) {
-    world->form = "begin";
-    options.overlap = 1;
-    check_same_bits();
-}
-END_TEST
-
-START_TEST(and_with_unequal_numbers_of_rounds) {
-    world->more_rounds = true;
-    check_same_bits();
-}
-END_TEST
-
-START_TEST(push_sum_averages_numerators) {
-    static const char directed[] = "{\"algorithm\": \"sgp\", \"topology\": {\"nodes\": 4, "
-                                   "\"edges\": [[0, 1], [1, 2], [2, 3], [3, 0], [0, 2]], "
-                                   "\"directed\": true, \"weights\": \"push-sum\"}}";
-    world->experiment = directed;
-    world->rounds = 40;
-    check_same_bits();
 }
 END_TEST
 
@@ -214,19 +175,15 @@ END_TEST
 static int start_only(void *context, const sl_session_options *o, sl_error *e) {
     scene *w = context;
     sl_session *s;
-    int result = sl_session_join(&s, ring, D, o, e);
-    if (result != 0)
-        return result;
     descent_fill(w->x[o->rank], D, o->rank);
-    result = sl_session_start(s, w->x[o->rank], e);
-    return result != 0 ? result : sl_session_leave(&s, e);
+    return end_session(s, peer_start(&s, ring, D, w->x[o->rank], o, e), e);
 }
 
 START_TEST(same_start_gives_all_the_x_of_rank_0) {
     float first[D];
     descent_fill(first, D, 0);
     options.same_start = 1;
-    ck_assert_msg(sl_simulate(ring, N, start_only, world, &options, &error) == 0, "%s", error.text);
+    run_simulated(ring, N, start_only, world);
     for (int r = 0; r < N; r++)
         ck_assert_mem_eq(world->x[r], first, sizeof first);
     run_agents(threads, N, start_only, other, &options);
@@ -248,9 +205,7 @@ static void refuse(const char *experiment, const char *expected) {
     sl_session *s = NULL;
     options.roster = "127.0.0.1:7001,127.0.0.1:7002,127.0.0.1:7003,127.0.0.1:7004";
     options.rank = 0;
-    int result = sl_session_join(&s, experiment, D, &options, &error);
-    ck_assert_int_eq(result, SL_EINVAL);
-    ck_assert_msg(strstr(error.text, expected) != NULL, "%s", error.text);
+    expect_refused(sl_session_join(&s, experiment, D, &options, &error), expected, &error);
     ck_assert_ptr_null(s);
 }
 
@@ -306,14 +261,10 @@ static bool refuses(int result, const char *text, const sl_error *e) {
     return result == SL_EINVAL && strstr(e->text, text) != NULL;
 }
 
-static void expect(int result, const char *text, const sl_error *e) {
-    ck_assert_msg(refuses(result, text, e), "%s: %d, %s", text, result, e->text);
-}
-
 static void *mix_elsewhere(void *session) {
     float x[D];
     sl_error e;
-    expect(sl_session_mix(session, x, &e), "another thread", &e);
+    expect_refused(sl_session_mix(session, x, &e), "another thread", &e);
     return NULL;
 }
 
@@ -345,18 +296,18 @@ static int misuse(void *context, const sl_session_options *o, sl_error *e) {
     int result = sl_session_join(&s, w->experiment, D, o, e);
     if (result != 0)
         return result;
-    expect(sl_session_mix(s, x, e), "mix: start comes first", e);
-    expect(sl_session_start(s, NULL, e), "start: x is NULL", e);
+    expect_refused(sl_session_mix(s, x, e), "mix: start comes first", e);
+    expect_refused(sl_session_start(s, NULL, e), "start: x is NULL", e);
     descent_fill(x, D, o->rank);
     ck_assert_int_eq(sl_session_start(s, x, e), 0);
-    expect(sl_session_start(s, x, e), "has started", e);
-    expect(sl_session_end(s, x, e), "end: no round is under way", e);
-    expect(sl_session_mix(s, (float *)((char *)x + 1), e), "aligned", e);
+    expect_refused(sl_session_start(s, x, e), "has started", e);
+    expect_refused(sl_session_end(s, x, e), "end: no round is under way", e);
+    expect_refused(sl_session_mix(s, (float *)((char *)x + 1), e), "aligned", e);
     ck_assert_int_eq(sl_session_begin(s, x, e), 0);
-    expect(sl_session_begin(s, x, e), "begin: a round is under way since begin", e);
-    expect(sl_session_mix(s, x, e), "mix: a round is under way since begin", e);
-    expect(sl_session_average(s, x, NULL, NULL, e), "average: a round is under way", e);
-    expect(sl_session_leave(&s, e), "leave: a round is under way", e);
+    expect_refused(sl_session_begin(s, x, e), "begin: a round is under way since begin", e);
+    expect_refused(sl_session_mix(s, x, e), "mix: a round is under way since begin", e);
+    expect_refused(sl_session_average(s, x, NULL, NULL, e), "average: a round is under way", e);
+    expect_refused(sl_session_leave(&s, e), "leave: a round is under way", e);
     pthread_t thread;
     pthread_create(&thread, NULL, mix_elsewhere, s);
     pthread_join(thread, NULL);
@@ -368,10 +319,7 @@ static int misuse(void *context, const sl_session_options *o, sl_error *e) {
 
 START_TEST(calls_that_are_not_allowed_change_nothing) {
     options.overlap = 1;
-    ck_assert_msg(sl_simulate(ring, N, misuse, world, &options, &error) == 0, "%s", error.text);
-    run_agents(threads, N, misuse, world, &options);
-    for (int i = 0; i < N; i++)
-        ck_assert_msg(threads[i].result == 0, "%s", threads[i].error.text);
+    run_both(ring, N, misuse, world);
 }
 END_TEST
 
@@ -380,7 +328,7 @@ static int begin_untold(void *context, const sl_session_options *o, sl_error *e)
     sl_session *s;
     ck_assert_int_eq(sl_session_join(&s, NULL, D, o, e), 0);
     ck_assert_int_eq(sl_session_start(s, w->x[o->rank], e), 0);
-    expect(sl_session_begin(s, w->x[o->rank], e), "set options.overlap", e);
+    expect_refused(sl_session_begin(s, w->x[o->rank], e), "set options.overlap", e);
     return sl_session_leave(&s, e);
 }
 
@@ -409,8 +357,7 @@ static int look(void *context, const sl_session_options *o, sl_error *e) {
         result = sl_session_offer(s, x, e);
         while (o->simulation == NULL && sl_session_ready(s) == 0)
             usleep(1000);
-        if (result == 0)
-            result = sl_session_end(s, x, e);
+        THEN(result, sl_session_end(s, x, e));
     }
     usleep(200000);
     ck_assert_int_eq(sl_session_status(s, &r, e), 0);
@@ -421,7 +368,7 @@ static int look(void *context, const sl_session_options *o, sl_error *e) {
     ck_assert_uint_eq(sl_session_edges(s, edges, 3), 2);
     ck_assert(edges[0].rank < edges[1].rank && edges[0].connected && edges[1].connected);
     ck_assert(o->simulation != NULL || r.bytes_sent > 20 * 2 * D * sizeof(float));
-    return result != 0 ? result : sl_session_leave(&s, e);
+    return end_session(s, result, e);
 }
 
 static sl_session *alone;
@@ -466,10 +413,7 @@ START_TEST(status_says_who_has_not_come) {
 END_TEST
 
 START_TEST(status_tells_round_edges_and_bytes) {
-    run_agents(threads, N, look, world, &options);
-    for (int i = 0; i < N; i++)
-        ck_assert_msg(threads[i].result == 0, "%s", threads[i].error.text);
-    ck_assert_int_eq(sl_simulate(ring, N, look, world, &options, &error), 0);
+    run_both(ring, N, look, world);
 }
 END_TEST
 
@@ -496,23 +440,19 @@ static int wait_for_rank_0(void *context, const sl_session_options *o, sl_error 
     int result = sl_session_join(&s, ring, D, &own, e);
     if (o->rank == 2)
         distant = s;
-    if (result == 0)
-        result = sl_session_start(s, x, e);
+    THEN(result, sl_session_start(s, x, e));
     for (int i = 0; i < 6000 && o->rank == 0 && !atomic_load(&known); i++)
         usleep(10000);
     for (int i = 0; i < w->rounds && result == 0; i++)
         result = sl_session_mix(s, x, e);
-    if (result == 0)
-        result = sl_session_average(s, x, w->average[o->rank], NULL, e);
-    return result != 0 ? result : sl_session_leave(&s, e);
+    THEN(result, sl_session_average(s, x, w->average[o->rank], NULL, e));
+    return end_session(s, result, e);
 }
 
 static void find_rank_0(int rounds) {
     world->rounds = rounds;
     atomic_store(&known, false);
-    run_agents(threads, N, wait_for_rank_0, world, &options);
-    for (int i = 0; i < N; i++)
-        ck_assert_msg(threads[i].result == 0, "%s", threads[i].error.text);
+    run_as_agents(N, wait_for_rank_0, world);
     ck_assert(atomic_load(&known));
 }
 
@@ -529,8 +469,7 @@ int main(void) {
     ADD_TESTS_WITH(suite, "rounds", setup, teardown, mix_leaves_w_x,
                    overlap_leaves_lazy_w_x_and_then_the_step, while_adapting_mix_is_the_overlap,
                    weights_that_are_named_stay, an_average_is_the_mean_of_all_with_the_same_bits,
-                   agents_have_the_bits_of_the_simulation, agents_that_overlap_have_them_too,
-                   and_with_unequal_numbers_of_rounds, push_sum_averages_numerators,
+                   agents_of_unequal_rounds_have_the_bits_of_the_simulation,
                    same_start_gives_all_the_x_of_rank_0);
     ADD_TESTS_WITH(suite, "calls", setup, teardown, join_refuses, join_warns_of_what_has_no_effect,
                    calls_that_are_not_allowed_change_nothing, begin_wants_overlap,

@@ -5,8 +5,7 @@
 #include <stdlib.h>
 
 #include "descent.h"
-#include "harness.h"
-#include "peers.h"
+#include "sessions.h"
 #include "starling/device.h"
 
 enum { D = 3000, FIRST = 1001, N = 3, BYTES = D * sizeof(float), SLOW_FLOATS = 1 << 17 };
@@ -17,8 +16,6 @@ static const char choco[] =
     "{\"topology\": {\"nodes\": 3, \"family\": \"ring\"}, \"algorithm\": {\"name\": \"choco-sgd\","
     " \"compressor\": {\"name\": \"top-k\", \"fraction\": 0.1}}}";
 static const char *on_gpu[] = {"device=cuda:0"};
-static sl_error error;
-static sl_session_options options;
 static const sl_vec_ops *vec;
 
 /* A peer's numbers, and on a GPU the caller's stream, which is always behind. */
@@ -35,7 +32,6 @@ typedef struct scene {
     double distance[N];
 } scene;
 static scene *cpu, *gpu;
-static peer_thread threads[N];
 
 /* ---- the caller's side of a GPU ---- */
 
@@ -136,16 +132,12 @@ static int go(sl_session *s, scene *w, const caller *c, int64_t rank, sl_error *
     int result = w->on_gpu ? sl_session_stream(s, c->stream, e) : 0;
     float *taken = NULL;
     write_x(w, c, w->start[rank]);
-    if (result == 0)
-        result = place(s, w, c, &taken, e);
-    if (result == 0)
-        result = sl_session_start(s, taken, e);
+    THEN(result, place(s, w, c, &taken, e));
+    THEN(result, sl_session_start(s, taken, e));
     for (int k = 0; k < w->rounds && result == 0; k++)
         result = one_round(s, w, c, rank, e);
-    if (result == 0)
-        result = sl_session_average(s, taken, w->average[rank], &w->distance[rank], e);
-    if (result == 0)
-        result = one_round(s, w, c, rank, e);
+    THEN(result, sl_session_average(s, taken, w->average[rank], &w->distance[rank], e));
+    THEN(result, one_round(s, w, c, rank, e));
     read_x(w, c, w->x[rank]);
     return result;
 }
@@ -158,9 +150,7 @@ static int train(void *context, const sl_session_options *o, sl_error *e) {
         return result;
     caller c = open_caller(w, o->rank);
     result = go(s, w, &c, o->rank, e);
-    if (result == 0)
-        result = sl_session_leave(&s, e);
-    sl_session_abort(&s, NULL);
+    result = end_session(s, result, e);
     close_caller(w, &c);
     return result;
 }
@@ -197,10 +187,6 @@ static void run_peers(scene *w, peer_function peer) {
     run_agents(threads, N, peer, w, &o);
     for (int i = 0; i < N; i++)
         ck_assert_msg(threads[i].result == 0, "%d: %s", i, threads[i].error.text);
-}
-
-static void run_as_agents(scene *w) {
-    run_peers(w, train);
 }
 
 static void simulate(scene *w) {
@@ -240,7 +226,7 @@ static void take_form(int i) {
 
 START_TEST(agents_have_the_bits_of_the_cpu) {
     take_form(_i);
-    run_as_agents(gpu);
+    run_peers(gpu, train);
     expect_cpu_bits();
 }
 END_TEST
@@ -287,28 +273,23 @@ static int stop_and_go_on(void *context, const sl_session_options *o, sl_error *
     write_x(w, &c, again ? saved_x[rank] : w->start[rank]);
     if (again)
         result = sl_session_load(s, states[rank], state_bytes[rank], e);
-    if (result == 0)
-        result = sl_session_start(s, c.x, e);
+    THEN(result, sl_session_start(s, c.x, e));
     for (int k = again ? 2 : 0; k < 4 && result == 0; k++) {
         if (k == 2 && !again) {
             read_x(w, &c, saved_x[rank]);
             result = save(s, &c, rank, e);
         }
-        if (result == 0)
-            result = one_round(s, w, &c, rank, e);
+        THEN(result, one_round(s, w, &c, rank, e));
     }
     read_x(w, &c, w->x[rank]);
-    if (result == 0)
-        result = sl_session_leave(&s, e);
-    sl_session_abort(&s, NULL);
+    result = end_session(s, result, e);
     close_caller(w, &c);
     return result;
 }
 
 START_TEST(a_saved_session_goes_on) {
     const char *set[] = {"device=cuda:0", "algorithm.variant=combine-while-adapt"};
-    options.overrides = set;
-    options.override_count = 2;
+    set_options(set, 2);
     cpu->on_gpu = true;
     *gpu = *cpu;
     for (int i = 0; i < 2; i++) {
@@ -367,18 +348,12 @@ static int change_while_mixing(void *context, const sl_session_options *o, sl_er
     if (result == 0 && w->on_gpu)
         result = sl_session_stream(s, c.stream, e);
     write_x(w, &c, w->start[o->rank]);
-    if (result == 0)
-        result = sl_session_start(s, c.x, e);
-    if (result == 0)
-        result = sl_session_begin(s, c.x, e);
+    THEN(result, sl_session_start(s, c.x, e));
+    THEN(result, sl_session_begin(s, c.x, e));
     write_x(w, &c, w->start[(o->rank + 1) % N]);
-    if (result == 0)
-        result = sl_session_end(s, c.x, e);
+    THEN(result, sl_session_end(s, c.x, e));
     read_x(w, &c, w->x[o->rank]);
-    if (result == 0)
-        result = sl_session_leave(&s, e);
-    else
-        sl_session_abort(&s, NULL);
+    result = end_session(s, result, e);
     close_caller(w, &c);
     return result;
 }
@@ -472,8 +447,7 @@ END_TEST
 START_TEST(auto_says_too_little) {
     static float x[D];
     const char *set[] = {"device=auto"};
-    options.overrides = set;
-    options.override_count = 1;
+    set_options(set, 1);
     ck_assert_int_eq(try_start(alone, x), SL_EINVAL);
     ck_assert_msg(strstr(error.text, "device: \"auto\" is not allowed in a session") != NULL, "%s",
                   error.text);

@@ -7,8 +7,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "harness.h"
-#include "peers.h"
+#include "sessions.h"
 
 /* libfabric 1.17 forgets a connection that its listener has accepted, and that has said nothing yet
  * as the listener closes. Who comes back to peers that end may be that. */
@@ -33,18 +32,16 @@ typedef enum past { NONE, SAVES, LOADS } past;
 
 typedef struct scene {
     past past; /* the run ends with a state, or goes on from it */
-    /* Of the peer that is lost: ends it, and returns its error. */
-    int (*end)(sl_session *s, peer *p, sl_error *error);
+    /* Of the peer that is lost: ends it, and returns its e. */
+    int (*end)(sl_session *s, peer *p, sl_error *e);
     int round;    /* in which it ends */
     int averages; /* 1: at the end; ROUNDS: after each round */
 } scene;
 
 static scene the;
 static peer peers[N];
-static peer_thread threads[N];
 static char states[N][STATE_MAX];
 static uint64_t state_bytes[N];
-static sl_session_options options;
 
 static void say(void *context, const char *text) {
     (void)context;
@@ -57,62 +54,58 @@ static void setup(void) {
     memset(peers, 0, sizeof peers);
 }
 
-static int take_average(sl_session *s, peer *p, sl_error *error) {
-    const int result = sl_session_average(s, p->x, p->average, &p->distance, error);
+static int take_average(sl_session *s, peer *p, sl_error *e) {
+    const int result = sl_session_average(s, p->x, p->average, &p->distance, e);
     __atomic_add_fetch(&p->averages, 1, __ATOMIC_RELAXED);
     p->voids += result == SL_EVOID;
     if (result == SL_EVOID && (memcmp(p->average, p->x, sizeof p->x) != 0 || !isnan(p->distance)))
-        return sl_fail(error, SL_EINVAL, "a void average is not this peer's own model");
+        return sl_fail(e, SL_EINVAL, "a void average is not this peer's own model");
     return result == SL_EVOID ? 0 : result;
 }
 
-static int train(sl_session *s, peer *p, bool is_lost, sl_error *error) {
-    int result = sl_session_start(s, p->x, error);
+static int train(sl_session *s, peer *p, bool is_lost, sl_error *e) {
+    int result = sl_session_start(s, p->x, e);
     for (int round = 1; round <= ROUNDS && result == 0; round++) {
         if (is_lost && round == the.round)
-            return the.end(s, p, error);
-        result = sl_session_mix(s, p->x, error);
+            return the.end(s, p, e);
+        result = sl_session_mix(s, p->x, e);
         if (result == 0 && (the.averages == ROUNDS || round == ROUNDS))
-            result = take_average(s, p, error);
+            result = take_average(s, p, e);
     }
     return result;
 }
 
-static int come_from(sl_session *s, peer *p, int64_t rank, sl_error *error) {
+static int come_from(sl_session *s, peer *p, int64_t rank, sl_error *e) {
     if (the.past == LOADS)
-        return sl_session_load(s, states[rank], state_bytes[rank], error);
+        return sl_session_load(s, states[rank], state_bytes[rank], e);
     for (int i = 0; i < D; i++)
         p->x[i] = sinf((float)(i + 100 * rank));
     return 0;
 }
 
-static int save(sl_session *s, peer *p, int64_t rank, sl_error *error) {
-    int result = sl_session_start(s, p->x, error);
+static int save(sl_session *s, peer *p, int64_t rank, sl_error *e) {
+    int result = sl_session_start(s, p->x, e);
     for (int round = 1; round <= 4 && result == 0; round++)
-        result = sl_session_mix(s, p->x, error);
+        result = sl_session_mix(s, p->x, e);
     state_bytes[rank] = STATE_MAX;
-    return result != 0 ? result : sl_session_save(s, p->x, states[rank], &state_bytes[rank], error);
+    return result != 0 ? result : sl_session_save(s, p->x, states[rank], &state_bytes[rank], e);
 }
 
-static int run_peer(void *context, const sl_session_options *o, sl_error *error) {
+static int run_peer(void *context, const sl_session_options *o, sl_error *e) {
     peer *p = &peers[o->rank];
     sl_session *s = NULL;
     (void)context;
-    int result = sl_session_join(&s, ring, D, o, error);
-    if (result == 0)
-        result = come_from(s, p, o->rank, error);
+    int result = sl_session_join(&s, ring, D, o, e);
+    THEN(result, come_from(s, p, o->rank, e));
     if (result == 0 && the.past == SAVES)
-        result = save(s, p, o->rank, error);
+        result = save(s, p, o->rank, e);
     else if (result == 0)
-        result = train(s, p, o->rank == LOST, error);
+        result = train(s, p, o->rank == LOST, e);
     sl_session_report report = {.size = sizeof report};
     if (result == 0 && sl_session_status(s, &report, NULL) == 0)
         p->epoch = report.epoch;
     p->member_count = sl_session_members(s, p->members, N);
-    if (result == 0)
-        return sl_session_leave(&s, error);
-    sl_session_abort(&s, NULL);
-    return result;
+    return end_session(s, result, e);
 }
 
 static void expect_survivors(void) {
@@ -159,14 +152,14 @@ static void run_scene(scene s) {
 
 /* ---- how it is lost ---- */
 
-static int give_up(sl_session *s, peer *p, sl_error *error) {
+static int give_up(sl_session *s, peer *p, sl_error *e) {
     (void)s, (void)p;
-    return sl_fail(error, SL_ESTOPPED, "gives up");
+    return sl_fail(e, SL_ESTOPPED, "gives up");
 }
 
-static int give_nan(sl_session *s, peer *p, sl_error *error) {
+static int give_nan(sl_session *s, peer *p, sl_error *e) {
     p->x[7] = NAN;
-    return sl_session_mix(s, p->x, error);
+    return sl_session_mix(s, p->x, e);
 }
 
 START_TEST(rounds_go_on) {
@@ -241,16 +234,16 @@ START_TEST(averages_that_are_cut_are_behind_all) {
 }
 END_TEST
 
-static int wait_and_give_up(sl_session *s, peer *p, sl_error *error) {
+static int wait_and_give_up(sl_session *s, peer *p, sl_error *e) {
     const struct timespec t = {.tv_nsec = 300000000};
-    int result = take_average(s, p, error);
+    int result = take_average(s, p, e);
     nanosleep(&t, NULL); /* the others have come to leave */
-    return result != 0 ? result : sl_fail(error, SL_ESTOPPED, "gives up");
+    return result != 0 ? result : sl_fail(e, SL_ESTOPPED, "gives up");
 }
 
-static int end_after_rounds(sl_session *s, peer *p, sl_error *error) {
-    const int result = sl_session_mix(s, p->x, error);
-    return result != 0 ? result : wait_and_give_up(s, p, error);
+static int end_after_rounds(sl_session *s, peer *p, sl_error *e) {
+    const int result = sl_session_mix(s, p->x, e);
+    return result != 0 ? result : wait_and_give_up(s, p, e);
 }
 
 START_TEST(who_leaves_does_not_wait_for_the_lost) {

@@ -5,13 +5,9 @@
 #include <stdlib.h>
 
 #include "descent.h"
-#include "harness.h"
-#include "peers.h"
+#include "sessions.h"
 
 enum { D = 3000, N = 4, STATE_MAX = 1 << 18 };
-static sl_error error;
-static sl_session_options options;
-static peer_thread threads[N];
 
 typedef enum form { MIX, BEGIN, OFFER } form;
 
@@ -74,12 +70,10 @@ static int save(sl_session *s, scene *w, int64_t rank, sl_error *e) {
     if (w->only_trains)
         return result;
     memcpy(w->saved_x[rank], w->x[rank], sizeof w->x[rank]);
-    if (result == 0)
-        result = sl_session_save(s, w->x[rank], NULL, &bytes, e);
+    THEN(result, sl_session_save(s, w->x[rank], NULL, &bytes, e));
     ck_assert(result != 0 || bytes <= STATE_MAX);
     w->bytes[rank] = STATE_MAX;
-    if (result == 0)
-        result = sl_session_save(s, w->x[rank], w->state[rank], &w->bytes[rank], e);
+    THEN(result, sl_session_save(s, w->x[rank], w->state[rank], &w->bytes[rank], e));
     ck_assert(result != 0 || bytes == w->bytes[rank]);
     return result;
 }
@@ -108,19 +102,13 @@ static int train(void *context, const sl_session_options *o, sl_error *e) {
     scene *w = context;
     sl_session *s = NULL;
     int result = sl_session_join(&s, w->experiment, D, o, e);
-    if (result == 0)
-        result = start(s, w, o->rank, e);
-    if (result == 0)
-        result = run_steps(s, w, o->rank, e);
+    THEN(result, start(s, w, o->rank, e));
+    THEN(result, run_steps(s, w, o->rank, e));
     if (result == 0 && w->form != MIX && w->steps % 2 != 0)
         result = sl_session_end(s, w->x[o->rank], e);
-    if (result == 0)
-        result =
-            sl_session_average(s, w->x[o->rank], w->average[o->rank], &w->distance[o->rank], e);
-    if (result == 0)
-        return sl_session_leave(&s, e);
-    sl_session_abort(&s, NULL);
-    return result;
+    THEN(result,
+         sl_session_average(s, w->x[o->rank], w->average[o->rank], &w->distance[o->rank], e));
+    return end_session(s, result, e);
 }
 
 static void run(scene *w, bool simulated) {
@@ -129,10 +117,7 @@ static void run(scene *w, bool simulated) {
         ck_assert_msg(result == 0, "%s: %s", w->experiment, error.text);
         return;
     }
-    run_agents(threads, N, train, w, &options);
-    for (int i = 0; i < N; i++)
-        ck_assert_msg(threads[i].result == 0, "%s: %d: %s", w->experiment, i,
-                      threads[i].error.text);
+    run_as_agents(N, train, w);
 }
 
 static void check_same_states(const scene *a, const scene *b) {
@@ -339,9 +324,7 @@ START_TEST(calls_that_are_not_allowed_change_nothing) {
     ck_assert_msg(sl_simulate(halves->experiment, N, misuse, halves, &options, &error) == 0, "%s",
                   error.text);
     make_states(halves);
-    run_agents(threads, N, misuse, halves, &options);
-    for (int i = 0; i < N; i++)
-        ck_assert_msg(threads[i].result == 0, "%s", threads[i].error.text);
+    run_as_agents(N, misuse, halves);
     ck_assert_int_eq(sl_simulate(ring, N, save_at_once, halves, &options, &error), 0);
 }
 END_TEST
@@ -362,8 +345,7 @@ static void check_difference(const char *simulated, const char *agents) {
 
 START_TEST(all_go_on_from_the_same_round) {
     static const char *set[] = {"transport.connect_timeout_s=3"};
-    options.overrides = set;
-    options.override_count = 1;
+    set_options(set, 1);
     *whole = (scene){.experiment = ring, .steps = 4, .saves = 4};
     run(whole, true);
     whole->goes_on = true;
@@ -385,8 +367,7 @@ static int save_to_the_end(void *context, const sl_session_options *o, sl_error 
     sl_session_report report = {.size = sizeof report};
     sl_session *s = NULL;
     int result = sl_session_join(&s, w->experiment, D, o, e);
-    if (result == 0)
-        result = start(s, w, rank, e);
+    THEN(result, start(s, w, rank, e));
     for (int step = 0; step < (rank == 2 ? 2 : 3) && result == 0; step++)
         result = make_step(s, w, step, rank, e);
     if (rank == 2 && rank_2_ends)
@@ -403,8 +384,7 @@ static int save_to_the_end(void *context, const sl_session_options *o, sl_error 
 
 START_TEST(who_ends_or_never_calls_ends_saving) {
     static const char *set[] = {"transport.round_timeout_s=1"};
-    options.overrides = set;
-    options.override_count = 1;
+    set_options(set, 1);
     for (int k = 0; k < 2; k++) {
         rank_2_ends = k == 0;
         *whole = (scene){.experiment = algorithms[1]};
