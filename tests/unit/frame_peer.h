@@ -54,6 +54,8 @@ static bool checksums = true;             /* of what the agent sends */
 static const char *on_loss = "membership.on_loss=stop";
 static const char *norm_limit = "transport.norm_limit=0";
 static const char *topology = "{\"nodes\": 2, \"family\": \"path\"}";
+static void (*comes_together)(
+    uint64_t round); /* of the agent's task, in its gradient; NULL: none */
 
 /* ---- the agent, on a thread of its own ---- */
 
@@ -67,10 +69,11 @@ static void initial(void *context, uint32_t rank, float *x) {
 static double gradient(void *context, uint32_t rank, uint64_t round, const float *x, float *g) {
     (void)context;
     (void)rank;
-    (void)round;
     (void)g;
     while (atomic_load(&gradient_waits))
         usleep(1000);
+    if (comes_together != NULL)
+        comes_together(round);
     memcpy(last_model, x, sizeof last_model);
     return 0;
 }
@@ -253,6 +256,20 @@ static size_t make_frame(uint8_t *out, sl_frame_type type, uint64_t round, uint3
     return SL_FRAME_HEADER_BYTES + bytes;
 }
 
+static inline void peer_send_frame(peer *p, sl_frame_type type, uint64_t exchange,
+                                   const void *payload, uint32_t bytes) {
+    uint8_t frame[SL_FRAME_HEADER_BYTES + 2048];
+    peer_send(p, frame, make_frame(frame, type, exchange, 0, payload, bytes));
+}
+
+/* A part whose numbers all are that. */
+static inline void peer_send_value(peer *p, uint64_t exchange, float value) {
+    float values[D];
+    for (int i = 0; i < D; i++)
+        values[i] = value;
+    peer_send_frame(p, SL_FRAME_DATA, exchange, values, sizeof values);
+}
+
 static inline void send_direct(peer *p, uint64_t round, const float values[D]) {
     uint8_t frame[SL_FRAME_DIRECT_AT] = {0};
     sl_frame_encode(&(sl_frame){.type = SL_FRAME_DIRECT,
@@ -283,15 +300,14 @@ static sl_hello own_hello(bool direct) {
 }
 
 static void peer_say(peer *p, const sl_hello *hello) {
-    uint8_t frame[1024], bytes[SL_HELLO_BYTES];
+    uint8_t bytes[SL_HELLO_BYTES];
     sl_hello_encode(hello, bytes);
-    peer_send(p, frame, make_frame(frame, SL_FRAME_HELLO, 0, 0, bytes, sizeof bytes));
+    peer_send_frame(p, SL_FRAME_HELLO, 0, bytes, sizeof bytes);
 }
 
 /* Any frame but HELLO says that it is in the agent's view: before, no data comes. */
 static inline void peer_say_view(peer *p) {
-    uint8_t frame[SL_FRAME_HEADER_BYTES];
-    peer_send(p, frame, make_frame(frame, SL_FRAME_CREDIT, 0, 0, NULL, 0));
+    peer_send_frame(p, SL_FRAME_CREDIT, 0, NULL, 0);
 }
 
 /* Agrees with the agent. */
@@ -301,6 +317,17 @@ static inline void peer_agree(peer *p) {
     ck_assert(poll_until(p, NULL, 1));
     ck_assert_uint_ge(p->first_bytes, SL_FRAME_HEADER_BYTES + SL_HELLO_BYTES);
     peer_say_view(p);
+}
+
+static void greet_properly(peer *p) {
+    peer_connect(p, sl_agent_port(agent), "starling", 1);
+    ck_assert(poll_until(p, &p->connected, 0));
+}
+
+/* Comes, and is accepted. */
+static inline void peer_begin(peer *p) {
+    greet_properly(p);
+    peer_agree(p);
 }
 
 static void peer_close(peer *p) {
@@ -343,6 +370,7 @@ static void meet_on(const char *device, bool direct, meeting behave) {
                   "%s", error.text);
     sl_agent_settings settings = {.experiment = experiment, .rank = 0, .host = "127.0.0.1"};
     settings.checkpoints = checkpoints;
+    settings.meets = comes_together != NULL;
     settings.observer = observer;
     settings.observer.notice = on_notice;
     settings.task = (sl_task){.dimension = D,
@@ -378,11 +406,6 @@ static inline void meet(meeting behave) {
 static inline void meet_direct(meeting behave) {
     unsetenv("STARLING_GUARD");
     meet_on("cuda:0", true, behave);
-}
-
-static void greet_properly(peer *p) {
-    peer_connect(p, sl_agent_port(agent), "starling", 1);
-    ck_assert(poll_until(p, &p->connected, 0));
 }
 
 #endif

@@ -2,10 +2,10 @@
 #include "frame_peer.h"
 
 static void say(peer *p, uint32_t waits_for, sl_agent_view root) {
-    uint8_t frame[1024], payload[SL_HEARTBEAT_BYTES];
+    uint8_t payload[SL_HEARTBEAT_BYTES];
     const sl_heartbeat h = {{1, SL_AGENT_COMPUTES, 1, 41}, waits_for, root};
     sl_heartbeat_encode(&h, payload);
-    peer_send(p, frame, make_frame(frame, SL_FRAME_HEARTBEAT, 0, 0, payload, sizeof payload));
+    peer_send_frame(p, SL_FRAME_HEARTBEAT, 0, payload, sizeof payload);
 }
 
 /* ---- what it makes of words ---- */
@@ -19,8 +19,7 @@ static bool seen(sl_agent_doing doing) {
 
 /* Says so, again and again, until the agent has seen that, and has said so itself. */
 static void compute(peer *p) {
-    greet_properly(p);
-    peer_agree(p);
+    peer_begin(p);
     agent_says = (sl_heartbeat){0};
     while (!p->down && !(seen(SL_AGENT_COMPUTES) && agent_says.root.rank == 1))
         say(p, 1, (sl_agent_view){1, SL_AGENT_COMPUTES, 1, 41});
@@ -47,8 +46,7 @@ END_TEST
 
 /* Until long after the agent has heard of it. */
 static void wait_for_the_agent(peer *p) {
-    greet_properly(p);
-    peer_agree(p);
+    peer_begin(p);
     agent_says = (sl_heartbeat){0};
     while (!p->down && agent_says.own.still_s < 1.5)
         say(p, 0, (sl_agent_view){0, SL_AGENT_COMPUTES, 1, 50});
@@ -66,8 +64,7 @@ START_TEST(words_that_lead_back_name_nobody) {
 END_TEST
 
 static void fall_silent(peer *p) {
-    greet_properly(p);
-    peer_agree(p);
+    peer_begin(p);
     while (!p->down && !seen(SL_AGENT_SILENT))
         usleep(10000);
     sl_agent_stop(agent);
@@ -110,8 +107,7 @@ static void be_told(peer *p, const char *text) {
 }
 
 static void send_nothing(peer *p) {
-    greet_properly(p);
-    peer_agree(p);
+    peer_begin(p);
     be_told(p, "agent 1 has been silent for ");
 }
 
@@ -127,12 +123,10 @@ END_TEST
 
 /* All that it has to say comes, and it takes nothing. */
 static void take_nothing(peer *p) {
-    uint8_t frame[1024];
     const float values[D] = {3};
     credit = 0;
-    greet_properly(p);
-    peer_agree(p);
-    peer_send(p, frame, make_frame(frame, SL_FRAME_DATA, 1, 0, values, sizeof values));
+    peer_begin(p);
+    peer_send_frame(p, SL_FRAME_DATA, 1, values, sizeof values);
     be_told(p, "waiting: edge 0->1, round 1: part 0 of 1 has not been taken");
     credit = 8;
 }
@@ -145,11 +139,9 @@ END_TEST
 
 static void take_nothing_for_too_long(peer *p) {
     const float values[D] = {3};
-    uint8_t frame[1024];
     credit = 0;
-    greet_properly(p);
-    peer_agree(p);
-    peer_send(p, frame, make_frame(frame, SL_FRAME_DATA, 1, 0, values, sizeof values));
+    peer_begin(p);
+    peer_send_frame(p, SL_FRAME_DATA, 1, values, sizeof values);
     ck_assert(poll_until(p, NULL, 2)); /* HELLO, ABORT */
     credit = 8;
 }
@@ -165,8 +157,7 @@ START_TEST(who_takes_nothing_ends_the_run_by_name) {
 END_TEST
 
 static void go_away(peer *p) {
-    greet_properly(p);
-    peer_agree(p);
+    peer_begin(p);
     sl_connection_close(&p->link);
     be_told(p, "waiting for agent 1 to come back: edge 1->0, round 1: agent 1 is gone");
 }
@@ -182,22 +173,18 @@ END_TEST
 /* ---- what makes no sense ---- */
 
 static void say_half(peer *p) {
-    uint8_t frame[1024];
     static const uint8_t payload[SL_HEARTBEAT_BYTES];
-    greet_properly(p);
-    peer_agree(p);
-    peer_send(p, frame, make_frame(frame, SL_FRAME_HEARTBEAT, 0, 0, payload, sizeof payload / 2));
+    peer_begin(p);
+    peer_send_frame(p, SL_FRAME_HEARTBEAT, 0, payload, sizeof payload / 2);
 }
 
 static void wait_for_a_stranger(peer *p) {
-    greet_properly(p);
-    peer_agree(p);
+    peer_begin(p);
     say(p, 2, (sl_agent_view){1, SL_AGENT_COMPUTES, 1, 41});
 }
 
 static void do_what_nobody_does(peer *p) {
-    greet_properly(p);
-    peer_agree(p);
+    peer_begin(p);
     say(p, 1, (sl_agent_view){1, SL_AGENT_AWAY + 1, 1, 41});
 }
 

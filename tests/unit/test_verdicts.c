@@ -16,11 +16,9 @@ static void expect_why(peer *p, const char *why) {
 }
 
 static void send_too_little(peer *p) {
-    greet_properly(p);
-    peer_agree(p);
-    uint8_t frame[1024];
+    peer_begin(p);
     const float values[D - 1] = {3};
-    peer_send(p, frame, make_frame(frame, SL_FRAME_DATA, 1, 0, values, sizeof values));
+    peer_send_frame(p, SL_FRAME_DATA, 1, values, sizeof values);
     expect_why(p, "no identity payload");
 }
 
@@ -55,11 +53,9 @@ START_TEST(its_process_is_not_taken_back) {
 END_TEST
 
 static void send_nan(peer *p) {
-    greet_properly(p);
-    peer_agree(p);
-    uint8_t frame[1024];
+    peer_begin(p);
     const float values[D] = {1, NAN};
-    peer_send(p, frame, make_frame(frame, SL_FRAME_DATA, 1, 0, values, sizeof values));
+    peer_send_frame(p, SL_FRAME_DATA, 1, values, sizeof values);
     expect_why(p, "not finite");
 }
 
@@ -74,11 +70,9 @@ START_TEST(a_number_that_is_not_finite_costs_its_sender_its_place) {
 END_TEST
 
 static void send_a_huge_part(peer *p) {
-    greet_properly(p);
-    peer_agree(p);
-    uint8_t frame[1024];
+    peer_begin(p);
     const float values[D] = {1e6f};
-    peer_send(p, frame, make_frame(frame, SL_FRAME_DATA, 1, 0, values, sizeof values));
+    peer_send_frame(p, SL_FRAME_DATA, 1, values, sizeof values);
     expect_why(p, "has a norm of 1e+06, over 100 times the own part's (transport.norm_limit)");
 }
 
@@ -93,11 +87,9 @@ END_TEST
 
 /* It is needed still, and sends nothing more: it counts as lost, and its connection is whole. */
 static void say_bye_early(peer *p) {
-    uint8_t frame[SL_FRAME_HEADER_BYTES];
     sl_frame last = {0};
-    greet_properly(p);
-    peer_agree(p);
-    peer_send(p, frame, make_frame(frame, SL_FRAME_BYE, 0, 0, NULL, 0));
+    peer_begin(p);
+    peer_send_frame(p, SL_FRAME_BYE, 0, NULL, 0);
     do
         ck_assert_ptr_null(sl_frame_decode(&last, p->last, p->last_bytes, PART_BYTES, false));
     while (last.type != SL_FRAME_BYE && poll_until(p, NULL, p->frames + 1));
