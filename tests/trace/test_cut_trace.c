@@ -29,7 +29,6 @@ static void view(uint64_t round, const sl_pair *broken, uint32_t broken_count) {
 
 /* Part 0 is combined. Of part 1 one neighbour's has come, and goes back. */
 START_TEST(what_is_combined_stays) {
-    turns = true;
     open_node(SL_VARIANT_ADAPT_THEN_COMBINE, 1, 4);
     sl_node_hold(node, 1);
     start();
@@ -54,13 +53,11 @@ START_TEST(what_is_combined_stays) {
     view(2, NULL, 0);
     gradient(0);
     ck_assert(update.publish);
-    close_node();
 }
 END_TEST
 
 /* Nothing of the exchange has begun: it does not. So do those of later rounds, until the view. */
 START_TEST(rounds_until_the_view_are_the_nodes_own) {
-    turns = true;
     open_node(SL_VARIANT_ADAPT_THEN_COMBINE, 1, 4);
     start();
     receive(0, 1, 0, 9);
@@ -75,13 +72,11 @@ START_TEST(rounds_until_the_view_are_the_nodes_own) {
     expect_model(1, 1);
     ck_assert_uint_eq(sl_node_exchange(node), 2);
     view(3, NULL, 0);
-    close_node();
 }
 END_TEST
 
 /* An exchange beside its gradient is over at once; the round is when the gradient is there. */
 START_TEST(a_cut_beside_the_gradient_leaves_the_round_open) {
-    turns = true;
     open_node(SL_VARIANT_COMBINE_WHILE_ADAPT, 1, 2);
     sl_node_hold(node, 1);
     ck_assert_int_eq(step((sl_event){.type = SL_EVENT_START}), 0);
@@ -96,14 +91,12 @@ START_TEST(a_cut_beside_the_gradient_leaves_the_round_open) {
     gradient(1);
     ck_assert(update.round_done && !update.publish);
     expect_model(0, 2);
-    close_node();
 }
 END_TEST
 
 /* A broken edge's weight is the node's own, in each round of the view. */
 START_TEST(a_view_does_without_broken_edges) {
     static const sl_pair broken[] = {{0, 1}, {0, 2}};
-    turns = true;
     open_node(SL_VARIANT_ADAPT_THEN_COMBINE, 0, 3);
     sl_node_hold(node, 1);
     start();
@@ -124,14 +117,12 @@ START_TEST(a_view_does_without_broken_edges) {
         ck_assert(update.round_done);
         expect_model(4, 4);
     }
-    close_node();
 }
 END_TEST
 
 /* Where all wait for all, an exchange that is cut is none, and none is under a broken edge. */
 START_TEST(an_exchange_of_all_never_took_place) {
     static const sl_pair broken = {0, 2};
-    turns = true;
     open_algorithm(&(sl_algorithm_config){.name = "local-sgd", .period = 1}, 1, 3);
     sl_node_hold(node, 1);
     start();
@@ -144,14 +135,16 @@ START_TEST(an_exchange_of_all_never_took_place) {
     gradient(1);
     ck_assert(update.round_done && !update.publish);
     expect_model(1, 1);
-    close_node();
 }
 END_TEST
 
 int main(void) {
+    turns = true;
     Suite *suite = suite_create("cut trace");
-    ADD_TESTS(suite, "cuts", what_is_combined_stays, rounds_until_the_view_are_the_nodes_own,
-              a_cut_beside_the_gradient_leaves_the_round_open, an_exchange_of_all_never_took_place);
-    ADD_TESTS(suite, "views", a_view_does_without_broken_edges);
+    ADD_TESTS_WITH(suite, "cuts", NULL, close_node, what_is_combined_stays,
+                   rounds_until_the_view_are_the_nodes_own,
+                   a_cut_beside_the_gradient_leaves_the_round_open,
+                   an_exchange_of_all_never_took_place);
+    ADD_TESTS_WITH(suite, "views", NULL, close_node, a_view_does_without_broken_edges);
     return run_suite(suite);
 }

@@ -33,7 +33,6 @@ START_TEST(a_joiner_begins_with_the_view) {
     ck_assert_uint_eq(viewed[3], 2);
     expect_training(3);
     expect_cuts(4, 0);
-    close_members();
 }
 END_TEST
 
@@ -52,7 +51,6 @@ START_TEST(a_joiner_lets_all_end_their_rounds) {
     ready(0);
     ck_assert(began[0] == 13 && viewed[0] == 2);
     expect_cuts(4, 0);
-    close_members();
 }
 END_TEST
 
@@ -79,7 +77,6 @@ START_TEST(a_joiner_that_dies_changes_nothing) {
         expect_training(i);
     }
     expect_cuts(3, 0);
-    close_members();
 }
 END_TEST
 
@@ -94,7 +91,6 @@ START_TEST(a_joiner_and_its_sponsor_die) {
     train(4);
     expect_view(0, 2, 2);
     expect_same(0, 1);
-    close_members();
 }
 END_TEST
 
@@ -113,7 +109,6 @@ START_TEST(a_joiner_whose_sponsor_dies_asks_again) {
     train(4);
     expect_same(3, 0);
     ck_assert_uint_eq(sl_membership_newest(members[3])->count, 3);
-    close_members();
 }
 END_TEST
 
@@ -132,7 +127,6 @@ START_TEST(a_joiner_whose_sponsor_is_dropped_asks_again) {
     train(2);
     expect_same(3, 0);
     ck_assert_uint_eq(sl_membership_newest(members[3])->count, 3);
-    close_members();
 }
 END_TEST
 
@@ -148,7 +142,6 @@ START_TEST(a_joiner_that_gave_up_accepts_again) {
     train(8);
     ck_assert_uint_gt(sl_membership_newest(members[1])->number, 2);
     expect_same(1, 2);
-    close_members();
 }
 END_TEST
 
@@ -171,7 +164,6 @@ START_TEST(a_joiner_that_gave_up_before_commit_says_so) {
     train(2);
     expect_view(0, 3, 3);
     expect_same(0, 2);
-    close_members();
 }
 END_TEST
 
@@ -189,7 +181,6 @@ START_TEST(a_joiner_promises_nothing) {
     ck_assert_int_eq(arrive(SL_MEMBERSHIP_ANSWER, 0), 3);
     train(0.3);
     expect_view(3, 2, 4);
-    close_members();
 }
 END_TEST
 
@@ -208,7 +199,6 @@ START_TEST(joiners_are_no_quorum) {
     expect_view(0, 1, 3);
     expect_rounds_until(0, 10);
     ck_assert_ptr_null(sl_membership_newest(members[3]));
-    close_members();
 }
 END_TEST
 
@@ -230,7 +220,6 @@ START_TEST(a_joiner_takes_no_edge_for_whole_that_it_has_not_heard_of) {
         ck_assert_uint_eq(sl_membership_newest(members[i])->broken_count, 3);
     }
     expect_rounds_until(0, began[0] + 64);
-    close_members();
 }
 END_TEST
 
@@ -268,7 +257,6 @@ START_TEST(a_former_process_is_dropped) {
     members[3] = former;
     hear_of_view();
     ck_assert(is_told(3, SL_ORDER_RETURN));
-    close_members();
 }
 END_TEST
 
@@ -291,7 +279,6 @@ START_TEST(what_a_former_process_wanted_is_over) {
     expect_view(1, 3, 4);
     expect_same(1, 3);
     ck_assert_int_ne(sl_membership_standing_of(members[1], 3), SL_LEAVES);
-    close_members();
 }
 END_TEST
 
@@ -307,7 +294,6 @@ START_TEST(who_follows_one_that_left_is_let_in) {
     train(2);
     expect_view(1, 3, 2);
     expect_same(0, 1);
-    close_members();
 }
 END_TEST
 
@@ -330,7 +316,6 @@ START_TEST(a_view_that_was_not_accepted_needs_a_quorum) {
         step(0, (sl_membership_event){.type = SL_MEMBERSHIP_MESSAGE, .message = &commit});
     }
     ck_assert(is_told(0, SL_ORDER_RETURN));
-    close_members();
 }
 END_TEST
 
@@ -362,13 +347,12 @@ START_TEST(of_two_processes_of_a_rank_one_stays) {
     ck_assert(is_told(3, SL_ORDER_RETURN));
     sl_membership_close(&members[3]);
     members[3] = heir;
-    close_members();
 }
 END_TEST
 
 int main(void) {
     Suite *suite = suite_create("joining trace");
-    ADD_TESTS_WITH(suite, "joiners", forget_updates, NULL, a_joiner_begins_with_the_view,
+    ADD_TESTS_WITH(suite, "joiners", forget_updates, close_members, a_joiner_begins_with_the_view,
                    a_joiner_lets_all_end_their_rounds, a_joiner_that_dies_changes_nothing,
                    a_joiner_and_its_sponsor_die, a_joiner_whose_sponsor_dies_asks_again,
                    a_joiner_whose_sponsor_is_dropped_asks_again,

@@ -15,7 +15,6 @@ START_TEST(a_cut_spreads) {
     lost(2, 3);
     arrive(SL_MEMBERSHIP_NEWS, EVERYBODY);
     expect_cuts(4, 1); /* of a view it is one */
-    close_members();
 }
 END_TEST
 
@@ -36,7 +35,6 @@ START_TEST(who_is_cut_trains_no_further_until_a_view) {
     train(3);
     expect_view(0, 2, 4);
     expect_cuts(4, 1);
-    close_members();
 }
 END_TEST
 
@@ -56,7 +54,6 @@ START_TEST(a_suspect_that_answers_stays) {
         expect_training(i);
     }
     expect_cuts(4, 1); /* an edge that is whole again cuts nothing */
-    close_members();
 }
 END_TEST
 
@@ -85,7 +82,6 @@ START_TEST(who_loses_the_leaver_cuts_the_view_before) {
     ck_assert(viewed[0] == 2 && began[0] == 11);
     expect_training(0);
     ck_assert_int_eq(cuts[0], 1);
-    close_members();
 }
 END_TEST
 
@@ -97,7 +93,6 @@ START_TEST(a_leaver_that_is_lost_while_a_view_is_awaited_cuts) {
     ready(0);
     ck_assert_uint_eq(viewed[0], 2);
     expect_training(0);
-    close_members();
 }
 END_TEST
 
@@ -109,7 +104,6 @@ START_TEST(a_member_that_is_lost_while_a_view_is_awaited_cuts_both) {
     ck_assert(viewed[0] == 2 && began[0] == 11);
     ck_assert_int_eq(cuts[0], 2);
     expect_rounds_until(0, 11);
-    close_members();
 }
 END_TEST
 
@@ -128,7 +122,6 @@ START_TEST(two_die_in_one_round) {
         expect_view(i, 2, 3);
         expect_same(i, 0);
     }
-    close_members();
 }
 END_TEST
 
@@ -173,7 +166,6 @@ START_TEST(a_minority_rests_and_comes_back) {
         expect_quorum(i);
     }
     expect_cuts(5, 1);
-    close_members();
 }
 END_TEST
 
@@ -198,7 +190,6 @@ START_TEST(parts_without_a_quorum_go_on_when_they_meet) {
         expect_quorum(i);
     }
     expect_cuts(5, 1);
-    close_members();
 }
 END_TEST
 
@@ -211,7 +202,6 @@ START_TEST(of_an_even_split_the_half_with_the_lowest_rank_goes_on) {
     expect_quorum(0);
     expect_rest(2, 2, 3);
     expect_rest(3, 2, 3);
-    close_members();
 }
 END_TEST
 
@@ -231,7 +221,6 @@ START_TEST(a_leader_without_a_quorum_proposes_nothing) {
         ck_assert_int_eq(arrive(SL_MEMBERSHIP_ACCEPT, EVERYBODY), 0);
         lose_letters();
     }
-    close_members();
 }
 END_TEST
 
@@ -255,7 +244,6 @@ START_TEST(what_too_few_accept_does_not_hold) {
     train(12);
     expect_rest(0, 2, 3);
     expect_rest(1, 2, 3);
-    close_members();
 }
 END_TEST
 
@@ -271,7 +259,6 @@ START_TEST(a_process_that_has_ended_does_not_count) {
     train(2);
     expect_view(3, 3, 1);
     expect_quorum(3);
-    close_members();
 }
 END_TEST
 
@@ -285,7 +272,6 @@ START_TEST(where_the_lowest_has_ended_the_next_one_splits) {
     expect_same(1, 2);
     expect_quorum(1);
     expect_rest(3, 2, 3);
-    close_members();
 }
 END_TEST
 
@@ -307,7 +293,6 @@ START_TEST(a_loss_may_be_known_as_an_end_later) {
     expect_view(1, 3, 2);
     expect_same(0, 1);
     expect_quorum(1);
-    close_members();
 }
 END_TEST
 
@@ -319,7 +304,6 @@ START_TEST(who_has_done_its_last_round_does_not_count) {
     train(2);
     expect_view(1, 2, 1);
     expect_quorum(1);
-    close_members();
 }
 END_TEST
 
@@ -351,7 +335,6 @@ START_TEST(who_is_dropped_from_a_later_view_counts) {
     expect_view(0, 1, 5);
     expect_view(1, 1, 5);
     expect_rounds_until(0, 10);
-    close_members();
 }
 END_TEST
 
@@ -362,7 +345,6 @@ START_TEST(who_was_a_member_and_joins_decides_nothing) {
     train(8);
     expect_view(0, 1, 5);
     expect_view(1, 1, 5);
-    close_members();
 }
 END_TEST
 
@@ -373,7 +355,6 @@ START_TEST(a_view_of_one) {
     train(2);
     expect_view(0, 2, 1);
     expect_quorum(0);
-    close_members();
 }
 END_TEST
 
@@ -387,7 +368,6 @@ START_TEST(settings_may_ask_for_more) {
     train(12);
     for (uint32_t i = 0; i < 3; i++)
         expect_rest(i, 3, 4);
-    close_members();
 }
 END_TEST
 
@@ -461,13 +441,13 @@ END_TEST
 
 int main(void) {
     Suite *suite = suite_create("loss trace");
-    ADD_TESTS_WITH(suite, "cuts", forget_updates, NULL, a_cut_spreads,
+    ADD_TESTS_WITH(suite, "cuts", forget_updates, close_members, a_cut_spreads,
                    who_is_cut_trains_no_further_until_a_view, a_suspect_that_answers_stays,
                    who_loses_the_leaver_cuts_the_view_before,
                    a_leaver_that_is_lost_while_a_view_is_awaited_cuts,
                    a_member_that_is_lost_while_a_view_is_awaited_cuts_both, two_die_in_one_round);
     ADD_TESTS_WITH(
-        suite, "quorums", forget_updates, NULL, a_minority_rests_and_comes_back,
+        suite, "quorums", forget_updates, close_members, a_minority_rests_and_comes_back,
         parts_without_a_quorum_go_on_when_they_meet,
         of_an_even_split_the_half_with_the_lowest_rank_goes_on,
         a_leader_without_a_quorum_proposes_nothing, what_too_few_accept_does_not_hold,
@@ -475,7 +455,8 @@ int main(void) {
         a_loss_may_be_known_as_an_end_later, who_has_done_its_last_round_does_not_count,
         who_is_dropped_from_a_later_view_counts, who_was_a_member_and_joins_decides_nothing,
         a_view_of_one, settings_may_ask_for_more);
-    ADD_TESTS_WITH(suite, "parts", forget_updates, NULL, when_parts_meet_the_smaller_one_is_dropped,
+    ADD_TESTS_WITH(suite, "parts", forget_updates, close_members,
+                   when_parts_meet_the_smaller_one_is_dropped,
                    of_parts_alike_that_without_the_lowest_rank_is_dropped,
                    members_of_two_parts_that_meet_alone_tell_each_other_once,
                    a_smaller_part_of_a_higher_number_is_dropped);

@@ -48,61 +48,10 @@ START_TEST(a_loss_becomes_a_view) {
         ck_assert_uint_eq(viewed[i], 2);
     }
     expect_cuts(4, 1);
-    close_members();
 }
 END_TEST
 
 /* ---- leaders ---- */
-
-/* The leader dies when so much of its change is done; the others agree. */
-static void expect_survivors(uint64_t number) {
-    kill_member(0);
-    all_lose(0);
-    all_lose(4);
-    lose_letters();
-    train(5);
-    for (uint32_t i = 1; i < 4; i++) {
-        expect_view(i, number, 3);
-        expect_same(i, 1);
-        expect_training(i);
-    }
-    close_members();
-}
-
-START_TEST(the_leader_dies_before_prepare) {
-    open_members(5);
-    kill_member(4);
-    all_lose(4);
-    expect_survivors(2);
-}
-END_TEST
-
-START_TEST(the_leader_dies_after_prepare) {
-    begin_change();
-    arrive(SL_MEMBERSHIP_PREPARE, EVERYBODY);
-    expect_survivors(2);
-}
-END_TEST
-
-START_TEST(the_leader_dies_after_accept_to_none) {
-    propose_change();
-    expect_survivors(2);
-}
-END_TEST
-
-START_TEST(the_leader_dies_after_accept_to_one) {
-    propose_change();
-    arrive(SL_MEMBERSHIP_ACCEPT, 2);
-    expect_survivors(3); /* what one has accepted may hold: it becomes view 2 */
-}
-END_TEST
-
-START_TEST(the_leader_dies_after_accept_to_all) {
-    propose_change();
-    arrive(SL_MEMBERSHIP_ACCEPT, EVERYBODY);
-    expect_survivors(3);
-}
-END_TEST
 
 static void commit_to(uint32_t rank) {
     propose_change();
@@ -112,16 +61,55 @@ static void commit_to(uint32_t rank) {
         arrive(SL_MEMBERSHIP_COMMIT, rank);
 }
 
-START_TEST(the_leader_dies_after_commit_to_none) {
-    commit_to(HERE);
-    expect_survivors(3);
+static void lose_4(void) {
+    open_members(5);
+    kill_member(4);
+    all_lose(4);
 }
-END_TEST
 
-START_TEST(the_leader_dies_after_commit_to_one) {
+static void prepare_to_all(void) {
+    begin_change();
+    arrive(SL_MEMBERSHIP_PREPARE, EVERYBODY);
+}
+
+static void accept_to_one(void) {
+    propose_change();
+    arrive(SL_MEMBERSHIP_ACCEPT, 2);
+}
+
+static void accept_to_all(void) {
+    propose_change();
+    arrive(SL_MEMBERSHIP_ACCEPT, EVERYBODY);
+}
+
+static void commit_to_none(void) {
+    commit_to(HERE);
+}
+
+static void commit_to_one(void) {
     commit_to(2);
     expect_view(2, 2, 4);
-    expect_survivors(3);
+}
+
+static const struct {
+    void (*change)(void);
+    uint64_t number; /* of the others' view; what one has accepted may hold: it becomes view 2 */
+} deaths[] = {{lose_4, 2},        {prepare_to_all, 2}, {propose_change, 2}, {accept_to_one, 3},
+              {accept_to_all, 3}, {commit_to_none, 3}, {commit_to_one, 3}};
+
+/* When so much of its change is done; the others agree. */
+START_TEST(the_leader_dies) {
+    deaths[_i].change();
+    kill_member(0);
+    all_lose(0);
+    all_lose(4);
+    lose_letters();
+    train(5);
+    for (uint32_t i = 1; i < 4; i++) {
+        expect_view(i, deaths[_i].number, 3);
+        expect_same(i, 1);
+        expect_training(i);
+    }
 }
 END_TEST
 
@@ -175,7 +163,6 @@ START_TEST(an_accepted_proposal_is_proposed_again) {
     ck_assert_uint_eq(accept->message.decision->view.number, 2);
     ck_assert_uint_eq(accept->message.decision->view.count, 4); /* with the dead leader */
     free(accept);
-    close_members();
 }
 END_TEST
 
@@ -208,7 +195,6 @@ START_TEST(a_proposal_whose_members_are_in_later_rounds_is_forgotten) {
     ck_assert_uint_eq(accept->message.decision->view.count, 3);
     ck_assert_uint_eq(accept->message.decision->view.round, 12);
     free(accept);
-    close_members();
 }
 END_TEST
 
@@ -224,7 +210,6 @@ START_TEST(a_promise_that_never_hears_commit) {
     ck_assert_int_gt(arrive(SL_MEMBERSHIP_COMMIT, 1), 0);
     expect_view(1, 2, 4);
     ck_assert_uint_eq(began[1], 11);
-    close_members();
 }
 END_TEST
 
@@ -245,7 +230,6 @@ START_TEST(a_promise_to_another_leader_ends_with_the_view) {
     ck_assert_int_eq(arrive(SL_MEMBERSHIP_COMMIT, 1), 1);
     expect_view(1, 2, 4);
     expect_training(1);
-    close_members();
 }
 END_TEST
 
@@ -265,7 +249,6 @@ START_TEST(two_leaders) {
         expect_training(i);
     }
     ck_assert_uint_eq(sl_membership_newest(members[0])->count, 4);
-    close_members();
 }
 END_TEST
 
@@ -282,7 +265,6 @@ START_TEST(a_leader_that_is_overtaken_is_told) {
         ck_assert_int_eq(arrive(SL_MEMBERSHIP_PREPARE, 2), 0);
         lose_letters();
     }
-    close_members();
 }
 END_TEST
 
@@ -298,7 +280,6 @@ START_TEST(leaders_that_reach_one_member_agree) {
         expect_training(i);
     }
     ck_assert_uint_eq(sl_membership_newest(members[3])->count, 4);
-    close_members();
 }
 END_TEST
 
@@ -320,7 +301,6 @@ START_TEST(who_reaches_most_leads) {
     ck_assert_int_eq(arrive(SL_MEMBERSHIP_COMMIT, EVERYBODY), 3);
     for (uint32_t i = 0; i < 4; i++)
         expect_view(i, 2, 4);
-    close_members();
 }
 END_TEST
 
@@ -342,7 +322,6 @@ START_TEST(a_leader_that_reaches_fewer_yields) {
     ck_assert_int_eq(arrive(SL_MEMBERSHIP_RELEASE, EVERYBODY), 2);
     for (uint32_t i = 0; i < 4; i++)
         expect_view(i, 1, 4);
-    close_members();
 }
 END_TEST
 
@@ -364,7 +343,6 @@ START_TEST(who_has_not_accepted_believes_a_quorum_only) {
         step(0, (sl_membership_event){.type = SL_MEMBERSHIP_MESSAGE, .message = &commit});
     }
     expect_view(0, 2, 4);
-    close_members();
 }
 END_TEST
 
@@ -382,7 +360,6 @@ START_TEST(who_is_left_out_is_dropped_and_joins) {
     train(2);
     expect_view(4, 3, 5);
     expect_training(4);
-    close_members();
 }
 END_TEST
 
@@ -412,7 +389,6 @@ START_TEST(messages_of_old_views_change_nothing) {
         expect_training(i);
     }
     expect_cuts(4, 1);
-    close_members();
 }
 END_TEST
 
@@ -431,7 +407,6 @@ START_TEST(a_leaver_ends_its_rounds) {
     ck_assert(is_told(1, SL_ORDER_LEAVE));
     expect_cuts(3, 0);
     expect_training(0);
-    close_members();
 }
 END_TEST
 
@@ -445,7 +420,6 @@ START_TEST(a_leaver_waits_for_so_long) {
     now_s += 1;
     tick();
     ck_assert(is_told(1, SL_ORDER_LEAVE));
-    close_members();
 }
 END_TEST
 
@@ -461,7 +435,6 @@ START_TEST(all_leave_after_one_round) {
         ck_assert(is_told(i, SL_ORDER_LEAVE_ALL));
         ck_assert_uint_eq(began[i], 11);
     }
-    close_members();
 }
 END_TEST
 
@@ -480,7 +453,6 @@ START_TEST(who_steps_aside_is_dropped_and_joins) {
     expect_view(0, 3, 3);
     expect_same(0, 1);
     ck_assert_int_eq(sl_membership_standing_of(members[0], 1), SL_MEMBER);
-    close_members();
 }
 END_TEST
 
@@ -491,7 +463,6 @@ START_TEST(most_step_aside) {
     ck_assert(!is_told(1, SL_ORDER_DIVERGED));
     pass(1);
     ck_assert(is_told(1, SL_ORDER_DIVERGED) && !is_told(0, SL_ORDER_DIVERGED));
-    close_members();
 }
 END_TEST
 
@@ -519,27 +490,27 @@ START_TEST(damaged_messages_are_refused) {
         expect_view(0, 1, 2);
         ck_assert_int_eq(cuts[0], 0);
     }
-    close_members();
 }
 END_TEST
 
 int main(void) {
     Suite *suite = suite_create("membership trace");
-    ADD_TESTS_WITH(suite, "leaders", forget_updates, NULL, a_loss_becomes_a_view,
-                   the_leader_dies_before_prepare, the_leader_dies_after_prepare,
-                   the_leader_dies_after_accept_to_none, the_leader_dies_after_accept_to_one,
-                   the_leader_dies_after_accept_to_all, the_leader_dies_after_commit_to_none,
-                   the_leader_dies_after_commit_to_one, two_leaders,
-                   a_leader_that_is_overtaken_is_told, leaders_that_reach_one_member_agree,
-                   who_reaches_most_leads, a_leader_that_reaches_fewer_yields);
-    ADD_TESTS_WITH(suite, "promises", forget_updates, NULL, an_accepted_proposal_is_proposed_again,
-                   of_two_accepted_proposals_that_of_the_higher_ballot_is_proposed,
-                   a_proposal_whose_members_are_in_later_rounds_is_forgotten,
-                   a_promise_that_never_hears_commit,
-                   a_promise_to_another_leader_ends_with_the_view,
-                   who_has_not_accepted_believes_a_quorum_only,
-                   messages_of_old_views_change_nothing, damaged_messages_are_refused);
-    ADD_TESTS_WITH(suite, "go", forget_updates, NULL, a_leaver_ends_its_rounds,
+    TCase *dies = tcase_create("deaths");
+    tcase_add_checked_fixture(dies, forget_updates, close_members);
+    tcase_add_loop_test(dies, the_leader_dies, 0, sizeof deaths / sizeof *deaths);
+    suite_add_tcase(suite, dies);
+    ADD_TESTS_WITH(suite, "leaders", forget_updates, close_members, a_loss_becomes_a_view,
+                   two_leaders, a_leader_that_is_overtaken_is_told,
+                   leaders_that_reach_one_member_agree, who_reaches_most_leads,
+                   a_leader_that_reaches_fewer_yields);
+    ADD_TESTS_WITH(
+        suite, "promises", forget_updates, close_members, an_accepted_proposal_is_proposed_again,
+        of_two_accepted_proposals_that_of_the_higher_ballot_is_proposed,
+        a_proposal_whose_members_are_in_later_rounds_is_forgotten,
+        a_promise_that_never_hears_commit, a_promise_to_another_leader_ends_with_the_view,
+        who_has_not_accepted_believes_a_quorum_only, messages_of_old_views_change_nothing,
+        damaged_messages_are_refused);
+    ADD_TESTS_WITH(suite, "go", forget_updates, close_members, a_leaver_ends_its_rounds,
                    a_leaver_waits_for_so_long, all_leave_after_one_round,
                    who_steps_aside_is_dropped_and_joins, most_step_aside,
                    who_is_left_out_is_dropped_and_joins);

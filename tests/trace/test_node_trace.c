@@ -5,8 +5,7 @@
 #include "node_transcript.h"
 
 START_TEST(a_round_in_order) {
-    open_node(SL_VARIANT_ADAPT_THEN_COMBINE, 0, 1);
-    start();
+    begin_rounds(1);
     ck_assert(!update.publish);
     gradient(0);
     ck_assert(update.publish && !update.compute);
@@ -30,7 +29,6 @@ START_TEST(a_round_in_order) {
     ck_assert_uint_eq(update.finished_round.payload_bytes_received, 2 * D * sizeof(float));
     /* sqrt(1/3 (2 x 9 + 2 x 9) + 1/3 (2 x 9 + 2 x 36)) */
     ck_assert_double_eq_tol(update.finished_round.neighbour_distance, sqrt(42), 1e-12);
-    close_node();
 }
 END_TEST
 
@@ -70,7 +68,6 @@ START_TEST(combine_while_adapt_publishes_before_the_gradient_and_does_not_wait_f
     gradient(2);
     ck_assert(update.round_done && update.compute && update.publish && update.round == 2);
     expect_model(2, 0); /* 3 - 0.5 * 2, and 1 - 0.5 * 2 */
-    close_node();
 }
 END_TEST
 
@@ -94,8 +91,7 @@ START_TEST(who_has_everything_but_word_of_its_own_part_says_so) {
 END_TEST
 
 START_TEST(an_early_part_waits_for_its_round) {
-    open_node(SL_VARIANT_ADAPT_THEN_COMBINE, 0, 2);
-    start();
+    begin_rounds(2);
     for (uint32_t part = 0; part < 2; part++)
         receive(0, 1, part, 0);
     receive(0, 2, 0, 30); /* the neighbour is a round ahead */
@@ -116,7 +112,6 @@ START_TEST(an_early_part_waits_for_its_round) {
     expect_released(2);
     expect_model(10.0f + 1.0f / 3, 1);
     ck_assert_uint_eq(sl_node_dropped(node), 0);
-    close_node();
 }
 END_TEST
 
@@ -133,13 +128,11 @@ START_TEST(parts_may_come_before_start) {
     sent(0);
     expect_released(2);
     ck_assert_float_eq(sl_node_model(node)[0], 3);
-    close_node();
 }
 END_TEST
 
 START_TEST(what_is_not_wanted_is_counted_and_given_back) {
-    open_node(SL_VARIANT_ADAPT_THEN_COMBINE, 0, 3);
-    start();
+    begin_rounds(3);
     receive(0, 1, 0, 0);
     receive(0, 1, 0, 0); /* duplicate */
     expect_released(1);
@@ -156,13 +149,11 @@ START_TEST(what_is_not_wanted_is_counted_and_given_back) {
     receive(2, 1, 0, 0); /* late: combined already */
     expect_released(1);
     ck_assert_uint_eq(sl_node_dropped(node), 5);
-    close_node();
 }
 END_TEST
 
 START_TEST(more_than_the_credit_is_dropped) {
-    open_node(SL_VARIANT_ADAPT_THEN_COMBINE, 0, 3);
-    start();
+    begin_rounds(3);
     receive(0, 1, 0, 0);
     receive(0, 1, 1, 0);
     receive(0, 2, 0, 0);
@@ -171,13 +162,11 @@ START_TEST(more_than_the_credit_is_dropped) {
     receive(0, 2, 1, 0);
     expect_released(1);
     ck_assert_uint_eq(sl_node_dropped(node), 1);
-    close_node();
 }
 END_TEST
 
 START_TEST(a_skipped_part_is_an_error_that_names_edge_and_round) {
-    open_node(SL_VARIANT_ADAPT_THEN_COMBINE, 0, 2);
-    start();
+    begin_rounds(2);
     receive(2, 1, 0, 0);
     receive(0, 1, 1, 0);
     gradient(0);
@@ -186,18 +175,15 @@ START_TEST(a_skipped_part_is_an_error_that_names_edge_and_round) {
     ck_assert_str_eq(
         error.text,
         "edge 0->1, round 1: part 0 of step 0 never came, part 1 of step 0 of exchange 1 did");
-    close_node();
 }
 END_TEST
 
 START_TEST(a_payload_of_the_wrong_size_is_never_mixed) {
-    open_node(SL_VARIANT_ADAPT_THEN_COMBINE, 0, 1);
-    start();
+    begin_rounds(1);
     ck_assert_int_eq(receive_elements(0, 1, 0, 5, PART + 1), SL_EPROTO);
     ck_assert_ptr_nonnull(strstr(
         error.text, "edge 0->1, round 1: part 0 of step 0 with 12 bytes is no identity payload"));
     expect_released(1);
-    close_node();
 }
 END_TEST
 
@@ -207,14 +193,12 @@ START_TEST(divergence_is_an_error_that_names_node_round_and_remedy) {
     ck_assert_int_eq(step((sl_event){.type = SL_EVENT_GRADIENT, .loss = INFINITY}), SL_EDIVERGED);
     ck_assert_ptr_nonnull(strstr(error.text, "node 1, round 1: the loss is inf"));
     ck_assert_ptr_nonnull(strstr(error.text, "lower optimizer.learning_rate"));
-    close_node();
 }
 END_TEST
 
 /* In the very part, whatever the round records. */
 START_TEST(a_neighbour_that_sends_nan_is_named) {
-    open_node(SL_VARIANT_ADAPT_THEN_COMBINE, 0, 1);
-    start();
+    begin_rounds(1);
     gradient(0);
     receive(0, 1, 0, 0);
     receive(2, 1, 0, NAN);
@@ -224,7 +208,6 @@ START_TEST(a_neighbour_that_sends_nan_is_named) {
                      "edge 2->1, round 1: part 0 of the neighbour's message holds a number that is "
                      "not finite: node 2 diverged first, or is faulty");
     expect_released(2);
-    close_node();
 }
 END_TEST
 
@@ -238,7 +221,6 @@ START_TEST(an_own_step_that_overflows_is_divergence) {
     ck_assert_int_eq(step((sl_event){.type = SL_EVENT_SENT, .part = 0}), SL_EDIVERGED);
     ck_assert_ptr_nonnull(strstr(error.text, "node 1, round 1: the own step or the mixing made"));
     ck_assert_ptr_nonnull(strstr(error.text, "lower optimizer.learning_rate"));
-    close_node();
 }
 END_TEST
 
@@ -274,20 +256,17 @@ START_TEST(a_model_that_is_not_finite_ends_no_run_well) {
     ck_assert_int_eq(step((sl_event){.type = SL_EVENT_GRADIENT, .loss = 1}), SL_EDIVERGED);
     ck_assert_ptr_nonnull(strstr(error.text, "the model holds a number that is not finite"));
     ck_assert(!update.finished);
-    close_node();
 }
 END_TEST
 
 START_TEST(a_lost_peer_and_a_passed_deadline_name_the_edge) {
-    open_node(SL_VARIANT_ADAPT_THEN_COMBINE, 0, 1);
-    start();
+    begin_rounds(1);
     gradient(0);
     receive(0, 1, 0, 0);
     ck_assert_int_eq(step((sl_event){.type = SL_EVENT_DEADLINE}), SL_EPEER);
     ck_assert_str_eq(error.text, "edge 2->1, round 1: part 0 of 2 has not come in time");
     ck_assert_int_eq(step((sl_event){.type = SL_EVENT_PEER_DOWN, .peer = 2}), SL_EPEER);
     ck_assert_str_eq(error.text, "edge 2->1, round 1: the neighbour is gone");
-    close_node();
 }
 END_TEST
 
@@ -359,7 +338,6 @@ START_TEST(cd_sgd_sends_the_last_gradient_beside_the_next) {
     ck_assert(update.round_done && update.finished);
     expect_model(0.5f, 0.5f); /* G_2 = 2 - 0.5 * 9 / 3 */
     ck_assert_uint_eq(update.finished_round.payload_bytes_sent, D * sizeof(float));
-    close_node();
 }
 END_TEST
 
@@ -419,13 +397,11 @@ START_TEST(a_silent_message_ends_the_phase_and_is_not_mixed) {
     expect_model(-6, -6);                                        /* 4 + 3/3 */
     ck_assert_uint_eq(update.finished_round.messages_silent, 0); /* it went to nobody */
     ck_assert_uint_eq(update.finished_round.frames_received, 3);
-    close_node();
 }
 END_TEST
 
 START_TEST(who_may_not_be_silent_is_refused) {
-    open_node(SL_VARIANT_ADAPT_THEN_COMBINE, 0, 1);
-    start();
+    begin_rounds(1);
     ck_assert_int_eq(receive_silent(0, 1, 0, 0), SL_EPROTO);
     ck_assert_ptr_nonnull(strstr(error.text, "edge 0->1, round 1: part 0 of step 0 with 0 bytes, "
                                              "marked as silent, is no identity payload"));
@@ -468,20 +444,21 @@ END_TEST
 
 int main(void) {
     Suite *suite = suite_create("node trace");
-    ADD_TESTS(suite, "rounds", a_round_in_order, the_order_of_arrival_does_not_change_a_bit,
-              combine_while_adapt_publishes_before_the_gradient_and_does_not_wait_for_sent,
-              who_has_everything_but_word_of_its_own_part_says_so,
-              an_early_part_waits_for_its_round, parts_may_come_before_start,
-              cd_sgd_sends_the_last_gradient_beside_the_next,
-              a_silent_message_ends_the_phase_and_is_not_mixed,
-              nobody_is_further_ahead_than_checkpoints_reach);
-    ADD_TESTS(suite, "trouble", what_is_not_wanted_is_counted_and_given_back,
-              more_than_the_credit_is_dropped, a_skipped_part_is_an_error_that_names_edge_and_round,
-              a_payload_of_the_wrong_size_is_never_mixed, who_may_not_be_silent_is_refused,
-              divergence_is_an_error_that_names_node_round_and_remedy,
-              a_neighbour_that_sends_nan_is_named, an_own_step_that_overflows_is_divergence,
-              a_part_that_is_not_finite_leaves_nobody, a_model_that_is_not_finite_ends_no_run_well,
-              a_lost_peer_and_a_passed_deadline_name_the_edge,
-              settings_that_make_no_sense_are_refused);
+    ADD_TESTS_WITH(suite, "rounds", NULL, close_node, a_round_in_order,
+                   the_order_of_arrival_does_not_change_a_bit,
+                   combine_while_adapt_publishes_before_the_gradient_and_does_not_wait_for_sent,
+                   who_has_everything_but_word_of_its_own_part_says_so,
+                   an_early_part_waits_for_its_round, parts_may_come_before_start,
+                   cd_sgd_sends_the_last_gradient_beside_the_next,
+                   a_silent_message_ends_the_phase_and_is_not_mixed,
+                   nobody_is_further_ahead_than_checkpoints_reach);
+    ADD_TESTS_WITH(
+        suite, "trouble", NULL, close_node, what_is_not_wanted_is_counted_and_given_back,
+        more_than_the_credit_is_dropped, a_skipped_part_is_an_error_that_names_edge_and_round,
+        a_payload_of_the_wrong_size_is_never_mixed, who_may_not_be_silent_is_refused,
+        divergence_is_an_error_that_names_node_round_and_remedy,
+        a_neighbour_that_sends_nan_is_named, an_own_step_that_overflows_is_divergence,
+        a_part_that_is_not_finite_leaves_nobody, a_model_that_is_not_finite_ends_no_run_well,
+        a_lost_peer_and_a_passed_deadline_name_the_edge, settings_that_make_no_sense_are_refused);
     return run_suite(suite);
 }
