@@ -8,8 +8,7 @@
 /* Rank 0 leads, after the death of 4: PREPARE has left. */
 static void begin_change(void) {
     open_members(5);
-    kill_member(4);
-    all_lose(4);
+    die(4);
     lose_letters();
     tick();
 }
@@ -22,6 +21,8 @@ static void propose_change(void) {
     now_s += SL_ANSWER_S;
     tick();
 }
+
+FIXTURES(forget_updates, close_members);
 
 START_TEST(a_loss_becomes_a_view) {
     begin_change();
@@ -49,7 +50,6 @@ START_TEST(a_loss_becomes_a_view) {
     }
     expect_cuts(4, 1);
 }
-END_TEST
 
 /* ---- leaders ---- */
 
@@ -63,8 +63,7 @@ static void commit_to(uint32_t rank) {
 
 static void lose_4(void) {
     open_members(5);
-    kill_member(4);
-    all_lose(4);
+    die(4);
 }
 
 static void prepare_to_all(void) {
@@ -98,20 +97,14 @@ static const struct {
               {accept_to_all, 3}, {commit_to_none, 3}, {commit_to_one, 3}};
 
 /* When so much of its change is done; the others agree. */
-START_TEST(the_leader_dies) {
+START_LOOP_TEST(the_leader_dies, sizeof deaths / sizeof *deaths) {
     deaths[_i].change();
-    kill_member(0);
-    all_lose(0);
+    die(0);
     all_lose(4);
     lose_letters();
     train(5);
-    for (uint32_t i = 1; i < 4; i++) {
-        expect_view(i, deaths[_i].number, 3);
-        expect_same(i, 1);
-        expect_training(i);
-    }
+    expect_agreed(1, 4, deaths[_i].number, 3);
 }
-END_TEST
 
 /* ---- what may hold ---- */
 
@@ -119,8 +112,7 @@ END_TEST
 static sl_ballot lead_again(void) {
     propose_change();
     arrive(SL_MEMBERSHIP_ACCEPT, 2);
-    kill_member(0);
-    all_lose(0);
+    die(0);
     lose_letters();
     tick();
     letter *prepare = take(SL_MEMBERSHIP_PREPARE, 3);
@@ -151,7 +143,7 @@ static void answer_by_hand(uint32_t from, sl_ballot ballot, uint64_t round,
                                           .ballot = ballot,
                                           .round = round,
                                           .accepted = accepted};
-    step(1, (sl_membership_event){.type = SL_MEMBERSHIP_MESSAGE, .message = &answer});
+    hear(1, answer);
 }
 
 START_TEST(an_accepted_proposal_is_proposed_again) {
@@ -164,7 +156,6 @@ START_TEST(an_accepted_proposal_is_proposed_again) {
     ck_assert_uint_eq(accept->message.decision->view.count, 4); /* with the dead leader */
     free(accept);
 }
-END_TEST
 
 START_TEST(of_two_accepted_proposals_that_of_the_higher_ballot_is_proposed) {
     const sl_decision
@@ -183,7 +174,6 @@ START_TEST(of_two_accepted_proposals_that_of_the_higher_ballot_is_proposed) {
         close_members();
     }
 }
-END_TEST
 
 /* A later leader has released its members, with a quorum that did not know of it. */
 START_TEST(a_proposal_whose_members_are_in_later_rounds_is_forgotten) {
@@ -196,7 +186,6 @@ START_TEST(a_proposal_whose_members_are_in_later_rounds_is_forgotten) {
     ck_assert_uint_eq(accept->message.decision->view.round, 12);
     free(accept);
 }
-END_TEST
 
 /* ---- promises ---- */
 
@@ -211,7 +200,6 @@ START_TEST(a_promise_that_never_hears_commit) {
     expect_view(1, 2, 4);
     ck_assert_uint_eq(began[1], 11);
 }
-END_TEST
 
 static sl_membership_message prepare_of(uint32_t rank, uint64_t counter) {
     return (sl_membership_message){.type = SL_MEMBERSHIP_PREPARE,
@@ -226,12 +214,11 @@ static sl_membership_message prepare_of(uint32_t rank, uint64_t counter) {
 START_TEST(a_promise_to_another_leader_ends_with_the_view) {
     const sl_membership_message prepare = prepare_of(3, 9);
     commit_to(2);
-    step(1, (sl_membership_event){.type = SL_MEMBERSHIP_MESSAGE, .message = &prepare});
+    hear(1, prepare);
     ck_assert_int_eq(arrive(SL_MEMBERSHIP_COMMIT, 1), 1);
     expect_view(1, 2, 4);
     expect_training(1);
 }
-END_TEST
 
 START_TEST(two_leaders) {
     begin_change();
@@ -250,13 +237,12 @@ START_TEST(two_leaders) {
     }
     ck_assert_uint_eq(sl_membership_newest(members[0])->count, 4);
 }
-END_TEST
 
 /* PREPARE of rank 1 reaches rank 2 between rank 0's PREPARE and ACCEPT. */
 START_TEST(a_leader_that_is_overtaken_is_told) {
     const sl_membership_message prepare = prepare_of(1, 9);
     propose_change();
-    step(2, (sl_membership_event){.type = SL_MEMBERSHIP_MESSAGE, .message = &prepare});
+    hear(2, prepare);
     ck_assert_int_eq(arrive(SL_MEMBERSHIP_ACCEPT, 2), 1);
     ck_assert_int_eq(arrive(SL_MEMBERSHIP_REFUSE, 0), 1);
     for (int k = 0; k < 18; k++) { /* it leaves it to rank 1, for 2 s */
@@ -266,7 +252,6 @@ START_TEST(a_leader_that_is_overtaken_is_told) {
         lose_letters();
     }
 }
-END_TEST
 
 /* Three leaders in turn, and one member that they reach. */
 START_TEST(leaders_that_reach_one_member_agree) {
@@ -281,7 +266,6 @@ START_TEST(leaders_that_reach_one_member_agree) {
     }
     ck_assert_uint_eq(sl_membership_newest(members[3])->count, 4);
 }
-END_TEST
 
 /* Neither 0 nor 3 could agree on a view with the other. */
 START_TEST(who_reaches_most_leads) {
@@ -302,7 +286,6 @@ START_TEST(who_reaches_most_leads) {
     for (uint32_t i = 0; i < 4; i++)
         expect_view(i, 2, 4);
 }
-END_TEST
 
 /* It hears of those who reach 0 with their answers. */
 START_TEST(a_leader_that_reaches_fewer_yields) {
@@ -323,7 +306,6 @@ START_TEST(a_leader_that_reaches_fewer_yields) {
     for (uint32_t i = 0; i < 4; i++)
         expect_view(i, 1, 4);
 }
-END_TEST
 
 /* One may be wrong, or lie. */
 START_TEST(who_has_not_accepted_believes_a_quorum_only) {
@@ -333,18 +315,11 @@ START_TEST(who_has_not_accepted_believes_a_quorum_only) {
         .view = {.number = 2, .round = 11, .exchange = 10, .members = all, .count = 4}};
     for (uint32_t i = 1; i < 4; i++) {
         expect_view(0, 1, 5);
-        const sl_membership_message commit = {.type = SL_MEMBERSHIP_COMMIT,
-                                              .from = i,
-                                              .incarnation = SL_FOUNDER,
-                                              .number = 2,
-                                              .standing = SL_MEMBER,
-                                              .decision = &d};
-        step(0, (sl_membership_event){.type = SL_MEMBERSHIP_MESSAGE, .message = &commit});
-        step(0, (sl_membership_event){.type = SL_MEMBERSHIP_MESSAGE, .message = &commit});
+        hear(0, commit_of(i, &d));
+        hear(0, commit_of(i, &d));
     }
     expect_view(0, 2, 4);
 }
-END_TEST
 
 /* Rank 4 was stopped, and wakes up when the others have agreed. */
 START_TEST(who_is_left_out_is_dropped_and_joins) {
@@ -361,7 +336,6 @@ START_TEST(who_is_left_out_is_dropped_and_joins) {
     expect_view(4, 3, 5);
     expect_training(4);
 }
-END_TEST
 
 /* ACCEPT and ANSWER of what is about to be decided arrive much later. */
 START_TEST(messages_of_old_views_change_nothing) {
@@ -390,7 +364,6 @@ START_TEST(messages_of_old_views_change_nothing) {
     }
     expect_cuts(4, 1);
 }
-END_TEST
 
 /* ---- who goes ---- */
 
@@ -408,7 +381,6 @@ START_TEST(a_leaver_ends_its_rounds) {
     expect_cuts(3, 0);
     expect_training(0);
 }
-END_TEST
 
 START_TEST(a_leaver_waits_for_so_long) {
     open_members(3);
@@ -421,7 +393,6 @@ START_TEST(a_leaver_waits_for_so_long) {
     tick();
     ck_assert(is_told(1, SL_ORDER_LEAVE));
 }
-END_TEST
 
 START_TEST(all_leave_after_one_round) {
     open_members(3);
@@ -436,7 +407,6 @@ START_TEST(all_leave_after_one_round) {
         ck_assert_uint_eq(began[i], 11);
     }
 }
-END_TEST
 
 START_TEST(who_steps_aside_is_dropped_and_joins) {
     open_members(3);
@@ -454,7 +424,6 @@ START_TEST(who_steps_aside_is_dropped_and_joins) {
     expect_same(0, 1);
     ck_assert_int_eq(sl_membership_standing_of(members[0], 1), SL_MEMBER);
 }
-END_TEST
 
 START_TEST(most_step_aside) {
     open_members(3);
@@ -464,7 +433,6 @@ START_TEST(most_step_aside) {
     pass(1);
     ck_assert(is_told(1, SL_ORDER_DIVERGED) && !is_told(0, SL_ORDER_DIVERGED));
 }
-END_TEST
 
 START_TEST(damaged_messages_are_refused) {
     open_members(2);
@@ -486,33 +454,12 @@ START_TEST(damaged_messages_are_refused) {
         {.type = SL_MEMBERSHIP_NEWS, .from = 1, .reached = &far, .reached_count = 1},
     };
     for (size_t i = 0; i < sizeof messages / sizeof *messages; i++) {
-        step(0, (sl_membership_event){.type = SL_MEMBERSHIP_MESSAGE, .message = &messages[i]});
+        hear(0, messages[i]);
         expect_view(0, 1, 2);
         ck_assert_int_eq(cuts[0], 0);
     }
 }
-END_TEST
 
 int main(void) {
-    Suite *suite = suite_create("membership trace");
-    TCase *dies = tcase_create("deaths");
-    tcase_add_checked_fixture(dies, forget_updates, close_members);
-    tcase_add_loop_test(dies, the_leader_dies, 0, sizeof deaths / sizeof *deaths);
-    suite_add_tcase(suite, dies);
-    ADD_TESTS_WITH(suite, "leaders", forget_updates, close_members, a_loss_becomes_a_view,
-                   two_leaders, a_leader_that_is_overtaken_is_told,
-                   leaders_that_reach_one_member_agree, who_reaches_most_leads,
-                   a_leader_that_reaches_fewer_yields);
-    ADD_TESTS_WITH(
-        suite, "promises", forget_updates, close_members, an_accepted_proposal_is_proposed_again,
-        of_two_accepted_proposals_that_of_the_higher_ballot_is_proposed,
-        a_proposal_whose_members_are_in_later_rounds_is_forgotten,
-        a_promise_that_never_hears_commit, a_promise_to_another_leader_ends_with_the_view,
-        who_has_not_accepted_believes_a_quorum_only, messages_of_old_views_change_nothing,
-        damaged_messages_are_refused);
-    ADD_TESTS_WITH(suite, "go", forget_updates, close_members, a_leaver_ends_its_rounds,
-                   a_leaver_waits_for_so_long, all_leave_after_one_round,
-                   who_steps_aside_is_dropped_and_joins, most_step_aside,
-                   who_is_left_out_is_dropped_and_joins);
-    return run_suite(suite);
+    return run_tests("membership trace");
 }

@@ -1,8 +1,11 @@
 /* test_node_trace.c - the node as a protocol transcript; see node_transcript.h. */
-#include <math.h>
-#include <string.h>
-
 #include "node_transcript.h"
+
+static void forget(void) {
+    turns = false;
+}
+
+FIXTURES(forget, close_node);
 
 START_TEST(a_round_in_order) {
     begin_rounds(1);
@@ -30,25 +33,6 @@ START_TEST(a_round_in_order) {
     /* sqrt(1/3 (2 x 9 + 2 x 9) + 1/3 (2 x 9 + 2 x 36)) */
     ck_assert_double_eq_tol(update.finished_round.neighbour_distance, sqrt(42), 1e-12);
 }
-END_TEST
-
-START_TEST(the_order_of_arrival_does_not_change_a_bit) {
-    float results[2][D];
-    for (int order = 0; order < 2; order++) {
-        open_node(SL_VARIANT_ADAPT_THEN_COMBINE, 0, 1);
-        start();
-        receive(order ? 2 : 0, 1, 0, order ? 1e8f : 0.1f);
-        receive(order ? 0 : 2, 1, 0, order ? 0.1f : 1e8f);
-        gradient(0);
-        publish(0);
-        sent(0);
-        expect_released(2);
-        memcpy(results[order], sl_node_model(node), sizeof results[order]);
-        close_node();
-    }
-    ck_assert_mem_eq(results[0], results[1], sizeof results[0]);
-}
-END_TEST
 
 START_TEST(combine_while_adapt_publishes_before_the_gradient_and_does_not_wait_for_sent) {
     open_node(SL_VARIANT_COMBINE_WHILE_ADAPT, 0.5, 2);
@@ -69,7 +53,6 @@ START_TEST(combine_while_adapt_publishes_before_the_gradient_and_does_not_wait_f
     ck_assert(update.round_done && update.compute && update.publish && update.round == 2);
     expect_model(2, 0); /* 3 - 0.5 * 2, and 1 - 0.5 * 2 */
 }
-END_TEST
 
 START_TEST(who_has_everything_but_word_of_its_own_part_says_so) {
     for (int in_place = 0; in_place < 2; in_place++) {
@@ -88,7 +71,6 @@ START_TEST(who_has_everything_but_word_of_its_own_part_says_so) {
         close_node();
     }
 }
-END_TEST
 
 START_TEST(an_early_part_waits_for_its_round) {
     begin_rounds(2);
@@ -113,7 +95,6 @@ START_TEST(an_early_part_waits_for_its_round) {
     expect_model(10.0f + 1.0f / 3, 1);
     ck_assert_uint_eq(sl_node_dropped(node), 0);
 }
-END_TEST
 
 START_TEST(parts_may_come_before_start) {
     open_node(SL_VARIANT_ADAPT_THEN_COMBINE, 0, 1);
@@ -129,7 +110,6 @@ START_TEST(parts_may_come_before_start) {
     expect_released(2);
     ck_assert_float_eq(sl_node_model(node)[0], 3);
 }
-END_TEST
 
 START_TEST(what_is_not_wanted_is_counted_and_given_back) {
     begin_rounds(3);
@@ -150,7 +130,6 @@ START_TEST(what_is_not_wanted_is_counted_and_given_back) {
     expect_released(1);
     ck_assert_uint_eq(sl_node_dropped(node), 5);
 }
-END_TEST
 
 START_TEST(more_than_the_credit_is_dropped) {
     begin_rounds(3);
@@ -163,7 +142,6 @@ START_TEST(more_than_the_credit_is_dropped) {
     expect_released(1);
     ck_assert_uint_eq(sl_node_dropped(node), 1);
 }
-END_TEST
 
 START_TEST(a_skipped_part_is_an_error_that_names_edge_and_round) {
     begin_rounds(2);
@@ -176,7 +154,6 @@ START_TEST(a_skipped_part_is_an_error_that_names_edge_and_round) {
         error.text,
         "edge 0->1, round 1: part 0 of step 0 never came, part 1 of step 0 of exchange 1 did");
 }
-END_TEST
 
 START_TEST(a_payload_of_the_wrong_size_is_never_mixed) {
     begin_rounds(1);
@@ -185,7 +162,6 @@ START_TEST(a_payload_of_the_wrong_size_is_never_mixed) {
         error.text, "edge 0->1, round 1: part 0 of step 0 with 12 bytes is no identity payload"));
     expect_released(1);
 }
-END_TEST
 
 START_TEST(divergence_is_an_error_that_names_node_round_and_remedy) {
     open_node(SL_VARIANT_ADAPT_THEN_COMBINE, 0.5, 1);
@@ -194,7 +170,6 @@ START_TEST(divergence_is_an_error_that_names_node_round_and_remedy) {
     ck_assert_ptr_nonnull(strstr(error.text, "node 1, round 1: the loss is inf"));
     ck_assert_ptr_nonnull(strstr(error.text, "lower optimizer.learning_rate"));
 }
-END_TEST
 
 /* In the very part, whatever the round records. */
 START_TEST(a_neighbour_that_sends_nan_is_named) {
@@ -209,7 +184,6 @@ START_TEST(a_neighbour_that_sends_nan_is_named) {
                      "not finite: node 2 diverged first, or is faulty");
     expect_released(2);
 }
-END_TEST
 
 START_TEST(an_own_step_that_overflows_is_divergence) {
     open_node(SL_VARIANT_ADAPT_THEN_COMBINE, 1, 1);
@@ -222,7 +196,6 @@ START_TEST(an_own_step_that_overflows_is_divergence) {
     ck_assert_ptr_nonnull(strstr(error.text, "node 1, round 1: the own step or the mixing made"));
     ck_assert_ptr_nonnull(strstr(error.text, "lower optimizer.learning_rate"));
 }
-END_TEST
 
 START_TEST(a_part_that_is_not_finite_leaves_nobody) {
     turns = true;
@@ -237,9 +210,7 @@ START_TEST(a_part_that_is_not_finite_leaves_nobody) {
     sl_node_forget(node);
     ck_assert(!sl_node_is_spoiled(node, 1));
     close_node();
-    turns = false;
 }
-END_TEST
 
 /* Found in the sum kept aside, and in the model, which the gradient's step made infinite. */
 START_TEST(a_model_that_is_not_finite_ends_no_run_well) {
@@ -257,7 +228,6 @@ START_TEST(a_model_that_is_not_finite_ends_no_run_well) {
     ck_assert_ptr_nonnull(strstr(error.text, "the model holds a number that is not finite"));
     ck_assert(!update.finished);
 }
-END_TEST
 
 START_TEST(a_lost_peer_and_a_passed_deadline_name_the_edge) {
     begin_rounds(1);
@@ -268,7 +238,6 @@ START_TEST(a_lost_peer_and_a_passed_deadline_name_the_edge) {
     ck_assert_int_eq(step((sl_event){.type = SL_EVENT_PEER_DOWN, .peer = 2}), SL_EPEER);
     ck_assert_str_eq(error.text, "edge 2->1, round 1: the neighbour is gone");
 }
-END_TEST
 
 START_TEST(settings_that_make_no_sense_are_refused) {
     sl_node_settings settings = {0};
@@ -276,7 +245,6 @@ START_TEST(settings_that_make_no_sense_are_refused) {
     ck_assert_int_eq(sl_node_open(&none, &settings, &error), SL_EINVAL);
     ck_assert_ptr_null(none);
 }
-END_TEST
 
 /* Node 1 sends both parts of `value` to the server. Its gradient buffer changes in between. */
 static void send_whole(float value, float meanwhile) {
@@ -339,7 +307,6 @@ START_TEST(cd_sgd_sends_the_last_gradient_beside_the_next) {
     expect_model(0.5f, 0.5f); /* G_2 = 2 - 0.5 * 9 / 3 */
     ck_assert_uint_eq(update.finished_round.payload_bytes_sent, D * sizeof(float));
 }
-END_TEST
 
 static int receive_silent(uint32_t peer, uint64_t exchange, uint32_t part, size_t bytes) {
     float *v = vectors[next_vector++ % 16];
@@ -398,7 +365,6 @@ START_TEST(a_silent_message_ends_the_phase_and_is_not_mixed) {
     ck_assert_uint_eq(update.finished_round.messages_silent, 0); /* it went to nobody */
     ck_assert_uint_eq(update.finished_round.frames_received, 3);
 }
-END_TEST
 
 START_TEST(who_may_not_be_silent_is_refused) {
     begin_rounds(1);
@@ -413,7 +379,6 @@ START_TEST(who_may_not_be_silent_is_refused) {
         close_node();
     }
 }
-END_TEST
 
 /* How many rounds node 1 ends while node 0 is in its first one, and how many it may. */
 static void check_alone(const sl_algorithm_config *config, uint64_t expected) {
@@ -440,25 +405,72 @@ START_TEST(nobody_is_further_ahead_than_checkpoints_reach) {
     config = (sl_algorithm_config){.name = "lead"};
     check_alone(&config, 1);
 }
-END_TEST
+
+/* ---- views: what a cut leaves is in tests/unit/test_cutting.c's account ---- */
+
+static const uint32_t all[] = {0, 1, 2};
+
+static void cut(void) {
+    ck_assert_int_eq(step((sl_event){.type = SL_EVENT_CUT}), 0);
+    ck_assert(!update.publish);
+}
+
+static void view(uint64_t round, const sl_pair *broken, uint32_t broken_count) {
+    const sl_node_view next = {.round = round,
+                               .exchange = round - 1,
+                               .members = {all, 3},
+                               .topology = topology,
+                               .plan = &plan,
+                               .broken = broken,
+                               .broken_count = broken_count};
+    ck_assert_int_eq(step((sl_event){.type = SL_EVENT_VIEW, .view = &next}), 0);
+    ck_assert(update.compute && update.round == round);
+}
+
+/* A broken edge's weight is the node's own, in each round of the view. */
+START_TEST(a_view_does_without_broken_edges) {
+    static const sl_pair broken[] = {{0, 1}, {0, 2}};
+    turns = true;
+    open_node(SL_VARIANT_ADAPT_THEN_COMBINE, 0, 3);
+    sl_node_hold(node, 1);
+    start();
+    gradient(0);
+    cut();
+    view(2, broken, 2);
+    for (uint64_t round = 2; round <= 3; round++) {
+        gradient(0);
+        ck_assert(update.publish && update.message.to.count == 1);
+        ck_assert_uint_eq(update.message.to.peers[0], 2);
+        receive(0, round, 0, 100);
+        expect_released(1);
+        for (uint32_t part = 0; part < 2; part++) {
+            receive(2, round, part, round == 2 ? 6 : 4);
+            publish(part);
+            sent(part);
+        }
+        ck_assert(update.round_done);
+        expect_model(4, 4);
+    }
+}
+
+/* Where all wait for all, an exchange that is cut is none, and none is under a broken edge. */
+START_TEST(an_exchange_of_all_never_took_place) {
+    static const sl_pair broken = {0, 2};
+    turns = true;
+    open_algorithm(&(sl_algorithm_config){.name = "local-sgd", .period = 1}, 1, 3);
+    sl_node_hold(node, 1);
+    start();
+    gradient(1);
+    ck_assert(update.publish);
+    cut();
+    ck_assert(update.round_done);
+    expect_model(2, 2);
+    view(2, &broken, 1);
+    gradient(1);
+    ck_assert(update.round_done && !update.publish);
+    expect_model(1, 1);
+}
 
 int main(void) {
-    Suite *suite = suite_create("node trace");
-    ADD_TESTS_WITH(suite, "rounds", NULL, close_node, a_round_in_order,
-                   the_order_of_arrival_does_not_change_a_bit,
-                   combine_while_adapt_publishes_before_the_gradient_and_does_not_wait_for_sent,
-                   who_has_everything_but_word_of_its_own_part_says_so,
-                   an_early_part_waits_for_its_round, parts_may_come_before_start,
-                   cd_sgd_sends_the_last_gradient_beside_the_next,
-                   a_silent_message_ends_the_phase_and_is_not_mixed,
-                   nobody_is_further_ahead_than_checkpoints_reach);
-    ADD_TESTS_WITH(
-        suite, "trouble", NULL, close_node, what_is_not_wanted_is_counted_and_given_back,
-        more_than_the_credit_is_dropped, a_skipped_part_is_an_error_that_names_edge_and_round,
-        a_payload_of_the_wrong_size_is_never_mixed, who_may_not_be_silent_is_refused,
-        divergence_is_an_error_that_names_node_round_and_remedy,
-        a_neighbour_that_sends_nan_is_named, an_own_step_that_overflows_is_divergence,
-        a_part_that_is_not_finite_leaves_nobody, a_model_that_is_not_finite_ends_no_run_well,
-        a_lost_peer_and_a_passed_deadline_name_the_edge, settings_that_make_no_sense_are_refused);
-    return run_suite(suite);
+    return run_tests("node trace");
 }

@@ -3,9 +3,6 @@
 #ifndef STARLING_TEST_EXPERIMENT_TEXTS_H
 #define STARLING_TEST_EXPERIMENT_TEXTS_H
 
-#include <stdio.h>
-#include <string.h>
-
 #include "harness.h"
 #include "starling/experiment.h"
 

@@ -9,10 +9,6 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "agent/peers/heartbeat.h"
 #include "harness.h"
@@ -60,16 +56,11 @@ static void (*comes_together)(
 /* ---- the agent, on a thread of its own ---- */
 
 static void initial(void *context, uint32_t rank, float *x) {
-    (void)context;
-    (void)rank;
     for (int i = 0; i < D; i++)
         x[i] = 1;
 }
 
 static double gradient(void *context, uint32_t rank, uint64_t round, const float *x, float *g) {
-    (void)context;
-    (void)rank;
-    (void)g;
     while (atomic_load(&gradient_waits))
         usleep(1000);
     if (comes_together != NULL)
@@ -79,13 +70,11 @@ static double gradient(void *context, uint32_t rank, uint64_t round, const float
 }
 
 static sl_evaluation evaluate(void *context, const float *x) {
-    (void)context;
     memcpy(last_model, x, sizeof last_model);
     return (sl_evaluation){0};
 }
 
 static void on_notice(void *context, const char *text) {
-    (void)context;
     pthread_mutex_lock(&noticing);
     const size_t used = strlen(notices);
     snprintf(notices + used, sizeof notices - used, "%s\n", text);
@@ -121,15 +110,10 @@ typedef struct peer {
 
 static sl_connection *on_requested(void *context, const uint8_t *greeting, const char *from,
                                    char why[SL_GREETING_WHY_MAX]) {
-    (void)why;
-    (void)context;
-    (void)greeting;
-    (void)from;
     return NULL;
 }
 
 static void on_connected(void *context, void *owner) {
-    (void)owner;
     ((peer *)context)->connected = true;
 }
 
@@ -152,7 +136,6 @@ static void note_frame(const sl_frame *frame, const uint8_t *data) {
 
 static void on_received(void *context, void *owner, sl_buffer *buffer, size_t bytes) {
     peer *p = context;
-    (void)owner;
     sl_frame frame;
     const bool direct = strcmp(experiment->device, "cpu") != 0;
     ck_assert_ptr_null(sl_frame_decode(&frame, buffer->data, bytes, sizeof p->last, direct));
@@ -174,16 +157,10 @@ static void on_received(void *context, void *owner, sl_buffer *buffer, size_t by
     }
 }
 
-static void on_sent(void *context, void *owner, uint32_t cookie) {
-    (void)context;
-    (void)owner;
-    (void)cookie;
-}
+static void on_sent(void *context, void *owner, uint32_t cookie) {}
 
 static void on_down(void *context, void *owner, bool established, const char *reason) {
     peer *p = context;
-    (void)owner;
-    (void)reason;
     p->down = true;
     p->established = established;
 }

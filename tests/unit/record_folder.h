@@ -2,9 +2,6 @@
 #ifndef STARLING_TEST_RECORD_FOLDER_H
 #define STARLING_TEST_RECORD_FOLDER_H
 
-#include <stdio.h>
-#include <string.h>
-
 #include "harness.h"
 #include "starling/folder.h"
 
@@ -52,17 +49,29 @@ static inline void put(const char *path, const char *text) {
 }
 
 static inline sl_experiment *experiment_of(const char *json) {
-    sl_experiment *e = NULL;
+    sl_experiment *made = NULL;
     sl_error error = {0};
-    ck_assert_msg(sl_experiment_parse(&e, json, "test.json", base, NULL, 0, &error) == 0, "%s",
+    ck_assert_msg(sl_experiment_parse(&made, json, "test.json", base, NULL, 0, &error) == 0, "%s",
                   error.text);
-    return e;
+    return made;
 }
 
-static inline sl_folder *open_folder(const char *path, const sl_experiment *e, bool all_nodes) {
+static sl_experiment *e; /* of most tests */
+
+static inline void begin(void) {
+    make_base();
+    e = experiment_of(SMALLEST);
+}
+
+static inline void end(void) {
+    sl_experiment_close(&e);
+    remove_base();
+}
+
+static inline sl_folder *open_folder(const char *path, const sl_experiment *of, bool all_nodes) {
     sl_folder *folder = NULL;
     sl_error error = {0};
-    ck_assert_msg(sl_folder_open(&folder, path, e, all_nodes, &error) == 0, "%s", error.text);
+    ck_assert_msg(sl_folder_open(&folder, path, of, all_nodes, &error) == 0, "%s", error.text);
     return folder;
 }
 
@@ -72,11 +81,11 @@ static inline void close_folder(sl_folder *folder) {
     ck_assert_ptr_null(folder);
 }
 
-static inline void refuse_folder(const char *path, const sl_experiment *e, bool all_nodes,
+static inline void refuse_folder(const char *path, const sl_experiment *of, bool all_nodes,
                                  const char *text) {
     sl_folder *folder = NULL;
     sl_error error = {0};
-    int result = sl_folder_open(&folder, path, e, all_nodes, &error);
+    int result = sl_folder_open(&folder, path, of, all_nodes, &error);
     ck_assert_msg(result < 0, "%s was accepted", path);
     ck_assert_ptr_null(folder);
     ck_assert_int_eq(error.code, result);

@@ -28,7 +28,6 @@ START_TEST(a_peer_that_behaves_is_averaged_with) {
     meet(behave_well);
     expect_mixed();
 }
-END_TEST
 
 /* Its sum is wrong, and says nothing. */
 static void send_unsummed(peer *p, uint64_t round, const float values[D]) {
@@ -65,7 +64,6 @@ START_TEST(each_agent_says_whether_what_it_sends_has_checksums) {
     }
     checksums = true;
 }
-END_TEST
 
 static void behave_well_from_a_gpu(peer *p) {
     peer_begin(p);
@@ -87,7 +85,6 @@ START_TEST(a_peer_that_sends_from_gpu_to_gpu_is_averaged_with) {
     meet_direct(behave_well_from_a_gpu);
     expect_mixed();
 }
-END_TEST
 
 /* ---- frames that cannot be ---- */
 
@@ -112,7 +109,6 @@ START_TEST(a_corrupted_frame_is_counted_dropped_with_its_connection_and_never_mi
     ck_assert_uint_eq(counters.frames_corrupted, 1);
     ck_assert_float_eq(last_model[0], 1);
 }
-END_TEST
 
 static void send_too_much(peer *p) {
     peer_begin(p);
@@ -206,7 +202,6 @@ static void hang_up(peer *p) {
 }
 
 static void stop_it(peer *p) {
-    (void)p;
     usleep(50000);
     sl_agent_stop(agent);
 }
@@ -322,7 +317,7 @@ static const struct {
     {MEETS, say_that_too_much_came, SL_EPROTO, "of which it has not got so many"},
 };
 
-START_TEST(what_ends_a_run_is_said_with_edge_and_round) {
+START_LOOP_TEST(what_ends_a_run_is_said_with_edge_and_round, sizeof ends / sizeof *ends) {
     comes_together = ends[_i].kind == MEETS ? meet_and_add_up : NULL;
     if (ends[_i].kind == GPU)
         meet_direct(ends[_i].behave);
@@ -332,7 +327,6 @@ START_TEST(what_ends_a_run_is_said_with_edge_and_round) {
     ck_assert_int_eq(agent_result, ends[_i].code);
     comes_together = NULL;
 }
-END_TEST
 
 START_TEST(a_silent_peer_is_dead_within_the_timeout) {
     struct timespec before, after;
@@ -343,7 +337,6 @@ START_TEST(a_silent_peer_is_dead_within_the_timeout) {
     ck_assert_ptr_nonnull(strstr(agent_text, "edge 1->0, round 1: agent 1 has been silent for"));
     ck_assert_int_lt(after.tv_sec - before.tv_sec, 8); /* 2 s, on a busy machine */
 }
-END_TEST
 
 START_TEST(an_agent_stops_on_request) {
     meet(stop_it);
@@ -351,7 +344,6 @@ START_TEST(an_agent_stops_on_request) {
     ck_assert_int_eq(agent_error.rank, 0);
     ck_assert_int_eq(agent_error.peer, SL_ERROR_NOWHERE);
 }
-END_TEST
 
 /* Replicas, which are part of the algorithm, follow from it. */
 START_TEST(what_a_loss_does_is_compared_and_named) {
@@ -370,7 +362,6 @@ START_TEST(what_a_loss_does_is_compared_and_named) {
     ck_assert(sl_hello_differs(&side, &theirs, 1, text));
     ck_assert_ptr_nonnull(strstr(text, "the algorithm of agents 1 and 0 differs"));
 }
-END_TEST
 
 /* By key, as far as both have said it; what may be default is not said. */
 START_TEST(a_setting_that_differs_is_named_with_both_values) {
@@ -400,7 +391,6 @@ START_TEST(a_setting_that_differs_is_named_with_both_values) {
     ck_assert(sl_hello_differs(&side, &theirs, 3, text));
     ck_assert_ptr_nonnull(strstr(text, "the topology of agents 3 and 0 differs"));
 }
-END_TEST
 
 START_TEST(a_port_in_use_is_named) {
     sl_fabric *first, *second;
@@ -416,22 +406,7 @@ START_TEST(a_port_in_use_is_named) {
                   error.text);
     sl_fabric_close(&first);
 }
-END_TEST
 
 int main(void) {
-    Suite *suite = suite_create("agent");
-    TCase *each = tcase_create("ends");
-    tcase_set_timeout(each, 120);
-    tcase_add_loop_test(each, what_ends_a_run_is_said_with_edge_and_round, 0,
-                        sizeof ends / sizeof *ends);
-    suite_add_tcase(suite, each);
-    ADD_TESTS(suite, "peers", a_peer_that_behaves_is_averaged_with,
-              a_corrupted_frame_is_counted_dropped_with_its_connection_and_never_mixed,
-              each_agent_says_whether_what_it_sends_has_checksums,
-              what_a_loss_does_is_compared_and_named,
-              a_setting_that_differs_is_named_with_both_values,
-              a_peer_that_sends_from_gpu_to_gpu_is_averaged_with,
-              a_silent_peer_is_dead_within_the_timeout, an_agent_stops_on_request);
-    ADD_TESTS(suite, "places", a_port_in_use_is_named);
-    return run_suite(suite);
+    return run_tests("agent");
 }

@@ -1,7 +1,5 @@
 /* test_authority.c - with a CA: whose certificates are good, in the greeting and in the handshake,
  * and which files of a CA are none. */
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "ca_pairs.h"
@@ -93,7 +91,6 @@ START_TEST(who_has_a_certificate_of_the_ca_is_let_in) {
         close_ca(&second);
     }
 }
-END_TEST
 
 START_TEST(who_has_another_certificate_is_told_why) {
     ca root = make_ca("ED25519", "root", NULL, DAY_S),
@@ -127,7 +124,6 @@ START_TEST(who_has_another_certificate_is_told_why) {
     close_ca(&other);
     close_ca(&over);
 }
-END_TEST
 
 /* Two names are none. */
 START_TEST(a_certificate_names_one_rank) {
@@ -144,7 +140,6 @@ START_TEST(a_certificate_names_one_rank) {
     sl_credentials_close(&checker);
     close_ca(&root);
 }
-END_TEST
 
 START_TEST(who_is_revoked_is_out) {
     ca root = make_ca("ED25519", "root", NULL, DAY_S), other = make_ca("EC", "o", NULL, DAY_S);
@@ -168,7 +163,6 @@ START_TEST(who_is_revoked_is_out) {
     close_ca(&root);
     close_ca(&other);
 }
-END_TEST
 
 /* It has been read in time. Nobody else is shut out, and who is on it stays out. */
 START_TEST(a_list_that_has_ended_since_holds_on) {
@@ -187,7 +181,6 @@ START_TEST(a_list_that_has_ended_since_holds_on) {
     sl_credentials_close(&checker);
     close_ca(&root);
 }
-END_TEST
 
 /* Nothing of a certificate that a CA has signed can be altered, nor anything be left out or added.
  */
@@ -218,7 +211,6 @@ START_TEST(an_altered_certificate_proves_nothing) {
     sl_credentials_close(&checker);
     close_ca(&root);
 }
-END_TEST
 
 /* ---- files ---- */
 
@@ -304,7 +296,6 @@ START_TEST(files_that_are_none_of_a_ca_are_refused) {
     snprintf(command, sizeof command, "rm -rf %s", folder);
     ck_assert_int_eq(system(command), 0);
 }
-END_TEST
 
 START_TEST(it_is_known_when_they_end) {
     char ca_path[64];
@@ -322,18 +313,7 @@ START_TEST(it_is_known_when_they_end) {
     snprintf(command, sizeof command, "rm -rf %s", folder);
     ck_assert_int_eq(system(command), 0);
 }
-END_TEST
-
-static Suite *suite(void) {
-    Suite *s = suite_create("authority");
-    ADD_TESTS(s, "certificates", who_has_a_certificate_of_the_ca_is_let_in,
-              who_has_another_certificate_is_told_why, a_certificate_names_one_rank,
-              who_is_revoked_is_out, a_list_that_has_ended_since_holds_on,
-              an_altered_certificate_proves_nothing);
-    ADD_TESTS(s, "files", files_that_are_none_of_a_ca_are_refused, it_is_known_when_they_end);
-    return s;
-}
 
 int main(void) {
-    return run_suite(suite());
+    return run_tests("authority");
 }

@@ -65,7 +65,7 @@ static void check_passes(int to, message m, sl_frame_type type) {
 
 /* ---- before the proof ---- */
 
-START_TEST(nothing_passes_before_the_proof) {
+static void pass_nothing_before_the_proof(void) {
     for (int type = SL_FRAME_HELLO; type < SL_FRAME_TYPE_END; type++)
         for (int to = 0; to < 2; to++) {
             sl_frame frame;
@@ -78,7 +78,12 @@ START_TEST(nothing_passes_before_the_proof) {
             close_pair(&p);
         }
 }
-END_TEST
+
+FIXTURES(use_key, forget);
+
+START_TEST(nothing_passes_before_the_proof) {
+    pass_nothing_before_the_proof();
+}
 
 /* The dialer has proved itself by then, but the listener has not read it. */
 START_TEST(data_in_the_middle_of_a_handshake_does_not_pass) {
@@ -91,7 +96,6 @@ START_TEST(data_in_the_middle_of_a_handshake_does_not_pass) {
     check_broken(1, plain_frame(SL_FRAME_DATA, 1, text, sizeof text), "DATA", 0);
     close_pair(&p);
 }
-END_TEST
 
 START_TEST(a_cut_or_altered_handshake_does_not_end_well) {
     for (size_t at = 0; at < 160; at += 3) {
@@ -117,7 +121,6 @@ START_TEST(a_cut_or_altered_handshake_does_not_end_well) {
         close_pair(&p);
     }
 }
-END_TEST
 
 START_TEST(a_proof_is_of_one_run_and_rank_and_start) {
     const sl_passage others[] = {{6, 1, 0, 9}, {5, 2, 0, 9}, {5, 1, 2, 9}, {5, 1, 0, 8}};
@@ -127,53 +130,6 @@ START_TEST(a_proof_is_of_one_run_and_rank_and_start) {
         close_pair(&p);
     }
 }
-END_TEST
-
-START_TEST(another_key_proves_nothing) {
-    sl_credentials *other = make_run_key(), *own = credentials[0];
-    credentials[0] = other;
-    open_as(&passage, true);
-    ck_assert(!meet(&p));
-    close_pair(&p);
-    credentials[0] = own;
-    sl_credentials_close(&other);
-}
-END_TEST
-
-/* ---- certificates ---- */
-
-static void check_strangers_roster(sl_roster *other) {
-    open_end(&p.ends[0], credentials[0], roster, true, &passage, true);
-    open_end(&p.ends[1], credentials[1], other, true, &passage, false);
-    ck_assert(!meet(&p));
-    close_pair(&p);
-    sl_roster_close(&other);
-}
-
-START_TEST(a_certificate_is_of_one_rank) {
-    sl_credentials *foreign = make_node();
-    open_ready(true);
-    check_passes(1, sealed_frame(&p, 0, SL_FRAME_DATA, text, sizeof text), SL_FRAME_DATA);
-    close_pair(&p);
-    check_strangers_roster(make_roster(credentials[1], foreign));
-    check_strangers_roster(make_roster(credentials[0], credentials[1])); /* as rank 0's */
-    sl_credentials_close(&foreign);
-}
-END_TEST
-
-START_TEST(an_expired_certificate_proves_nothing) {
-    sl_credentials *c = credentials[0];
-    X509_gmtime_adj(X509_getm_notAfter(c->certificate), -1);
-    ck_assert_int_gt(X509_sign(c->certificate, c->key, NULL), 0);
-    ck_assert(sl_fingerprint_find(c->certificate, c->fingerprint));
-    ck_assert_int_eq(SSL_CTX_use_certificate(c->tls, c->certificate), 1);
-    sl_roster_close(&roster);
-    roster = make_roster(credentials[1], credentials[0]);
-    open_as(&passage, true);
-    ck_assert(!meet(&p));
-    close_pair(&p);
-}
-END_TEST
 
 /* ---- a sealed stream ---- */
 
@@ -189,7 +145,6 @@ START_TEST(frames_of_either_side_come_whole_and_unreadable) {
         }
     close_pair(&p);
 }
-END_TEST
 
 /* BYE, ABORT and all others, with right checksums, and as if they were sealed. */
 START_TEST(a_frame_that_somebody_puts_in_between_does_not_pass) {
@@ -205,7 +160,6 @@ START_TEST(a_frame_that_somebody_puts_in_between_does_not_pass) {
                 close_pair(&p);
             }
 }
-END_TEST
 
 START_TEST(no_new_handshake_begins_in_a_sealed_stream) {
     static pair other;
@@ -216,7 +170,6 @@ START_TEST(no_new_handshake_begins_in_a_sealed_stream) {
     close_end(&other.ends[0]);
     close_pair(&p);
 }
-END_TEST
 
 START_TEST(every_bit_and_every_length_is_sealed) {
     open_ready(true);
@@ -237,7 +190,6 @@ START_TEST(every_bit_and_every_length_is_sealed) {
     }
     close_pair(&p);
 }
-END_TEST
 
 START_TEST(frames_repeated_swapped_left_out_or_sent_back_do_not_pass) {
     for (int wrong = 0; wrong < 4; wrong++) {
@@ -257,7 +209,6 @@ START_TEST(frames_repeated_swapped_left_out_or_sent_back_do_not_pass) {
         close_pair(&p);
     }
 }
-END_TEST
 
 START_TEST(frames_of_the_connection_before_do_not_pass) {
     open_ready(true);
@@ -269,7 +220,6 @@ START_TEST(frames_of_the_connection_before_do_not_pass) {
     check_broken(1, before, "of before", 0);
     close_pair(&p);
 }
-END_TEST
 
 START_TEST(no_two_frames_are_sealed_alike) {
     message sealed[8];
@@ -289,7 +239,6 @@ START_TEST(no_two_frames_are_sealed_alike) {
     check_broken(1, sealed[0], "of the key before", 0);
     close_pair(&p);
 }
-END_TEST
 
 START_TEST(the_last_frame_of_a_key_cannot_be_left_out) {
     open_ready(true);
@@ -298,7 +247,6 @@ START_TEST(the_last_frame_of_a_key_cannot_be_left_out) {
     check_broken(1, sealed_frame(&p, 0, SL_FRAME_BYE, NULL, 0), "under the next key", 0);
     close_pair(&p);
 }
-END_TEST
 
 START_TEST(a_sealed_hello_comes_first_where_only_that_is_sealed) {
     open_ready(false);
@@ -311,7 +259,6 @@ START_TEST(a_sealed_hello_comes_first_where_only_that_is_sealed) {
     check_passes(1, m, SL_FRAME_ABORT);
     close_pair(&p);
 }
-END_TEST
 
 /* ---- where there is no room ---- */
 
@@ -327,7 +274,6 @@ START_TEST(what_found_no_room_is_sealed_once_and_leaves_in_its_turn) {
     check_passes(1, pop_message(&p.ends[0]), SL_FRAME_BYE);
     close_pair(&p);
 }
-END_TEST
 
 START_TEST(an_envelope_is_used_again_when_it_has_left) {
     open_ready(true);
@@ -341,30 +287,46 @@ START_TEST(an_envelope_is_used_again_when_it_has_left) {
     ck_assert_uint_eq(p.ends[0].guard.envelopes.free_count, 2 * SL_SEALED_BUFFERS);
     close_pair(&p);
 }
-END_TEST
 
-#define ADD(name, setup, ...) ADD_TESTS_WITH(s, name, setup, forget, __VA_ARGS__)
+/* ---- certificates ---- */
 
-static Suite *suite(void) {
-    Suite *s = suite_create("channel");
-    ADD("proof", use_key, nothing_passes_before_the_proof,
-        data_in_the_middle_of_a_handshake_does_not_pass,
-        a_cut_or_altered_handshake_does_not_end_well, a_proof_is_of_one_run_and_rank_and_start,
-        another_key_proves_nothing);
-    ADD("certificates", use_certificates, a_certificate_is_of_one_rank,
-        an_expired_certificate_proves_nothing, nothing_passes_before_the_proof);
-    ADD("sealed", use_key, frames_of_either_side_come_whole_and_unreadable,
-        a_frame_that_somebody_puts_in_between_does_not_pass,
-        no_new_handshake_begins_in_a_sealed_stream, every_bit_and_every_length_is_sealed,
-        frames_repeated_swapped_left_out_or_sent_back_do_not_pass,
-        frames_of_the_connection_before_do_not_pass, no_two_frames_are_sealed_alike,
-        the_last_frame_of_a_key_cannot_be_left_out,
-        a_sealed_hello_comes_first_where_only_that_is_sealed);
-    ADD("room", use_key, what_found_no_room_is_sealed_once_and_leaves_in_its_turn,
-        an_envelope_is_used_again_when_it_has_left);
-    return s;
+static void check_strangers_roster(sl_roster *other) {
+    open_end(&p.ends[0], credentials[0], roster, true, &passage, true);
+    open_end(&p.ends[1], credentials[1], other, true, &passage, false);
+    ck_assert(!meet(&p));
+    close_pair(&p);
+    sl_roster_close(&other);
+}
+
+FIXTURES(use_certificates, forget);
+
+START_TEST(nothing_passes_before_the_proof_of_a_certificate) {
+    pass_nothing_before_the_proof();
+}
+
+START_TEST(a_certificate_is_of_one_rank) {
+    sl_credentials *foreign = make_node();
+    open_ready(true);
+    check_passes(1, sealed_frame(&p, 0, SL_FRAME_DATA, text, sizeof text), SL_FRAME_DATA);
+    close_pair(&p);
+    check_strangers_roster(make_roster(credentials[1], foreign));
+    check_strangers_roster(make_roster(credentials[0], credentials[1])); /* as rank 0's */
+    sl_credentials_close(&foreign);
+}
+
+START_TEST(an_expired_certificate_proves_nothing) {
+    sl_credentials *c = credentials[0];
+    X509_gmtime_adj(X509_getm_notAfter(c->certificate), -1);
+    ck_assert_int_gt(X509_sign(c->certificate, c->key, NULL), 0);
+    ck_assert(sl_fingerprint_find(c->certificate, c->fingerprint));
+    ck_assert_int_eq(SSL_CTX_use_certificate(c->tls, c->certificate), 1);
+    sl_roster_close(&roster);
+    roster = make_roster(credentials[1], credentials[0]);
+    open_as(&passage, true);
+    ck_assert(!meet(&p));
+    close_pair(&p);
 }
 
 int main(void) {
-    return run_suite(suite());
+    return run_tests("channel");
 }

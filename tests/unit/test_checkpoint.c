@@ -1,10 +1,7 @@
 /* test_checkpoint.c - the files of checkpoints: disks that fail at any call, numbers that are not
  * finite, and which rounds stay. The disk's functions pass through the test. */
 #include <errno.h>
-#include <math.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <unistd.h>
 
 #include "base/disk.h"
 #include "harness.h"
@@ -64,20 +61,17 @@ int __wrap_sl_disk_sync_folder(const char *path) {
 /* ---- a run ---- */
 
 static void initial(void *context, uint32_t rank, float *x) {
-    (void)context;
     for (int i = 0; i < DIMENSION; i++)
         x[i] = 1 + (float)rank;
 }
 
 static double gradient(void *context, uint32_t rank, uint64_t round, const float *x, float *g) {
-    (void)context, (void)rank;
     for (int i = 0; i < DIMENSION; i++)
         g[i] = x[i] + 0.1f * (float)round;
     return x[0] * x[0];
 }
 
 static sl_evaluation evaluate(void *context, const float *x) {
-    (void)context;
     return (sl_evaluation){.loss = x[0] * x[0], .accuracy = NAN};
 }
 
@@ -88,7 +82,6 @@ static const sl_task task = {.dimension = DIMENSION,
                              .evaluate = evaluate};
 
 static void on_notice(void *context, const char *text) {
-    (void)context;
     if (strcmp(text, "waiting for the disk: the checkpoint of round 1 is still being written") == 0)
         atomic_store(&hangs, false);
     else
@@ -99,7 +92,6 @@ static void on_notice(void *context, const char *text) {
 static float ends[NODES][DIMENSION];
 
 static int on_record(void *context, const sl_record *record, const float *x) {
-    (void)context;
     memcpy(ends[record->rank], x, sizeof ends[0]);
     return 0;
 }
@@ -144,6 +136,8 @@ static void end(void) {
 
 /* ---- tests ---- */
 
+FIXTURES(begin, end);
+
 START_TEST(the_newest_rounds_stay) {
     sl_experiment *e = parse();
     sl_checkpoint_file *files;
@@ -158,11 +152,10 @@ START_TEST(the_newest_rounds_stay) {
     free(files);
     sl_experiment_close(&e);
 }
-END_TEST
 
 /* One failure at the n-th call, for every n: training ends well and says it once; from what is
  * left a run ends with the same bits. */
-START_TEST(a_disk_that_fails_voids_a_file) {
+START_LOOP_TEST(a_disk_that_fails_voids_a_file, NO_CALL) {
     sl_experiment *e = parse();
     float expected[NODES][DIMENSION];
     for (fault.at = 0; fault.at < NODES * ROUNDS; fault.at += 5) {
@@ -182,7 +175,6 @@ START_TEST(a_disk_that_fails_voids_a_file) {
     }
     sl_experiment_close(&e);
 }
-END_TEST
 
 START_TEST(who_waits_for_a_disk_says_so) {
     sl_experiment *e = parse();
@@ -192,7 +184,6 @@ START_TEST(who_waits_for_a_disk_says_so) {
     ck_assert(!atomic_load(&hangs));
     sl_experiment_close(&e);
 }
-END_TEST
 
 START_TEST(a_disk_that_stays_full_is_told_once) {
     sl_experiment *e = parse();
@@ -208,7 +199,6 @@ START_TEST(a_disk_that_stays_full_is_told_once) {
     fault.ever = false;
     sl_experiment_close(&e);
 }
-END_TEST
 
 /* Puts 16 digits behind a key of the head. */
 static void put_sum(char *head, size_t bytes, const char *key, uint64_t sum) {
@@ -250,7 +240,6 @@ START_TEST(a_number_that_is_not_finite_is_named) {
                   error.text);
     sl_experiment_close(&e);
 }
-END_TEST
 
 START_TEST(a_fresh_run_refuses_files_of_another) {
     sl_experiment *e = parse();
@@ -259,17 +248,7 @@ START_TEST(a_fresh_run_refuses_files_of_another) {
     ck_assert_msg(strstr(error.text, "of an earlier run") != NULL, "%s", error.text);
     sl_experiment_close(&e);
 }
-END_TEST
 
 int main(void) {
-    Suite *suite = suite_create("checkpoint");
-    ADD_TESTS_WITH(suite, "files", begin, end, the_newest_rounds_stay, who_waits_for_a_disk_says_so,
-                   a_disk_that_stays_full_is_told_once, a_number_that_is_not_finite_is_named,
-                   a_fresh_run_refuses_files_of_another);
-    TCase *faults = tcase_create("faults");
-    tcase_add_checked_fixture(faults, begin, end);
-    tcase_set_timeout(faults, 120);
-    tcase_add_loop_test(faults, a_disk_that_fails_voids_a_file, APPEND, NO_CALL);
-    suite_add_tcase(suite, faults);
-    return run_suite(suite);
+    return run_tests("checkpoint");
 }

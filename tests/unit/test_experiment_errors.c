@@ -1,10 +1,11 @@
 /* test_experiment_errors.c - the experiment file: what each mistake is told, and what is warned of.
  */
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "config/keys.h"
 #include "experiment_texts.h"
+
+FIXTURES(make_folder, remove_folder);
 
 START_TEST(an_unknown_key_gets_the_nearest_known_one) {
     refuse(WITH("\"variants\": []"), NULL, "variants", "starling compare");
@@ -20,7 +21,6 @@ START_TEST(an_unknown_key_gets_the_nearest_known_one) {
            "did you mean \"network.links\""); /* the table's last */
     refuse(WITH("\"qqqqqqqqqqqqqqqqqqqqqq\": 3"), NULL, "unknown key", "docs/experiment.md");
 }
-END_TEST
 
 START_TEST(a_misspelt_group_gets_the_group) {
     refuse(WITH("\"optimiser\": {\"momentum\": 0.5}"), NULL, "\"optimiser\"",
@@ -29,7 +29,6 @@ START_TEST(a_misspelt_group_gets_the_group) {
     refuse(WITH("\"data\": {\"partitions\": \"iid\"}"), NULL, "\"data.partitions\"",
            "did you mean \"data.partition\"");
 }
-END_TEST
 
 START_TEST(a_key_outside_of_its_group_gets_its_full_name) {
     refuse(WITH("\"momentum\": 0.5"), NULL, "\"momentum\"", "did you mean \"optimizer.momentum\"");
@@ -38,20 +37,17 @@ START_TEST(a_key_outside_of_its_group_gets_its_full_name) {
     refuse(SMALLEST, "learning_rate=0.5", "\"learning_rate\"",
            "did you mean \"optimizer.learning_rate\"");
 }
-END_TEST
 
 START_TEST(a_group_outside_of_its_group_gets_its_full_name) {
     refuse(WITH("\"compressor\": \"top-k\""), NULL, "\"compressor\"",
            "did you mean \"algorithm.compressor\"");
     refuse(SMALLEST, "partition=iid", "\"partition\"", "did you mean \"data.partition\"");
 }
-END_TEST
 
 START_TEST(a_dotted_key_in_the_file_is_not_passed_over) {
     refuse(WITH("\"optimizer.momentum\": 0.5"), NULL, "\"optimizer.momentum\"", "dot");
     refuse(WITH("\"data\": {\"partition.alpha\": 0.5}"), NULL, "\"partition.alpha\"", "dot");
 }
-END_TEST
 
 START_TEST(a_wrong_type_is_refused_with_what_is_allowed) {
     refuse(WITH("\"seed\": \"3\""), NULL, "seed: \"3\" is not allowed", "an integer from 0");
@@ -74,7 +70,6 @@ START_TEST(a_wrong_type_is_refused_with_what_is_allowed) {
     refuse("{\"rounds\": 1, \"topology\": 5}", NULL, "topology: 5", "must be an object");
     refuse("{\"rounds\": 1, \"topology\": \"\"}", NULL, "topology: \"\"", "or an object");
 }
-END_TEST
 
 START_TEST(a_number_out_of_range_is_refused_with_the_range) {
     refuse(WITH("\"optimizer\": {\"learning_rate\": -0.1}"), NULL, "optimizer.learning_rate: -0.1",
@@ -113,7 +108,6 @@ START_TEST(a_number_out_of_range_is_refused_with_the_range) {
            "network.links[1]: the pair 1, 0 has a link in row 0", "give it once");
     refuse(WITH("\"transport\": {\"timeout_s\": 0}"), NULL, "transport.timeout_s: 0", "from 0.5");
 }
-END_TEST
 
 START_TEST(numbers_that_are_none_are_refused) {
     refuse(WITH("\"optimizer\": {\"learning_rate\": 1e999}"), NULL, "test.json:1:", NULL);
@@ -125,7 +119,6 @@ START_TEST(numbers_that_are_none_are_refused) {
     refuse(SMALLEST, "optimizer.learning_rate=-inf", "optimizer.learning_rate: \"-inf\"",
            "a number");
 }
-END_TEST
 
 START_TEST(a_choice_that_is_none_gets_the_nearest) {
     refuse(WITH("\"model\": \"mlpp\""), NULL, "model.name: \"mlpp\"", "did you mean \"mlp\"");
@@ -137,7 +130,6 @@ START_TEST(a_choice_that_is_none_gets_the_nearest) {
            "algorithm.compressor.name: \"topk\"", "did you mean \"top-k\"?");
     refuse(WITH("\"optimizer\": \"adam\""), NULL, "optimizer.name: \"adam\"", "\"adamw\"?");
 }
-END_TEST
 
 START_TEST(text_for_a_group_without_a_name_is_refused) {
     refuse(WITH("\"record\": \"often\""), NULL, "record: \"often\" is not allowed", "every");
@@ -160,7 +152,6 @@ START_TEST(text_for_a_group_without_a_name_is_refused) {
     refuse(WITH("\"security\": {\"seal\": \"none\"}"), NULL, "security.seal: \"none\"",
            "one of \"auto\", \"on\", \"off\", \"handshake-only\"");
 }
-END_TEST
 
 /* One warning, which holds the key; NULL: none at all. */
 static void expect_warning(const char *json, const char *override, const char *key) {
@@ -209,7 +200,6 @@ START_TEST(a_key_without_effect_is_warned_of) {
                         "\"data\": {\"partition\": {\"alpha\": 3}}"),
                    NULL, "data.partition.alpha has no effect with model.name quadratic");
 }
-END_TEST
 
 START_TEST(a_resolved_experiment_has_no_warnings) {
     sl_experiment *e = parse_set(SMALLEST, &(const char *){"algorithm.period=5"}, 1), *again;
@@ -219,7 +209,6 @@ START_TEST(a_resolved_experiment_has_no_warnings) {
     free(text);
     sl_experiment_close(&e), sl_experiment_close(&again);
 }
-END_TEST
 
 /* Names in the table of keys are names that exist. */
 START_TEST(what_uses_a_key_exists) {
@@ -241,7 +230,6 @@ START_TEST(what_uses_a_key_exists) {
         }
     }
 }
-END_TEST
 
 START_TEST(keys_are_listed_with_what_they_allow) {
     sl_key_list keys;
@@ -267,7 +255,6 @@ START_TEST(keys_are_listed_with_what_they_allow) {
             ck_assert_ptr_null(sl_key_choice(keys.items[i], 0));
     }
 }
-END_TEST
 
 START_TEST(a_ca_stands_beside_certificates_only) {
     static const char *const others[] = {"none", "auto", "key"};
@@ -285,7 +272,6 @@ START_TEST(a_ca_stands_beside_certificates_only) {
            "security.key: missing", "keys make --node");
     refuse(WITH("\"security\": {\"ca\": 3}"), NULL, "security.ca: 3", "a path");
 }
-END_TEST
 
 START_TEST(broken_text_is_refused_with_line_and_column) {
     refuse("{\n  \"rounds\": 3,\n  oops\n}", NULL, "test.json:3:", NULL);
@@ -298,7 +284,6 @@ START_TEST(broken_text_is_refused_with_line_and_column) {
     memset(deep, '[', sizeof deep - 1);
     refuse(deep, NULL, "test.json:1:", "depth");
 }
-END_TEST
 
 START_TEST(what_must_fit_together_is_checked) {
     refuse("{\"rounds\": 3}", NULL, "topology: missing", "\"family\": \"ring\"");
@@ -317,7 +302,6 @@ START_TEST(what_must_fit_together_is_checked) {
            "[[0,1],[1,2],[2,0],[0,2]], \"weights\": \"push-sum\"}}",
            NULL, "test.json", "stochastic");
 }
-END_TEST
 
 START_TEST(a_missing_file_is_named) {
     refuse(WITH("\"data\": {\"name\": \"mnist\", \"path\": \"nowhere\"}"), NULL,
@@ -333,17 +317,6 @@ START_TEST(a_missing_file_is_named) {
     ck_assert_int_eq(sl_experiment_load(&e, folder, NULL, 0, &error), SL_EFILE);
     ck_assert_ptr_nonnull(strstr(error.text, "not a regular file"));
 }
-END_TEST
-
-START_TEST(a_pipe_is_refused_and_not_waited_for) {
-    ck_assert_int_eq(mkfifo(in_folder("pipe"), 0600), 0);
-    sl_experiment *e = NULL;
-    sl_error error = {0};
-    alarm(5);
-    ck_assert_int_eq(sl_experiment_load(&e, in_folder("pipe"), NULL, 0, &error), SL_EFILE);
-    ck_assert_ptr_nonnull(strstr(error.text, "not a regular file"));
-}
-END_TEST
 
 START_TEST(a_folder_that_json_cannot_name_is_refused) {
     char odd[128];
@@ -356,7 +329,6 @@ START_TEST(a_folder_that_json_cannot_name_is_refused) {
     ck_assert_int_eq(result, SL_EINVAL);
     ck_assert_ptr_nonnull(strstr(error.text, "not valid UTF-8"));
 }
-END_TEST
 
 START_TEST(text_that_is_too_long_is_refused) {
     char json[4096], name[2048];
@@ -371,22 +343,7 @@ START_TEST(text_that_is_too_long_is_refused) {
     snprintf(json, sizeof json, WITH("\"%s\": 1"), name);
     refuse(json, NULL, "unknown key \"nnnn", NULL);
 }
-END_TEST
 
 int main(void) {
-    Suite *suite = suite_create("experiment_errors");
-    ADD_TESTS_WITH(
-        suite, "files", make_folder, remove_folder, an_unknown_key_gets_the_nearest_known_one,
-        a_misspelt_group_gets_the_group, a_key_outside_of_its_group_gets_its_full_name,
-        a_group_outside_of_its_group_gets_its_full_name,
-        a_dotted_key_in_the_file_is_not_passed_over, a_wrong_type_is_refused_with_what_is_allowed,
-        a_number_out_of_range_is_refused_with_the_range, numbers_that_are_none_are_refused,
-        a_choice_that_is_none_gets_the_nearest, text_for_a_group_without_a_name_is_refused,
-        a_ca_stands_beside_certificates_only, a_key_without_effect_is_warned_of,
-        a_resolved_experiment_has_no_warnings, what_uses_a_key_exists,
-        keys_are_listed_with_what_they_allow, broken_text_is_refused_with_line_and_column,
-        what_must_fit_together_is_checked, a_missing_file_is_named,
-        a_pipe_is_refused_and_not_waited_for, text_that_is_too_long_is_refused,
-        a_folder_that_json_cannot_name_is_refused);
-    return run_suite(suite);
+    return run_tests("experiment_errors");
 }

@@ -42,7 +42,6 @@ START_TEST(who_is_waited_for_and_waits_for_nobody_is_the_root) {
     ck_assert_int_eq(agent_says.own.doing, SL_AGENT_EXCHANGES);
     ck_assert_uint_eq(agent_says.own.round, 1);
 }
-END_TEST
 
 /* Until long after the agent has heard of it. */
 static void wait_for_the_agent(peer *p) {
@@ -61,7 +60,6 @@ START_TEST(words_that_lead_back_name_nobody) {
     ck_assert(!progress.waits);
     ck_assert_str_eq(progress.waits_for, "edge 1->0, round 1: part 0 of 1 has not come");
 }
-END_TEST
 
 static void fall_silent(peer *p) {
     peer_begin(p);
@@ -76,10 +74,8 @@ START_TEST(who_says_nothing_is_silent) {
     ck_assert_uint_eq(progress.root.rank, 1);
     ck_assert_double_ge(progress.root.still_s, 1);
 }
-END_TEST
 
 static void stay_away(peer *p) {
-    (void)p;
     for (int i = 0; i < 1000 && !seen(SL_AGENT_AWAY); i++)
         usleep(10000);
     sl_agent_stop(agent);
@@ -92,7 +88,6 @@ START_TEST(who_has_not_come_is_away) {
     ck_assert_uint_eq(progress.root.rank, 1);
     ck_assert_str_eq(progress.waits_for, "agents to come up: 1");
 }
-END_TEST
 
 /* ---- what it is told ---- */
 
@@ -119,7 +114,6 @@ START_TEST(a_wait_for_data_is_told_with_both_deadlines) {
                                           "agent 1 is silent since "));
     ck_assert_ptr_nonnull(strstr(notices, " s left (transport.round_timeout_s); does "));
 }
-END_TEST
 
 /* All that it has to say comes, and it takes nothing. */
 static void take_nothing(peer *p) {
@@ -135,7 +129,6 @@ START_TEST(a_wait_for_who_takes_nothing_is_told) {
     meet(take_nothing);
     ck_assert_ptr_nonnull(strstr(notices, " s left (transport.round_timeout_s); does "));
 }
-END_TEST
 
 static void take_nothing_for_too_long(peer *p) {
     const float values[D] = {3};
@@ -154,7 +147,6 @@ START_TEST(who_takes_nothing_ends_the_run_by_name) {
     ck_assert_uint_eq(agent_error.rank, 0);
     ck_assert_uint_eq(agent_error.peer, 1);
 }
-END_TEST
 
 static void go_away(peer *p) {
     peer_begin(p);
@@ -168,7 +160,6 @@ START_TEST(a_wait_for_a_connection_is_told) {
     reconnect_s = 0;
     ck_assert_ptr_nonnull(strstr(notices, " s left (transport.reconnect_s)\n"));
 }
-END_TEST
 
 /* ---- what makes no sense ---- */
 
@@ -199,16 +190,8 @@ START_TEST(words_that_make_no_sense_are_refused) {
         ck_assert_ptr_nonnull(strstr(agent_text, "HEARTBEAT with what no agent is, or does"));
     }
 }
-END_TEST
 
 int main(void) {
     timeout_s = 60;
-    Suite *suite = suite_create("heartbeat");
-    ADD_TESTS(suite, "roots", who_is_waited_for_and_waits_for_nobody_is_the_root,
-              words_that_lead_back_name_nobody, who_says_nothing_is_silent,
-              who_has_not_come_is_away, words_that_make_no_sense_are_refused);
-    ADD_TESTS(suite, "notices", a_wait_for_data_is_told_with_both_deadlines,
-              a_wait_for_who_takes_nothing_is_told, who_takes_nothing_ends_the_run_by_name,
-              a_wait_for_a_connection_is_told);
-    return run_suite(suite);
+    return run_tests("heartbeat");
 }

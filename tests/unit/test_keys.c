@@ -1,6 +1,4 @@
 /* test_keys.c - key files: who may have them, and what is in them. */
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "harness.h"
@@ -39,6 +37,8 @@ static void refuse(const char *file, const char *words) {
     ck_assert_msg(strncmp(error.text, file, strlen(file)) == 0, "%s", error.text);
 }
 
+FIXTURES(setup, teardown);
+
 START_TEST(a_run_key_is_its_owners_alone_and_comes_back) {
     struct stat status;
     sl_credentials *credentials;
@@ -48,7 +48,6 @@ START_TEST(a_run_key_is_its_owners_alone_and_comes_back) {
     ck_assert_int_eq(sl_credentials_load_key(&credentials, path, NULL), 0);
     sl_credentials_close(&credentials);
 }
-END_TEST
 
 START_TEST(two_keys_differ_and_none_is_written_over) {
     char text[SL_RUN_KEY_FILE_BYTES + 1], other[SL_RUN_KEY_FILE_BYTES + 1];
@@ -59,7 +58,6 @@ START_TEST(two_keys_differ_and_none_is_written_over) {
     ck_assert_int_eq(sl_run_key_make(path, &error), SL_EFILE);
     ck_assert_ptr_nonnull(strstr(error.text, "is there already"));
 }
-END_TEST
 
 START_TEST(what_others_may_read_is_refused) {
     static const mode_t modes[] = {0640, 0604, 0644, 0660, 0606, 0610, 0601};
@@ -72,7 +70,6 @@ START_TEST(what_others_may_read_is_refused) {
     ck_assert_int_eq(sl_credentials_load_key(&credentials, path, NULL), 0);
     sl_credentials_close(&credentials);
 }
-END_TEST
 
 START_TEST(what_belongs_to_another_user_is_refused) {
     if (geteuid() != 0)
@@ -80,7 +77,6 @@ START_TEST(what_belongs_to_another_user_is_refused) {
     ck_assert_int_eq(chown(path, 12345, (gid_t)-1), 0);
     refuse(path, "belongs to user 12345");
 }
-END_TEST
 
 START_TEST(links_folders_pipes_and_missing_files_are_refused) {
     char other[80];
@@ -94,7 +90,6 @@ START_TEST(links_folders_pipes_and_missing_files_are_refused) {
     snprintf(other, sizeof other, "%s/none", folder);
     refuse(other, "No such file");
 }
-END_TEST
 
 START_TEST(what_is_no_key_is_refused) {
     char text[SL_RUN_KEY_FILE_BYTES + 1], other[80];
@@ -118,7 +113,6 @@ START_TEST(what_is_no_key_is_refused) {
     write_text(other, longer, 0600);
     refuse(other, "too many for a key");
 }
-END_TEST
 
 START_TEST(a_run_folder_holds_no_keys) {
     char other[80];
@@ -131,7 +125,6 @@ START_TEST(a_run_folder_holds_no_keys) {
     ck_assert_ptr_nonnull(strstr(error.text, "is in a run folder"));
     ck_assert_int_ne(access(other, F_OK), 0);
 }
-END_TEST
 
 START_TEST(a_text_hands_a_key_over) {
     char text[SL_RUN_KEY_FILE_BYTES + 1];
@@ -145,7 +138,6 @@ START_TEST(a_text_hands_a_key_over) {
     ck_assert_mem_eq(credentials->secret, secret, sizeof secret);
     sl_credentials_close(&credentials);
 }
-END_TEST
 
 /* ---- nodes ---- */
 
@@ -178,7 +170,6 @@ START_TEST(a_nodes_pair_belongs_together) {
     ck_assert_int_eq(sl_node_keys_make(other, two, &error), SL_EFILE);
     ck_assert_ptr_nonnull(strstr(error.text, "is there already"));
 }
-END_TEST
 
 START_TEST(a_nodes_pair_is_written_whole_or_not_at_all) {
     char name[64], file[80], fingerprint[SL_FINGERPRINT_TEXT_MAX];
@@ -189,7 +180,6 @@ START_TEST(a_nodes_pair_is_written_whole_or_not_at_all) {
     snprintf(file, sizeof file, "%s.key", name);
     ck_assert_int_ne(access(file, F_OK), 0);
 }
-END_TEST
 
 START_TEST(fingerprints_are_read_as_they_are_printed_and_nothing_else) {
     uint8_t bytes[SL_FINGERPRINT_BYTES], back[SL_FINGERPRINT_BYTES];
@@ -211,21 +201,7 @@ START_TEST(fingerprints_are_read_as_they_are_printed_and_nothing_else) {
     text[length - 1] = '\0';
     ck_assert(!sl_fingerprint_parse(text, back));
 }
-END_TEST
-
-static Suite *suite(void) {
-    Suite *s = suite_create("keys");
-    ADD_TESTS_WITH(s, "run keys", setup, teardown, a_run_key_is_its_owners_alone_and_comes_back,
-                   two_keys_differ_and_none_is_written_over, what_others_may_read_is_refused,
-                   what_belongs_to_another_user_is_refused,
-                   links_folders_pipes_and_missing_files_are_refused, what_is_no_key_is_refused,
-                   a_run_folder_holds_no_keys, a_text_hands_a_key_over);
-    ADD_TESTS_WITH(s, "nodes", setup, teardown, a_nodes_pair_belongs_together,
-                   a_nodes_pair_is_written_whole_or_not_at_all,
-                   fingerprints_are_read_as_they_are_printed_and_nothing_else);
-    return s;
-}
 
 int main(void) {
-    return run_suite(suite());
+    return run_tests("keys");
 }

@@ -1,8 +1,5 @@
 /* test_letter.c - messages of members as bytes: what is said comes; what is cut or altered is
  * refused or harmless. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "harness.h"
 #include "membership/letter.h"
 
@@ -72,7 +69,6 @@ START_TEST(what_is_said_comes) {
     free(data);
     sl_letter_close(&l);
 }
-END_TEST
 
 START_TEST(what_was_not_said_does_not_come) {
     const sl_membership_message news = {
@@ -88,7 +84,6 @@ START_TEST(what_was_not_said_does_not_come) {
     free(data);
     sl_letter_close(&l);
 }
-END_TEST
 
 START_TEST(whatever_is_cut_off_is_refused) {
     sl_letter l;
@@ -104,7 +99,6 @@ START_TEST(whatever_is_cut_off_is_refused) {
     free(data);
     sl_letter_close(&l);
 }
-END_TEST
 
 /* A list of four in a run of three. */
 START_TEST(more_than_there_are_ranks_is_refused) {
@@ -121,7 +115,6 @@ START_TEST(more_than_there_are_ranks_is_refused) {
     free(data);
     sl_letter_close(&l);
 }
-END_TEST
 
 START_TEST(what_no_member_says_is_refused) {
     sl_letter l;
@@ -143,12 +136,7 @@ START_TEST(what_no_member_says_is_refused) {
     free(data);
     sl_letter_close(&l);
 }
-END_TEST
 
 int main(void) {
-    Suite *suite = suite_create("letter");
-    ADD_TESTS(suite, "letter", what_is_said_comes, what_was_not_said_does_not_come,
-              whatever_is_cut_off_is_refused, more_than_there_are_ranks_is_refused,
-              what_no_member_says_is_refused);
-    return run_suite(suite);
+    return run_tests("letter");
 }

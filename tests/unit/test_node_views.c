@@ -1,6 +1,4 @@
 /* test_node_views.c - what a node is opened with for later views, and what it does in one. */
-#include <stdio.h>
-
 #include "harness.h"
 #include "starling/experiment.h"
 #include "starling/node.h"
@@ -47,7 +45,6 @@ START_TEST(parts_of_later_views_are_foreseen) {
         ck_assert_uint_ge(bytes_of_many, bytes_of_few);
     }
 }
-END_TEST
 
 /* A new node begins with such a view. Does it publish, once it has a gradient? */
 static bool exchanges_without(sl_pair broken) {
@@ -91,11 +88,7 @@ START_TEST(an_all_reduce_goes_on_without_an_edge_that_it_does_not_use) {
     ck_assert(!exchanges_without((sl_pair){0, 1}));
     ck_assert(!exchanges_without((sl_pair){0, 3}));
 }
-END_TEST
 
 int main(void) {
-    Suite *suite = suite_create("node views");
-    ADD_TESTS(suite, "views", parts_of_later_views_are_foreseen,
-              an_all_reduce_goes_on_without_an_edge_that_it_does_not_use);
-    return run_suite(suite);
+    return run_tests("node views");
 }

@@ -101,7 +101,6 @@ START_TEST(a_gpu_sends_again_what_did_not_come) {
     is_direct = false; /* the next test may run in this process */
     check_end();
 }
-END_TEST
 
 static void lose_what_comes(peer *p) {
     start(p);
@@ -188,11 +187,10 @@ static const meeting breaks[] = {
     break_in_bye,       replace_a_connection, be_another_process,
 };
 
-START_TEST(a_run_goes_on_behind_a_break) {
+START_LOOP_TEST(a_run_goes_on_behind_a_break, sizeof breaks / sizeof *breaks) {
     meet(breaks[_i]);
     check_end();
 }
-END_TEST
 
 static void stay_away(peer *p) {
     start(p);
@@ -209,16 +207,8 @@ START_TEST(who_stays_away_ends_the_run_with_edge_and_round) {
         strstr(agent_text, "; it did not come back within 0.2 s (transport.reconnect_s)") != NULL,
         "%s", agent_text);
 }
-END_TEST
 
 int main(void) {
     reconnect_s = 60;
-    Suite *suite = suite_create("reconnect");
-    TCase *each = tcase_create("breaks");
-    tcase_set_timeout(each, 120);
-    tcase_add_loop_test(each, a_run_goes_on_behind_a_break, 0, sizeof breaks / sizeof *breaks);
-    suite_add_tcase(suite, each);
-    ADD_TESTS(suite, "others", a_gpu_sends_again_what_did_not_come,
-              who_stays_away_ends_the_run_with_edge_and_round);
-    return run_suite(suite);
+    return run_tests("reconnect");
 }

@@ -1,7 +1,5 @@
 /* test_run_keys.c - a run's key and the one before it hold side by side, until that is forgotten.
  */
-#include <string.h>
-
 #include "harness.h"
 #include "secure/credentials.h"
 #include "secure/greeting.h"
@@ -35,7 +33,6 @@ START_TEST(a_proof_with_two_keys_is_taken_by_holders_of_either) {
     sl_credentials_close(&now);
     sl_credentials_close(&other);
 }
-END_TEST
 
 static bool pass_on(sl_handshake *from, sl_handshake *to, sl_handshake_state *state) {
     char why[SL_HANDSHAKE_WHY_MAX];
@@ -84,7 +81,6 @@ START_TEST(a_handshake_takes_either_key) {
     sl_credentials_close(&old);
     sl_credentials_close(&now);
 }
-END_TEST
 
 /* Of three, two hold, and holders of the oldest are known. */
 START_TEST(a_key_that_is_changed_twice_is_out) {
@@ -104,7 +100,6 @@ START_TEST(a_key_that_is_changed_twice_is_out) {
     for (int i = 0; i < 3; i++)
         sl_credentials_close(&keys[i]);
 }
-END_TEST
 
 /* Read again and the same: what holds beside it stays, and what was forgotten is known. */
 START_TEST(the_same_key_read_again_changes_nothing) {
@@ -120,12 +115,7 @@ START_TEST(the_same_key_read_again_changes_nothing) {
     sl_credentials_close(&now);
     sl_credentials_close(&again);
 }
-END_TEST
 
 int main(void) {
-    Suite *suite = suite_create("run keys");
-    ADD_TESTS(suite, "run keys", a_proof_with_two_keys_is_taken_by_holders_of_either,
-              a_handshake_takes_either_key, a_key_that_is_changed_twice_is_out,
-              the_same_key_read_again_changes_nothing);
-    return run_suite(suite);
+    return run_tests("run keys");
 }

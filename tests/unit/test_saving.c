@@ -6,7 +6,6 @@
 static int requests; /* that the agent has taken */
 
 static void count_requests(void *context, const sl_log_entry *entry) {
-    (void)context;
     requests += entry->kind == SL_LOG_REQUEST;
 }
 
@@ -66,12 +65,9 @@ START_TEST(who_has_left_takes_no_other_round) {
         ck_assert_int_eq(requests, 1);
     }
 }
-END_TEST
 
 int main(void) {
     timeout_s = 60;
     observer.log = count_requests;
-    Suite *suite = suite_create("saving");
-    ADD_TESTS(suite, "leaving", who_has_left_takes_no_other_round);
-    return run_suite(suite);
+    return run_tests("saving");
 }

@@ -1,10 +1,7 @@
 /* test_session.c - sessions: what rounds leave in x, averages, who may call what, and how they end;
  * simulated, and with agents. */
-#include <math.h>
 #include <semaphore.h>
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stdlib.h>
 #include <sys/wait.h>
 
 #include "descent.h"
@@ -74,6 +71,8 @@ static double mixed(const scene *w, int rank, int i, double self) {
     return self * w->x[rank][i] + 0.5 * (1 - self) * (before + after);
 }
 
+FIXTURES(setup, teardown);
+
 START_TEST(mix_leaves_w_x) {
     world->rounds = 0;
     simulate(world); /* x0 */
@@ -86,7 +85,6 @@ START_TEST(mix_leaves_w_x) {
         for (int i = 0; i < D; i++)
             ck_assert_double_eq_tol(other->x[r][i], mixed(world, r, i, 1 / 3.0), 1e-6);
 }
-END_TEST
 
 START_TEST(overlap_leaves_lazy_w_x_and_then_the_step) {
     world->rounds = 0;
@@ -101,7 +99,6 @@ START_TEST(overlap_leaves_lazy_w_x_and_then_the_step) {
             ck_assert_double_eq_tol(other->x[r][i],
                                     mixed(world, r, i, 2 / 3.0) - 0.1 * (world->x[r][i] - r), 1e-6);
 }
-END_TEST
 
 START_TEST(while_adapting_mix_is_the_overlap) {
     options.overlap = 1;
@@ -115,7 +112,6 @@ START_TEST(while_adapting_mix_is_the_overlap) {
         for (int i = 0; i < D; i++)
             ck_assert_double_eq_tol(world->x[r][i], other->x[r][i], 1e-5);
 }
-END_TEST
 
 START_TEST(weights_that_are_named_stay) {
     static const char named[] = "{\"topology\": {\"nodes\": 4, \"family\": \"ring\", \"weights\": "
@@ -130,7 +126,6 @@ START_TEST(weights_that_are_named_stay) {
     ck_assert_double_eq_tol(other->x[1][7],
                             mixed(world, 1, 7, 1 / 3.0) - 0.1 * (world->x[1][7] - 1), 1e-6);
 }
-END_TEST
 
 START_TEST(an_average_is_the_mean_of_all_with_the_same_bits) {
     world->form = "mix";
@@ -148,7 +143,6 @@ START_TEST(an_average_is_the_mean_of_all_with_the_same_bits) {
     }
     ck_assert_double_eq_tol(world->distance[2], sqrt(square / N), 1e-4);
 }
-END_TEST
 
 /* Rank 1 hears by no data of rank 0's rounds that it is needed for. The seeds of session_world have
  * other topologies, and peers that overlap. */
@@ -168,7 +162,6 @@ START_TEST(agents_of_unequal_rounds_have_the_bits_of_the_simulation) {
     ck_assert_mem_eq(other->average, world->average, sizeof world->average);
     ck_assert_mem_eq(other->distance, world->distance, sizeof world->distance);
 }
-END_TEST
 
 /* ---- same_start ---- */
 
@@ -190,13 +183,11 @@ START_TEST(same_start_gives_all_the_x_of_rank_0) {
     for (int r = 0; r < N; r++)
         ck_assert_mem_eq(other->x[r], first, sizeof first);
 }
-END_TEST
 
 /* ---- join ---- */
 
 static char heard[4096];
 static void hear(void *context, const char *text) {
-    (void)context;
     strncat(heard, text, sizeof heard - strlen(heard) - 2);
     strcat(heard, "\n");
 }
@@ -232,7 +223,6 @@ START_TEST(join_refuses) {
     tensors[0].axes = 17;
     refuse(ring, "axes: 17");
 }
-END_TEST
 
 START_TEST(join_warns_of_what_has_no_effect) {
     sl_session *s;
@@ -253,7 +243,6 @@ START_TEST(join_warns_of_what_has_no_effect) {
     ck_assert_ptr_null(s);
     ck_assert_int_eq(sl_session_leave(&s, &error), 0);
 }
-END_TEST
 
 /* ---- calls ---- */
 
@@ -321,7 +310,6 @@ START_TEST(calls_that_are_not_allowed_change_nothing) {
     options.overlap = 1;
     run_both(ring, N, misuse, world);
 }
-END_TEST
 
 static int begin_untold(void *context, const sl_session_options *o, sl_error *e) {
     scene *w = context;
@@ -335,7 +323,6 @@ static int begin_untold(void *context, const sl_session_options *o, sl_error *e)
 START_TEST(begin_wants_overlap) {
     ck_assert_int_eq(sl_simulate(ring, N, begin_untold, world, &options, &error), 0);
 }
-END_TEST
 
 /* ---- status ---- */
 
@@ -410,12 +397,10 @@ START_TEST(status_says_who_has_not_come) {
     pthread_join(threads[0].thread, NULL);
     ck_assert_int_eq(threads[0].result, SL_ESTOPPED);
 }
-END_TEST
 
 START_TEST(status_tells_round_edges_and_bytes) {
     run_both(ring, N, look, world);
 }
-END_TEST
 
 /* Rank 0 takes its time, until rank 2, which is no neighbour of it, knows for whom it waits. */
 static sl_session *distant;
@@ -424,7 +409,6 @@ static char wanted[64];
 
 static int ask_status(void *context) {
     sl_session_report r = {.size = sizeof r};
-    (void)context;
     if (sl_session_status(distant, &r, NULL) == 0 && strstr(r.waits_for, wanted) != NULL)
         atomic_store(&known, true);
     return 0;
@@ -462,18 +446,7 @@ START_TEST(status_names_who_is_at_the_end_of_a_wait) {
     strcpy(wanted, "to average: 0; agent 0 computes round 1 since ");
     find_rank_0(0);
 }
-END_TEST
 
 int main(void) {
-    Suite *suite = suite_create("session");
-    ADD_TESTS_WITH(suite, "rounds", setup, teardown, mix_leaves_w_x,
-                   overlap_leaves_lazy_w_x_and_then_the_step, while_adapting_mix_is_the_overlap,
-                   weights_that_are_named_stay, an_average_is_the_mean_of_all_with_the_same_bits,
-                   agents_of_unequal_rounds_have_the_bits_of_the_simulation,
-                   same_start_gives_all_the_x_of_rank_0);
-    ADD_TESTS_WITH(suite, "calls", setup, teardown, join_refuses, join_warns_of_what_has_no_effect,
-                   calls_that_are_not_allowed_change_nothing, begin_wants_overlap,
-                   status_tells_round_edges_and_bytes, status_says_who_has_not_come,
-                   status_names_who_is_at_the_end_of_a_wait);
-    return run_suite(suite);
+    return run_tests("session");
 }

@@ -1,8 +1,6 @@
 /* test_session_device.c - sessions whose x is on a GPU: the CPU's bits, though each caller's stream
  * is behind; saving, and what is refused. On the emulated device, or with nvcc on fake_runtime. */
 #include <dlfcn.h>
-#include <stdbool.h>
-#include <stdlib.h>
 
 #include "descent.h"
 #include "sessions.h"
@@ -224,19 +222,19 @@ static void take_form(int i) {
     simulate(cpu);
 }
 
-START_TEST(agents_have_the_bits_of_the_cpu) {
+FIXTURES(setup, teardown);
+
+START_LOOP_TEST(agents_have_the_bits_of_the_cpu, FORMS) {
     take_form(_i);
     run_peers(gpu, train);
     expect_cpu_bits();
 }
-END_TEST
 
-START_TEST(a_simulation_has_the_bits_of_the_cpu) {
+START_LOOP_TEST(a_simulation_has_the_bits_of_the_cpu, FORMS) {
     take_form(_i);
     simulate(gpu);
     expect_cpu_bits();
 }
-END_TEST
 
 START_TEST(pieces_on_the_host_have_the_same_bits) {
     take_form(1);
@@ -244,7 +242,6 @@ START_TEST(pieces_on_the_host_have_the_same_bits) {
     simulate(gpu);
     expect_cpu_bits();
 }
-END_TEST
 
 /* ---- saving ---- */
 
@@ -302,7 +299,6 @@ START_TEST(a_saved_session_goes_on) {
     for (int r = 0; r < N; r++)
         free(states[r]);
 }
-END_TEST
 
 /* ---- what is refused ---- */
 
@@ -327,7 +323,6 @@ START_TEST(memory_of_the_host_is_refused) {
                      "start: x is memory of the host, and device is \"cuda:0\"; it must "
                      "be memory there");
 }
-END_TEST
 
 START_TEST(a_number_that_is_not_finite_is_named) {
     float x[D] = {0};
@@ -338,7 +333,6 @@ START_TEST(a_number_that_is_not_finite_is_named) {
     ck_assert_int_eq(try_start(alone, c.x), SL_EDIVERGED);
     ck_assert_msg(strstr(error.text, "x is inf at element 1500") != NULL, "%s", error.text);
 }
-END_TEST
 
 static int change_while_mixing(void *context, const sl_session_options *o, sl_error *e) {
     scene *w = context;
@@ -368,7 +362,6 @@ START_TEST(a_borrowed_x_that_changes_is_found) {
         found = found || strstr(threads[r].error.text, "was changed between begin and end");
     ck_assert(found);
 }
-END_TEST
 
 /* What the stream does to x while it is mixed stays. */
 START_TEST(an_x_that_changes_keeps_its_change) {
@@ -379,29 +372,6 @@ START_TEST(an_x_that_changes_keeps_its_change) {
     run_peers(gpu, change_while_mixing);
     ck_assert_mem_eq(cpu->x, gpu->x, sizeof cpu->x);
 }
-END_TEST
-
-static void setup_failing(void) {
-    setenv("STARLING_FAILS_AFTER", "60", 1); /* before the emulated device opens */
-    setup();
-}
-
-/* Each session ends, and says that it was the device. */
-START_TEST(a_device_that_is_lost_is_one_error) {
-    if (vec->cuda_index >= 0)
-        return; /* fake_runtime has failures of its own */
-    cpu->on_gpu = true;
-    cpu->rounds = 100;
-    const sl_session_options o = options_of(cpu);
-    run_agents(threads, N, train, cpu, &o);
-    for (int r = 0; r < N; r++)
-        ck_assert_msg(threads[r].result == SL_EDEVICE || threads[r].result == SL_EPEER,
-                      "%d: %d, %s", r, threads[r].result, threads[r].error.text);
-    ck_assert_msg(strstr(threads[0].error.text, "cuda:0: ") != NULL &&
-                      strstr(threads[0].error.text, "failed: it was asked to") != NULL,
-                  "%s", threads[0].error.text);
-}
-END_TEST
 
 START_TEST(a_session_on_the_cpu_has_no_stream) {
     static const char host[] = "{\"topology\": {\"nodes\": 1, \"family\": \"complete\"}}";
@@ -413,7 +383,6 @@ START_TEST(a_session_on_the_cpu_has_no_stream) {
                                  "device \"cuda:N\" in the experiment");
     sl_session_abort(&s, NULL);
 }
-END_TEST
 
 START_TEST(pieces_that_cannot_be_are_refused) {
     static float host[D];
@@ -442,7 +411,6 @@ START_TEST(pieces_that_cannot_be_are_refused) {
     ck_assert_int_eq(sl_session_leave(&s, &error), 0);
     close_caller(&(scene){.on_gpu = true}, &c);
 }
-END_TEST
 
 START_TEST(auto_says_too_little) {
     static float x[D];
@@ -452,27 +420,38 @@ START_TEST(auto_says_too_little) {
     ck_assert_msg(strstr(error.text, "device: \"auto\" is not allowed in a session") != NULL, "%s",
                   error.text);
 }
-END_TEST
 
-static Suite *build_suite(void) {
-    Suite *suite = suite_create("session_device");
-    TCase *rounds = tcase_create("rounds");
-    tcase_set_timeout(rounds, 120);
-    tcase_add_checked_fixture(rounds, setup, teardown);
-    tcase_add_loop_test(rounds, agents_have_the_bits_of_the_cpu, 0, FORMS);
-    tcase_add_loop_test(rounds, a_simulation_has_the_bits_of_the_cpu, 0, FORMS);
-    tcase_add_test(rounds, pieces_on_the_host_have_the_same_bits);
-    suite_add_tcase(suite, rounds);
-    ADD_TESTS_WITH(suite, "others", setup, teardown, a_saved_session_goes_on,
-                   memory_of_the_host_is_refused, a_number_that_is_not_finite_is_named,
-                   a_borrowed_x_that_changes_is_found, an_x_that_changes_keeps_its_change,
-                   a_session_on_the_cpu_has_no_stream, pieces_that_cannot_be_are_refused,
-                   auto_says_too_little);
-    if (getenv("CK_FORK") == NULL || strcmp(getenv("CK_FORK"), "no") != 0)
-        ADD_TESTS_WITH(suite, "lost", setup_failing, teardown, a_device_that_is_lost_is_one_error);
-    return suite;
+/* ---- a device that fails ---- */
+
+static bool is_alone(void) {
+    const char *fork = getenv("CK_FORK");
+    return fork == NULL || strcmp(fork, "no") != 0;
+}
+
+static void setup_failing(void) {
+    if (is_alone())
+        setenv("STARLING_FAILS_AFTER", "60", 1); /* before the emulated device opens */
+    setup();
+}
+
+FIXTURES(setup_failing, teardown);
+
+/* Each session ends, and says that it was the device. */
+START_TEST(a_device_that_is_lost_is_one_error) {
+    if (!is_alone() || vec->cuda_index >= 0)
+        return; /* fake_runtime has failures of its own */
+    cpu->on_gpu = true;
+    cpu->rounds = 100;
+    const sl_session_options o = options_of(cpu);
+    run_agents(threads, N, train, cpu, &o);
+    for (int r = 0; r < N; r++)
+        ck_assert_msg(threads[r].result == SL_EDEVICE || threads[r].result == SL_EPEER,
+                      "%d: %d, %s", r, threads[r].result, threads[r].error.text);
+    ck_assert_msg(strstr(threads[0].error.text, "cuda:0: ") != NULL &&
+                      strstr(threads[0].error.text, "failed: it was asked to") != NULL,
+                  "%s", threads[0].error.text);
 }
 
 int main(void) {
-    return run_suite(build_suite());
+    return run_tests("session device");
 }

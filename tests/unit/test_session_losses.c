@@ -1,9 +1,6 @@
 /* test_session_losses.c - sessions go on without a peer that is lost: in rounds, while an average
  * is made, and while all leave. */
-#include <math.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdlib.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -44,7 +41,6 @@ static char states[N][STATE_MAX];
 static uint64_t state_bytes[N];
 
 static void say(void *context, const char *text) {
-    (void)context;
     fprintf(stderr, "%s\n", text);
 }
 
@@ -94,7 +90,6 @@ static int save(sl_session *s, peer *p, int64_t rank, sl_error *e) {
 static int run_peer(void *context, const sl_session_options *o, sl_error *e) {
     peer *p = &peers[o->rank];
     sl_session *s = NULL;
-    (void)context;
     int result = sl_session_join(&s, ring, D, o, e);
     THEN(result, come_from(s, p, o->rank, e));
     if (result == 0 && the.past == SAVES)
@@ -153,7 +148,6 @@ static void run_scene(scene s) {
 /* ---- how it is lost ---- */
 
 static int give_up(sl_session *s, peer *p, sl_error *e) {
-    (void)s, (void)p;
     return sl_fail(e, SL_ESTOPPED, "gives up");
 }
 
@@ -162,12 +156,13 @@ static int give_nan(sl_session *s, peer *p, sl_error *e) {
     return sl_session_mix(s, p->x, e);
 }
 
+FIXTURES(setup, NULL);
+
 START_TEST(rounds_go_on) {
     run_scene((scene){.end = give_up, .round = 3, .averages = 1});
     expect_survivors();
     expect_averages();
 }
-END_TEST
 
 /* Exchanges are counted on from the state's. */
 START_TEST(rounds_go_on_from_a_state) {
@@ -178,7 +173,6 @@ START_TEST(rounds_go_on_from_a_state) {
     expect_survivors();
     expect_averages();
 }
-END_TEST
 
 START_TEST(nan_is_its_callers_error_and_no_more) {
     run_scene((scene){.end = give_nan, .round = 3, .averages = 1});
@@ -186,7 +180,6 @@ START_TEST(nan_is_its_callers_error_and_no_more) {
     expect_survivors();
     expect_averages();
 }
-END_TEST
 
 /* The others wait for it then. */
 START_TEST(who_waits_for_the_last_average_gets_it_without_the_lost_one) {
@@ -194,7 +187,6 @@ START_TEST(who_waits_for_the_last_average_gets_it_without_the_lost_one) {
     expect_survivors();
     expect_averages();
 }
-END_TEST
 
 /* A process of its own, which is killed somewhere in a round, or in an average. */
 static void run_and_kill(const char *roster, unsigned after_us) {
@@ -222,7 +214,7 @@ static void run_and_kill(const char *roster, unsigned after_us) {
     waitpid(child, NULL, 0);
 }
 
-START_TEST(averages_that_are_cut_are_behind_all) {
+START_LOOP_TEST(averages_that_are_cut_are_behind_all, SEEDS) {
     char roster[N * 32];
     free_roster(roster, sizeof roster, N);
     the = (scene){.round = ROUNDS + 1, .averages = ROUNDS};
@@ -232,7 +224,6 @@ START_TEST(averages_that_are_cut_are_behind_all) {
     for (int i = 0; i < N; i++)
         ck_assert_int_le(peers[i].voids, 1);
 }
-END_TEST
 
 static int wait_and_give_up(sl_session *s, peer *p, sl_error *e) {
     const struct timespec t = {.tv_nsec = 300000000};
@@ -251,18 +242,7 @@ START_TEST(who_leaves_does_not_wait_for_the_lost) {
     for (int i = 0; i < N; i++)
         ck_assert_msg(i == LOST || threads[i].result == 0, "%d: %s", i, threads[i].error.text);
 }
-END_TEST
 
 int main(void) {
-    Suite *suite = suite_create("session losses");
-    TCase *cut = tcase_create("averages");
-    ADD_TESTS_WITH(suite, "agents", setup, NULL, rounds_go_on, rounds_go_on_from_a_state,
-                   nan_is_its_callers_error_and_no_more,
-                   who_waits_for_the_last_average_gets_it_without_the_lost_one,
-                   who_leaves_does_not_wait_for_the_lost);
-    tcase_set_timeout(cut, 120);
-    tcase_add_checked_fixture(cut, setup, NULL);
-    tcase_add_loop_test(cut, averages_that_are_cut_are_behind_all, 0, SEEDS);
-    suite_add_tcase(suite, cut);
-    return run_suite(suite);
+    return run_tests("session losses");
 }

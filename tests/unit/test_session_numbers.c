@@ -2,11 +2,6 @@
  * a loop does to x between two calls is kept, x may lie in pieces and move, averages are of x at
  * the call, sums of numbers of the caller's.
  */
-#include <math.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "sessions.h"
 
 enum { N = 3, D = 12, LONG = 2 * (1 << 18) + 77, NUMBERS = 70000 };
@@ -36,7 +31,6 @@ static void expect_all(const float *x, size_t count, float value) {
 /* ---- what is done to x between two calls ---- */
 
 static int change_between(void *context, const sl_session_options *o, sl_error *e) {
-    (void)context;
     float *x = x_of[o->rank], *moved = other[o->rank];
     sl_session *s;
     int result = start(&s, o, D, x, e);
@@ -55,16 +49,16 @@ static int change_between(void *context, const sl_session_options *o, sl_error *
     return end_session(s, result, e);
 }
 
+FIXTURES(setup, NULL);
+
 START_TEST(what_changes_between_begin_and_end_is_kept) {
     options.overlap = 1;
     run_both(complete, N, change_between, NULL);
 }
-END_TEST
 
 START_TEST(what_changes_between_offer_and_end_is_kept) {
     run_both(complete, N, change_between, NULL);
 }
-END_TEST
 
 /* ---- x in pieces ---- */
 
@@ -79,7 +73,6 @@ static int place(sl_session *s, float *x, sl_error *e) {
 
 /* The memory moves each round. */
 static int run_in_pieces(void *context, const sl_session_options *o, sl_error *e) {
-    (void)context;
     float *x = x_of[o->rank], *next = other[o->rank], *swap;
     sl_session *s;
     int result = sl_session_join(&s, complete, LONG, o, e);
@@ -113,12 +106,10 @@ START_TEST(x_may_lie_in_pieces_and_move) {
     options.tensor_count = 3;
     run_both(complete, N, run_in_pieces, NULL);
 }
-END_TEST
 
 /* ---- averages ---- */
 
 static int average_at_once(void *context, const sl_session_options *o, sl_error *e) {
-    (void)context;
     float *x = x_of[o->rank], average[D];
     double distance;
     sl_session *s;
@@ -140,11 +131,9 @@ static int average_at_once(void *context, const sl_session_options *o, sl_error 
 START_TEST(an_average_is_of_x_at_the_call) {
     run_both(complete, N, average_at_once, NULL);
 }
-END_TEST
 
 /* Ranks 0 and 1 wait for rank 2's rounds, which move their models. */
 static int average_and_wait(void *context, const sl_session_options *o, sl_error *e) {
-    (void)context;
     float *x = x_of[o->rank], average[D];
     sl_session *s;
     int result = start(&s, o, D, x, e);
@@ -161,14 +150,12 @@ static int average_and_wait(void *context, const sl_session_options *o, sl_error
 START_TEST(who_waits_for_an_average_gives_its_step_once) {
     run_both(complete, N, average_and_wait, NULL);
 }
-END_TEST
 
 /* ---- sums ---- */
 
 static double numbers[N][NUMBERS];
 
 static int add_up(void *context, const sl_session_options *o, sl_error *e) {
-    (void)context;
     float *x = x_of[o->rank];
     double *own = numbers[o->rank];
     uint64_t givers = 0;
@@ -187,7 +174,6 @@ static int add_up(void *context, const sl_session_options *o, sl_error *e) {
 START_TEST(sums_are_in_double_and_of_any_length) {
     run_both(complete, N, add_up, NULL);
 }
-END_TEST
 
 static int add_unlike(void *context, const sl_session_options *o, sl_error *e) {
     const bool averages = context != NULL;
@@ -213,15 +199,12 @@ static void refuse_both(void *context, const char *text) {
 START_TEST(sums_of_unlike_counts_are_refused) {
     refuse_both(NULL, "sum: the peers give different counts of numbers, 1.7 on average");
 }
-END_TEST
 
 START_TEST(sums_beside_averages_are_refused) {
     refuse_both(&options, "1 of the peers have called average, and 2 sum, at the same place");
 }
-END_TEST
 
 static int sum_wrongly(void *context, const sl_session_options *o, sl_error *e) {
-    (void)context;
     double number = 1;
     sl_session *s;
     int result = start(&s, o, D, x_of[o->rank], e);
@@ -238,16 +221,7 @@ START_TEST(wrong_calls_change_nothing) {
     options.overlap = 1;
     run_both(complete, N, sum_wrongly, NULL);
 }
-END_TEST
 
 int main(void) {
-    Suite *suite = suite_create("session numbers");
-    ADD_TESTS_WITH(suite, "changes", setup, NULL, what_changes_between_begin_and_end_is_kept,
-                   what_changes_between_offer_and_end_is_kept, x_may_lie_in_pieces_and_move);
-    ADD_TESTS_WITH(suite, "averages", setup, NULL, an_average_is_of_x_at_the_call,
-                   who_waits_for_an_average_gives_its_step_once);
-    ADD_TESTS_WITH(suite, "sums", setup, NULL, sums_are_in_double_and_of_any_length,
-                   sums_of_unlike_counts_are_refused, sums_beside_averages_are_refused,
-                   wrong_calls_change_nothing);
-    return run_suite(suite);
+    return run_tests("session numbers");
 }

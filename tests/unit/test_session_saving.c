@@ -1,9 +1,6 @@
 /* test_session_saving.c - sessions that are stopped, and go on from the states that they saved:
  * with the bits of a run that was never stopped, simulated and with agents; what is no such state.
  */
-#include <stdbool.h>
-#include <stdlib.h>
-
 #include "descent.h"
 #include "sessions.h"
 
@@ -179,11 +176,12 @@ static const char *const algorithms[] = {
     RING("\"cd-sgd\", \"warmup_rounds\": 40"),
 };
 
-START_TEST(every_algorithm_goes_on) {
+FIXTURES(setup, teardown);
+
+START_LOOP_TEST(every_algorithm_goes_on, sizeof algorithms / sizeof *algorithms) {
     check_goes_on(&(scene){.experiment = algorithms[_i], .steps = 12, .saves = 7});
     check_goes_on(&(scene){.experiment = algorithms[_i], .steps = 3, .saves = 1});
 }
-END_TEST
 
 START_TEST(overlap_goes_on_between_rounds_and_in_them) {
     options.overlap = 1;
@@ -191,7 +189,6 @@ START_TEST(overlap_goes_on_between_rounds_and_in_them) {
         check_goes_on(
             &(scene){.experiment = algorithms[0], .form = BEGIN, .steps = 14, .saves = saves});
 }
-END_TEST
 
 START_TEST(offers_go_on_too) {
     for (int k = 3; k < 5; k++)
@@ -199,7 +196,6 @@ START_TEST(offers_go_on_too) {
             check_goes_on(
                 &(scene){.experiment = algorithms[k], .form = OFFER, .steps = 14, .saves = saves});
 }
-END_TEST
 
 START_TEST(who_waited_for_an_average_goes_on) {
     for (int k = 0; k < 2; k++) {
@@ -212,7 +208,6 @@ START_TEST(who_waited_for_an_average_goes_on) {
         ck_assert_ptr_nonnull(memmem(halves->state[3], 4096, "\"state.behind\":\"1\"", 18));
     }
 }
-END_TEST
 
 /* ---- what is refused ---- */
 
@@ -263,7 +258,6 @@ START_TEST(a_state_of_others_is_refused) {
     options.tensor_count = 1;
     refuse_elsewhere(halves->experiment, D, "another layout");
 }
-END_TEST
 
 START_TEST(a_damaged_state_is_refused) {
     make_states(halves);
@@ -282,7 +276,6 @@ START_TEST(a_damaged_state_is_refused) {
     ck_assert_int_eq(sl_session_load(s, state, bytes, &error), 0); /* and it is as it was */
     sl_session_abort(&s, NULL);
 }
-END_TEST
 
 static void expect(int result, const char *text, const sl_error *e) {
     ck_assert_int_eq(result, SL_EINVAL);
@@ -327,7 +320,6 @@ START_TEST(calls_that_are_not_allowed_change_nothing) {
     run_as_agents(N, misuse, halves);
     ck_assert_int_eq(sl_simulate(ring, N, save_at_once, halves, &options, &error), 0);
 }
-END_TEST
 
 /* Rank 2 goes on from another round, or begins. */
 static int differ(void *context, const sl_session_options *o, sl_error *e) {
@@ -354,7 +346,6 @@ START_TEST(all_go_on_from_the_same_round) {
     whole->goes_on = false;
     check_difference("of ranks 0 and 2 differs: 3 and 0", "agent 2 begins anew");
 }
-END_TEST
 
 /* ---- neighbours that fail ---- */
 
@@ -396,19 +387,7 @@ START_TEST(who_ends_or_never_calls_ends_saving) {
                   "%s", threads[1].error.text);
     ck_assert_msg(strstr(threads[1].error.text, "edge 2->") != NULL, "%s", threads[1].error.text);
 }
-END_TEST
 
 int main(void) {
-    Suite *suite = suite_create("session saving");
-    TCase *states = tcase_create("states");
-    tcase_set_timeout(states, 120);
-    tcase_add_checked_fixture(states, setup, teardown);
-    tcase_add_loop_test(states, every_algorithm_goes_on, 0, sizeof algorithms / sizeof *algorithms);
-    suite_add_tcase(suite, states);
-    ADD_TESTS_WITH(suite, "callers", setup, teardown, overlap_goes_on_between_rounds_and_in_them,
-                   offers_go_on_too, who_waited_for_an_average_goes_on);
-    ADD_TESTS_WITH(suite, "refusals", setup, teardown, a_state_of_others_is_refused,
-                   a_damaged_state_is_refused, calls_that_are_not_allowed_change_nothing,
-                   all_go_on_from_the_same_round, who_ends_or_never_calls_ends_saving);
-    return run_suite(suite);
+    return run_tests("session saving");
 }

@@ -1,9 +1,5 @@
 /* test_session_wrong.c - what callers of a session get wrong, how sessions fail, and what is said
  * of it, with agents and simulated. */
-#include <math.h>
-#include <stdbool.h>
-#include <stdlib.h>
-
 #include "sessions.h"
 
 enum { N = 4, D = 3000 };
@@ -30,6 +26,8 @@ static void expect(int result, const char *text) {
 
 /* ---- without a session ---- */
 
+FIXTURES(setup, NULL);
+
 START_TEST(calls_without_a_session_are_refused) {
     sl_session *s = NULL;
     sl_session_report report = {.size = sizeof report};
@@ -51,7 +49,6 @@ START_TEST(calls_without_a_session_are_refused) {
     sl_session_abort(&s, "nothing");
     ck_assert_int_eq(sl_session_leave(&s, &error), 0);
 }
-END_TEST
 
 /* ---- values that cannot be ---- */
 
@@ -100,10 +97,8 @@ START_TEST(join_refuses_values_that_cannot_be) {
     refuse(UINT64_MAX, "dimension: 18446744073709551615 is not allowed");
     expect(sl_session_join(NULL, ring, D, &options, &error), "join");
 }
-END_TEST
 
 static int one_number(void *context, const sl_session_options *o, sl_error *e) {
-    (void)context;
     sl_session *s;
     float x = (float)o->rank, average;
     double distance;
@@ -117,7 +112,6 @@ static int one_number(void *context, const sl_session_options *o, sl_error *e) {
 START_TEST(one_number_is_a_model) {
     run_both(ring, N, one_number, NULL);
 }
-END_TEST
 
 START_TEST(status_wants_the_size_of_its_report) {
     sl_session *s;
@@ -128,7 +122,6 @@ START_TEST(status_wants_the_size_of_its_report) {
     expect(sl_session_status(s, NULL, &error), "status: out is NULL");
     sl_session_abort(&s, NULL);
 }
-END_TEST
 
 /* ---- what rank 2 does in round 3 ---- */
 
@@ -156,7 +149,6 @@ static int stop(sl_session *s, float *x, sl_error *e) {
 
 static _Thread_local int interrupted;
 static int interrupt(void *context) {
-    (void)context;
     return interrupted;
 }
 
@@ -215,7 +207,7 @@ static int run_to_fault(void *context, const sl_session_options *o, sl_error *e)
     return result;
 }
 
-START_TEST(faults_are_named_to_all) {
+START_LOOP_TEST(faults_are_named_to_all, sizeof faults / sizeof *faults) {
     static const uint64_t shape = D / 3;
     static const sl_session_tensor tensors[] = {
         {"a", &shape, 1}, {"b", &shape, 1}, {"c", &shape, 1}};
@@ -238,10 +230,8 @@ START_TEST(faults_are_named_to_all) {
         expect_text(sl_simulate(ring, N, run_to_fault, &f, &options, &error), f.code, f.own,
                     &error);
 }
-END_TEST
 
 static int meet_nobody(void *context, const sl_session_options *o, sl_error *e) {
-    (void)context;
     sl_session *s;
     int result = peer_start(&s, ring, D, x_of[0], o, e);
     sl_session_abort(&s, NULL);
@@ -259,12 +249,10 @@ START_TEST(a_start_has_its_deadline_too) {
                       strstr(error.text, "(1 s), for its start: rank 0 of 4") != NULL,
                   "%s", error.text);
 }
-END_TEST
 
 /* ---- peers' functions ---- */
 
 static int mix_for_ever(void *context, const sl_session_options *o, sl_error *e) {
-    (void)context;
     sl_session *s;
     int result = peer_start(&s, ring, D, x_of[o->rank], o, e);
     while (result == 0)
@@ -293,7 +281,6 @@ static int say_nothing(void *context, const sl_session_options *o, sl_error *e) 
 }
 
 static int leave_then_fail(void *context, const sl_session_options *o, sl_error *e) {
-    (void)context;
     sl_session *s;
     int result = peer_start(&s, ring, D, x_of[o->rank], o, e);
     THEN(result, sl_session_leave(&s, e));
@@ -320,7 +307,6 @@ START_TEST(peers_with_other_tensors_refuse_each_other) {
                              : "",
                     &threads[i].error);
 }
-END_TEST
 
 START_TEST(a_simulation_ends_with_the_first_error) {
     static const struct {
@@ -340,20 +326,7 @@ START_TEST(a_simulation_ends_with_the_first_error) {
     ck_assert_int_eq(sl_simulate(ring, 3, run_away, NULL, &options, &error), SL_EINVAL);
     ck_assert_int_eq(sl_simulate(ring, 0, run_away, NULL, &options, &error), SL_EINVAL);
 }
-END_TEST
 
 int main(void) {
-    Suite *suite = suite_create("session wrong");
-    TCase *each = tcase_create("faults");
-    tcase_set_timeout(each, 120);
-    tcase_add_checked_fixture(each, setup, NULL);
-    tcase_add_loop_test(each, faults_are_named_to_all, 0, sizeof faults / sizeof *faults);
-    suite_add_tcase(suite, each);
-    ADD_TESTS_WITH(suite, "values", setup, NULL, calls_without_a_session_are_refused,
-                   join_refuses_values_that_cannot_be, one_number_is_a_model,
-                   status_wants_the_size_of_its_report);
-    ADD_TESTS_WITH(suite, "peers", setup, NULL, a_start_has_its_deadline_too,
-                   peers_with_other_tensors_refuse_each_other,
-                   a_simulation_ends_with_the_first_error);
-    return run_suite(suite);
+    return run_tests("session wrong");
 }

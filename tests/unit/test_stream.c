@@ -1,8 +1,5 @@
 /* test_stream.c - stream/stream.h: numbers, acknowledgements, what is sent again, what is void, and
  * credit; two ends of a stream against each other, and breaks at random. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "agent/peers/neighbour.h"
 #include "harness.h"
 #include "starling/rng.h"
@@ -39,28 +36,6 @@ static uint32_t hand_over(sl_stream *s) {
 
 /* ---- */
 
-START_TEST(what_is_not_acknowledged_is_sent_again_in_order) {
-    open_copies();
-    sl_stream s = open_one();
-    for (uint64_t i = 0; i < 5; i++)
-        add(&s, i % 2 == 0 ? SL_FRAME_DATA : SL_FRAME_BARRIER, i, NULL, 0, false);
-    ck_assert_uint_eq(hand_over(&s), 5);
-    ck_assert_ptr_null(sl_stream_hear(&s, &(sl_frame){.received = 2}));
-    const sl_stream_standing stands = {{3, 2}, 9};
-    ck_assert(sl_stream_can_resume(&s, &stands));
-    sl_stream_resume(&s, &stands);
-    for (uint64_t i = 3; i < 5; i++) {
-        ck_assert_uint_eq(sl_stream_next(&s)->frame.exchange, i);
-        sl_stream_pass(&s);
-    }
-    ck_assert_ptr_null(sl_stream_next(&s));
-    ck_assert_uint_eq(s.sent.data, 3);
-    ck_assert_uint_eq(s.credit, 9);
-    sl_stream_close(&s);
-    sl_copies_close(&copies);
-}
-END_TEST
-
 START_TEST(what_cannot_be_is_refused) {
     open_copies();
     sl_stream s = open_one();
@@ -82,7 +57,6 @@ START_TEST(what_cannot_be_is_refused) {
     sl_stream_close(&s);
     sl_copies_close(&copies);
 }
-END_TEST
 
 START_TEST(a_void_payload_leaves_its_number) {
     static const float numbers[4] = {1, 2, 3, 4};
@@ -107,7 +81,6 @@ START_TEST(a_void_payload_leaves_its_number) {
     sl_stream_close(&s);
     sl_copies_close(&copies);
 }
-END_TEST
 
 START_TEST(who_counted_as_lost_says_where_it_stands) {
     open_copies();
@@ -126,7 +99,6 @@ START_TEST(who_counted_as_lost_says_where_it_stands) {
     sl_stream_close(&s);
     sl_copies_close(&copies);
 }
-END_TEST
 
 /* The other side waits for it. A connection that is closed before takes it along. */
 START_TEST(it_is_not_through_before_bye_has_left) {
@@ -142,7 +114,6 @@ START_TEST(it_is_not_through_before_bye_has_left) {
     sl_stream_close(&s);
     sl_copies_close(&copies);
 }
-END_TEST
 
 START_TEST(a_neighbour_that_has_left_and_is_there_hears_more) {
     sl_side side = {.now = {.view = 1}};
@@ -156,12 +127,11 @@ START_TEST(a_neighbour_that_has_left_and_is_there_hears_more) {
     sl_stream_close(&n.stream);
     sl_copies_close(&copies);
 }
-END_TEST
 
 /* ---- two ends, and a connection that breaks ---- */
 
 /* Each number comes once, in order, with its payload, whatever is lost with a connection. */
-START_TEST(each_frame_comes_once_and_in_order) {
+START_LOOP_TEST(each_frame_comes_once_and_in_order, 20) {
     sl_rng rng = sl_rng_open(40 + (uint64_t)_i, 0, 0, SL_PURPOSE_INIT);
     open_copies();
     sl_stream from = open_one(), to = open_one();
@@ -217,16 +187,7 @@ START_TEST(each_frame_comes_once_and_in_order) {
     sl_stream_close(&to);
     sl_copies_close(&copies);
 }
-END_TEST
 
 int main(void) {
-    Suite *suite = suite_create("stream");
-    TCase *each = tcase_create("ends");
-    tcase_add_loop_test(each, each_frame_comes_once_and_in_order, 0, 20);
-    suite_add_tcase(suite, each);
-    ADD_TESTS(suite, "stream", what_is_not_acknowledged_is_sent_again_in_order,
-              what_cannot_be_is_refused, a_void_payload_leaves_its_number,
-              who_counted_as_lost_says_where_it_stands, it_is_not_through_before_bye_has_left,
-              a_neighbour_that_has_left_and_is_there_hears_more);
-    return run_suite(suite);
+    return run_tests("stream");
 }

@@ -1,7 +1,5 @@
 /* test_verdicts.c - one real agent that goes on without a lost peer, against a peer that is
  * accepted, and sends what makes no sense: that costs the peer its place, and nobody the run. */
-#include <math.h>
-
 #include "frame_peer.h"
 
 /* The agent ends the connection, and its last frame says why. */
@@ -30,7 +28,6 @@ START_TEST(a_payload_of_another_size_costs_its_sender_its_place) {
         is_noticed("agent 1 is lost: edge 1->0, round 1: part 0 of step 0 with 28 bytes is no"));
     ck_assert_float_eq(last_model[0], 1);
 }
-END_TEST
 
 static void come_again(peer *p) {
     atomic_store(&gradient_waits, true);
@@ -50,7 +47,6 @@ START_TEST(its_process_is_not_taken_back) {
     meet(come_again);
     ck_assert_msg(agent_result == 0, "%s", agent_text);
 }
-END_TEST
 
 static void send_nan(peer *p) {
     peer_begin(p);
@@ -67,7 +63,6 @@ START_TEST(a_number_that_is_not_finite_costs_its_sender_its_place) {
     ck_assert(is_noticed("agent 1 is lost: edge 1->0, round 1: part 0 of the neighbour's message"));
     ck_assert_ptr_nonnull(strstr(agent_text, "nobody of them is reached any more"));
 }
-END_TEST
 
 static void send_a_huge_part(peer *p) {
     peer_begin(p);
@@ -83,7 +78,6 @@ START_TEST(an_absurd_norm_costs_its_sender_its_place) {
     ck_assert_msg(agent_result == 0, "%s", agent_text);
     ck_assert_float_eq(last_model[0], 1);
 }
-END_TEST
 
 /* It is needed still, and sends nothing more: it counts as lost, and its connection is whole. */
 static void say_bye_early(peer *p) {
@@ -102,13 +96,7 @@ START_TEST(a_peer_that_says_bye_early_hears_bye) {
     meet(say_bye_early);
     ck_assert_msg(agent_result == 0, "%s", agent_text);
 }
-END_TEST
 
 int main(void) {
-    Suite *suite = suite_create("verdicts");
-    ADD_TESTS(suite, "a peer", a_payload_of_another_size_costs_its_sender_its_place,
-              its_process_is_not_taken_back, an_absurd_norm_costs_its_sender_its_place,
-              a_number_that_is_not_finite_costs_its_sender_its_place,
-              a_peer_that_says_bye_early_hears_bye);
-    return run_suite(suite);
+    return run_tests("verdicts");
 }
