@@ -2,35 +2,13 @@
 #ifndef STARLING_TEST_RECORD_FOLDER_H
 #define STARLING_TEST_RECORD_FOLDER_H
 
-#include "harness.h"
 #include "starling/folder.h"
+#include "temporary.h"
 
 #define SMALLEST "{\"rounds\": 10, \"topology\": {\"nodes\": 4, \"family\": \"ring\"}}"
 #define QUADRATIC                                                                                  \
     "{\"rounds\": 10, \"topology\": {\"nodes\": 4, \"family\": \"ring\"}, \"model\": {\"name\": "  \
     "\"quadratic\", \"path\": \"problem-of-mine.json\"}}"
-
-static char base[] = "/tmp/starling-record-XXXXXX";
-
-static inline void make_base(void) {
-    ck_assert_ptr_nonnull(mkdtemp(base));
-}
-
-static inline void remove_base(void) {
-    char command[128];
-    snprintf(command, sizeof command, "chmod -R u+w %s; rm -rf %s", base, base);
-    ck_assert_int_eq(system(command), 0);
-    memcpy(base + strlen(base) - 6, "XXXXXX", 6);
-}
-
-/* One of a few paths under the test's folder; valid until eight calls later. */
-static inline const char *at(const char *name) {
-    static char paths[8][256];
-    static int next;
-    char *path = paths[next++ % 8];
-    snprintf(path, sizeof paths[0], "%s/%s", base, name);
-    return path;
-}
 
 static inline char *contents(const char *path, size_t *bytes) {
     FILE *file = fopen(path, "rb");
@@ -39,13 +17,6 @@ static inline char *contents(const char *path, size_t *bytes) {
     *bytes = fread(text, 1, (1 << 20) - 1, file);
     fclose(file);
     return text;
-}
-
-static inline void put(const char *path, const char *text) {
-    FILE *file = fopen(path, "wb");
-    ck_assert_ptr_nonnull(file);
-    fputs(text, file);
-    ck_assert_int_eq(fclose(file), 0);
 }
 
 static inline sl_experiment *experiment_of(const char *json) {

@@ -3,9 +3,9 @@
 #include <sys/stat.h>
 
 #include "ca_pairs.h"
-#include "harness.h"
+#include "handshakes.h"
 #include "secure/greeting.h"
-#include "secure/handshake.h"
+#include "temporary.h"
 
 static const sl_passage passage = {.run_id = 5, .from = 3, .to = 1, .incarnation = 77};
 
@@ -24,31 +24,20 @@ static bool prove(const sl_credentials *maker, const sl_credentials *checker, co
     return sl_proof_check(&exchange, checker, true, &demand, proof, bytes, why);
 }
 
-static bool pass_on(sl_handshake *from, sl_handshake *to, sl_handshake_state *state, char *why) {
-    const uint8_t *bytes;
-    const size_t count = sl_handshake_pending(from, &bytes);
-    if (count > 0 && *state == SL_HANDSHAKE_GOES_ON)
-        *state = sl_handshake_take(to, bytes, count, why);
-    sl_handshake_sent(from, count);
-    return count > 0;
-}
-
 /* The one who dials is rank 3, or the one who listens is. */
 static bool meet(const sl_credentials *maker, const sl_credentials *checker, bool dials,
                  const uint8_t *pinned, char why[SL_HANDSHAKE_WHY_MAX]) {
-    sl_handshake_state states[2] = {SL_HANDSHAKE_GOES_ON, SL_HANDSHAKE_GOES_ON};
     const sl_demand demand = {.pinned = pinned, .authority = checker->authority->store, .rank = 3};
     const sl_demand other = {.pinned = checker->fingerprint};
-    char ignored[SL_HANDSHAKE_WHY_MAX];
+    char whys[2][SL_HANDSHAKE_WHY_MAX];
     sl_handshake *a, *b;
     ck_assert_int_eq(sl_handshake_open(&a, maker, &passage, dials, &other, NULL), 0);
     ck_assert_int_eq(sl_handshake_open(&b, checker, &passage, !dials, &demand, NULL), 0);
-    sl_handshake_take(dials ? a : b, NULL, 0, ignored);
-    while (pass_on(a, b, &states[1], why) || pass_on(b, a, &states[0], ignored))
-        ;
+    const bool met = handshakes_meet(dials ? a : b, dials ? b : a, SIZE_MAX, whys);
+    strcpy(why, whys[dials]);
     sl_handshake_close(&a);
     sl_handshake_close(&b);
-    return states[1] == SL_HANDSHAKE_DONE;
+    return met;
 }
 
 /* Greeting and handshake, of whoever dials and whoever listens, say the same. words NULL: well. */
@@ -214,22 +203,11 @@ START_TEST(an_altered_certificate_proves_nothing) {
 
 /* ---- files ---- */
 
-static char folder[32];
-
-static const char *path_of(const char *name) {
-    static char path[64];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    return path;
-}
-
 static void refuse(const char *ca_name, const char *list_name, const char *where,
                    const char *words) {
-    char ca_path[64], list_path[64] = "";
+    const char *ca_path = at(ca_name), *list_path = list_name != NULL ? at(list_name) : "";
     sl_authority_ends ends;
     sl_error error = {.code = 0};
-    snprintf(ca_path, sizeof ca_path, "%s", path_of(ca_name));
-    if (list_name != NULL)
-        snprintf(list_path, sizeof list_path, "%s", path_of(list_name));
     const int result = sl_authority_look(ca_path, list_path, &ends, &error);
     ck_assert_msg((result == SL_EFILE) == (words != NULL), "%d: %s", result, error.text);
     if (words == NULL)
@@ -242,10 +220,10 @@ static void refuse(const char *ca_name, const char *list_name, const char *where
 
 static void copy_part(const char *from, const char *to, size_t bytes) {
     char text[4096];
-    FILE *f = fopen(path_of(from), "r");
+    FILE *f = fopen(at(from), "r");
     const size_t got = fread(text, 1, bytes, f);
     fclose(f);
-    f = fopen(path_of(to), "w");
+    f = fopen(at(to), "w");
     fwrite(text, 1, got, f);
     fclose(f);
 }
@@ -256,17 +234,17 @@ static void write_files(void) {
     sl_credentials *member = make_member(&root, "starling rank 0", 2);
     X509_CRL *list = make_list(&root, 2, 50 * DAY_S), *foreign = make_list(&other, 2, DAY_S);
     X509_CRL *ended = make_list(&root, 2, -1);
-    add_to_file(path_of("ca"), root.certificate, NULL);
-    add_to_file(path_of("no-ca"), root.certificate, NULL);
-    add_to_file(path_of("no-ca"), member->certificate, NULL);
-    add_to_file(path_of("list"), NULL, list);
-    add_to_file(path_of("foreign"), NULL, list);
-    add_to_file(path_of("foreign"), NULL, foreign);
-    add_to_file(path_of("ended"), NULL, ended);
-    add_to_file(path_of("empty"), NULL, NULL);
+    add_to_file(at("ca"), root.certificate, NULL);
+    add_to_file(at("no-ca"), root.certificate, NULL);
+    add_to_file(at("no-ca"), member->certificate, NULL);
+    add_to_file(at("list"), NULL, list);
+    add_to_file(at("foreign"), NULL, list);
+    add_to_file(at("foreign"), NULL, foreign);
+    add_to_file(at("ended"), NULL, ended);
+    add_to_file(at("empty"), NULL, NULL);
     copy_part("ca", "cut", 200);
     copy_part("list", "cut-list", 200);
-    ck_assert_int_eq(mkfifo(path_of("pipe"), 0600), 0);
+    ck_assert_int_eq(mkfifo(at("pipe"), 0600), 0);
     X509_CRL_free(list);
     X509_CRL_free(foreign);
     X509_CRL_free(ended);
@@ -275,8 +253,9 @@ static void write_files(void) {
     close_ca(&other);
 }
 
+FIXTURES(make_base, remove_base);
+
 START_TEST(files_that_are_none_of_a_ca_are_refused) {
-    make_key_folder(folder);
     write_files();
     refuse("ca", "list", "", NULL);
     refuse("none", NULL, "security.ca: ", "No such file");
@@ -292,26 +271,18 @@ START_TEST(files_that_are_none_of_a_ca_are_refused) {
     refuse("ca", "cut-list", "security.revoked: ", "list (CRL) 1 is not in PEM, or is damaged");
     refuse("ca", "foreign", "security.revoked: ", "its list 2 is not of a CA of security.ca");
     refuse("ca", "ended", "security.revoked: ", "its list 1 has ended, 20");
-    char command[64];
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    ck_assert_int_eq(system(command), 0);
 }
 
 START_TEST(it_is_known_when_they_end) {
-    char ca_path[64];
     sl_authority_ends ends;
-    make_key_folder(folder);
     write_files();
-    snprintf(ca_path, sizeof ca_path, "%s", path_of("ca"));
+    const char *ca_path = at("ca");
     const int64_t now = (int64_t)time(NULL);
-    ck_assert_int_eq(sl_authority_look(ca_path, path_of("list"), &ends, NULL), 0);
+    ck_assert_int_eq(sl_authority_look(ca_path, at("list"), &ends, NULL), 0);
     ck_assert_int_le(llabs(ends.ca_s - now - 100 * DAY_S), 60);
     ck_assert_int_le(llabs(ends.revoked_s - now - 50 * DAY_S), 60);
     ck_assert_int_eq(sl_authority_look(ca_path, "", &ends, NULL), 0);
     ck_assert_int_eq(ends.revoked_s, 0);
-    char command[64];
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    ck_assert_int_eq(system(command), 0);
 }
 
 int main(void) {

@@ -4,14 +4,13 @@
 #include <stdatomic.h>
 
 #include "base/disk.h"
-#include "harness.h"
 #include "starling/sim.h"
+#include "temporary.h"
 #include "wire/checksum.h"
 
 enum { DIMENSION = 5, NODES = 3, ROUNDS = 8 };
 
 static sl_error error;
-static char folder[64];
 static int notices;
 
 /* ---- the disk ---- */
@@ -111,7 +110,7 @@ static sl_experiment *parse(void) {
 
 static int simulate(const sl_experiment *e, uint64_t from) {
     const sl_checkpoints checkpoints = {
-        .folder = folder, .run_id = 7, .resume = from > 0, .round = from};
+        .folder = base, .run_id = 7, .resume = from > 0, .round = from};
     notices = 0;
     return sl_sim_run(e, &task, &observer, &checkpoints, NULL, NULL, &error);
 }
@@ -119,31 +118,24 @@ static int simulate(const sl_experiment *e, uint64_t from) {
 static int newest(const sl_experiment *e, uint64_t *round) {
     sl_checkpoint_owner owner;
     ck_assert_int_eq(sl_checkpoint_owner_of(&owner, e, &task, 7, &error), 0);
-    return sl_checkpoint_newest(round, folder, &owner, 0, NODES, UINT64_MAX, NULL, NULL, &error);
+    return sl_checkpoint_newest(round, base, &owner, 0, NODES, UINT64_MAX, NULL, NULL, &error);
 }
 
 static void begin(void) {
-    strcpy(folder, "/tmp/starling-checkpoint-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(folder));
+    make_base();
     fault.fails = NO_CALL;
-}
-
-static void end(void) {
-    char command[128];
-    snprintf(command, sizeof command, "rm -r %s", folder);
-    ck_assert_int_eq(system(command), 0);
 }
 
 /* ---- tests ---- */
 
-FIXTURES(begin, end);
+FIXTURES(begin, remove_base);
 
 START_TEST(the_newest_rounds_stay) {
     sl_experiment *e = parse();
     sl_checkpoint_file *files;
     size_t count;
     ck_assert_msg(simulate(e, 0) == 0, "%s", error.text);
-    ck_assert_int_eq(sl_checkpoint_list(&files, &count, folder, &error), 0);
+    ck_assert_int_eq(sl_checkpoint_list(&files, &count, base, &error), 0);
     ck_assert_uint_eq(count, 3 * NODES);
     for (size_t i = 0; i < count; i++) {
         ck_assert_uint_eq(files[i].round, ROUNDS - 2 + i / NODES);
@@ -170,7 +162,7 @@ START_LOOP_TEST(a_disk_that_fails_voids_a_file, NO_CALL) {
         ck_assert_uint_eq(round, fault.at / NODES + 1 == ROUNDS ? ROUNDS - 1 : ROUNDS);
         ck_assert_msg(simulate(e, round) == 0, "%s", error.text);
         ck_assert_mem_eq(ends, expected, sizeof ends);
-        end();
+        remove_base();
         begin();
     }
     sl_experiment_close(&e);
@@ -211,9 +203,7 @@ static void put_sum(char *head, size_t bytes, const char *key, uint64_t sum) {
 /* A number of the model becomes infinite, and all sums are right. */
 static void spoil(const char *name) {
     static char bytes[65536];
-    char path[128];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    FILE *file = fopen(path, "r+b");
+    FILE *file = fopen(at(name), "r+b");
     ck_assert_ptr_nonnull(file);
     ck_assert(fread(bytes, 1, sizeof bytes, file) > 8);
     const size_t head = 8 + ((uint8_t)bytes[0] | (size_t)(uint8_t)bytes[1] << 8);

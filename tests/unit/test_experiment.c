@@ -12,7 +12,7 @@
 
 /* ---- what is accepted ---- */
 
-FIXTURES(make_folder, remove_folder);
+FIXTURES(make_base, remove_base);
 
 START_TEST(the_smallest_experiment_gets_every_default) {
     sl_experiment *e = parse(SMALLEST);
@@ -45,7 +45,7 @@ static json_t *another_value(const sl_key *k) {
                            : strcmp(k->path, "device") == 0       ? "auto"
                                                                   : "another");
     case SL_KEY_PATH:
-        return json_string(in_folder("some-file"));
+        return json_string(at("some-file"));
     case SL_KEY_CHOICE:
     case SL_KEY_CHOICE_OR_REALS:
         return json_string(
@@ -106,7 +106,7 @@ static json_t *everything_different(void) {
 }
 
 START_TEST(every_key_is_taken_and_printed_back) {
-    write_file("some-file", "");
+    put(at("some-file"), "");
     json_t *given = everything_different();
     char *text = json_dumps(given, JSON_REAL_PRECISION(17));
     sl_experiment *e = parse(text);
@@ -130,9 +130,8 @@ START_TEST(every_key_is_taken_and_printed_back) {
 }
 
 START_TEST(a_number_by_rank_comes_back) {
-    char *text = json_of(WITH("\"algorithm\": {\"name\": \"fedavg\", "
-                              "\"local_steps\": [1, 3, 2, 3], \"clients\": [[0, 1], [3]], "
-                              "\"client_weights\": [1, 0, 2.5, 1]}"));
+    char *text = json_of(WITH("'algorithm': {'name': 'fedavg', 'local_steps': [1, 3, 2, 3], "
+                              "'clients': [[0, 1], [3]], 'client_weights': [1, 0, 2.5, 1]}"));
     json_t *back = json_loads(text, 0, NULL), *fedavg = json_object_get(back, "algorithm");
     json_t *want = json_pack("{s[iiii] s[[ii][i]] s[ffff]}", "local_steps", 1, 3, 2, 3, "clients",
                              0, 1, 3, "client_weights", 1.0, 0.0, 2.5, 1.0);
@@ -145,15 +144,15 @@ START_TEST(a_number_by_rank_comes_back) {
 }
 
 START_TEST(epochs_come_back_and_rounds_stay_out) {
-    char *text = json_of("{\"epochs\": 2.5, " TOPOLOGY "}");
+    char *text = json_of("{'epochs': 2.5, " TOPOLOGY "}");
     ck_assert_ptr_nonnull(strstr(text, "\"epochs\": 2.5"));
     ck_assert_ptr_null(strstr(text, "\"rounds\""));
     free(text);
 }
 
 START_TEST(numbers_come_back_bit_for_bit_and_as_they_were_written) {
-    sl_experiment *e = parse(WITH("\"optimizer\": {\"learning_rate\": 0.33333333333333331483, "
-                                  "\"momentum\": 0.30000000000000004, \"weight_decay\": 1e-4}"));
+    sl_experiment *e = parse(WITH("'optimizer': {'learning_rate': 0.33333333333333331483, "
+                                  "'momentum': 0.30000000000000004, 'weight_decay': 1e-4}"));
     char *text = sl_experiment_json(e);
     sl_experiment *again = parse(text);
     ck_assert(again->optimizer.learning_rate == 1.0 / 3 && again->optimizer.momentum == 0.1 + 0.2);
@@ -170,27 +169,26 @@ static void expect_same(const char *json, const char *other) {
 }
 
 START_TEST(text_in_place_of_a_group_is_its_name) {
-    expect_same(
-        WITH("\"algorithm\": \"d-psgd\", \"model\": \"softmax\", \"data\": {\"name\": \"digits\", "
-             "\"partition\": \"shards\"}, \"optimizer\": {\"schedule\": \"cosine\"}"),
-        WITH("\"algorithm\": {\"name\": \"d-psgd\"}, \"model\": {\"name\": \"softmax\"},"
-             "\"data\": {\"name\": \"digits\", \"partition\": {\"name\": \"shards\"}},"
-             "\"optimizer\": {\"schedule\": {\"name\": \"cosine\"}}"));
+    expect_same(WITH("'algorithm': 'd-psgd', 'model': 'softmax', 'data': {'name': 'digits', "
+                     "'partition': 'shards'}, 'optimizer': {'schedule': 'cosine'}"),
+                WITH("'algorithm': {'name': 'd-psgd'}, 'model': {'name': 'softmax'},'data': "
+                     "{'name': 'digits', 'partition': {'name': 'shards'}},'optimizer': "
+                     "{'schedule': {'name': 'cosine'}}"));
 }
 
 START_TEST(comments_are_allowed_anywhere) {
-    expect_same("{\"comment\": \"why\", \"rounds\": 10, \"topology\": {\"comment\": [1], "
-                "\"nodes\": 4, \"family\": \"ring\"},"
-                "\"data\": {\"comment\": {\"deep\": null}, \"partition\": {\"comment\": 3}}}",
-                SMALLEST);
+    expect_same(
+        "{'comment': 'why', 'rounds': 10, 'topology': {'comment': [1], 'nodes': 4, 'family': "
+        "'ring'},'data': {'comment': {'deep': null}, 'partition': {'comment': 3}}}",
+        SMALLEST);
 }
 
 START_TEST(a_topology_may_be_a_file_beside_the_experiment) {
-    write_file("ring.json", "{\"nodes\": 6, \"family\": \"ring\"}");
-    write_file("experiment.json", "{\"rounds\": 1, \"topology\": \"ring.json\"}");
+    put(at("ring.json"), "{\"nodes\": 6, \"family\": \"ring\"}");
+    put(at("experiment.json"), "{\"rounds\": 1, \"topology\": \"ring.json\"}");
     sl_experiment *e = NULL;
     sl_error error = {0};
-    ck_assert_msg(sl_experiment_load(&e, in_folder("experiment.json"), NULL, 0, &error) == 0, "%s",
+    ck_assert_msg(sl_experiment_load(&e, at("experiment.json"), NULL, 0, &error) == 0, "%s",
                   error.text);
     ck_assert_uint_eq(sl_topology_nodes(e->topology), 6);
     char *text = sl_experiment_json(e);
@@ -332,7 +330,7 @@ START_TEST(an_override_is_read_as_json_or_else_as_text) {
 START_TEST(an_override_goes_over_the_file_and_the_last_one_wins) {
     const char *const overrides[] = {"optimizer.momentum=0.3", "optimizer.momentum=0.4"};
     sl_experiment *e =
-        parse_set(WITH("\"optimizer\": {\"momentum\": 0.9, \"weight_decay\": 0.5}"), overrides, 2);
+        parse_set(WITH("'optimizer': {'momentum': 0.9, 'weight_decay': 0.5}"), overrides, 2);
     ck_assert_double_eq(e->optimizer.momentum, 0.4);
     ck_assert_double_eq(e->optimizer.weight_decay, 0.5);
     sl_experiment_close(&e);
@@ -340,7 +338,7 @@ START_TEST(an_override_goes_over_the_file_and_the_last_one_wins) {
 
 START_TEST(an_override_reaches_into_a_group_given_as_text) {
     const char *const overrides[] = {"data=digits", "data.batch=5"};
-    sl_experiment *e = with_override(WITH("\"model\": \"mlp\""), "model.hidden=[3]");
+    sl_experiment *e = with_override(WITH("'model': 'mlp'"), "model.hidden=[3]");
     ck_assert_uint_eq(e->model.hidden[0], 3);
     sl_experiment_close(&e);
     e = parse_set(SMALLEST, overrides, 2);
@@ -352,49 +350,49 @@ START_TEST(an_override_may_change_the_inline_topology) {
     sl_experiment *e = with_override(SMALLEST, "topology.nodes=16");
     ck_assert_uint_eq(sl_topology_nodes(e->topology), 16);
     sl_experiment_close(&e);
-    e = with_override(SMALLEST, "topology={\"nodes\": 3, \"family\": \"complete\"}");
+    e = with_override(SMALLEST, "topology={'nodes': 3, 'family': 'complete'}");
     ck_assert_uint_eq(sl_topology_nodes(e->topology), 3);
     sl_experiment_close(&e);
-    refuse(SMALLEST, "topology.ndes=16", "ndes", "\"nodes\"");
-    refuse("{\"rounds\": 1, \"topology\": \"ring.json\"}", "topology.nodes=16",
-           "--set topology.nodes", "not an object");
+    refuse_set("topology.ndes=16", "ndes", "'nodes'");
+    refuse_both("{'rounds': 1, 'topology': 'ring.json'}", "topology.nodes=16",
+                "--set topology.nodes", "not an object");
 }
 
 START_TEST(a_path_in_an_override_starts_where_the_command_runs) {
     char other[128], here[PATH_MAX];
-    snprintf(other, sizeof other, "%s/other", folder);
+    snprintf(other, sizeof other, "%s/other", base);
     ck_assert_ptr_nonnull(getcwd(here, sizeof here));
     ck_assert_int_eq(mkdir(other, 0700), 0);
-    write_file("other/ring.json", "{\"nodes\": 9, \"family\": \"ring\"}");
-    ck_assert_int_eq(mkdir(in_folder("other/2024"), 0700), 0);
+    put(at("other/ring.json"), "{\"nodes\": 9, \"family\": \"ring\"}");
+    ck_assert_int_eq(mkdir(at("other/2024"), 0700), 0);
     ck_assert_int_eq(chdir(other), 0);
     const char *const overrides[] = {"topology=ring.json", "data.path=2024", "data.name=mnist"};
     sl_experiment *e = parse_set(SMALLEST, overrides, 3);
     ck_assert_uint_eq(sl_topology_nodes(e->topology), 9);
-    ck_assert_str_eq(e->data.path, in_folder("other/2024"));
+    ck_assert_str_eq(e->data.path, at("other/2024"));
     sl_experiment_close(&e);
     ck_assert_int_eq(chdir(here), 0);
 }
 
 START_TEST(a_path_in_the_file_starts_at_the_file) {
-    ck_assert_int_eq(mkdir(in_folder("data"), 0700), 0);
-    sl_experiment *e = parse(WITH("\"data\": {\"name\": \"mnist\", \"path\": \"data\"}"));
-    ck_assert_str_eq(e->data.path, in_folder("data"));
+    ck_assert_int_eq(mkdir(at("data"), 0700), 0);
+    sl_experiment *e = parse(WITH("'data': {'name': 'mnist', 'path': 'data'}"));
+    ck_assert_str_eq(e->data.path, at("data"));
     sl_experiment_close(&e);
 }
 
 START_TEST(a_malformed_override_is_refused) {
-    refuse(SMALLEST, "optimizer.momentum", "--set optimizer.momentum", "key=value");
-    refuse(SMALLEST, "=3", "--set =3", "key=value");
-    refuse(SMALLEST, "", "--set", "key=value");
-    refuse(SMALLEST, "optimizer=5", "optimizer: 5 is not allowed", "an object");
-    refuse(SMALLEST, "rounds.x=5", "rounds.x", NULL);
-    refuse(SMALLEST, "name=\xff", "--set name", "UTF-8");
-    refuse(SMALLEST, "optimizer.momentum={\"a\": 1, \"a\": 2}", "optimizer.momentum", NULL);
+    refuse_set("optimizer.momentum", "--set optimizer.momentum", "key=value");
+    refuse_set("=3", "--set =3", "key=value");
+    refuse_set("", "--set", "key=value");
+    refuse_set("optimizer=5", "optimizer: 5 is not allowed", "an object");
+    refuse_set("rounds.x=5", "rounds.x", NULL);
+    refuse_set("name=\xff", "--set name", "UTF-8");
+    refuse_set("optimizer.momentum={'a': 1, 'a': 2}", "optimizer.momentum", NULL);
     char longest[2000];
     memset(longest, 'k', sizeof longest - 1);
     memcpy(longest + sizeof longest - 3, "=1", 3);
-    refuse(SMALLEST, longest, "--set kkk", NULL);
+    refuse_set(longest, "--set kkk", NULL);
 }
 
 /* ---- hashes ---- */
@@ -402,7 +400,7 @@ START_TEST(a_malformed_override_is_refused) {
 /* One key changed: only its section's hash may differ, and it must, except for paths and what
  * agents need not share. */
 START_TEST(a_hash_changes_exactly_with_the_keys_of_its_section) {
-    write_file("some-file", "");
+    put(at("some-file"), "");
     sl_experiment *plain = parse(SMALLEST);
     sl_key_list keys;
     sl_experiment_keys(&keys);
@@ -450,8 +448,8 @@ START_TEST(hashes_stay_as_they_were) {
 }
 
 START_TEST(the_spelling_of_a_number_does_not_change_the_hash) {
-    sl_experiment *a = parse(WITH("\"optimizer\": {\"learning_rate\": 1, \"momentum\": 0.50}"));
-    sl_experiment *b = parse(WITH("\"optimizer\": {\"learning_rate\": 10e-1, \"momentum\": 0.5}"));
+    sl_experiment *a = parse(WITH("'optimizer': {'learning_rate': 1, 'momentum': 0.50}"));
+    sl_experiment *b = parse(WITH("'optimizer': {'learning_rate': 10e-1, 'momentum': 0.5}"));
     ck_assert_uint_eq(sl_experiment_section_hash(a, SL_SECTION_optimizer),
                       sl_experiment_section_hash(b, SL_SECTION_optimizer));
     sl_experiment_close(&a), sl_experiment_close(&b);

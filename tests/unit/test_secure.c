@@ -1,10 +1,9 @@
 /* test_secure.c - greetings, handshakes and seals: what they should be, and that nothing else
  * passes. */
-#include "harness.h"
+#include "handshakes.h"
 #include "secure/cipher.h"
 #include "secure/credentials.h"
 #include "secure/greeting.h"
-#include "secure/handshake.h"
 #include "secure/seal.h"
 #include "secure_pairs.h"
 
@@ -290,35 +289,6 @@ START_TEST(a_renewed_key_does_not_open_frames_of_the_old_one) {
 
 /* ---- handshakes ---- */
 
-/* Lets both speak until both have ended; true: both are done. */
-static bool meet(sl_handshake *client, sl_handshake *server, size_t altered,
-                 char why[2][SL_HANDSHAKE_WHY_MAX]) {
-    sl_handshake *side[2] = {client, server};
-    sl_handshake_state state[2] = {SL_HANDSHAKE_GOES_ON, SL_HANDSHAKE_GOES_ON};
-    size_t total = 0;
-    why[0][0] = why[1][0] = '\0';
-    state[0] = sl_handshake_take(client, NULL, 0, why[0]);
-    for (int turn = 0, quiet = 0; quiet < 2; turn = 1 - turn) {
-        const uint8_t *bytes;
-        uint8_t copy[4096];
-        const size_t count = sl_handshake_pending(side[turn], &bytes);
-        ck_assert_uint_le(count, sizeof copy);
-        quiet = count == 0 ? quiet + 1 : 0;
-        if (count == 0)
-            continue;
-        memcpy(copy, bytes, count);
-        sl_handshake_sent(side[turn], count);
-        if (altered >= total && altered < total + count)
-            copy[altered - total] ^= 4;
-        total += count;
-        if (state[1 - turn] == SL_HANDSHAKE_GOES_ON)
-            state[1 - turn] = sl_handshake_take(side[1 - turn], copy, count, why[1 - turn]);
-        else
-            state[1 - turn] = SL_HANDSHAKE_FAILED; /* it was not to speak any more */
-    }
-    return state[0] == SL_HANDSHAKE_DONE && state[1] == SL_HANDSHAKE_DONE;
-}
-
 static const size_t unaltered = SIZE_MAX;
 
 typedef struct both {
@@ -354,12 +324,13 @@ static void check_keys(const both *b, uint8_t use, bool equal) {
 START_TEST(who_has_the_run_key_agrees_on_keys) {
     sl_credentials *key = make_run_key(), *other = make_run_key();
     both b = open_both(key, key, &passage, NULL, NULL);
-    ck_assert_msg(meet(b.client, b.server, unaltered, b.why), "%s; %s", b.why[0], b.why[1]);
+    ck_assert_msg(handshakes_meet(b.client, b.server, unaltered, b.why), "%s; %s", b.why[0],
+                  b.why[1]);
     check_keys(&b, 1, true);
     check_keys(&b, 2, false); /* one seals, the other does not */
     close_both(&b);
     b = open_both(key, other, &passage, NULL, NULL);
-    ck_assert(!meet(b.client, b.server, unaltered, b.why));
+    ck_assert(!handshakes_meet(b.client, b.server, unaltered, b.why));
     close_both(&b);
     sl_credentials_close(&key);
     sl_credentials_close(&other);
@@ -373,7 +344,7 @@ START_TEST(a_run_key_proves_one_passage_only) {
                                  {passage.run_id, 3, 1, passage.incarnation + 1}};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         both b = open_both(key, key, &others[i], NULL, NULL);
-        ck_assert(!meet(b.client, b.server, unaltered, b.why));
+        ck_assert(!handshakes_meet(b.client, b.server, unaltered, b.why));
         close_both(&b);
     }
     sl_credentials_close(&key);
@@ -382,17 +353,18 @@ START_TEST(a_run_key_proves_one_passage_only) {
 START_TEST(pinned_certificates_agree_and_others_are_named) {
     sl_credentials *a = make_node(), *c = make_node(), *stranger = make_node();
     both b = open_both(a, c, &passage, c->fingerprint, a->fingerprint);
-    ck_assert_msg(meet(b.client, b.server, unaltered, b.why), "%s; %s", b.why[0], b.why[1]);
+    ck_assert_msg(handshakes_meet(b.client, b.server, unaltered, b.why), "%s; %s", b.why[0],
+                  b.why[1]);
     check_keys(&b, 1, true);
     close_both(&b);
     char text[SL_FINGERPRINT_TEXT_MAX];
     sl_fingerprint_print(stranger->fingerprint, text);
     b = open_both(stranger, c, &passage, c->fingerprint, a->fingerprint);
-    ck_assert(!meet(b.client, b.server, unaltered, b.why));
+    ck_assert(!handshakes_meet(b.client, b.server, unaltered, b.why));
     ck_assert_msg(strstr(b.why[1], text) != NULL, "%s", b.why[1]);
     close_both(&b);
     b = open_both(a, stranger, &passage, c->fingerprint, a->fingerprint);
-    ck_assert(!meet(b.client, b.server, unaltered, b.why));
+    ck_assert(!handshakes_meet(b.client, b.server, unaltered, b.why));
     ck_assert_msg(strstr(b.why[0], text) != NULL, "%s", b.why[0]);
     close_both(&b);
     sl_credentials_close(&a);
@@ -408,7 +380,7 @@ static void check_dates(int first_day, int last_day, const char *what) {
     ck_assert(sl_fingerprint_find(a->certificate, a->fingerprint));
     ck_assert_int_eq(SSL_CTX_use_certificate(a->tls, a->certificate), 1);
     both b = open_both(a, a, &passage, a->fingerprint, a->fingerprint);
-    ck_assert(!meet(b.client, b.server, unaltered, b.why));
+    ck_assert(!handshakes_meet(b.client, b.server, unaltered, b.why));
     ck_assert(strstr(b.why[0], what) && strstr(b.why[0], ", and this host's clock says 20"));
     close_both(&b);
     sl_credentials_close(&a);
@@ -426,7 +398,7 @@ START_TEST(an_older_tls_is_refused) {
     SSL_CTX_set_min_proto_version(a->tls, TLS1_2_VERSION);
     SSL_CTX_set_max_proto_version(a->tls, TLS1_2_VERSION);
     both b = open_both(a, c, &passage, c->fingerprint, a->fingerprint);
-    ck_assert(!meet(b.client, b.server, unaltered, b.why));
+    ck_assert(!handshakes_meet(b.client, b.server, unaltered, b.why));
     close_both(&b);
     sl_credentials_close(&a);
     sl_credentials_close(&c);
@@ -436,7 +408,7 @@ START_TEST(certificates_of_another_passage_have_other_keys) {
     sl_credentials *a = make_node(), *c = make_node();
     const sl_passage other = {passage.run_id, 3, 1, passage.incarnation + 1};
     both b = open_both(a, c, &other, c->fingerprint, a->fingerprint);
-    ck_assert(meet(b.client, b.server, unaltered, b.why));
+    ck_assert(handshakes_meet(b.client, b.server, unaltered, b.why));
     check_keys(&b, 1, false);
     close_both(&b);
     sl_credentials_close(&a);
@@ -446,10 +418,10 @@ START_TEST(certificates_of_another_passage_have_other_keys) {
 START_TEST(a_key_and_a_certificate_do_not_meet) {
     sl_credentials *key = make_run_key(), *node = make_node();
     both b = open_both(key, node, &passage, NULL, node->fingerprint);
-    ck_assert(!meet(b.client, b.server, unaltered, b.why));
+    ck_assert(!handshakes_meet(b.client, b.server, unaltered, b.why));
     close_both(&b);
     b = open_both(node, key, &passage, node->fingerprint, NULL);
-    ck_assert(!meet(b.client, b.server, unaltered, b.why));
+    ck_assert(!handshakes_meet(b.client, b.server, unaltered, b.why));
     close_both(&b);
     sl_credentials_close(&key);
     sl_credentials_close(&node);
@@ -464,7 +436,7 @@ START_TEST(an_altered_handshake_agrees_on_nothing_else) {
         const sl_credentials *c = credentials[kind];
         for (size_t at = 0; at < 1200; at += kind == 0 ? 1 : 7) {
             both b = open_both(c, c, &passage, c->fingerprint, c->fingerprint);
-            if (meet(b.client, b.server, at, b.why))
+            if (handshakes_meet(b.client, b.server, at, b.why))
                 check_keys(&b, 1, true);
             close_both(&b);
         }
