@@ -1,9 +1,26 @@
-/* handshakes.h - both sides of a handshake, and what is on the way between them. */
+/* handshakes.h - credentials of a test, and both sides of a handshake. */
 #ifndef STARLING_TEST_HANDSHAKES_H
 #define STARLING_TEST_HANDSHAKES_H
 
 #include "harness.h"
 #include "secure/handshake.h"
+#include "secure_pairs.h"
+
+enum { KEPT_MAX = 32 };
+static sl_credentials *kept[KEPT_MAX];
+static int kept_count;
+
+/* Until the test ends: FIXTURES(NULL, close_kept). */
+static inline sl_credentials *keep(sl_credentials *credentials) {
+    ck_assert_int_lt(kept_count, KEPT_MAX);
+    kept[kept_count++] = credentials;
+    return credentials;
+}
+
+static inline void close_kept(void) {
+    while (kept_count > 0)
+        sl_credentials_close(&kept[--kept_count]);
+}
 
 /* Lets the client and the server speak until neither has more to say; true: both are done. The
  * byte on the way with number `altered` is another one. */

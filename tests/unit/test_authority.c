@@ -53,14 +53,16 @@ static void judge(const sl_credentials *maker, const sl_credentials *checker, co
     }
 }
 
+FIXTURES(NULL, close_kept);
+
 START_TEST(who_has_a_certificate_of_the_ca_is_let_in) {
     static const char *const kinds[] = {"ED25519", "RSA", "EC"};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         ca root = make_ca(kinds[i], "root", NULL, DAY_S);
         ca second = make_ca(kinds[i], "second", &root, DAY_S);
-        sl_credentials *of_root = make_member(&root, "starling rank 3", 7);
-        sl_credentials *of_second = make_member(&second, "starling rank 3", 7);
-        sl_credentials *checker = make_member(&root, "starling rank 1", 8);
+        sl_credentials *of_root = keep(make_member(&root, "starling rank 3", 7));
+        sl_credentials *of_second = keep(make_member(&second, "starling rank 3", 7));
+        sl_credentials *checker = keep(make_member(&root, "starling rank 1", 8));
         trust(checker, root.certificate, NULL, NULL);
         judge(of_root, checker, NULL, NULL);
         judge(of_second, checker, NULL,
@@ -73,9 +75,6 @@ START_TEST(who_has_a_certificate_of_the_ca_is_let_in) {
         judge(of_second, checker, NULL, NULL);
         judge(of_second, checker, of_second->fingerprint, NULL);
         judge(of_second, checker, of_root->fingerprint, "is not the one that the roster names");
-        sl_credentials_close(&of_root);
-        sl_credentials_close(&of_second);
-        sl_credentials_close(&checker);
         close_ca(&root);
         close_ca(&second);
     }
@@ -85,7 +84,8 @@ START_TEST(who_has_another_certificate_is_told_why) {
     ca root = make_ca("ED25519", "root", NULL, DAY_S),
        other = make_ca("ED25519", "root", NULL, DAY_S);
     ca over = make_ca("ED25519", "over", NULL, -1);
-    sl_credentials *checker = make_member(&root, "starling rank 1", 8), *c = make_node();
+    sl_credentials *checker = keep(make_member(&root, "starling rank 1", 8)),
+                   *c = keep(make_node());
     trust(checker, root.certificate, over.certificate, NULL);
     judge(c, checker, NULL, "is not of a CA of security.ca: self-signed certificate");
     judge(c, checker, c->fingerprint, "is not of a CA of security.ca"); /* a pin is not enough */
@@ -107,8 +107,6 @@ START_TEST(who_has_another_certificate_is_told_why) {
     judge(c, checker, NULL, "is not valid yet: valid from 20");
     wear(c, certify(&over, c->key, "starling rank 3", 7, -DAY_S, DAY_S, false));
     judge(c, checker, NULL, "its CA's certificate has expired");
-    sl_credentials_close(&c);
-    sl_credentials_close(&checker);
     close_ca(&root);
     close_ca(&other);
     close_ca(&over);
@@ -117,7 +115,8 @@ START_TEST(who_has_another_certificate_is_told_why) {
 /* Two names are none. */
 START_TEST(a_certificate_names_one_rank) {
     ca root = make_ca("ED25519", "root", NULL, DAY_S);
-    sl_credentials *checker = make_member(&root, "starling rank 1", 8), *c = make_node();
+    sl_credentials *checker = keep(make_member(&root, "starling rank 1", 8)),
+                   *c = keep(make_node());
     trust(checker, root.certificate, NULL, NULL);
     X509 *both = certify(&root, c->key, "starling rank 3", 7, -DAY_S, DAY_S, false);
     X509_NAME_add_entry_by_txt(X509_get_subject_name(both), "CN", MBSTRING_ASC,
@@ -125,16 +124,14 @@ START_TEST(a_certificate_names_one_rank) {
     ck_assert_int_gt(X509_sign(both, root.key, NULL), 0);
     wear(c, both);
     judge(c, checker, NULL, "is for another rank");
-    sl_credentials_close(&c);
-    sl_credentials_close(&checker);
     close_ca(&root);
 }
 
 START_TEST(who_is_revoked_is_out) {
     ca root = make_ca("ED25519", "root", NULL, DAY_S), other = make_ca("EC", "o", NULL, DAY_S);
-    sl_credentials *checker = make_member(&root, "starling rank 1", 8);
-    sl_credentials *c = make_member(&root, "starling rank 3", 7);
-    sl_credentials *foreign = make_member(&other, "starling rank 3", 7);
+    sl_credentials *checker = keep(make_member(&root, "starling rank 1", 8));
+    sl_credentials *c = keep(make_member(&root, "starling rank 3", 7));
+    sl_credentials *foreign = keep(make_member(&other, "starling rank 3", 7));
     X509_CRL *none = make_list(&root, 0, DAY_S), *list = make_list(&root, 7, DAY_S);
     trust(checker, root.certificate, other.certificate, none);
     judge(c, checker, NULL, NULL);
@@ -146,9 +143,6 @@ START_TEST(who_is_revoked_is_out) {
     judge(c, checker, NULL, NULL);
     X509_CRL_free(none);
     X509_CRL_free(list);
-    sl_credentials_close(&c);
-    sl_credentials_close(&foreign);
-    sl_credentials_close(&checker);
     close_ca(&root);
     close_ca(&other);
 }
@@ -156,8 +150,8 @@ START_TEST(who_is_revoked_is_out) {
 /* It has been read in time. Nobody else is shut out, and who is on it stays out. */
 START_TEST(a_list_that_has_ended_since_holds_on) {
     ca root = make_ca("ED25519", "root", NULL, DAY_S);
-    sl_credentials *checker = make_member(&root, "starling rank 1", 8);
-    sl_credentials *c = make_member(&root, "starling rank 3", 7);
+    sl_credentials *checker = keep(make_member(&root, "starling rank 1", 8));
+    sl_credentials *c = keep(make_member(&root, "starling rank 3", 7));
     X509_CRL *list = make_list(&root, 7, -1);
     trust(checker, root.certificate, NULL, NULL);
     ck_assert_int_eq(X509_STORE_add_crl(checker->authority->store, list), 1);
@@ -166,8 +160,6 @@ START_TEST(a_list_that_has_ended_since_holds_on) {
     wear(c, certify(&root, c->key, "starling rank 3", 9, -DAY_S, DAY_S, false));
     judge(c, checker, NULL, NULL);
     X509_CRL_free(list);
-    sl_credentials_close(&c);
-    sl_credentials_close(&checker);
     close_ca(&root);
 }
 
@@ -175,8 +167,8 @@ START_TEST(a_list_that_has_ended_since_holds_on) {
  */
 START_TEST(an_altered_certificate_proves_nothing) {
     ca root = make_ca("EC", "root", NULL, DAY_S);
-    sl_credentials *checker = make_member(&root, "starling rank 1", 8);
-    sl_credentials *c = make_member(&root, "starling rank 3", 7);
+    sl_credentials *checker = keep(make_member(&root, "starling rank 1", 8));
+    sl_credentials *c = keep(make_member(&root, "starling rank 3", 7));
     trust(checker, root.certificate, NULL, NULL);
     uint8_t greeting[SL_GREETING_BYTES], challenge[SL_CHALLENGE_BYTES] = {1};
     uint8_t proof[SL_PROOF_BYTES_MAX + 1] = {0};
@@ -196,8 +188,6 @@ START_TEST(an_altered_certificate_proves_nothing) {
                       "bit %zu", bit);
         proof[bit / 8] ^= (uint8_t)(1u << bit % 8);
     }
-    sl_credentials_close(&c);
-    sl_credentials_close(&checker);
     close_ca(&root);
 }
 
@@ -231,7 +221,7 @@ static void copy_part(const char *from, const char *to, size_t bytes) {
 static void write_files(void) {
     ca root = make_ca("ED25519", "root", NULL, 100 * DAY_S),
        other = make_ca("EC", "o", NULL, DAY_S);
-    sl_credentials *member = make_member(&root, "starling rank 0", 2);
+    sl_credentials *member = keep(make_member(&root, "starling rank 0", 2));
     X509_CRL *list = make_list(&root, 2, 50 * DAY_S), *foreign = make_list(&other, 2, DAY_S);
     X509_CRL *ended = make_list(&root, 2, -1);
     add_to_file(at("ca"), root.certificate, NULL);
@@ -248,12 +238,16 @@ static void write_files(void) {
     X509_CRL_free(list);
     X509_CRL_free(foreign);
     X509_CRL_free(ended);
-    sl_credentials_close(&member);
     close_ca(&root);
     close_ca(&other);
 }
 
-FIXTURES(make_base, remove_base);
+static void forget(void) {
+    close_kept();
+    remove_base();
+}
+
+FIXTURES(make_base, forget);
 
 START_TEST(files_that_are_none_of_a_ca_are_refused) {
     write_files();

@@ -33,6 +33,7 @@ static void use_certificates(void) {
 }
 
 static void forget(void) {
+    close_pair(&p);
     if (credentials[1] != credentials[0])
         sl_credentials_close(&credentials[1]);
     sl_credentials_close(&credentials[0]);
@@ -40,7 +41,9 @@ static void forget(void) {
         sl_roster_close(&roster);
 }
 
+/* In place of those that are open. */
 static void open_as(const sl_passage *dialer, bool seals) {
+    close_pair(&p);
     open_end(&p.ends[0], credentials[0], roster, seals, dialer, true);
     open_end(&p.ends[1], credentials[1], roster, seals, &passage, false);
 }
@@ -75,7 +78,6 @@ static void pass_nothing_before_the_proof(void) {
             const sl_passed passed = give(&p, to, &m, &frame);
             ck_assert_msg(passed == SL_PASSED_BROKEN || passed == SL_PASSED_MALFORMED,
                           "type %d: %d", type, (int)passed);
-            close_pair(&p);
         }
 }
 
@@ -94,7 +96,6 @@ START_TEST(data_in_the_middle_of_a_handshake_does_not_pass) {
     ck_assert_int_eq(give(&p, 1, &hello, &frame), SL_PASSED_HANDSHAKE);
     check_broken(1, plain_frame(SL_FRAME_HELLO, 1, text, 0), "HELLO", 0);
     check_broken(1, plain_frame(SL_FRAME_DATA, 1, text, sizeof text), "DATA", 0);
-    close_pair(&p);
 }
 
 START_TEST(a_cut_or_altered_handshake_does_not_end_well) {
@@ -109,8 +110,6 @@ START_TEST(a_cut_or_altered_handshake_does_not_end_well) {
         message cut = plain_frame(SL_FRAME_HANDSHAKE, 1, payload, at + 1);
         const sl_passed passed = give(&p, 1, &cut, &frame);
         ck_assert(passed == SL_PASSED_HANDSHAKE && !sl_channel_is_ready(p.ends[1].channel));
-        close_pair(&p);
-
         open_as(&passage, true);
         sl_channel_begin(p.ends[0].channel);
         m = pop_message(&p.ends[0]);
@@ -118,7 +117,6 @@ START_TEST(a_cut_or_altered_handshake_does_not_end_well) {
         m = plain_frame(SL_FRAME_HANDSHAKE, 1, payload, bytes);
         if (give(&p, 1, &m, &frame) == SL_PASSED_HANDSHAKE)
             ck_assert_msg(!exchange(&p), "byte %zu", at);
-        close_pair(&p);
     }
 }
 
@@ -127,7 +125,6 @@ START_TEST(a_proof_is_of_one_run_and_rank_and_start) {
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         open_as(&others[i], true);
         ck_assert_msg(!meet(&p), "passage %zu", i);
-        close_pair(&p);
     }
 }
 
@@ -143,7 +140,6 @@ START_TEST(frames_of_either_side_come_whole_and_unreadable) {
             check_passes(1 - from, m, SL_FRAME_ABORT);
             sl_sealed_buffers_give_all(&p.ends[from].guard.envelopes, p.ends[from].channel);
         }
-    close_pair(&p);
 }
 
 /* BYE, ABORT and all others, with right checksums, and as if they were sealed. */
@@ -157,7 +153,6 @@ START_TEST(a_frame_that_somebody_puts_in_between_does_not_pass) {
                 if (marked)
                     sl_frame_seal(m.data, false);
                 check_broken(to, m, "type", (size_t)type);
-                close_pair(&p);
             }
 }
 
@@ -168,27 +163,23 @@ START_TEST(no_new_handshake_begins_in_a_sealed_stream) {
     sl_channel_begin(other.ends[0].channel);
     check_broken(1, pop_message(&other.ends[0]), "a client's first words", 0);
     close_end(&other.ends[0]);
-    close_pair(&p);
 }
 
 START_TEST(every_bit_and_every_length_is_sealed) {
     open_ready(true);
     const message whole = sealed_frame(&p, 0, SL_FRAME_ABORT, text, sizeof text);
     for (size_t bit = 0; bit < 8 * whole.bytes; bit += 3) {
-        close_pair(&p);
         open_ready(true);
         message m = sealed_frame(&p, 0, SL_FRAME_ABORT, text, sizeof text);
         m.data[bit / 8] ^= (uint8_t)(1u << bit % 8);
         check_broken(1, m, "bit", bit);
     }
     for (size_t bytes = 0; bytes <= whole.bytes + 1; bytes += 4) {
-        close_pair(&p);
         open_ready(true);
         message m = sealed_frame(&p, 0, SL_FRAME_ABORT, text, sizeof text);
         m.bytes = bytes == m.bytes ? bytes + 1 : bytes;
         check_broken(1, m, "bytes", bytes);
     }
-    close_pair(&p);
 }
 
 START_TEST(frames_repeated_swapped_left_out_or_sent_back_do_not_pass) {
@@ -206,19 +197,16 @@ START_TEST(frames_repeated_swapped_left_out_or_sent_back_do_not_pass) {
             check_broken(1, a, "repeated", 0);
         if (wrong == 3)
             check_passes(1, b, SL_FRAME_BYE);
-        close_pair(&p);
     }
 }
 
 START_TEST(frames_of_the_connection_before_do_not_pass) {
     open_ready(true);
     const message before = sealed_frame(&p, 0, SL_FRAME_ABORT, text, sizeof text);
-    close_pair(&p);
     open_ready(true);
     const message after = sealed_frame(&p, 0, SL_FRAME_ABORT, text, sizeof text);
     ck_assert_mem_ne(before.data + SL_FRAME_HEADER_BYTES, after.data + SL_FRAME_HEADER_BYTES, 16);
     check_broken(1, before, "of before", 0);
-    close_pair(&p);
 }
 
 START_TEST(no_two_frames_are_sealed_alike) {
@@ -237,7 +225,6 @@ START_TEST(no_two_frames_are_sealed_alike) {
     for (int i = 0; i < 8; i++)
         check_passes(1 - i % 2, sealed[i], SL_FRAME_ABORT);
     check_broken(1, sealed[0], "of the key before", 0);
-    close_pair(&p);
 }
 
 START_TEST(the_last_frame_of_a_key_cannot_be_left_out) {
@@ -245,19 +232,16 @@ START_TEST(the_last_frame_of_a_key_cannot_be_left_out) {
     sealed_frame(&p, 0, SL_FRAME_BYE, NULL, 0);
     p.now_s += 3601;
     check_broken(1, sealed_frame(&p, 0, SL_FRAME_BYE, NULL, 0), "under the next key", 0);
-    close_pair(&p);
 }
 
 START_TEST(a_sealed_hello_comes_first_where_only_that_is_sealed) {
     open_ready(false);
     check_broken(1, plain_frame(SL_FRAME_HELLO, 1, NULL, 0), "plain", 0);
-    close_pair(&p);
     open_ready(false);
     check_passes(1, sealed_frame(&p, 0, SL_FRAME_BYE, NULL, 0), SL_FRAME_BYE);
     const message m = sealed_frame(&p, 0, SL_FRAME_ABORT, text, sizeof text);
     ck_assert_mem_eq(m.data + SL_FRAME_HEADER_BYTES, text, sizeof text);
     check_passes(1, m, SL_FRAME_ABORT);
-    close_pair(&p);
 }
 
 /* ---- where there is no room ---- */
@@ -272,7 +256,6 @@ START_TEST(what_found_no_room_is_sealed_once_and_leaves_in_its_turn) {
     ck_assert_int_eq(send_frame(&p, 0, SL_FRAME_BYE, NULL, 0), 0);
     check_passes(1, pop_message(&p.ends[0]), SL_FRAME_ABORT);
     check_passes(1, pop_message(&p.ends[0]), SL_FRAME_BYE);
-    close_pair(&p);
 }
 
 START_TEST(an_envelope_is_used_again_when_it_has_left) {
@@ -285,12 +268,12 @@ START_TEST(an_envelope_is_used_again_when_it_has_left) {
     ck_assert_int_eq(send_frame(&p, 0, SL_FRAME_DATA, text, sizeof text), 0);
     sl_channel_close(&p.ends[0].channel);
     ck_assert_uint_eq(p.ends[0].guard.envelopes.free_count, 2 * SL_SEALED_BUFFERS);
-    close_pair(&p);
 }
 
 /* ---- certificates ---- */
 
 static void check_strangers_roster(sl_roster *other) {
+    close_pair(&p);
     open_end(&p.ends[0], credentials[0], roster, true, &passage, true);
     open_end(&p.ends[1], credentials[1], other, true, &passage, false);
     ck_assert(!meet(&p));
@@ -308,7 +291,6 @@ START_TEST(a_certificate_is_of_one_rank) {
     sl_credentials *foreign = make_node();
     open_ready(true);
     check_passes(1, sealed_frame(&p, 0, SL_FRAME_DATA, text, sizeof text), SL_FRAME_DATA);
-    close_pair(&p);
     check_strangers_roster(make_roster(credentials[1], foreign));
     check_strangers_roster(make_roster(credentials[0], credentials[1])); /* as rank 0's */
     sl_credentials_close(&foreign);
@@ -324,7 +306,6 @@ START_TEST(an_expired_certificate_proves_nothing) {
     roster = make_roster(credentials[1], credentials[0]);
     open_as(&passage, true);
     ck_assert(!meet(&p));
-    close_pair(&p);
 }
 
 int main(void) {

@@ -244,53 +244,31 @@ static void teardown(void) {
 
 FIXTURES(setup, teardown);
 
-START_TEST(both_sides_are_connected) {
-    open_side(&a, NULL);
-    open_side(&b, NULL);
-    dial(2);
-    LOOK_UNTIL(a.connected && b.connected);
-}
+/* Nothing is reported before both have proved what they have. */
+static const struct {
+    int keys[2]; /* of a and b; 0: none */
+    uint32_t rank;
+    const char *why; /* it is refused; NULL: both are connected */
+} pairs[] = {
+    {{0, 0}, 2, NULL},           {{1, 1}, 2, NULL},           {{1, 2}, 2, "another key"},
+    {{1, 0}, 2, "another kind"}, {{0, 1}, 2, "another kind"}, {{1, 1}, 9, "it is rank 9"},
+};
 
-START_TEST(both_prove_the_key_first) {
-    open_side(&a, make_key());
-    open_side(&b, a.credentials);
-    dial(2);
-    LOOK_UNTIL(a.connected && b.connected);
-    ck_assert_uint_eq(a.refusals, 0);
-}
-
-START_TEST(another_key_is_refused_before_anything_is_reported) {
-    open_side(&a, make_key());
-    open_side(&b, make_key());
-    dial(2);
+START_LOOP_TEST(who_proves_it_is_let_in_and_others_hear_why, sizeof pairs / sizeof *pairs) {
+    const int *which = pairs[_i].keys;
+    sl_credentials *key = which[0] + which[1] > 0 ? make_key() : NULL;
+    open_side(&a, which[0] > 0 ? key : NULL);
+    open_side(&b, which[1] > 1 ? make_key() : which[1] > 0 ? key : NULL);
+    dial(pairs[_i].rank);
+    if (pairs[_i].why == NULL) {
+        LOOK_UNTIL(a.connected && b.connected);
+        ck_assert_uint_eq(a.refusals, 0);
+        return;
+    }
     LOOK_UNTIL(b.down);
-    ck_assert_msg(strstr(b.why, "another key") != NULL, "%s", b.why);
-    ck_assert_uint_eq(a.requests, 0);
-    ck_assert_uint_eq(a.refusals, 1);
-}
-
-START_TEST(who_has_no_key_and_who_shows_one_are_told) {
-    open_side(&a, make_key());
-    open_side(&b, NULL);
-    dial(2);
-    LOOK_UNTIL(b.down);
-    ck_assert_msg(strstr(b.why, "another kind") != NULL, "%s", b.why);
-    close_side(&a);
-    sl_credentials_close(&a.credentials);
-    close_side(&b);
-    open_side(&a, NULL);
-    open_side(&b, make_key());
-    dial(2);
-    LOOK_UNTIL(b.down);
-    ck_assert_msg(strstr(b.why, "another kind") != NULL, "%s", b.why);
-}
-
-START_TEST(who_is_not_wanted_hears_why) {
-    open_side(&a, make_key());
-    open_side(&b, a.credentials);
-    dial(9);
-    LOOK_UNTIL(b.down);
-    ck_assert_msg(strstr(b.why, "it is rank 9") != NULL, "%s", b.why);
+    ck_assert_msg(strstr(b.why, pairs[_i].why) != NULL, "%s", b.why);
+    ck_assert_uint_eq(a.requests, pairs[_i].rank == 9);
+    ck_assert(which[1] < 2 || a.refusals == 1);
 }
 
 /* A proof that was heard opens nothing: each connection asks for another one. */

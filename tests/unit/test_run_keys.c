@@ -4,13 +4,15 @@
 #include "secure/credentials.h"
 #include "secure/greeting.h"
 #include "secure/key_text.h"
-#include "secure_pairs.h"
 
 static const sl_passage passage = {.run_id = 5, .from = 3, .to = 1, .incarnation = 77};
 
+FIXTURES(NULL, close_kept);
+
 /* While two run keys hold, whoever has either is taken; who has one that was forgotten is known. */
 START_TEST(a_proof_with_two_keys_is_taken_by_holders_of_either) {
-    sl_credentials *old = make_run_key(), *now = make_run_key(), *other = make_run_key();
+    sl_credentials *old = keep(make_run_key()), *now = keep(make_run_key()),
+                   *other = keep(make_run_key());
     uint8_t greeting[SL_GREETING_BYTES] = {0}, challenge[SL_CHALLENGE_BYTES] = {0};
     uint8_t both[SL_PROOF_BYTES_MAX], one[SL_PROOF_BYTES_MAX];
     char why[SL_GREETING_WHY_MAX];
@@ -28,9 +30,6 @@ START_TEST(a_proof_with_two_keys_is_taken_by_holders_of_either) {
     ck_assert_int_eq(sl_proof_key(&exchange, now, true, one, 32), SL_RUN_KEYS_MAX);
     ck_assert(!sl_proof_check(&exchange, now, true, NULL, one, 32, why));
     ck_assert_uint_eq(sl_proof_make(&exchange, now, true, both), 32);
-    sl_credentials_close(&old);
-    sl_credentials_close(&now);
-    sl_credentials_close(&other);
 }
 
 /* Do they meet, who dials with this key of those that it has? With which? */
@@ -50,7 +49,7 @@ static bool meet_with(const sl_credentials *client, unsigned key, const sl_crede
 }
 
 START_TEST(a_handshake_takes_either_key) {
-    sl_credentials *old = make_run_key(), *now = make_run_key();
+    sl_credentials *old = keep(make_run_key()), *now = keep(make_run_key());
     uint64_t name;
     ck_assert_int_eq(sl_credentials_follow(now, old, NULL), 0);
     ck_assert(meet_with(old, 0, now, &name));
@@ -63,13 +62,11 @@ START_TEST(a_handshake_takes_either_key) {
     sl_credentials_forget(now);
     ck_assert(!meet_with(old, 0, now, &name));
     ck_assert_uint_eq(sl_credentials_name(now, 1), 0);
-    sl_credentials_close(&old);
-    sl_credentials_close(&now);
 }
 
 /* Of three, two hold, and holders of the oldest are known. */
 START_TEST(a_key_that_is_changed_twice_is_out) {
-    sl_credentials *keys[] = {make_run_key(), make_run_key(), make_run_key()};
+    sl_credentials *keys[] = {keep(make_run_key()), keep(make_run_key()), keep(make_run_key())};
     uint8_t greeting[SL_GREETING_BYTES] = {0}, challenge[SL_CHALLENGE_BYTES] = {0};
     uint8_t proof[SL_PROOF_BYTES_MAX];
     const sl_exchange exchange = {greeting, challenge, 1};
@@ -82,13 +79,11 @@ START_TEST(a_key_that_is_changed_twice_is_out) {
             ck_assert_int_eq(sl_proof_key(&exchange, keys[2], true, proof, 32),
                              i == 0 ? SL_RUN_KEYS_MAX : 1);
     }
-    for (int i = 0; i < 3; i++)
-        sl_credentials_close(&keys[i]);
 }
 
 /* Read again and the same: what holds beside it stays, and what was forgotten is known. */
 START_TEST(the_same_key_read_again_changes_nothing) {
-    sl_credentials *old = make_run_key(), *now = make_run_key(), *again = NULL;
+    sl_credentials *old = keep(make_run_key()), *now = keep(make_run_key()), *again = NULL;
     char text[SL_RUN_KEY_FILE_BYTES + 1];
     ck_assert_int_eq(sl_credentials_follow(now, old, NULL), 0);
     sl_run_key_print(now->secret, text);
@@ -96,9 +91,7 @@ START_TEST(the_same_key_read_again_changes_nothing) {
     ck_assert_int_eq(sl_credentials_follow(again, now, NULL), 0);
     for (unsigned i = 0; i < SL_RUN_KEYS_MAX; i++)
         ck_assert(sl_credentials_name(again, i) == sl_credentials_name(now, i));
-    sl_credentials_close(&old);
-    sl_credentials_close(&now);
-    sl_credentials_close(&again);
+    keep(again);
 }
 
 int main(void) {

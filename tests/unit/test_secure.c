@@ -5,7 +5,6 @@
 #include "secure/credentials.h"
 #include "secure/greeting.h"
 #include "secure/seal.h"
-#include "secure_pairs.h"
 
 static void parse(const char *hex, uint8_t *out, size_t bytes) {
     for (size_t i = 0; i < bytes; i++) {
@@ -28,6 +27,8 @@ static void count_up(uint8_t *bytes, size_t count) {
     for (size_t i = 0; i < count; i++)
         bytes[i] = (uint8_t)i;
 }
+
+FIXTURES(NULL, close_kept);
 
 /* By Python's hmac and hashlib. */
 START_TEST(derived_secrets_are_hkdf) {
@@ -190,7 +191,7 @@ static void try_proof(const sl_credentials *maker, const sl_credentials *checker
 }
 
 START_TEST(a_proof_with_a_key_fits_one_exchange_and_side) {
-    sl_credentials *key = make_run_key(), *other = make_run_key();
+    sl_credentials *key = keep(make_run_key()), *other = keep(make_run_key());
     try_proof(key, key);
     uint8_t greeting[SL_GREETING_BYTES] = {0}, challenge[SL_CHALLENGE_BYTES] = {0};
     uint8_t proof[SL_PROOF_BYTES_MAX];
@@ -199,13 +200,11 @@ START_TEST(a_proof_with_a_key_fits_one_exchange_and_side) {
     char why[SL_GREETING_WHY_MAX];
     ck_assert(!sl_proof_check(&exchange, key, true, NULL, proof, bytes, why));
     ck_assert_ptr_nonnull(strstr(why, "another key"));
-    sl_credentials_close(&key);
-    sl_credentials_close(&other);
 }
 
 /* Who knows a certificate, as the roster tells it, and not its key, proves nothing. */
 START_TEST(a_proof_with_a_certificate_needs_its_key) {
-    sl_credentials *node = make_node(), *peer = make_node();
+    sl_credentials *node = keep(make_node()), *peer = keep(make_node());
     const sl_demand of_node = {.pinned = node->fingerprint};
     const sl_demand of_peer = {.pinned = peer->fingerprint};
     try_proof(node, peer);
@@ -220,8 +219,6 @@ START_TEST(a_proof_with_a_certificate_needs_its_key) {
     memcpy(stolen + 64, proof + 64, bytes - 64);
     ck_assert(!sl_proof_check(&exchange, peer, true, &of_node, stolen, bytes, why));
     ck_assert_ptr_nonnull(strstr(why, "does not prove its certificate's key"));
-    sl_credentials_close(&node);
-    sl_credentials_close(&peer);
 }
 
 /* ---- seals: what is altered, repeated or left out is in test_channel.c ---- */
@@ -322,7 +319,7 @@ static void check_keys(const both *b, uint8_t use, bool equal) {
 }
 
 START_TEST(who_has_the_run_key_agrees_on_keys) {
-    sl_credentials *key = make_run_key(), *other = make_run_key();
+    sl_credentials *key = keep(make_run_key()), *other = keep(make_run_key());
     both b = open_both(key, key, &passage, NULL, NULL);
     ck_assert_msg(handshakes_meet(b.client, b.server, unaltered, b.why), "%s; %s", b.why[0],
                   b.why[1]);
@@ -332,12 +329,10 @@ START_TEST(who_has_the_run_key_agrees_on_keys) {
     b = open_both(key, other, &passage, NULL, NULL);
     ck_assert(!handshakes_meet(b.client, b.server, unaltered, b.why));
     close_both(&b);
-    sl_credentials_close(&key);
-    sl_credentials_close(&other);
 }
 
 START_TEST(a_run_key_proves_one_passage_only) {
-    sl_credentials *key = make_run_key();
+    sl_credentials *key = keep(make_run_key());
     const sl_passage others[] = {{passage.run_id + 1, 3, 1, passage.incarnation},
                                  {passage.run_id, 2, 1, passage.incarnation},
                                  {passage.run_id, 3, 0, passage.incarnation},
@@ -347,11 +342,10 @@ START_TEST(a_run_key_proves_one_passage_only) {
         ck_assert(!handshakes_meet(b.client, b.server, unaltered, b.why));
         close_both(&b);
     }
-    sl_credentials_close(&key);
 }
 
 START_TEST(pinned_certificates_agree_and_others_are_named) {
-    sl_credentials *a = make_node(), *c = make_node(), *stranger = make_node();
+    sl_credentials *a = keep(make_node()), *c = keep(make_node()), *stranger = keep(make_node());
     both b = open_both(a, c, &passage, c->fingerprint, a->fingerprint);
     ck_assert_msg(handshakes_meet(b.client, b.server, unaltered, b.why), "%s; %s", b.why[0],
                   b.why[1]);
@@ -367,13 +361,10 @@ START_TEST(pinned_certificates_agree_and_others_are_named) {
     ck_assert(!handshakes_meet(b.client, b.server, unaltered, b.why));
     ck_assert_msg(strstr(b.why[0], text) != NULL, "%s", b.why[0]);
     close_both(&b);
-    sl_credentials_close(&a);
-    sl_credentials_close(&c);
-    sl_credentials_close(&stranger);
 }
 
 static void check_dates(int first_day, int last_day, const char *what) {
-    sl_credentials *a = make_node();
+    sl_credentials *a = keep(make_node());
     X509_time_adj_ex(X509_getm_notBefore(a->certificate), first_day, 0, NULL);
     X509_time_adj_ex(X509_getm_notAfter(a->certificate), last_day, 0, NULL);
     ck_assert_int_gt(X509_sign(a->certificate, a->key, NULL), 0);
@@ -383,7 +374,6 @@ static void check_dates(int first_day, int last_day, const char *what) {
     ck_assert(!handshakes_meet(b.client, b.server, unaltered, b.why));
     ck_assert(strstr(b.why[0], what) && strstr(b.why[0], ", and this host's clock says 20"));
     close_both(&b);
-    sl_credentials_close(&a);
 }
 
 /* Its dates or this clock are wrong, nobody knows which: both are told. */
@@ -394,44 +384,38 @@ START_TEST(a_certificate_of_another_time_is_named) {
 
 /* TLS 1.2, from a client that could speak more. */
 START_TEST(an_older_tls_is_refused) {
-    sl_credentials *a = make_node(), *c = make_node();
+    sl_credentials *a = keep(make_node()), *c = keep(make_node());
     SSL_CTX_set_min_proto_version(a->tls, TLS1_2_VERSION);
     SSL_CTX_set_max_proto_version(a->tls, TLS1_2_VERSION);
     both b = open_both(a, c, &passage, c->fingerprint, a->fingerprint);
     ck_assert(!handshakes_meet(b.client, b.server, unaltered, b.why));
     close_both(&b);
-    sl_credentials_close(&a);
-    sl_credentials_close(&c);
 }
 
 START_TEST(certificates_of_another_passage_have_other_keys) {
-    sl_credentials *a = make_node(), *c = make_node();
+    sl_credentials *a = keep(make_node()), *c = keep(make_node());
     const sl_passage other = {passage.run_id, 3, 1, passage.incarnation + 1};
     both b = open_both(a, c, &other, c->fingerprint, a->fingerprint);
     ck_assert(handshakes_meet(b.client, b.server, unaltered, b.why));
     check_keys(&b, 1, false);
     close_both(&b);
-    sl_credentials_close(&a);
-    sl_credentials_close(&c);
 }
 
 START_TEST(a_key_and_a_certificate_do_not_meet) {
-    sl_credentials *key = make_run_key(), *node = make_node();
+    sl_credentials *key = keep(make_run_key()), *node = keep(make_node());
     both b = open_both(key, node, &passage, NULL, node->fingerprint);
     ck_assert(!handshakes_meet(b.client, b.server, unaltered, b.why));
     close_both(&b);
     b = open_both(node, key, &passage, node->fingerprint, NULL);
     ck_assert(!handshakes_meet(b.client, b.server, unaltered, b.why));
     close_both(&b);
-    sl_credentials_close(&key);
-    sl_credentials_close(&node);
 }
 
 /* Of the bytes under way, whichever is altered: no two sides agree. The header of a record has
  * bytes that TLS does not look at, the legacy version; the keys then are right, and nothing came of
  * it. */
 START_TEST(an_altered_handshake_agrees_on_nothing_else) {
-    sl_credentials *credentials[2] = {make_run_key(), make_node()};
+    sl_credentials *credentials[2] = {keep(make_run_key()), keep(make_node())};
     for (int kind = 0; kind < 2; kind++) {
         const sl_credentials *c = credentials[kind];
         for (size_t at = 0; at < 1200; at += kind == 0 ? 1 : 7) {
@@ -441,8 +425,6 @@ START_TEST(an_altered_handshake_agrees_on_nothing_else) {
             close_both(&b);
         }
     }
-    sl_credentials_close(&credentials[0]);
-    sl_credentials_close(&credentials[1]);
 }
 
 int main(void) {
