@@ -115,12 +115,15 @@ START_TEST(a_wait_for_data_is_told_with_both_deadlines) {
     ck_assert_ptr_nonnull(strstr(notices, " s left (transport.round_timeout_s); does "));
 }
 
-/* All that it has to say comes, and it takes nothing. */
-static void take_nothing(peer *p) {
-    const float values[D] = {3};
+/* All that it has to say comes. */
+static void begin_and_take_nothing(peer *p) {
     credit = 0;
     peer_begin(p);
-    peer_send_frame(p, SL_FRAME_DATA, 1, values, sizeof values);
+    peer_send_value(p, 1, 3);
+}
+
+static void take_nothing(peer *p) {
+    begin_and_take_nothing(p);
     be_told(p, "waiting: edge 0->1, round 1: part 0 of 1 has not been taken");
     credit = 8;
 }
@@ -131,10 +134,7 @@ START_TEST(a_wait_for_who_takes_nothing_is_told) {
 }
 
 static void take_nothing_for_too_long(peer *p) {
-    const float values[D] = {3};
-    credit = 0;
-    peer_begin(p);
-    peer_send_frame(p, SL_FRAME_DATA, 1, values, sizeof values);
+    begin_and_take_nothing(p);
     ck_assert(poll_until(p, NULL, 2)); /* HELLO, ABORT */
     credit = 8;
 }

@@ -86,7 +86,9 @@ START_TEST(mix_leaves_w_x) {
             ck_assert_double_eq_tol(other->x[r][i], mixed(world, r, i, 1 / 3.0), 1e-6);
 }
 
-START_TEST(overlap_leaves_lazy_w_x_and_then_the_step) {
+/* A round that overlaps, with the weight that a node keeps. */
+static void check_overlap(const char *experiment, double self) {
+    world->experiment = experiment;
     world->rounds = 0;
     simulate(world);
     *other = *world;
@@ -97,7 +99,17 @@ START_TEST(overlap_leaves_lazy_w_x_and_then_the_step) {
     for (int r = 0; r < N; r++)
         for (int i = 0; i < D; i++)
             ck_assert_double_eq_tol(other->x[r][i],
-                                    mixed(world, r, i, 2 / 3.0) - 0.1 * (world->x[r][i] - r), 1e-6);
+                                    mixed(world, r, i, self) - 0.1 * (world->x[r][i] - r), 1e-6);
+}
+
+START_TEST(overlap_leaves_lazy_w_x_and_then_the_step) {
+    check_overlap(ring, 2 / 3.0);
+}
+
+START_TEST(weights_that_are_named_stay) {
+    check_overlap(
+        "{\"topology\": {\"nodes\": 4, \"family\": \"ring\", \"weights\": \"metropolis\"}}",
+        1 / 3.0);
 }
 
 START_TEST(while_adapting_mix_is_the_overlap) {
@@ -111,20 +123,6 @@ START_TEST(while_adapting_mix_is_the_overlap) {
     for (int r = 0; r < N; r++)
         for (int i = 0; i < D; i++)
             ck_assert_double_eq_tol(world->x[r][i], other->x[r][i], 1e-5);
-}
-
-START_TEST(weights_that_are_named_stay) {
-    static const char named[] = "{\"topology\": {\"nodes\": 4, \"family\": \"ring\", \"weights\": "
-                                "\"metropolis\"}}";
-    world->experiment = other->experiment = named;
-    world->rounds = 0;
-    simulate(world);
-    other->rounds = 1;
-    other->form = "begin";
-    options.overlap = 1;
-    simulate(other);
-    ck_assert_double_eq_tol(other->x[1][7],
-                            mixed(world, 1, 7, 1 / 3.0) - 0.1 * (world->x[1][7] - 1), 1e-6);
 }
 
 START_TEST(an_average_is_the_mean_of_all_with_the_same_bits) {

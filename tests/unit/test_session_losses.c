@@ -158,8 +158,18 @@ static int give_nan(sl_session *s, peer *p, sl_error *e) {
 
 FIXTURES(setup, NULL);
 
-START_TEST(rounds_go_on) {
-    run_scene((scene){.end = give_up, .round = 3, .averages = 1});
+static const struct {
+    int (*end)(sl_session *s, peer *p, sl_error *e);
+    int round, result;
+} losses[] = {
+    {give_up, 3, SL_ESTOPPED},
+    {give_nan, 3, SL_EDIVERGED},    /* its caller's error, and no more */
+    {give_up, ROUNDS, SL_ESTOPPED}, /* the others wait for it in the last average */
+};
+
+START_LOOP_TEST(rounds_and_averages_go_on, sizeof losses / sizeof *losses) {
+    run_scene((scene){.end = losses[_i].end, .round = losses[_i].round, .averages = 1});
+    ck_assert_int_eq(threads[LOST].result, losses[_i].result);
     expect_survivors();
     expect_averages();
 }
@@ -170,20 +180,6 @@ START_TEST(rounds_go_on_from_a_state) {
     for (int i = 0; i < N; i++)
         ck_assert_msg(threads[i].result == 0, "%d: %s", i, threads[i].error.text);
     run_scene((scene){.past = LOADS, .end = give_up, .round = 3, .averages = 1});
-    expect_survivors();
-    expect_averages();
-}
-
-START_TEST(nan_is_its_callers_error_and_no_more) {
-    run_scene((scene){.end = give_nan, .round = 3, .averages = 1});
-    ck_assert_int_eq(threads[LOST].result, SL_EDIVERGED);
-    expect_survivors();
-    expect_averages();
-}
-
-/* The others wait for it then. */
-START_TEST(who_waits_for_the_last_average_gets_it_without_the_lost_one) {
-    run_scene((scene){.end = give_up, .round = ROUNDS, .averages = 1});
     expect_survivors();
     expect_averages();
 }
