@@ -1,5 +1,6 @@
 /* test_node_trace.c - the node as a protocol transcript; see node_transcript.h. */
 #include "node_transcript.h"
+#include "starling/experiment.h"
 
 static void forget(void) {
     turns = false;
@@ -408,7 +409,7 @@ START_TEST(nobody_is_further_ahead_than_checkpoints_reach) {
 
 /* ---- views: what a cut leaves is in tests/unit/test_cutting.c's account ---- */
 
-static const uint32_t all[] = {0, 1, 2};
+static const uint32_t all[] = {0, 1, 2, 3};
 
 static void cut(void) {
     ck_assert_int_eq(step((sl_event){.type = SL_EVENT_CUT}), 0);
@@ -418,7 +419,7 @@ static void cut(void) {
 static void view(uint64_t round, const sl_pair *broken, uint32_t broken_count) {
     const sl_node_view next = {.round = round,
                                .exchange = round - 1,
-                               .members = {all, 3},
+                               .members = {all, sl_topology_nodes(topology)},
                                .topology = topology,
                                .plan = &plan,
                                .broken = broken,
@@ -469,6 +470,65 @@ START_TEST(an_exchange_of_all_never_took_place) {
     gradient(1);
     ck_assert(update.round_done && !update.publish);
     expect_model(1, 1);
+}
+
+/* A ring of four: ranks 0 and 2 exchange nothing with each other. A new node begins with the view.
+ */
+START_TEST(an_all_reduce_goes_on_without_an_edge_that_it_does_not_use) {
+    static const struct {
+        sl_pair broken;
+        bool goes_on;
+    } rows[] = {{{0, 2}, true}, {{1, 3}, true}, {{0, 1}, false}, {{1, 2}, false}};
+    turns = true;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        open_on("{\"nodes\": 4, \"family\": \"ring\"}",
+                &(sl_algorithm_config){.name = "all-reduce"}, 0, 9);
+        view(5, &rows[i].broken, 1);
+        gradient(0);
+        ck_assert(update.publish == rows[i].goes_on && update.round_done != rows[i].goes_on);
+        close_node();
+    }
+}
+
+static uint32_t parts_among(uint32_t nodes, const char *algorithm, size_t *bytes) {
+    char text[256];
+    sl_experiment *e;
+    sl_plan own;
+    sl_node *n;
+    const sl_task task = {.dimension = 30000, .rounds = 2};
+    snprintf(text, sizeof text,
+             "{\"rounds\": 2, \"topology\": {\"nodes\": %u, \"family\": \"ring\"}, %s}", nodes,
+             algorithm);
+    ck_assert_msg(sl_experiment_parse(&e, text, "test", "/", NULL, 0, &error) == 0, "%s",
+                  error.text);
+    ck_assert_int_eq(sl_experiment_plan(&own, e, &task, &error), 0);
+    sl_node_settings settings = sl_experiment_node(e, &own, task.dimension, task.rounds);
+    settings.part_bytes = 4096;
+    settings.turns = true;
+    ck_assert_int_eq(sl_node_open(&n, &settings, &error), 0);
+    const uint32_t parts = sl_node_parts_max(n);
+    *bytes = sl_node_part_bytes_max(n);
+    sl_node_close(&n);
+    sl_experiment_close(&e);
+    return parts;
+}
+
+/* Who opens a node makes room for its parts once, and views may have fewer members. */
+START_TEST(parts_of_later_views_are_foreseen) {
+    static const char *const algorithms[] = {
+        "\"algorithm\": {\"name\": \"ef21\", \"server\": \"sharded\","
+        " \"compressor\": {\"name\": \"top-k\", \"fraction\": 0.5}}",
+        "\"algorithm\": {\"name\": \"all-reduce\"}",
+        "\"algorithm\": {\"name\": \"dgc\", \"all_reduce\": \"halving-doubling\","
+        " \"compressor\": {\"name\": \"top-k\", \"fraction\": 0.1}}",
+    };
+    for (size_t i = 0; i < sizeof algorithms / sizeof *algorithms; i++) {
+        size_t bytes_of_few, bytes_of_many;
+        const uint32_t of_few = parts_among(2, algorithms[i], &bytes_of_few),
+                       of_many = parts_among(8, algorithms[i], &bytes_of_many);
+        ck_assert_uint_ge(of_many, of_few);
+        ck_assert_uint_ge(bytes_of_many, bytes_of_few);
+    }
 }
 
 int main(void) {
