@@ -53,6 +53,7 @@ static inline void refuse_both(const char *json, const char *override, const cha
     sl_experiment *e = NULL;
     sl_error error = {0};
     json = quoted(json);
+    override = quoted(override);
     int result =
         sl_experiment_parse(&e, json, "test.json", base, &override, override != NULL, &error);
     ck_assert_msg(result < 0, "accepted: %s %s", json, override ? override : "");
