@@ -185,7 +185,7 @@ static int find(sl_stability *out, sl_experiment *two, const double lambdas[2], 
 
 /* Where more follows from W than its eigenvalues, two nodes show nothing. */
 static bool goes_by_eigenvalues(const sl_algorithm *algorithm) {
-    static const char *const others[] = {"relaysum", "noloco", "easgd"};
+    static const char *const others[] = {"relaysum", "noloco", "easgd", "beer"};
     bool other = algorithm->trims || algorithm->own_compressor != SL_COMPRESSOR_IDENTITY;
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         other = other || strcmp(algorithm->name, others[i]) == 0;

@@ -43,7 +43,6 @@ uint64_t sl_clock_epoch_us(void) {
 }
 
 int sl_identity_draw(uint64_t *out, sl_error *error) {
-    (void)error;
     *out = 1000000;
     return 0;
 }
@@ -66,15 +65,11 @@ bool sl_clock_yield(void) {
 
 /* A device whose memory the fabric takes, and which is the host's. */
 bool __wrap_sl_device_describe(const char *name, sl_device_info *out) {
-    (void)name;
     *out = (sl_device_info){.emulated = true};
     return true;
 }
 
 int __wrap_sl_device_open(const sl_vec_ops **out, const char *name, size_t bytes, sl_error *error) {
-    (void)name;
-    (void)bytes;
-    (void)error;
     *out = sl_vec_cpu();
     return 0;
 }
@@ -89,18 +84,12 @@ static struct sl_worker the_worker;
 
 int sl_worker_open(sl_worker **out, const sl_vec_ops *vec, const sl_task *task,
                    const sl_observer *observer, uint32_t rank, sl_error *error) {
-    (void)vec;
-    (void)task;
-    (void)observer;
-    (void)rank;
-    (void)error;
     the_worker = (struct sl_worker){0};
     *out = &the_worker;
     return 0;
 }
 
 int sl_worker_descriptor(const sl_worker *worker) {
-    (void)worker;
     return WORKER_FD;
 }
 
@@ -115,12 +104,10 @@ bool sl_worker_busy(const sl_worker *w) {
 }
 
 bool sl_worker_is_quick(const sl_worker *w) {
-    (void)w;
     return false;
 }
 
 bool sl_worker_done(sl_worker *w) {
-    (void)w;
     return false;
 }
 
@@ -137,7 +124,6 @@ bool sl_worker_take(sl_worker *w, sl_job_result *out) {
 }
 
 bool sl_worker_close(sl_worker **worker, double patience_s) {
-    (void)patience_s;
     *worker = NULL;
     return true;
 }
@@ -151,7 +137,6 @@ struct sl_loop {
 static struct sl_loop the_loop;
 
 int sl_loop_open(sl_loop **out, sl_error *error) {
-    (void)error;
     the_loop = (struct sl_loop){0};
     *out = &the_loop;
     return 0;
@@ -163,7 +148,6 @@ void sl_loop_close(sl_loop **loop) {
 
 /* The agent watches the worker first, then what asks it to stop, and last the task's calls. */
 int sl_loop_watch(sl_loop *loop, int fd, sl_loop_handler handler, void *context, sl_error *error) {
-    (void)error;
     if (fd == WORKER_FD)
         loop->worker = handler;
     else if (handler != NULL && loop->stop == NULL)
@@ -175,17 +159,11 @@ int sl_loop_watch(sl_loop *loop, int fd, sl_loop_handler handler, void *context,
 
 int sl_loop_tick(sl_loop *loop, int interval_ms, sl_loop_handler handler, void *context,
                  sl_error *error) {
-    (void)interval_ms;
-    (void)context;
-    (void)error;
     loop->tick = handler;
     return 0;
 }
 
 int sl_loop_pass(sl_loop *loop, bool block, int limit_ms, sl_error *error) {
-    (void)block;
-    (void)limit_ms;
-    (void)error;
     if (in.left == 0) {
         sl_agent_stop(loop->context);
         loop->stop(loop->context);
@@ -197,17 +175,11 @@ int sl_signal_open(void) {
     return 0;
 }
 
-void sl_signal_close(int fd) {
-    (void)fd;
-}
+void sl_signal_close(int fd) {}
 
-void sl_signal_give(int fd) {
-    (void)fd;
-}
+void sl_signal_give(int fd) {}
 
-void sl_signal_take(int fd) {
-    (void)fd;
-}
+void sl_signal_take(int fd) {}
 
 /* ---- the fabric ---- */
 
@@ -254,14 +226,10 @@ struct sl_fabric {
 static sl_fabric the_fabric;
 
 int sl_fabric_offers(const char *provider, bool gpu, char *reason, size_t bytes) {
-    (void)provider, (void)gpu;
-    (void)reason;
-    (void)bytes;
     return 0;
 }
 
 int sl_fabric_open(sl_fabric **out, const sl_fabric_settings *settings, sl_error *error) {
-    (void)error;
     the_fabric = (sl_fabric){.settings = *settings};
     *out = &the_fabric;
     return 0;
@@ -294,40 +262,30 @@ void sl_fabric_close(sl_fabric **fabric) {
 }
 
 uint16_t sl_fabric_port(const sl_fabric *fabric) {
-    (void)fabric;
     return PORT + RANK;
 }
 
 int sl_fabric_descriptors(const sl_fabric *fabric, int descriptors[2]) {
-    (void)fabric;
-    (void)descriptors;
     return 0;
 }
 
 int sl_fabric_register(sl_fabric *fabric, void *base, size_t bytes, int cuda_index,
                        sl_error *error) {
-    (void)fabric;
-    (void)cuda_index;
-    (void)error;
     assert(base != NULL && bytes > 0);
     return 0;
 }
 
 int sl_fabric_lend(sl_fabric *fabric, void *base, size_t bytes, int cuda_index, sl_error *error) {
-    (void)cuda_index;
-    (void)fabric, (void)base, (void)bytes, (void)error;
     return 0;
 }
 
 bool sl_fabric_may_block(sl_fabric *fabric) {
-    (void)fabric;
     return true;
 }
 
 int sl_connection_open(sl_connection **out, sl_fabric *fabric,
                        const sl_connection_handlers *handlers, void *owner, uint32_t send_count,
                        sl_error *error) {
-    (void)fabric;
     for (int i = 0; i < CONNECTIONS_MAX; i++)
         if (the_fabric.list[i] == NULL) {
             sl_connection *c = the_fabric.list[i] = calloc(1, sizeof *c);
@@ -363,7 +321,6 @@ int sl_connection_dial(sl_connection *c, const struct sockaddr_storage *address,
                        const uint8_t greeting[SL_GREETING_BYTES], sl_error *error) {
     sl_passage passage;
     sl_greeting_kind kind;
-    (void)error;
     assert(sl_greeting_read(greeting, &passage, &kind) && passage.from == RANK);
     c->peer = ntohs(((const struct sockaddr_in *)(const void *)address)->sin_port) - PORT;
     c->known = true;
@@ -373,7 +330,6 @@ int sl_connection_dial(sl_connection *c, const struct sockaddr_storage *address,
 
 int sl_pool_open(sl_pool **out, sl_fabric *fabric, const sl_buffers *b, void *owner,
                  sl_error *error) {
-    (void)error;
     sl_pool *p = calloc(1, sizeof *p);
     assert(p != NULL);
     p->buffers = calloc(b->count, sizeof *p->buffers);
@@ -453,12 +409,10 @@ uint64_t sl_connection_bytes_received(const sl_connection *c) {
 }
 
 size_t sl_fabric_end_silent(sl_fabric *fabric) {
-    (void)fabric;
     return 0;
 }
 
 void sl_connection_receive_again(sl_connection *connection) {
-    (void)connection;
     assert(false); /* without keys, nobody proves himself */
 }
 

@@ -11,13 +11,16 @@
 
 enum { FOLDER_PATH_MAX = 64, FILE_PATH_MAX = 512 };
 
-/* Made at the first call, in memory where that is possible. */
+static void folder_remove(void);
+
+/* Made at the first call, in memory where that is possible, and gone at exit. */
 static inline const char *folder_path(void) {
     static char path[FOLDER_PATH_MAX];
     if (path[0] == '\0') {
         snprintf(path, sizeof path, "%s/starling-fuzz-XXXXXX",
                  access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
         assert(mkdtemp(path) != NULL);
+        atexit(folder_remove);
     }
     return path;
 }
@@ -43,8 +46,7 @@ static inline size_t folder_clear(void) {
     return count;
 }
 
-/* At exit. */
-static inline void folder_remove(void) {
+static void folder_remove(void) {
     folder_clear();
     rmdir(folder_path());
 }

@@ -381,7 +381,6 @@ static void act(void) {
 }
 
 int sl_fabric_poll(sl_fabric *fabric) {
-    (void)fabric;
     free_closed();
     if (in.left > 0) {
         act();
@@ -396,28 +395,19 @@ int sl_fabric_poll(sl_fabric *fabric) {
 /* ---- the run ---- */
 
 static void initial(void *context, uint32_t rank, float *x) {
-    (void)context;
     for (int i = 0; i < DIMENSION; i++)
         x[i] = (float)rank;
 }
 
 static double gradient(void *context, uint32_t rank, uint64_t round, const float *x, float *g) {
-    (void)context;
-    (void)rank;
-    (void)round;
-    (void)x;
-    (void)g;
     return 0;
 }
 
 static sl_evaluation evaluate(void *context, const float *x) {
-    (void)context;
-    (void)x;
     return (sl_evaluation){0};
 }
 
 static void notice(void *context, const char *text) {
-    (void)context;
     assert(text[0] != '\0' && strlen(text) < SL_ERROR_TEXT_MAX + 512);
 }
 
@@ -459,8 +449,6 @@ static void prepare(bool to_device) {
 }
 
 int LLVMFuzzerInitialize(int *argc, char ***argv) {
-    (void)argc;
-    (void)argv;
     sl_error error;
     prepare(false);
     prepare(true);

@@ -1,37 +1,22 @@
 /* fuzz_checkpoint.c - a file of a checkpoint: what it may say before it is believed. An input is
  * tried as it is, and with the sum of its head put right. */
-#include <assert.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
+#include "folder.h"
 #include "starling/checkpoint.h"
 #include "wire/checksum.h"
 
 enum { DIGITS = 16 };
-
-static char folder[] = "/tmp/starling-fuzz-checkpoint-XXXXXX", path[128];
-
-static void remove_folder(void) {
-    unlink(path);
-    rmdir(folder);
-}
 
 static void try_file(const uint8_t *data, size_t size) {
     const sl_checkpoint_owner owner = {.run = 7, .nodes = 2, .dimension = 4, .seed = 1};
     const sl_checkpoint_file file = {.round = 1, .rank = 0};
     uint32_t nodes;
     sl_error error = {0};
-    int handle = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    if (handle < 0 || (size > 0 && write(handle, data, size) != (ssize_t)size))
-        abort();
-    close(handle);
-    if (sl_checkpoint_check(folder, file, NULL, &nodes, &error) != 0)
+    folder_write("round-1-rank-0.safetensors", data, size);
+    if (sl_checkpoint_check(folder_path(), file, NULL, &nodes, &error) != 0)
         assert(error.text[0] != '\0');
-    if (sl_checkpoint_check(folder, file, &owner, NULL, &error) != 0)
+    if (sl_checkpoint_check(folder_path(), file, &owner, NULL, &error) != 0)
         assert(error.text[0] != '\0');
 }
 
@@ -54,15 +39,6 @@ static void try_with_sum(const uint8_t *data, size_t size) {
         try_file(copy, size);
     }
     free(copy);
-}
-
-int LLVMFuzzerInitialize(int *argc, char ***argv) {
-    (void)argc, (void)argv;
-    if (mkdtemp(folder) == NULL)
-        abort();
-    snprintf(path, sizeof path, "%s/round-1-rank-0.safetensors", folder);
-    atexit(remove_folder);
-    return 0;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

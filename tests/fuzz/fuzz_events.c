@@ -28,13 +28,6 @@ static void check_plan(const replay_plan *plan) {
     }
 }
 
-int LLVMFuzzerInitialize(int *argc, char ***argv) {
-    (void)argc, (void)argv;
-    folder_path();
-    atexit(folder_remove);
-    return 0;
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     replay_plan plan;
     sl_error error = {0};

@@ -70,8 +70,6 @@ static void add_algorithm(const char *name, sl_topology *topology) {
 }
 
 int LLVMFuzzerInitialize(int *argc, char ***argv) {
-    (void)argc;
-    (void)argv;
     setups = calloc(SETUPS_MAX + 1, sizeof *setups);
     assert(setups != NULL);
     for (size_t t = 0; t < TOPOLOGIES; t++) {

@@ -52,21 +52,18 @@ static uint8_t take_byte(void) {
 /* ---- who may connect ---- */
 
 static bool admits(void *context, const uint8_t *greeting, char why[SL_GREETING_WHY_MAX]) {
-    (void)context;
     strcpy(why, "the input says so");
     return greeting[0] % 4 != 0;
 }
 
 static size_t prove(void *context, const uint8_t *greeting, const uint8_t *challenge, bool dials,
                     uint8_t out[SL_PROOF_BYTES_MAX]) {
-    (void)context, (void)challenge, (void)dials;
     memcpy(out, proof, sizeof proof);
     return greeting[1] % 8 == 7 ? 0 : sizeof proof;
 }
 
 static bool accepts(void *context, const uint8_t *greeting, const uint8_t *challenge, bool dialed,
                     const uint8_t *said, size_t bytes, char why[SL_GREETING_WHY_MAX]) {
-    (void)context, (void)greeting, (void)challenge, (void)dialed;
     strcpy(why, "its proof is wrong");
     const bool right = bytes == sizeof proof && memcmp(said, proof, bytes) == 0;
     proved += right;
@@ -75,7 +72,6 @@ static bool accepts(void *context, const uint8_t *greeting, const uint8_t *chall
 
 static void refused(void *context, const uint8_t *greeting, const struct sockaddr_storage *from,
                     const char *why) {
-    (void)context, (void)greeting;
     assert(from->ss_family == AF_INET && strlen(why) < SL_GREETING_WHY_MAX);
 }
 

@@ -15,68 +15,47 @@ volatile sig_atomic_t stop_requested; /* of cli/tool.c */
 double now_seconds(void) {
     return 0;
 }
-void catch_signals(void (*also)(void)) {
-    (void)also;
-}
-void catch_reload(void (*reloads)(void)) {
-    (void)reloads;
-}
-void catch_saving(bool (*saves)(save_wish wish)) {
-    (void)saves;
-}
+void catch_signals(void (*also)(void)) {}
+void catch_reload(void (*reloads)(void)) {}
+void catch_saving(bool (*saves)(save_wish wish)) {}
 
 static float models[AGENTS][DIMENSION];
 
 static void on_round(void *context, uint32_t rank, uint64_t round) {
-    (void)context;
-    (void)round;
     assert(rank < AGENTS);
 }
 
 static float *on_model(void *context, uint32_t rank) {
-    (void)context;
     assert(rank < AGENTS);
     return models[rank];
 }
 
 static int on_report(void *context, uint32_t rank, const report *r) {
-    (void)context;
     assert(rank < AGENTS && (r->type == REPORT_RECORD || r->type == REPORT_PARAMETERS));
     return 0;
 }
 
 static bool on_ready(void *context, uint32_t rank) {
-    (void)context;
-    (void)rank;
     return true;
 }
 
 static void on_failed(void *context, uint32_t rank, const sl_error *error) {
-    (void)context;
     assert(rank < AGENTS && memchr(error->text, '\0', sizeof error->text) != NULL);
 }
 
 static void on_notice(void *context, uint32_t rank, const char *text) {
-    (void)context;
     assert(rank < AGENTS && memchr(text, '\0', SL_ERROR_TEXT_MAX) != NULL);
 }
 
-static void on_tick(void *context) {
-    (void)context;
-}
+static void on_tick(void *context) {}
 
 static int on_lost(void *context, uint32_t rank, const sl_error *error) {
-    (void)context, (void)rank, (void)error;
     return 0;
 }
 
-static void on_returned(void *context, uint32_t rank, uint64_t round) {
-    (void)context, (void)rank, (void)round;
-}
+static void on_returned(void *context, uint32_t rank, uint64_t round) {}
 
-static void on_restarted(void *context, uint32_t rank, const sl_error *why_not) {
-    (void)context, (void)rank, (void)why_not;
-}
+static void on_restarted(void *context, uint32_t rank, const sl_error *why_not) {}
 
 static const fleet_handlers handlers = {NULL,         on_round,  on_model, on_report,
                                         on_ready,     on_failed, on_lost,  on_returned,

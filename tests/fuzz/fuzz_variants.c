@@ -6,10 +6,7 @@
 
 static const char *file_path(void) {
     static char path[FILE_PATH_MAX];
-    if (path[0] == '\0') {
-        snprintf(path, sizeof path, "%s/input.json", folder_path());
-        atexit(folder_remove);
-    }
+    snprintf(path, sizeof path, "%s/input.json", folder_path());
     return path;
 }
 

@@ -7,9 +7,6 @@
 #ifndef MEMBERS_SCENE_H
 #define MEMBERS_SCENE_H
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "../unit/harness.h"
 #include "../world/members.h"
 
@@ -154,6 +151,26 @@ static inline void heal(uint32_t from, uint32_t n) {
             meet(i, j);
 }
 
+static inline void die(uint32_t rank) {
+    kill_member(rank);
+    all_lose(rank);
+}
+
+static inline void hear(uint32_t rank, sl_membership_message message) {
+    step(rank, (sl_membership_event){.type = SL_MEMBERSHIP_MESSAGE, .message = &message});
+}
+
+/* That this is decided, by a founder's word. */
+static inline sl_membership_message commit_of(uint32_t from, const sl_decision *d) {
+    return (sl_membership_message){.type = SL_MEMBERSHIP_COMMIT,
+                                   .from = from,
+                                   .incarnation = SL_FOUNDER,
+                                   .number = d->view.number,
+                                   .standing = SL_MEMBER,
+                                   .ballot = d->ballot,
+                                   .decision = d};
+}
+
 static inline void join(uint32_t rank, uint32_t sponsor) {
     step(rank, (sl_membership_event){.type = SL_MEMBERSHIP_JOIN, .peer = sponsor});
 }
@@ -244,6 +261,26 @@ static inline void expect_rounds_until(uint32_t rank, uint64_t round) {
 static inline void expect_training(uint32_t rank) {
     ready(rank);
     expect_rounds_until(rank, began[rank] + 64);
+}
+
+/* It lacks no quorum, and nothing keeps it. */
+static inline void expect_quorum(uint32_t rank) {
+    uint32_t reached, needed;
+    ck_assert(!sl_membership_lacks_quorum(members[rank], &reached, &needed));
+    expect_training(rank);
+}
+
+/* Ranks from `low` to `high` have that view, and train. */
+static inline void expect_agreed(uint32_t low, uint32_t high, uint64_t number, uint32_t size) {
+    for (uint32_t i = low; i < high; i++) {
+        expect_view(i, number, size);
+        expect_same(i, low);
+        expect_quorum(i);
+    }
+}
+
+static inline uint64_t number_of(uint32_t rank) {
+    return sl_membership_newest(members[rank])->number;
 }
 
 static inline void expect_cuts(uint32_t ranks, int many) {

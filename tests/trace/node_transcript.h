@@ -68,6 +68,12 @@ static inline void start(void) {
     ck_assert(update.compute && update.round == 1);
 }
 
+/* Of a node that exchanges after its gradient, which moves nothing. */
+static inline void begin_rounds(uint64_t rounds) {
+    open_node(SL_VARIANT_ADAPT_THEN_COMBINE, 0, rounds);
+    start();
+}
+
 static inline void gradient(float g) {
     for (int i = 0; i < D; i++)
         sl_node_gradient_buffer(node)[i] = g;

@@ -23,6 +23,8 @@ static void accept_joiner(void) {
     arrive(SL_MEMBERSHIP_ACCEPT, EVERYBODY);
 }
 
+FIXTURES(forget_updates, close_members);
+
 START_TEST(a_joiner_begins_with_the_view) {
     open_members(3);
     come(3, 2);
@@ -33,9 +35,7 @@ START_TEST(a_joiner_begins_with_the_view) {
     ck_assert_uint_eq(viewed[3], 2);
     expect_training(3);
     expect_cuts(4, 0);
-    close_members();
 }
-END_TEST
 
 /* The view begins after the round of whom is ahead; the others end their rounds until then. */
 START_TEST(a_joiner_lets_all_end_their_rounds) {
@@ -52,9 +52,7 @@ START_TEST(a_joiner_lets_all_end_their_rounds) {
     ready(0);
     ck_assert(began[0] == 13 && viewed[0] == 2);
     expect_cuts(4, 0);
-    close_members();
 }
-END_TEST
 
 /* Nothing would change then: nobody is bound any more. */
 START_TEST(a_joiner_that_dies_changes_nothing) {
@@ -64,8 +62,7 @@ START_TEST(a_joiner_that_dies_changes_nothing) {
     tick();
     ck_assert_int_eq(arrive(SL_MEMBERSHIP_PREPARE, EVERYBODY), 3);
     expect_rounds_until(1, 10);
-    kill_member(3);
-    all_lose(3);
+    die(3);
     lose_letters();
     now_s += SL_ANSWER_S;
     tick();
@@ -79,9 +76,7 @@ START_TEST(a_joiner_that_dies_changes_nothing) {
         expect_training(i);
     }
     expect_cuts(3, 0);
-    close_members();
 }
-END_TEST
 
 START_TEST(a_joiner_and_its_sponsor_die) {
     open_members(3);
@@ -94,9 +89,7 @@ START_TEST(a_joiner_and_its_sponsor_die) {
     train(4);
     expect_view(0, 2, 2);
     expect_same(0, 1);
-    close_members();
 }
-END_TEST
 
 START_TEST(a_joiner_whose_sponsor_dies_asks_again) {
     open_members(3);
@@ -113,9 +106,7 @@ START_TEST(a_joiner_whose_sponsor_dies_asks_again) {
     train(4);
     expect_same(3, 0);
     ck_assert_uint_eq(sl_membership_newest(members[3])->count, 3);
-    close_members();
 }
-END_TEST
 
 /* Its sponsor lives, and it reaches it: who is out lets nobody in. */
 START_TEST(a_joiner_whose_sponsor_is_dropped_asks_again) {
@@ -132,25 +123,20 @@ START_TEST(a_joiner_whose_sponsor_is_dropped_asks_again) {
     train(2);
     expect_same(3, 0);
     ck_assert_uint_eq(sl_membership_newest(members[3])->count, 3);
-    close_members();
 }
-END_TEST
 
 /* It has accepted, and may not go back on that: the proposal may hold. */
 START_TEST(a_joiner_that_gave_up_accepts_again) {
     accept_joiner();
-    kill_member(0);
-    all_lose(0);
+    die(0);
     lost(3, 2);
     lose_letters();
     tick();
     ck_assert(is_told(3, SL_ORDER_ASK_AGAIN));
     train(8);
-    ck_assert_uint_gt(sl_membership_newest(members[1])->number, 2);
+    ck_assert_uint_gt(number_of(1), 2);
     expect_same(1, 2);
-    close_members();
 }
-END_TEST
 
 /* The others take it for a member then. It tells them that it is none. */
 START_TEST(a_joiner_that_gave_up_before_commit_says_so) {
@@ -171,9 +157,7 @@ START_TEST(a_joiner_that_gave_up_before_commit_says_so) {
     train(2);
     expect_view(0, 3, 3);
     expect_same(0, 2);
-    close_members();
 }
-END_TEST
 
 /* It is no acceptor: whoever asks it first binds it to nothing. */
 START_TEST(a_joiner_promises_nothing) {
@@ -181,7 +165,7 @@ START_TEST(a_joiner_promises_nothing) {
     come(3, 2);
     const sl_membership_message prepare = {
         .type = SL_MEMBERSHIP_PREPARE, .from = 4, .incarnation = 1, .number = 9, .ballot = {9, 4}};
-    step(3, (sl_membership_event){.type = SL_MEMBERSHIP_MESSAGE, .message = &prepare});
+    hear(3, prepare);
     arrive(SL_MEMBERSHIP_NEWS, EVERYBODY);
     tick();
     ck_assert_int_eq(arrive(SL_MEMBERSHIP_PREPARE, EVERYBODY), 3);
@@ -189,9 +173,7 @@ START_TEST(a_joiner_promises_nothing) {
     ck_assert_int_eq(arrive(SL_MEMBERSHIP_ANSWER, 0), 3);
     train(0.3);
     expect_view(3, 2, 4);
-    close_members();
 }
-END_TEST
 
 /* It decides nothing: members alone are a quorum. */
 START_TEST(joiners_are_no_quorum) {
@@ -208,15 +190,12 @@ START_TEST(joiners_are_no_quorum) {
     expect_view(0, 1, 3);
     expect_rounds_until(0, 10);
     ck_assert_ptr_null(sl_membership_newest(members[3]));
-    close_members();
 }
-END_TEST
 
 /* The view lists edges as broken of which it has heard nobody say so. */
 START_TEST(a_joiner_takes_no_edge_for_whole_that_it_has_not_heard_of) {
     open_members(4);
-    kill_member(0);
-    all_lose(0);
+    die(0);
     cut_off(2, 3);
     train(3);
     expect_view(1, 2, 3);
@@ -230,9 +209,7 @@ START_TEST(a_joiner_takes_no_edge_for_whole_that_it_has_not_heard_of) {
         ck_assert_uint_eq(sl_membership_newest(members[i])->broken_count, 3);
     }
     expect_rounds_until(0, began[0] + 64);
-    close_members();
 }
-END_TEST
 
 /* Rank 3 is another process by now. Returns the former one. */
 static sl_membership *let_another_in(void) {
@@ -252,13 +229,7 @@ static sl_membership *let_another_in(void) {
 static void hear_of_view(void) {
     const sl_decision d = {.view = *sl_membership_newest(members[0])};
     for (uint32_t i = 0; i < 3; i++) {
-        const sl_membership_message commit = {.type = SL_MEMBERSHIP_COMMIT,
-                                              .from = i,
-                                              .incarnation = SL_FOUNDER,
-                                              .number = d.view.number,
-                                              .standing = SL_MEMBER,
-                                              .decision = &d};
-        step(3, (sl_membership_event){.type = SL_MEMBERSHIP_MESSAGE, .message = &commit});
+        hear(3, commit_of(i, &d));
     }
 }
 
@@ -268,9 +239,7 @@ START_TEST(a_former_process_is_dropped) {
     members[3] = former;
     hear_of_view();
     ck_assert(is_told(3, SL_ORDER_RETURN));
-    close_members();
 }
-END_TEST
 
 /* Rank 1 has heard the former one say that it leaves, and never hears the one that follows. */
 START_TEST(what_a_former_process_wanted_is_over) {
@@ -278,8 +247,7 @@ START_TEST(what_a_former_process_wanted_is_over) {
     step(3, (sl_membership_event){.type = SL_MEMBERSHIP_LEAVE});
     arrive(SL_MEMBERSHIP_NEWS, EVERYBODY);
     ck_assert_int_eq(sl_membership_standing_of(members[1], 3), SL_LEAVES);
-    kill_member(3);
-    all_lose(3);
+    die(3);
     train(8);
     expect_view(1, 2, 3);
     start(3, NULL, 0);
@@ -291,9 +259,7 @@ START_TEST(what_a_former_process_wanted_is_over) {
     expect_view(1, 3, 4);
     expect_same(1, 3);
     ck_assert_int_ne(sl_membership_standing_of(members[1], 3), SL_LEAVES);
-    close_members();
 }
-END_TEST
 
 /* It has sent all that it owed; so will the one that follows, some day. */
 START_TEST(who_follows_one_that_left_is_let_in) {
@@ -307,9 +273,7 @@ START_TEST(who_follows_one_that_left_is_let_in) {
     train(2);
     expect_view(1, 3, 2);
     expect_same(0, 1);
-    close_members();
 }
-END_TEST
 
 /* One member's word that there is a later view is no view; that of most is. */
 START_TEST(a_view_that_was_not_accepted_needs_a_quorum) {
@@ -319,20 +283,11 @@ START_TEST(a_view_that_was_not_accepted_needs_a_quorum) {
         .ballot = {1, 1},
         .view = {.number = 2, .round = 11, .exchange = 10, .members = of, .count = 4}};
     for (uint32_t from = 1; from < 4; from++) {
-        const sl_membership_message commit = {.type = SL_MEMBERSHIP_COMMIT,
-                                              .from = from,
-                                              .incarnation = SL_FOUNDER,
-                                              .number = 2,
-                                              .standing = SL_MEMBER,
-                                              .ballot = {1, 1},
-                                              .decision = &d};
         ck_assert(!is_told(0, SL_ORDER_RETURN));
-        step(0, (sl_membership_event){.type = SL_MEMBERSHIP_MESSAGE, .message = &commit});
+        hear(0, commit_of(from, &d));
     }
     ck_assert(is_told(0, SL_ORDER_RETURN));
-    close_members();
 }
-END_TEST
 
 /* Parted, one half lets another process take a rank of the other, which rests. When they meet, the
  * former one hears whom it has. */
@@ -362,21 +317,8 @@ START_TEST(of_two_processes_of_a_rank_one_stays) {
     ck_assert(is_told(3, SL_ORDER_RETURN));
     sl_membership_close(&members[3]);
     members[3] = heir;
-    close_members();
 }
-END_TEST
 
 int main(void) {
-    Suite *suite = suite_create("joining trace");
-    ADD_TESTS_WITH(suite, "joiners", forget_updates, NULL, a_joiner_begins_with_the_view,
-                   a_joiner_lets_all_end_their_rounds, a_joiner_that_dies_changes_nothing,
-                   a_joiner_and_its_sponsor_die, a_joiner_whose_sponsor_dies_asks_again,
-                   a_joiner_whose_sponsor_is_dropped_asks_again,
-                   a_joiner_that_gave_up_accepts_again, a_joiner_that_gave_up_before_commit_says_so,
-                   a_joiner_promises_nothing, joiners_are_no_quorum,
-                   a_joiner_takes_no_edge_for_whole_that_it_has_not_heard_of,
-                   a_former_process_is_dropped, what_a_former_process_wanted_is_over,
-                   who_follows_one_that_left_is_let_in, a_view_that_was_not_accepted_needs_a_quorum,
-                   of_two_processes_of_a_rank_one_stays);
-    return run_suite(suite);
+    return run_tests("joining trace");
 }

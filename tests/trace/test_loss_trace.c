@@ -5,6 +5,8 @@
 
 /* ---- cuts ---- */
 
+FIXTURES(forget_updates, close_members);
+
 START_TEST(a_cut_spreads) {
     open_members(4);
     lost(3, 0);
@@ -15,9 +17,7 @@ START_TEST(a_cut_spreads) {
     lost(2, 3);
     arrive(SL_MEMBERSHIP_NEWS, EVERYBODY);
     expect_cuts(4, 1); /* of a view it is one */
-    close_members();
 }
-END_TEST
 
 START_TEST(who_is_cut_trains_no_further_until_a_view) {
     open_members(4);
@@ -36,9 +36,7 @@ START_TEST(who_is_cut_trains_no_further_until_a_view) {
     train(3);
     expect_view(0, 2, 4);
     expect_cuts(4, 1);
-    close_members();
 }
-END_TEST
 
 START_TEST(a_suspect_that_answers_stays) {
     open_members(4);
@@ -56,9 +54,7 @@ START_TEST(a_suspect_that_answers_stays) {
         expect_training(i);
     }
     expect_cuts(4, 1); /* an edge that is whole again cuts nothing */
-    close_members();
 }
-END_TEST
 
 /* Rank 3 leaves: a view without it is agreed on, and lets round 10 end. Only 0 has heard so. */
 static void await_view(void) {
@@ -85,9 +81,7 @@ START_TEST(who_loses_the_leaver_cuts_the_view_before) {
     ck_assert(viewed[0] == 2 && began[0] == 11);
     expect_training(0);
     ck_assert_int_eq(cuts[0], 1);
-    close_members();
 }
-END_TEST
 
 /* The node is in the view before, which has it. */
 START_TEST(a_leaver_that_is_lost_while_a_view_is_awaited_cuts) {
@@ -97,9 +91,7 @@ START_TEST(a_leaver_that_is_lost_while_a_view_is_awaited_cuts) {
     ready(0);
     ck_assert_uint_eq(viewed[0], 2);
     expect_training(0);
-    close_members();
 }
-END_TEST
 
 START_TEST(a_member_that_is_lost_while_a_view_is_awaited_cuts_both) {
     await_view();
@@ -109,15 +101,12 @@ START_TEST(a_member_that_is_lost_while_a_view_is_awaited_cuts_both) {
     ck_assert(viewed[0] == 2 && began[0] == 11);
     ck_assert_int_eq(cuts[0], 2);
     expect_rounds_until(0, 11);
-    close_members();
 }
-END_TEST
 
 START_TEST(two_die_in_one_round) {
     open_members(5);
     kill_member(3);
-    kill_member(4);
-    all_lose(4);
+    die(4);
     lost(1, 3); /* rank 0 has not noticed, and waits for 3 */
     lost(2, 3);
     pass(2);
@@ -128,9 +117,7 @@ START_TEST(two_die_in_one_round) {
         expect_view(i, 2, 3);
         expect_same(i, 0);
     }
-    close_members();
 }
-END_TEST
 
 /* ---- quorums ---- */
 
@@ -141,12 +128,6 @@ static void expect_rest(uint32_t rank, uint32_t reached, uint32_t needed) {
                   wanted);
     expect_view(rank, 1, sl_membership_newest(members[rank])->count);
     expect_rounds_until(rank, 10);
-}
-
-static void expect_quorum(uint32_t rank) {
-    uint32_t reached, needed;
-    ck_assert(!sl_membership_lacks_quorum(members[rank], &reached, &needed));
-    expect_training(rank);
 }
 
 START_TEST(a_minority_rests_and_comes_back) {
@@ -167,15 +148,9 @@ START_TEST(a_minority_rests_and_comes_back) {
         join(i, 0);
     }
     train(3);
-    for (uint32_t i = 0; i < 5; i++) {
-        expect_view(i, sl_membership_newest(members[0])->number, 5);
-        expect_same(i, 0);
-        expect_quorum(i);
-    }
+    expect_agreed(0, 5, number_of(0), 5);
     expect_cuts(5, 1);
-    close_members();
 }
-END_TEST
 
 /* Nobody has agreed on anything meanwhile. */
 START_TEST(parts_without_a_quorum_go_on_when_they_meet) {
@@ -193,14 +168,12 @@ START_TEST(parts_without_a_quorum_go_on_when_they_meet) {
     train(4);
     for (uint32_t i = 0; i < 5; i++) {
         ck_assert(!is_told(i, SL_ORDER_RETURN));
-        expect_view(i, sl_membership_newest(members[0])->number, 5);
+        expect_view(i, number_of(0), 5);
         expect_same(i, 0);
         expect_quorum(i);
     }
     expect_cuts(5, 1);
-    close_members();
 }
-END_TEST
 
 START_TEST(of_an_even_split_the_half_with_the_lowest_rank_goes_on) {
     open_members(4);
@@ -211,9 +184,7 @@ START_TEST(of_an_even_split_the_half_with_the_lowest_rank_goes_on) {
     expect_quorum(0);
     expect_rest(2, 2, 3);
     expect_rest(3, 2, 3);
-    close_members();
 }
-END_TEST
 
 START_TEST(a_leader_without_a_quorum_proposes_nothing) {
     open_members(5);
@@ -231,15 +202,12 @@ START_TEST(a_leader_without_a_quorum_proposes_nothing) {
         ck_assert_int_eq(arrive(SL_MEMBERSHIP_ACCEPT, EVERYBODY), 0);
         lose_letters();
     }
-    close_members();
 }
-END_TEST
 
 /* Two of its three members die, one after the other, before they have accepted. */
 START_TEST(what_too_few_accept_does_not_hold) {
     open_members(5);
-    kill_member(4);
-    all_lose(4);
+    die(4);
     lose_letters();
     tick();
     arrive(SL_MEMBERSHIP_PREPARE, EVERYBODY);
@@ -255,9 +223,7 @@ START_TEST(what_too_few_accept_does_not_hold) {
     train(12);
     expect_rest(0, 2, 3);
     expect_rest(1, 2, 3);
-    close_members();
 }
-END_TEST
 
 START_TEST(a_process_that_has_ended_does_not_count) {
     open_members(4);
@@ -271,9 +237,7 @@ START_TEST(a_process_that_has_ended_does_not_count) {
     train(2);
     expect_view(3, 3, 1);
     expect_quorum(3);
-    close_members();
 }
-END_TEST
 
 /* Four live, and 1 is the lowest of them. */
 START_TEST(where_the_lowest_has_ended_the_next_one_splits) {
@@ -285,9 +249,7 @@ START_TEST(where_the_lowest_has_ended_the_next_one_splits) {
     expect_same(1, 2);
     expect_quorum(1);
     expect_rest(3, 2, 3);
-    close_members();
 }
-END_TEST
 
 /* Another process comes for its rank, and so the former one has ended. */
 START_TEST(a_loss_may_be_known_as_an_end_later) {
@@ -307,9 +269,7 @@ START_TEST(a_loss_may_be_known_as_an_end_later) {
     expect_view(1, 3, 2);
     expect_same(0, 1);
     expect_quorum(1);
-    close_members();
 }
-END_TEST
 
 START_TEST(who_has_done_its_last_round_does_not_count) {
     open_members(2);
@@ -319,9 +279,7 @@ START_TEST(who_has_done_its_last_round_does_not_count) {
     train(2);
     expect_view(1, 2, 1);
     expect_quorum(1);
-    close_members();
 }
-END_TEST
 
 /* Of n members, those from `from` on decide on view 2, and all of these but the first on view 3. It
  * hears so, and reaches the others only. */
@@ -351,9 +309,7 @@ START_TEST(who_is_dropped_from_a_later_view_counts) {
     expect_view(0, 1, 5);
     expect_view(1, 1, 5);
     expect_rounds_until(0, 10);
-    close_members();
 }
-END_TEST
 
 /* And decides on no other one: who joins has promised nothing. */
 START_TEST(who_was_a_member_and_joins_decides_nothing) {
@@ -362,9 +318,7 @@ START_TEST(who_was_a_member_and_joins_decides_nothing) {
     train(8);
     expect_view(0, 1, 5);
     expect_view(1, 1, 5);
-    close_members();
 }
-END_TEST
 
 START_TEST(a_view_of_one) {
     open_members(2);
@@ -373,9 +327,7 @@ START_TEST(a_view_of_one) {
     train(2);
     expect_view(0, 2, 1);
     expect_quorum(0);
-    close_members();
 }
-END_TEST
 
 START_TEST(settings_may_ask_for_more) {
     quorum = 4;
@@ -387,9 +339,7 @@ START_TEST(settings_may_ask_for_more) {
     train(12);
     for (uint32_t i = 0; i < 3; i++)
         expect_rest(i, 3, 4);
-    close_members();
 }
-END_TEST
 
 /* ---- parts that both go on, as settings allow it ---- */
 
@@ -412,11 +362,7 @@ static void expect_dropped(uint32_t low, uint32_t high, uint32_t n) {
     for (uint32_t i = low; i < high; i++)
         join(i, low == 0 ? high : 0);
     train(8);
-    for (uint32_t i = 0; i < n; i++) {
-        expect_view(i, sl_membership_newest(members[0])->number, n);
-        expect_same(i, 0);
-        expect_training(i);
-    }
+    expect_agreed(0, n, number_of(0), n);
     close_members();
 }
 
@@ -425,14 +371,12 @@ START_TEST(when_parts_meet_the_smaller_one_is_dropped) {
     heal(2, 5);
     expect_dropped(0, 2, 5);
 }
-END_TEST
 
 START_TEST(of_parts_alike_that_without_the_lowest_rank_is_dropped) {
     train_apart(2, 4);
     heal(2, 4);
     expect_dropped(2, 4, 4);
 }
-END_TEST
 
 /* Each tells the other of its view, and neither believes one member alone: once is enough. */
 START_TEST(members_of_two_parts_that_meet_alone_tell_each_other_once) {
@@ -444,7 +388,6 @@ START_TEST(members_of_two_parts_that_meet_alone_tell_each_other_once) {
     heal(2, 5);
     expect_dropped(0, 2, 5);
 }
-END_TEST
 
 /* How many views a part has been through does not matter. */
 START_TEST(a_smaller_part_of_a_higher_number_is_dropped) {
@@ -453,31 +396,11 @@ START_TEST(a_smaller_part_of_a_higher_number_is_dropped) {
     train(3); /* only the edge, which is whole again */
     meet(0, 1);
     train(3);
-    ck_assert_uint_gt(sl_membership_newest(members[0])->number, 2);
+    ck_assert_uint_gt(number_of(0), 2);
     heal(2, 5);
     expect_dropped(0, 2, 5);
 }
-END_TEST
 
 int main(void) {
-    Suite *suite = suite_create("loss trace");
-    ADD_TESTS_WITH(suite, "cuts", forget_updates, NULL, a_cut_spreads,
-                   who_is_cut_trains_no_further_until_a_view, a_suspect_that_answers_stays,
-                   who_loses_the_leaver_cuts_the_view_before,
-                   a_leaver_that_is_lost_while_a_view_is_awaited_cuts,
-                   a_member_that_is_lost_while_a_view_is_awaited_cuts_both, two_die_in_one_round);
-    ADD_TESTS_WITH(
-        suite, "quorums", forget_updates, NULL, a_minority_rests_and_comes_back,
-        parts_without_a_quorum_go_on_when_they_meet,
-        of_an_even_split_the_half_with_the_lowest_rank_goes_on,
-        a_leader_without_a_quorum_proposes_nothing, what_too_few_accept_does_not_hold,
-        a_process_that_has_ended_does_not_count, where_the_lowest_has_ended_the_next_one_splits,
-        a_loss_may_be_known_as_an_end_later, who_has_done_its_last_round_does_not_count,
-        who_is_dropped_from_a_later_view_counts, who_was_a_member_and_joins_decides_nothing,
-        a_view_of_one, settings_may_ask_for_more);
-    ADD_TESTS_WITH(suite, "parts", forget_updates, NULL, when_parts_meet_the_smaller_one_is_dropped,
-                   of_parts_alike_that_without_the_lowest_rank_is_dropped,
-                   members_of_two_parts_that_meet_alone_tell_each_other_once,
-                   a_smaller_part_of_a_higher_number_is_dropped);
-    return run_suite(suite);
+    return run_tests("loss trace");
 }

@@ -8,8 +8,7 @@
 /* Rank 0 leads, after the death of 4: PREPARE has left. */
 static void begin_change(void) {
     open_members(5);
-    kill_member(4);
-    all_lose(4);
+    die(4);
     lose_letters();
     tick();
 }
@@ -22,6 +21,8 @@ static void propose_change(void) {
     now_s += SL_ANSWER_S;
     tick();
 }
+
+FIXTURES(forget_updates, close_members);
 
 START_TEST(a_loss_becomes_a_view) {
     begin_change();
@@ -48,61 +49,9 @@ START_TEST(a_loss_becomes_a_view) {
         ck_assert_uint_eq(viewed[i], 2);
     }
     expect_cuts(4, 1);
-    close_members();
 }
-END_TEST
 
 /* ---- leaders ---- */
-
-/* The leader dies when so much of its change is done; the others agree. */
-static void expect_survivors(uint64_t number) {
-    kill_member(0);
-    all_lose(0);
-    all_lose(4);
-    lose_letters();
-    train(5);
-    for (uint32_t i = 1; i < 4; i++) {
-        expect_view(i, number, 3);
-        expect_same(i, 1);
-        expect_training(i);
-    }
-    close_members();
-}
-
-START_TEST(the_leader_dies_before_prepare) {
-    open_members(5);
-    kill_member(4);
-    all_lose(4);
-    expect_survivors(2);
-}
-END_TEST
-
-START_TEST(the_leader_dies_after_prepare) {
-    begin_change();
-    arrive(SL_MEMBERSHIP_PREPARE, EVERYBODY);
-    expect_survivors(2);
-}
-END_TEST
-
-START_TEST(the_leader_dies_after_accept_to_none) {
-    propose_change();
-    expect_survivors(2);
-}
-END_TEST
-
-START_TEST(the_leader_dies_after_accept_to_one) {
-    propose_change();
-    arrive(SL_MEMBERSHIP_ACCEPT, 2);
-    expect_survivors(3); /* what one has accepted may hold: it becomes view 2 */
-}
-END_TEST
-
-START_TEST(the_leader_dies_after_accept_to_all) {
-    propose_change();
-    arrive(SL_MEMBERSHIP_ACCEPT, EVERYBODY);
-    expect_survivors(3);
-}
-END_TEST
 
 static void commit_to(uint32_t rank) {
     propose_change();
@@ -112,18 +61,50 @@ static void commit_to(uint32_t rank) {
         arrive(SL_MEMBERSHIP_COMMIT, rank);
 }
 
-START_TEST(the_leader_dies_after_commit_to_none) {
-    commit_to(HERE);
-    expect_survivors(3);
+static void lose_4(void) {
+    open_members(5);
+    die(4);
 }
-END_TEST
 
-START_TEST(the_leader_dies_after_commit_to_one) {
+static void prepare_to_all(void) {
+    begin_change();
+    arrive(SL_MEMBERSHIP_PREPARE, EVERYBODY);
+}
+
+static void accept_to_one(void) {
+    propose_change();
+    arrive(SL_MEMBERSHIP_ACCEPT, 2);
+}
+
+static void accept_to_all(void) {
+    propose_change();
+    arrive(SL_MEMBERSHIP_ACCEPT, EVERYBODY);
+}
+
+static void commit_to_none(void) {
+    commit_to(HERE);
+}
+
+static void commit_to_one(void) {
     commit_to(2);
     expect_view(2, 2, 4);
-    expect_survivors(3);
 }
-END_TEST
+
+static const struct {
+    void (*change)(void);
+    uint64_t number; /* of the others' view; what one has accepted may hold: it becomes view 2 */
+} deaths[] = {{lose_4, 2},        {prepare_to_all, 2}, {propose_change, 2}, {accept_to_one, 3},
+              {accept_to_all, 3}, {commit_to_none, 3}, {commit_to_one, 3}};
+
+/* When so much of its change is done; the others agree. */
+START_LOOP_TEST(the_leader_dies, sizeof deaths / sizeof *deaths) {
+    deaths[_i].change();
+    die(0);
+    all_lose(4);
+    lose_letters();
+    train(5);
+    expect_agreed(1, 4, deaths[_i].number, 3);
+}
 
 /* ---- what may hold ---- */
 
@@ -131,8 +112,7 @@ END_TEST
 static sl_ballot lead_again(void) {
     propose_change();
     arrive(SL_MEMBERSHIP_ACCEPT, 2);
-    kill_member(0);
-    all_lose(0);
+    die(0);
     lose_letters();
     tick();
     letter *prepare = take(SL_MEMBERSHIP_PREPARE, 3);
@@ -163,7 +143,7 @@ static void answer_by_hand(uint32_t from, sl_ballot ballot, uint64_t round,
                                           .ballot = ballot,
                                           .round = round,
                                           .accepted = accepted};
-    step(1, (sl_membership_event){.type = SL_MEMBERSHIP_MESSAGE, .message = &answer});
+    hear(1, answer);
 }
 
 START_TEST(an_accepted_proposal_is_proposed_again) {
@@ -175,9 +155,7 @@ START_TEST(an_accepted_proposal_is_proposed_again) {
     ck_assert_uint_eq(accept->message.decision->view.number, 2);
     ck_assert_uint_eq(accept->message.decision->view.count, 4); /* with the dead leader */
     free(accept);
-    close_members();
 }
-END_TEST
 
 START_TEST(of_two_accepted_proposals_that_of_the_higher_ballot_is_proposed) {
     const sl_decision
@@ -196,7 +174,6 @@ START_TEST(of_two_accepted_proposals_that_of_the_higher_ballot_is_proposed) {
         close_members();
     }
 }
-END_TEST
 
 /* A later leader has released its members, with a quorum that did not know of it. */
 START_TEST(a_proposal_whose_members_are_in_later_rounds_is_forgotten) {
@@ -208,9 +185,7 @@ START_TEST(a_proposal_whose_members_are_in_later_rounds_is_forgotten) {
     ck_assert_uint_eq(accept->message.decision->view.count, 3);
     ck_assert_uint_eq(accept->message.decision->view.round, 12);
     free(accept);
-    close_members();
 }
-END_TEST
 
 /* ---- promises ---- */
 
@@ -224,9 +199,7 @@ START_TEST(a_promise_that_never_hears_commit) {
     ck_assert_int_gt(arrive(SL_MEMBERSHIP_COMMIT, 1), 0);
     expect_view(1, 2, 4);
     ck_assert_uint_eq(began[1], 11);
-    close_members();
 }
-END_TEST
 
 static sl_membership_message prepare_of(uint32_t rank, uint64_t counter) {
     return (sl_membership_message){.type = SL_MEMBERSHIP_PREPARE,
@@ -241,13 +214,11 @@ static sl_membership_message prepare_of(uint32_t rank, uint64_t counter) {
 START_TEST(a_promise_to_another_leader_ends_with_the_view) {
     const sl_membership_message prepare = prepare_of(3, 9);
     commit_to(2);
-    step(1, (sl_membership_event){.type = SL_MEMBERSHIP_MESSAGE, .message = &prepare});
+    hear(1, prepare);
     ck_assert_int_eq(arrive(SL_MEMBERSHIP_COMMIT, 1), 1);
     expect_view(1, 2, 4);
     expect_training(1);
-    close_members();
 }
-END_TEST
 
 START_TEST(two_leaders) {
     begin_change();
@@ -265,15 +236,13 @@ START_TEST(two_leaders) {
         expect_training(i);
     }
     ck_assert_uint_eq(sl_membership_newest(members[0])->count, 4);
-    close_members();
 }
-END_TEST
 
 /* PREPARE of rank 1 reaches rank 2 between rank 0's PREPARE and ACCEPT. */
 START_TEST(a_leader_that_is_overtaken_is_told) {
     const sl_membership_message prepare = prepare_of(1, 9);
     propose_change();
-    step(2, (sl_membership_event){.type = SL_MEMBERSHIP_MESSAGE, .message = &prepare});
+    hear(2, prepare);
     ck_assert_int_eq(arrive(SL_MEMBERSHIP_ACCEPT, 2), 1);
     ck_assert_int_eq(arrive(SL_MEMBERSHIP_REFUSE, 0), 1);
     for (int k = 0; k < 18; k++) { /* it leaves it to rank 1, for 2 s */
@@ -282,9 +251,7 @@ START_TEST(a_leader_that_is_overtaken_is_told) {
         ck_assert_int_eq(arrive(SL_MEMBERSHIP_PREPARE, 2), 0);
         lose_letters();
     }
-    close_members();
 }
-END_TEST
 
 /* Three leaders in turn, and one member that they reach. */
 START_TEST(leaders_that_reach_one_member_agree) {
@@ -298,9 +265,7 @@ START_TEST(leaders_that_reach_one_member_agree) {
         expect_training(i);
     }
     ck_assert_uint_eq(sl_membership_newest(members[3])->count, 4);
-    close_members();
 }
-END_TEST
 
 /* Neither 0 nor 3 could agree on a view with the other. */
 START_TEST(who_reaches_most_leads) {
@@ -320,9 +285,7 @@ START_TEST(who_reaches_most_leads) {
     ck_assert_int_eq(arrive(SL_MEMBERSHIP_COMMIT, EVERYBODY), 3);
     for (uint32_t i = 0; i < 4; i++)
         expect_view(i, 2, 4);
-    close_members();
 }
-END_TEST
 
 /* It hears of those who reach 0 with their answers. */
 START_TEST(a_leader_that_reaches_fewer_yields) {
@@ -342,9 +305,7 @@ START_TEST(a_leader_that_reaches_fewer_yields) {
     ck_assert_int_eq(arrive(SL_MEMBERSHIP_RELEASE, EVERYBODY), 2);
     for (uint32_t i = 0; i < 4; i++)
         expect_view(i, 1, 4);
-    close_members();
 }
-END_TEST
 
 /* One may be wrong, or lie. */
 START_TEST(who_has_not_accepted_believes_a_quorum_only) {
@@ -354,19 +315,11 @@ START_TEST(who_has_not_accepted_believes_a_quorum_only) {
         .view = {.number = 2, .round = 11, .exchange = 10, .members = all, .count = 4}};
     for (uint32_t i = 1; i < 4; i++) {
         expect_view(0, 1, 5);
-        const sl_membership_message commit = {.type = SL_MEMBERSHIP_COMMIT,
-                                              .from = i,
-                                              .incarnation = SL_FOUNDER,
-                                              .number = 2,
-                                              .standing = SL_MEMBER,
-                                              .decision = &d};
-        step(0, (sl_membership_event){.type = SL_MEMBERSHIP_MESSAGE, .message = &commit});
-        step(0, (sl_membership_event){.type = SL_MEMBERSHIP_MESSAGE, .message = &commit});
+        hear(0, commit_of(i, &d));
+        hear(0, commit_of(i, &d));
     }
     expect_view(0, 2, 4);
-    close_members();
 }
-END_TEST
 
 /* Rank 4 was stopped, and wakes up when the others have agreed. */
 START_TEST(who_is_left_out_is_dropped_and_joins) {
@@ -382,9 +335,7 @@ START_TEST(who_is_left_out_is_dropped_and_joins) {
     train(2);
     expect_view(4, 3, 5);
     expect_training(4);
-    close_members();
 }
-END_TEST
 
 /* ACCEPT and ANSWER of what is about to be decided arrive much later. */
 START_TEST(messages_of_old_views_change_nothing) {
@@ -412,9 +363,7 @@ START_TEST(messages_of_old_views_change_nothing) {
         expect_training(i);
     }
     expect_cuts(4, 1);
-    close_members();
 }
-END_TEST
 
 /* ---- who goes ---- */
 
@@ -431,9 +380,7 @@ START_TEST(a_leaver_ends_its_rounds) {
     ck_assert(is_told(1, SL_ORDER_LEAVE));
     expect_cuts(3, 0);
     expect_training(0);
-    close_members();
 }
-END_TEST
 
 START_TEST(a_leaver_waits_for_so_long) {
     open_members(3);
@@ -445,9 +392,7 @@ START_TEST(a_leaver_waits_for_so_long) {
     now_s += 1;
     tick();
     ck_assert(is_told(1, SL_ORDER_LEAVE));
-    close_members();
 }
-END_TEST
 
 START_TEST(all_leave_after_one_round) {
     open_members(3);
@@ -461,9 +406,7 @@ START_TEST(all_leave_after_one_round) {
         ck_assert(is_told(i, SL_ORDER_LEAVE_ALL));
         ck_assert_uint_eq(began[i], 11);
     }
-    close_members();
 }
-END_TEST
 
 START_TEST(who_steps_aside_is_dropped_and_joins) {
     open_members(3);
@@ -480,9 +423,7 @@ START_TEST(who_steps_aside_is_dropped_and_joins) {
     expect_view(0, 3, 3);
     expect_same(0, 1);
     ck_assert_int_eq(sl_membership_standing_of(members[0], 1), SL_MEMBER);
-    close_members();
 }
-END_TEST
 
 START_TEST(most_step_aside) {
     open_members(3);
@@ -491,9 +432,7 @@ START_TEST(most_step_aside) {
     ck_assert(!is_told(1, SL_ORDER_DIVERGED));
     pass(1);
     ck_assert(is_told(1, SL_ORDER_DIVERGED) && !is_told(0, SL_ORDER_DIVERGED));
-    close_members();
 }
-END_TEST
 
 START_TEST(damaged_messages_are_refused) {
     open_members(2);
@@ -515,33 +454,12 @@ START_TEST(damaged_messages_are_refused) {
         {.type = SL_MEMBERSHIP_NEWS, .from = 1, .reached = &far, .reached_count = 1},
     };
     for (size_t i = 0; i < sizeof messages / sizeof *messages; i++) {
-        step(0, (sl_membership_event){.type = SL_MEMBERSHIP_MESSAGE, .message = &messages[i]});
+        hear(0, messages[i]);
         expect_view(0, 1, 2);
         ck_assert_int_eq(cuts[0], 0);
     }
-    close_members();
 }
-END_TEST
 
 int main(void) {
-    Suite *suite = suite_create("membership trace");
-    ADD_TESTS_WITH(suite, "leaders", forget_updates, NULL, a_loss_becomes_a_view,
-                   the_leader_dies_before_prepare, the_leader_dies_after_prepare,
-                   the_leader_dies_after_accept_to_none, the_leader_dies_after_accept_to_one,
-                   the_leader_dies_after_accept_to_all, the_leader_dies_after_commit_to_none,
-                   the_leader_dies_after_commit_to_one, two_leaders,
-                   a_leader_that_is_overtaken_is_told, leaders_that_reach_one_member_agree,
-                   who_reaches_most_leads, a_leader_that_reaches_fewer_yields);
-    ADD_TESTS_WITH(suite, "promises", forget_updates, NULL, an_accepted_proposal_is_proposed_again,
-                   of_two_accepted_proposals_that_of_the_higher_ballot_is_proposed,
-                   a_proposal_whose_members_are_in_later_rounds_is_forgotten,
-                   a_promise_that_never_hears_commit,
-                   a_promise_to_another_leader_ends_with_the_view,
-                   who_has_not_accepted_believes_a_quorum_only,
-                   messages_of_old_views_change_nothing, damaged_messages_are_refused);
-    ADD_TESTS_WITH(suite, "go", forget_updates, NULL, a_leaver_ends_its_rounds,
-                   a_leaver_waits_for_so_long, all_leave_after_one_round,
-                   who_steps_aside_is_dropped_and_joins, most_step_aside,
-                   who_is_left_out_is_dropped_and_joins);
-    return run_suite(suite);
+    return run_tests("membership trace");
 }

@@ -1,12 +1,15 @@
 /* test_node_trace.c - the node as a protocol transcript; see node_transcript.h. */
-#include <math.h>
-#include <string.h>
-
 #include "node_transcript.h"
+#include "starling/experiment.h"
+
+static void forget(void) {
+    turns = false;
+}
+
+FIXTURES(forget, close_node);
 
 START_TEST(a_round_in_order) {
-    open_node(SL_VARIANT_ADAPT_THEN_COMBINE, 0, 1);
-    start();
+    begin_rounds(1);
     ck_assert(!update.publish);
     gradient(0);
     ck_assert(update.publish && !update.compute);
@@ -30,27 +33,7 @@ START_TEST(a_round_in_order) {
     ck_assert_uint_eq(update.finished_round.payload_bytes_received, 2 * D * sizeof(float));
     /* sqrt(1/3 (2 x 9 + 2 x 9) + 1/3 (2 x 9 + 2 x 36)) */
     ck_assert_double_eq_tol(update.finished_round.neighbour_distance, sqrt(42), 1e-12);
-    close_node();
 }
-END_TEST
-
-START_TEST(the_order_of_arrival_does_not_change_a_bit) {
-    float results[2][D];
-    for (int order = 0; order < 2; order++) {
-        open_node(SL_VARIANT_ADAPT_THEN_COMBINE, 0, 1);
-        start();
-        receive(order ? 2 : 0, 1, 0, order ? 1e8f : 0.1f);
-        receive(order ? 0 : 2, 1, 0, order ? 0.1f : 1e8f);
-        gradient(0);
-        publish(0);
-        sent(0);
-        expect_released(2);
-        memcpy(results[order], sl_node_model(node), sizeof results[order]);
-        close_node();
-    }
-    ck_assert_mem_eq(results[0], results[1], sizeof results[0]);
-}
-END_TEST
 
 START_TEST(combine_while_adapt_publishes_before_the_gradient_and_does_not_wait_for_sent) {
     open_node(SL_VARIANT_COMBINE_WHILE_ADAPT, 0.5, 2);
@@ -70,9 +53,7 @@ START_TEST(combine_while_adapt_publishes_before_the_gradient_and_does_not_wait_f
     gradient(2);
     ck_assert(update.round_done && update.compute && update.publish && update.round == 2);
     expect_model(2, 0); /* 3 - 0.5 * 2, and 1 - 0.5 * 2 */
-    close_node();
 }
-END_TEST
 
 START_TEST(who_has_everything_but_word_of_its_own_part_says_so) {
     for (int in_place = 0; in_place < 2; in_place++) {
@@ -91,11 +72,9 @@ START_TEST(who_has_everything_but_word_of_its_own_part_says_so) {
         close_node();
     }
 }
-END_TEST
 
 START_TEST(an_early_part_waits_for_its_round) {
-    open_node(SL_VARIANT_ADAPT_THEN_COMBINE, 0, 2);
-    start();
+    begin_rounds(2);
     for (uint32_t part = 0; part < 2; part++)
         receive(0, 1, part, 0);
     receive(0, 2, 0, 30); /* the neighbour is a round ahead */
@@ -116,9 +95,7 @@ START_TEST(an_early_part_waits_for_its_round) {
     expect_released(2);
     expect_model(10.0f + 1.0f / 3, 1);
     ck_assert_uint_eq(sl_node_dropped(node), 0);
-    close_node();
 }
-END_TEST
 
 START_TEST(parts_may_come_before_start) {
     open_node(SL_VARIANT_ADAPT_THEN_COMBINE, 0, 1);
@@ -133,13 +110,10 @@ START_TEST(parts_may_come_before_start) {
     sent(0);
     expect_released(2);
     ck_assert_float_eq(sl_node_model(node)[0], 3);
-    close_node();
 }
-END_TEST
 
 START_TEST(what_is_not_wanted_is_counted_and_given_back) {
-    open_node(SL_VARIANT_ADAPT_THEN_COMBINE, 0, 3);
-    start();
+    begin_rounds(3);
     receive(0, 1, 0, 0);
     receive(0, 1, 0, 0); /* duplicate */
     expect_released(1);
@@ -156,13 +130,10 @@ START_TEST(what_is_not_wanted_is_counted_and_given_back) {
     receive(2, 1, 0, 0); /* late: combined already */
     expect_released(1);
     ck_assert_uint_eq(sl_node_dropped(node), 5);
-    close_node();
 }
-END_TEST
 
 START_TEST(more_than_the_credit_is_dropped) {
-    open_node(SL_VARIANT_ADAPT_THEN_COMBINE, 0, 3);
-    start();
+    begin_rounds(3);
     receive(0, 1, 0, 0);
     receive(0, 1, 1, 0);
     receive(0, 2, 0, 0);
@@ -171,13 +142,10 @@ START_TEST(more_than_the_credit_is_dropped) {
     receive(0, 2, 1, 0);
     expect_released(1);
     ck_assert_uint_eq(sl_node_dropped(node), 1);
-    close_node();
 }
-END_TEST
 
 START_TEST(a_skipped_part_is_an_error_that_names_edge_and_round) {
-    open_node(SL_VARIANT_ADAPT_THEN_COMBINE, 0, 2);
-    start();
+    begin_rounds(2);
     receive(2, 1, 0, 0);
     receive(0, 1, 1, 0);
     gradient(0);
@@ -186,20 +154,15 @@ START_TEST(a_skipped_part_is_an_error_that_names_edge_and_round) {
     ck_assert_str_eq(
         error.text,
         "edge 0->1, round 1: part 0 of step 0 never came, part 1 of step 0 of exchange 1 did");
-    close_node();
 }
-END_TEST
 
 START_TEST(a_payload_of_the_wrong_size_is_never_mixed) {
-    open_node(SL_VARIANT_ADAPT_THEN_COMBINE, 0, 1);
-    start();
+    begin_rounds(1);
     ck_assert_int_eq(receive_elements(0, 1, 0, 5, PART + 1), SL_EPROTO);
     ck_assert_ptr_nonnull(strstr(
         error.text, "edge 0->1, round 1: part 0 of step 0 with 12 bytes is no identity payload"));
     expect_released(1);
-    close_node();
 }
-END_TEST
 
 START_TEST(divergence_is_an_error_that_names_node_round_and_remedy) {
     open_node(SL_VARIANT_ADAPT_THEN_COMBINE, 0.5, 1);
@@ -207,14 +170,11 @@ START_TEST(divergence_is_an_error_that_names_node_round_and_remedy) {
     ck_assert_int_eq(step((sl_event){.type = SL_EVENT_GRADIENT, .loss = INFINITY}), SL_EDIVERGED);
     ck_assert_ptr_nonnull(strstr(error.text, "node 1, round 1: the loss is inf"));
     ck_assert_ptr_nonnull(strstr(error.text, "lower optimizer.learning_rate"));
-    close_node();
 }
-END_TEST
 
 /* In the very part, whatever the round records. */
 START_TEST(a_neighbour_that_sends_nan_is_named) {
-    open_node(SL_VARIANT_ADAPT_THEN_COMBINE, 0, 1);
-    start();
+    begin_rounds(1);
     gradient(0);
     receive(0, 1, 0, 0);
     receive(2, 1, 0, NAN);
@@ -224,9 +184,7 @@ START_TEST(a_neighbour_that_sends_nan_is_named) {
                      "edge 2->1, round 1: part 0 of the neighbour's message holds a number that is "
                      "not finite: node 2 diverged first, or is faulty");
     expect_released(2);
-    close_node();
 }
-END_TEST
 
 START_TEST(an_own_step_that_overflows_is_divergence) {
     open_node(SL_VARIANT_ADAPT_THEN_COMBINE, 1, 1);
@@ -238,9 +196,7 @@ START_TEST(an_own_step_that_overflows_is_divergence) {
     ck_assert_int_eq(step((sl_event){.type = SL_EVENT_SENT, .part = 0}), SL_EDIVERGED);
     ck_assert_ptr_nonnull(strstr(error.text, "node 1, round 1: the own step or the mixing made"));
     ck_assert_ptr_nonnull(strstr(error.text, "lower optimizer.learning_rate"));
-    close_node();
 }
-END_TEST
 
 START_TEST(a_part_that_is_not_finite_leaves_nobody) {
     turns = true;
@@ -255,9 +211,7 @@ START_TEST(a_part_that_is_not_finite_leaves_nobody) {
     sl_node_forget(node);
     ck_assert(!sl_node_is_spoiled(node, 1));
     close_node();
-    turns = false;
 }
-END_TEST
 
 /* Found in the sum kept aside, and in the model, which the gradient's step made infinite. */
 START_TEST(a_model_that_is_not_finite_ends_no_run_well) {
@@ -274,22 +228,17 @@ START_TEST(a_model_that_is_not_finite_ends_no_run_well) {
     ck_assert_int_eq(step((sl_event){.type = SL_EVENT_GRADIENT, .loss = 1}), SL_EDIVERGED);
     ck_assert_ptr_nonnull(strstr(error.text, "the model holds a number that is not finite"));
     ck_assert(!update.finished);
-    close_node();
 }
-END_TEST
 
 START_TEST(a_lost_peer_and_a_passed_deadline_name_the_edge) {
-    open_node(SL_VARIANT_ADAPT_THEN_COMBINE, 0, 1);
-    start();
+    begin_rounds(1);
     gradient(0);
     receive(0, 1, 0, 0);
     ck_assert_int_eq(step((sl_event){.type = SL_EVENT_DEADLINE}), SL_EPEER);
     ck_assert_str_eq(error.text, "edge 2->1, round 1: part 0 of 2 has not come in time");
     ck_assert_int_eq(step((sl_event){.type = SL_EVENT_PEER_DOWN, .peer = 2}), SL_EPEER);
     ck_assert_str_eq(error.text, "edge 2->1, round 1: the neighbour is gone");
-    close_node();
 }
-END_TEST
 
 START_TEST(settings_that_make_no_sense_are_refused) {
     sl_node_settings settings = {0};
@@ -297,7 +246,6 @@ START_TEST(settings_that_make_no_sense_are_refused) {
     ck_assert_int_eq(sl_node_open(&none, &settings, &error), SL_EINVAL);
     ck_assert_ptr_null(none);
 }
-END_TEST
 
 /* Node 1 sends both parts of `value` to the server. Its gradient buffer changes in between. */
 static void send_whole(float value, float meanwhile) {
@@ -359,9 +307,7 @@ START_TEST(cd_sgd_sends_the_last_gradient_beside_the_next) {
     ck_assert(update.round_done && update.finished);
     expect_model(0.5f, 0.5f); /* G_2 = 2 - 0.5 * 9 / 3 */
     ck_assert_uint_eq(update.finished_round.payload_bytes_sent, D * sizeof(float));
-    close_node();
 }
-END_TEST
 
 static int receive_silent(uint32_t peer, uint64_t exchange, uint32_t part, size_t bytes) {
     float *v = vectors[next_vector++ % 16];
@@ -419,13 +365,10 @@ START_TEST(a_silent_message_ends_the_phase_and_is_not_mixed) {
     expect_model(-6, -6);                                        /* 4 + 3/3 */
     ck_assert_uint_eq(update.finished_round.messages_silent, 0); /* it went to nobody */
     ck_assert_uint_eq(update.finished_round.frames_received, 3);
-    close_node();
 }
-END_TEST
 
 START_TEST(who_may_not_be_silent_is_refused) {
-    open_node(SL_VARIANT_ADAPT_THEN_COMBINE, 0, 1);
-    start();
+    begin_rounds(1);
     ck_assert_int_eq(receive_silent(0, 1, 0, 0), SL_EPROTO);
     ck_assert_ptr_nonnull(strstr(error.text, "edge 0->1, round 1: part 0 of step 0 with 0 bytes, "
                                              "marked as silent, is no identity payload"));
@@ -437,7 +380,6 @@ START_TEST(who_may_not_be_silent_is_refused) {
         close_node();
     }
 }
-END_TEST
 
 /* How many rounds node 1 ends while node 0 is in its first one, and how many it may. */
 static void check_alone(const sl_algorithm_config *config, uint64_t expected) {
@@ -464,24 +406,131 @@ START_TEST(nobody_is_further_ahead_than_checkpoints_reach) {
     config = (sl_algorithm_config){.name = "lead"};
     check_alone(&config, 1);
 }
-END_TEST
+
+/* ---- views: what a cut leaves is in tests/unit/test_cutting.c's account ---- */
+
+static const uint32_t all[] = {0, 1, 2, 3};
+
+static void cut(void) {
+    ck_assert_int_eq(step((sl_event){.type = SL_EVENT_CUT}), 0);
+    ck_assert(!update.publish);
+}
+
+static void view(uint64_t round, const sl_pair *broken, uint32_t broken_count) {
+    const sl_node_view next = {.round = round,
+                               .exchange = round - 1,
+                               .members = {all, sl_topology_nodes(topology)},
+                               .topology = topology,
+                               .plan = &plan,
+                               .broken = broken,
+                               .broken_count = broken_count};
+    ck_assert_int_eq(step((sl_event){.type = SL_EVENT_VIEW, .view = &next}), 0);
+    ck_assert(update.compute && update.round == round);
+}
+
+/* A broken edge's weight is the node's own, in each round of the view. */
+START_TEST(a_view_does_without_broken_edges) {
+    static const sl_pair broken[] = {{0, 1}, {0, 2}};
+    turns = true;
+    open_node(SL_VARIANT_ADAPT_THEN_COMBINE, 0, 3);
+    sl_node_hold(node, 1);
+    start();
+    gradient(0);
+    cut();
+    view(2, broken, 2);
+    for (uint64_t round = 2; round <= 3; round++) {
+        gradient(0);
+        ck_assert(update.publish && update.message.to.count == 1);
+        ck_assert_uint_eq(update.message.to.peers[0], 2);
+        receive(0, round, 0, 100);
+        expect_released(1);
+        for (uint32_t part = 0; part < 2; part++) {
+            receive(2, round, part, round == 2 ? 6 : 4);
+            publish(part);
+            sent(part);
+        }
+        ck_assert(update.round_done);
+        expect_model(4, 4);
+    }
+}
+
+/* Where all wait for all, an exchange that is cut is none, and none is under a broken edge. */
+START_TEST(an_exchange_of_all_never_took_place) {
+    static const sl_pair broken = {0, 2};
+    turns = true;
+    open_algorithm(&(sl_algorithm_config){.name = "local-sgd", .period = 1}, 1, 3);
+    sl_node_hold(node, 1);
+    start();
+    gradient(1);
+    ck_assert(update.publish);
+    cut();
+    ck_assert(update.round_done);
+    expect_model(2, 2);
+    view(2, &broken, 1);
+    gradient(1);
+    ck_assert(update.round_done && !update.publish);
+    expect_model(1, 1);
+}
+
+/* A ring of four: ranks 0 and 2 exchange nothing with each other. A new node begins with the view.
+ */
+START_TEST(an_all_reduce_goes_on_without_an_edge_that_it_does_not_use) {
+    static const struct {
+        sl_pair broken;
+        bool goes_on;
+    } rows[] = {{{0, 2}, true}, {{1, 3}, true}, {{0, 1}, false}, {{1, 2}, false}};
+    turns = true;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        open_on("{\"nodes\": 4, \"family\": \"ring\"}",
+                &(sl_algorithm_config){.name = "all-reduce"}, 0, 9);
+        view(5, &rows[i].broken, 1);
+        gradient(0);
+        ck_assert(update.publish == rows[i].goes_on && update.round_done != rows[i].goes_on);
+        close_node();
+    }
+}
+
+static uint32_t parts_among(uint32_t nodes, const char *algorithm, size_t *bytes) {
+    char text[256];
+    sl_experiment *e;
+    sl_plan own;
+    sl_node *n;
+    const sl_task task = {.dimension = 30000, .rounds = 2};
+    snprintf(text, sizeof text,
+             "{\"rounds\": 2, \"topology\": {\"nodes\": %u, \"family\": \"ring\"}, %s}", nodes,
+             algorithm);
+    ck_assert_msg(sl_experiment_parse(&e, text, "test", "/", NULL, 0, &error) == 0, "%s",
+                  error.text);
+    ck_assert_int_eq(sl_experiment_plan(&own, e, &task, &error), 0);
+    sl_node_settings settings = sl_experiment_node(e, &own, task.dimension, task.rounds);
+    settings.part_bytes = 4096;
+    settings.turns = true;
+    ck_assert_int_eq(sl_node_open(&n, &settings, &error), 0);
+    const uint32_t parts = sl_node_parts_max(n);
+    *bytes = sl_node_part_bytes_max(n);
+    sl_node_close(&n);
+    sl_experiment_close(&e);
+    return parts;
+}
+
+/* Who opens a node makes room for its parts once, and views may have fewer members. */
+START_TEST(parts_of_later_views_are_foreseen) {
+    static const char *const algorithms[] = {
+        "\"algorithm\": {\"name\": \"ef21\", \"server\": \"sharded\","
+        " \"compressor\": {\"name\": \"top-k\", \"fraction\": 0.5}}",
+        "\"algorithm\": {\"name\": \"all-reduce\"}",
+        "\"algorithm\": {\"name\": \"dgc\", \"all_reduce\": \"halving-doubling\","
+        " \"compressor\": {\"name\": \"top-k\", \"fraction\": 0.1}}",
+    };
+    for (size_t i = 0; i < sizeof algorithms / sizeof *algorithms; i++) {
+        size_t bytes_of_few, bytes_of_many;
+        const uint32_t of_few = parts_among(2, algorithms[i], &bytes_of_few),
+                       of_many = parts_among(8, algorithms[i], &bytes_of_many);
+        ck_assert_uint_ge(of_many, of_few);
+        ck_assert_uint_ge(bytes_of_many, bytes_of_few);
+    }
+}
 
 int main(void) {
-    Suite *suite = suite_create("node trace");
-    ADD_TESTS(suite, "rounds", a_round_in_order, the_order_of_arrival_does_not_change_a_bit,
-              combine_while_adapt_publishes_before_the_gradient_and_does_not_wait_for_sent,
-              who_has_everything_but_word_of_its_own_part_says_so,
-              an_early_part_waits_for_its_round, parts_may_come_before_start,
-              cd_sgd_sends_the_last_gradient_beside_the_next,
-              a_silent_message_ends_the_phase_and_is_not_mixed,
-              nobody_is_further_ahead_than_checkpoints_reach);
-    ADD_TESTS(suite, "trouble", what_is_not_wanted_is_counted_and_given_back,
-              more_than_the_credit_is_dropped, a_skipped_part_is_an_error_that_names_edge_and_round,
-              a_payload_of_the_wrong_size_is_never_mixed, who_may_not_be_silent_is_refused,
-              divergence_is_an_error_that_names_node_round_and_remedy,
-              a_neighbour_that_sends_nan_is_named, an_own_step_that_overflows_is_divergence,
-              a_part_that_is_not_finite_leaves_nobody, a_model_that_is_not_finite_ends_no_run_well,
-              a_lost_peer_and_a_passed_deadline_name_the_edge,
-              settings_that_make_no_sense_are_refused);
-    return run_suite(suite);
+    return run_tests("node trace");
 }

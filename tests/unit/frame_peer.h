@@ -9,10 +9,6 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "agent/peers/heartbeat.h"
 #include "harness.h"
@@ -54,35 +50,31 @@ static bool checksums = true;             /* of what the agent sends */
 static const char *on_loss = "membership.on_loss=stop";
 static const char *norm_limit = "transport.norm_limit=0";
 static const char *topology = "{\"nodes\": 2, \"family\": \"path\"}";
+static void (*comes_together)(
+    uint64_t round); /* of the agent's task, in its gradient; NULL: none */
 
 /* ---- the agent, on a thread of its own ---- */
 
 static void initial(void *context, uint32_t rank, float *x) {
-    (void)context;
-    (void)rank;
     for (int i = 0; i < D; i++)
         x[i] = 1;
 }
 
 static double gradient(void *context, uint32_t rank, uint64_t round, const float *x, float *g) {
-    (void)context;
-    (void)rank;
-    (void)round;
-    (void)g;
     while (atomic_load(&gradient_waits))
         usleep(1000);
+    if (comes_together != NULL)
+        comes_together(round);
     memcpy(last_model, x, sizeof last_model);
     return 0;
 }
 
 static sl_evaluation evaluate(void *context, const float *x) {
-    (void)context;
     memcpy(last_model, x, sizeof last_model);
     return (sl_evaluation){0};
 }
 
 static void on_notice(void *context, const char *text) {
-    (void)context;
     pthread_mutex_lock(&noticing);
     const size_t used = strlen(notices);
     snprintf(notices + used, sizeof notices - used, "%s\n", text);
@@ -118,15 +110,10 @@ typedef struct peer {
 
 static sl_connection *on_requested(void *context, const uint8_t *greeting, const char *from,
                                    char why[SL_GREETING_WHY_MAX]) {
-    (void)why;
-    (void)context;
-    (void)greeting;
-    (void)from;
     return NULL;
 }
 
 static void on_connected(void *context, void *owner) {
-    (void)owner;
     ((peer *)context)->connected = true;
 }
 
@@ -149,7 +136,6 @@ static void note_frame(const sl_frame *frame, const uint8_t *data) {
 
 static void on_received(void *context, void *owner, sl_buffer *buffer, size_t bytes) {
     peer *p = context;
-    (void)owner;
     sl_frame frame;
     const bool direct = strcmp(experiment->device, "cpu") != 0;
     ck_assert_ptr_null(sl_frame_decode(&frame, buffer->data, bytes, sizeof p->last, direct));
@@ -171,16 +157,10 @@ static void on_received(void *context, void *owner, sl_buffer *buffer, size_t by
     }
 }
 
-static void on_sent(void *context, void *owner, uint32_t cookie) {
-    (void)context;
-    (void)owner;
-    (void)cookie;
-}
+static void on_sent(void *context, void *owner, uint32_t cookie) {}
 
 static void on_down(void *context, void *owner, bool established, const char *reason) {
     peer *p = context;
-    (void)owner;
-    (void)reason;
     p->down = true;
     p->established = established;
 }
@@ -253,6 +233,20 @@ static size_t make_frame(uint8_t *out, sl_frame_type type, uint64_t round, uint3
     return SL_FRAME_HEADER_BYTES + bytes;
 }
 
+static inline void peer_send_frame(peer *p, sl_frame_type type, uint64_t exchange,
+                                   const void *payload, uint32_t bytes) {
+    uint8_t frame[SL_FRAME_HEADER_BYTES + 2048];
+    peer_send(p, frame, make_frame(frame, type, exchange, 0, payload, bytes));
+}
+
+/* A part whose numbers all are that. */
+static inline void peer_send_value(peer *p, uint64_t exchange, float value) {
+    float values[D];
+    for (int i = 0; i < D; i++)
+        values[i] = value;
+    peer_send_frame(p, SL_FRAME_DATA, exchange, values, sizeof values);
+}
+
 static inline void send_direct(peer *p, uint64_t round, const float values[D]) {
     uint8_t frame[SL_FRAME_DIRECT_AT] = {0};
     sl_frame_encode(&(sl_frame){.type = SL_FRAME_DIRECT,
@@ -283,15 +277,14 @@ static sl_hello own_hello(bool direct) {
 }
 
 static void peer_say(peer *p, const sl_hello *hello) {
-    uint8_t frame[1024], bytes[SL_HELLO_BYTES];
+    uint8_t bytes[SL_HELLO_BYTES];
     sl_hello_encode(hello, bytes);
-    peer_send(p, frame, make_frame(frame, SL_FRAME_HELLO, 0, 0, bytes, sizeof bytes));
+    peer_send_frame(p, SL_FRAME_HELLO, 0, bytes, sizeof bytes);
 }
 
 /* Any frame but HELLO says that it is in the agent's view: before, no data comes. */
 static inline void peer_say_view(peer *p) {
-    uint8_t frame[SL_FRAME_HEADER_BYTES];
-    peer_send(p, frame, make_frame(frame, SL_FRAME_CREDIT, 0, 0, NULL, 0));
+    peer_send_frame(p, SL_FRAME_CREDIT, 0, NULL, 0);
 }
 
 /* Agrees with the agent. */
@@ -301,6 +294,17 @@ static inline void peer_agree(peer *p) {
     ck_assert(poll_until(p, NULL, 1));
     ck_assert_uint_ge(p->first_bytes, SL_FRAME_HEADER_BYTES + SL_HELLO_BYTES);
     peer_say_view(p);
+}
+
+static void greet_properly(peer *p) {
+    peer_connect(p, sl_agent_port(agent), "starling", 1);
+    ck_assert(poll_until(p, &p->connected, 0));
+}
+
+/* Comes, and is accepted. */
+static inline void peer_begin(peer *p) {
+    greet_properly(p);
+    peer_agree(p);
 }
 
 static void peer_close(peer *p) {
@@ -343,6 +347,7 @@ static void meet_on(const char *device, bool direct, meeting behave) {
                   "%s", error.text);
     sl_agent_settings settings = {.experiment = experiment, .rank = 0, .host = "127.0.0.1"};
     settings.checkpoints = checkpoints;
+    settings.meets = comes_together != NULL;
     settings.observer = observer;
     settings.observer.notice = on_notice;
     settings.task = (sl_task){.dimension = D,
@@ -378,11 +383,6 @@ static inline void meet(meeting behave) {
 static inline void meet_direct(meeting behave) {
     unsetenv("STARLING_GUARD");
     meet_on("cuda:0", true, behave);
-}
-
-static void greet_properly(peer *p) {
-    peer_connect(p, sl_agent_port(agent), "starling", 1);
-    ck_assert(poll_until(p, &p->connected, 0));
 }
 
 #endif

@@ -2,38 +2,13 @@
 #ifndef STARLING_TEST_RECORD_FOLDER_H
 #define STARLING_TEST_RECORD_FOLDER_H
 
-#include <stdio.h>
-#include <string.h>
-
-#include "harness.h"
 #include "starling/folder.h"
+#include "temporary.h"
 
 #define SMALLEST "{\"rounds\": 10, \"topology\": {\"nodes\": 4, \"family\": \"ring\"}}"
 #define QUADRATIC                                                                                  \
     "{\"rounds\": 10, \"topology\": {\"nodes\": 4, \"family\": \"ring\"}, \"model\": {\"name\": "  \
     "\"quadratic\", \"path\": \"problem-of-mine.json\"}}"
-
-static char base[] = "/tmp/starling-record-XXXXXX";
-
-static inline void make_base(void) {
-    ck_assert_ptr_nonnull(mkdtemp(base));
-}
-
-static inline void remove_base(void) {
-    char command[128];
-    snprintf(command, sizeof command, "chmod -R u+w %s; rm -rf %s", base, base);
-    ck_assert_int_eq(system(command), 0);
-    memcpy(base + strlen(base) - 6, "XXXXXX", 6);
-}
-
-/* One of a few paths under the test's folder; valid until eight calls later. */
-static inline const char *at(const char *name) {
-    static char paths[8][256];
-    static int next;
-    char *path = paths[next++ % 8];
-    snprintf(path, sizeof paths[0], "%s/%s", base, name);
-    return path;
-}
 
 static inline char *contents(const char *path, size_t *bytes) {
     FILE *file = fopen(path, "rb");
@@ -44,25 +19,30 @@ static inline char *contents(const char *path, size_t *bytes) {
     return text;
 }
 
-static inline void put(const char *path, const char *text) {
-    FILE *file = fopen(path, "wb");
-    ck_assert_ptr_nonnull(file);
-    fputs(text, file);
-    ck_assert_int_eq(fclose(file), 0);
-}
-
 static inline sl_experiment *experiment_of(const char *json) {
-    sl_experiment *e = NULL;
+    sl_experiment *made = NULL;
     sl_error error = {0};
-    ck_assert_msg(sl_experiment_parse(&e, json, "test.json", base, NULL, 0, &error) == 0, "%s",
+    ck_assert_msg(sl_experiment_parse(&made, json, "test.json", base, NULL, 0, &error) == 0, "%s",
                   error.text);
-    return e;
+    return made;
 }
 
-static inline sl_folder *open_folder(const char *path, const sl_experiment *e, bool all_nodes) {
+static sl_experiment *e; /* of most tests */
+
+static inline void begin(void) {
+    make_base();
+    e = experiment_of(SMALLEST);
+}
+
+static inline void end(void) {
+    sl_experiment_close(&e);
+    remove_base();
+}
+
+static inline sl_folder *open_folder(const char *path, const sl_experiment *of, bool all_nodes) {
     sl_folder *folder = NULL;
     sl_error error = {0};
-    ck_assert_msg(sl_folder_open(&folder, path, e, all_nodes, &error) == 0, "%s", error.text);
+    ck_assert_msg(sl_folder_open(&folder, path, of, all_nodes, &error) == 0, "%s", error.text);
     return folder;
 }
 
@@ -72,11 +52,11 @@ static inline void close_folder(sl_folder *folder) {
     ck_assert_ptr_null(folder);
 }
 
-static inline void refuse_folder(const char *path, const sl_experiment *e, bool all_nodes,
+static inline void refuse_folder(const char *path, const sl_experiment *of, bool all_nodes,
                                  const char *text) {
     sl_folder *folder = NULL;
     sl_error error = {0};
-    int result = sl_folder_open(&folder, path, e, all_nodes, &error);
+    int result = sl_folder_open(&folder, path, of, all_nodes, &error);
     ck_assert_msg(result < 0, "%s was accepted", path);
     ck_assert_ptr_null(folder);
     ck_assert_int_eq(error.code, result);

@@ -3,33 +3,95 @@
  */
 #include <time.h>
 
+#include "agent/collectives/collective.h"
 #include "agent/peers/neighbour.h"
 #include "frame_peer.h"
 
+/* ---- a peer that behaves ---- */
+
+/* 1 of the agent and 3 of the peer are mixed to 2, 2.5 and 2.75. */
+static void expect_mixed(void) {
+    ck_assert_msg(agent_result == 0, "%s", agent_text);
+    ck_assert_float_eq_tol(last_model[0], 2.75f, 1e-6f);
+    ck_assert_uint_eq(counters.frames_corrupted, 0);
+}
+
 static void behave_well(peer *p) {
-    greet_properly(p);
-    peer_agree(p);
-    uint8_t frame[1024];
-    float values[D] = {3, 3, 3, 3, 3, 3, 3, 3};
+    peer_begin(p);
     for (uint64_t round = 1; round <= ROUNDS; round++)
-        peer_send(p, frame, make_frame(frame, SL_FRAME_DATA, round, 0, values, sizeof values));
+        peer_send_value(p, round, 3);
     peer_take_data(p, ROUNDS);
-    peer_send(p, frame, make_frame(frame, SL_FRAME_BYE, ROUNDS, 0, NULL, 0));
+    peer_send_frame(p, SL_FRAME_BYE, ROUNDS, NULL, 0);
 }
 
 START_TEST(a_peer_that_behaves_is_averaged_with) {
     meet(behave_well);
-    ck_assert_msg(agent_result == 0, "%s", agent_text);
-    ck_assert_float_eq_tol(last_model[0], 2.75f, 1e-6f); /* 1, 2, 2.5, 2.75 */
+    expect_mixed();
 }
-END_TEST
+
+/* Its sum is wrong, and says nothing. */
+static void send_unsummed(peer *p, uint64_t round, const float values[D]) {
+    uint8_t frame[SL_FRAME_HEADER_BYTES];
+    sl_frame_encode(&(sl_frame){.type = SL_FRAME_DATA,
+                                .unsummed = true,
+                                .view = 1,
+                                .exchange = round,
+                                .credit = data_come + credit,
+                                .received = frames_come,
+                                .payload_bytes = D * sizeof *values,
+                                .payload_sum = 1},
+                    frame);
+    peer_send_both(p, frame, sizeof frame, values, D * sizeof *values);
+}
+
+static void trust_the_link(peer *p) {
+    peer_begin(p);
+    static const float values[D] = {3, 3, 3, 3, 3, 3, 3, 3};
+    for (uint32_t round = 1; round <= ROUNDS; round++) {
+        peer_take_data(p, round);
+        ck_assert_int_eq(unsummed_come, !checksums);
+        send_unsummed(p, round, values);
+    }
+    peer_send_frame(p, SL_FRAME_BYE, ROUNDS, NULL, 0);
+}
+
+/* What comes is taken as its sender says; what goes out, as the agent's own experiment says. */
+START_TEST(each_agent_says_whether_what_it_sends_has_checksums) {
+    for (int i = 0; i < 2; i++) {
+        checksums = i == 0;
+        meet(trust_the_link);
+        expect_mixed();
+    }
+    checksums = true;
+}
+
+static void behave_well_from_a_gpu(peer *p) {
+    peer_begin(p);
+    static const float values[D] = {3, 3, 3, 3, 3, 3, 3, 3}, agents[ROUNDS] = {1, 2, 2.5f};
+    for (uint64_t round = 1; round <= ROUNDS; round++) {
+        sl_frame frame;
+        ck_assert(poll_until(p, NULL, 1 + round));
+        ck_assert_ptr_null(sl_frame_decode(&frame, p->last, p->last_bytes, sizeof values, true));
+        ck_assert_int_eq(frame.type, SL_FRAME_DIRECT);
+        for (int i = 0; i < D; i++)
+            ck_assert_mem_eq(p->last + SL_FRAME_DIRECT_AT + i * sizeof(float), &agents[round - 1],
+                             sizeof(float));
+        send_direct(p, round, values);
+    }
+    peer_send_frame(p, SL_FRAME_BYE, ROUNDS, NULL, 0);
+}
+
+START_TEST(a_peer_that_sends_from_gpu_to_gpu_is_averaged_with) {
+    meet_direct(behave_well_from_a_gpu);
+    expect_mixed();
+}
+
+/* ---- frames that cannot be ---- */
 
 static void corrupt_a_payload(peer *p) {
-    greet_properly(p);
-    peer_agree(p);
+    peer_begin(p);
     uint8_t frame[1024];
-    float values[D] = {3, 3, 3, 3, 3, 3, 3, 3};
-    size_t bytes = make_frame(frame, SL_FRAME_DATA, 1, 0, values, sizeof values);
+    size_t bytes = make_frame(frame, SL_FRAME_DATA, 1, 0, (const float[D]){3}, D * sizeof(float));
     frame[SL_FRAME_HEADER_BYTES + 5] ^= 1;
     peer_send(p, frame, bytes);
 }
@@ -47,170 +109,48 @@ START_TEST(a_corrupted_frame_is_counted_dropped_with_its_connection_and_never_mi
     ck_assert_uint_eq(counters.frames_corrupted, 1);
     ck_assert_float_eq(last_model[0], 1);
 }
-END_TEST
-
-/* Its sum is wrong, and says nothing. */
-static void send_unsummed(peer *p, uint64_t round, const float values[D]) {
-    uint8_t frame[1024];
-    sl_frame_encode(&(sl_frame){.type = SL_FRAME_DATA,
-                                .unsummed = true,
-                                .view = 1,
-                                .exchange = round,
-                                .credit = data_come + credit,
-                                .received = frames_come,
-                                .payload_bytes = D * sizeof *values,
-                                .payload_sum = 1},
-                    frame);
-    memcpy(frame + SL_FRAME_HEADER_BYTES, values, D * sizeof *values);
-    peer_send(p, frame, SL_FRAME_HEADER_BYTES + D * sizeof *values);
-}
-
-static void trust_the_link(peer *p) {
-    greet_properly(p);
-    peer_agree(p);
-    uint8_t frame[1024];
-    float values[D] = {3, 3, 3, 3, 3, 3, 3, 3};
-    for (uint32_t round = 1; round <= ROUNDS; round++) {
-        peer_take_data(p, round);
-        ck_assert_int_eq(unsummed_come, !checksums);
-        send_unsummed(p, round, values);
-    }
-    peer_send(p, frame, make_frame(frame, SL_FRAME_BYE, ROUNDS, 0, NULL, 0));
-}
-
-/* What comes is taken as its sender says; what goes out, as the agent's own experiment says. */
-START_TEST(each_agent_says_whether_what_it_sends_has_checksums) {
-    for (int i = 0; i < 2; i++) {
-        checksums = i == 0;
-        meet(trust_the_link);
-        ck_assert_msg(agent_result == 0, "%s", agent_text);
-        ck_assert_float_eq_tol(last_model[0], 2.75f, 1e-6f); /* as above */
-        ck_assert_uint_eq(counters.frames_corrupted, 0);
-    }
-    checksums = true;
-}
-END_TEST
 
 static void send_too_much(peer *p) {
-    greet_properly(p);
-    peer_agree(p);
-    uint8_t frame[2048];
-    float values[2 * D] = {0};
-    peer_send(p, frame, make_frame(frame, SL_FRAME_DATA, 1, 0, values, sizeof values));
+    peer_begin(p);
+    peer_send_frame(p, SL_FRAME_DATA, 1, (const float[2 * D]){0}, 2 * D * sizeof(float));
 }
-
-START_TEST(a_payload_longer_than_the_layout_allows_is_refused) {
-    meet(send_too_much);
-    ck_assert_int_eq(agent_result, SL_EPROTO);
-    ck_assert_ptr_nonnull(strstr(agent_text, "payload longer than its type allows"));
-}
-END_TEST
 
 /* The agent keeps what comes before it can be mixed, and drops the rest: only what it keeps uses
  * the credit up. Its gradient takes until the last frame has come. */
 static void send_beyond_credit(peer *p) {
-    uint8_t frame[1024];
-    float values[D] = {0};
     atomic_store(&gradient_waits, true);
-    greet_properly(p);
-    peer_agree(p);
+    peer_begin(p);
     const size_t before = p->frames;
     for (uint64_t exchange = 1; exchange <= WINDOW + 1; exchange++)
-        peer_send(p, frame, make_frame(frame, SL_FRAME_DATA, exchange, 0, values, sizeof values));
+        peer_send_value(p, exchange, 0);
     ck_assert(poll_until(p, NULL, before + 1)); /* ABORT */
     atomic_store(&gradient_waits, false);
 }
 
-START_TEST(more_data_than_allowed_is_refused) {
-    meet(send_beyond_credit);
-    ck_assert_msg(strstr(agent_text, "data frames, more than the") != NULL, "%s", agent_text);
-    ck_assert_int_eq(agent_result, SL_EPROTO);
-}
-END_TEST
-
-static void behave_well_from_a_gpu(peer *p) {
-    greet_properly(p);
-    peer_agree(p);
-    uint8_t bye[1024];
-    static const float values[D] = {3, 3, 3, 3, 3, 3, 3, 3}, agents[ROUNDS] = {1, 2, 2.5f};
-    for (uint64_t round = 1; round <= ROUNDS; round++) {
-        sl_frame frame;
-        ck_assert(poll_until(p, NULL, 1 + round));
-        ck_assert_ptr_null(sl_frame_decode(&frame, p->last, p->last_bytes, sizeof values, true));
-        ck_assert_int_eq(frame.type, SL_FRAME_DIRECT);
-        for (int i = 0; i < D; i++)
-            ck_assert_mem_eq(p->last + SL_FRAME_DIRECT_AT + i * sizeof(float), &agents[round - 1],
-                             sizeof(float));
-        send_direct(p, round, values);
-    }
-    peer_send(p, bye, make_frame(bye, SL_FRAME_BYE, ROUNDS, 0, NULL, 0));
-}
-
-START_TEST(a_peer_that_sends_from_gpu_to_gpu_is_averaged_with) {
-    meet_direct(behave_well_from_a_gpu);
-    ck_assert_msg(agent_result == 0, "%s", agent_text);
-    ck_assert_float_eq_tol(last_model[0], 2.75f, 1e-6f);
-}
-END_TEST
-
 static void send_direct_to_the_host(peer *p) {
-    greet_properly(p);
-    peer_agree(p);
+    peer_begin(p);
     send_direct(p, 1, (const float[D]){0});
 }
 
 static void send_through_the_host(peer *p) {
-    uint8_t frame[1024];
-    greet_properly(p);
-    peer_agree(p);
-    peer_send(p, frame, make_frame(frame, SL_FRAME_DATA, 1, 0, (const float[D]){0}, D * 4));
+    peer_begin(p);
+    peer_send_value(p, 1, 0);
 }
 
 static void give_up_before_a_gpu(peer *p) {
-    greet_properly(p);
-    peer_agree(p);
-    uint8_t frame[SL_FRAME_DIRECT_AT];
     static char longest[SL_FRAME_TEXT_MAX]; /* fills the host's piece of a buffer to its end */
     memset(longest, 'x', sizeof longest);
-    peer_send(p, frame, make_frame(frame, SL_FRAME_ABORT, 1, 0, longest, sizeof longest));
+    peer_begin(p);
+    peer_send_frame(p, SL_FRAME_ABORT, 1, longest, sizeof longest);
 }
 
-START_TEST(payloads_come_the_agreed_way_only) {
-    meet(send_direct_to_the_host);
-    ck_assert_int_eq(agent_result, SL_EPROTO);
-    ck_assert_ptr_nonnull(strstr(agent_text,
-                                 "agent 1 sent a malformed frame: data between GPUs, where "
-                                 "it goes through the host's memory"));
-    meet_direct(send_through_the_host);
-    ck_assert_int_eq(agent_result, SL_EPROTO);
-    ck_assert_ptr_nonnull(strstr(agent_text,
-                                 "agent 1 sent a malformed frame: data through the host's "
-                                 "memory, where GPUs exchange theirs"));
-    meet_direct(send_too_much);
-    ck_assert_int_eq(agent_result, SL_EPROTO);
-    meet_direct(give_up_before_a_gpu);
-    ck_assert_int_eq(agent_result, SL_EPEER);
-    ck_assert_ptr_nonnull(strstr(agent_text, "edge 1->0, round 1: agent 1 ended: xxxx"));
-}
-END_TEST
+/* ---- who differs, or is no peer ---- */
 
 static void differ_in_way(peer *p) {
     greet_properly(p);
     sl_hello hello = own_hello(strcmp(experiment->device, "cpu") == 0);
     peer_say(p, &hello);
 }
-
-START_TEST(a_gpu_is_not_paired_with_a_host) {
-    static const char refusal[] = "refused: the way of payloads (transport.gpu_direct; \"off\" for "
-                                  "all suits any pair) of agents 1 and 0 differs";
-    meet(differ_in_way);
-    ck_assert_int_eq(agent_result, SL_EPEER);
-    ck_assert_ptr_nonnull(strstr(agent_text, refusal));
-    meet_direct(differ_in_way);
-    ck_assert_int_eq(agent_result, SL_EPEER);
-    ck_assert_ptr_nonnull(strstr(agent_text, refusal));
-}
-END_TEST
 
 static void differ_in_topology(peer *p) {
     greet_properly(p);
@@ -226,15 +166,184 @@ static void differ_in_optimizer(peer *p) {
     peer_say(p, &hello);
 }
 
-START_TEST(a_difference_is_refused_with_its_name) {
-    meet(differ_in_topology);
-    ck_assert_int_eq(agent_result, SL_EPEER);
-    ck_assert_ptr_nonnull(
-        strstr(agent_text, "edge 1->0, round 0: refused: the topology of agents 1 and 0 differs"));
-    meet(differ_in_optimizer);
-    ck_assert_ptr_nonnull(strstr(agent_text, "the optimizer of agents 1 and 0 differs"));
+static void speak_before_agreeing(peer *p) {
+    greet_properly(p);
+    peer_send_value(p, 1, 0);
 }
-END_TEST
+
+static void abort_before_agreeing(peer *p) {
+    greet_properly(p);
+    peer_send_frame(p, SL_FRAME_ABORT, 0, "lies", 4);
+}
+
+static void be_a_stranger(peer *p) {
+    peer_connect(p, sl_agent_port(agent), "starlinx", 1);
+    ck_assert(poll_until(p, &p->down, 0));
+    ck_assert(!p->established);
+}
+
+static void claim_another_rank(peer *p) {
+    peer_connect(p, sl_agent_port(agent), "starling", 7);
+    ck_assert(poll_until(p, &p->down, 0));
+    ck_assert(!p->established);
+}
+
+/* ---- who ends ---- */
+
+static void give_up(peer *p) {
+    static const char cause[] = "edge 5->6, round 9: agent 5 is gone";
+    peer_begin(p);
+    peer_send_frame(p, SL_FRAME_ABORT, 1, cause, sizeof cause - 1);
+}
+
+static void hang_up(peer *p) {
+    peer_begin(p);
+    peer_close(p);
+}
+
+static void stop_it(peer *p) {
+    usleep(50000);
+    sl_agent_stop(agent);
+}
+
+/* ---- what agents do together ---- */
+
+static void send_call(peer *p, sl_frame frame, const void *payload) {
+    uint8_t header[SL_FRAME_HEADER_BYTES];
+    frame.view = 1;
+    frame.credit = data_come + credit;
+    frame.received = frames_come;
+    frame.payload_sum = sl_checksum(payload, frame.payload_bytes);
+    sl_frame_encode(&frame, header);
+    peer_send_both(p, header, sizeof header, payload, frame.payload_bytes);
+}
+
+static void say_that_it_came(peer *p) {
+    send_call(p,
+              (sl_frame){.type = SL_FRAME_BARRIER, .exchange = 1, .part = 1, .step = SL_MEET_SUM},
+              NULL);
+}
+
+static void come_alone(peer *p) {
+    peer_begin(p);
+    say_that_it_came(p);
+}
+
+static void meet_and_add_up(uint64_t round) {
+    float x[D] = {0};
+    sl_error ignored;
+    if (sl_agent_meet(agent, round, SL_MEET_SUM, &ignored) == SL_MEET_SUM)
+        sl_agent_sum(agent, &(sl_share){.x = x, .count = D, .divisor = 2}, &ignored);
+}
+
+/* Before the agent comes. */
+static void come_twice(peer *p) {
+    atomic_store(&gradient_waits, true);
+    come_alone(p);
+    const size_t before = p->frames;
+    say_that_it_came(p);
+    ck_assert(poll_until(p, NULL, before + 1)); /* ABORT */
+    atomic_store(&gradient_waits, false);
+}
+
+/* Comes to add up, and says that, of a part with so many bytes, when it is asked. */
+static void answer(peer *p, sl_frame_type type, uint32_t part, uint32_t step, uint32_t bytes) {
+    static const double zeros[2 * D];
+    sl_frame asks = {0};
+    come_alone(p);
+    do
+        ck_assert_ptr_null(sl_frame_decode(&asks, p->last, p->last_bytes, sizeof p->last, false));
+    while (asks.type != SL_FRAME_SUM_CREDIT && poll_until(p, NULL, p->frames + 1));
+    ck_assert_int_eq(asks.type, SL_FRAME_SUM_CREDIT);
+    send_call(p,
+              (sl_frame){.type = type,
+                         .exchange = asks.exchange,
+                         .part = part,
+                         .step = step,
+                         .payload_bytes = bytes},
+              zeros);
+}
+
+static void give_another_size(peer *p) {
+    answer(p, SL_FRAME_SUM, 0, 0, (D - 1) * sizeof(double));
+}
+
+static void give_another_part(peer *p) {
+    answer(p, SL_FRAME_SUM, 1, 0, D * sizeof(double));
+}
+
+static void say_that_too_much_came(peer *p) {
+    answer(p, SL_FRAME_SUM_CREDIT, 1, 9, 0);
+}
+
+/* ---- what ends the run, and what is said of it ---- */
+
+static const char other_way[] = "refused: the way of payloads (transport.gpu_direct; \"off\" for "
+                                "all suits any pair) of agents 1 and 0 differs";
+static const char nobody[] = "agent 1 (127.0.0.1:9) did not come up within 3 s";
+
+/* The agent's vectors are on the host or on a GPU; or its task comes together with the others'. */
+typedef enum kind { HOST, GPU, MEETS } kind;
+
+static const struct {
+    kind kind;
+    meeting behave;
+    int code;
+    const char *text;
+} ends[] = {
+    {HOST, send_too_much, SL_EPROTO, "payload longer than its type allows"},
+    {HOST, send_beyond_credit, SL_EPROTO, "data frames, more than the"},
+    {HOST, send_direct_to_the_host, SL_EPROTO,
+     "agent 1 sent a malformed frame: data between GPUs, where it goes through the host's memory"},
+    {GPU, send_through_the_host, SL_EPROTO,
+     "agent 1 sent a malformed frame: data through the host's memory, where GPUs exchange theirs"},
+    {GPU, give_up_before_a_gpu, SL_EPEER, "edge 1->0, round 1: agent 1 ended: xxxx"},
+    {HOST, differ_in_way, SL_EPEER, other_way},
+    {GPU, differ_in_way, SL_EPEER, other_way},
+    {HOST, differ_in_topology, SL_EPEER,
+     "edge 1->0, round 0: refused: the topology of agents 1 and 0 differs"},
+    {HOST, differ_in_optimizer, SL_EPEER, "the optimizer of agents 1 and 0 differs"},
+    {HOST, speak_before_agreeing, SL_EPEER, nobody},
+    {HOST, abort_before_agreeing, SL_EPEER, nobody},
+    {HOST, be_a_stranger, SL_EPEER, nobody},
+    {HOST, claim_another_rank, SL_EPEER, nobody},
+    {HOST, give_up, SL_EPEER,
+     "edge 1->0, round 1: agent 1 ended: edge 5->6, round 9: agent 5 is gone"},
+    {HOST, hang_up, SL_EPEER, "edge 1->0, round 1: agent 1 is gone"},
+    {HOST, come_alone, SL_EPROTO, "agent 1 runs in a session, and this agent does not"},
+    {MEETS, come_twice, SL_EPROTO, "said that agent 1 has come to a meeting, which cannot be"},
+    {MEETS, give_another_size, SL_EPROTO, "where this agent's share has another size"},
+    {MEETS, give_another_part, SL_EPROTO, "which was not asked for"},
+    {MEETS, say_that_too_much_came, SL_EPROTO, "of which it has not got so many"},
+};
+
+START_LOOP_TEST(what_ends_a_run_is_said_with_edge_and_round, sizeof ends / sizeof *ends) {
+    comes_together = ends[_i].kind == MEETS ? meet_and_add_up : NULL;
+    if (ends[_i].kind == GPU)
+        meet_direct(ends[_i].behave);
+    else
+        meet(ends[_i].behave);
+    ck_assert_msg(strstr(agent_text, ends[_i].text) != NULL, "%s: %s", ends[_i].text, agent_text);
+    ck_assert_int_eq(agent_result, ends[_i].code);
+    comes_together = NULL;
+}
+
+START_TEST(a_silent_peer_is_dead_within_the_timeout) {
+    struct timespec before, after;
+    clock_gettime(CLOCK_MONOTONIC, &before);
+    meet(peer_begin);
+    clock_gettime(CLOCK_MONOTONIC, &after);
+    ck_assert_int_eq(agent_result, SL_EPEER);
+    ck_assert_ptr_nonnull(strstr(agent_text, "edge 1->0, round 1: agent 1 has been silent for"));
+    ck_assert_int_lt(after.tv_sec - before.tv_sec, 8); /* 2 s, on a busy machine */
+}
+
+START_TEST(an_agent_stops_on_request) {
+    meet(stop_it);
+    ck_assert_int_eq(agent_result, SL_ESTOPPED);
+    ck_assert_int_eq(agent_error.rank, 0);
+    ck_assert_int_eq(agent_error.peer, SL_ERROR_NOWHERE);
+}
 
 /* Replicas, which are part of the algorithm, follow from it. */
 START_TEST(what_a_loss_does_is_compared_and_named) {
@@ -253,7 +362,6 @@ START_TEST(what_a_loss_does_is_compared_and_named) {
     ck_assert(sl_hello_differs(&side, &theirs, 1, text));
     ck_assert_ptr_nonnull(strstr(text, "the algorithm of agents 1 and 0 differs"));
 }
-END_TEST
 
 /* By key, as far as both have said it; what may be default is not said. */
 START_TEST(a_setting_that_differs_is_named_with_both_values) {
@@ -283,112 +391,6 @@ START_TEST(a_setting_that_differs_is_named_with_both_values) {
     ck_assert(sl_hello_differs(&side, &theirs, 3, text));
     ck_assert_ptr_nonnull(strstr(text, "the topology of agents 3 and 0 differs"));
 }
-END_TEST
-
-static void speak_before_agreeing(peer *p) {
-    greet_properly(p);
-    uint8_t frame[1024];
-    float values[D] = {0};
-    peer_send(p, frame, make_frame(frame, SL_FRAME_DATA, 1, 0, values, sizeof values));
-}
-
-static void abort_before_agreeing(peer *p) {
-    greet_properly(p);
-    uint8_t frame[1024];
-    peer_send(p, frame, make_frame(frame, SL_FRAME_ABORT, 0, 0, "lies", 4));
-}
-
-START_TEST(who_has_not_agreed_loses_its_connection_and_ends_nothing) {
-    const meeting strangers[] = {speak_before_agreeing, abort_before_agreeing};
-    for (int i = 0; i < 2; i++) {
-        meet(strangers[i]);
-        ck_assert_int_eq(agent_result, SL_EPEER);
-        ck_assert_msg(strstr(agent_text, "agent 1 (127.0.0.1:9) did not come up") != NULL, "%s",
-                      agent_text);
-    }
-}
-END_TEST
-
-static void be_a_stranger(peer *p) {
-    peer_connect(p, sl_agent_port(agent), "starlinx", 1);
-    ck_assert(poll_until(p, &p->down, 0));
-    ck_assert(!p->established);
-}
-
-static void claim_another_rank(peer *p) {
-    peer_connect(p, sl_agent_port(agent), "starling", 7);
-    ck_assert(poll_until(p, &p->down, 0));
-    ck_assert(!p->established);
-}
-
-START_TEST(a_stranger_is_rejected_and_the_missing_neighbour_named) {
-    meet(be_a_stranger);
-    ck_assert_int_eq(agent_result, SL_EPEER);
-    ck_assert_ptr_nonnull(
-        strstr(agent_text, "edge 1->0, round 0: agent 1 (127.0.0.1:9) did not come up within 3 s"));
-    meet(claim_another_rank);
-    ck_assert_int_eq(agent_result, SL_EPEER);
-}
-END_TEST
-
-static void fall_silent(peer *p) {
-    greet_properly(p);
-    peer_agree(p);
-}
-
-START_TEST(a_silent_peer_is_dead_within_the_timeout) {
-    struct timespec before, after;
-    clock_gettime(CLOCK_MONOTONIC, &before);
-    meet(fall_silent);
-    clock_gettime(CLOCK_MONOTONIC, &after);
-    ck_assert_int_eq(agent_result, SL_EPEER);
-    ck_assert_ptr_nonnull(strstr(agent_text, "edge 1->0, round 1: agent 1 has been silent for"));
-    ck_assert_int_lt(after.tv_sec - before.tv_sec, 8); /* 2 s, on a busy machine */
-}
-END_TEST
-
-static void give_up(peer *p) {
-    greet_properly(p);
-    peer_agree(p);
-    uint8_t frame[1024];
-    static const char cause[] = "edge 5->6, round 9: agent 5 is gone";
-    peer_send(p, frame, make_frame(frame, SL_FRAME_ABORT, 1, 0, cause, sizeof cause - 1));
-}
-
-START_TEST(an_abort_passes_on_the_edge_where_it_began) {
-    meet(give_up);
-    ck_assert_int_eq(agent_result, SL_EPEER);
-    ck_assert_str_eq(agent_text,
-                     "edge 1->0, round 1: agent 1 ended: edge 5->6, round 9: agent 5 is gone");
-}
-END_TEST
-
-static void hang_up(peer *p) {
-    greet_properly(p);
-    peer_agree(p);
-    peer_close(p);
-}
-
-START_TEST(a_closed_connection_names_edge_and_round) {
-    meet(hang_up);
-    ck_assert_int_eq(agent_result, SL_EPEER);
-    ck_assert_ptr_nonnull(strstr(agent_text, "edge 1->0, round 1: agent 1 is gone"));
-}
-END_TEST
-
-static void stop_it(peer *p) {
-    (void)p;
-    usleep(50000);
-    sl_agent_stop(agent);
-}
-
-START_TEST(an_agent_stops_on_request) {
-    meet(stop_it);
-    ck_assert_int_eq(agent_result, SL_ESTOPPED);
-    ck_assert_int_eq(agent_error.rank, 0);
-    ck_assert_int_eq(agent_error.peer, SL_ERROR_NOWHERE);
-}
-END_TEST
 
 START_TEST(a_port_in_use_is_named) {
     sl_fabric *first, *second;
@@ -404,22 +406,7 @@ START_TEST(a_port_in_use_is_named) {
                   error.text);
     sl_fabric_close(&first);
 }
-END_TEST
 
 int main(void) {
-    Suite *suite = suite_create("agent");
-    ADD_TESTS(
-        suite, "peers", a_peer_that_behaves_is_averaged_with,
-        a_corrupted_frame_is_counted_dropped_with_its_connection_and_never_mixed,
-        each_agent_says_whether_what_it_sends_has_checksums,
-        a_payload_longer_than_the_layout_allows_is_refused, a_difference_is_refused_with_its_name,
-        what_a_loss_does_is_compared_and_named, a_setting_that_differs_is_named_with_both_values,
-        who_has_not_agreed_loses_its_connection_and_ends_nothing, more_data_than_allowed_is_refused,
-        a_stranger_is_rejected_and_the_missing_neighbour_named,
-        a_peer_that_sends_from_gpu_to_gpu_is_averaged_with, payloads_come_the_agreed_way_only,
-        a_gpu_is_not_paired_with_a_host, a_silent_peer_is_dead_within_the_timeout,
-        an_abort_passes_on_the_edge_where_it_began, a_closed_connection_names_edge_and_round,
-        an_agent_stops_on_request);
-    ADD_TESTS(suite, "places", a_port_in_use_is_named);
-    return run_suite(suite);
+    return run_tests("agent");
 }

@@ -6,15 +6,15 @@
  * jansson's where nothing is parsed: its parser takes a shortage for a mistake in the text, or
  * passes over it. Those inside other libraries and libc are not touched.
  */
-#include <stdio.h>
-#include <string.h>
+#include <execinfo.h>
+#include <limits.h>
+#include <stdatomic.h>
 
 #include <jansson.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <unistd.h>
 
-#include "allocation_sweep.h"
+#include "harness.h"
 #include "peers.h"
 #include "starling/agent.h"
 #include "starling/analysis.h"
@@ -26,6 +26,67 @@
 #include "starling/rank.h"
 #include "starling/sim.h"
 #include "starling/spectrum.h"
+
+/* ---- the n-th allocation ---- */
+
+#define ALLOCATIONS_MAX 20000
+#define ALWAYS LONG_MAX
+
+/* Allocations until one fails; who asked for that one. */
+static atomic_long left = ALWAYS;
+static void *callers[16];
+static int caller_count;
+
+static bool fails(void) {
+    if (atomic_load(&left) == ALWAYS || atomic_fetch_sub(&left, 1) != 0)
+        return false;
+    caller_count = backtrace(callers, sizeof callers / sizeof *callers);
+    return true;
+}
+
+#define WRAP(type, name, parameters, arguments)                                                    \
+    type __real_##name parameters;                                                                 \
+    type __wrap_##name parameters;                                                                 \
+    type __wrap_##name parameters {                                                                \
+        return fails() ? NULL : __real_##name arguments;                                           \
+    }
+WRAP(void *, malloc, (size_t bytes), (bytes))
+WRAP(void *, calloc, (size_t count, size_t bytes), (count, bytes))
+WRAP(void *, realloc, (void *memory, size_t bytes), (memory, bytes))
+WRAP(void *, aligned_alloc, (size_t alignment, size_t bytes), (alignment, bytes))
+WRAP(char *, strdup, (const char *text), (text))
+
+int __lsan_do_recoverable_leak_check(void) __attribute__((weak));
+
+typedef int work_function(sl_error *error);
+
+/* What failed, was said, and with what code, for each n. */
+static void sweep(const char *name, work_function *work) {
+    sl_error error;
+    error.text[0] = '\0';
+    ck_assert_msg(work(&error) == 0, "%s: %s", name, error.text); /* and caches are filled */
+    for (long n = 0; n < ALLOCATIONS_MAX; n++) {
+        error = (sl_error){0};
+        atomic_store(&left, n);
+        int result = work(&error);
+        bool failed = atomic_exchange(&left, ALWAYS) < 0;
+        if (!failed) {
+            ck_assert_msg(result == 0, "%s: %s", name, error.text);
+            printf("%s: %ld allocations\n", name, n);
+            return;
+        }
+        if (result != SL_ENOMEM)
+            backtrace_symbols_fd(callers, caller_count, STDOUT_FILENO);
+        ck_assert_msg(result == SL_ENOMEM, "%s: allocation %ld failed, and it ended with %d: %s",
+                      name, n, result, error.text);
+        ck_assert_msg(error.text[0] != '\0' && strchr(error.text, '\n') == NULL,
+                      "%s, allocation %ld: no line, but '%s'", name, n, error.text);
+        ck_assert_msg(__lsan_do_recoverable_leak_check == NULL ||
+                          __lsan_do_recoverable_leak_check() == 0,
+                      "%s: allocation %ld failed, and memory was lost", name, n);
+    }
+    ck_abort_msg("%s: never done", name);
+}
 
 /* ---- topologies ---- */
 
@@ -45,11 +106,10 @@ static int open_topology(sl_error *error) {
     return result;
 }
 
-START_TEST(opening_a_topology) {
+START_LOOP_TEST(opening_a_topology, sizeof topologies / sizeof *topologies) {
     topology = topologies[_i];
     sweep(topology, open_topology);
 }
-END_TEST
 
 /* ---- experiments, and what runs them ---- */
 
@@ -266,13 +326,12 @@ static int record(sl_error *error) {
     return result;
 }
 
-START_TEST(opening_an_experiment) {
+START_LOOP_TEST(opening_an_experiment, EXPERIMENTS) {
     text = experiments[_i];
     sweep("an experiment", open_experiment);
 }
-END_TEST
 
-START_TEST(opening_what_runs_it) {
+START_LOOP_TEST(opening_what_runs_it, 7 * EXPERIMENTS) {
     static const struct {
         const char *name;
         work_function *work;
@@ -288,7 +347,6 @@ START_TEST(opening_what_runs_it) {
     json_set_alloc_funcs(__real_malloc, free);
     close_all();
 }
-END_TEST
 
 /* ---- compressors ---- */
 
@@ -323,7 +381,7 @@ static int pass_on(sl_error *error) {
     return result;
 }
 
-START_TEST(opening_a_compressor) {
+START_LOOP_TEST(opening_a_compressor, SL_COMPRESSOR_KINDS) {
     compressor = (sl_compressor_config){.kind = (sl_compressor_kind)_i,
                                         .fraction = 0.1,
                                         .levels = 7,
@@ -335,16 +393,110 @@ START_TEST(opening_a_compressor) {
                                         .theta = 1};
     sweep(sl_compressor_name(compressor.kind), pass_on);
 }
-END_TEST
+
+/* ---- sessions: all peers of a simulation, and an agent that has no neighbours, so that nobody
+ * else fails first ---- */
+
+enum { PEERS = 3, D = 40, NUMBERS = 3, STATE_MAX = 16384 };
+
+/* What each rank has saved; and does it go on from there? */
+static struct saved {
+    float x[D];
+    char state[STATE_MAX];
+    uint64_t bytes;
+} saved[PEERS];
+static bool goes_on;
+
+static int start(sl_session *s, float *x, const struct saved *from, sl_error *error) {
+    int result = goes_on ? sl_session_load(s, from->state, from->bytes, error) : 0;
+    if (goes_on)
+        memcpy(x, from->x, sizeof from->x);
+    return result != 0 ? result : sl_session_start(s, x, error);
+}
+
+static int save(sl_session *s, const float *x, struct saved *to, sl_error *error) {
+    memcpy(to->x, x, sizeof to->x);
+    to->bytes = STATE_MAX;
+    return sl_session_save(s, x, to->state, &to->bytes, error);
+}
+
+static int train(sl_session *s, float *x, int rounds, struct saved *state, sl_error *error) {
+    float average[D];
+    double numbers[NUMBERS] = {1, 2, 3};
+    double distance;
+    int result = start(s, x, state, error);
+    for (int round = 0; round < rounds && result == 0; round++)
+        result = sl_session_mix(s, x, error);
+    if (result == 0)
+        result = sl_session_sum(s, numbers, NUMBERS, NULL, error);
+    if (result == 0)
+        result = sl_session_average(s, x, average, &distance, error);
+    if (result == 0)
+        result = sl_session_average(s, x, NULL, NULL, error);
+    if (result == 0 && !goes_on)
+        result = save(s, x, state, error);
+    return result;
+}
+
+/* Higher ranks have more rounds: lower ones answer meanwhile. */
+static int peer(void *context, const sl_session_options *o, sl_error *error) {
+    static const uint64_t shape[] = {4, 10};
+    const sl_session_tensor tensor = {"w", shape, 2};
+    sl_session_options mine = *o;
+    sl_session *s = NULL;
+    float x[D] = {1};
+    mine.tensors = &tensor;
+    mine.tensor_count = 1;
+    int result = sl_session_join(&s, context, D, &mine, error);
+    if (result == 0)
+        result = train(s, x, 1 + (int)o->rank, &saved[o->rank], error);
+    if (result == 0)
+        return sl_session_leave(&s, error);
+    sl_session_abort(&s, NULL);
+    return result;
+}
+
+#define RING(keys) "{\"topology\": {\"nodes\": 3, \"family\": \"ring\"}" keys "}"
+
+static const char *const loops[] = {
+    RING(""),
+    RING(", \"algorithm\": {\"name\": \"choco-sgd\", \"compressor\": {\"name\": \"top-k\", "
+         "\"fraction\": 0.1}}"),
+    RING(", \"algorithm\": \"sgp\""),
+};
+static const char *loop;
+
+static int simulate_sessions(sl_error *error) {
+    return sl_simulate(loop, PEERS, peer, (void *)(uintptr_t)loop, NULL, error);
+}
+
+START_LOOP_TEST(simulated_sessions, sizeof loops / sizeof *loops) {
+    loop = loops[_i];
+    sweep(loop, simulate_sessions);
+    goes_on = true;
+    sweep(loop, simulate_sessions);
+    goes_on = false;
+}
+
+static int train_alone(sl_error *error) {
+    char roster[PEERS_MAX * 32];
+    sl_session_options options;
+    free_roster(roster, sizeof roster, 1);
+    sl_session_defaults(&options, sizeof options);
+    options.rank = 0;
+    options.roster = roster;
+    options.same_start = 1;
+    return peer((void *)(uintptr_t) "{\"topology\": {\"nodes\": 1, \"family\": \"ring\"}}",
+                &options, error);
+}
+
+START_TEST(a_session_of_one_agent) {
+    sweep("an agent", train_alone);
+    goes_on = true;
+    sweep("an agent that goes on", train_alone);
+    goes_on = false;
+}
 
 int main(void) {
-    Suite *suite = suite_create("allocation faults");
-    TCase *faults = tcase_create("faults");
-    tcase_set_timeout(faults, 240);
-    tcase_add_loop_test(faults, opening_a_topology, 0, sizeof topologies / sizeof *topologies);
-    tcase_add_loop_test(faults, opening_an_experiment, 0, EXPERIMENTS);
-    tcase_add_loop_test(faults, opening_what_runs_it, 0, 7 * EXPERIMENTS);
-    tcase_add_loop_test(faults, opening_a_compressor, 0, SL_COMPRESSOR_KINDS);
-    suite_add_tcase(suite, faults);
-    return run_suite(suite);
+    return run_tests("allocation faults");
 }

@@ -1,13 +1,11 @@
 /* test_authority.c - with a CA: whose certificates are good, in the greeting and in the handshake,
  * and which files of a CA are none. */
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "ca_pairs.h"
-#include "harness.h"
+#include "handshakes.h"
 #include "secure/greeting.h"
-#include "secure/handshake.h"
+#include "temporary.h"
 
 static const sl_passage passage = {.run_id = 5, .from = 3, .to = 1, .incarnation = 77};
 
@@ -26,31 +24,20 @@ static bool prove(const sl_credentials *maker, const sl_credentials *checker, co
     return sl_proof_check(&exchange, checker, true, &demand, proof, bytes, why);
 }
 
-static bool pass_on(sl_handshake *from, sl_handshake *to, sl_handshake_state *state, char *why) {
-    const uint8_t *bytes;
-    const size_t count = sl_handshake_pending(from, &bytes);
-    if (count > 0 && *state == SL_HANDSHAKE_GOES_ON)
-        *state = sl_handshake_take(to, bytes, count, why);
-    sl_handshake_sent(from, count);
-    return count > 0;
-}
-
 /* The one who dials is rank 3, or the one who listens is. */
 static bool meet(const sl_credentials *maker, const sl_credentials *checker, bool dials,
                  const uint8_t *pinned, char why[SL_HANDSHAKE_WHY_MAX]) {
-    sl_handshake_state states[2] = {SL_HANDSHAKE_GOES_ON, SL_HANDSHAKE_GOES_ON};
     const sl_demand demand = {.pinned = pinned, .authority = checker->authority->store, .rank = 3};
     const sl_demand other = {.pinned = checker->fingerprint};
-    char ignored[SL_HANDSHAKE_WHY_MAX];
+    char whys[2][SL_HANDSHAKE_WHY_MAX];
     sl_handshake *a, *b;
     ck_assert_int_eq(sl_handshake_open(&a, maker, &passage, dials, &other, NULL), 0);
     ck_assert_int_eq(sl_handshake_open(&b, checker, &passage, !dials, &demand, NULL), 0);
-    sl_handshake_take(dials ? a : b, NULL, 0, ignored);
-    while (pass_on(a, b, &states[1], why) || pass_on(b, a, &states[0], ignored))
-        ;
+    const bool met = handshakes_meet(dials ? a : b, dials ? b : a, SIZE_MAX, whys);
+    strcpy(why, whys[dials]);
     sl_handshake_close(&a);
     sl_handshake_close(&b);
-    return states[1] == SL_HANDSHAKE_DONE;
+    return met;
 }
 
 /* Greeting and handshake, of whoever dials and whoever listens, say the same. words NULL: well. */
@@ -66,14 +53,16 @@ static void judge(const sl_credentials *maker, const sl_credentials *checker, co
     }
 }
 
+FIXTURES(NULL, close_kept);
+
 START_TEST(who_has_a_certificate_of_the_ca_is_let_in) {
     static const char *const kinds[] = {"ED25519", "RSA", "EC"};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         ca root = make_ca(kinds[i], "root", NULL, DAY_S);
         ca second = make_ca(kinds[i], "second", &root, DAY_S);
-        sl_credentials *of_root = make_member(&root, "starling rank 3", 7);
-        sl_credentials *of_second = make_member(&second, "starling rank 3", 7);
-        sl_credentials *checker = make_member(&root, "starling rank 1", 8);
+        sl_credentials *of_root = keep(make_member(&root, "starling rank 3", 7));
+        sl_credentials *of_second = keep(make_member(&second, "starling rank 3", 7));
+        sl_credentials *checker = keep(make_member(&root, "starling rank 1", 8));
         trust(checker, root.certificate, NULL, NULL);
         judge(of_root, checker, NULL, NULL);
         judge(of_second, checker, NULL,
@@ -86,20 +75,17 @@ START_TEST(who_has_a_certificate_of_the_ca_is_let_in) {
         judge(of_second, checker, NULL, NULL);
         judge(of_second, checker, of_second->fingerprint, NULL);
         judge(of_second, checker, of_root->fingerprint, "is not the one that the roster names");
-        sl_credentials_close(&of_root);
-        sl_credentials_close(&of_second);
-        sl_credentials_close(&checker);
         close_ca(&root);
         close_ca(&second);
     }
 }
-END_TEST
 
 START_TEST(who_has_another_certificate_is_told_why) {
     ca root = make_ca("ED25519", "root", NULL, DAY_S),
        other = make_ca("ED25519", "root", NULL, DAY_S);
     ca over = make_ca("ED25519", "over", NULL, -1);
-    sl_credentials *checker = make_member(&root, "starling rank 1", 8), *c = make_node();
+    sl_credentials *checker = keep(make_member(&root, "starling rank 1", 8)),
+                   *c = keep(make_node());
     trust(checker, root.certificate, over.certificate, NULL);
     judge(c, checker, NULL, "is not of a CA of security.ca: self-signed certificate");
     judge(c, checker, c->fingerprint, "is not of a CA of security.ca"); /* a pin is not enough */
@@ -121,18 +107,16 @@ START_TEST(who_has_another_certificate_is_told_why) {
     judge(c, checker, NULL, "is not valid yet: valid from 20");
     wear(c, certify(&over, c->key, "starling rank 3", 7, -DAY_S, DAY_S, false));
     judge(c, checker, NULL, "its CA's certificate has expired");
-    sl_credentials_close(&c);
-    sl_credentials_close(&checker);
     close_ca(&root);
     close_ca(&other);
     close_ca(&over);
 }
-END_TEST
 
 /* Two names are none. */
 START_TEST(a_certificate_names_one_rank) {
     ca root = make_ca("ED25519", "root", NULL, DAY_S);
-    sl_credentials *checker = make_member(&root, "starling rank 1", 8), *c = make_node();
+    sl_credentials *checker = keep(make_member(&root, "starling rank 1", 8)),
+                   *c = keep(make_node());
     trust(checker, root.certificate, NULL, NULL);
     X509 *both = certify(&root, c->key, "starling rank 3", 7, -DAY_S, DAY_S, false);
     X509_NAME_add_entry_by_txt(X509_get_subject_name(both), "CN", MBSTRING_ASC,
@@ -140,17 +124,14 @@ START_TEST(a_certificate_names_one_rank) {
     ck_assert_int_gt(X509_sign(both, root.key, NULL), 0);
     wear(c, both);
     judge(c, checker, NULL, "is for another rank");
-    sl_credentials_close(&c);
-    sl_credentials_close(&checker);
     close_ca(&root);
 }
-END_TEST
 
 START_TEST(who_is_revoked_is_out) {
     ca root = make_ca("ED25519", "root", NULL, DAY_S), other = make_ca("EC", "o", NULL, DAY_S);
-    sl_credentials *checker = make_member(&root, "starling rank 1", 8);
-    sl_credentials *c = make_member(&root, "starling rank 3", 7);
-    sl_credentials *foreign = make_member(&other, "starling rank 3", 7);
+    sl_credentials *checker = keep(make_member(&root, "starling rank 1", 8));
+    sl_credentials *c = keep(make_member(&root, "starling rank 3", 7));
+    sl_credentials *foreign = keep(make_member(&other, "starling rank 3", 7));
     X509_CRL *none = make_list(&root, 0, DAY_S), *list = make_list(&root, 7, DAY_S);
     trust(checker, root.certificate, other.certificate, none);
     judge(c, checker, NULL, NULL);
@@ -162,19 +143,15 @@ START_TEST(who_is_revoked_is_out) {
     judge(c, checker, NULL, NULL);
     X509_CRL_free(none);
     X509_CRL_free(list);
-    sl_credentials_close(&c);
-    sl_credentials_close(&foreign);
-    sl_credentials_close(&checker);
     close_ca(&root);
     close_ca(&other);
 }
-END_TEST
 
 /* It has been read in time. Nobody else is shut out, and who is on it stays out. */
 START_TEST(a_list_that_has_ended_since_holds_on) {
     ca root = make_ca("ED25519", "root", NULL, DAY_S);
-    sl_credentials *checker = make_member(&root, "starling rank 1", 8);
-    sl_credentials *c = make_member(&root, "starling rank 3", 7);
+    sl_credentials *checker = keep(make_member(&root, "starling rank 1", 8));
+    sl_credentials *c = keep(make_member(&root, "starling rank 3", 7));
     X509_CRL *list = make_list(&root, 7, -1);
     trust(checker, root.certificate, NULL, NULL);
     ck_assert_int_eq(X509_STORE_add_crl(checker->authority->store, list), 1);
@@ -183,18 +160,15 @@ START_TEST(a_list_that_has_ended_since_holds_on) {
     wear(c, certify(&root, c->key, "starling rank 3", 9, -DAY_S, DAY_S, false));
     judge(c, checker, NULL, NULL);
     X509_CRL_free(list);
-    sl_credentials_close(&c);
-    sl_credentials_close(&checker);
     close_ca(&root);
 }
-END_TEST
 
 /* Nothing of a certificate that a CA has signed can be altered, nor anything be left out or added.
  */
 START_TEST(an_altered_certificate_proves_nothing) {
     ca root = make_ca("EC", "root", NULL, DAY_S);
-    sl_credentials *checker = make_member(&root, "starling rank 1", 8);
-    sl_credentials *c = make_member(&root, "starling rank 3", 7);
+    sl_credentials *checker = keep(make_member(&root, "starling rank 1", 8));
+    sl_credentials *c = keep(make_member(&root, "starling rank 3", 7));
     trust(checker, root.certificate, NULL, NULL);
     uint8_t greeting[SL_GREETING_BYTES], challenge[SL_CHALLENGE_BYTES] = {1};
     uint8_t proof[SL_PROOF_BYTES_MAX + 1] = {0};
@@ -214,30 +188,16 @@ START_TEST(an_altered_certificate_proves_nothing) {
                       "bit %zu", bit);
         proof[bit / 8] ^= (uint8_t)(1u << bit % 8);
     }
-    sl_credentials_close(&c);
-    sl_credentials_close(&checker);
     close_ca(&root);
 }
-END_TEST
 
 /* ---- files ---- */
 
-static char folder[32];
-
-static const char *path_of(const char *name) {
-    static char path[64];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    return path;
-}
-
 static void refuse(const char *ca_name, const char *list_name, const char *where,
                    const char *words) {
-    char ca_path[64], list_path[64] = "";
+    const char *ca_path = at(ca_name), *list_path = list_name != NULL ? at(list_name) : "";
     sl_authority_ends ends;
     sl_error error = {.code = 0};
-    snprintf(ca_path, sizeof ca_path, "%s", path_of(ca_name));
-    if (list_name != NULL)
-        snprintf(list_path, sizeof list_path, "%s", path_of(list_name));
     const int result = sl_authority_look(ca_path, list_path, &ends, &error);
     ck_assert_msg((result == SL_EFILE) == (words != NULL), "%d: %s", result, error.text);
     if (words == NULL)
@@ -250,10 +210,10 @@ static void refuse(const char *ca_name, const char *list_name, const char *where
 
 static void copy_part(const char *from, const char *to, size_t bytes) {
     char text[4096];
-    FILE *f = fopen(path_of(from), "r");
+    FILE *f = fopen(at(from), "r");
     const size_t got = fread(text, 1, bytes, f);
     fclose(f);
-    f = fopen(path_of(to), "w");
+    f = fopen(at(to), "w");
     fwrite(text, 1, got, f);
     fclose(f);
 }
@@ -261,30 +221,35 @@ static void copy_part(const char *from, const char *to, size_t bytes) {
 static void write_files(void) {
     ca root = make_ca("ED25519", "root", NULL, 100 * DAY_S),
        other = make_ca("EC", "o", NULL, DAY_S);
-    sl_credentials *member = make_member(&root, "starling rank 0", 2);
+    sl_credentials *member = keep(make_member(&root, "starling rank 0", 2));
     X509_CRL *list = make_list(&root, 2, 50 * DAY_S), *foreign = make_list(&other, 2, DAY_S);
     X509_CRL *ended = make_list(&root, 2, -1);
-    add_to_file(path_of("ca"), root.certificate, NULL);
-    add_to_file(path_of("no-ca"), root.certificate, NULL);
-    add_to_file(path_of("no-ca"), member->certificate, NULL);
-    add_to_file(path_of("list"), NULL, list);
-    add_to_file(path_of("foreign"), NULL, list);
-    add_to_file(path_of("foreign"), NULL, foreign);
-    add_to_file(path_of("ended"), NULL, ended);
-    add_to_file(path_of("empty"), NULL, NULL);
+    add_to_file(at("ca"), root.certificate, NULL);
+    add_to_file(at("no-ca"), root.certificate, NULL);
+    add_to_file(at("no-ca"), member->certificate, NULL);
+    add_to_file(at("list"), NULL, list);
+    add_to_file(at("foreign"), NULL, list);
+    add_to_file(at("foreign"), NULL, foreign);
+    add_to_file(at("ended"), NULL, ended);
+    add_to_file(at("empty"), NULL, NULL);
     copy_part("ca", "cut", 200);
     copy_part("list", "cut-list", 200);
-    ck_assert_int_eq(mkfifo(path_of("pipe"), 0600), 0);
+    ck_assert_int_eq(mkfifo(at("pipe"), 0600), 0);
     X509_CRL_free(list);
     X509_CRL_free(foreign);
     X509_CRL_free(ended);
-    sl_credentials_close(&member);
     close_ca(&root);
     close_ca(&other);
 }
 
+static void forget(void) {
+    close_kept();
+    remove_base();
+}
+
+FIXTURES(make_base, forget);
+
 START_TEST(files_that_are_none_of_a_ca_are_refused) {
-    make_key_folder(folder);
     write_files();
     refuse("ca", "list", "", NULL);
     refuse("none", NULL, "security.ca: ", "No such file");
@@ -300,40 +265,20 @@ START_TEST(files_that_are_none_of_a_ca_are_refused) {
     refuse("ca", "cut-list", "security.revoked: ", "list (CRL) 1 is not in PEM, or is damaged");
     refuse("ca", "foreign", "security.revoked: ", "its list 2 is not of a CA of security.ca");
     refuse("ca", "ended", "security.revoked: ", "its list 1 has ended, 20");
-    char command[64];
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    ck_assert_int_eq(system(command), 0);
 }
-END_TEST
 
 START_TEST(it_is_known_when_they_end) {
-    char ca_path[64];
     sl_authority_ends ends;
-    make_key_folder(folder);
     write_files();
-    snprintf(ca_path, sizeof ca_path, "%s", path_of("ca"));
+    const char *ca_path = at("ca");
     const int64_t now = (int64_t)time(NULL);
-    ck_assert_int_eq(sl_authority_look(ca_path, path_of("list"), &ends, NULL), 0);
+    ck_assert_int_eq(sl_authority_look(ca_path, at("list"), &ends, NULL), 0);
     ck_assert_int_le(llabs(ends.ca_s - now - 100 * DAY_S), 60);
     ck_assert_int_le(llabs(ends.revoked_s - now - 50 * DAY_S), 60);
     ck_assert_int_eq(sl_authority_look(ca_path, "", &ends, NULL), 0);
     ck_assert_int_eq(ends.revoked_s, 0);
-    char command[64];
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    ck_assert_int_eq(system(command), 0);
-}
-END_TEST
-
-static Suite *suite(void) {
-    Suite *s = suite_create("authority");
-    ADD_TESTS(s, "certificates", who_has_a_certificate_of_the_ca_is_let_in,
-              who_has_another_certificate_is_told_why, a_certificate_names_one_rank,
-              who_is_revoked_is_out, a_list_that_has_ended_since_holds_on,
-              an_altered_certificate_proves_nothing);
-    ADD_TESTS(s, "files", files_that_are_none_of_a_ca_are_refused, it_is_known_when_they_end);
-    return s;
 }
 
 int main(void) {
-    return run_suite(suite());
+    return run_tests("authority");
 }

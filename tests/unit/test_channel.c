@@ -33,6 +33,7 @@ static void use_certificates(void) {
 }
 
 static void forget(void) {
+    close_pair(&p);
     if (credentials[1] != credentials[0])
         sl_credentials_close(&credentials[1]);
     sl_credentials_close(&credentials[0]);
@@ -40,7 +41,9 @@ static void forget(void) {
         sl_roster_close(&roster);
 }
 
+/* In place of those that are open. */
 static void open_as(const sl_passage *dialer, bool seals) {
+    close_pair(&p);
     open_end(&p.ends[0], credentials[0], roster, seals, dialer, true);
     open_end(&p.ends[1], credentials[1], roster, seals, &passage, false);
 }
@@ -65,7 +68,7 @@ static void check_passes(int to, message m, sl_frame_type type) {
 
 /* ---- before the proof ---- */
 
-START_TEST(nothing_passes_before_the_proof) {
+static void pass_nothing_before_the_proof(void) {
     for (int type = SL_FRAME_HELLO; type < SL_FRAME_TYPE_END; type++)
         for (int to = 0; to < 2; to++) {
             sl_frame frame;
@@ -75,10 +78,14 @@ START_TEST(nothing_passes_before_the_proof) {
             const sl_passed passed = give(&p, to, &m, &frame);
             ck_assert_msg(passed == SL_PASSED_BROKEN || passed == SL_PASSED_MALFORMED,
                           "type %d: %d", type, (int)passed);
-            close_pair(&p);
         }
 }
-END_TEST
+
+FIXTURES(use_key, forget);
+
+START_TEST(nothing_passes_before_the_proof) {
+    pass_nothing_before_the_proof();
+}
 
 /* The dialer has proved itself by then, but the listener has not read it. */
 START_TEST(data_in_the_middle_of_a_handshake_does_not_pass) {
@@ -89,9 +96,7 @@ START_TEST(data_in_the_middle_of_a_handshake_does_not_pass) {
     ck_assert_int_eq(give(&p, 1, &hello, &frame), SL_PASSED_HANDSHAKE);
     check_broken(1, plain_frame(SL_FRAME_HELLO, 1, text, 0), "HELLO", 0);
     check_broken(1, plain_frame(SL_FRAME_DATA, 1, text, sizeof text), "DATA", 0);
-    close_pair(&p);
 }
-END_TEST
 
 START_TEST(a_cut_or_altered_handshake_does_not_end_well) {
     for (size_t at = 0; at < 160; at += 3) {
@@ -105,8 +110,6 @@ START_TEST(a_cut_or_altered_handshake_does_not_end_well) {
         message cut = plain_frame(SL_FRAME_HANDSHAKE, 1, payload, at + 1);
         const sl_passed passed = give(&p, 1, &cut, &frame);
         ck_assert(passed == SL_PASSED_HANDSHAKE && !sl_channel_is_ready(p.ends[1].channel));
-        close_pair(&p);
-
         open_as(&passage, true);
         sl_channel_begin(p.ends[0].channel);
         m = pop_message(&p.ends[0]);
@@ -114,66 +117,16 @@ START_TEST(a_cut_or_altered_handshake_does_not_end_well) {
         m = plain_frame(SL_FRAME_HANDSHAKE, 1, payload, bytes);
         if (give(&p, 1, &m, &frame) == SL_PASSED_HANDSHAKE)
             ck_assert_msg(!exchange(&p), "byte %zu", at);
-        close_pair(&p);
     }
 }
-END_TEST
 
 START_TEST(a_proof_is_of_one_run_and_rank_and_start) {
     const sl_passage others[] = {{6, 1, 0, 9}, {5, 2, 0, 9}, {5, 1, 2, 9}, {5, 1, 0, 8}};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         open_as(&others[i], true);
         ck_assert_msg(!meet(&p), "passage %zu", i);
-        close_pair(&p);
     }
 }
-END_TEST
-
-START_TEST(another_key_proves_nothing) {
-    sl_credentials *other = make_run_key(), *own = credentials[0];
-    credentials[0] = other;
-    open_as(&passage, true);
-    ck_assert(!meet(&p));
-    close_pair(&p);
-    credentials[0] = own;
-    sl_credentials_close(&other);
-}
-END_TEST
-
-/* ---- certificates ---- */
-
-static void check_strangers_roster(sl_roster *other) {
-    open_end(&p.ends[0], credentials[0], roster, true, &passage, true);
-    open_end(&p.ends[1], credentials[1], other, true, &passage, false);
-    ck_assert(!meet(&p));
-    close_pair(&p);
-    sl_roster_close(&other);
-}
-
-START_TEST(a_certificate_is_of_one_rank) {
-    sl_credentials *foreign = make_node();
-    open_ready(true);
-    check_passes(1, sealed_frame(&p, 0, SL_FRAME_DATA, text, sizeof text), SL_FRAME_DATA);
-    close_pair(&p);
-    check_strangers_roster(make_roster(credentials[1], foreign));
-    check_strangers_roster(make_roster(credentials[0], credentials[1])); /* as rank 0's */
-    sl_credentials_close(&foreign);
-}
-END_TEST
-
-START_TEST(an_expired_certificate_proves_nothing) {
-    sl_credentials *c = credentials[0];
-    X509_gmtime_adj(X509_getm_notAfter(c->certificate), -1);
-    ck_assert_int_gt(X509_sign(c->certificate, c->key, NULL), 0);
-    ck_assert(sl_fingerprint_find(c->certificate, c->fingerprint));
-    ck_assert_int_eq(SSL_CTX_use_certificate(c->tls, c->certificate), 1);
-    sl_roster_close(&roster);
-    roster = make_roster(credentials[1], credentials[0]);
-    open_as(&passage, true);
-    ck_assert(!meet(&p));
-    close_pair(&p);
-}
-END_TEST
 
 /* ---- a sealed stream ---- */
 
@@ -187,9 +140,7 @@ START_TEST(frames_of_either_side_come_whole_and_unreadable) {
             check_passes(1 - from, m, SL_FRAME_ABORT);
             sl_sealed_buffers_give_all(&p.ends[from].guard.envelopes, p.ends[from].channel);
         }
-    close_pair(&p);
 }
-END_TEST
 
 /* BYE, ABORT and all others, with right checksums, and as if they were sealed. */
 START_TEST(a_frame_that_somebody_puts_in_between_does_not_pass) {
@@ -202,10 +153,8 @@ START_TEST(a_frame_that_somebody_puts_in_between_does_not_pass) {
                 if (marked)
                     sl_frame_seal(m.data, false);
                 check_broken(to, m, "type", (size_t)type);
-                close_pair(&p);
             }
 }
-END_TEST
 
 START_TEST(no_new_handshake_begins_in_a_sealed_stream) {
     static pair other;
@@ -214,30 +163,24 @@ START_TEST(no_new_handshake_begins_in_a_sealed_stream) {
     sl_channel_begin(other.ends[0].channel);
     check_broken(1, pop_message(&other.ends[0]), "a client's first words", 0);
     close_end(&other.ends[0]);
-    close_pair(&p);
 }
-END_TEST
 
 START_TEST(every_bit_and_every_length_is_sealed) {
     open_ready(true);
     const message whole = sealed_frame(&p, 0, SL_FRAME_ABORT, text, sizeof text);
     for (size_t bit = 0; bit < 8 * whole.bytes; bit += 3) {
-        close_pair(&p);
         open_ready(true);
         message m = sealed_frame(&p, 0, SL_FRAME_ABORT, text, sizeof text);
         m.data[bit / 8] ^= (uint8_t)(1u << bit % 8);
         check_broken(1, m, "bit", bit);
     }
     for (size_t bytes = 0; bytes <= whole.bytes + 1; bytes += 4) {
-        close_pair(&p);
         open_ready(true);
         message m = sealed_frame(&p, 0, SL_FRAME_ABORT, text, sizeof text);
         m.bytes = bytes == m.bytes ? bytes + 1 : bytes;
         check_broken(1, m, "bytes", bytes);
     }
-    close_pair(&p);
 }
-END_TEST
 
 START_TEST(frames_repeated_swapped_left_out_or_sent_back_do_not_pass) {
     for (int wrong = 0; wrong < 4; wrong++) {
@@ -254,22 +197,17 @@ START_TEST(frames_repeated_swapped_left_out_or_sent_back_do_not_pass) {
             check_broken(1, a, "repeated", 0);
         if (wrong == 3)
             check_passes(1, b, SL_FRAME_BYE);
-        close_pair(&p);
     }
 }
-END_TEST
 
 START_TEST(frames_of_the_connection_before_do_not_pass) {
     open_ready(true);
     const message before = sealed_frame(&p, 0, SL_FRAME_ABORT, text, sizeof text);
-    close_pair(&p);
     open_ready(true);
     const message after = sealed_frame(&p, 0, SL_FRAME_ABORT, text, sizeof text);
     ck_assert_mem_ne(before.data + SL_FRAME_HEADER_BYTES, after.data + SL_FRAME_HEADER_BYTES, 16);
     check_broken(1, before, "of before", 0);
-    close_pair(&p);
 }
-END_TEST
 
 START_TEST(no_two_frames_are_sealed_alike) {
     message sealed[8];
@@ -287,31 +225,24 @@ START_TEST(no_two_frames_are_sealed_alike) {
     for (int i = 0; i < 8; i++)
         check_passes(1 - i % 2, sealed[i], SL_FRAME_ABORT);
     check_broken(1, sealed[0], "of the key before", 0);
-    close_pair(&p);
 }
-END_TEST
 
 START_TEST(the_last_frame_of_a_key_cannot_be_left_out) {
     open_ready(true);
     sealed_frame(&p, 0, SL_FRAME_BYE, NULL, 0);
     p.now_s += 3601;
     check_broken(1, sealed_frame(&p, 0, SL_FRAME_BYE, NULL, 0), "under the next key", 0);
-    close_pair(&p);
 }
-END_TEST
 
 START_TEST(a_sealed_hello_comes_first_where_only_that_is_sealed) {
     open_ready(false);
     check_broken(1, plain_frame(SL_FRAME_HELLO, 1, NULL, 0), "plain", 0);
-    close_pair(&p);
     open_ready(false);
     check_passes(1, sealed_frame(&p, 0, SL_FRAME_BYE, NULL, 0), SL_FRAME_BYE);
     const message m = sealed_frame(&p, 0, SL_FRAME_ABORT, text, sizeof text);
     ck_assert_mem_eq(m.data + SL_FRAME_HEADER_BYTES, text, sizeof text);
     check_passes(1, m, SL_FRAME_ABORT);
-    close_pair(&p);
 }
-END_TEST
 
 /* ---- where there is no room ---- */
 
@@ -325,9 +256,7 @@ START_TEST(what_found_no_room_is_sealed_once_and_leaves_in_its_turn) {
     ck_assert_int_eq(send_frame(&p, 0, SL_FRAME_BYE, NULL, 0), 0);
     check_passes(1, pop_message(&p.ends[0]), SL_FRAME_ABORT);
     check_passes(1, pop_message(&p.ends[0]), SL_FRAME_BYE);
-    close_pair(&p);
 }
-END_TEST
 
 START_TEST(an_envelope_is_used_again_when_it_has_left) {
     open_ready(true);
@@ -339,32 +268,46 @@ START_TEST(an_envelope_is_used_again_when_it_has_left) {
     ck_assert_int_eq(send_frame(&p, 0, SL_FRAME_DATA, text, sizeof text), 0);
     sl_channel_close(&p.ends[0].channel);
     ck_assert_uint_eq(p.ends[0].guard.envelopes.free_count, 2 * SL_SEALED_BUFFERS);
-    close_pair(&p);
 }
-END_TEST
 
-#define ADD(name, setup, ...) ADD_TESTS_WITH(s, name, setup, forget, __VA_ARGS__)
+/* ---- certificates ---- */
 
-static Suite *suite(void) {
-    Suite *s = suite_create("channel");
-    ADD("proof", use_key, nothing_passes_before_the_proof,
-        data_in_the_middle_of_a_handshake_does_not_pass,
-        a_cut_or_altered_handshake_does_not_end_well, a_proof_is_of_one_run_and_rank_and_start,
-        another_key_proves_nothing);
-    ADD("certificates", use_certificates, a_certificate_is_of_one_rank,
-        an_expired_certificate_proves_nothing, nothing_passes_before_the_proof);
-    ADD("sealed", use_key, frames_of_either_side_come_whole_and_unreadable,
-        a_frame_that_somebody_puts_in_between_does_not_pass,
-        no_new_handshake_begins_in_a_sealed_stream, every_bit_and_every_length_is_sealed,
-        frames_repeated_swapped_left_out_or_sent_back_do_not_pass,
-        frames_of_the_connection_before_do_not_pass, no_two_frames_are_sealed_alike,
-        the_last_frame_of_a_key_cannot_be_left_out,
-        a_sealed_hello_comes_first_where_only_that_is_sealed);
-    ADD("room", use_key, what_found_no_room_is_sealed_once_and_leaves_in_its_turn,
-        an_envelope_is_used_again_when_it_has_left);
-    return s;
+static void check_strangers_roster(sl_roster *other) {
+    close_pair(&p);
+    open_end(&p.ends[0], credentials[0], roster, true, &passage, true);
+    open_end(&p.ends[1], credentials[1], other, true, &passage, false);
+    ck_assert(!meet(&p));
+    close_pair(&p);
+    sl_roster_close(&other);
+}
+
+FIXTURES(use_certificates, forget);
+
+START_TEST(nothing_passes_before_the_proof_of_a_certificate) {
+    pass_nothing_before_the_proof();
+}
+
+START_TEST(a_certificate_is_of_one_rank) {
+    sl_credentials *foreign = make_node();
+    open_ready(true);
+    check_passes(1, sealed_frame(&p, 0, SL_FRAME_DATA, text, sizeof text), SL_FRAME_DATA);
+    check_strangers_roster(make_roster(credentials[1], foreign));
+    check_strangers_roster(make_roster(credentials[0], credentials[1])); /* as rank 0's */
+    sl_credentials_close(&foreign);
+}
+
+START_TEST(an_expired_certificate_proves_nothing) {
+    sl_credentials *c = credentials[0];
+    X509_gmtime_adj(X509_getm_notAfter(c->certificate), -1);
+    ck_assert_int_gt(X509_sign(c->certificate, c->key, NULL), 0);
+    ck_assert(sl_fingerprint_find(c->certificate, c->fingerprint));
+    ck_assert_int_eq(SSL_CTX_use_certificate(c->tls, c->certificate), 1);
+    sl_roster_close(&roster);
+    roster = make_roster(credentials[1], credentials[0]);
+    open_as(&passage, true);
+    ck_assert(!meet(&p));
 }
 
 int main(void) {
-    return run_suite(suite());
+    return run_tests("channel");
 }

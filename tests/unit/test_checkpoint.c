@@ -1,20 +1,16 @@
 /* test_checkpoint.c - the files of checkpoints: disks that fail at any call, numbers that are not
  * finite, and which rounds stay. The disk's functions pass through the test. */
 #include <errno.h>
-#include <math.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <unistd.h>
 
 #include "base/disk.h"
-#include "harness.h"
 #include "starling/sim.h"
+#include "temporary.h"
 #include "wire/checksum.h"
 
 enum { DIMENSION = 5, NODES = 3, ROUNDS = 8 };
 
 static sl_error error;
-static char folder[64];
 static int notices;
 
 /* ---- the disk ---- */
@@ -64,20 +60,17 @@ int __wrap_sl_disk_sync_folder(const char *path) {
 /* ---- a run ---- */
 
 static void initial(void *context, uint32_t rank, float *x) {
-    (void)context;
     for (int i = 0; i < DIMENSION; i++)
         x[i] = 1 + (float)rank;
 }
 
 static double gradient(void *context, uint32_t rank, uint64_t round, const float *x, float *g) {
-    (void)context, (void)rank;
     for (int i = 0; i < DIMENSION; i++)
         g[i] = x[i] + 0.1f * (float)round;
     return x[0] * x[0];
 }
 
 static sl_evaluation evaluate(void *context, const float *x) {
-    (void)context;
     return (sl_evaluation){.loss = x[0] * x[0], .accuracy = NAN};
 }
 
@@ -88,7 +81,6 @@ static const sl_task task = {.dimension = DIMENSION,
                              .evaluate = evaluate};
 
 static void on_notice(void *context, const char *text) {
-    (void)context;
     if (strcmp(text, "waiting for the disk: the checkpoint of round 1 is still being written") == 0)
         atomic_store(&hangs, false);
     else
@@ -99,7 +91,6 @@ static void on_notice(void *context, const char *text) {
 static float ends[NODES][DIMENSION];
 
 static int on_record(void *context, const sl_record *record, const float *x) {
-    (void)context;
     memcpy(ends[record->rank], x, sizeof ends[0]);
     return 0;
 }
@@ -119,7 +110,7 @@ static sl_experiment *parse(void) {
 
 static int simulate(const sl_experiment *e, uint64_t from) {
     const sl_checkpoints checkpoints = {
-        .folder = folder, .run_id = 7, .resume = from > 0, .round = from};
+        .folder = base, .run_id = 7, .resume = from > 0, .round = from};
     notices = 0;
     return sl_sim_run(e, &task, &observer, &checkpoints, NULL, NULL, &error);
 }
@@ -127,29 +118,24 @@ static int simulate(const sl_experiment *e, uint64_t from) {
 static int newest(const sl_experiment *e, uint64_t *round) {
     sl_checkpoint_owner owner;
     ck_assert_int_eq(sl_checkpoint_owner_of(&owner, e, &task, 7, &error), 0);
-    return sl_checkpoint_newest(round, folder, &owner, 0, NODES, UINT64_MAX, NULL, NULL, &error);
+    return sl_checkpoint_newest(round, base, &owner, 0, NODES, UINT64_MAX, NULL, NULL, &error);
 }
 
 static void begin(void) {
-    strcpy(folder, "/tmp/starling-checkpoint-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(folder));
+    make_base();
     fault.fails = NO_CALL;
 }
 
-static void end(void) {
-    char command[128];
-    snprintf(command, sizeof command, "rm -r %s", folder);
-    ck_assert_int_eq(system(command), 0);
-}
-
 /* ---- tests ---- */
+
+FIXTURES(begin, remove_base);
 
 START_TEST(the_newest_rounds_stay) {
     sl_experiment *e = parse();
     sl_checkpoint_file *files;
     size_t count;
     ck_assert_msg(simulate(e, 0) == 0, "%s", error.text);
-    ck_assert_int_eq(sl_checkpoint_list(&files, &count, folder, &error), 0);
+    ck_assert_int_eq(sl_checkpoint_list(&files, &count, base, &error), 0);
     ck_assert_uint_eq(count, 3 * NODES);
     for (size_t i = 0; i < count; i++) {
         ck_assert_uint_eq(files[i].round, ROUNDS - 2 + i / NODES);
@@ -158,11 +144,10 @@ START_TEST(the_newest_rounds_stay) {
     free(files);
     sl_experiment_close(&e);
 }
-END_TEST
 
 /* One failure at the n-th call, for every n: training ends well and says it once; from what is
  * left a run ends with the same bits. */
-START_TEST(a_disk_that_fails_voids_a_file) {
+START_LOOP_TEST(a_disk_that_fails_voids_a_file, NO_CALL) {
     sl_experiment *e = parse();
     float expected[NODES][DIMENSION];
     for (fault.at = 0; fault.at < NODES * ROUNDS; fault.at += 5) {
@@ -177,12 +162,11 @@ START_TEST(a_disk_that_fails_voids_a_file) {
         ck_assert_uint_eq(round, fault.at / NODES + 1 == ROUNDS ? ROUNDS - 1 : ROUNDS);
         ck_assert_msg(simulate(e, round) == 0, "%s", error.text);
         ck_assert_mem_eq(ends, expected, sizeof ends);
-        end();
+        remove_base();
         begin();
     }
     sl_experiment_close(&e);
 }
-END_TEST
 
 START_TEST(who_waits_for_a_disk_says_so) {
     sl_experiment *e = parse();
@@ -192,7 +176,6 @@ START_TEST(who_waits_for_a_disk_says_so) {
     ck_assert(!atomic_load(&hangs));
     sl_experiment_close(&e);
 }
-END_TEST
 
 START_TEST(a_disk_that_stays_full_is_told_once) {
     sl_experiment *e = parse();
@@ -208,7 +191,6 @@ START_TEST(a_disk_that_stays_full_is_told_once) {
     fault.ever = false;
     sl_experiment_close(&e);
 }
-END_TEST
 
 /* Puts 16 digits behind a key of the head. */
 static void put_sum(char *head, size_t bytes, const char *key, uint64_t sum) {
@@ -221,9 +203,7 @@ static void put_sum(char *head, size_t bytes, const char *key, uint64_t sum) {
 /* A number of the model becomes infinite, and all sums are right. */
 static void spoil(const char *name) {
     static char bytes[65536];
-    char path[128];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    FILE *file = fopen(path, "r+b");
+    FILE *file = fopen(at(name), "r+b");
     ck_assert_ptr_nonnull(file);
     ck_assert(fread(bytes, 1, sizeof bytes, file) > 8);
     const size_t head = 8 + ((uint8_t)bytes[0] | (size_t)(uint8_t)bytes[1] << 8);
@@ -250,7 +230,6 @@ START_TEST(a_number_that_is_not_finite_is_named) {
                   error.text);
     sl_experiment_close(&e);
 }
-END_TEST
 
 START_TEST(a_fresh_run_refuses_files_of_another) {
     sl_experiment *e = parse();
@@ -259,17 +238,7 @@ START_TEST(a_fresh_run_refuses_files_of_another) {
     ck_assert_msg(strstr(error.text, "of an earlier run") != NULL, "%s", error.text);
     sl_experiment_close(&e);
 }
-END_TEST
 
 int main(void) {
-    Suite *suite = suite_create("checkpoint");
-    ADD_TESTS_WITH(suite, "files", begin, end, the_newest_rounds_stay, who_waits_for_a_disk_says_so,
-                   a_disk_that_stays_full_is_told_once, a_number_that_is_not_finite_is_named,
-                   a_fresh_run_refuses_files_of_another);
-    TCase *faults = tcase_create("faults");
-    tcase_add_checked_fixture(faults, begin, end);
-    tcase_set_timeout(faults, 120);
-    tcase_add_loop_test(faults, a_disk_that_fails_voids_a_file, APPEND, NO_CALL);
-    suite_add_tcase(suite, faults);
-    return run_suite(suite);
+    return run_tests("checkpoint");
 }

@@ -27,17 +27,14 @@ static void begin_copy_in(void *to, const void *host, size_t bytes) {
 START_TEST(a_late_copy_in_of_pageable_memory) {
     device_copy_in_later(v, plain, BYTES);
 }
-END_TEST
 
 START_TEST(a_background_copy_out_to_pageable_memory) {
     device_begin_copy_out(plain, v, BYTES);
 }
-END_TEST
 
 START_TEST(a_background_copy_in_of_pageable_memory) {
     begin_copy_in(v, plain, BYTES);
 }
-END_TEST
 
 /* Two rows, each of it page-locked, but not what lies between. */
 START_TEST(a_copy_of_rows_of_two_allocations) {
@@ -51,23 +48,19 @@ START_TEST(a_copy_of_rows_of_two_allocations) {
                               .from_step = (size_t)labs(other - (char *)locked)};
     device_begin_copies_in(&rows, 1, device_event_open(), device_event_open());
 }
-END_TEST
 
 START_TEST(a_copy_beyond_page_locked_memory) {
     device_copy_in_later(v, locked, BYTES + 64);
 }
-END_TEST
 
 START_TEST(a_copy_of_released_memory) {
     device_release_host(locked);
     device_copy_in_later(v, locked, BYTES);
 }
-END_TEST
 
 START_TEST(memory_of_the_host_as_the_device_s) {
     device_expect(locked);
 }
-END_TEST
 
 /* x is read as constant. */
 static void normalise_to(float *y) {
@@ -87,7 +80,6 @@ START_TEST(a_launch_that_writes_what_it_reads_as_constant) {
     device_copy_in(v, ones, sizeof ones);
     normalise_to(v);
 }
-END_TEST
 
 START_TEST(what_is_allowed) {
     device_copy_in(v, plain, BYTES);
@@ -99,7 +91,6 @@ START_TEST(what_is_allowed) {
     device_copy_out(plain, v, BYTES);
     ck_assert_int_eq(device_fence(text), 0);
 }
-END_TEST
 
 int main(void) {
     const TTest *const forbidden[] = {

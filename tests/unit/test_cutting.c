@@ -5,11 +5,6 @@
  * when some parts have come. They end the rounds that others have begun, alone, and go on under a
  * view of the same members.
  */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "harness.h"
 #include "starling/experiment.h"
 #include "starling/node.h"
@@ -369,7 +364,6 @@ static void check_averages(double by) {
 /* b <- mu b + kappa (sum_j W_ij phi_j - phi_i); phi <- phi + b */
 static void check_noloco(double by) {
     static account phi, b;
-    (void)by;
     begin_account(phi);
     memset(b, 0, sizeof b);
     for (uint64_t r = 1; r <= ROUNDS; r++) {
@@ -391,7 +385,6 @@ static bool was_alone(uint32_t i, uint64_t round) {
 static void check_push_sum(double by) {
     static account n, next;
     double w[NODES], next_w[NODES];
-    (void)by;
     begin_account(n);
     for (int i = 0; i < NODES; i++)
         w[i] = 1;
@@ -446,7 +439,7 @@ static uint64_t seeds(void) {
     return many != NULL ? strtoull(many, NULL, 10) : SEEDS;
 }
 
-START_TEST(sums_are_as_accounted) {
+START_LOOP_TEST(sums_are_as_accounted, CASES) {
     for (uint64_t seed = 1; seed <= seeds(); seed++) {
         open_run(cases[_i].algorithm, cases[_i].topology, 0, seed);
         run(1500);
@@ -455,7 +448,6 @@ START_TEST(sums_are_as_accounted) {
         close_run();
     }
 }
-END_TEST
 
 /* ---- sums ---- */
 
@@ -483,7 +475,7 @@ static const char *const symmetric[] = {
 
 /* Cut before anything is combined, when so many parts of round 3 are encoded, all models move by
  * their own steps. In between there are two rounds with their exchanges. */
-START_TEST(a_cut_exchange_keeps_the_sum) {
+START_LOOP_TEST(a_cut_exchange_keeps_the_sum, sizeof symmetric / sizeof *symmetric) {
     static const double rate = 0.01;
     for (uint32_t parts = 0; parts <= PARTS; parts++) {
         double before[DIMENSION];
@@ -517,7 +509,6 @@ START_TEST(a_cut_exchange_keeps_the_sum) {
         close_run();
     }
 }
-END_TEST
 
 /* ---- every algorithm ---- */
 
@@ -554,7 +545,7 @@ static void try_all_of(const sl_algorithm_config *config, const sl_topology *on)
     }
 }
 
-START_TEST(every_algorithm_is_cut) {
+START_LOOP_TEST(every_algorithm_is_cut, 2) {
     static const char *const on[] = {"{\"nodes\": 6, \"family\": \"ring\"}",
                                      "{\"nodes\": 6, \"family\": \"one-peer-exponential\"}"};
     const char *name;
@@ -569,16 +560,7 @@ START_TEST(every_algorithm_is_cut) {
                 }
     sl_topology_close(&edges);
 }
-END_TEST
 
 int main(void) {
-    Suite *suite = suite_create("cutting");
-    TCase *test = tcase_create("account");
-    tcase_set_timeout(test, 240);
-    tcase_add_loop_test(test, sums_are_as_accounted, 0, CASES);
-    tcase_add_loop_test(test, a_cut_exchange_keeps_the_sum, 0,
-                        sizeof symmetric / sizeof *symmetric);
-    tcase_add_loop_test(test, every_algorithm_is_cut, 0, 2);
-    suite_add_tcase(suite, test);
-    return run_suite(suite);
+    return run_tests("cutting");
 }

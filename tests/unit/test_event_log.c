@@ -3,7 +3,6 @@
 #include <signal.h>
 #include <stdint.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include "folder/event_text.h"
 #include "record_folder.h"
@@ -28,7 +27,6 @@ static void setup(void) {
 }
 
 static void notice(void *context, const char *text) {
-    (void)context;
     tellings++;
     snprintf(told, sizeof told, "%s", text);
 }
@@ -40,7 +38,6 @@ static sl_event_log *open_log(int64_t rank) {
 }
 
 static int take(void *context, uint64_t line, const sl_log_entry *entry, sl_error *error) {
-    (void)context, (void)error;
     ck_assert_uint_eq(line, count + 1);
     ck_assert_uint_lt(count, READ_MAX);
     entries[count] = *entry;
@@ -67,6 +64,8 @@ static bool read_back(const char *name) {
 static void write_one(sl_event_log *log, sl_log_kind kind, uint64_t round) {
     sl_event_log_write(log, &(sl_log_entry){.kind = kind, .rank = 3, .round = round});
 }
+
+FIXTURES(setup, remove_base);
 
 START_TEST(every_kind_comes_back) {
     sl_event_log *log = open_log(3);
@@ -126,7 +125,6 @@ START_TEST(every_kind_comes_back) {
     }
     ck_assert_int_eq(tellings, 0);
 }
-END_TEST
 
 /* What a process that was killed has begun to write goes when another one goes on. */
 START_TEST(a_torn_line_is_left_out_and_then_goes) {
@@ -147,7 +145,6 @@ START_TEST(a_torn_line_is_left_out_and_then_goes) {
     ck_assert_uint_eq(count, 2);
     ck_assert_uint_eq(entries[1].round, 5);
 }
-END_TEST
 
 START_TEST(a_log_that_is_written_is_neither_read_nor_shared) {
     sl_event_log *log = open_log(3), *other = open_log(3);
@@ -163,7 +160,6 @@ START_TEST(a_log_that_is_written_is_neither_read_nor_shared) {
     read_back("events-3.jsonl");
     ck_assert_uint_eq(count, 1);
 }
-END_TEST
 
 /* Told once; what a full disk took is given back, and later lines follow. */
 START_TEST(a_full_disk_is_told_once) {
@@ -187,7 +183,6 @@ START_TEST(a_full_disk_is_told_once) {
     ck_assert_uint_eq(count, 2);
     ck_assert_uint_eq(entries[1].round, 4);
 }
-END_TEST
 
 #define UP                                                                                         \
     "{\"event\":\"up\",\"node\":1,\"round\":7,\"peer\":2,\"exchange\":7,\"seconds\":0.1,"          \
@@ -237,13 +232,7 @@ START_TEST(damaged_lines_are_refused_with_their_place) {
         ck_assert_uint_eq(count, 1);
     }
 }
-END_TEST
 
 int main(void) {
-    Suite *suite = suite_create("event_log");
-    ADD_TESTS_WITH(suite, "logs", setup, remove_base, every_kind_comes_back,
-                   a_torn_line_is_left_out_and_then_goes,
-                   a_log_that_is_written_is_neither_read_nor_shared, a_full_disk_is_told_once,
-                   damaged_lines_are_refused_with_their_place);
-    return run_suite(suite);
+    return run_tests("event_log");
 }

@@ -1,14 +1,12 @@
-/* test_fabric.c - the provider tcp over real sockets: who is let in, who is not, and that whatever
- * comes costs a connection at most. One side is a fabric, the other a socket of ours or another
- * fabric. */
+/* test_fabric.c - the provider tcp over real sockets: who is let in, who is not, that whatever
+ * comes costs a connection at most, and which receive buffers messages come in. One side is a
+ * fabric, the other a socket of ours or another fabric. */
 #include <dirent.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "harness.h"
 #include "loopback.h"
 #include "secure/credentials.h"
+#include "starling/vec.h"
 #include "wire/bytes.h"
 #include "wire/frame.h"
 #include "world/fabric.h"
@@ -16,46 +14,58 @@
 enum { ASKERS = 5, LOOKS = 300000 /* half a minute: the machine may be loaded */ };
 enum { GREETING = 1, CHALLENGE, PROOF, WELCOME, REFUSAL };
 enum { HEAD = 3, ANSWER_MAX = 8192 };
+enum { BUFFERS = 5, MESSAGE_BYTES = 4096, MESSAGES = 64 };
 
 typedef struct side {
     sl_fabric *fabric;
     sl_connection *connection;
     sl_credentials *credentials; /* NULL: nobody proves anything */
-    const sl_vec_ops *vec;
-    bool connected, down;
+    sl_pool *pool;               /* NULL: messages are counted and released */
+    bool connected, down, granted, releases;
+    sl_buffer *buffers[MESSAGES]; /* (messages) where they came, after the first */
     unsigned requests, refusals, messages;
     char why[256];
 } side;
 
 static side a, b; /* a listens */
+static uint8_t samples[MESSAGES][MESSAGE_BYTES];
 static sl_error error;
 
 /* ---- a side ---- */
 
 static void on_connected(void *context, void *owner) {
-    (void)owner;
     ((side *)context)->connected = true;
+}
+
+static void take_in_pool(side *s, sl_buffer *buffer, size_t bytes) {
+    if (!s->granted) { /* the first message opens the door */
+        s->granted = true;
+        sl_connection_grant(s->connection, s->pool);
+        return;
+    }
+    ck_assert_uint_eq(bytes, MESSAGE_BYTES);
+    ck_assert_uint_lt(s->messages, MESSAGES);
+    ck_assert_mem_eq(buffer->data, samples[s->messages], MESSAGE_BYTES);
+    s->buffers[s->messages++] = buffer;
+    if (s->releases)
+        sl_buffer_release(buffer);
 }
 
 static void on_received(void *context, void *owner, sl_buffer *buffer, size_t bytes) {
     side *s = context;
-    (void)owner;
-    (void)bytes;
+    if (s->pool != NULL) {
+        take_in_pool(s, buffer, bytes);
+        return;
+    }
     s->messages++;
     sl_buffer_release(buffer);
     sl_connection_receive_again(s->connection);
 }
 
-static void on_sent(void *context, void *owner, uint32_t cookie) {
-    (void)context;
-    (void)owner;
-    (void)cookie;
-}
+static void on_sent(void *context, void *owner, uint32_t cookie) {}
 
 static void on_down(void *context, void *owner, bool established, const char *reason) {
     side *s = context;
-    (void)owner;
-    (void)established;
     ck_assert_ptr_nonnull(reason);
     s->down = true;
     snprintf(s->why, sizeof s->why, "%s", reason);
@@ -75,7 +85,8 @@ static sl_connection *on_requested(void *context, const uint8_t *greeting, const
     if (passage.from == 9)
         return NULL;
     sl_connection_close(&s->connection);
-    ck_assert_int_eq(sl_connection_open(&s->connection, s->fabric, &handlers, s, 4, &error), 0);
+    ck_assert_int_eq(sl_connection_open(&s->connection, s->fabric, &handlers, s, MESSAGES, &error),
+                     0);
     return s->connection;
 }
 
@@ -103,7 +114,6 @@ static bool accepts(void *context, const uint8_t *greeting, const uint8_t *chall
 
 static void refused(void *context, const uint8_t *greeting, const struct sockaddr_storage *from,
                     const char *why) {
-    (void)greeting;
     ck_assert_uint_ne(sl_address_port(from), 0);
     ck_assert_uint_gt(strlen(why), 0);
     ((side *)context)->refusals++;
@@ -137,6 +147,7 @@ static void close_side(side *s) {
         return;
     sl_connection_close(&s->connection);
     sl_fabric_poll(s->fabric);
+    sl_pool_close(&s->pool);
     sl_fabric_close(&s->fabric);
 }
 
@@ -160,7 +171,8 @@ static void dial(uint32_t rank) {
     const struct sockaddr_storage address = loopback_address(sl_fabric_port(a.fabric));
     uint8_t greeting[SL_GREETING_BYTES];
     ck_assert(sl_greeting_write(&passage, b.credentials, greeting));
-    ck_assert_int_eq(sl_connection_open(&b.connection, b.fabric, &handlers, &b, 4, &error), 0);
+    ck_assert_int_eq(sl_connection_open(&b.connection, b.fabric, &handlers, &b, MESSAGES, &error),
+                     0);
     ck_assert_int_eq(sl_connection_dial(b.connection, &address, greeting, &error), 0);
 }
 
@@ -230,59 +242,34 @@ static void teardown(void) {
 
 /* ---- who is let in ---- */
 
-START_TEST(both_sides_are_connected) {
-    open_side(&a, NULL);
-    open_side(&b, NULL);
-    dial(2);
-    LOOK_UNTIL(a.connected && b.connected);
-}
-END_TEST
+FIXTURES(setup, teardown);
 
-START_TEST(both_prove_the_key_first) {
-    open_side(&a, make_key());
-    open_side(&b, a.credentials);
-    dial(2);
-    LOOK_UNTIL(a.connected && b.connected);
-    ck_assert_uint_eq(a.refusals, 0);
-}
-END_TEST
+/* Nothing is reported before both have proved what they have. */
+static const struct {
+    int keys[2]; /* of a and b; 0: none */
+    uint32_t rank;
+    const char *why; /* it is refused; NULL: both are connected */
+} pairs[] = {
+    {{0, 0}, 2, NULL},           {{1, 1}, 2, NULL},           {{1, 2}, 2, "another key"},
+    {{1, 0}, 2, "another kind"}, {{0, 1}, 2, "another kind"}, {{1, 1}, 9, "it is rank 9"},
+};
 
-START_TEST(another_key_is_refused_before_anything_is_reported) {
-    open_side(&a, make_key());
-    open_side(&b, make_key());
-    dial(2);
+START_LOOP_TEST(who_proves_it_is_let_in_and_others_hear_why, sizeof pairs / sizeof *pairs) {
+    const int *which = pairs[_i].keys;
+    sl_credentials *key = which[0] + which[1] > 0 ? make_key() : NULL;
+    open_side(&a, which[0] > 0 ? key : NULL);
+    open_side(&b, which[1] > 1 ? make_key() : which[1] > 0 ? key : NULL);
+    dial(pairs[_i].rank);
+    if (pairs[_i].why == NULL) {
+        LOOK_UNTIL(a.connected && b.connected);
+        ck_assert_uint_eq(a.refusals, 0);
+        return;
+    }
     LOOK_UNTIL(b.down);
-    ck_assert_msg(strstr(b.why, "another key") != NULL, "%s", b.why);
-    ck_assert_uint_eq(a.requests, 0);
-    ck_assert_uint_eq(a.refusals, 1);
+    ck_assert_msg(strstr(b.why, pairs[_i].why) != NULL, "%s", b.why);
+    ck_assert_uint_eq(a.requests, pairs[_i].rank == 9);
+    ck_assert(which[1] < 2 || a.refusals == 1);
 }
-END_TEST
-
-START_TEST(who_has_no_key_and_who_shows_one_are_told) {
-    open_side(&a, make_key());
-    open_side(&b, NULL);
-    dial(2);
-    LOOK_UNTIL(b.down);
-    ck_assert_msg(strstr(b.why, "another kind") != NULL, "%s", b.why);
-    close_side(&a);
-    sl_credentials_close(&a.credentials);
-    close_side(&b);
-    open_side(&a, NULL);
-    open_side(&b, make_key());
-    dial(2);
-    LOOK_UNTIL(b.down);
-    ck_assert_msg(strstr(b.why, "another kind") != NULL, "%s", b.why);
-}
-END_TEST
-
-START_TEST(who_is_not_wanted_hears_why) {
-    open_side(&a, make_key());
-    open_side(&b, a.credentials);
-    dial(9);
-    LOOK_UNTIL(b.down);
-    ck_assert_msg(strstr(b.why, "it is rank 9") != NULL, "%s", b.why);
-}
-END_TEST
 
 /* A proof that was heard opens nothing: each connection asks for another one. */
 START_TEST(what_was_overheard_is_refused) {
@@ -303,7 +290,6 @@ START_TEST(what_was_overheard_is_refused) {
     }
     ck_assert_uint_eq(a.requests, 1);
 }
-END_TEST
 
 /* ---- who is no agent ---- */
 
@@ -325,7 +311,6 @@ START_TEST(garbage_is_refused) {
     }
     ck_assert_uint_eq(a.requests, 0);
 }
-END_TEST
 
 /* Whoever has the port of a peer: silent, garbage, a welcome without a proof. */
 START_TEST(a_listener_that_proves_nothing_is_no_peer) {
@@ -342,7 +327,8 @@ START_TEST(a_listener_that_proves_nothing_is_no_peer) {
         uint8_t greeting[SL_GREETING_BYTES], zeros[64] = {0};
         b.down = false;
         ck_assert(sl_greeting_write(&passage, b.credentials, greeting));
-        ck_assert_int_eq(sl_connection_open(&b.connection, b.fabric, &handlers, &b, 4, &error), 0);
+        ck_assert_int_eq(
+            sl_connection_open(&b.connection, b.fabric, &handlers, &b, MESSAGES, &error), 0);
         ck_assert_int_eq(sl_connection_dial(b.connection, &address, greeting, &error), 0);
         const int fd = accept(listener, NULL, NULL);
         if (kind > 5) /* after a true challenge */
@@ -358,7 +344,6 @@ START_TEST(a_listener_that_proves_nothing_is_no_peer) {
     }
     close(listener);
 }
-END_TEST
 
 /* A connection of ours that a has taken for one. */
 static int be_connected(void) {
@@ -371,6 +356,7 @@ static int be_connected(void) {
     return fd;
 }
 
+/* Half a message is none. */
 START_TEST(whatever_comes_costs_a_connection_at_most) {
     uint8_t frame[SL_FRAME_HEADER_BYTES];
     open_side(&a, NULL);
@@ -382,11 +368,10 @@ START_TEST(whatever_comes_costs_a_connection_at_most) {
         send(fd, frame, sizeof frame, MSG_NOSIGNAL);
         shutdown(fd, SHUT_WR);
         LOOK_UNTIL(a.down);
-        ck_assert_uint_le(a.messages, before + 1);
+        ck_assert_uint_eq(a.messages, before + (sl_frame_bytes(frame) == sizeof frame));
         close(fd);
     }
 }
-END_TEST
 
 /* Frames that come in pieces of any size, or many at once. */
 START_TEST(messages_are_whole_however_they_come) {
@@ -413,7 +398,74 @@ START_TEST(messages_are_whole_however_they_come) {
         LOOK_UNTIL(a.down);
     }
 }
-END_TEST
+
+/* ---- receive buffers ---- */
+
+static void send_one(const uint8_t *data, size_t bytes) {
+    ck_assert_int_eq(sl_connection_send(b.connection, data, 64, data + 64, bytes - 64, true, 0), 0);
+}
+
+static void send_messages(uint32_t count) {
+    for (uint32_t m = 0; m < count; m++) {
+        const sl_frame frame = {.type = SL_FRAME_DATA,
+                                .payload_bytes = MESSAGE_BYTES - SL_FRAME_HEADER_BYTES};
+        for (size_t i = 0; i < MESSAGE_BYTES; i++)
+            samples[m][i] = (uint8_t)(m * 7 + i % 251);
+        sl_frame_encode(&frame, samples[m]);
+        send_one(samples[m], MESSAGE_BYTES);
+    }
+}
+
+static void connect_with_pool(void) {
+    const sl_buffers buffers = {.vec = sl_vec_cpu(), .count = BUFFERS, .bytes = MESSAGE_BYTES};
+    uint8_t first[SL_FRAME_HEADER_BYTES];
+    open_side(&a, NULL);
+    open_side(&b, NULL);
+    ck_assert_int_eq(sl_pool_open(&a.pool, a.fabric, &buffers, NULL, &error), 0);
+    dial(2);
+    LOOK_UNTIL(b.connected);
+    sl_frame_encode(&(sl_frame){.type = SL_FRAME_BYE}, first);
+    send_one(first, sizeof first);
+    LOOK_UNTIL(a.granted);
+}
+
+static uint32_t count_buffers(uint32_t count) {
+    uint32_t distinct = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t before = 0;
+        while (a.buffers[before] != a.buffers[i])
+            before++;
+        distinct += before == i;
+    }
+    return distinct;
+}
+
+/* Whatever waits in the socket, the two that are posted take turns. */
+START_TEST(buffers_used_last_are_used_next) {
+    connect_with_pool();
+    a.releases = true;
+    send_messages(MESSAGES - 1);
+    LOOK_UNTIL(a.messages == MESSAGES - 1);
+    ck_assert_uint_le(count_buffers(MESSAGES - 1), 2);
+}
+
+/* Held ones are not overwritten, all of the pool can be held, and the rest waits for a release. */
+START_TEST(messages_wait_for_a_buffer) {
+    connect_with_pool();
+    send_messages(BUFFERS + 2);
+    LOOK_UNTIL(a.messages == BUFFERS);
+    for (int i = 0; i < 200; i++)
+        look();
+    ck_assert_uint_eq(a.messages, BUFFERS);
+    ck_assert_uint_eq(count_buffers(BUFFERS), BUFFERS);
+    for (uint32_t m = 0; m < BUFFERS; m++)
+        ck_assert_mem_eq(a.buffers[m]->data, samples[m], MESSAGE_BYTES);
+    for (uint32_t m = 0; m < 2; m++) {
+        sl_buffer_release(a.buffers[3 * m]);
+        LOOK_UNTIL(a.messages == BUFFERS + m + 1);
+        ck_assert_ptr_eq(a.buffers[BUFFERS + m], a.buffers[3 * m]);
+    }
+}
 
 /* ---- ends ---- */
 
@@ -437,7 +489,6 @@ START_TEST(who_asks_as_the_fabric_closes_is_sent_away) {
         close(askers[i]);
     }
 }
-END_TEST
 
 START_TEST(who_goes_before_the_answer_is_forgotten) {
     const struct linger reset = {.l_onoff = 1};
@@ -455,7 +506,6 @@ START_TEST(who_goes_before_the_answer_is_forgotten) {
     close_side(&a);
     ck_assert_uint_eq(count_descriptors(), before);
 }
-END_TEST
 
 START_TEST(who_says_nothing_is_ended_and_counted) {
     open_side(&a, NULL);
@@ -467,18 +517,7 @@ START_TEST(who_says_nothing_is_ended_and_counted) {
     for (int i = 0; i < ASKERS; i++)
         close(askers[i]);
 }
-END_TEST
 
 int main(void) {
-    Suite *suite = suite_create("fabric");
-    ADD_TESTS_WITH(suite, "let in", setup, teardown, both_sides_are_connected,
-                   both_prove_the_key_first, another_key_is_refused_before_anything_is_reported,
-                   who_has_no_key_and_who_shows_one_are_told, who_is_not_wanted_hears_why,
-                   what_was_overheard_is_refused);
-    ADD_TESTS_WITH(suite, "no agent", setup, teardown, garbage_is_refused,
-                   a_listener_that_proves_nothing_is_no_peer,
-                   whatever_comes_costs_a_connection_at_most, messages_are_whole_however_they_come);
-    ADD_TESTS_WITH(suite, "ends", setup, teardown, who_asks_as_the_fabric_closes_is_sent_away,
-                   who_goes_before_the_answer_is_forgotten, who_says_nothing_is_ended_and_counted);
-    return run_suite(suite);
+    return run_tests("fabric");
 }

@@ -1,9 +1,5 @@
 /* test_foreign.c - graphs of other programs: formats by their bytes, and what the numbers at edges
  * and in matrices mean. The readers are held against networkx in tests/parity/test_foreign.py. */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "harness.h"
 #include "starling/foreign.h"
 #include "starling/topology.h"
@@ -62,7 +58,6 @@ START_TEST(formats_show_in_the_bytes) {
     ck_assert(sl_graph_format_is_read(SL_GRAPH_TABLE) && !sl_graph_format_is_read(SL_GRAPH_GEXF));
     ck_assert(!sl_graph_format_is_read(SL_GRAPH_UNKNOWN));
 }
-END_TEST
 
 /* ---- graphs ---- */
 
@@ -100,7 +95,7 @@ static const struct {
     {EDGES({0, 3, NAN}), false, NULL, "edge [0, 3] names a node that is not in 0..2"},
 };
 
-START_TEST(numbers_at_edges_are_weights_or_are_refused) {
+START_LOOP_TEST(numbers_at_edges_are_weights_or_are_refused, sizeof graphs / sizeof *graphs) {
     static const char *const names[] = {"a", "b", "c"};
     const sl_foreign_graph graph = {.nodes = 3,
                                     .names = names,
@@ -119,7 +114,6 @@ START_TEST(numbers_at_edges_are_weights_or_are_refused) {
     }
     free(json);
 }
-END_TEST
 
 /* ---- matrices ---- */
 
@@ -148,7 +142,7 @@ static const struct {
     {{0, NAN, 0, 0, 0, 0, 0, 0, 0}, NULL, "entry [0][1] of the matrix is nan"},
 };
 
-START_TEST(a_matrix_is_adjacency_or_w_or_is_refused) {
+START_LOOP_TEST(a_matrix_is_adjacency_or_w_or_is_refused, sizeof matrices / sizeof *matrices) {
     sl_matrix_entry entries[18];
     char *json = NULL;
     for (uint32_t k = 0; k < 9; k++) { /* in two halves, which add up */
@@ -165,16 +159,7 @@ START_TEST(a_matrix_is_adjacency_or_w_or_is_refused) {
     }
     free(json);
 }
-END_TEST
 
 int main(void) {
-    Suite *suite = suite_create("foreign");
-    TCase *tcase = tcase_create("foreign");
-    tcase_add_test(tcase, formats_show_in_the_bytes);
-    tcase_add_loop_test(tcase, numbers_at_edges_are_weights_or_are_refused, 0,
-                        sizeof graphs / sizeof *graphs);
-    tcase_add_loop_test(tcase, a_matrix_is_adjacency_or_w_or_is_refused, 0,
-                        sizeof matrices / sizeof *matrices);
-    suite_add_tcase(suite, tcase);
-    return run_suite(suite);
+    return run_tests("foreign");
 }

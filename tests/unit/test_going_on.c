@@ -1,7 +1,4 @@
 /* test_going_on.c - what may be another where a run goes on from a checkpoint. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "experiment_texts.h"
 #include "harness.h"
 
@@ -43,7 +40,6 @@ START_TEST(a_run_goes_on_with_what_neighbours_compare) {
     goes_on_with("membership.on_loss=stop", "membership.on_loss: \"stop\" here, \"continue\" in ");
     goes_on_with("topology={\"nodes\":4,\"edges\":[[0,1],[1,2],[2,3]]}", "topology: {\"nodes\":4");
 }
-END_TEST
 
 START_TEST(settings_come_back_bit_for_bit) {
     const char *const overrides[] = {"optimizer.learning_rate=0.30000000000000004",
@@ -60,7 +56,6 @@ START_TEST(settings_come_back_bit_for_bit) {
     free(text);
     sl_experiment_close(&e);
 }
-END_TEST
 
 /* Its file has every key, and so says nothing of those without effect. */
 START_TEST(a_group_may_be_replaced_without_warnings) {
@@ -71,11 +66,7 @@ START_TEST(a_group_may_be_replaced_without_warnings) {
     sl_experiment_close(&e);
     free(json);
 }
-END_TEST
 
 int main(void) {
-    Suite *suite = suite_create("going on");
-    ADD_TESTS(suite, "settings", a_run_goes_on_with_what_neighbours_compare,
-              settings_come_back_bit_for_bit, a_group_may_be_replaced_without_warnings);
-    return run_suite(suite);
+    return run_tests("going on");
 }

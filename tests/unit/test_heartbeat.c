@@ -2,10 +2,10 @@
 #include "frame_peer.h"
 
 static void say(peer *p, uint32_t waits_for, sl_agent_view root) {
-    uint8_t frame[1024], payload[SL_HEARTBEAT_BYTES];
+    uint8_t payload[SL_HEARTBEAT_BYTES];
     const sl_heartbeat h = {{1, SL_AGENT_COMPUTES, 1, 41}, waits_for, root};
     sl_heartbeat_encode(&h, payload);
-    peer_send(p, frame, make_frame(frame, SL_FRAME_HEARTBEAT, 0, 0, payload, sizeof payload));
+    peer_send_frame(p, SL_FRAME_HEARTBEAT, 0, payload, sizeof payload);
 }
 
 /* ---- what it makes of words ---- */
@@ -19,8 +19,7 @@ static bool seen(sl_agent_doing doing) {
 
 /* Says so, again and again, until the agent has seen that, and has said so itself. */
 static void compute(peer *p) {
-    greet_properly(p);
-    peer_agree(p);
+    peer_begin(p);
     agent_says = (sl_heartbeat){0};
     while (!p->down && !(seen(SL_AGENT_COMPUTES) && agent_says.root.rank == 1))
         say(p, 1, (sl_agent_view){1, SL_AGENT_COMPUTES, 1, 41});
@@ -43,12 +42,10 @@ START_TEST(who_is_waited_for_and_waits_for_nobody_is_the_root) {
     ck_assert_int_eq(agent_says.own.doing, SL_AGENT_EXCHANGES);
     ck_assert_uint_eq(agent_says.own.round, 1);
 }
-END_TEST
 
 /* Until long after the agent has heard of it. */
 static void wait_for_the_agent(peer *p) {
-    greet_properly(p);
-    peer_agree(p);
+    peer_begin(p);
     agent_says = (sl_heartbeat){0};
     while (!p->down && agent_says.own.still_s < 1.5)
         say(p, 0, (sl_agent_view){0, SL_AGENT_COMPUTES, 1, 50});
@@ -63,11 +60,9 @@ START_TEST(words_that_lead_back_name_nobody) {
     ck_assert(!progress.waits);
     ck_assert_str_eq(progress.waits_for, "edge 1->0, round 1: part 0 of 1 has not come");
 }
-END_TEST
 
 static void fall_silent(peer *p) {
-    greet_properly(p);
-    peer_agree(p);
+    peer_begin(p);
     while (!p->down && !seen(SL_AGENT_SILENT))
         usleep(10000);
     sl_agent_stop(agent);
@@ -79,10 +74,8 @@ START_TEST(who_says_nothing_is_silent) {
     ck_assert_uint_eq(progress.root.rank, 1);
     ck_assert_double_ge(progress.root.still_s, 1);
 }
-END_TEST
 
 static void stay_away(peer *p) {
-    (void)p;
     for (int i = 0; i < 1000 && !seen(SL_AGENT_AWAY); i++)
         usleep(10000);
     sl_agent_stop(agent);
@@ -95,7 +88,6 @@ START_TEST(who_has_not_come_is_away) {
     ck_assert_uint_eq(progress.root.rank, 1);
     ck_assert_str_eq(progress.waits_for, "agents to come up: 1");
 }
-END_TEST
 
 /* ---- what it is told ---- */
 
@@ -110,8 +102,7 @@ static void be_told(peer *p, const char *text) {
 }
 
 static void send_nothing(peer *p) {
-    greet_properly(p);
-    peer_agree(p);
+    peer_begin(p);
     be_told(p, "agent 1 has been silent for ");
 }
 
@@ -123,16 +114,16 @@ START_TEST(a_wait_for_data_is_told_with_both_deadlines) {
                                           "agent 1 is silent since "));
     ck_assert_ptr_nonnull(strstr(notices, " s left (transport.round_timeout_s); does "));
 }
-END_TEST
 
-/* All that it has to say comes, and it takes nothing. */
-static void take_nothing(peer *p) {
-    uint8_t frame[1024];
-    const float values[D] = {3};
+/* All that it has to say comes. */
+static void begin_and_take_nothing(peer *p) {
     credit = 0;
-    greet_properly(p);
-    peer_agree(p);
-    peer_send(p, frame, make_frame(frame, SL_FRAME_DATA, 1, 0, values, sizeof values));
+    peer_begin(p);
+    peer_send_value(p, 1, 3);
+}
+
+static void take_nothing(peer *p) {
+    begin_and_take_nothing(p);
     be_told(p, "waiting: edge 0->1, round 1: part 0 of 1 has not been taken");
     credit = 8;
 }
@@ -141,15 +132,9 @@ START_TEST(a_wait_for_who_takes_nothing_is_told) {
     meet(take_nothing);
     ck_assert_ptr_nonnull(strstr(notices, " s left (transport.round_timeout_s); does "));
 }
-END_TEST
 
 static void take_nothing_for_too_long(peer *p) {
-    const float values[D] = {3};
-    uint8_t frame[1024];
-    credit = 0;
-    greet_properly(p);
-    peer_agree(p);
-    peer_send(p, frame, make_frame(frame, SL_FRAME_DATA, 1, 0, values, sizeof values));
+    begin_and_take_nothing(p);
     ck_assert(poll_until(p, NULL, 2)); /* HELLO, ABORT */
     credit = 8;
 }
@@ -162,11 +147,9 @@ START_TEST(who_takes_nothing_ends_the_run_by_name) {
     ck_assert_uint_eq(agent_error.rank, 0);
     ck_assert_uint_eq(agent_error.peer, 1);
 }
-END_TEST
 
 static void go_away(peer *p) {
-    greet_properly(p);
-    peer_agree(p);
+    peer_begin(p);
     sl_connection_close(&p->link);
     be_told(p, "waiting for agent 1 to come back: edge 1->0, round 1: agent 1 is gone");
 }
@@ -177,27 +160,22 @@ START_TEST(a_wait_for_a_connection_is_told) {
     reconnect_s = 0;
     ck_assert_ptr_nonnull(strstr(notices, " s left (transport.reconnect_s)\n"));
 }
-END_TEST
 
 /* ---- what makes no sense ---- */
 
 static void say_half(peer *p) {
-    uint8_t frame[1024];
     static const uint8_t payload[SL_HEARTBEAT_BYTES];
-    greet_properly(p);
-    peer_agree(p);
-    peer_send(p, frame, make_frame(frame, SL_FRAME_HEARTBEAT, 0, 0, payload, sizeof payload / 2));
+    peer_begin(p);
+    peer_send_frame(p, SL_FRAME_HEARTBEAT, 0, payload, sizeof payload / 2);
 }
 
 static void wait_for_a_stranger(peer *p) {
-    greet_properly(p);
-    peer_agree(p);
+    peer_begin(p);
     say(p, 2, (sl_agent_view){1, SL_AGENT_COMPUTES, 1, 41});
 }
 
 static void do_what_nobody_does(peer *p) {
-    greet_properly(p);
-    peer_agree(p);
+    peer_begin(p);
     say(p, 1, (sl_agent_view){1, SL_AGENT_AWAY + 1, 1, 41});
 }
 
@@ -212,16 +190,8 @@ START_TEST(words_that_make_no_sense_are_refused) {
         ck_assert_ptr_nonnull(strstr(agent_text, "HEARTBEAT with what no agent is, or does"));
     }
 }
-END_TEST
 
 int main(void) {
     timeout_s = 60;
-    Suite *suite = suite_create("heartbeat");
-    ADD_TESTS(suite, "roots", who_is_waited_for_and_waits_for_nobody_is_the_root,
-              words_that_lead_back_name_nobody, who_says_nothing_is_silent,
-              who_has_not_come_is_away, words_that_make_no_sense_are_refused);
-    ADD_TESTS(suite, "notices", a_wait_for_data_is_told_with_both_deadlines,
-              a_wait_for_who_takes_nothing_is_told, who_takes_nothing_ends_the_run_by_name,
-              a_wait_for_a_connection_is_told);
-    return run_suite(suite);
+    return run_tests("heartbeat");
 }

@@ -1,32 +1,20 @@
 /* test_keys.c - key files: who may have them, and what is in them. */
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 
-#include "harness.h"
 #include "secure/credentials.h"
 #include "secure/key_text.h"
-#include "secure_pairs.h"
+#include "temporary.h"
 
-static char folder[32], path[64];
+static char path[64];
 
 static void setup(void) {
-    make_key_folder(folder);
-    snprintf(path, sizeof path, "%s/run.key", folder);
+    make_base();
+    snprintf(path, sizeof path, "%s", at("run.key"));
     ck_assert_int_eq(sl_run_key_make(path, NULL), 0);
 }
 
-static void teardown(void) {
-    char command[64];
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    ck_assert_int_eq(system(command), 0);
-}
-
 static void write_text(const char *file, const char *text, mode_t mode) {
-    FILE *f = fopen(file, "w");
-    ck_assert_ptr_nonnull(f);
-    fputs(text, f);
-    fclose(f);
+    put(file, text);
     ck_assert_int_eq(chmod(file, mode), 0);
 }
 
@@ -39,6 +27,8 @@ static void refuse(const char *file, const char *words) {
     ck_assert_msg(strncmp(error.text, file, strlen(file)) == 0, "%s", error.text);
 }
 
+FIXTURES(setup, remove_base);
+
 START_TEST(a_run_key_is_its_owners_alone_and_comes_back) {
     struct stat status;
     sl_credentials *credentials;
@@ -48,7 +38,6 @@ START_TEST(a_run_key_is_its_owners_alone_and_comes_back) {
     ck_assert_int_eq(sl_credentials_load_key(&credentials, path, NULL), 0);
     sl_credentials_close(&credentials);
 }
-END_TEST
 
 START_TEST(two_keys_differ_and_none_is_written_over) {
     char text[SL_RUN_KEY_FILE_BYTES + 1], other[SL_RUN_KEY_FILE_BYTES + 1];
@@ -59,7 +48,6 @@ START_TEST(two_keys_differ_and_none_is_written_over) {
     ck_assert_int_eq(sl_run_key_make(path, &error), SL_EFILE);
     ck_assert_ptr_nonnull(strstr(error.text, "is there already"));
 }
-END_TEST
 
 START_TEST(what_others_may_read_is_refused) {
     static const mode_t modes[] = {0640, 0604, 0644, 0660, 0606, 0610, 0601};
@@ -72,7 +60,6 @@ START_TEST(what_others_may_read_is_refused) {
     ck_assert_int_eq(sl_credentials_load_key(&credentials, path, NULL), 0);
     sl_credentials_close(&credentials);
 }
-END_TEST
 
 START_TEST(what_belongs_to_another_user_is_refused) {
     if (geteuid() != 0)
@@ -80,26 +67,23 @@ START_TEST(what_belongs_to_another_user_is_refused) {
     ck_assert_int_eq(chown(path, 12345, (gid_t)-1), 0);
     refuse(path, "belongs to user 12345");
 }
-END_TEST
 
 START_TEST(links_folders_pipes_and_missing_files_are_refused) {
-    char other[80];
-    snprintf(other, sizeof other, "%s/link", folder);
+    const char *other = at("link");
     ck_assert_int_eq(symlink(path, other), 0);
     refuse(other, "symbolic link");
-    refuse(folder, "not a regular file");
-    snprintf(other, sizeof other, "%s/pipe", folder);
+    refuse(base, "not a regular file");
+    other = at("pipe");
     ck_assert_int_eq(mkfifo(other, 0600), 0);
     refuse(other, "not a regular file");
-    snprintf(other, sizeof other, "%s/none", folder);
+    other = at("none");
     refuse(other, "No such file");
 }
-END_TEST
 
 START_TEST(what_is_no_key_is_refused) {
-    char text[SL_RUN_KEY_FILE_BYTES + 1], other[80];
+    char text[SL_RUN_KEY_FILE_BYTES + 1];
     ck_assert_int_eq(sl_run_key_text(text, NULL), 0);
-    snprintf(other, sizeof other, "%s/other", folder);
+    const char *other = at("other");
     write_text(other, "", 0600);
     refuse(other, "it has 0");
     for (size_t at = 0; at < SL_RUN_KEY_FILE_BYTES; at++) {
@@ -118,20 +102,16 @@ START_TEST(what_is_no_key_is_refused) {
     write_text(other, longer, 0600);
     refuse(other, "too many for a key");
 }
-END_TEST
 
 START_TEST(a_run_folder_holds_no_keys) {
-    char other[80];
-    snprintf(other, sizeof other, "%s/metrics-0.jsonl", folder);
-    write_text(other, "", 0644);
+    const char *other = at("new.key");
+    write_text(at("metrics-0.jsonl"), "", 0644);
     refuse(path, "is in a run folder");
-    snprintf(other, sizeof other, "%s/new.key", folder);
     sl_error error;
     ck_assert_int_eq(sl_run_key_make(other, &error), SL_EFILE);
     ck_assert_ptr_nonnull(strstr(error.text, "is in a run folder"));
     ck_assert_int_ne(access(other, F_OK), 0);
 }
-END_TEST
 
 START_TEST(a_text_hands_a_key_over) {
     char text[SL_RUN_KEY_FILE_BYTES + 1];
@@ -145,51 +125,40 @@ START_TEST(a_text_hands_a_key_over) {
     ck_assert_mem_eq(credentials->secret, secret, sizeof secret);
     sl_credentials_close(&credentials);
 }
-END_TEST
 
 /* ---- nodes ---- */
 
 START_TEST(a_nodes_pair_belongs_together) {
-    char name[64], other[64], from[80], to[80];
+    const char *name = at("a"), *other = at("b"), *from = at("a.crt"), *to = at("b.crt");
     char one[SL_FINGERPRINT_TEXT_MAX], two[SL_FINGERPRINT_TEXT_MAX], read[SL_FINGERPRINT_TEXT_MAX];
     uint8_t bytes[SL_FINGERPRINT_BYTES];
     sl_credentials *credentials = NULL;
     sl_error error;
     struct stat status;
-    snprintf(name, sizeof name, "%s/a", folder);
-    snprintf(other, sizeof other, "%s/b", folder);
     ck_assert_int_eq(sl_node_keys_make(name, one, &error), 0);
     ck_assert_int_eq(sl_node_keys_make(other, two, &error), 0);
     ck_assert_str_ne(one, two);
-    snprintf(from, sizeof from, "%s.crt", name);
     ck_assert_int_eq(sl_certificate_fingerprint(from, read, &error), 0);
     ck_assert_str_eq(read, one);
     ck_assert_int_eq(sl_credentials_load_node(&credentials, name, &error), 0);
     ck_assert(sl_fingerprint_parse(one, bytes));
     ck_assert_mem_eq(bytes, credentials->fingerprint, sizeof bytes);
     sl_credentials_close(&credentials);
-    snprintf(to, sizeof to, "%s.key", name);
-    ck_assert_int_eq(stat(to, &status), 0);
+    ck_assert_int_eq(stat(at("a.key"), &status), 0);
     ck_assert_int_eq(status.st_mode & 0777, 0600);
-    snprintf(to, sizeof to, "%s.crt", other);
     ck_assert_int_eq(rename(from, to), 0);
     ck_assert_int_eq(sl_credentials_load_node(&credentials, other, &error), SL_EFILE);
     ck_assert_msg(strstr(error.text, "is not the certificate of") != NULL, "%s", error.text);
     ck_assert_int_eq(sl_node_keys_make(other, two, &error), SL_EFILE);
     ck_assert_ptr_nonnull(strstr(error.text, "is there already"));
 }
-END_TEST
 
 START_TEST(a_nodes_pair_is_written_whole_or_not_at_all) {
-    char name[64], file[80], fingerprint[SL_FINGERPRINT_TEXT_MAX];
-    snprintf(name, sizeof name, "%s/a", folder);
-    snprintf(file, sizeof file, "%s.crt", name);
-    write_text(file, "mine", 0644);
-    ck_assert_int_eq(sl_node_keys_make(name, fingerprint, NULL), SL_EFILE);
-    snprintf(file, sizeof file, "%s.key", name);
-    ck_assert_int_ne(access(file, F_OK), 0);
+    char fingerprint[SL_FINGERPRINT_TEXT_MAX];
+    write_text(at("a.crt"), "mine", 0644);
+    ck_assert_int_eq(sl_node_keys_make(at("a"), fingerprint, NULL), SL_EFILE);
+    ck_assert_int_ne(access(at("a.key"), F_OK), 0);
 }
-END_TEST
 
 START_TEST(fingerprints_are_read_as_they_are_printed_and_nothing_else) {
     uint8_t bytes[SL_FINGERPRINT_BYTES], back[SL_FINGERPRINT_BYTES];
@@ -211,21 +180,7 @@ START_TEST(fingerprints_are_read_as_they_are_printed_and_nothing_else) {
     text[length - 1] = '\0';
     ck_assert(!sl_fingerprint_parse(text, back));
 }
-END_TEST
-
-static Suite *suite(void) {
-    Suite *s = suite_create("keys");
-    ADD_TESTS_WITH(s, "run keys", setup, teardown, a_run_key_is_its_owners_alone_and_comes_back,
-                   two_keys_differ_and_none_is_written_over, what_others_may_read_is_refused,
-                   what_belongs_to_another_user_is_refused,
-                   links_folders_pipes_and_missing_files_are_refused, what_is_no_key_is_refused,
-                   a_run_folder_holds_no_keys, a_text_hands_a_key_over);
-    ADD_TESTS_WITH(s, "nodes", setup, teardown, a_nodes_pair_belongs_together,
-                   a_nodes_pair_is_written_whole_or_not_at_all,
-                   fingerprints_are_read_as_they_are_printed_and_nothing_else);
-    return s;
-}
 
 int main(void) {
-    return run_suite(suite());
+    return run_tests("keys");
 }

@@ -1,10 +1,5 @@
 /* test_launch.c - rank, size and peers from made-up environments, and the messages of a
  * rendezvous. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "harness.h"
 #include "launch/greeting.h"
 #include "launch/hostfile.h"
@@ -96,7 +91,7 @@ static const struct {
     {{OPEN_MPI, "STARLING_ROSTER=a:1,b:1,c:1,d:1"}, {"(Open MPI), with a roster"}},
 };
 
-START_TEST(launchers_say_rank_size_and_where) {
+START_LOOP_TEST(launchers_say_rank_size_and_where, sizeof good / sizeof *good) {
     ck_assert_msg(find(good[_i].variables, 4, (sl_launch_settings){0}) == 0, "%s", error.text);
     ck_assert_uint_eq(sl_launch_rank(launch), 2);
     ck_assert_uint_eq(sl_launch_size(launch), 4);
@@ -107,7 +102,6 @@ START_TEST(launchers_say_rank_size_and_where) {
     sl_launch_close(&launch);
     ck_assert_ptr_null(launch);
 }
-END_TEST
 
 static const struct {
     variables variables;
@@ -162,7 +156,7 @@ static const struct {
     {{KUBERNETES, "STARLING_MASTER=a:1", "STARLING_RUN_ID=x"}, {"STARLING_RUN_ID=x"}},
 };
 
-START_TEST(what_is_wrong_is_named_in_one_line) {
+START_LOOP_TEST(what_is_wrong_is_named_in_one_line, sizeof bad / sizeof *bad) {
     ck_assert_int_ne(find(bad[_i].variables, 4, (sl_launch_settings){0}), 0);
     for (size_t i = 0; i < 4 && bad[_i].words[i] != NULL; i++)
         ck_assert_msg(strstr(error.text, bad[_i].words[i]) != NULL, "%s in %s", bad[_i].words[i],
@@ -170,7 +164,6 @@ START_TEST(what_is_wrong_is_named_in_one_line) {
     ck_assert_ptr_null(strchr(error.text, '\n'));
     ck_assert_ptr_null(launch);
 }
-END_TEST
 
 START_TEST(what_the_caller_says_wins) {
     const variables v = {TORCHRUN, "STARLING_RANK=1", "STARLING_ROSTER=/nowhere",
@@ -189,7 +182,6 @@ START_TEST(what_the_caller_says_wins) {
     ck_assert_uint_eq(sl_launch_run_id(launch), 9);
     sl_launch_close(&launch);
 }
-END_TEST
 
 /* All processes of a job derive the same run id and ports, and other jobs others. */
 START_TEST(jobs_are_told_apart) {
@@ -209,7 +201,6 @@ START_TEST(jobs_are_told_apart) {
     ck_assert_uint_eq(ids[0], ids[1]);
     ck_assert_uint_ne(ids[0], ids[2]);
 }
-END_TEST
 
 /* A group of processes is one peer: its rank is no process's, and the job is torchrun's. */
 START_TEST(a_rank_of_its_own_under_torchrun) {
@@ -223,7 +214,6 @@ START_TEST(a_rank_of_its_own_under_torchrun) {
     }
     ck_assert_uint_eq(ids[0], ids[1]);
 }
-END_TEST
 
 static uint64_t run_of(const char *roster, uint64_t run_id) {
     const sl_launch_settings s = {
@@ -243,7 +233,6 @@ START_TEST(rosters_are_told_apart) {
     ck_assert_uint_ne(run, run_of("b:1,a:1", 0));
     ck_assert_uint_eq(run_of("a:1,c:1", 7), 7);
 }
-END_TEST
 
 /* Numbers that are the process's own rank may differ, and nothing else. */
 START_TEST(processes_of_one_job_have_one_origin) {
@@ -265,7 +254,6 @@ START_TEST(processes_of_one_job_have_one_origin) {
     ck_assert_double_ge(sl_origin_age_s(), 0);
     ck_assert_double_le(sl_origin_age_s(), 3600);
 }
-END_TEST
 
 START_TEST(a_roster_that_is_told_says_of_which_run_it_is) {
     char line[SL_IDENTITY_BYTES];
@@ -277,7 +265,6 @@ START_TEST(a_roster_that_is_told_says_of_which_run_it_is) {
     for (size_t i = 0; i < 3; i++)
         ck_assert_ptr_null(sl_identity_read((const char *[]){"", "a:1\n", "run 7"}[i], &run));
 }
-END_TEST
 
 START_TEST(a_pattern_names_each_rank) {
     sl_roster *roster = NULL;
@@ -288,7 +275,6 @@ START_TEST(a_pattern_names_each_rank) {
     ck_assert_uint_eq(sl_roster_port(roster, 2), 702);
     sl_roster_close(&roster);
 }
-END_TEST
 
 START_TEST(certificates_need_a_roster_with_one_for_each_rank) {
 #define PIN " sha256:" P16 P16 P16 P16
@@ -306,7 +292,6 @@ START_TEST(certificates_need_a_roster_with_one_for_each_rank) {
     s.master = "10.0.0.1:1";
     ck_assert_int_eq(find((variables){NULL}, 2, s), SL_EINVAL);
 }
-END_TEST
 
 static void count_notice(void *context, const char *text) {
     ck_assert_msg(strstr(text, "waiting for the address of host 'no-such") != NULL, "%s", text);
@@ -321,7 +306,6 @@ START_TEST(who_waits_for_a_name_says_so) {
     ck_assert_int_eq(sl_lookup_all(&lookup, 1, &wait, &error), SL_ENET);
     ck_assert_int_ge(notices, 1);
 }
-END_TEST
 
 /* Its names may belong to processes that are not there yet. */
 START_TEST(unknown_names_of_a_pattern_are_waited_for) {
@@ -332,7 +316,6 @@ START_TEST(unknown_names_of_a_pattern_are_waited_for) {
     ck_assert_msg(strstr(error.text, "within 0.2 s") != NULL, "%s", error.text);
     sl_roster_close(&roster);
 }
-END_TEST
 
 /* A host's own name may be 127.0.1.1 on itself: there all its ranks are, and listen everywhere. */
 START_TEST(the_own_host_may_be_loopback) {
@@ -358,7 +341,6 @@ START_TEST(the_own_host_may_be_loopback) {
     ck_assert_ptr_null(sl_roster_everywhere(roster));
     sl_roster_close(&roster);
 }
-END_TEST
 
 /* ---- lists of hosts ---- */
 
@@ -407,7 +389,7 @@ static int find_hosts(sl_roster **roster, const char *text, uint32_t ranks) {
     return result;
 }
 
-START_TEST(lists_of_hosts_give_a_rank_to_each_slot) {
+START_LOOP_TEST(lists_of_hosts_give_a_rank_to_each_slot, sizeof hostfiles / sizeof *hostfiles) {
     const char *text = hostfiles[_i].text, *places = hostfiles[_i].places;
     sl_hostfile hosts = {0};
     sl_roster *roster = NULL;
@@ -426,7 +408,6 @@ START_TEST(lists_of_hosts_give_a_rank_to_each_slot) {
     ck_assert_str_eq(found, places);
     sl_roster_close(&roster);
 }
-END_TEST
 
 START_TEST(wrong_lists_of_hosts_are_named) {
     static const struct {
@@ -450,7 +431,6 @@ START_TEST(wrong_lists_of_hosts_are_named) {
     ck_assert_int_lt(sl_roster_find(&roster, "a,a", 2, 0, 65535, &error), 0);
     ck_assert_msg(strstr(error.text, "too many ranks for ports") != NULL, "%s", error.text);
 }
-END_TEST
 
 START_TEST(loopback_beside_other_hosts_is_refused) {
     sl_roster *roster = NULL;
@@ -465,7 +445,6 @@ START_TEST(loopback_beside_other_hosts_is_refused) {
     ck_assert_msg(strstr(error.text, "localhost:1, here ") != NULL, "%s", error.text);
     sl_roster_close(&roster);
 }
-END_TEST
 
 /* ---- messages ---- */
 
@@ -496,7 +475,6 @@ START_TEST(a_greeting_comes_as_it_went) {
         bytes[n] ^= 0x10;
     }
 }
-END_TEST
 
 /* Release 0.2.0 tells no origin: it is read to its end, to be answered. */
 START_TEST(a_greeting_of_an_older_protocol_is_read) {
@@ -508,7 +486,6 @@ START_TEST(a_greeting_of_an_older_protocol_is_read) {
     ck_assert_uint_eq(sl_greeting_decode(&got, bytes, count), count);
     ck_assert(got.protocol == 9 && got.origin.command == 0);
 }
-END_TEST
 
 START_TEST(an_answer_comes_as_it_went) {
     uint8_t bytes[64];
@@ -526,24 +503,7 @@ START_TEST(an_answer_comes_as_it_went) {
         bytes[n] ^= 0x10;
     }
 }
-END_TEST
 
 int main(void) {
-    Suite *suite = suite_create("launch");
-    TCase *finding = tcase_create("finding");
-    tcase_add_loop_test(finding, launchers_say_rank_size_and_where, 0, sizeof good / sizeof *good);
-    tcase_add_loop_test(finding, what_is_wrong_is_named_in_one_line, 0, sizeof bad / sizeof *bad);
-    tcase_add_loop_test(finding, lists_of_hosts_give_a_rank_to_each_slot, 0,
-                        sizeof hostfiles / sizeof *hostfiles);
-    suite_add_tcase(suite, finding);
-    ADD_TESTS(suite, "launching", what_the_caller_says_wins, jobs_are_told_apart,
-              a_rank_of_its_own_under_torchrun, a_pattern_names_each_rank,
-              certificates_need_a_roster_with_one_for_each_rank,
-              unknown_names_of_a_pattern_are_waited_for, loopback_beside_other_hosts_is_refused,
-              who_waits_for_a_name_says_so, the_own_host_may_be_loopback,
-              wrong_lists_of_hosts_are_named, rosters_are_told_apart,
-              processes_of_one_job_have_one_origin, a_roster_that_is_told_says_of_which_run_it_is,
-              a_greeting_comes_as_it_went, a_greeting_of_an_older_protocol_is_read,
-              an_answer_comes_as_it_went);
-    return run_suite(suite);
+    return run_tests("launch");
 }

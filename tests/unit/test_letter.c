@@ -1,8 +1,5 @@
 /* test_letter.c - messages of members as bytes: what is said comes; what is cut or altered is
  * refused or harmless. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "harness.h"
 #include "membership/letter.h"
 
@@ -38,13 +35,29 @@ static const sl_membership_message whole = {.type = SL_MEMBERSHIP_ANSWER,
                                             .decision = &decided,
                                             .accepted = &alone};
 
-/* Exactly as many bytes as it has, so that a sanitizer sees what is read behind them. */
-static uint8_t *encode(const sl_membership_message *message, size_t *bytes) {
-    *bytes = sl_letter_bytes(message);
-    uint8_t *data = malloc(*bytes);
+static sl_letter l;
+static uint8_t *data; /* (bytes) exactly, so that a sanitizer sees what is read behind them */
+static size_t bytes;
+
+static void encode(const sl_membership_message *message) {
+    free(data);
+    bytes = sl_letter_bytes(message);
+    data = malloc(bytes);
     sl_letter_encode(message, data);
-    return data;
 }
+
+static void setup(void) {
+    ck_assert_int_eq(sl_letter_open(&l, RANKS, NULL), 0);
+    encode(&whole);
+}
+
+static void teardown(void) {
+    free(data);
+    data = NULL;
+    sl_letter_close(&l);
+}
+
+FIXTURES(setup, teardown);
 
 static void check_decision(const sl_decision *a, const sl_decision *b) {
     ck_assert_uint_eq(sl_view_hash(&a->view), sl_view_hash(&b->view));
@@ -53,10 +66,6 @@ static void check_decision(const sl_decision *a, const sl_decision *b) {
 }
 
 START_TEST(what_is_said_comes) {
-    sl_letter l;
-    size_t bytes;
-    uint8_t *data = encode(&whole, &bytes);
-    ck_assert_int_eq(sl_letter_open(&l, RANKS, NULL), 0);
     ck_assert_uint_le(bytes, sl_letter_bytes_max(RANKS));
     ck_assert_ptr_null(sl_letter_decode(&l, data, bytes));
     const sl_membership_message *m = &l.message;
@@ -69,48 +78,30 @@ START_TEST(what_is_said_comes) {
     ck_assert_mem_eq(m->reached, reached, sizeof reached);
     check_decision(m->decision, &decided);
     check_decision(m->accepted, &alone);
-    free(data);
-    sl_letter_close(&l);
 }
-END_TEST
 
 START_TEST(what_was_not_said_does_not_come) {
     const sl_membership_message news = {
         .type = SL_MEMBERSHIP_NEWS, .from = 1, .standing = SL_JOINS};
-    sl_letter l;
-    size_t bytes;
-    uint8_t *data = encode(&news, &bytes);
-    ck_assert_int_eq(sl_letter_open(&l, RANKS, NULL), 0);
+    encode(&news);
     ck_assert_ptr_null(sl_letter_decode(&l, data, bytes));
     ck_assert(l.message.decision == NULL && l.message.accepted == NULL);
     ck_assert_int_eq(l.message.standing, SL_JOINS);
     ck_assert_uint_eq(l.message.unreachable_count, 0);
-    free(data);
-    sl_letter_close(&l);
 }
-END_TEST
 
 START_TEST(whatever_is_cut_off_is_refused) {
-    sl_letter l;
-    size_t bytes;
-    uint8_t *data = encode(&whole, &bytes);
-    ck_assert_int_eq(sl_letter_open(&l, RANKS, NULL), 0);
     for (size_t left = 0; left < bytes; left++) {
         uint8_t *cut = malloc(left + 1);
         memcpy(cut, data, left);
         ck_assert_ptr_nonnull(sl_letter_decode(&l, cut, left));
         free(cut);
     }
-    free(data);
-    sl_letter_close(&l);
 }
-END_TEST
 
 /* A list of four in a run of three. */
 START_TEST(more_than_there_are_ranks_is_refused) {
-    sl_letter l;
-    size_t bytes;
-    uint8_t *data = encode(&whole, &bytes);
+    sl_letter_close(&l);
     ck_assert_int_eq(sl_letter_open(&l, 3, NULL), 0);
     ck_assert_ptr_nonnull(sl_letter_decode(&l, data, bytes));
     data[56] = 0xff; /* the number of unreachable ranks */
@@ -118,16 +109,9 @@ START_TEST(more_than_there_are_ranks_is_refused) {
     data[56] = 0;
     data[60] = 0xff; /* of those that are reached */
     ck_assert_ptr_nonnull(sl_letter_decode(&l, data, bytes));
-    free(data);
-    sl_letter_close(&l);
 }
-END_TEST
 
 START_TEST(what_no_member_says_is_refused) {
-    sl_letter l;
-    size_t bytes;
-    uint8_t *data = encode(&whole, &bytes);
-    ck_assert_int_eq(sl_letter_open(&l, RANKS, NULL), 0);
     data[0] = SL_MEMBERSHIP_RELEASE + 1;
     ck_assert_ptr_nonnull(sl_letter_decode(&l, data, bytes));
     data[0] = SL_MEMBERSHIP_ANSWER;
@@ -140,15 +124,8 @@ START_TEST(what_no_member_says_is_refused) {
     ck_assert_ptr_null(sl_letter_decode(&l, data, bytes));
     data[72 + sizeof unreachable + sizeof reached + 44] = 2; /* a decision cuts, or not */
     ck_assert_ptr_nonnull(sl_letter_decode(&l, data, bytes));
-    free(data);
-    sl_letter_close(&l);
 }
-END_TEST
 
 int main(void) {
-    Suite *suite = suite_create("letter");
-    ADD_TESTS(suite, "letter", what_is_said_comes, what_was_not_said_does_not_come,
-              whatever_is_cut_off_is_refused, more_than_there_are_ranks_is_refused,
-              what_no_member_says_is_refused);
-    return run_suite(suite);
+    return run_tests("letter");
 }

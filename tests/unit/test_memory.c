@@ -116,14 +116,13 @@ static unsigned vectors(const sl_algorithm_config *config, const char *graph, ui
     return vectors_with(config, graph, rank, SL_OPTIMIZER_SGD);
 }
 
-START_TEST(as_documented) {
+START_LOOP_TEST(as_documented, sizeof all / sizeof *all) {
     const unsigned leaf = vectors(&all[_i].config, "{\"nodes\": 9, \"family\": \"star\"}", 5);
     const unsigned hub = vectors(&all[_i].config, "{\"nodes\": 9, \"family\": \"star\"}", 1);
     const unsigned want = 2 + all[_i].vectors;
     ck_assert_msg(leaf == want && hub == want, "%s: %u and %u, not %u", all[_i].config.name, leaf,
                   hub, want);
 }
-END_TEST
 
 START_TEST(one_replica_for_each_neighbour_where_a_run_asks) {
     static const char star[] = "{\"nodes\": 9, \"family\": \"star\"}",
@@ -139,7 +138,6 @@ START_TEST(one_replica_for_each_neighbour_where_a_run_asks) {
     ck_assert_uint_eq(vectors(&dcd, star, 0), 2 + 8);
     ck_assert_uint_eq(vectors(&dcd, schedule, 0), 2 + 3);
 }
-END_TEST
 
 START_TEST(two_moments_of_an_optimizer_that_has_them) {
     static const char ring[] = "{\"nodes\": 9, \"family\": \"ring\"}";
@@ -148,14 +146,7 @@ START_TEST(two_moments_of_an_optimizer_that_has_them) {
     ck_assert_uint_eq(vectors_with(&plain, ring, 0, SL_OPTIMIZER_LAMB), 2 + 2);
     ck_assert_uint_eq(vectors_with(&plain, ring, 0, SL_OPTIMIZER_LARS), 2);
 }
-END_TEST
 
 int main(void) {
-    Suite *suite = suite_create("memory");
-    TCase *loops = tcase_create("every algorithm");
-    tcase_add_loop_test(loops, as_documented, 0, sizeof all / sizeof *all);
-    suite_add_tcase(suite, loops);
-    ADD_TESTS(suite, "replicas", one_replica_for_each_neighbour_where_a_run_asks);
-    ADD_TESTS(suite, "optimizers", two_moments_of_an_optimizer_that_has_them);
-    return run_suite(suite);
+    return run_tests("memory");
 }

@@ -1,6 +1,4 @@
 /* test_observer.c - which rounds are recorded, and the consensus distance. */
-#include <math.h>
-
 #include "harness.h"
 #include "starling/observer.h"
 
@@ -15,7 +13,6 @@ START_TEST(about_twenty_rounds_of_a_run_are_recorded) {
         ck_assert(sl_record_due(&automatic, rounds, rounds));
     }
 }
-END_TEST
 
 START_TEST(multiples_and_the_last_round_are_due) {
     sl_record_config every_4 = {.every = 4};
@@ -24,14 +21,12 @@ START_TEST(multiples_and_the_last_round_are_due) {
     sl_record_config never = {.every = 1000};
     ck_assert(sl_record_due(&never, 10, 10) && !sl_record_due(&never, 9, 10));
 }
-END_TEST
 
 START_TEST(parameters_are_due_where_named) {
     sl_record_config config = {.parameters_at = {0, 3, 7}, .parameters_at_count = 3};
     for (uint64_t r = 0; r < 10; r++)
         ck_assert_int_eq(sl_record_parameters_due(&config, r), r == 0 || r == 3 || r == 7);
 }
-END_TEST
 
 START_TEST(the_consensus_distance_is_the_naive_one) {
     enum { NODES = 7, DIMENSION = 131 };
@@ -51,7 +46,6 @@ START_TEST(the_consensus_distance_is_the_naive_one) {
     for (int k = 0; k < DIMENSION; k++)
         ck_assert_double_lt(fabs(mean[k] - naive_mean[k]), 1e-7);
 }
-END_TEST
 
 START_TEST(equal_models_have_distance_0_and_themselves_as_mean) {
     float x[3] = {0.1f, -3e30f, 1e-40f}, mean[3];
@@ -59,13 +53,7 @@ START_TEST(equal_models_have_distance_0_and_themselves_as_mean) {
     ck_assert(sl_consensus_distance(models, 5, 3, mean) == 0);
     ck_assert_mem_eq(mean, x, sizeof x);
 }
-END_TEST
 
 int main(void) {
-    Suite *suite = suite_create("observer");
-    ADD_TESTS(suite, "rounds", about_twenty_rounds_of_a_run_are_recorded,
-              multiples_and_the_last_round_are_due, parameters_are_due_where_named,
-              the_consensus_distance_is_the_naive_one,
-              equal_models_have_distance_0_and_themselves_as_mean);
-    return run_suite(suite);
+    return run_tests("observer");
 }

@@ -2,23 +2,20 @@
  * peer comes back (docs/reliability.md). The agent's numbers are 1, 2, 2.5 and 2.75 whatever
  * happens. */
 #include "frame_peer.h"
-#include "relay.h"
 
 static bool is_direct;
 static uint64_t attempt;
 
 static void send_data(peer *p, uint64_t exchange) {
     static const float values[D] = {3, 3, 3, 3, 3, 3, 3, 3};
-    uint8_t frame[1024];
     if (is_direct)
         send_direct(p, exchange, values);
     else
-        peer_send(p, frame, make_frame(frame, SL_FRAME_DATA, exchange, 0, values, sizeof values));
+        peer_send_frame(p, SL_FRAME_DATA, exchange, values, sizeof values);
 }
 
 static void say_bye(peer *p) {
-    uint8_t frame[1024];
-    peer_send(p, frame, make_frame(frame, SL_FRAME_BYE, ROUNDS, 0, NULL, 0));
+    peer_send_frame(p, SL_FRAME_BYE, ROUNDS, NULL, 0);
 }
 
 /* Says HELLO as who has got so many of the agent's frames. */
@@ -85,12 +82,6 @@ static void lose_what_was_sent(peer *p) {
     finish(p, 2);
 }
 
-START_TEST(what_left_and_did_not_come_is_sent_again) {
-    meet(lose_what_was_sent);
-    check_end();
-}
-END_TEST
-
 /* Nothing is copied there: a part is overwritten when it is known to have come. */
 static void lose_what_was_sent_from_a_gpu(peer *p) {
     start(p);
@@ -110,7 +101,6 @@ START_TEST(a_gpu_sends_again_what_did_not_come) {
     is_direct = false; /* the next test may run in this process */
     check_end();
 }
-END_TEST
 
 static void lose_what_comes(peer *p) {
     start(p);
@@ -120,12 +110,6 @@ static void lose_what_comes(peer *p) {
     ck_assert_uint_eq(agent_stands.received, 0);
     finish(p, 1);
 }
-
-START_TEST(what_came_is_not_sent_again) {
-    meet(lose_what_comes);
-    check_end();
-}
-END_TEST
 
 static void send_of_no_view(peer *p) {
     uint8_t frame[SL_FRAME_HEADER_BYTES];
@@ -141,12 +125,6 @@ static void send_of_no_view(peer *p) {
     finish(p, 1);
 }
 
-START_TEST(data_of_a_view_that_never_was_ends_the_connection) {
-    meet(send_of_no_view);
-    check_end();
-}
-END_TEST
-
 static void break_before_hello(peer *p) {
     start(p);
     peer_close(p);
@@ -159,44 +137,6 @@ static void break_before_hello(peer *p) {
     come(p, 1, 1);
     finish(p, 1);
 }
-
-START_TEST(a_connection_may_break_before_hello) {
-    meet(break_before_hello);
-    check_end();
-}
-END_TEST
-
-/* The agent has read a header, and nothing of the payload behind it. */
-static void break_within_a_frame(peer *p) {
-    relay r;
-    relay_open(&r, sl_agent_port(agent));
-    agent_stands = (sl_standing){0};
-    attempt = 0;
-    peer_connect(p, r.port, "starling", 1);
-    ck_assert(poll_until(p, &p->connected, 0));
-    say_hello(p, 1, 0);
-    peer_say_view(p);
-    ck_assert(poll_until(p, NULL, 2)); /* HELLO, and the first round's part */
-    const size_t before = r.passed;
-    send_data(p, 1);
-    ck_assert(poll_until(p, NULL, 3)); /* the second's: the frame has come */
-    r.limit = r.passed + (r.passed - before) - D * sizeof(float);
-    send_data(p, 2);
-    ck_assert(poll_until(p, &p->down, 0));
-    relay_close(&r);
-    peer_close(p);
-    come(p, 1, 2);
-    ck_assert(poll_until(p, NULL, 1));
-    ck_assert_uint_eq(agent_stands.received, 1);
-    finish(p, 2);
-}
-
-START_TEST(half_a_frame_is_sent_again_whole) {
-    meet(break_within_a_frame);
-    check_end();
-    ck_assert_uint_eq(counters.frames_corrupted, 0);
-}
-END_TEST
 
 static void break_in_bye(peer *p) {
     start(p);
@@ -212,12 +152,6 @@ static void break_in_bye(peer *p) {
     say_bye(p);
 }
 
-START_TEST(bye_is_said_again) {
-    meet(break_in_bye);
-    check_end();
-}
-END_TEST
-
 /* The agent does not know yet that the first connection is of no use. */
 static void replace_a_connection(peer *p) {
     peer half_open, late;
@@ -232,12 +166,6 @@ static void replace_a_connection(peer *p) {
     peer_close(&half_open);
     finish(p, 1);
 }
-
-START_TEST(a_newer_connection_replaces_one_that_is_half_open) {
-    meet(replace_a_connection);
-    check_end();
-}
-END_TEST
 
 static void check_refused(peer *p, const char *why) {
     sl_frame frame;
@@ -266,11 +194,17 @@ static void be_another_process(peer *p) {
     finish(p, 1);
 }
 
-START_TEST(another_process_or_count_is_refused_with_its_reason) {
-    meet(be_another_process);
+/* ---- each of these ends well ---- */
+
+static const meeting breaks[] = {
+    lose_what_was_sent,   lose_what_comes,    break_before_hello, break_in_bye,
+    replace_a_connection, be_another_process, send_of_no_view,
+};
+
+START_LOOP_TEST(a_run_goes_on_behind_a_break, sizeof breaks / sizeof *breaks) {
+    meet(breaks[_i]);
     check_end();
 }
-END_TEST
 
 static void stay_away(peer *p) {
     start(p);
@@ -287,17 +221,8 @@ START_TEST(who_stays_away_ends_the_run_with_edge_and_round) {
         strstr(agent_text, "; it did not come back within 0.2 s (transport.reconnect_s)") != NULL,
         "%s", agent_text);
 }
-END_TEST
 
 int main(void) {
     reconnect_s = 60;
-    Suite *suite = suite_create("reconnect");
-    ADD_TESTS(suite, "breaks", what_left_and_did_not_come_is_sent_again,
-              a_gpu_sends_again_what_did_not_come, what_came_is_not_sent_again,
-              data_of_a_view_that_never_was_ends_the_connection,
-              a_connection_may_break_before_hello, half_a_frame_is_sent_again_whole,
-              bye_is_said_again, a_newer_connection_replaces_one_that_is_half_open,
-              another_process_or_count_is_refused_with_its_reason,
-              who_stays_away_ends_the_run_with_edge_and_round);
-    return run_suite(suite);
+    return run_tests("reconnect");
 }

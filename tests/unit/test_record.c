@@ -1,7 +1,5 @@
 /* test_record.c - the run folder: what is written comes back, bit for bit. */
-#include <math.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <jansson.h>
 
@@ -15,8 +13,9 @@ static double real_at(json_t *object, const char *name) {
     return json_number_value(value);
 }
 
+FIXTURES(begin, end);
+
 START_TEST(a_line_of_metrics_holds_what_was_given) {
-    sl_experiment *e = experiment_of(SMALLEST);
     sl_folder *folder = open_folder(at("run"), e, true);
     for (uint64_t round = 1; round <= 3; round++)
         for (uint32_t rank = 0; rank < 4; rank++) {
@@ -50,14 +49,11 @@ START_TEST(a_line_of_metrics_holds_what_was_given) {
     }
     ck_assert_ptr_null(fgets(line, sizeof line, file));
     fclose(file);
-    sl_experiment_close(&e);
 }
-END_TEST
 
 /* What a killed process leaves of a write(2) is whole pages. */
 START_TEST(no_line_of_metrics_crosses_a_page) {
     enum { LINES = 60, PAGE = 4096 };
-    sl_experiment *e = experiment_of(SMALLEST);
     sl_folder *folder = open_folder(at("run"), e, true);
     for (uint64_t round = 1; round <= LINES; round++) {
         sl_record record = record_of(0, round * round * round);
@@ -80,12 +76,9 @@ START_TEST(no_line_of_metrics_crosses_a_page) {
     }
     ck_assert_uint_eq(count, LINES);
     free(text);
-    sl_experiment_close(&e);
 }
-END_TEST
 
 START_TEST(consensus_goes_line_by_line) {
-    sl_experiment *e = experiment_of(SMALLEST);
     sl_folder *folder = open_folder(at("run"), e, true);
     for (uint64_t round = 1; round <= 2; round++) {
         sl_consensus consensus = {.mean_model = {.loss = 0.25, .accuracy = round == 1 ? NAN : 0.5},
@@ -99,12 +92,9 @@ START_TEST(consensus_goes_line_by_line) {
         text, "{\"round\":1,\"consensus_distance\":2.0,\"test_loss\":0.25,\"accuracy\":null}\n"
               "{\"round\":2,\"consensus_distance\":2.0,\"test_loss\":0.25,\"accuracy\":0.5}\n");
     free(text);
-    sl_experiment_close(&e);
 }
-END_TEST
 
 START_TEST(what_is_no_number_is_null) {
-    sl_experiment *e = experiment_of(SMALLEST);
     sl_folder *folder = open_folder(at("run"), e, true);
     sl_record record = record_of(0, 1);
     record.evaluation.accuracy = NAN;
@@ -142,14 +132,11 @@ START_TEST(what_is_no_number_is_null) {
     json_object_del(node, "doubtful");
     ck_assert(json_equal(node, line));
     json_decref(line), json_decref(table);
-    sl_experiment_close(&e);
 }
-END_TEST
 
 /* ---- parameters and models ---- */
 
 START_TEST(parameters_come_back_bit_for_bit_and_in_order) {
-    sl_experiment *e = experiment_of(SMALLEST);
     sl_folder *folder = open_folder(at("run"), e, true);
     const int order[][2] = {{0, 0}, {0, 2}, {0, 1},  {0, 3}, {20, 3}, {20, 0},
                             {3, 1}, {3, 0}, {20, 1}, {3, 3}, {3, 2},  {20, 2}};
@@ -180,14 +167,11 @@ START_TEST(parameters_come_back_bit_for_bit_and_in_order) {
     }
     ck_assert_ptr_null(fgets(text, sizeof text, file));
     fclose(file);
-    sl_experiment_close(&e);
 }
-END_TEST
 
 /* Read as NumPy does: magic, version, little-endian length, a literal that ends in a newline at a
  * multiple of 64. */
 START_TEST(a_model_is_a_valid_npy_file) {
-    sl_experiment *e = experiment_of(SMALLEST);
     sl_folder *folder = open_folder(at("run"), e, true);
     ck_assert_int_eq(sl_folder_model(folder, 3, "", awkward, AWKWARD, NULL), 0);
     ck_assert_int_eq(sl_folder_model(folder, -1, "", awkward, AWKWARD, NULL), 0);
@@ -207,13 +191,10 @@ START_TEST(a_model_is_a_valid_npy_file) {
         ck_assert_mem_eq(file + head, awkward, sizeof awkward);
         free(file);
     }
-    sl_experiment_close(&e);
 }
-END_TEST
 
 /* Of a run that fails, the last model whose loss is finite; nothing where there was none. */
 START_TEST(the_last_finite_model_is_rescued) {
-    sl_experiment *e = experiment_of(SMALLEST);
     sl_folder *folder = open_folder(at("run"), e, true);
     const double losses[] = {NAN, 2, 3, INFINITY};
     uint64_t round = 9;
@@ -237,9 +218,7 @@ START_TEST(the_last_finite_model_is_rescued) {
         free(file);
     }
     close_folder(folder);
-    sl_experiment_close(&e);
 }
-END_TEST
 
 /* By accuracy, then by loss; by loss where there is no accuracy; never one whose loss is not
  * finite. */
@@ -249,7 +228,6 @@ START_TEST(the_best_model_is_kept) {
         bool taken;
     } rounds[] = {{{NAN, 0.9}, false}, {{2, 0.5}, true}, {{1, 0.4}, false},       {{3, 0.6}, true},
                   {{3, 0.6}, false},   {{2, 0.6}, true}, {{INFINITY, 0.9}, false}};
-    sl_experiment *e = experiment_of(SMALLEST);
     sl_folder *folder = open_folder(at("run"), e, true);
     float best = -1;
     for (uint64_t r = 0; r < sizeof rounds / sizeof *rounds; r++) {
@@ -280,17 +258,15 @@ START_TEST(the_best_model_is_kept) {
     ck_assert_ptr_nonnull(strstr(summary, "\"round\": 3"));
     ck_assert_int_eq(access(at("quadratic/model-3-best.npy"), F_OK), 0);
     free(summary);
-    sl_experiment_close(&e);
 }
-END_TEST
 
 /* ---- the folder ---- */
 
 START_TEST(a_quadratic_folder_stands_alone) {
     const char *problem = "{\"A\": [[[1]]], \"b\": [[1]], \"x0\": [[0]]}\n";
     put(at("problem-of-mine.json"), problem);
-    sl_experiment *e = experiment_of(QUADRATIC);
-    close_folder(open_folder(at("run"), e, true));
+    sl_experiment *q = experiment_of(QUADRATIC);
+    close_folder(open_folder(at("run"), q, true));
     ck_assert_int_eq(unlink(at("problem-of-mine.json")), 0);
     ck_assert_int_eq(rename(at("run"), at("moved")), 0);
     sl_experiment *again = NULL;
@@ -299,7 +275,7 @@ START_TEST(a_quadratic_folder_stands_alone) {
                   error.text);
     ck_assert_str_eq(again->model.path, at("moved/problem.json"));
     for (int s = 0; s < SL_SECTION_COUNT; s++)
-        ck_assert_uint_eq(sl_experiment_section_hash(e, s), sl_experiment_section_hash(again, s));
+        ck_assert_uint_eq(sl_experiment_section_hash(q, s), sl_experiment_section_hash(again, s));
     size_t bytes;
     char *copy = contents(again->model.path, &bytes);
     ck_assert_str_eq(copy, problem);
@@ -310,36 +286,28 @@ START_TEST(a_quadratic_folder_stands_alone) {
          *second = contents(at("again/config.json"), &bytes);
     ck_assert_str_eq(first, second);
     free(first), free(second);
-    sl_experiment_close(&e), sl_experiment_close(&again);
+    sl_experiment_close(&q), sl_experiment_close(&again);
 }
-END_TEST
 
 START_TEST(parents_are_made_and_nothing_else_is_left_behind) {
-    sl_experiment *e = experiment_of(SMALLEST);
     close_folder(open_folder(at("a/b//c/run"), e, true));
     char command[256];
     snprintf(command, sizeof command, "test \"$(ls -A %s/a/b/c/run)\" = config.json", base);
     ck_assert_int_eq(system(command), 0);
-    sl_experiment_close(&e);
 }
-END_TEST
 
 START_TEST(a_folder_that_holds_a_run_is_refused) {
-    sl_experiment *e = experiment_of(SMALLEST);
     close_folder(open_folder(at("run"), e, true));
     refuse_folder(at("run"), e, true, "already holds a run");
     refuse_folder("", e, true, "path must have");
     char longest[2000] = "/tmp/";
     memset(longest + 5, 'x', sizeof longest - 6);
     refuse_folder(longest, e, true, "path must have");
-    sl_experiment_close(&e);
 }
-END_TEST
 
 START_TEST(agents_join_a_folder_of_the_same_configuration_only) {
-    sl_experiment *e = experiment_of(SMALLEST),
-                  *other = experiment_of(
-                      "{\"rounds\": 11, \"topology\": {\"nodes\": 4, \"family\": \"ring\"}}");
+    sl_experiment *other =
+        experiment_of("{\"rounds\": 11, \"topology\": {\"nodes\": 4, \"family\": \"ring\"}}");
     sl_folder *first = open_folder(at("run"), e, false), *second = open_folder(at("run"), e, false);
     refuse_folder(at("run"), other, false, "another configuration");
     sl_record record = record_of(0, 1);
@@ -353,12 +321,10 @@ START_TEST(agents_join_a_folder_of_the_same_configuration_only) {
     json_t *line = json_load_file(at("run/parameters-1.jsonl"), JSON_DISABLE_EOF_CHECK, &problem);
     ck_assert_int_eq(real_at(line, "round"), 4);
     json_decref(line);
-    sl_experiment_close(&e), sl_experiment_close(&other);
+    sl_experiment_close(&other);
 }
-END_TEST
 
 START_TEST(what_a_run_has_left_is_refused_before_it_starts) {
-    sl_experiment *e = experiment_of(SMALLEST);
     sl_error error = {0};
     ck_assert_int_eq(sl_folder_check(at("run"), e, 0, &error), 0);
     ck_assert_int_ne(access(at("run"), F_OK), 0);
@@ -376,12 +342,9 @@ START_TEST(what_a_run_has_left_is_refused_before_it_starts) {
     close_folder(folder);
     ck_assert_int_eq(sl_folder_check(at("run"), e, 1, &error), SL_EFILE);
     ck_assert_msg(strstr(error.text, "finished run") != NULL, "%s", error.text);
-    sl_experiment_close(&e);
 }
-END_TEST
 
 START_TEST(two_writers_of_one_rank_do_not_mix) {
-    sl_experiment *e = experiment_of(SMALLEST);
     sl_folder *first = open_folder(at("run"), e, false), *second = open_folder(at("run"), e, false);
     sl_record record = record_of(0, 1);
     sl_error error = {0};
@@ -392,13 +355,11 @@ START_TEST(two_writers_of_one_rank_do_not_mix) {
                       error.text);
     }
     close_folder(first), close_folder(second);
-    sl_experiment_close(&e);
 }
-END_TEST
 
 START_TEST(agents_that_come_at_once_all_join) {
     put(at("problem-of-mine.json"), "{\"A\": [[[1]]], \"b\": [[1]], \"x0\": [[0]]}\n");
-    sl_experiment *e = experiment_of(QUADRATIC);
+    sl_experiment *q = experiment_of(QUADRATIC);
     enum { AGENTS = 8, TRIES = 5 };
     for (int t = 0; t < TRIES; t++) {
         char name[16];
@@ -407,7 +368,7 @@ START_TEST(agents_that_come_at_once_all_join) {
             if (fork() == 0) {
                 sl_folder *folder = NULL;
                 sl_error error = {0};
-                int result = sl_folder_open(&folder, at(name), e, false, &error);
+                int result = sl_folder_open(&folder, at(name), q, false, &error);
                 if (result != 0)
                     fprintf(stderr, "%s\n", error.text);
                 _exit(result != 0);
@@ -418,19 +379,9 @@ START_TEST(agents_that_come_at_once_all_join) {
             ck_assert_int_eq(status, 0);
         }
     }
-    sl_experiment_close(&e);
+    sl_experiment_close(&q);
 }
-END_TEST
 
 int main(void) {
-    Suite *suite = suite_create("record");
-    ADD_TESTS_WITH(
-        suite, "folders", make_base, remove_base, a_line_of_metrics_holds_what_was_given,
-        no_line_of_metrics_crosses_a_page, consensus_goes_line_by_line, what_is_no_number_is_null,
-        parameters_come_back_bit_for_bit_and_in_order, a_model_is_a_valid_npy_file,
-        the_last_finite_model_is_rescued, the_best_model_is_kept, a_quadratic_folder_stands_alone,
-        parents_are_made_and_nothing_else_is_left_behind, a_folder_that_holds_a_run_is_refused,
-        agents_join_a_folder_of_the_same_configuration_only, two_writers_of_one_rank_do_not_mix,
-        agents_that_come_at_once_all_join, what_a_run_has_left_is_refused_before_it_starts);
-    return run_suite(suite);
+    return run_tests("record");
 }

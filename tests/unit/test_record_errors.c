@@ -6,15 +6,15 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <jansson.h>
 
 #include "record_folder.h"
 
+FIXTURES(begin, end);
+
 /* A descriptor table that is full after the folder was opened does not stop a run. */
 START_TEST(a_process_at_its_descriptor_limit_still_writes) {
-    sl_experiment *e = experiment_of(SMALLEST);
     sl_folder *folder = open_folder(at("run"), e, true);
     const sl_evaluation evaluation = {.loss = 1, .accuracy = 0.5};
     sl_error error = {0};
@@ -39,23 +39,17 @@ START_TEST(a_process_at_its_descriptor_limit_still_writes) {
     char *lines = contents(at("run/parameters.jsonl"), &bytes);
     ck_assert_int_eq(strncmp(lines, "{\"round\":1,", 11), 0);
     free(lines);
-    sl_experiment_close(&e);
 }
-END_TEST
 
 START_TEST(a_file_in_the_way_is_named) {
-    sl_experiment *e = experiment_of(SMALLEST);
     put(at("file"), "");
     refuse_folder(at("file"), e, true, "Not a directory");
     refuse_folder(at("file/run"), e, true, "Not a directory");
     refuse_folder("/proc/starling/run", e, true, "/proc/starling: the folder cannot be made");
-    sl_experiment_close(&e);
 }
-END_TEST
 
 /* In a child without root's rights, if need be. */
 START_TEST(a_folder_without_write_permission_is_named) {
-    sl_experiment *e = experiment_of(SMALLEST);
     ck_assert_int_eq(mkdir(at("locked"), 0555), 0);
     ck_assert_int_eq(chmod(base, 0755), 0);
     pid_t child = fork();
@@ -75,9 +69,7 @@ START_TEST(a_folder_without_write_permission_is_named) {
     int status;
     ck_assert_int_eq(waitpid(child, &status, 0), child);
     ck_assert_int_eq(status, 0);
-    sl_experiment_close(&e);
 }
-END_TEST
 
 static void expect_full(int result, const sl_error *error, const char *file) {
     ck_assert_int_eq(result, SL_EFILE);
@@ -110,7 +102,6 @@ START_TEST(a_full_disk_is_said_and_leaves_whole_lines) {
             "skip a_full_disk_is_said_and_leaves_whole_lines: no small disk can be mounted here\n");
         return;
     }
-    sl_experiment *e = experiment_of(SMALLEST);
     sl_folder *folder = open_folder(at("disk/run"), e, true);
     static float x[4000];
     sl_error error = {0};
@@ -140,9 +131,7 @@ START_TEST(a_full_disk_is_said_and_leaves_whole_lines) {
     fclose(rest);
     refuse_folder(at("disk/second"), e, true, "No space left on device");
     ck_assert_int_eq(umount(at("disk")), 0);
-    sl_experiment_close(&e);
 }
-END_TEST
 
 /* ---- what a power cut leaves ---- */
 
@@ -189,7 +178,6 @@ int __wrap_rename(const char *from, const char *to) {
 }
 
 START_TEST(content_is_on_the_disk_before_its_name) {
-    sl_experiment *e = experiment_of(SMALLEST);
     sl_error error = {0};
     watched = true;
     sl_folder *folder = open_folder(at("run"), e, true);
@@ -204,15 +192,8 @@ START_TEST(content_is_on_the_disk_before_its_name) {
     ck_assert_int_ge(renamed, 4); /* configuration, two models, summary */
     close_folder(folder);
     watched = false;
-    sl_experiment_close(&e);
 }
-END_TEST
 
 int main(void) {
-    Suite *suite = suite_create("record_errors");
-    ADD_TESTS_WITH(
-        suite, "folders", make_base, remove_base, a_process_at_its_descriptor_limit_still_writes,
-        a_file_in_the_way_is_named, a_folder_without_write_permission_is_named,
-        a_full_disk_is_said_and_leaves_whole_lines, content_is_on_the_disk_before_its_name);
-    return run_suite(suite);
+    return run_tests("record_errors");
 }

@@ -1,7 +1,4 @@
 /* test_refusals.c - refusals are counted, and told of once each, then how often a minute. */
-#include <stdio.h>
-#include <string.h>
-
 #include "agent/peers/refusals.h"
 #include "harness.h"
 
@@ -10,7 +7,6 @@ static unsigned lines;
 static char last[512];
 
 static void notice(void *context, const char *text) {
-    (void)context;
     lines++;
     snprintf(last, sizeof last, "%s", text);
 }
@@ -30,7 +26,6 @@ START_TEST(one_that_knocks_is_a_line_a_minute) {
     ck_assert_str_eq(last, "warning: 480 more times within a minute: one");
     ck_assert_uint_eq(counts[SL_REFUSED_HELLO], 86400 * 8);
 }
-END_TEST
 
 START_TEST(it_is_news_after_a_minute_without) {
     sl_refusals r = begin();
@@ -45,7 +40,6 @@ START_TEST(it_is_news_after_a_minute_without) {
     ck_assert_str_eq(last, "warning: one");
     ck_assert_uint_eq(lines, 3);
 }
-END_TEST
 
 /* Whoever makes up names is not told of more often. */
 START_TEST(a_crowd_of_names_is_few_lines) {
@@ -60,7 +54,6 @@ START_TEST(a_crowd_of_names_is_few_lines) {
     sl_refusals_tick(&r, 1e6);
     ck_assert_msg(strstr(last, "other connections were refused") != NULL, "%s", last);
 }
-END_TEST
 
 START_TEST(many_at_once_are_one_line) {
     sl_refusals r = begin();
@@ -70,7 +63,6 @@ START_TEST(many_at_once_are_one_line) {
     ck_assert_str_eq(last, "warning: 29 more times within a minute: thirty");
     ck_assert_uint_eq(counts[SL_REFUSED_SILENT], 30);
 }
-END_TEST
 
 START_TEST(who_wants_no_lines_gets_counts) {
     sl_refusals r = begin();
@@ -79,12 +71,7 @@ START_TEST(who_wants_no_lines_gets_counts) {
     sl_refusals_tick(&r, 70);
     ck_assert_uint_eq(counts[SL_REFUSED_SILENT], 2);
 }
-END_TEST
 
 int main(void) {
-    Suite *suite = suite_create("refusals");
-    ADD_TESTS(suite, "refusals", one_that_knocks_is_a_line_a_minute,
-              it_is_news_after_a_minute_without, a_crowd_of_names_is_few_lines,
-              many_at_once_are_one_line, who_wants_no_lines_gets_counts);
-    return run_suite(suite);
+    return run_tests("refusals");
 }

@@ -1,6 +1,4 @@
 /* test_request.c - which requests an agent's page answers, and how others are refused. */
-#include <string.h>
-
 #include "harness.h"
 #include "monitor/request.h"
 
@@ -64,13 +62,11 @@ START_TEST(requests_are_answered_or_refused) {
         ck_assert(head_only == (strncmp(rows[i].text, "HEAD", 4) == 0));
     }
 }
-END_TEST
 
 START_TEST(any_name_may_do) {
     ck_assert_int_eq(judge("GET /status HTTP/1.1\r\nHost: evil.example\r\n\r\n", NULL), 200);
     ck_assert_int_eq(judge("GET /status HTTP/1.1\r\n\r\n", NULL), 400);
 }
-END_TEST
 
 START_TEST(a_request_is_short) {
     char text[SL_REQUEST_BYTES_MAX + 1] = "GET /status HTTP/1.1\r\nHost: node3\r\nA: ";
@@ -81,11 +77,7 @@ START_TEST(a_request_is_short) {
     memcpy(text + SL_REQUEST_BYTES_MAX - 4, "\r\n\r\n", 4);
     ck_assert_int_eq(judge(text, "node3"), 200);
 }
-END_TEST
 
 int main(void) {
-    Suite *suite = suite_create("request");
-    ADD_TESTS(suite, "requests", requests_are_answered_or_refused, any_name_may_do,
-              a_request_is_short);
-    return run_suite(suite);
+    return run_tests("request");
 }

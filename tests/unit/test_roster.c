@@ -1,9 +1,5 @@
 /* test_roster.c - rosters: what is read, what is refused, and names that are looked up. */
 #include <malloc.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "harness.h"
 #include "launch/roster.h"
@@ -41,7 +37,6 @@ START_TEST(a_roster_is_read_and_its_mistakes_are_named) {
     ck_assert_uint_eq(sl_roster_port(roster, 1), 7001);
     sl_roster_close(&roster);
 }
-END_TEST
 
 START_TEST(names_are_looked_up_and_unknown_ones_named) {
     sl_roster *roster = NULL;
@@ -59,7 +54,6 @@ START_TEST(names_are_looked_up_and_unknown_ones_named) {
     ck_assert_msg(strstr(error.text, "no-such-host.invalid") != NULL, "%s", error.text);
     sl_roster_close(&roster);
 }
-END_TEST
 
 enum { MANY = 999999, MANY_BYTES = 64 * MANY };
 
@@ -73,7 +67,7 @@ static void write_many(FILE *out, const char *format) {
         fprintf(out, format, i >> 16 & 255, i >> 8 & 255, i & 255);
 }
 
-START_TEST(a_million_ranks_take_few_bytes_each) {
+START_LOOP_TEST(a_million_ranks_take_few_bytes_each, 3) {
     static const char *const formats[] = {"10.%u.%u.%u:7000\n", "[fd00::%x:%x:%x]:7000\n",
                                           "node-%u-%u-%u.cluster:7000\n"};
     char *text = NULL;
@@ -89,7 +83,6 @@ START_TEST(a_million_ranks_take_few_bytes_each) {
     free(text);
     sl_roster_close(&roster);
 }
-END_TEST
 
 /* The last line of the list of hosts names the first one again. */
 START_TEST(a_million_hosts_and_a_pattern_take_few_bytes_each) {
@@ -113,7 +106,6 @@ START_TEST(a_million_hosts_and_a_pattern_take_few_bytes_each) {
     ck_assert_uint_le(bytes_in_use() - before, MANY_BYTES + 20 * MANY);
     sl_roster_close(&roster);
 }
-END_TEST
 
 /* More names than are looked up at once, some of them the same. */
 START_TEST(many_names_are_looked_up) {
@@ -129,7 +121,6 @@ START_TEST(many_names_are_looked_up) {
     }
     sl_roster_close(&roster);
 }
-END_TEST
 
 #define FIFTEEN "000000000000000"
 #define PIN(digit) "sha256:" FIFTEEN FIFTEEN FIFTEEN FIFTEEN "000" digit
@@ -171,7 +162,6 @@ START_TEST(what_a_roster_changes_is_said) {
     sl_roster_close(&moved);
     sl_roster_close(&was);
 }
-END_TEST
 
 START_TEST(revoked_stands_for_a_certificate_only) {
     sl_roster *roster = parse("a:1 revoked\nb:1 " PIN("2") "\n");
@@ -182,16 +172,7 @@ START_TEST(revoked_stands_for_a_certificate_only) {
     sl_roster_close(&roster);
     ck_assert_int_eq(sl_roster_parse(&roster, "a:1 revokes\n", "roster", &error), SL_EFILE);
 }
-END_TEST
 
 int main(void) {
-    Suite *suite = suite_create("roster");
-    ADD_TESTS(suite, "rosters", a_roster_is_read_and_its_mistakes_are_named,
-              names_are_looked_up_and_unknown_ones_named,
-              a_million_hosts_and_a_pattern_take_few_bytes_each, many_names_are_looked_up,
-              what_a_roster_changes_is_said, revoked_stands_for_a_certificate_only);
-    TCase *tcase = tcase_create("many");
-    tcase_add_loop_test(tcase, a_million_ranks_take_few_bytes_each, 0, 3);
-    suite_add_tcase(suite, tcase);
-    return run_suite(suite);
+    return run_tests("roster");
 }

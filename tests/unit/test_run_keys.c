@@ -1,19 +1,18 @@
 /* test_run_keys.c - a run's key and the one before it hold side by side, until that is forgotten.
  */
-#include <string.h>
-
-#include "harness.h"
+#include "handshakes.h"
 #include "secure/credentials.h"
 #include "secure/greeting.h"
-#include "secure/handshake.h"
 #include "secure/key_text.h"
-#include "secure_pairs.h"
 
 static const sl_passage passage = {.run_id = 5, .from = 3, .to = 1, .incarnation = 77};
 
+FIXTURES(NULL, close_kept);
+
 /* While two run keys hold, whoever has either is taken; who has one that was forgotten is known. */
 START_TEST(a_proof_with_two_keys_is_taken_by_holders_of_either) {
-    sl_credentials *old = make_run_key(), *now = make_run_key(), *other = make_run_key();
+    sl_credentials *old = keep(make_run_key()), *now = keep(make_run_key()),
+                   *other = keep(make_run_key());
     uint8_t greeting[SL_GREETING_BYTES] = {0}, challenge[SL_CHALLENGE_BYTES] = {0};
     uint8_t both[SL_PROOF_BYTES_MAX], one[SL_PROOF_BYTES_MAX];
     char why[SL_GREETING_WHY_MAX];
@@ -31,35 +30,17 @@ START_TEST(a_proof_with_two_keys_is_taken_by_holders_of_either) {
     ck_assert_int_eq(sl_proof_key(&exchange, now, true, one, 32), SL_RUN_KEYS_MAX);
     ck_assert(!sl_proof_check(&exchange, now, true, NULL, one, 32, why));
     ck_assert_uint_eq(sl_proof_make(&exchange, now, true, both), 32);
-    sl_credentials_close(&old);
-    sl_credentials_close(&now);
-    sl_credentials_close(&other);
-}
-END_TEST
-
-static bool pass_on(sl_handshake *from, sl_handshake *to, sl_handshake_state *state) {
-    char why[SL_HANDSHAKE_WHY_MAX];
-    const uint8_t *bytes;
-    const size_t count = sl_handshake_pending(from, &bytes);
-    if (count > 0 && *state == SL_HANDSHAKE_GOES_ON)
-        *state = sl_handshake_take(to, bytes, count, why);
-    sl_handshake_sent(from, count);
-    return count > 0;
 }
 
 /* Do they meet, who dials with this key of those that it has? With which? */
 static bool meet_with(const sl_credentials *client, unsigned key, const sl_credentials *server,
                       uint64_t *name) {
-    sl_handshake_state states[2] = {SL_HANDSHAKE_GOES_ON, SL_HANDSHAKE_GOES_ON};
-    char why[SL_HANDSHAKE_WHY_MAX];
+    char why[2][SL_HANDSHAKE_WHY_MAX];
     sl_handshake *a, *b;
     ck_assert_int_eq(sl_handshake_open(&a, client, &passage, true, NULL, NULL), 0);
     ck_assert_int_eq(sl_handshake_open(&b, server, &passage, false, NULL, NULL), 0);
     sl_handshake_show(a, sl_credentials_name(client, key));
-    sl_handshake_take(a, NULL, 0, why);
-    while (pass_on(a, b, &states[1]) || pass_on(b, a, &states[0]))
-        continue;
-    const bool met = states[0] == SL_HANDSHAKE_DONE && states[1] == SL_HANDSHAKE_DONE;
+    const bool met = handshakes_meet(a, b, SIZE_MAX, why);
     *name = sl_handshake_key(a);
     ck_assert(!met || *name == sl_handshake_key(b));
     sl_handshake_close(&a);
@@ -68,7 +49,7 @@ static bool meet_with(const sl_credentials *client, unsigned key, const sl_crede
 }
 
 START_TEST(a_handshake_takes_either_key) {
-    sl_credentials *old = make_run_key(), *now = make_run_key();
+    sl_credentials *old = keep(make_run_key()), *now = keep(make_run_key());
     uint64_t name;
     ck_assert_int_eq(sl_credentials_follow(now, old, NULL), 0);
     ck_assert(meet_with(old, 0, now, &name));
@@ -81,14 +62,11 @@ START_TEST(a_handshake_takes_either_key) {
     sl_credentials_forget(now);
     ck_assert(!meet_with(old, 0, now, &name));
     ck_assert_uint_eq(sl_credentials_name(now, 1), 0);
-    sl_credentials_close(&old);
-    sl_credentials_close(&now);
 }
-END_TEST
 
 /* Of three, two hold, and holders of the oldest are known. */
 START_TEST(a_key_that_is_changed_twice_is_out) {
-    sl_credentials *keys[] = {make_run_key(), make_run_key(), make_run_key()};
+    sl_credentials *keys[] = {keep(make_run_key()), keep(make_run_key()), keep(make_run_key())};
     uint8_t greeting[SL_GREETING_BYTES] = {0}, challenge[SL_CHALLENGE_BYTES] = {0};
     uint8_t proof[SL_PROOF_BYTES_MAX];
     const sl_exchange exchange = {greeting, challenge, 1};
@@ -101,14 +79,11 @@ START_TEST(a_key_that_is_changed_twice_is_out) {
             ck_assert_int_eq(sl_proof_key(&exchange, keys[2], true, proof, 32),
                              i == 0 ? SL_RUN_KEYS_MAX : 1);
     }
-    for (int i = 0; i < 3; i++)
-        sl_credentials_close(&keys[i]);
 }
-END_TEST
 
 /* Read again and the same: what holds beside it stays, and what was forgotten is known. */
 START_TEST(the_same_key_read_again_changes_nothing) {
-    sl_credentials *old = make_run_key(), *now = make_run_key(), *again = NULL;
+    sl_credentials *old = keep(make_run_key()), *now = keep(make_run_key()), *again = NULL;
     char text[SL_RUN_KEY_FILE_BYTES + 1];
     ck_assert_int_eq(sl_credentials_follow(now, old, NULL), 0);
     sl_run_key_print(now->secret, text);
@@ -116,16 +91,9 @@ START_TEST(the_same_key_read_again_changes_nothing) {
     ck_assert_int_eq(sl_credentials_follow(again, now, NULL), 0);
     for (unsigned i = 0; i < SL_RUN_KEYS_MAX; i++)
         ck_assert(sl_credentials_name(again, i) == sl_credentials_name(now, i));
-    sl_credentials_close(&old);
-    sl_credentials_close(&now);
-    sl_credentials_close(&again);
+    keep(again);
 }
-END_TEST
 
 int main(void) {
-    Suite *suite = suite_create("run keys");
-    ADD_TESTS(suite, "run keys", a_proof_with_two_keys_is_taken_by_holders_of_either,
-              a_handshake_takes_either_key, a_key_that_is_changed_twice_is_out,
-              the_same_key_read_again_changes_nothing);
-    return run_suite(suite);
+    return run_tests("run keys");
 }

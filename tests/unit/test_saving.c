@@ -6,14 +6,12 @@
 static int requests; /* that the agent has taken */
 
 static void count_requests(void *context, const sl_log_entry *entry) {
-    (void)context;
     requests += entry->kind == SL_LOG_REQUEST;
 }
 
 static void send_data(peer *p, uint64_t exchange) {
-    uint8_t frame[1024];
     const float values[D] = {0};
-    peer_send(p, frame, make_frame(frame, SL_FRAME_DATA, exchange, 0, values, sizeof values));
+    peer_send_frame(p, SL_FRAME_DATA, exchange, values, sizeof values);
 }
 
 static void ask_to_leave(peer *p, uint64_t round) {
@@ -29,8 +27,7 @@ static void ask_to_leave(peer *p, uint64_t round) {
 }
 
 static void leave_after_the_first_round(peer *p) {
-    greet_properly(p);
-    peer_agree(p);
+    peer_begin(p);
     peer_take_data(p, 1);
     const size_t before = p->frames;
     ask_to_leave(p, 1);
@@ -39,8 +36,7 @@ static void leave_after_the_first_round(peer *p) {
 }
 
 static void say_bye(peer *p) {
-    uint8_t frame[1024];
-    peer_send(p, frame, make_frame(frame, SL_FRAME_BYE, 1, 0, NULL, 0));
+    peer_send_frame(p, SL_FRAME_BYE, 1, NULL, 0);
 }
 
 static void leave(peer *p) {
@@ -69,12 +65,9 @@ START_TEST(who_has_left_takes_no_other_round) {
         ck_assert_int_eq(requests, 1);
     }
 }
-END_TEST
 
 int main(void) {
     timeout_s = 60;
     observer.log = count_requests;
-    Suite *suite = suite_create("saving");
-    ADD_TESTS(suite, "leaving", who_has_left_takes_no_other_round);
-    return run_suite(suite);
+    return run_tests("saving");
 }

@@ -1,21 +1,15 @@
 /* test_session.c - sessions: what rounds leave in x, averages, who may call what, and how they end;
  * simulated, and with agents. */
-#include <math.h>
 #include <semaphore.h>
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stdlib.h>
 #include <sys/wait.h>
 
 #include "descent.h"
-#include "harness.h"
-#include "peers.h"
+#include "sessions.h"
 
 enum { D = 3000, N = 4 };
 static const char ring[] = "{\"topology\": {\"nodes\": 4, \"family\": \"ring\"}, "
                            "\"transport\": {\"chunk_bytes\": 4096}}";
-static sl_error error;
-static sl_session_options options;
 
 /* What the peers' functions work with. */
 typedef struct scene {
@@ -26,7 +20,6 @@ typedef struct scene {
     bool more_rounds; /* for higher ranks */
 } scene;
 static scene *world, *other;
-static peer_thread threads[N];
 
 static void setup(void) {
     sl_session_defaults(&options, sizeof options);
@@ -46,8 +39,7 @@ static int one_round(sl_session *s, scene *w, float *x, int64_t rank, sl_error *
     if (strcmp(w->form, "begin") == 0) {
         int result = sl_session_begin(s, x, e);
         memcpy(at, x, sizeof at);
-        if (result == 0)
-            result = sl_session_end(s, x, e);
+        THEN(result, sl_session_end(s, x, e));
         descent_step(x, at, D, rank);
         return result;
     }
@@ -59,30 +51,16 @@ static int train(void *context, const sl_session_options *o, sl_error *e) {
     scene *w = context;
     float *x = w->x[o->rank];
     sl_session *s;
-    int result = sl_session_join(&s, w->experiment, D, o, e);
-    if (result != 0)
-        return result;
     descent_fill(x, D, o->rank);
-    result = sl_session_start(s, x, e);
+    int result = peer_start(&s, w->experiment, D, x, o, e);
     for (int k = 0; k < w->rounds + (w->more_rounds ? o->rank : 0) && result == 0; k++)
         result = one_round(s, w, x, o->rank, e);
-    if (result == 0)
-        result = sl_session_average(s, x, w->average[o->rank], &w->distance[o->rank], e);
-    if (result == 0)
-        return sl_session_leave(&s, e);
-    sl_session_abort(&s, NULL);
-    return result;
+    THEN(result, sl_session_average(s, x, w->average[o->rank], &w->distance[o->rank], e));
+    return end_session(s, result, e);
 }
 
 static void simulate(scene *w) {
-    int result = sl_simulate(w->experiment, N, train, w, &options, &error);
-    ck_assert_msg(result == 0, "%s", error.text);
-}
-
-static void run_as_agents(scene *w) {
-    run_agents(threads, N, train, w, &options);
-    for (int i = 0; i < N; i++)
-        ck_assert_msg(threads[i].result == 0, "%d: %s", i, threads[i].error.text);
+    run_simulated(w->experiment, N, train, w);
 }
 
 /* ---- what rounds leave ---- */
@@ -92,6 +70,8 @@ static double mixed(const scene *w, int rank, int i, double self) {
     const double before = w->x[(rank + N - 1) % N][i], after = w->x[(rank + 1) % N][i];
     return self * w->x[rank][i] + 0.5 * (1 - self) * (before + after);
 }
+
+FIXTURES(setup, teardown);
 
 START_TEST(mix_leaves_w_x) {
     world->rounds = 0;
@@ -105,9 +85,10 @@ START_TEST(mix_leaves_w_x) {
         for (int i = 0; i < D; i++)
             ck_assert_double_eq_tol(other->x[r][i], mixed(world, r, i, 1 / 3.0), 1e-6);
 }
-END_TEST
 
-START_TEST(overlap_leaves_lazy_w_x_and_then_the_step) {
+/* A round that overlaps, with the weight that a node keeps. */
+static void check_overlap(const char *experiment, double self) {
+    world->experiment = experiment;
     world->rounds = 0;
     simulate(world);
     *other = *world;
@@ -118,9 +99,18 @@ START_TEST(overlap_leaves_lazy_w_x_and_then_the_step) {
     for (int r = 0; r < N; r++)
         for (int i = 0; i < D; i++)
             ck_assert_double_eq_tol(other->x[r][i],
-                                    mixed(world, r, i, 2 / 3.0) - 0.1 * (world->x[r][i] - r), 1e-6);
+                                    mixed(world, r, i, self) - 0.1 * (world->x[r][i] - r), 1e-6);
 }
-END_TEST
+
+START_TEST(overlap_leaves_lazy_w_x_and_then_the_step) {
+    check_overlap(ring, 2 / 3.0);
+}
+
+START_TEST(weights_that_are_named_stay) {
+    check_overlap(
+        "{\"topology\": {\"nodes\": 4, \"family\": \"ring\", \"weights\": \"metropolis\"}}",
+        1 / 3.0);
+}
 
 START_TEST(while_adapting_mix_is_the_overlap) {
     options.overlap = 1;
@@ -128,29 +118,12 @@ START_TEST(while_adapting_mix_is_the_overlap) {
     simulate(world);
     *other = (scene){.experiment = ring, .form = "mix", .rounds = 3};
     const char *set[] = {"algorithm.variant=combine-while-adapt"};
-    options.overrides = set;
-    options.override_count = 1;
+    set_options(set, 1);
     simulate(other);
     for (int r = 0; r < N; r++)
         for (int i = 0; i < D; i++)
             ck_assert_double_eq_tol(world->x[r][i], other->x[r][i], 1e-5);
 }
-END_TEST
-
-START_TEST(weights_that_are_named_stay) {
-    static const char named[] = "{\"topology\": {\"nodes\": 4, \"family\": \"ring\", \"weights\": "
-                                "\"metropolis\"}}";
-    world->experiment = other->experiment = named;
-    world->rounds = 0;
-    simulate(world);
-    other->rounds = 1;
-    other->form = "begin";
-    options.overlap = 1;
-    simulate(other);
-    ck_assert_double_eq_tol(other->x[1][7],
-                            mixed(world, 1, 7, 1 / 3.0) - 0.1 * (world->x[1][7] - 1), 1e-6);
-}
-END_TEST
 
 START_TEST(an_average_is_the_mean_of_all_with_the_same_bits) {
     world->form = "mix";
@@ -168,78 +141,51 @@ START_TEST(an_average_is_the_mean_of_all_with_the_same_bits) {
     }
     ck_assert_double_eq_tol(world->distance[2], sqrt(square / N), 1e-4);
 }
-END_TEST
 
-static void check_same_bits(void) {
+/* Rank 1 hears by no data of rank 0's rounds that it is needed for. The seeds of session_world have
+ * other topologies, and peers that overlap. */
+START_TEST(agents_of_unequal_rounds_have_the_bits_of_the_simulation) {
+    world->experiment =
+        "{\"algorithm\": \"sgp\", \"topology\": {\"nodes\": 4, \"directed\": true, \"weights\": "
+        "\"push-sum\", \"schedule\": [{\"edges\": [[0, 1]]}, {\"edges\": [[1, 2]]}, "
+        "{\"edges\": [[2, 3], [0, 2]]}, {\"edges\": [[3, 0]]}]}}";
+    world->rounds = 5;
+    world->more_rounds = true;
     simulate(world);
     *other = *world;
     memset(other->x, 0, sizeof other->x);
     memset(other->average, 0, sizeof other->average);
-    run_as_agents(other);
+    run_as_agents(N, train, other);
     ck_assert_mem_eq(other->x, world->x, sizeof world->x);
     ck_assert_mem_eq(other->average, world->average, sizeof world->average);
     ck_assert_mem_eq(other->distance, world->distance, sizeof world->distance);
 }
-
-START_TEST(agents_have_the_bits_of_the_simulation) {
-    check_same_bits();
-}
-END_TEST
-
-START_TEST(agents_that_overlap_have_them_too) {
-    world->form = "begin";
-    options.overlap = 1;
-    check_same_bits();
-}
-END_TEST
-
-START_TEST(and_with_unequal_numbers_of_rounds) {
-    world->more_rounds = true;
-    check_same_bits();
-}
-END_TEST
-
-START_TEST(push_sum_averages_numerators) {
-    static const char directed[] = "{\"algorithm\": \"sgp\", \"topology\": {\"nodes\": 4, "
-                                   "\"edges\": [[0, 1], [1, 2], [2, 3], [3, 0], [0, 2]], "
-                                   "\"directed\": true, \"weights\": \"push-sum\"}}";
-    world->experiment = directed;
-    world->rounds = 40;
-    check_same_bits();
-}
-END_TEST
 
 /* ---- same_start ---- */
 
 static int start_only(void *context, const sl_session_options *o, sl_error *e) {
     scene *w = context;
     sl_session *s;
-    int result = sl_session_join(&s, ring, D, o, e);
-    if (result != 0)
-        return result;
     descent_fill(w->x[o->rank], D, o->rank);
-    result = sl_session_start(s, w->x[o->rank], e);
-    return result != 0 ? result : sl_session_leave(&s, e);
+    return end_session(s, peer_start(&s, ring, D, w->x[o->rank], o, e), e);
 }
 
 START_TEST(same_start_gives_all_the_x_of_rank_0) {
     float first[D];
     descent_fill(first, D, 0);
     options.same_start = 1;
-    ck_assert_msg(sl_simulate(ring, N, start_only, world, &options, &error) == 0, "%s", error.text);
+    run_simulated(ring, N, start_only, world);
     for (int r = 0; r < N; r++)
         ck_assert_mem_eq(world->x[r], first, sizeof first);
     run_agents(threads, N, start_only, other, &options);
     for (int r = 0; r < N; r++)
         ck_assert_mem_eq(other->x[r], first, sizeof first);
 }
-END_TEST
 
 /* ---- join ---- */
 
 static char heard[4096];
 static void hear(void *context, const char *text) {
-    (void)context;
     strncat(heard, text, sizeof heard - strlen(heard) - 2);
     strcat(heard, "\n");
 }
@@ -248,9 +194,7 @@ static void refuse(const char *experiment, const char *expected) {
     sl_session *s = NULL;
     options.roster = "127.0.0.1:7001,127.0.0.1:7002,127.0.0.1:7003,127.0.0.1:7004";
     options.rank = 0;
-    int result = sl_session_join(&s, experiment, D, &options, &error);
-    ck_assert_int_eq(result, SL_EINVAL);
-    ck_assert_msg(strstr(error.text, expected) != NULL, "%s", error.text);
+    expect_refused(sl_session_join(&s, experiment, D, &options, &error), expected, &error);
     ck_assert_ptr_null(s);
 }
 
@@ -277,7 +221,6 @@ START_TEST(join_refuses) {
     tensors[0].axes = 17;
     refuse(ring, "axes: 17");
 }
-END_TEST
 
 START_TEST(join_warns_of_what_has_no_effect) {
     sl_session *s;
@@ -298,7 +241,6 @@ START_TEST(join_warns_of_what_has_no_effect) {
     ck_assert_ptr_null(s);
     ck_assert_int_eq(sl_session_leave(&s, &error), 0);
 }
-END_TEST
 
 /* ---- calls ---- */
 
@@ -306,14 +248,10 @@ static bool refuses(int result, const char *text, const sl_error *e) {
     return result == SL_EINVAL && strstr(e->text, text) != NULL;
 }
 
-static void expect(int result, const char *text, const sl_error *e) {
-    ck_assert_msg(refuses(result, text, e), "%s: %d, %s", text, result, e->text);
-}
-
 static void *mix_elsewhere(void *session) {
     float x[D];
     sl_error e;
-    expect(sl_session_mix(session, x, &e), "another thread", &e);
+    expect_refused(sl_session_mix(session, x, &e), "another thread", &e);
     return NULL;
 }
 
@@ -345,18 +283,18 @@ static int misuse(void *context, const sl_session_options *o, sl_error *e) {
     int result = sl_session_join(&s, w->experiment, D, o, e);
     if (result != 0)
         return result;
-    expect(sl_session_mix(s, x, e), "mix: start comes first", e);
-    expect(sl_session_start(s, NULL, e), "start: x is NULL", e);
+    expect_refused(sl_session_mix(s, x, e), "mix: start comes first", e);
+    expect_refused(sl_session_start(s, NULL, e), "start: x is NULL", e);
     descent_fill(x, D, o->rank);
     ck_assert_int_eq(sl_session_start(s, x, e), 0);
-    expect(sl_session_start(s, x, e), "has started", e);
-    expect(sl_session_end(s, x, e), "end: no round is under way", e);
-    expect(sl_session_mix(s, (float *)((char *)x + 1), e), "aligned", e);
+    expect_refused(sl_session_start(s, x, e), "has started", e);
+    expect_refused(sl_session_end(s, x, e), "end: no round is under way", e);
+    expect_refused(sl_session_mix(s, (float *)((char *)x + 1), e), "aligned", e);
     ck_assert_int_eq(sl_session_begin(s, x, e), 0);
-    expect(sl_session_begin(s, x, e), "begin: a round is under way since begin", e);
-    expect(sl_session_mix(s, x, e), "mix: a round is under way since begin", e);
-    expect(sl_session_average(s, x, NULL, NULL, e), "average: a round is under way", e);
-    expect(sl_session_leave(&s, e), "leave: a round is under way", e);
+    expect_refused(sl_session_begin(s, x, e), "begin: a round is under way since begin", e);
+    expect_refused(sl_session_mix(s, x, e), "mix: a round is under way since begin", e);
+    expect_refused(sl_session_average(s, x, NULL, NULL, e), "average: a round is under way", e);
+    expect_refused(sl_session_leave(&s, e), "leave: a round is under way", e);
     pthread_t thread;
     pthread_create(&thread, NULL, mix_elsewhere, s);
     pthread_join(thread, NULL);
@@ -368,26 +306,21 @@ static int misuse(void *context, const sl_session_options *o, sl_error *e) {
 
 START_TEST(calls_that_are_not_allowed_change_nothing) {
     options.overlap = 1;
-    ck_assert_msg(sl_simulate(ring, N, misuse, world, &options, &error) == 0, "%s", error.text);
-    run_agents(threads, N, misuse, world, &options);
-    for (int i = 0; i < N; i++)
-        ck_assert_msg(threads[i].result == 0, "%s", threads[i].error.text);
+    run_both(ring, N, misuse, world);
 }
-END_TEST
 
 static int begin_untold(void *context, const sl_session_options *o, sl_error *e) {
     scene *w = context;
     sl_session *s;
     ck_assert_int_eq(sl_session_join(&s, NULL, D, o, e), 0);
     ck_assert_int_eq(sl_session_start(s, w->x[o->rank], e), 0);
-    expect(sl_session_begin(s, w->x[o->rank], e), "set options.overlap", e);
+    expect_refused(sl_session_begin(s, w->x[o->rank], e), "set options.overlap", e);
     return sl_session_leave(&s, e);
 }
 
 START_TEST(begin_wants_overlap) {
     ck_assert_int_eq(sl_simulate(ring, N, begin_untold, world, &options, &error), 0);
 }
-END_TEST
 
 /* ---- status ---- */
 
@@ -409,8 +342,7 @@ static int look(void *context, const sl_session_options *o, sl_error *e) {
         result = sl_session_offer(s, x, e);
         while (o->simulation == NULL && sl_session_ready(s) == 0)
             usleep(1000);
-        if (result == 0)
-            result = sl_session_end(s, x, e);
+        THEN(result, sl_session_end(s, x, e));
     }
     usleep(200000);
     ck_assert_int_eq(sl_session_status(s, &r, e), 0);
@@ -421,7 +353,7 @@ static int look(void *context, const sl_session_options *o, sl_error *e) {
     ck_assert_uint_eq(sl_session_edges(s, edges, 3), 2);
     ck_assert(edges[0].rank < edges[1].rank && edges[0].connected && edges[1].connected);
     ck_assert(o->simulation != NULL || r.bytes_sent > 20 * 2 * D * sizeof(float));
-    return result != 0 ? result : sl_session_leave(&s, e);
+    return end_session(s, result, e);
 }
 
 static sl_session *alone;
@@ -463,15 +395,10 @@ START_TEST(status_says_who_has_not_come) {
     pthread_join(threads[0].thread, NULL);
     ck_assert_int_eq(threads[0].result, SL_ESTOPPED);
 }
-END_TEST
 
 START_TEST(status_tells_round_edges_and_bytes) {
-    run_agents(threads, N, look, world, &options);
-    for (int i = 0; i < N; i++)
-        ck_assert_msg(threads[i].result == 0, "%s", threads[i].error.text);
-    ck_assert_int_eq(sl_simulate(ring, N, look, world, &options, &error), 0);
+    run_both(ring, N, look, world);
 }
-END_TEST
 
 /* Rank 0 takes its time, until rank 2, which is no neighbour of it, knows for whom it waits. */
 static sl_session *distant;
@@ -480,7 +407,6 @@ static char wanted[64];
 
 static int ask_status(void *context) {
     sl_session_report r = {.size = sizeof r};
-    (void)context;
     if (sl_session_status(distant, &r, NULL) == 0 && strstr(r.waits_for, wanted) != NULL)
         atomic_store(&known, true);
     return 0;
@@ -496,23 +422,19 @@ static int wait_for_rank_0(void *context, const sl_session_options *o, sl_error 
     int result = sl_session_join(&s, ring, D, &own, e);
     if (o->rank == 2)
         distant = s;
-    if (result == 0)
-        result = sl_session_start(s, x, e);
+    THEN(result, sl_session_start(s, x, e));
     for (int i = 0; i < 6000 && o->rank == 0 && !atomic_load(&known); i++)
         usleep(10000);
     for (int i = 0; i < w->rounds && result == 0; i++)
         result = sl_session_mix(s, x, e);
-    if (result == 0)
-        result = sl_session_average(s, x, w->average[o->rank], NULL, e);
-    return result != 0 ? result : sl_session_leave(&s, e);
+    THEN(result, sl_session_average(s, x, w->average[o->rank], NULL, e));
+    return end_session(s, result, e);
 }
 
 static void find_rank_0(int rounds) {
     world->rounds = rounds;
     atomic_store(&known, false);
-    run_agents(threads, N, wait_for_rank_0, world, &options);
-    for (int i = 0; i < N; i++)
-        ck_assert_msg(threads[i].result == 0, "%s", threads[i].error.text);
+    run_as_agents(N, wait_for_rank_0, world);
     ck_assert(atomic_load(&known));
 }
 
@@ -522,19 +444,7 @@ START_TEST(status_names_who_is_at_the_end_of_a_wait) {
     strcpy(wanted, "to average: 0; agent 0 computes round 1 since ");
     find_rank_0(0);
 }
-END_TEST
 
 int main(void) {
-    Suite *suite = suite_create("session");
-    ADD_TESTS_WITH(suite, "rounds", setup, teardown, mix_leaves_w_x,
-                   overlap_leaves_lazy_w_x_and_then_the_step, while_adapting_mix_is_the_overlap,
-                   weights_that_are_named_stay, an_average_is_the_mean_of_all_with_the_same_bits,
-                   agents_have_the_bits_of_the_simulation, agents_that_overlap_have_them_too,
-                   and_with_unequal_numbers_of_rounds, push_sum_averages_numerators,
-                   same_start_gives_all_the_x_of_rank_0);
-    ADD_TESTS_WITH(suite, "calls", setup, teardown, join_refuses, join_warns_of_what_has_no_effect,
-                   calls_that_are_not_allowed_change_nothing, begin_wants_overlap,
-                   status_tells_round_edges_and_bytes, status_says_who_has_not_come,
-                   status_names_who_is_at_the_end_of_a_wait);
-    return run_suite(suite);
+    return run_tests("session");
 }

@@ -1,12 +1,9 @@
 /* test_session_device.c - sessions whose x is on a GPU: the CPU's bits, though each caller's stream
  * is behind; saving, and what is refused. On the emulated device, or with nvcc on fake_runtime. */
 #include <dlfcn.h>
-#include <stdbool.h>
-#include <stdlib.h>
 
 #include "descent.h"
-#include "harness.h"
-#include "peers.h"
+#include "sessions.h"
 #include "starling/device.h"
 
 enum { D = 3000, FIRST = 1001, N = 3, BYTES = D * sizeof(float), SLOW_FLOATS = 1 << 17 };
@@ -17,8 +14,6 @@ static const char choco[] =
     "{\"topology\": {\"nodes\": 3, \"family\": \"ring\"}, \"algorithm\": {\"name\": \"choco-sgd\","
     " \"compressor\": {\"name\": \"top-k\", \"fraction\": 0.1}}}";
 static const char *on_gpu[] = {"device=cuda:0"};
-static sl_error error;
-static sl_session_options options;
 static const sl_vec_ops *vec;
 
 /* A peer's numbers, and on a GPU the caller's stream, which is always behind. */
@@ -35,7 +30,6 @@ typedef struct scene {
     double distance[N];
 } scene;
 static scene *cpu, *gpu;
-static peer_thread threads[N];
 
 /* ---- the caller's side of a GPU ---- */
 
@@ -203,10 +197,6 @@ static void run_peers(scene *w, peer_function peer) {
         ck_assert_msg(threads[i].result == 0, "%d: %s", i, threads[i].error.text);
 }
 
-static void run_as_agents(scene *w) {
-    run_peers(w, train);
-}
-
 static void simulate(scene *w) {
     const sl_session_options o = options_of(w);
     int result = sl_simulate(w->experiment, N, train, w, &o, &error);
@@ -242,19 +232,19 @@ static void take_form(int i) {
     simulate(cpu);
 }
 
-START_TEST(agents_have_the_bits_of_the_cpu) {
+FIXTURES(setup, teardown);
+
+START_LOOP_TEST(agents_have_the_bits_of_the_cpu, FORMS) {
     take_form(_i);
-    run_as_agents(gpu);
+    run_peers(gpu, train);
     expect_cpu_bits();
 }
-END_TEST
 
-START_TEST(a_simulation_has_the_bits_of_the_cpu) {
+START_LOOP_TEST(a_simulation_has_the_bits_of_the_cpu, FORMS) {
     take_form(_i);
     simulate(gpu);
     expect_cpu_bits();
 }
-END_TEST
 
 START_TEST(pieces_on_the_host_have_the_same_bits) {
     take_form(1);
@@ -262,7 +252,6 @@ START_TEST(pieces_on_the_host_have_the_same_bits) {
     simulate(gpu);
     expect_cpu_bits();
 }
-END_TEST
 
 /* ---- saving ---- */
 
@@ -301,8 +290,7 @@ static int stop_and_go_on(void *context, const sl_session_options *o, sl_error *
 
 START_TEST(a_saved_session_goes_on) {
     const char *set[] = {"device=cuda:0", "algorithm.variant=combine-while-adapt"};
-    options.overrides = set;
-    options.override_count = 2;
+    set_options(set, 2);
     cpu->on_gpu = true;
     *gpu = *cpu;
     for (int i = 0; i < 2; i++) {
@@ -315,7 +303,6 @@ START_TEST(a_saved_session_goes_on) {
     for (int r = 0; r < N; r++)
         free(states[r]);
 }
-END_TEST
 
 /* ---- what is refused ---- */
 
@@ -346,7 +333,6 @@ START_TEST(memory_of_the_host_and_auto_are_refused) {
     ck_assert_msg(strstr(error.text, "device: \"auto\" is not allowed in a session") != NULL, "%s",
                   error.text);
 }
-END_TEST
 
 START_TEST(a_number_that_is_not_finite_is_named) {
     float x[D] = {0};
@@ -357,7 +343,6 @@ START_TEST(a_number_that_is_not_finite_is_named) {
     ck_assert_int_eq(try_start(alone, c.x), SL_EDIVERGED);
     ck_assert_msg(strstr(error.text, "x is inf at element 1500") != NULL, "%s", error.text);
 }
-END_TEST
 
 static int change(sl_session *s, scene *w, const caller *c, int64_t rank, sl_error *e) {
     write_x(w, c, w->start[rank]);
@@ -382,7 +367,6 @@ START_TEST(a_borrowed_x_that_changes_is_found) {
         found = found || strstr(threads[r].error.text, "was changed between begin and end");
     ck_assert(found);
 }
-END_TEST
 
 /* What the stream does to x while it is mixed stays. */
 START_TEST(an_x_that_changes_keeps_its_change) {
@@ -393,29 +377,6 @@ START_TEST(an_x_that_changes_keeps_its_change) {
     run_peers(gpu, change_while_mixing);
     ck_assert_mem_eq(cpu->x, gpu->x, sizeof cpu->x);
 }
-END_TEST
-
-static void setup_failing(void) {
-    setenv("STARLING_FAILS_AFTER", "60", 1); /* before the emulated device opens */
-    setup();
-}
-
-/* Each session ends, and says that it was the device. */
-START_TEST(a_device_that_is_lost_is_one_error) {
-    if (vec->cuda_index >= 0)
-        return; /* fake_runtime has failures of its own */
-    cpu->on_gpu = true;
-    cpu->rounds = 100;
-    const sl_session_options o = options_of(cpu);
-    run_agents(threads, N, train, cpu, &o);
-    for (int r = 0; r < N; r++)
-        ck_assert_msg(threads[r].result == SL_EDEVICE || threads[r].result == SL_EPEER,
-                      "%d: %d, %s", r, threads[r].result, threads[r].error.text);
-    ck_assert_msg(strstr(threads[0].error.text, "cuda:0: ") != NULL &&
-                      strstr(threads[0].error.text, "failed: it was asked to") != NULL,
-                  "%s", threads[0].error.text);
-}
-END_TEST
 
 START_TEST(a_session_on_the_cpu_has_no_stream) {
     static const char host[] = "{\"topology\": {\"nodes\": 1, \"family\": \"complete\"}}";
@@ -427,7 +388,6 @@ START_TEST(a_session_on_the_cpu_has_no_stream) {
                                  "device \"cuda:N\" in the experiment");
     sl_session_abort(&s, NULL);
 }
-END_TEST
 
 START_TEST(pieces_that_cannot_be_are_refused) {
     static float host[D];
@@ -454,7 +414,6 @@ START_TEST(pieces_that_cannot_be_are_refused) {
     ck_assert_int_eq(sl_session_leave(&s, &error), 0);
     close_caller(&(scene){.on_gpu = true}, &c);
 }
-END_TEST
 
 static Suite *build_suite(void) {
     Suite *suite = suite_create("session_device");
@@ -475,5 +434,5 @@ static Suite *build_suite(void) {
 }
 
 int main(void) {
-    return run_suite(build_suite());
+    return run_tests("session device");
 }

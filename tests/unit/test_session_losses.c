@@ -1,14 +1,10 @@
 /* test_session_losses.c - sessions go on without a peer that is lost: in rounds, while an average
  * is made, and while all leave. */
-#include <math.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdlib.h>
 #include <sys/wait.h>
 #include <time.h>
 
-#include "harness.h"
-#include "peers.h"
+#include "sessions.h"
 
 /* libfabric 1.17 forgets a connection that its listener has accepted, and that has said nothing yet
  * as the listener closes. Who comes back to peers that end may be that. */
@@ -33,21 +29,18 @@ typedef enum past { NONE, SAVES, LOADS } past;
 
 typedef struct scene {
     past past; /* the run ends with a state, or goes on from it */
-    /* Of the peer that is lost: ends it, and returns its error. */
-    int (*end)(sl_session *s, peer *p, sl_error *error);
+    /* Of the peer that is lost: ends it, and returns its e. */
+    int (*end)(sl_session *s, peer *p, sl_error *e);
     int round;    /* in which it ends */
     int averages; /* 1: at the end; ROUNDS: after each round */
 } scene;
 
 static scene the;
 static peer peers[N];
-static peer_thread threads[N];
 static char states[N][STATE_MAX];
 static uint64_t state_bytes[N];
-static sl_session_options options;
 
 static void say(void *context, const char *text) {
-    (void)context;
     fprintf(stderr, "%s\n", text);
 }
 
@@ -57,62 +50,57 @@ static void setup(void) {
     memset(peers, 0, sizeof peers);
 }
 
-static int take_average(sl_session *s, peer *p, sl_error *error) {
-    const int result = sl_session_average(s, p->x, p->average, &p->distance, error);
+static int take_average(sl_session *s, peer *p, sl_error *e) {
+    const int result = sl_session_average(s, p->x, p->average, &p->distance, e);
     __atomic_add_fetch(&p->averages, 1, __ATOMIC_RELAXED);
     p->voids += result == SL_EVOID;
     if (result == SL_EVOID && (memcmp(p->average, p->x, sizeof p->x) != 0 || !isnan(p->distance)))
-        return sl_fail(error, SL_EINVAL, "a void average is not this peer's own model");
+        return sl_fail(e, SL_EINVAL, "a void average is not this peer's own model");
     return result == SL_EVOID ? 0 : result;
 }
 
-static int train(sl_session *s, peer *p, bool is_lost, sl_error *error) {
-    int result = sl_session_start(s, p->x, error);
+static int train(sl_session *s, peer *p, bool is_lost, sl_error *e) {
+    int result = sl_session_start(s, p->x, e);
     for (int round = 1; round <= ROUNDS && result == 0; round++) {
         if (is_lost && round == the.round)
-            return the.end(s, p, error);
-        result = sl_session_mix(s, p->x, error);
+            return the.end(s, p, e);
+        result = sl_session_mix(s, p->x, e);
         if (result == 0 && (the.averages == ROUNDS || round == ROUNDS))
-            result = take_average(s, p, error);
+            result = take_average(s, p, e);
     }
     return result;
 }
 
-static int come_from(sl_session *s, peer *p, int64_t rank, sl_error *error) {
+static int come_from(sl_session *s, peer *p, int64_t rank, sl_error *e) {
     if (the.past == LOADS)
-        return sl_session_load(s, states[rank], state_bytes[rank], error);
+        return sl_session_load(s, states[rank], state_bytes[rank], e);
     for (int i = 0; i < D; i++)
         p->x[i] = sinf((float)(i + 100 * rank));
     return 0;
 }
 
-static int save(sl_session *s, peer *p, int64_t rank, sl_error *error) {
-    int result = sl_session_start(s, p->x, error);
+static int save(sl_session *s, peer *p, int64_t rank, sl_error *e) {
+    int result = sl_session_start(s, p->x, e);
     for (int round = 1; round <= 4 && result == 0; round++)
-        result = sl_session_mix(s, p->x, error);
+        result = sl_session_mix(s, p->x, e);
     state_bytes[rank] = STATE_MAX;
-    return result != 0 ? result : sl_session_save(s, p->x, states[rank], &state_bytes[rank], error);
+    return result != 0 ? result : sl_session_save(s, p->x, states[rank], &state_bytes[rank], e);
 }
 
-static int run_peer(void *context, const sl_session_options *o, sl_error *error) {
+static int run_peer(void *context, const sl_session_options *o, sl_error *e) {
     peer *p = &peers[o->rank];
     sl_session *s = NULL;
-    (void)context;
-    int result = sl_session_join(&s, ring, D, o, error);
-    if (result == 0)
-        result = come_from(s, p, o->rank, error);
+    int result = sl_session_join(&s, ring, D, o, e);
+    THEN(result, come_from(s, p, o->rank, e));
     if (result == 0 && the.past == SAVES)
-        result = save(s, p, o->rank, error);
+        result = save(s, p, o->rank, e);
     else if (result == 0)
-        result = train(s, p, o->rank == LOST, error);
+        result = train(s, p, o->rank == LOST, e);
     sl_session_report report = {.size = sizeof report};
     if (result == 0 && sl_session_status(s, &report, NULL) == 0)
         p->epoch = report.epoch;
     p->member_count = sl_session_members(s, p->members, N);
-    if (result == 0)
-        return sl_session_leave(&s, error);
-    sl_session_abort(&s, NULL);
-    return result;
+    return end_session(s, result, e);
 }
 
 static void expect_survivors(void) {
@@ -159,22 +147,32 @@ static void run_scene(scene s) {
 
 /* ---- how it is lost ---- */
 
-static int give_up(sl_session *s, peer *p, sl_error *error) {
-    (void)s, (void)p;
-    return sl_fail(error, SL_ESTOPPED, "gives up");
+static int give_up(sl_session *s, peer *p, sl_error *e) {
+    return sl_fail(e, SL_ESTOPPED, "gives up");
 }
 
-static int give_nan(sl_session *s, peer *p, sl_error *error) {
+static int give_nan(sl_session *s, peer *p, sl_error *e) {
     p->x[7] = NAN;
-    return sl_session_mix(s, p->x, error);
+    return sl_session_mix(s, p->x, e);
 }
 
-START_TEST(rounds_go_on) {
-    run_scene((scene){.end = give_up, .round = 3, .averages = 1});
+FIXTURES(setup, NULL);
+
+static const struct {
+    int (*end)(sl_session *s, peer *p, sl_error *e);
+    int round, result;
+} losses[] = {
+    {give_up, 3, SL_ESTOPPED},
+    {give_nan, 3, SL_EDIVERGED},    /* its caller's error, and no more */
+    {give_up, ROUNDS, SL_ESTOPPED}, /* the others wait for it in the last average */
+};
+
+START_LOOP_TEST(rounds_and_averages_go_on, sizeof losses / sizeof *losses) {
+    run_scene((scene){.end = losses[_i].end, .round = losses[_i].round, .averages = 1});
+    ck_assert_int_eq(threads[LOST].result, losses[_i].result);
     expect_survivors();
     expect_averages();
 }
-END_TEST
 
 /* Exchanges are counted on from the state's. */
 START_TEST(rounds_go_on_from_a_state) {
@@ -185,23 +183,6 @@ START_TEST(rounds_go_on_from_a_state) {
     expect_survivors();
     expect_averages();
 }
-END_TEST
-
-START_TEST(nan_is_its_callers_error_and_no_more) {
-    run_scene((scene){.end = give_nan, .round = 3, .averages = 1});
-    ck_assert_int_eq(threads[LOST].result, SL_EDIVERGED);
-    expect_survivors();
-    expect_averages();
-}
-END_TEST
-
-/* The others wait for it then. */
-START_TEST(who_waits_for_the_last_average_gets_it_without_the_lost_one) {
-    run_scene((scene){.end = give_up, .round = ROUNDS, .averages = 1});
-    expect_survivors();
-    expect_averages();
-}
-END_TEST
 
 /* A process of its own, which is killed somewhere in a round, or in an average. */
 static void run_and_kill(const char *roster, unsigned after_us) {
@@ -229,7 +210,7 @@ static void run_and_kill(const char *roster, unsigned after_us) {
     waitpid(child, NULL, 0);
 }
 
-START_TEST(averages_that_are_cut_are_behind_all) {
+START_LOOP_TEST(averages_that_are_cut_are_behind_all, SEEDS) {
     char roster[N * 32];
     free_roster(roster, sizeof roster, N);
     the = (scene){.round = ROUNDS + 1, .averages = ROUNDS};
@@ -239,18 +220,17 @@ START_TEST(averages_that_are_cut_are_behind_all) {
     for (int i = 0; i < N; i++)
         ck_assert_int_le(peers[i].voids, 1);
 }
-END_TEST
 
-static int wait_and_give_up(sl_session *s, peer *p, sl_error *error) {
+static int wait_and_give_up(sl_session *s, peer *p, sl_error *e) {
     const struct timespec t = {.tv_nsec = 300000000};
-    int result = take_average(s, p, error);
+    int result = take_average(s, p, e);
     nanosleep(&t, NULL); /* the others have come to leave */
-    return result != 0 ? result : sl_fail(error, SL_ESTOPPED, "gives up");
+    return result != 0 ? result : sl_fail(e, SL_ESTOPPED, "gives up");
 }
 
-static int end_after_rounds(sl_session *s, peer *p, sl_error *error) {
-    const int result = sl_session_mix(s, p->x, error);
-    return result != 0 ? result : wait_and_give_up(s, p, error);
+static int end_after_rounds(sl_session *s, peer *p, sl_error *e) {
+    const int result = sl_session_mix(s, p->x, e);
+    return result != 0 ? result : wait_and_give_up(s, p, e);
 }
 
 START_TEST(who_leaves_does_not_wait_for_the_lost) {
@@ -258,18 +238,7 @@ START_TEST(who_leaves_does_not_wait_for_the_lost) {
     for (int i = 0; i < N; i++)
         ck_assert_msg(i == LOST || threads[i].result == 0, "%d: %s", i, threads[i].error.text);
 }
-END_TEST
 
 int main(void) {
-    Suite *suite = suite_create("session losses");
-    TCase *cut = tcase_create("averages");
-    ADD_TESTS_WITH(suite, "agents", setup, NULL, rounds_go_on, rounds_go_on_from_a_state,
-                   nan_is_its_callers_error_and_no_more,
-                   who_waits_for_the_last_average_gets_it_without_the_lost_one,
-                   who_leaves_does_not_wait_for_the_lost);
-    tcase_set_timeout(cut, 120);
-    tcase_add_checked_fixture(cut, setup, NULL);
-    tcase_add_loop_test(cut, averages_that_are_cut_are_behind_all, 0, SEEDS);
-    suite_add_tcase(suite, cut);
-    return run_suite(suite);
+    return run_tests("session losses");
 }

@@ -2,21 +2,12 @@
  * a loop does to x between two calls is kept, x may lie in pieces and move, averages are of x at
  * the call, sums of numbers of the caller's.
  */
-#include <math.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "harness.h"
-#include "peers.h"
+#include "sessions.h"
 
 enum { N = 3, D = 12, LONG = 2 * (1 << 18) + 77, NUMBERS = 70000 };
 
 static const char complete[] = "{\"topology\": {\"nodes\": 3, \"family\": \"complete\", "
                                "\"weights\": \"uniform\"}}";
-static sl_session_options options;
-static sl_error error;
-static peer_thread threads[N];
 static float x_of[N][LONG], other[N][LONG];
 
 static void setup(void) {
@@ -25,26 +16,11 @@ static void setup(void) {
     memset(other, 0, sizeof other);
 }
 
-/* In one process, and as agents. */
-static void run_both(peer_function peer) {
-    ck_assert_msg(sl_simulate(complete, N, peer, NULL, &options, &error) == 0, "%s", error.text);
-    run_agents(threads, N, peer, NULL, &options);
-    for (int i = 0; i < N; i++)
-        ck_assert_msg(threads[i].result == 0, "%d: %s", i, threads[i].error.text);
-}
-
 static int start(sl_session **s, const sl_session_options *o, uint64_t d, float *x, sl_error *e) {
     int result = sl_session_join(s, complete, d, o, e);
     for (uint64_t i = 0; i < d; i++)
         x[i] = (float)o->rank;
     return result != 0 ? result : sl_session_start(*s, x, e);
-}
-
-static int leave(sl_session *s, int result, sl_error *e) {
-    if (result == 0)
-        return sl_session_leave(&s, e);
-    sl_session_abort(&s, NULL);
-    return result;
 }
 
 static void expect_all(const float *x, size_t count, float value) {
@@ -55,12 +31,10 @@ static void expect_all(const float *x, size_t count, float value) {
 /* ---- what is done to x between two calls ---- */
 
 static int change_between(void *context, const sl_session_options *o, sl_error *e) {
-    (void)context;
     float *x = x_of[o->rank], *moved = other[o->rank];
     sl_session *s;
     int result = start(&s, o, D, x, e);
-    if (result == 0)
-        result = o->overlap ? sl_session_begin(s, x, e) : sl_session_offer(s, x, e);
+    THEN(result, o->overlap ? sl_session_begin(s, x, e) : sl_session_offer(s, x, e));
     for (int i = 0; i < D; i++)
         moved[i] = x[i] + 10 * (float)o->rank;
     memset(x, 0x7F, D * sizeof *x);
@@ -69,23 +43,22 @@ static int change_between(void *context, const sl_session_options *o, sl_error *
     ck_assert(result != 0 || moved[0] == 1 + 10 * (float)o->rank); /* the mean of 0, 1, 2 is 1 */
     if (result == 0)
         expect_all(moved, D, moved[0]);
-    if (result == 0)
-        result = sl_session_mix(s, moved, e);
+    THEN(result, sl_session_mix(s, moved, e));
     if (result == 0)
         expect_all(moved, D, 11); /* the mean of 1, 11, 21 */
-    return leave(s, result, e);
+    return end_session(s, result, e);
 }
+
+FIXTURES(setup, NULL);
 
 START_TEST(what_changes_between_begin_and_end_is_kept) {
     options.overlap = 1;
-    run_both(change_between);
+    run_both(complete, N, change_between, NULL);
 }
-END_TEST
 
 START_TEST(what_changes_between_offer_and_end_is_kept) {
-    run_both(change_between);
+    run_both(complete, N, change_between, NULL);
 }
-END_TEST
 
 /* ---- x in pieces ---- */
 
@@ -100,78 +73,67 @@ static int place(sl_session *s, float *x, sl_error *e) {
 
 /* The memory moves each round. */
 static int run_in_pieces(void *context, const sl_session_options *o, sl_error *e) {
-    (void)context;
     float *x = x_of[o->rank], *next = other[o->rank], *swap;
     sl_session *s;
     int result = sl_session_join(&s, complete, LONG, o, e);
     for (size_t i = 0; i < LONG; i++)
         x[i] = (float)(o->rank * (int64_t)(i % 1000));
-    if (result == 0)
-        result = place(s, x, e);
-    if (result == 0)
-        result = sl_session_start(s, NULL, e);
+    THEN(result, place(s, x, e));
+    THEN(result, sl_session_start(s, NULL, e));
     for (int k = 0; k < 3 && result == 0; k++) {
         result = k == 1 ? sl_session_mix(s, NULL, e) : sl_session_begin(s, NULL, e);
         for (size_t i = 0; i < LONG; i++)
             next[i] = x[i] + (float)(k + o->rank);
         swap = x, x = next, next = swap;
-        if (result == 0)
-            result = place(s, x, e);
+        THEN(result, place(s, x, e));
         if (result == 0 && k != 1)
             result = sl_session_end(s, NULL, e);
     }
     static float average[N][LONG];
     double distance;
-    if (result == 0)
-        result = sl_session_average(s, NULL, average[o->rank], &distance, e);
+    THEN(result, sl_session_average(s, NULL, average[o->rank], &distance, e));
     /* Means of i, then 1, 2, 3 added; 2, 3, 4 and 3, 4, 5 come after. */
     for (size_t i = 0; i < LONG && result == 0; i++)
         ck_assert_msg(fabsf(average[o->rank][i] - ((float)(i % 1000) + 6)) < 1e-3f, "[%zu]: %g", i,
                       average[o->rank][i]);
     ck_assert(result != 0 || fabs(distance - sqrt(LONG * 2.0 / 3.0)) < 1e-2);
-    return leave(s, result, e);
+    return end_session(s, result, e);
 }
 
 START_TEST(x_may_lie_in_pieces_and_move) {
     options.overlap = 1;
     options.tensors = tensors;
     options.tensor_count = 3;
-    run_both(run_in_pieces);
+    run_both(complete, N, run_in_pieces, NULL);
 }
-END_TEST
 
 /* ---- averages ---- */
 
 static int average_at_once(void *context, const sl_session_options *o, sl_error *e) {
-    (void)context;
     float *x = x_of[o->rank], average[D];
     double distance;
     sl_session *s;
     int result = start(&s, o, D, x, e);
     for (int i = 0; i < D; i++)
         x[i] += 100; /* trained alone: no round has ended */
-    if (result == 0)
-        result = sl_session_average(s, x, average, &distance, e);
+    THEN(result, sl_session_average(s, x, average, &distance, e));
     if (result == 0)
         expect_all(average, D, 101);
     if (result == 0)
         expect_all(x, D, 100 + (float)o->rank);
     ck_assert(result != 0 || fabs(distance - sqrt(D * 2.0 / 3.0)) < 1e-6);
-    if (result == 0)
-        result = sl_session_mix(s, x, e);
+    THEN(result, sl_session_mix(s, x, e));
     if (result == 0)
         expect_all(x, D, 101);
-    return leave(s, result, e);
+    return end_session(s, result, e);
 }
 
 START_TEST(an_average_is_of_x_at_the_call) {
-    run_both(average_at_once);
+    run_both(complete, N, average_at_once, NULL);
 }
-END_TEST
 
 /* Ranks 0 and 1 wait for rank 2's rounds, which move their models. */
 static int average_and_wait(void *context, const sl_session_options *o, sl_error *e) {
-    (void)context;
     float *x = x_of[o->rank], average[D];
     sl_session *s;
     int result = start(&s, o, D, x, e);
@@ -179,24 +141,21 @@ static int average_and_wait(void *context, const sl_session_options *o, sl_error
         result = sl_session_mix(s, x, e);
     for (int i = 0; i < D; i++)
         x[i] += 30 * (float)o->rank;
-    if (result == 0)
-        result = sl_session_average(s, x, average, NULL, e);
+    THEN(result, sl_session_average(s, x, average, NULL, e));
     for (int i = 0; i < D && result == 0; i++)
         ck_assert_msg(fabsf(average[i] - 31) < 1e-4f, "%g", average[i]);
-    return leave(s, result, e);
+    return end_session(s, result, e);
 }
 
 START_TEST(who_waits_for_an_average_gives_its_step_once) {
-    run_both(average_and_wait);
+    run_both(complete, N, average_and_wait, NULL);
 }
-END_TEST
 
 /* ---- sums ---- */
 
 static double numbers[N][NUMBERS];
 
 static int add_up(void *context, const sl_session_options *o, sl_error *e) {
-    (void)context;
     float *x = x_of[o->rank];
     double *own = numbers[o->rank];
     uint64_t givers = 0;
@@ -209,13 +168,12 @@ static int add_up(void *context, const sl_session_options *o, sl_error *e) {
         result = sl_session_sum(s, own, NUMBERS, &givers, e);
     ck_assert(result != 0 || o->rank == 2 ||
               (givers == 2 && own[1] == 0.2 && own[NUMBERS - 1] == -1e300));
-    return leave(s, result, e);
+    return end_session(s, result, e);
 }
 
 START_TEST(sums_are_in_double_and_of_any_length) {
-    run_both(add_up);
+    run_both(complete, N, add_up, NULL);
 }
-END_TEST
 
 static int add_unlike(void *context, const sl_session_options *o, sl_error *e) {
     const bool averages = context != NULL;
@@ -223,11 +181,10 @@ static int add_unlike(void *context, const sl_session_options *o, sl_error *e) {
     double own[2] = {1, 2};
     sl_session *s;
     int result = start(&s, o, D, x, e);
-    if (result == 0)
-        result = averages && o->rank == 1
+    THEN(result, averages && o->rank == 1
                      ? sl_session_average(s, x, NULL, NULL, e)
-                     : sl_session_sum(s, own, averages || o->rank != 1 ? 2 : 1, NULL, e);
-    return leave(s, result, e);
+                     : sl_session_sum(s, own, averages || o->rank != 1 ? 2 : 1, NULL, e));
+    return end_session(s, result, e);
 }
 
 static void refuse_both(void *context, const char *text) {
@@ -242,15 +199,12 @@ static void refuse_both(void *context, const char *text) {
 START_TEST(sums_of_unlike_counts_are_refused) {
     refuse_both(NULL, "sum: the peers give different counts of numbers, 1.7 on average");
 }
-END_TEST
 
 START_TEST(sums_beside_averages_are_refused) {
     refuse_both(&options, "1 of the peers have called average, and 2 sum, at the same place");
 }
-END_TEST
 
 static int sum_wrongly(void *context, const sl_session_options *o, sl_error *e) {
-    (void)context;
     double number = 1;
     sl_session *s;
     int result = start(&s, o, D, x_of[o->rank], e);
@@ -260,23 +214,14 @@ static int sum_wrongly(void *context, const sl_session_options *o, sl_error *e) 
         ck_assert_int_eq(sl_session_begin(s, NULL, e), SL_EINVAL);
         ck_assert_int_eq(sl_session_average(s, NULL, NULL, NULL, e), SL_EINVAL);
     }
-    return leave(s, result, e);
+    return end_session(s, result, e);
 }
 
 START_TEST(wrong_calls_change_nothing) {
     options.overlap = 1;
-    run_both(sum_wrongly);
+    run_both(complete, N, sum_wrongly, NULL);
 }
-END_TEST
 
 int main(void) {
-    Suite *suite = suite_create("session numbers");
-    ADD_TESTS_WITH(suite, "changes", setup, NULL, what_changes_between_begin_and_end_is_kept,
-                   what_changes_between_offer_and_end_is_kept, x_may_lie_in_pieces_and_move);
-    ADD_TESTS_WITH(suite, "averages", setup, NULL, an_average_is_of_x_at_the_call,
-                   who_waits_for_an_average_gives_its_step_once);
-    ADD_TESTS_WITH(suite, "sums", setup, NULL, sums_are_in_double_and_of_any_length,
-                   sums_of_unlike_counts_are_refused, sums_beside_averages_are_refused,
-                   wrong_calls_change_nothing);
-    return run_suite(suite);
+    return run_tests("session numbers");
 }

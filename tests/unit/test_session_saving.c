@@ -1,17 +1,10 @@
 /* test_session_saving.c - sessions that are stopped, and go on from the states that they saved:
  * with the bits of a run that was never stopped, simulated and with agents; what is no such state.
  */
-#include <stdbool.h>
-#include <stdlib.h>
-
 #include "descent.h"
-#include "harness.h"
-#include "peers.h"
+#include "sessions.h"
 
 enum { D = 3000, N = 4, STATE_MAX = 1 << 18 };
-static sl_error error;
-static sl_session_options options;
-static peer_thread threads[N];
 
 typedef enum form { MIX, BEGIN, OFFER } form;
 
@@ -74,12 +67,10 @@ static int save(sl_session *s, scene *w, int64_t rank, sl_error *e) {
     if (w->only_trains)
         return result;
     memcpy(w->saved_x[rank], w->x[rank], sizeof w->x[rank]);
-    if (result == 0)
-        result = sl_session_save(s, w->x[rank], NULL, &bytes, e);
+    THEN(result, sl_session_save(s, w->x[rank], NULL, &bytes, e));
     ck_assert(result != 0 || bytes <= STATE_MAX);
     w->bytes[rank] = STATE_MAX;
-    if (result == 0)
-        result = sl_session_save(s, w->x[rank], w->state[rank], &w->bytes[rank], e);
+    THEN(result, sl_session_save(s, w->x[rank], w->state[rank], &w->bytes[rank], e));
     ck_assert(result != 0 || bytes == w->bytes[rank]);
     return result;
 }
@@ -108,19 +99,13 @@ static int train(void *context, const sl_session_options *o, sl_error *e) {
     scene *w = context;
     sl_session *s = NULL;
     int result = sl_session_join(&s, w->experiment, D, o, e);
-    if (result == 0)
-        result = start(s, w, o->rank, e);
-    if (result == 0)
-        result = run_steps(s, w, o->rank, e);
+    THEN(result, start(s, w, o->rank, e));
+    THEN(result, run_steps(s, w, o->rank, e));
     if (result == 0 && w->form != MIX && w->steps % 2 != 0)
         result = sl_session_end(s, w->x[o->rank], e);
-    if (result == 0)
-        result =
-            sl_session_average(s, w->x[o->rank], w->average[o->rank], &w->distance[o->rank], e);
-    if (result == 0)
-        return sl_session_leave(&s, e);
-    sl_session_abort(&s, NULL);
-    return result;
+    THEN(result,
+         sl_session_average(s, w->x[o->rank], w->average[o->rank], &w->distance[o->rank], e));
+    return end_session(s, result, e);
 }
 
 static void run(scene *w, bool simulated) {
@@ -129,10 +114,7 @@ static void run(scene *w, bool simulated) {
         ck_assert_msg(result == 0, "%s: %s", w->experiment, error.text);
         return;
     }
-    run_agents(threads, N, train, w, &options);
-    for (int i = 0; i < N; i++)
-        ck_assert_msg(threads[i].result == 0, "%s: %d: %s", w->experiment, i,
-                      threads[i].error.text);
+    run_as_agents(N, train, w);
 }
 
 static void check_same_states(const scene *a, const scene *b) {
@@ -194,11 +176,12 @@ static const char *const algorithms[] = {
     RING("\"cd-sgd\", \"warmup_rounds\": 40"),
 };
 
-START_TEST(every_algorithm_goes_on) {
+FIXTURES(setup, teardown);
+
+START_LOOP_TEST(every_algorithm_goes_on, sizeof algorithms / sizeof *algorithms) {
     check_goes_on(&(scene){.experiment = algorithms[_i], .steps = 12, .saves = 7});
     check_goes_on(&(scene){.experiment = algorithms[_i], .steps = 3, .saves = 1});
 }
-END_TEST
 
 START_TEST(overlap_goes_on_between_rounds_and_in_them) {
     options.overlap = 1;
@@ -206,7 +189,6 @@ START_TEST(overlap_goes_on_between_rounds_and_in_them) {
         check_goes_on(
             &(scene){.experiment = algorithms[0], .form = BEGIN, .steps = 14, .saves = saves});
 }
-END_TEST
 
 START_TEST(offers_go_on_too) {
     for (int k = 3; k < 5; k++)
@@ -214,7 +196,6 @@ START_TEST(offers_go_on_too) {
             check_goes_on(
                 &(scene){.experiment = algorithms[k], .form = OFFER, .steps = 14, .saves = saves});
 }
-END_TEST
 
 START_TEST(who_waited_for_an_average_goes_on) {
     for (int k = 0; k < 2; k++) {
@@ -227,7 +208,6 @@ START_TEST(who_waited_for_an_average_goes_on) {
         ck_assert_ptr_nonnull(memmem(halves->state[3], 4096, "\"state.behind\":\"1\"", 18));
     }
 }
-END_TEST
 
 /* ---- what is refused ---- */
 
@@ -278,7 +258,6 @@ START_TEST(a_state_of_others_is_refused) {
     options.tensor_count = 1;
     refuse_elsewhere(halves->experiment, D, "another layout");
 }
-END_TEST
 
 START_TEST(a_damaged_state_is_refused) {
     make_states(halves);
@@ -297,7 +276,6 @@ START_TEST(a_damaged_state_is_refused) {
     ck_assert_int_eq(sl_session_load(s, state, bytes, &error), 0); /* and it is as it was */
     sl_session_abort(&s, NULL);
 }
-END_TEST
 
 static void expect(int result, const char *text, const sl_error *e) {
     ck_assert_int_eq(result, SL_EINVAL);
@@ -339,12 +317,9 @@ START_TEST(calls_that_are_not_allowed_change_nothing) {
     ck_assert_msg(sl_simulate(halves->experiment, N, misuse, halves, &options, &error) == 0, "%s",
                   error.text);
     make_states(halves);
-    run_agents(threads, N, misuse, halves, &options);
-    for (int i = 0; i < N; i++)
-        ck_assert_msg(threads[i].result == 0, "%s", threads[i].error.text);
+    run_as_agents(N, misuse, halves);
     ck_assert_int_eq(sl_simulate(ring, N, save_at_once, halves, &options, &error), 0);
 }
-END_TEST
 
 /* Rank 2 goes on from another round, or begins. */
 static int differ(void *context, const sl_session_options *o, sl_error *e) {
@@ -362,8 +337,7 @@ static void check_difference(const char *simulated, const char *agents) {
 
 START_TEST(all_go_on_from_the_same_round) {
     static const char *set[] = {"transport.connect_timeout_s=3"};
-    options.overrides = set;
-    options.override_count = 1;
+    set_options(set, 1);
     *whole = (scene){.experiment = ring, .steps = 4, .saves = 4};
     run(whole, true);
     whole->goes_on = true;
@@ -372,7 +346,6 @@ START_TEST(all_go_on_from_the_same_round) {
     whole->goes_on = false;
     check_difference("of ranks 0 and 2 differs: 3 and 0", "agent 2 begins anew");
 }
-END_TEST
 
 /* ---- neighbours that fail ---- */
 
@@ -385,8 +358,7 @@ static int save_to_the_end(void *context, const sl_session_options *o, sl_error 
     sl_session_report report = {.size = sizeof report};
     sl_session *s = NULL;
     int result = sl_session_join(&s, w->experiment, D, o, e);
-    if (result == 0)
-        result = start(s, w, rank, e);
+    THEN(result, start(s, w, rank, e));
     for (int step = 0; step < (rank == 2 ? 2 : 3) && result == 0; step++)
         result = make_step(s, w, step, rank, e);
     if (rank == 2 && rank_2_ends)
@@ -403,8 +375,7 @@ static int save_to_the_end(void *context, const sl_session_options *o, sl_error 
 
 START_TEST(who_ends_or_never_calls_ends_saving) {
     static const char *set[] = {"transport.round_timeout_s=1"};
-    options.overrides = set;
-    options.override_count = 1;
+    set_options(set, 1);
     for (int k = 0; k < 2; k++) {
         rank_2_ends = k == 0;
         *whole = (scene){.experiment = algorithms[1]};
@@ -416,19 +387,7 @@ START_TEST(who_ends_or_never_calls_ends_saving) {
                   "%s", threads[1].error.text);
     ck_assert_msg(strstr(threads[1].error.text, "edge 2->") != NULL, "%s", threads[1].error.text);
 }
-END_TEST
 
 int main(void) {
-    Suite *suite = suite_create("session saving");
-    TCase *states = tcase_create("states");
-    tcase_set_timeout(states, 120);
-    tcase_add_checked_fixture(states, setup, teardown);
-    tcase_add_loop_test(states, every_algorithm_goes_on, 0, sizeof algorithms / sizeof *algorithms);
-    suite_add_tcase(suite, states);
-    ADD_TESTS_WITH(suite, "callers", setup, teardown, overlap_goes_on_between_rounds_and_in_them,
-                   offers_go_on_too, who_waited_for_an_average_goes_on);
-    ADD_TESTS_WITH(suite, "refusals", setup, teardown, a_state_of_others_is_refused,
-                   a_damaged_state_is_refused, calls_that_are_not_allowed_change_nothing,
-                   all_go_on_from_the_same_round, who_ends_or_never_calls_ends_saving);
-    return run_suite(suite);
+    return run_tests("session saving");
 }

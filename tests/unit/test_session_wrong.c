@@ -1,22 +1,12 @@
-/* test_session_wrong.c - what callers of a session get wrong, and what they are told: values that
- * cannot be, calls without a session, peers that are killed or stopped. */
-#include <errno.h>
-#include <math.h>
-#include <signal.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <sys/wait.h>
+/* test_session_wrong.c - what callers of a session get wrong, how sessions fail, and what is said
+ * of it, with agents and simulated. */
+#include "sessions.h"
 
-#include "harness.h"
-#include "peers.h"
-
-enum { N = 3, D = 50 };
-static const char ring[] = "{\"topology\": {\"nodes\": 3, \"family\": \"ring\"}, "
+enum { N = 4, D = 3000 };
+static const char ring[] = "{\"topology\": {\"nodes\": 4, \"family\": \"ring\"}, "
+                           "\"transport\": {\"chunk_bytes\": 4096}, "
                            "\"membership\": {\"on_loss\": \"stop\"}}";
-static const char places[] = "127.0.0.1:7001,127.0.0.1:7002,127.0.0.1:7003";
-static sl_error error;
-static sl_session_options options;
-static peer_thread threads[N];
+static const char places[] = "127.0.0.1:7001,127.0.0.1:7002,127.0.0.1:7003,127.0.0.1:7004";
 static float x_of[N][D];
 
 static void setup(void) {
@@ -25,13 +15,18 @@ static void setup(void) {
     memset(x_of, 0, sizeof x_of);
 }
 
+static void be_one_of_places(void) {
+    options.rank = 0;
+    options.roster = places;
+}
+
 static void expect(int result, const char *text) {
-    ck_assert_int_eq(result, SL_EINVAL);
-    ck_assert_int_eq(error.code, SL_EINVAL);
-    ck_assert_msg(strstr(error.text, text) != NULL, "%s: %s", text, error.text);
+    expect_refused(result, text, &error);
 }
 
 /* ---- without a session ---- */
+
+FIXTURES(setup, NULL);
 
 START_TEST(calls_without_a_session_are_refused) {
     sl_session *s = NULL;
@@ -54,7 +49,6 @@ START_TEST(calls_without_a_session_are_refused) {
     sl_session_abort(&s, "nothing");
     ck_assert_int_eq(sl_session_leave(&s, &error), 0);
 }
-END_TEST
 
 /* ---- values that cannot be ---- */
 
@@ -68,8 +62,7 @@ static void refuse(uint64_t dimension, const char *text) {
 #define REFUSE(change, text)                                                                       \
     do {                                                                                           \
         setup();                                                                                   \
-        options.rank = 0;                                                                          \
-        options.roster = places;                                                                   \
+        be_one_of_places();                                                                        \
         change;                                                                                    \
         refuse(D, text);                                                                           \
     } while (0)
@@ -89,298 +82,251 @@ START_TEST(join_refuses_values_that_cannot_be) {
     REFUSE(options.rank = N, "rank");
     REFUSE(options.nodes = 0, "options.nodes: 0 is not allowed");
     REFUSE(options.nodes = -3, "options.nodes: -3 is not allowed");
-    REFUSE(options.nodes = (INT64_C(1) << 32) + N, "options.nodes: 4294967299");
+    REFUSE(options.nodes = (INT64_C(1) << 32) + N, "options.nodes: 4294967300");
     REFUSE(options.deadline_s = NAN, "options.deadline_s: nan is not allowed");
     REFUSE(options.deadline_s = -1, "options.deadline_s: -1 is not allowed");
     REFUSE(options.override_count = 1, "options.overrides: is NULL");
-    REFUSE((options.overrides = no_text, options.override_count = 1), "options.overrides[0]");
+    REFUSE(set_options(no_text, 1), "options.overrides[0]");
     REFUSE(options.key = "", "options.key: has 0 bytes; allowed are 1 to ");
     REFUSE(options.key = long_text(), "options.key: has 5000 bytes; allowed are 1 to ");
     REFUSE(options.tensor_count = 1, "options.tensors: is NULL");
     REFUSE(options.borrow = 1, "options.borrow: is for begin and end, and options.overlap is 0");
-}
-END_TEST
-
-START_TEST(join_refuses_dimensions) {
-    options.rank = 0;
-    options.roster = places;
+    setup();
+    be_one_of_places();
     refuse(0, "dimension: 0 is not allowed; it must be from 1 to");
     refuse(UINT64_MAX, "dimension: 18446744073709551615 is not allowed");
     expect(sl_session_join(NULL, ring, D, &options, &error), "join");
 }
-END_TEST
 
 static int one_number(void *context, const sl_session_options *o, sl_error *e) {
-    (void)context;
-    sl_session *s = NULL;
+    sl_session *s;
     float x = (float)o->rank, average;
     double distance;
-    int result = sl_session_join(&s, ring, 1, o, e);
-    if (result == 0)
-        result = sl_session_start(s, &x, e);
-    if (result == 0)
-        result = sl_session_mix(s, &x, e);
-    if (result == 0)
-        result = sl_session_average(s, &x, &average, &distance, e);
-    ck_assert(result != 0 || (x == 1 && average == 1 && distance == 0));
-    return result == 0 ? sl_session_leave(&s, e) : (sl_session_abort(&s, NULL), result);
+    int result = peer_start(&s, ring, 1, &x, o, e);
+    THEN(result, sl_session_mix(s, &x, e));
+    THEN(result, sl_session_average(s, &x, &average, &distance, e));
+    ck_assert(result != 0 || average == 1.5f);
+    return end_session(s, result, e);
 }
 
 START_TEST(one_number_is_a_model) {
-    ck_assert_msg(sl_simulate(ring, N, one_number, NULL, &options, &error) == 0, "%s", error.text);
-    run_agents(threads, N, one_number, NULL, &options);
-    for (int i = 0; i < N; i++)
-        ck_assert_msg(threads[i].result == 0, "%s", threads[i].error.text);
+    run_both(ring, N, one_number, NULL);
 }
-END_TEST
 
 START_TEST(status_wants_the_size_of_its_report) {
     sl_session *s;
     sl_session_report report = {.size = 0};
-    options.rank = 0;
-    options.roster = places;
+    be_one_of_places();
     ck_assert_int_eq(sl_session_join(&s, ring, D, &options, &error), 0);
     expect(sl_session_status(s, &report, &error), "size: 0");
     expect(sl_session_status(s, NULL, &error), "status: out is NULL");
     sl_session_abort(&s, NULL);
 }
-END_TEST
 
-/* ---- peers' functions ---- */
+/* ---- what rank 2 does in round 3 ---- */
 
-static int fail_without_words(void *context, const sl_session_options *o, sl_error *e) {
-    (void)e;
-    const bool starts = *(const bool *)context;
-    sl_session *s = NULL;
-    if (!starts)
-        return o->rank == 1 ? -77 : 0;
-    ck_assert_int_eq(sl_session_join(&s, NULL, D, o, NULL), 0);
-    int result = sl_session_start(s, x_of[o->rank], NULL);
-    if (result == 0)
-        result = sl_session_mix(s, x_of[o->rank], NULL);
-    sl_session_abort(&s, NULL);
-    return o->rank == 1 ? 5 : result;
+typedef int call(sl_session *s, float *x, sl_error *e);
+
+static int give_nan(sl_session *s, float *x, sl_error *e) {
+    x[1500] = NAN;
+    return sl_session_mix(s, x, e);
 }
 
-START_TEST(a_function_that_says_nothing_is_named) {
-    bool starts = true;
-    int result = sl_simulate(ring, N, fail_without_words, &starts, &options, &error);
-    ck_assert_int_eq(result, SL_ESTOPPED);
-    ck_assert_msg(strstr(error.text, "aborted") != NULL, "%s", error.text);
-    setup();
-    starts = false;
-    result = sl_simulate(ring, N, fail_without_words, &starts, &options, &error);
-    expect(result, "rank 0 returned without start");
-}
-END_TEST
-
-static int leave_then_fail(void *context, const sl_session_options *o, sl_error *e) {
-    (void)context;
-    sl_session *s;
-    int result = peer_start(&s, NULL, D, x_of[o->rank], o, e);
-    if (result == 0)
-        result = sl_session_leave(&s, e);
-    return o->rank == 1 ? 5 : result;
+static int change_x(sl_session *s, float *x, sl_error *e) {
+    int result = sl_session_begin(s, x, e);
+    x[7]++;
+    return THEN(result, sl_session_end(s, x, e));
 }
 
-START_TEST(a_function_that_fails_after_leave_is_heard) {
-    expect(sl_simulate(ring, N, leave_then_fail, NULL, &options, &error),
-           "the function of rank 1 returned 5, and did not say why");
-}
-END_TEST
-
-static int stop_itself(void *context, const sl_session_options *o, sl_error *e) {
-    (void)context;
-    sl_session *s;
-    int result = peer_start(&s, NULL, D, x_of[o->rank], o, e);
-    for (int round = 0; round < 1000 && result == 0; round++) {
-        if (o->rank == 1 && round == 2)
-            sl_session_stop(s);
-        result = sl_session_mix(s, x_of[o->rank], e);
-    }
-    sl_session_abort(&s, NULL);
-    return result;
+static int average(sl_session *s, float *x, sl_error *e) {
+    return sl_session_average(s, x, NULL, NULL, e);
 }
 
-START_TEST(stop_ends_a_simulation_too) {
-    int result = sl_simulate(ring, N, stop_itself, NULL, &options, &error);
-    ck_assert_int_eq(result, SL_ESTOPPED);
-    ck_assert_msg(strstr(error.text, "node 1, round 3: stopped on request") != NULL, "%s",
-                  error.text);
-}
-END_TEST
-
-/* ---- numbers that are none, from the start ---- */
-
-static int start_with_nan(void *context, const sl_session_options *o, sl_error *e) {
-    (void)context;
-    sl_session *s = NULL;
-    float *x = x_of[o->rank];
-    int result = sl_session_join(&s, ring, D, o, e);
-    x[7] = o->rank == 1 ? NAN : 0;
-    if (result == 0)
-        result = sl_session_start(s, x, e);
-    for (int round = 0; round < 1000 && result == 0; round++)
-        result = sl_session_mix(s, x, e);
-    sl_session_abort(&s, NULL);
-    return result;
+static int stop(sl_session *s, float *x, sl_error *e) {
+    sl_session_stop(s);
+    return average(s, x, e);
 }
 
-START_TEST(nan_in_the_first_model_is_the_callers_error) {
-    const char *text = "node 1, round 1: x is nan at element 7";
-    ck_assert_int_eq(sl_simulate(ring, N, start_with_nan, NULL, &options, &error), SL_EDIVERGED);
-    ck_assert_msg(strstr(error.text, text) != NULL, "%s", error.text);
-    run_agents(threads, N, start_with_nan, NULL, &options);
-    for (int i = 0; i < N; i++) {
-        ck_assert_int_eq(threads[i].result, i == 1 ? SL_EDIVERGED : SL_EPEER);
-        ck_assert_msg(strstr(threads[i].error.text, text) != NULL, "%s", threads[i].error.text);
-    }
+static _Thread_local int interrupted;
+static int interrupt(void *context) {
+    return interrupted;
 }
-END_TEST
 
-/* ---- who is waited for ---- */
+static int wait_long(sl_session *s, float *x, sl_error *e) {
+    interrupted = 1;
+    return average(s, x, e);
+}
 
-static int come_late(void *context, const sl_session_options *o, sl_error *e) {
-    (void)context;
-    sl_session *s;
-    int result = peer_start(&s, ring, D, x_of[o->rank], o, e);
+static int never_call(sl_session *s, float *x, sl_error *e) {
     sl_session_report report = {.size = sizeof report};
-    while (o->rank == 1 && result == 0 && report.state != SL_SESSION_FAILED) {
-        usleep(20000);
+    while (report.state != SL_SESSION_FAILED) {
+        usleep(50000);
         ck_assert_int_eq(sl_session_status(s, &report, NULL), 0);
     }
-    while (result == 0)
-        result = sl_session_mix(s, x_of[o->rank], e);
+    return sl_session_mix(s, x, e);
+}
+
+static const struct fault {
+    call *call;
+    const char *set; /* NULL: nothing */
+    double deadline_s;
+    bool borrows, first;             /* in its first round, before start */
+    bool simulated;                  /* too */
+    int code;                        /* of rank 2; the others' is SL_EPEER */
+    const char *own, *others, *edge; /* edge: said by one of all, at least */
+} faults[] = {
+    {give_nan, .simulated = true, .code = SL_EDIVERGED,
+     .own = "node 2, round 3: x is nan at element 500 of b [1000]",
+     .others = "node 2, round 3: x is nan"},
+    {give_nan, .first = true, .simulated = true, .code = SL_EDIVERGED,
+     .own = "node 2, round 1: x is nan at element 500 of b [1000]",
+     .others = "node 2, round 1: x is nan"},
+    {change_x, .borrows = true, .simulated = true, .code = SL_EINVAL,
+     .own = "node 2, round 3: a [1000] was changed between begin and end", .others = ""},
+    {stop, .simulated = true, .code = SL_ESTOPPED, .own = "node 2, round 3: stopped on request",
+     .others = "stopped on request"},
+    {wait_long, .code = SL_ESTOPPED, .own = "interrupted", .others = "interrupted"},
+    {never_call, .set = "transport.round_timeout_s=1", .code = SL_EPEER,
+     .own = "has not come in time", .others = "has not come in time", .edge = "edge 2->"},
+    {never_call, .deadline_s = 2, .code = SL_EPEER, .own = "longer than options.deadline_s (2 s)",
+     .others = "longer than options.deadline_s (2 s)", .edge = "edge 2->"},
+};
+
+static int run_to_fault(void *context, const sl_session_options *o, sl_error *e) {
+    const struct fault *f = context;
+    float *x = x_of[o->rank];
+    sl_session *s;
+    for (int i = 0; i < D; i++)
+        x[i] = f->first && o->rank == 2 && i == 1500 ? NAN : sinf((float)(i + 100 * o->rank));
+    int result = peer_start(&s, ring, D, x, o, e);
+    for (int round = 1; result == 0; round++)
+        result = o->rank == 2 && round == 3 ? f->call(s, x, e) : sl_session_mix(s, x, e);
+    if (s != NULL && o->simulation == NULL)
+        ck_assert_int_eq(sl_session_mix(s, x, NULL), result); /* and so does each later call */
     sl_session_abort(&s, NULL);
     return result;
 }
 
-START_TEST(a_deadline_says_whom_the_call_waited_for) {
-    options.deadline_s = 2;
-    run_agents(threads, N, come_late, NULL, &options);
-    const char *text = "longer than options.deadline_s (2 s), for ";
-    const char *whom = threads[0].error.round > 0 ? "edge 1->" : ""; /* else even start took long */
-    int named = 0;
+START_LOOP_TEST(faults_are_named_to_all, sizeof faults / sizeof *faults) {
+    static const uint64_t shape = D / 3;
+    static const sl_session_tensor tensors[] = {
+        {"a", &shape, 1}, {"b", &shape, 1}, {"c", &shape, 1}};
+    struct fault f = faults[_i];
+    bool named = f.edge == NULL;
+    options.tensors = tensors;
+    options.tensor_count = 3;
+    options.overlap = options.borrow = f.borrows;
+    options.waiting = interrupt;
+    options.deadline_s = f.deadline_s;
+    set_options(&f.set, f.set != NULL);
+    run_agents(threads, N, run_to_fault, &f, &options);
     for (int i = 0; i < N; i++) {
-        const char *found = strstr(threads[i].error.text, text);
-        named += found != NULL && strstr(found, whom) != NULL;
+        expect_text(threads[i].result, i == 2 ? f.code : SL_EPEER, i == 2 ? f.own : f.others,
+                    &threads[i].error);
+        named = named || strstr(threads[i].error.text, f.edge) != NULL;
     }
-    ck_assert_msg(named > 0, "%s", threads[0].error.text);
+    ck_assert_msg(named, "%s", threads[0].error.text);
+    if (f.simulated)
+        expect_text(sl_simulate(ring, N, run_to_fault, &f, &options, &error), f.code, f.own,
+                    &error);
 }
-END_TEST
 
 static int meet_nobody(void *context, const sl_session_options *o, sl_error *e) {
-    (void)context;
     sl_session *s;
     int result = peer_start(&s, ring, D, x_of[0], o, e);
     sl_session_abort(&s, NULL);
     return result;
 }
 
-START_TEST(so_does_a_start) {
+START_TEST(a_start_has_its_deadline_too) {
     char roster[PEERS_MAX * 32];
     free_roster(roster, sizeof roster, N);
     options.deadline_s = 1;
     options.rank = 0;
     options.roster = roster;
     ck_assert_int_eq(meet_nobody(NULL, &options, &error), SL_EPEER);
-    ck_assert_msg(strstr(error.text, "(1 s), for agents to come up: 1, 2") != NULL ||
-                      strstr(error.text, "(1 s), for its start: rank 0 of 3") != NULL,
+    ck_assert_msg(strstr(error.text, "(1 s), for agents to come up: 1, 3") != NULL ||
+                      strstr(error.text, "(1 s), for its start: rank 0 of 4") != NULL,
                   "%s", error.text);
 }
-END_TEST
 
-/* ---- processes that are killed or stopped ---- */
+/* ---- peers' functions ---- */
 
-/* What a peer writes when its session has ended. */
-typedef struct last_words {
-    int rank, result;
-    char text[SL_ERROR_TEXT_MAX];
-} last_words;
-
-static void train_for_ever(int rank, int out) {
-    options.rank = rank;
-    sl_session *s = NULL;
-    last_words last = {.rank = rank};
-    sl_error why = {0};
-    float *x = x_of[rank];
-    int result = sl_session_join(&s, ring, D, &options, &why);
-    if (result == 0)
-        result = sl_session_start(s, x, &why);
-    for (int round = 0; result == 0; round++) {
-        result = sl_session_mix(s, x, &why);
-        if (round == 5 && write(out, &last, sizeof last) != sizeof last) /* it trains */
-            _exit(3);
-    }
+static int mix_for_ever(void *context, const sl_session_options *o, sl_error *e) {
+    sl_session *s;
+    int result = peer_start(&s, ring, D, x_of[o->rank], o, e);
+    while (result == 0)
+        result = sl_session_mix(s, x_of[o->rank], e);
     sl_session_abort(&s, NULL);
-    last.result = result;
-    snprintf(last.text, sizeof last.text, "%s", why.text);
-    _exit(write(out, &last, sizeof last) == sizeof last ? 0 : 3);
+    return result;
 }
 
-/* Sends `signal` to rank 1 once all train; what the others say comes to heard (N). */
-static void lose_a_peer(int signal, last_words *heard) {
-    char roster[PEERS_MAX * 32];
-    static const char *set[] = {"transport.timeout_s=3"};
-    pid_t peers[N];
-    int words[2];
-    free_roster(roster, sizeof roster, N);
-    options.roster = roster;
-    options.overrides = set;
-    options.override_count = 1;
-    ck_assert_int_eq(pipe(words), 0);
+static int run_away(void *context, const sl_session_options *o, sl_error *e) {
+    sl_session *s;
+    return o->rank == 1 ? peer_start(&s, ring, D, x_of[1], o, e) : mix_for_ever(context, o, e);
+}
+
+static int never_start(void *context, const sl_session_options *o, sl_error *e) {
+    return o->rank == 2 ? 0 : mix_for_ever(context, o, e);
+}
+
+static int say_nothing(void *context, const sl_session_options *o, sl_error *e) {
+    sl_session *s;
+    if (o->rank != 1)
+        return mix_for_ever(context, o, e);
+    int result = peer_start(&s, ring, D, x_of[1], o, NULL);
+    THEN(result, sl_session_mix(s, x_of[1], NULL));
+    sl_session_abort(&s, NULL);
+    return 5;
+}
+
+static int leave_then_fail(void *context, const sl_session_options *o, sl_error *e) {
+    sl_session *s;
+    int result = peer_start(&s, ring, D, x_of[o->rank], o, e);
+    THEN(result, sl_session_leave(&s, e));
+    return o->rank == 1 ? 5 : result;
+}
+
+/* Rank 1 has neighbours that are as they should be. */
+static int other_shape(void *context, const sl_session_options *o, sl_error *e) {
+    const uint64_t shape[] = {D - 2}, rest[] = {2}, folded[] = {1, 2};
+    const sl_session_tensor same[] = {{"w", shape, 1}, {"b", rest, 1}},
+                            other_one[] = {{"w", shape, 1}, {"b", folded, 2}};
+    sl_session_options mine = *o;
+    mine.tensors = o->rank == 3 ? other_one : same;
+    mine.tensor_count = 2;
+    return mix_for_ever(context, &mine, e);
+}
+
+START_TEST(peers_with_other_tensors_refuse_each_other) {
+    run_agents(threads, N, other_shape, NULL, &options);
     for (int i = 0; i < N; i++)
-        if ((peers[i] = fork()) == 0)
-            train_for_ever(i, words[1]);
-    last_words last;
-    for (int i = 0; i < N; i++) {
-        ck_assert_int_eq(read(words[0], &last, sizeof last), sizeof last);
-        ck_assert_msg(last.result == 0, "%d: %s", last.rank, last.text);
-    }
-    kill(peers[1], signal);
-    for (int i = 0; i < N - 1; i++) {
-        ck_assert_int_eq(read(words[0], &last, sizeof last), sizeof last);
-        heard[last.rank] = last;
-    }
-    kill(peers[1], SIGKILL);
-    for (int i = 0; i < N; i++)
-        waitpid(peers[i], NULL, 0);
+        expect_text(threads[i].result, SL_EPEER,
+                    i == 3   ? "tensor 1 is b [2] there and b [1, 2] here"
+                    : i == 0 ? "tensor 1 is b ["
+                             : "",
+                    &threads[i].error);
 }
 
-static void check_words(const last_words *heard, const char *text) {
-    int named = 0;
-    for (int i = 0; i < N; i++)
-        if (i != 1) {
-            ck_assert_int_eq(heard[i].result, SL_EPEER);
-            ck_assert_msg(strstr(heard[i].text, "edge 1->") != NULL, "%s", heard[i].text);
-            named += strstr(heard[i].text, text) != NULL;
-        }
-    ck_assert_msg(named > 0, "%s", heard[0].text);
+START_TEST(a_simulation_ends_with_the_first_error) {
+    static const struct {
+        peer_function function;
+        int code;
+        const char *text;
+    } rows[] = {
+        {never_start, SL_EINVAL, "rank 2 returned without start"},
+        {run_away, SL_EINVAL, "node 1, round 1: the peer's function returned without leave"},
+        {other_shape, SL_EINVAL, "tensor 1 is b [2] there and b [1, 2] here"},
+        {say_nothing, SL_ESTOPPED, "aborted"},
+        {leave_then_fail, SL_EINVAL, "the function of rank 1 returned 5, and did not say why"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        expect_text(sl_simulate(ring, N, rows[i].function, NULL, &options, &error), rows[i].code,
+                    rows[i].text, &error);
+    ck_assert_int_eq(sl_simulate(ring, 3, run_away, NULL, &options, &error), SL_EINVAL);
+    ck_assert_int_eq(sl_simulate(ring, 0, run_away, NULL, &options, &error), SL_EINVAL);
 }
-
-START_TEST(a_killed_peer_is_named) {
-    last_words heard[N] = {{0}};
-    lose_a_peer(SIGKILL, heard);
-    check_words(heard, "agent 1");
-}
-END_TEST
-
-START_TEST(a_stopped_peer_is_named) {
-    last_words heard[N] = {{0}};
-    lose_a_peer(SIGSTOP, heard);
-    check_words(heard, "agent 1 has been silent for");
-}
-END_TEST
 
 int main(void) {
-    Suite *suite = suite_create("session wrong");
-    ADD_TESTS_WITH(suite, "values", setup, NULL, calls_without_a_session_are_refused,
-                   join_refuses_values_that_cannot_be, join_refuses_dimensions,
-                   one_number_is_a_model, status_wants_the_size_of_its_report);
-    ADD_TESTS_WITH(suite, "functions", setup, NULL, a_function_that_says_nothing_is_named,
-                   a_function_that_fails_after_leave_is_heard, stop_ends_a_simulation_too,
-                   nan_in_the_first_model_is_the_callers_error);
-    ADD_TESTS_WITH(suite, "peers", setup, NULL, a_deadline_says_whom_the_call_waited_for,
-                   so_does_a_start, a_killed_peer_is_named, a_stopped_peer_is_named);
-    return run_suite(suite);
+    return run_tests("session wrong");
 }

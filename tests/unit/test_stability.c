@@ -29,7 +29,6 @@ static const struct {
     {"\"name\": \"qgm\"", false},
     {"\"name\": \"decentlam\"", false},
     {"\"name\": \"lead\"", false},
-    {"\"name\": \"beer\"", false},
     {"\"name\": \"choco-sgd\"", true},
     {"\"name\": \"dcd-psgd\"", true},
 };
@@ -120,7 +119,7 @@ static sl_stability find(const char *topology, const char *algorithm, double mom
 }
 
 /* A network holds a little below the limit, and does not a little above. */
-START_TEST(networks_agree) {
+START_LOOP_TEST(networks_agree, TOPOLOGIES *FORMS) {
     const char *topology = topologies[_i % TOPOLOGIES],
                *algorithm = forms[_i / TOPOLOGIES].algorithm;
     const double momenta[] = {0, 0.5, 0.9};
@@ -133,9 +132,8 @@ START_TEST(networks_agree) {
                       "%s of %s, %g: %g", algorithm, topology, momenta[i], most);
     }
 }
-END_TEST
 
-START_TEST(closed_forms_agree) {
+START_LOOP_TEST(closed_forms_agree, TOPOLOGIES) {
     const double momenta[] = {0, 0.5, 0.9};
     const char *topology = topologies[_i];
     sl_spectrum s;
@@ -150,7 +148,6 @@ START_TEST(closed_forms_agree) {
     const double most = find(topology, forms[4].algorithm, 0, &s).most;
     ck_assert_double_eq_tol(most, (1 + s.lambda_n) * (1 + s.lambda_n) / 2, 0.01 * most);
 }
-END_TEST
 
 static double bowl(void *context, uint32_t rank, uint64_t round, const float *x, float *g) {
     (void)context, (void)round;
@@ -164,15 +161,7 @@ START_TEST(curvature_is_the_largest_of_a_few_nodes) {
     ck_assert_double_eq_tol(sl_stability_curvature(&task, 4), 4, 1e-3);
     ck_assert_double_eq_tol(sl_stability_curvature(&task, 1), 1, 1e-3);
 }
-END_TEST
 
 int main(void) {
-    Suite *suite = suite_create("stability");
-    TCase *networks = tcase_create("networks");
-    tcase_set_timeout(networks, 0);
-    tcase_add_loop_test(networks, networks_agree, 0, TOPOLOGIES * FORMS);
-    tcase_add_loop_test(networks, closed_forms_agree, 0, TOPOLOGIES);
-    suite_add_tcase(suite, networks);
-    ADD_TESTS(suite, "curvature", curvature_is_the_largest_of_a_few_nodes);
-    return run_suite(suite);
+    return run_tests("stability");
 }

@@ -1,8 +1,5 @@
 /* test_stream.c - stream/stream.h: numbers, acknowledgements, what is sent again, what is void, and
  * credit; two ends of a stream against each other, and breaks at random. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "agent/peers/neighbour.h"
 #include "harness.h"
 #include "starling/rng.h"
@@ -12,61 +9,45 @@ enum { WINDOW = 4, PARTS = 64, PART_BYTES = 16 };
 static sl_copies copies;
 static sl_error error;
 
-static void open_copies(void) {
-    ck_assert_int_eq(sl_copies_open(&copies, 2 * WINDOW, PART_BYTES, &error), 0);
-}
-
 static sl_stream open_one(void) {
-    sl_stream s;
-    ck_assert(sl_stream_open(&s, &copies, WINDOW));
-    s.credit = WINDOW;
-    return s;
+    sl_stream made;
+    ck_assert(sl_stream_open(&made, &copies, WINDOW));
+    made.credit = WINDOW;
+    return made;
 }
 
-static void add(sl_stream *s, sl_frame_type type, uint64_t exchange, const void *payload,
+static sl_stream s; /* of most tests */
+
+static void setup(void) {
+    ck_assert_int_eq(sl_copies_open(&copies, 2 * WINDOW, PART_BYTES, &error), 0);
+    s = open_one();
+}
+
+static void teardown(void) {
+    sl_stream_close(&s);
+    sl_copies_close(&copies);
+}
+
+FIXTURES(setup, teardown);
+
+static void add(sl_stream *to, sl_frame_type type, uint64_t exchange, const void *payload,
                 uint32_t bytes, bool own) {
     const sl_frame frame = {.type = type, .exchange = exchange, .payload_bytes = bytes};
-    ck_assert(sl_stream_add(s, &frame, payload, own));
+    ck_assert(sl_stream_add(to, &frame, payload, own));
 }
 
-/* Hands over all that is next; returns how many. */
-static uint32_t hand_over(sl_stream *s) {
-    uint32_t count = 0;
-    for (; sl_stream_next(s) != NULL; count++)
-        sl_stream_pass(s);
-    return count;
+/* Hands over all that is next. */
+static void hand_over(void) {
+    while (sl_stream_next(&s) != NULL)
+        sl_stream_pass(&s);
 }
 
 /* ---- */
 
-START_TEST(what_is_not_acknowledged_is_sent_again_in_order) {
-    open_copies();
-    sl_stream s = open_one();
-    for (uint64_t i = 0; i < 5; i++)
-        add(&s, i % 2 == 0 ? SL_FRAME_DATA : SL_FRAME_BARRIER, i, NULL, 0, false);
-    ck_assert_uint_eq(hand_over(&s), 5);
-    ck_assert_ptr_null(sl_stream_hear(&s, &(sl_frame){.received = 2}));
-    const sl_stream_standing stands = {{3, 2}, 9};
-    ck_assert(sl_stream_can_resume(&s, &stands));
-    sl_stream_resume(&s, &stands);
-    for (uint64_t i = 3; i < 5; i++) {
-        ck_assert_uint_eq(sl_stream_next(&s)->frame.exchange, i);
-        sl_stream_pass(&s);
-    }
-    ck_assert_ptr_null(sl_stream_next(&s));
-    ck_assert_uint_eq(s.sent.data, 3);
-    ck_assert_uint_eq(s.credit, 9);
-    sl_stream_close(&s);
-    sl_copies_close(&copies);
-}
-END_TEST
-
 START_TEST(what_cannot_be_is_refused) {
-    open_copies();
-    sl_stream s = open_one();
     add(&s, SL_FRAME_DATA, 1, NULL, 0, false);
     add(&s, SL_FRAME_READY, 1, NULL, 0, false);
-    hand_over(&s);
+    hand_over();
     ck_assert_ptr_nonnull(sl_stream_hear(&s, &(sl_frame){.received = 3}));
     ck_assert_ptr_nonnull(sl_stream_hear(&s, &(sl_frame){.received = 1, .credit = 1u << 30}));
     ck_assert_ptr_null(sl_stream_hear(&s, &(sl_frame){.received = 1, .credit = 2}));
@@ -79,15 +60,10 @@ START_TEST(what_cannot_be_is_refused) {
         ck_assert_ptr_null(sl_stream_receive(&s, &(sl_frame){.type = SL_FRAME_DATA}));
     ck_assert_ptr_null(sl_stream_receive(&s, &(sl_frame){.type = SL_FRAME_BARRIER}));
     ck_assert_ptr_nonnull(sl_stream_receive(&s, &(sl_frame){.type = SL_FRAME_DATA}));
-    sl_stream_close(&s);
-    sl_copies_close(&copies);
 }
-END_TEST
 
 START_TEST(a_void_payload_leaves_its_number) {
     static const float numbers[4] = {1, 2, 3, 4};
-    open_copies();
-    sl_stream s = open_one();
     add(&s, SL_FRAME_DATA, 1, numbers, sizeof numbers, false);
     add(&s, SL_FRAME_SUM, 1, numbers, sizeof numbers, false);
     add(&s, SL_FRAME_MEMBERSHIP, 0, "word", 4, true);
@@ -104,17 +80,12 @@ START_TEST(a_void_payload_leaves_its_number) {
     }
     ck_assert_ptr_null(sl_stream_hear(&s, &(sl_frame){.received = 3}));
     ck_assert_uint_eq(s.acknowledged.data, 1);
-    sl_stream_close(&s);
-    sl_copies_close(&copies);
 }
-END_TEST
 
 START_TEST(who_counted_as_lost_says_where_it_stands) {
-    open_copies();
-    sl_stream s = open_one();
     for (uint64_t i = 0; i < 3; i++)
         add(&s, SL_FRAME_DATA, i, NULL, 0, false);
-    hand_over(&s);
+    hand_over();
     sl_stream_abandon(&s);
     ck_assert_ptr_null(sl_stream_next(&s));
     sl_stream_return(&s, &(sl_stream_standing){{2, 2}, 7});
@@ -123,15 +94,10 @@ START_TEST(who_counted_as_lost_says_where_it_stands) {
     ck_assert_uint_eq(s.numbered.frames, 3);
     ck_assert_uint_eq(s.numbered.data, 3);
     ck_assert_uint_eq(sl_stream_next(&s)->frame.exchange, 9);
-    sl_stream_close(&s);
-    sl_copies_close(&copies);
 }
-END_TEST
 
 /* The other side waits for it. A connection that is closed before takes it along. */
 START_TEST(it_is_not_through_before_bye_has_left) {
-    open_copies();
-    sl_stream s = open_one();
     add(&s, SL_FRAME_DATA, 1, NULL, 0, false);
     add(&s, SL_FRAME_BYE, 1, NULL, 0, false);
     sl_stream_pass(&s);
@@ -139,31 +105,24 @@ START_TEST(it_is_not_through_before_bye_has_left) {
     ck_assert(!sl_stream_is_through(&s));
     sl_stream_pass(&s);
     ck_assert(sl_stream_is_through(&s));
-    sl_stream_close(&s);
-    sl_copies_close(&copies);
 }
-END_TEST
 
 START_TEST(a_neighbour_that_has_left_and_is_there_hears_more) {
     sl_side side = {.now = {.view = 1}};
     sl_neighbour n = {.side = &side, .process.incarnation = 7, .absence.gone = true};
-    open_copies();
     n.stream = open_one();
     ck_assert(!sl_neighbour_send(&n, (sl_frame){.type = SL_FRAME_BYE}, NULL, false));
     n.link.agreed = true;
     ck_assert(sl_neighbour_send(&n, (sl_frame){.type = SL_FRAME_BYE}, NULL, false));
     ck_assert_uint_eq(n.stream.numbered.frames, 1);
     sl_stream_close(&n.stream);
-    sl_copies_close(&copies);
 }
-END_TEST
 
 /* ---- two ends, and a connection that breaks ---- */
 
 /* Each number comes once, in order, with its payload, whatever is lost with a connection. */
-START_TEST(each_frame_comes_once_and_in_order) {
+START_LOOP_TEST(each_frame_comes_once_and_in_order, 20) {
     sl_rng rng = sl_rng_open(40 + (uint64_t)_i, 0, 0, SL_PURPOSE_INIT);
-    open_copies();
     sl_stream from = open_one(), to = open_one();
     uint64_t added = 0, come = 0, on_the_way = 0;
     for (int step = 0; step < 20000; step++) {
@@ -215,18 +174,8 @@ START_TEST(each_frame_comes_once_and_in_order) {
     ck_assert_uint_gt(come, 1000);
     sl_stream_close(&from);
     sl_stream_close(&to);
-    sl_copies_close(&copies);
 }
-END_TEST
 
 int main(void) {
-    Suite *suite = suite_create("stream");
-    TCase *each = tcase_create("ends");
-    tcase_add_loop_test(each, each_frame_comes_once_and_in_order, 0, 20);
-    suite_add_tcase(suite, each);
-    ADD_TESTS(suite, "stream", what_is_not_acknowledged_is_sent_again_in_order,
-              what_cannot_be_is_refused, a_void_payload_leaves_its_number,
-              who_counted_as_lost_says_where_it_stands, it_is_not_through_before_bye_has_left,
-              a_neighbour_that_has_left_and_is_there_hears_more);
-    return run_suite(suite);
+    return run_tests("stream");
 }

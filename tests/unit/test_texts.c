@@ -1,9 +1,5 @@
 /* test_texts.c - text files as people's tools write them: one reader, and all that read with it. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #include <zlib.h>
 
 #include "harness.h"
@@ -63,7 +59,9 @@ static const struct {
     {"", ""},
 };
 
-START_TEST(marks_and_line_ends_are_gone) {
+FIXTURES(setup, teardown);
+
+START_LOOP_TEST(marks_and_line_ends_are_gone, sizeof texts / sizeof *texts) {
     const char *written = texts[_i].written;
     for (int packed = 0; packed < 2; packed++) {
         char *text;
@@ -73,7 +71,6 @@ START_TEST(marks_and_line_ends_are_gone) {
         free(text);
     }
 }
-END_TEST
 
 #define BYTES(literal) literal, sizeof literal - 1
 static const struct {
@@ -96,14 +93,13 @@ static const struct {
     {BYTES("\x1F\x8B\x08\0cut"), "is the file truncated?"},
 };
 
-START_TEST(what_is_no_plain_text_is_named) {
+START_LOOP_TEST(what_is_no_plain_text_is_named, sizeof refused / sizeof *refused) {
     char *text;
     write_bytes(refused[_i].bytes, refused[_i].size);
     ck_assert_int_eq(sl_text_read(&text, path, LIMIT, &error), SL_EFILE);
     ck_assert_msg(strstr(error.text, refused[_i].said) != NULL, "%s", error.text);
     ck_assert_ptr_nonnull(strstr(error.text, path));
 }
-END_TEST
 
 START_TEST(an_archive_within_gzip_is_named) {
     static char tar[1024];
@@ -113,7 +109,6 @@ START_TEST(an_archive_within_gzip_is_named) {
     ck_assert_int_eq(sl_text_read(&text, path, LIMIT, &error), SL_EFILE);
     ck_assert_ptr_nonnull(strstr(error.text, "is a tar archive"));
 }
-END_TEST
 
 START_TEST(a_file_has_at_most_the_bytes_that_are_allowed) {
     char *text;
@@ -128,7 +123,6 @@ START_TEST(a_file_has_at_most_the_bytes_that_are_allowed) {
         free(text);
     }
 }
-END_TEST
 
 START_TEST(only_regular_files_are_read) {
     char *text;
@@ -141,7 +135,6 @@ START_TEST(only_regular_files_are_read) {
     ck_assert_int_eq(sl_text_read(&text, path, LIMIT, &error), SL_EFILE);
     ck_assert_ptr_nonnull(strstr(error.text, "is not a regular file"));
 }
-END_TEST
 
 /* ---- all that read texts ---- */
 
@@ -239,7 +232,8 @@ static size_t as_windows(char *out, const char *text) {
     return (size_t)(end - out);
 }
 
-START_TEST(every_text_may_have_a_mark_and_line_ends_of_windows_and_be_packed) {
+START_LOOP_TEST(every_text_may_have_a_mark_and_line_ends_of_windows_and_be_packed,
+                sizeof readers / sizeof *readers) {
     char text[512];
     const size_t size = as_windows(text, readers[_i].text);
     write_bytes(readers[_i].text, strlen(readers[_i].text));
@@ -249,14 +243,12 @@ START_TEST(every_text_may_have_a_mark_and_line_ends_of_windows_and_be_packed) {
     write_packed(text, size);
     ck_assert_msg(readers[_i].read() == 0, "%s", error.text);
 }
-END_TEST
 
-START_TEST(every_reader_names_what_packed_its_file) {
+START_LOOP_TEST(every_reader_names_what_packed_its_file, sizeof readers / sizeof *readers) {
     write_bytes(BYTES("BZh91AY&SY..."));
     ck_assert_int_ne(readers[_i].read(), 0);
     ck_assert_msg(strstr(error.text, "is packed by bzip2") != NULL, "%s", error.text);
 }
-END_TEST
 
 /* ---- LIBSVM ---- */
 
@@ -276,7 +268,7 @@ static const char *const dialects[] = {
     "-1 1:0.5 3:-2 # first\n+1 2:1e1#second \n\n# third\n+1.0 1:1  \t\n",
 };
 
-START_TEST(libsvm_is_read_as_others_write_it) {
+START_LOOP_TEST(libsvm_is_read_as_others_write_it, sizeof dialects / sizeof *dialects) {
     sl_data data;
     const char *test = _i == 0 ? "1 2:3 \n" : _i == 1 ? "1.0 3:3\n" : "1 3:3 # t\n";
     ck_assert_msg(parse_svm(&data, dialects[_i], test) == 0, "%s", error.text);
@@ -291,7 +283,6 @@ START_TEST(libsvm_is_read_as_others_write_it) {
     ck_assert_uint_eq(data.test.labels[0], 1);
     sl_data_close(&data);
 }
-END_TEST
 
 /* Index 0 in one of both files: both count from 0. */
 START_TEST(libsvm_files_count_from_0_together) {
@@ -302,7 +293,6 @@ START_TEST(libsvm_files_count_from_0_together) {
     ck_assert_float_eq(data.test.values[0], 5);
     sl_data_close(&data);
 }
-END_TEST
 
 /* ---- what is shown of text from outside ---- */
 
@@ -326,7 +316,8 @@ static const struct {
     {"", ""},
 };
 
-START_TEST(text_from_outside_is_shown_without_what_a_terminal_obeys) {
+START_LOOP_TEST(text_from_outside_is_shown_without_what_a_terminal_obeys,
+                sizeof outside / sizeof *outside) {
     char out[256], again[256];
     const char *text = outside[_i].text;
     ck_assert_ptr_eq(sl_text_show(out, sizeof out, text, strlen(text)), out);
@@ -337,7 +328,6 @@ START_TEST(text_from_outside_is_shown_without_what_a_terminal_obeys) {
     sl_fail_prefix(&error, SL_EINVAL, "%s", text);
     ck_assert_ptr_eq(strstr(error.text, outside[_i].shown), error.text);
 }
-END_TEST
 
 /* Both ends stay, with whole characters and escapes. */
 START_TEST(of_long_text_the_middle_is_left_out) {
@@ -355,7 +345,6 @@ START_TEST(of_long_text_the_middle_is_left_out) {
     }
     ck_assert_str_eq(sl_text_show(out, strlen(whole) + 1, text, strlen(text)), whole);
 }
-END_TEST
 
 START_TEST(an_error_of_a_long_value_still_says_what_to_do) {
     char *value = malloc(LIMIT + 1);
@@ -369,28 +358,7 @@ START_TEST(an_error_of_a_long_value_still_says_what_to_do) {
     ck_assert_ptr_nonnull(strstr(error.text, "is not allowed; leave it out"));
     free(value);
 }
-END_TEST
 
 int main(void) {
-    Suite *suite = suite_create("texts");
-    TCase *tcase = tcase_create("texts");
-    const int all = sizeof readers / sizeof *readers;
-    tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_loop_test(tcase, marks_and_line_ends_are_gone, 0, sizeof texts / sizeof *texts);
-    tcase_add_loop_test(tcase, text_from_outside_is_shown_without_what_a_terminal_obeys, 0,
-                        sizeof outside / sizeof *outside);
-    tcase_add_test(tcase, of_long_text_the_middle_is_left_out);
-    tcase_add_test(tcase, an_error_of_a_long_value_still_says_what_to_do);
-    tcase_add_loop_test(tcase, what_is_no_plain_text_is_named, 0, sizeof refused / sizeof *refused);
-    tcase_add_test(tcase, an_archive_within_gzip_is_named);
-    tcase_add_test(tcase, a_file_has_at_most_the_bytes_that_are_allowed);
-    tcase_add_test(tcase, only_regular_files_are_read);
-    tcase_add_loop_test(tcase, every_text_may_have_a_mark_and_line_ends_of_windows_and_be_packed, 0,
-                        all);
-    tcase_add_loop_test(tcase, every_reader_names_what_packed_its_file, 0, all);
-    tcase_add_loop_test(tcase, libsvm_is_read_as_others_write_it, 0,
-                        sizeof dialects / sizeof *dialects);
-    tcase_add_test(tcase, libsvm_files_count_from_0_together);
-    suite_add_tcase(suite, tcase);
-    return run_suite(suite);
+    return run_tests("texts");
 }

@@ -1,7 +1,5 @@
 /* test_verdicts.c - one real agent that goes on without a lost peer, against a peer that is
  * accepted, and sends what makes no sense: that costs the peer its place, and nobody the run. */
-#include <math.h>
-
 #include "frame_peer.h"
 
 /* The agent ends the connection, and its last frame says why. */
@@ -16,11 +14,9 @@ static void expect_why(peer *p, const char *why) {
 }
 
 static void send_too_little(peer *p) {
-    greet_properly(p);
-    peer_agree(p);
-    uint8_t frame[1024];
+    peer_begin(p);
     const float values[D - 1] = {3};
-    peer_send(p, frame, make_frame(frame, SL_FRAME_DATA, 1, 0, values, sizeof values));
+    peer_send_frame(p, SL_FRAME_DATA, 1, values, sizeof values);
     expect_why(p, "no identity payload");
 }
 
@@ -32,7 +28,6 @@ START_TEST(a_payload_of_another_size_costs_its_sender_its_place) {
         is_noticed("agent 1 is lost: edge 1->0, round 1: part 0 of step 0 with 28 bytes is no"));
     ck_assert_float_eq(last_model[0], 1);
 }
-END_TEST
 
 static void come_again(peer *p) {
     atomic_store(&gradient_waits, true);
@@ -52,14 +47,11 @@ START_TEST(its_process_is_not_taken_back) {
     meet(come_again);
     ck_assert_msg(agent_result == 0, "%s", agent_text);
 }
-END_TEST
 
 static void send_nan(peer *p) {
-    greet_properly(p);
-    peer_agree(p);
-    uint8_t frame[1024];
+    peer_begin(p);
     const float values[D] = {1, NAN};
-    peer_send(p, frame, make_frame(frame, SL_FRAME_DATA, 1, 0, values, sizeof values));
+    peer_send_frame(p, SL_FRAME_DATA, 1, values, sizeof values);
     expect_why(p, "not finite");
 }
 
@@ -71,14 +63,11 @@ START_TEST(a_number_that_is_not_finite_costs_its_sender_its_place) {
     ck_assert(is_noticed("agent 1 is lost: edge 1->0, round 1: part 0 of the neighbour's message"));
     ck_assert_ptr_nonnull(strstr(agent_text, "nobody of them is reached any more"));
 }
-END_TEST
 
 static void send_a_huge_part(peer *p) {
-    greet_properly(p);
-    peer_agree(p);
-    uint8_t frame[1024];
+    peer_begin(p);
     const float values[D] = {1e6f};
-    peer_send(p, frame, make_frame(frame, SL_FRAME_DATA, 1, 0, values, sizeof values));
+    peer_send_frame(p, SL_FRAME_DATA, 1, values, sizeof values);
     expect_why(p, "has a norm of 1e+06, over 100 times the own part's (transport.norm_limit)");
 }
 
@@ -89,15 +78,12 @@ START_TEST(an_absurd_norm_costs_its_sender_its_place) {
     ck_assert_msg(agent_result == 0, "%s", agent_text);
     ck_assert_float_eq(last_model[0], 1);
 }
-END_TEST
 
 /* It is needed still, and sends nothing more: it counts as lost, and its connection is whole. */
 static void say_bye_early(peer *p) {
-    uint8_t frame[SL_FRAME_HEADER_BYTES];
     sl_frame last = {0};
-    greet_properly(p);
-    peer_agree(p);
-    peer_send(p, frame, make_frame(frame, SL_FRAME_BYE, 0, 0, NULL, 0));
+    peer_begin(p);
+    peer_send_frame(p, SL_FRAME_BYE, 0, NULL, 0);
     do
         ck_assert_ptr_null(sl_frame_decode(&last, p->last, p->last_bytes, PART_BYTES, false));
     while (last.type != SL_FRAME_BYE && poll_until(p, NULL, p->frames + 1));
@@ -110,13 +96,7 @@ START_TEST(a_peer_that_says_bye_early_hears_bye) {
     meet(say_bye_early);
     ck_assert_msg(agent_result == 0, "%s", agent_text);
 }
-END_TEST
 
 int main(void) {
-    Suite *suite = suite_create("verdicts");
-    ADD_TESTS(suite, "a peer", a_payload_of_another_size_costs_its_sender_its_place,
-              its_process_is_not_taken_back, an_absurd_norm_costs_its_sender_its_place,
-              a_number_that_is_not_finite_costs_its_sender_its_place,
-              a_peer_that_says_bye_early_hears_bye);
-    return run_suite(suite);
+    return run_tests("verdicts");
 }

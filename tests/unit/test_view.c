@@ -29,7 +29,6 @@ START_TEST(each_field_is_in_the_hash) {
         for (int j = 0; j < i; j++)
             ck_assert_uint_ne(sl_view_hash(&changed[i]), sl_view_hash(&changed[j]));
 }
-END_TEST
 
 /* Numbers of an implementation in Python. */
 START_TEST(the_hash_is_the_same_everywhere) {
@@ -37,7 +36,6 @@ START_TEST(the_hash_is_the_same_everywhere) {
     const sl_view alone = {.number = 1, .round = 1, .members = members, .count = 1};
     ck_assert_uint_eq(sl_view_hash(&alone), 7589440394880765628U);
 }
-END_TEST
 
 START_TEST(a_place_is_an_index_of_the_view) {
     for (uint32_t i = 0; i < whole.count; i++)
@@ -46,13 +44,11 @@ START_TEST(a_place_is_an_index_of_the_view) {
     for (int i = 0; i < 5; i++)
         ck_assert_uint_eq(sl_view_place(&whole, others[i]), whole.count);
 }
-END_TEST
 
 START_TEST(an_edge_is_broken_in_both_orders) {
     ck_assert(sl_view_is_broken(&whole, 3, 2) && sl_view_is_broken(&whole, 2, 3));
     ck_assert(!sl_view_is_broken(&whole, 2, UINT32_MAX) && !sl_view_is_broken(&whole, 2, 2));
 }
-END_TEST
 
 START_TEST(lists_out_of_order_are_not_valid) {
     ck_assert(sl_view_is_valid(&whole));
@@ -81,12 +77,7 @@ START_TEST(lists_out_of_order_are_not_valid) {
     wrong.count = wrong.broken_count = 0;
     ck_assert(!sl_view_is_valid(&wrong));
 }
-END_TEST
 
 int main(void) {
-    Suite *suite = suite_create("view");
-    ADD_TESTS(suite, "view", each_field_is_in_the_hash, the_hash_is_the_same_everywhere,
-              a_place_is_an_index_of_the_view, an_edge_is_broken_in_both_orders,
-              lists_out_of_order_are_not_valid);
-    return run_suite(suite);
+    return run_tests("view");
 }

@@ -1,6 +1,4 @@
 /* test_wire.c - frames survive the trip, and nothing that was damaged on it does. */
-#include <string.h>
-
 #include <xxhash.h>
 
 #include "harness.h"
@@ -41,7 +39,6 @@ START_TEST(the_checksum_is_xxh3_whatever_the_length) {
         ck_assert_uint_eq(sl_checksum(unaligned, length), XXH3_64bits(unaligned, length));
     }
 }
-END_TEST
 
 START_TEST(a_frame_comes_back_as_it_was) {
     uint8_t bytes[SL_FRAME_HEADER_BYTES + PAYLOAD];
@@ -59,7 +56,6 @@ START_TEST(a_frame_comes_back_as_it_was) {
     ck_assert(frame.asks);
     ck_assert_uint_eq(frame.payload_bytes, PAYLOAD);
 }
-END_TEST
 
 START_TEST(only_data_without_a_payload_is_silent) {
     uint8_t bytes[SL_FRAME_DIRECT_AT + 1] = {0};
@@ -85,7 +81,6 @@ START_TEST(only_data_without_a_payload_is_silent) {
     ck_assert_ptr_null(sl_frame_decode(&out, bytes, SL_FRAME_DIRECT_AT, PAYLOAD, true));
     ck_assert(out.silent);
 }
-END_TEST
 
 /* Only DATA may. Its header has a checksum as ever. */
 START_TEST(data_may_come_without_a_checksum_of_its_payload) {
@@ -110,7 +105,6 @@ START_TEST(data_may_come_without_a_checksum_of_its_payload) {
     ck_assert_str_eq(sl_frame_decode(&out, bytes, sizeof bytes, PAYLOAD, true),
                      "flags that its type does not have");
 }
-END_TEST
 
 START_TEST(every_flipped_bit_is_noticed) {
     uint8_t bytes[SL_FRAME_HEADER_BYTES + PAYLOAD];
@@ -122,7 +116,6 @@ START_TEST(every_flipped_bit_is_noticed) {
         bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
     }
 }
-END_TEST
 
 START_TEST(every_truncation_is_noticed) {
     uint8_t bytes[SL_FRAME_HEADER_BYTES + PAYLOAD];
@@ -131,7 +124,6 @@ START_TEST(every_truncation_is_noticed) {
     for (size_t shorter = 0; shorter < size; shorter++)
         ck_assert_ptr_nonnull(sl_frame_decode(&frame, bytes, shorter, PAYLOAD, false));
 }
-END_TEST
 
 START_TEST(a_payload_longer_than_its_type_allows_is_refused_with_right_checksums) {
     uint8_t bytes[SL_FRAME_HEADER_BYTES + 2 * SL_FRAME_TEXT_MAX];
@@ -148,7 +140,6 @@ START_TEST(a_payload_longer_than_its_type_allows_is_refused_with_right_checksums
     size = make_frame(bytes, SL_FRAME_TYPE_END, 0);
     ck_assert_str_eq(sl_frame_decode(&frame, bytes, size, 4096, false), "unknown frame type");
 }
-END_TEST
 
 START_TEST(what_is_said_without_a_payload_has_frames_of_its_own) {
     static const sl_frame_type empty[] = {SL_FRAME_BARRIER, SL_FRAME_SUM_CREDIT,
@@ -175,7 +166,6 @@ START_TEST(what_is_said_without_a_payload_has_frames_of_its_own) {
     bytes[SL_FRAME_HEADER_BYTES + 999] ^= 1;
     ck_assert_str_eq(sl_frame_decode(&frame, bytes, size, 1003, false), "payload checksum differs");
 }
-END_TEST
 
 START_TEST(a_direct_payload_is_neither_read_nor_taken_for_another) {
     uint8_t bytes[SL_FRAME_DIRECT_AT]; /* its payload is elsewhere */
@@ -209,7 +199,6 @@ START_TEST(a_direct_payload_is_neither_read_nor_taken_for_another) {
     size = make_frame(through_host, SL_FRAME_ABORT, PAYLOAD);
     ck_assert_ptr_null(sl_frame_decode(&back, through_host, size, PAYLOAD, true));
 }
-END_TEST
 
 START_TEST(a_hello_comes_back_as_it_was) {
     sl_hello hello = {.run_id = 1,
@@ -255,16 +244,7 @@ START_TEST(a_hello_comes_back_as_it_was) {
     sl_hello_encode(&hello, bytes);
     ck_assert_str_eq(sl_hello_decode(&back, bytes, sizeof bytes), "HELLO without an incarnation");
 }
-END_TEST
 
 int main(void) {
-    Suite *suite = suite_create("wire");
-    ADD_TESTS(suite, "frames", the_checksum_is_xxh3_whatever_the_length,
-              a_frame_comes_back_as_it_was, only_data_without_a_payload_is_silent,
-              data_may_come_without_a_checksum_of_its_payload, every_flipped_bit_is_noticed,
-              every_truncation_is_noticed,
-              a_payload_longer_than_its_type_allows_is_refused_with_right_checksums,
-              what_is_said_without_a_payload_has_frames_of_its_own,
-              a_direct_payload_is_neither_read_nor_taken_for_another, a_hello_comes_back_as_it_was);
-    return run_suite(suite);
+    return run_tests("wire");
 }
