@@ -320,7 +320,7 @@ START_TEST(on_equal_links_they_are_metropolis) {
     sl_topology *t = weighed(LINKED("{'nodes': 4, 'bandwidth_mbit': 7}"), "bandwidth");
     sl_topology *metropolis =
         weighed("{'nodes': 4, 'weights': '%s', 'edges': [[0,1], [1,2], [2,3], [3,0], [0,2]]}",
-              "metropolis");
+                "metropolis");
     for (uint32_t i = 0; i < 4; i++)
         for (uint32_t e = 0; e < sl_topology_in(t, 1, i).count; e++)
             ck_assert_double_eq_tol(sl_topology_in(t, 1, i).weights[e],
