@@ -25,7 +25,6 @@
 #include <string.h>
 
 #include "checkvec.h"
-#include "layers.h"
 #include "starling/device.h"
 
 enum { INPUTS = 11, DEVICES_MAX = 16 };
@@ -267,15 +266,11 @@ static void check_operations(const target *t) {
     }
 }
 
-static void tell_layer(void *context, const char *name, bool good) {
-    tell(context, name, good);
-}
-
 static void check_target(const target *t) {
     check_operations(t);
     if (!t->vec->on_host) {
         check_compressors(t);
-        check_layers(t->vec, t->label, tell_layer, (void *)t);
+        check_layers(t);
         check_graphs(t);
     }
     sl_error error = {0};

@@ -53,6 +53,11 @@ size_t stride_of(const sl_codec *codec);
 bool has_kernel(const target *t, const sl_codec *codec);
 void check_compressors(const target *t);
 
+/* layers.c: each kind of layer, and the loss: do they agree with plain C on the CPU? And how long
+ * one gradient of each model takes. */
+void check_layers(const target *t);
+void bench_models(const target *t);
+
 /* graphs.c: gradients that a device repeats. */
 void check_graphs(const target *t);
 

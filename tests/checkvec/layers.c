@@ -4,142 +4,67 @@
  * Both are given the same numbers. Results may differ by `tolerance` times the largest number of
  * the tensor: sums run in another order, and exponentials are others.
  */
-#include "layers.h"
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../unit/layer_rows.h"
 #include "base/clock.h"
+#include "checkvec.h"
 #include "learner/layers/network.h"
 #include "learner/model.h"
 #include "starling/rng.h"
 
-#define CONV(k, w, s, p, b, r)                                                                     \
-    {                                                                                              \
-        .kind = SL_LAYER_CONV2D, .out = {.channels = k}, .window = w, .stride = s, .padding = p,   \
-        .bias = b, .relu = r                                                                       \
-    }
-#define POOL(kind_, w, s)                                                                          \
-    { .kind = kind_, .window = w, .stride = s }
-#define DENSE(k, e, r)                                                                             \
-    {                                                                                              \
-        .kind = SL_LAYER_DENSE, .each = e, .relu = r, .out = {.channels = k }                      \
-    }
-#define NORM(r)                                                                                    \
-    { .kind = SL_LAYER_BATCH_NORM, .relu = r }
-#define EMBED(s, k, p)                                                                             \
-    { .kind = SL_LAYER_EMBEDDING, .symbols = s, .out = {.channels = k}, .bias = p }
-
 static const struct {
     const char *name;
     sl_layer layer;
-    sl_shape in, shortcut; /* shortcut: no channels: none */
+    sl_shape in;
     uint32_t rows;
     float largest; /* of extreme inputs; beyond, results mean nothing */
     double tolerance;
+    sl_shape shortcut; /* without channels: none */
 } cases[] = {
-    {"dense", DENSE(10, false, true), {3, 5, 7}, {0}, 33, 1e15f, 2e-6},
-    {"dense, one row, one output", DENSE(1, false, false), {1, 1, 1}, {0}, 1, 1e15f, 2e-6},
-    {"dense at each position, shortcut",
-     DENSE(12, true, true),
-     {1, 67, 5},
-     {1, 67, 12},
-     3,
-     1e15f,
-     2e-6},
-    {"dense, 5000 positions", DENSE(3, true, false), {1, 5000, 2}, {0}, 1, 1e15f, 5e-6},
-    {"conv2d 5x5", CONV(6, 5, 1, 2, true, true), {28, 28, 1}, {0}, 3, 1e15f, 5e-6},
-    {"conv2d 3x3, odd sides", CONV(21, 3, 1, 1, false, false), {7, 9, 10}, {0}, 3, 1e15f, 5e-6},
-    {"conv2d 3x3, stride 2", CONV(8, 3, 2, 1, true, true), {8, 7, 4}, {0}, 5, 1e15f, 5e-6},
-    {"conv2d 2x2, stride 3, no padding",
-     CONV(5, 2, 3, 0, true, false),
-     {9, 11, 3},
-     {0},
-     2,
-     1e15f,
-     5e-6},
-    {"conv2d 1x1, one row", CONV(17, 1, 1, 0, false, true), {5, 4, 6}, {0}, 1, 1e15f, 5e-6},
-    {"conv2d of few channels, stride 2",
-     CONV(12, 3, 2, 1, true, false),
-     {9, 15, 8},
-     {0},
-     4,
-     1e15f,
-     5e-6},
-    {"conv2d of few channels, 2x2, stride 3",
-     CONV(8, 2, 3, 0, false, false),
-     {10, 11, 8},
-     {0},
-     2,
-     1e15f,
-     5e-6},
-    {"conv2d of long sums", CONV(8, 3, 1, 1, false, true), {45, 47, 8}, {0}, 3, 0, 2e-5},
-    {"conv2d of 36 channels, in pieces",
-     CONV(36, 5, 1, 2, true, true),
-     {70, 64, 36},
-     {0},
-     3,
-     0,
-     2e-5},
-    {"conv2d in pieces", CONV(4, 5, 1, 2, true, true), {70, 64, 32}, {0}, 5, 0, 2e-5},
-    {"batch norm", NORM(true), {5, 6, 19}, {0}, 4, 1e4f, 1e-5},
-    {"batch norm, shortcut", NORM(true), {6, 6, 16}, {6, 6, 16}, 30, 1e4f, 1e-5},
-    {"batch norm, shortcut of option A", NORM(true), {4, 3, 21}, {7, 6, 10}, 3, 1e4f, 1e-5},
-    {"batch norm, one row", NORM(false), {5, 5, 3}, {0}, 1, 1e4f, 1e-5},
-    {"batch norm, 300 channels", NORM(true), {4, 5, 300}, {4, 5, 300}, 9, 1e4f, 1e-5},
-    {"max pool 2x2", POOL(SL_LAYER_MAX_POOL, 2, 2), {8, 9, 5}, {0}, 3, 1e15f, 1e-6},
-    {"max pool 3x3, overlapping", POOL(SL_LAYER_MAX_POOL, 3, 1), {6, 7, 11}, {0}, 2, 1e15f, 1e-6},
-    {"max pool 2x2, stride 3", POOL(SL_LAYER_MAX_POOL, 2, 3), {9, 8, 3}, {0}, 1, 1e15f, 1e-6},
-    {"average pool 3x3, stride 2",
-     POOL(SL_LAYER_AVERAGE_POOL, 3, 2),
-     {8, 9, 5},
-     {0},
-     3,
-     1e15f,
-     2e-6},
-    {"average pool of all", POOL(SL_LAYER_AVERAGE_POOL, 0, 0), {8, 8, 64}, {0}, 2, 1e15f, 2e-6},
-    {"embedding", EMBED(65, 8, false), {1, 80, 1}, {0}, 9, 1e15f, 2e-6},
-    {"embedding of positions", EMBED(5, 9, true), {1, 7, 1}, {0}, 1, 1e15f, 2e-6},
-    {"lstm", {.kind = SL_LAYER_LSTM, .out = {.channels = 13}}, {1, 9, 3}, {0}, 5, 30, 2e-5},
-    {"lstm of one step, one row",
-     {.kind = SL_LAYER_LSTM, .out = {.channels = 5}},
-     {1, 1, 4},
-     {0},
-     1,
-     30,
-     2e-5},
-    {"layer norm", {.kind = SL_LAYER_LAYER_NORM}, {1, 37, 11}, {0}, 7, 1e4f, 1e-5},
-    {"layer norm, 3 channels, one row",
-     {.kind = SL_LAYER_LAYER_NORM},
-     {1, 1, 3},
-     {0},
-     1,
-     1e4f,
-     2e-4}, /* little is left of d */
-    {"attention", {.kind = SL_LAYER_ATTENTION, .heads = 3}, {1, 17, 36}, {0}, 5, 2, 1e-5},
-    {"attention, one position",
-     {.kind = SL_LAYER_ATTENTION, .heads = 1},
-     {1, 1, 6},
-     {0},
-     1,
-     2,
-     1e-5},
-    {"attention in pieces",
-     {.kind = SL_LAYER_ATTENTION, .heads = 8},
-     {1, 520, 48},
-     {0},
-     5,
-     0,
-     1e-5},
-    {"gelu", {.kind = SL_LAYER_GELU}, {1, 3, 7}, {0}, 5, 1e4f, 1e-6},
+    {"dense", DENSE(10, false, true), {3, 5, 7}, 33, 1e15f, 2e-6, {0}},
+    {"dense, one row, one output", DENSE(1, false, false), {1, 1, 1}, 1, 1e15f, 2e-6, {0}},
+    {"dense at each, shortcut", DENSE(12, true, true), {1, 67, 5}, 3, 1e15f, 2e-6, {1, 67, 12}},
+    {"dense, 5000 positions", DENSE(3, true, false), {1, 5000, 2}, 1, 1e15f, 5e-6, {0}},
+    {"conv2d 5x5", CONV(6, 5, 1, 2, true, true), {28, 28, 1}, 3, 1e15f, 5e-6, {0}},
+    {"conv2d 3x3, odd sides", CONV(21, 3, 1, 1, false, false), {7, 9, 10}, 3, 1e15f, 5e-6, {0}},
+    {"conv2d 3x3, stride 2", CONV(8, 3, 2, 1, true, true), {8, 7, 4}, 5, 1e15f, 5e-6, {0}},
+    {"conv2d 2x2, stride 3", CONV(5, 2, 3, 0, true, false), {9, 11, 3}, 2, 1e15f, 5e-6, {0}},
+    {"conv2d 1x1, one row", CONV(17, 1, 1, 0, false, true), {5, 4, 6}, 1, 1e15f, 5e-6, {0}},
+    {"conv2d of 8, stride 2", CONV(12, 3, 2, 1, true, false), {9, 15, 8}, 4, 1e15f, 5e-6, {0}},
+    {"conv2d of 8 channels, 2x2", CONV(8, 2, 3, 0, false, false), {10, 11, 8}, 2, 1e15f, 5e-6, {0}},
+    {"conv2d of long sums", CONV(8, 3, 1, 1, false, true), {45, 47, 8}, 3, 0, 2e-5, {0}},
+    {"conv2d of 36, in pieces", CONV(36, 5, 1, 2, true, true), {70, 64, 36}, 3, 0, 2e-5, {0}},
+    {"conv2d in pieces", CONV(4, 5, 1, 2, true, true), {70, 64, 32}, 5, 0, 2e-5, {0}},
+    {"batch norm", NORM(true, 0), {5, 6, 19}, 4, 1e4f, 1e-5, {0}},
+    {"batch norm, shortcut", NORM(true, 0), {6, 6, 16}, 30, 1e4f, 1e-5, {6, 6, 16}},
+    {"batch norm, shortcut of option A", NORM(true, 0), {4, 3, 21}, 3, 1e4f, 1e-5, {7, 6, 10}},
+    {"batch norm, one row", NORM(false, 0), {5, 5, 3}, 1, 1e4f, 1e-5, {0}},
+    {"batch norm, 300 channels", NORM(true, 0), {4, 5, 300}, 9, 1e4f, 1e-5, {4, 5, 300}},
+    {"max pool 2x2", MAX_POOL(2, 2), {8, 9, 5}, 3, 1e15f, 1e-6, {0}},
+    {"max pool 3x3, overlapping", MAX_POOL(3, 1), {6, 7, 11}, 2, 1e15f, 1e-6, {0}},
+    {"max pool 2x2, stride 3", MAX_POOL(2, 3), {9, 8, 3}, 1, 1e15f, 1e-6, {0}},
+    {"average pool 3x3, stride 2", AVERAGE_POOL(3, 2), {8, 9, 5}, 3, 1e15f, 2e-6, {0}},
+    {"average pool of all", AVERAGE_POOL(0, 0), {8, 8, 64}, 2, 1e15f, 2e-6, {0}},
+    {"embedding", EMBED(65, 8, false), {1, 80, 1}, 9, 1e15f, 2e-6, {0}},
+    {"embedding of positions", EMBED(5, 9, true), {1, 7, 1}, 1, 1e15f, 2e-6, {0}},
+    {"lstm", LSTM(13), {1, 9, 3}, 5, 30, 2e-5, {0}},
+    {"lstm of one step, one row", LSTM(5), {1, 1, 4}, 1, 30, 2e-5, {0}},
+    {"layer norm", LAYER_NORM, {1, 37, 11}, 7, 1e4f, 1e-5, {0}},
+    /* little is left of d */
+    {"layer norm, 3 channels, one row", LAYER_NORM, {1, 1, 3}, 1, 1e4f, 2e-4, {0}},
+    {"attention", ATTEND(3), {1, 17, 36}, 5, 2, 1e-5, {0}},
+    {"attention, one position", ATTEND(1), {1, 1, 6}, 1, 2, 1e-5, {0}},
+    {"attention in pieces", ATTEND(8), {1, 520, 48}, 5, 0, 1e-5, {0}},
+    {"gelu", GELU, {1, 3, 7}, 5, 1e4f, 1e-6, {0}},
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
 /* Kinds that no case has. */
-static void name_missing(const sl_layer_backend *backend,
-                         void (*tell)(void *context, const char *name, bool good), void *context) {
+static void name_missing(const target *t) {
     static const char *const names[] = {
 #define NAME(kind, function, text) #function " has no case in tests/checkvec/layers.c",
         SL_LAYER_TABLE(NAME)
@@ -149,27 +74,18 @@ static void name_missing(const sl_layer_backend *backend,
     for (int c = 0; c < CASES; c++)
         had[cases[c].layer.kind] = true;
     for (int kind = 0; kind < SL_LAYER_KINDS; kind++)
-        if (backend->kinds[kind] != NULL && !had[kind])
-            tell(context, names[kind], false);
+        if (t->vec->layers->kinds[kind] != NULL && !had[kind])
+            tell(t, names[kind], false);
 }
 
 /* ---- numbers ---- */
 
-typedef enum { RANDOM, EXTREME, DRAWS } draw;
-
-static void draw_numbers(float *v, size_t count, draw kind, float largest, uint32_t stream) {
+static void draw_numbers(float *v, size_t count, input_kind kind, float largest, uint32_t stream) {
     const float extremes[] = {0.0f, -0.0f, 1e-41f, -1e-38f, largest, -largest, 1.0f, -0.5f};
     sl_rng rng = sl_rng_open(5, stream, kind, SL_PURPOSE_INIT);
     for (size_t i = 0; i < count; i++)
         v[i] = kind == EXTREME && sl_rng_below(&rng, 2) ? extremes[sl_rng_below(&rng, 8)]
                                                         : (float)sl_rng_normal(&rng);
-}
-
-static void *need(void *memory) {
-    if (memory != NULL)
-        return memory;
-    puts("not ok out of memory");
-    exit(1);
 }
 
 /* A tensor as the host sees it, and where the layer works on it. */
@@ -234,7 +150,7 @@ static void close_side(side *s) {
     }
 }
 
-static void fill_side(side *s, int c, draw kind) {
+static void fill_side(side *s, int c, input_kind kind) {
     static const int drawn[] = {W, IN, SHORTCUT, G, D_OUT, D_IN, D_SHORTCUT};
     for (size_t i = 0; i < sizeof drawn / sizeof *drawn; i++) {
         tensor *t = &s->t[drawn[i]];
@@ -271,8 +187,8 @@ static sl_layer_call call_of(const side *s, int c, sl_pass pass, bool add) {
 
 /* ---- both ---- */
 
-static bool agrees(const char *label, int c, const side *got, const side *expected, int which,
-                   const char *when) {
+static bool is_near(const char *label, int c, const side *got, const side *expected, int which,
+                    const char *when) {
     const tensor *a = &got->t[which], *b = &expected->t[which];
     float largest = 0;
     fetch(got->vec, a);
@@ -290,7 +206,8 @@ static bool agrees(const char *label, int c, const side *got, const side *expect
     return true;
 }
 
-static bool check_training(const char *label, int c, side *device, side *cpu, draw kind, bool add) {
+static bool check_training(const char *label, int c, side *device, side *cpu, input_kind kind,
+                           bool add) {
     side *both[] = {device, cpu};
     char when[64];
     snprintf(when, sizeof when, "%s numbers, %s", kind == RANDOM ? "random" : "extreme",
@@ -300,13 +217,13 @@ static bool check_training(const char *label, int c, side *device, side *cpu, dr
         sl_layer_call call = call_of(both[i], c, SL_PASS_TRAIN, add);
         both[i]->ops->forward(&call);
     }
-    bool good = agrees(label, c, device, cpu, OUT, when);
+    bool good = is_near(label, c, device, cpu, OUT, when);
     for (int i = 0; i < 2; i++) {
         sl_layer_call call = call_of(both[i], c, SL_PASS_TRAIN, add);
         both[i]->ops->backward(&call);
     }
-    return agrees(label, c, device, cpu, G, when) && agrees(label, c, device, cpu, D_IN, when) &&
-           agrees(label, c, device, cpu, D_SHORTCUT, when) && good;
+    return is_near(label, c, device, cpu, G, when) && is_near(label, c, device, cpu, D_IN, when) &&
+           is_near(label, c, device, cpu, D_SHORTCUT, when) && good;
 }
 
 /* Statistics of two batches, then an evaluation with them. */
@@ -324,14 +241,14 @@ static bool check_evaluation(const char *label, int c, side *device, side *cpu) 
             }
         }
     }
-    return agrees(label, c, device, cpu, OUT, "evaluating");
+    return is_near(label, c, device, cpu, OUT, "evaluating");
 }
 
 static bool check_case(const sl_vec_ops *vec, const char *label, int c) {
     side device = open_side(vec, vec->layers, c),
          cpu = open_side(sl_vec_cpu(), sl_layer_backend_plain(), c);
     bool good = true;
-    for (draw kind = RANDOM; kind < (cases[c].largest > 0 ? DRAWS : EXTREME); kind++)
+    for (input_kind kind = RANDOM; kind < (cases[c].largest > 0 ? EQUAL : EXTREME); kind++)
         for (int add = 0; add < 2; add++)
             good = check_training(label, c, &device, &cpu, kind, add == 1) && good;
     if (cases[c].layer.kind == SL_LAYER_BATCH_NORM)
@@ -366,7 +283,7 @@ static void find_loss(const sl_vec_ops *vec, const sl_layer_backend *backend, te
 }
 
 static bool check_loss_of(const sl_vec_ops *vec, const char *label, uint32_t rows, uint32_t classes,
-                          draw kind) {
+                          input_kind kind) {
     tensor there = open_tensor(vec, (size_t)rows * classes),
            here = open_tensor(sl_vec_cpu(), (size_t)rows * classes);
     uint16_t *labels = need(malloc(rows * sizeof *labels));
@@ -398,20 +315,19 @@ static bool check_loss_of(const sl_vec_ops *vec, const char *label, uint32_t row
 }
 
 static bool check_loss(const sl_vec_ops *vec, const char *label) {
-    static const uint32_t sizes[][2] = {{1, 1}, {1, 10}, {63, 2}, {64, 65}, {65, 3}, {5000, 33}};
+    static const uint32_t shapes[][2] = {{1, 1}, {1, 10}, {63, 2}, {64, 65}, {65, 3}, {5000, 33}};
     bool good = true;
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        for (draw kind = RANDOM; kind < DRAWS; kind++)
-            good = check_loss_of(vec, label, sizes[i][0], sizes[i][1], kind) && good;
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        for (input_kind kind = RANDOM; kind < EQUAL; kind++)
+            good = check_loss_of(vec, label, shapes[i][0], shapes[i][1], kind) && good;
     return good;
 }
 
-void check_layers(const sl_vec_ops *vec, const char *label,
-                  void (*tell)(void *context, const char *name, bool good), void *context) {
+void check_layers(const target *t) {
     for (int c = 0; c < CASES; c++)
-        tell(context, cases[c].name, check_case(vec, label, c));
-    tell(context, "loss", check_loss(vec, label));
-    name_missing(vec->layers, tell, context);
+        tell(t, cases[c].name, check_case(t->vec, t->label, c));
+    tell(t, "loss", check_loss(t->vec, t->label));
+    name_missing(t);
 }
 
 /* ---- speed ---- */
@@ -472,17 +388,17 @@ static double time_gradient(sl_network *net, uint32_t rows, const float *x, floa
     return best;
 }
 
-void bench_models(const sl_vec_ops *vec, const char *label) {
+void bench_models(const target *t) {
     for (size_t m = 0; m < sizeof models / sizeof *models; m++) {
         sl_network net;
         float *x, *g;
-        if (!open_model(&net, vec, (int)m, &x, &g))
+        if (!open_model(&net, t->vec, (int)m, &x, &g))
             continue;
-        printf("%-10s gradient of %-28s batch %3u %10.3f ms\n", label, models[m].name,
+        printf("%-10s gradient of %-28s batch %3u %10.3f ms\n", t->label, models[m].name,
                models[m].rows, 1e3 * time_gradient(&net, models[m].rows, x, g));
         fflush(stdout);
         sl_network_close(&net);
-        vec->release(x);
-        vec->release(g);
+        t->vec->release(x);
+        t->vec->release(g);
     }
 }

@@ -5,7 +5,6 @@
 
 #include "base/clock.h"
 #include "checkvec.h"
-#include "layers.h"
 
 enum { REPEATS = 10, BENCH_SECONDS = 1, PART_SIZES = 3 };
 /* Agents' by default, and what fewer launches would gain. */
@@ -160,7 +159,7 @@ void bench_target(const target *t, size_t n) {
             bench_compressor(&b, c, part_sizes[p], rate);
     for (int i = 0; i < 4; i++)
         t->vec->release(b.v[i]);
-    bench_models(t->vec, t->label);
+    bench_models(t);
     if (t->vec->fence(NULL) != 0)
         tell(t, "gradients", false);
 }

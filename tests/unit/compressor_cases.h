@@ -35,7 +35,9 @@ static const sl_compressor_config particular[] = {
     KIND(TERNGRAD, .bucket = 64, .contractive = true),
     KIND(TERNGRAD, .bucket = 777),
     KIND(TERNGRAD, .bucket = 12),
+    KIND(TERNGRAD, .clip_sigma = 1),
     KIND(TERNGRAD, .clip_sigma = 2.5),
+    KIND(TERNGRAD, .clip_sigma = 8),
     KIND(TERNGRAD, .bucket = 100, .clip_sigma = 1.5),
     KIND(NATURAL, .contractive = true),
     KIND(ROTATED_QSGD, .levels = 3, .bucket = 512),
@@ -46,6 +48,7 @@ static const sl_compressor_config particular[] = {
     KIND(TOP_K, .fraction = 0.34),
     KIND(RANDOM_K, .fraction = 0.01, .scaled = true),
     KIND(RANDOM_K, .fraction = 0.67),
+    KIND(RANDOM_K, .fraction = 0.9, .scaled = true),
     KIND(RANDOM_K, .fraction = 0.3, .scaled = true, .contractive = true),
     KIND(SHARED_MASK, .fraction = 0.3, .order = SL_ORDER_CYCLIC),
     KIND(RANDOM_DROPPING, .probability = 0.02, .scaled = true),
@@ -95,6 +98,31 @@ static void gather_cases(void) {
                 sl_compressor_check(&config, 1000, &(sl_error){0}) == 0)
                 add_case(config);
         }
+}
+
+/* ---- how they are used ---- */
+
+/* False: a part of so many bytes is too short for a rotated piece. */
+static bool opens(const sl_compressor_config *c, size_t d, size_t part_bytes) {
+    sl_codec *codec = NULL;
+    sl_error error = {0};
+    const int result = sl_codec_open(&codec, c, d, part_bytes, &error);
+    ENSURE(result == 0 || (part_bytes < PART_USUAL && strstr(error.text, "cannot be shorter")),
+           "%s, d %zu: %s", name_of(c), d, error.text);
+    sl_codec_close(&codec);
+    return result == 0;
+}
+
+static void read_block(void *context, size_t from, size_t count, float *out) {
+    ENSURE(count <= SL_BLOCK && from % SL_BLOCK == 0, "[%zu, %zu)", from, from + count);
+    memcpy(out, (const float *)context + from, count * sizeof *out);
+}
+
+static sl_source source_of(const sl_compressor_config *c, float *v, const float *fresh,
+                           bool is_read) {
+    const float *second = sl_compressor_reads_fresh(c->kind) ? fresh : NULL;
+    return is_read ? (sl_source){.read = read_block, .context = v, .fresh = second}
+                   : (sl_source){.vector = v, .fresh = second};
 }
 
 /* Do random numbers decide? Then they are others of each tensor. */

@@ -132,10 +132,7 @@ END_TEST
 
 int main(void) {
     Suite *suite = suite_create("batches");
-    TCase *cases = tcase_create("bits");
-    tcase_add_checked_fixture(cases, open_all, close_all);
-    tcase_add_loop_test(cases, a_device_has_the_bits_of_the_host, 0,
-                        (int)(sizeof ways / sizeof *ways));
-    suite_add_tcase(suite, cases);
+    add_loop_with(suite, a_device_has_the_bits_of_the_host, open_all, close_all, 0,
+                  sizeof ways / sizeof *ways);
     return run_suite(suite);
 }

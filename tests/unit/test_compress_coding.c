@@ -6,6 +6,7 @@
 #include "compress/lossless/indices.h"
 #include "compress/lossless/pack.h"
 #include "compress/lossless/symbols.h"
+#include "compressor_sizes.h"
 #include "messages.h"
 
 #define HUFFMAN .coding = SL_ENTROPY_HUFFMAN
@@ -145,57 +146,60 @@ START_TEST(huffman_words_are_short_enough) {
 }
 END_TEST
 
-/* ---- parts ---- */
+/* ---- parts, every number read bit by bit ---- */
 
-/* Every number of a message, read bit by bit. */
-START_TEST(indices_are_as_described) {
-    const size_t d = 100000, k = 1000;
-    sl_compressor_config config = {.kind = SL_COMPRESSOR_STC, .k = k, .coding = (sl_entropy)_i};
-    float *v = gaussian(d, 5), *decoded = floats(d);
-    wire p = open_wire(&config, d, PART_SMALL);
+/* Fills in what a part says; `left`: entries of the message that are not yet read. Returns its
+ * bytes. */
+typedef size_t part_reader(const wire *p, const sl_payload *payload, size_t *left, float *decoded);
+
+static void expect_as_described(const sl_compressor_config *config, size_t d, size_t part_bytes,
+                                part_reader *read) {
+    float *v = gaussian(d, 5), *decoded = floats(d), *expected = through(config, v, d, PART_ALL);
+    size_t left = config->k;
+    wire p = open_wire(config, d, part_bytes);
     ck_assert_int_eq(send_vector(&p, &message, v), 0);
-    ck_assert_uint_lt(1, sl_codec_parts(p.codec) + 1);
-    size_t left = k;
-    for (uint32_t part = 0; part < sl_codec_parts(p.codec); part++) {
-        const float mean = *(const float *)p.parts[part].data;
-        const uint8_t *bits = (const uint8_t *)p.parts[part].data + sizeof mean;
-        const size_t entries = left < p.codec->part_elements ? left : p.codec->part_elements;
-        size_t at = 0, index = read_bits(bits, &at, 17);
-        for (size_t i = 0; i < entries; i++) {
-            if (i > 0)
-                index += read_gap(bits, &at, (sl_entropy)_i, 6) + 1;
-            decoded[index] = read_bits(bits, &at, 1) ? -mean : mean;
-        }
-        ck_assert_uint_eq(p.parts[part].bytes, sizeof mean + (at + 7) / 8);
-        left -= entries;
-    }
-    float *expected = through(&config, v, d, PART_ALL);
+    for (uint32_t part = 0; part < sl_codec_parts(p.codec); part++)
+        ck_assert_uint_eq(p.parts[part].bytes, read(&p, &p.parts[part], &left, decoded));
+    ck_assert_uint_eq(left, 0);
     expect_equal(decoded, expected, d);
     close_wire(&p);
     release(expected);
     release(decoded);
     release(v);
 }
+
+static size_t read_indices(const wire *p, const sl_payload *payload, size_t *left, float *decoded) {
+    const float mean = *(const float *)payload->data;
+    const uint8_t *bits = (const uint8_t *)payload->data + sizeof mean;
+    const size_t entries = *left < p->codec->part_elements ? *left : p->codec->part_elements;
+    size_t at = 0, index = read_bits(bits, &at, 17);
+    for (size_t i = 0; i < entries; i++) {
+        if (i > 0)
+            index += read_gap(bits, &at, p->codec->config.coding, 6) + 1;
+        decoded[index] = read_bits(bits, &at, 1) ? -mean : mean;
+    }
+    *left -= entries;
+    return sizeof mean + (at + 7) / 8;
+}
+
+START_TEST(indices_are_as_described) {
+    expect_as_described(&CONFIG(STC, .k = 1000, .coding = (sl_entropy)_i), 100000, PART_SMALL,
+                        read_indices);
+}
 END_TEST
 
-/* QSGD's two forms, read bit by bit. */
-START_TEST(levels_are_as_described) {
-    enum { D = 3000, BUCKET = 500 };
-    sl_compressor_config config = {.kind = SL_COMPRESSOR_QSGD,
-                                   .levels = _i == 0 ? 5 : 40,
-                                   .bucket = BUCKET,
-                                   .coding = SL_ENTROPY_ELIAS};
-    float *v = gaussian(D, 5), *decoded = floats(D);
-    wire p = open_wire(&config, D, PART_ALL);
-    ck_assert_int_eq(send_vector(&p, &message, v), 0);
-    const float *norms = p.parts[0].data;
-    const uint8_t *bits = (const uint8_t *)(norms + D / BUCKET);
-    size_t at = 0;
-    for (size_t i = 0; i < D; i++) {
+/* QSGD's two forms: sparse up to the root of the bucket, which is 22 here. */
+static size_t read_levels(const wire *p, const sl_payload *payload, size_t *left, float *decoded) {
+    const sl_compressor_config *c = &p->codec->config;
+    const size_t d = p->dimension;
+    const float *norms = payload->data;
+    const uint8_t *bits = (const uint8_t *)(norms + d / c->bucket);
+    size_t at = *left;
+    for (size_t i = 0; i < d; i++) {
         uint64_t level, sign = 0;
-        if (_i == 0) {
+        if (c->levels < 22) {
             i += read_omega(bits, &at) - 1;
-            if (i == D)
+            if (i == d)
                 break;
             sign = read_bits(bits, &at, 1);
             level = read_omega(bits, &at);
@@ -203,16 +207,16 @@ START_TEST(levels_are_as_described) {
             level = read_omega(bits, &at) - 1;
             sign = level > 0 ? read_bits(bits, &at, 1) : 0;
         }
-        const float unit = norms[i / BUCKET] / (float)config.levels;
+        const float unit = norms[i / c->bucket] / (float)c->levels;
         decoded[i] = unit * (sign ? -(float)level : (float)level);
     }
-    ck_assert_uint_eq(p.parts[0].bytes, sizeof(float) * D / BUCKET + (at + 7) / 8);
-    float *expected = through(&config, v, D, PART_ALL);
-    expect_equal(decoded, expected, D);
-    close_wire(&p);
-    release(expected);
-    release(decoded);
-    release(v);
+    return sizeof(float) * d / c->bucket + (at + 7) / 8;
+}
+
+START_TEST(levels_are_as_described) {
+    EACH(uint32_t, levels, 5, 40)
+    expect_as_described(&CONFIG(QSGD, .levels = *levels, .bucket = 500, ELIAS), 3000, PART_ALL,
+                        read_levels);
 }
 END_TEST
 
@@ -230,43 +234,35 @@ static size_t read_symbol(const uint8_t *bytes, size_t *at, const uint64_t *leng
     ck_abort_msg("no word begins so");
 }
 
-/* Few levels: runs of zeros and what ends them, read bit by bit. */
-START_TEST(runs_are_as_described) {
-    enum { D = 3000, LEVELS = 1, BUCKET = 1000 };
-    const sl_compressor_config config = {.kind = SL_COMPRESSOR_QSGD,
-                                         .levels = LEVELS,
-                                         .bucket = BUCKET,
-                                         .coding = SL_ENTROPY_HUFFMAN};
-    float *v = gaussian(D, 5), *decoded = floats(D);
-    wire p = open_wire(&config, D, PART_ALL);
-    ck_assert_int_eq(send_vector(&p, &message, v), 0);
-    const float *norms = p.parts[0].data;
-    const uint8_t *bits = (const uint8_t *)(norms + D / BUCKET);
+/* Few levels: runs of zeros and what ends them. */
+static size_t read_runs(const wire *p, const sl_payload *payload, size_t *left, float *decoded) {
+    const size_t levels = p->codec->config.levels, bucket = p->codec->config.bucket,
+                 d = p->dimension;
+    const float *norms = payload->data;
+    const uint8_t *bits = (const uint8_t *)(norms + d / bucket);
     uint64_t lengths[65];
-    size_t at = 0;
+    size_t at = *left;
     const uint64_t form = read_bits(bits, &at, 4);
-    ck_assert_uint_ge(form, 8);
-    ck_assert_uint_le(form, 14);
-    const size_t reach = (size_t)1 << (form - 8), symbols = 1 + reach * LEVELS;
+    ck_assert(form >= 8 && form <= 14);
+    const size_t reach = (size_t)1 << (form - 8), symbols = 1 + reach * levels;
     for (size_t s = 0; s < symbols; s++)
         lengths[s] = read_bits(bits, &at, 1) == 1 ? read_bits(bits, &at, 4)
-                     : s >= LEVELS                ? lengths[s - LEVELS]
+                     : s >= levels                ? lengths[s - levels]
                                                   : 0;
-    for (size_t i = 0; i < D;) {
+    for (size_t i = 0; i < d;) {
         const size_t symbol = read_symbol(bits, &at, lengths, symbols);
-        i += symbol == 0 ? reach : (symbol - 1) / LEVELS;
+        i += symbol == 0 ? reach : (symbol - 1) / levels;
         if (symbol == 0)
             continue;
-        const float size = (float)((symbol - 1) % LEVELS + 1) * norms[i / BUCKET] / LEVELS;
+        const float size = (float)((symbol - 1) % levels + 1) * norms[i / bucket] / (float)levels;
         decoded[i++] = bit_at(bits, at++) ? -size : size;
     }
-    ck_assert_uint_eq(p.parts[0].bytes, sizeof(float) * D / BUCKET + (at + 7) / 8);
-    float *expected = through(&config, v, D, PART_ALL);
-    expect_equal(decoded, expected, D);
-    close_wire(&p);
-    release(expected);
-    release(decoded);
-    release(v);
+    return sizeof(float) * d / bucket + (at + 7) / 8;
+}
+
+START_TEST(runs_are_as_described) {
+    expect_as_described(&CONFIG(QSGD, .levels = 1, .bucket = 1000, HUFFMAN), 3000, PART_ALL,
+                        read_runs);
 }
 END_TEST
 
@@ -363,22 +359,23 @@ START_TEST(sizes_of_levels_are_those_of_the_formula) {
 }
 END_TEST
 
-/* Of the decoded levels, without a sign where they are 0, and the scales beside. */
+/* Of the codes, which have no sign where they are 0, and the scales beside. */
 static double entropy_of(sl_compressor_config config, const float *v, size_t d) {
-    double *counts = calloc(2048, sizeof *counts),
-           bits = 32 * (double)((d - 1) / config.bucket + 1);
-    float *got = through(&config, v, d, PART_ALL);
+    const size_t width = width_of(&config), scales = scales_of(&config, d);
+    double *counts = calloc((size_t)1 << width, sizeof *counts), bits = 32 * (double)scales;
     config.coding = SL_ENTROPY_NONE;
     wire p = open_wire(&config, d, PART_ALL);
     ck_assert_int_eq(send_vector(&p, &message, v), 0);
-    for (size_t i = 0; i < d; i++) {
-        const float norm = ((const float *)p.parts[0].data)[i / config.bucket];
-        counts[1024 + lroundf(got[i] * (float)config.levels / norm)]++;
+    const uint8_t *codes = (const uint8_t *)p.parts[0].data + 4 * scales;
+    for (size_t i = 0; i < d * width; i += width) {
+        unsigned code = 0;
+        for (size_t b = 0; b < width; b++)
+            code |= (unsigned)(codes[(i + b) / 8] >> (i + b) % 8 & 1) << b;
+        counts[code == 1u << (width - 1) ? 0 : code]++;
     }
-    for (int s = 0; s < 2048; s++)
+    for (size_t s = 0; s < (size_t)1 << width; s++)
         bits -= counts[s] > 0 ? counts[s] * log2(counts[s] / (double)d) : 0;
     close_wire(&p);
-    release(got);
     free(counts);
     return bits;
 }
@@ -394,29 +391,13 @@ START_TEST(huffman_comes_within_two_percent_of_the_entropy) {
         KIND(QSGD, .levels = 1, .bucket = 4096, HUFFMAN),
         KIND(QSGD, .levels = 7, .bucket = 512, .norm = SL_NORM_MAX, HUFFMAN),
         KIND(QSGD, .levels = 1, .bucket = 512, .norm = SL_NORM_MAX, HUFFMAN), /* TernGrad */
+        KIND(NATURAL, HUFFMAN),
     };
     const size_t d = 65536;
     float *v = gaussian(d, 8);
     const double least = entropy_of(all[_i], v, d), got = message_bits(&all[_i], v, d, PART_ALL);
     ck_assert_msg(got >= least && got < 1.02 * least, "case %d: %g, %g of the entropy", _i, got,
                   got / least);
-    release(v);
-}
-END_TEST
-
-START_TEST(huffman_of_powers_of_two_does_so_too) {
-    const size_t d = 65536;
-    const sl_compressor_config config = {.kind = SL_COMPRESSOR_NATURAL,
-                                         .coding = SL_ENTROPY_HUFFMAN};
-    double counts[512] = {0}, least = 0;
-    float *v = gaussian(d, 8), *got = through(&config, v, d, PART_ALL);
-    for (size_t i = 0; i < d; i++)
-        counts[256 * (got[i] < 0) + 128 + (got[i] != 0 ? ilogbf(got[i]) : -128)]++;
-    for (int s = 0; s < 512; s++)
-        least -= counts[s] > 0 ? counts[s] * log2(counts[s] / (double)d) : 0;
-    const double bits = message_bits(&config, v, d, PART_ALL);
-    ck_assert_msg(bits >= least && bits < 1.02 * least, "%g of the entropy", bits / least);
-    release(got);
     release(v);
 }
 END_TEST
@@ -455,16 +436,12 @@ int main(void) {
     Suite *suite = suite_create("compress_coding");
     ADD_TESTS(suite, "words", words_of_indices_are_those_of_the_literature, b_is_the_published_one,
               omega_words_are_those_of_the_literature, huffman_words_are_canonical_and_shortest,
-              huffman_words_are_short_enough, runs_are_as_described);
+              huffman_words_are_short_enough, levels_are_as_described, runs_are_as_described);
     ADD_TESTS(suite, "sizes", sizes_of_indices_are_those_of_the_formula,
               an_index_of_one_percent_takes_8_1_bits, a_part_that_would_be_longer_is_sent_as_it_is,
-              sizes_of_levels_are_those_of_the_formula, huffman_of_powers_of_two_does_so_too,
-              elias_with_root_d_levels, an_index_beyond_the_vector_is_refused);
-    TCase *each = tcase_create("each");
-    tcase_set_timeout(each, 60);
-    tcase_add_loop_test(each, indices_are_as_described, SL_ENTROPY_GOLOMB, SL_ENTROPY_ELIAS + 1);
-    tcase_add_loop_test(each, levels_are_as_described, 0, 2);
-    tcase_add_loop_test(each, huffman_comes_within_two_percent_of_the_entropy, 0, 9);
-    suite_add_tcase(suite, each);
+              sizes_of_levels_are_those_of_the_formula, elias_with_root_d_levels,
+              an_index_beyond_the_vector_is_refused);
+    add_loop(suite, indices_are_as_described, SL_ENTROPY_GOLOMB, SL_ENTROPY_ELIAS + 1);
+    add_loop(suite, huffman_comes_within_two_percent_of_the_entropy, 0, 10);
     return run_suite(suite);
 }

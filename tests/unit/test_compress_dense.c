@@ -391,11 +391,8 @@ END_TEST
 
 int main(void) {
     Suite *suite = suite_create("compress_dense");
-    TCase *loops = tcase_create("every kind");
-    tcase_set_timeout(loops, 120);
-    tcase_add_loop_test(loops, test_same_bytes, 0, KINDS);
-    tcase_add_loop_test(loops, test_same_bytes_large, 0, KINDS);
-    suite_add_tcase(suite, loops);
+    add_loop(suite, test_same_bytes, 0, KINDS);
+    add_loop(suite, test_same_bytes_large, 0, KINDS);
     ADD_TESTS(suite, "examples", test_random_blocks, test_messages_have_streams_of_their_own,
               test_packing, test_largest_of_many, test_float8);
     return run_suite(suite);

@@ -272,12 +272,9 @@ END_TEST
 
 int main(void) {
     Suite *suite = suite_create("compress_rotated");
-    TCase *each = tcase_create("each");
-    tcase_set_timeout(each, 120);
-    tcase_add_loop_test(each, what_is_decoded_is_what_the_papers_say, 0, 2);
-    tcase_add_loop_test(each, messages_are_those_of_the_rotated_vector, 0, CASES);
-    tcase_add_loop_test(each, a_scale_beyond_sums_is_refused, 0, CASES);
-    suite_add_tcase(suite, each);
+    add_loop(suite, what_is_decoded_is_what_the_papers_say, 0, 2);
+    add_loop(suite, messages_are_those_of_the_rotated_vector, 0, CASES);
+    add_loop(suite, a_scale_beyond_sums_is_refused, 0, CASES);
     ADD_TESTS(suite, "errors", errors_of_dense_vectors_are_those_of_the_points,
               errors_of_spikes_are_known, the_mean_over_rotations_is_the_vector,
               a_spike_costs_no_more_than_a_normal_vector);

@@ -239,10 +239,7 @@ END_TEST
 
 int main(void) {
     Suite *suite = suite_create("compress_values");
-    TCase *each = tcase_create("each");
-    tcase_set_timeout(each, 120);
-    tcase_add_loop_test(each, values_are_those_of_the_definition, 0, ALL);
-    suite_add_tcase(suite, each);
+    add_loop(suite, values_are_those_of_the_definition, 0, ALL);
     ADD_TESTS(suite, "once", large_numbers_are_sent, mean_error_and_length_are_as_promised);
     return run_suite(suite);
 }

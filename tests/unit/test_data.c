@@ -53,6 +53,14 @@ static void assert_said(const char *part) {
     ck_assert_msg(strstr(error.text, part) != NULL, "\"%s\" should say \"%s\"", error.text, part);
 }
 
+/* The folder's files as a data set of this kind. */
+static void expect_refusal(sl_data_kind kind, const char *said) {
+    sl_data_config config = {.kind = kind, .batch = 1};
+    snprintf(config.path, sizeof config.path, "%s", folder);
+    ck_assert_int_eq(sl_data_load(&data, &config, 1, &error), SL_EFILE);
+    assert_said(said);
+}
+
 /* ---- IDX ---- */
 
 /* Three images of 2 x 2 and their labels 7, 0, 9. */
@@ -78,10 +86,9 @@ static int load_mnist(void) {
     return sl_data_load(&data, &config, 1, &error);
 }
 
-START_TEST(idx_plain_and_gz_give_the_samples) {
-    write_mnist();
-    ck_assert_msg(load_mnist() == 0, "%s", error.text);
+static void expect_mnist(void) {
     float x[4];
+    ck_assert_msg(load_mnist() == 0, "%s", error.text);
     ck_assert_uint_eq(data.train.count, 3);
     ck_assert_uint_eq(data.test.features, 4);
     ck_assert_uint_eq(*sl_samples_get(&data.train, 0, x), 7);
@@ -89,6 +96,11 @@ START_TEST(idx_plain_and_gz_give_the_samples) {
     ck_assert_float_eq_tol(x[1], 0.2f - 0.1307f, 1e-6f);
     ck_assert_float_eq_tol(x[3], 1.0f - 0.1307f, 1e-6f);
     ck_assert_uint_eq(*sl_samples_get(&data.test, 2, x), 9);
+}
+
+START_TEST(idx_plain_and_gz_give_the_samples) {
+    write_mnist();
+    expect_mnist();
 }
 END_TEST
 
@@ -100,11 +112,7 @@ START_TEST(idx_with_points_in_the_names_is_the_same) {
     write_file("t10k-labels.idx1-ubyte", labels, sizeof labels);
     char path[64];
     ck_assert_int_eq(mkdir(strcat(strcpy(path, folder), "/train-images-idx3-ubyte"), 0777), 0);
-    ck_assert_msg(load_mnist() == 0, "%s", error.text);
-    float x[4];
-    ck_assert_uint_eq(*sl_samples_get(&data.train, 0, x), 7);
-    ck_assert_float_eq_tol(x[1], 0.2f - 0.1307f, 1e-6f);
-    ck_assert_uint_eq(*sl_samples_get(&data.test, 2, x), 9);
+    expect_mnist();
 }
 END_TEST
 
@@ -112,13 +120,9 @@ START_TEST(a_data_set_that_is_near_is_found) {
     char raw[64];
     ck_assert_int_eq(mkdir(strcat(strcpy(raw, folder), "/raw"), 0777), 0);
     write_file("raw/train-images-idx3-ubyte", images, sizeof images);
-    ck_assert_int_eq(load_mnist(), SL_EFILE);
-    assert_said("/raw; name that as data.path");
-    sl_data_config config = {.kind = SL_DATA_CIFAR10};
-    snprintf(config.path, sizeof config.path, "%s", folder);
+    expect_refusal(SL_DATA_MNIST, "/raw; name that as data.path");
     write_file("data_batch_1", "", 0);
-    ck_assert_int_eq(sl_data_load(&data, &config, 1, &error), SL_EFILE);
-    assert_said("CIFAR-10's Python version");
+    expect_refusal(SL_DATA_CIFAR10, "CIFAR-10's Python version");
 }
 END_TEST
 
@@ -138,8 +142,7 @@ START_TEST(idx_takes_the_first_samples_asked_for) {
 END_TEST
 
 START_TEST(idx_missing_file_is_named) {
-    ck_assert_int_eq(load_mnist(), SL_EFILE);
-    assert_said("train-images-idx3-ubyte: no such file");
+    expect_refusal(SL_DATA_MNIST, "train-images-idx3-ubyte: no such file");
     assert_said("nor train-images.idx3-ubyte");
 }
 END_TEST
@@ -178,8 +181,7 @@ START_TEST(idx_spoiled_files_are_refused) {
         ck_assert_int_eq(load_mnist(), 0);
         return;
     }
-    ck_assert_int_eq(load_mnist(), SL_EFILE);
-    assert_said(spoiled[_i].said);
+    expect_refusal(SL_DATA_MNIST, spoiled[_i].said);
     assert_said(spoiled[_i].name);
 }
 END_TEST
@@ -188,8 +190,7 @@ START_TEST(idx_counts_must_agree) {
     write_mnist();
     static const uint8_t two[] = {0, 0, 8, 1, 0, 0, 0, 2, 7, 0};
     write_gz("train-labels-idx1-ubyte.gz", two, sizeof two);
-    ck_assert_int_eq(load_mnist(), SL_EFILE);
-    assert_said("has 2 labels");
+    expect_refusal(SL_DATA_MNIST, "has 2 labels");
 }
 END_TEST
 
@@ -203,8 +204,7 @@ START_TEST(truncated_gz_is_refused_at_every_length) {
     fclose(file);
     for (size_t cut = 0; cut < size; cut++) {
         write_file("t10k-images-idx3-ubyte.gz", bytes, cut);
-        ck_assert_int_eq(load_mnist(), SL_EFILE);
-        assert_said("t10k-images-idx3-ubyte.gz");
+        expect_refusal(SL_DATA_MNIST, "t10k-images-idx3-ubyte.gz");
     }
 }
 END_TEST
@@ -259,20 +259,15 @@ START_TEST(cifar10_batches_are_joined) {
 END_TEST
 
 START_TEST(cifar10_xz_is_explained_and_truncation_refused) {
-    sl_data_config config = write_cifar(0);
-    write_file("test_batch.bin.xz",
-               "\xFD"
-               "7zXZ\0\0\4",
-               8);
-    ck_assert_int_eq(sl_data_load(&data, &config, 1, &error), SL_EFILE);
-    assert_said("xz -dk");
-    config = write_cifar(3072);
-    ck_assert_int_eq(sl_data_load(&data, &config, 1, &error), SL_EFILE);
-    assert_said("3072 bytes");
-    config = write_cifar(3073);
+    static const char xz[] = "\xFD\x37zXZ\0\0\4";
+    write_cifar(0);
+    write_file("test_batch.bin.xz", xz, sizeof xz - 1);
+    expect_refusal(SL_DATA_CIFAR10, "xz -dk");
+    write_cifar(3072);
+    expect_refusal(SL_DATA_CIFAR10, "3072 bytes");
+    write_cifar(3073);
     write_file("data_batch_3.bin", "\x0a", 1);
-    ck_assert_int_eq(sl_data_load(&data, &config, 1, &error), SL_EFILE);
-    assert_said("data_batch_3.bin");
+    expect_refusal(SL_DATA_CIFAR10, "data_batch_3.bin");
 }
 END_TEST
 
@@ -351,11 +346,8 @@ START_TEST(libsvm_unknown_held_out_label_is_refused) {
 }
 END_TEST
 
-START_TEST(a_folder_or_fifo_is_no_data_file) {
-    sl_data_config config = {.kind = SL_DATA_LIBSVM};
-    snprintf(config.path, sizeof config.path, "%s", folder);
-    ck_assert_int_eq(sl_data_load(&data, &config, 1, &error), SL_EFILE);
-    assert_said("not a regular file");
+START_TEST(a_folder_is_no_data_file) {
+    expect_refusal(SL_DATA_LIBSVM, "not a regular file");
 }
 END_TEST
 
@@ -562,38 +554,24 @@ END_TEST
 
 int main(void) {
     Suite *suite = suite_create("data");
-    TCase *tcase = tcase_create("data");
-    tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_set_timeout(tcase, 60);
-    tcase_add_test(tcase, idx_plain_and_gz_give_the_samples);
-    tcase_add_test(tcase, idx_with_points_in_the_names_is_the_same);
-    tcase_add_test(tcase, a_data_set_that_is_near_is_found);
-    tcase_add_test(tcase, idx_takes_the_first_samples_asked_for);
-    tcase_add_test(tcase, idx_missing_file_is_named);
-    tcase_add_loop_test(tcase, idx_spoiled_files_are_refused, 0,
-                        sizeof spoiled / sizeof spoiled[0]);
-    tcase_add_test(tcase, idx_counts_must_agree);
-    tcase_add_test(tcase, truncated_gz_is_refused_at_every_length);
-    tcase_add_test(tcase, what_unpacks_to_far_more_is_refused_while_it_unpacks);
-    tcase_add_test(tcase, cifar10_batches_are_joined);
-    tcase_add_test(tcase, cifar10_xz_is_explained_and_truncation_refused);
-    tcase_add_test(tcase, libsvm_rows_become_dense);
-    tcase_add_test(tcase, libsvm_holds_out_the_last_fifth);
-    tcase_add_loop_test(tcase, libsvm_bad_lines_are_named, 0,
-                        sizeof bad_lines / sizeof bad_lines[0]);
-    tcase_add_test(tcase, libsvm_unknown_held_out_label_is_refused);
-    tcase_add_test(tcase, text_becomes_sequences_labelled_by_what_follows);
-    tcase_add_test(tcase, text_codes_are_places_in_its_alphabet);
-    tcase_add_test(tcase, text_samples_wanted_are_taken_evenly);
-    tcase_add_test(tcase, text_of_speakers_is_strung_together_by_speaker);
-    tcase_add_loop_test(tcase, text_that_gives_no_samples_is_refused, 0,
-                        sizeof bad_texts / sizeof bad_texts[0]);
-    tcase_add_test(tcase, text_is_not_standardised);
-    tcase_add_test(tcase, a_folder_or_fifo_is_no_data_file);
-    tcase_add_test(tcase, digits_are_a_function_of_seed_and_index);
-    tcase_add_test(tcase, digits_cover_all_classes_evenly);
-    tcase_add_test(tcase, digits_of_seed_1_never_change);
-    tcase_add_test(tcase, mnist_has_its_published_label_counts);
-    suite_add_tcase(suite, tcase);
+    add_loop_with(suite, idx_spoiled_files_are_refused, setup, teardown, 0,
+                  sizeof spoiled / sizeof *spoiled);
+    add_loop_with(suite, libsvm_bad_lines_are_named, setup, teardown, 0,
+                  sizeof bad_lines / sizeof *bad_lines);
+    add_loop_with(suite, text_that_gives_no_samples_is_refused, setup, teardown, 0,
+                  sizeof bad_texts / sizeof *bad_texts);
+    ADD_TESTS_WITH(suite, "once", setup, teardown, idx_plain_and_gz_give_the_samples,
+                   idx_with_points_in_the_names_is_the_same, a_data_set_that_is_near_is_found,
+                   idx_takes_the_first_samples_asked_for, idx_missing_file_is_named,
+                   idx_counts_must_agree, truncated_gz_is_refused_at_every_length,
+                   what_unpacks_to_far_more_is_refused_while_it_unpacks, cifar10_batches_are_joined,
+                   cifar10_xz_is_explained_and_truncation_refused, libsvm_rows_become_dense,
+                   libsvm_holds_out_the_last_fifth, libsvm_unknown_held_out_label_is_refused,
+                   text_becomes_sequences_labelled_by_what_follows,
+                   text_codes_are_places_in_its_alphabet, text_samples_wanted_are_taken_evenly,
+                   text_of_speakers_is_strung_together_by_speaker, text_is_not_standardised,
+                   a_folder_is_no_data_file, digits_are_a_function_of_seed_and_index,
+                   digits_cover_all_classes_evenly, digits_of_seed_1_never_change,
+                   mnist_has_its_published_label_counts);
     return run_suite(suite);
 }

@@ -245,11 +245,8 @@ END_TEST
 
 int main(void) {
     Suite *suite = suite_create("kernels");
-    TCase *levels = tcase_create("levels");
-    tcase_set_timeout(levels, 120);
-    tcase_add_loop_test(levels, kernels_are_plain_c, 0, 5);
-    tcase_add_loop_test(levels, compressors_are_plain_c, 0, KINDS + OTHERS);
-    suite_add_tcase(suite, levels);
+    add_loop(suite, kernels_are_plain_c, 0, 5);
+    add_loop(suite, compressors_are_plain_c, 0, KINDS + OTHERS);
     ADD_TESTS(suite, "choice", a_level_can_be_asked_for);
     if (getenv("STARLING_KERNELS") == NULL && sl_kernels_level < SL_KERNELS_V4)
         printf("skip x86-64-v4: %s is what this processor has\n", sl_kernels_name());

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "layer_rows.h"
 #include "machines.h"
 
 /* ---- the reference: in float64, sharing no code with the layers ---- */
@@ -197,132 +198,71 @@ static double reference_loss(const sl_network *net, uint32_t rows, const double 
 
 /* ---- small tables that together have everything ---- */
 
-#define CONV(k, w, s, p, b, r)                                                                     \
-    {                                                                                              \
-        .kind = SL_LAYER_CONV2D, .out = {.channels = k}, .window = w, .stride = s, .padding = p,   \
-        .bias = b, .relu = r                                                                       \
-    }
-#define NORM(r, from)                                                                              \
-    { .kind = SL_LAYER_BATCH_NORM, .relu = r, .shortcut = from }
-#define POOL(max, w, s)                                                                            \
-    { .kind = max ? SL_LAYER_MAX_POOL : SL_LAYER_AVERAGE_POOL, .window = w, .stride = s }
-#define LAST(k)                                                                                    \
-    {                                                                                              \
-        .kind = SL_LAYER_DENSE, .out = {.channels = k }                                            \
-    }
-#define EMBED(symbols_, k, p)                                                                      \
-    { .kind = SL_LAYER_EMBEDDING, .symbols = symbols_, .out = {.channels = k}, .bias = p }
-#define LSTM(k)                                                                                    \
-    {                                                                                              \
-        .kind = SL_LAYER_LSTM, .out = {.channels = k }                                             \
-    }
-#define LAYER_NORM                                                                                 \
-    { .kind = SL_LAYER_LAYER_NORM }
-#define ATTEND(h)                                                                                  \
-    { .kind = SL_LAYER_ATTENTION, .heads = h }
-#define GELU                                                                                       \
-    { .kind = SL_LAYER_GELU }
-#define EACH(k, from)                                                                              \
-    { .kind = SL_LAYER_DENSE, .each = true, .out = {.channels = k}, .shortcut = from }
 #define END                                                                                        \
     { .out = {.channels = 0}, .window = 99 }
 
 static const struct {
-    const char *name;
-    sl_shape input;
-    uint32_t rows;
+    struct {
+        const char *name;
+        sl_shape input;
+        uint32_t rows;
+    };
     sl_layer layers[8];
 } tables[] = {
-    {"dense",
-     {2, 3, 4},
-     3,
-     {{.kind = SL_LAYER_DENSE, .relu = true, .out = {.channels = 20}}, LAST(3), END}},
-    {"5x5, bias and relu",
-     {7, 9, 1},
-     3,
+    {{"dense", {2, 3, 4}, 3}, {RELU(20), LAST(3), END}},
+    {{"perceptron", {1, 1, 9}, 33}, {RELU(20), LAST(4), END}},
+    {{"perceptron of odd widths", {1, 1, 12}, 9}, {RELU(33), RELU(6), RELU(18), LAST(5), END}},
+    {{"300 rows", {1, 1, 3}, 300}, {LAST(2), END}},
+    {{"5x5, bias and relu", {7, 9, 1}, 3},
      {CONV(6, 5, 1, 2, true, true), CONV(5, 5, 1, 0, true, true), LAST(3), END}},
-    {"3x3 of 3 channels",
-     {6, 5, 3},
-     2,
+    {{"3x3 of 3 channels", {6, 5, 3}, 2},
      {CONV(16, 3, 1, 1, false, true), CONV(18, 3, 1, 1, true, false), LAST(4), END}},
-    {"3x3 of 16 channels",
-     {8, 8, 4},
-     2,
+    {{"3x3 of 16 channels", {8, 8, 4}, 2},
      {CONV(16, 3, 1, 1, false, true), CONV(16, 3, 1, 1, false, true), LAST(2), END}},
-    {"3x3 of 32 channels, odd sides",
-     {7, 6, 4},
-     2,
+    {{"3x3 of 32 channels, odd sides", {7, 6, 4}, 2},
      {CONV(32, 3, 1, 1, true, true), CONV(16, 3, 1, 1, false, true), LAST(2), END}},
-    {"stride 2",
-     {8, 7, 2},
-     2,
+    {{"stride 2", {8, 7, 2}, 2},
      {CONV(9, 3, 2, 1, false, true), CONV(24, 3, 2, 1, true, true), LAST(3), END}},
-    {"stride 3, no padding",
-     {9, 11, 2},
-     2,
+    {{"stride 3, no padding", {9, 11, 2}, 2},
      {CONV(3, 2, 3, 0, true, true), CONV(7, 2, 1, 1, true, true), LAST(3), END}},
-    {"1x1",
-     {5, 4, 6},
-     2,
+    {{"1x1", {5, 4, 6}, 2},
      {CONV(17, 1, 1, 0, false, true), CONV(4, 1, 2, 0, true, true), LAST(3), END}},
-    {"max pool",
-     {8, 9, 5},
-     2,
-     {CONV(11, 3, 1, 1, true, false), POOL(true, 2, 2), POOL(true, 3, 1), LAST(3), END}},
-    {"average pools",
-     {8, 9, 5},
-     2,
-     {CONV(11, 3, 1, 1, true, false), POOL(false, 2, 2), POOL(false, 0, 0), LAST(3), END}},
-    {"batch norm",
-     {5, 6, 3},
-     4,
+    {{"max pool", {8, 9, 5}, 2},
+     {CONV(11, 3, 1, 1, true, false), MAX_POOL(2, 2), MAX_POOL(3, 1), LAST(3), END}},
+    {{"average pools", {8, 9, 5}, 2},
+     {CONV(11, 3, 1, 1, true, false), AVERAGE_POOL(2, 2), AVERAGE_POOL(0, 0), LAST(3), END}},
+    {{"batch norm", {5, 6, 3}, 4},
      {CONV(19, 3, 1, 1, false, false), NORM(true, 0), CONV(8, 3, 1, 1, false, false),
       NORM(false, 0), LAST(3), END}},
-    {"3x3 of 16 and 32 channels, sides 9 and 5",
-     {9, 5, 16},
-     2,
-     {CONV(32, 3, 1, 1, false, false), CONV(16, 3, 1, 1, false, false), POOL(true, 2, 2), LAST(3),
+    {{"3x3 of 16 and 32 channels, sides 9 and 5", {9, 5, 16}, 2},
+     {CONV(32, 3, 1, 1, false, false), CONV(16, 3, 1, 1, false, false), MAX_POOL(2, 2), LAST(3),
       END}},
-    {"residual",
-     {6, 6, 3},
-     3,
+    {{"residual", {6, 6, 3}, 3},
      {CONV(16, 3, 1, 1, false, false), NORM(true, 0), CONV(16, 3, 1, 1, false, false),
       NORM(true, 0), CONV(16, 3, 1, 1, false, false), NORM(true, 2), LAST(3), END}},
-    {"option A",
-     {7, 6, 3},
-     3,
+    {{"option A", {7, 6, 3}, 3},
      {CONV(10, 3, 1, 1, false, false), NORM(true, 0), CONV(21, 3, 2, 1, false, false),
       NORM(true, 0), CONV(21, 3, 1, 1, false, false), NORM(true, 2), LAST(3), END}},
-    {"option A, whole vectors",
-     {8, 8, 3},
-     2,
+    {{"option A, whole vectors", {8, 8, 3}, 2},
      {CONV(8, 3, 1, 1, false, false), NORM(true, 0), CONV(16, 3, 2, 1, false, false), NORM(true, 2),
-      POOL(false, 0, 0), LAST(3), END}},
-    {"one row, one class more", {1, 1, 3}, 1, {LAST(2), END}},
-    {"dense at each position", {3, 4, 5}, 2, {EACH(7, 0), EACH(7, 1), EACH(3, 0), END}},
-    {"dense at each position, rectified",
-     {1, 6, 5},
-     2,
-     {{.kind = SL_LAYER_DENSE, .each = true, .relu = true, .out = {.channels = 16}},
-      EACH(16, 1),
-      LAST(3),
-      END}},
-    {"embedding", {1, 7, 1}, 3, {EMBED(5, 6, false), EACH(5, 0), END}},
-    {"embedding of positions", {1, 7, 1}, 3, {EMBED(5, 9, true), EACH(9, 1), EACH(5, 0), END}},
-    {"lstm", {1, 9, 1}, 3, {EMBED(6, 3, false), LSTM(5), EACH(6, 0), END}},
-    {"lstm, whole vectors", {1, 6, 1}, 4, {EMBED(6, 3, false), LSTM(16), LSTM(8), EACH(6, 0), END}},
-    {"lstm of one step", {1, 1, 4}, 2, {LSTM(11), LAST(3), END}},
-    {"layer norm", {2, 3, 11}, 3, {LAYER_NORM, EACH(13, 0), LAYER_NORM, LAST(3), END}},
-    {"layer norm, whole vectors", {1, 5, 16}, 2, {EACH(24, 0), LAYER_NORM, EACH(3, 0), END}},
-    {"attention", {1, 9, 4}, 2, {EACH(18, 0), ATTEND(2), EACH(3, 0), END}},
-    {"attention of one head",
-     {1, 17, 4},
-     2,
+      AVERAGE_POOL(0, 0), LAST(3), END}},
+    {{"one row, one class more", {1, 1, 3}, 1}, {LAST(2), END}},
+    {{"dense at each position", {3, 4, 5}, 2}, {EACH(7, 0), EACH(7, 1), EACH(3, 0), END}},
+    {{"dense at each position, rectified", {1, 6, 5}, 2},
+     {DENSE(16, true, true), EACH(16, 1), LAST(3), END}},
+    {{"embedding", {1, 7, 1}, 3}, {EMBED(5, 6, false), EACH(5, 0), END}},
+    {{"embedding of positions", {1, 7, 1}, 3}, {EMBED(5, 9, true), EACH(9, 1), EACH(5, 0), END}},
+    {{"lstm", {1, 9, 1}, 3}, {EMBED(6, 3, false), LSTM(5), EACH(6, 0), END}},
+    {{"lstm, whole vectors", {1, 6, 1}, 4},
+     {EMBED(6, 3, false), LSTM(16), LSTM(8), EACH(6, 0), END}},
+    {{"lstm of one step", {1, 1, 4}, 2}, {LSTM(11), LAST(3), END}},
+    {{"layer norm", {2, 3, 11}, 3}, {LAYER_NORM, EACH(13, 0), LAYER_NORM, LAST(3), END}},
+    {{"layer norm, whole vectors", {1, 5, 16}, 2}, {EACH(24, 0), LAYER_NORM, EACH(3, 0), END}},
+    {{"attention", {1, 9, 4}, 2}, {EACH(18, 0), ATTEND(2), EACH(3, 0), END}},
+    {{"attention of one head", {1, 17, 4}, 2},
      {EACH(24, 0), ATTEND(1), EACH(24, 0), ATTEND(8), EACH(3, 0), END}},
-    {"gelu", {1, 3, 7}, 2, {EACH(19, 0), GELU, EACH(19, 2), GELU, LAST(4), END}},
-    {"transformer block",
-     {1, 6, 1},
-     2,
+    {{"gelu", {1, 3, 7}, 2}, {EACH(19, 0), GELU, EACH(19, 2), GELU, LAST(4), END}},
+    {{"transformer block", {1, 6, 1}, 2},
      {EMBED(5, 12, true), LAYER_NORM, EACH(36, 0), ATTEND(3), EACH(12, 1), LAYER_NORM, EACH(5, 0),
       END}},
 };
@@ -385,6 +325,86 @@ START_TEST(gradients_agree_with_finite_differences_in_float64) {
 }
 END_TEST
 
+/* ---- networks of dense layers ---- */
+
+static int table_of(const char *name) {
+    int i = 0;
+    while (strcmp(tables[i].name, name) != 0)
+        i++;
+    return i;
+}
+
+START_TEST(score_agrees_with_float64) {
+    float *x;
+    const int i = table_of("perceptron");
+    sl_network net = open_table(i, FASTEST, &x);
+    double point[512];
+    uint64_t correct = 0;
+    for (size_t k = 0; k < net.table.dimension; k++)
+        point[k] = x[k];
+    const double loss = sl_network_score(&net, tables[i].rows, x, &correct) / tables[i].rows;
+    ck_assert_double_eq_tol(loss, reference_loss(&net, tables[i].rows, point), 1e-5);
+    ck_assert_uint_le(correct, tables[i].rows);
+    free(x);
+    sl_network_close(&net);
+}
+END_TEST
+
+START_TEST(huge_outputs_do_not_overflow) {
+    float *x, g[8];
+    sl_network net = open_table(table_of("one row, one class more"), FASTEST, &x);
+    memset(x, 0, sizeof g);
+    memset(net.input, 0, 3 * sizeof *net.input);
+    x[6] = 3e30f;
+    net.labels[0] = 1;
+    ck_assert_double_eq_tol(sl_network_gradient(&net, 1, x, g), 3e30, 1e25);
+    ck_assert_float_eq(g[6], 1);
+    ck_assert_float_eq(g[7], -1);
+    free(x);
+    sl_network_close(&net);
+}
+END_TEST
+
+/* Through a ReLU, too. */
+START_TEST(a_nan_parameter_shows_in_the_loss) {
+    float *x, g[512];
+    const int i = table_of("perceptron");
+    sl_network net = open_table(i, FASTEST, &x);
+    x[0] = NAN;
+    ck_assert(isnan(sl_network_gradient(&net, tables[i].rows, x, g)));
+    free(x);
+    sl_network_close(&net);
+}
+END_TEST
+
+START_TEST(gradients_do_not_depend_on_where_vectors_lie) {
+    enum { ROWS = 32, PIXELS = 784, FARTHEST = 9 };
+    const sl_layer layers[] = {RELU(256), LAST(10)};
+    sl_layers table = {.input = {1, 1, PIXELS}};
+    sl_network net;
+    for (int l = 0; l < 2; l++)
+        ck_assert_int_eq(sl_layers_add(&table, &layers[l], &error), 0);
+    ck_assert_int_eq(open_on(&net, &table, FASTEST, ROWS), 0);
+    const size_t d = table.dimension, room = ((d + FARTHEST) * sizeof(float) + 63) / 64 * 64;
+    float *x = aligned_alloc(64, room), *g = aligned_alloc(64, room),
+          *moved = aligned_alloc(64, room), *h = aligned_alloc(64, room);
+    sl_layers_initial(&table, 1, x);
+    memset(net.labels, 0, ROWS * sizeof *net.labels);
+    fill(net.input, ROWS * PIXELS, 5, 1);
+    for (size_t offset = 0; offset < FARTHEST; offset += 3) {
+        memcpy(moved + offset, x, d * sizeof *x);
+        const double loss = sl_network_gradient(&net, ROWS, x, g);
+        ck_assert(loss == sl_network_gradient(&net, ROWS, moved + offset, h + offset));
+        ck_assert_mem_eq(g, h + offset, d * sizeof *g);
+    }
+    free(x);
+    free(g);
+    free(moved);
+    free(h);
+    sl_network_close(&net);
+}
+END_TEST
+
 START_TEST(every_kind_has_a_table) {
     static const char *const names[] = {
 #define NAME(kind, function, text) text,
@@ -411,11 +431,10 @@ END_TEST
 
 int main(void) {
     Suite *suite = suite_create("layers");
-    TCase *gradients = tcase_create("gradients");
-    tcase_set_timeout(gradients, 120);
-    tcase_add_loop_test(gradients, gradients_agree_with_finite_differences_in_float64, 0,
-                        MACHINES * sizeof tables / sizeof *tables);
-    suite_add_tcase(suite, gradients);
+    add_loop(suite, gradients_agree_with_finite_differences_in_float64, 0,
+             MACHINES * sizeof tables / sizeof *tables);
+    ADD_TESTS(suite, "dense", score_agrees_with_float64, huge_outputs_do_not_overflow,
+              a_nan_parameter_shows_in_the_loss, gradients_do_not_depend_on_where_vectors_lie);
     ADD_TESTS(suite, "tables", every_kind_has_a_table, unfitting_layers_are_refused);
     return run_suite(suite);
 }

@@ -7,15 +7,7 @@
 #include "draw/layout.h"
 #include "draw/stress.h"
 #include "draw/svg.h"
-#include "harness.h"
-
-static sl_error error;
-
-static sl_topology *parse(const char *json) {
-    sl_topology *t = NULL;
-    ck_assert_msg(sl_topology_parse(&t, json, "test", &error) == 0, "%s: %s", json, error.text);
-    return t;
-}
+#include "topologies.h"
 
 static layout place(layout_point *points, const sl_topology *t) {
     layout l = layout_choose(t);
@@ -56,33 +48,32 @@ static void expect_sound(const char *json, layout_kind kind) {
 }
 
 START_TEST(every_layout_is_sound) {
-    expect_sound("{\"nodes\": 2, \"family\": \"ring\"}", LAYOUT_CIRCLE);
-    expect_sound("{\"nodes\": 300, \"family\": \"ring\"}", LAYOUT_CIRCLE);
-    expect_sound("{\"nodes\": 9, \"family\": \"path\"}", LAYOUT_ARC);
-    expect_sound("{\"nodes\": 17, \"family\": \"star\"}", LAYOUT_HUB);
-    expect_sound("{\"nodes\": 12, \"family\": \"complete\"}", LAYOUT_CIRCLE);
-    expect_sound("{\"nodes\": 11, \"family\": \"complete-bipartite\", \"part\": 4}",
-                 LAYOUT_COLUMNS);
-    expect_sound("{\"nodes\": 24, \"family\": \"torus\", \"sides\": [4, 6]}", LAYOUT_LATTICE);
-    expect_sound("{\"nodes\": 24, \"family\": \"torus\", \"sides\": [24]}", LAYOUT_CIRCLE);
-    expect_sound("{\"nodes\": 24, \"family\": \"grid\", \"sides\": [1, 24]}", LAYOUT_ARC);
-    expect_sound("{\"nodes\": 60, \"family\": \"grid\", \"sides\": [3, 4, 5]}", LAYOUT_LATTICE);
-    expect_sound("{\"nodes\": 8, \"family\": \"hypercube\"}", LAYOUT_LATTICE);
-    expect_sound("{\"nodes\": 256, \"family\": \"hypercube\"}", LAYOUT_LATTICE);
-    expect_sound("{\"nodes\": 15, \"family\": \"k-ary-tree\"}", LAYOUT_TREE);
-    expect_sound("{\"nodes\": 364, \"family\": \"k-ary-tree\", \"arity\": 3}", LAYOUT_TREE);
-    expect_sound("{\"nodes\": 7, \"edges\": [[0,1],[0,2],[2,3],[2,4],[4,5],[4,6]]}", LAYOUT_TREE);
-    expect_sound("{\"nodes\": 20, \"family\": \"barbell\"}", LAYOUT_STRESS);
-    expect_sound("{\"nodes\": 100, \"family\": \"random-regular\", \"degree\": 4}", LAYOUT_STRESS);
-    expect_sound("{\"nodes\": 480, \"family\": \"random-regular\", \"degree\": 3}", LAYOUT_STRESS);
-    expect_sound("{\"nodes\": 12, \"family\": \"one-peer-exponential\"}", LAYOUT_CIRCLE);
-    expect_sound("{\"nodes\": 16, \"family\": \"one-peer-hypercube\"}", LAYOUT_LATTICE);
+    expect_sound("{'nodes': 2, 'family': 'ring'}", LAYOUT_CIRCLE);
+    expect_sound("{'nodes': 300, 'family': 'ring'}", LAYOUT_CIRCLE);
+    expect_sound("{'nodes': 9, 'family': 'path'}", LAYOUT_ARC);
+    expect_sound("{'nodes': 17, 'family': 'star'}", LAYOUT_HUB);
+    expect_sound("{'nodes': 12, 'family': 'complete'}", LAYOUT_CIRCLE);
+    expect_sound("{'nodes': 11, 'family': 'complete-bipartite', 'part': 4}", LAYOUT_COLUMNS);
+    expect_sound("{'nodes': 24, 'family': 'torus', 'sides': [4, 6]}", LAYOUT_LATTICE);
+    expect_sound("{'nodes': 24, 'family': 'torus', 'sides': [24]}", LAYOUT_CIRCLE);
+    expect_sound("{'nodes': 24, 'family': 'grid', 'sides': [1, 24]}", LAYOUT_ARC);
+    expect_sound("{'nodes': 60, 'family': 'grid', 'sides': [3, 4, 5]}", LAYOUT_LATTICE);
+    expect_sound("{'nodes': 8, 'family': 'hypercube'}", LAYOUT_LATTICE);
+    expect_sound("{'nodes': 256, 'family': 'hypercube'}", LAYOUT_LATTICE);
+    expect_sound("{'nodes': 15, 'family': 'k-ary-tree'}", LAYOUT_TREE);
+    expect_sound("{'nodes': 364, 'family': 'k-ary-tree', 'arity': 3}", LAYOUT_TREE);
+    expect_sound("{'nodes': 7, 'edges': [[0,1],[0,2],[2,3],[2,4],[4,5],[4,6]]}", LAYOUT_TREE);
+    expect_sound("{'nodes': 20, 'family': 'barbell'}", LAYOUT_STRESS);
+    expect_sound("{'nodes': 100, 'family': 'random-regular', 'degree': 4}", LAYOUT_STRESS);
+    expect_sound("{'nodes': 480, 'family': 'random-regular', 'degree': 3}", LAYOUT_STRESS);
+    expect_sound("{'nodes': 12, 'family': 'one-peer-exponential'}", LAYOUT_CIRCLE);
+    expect_sound("{'nodes': 16, 'family': 'one-peer-hypercube'}", LAYOUT_LATTICE);
 }
 END_TEST
 
 START_TEST(one_node_stands_in_the_middle) {
     layout_point point;
-    sl_topology *t = parse("{\"nodes\": 1, \"family\": \"star\"}");
+    sl_topology *t = parse("{'nodes': 1, 'family': 'star'}");
     place(&point, t);
     ck_assert(point.x == 0.5 && point.y == 0.5);
     sl_topology_close(&t);
@@ -92,7 +83,7 @@ END_TEST
 /* A cycle under other names stands like a ring: neighbours are next to each other. */
 START_TEST(a_listed_cycle_is_a_circle) {
     layout_point points[6];
-    sl_topology *t = parse("{\"nodes\": 6, \"edges\": [[0,3],[3,1],[1,5],[5,2],[2,4],[4,0]]}");
+    sl_topology *t = parse("{'nodes': 6, 'edges': [[0,3],[3,1],[1,5],[5,2],[2,4],[4,0]]}");
     static const uint32_t cycle[] = {0, 3, 1, 5, 2, 4};
     ck_assert(place(points, t).kind == LAYOUT_CYCLE);
     for (int i = 0; i < 6; i++)
@@ -104,7 +95,7 @@ END_TEST
 
 START_TEST(lattice_edges_are_short_or_wrap_around) {
     layout_point points[24];
-    sl_topology *t = parse("{\"nodes\": 24, \"family\": \"torus\", \"sides\": [4, 6]}");
+    sl_topology *t = parse("{'nodes': 24, 'family': 'torus', 'sides': [4, 6]}");
     layout l = place(points, t);
     for (uint32_t i = 0; i < 24; i++) {
         sl_row row = sl_topology_in(t, 1, i);
@@ -140,7 +131,7 @@ END_TEST
 
 START_TEST(too_many_nodes_are_refused) {
     static layout_point points[1];
-    sl_topology *t = parse("{\"nodes\": 501, \"family\": \"ring\"}");
+    sl_topology *t = parse("{'nodes': 501, 'family': 'ring'}");
     layout l = layout_choose(t);
     ck_assert_int_eq(layout_place(points, &l, t, &error), SL_EINVAL);
     ck_assert_ptr_nonnull(strstr(error.text, "501"));

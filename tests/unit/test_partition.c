@@ -19,6 +19,21 @@ static sl_samples labelled(uint32_t count, uint32_t classes) {
     return samples;
 }
 
+static sl_partition open_partition(const sl_data_config *config, const sl_samples *samples,
+                                   uint32_t nodes, uint64_t seed) {
+    sl_partition p;
+    ck_assert_msg(sl_partition_open(&p, config, samples, nodes, 0, seed, &error) == 0, "%s",
+                  error.text);
+    return p;
+}
+
+static void expect_refusal(const sl_data_config *config, const sl_samples *samples, uint32_t nodes,
+                           const char *said) {
+    sl_partition p;
+    ck_assert_int_eq(sl_partition_open(&p, config, samples, nodes, 0, 1, &error), SL_EINVAL);
+    ck_assert_msg(strstr(error.text, said) != NULL, "%s", error.text);
+}
+
 static const struct {
     sl_data_config config;
     uint32_t nodes;
@@ -38,12 +53,9 @@ static const struct {
 
 START_TEST(every_sample_belongs_to_exactly_one_node_and_every_node_has_one) {
     sl_samples samples = labelled(SAMPLES, 10);
-    sl_partition p, again;
     uint32_t nodes = partitions[_i].nodes, seen[SAMPLES] = {0}, total = 0;
-    ck_assert_int_eq(sl_partition_open(&p, &partitions[_i].config, &samples, nodes, 0, 11, &error),
-                     0);
-    ck_assert_int_eq(
-        sl_partition_open(&again, &partitions[_i].config, &samples, nodes, 0, 11, &error), 0);
+    sl_partition p = open_partition(&partitions[_i].config, &samples, nodes, 11),
+                 again = open_partition(&partitions[_i].config, &samples, nodes, 11);
     for (uint32_t node = 0; node < nodes; node++) {
         ck_assert_uint_ge(sl_partition_size(&p, node), 1);
         total += sl_partition_size(&p, node);
@@ -63,9 +75,8 @@ END_TEST
 
 /* The mean number of different labels that a node sees. */
 static double labels_seen(sl_data_config config, uint32_t nodes, const sl_samples *samples) {
-    sl_partition p;
+    sl_partition p = open_partition(&config, samples, nodes, 3);
     uint32_t total = 0;
-    ck_assert_int_eq(sl_partition_open(&p, &config, samples, nodes, 0, 3, &error), 0);
     for (uint32_t node = 0; node < nodes; node++) {
         bool seen[10] = {0};
         for (uint32_t i = p.starts[node]; i < p.starts[node + 1]; i++)
@@ -100,8 +111,7 @@ START_TEST(dirichlet_shares_have_the_right_variance) {
     for (int a = 0; a < 3; a++) {
         sl_samples samples = labelled(classes * each, classes);
         sl_data_config config = {.partition = SL_PARTITION_DIRICHLET, .alpha = alphas[a]};
-        sl_partition p;
-        ck_assert_int_eq(sl_partition_open(&p, &config, &samples, nodes, 0, 17, &error), 0);
+        sl_partition p = open_partition(&config, &samples, nodes, 17);
         static uint32_t counts[5][400];
         memset(counts, 0, sizeof counts);
         double variance = 0, expected = (1.0 / nodes) * (1 - 1.0 / nodes) / (nodes * alphas[a] + 1);
@@ -121,8 +131,7 @@ END_TEST
 
 /* Of so many members each has what it would have in a run of so many nodes. */
 static void check_shares(sl_shares *s, uint32_t count) {
-    sl_partition p;
-    ck_assert_int_eq(sl_partition_open(&p, &s->config, s->samples, count, 0, 5, &error), 0);
+    sl_partition p = open_partition(&s->config, s->samples, count, 5);
     for (uint32_t place = 0; place < count; place++) {
         const uint32_t rank = s->ranks_max - count + place, *indices, *own;
         ck_assert_int_eq(sl_shares_deal(s, rank, place, count, &error), 0);
@@ -153,16 +162,12 @@ END_TEST
 
 START_TEST(impossible_partitions_are_refused) {
     sl_samples samples = labelled(10, 2);
-    sl_partition p;
-    sl_data_config config = {.partition = SL_PARTITION_IID};
-    ck_assert_int_eq(sl_partition_open(&p, &config, &samples, 11, 0, 1, &error), SL_EINVAL);
-    ck_assert_ptr_nonnull(strstr(error.text, "10 training samples for 11 nodes"));
-    config = (sl_data_config){.partition = SL_PARTITION_SHARDS, .shards_per_node = 3};
-    ck_assert_int_eq(sl_partition_open(&p, &config, &samples, 4, 0, 1, &error), SL_EINVAL);
-    ck_assert_ptr_nonnull(
-        strstr(error.text, "data.partition.shards_per_node is 3; allowed are 1 to 2"));
-    config = (sl_data_config){.partition = SL_PARTITION_DIRICHLET, .alpha = NAN};
-    ck_assert_int_eq(sl_partition_open(&p, &config, &samples, 4, 0, 1, &error), SL_EINVAL);
+    expect_refusal(&(sl_data_config){.partition = SL_PARTITION_IID}, &samples, 11,
+                   "10 training samples for 11 nodes");
+    expect_refusal(&(sl_data_config){.partition = SL_PARTITION_SHARDS, .shards_per_node = 3},
+                   &samples, 4, "data.partition.shards_per_node is 3; allowed are 1 to 2");
+    expect_refusal(&(sl_data_config){.partition = SL_PARTITION_DIRICHLET, .alpha = NAN}, &samples,
+                   4, "alpha");
     sl_samples_close(&samples);
 }
 END_TEST
@@ -186,10 +191,8 @@ START_TEST(speakers_are_dealt_whole_and_evenly) {
     sl_samples samples = spoken(6 * 21, 42);
     sl_data_config config = {.partition = SL_PARTITION_SPEAKERS};
     for (uint32_t nodes = 1; nodes <= 36; nodes++) {
-        sl_partition p;
+        sl_partition p = open_partition(&config, &samples, nodes, 1);
         int owners[42];
-        ck_assert_msg(sl_partition_open(&p, &config, &samples, nodes, 0, 1, &error) == 0, "%s",
-                      error.text);
         memset(owners, -1, sizeof owners);
         for (uint32_t node = 0; node < nodes; node++) {
             ck_assert_uint_ge(sl_partition_size(&p, node), 1);
@@ -212,8 +215,7 @@ END_TEST
 START_TEST(partitions_by_label_go_by_a_text_s_speakers) {
     sl_samples samples = spoken(6 * 21, 42);
     sl_data_config config = {.partition = SL_PARTITION_SHARDS, .shards_per_node = 1};
-    sl_partition p;
-    ck_assert_int_eq(sl_partition_open(&p, &config, &samples, 6, 0, 1, &error), 0);
+    sl_partition p = open_partition(&config, &samples, 6, 1);
     for (uint32_t node = 0; node < 6;
          node++) { /* 21 samples in a row of the sorted ones: one to six a speaker */
         uint32_t least = 42, most = 0;
@@ -231,13 +233,9 @@ END_TEST
 
 START_TEST(speakers_that_are_too_few_or_none_are_refused) {
     sl_samples text = spoken(6 * 21, 42), images = labelled(100, 10);
-    sl_data_config config = {.partition = SL_PARTITION_SPEAKERS};
-    sl_partition p;
-    ck_assert_int_eq(sl_partition_open(&p, &config, &text, 37, 0, 1, &error), SL_EINVAL);
-    ck_assert_ptr_nonnull(
-        strstr(error.text, "36 speakers with a whole sample and the topology 37 nodes"));
-    ck_assert_int_eq(sl_partition_open(&p, &config, &images, 2, 0, 1, &error), SL_EINVAL);
-    ck_assert_ptr_nonnull(strstr(error.text, "data.partition.name: speakers needs a text"));
+    const sl_data_config config = {.partition = SL_PARTITION_SPEAKERS};
+    expect_refusal(&config, &text, 37, "36 speakers with a whole sample and the topology 37 nodes");
+    expect_refusal(&config, &images, 2, "data.partition.name: speakers needs a text");
     sl_samples_close(&text);
     sl_samples_close(&images);
 }
@@ -246,10 +244,9 @@ END_TEST
 START_TEST(an_epoch_shows_each_sample_once_and_the_next_in_another_order) {
     sl_samples samples = labelled(120, 10);
     sl_data_config config = {.partition = SL_PARTITION_IID};
-    sl_partition p;
+    sl_partition p = open_partition(&config, &samples, 3, 1);
     const uint32_t *indices;
     uint32_t seen[120] = {0}, first[2][10];
-    ck_assert_int_eq(sl_partition_open(&p, &config, &samples, 3, 0, 1, &error), 0);
     for (uint64_t round = 1; round <= 8; round++) { /* 40 samples, batches of 10 */
         ck_assert_uint_eq(sl_partition_batch(&p, 1, round, 10, &indices), 10);
         for (int i = 0; i < 10; i++)
@@ -268,10 +265,9 @@ END_TEST
 START_TEST(a_batch_is_a_function_of_rank_and_round_alone) {
     sl_samples samples = labelled(103, 10);
     sl_data_config config = {.partition = SL_PARTITION_IID};
-    sl_partition p, q;
+    sl_partition p = open_partition(&config, &samples, 4, 1),
+                 q = open_partition(&config, &samples, 4, 1);
     const uint32_t *a, *b;
-    ck_assert_int_eq(sl_partition_open(&p, &config, &samples, 4, 0, 1, &error), 0);
-    ck_assert_int_eq(sl_partition_open(&q, &config, &samples, 4, 0, 1, &error), 0);
     for (uint64_t round = 40; round >= 1; round--) {
         uint32_t rank = round % 4;
         sl_partition_batch(&p, (rank + 1) % 4, 99, 8, &a);
@@ -290,9 +286,8 @@ END_TEST
 START_TEST(who_joins_has_all_samples_and_the_others_theirs) {
     sl_samples samples = labelled(103, 10);
     sl_data_config config = {.partition = SL_PARTITION_IID};
-    sl_partition p, grown;
+    sl_partition p = open_partition(&config, &samples, 4, 1), grown;
     const uint32_t *a, *b;
-    ck_assert_int_eq(sl_partition_open(&p, &config, &samples, 4, 0, 1, &error), 0);
     ck_assert_int_eq(sl_partition_open(&grown, &config, &samples, 4, 2, 1, &error), 0);
     for (uint32_t rank = 0; rank < 4; rank++) {
         ck_assert_uint_eq(sl_partition_batch(&p, rank, 3, 8, &a), 8);
@@ -315,10 +310,8 @@ END_TEST
 
 int main(void) {
     Suite *suite = suite_create("partition");
-    TCase *each = tcase_create("each partition");
-    tcase_add_loop_test(each, every_sample_belongs_to_exactly_one_node_and_every_node_has_one, 0,
-                        sizeof partitions / sizeof partitions[0]);
-    suite_add_tcase(suite, each);
+    add_loop(suite, every_sample_belongs_to_exactly_one_node_and_every_node_has_one, 0,
+             sizeof partitions / sizeof partitions[0]);
     ADD_TESTS(suite, "partition", partitions_skew_labels_as_their_names_say,
               dirichlet_shares_have_the_right_variance, members_share_samples_anew,
               impossible_partitions_are_refused,

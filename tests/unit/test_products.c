@@ -124,16 +124,12 @@ START_TEST(kernels_of_all_processors_have_the_bits_of_sums_in_one_order) {
 END_TEST
 
 int main(void) {
-    const TTest *const tests[] = {
-        weight_gradients_agree_with_float64_in_every_shape,
-        layer_outputs_agree_with_float64_in_every_shape,
-        kernels_of_all_processors_have_the_bits_of_sums_in_one_order,
-    };
     Suite *suite = suite_create("products");
-    TCase *tcase = tcase_create("products");
-    tcase_add_checked_fixture(tcase, open_all, close_all);
-    for (size_t t = 0; t < sizeof tests / sizeof *tests; t++)
-        tcase_add_loop_test(tcase, tests[t], 0, LEVELS);
-    suite_add_tcase(suite, tcase);
+    add_loop_with(suite, weight_gradients_agree_with_float64_in_every_shape, open_all, close_all, 0,
+                  LEVELS);
+    add_loop_with(suite, layer_outputs_agree_with_float64_in_every_shape, open_all, close_all, 0,
+                  LEVELS);
+    add_loop_with(suite, kernels_of_all_processors_have_the_bits_of_sums_in_one_order, open_all,
+                  close_all, 0, LEVELS);
     return run_suite(suite);
 }

@@ -13,16 +13,20 @@ static sl_route routes[NODES_MAX];
 static sl_topology *topology;
 static sl_error error;
 
+static void open_on(const char *json, const sl_algorithm_config *config, const sl_shapes *shapes) {
+    ck_assert_msg(sl_topology_parse(&topology, json, "test", &error) == 0, "%s", error.text);
+    const sl_algorithm *algorithm = sl_algorithm_find(config->name, SL_VARIANT_DEFAULT, &error);
+    for (uint32_t i = 0; i < sl_topology_nodes(topology); i++)
+        ck_assert_int_eq(
+            sl_route_open(&routes[i], algorithm, config, topology, NULL, i, shapes, &error), 0);
+}
+
 static void open_with_shapes(const sl_algorithm_config *config, uint32_t nodes,
                              const sl_shapes *shapes) {
     char json[128];
     snprintf(json, sizeof json, "{\"nodes\": %u, \"family\": \"%s\"}", nodes,
              nodes > 1 ? "ring" : "complete");
-    ck_assert_msg(sl_topology_parse(&topology, json, "test", &error) == 0, "%s", error.text);
-    const sl_algorithm *algorithm = sl_algorithm_find(config->name, SL_VARIANT_DEFAULT, &error);
-    for (uint32_t i = 0; i < nodes; i++)
-        ck_assert_int_eq(
-            sl_route_open(&routes[i], algorithm, config, topology, NULL, i, shapes, &error), 0);
+    open_on(json, config, shapes);
 }
 
 static void open_with(const sl_algorithm_config *config, uint32_t nodes, size_t dimension) {
@@ -221,7 +225,6 @@ START_TEST(every_form_sums_and_spreads) {
 }
 END_TEST
 
-/* Steps of both halves, and elements that the busiest sends, of 2^12 times 9: each cut is even. */
 static bool is_listed(const uint32_t *places, uint32_t count, uint32_t place) {
     while (count > 0 && places[count - 1] != place)
         count--;
@@ -248,6 +251,7 @@ START_TEST(rings_go_on_in_their_direction) {
 }
 END_TEST
 
+/* Steps of both halves, and elements that the busiest sends, of 2^12 times 9: each cut is even. */
 START_TEST(forms_cost_what_the_table_says) {
     enum { D = 36864 };
     static const struct {
@@ -381,11 +385,7 @@ START_TEST(neighbours_meet_edge_by_edge) {
     static const size_t ends[] = {24, 30}, rows[] = {6, 1};
     static const sl_algorithm_config config = {.name = "power-gossip", .rank = 2};
     const sl_shapes shapes = {30, ends, rows, 2};
-    ck_assert_msg(sl_topology_parse(&topology, triangles, "test", &error) == 0, "%s", error.text);
-    const sl_algorithm *algorithm = sl_algorithm_find(config.name, SL_VARIANT_DEFAULT, &error);
-    for (uint32_t i = 0; i < 6; i++)
-        ck_assert_int_eq(
-            sl_route_open(&routes[i], algorithm, &config, topology, NULL, i, &shapes, &error), 0);
+    open_on(triangles, &config, &shapes);
     check_both_ends(6, 1);
     uint32_t steps = 0;
     while (has_step(0, 1, steps))
@@ -407,13 +407,9 @@ START_TEST(neighbours_meet_edge_by_edge) {
 }
 END_TEST
 
-START_TEST(one_server_sums_and_spreads) {
+START_TEST(servers_sum_and_spread) {
     check_route("parameter-server", 0);
     check_route("parameter-server", 2);
-}
-END_TEST
-
-START_TEST(sharded_servers_sum_and_spread) {
     check_route("parameter-server", SL_SERVER_SHARDED);
 }
 END_TEST
@@ -449,13 +445,8 @@ END_TEST
 START_TEST(a_schedule_united) {
     const char *json = "{\"nodes\": 4, \"schedule\": [{\"edges\": [[0, 1], [2, 3]]}, {\"edges\": "
                        "[[1, 2], [3, 0]]}, {\"edges\": [[0, 1]]}]}";
-    ck_assert_msg(sl_topology_parse(&topology, json, "test", &error) == 0, "%s", error.text);
-    const sl_algorithm_config config = {.replicas = SL_REPLICAS_PER_NEIGHBOUR};
-    const sl_algorithm *algorithm = sl_algorithm_find("choco-sgd", SL_VARIANT_DEFAULT, &error);
-    for (uint32_t i = 0; i < 4; i++)
-        ck_assert_int_eq(sl_route_open(&routes[i], algorithm, &config, topology, NULL, i,
-                                       &(sl_shapes){.dimension = 10}, &error),
-                         0);
+    const sl_algorithm_config config = {.name = "choco-sgd", .replicas = SL_REPLICAS_PER_NEIGHBOUR};
+    open_on(json, &config, &(sl_shapes){.dimension = 10});
     for (uint64_t exchange = 1; exchange <= 7; exchange++) {
         check_both_ends(4, exchange);
         for (uint32_t i = 0; i < 4; i++) {
@@ -487,13 +478,8 @@ END_TEST
 /* Its peers are those of the edges and of the ring; who is no neighbour may be a period ahead. */
 START_TEST(averages_are_summed_beside_edges) {
     const char *json = "{\"nodes\": 5, \"edges\": [[0, 2], [2, 4], [4, 1], [1, 3]]}";
-    ck_assert_msg(sl_topology_parse(&topology, json, "test", &error) == 0, "%s", error.text);
-    const sl_algorithm_config config = {.average_period = 7};
-    const sl_algorithm *algorithm = sl_algorithm_find("gossip-pga", SL_VARIANT_DEFAULT, &error);
-    for (uint32_t i = 0; i < 5; i++)
-        ck_assert_int_eq(sl_route_open(&routes[i], algorithm, &config, topology, NULL, i,
-                                       &(sl_shapes){.dimension = 10}, &error),
-                         0);
+    const sl_algorithm_config config = {.name = "gossip-pga", .average_period = 7};
+    open_on(json, &config, &(sl_shapes){.dimension = 10});
     check_both_ends(5, 1);
     const uint32_t expected[] = {0, 1, 3, 4}, *peers;
     ck_assert_uint_eq(sl_route_peers(&routes[2], &peers), 4);
@@ -512,9 +498,9 @@ int main(void) {
     ADD_TESTS(suite, "routes", every_form_sums_and_spreads, rings_go_on_in_their_direction,
               forms_cost_what_the_table_says, no_place_is_inner_in_both_trees,
               messages_are_merged_up_a_tree_and_come_back, neighbours_meet_edge_by_edge,
-              one_server_sums_and_spreads, a_stage_may_publish_less_than_the_dimension,
-              sharded_servers_sum_and_spread, shards_follow_each_other_and_cover_the_vector,
-              gossip_follows_the_topology, a_schedule_united, averages_are_summed_beside_edges,
+              servers_sum_and_spread, a_stage_may_publish_less_than_the_dimension,
+              shards_follow_each_other_and_cover_the_vector, gossip_follows_the_topology,
+              a_schedule_united, averages_are_summed_beside_edges,
               a_worker_may_be_two_exchanges_ahead_of_its_server);
     return run_suite(suite);
 }

@@ -139,14 +139,8 @@ END_TEST
 
 int main(void) {
     Suite *suite = suite_create("synthetic");
-    TCase *tables = tcase_create("tables"), *tasks = tcase_create("tasks");
-    tcase_add_loop_test(tables, tables_have_the_published_sizes, 0,
-                        sizeof published / sizeof *published);
-    const TTest *tests[] = {times_follow_from_operations_and_speed,
-                            gradients_are_the_model_and_noise, few_numbers_of_a_gradient_are_alike};
-    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)
-        tcase_add_test(tasks, tests[i]);
-    suite_add_tcase(suite, tables);
-    suite_add_tcase(suite, tasks);
+    add_loop(suite, tables_have_the_published_sizes, 0, sizeof published / sizeof *published);
+    ADD_TESTS(suite, "tasks", times_follow_from_operations_and_speed,
+              gradients_are_the_model_and_noise, few_numbers_of_a_gradient_are_alike);
     return run_suite(suite);
 }

@@ -193,16 +193,9 @@ END_TEST
 
 int main(void) {
     Suite *suite = suite_create("task");
-    TCase *tcase = tcase_create("hooks");
-    const TTest *tests[] = {a_complete_task_runs,
-                            samples_are_weights,
-                            epochs_of_clients_follow_from_their_samples,
-                            a_missing_hook_is_named,
-                            impossible_sizes_are_named,
-                            rows_must_divide_their_tensors,
-                            tensors_must_end_at_the_dimension};
-    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)
-        tcase_add_test(tcase, tests[i]);
-    suite_add_tcase(suite, tcase);
+    ADD_TESTS(suite, "hooks", a_complete_task_runs, samples_are_weights,
+              epochs_of_clients_follow_from_their_samples, a_missing_hook_is_named,
+              impossible_sizes_are_named, rows_must_divide_their_tensors,
+              tensors_must_end_at_the_dimension);
     return run_suite(suite);
 }

@@ -367,14 +367,10 @@ END_TEST
 
 int main(void) {
     Suite *suite = suite_create("warps");
-    TCase *cases = tcase_create("together");
-    tcase_add_loop_test(cases, lanes_go_together, 0, TRIALS);
-    tcase_add_loop_test(cases, blocks_count_and_the_last_one_picks, 0,
-                        (int)(sizeof ways / sizeof *ways));
-    tcase_add_loop_test(cases, blocks_scan, 0, 6);
-    tcase_add_test(cases, codes_draw_each_block_once);
-    tcase_add_test(cases, subsets_draw_each_block_once);
-    tcase_add_loop_test(cases, blocks_step_an_lstm, 0, (int)(sizeof lstms / sizeof *lstms));
-    suite_add_tcase(suite, cases);
+    add_loop(suite, lanes_go_together, 0, TRIALS);
+    add_loop(suite, blocks_count_and_the_last_one_picks, 0, sizeof ways / sizeof *ways);
+    add_loop(suite, blocks_scan, 0, 6);
+    add_loop(suite, blocks_step_an_lstm, 0, sizeof lstms / sizeof *lstms);
+    ADD_TESTS(suite, "once", codes_draw_each_block_once, subsets_draw_each_block_once);
     return run_suite(suite);
 }
