@@ -9,7 +9,7 @@ import time
 from _keyed import SEALED, make_keys, make_nodes, with_key, with_pair, write_roster
 from _ports import free_ports
 from _scene import Failure, Scene, check
-from cuts import QUICK, check_models
+from cuts import QUICK
 
 COUNT = 4
 WAYS = ("key", "certificates")
@@ -56,8 +56,7 @@ class Four:
         check(min(codes.values()) >= 0, f"ended by a signal: {codes}")
         for rank, agent in self.agents.items():
             check(agent.code == 0, f"agent {rank} ended with {agent.code}: {agent.err[-800:]!r}")
-        self.scene.call("sim", self.path, "--out", self.scene.path("sim"), timeout=300).check_well()
-        check_models(self.scene, COUNT)
+        self.scene.check_models([f"out{rank}" for rank in range(COUNT)], experiment=self.path)
 
 
 FAILURES_MAX = 10

@@ -1,7 +1,7 @@
 """What scripts about keys share: keys, rosters with fingerprints, and pairs that train."""
 
 from _ports import free_ports
-from strangers import check_models, start
+from strangers import start
 
 SEALED = {"security__seal": "on"}
 RUN_ID = 0x5EC2E75EC2E75EC2
@@ -50,7 +50,7 @@ def train(scene, experiment, extra, pins=("", ""), tap=None, run_id=RUN_ID):
 def check_both(scene, experiment, ended):
     for one in ended:
         one.check_well()
-    check_models(scene, experiment, ["out0", "out1"])
+    scene.check_models(["out0", "out1"], experiment=experiment)
 
 
 def read_bytes(path):

@@ -48,9 +48,8 @@ def failing(scene, part, call, at, why):
     log = scene.path("calls")
     if os.path.exists(log):
         os.unlink(log)
-    library = os.path.join(os.path.dirname(os.path.dirname(scene.starling)), "tests")
     return {
-        "LD_PRELOAD": os.path.join(library, "libfailing_disk.so"),
+        "LD_PRELOAD": scene.built("tests/libfailing_disk.so"),
         "STARLING_DISK": part,
         "STARLING_DISK_CALL": call,
         "STARLING_DISK_AT": str(at),
@@ -59,9 +58,9 @@ def failing(scene, part, call, at, why):
     }
 
 
-def calls(scene):
+def read_calls(path):
     """number -> path; threads may have written them in another order."""
-    with open(scene.path("calls")) as file:
+    with open(path) as file:
         return {int(number): path for number, path in (line.split() for line in file)}
 
 
@@ -120,7 +119,7 @@ def let_fail(scene, path, whole, number, at, why):
     out = scene.path(f"out-{number}-{why}")
     with environment(scene, failing(scene, out, "any", at, why)):
         ended = scene.call("sim", path, "--out", out)
-    made = calls(scene)
+    made = read_calls(scene.path("calls"))
     if len(made) < number:
         return False
     check_words(ended, REASONS[why], made[number])
@@ -291,15 +290,4 @@ def a_file_system_gives_errors(scene):
 
 
 if __name__ == "__main__":
-    run_tests(
-        [
-            a_call_of_the_simulator_fails,
-            the_last_word_of_a_run_cannot_be_written,
-            all_calls_from_one_on_fail,
-            writes_take_half,
-            a_disk_of_one_agent_fails,
-            a_full_disk_is_given_room,
-            nothing_can_be_written,
-            a_file_system_gives_errors,
-        ]
-    )
+    run_tests()

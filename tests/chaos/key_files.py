@@ -123,27 +123,16 @@ def what_run_hands_over_stays_with_its_agents(scene):
 
 
 def key_files_that_others_may_read_are_refused(scene):
+    """By an agent and a run, before there is a folder; test_keys has what else is refused."""
     make_keys(scene, "run.key")
+    os.chmod(scene.path("run.key"), 0o644)
     experiment = scene.experiment(**PAIR)
-    roster = write_roster(scene, "roster", free_ports(2))
-    os.symlink("run.key", scene.path("link.key"))
-    scene.write("short.key", read_bytes(scene.path("run.key")).decode()[:50])
-    scene.write("other.key", "another program's key".ljust(83, ".") + "\n")
-    form = ("is not a run's key of 84 bytes", "starling keys make")
-    for name, mode, words in (
-        ("short.key", 0o600, ("short.key", *form, "it has 50")),
-        ("other.key", 0o600, ("other.key", "is not a run's key")),
-        ("run.key", 0o644, ("run.key", "chmod 600")),
-        ("link.key", 0o600, ("link.key", "symbolic link")),
-        ("none.key", None, ("none.key", "No such file")),
-    ):
-        if mode is not None:
-            os.chmod(scene.path(name), mode)
-        ended = start(scene, experiment, 0, roster, "out0", *with_key(name)).wait(60)
-        ended.check_refused(*words)
-        out = scene.path("run")
-        scene.call("run", experiment, "--out", out, *with_key(name)).check_refused(*words)
-        check(not os.path.exists(out), "a run folder was left behind")
+    roster = scene.roster(free_ports(2))
+    for name, words in (("run.key", "chmod 600"), ("none.key", "No such file")):
+        for command in (("run",), ("agent", "--rank", "0", "--roster", roster)):
+            ended = scene.call(*command, experiment, "--out", scene.path("out"), *with_key(name))
+            ended.check_refused(name, words)
+            check(not os.path.exists(scene.path("out")), "a run folder was left behind")
 
 
 WITHOUT_TLS_1_3 = """openssl_conf = all
@@ -173,12 +162,4 @@ def an_openssl_without_tls_1_3_is_named(scene):
 
 
 if __name__ == "__main__":
-    run_tests(
-        [
-            keys_are_in_their_files_only,
-            who_has_a_key_leaves_no_core,
-            what_run_hands_over_stays_with_its_agents,
-            key_files_that_others_may_read_are_refused,
-            an_openssl_without_tls_1_3_is_named,
-        ]
-    )
+    run_tests()

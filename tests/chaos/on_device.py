@@ -14,9 +14,7 @@ from losses import wait_for_views
 
 def one_is_killed_and_one_returns(scene):
     """With a replica of each neighbour, which begins anew."""
-    build = os.path.dirname(os.path.dirname(scene.starling))
-    plugin = os.path.join(build, "gpu", "libstarling-emulated.so")
-    scene.environment["STARLING_PLUGIN"] = plugin
+    scene.emulate_device()
     compressor = {"name": "float16"}
     algorithm = {"name": "choco-sgd", "replicas": "per-neighbour", "compressor": compressor}
     changes = {"device": "cuda:0", "model": "softmax", "rounds": 2500, "algorithm": algorithm}
@@ -35,4 +33,4 @@ def one_is_killed_and_one_returns(scene):
 
 
 if __name__ == "__main__":
-    run_tests([one_is_killed_and_one_returns])
+    run_tests()

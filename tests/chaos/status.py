@@ -16,7 +16,7 @@ import socket
 import threading
 import time
 
-from _scene import SLOWER, check, run_tests
+from _scene import check, run_tests, wait_until
 from _ports import free_ports
 from launchers import free_range
 
@@ -44,13 +44,6 @@ def ask(path, method="GET", target="/status"):
     return reply.status, content
 
 
-def wait_until(what, why, seconds=60):
-    until = time.monotonic() + SLOWER * seconds
-    while not what():
-        check(time.monotonic() < until, why)
-        time.sleep(0.1)
-
-
 def a_stopped_agent_is_the_root(scene):
     """All agents of a run answer; when one is stopped, the others wait for it along the ring."""
     path = scene.experiment(
@@ -69,7 +62,7 @@ def a_stopped_agent_is_the_root(scene):
     def train():
         return len([line for line in lines() if "computes" in line or "exchanges" in line]) == 6
 
-    wait_until(train, "not all agents train")
+    wait_until(train, "all agents train")
     here = os.open(folder, os.O_PATH)
     near = f"/proc/self/fd/{here}/status-2.sock"
     status, content = ask(near)
@@ -84,8 +77,8 @@ def a_stopped_agent_is_the_root(scene):
     victim = scene.agents()[3]
     os.kill(victim, signal.SIGSTOP)
     try:
-        wait_until(lambda: "rank 3 does not answer; " in lines()[-1], "the root is not named", 30)
-        wait_until(lambda: lines()[-1].count(",") == 4, "not all wait", 30)
+        wait_until(lambda: "rank 3 does not answer; " in lines()[-1], "the root is named", 30)
+        wait_until(lambda: lines()[-1].count(",") == 4, "all wait", 30)
         words = lines()[-1]
         whole = r"rank 3 does not answer; [24], [24], [15], [15], 0 wait for it"
         check(re.fullmatch(whole, words), words)
@@ -115,9 +108,6 @@ class Stalls:
         self.seconds, self.others = {}, []
         self.folder, self.stalls = scene.path("run"), scene.path("stalls")
         os.mkdir(self.stalls)
-        build = os.path.dirname(os.path.dirname(scene.starling))
-        library = os.path.join(build, "tests", "libslow_gradient.so")
-        check(os.path.exists(library), "libslow_gradient.so is not built")
         self.port = free_ports(1)[0]
         path = scene.experiment(
             rounds=10**7,
@@ -127,7 +117,8 @@ class Stalls:
             transport={"timeout_s": 300},
             monitor={"listen": f"127.0.1.{{rank}}:{self.port}"},
         )
-        scene.environment = {"LD_PRELOAD": library, "STARLING_STALLS": self.stalls}
+        scene.preload("slow_gradient")
+        scene.environment["STARLING_STALLS"] = self.stalls
         self.running = scene.start("run", path, "--out", self.folder)
         scene.environment = {}
 
@@ -140,7 +131,7 @@ class Stalls:
             moves = re.findall(r"^ +\d+ +\d+ +(?:computes|exchanges) ", said, re.M)
             return len(moves) == N and not ROOT.search(said)
 
-        wait_until(train, "not all agents train")
+        wait_until(train, "all agents train")
 
     def stall(self, kind, pid, stalls):
         if kind == "stopped":
@@ -195,7 +186,7 @@ def real_stalls(scene):
     many = os.environ.get("STARLING_STALLS")
     stalls = Stalls(scene)
     try:
-        wait_until(lambda: len(scene.agents()) == N, "not all agents start")
+        wait_until(lambda: len(scene.agents()) == N, "all agents start")
         for _ in range(int(many or 4)):
             stalls.wait_until_all_train()
             stalls.once(scene.agents())
@@ -344,7 +335,7 @@ def at_a_port(scene):
         def answers():
             return trains.search(scene.call("status", f"localhost:{first + 1}").out)
 
-        wait_until(answers, "nobody answers at the port")
+        wait_until(answers, "somebody answers at the port")
         connection = http.client.HTTPConnection("127.0.0.1", first, timeout=120)
         connection.request("GET", "/status")
         said = json.loads(connection.getresponse().read())
@@ -377,13 +368,4 @@ def at_a_port(scene):
 
 
 if __name__ == "__main__":
-    run_tests(
-        [
-            a_stopped_agent_is_the_root,
-            real_stalls,
-            roots_of_made_up_stalls,
-            odd_answers,
-            nobody_is_there,
-            at_a_port,
-        ]
-    )
+    run_tests()

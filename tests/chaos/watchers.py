@@ -12,12 +12,12 @@ import socket
 import threading
 import time
 
-from _scene import SLOWER, check, run_tests
+from _scene import SLOWER, check, run_tests, wait_until
 from _cutter import Cutter
 from _ports import free_ports
 from by_hand import PAIR
 from crowd import Watched
-from strangers import check_models, start
+from strangers import start
 
 WATCHERS, DESCRIPTORS = 1000, 1024
 LOG_BYTES = 64 * 1024
@@ -76,10 +76,7 @@ class Dribblers(threading.Thread):
             one.close()
 
     def wait_all(self):
-        until = time.monotonic() + SLOWER * 60
-        while len(self.there) < self.count or self.made < self.count:
-            check(time.monotonic() < until, f"{self.made} watchers have come")
-            time.sleep(0.05)
+        wait_until(lambda: min(len(self.there), self.made) >= self.count, "all watchers come")
 
     def end(self):
         self.open = False
@@ -117,7 +114,7 @@ def a_run_goes_on_under_a_crowd_of_watchers(scene):
     ports, look = free_ports(2), free_ports(1)[0]
     cutter = Cutter(5, ports, 1, 100000, kinds=("reset",))
     cutter.start()
-    roster = scene.write("roster", "".join(f"127.0.0.1:{port}\n" for port in cutter.ports))
+    roster = scene.roster(cutter.ports)
     experiment = scene.experiment(**RUN)
 
     def begin(rank, *extra):
@@ -156,12 +153,12 @@ def a_run_goes_on_under_a_crowd_of_watchers(scene):
     check(watched.descriptors < 100, f"{watched.descriptors} descriptors")
     saved = os.listdir(scene.path("out0/checkpoints"))
     check(any("round-1500-" in name for name in saved), f"checkpoints: {saved}")
-    check_models(scene, experiment, ["out0", "out1"])
+    scene.check_models(["out0", "out1"], experiment=experiment)
 
 
 def wait_with_a_page(scene, host="127.0.0.1", *extra):
     """An agent that waits for its neighbour, and the port of its page."""
-    roster = scene.write("roster", "".join(f"127.0.0.1:{port}\n" for port in free_ports(2)))
+    roster = scene.roster(free_ports(2))
     experiment, look = scene.experiment(**RUN), free_ports(1)[0]
     listen = ("--set", f"monitor.listen={host}:{look}")
     agent = start(scene, experiment, 0, roster, "out0", *listen, *extra)
@@ -274,18 +271,10 @@ def without_a_descriptor_watchers_are_turned_away(scene):
         answer = say_or_be_turned_away(look)
         check(answer == b"", f"with no descriptor: {answer}")
     resource.prlimit(pid, resource.RLIMIT_NOFILE, usual)
-    until = time.monotonic() + SLOWER * 10
-    while not say_or_be_turned_away(look).startswith(b"HTTP/1.1 200 "):
-        check(time.monotonic() < until, "the page is not seen again")
+    wait_until(lambda: say_or_be_turned_away(look).startswith(b"HTTP/1.1 200 "), "it is seen", 10)
     check(bytes_of(*logs) == before, f"it is said: {agent.said[-300:]}")
     end(agent)
 
 
 if __name__ == "__main__":
-    run_tests(
-        [
-            a_run_goes_on_under_a_crowd_of_watchers,
-            others_are_refused_and_who_is_slow_is_ended,
-            without_a_descriptor_watchers_are_turned_away,
-        ]
-    )
+    run_tests()
