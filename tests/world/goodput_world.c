@@ -65,26 +65,13 @@ static void on_round(void *context, uint32_t rank, uint64_t round) {
     l->rounds++;
 }
 
-static int run_agent(const learner *l, sl_roster *roster, sl_error *error) {
-    const sl_agent_settings settings = {.experiment = experiment,
-                                        .task = task,
-                                        .rank = l->rank,
-                                        .host = "127.0.0.1",
-                                        .port = (uint16_t)(7000 + l->rank),
-                                        .joins = l->joins,
-                                        .observer = {.context = (void *)l, .round = on_round}};
-    sl_agent *agent = NULL;
-    int result = sl_agent_open(&agent, &settings, error);
-    if (result == 0)
-        result = sl_agent_run(agent, roster, error);
-    sl_agent_close(&agent);
-    return result;
-}
-
 static void *be_learner(void *of) {
     const learner *l = of;
+    const sl_agent_settings settings = {
+        .rank = l->rank, .joins = l->joins, .observer = {.context = of, .round = on_round}};
+    sl_agent *agent = NULL;
     sl_error error;
-    run_agent(l, expected_roster(LEARNERS), &error);
+    expected_run(&agent, settings, LEARNERS, &error);
     world_fail("learner %u ended at %.3f s: %s", l->rank, world_now() - first_s, error.text);
 }
 
@@ -169,9 +156,7 @@ static uint64_t play(uint64_t seed, double seconds) {
         rounds += learners[i].rounds;
         up_s += learners[i].process->alive ? world_now() - learners[i].started_s : 0;
     }
-    world_close();
-    disk_close();
-    expected_close();
+    expected_end();
     return rounds;
 }
 
