@@ -6,7 +6,7 @@ import os
 import sys
 import time
 
-from _keyed import SEALED, make_keys, make_nodes, with_key, with_pair, write_roster
+from _keyed import SEALED, make_keys, make_nodes, with_key, with_pair
 from _ports import free_ports
 from _scene import Failure, Scene, check
 from cuts import QUICK
@@ -32,7 +32,7 @@ class Four:
             self.pins = make_nodes(scene, COUNT)
             self.extra = [with_pair(f"node-{rank}") for rank in range(COUNT)]
         self.wire = make_wire(self.ports)
-        self.roster = write_roster(scene, "roster", self.wire.ports, self.pins)
+        self.roster = scene.roster(self.wire.ports, "roster", self.pins)
 
     def start(self, rank):
         self.agents[rank] = self.scene.start(

@@ -61,6 +61,12 @@ def read_json(*path):
         return json.load(file)
 
 
+def read_lines(*path):
+    """The objects of a log, but for a line that is being written."""
+    with open(os.path.join(*path)) as file:
+        return [json.loads(line) for line in file if line.endswith("\n")]
+
+
 def tests_of(script):
     """Its functions that take a scene and nothing else; what helps them takes more."""
     return [
@@ -289,6 +295,11 @@ class Running:
 
     def check_well(self):
         check(self.code == 0, f"exit code {self.code}: {self.err!r}")
+
+    def ends(self, code, seconds):
+        self.wait(seconds)
+        check(self.code == code, f"exit code {self.code}, expected {code}: {self.err!r}")
+        return self
 
     def check_refused(self, *words, code=2):
         """Ended with `code`, and one error line that has all of `words`, beside warnings."""

@@ -21,8 +21,7 @@ def save_and_end(running, *others):
     """SIGUSR2 to the first: all end after a checkpoint."""
     running.process.send_signal(signal.SIGUSR2)
     for each in (running, *others):
-        each.wait(60)
-        check(each.code == 75, f"exit code {each.code}: {each.err!r}")
+        each.ends(75, 60)
         check("ended on request, after a checkpoint" in each.all_err, f"{each.all_err!r}")
 
 
@@ -90,8 +89,7 @@ def agents_by_hand_lose_one_after_a_resume(scene):
     wait_for_views(scene, 1, 2, watched)
     hands.agents[2].process.send_signal(signal.SIGTERM)
     wait_for_views(scene, 1, 3, watched)
-    hands.agents[2].wait(60)
-    check(hands.agents[2].code == 75, f"{hands.agents[2].code}: {hands.agents[2].err!r}")
+    hands.agents[2].ends(75, 60)
     views = [view["members"] for view in events(scene, 1, "view", watched)]
     check(views == [[0, 1, 2], [0, 1, 2, 3], [0, 1, 3]], f"{views}")
     save_and_end(hands.agents[0], hands.agents[1], hands.agents[3])
@@ -217,8 +215,7 @@ def a_part_below_half_says_so(scene):
     for views, rank in enumerate((3, 0, 2), 1):
         hands.kill(rank)
         wait_for_views(scene, 1, views, left.folder)
-    left.wait(60)
-    check(left.code == 3, f"exit code {left.code}: {left.err!r}")
+    left.ends(3, 60)
     for words in (
         r"warning: round \d+: agent 0 is lost: ",
         r"warning: round \d+: 3 of 4 nodes go on, .*; lost: 3; a new process may take",

@@ -7,7 +7,6 @@ usage: clocks.py STARLING [TEST ...]
 
 import contextlib
 import itertools
-import json
 import os
 import signal
 import threading
@@ -132,8 +131,7 @@ def a_run_goes_on_and_is_repeated(scene):
     scene.call("sim", *more, f"rounds={last + 30}").check_well()
     set_clock(scene, RIGHT - HOUR_S)
     scene.call("run", *more, f"rounds={last + 60}").check_well()
-    with open(f"{out}/events-1.jsonl") as file:
-        starts = [e for e in map(json.loads, file) if e["event"] == "start"]
+    starts = events(scene, 1, "start", "out")
     check([e["simulations"] for e in starts] == [0, 1], f"{starts}")
     is_repeated(scene, out, f"(3 starts")
 
@@ -157,8 +155,7 @@ def a_gradient_that_stands_still_is_not_waited_for(scene):
     scene.write(f"stalls/{stands.process.pid}", "")
     time.sleep(0.5)  # a round, and more
     stands.process.send_signal(signal.SIGINT)
-    stands.wait(6)
-    check(stands.code == 130, f"exit code {stands.code}: {stands.err!r}")
+    stands.ends(130, 6)
     hands.end()
 
 

@@ -108,8 +108,7 @@ def gone_for_longer(scene):
     agents[0].wait_for("round 20/")
     cutter.stop()
     for agent in agents:
-        agent.wait(60)
-        check(agent.code == 1, f"exit code {agent.code}")
+        agent.ends(1, 60)
         for word in ("edge", "round", "did not come back within 1 s (transport.reconnect_s)"):
             check(word in agent.err, f"{word!r} is missing in {agent.err!r}")
 

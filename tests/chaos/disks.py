@@ -4,8 +4,6 @@ why, in one line; what can do without goes on; and from the newest whole cut a r
 same bits. Real file systems where they can be mounted; else, and call by call, failing_disk.c.
 
 usage: disks.py STARLING [TEST ...]
-
-STARLING_FAULTS in the environment: 1 lets each single call fail, not some of them.
 """
 import contextlib
 import errno
@@ -21,7 +19,6 @@ sys.path.insert(
 from _scene import check, run_tests  # noqa: E402
 from test_resume import Wrong, lasting, same  # noqa: E402
 
-EACH = int(os.environ.get("STARLING_FAULTS", "0"))
 SMALL = {
     "rounds": 6,
     "topology": {"nodes": 2, "family": "complete"},
@@ -132,7 +129,7 @@ def sweep(scene, marks, step):
     scene.call("sim", path, "--out", whole).check_well()
     number, reasons = 1, sorted(REASONS)
     while let_fail(scene, path, whole, number, f"{number}{marks}", reasons[number % 3]):
-        number += 1 if EACH else step
+        number += step
     check(number > 60, f"only {number} calls")
 
 

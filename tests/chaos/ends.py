@@ -174,8 +174,7 @@ def a_full_disk_is_in_its_files(scene):
         with open(f"{disk}/rest", "wb", buffering=0) as file, contextlib.suppress(OSError):
             while True:
                 file.write(bytes(4096))
-        running.wait(60)
-        check(running.code == 1, f"exit code {running.code}: {running.err!r}")
+        running.ends(1, 60)
         about = read_json(f"{disk}/out", "run-0.json")
         check(about["outcome"] == "failed" and about["ended"], f"{about}")
         check("No space left" in about["why"], f"{about}")

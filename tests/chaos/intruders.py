@@ -7,7 +7,7 @@ import os
 import signal
 import time
 
-from _scene import check, run_tests, wait_until
+from _scene import check, read_bytes, run_tests, wait_until
 from _keyed import (
     RUN_ID,
     SEALED,
@@ -15,9 +15,7 @@ from _keyed import (
     make_nodes,
     with_key,
     with_pair,
-    write_roster,
     check_both,
-    read_bytes,
     start_as,
 )
 from _ports import free_ports
@@ -29,7 +27,7 @@ def strangers_get_no_word_of_the_run(scene):
     make_keys(scene, "run.key")
     experiment = scene.experiment(**PAIR, transport__connect_timeout_s=60)
     ports = free_ports(2)
-    roster = write_roster(scene, "roster", ports)
+    roster = scene.roster(ports)
     first = start(scene, experiment, 0, roster, "out0", *with_key("run.key"))
     wait_listening(ports[0])
     strangers = Strangers(scene)
@@ -54,7 +52,7 @@ def who_has_the_key_and_misbehaves_changes_nothing(scene):
     long = {"rounds": 4000, "record__every": 1000, "transport__connect_timeout_s": 60}
     experiment = scene.experiment(**{**PAIR, **SEALED, **long})
     ports = free_ports(2)
-    roster = write_roster(scene, "roster", ports)
+    roster = scene.roster(ports)
     own = ("--run-id", str(RUN_ID), *with_key("run.key"))
     key = (scene.path("run.key"), str(RUN_ID))
     agents = [start(scene, experiment, 0, roster, "out0", *own)]

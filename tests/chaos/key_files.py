@@ -11,11 +11,11 @@ import socket
 import subprocess
 import struct
 
-from _scene import check, run_tests
-from _keyed import RUN_ID, make_keys, with_key, write_roster, check_both, read_bytes
+from _scene import check, read_bytes, run_tests
+from _keyed import RUN_ID, make_keys, with_key, check_both
 from _ports import free_ports
 from by_hand import PAIR
-from status import ask
+from watchers import page
 from strangers import start, wait_listening
 
 
@@ -50,12 +50,12 @@ def keys_are_in_their_files_only(scene):
     forms = forms_of(read_bytes(scene.path("run.key")).decode())
     experiment = scene.experiment(**PAIR, transport__connect_timeout_s=60, checkpoint__every=10)
     ports = free_ports(2)
-    roster = write_roster(scene, "roster", ports)
+    roster = scene.roster(ports)
     first = start(scene, experiment, 0, roster, "out0", *with_key("run.key"))
     wait_listening(ports[0])
     check_process(first.process.pid, forms)
     first.wait_for("come up: 1 (")  # its monitor is open by then
-    status, said = ask(scene.path("out0/status-0.sock"))
+    status, said = page(scene.path("out0/status-0.sock"))
     check(status == 200 and b"neighbours" in said, said)
     check_nowhere("what its monitor answers", said, forms)
     second = start(scene, experiment, 1, roster, "out1", *with_key("run.key"))
@@ -70,7 +70,7 @@ def dump_core(scene, experiment, roster, out, *extra):
     agent = start(scene, experiment, 0, roster, out, *extra, wrapper=limit)
     wait_listening(int(read_bytes(roster).split()[0].split(b":")[1]))
     os.kill(agent.process.pid, signal.SIGSEGV)
-    check(agent.wait(60).code == -signal.SIGSEGV, f"exit code {agent.code}")
+    agent.ends(-signal.SIGSEGV, 60)
     cores = [name for name in set(os.listdir(scene.folder)) - before if name.startswith("core")]
     return scene.path(cores[0]) if cores else None
 
@@ -78,7 +78,7 @@ def dump_core(scene, experiment, roster, out, *extra):
 def who_has_a_key_leaves_no_core(scene):
     make_keys(scene, "run.key")
     experiment = scene.experiment(**PAIR, transport__connect_timeout_s=60)
-    roster = write_roster(scene, "roster", free_ports(2))
+    roster = scene.roster(free_ports(2))
     core = dump_core(scene, experiment, roster, "open")
     if core is None:
         return "no core files appear here"
@@ -149,7 +149,7 @@ def an_openssl_without_tls_1_3_is_named(scene):
     """Here its configuration forbids it. One that was built without says the same."""
     make_keys(scene, "run.key")
     experiment = scene.experiment(**PAIR)
-    roster = write_roster(scene, "roster", free_ports(2))
+    roster = scene.roster(free_ports(2))
     less = ("env", "OPENSSL_CONF=" + scene.write("less.cnf", WITHOUT_TLS_1_3))
     words = ("OpenSSL 3", "does not offer TLS 1.3", "openssl.cnf", 'security.mode "none"')
     ended = start(scene, experiment, 0, roster, "out0", *with_key("run.key"), wrapper=less)

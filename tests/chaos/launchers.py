@@ -255,58 +255,6 @@ def who_does_not_come_is_named(scene):
     no_folder(scene)
 
 
-def a_rank_twice_and_another_size(scene):
-    """Who is wrong is refused; the others go on."""
-    port = free_range()
-    path = scene.experiment(**SHORT)
-    agents = [start(scene, path, by_hand(rank, port, size=4)) for rank in (0, 1)]
-    agents[0].wait_for("waiting for ranks 2, 3 to come")
-    again = start(scene, path, by_hand(1, port, size=4), out="again").wait(20)
-    again.check_refused("rank 1", "twice", "127.0.0.1")
-    pair = scene.experiment("pair.json", **PAIR)
-    start(scene, pair, by_hand(1, port), out="again").wait(20).check_refused("one of 2", "one of 4")
-    no_folder(scene, "again")
-    agents += [start(scene, path, by_hand(rank, port, size=4)) for rank in (2, 3)]
-    wait_all(agents)
-
-
-def another_job_is_passed_over(scene):
-    """Two jobs at neighbouring ports: each finds its own."""
-    port = free_range()
-    jobs = [scene.experiment(f"{i}.json", **PAIR) for i in range(2)]
-    wait_all(
-        [
-            start(scene, job, by_hand(rank, port), "--run-id", str(i), out=f"out{i}")
-            for rank in (0, 1)
-            for i, job in enumerate(jobs, 1)
-        ]
-    )
-
-
-def two_jobs_at_one_port(scene):
-    """The second one is refused, whichever of its ranks comes; the first one trains."""
-    port = free_range()
-    first, second = (scene.experiment(f"{i}.json", seed=i, **PAIR) for i in range(2))
-    waiting = start(scene, first, by_hand(0, port))
-    waiting.wait_for("waiting for rank 1 to come")
-    for rank in (0, 1):
-        other = start(scene, second, by_hand(rank, port), out="other").wait(20)
-        other.check_refused("another job of 2", f"port {port}", "MASTER_PORT", "STARLING_RUN_ID")
-    wait_all([waiting, start(scene, first, by_hand(1, port))])
-    scene.check_models(["out"] * 2, experiment=first)
-    no_folder(scene, "other")
-
-
-def a_job_that_is_not_surely_one_is_waited_for(scene):
-    """Its experiments differ: nobody else comes, and both say by what they differ."""
-    port = free_range()
-    paths = [scene.experiment(f"{i}.json", seed=i, **PAIR) for i in range(2)]
-    pair = [start(scene, path, by_hand(i, port), out=f"o{i}") for i, path in enumerate(paths)]
-    for running in pair:
-        running.wait(60).check_refused("seed", "0", "1", code=1)
-    check("may be of another job" in pair[0].out, pair[0].out)
-
-
 def a_terminal_for_all(scene):
     """Under a launcher nobody draws over the others; each line says of whom it is."""
     port, shows = free_range(), {}
@@ -339,8 +287,7 @@ def interrupted_while_it_waits(scene):
     for running in agents:
         running.wait_for("s left (transport.connect_timeout_s)")
         running.process.send_signal(signal.SIGINT)
-        running.wait(5)
-        check(running.code == 130, f"exit code {running.code}: {running.err!r}")
+        running.ends(130, 5)
         no_folder(scene)
 
 

@@ -4,7 +4,6 @@ well.
 
 usage: losses.py STARLING [TEST ...]
 """
-import json
 import os
 import random
 import re
@@ -12,7 +11,7 @@ import shutil
 import signal
 
 from _ports import free_ports
-from _scene import check, read_json, run_tests, wait_until
+from _scene import check, read_json, run_tests, wait_until, read_lines
 
 # Seconds of silence: more than a living agent is silent on a loaded machine.
 PATIENT, IMPATIENT = 30, 8
@@ -32,8 +31,7 @@ def start(scene, nodes=8, **changes):
 
 
 def events(scene, rank, kind, folder="run"):
-    with open(scene.path(f"{folder}/events-{rank}.jsonl")) as file:
-        lines = [json.loads(line) for line in file if line.endswith("\n")]
+    lines = read_lines(scene.path(folder), f"events-{rank}.jsonl")
     return [line for line in lines if line["event"] == kind]
 
 
@@ -139,8 +137,7 @@ def a_run_that_is_asked_to_end_takes_all_along(scene):
     leave(agents, 3)
     wait_for_views(scene, 1, 1)
     os.kill(running.process.pid, signal.SIGTERM)
-    running.wait(60)
-    check(running.code == 75, f"exit code {running.code}: {running.err!r}")
+    running.ends(75, 60)
     ends = [events(scene, rank, "end")[0] for rank in range(3)]
     check({end["outcome"] for end in ends} == {"saved"}, f"they end so: {ends}")
     check(len({end["round"] for end in ends}) == 1, f"they end apart: {ends}")
@@ -470,8 +467,7 @@ def the_last_one_is_lost(scene):
     os.kill(agents[0], signal.SIGKILL)
     wait_for_views(scene, 1, 1)
     os.kill(agents[1], signal.SIGKILL)
-    running.wait(60)
-    check(running.code == 1, f"exit code {running.code}: {running.err!r}")
+    running.ends(1, 60)
 
 
 if __name__ == "__main__":

@@ -22,8 +22,7 @@ def one_is_killed_and_one_returns(scene):
     os.kill(agents[2], signal.SIGKILL)
     wait_for_views(scene, 0, 1)
     stop_until_lost(scene, agents, 1)
-    running.wait(60)
-    check(running.code == 3, f"exit code {running.code}: {running.err!r}")
+    running.ends(3, 60)
     check([loss["node"] for loss in told_losses(scene)] == [2, 1], f"{told_losses(scene)}")
     for rank in (0, 1, 3):
         view = events(scene, rank, "view")[-1]

@@ -103,7 +103,7 @@ def what_a_run_has_left_is_refused(scene):
     ports = free_ports(2)
     hosts = scene.roster(ports)
     for running in [agent(scene, rank, hosts, f"out{rank}") for rank in (0, 1)]:
-        check(running.wait(60).code == 0, f"exit code {running.code}: {running.err!r}")
+        running.ends(0, 60)
     again = agent(scene, 0, hosts, "out0").wait(30)
     again.check_refused("finished run", "--out")
     check("listening" not in again.out, f"it has listened first: {again.out!r}")
@@ -132,8 +132,7 @@ def a_name_server_that_never_answers(scene):
     time.sleep(3)
     check(running.process.poll() is None, f"ended early: {running.err!r}")
     running.process.send_signal(signal.SIGINT)
-    running.wait(5)
-    check(running.code == 130, f"exit code {running.code}: {running.err!r}")
+    running.ends(130, 5)
 
 
 def little_address_space_ends_with_a_reason(scene):

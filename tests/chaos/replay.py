@@ -11,7 +11,7 @@ import platform
 import shutil
 import signal
 
-from _scene import check, run_tests
+from _scene import check, run_tests, read_lines
 from resume import end_saved, rounds_saved, start_by_hand, wait_beyond
 
 EVERY = 20
@@ -32,8 +32,7 @@ RESUME = {"event": "resume", "node": 1, "round": 20, "passed_over": [], "time": 
 
 
 def events(folder, rank):
-    with open(os.path.join(folder, f"events-{rank}.jsonl")) as file:
-        return [json.loads(line) for line in file]
+    return read_lines(folder, f"events-{rank}.jsonl")
 
 
 def kinds(folder, rank):
@@ -59,8 +58,7 @@ def a_run_that_is_ended_and_killed(scene):
     running = scene.start("run", path, "--out", out)
     wait_beyond(scene, running, out, [])
     os.kill(running.process.pid, signal.SIGTERM)
-    running.wait(30)
-    check(running.code == 75, f"exit code {running.code}: {running.err!r}")
+    running.ends(75, 30)
     first = rounds_saved(out)[-1]
     is_repeated(scene, out, f"rounds 1 to {first} (", "0 final models, 4 checkpoints")
     running = scene.start("run", "--resume", out)
@@ -86,8 +84,7 @@ def rates_that_were_changed(scene):
     for change in changes:
         wait_beyond(scene, running, out, [firsts[-1]])
         os.kill(running.process.pid, signal.SIGTERM)
-        running.wait(30)
-        check(running.code == 75, f"exit code {running.code}: {running.err!r}")
+        running.ends(75, 30)
         firsts.append(rounds_saved(out)[-1] + 1)
         sets = [word for value in change for word in ("--set", value)]
         running = scene.start("run", "--resume", out, *sets)
@@ -198,11 +195,7 @@ def numbers_that_differ_are_named(scene):
     check(ended.code == 1, f"exit code {ended.code}")
     check("model-2.npy: element 77 of 7850 is 0, and " in ended.err, ended.err)
     name = os.path.join(out, "metrics-3.jsonl")
-    with open(name) as file:
-        lines = [json.loads(line) for line in file]
-    lines[1]["loss"] = 0.5
-    with open(name, "w") as file:
-        file.writelines(json.dumps(line) + "\n" for line in lines)
+    edited(lambda lines: lines[1].update(loss=0.5))(name)
     ended = replay(scene, out)
     check(ended.code == 1, f"exit code {ended.code}")
     check("node 3, round 100: loss is 0.5, and " in ended.err, ended.err)
@@ -212,8 +205,7 @@ def edited(change):
     """Applies `change` to the objects of a log."""
 
     def apply(path):
-        with open(path) as file:
-            lines = [json.loads(line) for line in file]
+        lines = read_lines(path)
         change(lines)
         with open(path, "w") as file:
             file.writelines(json.dumps(line) + "\n" for line in lines)

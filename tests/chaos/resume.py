@@ -3,8 +3,6 @@
 of the simulator, which was never stopped.
 
 usage: resume.py STARLING [TEST ...]
-
-STARLING_KILLS in the environment: how often all agents are killed at a random moment; default 3.
 """
 import glob
 import os
@@ -22,7 +20,7 @@ from _scene import Failure, check, read_json, run_tests, wait_until  # noqa: E40
 from _ports import free_ports  # noqa: E402
 from test_resume import Wrong, lasting, same  # noqa: E402
 
-KILLS = int(os.environ.get("STARLING_KILLS", "3"))
+KILLS = 3
 ROUNDS_PER_KILL = 3000  # which take longer than it waits
 EVERY = 40
 RUN = {
@@ -91,12 +89,14 @@ def end_saved(agents, rank, seconds=30):
 
 
 def run_is_asked_to_save_and_to_end(scene):
-    """SIGUSR1 to run, SIGTERM to run, SIGUSR2 to one agent: all save the same round."""
+    """SIGUSR1 to run, SIGTERM to run, SIGUSR2 to one agent: all save the same round. Meanwhile
+    nobody else goes on from its checkpoints."""
     kept = {"every": EVERY, "keep": 200}  # none is gone before it is seen
     changes = {**RUN, "rounds": 2000000, "checkpoint": kept}
     path, out = scene.experiment(**changes), scene.path("out")
     running = scene.start("run", path, "--out", out)
     wait_beyond(scene, running, out, [])
+    scene.call("run", "--resume", out).check_refused("another process writes", "checkpoints")
     os.kill(running.process.pid, signal.SIGUSR1)
     wait_until(lambda: any(r % EVERY for r in rounds_saved(out)), "a checkpoint between two")
     os.kill(running.process.pid, signal.SIGTERM)
@@ -107,8 +107,7 @@ def run_is_asked_to_save_and_to_end(scene):
     running = scene.start("run", "--resume", out)
     wait_beyond(scene, running, out, rounds_saved(out))
     os.kill(scene.agents()[2], signal.SIGUSR2)
-    running.wait(30)
-    check(running.code == 75, f"{running.code}: {running.err!r}")
+    running.ends(75, 30)
     last = rounds_saved(out)[-1]
     scene.call("run", "--resume", out, "--set", f"rounds={last + 3}", timeout=60).check_well()
     scene.experiment(**{**RUN, "rounds": last + 3})
@@ -128,8 +127,7 @@ def a_simulation_is_asked_to_save(scene):
     os.kill(running.process.pid, signal.SIGUSR1)
     wait_until(lambda: any(r % EVERY for r in rounds_saved(out)), "a checkpoint between two")
     os.kill(running.process.pid, signal.SIGTERM)
-    running.wait(30)
-    check(running.code == 130, f"{running.code}: {running.err!r}")
+    running.ends(130, 30)
     last = rounds_saved(out)[-1]
     scene.call("sim", "--resume", out, "--set", f"rounds={last + 3}", timeout=60).check_well()
 
@@ -203,8 +201,7 @@ def one_that_changes_the_rate_is_refused(scene):
     rate = ("--set", "optimizer.learning_rate=0.005")
     agents = start_by_hand(scene, path, words_of=lambda rank: rate if rank == 1 else ())
     for rank, running in enumerate(agents):
-        running.wait(60)
-        check(running.code == 1, f"exit code {running.code}: {running.err!r}")
+        running.ends(1, 60)
         of_one = "0.005 here, 0.01 at agent " if rank == 1 else "0.01 here, 0.005 at agent 1"
         said = f"refused: optimizer.learning_rate: {of_one}"
         check(said in running.err or rank == 3, running.err)  # agent 3 is no neighbour of it
@@ -223,8 +220,7 @@ def some_alone_do_not_go_on(scene):
     agents = start_by_hand(scene, path, resume=(0, 1))
     said = []
     for running in agents:
-        running.wait(60)
-        check(running.code == 1, f"exit code {running.code}: {running.err!r}")
+        running.ends(1, 60)
         said += re.findall(r"agent (\d) (goes on from a checkpoint|begins anew)", running.err)
         rule = "all go on from the same round, or none does"
         check(rule in running.err, f"{running.err!r}")

@@ -12,7 +12,6 @@ nobody waits for longer than its deadline; the averaged model is about as accura
 same experiment without a storm. goodput_world has how much of its pace a run keeps. At its end it
 prints a summary, and all that failed.
 """
-import json
 import os
 import random
 import re
@@ -21,7 +20,7 @@ import sys
 import time
 
 import _sockets
-from _scene import Failure, Scene, check, read_json, wait_until
+from _scene import Failure, Scene, check, read_json, wait_until, read_lines
 
 AGENTS, GRACE_S, CALM_S = 16, 2, 30
 PAUSE_US = 20000  # a gradient has five products of matrices
@@ -229,8 +228,7 @@ def records(scene, folder):
     """rank -> {round: time}"""
     found = {}
     for rank in range(AGENTS):
-        with open(scene.path(f"{folder}/metrics-{rank}.jsonl")) as file:
-            lines = [json.loads(line) for line in file if line.endswith("\n")]
+        lines = read_lines(scene.path(f"{folder}/metrics-{rank}.jsonl"))
         found[rank] = {line["round"]: line["time"] for line in lines}
     return found
 
@@ -319,8 +317,6 @@ def main():
         tell(scene, [int(word) for word in sys.argv[2:]])
     except Failure as why:
         failure = why
-        if "STARLING_KEEP" in os.environ:
-            os.rename(scene.folder, os.environ["STARLING_KEEP"])
     finally:
         scene.close()
     print(f"not ok a storm: {failure}" if failure else "ok a storm")

@@ -4,14 +4,13 @@
 usage: strangers.py STARLING [TEST ...]
 """
 
-import json
 import os
 import signal
 import socket
 import subprocess
 import time
 
-from _scene import check, run_tests, wait_until
+from _scene import check, run_tests, wait_until, read_json
 from _ports import free_ports
 from by_hand import PAIR
 
@@ -79,8 +78,7 @@ def strangers_while_one_agent_waits(scene):
     lines = [line for line in first.said.splitlines() if "was refused" in line]
     check(0 < len(lines) <= 10, f"{len(lines)} lines of refusals: {first.out!r}")
     scene.check_models(["out0", "out1"], experiment=experiment)
-    with open(scene.path("out0/summary.json")) as file:
-        refused = json.load(file)["per_node"][0]["refused"]
+    refused = read_json(scene.path("out0/summary.json"))["per_node"][0]["refused"]
     check(refused["greeting"] > 0 and refused["hello"] >= len(MODES), f"refused: {refused}")
     said = f"{sum(refused.values())} connections: {refused['silent']} said nothing"
     check(f"refused             {said}" in first.out, f"{said!r} is missing in {first.out!r}")

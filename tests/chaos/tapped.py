@@ -7,8 +7,8 @@ usage: tapped.py STARLING [TEST ...]
 import os
 import re
 
-from _scene import check, run_tests
-from _keyed import RUN_ID, SEALED, make_keys, with_key, train, check_both, read_bytes
+from _scene import check, read_bytes, run_tests
+from _keyed import RUN_ID, SEALED, make_keys, with_key, train, check_both
 from _heads import HEADER
 from _tap import Tap
 from _ports import free_ports

@@ -4,7 +4,6 @@ misled, costs little, learns nothing, and keeps nobody out.
 
 usage: watchers.py STARLING [TEST ...]
 """
-import http.client
 import json
 import os
 import resource
@@ -83,18 +82,31 @@ class Dribblers(threading.Thread):
         self.join()
 
 
-def page(port, host="127.0.0.1"):
-    connection = http.client.HTTPConnection(host, port, timeout=SLOWER * 10)
-    try:
-        connection.request("GET", "/status")
-        reply = connection.getresponse()
-        return reply.status, reply.read()
-    finally:
-        connection.close()
+def say(place, request):
+    """All that is answered, until the other end closes. place: of TCP, or the path of a socket."""
+    family = socket.AF_UNIX if isinstance(place, str) else socket.AF_INET
+    with socket.socket(family) as one:
+        one.settimeout(SLOWER * 10)
+        one.connect(place)
+        one.sendall(request)
+        answer = b""
+        while piece := one.recv(4096):
+            answer += piece
+    return answer
+
+
+def ask(method="GET", path="/status", host="localhost", more=b""):
+    return f"{method} {path} HTTP/1.1\r\nHost: {host}\r\n".encode() + more + b"\r\n"
+
+
+def page(place, *asked):
+    """What is answered: status and content."""
+    head, _, content = say(place, ask(*asked)).partition(b"\r\n\r\n")
+    return int(head.split()[1]), content
 
 
 def see(port, rank):
-    status, content = page(port)
+    status, content = page(("127.0.0.1", port))
     check(status == 200 and json.loads(content)["rank"] == rank, f"{status} {content}")
 
 
@@ -171,73 +183,23 @@ def end(agent):
     agent.wait(60)
 
 
-def say(place, request):
-    """All that is answered, until the other end closes."""
-    family = socket.AF_UNIX if isinstance(place, str) else socket.AF_INET
-    with socket.socket(family) as one:
-        one.settimeout(SLOWER * 10)
-        one.connect(place)
-        one.sendall(request)
-        answer = b""
-        while piece := one.recv(4096):
-            answer += piece
-    return answer
-
-
-def ask(method="GET", path="/status", host="localhost", more=b""):
-    return f"{method} {path} HTTP/1.1\r\nHost: {host}\r\n".encode() + more + b"\r\n"
-
-
-class Slow(threading.Thread):
-    """Sends a byte again and again, until it is ended."""
-
-    def __init__(self, port):
-        super().__init__(daemon=True)
-        self.one, self.sent = socket.create_connection(("127.0.0.1", port)), 0
-        self.start()
-
-    def run(self):
-        try:
-            self.one.settimeout(0.2)
-            while True:
-                self.one.send(DRIBBLE[self.sent : self.sent + 1] or b"x")
-                self.sent += 1
-                try:
-                    if self.one.recv(100) == b"":
-                        return
-                except TimeoutError:
-                    pass
-        except OSError:
-            pass
-        finally:
-            self.one.close()
-
-
 def others_are_refused_and_who_is_slow_is_ended(scene):
-    """Each gets its status at once. A browser that was misled has to name this host; who may use
-    the folder has not. Who sends a byte again and again is ended all the same."""
+    """Each gets its status at once; test_request has all of them. A browser that was misled has to
+    name this host; who may use the folder has not. Who sends a byte again and again is ended."""
     trusted = ("--set", "security.trusted_network=true", "--set", "security.mode=none")
     agent, look = wait_with_a_page(scene, "0.0.0.0", *trusted)
-    slow = Slow(look)
+    slow = Dribblers(look, 1)
+    slow.start()
     rows = (
-        (200, ask()),
         (200, ask(host=f"127.0.0.1:{look}")),
-        (200, ask(host="LOCALHOST:1", more=b"User-Agent: " + b"a" * 2000 + b"\r\n")),
         (200, ask("HEAD")),
         (200, ask(host=socket.gethostname())),
         (403, ask(host="evil.example")),
-        (403, ask(host=f"127.0.0.1.evil.example:{look}")),
-        (403, ask("POST", "/", "evil.example")),
-        (404, ask(path="/")),
         (404, ask(path="/status/../../etc/passwd")),
         (405, ask("POST")),
-        (405, ask("CONNECT")),
-        (413, ask(more=b"Transfer-Encoding: chunked\r\n") + b"5\r\nabcde\r\n"),
         (413, ask(more=b"Content-Length: 1000000\r\n") + b"a" * 10000),
         (431, ask(more=b"A: b\r\n" * 2000)),
-        (400, b"GET /status HTTP/1.1\r\n\r\n"),
         (400, b"\x16\x03\x01\x02\x00\x01\x00\x01"),
-        (505, b"GET /status HTTP/3.0\r\n\r\n"),
     )
     for code, request in rows:
         answer = say(("127.0.0.1", look), request)
@@ -246,8 +208,8 @@ def others_are_refused_and_who_is_slow_is_ended(scene):
         check(has_body == (not request.startswith(b"HEAD")), f"{request[:80]}: {answer}")
     answer = say(scene.path("out0/status-0.sock"), ask(host="agent"))
     check(answer.startswith(b"HTTP/1.1 200 "), f"at the socket: {answer[:80]}")
-    slow.join(SLOWER * 30)
-    check(not slow.is_alive() and slow.sent > 2, f"after {slow.sent} bytes it stays")
+    wait_until(lambda: slow.made > 1, "who is slow is ended", 30)
+    slow.end()
     end(agent)
 
 

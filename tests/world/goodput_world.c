@@ -1,8 +1,7 @@
 /* goodput_world.c - how much of a run is left where learners fail at a rate: agents in the virtual
  * world are killed, and started again after the time that a repair takes (docs/reliability.md).
  *
- *   goodput_world                                  the table
- *   goodput_world CHIPS REPAIR_S HOURS LEAST [SEED]   one; fails below LEAST %
+ *   goodput_world CHIPS REPAIR_S HOURS LEAST [SEED]   fails below LEAST %
  *
  * Eight learners of so many chips each train on a ring, in rounds of about a second. A chip fails
  * once a year, and a learner with any of its chips; then its port refuses. The time to the next
@@ -22,7 +21,7 @@
 #include "scenario.h"
 #include "virtual.h"
 
-enum { LEARNERS = 8, DIMENSION = 16, FAILURES = 200 /* of a row of the table, about */ };
+enum { LEARNERS = 8, DIMENSION = 16 };
 static const double first_s = 1000, year_s = 365.0 * 24 * 3600, round_s = 1, clean_s = 600;
 
 typedef struct learner {
@@ -172,26 +171,9 @@ static double find_goodput(double chips, double repair, double seconds, uint64_t
     return 100 * rounds / (clean * seconds);
 }
 
-static void print_table(void) {
-    static const double chips[] = {30000, 100000, 300000}, repairs[] = {10, 40, 120, 600};
-    printf("| chips a learner | fails each | repair | there | goodput |\n|--:|--:|--:|--:|--:|\n");
-    for (size_t i = 0; i < sizeof chips / sizeof *chips; i++)
-        for (size_t k = 0; k < sizeof repairs / sizeof *repairs; k++) {
-            const double between = year_s / chips[i];
-            const double seconds = FAILURES * (between + repairs[k]) / LEARNERS;
-            double there;
-            const double goodput = find_goodput(chips[i], repairs[k], seconds, 1, &there);
-            printf("| %.0f | %.0f s | %.0f s | %.1f %% | %.1f %% |\n", chips[i], between,
-                   repairs[k], there, goodput);
-            fflush(stdout);
-        }
-}
-
 int main(int count, char **arguments) {
-    if (count < 5) {
-        print_table();
-        return 0;
-    }
+    if (count < 5)
+        return 2;
     const double chips = atof(arguments[1]), repair = atof(arguments[2]),
                  seconds = 3600 * atof(arguments[3]), least = atof(arguments[4]);
     const uint64_t seed = count > 5 ? strtoull(arguments[5], NULL, 10) : 1;

@@ -10,7 +10,8 @@ enum { OTHERS = 14 };
 
 /* ---- what a seed is ---- */
 
-bool loss_is_long(const scenario *s) {
+/* Long enough for who was stopped to return. */
+static bool loss_is_long(const scenario *s) {
     return s->seed % 3 == 1;
 }
 
@@ -66,7 +67,8 @@ bool loss_grows(const scenario *s) {
     return s->seed % 9 == 4;
 }
 
-bool loss_lies(const scenario *s) {
+/* One is killed, and another one lies in its messages to members from the start. */
+static bool loss_lies(const scenario *s) {
     return s->seed % 11 == 5 && s->nodes >= 5 && !loss_is_parted(s) && !loss_restarts(s) &&
            !loss_grows(s) && s->seed % 7 != 3;
 }
