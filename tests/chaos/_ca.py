@@ -30,12 +30,12 @@ class Authority:
         command = ["openssl", *words.split(), *more]
         subprocess.run(command, cwd=self.folder, check=True, capture_output=True)
 
-    def make(self, rank, name=None, days=30):
+    def make(self, rank, name=None):
         """The pair NAME, node-RANK if nothing is said, whose certificate is for this rank."""
         name = f"../{name or f'node-{rank}'}"
         new = f"req -new -newkey ed25519 -noenc -keyout {name}.key -out {name}.csr -subj"
         self.call(new, f"/CN=starling rank {rank}")
-        self.call(f"x509 -req -in {name}.csr -CA ca.crt -CAkey ca.key -days {days} -out {name}.crt")
+        self.call(f"x509 -req -in {name}.csr -CA ca.crt -CAkey ca.key -days 30 -out {name}.crt")
 
     def revoke(self, certificate):
         self.call(f"ca -config ca.cnf -cert ca.crt -keyfile ca.key -revoke ../{certificate}")

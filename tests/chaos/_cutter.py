@@ -32,12 +32,7 @@ class Cutter(Wire):
         kind = self.random.choice(self.kinds)
         self.made[kind] += 1
         self.left -= 1
-        to = pair.other(end)
-        try:
-            to.send(pair.waiting[to] + last)
-        except OSError:
-            pass
-        pair.waiting = dict.fromkeys(pair.ends, b"")
+        self.pass_last(pair, end, last)
         if kind == "silence":
             pair.silent = True
         else:

@@ -116,14 +116,7 @@ class Forger(Wire):
         kind = pair.kind
         self.plan(pair, self.reach)
         if kind == "cut":
-            self.cut(pair, end, changed)
+            self.pass_last(pair, end, changed)
+            self.drop(pair)
             return b""
         return bytes(changed)
-
-    def cut(self, pair, end, last):
-        to = pair.other(end)
-        try:
-            to.send(pair.waiting[to] + last)
-        except OSError:
-            pass
-        self.drop(pair)

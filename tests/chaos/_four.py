@@ -6,10 +6,10 @@ import os
 import sys
 import time
 
-from _keyed import SEALED, make_keys, make_nodes, with_key, with_pair, write_roster
+from _keyed import SEALED, make_keys, make_nodes, with_key, with_pair
 from _ports import free_ports
 from _scene import Failure, Scene, check
-from cuts import QUICK, check_models
+from cuts import QUICK
 
 COUNT = 4
 WAYS = ("key", "certificates")
@@ -32,7 +32,7 @@ class Four:
             self.pins = make_nodes(scene, COUNT)
             self.extra = [with_pair(f"node-{rank}") for rank in range(COUNT)]
         self.wire = make_wire(self.ports)
-        self.roster = write_roster(scene, "roster", self.wire.ports, self.pins)
+        self.roster = scene.roster(self.wire.ports, "roster", self.pins)
 
     def start(self, rank):
         self.agents[rank] = self.scene.start(
@@ -56,8 +56,7 @@ class Four:
         check(min(codes.values()) >= 0, f"ended by a signal: {codes}")
         for rank, agent in self.agents.items():
             check(agent.code == 0, f"agent {rank} ended with {agent.code}: {agent.err[-800:]!r}")
-        self.scene.call("sim", self.path, "--out", self.scene.path("sim"), timeout=300).check_well()
-        check_models(self.scene, COUNT)
+        self.scene.check_models([f"out{rank}" for rank in range(COUNT)], experiment=self.path)
 
 
 FAILURES_MAX = 10

@@ -40,25 +40,8 @@ def sha256(key, text):
     return hmac.new(key, text, hashlib.sha256).digest()
 
 
-class Greeter:
-    """Greets as a rank without a key does."""
-
-    kind = BARE
-
-    def __call__(self, s, rank, to):
-        """The answer, (kind, payload): WELCOME if all is right."""
-        said = greeting(rank, to, kind=self.kind)
-        s.sendall(message(GREETING, said))
-        return self.go_on(s, said)
-
-    def go_on(self, s, said):
-        return hear(s)
-
-
-class Prover(Greeter):
+class Prover:
     """Greets as whoever has the run's key does, each time with another incarnation."""
-
-    kind = KEY
 
     def __init__(self, path, run_id=0):
         with open(path) as file:
@@ -67,13 +50,16 @@ class Prover(Greeter):
         self.key = sha256(sha256(bytes(32), secret), b"starling greeting\1")
         self.run_id = struct.pack("<Q", run_id)
 
-    def prove(self, said, challenge):
-        side = b"starling dials".ljust(16, b"\0")
-        return sha256(self.key, side + said + challenge + self.run_id)
-
-    def go_on(self, s, said):
+    def __call__(self, s, rank, to):
+        """The answer, (kind, payload): WELCOME if all is right."""
+        said = greeting(rank, to, kind=KEY)
+        s.sendall(message(GREETING, said))
         kind, challenge = hear(s)
         if kind != CHALLENGE:
             return kind, challenge
         s.sendall(message(PROOF, self.prove(said, challenge)))
         return hear(s)
+
+    def prove(self, said, challenge):
+        side = b"starling dials".ljust(16, b"\0")
+        return sha256(self.key, side + said + challenge + self.run_id)

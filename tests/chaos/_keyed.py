@@ -1,7 +1,7 @@
 """What scripts about keys share: keys, rosters with fingerprints, and pairs that train."""
 
 from _ports import free_ports
-from strangers import check_models, start
+from strangers import start
 
 SEALED = {"security__seal": "on"}
 RUN_ID = 0x5EC2E75EC2E75EC2
@@ -29,17 +29,12 @@ def with_pair(name):
     return (*with_key(name), "--set", "security.mode=certificates")
 
 
-def write_roster(scene, name, ports, fingerprints=("", "")):
-    rows = zip(ports, fingerprints)
-    return scene.write(name, "".join(f"127.0.0.1:{port} {pin}\n" for port, pin in rows))
-
-
 def train(scene, experiment, extra, pins=("", ""), tap=None, run_id=RUN_ID):
     """Two agents, of which rank 1 may go through a tap to rank 0, as they ended."""
     ports = free_ports(2) if tap is None else (tap.target, free_ports(1)[0])
-    rosters = [write_roster(scene, "roster", ports, pins)] * 2
+    rosters = [scene.roster(ports, "roster", pins)] * 2
     if tap is not None:
-        rosters[1] = write_roster(scene, "roster-1", (tap.port, ports[1]), pins)
+        rosters[1] = scene.roster((tap.port, ports[1]), "roster-1", pins)
     running = [
         start(scene, experiment, i, rosters[i], f"out{i}", "--run-id", str(run_id), *extra[i])
         for i in range(2)
@@ -50,14 +45,9 @@ def train(scene, experiment, extra, pins=("", ""), tap=None, run_id=RUN_ID):
 def check_both(scene, experiment, ended):
     for one in ended:
         one.check_well()
-    check_models(scene, experiment, ["out0", "out1"])
-
-
-def read_bytes(path):
-    with open(path, "rb") as file:
-        return file.read()
+    scene.check_models(["out0", "out1"], experiment=experiment)
 
 
 def start_as(scene, experiment, rank, ports, out, pins, extra):
-    roster = write_roster(scene, f"roster-{out}", ports, pins)
+    roster = scene.roster(ports, f"roster-{out}", pins)
     return start(scene, experiment, rank, roster, out, "--run-id", str(RUN_ID), *extra)

@@ -6,18 +6,10 @@ from _scene import check
 SHORT = {"rounds": 4, "record__every": 2}
 
 
-def refuse(scene, *words, command="run", **changes):
+def refuse_everywhere(scene, *words, commands=("check", "sim", "run"), **changes):
     """The changed experiment is refused, and no run folder appears."""
     path = scene.experiment(**{**SHORT, **changes})
-    ended = (
-        scene.call(command, path, "--out", scene.path("out"))
-        if command != "check"
-        else scene.call("check", path)
-    )
-    ended.check_refused(*words)
-    check(not os.path.exists(scene.path("out")), "a run folder was left behind")
-
-
-def refuse_everywhere(scene, *words, **changes):
-    for command in ("check", "sim", "run"):
-        refuse(scene, *words, command=command, **changes)
+    for command in commands:
+        out = () if command == "check" else ("--out", scene.path("out"))
+        scene.call(command, path, *out).check_refused(*words)
+        check(not os.path.exists(scene.path("out")), "a run folder was left behind")

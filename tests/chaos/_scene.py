@@ -1,6 +1,8 @@
 """What the chaos scripts share: a scratch folder with the `starling` command in it, and test
 lines."""
 import copy
+import inspect
+import itertools
 import json
 import os
 import shutil
@@ -42,12 +44,47 @@ def check(holds, why):
         raise Failure(why)
 
 
-def run_tests(tests):
-    """Runs each test(scene) and prints its line; ends the process."""
+def wait_until(holds, what, seconds=60, pause_s=0.02):
+    until = time.monotonic() + SLOWER * seconds
+    while not holds():
+        check(time.monotonic() < until, f"{what}: not within {seconds} s")
+        time.sleep(pause_s)
+
+
+def read_bytes(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def read_json(*path):
+    with open(os.path.join(*path)) as file:
+        return json.load(file)
+
+
+def read_lines(*path):
+    """The objects of a log, but for a line that is being written."""
+    with open(os.path.join(*path)) as file:
+        return [json.loads(line) for line in file if line.endswith("\n")]
+
+
+def tests_of(script):
+    """Its functions that take a scene and nothing else; what helps them takes more."""
+    return [
+        value
+        for value in vars(script).values()
+        if inspect.isfunction(value)
+        and value.__module__ == script.__name__
+        and list(inspect.signature(value).parameters) == ["scene"]
+    ]
+
+
+def run_tests(tests=None):
+    """Runs each test(scene), of the script if nothing is said, and prints its line; ends the
+    process."""
     starling = os.path.abspath(sys.argv[1])
     wanted = sys.argv[2:]
     failed = 0
-    for test in tests:
+    for test in tests or tests_of(sys.modules["__main__"]):
         name = test.__name__.replace("_", " ")
         if wanted and test.__name__ not in wanted:
             continue
@@ -96,8 +133,37 @@ class Scene:
             if value is None:
                 place.pop(last, None)
             else:
-                place[last] = value
+                place[last] = copy.deepcopy(value)  # a later change is of this experiment only
         return self.write(file, json.dumps(content, indent=1))
+
+    def roster(self, ports, name="roster", pins=itertools.repeat("")):
+        """Of places on this host, one for each fingerprint of a certificate if these are said."""
+        rows = zip(ports, pins)
+        return self.write(name, "".join(f"127.0.0.1:{port} {pin}\n" for port, pin in rows))
+
+    def check_models(self, outs, sim="sim", experiment=None):
+        """Models of ranks 0, 1, ... in these folders have the simulator's bits; it is asked first
+        where the experiment is given."""
+        if experiment is not None:
+            shutil.rmtree(self.path(sim), ignore_errors=True)
+            self.call("sim", experiment, "--out", self.path(sim), timeout=300).check_well()
+        for rank, out in enumerate(outs):
+            found, expected = (
+                read_bytes(self.path(f"{folder}/model-{rank}.npy")) for folder in (out, sim)
+            )
+            check(found == expected, f"the model of rank {rank} in {out} differs from {sim}'s")
+
+    def built(self, name):
+        """What the build has beside the command."""
+        path = os.path.join(os.path.dirname(os.path.dirname(self.starling)), name)
+        check(os.path.exists(path), f"{name} is not built")
+        return path
+
+    def preload(self, *names):
+        self.environment["LD_PRELOAD"] = ":".join(self.built(f"tests/lib{n}.so") for n in names)
+
+    def emulate_device(self):
+        self.environment["STARLING_PLUGIN"] = self.built("gpu/libstarling-emulated.so")
 
     def start(self, *arguments, wrapper=()):
         """A running command; its outputs go to files, so that no pipe can fill up."""
@@ -152,10 +218,7 @@ class Scene:
         self.wait_gone(10)
 
     def wait_gone(self, seconds):
-        until = time.monotonic() + SLOWER * seconds
-        while self.processes() and time.monotonic() < until:
-            time.sleep(0.02)
-        check(not self.processes(), f"still running after {seconds} s: {self.processes()}")
+        wait_until(lambda: not self.processes(), "all processes end", seconds)
 
     def check_clean(self):
         check(not self.processes(), f"left behind: {self.processes()}")
@@ -232,6 +295,11 @@ class Running:
 
     def check_well(self):
         check(self.code == 0, f"exit code {self.code}: {self.err!r}")
+
+    def ends(self, code, seconds):
+        self.wait(seconds)
+        check(self.code == code, f"exit code {self.code}, expected {code}: {self.err!r}")
+        return self
 
     def check_refused(self, *words, code=2):
         """Ended with `code`, and one error line that has all of `words`, beside warnings."""

@@ -104,6 +104,14 @@ class Wire(threading.Thread):
             self.pairs.pop(end, None)
         pair.close(reset)
 
+    def pass_last(self, pair, end, last):
+        """Before a cut."""
+        to = pair.other(end)
+        try:
+            to.send(pair.waiting[to] + last)
+        except OSError:
+            pass
+
     def read(self, end):
         pair = self.pairs[end]
         try:

@@ -7,11 +7,12 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
 import subprocess
 import time
 
-from _scene import EXPERIMENT, check, run_tests
+from _scene import EXPERIMENT, check, run_tests, wait_until
 
 TIMEOUT = 10  # transport.timeout_s, where a test waits for it
 NODES = EXPERIMENT["topology"]["nodes"]
@@ -50,29 +51,19 @@ def check_survivors(running, victim):
         sorted(lines) == list(range(NODES)),
         f"expected one error line for each agent, got {running.err!r}",
     )
+    victims = rf"edge {victim}->\d|edge \d+->{victim}\b"
     for rank in set(range(NODES)) - {victim}:
-        check(
-            re.search(r"edge \d+->\d+", lines[rank]) and re.search(r"round \d+", lines[rank]),
-            f"agent {rank} does not name edge and round: {lines[rank]!r}",
-        )
-        check(
-            re.search(rf"edge {victim}->\d|edge \d+->{victim}\b", lines[rank]),
-            f"agent {rank} does not name an edge of {victim}: {lines[rank]!r}",
-        )
+        for words in (r"edge \d+->\d+", r"round \d+", victims):
+            check(re.search(words, lines[rank]), f"agent {rank} names no {words!r}: {lines[rank]}")
 
 
-def check_partial_results(scene):
+def check_partial_results(scene, run="run"):
     for rank in range(NODES):
-        path = scene.path(f"run/metrics-{rank}.jsonl")
+        path = scene.path(f"{run}/metrics-{rank}.jsonl")
         check(os.path.getsize(path) > 0, f"{path} is empty")
-    check(
-        not os.path.exists(scene.path("run/model.npy")),
-        "a run that failed has written a final model",
-    )
-    check(
-        os.path.exists(scene.path("run/model-last.npy")),
-        "a run that failed has not kept the model that it recorded last",
-    )
+    found = os.listdir(scene.path(run))
+    check("model.npy" not in found, "a run that failed has written a final model")
+    check("model-last.npy" in found, "a run that failed has not kept the model recorded last")
 
 
 def agent_killed(scene):
@@ -123,7 +114,8 @@ def out_of_memory(scene):
 
 
 def agent_stopped(scene):
-    running, agents = start_run(scene, transport__timeout_s=TIMEOUT)
+    """The others have recorded the round that the stopped agent cannot record any more."""
+    running, agents = start_run(scene, record__every=1, transport__timeout_s=TIMEOUT)
     os.kill(agents[5], signal.SIGSTOP)
     running.wait(30)
     check_survivors(running, 5)
@@ -134,27 +126,9 @@ def agent_stopped(scene):
     check_partial_results(scene)
 
 
-def agent_stopped_before_its_record(scene):
-    """The others have recorded the round that the stopped agent cannot record any more."""
-    running, agents = start_run(scene, record__every=1, transport__timeout_s=TIMEOUT)
-    os.kill(agents[5], signal.SIGSTOP)
-    running.wait(30)
-    check_survivors(running, 5)
-
-
-def agent_killed_while_combining_while_adapting(scene):
-    running, agents = start_run(
-        scene, algorithm={"name": "d-psgd", "variant": "combine-while-adapt"}
-    )
-    os.kill(agents[0], signal.SIGKILL)
-    running.wait(20)
-    check_survivors(running, 0)
-
-
 def agent_killed_with_payloads_on_a_device(scene):
     """Frames are on their way from and to memory of the (emulated) device."""
-    build = os.path.dirname(os.path.dirname(scene.starling))
-    scene.environment["STARLING_PLUGIN"] = os.path.join(build, "gpu", "libstarling-emulated.so")
+    scene.emulate_device()
     running, agents = start_run(scene, device="cuda:0", transport__gpu_direct="on")
     os.kill(agents[3], signal.SIGKILL)
     running.wait(20)
@@ -163,27 +137,23 @@ def agent_killed_with_payloads_on_a_device(scene):
 
 
 def interrupted(scene):
-    running, _ = start_run(scene)
-    os.kill(running.process.pid, signal.SIGINT)
-    running.wait(15)
-    running.check_refused("stopped", code=130)
-    check_partial_results(scene)
+    """Alone, and as from the keyboard: Ctrl-C reaches every process of the terminal's group."""
+    for send in (os.kill, os.killpg):
+        running, _ = start_run(scene)
+        send(running.process.pid, signal.SIGINT)
+        running.wait(15)
+        running.check_refused("stopped", code=130)
+        check_partial_results(scene)
+        shutil.rmtree(scene.path("run"))
 
 
-def interrupted_from_the_keyboard(scene):
-    """Ctrl-C reaches every process of the terminal's group."""
-    running, _ = start_run(scene)
-    os.killpg(running.process.pid, signal.SIGINT)
-    running.wait(15)
-    running.check_refused("stopped", code=130)
-
-
-def interrupted_with_a_stopped_agent(scene):
+def parent_killed(scene):
+    """Its agents end, one that is stopped too."""
     running, agents = start_run(scene)
-    os.kill(agents[2], signal.SIGSTOP)
-    os.kill(running.process.pid, signal.SIGINT)
-    running.wait(15)
-    check(running.code == 130, f"exit code {running.code}, expected 130")
+    os.kill(agents[1], signal.SIGSTOP)
+    running.process.kill()
+    running.process.wait()
+    scene.wait_gone(3)
 
 
 def interrupted_at_the_start(scene):
@@ -203,14 +173,9 @@ def interrupted_at_the_start(scene):
 
 def interrupted_while_processes_become_agents(scene):
     """A signal that comes before a new process is an agent is not lost."""
-    build = os.path.dirname(os.path.dirname(scene.starling))
-    scene.environment["LD_PRELOAD"] = os.path.join(build, "tests", "libslow_exec.so")
-    check(os.path.exists(scene.environment["LD_PRELOAD"]), "libslow_exec.so is not built")
+    scene.preload("slow_exec")
     running = scene.start("run", scene.experiment(), "--out", scene.path("run"))
-    deadline = time.monotonic() + 120
-    while len(children := scene.processes()) <= NODES and time.monotonic() < deadline:
-        time.sleep(0.01)
-    check(len(children) > NODES, f"{len(children)} processes run, expected {NODES + 1}")
+    wait_until(lambda: len(scene.processes()) > NODES, "all processes are there", pause_s=0.01)
     os.kill(running.process.pid, signal.SIGINT)
     running.wait(15)
     running.check_refused("stopped", code=130)
@@ -226,13 +191,6 @@ def ended_while_libraries_load(scene):
         running.process.send_signal(signal.SIGTERM)
         running.wait(10)
         check(running.code in (-signal.SIGTERM, 130), f"exit code {running.code}: {running.err!r}")
-
-
-def parent_killed(scene):
-    running, _ = start_run(scene)
-    running.process.kill()
-    running.process.wait()
-    scene.wait_gone(3)
 
 
 def killed_anywhere_metrics_are_whole_lines(scene):
@@ -263,14 +221,6 @@ def killed_anywhere_metrics_are_whole_lines(scene):
     check(drawn.returncode == 0 or "matplotlib is missing" in drawn.stderr, drawn.stderr)
 
 
-def parent_killed_with_a_stopped_agent(scene):
-    running, agents = start_run(scene)
-    os.kill(agents[1], signal.SIGSTOP)
-    running.process.kill()
-    running.process.wait()
-    scene.wait_gone(3)
-
-
 def simulation_interrupted(scene):
     running = scene.start("sim", scene.experiment(), "--out", scene.path("run"))
     running.wait_for("round 40/")
@@ -281,23 +231,4 @@ def simulation_interrupted(scene):
 
 
 if __name__ == "__main__":
-    run_tests(
-        [
-            agent_killed,
-            out_of_memory,
-            agent_stopped,
-            agent_stopped_before_its_record,
-            agent_killed_while_combining_while_adapting,
-            agent_killed_with_payloads_on_a_device,
-            interrupted,
-            interrupted_from_the_keyboard,
-            interrupted_with_a_stopped_agent,
-            interrupted_at_the_start,
-            interrupted_while_processes_become_agents,
-            ended_while_libraries_load,
-            parent_killed,
-            killed_anywhere_metrics_are_whole_lines,
-            parent_killed_with_a_stopped_agent,
-            simulation_interrupted,
-        ]
-    )
+    run_tests()

@@ -7,7 +7,6 @@ usage: clocks.py STARLING [TEST ...]
 
 import contextlib
 import itertools
-import json
 import os
 import signal
 import threading
@@ -16,7 +15,7 @@ import time
 from _keyed import make_keys
 from _ports import free_ports
 from _scene import check, run_tests
-from cuts import QUICK, check_models, start_cutter, wait_for_all
+from cuts import QUICK, start_cutter, wait_for_all
 from losses import Hands, events, start, stop_until_lost, wait_for_return, wait_for_views
 from replay import FOREVER, RUN, is_repeated, rounds_saved, wait_beyond
 
@@ -24,18 +23,11 @@ HOUR_S, CUTS = 3600, 6
 AHEAD, RIGHT, BEHIND = 2 * HOUR_S, 0, -2 * HOUR_S
 
 
-def preload(scene, *names):
-    built = os.path.join(os.path.dirname(os.path.dirname(scene.starling)), "tests")
-    paths = [os.path.join(built, f"lib{name}.so") for name in names]
-    check(all(map(os.path.exists, paths)), f"not all of {paths} are built")
-    scene.environment["LD_PRELOAD"] = ":".join(paths)
-
-
 def set_clock(scene, seconds):
     """Of all processes of the scene that are started with wrong_clock, and of those that run."""
     scene.write("clock.new", str(seconds))
     os.replace(scene.path("clock.new"), scene.path("clock"))
-    preload(scene, "wrong_clock")
+    scene.preload("wrong_clock")
     scene.environment["STARLING_CLOCK"] = scene.path("clock")
 
 
@@ -81,13 +73,13 @@ def who_is_started_again_follows_whoever_was_there(scene):
 
 
 @contextlib.contextmanager
-def turned(scene):
+def turned(scene, pause_s=0.3):
     """Clocks are set to and fro."""
     over = threading.Event()
 
     def turn():
         for seconds in itertools.cycle((AHEAD, RIGHT, BEHIND, RIGHT)):
-            if over.wait(0.3):
+            if over.wait(pause_s):
                 return
             set_clock(scene, seconds)
 
@@ -115,7 +107,6 @@ def who_connects_anew_is_let_in(scene):
     make_keys(scene, "run.key")
     pair = {"topology": {"nodes": 2, "family": "ring"}, "security__key": "run.key"}
     path = scene.experiment(**{**QUICK, **pair, "rounds": 40})
-    scene.call("sim", path, "--out", scene.path("sim")).check_well()
     cutter, roster, ports = start_cutter(scene, 2, 7, CUTS, 20000)
 
     def start_agent(rank):
@@ -127,7 +118,7 @@ def who_connects_anew_is_let_in(scene):
     first = start_agent(0)
     with turned(scene):
         wait_for_all(cutter, [first, start_agent(1)], CUTS, 60)
-    check_models(scene, 2)
+    scene.check_models(["out0", "out1"], experiment=path)
 
 
 def a_run_goes_on_and_is_repeated(scene):
@@ -140,8 +131,7 @@ def a_run_goes_on_and_is_repeated(scene):
     scene.call("sim", *more, f"rounds={last + 30}").check_well()
     set_clock(scene, RIGHT - HOUR_S)
     scene.call("run", *more, f"rounds={last + 60}").check_well()
-    with open(f"{out}/events-1.jsonl") as file:
-        starts = [e for e in map(json.loads, file) if e["event"] == "start"]
+    starts = events(scene, 1, "start", "out")
     check([e["simulations"] for e in starts] == [0, 1], f"{starts}")
     is_repeated(scene, out, f"(3 starts")
 
@@ -158,26 +148,16 @@ def a_gradient_that_stands_still_is_not_waited_for(scene):
     """By an agent that is asked to end, longer than time limits say, which are of another clock."""
     set_clock(scene, AHEAD)
     os.mkdir(scene.path("stalls"))
-    preload(scene, "wrong_clock", "slow_gradient")
+    scene.preload("wrong_clock", "slow_gradient")
     scene.environment["STARLING_STALLS"] = scene.path("stalls")
     hands = Hands(scene, rounds=2000000, membership__grace_s=2, transport={"timeout_s": 2})
     stands = hands.agents[2]
     scene.write(f"stalls/{stands.process.pid}", "")
     time.sleep(0.5)  # a round, and more
     stands.process.send_signal(signal.SIGINT)
-    stands.wait(6)
-    check(stands.code == 130, f"exit code {stands.code}: {stands.err!r}")
+    stands.ends(130, 6)
     hands.end()
 
 
-TESTS = [
-    who_joins_follows_whoever_had_its_rank,
-    of_two_processes_of_a_rank_one_stays,
-    who_is_started_again_follows_whoever_was_there,
-    who_was_silent_returns,
-    who_connects_anew_is_let_in,
-    a_run_goes_on_and_is_repeated,
-    a_gradient_that_stands_still_is_not_waited_for,
-]
 if __name__ == "__main__":
-    run_tests(TESTS)
+    run_tests()

@@ -8,18 +8,17 @@ come in sequence: STARLING_CROWD, 2,000 without it; a million take ten minutes.
 usage: crowd.py STARLING [TEST ...]
 """
 import os
-import shutil
 import socket
 import struct
 import threading
 import time
 
-from _scene import SLOWER, check, run_tests
-from _greetings import GREETING, KEY, PROOF, WELCOME, Greeter, Prover, greeting, message
+from _scene import SLOWER, read_bytes, check, run_tests
+from _greetings import GREETING, KEY, PROOF, WELCOME, Prover, greeting, message
 from _ports import free_ports
 from by_hand import PAIR
 from _keyed import make_keys, with_key
-from strangers import check_models, roster_of, seconds_of_processor, start, wait_listening
+from strangers import seconds_of_processor, start, wait_listening
 
 COUNT = int(os.environ.get("STARLING_CROWD", "2000"))
 AT_ONCE = 1000
@@ -144,11 +143,6 @@ def come_at_once(port, says):
         s.close()
 
 
-def read(path):
-    with open(path, "rb") as file:
-        return file.read()
-
-
 def measure(what, pid, port, greet, act):
     watched, honest = Watched(pid), Honest(port, greet)
     before, began = seconds_of_processor(pid), time.monotonic()
@@ -166,10 +160,12 @@ def measure(what, pid, port, greet, act):
     return max(honest.waits)
 
 
-def wait_in_a_crowd(scene, greet, *extra):
+def an_agent_with_a_key_waits_in_a_crowd(scene):
     """The pair trains as the simulator does, and the crowd has cost nothing that stays."""
+    make_keys(scene, "run.key")
+    greet, extra = Prover(scene.path("run.key"), run_id=1), with_key("run.key")
     ports = free_ports(2)
-    roster = roster_of(scene, ports)
+    roster = scene.roster(ports)
     experiment = scene.experiment(**PAIR, transport__connect_timeout_s=36000)
     first = start(scene, experiment, 0, roster, "out0", *extra)
     wait_listening(ports[0])
@@ -195,20 +191,10 @@ def wait_in_a_crowd(scene, greet, *extra):
     second = start(scene, experiment, 1, roster, "out1", *extra)
     for running in (second.wait(60), first.wait(60)):
         running.check_well()
-    check_models(scene, experiment, ["out0", "out1"])
+    scene.check_models(["out0", "out1"], experiment=experiment)
     check(slowest < 3 * SLOWER, f"an honest greeting waited {slowest:.1f} s")
-    if b"__asan" not in read(scene.starling):
-        allowed = MEMORY + (HANDSHAKES if extra else 0)
-        check(memory.memory < allowed, f"memory has grown by {memory.memory} bytes")
-
-
-def an_agent_waits_in_a_crowd(scene):
-    wait_in_a_crowd(scene, Greeter())
-
-
-def an_agent_with_a_key_waits_in_a_crowd(scene):
-    make_keys(scene, "run.key")
-    wait_in_a_crowd(scene, Prover(scene.path("run.key"), run_id=1), *with_key("run.key"))
+    if b"__asan" not in read_bytes(scene.starling):
+        check(memory.memory < MEMORY + HANDSHAKES, f"memory has grown by {memory.memory} bytes")
 
 
 def a_silent_crowd_takes_few_descriptors(scene):
@@ -217,7 +203,7 @@ def a_silent_crowd_takes_few_descriptors(scene):
     experiment = scene.experiment(**PAIR, transport__connect_timeout_s=600)
     for way, extra in (("none", ()), ("key", with_key("run.key"))):
         ports = free_ports(2)
-        roster = roster_of(scene, ports)
+        roster = scene.roster(ports)
         outs = [f"{way}{i}" for i in (0, 1)]
         first = start(scene, experiment, 0, roster, outs[0], *extra)
         wait_listening(ports[0])
@@ -234,14 +220,13 @@ def a_silent_crowd_takes_few_descriptors(scene):
             running.check_well()
         for s in silent:
             s.close()
-        check_models(scene, experiment, outs)
-        shutil.rmtree(scene.path("sim"))
+        scene.check_models(outs, experiment=experiment)
 
 
 def train(scene, rounds):
     """A pair, until 2,000 rounds are over; its experiment, ports and agents."""
     ports = free_ports(2)
-    roster = roster_of(scene, ports)
+    roster = scene.roster(ports)
     experiment = scene.experiment(**{**PAIR, "rounds": rounds, "record__every": 2000})
     pair = [start(scene, experiment, i, roster, f"out{i}") for i in (0, 1)]
     pair[0].wait_for("round 2000/")
@@ -257,7 +242,7 @@ def a_pair_trains_in_a_crowd(scene):
         running.wait(120).check_well()
     for s in crowd:
         s.close()
-    check_models(scene, experiment, ["out0", "out1"])
+    scene.check_models(["out0", "out1"], experiment=experiment)
 
 
 def who_leaves_early_leaves_no_descriptor(scene):
@@ -278,12 +263,4 @@ def who_leaves_early_leaves_no_descriptor(scene):
 
 
 if __name__ == "__main__":
-    run_tests(
-        [
-            an_agent_waits_in_a_crowd,
-            an_agent_with_a_key_waits_in_a_crowd,
-            a_pair_trains_in_a_crowd,
-            a_silent_crowd_takes_few_descriptors,
-            who_leaves_early_leaves_no_descriptor,
-        ]
-    )
+    run_tests()

@@ -4,8 +4,6 @@ why, in one line; what can do without goes on; and from the newest whole cut a r
 same bits. Real file systems where they can be mounted; else, and call by call, failing_disk.c.
 
 usage: disks.py STARLING [TEST ...]
-
-STARLING_FAULTS in the environment: 1 lets each single call fail, not some of them.
 """
 import contextlib
 import errno
@@ -21,7 +19,6 @@ sys.path.insert(
 from _scene import check, run_tests  # noqa: E402
 from test_resume import Wrong, lasting, same  # noqa: E402
 
-EACH = int(os.environ.get("STARLING_FAULTS", "0"))
 SMALL = {
     "rounds": 6,
     "topology": {"nodes": 2, "family": "complete"},
@@ -48,9 +45,8 @@ def failing(scene, part, call, at, why):
     log = scene.path("calls")
     if os.path.exists(log):
         os.unlink(log)
-    library = os.path.join(os.path.dirname(os.path.dirname(scene.starling)), "tests")
     return {
-        "LD_PRELOAD": os.path.join(library, "libfailing_disk.so"),
+        "LD_PRELOAD": scene.built("tests/libfailing_disk.so"),
         "STARLING_DISK": part,
         "STARLING_DISK_CALL": call,
         "STARLING_DISK_AT": str(at),
@@ -59,9 +55,9 @@ def failing(scene, part, call, at, why):
     }
 
 
-def calls(scene):
+def read_calls(path):
     """number -> path; threads may have written them in another order."""
-    with open(scene.path("calls")) as file:
+    with open(path) as file:
         return {int(number): path for number, path in (line.split() for line in file)}
 
 
@@ -120,7 +116,7 @@ def let_fail(scene, path, whole, number, at, why):
     out = scene.path(f"out-{number}-{why}")
     with environment(scene, failing(scene, out, "any", at, why)):
         ended = scene.call("sim", path, "--out", out)
-    made = calls(scene)
+    made = read_calls(scene.path("calls"))
     if len(made) < number:
         return False
     check_words(ended, REASONS[why], made[number])
@@ -133,7 +129,7 @@ def sweep(scene, marks, step):
     scene.call("sim", path, "--out", whole).check_well()
     number, reasons = 1, sorted(REASONS)
     while let_fail(scene, path, whole, number, f"{number}{marks}", reasons[number % 3]):
-        number += 1 if EACH else step
+        number += step
     check(number > 60, f"only {number} calls")
 
 
@@ -291,15 +287,4 @@ def a_file_system_gives_errors(scene):
 
 
 if __name__ == "__main__":
-    run_tests(
-        [
-            a_call_of_the_simulator_fails,
-            the_last_word_of_a_run_cannot_be_written,
-            all_calls_from_one_on_fail,
-            writes_take_half,
-            a_disk_of_one_agent_fails,
-            a_full_disk_is_given_room,
-            nothing_can_be_written,
-            a_file_system_gives_errors,
-        ]
-    )
+    run_tests()

@@ -7,7 +7,6 @@ usage: ends.py STARLING [TEST ...]
 """
 import calendar
 import contextlib
-import json
 import os
 import re
 import shutil
@@ -15,7 +14,7 @@ import signal
 import time
 
 from _ports import free_ports
-from _scene import check, run_tests
+from _scene import check, read_json, run_tests
 from disks import mounted
 from losses import Hands, wait_for_views
 
@@ -30,18 +29,13 @@ ALONE = {"topology": {"nodes": 1, "family": "complete"}, "checkpoint": {"every":
 GONE = "ended without a word"
 
 
-def read(folder, name):
-    with open(os.path.join(folder, name)) as file:
-        return json.load(file)
-
-
 def start_alone(scene, folder):
     """A run of one agent, by hand, that does not end by itself."""
-    roster = scene.write("roster", f"127.0.0.1:{free_ports(1)[0]}\n")
+    roster = scene.roster(free_ports(1))
     words = ("--rank", "0", "--roster", roster, "--out", folder)
     running = scene.start("agent", scene.experiment(**ALONE), *words)
     running.wait_for("round 40/")
-    about = read(folder, "run-0.json")
+    about = read_json(folder, "run-0.json")
     check((about["outcome"], about["ended"], about["why"]) == ("running", None, None), f"{about}")
     return running
 
@@ -49,12 +43,12 @@ def start_alone(scene, folder):
 def check_missing(running, folder, about, ranks, rounds):
     """It has ended with 3, and says without whom: in both files and on standard error."""
     check(running.code == 3, f"exit code {running.code}: {running.err!r}")
-    missing = read(folder, "summary.json")["missing"]
+    missing = read_json(folder, "summary.json")["missing"]
     for rank in ranks:
         words = rf"agent {rank} \(lost in round \d+ of {rounds}\)"
         check(re.search(words, missing), f"no {words!r} in {missing!r}")
     check(len(re.findall(r"agent \d+", missing)) == len(ranks), f"others are named: {missing!r}")
-    info = read(folder, about)
+    info = read_json(folder, about)
     check((info["outcome"], info["why"]) == ("done", missing), f"{info}")
     told = [line for line in running.err.splitlines() if line.endswith("; exit code 3")]
     check(len(told) == 1 and missing in told[0], f"{missing!r} is not told: {running.err!r}")
@@ -71,7 +65,7 @@ def who_was_lost_for_good_is_named(scene):
             if rank not in lost:
                 running.wait(60)
                 check_missing(running, running.folder, f"run-{rank}.json", lost, 4000)
-        check(read(hands.agents[1].folder, "summary.json")["minority"] is False, "no minority")
+        check(read_json(hands.agents[1].folder, "summary.json")["minority"] is False, "no minority")
         for running in hands.agents:
             shutil.rmtree(running.folder)
 
@@ -90,9 +84,11 @@ def who_comes_back_or_leaves_is_not_missing(scene):
         running.wait(60)
         check(running.code == (75 if rank == 2 else 0), f"{rank}: {running.code}: {running.err!r}")
         if rank != 2:
-            summary = read(running.folder, "summary.json")
-            check("missing" not in summary, f"{summary}")
-            check(read(running.folder, f"run-{rank}.json")["why"] is None, "a reason of nothing")
+            summary = read_json(running.folder, "summary.json")
+            check("missing" not in summary and not summary["minority"], f"{summary}")
+            check(
+                read_json(running.folder, f"run-{rank}.json")["why"] is None, "a reason of nothing"
+            )
 
 
 def who_reaches_no_quorum_says_so(scene):
@@ -104,14 +100,14 @@ def who_reaches_no_quorum_says_so(scene):
     left.wait(60)
     hands.end()
     check(left.code == 75, f"exit code {left.code}: {left.err!r}")
-    about = read(left.folder, "run-0.json")
+    about = read_json(left.folder, "run-0.json")
     check(about["outcome"] == "cut off" and "membership.quorum" in about["why"], f"{about}")
     check(not os.path.exists(f"{left.folder}/summary.json"), "a summary of a run that may go on")
 
 
 def check_crashed(scene, folder, file, name):
     number = getattr(signal, name)
-    about, words = read(folder, file), f"killed by signal {int(number)} ({CRASHES[name]})"
+    about, words = read_json(folder, file), f"killed by signal {int(number)} ({CRASHES[name]})"
     check((about["outcome"], about["why"]) == ("crashed", words), f"{name}: {about}")
     ended = calendar.timegm(time.strptime(about["ended"], "%Y-%m-%dT%H:%M:%SZ"))
     check(abs(time.time() - ended) < 60, f"{name}: {about}")
@@ -150,7 +146,7 @@ def why_a_run_has_failed_is_in_its_file(scene):
     running.wait_for("round 40/")
     os.kill(scene.agents()[1], signal.SIGSEGV)
     running.wait(60)
-    about = read(folder, "run.json")
+    about = read_json(folder, "run.json")
     check(running.code == 1 and about["outcome"] == "failed", f"{running.code}, {about}")
     check(re.match("agent [012]: .*agent 1|agent 1: killed by", about["why"]), f"{about}")
 
@@ -163,7 +159,7 @@ def whoever_is_killed_is_missed_by_readers(scene):
         check(GONE not in said, f"it lives: {said!r}")
     running.process.kill()
     running.wait(20)
-    check(read(folder, "run-0.json")["outcome"] == "running", "SIGKILL lets nobody write")
+    check(read_json(folder, "run-0.json")["outcome"] == "running", "SIGKILL lets nobody write")
     for command in ("checkpoint", "status"):
         said = scene.call(command, folder).out
         check(f"agent 0 {GONE}" in said, f"{command}: {said!r}")
@@ -178,24 +174,12 @@ def a_full_disk_is_in_its_files(scene):
         with open(f"{disk}/rest", "wb", buffering=0) as file, contextlib.suppress(OSError):
             while True:
                 file.write(bytes(4096))
-        running.wait(60)
-        check(running.code == 1, f"exit code {running.code}: {running.err!r}")
-        about = read(f"{disk}/out", "run-0.json")
+        running.ends(1, 60)
+        about = read_json(f"{disk}/out", "run-0.json")
         check(about["outcome"] == "failed" and about["ended"], f"{about}")
         check("No space left" in about["why"], f"{about}")
     return None
 
 
 if __name__ == "__main__":
-    run_tests(
-        [
-            who_was_lost_for_good_is_named,
-            who_comes_back_or_leaves_is_not_missing,
-            who_reaches_no_quorum_says_so,
-            a_signal_that_ends_an_agent_is_in_its_file,
-            so_it_is_of_runs_and_simulations,
-            why_a_run_has_failed_is_in_its_file,
-            whoever_is_killed_is_missed_by_readers,
-            a_full_disk_is_in_its_files,
-        ]
-    )
+    run_tests()

@@ -4,12 +4,10 @@
 usage: intruders.py STARLING [TEST ...]
 """
 import os
-import shutil
 import signal
-import socket
 import time
 
-from _scene import check, run_tests
+from _scene import check, read_bytes, run_tests, wait_until
 from _keyed import (
     RUN_ID,
     SEALED,
@@ -17,22 +15,19 @@ from _keyed import (
     make_nodes,
     with_key,
     with_pair,
-    write_roster,
-    train,
     check_both,
-    read_bytes,
     start_as,
 )
 from _ports import free_ports
 from by_hand import PAIR
-from strangers import MODES, Strangers, check_models, listening_ports, start, wait_listening
+from strangers import MODES, Strangers, listening_ports, start, wait_listening
 
 
 def strangers_get_no_word_of_the_run(scene):
     make_keys(scene, "run.key")
     experiment = scene.experiment(**PAIR, transport__connect_timeout_s=60)
     ports = free_ports(2)
-    roster = write_roster(scene, "roster", ports)
+    roster = scene.roster(ports)
     first = start(scene, experiment, 0, roster, "out0", *with_key("run.key"))
     wait_listening(ports[0])
     strangers = Strangers(scene)
@@ -57,7 +52,7 @@ def who_has_the_key_and_misbehaves_changes_nothing(scene):
     long = {"rounds": 4000, "record__every": 1000, "transport__connect_timeout_s": 60}
     experiment = scene.experiment(**{**PAIR, **SEALED, **long})
     ports = free_ports(2)
-    roster = write_roster(scene, "roster", ports)
+    roster = scene.roster(ports)
     own = ("--run-id", str(RUN_ID), *with_key("run.key"))
     key = (scene.path("run.key"), str(RUN_ID))
     agents = [start(scene, experiment, 0, roster, "out0", *own)]
@@ -104,8 +99,7 @@ def who_has_a_living_ranks_key_does_not_replace_it(scene):
         second.wait(60).check_refused("did not come up", code=1)
         for agent in agents:
             agent.wait(60).check_well()
-        check_models(scene, experiment, [f"{way}0", f"{way}1"])
-        shutil.rmtree(scene.path("sim"))
+        scene.check_models([f"{way}0", f"{way}1"], experiment=experiment)
 
 
 def strangers_get_no_word_of_a_run_without_security(scene):
@@ -115,16 +109,13 @@ def strangers_get_no_word_of_a_run_without_security(scene):
             rounds=40, security__mode=mode, transport__connect_timeout_s=60
         )
         running = scene.start("run", experiment, "--out", scene.path(mode))
-        until = time.monotonic() + 120
-        while len(agents := scene.agents()) < 8:
-            check(time.monotonic() < until, "no agents")
+        wait_until(lambda: len(scene.agents()) == 8, "eight agents", pause_s=0)
+        agents = scene.agents()
         os.kill(agents[7], signal.SIGSTOP)  # no roster until it goes on
         strangers = Strangers(scene)
         try:
-            while not (ports := listening_ports(agents[0])):
-                check(time.monotonic() < until, "agent 0 does not listen")
-                time.sleep(0.02)
-            stranger = strangers.send(ports[0], "hello", 1, 0)
+            wait_until(lambda: listening_ports(agents[0]), "agent 0 listens")
+            stranger = strangers.send(listening_ports(agents[0])[0], "hello", 1, 0)
             time.sleep(1)
             os.kill(agents[7], signal.SIGCONT)
             running.wait(60).check_well()
@@ -138,54 +129,5 @@ def strangers_get_no_word_of_a_run_without_security(scene):
     check(first == second, "the key changes the model")
 
 
-def many_connections_keep_nobody_out(scene):
-    """One after the other, as fast as one process can, while two agents meet."""
-    make_keys(scene, "run.key")
-    experiment = scene.experiment(**PAIR, transport__connect_timeout_s=60)
-    ports = free_ports(2)
-    roster = write_roster(scene, "roster", ports)
-    first = start(scene, experiment, 0, roster, "out0", *with_key("run.key"))
-    wait_listening(ports[0])
-    second, count, until = None, 0, time.monotonic() + 120
-    while (second is None or second.process.poll() is None) and time.monotonic() < until:
-        with socket.socket() as one:
-            if one.connect_ex(("127.0.0.1", ports[0])) == 0 and count % 3 > 0:
-                one.send(b"garbage" * (count % 3))
-        count += 1
-        if count == 300:
-            second = start(scene, experiment, 1, roster, "out1", *with_key("run.key"))
-    check_both(scene, experiment, [second.wait(60), first.wait(60)])
-
-
-def neighbours_of_one_address_all_come_in_at_once(scene):
-    """Six dial an agent that is stopped; it hears of all in one moment, before any has proved
-    itself."""
-    count = 7
-    pins, ports = make_nodes(scene, count), free_ports(count)
-    roster = write_roster(scene, "roster", ports, pins)
-    star = {**PAIR, "topology": {"nodes": count, "family": "star"}}
-    experiment = scene.experiment(**star, transport__connect_timeout_s=60)
-    agents = [start(scene, experiment, 0, roster, "out0", *with_pair("node-0"))]
-    wait_listening(ports[0])
-    os.kill(agents[0].process.pid, signal.SIGSTOP)
-    for i in range(1, count):
-        agents.append(start(scene, experiment, i, roster, f"out{i}", *with_pair(f"node-{i}")))
-        agents[i].wait_for("listening")
-    time.sleep(1)
-    os.kill(agents[0].process.pid, signal.SIGCONT)
-    for agent in agents:
-        agent.wait(60).check_well()
-    check("have not proved themselves" not in agents[0].said, agents[0].said)
-
-
 if __name__ == "__main__":
-    run_tests(
-        [
-            strangers_get_no_word_of_the_run,
-            who_has_the_key_and_misbehaves_changes_nothing,
-            who_has_a_living_ranks_key_does_not_replace_it,
-            strangers_get_no_word_of_a_run_without_security,
-            many_connections_keep_nobody_out,
-            neighbours_of_one_address_all_come_in_at_once,
-        ]
-    )
+    run_tests()

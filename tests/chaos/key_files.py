@@ -11,11 +11,11 @@ import socket
 import subprocess
 import struct
 
-from _scene import check, run_tests
-from _keyed import RUN_ID, make_keys, with_key, write_roster, check_both, read_bytes
+from _scene import check, read_bytes, run_tests
+from _keyed import RUN_ID, make_keys, with_key, check_both
 from _ports import free_ports
 from by_hand import PAIR
-from status import ask
+from watchers import page
 from strangers import start, wait_listening
 
 
@@ -50,12 +50,12 @@ def keys_are_in_their_files_only(scene):
     forms = forms_of(read_bytes(scene.path("run.key")).decode())
     experiment = scene.experiment(**PAIR, transport__connect_timeout_s=60, checkpoint__every=10)
     ports = free_ports(2)
-    roster = write_roster(scene, "roster", ports)
+    roster = scene.roster(ports)
     first = start(scene, experiment, 0, roster, "out0", *with_key("run.key"))
     wait_listening(ports[0])
     check_process(first.process.pid, forms)
     first.wait_for("come up: 1 (")  # its monitor is open by then
-    status, said = ask(scene.path("out0/status-0.sock"))
+    status, said = page(scene.path("out0/status-0.sock"))
     check(status == 200 and b"neighbours" in said, said)
     check_nowhere("what its monitor answers", said, forms)
     second = start(scene, experiment, 1, roster, "out1", *with_key("run.key"))
@@ -70,7 +70,7 @@ def dump_core(scene, experiment, roster, out, *extra):
     agent = start(scene, experiment, 0, roster, out, *extra, wrapper=limit)
     wait_listening(int(read_bytes(roster).split()[0].split(b":")[1]))
     os.kill(agent.process.pid, signal.SIGSEGV)
-    check(agent.wait(60).code == -signal.SIGSEGV, f"exit code {agent.code}")
+    agent.ends(-signal.SIGSEGV, 60)
     cores = [name for name in set(os.listdir(scene.folder)) - before if name.startswith("core")]
     return scene.path(cores[0]) if cores else None
 
@@ -78,7 +78,7 @@ def dump_core(scene, experiment, roster, out, *extra):
 def who_has_a_key_leaves_no_core(scene):
     make_keys(scene, "run.key")
     experiment = scene.experiment(**PAIR, transport__connect_timeout_s=60)
-    roster = write_roster(scene, "roster", free_ports(2))
+    roster = scene.roster(free_ports(2))
     core = dump_core(scene, experiment, roster, "open")
     if core is None:
         return "no core files appear here"
@@ -123,27 +123,16 @@ def what_run_hands_over_stays_with_its_agents(scene):
 
 
 def key_files_that_others_may_read_are_refused(scene):
+    """By an agent and a run, before there is a folder; test_keys has what else is refused."""
     make_keys(scene, "run.key")
+    os.chmod(scene.path("run.key"), 0o644)
     experiment = scene.experiment(**PAIR)
-    roster = write_roster(scene, "roster", free_ports(2))
-    os.symlink("run.key", scene.path("link.key"))
-    scene.write("short.key", read_bytes(scene.path("run.key")).decode()[:50])
-    scene.write("other.key", "another program's key".ljust(83, ".") + "\n")
-    form = ("is not a run's key of 84 bytes", "starling keys make")
-    for name, mode, words in (
-        ("short.key", 0o600, ("short.key", *form, "it has 50")),
-        ("other.key", 0o600, ("other.key", "is not a run's key")),
-        ("run.key", 0o644, ("run.key", "chmod 600")),
-        ("link.key", 0o600, ("link.key", "symbolic link")),
-        ("none.key", None, ("none.key", "No such file")),
-    ):
-        if mode is not None:
-            os.chmod(scene.path(name), mode)
-        ended = start(scene, experiment, 0, roster, "out0", *with_key(name)).wait(60)
-        ended.check_refused(*words)
-        out = scene.path("run")
-        scene.call("run", experiment, "--out", out, *with_key(name)).check_refused(*words)
-        check(not os.path.exists(out), "a run folder was left behind")
+    roster = scene.roster(free_ports(2))
+    for name, words in (("run.key", "chmod 600"), ("none.key", "No such file")):
+        for command in (("run",), ("agent", "--rank", "0", "--roster", roster)):
+            ended = scene.call(*command, experiment, "--out", scene.path("out"), *with_key(name))
+            ended.check_refused(name, words)
+            check(not os.path.exists(scene.path("out")), "a run folder was left behind")
 
 
 WITHOUT_TLS_1_3 = """openssl_conf = all
@@ -160,7 +149,7 @@ def an_openssl_without_tls_1_3_is_named(scene):
     """Here its configuration forbids it. One that was built without says the same."""
     make_keys(scene, "run.key")
     experiment = scene.experiment(**PAIR)
-    roster = write_roster(scene, "roster", free_ports(2))
+    roster = scene.roster(free_ports(2))
     less = ("env", "OPENSSL_CONF=" + scene.write("less.cnf", WITHOUT_TLS_1_3))
     words = ("OpenSSL 3", "does not offer TLS 1.3", "openssl.cnf", 'security.mode "none"')
     ended = start(scene, experiment, 0, roster, "out0", *with_key("run.key"), wrapper=less)
@@ -173,12 +162,4 @@ def an_openssl_without_tls_1_3_is_named(scene):
 
 
 if __name__ == "__main__":
-    run_tests(
-        [
-            keys_are_in_their_files_only,
-            who_has_a_key_leaves_no_core,
-            what_run_hands_over_stays_with_its_agents,
-            key_files_that_others_may_read_are_refused,
-            an_openssl_without_tls_1_3_is_named,
-        ]
-    )
+    run_tests()

@@ -16,7 +16,7 @@ def mode_of(path):
     return stat.S_IMODE(os.stat(path).st_mode)
 
 
-def test_a_run_key_is_made_once(scene):
+def a_run_key_is_made_once(scene):
     path = scene.path("run.key")
     made = scene.call("keys", "make", "-o", path)
     check(made.code == 0 and not made.out, f"{made.code}, {made.out!r}, {made.err!r}")
@@ -31,7 +31,7 @@ def test_a_run_key_is_made_once(scene):
     scene.call("keys", "make", "-o", scene.path("none/run.key")).check_refused("No such file")
 
 
-def test_a_roster_holds_what_was_printed(scene):
+def a_roster_holds_what_was_printed(scene):
     lines, places = [], []
     for rank in range(3):
         name, place = scene.path(f"node-{rank}"), f"10.0.0.{rank + 1}:7400"
@@ -50,4 +50,4 @@ def test_a_roster_holds_what_was_printed(scene):
 
 
 if __name__ == "__main__":
-    run_tests([value for name, value in list(globals().items()) if name.startswith("test_")])
+    run_tests()

@@ -18,6 +18,7 @@ import threading
 import time
 
 import _torchrun
+from _walls import Net, why_no_net
 from _scene import check, run_tests
 from _ports import free_ports
 from crowd import Watched
@@ -88,79 +89,49 @@ def wait_all(agents):
     for running in agents:
         running.wait(60)
     for running in agents:
-        check(running.code == 0, f"exit code {running.code}: {running.err!r}")
-
-
-def same_models(scene, path, nodes=4, out="out", sim="sim"):
-    """All ranks have trained, and together: a simulation ends with the same bits."""
-    simulated = scene.call("sim", path, "--out", scene.path(sim))
-    check(simulated.code == 0, f"sim: exit code {simulated.code}: {simulated.err!r}")
-    for rank in range(nodes):
-        with open(scene.path(f"{out}/model-{rank}.npy"), "rb") as real:
-            with open(scene.path(f"{sim}/model-{rank}.npy"), "rb") as same:
-                check(real.read() == same.read(), f"rank {rank}'s model differs from sim's")
+        running.check_well()
 
 
 def no_folder(scene, out="out"):
     check(not os.path.exists(scene.path(out)), "it has left a run folder")
 
 
-def open_mpi(scene):
-    mpirun = shutil.which("mpirun")
-    if mpirun is None or "Open MPI" not in subprocess.getoutput("mpirun --version"):
-        return "no Open MPI here"
-    command = [mpirun, "--oversubscribe", "--allow-run-as-root", "-n", "4"]
-    path = scene.experiment(**SHORT)
-    wait_all([start(scene, path, {}, wrapper=command)])
-    same_models(scene, path)
-
-
-def mpich(scene):
-    """Also Intel MPI, whose launcher is the same."""
-    mpiexec = shutil.which("mpiexec.hydra")
-    if mpiexec is None:
-        return "no MPICH here"
-    path = scene.experiment(**SHORT)
-    wait_all([start(scene, path, {}, wrapper=[mpiexec, "-n", "4"])])
-    same_models(scene, path)
-
-
-def slurm(scene):
-    try:
-        subprocess.run(["sinfo"], timeout=60, check=True, capture_output=True)
-    except (OSError, subprocess.SubprocessError):
-        return "no Slurm runs here"
-    path = scene.experiment(**SHORT, **TRUSTED)
-    wait_all([start(scene, path, {}, wrapper=["srun", "-n4", "-D", scene.folder])])
-    same_models(scene, path)
-
-
-def launchers_here(scene):
+def launchers_here(folder):
     """The commands that start four processes, of the launchers that run on this host."""
     if shutil.which("mpirun") and "Open MPI" in subprocess.getoutput("mpirun --version"):
         yield ["mpirun", "--oversubscribe", "--allow-run-as-root", "-n", "4"]
+    if shutil.which("mpiexec.hydra"):  # of MPICH, and of Intel MPI
+        yield ["mpiexec.hydra", "-n", "4"]
     try:
         subprocess.run(["sinfo"], timeout=60, check=True, capture_output=True)
-        yield ["srun", "-n4"]
+        yield ["srun", "-n4", "-D", folder]
     except (OSError, subprocess.SubprocessError):
         pass
     if shutil.which("torchrun"):
-        command, variables = _torchrun.torchrun(4, scene.path("meeting"), "--no_python")
+        command, variables = _torchrun.torchrun(4, os.path.join(folder, "meeting"), "--no_python")
         yield ["env", *(f"{name}={value}" for name, value in variables.items()), *command]
+
+
+def agents_of_launchers(scene):
+    """But torchrun's, whose variables are made up below."""
+    path = scene.experiment(**SHORT, **TRUSTED)
+    commands = [command for command in launchers_here(scene.folder) if command[0] != "env"]
+    for i, command in enumerate(commands):
+        wait_all([start(scene, path, {}, out=f"out{i}", wrapper=command)])
+        scene.check_models([f"out{i}"] * 4, experiment=path)
+    return None if commands else "none is here"
 
 
 def a_loop_of_your_own(scene):
     """examples/embed.c finds its peers by every launcher that is here, and trains with them."""
-    embed = os.path.join(os.path.dirname(os.path.dirname(scene.starling)), "tests", "embed")
-    if not os.path.exists(embed):
-        return "the example is not built"
+    embed = scene.built("tests/embed")
     keys = {"algorithm": "d-psgd", "topology": {"family": "ring"}, **TRUSTED}
     path = scene.write("session.json", json.dumps(keys))
     expected = subprocess.run(
         [embed, path, "4"], capture_output=True, text=True, timeout=600
     ).stdout
     check(expected.count("accuracy of the average") == 4, expected)
-    for launcher in launchers_here(scene):
+    for launcher in launchers_here(scene.folder):
         call = [*launcher, embed, path]
         got = subprocess.run(call, capture_output=True, text=True, timeout=600, cwd=scene.folder)
         said = f"{launcher}: {got.stdout!r} {got.stderr!r}"
@@ -171,13 +142,13 @@ def a_loop_of_your_own(scene):
 
 
 def lists_of_hosts(scene):
-    """A hostfile and a list as rosters: a rank for each slot, at ports one after the other."""
-    for i, hosts in enumerate(("127.0.0.1 slots=4\n", "127.0.0.1:4\n", "127.0.0.1\n" * 4)):
-        path, out = scene.experiment(**SHORT), f"out{i}"
-        peers = ("--roster", scene.write("hosts", hosts), "--port", str(free_range()))
-        agents = [start(scene, path, {}, "--rank", str(r), *peers, out=out) for r in range(4)]
-        wait_all(agents)
-        same_models(scene, path, out=out, sim=f"sim{i}")
+    """A hostfile as roster: a rank for each slot, at ports one after the other. test_launch has the
+    other forms."""
+    path = scene.experiment(**SHORT)
+    hosts = scene.write("hosts", "127.0.0.1 slots=4\n")
+    peers = ("--roster", hosts, "--port", str(free_range()))
+    wait_all([start(scene, path, {}, "--rank", str(rank), *peers) for rank in range(4)])
+    scene.check_models(["out"] * 4, experiment=path)
     few = scene.write("few", "node01 slots=2\n")
     start(scene, path, {}, "--rank", "0", "--roster", few, out="few").wait(20).check_refused(
         "few", "2 slots", "4 nodes"
@@ -190,7 +161,7 @@ def kubernetes(scene):
     path = scene.experiment(**PAIR)
     peers = {"STARLING_ROSTER": f"127.0.0.1:{first // 10}{{rank}}"}
     wait_all([start(scene, path, {"JOB_COMPLETION_INDEX": str(i), **peers}) for i in range(2)])
-    same_models(scene, path, nodes=2)
+    scene.check_models(["out"] * 2, experiment=path)
 
 
 class Stranger:
@@ -245,7 +216,7 @@ def ports_are_taken_and_strangers_come(scene):
     finally:
         for one in strangers + guests:
             one.close()
-    same_models(scene, path)
+    scene.check_models(["out"] * 4, experiment=path)
 
 
 def a_crowd_comes_to_a_rendezvous(scene):
@@ -265,7 +236,7 @@ def a_crowd_comes_to_a_rendezvous(scene):
         crowd.end()
         watched.end()
     check(watched.descriptors < 60, f"{watched.descriptors} of 64 descriptors")
-    same_models(scene, path, 2)
+    scene.check_models(["out"] * 2, experiment=path)
 
 
 def who_does_not_come_is_named(scene):
@@ -282,58 +253,6 @@ def who_does_not_come_is_named(scene):
     for running in agents:
         running.wait(20).check_refused("ranks 2, 3 of 4", "10 s", "connect_timeout_s", code=1)
     no_folder(scene)
-
-
-def a_rank_twice_and_another_size(scene):
-    """Who is wrong is refused; the others go on."""
-    port = free_range()
-    path = scene.experiment(**SHORT)
-    agents = [start(scene, path, by_hand(rank, port, size=4)) for rank in (0, 1)]
-    agents[0].wait_for("waiting for ranks 2, 3 to come")
-    again = start(scene, path, by_hand(1, port, size=4), out="again").wait(20)
-    again.check_refused("rank 1", "twice", "127.0.0.1")
-    pair = scene.experiment("pair.json", **PAIR)
-    start(scene, pair, by_hand(1, port), out="again").wait(20).check_refused("one of 2", "one of 4")
-    no_folder(scene, "again")
-    agents += [start(scene, path, by_hand(rank, port, size=4)) for rank in (2, 3)]
-    wait_all(agents)
-
-
-def another_job_is_passed_over(scene):
-    """Two jobs at neighbouring ports: each finds its own."""
-    port = free_range()
-    jobs = [scene.experiment(f"{i}.json", **PAIR) for i in range(2)]
-    wait_all(
-        [
-            start(scene, job, by_hand(rank, port), "--run-id", str(i), out=f"out{i}")
-            for rank in (0, 1)
-            for i, job in enumerate(jobs, 1)
-        ]
-    )
-
-
-def two_jobs_at_one_port(scene):
-    """The second one is refused, whichever of its ranks comes; the first one trains."""
-    port = free_range()
-    first, second = (scene.experiment(f"{i}.json", seed=i, **PAIR) for i in range(2))
-    waiting = start(scene, first, by_hand(0, port))
-    waiting.wait_for("waiting for rank 1 to come")
-    for rank in (0, 1):
-        other = start(scene, second, by_hand(rank, port), out="other").wait(20)
-        other.check_refused("another job of 2", f"port {port}", "MASTER_PORT", "STARLING_RUN_ID")
-    wait_all([waiting, start(scene, first, by_hand(1, port))])
-    same_models(scene, first, nodes=2)
-    no_folder(scene, "other")
-
-
-def a_job_that_is_not_surely_one_is_waited_for(scene):
-    """Its experiments differ: nobody else comes, and both say by what they differ."""
-    port = free_range()
-    paths = [scene.experiment(f"{i}.json", seed=i, **PAIR) for i in range(2)]
-    pair = [start(scene, path, by_hand(i, port), out=f"o{i}") for i, path in enumerate(paths)]
-    for running in pair:
-        running.wait(60).check_refused("seed", "0", "1", code=1)
-    check("may be of another job" in pair[0].out, pair[0].out)
 
 
 def a_terminal_for_all(scene):
@@ -368,39 +287,22 @@ def interrupted_while_it_waits(scene):
     for running in agents:
         running.wait_for("s left (transport.connect_timeout_s)")
         running.process.send_signal(signal.SIGINT)
-        running.wait(5)
-        check(running.code == 130, f"exit code {running.code}: {running.err!r}")
+        running.ends(130, 5)
         no_folder(scene)
 
 
 def wrong_input(scene):
+    """test_launch has all that a launcher may say."""
     path = scene.experiment(**PAIR)
     port = str(free_range())
-    started = []
     for environment, arguments, words in (
         ({}, (), ("nothing says which of 2 peers", "torchrun", "STARLING_RANK")),
-        ({"RANK": "1", "WORLD_SIZE": "2"}, (), ("RANK=1, WORLD_SIZE=2", "MASTER_ADDR")),
-        ({"RANK": "1"}, (), ("RANK=1", "WORLD_SIZE is missing")),
         (by_hand(0, port, size=4), (), ("WORLD_SIZE=4", "topology.nodes")),
-        (by_hand(2, port), (), ("RANK=2", "below")),
-        (
-            {"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "2", **by_hand(1, port)},
-            (),
-            ("OMPI_COMM_WORLD_RANK=0", "RANK=1", "disagree"),
-        ),
-        ({"JOB_COMPLETION_INDEX": "1"}, ("--roster", "host.svc:7000"), ("host.svc", "{rank}")),
-        (
-            {"JOB_COMPLETION_INDEX": "0"},
-            ("--roster", "192.0.2.1:7000,127.0.0.1:7000"),
-            ("127.0.0.1:7000", "192.0.2.1:7000", "own host only"),
-        ),
-        (torchrun(0, port, size=2, hosts=2), (), ("127.0.0.1", "several hosts")),
+        ({"OMPI_COMM_WORLD_RANK": "0", **by_hand(1, port)}, (), ("OMPI_COMM_WORLD_SIZE",)),
         (by_hand(0, port, host="192.0.2.1"), (), ("192.0.2.1", "security.trusted_network")),
         ({}, ("--rank", "0", "--master", "127.0.0.1"), ("master", "HOST:PORT")),
     ):
-        started.append((start(scene, path, environment, *arguments), words))
-    for running, words in started:
-        running.wait(30).check_refused(*words)
+        start(scene, path, environment, *arguments).wait(30).check_refused(*words)
     no_folder(scene)
 
 
@@ -410,78 +312,36 @@ AT_HOME = 'mount --bind "$0" /etc/hosts && exec "$@"'
 
 def two_hosts(scene):
     """Each host's own name is loopback on itself, as Debian writes in /etc/hosts."""
-    if os.getuid() != 0:
-        return "needs root's rights"
-    names = [f"starling-{os.getpid()}-{i}" for i in range(2)]
-    link = [f"sl{os.getpid() % 100000}{i}" for i in "ab"]
-    try:
-        for name in names:
-            if os.system(f"ip netns add {name} 2>/dev/null") != 0:
-                return "no name spaces here"
-        if os.system(f"ip link add {link[0]} type veth peer name {link[1]} 2>/dev/null") != 0:
-            return "no virtual network cards here"
-        for i, name in enumerate(names):
-            for command in (
-                f"ip link set {link[i]} netns {name}",
-                f"ip -n {name} address add 10.79.8.{i + 1}/24 dev {link[i]}",
-                f"ip -n {name} link set lo up",
-                f"ip -n {name} link set {link[i]} up",
-            ):
-                check(os.system(command) == 0, command)
+    why = why_no_net()
+    if why is not None:
+        return why
+    with Net(2) as net:
+        for own in (0, 1):
+            places = ["127.0.1.1" if host == own else net.address(host) for host in (0, 1)]
+            lines = [f"{place} node-{host}\n" for host, place in enumerate(places)]
+            scene.write(f"hosts{own}", "".join(["127.0.0.1 localhost\n", *lines]))
+
+        def start_on(host, path, variables, *extra, out="out"):
+            wrapper = [*net.wrapper(host), "sh", "-c", AT_HOME, scene.path(f"hosts{host}")]
+            return start(scene, path, variables, *extra, out=out, wrapper=wrapper)
+
         path = scene.experiment(**SHORT, **TRUSTED)
-        agents = []
-        for rank in range(4):
-            host = rank % 2
-            hosts = [
-                f"{'127.0.1.1' if i == host else f'10.79.8.{i + 1}'} node-{i}\n" for i in (0, 1)
-            ]
-            file = scene.write(f"hosts{host}", "".join(["127.0.0.1 localhost\n", *hosts]))
-            wrapper = ["ip", "netns", "exec", names[host], "sh", "-c", AT_HOME, file]
-            variables = torchrun(rank, 29500, host="node-0", hosts=2)
-            agents.append(start(scene, path, variables, wrapper=wrapper))
-        wait_all(agents)
-        same_models(scene, path)
-        listed = scene.write("hostfile", "node-0 slots=2\nnode-1 slots=2\n")
-        agents = []
-        for rank in range(4):
-            host = rank // 2
-            wrapper = ["ip", "netns", "exec", names[host], "sh", "-c", AT_HOME]
-            peers = ("--rank", str(rank), "--roster", listed, "--port", "7500")
-            wrapper.append(scene.path(f"hosts{host}"))
-            agents.append(start(scene, path, {}, *peers, out="listed", wrapper=wrapper))
-        wait_all(agents)
-        same_models(scene, path, out="listed", sim="again")
+        told = [torchrun(rank, 29500, host="node-0", hosts=2) for rank in range(4)]
+        wait_all([start_on(rank % 2, path, told[rank]) for rank in range(4)])
+        scene.check_models(["out"] * 4, experiment=path)
+        peers = ("--roster", scene.write("list", "node-0 slots=2\nnode-1 slots=2\n"))
+        peers += ("--port", "7500", "--rank")
+        listed = [start_on(k // 2, path, {}, *peers, str(k), out="listed") for k in range(4)]
+        wait_all(listed)
+        scene.check_models(["listed"] * 4, experiment=path)
         alone = scene.experiment("alone.json", **SHORT)
-        variables = torchrun(1, 29500, host="node-0", hosts=2)
-        running = start(scene, alone, variables, out="alone", wrapper=wrapper).wait(20)
-        running.check_refused("beyond loopback", "trusted_network")
-    finally:
-        for name in names:
-            os.system(f"ip netns delete {name} 2>/dev/null")
+        refused = start_on(1, alone, told[1], out="alone").wait(20)
+        refused.check_refused("beyond loopback", "trusted_network")
+    return None
 
 
 if __name__ == "__main__":
     for variable in list(os.environ):
         if variable.startswith(LAUNCHERS) and variable != "SLURM_CONF":
             del os.environ[variable]
-    run_tests(
-        [
-            open_mpi,
-            mpich,
-            slurm,
-            a_loop_of_your_own,
-            kubernetes,
-            lists_of_hosts,
-            ports_are_taken_and_strangers_come,
-            a_crowd_comes_to_a_rendezvous,
-            who_does_not_come_is_named,
-            a_rank_twice_and_another_size,
-            another_job_is_passed_over,
-            two_jobs_at_one_port,
-            a_job_that_is_not_surely_one_is_waited_for,
-            a_terminal_for_all,
-            interrupted_while_it_waits,
-            wrong_input,
-            two_hosts,
-        ]
-    )
+    run_tests()

@@ -4,16 +4,14 @@ well.
 
 usage: losses.py STARLING [TEST ...]
 """
-import json
 import os
 import random
 import re
 import shutil
 import signal
-import time
 
 from _ports import free_ports
-from _scene import SLOWER, check, run_tests
+from _scene import check, read_json, run_tests, wait_until, read_lines
 
 # Seconds of silence: more than a living agent is silent on a loaded machine.
 PATIENT, IMPATIENT = 30, 8
@@ -33,23 +31,19 @@ def start(scene, nodes=8, **changes):
 
 
 def events(scene, rank, kind, folder="run"):
-    with open(scene.path(f"{folder}/events-{rank}.jsonl")) as file:
-        lines = [json.loads(line) for line in file if line.endswith("\n")]
+    lines = read_lines(scene.path(folder), f"events-{rank}.jsonl")
     return [line for line in lines if line["event"] == kind]
 
 
 def wait_for_views(scene, rank, count, folder="run"):
-    until = time.monotonic() + SLOWER * 60
-    while len(events(scene, rank, "view", folder)) < count:
-        check(time.monotonic() < until, f"agent {rank} comes to no view {count}")
-        time.sleep(0.02)
+    views = f"agent {rank} comes to view {count}"
+    wait_until(lambda: len(events(scene, rank, "view", folder)) >= count, views)
 
 
 def check_gone_on(scene, running, nodes, lost):
     """The run has ended without these, which its summary and its last view name."""
     check(running.code == 3, f"exit code {running.code}, not 3: {running.err!r}")
-    with open(scene.path("run/summary.json")) as file:
-        summary = json.load(file)
+    summary = read_json(scene.path("run/summary.json"))
     told = summary["lost"]
     check(summary["minority"] == (2 * len(lost) > nodes), f"{summary['minority']}")
     named = [int(rank) for rank in re.findall(r"agent (\d+) \(lost in round", summary["missing"])]
@@ -87,23 +81,13 @@ def check_mean(running, nodes, lost):
     check(abs(sent["mean"] - sum(left) / len(left)) < 0.011, f"another mean: {running.out}")
 
 
-def check_repeated(scene):
+def check_repeated(scene, folder="run"):
     """The simulator has the same bits, with the same losses."""
-    run = scene.path("run")
+    run = scene.path(folder)
     ended = scene.call("sim", run, "--replay", "--out", scene.path("again"), timeout=120)
     ended.check_well()
     for word in (f"same bits as {run}: ", "views begun)"):
         check(word in ended.out, f"{word!r} is missing in {ended.out!r}")
-
-
-def lose_one_and_repeat(scene, **changes):
-    running, agents = start(scene, nodes=4, **changes)
-    os.kill(agents[1], signal.SIGKILL)
-    running.wait(60)
-    check_gone_on(scene, running, 4, [1])
-    check_repeated(scene)
-    for folder in ("run", "again"):
-        shutil.rmtree(scene.path(folder))
 
 
 def leave(agents, rank):
@@ -125,8 +109,7 @@ def who_leaves_ends_its_round_and_nobody_waits(scene):
     for views, rank in enumerate((2, 0), 1):
         leave(agents, rank)
         wait_for_views(scene, 1, views)
-    running.wait(60)
-    running.check_well()
+    running.wait(60).check_well()
     for rank in (2, 0):
         end = events(scene, rank, "end")[0]
         check(end["outcome"] == "left", f"agent {rank} has ended so: {end}")
@@ -141,20 +124,10 @@ def who_leaves_ends_its_round_and_nobody_waits(scene):
             check_whole(fold, events(scene, fold["node"], "view"))
         told = [event for event in events(scene, 1, "lost") if event["peer"] == rank]
         check(len(told) == 1 and "has left" in told[0]["why"], f"agent 1 has lost {told}")
-    with open(scene.path("run/summary.json")) as file:
-        summary = json.load(file)
+    summary = read_json(scene.path("run/summary.json"))
     told = [(loss["node"], loss["left"]) for loss in summary["lost"]]
     check(told == [(2, True), (0, True)] and "missing" not in summary, f"{summary}")
     check_repeated(scene)
-
-
-def all_leave_and_end_together(scene):
-    kept = {"every": 500, "keep": 20}
-    running, agents = start(scene, nodes=4, rounds=2000000, checkpoint=kept)
-    for rank in range(4):
-        leave(agents, rank)
-    running.wait(60)
-    check(running.code == 75, f"exit code {running.code}: {running.err!r}")
 
 
 def a_run_that_is_asked_to_end_takes_all_along(scene):
@@ -164,15 +137,44 @@ def a_run_that_is_asked_to_end_takes_all_along(scene):
     leave(agents, 3)
     wait_for_views(scene, 1, 1)
     os.kill(running.process.pid, signal.SIGTERM)
-    running.wait(60)
-    check(running.code == 75, f"exit code {running.code}: {running.err!r}")
+    running.ends(75, 60)
     ends = [events(scene, rank, "end")[0] for rank in range(3)]
     check({end["outcome"] for end in ends} == {"saved"}, f"they end so: {ends}")
     check(len({end["round"] for end in ends}) == 1, f"they end apart: {ends}")
 
 
+def every_algorithm_goes_on_as_simulated(scene):
+    """Two stages, replicas of all and of each neighbour; parts of which the own one was weighed
+    before, or that have a push-sum weight each, from peers that only send, or only get something;
+    exchanges of all, which are void until a view."""
+    momentum = {"optimizer": {"learning_rate": 0.01, "momentum": 0.9}}
+    sgp, server = {"name": "sgp"}, {"name": "parameter-server"}
+    top_k, sign = {"name": "top-k", "fraction": 0.1}, {"name": "scaled-sign"}
+    for algorithm, more in (
+        ({"name": "gradient-tracking"}, {}),
+        ({"name": "choco-sgd", "compressor": top_k}, {}),
+        ({"name": "dcd-psgd"}, {}),
+        ({"name": "deep-squeeze", "compressor": sign, "eta": 0.4}, {}),
+        (sgp, {"topology": {"nodes": 4, "family": "one-peer-exponential"}}),
+        (sgp, {"topology": {"nodes": 4, "family": "static-exponential"}}),
+        ({"name": "all-reduce"}, momentum),
+        ({**server, "server": 1}, momentum),
+        ({**server, "server": "sharded"}, momentum),
+        ({"name": "local-sgd", "period": 4, "buffers": "average"}, momentum),
+    ):
+        changes = {"algorithm": algorithm, "rounds": 1500, "transport__chunk_bytes": 4096, **more}
+        running, agents = start(scene, nodes=4, **changes)
+        os.kill(agents[1], signal.SIGKILL)
+        running.wait(60)
+        check_gone_on(scene, running, 4, [1])
+        check_repeated(scene)
+        for folder in ("run", "again"):
+            shutil.rmtree(scene.path(folder))
+
+
 def one_of_eight_is_killed(scene):
-    running, agents = start(scene)
+    """And those who are left average at the end."""
+    running, agents = start(scene, final_average=True)
     os.kill(agents[3], signal.SIGKILL)
     running.wait(60)
     check_gone_on(scene, running, 8, [3])
@@ -181,107 +183,9 @@ def one_of_eight_is_killed(scene):
     for rank in (2, 4):
         why = events(scene, rank, "lost")[0]["why"]
         check("nothing is exchanged" in why, f"agent {rank} tells no cut: {why!r}")
-    check_repeated(scene)
-
-
-def in_time(scene, agents, rank, how):
-    """Ends this one; seconds until its two neighbours have noticed, then until all the others have
-    heard COMMIT, and until the view has begun at all; and the most rounds between these two."""
-    at = time.time()
-    os.kill(agents[rank], how)
-    others = [other for other in sorted(agents) if other != rank]
-    for other in others:
-        wait_for_views(scene, other, 1)
-    near = [(rank + by) % len(agents) for by in (1, -1)]
-    told = [events(scene, other, "lost")[0]["time"] for other in near]
-    views = [events(scene, other, "view")[0]["time"] for other in others]
-    agreed = [events(scene, other, "commit")[0] for other in others]
-    ahead = [commit["after"] - commit["round"] for commit in agreed]
-    heard = max(commit["time"] for commit in agreed)
-    return max(told) - at, heard - min(told), max(views) - min(told), max(ahead)
-
-
-def sixteen_notice_in_time(scene):
-    """STARLING_LOSSES more often, and then with numbers."""
-    many = int(os.environ.get("STARLING_LOSSES", "0"))
-    grace_s, seen = 2 if many else IMPATIENT, {signal.SIGKILL: [], signal.SIGSTOP: []}
-    for k in range(many or 1):
-        for how in seen if many else [signal.SIGKILL]:
-            changes = {"rounds": 200000, "membership__grace_s": grace_s}
-            running, agents = start(scene, nodes=16, **changes)
-            seen[how].append(in_time(scene, agents, 1 + k % 15, how))
-            os.kill(running.process.pid, signal.SIGINT)
-            running.wait(60)
-            shutil.rmtree(scene.path("run"))
-    for how, times in seen.items():
-        for what, column in zip(("noticed", "COMMIT", "view"), zip(*times)):
-            told = sorted(column)
-            if many:
-                print(f"{how.name}, {what}: median {told[len(told) // 2]:.2f} s, {told[-1]:.2f} s")
-        if many:
-            print(f"{how.name}: at most {max(ahead for *_, ahead in times)} rounds from COMMIT on")
-    for noticed, commit, view, ahead in seen[signal.SIGKILL]:
-        check(noticed < SLOWER * 2 and view < SLOWER * 6, f"noticed {noticed} s, view {view} s")
-        check(commit <= view, f"COMMIT after {commit} s, the view after {view} s")
-        check(ahead <= 16 + 8, f"the view begins {ahead} rounds after COMMIT")  # slack, diameter
-
-
-def neighbours_are_killed_at_once(scene):
-    """Replicas, and messages that are compressed."""
-    algorithm = {"name": "choco-sgd", "compressor": {"name": "top-k", "fraction": 0.1}}
-    running, agents = start(scene, algorithm=algorithm)
-    os.kill(agents[5], signal.SIGKILL)
-    os.kill(agents[6], signal.SIGKILL)
-    running.wait(60)
-    check_gone_on(scene, running, 8, [5, 6])
-    check_repeated(scene)
-
-
-def those_who_are_left_average(scene):
-    running, agents = start(scene, nodes=4, final_average=True)
-    os.kill(agents[1], signal.SIGKILL)
-    running.wait(60)
-    check_gone_on(scene, running, 4, [1])
-    with open(scene.path("run/summary.json")) as file:
-        summary = json.load(file)
+    summary = read_json(scene.path("run/summary.json"))
     check("final_average" in summary and summary["consensus_distance"] == 0, f"{summary}")
     check_repeated(scene)
-
-
-def other_algorithms_are_repeated(scene):
-    """Two stages, replicas of each neighbour; parts of which the own one was weighed before, or
-    that have a push-sum weight each, from peers that only send, or only get something."""
-    sign = {"name": "scaled-sign"}
-    for algorithm, family in (
-        ({"name": "gradient-tracking"}, "ring"),
-        ({"name": "dcd-psgd"}, "ring"),
-        ({"name": "deep-squeeze", "compressor": sign, "eta": 0.4}, "ring"),
-        ({"name": "sgp"}, "one-peer-exponential"),
-        ({"name": "sgp"}, "static-exponential"),
-    ):
-        changes = {"algorithm": algorithm, "rounds": 1500, "transport__chunk_bytes": 4096}
-        lose_one_and_repeat(scene, topology={"nodes": 4, "family": family}, **changes)
-
-
-def exchanges_of_all_are_void_until_a_view(scene):
-    for algorithm in (
-        {"name": "all-reduce"},
-        {"name": "parameter-server", "server": 1},
-        {"name": "parameter-server", "server": "sharded"},
-        {"name": "local-sgd", "period": 4, "buffers": "average"},
-    ):
-        momentum = {"learning_rate": 0.01, "momentum": 0.9}
-        changes = {"algorithm": algorithm, "optimizer": momentum, "rounds": 2000}
-        lose_one_and_repeat(scene, transport__chunk_bytes=4096, **changes)
-
-
-def one_after_the_other_until_one_is_left(scene):
-    running, agents = start(scene, nodes=4, rounds=8000)
-    for views, rank in enumerate((0, 2, 3), 1):
-        os.kill(agents[rank], signal.SIGKILL)
-        wait_for_views(scene, 1, views)
-    running.wait(60)
-    check_gone_on(scene, running, 4, [0, 2, 3])
 
 
 def stop_until_lost(scene, agents, rank):
@@ -300,10 +204,8 @@ def who_was_stopped_returns(scene):
     running, agents = start(scene, nodes=4, **changes)
     for rank in (2, 1):
         stop_until_lost(scene, agents, rank)
-    running.wait(60)
-    running.check_well()
-    with open(scene.path("run/summary.json")) as file:
-        told = json.load(file)["lost"]
+    running.wait(60).check_well()
+    told = told_losses(scene)
     for rank, sponsor in ((2, 1), (1, 0)):
         joins, views = events(scene, rank, "join"), events(scene, rank, "view")
         check(len(joins) == 1 and joins[0]["sponsor"] == sponsor, f"agent {rank} joins: {joins}")
@@ -328,8 +230,7 @@ def replicas_of_who_returns_begin_anew(scene):
         changes = {"membership__grace_s": IMPATIENT, "algorithm": algorithm, "rounds": 10000}
         running, agents = start(scene, nodes=4, **changes)
         stop_until_lost(scene, agents, 3)
-        running.wait(60)
-        running.check_well()
+        running.wait(60).check_well()
         check(len(events(scene, 3, "join")) == 1, f"it has not joined: {algorithm}")
         check_repeated(scene)
         shutil.rmtree(scene.path("run"))
@@ -343,8 +244,8 @@ class Hands:
         self.scene, self.started, self.folder = scene, 0, folder
         changes = {"membership__on_loss": "continue", **changes}
         self.changes = {"topology__nodes": 4, "membership__grace_s": PATIENT, **changes}
-        self.lines = [f"127.0.0.1:{port}\n" for port in free_ports(5)]
-        self.roster = scene.write("roster", "".join(self.lines[:4]))
+        self.ports = free_ports(5)
+        self.roster = scene.roster(self.ports[:4])
         self.agents = [self.start(rank) for rank in range(4)]
         self.agents[0].wait_for("round 40/")
 
@@ -373,7 +274,7 @@ def add_a_rank(scene, hands):
     views = len(events(scene, 1, "view", hands.agents[1].folder))
     short = hands.start(4, "--join").wait(30)
     short.check_refused("the roster names ranks 0 to 3; add a line HOST:PORT")
-    hands.roster = scene.write("roster5", "".join(hands.lines))
+    hands.roster = scene.roster(hands.ports, "roster5")
     hands.start(5, "--join").wait(30).check_refused("ranks 0 to 4 are allowed")
     other = hands.start(4, "--join", membership__joiners=0).wait(30)
     other.check_refused("the roster has 5 ranks, the topology 4 nodes")
@@ -399,8 +300,7 @@ def new_processes_join(scene):
     add_a_rank(scene, hands)
     last = set()
     for rank, running in enumerate(hands.agents):
-        running.wait(60)
-        running.check_well()
+        running.wait(60).check_well()
         view = events(scene, rank, "view", running.folder)[-1]
         last.add((view["round"], tuple(view["members"])))
         end = events(scene, rank, "end", running.folder)
@@ -415,10 +315,10 @@ def new_processes_join(scene):
 
 def a_rank_beyond_the_roster_is_shown_and_repeated(scene):
     """Its log is missed, if it is not there."""
-    slow = os.path.dirname(os.path.dirname(scene.starling)) + "/tests/libslow_gradient.so"
-    scene.environment = {"LD_PRELOAD": slow, "STARLING_PAUSE_US": "400"}
+    scene.preload("slow_gradient")
+    scene.environment["STARLING_PAUSE_US"] = "400"
     hands = Hands(scene, folder="run", rounds=2000, membership__joiners=1)
-    hands.roster = scene.write("roster5", "".join(hands.lines))
+    hands.roster = scene.roster(hands.ports, "roster5")
     hands.agents.append(hands.start(4, "--join"))
     scene.environment = {}
     wait_for_views(scene, 1, 1)
@@ -432,18 +332,18 @@ def a_rank_beyond_the_roster_is_shown_and_repeated(scene):
     without.check_refused("missing are those of ranks 4;")
 
 
-def told_losses(scene):
-    with open(scene.path("run/summary.json")) as file:
-        return json.load(file)["lost"]
+def told_losses(scene, run="run"):
+    return read_json(scene.path(run), "summary.json")["lost"]
 
 
 def wait_for_return(scene, running, rank, count=1):
     line = f"agent {rank} has returned in round"
-    until = time.monotonic() + SLOWER * 60
-    while running.err.count(line) < count:
-        check(time.monotonic() < until, f"agent {rank} does not return: {running.err!r}")
+
+    def has():
         check(running.process.poll() is None, f"it has ended: {running.err!r}")
-        time.sleep(0.02)
+        return running.err.count(line) >= count
+
+    wait_until(has, line)
 
 
 def who_dies_is_started_again_and_who_leaves_is_not(scene):
@@ -455,8 +355,7 @@ def who_dies_is_started_again_and_who_leaves_is_not(scene):
         os.kill(scene.agents()[rank], signal.SIGKILL)
         wait_for_return(scene, running, rank, count)
     leave(scene.agents(), 3)
-    running.wait(60)
-    running.check_well()
+    running.wait(60).check_well()
     told = told_losses(scene)
     check([loss["node"] for loss in told] == [2, 0, 2, 3], f"{told}")
     for loss in told[:3]:
@@ -540,8 +439,7 @@ def whose_numbers_are_not_finite_returns(scene):
         file = scene.experiment(membership=membership, algorithm=algorithm, **changes)
         running = scene.start("run", file, "--out", scene.path("run"))
         running.wait(120)
-        with open(scene.path("run/summary.json")) as told:
-            lost = json.load(told)["lost"]
+        lost = told_losses(scene)
         code = 0 if lost[-1]["returned"] else 3
         check(running.code == code, f"exit code {running.code}, not {code}: {running.err!r}")
         who = {loss["node"] for loss in lost}
@@ -569,31 +467,8 @@ def the_last_one_is_lost(scene):
     os.kill(agents[0], signal.SIGKILL)
     wait_for_views(scene, 1, 1)
     os.kill(agents[1], signal.SIGKILL)
-    running.wait(60)
-    check(running.code == 1, f"exit code {running.code}: {running.err!r}")
+    running.ends(1, 60)
 
 
-TESTS = [
-    one_of_eight_is_killed,
-    sixteen_notice_in_time,
-    neighbours_are_killed_at_once,
-    those_who_are_left_average,
-    other_algorithms_are_repeated,
-    exchanges_of_all_are_void_until_a_view,
-    one_after_the_other_until_one_is_left,
-    who_was_stopped_returns,
-    replicas_of_who_returns_begin_anew,
-    new_processes_join,
-    a_rank_beyond_the_roster_is_shown_and_repeated,
-    who_dies_is_started_again_and_who_leaves_is_not,
-    who_cannot_join_is_told_why,
-    who_stays_stopped_does_not_keep_the_run,
-    whose_numbers_are_not_finite_returns,
-    most_diverge_and_the_run_ends,
-    the_last_one_is_lost,
-    who_leaves_ends_its_round_and_nobody_waits,
-    all_leave_and_end_together,
-    a_run_that_is_asked_to_end_takes_all_along,
-]
 if __name__ == "__main__":
-    run_tests(TESTS)
+    run_tests()

@@ -14,9 +14,7 @@ from losses import wait_for_views
 
 def one_is_killed_and_one_returns(scene):
     """With a replica of each neighbour, which begins anew."""
-    build = os.path.dirname(os.path.dirname(scene.starling))
-    plugin = os.path.join(build, "gpu", "libstarling-emulated.so")
-    scene.environment["STARLING_PLUGIN"] = plugin
+    scene.emulate_device()
     compressor = {"name": "float16"}
     algorithm = {"name": "choco-sgd", "replicas": "per-neighbour", "compressor": compressor}
     changes = {"device": "cuda:0", "model": "softmax", "rounds": 2500, "algorithm": algorithm}
@@ -24,8 +22,7 @@ def one_is_killed_and_one_returns(scene):
     os.kill(agents[2], signal.SIGKILL)
     wait_for_views(scene, 0, 1)
     stop_until_lost(scene, agents, 1)
-    running.wait(60)
-    check(running.code == 3, f"exit code {running.code}: {running.err!r}")
+    running.ends(3, 60)
     check([loss["node"] for loss in told_losses(scene)] == [2, 1], f"{told_losses(scene)}")
     for rank in (0, 1, 3):
         view = events(scene, rank, "view")[-1]
@@ -35,4 +32,4 @@ def one_is_killed_and_one_returns(scene):
 
 
 if __name__ == "__main__":
-    run_tests([one_is_killed_and_one_returns])
+    run_tests()

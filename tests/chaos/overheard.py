@@ -6,7 +6,6 @@ is taken for an agent.
 usage: overheard.py STARLING [TEST ...]
        overheard.py STARLING --many GREETINGS [SEED]     until so many were said again
 """
-import json
 import random
 import shutil
 import socket
@@ -16,7 +15,7 @@ from _four import COUNT, RECORD, WAYS, Four, by_hand
 from _greetings import CHALLENGE, GREETING, HEAD, PROOF, WELCOME, greeting, hear, message
 from _heads import heads
 from _pretender import Pretender, to_another
-from _scene import check, run_tests
+from _scene import check, run_tests, read_json
 from _tap import Tap
 
 HEARD_MAX = 8192  # bytes of a talk: greetings, proofs, and the handshake behind them
@@ -123,8 +122,9 @@ def check_refused(four, count):
     """Their logs count who was refused at the door."""
     refused = 0
     for rank in range(COUNT):
-        with open(four.scene.path(f"out{rank}/summary.json")) as file:
-            refused += json.load(file)["per_node"][0]["refused"]["greeting"]
+        refused += read_json(four.scene.path(f"out{rank}/summary.json"))["per_node"][0]["refused"][
+            "greeting"
+        ]
     check(refused >= count // 2, f"{refused} of {count} were refused")
 
 
@@ -138,7 +138,7 @@ def train(scene, way, seed, strikes, rounds):
     attack.listen()
     attack.strike(third)
     for rank, agent in four.agents.items():
-        check(agent.wait(120).code == 0, f"agent {rank} ended with {agent.code}: {agent.err!r}")
+        agent.ends(0, 120)
     check_refused(four, third)
     attack.listen()
     for rank in range(COUNT):
@@ -168,4 +168,4 @@ if __name__ == "__main__":
         "said again",
         lambda scene, number, seed: train(scene, WAYS[number % 2], seed, 120, 1000),
     )
-    run_tests([who_heard_a_key_says_it_again, who_heard_certificates_says_it_again])
+    run_tests()

@@ -12,7 +12,6 @@ import time
 from _scene import check, run_tests
 from _ports import free_ports
 from by_hand import PAIR
-from strangers import check_models
 
 # A network on which a name server never answers; needs the right to make name spaces.
 NO_ANSWER = """ip link set lo up && ip link add silent type veth peer name sink &&
@@ -21,14 +20,10 @@ ip neighbour add 10.79.9.2 lladdr 02:00:00:00:00:01 dev silent &&
 mount --bind "$0" /etc/resolv.conf && mount --bind "$1" /etc/nsswitch.conf && shift && exec "$@" """
 
 
-def agent(scene, rank, roster, out, *extra, experiment=None, wrapper=()):
+def agent(scene, rank, hosts, out, *extra, experiment=None, wrapper=()):
     path = experiment or scene.experiment(**PAIR)
-    command = ["agent", path, "--rank", str(rank), "--roster", roster, "--out", scene.path(out)]
+    command = ["agent", path, "--rank", str(rank), "--roster", hosts, "--out", scene.path(out)]
     return scene.start(*command, *extra, wrapper=wrapper)
-
-
-def roster(scene, *lines):
-    return scene.write("roster", "".join(f"{line}\n" for line in lines))
 
 
 def refused(scene, running, out, *words):
@@ -38,7 +33,7 @@ def refused(scene, running, out, *words):
 
 def beyond_loopback_only_on_request(scene):
     ports = free_ports(2)
-    hosts = roster(scene, *(f"127.0.0.1:{port}" for port in ports))
+    hosts = scene.roster(ports)
     everywhere = ["--listen", f"0.0.0.0:{ports[0]}"]
     running = agent(scene, 0, hosts, "out0", *everywhere)
     refused(scene, running, "out0", "security", "mode", "trusted_network", "0.0.0.0")
@@ -48,14 +43,13 @@ def beyond_loopback_only_on_request(scene):
         agent(scene, 1, hosts, "out1", experiment=trusted),
     ]
     for running in pair:
-        running.wait(60)
-        check(running.code == 0, f"exit code {running.code}: {running.err!r}")
+        running.wait(60).check_well()
 
 
 def unknown_hosts_are_named(scene):
     name = "no-such-host.invalid"
     for rank in (0, 1):
-        hosts = roster(scene, f"{name}:7401", f"127.0.0.1:{free_ports(1)[0]}")
+        hosts = scene.write("roster", f"{name}:7401\n127.0.0.1:7402\n")
         running = agent(scene, rank, hosts, "out").wait(60)
         check(running.code == 2, f"exit code {running.code}: {running.err!r}")
         check(name in running.err, f"the host is not named: {running.err!r}")
@@ -70,7 +64,7 @@ def unknown_providers_are_refused(scene):
         path = scene.experiment(rounds=3, transport__provider="nowhere", **more)
         running = scene.start(*command, path, "--out", scene.path("run"))
         refused(scene, running, "run", "transport.provider", "'nowhere'")
-    hosts = roster(scene, "127.0.0.1:7", "127.0.0.1:9")
+    hosts = scene.roster([7, 9])
     path = scene.experiment(**PAIR, transport__provider="nowhere")
     running = agent(scene, 0, hosts, "run", experiment=path)
     refused(scene, running, "run", "transport.provider", "'nowhere'")
@@ -78,17 +72,16 @@ def unknown_providers_are_refused(scene):
 
 def one_address_has_one_rank(scene):
     port = free_ports(1)[0]
-    hosts = roster(scene, f"127.0.0.1:{port}", f"127.0.0.1:{port}")
+    hosts = scene.roster([port, port])
     refused(scene, agent(scene, 0, hosts, "out"), "out", "ranks 0 and 1", str(port))
 
 
 def agents_meet_over_ipv6(scene):
     if not os.path.exists("/proc/net/if_inet6") or not open("/proc/net/if_inet6").read():
         return "no IPv6 here"
-    hosts = roster(scene, *(f"[::1]:{port}" for port in free_ports(2)))
+    hosts = scene.write("roster", "".join(f"[::1]:{port}\n" for port in free_ports(2)))
     for running in [agent(scene, rank, hosts, f"out{rank}") for rank in (0, 1)]:
-        running.wait(60)
-        check(running.code == 0, f"exit code {running.code}: {running.err!r}")
+        running.wait(60).check_well()
 
 
 def a_provider_of_libfabrics_has_no_key(scene):
@@ -98,41 +91,26 @@ def a_provider_of_libfabrics_has_no_key(scene):
 
 
 def agents_over_a_provider_of_libfabrics_meet(scene):
-    hosts = roster(scene, *(f"127.0.0.1:{port}" for port in free_ports(2)))
+    hosts = scene.roster(free_ports(2))
     experiment = scene.experiment(**PAIR, transport__provider="libfabric-tcp")
     pair = [agent(scene, i, hosts, f"out{i}", experiment=experiment) for i in (0, 1)]
     for running in pair:
         running.wait(60).check_well()
-    check_models(scene, experiment, ["out0", "out1"])
-
-
-def a_wrong_roster_is_said(scene):
-    """Agent 1 takes agent 2's address for agent 0's."""
-    ports = free_ports(3)
-    right = roster(scene, *(f"127.0.0.1:{port}" for port in ports))
-    swapped = [f"127.0.0.1:{port}\n" for port in (ports[2], ports[1], ports[0])]
-    wrong = scene.write("wrong", "".join(swapped))
-    trio = {"rounds": 30, "topology": {"nodes": 3, "family": "ring"}}
-    experiment = scene.experiment(**trio, transport__connect_timeout_s=15)
-    third = agent(scene, 2, right, "out2", experiment=experiment)
-    second = agent(scene, 1, wrong, "out1", experiment=experiment).wait(60)
-    third.wait(60)
-    check(second.code == 1, f"exit code {second.code}: {second.err!r}")
-    check("rosters differ" in second.err, f"the cause is not named: {second.err!r}")
+    scene.check_models(["out0", "out1"], experiment=experiment)
 
 
 def what_a_run_has_left_is_refused(scene):
     ports = free_ports(2)
-    hosts = roster(scene, *(f"127.0.0.1:{port}" for port in ports))
+    hosts = scene.roster(ports)
     for running in [agent(scene, rank, hosts, f"out{rank}") for rank in (0, 1)]:
-        check(running.wait(60).code == 0, f"exit code {running.code}: {running.err!r}")
+        running.ends(0, 60)
     again = agent(scene, 0, hosts, "out0").wait(30)
     again.check_refused("finished run", "--out")
     check("listening" not in again.out, f"it has listened first: {again.out!r}")
 
 
 def a_folder_that_cannot_be_made(scene):
-    hosts = roster(scene, *(f"127.0.0.1:{port}" for port in free_ports(2)))
+    hosts = scene.roster(free_ports(2))
     running = agent(scene, 0, hosts, "/proc/nowhere")
     refused(scene, running, "/proc/nowhere", "/proc/nowhere", "cannot be made")
 
@@ -143,7 +121,7 @@ def a_name_server_that_never_answers(scene):
     resolv = scene.write("resolv.conf", "nameserver 10.79.9.2\n")
     switch = scene.write("nsswitch.conf", "hosts: dns\n")
     wrapper = ["unshare", "-n", "-m", "sh", "-c", NO_ANSWER, resolv, switch]
-    hosts = roster(scene, "somewhere.test:7401", "127.0.0.1:7402")
+    hosts = scene.write("roster", "somewhere.test:7401\n127.0.0.1:7402\n")
     experiment = scene.experiment(**PAIR, transport__connect_timeout_s=3)
     running = agent(scene, 1, hosts, "out", experiment=experiment, wrapper=wrapper).wait(30)
     if not running.err.startswith("starling"):
@@ -154,8 +132,7 @@ def a_name_server_that_never_answers(scene):
     time.sleep(3)
     check(running.process.poll() is None, f"ended early: {running.err!r}")
     running.process.send_signal(signal.SIGINT)
-    running.wait(5)
-    check(running.code == 130, f"exit code {running.code}: {running.err!r}")
+    running.ends(130, 5)
 
 
 def little_address_space_ends_with_a_reason(scene):
@@ -174,7 +151,7 @@ def little_address_space_ends_with_a_reason(scene):
 def few_descriptors_end_with_a_reason(scene):
     """However few there are: one line, and it is ours."""
     ports = free_ports(2)
-    hosts = roster(scene, *(f"127.0.0.1:{port}" for port in ports))
+    hosts = scene.roster(ports)
     path = scene.experiment(**PAIR, transport__connect_timeout_s=0.5)
     for count in range(12, 28, 2):
         limit = ["prlimit", f"--nofile={count}:{count}"]
@@ -186,20 +163,4 @@ def few_descriptors_end_with_a_reason(scene):
 
 if __name__ == "__main__":
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    run_tests(
-        [
-            beyond_loopback_only_on_request,
-            unknown_hosts_are_named,
-            unknown_providers_are_refused,
-            one_address_has_one_rank,
-            agents_meet_over_ipv6,
-            agents_over_a_provider_of_libfabrics_meet,
-            a_provider_of_libfabrics_has_no_key,
-            a_wrong_roster_is_said,
-            what_a_run_has_left_is_refused,
-            a_folder_that_cannot_be_made,
-            a_name_server_that_never_answers,
-            little_address_space_ends_with_a_reason,
-            few_descriptors_end_with_a_reason,
-        ]
-    )
+    run_tests()

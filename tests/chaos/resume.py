@@ -3,11 +3,8 @@
 of the simulator, which was never stopped.
 
 usage: resume.py STARLING [TEST ...]
-
-STARLING_KILLS in the environment: how often all agents are killed at a random moment; default 3.
 """
 import glob
-import json
 import os
 import random
 import re
@@ -19,11 +16,11 @@ import time
 sys.path.insert(
     0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "parity")
 )
-from _scene import SLOWER, Failure, check, run_tests  # noqa: E402
+from _scene import Failure, check, read_json, run_tests, wait_until  # noqa: E402
 from _ports import free_ports  # noqa: E402
 from test_resume import Wrong, lasting, same  # noqa: E402
 
-KILLS = int(os.environ.get("STARLING_KILLS", "3"))
+KILLS = 3
 ROUNDS_PER_KILL = 3000  # which take longer than it waits
 EVERY = 40
 RUN = {
@@ -41,13 +38,6 @@ RUN = {
 def rounds_saved(folder, rank=0):
     names = glob.glob(os.path.join(folder, "checkpoints", f"round-*-rank-{rank}.safetensors"))
     return sorted(int(re.search(r"round-(\d+)-", name).group(1)) for name in names)
-
-
-def wait_until(holds, what):
-    until = time.monotonic() + SLOWER * 60
-    while not holds():
-        check(time.monotonic() < until, f"{what}: not in time")
-        time.sleep(0.01)
 
 
 def wait_beyond(scene, running, folder, rounds, rank=0):
@@ -70,21 +60,11 @@ def ends_as_simulated(scene, folder, name="experiment.json"):
 
 def all_are_killed_at_any_moment(scene):
     """kill -9 of all agents, again and again, then the run goes on to its end."""
-    kill_and_go_on(scene, KILLS)
-
-
-def all_are_killed_while_exchanges_overlap(scene):
-    """The next round's exchange is under way, beside its gradient."""
-    combining = {"name": "d-psgd", "variant": "combine-while-adapt"}
-    kill_and_go_on(scene, 1, algorithm=combining)
-
-
-def kill_and_go_on(scene, kills, **changes):
-    rounds = ROUNDS_PER_KILL * kills
-    path, out = scene.experiment(**{**RUN, "rounds": rounds, **changes}), scene.path("out")
+    rounds = ROUNDS_PER_KILL * KILLS
+    path, out = scene.experiment(**{**RUN, "rounds": rounds}), scene.path("out")
     draw = random.Random(int(time.time()))
     command = ["run", path, "--out", out]
-    for number in range(kills):
+    for number in range(KILLS):
         running = scene.start(*command)
         before = rounds_saved(out)
         wait_until(
@@ -100,13 +80,23 @@ def kill_and_go_on(scene, kills, **changes):
     ends_as_simulated(scene, out)
 
 
+def end_saved(agents, rank, seconds=30):
+    """SIGUSR2 to one of them: all end after a checkpoint."""
+    os.kill(agents[rank].process.pid, signal.SIGUSR2)
+    for running in agents:
+        running.wait(seconds)
+        check(running.code == 75, f"exit code {running.code}: {running.err!r}")
+
+
 def run_is_asked_to_save_and_to_end(scene):
-    """SIGUSR1 to run, SIGTERM to run, SIGUSR2 to one agent: all save the same round."""
+    """SIGUSR1 to run, SIGTERM to run, SIGUSR2 to one agent: all save the same round. Meanwhile
+    nobody else goes on from its checkpoints."""
     kept = {"every": EVERY, "keep": 200}  # none is gone before it is seen
     changes = {**RUN, "rounds": 2000000, "checkpoint": kept}
     path, out = scene.experiment(**changes), scene.path("out")
     running = scene.start("run", path, "--out", out)
     wait_beyond(scene, running, out, [])
+    scene.call("run", "--resume", out).check_refused("another process writes", "checkpoints")
     os.kill(running.process.pid, signal.SIGUSR1)
     wait_until(lambda: any(r % EVERY for r in rounds_saved(out)), "a checkpoint between two")
     os.kill(running.process.pid, signal.SIGTERM)
@@ -117,8 +107,7 @@ def run_is_asked_to_save_and_to_end(scene):
     running = scene.start("run", "--resume", out)
     wait_beyond(scene, running, out, rounds_saved(out))
     os.kill(scene.agents()[2], signal.SIGUSR2)
-    running.wait(30)
-    check(running.code == 75, f"{running.code}: {running.err!r}")
+    running.ends(75, 30)
     last = rounds_saved(out)[-1]
     scene.call("run", "--resume", out, "--set", f"rounds={last + 3}", timeout=60).check_well()
     scene.experiment(**{**RUN, "rounds": last + 3})
@@ -138,15 +127,13 @@ def a_simulation_is_asked_to_save(scene):
     os.kill(running.process.pid, signal.SIGUSR1)
     wait_until(lambda: any(r % EVERY for r in rounds_saved(out)), "a checkpoint between two")
     os.kill(running.process.pid, signal.SIGTERM)
-    running.wait(30)
-    check(running.code == 130, f"{running.code}: {running.err!r}")
+    running.ends(130, 30)
     last = rounds_saved(out)[-1]
     scene.call("sim", "--resume", out, "--set", f"rounds={last + 3}", timeout=60).check_well()
 
 
 def start_by_hand(scene, path, resume=(), words_of=lambda rank: ()):
-    roster = scene.write("roster", "".join(f"127.0.0.1:{port}\n" for port in free_ports(4)))
-    agents = []
+    roster, agents = scene.roster(free_ports(4)), []
     for rank in range(4):
         own = scene.path(f"out{rank}")
         words = ["--resume", own] if rank in resume else [path, "--out", own]
@@ -156,39 +143,13 @@ def start_by_hand(scene, path, resume=(), words_of=lambda rank: ()):
     return agents
 
 
-def agents_by_hand_agree_on_a_round(scene):
-    """Each has a folder of its own; one lacks the newest round. SIGUSR2 to one ends all."""
-    path = scene.experiment(**RUN)
-    agents = start_by_hand(scene, path)
-    wait_until(lambda: rounds_saved(scene.path("out1"), 1)[-1:] >= [2 * EVERY], "two checkpoints")
-    os.kill(agents[1].process.pid, signal.SIGUSR2)
-    for running in agents:
-        running.wait(30)
-        check(running.code == 75, f"exit code {running.code}: {running.err!r}")
-    saved = rounds_saved(scene.path("out3"), 3)
-    gone = f"checkpoints/round-{saved[-1]}-rank-3.safetensors"
-    os.unlink(os.path.join(scene.path("out3"), gone))
-    agents = start_by_hand(scene, path, resume=range(4))
-    for running in agents:
-        running.wait(120)
-        check(running.code == 0, f"exit code {running.code}: {running.err!r}")
-    said = f"going on from round {saved[-2]}: agent 3 has none of {saved[-1]}"
-    check(said in agents[0].said, agents[0].said)
-    scene.call("sim", path, "--out", scene.path("sim")).check_well()
-    for rank in range(4):
-        found, expected = lasting(scene.path(f"out{rank}")), lasting(scene.path("sim"))
-        for name in (f"model-{rank}.npy", f"metrics-{rank}.jsonl"):
-            check(found[name] == expected[name], f"{name} differs from the simulator's")
-
-
-def check_what_one_host_has(scene):
+def check_what_one_host_has(scene, rank):
     """Its checkpoints are good, though the other host's are not here; its cost is written."""
-    listed = scene.call("checkpoint", "out0")
+    listed = scene.call("checkpoint", f"out{rank}")
     listed.check_well()
     lines = listed.out.splitlines()
     check(lines and all("good for 1 of 2 nodes" in line for line in lines), listed.out)
-    with open(scene.path("out0/run-0.json")) as file:
-        info = json.load(file)
+    info = read_json(scene.path(f"out{rank}/run-{rank}.json"))
     costs = ("processor_s", "peak_memory_bytes", "bytes_sent", "bytes_received")
     check(all(info[name] > 0 for name in costs), info)
 
@@ -202,7 +163,7 @@ def what_may_differ_where_a_run_goes_on(scene):
     pair = {**RUN, "topology": {"nodes": 2, "family": "ring"}, "security": {"key": "run.key"}}
     pair.update(rounds=20000, record={"every": 20})
     scene.experiment("pair.json", **pair)
-    roster = scene.write("roster", "".join(f"127.0.0.1:{port}\n" for port in free_ports(2)))
+    roster = scene.roster(free_ports(2))
 
     def start(rank, *words):
         return scene.start("agent", *words, "--rank", str(rank), "--roster", roster)
@@ -211,13 +172,10 @@ def what_may_differ_where_a_run_goes_on(scene):
     wait_until(lambda: rounds_saved(scene.path("out1"), 1)[-1:] >= [EVERY], "a checkpoint")
     os.kill(agents[1].process.pid, signal.SIGUSR1)
     agents[0].wait_for("saved on request: the checkpoint of round ")
-    os.kill(agents[1].process.pid, signal.SIGUSR2)
-    for running in agents:
-        running.wait(30)
-        check(running.code == 75, f"exit code {running.code}: {running.err!r}")
-    check_what_one_host_has(scene)
-    with open(scene.path("out0/config.json")) as file:
-        check(json.load(file)["security"]["key"] == scene.path("run.key"), "the key's path")
+    end_saved(agents, 1)
+    check_what_one_host_has(scene, 0)
+    key = read_json(scene.path("out0/config.json"))["security"]["key"]
+    check(key == scene.path("run.key"), f"the key's path is {key}")
     wrong = start(0, "--resume", "out0", "--set", "optimizer.momentum=0").wait(30)
     wrong.check_refused("optimizer.momentum: 0 here, 0.9 in out0/config.json")
     wrong = start(0, "pair.json", "--out", "out0", "--set", "algorithm=d-psgd").wait(30)
@@ -231,48 +189,24 @@ def what_may_differ_where_a_run_goes_on(scene):
         start(rank, "--resume", f"out{rank}", *(sets if rank else sets[-2:])) for rank in range(2)
     ]
     for running in agents:
-        running.wait(120)
-        check(running.code == 0, f"exit code {running.code}: {running.err!r}")
+        running.wait(120).check_well()
 
 
-def learning_rate(folder):
-    with open(os.path.join(folder, "config.json")) as file:
-        return json.load(file)["optimizer"]["learning_rate"]
-
-
-def all_change_the_rate_or_none_does(scene):
-    """The same command again, with another rate: one agent alone is refused; all go on, and end as
-    a run with a schedule that has these rates."""
+def one_that_changes_the_rate_is_refused(scene):
+    """And the others with it: all change it, or none does. test_resume has what comes of it."""
     path = scene.experiment(**RUN)
     agents = start_by_hand(scene, path)
     wait_until(lambda: rounds_saved(scene.path("out1"), 1)[-1:] >= [EVERY], "a checkpoint")
-    os.kill(agents[1].process.pid, signal.SIGUSR2)
-    for running in agents:
-        running.wait(30)
-        check(running.code == 75, f"exit code {running.code}: {running.err!r}")
-    last = rounds_saved(scene.path("out3"), 3)[-1]
+    end_saved(agents, 1)
     rate = ("--set", "optimizer.learning_rate=0.005")
     agents = start_by_hand(scene, path, words_of=lambda rank: rate if rank == 1 else ())
     for rank, running in enumerate(agents):
-        running.wait(60)
-        check(running.code == 1, f"exit code {running.code}: {running.err!r}")
+        running.ends(1, 60)
         of_one = "0.005 here, 0.01 at agent " if rank == 1 else "0.01 here, 0.005 at agent 1"
         said = f"refused: optimizer.learning_rate: {of_one}"
         check(said in running.err or rank == 3, running.err)  # agent 3 is no neighbour of it
-        check(learning_rate(scene.path(f"out{rank}")) == 0.01, "the refused rate is written")
-    agents = start_by_hand(scene, path, words_of=lambda rank: rate)
-    for rank, running in enumerate(agents):
-        running.wait(120)
-        check(running.code == 0, f"exit code {running.code}: {running.err!r}")
-        check("goes on with optimizer.learning_rate 0.005, before 0.01" in running.out, running.out)
-        check(learning_rate(scene.path(f"out{rank}")) == 0.005, "the rate is not written")
-    steps = {"name": "step", "milestones": [(last + 0.5) / RUN["rounds"]], "factor": 0.5}
-    path = scene.experiment(**{**RUN, "optimizer__schedule": steps})
-    scene.call("sim", path, "--out", scene.path("sim")).check_well()
-    for rank in range(4):
-        found, expected = lasting(scene.path(f"out{rank}")), lasting(scene.path("sim"))
-        for name in (f"model-{rank}.npy", f"metrics-{rank}.jsonl"):
-            check(found[name] == expected[name], f"{name} differs from the simulator's")
+        kept = read_json(scene.path(f"out{rank}/config.json"))["optimizer"]["learning_rate"]
+        check(kept == 0.01, "the refused rate is written")
 
 
 def some_alone_do_not_go_on(scene):
@@ -280,16 +214,13 @@ def some_alone_do_not_go_on(scene):
     path = scene.experiment(**RUN)
     agents = start_by_hand(scene, path)
     wait_until(lambda: rounds_saved(scene.path("out0"), 0)[-1:] >= [EVERY], "a checkpoint")
-    os.kill(agents[1].process.pid, signal.SIGUSR2)
-    for running in agents:
-        running.wait(30)
+    end_saved(agents, 1)
     for rank in (2, 3):
         shutil.rmtree(scene.path(f"out{rank}"))
     agents = start_by_hand(scene, path, resume=(0, 1))
     said = []
     for running in agents:
-        running.wait(60)
-        check(running.code == 1, f"exit code {running.code}: {running.err!r}")
+        running.ends(1, 60)
         said += re.findall(r"agent (\d) (goes on from a checkpoint|begins anew)", running.err)
         rule = "all go on from the same round, or none does"
         check(rule in running.err, f"{running.err!r}")
@@ -301,50 +232,5 @@ def some_alone_do_not_go_on(scene):
     check(pairs <= differ and pairs, str(said))  # whichever of both edges comes first
 
 
-def a_folder_in_use_is_refused(scene):
-    kept = {"every": EVERY, "keep": 200}  # none is gone before it is seen
-    changes = {**RUN, "rounds": 2000000, "checkpoint": kept}
-    path, out = scene.experiment(**changes), scene.path("out")
-    running = scene.start("run", path, "--out", out)
-    wait_beyond(scene, running, out, [])
-    scene.call("run", "--resume", out).check_refused("another process writes", "checkpoints")
-    os.kill(running.process.pid, signal.SIGINT)
-    running.wait(30)
-    check(running.code == 130, f"exit code {running.code}")
-
-
-def a_full_disk_is_said_once(scene):
-    """Training goes on, and the newest whole cut is gone on from."""
-    disk = scene.path("disk")
-    os.mkdir(disk)
-    # Six files of 64 KB and a seventh do not fit.
-    if os.system(f"mount -t tmpfs -o size=600k starling-test {disk} 2>/dev/null") != 0:
-        return "no right to mount a tmpfs"
-    try:
-        changes = {"rounds": 200, "algorithm": {"name": "d-psgd"}, "checkpoint__path": disk}
-        path, out = scene.experiment(**{**RUN, **changes}), scene.path("out")
-        running = scene.call("run", path, "--out", out)
-        check(running.code == 0, f"exit code {running.code}: {running.err!r}")
-        said = [line for line in running.said.splitlines() if "No space left" in line]
-        check(said and "training goes on" in said[0], running.said)
-        check(not glob.glob(os.path.join(disk, "*.new")), "half files are left")
-    finally:
-        os.system(f"umount {disk}")
-    return None
-
-
 if __name__ == "__main__":
-    run_tests(
-        [
-            all_are_killed_at_any_moment,
-            all_are_killed_while_exchanges_overlap,
-            run_is_asked_to_save_and_to_end,
-            a_simulation_is_asked_to_save,
-            agents_by_hand_agree_on_a_round,
-            what_may_differ_where_a_run_goes_on,
-            all_change_the_rate_or_none_does,
-            some_alone_do_not_go_on,
-            a_folder_in_use_is_refused,
-            a_full_disk_is_said_once,
-        ]
-    )
+    run_tests()

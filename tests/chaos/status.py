@@ -2,11 +2,8 @@
 """`starling status`: what agents do, and the one that all wait for in the end.
 
 usage: status.py STARLING [TEST ...]
-
-STARLING_STALLS=N: so many stalls in real_stalls, and how soon they were named.
 """
 
-import http.client
 import json
 import os
 import random
@@ -16,39 +13,12 @@ import socket
 import threading
 import time
 
-from _scene import SLOWER, check, run_tests
+from _scene import check, run_tests, wait_until
 from _ports import free_ports
 from launchers import free_range
+from watchers import page
 
 N = 16
-
-
-class Unix(http.client.HTTPConnection):
-    """HTTP at a Unix socket."""
-
-    def __init__(self, path):
-        super().__init__("agent", timeout=120)
-        self.path = path
-
-    def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.connect(self.path)
-
-
-def ask(path, method="GET", target="/status"):
-    connection = Unix(path)
-    connection.request(method, target)
-    reply = connection.getresponse()
-    content = reply.read()
-    connection.close()
-    return reply.status, content
-
-
-def wait_until(what, why, seconds=60):
-    until = time.monotonic() + SLOWER * seconds
-    while not what():
-        check(time.monotonic() < until, why)
-        time.sleep(0.1)
 
 
 def a_stopped_agent_is_the_root(scene):
@@ -69,23 +39,23 @@ def a_stopped_agent_is_the_root(scene):
     def train():
         return len([line for line in lines() if "computes" in line or "exchanges" in line]) == 6
 
-    wait_until(train, "not all agents train")
+    wait_until(train, "all agents train")
     here = os.open(folder, os.O_PATH)
     near = f"/proc/self/fd/{here}/status-2.sock"
-    status, content = ask(near)
+    status, content = page(near)
     said = json.loads(content)
     check(status == 200 and said["rank"] == 2 and said["nodes"] == 6, content)
     check([edge["rank"] for edge in said["neighbours"]] == [1, 3], content)
     check(all(edge["connected"] for edge in said["neighbours"]), content)
     check(said["neighbours"][0]["protection"] == "TLS 1.3, key, handshake-only", content)
     check("all edges: TLS 1.3, key, handshake-only" in lines(), "it is not said of all")
-    check(ask(near, "POST")[0] >= 400, "POST is answered")
-    check(ask(near, target="/")[0] == 404, "/ is answered")
+    check(page(near, "POST")[0] >= 400, "POST is answered")
+    check(page(near, "GET", "/")[0] == 404, "/ is answered")
     victim = scene.agents()[3]
     os.kill(victim, signal.SIGSTOP)
     try:
-        wait_until(lambda: "rank 3 does not answer; " in lines()[-1], "the root is not named", 30)
-        wait_until(lambda: lines()[-1].count(",") == 4, "not all wait", 30)
+        wait_until(lambda: "rank 3 does not answer; " in lines()[-1], "the root is named", 30)
+        wait_until(lambda: lines()[-1].count(",") == 4, "all wait", 30)
         words = lines()[-1]
         whole = r"rank 3 does not answer; [24], [24], [15], [15], 0 wait for it"
         check(re.fullmatch(whole, words), words)
@@ -112,12 +82,8 @@ class Stalls:
 
     def __init__(self, scene):
         self.scene, self.draw = scene, random.Random(3)
-        self.seconds, self.others = {}, []
         self.folder, self.stalls = scene.path("run"), scene.path("stalls")
         os.mkdir(self.stalls)
-        build = os.path.dirname(os.path.dirname(scene.starling))
-        library = os.path.join(build, "tests", "libslow_gradient.so")
-        check(os.path.exists(library), "libslow_gradient.so is not built")
         self.port = free_ports(1)[0]
         path = scene.experiment(
             rounds=10**7,
@@ -127,7 +93,8 @@ class Stalls:
             transport={"timeout_s": 300},
             monitor={"listen": f"127.0.1.{{rank}}:{self.port}"},
         )
-        scene.environment = {"LD_PRELOAD": library, "STARLING_STALLS": self.stalls}
+        scene.preload("slow_gradient")
+        scene.environment["STARLING_STALLS"] = self.stalls
         self.running = scene.start("run", path, "--out", self.folder)
         scene.environment = {}
 
@@ -140,7 +107,7 @@ class Stalls:
             moves = re.findall(r"^ +\d+ +\d+ +(?:computes|exchanges) ", said, re.M)
             return len(moves) == N and not ROOT.search(said)
 
-        wait_until(train, "not all agents train")
+        wait_until(train, "all agents train")
 
     def stall(self, kind, pid, stalls):
         if kind == "stopped":
@@ -151,40 +118,21 @@ class Stalls:
         else:
             os.remove(os.path.join(self.stalls, str(pid)))
 
-    def name(self, victim, words, place, found):
-        """Asks until this one is named: after how long, and who was before."""
-        began, named, others = time.monotonic(), "", []
-        while time.monotonic() - began < 120:
-            roots = [match.group(0) for match in ROOT.finditer(self.ask(place))]
-            named = [root for root in roots if re.fullmatch(f"rank {victim} {words}; .*", root)]
-            others += [root for root in roots if root not in named]
-            if named:
-                break
-        found[place] = (bool(named), time.monotonic() - began, others)
-
     def once(self, agents):
+        """Asks in the run's folder, and another one at its port, until this one is named."""
         kind, victim = self.draw.choice(list(self.KINDS)), self.draw.randrange(N)
         other = self.draw.choice([rank for rank in range(N) if rank != victim])
         time.sleep(self.draw.random() / 2)
-        places = (self.folder, f"127.0.1.{other}:{self.port}")
-        found = {}
         self.stall(kind, agents[victim], True)
         try:
-            threads = [
-                threading.Thread(target=self.name, args=(victim, words, place, found))
-                for words, place in zip(self.KINDS[kind], places)
-            ]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
+            for words, place in zip(
+                self.KINDS[kind], (self.folder, f"127.0.1.{other}:{self.port}")
+            ):
+                named = re.compile(rf"^rank {victim} {words}; [\d, ]+ waits? for it$", re.M)
+                what = f"{kind}: rank {victim} is named at {place}"
+                wait_until(lambda: named.search(self.ask(place)), what, 12)
         finally:
             self.stall(kind, agents[victim], False)
-        for way, place in zip(("RUN", "HOST:PORT"), places):
-            named, seconds, others = found[place]
-            check(named, f"{kind}, rank {victim}, asked {place}: {others}")
-            self.seconds.setdefault(f"{kind}, {way}", []).append(seconds)
-            self.others += others
 
     def close(self):
         self.running.process.send_signal(signal.SIGINT)
@@ -192,22 +140,14 @@ class Stalls:
 
 
 def real_stalls(scene):
-    many = os.environ.get("STARLING_STALLS")
     stalls = Stalls(scene)
     try:
-        wait_until(lambda: len(scene.agents()) == N, "not all agents start")
-        for _ in range(int(many or 4)):
+        wait_until(lambda: len(scene.agents()) == N, "all agents start")
+        for _ in range(4):
             stalls.wait_until_all_train()
             stalls.once(scene.agents())
     finally:
         stalls.close()
-    for kind, seconds in sorted(stalls.seconds.items()) if many else ():
-        late = sum(s > 2 for s in seconds)
-        print(
-            f"{kind}: {len(seconds)} named, {late} after 2 s; the last after {max(seconds):.2f} s"
-        )
-    if many:
-        print(f"others named before: {len(stalls.others)} {stalls.others[:3]}")
 
 
 class Agents:
@@ -344,10 +284,8 @@ def at_a_port(scene):
         def answers():
             return trains.search(scene.call("status", f"localhost:{first + 1}").out)
 
-        wait_until(answers, "nobody answers at the port")
-        connection = http.client.HTTPConnection("127.0.0.1", first, timeout=120)
-        connection.request("GET", "/status")
-        said = json.loads(connection.getresponse().read())
+        wait_until(answers, "somebody answers at the port")
+        said = json.loads(page(("127.0.0.1", first))[1])
         check(said["rank"] == 0 and said["nodes"] == 2, said)
     finally:
         running.process.send_signal(signal.SIGINT)
@@ -377,13 +315,4 @@ def at_a_port(scene):
 
 
 if __name__ == "__main__":
-    run_tests(
-        [
-            a_stopped_agent_is_the_root,
-            real_stalls,
-            roots_of_made_up_stalls,
-            odd_answers,
-            nobody_is_there,
-            at_a_port,
-        ]
-    )
+    run_tests()

@@ -9,12 +9,9 @@ usage: storm.py STARLING                             a short one, for tests
 
 Held: no process ends but whom the storm has hit; the run ends with 0, or with 3 without somebody;
 nobody waits for longer than its deadline; the averaged model is about as accurate as that of the
-same experiment without a storm. The long form also takes the goodput, which is to be 75 %: the
-rounds of all agents in a second beside those of the calm. The storm pauses for that each five
-minutes, once all are back, so that both are measured under the same load. At its end it prints a
-summary, and all that failed.
+same experiment without a storm. goodput_world has how much of its pace a run keeps. At its end it
+prints a summary, and all that failed.
 """
-import json
 import os
 import random
 import re
@@ -23,9 +20,9 @@ import sys
 import time
 
 import _sockets
-from _scene import SLOWER, Failure, Scene, check
+from _scene import Failure, Scene, check, read_json, wait_until, read_lines
 
-AGENTS, GRACE_S, CALM_S, SPELL_S = 16, 2, 30, 300
+AGENTS, GRACE_S, CALM_S = 16, 2, 30
 PAUSE_US = 20000  # a gradient has five products of matrices
 ABSENT_MAX = 4  # agents at once
 SHORT_ROUNDS = 300
@@ -54,8 +51,6 @@ class Storm:
         self.full = scene.path("full")
         self.cuts = dict.fromkeys(_sockets.CUTS, 0)
         self.cut_off = 0  # how often an agent was left out that lives
-        self.spells = []  # (first round, last, seconds)
-        self.calm = [0, 0]  # rounds, seconds
 
     def absent(self):
         away = set()
@@ -174,23 +169,6 @@ class Storm:
         self.later = []
         return made
 
-    def rest(self):
-        """Until all are back; then the pace of the calm is taken."""
-        until = time.monotonic() + 60
-        while self.absent() and time.monotonic() < until and self.running.process.poll() is None:
-            time.sleep(0.2)
-        began_s, first = time.monotonic(), last_round(self.scene, "run")
-        while time.monotonic() < began_s + CALM_S and self.running.process.poll() is None:
-            time.sleep(0.2)
-        self.calm[0] += last_round(self.scene, "run") - first
-        self.calm[1] += time.monotonic() - began_s
-
-    def spell(self, events, seconds):
-        began_s, first = time.monotonic(), last_round(self.scene, "run")
-        made = self.rage(events, seconds)
-        self.spells.append((first, last_round(self.scene, "run"), time.monotonic() - began_s))
-        return made
-
     def faults(self):
         """Who has ended, or was left out, though nothing has hit it."""
         told, faults = {}, []
@@ -233,13 +211,8 @@ def experiment(scene, rounds):
 
 
 def start(scene, path, folder):
-    library = os.path.join(os.path.dirname(os.path.dirname(scene.starling)), "tests")
-    names = ("slow_gradient", "failing_disk")
-    preloaded = [os.path.join(library, f"lib{name}.so") for name in names]
-    for name in preloaded:
-        check(os.path.exists(name), f"{name} is not built")
-    scene.environment = {
-        "LD_PRELOAD": ":".join(preloaded),
+    scene.preload("slow_gradient", "failing_disk")
+    scene.environment |= {
         "STARLING_PAUSE_US": str(PAUSE_US),
         "STARLING_DISK_FILE": scene.path("full"),
         "STARLING_DISK_CALL": "any",
@@ -255,109 +228,29 @@ def records(scene, folder):
     """rank -> {round: time}"""
     found = {}
     for rank in range(AGENTS):
-        with open(scene.path(f"{folder}/metrics-{rank}.jsonl")) as file:
-            lines = [json.loads(line) for line in file if line.endswith("\n")]
+        lines = read_lines(scene.path(f"{folder}/metrics-{rank}.jsonl"))
         found[rank] = {line["round"]: line["time"] for line in lines}
     return found
 
 
 def wait_for_round(scene, running, round_number, folder):
-    until = time.monotonic() + SLOWER * 60
-    while True:
-        try:
-            all_of_them = records(scene, folder)
-            if all(max(times, default=0) >= round_number for times in all_of_them.values()):
-                return
-        except FileNotFoundError:
-            pass
+    def have():
         check(running.process.poll() is None, f"ended: {running.err!r}")
-        check(time.monotonic() < until, f"round {round_number} does not come: {running.err!r}")
-        time.sleep(0.1)
+        try:
+            all_of_them = records(scene, folder).values()
+        except FileNotFoundError:
+            return False
+        return all(max(times, default=0) >= round_number for times in all_of_them)
+
+    wait_until(have, f"round {round_number} comes", pause_s=0.1)
 
 
 def last_round(scene, folder):
     return max(max(times, default=0) for times in records(scene, folder).values())
 
 
-def members_by_round(scene):
-    """The views that agents have begun: round -> how many are in it."""
-    views = {1: AGENTS}
-    for rank in range(AGENTS):
-        with open(scene.path(f"run/events-{rank}.jsonl")) as file:
-            for line in file:
-                if '"event":"view"' in line and line.endswith("\n"):
-                    view = json.loads(line)
-                    views[view["round"]] = len(view["members"])
-    return views
-
-
-def events_of(scene, rank):
-    with open(scene.path(f"run/events-{rank}.jsonl")) as file:
-        return [json.loads(line) for line in file if line.endswith("\n")]
-
-
-def first_notices(events):
-    """When losses were noticed; of an edge between two that live, once, by who was first."""
-    noticed, times = {}, []
-    for event in sorted(events, key=lambda event: event["time"]):
-        if event["event"] != "lost" or "has left" in event["why"]:  # that was agreed on before
-            continue
-        pair = frozenset((event["node"], event["peer"]))
-        if event["time"] - noticed.get(pair, 0) > 2 * GRACE_S:
-            times.append(event["time"])
-        noticed[pair] = event["time"]
-    return times
-
-
-def commit_times(scene):
-    """Seconds from the first notice of a loss until most have heard COMMIT of what was agreed on
-    next."""
-    events = [event for rank in range(AGENTS) for event in events_of(scene, rank)]
-    losses = first_notices(events)
-    commits, took = {}, []
-    for event in events:
-        if event["event"] == "commit":
-            commits.setdefault(event["after"], []).append(event["time"])
-    before = 0
-    for heard in sorted(sorted(times)[len(times) // 2] for times in commits.values()):
-        noticed = [time for time in losses if before < time <= heard]
-        took += [heard - noticed[0]] if noticed else []
-        before = heard
-    return sorted(took)
-
-
-def join_times(scene):
-    """Seconds of processes that were started again, until they have begun a view."""
-    took = []
-    for rank in range(AGENTS):
-        started = None
-        for event in events_of(scene, rank)[1:]:
-            if event["event"] == "start":
-                started = event["time"]
-            elif event["event"] == "view" and started is not None:
-                took.append(event["time"] - started)
-                started = None
-    return sorted(took)
-
-
-def rounds_of_all(views, first, last):
-    """Over all agents, from round `first` up to `last`."""
-    begins = sorted(views)
-    total = 0
-    for begin, end in zip(begins, [*begins[1:], last]):
-        total += views[begin] * max(0, min(end, last) - max(begin, first))
-    return total
-
-
 def accuracy(scene, folder):
-    with open(scene.path(f"{folder}/summary.json")) as file:
-        return json.load(file)["mean_model"]["accuracy"]
-
-
-def longest_pause(scene):
-    """Between two records of anybody."""
-    times = sorted(time for one in records(scene, "run").values() for time in one.values())
-    return max(after - before for before, after in zip(times, times[1:]))
+    return read_json(scene.path(folder), "summary.json")["mean_model"]["accuracy"]
 
 
 def measure_pace(scene):
@@ -369,28 +262,6 @@ def measure_pace(scene):
     pace = (last_round(scene, "calm") - first) / (time.monotonic() - began_s)
     scene.kill_run(running)
     return pace
-
-
-def weather(scene, events, seconds, seed, rounds):
-    """Spells of storm, and the calm before each."""
-    running = start(scene, experiment(scene, rounds), "run")
-    wait_for_round(scene, running, 2 * RECORD, "run")
-    storm = Storm(scene, running, seed)
-    count = max(1, round(seconds / SPELL_S))
-    made = 0
-    for k in range(count):
-        if rounds > SHORT_ROUNDS:
-            storm.rest()
-        made += storm.spell(events * (k + 1) // count - events * k // count, seconds / count)
-    running.wait(120 + rounds)
-    return storm, made
-
-
-def goodput(scene, storm):
-    """Useful rounds of an agent a second, in the storm and in the calm."""
-    views = members_by_round(scene)
-    useful = sum(rounds_of_all(views, first, last) for first, last, _ in storm.spells) / AGENTS
-    return useful / sum(s for _, _, s in storm.spells), storm.calm[0] / storm.calm[1]
 
 
 def find_accuracy(scene):
@@ -406,25 +277,13 @@ def summarize(scene, storm, made, events, is_long):
     back = len(BACK.findall(running.err))
     print(f"events: {made}: {storm.made}; connections cut {storm.cuts}")
     print(f"survivors that ended: {len(faults)}; waits that came to their deadline: {len(late)}")
-    print(
-        f"left out and alive: {storm.cut_off} times; returned: {back} times; longest pause of all "
-        f"{longest_pause(scene):.1f} s"
-    )
-    if took := commit_times(scene):
-        print(f"COMMIT after {took[len(took) // 2]:.1f} s, {took[-1]:.1f} s from the first notice")
-    if took := join_times(scene):
-        print(f"joined {len(took)} times, after {took[len(took) // 2]:.1f} s, {took[-1]:.1f} s")
+    print(f"left out and alive: {storm.cut_off} times; returned: {back} times")
     code = 3 if storm.absent() else 0  # who is away at the end
     if running.code != code:
         faults.append(f"exit code {running.code}: {running.err[-500:]!r}")
     if made < events:
         faults.append(f"the run ended after {made} of {events} events")
     faults += late
-    if is_long:
-        stormy, calm = goodput(scene, storm)
-        print(f"goodput {100 * stormy / calm:.1f} %: {stormy:.2f} and {calm:.2f} rounds a second")
-        if stormy < 0.75 * calm:
-            faults.append("goodput is below 75 %")
     if running.code == code:
         most = 0.02 if is_long else 0.06  # so few rounds have not settled
         storms, clean = find_accuracy(scene)
@@ -436,11 +295,12 @@ def summarize(scene, storm, made, events, is_long):
 
 def tell(scene, numbers):
     events, seconds, seed = (numbers + [10, 20, 1][len(numbers) :])[:3]
-    rounds = SHORT_ROUNDS
-    if numbers:
-        calm_s = CALM_S * max(1, round(seconds / SPELL_S))
-        rounds = int(1.15 * measure_pace(scene) * (seconds + calm_s))
-    storm, made = weather(scene, events, seconds, seed, rounds)
+    rounds = int(1.15 * measure_pace(scene) * seconds) if numbers else SHORT_ROUNDS
+    running = start(scene, experiment(scene, rounds), "run")
+    wait_for_round(scene, running, 2 * RECORD, "run")
+    storm = Storm(scene, running, seed)
+    made = storm.rage(events, seconds)
+    running.wait(120 + rounds)
     summarize(scene, storm, made, events, len(numbers) > 0)
     scene.check_clean()
 
@@ -457,8 +317,6 @@ def main():
         tell(scene, [int(word) for word in sys.argv[2:]])
     except Failure as why:
         failure = why
-        if "STARLING_KEEP" in os.environ:
-            os.rename(scene.folder, os.environ["STARLING_KEEP"])
     finally:
         scene.close()
     print(f"not ok a storm: {failure}" if failure else "ok a storm")

@@ -4,8 +4,6 @@
  * Greets as agent FROM that looks for agent TO, then by MODE: silent; garbage; half: of a HELLO;
  * abort: an ABORT; hello: a HELLO of the right run id (1) with other hashes; run: one of another
  * run. Prints "connected", and "down" when the agent has ended the connection; then it ends.
- * frames: connects again and again, each time with a frame of another type and any content, and
- * prints how many frames it was rid of, until nobody listens.
  * With a run's key he is no stranger: he greets truly, and misbehaves before the handshake. keyed:
  * visits again and again, each time in another manner, before the handshake, in it and after it,
  * and prints how many frames it was rid of, until nobody listens.
@@ -114,25 +112,6 @@ static void send_frame(sl_connection *connection, sl_frame_type type, uint32_t f
                        false, 0);
 }
 
-/* No type is left out; some are none. A message may be longer than any first one. */
-static void send_any_frame(sl_connection *connection, uint32_t from, unsigned number) {
-    static uint8_t content[2 * SL_FIRST_MESSAGE_MAX];
-    uint8_t header[SL_FRAME_HEADER_BYTES];
-    for (size_t i = 0; i < sizeof content; i++)
-        content[i] = (uint8_t)(number * 31 + i * (number % 7));
-    static const uint32_t sizes[] = {0, 1, 8, SL_HELLO_BYTES, 4096, sizeof content};
-    sl_frame frame = {.type = (sl_frame_type)(number % (SL_FRAME_TYPE_END + 2)),
-                      .sender = from,
-                      .exchange = number % 5,
-                      .part = number % 3,
-                      .credit = number,
-                      .received = number % 2,
-                      .payload_bytes = sizes[number / 16 % 6]};
-    frame.payload_sum = sl_checksum(content, frame.payload_bytes);
-    sl_frame_encode(&frame, header);
-    sl_connection_send(connection, header, sizeof header, content, frame.payload_bytes, false, 0);
-}
-
 static void misbehave(sl_connection *connection, const char *mode, uint32_t from) {
     static const char text[] = "a stranger wants this to end";
     uint8_t hello[SL_HELLO_BYTES], garbage[300];
@@ -232,8 +211,6 @@ static bool tell(stranger *s, const char *mode, unsigned number) {
     fflush(stdout);
     if (s->manner != NULL)
         misbehave_with_key(s);
-    else if (strcmp(mode, "frames") == 0)
-        send_any_frame(s->connection, s->passage.from, number);
     else
         misbehave(s->connection, mode, s->passage.from);
     return true;
@@ -269,7 +246,7 @@ int main(int count, char **arguments) {
         return 2;
     static stranger s;
     const char *mode = arguments[2];
-    const bool keyed = strcmp(mode, "keyed") == 0, again = keyed || strcmp(mode, "frames") == 0;
+    const bool keyed = strcmp(mode, "keyed") == 0;
     s.passage = (sl_passage){.run_id = count == 7 ? strtoull(arguments[6], NULL, 10) : 1,
                              .from = (uint32_t)atoi(arguments[3]),
                              .to = (uint32_t)atoi(arguments[4]),
@@ -290,12 +267,12 @@ int main(int count, char **arguments) {
         stop(&error);
     unsigned visits = 0;
     /* some greetings are refused: only who is refused twice finds nobody */
-    for (int refused = 0; refused <= (keyed ? 1 : 0); visits++) {
+    for (int refused = 0; refused <= 1; visits++) {
         refused = visit(&s, fabric, (uint16_t)atoi(arguments[1]), mode, visits) ? 0 : refused + 1;
-        if (!again)
+        if (!keyed)
             break;
     }
-    if (again)
+    if (keyed)
         printf("%u frames\n", visits);
     puts("down");
     sl_fabric_close(&fabric);

@@ -5,24 +5,23 @@ whoever dials says what it met, lives, and goes on once the true one is there.
 usage: taken_ports.py STARLING [TEST ...]
        taken_ports.py STARLING --many VISITS [SEED]     until somebody else was met so often
 """
-import time
 
 from _four import COUNT, RECORD, WAYS, Four, by_hand
 from _impostor import MANNERS, Impostor
 from _pretender import Pretender
-from _scene import SLOWER, check, run_tests
+from _scene import check, run_tests, wait_until
 
 DIALED = (0, 1, 2)  # by whoever has a higher rank
 FOR_EVER = 1 << 30  # connections
 
 
-def wait_until(holds, agents, what, seconds=60):
-    until = time.monotonic() + SLOWER * seconds
-    while not holds():
+def wait_among(agents, holds, what):
+    def has():
         codes = {rank: agent.process.poll() for rank, agent in agents.items()}
         check(not any(codes.values()), f"{what}: ended with {codes}")
-        check(time.monotonic() < until, f"{what}: not within {seconds} s")
-        time.sleep(0.02)
+        return holds()
+
+    wait_until(has, what)
 
 
 def make_impostor(scene, way, seed):
@@ -45,13 +44,13 @@ def train(scene, way, seed, visits, rounds):
         four.start(rank)
     place = f"0 (127.0.0.1:{wire.ports[0]}): "  # behind it they say what they have met
     for rank in (1, 3):
-        wait_until(lambda: place in agents[rank].said, agents, f"agent {rank} says what it has met")
-    wait_until(lambda: sum(wire.met.values()) >= visits, agents, "somebody else answers")
+        wait_among(agents, lambda: place in agents[rank].said, f"agent {rank} says what it has met")
+    wait_among(agents, lambda: sum(wire.met.values()) >= visits, "somebody else answers")
     wire.leave(four.ports[0])
     four.start(0).wait_for(f"round {RECORD}/")
     for rank in DIALED:
         wire.take(four.ports[rank], visits)
-    wait_until(wire.is_free, agents, "somebody else answers those that train")
+    wait_among(agents, wire.is_free, "somebody else answers those that train")
     four.end_well(300)
     said = "".join(agent.said for agent in agents.values())
     check("\x1b" not in said and "\x07" not in said, f"control characters: {said!r}")
@@ -71,4 +70,4 @@ if __name__ == "__main__":
         "connections to somebody else",
         lambda scene, number, seed: train(scene, WAYS[number % 2], seed, 2 * len(MANNERS), 600),
     )
-    run_tests([an_agent_with_a_key_is_awaited, an_agent_with_a_certificate_is_awaited])
+    run_tests()

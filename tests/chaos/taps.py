@@ -37,4 +37,4 @@ if __name__ == "__main__":
         "changes on the way",
         lambda scene, number, seed: train(scene, WAYS[number % 2], seed, 40, number % 4 >= 2, 500),
     )
-    run_tests([from_the_first_byte_on, once_frames_are_sealed])
+    run_tests()

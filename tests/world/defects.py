@@ -13,6 +13,7 @@ import argparse
 import json
 import os
 import re
+import resource
 import shlex
 import shutil
 import subprocess
@@ -26,6 +27,7 @@ LINKER = ["-fuse-ld=gold"] if shutil.which("ld.gold") else []  # a third of the 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 SEEDS = 8000
 BLOCK = 100  # seeds in one run of the world
+MEMORY = 4 << 30  # bytes at most: a defect may let a world take all that there is
 SECONDS = 300  # for a block, which takes some 10; a seed that never ends is found, too
 
 
@@ -112,6 +114,7 @@ def main():
     parser.add_argument("--only", default="")
     parser.add_argument("--seeds", type=int, default=SEEDS)
     o = parser.parse_args()
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     os.environ.pop("CK_TAP_LOG_FILE_NAME", None)  # that file is this script's
     build = os.path.dirname(os.path.dirname(os.path.abspath(o.starling)))
     missed = 0

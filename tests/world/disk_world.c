@@ -98,7 +98,7 @@ static void come_back(void) {
 }
 
 static void run_lives(void) {
-    const int lives = 1 + (int)(world_draw() % LIVES_MAX);
+    const int lives = 1 + world_below(LIVES_MAX);
     ended = false;
     for (int i = 0; i < lives && !ended; i++) {
         const bool last = i + 1 == lives;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "disk.h"
+#include "starling/roster.h"
 #include "wire/checksum.h"
 
 sl_experiment *experiment;
@@ -22,18 +23,23 @@ static int note(void *context, const sl_record *record, const float *x) {
     return 0;
 }
 
-void expected_open(scenario *s, const char *const *set, size_t set_count) {
+void expected_take(scenario *s, const char *const *set, size_t set_count) {
     sl_error error;
-    memset(sums, 0, sizeof sums);
     if (sl_experiment_parse(&experiment, s->text, "seed", "/", set, set_count, &error) != 0)
         world_fail("%s\n%s", error.text, s->text);
     task = scenario_task(s);
+}
+
+void expected_open(scenario *s, const char *const *set, size_t set_count) {
     const sl_observer observer = {.record = note};
+    sl_error error;
+    memset(sums, 0, sizeof sums);
+    expected_take(s, set, set_count);
     if (sl_sim_run(experiment, &task, &observer, NULL, NULL, NULL, &error) != 0)
         world_fail("%s\n%s", error.text, s->text);
 }
 
-void expected_close(void) {
+static void expected_close(void) {
     sl_experiment_close(&experiment);
 }
 
@@ -45,7 +51,8 @@ uint64_t expected_end(void) {
     return hash;
 }
 
-sl_roster *expected_roster(uint32_t agents) {
+/* Of ranks 0 to agents - 1, at ports from 7000 on. */
+static sl_roster *roster_of(uint32_t agents) {
     char text[64 * 24] = "";
     size_t used = 0;
     sl_roster *roster;
@@ -55,6 +62,22 @@ sl_roster *expected_roster(uint32_t agents) {
     if (sl_roster_parse(&roster, text, "roster", &error) != 0)
         world_fail("%s", error.text);
     return roster;
+}
+
+int expected_run(sl_agent **agent, sl_agent_settings settings, uint32_t agents, sl_error *error) {
+    sl_roster *roster = roster_of(agents);
+    settings.experiment = experiment;
+    settings.task = task;
+    settings.host = "127.0.0.1";
+    settings.port = (uint16_t)(7000 + settings.rank);
+    int result = sl_agent_open(agent, &settings, error);
+    if (result == 0)
+        result = sl_agent_run(*agent, roster, error);
+    sl_agent *ended = *agent;
+    *agent = NULL;
+    sl_agent_close(&ended);
+    sl_roster_close(&roster);
+    return result;
 }
 
 void expected_memory(const process *of, uint32_t rank, size_t more) {

@@ -4,7 +4,6 @@
 #define EXPECTED_H
 
 #include "scenario.h"
-#include "starling/roster.h"
 #include "virtual.h"
 
 #define CHECKPOINTS "/checkpoints" /* their folder */
@@ -15,12 +14,14 @@ extern sl_experiment *experiment;
 extern sl_task task;
 
 /* The scenario's, with these keys set. Borrows the scenario. */
+void expected_take(scenario *s, const char *const *set, size_t set_count);
+/* And the simulator has trained it. */
 void expected_open(scenario *s, const char *const *set, size_t set_count);
-void expected_close(void);
 /* Ends the seed's world; its hash. */
 uint64_t expected_end(void);
-/* Of ranks 0 to agents - 1, at ports from 7000 on. */
-sl_roster *expected_roster(uint32_t agents);
+/* Runs such an agent of a run of so many to its end; its settings lack what follows from the seed
+ * and its rank. *agent: while it can be asked to stop; else NULL. */
+int expected_run(sl_agent **agent, sl_agent_settings settings, uint32_t agents, sl_error *error);
 /* The agent held no more than `starling check` forecasts, and so much. */
 void expected_memory(const process *of, uint32_t rank, size_t more);
 /* The key of a run whose seed has one; the same for all. What OpenSSL allocates is not the world's:

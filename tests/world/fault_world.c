@@ -269,12 +269,9 @@ static bool has_key(void) {
     return s.seed % 2 == 1;
 }
 
-static int run_agent(peer *p, sl_roster *roster) {
-    const sl_agent_settings settings = {.experiment = experiment,
-                                        .task = task,
-                                        .rank = p->rank,
-                                        .host = "127.0.0.1",
-                                        .port = (uint16_t)(7000 + p->rank),
+static void *be_agent(void *of) {
+    peer *p = of;
+    const sl_agent_settings settings = {.rank = p->rank,
                                         .credentials = has_key() ? expected_key() : NULL,
                                         .checkpoints = saves ? &p->checkpoints : NULL,
                                         .observer = {.context = p,
@@ -282,24 +279,10 @@ static int run_agent(peer *p, sl_roster *roster) {
                                                      .round = on_round,
                                                      .notice = on_notice,
                                                      .log = on_log}};
-    int result = sl_agent_open(&p->agent, &settings, &p->error);
-    if (result == 0)
-        result = sl_agent_run(p->agent, roster, &p->error);
+    p->result = expected_run(&p->agent, settings, s.nodes, &p->error);
     p->ended_s = world_now();
-    if (p->agent != NULL)
-        logbook_close(&p->logbook, p->rank, result);
-    sl_agent *agent = p->agent;
-    p->agent = NULL; /* from here on it cannot be stopped */
-    sl_agent_close(&agent);
-    return result;
-}
-
-static void *be_agent(void *of) {
-    peer *p = of;
-    sl_roster *roster = expected_roster(s.nodes);
-    p->result = run_agent(p, roster);
+    logbook_close(&p->logbook, p->rank, p->result);
     p->ended = true;
-    sl_roster_close(&roster);
     world_note("ended", p->rank, (uint64_t)(int64_t)p->result, p->recorded);
     return NULL;
 }

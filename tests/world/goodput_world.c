@@ -1,8 +1,7 @@
 /* goodput_world.c - how much of a run is left where learners fail at a rate: agents in the virtual
  * world are killed, and started again after the time that a repair takes (docs/reliability.md).
  *
- *   goodput_world                                  the table
- *   goodput_world CHIPS REPAIR_S HOURS LEAST [SEED]   one; fails below LEAST %
+ *   goodput_world CHIPS REPAIR_S HOURS LEAST [SEED]   fails below LEAST %
  *
  * Eight learners of so many chips each train on a ring, in rounds of about a second. A chip fails
  * once a year, and a learner with any of its chips; then its port refuses. The time to the next
@@ -22,7 +21,7 @@
 #include "scenario.h"
 #include "virtual.h"
 
-enum { LEARNERS = 8, DIMENSION = 16, FAILURES = 200 /* of a row of the table, about */ };
+enum { LEARNERS = 8, DIMENSION = 16 };
 static const double first_s = 1000, year_s = 365.0 * 24 * 3600, round_s = 1, clean_s = 600;
 
 typedef struct learner {
@@ -65,26 +64,13 @@ static void on_round(void *context, uint32_t rank, uint64_t round) {
     l->rounds++;
 }
 
-static int run_agent(const learner *l, sl_roster *roster, sl_error *error) {
-    const sl_agent_settings settings = {.experiment = experiment,
-                                        .task = task,
-                                        .rank = l->rank,
-                                        .host = "127.0.0.1",
-                                        .port = (uint16_t)(7000 + l->rank),
-                                        .joins = l->joins,
-                                        .observer = {.context = (void *)l, .round = on_round}};
-    sl_agent *agent = NULL;
-    int result = sl_agent_open(&agent, &settings, error);
-    if (result == 0)
-        result = sl_agent_run(agent, roster, error);
-    sl_agent_close(&agent);
-    return result;
-}
-
 static void *be_learner(void *of) {
     const learner *l = of;
+    const sl_agent_settings settings = {
+        .rank = l->rank, .joins = l->joins, .observer = {.context = of, .round = on_round}};
+    sl_agent *agent = NULL;
     sl_error error;
-    run_agent(l, expected_roster(LEARNERS), &error);
+    expected_run(&agent, settings, LEARNERS, &error);
     world_fail("learner %u ended at %.3f s: %s", l->rank, world_now() - first_s, error.text);
 }
 
@@ -169,9 +155,7 @@ static uint64_t play(uint64_t seed, double seconds) {
         rounds += learners[i].rounds;
         up_s += learners[i].process->alive ? world_now() - learners[i].started_s : 0;
     }
-    world_close();
-    disk_close();
-    expected_close();
+    expected_end();
     return rounds;
 }
 
@@ -187,26 +171,9 @@ static double find_goodput(double chips, double repair, double seconds, uint64_t
     return 100 * rounds / (clean * seconds);
 }
 
-static void print_table(void) {
-    static const double chips[] = {30000, 100000, 300000}, repairs[] = {10, 40, 120, 600};
-    printf("| chips a learner | fails each | repair | there | goodput |\n|--:|--:|--:|--:|--:|\n");
-    for (size_t i = 0; i < sizeof chips / sizeof *chips; i++)
-        for (size_t k = 0; k < sizeof repairs / sizeof *repairs; k++) {
-            const double between = year_s / chips[i];
-            const double seconds = FAILURES * (between + repairs[k]) / LEARNERS;
-            double there;
-            const double goodput = find_goodput(chips[i], repairs[k], seconds, 1, &there);
-            printf("| %.0f | %.0f s | %.0f s | %.1f %% | %.1f %% |\n", chips[i], between,
-                   repairs[k], there, goodput);
-            fflush(stdout);
-        }
-}
-
 int main(int count, char **arguments) {
-    if (count < 5) {
-        print_table();
-        return 0;
-    }
+    if (count < 5)
+        return 2;
     const double chips = atof(arguments[1]), repair = atof(arguments[2]),
                  seconds = 3600 * atof(arguments[3]), least = atof(arguments[4]);
     const uint64_t seed = count > 5 ? strtoull(arguments[5], NULL, 10) : 1;

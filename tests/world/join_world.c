@@ -183,8 +183,8 @@ static void draw(uint64_t seed) {
     static const char *const families[] = {"ring", "complete", "path"};
     const uint64_t algorithm = world_draw() % 4;
     replaces = seed % 2 == 1;
-    nodes = 2 + (uint32_t)(world_draw() % (PEERS_MAX - 2));
-    newcomer = replaces ? (uint32_t)(world_draw() % nodes) : nodes;
+    nodes = 2 + world_below(PEERS_MAX - 2);
+    newcomer = replaces ? world_below(nodes) : nodes;
     dimension = world_chance(0.5) ? 7 : DIMENSION_MAX;
     overlaps = algorithm == 0 && world_chance(0.5);
     average_every = 1 + world_draw() % 20;
@@ -197,8 +197,8 @@ static void draw(uint64_t seed) {
         " \"transport\": {\"chunk_bytes\": 4096, \"connect_timeout_s\": 20},"
         " \"membership\": {\"on_loss\": \"continue\", \"grace_s\": %g, \"joiners\": %d},"
         " \"security\": {\"mode\": \"none\"}}",
-        (int)(world_draw() % 1000000), nodes, families[world_draw() % 3], algorithms[algorithm],
-        grace_s, replaces ? 0 : 1);
+        world_below(1000000), nodes, families[world_draw() % 3], algorithms[algorithm], grace_s,
+        replaces ? 0 : 1);
 }
 
 static void start(void *of, uint64_t ignored) {
@@ -222,7 +222,7 @@ static void let_abort(void *of, uint64_t ignored) {
 }
 
 static void break_some(void *ignored, uint64_t how) {
-    const uint32_t a = (uint32_t)(world_draw() % nodes);
+    const uint32_t a = world_below(nodes);
     (void)ignored;
     network_break_between(a, (a + 1) % nodes, (network_break)how);
 }

@@ -8,13 +8,10 @@
 
 enum { OTHERS = 14 };
 
-static uint32_t below(uint32_t limit) {
-    return (uint32_t)(world_draw() % limit);
-}
-
 /* ---- what a seed is ---- */
 
-bool loss_is_long(const scenario *s) {
+/* Long enough for who was stopped to return. */
+static bool loss_is_long(const scenario *s) {
     return s->seed % 3 == 1;
 }
 
@@ -70,7 +67,8 @@ bool loss_grows(const scenario *s) {
     return s->seed % 9 == 4;
 }
 
-bool loss_lies(const scenario *s) {
+/* One is killed, and another one lies in its messages to members from the start. */
+static bool loss_lies(const scenario *s) {
     return s->seed % 11 == 5 && s->nodes >= 5 && !loss_is_parted(s) && !loss_restarts(s) &&
            !loss_grows(s) && s->seed % 7 != 3;
 }
@@ -98,19 +96,19 @@ static void draw_experiment(loss_seed *of) {
     };
     static const char *const families[] = {"ring", "path", "complete", "star"};
     static const size_t dimensions[] = {7, 1100, 3000};
-    s->nodes = 2 + below(NODES_MAX - 1);
+    s->nodes = 2 + world_below(NODES_MAX - 1);
     s->nodes -= loss_grows(s) && s->nodes == NODES_MAX;
-    s->rounds = (30 + below(60)) * (loss_is_long(s) ? LONGER : 1);
-    s->dimension = dimensions[below(3)];
+    s->rounds = (30 + world_below(60)) * (loss_is_long(s) ? LONGER : 1);
+    s->dimension = dimensions[world_below(3)];
     if (s->seed % 50 == LARGE)
         s->dimension = 60000;
     s->gradient_s = 0.03 * world_uniform();
     const double rate = loss_steps_too_far(s) ? 0.1 * FARTHER : 0.1;
     s->connect_s = 5;
     of->grace_s = 0.6 + world_uniform();
-    const uint32_t window = 2 + below(4);
-    const char *algorithm = algorithms[below(7)], *family = families[below(4)];
-    const uint32_t seed = below(1000000);
+    const uint32_t window = 2 + world_below(4);
+    const char *algorithm = algorithms[world_below(7)], *family = families[world_below(4)];
+    const uint32_t seed = world_below(1000000);
     choose_other(s, &algorithm, &family);
     if (loss_steps_too_far(s) && strstr(algorithm, "tracking") != NULL)
         algorithm = algorithms[0]; /* it sends the gradient, which all would step too far with */
@@ -137,20 +135,20 @@ static void draw_strikes(loss_seed *of) {
     const scenario *s = &of->s;
     const bool spares_last = loss_restarts(s) && s->seed / 15 % 2 == 1;
     const uint32_t rounds = (uint32_t)s->rounds / (loss_is_long(s) ? LONGER : 1);
-    of->strike_count = loss_is_calm(s) ? 0 : 1 + (int)below(STRIKES_MAX);
+    of->strike_count = loss_is_calm(s) ? 0 : 1 + (int)world_below(STRIKES_MAX);
     if (loss_restarts(s))
         of->strike_count *= STORM_MAX / STRIKES_MAX;
     for (int i = 0; i < of->strike_count; i++) {
         strike *k = &of->strikes[i];
-        *k = (strike){.kind = (strike_kind)below(STRIKE_KINDS),
-                      .a = 1 + below(s->nodes - 1),
-                      .round = 2 + below((loss_restarts(s) ? LONGER - 2 : 1) * rounds - 2),
+        *k = (strike){.kind = (strike_kind)world_below(STRIKE_KINDS),
+                      .a = 1 + world_below(s->nodes - 1),
+                      .round = 2 + world_below((loss_restarts(s) ? LONGER - 2 : 1) * rounds - 2),
                       .at_s = 0.05 * world_uniform(),
                       .seconds = of->grace_s * (0.2 + 6 * world_uniform())};
         if (loss_is_long(s) && world_chance(loss_restarts(s) ? 0.2 : 0.5))
             k->kind = STRIKE_STOP;
         k->a = spares_last ? s->nodes - 1 - k->a : k->a;
-        k->b = (k->a + 1 + below(s->nodes - 1)) % s->nodes;
+        k->b = (k->a + 1 + world_below(s->nodes - 1)) % s->nodes;
     }
 }
 

@@ -37,8 +37,6 @@ typedef struct loss_seed {
 /* Draws it; the world is open. */
 void loss_seed_draw(loss_seed *out, uint64_t seed);
 
-/* Long enough for who was stopped to return. */
-bool loss_is_long(const scenario *s);
 /* Is the network in two parts for a while? */
 bool loss_is_parted(const scenario *s);
 /* Likewise, and nothing else goes wrong. */
@@ -51,8 +49,6 @@ bool loss_steps_too_far(const scenario *s);
 bool loss_restarts(const scenario *s);
 /* A long one, in which one joins that the run did not begin with. */
 bool loss_grows(const scenario *s);
-/* One is killed, and another one lies in its messages to members from the start. */
-bool loss_lies(const scenario *s);
 /* What is sealed is never the same twice. */
 bool loss_has_key(const scenario *s);
 /* Ranks that may have a process. */

@@ -328,12 +328,9 @@ static void on_log(void *context, const sl_log_entry *entry) {
     logbook_take(&p->logbook, entry, drawn.s.rounds);
 }
 
-static int run_agent(peer *p, sl_roster *roster) {
-    const sl_agent_settings settings = {.experiment = experiment,
-                                        .task = task,
-                                        .rank = p->rank,
-                                        .host = "127.0.0.1",
-                                        .port = (uint16_t)(7000 + p->rank),
+static void *be_agent(void *of) {
+    peer *p = of;
+    const sl_agent_settings settings = {.rank = p->rank,
                                         .credentials =
                                             loss_has_key(&drawn.s) ? expected_key() : NULL,
                                         .joins = p->joins,
@@ -344,25 +341,12 @@ static int run_agent(peer *p, sl_roster *roster) {
                                                      .returned = on_returned,
                                                      .notice = on_notice,
                                                      .log = on_log}};
-    int result = sl_agent_open(&p->agent, &settings, &p->error);
-    if (result == 0)
-        result = sl_agent_run(p->agent, roster, &p->error);
-    if (p->agent != NULL)
-        logbook_close(&p->logbook, p->rank, result);
-    sl_agent *agent = p->agent;
-    p->agent = NULL;
-    sl_agent_close(&agent);
-    return result;
-}
-
-static void *be_agent(void *of) {
-    peer *p = of;
-    sl_roster *roster = expected_roster(p->rank < drawn.s.nodes ? drawn.s.nodes : p->rank + 1);
-    p->result = run_agent(p, roster);
+    const uint32_t agents = p->rank < drawn.s.nodes ? drawn.s.nodes : p->rank + 1;
+    p->result = expected_run(&p->agent, settings, agents, &p->error);
+    logbook_close(&p->logbook, p->rank, p->result);
     p->ended = true;
     p->ended_s = world_now();
     p->through_s = p->through_s > 0 ? p->through_s : p->ended_s;
-    sl_roster_close(&roster);
     world_note("ended", p->rank, (uint64_t)(int64_t)p->result, p->recorded);
     if (p->result != 0 && p->result != SL_EDIVERGED)
         see_end(p);
@@ -478,7 +462,6 @@ static void judge_healing(void) {
 }
 
 static uint64_t run_seed(uint64_t seed, bool verbose) {
-    sl_error error;
     world_open(seed, verbose);
     disk_open();
     joining_open();
@@ -487,9 +470,7 @@ static uint64_t run_seed(uint64_t seed, bool verbose) {
     loss_seed_draw(&drawn, seed);
     if (verbose)
         scenario_print(&drawn.s);
-    if (sl_experiment_parse(&experiment, drawn.s.text, "seed", "/", NULL, 0, &error) != 0)
-        world_fail("%s\n%s", error.text, drawn.s.text);
-    task = scenario_task(&drawn.s);
+    expected_take(&drawn.s, NULL, 0);
     task.gradient = gradient;
     liar_is(drawn.liar);
     network.forge = drawn.liar < drawn.s.nodes ? liar_forge : NULL;

@@ -70,10 +70,6 @@ static uint64_t recorded, cut_short; /* the latest round; the same when `before`
 static uint32_t told_starts;
 static uint64_t lost, started, returned, absent; /* of all seeds */
 
-static uint32_t below(uint32_t limit) {
-    return (uint32_t)(world_draw() % limit);
-}
-
 /* ---- what agents.c needs of the command ---- */
 
 void complain(const char *format, ...) {
@@ -241,9 +237,9 @@ static void draw_experiment(void) {
         "\"name\": \"d-psgd\"", "\"name\": \"choco-sgd\", \"compressor\": {\"name\": \"qsgd\"}",
         "\"name\": \"gradient-tracking\""};
     static const char *const policies[] = {"never", "on-failure", "always"};
-    policy = (sl_restart)below(3);
-    s.nodes = 2 + below(4);
-    s.rounds = 200 + below(200);
+    policy = (sl_restart)world_below(3);
+    s.nodes = 2 + world_below(4);
+    s.rounds = 200 + world_below(200);
     s.dimension = 7;
     s.gradient_s = 0.3;
     snprintf(s.text, sizeof s.text,
@@ -253,9 +249,10 @@ static void draw_experiment(void) {
              " \"round_timeout_s\": 60}, \"membership\": {\"on_loss\": \"continue\","
              " \"grace_s\": %.3f, \"restart\": \"%s\"}, \"security\": {\"mode\": \"%s\"},"
              " \"checkpoint\": {\"every\": %d}}",
-             (unsigned long long)s.rounds, below(1000000), s.nodes,
-             world_chance(0.5) ? "ring" : "complete", algorithms[below(3)], 0.6 + world_uniform(),
-             policies[policy], s.seed % 2 == 1 ? "auto" : "none", saves ? 100000 : 0);
+             (unsigned long long)s.rounds, world_below(1000000), s.nodes,
+             world_chance(0.5) ? "ring" : "complete", algorithms[world_below(3)],
+             0.6 + world_uniform(), policies[policy], s.seed % 2 == 1 ? "auto" : "none",
+             saves ? 100000 : 0);
     network.latency_s = 1e-4 + 2e-3 * world_uniform();
     network.slow_wake_s = 1e-6;
     for (uint32_t i = 0; i < s.nodes; i++)
@@ -263,12 +260,12 @@ static void draw_experiment(void) {
 }
 
 static void draw_strikes(bool verbose) {
-    strike_count = 1 + (int)below(STRIKES_MAX);
+    strike_count = 1 + (int)world_below(STRIKES_MAX);
     for (int i = 0; i < strike_count; i++) {
         strike *k = &strikes[i];
-        *k = (strike){.kind = (strike_kind)below(STRIKES),
-                      .rank = 1 + below(s.nodes - 1),
-                      .round = 5 + below((uint32_t)s.rounds / 2),
+        *k = (strike){.kind = (strike_kind)world_below(STRIKES),
+                      .rank = 1 + world_below(s.nodes - 1),
+                      .round = 5 + world_below((uint32_t)s.rounds / 2),
                       .at_s = 0.3 * world_uniform(),
                       .seconds = 6 * world_uniform()};
         if (verbose)
@@ -322,7 +319,6 @@ static bool save_and_go_on(void) {
 }
 
 static uint64_t run_seed(uint64_t seed, bool verbose) {
-    sl_error error;
     world_open(seed, verbose);
     disk_open();
     s = (scenario){.seed = seed};
@@ -334,9 +330,7 @@ static uint64_t run_seed(uint64_t seed, bool verbose) {
     choose_before();
     if (verbose)
         printf("%s\n", s.text);
-    if (sl_experiment_parse(&experiment, s.text, "seed", "/", NULL, 0, &error) != 0)
-        world_fail("%s\n%s", error.text, s.text);
-    task = scenario_task(&s);
+    expected_take(&s, NULL, 0);
     told_starts = 0;
     if (!saves || save_and_go_on()) {
         begin_run();

@@ -312,11 +312,10 @@ static void go_on_to_the_end(bool verbose) {
 }
 
 static void draw_blows(bool verbose) {
-    blow_count = world_chance(0.2) ? 0 : 1 + (int)(world_draw() % BLOWS_MAX);
+    blow_count = world_chance(0.2) ? 0 : 1 + world_below(BLOWS_MAX);
     for (int i = 0; i < blow_count; i++) {
         blow *b = &blows[i];
-        *b = (blow){.kind = (blow_kind)(world_draw() % BLOWS),
-                    .rank = (uint32_t)(world_draw() % s.nodes)};
+        *b = (blow){.kind = (blow_kind)(world_draw() % BLOWS), .rank = world_below(s.nodes)};
         const bool early_one = world_chance(0.3);
         b->round = early_one ? 0 : 1 + world_draw() % s.rounds;
         b->at_s = (early_one ? 0.1 : 0.02) * world_uniform();

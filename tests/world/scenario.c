@@ -8,11 +8,7 @@
 #include "virtual.h"
 #include "wire/checksum.h"
 
-static uint32_t below(uint32_t limit) {
-    return (uint32_t)(world_draw() % limit);
-}
-
-#define PICK(list) (list)[below(sizeof(list) / sizeof *(list))]
+#define PICK(list) (list)[world_below(sizeof(list) / sizeof *(list))]
 
 /* ---- what is trained ---- */
 
@@ -76,14 +72,14 @@ static const struct {
 static void draw_experiment(scenario *s) {
     const form *f = &PICK(forms);
     char more[64] = "";
-    const uint32_t which = below(FAMILIES);
+    const uint32_t which = world_below(FAMILIES);
     const char *family = topologies[f->takes].families[which];
-    s->nodes = 3 + below(NODES_MAX - 2);
-    s->rounds = 2 + below(ROUNDS_MAX - 1);
+    s->nodes = 3 + world_below(NODES_MAX - 2);
+    s->rounds = 2 + world_below(ROUNDS_MAX - 1);
     static const size_t dimensions[] = {7, 100, 1100, 2100, 3000};
     s->dimension = PICK(dimensions);
     if (topologies[f->takes].schedule[which] || strcmp(family, "hypercube") == 0)
-        s->nodes = below(2) == 0 ? 4 : 8;
+        s->nodes = world_below(2) == 0 ? 4 : 8;
     s->period = topologies[f->takes].schedule[which] ? 3 : strstr(f->algorithm, "local") ? 2 : 1;
     if (f->compressed)
         snprintf(more, sizeof more, ", \"compressor\": {\"name\": \"%s\"}", PICK(compressors));
@@ -106,8 +102,8 @@ static void draw_experiment(scenario *s) {
              " \"round_timeout_s\": %.3f, \"reconnect_s\": %.3f},"
              " \"security\": {\"mode\": \"%s\", \"seal\": \"%s\"},"
              " \"membership\": {\"on_loss\": \"stop\"}}",
-             (unsigned long long)s->rounds, below(1000000), s->nodes, family, f->algorithm, more,
-             2 + below(4), s->timeout_s, s->connect_s, s->round_s, s->reconnect_s,
+             (unsigned long long)s->rounds, world_below(1000000), s->nodes, family, f->algorithm,
+             more, 2 + world_below(4), s->timeout_s, s->connect_s, s->round_s, s->reconnect_s,
              s->seed % 2 == 1 ? "auto" : "none", s->seed % 4 == 1 ? "on" : "handshake-only");
 }
 
@@ -137,11 +133,11 @@ static bool may_end_the_run(const scenario *s, const fault *f) {
 }
 
 static fault draw_fault(const scenario *s, fault_kind kind) {
-    fault f = {.kind = kind, .a = below(s->nodes)};
-    f.b = (f.a + 1 + below(s->nodes - 1)) % s->nodes;
+    fault f = {.kind = kind, .a = world_below(s->nodes)};
+    f.b = (f.a + 1 + world_below(s->nodes - 1)) % s->nodes;
     f.at_s = world_uniform() * world_uniform() * 0.3;
     if (world_chance(0.7)) {
-        f.round = 1 + below((uint32_t)s->rounds);
+        f.round = 1 + world_below((uint32_t)s->rounds);
         f.at_s = world_uniform() * (network.latency_s * 4 + s->gradient_s);
     }
     const double longest = kind == FAULT_SHORT_STOP || kind == FAULT_SHORT_PARTITION
@@ -159,9 +155,9 @@ static void draw_faults(scenario *s) {
             kinds[kind_count++] = kind;
     if (kind_count == 0)
         return;
-    s->fault_count = 1 + (int)below(world_chance(0.3) ? FAULTS_MAX : 4);
+    s->fault_count = 1 + (int)world_below(world_chance(0.3) ? FAULTS_MAX : 4);
     for (int i = 0; i < s->fault_count; i++) {
-        s->faults[i] = draw_fault(s, kinds[below((uint32_t)kind_count)]);
+        s->faults[i] = draw_fault(s, kinds[world_below((uint32_t)kind_count)]);
         s->may_fail = s->may_fail || may_end_the_run(s, &s->faults[i]);
     }
     /* Short ones that add up are not short. */
@@ -180,7 +176,7 @@ static void draw_faults(scenario *s) {
 static void draw_habits(scenario *s) {
     network.latency_s = 1e-4 + 2e-3 * world_uniform() * world_uniform();
     network.jitter_s = world_chance(0.5) ? 5e-3 * world_uniform() : 0;
-    network.slow = below(s->nodes);
+    network.slow = world_below(s->nodes);
     network.slow_s = world_chance(0.3) ? 0.03 * world_uniform() : 0;
     network.no_room = world_chance(0.3) ? 0.2 * world_uniform() : 0;
     network.spurious = world_chance(0.3) ? 0.3 * world_uniform() : 0;

@@ -174,9 +174,9 @@ static sl_session_options draw_options(void) {
 
 /* Once an exchange has gone over each edge: one that still waits for others may run out of time. */
 static void draw_breaks(void) {
-    break_count = s.reconnect_s > 0 ? (int)(world_draw() % (BREAKS_MAX + 1)) : 0;
+    break_count = s.reconnect_s > 0 ? world_below(BREAKS_MAX + 1) : 0;
     for (int i = 0; i < break_count; i++)
-        breaks[i] = (break_at){.rank = (uint32_t)(world_draw() % s.nodes),
+        breaks[i] = (break_at){.rank = world_below(s.nodes),
                                .round = s.period + 1 + world_draw() % s.rounds,
                                .after_s = 0.02 * world_uniform(),
                                .how = (network_break)(world_draw() % 3)};

@@ -171,12 +171,6 @@ static void open_world(bool disturb) {
     resumed = 0;
 }
 
-static void close_world(void) {
-    world_close();
-    disk_close();
-    expected_close();
-}
-
 /* ---- the sweeps: each returns whether there is an n-th call ---- */
 
 /* The n-th change of the disk fails: agents train to the end, and the cut before is there at least.
@@ -191,7 +185,7 @@ static bool fail_agents_disk(uint64_t n) {
                        peers[i].error.text);
     const bool there = disk_changes() >= n;
     go_on_from(ROUNDS - 1);
-    close_world();
+    expected_end();
     return there;
 }
 
@@ -201,7 +195,7 @@ static bool fail_simulators_disk(uint64_t n) {
     run_simulator();
     const bool there = disk_changes() >= n;
     go_on_from(ROUNDS - 1);
-    close_world();
+    expected_end();
     return there;
 }
 
@@ -230,7 +224,7 @@ static bool lose_power(uint64_t n) {
             disk_lose_power_to(names, tear);
             states++;
             go_on_from(latest > cut ? cut : 0);
-            close_world();
+            expected_end();
         }
     return there;
 }
@@ -249,7 +243,7 @@ static bool fail_allocation(uint64_t n) {
                    hit->error.text);
     if (!there && hit->result != 0)
         world_fail("the agent ended with %d: %s", hit->result, hit->error.text);
-    close_world();
+    expected_end();
     return there;
 }
 
@@ -265,7 +259,7 @@ static bool refuse_send(uint64_t n) {
         if (peers[i].result != 0)
             world_fail("send %" PRIu64 " found no room, and agent %d ended: %s", n, i,
                        peers[i].error.text);
-    close_world();
+    expected_end();
     return there;
 }
 

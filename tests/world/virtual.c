@@ -99,6 +99,10 @@ double world_uniform(void) {
     return (double)(world_draw() >> 11) * 0x1p-53;
 }
 
+uint32_t world_below(uint32_t limit) {
+    return (uint32_t)(world_draw() % limit);
+}
+
 bool world_chance(double probability) {
     return probability > 0 && world_uniform() < probability;
 }

@@ -26,6 +26,7 @@ void world_at(double at_s, void (*act)(void *a, uint64_t b), void *a, uint64_t b
 /* Until nothing is left to happen, or the time is over, or `done` says so. */
 void world_run(double until_s, bool (*done)(void));
 uint64_t world_draw(void);
+uint32_t world_below(uint32_t limit);
 /* In [0, 1). */
 double world_uniform(void);
 bool world_chance(double probability);
