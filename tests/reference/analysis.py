@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """What the analysis of small topologies must say, found by trying everything, with numpy alone:
-writes analysis.h beside this file.
+writes the table of tests/unit/test_analysis.c as C. The build does it, in a second.
 
 Nothing of Starling's is used, and no algorithm of its: distances are powers of matrices, cuts are
 found by leaving out every set of edges or nodes, norms and
 eigenvalues are numpy.linalg's.
+
+usage: analysis.py >reference_analysis.h
 """
 import itertools
 import json
-import os
 
 import numpy as np
 
@@ -295,19 +296,13 @@ def main():
             f"     {{{', '.join(c_number(x) for x in errors)}}},\n     {{{shares}}}}},\n"
         )
     whole = [f for f in fields if f not in ("effective_neighbours", "worst_loss")]
-    with open(
-        os.path.join(os.path.dirname(os.path.abspath(__file__)), "analysis.h"),
-        "w",
-        encoding="utf-8",
-    ) as out:
-        out.write("/* analysis.h - written by analysis.py. perron: (nodes) */\n")
-        out.write(
-            f"enum {{ ROUNDS = {ROUNDS} }};\n#define DECAY {DECAY}\nstatic const struct {{\n   "
-            f" const char *json;\n    unsigned {', '.join(whole)};\n    double"
-            " effective_neighbours, worst_loss, errors[ROUNDS], perron[8];\n} analyses[] = {\n"
-        )
-        out.writelines(rows)
-        out.write("};\n")
+    print("/* written by tests/reference/analysis.py. perron: (nodes) */")
+    print(f"enum {{ ROUNDS = {ROUNDS} }};\n#define DECAY {DECAY}")
+    print(f"static const struct {{\n    const char *json;\n    unsigned {', '.join(whole)};")
+    print(
+        "    double effective_neighbours, worst_loss, errors[ROUNDS], perron[8];\n} analyses[] = {"
+    )
+    print("".join(rows) + "};")
 
 
 if __name__ == "__main__":

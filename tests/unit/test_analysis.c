@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../reference/analysis.h"
 #include "harness.h"
+#include "reference_analysis.h"
 #include "starling/analysis.h"
 #include "starling/links.h"
 #include "starling/topology.h"
