@@ -36,9 +36,21 @@ def irregular():
     )
 
 
+def schedule(n, *slots):
+    """Metropolis weights of each slot's edges."""
+    topology = {"nodes": n, "schedule": [{"edges": edges} for edges in slots]}
+    weights = [dpsgd.metropolis(n, edges) for edges in slots]
+    return Graph({**topology, "weights": "metropolis"}, weights)
+
+
 def matchings():
     """Six nodes in pairs, other pairs in each of three rounds: symmetric in every round."""
-    return Graph(*dpsgd.TOPOLOGIES["matchings"])
+    return schedule(6, *dpsgd.MATCHINGS)
+
+
+def family(name, edges, nodes=8, **more):
+    topology = {"nodes": nodes, "family": name, **more}
+    return Graph(topology, [dpsgd.metropolis(nodes, edges)])
 
 
 class Result:

@@ -16,11 +16,9 @@ import sys
 import tempfile
 
 from _listed import unnamed
+from _simulate import dpsgd, write
 
 QUICK = "STARLING_QUICK" in os.environ  # under sanitizers
-GOLDENS = os.path.join(
-    os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "reference", "dpsgd"
-)
 TIMES = {"seconds", "time"}  # what two runs of the same experiment may differ in
 
 DIGITS = {"name": "digits", "train_samples": 640, "test_samples": 100, "batch": 8}
@@ -317,13 +315,16 @@ TWICE = (
     "algorithm choco-sgd top-k",
     "algorithm all-reduce",
 )
-QUADRATICS = [
-    "ring-overlapped-momentum",
-    "torus-warm-up",
-    "matchings-momentum",
-    "exponential",
-    "exponential-overlapped",
-]
+WARM_UP = {"learning_rate": 0.6, "schedule": {"name": "constant", "warmup_rounds": 8}}
+HEAVY = {"learning_rate": 0.2, "momentum": 0.7, "weight_decay": 0.001}
+PAIRINGS = {"nodes": 6, "schedule": [{"edges": edges} for edges in dpsgd.MATCHINGS]}
+QUADRATICS = {
+    "ring overlapped": (RING, WHILE_ADAPTING, HEAVY),
+    "torus": (TORUS, ADAPT_FIRST, WARM_UP),
+    "matchings": ({**PAIRINGS, "weights": "metropolis"}, ADAPT_FIRST, HEAVY),
+    "exponential": (EXPONENTIAL, ADAPT_FIRST, MOMENTUM),
+    "exponential overlapped": (EXPONENTIAL, WHILE_ADAPTING, HEAVY),
+}
 
 
 class Failure(Exception):
@@ -420,6 +421,22 @@ def written(folder, experiment):
     return path
 
 
+def written_quadratic(folder, name):
+    topology, variant, optimizer = QUADRATICS[name]
+    a, b, x0 = dpsgd.problem(topology["nodes"], 12, 10, False, seed=1000)
+    write(folder, "problem.json", {"A": a.tolist(), "b": b.tolist(), "x0": x0.tolist()})
+    experiment = {
+        "name": "quadratic",
+        "rounds": 50,
+        "topology": topology,
+        "algorithm": {"name": "d-psgd", "variant": variant},
+        "optimizer": optimizer,
+        "model": {"name": "quadratic", "path": "problem.json"},
+        "record": {"parameters_at": [1, 2, 5, 10, 50]},
+    }
+    return written(folder, experiment)
+
+
 def chunk_size_changes_no_bit(starling, folder):
     """Frames are cut differently, and have no checksums: only bytes sent and the grouping of
     distance sums may change."""
@@ -442,28 +459,19 @@ def chunk_size_changes_no_bit(starling, folder):
     )
 
 
-def run_folder_repeats_itself(starling, folder):
+def folder_repeats_itself(starling, folder, path):
     """A run from another run folder's config.json alone."""
-    first = train(
-        starling,
-        "sim",
-        written(folder, NETWORKS["softmax exponential"]),
-        os.path.join(folder, "first"),
-    )
-    compare(
-        first,
-        train(starling, "sim", os.path.join(first, "config.json"), os.path.join(folder, "again")),
-    )
+    first = train(starling, "sim", path, os.path.join(folder, "first"))
+    again = os.path.join(folder, "again")
+    compare(first, train(starling, "sim", os.path.join(first, "config.json"), again))
+
+
+def run_folder_repeats_itself(starling, folder):
+    folder_repeats_itself(starling, folder, written(folder, NETWORKS["softmax exponential"]))
 
 
 def quadratic_folder_repeats_itself(starling, folder):
-    first = train(
-        starling, "sim", os.path.join(GOLDENS, "exponential.json"), os.path.join(folder, "first")
-    )
-    compare(
-        first,
-        train(starling, "sim", os.path.join(first, "config.json"), os.path.join(folder, "again")),
-    )
+    folder_repeats_itself(starling, folder, written_quadratic(folder, "exponential"))
 
 
 def first_of_each_algorithm():
@@ -486,9 +494,9 @@ def tests(starling):
         found[name] = lambda starling, folder, e=experiment, n=name: agents_repeat(
             starling, written(folder, e), folder, 2 if n in TWICE and not QUICK else 1
         )
-    for name in QUADRATICS[::stride]:
+    for name in list(QUADRATICS)[::stride]:
         found["quadratic " + name] = lambda starling, folder, n=name: agents_repeat(
-            starling, os.path.join(GOLDENS, n + ".json"), folder
+            starling, written_quadratic(folder, n), folder
         )
     for test in (
         chunk_size_changes_no_bit,

@@ -24,9 +24,9 @@ import _silent
 import _simulate
 import _sparse
 from _edge import Edge
-from _simulate import QUICK, dpsgd, irregular, matchings, of, simulate, within
+from _simulate import QUICK, dpsgd, family, irregular, matchings, of, simulate, within
 import algorithms
-from expect import digraph, exponential, lazy_ring, ring
+from expect import Graph, digraph, exponential, lazy_ring, ring
 
 ROUNDS, RECORDED = 50, [1, 2, 5, 10, 50]
 TOLERANCE = 1e-4  # relative to max(1, |x|); single precision keeps about 1e-6
@@ -42,6 +42,12 @@ GRAPHS = {
     EXPONENTIAL: exponential(8),
     LAZY: lazy_ring(),
 }
+PATH, STAR, TORUS, LISTED, SIX = "path", "star", "torus", "listed", "exponential of 6"
+GRAPHS[PATH] = family("path", dpsgd.ring(8)[:-1])
+GRAPHS[STAR] = family("star", [[0, i] for i in range(1, 8)])
+GRAPHS[TORUS] = family("torus", dpsgd.TORUS_3X3, 9, sides=[3, 3])
+GRAPHS[LISTED] = Graph({"nodes": 5, "edges": dpsgd.IRREGULAR}, [dpsgd.weighted(5, dpsgd.IRREGULAR)])
+GRAPHS[SIX] = exponential(6)
 FIXED = [RING, IRREGULAR]
 FIXED_D2 = [LAZY, IRREGULAR]  # the ring of eight has lambda_n = -1/3
 
@@ -52,6 +58,12 @@ NESTEROV = {"learning_rate": 0.03, "momentum": 0.9, "nesterov": True, "weight_de
 # What needs a matrix or a sketch: test_low_rank.py, test_sketch.py.
 ELSEWHERE = ({"name": "powersgd"}, {"name": "fetch-sgd"})
 COSINE = {"learning_rate": 0.2, "schedule": {"name": "cosine", "minimum": 0.05, "warmup_rounds": 5}}
+STEP = {"name": "step", "milestones": [0.4, 0.8], "factor": 0.3, "warmup_rounds": 6}
+RATES = {
+    "steps": {"learning_rate": 0.3, "momentum": 0.5, "schedule": STEP},
+    "cosine": {**NESTEROV, "schedule": COSINE["schedule"]},
+    "warm-up": {"learning_rate": 0.6, "schedule": {"name": "constant", "warmup_rounds": 8}},
+}
 STILL = {"learning_rate": 0}
 LATE = {"momentum": MOMENTUM}
 FORMS = [
@@ -185,6 +197,9 @@ def all_cases():
         settings = of("d-psgd", variant=variant, local_steps=3)
         graphs = [RING, MATCHINGS, EXPONENTIAL]
         yield from cases(f"d-psgd {variant} H=3", settings, None, graphs, WITH_MOMENTUM, [OWN])
+        settings = of("d-psgd", variant=variant)
+        graphs = [LAZY, PATH, STAR, TORUS, LISTED, SIX]
+        yield from cases(f"d-psgd {variant}, rates", settings, None, graphs, RATES, [OWN])
     cyclic = {"name": "shared-mask", "order": "cyclic"}
     masks = {f"{f}": {**cyclic, "fraction": f} for f in (0.6, 0.3, 0.15)}
     for steps in (1, 2):
@@ -427,6 +442,12 @@ def check_weights(starling):
     return within(max(abs(weights[r].sum() - 7) for r in RECORDED), 1e-9)
 
 
+def check_reference():
+    """The reference against itself, and against dpsgd.py."""
+    wrong = [name for name, holds in algorithms.self_check() if not holds]
+    return (f"does not hold: {wrong}" if wrong else None), 0
+
+
 def all_checks(starling):
     """(name, function that returns (reason or None, worst difference))"""
     chosen = list(all_cases())
@@ -439,6 +460,7 @@ def all_checks(starling):
         yield case.name, lambda case=case: compare(starling, case)
     if QUICK:
         return
+    yield "the reference by itself", check_reference
     for name, *what in identities():
         yield name, lambda what=what: check_identity(starling, *what)
     for name, settings in kept_means():

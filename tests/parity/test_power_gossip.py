@@ -11,16 +11,9 @@ import sys
 import numpy as np
 
 import test_low_rank
-from _simulate import check_same, dpsgd, main, matchings, simulate
-from expect import Graph, ring
+from _simulate import check_same, main, matchings, schedule, simulate
+from expect import ring
 from test_low_rank import GRAPHS, NESTEROV, SHAPES, check_formula, check_refused, models, problem_of
-
-
-def schedule(n, *slots):
-    """Metropolis weights of each slot's edges."""
-    topology = {"nodes": n, "schedule": [{"edges": edges} for edges in slots]}
-    weights = [dpsgd.metropolis(n, edges) for edges in slots]
-    return Graph({**topology, "weights": "metropolis"}, weights)
 
 
 PAIRS = [[0, 1], [2, 3], [4, 5]], [[1, 2], [3, 4], [5, 0]]
