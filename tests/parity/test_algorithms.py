@@ -19,7 +19,6 @@ import numpy as np
 import _centralized
 import _drawn
 import _listed
-import _outer
 import _silent
 import _simulate
 import _sparse
@@ -55,8 +54,10 @@ PLAIN = {"learning_rate": 0.2}
 DECAY = {"learning_rate": 0.1, "weight_decay": 0.05}
 MOMENTUM = {"learning_rate": 0.03, "momentum": 0.9}
 NESTEROV = {"learning_rate": 0.03, "momentum": 0.9, "nesterov": True, "weight_decay": 0.01}
-# What needs a matrix or a sketch: test_low_rank.py, test_sketch.py.
-ELSEWHERE = ({"name": "powersgd"}, {"name": "fetch-sgd"})
+# What has cases in test_low_rank.py, test_power_gossip.py, test_sketch.py, test_edges.py and
+# test_outer.py.
+ELSEWHERE = "powersgd power-gossip fetch-sgd moniqua relaysum slowmo diloco noloco fedavg easgd"
+ELSEWHERE = [of(name) for name in f"{ELSEWHERE} d-adam d-amsgrad one-bit-adam".split()]
 COSINE = {"learning_rate": 0.2, "schedule": {"name": "cosine", "minimum": 0.05, "warmup_rounds": 5}}
 STEP = {"name": "step", "milestones": [0.4, 0.8], "factor": 0.3, "warmup_rounds": 6}
 RATES = {
@@ -451,7 +452,7 @@ def check_reference():
 def all_checks(starling):
     """(name, function that returns (reason or None, worst difference))"""
     chosen = list(all_cases())
-    named = [*(case.settings for case in chosen), *_outer.CASES.values(), *ELSEWHERE]
+    named = [*(case.settings for case in chosen), *ELSEWHERE]
     for name in _listed.unnamed(starling, named):
         chosen += cases(name, {"name": name}, None, FIXED, {"sgd": PLAIN}, [SAME, OWN])
     if QUICK:

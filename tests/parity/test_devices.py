@@ -24,10 +24,9 @@ import subprocess
 import sys
 import tempfile
 
-import _centralized
-import _outer
+from _each import CASES, HOST_ONLY, WITHOUT_MOMENTUM
 from _listed import unnamed
-from _simulate import QUICK, arguments, read_lines, write
+from _simulate import QUICK, arguments, of, read_lines, write
 
 sys.path.insert(
     0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "chaos")
@@ -42,73 +41,6 @@ ROUNDS = 5
 RING, DIRECTED = {"nodes": 5, "family": "ring"}, {"nodes": 4, "family": "one-peer-exponential"}
 
 
-def compressed(name, **settings):
-    return {"compressor": {"name": name, **settings}}
-
-
-CASES = {
-    "d-psgd adapt-then-combine": {"name": "d-psgd"},
-    "d-psgd combine-while-adapt": {"name": "d-psgd", "variant": "combine-while-adapt"},
-    "d-psgd local steps": {"name": "d-psgd", "local_steps": 2},
-    "dcd-psgd": {"name": "dcd-psgd", **compressed("qsgd", levels=127, bucket=512)},
-    "dcd-psgd plain": {"name": "dcd-psgd"},
-    "dcd-psgd replicas": {
-        "name": "dcd-psgd",
-        "replicas": "per-neighbour",
-        **compressed("qsgd", levels=127, bucket=512),
-    },
-    "ecd-psgd": {"name": "ecd-psgd", **compressed("natural")},
-    "choco-sgd top-k": {"name": "choco-sgd", **compressed("top-k", fraction=0.01)},
-    "choco-sgd top-k dense": {"name": "choco-sgd", **compressed("top-k", fraction=0.3)},
-    "choco-sgd replicas": {
-        "name": "choco-sgd",
-        "replicas": "per-neighbour",
-        **compressed("magnitude-dropping", fraction=0.3, contractive=True),
-    },
-    "choco-sgd sign": {"name": "choco-sgd", **compressed("scaled-sign")},
-    "choco-sgd mix-then-compress": {
-        "name": "choco-sgd",
-        "variant": "mix-then-compress",
-        **compressed("random-k", fraction=0.1),
-    },
-    "choco-sgd plain": {"name": "choco-sgd", "consensus_step": 1},
-    "choco-sgd plain per tensor": {
-        "name": "choco-sgd",
-        "consensus_step": 1,
-        **compressed("identity", per="tensor"),
-    },
-    "choco-sgd per tensor": {"name": "choco-sgd", **compressed("1-bit", per="tensor")},
-    "deep-squeeze": {"name": "deep-squeeze", **compressed("terngrad", clip_sigma=2.5)},
-    "deep-squeeze plain": {"name": "deep-squeeze"},
-    "deep-squeeze float16": {"name": "deep-squeeze", **compressed("float16")},
-    "sgp": {"name": "sgp"},
-    "gradient-tracking": {"name": "gradient-tracking"},
-    "exact-diffusion": {"name": "exact-diffusion"},
-    "d2": {"name": "exact-diffusion", "matrix": "plain"},
-    "qgm": {"name": "qgm", "nesterov": True},
-    "decentlam": {"name": "decentlam"},
-    "gossip-pga": {"name": "gossip-pga", "average_period": 2},
-    "clipped-gossip": {"name": "clipped-gossip"},
-    "beer": {"name": "beer", **compressed("top-k", fraction=0.05)},
-    "lead": {"name": "lead", **compressed("qsgd", levels=127, bucket=512)},
-    "all-reduce": {"name": "all-reduce"},
-    "all-reduce doubling": {"name": "all-reduce", "all_reduce": "recursive-doubling"},
-    "local-sgd double-tree": {"name": "local-sgd", "period": 2, "all_reduce": "double-tree"},
-    "parameter-server": {"name": "parameter-server"},
-    "parameter-server sharded": {"name": "parameter-server", "server": "sharded"},
-    "local-sgd": {"name": "local-sgd", "period": 2},
-    **_outer.CASES,
-    "double-squeeze": {"name": "double-squeeze", **compressed("bfloat16")},
-    "double-squeeze sharded": {
-        "name": "double-squeeze",
-        "server": "sharded",
-        **compressed("random-dropping", probability=0.3),
-    },
-    "cd-sgd": {"name": "cd-sgd", "correction_period": 3},
-    "naive-compression": {"name": "naive-compression", **compressed("strom", threshold=0.1)},
-}
-CASES.update(_centralized.CASES)
-HOST_ONLY = (*_outer.HOST_ONLY, *_centralized.HOST_ONLY)
 # Messages that come in more loads than there are places for; not measured, which would wait for
 # each.
 LONG = {
@@ -119,12 +51,7 @@ LONG = {
 }
 OTHERWISE = {"d-psgd long messages": LONG, "choco-sgd long messages": LONG}
 CASES["d-psgd long messages"] = CASES["d-psgd combine-while-adapt"]
-CASES["choco-sgd long messages"] = {"name": "choco-sgd", **compressed("float16")}
-WITHOUT_MOMENTUM = (
-    *("gradient-tracking", "exact-diffusion", "double-squeeze", "cd-sgd"),
-    *_centralized.WITHOUT_MOMENTUM,
-    *("qgm", "decentlam", "beer", "lead", *_outer.WITHOUT_MOMENTUM),
-)
+CASES["choco-sgd long messages"] = of("choco-sgd", compressor=of("float16"))
 LEARNING = ["d-psgd combine-while-adapt", "choco-sgd per tensor", "all-reduce", *OTHERWISE]
 DIMENSION, EQUATIONS = 3000, 2
 # Payloads between GPUs' memory: vectors as they are, and messages that are put together first.

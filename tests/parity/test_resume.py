@@ -18,9 +18,10 @@ import sys
 import tempfile
 
 from _cover import NO_GPU_KERNELS, combinations, forgotten
+from _each import CASES, WITHOUT_MOMENTUM
 from _listed import unnamed
 from _simulate import QUICK, arguments, read_lines, write
-from test_devices import CASES, DIRECTED, OTHERWISE, WITHOUT_MOMENTUM, guarded
+from test_devices import DIRECTED, OTHERWISE, guarded
 
 ROUNDS, EVERY, KEEP = 11, 2, 4
 RING = {"nodes": 5, "family": "ring"}
