@@ -96,16 +96,22 @@ def run_experiment(starling, folder, experiment):
 def run_file(starling, folder, path):
     """The same, of an experiment in a file."""
     out = os.path.join(folder, "out")
-    ended = subprocess.run(
-        [starling, "sim", path, "--out", out],
+    ended = call(starling, "sim", path, "--out", out)
+    if ended.returncode != 0:
+        raise Refused(f"starling sim ended with {ended.returncode}: {ended.stderr.strip()}")
+    return out, ended.stderr
+
+
+def call(starling, *words, env=None):
+    """The command, at its end."""
+    return subprocess.run(
+        [starling, *words],
         capture_output=True,
         text=True,
         timeout=300,
         stdin=subprocess.DEVNULL,
+        env={**os.environ, **(env or {})},
     )
-    if ended.returncode != 0:
-        raise Refused(f"starling sim ended with {ended.returncode}: {ended.stderr.strip()}")
-    return out, ended.stderr
 
 
 def simulate(
@@ -129,8 +135,7 @@ def simulate(
 
 def told(starling, *words):
     """What `starling topology WORDS` prints, of JSON."""
-    command = [starling, "topology", *words]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    ended = call(starling, "topology", *words)
     if ended.returncode != 0:
         raise AssertionError(f"{words[0]} ended with {ended.returncode}: {ended.stderr.strip()}")
     return json.loads(ended.stdout)

@@ -9,12 +9,8 @@ import json
 import os
 import re
 import struct
-import sys
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(os.path.dirname(HERE))
-sys.path.insert(0, os.path.join(os.path.dirname(HERE), "chaos"))
-from _scene import check, run_tests  # noqa: E402
+from _here import ROOT, check, run_tests
 
 LINES, COLUMNS = 40, 100
 HEADINGS = ["what will run", "what it means", "what it needs", "what to watch"]

@@ -15,14 +15,10 @@ import select
 import signal
 import struct
 import subprocess
-import sys
 import termios
 import time
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(os.path.dirname(HERE))
-sys.path.insert(0, os.path.join(os.path.dirname(HERE), "chaos"))
-from _scene import check, run_tests  # noqa: E402
+from _here import ROOT, check, run_tests
 
 ESCAPE = re.compile(r"\x1b\[[?0-9;]*[A-Za-z]")
 QUICK = "STARLING_QUICK" in os.environ  # under sanitizers

@@ -26,7 +26,7 @@ import tempfile
 
 from _each import CASES, HOST_ONLY, WITHOUT_MOMENTUM
 from _listed import unnamed
-from _simulate import QUICK, arguments, of, read_lines, write
+from _simulate import QUICK, arguments, call, of, read_lines, write
 
 sys.path.insert(
     0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "chaos")
@@ -38,6 +38,7 @@ TIMEOUT_S = (
     30 if ON_GPU else 5
 )  # a GPU's driver takes seconds to begin, and longer when many programs do
 ROUNDS = 5
+DATA = {"name": "digits", "train_samples": 300, "test_samples": 50, "batch": 8}
 RING, DIRECTED = {"nodes": 5, "family": "ring"}, {"nodes": 4, "family": "one-peer-exponential"}
 
 
@@ -108,7 +109,7 @@ def write_quadratic(folder, nodes):
     return {"name": "quadratic", "path": "quadratic.json"}
 
 
-def call(
+def run(
     starling, command, settings, folder, device="cpu", env=None, model="softmax", otherwise=None
 ):
     topology = DIRECTED if settings["name"] == "sgp" else RING
@@ -127,27 +128,10 @@ def call(
         **(otherwise or {}),
     }
     if model != "quadratic":
-        experiment["data"] = {
-            "name": "digits",
-            "train_samples": 300,
-            "test_samples": 50,
-            "batch": 8,
-        }
+        experiment["data"] = DATA
     write(folder, "experiment.json", experiment)
-    return subprocess.run(
-        [
-            starling,
-            command,
-            os.path.join(folder, "experiment.json"),
-            "--out",
-            os.path.join(folder, "out"),
-        ],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        stdin=subprocess.DEVNULL,
-        env={**os.environ, **(env or {})},
-    )
+    path, out = (os.path.join(folder, name) for name in ("experiment.json", "out"))
+    return call(starling, command, path, "--out", out, env=env)
 
 
 def directly(name):
@@ -160,16 +144,8 @@ def directly(name):
 def outcome(starling, command, name, device, env, model, otherwise=None):
     """What a run leaves that does not depend on time: parameters, losses, distances, bytes."""
     with tempfile.TemporaryDirectory(prefix="starling-device-") as folder:
-        ended = call(
-            starling,
-            command,
-            CASES[name],
-            folder,
-            device,
-            env,
-            model,
-            otherwise or OTHERWISE.get(name),
-        )
+        more = otherwise or OTHERWISE.get(name)
+        ended = run(starling, command, CASES[name], folder, device, env, model, more)
         if ended.returncode == 2 and "offers no GPU memory" in ended.stderr:
             raise Skipped(ended.stderr.strip())
         if ended.returncode != 0:
@@ -283,7 +259,7 @@ def check_refused(
     starling, device, env, code, *texts, command="sim", case="all-reduce", lines=1, otherwise=None
 ):
     with tempfile.TemporaryDirectory(prefix="starling-device-") as folder:
-        ended = call(starling, command, CASES[case], folder, device, env, otherwise=otherwise)
+        ended = run(starling, command, CASES[case], folder, device, env, otherwise=otherwise)
         said = [line for line in ended.stderr.splitlines() if line]
         if (
             ended.returncode != code
@@ -299,15 +275,8 @@ def check_failing(starling, after, otherwise=None):
     """A device that fails in the middle of a run: all agents end, and say what and where."""
     env = {"STARLING_PLUGIN": plugin(starling, "emulated"), "STARLING_FAILS_AFTER": str(after)}
     with tempfile.TemporaryDirectory(prefix="starling-device-") as folder:
-        ended = call(
-            starling,
-            "run",
-            CASES["d-psgd combine-while-adapt"],
-            folder,
-            "cuda:0",
-            env,
-            otherwise=otherwise,
-        )
+        settings = CASES["d-psgd combine-while-adapt"]
+        ended = run(starling, "run", settings, folder, "cuda:0", env, otherwise=otherwise)
         if ended.returncode != 1 or not re.search(
             r"node \d, round [1-5]: cuda:0: [a-z_ ]+ failed: it was asked to", ended.stderr
         ):
@@ -321,7 +290,7 @@ def run_pair(starling, env, *settings):
         experiment = {
             "rounds": 100000,
             "model": "softmax",
-            "data": {"name": "digits", "train_samples": 300, "test_samples": 50, "batch": 8},
+            "data": DATA,
             "topology": {"nodes": 2, "family": "complete"},
             "transport": {"timeout_s": 60},
             "membership": {"on_loss": "stop"},
@@ -386,11 +355,63 @@ def check_mixed_pair(starling):
         raise RuntimeError(f"ended with {codes} and said {said}")
 
 
-def all_tests(starling):
-    emulated, other = {"STARLING_PLUGIN": plugin(starling, "emulated")}, {
-        "STARLING_PLUGIN": plugin(starling, "other")
-    }
+def settings_of_refusals(starling):
+    """name -> (environment, more arguments of check_refused())"""
+    emulated = {"STARLING_PLUGIN": plugin(starling, "emulated")}
     absent = {"STARLING_PLUGIN": "/nowhere/libstarling-cuda.so"}
+    # libfabric 1.17's tcp offers no FI_HMEM, a later one may.
+    as_gpu = {**emulated, "STARLING_AS_GPU": "1"}
+    on, auto = (
+        {"command": "run", "otherwise": {"transport": {"gpu_direct": value, "chunk_bytes": 4096}}}
+        for value in ("on", "auto")
+    )
+    packed = {"case": "deep-squeeze float16"}
+    return {
+        "emulated": (emulated, {}),
+        "absent": (absent, {}),
+        "other": ({"STARLING_PLUGIN": plugin(starling, "other")}, {}),
+        "small": (emulated, {"otherwise": {"device_memory_gb": 0.00001}}),
+        "tcp, on": (as_gpu, on),
+        "tcp, auto": (as_gpu, auto),
+        "offered, auto": (emulated, auto),
+        "no GPU, on": ({}, on),
+        "absent, on": (absent, {**on, "lines": 2}),
+        "packed, on": (emulated, {**on, **packed}),
+        "packed, auto": (emulated, {**auto, **packed}),
+    }
+
+
+def refusals():
+    """name, one of the settings above, the device, exit code, what is said"""
+    demanded, direct, gpu = "cannot be loaded", "GPU-direct", "cuda:0"
+    yield "no plug-in, demanded", "absent", gpu, 2, "device: cuda:0", demanded
+    yield "no plug-in, auto", "absent", "auto", 0, "device auto is cpu", demanded
+    version = "built for another Starling"
+    yield "plug-in of another version", "other", gpu, 2, version, "interface"
+    only = "the only GPU here is cuda:0"
+    yield "a GPU that is not there", "emulated", "cuda:3", 2, "device: cuda:3", only
+    small = "device: cuda:0 cannot be used: matrix products work in 0.1 MB"
+    allowed = "device_memory_gb allows 0.0 MB"
+    yield "a bound that products do not fit", "small", gpu, 1, small, allowed
+    yield "auto takes the GPU", "emulated", "auto", 0, "device auto is cuda:0"
+    off, through = "gpu_direct auto is off", "through host memory"
+    tcp = "gpu_direct: \"on\" is refused: provider 'tcp' offers"
+    yield f"{direct} demanded", "tcp, on", gpu, 2, tcp, through
+    yield f"{direct} auto", "tcp, auto", gpu, 0, off, f"{through}: provider 'tcp' offers"
+    yield f"{direct} auto, offered", "offered, auto", gpu, 0, "gpu_direct auto is on"
+    needs = 'gpu_direct: "on" needs vectors on a GPU'
+    yield f"{direct} without a GPU", "no GPU, on", "cpu", 2, needs
+    none = 'on" is refused: device auto is no GPU here'
+    yield f"{direct}, and auto is the CPU", "absent, on", "auto", 2, "device auto is cpu", none
+    dense = 'gpu_direct: "on" is for compressor identity only'
+    yield f"{direct} of a compressor", "packed, on", gpu, 2, dense, '"float16"'
+    packed = 'compressor "float16"'
+    yield f"{direct} of a compressor, auto", "packed, auto", gpu, 0, off, packed
+    yield "no device's name", "emulated", "gpu", 2, '"gpu" is not allowed', '"cuda:0"'
+
+
+def all_tests(starling):
+    where = settings_of_refusals(starling)
     CASES.update({name: {"name": name} for name in unnamed(starling, list(CASES.values()))})
     stride = 3 if QUICK else 1
     for name in list(CASES)[::stride]:
@@ -412,93 +433,11 @@ def all_tests(starling):
         direct = directly("d-psgd combine-while-adapt")
         yield f"{name}, direct", lambda after=after: check_failing(starling, after, direct)
     yield "a device that fails, and the neighbour", lambda: check_told(starling)
-    yield "no plug-in, demanded", lambda: check_refused(
-        starling, "cuda:0", absent, 2, "device: cuda:0", "cannot be loaded"
-    )
-    yield "no plug-in, auto", lambda: check_refused(
-        starling, "auto", absent, 0, "device auto is cpu", "cannot be loaded"
-    )
-    yield "plug-in of another version", lambda: check_refused(
-        starling, "cuda:0", other, 2, "built for another Starling", "interface"
-    )
-    yield "a GPU that is not there", lambda: check_refused(
-        starling, "cuda:3", emulated, 2, "device: cuda:3", "the only GPU here is cuda:0"
-    )
-    yield "a bound that products do not fit", lambda: check_refused(
-        starling,
-        "cuda:0",
-        emulated,
-        1,
-        "device: cuda:0 cannot be used: matrix products work in 0.1 MB",
-        "device_memory_gb allows 0.0 MB",
-        otherwise={"device_memory_gb": 0.00001},
-    )
-    yield "auto takes the GPU", lambda: check_refused(
-        starling, "auto", emulated, 0, "device auto is cuda:0"
-    )
-    # libfabric 1.17's tcp offers no FI_HMEM, a later one may.
-    as_gpu = {**emulated, "STARLING_AS_GPU": "1"}
-    on, auto = (
-        {"command": "run", "otherwise": {"transport": {"gpu_direct": value, "chunk_bytes": 4096}}}
-        for value in ("on", "auto")
-    )
-    compressed_on, compressed_auto = ({**how, "case": "deep-squeeze float16"} for how in (on, auto))
-    yield "GPU-direct demanded", lambda: check_refused(
-        starling,
-        "cuda:0",
-        as_gpu,
-        2,
-        "gpu_direct: \"on\" is refused: provider 'tcp' offers",
-        "through host memory",
-        **on,
-    )
-    yield "GPU-direct auto", lambda: check_refused(
-        starling,
-        "cuda:0",
-        as_gpu,
-        0,
-        "gpu_direct auto is off",
-        "through host memory: provider 'tcp' offers",
-        **auto,
-    )
-    yield "GPU-direct auto, offered", lambda: check_refused(
-        starling, "cuda:0", emulated, 0, "gpu_direct auto is on", **auto
-    )
-    yield "GPU-direct without a GPU", lambda: check_refused(
-        starling, "cpu", {}, 2, 'gpu_direct: "on" needs vectors on a GPU', **on
-    )
-    yield "GPU-direct, and auto is the CPU", lambda: check_refused(
-        starling,
-        "auto",
-        absent,
-        2,
-        "device auto is cpu",
-        'on" is refused: device auto is no GPU here',
-        lines=2,
-        **on,
-    )
-    yield "GPU-direct of a compressor", lambda: check_refused(
-        starling,
-        "cuda:0",
-        emulated,
-        2,
-        'gpu_direct: "on" is for compressor identity only',
-        '"float16"',
-        **compressed_on,
-    )
-    yield "GPU-direct of a compressor, auto", lambda: check_refused(
-        starling,
-        "cuda:0",
-        emulated,
-        0,
-        "gpu_direct auto is off",
-        'compressor "float16"',
-        **compressed_auto,
-    )
+    for name, what, device, code, *texts in refusals():
+        env, more = where[what]
+        arguments = (starling, device, env, code, *texts)
+        yield name, lambda arguments=arguments, more=more: check_refused(*arguments, **more)
     yield "GPU-direct and a neighbour without a GPU", lambda: check_mixed_pair(starling)
-    yield "no device's name", lambda: check_refused(
-        starling, "gpu", emulated, 2, '"gpu" is not allowed', '"cuda:0"'
-    )
 
 
 def attempt(name, test):

@@ -15,7 +15,7 @@ import tempfile
 import numpy as np
 
 import _simulate
-from _simulate import dpsgd
+from _simulate import dpsgd, of
 import algorithms
 import expect
 
@@ -217,60 +217,32 @@ def compare(found, expected):
 
 
 A = algorithms
-TOP = {"name": "top-k", "fraction": 0.5}
-SIGN = {"name": "scaled-sign"}
+TOP, SIGN = of("top-k", fraction=0.5), of("scaled-sign")
+WHILE_ADAPTING, MIX_FIRST = "combine-while-adapt", {"variant": "mix-then-compress"}
+CHOCO = of("choco-sgd", compressor=TOP, consensus_step=0.4)
 CASES = {
-    "d-psgd": ({"name": "d-psgd"}, A.AdaptThenCombine, ring),
-    "d-psgd on a schedule": ({"name": "d-psgd"}, A.AdaptThenCombine, exponential),
-    "d-psgd overlapped": (
-        {"name": "d-psgd", "variant": "combine-while-adapt"},
-        A.CombineWhileAdapt,
-        ring,
-    ),
-    "choco-sgd": (
-        {"name": "choco-sgd", "compressor": TOP, "consensus_step": 0.4},
-        A.ChocoCompressThenMix,
-        ring,
-    ),
-    "choco-sgd mixing first": (
-        {
-            "name": "choco-sgd",
-            "variant": "mix-then-compress",
-            "compressor": TOP,
-            "consensus_step": 0.4,
-        },
-        A.ChocoMixThenCompress,
-        ring,
-    ),
-    "dcd-psgd": ({"name": "dcd-psgd"}, A.Dcd, ring),
-    "deep-squeeze": (
-        {"name": "deep-squeeze", "compressor": SIGN, "eta": 0.4},
-        A.DeepSqueeze,
-        ring,
-    ),
-    "sgp": ({"name": "sgp"}, A.PushSum, exponential),
-    "ecd-psgd": ({"name": "ecd-psgd"}, A.Ecd, ring),
-    "lead": ({"name": "lead"}, A.Lead, ring),
-    "beer": ({"name": "beer", "compressor": TOP, "consensus_step": 0.3}, A.Beer, ring),
-    "gradient-tracking": ({"name": "gradient-tracking"}, A.GradientTracking, ring),
-    "exact-diffusion": ({"name": "exact-diffusion"}, A.ExactDiffusion, ring),
-    "clipped-gossip": ({"name": "clipped-gossip", "clip": 0.7}, A.ClippedGossip, ring),
-    "clipped-gossip's median": (
-        {"name": "clipped-gossip", "variant": "median"},
-        A.MedianGossip,
-        ring,
-    ),
-    "qgm": ({"name": "qgm", "beta": 0.8}, A.QuasiGlobalMomentum, ring),
-    "decentlam": ({"name": "decentlam", "beta": 0.8}, A.DecentLam, ring),
-    "naive-compression": ({"name": "naive-compression", "compressor": TOP}, A.Naive, ring),
-    "gossip-pga": ({"name": "gossip-pga", "average_period": 3}, A.GossipPga, ring),
-    "all-reduce": ({"name": "all-reduce"}, A.AllReduce, ring),
-    "parameter-server": ({"name": "parameter-server", "server": 5}, A.AllReduce, ring),
-    "parameter-server in shards": (
-        {"name": "parameter-server", "server": "sharded"},
-        A.AllReduce,
-        ring,
-    ),
+    "d-psgd": (of("d-psgd"), A.AdaptThenCombine, ring),
+    "d-psgd on a schedule": (of("d-psgd"), A.AdaptThenCombine, exponential),
+    "d-psgd overlapped": (of("d-psgd", variant=WHILE_ADAPTING), A.CombineWhileAdapt, ring),
+    "choco-sgd": (CHOCO, A.ChocoCompressThenMix, ring),
+    "choco-sgd mixing first": ({**CHOCO, **MIX_FIRST}, A.ChocoMixThenCompress, ring),
+    "dcd-psgd": (of("dcd-psgd"), A.Dcd, ring),
+    "deep-squeeze": (of("deep-squeeze", compressor=SIGN, eta=0.4), A.DeepSqueeze, ring),
+    "sgp": (of("sgp"), A.PushSum, exponential),
+    "ecd-psgd": (of("ecd-psgd"), A.Ecd, ring),
+    "lead": (of("lead"), A.Lead, ring),
+    "beer": (of("beer", compressor=TOP, consensus_step=0.3), A.Beer, ring),
+    "gradient-tracking": (of("gradient-tracking"), A.GradientTracking, ring),
+    "exact-diffusion": (of("exact-diffusion"), A.ExactDiffusion, ring),
+    "clipped-gossip": (of("clipped-gossip", clip=0.7), A.ClippedGossip, ring),
+    "clipped-gossip's median": (of("clipped-gossip", variant="median"), A.MedianGossip, ring),
+    "qgm": (of("qgm", beta=0.8), A.QuasiGlobalMomentum, ring),
+    "decentlam": (of("decentlam", beta=0.8), A.DecentLam, ring),
+    "naive-compression": (of("naive-compression", compressor=TOP), A.Naive, ring),
+    "gossip-pga": (of("gossip-pga", average_period=3), A.GossipPga, ring),
+    "all-reduce": (of("all-reduce"), A.AllReduce, ring),
+    "parameter-server": (of("parameter-server", server=5), A.AllReduce, ring),
+    "parameter-server in shards": (of("parameter-server", server="sharded"), A.AllReduce, ring),
 }
 
 
@@ -290,16 +262,8 @@ def check_case(starling, name):
     return compare(found, expected)
 
 
-SPOILED_CASES = [
-    "d-psgd",
-    "choco-sgd",
-    "dcd-psgd",
-    "gradient-tracking",
-    "deep-squeeze",
-    "sgp",
-    "clipped-gossip",
-    "all-reduce",
-]
+SPOILED_CASES = ["d-psgd", "choco-sgd", "dcd-psgd", "gradient-tracking", "deep-squeeze"]
+SPOILED_CASES += ["sgp", "clipped-gossip", "all-reduce"]
 
 
 def check_spoiled(starling, name):
@@ -417,95 +381,60 @@ def check_twice(starling):
     return max(abs(first[r][i] - second[r][i]).max() for r in first for i in first[r])
 
 
-REFUSED = {
-    "an unknown rank": ([{"round": 5, "kill": [8]}], {}, "faults[0].kill: [8] is not allowed"),
-    "a rank twice": ([{"round": 5, "kill": [1, 1]}], {}, "each once"),
-    "round 1": ([{"round": 1, "kill": [1]}], {}, "faults[0].round: 1 is not allowed"),
-    "no round": ([{"kill": [1]}], {}, "faults[0].round: missing"),
-    "no kind": ([{"round": 5}], {}, "has 0 of kill"),
-    "two kinds": ([{"round": 5, "kill": [1], "join": [2]}], {}, "has 2 of kill"),
-    "an unknown key": ([{"round": 5, "kil": [1]}], {}, 'faults[0]: unknown key "kil"'),
-    "the dead again": (
-        [{"round": 5, "kill": [1]}, {"round": 7, "kill": [1]}],
-        {},
-        "in round 7 node 1 is killed, but it is not there then",
-    ),
-    "one who is there": ([{"round": 5, "join": [1]}], {}, "node 1 joins, but it is there then"),
-    "nobody left": ([{"round": 5, "kill": list(range(N))}], {}, "nobody is left"),
-    "half a partition": (
-        [{"round": 5, "partition": [[0], [1]], "rounds": 2}],
-        {},
-        "names 2 nodes, and 8 are there",
-    ),
-    "a partition for ever": (
-        [{"round": 5, "partition": [[0, 1, 2, 3], [4, 5, 6, 7]]}],
-        {},
-        "faults[0].rounds: missing",
-    ),
-    "a join in parts": (
-        [
-            {"round": 3, "kill": [7]},
-            {"round": 5, "partition": [[0, 1, 2, 3], [4, 5, 6]], "rounds": 9},
-            {"round": 7, "join": [7]},
-        ],
-        {},
-        "in round 7 the network is in parts",
-    ),
-    "after the end": ([{"round": 99, "kill": [1]}], {}, "comes after the last round, 40"),
-    "a number of events": (3, {}, "faults: must be a list"),
-    "a tree that others may not be": (
-        [{"round": 5, "kill": [1]}],
-        {
-            "algorithm": {"name": "relaysum", "tree": "topology"},
-            "topology": {"nodes": N, "family": "path"},
-        },
-        'algorithm \'relaysum\' has "tree": "topology", which others may not be',
-    ),
-    "clients by rank": (
-        [{"round": 5, "kill": [1]}],
-        {"algorithm": {"name": "fedavg", "clients": [[0, 1], [2, 3]]}},
-        "algorithm 'fedavg' has lists of ranks in algorithm.clients",
-    ),
-    "a view that waits": (
-        [{"round": 5, "kill": [1], "epoch_after": 3}],
-        {},
-        "faults[0].epoch_after: is no key any more: a view begins with the round of the loss",
-    ),
-    "a partition of which no side is larger": (
-        [{"round": 5, "partition": [[0, 1, 2], [3, 4, 5], [6, 7]], "rounds": 2}],
-        {},
-        "no side of the partition of round 5 has more than half of the 8 nodes",
-    ),
-    "half of the nodes are not finite": (
-        [{"round": 5, "nonfinite": [0, 1, 2, 3, 4]}],
-        {},
-        "as on 5 of 8 nodes; training diverged",
-    ),
-    "not finite for some rounds": (
-        [{"round": 5, "nonfinite": [1], "rounds": 2}],
-        {},
-        "a nonfinite has none",
-    ),
-    "stop": (
-        [{"round": 5, "kill": [1]}],
-        {"membership": {"on_loss": "stop"}},
-        'membership.on_loss: "stop" ends a run',
-    ),
-    "checkpoints": (
-        [{"round": 5, "kill": [1]}],
-        {"checkpoint": {"every": 10}},
-        "checkpoint.every: a run with faults",
-    ),
-}
+def at_5(**event):
+    return [{"round": 5, **event}]
 
 
-def check_refusal(starling, case):
-    faults, more, text = case
-    more = {"algorithm": {"name": "d-psgd"}, **more}
-    algorithm = more.pop("algorithm")
-    topology = more.pop("topology", {"nodes": N, "family": "ring"})
+def refusals():
+    """What is wrong, faults, what else the experiment has, and what is said."""
+    yield "an unknown rank", at_5(kill=[8]), {}, "faults[0].kill: [8] is not allowed"
+    yield "a rank twice", at_5(kill=[1, 1]), {}, "each once"
+    yield "round 1", [{"round": 1, "kill": [1]}], {}, "faults[0].round: 1 is not allowed"
+    yield "no round", [{"kill": [1]}], {}, "faults[0].round: missing"
+    yield "no kind", at_5(), {}, "has 0 of kill"
+    yield "two kinds", at_5(kill=[1], join=[2]), {}, "has 2 of kill"
+    yield "an unknown key", at_5(kil=[1]), {}, 'faults[0]: unknown key "kil"'
+    twice, gone = [*at_5(kill=[1]), {"round": 7, "kill": [1]}], "in round 7 node 1 is killed, but"
+    yield "the dead again", twice, {}, f"{gone} it is not there then"
+    yield "one who is there", at_5(join=[1]), {}, "node 1 joins, but it is there then"
+    yield "nobody left", at_5(kill=list(range(N))), {}, "nobody is left"
+    half = at_5(partition=[[0], [1]], rounds=2)
+    yield "half a partition", half, {}, "names 2 nodes, and 8 are there"
+    endless = at_5(partition=[[0, 1, 2, 3], [4, 5, 6, 7]])
+    yield "a partition for ever", endless, {}, "faults[0].rounds: missing"
+    parted = at_5(partition=[[0, 1, 2, 3], [4, 5, 6]], rounds=9)
+    parted = [{"round": 3, "kill": [7]}, *parted, {"round": 7, "join": [7]}]
+    yield "a join in parts", parted, {}, "in round 7 the network is in parts"
+    late = [{"round": 99, "kill": [1]}]
+    yield "after the end", late, {}, "comes after the last round, 40"
+    yield "a number of events", 3, {}, "faults: must be a list"
+    tree = {"topology": {"nodes": N, "family": "path"}}
+    tree["algorithm"] = {"name": "relaysum", "tree": "topology"}
+    text = 'algorithm \'relaysum\' has "tree": "topology", which others may not be'
+    yield "a tree that others may not be", at_5(kill=[1]), tree, text
+    clients = {"algorithm": {"name": "fedavg", "clients": [[0, 1], [2, 3]]}}
+    text = "algorithm 'fedavg' has lists of ranks in algorithm.clients"
+    yield "clients by rank", at_5(kill=[1]), clients, text
+    text = "faults[0].epoch_after: is no key any more: a view begins with the round of the loss"
+    yield "a view that waits", at_5(kill=[1], epoch_after=3), {}, text
+    thirds = at_5(partition=[[0, 1, 2], [3, 4, 5], [6, 7]], rounds=2)
+    text = "no side of the partition of round 5 has more than half of the 8 nodes"
+    yield "a partition of which no side is larger", thirds, {}, text
+    text = "as on 5 of 8 nodes; training diverged"
+    yield "half of the nodes are not finite", at_5(nonfinite=[0, 1, 2, 3, 4]), {}, text
+    spoiled = at_5(nonfinite=[1], rounds=2)
+    yield "not finite for some rounds", spoiled, {}, "a nonfinite has none"
+    stop = {"membership": {"on_loss": "stop"}}
+    yield "stop", at_5(kill=[1]), stop, 'membership.on_loss: "stop" ends a run'
+    saved = {"checkpoint": {"every": 10}}
+    yield "checkpoints", at_5(kill=[1]), saved, "checkpoint.every: a run with faults"
+
+
+def check_refusal(starling, faults, more, text):
+    settings = {"algorithm": of("d-psgd"), "topology": {"nodes": N, "family": "ring"}, **more}
+    topology, algorithm = settings.pop("topology"), settings.pop("algorithm")
     try:
-        simulate(starling, topology, algorithm, 0.05, faults, problem(), **more)
+        simulate(starling, topology, algorithm, 0.05, faults, problem(), **settings)
     except _simulate.Refused as refused:
         return 0.0 if text in str(refused) else f"it says: {refused}"
     return "it was not refused"
@@ -522,8 +451,8 @@ def checks(starling):
     yield "a bridge", 1e-6, lambda: check_bridge(starling)
     yield "listed weights", 1e-6, lambda: check_listed_weights(starling)
     yield "the same bits twice", 0.0, lambda: check_twice(starling)
-    for name in REFUSED:
-        yield f"refused: {name}", 0.0, lambda name=name: check_refusal(starling, REFUSED[name])
+    for name, *case in refusals():
+        yield f"refused: {name}", 0.0, lambda case=case: check_refusal(starling, *case)
 
 
 def run_checks(checks, usage):

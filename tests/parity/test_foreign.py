@@ -6,14 +6,10 @@ usage: test_foreign.py STARLING [TEST ...]
 """
 import gzip
 import json
-import os
-import sys
 
 import numpy as np
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(os.path.dirname(HERE), "chaos"))
-from _scene import check, run_tests  # noqa: E402
+from _here import check, run_tests
 
 try:
     import networkx as nx

@@ -7,13 +7,10 @@ usage: test_model_files.py STARLING [TEST ...]
 import json
 import os
 import struct
-import sys
 
 import numpy
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(os.path.dirname(HERE), "chaos"))
-from _scene import check, run_tests  # noqa: E402
+from _here import check, run_tests
 
 MLP = {"dense1.weight": (784, 16), "dense1.bias": (16,), "dense2.weight": (16, 10)}
 MLP["dense2.bias"] = (10,)

@@ -8,12 +8,9 @@ import json
 import os
 import shutil
 import socket
-import sys
 import threading
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(os.path.dirname(HERE), "chaos"))
-from _scene import check, run_tests  # noqa: E402
+from _here import check, run_tests
 
 # A title, a colour by C1 as UTF-8, DEL, a line of its own, and text that runs backwards.
 SPITE = "x\x1b]0;title\x07\u009b31m\x7f\nstarling: all is well\u202e"

@@ -14,6 +14,8 @@ import sys
 import tempfile
 import xml.etree.ElementTree as tree
 
+from _simulate import call
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 SVG = "{http://www.w3.org/2000/svg}"
 MADE = [
@@ -53,13 +55,7 @@ MADE = [
 
 def draw(starling, file, folder):
     out = os.path.join(folder, "picture.svg")
-    ended = subprocess.run(
-        [starling, "topology", "draw", file, "-o", out],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    ended = call(starling, "topology", "draw", file, "-o", out)
     # On a slow machine it says every five seconds that it is still at work.
     said = [line for line in ended.stderr.splitlines() if not line.startswith("starling: still ")]
     if ended.returncode != 0 or said or ended.stdout:

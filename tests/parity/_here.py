@@ -1,0 +1,7 @@
+"""Where the project is, and what the scripts of chaos/ share: for the scripts of this folder."""
+import os
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "tests", "chaos"))
+from _scene import check, run_tests  # noqa: E402,F401
