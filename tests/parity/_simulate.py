@@ -78,6 +78,26 @@ def read_lines(folder, name):
         return [json.loads(line) for line in file]
 
 
+def models_by_rank(out):
+    """round -> {rank: model}, and round -> {rank: push-sum weight}, of those who are there."""
+    models, weights = {}, {}
+    for line in read_lines(out, "parameters.jsonl"):
+        models.setdefault(line["round"], {})[line["node"]] = np.array(line["parameters"])
+        weights.setdefault(line["round"], {})[line["node"]] = line["push_sum_weight"]
+    return models, weights
+
+
+def apart_by_rank(found, expected):
+    """The largest difference; nodes must be the same in every round."""
+    worst = 0.0
+    for r, rows in expected.items():
+        if sorted(rows) != sorted(found[r]):
+            return f"round {r}: nodes {sorted(found[r])}, and the reference has {sorted(rows)}"
+        for rank, x in rows.items():
+            worst = max(worst, abs(found[r][rank] - x).max() / max(1, abs(x).max()))
+    return worst
+
+
 def sim(starling, folder, problem, experiment, **model):
     """Runs the quadratic problem (A, b, x0) in the folder, with more settings of its model: (its
     --out, what was said). Raises Refused when it does not end well."""

@@ -15,7 +15,7 @@ import tempfile
 import numpy as np
 
 import _simulate
-from _simulate import dpsgd, of
+from _simulate import apart_by_rank, dpsgd, of
 import algorithms
 import expect
 
@@ -197,23 +197,7 @@ def simulate(starling, topology, algorithm, rate, faults, problem, rounds=ROUNDS
             **more,
         }
         out, _ = _simulate.sim(starling, folder, problem, experiment)
-        models, weights = {}, {}
-        for line in _simulate.read_lines(out, "parameters.jsonl"):
-            models.setdefault(line["round"], {})[line["node"]] = np.array(line["parameters"])
-            weights.setdefault(line["round"], {})[line["node"]] = line["push_sum_weight"]
-        return models, weights
-
-
-def compare(found, expected):
-    """The largest difference; nodes must be the same in every round."""
-    worst = 0.0
-    for r, rows in expected.items():
-        if sorted(rows) != sorted(found[r]):
-            return f"round {r}: nodes {sorted(found[r])}, and the reference has {sorted(rows)}"
-        for rank, x in rows.items():
-            scale = max(1, abs(x).max())
-            worst = max(worst, abs(found[r][rank] - x).max() / scale)
-    return worst
+        return _simulate.models_by_rank(out)
 
 
 A = algorithms
@@ -259,7 +243,7 @@ def check_case(starling, name):
     compress = A.compressor(algorithm.get("compressor", "identity"))
     expected = train(kind, algorithm, compress, slots_of, rate, a, b, x0)
     found, _ = simulate(starling, topology, algorithm, rate, FAULTS, (a, b, x0))
-    return compare(found, expected)
+    return apart_by_rank(found, expected)
 
 
 SPOILED_CASES = ["d-psgd", "choco-sgd", "dcd-psgd", "gradient-tracking", "deep-squeeze"]
@@ -274,7 +258,7 @@ def check_spoiled(starling, name):
     faults = [{"round": r, "nonfinite": ranks} for r, ranks in SPOILED.items()]
     topology = {"nodes": N, "family": "ring"}
     found, _ = simulate(starling, topology, algorithm, 0.05, faults, (a, b, x0))
-    return compare(found, expected)
+    return apart_by_rank(found, expected)
 
 
 def check_overflow(starling):
@@ -287,7 +271,7 @@ def check_overflow(starling):
     faults = [{"round": 30, "nonfinite": [0, 5]}]
     topology = {"nodes": N, "family": "ring"}
     found, _ = simulate(starling, topology, {"name": "d-psgd"}, 0.05, faults, (a, b, x0))
-    return compare(found, expected)
+    return apart_by_rank(found, expected)
 
 
 def many_deaths(nodes, count, seed):

@@ -6,10 +6,10 @@ usage: test_joiners.py [--starling] STARLING [--only TEXT]
 """
 import sys
 
-from _simulate import dpsgd
+from _simulate import apart_by_rank, dpsgd
 import algorithms as A
 from test_faults import CASES, D, N, RECORDED, SEED, TOLERANCE
-from test_faults import Members, check_refusal, compare, regroup, ring, run_checks, simulate
+from test_faults import Members, check_refusal, regroup, ring, run_checks, simulate
 
 # Two ranks come that the run did not begin with; then the lowest and one of them die.
 GROWN = [
@@ -59,7 +59,7 @@ def check_grown(starling, name, family="ring"):
     topology = {"nodes": N, "family": family, "weights": "metropolis"}
     run = starling, topology, algorithm, 0.05, GROWN, (a, b, x0)
     found, _ = simulate(*run, membership={"joiners": 2})
-    return compare(found, expected)
+    return apart_by_rank(found, expected)
 
 
 def refusals():
