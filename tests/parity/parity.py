@@ -338,19 +338,11 @@ def names(folder, pattern):
 def compare(simulated, trained, drop=TIMES):
     """The two run folders hold the same bits."""
     models, measured = names(simulated, "model*.npy"), names(simulated, "metrics-*.jsonl")
-    check(
-        len(measured) > 1 and len(models) == len(measured) + 2,
-        f"the simulator wrote only {models + measured}",
-    )
-    check(
-        models + measured == names(trained, "model*.npy") + names(trained, "metrics-*.jsonl"),
-        "different files",
-    )
-    check(
-        content(simulated, "parameters.jsonl") == content(trained, "parameters.jsonl"),
-        "parameters.jsonl differs",
-    )
-    for name in models:
+    whole = len(measured) > 1 and len(models) == len(measured) + 2
+    check(whole, f"the simulator wrote only {models + measured}")
+    others = names(trained, "model*.npy") + names(trained, "metrics-*.jsonl")
+    check(models + measured == others, "different files")
+    for name in ("parameters.jsonl", *models):
         check(content(simulated, name) == content(trained, name), f"{name} differs")
     said = [
         json.loads(content(folder, "summary.json")).get("final_average")
@@ -358,18 +350,11 @@ def compare(simulated, trained, drop=TIMES):
     ]
     check(said[0] == said[1], f"the average at the end: {said}")
     for name in measured:
-        pairs = list(zip(metrics(simulated, name, drop), metrics(trained, name, drop), strict=True))
-        for a, b in pairs:
-            differing = [
-                key for key in a.keys() | b.keys() if repr(a.get(key)) != repr(b.get(key))
-            ]  # NaN equals NaN
-            check(
-                not differing,
-                (
-                    f"{name}, round {a.get('round')}:"
-                    f" {', '.join(f'{k} {a.get(k)} and {b.get(k)}' for k in differing)}"
-                ),
-            )
+        for a, b in zip(metrics(simulated, name, drop), metrics(trained, name, drop), strict=True):
+            # As texts: NaN equals NaN.
+            differing = [k for k in a.keys() | b.keys() if repr(a.get(k)) != repr(b.get(k))]
+            pairs = ", ".join(f"{k} {a.get(k)} and {b.get(k)}" for k in differing)
+            check(not differing, f"{name}, round {a.get('round')}: {pairs}")
 
 
 def agents_repeat(starling, experiment, folder, runs=1):
@@ -406,21 +391,11 @@ def chunk_size_changes_no_bit(starling, folder):
     distance sums may change."""
     path = written(folder, NETWORKS["mlp ring"])
     one = train(starling, "run", path, os.path.join(folder, "small"))
-    other = train(
-        starling,
-        "run",
-        path,
-        os.path.join(folder, "large"),
-        "transport.chunk_bytes=1048576",
-        "transport.window_chunks=2",
-        "transport.checksums=false",
-    )
-    compare(
-        one,
-        other,
-        TIMES
-        | {"bytes_sent", "bytes_received", "frames_sent", "frames_received", "neighbour_distance"},
-    )
+    sets = ["transport.chunk_bytes=1048576", "transport.window_chunks=2"]
+    sets += ["transport.checksums=false"]
+    other = train(starling, "run", path, os.path.join(folder, "large"), *sets)
+    counts = {"bytes_sent", "bytes_received", "frames_sent", "frames_received"}
+    compare(one, other, TIMES | counts | {"neighbour_distance"})
 
 
 def folder_repeats_itself(starling, folder, path):
@@ -462,11 +437,8 @@ def tests(starling):
         found["quadratic " + name] = lambda starling, folder, n=name: agents_repeat(
             starling, written_quadratic(folder, n), folder
         )
-    for test in (
-        chunk_size_changes_no_bit,
-        run_folder_repeats_itself,
-        quadratic_folder_repeats_itself,
-    ):
+    others = chunk_size_changes_no_bit, run_folder_repeats_itself, quadratic_folder_repeats_itself
+    for test in others:
         found[test.__name__.replace("_", " ")] = test
     return found
 

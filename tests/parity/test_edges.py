@@ -14,29 +14,9 @@ import tempfile
 import _simulate
 import algorithms
 from _simulate import check_refusal, dpsgd, family, simulate
-from test_algorithms import (
-    COSINE,
-    EXPONENTIAL,
-    FIXED,
-    GRAPHS,
-    IRREGULAR,
-    MATCHINGS,
-    MOMENTUM,
-    NESTEROV,
-    OWN,
-    PATH,
-    PLAIN,
-    RING,
-    SAME,
-    STAR,
-    STILL,
-    D,
-    Case,
-    cases,
-    check_identity,
-    check_mean,
-    compare,
-)
+from test_algorithms import COSINE, D, EXPONENTIAL, FIXED, GRAPHS, IRREGULAR, MATCHINGS, MOMENTUM
+from test_algorithms import NESTEROV, OWN, PATH, PLAIN, RING, SAME, STAR, STILL
+from test_algorithms import Case, cases, check_identity, check_mean, compare
 
 STEPS = {"sgd": PLAIN, "nesterov": NESTEROV, "cosine": COSINE}
 FAR = 16  # no two elements of these problems' models are ever so far apart

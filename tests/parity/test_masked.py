@@ -11,18 +11,8 @@ import tempfile
 
 import numpy as np
 
-from _simulate import (
-    all_models,
-    call,
-    check_refusal,
-    check_same,
-    dpsgd,
-    irregular,
-    main,
-    matchings,
-    within,
-    write,
-)
+from _simulate import all_models, call, check_refusal, check_same, dpsgd, irregular, main
+from _simulate import matchings, within, write
 from expect import exponential
 
 D, ROWS, ROUNDS, FRACTION = 40, 30, 12, 0.25

@@ -13,20 +13,8 @@ from _torch import torch
 
 import numpy
 import starling
-from _models import (
-    BLOCKING,
-    EXPERIMENT,
-    STEPS,
-    backward,
-    flat,
-    flat_of,
-    gossiping,
-    near,
-    network,
-    sgd,
-    simulate,
-    train,
-)
+from _models import BLOCKING, EXPERIMENT, STEPS
+from _models import backward, flat, flat_of, gossiping, near, network, sgd, simulate, train
 from _package import refused
 from _scene import check, run_tests
 from torch import nn

@@ -12,23 +12,9 @@ import _package  # noqa: F401
 from _torch import torch
 
 import starling
-from _models import (
-    BLOCKING,
-    EXPERIMENT,
-    LAZY,
-    STEPS,
-    TWO,
-    backward,
-    by_hand,
-    flat,
-    flat_of,
-    gossiping,
-    near,
-    network,
-    sgd,
-    simulate,
-    train,
-)
+from _models import BLOCKING, EXPERIMENT, LAZY, STEPS, TWO
+from _models import backward, by_hand, flat, flat_of, gossiping, near, network, sgd, simulate
+from _models import train
 from _package import refused
 from _peers import Peers
 from _scene import check, run_tests

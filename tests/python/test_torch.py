@@ -13,24 +13,9 @@ from _torch import torch
 
 import starling
 from _loops import Scaler
-from _models import (
-    BLOCKING,
-    FORMS,
-    EXPERIMENT,
-    LAZY,
-    STEPS,
-    TWO,
-    backward,
-    batch,
-    by_hand,
-    flat,
-    flat_of,
-    gossiping,
-    near,
-    network,
-    simulate,
-    train,
-)
+from _models import BLOCKING, EXPERIMENT, FORMS, LAZY, STEPS, TWO
+from _models import backward, batch, by_hand, flat, flat_of, gossiping, near, network, simulate
+from _models import train
 from _package import refused
 from _scene import check, run_tests
 from starling import _module
