@@ -9,6 +9,7 @@ with the same bits, and what is refused.
 usage: test_faults.py [--starling] STARLING [--only TEXT]
 """
 import concurrent.futures
+import functools
 import sys
 import tempfile
 
@@ -139,10 +140,7 @@ MEMBERS = {
 
 def train(kind, settings, compress, slots_of, rate, a, b, x0):
     """round -> {rank: model}"""
-
-    def make(ranks, x, slots):
-        return Members(kind, settings, compress, ranks, x, slots)
-
+    make = functools.partial(Members, kind, settings, compress)
     now, history = make(range(N), x0, slots_of(N)), {}
     for r in RECORDED:
         if r in MEMBERS:
@@ -162,10 +160,7 @@ SPOILED = {6: [3], 13: [2, 3], 14: [2], 21: [3], 30: [0, 5]}
 def train_spoiled(kind, settings, compress, rate, a, b, x0, spoiled):
     """round -> {rank: model}: who is spoiled does nothing in that round, in which the others are
     alone, and returns with the model that it began the round with."""
-
-    def make(ranks, x, slots):
-        return Members(kind, settings, compress, ranks, x, slots)
-
+    make = functools.partial(Members, kind, settings, compress)
     now, own, history, counts = make(range(N), x0, ring(N)), {}, {}, [0] * N
     for r in RECORDED:
         if r - 1 in spoiled:

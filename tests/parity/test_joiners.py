@@ -4,6 +4,7 @@ test_faults.py, and what is refused.
 
 usage: test_joiners.py [--starling] STARLING [--only TEXT]
 """
+import functools
 import sys
 
 from _simulate import apart_by_rank, dpsgd
@@ -22,10 +23,7 @@ GROWN = [
 
 def train_grown(kind, settings, compress, slots_of, rate, a, b, x0):
     """round -> {rank: model}"""
-
-    def make(ranks, x, slots):
-        return Members(kind, settings, compress, ranks, x, slots)
-
+    make = functools.partial(Members, kind, settings, compress)
     now, history = make(range(N), x0, slots_of(range(N))), {}
     members = {10: ([], [N]), 20: ([0], []), 28: ([], [N + 1]), 34: ([N], [])}
     for r in RECORDED:

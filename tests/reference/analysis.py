@@ -225,55 +225,39 @@ def random_graph(rng, directed):
             return nodes, edges
 
 
+def case(nodes, slots, weights, directed=False):
+    """The topology's file, its nodes and its slots."""
+    listed = [{"edges": edges} for edges in slots]
+    graph = listed[0] if len(slots) == 1 else {"schedule": listed}
+    topology = {"nodes": nodes, **({"directed": True} if directed else {}), **graph}
+    every = slots if directed else [both(edges) for edges in slots]
+    return {**topology, "weights": weights}, nodes, every
+
+
 def cases():
     rng = np.random.default_rng(20)
     for _ in range(24):
         nodes, edges = random_graph(rng, False)
-        yield {"nodes": nodes, "edges": edges, "weights": "metropolis"}, nodes, [both(edges)]
+        yield case(nodes, [edges], "metropolis")
     for k in range(16):
         nodes, edges = random_graph(rng, True)
-        yield {
-            "nodes": nodes,
-            "directed": True,
-            "edges": edges,
-            "weights": ["push-sum", "uniform"][k % 2],
-        }, nodes, [edges]
+        yield case(nodes, [edges], ["push-sum", "uniform"][k % 2], True)
     for _ in range(4):
         nodes, edges = random_graph(rng, False)
-        parts = [[e for k, e in enumerate(edges) if k % 2 == side] for side in range(2)]
-        yield {
-            "nodes": nodes,
-            "schedule": [{"edges": p} for p in parts],
-            "weights": "metropolis",
-        }, nodes, [both(p) for p in parts]
+        yield case(nodes, [edges[::2], edges[1::2]], "metropolis")
     for _ in range(4):
         nodes, edges = random_graph(rng, True)
-        parts = [edges[::2], edges[1::2]]
-        yield {
-            "nodes": nodes,
-            "directed": True,
-            "schedule": [{"edges": p} for p in parts],
-            "weights": "push-sum",
-        }, nodes, parts
+        yield case(nodes, [edges[::2], edges[1::2]], "push-sum", True)
     for bits in (2, 3):
         n = 2**bits
         slots = [[(i, (i + 2**k) % n) for i in range(n)] for k in range(bits)]
-        yield {
-            "nodes": n,
-            "directed": True,
-            "schedule": [{"edges": p} for p in slots],
-            "weights": "uniform",
-        }, n, slots
+        yield case(n, slots, "uniform", True)
 
 
 def c_number(value):
-    return (
-        "NAN"
-        if value is None
-        else str(int(value))
-        if isinstance(value, (bool, int))
-        else repr(float(value))
-    )
+    if value is None:
+        return "NAN"
+    return str(int(value)) if isinstance(value, (bool, int)) else repr(float(value))
 
 
 def main():
