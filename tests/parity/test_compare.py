@@ -11,7 +11,7 @@ import math
 import os
 import signal
 
-from _here import ROOT, check, run_tests
+from _here import ROOT, check, read_json, read_lines, run_tests
 
 EXAMPLES = os.path.join(ROOT, "examples")
 
@@ -52,8 +52,7 @@ def compare(scene, *arguments, code=0, out="out"):
 
 
 def lines(scene, path):
-    with open(scene.path(path)) as file:
-        return [json.loads(line) for line in file]
+    return read_lines(scene.path(path))
 
 
 def close(value, expected, what, tolerance=1e-6):
@@ -74,8 +73,7 @@ def test_rows_say_what_the_run_folders_say(scene):
     for name, row in rows.items():
         consensus = lines(scene, f"out/{name}/consensus.jsonl")
         metrics = [lines(scene, f"out/{name}/metrics-{i}.jsonl") for i in range(NODES)]
-        with open(scene.path(f"out/{name}/summary.json")) as file:
-            summary = json.load(file)
+        summary = read_json(scene.path(f"out/{name}/summary.json"))
         close(row["accuracy"], summary["mean_model"]["accuracy"], f"{name}: accuracy")
         close(row["loss"], summary["mean_model"]["loss"], f"{name}: loss")
         check(
@@ -134,10 +132,11 @@ def test_seeds_give_mean_and_deviation(scene):
         losses, accuracies, megabytes = [], [], []
         for seed in (1, 2, 5):
             folder = f"out/{name}/seed-{seed}"
-            with open(scene.path(f"{folder}/summary.json")) as file:
-                summary = json.load(file)
-            with open(scene.path(f"{folder}/config.json")) as file:
-                check(json.load(file)["seed"] == seed, f"{folder}: another seed")
+            summary = read_json(scene.path(f"{folder}/summary.json"))
+            check(
+                read_json(scene.path(f"{folder}/config.json"))["seed"] == seed,
+                f"{folder}: another seed",
+            )
             losses.append(summary["mean_model"]["loss"])
             accuracies.append(summary["mean_model"]["accuracy"])
             megabytes.append(sum(node["bytes_sent"] for node in summary["per_node"]) / NODES / 1e6)
@@ -154,8 +153,11 @@ def test_seeds_give_mean_and_deviation(scene):
         check(f"{mean:.5g} ± {deviation:.2g}" in ended.out, f"{name}: not told: {ended.out}")
     check("over the seeds 1 2 5" in ended.out, f"{ended.out}")
     one, _ = compare(scene, path, "--set", "seed=5", out="one")
-    with open(scene.path("out/gossip/seed-5/summary.json")) as file:
-        close(one["gossip"]["loss"], json.load(file)["mean_model"]["loss"], "the same seed alone")
+    close(
+        one["gossip"]["loss"],
+        read_json(scene.path("out/gossip/seed-5/summary.json"))["mean_model"]["loss"],
+        "the same seed alone",
+    )
     check(one["gossip"]["loss_sd"] == "" and one["gossip"]["n"] == "1", f"{one['gossip']}")
 
 
@@ -483,8 +485,7 @@ def test_surveys_tables_are_read(scene):
     for number, count in ((2, 7), (3, 5), (4, 5), (7, 2), (8, 22)):
         path = os.path.join(EXAMPLES, f"survey-table-{number}.json")
         rows, _ = compare(scene, path, *sets, out=f"out{number}")
-        with open(path) as file:
-            names = [entry["name"] for entry in json.load(file)["variants"]]
+        names = [entry["name"] for entry in read_json(path)["variants"]]
         check(list(rows) == names and len(names) == count, f"table {number}: {list(rows)}")
         for name, row in rows.items():
             check(row["outcome"] == "done" or "not run" in row["outcome"], f"{name}: {row}")

@@ -6,7 +6,7 @@ usage: test_synthetic.py STARLING [TEST ...]
 """
 import json
 
-from _here import check, run_tests
+from _here import check, read_json, run_tests
 
 NODES, ROUNDS, BATCH, GFLOPS, HEADER = 3, 3, 16, 5000, 64
 PARAMETERS = 11689512  # ResNet-18
@@ -30,8 +30,7 @@ def write(scene, **changes):
 
 
 def summary(scene, folder):
-    with open(scene.path(folder + "/summary.json")) as file:
-        return json.load(file)
+    return read_json(scene.path(folder + "/summary.json"))
 
 
 def model(scene, folder):
