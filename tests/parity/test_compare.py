@@ -76,48 +76,27 @@ def test_rows_say_what_the_run_folders_say(scene):
         summary = read_json(scene.path(f"out/{name}/summary.json"))
         close(row["accuracy"], summary["mean_model"]["accuracy"], f"{name}: accuracy")
         close(row["loss"], summary["mean_model"]["loss"], f"{name}: loss")
-        check(
-            abs(float(row["consensus_distance"]) - summary["consensus_distance"]) <= 1e-8,
-            f"{name}: consensus distance",
-        )
-        close(
-            row["mb_total"],
-            sum(m[-1]["bytes_sent"] for m in metrics) / NODES / 1e6,
-            f"{name}: megabytes",
-        )
+        apart = float(row["consensus_distance"]) - summary["consensus_distance"]
+        check(abs(apart) <= 1e-8, f"{name}: consensus distance")
+        sent = [sum(line["bytes_sent"] for line in rows) / NODES / 1e6 for rows in zip(*metrics)]
+        close(row["mb_total"], sent[-1], f"{name}: megabytes")
         close(row["target_loss"], target, f"{name}: target")
-        first = next(
-            (i for i, line in enumerate(consensus) if line["test_loss"] <= target * (1 + 1e-8)),
-            None,
-        )
+        limit = target * (1 + 1e-8)
+        first = next((i for i, line in enumerate(consensus) if line["test_loss"] <= limit), None)
         if first is None:
             check(float(row["loss"]) > target and row["rounds_to_target"] == "", f"{name}: {row}")
             continue
         close(row["rounds_to_target"], consensus[first]["round"], f"{name}: rounds to the target")
-        close(
-            row["mb_to_target"],
-            sum(m[first]["bytes_sent"] for m in metrics) / NODES / 1e6,
-            f"{name}: megabytes to the target",
-        )
+        close(row["mb_to_target"], sent[first], f"{name}: megabytes to the target")
         check(name in ended.out and row["wait_s"] == "", f"{name}: {row}")
-        close(
-            row["gradient_s"],
-            sum(m[-1]["seconds"]["gradient"] for m in metrics) / NODES,
-            f"{name}: gradient",
-        )
-    check(
-        rows["choco"]["compressor"] == "top-k 1 %" and rows["reduce"]["algorithm"] == "all-reduce",
-        f"{rows}",
-    )
-    table = [
-        line
-        for line in ended.out.splitlines()
-        if line.startswith(("name ", "gossip ", "reduce ", "choco "))
-    ][:4]
-    check(
-        len(table) == 4 and len({len(line) for line in table}) == 1,
-        f"the table is not aligned: {table}",
-    )
+        gradient = sum(m[-1]["seconds"]["gradient"] for m in metrics) / NODES
+        close(row["gradient_s"], gradient, f"{name}: gradient")
+    names = rows["choco"]["compressor"], rows["reduce"]["algorithm"]
+    check(names == ("top-k 1 %", "all-reduce"), f"{rows}")
+    heads = "name ", "gossip ", "reduce ", "choco "
+    table = [line for line in ended.out.splitlines() if line.startswith(heads)][:4]
+    aligned = len(table) == 4 and len({len(line) for line in table}) == 1
+    check(aligned, f"the table is not aligned: {table}")
 
 
 def spread(values):
@@ -242,32 +221,23 @@ def test_predicted_times_are_the_closed_forms(scene):
         column, byte = f"predicted_s_{mbit}_mbit_{latency * 1e3:g}_ms", 8e-6 / mbit
         dense = 3e-3 + latency + 2 * frames(4 * DIMENSION) * byte
         close(rows["gossip"][column], ROUNDS * dense, f"d-psgd at {mbit} Mbit/s")
-        close(
-            rows["choco"][column],
-            ROUNDS * (3e-3 + latency + 2 * choco_bytes * byte),
-            f"choco-sgd at {mbit} Mbit/s",
-        )
+        packed = ROUNDS * (3e-3 + latency + 2 * choco_bytes * byte)
+        close(rows["choco"][column], packed, f"choco-sgd at {mbit} Mbit/s")
         shards = [(k + 1) * DIMENSION // NODES - k * DIMENSION // NODES for k in range(NODES)]
         low, high = (
             3e-3 + 14 * (latency + frames(4 * size) * byte) for size in (min(shards), max(shards))
         )
-        check(
-            ROUNDS * low * 0.9999 <= float(rows["reduce"][column]) <= ROUNDS * high * 1.0001,
-            f"all-reduce at {mbit} Mbit/s: {rows['reduce'][column]}",
-        )
-        check(
-            rows["choco"][f"pays_below_mbit_{mbit}_mbit_{latency * 1e3:g}_ms"] == "always",
-            f"{rows['choco']}",
-        )
+        reduce = float(rows["reduce"][column]) / ROUNDS
+        check(low * 0.9999 <= reduce <= high * 1.0001, f"all-reduce at {mbit} Mbit/s: {reduce}")
+        pays = rows["choco"][f"pays_below_mbit_{mbit}_mbit_{latency * 1e3:g}_ms"]
+        check(pays == "always", f"{rows['choco']}")
 
 
 def test_break_even_is_where_times_are_equal(scene):
     """With coding that takes time a compressor pays below a bandwidth; more bytes in fewer phases
     pay above one."""
-    dense = {
-        "name": "choco dense",
-        "set": {"algorithm": {"name": "choco-sgd", "compressor": {"name": "top-k", "fraction": 1}}},
-    }
+    whole = {"name": "choco-sgd", "compressor": {"name": "top-k", "fraction": 1}}
+    dense = {"name": "choco dense", "set": {"algorithm": whole}}
     path = write(scene, [GOSSIP, CHOCO, dense])
     more = "--set network.gradient_ms=1 --set network.coding=true --link 100:1"
     rows, _ = compare(scene, path, *more.split(), out="measured")
@@ -277,19 +247,13 @@ def test_break_even_is_where_times_are_equal(scene):
     bits = {name: 8e6 * float(r["mb_total"]) / ROUNDS for name, r in rows.items()}
     found = rows["choco"]["pays_below_mbit_100_mbit_1_ms"]
     if cost["choco"] > cost["gossip"]:
-        close(
-            found,
-            1e-6 * (bits["gossip"] - bits["choco"]) / (cost["choco"] - cost["gossip"]),
-            "break-even",
-            1e-3,
-        )
+        expected = 1e-6 * (bits["gossip"] - bits["choco"]) / (cost["choco"] - cost["gossip"])
+        close(found, expected, "break-even", 1e-3)
     else:
         check(found == "always", f"break-even {found} where coding costs nothing")
     if cost["choco dense"] > cost["gossip"]:
-        check(
-            rows["choco dense"]["pays_below_mbit_100_mbit_1_ms"] == "never",
-            f"{rows['choco dense']}",
-        )
+        pays = rows["choco dense"]["pays_below_mbit_100_mbit_1_ms"]
+        check(pays == "never", f"{rows['choco dense']}")
     more = "--set network.gradient_ms=1 --link 100:1 --link 100:4"
     rows, _ = compare(scene, write(scene, [REDUCE, dense, CHOCO]), *more.split(), out="given")
     for latency in (1, 4):
@@ -297,12 +261,10 @@ def test_break_even_is_where_times_are_equal(scene):
         bits = {name: 8e6 * float(r["mb_total"]) / ROUNDS for name, r in rows.items()}
         expected = 1e-6 * (bits["choco dense"] - bits["reduce"]) / (13 * latency * 1e-3)
         check(kind == "above", f"{kind} {found}")
-        close(
-            found, expected, "break-even with an all-reduce", 1e-2
-        )  # its shards are not all equally long
-        check(
-            rows["choco"][f"pays_below_mbit_100_mbit_{latency}_ms"] == "always", f"{rows['choco']}"
-        )
+        # Its shards are not all equally long.
+        close(found, expected, "break-even with an all-reduce", 1e-2)
+        pays = rows["choco"][f"pays_below_mbit_100_mbit_{latency}_ms"]
+        check(pays == "always", f"{rows['choco']}")
 
 
 def test_agents_end_like_the_simulator(scene):
@@ -312,15 +274,10 @@ def test_agents_end_like_the_simulator(scene):
     for name, row in simulated.items():
         keys = "accuracy loss target_loss rounds_to_target mb_to_target mb_total consensus_distance"
         for key in (*keys.split(), "c2c"):
-            check(
-                row[key] == real[name][key],
-                f"{name}: {key} is {row[key]} simulated and {real[name][key]} with agents",
-            )
-        check(
-            float(real[name]["wait_s"]) >= 0
-            and float(real[name]["predicted_s_5_mbit_20_ms"]) > 20 * 20e-3,
-            f"{real[name]}",
-        )
+            found = real[name][key]
+            check(row[key] == found, f"{name}: {key}: {row[key]}, and {found} with agents")
+        check(float(real[name]["wait_s"]) >= 0, f"{real[name]}")
+        check(float(real[name]["predicted_s_5_mbit_20_ms"]) > 20 * 20e-3, f"{real[name]}")
 
 
 def test_what_diverges_does_not_stop_the_others(scene):

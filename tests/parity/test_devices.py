@@ -149,17 +149,11 @@ def outcome(starling, command, name, device, env, model, otherwise=None):
         if ended.returncode == 2 and "offers no GPU memory" in ended.stderr:
             raise Skipped(ended.stderr.strip())
         if ended.returncode != 0:
-            raise RuntimeError(
-                f"starling {command} on {device} ended with {ended.returncode}:"
-                f" {ended.stderr.strip()}"
-            )
+            why = f"ended with {ended.returncode}: {ended.stderr.strip()}"
+            raise RuntimeError(f"starling {command} on {device} {why}")
         out = os.path.join(folder, "out")
         metrics = [
-            {
-                key: value
-                for key, value in row.items()
-                if key != "time" and not key.endswith("seconds")
-            }
+            {key: value for key, value in row.items() if not key.endswith(("time", "seconds"))}
             for node in sorted(glob.glob(os.path.join(out, "metrics-*.jsonl")))
             for row in read_lines(out, os.path.basename(node))
         ]
@@ -176,10 +170,8 @@ def compare(found, expected):
     if found[1] != expected[1]:
         raise RuntimeError("the parameters differ")
     if found[0] != expected[0]:
-        raise RuntimeError(
-            "the metrics differ:"
-            f" {[pair for pair in zip(found[0], expected[0]) if pair[0] != pair[1]][:1]}"
-        )
+        pairs = [pair for pair in zip(found[0], expected[0]) if pair[0] != pair[1]]
+        raise RuntimeError(f"the metrics differ: {pairs[:1]}")
 
 
 def compare_direct(found, expected):
@@ -238,20 +230,18 @@ def check_learning(starling, name):
 
 
 def check_direct(starling, name):
+    env = plugin_tested(starling)
     compare_direct(
-        outcome(
-            starling, "run", name, "cuda:0", plugin_tested(starling), "quadratic", directly(name)
-        ),
+        outcome(starling, "run", name, "cuda:0", env, "quadratic", directly(name)),
         outcome(starling, "sim", name, "cpu", None, "quadratic"),
     )
 
 
 def check_learning_direct(starling, name):
+    env = plugin_tested(starling)
     compare_direct(
-        outcome(
-            starling, "run", name, "cuda:0", plugin_tested(starling), "softmax", directly(name)
-        ),
-        outcome(starling, "sim", name, "cuda:0", plugin_tested(starling), "softmax"),
+        outcome(starling, "run", name, "cuda:0", env, "softmax", directly(name)),
+        outcome(starling, "sim", name, "cuda:0", env, "softmax"),
     )
 
 
@@ -260,15 +250,12 @@ def check_refused(
 ):
     with tempfile.TemporaryDirectory(prefix="starling-device-") as folder:
         ended = run(starling, command, CASES[case], folder, device, env, otherwise=otherwise)
-        said = [line for line in ended.stderr.splitlines() if line]
-        if (
-            ended.returncode != code
-            or len(said) != lines
-            or not all(text in "\n".join(said) for text in texts)
-        ):
-            raise RuntimeError(
-                f"ended with {ended.returncode}, not {code}, and said {said}, not {texts}"
-            )
+    said = [line for line in ended.stderr.splitlines() if line]
+    names_all = all(text in "\n".join(said) for text in texts)
+    if ended.returncode != code or len(said) != lines or not names_all:
+        raise RuntimeError(
+            f"ended with {ended.returncode}, not {code}, and said {said}, not {texts}"
+        )
 
 
 def check_failing(starling, after, otherwise=None):
@@ -298,30 +285,22 @@ def run_pair(starling, env, *settings):
         write(folder, "experiment.json", experiment)
         with open(os.path.join(folder, "roster"), "w") as roster:
             roster.writelines(f"127.0.0.1:{port}\n" for port in free_ports(2))
-        agents = [
-            subprocess.Popen(
-                [
-                    starling,
-                    "agent",
-                    os.path.join(folder, "experiment.json"),
-                    "--rank",
-                    str(rank),
-                    "--roster",
-                    os.path.join(folder, "roster"),
-                    "--out",
-                    os.path.join(folder, f"out-{rank}"),
-                    "--set",
-                    f"device={device}",
-                    *(argument for setting in settings for argument in ("--set", setting)),
-                ],
-                env={**os.environ, **env},
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
-                text=True,
+        roster = os.path.join(folder, "roster")
+        command = [starling, "agent", os.path.join(folder, "experiment.json"), "--roster", roster]
+        command += [argument for setting in settings for argument in ("--set", setting)]
+        agents = []
+        for rank, device in enumerate(("cuda:0", "cpu")):
+            own = ["--rank", str(rank), "--out", os.path.join(folder, f"out-{rank}")]
+            agents.append(
+                subprocess.Popen(
+                    [*command, *own, "--set", f"device={device}"],
+                    env={**os.environ, **env},
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.PIPE,
+                    text=True,
+                )
             )
-            for rank, device in enumerate(("cuda:0", "cpu"))
-        ]
         said = [agent.communicate(timeout=50)[1] for agent in agents]
         return [agent.returncode for agent in agents], said
 
