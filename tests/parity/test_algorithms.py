@@ -136,30 +136,17 @@ class Case:
         for seed in range(self.seed, self.seed + 100):
             edge = Edge(EDGES.get(self.compressor, 1e-6))
             a, b, x0 = self.problem(seed)
-            history = algorithms.history(
-                ROUNDS,
-                self.graph.slots,
-                self.settings,
-                self.optimizer,
-                algorithms.Quadratic(a, b),
-                x0,
-                watch=edge.watch,
-                exceeds=edge.exceeds,
-            )
+            problem = algorithms.Quadratic(a, b)
+            what = self.graph.slots, self.settings, self.optimizer, problem, x0
+            more = {"watch": edge.watch, "exceeds": edge.exceeds}
+            history = algorithms.history(ROUNDS, *what, **more)
             if not edge.near:
                 return (a, b, x0), *history
         raise RuntimeError(f"{self.name}: every problem has a close call")
 
     def found(self, starling, problem=None):
-        return simulate(
-            starling,
-            self.graph,
-            self.settings,
-            self.optimizer,
-            *(problem or self.problem()),
-            ROUNDS,
-            RECORDED,
-        )
+        what = self.graph, self.settings, self.optimizer, *(problem or self.problem())
+        return simulate(starling, *what, ROUNDS, RECORDED)
 
 
 def cases(label, settings, compressors, graphs, optimizers, starts):
@@ -215,15 +202,9 @@ def all_cases():
     yield from cases("ecd-psgd", {"name": "ecd-psgd"}, ALL, FIXED, slow, [SAME])
     for variant in ("compress-then-mix", "mix-then-compress"):
         yield from with_steps(f"choco-sgd {variant}", "choco-sgd", "consensus_step", 0.3, variant)
-        each = {
-            "name": "choco-sgd",
-            "variant": variant,
-            "consensus_step": 0.3,
-            "replicas": "per-neighbour",
-        }
-        yield from cases(
-            f"choco-sgd {variant} replicas", each, ALL, [IRREGULAR, MATCHINGS], WITH_MOMENTUM, [OWN]
-        )
+        each = of("choco-sgd", variant=variant, consensus_step=0.3, replicas="per-neighbour")
+        label, graphs = f"choco-sgd {variant} replicas", [IRREGULAR, MATCHINGS]
+        yield from cases(label, each, ALL, graphs, WITH_MOMENTUM, [OWN])
     silent = {"name": "choco-sgd", "consensus_step": 0.3, "trigger": 10, "trigger_growth": 0.4}
     for form in ("compress-then-mix", "mix-then-compress"):
         sparq = {**silent, "variant": form}
@@ -303,12 +284,8 @@ def all_cases():
     for server in (0, 5):
         settings = of("double-squeeze", server=server)
         yield from cases(f"double-squeeze {server}", settings, ALL, FIXED, plain, [SAME])
-    shards = {
-        **NONE,
-        "top-1": {"name": "top-k", "k": 1},
-        "top-fraction": {"name": "top-k", "fraction": 0.4},
-        **SIGN,
-    }
+    few = {"top-1": of("top-k", k=1), "top-fraction": of("top-k", fraction=0.4)}
+    shards = {**NONE, **few, **SIGN}
     settings = of("double-squeeze", server="sharded")
     yield from cases("double-squeeze sharded", settings, shards, FIXED, plain, [SAME])
     yield from _centralized.compressed(cases)
@@ -319,13 +296,8 @@ def all_cases():
         settings = of("local-sgd", period=period)
         yield from cases(f"local-sgd {period}", settings, None, FIXED, WITH_MOMENTUM, both)
     for warmup, k in ((0, 4), (5, 3), (7, 1)):
-        settings = {
-            "name": "cd-sgd",
-            "warmup_rounds": warmup,
-            "correction_period": k,
-            "threshold": 0.05,
-            "local_learning_rate": 0.1,
-        }
+        settings = of("cd-sgd", warmup_rounds=warmup, correction_period=k, threshold=0.05)
+        settings["local_learning_rate"] = 0.1
         yield from cases(f"cd-sgd W={warmup} k={k}", settings, None, FIXED, plain, [SAME])
         sharded = {**settings, "server": "sharded"}
         del sharded["local_learning_rate"]
@@ -347,28 +319,16 @@ def compare(starling, case):
     result = case.found(starling, problem)
     if sorted(result.models) != RECORDED:
         return f"recorded rounds {sorted(result.models)}, expected {RECORDED}", None
-    worst, where = max(
-        (
-            max(difference(result.models[r], models[r]), difference(result.weights[r], weights[r])),
-            -r,
-        )
+    apart = {
+        r: max(difference(result.models[r], models[r]), difference(result.weights[r], weights[r]))
         for r in RECORDED
-    )
-    if not worst <= TOLERANCE:
-        first = next(
-            r
-            for r in RECORDED
-            if not difference(result.models[r], models[r]) <= TOLERANCE
-            or not difference(result.weights[r], weights[r]) <= TOLERANCE
-        )
-        return (
-            (
-                f"round {-where} differs by {worst:.1e}, allowed {TOLERANCE}; the first to differ"
-                f" is round {first}"
-            ),
-            None,
-        )
-    return None, worst
+    }
+    worst = max(apart, key=apart.get)
+    if apart[worst] <= TOLERANCE:
+        return None, apart[worst]
+    first = next(r for r in RECORDED if not apart[r] <= TOLERANCE)
+    why = f"round {worst} differs by {apart[worst]:.1e}, allowed {TOLERANCE}"
+    return f"{why}; the first to differ is round {first}", None
 
 
 # ---- identities and invariants, of the program alone ----
