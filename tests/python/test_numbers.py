@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """A peer takes the numbers of a module as they are at each call, wherever they are: parameters of
-any layout, replaced ones, what optimizers do in halves; and what stands beside them, of any dtype.
+any layout, and replaced ones; and what stands beside them, of any dtype.
 
 usage: test_numbers.py STARLING [TEST ...]
 """
@@ -13,7 +13,7 @@ from _torch import torch
 
 import numpy
 import starling
-from _models import BLOCKING, EXPERIMENT, STEPS
+from _models import BLOCKING, EXPERIMENT
 from _models import backward, flat, flat_of, gossiping, near, network, sgd, simulate, train
 from _package import refused
 from _scene import check, run_tests
@@ -292,68 +292,6 @@ def test_an_average_is_of_the_models_now(scene):
     loaded = mean_of([network(seed=10), network(seed=11)])
     for _, in_exchange in results:
         near(flat_of(in_exchange), loaded, 1e-6)
-
-
-class Sharp(torch.optim.Optimizer):
-    """SAM, whose two halves the loop calls."""
-
-    def __init__(self, parameters):
-        super().__init__(parameters, {"lr": 0.1})
-        self.inner = torch.optim.SGD(self.param_groups, 0.1)
-
-    @torch.no_grad()
-    def climb(self):
-        for p in self.param_groups[0]["params"]:
-            self.state[p]["kept"] = p.clone()
-            p.add_(p.grad, alpha=0.05)
-        self.zero_grad()
-
-    @torch.no_grad()
-    def descend(self):
-        for p in self.param_groups[0]["params"]:
-            p.copy_(self.state[p]["kept"])
-        self.inner.step()
-        self.zero_grad()
-
-
-def step_in_halves(model, optimizer, rank):
-    for step in range(STEPS):
-        backward(model, rank, step)
-        optimizer.climb()
-        backward(model, rank, step)
-        optimizer.descend()
-
-
-def test_an_optimizer_of_two_halves(scene):
-    """Each half moves the parameters while an exchange is under way."""
-
-    def work(rank):
-        model, optimizer, peer = gossiping(rank, Sharp)
-        step_in_halves(model, optimizer, rank)
-        average = peer.average()
-        check(peer.round == STEPS + 1, peer.round)
-        peer.leave()
-        return model, average
-
-    results = simulate(work)
-    for _, average in results:
-        near(flat_of(average), mean_of([model for model, _ in results]), 1e-6)
-
-    def alone(rank):
-        model, optimizer = network(), None
-        optimizer = Sharp(model.parameters())
-        step_in_halves(model, optimizer, rank)
-        return flat(model)
-
-    def single(rank):
-        model, optimizer, peer = gossiping(rank, Sharp)
-        step_in_halves(model, optimizer, rank)
-        peer.end()
-        peer.leave()
-        return flat(model)
-
-    one = {"topology": {"nodes": 1, "family": "complete"}, "algorithm": "d-psgd"}
-    near(starling.simulate(1, single, one)[0], alone(0), 1e-6)
 
 
 def test_a_parameter_that_is_replaced(scene):
