@@ -324,7 +324,11 @@ def test_what_attach_refuses(scene):
             refused(lambda: peer.attach(given), *words)
         refused(lambda: peer.attach(optimizer, scaler=3), "scaler is a int", "update()")
         peer.attach(optimizer)
+        refused(lambda: peer.attach(optimizer), "once")
+        refused(lambda: peer.mix(torch.zeros(39)), "give no x")
         peer.leave()
+        refused(lambda: peer.attach(optimizer), "")
+        optimizer.step()  # as before join()
 
     alone(work)
 

@@ -392,27 +392,6 @@ def test_models_that_are_refused(scene):
         refused(join_alone(model), *words)
 
 
-def test_optimizers_that_are_refused(scene):
-    def work(rank):
-        model, optimizer, peer = gossiping(rank)
-        refused(lambda: peer.attach(optimizer), "once")
-        refused(lambda: peer.mix(torch.zeros(39)), "give no x")
-        peer.leave()
-        refused(lambda: peer.attach(optimizer), "")
-        optimizer.step()  # as before join()
-
-    simulate(work)
-
-    def foreign(rank):
-        peer = starling.join(None, network())
-        other = torch.optim.SGD(network().parameters(), 0.1)
-        refused(lambda: peer.attach(other), "group 0", "(4, 5)")
-        refused(lambda: peer.attach(torch.optim.SGD(network().parameters(), 0.1), scaler=3), "")
-        peer.leave()
-
-    simulate(foreign)
-
-
 def test_not_a_number_in_a_parameter(scene):
     def work(rank):
         model, optimizer, peer = gossiping(rank)
