@@ -465,12 +465,8 @@ class RelaySum(Algorithm):
             self.x[i] = (y[i] + sum(v for v, _ in came) + missing * self.first[i]) / n
 
 
-class PushSum(Algorithm):
-    """SGP; Assran et al., Stochastic Gradient Push for Distributed Deep Learning, ICML 2019. w is
-    column-stochastic."""
-
-    def start(self):
-        self.weight = np.ones((self.n, 1))
+class Weighted(Algorithm):
+    """x has push-sum's numerators."""
 
     def at(self):
         return self.x / self.weight
@@ -480,6 +476,14 @@ class PushSum(Algorithm):
 
     def models(self):
         return self.x / self.weight
+
+
+class PushSum(Weighted):
+    """SGP; Assran et al., Stochastic Gradient Push for Distributed Deep Learning, ICML 2019. w is
+    column-stochastic."""
+
+    def start(self):
+        self.weight = np.ones((self.n, 1))
 
     def exchange(self, w, u):
         self.x = w @ (self.x - u)
@@ -838,7 +842,7 @@ class GrowingPeriod(LocalSgd):
         self.averages, self.waited = self.averages + 1, 0
 
 
-class SlowMo(LocalSgd):
+class SlowMo(Weighted, LocalSgd):
     """Wang et al., SlowMo, ICLR 2020, Algorithm 1: local SGD, D-PSGD or SGP, the steps of which are
     taken to the last, and then the exact average. x: SGP's numerators."""
 
@@ -846,15 +850,6 @@ class SlowMo(LocalSgd):
         self.anchor, self.slow = self.x.copy(), np.zeros_like(self.x)
         self.weight = np.ones((self.n, 1))
         self.base = self.get("base", "local-sgd")
-
-    def at(self):
-        return self.x / self.weight
-
-    def decays(self):
-        return self.x
-
-    def models(self):
-        return self.x / self.weight
 
     def exchange(self, w, u):
         self.x = self.x - u
