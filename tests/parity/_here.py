@@ -17,3 +17,12 @@ def read_lines(path):
     """JSON in each line."""
     with open(path) as file:
         return [json.loads(line) for line in file]
+
+
+class Wrong(Exception):
+    """Something in a page; the text is what."""
+
+
+def expect(holds, why):
+    if not holds:
+        raise Wrong(why)
