@@ -112,7 +112,7 @@ WITHOUT_MOMENTUM = (
 )
 # They read vectors themselves, or their compressor has no GPU kernel.
 HOST_ONLY = (
-    *("d-amsgrad", "moniqua", "power-gossip", "d-psgd masked in order"),
+    *("d-amsgrad", "moniqua", "power-gossip", "d-psgd masked in order", "clipped-gossip median"),
     *("all-reduce shared scale", "all-reduce of sparse sums"),
     *("laq", "powersgd", "fetch-sgd", "sign-vote"),
 )

@@ -60,7 +60,7 @@ DIRECT = [
     name
     for name, settings in CASES.items()
     if settings.get("compressor", {"name": "identity"})["name"] == "identity"
-    and settings["name"] not in ("cd-sgd", *HOST_ONLY)
+    and not {name, settings["name"]} & {"cd-sgd", *HOST_ONLY}
 ]
 LEARNING_DIRECT = [
     "d-psgd combine-while-adapt",
