@@ -162,6 +162,29 @@ def test_an_array_on_a_gpu_has_the_bits_of_the_host(scene):
         check(Array.asked - before > N * ROUNDS, "the stream is asked for before each call")
 
 
+def test_a_list_on_a_gpu_is_saved_and_goes_on(scene):
+    """Before and between begin and end."""
+    states, numbers = {}, {}
+
+    def train(rank, again):
+        x = Pieces(numbers[rank] if again else X0[rank])
+        peer = starling.join(GPU, x, start=not again)
+        if again:
+            peer.load_state_dict(states[rank])
+        else:
+            peer.mix()
+            peer.begin()
+            states[rank], numbers[rank] = peer.state_dict(), x.get()
+        peer.end()
+        peer.mix()
+        peer.leave()
+        return x.get()
+
+    first = starling.simulate(N, lambda rank: train(rank, False), GPU)
+    again = starling.simulate(N, lambda rank: train(rank, True), GPU)
+    check(numpy.array_equal(first, again), "it goes on otherwise")
+
+
 def alone(x, **keys):
     starling.join({"topology": {"nodes": 1, "family": "complete"}, **keys}, x, rank=0)
 

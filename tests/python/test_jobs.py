@@ -131,6 +131,24 @@ def test_all_at_once_never_mix(scene):
         check(all(each == "ok" or each.startswith("refused: ") for each in said), said)
 
 
+def test_another_size_is_refused(scene):
+    jobs = Jobs(scene)
+    first = jobs.start(1, 0)
+    wait_listening(jobs.port)
+    check_refused(end_of(jobs.start(1, 0, size=3)), "another job of 2")
+    check_refused(end_of(jobs.start(1, 2, size=3)), "one of 3", "one of 2")
+    check((end_of(jobs.start(1, 1)), end_of(first)) == ("ok", "ok"), "the first job")
+
+
+def test_a_run_id_tells_them_apart(scene):
+    """Both train, at neighbouring ports."""
+    jobs = Jobs(scene)
+    for rank in (0, 1):
+        for value in (1, 100):
+            jobs.start(value, rank, STARLING_RUN_ID=str(value))
+    check(jobs.ended() == ["ok"] * 4, "with run ids of their own")
+
+
 def test_one_job_after_the_other(scene):
     """The port is free again once all have met; one that is alone takes none."""
     jobs = Jobs(scene)
