@@ -14,62 +14,6 @@ LOSSY = {**TOP4, **SIGN}
 TWO_BITS = {"name": "threshold", "threshold": 0.3}
 
 
-def compressor(name, **settings):
-    return {"compressor": {"name": name, **settings}}
-
-
-# One of each, for the tests of devices and of runs that go on.
-CASES = {
-    "parameter-server both": {
-        "name": "parameter-server",
-        "directions": "both",
-        "error_feedback": True,
-        **compressor("top-k", fraction=0.01),
-    },
-    "parameter-server sharded qsgd": {
-        "name": "parameter-server",
-        "server": "sharded",
-        **compressor("qsgd", levels=127, bucket=512),
-    },
-    "all-reduce top-k": {"name": "all-reduce", **compressor("top-k", fraction=0.01)},
-    "all-reduce shared scale": {
-        "name": "all-reduce",
-        **compressor("terngrad", bucket=0, share_scale=True),
-    },
-    "all-reduce of sparse sums": {
-        "name": "all-reduce",
-        "all_reduce": "recursive-doubling",
-        **compressor("top-k", fraction=0.01),
-    },
-    "all-reduce delayed": {"name": "all-reduce", "delay": 2},
-    "local-sgd sign": {"name": "local-sgd", "period": 2, **compressor("scaled-sign")},
-    "ef21": {"name": "ef21", "server": "sharded", **compressor("top-k", fraction=0.01)},
-    "lag-3pc": {"name": "lag-3pc"},
-    "clag": {
-        "name": "clag",
-        "trigger": 2,
-        "server": "sharded",
-        **compressor("top-k", fraction=0.01),
-    },
-    "lag-wk": {"name": "lag-wk", "depth": 3},
-    "laq": {"name": "laq", "depth": 3},
-    "diana": {"name": "diana", "beta": 0.5, **compressor("qsgd", levels=127, bucket=512)},
-    "ecq-sgd": {"name": "ecq-sgd", **compressor("natural")},
-    "gmc": {"name": "gmc", **compressor("top-k", fraction=0.01)},
-    "dgc": {"name": "dgc", "clip": 1, "warmup_k": [3000, 500], **compressor("top-k", k=30)},
-    "gtop-k": {"name": "gtop-k", **compressor("top-k", fraction=0.01)},
-    "powersgd": {"name": "powersgd", "rank": 2},
-    "fetch-sgd": {"name": "fetch-sgd", "sketch": {"rows": 3, "k": 50}},
-    "sign-vote": {"name": "sign-vote", "beta": 0.9},
-}
-WITHOUT_MOMENTUM = ("ecq-sgd", "diana", "fetch-sgd", "sign-vote")
-# They read vectors themselves.
-HOST_ONLY = (
-    *("all-reduce shared scale", "all-reduce of sparse sums"),
-    *("laq", "powersgd", "fetch-sgd", "sign-vote"),
-)
-
-
 def compressed(cases):
     """C-SGD and local SGD whose messages are compressed, through servers and without them."""
     none, both = {"error_feedback": False}, {"directions": "both"}

@@ -36,9 +36,21 @@ def irregular():
     )
 
 
+def schedule(n, *slots):
+    """Metropolis weights of each slot's edges."""
+    topology = {"nodes": n, "schedule": [{"edges": edges} for edges in slots]}
+    weights = [dpsgd.metropolis(n, edges) for edges in slots]
+    return Graph({**topology, "weights": "metropolis"}, weights)
+
+
 def matchings():
     """Six nodes in pairs, other pairs in each of three rounds: symmetric in every round."""
-    return Graph(*dpsgd.TOPOLOGIES["matchings"])
+    return schedule(6, *dpsgd.MATCHINGS)
+
+
+def family(name, edges, nodes=8, **more):
+    topology = {"nodes": nodes, "family": name, **more}
+    return Graph(topology, [dpsgd.metropolis(nodes, edges)])
 
 
 class Result:
@@ -66,6 +78,26 @@ def read_lines(folder, name):
         return [json.loads(line) for line in file]
 
 
+def models_by_rank(out):
+    """round -> {rank: model}, and round -> {rank: push-sum weight}, of those who are there."""
+    models, weights = {}, {}
+    for line in read_lines(out, "parameters.jsonl"):
+        models.setdefault(line["round"], {})[line["node"]] = np.array(line["parameters"])
+        weights.setdefault(line["round"], {})[line["node"]] = line["push_sum_weight"]
+    return models, weights
+
+
+def apart_by_rank(found, expected):
+    """The largest difference; nodes must be the same in every round."""
+    worst = 0.0
+    for r, rows in expected.items():
+        if sorted(rows) != sorted(found[r]):
+            return f"round {r}: nodes {sorted(found[r])}, and the reference has {sorted(rows)}"
+        for rank, x in rows.items():
+            worst = max(worst, abs(found[r][rank] - x).max() / max(1, abs(x).max()))
+    return worst
+
+
 def sim(starling, folder, problem, experiment, **model):
     """Runs the quadratic problem (A, b, x0) in the folder, with more settings of its model: (its
     --out, what was said). Raises Refused when it does not end well."""
@@ -84,16 +116,22 @@ def run_experiment(starling, folder, experiment):
 def run_file(starling, folder, path):
     """The same, of an experiment in a file."""
     out = os.path.join(folder, "out")
-    ended = subprocess.run(
-        [starling, "sim", path, "--out", out],
+    ended = call(starling, "sim", path, "--out", out)
+    if ended.returncode != 0:
+        raise Refused(f"starling sim ended with {ended.returncode}: {ended.stderr.strip()}")
+    return out, ended.stderr
+
+
+def call(starling, *words, env=None):
+    """The command, at its end."""
+    return subprocess.run(
+        [starling, *words],
         capture_output=True,
         text=True,
         timeout=300,
         stdin=subprocess.DEVNULL,
+        env={**os.environ, **(env or {})},
     )
-    if ended.returncode != 0:
-        raise Refused(f"starling sim ended with {ended.returncode}: {ended.stderr.strip()}")
-    return out, ended.stderr
 
 
 def simulate(
@@ -117,8 +155,7 @@ def simulate(
 
 def told(starling, *words):
     """What `starling topology WORDS` prints, of JSON."""
-    command = [starling, "topology", *words]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    ended = call(starling, "topology", *words)
     if ended.returncode != 0:
         raise AssertionError(f"{words[0]} ended with {ended.returncode}: {ended.stderr.strip()}")
     return json.loads(ended.stdout)

@@ -16,11 +16,9 @@ import sys
 import tempfile
 
 from _listed import unnamed
+from _simulate import call, dpsgd, of, write
 
 QUICK = "STARLING_QUICK" in os.environ  # under sanitizers
-GOLDENS = os.path.join(
-    os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "reference", "dpsgd"
-)
 TIMES = {"seconds", "time"}  # what two runs of the same experiment may differ in
 
 DIGITS = {"name": "digits", "train_samples": 640, "test_samples": 100, "batch": 8}
@@ -87,71 +85,68 @@ def algorithm(name, topology=GOSSIP, optimizer=MOMENTUM, **parameters):
     return e
 
 
+TOP, QUANTIZED = {"compressor": TOP_K}, {"compressor": QSGD}
+EACH, SHARDED = {"replicas": "per-neighbour"}, {"server": "sharded"}
+MIX_FIRST, ADAPTIVE = {"variant": "mix-then-compress"}, {"period_schedule": "adaptive"}
+SLOW = {"optimizer": PLAIN}
 ALGORITHMS = {
-    "dcd-psgd qsgd": algorithm("dcd-psgd", compressor=QSGD),
-    "dcd-psgd top-k": algorithm("dcd-psgd", compressor=TOP_K),
-    "ecd-psgd qsgd": algorithm("ecd-psgd", compressor=QSGD),
-    "choco-sgd top-k": algorithm("choco-sgd", compressor=TOP_K),
-    "choco-sgd qsgd": algorithm("choco-sgd", compressor=QSGD),
-    "choco-sgd top-k overlapped": algorithm(
-        "choco-sgd", variant="mix-then-compress", compressor=TOP_K
-    ),
+    "dcd-psgd qsgd": algorithm("dcd-psgd", **QUANTIZED),
+    "dcd-psgd top-k": algorithm("dcd-psgd", **TOP),
+    "ecd-psgd qsgd": algorithm("ecd-psgd", **QUANTIZED),
+    "choco-sgd top-k": algorithm("choco-sgd", **TOP),
+    "choco-sgd qsgd": algorithm("choco-sgd", **QUANTIZED),
+    "choco-sgd top-k overlapped": algorithm("choco-sgd", **MIX_FIRST, **TOP),
     "choco-sgd random-k local steps": algorithm(
-        "choco-sgd", local_steps=3, compressor={"name": "random-k", "fraction": 0.1}
+        "choco-sgd", local_steps=3, compressor=of("random-k", fraction=0.1)
     ),
     "choco-sgd top-k per tensor": algorithm("choco-sgd", compressor={**TOP_K, "per": "tensor"}),
-    "choco-sgd top-k replicas": algorithm(
-        "choco-sgd", PAIRS, replicas="per-neighbour", compressor=TOP_K
-    ),
+    "choco-sgd top-k replicas": algorithm("choco-sgd", PAIRS, **EACH, **TOP),
     "choco-sgd top-k replicas overlapped": algorithm(
-        "choco-sgd", PAIRS, variant="mix-then-compress", replicas="per-neighbour", compressor=TOP_K
+        "choco-sgd", PAIRS, **MIX_FIRST, **EACH, **TOP
     ),
-    "dcd-psgd qsgd replicas": algorithm(
-        "dcd-psgd", PAIRS, replicas="per-neighbour", compressor=QSGD
-    ),
-    "deep-squeeze top-k": algorithm("deep-squeeze", compressor=TOP_K),
+    "dcd-psgd qsgd replicas": algorithm("dcd-psgd", PAIRS, **EACH, **QUANTIZED),
+    "deep-squeeze top-k": algorithm("deep-squeeze", **TOP),
     "deep-squeeze scaled-sign": algorithm("deep-squeeze", compressor="scaled-sign"),
-    "choco-sgd stc": algorithm("choco-sgd", compressor={"name": "stc", "fraction": 0.05}),
-    "deep-squeeze sbc": algorithm("deep-squeeze", compressor={"name": "sbc", "fraction": 0.05}),
+    "choco-sgd stc": algorithm("choco-sgd", compressor=of("stc", fraction=0.05)),
+    "deep-squeeze sbc": algorithm("deep-squeeze", compressor=of("sbc", fraction=0.05)),
     "double-squeeze pos-neg": algorithm(
-        "double-squeeze", optimizer=PLAIN, compressor={"name": "pos-neg", "fraction": 0.05}
+        "double-squeeze", **SLOW, compressor=of("pos-neg", fraction=0.05)
     ),
     "naive-compression strom": algorithm(
-        "naive-compression", compressor={"name": "strom", "threshold": 0.01}
+        "naive-compression", compressor=of("strom", threshold=0.01)
     ),
     "choco-sgd top-k golomb": algorithm("choco-sgd", compressor={**TOP_K, "coding": "golomb"}),
     "dcd-psgd qsgd huffman": algorithm("dcd-psgd", compressor={**QSGD, "coding": "huffman"}),
     "deep-squeeze terngrad elias per tensor": algorithm(
-        "deep-squeeze", compressor={"name": "terngrad", "coding": "elias", "per": "tensor"}
+        "deep-squeeze", compressor=of("terngrad", coding="elias", per="tensor")
     ),
     "choco-sgd sbc elias per tensor": algorithm(
-        "choco-sgd",
-        compressor={"name": "sbc", "fraction": 0.05, "coding": "elias", "per": "tensor"},
+        "choco-sgd", compressor=of("sbc", fraction=0.05, coding="elias", per="tensor")
     ),
     "naive-compression strom golomb": algorithm(
-        "naive-compression", compressor={"name": "strom", "threshold": 0.01, "coding": "golomb"}
+        "naive-compression", compressor=of("strom", threshold=0.01, coding="golomb")
     ),
-    "deep-squeeze 3lc": algorithm("deep-squeeze", compressor={"name": "3lc", "multiplier": 1.2}),
+    "deep-squeeze 3lc": algorithm("deep-squeeze", compressor=of("3lc", multiplier=1.2)),
     "dcd-psgd magnitude-dropping": algorithm(
-        "dcd-psgd", compressor={"name": "magnitude-dropping", "fraction": 0.5}
+        "dcd-psgd", compressor=of("magnitude-dropping", fraction=0.5)
     ),
     "choco-sgd drive": algorithm("choco-sgd", compressor="drive"),
     "dcd-psgd rotated-qsgd": algorithm("dcd-psgd", compressor={**QSGD, "name": "rotated-qsgd"}),
-    "dcd-psgd eden": algorithm("dcd-psgd", compressor={"name": "eden", "bits": 3}),
+    "dcd-psgd eden": algorithm("dcd-psgd", compressor=of("eden", bits=3)),
     "sgp digraph": algorithm("sgp", PUSH),
     "sgp exponential local steps": algorithm("sgp", EXPONENTIAL, local_steps=2),
-    "gradient-tracking": algorithm("gradient-tracking", optimizer=PLAIN),
-    "exact-diffusion": algorithm("exact-diffusion", optimizer=PLAIN),
-    "qgm": algorithm("qgm", optimizer=PLAIN),
+    "gradient-tracking": algorithm("gradient-tracking", **SLOW),
+    "exact-diffusion": algorithm("exact-diffusion", **SLOW),
+    "qgm": algorithm("qgm", **SLOW),
     "gossip-pga": algorithm("gossip-pga", average_period=3),
     "gossip-pga tree local steps": algorithm(
         "gossip-pga", EXPONENTIAL, average_period=4, all_reduce="tree", local_steps=2
     ),
-    "decentlam": algorithm("decentlam", optimizer=PLAIN),
+    "decentlam": algorithm("decentlam", **SLOW),
     "clipped-gossip": algorithm("clipped-gossip"),
     "clipped-gossip median": algorithm("clipped-gossip", variant="median"),
-    "beer": algorithm("beer", optimizer=PLAIN, compressor=TOP_K),
-    "lead": algorithm("lead", optimizer=PLAIN, compressor=QSGD),
+    "beer": algorithm("beer", **SLOW, **TOP),
+    "lead": algorithm("lead", **SLOW, **QUANTIZED),
     "moniqua": algorithm("moniqua", theta=0.5),
     "moniqua 24 bits schedule local steps": algorithm(
         "moniqua", PAIRS, bits=24, theta=1, local_steps=2
@@ -169,86 +164,70 @@ ALGORITHMS = {
     "all-reduce star": algorithm("all-reduce", all_reduce="star"),
     "local-sgd double-tree": algorithm("local-sgd", period=4, all_reduce="double-tree"),
     "parameter-server": algorithm("parameter-server", server=3),
-    "parameter-server sharded": algorithm("parameter-server", server="sharded"),
+    "parameter-server sharded": algorithm("parameter-server", **SHARDED),
     "parameter-server top-k both ways": algorithm(
-        "parameter-server", server=2, directions="both", compressor=TOP_K
+        "parameter-server", server=2, directions="both", **TOP
     ),
-    "parameter-server sharded qsgd": algorithm(
-        "parameter-server", server="sharded", compressor=QSGD
-    ),
+    "parameter-server sharded qsgd": algorithm("parameter-server", **SHARDED, **QUANTIZED),
     "all-reduce top-k by sparse sums": algorithm(
-        "all-reduce", all_reduce="halving-doubling", compressor=TOP_K
+        "all-reduce", all_reduce="halving-doubling", **TOP
     ),
-    "dgc by sparse sums": algorithm("dgc", all_reduce="recursive-doubling", compressor=TOP_K),
+    "dgc by sparse sums": algorithm("dgc", all_reduce="recursive-doubling", **TOP),
     "all-reduce adacomp per tensor": algorithm(
-        "all-reduce", compressor={"name": "adacomp", "bin": 50, "per": "tensor"}
+        "all-reduce", compressor=of("adacomp", bin=50, per="tensor")
     ),
     "parameter-server sharded adacomp": algorithm(
-        "parameter-server", server="sharded", compressor="adacomp"
+        "parameter-server", **SHARDED, compressor="adacomp"
     ),
-    "all-reduce top-k": algorithm("all-reduce", compressor=TOP_K),
+    "all-reduce top-k": algorithm("all-reduce", **TOP),
     "all-reduce delayed": algorithm("all-reduce", delay=2),
     "local-sgd scaled-sign": algorithm("local-sgd", period=3, compressor="scaled-sign"),
-    "sign-vote": algorithm("sign-vote", optimizer=PLAIN, beta=0.9, server="sharded"),
-    "ef21": algorithm("ef21", server="sharded", compressor=TOP_K),
+    "sign-vote": algorithm("sign-vote", **SLOW, beta=0.9, **SHARDED),
+    "ef21": algorithm("ef21", **SHARDED, **TOP),
     "lag-3pc": algorithm("lag-3pc", server=2),
-    "clag": algorithm("clag", server="sharded", trigger=2, compressor=TOP_K),
-    "lag-wk": algorithm("lag-wk", server="sharded", depth=4),
-    "laq": algorithm("laq", server="sharded", depth=4),
+    "clag": algorithm("clag", **SHARDED, trigger=2, **TOP),
+    "lag-wk": algorithm("lag-wk", **SHARDED, depth=4),
+    "laq": algorithm("laq", **SHARDED, depth=4),
     "laq server": algorithm("laq", server=1, bits=7, clock=2),
-    "choco-sgd silent": algorithm("choco-sgd", trigger=30, trigger_growth=0.5, compressor=TOP_K),
+    "choco-sgd silent": algorithm("choco-sgd", trigger=30, trigger_growth=0.5, **TOP),
     "choco-sgd silent overlapped": algorithm(
-        "choco-sgd",
-        PAIRS,
-        variant="mix-then-compress",
-        replicas="per-neighbour",
-        trigger=100,
-        compressor=TOP_K,
+        "choco-sgd", PAIRS, **MIX_FIRST, replicas="per-neighbour", trigger=100, **TOP
     ),
-    "diana": algorithm("diana", optimizer=PLAIN, beta=0.5, compressor=QSGD),
-    "gmc": algorithm("gmc", optimizer={**PLAIN, "momentum": 0.9}, compressor=TOP_K),
-    "dgc": algorithm("dgc", clip=1, warmup_k=[7850, 2000, 500], compressor=TOP_K),
-    "dgc epochs": algorithm("dgc", warmup=[0.25, 0.1], compressor=TOP_K),
-    "gtop-k": algorithm("gtop-k", compressor=TOP_K),
+    "diana": algorithm("diana", **SLOW, beta=0.5, **QUANTIZED),
+    "gmc": algorithm("gmc", optimizer={**PLAIN, "momentum": 0.9}, **TOP),
+    "dgc": algorithm("dgc", clip=1, warmup_k=[7850, 2000, 500], **TOP),
+    "dgc epochs": algorithm("dgc", warmup=[0.25, 0.1], **TOP),
+    "gtop-k": algorithm("gtop-k", **TOP),
     "powersgd": algorithm("powersgd", rank=2),
     "power-gossip": algorithm("power-gossip", rank=2),
     "power-gossip schedule": algorithm("power-gossip", PAIRS, rank=1, local_steps=2),
     "powersgd tree": algorithm("powersgd", rank=3, all_reduce="tree"),
-    "fetch-sgd": algorithm("fetch-sgd", optimizer=PLAIN, sketch={"rows": 3}),
+    "fetch-sgd": algorithm("fetch-sgd", **SLOW, sketch={"rows": 3}),
     "fetch-sgd torus": algorithm(
-        "fetch-sgd",
-        optimizer=PLAIN,
-        sketch={"rows": 6, "columns": 400, "k": 500},
-        all_reduce="torus-2d",
+        "fetch-sgd", **SLOW, sketch={"rows": 6, "columns": 400, "k": 500}, all_reduce="torus-2d"
     ),
     "parameter-server shared scale": algorithm(
-        "parameter-server", server="sharded", compressor={**SHARED, "clip_sigma": 2.5}
+        "parameter-server", **SHARDED, compressor={**SHARED, "clip_sigma": 2.5}
     ),
     "all-reduce shared scale": algorithm("all-reduce", compressor={**SHARED, "per": "tensor"}),
-    "ecq-sgd": algorithm("ecq-sgd", optimizer=PLAIN, compressor=QSGD),
-    "double-squeeze top-k": algorithm(
-        "double-squeeze", optimizer=PLAIN, server=2, compressor=TOP_K
-    ),
-    "double-squeeze sharded qsgd": algorithm(
-        "double-squeeze", optimizer=PLAIN, server="sharded", compressor=QSGD
-    ),
+    "ecq-sgd": algorithm("ecq-sgd", **SLOW, **QUANTIZED),
+    "double-squeeze top-k": algorithm("double-squeeze", **SLOW, server=2, **TOP),
+    "double-squeeze sharded qsgd": algorithm("double-squeeze", **SLOW, **SHARDED, **QUANTIZED),
     "local-sgd": algorithm("local-sgd", period=4),
     "slowmo": algorithm("slowmo", period=4),
     "slowmo d-psgd": algorithm("slowmo", period=4, base="d-psgd", buffers="average"),
     "slowmo sgp": algorithm("slowmo", PUSH, period=4, base="sgp", buffers="reset"),
-    "d-psgd masked": algorithm(
-        "d-psgd", EXPONENTIAL, compressor={"name": "shared-mask", "fraction": 0.1}
-    ),
+    "d-psgd masked": algorithm("d-psgd", EXPONENTIAL, compressor=of("shared-mask", fraction=0.1)),
     "d-psgd masked in order": algorithm(
         "d-psgd",
         EXPONENTIAL,
-        compressor={"name": "shared-mask", "fraction": 0.1, "order": "cyclic", "per": "tensor"},
+        compressor=of("shared-mask", fraction=0.1, order="cyclic", per="tensor"),
     ),
     "post-local": algorithm("local-sgd", period=4, switch_round=10),
     "local-sgd growing": algorithm("local-sgd", period=6, period_schedule="growing"),
-    "local-sgd adaptive": algorithm("local-sgd", period=6, period_schedule="adaptive", server=2),
+    "local-sgd adaptive": algorithm("local-sgd", period=6, **ADAPTIVE, server=2),
     "local-sgd adaptive sharded": algorithm(
-        "local-sgd", period=5, period_schedule="adaptive", server="sharded", buffers="average"
+        "local-sgd", period=5, **ADAPTIVE, **SHARDED, buffers="average"
     ),
     "local-sgd adaptive halving": algorithm(
         "local-sgd", period=8, period_schedule="adaptive-halving", server=1
@@ -259,18 +238,16 @@ ALGORITHMS = {
     "noloco": algorithm("noloco", PAIRS, period=4),
     "fedavg": algorithm("fedavg", local_steps=3, clients=0.5, server=2),
     "fedavg sharded": algorithm(
-        "fedavg", local_steps=2, server="sharded", client_weights="uniform", clients=0.3
+        "fedavg", local_steps=2, **SHARDED, client_weights="uniform", clients=0.3
     ),
-    "fedavg top-k": algorithm(
-        "fedavg", local_steps=3, clients=0.5, compressor={"name": "top-k", "fraction": 0.05}
-    ),
+    "fedavg top-k": algorithm("fedavg", local_steps=3, clients=0.5, **TOP),
     "fedavg stc both ways": algorithm(
         "fedavg",
         local_steps=2,
         clients=0.6,
-        server="sharded",
+        **SHARDED,
         directions="both",
-        compressor={"name": "stc", "fraction": 0.05},
+        compressor=of("stc", fraction=0.05),
     ),
     "fedavg of uneven steps": algorithm(
         "fedavg", local_steps=[3, 1, 2, 3, 1, 4], clients=0.6, server=2
@@ -279,7 +256,7 @@ ALGORITHMS = {
         "fedavg", clients=[[0, 2], [3, 1, 5]], client_weights=[1, 2, 0, 0.5, 1, 3]
     ),
     "fedavg of epochs": {
-        **algorithm("fedavg", local_epochs=1, compressor={"name": "top-k", "fraction": 0.05}),
+        **algorithm("fedavg", local_epochs=1, **TOP),
         "data": {**DIGITS, "batch": 40, "partition": {"name": "dirichlet", "alpha": 0.5}},
     },
     "fedavg of uneven shares": {
@@ -287,21 +264,14 @@ ALGORITHMS = {
         "data": {**DIGITS, "partition": {"name": "dirichlet", "alpha": 0.5}},
     },
     "easgd": algorithm("easgd", period=4, server=2),
-    "d-adam": algorithm("d-adam", optimizer=PLAIN),
-    "d-amsgrad": algorithm("d-amsgrad", optimizer=PLAIN),
+    "d-adam": algorithm("d-adam", **SLOW),
+    "d-amsgrad": algorithm("d-amsgrad", **SLOW),
     "one-bit-adam": algorithm(
-        "one-bit-adam",
-        optimizer=PLAIN,
-        beta2=0.5,
-        warmup_ratio=0.5,
-        server="sharded",
-        compressor={"name": "scaled-sign"},
+        "one-bit-adam", **SLOW, beta2=0.5, warmup_ratio=0.5, **SHARDED, compressor="scaled-sign"
     ),
-    "cd-sgd": algorithm("cd-sgd", optimizer=PLAIN, threshold=0.01, warmup_rounds=3),
-    "cd-sgd sharded": algorithm(
-        "cd-sgd", optimizer=PLAIN, threshold=0.01, server="sharded", correction_period=3
-    ),
-    "naive-compression qsgd": algorithm("naive-compression", compressor=QSGD),
+    "cd-sgd": algorithm("cd-sgd", **SLOW, threshold=0.01, warmup_rounds=3),
+    "cd-sgd sharded": algorithm("cd-sgd", **SLOW, threshold=0.01, **SHARDED, correction_period=3),
+    "naive-compression qsgd": algorithm("naive-compression", **QUANTIZED),
 }
 # After the last round all take the exact average.
 for name, e in {
@@ -317,13 +287,16 @@ TWICE = (
     "algorithm choco-sgd top-k",
     "algorithm all-reduce",
 )
-QUADRATICS = [
-    "ring-overlapped-momentum",
-    "torus-warm-up",
-    "matchings-momentum",
-    "exponential",
-    "exponential-overlapped",
-]
+WARM_UP = {"learning_rate": 0.6, "schedule": {"name": "constant", "warmup_rounds": 8}}
+HEAVY = {"learning_rate": 0.2, "momentum": 0.7, "weight_decay": 0.001}
+PAIRINGS = {"nodes": 6, "schedule": [{"edges": edges} for edges in dpsgd.MATCHINGS]}
+QUADRATICS = {
+    "ring overlapped": (RING, WHILE_ADAPTING, HEAVY),
+    "torus": (TORUS, ADAPT_FIRST, WARM_UP),
+    "matchings": ({**PAIRINGS, "weights": "metropolis"}, ADAPT_FIRST, HEAVY),
+    "exponential": (EXPONENTIAL, ADAPT_FIRST, MOMENTUM),
+    "exponential overlapped": (EXPONENTIAL, WHILE_ADAPTING, HEAVY),
+}
 
 
 class Failure(Exception):
@@ -336,18 +309,10 @@ def check(holds, why):
 
 
 def train(starling, command, experiment, out, *overrides):
-    arguments = [argument for override in overrides for argument in ("--set", override)]
-    ended = subprocess.run(
-        [starling, command, experiment, "--out", out, *arguments],
-        capture_output=True,
-        text=True,
-        timeout=240,
-        stdin=subprocess.DEVNULL,
-    )
-    check(
-        ended.returncode == 0,
-        f"starling {command} ended with {ended.returncode}: {ended.stderr.strip()[-2000:]}",
-    )
+    sets = [argument for override in overrides for argument in ("--set", override)]
+    ended = call(starling, command, experiment, "--out", out, *sets)
+    why = f"starling {command} ended with {ended.returncode}: {ended.stderr.strip()[-2000:]}"
+    check(ended.returncode == 0, why)
     return out
 
 
@@ -373,19 +338,11 @@ def names(folder, pattern):
 def compare(simulated, trained, drop=TIMES):
     """The two run folders hold the same bits."""
     models, measured = names(simulated, "model*.npy"), names(simulated, "metrics-*.jsonl")
-    check(
-        len(measured) > 1 and len(models) == len(measured) + 2,
-        f"the simulator wrote only {models + measured}",
-    )
-    check(
-        models + measured == names(trained, "model*.npy") + names(trained, "metrics-*.jsonl"),
-        "different files",
-    )
-    check(
-        content(simulated, "parameters.jsonl") == content(trained, "parameters.jsonl"),
-        "parameters.jsonl differs",
-    )
-    for name in models:
+    whole = len(measured) > 1 and len(models) == len(measured) + 2
+    check(whole, f"the simulator wrote only {models + measured}")
+    others = names(trained, "model*.npy") + names(trained, "metrics-*.jsonl")
+    check(models + measured == others, "different files")
+    for name in ("parameters.jsonl", *models):
         check(content(simulated, name) == content(trained, name), f"{name} differs")
     said = [
         json.loads(content(folder, "summary.json")).get("final_average")
@@ -393,18 +350,11 @@ def compare(simulated, trained, drop=TIMES):
     ]
     check(said[0] == said[1], f"the average at the end: {said}")
     for name in measured:
-        pairs = list(zip(metrics(simulated, name, drop), metrics(trained, name, drop), strict=True))
-        for a, b in pairs:
-            differing = [
-                key for key in a.keys() | b.keys() if repr(a.get(key)) != repr(b.get(key))
-            ]  # NaN equals NaN
-            check(
-                not differing,
-                (
-                    f"{name}, round {a.get('round')}:"
-                    f" {', '.join(f'{k} {a.get(k)} and {b.get(k)}' for k in differing)}"
-                ),
-            )
+        for a, b in zip(metrics(simulated, name, drop), metrics(trained, name, drop), strict=True):
+            # As texts: NaN equals NaN.
+            differing = [k for k in a.keys() | b.keys() if repr(a.get(k)) != repr(b.get(k))]
+            pairs = ", ".join(f"{k} {a.get(k)} and {b.get(k)}" for k in differing)
+            check(not differing, f"{name}, round {a.get('round')}: {pairs}")
 
 
 def agents_repeat(starling, experiment, folder, runs=1):
@@ -420,50 +370,47 @@ def written(folder, experiment):
     return path
 
 
+def written_quadratic(folder, name):
+    topology, variant, optimizer = QUADRATICS[name]
+    a, b, x0 = dpsgd.problem(topology["nodes"], 12, 10, False, seed=1000)
+    write(folder, "problem.json", {"A": a.tolist(), "b": b.tolist(), "x0": x0.tolist()})
+    experiment = {
+        "name": "quadratic",
+        "rounds": 50,
+        "topology": topology,
+        "algorithm": {"name": "d-psgd", "variant": variant},
+        "optimizer": optimizer,
+        "model": {"name": "quadratic", "path": "problem.json"},
+        "record": {"parameters_at": [1, 2, 5, 10, 50]},
+    }
+    return written(folder, experiment)
+
+
 def chunk_size_changes_no_bit(starling, folder):
     """Frames are cut differently, and have no checksums: only bytes sent and the grouping of
     distance sums may change."""
     path = written(folder, NETWORKS["mlp ring"])
     one = train(starling, "run", path, os.path.join(folder, "small"))
-    other = train(
-        starling,
-        "run",
-        path,
-        os.path.join(folder, "large"),
-        "transport.chunk_bytes=1048576",
-        "transport.window_chunks=2",
-        "transport.checksums=false",
-    )
-    compare(
-        one,
-        other,
-        TIMES
-        | {"bytes_sent", "bytes_received", "frames_sent", "frames_received", "neighbour_distance"},
-    )
+    sets = ["transport.chunk_bytes=1048576", "transport.window_chunks=2"]
+    sets += ["transport.checksums=false"]
+    other = train(starling, "run", path, os.path.join(folder, "large"), *sets)
+    counts = {"bytes_sent", "bytes_received", "frames_sent", "frames_received"}
+    compare(one, other, TIMES | counts | {"neighbour_distance"})
+
+
+def folder_repeats_itself(starling, folder, path):
+    """A run from another run folder's config.json alone."""
+    first = train(starling, "sim", path, os.path.join(folder, "first"))
+    again = os.path.join(folder, "again")
+    compare(first, train(starling, "sim", os.path.join(first, "config.json"), again))
 
 
 def run_folder_repeats_itself(starling, folder):
-    """A run from another run folder's config.json alone."""
-    first = train(
-        starling,
-        "sim",
-        written(folder, NETWORKS["softmax exponential"]),
-        os.path.join(folder, "first"),
-    )
-    compare(
-        first,
-        train(starling, "sim", os.path.join(first, "config.json"), os.path.join(folder, "again")),
-    )
+    folder_repeats_itself(starling, folder, written(folder, NETWORKS["softmax exponential"]))
 
 
 def quadratic_folder_repeats_itself(starling, folder):
-    first = train(
-        starling, "sim", os.path.join(GOLDENS, "exponential.json"), os.path.join(folder, "first")
-    )
-    compare(
-        first,
-        train(starling, "sim", os.path.join(first, "config.json"), os.path.join(folder, "again")),
-    )
+    folder_repeats_itself(starling, folder, written_quadratic(folder, "exponential"))
 
 
 def first_of_each_algorithm():
@@ -486,15 +433,12 @@ def tests(starling):
         found[name] = lambda starling, folder, e=experiment, n=name: agents_repeat(
             starling, written(folder, e), folder, 2 if n in TWICE and not QUICK else 1
         )
-    for name in QUADRATICS[::stride]:
+    for name in list(QUADRATICS)[::stride]:
         found["quadratic " + name] = lambda starling, folder, n=name: agents_repeat(
-            starling, os.path.join(GOLDENS, n + ".json"), folder
+            starling, written_quadratic(folder, n), folder
         )
-    for test in (
-        chunk_size_changes_no_bit,
-        run_folder_repeats_itself,
-        quadratic_folder_repeats_itself,
-    ):
+    others = chunk_size_changes_no_bit, run_folder_repeats_itself, quadratic_folder_repeats_itself
+    for test in others:
         found[test.__name__.replace("_", " ")] = test
     return found
 

@@ -19,14 +19,13 @@ import numpy as np
 import _centralized
 import _drawn
 import _listed
-import _outer
 import _silent
 import _simulate
 import _sparse
 from _edge import Edge
-from _simulate import QUICK, dpsgd, irregular, matchings, of, simulate, within
+from _simulate import QUICK, dpsgd, family, irregular, matchings, of, simulate, within
 import algorithms
-from expect import digraph, exponential, lazy_ring, ring
+from expect import Graph, digraph, exponential, lazy_ring, ring
 
 ROUNDS, RECORDED = 50, [1, 2, 5, 10, 50]
 TOLERANCE = 1e-4  # relative to max(1, |x|); single precision keeps about 1e-6
@@ -42,6 +41,12 @@ GRAPHS = {
     EXPONENTIAL: exponential(8),
     LAZY: lazy_ring(),
 }
+PATH, STAR, TORUS, LISTED, SIX = "path", "star", "torus", "listed", "exponential of 6"
+GRAPHS[PATH] = family("path", dpsgd.ring(8)[:-1])
+GRAPHS[STAR] = family("star", [[0, i] for i in range(1, 8)])
+GRAPHS[TORUS] = family("torus", dpsgd.TORUS_3X3, 9, sides=[3, 3])
+GRAPHS[LISTED] = Graph({"nodes": 5, "edges": dpsgd.IRREGULAR}, [dpsgd.weighted(5, dpsgd.IRREGULAR)])
+GRAPHS[SIX] = exponential(6)
 FIXED = [RING, IRREGULAR]
 FIXED_D2 = [LAZY, IRREGULAR]  # the ring of eight has lambda_n = -1/3
 
@@ -49,9 +54,17 @@ PLAIN = {"learning_rate": 0.2}
 DECAY = {"learning_rate": 0.1, "weight_decay": 0.05}
 MOMENTUM = {"learning_rate": 0.03, "momentum": 0.9}
 NESTEROV = {"learning_rate": 0.03, "momentum": 0.9, "nesterov": True, "weight_decay": 0.01}
-# What needs a matrix or a sketch: test_low_rank.py, test_sketch.py.
-ELSEWHERE = ({"name": "powersgd"}, {"name": "fetch-sgd"})
+# What has cases in test_low_rank.py, test_power_gossip.py, test_sketch.py, test_edges.py and
+# test_outer.py.
+ELSEWHERE = "powersgd power-gossip fetch-sgd moniqua relaysum slowmo diloco noloco fedavg easgd"
+ELSEWHERE = [of(name) for name in f"{ELSEWHERE} d-adam d-amsgrad one-bit-adam".split()]
 COSINE = {"learning_rate": 0.2, "schedule": {"name": "cosine", "minimum": 0.05, "warmup_rounds": 5}}
+STEP = {"name": "step", "milestones": [0.4, 0.8], "factor": 0.3, "warmup_rounds": 6}
+RATES = {
+    "steps": {"learning_rate": 0.3, "momentum": 0.5, "schedule": STEP},
+    "cosine": {**NESTEROV, "schedule": COSINE["schedule"]},
+    "warm-up": {"learning_rate": 0.6, "schedule": {"name": "constant", "warmup_rounds": 8}},
+}
 STILL = {"learning_rate": 0}
 LATE = {"momentum": MOMENTUM}
 FORMS = [
@@ -123,30 +136,17 @@ class Case:
         for seed in range(self.seed, self.seed + 100):
             edge = Edge(EDGES.get(self.compressor, 1e-6))
             a, b, x0 = self.problem(seed)
-            history = algorithms.history(
-                ROUNDS,
-                self.graph.slots,
-                self.settings,
-                self.optimizer,
-                algorithms.Quadratic(a, b),
-                x0,
-                watch=edge.watch,
-                exceeds=edge.exceeds,
-            )
+            problem = algorithms.Quadratic(a, b)
+            what = self.graph.slots, self.settings, self.optimizer, problem, x0
+            more = {"watch": edge.watch, "exceeds": edge.exceeds}
+            history = algorithms.history(ROUNDS, *what, **more)
             if not edge.near:
                 return (a, b, x0), *history
         raise RuntimeError(f"{self.name}: every problem has a close call")
 
     def found(self, starling, problem=None):
-        return simulate(
-            starling,
-            self.graph,
-            self.settings,
-            self.optimizer,
-            *(problem or self.problem()),
-            ROUNDS,
-            RECORDED,
-        )
+        what = self.graph, self.settings, self.optimizer, *(problem or self.problem())
+        return simulate(starling, *what, ROUNDS, RECORDED)
 
 
 def cases(label, settings, compressors, graphs, optimizers, starts):
@@ -185,6 +185,9 @@ def all_cases():
         settings = of("d-psgd", variant=variant, local_steps=3)
         graphs = [RING, MATCHINGS, EXPONENTIAL]
         yield from cases(f"d-psgd {variant} H=3", settings, None, graphs, WITH_MOMENTUM, [OWN])
+        settings = of("d-psgd", variant=variant)
+        graphs = [LAZY, PATH, STAR, TORUS, LISTED, SIX]
+        yield from cases(f"d-psgd {variant}, rates", settings, None, graphs, RATES, [OWN])
     cyclic = {"name": "shared-mask", "order": "cyclic"}
     masks = {f"{f}": {**cyclic, "fraction": f} for f in (0.6, 0.3, 0.15)}
     for steps in (1, 2):
@@ -199,15 +202,9 @@ def all_cases():
     yield from cases("ecd-psgd", {"name": "ecd-psgd"}, ALL, FIXED, slow, [SAME])
     for variant in ("compress-then-mix", "mix-then-compress"):
         yield from with_steps(f"choco-sgd {variant}", "choco-sgd", "consensus_step", 0.3, variant)
-        each = {
-            "name": "choco-sgd",
-            "variant": variant,
-            "consensus_step": 0.3,
-            "replicas": "per-neighbour",
-        }
-        yield from cases(
-            f"choco-sgd {variant} replicas", each, ALL, [IRREGULAR, MATCHINGS], WITH_MOMENTUM, [OWN]
-        )
+        each = of("choco-sgd", variant=variant, consensus_step=0.3, replicas="per-neighbour")
+        label, graphs = f"choco-sgd {variant} replicas", [IRREGULAR, MATCHINGS]
+        yield from cases(label, each, ALL, graphs, WITH_MOMENTUM, [OWN])
     silent = {"name": "choco-sgd", "consensus_step": 0.3, "trigger": 10, "trigger_growth": 0.4}
     for form in ("compress-then-mix", "mix-then-compress"):
         sparq = {**silent, "variant": form}
@@ -287,12 +284,8 @@ def all_cases():
     for server in (0, 5):
         settings = of("double-squeeze", server=server)
         yield from cases(f"double-squeeze {server}", settings, ALL, FIXED, plain, [SAME])
-    shards = {
-        **NONE,
-        "top-1": {"name": "top-k", "k": 1},
-        "top-fraction": {"name": "top-k", "fraction": 0.4},
-        **SIGN,
-    }
+    few = {"top-1": of("top-k", k=1), "top-fraction": of("top-k", fraction=0.4)}
+    shards = {**NONE, **few, **SIGN}
     settings = of("double-squeeze", server="sharded")
     yield from cases("double-squeeze sharded", settings, shards, FIXED, plain, [SAME])
     yield from _centralized.compressed(cases)
@@ -303,13 +296,8 @@ def all_cases():
         settings = of("local-sgd", period=period)
         yield from cases(f"local-sgd {period}", settings, None, FIXED, WITH_MOMENTUM, both)
     for warmup, k in ((0, 4), (5, 3), (7, 1)):
-        settings = {
-            "name": "cd-sgd",
-            "warmup_rounds": warmup,
-            "correction_period": k,
-            "threshold": 0.05,
-            "local_learning_rate": 0.1,
-        }
+        settings = of("cd-sgd", warmup_rounds=warmup, correction_period=k, threshold=0.05)
+        settings["local_learning_rate"] = 0.1
         yield from cases(f"cd-sgd W={warmup} k={k}", settings, None, FIXED, plain, [SAME])
         sharded = {**settings, "server": "sharded"}
         del sharded["local_learning_rate"]
@@ -331,28 +319,16 @@ def compare(starling, case):
     result = case.found(starling, problem)
     if sorted(result.models) != RECORDED:
         return f"recorded rounds {sorted(result.models)}, expected {RECORDED}", None
-    worst, where = max(
-        (
-            max(difference(result.models[r], models[r]), difference(result.weights[r], weights[r])),
-            -r,
-        )
+    apart = {
+        r: max(difference(result.models[r], models[r]), difference(result.weights[r], weights[r]))
         for r in RECORDED
-    )
-    if not worst <= TOLERANCE:
-        first = next(
-            r
-            for r in RECORDED
-            if not difference(result.models[r], models[r]) <= TOLERANCE
-            or not difference(result.weights[r], weights[r]) <= TOLERANCE
-        )
-        return (
-            (
-                f"round {-where} differs by {worst:.1e}, allowed {TOLERANCE}; the first to differ"
-                f" is round {first}"
-            ),
-            None,
-        )
-    return None, worst
+    }
+    worst = max(apart, key=apart.get)
+    if apart[worst] <= TOLERANCE:
+        return None, apart[worst]
+    first = next(r for r in RECORDED if not apart[r] <= TOLERANCE)
+    why = f"round {worst} differs by {apart[worst]:.1e}, allowed {TOLERANCE}"
+    return f"{why}; the first to differ is round {first}", None
 
 
 # ---- identities and invariants, of the program alone ----
@@ -427,10 +403,16 @@ def check_weights(starling):
     return within(max(abs(weights[r].sum() - 7) for r in RECORDED), 1e-9)
 
 
+def check_reference():
+    """The reference against itself, and against dpsgd.py."""
+    wrong = [name for name, holds in algorithms.self_check() if not holds]
+    return (f"does not hold: {wrong}" if wrong else None), 0
+
+
 def all_checks(starling):
     """(name, function that returns (reason or None, worst difference))"""
     chosen = list(all_cases())
-    named = [*(case.settings for case in chosen), *_outer.CASES.values(), *ELSEWHERE]
+    named = [*(case.settings for case in chosen), *ELSEWHERE]
     for name in _listed.unnamed(starling, named):
         chosen += cases(name, {"name": name}, None, FIXED, {"sgd": PLAIN}, [SAME, OWN])
     if QUICK:
@@ -439,6 +421,7 @@ def all_checks(starling):
         yield case.name, lambda case=case: compare(starling, case)
     if QUICK:
         return
+    yield "the reference by itself", check_reference
     for name, *what in identities():
         yield name, lambda what=what: check_identity(starling, *what)
     for name, settings in kept_means():

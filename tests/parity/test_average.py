@@ -6,7 +6,6 @@ usage: test_average.py [--starling] STARLING [--only TEXT]
 import glob
 import json
 import os
-import subprocess
 import sys
 import tempfile
 
@@ -33,12 +32,6 @@ PUSH = {
         "weights": "push-sum",
     },
 }
-
-
-def call(starling, *words):
-    return subprocess.run(
-        [starling, *words], capture_output=True, text=True, timeout=300, stdin=subprocess.DEVNULL
-    )
 
 
 def train(starling, folder, **more):
@@ -68,7 +61,7 @@ def newest(run, rank):
 
 
 def compare(starling, run, rows, *words):
-    ended = call(starling, "average", run, *words)
+    ended = _simulate.call(starling, "average", run, *words)
     if ended.returncode != 0:
         return ended.stderr, None
     models, weights = np.array([row[0] for row in rows]), np.array([row[1] for row in rows])
@@ -106,7 +99,7 @@ def check_refused(starling):
             ((os.path.join(folder, "none"),), "config.json: No such file"),
             ((run, folder), "holds no model-RANK.npy, and no good checkpoint"),
         ):
-            ended = call(starling, "average", *words)
+            ended = _simulate.call(starling, "average", *words)
             if ended.returncode != 2 or text not in ended.stderr:
                 return f"{words}: {ended.returncode}: {ended.stderr}", None
     return None, 0.0

@@ -9,12 +9,8 @@ import json
 import os
 import re
 import struct
-import sys
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(os.path.dirname(HERE))
-sys.path.insert(0, os.path.join(os.path.dirname(HERE), "chaos"))
-from _scene import check, run_tests  # noqa: E402
+from _here import ROOT, check, read_json, run_tests
 
 LINES, COLUMNS = 40, 100
 HEADINGS = ["what will run", "what it means", "what it needs", "what to watch"]
@@ -74,8 +70,7 @@ def experiments_of_docs():
 
 def experiments():
     for path in sorted(glob.glob(os.path.join(ROOT, "examples", "*.json"))):
-        with open(path) as file:
-            content = json.load(file)
+        content = read_json(path)
         if is_experiment(content):
             yield os.path.basename(path), open(path).read(), content
     yield from experiments_of_docs()
@@ -165,6 +160,7 @@ def crowded(scene):
     """Everything that there is to say, and more than a page holds."""
     nodes = 64
     faults = [{"round": 2 + i, "kill": [i]} for i in range(50)]
+    faults.append({"round": 55, "nonfinite": [60]})
     links = [[i, i + 1, 1.5] for i in range(6)]
     return scene.experiment(
         topology={"nodes": nodes, "family": "ring"},
@@ -186,6 +182,7 @@ def test_what_does_not_fit_is_counted_and_can_be_had(scene):
     left_out = re.search(r"^(\d+) more lines: --all$", short.out, re.M)
     check(left_out is not None, short.out)
     check(whole.out.count("\n  from round ") == 50 and "--all" not in whole.out, whole.out)
+    check("in round 55         a loss that is not finite: node 60" in whole.out, whole.out)
     check(len(short.out.splitlines()) > LINES - 3, "a page that is not used")
     rows, kept = (len([x for x in said.out.splitlines() if x]) for said in (whole, short))
     check(kept - 1 + int(left_out[1]) == rows, f"{left_out[0]}: {short.out}\n{whole.out}")

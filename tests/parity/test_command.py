@@ -15,14 +15,10 @@ import select
 import signal
 import struct
 import subprocess
-import sys
 import termios
 import time
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(os.path.dirname(HERE))
-sys.path.insert(0, os.path.join(os.path.dirname(HERE), "chaos"))
-from _scene import check, run_tests  # noqa: E402
+from _here import ROOT, check, read_json, read_lines, run_tests
 
 ESCAPE = re.compile(r"\x1b\[[?0-9;]*[A-Za-z]")
 QUICK = "STARLING_QUICK" in os.environ  # under sanitizers
@@ -95,11 +91,6 @@ def test_output_in_files_takes_80_columns(scene):
         check(column in wide.splitlines()[1].split(), f"--wide without {column}: {wide[:300]!r}")
 
 
-def read_lines(path):
-    with open(path) as file:
-        return [json.loads(line) for line in file]
-
-
 def evaluated(scene, folder, nodes):
     """The ranks whose models were evaluated, by round."""
     ranks = {}
@@ -159,8 +150,7 @@ def test_run_folder_says_what_made_it(scene):
     for command in ("sim", "run"):
         before = time.time()
         scene.call(command, path, "--set", "seed=4", "--out", scene.path(command))
-        with open(scene.path(f"{command}/run.json")) as file:
-            about = json.load(file)
+        about = read_json(scene.path(f"{command}/run.json"))
         words = about["command"][1:]
         check(words == [command, path, "--set", "seed=4", "--out", scene.path(command)], words)
         check(about["driver"] == command and about["outcome"] == "done", f"{about}")
@@ -180,14 +170,12 @@ def test_failed_and_stopped_runs_say_so(scene):
     check(scene.call("sim", wild, "--out", scene.path("wild")).code == 1, "it did not diverge")
     running = scene.start("sim", scene.experiment(), "--out", scene.path("long"))
     running.wait_for("round 20/")
-    with open(scene.path("long/run.json")) as file:
-        about = json.load(file)
+    about = read_json(scene.path("long/run.json"))
     check(about["outcome"] == "running" and about["ended"] is None, f"{about}")
     running.process.send_signal(signal.SIGTERM)
     running.wait(20)
     for folder, outcome in (("wild", "failed"), ("long", "stopped")):
-        with open(scene.path(f"{folder}/run.json")) as file:
-            about = json.load(file)
+        about = read_json(scene.path(f"{folder}/run.json"))
         check(about["outcome"] == outcome and about["ended"], f"{about}")
 
 
@@ -240,17 +228,6 @@ def test_demo_tells_what_it_builds_and_how_to_go_on(scene):
     check(ended.returncode == 0 and "plug-in does not build" in ended.stderr, f"{ended}")
 
 
-def test_check_takes_variants(scene):
-    ended = scene.call("check", os.path.join(ROOT, "examples", "compare.json"))
-    check(ended.code == 0 and not ended.err, f"{ended.err!r}")
-    for name in ("d-psgd", "all-reduce", "choco top-k", "choco sign", "deep-squeeze"):
-        check(f"\n  {name}  " in ended.out, f"no {name}: {ended.out}")
-    check(ended.out.count("8 nodes, 8 edges") == 1, f"{ended.out}")
-    bad = {"name": "bad", "set": {"algorithm": {"name": "choco-sgd", "consensus_step": 7}}}
-    path = scene.experiment(variants=[{"name": "good"}, bad])
-    scene.call("check", path).check_refused('variant "bad"', "consensus_step")
-
-
 def test_what_is_given_for_something_else_is_told(scene):
     experiment = scene.experiment()
     ring = scene.write("ring.json", '{"nodes": 8, "family": "ring"}')
@@ -270,34 +247,6 @@ def test_what_is_given_for_something_else_is_told(scene):
     ):
         scene.call(*arguments).check_refused(*words)
     check(not os.path.exists(scene.path("runs")), "something was started")
-
-
-def test_json_of_windows_is_read_everywhere(scene):
-    """A byte order mark and CR LF, in all files that the command looks into."""
-    ring = {"nodes": 4, "family": "ring"}
-    base = {"rounds": 2, "topology": "ring.json"}
-    entries = [
-        {"name": "plain"},
-        {"name": "lazy", "set": {"topology": {**ring, "weights": "lazy"}}},
-    ]
-    for name, value in (
-        ("ring.json", ring),
-        ("e.json", base),
-        ("list.json", {**base, "variants": entries}),
-        ("wrong.json", {**base, "topology": "e.json"}),
-    ):
-        with open(scene.path(name), "wb") as file:
-            text = json.dumps(value, indent=1).replace("\n", "\r\n")
-            file.write(b"\xef\xbb\xbf" + text.encode())
-    for command, name in (
-        (("check",), "e.json"),
-        (("topology", "analyse"), "ring.json"),
-        (("topology", "draw", "-o", scene.path("x.svg")), "ring.json"),
-        (("check",), "list.json"),
-    ):
-        scene.call(*command, scene.path(name)).check_well()
-    scene.call("sim", scene.path("ring.json")).check_refused("is a topology")
-    scene.call("check", scene.path("wrong.json")).check_refused("is an experiment, not a topology")
 
 
 def test_scripts_have_help(_):
@@ -332,21 +281,6 @@ def test_long_silence_is_broken(scene):
         done == sorted(done) and all(int(line[0]) <= int(line[1]) for line in told), ended.all_err
     )
     return "" if told else f"it took {took:.1f} s only"
-
-
-def test_rounding_is_no_eigenvalue(scene):
-    scene.call("topology", "make", "complete", "--nodes", "5", "-o", scene.path("five.json"))
-    ended = scene.call("check", scene.path("five.json"))
-    values = re.findall(r"^  (?:lambda_\w|rho) +(\S+)", ended.out, re.M)
-    check(values == ["0", "0", "0"], f"{ended.out}")
-
-
-def test_check_says_whose_loss_is_not_finite(scene):
-    faults = [{"round": 10, "nonfinite": [3]}, {"round": 20, "nonfinite": [0, 2]}]
-    scenario = scene.experiment(membership=None, topology__nodes=8, faults=faults)
-    ended = scene.call("check", scenario)
-    for line in ("in round 10         a loss that is not finite: node 3", "finite: nodes 0, 2"):
-        check(ended.code == 0 and line in ended.out, f"{line!r}: {ended.out!r}{ended.err!r}")
 
 
 def test_check_says_what_a_loss_does(scene):

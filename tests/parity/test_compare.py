@@ -10,12 +10,10 @@ import json
 import math
 import os
 import signal
-import sys
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-EXAMPLES = os.path.join(os.path.dirname(os.path.dirname(HERE)), "examples")
-sys.path.insert(0, os.path.join(os.path.dirname(HERE), "chaos"))
-from _scene import check, run_tests  # noqa: E402
+from _here import ROOT, check, read_json, read_lines, run_tests
+
+EXAMPLES = os.path.join(ROOT, "examples")
 
 QUICK = "STARLING_QUICK" in os.environ  # under sanitizers
 ROUNDS, NODES, HEADER = (20 if QUICK else 60), 8, 64
@@ -36,7 +34,6 @@ GOSSIP = {"name": "gossip", "set": {"algorithm": "d-psgd"}}
 CHOCO = {"name": "choco", "set": {"algorithm": {"name": "choco-sgd", "compressor": TOP_K}}}
 REDUCE = {"name": "reduce", "set": {"algorithm.name": "all-reduce"}}
 WILD = {"name": 'wild, "very"', "set": {"optimizer": {"learning_rate": 1e5}, "loss_limit": 1000}}
-TIMES = {"gradient_s", "encode_s", "wait_s", "combine_s"}
 
 
 def write(scene, variants, file="compare.json", **changes):
@@ -55,8 +52,7 @@ def compare(scene, *arguments, code=0, out="out"):
 
 
 def lines(scene, path):
-    with open(scene.path(path)) as file:
-        return [json.loads(line) for line in file]
+    return read_lines(scene.path(path))
 
 
 def close(value, expected, what, tolerance=1e-6):
@@ -77,52 +73,30 @@ def test_rows_say_what_the_run_folders_say(scene):
     for name, row in rows.items():
         consensus = lines(scene, f"out/{name}/consensus.jsonl")
         metrics = [lines(scene, f"out/{name}/metrics-{i}.jsonl") for i in range(NODES)]
-        with open(scene.path(f"out/{name}/summary.json")) as file:
-            summary = json.load(file)
+        summary = read_json(scene.path(f"out/{name}/summary.json"))
         close(row["accuracy"], summary["mean_model"]["accuracy"], f"{name}: accuracy")
         close(row["loss"], summary["mean_model"]["loss"], f"{name}: loss")
-        check(
-            abs(float(row["consensus_distance"]) - summary["consensus_distance"]) <= 1e-8,
-            f"{name}: consensus distance",
-        )
-        close(
-            row["mb_total"],
-            sum(m[-1]["bytes_sent"] for m in metrics) / NODES / 1e6,
-            f"{name}: megabytes",
-        )
+        apart = float(row["consensus_distance"]) - summary["consensus_distance"]
+        check(abs(apart) <= 1e-8, f"{name}: consensus distance")
+        sent = [sum(line["bytes_sent"] for line in rows) / NODES / 1e6 for rows in zip(*metrics)]
+        close(row["mb_total"], sent[-1], f"{name}: megabytes")
         close(row["target_loss"], target, f"{name}: target")
-        first = next(
-            (i for i, line in enumerate(consensus) if line["test_loss"] <= target * (1 + 1e-8)),
-            None,
-        )
+        limit = target * (1 + 1e-8)
+        first = next((i for i, line in enumerate(consensus) if line["test_loss"] <= limit), None)
         if first is None:
             check(float(row["loss"]) > target and row["rounds_to_target"] == "", f"{name}: {row}")
             continue
         close(row["rounds_to_target"], consensus[first]["round"], f"{name}: rounds to the target")
-        close(
-            row["mb_to_target"],
-            sum(m[first]["bytes_sent"] for m in metrics) / NODES / 1e6,
-            f"{name}: megabytes to the target",
-        )
+        close(row["mb_to_target"], sent[first], f"{name}: megabytes to the target")
         check(name in ended.out and row["wait_s"] == "", f"{name}: {row}")
-        close(
-            row["gradient_s"],
-            sum(m[-1]["seconds"]["gradient"] for m in metrics) / NODES,
-            f"{name}: gradient",
-        )
-    check(
-        rows["choco"]["compressor"] == "top-k 1 %" and rows["reduce"]["algorithm"] == "all-reduce",
-        f"{rows}",
-    )
-    table = [
-        line
-        for line in ended.out.splitlines()
-        if line.startswith(("name ", "gossip ", "reduce ", "choco "))
-    ][:4]
-    check(
-        len(table) == 4 and len({len(line) for line in table}) == 1,
-        f"the table is not aligned: {table}",
-    )
+        gradient = sum(m[-1]["seconds"]["gradient"] for m in metrics) / NODES
+        close(row["gradient_s"], gradient, f"{name}: gradient")
+    names = rows["choco"]["compressor"], rows["reduce"]["algorithm"]
+    check(names == ("top-k 1 %", "all-reduce"), f"{rows}")
+    heads = "name ", "gossip ", "reduce ", "choco "
+    table = [line for line in ended.out.splitlines() if line.startswith(heads)][:4]
+    aligned = len(table) == 4 and len({len(line) for line in table}) == 1
+    check(aligned, f"the table is not aligned: {table}")
 
 
 def spread(values):
@@ -137,10 +111,11 @@ def test_seeds_give_mean_and_deviation(scene):
         losses, accuracies, megabytes = [], [], []
         for seed in (1, 2, 5):
             folder = f"out/{name}/seed-{seed}"
-            with open(scene.path(f"{folder}/summary.json")) as file:
-                summary = json.load(file)
-            with open(scene.path(f"{folder}/config.json")) as file:
-                check(json.load(file)["seed"] == seed, f"{folder}: another seed")
+            summary = read_json(scene.path(f"{folder}/summary.json"))
+            check(
+                read_json(scene.path(f"{folder}/config.json"))["seed"] == seed,
+                f"{folder}: another seed",
+            )
             losses.append(summary["mean_model"]["loss"])
             accuracies.append(summary["mean_model"]["accuracy"])
             megabytes.append(sum(node["bytes_sent"] for node in summary["per_node"]) / NODES / 1e6)
@@ -157,8 +132,11 @@ def test_seeds_give_mean_and_deviation(scene):
         check(f"{mean:.5g} ± {deviation:.2g}" in ended.out, f"{name}: not told: {ended.out}")
     check("over the seeds 1 2 5" in ended.out, f"{ended.out}")
     one, _ = compare(scene, path, "--set", "seed=5", out="one")
-    with open(scene.path("out/gossip/seed-5/summary.json")) as file:
-        close(one["gossip"]["loss"], json.load(file)["mean_model"]["loss"], "the same seed alone")
+    close(
+        one["gossip"]["loss"],
+        read_json(scene.path("out/gossip/seed-5/summary.json"))["mean_model"]["loss"],
+        "the same seed alone",
+    )
     check(one["gossip"]["loss_sd"] == "" and one["gossip"]["n"] == "1", f"{one['gossip']}")
 
 
@@ -236,117 +214,57 @@ def test_tables_fit_the_terminal(scene):
 
 
 def test_predicted_times_are_the_closed_forms(scene):
-    rows, _ = compare(
-        scene,
-        write(scene, [GOSSIP, REDUCE, CHOCO], network={"gradient_ms": 3}),
-        "--link",
-        "100:2",
-        "--link",
-        "1:0",
-    )
+    path = write(scene, [GOSSIP, REDUCE, CHOCO], network={"gradient_ms": 3})
+    rows, _ = compare(scene, path, "--link", "100:2", "--link", "1:0")
     choco_bytes = 1e6 * float(rows["choco"]["mb_total"]) / ROUNDS / 2  # a copy
     for mbit, latency in ((100, 2e-3), (1, 0)):
         column, byte = f"predicted_s_{mbit}_mbit_{latency * 1e3:g}_ms", 8e-6 / mbit
         dense = 3e-3 + latency + 2 * frames(4 * DIMENSION) * byte
         close(rows["gossip"][column], ROUNDS * dense, f"d-psgd at {mbit} Mbit/s")
-        close(
-            rows["choco"][column],
-            ROUNDS * (3e-3 + latency + 2 * choco_bytes * byte),
-            f"choco-sgd at {mbit} Mbit/s",
-        )
+        packed = ROUNDS * (3e-3 + latency + 2 * choco_bytes * byte)
+        close(rows["choco"][column], packed, f"choco-sgd at {mbit} Mbit/s")
         shards = [(k + 1) * DIMENSION // NODES - k * DIMENSION // NODES for k in range(NODES)]
         low, high = (
             3e-3 + 14 * (latency + frames(4 * size) * byte) for size in (min(shards), max(shards))
         )
-        check(
-            ROUNDS * low * 0.9999 <= float(rows["reduce"][column]) <= ROUNDS * high * 1.0001,
-            f"all-reduce at {mbit} Mbit/s: {rows['reduce'][column]}",
-        )
-        check(
-            rows["choco"][f"pays_below_mbit_{mbit}_mbit_{latency * 1e3:g}_ms"] == "always",
-            f"{rows['choco']}",
-        )
+        reduce = float(rows["reduce"][column]) / ROUNDS
+        check(low * 0.9999 <= reduce <= high * 1.0001, f"all-reduce at {mbit} Mbit/s: {reduce}")
+        pays = rows["choco"][f"pays_below_mbit_{mbit}_mbit_{latency * 1e3:g}_ms"]
+        check(pays == "always", f"{rows['choco']}")
 
 
 def test_break_even_is_where_times_are_equal(scene):
     """With coding that takes time a compressor pays below a bandwidth; more bytes in fewer phases
     pay above one."""
-    dense = {
-        "name": "choco dense",
-        "set": {"algorithm": {"name": "choco-sgd", "compressor": {"name": "top-k", "fraction": 1}}},
-    }
+    whole = {"name": "choco-sgd", "compressor": {"name": "top-k", "fraction": 1}}
+    dense = {"name": "choco dense", "set": {"algorithm": whole}}
     path = write(scene, [GOSSIP, CHOCO, dense])
-    rows, _ = compare(
-        scene,
-        path,
-        "--set",
-        "network.gradient_ms=1",
-        "--set",
-        "network.coding=true",
-        "--link",
-        "100:1",
-        out="measured",
-    )
+    more = "--set network.gradient_ms=1 --set network.coding=true --link 100:1"
+    rows, _ = compare(scene, path, *more.split(), out="measured")
     cost = {
         name: (float(r["encode_s"]) + float(r["combine_s"])) / ROUNDS for name, r in rows.items()
     }
     bits = {name: 8e6 * float(r["mb_total"]) / ROUNDS for name, r in rows.items()}
     found = rows["choco"]["pays_below_mbit_100_mbit_1_ms"]
     if cost["choco"] > cost["gossip"]:
-        close(
-            found,
-            1e-6 * (bits["gossip"] - bits["choco"]) / (cost["choco"] - cost["gossip"]),
-            "break-even",
-            1e-3,
-        )
+        expected = 1e-6 * (bits["gossip"] - bits["choco"]) / (cost["choco"] - cost["gossip"])
+        close(found, expected, "break-even", 1e-3)
     else:
         check(found == "always", f"break-even {found} where coding costs nothing")
     if cost["choco dense"] > cost["gossip"]:
-        check(
-            rows["choco dense"]["pays_below_mbit_100_mbit_1_ms"] == "never",
-            f"{rows['choco dense']}",
-        )
-    rows, _ = compare(
-        scene,
-        write(scene, [REDUCE, dense, CHOCO]),
-        "--set",
-        "network.gradient_ms=1",
-        "--link",
-        "100:1",
-        "--link",
-        "100:4",
-        out="given",
-    )
+        pays = rows["choco dense"]["pays_below_mbit_100_mbit_1_ms"]
+        check(pays == "never", f"{rows['choco dense']}")
+    more = "--set network.gradient_ms=1 --link 100:1 --link 100:4"
+    rows, _ = compare(scene, write(scene, [REDUCE, dense, CHOCO]), *more.split(), out="given")
     for latency in (1, 4):
         kind, found = rows["choco dense"][f"pays_below_mbit_100_mbit_{latency}_ms"].split()
         bits = {name: 8e6 * float(r["mb_total"]) / ROUNDS for name, r in rows.items()}
         expected = 1e-6 * (bits["choco dense"] - bits["reduce"]) / (13 * latency * 1e-3)
         check(kind == "above", f"{kind} {found}")
-        close(
-            found, expected, "break-even with an all-reduce", 1e-2
-        )  # its shards are not all equally long
-        check(
-            rows["choco"][f"pays_below_mbit_100_mbit_{latency}_ms"] == "always", f"{rows['choco']}"
-        )
-
-
-def test_numbers_are_reproducible(scene):
-    path = write(
-        scene, [GOSSIP, CHOCO], network={"gradient_ms": 2, "speeds": [1, 1, 0.5, 1, 2, 1, 1, 1]}
-    )
-    first, _ = compare(scene, path, out="one")
-    second, _ = compare(scene, path, out="two")
-    for name, row in first.items():
-        for key, value in row.items():
-            check(
-                key in TIMES or value == second[name][key],
-                f"{name}: {key} is {value}, and then {second[name][key]}",
-            )
-    slowest = ROUNDS * 2e-3 / 0.5
-    check(
-        float(first["gossip"]["predicted_s_10000_mbit_0.1_ms"]) > slowest,
-        "the slow node does not hold the others up",
-    )
+        # Its shards are not all equally long.
+        close(found, expected, "break-even with an all-reduce", 1e-2)
+        pays = rows["choco"][f"pays_below_mbit_100_mbit_{latency}_ms"]
+        check(pays == "always", f"{rows['choco']}")
 
 
 def test_agents_end_like_the_simulator(scene):
@@ -354,25 +272,12 @@ def test_agents_end_like_the_simulator(scene):
     simulated, _ = compare(scene, path, out="simulated")
     real, _ = compare(scene, path, "--agents", out="real")
     for name, row in simulated.items():
-        for key in (
-            "accuracy",
-            "loss",
-            "target_loss",
-            "rounds_to_target",
-            "mb_to_target",
-            "mb_total",
-            "consensus_distance",
-            "c2c",
-        ):
-            check(
-                row[key] == real[name][key],
-                f"{name}: {key} is {row[key]} simulated and {real[name][key]} with agents",
-            )
-        check(
-            float(real[name]["wait_s"]) >= 0
-            and float(real[name]["predicted_s_5_mbit_20_ms"]) > 20 * 20e-3,
-            f"{real[name]}",
-        )
+        keys = "accuracy loss target_loss rounds_to_target mb_to_target mb_total consensus_distance"
+        for key in (*keys.split(), "c2c"):
+            found = real[name][key]
+            check(row[key] == found, f"{name}: {key}: {row[key]}, and {found} with agents")
+        check(float(real[name]["wait_s"]) >= 0, f"{real[name]}")
+        check(float(real[name]["predicted_s_5_mbit_20_ms"]) > 20 * 20e-3, f"{real[name]}")
 
 
 def test_what_diverges_does_not_stop_the_others(scene):
@@ -463,40 +368,29 @@ def test_what_differs_is_refused(scene):
 
 
 def test_wrong_variants_are_refused(scene):
-    cases = [
+    def x(**more):
+        return [{"name": "x", **more}]
+
+    scaled = {"name": "choco-sgd", "compressor": {"name": "random-k", "scaled": True}}
+    for variants, words in (
         ([], "variants"),
         ({}, "variants"),
         ([{"set": {}}], "variants[0]"),
         ([{"name": "../x"}], "variants[0]"),
         ([{"name": ".x"}], "variants[0]"),
-        ([{"name": "x", "set": 3}], '"set" must be an object'),
-        ([{"name": "x", "sets": {}}], 'unknown key "sets"'),
-        ([{"name": "x", "skip": ""}], '"skip" must be a text'),
-        ([{"name": "x", "skip": "slow"}], "nothing would be run"),
-        ([{"name": "x", "published": [["high"]]}], "published[0]: must be a list"),
-        ([{"name": "x", "set": {"a." * 30000 + "b": 1}}], "more than 16 parts"),
+        (x(set=3), '"set" must be an object'),
+        (x(sets={}), 'unknown key "sets"'),
+        (x(skip=""), '"skip" must be a text'),
+        (x(skip="slow"), "nothing would be run"),
+        (x(published=[["high"]]), "published[0]: must be a list"),
+        (x(set={"a." * 30000 + "b": 1}), "more than 16 parts"),
         ([GOSSIP, GOSSIP], "there is another one"),
-        ([{"name": "x", "set": {"algorithm.compresor": 1}}], 'variant "x"'),
-        ([{"name": "x", "set": {"algorithm": "choco"}}], "choco-sgd"),
-        (
-            [
-                {
-                    "name": "x",
-                    "set": {
-                        "algorithm": {
-                            "name": "choco-sgd",
-                            "compressor": {"name": "random-k", "scaled": True},
-                        }
-                    },
-                }
-            ],
-            "scaled",
-        ),
-    ]
-    for variants, words in cases:
-        scene.call("compare", write(scene, variants), "--out", scene.path("out")).check_refused(
-            "compare.json", words
-        )
+        (x(set={"algorithm.compresor": 1}), 'variant "x"'),
+        (x(set={"algorithm": "choco"}), "choco-sgd"),
+        (x(set={"algorithm": scaled}), "scaled"),
+    ):
+        ended = scene.call("compare", write(scene, variants), "--out", scene.path("out"))
+        ended.check_refused("compare.json", words)
     path = write(scene, [GOSSIP])
     for arguments, words in [
         ((), "which EXPERIMENT?"),
@@ -548,8 +442,7 @@ def test_surveys_tables_are_read(scene):
     for number, count in ((2, 7), (3, 5), (4, 5), (7, 2), (8, 22)):
         path = os.path.join(EXAMPLES, f"survey-table-{number}.json")
         rows, _ = compare(scene, path, *sets, out=f"out{number}")
-        with open(path) as file:
-            names = [entry["name"] for entry in json.load(file)["variants"]]
+        names = [entry["name"] for entry in read_json(path)["variants"]]
         check(list(rows) == names and len(names) == count, f"table {number}: {list(rows)}")
         for name, row in rows.items():
             check(row["outcome"] == "done" or "not run" in row["outcome"], f"{name}: {row}")
@@ -572,20 +465,6 @@ def test_interrupted(scene):
         command.wait(20).check_refused("stopped on request", code=130)
         scene.wait_gone(2)
         check(not os.path.exists(f"{out}/gossip"), "the next one was started")
-
-
-def test_the_example_runs(scene):
-    example = os.path.join(os.path.dirname(os.path.dirname(HERE)), "examples", "compare.json")
-    rows, ended = compare(scene, example, *(["--set", "rounds=20"] if QUICK else []))
-    check(all(row["outcome"] == "done" for row in rows.values()), f"{rows}")
-    check(QUICK or ended.seconds < 60, f"it took {ended.seconds:.0f} s")
-    names = {row["algorithm"] for row in rows.values()}
-    check({"d-psgd", "all-reduce", "choco-sgd", "deep-squeeze"} <= names, f"{names}")
-    if not QUICK:
-        check(
-            all(float(row["accuracy"]) > 0.85 for row in rows.values()),
-            f"{[row['accuracy'] for row in rows.values()]}",
-        )
 
 
 if __name__ == "__main__":

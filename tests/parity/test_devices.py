@@ -24,10 +24,9 @@ import subprocess
 import sys
 import tempfile
 
-import _centralized
-import _outer
+from _each import CASES, HOST_ONLY, WITHOUT_MOMENTUM
 from _listed import unnamed
-from _simulate import QUICK, arguments, read_lines, write
+from _simulate import QUICK, arguments, call, of, read_lines, write
 
 sys.path.insert(
     0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "chaos")
@@ -39,76 +38,10 @@ TIMEOUT_S = (
     30 if ON_GPU else 5
 )  # a GPU's driver takes seconds to begin, and longer when many programs do
 ROUNDS = 5
+DATA = {"name": "digits", "train_samples": 300, "test_samples": 50, "batch": 8}
 RING, DIRECTED = {"nodes": 5, "family": "ring"}, {"nodes": 4, "family": "one-peer-exponential"}
 
 
-def compressed(name, **settings):
-    return {"compressor": {"name": name, **settings}}
-
-
-CASES = {
-    "d-psgd adapt-then-combine": {"name": "d-psgd"},
-    "d-psgd combine-while-adapt": {"name": "d-psgd", "variant": "combine-while-adapt"},
-    "d-psgd local steps": {"name": "d-psgd", "local_steps": 2},
-    "dcd-psgd": {"name": "dcd-psgd", **compressed("qsgd", levels=127, bucket=512)},
-    "dcd-psgd plain": {"name": "dcd-psgd"},
-    "dcd-psgd replicas": {
-        "name": "dcd-psgd",
-        "replicas": "per-neighbour",
-        **compressed("qsgd", levels=127, bucket=512),
-    },
-    "ecd-psgd": {"name": "ecd-psgd", **compressed("natural")},
-    "choco-sgd top-k": {"name": "choco-sgd", **compressed("top-k", fraction=0.01)},
-    "choco-sgd top-k dense": {"name": "choco-sgd", **compressed("top-k", fraction=0.3)},
-    "choco-sgd replicas": {
-        "name": "choco-sgd",
-        "replicas": "per-neighbour",
-        **compressed("magnitude-dropping", fraction=0.3, contractive=True),
-    },
-    "choco-sgd sign": {"name": "choco-sgd", **compressed("scaled-sign")},
-    "choco-sgd mix-then-compress": {
-        "name": "choco-sgd",
-        "variant": "mix-then-compress",
-        **compressed("random-k", fraction=0.1),
-    },
-    "choco-sgd plain": {"name": "choco-sgd", "consensus_step": 1},
-    "choco-sgd plain per tensor": {
-        "name": "choco-sgd",
-        "consensus_step": 1,
-        **compressed("identity", per="tensor"),
-    },
-    "choco-sgd per tensor": {"name": "choco-sgd", **compressed("1-bit", per="tensor")},
-    "deep-squeeze": {"name": "deep-squeeze", **compressed("terngrad", clip_sigma=2.5)},
-    "deep-squeeze plain": {"name": "deep-squeeze"},
-    "deep-squeeze float16": {"name": "deep-squeeze", **compressed("float16")},
-    "sgp": {"name": "sgp"},
-    "gradient-tracking": {"name": "gradient-tracking"},
-    "exact-diffusion": {"name": "exact-diffusion"},
-    "d2": {"name": "exact-diffusion", "matrix": "plain"},
-    "qgm": {"name": "qgm", "nesterov": True},
-    "decentlam": {"name": "decentlam"},
-    "gossip-pga": {"name": "gossip-pga", "average_period": 2},
-    "clipped-gossip": {"name": "clipped-gossip"},
-    "beer": {"name": "beer", **compressed("top-k", fraction=0.05)},
-    "lead": {"name": "lead", **compressed("qsgd", levels=127, bucket=512)},
-    "all-reduce": {"name": "all-reduce"},
-    "all-reduce doubling": {"name": "all-reduce", "all_reduce": "recursive-doubling"},
-    "local-sgd double-tree": {"name": "local-sgd", "period": 2, "all_reduce": "double-tree"},
-    "parameter-server": {"name": "parameter-server"},
-    "parameter-server sharded": {"name": "parameter-server", "server": "sharded"},
-    "local-sgd": {"name": "local-sgd", "period": 2},
-    **_outer.CASES,
-    "double-squeeze": {"name": "double-squeeze", **compressed("bfloat16")},
-    "double-squeeze sharded": {
-        "name": "double-squeeze",
-        "server": "sharded",
-        **compressed("random-dropping", probability=0.3),
-    },
-    "cd-sgd": {"name": "cd-sgd", "correction_period": 3},
-    "naive-compression": {"name": "naive-compression", **compressed("strom", threshold=0.1)},
-}
-CASES.update(_centralized.CASES)
-HOST_ONLY = (*_outer.HOST_ONLY, *_centralized.HOST_ONLY)
 # Messages that come in more loads than there are places for; not measured, which would wait for
 # each.
 LONG = {
@@ -119,12 +52,7 @@ LONG = {
 }
 OTHERWISE = {"d-psgd long messages": LONG, "choco-sgd long messages": LONG}
 CASES["d-psgd long messages"] = CASES["d-psgd combine-while-adapt"]
-CASES["choco-sgd long messages"] = {"name": "choco-sgd", **compressed("float16")}
-WITHOUT_MOMENTUM = (
-    *("gradient-tracking", "exact-diffusion", "double-squeeze", "cd-sgd"),
-    *_centralized.WITHOUT_MOMENTUM,
-    *("qgm", "decentlam", "beer", "lead", *_outer.WITHOUT_MOMENTUM),
-)
+CASES["choco-sgd long messages"] = of("choco-sgd", compressor=of("float16"))
 LEARNING = ["d-psgd combine-while-adapt", "choco-sgd per tensor", "all-reduce", *OTHERWISE]
 DIMENSION, EQUATIONS = 3000, 2
 # Payloads between GPUs' memory: vectors as they are, and messages that are put together first.
@@ -132,7 +60,7 @@ DIRECT = [
     name
     for name, settings in CASES.items()
     if settings.get("compressor", {"name": "identity"})["name"] == "identity"
-    and settings["name"] not in ("cd-sgd", *HOST_ONLY)
+    and not {name, settings["name"]} & {"cd-sgd", *HOST_ONLY}
 ]
 LEARNING_DIRECT = [
     "d-psgd combine-while-adapt",
@@ -181,39 +109,29 @@ def write_quadratic(folder, nodes):
     return {"name": "quadratic", "path": "quadratic.json"}
 
 
-DIGITS = {"name": "digits", "train_samples": 300, "test_samples": 50, "batch": 8}
-
-
-def call(
+def run(
     starling, command, settings, folder, device="cpu", env=None, model="softmax", otherwise=None
 ):
     topology = DIRECTED if settings["name"] == "sgp" else RING
-    momentum = 0 if settings["name"] in WITHOUT_MOMENTUM else 0.9
     experiment = {
         "rounds": ROUNDS,
-        "model": model,
-        "data": DIGITS,
+        "model": write_quadratic(folder, topology["nodes"]) if model == "quadratic" else model,
         "transport": {"chunk_bytes": 4096, "timeout_s": TIMEOUT_S},
         "record": {"every": 2, "parameters_at": [0, 2, ROUNDS]},
         "topology": topology,
         "device": device,
         "algorithm": settings,
-        "optimizer": {"learning_rate": 0.05, "momentum": momentum},
+        "optimizer": {
+            "learning_rate": 0.05,
+            "momentum": 0 if settings["name"] in WITHOUT_MOMENTUM else 0.9,
+        },
         **(otherwise or {}),
     }
-    if model == "quadratic":
-        experiment["model"] = write_quadratic(folder, topology["nodes"])
-        del experiment["data"]
+    if model != "quadratic":
+        experiment["data"] = DATA
     write(folder, "experiment.json", experiment)
-    path, out = os.path.join(folder, "experiment.json"), os.path.join(folder, "out")
-    return subprocess.run(
-        [starling, command, path, "--out", out],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        stdin=subprocess.DEVNULL,
-        env={**os.environ, **(env or {})},
-    )
+    path, out = (os.path.join(folder, name) for name in ("experiment.json", "out"))
+    return call(starling, command, path, "--out", out, env=env)
 
 
 def directly(name):
@@ -225,17 +143,17 @@ def directly(name):
 
 def outcome(starling, command, name, device, env, model, otherwise=None):
     """What a run leaves that does not depend on time: parameters, losses, distances, bytes."""
-    otherwise = otherwise or OTHERWISE.get(name)
     with tempfile.TemporaryDirectory(prefix="starling-device-") as folder:
-        ended = call(starling, command, CASES[name], folder, device, env, model, otherwise)
+        more = otherwise or OTHERWISE.get(name)
+        ended = run(starling, command, CASES[name], folder, device, env, model, more)
         if ended.returncode == 2 and "offers no GPU memory" in ended.stderr:
             raise Skipped(ended.stderr.strip())
         if ended.returncode != 0:
-            said = f"ended with {ended.returncode}: {ended.stderr.strip()}"
-            raise RuntimeError(f"starling {command} on {device} {said}")
+            why = f"ended with {ended.returncode}: {ended.stderr.strip()}"
+            raise RuntimeError(f"starling {command} on {device} {why}")
         out = os.path.join(folder, "out")
         metrics = [
-            {key: row[key] for key in row if key != "time" and not key.endswith("seconds")}
+            {key: value for key, value in row.items() if not key.endswith(("time", "seconds"))}
             for node in sorted(glob.glob(os.path.join(out, "metrics-*.jsonl")))
             for row in read_lines(out, os.path.basename(node))
         ]
@@ -252,10 +170,8 @@ def compare(found, expected):
     if found[1] != expected[1]:
         raise RuntimeError("the parameters differ")
     if found[0] != expected[0]:
-        raise RuntimeError(
-            "the metrics differ:"
-            f" {[pair for pair in zip(found[0], expected[0]) if pair[0] != pair[1]][:1]}"
-        )
+        pairs = [pair for pair in zip(found[0], expected[0]) if pair[0] != pair[1]]
+        raise RuntimeError(f"the metrics differ: {pairs[:1]}")
 
 
 def compare_direct(found, expected):
@@ -313,104 +229,168 @@ def check_learning(starling, name):
     compare(*found)
 
 
-def check_direct(starling, name, model):
-    """A quadratic beside the CPU, a network beside the simulator's on the device."""
-    env, there = plugin_tested(starling), ("cpu", None)
-    if model == "softmax":
-        there = ("cuda:0", env)
+def check_direct(starling, name):
+    env = plugin_tested(starling)
     compare_direct(
-        outcome(starling, "run", name, "cuda:0", env, model, directly(name)),
-        outcome(starling, "sim", name, *there, model),
+        outcome(starling, "run", name, "cuda:0", env, "quadratic", directly(name)),
+        outcome(starling, "sim", name, "cpu", None, "quadratic"),
     )
 
 
-# Name, device, plug-in, exit code, what is different, and what each line of stderr says.
-# libfabric 1.17's tcp offers no FI_HMEM to a GPU, a later one may.
-TOLD = """
-no plug-in, demanded|cuda:0|absent|2||device: cuda:0.*cannot be loaded
-no plug-in, auto|auto|absent|0||device auto is cpu.*cannot be loaded
-plug-in of another version|cuda:0|other|2||built for another Starling.*interface
-a GPU that is not there|cuda:3|emulated|2||device: cuda:3.*the only GPU here is cuda:0
-a bound that products do not fit|cuda:0|emulated|1|small|cuda:0 cannot be .*0.1 MB.*allows 0.0 MB
-auto takes the GPU|auto|emulated|0||device auto is cuda:0
-no device's name|gpu|emulated|2||"gpu" is not allowed.*"cuda:0"
-GPU-direct demanded|cuda:0|as GPU|2|on|"on" is refused: provider 'tcp' offers.*through host memory
-GPU-direct auto|cuda:0|as GPU|0|auto|auto is off.*through host memory: provider 'tcp' offers
-GPU-direct auto, offered|cuda:0|emulated|0|auto|gpu_direct auto is on
-GPU-direct without a GPU|cpu|emulated|2|on|gpu_direct: "on" needs vectors on a GPU
-GPU-direct, and auto is the CPU|auto|absent|2|on|device auto is cpu|device auto is no GPU here
-GPU-direct of a compressor|cuda:0|emulated|2|float16 on|for compressor identity only.*"float16"
-GPU-direct of a compressor, auto|cuda:0|emulated|0|float16 auto|auto is off.*compressor "float16"
-"""
+def check_learning_direct(starling, name):
+    env = plugin_tested(starling)
+    compare_direct(
+        outcome(starling, "run", name, "cuda:0", env, "softmax", directly(name)),
+        outcome(starling, "sim", name, "cuda:0", env, "softmax"),
+    )
 
 
-def check_told(starling, device, name, code, different, *lines):
-    env = {"STARLING_PLUGIN": plugin(starling, "other" if name == "other" else "emulated")}
-    if name == "absent":
-        env["STARLING_PLUGIN"] = "/nowhere/libstarling-cuda.so"
-    elif name == "as GPU":
-        env["STARLING_AS_GPU"] = "1"
-    *case, direct = different.split(" ")
-    command, otherwise = "sim", {"device_memory_gb": 0.00001} if different == "small" else {}
-    if direct in ("on", "auto"):
-        command, otherwise = "run", {"transport": {"gpu_direct": direct, "chunk_bytes": 4096}}
-    settings = CASES["deep-squeeze float16" if case else "all-reduce"]
+def check_refused(
+    starling, device, env, code, *texts, command="sim", case="all-reduce", lines=1, otherwise=None
+):
     with tempfile.TemporaryDirectory(prefix="starling-device-") as folder:
-        ended = call(starling, command, settings, folder, device, env, otherwise=otherwise)
+        ended = run(starling, command, CASES[case], folder, device, env, otherwise=otherwise)
     said = [line for line in ended.stderr.splitlines() if line]
-    good = len(said) == len(lines) and all(map(re.search, lines, said))
-    if ended.returncode != int(code) or not good:
-        raise RuntimeError(f"ended with {ended.returncode}, not {code}, and said {said}")
+    names_all = all(text in "\n".join(said) for text in texts)
+    if ended.returncode != code or len(said) != lines or not names_all:
+        raise RuntimeError(
+            f"ended with {ended.returncode}, not {code}, and said {said}, not {texts}"
+        )
 
 
 def check_failing(starling, after, otherwise=None):
     """A device that fails in the middle of a run: all agents end, and say what and where."""
     env = {"STARLING_PLUGIN": plugin(starling, "emulated"), "STARLING_FAILS_AFTER": str(after)}
-    settings = CASES["d-psgd combine-while-adapt"]
     with tempfile.TemporaryDirectory(prefix="starling-device-") as folder:
-        ended = call(starling, "run", settings, folder, "cuda:0", env, otherwise=otherwise)
-    told = r"node \d, round [1-5]: cuda:0: [a-z_ ]+ failed: it was asked to"
-    if ended.returncode != 1 or not re.search(told, ended.stderr):
-        raise RuntimeError(f"ended with {ended.returncode} and said {ended.stderr}")
+        settings = CASES["d-psgd combine-while-adapt"]
+        ended = run(starling, "run", settings, folder, "cuda:0", env, otherwise=otherwise)
+        if ended.returncode != 1 or not re.search(
+            r"node \d, round [1-5]: cuda:0: [a-z_ ]+ failed: it was asked to", ended.stderr
+        ):
+            raise RuntimeError(f"ended with {ended.returncode} and said {ended.stderr}")
 
 
-def check_neighbour(starling):
-    """The device of one of two agents fails: the other, on the CPU, hears of it, and why, long
-    before its time-out."""
-    env = {"STARLING_PLUGIN": plugin(starling, "emulated"), "STARLING_FAILS_AFTER": "300"}
+def run_pair(starling, env, *settings):
+    """Two agents by hand, the first with its vectors on a GPU, the second on the CPU: their exit
+    codes, and what they said."""
     with tempfile.TemporaryDirectory(prefix="starling-device-") as folder:
         experiment = {
             "rounds": 100000,
             "model": "softmax",
-            "data": DIGITS,
+            "data": DATA,
             "topology": {"nodes": 2, "family": "complete"},
             "transport": {"timeout_s": 60},
             "membership": {"on_loss": "stop"},
         }
         write(folder, "experiment.json", experiment)
-        path, roster = (os.path.join(folder, name) for name in ("experiment.json", "roster"))
-        with open(roster, "w") as file:
-            file.writelines(f"127.0.0.1:{port}\n" for port in free_ports(2))
-        command = [starling, "agent", path, "--roster", roster]
-        agents = [
-            subprocess.Popen(
-                [*command, "--rank", str(rank), "--out", f"{path}-{rank}", "--set", device],
-                env={**os.environ, **env},
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
-                text=True,
+        with open(os.path.join(folder, "roster"), "w") as roster:
+            roster.writelines(f"127.0.0.1:{port}\n" for port in free_ports(2))
+        roster = os.path.join(folder, "roster")
+        command = [starling, "agent", os.path.join(folder, "experiment.json"), "--roster", roster]
+        command += [argument for setting in settings for argument in ("--set", setting)]
+        agents = []
+        for rank, device in enumerate(("cuda:0", "cpu")):
+            own = ["--rank", str(rank), "--out", os.path.join(folder, f"out-{rank}")]
+            agents.append(
+                subprocess.Popen(
+                    [*command, *own, "--set", f"device={device}"],
+                    env={**os.environ, **env},
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.PIPE,
+                    text=True,
+                )
             )
-            for rank, device in enumerate(("device=cuda:0", "device=cpu"))
-        ]
         said = [agent.communicate(timeout=50)[1] for agent in agents]
-    told = r"cuda:0: .*failed: it was asked to"
-    good = re.search(told, said[0]) and re.search("agent 0 ended: node 0, round .*" + told, said[1])
-    if [agent.returncode for agent in agents] != [1, 1] or not good:
-        raise RuntimeError(f"ended with {[agent.returncode for agent in agents]}, said {said}")
+        return [agent.returncode for agent in agents], said
+
+
+def check_told(starling):
+    """The device of one of two agents fails: the other, on the CPU, hears of it, and why, long
+    before its time-out."""
+    codes, said = run_pair(
+        starling, {"STARLING_PLUGIN": plugin(starling, "emulated"), "STARLING_FAILS_AFTER": "300"}
+    )
+    if codes != [1, 1] or "failed: it was asked to" not in said[0]:
+        raise RuntimeError(f"ended with {codes} and said {said}")
+    if (
+        "agent 0 ended: node 0, round " not in said[1]
+        or "cuda:0: " not in said[1]
+        or "failed: it was asked to" not in said[1]
+    ):
+        raise RuntimeError(f"the other agent said {said[1]}")
+
+
+def check_mixed_pair(starling):
+    """Payloads from GPU memory and a neighbour on the CPU: nobody trains, and both say why."""
+    codes, said = run_pair(
+        starling, {"STARLING_PLUGIN": plugin(starling, "emulated")}, "transport.gpu_direct=auto"
+    )
+    if codes != [1, 1] or not all(
+        "transport.gpu_direct" in text
+        and "agents 0 and 1 differs" in text.replace("1 and 0", "0 and 1")
+        for text in said
+    ):
+        raise RuntimeError(f"ended with {codes} and said {said}")
+
+
+def settings_of_refusals(starling):
+    """name -> (environment, more arguments of check_refused())"""
+    emulated = {"STARLING_PLUGIN": plugin(starling, "emulated")}
+    absent = {"STARLING_PLUGIN": "/nowhere/libstarling-cuda.so"}
+    # libfabric 1.17's tcp offers no FI_HMEM, a later one may.
+    as_gpu = {**emulated, "STARLING_AS_GPU": "1"}
+    on, auto = (
+        {"command": "run", "otherwise": {"transport": {"gpu_direct": value, "chunk_bytes": 4096}}}
+        for value in ("on", "auto")
+    )
+    packed = {"case": "deep-squeeze float16"}
+    return {
+        "emulated": (emulated, {}),
+        "absent": (absent, {}),
+        "other": ({"STARLING_PLUGIN": plugin(starling, "other")}, {}),
+        "small": (emulated, {"otherwise": {"device_memory_gb": 0.00001}}),
+        "tcp, on": (as_gpu, on),
+        "tcp, auto": (as_gpu, auto),
+        "offered, auto": (emulated, auto),
+        "no GPU, on": ({}, on),
+        "absent, on": (absent, {**on, "lines": 2}),
+        "packed, on": (emulated, {**on, **packed}),
+        "packed, auto": (emulated, {**auto, **packed}),
+    }
+
+
+def refusals():
+    """name, one of the settings above, the device, exit code, what is said"""
+    demanded, direct, gpu = "cannot be loaded", "GPU-direct", "cuda:0"
+    yield "no plug-in, demanded", "absent", gpu, 2, "device: cuda:0", demanded
+    yield "no plug-in, auto", "absent", "auto", 0, "device auto is cpu", demanded
+    version = "built for another Starling"
+    yield "plug-in of another version", "other", gpu, 2, version, "interface"
+    only = "the only GPU here is cuda:0"
+    yield "a GPU that is not there", "emulated", "cuda:3", 2, "device: cuda:3", only
+    small = "device: cuda:0 cannot be used: matrix products work in 0.1 MB"
+    allowed = "device_memory_gb allows 0.0 MB"
+    yield "a bound that products do not fit", "small", gpu, 1, small, allowed
+    yield "auto takes the GPU", "emulated", "auto", 0, "device auto is cuda:0"
+    off, through = "gpu_direct auto is off", "through host memory"
+    tcp = "gpu_direct: \"on\" is refused: provider 'tcp' offers"
+    yield f"{direct} demanded", "tcp, on", gpu, 2, tcp, through
+    yield f"{direct} auto", "tcp, auto", gpu, 0, off, f"{through}: provider 'tcp' offers"
+    yield f"{direct} auto, offered", "offered, auto", gpu, 0, "gpu_direct auto is on"
+    needs = 'gpu_direct: "on" needs vectors on a GPU'
+    yield f"{direct} without a GPU", "no GPU, on", "cpu", 2, needs
+    none = 'on" is refused: device auto is no GPU here'
+    yield f"{direct}, and auto is the CPU", "absent, on", "auto", 2, "device auto is cpu", none
+    dense = 'gpu_direct: "on" is for compressor identity only'
+    yield f"{direct} of a compressor", "packed, on", gpu, 2, dense, '"float16"'
+    packed = 'compressor "float16"'
+    yield f"{direct} of a compressor, auto", "packed, auto", gpu, 0, off, packed
+    yield "no device's name", "emulated", "gpu", 2, '"gpu" is not allowed', '"cuda:0"'
 
 
 def all_tests(starling):
+    where = settings_of_refusals(starling)
     CASES.update({name: {"name": name} for name in unnamed(starling, list(CASES.values()))})
     stride = 3 if QUICK else 1
     for name in list(CASES)[::stride]:
@@ -423,18 +403,20 @@ def all_tests(starling):
         yield f"learning {name}", lambda name=name: check_learning(starling, name)
     for name in BETWEEN_AGENTS[:2] if QUICK else DIRECT:
         if name not in OTHERWISE:
-            yield f"direct {name}", lambda name=name: check_direct(starling, name, "quadratic")
+            yield f"direct {name}", lambda name=name: check_direct(starling, name)
     for name in LEARNING_DIRECT[::stride]:
-        yield f"learning direct {name}", lambda name=name: check_direct(starling, name, "softmax")
+        yield f"learning direct {name}", lambda name=name: check_learning_direct(starling, name)
     for after in (50, 65, 80)[::stride]:
         name = f"a device that fails after {after} operations"
         yield name, lambda after=after: check_failing(starling, after)
         direct = directly("d-psgd combine-while-adapt")
         yield f"{name}, direct", lambda after=after: check_failing(starling, after, direct)
-    yield "a device that fails, and the neighbour", lambda: check_neighbour(starling)
-    for row in TOLD.strip().splitlines():
-        name, *told = row.split("|")
-        yield name, lambda told=told: check_told(starling, *told)
+    yield "a device that fails, and the neighbour", lambda: check_told(starling)
+    for name, what, device, code, *texts in refusals():
+        env, more = where[what]
+        arguments = (starling, device, env, code, *texts)
+        yield name, lambda arguments=arguments, more=more: check_refused(*arguments, **more)
+    yield "GPU-direct and a neighbour without a GPU", lambda: check_mixed_pair(starling)
 
 
 def attempt(name, test):

@@ -13,43 +13,17 @@ import tempfile
 
 import _simulate
 import algorithms
-from _simulate import check_refusal, dpsgd, simulate
-from expect import Graph
-from test_algorithms import (
-    COSINE,
-    EXPONENTIAL,
-    FIXED,
-    GRAPHS,
-    IRREGULAR,
-    MATCHINGS,
-    MOMENTUM,
-    NESTEROV,
-    OWN,
-    PLAIN,
-    RING,
-    SAME,
-    STILL,
-    D,
-    Case,
-    cases,
-    check_identity,
-    check_mean,
-    compare,
-)
+from _simulate import check_refusal, dpsgd, family, simulate
+from test_algorithms import COSINE, D, EXPONENTIAL, FIXED, GRAPHS, IRREGULAR, MATCHINGS, MOMENTUM
+from test_algorithms import NESTEROV, OWN, PATH, PLAIN, RING, SAME, STAR, STILL
+from test_algorithms import Case, cases, check_identity, check_mean, compare
 
 STEPS = {"sgd": PLAIN, "nesterov": NESTEROV, "cosine": COSINE}
 FAR = 16  # no two elements of these problems' models are ever so far apart
 HEADER = 64  # bytes of a frame
 
 
-def family(name, edges, nodes=8, **more):
-    topology = {"nodes": nodes, "family": name, **more}
-    return Graph(topology, [dpsgd.metropolis(nodes, edges)])
-
-
-PATH, STAR, BINARY, PAIR = "path", "star", "binary tree", "pair"
-GRAPHS[PATH] = family("path", [[i, i + 1] for i in range(7)])
-GRAPHS[STAR] = family("star", [[0, i] for i in range(1, 8)])
+BINARY, PAIR = "binary tree", "pair"
 GRAPHS[BINARY] = family("k-ary-tree", [[(i - 1) // 2, i] for i in range(1, 7)], 7, arity=2)
 GRAPHS[PAIR] = family("path", [[0, 1]], 2)
 SLOW = {

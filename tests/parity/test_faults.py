@@ -9,13 +9,14 @@ with the same bits, and what is refused.
 usage: test_faults.py [--starling] STARLING [--only TEXT]
 """
 import concurrent.futures
+import functools
 import sys
 import tempfile
 
 import numpy as np
 
 import _simulate
-from _simulate import dpsgd
+from _simulate import apart_by_rank, dpsgd, of
 import algorithms
 import expect
 
@@ -139,10 +140,7 @@ MEMBERS = {
 
 def train(kind, settings, compress, slots_of, rate, a, b, x0):
     """round -> {rank: model}"""
-
-    def make(ranks, x, slots):
-        return Members(kind, settings, compress, ranks, x, slots)
-
+    make = functools.partial(Members, kind, settings, compress)
     now, history = make(range(N), x0, slots_of(N)), {}
     for r in RECORDED:
         if r in MEMBERS:
@@ -162,10 +160,7 @@ SPOILED = {6: [3], 13: [2, 3], 14: [2], 21: [3], 30: [0, 5]}
 def train_spoiled(kind, settings, compress, rate, a, b, x0, spoiled):
     """round -> {rank: model}: who is spoiled does nothing in that round, in which the others are
     alone, and returns with the model that it began the round with."""
-
-    def make(ranks, x, slots):
-        return Members(kind, settings, compress, ranks, x, slots)
-
+    make = functools.partial(Members, kind, settings, compress)
     now, own, history, counts = make(range(N), x0, ring(N)), {}, {}, [0] * N
     for r in RECORDED:
         if r - 1 in spoiled:
@@ -197,80 +192,36 @@ def simulate(starling, topology, algorithm, rate, faults, problem, rounds=ROUNDS
             **more,
         }
         out, _ = _simulate.sim(starling, folder, problem, experiment)
-        models, weights = {}, {}
-        for line in _simulate.read_lines(out, "parameters.jsonl"):
-            models.setdefault(line["round"], {})[line["node"]] = np.array(line["parameters"])
-            weights.setdefault(line["round"], {})[line["node"]] = line["push_sum_weight"]
-        return models, weights
-
-
-def compare(found, expected):
-    """The largest difference; nodes must be the same in every round."""
-    worst = 0.0
-    for r, rows in expected.items():
-        if sorted(rows) != sorted(found[r]):
-            return f"round {r}: nodes {sorted(found[r])}, and the reference has {sorted(rows)}"
-        for rank, x in rows.items():
-            scale = max(1, abs(x).max())
-            worst = max(worst, abs(found[r][rank] - x).max() / scale)
-    return worst
+        return _simulate.models_by_rank(out)
 
 
 A = algorithms
-TOP = {"name": "top-k", "fraction": 0.5}
-SIGN = {"name": "scaled-sign"}
+TOP, SIGN = of("top-k", fraction=0.5), of("scaled-sign")
+WHILE_ADAPTING, MIX_FIRST = "combine-while-adapt", {"variant": "mix-then-compress"}
+CHOCO = of("choco-sgd", compressor=TOP, consensus_step=0.4)
 CASES = {
-    "d-psgd": ({"name": "d-psgd"}, A.AdaptThenCombine, ring),
-    "d-psgd on a schedule": ({"name": "d-psgd"}, A.AdaptThenCombine, exponential),
-    "d-psgd overlapped": (
-        {"name": "d-psgd", "variant": "combine-while-adapt"},
-        A.CombineWhileAdapt,
-        ring,
-    ),
-    "choco-sgd": (
-        {"name": "choco-sgd", "compressor": TOP, "consensus_step": 0.4},
-        A.ChocoCompressThenMix,
-        ring,
-    ),
-    "choco-sgd mixing first": (
-        {
-            "name": "choco-sgd",
-            "variant": "mix-then-compress",
-            "compressor": TOP,
-            "consensus_step": 0.4,
-        },
-        A.ChocoMixThenCompress,
-        ring,
-    ),
-    "dcd-psgd": ({"name": "dcd-psgd"}, A.Dcd, ring),
-    "deep-squeeze": (
-        {"name": "deep-squeeze", "compressor": SIGN, "eta": 0.4},
-        A.DeepSqueeze,
-        ring,
-    ),
-    "sgp": ({"name": "sgp"}, A.PushSum, exponential),
-    "ecd-psgd": ({"name": "ecd-psgd"}, A.Ecd, ring),
-    "lead": ({"name": "lead"}, A.Lead, ring),
-    "beer": ({"name": "beer", "compressor": TOP, "consensus_step": 0.3}, A.Beer, ring),
-    "gradient-tracking": ({"name": "gradient-tracking"}, A.GradientTracking, ring),
-    "exact-diffusion": ({"name": "exact-diffusion"}, A.ExactDiffusion, ring),
-    "clipped-gossip": ({"name": "clipped-gossip", "clip": 0.7}, A.ClippedGossip, ring),
-    "clipped-gossip's median": (
-        {"name": "clipped-gossip", "variant": "median"},
-        A.MedianGossip,
-        ring,
-    ),
-    "qgm": ({"name": "qgm", "beta": 0.8}, A.QuasiGlobalMomentum, ring),
-    "decentlam": ({"name": "decentlam", "beta": 0.8}, A.DecentLam, ring),
-    "naive-compression": ({"name": "naive-compression", "compressor": TOP}, A.Naive, ring),
-    "gossip-pga": ({"name": "gossip-pga", "average_period": 3}, A.GossipPga, ring),
-    "all-reduce": ({"name": "all-reduce"}, A.AllReduce, ring),
-    "parameter-server": ({"name": "parameter-server", "server": 5}, A.AllReduce, ring),
-    "parameter-server in shards": (
-        {"name": "parameter-server", "server": "sharded"},
-        A.AllReduce,
-        ring,
-    ),
+    "d-psgd": (of("d-psgd"), A.AdaptThenCombine, ring),
+    "d-psgd on a schedule": (of("d-psgd"), A.AdaptThenCombine, exponential),
+    "d-psgd overlapped": (of("d-psgd", variant=WHILE_ADAPTING), A.CombineWhileAdapt, ring),
+    "choco-sgd": (CHOCO, A.ChocoCompressThenMix, ring),
+    "choco-sgd mixing first": ({**CHOCO, **MIX_FIRST}, A.ChocoMixThenCompress, ring),
+    "dcd-psgd": (of("dcd-psgd"), A.Dcd, ring),
+    "deep-squeeze": (of("deep-squeeze", compressor=SIGN, eta=0.4), A.DeepSqueeze, ring),
+    "sgp": (of("sgp"), A.PushSum, exponential),
+    "ecd-psgd": (of("ecd-psgd"), A.Ecd, ring),
+    "lead": (of("lead"), A.Lead, ring),
+    "beer": (of("beer", compressor=TOP, consensus_step=0.3), A.Beer, ring),
+    "gradient-tracking": (of("gradient-tracking"), A.GradientTracking, ring),
+    "exact-diffusion": (of("exact-diffusion"), A.ExactDiffusion, ring),
+    "clipped-gossip": (of("clipped-gossip", clip=0.7), A.ClippedGossip, ring),
+    "clipped-gossip's median": (of("clipped-gossip", variant="median"), A.MedianGossip, ring),
+    "qgm": (of("qgm", beta=0.8), A.QuasiGlobalMomentum, ring),
+    "decentlam": (of("decentlam", beta=0.8), A.DecentLam, ring),
+    "naive-compression": (of("naive-compression", compressor=TOP), A.Naive, ring),
+    "gossip-pga": (of("gossip-pga", average_period=3), A.GossipPga, ring),
+    "all-reduce": (of("all-reduce"), A.AllReduce, ring),
+    "parameter-server": (of("parameter-server", server=5), A.AllReduce, ring),
+    "parameter-server in shards": (of("parameter-server", server="sharded"), A.AllReduce, ring),
 }
 
 
@@ -287,19 +238,11 @@ def check_case(starling, name):
     compress = A.compressor(algorithm.get("compressor", "identity"))
     expected = train(kind, algorithm, compress, slots_of, rate, a, b, x0)
     found, _ = simulate(starling, topology, algorithm, rate, FAULTS, (a, b, x0))
-    return compare(found, expected)
+    return apart_by_rank(found, expected)
 
 
-SPOILED_CASES = [
-    "d-psgd",
-    "choco-sgd",
-    "dcd-psgd",
-    "gradient-tracking",
-    "deep-squeeze",
-    "sgp",
-    "clipped-gossip",
-    "all-reduce",
-]
+SPOILED_CASES = ["d-psgd", "choco-sgd", "dcd-psgd", "gradient-tracking", "deep-squeeze"]
+SPOILED_CASES += ["sgp", "clipped-gossip", "all-reduce"]
 
 
 def check_spoiled(starling, name):
@@ -310,7 +253,7 @@ def check_spoiled(starling, name):
     faults = [{"round": r, "nonfinite": ranks} for r, ranks in SPOILED.items()]
     topology = {"nodes": N, "family": "ring"}
     found, _ = simulate(starling, topology, algorithm, 0.05, faults, (a, b, x0))
-    return compare(found, expected)
+    return apart_by_rank(found, expected)
 
 
 def check_overflow(starling):
@@ -323,7 +266,7 @@ def check_overflow(starling):
     faults = [{"round": 30, "nonfinite": [0, 5]}]
     topology = {"nodes": N, "family": "ring"}
     found, _ = simulate(starling, topology, {"name": "d-psgd"}, 0.05, faults, (a, b, x0))
-    return compare(found, expected)
+    return apart_by_rank(found, expected)
 
 
 def many_deaths(nodes, count, seed):
@@ -417,95 +360,60 @@ def check_twice(starling):
     return max(abs(first[r][i] - second[r][i]).max() for r in first for i in first[r])
 
 
-REFUSED = {
-    "an unknown rank": ([{"round": 5, "kill": [8]}], {}, "faults[0].kill: [8] is not allowed"),
-    "a rank twice": ([{"round": 5, "kill": [1, 1]}], {}, "each once"),
-    "round 1": ([{"round": 1, "kill": [1]}], {}, "faults[0].round: 1 is not allowed"),
-    "no round": ([{"kill": [1]}], {}, "faults[0].round: missing"),
-    "no kind": ([{"round": 5}], {}, "has 0 of kill"),
-    "two kinds": ([{"round": 5, "kill": [1], "join": [2]}], {}, "has 2 of kill"),
-    "an unknown key": ([{"round": 5, "kil": [1]}], {}, 'faults[0]: unknown key "kil"'),
-    "the dead again": (
-        [{"round": 5, "kill": [1]}, {"round": 7, "kill": [1]}],
-        {},
-        "in round 7 node 1 is killed, but it is not there then",
-    ),
-    "one who is there": ([{"round": 5, "join": [1]}], {}, "node 1 joins, but it is there then"),
-    "nobody left": ([{"round": 5, "kill": list(range(N))}], {}, "nobody is left"),
-    "half a partition": (
-        [{"round": 5, "partition": [[0], [1]], "rounds": 2}],
-        {},
-        "names 2 nodes, and 8 are there",
-    ),
-    "a partition for ever": (
-        [{"round": 5, "partition": [[0, 1, 2, 3], [4, 5, 6, 7]]}],
-        {},
-        "faults[0].rounds: missing",
-    ),
-    "a join in parts": (
-        [
-            {"round": 3, "kill": [7]},
-            {"round": 5, "partition": [[0, 1, 2, 3], [4, 5, 6]], "rounds": 9},
-            {"round": 7, "join": [7]},
-        ],
-        {},
-        "in round 7 the network is in parts",
-    ),
-    "after the end": ([{"round": 99, "kill": [1]}], {}, "comes after the last round, 40"),
-    "a number of events": (3, {}, "faults: must be a list"),
-    "a tree that others may not be": (
-        [{"round": 5, "kill": [1]}],
-        {
-            "algorithm": {"name": "relaysum", "tree": "topology"},
-            "topology": {"nodes": N, "family": "path"},
-        },
-        'algorithm \'relaysum\' has "tree": "topology", which others may not be',
-    ),
-    "clients by rank": (
-        [{"round": 5, "kill": [1]}],
-        {"algorithm": {"name": "fedavg", "clients": [[0, 1], [2, 3]]}},
-        "algorithm 'fedavg' has lists of ranks in algorithm.clients",
-    ),
-    "a view that waits": (
-        [{"round": 5, "kill": [1], "epoch_after": 3}],
-        {},
-        "faults[0].epoch_after: is no key any more: a view begins with the round of the loss",
-    ),
-    "a partition of which no side is larger": (
-        [{"round": 5, "partition": [[0, 1, 2], [3, 4, 5], [6, 7]], "rounds": 2}],
-        {},
-        "no side of the partition of round 5 has more than half of the 8 nodes",
-    ),
-    "half of the nodes are not finite": (
-        [{"round": 5, "nonfinite": [0, 1, 2, 3, 4]}],
-        {},
-        "as on 5 of 8 nodes; training diverged",
-    ),
-    "not finite for some rounds": (
-        [{"round": 5, "nonfinite": [1], "rounds": 2}],
-        {},
-        "a nonfinite has none",
-    ),
-    "stop": (
-        [{"round": 5, "kill": [1]}],
-        {"membership": {"on_loss": "stop"}},
-        'membership.on_loss: "stop" ends a run',
-    ),
-    "checkpoints": (
-        [{"round": 5, "kill": [1]}],
-        {"checkpoint": {"every": 10}},
-        "checkpoint.every: a run with faults",
-    ),
-}
+def at_5(**event):
+    return [{"round": 5, **event}]
 
 
-def check_refusal(starling, case):
-    faults, more, text = case
-    more = {"algorithm": {"name": "d-psgd"}, **more}
-    algorithm = more.pop("algorithm")
-    topology = more.pop("topology", {"nodes": N, "family": "ring"})
+def refusals():
+    """What is wrong, faults, what else the experiment has, and what is said."""
+    yield "an unknown rank", at_5(kill=[8]), {}, "faults[0].kill: [8] is not allowed"
+    yield "a rank twice", at_5(kill=[1, 1]), {}, "each once"
+    yield "round 1", [{"round": 1, "kill": [1]}], {}, "faults[0].round: 1 is not allowed"
+    yield "no round", [{"kill": [1]}], {}, "faults[0].round: missing"
+    yield "no kind", at_5(), {}, "has 0 of kill"
+    yield "two kinds", at_5(kill=[1], join=[2]), {}, "has 2 of kill"
+    yield "an unknown key", at_5(kil=[1]), {}, 'faults[0]: unknown key "kil"'
+    twice, gone = [*at_5(kill=[1]), {"round": 7, "kill": [1]}], "in round 7 node 1 is killed, but"
+    yield "the dead again", twice, {}, f"{gone} it is not there then"
+    yield "one who is there", at_5(join=[1]), {}, "node 1 joins, but it is there then"
+    yield "nobody left", at_5(kill=list(range(N))), {}, "nobody is left"
+    half = at_5(partition=[[0], [1]], rounds=2)
+    yield "half a partition", half, {}, "names 2 nodes, and 8 are there"
+    endless = at_5(partition=[[0, 1, 2, 3], [4, 5, 6, 7]])
+    yield "a partition for ever", endless, {}, "faults[0].rounds: missing"
+    parted = at_5(partition=[[0, 1, 2, 3], [4, 5, 6]], rounds=9)
+    parted = [{"round": 3, "kill": [7]}, *parted, {"round": 7, "join": [7]}]
+    yield "a join in parts", parted, {}, "in round 7 the network is in parts"
+    late = [{"round": 99, "kill": [1]}]
+    yield "after the end", late, {}, "comes after the last round, 40"
+    yield "a number of events", 3, {}, "faults: must be a list"
+    tree = {"topology": {"nodes": N, "family": "path"}}
+    tree["algorithm"] = {"name": "relaysum", "tree": "topology"}
+    text = 'algorithm \'relaysum\' has "tree": "topology", which others may not be'
+    yield "a tree that others may not be", at_5(kill=[1]), tree, text
+    clients = {"algorithm": {"name": "fedavg", "clients": [[0, 1], [2, 3]]}}
+    text = "algorithm 'fedavg' has lists of ranks in algorithm.clients"
+    yield "clients by rank", at_5(kill=[1]), clients, text
+    text = "faults[0].epoch_after: is no key any more: a view begins with the round of the loss"
+    yield "a view that waits", at_5(kill=[1], epoch_after=3), {}, text
+    thirds = at_5(partition=[[0, 1, 2], [3, 4, 5], [6, 7]], rounds=2)
+    text = "no side of the partition of round 5 has more than half of the 8 nodes"
+    yield "a partition of which no side is larger", thirds, {}, text
+    text = "as on 5 of 8 nodes; training diverged"
+    yield "half of the nodes are not finite", at_5(nonfinite=[0, 1, 2, 3, 4]), {}, text
+    spoiled = at_5(nonfinite=[1], rounds=2)
+    yield "not finite for some rounds", spoiled, {}, "a nonfinite has none"
+    stop = {"membership": {"on_loss": "stop"}}
+    yield "stop", at_5(kill=[1]), stop, 'membership.on_loss: "stop" ends a run'
+    saved = {"checkpoint": {"every": 10}}
+    yield "checkpoints", at_5(kill=[1]), saved, "checkpoint.every: a run with faults"
+
+
+def check_refusal(starling, faults, more, text):
+    settings = {"algorithm": of("d-psgd"), "topology": {"nodes": N, "family": "ring"}, **more}
+    topology, algorithm = settings.pop("topology"), settings.pop("algorithm")
     try:
-        simulate(starling, topology, algorithm, 0.05, faults, problem(), **more)
+        simulate(starling, topology, algorithm, 0.05, faults, problem(), **settings)
     except _simulate.Refused as refused:
         return 0.0 if text in str(refused) else f"it says: {refused}"
     return "it was not refused"
@@ -522,8 +430,8 @@ def checks(starling):
     yield "a bridge", 1e-6, lambda: check_bridge(starling)
     yield "listed weights", 1e-6, lambda: check_listed_weights(starling)
     yield "the same bits twice", 0.0, lambda: check_twice(starling)
-    for name in REFUSED:
-        yield f"refused: {name}", 0.0, lambda name=name: check_refusal(starling, REFUSED[name])
+    for name, *case in refusals():
+        yield f"refused: {name}", 0.0, lambda case=case: check_refusal(starling, *case)
 
 
 def run_checks(checks, usage):

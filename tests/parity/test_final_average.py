@@ -6,12 +6,12 @@ usage: test_final_average.py [--starling] STARLING [--only TEXT]
 """
 import json
 import os
-import subprocess
 import sys
 import tempfile
 
 import numpy as np
 
+import _simulate
 from _simulate import main, read_lines, write
 
 ROUNDS, NODES = 24, 6
@@ -57,13 +57,8 @@ def call(starling, command, content, *words):
     with tempfile.TemporaryDirectory(prefix="starling-average-") as folder:
         write(folder, "experiment.json", content)
         out = ["--out", os.path.join(folder, "out")] if command != "check" else []
-        ended = subprocess.run(
-            [starling, command, os.path.join(folder, "experiment.json"), *out, *words],
-            capture_output=True,
-            text=True,
-            timeout=300,
-            stdin=subprocess.DEVNULL,
-        )
+        path = os.path.join(folder, "experiment.json")
+        ended = _simulate.call(starling, command, path, *out, *words)
         said = ended.stdout + ended.stderr
         if ended.returncode != 0 or not out:
             return said, None

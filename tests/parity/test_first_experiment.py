@@ -5,12 +5,8 @@ usage: test_first_experiment.py STARLING [TEST ...]
 """
 import os
 import re
-import sys
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(os.path.dirname(HERE))
-sys.path.insert(0, os.path.join(os.path.dirname(HERE), "chaos"))
-from _scene import check, run_tests  # noqa: E402
+from _here import ROOT, check, run_tests
 
 
 def section():

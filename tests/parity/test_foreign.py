@@ -6,14 +6,10 @@ usage: test_foreign.py STARLING [TEST ...]
 """
 import gzip
 import json
-import os
-import sys
 
 import numpy as np
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(os.path.dirname(HERE), "chaos"))
-from _scene import check, run_tests  # noqa: E402
+from _here import check, run_tests
 
 try:
     import networkx as nx
@@ -62,12 +58,6 @@ def hold(scene, name, expected, *arguments):
     return topology
 
 
-def save(scene, name, text):
-    with open(scene.path(name), "w") as file:
-        file.write(text)
-    return name
-
-
 def link_data(graph, key):
     data = nx.node_link_data(graph)
     links = data.pop("links", None) or data.pop("edges")
@@ -83,9 +73,9 @@ def write_all(scene, graph):
         (nx.write_weighted_edgelist, "g.weighted"),
     ):
         write(graph, scene.path(name))
-    save(scene, "links.json", link_data(graph, "links"))
-    save(scene, "edges.json", link_data(graph, "edges"))
-    save(scene, "adjacency.json", json.dumps(nx.adjacency_data(graph)))
+    scene.write("links.json", link_data(graph, "links"))
+    scene.write("edges.json", link_data(graph, "edges"))
+    scene.write("adjacency.json", json.dumps(nx.adjacency_data(graph)))
     return ("g.graphml", "g.gml", "links.json", "edges.json", "adjacency.json", "g.edges")
 
 
@@ -136,7 +126,7 @@ def test_names_of_nodes_are_kept(scene):
     for name in write_all(scene, graph)[:4]:
         topology = hold(scene, name, metropolis(graph))
         check(topology["provenance"]["names"] == list(graph), topology["provenance"])
-    save(scene, "cities.csv", "source,target\nrome,oslo\noslo,bern\n")
+    scene.write("cities.csv", "source,target\nrome,oslo\noslo,bern\n")
     topology = hold(scene, "cities.csv", metropolis(nx.path_graph(3)))
     check(topology["provenance"]["names"] == ["rome", "oslo", "bern"], topology["provenance"])
     shuffled = nx.Graph([(3, 1), (2, 3), (4, 2)])  # counted from 1
@@ -186,10 +176,9 @@ def test_matrices_of_numpy(scene):
     hold(scene, "w.csv", w)
     entries = [(i, j) for j in range(6) for i in range(6) if w[i, j]]
     lines = "".join(f"{i + 1} {j + 1} {float(w[i, j])!r}\n" for i, j in entries)
-    save(scene, "w.mtx", market(w, "coordinate real general", f" {len(entries)}\n{lines}"))
+    scene.write("w.mtx", market(w, "coordinate real general", f" {len(entries)}\n{lines}"))
     hold(scene, "w.mtx", w)
-    save(
-        scene,
+    scene.write(
         "a.mtx",
         market(w, "array real general", "\n" + "\n".join(map(repr, w.T.ravel().tolist()))),
     )
@@ -210,11 +199,11 @@ def test_adjacency_matrices(scene):
     hold(scene, "ones.npy", uniform(directed))
     rows = ["," + ",".join(f"n{i}" for i in range(10))]
     rows += [f"n{i}," + ",".join(map(str, line)) for i, line in enumerate(ones.astype(int))]
-    save(scene, "pandas.csv", "\n".join(rows) + "\n")
+    scene.write("pandas.csv", "\n".join(rows) + "\n")
     check(hold(scene, "pandas.csv", metropolis(graph))["provenance"]["names"][3] == "n3", rows)
     lower = [(i, j) for i in range(10) for j in range(i) if ones[i, j]]
     lines = "".join(f"{i + 1} {j + 1}\n" for i, j in lower)
-    save(scene, "ones.mtx", market(ones, "coordinate pattern symmetric", f" {len(lower)}\n{lines}"))
+    scene.write("ones.mtx", market(ones, "coordinate pattern symmetric", f" {len(lower)}\n{lines}"))
     hold(scene, "ones.mtx", metropolis(graph))
 
 
@@ -234,15 +223,15 @@ def test_edge_lists(scene):
     gephi = "Source;Target;Type;Id;Weight\n" + "".join(
         f'"{a}";"{b}";Directed;7;0.5\n' for a, b in ((0, 1), (1, 2), (2, 0))
     )
-    save(scene, "gephi.csv", gephi)
+    scene.write("gephi.csv", gephi)
     hold(scene, "gephi.csv", np.array([[0.5, 0, 0.5], [0.5, 0.5, 0], [0, 0.5, 0.5]]))
     both = "".join(f"{a}\t{b}\t0.3\n{b}\t{a}\t0.3\n" for a, b in pairs)
     w = 0.3 * nx.to_numpy_array(graph) + 0.4 * np.eye(5)
-    save(scene, "both.tsv", both)
+    scene.write("both.tsv", both)
     hold(scene, "both.tsv", w)
-    save(scene, "more.txt", "".join(f"{a} {b}\n" for a, b in [*pairs, pairs[2][::-1], pairs[0]]))
+    scene.write("more.txt", "".join(f"{a} {b}\n" for a, b in [*pairs, pairs[2][::-1], pairs[0]]))
     hold(scene, "more.txt", metropolis(graph))
-    triangle = save(scene, "triangle.csv", "0,1,1\n1,0,1\n1,1,0\n")  # a matrix, of three columns
+    triangle = scene.write("triangle.csv", "0,1,1\n1,0,1\n1,1,0\n")  # a matrix, of three columns
     hold(scene, triangle, np.full((3, 3), 1 / 3))
 
 
@@ -285,7 +274,7 @@ WRONG = {
 
 def test_what_is_no_graph_is_told(scene):
     for name, (text, said) in WRONG.items():
-        save(scene, name, text)
+        scene.write(name, text)
         made = scene.call("topology", "make", "--from", scene.path(name))
         made.check_refused(name, said)
     for array, said in (
@@ -303,7 +292,7 @@ def test_a_graph_in_place_of_a_topology_is_told_what_to_do(scene):
         ("g.graphml", "<graphml><graph/></graphml>"),
         ("g.edges", "0 1\n1 2\n"),
     ):
-        save(scene, name, text)
+        scene.write(name, text)
         experiment = scene.write("e.json", json.dumps({"rounds": 1, "topology": name}))
         for command in ("check", scene.path(name)), ("check", experiment):
             scene.call(*command).check_refused("starling topology make --from")

@@ -7,13 +7,9 @@ usage: test_gpu_check.py STARLING [TEST ...]
 """
 import os
 import subprocess
-import sys
 import tarfile
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(os.path.dirname(HERE))
-sys.path.insert(0, os.path.join(os.path.dirname(HERE), "chaos"))
-from _scene import check, run_tests  # noqa: E402
+from _here import ROOT, check, run_tests
 
 NO_GPU = "echo 'no GPU: no NVIDIA driver, or one that is older than CUDA 13.0'"
 GPU = "echo 'cuda:0  a GPU'"

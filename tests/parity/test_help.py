@@ -4,12 +4,8 @@
 usage: test_help.py STARLING [TEST ...]
 """
 import os
-import sys
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(os.path.dirname(HERE))
-sys.path.insert(0, os.path.join(os.path.dirname(HERE), "chaos"))
-from _scene import check, run_tests  # noqa: E402
+from _here import ROOT, check, run_tests
 
 COMMANDS = ["run", "agent", "sim", "compare", "checkpoint", "status", "devices", "check"]
 COMMANDS += ["topology", "keys", "keys make", "keys roster"]

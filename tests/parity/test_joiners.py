@@ -4,12 +4,13 @@ test_faults.py, and what is refused.
 
 usage: test_joiners.py [--starling] STARLING [--only TEXT]
 """
+import functools
 import sys
 
-from _simulate import dpsgd
+from _simulate import apart_by_rank, dpsgd
 import algorithms as A
 from test_faults import CASES, D, N, RECORDED, SEED, TOLERANCE
-from test_faults import Members, check_refusal, compare, regroup, ring, run_checks, simulate
+from test_faults import Members, check_refusal, regroup, ring, run_checks, simulate
 
 # Two ranks come that the run did not begin with; then the lowest and one of them die.
 GROWN = [
@@ -22,10 +23,7 @@ GROWN = [
 
 def train_grown(kind, settings, compress, slots_of, rate, a, b, x0):
     """round -> {rank: model}"""
-
-    def make(ranks, x, slots):
-        return Members(kind, settings, compress, ranks, x, slots)
-
+    make = functools.partial(Members, kind, settings, compress)
     now, history = make(range(N), x0, slots_of(range(N))), {}
     members = {10: ([], [N]), 20: ([0], []), 28: ([], [N + 1]), 34: ([N], [])}
     for r in RECORDED:
@@ -57,46 +55,29 @@ def check_grown(starling, name, family="ring"):
     compress = A.compressor(algorithm.get("compressor", "identity"))
     expected = train_grown(kind, algorithm, compress, slots_of, 0.05, a, b, x0[:N])
     topology = {"nodes": N, "family": family, "weights": "metropolis"}
-    found, _ = simulate(
-        starling,
-        topology,
-        algorithm,
-        0.05,
-        GROWN,
-        (a, b, x0),
-        membership={"joiners": 2},
-    )
-    return compare(found, expected)
+    run = starling, topology, algorithm, 0.05, GROWN, (a, b, x0)
+    found, _ = simulate(*run, membership={"joiners": 2})
+    return apart_by_rank(found, expected)
 
 
-REFUSED = {
-    "a joiner too many": (
-        [{"round": 5, "join": [9]}],
-        {"membership": {"joiners": 1}},
-        "faults[0].join: [9] is not allowed; it must be a list of ranks, 0 to 8",
-    ),
-    "a joiner beside listed weights": (
-        [],
-        {
-            "membership": {"joiners": 1, "on_loss": "continue"},
-            "topology": {"nodes": N, "edges": [[i, (i + 1) % N, 0.3] for i in range(N)]},
-        },
-        "membership.joiners: 1: listed weights say nothing of a node that joins",
-    ),
-    "joiners where a loss ends the run": (
-        [],
-        {"membership": {"joiners": 1, "on_loss": "stop"}},
-        "membership.joiners: 1, but nobody joins where membership.on_loss is",
-    ),
-}
+def refusals():
+    one = {"membership": {"joiners": 1}}
+    text = "faults[0].join: [9] is not allowed; it must be a list of ranks, 0 to 8"
+    yield "a joiner too many", [{"round": 5, "join": [9]}], one, text
+    listed = {"nodes": N, "edges": [[i, (i + 1) % N, 0.3] for i in range(N)]}
+    text = "membership.joiners: 1: listed weights say nothing of a node that joins"
+    yield "a joiner beside listed weights", [], {**one, "topology": listed}, text
+    stop = {"membership": {"joiners": 1, "on_loss": "stop"}}
+    text = "membership.joiners: 1, but nobody joins where membership.on_loss is"
+    yield "joiners where a loss ends the run", [], stop, text
 
 
 def checks(starling):
     for name in ("d-psgd", "choco-sgd", "dcd-psgd", "gradient-tracking"):
         yield name, TOLERANCE, lambda name=name: check_grown(starling, name)
     yield "a hypercube", TOLERANCE, lambda: check_grown(starling, "d-psgd", "hypercube")
-    for name, case in REFUSED.items():
-        yield f"refused: {name}", 0.0, lambda case=case: check_refusal(starling, case)
+    for name, *case in refusals():
+        yield f"refused: {name}", 0.0, lambda case=case: check_refusal(starling, *case)
 
 
 if __name__ == "__main__":

@@ -137,8 +137,6 @@ def refusals():
     yield settings(2, start=[[1, 0]] * 4), [6, 5], start
     uneven = settings(2, start=[[1, 0], [1]])
     yield uneven, [6, 5], "a list of equally long lists of numbers"
-    yield settings(2, warmup_rounds=-1), [6, 5], '"auto", or an integer from 0 to'
-    yield settings(0), [6, 5], "algorithm.rank: 0 is not allowed"
     yield {**settings(2), "compressor": "top-k"}, [6, 5], "sends vectors as they are"
 
 

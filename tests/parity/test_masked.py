@@ -6,23 +6,13 @@ usage: test_masked.py [--starling] STARLING [--only TEXT]
 """
 import functools
 import os
-import subprocess
 import sys
 import tempfile
 
 import numpy as np
 
-from _simulate import (
-    all_models,
-    check_refusal,
-    check_same,
-    dpsgd,
-    irregular,
-    main,
-    matchings,
-    within,
-    write,
-)
+from _simulate import all_models, call, check_refusal, check_same, dpsgd, irregular, main
+from _simulate import matchings, within, write
 from expect import exponential
 
 D, ROWS, ROUNDS, FRACTION = 40, 30, 12, 0.25
@@ -87,10 +77,9 @@ def check_overlap(starling):
     """A session that overlaps sends its own vector."""
     with tempfile.TemporaryDirectory(prefix="starling-masked-") as folder:
         write(folder, "session.json", {"topology": GRAPHS["irregular"].topology, **ALGORITHM})
-        command = [starling, "check", os.path.join(folder, "session.json"), "--session"]
+        path = os.path.join(folder, "session.json")
         ended = {
-            form: subprocess.run([*command, form], capture_output=True, text=True)
-            for form in ("mix", "overlap")
+            form: call(starling, "check", path, "--session", form) for form in ("mix", "overlap")
         }
     said = ended["overlap"].stderr
     good = ended["mix"].returncode == 0 and "sends vectors as they are" in said

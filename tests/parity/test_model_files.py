@@ -7,13 +7,10 @@ usage: test_model_files.py STARLING [TEST ...]
 import json
 import os
 import struct
-import sys
 
 import numpy
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(os.path.dirname(HERE), "chaos"))
-from _scene import check, run_tests  # noqa: E402
+from _here import check, run_tests
 
 MLP = {"dense1.weight": (784, 16), "dense1.bias": (16,), "dense2.weight": (16, 10)}
 MLP["dense2.bias"] = (10,)
@@ -108,37 +105,19 @@ def test_a_run_goes_on_where_one_ended(scene):
     check(ends[0].tobytes() == ends[1].tobytes(), "agents and simulator end elsewhere")
 
 
-def refused(scene, name, *words):
-    path = scene.experiment(rounds=2, topology__nodes=4, model__start=scene.path(name))
-    result = scene.call("sim", path, "--out", scene.path("refused"))
-    check(result.code == 2, f"{name}: code {result.code}, {result.err}")
-    check(not os.path.exists(scene.path("refused")), f"{name}: a run folder is left")
-    for word in ("starling:", "model.start", name, *words):
-        check(word in result.err, f"{name}: {word!r} is not in {result.err!r}")
-
-
 def test_a_file_that_does_not_fit_is_refused_by_name(scene):
+    """Of each reader one; test_tensors.c has the others."""
     tensors = drawn(MLP)
-    wrong = {**tensors, "dense1.weight": tensors["dense1.weight"].T}
-    write(scene.path("turned"), wrong)
-    refused(scene, "turned", '"dense1.weight"', "[16, 784]", "[784, 16]")
-    write(scene.path("more"), {**tensors, "momentum": numpy.zeros(3, "float32")})
-    refused(scene, "more", '"momentum"', "[3]")
-    write(scene.path("fewer"), {k: v for k, v in tensors.items() if k != "dense2.bias"})
-    refused(scene, "fewer", '"dense2.bias"', "[10]")
-    write(scene.path("infinite"), {**tensors, "dense2.bias": numpy.full(10, numpy.inf)})
-    refused(scene, "infinite", "not finite")
-    write(scene.path("whole"), tensors)
-    with open(scene.path("whole"), "rb") as file:
-        data = file.read()
-    scene.write("cut", data[:-4])
-    refused(scene, "cut", "cut off")
+    write(scene.path("turned"), {**tensors, "dense1.weight": tensors["dense1.weight"].T})
     numpy.save(scene.path("short.npy"), numpy.zeros(5, "float32"))
-    refused(scene, "short.npy", "[5]", "[12730]")
-    numpy.save(scene.path("double.npy"), numpy.zeros(12730))
-    refused(scene, "double.npy", "float32", "<f8")
-    scene.write("text", b"no model at all")
-    refused(scene, "text", "neither")
+    for name, *words in (
+        ("turned", '"dense1.weight"', "[16, 784]", "[784, 16]"),
+        ("short.npy", "[5]", "[12730]"),
+    ):
+        path = scene.experiment(rounds=2, topology__nodes=4, model__start=scene.path(name))
+        result = scene.call("sim", path, "--out", scene.path("refused"))
+        result.check_refused("model.start", name, *words)
+        check(not os.path.exists(scene.path("refused")), f"{name}: a run folder is left")
 
 
 run_tests(

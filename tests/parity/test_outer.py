@@ -14,25 +14,9 @@ import _simulate
 import algorithms
 from _simulate import check_refusal, of, simulate
 from expect import Graph
-from test_algorithms import (
-    DIGRAPH,
-    EXPONENTIAL,
-    GRAPHS,
-    IRREGULAR,
-    MATCHINGS,
-    MOMENTUM,
-    NESTEROV,
-    OWN,
-    PLAIN,
-    RING,
-    SAME,
-    TOP4,
-    Case,
-    cases,
-    check_identity,
-    check_mean,
-    compare,
-)
+from test_algorithms import DIGRAPH, EXPONENTIAL, GRAPHS, IRREGULAR, MATCHINGS, MOMENTUM, NESTEROV
+from test_algorithms import OWN, PLAIN, RING, SAME, TOP4
+from test_algorithms import Case, cases, check_identity, check_mean, compare
 
 OPTIMIZERS = {
     "adamw": {"name": "adamw", "learning_rate": 0.02, "weight_decay": 0.05},

@@ -8,12 +8,9 @@ import json
 import os
 import shutil
 import socket
-import sys
 import threading
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(os.path.dirname(HERE), "chaos"))
-from _scene import check, run_tests  # noqa: E402
+from _here import check, run_tests
 
 # A title, a colour by C1 as UTF-8, DEL, a line of its own, and text that runs backwards.
 SPITE = "x\x1b]0;title\x07\u009b31m\x7f\nstarling: all is well\u202e"
@@ -81,15 +78,6 @@ def keys_and_values(scene):
     look(scene.call(SPITE), SHOWN)
     look(scene.call("sim", f"--{SPITE}"), SHOWN)
     look(scene.call("status", SPITE), SHOWN)
-
-
-def long_values_keep_their_hints(scene):
-    path = scene.experiment(**{**QUIET, "x" * 100_000: 1})
-    look(scene.call("check", path), "unknown key", "see docs/experiment.md")
-    path = scene.write("long-roster", "h" * 400 + ":1\n")
-    look(
-        scene.call("agent", scene.experiment(**QUIET), "--rank", "0", "--roster", path), "HOST:PORT"
-    )
 
 
 def names_of_files(scene):
@@ -212,25 +200,11 @@ def what_is_no_file_is_named(scene):
         what = "is a folder" if what == "folder" else f"is not a regular file but a {what}"
         refuse(scene, what, "sim", path)
         refuse(scene, what, "keys", "roster", f"127.0.0.1:7000={path}")
-
-
-def no_reader_waits_for_a_pipe(scene):
     experiment, pipe = scene.experiment(**QUIET), scene.path("pipe")
-    os.mkfifo(pipe)
     for arguments in (
-        ["run", pipe],
-        ["check", pipe],
-        ["compare", pipe],
-        ["agent", pipe, "--rank", "0", "--roster", "127.0.0.1:7000"],
         ["agent", experiment, "--rank", "0", "--roster", pipe],
-        ["check", experiment, "--set", f"topology={pipe}"],
-        ["check", experiment, "--set", "model.name=quadratic", "--set", f"model.path={pipe}"],
-        ["check", experiment, "--set", f"data.path={pipe}", "--set", "data.name=libsvm"],
         ["check", experiment, "--set", f"security.key={pipe}"],
-        ["topology", "analyse", pipe],
         ["topology", "make", "--from", pipe],
-        ["topology", "make", "ring", "--nodes", "3", "--links", pipe, "--weights", "bandwidth"],
-        ["topology", "rank", "--nodes", "3", "--links", pipe],
     ):
         refuse(scene, "is not a regular file but a pipe", *arguments)
     scene.environment = {"STARLING_PLUGIN": pipe}
@@ -255,14 +229,12 @@ def no_reader_of_a_run_waits_for_a_pipe(scene):
 TESTS = [
     an_experiments_name,
     keys_and_values,
-    long_values_keep_their_hints,
     names_of_files,
     hosts,
     variables,
     whoever_answers_at_a_port,
     logs_of_events,
     what_is_no_file_is_named,
-    no_reader_waits_for_a_pipe,
     no_reader_of_a_run_waits_for_a_pipe,
 ]
 

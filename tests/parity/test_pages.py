@@ -18,8 +18,8 @@ import subprocess
 import sys
 import tempfile
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(os.path.dirname(HERE))
+from _here import ROOT, Wrong, expect
+
 
 NEEDS = {
     "agents": "looks at agents that run, or stops them",
@@ -37,15 +37,6 @@ SYSTEM = set(
 PREFIXES = set("for in do done if then else fi while sudo time nice".split())
 # What a training has in place of its own length.
 LIGHT = ["rounds=2", "epochs=0", "record.every=1000000"]
-
-
-class Wrong(Exception):
-    pass
-
-
-def expect(holds, why):
-    if not holds:
-        raise Wrong(why)
 
 
 # ---- pages ----

@@ -9,10 +9,11 @@ import glob
 import math
 import os
 import re
-import subprocess
 import sys
 import tempfile
 import xml.etree.ElementTree as tree
+
+from _simulate import call
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 SVG = "{http://www.w3.org/2000/svg}"
@@ -53,13 +54,7 @@ MADE = [
 
 def draw(starling, file, folder):
     out = os.path.join(folder, "picture.svg")
-    ended = subprocess.run(
-        [starling, "topology", "draw", file, "-o", out],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    ended = call(starling, "topology", "draw", file, "-o", out)
     # On a slow machine it says every five seconds that it is still at work.
     said = [line for line in ended.stderr.splitlines() if not line.startswith("starling: still ")]
     if ended.returncode != 0 or said or ended.stdout:
@@ -71,30 +66,19 @@ def draw(starling, file, folder):
 def text_box(element):
     """(left, top, right, bottom) of a text, with letters as wide as those of a wide font."""
     text, size = "".join(element.itertext()), float(element.get("font-size"))
-    width = (
-        sum(0.3 if c in " .,·|-−()1il" else 0.62 for c in text)
-        * size
-        * (1.08 if element.get("font-weight") else 1)
-    )
-    left = (
-        float(element.get("x"))
-        - {"start": 0, "middle": width / 2, "end": width}[element.get("text-anchor")]
-    )
-    return (
-        left,
-        float(element.get("y")) - 0.72 * size,
-        left + width,
-        float(element.get("y")) + 0.1 * size,
-    )
+    width = size * sum(0.3 if c in " .,·|-−()1il" else 0.62 for c in text)
+    width *= 1.08 if element.get("font-weight") else 1
+    before = {"start": 0, "middle": width / 2, "end": width}[element.get("text-anchor")]
+    left, base = float(element.get("x")) - before, float(element.get("y"))
+    return left, base - 0.72 * size, left + width, base + 0.1 * size
 
 
 def check_texts(root):
     width, height = float(root.get("width")), float(root.get("height"))
     boxes = [(text_box(e), "".join(e.itertext())) for e in root.iter(SVG + "text")]
     for i, (a, text) in enumerate(boxes):
-        assert (
-            a[0] >= 0 and a[1] >= 0 and a[2] <= width and a[3] <= height
-        ), f"'{text}' leaves the picture"
+        inside = a[0] >= 0 and a[1] >= 0 and a[2] <= width and a[3] <= height
+        assert inside, f"'{text}' leaves the picture"
         for b, other in boxes[:i]:
             overlap = a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
             assert not overlap, f"'{text}' lies over '{other}'"
@@ -137,31 +121,17 @@ def check_picture(starling, file):
         assert data == draw(starling, file, folder), "not the same bytes a second time"
     root = tree.fromstring(data)
     assert root.tag == SVG + "svg", root.tag
-    assert {e.tag.removeprefix(SVG) for e in root.iter()} <= {
-        "svg",
-        "title",
-        "desc",
-        "g",
-        "rect",
-        "line",
-        "circle",
-        "path",
-        "text",
-        "tspan",
-    }, "an unknown element"
-    assert not re.search(
-        rb"nan|inf(?!o)", re.sub(rb"<(title|desc)>.*?</\1>", b"", data)
-    ), "a number that is none"
+    known = set("svg title desc g rect line circle path text tspan".split())
+    assert {e.tag.removeprefix(SVG) for e in root.iter()} <= known, "an unknown element"
+    drawn = re.sub(rb"<(title|desc)>.*?</\1>", b"", data)
+    assert not re.search(rb"nan|inf(?!o)", drawn), "a number that is none"
     for element in root.iter():
         for name in ("cx", "cy", "x1", "y1", "x2", "y2"):
-            assert (
-                -1 <= float(element.get(name, 0)) <= 1000
-            ), f"{name} = {element.get(name)} is outside"
+            at = float(element.get(name, 0))
+            assert -1 <= at <= 1000, f"{name} = {at} is outside"
     check_texts(root)
     facts = root.find(SVG + "desc").text
-    nodes, edges = (
-        int(number) for number in re.match(r"(\d+) nodes? · (\d+) edge", facts).groups()
-    )
+    nodes, edges = map(int, re.match(r"(\d+) nodes? · (\d+) edge", facts).groups())
     graph = next(e for e in root.iter(SVG + "g") if e.get("id") == "graph")
     circles = len(list(graph.iter(SVG + "circle")))
     if circles > nodes:
@@ -177,43 +147,32 @@ def check_picture(starling, file):
 
 def check_ring(starling):
     """Of a plain graph, each edge is one line."""
-    panels, nodes, edges, graph = check_picture(
-        starling, os.path.join(ROOT, "topologies", "ring-8.json")
-    )
+    file = os.path.join(ROOT, "topologies", "ring-8.json")
+    panels, nodes, edges, graph = check_picture(starling, file)
     assert (panels, nodes, edges, len(list(graph.iter(SVG + "line")))) == (1, 8, 8, 8)
 
 
 def check_schedule(starling):
     """Of a schedule, each slot and all together; edges of round 3 have both directions, so that
     they are lines without arrows."""
-    panels, nodes, _, graph = check_picture(
-        starling, os.path.join(ROOT, "topologies", "one-peer-exponential-8.json")
-    )
-    assert (panels, nodes, len(list(graph.iter(SVG + "path")))) == (
-        4,
-        8,
-        16,
-    ), "16 arrows in rounds 1 and 2"
+    file = os.path.join(ROOT, "topologies", "one-peer-exponential-8.json")
+    panels, nodes, _, graph = check_picture(starling, file)
+    found = panels, nodes, len(list(graph.iter(SVG + "path")))
+    assert found == (4, 8, 16), "16 arrows in rounds 1 and 2"
 
 
 def check_made(starling, arguments):
     with tempfile.TemporaryDirectory(prefix="starling-picture-") as folder:
         file = os.path.join(folder, "made.json")
-        subprocess.run(
-            [starling, "topology", "make", *arguments.split(), "-o", file], check=True, timeout=60
-        )
+        made = call(starling, "topology", "make", *arguments.split(), "-o", file)
+        assert made.returncode == 0, made.stderr
         check_picture(starling, file)
 
 
 def check_readme(starling):
     """The table of topologies/README.md is that of the files, and each file has its picture."""
-    ended = subprocess.run(
-        [sys.executable, os.path.join(ROOT, "tools", "topologies"), starling, "--check"],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    script = os.path.join(ROOT, "tools", "topologies")
+    ended = call(sys.executable, script, starling, "--check")
     assert ended.returncode == 0, ended.stderr.strip()
 
 

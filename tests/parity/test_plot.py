@@ -12,26 +12,24 @@ import subprocess
 import sys
 import xml.etree.ElementTree as tree
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-PLOT = os.path.join(os.path.dirname(os.path.dirname(HERE)), "tools", "plot")
-sys.path.insert(0, os.path.join(os.path.dirname(HERE), "chaos"))
-from _scene import check, run_tests  # noqa: E402
+from _here import ROOT, check, run_tests
+
+PLOT = os.path.join(ROOT, "tools", "plot")
 
 SVG = "{http://www.w3.org/2000/svg}"
 PYTHONS = [sys.executable, "/usr/bin/python3"]
-MISSING = "matplotlib is not installed"
 
 
 def python():
     """A Python that has matplotlib; None: there is none."""
-    for path in PYTHONS:
-        if os.path.exists(path):
-            if (
-                subprocess.run([path, "-c", "import matplotlib"], capture_output=True).returncode
-                == 0
-            ):
-                return path
+    for path in filter(os.path.exists, PYTHONS):
+        if subprocess.run([path, "-c", "import matplotlib"], capture_output=True).returncode == 0:
+            return path
     return None
+
+
+def missing(scene):
+    return "matplotlib is not installed"
 
 
 def plot(scene, *arguments, code=0):
@@ -68,36 +66,25 @@ def bounds(element):
 
 
 def test_equal_names_are_told_apart(scene):
-    if python() is None:
-        return MISSING
     folders = [simulate(scene, f"seed{seed}/out", seed=seed) for seed in (1, 2, 3)]
     _, texts = plot(scene, *folders)
     check({"seed1/out", "seed2/out", "seed3/out"} <= set(texts), f"{texts}")
-    return None
 
 
 def test_the_legend_is_outside_the_axes(scene):
-    if python() is None:
-        return MISSING
     root, _ = plot(scene, simulate(scene, "one"), simulate(scene, "two", seed=4))
     legend, axes = bounds(group(root, "legend_1")), bounds(group(root, "patch_2"))
     check(legend[1] > axes[3], f"the legend {legend} lies over the axes {axes}")
-    return None
 
 
 def test_axes_of_megabytes_and_seconds(scene):
-    if python() is None:
-        return MISSING
     folder = simulate(scene, "run")
     for kind, label in (("rounds", "round"), ("mb", "MB sent by a node"), ("seconds", "seconds")):
         _, texts = plot(scene, folder, "--x", kind)
         check(any(text.startswith(label) for text in texts), f"--x {kind}: {texts}")
-    return None
 
 
 def test_folders_of_compare(scene):
-    if python() is None:
-        return MISSING
     variants = [{"name": "d-psgd"}, {"name": "slow", "set": {"optimizer.learning_rate": 0.001}}]
     path = scene.experiment(rounds=20, record__every=5, variants=variants)
     for arguments, names in (
@@ -109,39 +96,30 @@ def test_folders_of_compare(scene):
         check(ended.code == 0, f"{ended.err!r}")
         _, texts = plot(scene, out)
         check(names <= set(texts), f"{arguments}: {texts}")
-    return None
 
 
 def test_folder_of_an_agent(scene):
-    if python() is None:
-        return MISSING
     folder = simulate(scene, "run")
     os.mkdir(scene.path("agent"))
     for name in ("config.json", "metrics-3.jsonl"):
         shutil.copy(os.path.join(folder, name), scene.path("agent"))
     _, texts = plot(scene, scene.path("agent"))
     check("not known to an agent alone" in texts, f"{texts}")
-    return None
 
 
 def test_many_nodes(scene):
-    if python() is None:
-        return MISSING
     data = {"name": "digits", "train_samples": 960, "test_samples": 50, "batch": 4}
     plot(scene, simulate(scene, "many", topology__nodes=120, model="softmax", data=data))
-    return None
 
 
 def test_what_is_no_run_is_refused(scene):
-    if python() is None:
-        return MISSING
     os.mkdir(scene.path("empty"))
     text, _ = plot(scene, scene.path("empty"), code=1)
     check("tools/plot: " in text and "neither a run folder" in text, text)
     text, _ = plot(scene, scene.path("none"), code=1)
     check("none" in text, text)
-    return None
 
 
 if __name__ == "__main__":
-    run_tests([value for name, value in list(globals().items()) if name.startswith("test_")])
+    tests = [value for name, value in list(globals().items()) if name.startswith("test_")]
+    run_tests(tests if python() else [missing])

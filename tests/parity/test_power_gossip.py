@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """power-gossip on quadratics whose first parameters are a matrix: its formulas from an independent
-float64 program, what it is at full rank, that the mean stays and models agree, its bytes, and what
-is refused.
+float64 program, what it is at full rank, that the mean stays and models agree, and its bytes. What
+is refused is as in test_low_rank.py.
 
 usage: test_power_gossip.py [--starling] STARLING [--only TEXT]
 """
@@ -11,16 +11,9 @@ import sys
 import numpy as np
 
 import test_low_rank
-from _simulate import check_same, dpsgd, main, matchings, simulate
-from expect import Graph, ring
-from test_low_rank import GRAPHS, NESTEROV, SHAPES, check_formula, check_refused, models, problem_of
-
-
-def schedule(n, *slots):
-    """Metropolis weights of each slot's edges."""
-    topology = {"nodes": n, "schedule": [{"edges": edges} for edges in slots]}
-    weights = [dpsgd.metropolis(n, edges) for edges in slots]
-    return Graph({**topology, "weights": "metropolis"}, weights)
+from _simulate import check_same, main, matchings, schedule, simulate
+from expect import ring
+from test_low_rank import GRAPHS, NESTEROV, SHAPES, check_formula, models, problem_of
 
 
 PAIRS = [[0, 1], [2, 3], [4, 5]], [[1, 2], [3, 4], [5, 0]]
@@ -74,15 +67,6 @@ def check_bytes(starling):
     return (None if sent == {expected} else f"{sent} bytes, not {expected}"), 0
 
 
-def refusals():
-    """(settings, matrix, what is said)"""
-    yield settings(6), [6, 5], "algorithm.rank: 6 is no rank of a matrix of this model"
-    yield settings(1), [], '"power-gossip" factors matrices, and this model has none'
-    start = "algorithm.start: has 1 rows of 2 numbers; it must have 5"
-    yield settings(2, start=[[1, 0]]), [6, 5], start
-    yield settings(2, compressor="top-k"), [6, 5], "sends vectors as they are"
-
-
 def formulas():
     start = np.random.default_rng(4).standard_normal((10, 2)).tolist()
     given = settings(2, start=start, local_steps=2)
@@ -103,8 +87,6 @@ def all_checks(starling):
         yield f"full rank {where}", functools.partial(check_full, starling, graph)
         yield f"agreement {where}", functools.partial(check_agreement, starling, graph)
     yield "bytes", lambda: check_bytes(starling)
-    for case in refusals():
-        yield f"refused: {case[-1]}", functools.partial(check_refused, starling, *case)
 
 
 if __name__ == "__main__":

@@ -13,14 +13,14 @@ import os
 import re
 import shutil
 import struct
-import subprocess
 import sys
 import tempfile
 
 from _cover import NO_GPU_KERNELS, combinations, forgotten
+from _each import CASES, WITHOUT_MOMENTUM
 from _listed import unnamed
-from _simulate import QUICK, arguments, read_lines, write
-from test_devices import CASES, DIRECTED, OTHERWISE, WITHOUT_MOMENTUM, guarded
+from _simulate import QUICK, arguments, call, read_lines, write
+from test_devices import DATA, DIRECTED, OTHERWISE, guarded
 
 ROUNDS, EVERY, KEEP = 11, 2, 4
 RING = {"nodes": 5, "family": "ring"}
@@ -43,22 +43,11 @@ def experiment(settings, topology=RING, device="cpu", optimizer=None, **more):
         "algorithm": settings,
         "optimizer": {"learning_rate": 0.05, "momentum": momentum, **(optimizer or {})},
         "model": "softmax",
-        "data": {"name": "digits", "train_samples": 300, "test_samples": 50, "batch": 8},
+        "data": dict(DATA),
         "record": {"every": 3, "parameters_at": [0, 5, ROUNDS]},
         "checkpoint": {"every": EVERY, "keep": KEEP},
         **more,
     }
-
-
-def call(starling, *words, env=None):
-    return subprocess.run(
-        [starling, *words],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        stdin=subprocess.DEVNULL,
-        env={**os.environ, **(env or {})},
-    )
 
 
 def must(ended):

@@ -13,8 +13,8 @@ import os
 import re
 import sys
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(os.path.dirname(HERE))
+from _here import ROOT, Wrong, expect
+
 PAGE = "docs/security.md"
 HEADING = "| who | cannot | can |"
 NAME = re.compile(r"`(fuzz_\w+|[a-z]\w*\.[a-z]\w+)`")
@@ -22,15 +22,6 @@ SETTINGS = re.compile(r"(transport|membership|security|monitor|topology)\.")
 ATTACKERS = ("stranger", "on the way", "another user", "roster", "run's key", "one node's pair")
 ATTACKERS += ("watches a monitor", "wrote an experiment or a checkpoint")
 ALL_POWERFUL = "root"
-
-
-class Wrong(Exception):
-    pass
-
-
-def expect(holds, why):
-    if not holds:
-        raise Wrong(why)
 
 
 def read(path):

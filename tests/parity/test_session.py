@@ -14,9 +14,9 @@ import sys
 import numpy as np
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path[:0] = [os.path.join(ROOT, "tests", folder) for folder in ("reference", "chaos")]
+sys.path.insert(0, os.path.join(ROOT, "tests", "chaos"))
+from _simulate import dpsgd, of  # noqa: E402
 import algorithms  # noqa: E402
-import dpsgd  # noqa: E402
 from _ports import free_ports  # noqa: E402
 
 N, D, ROUNDS = 8, 300, 30
@@ -25,35 +25,19 @@ DIRECTED = RING + [[0, 3], [4, 1]]
 W = dpsgd.metropolis(N, RING)
 LAZY = (np.eye(N) + W) / 2
 TOP_K = {"name": "top-k", "fraction": 0.25}
-TRACKING = {"name": "gradient-tracking"}
 
 # name: (form, algorithm, edges, matrix; None: random messages, which the reference draws otherwise)
 LOOPS = {
-    "d-psgd mix": ("mix", {"name": "d-psgd"}, None, W),
-    "d-psgd offer": ("offer", {"name": "d-psgd"}, None, W),
-    "d-psgd begin": ("begin", {"name": "d-psgd"}, None, LAZY),
-    "d-psgd while adapting": (
-        "mix",
-        {"name": "d-psgd", "variant": "combine-while-adapt"},
-        None,
-        W,
-    ),
-    "dcd-psgd": (
-        "mix",
-        {"name": "dcd-psgd", "compressor": {"name": "qsgd", "levels": 64}},
-        None,
-        0,
-    ),
-    "dcd-psgd uncompressed": ("mix", {"name": "dcd-psgd", "compressor": "identity"}, None, W),
-    "choco-sgd": (
-        "mix",
-        {"name": "choco-sgd", "compressor": TOP_K, "consensus_step": 0.3},
-        None,
-        W,
-    ),
-    "deep-squeeze": ("mix", {"name": "deep-squeeze", "compressor": TOP_K, "eta": 0.2}, None, W),
-    "sgp": ("mix", {"name": "sgp"}, DIRECTED, algorithms.push_sum_weights(N, DIRECTED)),
-    "gradient-tracking": ("mix", TRACKING, None, W),
+    "d-psgd mix": ("mix", of("d-psgd"), None, W),
+    "d-psgd offer": ("offer", of("d-psgd"), None, W),
+    "d-psgd begin": ("begin", of("d-psgd"), None, LAZY),
+    "d-psgd while adapting": ("mix", of("d-psgd", variant="combine-while-adapt"), None, W),
+    "dcd-psgd": ("mix", of("dcd-psgd", compressor=of("qsgd", levels=64)), None, 0),
+    "dcd-psgd uncompressed": ("mix", of("dcd-psgd", compressor="identity"), None, W),
+    "choco-sgd": ("mix", of("choco-sgd", compressor=TOP_K, consensus_step=0.3), None, W),
+    "deep-squeeze": ("mix", of("deep-squeeze", compressor=TOP_K, eta=0.2), None, W),
+    "sgp": ("mix", of("sgp"), DIRECTED, algorithms.push_sum_weights(N, DIRECTED)),
+    "gradient-tracking": ("mix", of("gradient-tracking"), None, W),
 }
 
 

@@ -66,11 +66,8 @@ def refusals():
     yield settings({**sketch, "columns": 9}), plain, "9 in 5 rows"
     yield settings({**sketch, "columns": 9}), plain, "120 parameters; take at most 8 columns"
     yield settings({**sketch, "k": 121}), plain, "algorithm.sketch.k: 121, but the model has 120"
-    yield settings({**sketch, "rows": 16}), plain, "algorithm.sketch.rows"
     yield settings(sketch), heavy, "has a momentum of its own, algorithm.beta"
     yield settings(sketch), adam, 'takes "sgd" only'
-    packed = settings(sketch, compressor={"name": "top-k", "k": 4})
-    yield packed, plain, "sends vectors as they are"
 
 
 def all_checks(starling):

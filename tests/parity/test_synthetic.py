@@ -5,12 +5,8 @@ said to take, and predicted seconds are the closed forms.
 usage: test_synthetic.py STARLING [TEST ...]
 """
 import json
-import os
-import sys
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(os.path.dirname(HERE), "chaos"))
-from _scene import check, run_tests  # noqa: E402
+from _here import check, read_json, run_tests
 
 NODES, ROUNDS, BATCH, GFLOPS, HEADER = 3, 3, 16, 5000, 64
 PARAMETERS = 11689512  # ResNet-18
@@ -34,8 +30,7 @@ def write(scene, **changes):
 
 
 def summary(scene, folder):
-    with open(scene.path(folder + "/summary.json")) as file:
-        return json.load(file)
+    return read_json(scene.path(folder + "/summary.json"))
 
 
 def model(scene, folder):

@@ -8,12 +8,8 @@ import csv
 import json
 import math
 import re
-import os
-import sys
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(os.path.dirname(HERE), "chaos"))
-from _scene import check, run_tests  # noqa: E402
+from _here import check, run_tests
 
 NODES, HEADER, DIMENSION = 8, 64, 784 * 10 + 10
 BASE = {

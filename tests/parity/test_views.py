@@ -8,15 +8,15 @@ their models. Then each algorithm that an experiment can name goes on without th
 
 usage: test_views.py [--starling] STARLING [--only TEXT]
 """
-import re
 import sys
 import tempfile
 
 import numpy as np
 
+import _listed
 import _simulate
 from _edge import Edge
-from _simulate import dpsgd
+from _simulate import apart_by_rank, dpsgd, within
 import algorithms
 
 N, ROWS, D, SEED, ROUNDS = 8, 12, 20, 5, 40
@@ -155,37 +155,16 @@ def simulate(starling, algorithm, optimizer, problem, **more):
             "faults": FAULTS,
         }
         out, _ = _simulate.sim(starling, folder, problem, experiment, **more)
-        models = {}
-        for line in _simulate.read_lines(out, "parameters.jsonl"):
-            models.setdefault(line["round"], {})[line["node"]] = np.array(line["parameters"])
-        return models
+        return _simulate.models_by_rank(out)[0]
 
 
 def check_case(starling, name):
     problem, optimizer, history = expected(name)
     found = simulate(starling, CASES[name], optimizer, problem)
-    worst = 0.0
-    for r, rows in history.items():
-        if sorted(rows) != sorted(found[r]):
-            return f"round {r}: nodes {sorted(found[r])}, not {sorted(rows)}", None
-        for rank, x in rows.items():
-            worst = max(worst, abs(found[r][rank] - x).max() / max(1, abs(x).max()))
-            if not worst <= TOLERANCE:
-                return f"round {r}: node {rank} differs by {worst:.1e}", worst
-    return None, worst
+    worst = apart_by_rank(found, history)
+    return (worst, None) if isinstance(worst, str) else within(worst, TOLERANCE)
 
 
-def all_names(starling):
-    """What the error says that there are."""
-    with tempfile.TemporaryDirectory(prefix="starling-views-") as folder:
-        try:
-            _simulate.sim(starling, folder, dpsgd.problem(N, ROWS, D, True, SEED), UNKNOWN)
-        except _simulate.Refused as error:
-            return re.search(r"one of (.*?);", str(error) + ";").group(1).split(", ")
-    raise RuntimeError("an unknown algorithm is not refused")
-
-
-UNKNOWN = {"rounds": 1, "topology": {"nodes": N, "family": "ring"}, "algorithm": {"name": "?"}}
 SMALL = {
     "model": {"name": "mlp", "hidden": [8]},
     "data": {"name": "digits", "train_samples": 800, "test_samples": 100, "batch": 8},
@@ -214,7 +193,7 @@ def check_goes_on(starling, name):
 def all_checks(starling):
     for name in CASES:
         yield name, lambda name=name: check_case(starling, name)
-    for name in all_names(starling):
+    for name in _listed.algorithms(starling):
         yield f"{name} goes on", lambda name=name: check_goes_on(starling, name)
 
 

@@ -1,5 +1,6 @@
 """The package of this checkout with the library of the build under test, for tests to import."""
 
+import logging
 import os
 import sys
 
@@ -24,3 +25,16 @@ def refused(call, *words):
             check(word in str(error), f"{word!r} is missing in {str(error)!r}")
         return error
     check(False, f"not refused; expected {words}")
+
+
+def warnings_of(work):
+    """What the package warns of while work() runs."""
+    said, log = [], logging.getLogger("starling")
+    handler = logging.Handler(logging.WARNING)
+    handler.emit = lambda record: said.append(record.getMessage())
+    log.addHandler(handler)
+    try:
+        work()
+    finally:
+        log.removeHandler(handler)
+    return said

@@ -1,15 +1,10 @@
 #!/usr/bin/env python3
-"""Peers that mix arrays: processes against the simulator, bit for bit, and against a float64
-program; and how a peer's end, or wrong input, reaches the others.
+"""Peers that mix arrays: what they take and give, and how wrong input reaches the others.
+tests/parity/test_session.py and test_saving.py hold processes against the simulator's bits.
 
 usage: test_arrays.py STARLING [TEST ...]
 """
-import functools
-import json
-import os
-import sys
-
-import _package
+import _package  # noqa: F401: finds the package
 import numpy
 
 import _peers
@@ -18,113 +13,6 @@ from _keyed import make_keys, make_nodes
 from _package import refused
 from _peers import EXPERIMENT, ONES, Peers
 from _scene import check, run_tests
-
-sys.path.insert(0, os.path.join(os.path.dirname(_package.HERE), "reference"))
-import algorithms  # noqa: E402
-import dpsgd  # noqa: E402
-
-ROUNDS, RATE = 12, 0.1
-RING = {"nodes": 8, "family": "ring", "weights": "lazy"}
-TOP = {"compressor": {"name": "top-k", "k": 4}}
-CASES = {
-    "d-psgd": ({"name": "d-psgd"}, RING, "mix"),
-    "combine-while-adapt": (
-        {"name": "d-psgd", "variant": "combine-while-adapt"},
-        RING,
-        "mix",
-    ),
-    "exchange": ({"name": "d-psgd"}, RING, "exchange"),
-    "exchange, combine-while-adapt": (
-        {"name": "d-psgd", "variant": "combine-while-adapt"},
-        RING,
-        "exchange",
-    ),
-    "dcd-psgd": ({"name": "dcd-psgd", "compressor": {"name": "top-k", "k": 15}}, RING, "mix"),
-    "choco-sgd": ({"name": "choco-sgd", "consensus_step": 0.3, **TOP}, RING, "mix"),
-    "deep-squeeze": ({"name": "deep-squeeze", "eta": 0.2, **TOP}, RING, "mix"),
-    "sgp": ({"name": "sgp"}, {"nodes": 8, "family": "one-peer-exponential"}, "mix"),
-    "gradient-tracking": ({"name": "gradient-tracking"}, RING, "mix"),
-}
-A, B, X0 = dpsgd.problem(8, 12, 20, False, 41)
-
-
-def experiment_of(case):
-    algorithm, topology, _ = CASES[case]
-    return {"topology": topology, "algorithm": algorithm}
-
-
-def loop(case, rank, roster=None):
-    """What rank's loop leaves in x, and the average."""
-    x, how = X0[rank].astype("f4"), CASES[case][2]
-
-    def gradient():
-        return A[rank].T @ (A[rank] @ x.astype("f8") - B[rank])
-
-    peer = starling.join(experiment_of(case), x, rank=rank, roster=roster)
-    for _ in range(ROUNDS):
-        if how == "exchange":
-            with peer.exchange(x):
-                g = gradient()
-            x -= RATE * g
-        else:
-            x -= RATE * gradient()
-            peer.mix(x)
-    average = peer.average()
-    check((peer.rank, peer.size, peer.round) == (rank, 8, ROUNDS), peer.metrics())
-    peer.leave()
-    return x, average
-
-
-def reference(case):
-    """Models of a float64 program."""
-    algorithm, _, how = CASES[case]
-    if how == "exchange":
-        algorithm = {"name": "d-psgd", "variant": "combine-while-adapt"}
-    ring = (numpy.eye(8) + dpsgd.metropolis(8, dpsgd.ring(8))) / 2
-    slots = dpsgd.one_peer_exponential(8) if algorithm["name"] == "sgp" else [ring]
-    problem = algorithms.Quadratic(A, B)
-    settings = {"learning_rate": RATE}
-    return algorithms.history(ROUNDS, slots, algorithm, settings, problem, X0)[0][-1]
-
-
-def simulated(case):
-    return starling.simulate(8, lambda rank: loop(case, rank), experiment_of(case))
-
-
-def test_simulation_is_near_a_float64_program(scene):
-    for case in CASES:
-        found = numpy.array([x for x, _ in simulated(case)])
-        expected = reference(case)
-        distance = abs(found - expected).max() / max(1, abs(expected).max())
-        check(distance < 1e-4, f"{case}: off by {distance}")
-
-
-def test_average_is_the_mean(scene):
-    for case in ("d-psgd", "sgp"):
-        results = simulated(case)
-        averages = [average for _, average in results]
-        check(all((a == averages[0]).all() for a in averages), f"{case}: {averages}")
-        if case == "d-psgd":
-            mean = numpy.mean([x for x, _ in results], axis=0, dtype="f8")
-            check(abs(averages[0] - mean).max() < 1e-6, f"{averages[0] - mean}")
-
-
-def test_eight_processes_equal_the_simulation(scene):
-    rosters = {case: _peers.roster(8) for case in CASES}
-    body = f"""
-    sys.path[:0] = [{_package.HERE!r}]
-    rosters = {rosters!r}
-    sys.argv[1:] = [{scene.starling!r}]
-    import test_arrays
-    results = [test_arrays.loop(case, RANK, rosters[case]) for case in rosters]
-    print(json.dumps([[x.tobytes().hex(), average.tobytes().hex()] for x, average in results]))
-    """
-    said = Peers(scene, body, {"topology": {"nodes": 8}}).all_well(120)
-    results = [json.loads(out) for out in said]
-    for c, case in enumerate(CASES):
-        for rank, (x, average) in enumerate(simulated(case)):
-            expected = [x.tobytes().hex(), average.tobytes().hex()]
-            check(results[rank][c] == expected, f"{case}: rank {rank} differs")
 
 
 def test_arrays_of_all_kinds(scene):
@@ -205,16 +93,6 @@ def test_what_is_known_of_a_peer(scene):
         check(metrics["bytes_sent"] == metrics["bytes_received"] > 2 * 12, metrics)
 
 
-def test_same_start(scene):
-    def train(rank):
-        x = numpy.full(5, rank + 1.0, dtype="f4")
-        starling.join(None, x, same_start=True).leave()
-        return x
-
-    for x in starling.simulate(2, train, EXPERIMENT):
-        check((x == 1).all(), x)
-
-
 def test_calls_in_the_wrong_order_are_refused(scene):
     def train(rank):
         x = numpy.zeros(4, dtype="f4")
@@ -233,76 +111,12 @@ def test_calls_in_the_wrong_order_are_refused(scene):
     starling.simulate(2, train, EXPERIMENT)
 
 
-def test_exchange_needs_an_algorithm_that_overlaps(scene):
-    def train(rank):
-        x = numpy.zeros(4, dtype="f4")
-        with starling.join(None, x) as peer:
-            refused(lambda: peer.begin(), "overlap", "mix")
-            peer.mix()
-
-    for algorithm in ("choco-sgd", {"name": "d-psgd", "variant": "adapt-then-combine"}):
-        starling.simulate(2, train, {**EXPERIMENT, "algorithm": algorithm})
-
-
-def test_simulation_raises_what_train_raised(scene):
-    def train(rank):
-        peer = starling.join(None, numpy.zeros(4, dtype="f4"))
-        peer.mix()
-        if rank == 1:
-            raise ValueError("boom")
-        peer.mix()
-
-    try:
-        starling.simulate(2, train, EXPERIMENT)
-    except ValueError as error:
-        return check(str(error) == "boom", error)
-    check(False, "nothing raised")
-
-
-def test_fewer_batches(scene):
-    body = f"""
-    {ONES}
-    with join(x) as peer:
-        for _ in range(3 if RANK else 9):
-            peer.mix(x)
-    print(peer.round)
-    """
-    said = Peers(scene, body).all_well()
-    check(int(said[0]) == 9, said)
-
-
-def test_not_a_number_is_named_everywhere(scene):
-    body = f"""
-    {ONES}
-    peer = join(x)
-    try:
-        for round in range(1, 9):
-            if RANK == 1 and round == 4:
-                x[2] = float("nan")
-            peer.mix(x)
-    except starling.Error as error:
-        print(error.code, error.round, str(error))
-    """
-    other, own = Peers(scene, body).all_well()
-    check(own.startswith("SL_EDIVERGED 4 node 1, round 4: x is nan at element 2"), own)
-    check("node 1, round 4: x is nan" in other, other)
-
-
 def test_layouts_that_differ_are_named(scene):
     def train(rank):
         second = numpy.zeros((4, 2) if rank else (2, 4), dtype="f4")
         starling.join(None, [numpy.zeros(3, dtype="f4"), second]).leave()
 
     refused(lambda: starling.simulate(2, train, EXPERIMENT), "[2, 4]", "[4, 2]")
-    body = """
-    import numpy
-    try:
-        join([numpy.zeros(3, dtype="f4"), numpy.zeros((2, 4) if RANK else 8, dtype="f4")])
-    except starling.Error as error:
-        print(error)
-    """
-    said = Peers(scene, body).all_well()
-    check("[8]" in said[0] + said[1] and "[2, 4]" in said[0] + said[1], said)
 
 
 def test_a_peer_that_does_not_call_is_named(scene):
@@ -345,38 +159,6 @@ def test_other_threads_run_while_a_call_waits(scene):
             print(count - before)
     """
     check(int(Peers(scene, body).all_well()[0]) > 5, "the GIL is held")
-
-
-def test_what_changes_in_an_exchange_is_kept(scene):
-    body = f"""
-    {ONES}
-    peer = join(x)
-    for _ in range(3):
-        with peer.exchange(x):
-            if RANK == 1:
-                x[1] += 1
-    print(x.tolist())
-    peer.leave()
-    """
-    said = [json.loads(line) for line in Peers(scene, body).all_well()]
-    check(said[0][0] == said[1][0] == 0.5, said)
-    check(abs(said[0][1] + said[1][1] - 4) < 1e-6, said)  # 1 and three times 1 more
-
-
-def test_a_borrowed_x_that_changes_is_found(scene):
-    body = f"""
-    {ONES}
-    peer = join(x, borrow=True)
-    try:
-        for _ in range(3):
-            with peer.exchange(x):
-                if RANK == 1:
-                    x[1] += 1
-    except starling.Error as error:
-        print(error)
-    """
-    said = Peers(scene, body).all_well()
-    check("changed" in said[1], said)
 
 
 def test_nothing_wrong_of_a_borrowed_x_is_mixed(scene):
@@ -437,20 +219,6 @@ def test_keys_in_place_of_the_experiments(scene):
         experiment = {**EXPERIMENT, "security": {"mode": mode, "seal": "on"}}
         said = Peers(scene, body, experiment, addresses=addresses).all_well()
         check(said == ["[0.5 0.5 0.5 0.5 0.5 0.5]\n"] * 2, said)
-
-
-def test_a_key_that_is_none_is_refused(scene):
-    text = "starling run key 1 " + "0" * 64 + "\n"
-    for name, content, mode, *words in (
-        ("none.key", None, 0, "No such file"),
-        ("short.key", text[:50], 0o600, "is not a run's key", "it has 50"),
-        ("open.key", text, 0o644, "chmod 600"),
-    ):
-        if content is not None:
-            os.chmod(scene.write(name, content), mode)
-        key, roster = scene.path(name), "127.0.0.1:1,127.0.0.1:2"
-        join = functools.partial(starling.join, EXPERIMENT, numpy.zeros(4, dtype="f4"))
-        refused(functools.partial(join, rank=0, size=2, roster=roster, key=key), name, *words)
 
 
 if __name__ == "__main__":

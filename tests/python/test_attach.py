@@ -4,24 +4,17 @@ that are none of torch's; and what attach() refuses.
 
 usage: test_attach.py STARLING [TEST ...]
 """
-import logging
-import sys
 import types
 import warnings
 
 import _package  # noqa: F401: finds the package
-
-try:
-    import torch
-except ImportError:
-    print("skip torch: it is not installed here")
-    sys.exit(0)
+from _torch import torch
 
 import starling
 from _loops import Scaler
-from _models import FORMS, LAZY, STEPS, backward, batch, by_hand, flat, near
-from _models import network, sgd, simulate, train
-from _package import refused
+from _models import FORMS, LAZY, STEPS, backward, batch, by_hand, flat, gossiping, mix_by_hand
+from _models import near, network, sgd, simulate, train
+from _package import refused, warnings_of
 from _scene import check, run_tests
 from torch import nn
 
@@ -119,6 +112,14 @@ class Plain:
                 p -= 0.1 * p.grad
 
 
+class Moving(torch.optim.SGD):
+    """Gives parameters other memory in each step, as optimizers written by hand do."""
+
+    def step(self, closure=None):
+        for p in self.param_groups[0]["params"]:
+            p.data = p.data - 0.1 * p.grad
+
+
 def replaced(params):
     """step() is another function, as apex's amp makes it."""
     optimizer = sgd(params)
@@ -152,6 +153,7 @@ def test_wrappers_equal_the_optimizer_inside(scene):
         "lightning": lambda ps: Lightning(sgd(ps)),
         "sam": Sam,
         "plain": Plain,
+        "moving": lambda ps: Moving(ps, 0.1),
         "replaced": replaced,
         "amp": amp,
         "scheduled": scheduled,
@@ -219,36 +221,51 @@ def test_steps_that_a_wrapper_leaves_out(scene):
         near(found, x)
 
 
-def test_closures(scene):
-    """Lightning's runs forward and backward; LBFGS's runs often. Each sees mixed numbers."""
+def closure_of(model, optimizer, rank, step, before=lambda: None):
+    """As optimizers take it."""
 
-    def lbfgs(parameters):
-        return torch.optim.LBFGS(parameters, 0.1, max_iter=3)
+    def closure():
+        before()
+        optimizer.zero_grad()
+        inputs, labels = batch(rank, step)
+        loss = nn.functional.cross_entropy(model(inputs), labels)
+        loss.backward()
+        return loss
 
-    for make in (lambda ps: Lightning(sgd(ps)), lbfgs):
+    return closure
+
+
+def test_closures_see_the_mixed_model(scene):
+    """Lightning's runs forward and backward; LBFGS's runs often."""
+    for make in (
+        sgd,
+        lambda ps: Lightning(sgd(ps)),
+        lambda ps: torch.optim.LBFGS(ps, 0.1, max_iter=3),
+    ):
 
         def work(rank):
-            model = network()
-            optimizer = make(model.parameters())
-            peer = starling.join(None, model)
-            peer.attach(optimizer)
+            model, optimizer, peer = gossiping(rank, make)
+
+            def ended():
+                check(not peer.exchanging, "an exchange is under way")
+
             for step in range(STEPS):
-
-                def closure():
-                    check(not peer.exchanging, "an exchange is under way")
-                    optimizer.zero_grad()
-                    inputs, labels = batch(rank, step)
-                    loss = nn.functional.cross_entropy(model(inputs), labels)
-                    loss.backward()
-                    return loss
-
-                check(optimizer.step(closure).item() > 0, "no loss")
+                loss = optimizer.step(closure_of(model, optimizer, rank, step, ended))
+                check(loss.item() > 0, "no loss")
             peer.end()
-            rounds = peer.round
+            check(peer.round == STEPS + 1, peer.round)
             peer.leave()
-            return rounds
+            return flat(model)
 
-        check(simulate(work) == [STEPS + 1] * 2, "rounds")
+        models = [network(), network()]
+        optimizers = [make(model.parameters()) for model in models]
+        for step in range(STEPS):
+            mix_by_hand(models, LAZY)
+            for rank, (model, optimizer) in enumerate(zip(models, optimizers)):
+                optimizer.step(closure_of(model, optimizer, rank, step))
+        mix_by_hand(models, LAZY)
+        for found, model in zip(simulate(work), models):
+            near(found, flat(model))
 
 
 def test_a_step_that_raises(scene):
@@ -307,32 +324,13 @@ def test_what_attach_refuses(scene):
             refused(lambda: peer.attach(given), *words)
         refused(lambda: peer.attach(optimizer, scaler=3), "scaler is a int", "update()")
         peer.attach(optimizer)
+        refused(lambda: peer.attach(optimizer), "once")
+        refused(lambda: peer.mix(torch.zeros(39)), "give no x")
         peer.leave()
+        refused(lambda: peer.attach(optimizer), "")
+        optimizer.step()  # as before join()
 
     alone(work)
-
-
-class Lines(logging.Handler):
-    """Warnings of the package."""
-
-    def __init__(self):
-        super().__init__(logging.WARNING)
-        self.said = []
-
-    def emit(self, record):
-        self.said.append(record.getMessage())
-
-
-def warned(work):
-    lines, log = Lines(), logging.getLogger("starling")
-    log.addHandler(lines)
-    log.propagate = False
-    try:
-        alone(work)
-    finally:
-        log.removeHandler(lines)
-        log.propagate = True
-    return lines.said
 
 
 def test_no_step_was_seen(scene):
@@ -348,7 +346,7 @@ def test_no_step_was_seen(scene):
         peer.leave()
 
     for averages, call in ((True, "average()"), (False, "leave()")):
-        said = warned(lambda peer: work(peer, averages))
+        said = warnings_of(lambda: alone(lambda peer: work(peer, averages)))
         check(len(said) == 1 and said[0].startswith(call + ":"), said)
         check("no step" in said[0] and "exchanged nothing" in said[0], said)
 
@@ -359,9 +357,8 @@ def test_no_step_was_seen(scene):
         peer.average()
         peer.leave()
 
-    check(warned(well) == [], "warned without a reason")
+    check(warnings_of(lambda: alone(well)) == [], "warned without a reason")
 
 
 if __name__ == "__main__":
-    torch.set_num_threads(1)
     run_tests([value for name, value in list(globals().items()) if name.startswith("test_")])

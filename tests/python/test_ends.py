@@ -94,36 +94,28 @@ def test_ctrl_c(scene):
     check("KeyboardInterrupt" in err, err)
 
 
-def test_ctrl_c_while_neighbours_do_not_come(scene):
-    body = f"""
-    {ONES}
-    print("here", flush=True)
-    join(x)
-    """
-    peers = Peers(scene, body, ranks=[0])
-    read_line(peers.processes[0])
-    time.sleep(0.7)
-    peers.processes[0].send_signal(signal.SIGINT)
-    _, err = peers.processes[0].communicate(timeout=120)
-    check("KeyboardInterrupt" in err and "starling.Error" not in err, err)
-
-
-def test_ctrl_c_in_a_simulation(scene):
-    body = f"""
-    {ONES}
+def test_ctrl_c_alone(scene):
+    """While neighbours do not come, and in a simulation."""
+    waiting = "join(x)"
+    simulating = """
     def train(rank):
         peer = starling.join(None, x.copy())
         while True:
             peer.mix()
-    print("here", flush=True)
     starling.simulate(2, train, EXPERIMENT)
     """
-    peers = Peers(scene, body, ranks=[0])
-    read_line(peers.processes[0])
-    time.sleep(0.7)
-    peers.processes[0].send_signal(signal.SIGINT)
-    _, err = peers.processes[0].communicate(timeout=120)
-    check("KeyboardInterrupt" in err, err)
+    for calls in (waiting, simulating):
+        body = f"""
+    {ONES}
+    print("here", flush=True)
+    {calls}
+    """
+        (process,) = Peers(scene, body, ranks=[0]).processes
+        read_line(process)
+        time.sleep(0.7)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=120)
+        check("KeyboardInterrupt" in err and "starling.Error" not in err, err)
 
 
 def test_forked_children_get_an_error(scene):

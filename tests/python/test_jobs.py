@@ -6,10 +6,9 @@ usage: test_jobs.py STARLING [TEST ...]
 import os
 import random
 import subprocess
-import sys
 import time
 
-import _package
+import _package  # noqa: F401: finds the package
 import _peers
 from _scene import SLOWER, check, run_tests
 from strangers import wait_listening

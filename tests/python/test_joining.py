@@ -3,14 +3,13 @@
 
 usage: test_joining.py STARLING [TEST ...]
 """
-import logging
 import os
 
 import _package  # noqa: F401: finds the package
 import numpy
 
 import starling
-from _package import refused
+from _package import refused, warnings_of
 from _scene import check, run_tests
 
 ONE = {"topology": {"family": "complete", "nodes": 1}}
@@ -22,18 +21,6 @@ for name in LAUNCHERS:
 
 def join(experiment=ONE, x=None, **more):
     return starling.join(experiment, numpy.ones(3, "f4") if x is None else x, **more)
-
-
-def warnings_of(work):
-    said = []
-    handler = logging.Handler(logging.WARNING)
-    handler.emit = lambda record: said.append(record.getMessage())
-    logging.getLogger("starling").addHandler(handler)
-    try:
-        work()
-    finally:
-        logging.getLogger("starling").removeHandler(handler)
-    return said
 
 
 def test_one_peer_trains_alone_and_says_so(scene):

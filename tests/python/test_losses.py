@@ -6,9 +6,7 @@ usage: test_losses.py STARLING [TEST ...]
 """
 
 import json
-import logging
 import signal
-import sys
 
 import _package  # noqa: F401: finds the package
 import numpy
@@ -122,33 +120,6 @@ def test_who_cannot_join_is_told_why(scene):
         if words[0] != "options.roster":
             options.setdefault("roster", addresses[: NODES + (experiment is GROWS)])
         refused(lambda: starling.join(experiment, x, **options), *words)
-
-
-def test_what_check_warns_of_is_logged(scene):
-    """Of the algorithm, whose vector is known, once for all peers of a simulation."""
-    lines = []
-    handler = logging.Handler(logging.WARNING)
-    handler.emit = lambda record: lines.append(record.getMessage())
-    logging.getLogger("starling").addHandler(handler)
-    compressor = {"name": "random-k", "fraction": 0.01}
-    experiment = {
-        "topology": {"family": "ring"},
-        "algorithm": {"name": "dcd-psgd", "compressor": compressor},
-    }
-    try:
-
-        def train(rank):
-            with starling.join(experiment, numpy.ones(1000, "f4")) as peer:
-                peer.mix()
-
-        starling.simulate(4, train, experiment)
-        said = [line for line in lines if "random-k has a variance of omega = 99" in line]
-        check(len(said) == 1 and "choco-sgd" in said[0], lines)
-    finally:
-        logging.getLogger("starling").removeHandler(handler)
-    file = scene.write("session.json", json.dumps({**experiment, "topology": RING["topology"]}))
-    shown = scene.call("check", "--session", "mix", file)
-    check("random-k has a variance of omega = 99" in shown.out, shown.out)
 
 
 if __name__ == "__main__":

@@ -124,6 +124,9 @@ def test_tensors_of_each_dtype(scene):
             equal = equal.to(dtype)
         for found in means(lambda rank: equal.clone()):
             check(found.dtype == dtype and torch.equal(found, equal), (dtype, found, equal))
+    for each, mean in (([3, 4, 6], 4), ([True, True, False], True), ([-1.0, 0.5, 3.0], 2.5 / 3)):
+        for found in means(lambda rank: torch.tensor(each[rank])):
+            check(abs(found.item() - mean) < 1e-7, found)
 
 
 def test_tensors_of_each_layout(scene):

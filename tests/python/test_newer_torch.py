@@ -7,12 +7,7 @@ usage: test_newer_torch.py STARLING [TEST ...]
 import sys
 
 import _package  # noqa: F401
-
-try:
-    import torch
-except ImportError:
-    print("skip torch: it is not installed here")
-    sys.exit(0)
+from _torch import torch
 
 import starling
 from _models import FORMS, LAZY, STEPS, backward, batch, by_hand
@@ -126,5 +121,4 @@ if __name__ == "__main__":
     if not hasattr(torch.optim.Optimizer, "register_step_pre_hook"):
         print(f"skip newer torch: {torch.__version__} is here, and 2.4 or later is needed")
         sys.exit(0)
-    torch.set_num_threads(1)
     run_tests([value for name, value in list(globals().items()) if name.startswith("test_")])

@@ -6,79 +6,19 @@ usage: test_scripts.py STARLING [TEST ...]
 """
 import copy
 import io
-import os
 import pickle
-import sys
-import warnings
 
 import _package  # noqa: F401
-
-try:
-    import torch
-except ImportError:
-    print("skip torch: it is not installed here")
-    sys.exit(0)
+from _torch import torch
 
 import starling
-from _models import (
-    BLOCKING,
-    EXPERIMENT,
-    LAZY,
-    STEPS,
-    TWO,
-    backward,
-    batch,
-    by_hand,
-    flat,
-    flat_of,
-    gossiping,
-    mix_by_hand,
-    near,
-    network,
-    sgd,
-    simulate,
-    train,
-)
+from _models import BLOCKING, EXPERIMENT, LAZY, STEPS, TWO
+from _models import backward, by_hand, flat, flat_of, gossiping, near, network, sgd, simulate
+from _models import train
 from _package import refused
 from _peers import Peers
 from _scene import check, run_tests
 from torch import nn
-
-
-def closures(optimizers, models, step):
-    """A closure for each of two models, as optimizers take it."""
-
-    def closure(rank):
-        optimizers[rank].zero_grad()
-        inputs, labels = batch(rank, step)
-        loss = nn.functional.cross_entropy(models[rank](inputs), labels)
-        loss.backward()
-        return loss
-
-    return [lambda: closure(0), lambda: closure(1)]
-
-
-def test_closures_see_the_mixed_model(scene):
-    for make in (sgd, lambda ps: torch.optim.LBFGS(ps, 0.1, max_iter=3)):
-
-        def work(rank):
-            model, optimizer, peer = gossiping(rank, make)
-            for step in range(STEPS):
-                closure = closures([optimizer] * 2, [model] * 2, step)[rank]
-                check(optimizer.step(closure).item() > 0, "step() lost its result")
-            peer.end()
-            peer.leave()
-            return flat(model)
-
-        models = [network(), network()]
-        optimizers = [make(model.parameters()) for model in models]
-        for step in range(STEPS):
-            mix_by_hand(models, LAZY)
-            for optimizer, closure in zip(optimizers, closures(optimizers, models, step)):
-                optimizer.step(closure)
-        mix_by_hand(models, LAZY)
-        for found, model in zip(simulate(work), models):
-            near(found, flat(model))
 
 
 def test_compiled_modules(scene):
@@ -86,29 +26,6 @@ def test_compiled_modules(scene):
     for compiled in (torch.jit.script, lambda m: torch.jit.trace(m, torch.randn(8, 5))):
         for (model, _), x in zip(simulate(lambda r: train(r, compiled(network()))), expected):
             near(flat(model), x)
-
-
-def test_several_schedulers(scene):
-    from torch.optim import lr_scheduler
-
-    def work(rank):
-        model, optimizer, peer = gossiping(rank)
-        first = lr_scheduler.LinearLR(optimizer, 0.5, total_iters=2)
-        second = lr_scheduler.LambdaLR(optimizer, lambda step: 1.0)
-        both = lr_scheduler.ChainedScheduler([first, second])
-        plateau = lr_scheduler.ReduceLROnPlateau(optimizer)
-        for step in range(STEPS):
-            optimizer.zero_grad()
-            backward(model, rank, step)
-            optimizer.step()
-            both.step()
-            plateau.step(1.0)
-        check(peer.round == STEPS, peer.round)
-        peer.leave()
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        simulate(work)
 
 
 def test_copies_and_files_do_not_gossip(scene):
@@ -351,5 +268,4 @@ def test_shared_memory_in_an_exchange_of_processes(scene):
 
 
 if __name__ == "__main__":
-    torch.set_num_threads(1)
     run_tests([value for name, value in list(globals().items()) if name.startswith("test_")])

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """What the analysis of small topologies must say, found by trying everything, with numpy alone:
-writes analysis.h beside this file.
+writes the table of tests/unit/test_analysis.c as C. The build does it, in a second.
 
 Nothing of Starling's is used, and no algorithm of its: distances are powers of matrices, cuts are
 found by leaving out every set of edges or nodes, norms and
 eigenvalues are numpy.linalg's.
+
+usage: analysis.py >reference_analysis.h
 """
 import itertools
 import json
-import os
 
 import numpy as np
 
@@ -224,55 +225,39 @@ def random_graph(rng, directed):
             return nodes, edges
 
 
+def case(nodes, slots, weights, directed=False):
+    """The topology's file, its nodes and its slots."""
+    listed = [{"edges": edges} for edges in slots]
+    graph = listed[0] if len(slots) == 1 else {"schedule": listed}
+    topology = {"nodes": nodes, **({"directed": True} if directed else {}), **graph}
+    every = slots if directed else [both(edges) for edges in slots]
+    return {**topology, "weights": weights}, nodes, every
+
+
 def cases():
     rng = np.random.default_rng(20)
     for _ in range(24):
         nodes, edges = random_graph(rng, False)
-        yield {"nodes": nodes, "edges": edges, "weights": "metropolis"}, nodes, [both(edges)]
+        yield case(nodes, [edges], "metropolis")
     for k in range(16):
         nodes, edges = random_graph(rng, True)
-        yield {
-            "nodes": nodes,
-            "directed": True,
-            "edges": edges,
-            "weights": ["push-sum", "uniform"][k % 2],
-        }, nodes, [edges]
+        yield case(nodes, [edges], ["push-sum", "uniform"][k % 2], True)
     for _ in range(4):
         nodes, edges = random_graph(rng, False)
-        parts = [[e for k, e in enumerate(edges) if k % 2 == side] for side in range(2)]
-        yield {
-            "nodes": nodes,
-            "schedule": [{"edges": p} for p in parts],
-            "weights": "metropolis",
-        }, nodes, [both(p) for p in parts]
+        yield case(nodes, [edges[::2], edges[1::2]], "metropolis")
     for _ in range(4):
         nodes, edges = random_graph(rng, True)
-        parts = [edges[::2], edges[1::2]]
-        yield {
-            "nodes": nodes,
-            "directed": True,
-            "schedule": [{"edges": p} for p in parts],
-            "weights": "push-sum",
-        }, nodes, parts
+        yield case(nodes, [edges[::2], edges[1::2]], "push-sum", True)
     for bits in (2, 3):
         n = 2**bits
         slots = [[(i, (i + 2**k) % n) for i in range(n)] for k in range(bits)]
-        yield {
-            "nodes": n,
-            "directed": True,
-            "schedule": [{"edges": p} for p in slots],
-            "weights": "uniform",
-        }, n, slots
+        yield case(n, slots, "uniform", True)
 
 
 def c_number(value):
-    return (
-        "NAN"
-        if value is None
-        else str(int(value))
-        if isinstance(value, (bool, int))
-        else repr(float(value))
-    )
+    if value is None:
+        return "NAN"
+    return str(int(value)) if isinstance(value, (bool, int)) else repr(float(value))
 
 
 def main():
@@ -295,19 +280,13 @@ def main():
             f"     {{{', '.join(c_number(x) for x in errors)}}},\n     {{{shares}}}}},\n"
         )
     whole = [f for f in fields if f not in ("effective_neighbours", "worst_loss")]
-    with open(
-        os.path.join(os.path.dirname(os.path.abspath(__file__)), "analysis.h"),
-        "w",
-        encoding="utf-8",
-    ) as out:
-        out.write("/* analysis.h - written by analysis.py. perron: (nodes) */\n")
-        out.write(
-            f"enum {{ ROUNDS = {ROUNDS} }};\n#define DECAY {DECAY}\nstatic const struct {{\n   "
-            f" const char *json;\n    unsigned {', '.join(whole)};\n    double"
-            " effective_neighbours, worst_loss, errors[ROUNDS], perron[8];\n} analyses[] = {\n"
-        )
-        out.writelines(rows)
-        out.write("};\n")
+    print("/* written by tests/reference/analysis.py. perron: (nodes) */")
+    print(f"enum {{ ROUNDS = {ROUNDS} }};\n#define DECAY {DECAY}")
+    print(f"static const struct {{\n    const char *json;\n    unsigned {', '.join(whole)};")
+    print(
+        "    double effective_neighbours, worst_loss, errors[ROUNDS], perron[8];\n} analyses[] = {"
+    )
+    print("".join(rows) + "};")
 
 
 if __name__ == "__main__":

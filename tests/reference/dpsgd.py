@@ -1,11 +1,7 @@
-#!/usr/bin/env python3
 """D-PSGD once more, in float64 numpy, written from the papers and from docs only: it shares no code
 with Starling.
 
-Writes for each case below into dpsgd/: CASE.json (an experiment file), CASE.problem.json (its
-quadratic problem) and
-CASE.expected.json (each node's parameters after some rounds). tests/parity/test_goldens.py runs
-Starling on them.
+The graphs, rates and problems are those of algorithms.py, too, which is held against train().
 
 x_i: node i's model; f_i(x) = 1/2 |A_i x - b_i|^2 its loss, g_i its gradient; W_ij the weight that i
 gives j; rate_r the learning
@@ -17,18 +13,12 @@ rate of round r = 1, 2, ...
     combine-while-adapt:        x_i <- sum_j W_ij x_j - rate direction_i(old x_i)
 
 Lian et al., "Can Decentralized Algorithms Outperform Centralized Algorithms?", NeurIPS 2017.
-
-usage: dpsgd.py [FOLDER]        default: dpsgd/ beside this file
 """
-import json
 import math
-import os
-import sys
 
 import numpy as np
 
 ROUNDS = 50
-RECORDED = [1, 2, 5, 10, 50]
 
 
 # ---- the mixing matrices, dense: one for each slot of a topology ----
@@ -83,145 +73,7 @@ TORUS_3X3 = [
 ]
 
 
-def family(n, name, edges, weights="metropolis", **more):
-    """(topology for the file, its slots)"""
-    w = metropolis(n, edges)
-    return (
-        {"nodes": n, "family": name, "weights": weights, **more},
-        [(np.eye(n) + w) / 2 if weights == "lazy" else w],
-    )
-
-
-TOPOLOGIES = {
-    "ring": family(8, "ring", ring(8)),
-    "lazy-ring": family(5, "ring", ring(5), weights="lazy"),
-    "path": family(6, "path", ring(6)[:-1]),
-    "star": family(7, "star", [[0, i] for i in range(1, 7)]),
-    "torus": family(9, "torus", TORUS_3X3, sides=[3, 3]),
-    "irregular": ({"nodes": 5, "edges": IRREGULAR}, [weighted(5, IRREGULAR)]),
-    "matchings": (
-        {
-            "nodes": 6,
-            "schedule": [{"edges": edges} for edges in MATCHINGS],
-            "weights": "metropolis",
-        },
-        [metropolis(6, edges) for edges in MATCHINGS],
-    ),
-    "exponential": ({"nodes": 8, "family": "one-peer-exponential"}, one_peer_exponential(8)),
-    "exponential-of-6": ({"nodes": 6, "family": "one-peer-exponential"}, one_peer_exponential(6)),
-}
-
 ADAPT_FIRST, WHILE_ADAPTING = "adapt-then-combine", "combine-while-adapt"
-STEP = {"name": "step", "milestones": [0.4, 0.8], "factor": 0.3}
-COSINE = {"name": "cosine", "minimum": 0.05}
-
-# name, topology, variant, optimizer, d, m, identical start
-CASES = [
-    ("ring", "ring", ADAPT_FIRST, {"learning_rate": 0.5}, 10, 12, True),
-    (
-        "ring-overlapped-momentum",
-        "ring",
-        WHILE_ADAPTING,
-        {"learning_rate": 0.1, "momentum": 0.8},
-        10,
-        12,
-        True,
-    ),
-    (
-        "irregular-nesterov-cosine",
-        "irregular",
-        ADAPT_FIRST,
-        {
-            "learning_rate": 0.2,
-            "momentum": 0.9,
-            "nesterov": True,
-            "weight_decay": 0.01,
-            "schedule": COSINE,
-        },
-        20,
-        9,
-        False,
-    ),
-    (
-        "irregular-overlapped-decay",
-        "irregular",
-        WHILE_ADAPTING,
-        {"learning_rate": 0.3, "weight_decay": 0.05},
-        5,
-        5,
-        False,
-    ),
-    (
-        "star-momentum-steps",
-        "star",
-        ADAPT_FIRST,
-        {"learning_rate": 0.3, "momentum": 0.5, "schedule": {**STEP, "warmup_rounds": 6}},
-        8,
-        10,
-        False,
-    ),
-    (
-        "path-overlapped-warm-up",
-        "path",
-        WHILE_ADAPTING,
-        {
-            "learning_rate": 0.2,
-            "momentum": 0.6,
-            "nesterov": True,
-            "weight_decay": 0.02,
-            "schedule": {**COSINE, "warmup_rounds": 10},
-        },
-        7,
-        6,
-        True,
-    ),
-    (
-        "torus-warm-up",
-        "torus",
-        ADAPT_FIRST,
-        {"learning_rate": 0.6, "schedule": {"name": "constant", "warmup_rounds": 8}},
-        6,
-        8,
-        True,
-    ),
-    ("lazy-ring-gossip", "lazy-ring", ADAPT_FIRST, {"learning_rate": 0}, 11, 3, False),
-    (
-        "matchings-momentum",
-        "matchings",
-        ADAPT_FIRST,
-        {"learning_rate": 0.2, "momentum": 0.7, "weight_decay": 0.001},
-        9,
-        9,
-        False,
-    ),
-    (
-        "exponential",
-        "exponential",
-        ADAPT_FIRST,
-        {"learning_rate": 0.25, "momentum": 0.9, "nesterov": True, "schedule": STEP},
-        12,
-        12,
-        True,
-    ),
-    (
-        "exponential-overlapped",
-        "exponential",
-        WHILE_ADAPTING,
-        {"learning_rate": 0.2, "momentum": 0.5},
-        12,
-        12,
-        False,
-    ),
-    (
-        "exponential-of-6",
-        "exponential-of-6",
-        ADAPT_FIRST,
-        {"learning_rate": 0.4, "schedule": COSINE},
-        5,
-        7,
-        False,
-    ),
-]
 
 
 # ---- the algorithm ----
@@ -256,7 +108,7 @@ def train(slots, variant, optimizer, a, b, x0):
     return history
 
 
-# ---- the files ----
+# ---- the problem ----
 
 
 def problem(n, m, d, identical_start, seed):
@@ -270,65 +122,3 @@ def problem(n, m, d, identical_start, seed):
         n if identical_start else 1, axis=0
     )
     return a.round(4), b.round(4), x0.round(4)
-
-
-def check(name, slots):
-    for w in slots:
-        assert (
-            np.allclose(w.sum(axis=0), 1)
-            and np.allclose(w.sum(axis=1), 1)
-            and (w.diagonal() > 0).all()
-        ), name
-
-
-def dump(folder, name, content):
-    with open(os.path.join(folder, name), "w") as file:
-        json.dump(content, file)
-        file.write("\n")
-
-
-def write_case(folder, index, case):
-    name, topology_name, variant, optimizer, d, m, identical_start = case
-    topology, slots = TOPOLOGIES[topology_name]
-    check(name, slots)
-    a, b, x0 = problem(topology["nodes"], m, d, identical_start, seed=1000 + index)
-    history = train(slots, variant, optimizer, a, b, x0)
-    dump(folder, f"{name}.problem.json", {"A": a.tolist(), "b": b.tolist(), "x0": x0.tolist()})
-    dump(
-        folder,
-        f"{name}.json",
-        {
-            "name": name,
-            "rounds": ROUNDS,
-            "topology": topology,
-            "algorithm": {"name": "d-psgd", "variant": variant},
-            "optimizer": optimizer,
-            "model": {"name": "quadratic", "path": f"{name}.problem.json"},
-            "record": {"parameters_at": RECORDED},
-        },
-    )
-    dump(
-        folder,
-        f"{name}.expected.json",
-        [
-            {"round": r, "node": i, "parameters": [float(f"{v:.12g}") for v in history[r][i]]}
-            for r in RECORDED
-            for i in range(topology["nodes"])
-        ],
-    )
-    print(f"{name}: largest |x| at the end {abs(history[-1]).max():.3f}")
-
-
-def main():
-    folder = (
-        sys.argv[1]
-        if len(sys.argv) > 1
-        else os.path.join(os.path.dirname(os.path.abspath(__file__)), "dpsgd")
-    )
-    os.makedirs(folder, exist_ok=True)
-    for index, case in enumerate(CASES):
-        write_case(folder, index, case)
-
-
-if __name__ == "__main__":
-    main()

@@ -76,11 +76,16 @@ def distance(x, point=None):
 
 
 def outcome(simulate, *arguments):
-    """Models, or None when they diverged."""
+    """The same as last(), or None when they diverged."""
     try:
-        return simulate(*arguments)
+        return last(simulate, *arguments)
     except Diverged:
         return None
+
+
+def last(simulate, graph, settings, rate, problem, rounds):
+    """Models after the last round."""
+    return simulate(graph, settings, {"learning_rate": rate}, problem, rounds, [rounds])[rounds]
 
 
 # ---- gossip ----
@@ -106,18 +111,10 @@ def naive_floor(simulate):
             apart[1] > 0.7 * apart[0],
             f"{apart[0]:.2g} from the optimum, {apart[1]:.2g} at a tenth of the rate",
         )
-    models = [
-        simulate(
-            graph,
-            {"name": "d-psgd"},
-            {"learning_rate": rate},
-            problem,
-            round(400 / rate),
-            [round(400 / rate)],
-        )
+    far, near = (
+        distance(last(simulate, graph, {"name": "d-psgd"}, rate, problem, round(400 / rate)), best)
         for rate in (0.2, 0.02)
-    ]
-    far, near = (distance(x[max(x)], best) for x in models)
+    )
     yield "D-PSGD's floor falls with the learning rate", near < 0.2 * far, (
         f"{far:.2g} from the optimum, {near:.2g} at a tenth of the rate"
     )
@@ -138,13 +135,11 @@ def choco_gossip(simulate):
     yield "CHOCO gossip keeps the mean", np.allclose(
         models[8000].mean(axis=0), problem[2].mean(axis=0), atol=1e-4
     ), ""
-    models = outcome(
-        simulate, ring(8), {**settings, "consensus_step": 0.1}, STILL, problem, 4000, [4000]
-    )
+    models = outcome(simulate, ring(8), {**settings, "consensus_step": 0.1}, 0, problem, 4000)
     yield (
         "CHOCO gossip with top-1 % diverges at consensus_step 0.1",
-        models is None or distance(models[4000]) > 100 * apart[0],
-        "stopped" if models is None else f"distance {distance(models[4000]):.2g}",
+        models is None or distance(models) > 100 * apart[0],
+        "stopped" if models is None else f"distance {distance(models):.2g}",
     )
 
 
@@ -158,52 +153,30 @@ def variance(simulate):
         "qsgd of one level": (ONE_LEVEL, {**ONE_LEVEL, "contractive": True}),
     }
     for what, (unbiased, contractive) in forms.items():
-        models = outcome(
-            simulate,
-            ring(8),
-            {"name": "dcd-psgd", "compressor": unbiased},
-            {"learning_rate": 0.05},
-            problem,
-            2000,
-            [2000],
-        )
+        settings = {"name": "dcd-psgd", "compressor": unbiased}
+        models = outcome(simulate, ring(8), settings, 0.05, problem, 2000)
         yield (
             f"DCD diverges with {what}",
-            models is None or distance(models[2000], 0) > 100 * start,
-            "stopped" if models is None else f"|x| {distance(models[2000], 0):.2g}",
+            models is None or distance(models, 0) > 100 * start,
+            "stopped" if models is None else f"|x| {distance(models, 0):.2g}",
         )
-        yield descends(
-            simulate,
-            {"name": "choco-sgd", "consensus_step": 0.006, "compressor": contractive},
-            0.05,
-            problem,
-            3000,
-            what,
-        )
-        yield descends(
-            simulate,
-            {"name": "deep-squeeze", "eta": 0.003, "compressor": contractive},
-            0.02,
-            problem,
-            8000,
-            what,
-        )
-    yield descends(
-        simulate, {"name": "dcd-psgd", "compressor": TOP_PERCENT}, 0.05, problem, 3000, "top-1 %"
-    )
+        settings = {"name": "choco-sgd", "consensus_step": 0.006, "compressor": contractive}
+        yield descends(simulate, settings, 0.05, problem, 3000, what)
+        settings = {"name": "deep-squeeze", "eta": 0.003, "compressor": contractive}
+        yield descends(simulate, settings, 0.02, problem, 8000, what)
+    settings = {"name": "dcd-psgd", "compressor": TOP_PERCENT}
+    yield descends(simulate, settings, 0.05, problem, 3000, "top-1 %")
 
 
 def descends(simulate, settings, rate, problem, rounds, what):
     """The mean model loses four fifths of what it can lose."""
     name = f"{settings['name']} converges with {what}"
-    models = outcome(
-        simulate, ring(8), settings, {"learning_rate": rate}, problem, rounds, [rounds]
-    )
+    models = outcome(simulate, ring(8), settings, rate, problem, rounds)
     if models is None:
         return name, False, "diverged"
     a, b, x0 = problem
     best = loss(a, b, algorithms.Quadratic(a, b).optimum())
-    before, after = (loss(a, b, x.mean(axis=0)) - best for x in (x0, models[rounds]))
+    before, after = (loss(a, b, x.mean(axis=0)) - best for x in (x0, models))
     return name, after < 0.2 * before, f"loss above the optimum {before:.3g} -> {after:.3g}"
 
 
@@ -215,8 +188,7 @@ def push_sum(simulate):
     graph = digraph()
     problem = vectors(7, 50, seed=5)
     mean = problem[2].mean(axis=0)
-    models = simulate(graph, {"name": "sgp"}, STILL, problem, 200, [200])
-    seen = distance(models[200], mean)
+    seen = distance(last(simulate, graph, {"name": "sgp"}, 0, problem, 200), mean)
     name = "push-sum reaches the true average on a directed graph"
     yield name, seen < 1e-5, f"{seen:.2g} from it"
 
@@ -226,8 +198,8 @@ def one_peer(simulate):
         n = 2**m
         problem = vectors(n, 50, seed=m)
         for name in ("d-psgd", "sgp"):
-            models = simulate(exponential(n), {"name": name}, STILL, problem, m, [m])
-            seen = distance(models[m], problem[2].mean(axis=0))
+            models = last(simulate, exponential(n), {"name": name}, 0, problem, m)
+            seen = distance(models, problem[2].mean(axis=0))
             what = f"one-peer exponential, {n} nodes: {name} averages exactly in {m} rounds"
             yield what, seen < 1e-5, f"{seen:.2g} from the average"
 
@@ -240,13 +212,8 @@ def heterogeneous(simulate):
     problem = dpsgd.problem(8, 12, 10, False, seed=11)
     best = algorithms.Quadratic(*problem[:2]).optimum()
 
-    def error(name, rate, rounds=4000, **more):
-        return distance(
-            simulate(
-                graph, {"name": name, **more}, {"learning_rate": rate}, problem, rounds, [rounds]
-            )[rounds],
-            best,
-        )
+    def error(name, rate):
+        return distance(last(simulate, graph, {"name": name}, rate, problem, 4000), best)
 
     floors = [error("d-psgd", rate) for rate in (0.1, 0.05)]
     yield (
@@ -320,7 +287,7 @@ def faulty_neighbour(simulate):
         ({"variant": "trimmed-mean"}, None),
     ):
         settings = {"name": "clipped-gossip", **form}
-        models = simulate(graph, settings, STILL, problem, 1, [1])[1][honest]
+        models = last(simulate, graph, settings, 0, problem, 1)[honest]
         seen = distance(models, problem[2][honest].mean(axis=0))
         limit = distance(problem[2][honest]) + (bound or 1)
         yield f"a faulty neighbour moves little: {form}", seen < limit, f"{seen:.2g}"
@@ -339,9 +306,7 @@ def squeezed_floors(simulate):
     for what, settings in ways.items():
         floors = []
         for rate, rounds in ((0.1, 300), (0.02, 1500)):
-            optimizer = {"learning_rate": rate}
-            models = simulate(ring(8), settings, optimizer, problem, rounds, [rounds])
-            floors.append(distance(models[rounds], best))
+            floors.append(distance(last(simulate, ring(8), settings, rate, problem, rounds), best))
         falls = floors[1] < 0.4 * floors[0]
         yield (
             f"top-k through a server, {what}: its floor {'falls' if settings is top else 'stays'}",
@@ -369,8 +334,7 @@ def squeezed_floors(simulate):
         {"name": "laq"},
         {"name": "diana", "alpha": 0.3, "compressor": {"name": "qsgd", "levels": 4, "bucket": 10}},
     ):
-        models = simulate(ring(8), settings, {"learning_rate": 0.1}, problem, 2000, [2000])
-        seen = distance(models[2000], best)
+        seen = distance(last(simulate, ring(8), settings, 0.1, problem, 2000), best)
         yield f"{settings['name']} reaches the optimum", seen < 1e-4, f"{seen:.2g} from it"
 
 
@@ -380,8 +344,8 @@ def votes(simulate):
     problem = dpsgd.problem(8, 12, 10, True, seed=11)
 
     def run(a, b, rate, rounds, **more):
-        settings, optimizer = {"name": "sign-vote", **more}, {"learning_rate": rate}
-        return simulate(ring(8), settings, optimizer, (a, b, problem[2]), rounds, [rounds])[rounds]
+        settings = {"name": "sign-vote", **more}
+        return last(simulate, ring(8), settings, rate, (a, b, problem[2]), rounds)
 
     best = algorithms.Quadratic(*problem[:2]).optimum()
     floors = [distance(run(*problem[:2], 0.05 / k, 200 * k), best) for k in (1, 10)]

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../reference/analysis.h"
+#include "reference_analysis.h"
 #include "starling/analysis.h"
 #include "starling/links.h"
 #include "topologies.h"
