@@ -14,7 +14,7 @@ extern "C" {
  * with that curvature. INFINITY: no limit was found. */
 typedef struct sl_stability {
     double mean;   /* of what the models have in common */
-    double apart;  /* of what they differ by */
+    double apart;  /* of what they differ by; INFINITY: it is not below `mean` */
     double lambda; /* the eigenvalue of W that `apart` follows from */
     double most;   /* the lesser of both */
     double lazy;   /* the same with (I + W)/2 in place of W */

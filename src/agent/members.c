@@ -8,8 +8,6 @@
 
 #include "agent/state.h"
 
-static const double tick_s = 0.1;
-
 static uint32_t ranks_of(const sl_agent *a) {
     return sl_experiment_ranks(a->settings.experiment);
 }
@@ -426,41 +424,6 @@ void sl_members_step_aside(sl_agent *a) {
     sl_members_alarm(a);
     sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_ASIDE});
     sl_members_step(a, (sl_membership_event){.type = SL_MEMBERSHIP_ASIDE});
-}
-
-/* A part of the network that has no quorum rests, for a while. Nothing else is late meanwhile. */
-static void watch_quorum(sl_agent *a) {
-    sl_cohort *g = &a->cohort;
-    uint32_t reached, needed;
-    if (a->phase != PHASE_TRAINING || g->wishes ||
-        !sl_membership_lacks_quorum(g->membership, &reached, &needed)) {
-        g->minority_s = 0;
-        return;
-    }
-    if (g->minority_s == 0) {
-        g->minority_s = a->side.now_s;
-        sl_members_tell_minority(a, reached, needed);
-    }
-    if (!sl_cohort_rests(g))
-        return;
-    a->times.progress_s = a->side.now_s;
-    if (a->side.now_s - g->minority_s < a->settings.experiment->membership.minority_s)
-        return;
-    g->leaves = true;
-    a->saving.minority = true;
-    sl_agent_depart(a, false);
-}
-
-void sl_members_tick(sl_agent *a) {
-    if (a->cohort.membership == NULL || !a->cohort.alarmed || a->phase == PHASE_OVER ||
-        a->side.now_s - a->cohort.ticked_s < tick_s)
-        return;
-    a->cohort.ticked_s = a->side.now_s;
-    for (uint32_t i = 0; i < a->neighbour_count; i++)
-        sl_members_see_off(a, &a->neighbours[i]);
-    sl_members_step(a, (sl_membership_event){.type = SL_MEMBERSHIP_TICK});
-    if (!a->cohort.leaves)
-        watch_quorum(a);
 }
 
 /* ---- losses ---- */

@@ -112,7 +112,6 @@ void sl_members_convict(struct sl_agent *agent);
 void sl_members_reach(struct sl_agent *agent, sl_neighbour *n);
 /* It is lost already, and its process has ended. */
 void sl_members_note_ended(struct sl_agent *agent, const sl_neighbour *n);
-void sl_members_tick(struct sl_agent *agent);
 /* It has that agent's model, and wants to take part again. */
 void sl_members_join(struct sl_agent *agent, uint32_t sponsor);
 /* What the experiment is among these. */
@@ -135,6 +134,7 @@ bool sl_members_leave(struct sl_agent *agent);
 void sl_members_see_off(struct sl_agent *agent, sl_neighbour *n);
 /* Neighbours that have left, and of which the node still waits for something, are lost. */
 void sl_members_lose_left(struct sl_agent *agent);
+void sl_members_tick(struct sl_agent *agent);
 
 /* member_log.c */
 /* What is agreed on; NULL: nothing. */

@@ -246,8 +246,11 @@ bool sl_saving_ask(sl_agent *a, sl_cut_kind kind) {
         return true;
     if (s->saver == NULL || a->phase != PHASE_TRAINING)
         return false;
-    if (sl_cohort_is_outside(&a->cohort)) /* it has no part in a cut */
-        return kind == SL_CUT_LEAVE && sl_members_leave(a);
+    if (sl_cohort_is_outside(&a->cohort)) { /* it has no part in a cut */
+        if (kind == SL_CUT_LEAVE)
+            sl_agent_leave(a);
+        return kind == SL_CUT_LEAVE;
+    }
     note(a, kind, under_way + s->spread);
     return true;
 }
@@ -261,7 +264,7 @@ int sl_saving_hear(sl_agent *a, const sl_neighbour *from, const sl_frame *frame,
                             from->rank, frame->exchange, frame->step);
     const sl_cut_kind kind = (sl_cut_kind)frame->step;
     if (kind == SL_CUT_LEAVE && sl_cohort_is_outside(&a->cohort))
-        sl_members_leave(a); /* there will be nobody to join */
+        sl_agent_leave(a); /* there will be nobody to join */
     else if (frame->exchange >= a->side.now.round)
         note(a, kind, frame->exchange);
     return 0;

@@ -16,16 +16,17 @@
 #include "starling/sim.h"
 
 /* A course of ROUNDS shows a growth of a few thousandths a round. */
-enum { ROUNDS = 1200, QUARTER = ROUNDS / 4, HALVINGS = 7, PROOF_ROUNDS = 12 };
-static const double least = 1.0 / 256, most = 64, escaped = 1e12;
+enum { ROUNDS = 1200, QUARTER = ROUNDS / 4, LOOK = 150, HALVINGS = 7, PROOF_ROUNDS = 12 };
+static const double least = 1.0 / 64, most = 64, escaped = 1e12;
 /* Steps are tried so far apart: above some that diverge there may be others that do not. */
-static const double apart = 1.15;
+static const double apart = 1.15, nearly = 0.002;
 static const double gone = 1e-4; /* what is smaller is rounding */
 
 /* One number at two nodes. */
 typedef struct course {
     double first, sign; /* the first model; the second one by it */
     double early, late; /* the largest of the second and of the last quarter */
+    double here;        /* of the rounds since the last whole LOOK */
     double last;
     int stop;
 } course;
@@ -57,7 +58,9 @@ static int record(void *context, const sl_record *r, const float *x) {
         c->early = fmax(c->early, size);
     else if (round > 3 * QUARTER)
         c->late = fmax(c->late, size);
-    c->stop = !(size < escaped);
+    c->here = fmax(c->here, size);
+    c->stop = !(size < escaped) || (round % LOOK == 0 && c->here < gone);
+    c->here = round % LOOK == 0 ? 0 : c->here;
     return 0;
 }
 
@@ -104,9 +107,10 @@ static int run(sl_experiment *two, double step, uint64_t rounds, course *c, sl_e
     two->rounds = rounds;
     two->optimizer.learning_rate = step;
     const int result = sl_sim_run(two, &task, &observer, NULL, NULL, &c->stop, error);
-    const bool escapes = result == SL_ESTOPPED || result == SL_EDIVERGED;
-    c->late = escapes ? INFINITY : c->late;
-    return escapes ? 0 : result;
+    const bool ends = result == SL_ESTOPPED || result == SL_EDIVERGED;
+    if (ends && !(fabs(c->last) < gone))
+        c->late = INFINITY;
+    return ends ? 0 : result;
 }
 
 static int is_stable(bool *stable, sl_experiment *two, double step, double sign, sl_error *error) {
@@ -116,24 +120,24 @@ static int is_stable(bool *stable, sl_experiment *two, double step, double sign,
     return result;
 }
 
-/* Between the first step that diverges and the one before it. */
-static int bisect(double *limit, sl_experiment *two, double sign, sl_error *error) {
+/* Between the first step below `cap` that diverges and the one before it; INFINITY: none does. */
+static int bisect(double *limit, sl_experiment *two, double sign, double cap, sl_error *error) {
+    const double last = cap * (1 - nearly);
     double low = 0, high = least;
     bool stable = true;
-    int result = 0;
-    while (result == 0 && high < most) {
-        result = is_stable(&stable, two, high, sign, error);
-        if (!stable)
-            break;
+    int result = is_stable(&stable, two, high, sign, error);
+    while (result == 0 && stable && high < last) {
         low = high;
-        high *= apart;
+        high = fmin(high * apart, last);
+        result = is_stable(&stable, two, high, sign, error);
     }
-    for (int i = 0; i < HALVINGS && result == 0 && high < most; i++) {
+    const bool found = !stable;
+    for (int i = 0; i < HALVINGS && result == 0 && found; i++) {
         const double middle = (low + high) / 2;
         result = is_stable(&stable, two, middle, sign, error);
         *(stable ? &low : &high) = middle;
     }
-    *limit = high < most ? low : INFINITY;
+    *limit = found ? low : INFINITY;
     return result;
 }
 
@@ -148,8 +152,9 @@ static int check_linear(sl_experiment *two, sl_error *error) {
                : sl_fail(error, SL_EINVAL, "algorithm '%s' is not linear", two->algorithm.name);
 }
 
+/* Below the mean's limit: INFINITY if that comes first. */
 static int find_apart(double *limit, double *at, sl_experiment *two, const double *lambdas,
-                      sl_error *error) {
+                      double mean, sl_error *error) {
     int result = 0;
     *limit = INFINITY;
     *at = lambdas[0];
@@ -157,7 +162,7 @@ static int find_apart(double *limit, double *at, sl_experiment *two, const doubl
         double of_one;
         result = pair_of(two, lambdas[i], error);
         if (result == 0)
-            result = bisect(&of_one, two, -1, error);
+            result = bisect(&of_one, two, -1, fmin(*limit, mean), error);
         if (result == 0 && of_one < *limit) {
             *limit = of_one;
             *at = lambdas[i];
@@ -173,11 +178,12 @@ static int find(sl_stability *out, sl_experiment *two, const double lambdas[2], 
     if (result == 0)
         result = check_linear(two, error);
     if (result == 0)
-        result = bisect(&out->mean, two, 1, error);
+        result = bisect(&out->mean, two, 1, most, error);
     if (result == 0)
-        result = find_apart(&out->apart, &out->lambda, two, lambdas, error);
-    if (result == 0)
-        result = find_apart(&out->lazy, &at, two, lazy, error);
+        result = find_apart(&out->apart, &out->lambda, two, lambdas, out->mean, error);
+    out->lazy = out->apart;
+    if (result == 0 && out->apart < out->mean)
+        result = find_apart(&out->lazy, &at, two, lazy, out->mean, error);
     out->most = fmin(out->mean, out->apart);
     out->lazy = fmin(out->mean, out->lazy);
     return result;

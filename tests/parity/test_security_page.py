@@ -62,7 +62,8 @@ def check_name(name, names, targets):
     found = glob.glob(f"tests/*/{script}.[cp]*", root_dir=ROOT)
     expect(len(found) == 1, f"{script} is {found or 'no file of tests'}")
     text = read(found[0])
-    expect(re.search(rf"def {test}\(|START_(LOOP_)?TEST\({test}\b", text), f"{found[0]} has no {test}")
+    here = re.search(rf"def {test}\(|START_(LOOP_)?TEST\({test}\b", text)
+    expect(here, f"{found[0]} has no {test}")
 
 
 def check_row(row, names, targets):

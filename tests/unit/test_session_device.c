@@ -126,41 +126,31 @@ static int one_round(sl_session *s, const scene *w, const caller *c, int64_t ran
     return result;
 }
 
-typedef int body(sl_session *s, scene *w, const caller *c, int64_t rank, sl_error *e);
+static int go(sl_session *s, scene *w, const caller *c, int64_t rank, sl_error *e) {
+    int result = w->on_gpu ? sl_session_stream(s, c->stream, e) : 0;
+    float *taken = NULL;
+    write_x(w, c, w->start[rank]);
+    THEN(result, place(s, w, c, &taken, e));
+    THEN(result, sl_session_start(s, taken, e));
+    for (int k = 0; k < w->rounds && result == 0; k++)
+        result = one_round(s, w, c, rank, e);
+    THEN(result, sl_session_average(s, taken, w->average[rank], &w->distance[rank], e));
+    THEN(result, one_round(s, w, c, rank, e));
+    read_x(w, c, w->x[rank]);
+    return result;
+}
 
-/* Joins, does this, and leaves. */
-static int take_part(scene *w, const sl_session_options *o, body *work, sl_error *e) {
+static int train(void *context, const sl_session_options *o, sl_error *e) {
+    scene *w = context;
     sl_session *s;
     int result = sl_session_join(&s, w->experiment, D, o, e);
     if (result != 0)
         return result;
     caller c = open_caller(w, o->rank);
-    result = w->on_gpu ? sl_session_stream(s, c.stream, e) : 0;
-    if (result == 0)
-        result = work(s, w, &c, o->rank, e);
-    read_x(w, &c, w->x[o->rank]);
-    if (result == 0)
-        result = sl_session_leave(&s, e);
-    sl_session_abort(&s, NULL);
+    result = go(s, w, &c, o->rank, e);
+    result = end_session(s, result, e);
     close_caller(w, &c);
     return result;
-}
-
-static int go(sl_session *s, scene *w, const caller *c, int64_t rank, sl_error *e) {
-    float *taken = NULL;
-    write_x(w, c, w->start[rank]);
-    int result = place(s, w, c, &taken, e);
-    if (result == 0)
-        result = sl_session_start(s, taken, e);
-    for (int k = 0; k < w->rounds && result == 0; k++)
-        result = one_round(s, w, c, rank, e);
-    if (result == 0)
-        result = sl_session_average(s, taken, w->average[rank], &w->distance[rank], e);
-    return result != 0 ? result : one_round(s, w, c, rank, e);
-}
-
-static int train(void *context, const sl_session_options *o, sl_error *e) {
-    return take_part(context, o, go, e);
 }
 
 static void setup(void) {
@@ -267,25 +257,31 @@ static int save(sl_session *s, const caller *c, int64_t rank, sl_error *e) {
 }
 
 /* Two rounds, a state, and two more; the second time only these. */
-static int save_or_load(sl_session *s, scene *w, const caller *c, int64_t rank, sl_error *e) {
+static int stop_and_go_on(void *context, const sl_session_options *o, sl_error *e) {
+    scene *w = context;
+    const int64_t rank = o->rank;
     const bool again = states[rank] != NULL;
-    write_x(w, c, again ? saved_x[rank] : w->start[rank]);
-    int result = again ? sl_session_load(s, states[rank], state_bytes[rank], e) : 0;
-    if (result == 0)
-        result = sl_session_start(s, c->x, e);
+    sl_session *s;
+    int result = sl_session_join(&s, w->experiment, D, o, e);
+    if (result != 0)
+        return result;
+    caller c = open_caller(w, rank);
+    sl_session_stream(s, c.stream, e);
+    write_x(w, &c, again ? saved_x[rank] : w->start[rank]);
+    if (again)
+        result = sl_session_load(s, states[rank], state_bytes[rank], e);
+    THEN(result, sl_session_start(s, c.x, e));
     for (int k = again ? 2 : 0; k < 4 && result == 0; k++) {
         if (k == 2 && !again) {
-            read_x(w, c, saved_x[rank]);
-            result = save(s, c, rank, e);
+            read_x(w, &c, saved_x[rank]);
+            result = save(s, &c, rank, e);
         }
-        if (result == 0)
-            result = one_round(s, w, c, rank, e);
+        THEN(result, one_round(s, w, &c, rank, e));
     }
+    read_x(w, &c, w->x[rank]);
+    result = end_session(s, result, e);
+    close_caller(w, &c);
     return result;
-}
-
-static int stop_and_go_on(void *context, const sl_session_options *o, sl_error *e) {
-    return take_part(context, o, save_or_load, e);
 }
 
 START_TEST(a_saved_session_goes_on) {
@@ -320,18 +316,12 @@ static int try_start(const char *experiment, float *x) {
     return result;
 }
 
-START_TEST(memory_of_the_host_and_auto_are_refused) {
+START_TEST(memory_of_the_host_is_refused) {
     static float x[D];
-    const char *set[] = {"device=auto"};
     ck_assert_int_eq(try_start(alone, x), SL_EINVAL);
     ck_assert_str_eq(error.text,
                      "start: x is memory of the host, and device is \"cuda:0\"; it must "
                      "be memory there");
-    options.overrides = set;
-    options.override_count = 1;
-    ck_assert_int_eq(try_start(alone, x), SL_EINVAL);
-    ck_assert_msg(strstr(error.text, "device: \"auto\" is not allowed in a session") != NULL, "%s",
-                  error.text);
 }
 
 START_TEST(a_number_that_is_not_finite_is_named) {
@@ -344,17 +334,22 @@ START_TEST(a_number_that_is_not_finite_is_named) {
     ck_assert_msg(strstr(error.text, "x is inf at element 1500") != NULL, "%s", error.text);
 }
 
-static int change(sl_session *s, scene *w, const caller *c, int64_t rank, sl_error *e) {
-    write_x(w, c, w->start[rank]);
-    int result = sl_session_start(s, c->x, e);
-    if (result == 0)
-        result = sl_session_begin(s, c->x, e);
-    write_x(w, c, w->start[(rank + 1) % N]);
-    return result != 0 ? result : sl_session_end(s, c->x, e);
-}
-
 static int change_while_mixing(void *context, const sl_session_options *o, sl_error *e) {
-    return take_part(context, o, change, e);
+    scene *w = context;
+    sl_session *s = NULL;
+    caller c = open_caller(w, o->rank);
+    int result = sl_session_join(&s, w->experiment, D, o, e);
+    if (result == 0 && w->on_gpu)
+        result = sl_session_stream(s, c.stream, e);
+    write_x(w, &c, w->start[o->rank]);
+    THEN(result, sl_session_start(s, c.x, e));
+    THEN(result, sl_session_begin(s, c.x, e));
+    write_x(w, &c, w->start[(o->rank + 1) % N]);
+    THEN(result, sl_session_end(s, c.x, e));
+    read_x(w, &c, w->x[o->rank]);
+    result = end_session(s, result, e);
+    close_caller(w, &c);
+    return result;
 }
 
 START_TEST(a_borrowed_x_that_changes_is_found) {
@@ -399,6 +394,8 @@ START_TEST(pieces_that_cannot_be_are_refused) {
     options.tensor_count = o.tensor_count;
     options.rank = 0;
     ck_assert_int_eq(sl_session_join(&s, alone, D, &options, &error), 0);
+    ck_assert_int_eq(sl_session_start(s, NULL, &error), SL_EINVAL);
+    ck_assert_str_eq(error.text, "start: x is NULL");
     ck_assert_int_eq(sl_session_place(s, pieces, &error), SL_EINVAL);
     ck_assert_str_eq(error.text, "place: tensor 0 of 2 is memory of the host, and device is "
                                  "\"cuda:0\"; it must be memory there");
@@ -415,22 +412,44 @@ START_TEST(pieces_that_cannot_be_are_refused) {
     close_caller(&(scene){.on_gpu = true}, &c);
 }
 
-static Suite *build_suite(void) {
-    Suite *suite = suite_create("session_device");
-    TCase *rounds = tcase_create("rounds");
-    tcase_set_timeout(rounds, 120);
-    tcase_add_checked_fixture(rounds, setup, teardown);
-    tcase_add_loop_test(rounds, agents_have_the_bits_of_the_cpu, 0, FORMS);
-    tcase_add_loop_test(rounds, a_simulation_has_the_bits_of_the_cpu, 0, FORMS);
-    tcase_add_test(rounds, pieces_on_the_host_have_the_same_bits);
-    suite_add_tcase(suite, rounds);
-    ADD_TESTS_WITH(suite, "others", setup, teardown, a_saved_session_goes_on,
-                   memory_of_the_host_and_auto_are_refused, a_number_that_is_not_finite_is_named,
-                   a_borrowed_x_that_changes_is_found, an_x_that_changes_keeps_its_change,
-                   a_session_on_the_cpu_has_no_stream, pieces_that_cannot_be_are_refused);
-    if (getenv("CK_FORK") == NULL || strcmp(getenv("CK_FORK"), "no") != 0)
-        ADD_TESTS_WITH(suite, "lost", setup_failing, teardown, a_device_that_is_lost_is_one_error);
-    return suite;
+START_TEST(auto_says_too_little) {
+    static float x[D];
+    const char *set[] = {"device=auto"};
+    set_options(set, 1);
+    ck_assert_int_eq(try_start(alone, x), SL_EINVAL);
+    ck_assert_msg(strstr(error.text, "device: \"auto\" is not allowed in a session") != NULL, "%s",
+                  error.text);
+}
+
+/* ---- a device that fails ---- */
+
+static bool is_alone(void) {
+    const char *fork = getenv("CK_FORK");
+    return fork == NULL || strcmp(fork, "no") != 0;
+}
+
+static void setup_failing(void) {
+    if (is_alone())
+        setenv("STARLING_FAILS_AFTER", "60", 1); /* before the emulated device opens */
+    setup();
+}
+
+FIXTURES(setup_failing, teardown);
+
+/* Each session ends, and says that it was the device. */
+START_TEST(a_device_that_is_lost_is_one_error) {
+    if (!is_alone() || vec->cuda_index >= 0)
+        return; /* fake_runtime has failures of its own */
+    cpu->on_gpu = true;
+    cpu->rounds = 100;
+    const sl_session_options o = options_of(cpu);
+    run_agents(threads, N, train, cpu, &o);
+    for (int r = 0; r < N; r++)
+        ck_assert_msg(threads[r].result == SL_EDEVICE || threads[r].result == SL_EPEER,
+                      "%d: %d, %s", r, threads[r].result, threads[r].error.text);
+    ck_assert_msg(strstr(threads[0].error.text, "cuda:0: ") != NULL &&
+                      strstr(threads[0].error.text, "failed: it was asked to") != NULL,
+                  "%s", threads[0].error.text);
 }
 
 int main(void) {

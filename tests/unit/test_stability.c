@@ -7,7 +7,7 @@
 #include "starling/starling.h"
 
 /* Of curvatures 1 and 1/2. */
-enum { D = 2, ROUNDS = 3000 };
+enum { D = 2, ROUNDS = 1600 };
 static const double near = 0.03;
 
 static const char *const topologies[] = {
@@ -122,8 +122,10 @@ static sl_stability find(const char *topology, const char *algorithm, double mom
 START_LOOP_TEST(networks_agree, TOPOLOGIES *FORMS) {
     const char *topology = topologies[_i % TOPOLOGIES],
                *algorithm = forms[_i / TOPOLOGIES].algorithm;
-    const double momenta[] = {0, 0.5, 0.9};
-    for (int i = 0; i < (forms[_i / TOPOLOGIES].takes_momentum ? 3 : 1); i++) {
+    const double momenta[] = {0.9, 0.5, 0};
+    if (getenv("STARLING_QUICK") != NULL && _i % TOPOLOGIES != 0)
+        return;
+    for (int i = forms[_i / TOPOLOGIES].takes_momentum ? 0 : 2; i < 3; i++) {
         sl_spectrum s;
         const double most = find(topology, algorithm, momenta[i], &s).most;
         ck_assert_msg(stays(topology, algorithm, momenta[i], (1 - near) * most), "%s of %s, %g: %g",

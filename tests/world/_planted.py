@@ -472,8 +472,8 @@ RESTART_DEFECTS = {
     ),
     "who joins chooses the round of the last checkpoint": (
         "src/agent/saving.c",
-        "if (sl_cohort_is_outside(&a->cohort)) /* it has no part in a cut */",
-        "if (kind == SL_CUT_KINDS)",
+        "if (sl_cohort_is_outside(&a->cohort)) { /* it has no part in a cut */",
+        "if (kind == SL_CUT_KINDS) {",
     ),
 }
 

@@ -307,8 +307,7 @@ static bool save_and_go_on(void) {
     begin_run();
     checkpoints.resume = true;
     checkpoints.round = expected_newest(NULL);
-    if (run.result == SL_ESAVED && checkpoints.round == 0 &&
-        cut_short == (uint64_t)run.error.round)
+    if (run.result == SL_ESAVED && checkpoints.round == 0 && cut_short == (uint64_t)run.error.round)
         return false;
     if (run.result != SL_ESAVED || checkpoints.round < SAVED_AFTER)
         world_fail("the run has saved round %llu, and ended with %d: %s",

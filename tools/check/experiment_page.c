@@ -15,7 +15,7 @@
 
 enum { NAME_BYTES = 128 };
 static const double near_limit = 0.8; /* of the largest learning rate: a warning */
-#define AGREED 0.001 /* of the first differences: who is so close agrees */
+#define AGREED 0.001                  /* of the first differences: who is so close agrees */
 
 /* Appends to a text. */
 static void add(char *out, size_t bytes, const char *format, ...)
