@@ -93,7 +93,7 @@ def wrong_pages(text):
     """As it must not be, with words of what is then said."""
     name = "taps.from_the_first_byte_on"
     yield text.replace(HEADING, "| who | can |"), "there is no table"
-    yield text.replace(name, "taps.from_the_first_byte"), "runs no from_the_first_byte"
+    yield text.replace(name, "taps.from_the_first_byte"), "has no from_the_first_byte"
     yield text.replace(name, "tapes.from_the_first_byte_on"), "no test is called tapes"
     yield text.replace("`fuzz_provider`", "`fuzz_providers`"), "no such target"
     yield re.sub(r"^\| who watches a monitor.*\n", "", text, flags=re.M), "nothing is said of"
