@@ -156,6 +156,24 @@ def test_settings_of_the_algorithm_are_said(scene):
         check(ended.code == 0 and line in ended.out, f"{words}: {ended.out}{ended.err}")
 
 
+def test_the_largest_stable_step_is_said(scene):
+    """Of a quadratic it is known: a ring of four has the eigenvalue -1/3."""
+    example = os.path.join(ROOT, "examples", "quadratic.json")
+    keys = ["--set", "optimizer.momentum=0.9"]
+    ended = scene.call("check", example, *keys)
+    check(
+        "learning rate * curvature < 0.3999, by the eigenvalue -0.3333 of W" in ended.out, ended.out
+    )
+    check('with\n                      topology.weights "lazy" < 3.797' in ended.out, ended.out)
+    check("of the largest that is stable\n" not in ended.out, ended.out)
+    rate = float(re.search(r"learning rate < ([0-9.]+), at a curvature", ended.out).group(1))
+    near = scene.call("check", example, *keys, "--set", f"optimizer.learning_rate={0.9 * rate}")
+    check(" is 90 % of the largest that is stable\n" in near.out, near.out)
+    far = ("--set", f"optimizer.learning_rate={3 * rate}", "--set", "rounds=500")
+    ended = scene.call("sim", example, *keys, *far, "--out", scene.path("far"))
+    check(ended.code == 1 and 'topology.weights "lazy" < 3.797' in ended.err, ended.err)
+
+
 def crowded(scene):
     """Everything that there is to say, and more than a page holds."""
     nodes = 64

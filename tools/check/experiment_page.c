@@ -405,8 +405,10 @@ static void say_steps(page *p, const trial *t, const sl_topology_report *r) {
     name_bound(t->experiment, false, r, other, sizeof other);
     const char *bound = steps.bound[0] != '\0' ? steps.bound : other;
     if (steps.share > near_limit)
-        page_say(p, "warning", "learning rate %g is %.0f %% of the largest that is stable",
-                 t->experiment->optimizer.learning_rate, 100 * steps.share);
+        page_say(p, "warning", "learning rate %g is %s%.0f %% of the largest that is stable%s",
+                 t->experiment->optimizer.learning_rate, steps.known ? "" : "about ",
+                 100 * steps.share,
+                 steps.known ? "" : " at the first models; later ones are often less curved");
     if (bound[0] != '\0')
         page_say(p, "stable for", "%s", bound);
     if (steps.rate[0] != '\0')

@@ -20,14 +20,14 @@ static void name_bound(stable_steps *out, const trial *t, const sl_stability *s)
 
 static void name_rate(stable_steps *out, const trial *t, const sl_stability *s) {
     const double curvature = sl_stability_curvature(&t->task, t->nodes);
-    const bool known = t->experiment->model.kind == SL_MODEL_QUADRATIC;
     if (isnan(curvature) || curvature <= 0)
         return;
+    out->known = t->experiment->model.kind == SL_MODEL_QUADRATIC;
     out->most = s->most / curvature;
     out->share = t->experiment->optimizer.learning_rate / out->most;
     snprintf(out->rate, sizeof out->rate, "learning rate < %s%.3g, at a curvature of %.3g%s",
-             known ? "" : "about ", out->most, curvature,
-             known ? "" : ", an estimate at the first models");
+             out->known ? "" : "about ", out->most, curvature,
+             out->known ? "" : ", an estimate at the first models");
 }
 
 void stable_steps_find(stable_steps *out, const trial *t, double lambda_2, double lambda_n) {

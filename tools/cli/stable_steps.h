@@ -9,6 +9,7 @@ enum { STABLE_STEPS_BYTES = 256 };
 typedef struct stable_steps {
     double most;                    /* the largest learning rate; NaN: not known */
     double share;                   /* what the experiment's is of it; NaN: not known */
+    bool known;                     /* the curvature: else it is an estimate */
     char bound[STABLE_STEPS_BYTES]; /* "learning rate * curvature < ..."; "": not known */
     char rate[STABLE_STEPS_BYTES];  /* "learning rate < ..., at a curvature of ..."; "": likewise */
 } stable_steps;
