@@ -167,7 +167,8 @@ static int start_only(void *context, const sl_session_options *o, sl_error *e) {
     scene *w = context;
     sl_session *s;
     descent_fill(w->x[o->rank], D, o->rank);
-    return end_session(s, peer_start(&s, ring, D, w->x[o->rank], o, e), e);
+    const int result = peer_start(&s, ring, D, w->x[o->rank], o, e);
+    return end_session(s, result, e);
 }
 
 START_TEST(same_start_gives_all_the_x_of_rank_0) {
