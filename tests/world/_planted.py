@@ -527,6 +527,15 @@ AUTHORITY_DEFECTS = {
         "certificate != NULL &&",
     ),
 }
+# The same for test_verdicts.
+VERDICT_DEFECTS = {
+    "a neighbour that has left is still waited for": (
+        "src/agent/leaving.c",
+        "(sl_node_awaits(a->node, n->rank) || takes_no_more(a, n)))",
+        "takes_no_more(a, n))",
+    ),
+}
+
 FINDERS = {
     "world/fault_world": DEFECTS,
     "world/disk_world": DISK_DEFECTS,
@@ -538,6 +547,7 @@ FINDERS = {
     "world/sweep_world": SWEEP_DEFECTS,
     "test_wire": WIRE_DEFECTS,
     "test_saving": SAVING_DEFECTS,
+    "test_verdicts": VERDICT_DEFECTS,
     "test_channel": CHANNEL_DEFECTS,
     "test_secure": SECURE_DEFECTS,
     "test_authority": AUTHORITY_DEFECTS,

@@ -111,11 +111,6 @@ LOSS_DEFECTS = {
         "n->process.view >= n->side->now.view && ",
         "",
     ),
-    "a neighbour that has left is still waited for": (
-        "src/agent/leaving.c",
-        "(sl_node_awaits(a->node, n->rank) || takes_no_more(a, n)))",
-        "takes_no_more(a, n))",
-    ),
     "a port that refuses is not believed": (
         "src/agent/contacts.c",
         "if (n->absence.refusals < SL_REFUSALS || n->absence.gone",
