@@ -9,6 +9,7 @@
 /* Of curvatures 1 and 1/2. */
 enum { D = 2, ROUNDS = 1600 };
 static const double near = 0.03;
+static bool nesterov;
 
 static const char *const topologies[] = {
     "\"nodes\": 8, \"family\": \"ring\"",  "\"nodes\": 8, \"family\": \"hypercube\"",
@@ -77,8 +78,9 @@ static sl_experiment *open_experiment(const char *topology, const char *algorith
     char text[512];
     snprintf(text, sizeof text,
              "{\"rounds\": %d, \"topology\": {%s}, \"algorithm\": {%s}, \"optimizer\":"
-             " {\"learning_rate\": %.17g, \"momentum\": %g}, \"record\": {\"every\": 1}}",
-             ROUNDS, topology, algorithm, rate, momentum);
+             " {\"learning_rate\": %.17g, \"momentum\": %g, \"nesterov\": %s}, \"record\": "
+             "{\"every\": 1}}",
+             ROUNDS, topology, algorithm, rate, momentum, nesterov ? "true" : "false");
     ck_assert_msg(sl_experiment_parse(&e, text, "test", ".", NULL, 0, &error) == 0, "%s",
                   error.text);
     return e;
@@ -149,6 +151,18 @@ START_LOOP_TEST(closed_forms_agree, TOPOLOGIES) {
     }
     const double most = find(topology, forms[4].algorithm, 0, &s).most;
     ck_assert_double_eq_tol(most, (1 + s.lambda_n) * (1 + s.lambda_n) / 2, 0.01 * most);
+}
+
+START_LOOP_TEST(nesterovs_form_holds_less, TOPOLOGIES) {
+    const double m = 0.9, less = 1 + 2 * m;
+    sl_spectrum s;
+    nesterov = true;
+    double most = find(topologies[_i], forms[0].algorithm, m, &s).most;
+    const double adapt = s.lambda_n < 0 ? (1 - m) * (1 + 1 / -s.lambda_n) : INFINITY;
+    ck_assert_double_eq_tol(most, fmin(2 * (1 + m) / less, adapt), 0.01 * most);
+    most = find(topologies[_i], forms[1].algorithm, m, &s).most;
+    ck_assert_double_eq_tol(most, (1 + m) * (1 + s.lambda_n) / less, 0.01 * most);
+    nesterov = false; /* the next test may run in this process */
 }
 
 static double bowl(void *context, uint32_t rank, uint64_t round, const float *x, float *g) {
