@@ -204,6 +204,7 @@ SL_API bool sl_record_parameters_due(const sl_record_config *config, uint64_t ro
 typedef struct sl_consensus {
     sl_evaluation mean_model; /* evaluation of the averaged model */
     double distance;          /* consensus distance sqrt((1/n) sum_i ||x_i - mean||^2) */
+    double bytes_sent;        /* by a node since the run began, mean over nodes */
 } sl_consensus;
 /* models: n pointers to d floats. Writes their mean (double sums in rank order, rounded once) to
  * `mean` (d). */

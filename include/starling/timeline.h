@@ -74,6 +74,15 @@ typedef struct sl_platform {
 SL_API int sl_timeline_seconds(double *out, const sl_timeline *timeline,
                                const sl_platform *platform, uint64_t rounds, sl_error *error);
 
+/* The same for rounds (count), rising, into out (count). */
+SL_API int sl_timeline_times(double *out, const uint64_t *rounds, size_t count,
+                             const sl_timeline *timeline, const sl_platform *platform,
+                             sl_error *error);
+
+/* As a packed file. Between rounds only. Reading: SL_EFILE: it is no such file, or damaged. */
+SL_API int sl_timeline_write(const sl_timeline *timeline, const char *path, sl_error *error);
+SL_API int sl_timeline_read(sl_timeline **out, const char *path, sl_error *error);
+
 #ifdef __cplusplus
 }
 #endif

@@ -279,11 +279,8 @@ int sl_folder_metrics(sl_folder *f, const sl_record *record, sl_error *error) {
 
 int sl_folder_consensus(sl_folder *f, uint64_t round, const sl_consensus *consensus,
                         sl_error *error) {
-    json_t *object = json_pack("{sI so so so}", "round", (json_int_t)round, "consensus_distance",
-                               sl_number_json(consensus->distance), "test_loss",
-                               sl_number_json(consensus->mean_model.loss), "accuracy",
-                               sl_number_json(consensus->mean_model.accuracy));
-    return append_object(f, "consensus.jsonl", &f->consensus, object, error);
+    return append_object(f, "consensus.jsonl", &f->consensus, sl_consensus_json(round, consensus),
+                         error);
 }
 
 static int remember_line(sl_folder *f, line l, sl_error *error) {

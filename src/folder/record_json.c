@@ -40,6 +40,13 @@ json_t *sl_node_json(const sl_record *record) {
     return node;
 }
 
+json_t *sl_consensus_json(uint64_t round, const sl_consensus *c) {
+    return json_pack("{sI so so so so}", "round", (json_int_t)round, "consensus_distance",
+                     sl_number_json(c->distance), "test_loss", sl_number_json(c->mean_model.loss),
+                     "accuracy", sl_number_json(c->mean_model.accuracy), "bytes_sent",
+                     sl_number_json(c->bytes_sent));
+}
+
 const sl_record *sl_summary_averaged(const sl_summary *s) {
     for (size_t i = 0; i < s->record_count; i++)
         if (s->records[i].averaged)

@@ -8,6 +8,8 @@
 
 /* JSON has no NaN and no infinity: null. */
 json_t *sl_number_json(double value);
+/* A line of consensus. */
+json_t *sl_consensus_json(uint64_t round, const sl_consensus *consensus);
 /* A line of metrics. */
 json_t *sl_record_json(const sl_record *record);
 /* The same, with whom the node refused: for the summary. */

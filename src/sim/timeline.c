@@ -1,15 +1,10 @@
 /* timeline.c - virtual time; see starling/timeline.h.
  *
- * A round is kept as a list of words: messages, and nodes that are done. Rounds are mostly alike,
- * so that each distinct list is kept once and a run is a list of these. Exchanges are counted from
- * the last one of the round before, or no two rounds would be alike. The parts of a message are
- * taken to be equally long.
- *
  * Predicting is one pass over the run. All that is known of a node is when its round began and when
  * its two links are free; what is on its way to it waits in a list and is only given its place on
  * the link in when the node moves on, since only then is everything there that comes before.
  */
-#include "starling/timeline.h"
+#include "sim/messages.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,40 +14,6 @@
 enum {
     WORDS_MAX = 16 << 20, /* kept; later rounds are taken to be like the last one that was */
     LOOK_BACK = 256       /* distinct rounds that a new one is compared with */
-};
-
-/* send: SEND, rank, exchange, step, parts, bytes (2), overlaps, peers, then those; done: DONE,
- * rank, frames */
-typedef enum word { SEND, DONE } word;
-enum {
-    SEND_WORDS = 9,
-    DONE_WORDS = 3,
-    SEND_EXCHANGE = 2,
-    SEND_PARTS = 4,
-    SEND_BYTES = 5,
-    SEND_OVERLAPS = 7,
-    SEND_PEERS = 8
-};
-
-/* A distinct round. */
-typedef struct pattern {
-    uint32_t *words;
-    size_t count;
-    uint64_t hash, exchanges;
-} pattern;
-
-struct sl_timeline {
-    uint32_t nodes;
-    bool out_of_memory;
-    pattern *patterns;
-    size_t pattern_count, pattern_room, words_kept;
-    uint32_t *rounds; /* (round_count) pattern of each */
-    size_t round_count, round_room;
-    uint32_t *words; /* of the round under way */
-    size_t word_count, word_room;
-    size_t message;                       /* the send under way in it; SIZE_MAX: to nobody */
-    uint64_t exchanges_before, exchanges; /* before the round under way, and up to now */
-    uint64_t copies;
 };
 
 int sl_timeline_open(sl_timeline **out, uint32_t nodes, sl_error *error) {
@@ -332,20 +293,23 @@ static void pass_round(forecast *f, const pattern *p) {
     f->exchanges += p->exchanges;
 }
 
-static double pass_rounds(forecast *f, uint64_t rounds) {
+/* The time at which the last node has finished each of these rounds (count), rising. */
+static void pass_rounds(forecast *f, double *out, const uint64_t *rounds, size_t count) {
     const sl_timeline *t = f->timeline;
-    double last = 0;
+    uint64_t passed = 0;
     for (uint32_t i = 0; i < t->nodes; i++)
         f->clocks[i].computed = compute_seconds(f, i);
-    for (uint64_t r = 0; r < rounds && !f->out_of_memory; r++)
-        pass_round(f, &t->patterns[t->rounds[r]]);
-    for (uint32_t i = 0; i < t->nodes; i++)
-        last = larger(last, f->clocks[i].began);
-    return last;
+    for (size_t k = 0; k < count; k++) {
+        for (; passed < rounds[k] && passed < t->round_count && !f->out_of_memory; passed++)
+            pass_round(f, &t->patterns[t->rounds[passed]]);
+        out[k] = 0;
+        for (uint32_t i = 0; i < t->nodes; i++)
+            out[k] = larger(out[k], f->clocks[i].began);
+    }
 }
 
-int sl_timeline_seconds(double *out, const sl_timeline *t, const sl_platform *platform,
-                        uint64_t rounds, sl_error *error) {
+int sl_timeline_times(double *out, const uint64_t *rounds, size_t count, const sl_timeline *t,
+                      const sl_platform *platform, sl_error *error) {
     forecast f = {.timeline = t,
                   .platform = platform,
                   .latency = 1e-3 * platform->latency_ms,
@@ -356,17 +320,20 @@ int sl_timeline_seconds(double *out, const sl_timeline *t, const sl_platform *pl
         calloc(platform->links != NULL ? 2 * platform->links->rows + 1 : 1, sizeof *f.links_free);
     if (f.clocks == NULL || f.links_free == NULL)
         f.out_of_memory = true;
-    double seconds =
-        f.out_of_memory
-            ? 0
-            : pass_rounds(&f, rounds > 0 && rounds < t->round_count ? rounds : t->round_count);
+    if (!f.out_of_memory)
+        pass_rounds(&f, out, rounds, count);
     for (uint32_t i = 0; f.clocks != NULL && i < t->nodes; i++)
         free(f.clocks[i].coming);
     free(f.clocks);
     free(f.links_free);
-    if (f.out_of_memory)
-        return sl_fail(error, SL_ENOMEM, "timeline: out of memory for the messages of %u nodes",
-                       t->nodes);
-    *out = seconds;
-    return 0;
+    return f.out_of_memory
+               ? sl_fail(error, SL_ENOMEM, "timeline: out of memory for the messages of %u nodes",
+                         t->nodes)
+               : 0;
+}
+
+int sl_timeline_seconds(double *out, const sl_timeline *t, const sl_platform *platform,
+                        uint64_t rounds, sl_error *error) {
+    const uint64_t last = rounds > 0 ? rounds : t->round_count;
+    return sl_timeline_times(out, &last, 1, t, platform, error);
 }

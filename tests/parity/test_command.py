@@ -174,7 +174,7 @@ def test_failed_and_stopped_runs_say_so(scene):
     check(about["outcome"] == "running" and about["ended"] is None, f"{about}")
     running.process.send_signal(signal.SIGTERM)
     running.wait(20)
-    for folder, outcome in (("wild", "failed"), ("long", "stopped")):
+    for folder, outcome in (("wild", "diverged"), ("long", "stopped")):
         about = read_json(scene.path(f"{folder}/run.json"))
         check(about["outcome"] == outcome and about["ended"], f"{about}")
 

@@ -82,15 +82,18 @@ START_TEST(consensus_goes_line_by_line) {
     sl_folder *folder = open_folder(at("run"), e, true);
     for (uint64_t round = 1; round <= 2; round++) {
         sl_consensus consensus = {.mean_model = {.loss = 0.25, .accuracy = round == 1 ? NAN : 0.5},
-                                  .distance = 2};
+                                  .distance = 2,
+                                  .bytes_sent = 1.5};
         ck_assert_int_eq(sl_folder_consensus(folder, round, &consensus, NULL), 0);
     }
     close_folder(folder);
     size_t bytes;
     char *text = contents(at("run/consensus.jsonl"), &bytes);
-    ck_assert_str_eq(
-        text, "{\"round\":1,\"consensus_distance\":2.0,\"test_loss\":0.25,\"accuracy\":null}\n"
-              "{\"round\":2,\"consensus_distance\":2.0,\"test_loss\":0.25,\"accuracy\":0.5}\n");
+    ck_assert_str_eq(text,
+                     "{\"round\":1,\"consensus_distance\":2.0,\"test_loss\":0.25,\"accuracy\":null,"
+                     "\"bytes_sent\":1.5}\n"
+                     "{\"round\":2,\"consensus_distance\":2.0,\"test_loss\":0.25,\"accuracy\":0.5,"
+                     "\"bytes_sent\":1.5}\n");
     free(text);
 }
 

@@ -3,7 +3,10 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+#include <zlib.h>
 
 #include "harness.h"
 #include "starling/sim.h"
@@ -58,9 +61,18 @@ static double seconds_of(const sl_timeline *t, const sl_platform *platform) {
     return seconds;
 }
 
+/* And so it is when it was written and read. */
 static void check_seconds(sl_timeline *t, const sl_platform *platform, double expected) {
     ck_assert_double_eq_tol(seconds_of(t, platform), expected, TOLERANCE);
+    char path[] = "/tmp/starling-timeline-XXXXXX";
+    close(mkstemp(path));
+    ck_assert_int_eq(sl_timeline_write(t, path, NULL), 0);
+    const double seconds = seconds_of(t, platform);
     sl_timeline_close(&t);
+    ck_assert_int_eq(sl_timeline_read(&t, path, NULL), 0);
+    ck_assert(seconds_of(t, platform) == seconds);
+    sl_timeline_close(&t);
+    unlink(path);
 }
 
 /* Two copies to one slow pair wait for each other on its link; a third node gets its own at once,
@@ -196,6 +208,60 @@ START_TEST(a_run_of_any_length_is_kept) {
     free(peers);
 }
 END_TEST
+
+/* What is damaged is refused, not believed: any byte of it may have any value. */
+START_TEST(a_damaged_file_is_refused_or_predicts) {
+    char path[] = "/tmp/starling-timeline-XXXXXX";
+    uint8_t whole[4096], torn[4096];
+    close(mkstemp(path));
+    sl_timeline *t = open_timeline(3), *read = NULL;
+    for (uint64_t r = 1; r <= 3; r++) {
+        send(t, 0, r, 1, (size_t)(100 * r));
+        send(t, 1, r, 2, 1000);
+        END_ROUND(t, 0, 1, 1);
+    }
+    ck_assert_int_eq(sl_timeline_write(t, path, NULL), 0);
+    gzFile file = gzopen(path, "rb");
+    const int bytes = gzread(file, whole, sizeof whole);
+    ck_assert(gzclose(file) == Z_OK && bytes > 0 && bytes < (int)sizeof whole);
+    int refused = 0, cases = 0;
+    for (int at = 0; at <= bytes; at++)
+        for (int value = 0; value < 256; value += 51, cases++) {
+            memcpy(torn, whole, (size_t)bytes);
+            torn[at] = (uint8_t)value; /* at the end: the last byte is missing */
+            file = gzopen(path, "wb1");
+            gzwrite(file, torn, (unsigned)(at < bytes ? bytes : bytes - 1));
+            ck_assert(gzclose(file) == Z_OK);
+            sl_error error;
+            if (sl_timeline_read(&read, path, &error) != 0) {
+                ck_assert_msg(strstr(error.text, path) != NULL, "%s", error.text);
+                refused++;
+            } else {
+                seconds_of(read, &links);
+                sl_timeline_close(&read);
+            }
+        }
+    ck_assert(refused > cases / 4);
+    sl_timeline_close(&t);
+    unlink(path);
+}
+
+/* Several rounds at once are as one by one. */
+START_TEST(rounds_at_once_are_as_one_by_one) {
+    sl_timeline *t = open_timeline(2);
+    for (uint64_t r = 1; r <= 9; r++) {
+        send(t, 0, r, 1, (size_t)(1000 * r));
+        END_ROUND(t, 0, 1);
+    }
+    const uint64_t rounds[] = {1, 4, 4, 9};
+    double at_once[4], one;
+    ck_assert_int_eq(sl_timeline_times(at_once, rounds, 4, t, &links, NULL), 0);
+    for (int i = 0; i < 4; i++) {
+        ck_assert_int_eq(sl_timeline_seconds(&one, t, &links, rounds[i], NULL), 0);
+        ck_assert(one == at_once[i]);
+    }
+    sl_timeline_close(&t);
+}
 
 /* ---- told by the simulator ---- */
 

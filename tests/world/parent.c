@@ -26,8 +26,8 @@ void live_view_clear(live_view *v) {
     (void)v;
 }
 
-void collector_explain(collector *c, const char *why) {
-    (void)c, (void)why;
+void collector_explain(collector *c, const sl_error *cause) {
+    (void)c, (void)cause;
 }
 
 int collector_finish(collector *c, sl_summary *summary, sl_error *why) {

@@ -10,6 +10,7 @@
 #include "check/scenario.h"
 #include "check/times_page.h"
 #include "cli/names.h"
+#include "compare/comparison.h"
 
 /* Lines that stay, whatever else there is to say; widths of columns. */
 enum { STAYING = 12, NAME_MAX_WIDTH = 18, ALGORITHM = 17, COMPRESSOR = 19 };
@@ -24,8 +25,9 @@ typedef struct checked {
     sl_topology_report report;
 } checked;
 
-static int open_one(checked *c, const variant *v, sl_error *error) {
-    c->trial = (trial){.experiment = v->experiment};
+/* learner: an open one that serves this variant too; NULL: there is none. */
+static int open_one(checked *c, const variant *v, sl_learner *learner, sl_error *error) {
+    c->trial = (trial){.experiment = v->experiment, .learner = learner};
     int result = trial_prepare(&c->trial, true, error);
     if (result == 0)
         result = sl_topology_analyse(v->experiment->topology, &c->report, error);
@@ -162,7 +164,7 @@ static void say_losses(page *p, const variants *v) {
 static int say_faults(page *p, const variants *v, sl_error *error) {
     int result = 0;
     for (size_t i = 0; i < v->count && result == 0; i++) {
-        char heading[SL_NAME_MAX + 16];
+        char heading[VARIANT_NAME_MAX + 16];
         snprintf(heading, sizeof heading, "faults of %s", v->items[i].name);
         page_heading(p, heading);
         result = scenario_say(p, v->items[i].experiment, error);
@@ -195,16 +197,42 @@ static int say_all(page *p, const variants *v, const checked *all, sl_error *err
     return say_faults(p, v, error);
 }
 
+/* Variants of the same data and model share a learner, which the first of them owns. */
+static int open_all(checked *all, const comparison *c, sl_error *error) {
+    int result = 0;
+    for (size_t i = 0; i < c->count && result == 0; i++) {
+        size_t first = 0;
+        while (c->items[first].learner != c->items[i].learner)
+            first++;
+        result = open_one(&all[i], c->items[i].variant, all[first].trial.learner, error);
+    }
+    return result;
+}
+
+static void close_all(checked *all, const comparison *c) {
+    for (size_t i = 0; i < c->count; i++)
+        for (size_t k = i + 1; k < c->count; k++)
+            if (all[k].trial.learner == all[i].trial.learner)
+                all[k].trial.learner = NULL;
+    for (size_t i = 0; i < c->count; i++)
+        sl_learner_close(&all[i].trial.learner);
+}
+
 int page_say_variants(page *p, const variants *v, sl_error *error) {
+    study s = {.variants = *v, .facts = calloc(v->count, sizeof *s.facts)};
+    comparison c = {.count = 0};
     checked *all = calloc(v->count, sizeof *all);
-    int result =
-        all != NULL ? 0 : sl_fail(error, SL_ENOMEM, "out of memory for %zu variants", v->count);
-    for (size_t i = 0; i < v->count && result == 0; i++)
-        result = open_one(&all[i], &v->items[i], error);
+    int result = all != NULL && s.facts != NULL
+                     ? comparison_open(&c, &s, error)
+                     : sl_fail(error, SL_ENOMEM, "out of memory for %zu variants", v->count);
+    if (result == 0)
+        result = open_all(all, &c, error);
     if (result == 0)
         result = say_all(p, v, all, error);
-    for (size_t i = 0; all != NULL && i < v->count; i++)
-        sl_learner_close(&all[i].trial.learner);
+    if (all != NULL)
+        close_all(all, &c);
+    comparison_close(&c);
+    free(s.facts);
     free(all);
     return result;
 }

@@ -37,3 +37,12 @@ void name_bandwidth(char *out, size_t bytes, double mbit, int digits) {
     else
         snprintf(out, bytes, "%.6g Mbit/s", mbit);
 }
+
+void name_duration(char *out, size_t bytes, double seconds) {
+    const unsigned long long whole = (unsigned long long)(seconds > 0 ? seconds + 0.5 : 0),
+                             minutes = whole / 60;
+    if (minutes < 60)
+        snprintf(out, bytes, "%llu:%02llu", minutes, whole % 60);
+    else
+        snprintf(out, bytes, "%llu:%02llu:%02llu", minutes / 60, minutes % 60, whole % 60);
+}

@@ -14,6 +14,8 @@
 enum { OUTCOME_PATH_MAX = SL_PATH_MAX + 32 };
 
 #define OUTCOME_RUNNING "running"
+#define OUTCOME_DONE "done"
+#define OUTCOME_DIVERGED "diverged"
 #define OUTCOME_CRASHED "crashed" /* a signal has ended it, as SIGSEGV does */
 
 /* Of the whole run: rank -1. */

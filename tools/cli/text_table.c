@@ -1,5 +1,5 @@
 /* text_table.c - a table that fits the terminal; see text_table.h. */
-#include "cli/text_table.h"
+#include "cli/text_table_parts.h"
 
 #include <stdarg.h>
 #include <stdint.h>
@@ -11,27 +11,7 @@
 
 #include "cli/complain.h"
 
-enum { COLUMNS_MAX = 48, WIDTH_DEFAULT = 80, WIDTH_MIN = 20, GAP = 2, FILL_MIN = 28 };
-
-typedef struct column {
-    char *above, *head;
-    text_align align;
-    int rank;
-} column;
-
-typedef struct row {
-    char *cells[COLUMNS_MAX];
-    size_t count;
-    bool rest; /* the last cell runs to the end */
-} row;
-
-struct text_table {
-    column columns[COLUMNS_MAX];
-    size_t column_count;
-    row *rows;
-    size_t row_count, row_room;
-    bool failed; /* out of memory */
-};
+enum { WIDTH_DEFAULT = 80, WIDTH_MIN = 20, GAP = 2, FILL_MIN = 28 };
 
 size_t output_width(bool wide) {
     if (wide)

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 /* Columns of the terminal; SIZE_MAX: no limit. `wide` asks for all. Otherwise COLUMNS says it, then
  * the terminal; 80 where standard output is none. */
@@ -36,5 +37,10 @@ void text_table_put_rest(text_table *t, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Prints it, and a line that names what was left out. */
 void text_table_print(const text_table *t, size_t width);
+
+typedef enum table_markup { MARKUP_MARKDOWN, MARKUP_LATEX } table_markup;
+/* Its columns of at most this rank, for another program to set; LaTeX with the rules of its package
+ * booktabs. */
+void text_table_write(const text_table *t, FILE *out, table_markup markup, int rank);
 
 #endif

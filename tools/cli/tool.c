@@ -152,7 +152,7 @@ int trial_prepare(trial *t, bool quiet, sl_error *error) {
     int result = sl_device_find(e->device, note, error);
     if (result == 0 && note[0] != '\0' && !quiet)
         complain("%s", note);
-    if (result == 0) {
+    if (result == 0 && t->learner == NULL) {
         sl_learner_settings settings = sl_experiment_learner(e);
         result = sl_learner_open(&t->learner, &settings, error);
     }
@@ -210,6 +210,20 @@ void complain_of_run(const char *why, sl_folder *folder, int64_t rank, const cha
     complain("%s; what was recorded is in %s%s", why, path, kept);
 }
 
+/* As a part of a path. */
+static void name_of(const sl_experiment *experiment, char name[SL_NAME_MAX]) {
+    sl_text_show(name, SL_NAME_MAX, experiment->name, strlen(experiment->name));
+    for (char *c = name; *c != '\0'; c++)
+        if (strchr("/\\*?[", *c) != NULL)
+            *c = '-';
+}
+
+void choose_pattern(const sl_experiment *experiment, const char *suffix, char out[SL_PATH_MAX]) {
+    char name[SL_NAME_MAX];
+    name_of(experiment, name);
+    snprintf(out, SL_PATH_MAX, "runs/%s-*%s*", name, suffix);
+}
+
 void choose_folder(const options *o, const sl_experiment *experiment, const char *suffix,
                    char path[SL_PATH_MAX]) {
     if (o->resume != NULL || o->out != NULL) {
@@ -217,10 +231,7 @@ void choose_folder(const options *o, const sl_experiment *experiment, const char
         return;
     }
     char name[SL_NAME_MAX], when[32];
-    sl_text_show(name, sizeof name, experiment->name, strlen(experiment->name));
-    for (char *c = name; *c != '\0'; c++)
-        if (*c == '/' || *c == '\\')
-            *c = '-';
+    name_of(experiment, name);
     time_t seconds = time(NULL);
     struct tm local;
     localtime_r(&seconds, &local);

@@ -48,6 +48,11 @@ typedef struct options {
     link_profile links[LINKS_MAX];
     size_t link_count;
     const char *seeds;   /* compare: --seeds; NULL: those of the files */
+    size_t jobs;         /* compare: runs at once; 0: not said */
+    bool over_median;    /* compare: of seeds the median, not the mean */
+    const char *best_by; /* compare: the column by which variants are chosen; NULL: not said */
+    const char *against; /* compare: what others are measured against; NULL: not said */
+    bool watch;          /* compare: tells how far the runs are */
     const char *session; /* check: "mix", "overlap"; NULL: it is no session's */
     bool wide;           /* tables with all columns; check: all lines */
     bool resolved;       /* check: the keys that it reads */
@@ -80,8 +85,8 @@ typedef struct trial {
     uint32_t nodes;
 } trial;
 int trial_open(trial *out, const options *o, sl_error *error);
-/* The rest of it, once there is an experiment. Tells its warnings, but quietly. To be closed in any
- * case. */
+/* The rest of it, once there is an experiment, and perhaps a learner that serves it. Tells its
+ * warnings, but quietly. To be closed in any case. */
 int trial_prepare(trial *t, bool quiet, sl_error *error);
 void trial_close(trial *t);
 /* sl_agent_find_path, its note to standard error. Before libfabric's first use. Refuses what only
@@ -109,6 +114,8 @@ void complain_of_run(const char *why, sl_folder *folder, int64_t rank, const cha
 /* --out, or runs/NAME-YYYYmmdd-HHMMSS[SUFFIX], into path. */
 void choose_folder(const options *o, const sl_experiment *experiment, const char *suffix,
                    char path[SL_PATH_MAX]);
+/* What glob() finds earlier ones with. */
+void choose_pattern(const sl_experiment *experiment, const char *suffix, char out[SL_PATH_MAX]);
 
 double now_seconds(void);
 

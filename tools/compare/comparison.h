@@ -2,113 +2,101 @@
 #ifndef COMPARISON_H
 #define COMPARISON_H
 
-#include "compare/break_even.h"
+#include "compare/results.h"
+#include "compare/statistic.h"
+#include "compare/study.h"
 #include "compare/time_model.h"
-#include "compare/variants.h"
-#include "run/collector.h"
-
-typedef enum outcome {
-    OUTCOME_NOT_RUN,
-    OUTCOME_DONE,
-    OUTCOME_DIVERGED,
-    OUTCOME_FAILED,
-    OUTCOME_STOPPED
-} outcome;
-
-/* One run: a variant with one seed. */
-typedef struct attempt {
-    uint64_t seed;
-    outcome outcome;
-    uint64_t diverged_in; /* round */
-    /* Of one that is done: */
-    milestone *milestones; /* (milestone_count) owned; the last is the end */
-    size_t milestone_count;
-    sl_times times;    /* mean over nodes */
-    double operations; /* of a node's gradients; 0: not known */
-    node_cost cost;
-    sl_timeline *timeline; /* owned; NULL: no prediction */
-    double predicted_s[LINKS_MAX];
-    bool has_pay[LINKS_MAX]; /* compressed, and the rival is done with the same seed */
-    break_even pays[LINKS_MAX];
-} attempt;
 
 typedef struct contender {
     const variant *variant;
+    const task_facts *facts;
+    json_t *tree; /* the experiment's keys and values; owned */
+    bool planned; /* else plan and shapes mean nothing: not loaded, or its model is not known */
     sl_plan plan;
-    uint64_t rounds;
+    sl_shapes shapes;
     attempt *attempts;       /* (comparison.seeds) owned */
-    struct contender *rival; /* the first uncompressed one on the same topology; NULL: none */
+    size_t held_out;         /* equal: scored on the same data, so that losses can be compared */
+    size_t work;             /* equal: the same gradients with one seed, so that times can be */
+    size_t learner;          /* equal: trained, with one seed, on what one learner gives */
+    struct contender *rival; /* the first uncompressed one of the same work on the same topology;
+                                NULL: none */
 } contender;
 
 typedef struct comparison {
+    const study *study;
     contender *items; /* (count) owned */
     size_t count;
-    sl_shapes shapes; /* of the model that all train; the open learner's */
-    size_t seeds;     /* attempts of each */
-    bool agents;      /* not the simulator: waiting was measured */
-    bool has_published;
-    bool has_target; /* given, or derived from what is done */
-    double target_loss;
-    const link_profile *links; /* (link_count) borrowed */
-    size_t link_count;
+    size_t *order;   /* (count) of items: those that share a learner follow each other; owned */
+    size_t seeds;    /* attempts of each */
+    size_t held_out; /* how many sets of held-out data */
+    double *targets; /* (held_out) losses, given or derived from what is done; NaN: none; owned */
     bool shows_pay[LINKS_MAX]; /* has a column: one for all links where they agree, else one for
                                   each latency */
     size_t pay_columns;
 } comparison;
 
-/* Room for one contender a variant, with `seeds` attempts each. To be closed in any case. */
-int comparison_open(comparison *c, const variants *v, size_t seeds, sl_error *error);
+/* A contender for each variant, with an attempt for each seed. To be closed in any case. */
+int comparison_open(comparison *c, const study *s, sl_error *error);
+/* Once the study's facts are known: reads what the run folders hold, and what follows: targets,
+ * predicted times, break-evens. */
+int comparison_load(comparison *c, sl_error *error);
 void comparison_close(comparison *c);
-/* To be called when all have run: target, predicted times and break-evens. */
-int comparison_finish(comparison *c, const options *o, sl_error *error);
 
-/* As wide as the terminal, or with all columns. */
-void comparison_print(const comparison *c, bool wide);
-/* What a round is made of, and the fastest forms of all-reduce: beside the table. */
-void comparison_print_rounds(const comparison *c, size_t width);
-/* compare.csv, whole or not at all. */
-int comparison_write(const comparison *c, const char *path, sl_error *error);
+/* ---- of a contender ---- */
 
-/* ---- what table and file show ---- */
-
-/* Over the seeds that are done and have a number. */
-typedef struct statistic {
-    size_t count;
-    double mean;
-    double deviation; /* sample standard deviation; NaN below two */
-} statistic;
-
-typedef struct metric {
-    const char *above, *head; /* of the table's column */
-    const char *key;          /* of the file's */
-    int rank;                 /* of the table's column, as text_table has it */
-    double scale;             /* table = scale times file */
-    const char *format;       /* in the table, of one seed */
-    double (*of)(const comparison *c, const attempt *a); /* NaN: none */
-} metric;
-extern const metric metrics[];
-extern const size_t metric_count;
-
-statistic metric_over(const comparison *c, const contender *r, const metric *m);
-statistic predicted_over(const comparison *c, const contender *r, size_t link);
-/* Of break-evens in Mbit/s, which mean something where *kind says so. count 0: there are none. */
-statistic pays_over(const comparison *c, const contender *r, size_t link, pay_kind *kind);
-
+bool contender_skipped(const contender *r);
 size_t contender_done(const comparison *c, const contender *r);
 /* The run's plan on such links. */
-exchange_case contender_exchange(const comparison *c, const contender *r, const link_profile *link);
+exchange_case contender_exchange(const contender *r, const link_profile *link);
 /* Seconds of a gradient, and of encoding and combining, as they are predicted with. */
 void contender_costs(const comparison *c, const contender *r, size_t seed, double *gradient,
                      double *coding);
 /* "done", or how the first one that is not done ended. */
 void contender_outcome(const comparison *c, const contender *r, char *out, size_t bytes);
-bool contender_skipped(const contender *r);
-/* Of one that is skipped "-". */
+/* Of one that has milestones: the last. */
+const milestone *attempt_end(const attempt *a);
+/* The first recorded round at which the averaged model is as good as the target; NULL: none. */
+const milestone *attempt_reached(const comparison *c, const contender *r, const attempt *a);
+/* "diverged in round 17" */
+void attempt_outcome(const attempt *a, char *out, size_t bytes);
 const char *contender_algorithm(const contender *r);
 void contender_compressor(const contender *r, char *out, size_t bytes);
 /* "1 2 5" */
 void contender_seeds(const comparison *c, const contender *r, char *out, size_t bytes);
 /* "ring 8", "listed edges 16" */
 void contender_topology(const contender *r, char *out, size_t bytes);
+/* Of a swept key; NULL: it is not swept there. Borrowed. */
+json_t *contender_swept(const contender *r, const char *key);
+
+/* ---- what tables and files show ---- */
+
+typedef struct metric {
+    const char *above, *head; /* of the table's column */
+    const char *key;          /* of the file's */
+    int rank;                 /* of the table's column, as text_table has it */
+    number_style style;
+    double (*of)(const comparison *c, const contender *r, const attempt *a); /* NaN: none */
+} metric;
+extern const metric metrics[];
+extern const size_t metric_count;
+/* NULL: there is none. */
+const metric *metric_find(const char *key);
+/* Is more of it better? */
+bool metric_rises(const metric *m);
+
+/* One number of one run that is done; NaN: it has none. */
+typedef double (*attempt_number)(const comparison *c, const contender *r, const attempt *a,
+                                 size_t link);
+/* Predicted seconds to the end, and to the target. */
+double predicted_s(const comparison *c, const contender *r, const attempt *a, size_t link);
+double target_s(const comparison *c, const contender *r, const attempt *a, size_t link);
+
+statistic metric_over(const comparison *c, const contender *r, const metric *m);
+statistic links_over(const comparison *c, const contender *r, attempt_number of, size_t link);
+/* The differences of r from `other`, seed by seed. */
+statistic metric_apart(const comparison *c, const contender *r, const contender *other,
+                       const metric *m);
+/* Of break-evens in Mbit/s, which mean something where *kind says so. count 0: there are none. */
+statistic pays_over(const comparison *c, const contender *r, size_t link, pay_kind *kind);
 
 #endif

@@ -1,14 +1,27 @@
-/* comparison_table.c - the table of `starling compare`; see comparison.h. */
+/* comparison_table.c - the table of `starling compare`, and all of them together; see
+ * comparison_table.h. */
+#include "compare/comparison_table.h"
+
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/names.h"
-#include "cli/text_table.h"
-#include "compare/comparison.h"
-#include "compare/seeds.h"
+#include "compare/differing.h"
+#include "compare/sweep.h"
 
-enum { TEXT_BYTES = 96, PREDICTED_RANK = 4, PAYS_RANK = 5, BREAK_EVEN_DIGITS = 2 };
+enum {
+    TEXT_BYTES = 96,
+    PREDICTED_RANK = 4,
+    PAYS_RANK = 6,
+    REACH_RANK = 5,
+    BREAK_EVEN_DIGITS = 2,
+    PAPER_RANK = 5,
+    SEED_DIGITS = 20
+};
 
 /* Do the variants differ in topology or in seed? Else a column would say nothing. */
 typedef struct differences {
@@ -27,9 +40,47 @@ static differences find_differences(const comparison *c) {
     return d;
 }
 
-static void add_columns(text_table *t, const comparison *c, differences d) {
-    char text[TEXT_BYTES], latency[TEXT_BYTES];
+/* ---- columns ---- */
+
+/* "learning_rate" */
+void add_swept_columns(text_table *t, json_t *keys) {
+    size_t i;
+    json_t *key;
+    json_array_foreach(keys, i, key) {
+        const char *path = json_string_value(key), *dot = strrchr(path, '.');
+        text_table_column(t, ALIGN_RIGHT, 0, "", dot != NULL ? dot + 1 : path);
+    }
+}
+
+void put_swept(text_table *t, const contender *r, json_t *keys) {
+    size_t i;
+    json_t *key;
+    json_array_foreach(keys, i, key) {
+        json_t *value = contender_swept(r, json_string_value(key));
+        char *text = value != NULL ? swept_text(value) : NULL;
+        text_table_put(t, "%s", text != NULL ? text : "-");
+        free(text);
+    }
+}
+
+void add_metric_column(text_table *t, const metric *m, int rank) {
+    text_table_column(t, ALIGN_RIGHT, rank, m->above, m->head);
+}
+
+/* "10 Gbit/s," and "0.1 ms" */
+static void add_link_column(text_table *t, const link_profile *l, int rank, const char *what) {
+    char text[TEXT_BYTES], above[2 * TEXT_BYTES], latency[TEXT_BYTES];
+    name_bandwidth(text, sizeof text, l->bandwidth_mbit, 4);
+    snprintf(above, sizeof above, "%s%s,", what, text);
+    snprintf(latency, sizeof latency, "%g ms", l->latency_ms);
+    text_table_column(t, ALIGN_RIGHT, rank, above, latency);
+}
+
+static void add_columns(text_table *t, const comparison *c, differences d, json_t *keys) {
+    const study *s = c->study;
+    char latency[TEXT_BYTES];
     text_table_column(t, ALIGN_LEFT, 0, "", "name");
+    add_swept_columns(t, keys);
     text_table_column(t, ALIGN_LEFT, 8, "", "algorithm");
     text_table_column(t, ALIGN_LEFT, 8, "", "compressor");
     if (d.topology)
@@ -38,41 +89,37 @@ static void add_columns(text_table *t, const comparison *c, differences d) {
         text_table_column(t, ALIGN_RIGHT, 2, "", "seed");
     if (c->seeds > 1)
         text_table_column(t, ALIGN_RIGHT, 0, "", "n");
-    if (c->has_published)
+    if (s->variants.has_published)
         text_table_column(t, ALIGN_RIGHT, 0, "published", "%");
     for (size_t i = 0; i < metric_count; i++)
-        text_table_column(t, ALIGN_RIGHT, metrics[i].rank, metrics[i].above, metrics[i].head);
-    for (size_t l = 0; l < c->link_count; l++) {
-        name_bandwidth(text, sizeof text - 1, c->links[l].bandwidth_mbit, 4);
-        strcat(text, ",");
-        snprintf(latency, sizeof latency, "%g ms", c->links[l].latency_ms);
-        text_table_column(t, ALIGN_RIGHT, PREDICTED_RANK, text, latency);
-    }
-    for (size_t l = 0; l < c->link_count; l++) {
+        add_metric_column(t, &metrics[i], metrics[i].rank);
+    for (size_t l = 0; l < s->link_count; l++)
+        add_link_column(t, &s->links[l], PREDICTED_RANK, "");
+    for (size_t l = 0; l < s->link_count; l++)
+        add_link_column(t, &s->links[l], REACH_RANK, "to target, ");
+    for (size_t l = 0; l < s->link_count; l++) {
         snprintf(latency, sizeof latency, c->pay_columns == 1 ? "below" : "below, %g ms",
-                 c->links[l].latency_ms);
+                 s->links[l].latency_ms);
         if (c->shows_pay[l])
             text_table_column(t, ALIGN_RIGHT, PAYS_RANK, "pays", latency);
     }
 }
 
-/* "0.541", over several seeds "0.541 ± 0.012". */
-static void put_statistic(text_table *t, statistic s, double scale, const char *format,
-                          const char *unit) {
-    char mean[TEXT_BYTES];
-    if (s.count == 0) {
-        text_table_put(t, "-");
-        return;
-    }
-    snprintf(mean, sizeof mean, format, scale * s.mean);
-    if (isnan(s.deviation))
-        text_table_put(t, "%s%s", mean, unit);
-    else
-        text_table_put(t, "%s ± %.2g%s", mean, scale * s.deviation, unit);
+/* ---- rows ---- */
+
+static void put_statistic(text_table *t, const statistic *s, const view *v, number_style style,
+                          size_t all) {
+    char text[STATISTIC_BYTES];
+    statistic_text(text, s, v->over, style, all);
+    text_table_put(t, "%s", text);
 }
 
 static void put_published(text_table *t, const published *p) {
-    put_statistic(t, (statistic){isfinite(p->accuracy), p->accuracy, p->deviation}, 1, "%.2f", "");
+    char text[STATISTIC_BYTES];
+    const statistic s = {
+        .count = isfinite(p->accuracy), .mean = p->accuracy, .deviation = p->deviation};
+    statistic_text(text, &s, STATISTIC_MEAN, (number_style){1, 2, ""}, 0);
+    text_table_put(t, "%s", text);
 }
 
 static void put_pay(text_table *t, const comparison *c, const contender *r, size_t link) {
@@ -93,11 +140,32 @@ static void put_pay(text_table *t, const comparison *c, const contender *r, size
     }
 }
 
-static void put_row(text_table *t, const comparison *c, const contender *r, differences d) {
+static void put_numbers(text_table *t, const comparison *c, const contender *r, const view *v) {
+    const number_style seconds = {1, -4, " s"};
+    const size_t done = contender_done(c, r), links = c->study->link_count;
+    for (size_t i = 0; i < metric_count; i++) {
+        const statistic s = metric_over(c, r, &metrics[i]);
+        put_statistic(t, &s, v, metrics[i].style, done);
+    }
+    for (size_t l = 0; l < links; l++) {
+        const statistic s = links_over(c, r, predicted_s, l);
+        put_statistic(t, &s, v, seconds, done);
+    }
+    for (size_t l = 0; l < links; l++) {
+        const statistic s = links_over(c, r, target_s, l);
+        put_statistic(t, &s, v, seconds, done);
+    }
+    for (size_t l = 0; l < links; l++)
+        if (c->shows_pay[l])
+            put_pay(t, c, r, l);
+}
+
+static void put_row(text_table *t, const comparison *c, const contender *r, const view *v,
+                    differences d, json_t *keys) {
     char text[TEXT_BYTES];
-    size_t done = contender_done(c, r);
     text_table_row(t);
-    text_table_put(t, "%s", r->variant->name);
+    text_table_put(t, "%s", r->variant->method);
+    put_swept(t, r, keys);
     text_table_put(t, "%s", contender_algorithm(r));
     contender_compressor(r, text, sizeof text);
     text_table_put(t, "%s", text);
@@ -107,28 +175,37 @@ static void put_row(text_table *t, const comparison *c, const contender *r, diff
     if (d.seed)
         text_table_put(t, "%llu", (unsigned long long)r->attempts[0].seed);
     if (c->seeds > 1)
-        text_table_put(t, "%zu", done);
-    if (c->has_published)
+        text_table_put(t, "%zu", contender_done(c, r));
+    if (c->study->variants.has_published)
         put_published(t, &r->variant->published);
     contender_outcome(c, r, text, sizeof text);
-    if (done == 0) {
+    if (contender_done(c, r) == 0)
         text_table_put_rest(t, "%s", text);
-        return;
-    }
-    for (size_t i = 0; i < metric_count; i++)
-        put_statistic(t, metric_over(c, r, &metrics[i]), metrics[i].scale, metrics[i].format, "");
-    for (size_t l = 0; l < c->link_count; l++)
-        put_statistic(t, predicted_over(c, r, l), 1, "%.4g", " s");
-    for (size_t l = 0; l < c->link_count; l++)
-        if (c->shows_pay[l])
-            put_pay(t, c, r, l);
+    else
+        put_numbers(t, c, r, v);
 }
 
-static void print_seeds(const comparison *c, size_t width) {
-    char seeds_of_all[SEEDS_MAX * 21], text[sizeof seeds_of_all + TEXT_BYTES];
+text_table *variants_table(const comparison *c, const view *v) {
+    const differences d = find_differences(c);
+    json_t *keys = swept_keys(c);
+    text_table *t = text_table_open();
+    if (t != NULL)
+        add_columns(t, c, d, keys);
+    for (size_t i = 0; i < c->count; i++)
+        put_row(t, c, &c->items[i], v, d, keys);
+    json_decref(keys);
+    return t;
+}
+
+/* ---- notes ---- */
+
+static void print_seeds(const comparison *c, const view *v, size_t width) {
+    char seeds_of_all[SEEDS_MAX * (SEED_DIGITS + 1)], text[sizeof seeds_of_all + 2 * TEXT_BYTES];
     contender_seeds(c, &c->items[0], seeds_of_all, sizeof seeds_of_all);
     snprintf(text, sizeof text,
-             "mean ± sample standard deviation over the seeds %s; n: how many came to their end",
+             "%s over the seeds %s; n: how many came to their end; (2 of 3): so many of these have "
+             "a number",
+             v->over == STATISTIC_MEAN ? "mean ± sample standard deviation" : "median [quartiles]",
              seeds_of_all);
     print_wrapped("seeds: ", text, width);
 }
@@ -142,7 +219,7 @@ static void print_rival(const comparison *c, size_t width) {
         several = several || (rival != NULL && r != NULL && r != rival);
         rival = r != NULL ? r : rival;
     }
-    char text[SL_NAME_MAX + 160];
+    char text[VARIANT_NAME_MAX + 160];
     snprintf(text, sizeof text,
              "the bandwidth below which a round takes less time than one of %s; from measured "
              "times, so it differs from run to run",
@@ -151,45 +228,109 @@ static void print_rival(const comparison *c, size_t width) {
     print_wrapped("pays below: ", text, width);
 }
 
-static void print_notes(const comparison *c, size_t width) {
+static void print_targets(const comparison *c, size_t width) {
     char text[256];
+    size_t known = 0;
+    for (size_t i = 0; i < c->held_out; i++)
+        if (isfinite(c->targets[i])) {
+            snprintf(text, sizeof text,
+                     "loss %.6g of the averaged model, looked for in recorded rounds",
+                     c->targets[i]);
+            known++;
+        }
+    if (known > 1)
+        snprintf(text, sizeof text,
+                 "of each set of held-out data its own (compare.csv has them), looked for in "
+                 "recorded rounds");
+    if (known > 0)
+        print_wrapped("target: ", text, width);
+    if (c->held_out > 1)
+        print_wrapped("data: ",
+                      "variants are scored on different held-out data; accuracies and losses mean "
+                      "something only among those with the same",
+                      width);
+}
+
+static void print_notes(const comparison *c, const view *v, size_t width) {
     bool predicted = false;
     putchar('\n');
     print_wrapped("accuracy, loss: ", "of the averaged model on held-out data", width);
-    if (c->has_published)
+    if (c->study->variants.has_published)
         print_wrapped("published: ", "accuracy as others report it, from the file", width);
     print_wrapped("MB: ", "sent by a node, mean over nodes", width);
     print_wrapped("s: ", "of a node in the whole run, mean over nodes", width);
     if (c->seeds > 1)
-        print_seeds(c, width);
-    if (c->has_target) {
-        snprintf(text, sizeof text,
-                 "loss %.6g of the averaged model, looked for in recorded rounds", c->target_loss);
-        print_wrapped("target: ", text, width);
-    }
+        print_seeds(c, v, width);
+    print_targets(c, width);
     for (size_t i = 0; i < c->count; i++)
-        predicted = predicted || predicted_over(c, &c->items[i], 0).count > 0;
+        predicted = predicted || links_over(c, &c->items[i], predicted_s, 0).count > 0;
     if (predicted)
         print_wrapped("Gbit/s, Mbit/s: ",
-                      "predicted seconds to the end where each node's link has this bandwidth and "
-                      "latency",
+                      "predicted seconds to the end, or to the target, where each node's link has "
+                      "this bandwidth and latency",
                       width);
     if (c->pay_columns > 0)
         print_rival(c, width);
 }
 
-void comparison_print(const comparison *c, bool wide) {
-    size_t width = output_width(wide);
-    differences d = find_differences(c);
-    text_table *t = text_table_open();
-    if (t == NULL)
-        return;
-    add_columns(t, c, d);
-    for (size_t i = 0; i < c->count; i++)
-        put_row(t, c, &c->items[i], d);
+static void print_best(const comparison *c, const view *v, size_t width) {
+    char text[TEXT_BYTES + 128];
+    text_table *t = best_table(c, v), *apart = apart_table(c, v);
+    if (t != NULL) {
+        putchar('\n');
+        text_table_print(t, width);
+        snprintf(text, sizeof text,
+                 "by the %s mean %s over seeds, on the same held-out data that is told here; first "
+                 "by n",
+                 metric_rises(v->by) ? "highest" : "lowest", v->by->key);
+        print_wrapped("best: ", text, width);
+    }
+    if (apart != NULL) {
+        putchar('\n');
+        text_table_print(apart, width);
+        print_wrapped("minus: ", "differences seed by seed; n: pairs", width);
+    }
+    text_table_close(&t);
+    text_table_close(&apart);
+}
+
+void comparison_print(const comparison *c, const view *v) {
+    const size_t width = output_width(v->wide);
+    text_table *t = variants_table(c, v);
     putchar('\n');
     text_table_print(t, width);
-    print_notes(c, width);
+    print_notes(c, v, width);
+    print_best(c, v, width);
     comparison_print_rounds(c, width);
     text_table_close(&t);
+}
+
+/* ---- files ---- */
+
+static int write_markup(const comparison *c, text_table *const *tables, size_t count,
+                        table_markup markup, sl_error *error) {
+    char path[SL_PATH_MAX + 32], beside[sizeof path + 8];
+    snprintf(path, sizeof path, "%s/compare.%s", c->study->folder,
+             markup == MARKUP_LATEX ? "tex" : "md");
+    snprintf(beside, sizeof beside, "%s.new", path);
+    FILE *out = fopen(beside, "w");
+    bool good = out != NULL;
+    for (size_t i = 0; i < count && good; i++) {
+        text_table_write(tables[i], out, markup, PAPER_RANK);
+        fputs(tables[i] != NULL && i + 1 < count ? "\n" : "", out);
+    }
+    good = good && !ferror(out);
+    good = out != NULL && fclose(out) == 0 && good && rename(beside, path) == 0;
+    return good ? 0 : sl_fail(error, SL_EFILE, "%s: cannot be written: %s", path, strerror(errno));
+}
+
+int comparison_write(const comparison *c, const view *v, sl_error *error) {
+    text_table *tables[] = {variants_table(c, v), best_table(c, v), apart_table(c, v)};
+    const size_t count = sizeof tables / sizeof *tables;
+    int result = write_markup(c, tables, count, MARKUP_MARKDOWN, error);
+    if (result == 0)
+        result = write_markup(c, tables, count, MARKUP_LATEX, error);
+    for (size_t i = 0; i < count; i++)
+        text_table_close(&tables[i]);
+    return result;
 }

@@ -6,7 +6,7 @@
 
 #include "cli/names.h"
 #include "cli/text_table.h"
-#include "compare/comparison.h"
+#include "compare/comparison_table.h"
 
 enum { TEXT_BYTES = 96, BANDWIDTH_DIGITS = 4, PARTS_RANK = 1, PREDICTED_RANK = 2 };
 
@@ -21,7 +21,7 @@ static void name_link(const link_profile *l, char out[TEXT_BYTES]) {
 static size_t first_done(const comparison *c, const contender *r) {
     size_t seed = 0;
     while (seed < c->seeds &&
-           (r->attempts[seed].outcome != OUTCOME_DONE || r->attempts[seed].timeline == NULL))
+           (r->attempts[seed].ended != RUN_DONE || r->attempts[seed].timeline == NULL))
         seed++;
     return seed;
 }
@@ -36,17 +36,17 @@ static void put_ms(text_table *t, double seconds) {
 }
 
 static void put_model(text_table *t, const comparison *c, const contender *r, size_t link) {
-    const exchange_case where = contender_exchange(c, r, &c->links[link]);
+    const exchange_case where = contender_exchange(r, &c->study->links[link]);
     const size_t seed = first_done(c, r);
     time_model m;
     double tau, delta;
     char text[TEXT_BYTES];
-    if (seed == c->seeds || time_model_of(&where) == MODEL_NONE ||
+    if (seed == c->seeds || !r->planned || time_model_of(&where) == MODEL_NONE ||
         time_model_open(&m, &where, NULL) != 0)
         return;
     contender_costs(c, r, seed, &tau, &delta);
     const bool is_coded = !isnan(m.psi);
-    name_link(&c->links[link], text);
+    name_link(&c->study->links[link], text);
     text_table_row(t);
     text_table_put(t, "%s", r->variant->name);
     text_table_put(t, "%s", time_model_name(m.kind));
@@ -56,7 +56,7 @@ static void put_model(text_table *t, const comparison *c, const contender *r, si
     put_ms(t, m.phi);
     put_ms(t, m.psi);
     put_ms(t, time_model_seconds(&m, tau, delta));
-    put_ms(t, r->attempts[seed].predicted_s[link] / (double)r->rounds);
+    put_ms(t, r->attempts[seed].predicted_s[link] / (double)r->facts->task.rounds);
 }
 
 static text_table *open_table(void) {
@@ -85,14 +85,28 @@ static bool any_model(const comparison *c, bool used[]) {
     bool any = false;
     for (size_t i = 0; i < c->count; i++) {
         const contender *r = &c->items[i];
-        if (contender_done(c, r) == 0)
+        if (!r->planned || contender_done(c, r) == 0)
             continue;
-        const exchange_case where = contender_exchange(c, r, &c->links[0]);
+        const exchange_case where = contender_exchange(r, &c->study->links[0]);
         const time_model_kind kind = time_model_of(&where);
         used[kind] = true;
         any = any || kind != MODEL_NONE;
     }
     return any;
+}
+
+/* What is swept mostly does not change a round: of equal ones the first stands for all. */
+static bool is_told(const comparison *c, size_t index) {
+    const contender *r = &c->items[index];
+    for (size_t i = 0; i < index; i++) {
+        const contender *before = &c->items[i];
+        if (contender_done(c, before) > 0 && before->work == r->work &&
+            strcmp(before->variant->method, r->variant->method) == 0 &&
+            sl_topology_hash(before->variant->experiment->topology) ==
+                sl_topology_hash(r->variant->experiment->topology))
+            return true;
+    }
+    return contender_done(c, r) == 0;
 }
 
 static void print_models(const comparison *c, size_t width) {
@@ -102,7 +116,7 @@ static void print_models(const comparison *c, size_t width) {
     if (t == NULL)
         return;
     for (size_t i = 0; i < c->count; i++)
-        for (size_t l = 0; l < c->link_count && contender_done(c, &c->items[i]) > 0; l++)
+        for (size_t l = 0; l < c->study->link_count && !is_told(c, i); l++)
             put_model(t, c, &c->items[i], l);
     for (int kind = MODEL_NONE + 1; kind <= MODEL_CD_SGD; kind++)
         if (used[kind]) {
@@ -135,10 +149,10 @@ static bool same_case(const exchange_case *a, const exchange_case *b) {
 }
 
 static bool was_before(const comparison *c, size_t index) {
-    const exchange_case here = contender_exchange(c, &c->items[index], &c->links[0]);
+    const exchange_case here = contender_exchange(&c->items[index], &c->study->links[0]);
     for (size_t i = 0; i < index; i++) {
-        const exchange_case before = contender_exchange(c, &c->items[i], &c->links[0]);
-        if (!contender_skipped(&c->items[i]) && same_case(&here, &before))
+        const exchange_case before = contender_exchange(&c->items[i], &c->study->links[0]);
+        if (!contender_skipped(&c->items[i]) && c->items[i].planned && same_case(&here, &before))
             return true;
     }
     return false;
@@ -148,13 +162,13 @@ static void print_fastest(const comparison *c, const contender *r, size_t width)
     char text[1024], link[TEXT_BYTES];
     size_t used = (size_t)snprintf(text, sizeof text, "the fastest form on %u nodes is ",
                                    sl_topology_nodes(r->variant->experiment->topology));
-    for (size_t l = 0; l < c->link_count && used < sizeof text; l++) {
-        const exchange_case where = contender_exchange(c, r, &c->links[l]);
+    for (size_t l = 0; l < c->study->link_count && used < sizeof text; l++) {
+        const exchange_case where = contender_exchange(r, &c->study->links[l]);
         double seconds[SL_ALL_REDUCE_FORMS];
         size_t fastest;
         if (all_reduce_times(seconds, &fastest, &where, NULL) != 0)
             return;
-        name_link(&c->links[l], link);
+        name_link(&c->study->links[l], link);
         used += (size_t)snprintf(text + used, sizeof text - used,
                                  "%s%s at %s: %.4g s (%s takes %.4g s)", l > 0 ? "; " : "",
                                  all_reduce_name(fastest), link, seconds[fastest],
@@ -166,9 +180,9 @@ static void print_fastest(const comparison *c, const contender *r, size_t width)
 void comparison_print_rounds(const comparison *c, size_t width) {
     for (size_t i = 0; i < c->count; i++) {
         const contender *r = &c->items[i];
-        if (contender_skipped(r) || was_before(c, i))
+        if (contender_skipped(r) || !r->planned || was_before(c, i))
             continue;
-        const exchange_case where = contender_exchange(c, r, &c->links[0]);
+        const exchange_case where = contender_exchange(r, &c->study->links[0]);
         if (all_reduce_is_used(&where))
             print_fastest(c, r, width);
     }

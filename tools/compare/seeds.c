@@ -46,6 +46,24 @@ static bool take_range(seeds *s, const char **at) {
     return true;
 }
 
+int seeds_take(seeds *out, json_t *list, const char *where, sl_error *error) {
+    seeds s = {0};
+    bool good = json_is_array(list) && json_array_size(list) > 0;
+    for (size_t i = 0; i < json_array_size(list) && good; i++) {
+        const json_int_t seed = json_integer_value(json_array_get(list, i));
+        good = json_is_integer(json_array_get(list, i)) && seed >= 0 &&
+               (uint64_t)seed <= SEED_LARGEST && add(&s, (uint64_t)seed);
+    }
+    if (!good)
+        return sl_fail(
+            error, SL_EINVAL,
+            "%s: sweep: \"seed\": must be a list of 1 to %d different whole numbers, such "
+            "as [1, 2, 5]",
+            where, SEEDS_MAX);
+    *out = s;
+    return 0;
+}
+
 int seeds_parse(seeds *out, const char *text) {
     seeds s = {0};
     const char *at = text;

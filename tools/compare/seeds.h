@@ -1,9 +1,12 @@
-/* seeds.h - the value of --seeds: "1..5", "1,2,5", "1..3,7". */
+/* seeds.h - with which seeds each variant runs: --seeds "1..5", "1,2,5", "1..3,7", or a list. */
 #ifndef SEEDS_H
 #define SEEDS_H
 
+#include <jansson.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "starling/error.h"
 
 enum { SEEDS_MAX = 100 };
 /* As large as the key `seed` allows. */
@@ -14,6 +17,8 @@ typedef struct seeds {
     size_t count;
 } seeds;
 
+/* Of a file's list: [1, 2, 5]. The error begins with `where`. */
+int seeds_take(seeds *out, json_t *list, const char *where, sl_error *error);
 /* An exit code: TOOL_OK, or TOOL_USAGE with an error line written. */
 int seeds_parse(seeds *out, const char *text);
 

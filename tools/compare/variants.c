@@ -1,8 +1,9 @@
 /* variants.c - reads what is to be compared; see variants.h.
  *
  * A file with `variants` is one experiment and what each variant changes in it: "set" holds the
- * changes, as objects that are laid over the experiment's or under dotted keys. "skip" says why a
- * variant is not run, "published" what others report of it (published.h).
+ * changes, as objects that are laid over the experiment's or under dotted keys. "sweep" multiplies
+ * variants (sweep.h). "run" is the folder of a run that is there already, "skip" says why a variant
+ * is not run, "published" what others report of it (published.h).
  */
 #include "compare/variants.h"
 
@@ -13,8 +14,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
-enum { VALUE_TEXT_MAX = 60, KEY_TEXT_MAX = 256, KEY_PARTS_MAX = 16 };
+#include "compare/sweep.h"
+
+enum { KEY_TEXT_MAX = 256, KEY_PARTS_MAX = 16 };
 
 /* ---- one variant more ---- */
 
@@ -25,26 +29,47 @@ static const variant *find(const variants *v, const char *name) {
     return NULL;
 }
 
-static variant *add(variants *v, sl_error *error) {
-    if (v->count == v->room) {
-        size_t room = v->room ? 2 * v->room : 8;
-        variant *items = realloc(v->items, room * sizeof *items);
-        if (items == NULL) {
-            sl_fail(error, SL_ENOMEM, "out of memory for %zu variants", room);
-            return NULL;
-        }
-        v->items = items;
-        v->room = room;
-    }
-    v->items[v->count] = (variant){0};
-    return &v->items[v->count++];
+static void close_one(variant *item) {
+    sl_experiment_close(&item->experiment);
+    json_decref(item->swept);
+    item->swept = NULL;
+}
+
+static int make_room(variants *v, sl_error *error) {
+    if (v->count < v->room)
+        return 0;
+    size_t room = v->room ? 2 * v->room : 8;
+    variant *items = realloc(v->items, room * sizeof *items);
+    if (items == NULL)
+        return sl_fail(error, SL_ENOMEM, "out of memory for %zu variants", room);
+    v->items = items;
+    v->room = room;
+    return 0;
+}
+
+int variants_add(variants *v, variant *item, sl_error *error) {
+    const int result = make_room(v, error);
+    if (result == 0)
+        v->items[v->count++] = *item;
+    else
+        close_one(item);
+    return result;
+}
+
+bool variant_runs(const variant *v) {
+    return v->skip[0] == '\0' && v->run[0] == '\0';
 }
 
 /* The file's name without folder and ending; with a number where another file has the same. */
 static void name_after_file(const variants *v, const char *path, char name[SL_NAME_MAX]) {
-    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path,
-               *dot = strrchr(base, '.');
-    int length = (int)(dot != NULL && dot != base ? (size_t)(dot - base) : strlen(base));
+    const char *end = path + strlen(path);
+    while (end > path + 1 && end[-1] == '/')
+        end--;
+    const char *base = end;
+    while (base > path && base[-1] != '/')
+        base--;
+    const char *dot = memrchr(base, '.', (size_t)(end - base));
+    int length = (int)(dot != NULL && dot != base ? dot - base : end - base);
     if (length > SL_NAME_MAX - 8)
         length = SL_NAME_MAX - 8;
     snprintf(name, SL_NAME_MAX, "%.*s", length, base);
@@ -52,21 +77,36 @@ static void name_after_file(const variants *v, const char *path, char name[SL_NA
         snprintf(name, SL_NAME_MAX, "%.*s-%d", length, base, i);
 }
 
+static bool is_folder(const char *path) {
+    struct stat about;
+    return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
+}
+
+/* The experiment of the run in item->run. */
+static int load_run(variant *item, sl_error *error) {
+    char config[SL_PATH_MAX + 16];
+    if (!is_folder(item->run))
+        return sl_fail(error, SL_EFILE, "%s: is no folder of a run", item->run);
+    snprintf(config, sizeof config, "%s/config.json", item->run);
+    return sl_experiment_load(&item->experiment, config, NULL, 0, error);
+}
+
 static int load_plain(variants *v, const char *path, const options *o, sl_error *error) {
     variant item = {.published = {NAN, NAN}};
-    int result = refuse_topology_file(path, error);
-    if (result == 0)
-        result = sl_experiment_load(&item.experiment, path, o->overrides, o->override_count, error);
-    if (result != 0)
-        return result;
-    name_after_file(v, path, item.name);
+    name_after_file(v, path, item.method);
+    snprintf(item.name, sizeof item.name, "%s", item.method);
     snprintf(item.where, sizeof item.where, "%.*s", SL_PATH_MAX, path);
-    variant *place = add(v, error);
-    if (place == NULL)
-        sl_experiment_close(&item.experiment);
-    else
-        *place = item;
-    return place == NULL ? SL_ENOMEM : 0;
+    int result;
+    if (is_folder(path)) {
+        snprintf(item.run, sizeof item.run, "%s", path);
+        result = load_run(&item, error);
+    } else {
+        result = refuse_topology_file(path, error);
+        if (result == 0)
+            result =
+                sl_experiment_load(&item.experiment, path, o->overrides, o->override_count, error);
+    }
+    return result == 0 ? variants_add(v, &item, error) : result;
 }
 
 /* ---- changes ---- */
@@ -107,11 +147,16 @@ static void lay_over(json_t *object, json_t *changes) {
 /* A topology that says what its graph is replaces the experiment's; of that only the nodes stay,
  * where it gives none. */
 static void replace_topology(json_t *experiment, json_t *changes) {
+    static const char *const graphs[] = {"family", "edges", "schedule"};
     json_t *made = json_object_get(changes, "topology"),
            *nodes = json_object_get(json_object_get(experiment, "topology"), "nodes");
-    bool whole = json_object_get(made, "family") != NULL ||
-                 json_object_get(made, "edges") != NULL ||
-                 json_object_get(made, "schedule") != NULL;
+    bool whole = false;
+    for (size_t i = 0; i < sizeof graphs / sizeof *graphs; i++) {
+        char dotted[KEY_TEXT_MAX];
+        snprintf(dotted, sizeof dotted, "topology.%s", graphs[i]);
+        whole = whole || json_object_get(made, graphs[i]) != NULL ||
+                json_object_get(changes, dotted) != NULL;
+    }
     if (whole)
         json_object_set_new(experiment, "topology",
                             nodes != NULL ? json_pack("{sO}", "nodes", nodes) : json_object());
@@ -144,15 +189,15 @@ static bool is_reason(const char *text) {
 }
 
 static bool is_entry_key(const char *key) {
-    static const char *const known[] = {"name", "set", "comment", "skip", "published"};
+    static const char *const known[] = {"name",  "set", "comment",  "skip",
+                                        "sweep", "run", "published"};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strcmp(key, known[i]) == 0)
             return true;
     return false;
 }
 
-static int check_entry(const variants *v, const char *path, size_t index, json_t *entry,
-                       sl_error *error) {
+static int check_entry(const char *path, size_t index, json_t *entry, sl_error *error) {
     const char *name = json_string_value(json_object_get(entry, "name")), *key;
     json_t *value, *set = json_object_get(entry, "set");
     if (!json_is_object(entry) || !is_good_name(name))
@@ -173,7 +218,7 @@ static int check_entry(const variants *v, const char *path, size_t index, json_t
         if (!is_entry_key(key))
             return sl_fail(error, SL_EINVAL,
                            "%s: variant \"%s\": unknown key \"%.60s\"; there are \"name\", "
-                           "\"set\", \"skip\" and \"published\"",
+                           "\"set\", \"sweep\", \"run\", \"skip\" and \"published\"",
                            path, name, key);
     }
     if (json_object_get(entry, "skip") != NULL &&
@@ -182,8 +227,12 @@ static int check_entry(const variants *v, const char *path, size_t index, json_t
                        "%s: variant \"%s\": \"skip\" must be a text of 1 to %d bytes that says why "
                        "it is not run",
                        path, name, SL_NAME_MAX - 1);
-    if (find(v, name) != NULL)
-        return sl_fail(error, SL_EINVAL, "%s: variant \"%s\": there is another one of this name",
+    json_t *run = json_object_get(entry, "run");
+    if (run != NULL && (!json_is_string(run) || json_object_size(set) > 0 ||
+                        json_object_get(entry, "sweep") != NULL))
+        return sl_fail(error, SL_EINVAL,
+                       "%s: variant \"%s\": \"run\" must be the folder of a run, without \"set\" "
+                       "or \"sweep\"",
                        path, name);
     return 0;
 }
@@ -214,135 +263,167 @@ static int take_published(variant *item, json_t *keys, json_t *entry, sl_error *
     return result == 0 ? 0 : sl_fail_prefix(error, result, "%s", item->where);
 }
 
-static int load_entry(variants *v, const char *path, json_t *base, json_t *keys, json_t *entry,
-                      const options *o, sl_error *error) {
-    variant item = {.published = {NAN, NAN}};
-    char folder[SL_PATH_MAX];
-    folder_of(path, folder);
-    snprintf(item.name, sizeof item.name, "%s", json_string_value(json_object_get(entry, "name")));
-    snprintf(item.where, sizeof item.where, "%.*s: variant \"%s\"", SL_PATH_MAX, path, item.name);
-    if (json_object_get(entry, "skip") != NULL)
-        snprintf(item.skip, sizeof item.skip, "%s",
-                 json_string_value(json_object_get(entry, "skip")));
+/* The experiment of the file, with what this variant changes. */
+static int parse_changed(variant *item, const char *folder, json_t *base, json_t *entry,
+                         const options *o, sl_error *error) {
     json_t *changed = json_deep_copy(base);
     replace_topology(changed, json_object_get(entry, "set"));
     lay_over(changed, json_object_get(entry, "set"));
+    replace_topology(changed, item->swept);
+    lay_over(changed, item->swept);
     char *text = json_dumps(changed, JSON_REAL_PRECISION(17));
     json_decref(changed);
-    int result = text == NULL ? sl_fail(error, SL_ENOMEM, "%s: out of memory", item.where)
-                              : sl_experiment_parse(&item.experiment, text, item.where, folder,
-                                                    o->overrides, o->override_count, error);
+    const int result = text == NULL
+                           ? sl_fail(error, SL_ENOMEM, "%s: out of memory", item->where)
+                           : sl_experiment_parse(&item->experiment, text, item->where, folder,
+                                                 o->overrides, o->override_count, error);
     free(text);
-    if (result == 0)
-        result = take_published(&item, keys, entry, error);
-    variant *place = result == 0 ? add(v, error) : NULL;
-    if (place != NULL)
-        *place = item;
-    else
-        sl_experiment_close(&item.experiment);
-    return place != NULL ? 0 : result != 0 ? result : SL_ENOMEM;
+    return result;
 }
 
-static int load_entries(variants *v, const char *path, json_t *base, json_t *keys, json_t *list,
-                        const options *o, sl_error *error) {
+static int load_entry(variants *v, const char *path, json_t *base, json_t *keys, json_t *entry,
+                      const options *o, sl_error *error) {
+    variant item = {.published = {NAN, NAN}};
+    const char *run = json_string_value(json_object_get(entry, "run")),
+               *skip = json_string_value(json_object_get(entry, "skip"));
+    char folder[SL_PATH_MAX];
+    folder_of(path, folder);
+    snprintf(item.name, sizeof item.name, "%s", json_string_value(json_object_get(entry, "name")));
+    snprintf(item.method, sizeof item.method, "%s",
+             json_string_value(json_object_get(entry, "method")));
+    snprintf(item.where, sizeof item.where, "%.*s: variant \"%s\"", SL_PATH_MAX, path, item.name);
+    snprintf(item.skip, sizeof item.skip, "%s", skip != NULL ? skip : "");
+    if (find(v, item.name) != NULL)
+        return sl_fail(error, SL_EINVAL, "%s: there is another one of this name", item.where);
+    item.swept = json_incref(json_object_get(entry, "swept"));
+    int result;
+    if (run != NULL) {
+        const int length = snprintf(item.run, sizeof item.run, "%s%s%s",
+                                    run[0] == '/' ? "" : folder, run[0] == '/' ? "" : "/", run);
+        result = length < (int)sizeof item.run
+                     ? load_run(&item, error)
+                     : sl_fail(error, SL_EINVAL, "the path of \"run\" is too long");
+        if (result != 0)
+            sl_fail_prefix(error, result, "%s", item.where);
+    } else {
+        result = parse_changed(&item, folder, base, entry, o, error);
+    }
+    if (result == 0)
+        result = take_published(&item, keys, entry, error);
+    if (result == 0)
+        return variants_add(v, &item, error);
+    close_one(&item);
+    return result;
+}
+
+static int check_entries(const char *path, json_t *list, sl_error *error) {
     if (!json_is_array(list) || json_array_size(list) == 0)
         return sl_fail(error, SL_EINVAL,
                        "%s: variants: must be a list such as [{\"name\": \"choco\", \"set\": "
                        "{\"algorithm\": \"choco-sgd\"}}]",
                        path);
     int result = 0;
-    for (size_t i = 0; i < json_array_size(list) && result == 0; i++) {
-        json_t *entry = json_array_get(list, i);
-        result = check_entry(v, path, i, entry, error);
-        if (result == 0)
-            result = load_entry(v, path, base, keys, entry, o, error);
+    for (size_t i = 0; i < json_array_size(list) && result == 0; i++)
+        result = check_entry(path, i, json_array_get(list, i), error);
+    return result;
+}
+
+static int load_entries(variants *v, const char *path, json_t *root, const options *o,
+                        sl_error *error) {
+    json_t *keys = json_incref(json_object_get(root, "published")),
+           *sweep = json_incref(json_object_get(root, "sweep")),
+           *list = json_incref(json_object_get(root, "variants")), *all = NULL;
+    char name[SL_NAME_MAX];
+    if (list == NULL) {
+        name_after_file(v, path, name);
+        list = json_pack("[{ss}]", "name", name);
     }
+    json_object_del(root, "variants");
+    json_object_del(root, "published");
+    json_object_del(root, "sweep");
+    v->from_list = true;
+    v->has_published = v->has_published || keys != NULL;
+    int result = check_entries(path, list, error);
+    if (result == 0)
+        result = sweep_expand(&all, list, sweep, path, error);
+    if (result == 0 && json_object_get(sweep, "seed") != NULL)
+        result = seeds_take(&v->seeds, json_object_get(sweep, "seed"), path, error);
+    for (size_t i = 0; i < json_array_size(all) && result == 0; i++)
+        result = load_entry(v, path, root, keys, json_array_get(all, i), o, error);
+    json_decref(keys);
+    json_decref(sweep);
+    json_decref(list);
+    json_decref(all);
     return result;
 }
 
 static int load_file(variants *v, const char *path, const options *o, sl_error *error) {
-    json_t *root = glance_at_file(path, JSON_REJECT_DUPLICATES),
-           *list = json_incref(json_object_get(root, "variants")),
-           *keys = json_incref(json_object_get(root, "published"));
-    int result;
-    if (list == NULL) {
-        result = load_plain(v, path, o, error);
-    } else {
-        json_object_del(root, "variants");
-        json_object_del(root, "published");
-        v->from_list = true;
-        v->has_published = v->has_published || keys != NULL;
-        result = load_entries(v, path, root, keys, list, o, error);
-    }
-    json_decref(keys);
-    json_decref(list);
+    json_t *root = is_folder(path) ? NULL : glance_at_file(path, JSON_REJECT_DUPLICATES);
+    const bool has_several =
+        json_object_get(root, "variants") != NULL || json_object_get(root, "sweep") != NULL;
+    const int result =
+        has_several ? load_entries(v, path, root, o, error) : load_plain(v, path, o, error);
     json_decref(root);
     return result;
 }
 
-/* ---- what must be the same ---- */
+/* ---- what must differ ---- */
 
-/* The first key in which a and b differ, below `path`, which holds it then; *x and *y what they
- * have there (borrowed, or NULL). */
-static bool find_difference(json_t *a, json_t *b, char path[KEY_TEXT_MAX], json_t **x, json_t **y) {
-    *x = a;
-    *y = b;
-    if (a == NULL || b == NULL || !json_is_object(a) || !json_is_object(b))
-        return a != b && (a == NULL || b == NULL || !json_equal(a, b));
-    json_t *const sides[] = {a, b};
-    size_t length = strlen(path);
-    for (int i = 0; i < 2; i++) {
-        const char *key;
-        json_t *value;
-        json_object_foreach(sides[i], key, value) {
-            snprintf(path + length, KEY_TEXT_MAX - length, ".%s", key);
-            if (find_difference(json_object_get(a, key), json_object_get(b, key), path, x, y))
-                return true;
-        }
-    }
-    path[length] = '\0';
-    return false;
+typedef struct resolved {
+    char *text; /* of the keys that it reads */
+    const variant *variant;
+} resolved;
+
+static int by_text(const void *x, const void *y) {
+    const resolved *a = x, *b = y;
+    const int order = strcmp(a->text, b->text);
+    return order != 0 ? order : (a->variant > b->variant) - (a->variant < b->variant);
 }
 
-static void value_text(json_t *value, char out[VALUE_TEXT_MAX + 4]) {
-    char *text =
-        value ? json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(12)) : NULL;
-    bool cut = text != NULL && strlen(text) > VALUE_TEXT_MAX;
-    snprintf(out, VALUE_TEXT_MAX + 4, "%.*s%s", VALUE_TEXT_MAX, text ? text : "not given",
-             cut ? "..." : "");
-    free(text);
-}
-
-static int compare_trees(json_t *first, json_t *other, const variant *v, const variant *with,
-                         sl_error *error) {
-    static const char *const shared[] = {"data", "model", "rounds", "epochs"};
-    for (size_t i = 0; i < sizeof shared / sizeof *shared; i++) {
-        char path[KEY_TEXT_MAX], mine[VALUE_TEXT_MAX + 4], theirs[VALUE_TEXT_MAX + 4];
-        json_t *x, *y;
-        snprintf(path, sizeof path, "%s", shared[i]);
-        if (!find_difference(json_object_get(first, shared[i]), json_object_get(other, shared[i]),
-                             path, &x, &y))
+/* The first swept key in which they differ, and their values there. */
+static int refuse_twins(const variant *a, const variant *b, sl_error *error) {
+    const char *key;
+    json_t *value;
+    json_object_foreach(a->swept, key, value) {
+        json_t *other = json_object_get(b->swept, key);
+        if (strcmp(a->method, b->method) != 0 || other == NULL || json_equal(value, other))
             continue;
-        value_text(x, theirs);
-        value_text(y, mine);
-        return sl_fail(error, SL_EINVAL,
-                       "%s: %s is %s, but %s in %s; what is compared must have the same data, "
-                       "model and rounds",
-                       v->where, path, mine, theirs, with->where);
+        char *x = json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(12)),
+             *y = json_dumps(other, JSON_ENCODE_ANY | JSON_REAL_PRECISION(12));
+        sl_fail(error, SL_EINVAL,
+                "%s: sweep: \"%s\": %.60s and %.60s are the same experiment: nothing reads the key "
+                "there; leave it out of this variant's sweep",
+                b->where, key, x != NULL ? x : "", y != NULL ? y : "");
+        free(x);
+        free(y);
+        return SL_EINVAL;
     }
-    return 0;
+    return sl_fail(
+        error, SL_EINVAL,
+        "%s: is the same experiment as \"%s\"; leave one of them out, or change what was "
+        "to differ",
+        b->where, a->name);
 }
 
-static int check_same(const variants *v, sl_error *error) {
-    json_t *first = tree_of(v->items[0].experiment);
-    int result = 0;
-    for (size_t i = 1; i < v->count && result == 0; i++) {
-        json_t *other = tree_of(v->items[i].experiment);
-        result = first && other ? compare_trees(first, other, &v->items[i], &v->items[0], error)
-                                : sl_fail(error, SL_ENOMEM, "out of memory");
-        json_decref(other);
+static int check_twins(const variants *v, sl_error *error) {
+    resolved *all = calloc(v->count, sizeof *all);
+    size_t count = 0;
+    int result = all != NULL ? 0 : sl_fail(error, SL_ENOMEM, "out of memory for variants");
+    for (size_t i = 0; i < v->count && result == 0; i++) {
+        if (!variant_runs(&v->items[i]))
+            continue;
+        all[count] = (resolved){sl_experiment_resolved(v->items[i].experiment), &v->items[i]};
+        if (all[count++].text == NULL)
+            result = sl_fail(error, SL_ENOMEM, "out of memory for variants");
     }
-    json_decref(first);
+    if (result == 0)
+        qsort(all, count, sizeof *all, by_text);
+    for (size_t i = 1; i < count && result == 0; i++)
+        if (strcmp(all[i].text, all[i - 1].text) == 0)
+            result = refuse_twins(all[i - 1].variant, all[i].variant, error);
+    for (size_t i = 0; i < count; i++)
+        free(all[i].text);
+    free(all);
     return result;
 }
 
@@ -361,12 +442,12 @@ int variants_load(variants *out, const options *o, sl_error *error) {
         result = load_file(out, o->files[i], o, error);
     if (result == 0)
         result = check_any(out, error);
-    return result != 0 ? result : check_same(out, error);
+    return result != 0 ? result : check_twins(out, error);
 }
 
 void variants_close(variants *v) {
     for (size_t i = 0; i < v->count; i++)
-        sl_experiment_close(&v->items[i].experiment);
+        close_one(&v->items[i]);
     free(v->items);
     *v = (variants){0};
 }

@@ -183,7 +183,7 @@ static int run_fleet(live_run *r, const char *path, sl_summary *summary, sl_erro
     result = fleet_run(&r->fleet, error);
     tell_unshown(r);
     if (result == SL_EPEER && r->error.code == 0 && r->cause.code != 0)
-        collector_explain(r->collector, r->cause.text);
+        collector_explain(r->collector, &r->cause);
     if (result != 0 && r->error.code != 0)
         *error = r->error;
     else if (result == SL_EPEER && r->quiet && r->cause.code != 0)

@@ -91,7 +91,7 @@ static int run_to_end(const driver *d, const options *o, const trial *t, const c
     int result = d->run(&c, path, &summary, &error);
     c.saved = result == SL_ESAVED;
     if (result != 0)
-        collector_explain(&c, error.text);
+        collector_explain(&c, &error);
     int code = exit_code(result);
     if (result == 0)
         code = node_table_end(&summary, o->wide);

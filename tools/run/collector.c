@@ -70,15 +70,23 @@ static void add_up_bytes(collector *c) {
     }
 }
 
-void collector_explain(collector *c, const char *why) {
-    if (c->why[0] == '\0')
-        snprintf(c->why, sizeof c->why, "%s", why);
+void collector_explain(collector *c, const sl_error *cause) {
+    if (c->cause.code == 0)
+        c->cause = *cause;
+}
+
+static const char *outcome_of(const collector *c) {
+    return c->saved                        ? "saved"
+           : stop_requested                ? "stopped"
+           : c->cause.code == SL_EDIVERGED ? OUTCOME_DIVERGED
+                                           : "failed";
 }
 
 void collector_close(collector *c) {
-    const char *why = c->why[0] != '\0' ? c->why : NULL;
+    const bool diverged = c->cause.code == SL_EDIVERGED && c->cause.round > 0;
     add_up_bytes(c);
-    run_info_end(&c->info, c->saved ? "saved" : stop_requested ? "stopped" : "failed", why, NULL);
+    c->info.diverged_in = diverged ? (uint64_t)c->cause.round : 0;
+    run_info_end(&c->info, outcome_of(c), c->cause.code != 0 ? c->cause.text : NULL, NULL);
     sl_folder_close(&c->folder, NULL);
     sl_timeline_close(&c->timeline);
     free(c->records);
@@ -89,8 +97,6 @@ void collector_close(collector *c) {
     free(c->since);
     free(c->losses);
     free(c->mean);
-    free(c->milestones);
-    c->milestones = NULL;
     c->records = NULL;
     c->waiting = NULL;
     c->models = NULL;
@@ -106,24 +112,11 @@ static const sl_record *record_of(const collector *c, uint32_t k) {
     return &c->records[c->members[k]];
 }
 
-static int remember(collector *c, double bytes_per_node, sl_error *error) {
-    if (c->milestone_count == c->milestone_room) {
-        size_t room = c->milestone_room ? 2 * c->milestone_room : 32;
-        milestone *milestones = realloc(c->milestones, room * sizeof *milestones);
-        if (milestones == NULL)
-            return sl_fail(error, SL_ENOMEM, "out of memory for %zu recorded rounds", room);
-        c->milestones = milestones;
-        c->milestone_room = room;
-    }
-    c->milestones[c->milestone_count++] =
-        (milestone){record_of(c, 0)->round.round, c->consensus, bytes_per_node};
-    return 0;
-}
-
-static int show(collector *c, sl_error *error) {
+static void show(collector *c) {
     uint32_t nodes = c->member_count;
     measured m = {.round = record_of(c, 0)->round.round,
-                  .accuracy_mean_model = c->consensus.mean_model.accuracy};
+                  .accuracy_mean_model = c->consensus.mean_model.accuracy,
+                  .bytes_per_node = c->consensus.bytes_sent};
     m.consensus = c->consensus.distance;
     uint32_t evaluated = 0;
     for (uint32_t i = 0; i < nodes; i++)
@@ -133,10 +126,8 @@ static int show(collector *c, sl_error *error) {
         const sl_evaluation *e = &record_of(c, i)->evaluation;
         m.loss += record_of(c, i)->round.loss / nodes;
         m.accuracy += isnan(e->accuracy) ? 0 : e->accuracy / evaluated;
-        m.bytes_per_node += (double)record_of(c, i)->bytes_sent / nodes;
     }
     live_view_measured(c->view, &m);
-    return remember(c, m.bytes_per_node, error);
 }
 
 static int write_models(const collector *c, sl_error *error) {
@@ -159,14 +150,16 @@ static int complete_round(collector *c, sl_error *error) {
     c->consensus.distance =
         sl_consensus_distance(members_models(c), c->member_count, task->dimension, c->mean);
     c->consensus.mean_model = task->evaluate(task->context, c->mean);
+    c->consensus.bytes_sent = 0;
     c->has_consensus = true;
-    for (uint32_t k = 0; k < c->member_count; k++)
+    for (uint32_t k = 0; k < c->member_count; k++) {
+        c->consensus.bytes_sent += (double)record_of(c, k)->bytes_sent / c->member_count;
         c->waiting[c->members[k]] = false;
+    }
     c->waiting_count = 0;
     const uint64_t round = record_of(c, 0)->round.round;
-    int result = show(c, error);
-    if (result == 0)
-        result = sl_folder_consensus(c->folder, round, &c->consensus, error);
+    show(c);
+    int result = sl_folder_consensus(c->folder, round, &c->consensus, error);
     if (result == 0)
         result = sl_folder_remember(c->folder, round, &c->consensus.mean_model, c->mean,
                                     task->dimension, error);
@@ -343,6 +336,15 @@ static int predict(const collector *c, double *seconds, sl_error *error) {
     return sl_timeline_seconds(seconds, c->timeline, &platform, 0, error);
 }
 
+/* Of a run that is compared; the summary comes after it. */
+static int keep_timeline(const collector *c, sl_error *error) {
+    char path[TIMELINE_PATH_MAX];
+    if (c->timeline == NULL || c->compared_at == NULL)
+        return 0;
+    timeline_path(path, c->compared_at);
+    return sl_timeline_write(c->timeline, path, error);
+}
+
 /* Who began the run is lost, and did not leave. A simulation loses whom it is told to. */
 static const char *find_missing(collector *c) {
     const uint64_t rounds = c->trial->task.rounds;
@@ -375,6 +377,8 @@ int collector_finish(collector *c, sl_summary *out, sl_error *error) {
     int result = predict(c, &summary.predicted_seconds, error);
     if (result == 0)
         result = sl_folder_model(c->folder, -1, "", c->mean, c->trial->task.dimension, error);
+    if (result == 0)
+        result = keep_timeline(c, error);
     if (result == 0)
         result = sl_folder_summary(c->folder, &summary, error);
     if (result == 0)

@@ -8,13 +8,6 @@
 #include "run/missing.h"
 #include "run/run_info.h"
 
-/* A round that all nodes have recorded. */
-typedef struct milestone {
-    uint64_t round;
-    sl_consensus consensus;
-    double bytes_per_node; /* sent, mean over nodes */
-} milestone;
-
 typedef struct collector {
     const trial *trial;
     sl_folder *folder;
@@ -38,14 +31,13 @@ typedef struct collector {
     const float **present; /* (member_count) the members' */
     float *mean;           /* (d) of the last round that all nodes have recorded */
     bool has_consensus;
-    sl_consensus consensus; /* of the last round that all nodes have recorded */
-    milestone *milestones;  /* (milestone_count) */
-    size_t milestone_count, milestone_room;
-    sl_timeline *timeline; /* owned; NULL: no prediction */
+    sl_consensus consensus;  /* of the last round that all nodes have recorded */
+    sl_timeline *timeline;   /* owned; NULL: no prediction */
+    const char *compared_at; /* the folder that keeps it; NULL: none does */
     const sl_checkpoints *checkpoints;
     bool saved; /* the run has ended after a checkpoint */
     missing missing;
-    char why[SL_ERROR_TEXT_MAX]; /* it did not come to its end; "": it did, or nobody knows */
+    sl_error cause; /* it did not come to its end; code 0: it did, or nobody knows */
     double began;
 } collector;
 
@@ -68,7 +60,7 @@ int collector_members(collector *c, uint64_t round, const uint32_t *ranks, uint3
  * collector_close. */
 int collector_finish(collector *c, sl_summary *summary, sl_error *error);
 /* Why the run did not come to its end, for its file. What was said first counts. */
-void collector_explain(collector *c, const char *why);
+void collector_explain(collector *c, const sl_error *cause);
 /* Closes what is open. Files stay. */
 void collector_close(collector *c);
 

@@ -1,6 +1,8 @@
 /* forecast.c - the time that a node computes, for predictions; see forecast.h. */
 #include "run/forecast.h"
 
+#include <stdio.h>
+
 node_cost forecast_measured(const sl_record *records, size_t count, const sl_task *task) {
     node_cost cost = {0};
     for (size_t i = 0; i < count; i++) {
@@ -32,4 +34,8 @@ sl_platform forecast_platform(const sl_network_config *n, const node_cost *measu
         .speeds = n->speed_count > 0 ? n->speeds : NULL,
         .links = n->links.rows > 0 ? &n->links : NULL,
     };
+}
+
+void timeline_path(char out[TIMELINE_PATH_MAX], const char *folder) {
+    snprintf(out, TIMELINE_PATH_MAX, "%.*s/timeline.gz", SL_PATH_MAX, folder);
 }

@@ -19,4 +19,8 @@ bool forecast_is_wanted(const sl_network_config *network);
  * give. */
 sl_platform forecast_platform(const sl_network_config *network, const node_cost *measured);
 
+/* The file of a run folder that holds its messages (starling/timeline.h). */
+enum { TIMELINE_PATH_MAX = SL_PATH_MAX + 16 };
+void timeline_path(char out[TIMELINE_PATH_MAX], const char *folder);
+
 #endif

@@ -54,6 +54,8 @@ static void add_cost(json_t *root, const run_info *info) {
     json_object_set_new(root, "peak_memory_bytes", json_integer((json_int_t)kilobytes * 1024));
     json_object_set_new(root, "bytes_sent", json_integer((json_int_t)info->sent));
     json_object_set_new(root, "bytes_received", json_integer((json_int_t)info->received));
+    if (info->diverged_in > 0)
+        json_object_set_new(root, "diverged_in", json_integer((json_int_t)info->diverged_in));
 }
 
 /* ended 0: it goes on. */

@@ -1,8 +1,8 @@
 /* run_info.h - run.json in the run folder: what was run, by which version, where and when.
  *
  *   {"outcome", "ended", "why", "processor_s", "peak_memory_bytes", "bytes_sent",
- *    "bytes_received", "driver", "version", "protocol", "run_id", "resumed_from", "host",
- * "started", "command": [...]}
+ *    "bytes_received", "diverged_in", "driver", "version", "protocol", "run_id",
+ *    "resumed_from", "host", "started", "command": [...]}
  *
  * run_id is text: whose the run's checkpoints are. resumed_from is a round, or null. Times are UTC,
  * ISO 8601. While the run goes on "outcome" is "running", and "ended" is null; docs/outputs.md has
@@ -28,6 +28,7 @@ typedef struct run_info {
     time_t started;
     uint64_t run_id, resumed; /* resumed: the round; 0: from the beginning */
     uint64_t sent, received;  /* bytes of data, by its end */
+    uint64_t diverged_in;     /* round; 0: it did not, or nobody knows */
 } run_info;
 
 /* rank -1: the whole run. `out` stays where it is until the end. */
