@@ -1,6 +1,7 @@
 /* progress.c - see progress.h. */
 #include "compare/progress.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -13,6 +14,7 @@ enum { LOOK_EVERY_S = 2 };
 
 typedef struct tally {
     size_t done, diverged, under_way, broken, missing;
+    double seconds; /* of those that are done, together */
 } tally;
 
 static void count(tally *t, ended e) {
@@ -23,12 +25,28 @@ static void count(tally *t, ended e) {
     t->missing += e == RUN_ABSENT;
 }
 
+/* When a file of the folder was written, in seconds; NaN: it is not there. */
+static double written_at(const char *folder, const char *name) {
+    char path[SL_PATH_MAX + 32];
+    struct stat about;
+    snprintf(path, sizeof path, "%.*s/%s", SL_PATH_MAX, folder, name);
+    return stat(path, &about) == 0
+               ? (double)about.st_mtim.tv_sec + 1e-9 * (double)about.st_mtim.tv_nsec
+               : NAN;
+}
+
 /* Seconds since the run's folder got its configuration. */
 static double age_of(const char *folder) {
-    char path[SL_PATH_MAX + 16];
-    struct stat about;
-    snprintf(path, sizeof path, "%.*s/config.json", SL_PATH_MAX, folder);
-    return stat(path, &about) == 0 ? difftime(time(NULL), about.st_mtime) : 0;
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    const double age = (double)now.tv_sec - written_at(folder, "config.json");
+    return age > 0 ? age : 0;
+}
+
+/* That a run took which is done. */
+static double seconds_of(const char *folder) {
+    const double seconds = written_at(folder, "summary.json") - written_at(folder, "config.json");
+    return seconds > 0 ? seconds : 0;
 }
 
 static void tell_run(const char *name, uint64_t seed, const char *folder, uint64_t rounds) {
@@ -52,6 +70,7 @@ static tally look(const study *s, bool tells) {
                 continue;
             const ended e = results_look(path, NULL, NULL);
             count(&t, e);
+            t.seconds += e == RUN_DONE ? seconds_of(path) : 0;
             if (tells && e == RUN_UNDER_WAY)
                 tell_run(v->name, study_seed(s, v, k), path, s->facts[i].task.rounds);
         }
@@ -61,7 +80,7 @@ static tally look(const study *s, bool tells) {
 
 static void tell_tally(const tally *t) {
     const size_t all = t->done + t->diverged + t->under_way + t->broken + t->missing;
-    char more[160] = "";
+    char more[160] = "", left[32];
     size_t used = 0;
     const struct {
         size_t count;
@@ -74,6 +93,13 @@ static void tell_tally(const tally *t) {
         if (parts[i].count > 0 && used < sizeof more)
             used += (size_t)snprintf(more + used, sizeof more - used, ", %zu %s", parts[i].count,
                                      parts[i].what);
+    if (t->under_way > 0 && t->done > 0) {
+        const double each = t->seconds / (double)t->done,
+                     to_come = (double)(t->broken + t->missing) / (double)t->under_way;
+        name_duration(left, sizeof left,
+                      each * (to_come + 0.5)); /* those are half way, on average */
+        snprintf(more + used, used < sizeof more ? sizeof more - used : 0, "; about %s left", left);
+    }
     tell_line("%zu of %zu runs done%s", t->done, all, more);
 }
 

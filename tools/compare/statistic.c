@@ -42,9 +42,12 @@ statistic statistic_of(double *values, size_t count) {
 enum { SPREAD_DIGITS = 2, DECIMALS_MAX = 12, NUMBER_BYTES = 32 };
 static const double plain_low = 1e-3, plain_high = 1e6; /* beyond: with an exponent */
 
-/* The power of ten of its first digit. */
+/* The power of ten of its first digit, once it is rounded to those of a spread. */
 static int power_of(double x) {
-    return x != 0 && isfinite(x) ? (int)floor(log10(fabs(x))) : 0;
+    char text[NUMBER_BYTES];
+    snprintf(text, sizeof text, "%.*e", SPREAD_DIGITS - 1, x);
+    const char *power = strchr(text, 'e');
+    return power != NULL ? atoi(power + 1) : 0;
 }
 
 static int between(int low, int x, int high) {
