@@ -273,6 +273,7 @@ def test_wrong_sweeps_are_refused(scene):
         ended.check_refused("sweep.json", words)
     path = write(scene, [GOSSIP], {"seed": [1]})
     for arguments, words in (
+        (("--watch",), "no folder of `compare`"),
         (("--jobs", "0"), "--jobs 0"),
         (("--over", "all"), "--over all"),
         (("--best-by", "speed"), "--best-by speed"),

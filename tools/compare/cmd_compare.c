@@ -135,10 +135,11 @@ static void print_begin(const bench *b, size_t missing) {
     if (study_seeds(s) > 1)
         snprintf(seed_text, sizeof seed_text, " and %zu seeds", study_seeds(s));
     if (runs_of_all > 0) {
-        snprintf(text, sizeof text, "%zu variant%s%s on %s %s, %s", s->variants.count,
+        snprintf(text, sizeof text, "%zu variant%s%s on %s %s, %s%s", s->variants.count,
                  s->variants.count == 1 ? "" : "s", seed_text,
                  name_range(nodes, least_nodes, most_nodes),
-                 s->agents ? "agents" : "simulated nodes", sl_learner_describe(b->runs.learner));
+                 s->agents ? "agents" : "simulated nodes", sl_learner_describe(b->runs.learner),
+                 b->comparison.learners > 1 ? "; others differ in data, model or nodes" : "");
         print_wrapped("", text, output_width(b->o->wide));
         tell_line("%s rounds each; folder %s", name_range(rounds, least, most), s->folder);
     }
@@ -308,6 +309,10 @@ static int run(void *request, char *const *operands, size_t count) {
     catch_signals(NULL);
     if (o->seeds != NULL)
         code = seeds_parse(&b.study.seeds, o->seeds);
+    if (code == TOOL_OK && o->watch && !study_is_there(o->file)) {
+        complain("--watch: %s: is no folder of `compare`", o->file);
+        code = TOOL_USAGE;
+    }
     if (code == TOOL_OK)
         code = count == 1 && study_is_there(o->file) ? tell_folder(&b) : compare(&b);
     runs_close(&b.runs);

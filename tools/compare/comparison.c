@@ -75,21 +75,21 @@ static void close_all(json_t **seen, size_t count) {
 static int group(comparison *c, sl_error *error) {
     json_t **held = calloc(c->count, sizeof *held), **work = calloc(c->count, sizeof *work),
            **learners = calloc(c->count, sizeof *learners);
-    size_t works = 0, learner_count = 0;
+    size_t works = 0;
     const bool good = held != NULL && work != NULL && learners != NULL;
     for (size_t i = 0; i < c->count && good; i++) {
         contender *r = &c->items[i];
         r->held_out = number_in(held, &c->held_out, held_out_of(r->tree));
         r->work = number_in(work, &works, work_of(r->tree));
-        r->learner = number_in(learners, &learner_count, learner_of(c, r));
+        r->learner = number_in(learners, &c->learners, learner_of(c, r));
     }
-    for (size_t l = 0, placed = 0; l < learner_count && good; l++)
+    for (size_t l = 0, placed = 0; l < c->learners && good; l++)
         for (size_t i = 0; i < c->count; i++)
             if (c->items[i].learner == l)
                 c->order[placed++] = i;
     close_all(held, c->held_out);
     close_all(work, works);
-    close_all(learners, learner_count);
+    close_all(learners, c->learners);
     return good ? 0 : sl_fail(error, SL_ENOMEM, "out of memory for %zu variants", c->count);
 }
 
@@ -393,7 +393,8 @@ void contender_compressor(const contender *r, char *out, size_t bytes) {
 void contender_seeds(const comparison *c, const contender *r, char *out, size_t bytes) {
     size_t used = 0;
     out[0] = '\0';
-    for (size_t s = 0; s < c->seeds && used < bytes; s++)
+    const size_t count = r->variant->run[0] == '\0' ? c->seeds : 1; /* a run of its own is one */
+    for (size_t s = 0; s < count && used < bytes; s++)
         used += (size_t)snprintf(out + used, bytes - used, "%s%llu", s > 0 ? " " : "",
                                  (unsigned long long)r->attempts[s].seed);
 }

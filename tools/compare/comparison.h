@@ -29,6 +29,7 @@ typedef struct comparison {
     size_t *order;   /* (count) of items: those that share a learner follow each other; owned */
     size_t seeds;    /* attempts of each */
     size_t held_out; /* how many sets of held-out data */
+    size_t learners; /* how many there are of them */
     double *targets; /* (held_out) losses, given or derived from what is done; NaN: none; owned */
     bool shows_pay[LINKS_MAX]; /* has a column: one for all links where they agree, else one for
                                   each latency */
