@@ -148,12 +148,11 @@ def test_killed_anywhere_the_same_command_goes_on(scene):
     path = write(scene, [GOSSIP, CHOCO, wild], sweep, loss_limit=1000, rounds=60)
     call(scene, path, out="whole")
     expected = lasting(table(scene, "whole"))
-    for number in range(3 if QUICK else 20):
+    for number in range(5 if QUICK else 20):
         out = scene.path("killed")
         command = scene.start("compare", path, "--jobs", "2", "--out", out)
-        if number > 0:
-            command.wait_for("; folder ")
-        time.sleep(moments.uniform(0, 0.5))
+        wait_until_begun(command, number % 5)
+        time.sleep(moments.uniform(0, 0.1))
         command.process.send_signal((signal.SIGKILL, signal.SIGINT, signal.SIGTERM)[number % 3])
         over = {
             os.path.dirname(p): os.stat(p).st_mtime_ns
@@ -175,6 +174,12 @@ def test_killed_anywhere_the_same_command_goes_on(scene):
     names = [sorted(os.listdir(scene.path(out))) for out in ("whole", "killed")]
     check(names[0] == names[1], f"{names}")
     check("runs are there already" in ended.out, ended.out)
+
+
+def wait_until_begun(command, runs):
+    """So many, beside those that were there already; or until it has ended."""
+    while command.process.poll() is None and command.said.count("/20 ") < runs:
+        time.sleep(0.01)
 
 
 def _summaries(out):
