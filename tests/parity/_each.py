@@ -38,6 +38,7 @@ GOSSIP = {
     "deep-squeeze float16": of("deep-squeeze", compressor=of("float16")),
     "sgp": of("sgp"),
     "gradient-tracking": of("gradient-tracking"),
+    "gradient-tracking combine-while-adapt": of("gradient-tracking", variant="combine-while-adapt"),
     "exact-diffusion": of("exact-diffusion"),
     "d2": of("exact-diffusion", matrix="plain"),
     "qgm": of("qgm", nesterov=True),

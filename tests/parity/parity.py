@@ -136,6 +136,9 @@ ALGORITHMS = {
     "sgp digraph": algorithm("sgp", PUSH),
     "sgp exponential local steps": algorithm("sgp", EXPONENTIAL, local_steps=2),
     "gradient-tracking": algorithm("gradient-tracking", **SLOW),
+    "gradient-tracking while adapting": algorithm(
+        "gradient-tracking", variant="combine-while-adapt", **SLOW
+    ),
     "exact-diffusion": algorithm("exact-diffusion", **SLOW),
     "qgm": algorithm("qgm", **SLOW),
     "gossip-pga": algorithm("gossip-pga", average_period=3),

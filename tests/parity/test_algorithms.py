@@ -234,9 +234,10 @@ def all_cases():
     )
     settings = of("sgp", local_steps=3)
     yield from cases("sgp H=3", settings, None, [DIGRAPH, EXPONENTIAL], WITH_MOMENTUM, [OWN])
-    settings = of("gradient-tracking")
-    graphs = [*FIXED, MATCHINGS, EXPONENTIAL]
-    yield from cases("gradient-tracking", settings, None, graphs, WITHOUT, both)
+    for variant in ("adapt-then-combine", "combine-while-adapt"):
+        settings = of("gradient-tracking", variant=variant)
+        graphs = [*FIXED, MATCHINGS, EXPONENTIAL]
+        yield from cases(f"gradient-tracking {variant}", settings, None, graphs, WITHOUT, both)
     yield from cases(
         "exact-diffusion", {"name": "exact-diffusion"}, None, [*FIXED, MATCHINGS], WITHOUT, both
     )

@@ -212,6 +212,11 @@ CASES = {
     "lead": (of("lead"), A.Lead, ring),
     "beer": (of("beer", compressor=TOP, consensus_step=0.3), A.Beer, ring),
     "gradient-tracking": (of("gradient-tracking"), A.GradientTracking, ring),
+    "gradient-tracking, while adapting": (
+        of("gradient-tracking", variant="combine-while-adapt"),
+        A.DIGing,
+        ring,
+    ),
     "exact-diffusion": (of("exact-diffusion"), A.ExactDiffusion, ring),
     "clipped-gossip": (of("clipped-gossip", clip=0.7), A.ClippedGossip, ring),
     "clipped-gossip's median": (of("clipped-gossip", variant="median"), A.MedianGossip, ring),

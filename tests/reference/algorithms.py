@@ -491,8 +491,8 @@ class PushSum(Weighted):
 
 
 class GradientTracking(GradientAlgorithm):
-    """Nedic, Olshevsky, Shi, Achieving Geometric Convergence for Distributed Optimization over
-    Time-Varying Graphs, 2017 (DIGing)."""
+    """Koloskova, Lin, Stich, An Improved Analysis of Gradient Tracking for Decentralized Machine
+    Learning, 2021."""
 
     def start(self):
         self.mixed = (
@@ -502,8 +502,19 @@ class GradientTracking(GradientAlgorithm):
     def exchange(self, w, g, rate):
         q = self.mixed + g - self.last
         self.last = g
-        self.x = w @ self.x - rate * q
+        self.x = self.moved(w, q, rate)
         self.mixed = w @ q
+
+    def moved(self, w, q, rate):
+        return w @ (self.x - rate * q)
+
+
+class DIGing(GradientTracking):
+    """Nedic, Olshevsky, Shi, Achieving Geometric Convergence for Distributed Optimization over
+    Time-Varying Graphs, 2017."""
+
+    def moved(self, w, q, rate):
+        return w @ self.x - rate * q
 
 
 class ExactDiffusion(GradientAlgorithm):
@@ -1468,6 +1479,11 @@ def algorithm_class(settings):
             "adapt-then-combine": AdaptThenCombine,
             "combine-while-adapt": CombineWhileAdapt,
         },
+        "gradient-tracking": {
+            None: GradientTracking,
+            "adapt-then-combine": GradientTracking,
+            "combine-while-adapt": DIGing,
+        },
         "choco-sgd": {
             None: ChocoCompressThenMix,
             "compress-then-mix": ChocoCompressThenMix,
@@ -1487,7 +1503,6 @@ def algorithm_class(settings):
         "ecd-psgd": Ecd,
         "deep-squeeze": DeepSqueeze,
         "sgp": PushSum,
-        "gradient-tracking": GradientTracking,
         "exact-diffusion": ExactDiffusion,
         "beer": Beer,
         "lead": Lead,

@@ -24,6 +24,7 @@ static const expected all[] = {
     {{.name = "deep-squeeze", TOP_K}, 1},
     {{.name = "sgp"}, 1},
     {{.name = "gradient-tracking"}, 2},
+    {{.name = "gradient-tracking", .variant = SL_VARIANT_COMBINE_WHILE_ADAPT}, 2},
     {{.name = "exact-diffusion"}, 1},
     {{.name = "qgm"}, 2},
     {{.name = "decentlam"}, 2},
