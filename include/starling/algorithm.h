@@ -371,6 +371,9 @@ typedef struct sl_algorithm {
     void (*tune)(sl_algorithm_config *config);     /* sets those of own_compressor; NULL: nothing */
     double (*lambda_min)(const sl_algorithm_config *config); /* which lambda_n of a fixed W must be
                                                                 above; NULL: any that agrees */
+    /* Which lambda_n, or a lower one, leaves less than half of the step that is stable with exact
+     * averages; momentum: of mom(). NULL, or gives -INFINITY: none. */
+    double (*lazy_below)(const sl_algorithm_config *config, double momentum);
     /* What else it refuses of a configuration and a topology; NULL: nothing. */
     int (*check)(const sl_algorithm_config *config, const sl_topology *topology, sl_error *error);
     /* Why it cannot go on with other members, as words after its name; NULL, or gives NULL: it can.
@@ -430,6 +433,10 @@ SL_API size_t sl_algorithm_vectors(const sl_algorithm *algorithm,
 /* Its own numbers, at most SL_ALGORITHM_NUMBERS_MAX. */
 SL_API size_t sl_algorithm_numbers(const sl_algorithm *algorithm,
                                    const sl_algorithm_config *config);
+
+/* Its steps want (I + W)/2 in place of a W with an eigenvalue below this; -INFINITY: of none.
+ * momentum: of the optimizer. */
+SL_API double sl_algorithm_lazy_below(const sl_algorithm_config *config, double momentum);
 
 /* Does a form of all-reduce carry all or some of its stages? */
 SL_API bool sl_algorithm_reduces(const sl_algorithm *algorithm);

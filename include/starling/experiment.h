@@ -150,6 +150,8 @@ typedef struct sl_experiment {
     sl_membership_config membership;
     sl_faults faults;      /* owned; of the simulator */
     sl_topology *topology; /* owned */
+    bool chose_lazy; /* the topology named no weights, and they are lazy for the algorithm's steps
+                      */
     char *warnings; /* owned; one line for each key that was given without effect; "": none */
 } sl_experiment;
 
@@ -166,7 +168,7 @@ SL_API int sl_experiment_parse(sl_experiment **out, const char *json, const char
 typedef struct sl_session_reading {
     const char *const *overrides;
     size_t override_count;
-    bool overlap;    /* the topology's own weights are lazy, as sl_topology_parse_lazy says */
+    bool overlap;    /* it sends old models, where the algorithm has such a form */
     uint32_t nodes;  /* of a topology that does not say it; 0: it says it */
     const char *key; /* in place of security.key; NULL: that */
 } sl_session_reading;
@@ -243,6 +245,9 @@ typedef struct sl_warnings {
 } sl_warnings;
 SL_API void sl_experiment_warnings(sl_warnings *out, const sl_experiment *experiment,
                                    const sl_plan *plan, const sl_task *task);
+
+/* Why weights that nobody named are lazy, in a line; empty: they are not, or were named. */
+SL_API void sl_experiment_say_weights(const sl_experiment *experiment, char *out, size_t bytes);
 
 /* The resolved configuration: every key, the topology inline. sl_experiment_parse reads an equal
  * experiment from it. Indented JSON, malloc'ed, the caller frees. */

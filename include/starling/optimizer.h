@@ -58,6 +58,8 @@ typedef struct sl_optimizer_config {
 } sl_optimizer_config;
 
 SL_API const char *sl_optimizer_name(sl_optimizer_kind kind);
+/* How much of the last round's direction this round's keeps: momentum, or Adam's beta1. */
+SL_API double sl_optimizer_momentum(const sl_optimizer_config *optimizer);
 
 /* SGD's settings in `round` of `rounds`, with the schedule applied. Without weight decay, where the
  * optimizer has that in the direction. */

@@ -30,11 +30,17 @@ SL_API int sl_topology_open(sl_topology **out, const sl_topology_spec *spec, sl_
 SL_API int sl_topology_parse(sl_topology **out, const char *json, const char *where,
                              sl_error *error);
 SL_API int sl_topology_load(sl_topology **out, const char *path, sl_error *error);
-/* The same. If the text names neither a scheme nor weights, and a node keeps less than half of its
- * own value, takes the lazy form of the default weights. */
+/* Weights that nobody has named: an eigenvalue of a round's (W + W')/2 below `below` makes them
+ * lazy, unless they are the family's own. */
+typedef struct sl_lazy_choice {
+    double below; /* -INFINITY: none does */
+    bool taken;   /* they are lazy for that reason */
+} sl_lazy_choice;
+/* The same with that choice. */
 SL_API int sl_topology_parse_lazy(sl_topology **out, const char *json, const char *where,
-                                  sl_error *error);
-SL_API int sl_topology_load_lazy(sl_topology **out, const char *path, sl_error *error);
+                                  sl_lazy_choice *choice, sl_error *error);
+SL_API int sl_topology_load_lazy(sl_topology **out, const char *path, sl_lazy_choice *choice,
+                                 sl_error *error);
 /* The same for a graph that may be disconnected. */
 SL_API int sl_topology_inspect(sl_topology **out, const char *path, sl_error *error);
 SL_API void sl_topology_close(sl_topology **topology);

@@ -79,6 +79,11 @@ static inline void sl_default_period(sl_algorithm_config *c, uint64_t usual) {
         c->period = usual;
 }
 
+/* sl_algorithm.lazy_below of those that send a model with its step in it, and of those that send
+ * the old one. */
+double sl_lazy_adapting(const sl_algorithm_config *config, double momentum);
+double sl_lazy_while_adapting(const sl_algorithm_config *config, double momentum);
+
 /* Adam's step of an algorithm that has its own moments, the `count`-th; INFINITY: no bias is
  * removed. */
 sl_adam sl_adam_of(const sl_state *s, double count);

@@ -215,8 +215,8 @@ static int refuse_experiment(const char *path, sl_error *error) {
                    path);
 }
 
-static int read_topology(sl_experiment *e, json_t *value, const char *folder, bool lazy,
-                         sl_error *error) {
+static int read_topology(sl_experiment *e, json_t *value, const char *folder,
+                         sl_lazy_choice *weights, sl_error *error) {
     if (value == NULL)
         return sl_fail(error, SL_EINVAL,
                        "topology: missing; it is the path of a topology file, or an object such as "
@@ -238,13 +238,12 @@ static int read_topology(sl_experiment *e, json_t *value, const char *folder, bo
             result = refuse_experiment(path, error);
         if (result != 0)
             return result;
-        return (lazy ? sl_topology_load_lazy : sl_topology_load)(&e->topology, path, error);
+        return sl_topology_load_lazy(&e->topology, path, weights, error);
     }
     char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(17));
     if (text == NULL)
         return sl_fail(error, SL_ENOMEM, "topology: out of memory");
-    int result =
-        (lazy ? sl_topology_parse_lazy : sl_topology_parse)(&e->topology, text, "topology", error);
+    int result = sl_topology_parse_lazy(&e->topology, text, "topology", weights, error);
     free(text);
     return result;
 }
@@ -399,12 +398,26 @@ typedef struct reading {
 } reading;
 
 /* A session that overlaps takes the form that sends old models, where there is one. */
-static int check_overlap(const sl_experiment *e, sl_error *error) {
+static sl_algorithm_config form_of(const sl_experiment *e, const reading *r) {
     sl_algorithm_config form = e->algorithm;
     form.variant = SL_VARIANT_COMBINE_WHILE_ADAPT;
-    return sl_algorithm_of(&form, NULL) == NULL
-               ? 0
-               : sl_algorithm_check(&form, e->topology, &e->optimizer, error);
+    const bool changes =
+        r->session != NULL && r->session->overlap && sl_algorithm_of(&form, NULL) != NULL;
+    return changes ? form : e->algorithm;
+}
+
+static const double usual_momentum = 0.9; /* of a session's optimizer, which is the caller's */
+
+/* Lazy weights are a matter of the whole experiment: decided once, whatever becomes of its members,
+ * and named in its resolved form. */
+static int open_topology(sl_experiment *e, json_t *value, const reading *r, sl_error *error) {
+    const sl_algorithm_config form = form_of(e, r);
+    const double momentum =
+        r->session != NULL ? usual_momentum : sl_optimizer_momentum(&e->optimizer);
+    sl_lazy_choice weights = {.below = sl_algorithm_lazy_below(&form, momentum)};
+    const int result = read_topology(e, value, r->folder, &weights, error);
+    e->chose_lazy = weights.taken;
+    return result;
 }
 
 static int read_root(sl_experiment *e, json_t *root, const reading *r, sl_error *error) {
@@ -429,9 +442,8 @@ static int read_root(sl_experiment *e, json_t *root, const reading *r, sl_error 
         result = resolve_paths(e, r->folder, error);
     if (result == 0 && r->session != NULL && r->session->key != NULL)
         result = sl_security_take_key(&e->security, r->session->key, error);
-    const bool lazy = r->session != NULL && r->session->overlap;
     if (result == 0)
-        result = read_topology(e, json_object_get(root, "topology"), r->folder, lazy, error);
+        result = open_topology(e, json_object_get(root, "topology"), r, error);
     if (result == 0)
         result = sl_faults_read(e, json_object_get(root, "faults"), error);
     if (result == 0 && r->session != NULL && e->faults.count > 0)
@@ -440,8 +452,9 @@ static int read_root(sl_experiment *e, json_t *root, const reading *r, sl_error 
                     "faults: `starling sim` plays them with its own models; a session has none");
     if (result == 0)
         result = check_fit(e, error);
-    if (result == 0 && lazy)
-        result = check_overlap(e, error);
+    const sl_algorithm_config form = form_of(e, r);
+    if (result == 0 && form.variant != e->algorithm.variant)
+        result = sl_algorithm_check(&form, e->topology, &e->optimizer, error);
     if (result == 0)
         result = sl_keys_warn(e, is_resolved ? NULL : root, dropped, error);
     free(dropped);

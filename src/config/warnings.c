@@ -1,4 +1,4 @@
-/* warnings.c - what to watch in an experiment: one list for check, run, sim, agents and sessions;
+/* warnings.c - what to say of an experiment, and to watch in it: one list for check, run, sim, agents and sessions;
  * see starling/experiment.h. */
 #include <stdarg.h>
 #include <stdio.h>
@@ -57,6 +57,17 @@ static void warn_of_rounds(sl_warnings *w, const sl_algorithm_config *c, uint64_
              (unsigned long long)earliest,
              c->warmup_rounds < rounds ? "algorithm.warmup_rounds is" : "rounds are",
              (unsigned long long)last);
+}
+
+void sl_experiment_say_weights(const sl_experiment *e, char *out, size_t bytes) {
+    const sl_topology_spec *spec = sl_topology_description(e->topology);
+    out[0] = '\0';
+    if (e->chose_lazy)
+        snprintf(out, bytes,
+                 "weights %s: the topology names none, and negative eigenvalues of \"%s\" leave %s "
+                 "less than half of its stable steps",
+                 sl_weighting_name(spec->weighting, true),
+                 sl_weighting_name(spec->weighting, false), e->algorithm.name);
 }
 
 void sl_experiment_warnings(sl_warnings *out, const sl_experiment *e, const sl_plan *plan,

@@ -7,6 +7,10 @@ static bool has_moments(const sl_optimizer_config *o) {
     return o->kind == SL_OPTIMIZER_ADAMW || o->kind == SL_OPTIMIZER_LAMB;
 }
 
+double sl_optimizer_momentum(const sl_optimizer_config *o) {
+    return has_moments(o) ? o->beta1 : o->momentum;
+}
+
 size_t sl_direction_vectors(const sl_optimizer_config *o) {
     return has_moments(o) ? 2 : 0;
 }

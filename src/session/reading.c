@@ -54,11 +54,15 @@ int sl_session_read(sl_experiment **out, const char *experiment, const sl_sessio
     result = check_nodes(*out, o->nodes, error);
     if (result == 0)
         result = check_overlap(&(*out)->algorithm, o, error);
-    if (result == 0)
-        log_lines(o, (*out)->warnings);
-    else
+    if (result != 0) {
         sl_experiment_close(out);
-    return result;
+        return result;
+    }
+    char weights[SL_PLAN_TEXT_MAX];
+    sl_experiment_say_weights(*out, weights, sizeof weights);
+    log_lines(o, (*out)->warnings);
+    log_lines(o, weights);
+    return 0;
 }
 
 uint32_t sl_session_nodes(const sl_session *s) {

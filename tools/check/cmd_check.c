@@ -126,6 +126,13 @@ static void print_notes(const sl_algorithm_config *c, bool overlap) {
             printf("  note                %s\n", notes[i].note);
 }
 
+static void print_weights(const sl_experiment *e) {
+    char text[SL_PLAN_TEXT_MAX];
+    sl_experiment_say_weights(e, text, sizeof text);
+    if (text[0] != '\0')
+        printf("  topology            %s\n", text);
+}
+
 /* As join() warns, which knows how long the vector is: here it is as long as many are. */
 static void print_warnings(const sl_experiment *e) {
     const sl_task task = {.dimension = SESSION_DIMENSION, .rounds = UINT64_MAX};
@@ -156,6 +163,7 @@ static int check_session(const options *o, sl_error *error) {
     if (result == 0) {
         warn_of_keys(e);
         print_notes(&e->algorithm, overlap);
+        print_weights(e);
         print_warnings(e);
         result = report_topology(e->topology, -GAP_ROUNDING, &report, error);
     }

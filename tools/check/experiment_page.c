@@ -137,7 +137,7 @@ static void add_settings(const sl_experiment *e, char *out, size_t bytes) {
 static void say_what_runs(page *p, const trial *t, const sl_topology_report *r) {
     const sl_algorithm_config *c = &t->plan.config;
     char compressor[NAME_BYTES], topology[MEANING_BYTES], optimizer[MEANING_BYTES];
-    char settings[MEANING_BYTES] = "";
+    char settings[MEANING_BYTES] = "", weights[MEANING_BYTES];
     name_optimizer(&t->experiment->optimizer, optimizer, sizeof optimizer);
     name_compressor(&c->compressor, compressor, sizeof compressor);
     name_topology(t->experiment->topology, r, topology, sizeof topology);
@@ -148,6 +148,9 @@ static void say_what_runs(page *p, const trial *t, const sl_topology_report *r) 
              c->compressor.kind != SL_COMPRESSOR_IDENTITY ? ", compressor " : "",
              c->compressor.kind != SL_COMPRESSOR_IDENTITY ? compressor : "");
     page_say(p, "topology", "%s", topology);
+    sl_experiment_say_weights(t->experiment, weights, sizeof weights);
+    if (weights[0] != '\0')
+        page_say(p, "", "%s", weights);
     if (t->experiment->final_average)
         page_say(p, "final average", "of all models, exact; their distance before it is reported");
 }

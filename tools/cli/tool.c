@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cli/file_kind.h"
+#include "cli/text_table.h"
 
 double now_seconds(void) {
     struct timespec now;
@@ -144,6 +145,13 @@ void warn_of_keys(const sl_experiment *e) {
         length = strcspn(text, "\n");
         complain("%.*s", (int)length, text);
     }
+}
+
+void say_weights(const sl_experiment *e) {
+    char text[SL_PLAN_TEXT_MAX];
+    sl_experiment_say_weights(e, text, sizeof text);
+    if (text[0] != '\0')
+        print_wrapped("", text, output_width(false));
 }
 
 int trial_prepare(trial *t, bool quiet, sl_error *error) {

@@ -314,6 +314,7 @@ static int open_folder(peer *p, sl_error *error) {
         tell_line("%s", sl_launch_describe(p->launch));
     tell_line("%s, rank %u of %u, %s", p->trial.experiment->name, p->rank, p->trial.nodes,
               sl_learner_describe(p->trial.learner));
+    say_weights(p->trial.experiment);
     tell_line("%llu rounds; listening on port %u; run folder %s",
               (unsigned long long)p->trial.task.rounds, sl_agent_port(p->agent), p->path);
     if (p->trial.nodes == 1 && p->trial.experiment->membership.joiners == 0)

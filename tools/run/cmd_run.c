@@ -57,6 +57,7 @@ static void print_begin(const driver *d, const options *o, const trial *t, const
     snprintf(text, sizeof text, "%s on %u %s, %s", t->experiment->name,
              sl_topology_nodes(t->experiment->topology), d->peers, sl_learner_describe(t->learner));
     print_wrapped("", text, output_width(o->wide));
+    say_weights(t->experiment);
     tell_line("%llu rounds%s; run folder %s", (unsigned long long)t->task.rounds, d->manner, path);
     if (from > 0)
         printf("goes on from the checkpoint of round %llu\n", (unsigned long long)from);

@@ -72,6 +72,7 @@ const sl_algorithm sl_clipped_gossip = {
     .name = "clipped-gossip",
     .variant = SL_VARIANT_CLIP,
     .matrix = SL_MATRIX_SYMMETRIC,
+    .lazy_below = sl_lazy_adapting,
     .keeps_messages = true,
     .keys = keys,
     .takes_momentum = true,

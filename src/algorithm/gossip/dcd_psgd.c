@@ -66,6 +66,7 @@ static const sl_stage stages[] = {
 const sl_algorithm sl_dcd_psgd = {
     .name = "dcd-psgd",
     .matrix = SL_MATRIX_SYMMETRIC,
+    .lazy_below = sl_lazy_while_adapting,
     .fixed_matrix = true,
     .keeps_replicas = true,
     .keeps_gradient = true,

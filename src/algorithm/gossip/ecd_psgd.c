@@ -69,6 +69,7 @@ static const sl_stage stages[] = {
 const sl_algorithm sl_ecd_psgd = {
     .name = "ecd-psgd",
     .matrix = SL_MATRIX_SYMMETRIC,
+    .lazy_below = sl_lazy_while_adapting,
     .fixed_matrix = true,
     .keeps_gradient = true,
     .compressor = SL_TAKES_UNBIASED,

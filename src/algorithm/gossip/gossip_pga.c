@@ -39,6 +39,7 @@ const sl_algorithm sl_gossip_pga = {
     .name = "gossip-pga",
     .route = SL_ROUTE_BOTH,
     .matrix = SL_MATRIX_DOUBLY,
+    .lazy_below = sl_lazy_adapting,
     .takes_momentum = true,
     .takes_local_steps = true,
     .keys = keys,

@@ -60,6 +60,12 @@ static void forget(sl_state *s, size_t dimension) {
     s->vec->fill(s->extra[LAST_GRADIENT], 0, dimension);
 }
 
+/* Of adapt-then-combine: gamma L < (1 - l^2)/|l| is less than 1 below. */
+static double lazy_below(const sl_algorithm_config *config, double momentum) {
+    (void)config, (void)momentum;
+    return (1 - sqrt(5)) / 2;
+}
+
 #define TRACKER_STAGE                                                                              \
     { .in_place = true, .vector = tracker, .combine = mix_trackers }
 
@@ -73,13 +79,14 @@ static const sl_stage as_it_was[] = {
     {.in_place = true, .prepare = track, .vector = sl_publish_model, .combine = mix_and_descend},
     TRACKER_STAGE};
 
-#define FORM(form, its_stages)                                                                     \
+#define FORM(form, its_stages, lazy)                                                               \
     {                                                                                              \
         .name = "gradient-tracking", .variant = form, .matrix = SL_MATRIX_DOUBLY,                  \
-        .keeps_gradient = true, .extra_vectors = 2, .stages = its_stages, .stage_count = 2,        \
-        .restart = forget, .finish = keep_gradient                                                 \
+        .lazy_below = lazy, .keeps_gradient = true, .extra_vectors = 2, .stages = its_stages,      \
+        .stage_count = 2, .restart = forget, .finish = keep_gradient                               \
     }
 
-const sl_algorithm sl_tracking_adapt_then_combine = FORM(SL_VARIANT_ADAPT_THEN_COMBINE, adapted),
+const sl_algorithm sl_tracking_adapt_then_combine = FORM(SL_VARIANT_ADAPT_THEN_COMBINE, adapted,
+                                                         lazy_below),
                    sl_tracking_combine_while_adapt =
-                       FORM(SL_VARIANT_COMBINE_WHILE_ADAPT, as_it_was);
+                       FORM(SL_VARIANT_COMBINE_WHILE_ADAPT, as_it_was, sl_lazy_while_adapting);

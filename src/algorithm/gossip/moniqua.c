@@ -73,6 +73,7 @@ static const sl_key keys[] = {
 const sl_algorithm sl_moniqua = {
     .name = "moniqua",
     .matrix = SL_MATRIX_DOUBLY,
+    .lazy_below = sl_lazy_adapting,
     .host_only = true,
     .compressor = SL_TAKES_ANY,
     .own_compressor = SL_COMPRESSOR_MODULAR,

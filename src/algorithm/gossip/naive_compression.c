@@ -35,6 +35,7 @@ static const sl_stage stages[] = {
 const sl_algorithm sl_naive_compression = {
     .name = "naive-compression",
     .matrix = SL_MATRIX_DOUBLY,
+    .lazy_below = sl_lazy_while_adapting,
     .compressor = SL_TAKES_ANY,
     .takes_momentum = true,
     .takes_local_steps = true,

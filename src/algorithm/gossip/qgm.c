@@ -19,6 +19,13 @@ static void defaults(sl_algorithm_config *c) {
     sl_default(&c->mu, c->beta);
 }
 
+/* The buffer follows the turns of eigenvalues that are more negative, at any step. */
+static double lazy_below(const sl_algorithm_config *c, double momentum) {
+    const double beta = c->nesterov ? c->beta * c->beta : c->beta;
+    (void)momentum;
+    return -(1 + c->mu) / (1 + c->mu + 2 * (1 - c->mu) * beta);
+}
+
 static void adapt(sl_state *s, size_t from, size_t count) {
     const float rate = s->sgd.learning_rate, beta = (float)s->config->beta;
     const bool ahead = s->config->nesterov;
@@ -58,6 +65,7 @@ static const sl_key keys[] = {
 const sl_algorithm sl_qgm = {
     .name = "qgm",
     .matrix = SL_MATRIX_DOUBLY,
+    .lazy_below = lazy_below,
     .keys = keys,
     .defaults = defaults,
     .extra_vectors = 2,

@@ -63,6 +63,7 @@ static const sl_stage stages[] = {{.in_place = true,
 const sl_algorithm sl_sgp = {
     .name = "sgp",
     .matrix = SL_MATRIX_COLUMN,
+    .lazy_below = sl_lazy_adapting,
     .takes_momentum = true,
     .takes_local_steps = true,
     .extra_vectors = 1,

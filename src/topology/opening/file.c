@@ -14,6 +14,7 @@
 #include "topology/links/fields.h"
 #include "topology/links/links.h"
 #include "topology/opening/parameters.h"
+#include "topology/spectrum/spectral.h"
 
 enum { FILE_BYTES_MAX = 256 << 20, SLOTS_MAX = 4096 };
 
@@ -357,16 +358,11 @@ static int open_read(sl_topology **out, reading *r, sl_error *error) {
     return 0;
 }
 
-typedef enum opening { OPEN_USUAL, OPEN_LAZY, OPEN_IN_PARTS } opening;
-
-/* Does a node keep less than half of its own value in some round? */
-static bool keeps_little(const sl_topology *t) {
-    for (uint32_t round = 1; round <= sl_topology_period(t); round++)
-        for (uint32_t i = 0; i < sl_topology_nodes(t); i++)
-            if (sl_topology_in(t, round, i).self < 0.5)
-                return true;
-    return false;
-}
+/* Which weights, and which graphs. */
+typedef struct opening {
+    bool in_parts;
+    sl_lazy_choice *lazy; /* NULL: none to make */
+} opening;
 
 static int reopen_lazy(sl_topology **t, reading *r, sl_error *error) {
     r->provenance = (*t)->provenance;
@@ -377,15 +373,25 @@ static int reopen_lazy(sl_topology **t, reading *r, sl_error *error) {
     return open_read(t, r, error);
 }
 
+/* Listed weights, and a family's own, have no lazy form. */
+static int choose_weights(sl_topology **t, reading *r, sl_lazy_choice *choice, sl_error *error) {
+    choice->taken = false;
+    if (r->weights_named || r->spec.weighting == SL_WEIGHTING_EXPLICIT ||
+        choice->below == -INFINITY)
+        return 0;
+    const int result = sl_graph_is_below(&choice->taken, &(*t)->graph, choice->below, error);
+    return result == 0 && choice->taken ? reopen_lazy(t, r, error) : result;
+}
+
 static int parse(sl_topology **out, const char *json, const char *where, opening how,
                  sl_error *error) {
     reading r;
     int result = read_text(&r, json, where, SL_NODES_MAX, error);
     if (result == 0) {
-        r.spec.in_parts = how == OPEN_IN_PARTS;
+        r.spec.in_parts = how.in_parts;
         result = open_read(out, &r, error);
-        if (result == 0 && how == OPEN_LAZY && !r.weights_named && keeps_little(*out))
-            result = reopen_lazy(out, &r, error);
+        if (result == 0 && how.lazy != NULL)
+            result = choose_weights(out, &r, how.lazy, error);
         if (result != 0)
             sl_fail_prefix(error, result, "%s", where);
     }
@@ -404,22 +410,23 @@ static int load(sl_topology **out, const char *path, opening how, sl_error *erro
 }
 
 int sl_topology_parse(sl_topology **out, const char *json, const char *where, sl_error *error) {
-    return parse(out, json, where, OPEN_USUAL, error);
+    return parse(out, json, where, (opening){0}, error);
 }
 
 int sl_topology_load(sl_topology **out, const char *path, sl_error *error) {
-    return load(out, path, OPEN_USUAL, error);
+    return load(out, path, (opening){0}, error);
 }
 
 int sl_topology_parse_lazy(sl_topology **out, const char *json, const char *where,
-                           sl_error *error) {
-    return parse(out, json, where, OPEN_LAZY, error);
+                           sl_lazy_choice *choice, sl_error *error) {
+    return parse(out, json, where, (opening){.lazy = choice}, error);
 }
 
-int sl_topology_load_lazy(sl_topology **out, const char *path, sl_error *error) {
-    return load(out, path, OPEN_LAZY, error);
+int sl_topology_load_lazy(sl_topology **out, const char *path, sl_lazy_choice *choice,
+                          sl_error *error) {
+    return load(out, path, (opening){.lazy = choice}, error);
 }
 
 int sl_topology_inspect(sl_topology **out, const char *path, sl_error *error) {
-    return load(out, path, OPEN_IN_PARTS, error);
+    return load(out, path, (opening){.in_parts = true}, error);
 }

@@ -15,6 +15,10 @@ sl_spectrum sl_spectrum_of_modulus(uint32_t nodes, double rho, double singular_2
 /* Eigenvalues that are 0 up to rounding are 0. */
 void sl_spectrum_round(sl_spectrum *s, double rounding);
 
+/* below.c: is an eigenvalue of a slot's (W + W')/2 below the bound? A few products decide: of what
+ * is only just below, perhaps not. */
+int sl_graph_is_below(bool *below, const graph *g, double bound, sl_error *error);
+
 /* circulant.c: of the Laplacian of a connected circulant graph of at least 2 nodes, offsets 1 ..
  * nodes/2: the smallest eigenvalue above 0, how often it stands, and how far the largest is below
  * twice the degree. False if it cannot be told quickly. */
