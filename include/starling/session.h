@@ -87,8 +87,7 @@ typedef struct sl_session_options {
                            or see sl_launch_run_id */
 
     /* ---- how ---- */
-    uint64_t overlap; /* 1: begin and end will be called (d-psgd). A topology that names no weights
-                         then gets their lazy form, (I + W)/2. Equal on all peers */
+    uint64_t overlap;    /* 1: begin and end will be called (d-psgd). Equal on all peers */
     uint64_t same_start; /* 1: start gives all peers the x of rank 0. Equal on all peers */
     uint64_t borrow;     /* 1, with overlap: begin copies nothing. x is sent from your memory, one
                             vector, which must be the same at end and must not change until then.

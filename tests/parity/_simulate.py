@@ -49,7 +49,7 @@ def matchings():
 
 
 def family(name, edges, nodes=8, **more):
-    topology = {"nodes": nodes, "family": name, **more}
+    topology = {"nodes": nodes, "family": name, "weights": "metropolis", **more}
     return Graph(topology, [dpsgd.metropolis(nodes, edges)])
 
 

@@ -26,12 +26,13 @@ W = dpsgd.metropolis(N, RING)
 LAZY = (np.eye(N) + W) / 2
 TOP_K = {"name": "top-k", "fraction": 0.25}
 
-# name: (form, algorithm, edges, matrix; None: random messages, which the reference draws otherwise)
+# name: (form, algorithm, edges, matrix; LAZY: weights are not named; 0: random messages, which the
+# reference draws otherwise)
 LOOPS = {
-    "d-psgd mix": ("mix", of("d-psgd"), None, W),
+    "d-psgd mix": ("mix", of("d-psgd"), None, LAZY),
     "d-psgd offer": ("offer", of("d-psgd"), None, W),
     "d-psgd begin": ("begin", of("d-psgd"), None, LAZY),
-    "d-psgd while adapting": ("mix", of("d-psgd", variant="combine-while-adapt"), None, W),
+    "d-psgd while adapting": ("mix", of("d-psgd", variant="combine-while-adapt"), None, LAZY),
     "dcd-psgd": ("mix", of("dcd-psgd", compressor=of("qsgd", levels=64)), None, 0),
     "dcd-psgd uncompressed": ("mix", of("dcd-psgd", compressor="identity"), None, W),
     "choco-sgd": ("mix", of("choco-sgd", compressor=TOP_K, consensus_step=0.3), None, W),
@@ -65,8 +66,10 @@ def run_simulated(command, n):
     return sorted(out.stdout.decode().splitlines())
 
 
-def experiment_of(algorithm, edges):
+def experiment_of(algorithm, edges, w):
     graph = {"edges": edges, "directed": True, "weights": "push-sum"} if edges else None
+    if w is W:
+        graph = {"family": "ring", "weights": "metropolis"}
     return {
         "seed": 5,
         "algorithm": algorithm,
@@ -97,7 +100,7 @@ def reference(form, algorithm, w):
 def test_loop(folder, name):
     form, algorithm, edges, w = LOOPS[name]
     program = os.path.join(folder, "session_loop")
-    experiment = json.dumps(experiment_of(algorithm, edges))
+    experiment = json.dumps(experiment_of(algorithm, edges, w))
     command = [program, experiment, form, str(ROUNDS), str(D)]
     simulated = run_simulated(command, N)
     assert run_processes(command, N) == simulated, "processes and simulation differ"

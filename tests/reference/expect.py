@@ -38,7 +38,8 @@ class Graph:
 
 
 def ring(n):
-    return Graph({"nodes": n, "family": "ring"}, [dpsgd.metropolis(n, dpsgd.ring(n))])
+    topology = {"nodes": n, "family": "ring", "weights": "metropolis"}
+    return Graph(topology, [dpsgd.metropolis(n, dpsgd.ring(n))])
 
 
 def lazy_ring():

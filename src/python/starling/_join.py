@@ -50,7 +50,7 @@ def _read(experiment):
 
 def _can_overlap(content):
     """Does it send from the user's memory while a gradient is computed? d-psgd does, unless it is
-    to adapt first. A topology that names no weights is lazy then."""
+    to adapt first."""
     algorithm = content.get("algorithm", "d-psgd")
     if not isinstance(algorithm, dict):
         algorithm = {"name": algorithm}
