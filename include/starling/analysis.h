@@ -151,14 +151,15 @@ typedef struct sl_traffic {
 } sl_traffic;
 SL_API sl_traffic sl_topology_traffic(const sl_topology *topology);
 
-/* serial: all messages that a node sends share one port, as do all that it receives. parallel:
- * each edge has a port of its own. Full duplex. */
+/* serial: all messages that a node sends share one port, as do all that it receives; slower links
+ * carry them beside each other (starling/links.h). parallel: each edge has a port of its own. Full
+ * duplex. */
 typedef enum sl_port { SL_PORT_SERIAL, SL_PORT_PARALLEL } sl_port;
 
 /* The seconds of a round's exchange for messages of so many bytes, mean over the slots: latency +
  * bytes/bandwidth (alpha + beta m) of the slowest edge or port. On a serial port the bytes of all
- * messages add up, and latency counts once, since messages are pipelined. Neglects computing, and
- * contention of several senders at one receiver; starling/timeline.h counts both. */
+ * messages add up, and the longest latency counts once, since messages are pipelined. Neglects
+ * computing, and how messages meet at a receiver; starling/timeline.h counts both. */
 SL_API double sl_topology_round_seconds(const sl_topology *topology, const struct sl_links *links,
                                         double message_bytes, sl_port port);
 

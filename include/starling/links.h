@@ -8,6 +8,11 @@
  * Every pair has the bandwidth and latency of the file's first keys (both 0 unless given) but those
  * listed as [i, j, bandwidth_mbit] or [i, j, bandwidth_mbit, latency_ms]. A link has the same
  * bandwidth and latency in both directions.
+ *
+ * How they carry a round: all copies that a node sends leave by one port, one after the other, and
+ * all that it gets come by one. Where a pair's link is slower than the port, a copy passes that
+ * beside the others. So say starling/analysis.h in a formula, and starling/timeline.h event by
+ * event.
  */
 #ifndef STARLING_LINKS_H
 #define STARLING_LINKS_H

@@ -263,21 +263,29 @@ END_TEST
 
 START_TEST(rounds_cost_what_their_slowest_edge_or_port_does) {
     sl_topology *t = parse("{'nodes': 5, 'family': 'star'}");
-    sl_links *links = NULL;
+    sl_links *links = NULL, *brisk = NULL;
     ck_assert_int_eq(sl_links_parse(&links,
                                     "{\"nodes\": 5, \"bandwidth_mbit\": 100, \"latency_ms\": 2, "
                                     "\"links\": [[0, 3, 10, 7]]}",
+                                    "test", &error),
+                     0);
+    ck_assert_int_eq(sl_links_parse(&brisk,
+                                    "{\"nodes\": 5, \"bandwidth_mbit\": 50, \"latency_ms\": 2, "
+                                    "\"links\": [[0, 3, 100, 7]]}",
                                     "test", &error),
                      0);
     sl_traffic traffic = sl_topology_traffic(t);
     ck_assert_double_eq(traffic.messages, 8);
     ck_assert_double_eq(traffic.sent_max, 4);
     ck_assert_double_eq(traffic.sent_mean, 1.6);
-    /* 10^6 bytes: 0.08 s over 100 Mbit/s, 0.8 s over 10 */
-    EXPECT_CLOSE("serial", sl_topology_round_seconds(t, links, 1e6, SL_PORT_SERIAL),
-                 3 * 0.08 + 0.8 + 0.007, 1e-12);
+    /* 10^6 bytes: 0.08 s over 100 Mbit/s, 0.8 s over 10, beside the others */
+    EXPECT_CLOSE("serial", sl_topology_round_seconds(t, links, 1e6, SL_PORT_SERIAL), 0.8 + 0.007,
+                 1e-12);
+    EXPECT_CLOSE("port", sl_topology_round_seconds(t, brisk, 1e6, SL_PORT_SERIAL), 4 * 0.08 + 0.007,
+                 1e-12);
     EXPECT_CLOSE("parallel", sl_topology_round_seconds(t, links, 1e6, SL_PORT_PARALLEL),
                  0.8 + 0.007, 1e-12);
+    sl_links_close(&brisk);
     sl_links_close(&links);
     sl_topology_close(&t);
 }

@@ -5,6 +5,7 @@
 #include "starling/analysis.h"
 #include "starling/links.h"
 #include "topology/graph/graph.h"
+#include "topology/links/links.h"
 
 sl_traffic sl_topology_traffic(const sl_topology *t) {
     sl_traffic traffic = {0};
@@ -22,20 +23,18 @@ sl_traffic sl_topology_traffic(const sl_topology *t) {
     return traffic;
 }
 
-/* What node i waits for on one side: the bytes of all its messages after each other or at once, and
- * latency. */
+/* What node i waits for on one side: its port, through which all its messages go, or the slowest
+ * of the links that they pass beside each other. */
 static double port_seconds(const side *s, uint32_t i, const sl_links *links, double bytes,
                            sl_port port) {
+    const double mbit = sl_links_port(links, i), each = mbit > 0 ? bytes * 8e-6 / mbit : 0;
     double busy = 0, latency = 0, slowest = 0;
     for (uint64_t e = s->start[i]; e < s->start[i + 1]; e++) {
-        sl_link link = sl_links_get(links, i, s->peers[e]);
-        double travel = link.bandwidth_mbit > 0 ? bytes * 8e-6 / link.bandwidth_mbit : 0,
-               delay = link.latency_ms * 1e-3;
-        busy += travel;
-        latency = fmax(latency, delay);
-        slowest = fmax(slowest, delay + travel);
+        busy += each;
+        latency = fmax(latency, 1e-3 * sl_links_get(links, i, s->peers[e]).latency_ms);
+        slowest = fmax(slowest, sl_links_seconds(links, i, s->peers[e], bytes));
     }
-    return port == SL_PORT_SERIAL ? busy + latency : slowest;
+    return port == SL_PORT_SERIAL ? fmax(busy + latency, slowest) : slowest;
 }
 
 double sl_topology_round_seconds(const sl_topology *t, const sl_links *links, double message_bytes,

@@ -21,7 +21,8 @@ struct sl_links {
     uint32_t nodes;
     sl_link otherwise;
     size_t count;
-    listed *all; /* (count) sorted by (low, high) */
+    listed *all;   /* (count) sorted by (low, high) */
+    double *ports; /* (nodes) in 10^6 bit/s; NULL: all as `otherwise` says */
 };
 
 static int by_pair(const void *x, const void *y) {
@@ -92,6 +93,26 @@ static int read_listed(sl_links *links, json_t *list, sl_error *error) {
     return 0;
 }
 
+static double faster(double a, double b) {
+    return a == 0 || b == 0 ? 0 : a > b ? a : b;
+}
+
+static int open_ports(sl_links *links, sl_error *error) {
+    if (links->count == 0)
+        return 0;
+    links->ports = malloc(links->nodes * sizeof *links->ports);
+    if (links->ports == NULL)
+        return sl_fail(error, SL_ENOMEM, "links: out of memory for %u nodes", links->nodes);
+    for (uint32_t i = 0; i < links->nodes; i++)
+        links->ports[i] = links->otherwise.bandwidth_mbit;
+    for (size_t k = 0; k < links->count; k++) {
+        const listed *l = &links->all[k];
+        links->ports[l->low] = faster(links->ports[l->low], l->link.bandwidth_mbit);
+        links->ports[l->high] = faster(links->ports[l->high], l->link.bandwidth_mbit);
+    }
+    return 0;
+}
+
 static int read_root(sl_links *links, json_t *root, sl_error *error) {
     static const char *const known[] = {"nodes", "bandwidth_mbit", "latency_ms", "links",
                                         "comment"};
@@ -113,7 +134,9 @@ static int read_root(sl_links *links, json_t *root, sl_error *error) {
         result = sl_field_number(root, "latency_ms", 0, SL_LINK_LATENCY_MS_MAX,
                                  &links->otherwise.latency_ms, error);
     links->nodes = (uint32_t)nodes;
-    return result != 0 ? result : read_listed(links, json_object_get(root, "links"), error);
+    if (result == 0)
+        result = read_listed(links, json_object_get(root, "links"), error);
+    return result != 0 ? result : open_ports(links, error);
 }
 
 int sl_links_read(sl_links **out, json_t *root, sl_error *error) {
@@ -162,16 +185,15 @@ int sl_links_uniform(sl_links **out, uint32_t nodes, sl_link link, sl_error *err
 
 sl_links *sl_links_copy(const sl_links *links) {
     sl_links *copy = calloc(1, sizeof *copy);
-    listed *all = calloc(links->count + 1, sizeof *all);
-    if (copy == NULL || all == NULL) {
-        free(copy);
-        free(all);
+    if (copy == NULL)
         return NULL;
-    }
-    if (links->count > 0)
-        memcpy(all, links->all, links->count * sizeof *all);
     *copy = *links;
-    copy->all = all;
+    copy->all = calloc(links->count + 1, sizeof *copy->all);
+    copy->ports = NULL;
+    if (copy->all != NULL && links->count > 0)
+        memcpy(copy->all, links->all, links->count * sizeof *copy->all);
+    if (copy->all == NULL || open_ports(copy, NULL) != 0)
+        sl_links_close(&copy);
     return copy;
 }
 
@@ -179,6 +201,7 @@ void sl_links_close(sl_links **links) {
     if (*links == NULL)
         return;
     free((*links)->all);
+    free((*links)->ports);
     free(*links);
     *links = NULL;
 }
@@ -197,6 +220,10 @@ sl_link sl_links_get(const sl_links *links, uint32_t i, uint32_t j) {
     const listed wanted = {.low = i < j ? i : j, .high = i < j ? j : i};
     const listed *found = bsearch(&wanted, links->all, links->count, sizeof wanted, by_pair);
     return found != NULL ? found->link : links->otherwise;
+}
+
+double sl_links_port(const sl_links *links, uint32_t i) {
+    return links->ports != NULL ? links->ports[i] : links->otherwise.bandwidth_mbit;
 }
 
 double sl_links_seconds(const sl_links *links, uint32_t i, uint32_t j, double bytes) {
