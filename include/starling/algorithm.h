@@ -343,6 +343,14 @@ typedef enum sl_step_rule {
     SL_STEP_ALPHA      /* algorithm.alpha, or 1/(1 + omega); of a biased compressor 1 */
 } sl_step_rule;
 
+/* Where all nodes have one curvature, what says for which steps models converge
+ * (starling/stability.h). */
+typedef enum sl_stable_by {
+    SL_STABLE_BY_EIGENVALUES, /* each eigenvector of W goes by itself */
+    SL_STABLE_BY_NETWORK,     /* the whole network: more of it counts than W's eigenvalues */
+    SL_STABLE_UNKNOWN         /* models are no linear function of the first ones */
+} sl_stable_by;
+
 /* An algorithm's descriptor: all that the program knows of it. A hook that is NULL does nothing. */
 typedef struct sl_algorithm {
     const char *name;
@@ -371,6 +379,7 @@ typedef struct sl_algorithm {
     void (*tune)(sl_algorithm_config *config);     /* sets those of own_compressor; NULL: nothing */
     double (*lambda_min)(const sl_algorithm_config *config); /* which lambda_n of a fixed W must be
                                                                 above; NULL: any that agrees */
+    sl_stable_by stable_by;
     /* Which lambda_n, or a lower one, leaves less than half of the step that is stable with exact
      * averages; momentum: of mom(). NULL, or gives -INFINITY: none. */
     double (*lazy_below)(const sl_algorithm_config *config, double momentum);

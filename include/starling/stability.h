@@ -20,9 +20,10 @@ typedef struct sl_stability {
     double lazy;   /* the same with (I + W)/2 in place of W */
 } sl_stability;
 
-/* Of a linear algorithm with plain SGD, momentum and local steps, and a fixed symmetric W, whose
- * second largest and smallest eigenvalue are given. Messages are taken as uncompressed. SL_EINVAL:
- * it is not known of this experiment; the text says why. */
+/* Of a linear algorithm with plain SGD, momentum and local steps. Of a fixed symmetric W the second
+ * largest and smallest eigenvalue are given; another one, with NaN, or a schedule has to be small:
+ * its network is run whole, and all is said of `mean`. Messages are taken as uncompressed.
+ * SL_EINVAL: it is not known of this experiment; the text says why. */
 SL_API int sl_stability_find(sl_stability *out, const sl_experiment *experiment,
                              const sl_plan *plan, double lambda_2, double lambda_n,
                              sl_error *error);

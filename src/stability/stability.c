@@ -1,18 +1,19 @@
 /* stability.c - see starling/stability.h.
  *
- * Where all nodes have the same curvature, a linear algorithm treats each eigenvector of W by
- * itself, and knows of it no more than the eigenvalue. So two nodes show each eigenvalue lambda:
- * with W = [1 + lambda, 1 - lambda; 1 - lambda, 1 + lambda] / 2 and models x and -x their
- * difference goes as that eigenvector does, and with models x and x as the mean of all. The
- * simulator runs them with the algorithm's own code; the limit is found by bisection.
+ * Where all nodes have the same curvature, most linear algorithms treat each eigenvector of a fixed
+ * symmetric W by itself, and know of it no more than the eigenvalue. So two nodes show each
+ * eigenvalue lambda: with W = [1 + lambda, 1 - lambda; 1 - lambda, 1 + lambda] / 2 and models x and
+ * -x their difference goes as that eigenvector does, and with models x and x as the mean of all.
+ * Of other algorithms and other W a small network is run whole, from models that have a part of
+ * everything. The simulator runs the algorithm's own code; the limit is found by bisection.
  */
 #include "starling/stability.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "starling/analysis.h"
 #include "starling/sim.h"
 
 /* A course of ROUNDS shows a growth of a few thousandths a round. */
@@ -20,20 +21,32 @@ enum { ROUNDS = 1200, QUARTER = ROUNDS / 4, LOOK = 150, HALVINGS = 7, PROOF_ROUN
 static const double least = 1.0 / 64, most = 64, escaped = 1e12;
 /* Steps are tried so far apart: above some that diverge there may be others that do not. */
 static const double apart = 1.15, nearly = 0.002;
-static const double gone = 1e-4; /* what is smaller is rounding */
+static const double scattered = 0; /* a sign of none */
+static const double gone = 1e-4;   /* what is smaller is rounding */
+/* What stays as it is may come there from below: easgd's nodes keep their first centres apart. */
+static const double level = 1.02;
 
-/* One number at two nodes. */
+/* Of a network that is run whole, its nodes and messages of a round; of any, the rounds until what
+ * it does is done again. */
+enum { NETWORK_MAX = 400, REPEATS_MAX = 50 };
+
+/* One number at each node. */
 typedef struct course {
-    double first, sign; /* the first model; the second one by it */
+    uint32_t nodes;
+    double first, sign; /* of two nodes the first model; the second one by it; `scattered`: of any
+                           others */
     double early, late; /* the largest of the second and of the last quarter */
     double here;        /* of the rounds since the last whole LOOK */
-    double last;
+    double last;        /* of rank 0 */
+    bool vanished;
     int stop;
 } course;
 
+/* Scattered models have a part of everything. */
 static void initial(void *context, uint32_t rank, float *x) {
     const course *c = context;
-    x[0] = (float)(rank == 0 ? c->first : c->sign * c->first);
+    const double any = (double)((rank + 1) * 2654435761u >> 8) / (1 << 24) + 0.25;
+    x[0] = (float)(c->first * (c->sign == scattered ? any : rank == 0 ? 1 : c->sign));
 }
 
 static double gradient(void *context, uint32_t rank, uint64_t round, const float *x, float *g) {
@@ -51,16 +64,17 @@ static int record(void *context, const sl_record *r, const float *x) {
     course *c = context;
     const uint64_t round = r->round.round;
     const double size = fabs((double)x[0]);
-    if (r->rank > 0)
-        return 0;
-    c->last = x[0];
+    const bool is_look = round % LOOK == 0 && r->rank == c->nodes - 1;
+    if (r->rank == 0)
+        c->last = x[0];
     if (round > QUARTER && round <= 2 * QUARTER)
         c->early = fmax(c->early, size);
     else if (round > 3 * QUARTER)
         c->late = fmax(c->late, size);
     c->here = fmax(c->here, size);
-    c->stop = !(size < escaped) || (round % LOOK == 0 && c->here < gone);
-    c->here = round % LOOK == 0 ? 0 : c->here;
+    c->vanished = c->vanished || (is_look && c->here < gone);
+    c->stop = c->stop || !(size < escaped) || c->vanished;
+    c->here = is_look ? 0 : c->here;
     return 0;
 }
 
@@ -108,15 +122,15 @@ static int run(sl_experiment *two, double step, uint64_t rounds, course *c, sl_e
     two->optimizer.learning_rate = step;
     const int result = sl_sim_run(two, &task, &observer, NULL, NULL, &c->stop, error);
     const bool ends = result == SL_ESTOPPED || result == SL_EDIVERGED;
-    if (ends && !(fabs(c->last) < gone))
+    if (ends && !c->vanished)
         c->late = INFINITY;
     return ends ? 0 : result;
 }
 
 static int is_stable(bool *stable, sl_experiment *two, double step, double sign, sl_error *error) {
-    course c = {.first = 1, .sign = sign};
+    course c = {.nodes = sl_topology_nodes(two->topology), .first = 1, .sign = sign};
     const int result = run(two, step, ROUNDS, &c, error);
-    *stable = c.late <= fmax(c.early, gone);
+    *stable = c.late <= fmax(level * c.early, gone);
     return result;
 }
 
@@ -143,7 +157,9 @@ static int bisect(double *limit, sl_experiment *two, double sign, double cap, sl
 
 /* Twice the start gives twice the course, to the bit. */
 static int check_linear(sl_experiment *two, sl_error *error) {
-    course one = {.first = 1, .sign = 0.5}, twice = {.first = 2, .sign = 0.5};
+    const uint32_t nodes = sl_topology_nodes(two->topology);
+    course one = {.nodes = nodes, .first = 1, .sign = 0.5}, twice = one;
+    twice.first = 2;
     int result = run(two, 0.03125, PROOF_ROUNDS, &one, error);
     if (result == 0)
         result = run(two, 0.03125, PROOF_ROUNDS, &twice, error);
@@ -189,25 +205,46 @@ static int find(sl_stability *out, sl_experiment *two, const double lambdas[2], 
     return result;
 }
 
-/* Where more follows from W than its eigenvalues, two nodes show nothing. */
-static bool goes_by_eigenvalues(const sl_algorithm *algorithm) {
-    static const char *const others[] = {"relaysum", "noloco", "easgd", "beer"};
-    bool other = algorithm->trims || algorithm->own_compressor != SL_COMPRESSOR_IDENTITY;
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        other = other || strcmp(algorithm->name, others[i]) == 0;
-    return !other;
+/* Of the network itself, which is lent. */
+static int find_whole(sl_stability *out, sl_experiment *copy, sl_topology *network,
+                      sl_error *error) {
+    copy->topology = network;
+    int result = check_linear(copy, error);
+    if (result == 0)
+        result = bisect(&out->most, copy, scattered, most, error);
+    out->mean = out->lazy = out->most;
+    out->apart = INFINITY;
+    copy->topology = NULL;
+    return result;
 }
 
-static int refuse(const sl_experiment *e, const sl_algorithm *algorithm, double lambda_n,
+static bool is_small(const sl_topology *t) {
+    return sl_topology_nodes(t) + sl_topology_traffic(t).messages <= NETWORK_MAX;
+}
+
+/* Does W matter, and more of it than its eigenvalues? */
+static bool needs_network(const sl_experiment *e, const sl_algorithm *algorithm, double lambda_n) {
+    return algorithm->stable_by == SL_STABLE_BY_NETWORK ||
+           (algorithm->matrix != SL_MATRIX_NONE &&
+            (sl_topology_period(e->topology) > 1 || isnan(lambda_n)));
+}
+
+static int refuse(const sl_experiment *e, const sl_algorithm *algorithm, bool whole,
                   sl_error *error) {
     if (e->optimizer.kind != SL_OPTIMIZER_SGD)
         return sl_fail(error, SL_EINVAL, "steps of %s do not follow from the curvature",
                        sl_optimizer_name(e->optimizer.kind));
-    if (!goes_by_eigenvalues(algorithm))
-        return sl_fail(error, SL_EINVAL, "algorithm '%s' does not go by W's eigenvalues alone",
-                       algorithm->name);
-    if (sl_topology_period(e->topology) > 1 || isnan(lambda_n))
-        return sl_fail(error, SL_EINVAL, "W changes with the round, or is not symmetric");
+    if (algorithm->stable_by == SL_STABLE_UNKNOWN ||
+        algorithm->own_compressor != SL_COMPRESSOR_IDENTITY)
+        return sl_fail(error, SL_EINVAL, "algorithm '%s' is not linear", algorithm->name);
+    const uint64_t slots =
+        algorithm->matrix != SL_MATRIX_NONE ? sl_topology_period(e->topology) : 1;
+    if (slots * sl_algorithm_interval(algorithm, &e->algorithm) > REPEATS_MAX)
+        return sl_fail(error, SL_EINVAL, "it is more than %d rounds until W comes again",
+                       REPEATS_MAX);
+    if (whole && !is_small(e->topology))
+        return sl_fail(error, SL_EINVAL,
+                       "more of the network counts than W's eigenvalues, and it is not small");
     return 0;
 }
 
@@ -216,17 +253,20 @@ int sl_stability_find(sl_stability *out, const sl_experiment *e, const sl_plan *
     const sl_algorithm *algorithm = sl_algorithm_of(&plan->config, error);
     if (algorithm == NULL)
         return SL_EINVAL;
-    int result = refuse(e, algorithm, lambda_n, error);
+    const bool whole = needs_network(e, algorithm, lambda_n);
+    int result = refuse(e, algorithm, whole, error);
     if (result != 0)
         return result;
-    sl_experiment *two = copy_of(e, plan);
-    if (two == NULL)
-        return sl_fail(error, SL_ENOMEM, "out of memory for two nodes");
+    sl_experiment *copy = copy_of(e, plan);
+    if (copy == NULL)
+        return sl_fail(error, SL_ENOMEM, "out of memory for an experiment");
     sl_stability found = {0};
-    result = find(&found, two, (const double[]){lambda_2, lambda_n}, error);
+    const double lambdas[] = {isnan(lambda_2) ? 0 : lambda_2, isnan(lambda_n) ? 0 : lambda_n};
+    result =
+        whole ? find_whole(&found, copy, e->topology, error) : find(&found, copy, lambdas, error);
     if (result == 0)
         *out = found;
-    sl_topology_close(&two->topology);
-    free(two);
+    sl_topology_close(&copy->topology);
+    free(copy);
     return result;
 }

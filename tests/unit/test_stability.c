@@ -10,7 +10,7 @@
 /* Of curvatures 1 and 1/2. */
 enum { D = 2, ROUNDS = 1600 };
 static const double near = 0.03;
-static bool nesterov;
+static bool nesterov, named = true; /* weights */
 
 static const char *const topologies[] = {
     "\"nodes\": 8, \"family\": \"ring\"",  "\"nodes\": 8, \"family\": \"hypercube\"",
@@ -37,6 +37,8 @@ static const struct {
     {"\"name\": \"choco-sgd\"", true},
     {"\"name\": \"dcd-psgd\"", true},
     {"\"name\": \"ecd-psgd\"", true},
+    {"\"name\": \"beer\", \"consensus_step\": 0.7", false},
+    {"\"name\": \"noloco\", \"period\": 3", true},
     {"\"name\": \"deep-squeeze\"", true},
 };
 enum { FORMS = sizeof forms / sizeof *forms };
@@ -81,9 +83,8 @@ static int record(void *context, const sl_record *r, const float *x) {
     return 0;
 }
 
-/* Weights that are not named, or `named`. */
-static sl_experiment *open_weighted(const char *topology, const char *named, const char *algorithm,
-                                    double momentum, double rate) {
+static sl_experiment *open_experiment(const char *topology, const char *algorithm, double momentum,
+                                      double rate) {
     sl_experiment *e;
     sl_error error;
     char text[512];
@@ -91,15 +92,11 @@ static sl_experiment *open_weighted(const char *topology, const char *named, con
              "{\"rounds\": %d, \"topology\": {%s%s}, \"algorithm\": {%s}, \"optimizer\":"
              " {\"learning_rate\": %.17g, \"momentum\": %g, \"nesterov\": %s}, \"record\": "
              "{\"every\": 1}}",
-             ROUNDS, topology, named, algorithm, rate, momentum, nesterov ? "true" : "false");
+             ROUNDS, topology, named ? ", \"weights\": \"metropolis\"" : "", algorithm, rate,
+             momentum, nesterov ? "true" : "false");
     ck_assert_msg(sl_experiment_parse(&e, text, "test", ".", NULL, 0, &error) == 0, "%s",
                   error.text);
     return e;
-}
-
-static sl_experiment *open_experiment(const char *topology, const char *algorithm, double momentum,
-                                      double rate) {
-    return open_weighted(topology, ", \"weights\": \"metropolis\"", algorithm, momentum, rate);
 }
 
 /* Do all models of the network stay where they began, or come closer to 0? */
@@ -140,9 +137,13 @@ static sl_stability find(const char *topology, const char *algorithm, double mom
  * of an exact average. What mixes by a step of its own keeps them, and so do local steps. */
 static void check_lazy(const char *topology, const char *algorithm, double momentum, double most,
                        double lambda_n) {
-    sl_experiment *e = open_weighted(topology, "", algorithm, momentum, 0.1);
-    const bool keeps = strstr(algorithm, "choco") != NULL || strstr(algorithm, "squeeze") != NULL ||
-                       strstr(algorithm, "local_steps") != NULL;
+    named = false;
+    sl_experiment *e = open_experiment(topology, algorithm, momentum, 0.1);
+    named = true;
+    static const char *const steps[] = {"choco", "squeeze", "local_steps", "beer", "noloco"};
+    bool keeps = false;
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
+        keeps = keeps || strstr(algorithm, steps[i]) != NULL;
     const bool lost = lambda_n < -1e-6 && most < 0.99 * (1 + momentum) && !keeps;
     ck_assert_msg(e->chose_lazy == lost, "%s of %s, %g: %g", algorithm, topology, momentum, most);
     ck_assert(sl_topology_description(e->topology)->lazy == lost);
@@ -156,7 +157,7 @@ START_LOOP_TEST(networks_agree, TOPOLOGIES *FORMS) {
     const double momenta[] = {0.9, 0.5, 0};
     if (is_quick() && _i % TOPOLOGIES != 0)
         return;
-    for (int i = forms[_i / TOPOLOGIES].takes_momentum ? 0 : 2; i < 3; i++) {
+    for (int i = forms[_i / TOPOLOGIES].takes_momentum ? 0 : 2; i < 3; i += is_quick() ? 2 : 1) {
         sl_spectrum s;
         const double most = find(topology, algorithm, momenta[i], &s).most;
         ck_assert_msg(stays(topology, algorithm, momenta[i], (1 - near) * most), "%s of %s, %g: %g",
@@ -167,11 +168,39 @@ START_LOOP_TEST(networks_agree, TOPOLOGIES *FORMS) {
     }
 }
 
+/* Where the network itself is run: other algorithms, directed edges, schedules. */
+static const struct {
+    const char *topology, *algorithm;
+    double momentum;
+} whole[] = {
+    {"\"nodes\": 7, \"family\": \"k-ary-tree\"", "\"name\": \"relaysum\"", 0},
+    {"\"nodes\": 5, \"family\": \"path\"", "\"name\": \"relaysum\"", 0.9},
+    {"\"nodes\": 6, \"family\": \"ring\"", "\"name\": \"easgd\", \"period\": 2", 0.5},
+    {"\"nodes\": 5, \"family\": \"directed-ring\"", "\"name\": \"d-psgd\"", 0.9},
+    {"\"nodes\": 8, \"family\": \"static-exponential\"", "\"name\": \"sgp\"", 0.9},
+    {"\"nodes\": 8, \"family\": \"one-peer-exponential\"", "\"name\": \"d-psgd\"", 0.9},
+    {"\"nodes\": 6, \"family\": \"base-k\", \"peers\": 1", "\"name\": \"gradient-tracking\"", 0},
+};
+
+START_LOOP_TEST(whole_networks_agree, sizeof whole / sizeof *whole) {
+    sl_spectrum s;
+    const char *topology = whole[_i].topology, *algorithm = whole[_i].algorithm;
+    named = false;
+    const double most = find(topology, algorithm, whole[_i].momentum, &s).most;
+    if (is_quick() && _i % 4 != 0)
+        return;
+    ck_assert_msg(stays(topology, algorithm, whole[_i].momentum, (1 - near) * most), "%s of %s: %g",
+                  algorithm, topology, most);
+    ck_assert_msg(!stays(topology, algorithm, whole[_i].momentum, (1 + near) * most),
+                  "%s of %s: %g", algorithm, topology, most);
+    named = true;
+}
+
 START_LOOP_TEST(closed_forms_agree, TOPOLOGIES) {
     const double momenta[] = {0, 0.5, 0.9};
     const char *topology = topologies[_i];
     sl_spectrum s;
-    if (is_quick() && _i % 3 != 0)
+    if (is_quick() && _i != 0)
         return;
     for (int i = 0; i < 3; i++) {
         const double m = momenta[i];

@@ -414,6 +414,8 @@ static void say_steps(page *p, const trial *t, const sl_topology_report *r) {
                  steps.known ? "" : " at the first models; later ones are often less curved");
     if (bound[0] != '\0')
         page_say(p, "stable for", "%s", bound);
+    else if (steps.why[0] != '\0')
+        page_say(p, "stable for", "not known: %s", steps.why);
     if (steps.rate[0] != '\0')
         page_say(p, "", "%s", steps.rate);
 }

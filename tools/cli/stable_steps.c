@@ -32,9 +32,13 @@ static void name_rate(stable_steps *out, const trial *t, const sl_stability *s) 
 
 void stable_steps_find(stable_steps *out, const trial *t, double lambda_2, double lambda_n) {
     sl_stability s;
+    sl_error error;
     *out = (stable_steps){.most = NAN, .share = NAN};
-    if (sl_stability_find(&s, t->experiment, &t->plan, lambda_2, lambda_n, NULL) != 0 ||
-        isinf(s.most))
+    if (sl_stability_find(&s, t->experiment, &t->plan, lambda_2, lambda_n, &error) != 0) {
+        snprintf(out->why, sizeof out->why, "%.200s", error.text);
+        return;
+    }
+    if (isinf(s.most))
         return;
     name_bound(out, t, &s);
     name_rate(out, t, &s);

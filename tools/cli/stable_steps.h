@@ -11,6 +11,7 @@ typedef struct stable_steps {
     double share;                   /* what the experiment's is of it; NaN: not known */
     bool known;                     /* the curvature: else it is an estimate */
     char bound[STABLE_STEPS_BYTES]; /* "learning rate * curvature < ..."; "": not known */
+    char why[STABLE_STEPS_BYTES];   /* it is not known */
     char rate[STABLE_STEPS_BYTES];  /* "learning rate < ..., at a curvature of ..."; "": likewise */
 } stable_steps;
 

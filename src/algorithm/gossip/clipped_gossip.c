@@ -70,6 +70,7 @@ static const sl_key keys[] = {
 
 const sl_algorithm sl_clipped_gossip = {
     .name = "clipped-gossip",
+    .stable_by = SL_STABLE_UNKNOWN,
     .variant = SL_VARIANT_CLIP,
     .matrix = SL_MATRIX_SYMMETRIC,
     .lazy_below = sl_lazy_adapting,

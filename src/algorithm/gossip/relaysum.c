@@ -83,6 +83,7 @@ static const sl_key keys[] = {
 
 const sl_algorithm sl_relaysum = {
     .name = "relaysum",
+    .stable_by = SL_STABLE_BY_NETWORK,
     .route = SL_ROUTE_TREE,
     .matrix = SL_MATRIX_SYMMETRIC,
     .keys = keys,

@@ -50,8 +50,9 @@ static const sl_key keys[] = {
 };
 
 #define BOTH_FORMS                                                                                 \
-    .name = "clipped-gossip", .matrix = SL_MATRIX_SYMMETRIC, .host_only = true, .keys = keys,      \
-    .takes_momentum = true, .takes_local_steps = true, .stage_count = 1, .local = sl_local_step
+    .name = "clipped-gossip", .stable_by = SL_STABLE_UNKNOWN, .matrix = SL_MATRIX_SYMMETRIC,       \
+    .host_only = true, .keys = keys, .takes_momentum = true, .takes_local_steps = true,            \
+    .stage_count = 1, .local = sl_local_step
 
 static const sl_stage median[] = {{.in_place = true,
                                    .prepare = sl_local_step,

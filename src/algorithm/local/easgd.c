@@ -65,6 +65,7 @@ static const sl_key keys[] = {
 
 const sl_algorithm sl_easgd = {
     .name = "easgd",
+    .stable_by = SL_STABLE_BY_NETWORK,
     .is_periodic = true,
     .route = SL_ROUTE_SERVER,
     .takes_momentum = true,
