@@ -64,10 +64,8 @@ void sl_experiment_say_weights(const sl_experiment *e, char *out, size_t bytes) 
     out[0] = '\0';
     if (e->chose_lazy)
         snprintf(out, bytes,
-                 "weights %s: the topology names none, and negative eigenvalues of \"%s\" leave %s "
-                 "less than half of its stable steps",
-                 sl_weighting_name(spec->weighting, true),
-                 sl_weighting_name(spec->weighting, false), e->algorithm.name);
+                 "no weights are named: \"%s\", with which %s is stable for larger steps",
+                 sl_weighting_name(spec->weighting, true), e->algorithm.name);
 }
 
 void sl_experiment_warnings(sl_warnings *out, const sl_experiment *e, const sl_plan *plan,
