@@ -150,8 +150,7 @@ typedef struct sl_experiment {
     sl_membership_config membership;
     sl_faults faults;      /* owned; of the simulator */
     sl_topology *topology; /* owned */
-    bool chose_lazy; /* the topology named no weights, and they are lazy for the algorithm's steps
-                      */
+    bool chose_lazy;       /* weights that nobody named are lazy, for the algorithm's steps */
     char *warnings; /* owned; one line for each key that was given without effect; "": none */
 } sl_experiment;
 

@@ -23,8 +23,3 @@ double sl_lazy_while_adapting(const sl_algorithm_config *c, double momentum) {
     (void)momentum;
     return is_each_round(c) ? 0 : -INFINITY;
 }
-
-double sl_algorithm_lazy_below(const sl_algorithm_config *config, double momentum) {
-    const sl_algorithm *a = sl_algorithm_of(config, NULL);
-    return a != NULL && a->lazy_below != NULL ? a->lazy_below(config, momentum) : -INFINITY;
-}

@@ -68,8 +68,8 @@ static const sl_key of_algorithm[] = {
     {"algorithm.variant", SL_KEY_CHOICE, AT(algorithm.variant), .choices = variants,
      .fallback = "\"default\"",
      .help = "d-psgd, gradient-tracking: adapt-then-combine (default) or combine-while-adapt; "
-             "choco-sgd: compress-then-mix (default) or mix-then-compress; clipped-gossip: clip (default), "
-             "median or trimmed-mean"},
+             "choco-sgd: compress-then-mix (default) or mix-then-compress; clipped-gossip: clip "
+             "(default), median or trimmed-mean"},
     {"algorithm.compressor.name", SL_KEY_CHOICE, AT(algorithm.compressor.kind),
      .choices = compressors, .fallback = "\"identity\"",
      .help = "compressor of the vectors that are sent; see docs/compressors.md"},

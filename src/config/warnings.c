@@ -1,5 +1,5 @@
-/* warnings.c - what to say of an experiment, and to watch in it: one list for check, run, sim, agents and sessions;
- * see starling/experiment.h. */
+/* warnings.c - what to say of an experiment, and to watch in it: one list for check, run, sim,
+ * agents and sessions; see starling/experiment.h. */
 #include <stdarg.h>
 #include <stdio.h>
 

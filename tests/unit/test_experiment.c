@@ -498,6 +498,58 @@ START_TEST(who_may_return_needs_two_models_more) {
     ck_assert_uint_eq(goes_on.agent, stops.agent + others + (size_t)2 * 1000 * sizeof(float));
 }
 
+/* ---- weights that nobody names ---- */
+
+#define MOMENTUM ", 'optimizer': {'momentum': 0.9}"
+static const struct {
+    const char *topology, *more;
+    bool is_chosen;
+} weights[] = {
+    {"'nodes': 8, 'family': 'ring'", MOMENTUM, true},
+    {"'nodes': 8, 'family': 'ring'", "", false},
+    {"'nodes': 8, 'family': 'ring'", ", 'optimizer': {'name': 'adamw'}", true},
+    {"'nodes': 8, 'family': 'ring'", MOMENTUM ", 'algorithm': 'choco-sgd'", false},
+    {"'nodes': 8, 'family': 'ring'", MOMENTUM ", 'algorithm': 'all-reduce'", false},
+    {"'nodes': 8, 'family': 'ring', 'weights': 'metropolis'", MOMENTUM, false},
+    {"'nodes': 8, 'family': 'ring', 'weights': 'lazy'", MOMENTUM, false},
+    {"'nodes': 4, 'edges': [[0, 1], [1, 2], [2, 3], [3, 0]]", MOMENTUM, true},
+    {"'nodes': 2, 'edges': [[0, 1, 0.9], [1, 0, 0.9]]", MOMENTUM, false},
+    {"'nodes': 8, 'family': 'complete'", MOMENTUM, false},
+    {"'nodes': 8, 'family': 'star'", MOMENTUM, false},
+    {"'nodes': 6, 'family': 'base-k', 'peers': 2", MOMENTUM, false},
+    {"'nodes': 4, 'family': 'directed-ring'", MOMENTUM, false},
+    {"'nodes': 4, 'schedule': [{'edges': [[0, 1], [2, 3]]}, {'edges': [[1, 2], [3, 0]]}]", MOMENTUM,
+     false},
+    {"'nodes': 4, 'schedule': [{'edges': [[0, 1], [1, 2], [2, 3]]}, {'edges': [[3, 0]]}]", MOMENTUM,
+     true},
+};
+
+/* The resolved experiment names what was chosen, and so chooses nothing. */
+START_LOOP_TEST(negative_eigenvalues_make_them_lazy, sizeof weights / sizeof *weights) {
+    char text[512];
+    snprintf(text, sizeof text, "{'rounds': 10, 'topology': {%s}%s}", weights[_i].topology,
+             weights[_i].more);
+    sl_experiment *e = parse(text);
+    const sl_topology_spec *spec = sl_topology_description(e->topology);
+    ck_assert_msg(e->chose_lazy == weights[_i].is_chosen, "%s", text);
+    ck_assert(spec->lazy == (e->chose_lazy || strstr(text, "lazy") != NULL));
+    char *resolved = sl_experiment_json(e);
+    sl_experiment *again = parse(resolved);
+    ck_assert(!again->chose_lazy);
+    ck_assert_uint_eq(sl_topology_hash(again->topology), sl_topology_hash(e->topology));
+    const uint32_t left[] = {0, 1, 2};
+    sl_topology *view = NULL;
+    sl_regrouping how;
+    if (e->chose_lazy) {
+        ck_assert_int_eq(sl_topology_among(&view, &how, e->topology, left, 3, NULL), 0);
+        ck_assert(sl_topology_description(view)->lazy);
+    }
+    sl_topology_close(&view);
+    free(resolved);
+    sl_experiment_close(&again);
+    sl_experiment_close(&e);
+}
+
 int main(void) {
     return run_tests("experiment");
 }

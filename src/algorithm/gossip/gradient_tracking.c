@@ -86,7 +86,7 @@ static const sl_stage as_it_was[] = {
         .stage_count = 2, .restart = forget, .finish = keep_gradient                               \
     }
 
-const sl_algorithm sl_tracking_adapt_then_combine = FORM(SL_VARIANT_ADAPT_THEN_COMBINE, adapted,
-                                                         lazy_below),
+const sl_algorithm sl_tracking_adapt_then_combine =
+                       FORM(SL_VARIANT_ADAPT_THEN_COMBINE, adapted, lazy_below),
                    sl_tracking_combine_while_adapt =
                        FORM(SL_VARIANT_COMBINE_WHILE_ADAPT, as_it_was, sl_lazy_while_adapting);

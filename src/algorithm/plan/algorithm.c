@@ -93,6 +93,11 @@ const sl_algorithm *sl_algorithm_of(const sl_algorithm_config *config, sl_error 
     return first;
 }
 
+double sl_algorithm_lazy_below(const sl_algorithm_config *config, double momentum) {
+    const sl_algorithm *a = sl_algorithm_of(config, NULL);
+    return a != NULL && a->lazy_below != NULL ? a->lazy_below(config, momentum) : -INFINITY;
+}
+
 bool sl_algorithm_reduces(const sl_algorithm *a) {
     return a->route == SL_ROUTE_ALL_REDUCE || a->route == SL_ROUTE_BOTH;
 }
