@@ -63,9 +63,8 @@ void sl_experiment_say_weights(const sl_experiment *e, char *out, size_t bytes) 
     const sl_topology_spec *spec = sl_topology_description(e->topology);
     out[0] = '\0';
     if (e->chose_lazy)
-        snprintf(out, bytes,
-                 "no weights are named: \"%s\", with which %s is stable for larger steps",
-                 sl_weighting_name(spec->weighting, true), e->algorithm.name);
+        snprintf(out, bytes, "no weights are named: \"%s\", for larger stable steps",
+                 sl_weighting_name(spec->weighting, true));
 }
 
 void sl_experiment_warnings(sl_warnings *out, const sl_experiment *e, const sl_plan *plan,

@@ -159,7 +159,10 @@ def test_settings_of_the_algorithm_are_said(scene):
 def test_the_largest_stable_step_is_said(scene):
     """Of a quadratic it is known: a ring of four has the eigenvalue -1/3."""
     example = os.path.join(ROOT, "examples", "quadratic.json")
-    keys = ["--set", "optimizer.momentum=0.9"]
+    chosen = scene.call("check", example, "--set", "optimizer.momentum=0.9")
+    check('no weights are named: "lazy-metropolis"' in chosen.out, chosen.out)
+    check("learning rate * curvature < 3.797\n" in chosen.out, chosen.out)
+    keys = ["--set", "optimizer.momentum=0.9", "--set", "topology.weights=metropolis"]
     ended = scene.call("check", example, *keys)
     check(
         "learning rate * curvature < 0.3999, by the eigenvalue -0.3333 of W" in ended.out, ended.out
