@@ -32,6 +32,10 @@ SL_API int sl_file_open(const char *path, sl_error *error);
  * once may be shown again. Returns out. Errors (error.h) are shown so as a whole. */
 SL_API char *sl_text_show(char *out, size_t room, const char *text, size_t bytes);
 
+/* What was typed, with its numbers as JSON has them: .05, 5. and +1 become 0.05, 5.0 and 1, also in
+ * lists; quoted text stays. malloc'ed; NULL: out of memory. */
+SL_API char *sl_text_typed(const char *text);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,6 +1,7 @@
 /* text.c - texts as people's tools write them; see starling/text.h and bytes.h. */
 #include "starling/text.h"
 
+#include <ctype.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,4 +102,50 @@ int sl_file_read(char **out, size_t *bytes, const char *path, size_t bytes_max, 
     *out = (char *)file.data;
     *bytes = file.size;
     return 0;
+}
+
+/* ---- numbers as people type them ---- */
+
+/* Copies one number; returns what stands behind it. */
+static const char *put_number(char **to, const char *at) {
+    if (*at == '-')
+        *(*to)++ = '-';
+    at += *at == '-' || *at == '+';
+    if (*at == '.')
+        *(*to)++ = '0';
+    while (isdigit((unsigned char)*at))
+        *(*to)++ = *at++;
+    if (*at != '.')
+        return at;
+    *(*to)++ = *at++;
+    if (!isdigit((unsigned char)*at))
+        *(*to)++ = '0';
+    return at;
+}
+
+static bool begins_number(const char *at) {
+    at += *at == '-' || *at == '+';
+    at += *at == '.';
+    return isdigit((unsigned char)*at);
+}
+
+char *sl_text_typed(const char *text) {
+    char *typed = malloc(2 * strlen(text) + 1), *to = typed;
+    bool quoted = false, between = true; /* values */
+    while (typed != NULL && *text != '\0') {
+        if (!quoted && between && begins_number(text)) {
+            text = put_number(&to, text);
+            between = false;
+            continue;
+        }
+        if (quoted && *text == '\\' && text[1] != '\0')
+            *to++ = *text++;
+        else if (*text == '"')
+            quoted = !quoted;
+        between = strchr("[:, \t", *text) != NULL;
+        *to++ = *text++;
+    }
+    if (typed != NULL)
+        *to = '\0';
+    return typed;
 }

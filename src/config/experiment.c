@@ -80,7 +80,10 @@ static json_t *from_here(json_t *value) {
 
 /* Reads JSON, or else text. Keys of text take text only, so that data.path=2024 is a folder. */
 static json_t *override_value(const sl_key *k, const char *text) {
-    json_t *value = json_loads(text, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL);
+    char *typed = sl_text_typed(text);
+    json_t *value =
+        typed != NULL ? json_loads(typed, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL) : NULL;
+    free(typed);
     bool is_text = k != NULL && (k->type == SL_KEY_TEXT || k->type == SL_KEY_PATH);
     if (value != NULL && (json_is_string(value) || !is_text))
         return value;

@@ -56,16 +56,15 @@ static int refuse(const sl_key *k, json_t *value, sl_error *error) {
     char allowed[SL_ALLOWED_MAX];
     sl_key_allowed(k, allowed, sizeof allowed);
     char *text = sl_json_text(value, JSON_ENCODE_ANY | JSON_COMPACT);
-    const char *near = NULL;
-    if (k->type == SL_KEY_CHOICE && json_is_string(value)) {
-        size_t count = 0;
-        while (k->choices[count] != NULL)
-            count++;
-        near = sl_suggest(json_string_value(value), k->choices, count);
-    }
-    int result = sl_fail(error, SL_EINVAL, "%s: %.100s is not allowed; it must be %s%s%s%s",
-                         k->path, text ? text : "?", allowed, near ? "; did you mean \"" : "",
-                         near ? near : "", near ? "\"?" : "");
+    char otherwise[SL_ALLOWED_MAX + 32], way_out[sizeof otherwise];
+    snprintf(otherwise, sizeof otherwise, "; it must be %s", allowed);
+    size_t count = 0;
+    while (k->type == SL_KEY_CHOICE && json_is_string(value) && k->choices[count] != NULL)
+        count++;
+    sl_suggest_text(way_out, sizeof way_out, count > 0 ? json_string_value(value) : "", k->choices,
+                    count, otherwise);
+    int result = sl_fail(error, SL_EINVAL, "%s: %.100s is not allowed%s", k->path,
+                         text ? text : "?", way_out);
     free(text);
     return result;
 }

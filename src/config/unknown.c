@@ -52,10 +52,12 @@ static const char *shortest_path(const char *leaf) {
     return found;
 }
 
-/* Returns the key or group of this name in another group, or else the most similar key or group at
- * the same depth. */
+/* Returns the key or group of this name in another group, or else the most similar one at the same
+ * depth: in its group, if there is that. */
 static const char *nearest_key(const char *path, char names[SL_KEYS_MAX][DOTTED_MAX]) {
-    const char *known[SL_KEYS_MAX + 2], *dot = strrchr(path, '.'), *leaf = dot ? dot + 1 : path;
+    const char *known[SL_KEYS_MAX + 2], *dot = strrchr(path, '.'), *last = dot ? dot + 1 : path,
+                                        *leaf = sl_usual_name(last);
+    char group[DOTTED_MAX];
     size_t parts = 1, count = 0;
     sl_key_list keys;
     sl_experiment_keys(&keys);
@@ -64,16 +66,21 @@ static const char *nearest_key(const char *path, char names[SL_KEYS_MAX][DOTTED_
     const char *same = shortest_path(leaf);
     if (same != NULL)
         return same;
+    snprintf(group, sizeof group, "%.*s", (int)(dot != NULL ? dot - path : 0), path);
+    const size_t inside = dot != NULL && sl_keys_have_group(group) ? (size_t)(last - path) : 0;
     for (size_t i = 0; i < keys.count; i++) {
-        if (find_group(names[count], keys.items[i]->path, leaf))
-            return names[count];
-        cut(names[count], keys.items[i]->path, parts);
-        known[count] = names[count];
-        count++;
+        if (find_group(names[i], keys.items[i]->path, leaf))
+            return names[i];
+        cut(names[i], keys.items[i]->path, parts);
+        if (strncmp(names[i], path, inside) == 0)
+            known[count++] = names[i] + inside;
     }
-    known[count++] = "topology";
-    known[count++] = "faults";
-    return sl_suggest(path, known, count);
+    if (inside == 0) {
+        known[count++] = "topology";
+        known[count++] = "faults";
+    }
+    const char *near = sl_suggest(path + inside, known, count);
+    return near != NULL ? near - inside : NULL;
 }
 
 int sl_keys_refuse_group(const char *group, json_t *value, bool named, sl_error *error) {

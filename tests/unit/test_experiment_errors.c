@@ -21,6 +21,10 @@ START_TEST(an_unknown_key_gets_the_nearest_with_its_group) {
            "did you mean 'network.links'"); /* the table's last */
     refuse(WITH("'qqqqqqqqqqqqqqqqqqqqqq': 3"), "unknown key", "docs/experiment.md");
 
+    refuse(WITH("'optimizer': {'lr': 0.5}"), "'optimizer.lr'",
+           "did you mean 'optimizer.learning_rate'");
+    refuse_set("optimizer.zzz=1", "'optimizer.zzz'", "docs/experiment.md");
+
     refuse(WITH("'optimiser': {'momentum': 0.5}"), "'optimiser'", "did you mean 'optimizer'");
     refuse(WITH("'algoritm': 'd-psgd'"), "'algoritm'", "did you mean 'algorithm'");
     refuse(WITH("'data': {'partitions': 'iid'}"), "'data.partitions'",

@@ -8,6 +8,7 @@
 #include "starling/experiment.h"
 #include "starling/links.h"
 #include "starling/roster.h"
+#include "starling/suggest.h"
 #include "starling/text.h"
 #include "starling/topology.h"
 
@@ -357,6 +358,81 @@ START_TEST(an_error_of_a_long_value_still_says_what_to_do) {
     sl_fail_prefix(&error, SL_EINVAL, "%s", value);
     ck_assert_ptr_nonnull(strstr(error.text, "is not allowed; leave it out"));
     free(value);
+}
+
+/* ---- as it was typed ---- */
+
+static const struct {
+    const char *typed, *json;
+} typed[] = {
+    {".05", "0.05"},
+    {"-.5", "-0.5"},
+    {"+1", "1"},
+    {"5.", "5.0"},
+    {"5.e-3", "5.0e-3"},
+    {"1e-3", "1e-3"},
+    {"-3", "-3"},
+    {"[.1, .2,3.]", "[0.1, 0.2,3.0]"},
+    {"{\"a.5\":.5,\"b\": \".5\"}", "{\"a.5\":0.5,\"b\": \".5\"}"},
+    {"\"\\\".5 .5\"", "\"\\\".5 .5\""},
+    {"top-5.5", "top-5.5"},
+    {"./data.5", "./data.5"},
+    {"", ""},
+    {".", "."},
+    {"-", "-"},
+};
+
+START_TEST(numbers_are_taken_as_people_type_them) {
+    for (size_t i = 0; i < sizeof typed / sizeof *typed; i++) {
+        char *json = sl_text_typed(typed[i].typed);
+        ck_assert_str_eq(json, typed[i].json);
+        free(json);
+    }
+}
+
+#define LONG_LIST                                                                                  \
+    "; it must be one of what fills more than a line, so that it helps only those who find "       \
+    "nothing "                                                                                     \
+    "of it in what they wrote"
+
+static const struct {
+    const char *word, *end; /* of a refusal */
+} words[] = {
+    {"topk", "; did you mean \"top-k\"?"},
+    {"Top_K", "; did you mean \"top-k\"?"},
+    {"d2", "; did you mean \"exact-diffusion\"?"},
+    {"choco", "; did you mean \"choco-sgd\"?"},
+    {"gt", "; did you mean \"gradient-tracking\"?"},
+    {"exponential", "; did you mean \"static-exponential\" or \"one-peer-exponential\"?"},
+    {"sgd", "; did you mean \"choco-sgd\", \"local-sgd\", \"ecq-sgd\" or \"cd-sgd\"?"},
+    {"tpo-k", "; did you mean \"top-k\"?"},
+    {"lr", LONG_LIST}, /* what it is called is not among them */
+    {"k", LONG_LIST},
+    {"-", LONG_LIST},
+    {"", LONG_LIST},
+};
+
+START_TEST(a_name_gets_those_that_may_have_been_meant) {
+    static const char *const known[] = {"top-k",
+                                        "exact-diffusion",
+                                        "gradient-tracking",
+                                        "choco-sgd",
+                                        "local-sgd",
+                                        "ecq-sgd",
+                                        "cd-sgd",
+                                        "x-sgd",
+                                        "static-exponential",
+                                        "one-peer-exponential"};
+    char end[256];
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        sl_suggest_text(end, sizeof end, words[i].word, known, sizeof known / sizeof *known,
+                        LONG_LIST);
+        ck_assert_str_eq(end, words[i].end);
+    }
+    sl_suggest_text(end, sizeof end, "topk", known, 2, "; short");
+    ck_assert_str_eq(end, "; short; did you mean \"top-k\"?");
+    ck_assert_str_eq(sl_usual_name("lr"), "learning_rate");
+    ck_assert_str_eq(sl_usual_name("alpha"), "alpha");
 }
 
 int main(void) {

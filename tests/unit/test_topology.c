@@ -179,6 +179,9 @@ static const struct {
     {"{'nodes': 8, 'famly': 'ring'}", "unknown key \"famly\"; did you mean \"family\"?"},
     {"{'nodes': 8, 'family': 'rnig'}", "family: \"rnig\" is not known; did you mean \"ring\"?"},
     {"{'nodes': 8, 'family': 'ring', 'weights': 'metropolys'}", "did you mean \"metropolis\"?"},
+    {"{'nodes': 8, 'zzz': 1}", "unknown key \"zzz\"; it must be one of nodes, family, weights"},
+    {"{'nodes': 7, 'family': 'torus'}", "7 is prime, so that a torus would be 1 x 7, a ring"},
+    {"{'nodes': 7, 'family': 'matcha', 'base': 'grid'}", "a grid would be 1 x 7, a path"},
     {"{'family': 'ring'}", "nodes: missing"},
     {"{'nodes': 0, 'family': 'ring'}",
      "nodes: 0 is not allowed; it must be an integer from 1 to 1000000"},
@@ -256,7 +259,7 @@ static const struct {
     {"0.5", "0.5 is not allowed; it must be an object"},
     {"{'nodes': 2, 'schedule': []}", "schedule: [] is not allowed; it must be a list"},
     {"{'nodes': 2, 'schedule': [{'edges': [[0,1]]}, {'edge': []}]}",
-     "schedule[1]: unknown key \"edge\"; did you mean \"edges\"?"},
+     "schedule[1]: unknown key \"edge\"; it must be one of edges, comment"},
 };
 
 /* W (3, 3) as numbers of float32, listed. */

@@ -340,7 +340,7 @@ START_TEST(mistakes_with_links_are_told) {
         {LINKED("{'nodes': 4, 'links': [[0, 1, 5]]}"), "lazy-bandwidth",
          "links: the link between 0 and 2 has no bandwidth_mbit"},
         {LINKED("{'nodes': 4, 'bandwith_mbit': 7}"), "bandwidth",
-         "links: unknown key \"bandwith_mbit\"; did you mean"},
+         "links: unknown key \"bandwith_mbit\"; it must be"},
         {LINKED("\"nowhere.json\""), "bandwidth", "nowhere.json"},
         {LINKED("{'nodes': 4, 'bandwidth_mbit': 7}"), "metropolis",
          "links: have no meaning for weights \"metropolis\""},
@@ -372,7 +372,10 @@ START_TEST(every_scheme_and_its_lazy_form_has_a_name) {
     ck_assert(weighting == SL_WEIGHTING_METROPOLIS && lazy);
     ck_assert_int_eq(sl_weighting_parse(&weighting, &lazy, "metropolys", &error), SL_EINVAL);
     ck_assert_str_eq(error.text, "weights: \"metropolys\" is not known; did you mean "
-                                 "\"metropolis\"?; it must be one of metropolis, metropolis0, "
+                                 "\"metropolis\"?");
+    ck_assert_int_eq(sl_weighting_parse(&weighting, &lazy, "?", &error), SL_EINVAL);
+    ck_assert_str_eq(error.text, "weights: \"?\" is not known; it must be one of metropolis, "
+                                 "metropolis0, "
                                  "max-degree, max-degree0, uniform, best-constant, fmmc, fdla, "
                                  "push-sum, bandwidth, or lazy- and one of them");
 }

@@ -99,7 +99,7 @@ static void suggest_option(const command *c, const char *name, const char *value
     snprintf(key, sizeof key, "%s", name);
     for (char *at = key; *at != '\0'; at++)
         *at = *at == '-' ? '_' : *at;
-    const char *found = takes_settings(c) ? find_key(key) : NULL;
+    const char *found = takes_settings(c) ? find_key(sl_usual_name(key)) : NULL;
     if (found != NULL) {
         snprintf(out, bytes, "; did you mean --set %s=%s?", found, value);
         return;

@@ -29,14 +29,14 @@ static bool add(seeds *s, uint64_t seed) {
     return true;
 }
 
-/* One number, or FIRST..LAST. */
+/* One number, or FIRST..LAST, also written with a hyphen. */
 static bool take_range(seeds *s, const char **at) {
     uint64_t first, last;
     if (!take_number(&first, at))
         return false;
     last = first;
-    if (strncmp(*at, "..", 2) == 0) {
-        *at += 2;
+    if (**at == '-' || strncmp(*at, "..", 2) == 0) {
+        *at += **at == '-' ? 1 : 2;
         if (!take_number(&last, at) || last < first)
             return false;
     }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "foreign/graph_file.h"
+#include "starling/text.h"
 #include "topology/topology.h"
 
 typedef struct request {
@@ -21,10 +22,12 @@ typedef struct request {
 
 /* A number, a list of numbers, or else a name. */
 static json_t *value_of(const char *text) {
-    char *list = NULL;
-    if (strchr(text, ',') != NULL && text[0] != '[' && asprintf(&list, "[%s]", text) < 0)
+    char *typed = sl_text_typed(text), *list = NULL;
+    if (strchr(text, ',') != NULL && text[0] != '[' && typed != NULL &&
+        asprintf(&list, "[%s]", typed) < 0)
         list = NULL;
-    json_t *value = json_loads(list ? list : text, JSON_DECODE_ANY, NULL);
+    json_t *value = typed != NULL ? json_loads(list ? list : typed, JSON_DECODE_ANY, NULL) : NULL;
+    free(typed);
     free(list);
     return value ? value : json_string(text);
 }

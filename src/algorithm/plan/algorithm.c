@@ -44,17 +44,15 @@ const sl_algorithm *sl_algorithm_at(size_t index) {
 
 static int refuse_name(const char *name, sl_error *error) {
     const char *known[ALGORITHM_COUNT + 1];
-    char list[32 * ALGORITHM_COUNT] = "";
-    size_t count = 0, at = 0;
+    char all[32 * ALGORITHM_COUNT + 32] = "; it must be one of ", way_out[sizeof all];
+    size_t count = 0, at = strlen(all);
     while ((known[count] = sl_algorithm_name(count)) != NULL) {
-        at += (size_t)snprintf(list + at, sizeof list - at, "%s%.29s", count ? ", " : "",
-                               known[count]);
+        at +=
+            (size_t)snprintf(all + at, sizeof all - at, "%s%.29s", count ? ", " : "", known[count]);
         count++;
     }
-    const char *near = sl_suggest(name, known, count);
-    return sl_fail(error, SL_EINVAL,
-                   "algorithm.name: \"%.60s\" is not known; it must be one of %s%s%s%s", name, list,
-                   near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+    sl_suggest_text(way_out, sizeof way_out, name, known, count, all);
+    return sl_fail(error, SL_EINVAL, "algorithm.name: \"%.60s\" is not known%s", name, way_out);
 }
 
 const sl_algorithm *sl_algorithm_find(const char *name, sl_variant variant, sl_error *error) {

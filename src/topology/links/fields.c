@@ -9,6 +9,14 @@
 #include "base/json.h"
 #include "starling/suggest.h"
 
+static int refuse_key(const char *key, const char *const *known, size_t count, sl_error *error) {
+    char all[512] = "; it must be one of ", way_out[sizeof all];
+    for (size_t i = 0; i < count; i++)
+        snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s", i > 0 ? ", " : "", known[i]);
+    sl_suggest_text(way_out, sizeof way_out, key, known, count, all);
+    return sl_fail(error, SL_EINVAL, "unknown key \"%.64s\"%s", key, way_out);
+}
+
 int sl_fields_known(json_t *object, const char *const *known, size_t count, sl_error *error) {
     const char *key;
     json_t *value;
@@ -18,9 +26,7 @@ int sl_fields_known(json_t *object, const char *const *known, size_t count, sl_e
             found = found || strcmp(key, known[i]) == 0;
         if (found)
             continue;
-        const char *near = sl_suggest(key, known, count);
-        return sl_fail(error, SL_EINVAL, "unknown key \"%.64s\"%s%s%s", key,
-                       near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+        return refuse_key(key, known, count, error);
     }
     return 0;
 }

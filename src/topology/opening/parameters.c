@@ -29,9 +29,10 @@ int sl_name_read(json_t *value, const char *key, const char *(*name_of)(int), in
         sl_field_refuse(value, key, allowed, error);
         return -1;
     }
-    const char *near = sl_suggest(text, names, (size_t)count);
-    sl_fail(error, SL_EINVAL, "%s: \"%.64s\" is not known%s%s%s; it must be one of %s", key, text,
-            near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "", all);
+    char otherwise[sizeof all + 32], way_out[sizeof otherwise];
+    snprintf(otherwise, sizeof otherwise, "; it must be one of %s", all);
+    sl_suggest_text(way_out, sizeof way_out, text, names, (size_t)count, otherwise);
+    sl_fail(error, SL_EINVAL, "%s: \"%.64s\" is not known%s", key, text, way_out);
     return -1;
 }
 

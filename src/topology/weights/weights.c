@@ -128,7 +128,7 @@ const char *sl_weighting_meaning(sl_weighting weighting) {
 
 int sl_weighting_parse(sl_weighting *weighting, bool *lazy, const char *name, sl_error *error) {
     const char *names[2 * SL_WEIGHTINGS];
-    char all[512] = "";
+    char all[512] = "; it must be one of ", way_out[sizeof all];
     if (strcmp(name, "lazy") == 0) /* its name when it was the only lazy one */
         name = "lazy-metropolis";
     for (int i = 0; i < 2 * SL_WEIGHTINGS; i++) {
@@ -141,11 +141,9 @@ int sl_weighting_parse(sl_weighting *weighting, bool *lazy, const char *name, sl
         if (i % 2 == 0)
             strcat(strcat(all, i ? ", " : ""), names[i]);
     }
-    const char *near = sl_suggest(name, names, 2 * SL_WEIGHTINGS);
-    return sl_fail(
-        error, SL_EINVAL,
-        "weights: \"%.64s\" is not known%s%s%s; it must be one of %s, or lazy- and one of them",
-        name, near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "", all);
+    strcat(all, ", or lazy- and one of them");
+    sl_suggest_text(way_out, sizeof way_out, name, names, 2 * SL_WEIGHTINGS, all);
+    return sl_fail(error, SL_EINVAL, "weights: \"%.64s\" is not known%s", name, way_out);
 }
 
 /* ---- filling ---- */
