@@ -25,6 +25,9 @@ extern "C" {
 #define SL_SIDES_MAX 32
 #define SL_OFFSETS_MAX 64
 #define SL_STOCHASTIC_TOLERANCE 1e-9 /* |row or column sum - 1| that still counts as stochastic */
+/* What a listed weight may be off because it was rounded, to float32 or to six digits: W is put
+ * right where its sums miss 1 by no more than this for each of their weights. */
+#define SL_ROUNDED_WEIGHT 1e-6
 
 /* The families of graphs and schedules, one row each: enum suffix, and NAME of its constant
  * sl_NAME_family. The constant stands beside the generator (src/topology/family) and says
@@ -194,6 +197,8 @@ typedef struct sl_optimum {
 
 /* For weights fmmc or fdla. False, with *out untouched, for other weights, lazy forms and
  * schedules. */
+/* Were listed weights put right, which had been rounded? Then `out` says so. */
+SL_API bool sl_topology_mended(char *out, size_t room, const sl_topology *topology);
 SL_API bool sl_topology_optimum(sl_optimum *out, const sl_topology *topology);
 
 #ifdef __cplusplus

@@ -10,6 +10,7 @@
 #ifndef STARLING_TENSORS_H
 #define STARLING_TENSORS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -38,6 +39,21 @@ SL_API int sl_safetensors_head(char **out, size_t *bytes, const sl_tensor *tenso
                                sl_error *error);
 /* The same of a .npy file of one axis, format version 1.0. */
 SL_API void sl_npy_head(char out[SL_NPY_HEAD_BYTES], size_t dimension);
+
+/* A .npy file in memory, of format version 1 to 3. */
+typedef struct sl_npy {
+    char kind; /* of its numbers: 'b'ool, 'i'nteger, 'u'nsigned, 'f'loat */
+    size_t number_bytes;
+    bool big_endian, fortran;
+    size_t axes, shape[SL_TENSOR_AXES_MAX]; /* (axes) */
+    const unsigned char *numbers;           /* into the bytes that it was read from */
+} sl_npy;
+
+/* Reads the head of a whole file of `size` bytes, which *out points into. SL_EFILE says what it is:
+ * cut off, empty, or of numbers that are neither integers, booleans, float32 nor float64. */
+SL_API int sl_npy_parse(sl_npy *out, const void *bytes, size_t size, sl_error *error);
+/* Of a file of two axes. */
+SL_API double sl_npy_entry(const sl_npy *a, size_t row, size_t column);
 
 /* Reads the model's tensors from a file of either format, into x (the sum of their sizes). SL_EFILE
  * names file and tensor, and both shapes where they differ: the file must hold these tensors and no

@@ -70,6 +70,9 @@ void sl_experiment_say_weights(const sl_experiment *e, char *out, size_t bytes) 
 void sl_experiment_warnings(sl_warnings *out, const sl_experiment *e, const sl_plan *plan,
                             const sl_task *task) {
     out->count = 0;
+    char mended[SL_PLAN_TEXT_MAX / 2];
+    if (sl_topology_mended(mended, sizeof mended, e->topology))
+        warn(out, "topology: %s", mended);
     if (plan->warning[0] != '\0')
         warn(out, "%s", plan->warning);
     warn_of_rounds(out, &plan->config, task->rounds);

@@ -140,13 +140,25 @@ static void refuse_npy(const char *text, const char *why) {
 }
 
 START_TEST(an_npy_file_of_anything_else_is_refused) {
-    refuse_npy("{'descr': '<f8', 'fortran_order': False, 'shape': (11,), }", "<f8");
-    refuse_npy("{'descr': '<f4', 'fortran_order': True, 'shape': (11,), }", "True");
-    refuse_npy("{'descr': '<f4', 'fortran_order': False, 'shape': (11, 1), }", "(11,1)");
-    refuse_npy("{'descr': '<f4', 'fortran_order': False, 'shape': (), }", "shape':()");
-    refuse_npy("{'descr': '<f4', 'fortran_order': False, 'shape': (12,), }",
-               "the file has shape [12], the model [11]");
-    refuse_npy("", "is not one axis");
+    refuse_npy("{'descr': '<f8', 'fortran_order': False, 'shape': (11,), }", "does not fit its 44");
+    refuse_npy("{'descr': '>f4', 'fortran_order': False, 'shape': (11,), }", "1 of >f4");
+    refuse_npy("{'descr': '<i4', 'fortran_order': False, 'shape': (11,), }", "1 of <i4");
+    refuse_npy("{'descr': '<c8', 'fortran_order': False, 'shape': (11,), }", "<c8");
+    refuse_npy("{'descr': '<f4', 'fortran_order': False, 'shape': (11, 1), }", "2 of <f4");
+    refuse_npy("{'descr': '<f4', 'fortran_order': False, 'shape': (), }", "does not fit its 44");
+    refuse_npy("{'descr': '<f4', 'fortran_order': False, 'shape': (3, 9223372036854775807), }",
+               "does not fit");
+    refuse_npy("{'descr': '<f4', 'fortran_order': False, 'shape': (0,), }", "does not fit");
+    refuse_npy("{'descr': '<f4', 'fortran_order': False, 'shape': (11", "its shape is (11");
+    refuse_npy("", "of several fields");
+    char other[SL_NPY_HEAD_BYTES];
+    sl_npy_head(other, NUMBERS + 1);
+    write_file(other, sizeof other, (float[NUMBERS + 1]){0}, sizeof(float[NUMBERS + 1]));
+    ck_assert_int_eq(load((float[NUMBERS]){0}), SL_EFILE);
+    ck_assert_ptr_nonnull(strstr(error.text, "the file has shape [12], the model [11]"));
+    write_file(other, sizeof other, NULL, 0);
+    ck_assert_int_eq(load((float[NUMBERS]){0}), SL_EFILE);
+    ck_assert_ptr_nonnull(strstr(error.text, "does not fit its 0 bytes"));
     write_file("\x93NUMPY\x01\x00\xFF", 9, NULL, 0);
     ck_assert_int_eq(load((float[NUMBERS]){0}), SL_EFILE);
     ck_assert_msg(strstr(error.text, "is it cut off?") != NULL, "%s", error.text);

@@ -182,13 +182,21 @@ static const struct {
     {"{'nodes': 8, 'zzz': 1}", "unknown key \"zzz\"; it must be one of nodes, family, weights"},
     {"{'nodes': 7, 'family': 'torus'}", "7 is prime, so that a torus would be 1 x 7, a ring"},
     {"{'nodes': 7, 'family': 'matcha', 'base': 'grid'}", "a grid would be 1 x 7, a path"},
+    {"{'W': [[0.5, 0.5], [0.5]]}", "W[1]: must be a row of 2 numbers"},
+    {"{'W': [[0.5, 0.5], [0.5, '0.5']]}", "W[1][1]: must be a number"},
+    {"{'W': 'W.npy'}", "W: \"W.npy\" is not allowed; it must be rows of numbers"},
+    {"{'W': []}", "W: has 0 rows"},
+    {"{'W': [[0.5, 0.5], [0.5, 0.5]], 'family': 'ring'}", "family: stands beside \"W\""},
+    {"{'W': [[0.5, 0.5], [0.5, 0.5]], 'nodes': 3}", "W: has 2 rows, and nodes"},
+    {"{'W': [[0.5, 0.5], [0.5, 0.5]], 'weights': 3}", "weights: 3 is not allowed"},
+    {"{'W': [[0.5, 0.6], [0.5, 0.5]]}", "W: these are no mixing weights: what node 0 gives"},
     {"{'family': 'ring'}", "nodes: missing"},
     {"{'nodes': 0, 'family': 'ring'}",
      "nodes: 0 is not allowed; it must be an integer from 1 to 1000000"},
     {"{'nodes': '8', 'family': 'ring'}", "nodes: \"8\" is not allowed"},
     {"{'nodes': 2, 'family': 'ring', 'weights': [0.6, -0.1]}",
      "weights: [0.6,-0.1] is not allowed"},
-    {"{'nodes': 8}", "exactly one of \"family\", \"edges\" and \"schedule\""},
+    {"{'nodes': 8}", "exactly one of \"family\", \"edges\", \"schedule\" and \"W\""},
     {"{'nodes': 8, 'family': 'ring', 'edges': []}", "exactly one of"},
     {"{'nodes': 8, 'family': 'ring',}", "test:1:"},
     {"{'nodes': 8, 'nodes': 9, 'family': 'ring'}", "duplicate"},
@@ -243,8 +251,8 @@ static const struct {
      "needs undirected edges"},
     {"{'nodes': 2, 'edges': [[0,0,0.5],[0,1,0.4],[1,0,0.5],[1,1,0.5]]}",
      "row 1 sums to 0.9 (off by 0.1)"},
-    {"{'nodes': 2, 'edges': [[0,1,0.5],[1,0,0.500001],[0,0,0.5],[1,1,0.5]]}", "(off by 1e-06)"},
-    {"{'nodes': 2, 'edges': [[0,1,0.5],[1,0,0.500001],[0,0,0.5],[1,1,0.5]]}",
+    {"{'nodes': 2, 'edges': [[0,1,0.5],[1,0,0.50001],[0,0,0.5],[1,1,0.5]]}", "(off by 1e-05)"},
+    {"{'nodes': 2, 'edges': [[0,1,0.5],[1,0,0.50001],[0,0,0.5],[1,1,0.5]]}",
      "leave the self-weights [i, i, weight] out: they are then 1 minus the rest"},
     {"{'nodes': 2, 'edges': [[0,1,1.5],[1,0,1.5]]}", "node 0's own weight W[0][0] is -0.5"},
     {"{'nodes': 8, 'family': 'ring', 'hash': '0123456789abcdef'}",
@@ -262,44 +270,78 @@ static const struct {
      "schedule[1]: unknown key \"edge\"; it must be one of edges, comment"},
 };
 
-/* W (3, 3) as numbers of float32, listed. */
-static sl_topology *parse_matrix(const double w[9]) {
-    char json[1024] = "{'nodes': 3, 'edges': [";
-    for (int i = 0; i < 9; i++)
-        if (w[i] != 0 || i % 4 == 0)
-            snprintf(json + strlen(json), sizeof json - strlen(json), "%s[%d, %d, %.17g]",
-                     i > 0 ? ", " : "", i % 3, i / 3, (double)(float)w[i]);
+/* W (3, 3) as numbers of float32, or of six digits; as rows, or as edges. */
+static sl_topology *parse_matrix(const double w[9], bool digits, bool rows) {
+    char json[1024];
+    strcpy(json, rows ? "{'W': [" : "{'nodes': 3, 'edges': [");
+    for (int i = 0; i < 9; i++) {
+        char number[32];
+        snprintf(number, sizeof number, digits ? "%.6f" : "%.17g",
+                 digits ? w[i] : (double)(float)w[i]);
+        const size_t at = strlen(json);
+        if (rows)
+            snprintf(json + at, sizeof json - at, "%s%s%s", i % 3 == 0 ? "[" : "", number,
+                     i % 3 < 2 ? ", "
+                     : i < 8   ? "], "
+                               : "]");
+        else if (w[i] != 0 || i % 4 == 0)
+            snprintf(json + at, sizeof json - at, "%s[%d, %d, %s]", i > 0 ? ", " : "", i % 3, i / 3,
+                     number);
+    }
     return parse(strcat(json, "]}"));
 }
 
 static const struct {
     double w[9];
-    bool row, column;
-} float32_matrices[] = {
-    {{1. / 3, 1. / 3, 1. / 3, 1. / 3, 1. / 3, 1. / 3, 1. / 3, 1. / 3, 1. / 3}, true, true},
-    {{0, 1. / 3, 2. / 3, 1. / 3, 1. / 3, 1. / 3, 2. / 3, 1. / 3, 0}, true, true},
-    {{.1, .2, .7, .6, .1, .3, .3, .7, 0}, true, true}, /* directed, and both were meant to */
-    {{.1, .9, 0, 0, .7, .3, .4, 0, .6}, true, false},
-    {{.1, 0, .4, .9, .7, 0, 0, .3, .6}, false, true},
+    bool row, column, symmetric;
+} rounded_matrices[] = {
+    {{1. / 3, 1. / 3, 1. / 3, 1. / 3, 1. / 3, 1. / 3, 1. / 3, 1. / 3, 1. / 3}, true, true, true},
+    {{0, 1. / 3, 2. / 3, 1. / 3, 1. / 3, 1. / 3, 2. / 3, 1. / 3, 0}, true, true, true},
+    {{.5, .2, .3, .2 + 4e-7, .6, .2, .3 - 4e-7, .2, .5}, true, true, true},
+    {{.1, .2, .7, .6, .1, .3, .3, .7, 0}, true, true, false}, /* directed, and both were meant to */
+    {{.1 / 3, 2.9 / 3, 0, 0, .7, .3, .4, 0, .6}, true, false, false},
+    {{.1 / 3, 0, .4, 2.9 / 3, .7, 0, 0, .3, .6}, false, true, false},
 };
 
-START_TEST(weights_that_were_float32_once_sum_to_1) {
-    sl_topology *t = parse_matrix(float32_matrices[_i].w);
-    const sl_stochasticity s = sl_topology_stochasticity(t);
-    ck_assert(s.row == float32_matrices[_i].row && s.column == float32_matrices[_i].column);
-    ck_assert(s.nonnegative);
-    if (s.row)
-        ck_assert_double_le(s.row_residual, 1e-15);
-    if (s.column)
-        ck_assert_double_le(s.column_residual, 1e-15);
-    for (uint32_t i = 0; i < 3; i++) {
-        const sl_row row = sl_topology_in(t, 1, i);
-        ck_assert_double_eq_tol(row.self, float32_matrices[_i].w[4 * i], 2e-7);
-        for (uint32_t k = 0; k < row.count; k++)
-            ck_assert_double_eq_tol(row.weights[k], float32_matrices[_i].w[3 * i + row.peers[k]],
-                                    2e-7);
+START_TEST(weights_that_were_rounded_sum_to_1) {
+    char text[256];
+    for (int form = 0; form < 4; form++) {
+        sl_topology *t = parse_matrix(rounded_matrices[_i].w, form / 2, form % 2);
+        const sl_stochasticity s = sl_topology_stochasticity(t);
+        ck_assert(s.row == rounded_matrices[_i].row && s.column == rounded_matrices[_i].column);
+        ck_assert(s.nonnegative && s.symmetric == rounded_matrices[_i].symmetric);
+        if (s.row)
+            ck_assert_double_le(s.row_residual, 1e-15);
+        if (s.column)
+            ck_assert_double_le(s.column_residual, 1e-15);
+        if (_i < 2)
+            ck_assert(sl_topology_mended(text, sizeof text, t));
+        for (uint32_t i = 0; i < 3; i++) {
+            const sl_row row = sl_topology_in(t, 1, i);
+            ck_assert_double_eq_tol(row.self, rounded_matrices[_i].w[4 * i], 2e-6);
+            for (uint32_t k = 0; k < row.count; k++)
+                ck_assert_double_eq_tol(row.weights[k],
+                                        rounded_matrices[_i].w[3 * i + row.peers[k]], 2e-6);
+        }
+        sl_topology_close(&t);
     }
+}
+END_TEST
+
+/* Nothing that is right changes, whatever its last digits are; nothing beyond rounding passes. */
+START_TEST(weights_that_were_not_rounded_stay) {
+    char text[256];
+    sl_topology *t = parse("{'W': [[0.25, 0.75], [0.75, 0.25000000000001]]}");
+    ck_assert(!sl_topology_mended(text, sizeof text, t));
+    ck_assert(sl_topology_in(t, 1, 1).self == 0.25000000000001);
     sl_topology_close(&t);
+    t = parse("{'W': [[0.25, 0.75], [0.75, 0.2500019]]}");
+    ck_assert(sl_topology_mended(text, sizeof text, t));
+    ck_assert_ptr_nonnull(strstr(text, "1.9e-06"));
+    sl_topology_close(&t);
+    expect_refusal("{'W': [[0.25, 0.75], [0.75, 0.250005]]}", "a diagonal of 0");
+    expect_refusal("{'nodes': 2, 'edges': [[0,1,0.75],[1,0,0.75],[0,0,0.250005],[1,1,0.250005]]}",
+                   "within 1e-06 for each weight; leave the self-weights");
 }
 END_TEST
 
@@ -321,8 +363,8 @@ int main(void) {
               listed_weights_are_taken_and_self_weights_completed);
     ADD_TESTS(suite, "properties", a_topology_comes_back_from_its_json,
               the_window_covers_every_legal_lead);
-    ADD_TESTS(suite, "mistakes", every_mistake_is_named);
-    add_loop(suite, weights_that_were_float32_once_sum_to_1, 0,
-             sizeof float32_matrices / sizeof *float32_matrices);
+    ADD_TESTS(suite, "mistakes", every_mistake_is_named, weights_that_were_not_rounded_stay);
+    add_loop(suite, weights_that_were_rounded_sum_to_1, 0,
+             sizeof rounded_matrices / sizeof *rounded_matrices);
     return run_suite(suite);
 }

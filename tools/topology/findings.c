@@ -197,7 +197,7 @@ static const char *lazy_form(const findings *f, char name[64]) {
 size_t findings_notes(const findings *f, char notes[NOTES_MAX][NOTE_BYTES]) {
     const sl_stochasticity *s = &f->report.stochastic;
     size_t count = 0;
-    char name[64];
+    char name[64], mended[NOTE_BYTES / 2];
 #define NOTE(...) snprintf(notes[count++], NOTE_BYTES, __VA_ARGS__)
     if (!f->structure.connected)
         NOTE("The graph falls into %u parts; the largest has %u of %u nodes. Nothing can be "
@@ -208,6 +208,8 @@ size_t findings_notes(const findings *f, char notes[NOTES_MAX][NOTE_BYTES]) {
              "averages swing between its two sides for ever. "
              "The lazy form of the weights, (I + W)/2, has no negative eigenvalue%s.",
              lazy_form(f, name));
+    if (f->asked.topology != NULL && sl_topology_mended(mended, sizeof mended, f->asked.topology))
+        NOTE("In the file %s.", mended);
     if (is_almost(s->row, s->row_residual) || is_almost(s->column, s->column_residual))
         NOTE("%s almost sum to 1 (off by %.3g at most, %g is allowed): were the weights rounded? "
              "Give more digits, or leave the nodes' own weights out.",

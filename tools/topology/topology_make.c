@@ -80,6 +80,12 @@ static void note_columns(const request *r, const sl_topology *topology) {
                  r->from);
 }
 
+static void note_mended(const char *where, const sl_topology *topology) {
+    char text[256];
+    if (sl_topology_mended(text, sizeof text, topology))
+        complain("%s: %s", where, text);
+}
+
 static int make(char **out, const request *r, sl_error *error) {
     const char *where = r->from != NULL ? r->from : "topology make";
     char *json = NULL;
@@ -95,8 +101,10 @@ static int make(char **out, const request *r, sl_error *error) {
     free(json);
     if (result != 0)
         return result;
-    if (!described)
+    if (!described) {
         note_columns(r, topology);
+        note_mended(where, topology);
+    }
     *out = described   ? sl_topology_spec_json(&spec)
            : r->expand ? sl_topology_json_expanded(topology)
                        : sl_topology_json(topology);

@@ -128,30 +128,32 @@ static void forget_directions(making *m) {
 /* ---- weights ---- */
 
 typedef struct sums {
-    double *row, *column; /* (nodes) own weights included */
-    bool *own;            /* (nodes) is there one? */
-    uint32_t *degree;     /* (nodes) weights in either sum, at most */
+    double *row, *column;                   /* (nodes) own weights included */
+    bool *own;                              /* (nodes) is there one? */
+    uint32_t *row_weights, *column_weights; /* (nodes) in each sum */
 } sums;
 
 static void sums_close(sums *s) {
     free(s->row);
     free(s->column);
     free(s->own);
-    free(s->degree);
+    free(s->row_weights);
+    free(s->column_weights);
 }
 
 static void add(sums *s, uint32_t from, uint32_t to, double weight) {
     s->row[to] += weight;
     s->column[from] += weight;
-    s->degree[to]++;
-    s->degree[from]++;
+    s->row_weights[to]++;
+    s->column_weights[from]++;
 }
 
 static int sums_open(sums *out, const making *m, sl_error *error) {
     const size_t nodes = m->graph->nodes;
     *out = (sums){calloc(nodes, sizeof(double)), calloc(nodes, sizeof(double)),
-                  calloc(nodes, sizeof(bool)), calloc(nodes, sizeof(uint32_t))};
-    if (!out->row || !out->column || !out->own || !out->degree)
+                  calloc(nodes, sizeof(bool)), calloc(nodes, sizeof(uint32_t)),
+                  calloc(nodes, sizeof(uint32_t))};
+    if (!out->row || !out->column || !out->own || !out->row_weights || !out->column_weights)
         return sl_fail(error, SL_ENOMEM, "out of memory for %zu nodes", nodes);
     for (size_t e = 0; e < m->count; e++) {
         const sl_edge *edge = &m->edges[e];
@@ -164,21 +166,22 @@ static int sums_open(sums *out, const making *m, sl_error *error) {
     return 0;
 }
 
-/* A sum may miss 1 as float32 does. Without an own weight it is below 1. */
-static bool fits(const sums *s, const double *sum, uint32_t i) {
-    const double slack = FLT_EPSILON * (double)(1 + s->degree[i]);
-    return s->own[i] ? fabs(sum[i] - 1) <= slack : sum[i] < 1;
+/* A sum may miss 1 as rounded weights do. Without an own weight it is below 1. */
+static bool fits(double sum, uint32_t weights, bool own) {
+    return own ? fabs(sum - 1) <= SL_ROUNDED_WEIGHT * weights : sum < 1;
 }
 
-static uint32_t first_misfit(const sums *s, const double *sum, uint32_t nodes) {
+static uint32_t first_misfit(const sums *s, const double *sum, const uint32_t *weights,
+                             uint32_t nodes) {
     uint32_t i = 0;
-    while (i < nodes && fits(s, sum, i))
+    while (i < nodes && fits(sum[i], weights[i], s->own[i]))
         i++;
     return i;
 }
 
 static const char more_digits[] =
-    "give them more digits, or leave the self-weights out: they are then 1 minus the rest";
+    "give them more digits, or leave the self-weights out (a diagonal of 0): they are then 1 minus "
+    "the rest";
 
 /* Does it miss 1 as printed numbers do? */
 static bool is_near(const sums *s, const double *sum, uint32_t i) {
@@ -203,8 +206,8 @@ static int check_sums(making *m, sl_error *error) {
     const uint32_t nodes = m->graph->nodes;
     int result = sums_open(&s, m, error);
     if (result == 0) {
-        const uint32_t row = first_misfit(&s, s.row, nodes),
-                       column = first_misfit(&s, s.column, nodes);
+        const uint32_t row = first_misfit(&s, s.row, s.row_weights, nodes),
+                       column = first_misfit(&s, s.column, s.column_weights, nodes);
         m->by_column = row < nodes;
         if (row < nodes && column < nodes)
             result = refuse_sums(m, &s, row, column, error);

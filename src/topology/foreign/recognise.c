@@ -164,14 +164,18 @@ int sl_graph_refuse(sl_graph_format format, sl_error *error) {
                    sl_graph_format_name(format));
 }
 
+int sl_graph_take_text(char **out, sl_bytes *bytes, sl_error *error) {
+    int result =
+        sl_graph_refuse(recognise_but_objects((const char *)bytes->data, bytes->size), error);
+    if (result == 0)
+        return sl_bytes_take_string(out, bytes, error);
+    sl_fail_prefix(error, result, "%s", bytes->name);
+    sl_bytes_close(bytes);
+    return result;
+}
+
 int sl_graph_text_read(char **out, const char *path, size_t bytes_max, sl_error *error) {
     sl_bytes bytes;
     int result = sl_bytes_read(&bytes, path, bytes_max, error);
-    if (result != 0)
-        return result;
-    result = sl_graph_refuse(recognise_but_objects((const char *)bytes.data, bytes.size), error);
-    if (result == 0)
-        return sl_bytes_take_string(out, &bytes, error);
-    sl_bytes_close(&bytes);
-    return sl_fail_prefix(error, result, "%s", path);
+    return result != 0 ? result : sl_graph_take_text(out, &bytes, error);
 }

@@ -1,4 +1,7 @@
 /* rows.c - asking an opened topology for its rows; see starling/graph.h. */
+#include <math.h>
+#include <stdio.h>
+
 #include "topology/graph/graph.h"
 
 void sl_topology_spec_defaults(sl_topology_spec *spec) {
@@ -62,6 +65,17 @@ bool sl_weighting_is_solved(sl_weighting weighting) {
 
 sl_stochasticity sl_topology_stochasticity(const sl_topology *topology) {
     return topology->graph.stochastic;
+}
+
+bool sl_topology_mended(char *out, size_t room, const sl_topology *topology) {
+    double off = 0;
+    for (uint32_t k = 0; k < topology->graph.period; k++)
+        off = fmax(off, topology->graph.slots[k].mended);
+    snprintf(out, room,
+             "sums of weights miss 1, or W_ij and W_ji differ, by up to %.2g, as rounded numbers "
+             "do: each node's own weight takes the rest",
+             off);
+    return off > 0;
 }
 
 bool sl_topology_optimum(sl_optimum *out, const sl_topology *topology) {

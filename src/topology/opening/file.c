@@ -13,15 +13,16 @@
 #include "topology/foreign/recognise.h"
 #include "topology/links/fields.h"
 #include "topology/links/links.h"
+#include "topology/opening/matrix.h"
 #include "topology/opening/parameters.h"
 #include "topology/spectrum/spectral.h"
 
 enum { FILE_BYTES_MAX = 256 << 20, SLOTS_MAX = 4096 };
 
 /* Keys beside the parameters of families. */
-static const char *const common_keys[] = {"nodes", "family",   "weights", "directed",
-                                          "edges", "schedule", "links",   "provenance",
-                                          "hash",  "comment"};
+static const char *const common_keys[] = {"nodes",      "family",   "weights", "directed",
+                                          "edges",      "schedule", "W",       "links",
+                                          "provenance", "hash",     "comment"};
 enum { COMMON_KEYS = sizeof common_keys / sizeof *common_keys };
 
 /* Everything that the spec points to while it is read. */
@@ -273,6 +274,8 @@ static int read_root(reading *r, json_t *root, const char *where, uint32_t nodes
     if (result == 0)
         result = check_root_keys(root, error);
     if (result == 0)
+        result = sl_matrix_list_edges(root, error);
+    if (result == 0)
         result = read_general(r, root, nodes_max, error);
     if (result != 0)
         return result;
@@ -281,8 +284,8 @@ static int read_root(reading *r, json_t *root, const char *where, uint32_t nodes
                 (json_object_get(root, "schedule") != NULL);
     if (kinds != 1)
         return sl_fail(error, SL_EINVAL,
-                       "exactly one of \"family\", \"edges\" and \"schedule\" says what the graph "
-                       "is; %d of them are there",
+                       "exactly one of \"family\", \"edges\", \"schedule\" and \"W\" says what "
+                       "the graph is; %d of them are there",
                        kinds);
     if (name != NULL)
         result = sl_family_read(name, "family", &r->spec.family, error);
@@ -401,9 +404,22 @@ static int parse(sl_topology **out, const char *json, const char *where, opening
     return result;
 }
 
+/* The text of a topology file, or the one that a matrix stands for. */
+static int read_file(char **out, const char *path, sl_error *error) {
+    sl_bytes bytes;
+    int result = sl_bytes_read(&bytes, path, FILE_BYTES_MAX, error);
+    if (result != 0)
+        return result;
+    if (sl_graph_recognise((const char *)bytes.data, bytes.size) != SL_GRAPH_NPY)
+        return sl_graph_take_text(out, &bytes, error);
+    result = sl_matrix_of_npy(out, bytes.data, bytes.size, error);
+    sl_bytes_close(&bytes);
+    return result != 0 ? sl_fail_prefix(error, result, "%s", path) : 0;
+}
+
 static int load(sl_topology **out, const char *path, opening how, sl_error *error) {
     char *text;
-    int result = sl_graph_text_read(&text, path, FILE_BYTES_MAX, error);
+    int result = read_file(&text, path, error);
     if (result != 0)
         return result;
     result = parse(out, text, path, how, error);

@@ -1,26 +1,40 @@
 /* rounding.c - see rounding.h.
  *
+ * Where W was meant to be symmetric, W_ij and W_ji become their mean, and own weights do the rest.
  * Own weights alone can put right either the rows or the columns. Where both were meant to sum to
  * 1, what the columns then miss goes along a tree of the edges: to add e to W_ij and take it from
  * W_ii leaves row i as it is, and moves e from column i to column j.
  */
 #include "topology/weights/rounding.h"
 
-#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
 enum { NOBODY = UINT32_MAX };
 
-/* How far a sum of as many weights may miss 1 because each was rounded to float32, or was computed
- * from such numbers. */
-static bool is_rounded(const slot *p, const side *s, uint32_t nodes) {
+/* By how much the sums of rows (columns) miss 1 at most; infinite where it is more than rounding
+ * makes of so many weights. */
+static double sums_miss(const slot *p, const side *s, uint32_t nodes) {
+    double worst = 0;
     for (uint32_t i = 0; i < nodes; i++) {
-        const double slack = FLT_EPSILON * (double)(1 + s->start[i + 1] - s->start[i]);
-        if (!(fabs(p->self[i] + sl_side_sum(s, i) - 1) <= slack))
-            return false;
+        const double off = fabs(p->self[i] + sl_side_sum(s, i) - 1),
+                     slack = SL_ROUNDED_WEIGHT * (double)(1 + s->start[i + 1] - s->start[i]);
+        worst = off <= slack ? fmax(worst, off) : INFINITY;
     }
-    return true;
+    return worst;
+}
+
+/* By how much W_ij and W_ji differ at most. An undirected slot has equal rows on both sides. */
+static double directions_differ(const slot *p) {
+    double worst = p->undirected ? 0 : INFINITY;
+    for (uint64_t e = 0; p->undirected && e < p->edges; e++)
+        worst = fmax(worst, fabs(p->in.weights[e] - p->out.weights[e]));
+    return worst <= SL_ROUNDED_WEIGHT ? worst : INFINITY;
+}
+
+static void even_out_directions(slot *p) {
+    for (uint64_t e = 0; e < p->edges; e++)
+        p->in.weights[e] = p->out.weights[e] = (p->in.weights[e] + p->out.weights[e]) / 2;
 }
 
 /* Where own weights would fall below 0, all others are made smaller by as little. */
@@ -119,9 +133,20 @@ static int even_out_columns(slot *p, uint32_t nodes, sl_error *error) {
     return opened ? 0 : sl_fail(error, SL_ENOMEM, "weights: out of memory for %u nodes", nodes);
 }
 
+static double larger_finite(double a, double b) {
+    return isinf(b) ? a : fmax(a, b);
+}
+
 int sl_weights_mend_rounding(slot *p, uint32_t nodes, sl_error *error) {
-    const bool rows = is_rounded(p, &p->in, nodes), columns = is_rounded(p, &p->out, nodes);
-    if (rows || columns)
-        complete(p, rows ? &p->in : &p->out, nodes);
-    return rows && columns ? even_out_columns(p, nodes, error) : 0;
+    const double rows = sums_miss(p, &p->in, nodes), columns = sums_miss(p, &p->out, nodes),
+                 directions = directions_differ(p);
+    const double off = larger_finite(larger_finite(larger_finite(0, rows), columns), directions);
+    if ((isinf(rows) && isinf(columns)) || off <= SL_STOCHASTIC_TOLERANCE)
+        return 0;
+    p->mended = off;
+    if (!isinf(directions))
+        even_out_directions(p);
+    complete(p, !isinf(rows) ? &p->in : &p->out, nodes);
+    return isinf(directions) && !isinf(rows) && !isinf(columns) ? even_out_columns(p, nodes, error)
+                                                                : 0;
 }

@@ -241,12 +241,6 @@ static double worst_of(uint32_t *node, const slot *p, const side *s, uint32_t no
     return worst;
 }
 
-static bool is_stochastic(const slot *p, uint32_t nodes) {
-    uint32_t node;
-    return worst_of(&node, p, &p->in, nodes) <= SL_STOCHASTIC_TOLERANCE ||
-           worst_of(&node, p, &p->out, nodes) <= SL_STOCHASTIC_TOLERANCE;
-}
-
 /* One of rows and columns must sum to 1 everywhere; otherwise no average of any kind is kept. */
 static int check_sums(const slot *p, uint32_t nodes, sl_error *error) {
     uint32_t worst_row, worst_column;
@@ -256,11 +250,11 @@ static int check_sums(const slot *p, uint32_t nodes, sl_error *error) {
         return 0;
     return sl_fail(error, SL_EINVAL,
                    "weights: row %u sums to %.9g (off by %.3g) and column %u to %.9g (off by "
-                   "%.3g); all rows, or all columns, must sum to 1 within %g; leave the "
-                   "self-weights [i, i, weight] out: they are then 1 minus the rest",
+                   "%.3g); all rows, or all columns, must sum to 1 within %g for each weight; "
+                   "leave the self-weights [i, i, weight] out: they are then 1 minus the rest",
                    worst_row, p->self[worst_row] + sl_side_sum(&p->in, worst_row), row,
                    worst_column, p->self[worst_column] + sl_side_sum(&p->out, worst_column), column,
-                   SL_STOCHASTIC_TOLERANCE);
+                   SL_ROUNDED_WEIGHT);
 }
 
 static int check_listed(const slot *p, uint32_t nodes, sl_error *error) {
@@ -298,7 +292,7 @@ int sl_slot_weigh(slot *p, const sl_topology_spec *spec, uint32_t nodes, sl_erro
                                   nodes, error);
     if (result == 0 && spec->lazy)
         make_lazy(p, nodes);
-    if (result == 0 && is_explicit && !is_stochastic(p, nodes))
+    if (result == 0 && is_explicit)
         result = sl_weights_mend_rounding(p, nodes, error);
     return result != 0 ? result : check_sums(p, nodes, error);
 }

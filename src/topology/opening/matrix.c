@@ -1,0 +1,113 @@
+/* matrix.c - see matrix.h. */
+#include "topology/opening/matrix.h"
+
+#include <stdlib.h>
+
+#include "starling/foreign.h"
+#include "starling/tensors.h"
+#include "topology/links/fields.h"
+
+static int entries_open(sl_matrix_entry **out, size_t nodes, sl_error *error) {
+    if (nodes < 1 || nodes > SL_NODES_MAX)
+        return sl_fail(error, SL_EINVAL, "W: has %zu rows; it must have from 1 to %u", nodes,
+                       SL_NODES_MAX);
+    *out = malloc(nodes * nodes * sizeof **out);
+    return *out != NULL
+               ? 0
+               : sl_fail(error, SL_ENOMEM, "W: out of memory for %zu x %zu numbers", nodes, nodes);
+}
+
+/* ---- rows of a file ---- */
+
+static int read_row(sl_matrix_entry *entries, json_t *row, size_t i, size_t nodes,
+                    sl_error *error) {
+    if (json_array_size(row) != nodes)
+        return sl_fail(error, SL_EINVAL,
+                       "W[%zu]: must be a row of %zu numbers, as many as there are rows", i, nodes);
+    for (size_t j = 0; j < nodes; j++) {
+        json_t *value = json_array_get(row, j);
+        if (!json_is_number(value))
+            return sl_fail(error, SL_EINVAL, "W[%zu][%zu]: must be a number", i, j);
+        entries[j] = (sl_matrix_entry){(uint32_t)i, (uint32_t)j, json_number_value(value)};
+    }
+    return 0;
+}
+
+static int rows_to_json(char **json, json_t *rows, const char *weights, sl_error *error) {
+    const size_t nodes = json_array_size(rows);
+    sl_matrix_entry *entries = NULL;
+    int result = entries_open(&entries, nodes, error);
+    for (size_t i = 0; result == 0 && i < nodes; i++)
+        result = read_row(entries + i * nodes, json_array_get(rows, i), i, nodes, error);
+    if (result == 0 && (result = sl_foreign_matrix_json(json, (uint32_t)nodes, entries,
+                                                        nodes * nodes, weights, error)) != 0)
+        sl_fail_prefix(error, result, "W");
+    free(entries);
+    return result;
+}
+
+static int check_others(json_t *root, sl_error *error) {
+    static const char *const others[] = {"family", "edges", "schedule", "directed"};
+    json_t *rows = json_object_get(root, "W"), *nodes = json_object_get(root, "nodes"),
+           *weights = json_object_get(root, "weights");
+    if (!json_is_array(rows))
+        return sl_field_refuse(rows, "W",
+                               "rows of numbers, [[0.5, 0.5], [0.5, 0.5]]; a .npy file is a "
+                               "topology file by itself",
+                               error);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (json_object_get(root, others[i]) != NULL)
+            return sl_fail(error, SL_EINVAL,
+                           "%s: stands beside \"W\", which says all of the graph; leave one out",
+                           others[i]);
+    if (nodes != NULL && json_integer_value(nodes) != (json_int_t)json_array_size(rows))
+        return sl_fail(error, SL_EINVAL,
+                       "W: has %zu rows, and nodes is another number; they must be equal, or "
+                       "\"nodes\" left out",
+                       json_array_size(rows));
+    return weights == NULL || json_is_string(weights)
+               ? 0
+               : sl_field_refuse(weights, "weights", "the name of a scheme", error);
+}
+
+int sl_matrix_list_edges(json_t *root, sl_error *error) {
+    json_t *rows = json_object_get(root, "W"), *weights = json_object_get(root, "weights");
+    char *text = NULL;
+    if (rows == NULL)
+        return 0;
+    int result = check_others(root, error);
+    if (result == 0)
+        result = rows_to_json(&text, rows, json_string_value(weights), error);
+    if (result != 0)
+        return result;
+    json_t *listed = json_loads(text, 0, NULL);
+    free(text);
+    const bool placed =
+        listed != NULL && json_object_update(root, listed) == 0 && json_object_del(root, "W") == 0;
+    json_decref(listed);
+    return placed ? 0 : sl_fail(error, SL_ENOMEM, "W: out of memory");
+}
+
+/* ---- .npy ---- */
+
+int sl_matrix_of_npy(char **json, const void *bytes, size_t size, sl_error *error) {
+    sl_npy w;
+    sl_matrix_entry *entries = NULL;
+    int result = sl_npy_parse(&w, bytes, size, error);
+    if (result != 0)
+        return result;
+    if (w.axes != 2 || w.shape[0] != w.shape[1])
+        return sl_fail(
+            error, SL_EFILE,
+            "is no matrix (n, n); of a list of edges, starling topology make --from FILE "
+            "-o topology.json makes a topology file");
+    const size_t nodes = w.shape[0];
+    result = entries_open(&entries, nodes, error);
+    for (size_t k = 0; result == 0 && k < nodes * nodes; k++)
+        entries[k] = (sl_matrix_entry){(uint32_t)(k / nodes), (uint32_t)(k % nodes),
+                                       sl_npy_entry(&w, k / nodes, k % nodes)};
+    if (result == 0)
+        result = sl_foreign_matrix_json(json, (uint32_t)nodes, entries, nodes * nodes, NULL, error);
+    free(entries);
+    return result;
+}
