@@ -98,9 +98,8 @@ int sl_family_check_edges(const family *f, const sl_topology_spec *spec, uint64_
                           sl_error *error);
 /* sides: as given, their product checked; none: two, as equal as can be. */
 int sl_family_settle_sides(sl_topology_spec *spec, sl_error *error);
-/* Refuses a mesh whose sides nobody named and whose number of nodes leaves one side of 1: it would
- * be another family. Of what a user asks for; of who is left after a loss it is taken. */
-int sl_family_check_mesh(const sl_topology_spec *spec, sl_error *error);
+/* Two sides, as equal as they can be: 1 and n for a prime n. */
+void sl_family_squarest(sl_topology_spec *spec);
 /* period: the length of a random schedule. */
 int sl_family_settle_period(sl_topology_spec *spec, sl_error *error);
 /* degree: even, and less than the nodes. */

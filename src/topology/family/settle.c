@@ -39,7 +39,7 @@ int sl_family_check_power_of_two(const family *f, const sl_topology_spec *spec, 
                    spec->nodes, f->info.name);
 }
 
-static void squarest(sl_topology_spec *spec) {
+void sl_family_squarest(sl_topology_spec *spec) {
     uint32_t shorter = 1;
     for (uint32_t s = 1; (uint64_t)s * s <= spec->nodes; s++)
         if (spec->nodes % s == 0)
@@ -51,7 +51,7 @@ static void squarest(sl_topology_spec *spec) {
 
 int sl_family_settle_sides(sl_topology_spec *spec, sl_error *error) {
     if (spec->side_count == 0)
-        squarest(spec);
+        sl_family_squarest(spec);
     if (spec->side_count > SL_SIDES_MAX)
         return sl_fail(error, SL_EINVAL, "sides: %u dimensions are too many; at most %d",
                        spec->side_count, SL_SIDES_MAX);
@@ -64,21 +64,4 @@ int sl_family_settle_sides(sl_topology_spec *spec, sl_error *error) {
                        product > SL_NODES_DESCRIBED_MAX ? "at least " : "",
                        (unsigned long long)product, spec->nodes);
     return 0;
-}
-
-int sl_family_check_mesh(const sl_topology_spec *spec, sl_error *error) {
-    enum { LINE_NODES_MAX = 3 }; /* so few are a line in any case */
-    const family *f = sl_family_of(spec->base != SL_FAMILY_EDGES ? spec->base : spec->family);
-    if (f == NULL || f->settle != sl_family_settle_sides || spec->side_count > 0 ||
-        spec->nodes <= LINE_NODES_MAX)
-        return 0;
-    sl_topology_spec squared = *spec;
-    squarest(&squared);
-    if (squared.sides[0] > 1)
-        return 0;
-    const char *line = f == &sl_torus_family ? "ring" : "path";
-    return sl_fail(error, SL_EINVAL,
-                   "nodes: %u is prime, so that a %s would be 1 x %u, a %s; take another number of "
-                   "nodes, or that family, or say \"sides\": [1, %u]",
-                   spec->nodes, f->info.name, spec->nodes, line, spec->nodes);
 }

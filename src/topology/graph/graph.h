@@ -41,8 +41,8 @@ typedef struct side {
 
 typedef struct slot {
     side in, out;
-    double *self; /* (nodes) W_ii; NaN while unknown */
-    double mended; /* listed weights: how far sums or symmetry were off before they were put right */
+    double *self;  /* (nodes) W_ii; NaN while unknown */
+    double mended; /* how far sums, or symmetry, of listed weights were off */
     uint64_t edges;
     bool undirected;    /* every edge has its reverse */
     bool connected;     /* optimal weights: one component, so that: */

@@ -294,7 +294,7 @@ static int read_root(reading *r, json_t *root, const char *where, uint32_t nodes
     if (result == 0)
         result = read_parameters(r, root, error);
     if (result == 0)
-        result = sl_family_check_mesh(&r->spec, error);
+        result = sl_mesh_check(&r->spec, error);
     if (result == 0)
         result = read_weights(r, json_object_get(root, "weights"), error);
     if (result == 0)

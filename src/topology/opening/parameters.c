@@ -127,3 +127,20 @@ json_t *sl_parameter_json(const parameter *p, const sl_topology_spec *spec) {
         sl_json_append(&list, json_integer(((const uint32_t *)at)[i]));
     return list;
 }
+
+int sl_mesh_check(const sl_topology_spec *spec, sl_error *error) {
+    enum { LINE_NODES_MAX = 3 }; /* so few are a line in any case */
+    const family *f = sl_family_of(spec->base != SL_FAMILY_EDGES ? spec->base : spec->family);
+    if (f == NULL || f->settle != sl_family_settle_sides || spec->side_count > 0 ||
+        spec->nodes <= LINE_NODES_MAX)
+        return 0;
+    sl_topology_spec squared = *spec;
+    sl_family_squarest(&squared);
+    if (squared.sides[0] > 1)
+        return 0;
+    const char *line = f == &sl_torus_family ? "ring" : "path";
+    return sl_fail(error, SL_EINVAL,
+                   "nodes: %u is prime, so that a %s would be 1 x %u, a %s; take another number of "
+                   "nodes, or that family, or say \"sides\": [1, %u]",
+                   spec->nodes, f->info.name, spec->nodes, line, spec->nodes);
+}

@@ -15,6 +15,9 @@ int sl_name_read(json_t *value, const char *key, const char *(*name_of)(int), in
 /* What `root` says of one parameter, if anything, into the spec. Whether it suits the family is for
  * sl_family_settle(). */
 int sl_parameter_read(const parameter *p, json_t *root, sl_topology_spec *spec, sl_error *error);
+/* Refuses a mesh whose sides nobody named and whose number of nodes leaves one side of 1: it would
+ * be another family. Only of what a user asks for: who is left after a loss may be so many. */
+int sl_mesh_check(const sl_topology_spec *spec, sl_error *error);
 /* What the spec says of one; new. */
 json_t *sl_parameter_json(const parameter *p, const sl_topology_spec *spec);
 
