@@ -17,7 +17,7 @@
 extern "C" {
 #endif
 
-#define SL_RANK_NODES_MAX 10000u
+#define SL_RANK_NODES_MAX 100000u
 #define SL_RANK_NAME_MAX 64
 #define SL_RANK_WHY_MAX 256
 
@@ -28,6 +28,10 @@ typedef struct sl_rank_settings {
     double epsilon;        /* in (0, 1): target distance to agreement, as a fraction of the first */
     sl_port port;          /* default: serial */
     uint64_t seed;         /* of random graphs; default 1 */
+    /* What is wanted of a topology; others are left out. */
+    uint32_t degree_max; /* messages that a node sends in a round, at most; 0: any number */
+    bool undirected;     /* every edge leads both ways in its round */
+    bool fixed;          /* one symmetric W for all rounds, as CHOCO, BEER and LEAD need it */
     /* Called before each of `total` candidates is opened and judged; may be NULL. For thousands of
      * nodes a ranking takes minutes. */
     void (*progress)(void *context, uint32_t done, uint32_t total);
@@ -62,6 +66,15 @@ SL_API void sl_ranking_close(sl_ranking **ranking);
 SL_API size_t sl_ranking_count(const sl_ranking *ranking);
 SL_API const sl_candidate *sl_ranking_at(const sl_ranking *ranking,
                                          size_t place); /* 0: the fastest */
+/* What fits the number of nodes, but not what is wanted. */
+typedef struct sl_left_out {
+    char name[SL_RANK_NAME_MAX];
+    char why[SL_RANK_WHY_MAX];
+} sl_left_out;
+
+/* Borrowed; in the order in which families are tried. */
+SL_API size_t sl_ranking_left_out(const sl_ranking *ranking, const sl_left_out **left_out);
+
 /* Notes: what decides on this cluster, and why families are missing. Borrowed. */
 SL_API size_t sl_ranking_notes(const sl_ranking *ranking, const char *const **notes);
 

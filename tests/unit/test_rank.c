@@ -107,6 +107,61 @@ START_TEST(gaps_are_those_of_the_spectrum) {
 }
 END_TEST
 
+/* What is wanted holds for all that is ranked; the same as without a wish, but for those that are
+ * left out, each with a reason. */
+START_TEST(what_is_not_wanted_is_left_out_with_a_reason) {
+    static const struct {
+        uint32_t degree_max;
+        bool undirected, fixed;
+        const char *name, *why; /* of one that is left out */
+    } wishes[] = {
+        {4, false, false, "complete", "a node sends 11 messages a round"},
+        {0, true, false, "one-peer-exponential", "edges lead one way"},
+        {0, false, true, "base-k 1", "a schedule of 5 rounds"},
+        {4, true, true, "de-bruijn", "edges lead one way"},
+    };
+    sl_links *links = alike(12, 1000, 0.1);
+    sl_ranking *all = rank(12, links);
+    const sl_left_out *left_out;
+    ck_assert_uint_eq(sl_ranking_left_out(all, &left_out), 0);
+    for (size_t w = 0; w < sizeof wishes / sizeof *wishes; w++) {
+        sl_ranking *r = NULL;
+        sl_rank_settings s;
+        bool found = false;
+        sl_rank_defaults(&s);
+        s.nodes = 12;
+        s.links = links;
+        s.message_bytes = 4e6;
+        s.degree_max = wishes[w].degree_max;
+        s.undirected = wishes[w].undirected;
+        s.fixed = wishes[w].fixed;
+        ck_assert_int_eq(sl_ranking_open(&r, &s, &error), 0);
+        for (size_t i = 0; i < sl_ranking_count(r); i++) {
+            const sl_candidate *c = sl_ranking_at(r, i);
+            const bool symmetric = sl_topology_period(c->topology) == 1 &&
+                                   sl_topology_stochasticity(c->topology).symmetric;
+            ck_assert(s.degree_max == 0 || c->degree_max <= s.degree_max);
+            ck_assert(!s.fixed || symmetric);
+            for (uint32_t k = 1; s.undirected && k <= sl_topology_period(c->topology); k++)
+                for (uint32_t node = 0; node < 12; node++)
+                    ck_assert_mem_eq(sl_topology_in(c->topology, k, node).peers,
+                                     sl_topology_out(c->topology, k, node).peers,
+                                     sl_topology_in(c->topology, k, node).count * sizeof(uint32_t));
+            ck_assert_ptr_nonnull(find(all, c->name));
+        }
+        const size_t count = sl_ranking_left_out(r, &left_out);
+        for (size_t i = 0; i < count; i++)
+            found = found || (strcmp(left_out[i].name, wishes[w].name) == 0 &&
+                              strcmp(left_out[i].why, wishes[w].why) == 0);
+        ck_assert_msg(found, "%s", wishes[w].name);
+        ck_assert_uint_ge(sl_ranking_count(r) + count, sl_ranking_count(all));
+        sl_ranking_close(&r);
+    }
+    sl_ranking_close(&all);
+    sl_links_close(&links);
+}
+END_TEST
+
 START_TEST(the_same_again) {
     sl_links *links = alike(18, 100, 1);
     sl_ranking *a = rank(18, links), *b = rank(18, links);
@@ -310,7 +365,8 @@ int main(void) {
     ADD_TESTS(suite, "ranking", every_number_of_nodes_has_a_ranking,
               latency_and_bandwidth_choose_differently, gaps_are_those_of_the_spectrum,
               the_same_again, sides_are_as_equal_as_possible,
-              progress_is_told_before_each_candidate, settings_that_are_not_allowed);
+              progress_is_told_before_each_candidate, settings_that_are_not_allowed,
+              what_is_not_wanted_is_left_out_with_a_reason);
     ADD_TESTS(suite, "links", the_order_leaves_each_rack_once, racks_are_found,
               clusters_are_the_racks, small_orders, numbering_along_links_keeps_the_rounds);
     return run_suite(suite);

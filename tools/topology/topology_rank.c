@@ -12,7 +12,7 @@
 
 typedef struct request {
     sl_rank_settings settings;
-    uint64_t parameters, top;
+    uint64_t parameters, top, degree_max;
     const char *links;
     link_profile link;
     bool linked, json, wide;
@@ -87,6 +87,25 @@ static void put_candidate(text_table *t, size_t place, const sl_candidate *c) {
     text_table_put(t, "%s", c->why);
 }
 
+/* Those that do not fit what was asked for, a line each. */
+static void print_left_out(const sl_ranking *ranking, size_t width) {
+    const sl_left_out *left_out;
+    const size_t count = sl_ranking_left_out(ranking, &left_out);
+    text_table *t = count > 0 ? text_table_open() : NULL;
+    if (t == NULL)
+        return;
+    text_table_column(t, ALIGN_LEFT, 0, "", "left out");
+    text_table_column(t, ALIGN_FILL, 0, "", "since");
+    for (size_t i = 0; i < count; i++) {
+        text_table_row(t);
+        text_table_put(t, "%s", left_out[i].name);
+        text_table_put(t, "%s", left_out[i].why);
+    }
+    putchar('\n');
+    text_table_print(t, width);
+    text_table_close(&t);
+}
+
 static void print_ranking(const sl_ranking *ranking, size_t count, const request *r) {
     const char *const *notes;
     size_t note_count = sl_ranking_notes(ranking, &notes), width = output_width(r->wide);
@@ -98,6 +117,7 @@ static void print_ranking(const sl_ranking *ranking, size_t count, const request
         put_candidate(t, i, sl_ranking_at(ranking, i));
     text_table_print(t, width);
     text_table_close(&t);
+    print_left_out(ranking, width);
     putchar('\n');
     for (size_t i = 0; i < note_count; i++)
         print_wrapped("- ", notes[i], width);
@@ -122,6 +142,16 @@ static json_t *candidate_json(const sl_candidate *c) {
                      "topology", topology != NULL ? topology : json_null());
 }
 
+static json_t *left_out_json(const sl_ranking *ranking) {
+    const sl_left_out *left_out;
+    const size_t count = sl_ranking_left_out(ranking, &left_out);
+    json_t *list = json_array();
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(
+            list, json_pack("{ss ss}", "name", left_out[i].name, "why", left_out[i].why));
+    return list;
+}
+
 static int print_json(const sl_ranking *ranking, size_t count, const request *r) {
     const char *const *notes;
     size_t note_count = sl_ranking_notes(ranking, &notes);
@@ -130,9 +160,10 @@ static int print_json(const sl_ranking *ranking, size_t count, const request *r)
         json_array_append_new(candidates, candidate_json(sl_ranking_at(ranking, i)));
     for (size_t i = 0; i < note_count; i++)
         json_array_append_new(why, json_string(notes[i]));
-    json_t *root = json_pack("{si sI sf so so}", "nodes", (int)r->settings.nodes, "parameters",
-                             (json_int_t)r->parameters, "epsilon", r->settings.epsilon,
-                             "candidates", candidates, "notes", why);
+    json_t *root =
+        json_pack("{si sI sf so so so}", "nodes", (int)r->settings.nodes, "parameters",
+                  (json_int_t)r->parameters, "epsilon", r->settings.epsilon, "candidates",
+                  candidates, "left_out", left_out_json(ranking), "notes", why);
     int failed =
         root == NULL || json_dumpf(root, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) != 0;
     putchar('\n');
@@ -216,6 +247,7 @@ static int run(void *asked, char *const *operands, size_t count) {
     request *r = asked;
     (void)operands;
     (void)count;
+    r->settings.degree_max = (uint32_t)r->degree_max;
     r->settings.message_bytes = PARAMETER_BYTES * (double)r->parameters;
     if (r->settings.nodes > 0 && (r->links == NULL || !r->linked))
         return rank(r);
@@ -225,7 +257,7 @@ static int run(void *asked, char *const *operands, size_t count) {
 }
 
 static const command_option
-    option_nodes = {"nodes", .argument = "N", .needed = true, .help = "how many nodes, 2 to 10000",
+    option_nodes = {"nodes", .argument = "N", .needed = true, .help = "how many nodes, 2 to 100000",
                     .take = take_nodes},
     option_links = {"links",
                     .argument = "FILE",
@@ -255,6 +287,19 @@ static const command_option
                        .help = "each edge has a port of its own; otherwise all that a node sends, "
                                "and all that it receives, shares one",
                        .take = take_parallel},
+    option_max_degree = {"max-degree",
+                         .argument = "N",
+                         .help = "only where a node sends N messages a round, or fewer",
+                         .take = take_whole,
+                         .offset = offsetof(request, degree_max),
+                         .min = 1,
+                         .max = SL_RANK_NODES_MAX},
+    option_undirected = {"undirected", .help = "only where every edge leads both ways",
+                         .take = take_switch, .offset = offsetof(request, settings.undirected)},
+    option_fixed = {"fixed",
+                    .help = "only one symmetric W for all rounds, no schedules: choco-sgd, beer "
+                            "and lead need it",
+                    .take = take_switch, .offset = offsetof(request, settings.fixed)},
     option_seed = {"seed",
                    .argument = "S",
                    .otherwise = "1",
@@ -276,9 +321,13 @@ static const command_option
     option_own_wide = OPTION_WIDE(request);
 
 static const command_option *const option_rows[] = {
-    &option_nodes,   &option_links,    &option_link, &option_parameters,
-    &option_epsilon, &option_parallel, &option_seed, &option_top,
-    &option_json,    &option_own_wide, NULL,
+    &option_nodes,      &option_links,
+    &option_link,       &option_parameters,
+    &option_epsilon,    &option_parallel,
+    &option_max_degree, &option_undirected,
+    &option_fixed,      &option_seed,
+    &option_top,        &option_json,
+    &option_own_wide,   NULL,
 };
 
 const command topology_rank_command = {

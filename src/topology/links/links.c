@@ -208,6 +208,10 @@ void sl_links_close(sl_links **links) {
 
 /* ---- asking ---- */
 
+bool sl_links_alike(const sl_links *links) {
+    return links->count == 0;
+}
+
 uint32_t sl_links_nodes(const sl_links *links) {
     return links->nodes;
 }

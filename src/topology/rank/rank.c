@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "starling/spectrum.h"
+#include "topology/graph/graph.h"
 #include "topology/links/links.h"
 #include "topology/rank/candidates.h"
 
@@ -21,6 +22,8 @@ struct sl_ranking {
     sl_candidate *items;             /* (count) */
     uint64_t hashes[CANDIDATES_MAX]; /* of their matrices before nodes were numbered anew */
     size_t count;
+    sl_left_out *left_out; /* (left_out_count) */
+    size_t left_out_count;
     char *notes[NOTES_MAX];
     size_t note_count;
 };
@@ -109,9 +112,10 @@ static int judge_schedule(sl_candidate *c, double epsilon, sl_error *error) {
         result = find_gap(&c->gap, c->topology, error);
         c->gap = -expm1(log1p(-c->gap) / period);
     }
-    c->rounds = sl_rounds_along(errors, known, period, c->gap, epsilon);
-    if (c->exact_after > 0) /* gap 1: the round after those that are known, or sooner */
-        c->rounds = fmin(c->rounds, c->exact_after);
+    const bool reached = known > 0 && errors[known - 1] <= epsilon;
+    c->rounds = c->exact_after > 0 && !reached
+                    ? c->exact_after /* at the latest, where errors in between are not known */
+                    : sl_rounds_along(errors, known, period, c->gap, epsilon);
     free(errors);
     return result;
 }
@@ -149,12 +153,43 @@ static int judge(sl_candidate *c, const sl_rank_settings *s, sl_error *error) {
     c->bytes = sl_topology_traffic(c->topology).sent_mean * s->message_bytes;
     c->round_seconds = sl_topology_round_seconds(c->topology, s->links, s->message_bytes, s->port);
     c->seconds = c->rounds * c->round_seconds;
-    for (uint32_t k = 1; k <= sl_topology_period(c->topology); k++)
-        for (uint32_t i = 0; i < s->nodes; i++) {
-            uint32_t degree = sl_topology_out(c->topology, k, i).count;
-            c->degree_max = degree > c->degree_max ? degree : c->degree_max;
-        }
     return result;
+}
+
+/* ---- what is wanted ---- */
+
+static uint32_t most_messages(const sl_topology *t) {
+    uint32_t most = 0;
+    for (uint32_t k = 1; k <= sl_topology_period(t); k++)
+        for (uint32_t i = 0; i < sl_topology_nodes(t); i++) {
+            const uint32_t degree = sl_topology_out(t, k, i).count;
+            most = degree > most ? degree : most;
+        }
+    return most;
+}
+
+static bool is_undirected(const sl_topology *t) {
+    for (uint32_t k = 0; k < t->graph.period; k++)
+        if (!t->graph.slots[k].undirected)
+            return false;
+    return true;
+}
+
+/* Why it is left out; false: it is not. */
+static bool is_unwanted(char why[SL_RANK_WHY_MAX], const sl_candidate *c,
+                        const sl_rank_settings *s) {
+    const uint32_t period = sl_topology_period(c->topology);
+    const bool directed = (s->undirected || s->fixed) && !is_undirected(c->topology);
+    why[0] = '\0';
+    if (s->degree_max > 0 && c->degree_max > s->degree_max)
+        snprintf(why, SL_RANK_WHY_MAX, "a node sends %u messages a round", c->degree_max);
+    else if (directed)
+        snprintf(why, SL_RANK_WHY_MAX, "edges lead one way");
+    else if (s->fixed && period > 1)
+        snprintf(why, SL_RANK_WHY_MAX, "a schedule of %u rounds", period);
+    else if (s->fixed && !sl_topology_stochasticity(c->topology).symmetric)
+        snprintf(why, SL_RANK_WHY_MAX, "W is not symmetric");
+    return why[0] != '\0';
 }
 
 /* ---- one candidate ---- */
@@ -166,9 +201,10 @@ static int compare_seconds(double a, double b) {
     return a < b ? -1 : a > b;
 }
 
-/* Keeps the better one. A family that does not fit so many nodes is passed over. */
-static int try_weights(sl_candidate *best, const sl_topology_spec *spec, const sl_rank_settings *s,
-                       sl_error *error) {
+/* Keeps the better one. A family that does not fit so many nodes is passed over; one that is not
+ * wanted is left out, and its name says so. */
+static int try_weights(sl_candidate *best, sl_left_out *left_out, const sl_topology_spec *spec,
+                       const sl_rank_settings *s, sl_error *error) {
     sl_candidate c = {0};
     int result = sl_topology_open(&c.topology, spec, error);
     if (result != 0)
@@ -176,6 +212,12 @@ static int try_weights(sl_candidate *best, const sl_topology_spec *spec, const s
     c.family = spec->family;
     c.weighting = spec->weighting;
     sl_candidate_name(c.name, sizeof c.name, sl_topology_description(c.topology));
+    c.degree_max = most_messages(c.topology);
+    if (is_unwanted(left_out->why, &c, s)) {
+        snprintf(left_out->name, sizeof left_out->name, "%s", c.name);
+        sl_topology_close(&c.topology);
+        return 0;
+    }
     result = judge(&c, s, error);
     if (result == 0 && (best->topology == NULL || compare_seconds(c.seconds, best->seconds) < 0)) {
         sl_topology_close(&best->topology);
@@ -188,17 +230,17 @@ static int try_weights(sl_candidate *best, const sl_topology_spec *spec, const s
 
 /* With the weight scheme that agrees soonest, where the family leaves a choice; the plain one where
  * it makes no difference. */
-static int try_family(sl_candidate *best, const sl_topology_spec *spec, const sl_rank_settings *s,
-                      sl_error *error) {
+static int try_family(sl_candidate *best, sl_left_out *left_out, const sl_topology_spec *spec,
+                      const sl_rank_settings *s, sl_error *error) {
     static const sl_weighting others[] = {SL_WEIGHTING_BEST_CONSTANT, SL_WEIGHTING_FMMC};
     const sl_family_info *info = sl_family_describe(spec->family);
-    int result = try_weights(best, spec, s, error);
+    int result = try_weights(best, left_out, spec, s, error);
     bool choice =
         !info->schedule && !info->directed && best->topology != NULL && best->exact_after == 0;
     for (size_t i = 0; result == 0 && choice && i < (s->nodes <= OPTIMAL_NODES_MAX ? 2 : 1); i++) {
         sl_topology_spec other = *spec;
         other.weighting = others[i];
-        result = try_weights(best, &other, s, error);
+        result = try_weights(best, left_out, &other, s, error);
     }
     return result;
 }
@@ -296,6 +338,10 @@ static void widen(span *w, const sl_rank_settings *s, uint32_t i, uint32_t j) {
 
 static span all_links(const sl_rank_settings *s) {
     span w = {.fastest = INFINITY};
+    if (sl_links_alike(s->links)) {
+        widen(&w, s, 0, 1);
+        return w;
+    }
     for (uint32_t i = 0; i < s->nodes; i++)
         for (uint32_t j = 0; j < i; j++)
             widen(&w, s, i, j);
@@ -439,7 +485,10 @@ static int by_merit(const void *x, const void *y) {
 static int consider(sl_ranking *r, const sl_topology_spec *spec, const sl_rank_settings *s,
                     const uint32_t *order, const span *all, sl_error *error) {
     sl_candidate c = {0};
-    int result = try_family(&c, spec, s, error);
+    sl_left_out left_out = {0};
+    int result = try_family(&c, &left_out, spec, s, error);
+    if (result == 0 && left_out.name[0] != '\0')
+        r->left_out[r->left_out_count++] = left_out;
     uint64_t hash = c.topology != NULL ? sl_topology_hash(c.topology) : 0;
     bool wanted = result == 0 && c.topology != NULL && !is_known(r, hash);
     if (wanted && order != NULL)
@@ -476,8 +525,9 @@ static int rank_all(sl_ranking *r, const sl_rank_settings *s, sl_error *error) {
     span all = all_links(s);
     bool alike = !(all.slowest > all.fastest * (1 + 1e-9));
     r->items = calloc(CANDIDATES_MAX, sizeof *r->items);
+    r->left_out = calloc(CANDIDATES_MAX, sizeof *r->left_out);
     int result =
-        list && r->items
+        list && r->items && r->left_out
             ? 0
             : sl_fail(error, SL_ENOMEM, "out of memory for the candidates of %u nodes", s->nodes);
     if (result == 0 && !alike)
@@ -540,6 +590,7 @@ void sl_ranking_close(sl_ranking **ranking) {
     for (size_t i = 0; i < r->note_count; i++)
         free(r->notes[i]);
     free(r->items);
+    free(r->left_out);
     free(r);
     *ranking = NULL;
 }
@@ -550,6 +601,11 @@ size_t sl_ranking_count(const sl_ranking *ranking) {
 
 const sl_candidate *sl_ranking_at(const sl_ranking *ranking, size_t place) {
     return &ranking->items[place];
+}
+
+size_t sl_ranking_left_out(const sl_ranking *ranking, const sl_left_out **left_out) {
+    *left_out = ranking->left_out;
+    return ranking->left_out_count;
 }
 
 size_t sl_ranking_notes(const sl_ranking *ranking, const char *const **notes) {
