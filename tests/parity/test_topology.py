@@ -264,10 +264,28 @@ def check_cost(starling, case):
         )
 
 
+def check_without(starling, _):
+    """A family is made again; of a W that is given, the stochastic complement is left."""
+    n, lost, left = 7, [3, 5], [0, 1, 2, 4, 6]
+    w = np.random.default_rng(4).random((n, n)) * (1 - np.eye(n))
+    w = (w + w.T) / 20
+    w += np.diag(1 - w.sum(1))
+    part = w[np.ix_(left, lost)] @ np.linalg.inv(np.eye(2) - w[np.ix_(lost, lost)])
+    rest = w[np.ix_(left, left)] + part @ w[np.ix_(lost, left)]
+    ring = {"nodes": 8, "family": "ring"}
+    for topology, rho in ((ring, 2 / 3), ({"W": w.tolist()}, np.linalg.eigvalsh(rest)[-2])):
+        said = analyse(starling, topology, "--without", "3,5")
+        expect("rho of those who are left", said["rho"], rho)
+        if not said["notes"][0].startswith("Without 3,5"):
+            raise AssertionError(f"no word of it: {said['notes']}")
+
+
 COSTS = ("ring", "torus", "star", "one-peer exponential of 16", "alternating matchings")
 COSTS = [case for case in CASES if case.name in COSTS]
 TESTS = [(f"gossip: {case.name}", check_case, case) for case in CASES[:: 4 if QUICK else 1]]
 TESTS += [(f"cost: {case.name}", check_cost, case) for case in COSTS[: 1 if QUICK else None]]
+
+TESTS += [("without some nodes", check_without, None)]
 
 
 def main():

@@ -199,6 +199,8 @@ size_t findings_notes(const findings *f, char notes[NOTES_MAX][NOTE_BYTES]) {
     size_t count = 0;
     char name[64], mended[NOTE_BYTES / 2];
 #define NOTE(...) snprintf(notes[count++], NOTE_BYTES, __VA_ARGS__)
+    if (f->asked.note != NULL && f->asked.note[0] != '\0')
+        NOTE("%s", f->asked.note);
     if (!f->structure.connected)
         NOTE("The graph falls into %u parts; the largest has %u of %u nodes. Nothing can be "
              "trained on it: nodes of one part never hear of another's.",

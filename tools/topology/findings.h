@@ -16,6 +16,7 @@ typedef struct inquiry {
     const sl_topology *topology;  /* borrowed; NULL: formulas of spec */
     const sl_topology_spec *spec; /* borrowed */
     const sl_links *links;        /* borrowed; NULL: no times */
+    const char *note;             /* borrowed; how the topology came about; "", NULL: nothing */
     uint64_t parameters;          /* parameters of the model */
     double epsilon;               /* target consensus error */
     bool eigenvalues;             /* all of them */

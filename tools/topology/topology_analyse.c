@@ -1,6 +1,6 @@
 /* topology_analyse.c - `starling topology analyse`: what is known of a topology, and whether it
  * meets conditions. */
-#include <errno.h>
+#include <ctype.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ enum { REQUIREMENTS_MAX = 32 };
 #define PARAMETERS_MAX 1000000000000000
 
 typedef struct request {
-    const char *file, *links;
+    const char *file, *links, *without;
     const char *requirements[REQUIREMENTS_MAX];
     size_t requirement_count;
     uint64_t parameters;
@@ -43,14 +43,15 @@ static int take_requirement(void *asked, const command_option *row, const char *
 
 typedef struct subject {
     sl_topology_spec spec;
-    sl_topology *topology;     /* owned; NULL: too large to be built */
-    sl_experiment *experiment; /* owned; NULL: a topology file */
-    sl_links *links;           /* owned; NULL: no times */
+    const sl_topology *topology; /* NULL: too large to be built */
+    sl_topology *opened;         /* what it is, if not an experiment's */
+    sl_experiment *experiment;   /* owned; NULL: a topology file */
+    sl_links *links;             /* owned; NULL: no times */
+    char note[NOTE_BYTES];       /* how it came about; "": as the file says */
 } subject;
 
 static void subject_close(subject *s) {
-    if (s->experiment == NULL)
-        sl_topology_close(&s->topology);
+    sl_topology_close(&s->opened);
     sl_experiment_close(&s->experiment);
     sl_links_close(&s->links);
 }
@@ -71,25 +72,97 @@ static bool is_too_large(const char *path, sl_topology_spec *spec) {
 static int open_topology(subject *s, const char *path, sl_error *error) {
     if (is_too_large(path, &s->spec))
         return 0;
-    return sl_topology_inspect(&s->topology, path, error);
+    int result = sl_topology_inspect(&s->opened, path, error);
+    s->topology = s->opened;
+    return result;
 }
 
 static int open_experiment(subject *s, const char *path, sl_error *error) {
     int result = sl_experiment_load(&s->experiment, path, NULL, 0, error);
-    if (result != 0)
-        return result;
+    if (result == 0)
+        s->topology = s->experiment->topology;
+    return result;
+}
+
+/* ---- without some nodes ---- */
+
+/* Strikes the nodes of "3,5" from members (nodes). */
+static int strike(bool *is_member, uint32_t nodes, const char *text, sl_error *error) {
+    for (const char *at = text;; at++) {
+        char *end;
+        const unsigned long long node = strtoull(at, &end, 10);
+        if (!isdigit((unsigned char)*at) || (*end != '\0' && *end != ',') || node >= nodes ||
+            !is_member[node])
+            return sl_fail(error, SL_EINVAL,
+                           "--without %s: expected different nodes from 0 to %u, such as 0,%u",
+                           text, nodes - 1, nodes - 1);
+        is_member[node] = false;
+        if (*end == '\0')
+            return 0;
+        at = end;
+    }
+}
+
+static void note_regrouping(subject *s, const char *without, uint32_t left,
+                            const sl_regrouping *how) {
+    const sl_topology_spec *spec = sl_topology_description(s->topology);
+    int used = snprintf(s->note, sizeof s->note,
+                        "Without %.200s, as a run goes on after their loss: ", without);
+    if (how->is_family)
+        snprintf(s->note + used, sizeof s->note - (size_t)used,
+                 "family %s again, of the %u that are left.",
+                 sl_family_describe(spec->family)->name, left);
+    else
+        snprintf(s->note + used, sizeof s->note - (size_t)used,
+                 "the graph of the %u that are left, numbered anew in their order%s.", left,
+                 how->bridges > 0 ? ", joined by new edges, since it would have been in parts"
+                                  : "");
+}
+
+static int leave_out(subject *s, const char *without, sl_error *error) {
+    const uint32_t nodes = s->topology != NULL ? sl_topology_nodes(s->topology) : 0;
+    bool *is_member = malloc(nodes + 1);
+    uint32_t *members = malloc((nodes + 1) * sizeof *members), count = 0;
+    sl_topology *among = NULL;
+    sl_regrouping how;
+    int result = !is_member || !members
+                     ? sl_fail(error, SL_ENOMEM, "out of memory for %u nodes", nodes)
+                 : nodes == 0 ? sl_fail(error, SL_EINVAL, "--without: the graph is too large")
+                              : 0;
+    if (result == 0) {
+        memset(is_member, true, nodes);
+        result = strike(is_member, nodes, without, error);
+    }
+    for (uint32_t i = 0; result == 0 && i < nodes; i++)
+        if (is_member[i])
+            members[count++] = i;
+    if (result == 0)
+        result = count == 0
+                     ? sl_fail(error, SL_EINVAL, "--without %s: no node would be left", without)
+                     : sl_topology_among(&among, &how, s->topology, members, count, error);
+    if (result == 0) {
+        note_regrouping(s, without, count, &how);
+        sl_topology_close(&s->opened);
+        s->topology = s->opened = among;
+    }
+    free(is_member);
+    free(members);
+    return result;
+}
+
+/* ---- links ---- */
+
+static int open_own_links(subject *s, sl_error *error) {
+    if (s->experiment == NULL || !forecast_is_wanted(&s->experiment->network))
+        return 0;
     const sl_network_config *network = &s->experiment->network;
-    s->topology = s->experiment->topology;
-    sl_link link = {network->bandwidth_mbit, network->latency_ms};
-    return forecast_is_wanted(network)
-               ? sl_links_uniform(&s->links, sl_topology_nodes(s->topology), link, error)
-               : 0;
+    const sl_link link = {network->bandwidth_mbit, network->latency_ms};
+    return sl_links_uniform(&s->links, sl_topology_nodes(s->topology), link, error);
 }
 
 static int open_links(subject *s, const request *r, sl_error *error) {
     if (r->links == NULL)
-        return 0;
-    sl_links_close(&s->links);
+        return open_own_links(s, error);
     int result = sl_links_load(&s->links, r->links, error);
     uint32_t nodes = s->topology ? sl_topology_nodes(s->topology) : s->spec.nodes;
     if (result != 0 || sl_links_nodes(s->links) == nodes)
@@ -101,6 +174,8 @@ static int open_links(subject *s, const request *r, sl_error *error) {
 static int open_subject(subject *s, const request *r, sl_error *error) {
     int result = is_topology_file(r->file) ? open_topology(s, r->file, error)
                                            : open_experiment(s, r->file, error);
+    if (result == 0 && r->without != NULL && (result = leave_out(s, r->without, error)) != 0)
+        sl_fail_prefix(error, result, "%s", r->file);
     return result == 0 ? open_links(s, r, error) : result;
 }
 
@@ -132,6 +207,7 @@ static int analyse(const request *r) {
     int result = open_subject(&s, r, &error), code = TOOL_USAGE;
     inquiry asked = {.topology = s.topology,
                      .spec = &s.spec,
+                     .note = s.note,
                      .links = s.links,
                      .parameters = r->parameters,
                      .epsilon = r->epsilon,
@@ -185,6 +261,10 @@ static const command_option
                          .offset = offsetof(request, parameters),
                          .min = 1,
                          .max = PARAMETERS_MAX},
+    option_without = {"without", .argument = "NODES",
+                      .help = "what is left once these are lost, such as 3,5: as a run goes on "
+                              "without them",
+                      .take = take_text, .offset = offsetof(request, without)},
     option_links = {"links",
                     .argument = "FILE",
                     .otherwise = "an experiment's network.*",
@@ -203,7 +283,7 @@ static const command_option
     option_own_wide = OPTION_WIDE(request);
 
 static const command_option *const option_rows[] = {
-    &option_json,    &option_require,  &option_parameters, &option_links,
+    &option_json,    &option_require,  &option_parameters, &option_links, &option_without,
     &option_epsilon, &option_spectrum, &option_own_wide,   NULL,
 };
 
