@@ -28,6 +28,10 @@ extern "C" {
 #define SL_RECORD_ROUNDS_MAX 4096
 #define SL_SPEEDS_MAX 4096
 
+/* Which models a run folder keeps: each node's and their mean, the mean only, or none. An agent by
+ * itself knows no mean: of MEAN it keeps its own. */
+typedef enum sl_kept_models { SL_MODELS_ALL, SL_MODELS_MEAN, SL_MODELS_NONE } sl_kept_models;
+
 typedef struct sl_record_config {
     uint64_t every;    /* rounds between recorded (evaluated) rounds; 0: about 20 records a run. The
                           last round is always recorded */
@@ -35,6 +39,7 @@ typedef struct sl_record_config {
                           sl_record_evaluated */
     uint64_t parameters_at[SL_RECORD_ROUNDS_MAX]; /* rising; 0 = the initial parameters */
     size_t parameters_at_count;
+    sl_kept_models models;
     bool safetensors; /* models of the run folder also have names and shapes of tensors */
 } sl_record_config;
 

@@ -12,8 +12,11 @@
  *   model-<rank>.npy     final parameters of each node, float32 (d); model.npy their mean
  *   model-best.npy       the best mean, or agent's model, so far; model-last.npy the last recorded
  *                        mean of a run that failed
- *   model*.safetensors   beside each of these: the same with names and shapes of tensors
- *   summary.json         the final table */
+ *   model*.safetensors   beside model.npy, model-best, model-last, and an agent's own: the same
+ *                        with names and shapes of tensors
+ *   summary.json         the final table
+ *
+ * record.models says which models are kept; others are passed over. */
 #ifndef STARLING_FOLDER_H
 #define STARLING_FOLDER_H
 
@@ -64,8 +67,8 @@ SL_API int sl_folder_consensus(sl_folder *folder, uint64_t round, const sl_conse
                                sl_error *error);
 SL_API int sl_folder_parameters(sl_folder *folder, uint64_t round, uint32_t rank, const float *x,
                                 size_t dimension, double push_sum_weight, sl_error *error);
-/* Writes x (dimension) as model-RANK<which>.npy, or for rank -1 as model<which>.npy, and beside it
- * as .safetensors. */
+/* Writes x (dimension) as model-RANK<which>.npy, or for rank -1 as model<which>.npy, and all but
+ * one of many nodes' beside it as .safetensors. */
 SL_API int sl_folder_model(sl_folder *folder, int64_t rank, const char *which, const float *x,
                            size_t dimension, sl_error *error);
 

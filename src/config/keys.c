@@ -35,6 +35,8 @@ static const char *const partitions[] = {
 
 static const char *const on_changes[] = {"keep", "share", NULL};
 
+static const char *const kept_models[] = {"all", "mean", "none", NULL};
+
 #define AT(field) .offset = offsetof(sl_experiment, field)
 #define COUNTED(field, count) AT(field), .count_offset = offsetof(sl_experiment, count)
 #define BETWEEN(low, high) SL_KEY_BETWEEN(low, high)
@@ -193,8 +195,13 @@ static const sl_key behind[] = {
      .help = "rounds between evaluations; 0 = about 20 evaluations in a run"},
     {"record.evaluate", SL_KEY_U32, AT(record.evaluate), BETWEEN(0, SL_NODES_MAX), .fallback = "0",
      .help = "nodes whose models are evaluated, evenly spread; 0 = all, or 32 of more than 100"},
+    {"record.models", .is_later = true, .type = SL_KEY_CHOICE, AT(record.models),
+     .choices = kept_models, .fallback = "\"all\"",
+     .help =
+         "models that the run folder keeps: each node's and their mean (all), only the mean, or "
+         "none"},
     {"record.safetensors", SL_KEY_BOOL, AT(record.safetensors), .fallback = "true",
-     .help = "write models as safetensors too, with names and shapes of tensors"},
+     .help = "write averaged models as safetensors too, with names and shapes of tensors"},
     {"record.parameters_at", SL_KEY_U64S, COUNTED(record.parameters_at, record.parameters_at_count),
      BETWEEN(0, 1e12), .length_max = SL_RECORD_ROUNDS_MAX, .fallback = "[]",
      .help = "rounds after which parameters are recorded; 0 = before the first"},

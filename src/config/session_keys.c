@@ -10,19 +10,13 @@
 #include "config/keys.h"
 #include "config/tree.h"
 
-static const char *const unused[] = {"model.",
-                                     "data.",
-                                     "network.",
-                                     "loss_limit",
-                                     "optimizer.",
-                                     "record.evaluate",
-                                     "rounds",
-                                     "epochs",
-                                     "final_average",
-                                     "record.parameters_at",
-                                     "record.safetensors",
-                                     "checkpoint.",
-                                     "monitor."};
+static const char *const unused[] = {"model.",        "data.",
+                                     "network.",      "loss_limit",
+                                     "optimizer.",    "record.evaluate",
+                                     "rounds",        "epochs",
+                                     "final_average", "record.parameters_at",
+                                     "record.models", "record.safetensors",
+                                     "checkpoint.",   "monitor."};
 enum { UNUSED = sizeof unused / sizeof *unused };
 
 static bool is_unused(const char *path) {

@@ -36,6 +36,7 @@ typedef struct line {
 struct sl_folder {
     char path[SL_PATH_MAX];
     bool all_nodes;
+    sl_kept_models kept;
     uint32_t nodes;
     sl_files files;
     sl_lines *metrics; /* (nodes) */
@@ -208,6 +209,7 @@ static int make(sl_folder **out, const char *path, const sl_experiment *experime
     f->all_nodes = all_nodes;
     f->nodes = sl_experiment_ranks(experiment);
     f->in_order = true;
+    f->kept = experiment->record.models;
     f->writes_safetensors = experiment->record.safetensors;
     *out = f;
     return 0;
@@ -449,14 +451,26 @@ static void model_name(char name[NAME_MAX_BYTES], int64_t rank, const char *whic
         snprintf(name, NAME_MAX_BYTES, "model-%lld%s%s", (long long)rank, which, ending);
 }
 
+/* Of a whole run's folder, one of its many nodes. An agent's own is the result that it has. */
+static bool is_one_of_many(const sl_folder *f, int64_t rank) {
+    return f->all_nodes && rank >= 0;
+}
+
+static bool is_kept(const sl_folder *f, int64_t rank) {
+    return f->kept == SL_MODELS_ALL || (f->kept == SL_MODELS_MEAN && !is_one_of_many(f, rank));
+}
+
+/* One that is not kept is passed over. */
 static int write_model(sl_folder *f, int64_t rank, const char *which, const float *x,
                        size_t dimension, sl_sync sync, sl_error *error) {
     char name[NAME_MAX_BYTES], head[SL_NPY_HEAD_BYTES];
     const size_t bytes = dimension * sizeof *x;
+    if (!is_kept(f, rank))
+        return 0;
     sl_npy_head(head, dimension);
     model_name(name, rank, which, ".npy");
     int result = write_whole(f, name, head, sizeof head, x, bytes, sync, error);
-    if (result != 0 || f->head == NULL)
+    if (result != 0 || f->head == NULL || is_one_of_many(f, rank))
         return result;
     model_name(name, rank, which, ".safetensors");
     return write_whole(f, name, f->head, f->head_bytes, x, bytes, sync, error);
@@ -467,7 +481,7 @@ static int write_model(sl_folder *f, int64_t rank, const char *which, const floa
 int sl_folder_model(sl_folder *f, int64_t rank, const char *which, const float *x, size_t dimension,
                     sl_error *error) {
     return write_model(f, rank, which, x, dimension,
-                       f->all_nodes && rank >= 0 ? SL_SYNC_LATER : SL_SYNC_NAME, error);
+                       is_one_of_many(f, rank) ? SL_SYNC_LATER : SL_SYNC_NAME, error);
 }
 
 int sl_folder_best(sl_folder *f, int64_t rank, uint64_t round, const sl_evaluation *evaluation,
@@ -484,7 +498,7 @@ int sl_folder_best(sl_folder *f, int64_t rank, uint64_t round, const sl_evaluati
 
 int sl_folder_remember(sl_folder *f, uint64_t round, const sl_evaluation *evaluation,
                        const float *x, size_t dimension, sl_error *error) {
-    if (!isfinite(evaluation->loss))
+    if (!isfinite(evaluation->loss) || f->kept == SL_MODELS_NONE)
         return 0;
     if (f->last == NULL && (f->last = malloc(dimension * sizeof *f->last)) == NULL)
         return sl_fail(error, SL_ENOMEM, "out of memory for a copy of %zu parameters", dimension);
@@ -514,29 +528,7 @@ int sl_folder_summary(sl_folder *f, const sl_summary *s, sl_error *error) {
     int result = sync_all(f, error);
     if (result != 0)
         return result;
-    json_t *nodes = json_array();
-    for (size_t i = 0; i < s->record_count; i++)
-        sl_json_append(&nodes, sl_node_json(&s->records[i]));
-    json_t *root =
-        json_pack("{ss sI sI so so}", "driver", s->driver, "rounds", (json_int_t)s->rounds, "nodes",
-                  (json_int_t)s->nodes, "seconds", sl_number_json(s->seconds), "per_node", nodes);
-    if (s->has_consensus) {
-        sl_json_set(&root, "mean_model",
-                    json_pack("{so so}", "loss", sl_number_json(s->consensus.mean_model.loss),
-                              "accuracy", sl_number_json(s->consensus.mean_model.accuracy)));
-        sl_json_set(&root, "consensus_distance", sl_number_json(s->consensus.distance));
-    }
-    const sl_record *averaged = sl_summary_averaged(s);
-    if (averaged != NULL)
-        sl_json_set(&root, "final_average", sl_average_json(averaged));
-    sl_members_json(&root, s);
-    if (f->best_round > 0)
-        sl_json_set(&root, "best",
-                    json_pack("{sI so so}", "round", (json_int_t)f->best_round, "loss",
-                              sl_number_json(f->best.loss), "accuracy",
-                              sl_number_json(f->best.accuracy)));
-    if (s->predicted_seconds > 0)
-        sl_json_set(&root, "predicted_seconds", sl_number_json(s->predicted_seconds));
+    json_t *root = sl_summary_json(s, f->best_round, &f->best);
     char *text = json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
     json_decref(root);
     if (text == NULL)

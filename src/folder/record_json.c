@@ -29,7 +29,8 @@ json_t *sl_record_json(const sl_record *r) {
         times_json(&r->times), "time", sl_number_json(r->time_s));
 }
 
-json_t *sl_node_json(const sl_record *record) {
+/* A line of metrics, with whom the node refused. */
+static json_t *node_json(const sl_record *record) {
     json_t *node = sl_record_json(record), *refused = json_object();
 #define ADD(kind, name)                                                                            \
     sl_json_set(&refused, name, json_integer((json_int_t)record->refused[kind]));
@@ -54,7 +55,8 @@ const sl_record *sl_summary_averaged(const sl_summary *s) {
     return NULL;
 }
 
-json_t *sl_average_json(const sl_record *record) {
+/* Of any node, as all have the same: how far apart the models were that were averaged last. */
+static json_t *average_json(const sl_record *record) {
     return json_pack("{so}", "distance_before", sl_number_json(record->averaged_distance));
 }
 
@@ -80,7 +82,8 @@ static json_t *ranks_json(const sl_summary *s) {
     return all;
 }
 
-void sl_members_json(json_t **root, const sl_summary *s) {
+/* Whom the others have gone on without, and when parts of the network became one again, if any. */
+static void set_members(json_t **root, const sl_summary *s) {
     if (s->member_count > 0) {
         sl_json_set(root, "members", ranks_json(s));
         sl_json_set(root, "minority", json_boolean(s->minority));
@@ -89,4 +92,36 @@ void sl_members_json(json_t **root, const sl_summary *s) {
         sl_json_set(root, "missing", json_string(s->missing));
     if (s->loss_count > 0)
         sl_json_set(root, "lost", losses_json(s));
+}
+
+static json_t *evaluation_json(const sl_evaluation *e) {
+    return json_pack("{so so}", "loss", sl_number_json(e->loss), "accuracy",
+                     sl_number_json(e->accuracy));
+}
+
+static json_t *best_json(uint64_t round, const sl_evaluation *e) {
+    return json_pack("{sI so so}", "round", (json_int_t)round, "loss", sl_number_json(e->loss),
+                     "accuracy", sl_number_json(e->accuracy));
+}
+
+json_t *sl_summary_json(const sl_summary *s, uint64_t best_round, const sl_evaluation *best) {
+    json_t *nodes = json_array();
+    for (size_t i = 0; i < s->record_count; i++)
+        sl_json_append(&nodes, node_json(&s->records[i]));
+    json_t *root =
+        json_pack("{ss sI sI so so}", "driver", s->driver, "rounds", (json_int_t)s->rounds, "nodes",
+                  (json_int_t)s->nodes, "seconds", sl_number_json(s->seconds), "per_node", nodes);
+    if (s->has_consensus) {
+        sl_json_set(&root, "mean_model", evaluation_json(&s->consensus.mean_model));
+        sl_json_set(&root, "consensus_distance", sl_number_json(s->consensus.distance));
+    }
+    const sl_record *averaged = sl_summary_averaged(s);
+    if (averaged != NULL)
+        sl_json_set(&root, "final_average", average_json(averaged));
+    set_members(&root, s);
+    if (best_round > 0)
+        sl_json_set(&root, "best", best_json(best_round, best));
+    if (s->predicted_seconds > 0)
+        sl_json_set(&root, "predicted_seconds", sl_number_json(s->predicted_seconds));
+    return root;
 }

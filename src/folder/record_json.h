@@ -12,11 +12,7 @@ json_t *sl_number_json(double value);
 json_t *sl_consensus_json(uint64_t round, const sl_consensus *consensus);
 /* A line of metrics. */
 json_t *sl_record_json(const sl_record *record);
-/* The same, with whom the node refused: for the summary. */
-json_t *sl_node_json(const sl_record *record);
-/* Of any node, as all have the same: how far apart the models were that were averaged last. */
-json_t *sl_average_json(const sl_record *record);
-/* Whom the others have gone on without, and when parts of the network became one again, if any. */
-void sl_members_json(json_t **root, const sl_summary *summary);
+/* All of summary.json. best_round: in which the best averaged model was evaluated; 0: in none. */
+json_t *sl_summary_json(const sl_summary *summary, uint64_t best_round, const sl_evaluation *best);
 
 #endif

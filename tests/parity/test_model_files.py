@@ -68,13 +68,49 @@ def initial(folder):
 
 def test_what_a_run_writes_can_be_read(scene):
     folder = simulate(scene, "out")
-    for name in ("model", "model-0", "model-3", "model-best"):
+    for name in ("model", "model-best"):
         tensors, numbers = read(os.path.join(folder, name + ".safetensors"))
         check({k: v.shape for k, v in tensors.items()} == MLP, f"{name}: {tensors.keys()}")
         vector = numpy.load(os.path.join(folder, name + ".npy"))
         check(vector.tobytes() == numbers.tobytes(), f"{name}: not the numbers of .npy")
+    stored = [f for f in os.listdir(folder) if f.startswith("model-") and "safe" in f]
+    check(stored == ["model-best.safetensors"], f"models of nodes are stored twice: {stored}")
     folder = simulate(scene, "plain", record__safetensors=False)
     check(not [f for f in os.listdir(folder) if "safetensors" in f], "written although refused")
+
+
+MEAN = ["model-best.npy", "model-best.safetensors", "model.npy", "model.safetensors"]
+KEPT = {"none": [], "mean": MEAN, "all": sorted(MEAN + [f"model-{i}.npy" for i in range(4)])}
+
+
+def test_a_run_folder_keeps_the_models_that_are_asked_for(scene):
+    """Nothing else changes; who looks for a model that is not there is told why."""
+    rows = set()
+    for driver in "sim", "run":
+        for models, kept in KEPT.items():
+            path = scene.experiment(rounds=2, topology__nodes=4, record__models=models)
+            out = scene.path(f"{driver}-{models}")
+            result = scene.call(driver, path, "--out", out)
+            check(result.code == 0, result.err)
+            found = sorted(f for f in os.listdir(out) if f.startswith("model"))
+            check(found == kept, f"{driver}, {models}: {found}")
+            with open(os.path.join(out, "summary.json")) as file:
+                summary = json.load(file)
+            rows.add(json.dumps([summary["mean_model"], summary["best"]]))
+            made = scene.call("average", out)
+            if models != "all":
+                made.check_refused("holds no model-RANK.npy", 'record.models "all"')
+    check(len(rows) == 1, rows)
+
+
+def test_a_run_that_fails_keeps_no_model_where_none_is_asked_for(scene):
+    for models, told in ("none", False), ("mean", True):
+        path = scene.experiment(rounds=40, record__models=models, optimizer__learning_rate=1e6)
+        out = scene.path(models)
+        result = scene.call("sim", path, "--set", "record.every=1", "--out", out)
+        check(result.code == 1 and ("model-last.npy" in result.err) == told, result.err)
+        left = any(f.startswith("model-last") for f in os.listdir(out))
+        check(left == told, f"{models}: {os.listdir(out)}")
 
 
 def test_a_run_starts_from_what_another_program_wrote(scene):
@@ -123,6 +159,8 @@ def test_a_file_that_does_not_fit_is_refused_by_name(scene):
 run_tests(
     [
         test_what_a_run_writes_can_be_read,
+        test_a_run_folder_keeps_the_models_that_are_asked_for,
+        test_a_run_that_fails_keeps_no_model_where_none_is_asked_for,
         test_a_run_starts_from_what_another_program_wrote,
         test_a_run_goes_on_where_one_ended,
         test_a_file_that_does_not_fit_is_refused_by_name,

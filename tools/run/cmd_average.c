@@ -99,8 +99,11 @@ static int add_folder(average *a, const char *folder, sl_error *error) {
     free(files);
     return result != 0 || a->count > before
                ? result
-               : sl_fail(error, SL_EFILE, "%s: holds no model-RANK.npy, and no good checkpoint",
-                         folder);
+               : sl_fail(error, SL_EFILE, "%s: holds no model-RANK.npy, and no good checkpoint%s",
+                         folder,
+                         a->trial.experiment->record.models != SL_MODELS_ALL
+                             ? "; record.models \"all\" keeps the models of nodes"
+                             : "");
 }
 
 static int write_model(const average *a, const char *path, sl_error *error) {

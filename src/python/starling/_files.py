@@ -66,13 +66,22 @@ def _npy(path):
         raise Error(f"{path}: not a .npy file that numpy reads: {problem}", "SL_EFILE") from None
 
 
+def _keeps_none(run):
+    try:
+        config = json.loads(read_file(os.path.join(run, "config.json")))
+        return config["record"]["models"] == "none"
+    except (Error, OSError, ValueError, KeyError, TypeError):
+        return False
+
+
 def _find(run):
     if not os.path.isdir(run):
         return run
     for name in NAMES:
         if os.path.exists(os.path.join(run, name)):
             return os.path.join(run, name)
-    raise Error(f"{run}: holds no model ({' or '.join(NAMES[:2])})", "SL_EFILE")
+    why = '; its run kept none (record.models "none")' if _keeps_none(run) else ""
+    raise Error(f"{run}: holds no model ({' or '.join(NAMES[:2])}){why}", "SL_EFILE")
 
 
 def load(run: str | os.PathLike[str]) -> dict[str, Any]:
