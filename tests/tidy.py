@@ -456,13 +456,22 @@ def planted_texts(sources):
                 yield f"{name}: {path} has it {times} times: {before}"
 
 
+def listings_of_sources(sources):
+    """what docs/your-algorithm.md lists stands in the sources"""
+    code = "\n".join(read(path) for path in sources.c if path.startswith("src/"))
+    for listing in re.findall(r"```c\n(.*?)```", read("docs/your-algorithm.md"), re.S):
+        for piece in re.split(r"^\.\.\.\n", listing, flags=re.M):
+            if piece not in code:
+                yield f"it does not: {piece[:60]!r}"
+
+
 RULES = [
     *(floor_table, folders_told, includes_point_down, command_is_public),
     *(no_circle_of_files, no_circle_of_headers, no_circle_of_folders),
     *(library_names, library_is_quiet, no_mutable_globals),
     *(line_length, file_length, function_length, c_format, python_format, python_compiles),
     *(file_heads, header_guards, switches_without_default, versions),
-    *(protocol_page, planted_texts),
+    *(protocol_page, planted_texts, listings_of_sources),
 ]
 
 
