@@ -79,16 +79,22 @@ static json_t *from_here(json_t *value) {
 }
 
 /* Reads JSON, or else text. Keys of text take text only, so that data.path=2024 is a folder. */
-static json_t *override_value(const sl_key *k, const char *text) {
+static int override_value(json_t **out, const sl_key *k, const char *path, const char *text,
+                          sl_error *error) {
     char *typed = sl_text_typed(text);
-    json_t *value =
-        typed != NULL ? json_loads(typed, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL) : NULL;
+    if (typed == NULL)
+        return sl_fail(error, SL_ENOMEM, "--set %s: out of memory", path);
+    json_t *value = json_loads(typed, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL);
     free(typed);
     bool is_text = k != NULL && (k->type == SL_KEY_TEXT || k->type == SL_KEY_PATH);
-    if (value != NULL && (json_is_string(value) || !is_text))
-        return value;
-    json_decref(value);
-    return json_string(text);
+    if (value == NULL || (is_text && !json_is_string(value))) {
+        json_decref(value);
+        value = json_string(text);
+    }
+    *out = value;
+    return value != NULL
+               ? 0
+               : sl_fail(error, SL_EINVAL, "--set %s: the value is not valid UTF-8", path);
 }
 
 static int apply_override(json_t *root, const char *text, sl_error *error) {
@@ -101,9 +107,10 @@ static int apply_override(json_t *root, const char *text, sl_error *error) {
     memcpy(path, text, (size_t)(equals - text));
     path[equals - text] = '\0';
     const sl_key *k = sl_key_find(path);
-    json_t *value = override_value(k, equals + 1);
-    if (value == NULL)
-        return sl_fail(error, SL_EINVAL, "--set %s: the value is not valid UTF-8", path);
+    json_t *value = NULL;
+    const int read = override_value(&value, k, path, equals + 1, error);
+    if (read != 0)
+        return read;
     if (strcmp(path, "topology") == 0 || (k != NULL && k->type == SL_KEY_PATH))
         value = from_here(value);
     else if (k == NULL && !sl_keys_have_group(path) && strncmp(path, "topology.", 9) != 0 &&
