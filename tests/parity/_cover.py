@@ -82,6 +82,7 @@ SCHEDULES = [
     ({"family": "matcha", "nodes": 6, "base": "complete"}, {"name": "d-psgd"}),
     (SLOTS, {"name": "gradient-tracking"}),
     ({"family": "random-matching", "nodes": 6, "period": 12}, {"name": "noloco", "period": 2}),
+    ({"family": "epidemic", "nodes": 6, "degree": 3, "period": 12}, {"name": "d-psgd"}),
 ]
 
 OPTIMIZERS = [
