@@ -27,7 +27,8 @@ typedef enum sl_data_kind {
     X(IID, "iid")                                                                                  \
     X(SHARDS, "shards")                                                                            \
     X(DIRICHLET, "dirichlet")                                                                      \
-    X(SPEAKERS, "speakers")
+    X(SPEAKERS, "speakers")                                                                        \
+    X(LISTED, "listed")
 typedef enum sl_partition_kind {
 #define SL_PARTITION_ENUM(kind, name) SL_PARTITION_##kind,
     SL_PARTITIONS(SL_PARTITION_ENUM)
@@ -47,6 +48,7 @@ typedef struct sl_data_config {
     sl_partition_kind partition;
     uint32_t shards_per_node; /* shards */
     double alpha;             /* dirichlet */
+    char owners[SL_PATH_MAX]; /* listed: file with the node of each training sample */
     sl_on_change on_change;
     sl_switch standardise; /* divide pixels by their channel's deviation? auto: for lenet5 and
                               resnet20 */

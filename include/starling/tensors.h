@@ -40,20 +40,22 @@ SL_API int sl_safetensors_head(char **out, size_t *bytes, const sl_tensor *tenso
 /* The same of a .npy file of one axis, format version 1.0. */
 SL_API void sl_npy_head(char out[SL_NPY_HEAD_BYTES], size_t dimension);
 
-/* A .npy file in memory, of format version 1 to 3. */
+/* An array of NumPy's, in memory: integers, booleans, float32 or float64, of either byte order. */
 typedef struct sl_npy {
-    char kind; /* of its numbers: 'b'ool, 'i'nteger, 'u'nsigned, 'f'loat */
-    size_t number_bytes;
+    char kind;    /* NumPy's: 'b', 'i', 'u' or 'f' */
+    size_t bytes; /* of a number */
     bool big_endian, fortran;
-    size_t axes, shape[SL_TENSOR_AXES_MAX]; /* (axes) */
-    const unsigned char *numbers;           /* into the bytes that it was read from */
+    size_t shape[SL_TENSOR_AXES_MAX], axes;
+    size_t count;                 /* of its numbers, at least 1 */
+    const unsigned char *numbers; /* (count) borrowed, of any alignment */
 } sl_npy;
-
-/* Reads the head of a whole file of `size` bytes, which *out points into. SL_EFILE says what it is:
- * cut off, empty, or of numbers that are neither integers, booleans, float32 nor float64. */
+/* Do these bytes begin as a .npy file? */
+SL_API bool sl_npy_is(const void *bytes, size_t size);
+/* A whole .npy file, of format version 1 to 3, which *out borrows. SL_EFILE, without the file's
+ * name. */
 SL_API int sl_npy_parse(sl_npy *out, const void *bytes, size_t size, sl_error *error);
-/* Of a file of two axes. */
-SL_API double sl_npy_entry(const sl_npy *a, size_t row, size_t column);
+/* The number at `index` in C order, whatever the array's own is. */
+SL_API double sl_npy_number(const sl_npy *array, size_t index);
 
 /* Reads the model's tensors from a file of either format, into x (the sum of their sizes). SL_EFILE
  * names file and tensor, and both shapes where they differ: the file must hold these tensors and no

@@ -181,6 +181,9 @@ static const sl_key behind[] = {
     {"data.partition.alpha", SL_KEY_REAL, AT(data.alpha), BETWEEN(1e-6, 1e6), .fallback = "0.1",
      .help = "dirichlet: concentration; smaller is more uneven",
      USED_BY("data.partition.name", "dirichlet")},
+    {"data.partition.path", .is_later = true, .type = SL_KEY_PATH, AT(data.owners),
+     .fallback = "\"\"", .help = "listed: text or .npy file with the node of each training sample",
+     USED_BY("data.partition.name", "listed")},
     {"data.on_change", .is_later = true, .type = SL_KEY_CHOICE, AT(data.on_change),
      .choices = on_changes, .fallback = "\"keep\"",
      .help = "when peers are lost or join, training samples keep their ranks, or are shared anew "

@@ -64,7 +64,18 @@ static bool is_problem(const sl_learner *learner) {
     return learner->problem.ops != NULL;
 }
 
-static void describe_partition(char *text, size_t size, const sl_data_config *config) {
+static void describe_list(char *text, size_t size, const sl_learner *learner) {
+    uint32_t least = UINT32_MAX, most = 0;
+    for (uint32_t rank = 0; rank < learner->settings.nodes; rank++) {
+        const uint32_t own = sl_shares_size(&learner->shares, rank);
+        least = own < least ? own : least;
+        most = own > most ? own : most;
+    }
+    snprintf(text, size, "listed, %u to %u a node", least, most);
+}
+
+static void describe_partition(char *text, size_t size, const sl_learner *learner) {
+    const sl_data_config *config = &learner->settings.data;
     switch (config->partition) {
     case SL_PARTITION_IID:
         snprintf(text, size, "iid");
@@ -78,6 +89,9 @@ static void describe_partition(char *text, size_t size, const sl_data_config *co
     case SL_PARTITION_SPEAKERS:
         snprintf(text, size, "speakers");
         return;
+    case SL_PARTITION_LISTED:
+        describe_list(text, size, learner);
+        return;
     }
 }
 
@@ -85,7 +99,7 @@ static void describe_network(sl_learner *learner) {
     const sl_learner_settings *settings = &learner->settings;
     char model[SL_LAYERS_MAX * 11], partition[64] = "";
     sl_model_describe(model, sizeof model, &settings->model, &learner->network.table);
-    describe_partition(partition, sizeof partition, &settings->data);
+    describe_partition(partition, sizeof partition, learner);
     snprintf(learner->description, DESCRIPTION_MAX, "%s, %zu parameters; %s, %u train, %u test, %s",
              model, learner->network.table.dimension, sl_data_name(settings->data.kind),
              learner->data.train.count, learner->data.test.count, partition);
@@ -192,8 +206,9 @@ static int open_with_data(sl_learner *learner, sl_error *error) {
         result = open_rows(learner, error);
     if (result != 0)
         return result;
-    learner->data_hash =
-        sl_samples_hash(sl_samples_hash(SL_HASH_START, &learner->data.train), &learner->data.test);
+    learner->data_hash = sl_shares_hash(
+        sl_samples_hash(sl_samples_hash(SL_HASH_START, &learner->data.train), &learner->data.test),
+        &learner->shares);
     describe_network(learner);
     return sl_data_warn(&learner->data, &data, learner->warning, error);
 }

@@ -164,10 +164,6 @@ def test_matrices_of_numpy(scene):
     ):
         np.save(scene.path(name), array)
         hold(scene, name, array.astype("f8"))
-        taken = scene.call("topology", "analyse", scene.path(name), "--json")
-        taken.check_well()
-        rho = max(sorted(abs(np.linalg.eigvals(array)))[:-1])
-        check(abs(json.loads(taken.out)["rho"] - rho) < 1e-6, f"{name}: {rho}: {taken.out}")
     made = scene.call("topology", "make", "--from", scene.path("columns.npy"))
     check("suits push-sum only" in made.err, made.err)
     for version in ((2, 0), (3, 0)):
@@ -282,14 +278,12 @@ def test_what_is_no_graph_is_told(scene):
         made = scene.call("topology", "make", "--from", scene.path(name))
         made.check_refused(name, said)
     for array, said in (
-        (np.zeros(3), "has 1 axes"),
+        (np.zeros(3), "its shape has 1 axis"),
         (np.zeros((3, 3), "c16"), "its numbers are <c16"),
         (np.full((2, 2), np.nan), "is no node"),
     ):
         np.save(scene.path("x.npy"), array)
         scene.call("topology", "make", "--from", scene.path("x.npy")).check_refused(said)
-    np.save(scene.path("x.npy"), np.array([[0, 1], [1, 2], [2, 0]]))
-    scene.call("topology", "analyse", scene.path("x.npy")).check_refused("is no matrix")
 
 
 def test_a_graph_in_place_of_a_topology_is_told_what_to_do(scene):

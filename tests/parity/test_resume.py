@@ -171,7 +171,7 @@ def cases(starling):
         cuts_are_chosen,
         lines_come_again,
     )
-    for test in (speakers_go_on, *others, keys_are_refused):
+    for test in (speakers_go_on, lists_go_on, *others, keys_are_refused):
         yield test.__name__.replace("_", " "), lambda test=test: test(starling)
 
 
@@ -215,6 +215,17 @@ def speakers_go_on(starling):
             "batch": 4,
             "partition": {"name": "speakers"},
         }
+        check(starling, content, (6,))
+
+
+def lists_go_on(starling):
+    """The partition that a file lists."""
+    with tempfile.TemporaryDirectory(prefix="starling-resume-") as folder:
+        content = experiment({"name": "choco-sgd"})
+        path = os.path.join(folder, "owners")
+        with open(path, "w") as file:
+            file.writelines(f"{min(i % 9, 4)}\n" for i in range(DATA["train_samples"]))
+        content["data"]["partition"] = {"name": "listed", "path": path}
         check(starling, content, (6,))
 
 
@@ -473,7 +484,7 @@ def run_case(case):
 
 def main():
     starling, only = arguments(__doc__)
-    missing = unnamed(starling, CASES.values()) + forgotten(starling, ["speakers"])
+    missing = unnamed(starling, CASES.values()) + forgotten(starling, ["speakers", "listed"])
     chosen = [case for case in cases(starling) if only in case[0]]
     if QUICK:
         chosen = chosen[::4]

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "harness.h"
+#include "learner/data/listed.h"
 #include "learner/data/shares.h"
 
 static sl_error error;
@@ -308,8 +309,106 @@ START_TEST(who_joins_has_all_samples_and_the_others_theirs) {
 }
 END_TEST
 
+/* ---- listed ---- */
+
+enum { LISTED = 5, LISTED_NODES = 3, LIST_MAX = 256 };
+
+static int parse_list(uint32_t owners[LISTED], const void *bytes, size_t size) {
+    uint8_t copy[LIST_MAX];
+    memcpy(copy, bytes, size);
+    sl_bytes file = {.data = copy, .size = size, .name = "users"};
+    return sl_listed_parse(owners, &file, LISTED, LISTED_NODES, &error);
+}
+
+static void assert_owners(const uint32_t owners[LISTED]) {
+    const uint32_t expected[LISTED] = {2, 0, SL_LISTED_NOBODY, 1, 2};
+    ck_assert_mem_eq(owners, expected, sizeof expected);
+}
+
+static const char *const lists[] = {"2\n0\n-1\n1\n2\n", "2\n0\n-1\n1\n2",
+                                    "\xEF\xBB\xBF"
+                                    "2\r\n0\r\n-1\r\n1\r\n2",
+                                    "2.0e+00\n0.0\n-1.0 \n 1\n2\n"};
+
+START_TEST(a_list_of_nodes_is_read_however_it_was_written) {
+    uint32_t owners[LISTED];
+    ck_assert_msg(parse_list(owners, lists[_i], strlen(lists[_i])) == 0, "%s", error.text);
+    assert_owners(owners);
+}
+END_TEST
+
+/* As numpy.save writes them. */
+static size_t write_npy(uint8_t out[LIST_MAX], const char *type, const char *shape,
+                        const void *numbers, size_t bytes) {
+    char text[LIST_MAX];
+    int length = snprintf(text, sizeof text,
+                          "{'descr': '%s', 'fortran_order': False, 'shape': %s, }", type, shape);
+    memcpy(out, "\x93NUMPY\x01\x00", 8);
+    out[8] = (uint8_t)length;
+    out[9] = 0;
+    memcpy(out + 10, text, (size_t)length);
+    memcpy(out + 10 + length, numbers, bytes);
+    return 10 + (size_t)length + bytes;
+}
+
+START_TEST(a_list_of_nodes_may_be_an_array) {
+    uint32_t owners[LISTED];
+    uint8_t file[LIST_MAX];
+    const int64_t wide[LISTED] = {2, 0, -1, 1, 2};
+    const int8_t narrow[LISTED] = {2, 0, -1, 1, 2};
+    ck_assert_int_eq(parse_list(owners, file, write_npy(file, "<i8", "(5,)", wide, sizeof wide)),
+                     0);
+    assert_owners(owners);
+    ck_assert_int_eq(
+        parse_list(owners, file, write_npy(file, "|i1", "(5,)", narrow, sizeof narrow)), 0);
+    assert_owners(owners);
+    ck_assert_int_ne(parse_list(owners, file, write_npy(file, "|i1", "(1, 5)", narrow, 5)), 0);
+    ck_assert_str_eq(error.text, "data.partition.path: users: has 2 axes; a list of nodes has one");
+}
+END_TEST
+
+static const struct {
+    const char *list, *said;
+} wrong_lists[] = {
+    {"0\n1\n2\n3\n0\n", "the node of sample 3 is 3; allowed are 0 to 2, and -1 for nobody"},
+    {"0\n1\n2\n-2\n0\n", "the node of sample 3 is -2"},
+    {"0\n1\n2\n0.5\n0\n", "the node of sample 3 is 0.5"},
+    {"0\n1\n2\nnan\n0\n", "the node of sample 3 is nan"},
+    {"0\n1\n2\n0\n", "names the nodes of 4 samples, but there are 5 training samples"},
+    {"0\n1\n2\n0\n1\n2\n", "names the nodes of 6 samples, but there are 5"},
+    {"0\n1\n1\n0\n-1\n", "gives no sample to node 2"},
+    {"0\n1\nanna\n0\n1\n", "line 3: \"anna\" is not the number of a node"},
+    {"0, 1, 2\n", "line 1: \"0, 1, 2\" is not the number"},
+    {"0\n\n1\n2\n0\n1\n", "line 2: \"\" is not the number"},
+    {"", "names the nodes of 0 samples"},
+    {"\x93NUMPY\x01", "its .npy header would have 0 bytes"},
+};
+
+START_TEST(a_wrong_list_of_nodes_gets_one_sentence) {
+    uint32_t owners[LISTED];
+    ck_assert_int_ne(parse_list(owners, wrong_lists[_i].list, strlen(wrong_lists[_i].list)), 0);
+    ck_assert_msg(strncmp(error.text, "data.partition.path: users: ", 28) == 0 &&
+                      strstr(error.text, wrong_lists[_i].said) != NULL,
+                  "%s", error.text);
+}
+END_TEST
+
+START_TEST(a_list_cannot_be_shared_anew_and_has_a_file) {
+    sl_samples samples = labelled(100, 10);
+    sl_data_config config = {.partition = SL_PARTITION_LISTED, .on_change = SL_ON_CHANGE_SHARE};
+    expect_refusal(&config, &samples, 2, "data.on_change: share");
+    config.on_change = SL_ON_CHANGE_KEEP;
+    expect_refusal(&config, &samples, 2, "data.partition.path: missing");
+    sl_samples_close(&samples);
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("partition");
+    add_loop(suite, a_list_of_nodes_is_read_however_it_was_written, 0,
+             sizeof lists / sizeof *lists);
+    add_loop(suite, a_wrong_list_of_nodes_gets_one_sentence, 0,
+             sizeof wrong_lists / sizeof *wrong_lists);
     add_loop(suite, every_sample_belongs_to_exactly_one_node_and_every_node_has_one, 0,
              sizeof partitions / sizeof partitions[0]);
     ADD_TESTS(suite, "partition", partitions_skew_labels_as_their_names_say,
@@ -319,6 +418,7 @@ int main(void) {
               who_joins_has_all_samples_and_the_others_theirs,
               a_batch_is_a_function_of_rank_and_round_alone, speakers_are_dealt_whole_and_evenly,
               partitions_by_label_go_by_a_text_s_speakers,
-              speakers_that_are_too_few_or_none_are_refused);
+              speakers_that_are_too_few_or_none_are_refused, a_list_of_nodes_may_be_an_array,
+              a_list_cannot_be_shared_anew_and_has_a_file);
     return run_suite(suite);
 }

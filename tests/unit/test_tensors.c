@@ -140,28 +140,42 @@ static void refuse_npy(const char *text, const char *why) {
 }
 
 START_TEST(an_npy_file_of_anything_else_is_refused) {
-    refuse_npy("{'descr': '<f8', 'fortran_order': False, 'shape': (11,), }", "does not fit its 44");
-    refuse_npy("{'descr': '>f4', 'fortran_order': False, 'shape': (11,), }", "1 of >f4");
-    refuse_npy("{'descr': '<i4', 'fortran_order': False, 'shape': (11,), }", "1 of <i4");
+    refuse_npy("{'descr': '<f8', 'fortran_order': False, 'shape': (11,), }", "<f8");
+    refuse_npy("{'descr': '>f4', 'fortran_order': False, 'shape': (11,), }", ">f4");
     refuse_npy("{'descr': '<c8', 'fortran_order': False, 'shape': (11,), }", "<c8");
-    refuse_npy("{'descr': '<f4', 'fortran_order': False, 'shape': (11, 1), }", "2 of <f4");
-    refuse_npy("{'descr': '<f4', 'fortran_order': False, 'shape': (), }", "does not fit its 44");
-    refuse_npy("{'descr': '<f4', 'fortran_order': False, 'shape': (3, 9223372036854775807), }",
-               "does not fit");
-    refuse_npy("{'descr': '<f4', 'fortran_order': False, 'shape': (0,), }", "does not fit");
-    refuse_npy("{'descr': '<f4', 'fortran_order': False, 'shape': (11", "its shape is (11");
-    refuse_npy("", "of several fields");
-    char other[SL_NPY_HEAD_BYTES];
-    sl_npy_head(other, NUMBERS + 1);
-    write_file(other, sizeof other, (float[NUMBERS + 1]){0}, sizeof(float[NUMBERS + 1]));
-    ck_assert_int_eq(load((float[NUMBERS]){0}), SL_EFILE);
-    ck_assert_ptr_nonnull(strstr(error.text, "the file has shape [12], the model [11]"));
-    write_file(other, sizeof other, NULL, 0);
-    ck_assert_int_eq(load((float[NUMBERS]){0}), SL_EFILE);
-    ck_assert_ptr_nonnull(strstr(error.text, "does not fit its 0 bytes"));
+    refuse_npy("{'descr': '<f4', 'fortran_order': False, 'shape': (11, 1), }", "but 2 of <f4");
+    refuse_npy("{'descr': '<f4', 'fortran_order': False, 'shape': (), }", "but 0 of <f4");
+    refuse_npy("{'descr': '<f4', 'fortran_order': False, 'shape': (11, 0), }", "holds no numbers");
+    refuse_npy("{'descr': '<f4', 'shape': (99999999999999999999, 2, 3), }", "beyond any memory");
+    refuse_npy("{'descr': '<f4', 'fortran_order': False, 'shape': (12,), }",
+               "the file has shape [12], the model [11]");
+    refuse_npy("", "its numbers are of several fields");
     write_file("\x93NUMPY\x01\x00\xFF", 9, NULL, 0);
     ck_assert_int_eq(load((float[NUMBERS]){0}), SL_EFILE);
     ck_assert_msg(strstr(error.text, "is it cut off?") != NULL, "%s", error.text);
+}
+END_TEST
+
+/* Both orders of the same array: [[0, 1, 2], [3, 4, 5]], its index in C order as number. */
+START_TEST(an_array_in_memory_is_read_in_c_order) {
+    static const struct {
+        const char *text;
+        uint8_t numbers[6];
+    } arrays[] = {
+        {"{'descr': '|u1', 'fortran_order': False, 'shape': (2, 3), }", {0, 1, 2, 3, 4, 5}},
+        {"{'descr': '|u1', 'fortran_order': True, 'shape': (2, 3), }", {0, 3, 1, 4, 2, 5}}};
+    for (size_t i = 0; i < 2; i++) {
+        uint8_t file[128] = "\x93NUMPY\x01";
+        const size_t length = strlen(arrays[i].text);
+        file[8] = (uint8_t)length;
+        memcpy(file + 10, arrays[i].text, length);
+        memcpy(file + 10 + length, arrays[i].numbers, 6);
+        sl_npy a;
+        ck_assert_msg(sl_npy_parse(&a, file, 16 + length, &error) == 0, "%s", error.text);
+        for (size_t k = 0; k < 6; k++)
+            ck_assert_double_eq(sl_npy_number(&a, k), (double)k);
+        ck_assert_int_eq(sl_npy_parse(&a, file, 15 + length, &error), SL_EFILE);
+    }
 }
 END_TEST
 
@@ -172,7 +186,8 @@ int main(void) {
         return EXIT_FAILURE;
     ADD_TESTS(suite, "files", both_formats_come_back, a_header_in_any_order_is_read,
               what_does_not_fit_the_model_is_named, places_that_overlap_or_leave_holes_are_refused,
-              what_is_no_header_is_refused, an_npy_file_of_anything_else_is_refused);
+              what_is_no_header_is_refused, an_npy_file_of_anything_else_is_refused,
+              an_array_in_memory_is_read_in_c_order);
     int result = run_suite(suite);
     unlink(path);
     return result;

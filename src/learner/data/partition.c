@@ -6,8 +6,10 @@
  *     dirichlet  splits each label's samples in proportions drawn from Dirichlet(alpha) over the
  *                nodes (Hsu et al. 2019)
  *     speakers   gives all samples of a speaker in a text to one node
+ *     listed     takes each sample's node from a file (listed.c)
  *
- * Each scheme assigns one owner to every sample. Everything else is shared.
+ * Each scheme assigns one owner to every sample, or none where a list says so. Everything else is
+ * shared.
  */
 #include "learner/data/partition.h"
 
@@ -17,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "learner/data/listed.h"
 #include "starling/rng.h"
 
 /* Random streams of SL_PURPOSE_PARTITION: the `round` of their keys. */
@@ -202,6 +205,8 @@ static int deal(dealing *d, const sl_data_config *config, const sl_samples *samp
         return deal_dirichlet(d, samples, nodes, config->alpha, seed);
     case SL_PARTITION_SPEAKERS:
         return deal_speakers(d, samples, nodes, error);
+    case SL_PARTITION_LISTED:
+        return sl_listed_read(d->owners, config->owners, samples->count, nodes, error);
     }
     return sl_fail(error, SL_EINVAL, "data.partition.name is %d, not a partition",
                    (int)config->partition);
@@ -210,11 +215,13 @@ static int deal(dealing *d, const sl_data_config *config, const sl_samples *samp
 /* Turns owners into members and starts (a counting sort by node). */
 static void group(sl_partition *p, const dealing *d, uint32_t samples, uint32_t nodes) {
     for (uint32_t i = 0; i < samples; i++)
-        p->starts[d->owners[i] + 1]++;
+        if (d->owners[i] != SL_LISTED_NOBODY)
+            p->starts[d->owners[i] + 1]++;
     for (uint32_t node = 0; node < nodes; node++)
         p->starts[node + 1] += p->starts[node];
     for (uint32_t i = 0; i < samples; i++)
-        p->members[p->starts[d->owners[i]]++] = i;
+        if (d->owners[i] != SL_LISTED_NOBODY)
+            p->members[p->starts[d->owners[i]]++] = i;
     for (uint32_t node = nodes; node > 0; node--)
         p->starts[node] = p->starts[node - 1];
     p->starts[0] = 0;
@@ -250,6 +257,10 @@ static int check(const sl_data_config *config, const sl_samples *table, uint32_t
         return sl_fail(error, SL_EINVAL,
                        "data.partition.alpha is %g; it must be a finite number above 0",
                        config->alpha);
+    if (config->partition == SL_PARTITION_LISTED && config->on_change == SL_ON_CHANGE_SHARE)
+        return sl_fail(error, SL_EINVAL,
+                       "data.on_change: share deals samples anew by a rule, but "
+                       "data.partition.name listed has none; use keep, or another partition");
     return 0;
 }
 

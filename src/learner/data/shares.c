@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "base/hash.h"
+
 static int open_first(sl_shares *s, uint32_t nodes, uint32_t joiners, sl_error *error) {
     const bool follows = s->config.on_change == SL_ON_CHANGE_SHARE;
     const uint32_t own = follows ? 0 : joiners; /* joiners with a share of their own */
@@ -48,6 +50,14 @@ int sl_shares_deal(sl_shares *shares, uint32_t rank, uint32_t place, uint32_t co
     if (result == 0)
         shares->places[rank] = (struct sl_share_place){count, place};
     return result;
+}
+
+uint64_t sl_shares_hash(uint64_t hash, const sl_shares *shares) {
+    const sl_partition *p = &shares->of_count[shares->places[0].count];
+    if (shares->config.partition != SL_PARTITION_LISTED)
+        return hash;
+    hash = sl_hash(hash, p->starts, (p->nodes + (size_t)1) * sizeof *p->starts);
+    return sl_hash(hash, p->members, p->starts[p->nodes] * sizeof *p->members);
 }
 
 uint32_t sl_shares_size(const sl_shares *shares, uint32_t rank) {

@@ -28,6 +28,8 @@ void sl_shares_close(sl_shares *shares);
 /* From now on rank has share `place` of `count`. */
 int sl_shares_deal(sl_shares *shares, uint32_t rank, uint32_t place, uint32_t count,
                    sl_error *error);
+/* Continues `hash` over what the settings do not say: a list from a file. */
+uint64_t sl_shares_hash(uint64_t hash, const sl_shares *shares);
 /* As of a partition. */
 uint32_t sl_shares_size(const sl_shares *shares, uint32_t rank);
 uint32_t sl_shares_batch(sl_shares *shares, uint32_t rank, uint64_t round, uint32_t batch,

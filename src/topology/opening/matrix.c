@@ -105,7 +105,7 @@ int sl_matrix_of_npy(char **json, const void *bytes, size_t size, sl_error *erro
     result = entries_open(&entries, nodes, error);
     for (size_t k = 0; result == 0 && k < nodes * nodes; k++)
         entries[k] = (sl_matrix_entry){(uint32_t)(k / nodes), (uint32_t)(k % nodes),
-                                       sl_npy_entry(&w, k / nodes, k % nodes)};
+                                       sl_npy_number(&w, k)};
     if (result == 0)
         result = sl_foreign_matrix_json(json, (uint32_t)nodes, entries, nodes * nodes, NULL, error);
     free(entries);
