@@ -2,6 +2,7 @@
 #ifndef STARLING_DATA_H
 #define STARLING_DATA_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "starling/types.h"
@@ -16,7 +17,9 @@ extern "C" {
     X(MNIST, mnist)                                                                                \
     X(CIFAR10, cifar10)                                                                            \
     X(LIBSVM, libsvm)                                                                              \
-    X(TEXT, text)
+    X(TEXT, text)                                                                                  \
+    X(CSV, csv)                                                                                    \
+    X(NUMPY, numpy)
 typedef enum sl_data_kind {
 #define SL_DATA_ENUM(kind, name) SL_DATA_##kind,
     SL_DATA_SETS(SL_DATA_ENUM)
@@ -40,11 +43,14 @@ typedef enum sl_on_change { SL_ON_CHANGE_KEEP, SL_ON_CHANGE_SHARE } sl_on_change
 
 typedef struct sl_data_config {
     sl_data_kind kind;
-    char path[SL_PATH_MAX];      /* mnist, cifar10: folder; libsvm: training file; text: file */
-    char test_path[SL_PATH_MAX]; /* libsvm: held-out file; empty: the last fifth is held out */
+    char path[SL_PATH_MAX];      /* mnist, cifar10: folder; numpy: folder or file; else a file */
+    char test_path[SL_PATH_MAX]; /* libsvm, csv, numpy: held-out samples; empty: the last fifth, or
+                                    numpy's own, are held out */
+    char label[SL_NAME_MAX];     /* csv: "last", "first", a column's name or number from 1 */
     uint32_t train_samples, test_samples; /* 0: all (digits: 12000 and 2000) */
     uint32_t batch;
     uint32_t sequence; /* text: characters of a sample */
+    bool real_labels;  /* labels are numbers, not classes; the learner says so */
     sl_partition_kind partition;
     uint32_t shards_per_node; /* shards */
     double alpha;             /* dirichlet */

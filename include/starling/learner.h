@@ -92,7 +92,8 @@ SL_API sl_evaluation sl_learner_evaluate(sl_learner *learner, const float *x);
  * networks have other last digits with each. OPENBLAS_CORETYPE chooses another one. */
 SL_API const char *sl_learner_blas(void);
 
-/* Is the model a network, which a device can compute? A quadratic or synthetic one is not. */
+/* Is the model a network, which a device can compute? A quadratic, synthetic or linear one is not.
+ */
 SL_API bool sl_learner_has_layers(const sl_learner *learner);
 /* Networks only: moves gradients and evaluation to the memory of `vec`; they begin on the host.
  * Agents and the simulator do this for their task. */

@@ -23,12 +23,23 @@ extern "C" {
     X(RESNET20, "resnet20")                                                                        \
     X(LSTM, "lstm")                                                                                \
     X(TRANSFORMER, "transformer")                                                                  \
-    X(SYNTHETIC, "synthetic")
+    X(SYNTHETIC, "synthetic")                                                                      \
+    X(LINEAR, "linear")
 typedef enum sl_model_kind {
 #define SL_MODEL_ENUM(kind, name) SL_MODEL_##kind,
     SL_MODELS(SL_MODEL_ENUM)
 #undef SL_MODEL_ENUM
 } sl_model_kind;
+
+/* Of a linear model: enum suffix, name in an experiment. */
+#define SL_LOSSES(X)                                                                               \
+    X(SQUARED, "squared")                                                                          \
+    X(LOGISTIC, "logistic")
+typedef enum sl_loss_kind {
+#define SL_LOSS_ENUM(kind, name) SL_LOSS_##kind,
+    SL_LOSSES(SL_LOSS_ENUM)
+#undef SL_LOSS_ENUM
+} sl_loss_kind;
 
 /* Models of others whose sizes and times a synthetic one has: enum suffix, name in an experiment.
  */
@@ -60,6 +71,8 @@ typedef struct sl_model_config {
     char path[SL_PATH_MAX];    /* quadratic: JSON with A [n][m][d], b [n][m], x0 [n][d] */
     uint32_t matrix[SL_MATRIX_AXES]; /* quadratic: rows and columns of its first parameters */
     size_t matrix_count;             /* 0: they are a vector */
+    sl_loss_kind loss;               /* linear */
+    double l2;                       /* linear: adds l2/2 |x|^2 to the loss */
     char start[SL_PATH_MAX]; /* file with the first parameters (starling/tensors.h); empty: none */
 } sl_model_config;
 

@@ -36,7 +36,7 @@ static const struct packing {
 };
 enum { PACKINGS = sizeof packings / sizeof *packings };
 
-static int check_packing(const sl_bytes *bytes, sl_error *error) {
+int sl_bytes_refuse_packed(const sl_bytes *bytes, sl_error *error) {
     enum { TAR_AT = 257 };
     for (const struct packing *p = packings; p < packings + PACKINGS; p++)
         if (bytes->size > p->bytes && memcmp(bytes->data, p->begin, p->bytes) == 0)
@@ -115,7 +115,7 @@ static int open_small(const char *path, size_t bytes_max, size_t *size, sl_error
                    bytes_max);
 }
 
-int sl_bytes_read(sl_bytes *out, const char *path, size_t bytes_max, sl_error *error) {
+int sl_bytes_read_packed(sl_bytes *out, const char *path, size_t bytes_max, sl_error *error) {
     size_t size = 0;
     int fd = open_small(path, bytes_max, &size, error);
     if (fd < 0)
@@ -131,7 +131,18 @@ int sl_bytes_read(sl_bytes *out, const char *path, size_t bytes_max, sl_error *e
     int result = read_all(&bytes, file, unpacked_max(size, bytes_max), error);
     gzclose(file);
     if (result == 0)
-        result = check_packing(&bytes, error);
+        *out = bytes;
+    else
+        free(bytes.data);
+    return result;
+}
+
+int sl_bytes_read(sl_bytes *out, const char *path, size_t bytes_max, sl_error *error) {
+    sl_bytes bytes;
+    int result = sl_bytes_read_packed(&bytes, path, bytes_max, error);
+    if (result != 0)
+        return result;
+    result = sl_bytes_refuse_packed(&bytes, error);
     if (result == 0)
         *out = bytes;
     else

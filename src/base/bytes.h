@@ -25,6 +25,10 @@ typedef struct sl_bytes {
 int sl_bytes_read(sl_bytes *out, const char *path, size_t bytes_max, sl_error *error);
 /* The same of a text; see sl_bytes_to_text(). */
 int sl_bytes_read_text(sl_bytes *out, const char *path, size_t bytes_max, sl_error *error);
+/* As sl_bytes_read, but packed in another way than gzip it stays so. */
+int sl_bytes_read_packed(sl_bytes *out, const char *path, size_t bytes_max, sl_error *error);
+/* SL_EFILE: they are packed so; the text says what unpacks them. */
+int sl_bytes_refuse_packed(const sl_bytes *bytes, sl_error *error);
 void sl_bytes_close(sl_bytes *bytes);
 
 /* In place: without a byte order mark, and with LF for the line ends of Windows and old Macs.

@@ -16,6 +16,7 @@ static const char *const compressors[] = {
 static const char *const schedules[] = {SL_SCHEDULES(NAME) NULL};
 static const char *const optimizers[] = {SL_OPTIMIZERS(NAME) NULL};
 static const char *const models[] = {SL_MODELS(NAME) NULL};
+static const char *const losses[] = {SL_LOSSES(NAME) NULL};
 static const char *const layer_tables[] = {SL_LAYER_TABLES(NAME) NULL};
 static const char *const data_sets[] = {
 #define DATA_NAME(kind, name) #name,
@@ -154,17 +155,29 @@ static const sl_key behind[] = {
      .length_max = SL_MATRIX_AXES, .fallback = "[]",
      .help = "quadratic: [rows, columns]; its first parameters are such a matrix",
      USED_BY("model.name", "quadratic")},
+    {"model.loss", .is_later = true, .type = SL_KEY_CHOICE, AT(model.loss), .choices = losses,
+     .fallback = "\"squared\"",
+     .help = "linear: squared, of labels that are numbers, or logistic, of two classes",
+     USED_BY("model.name", "linear")},
+    {"model.l2", .is_later = true, .type = SL_KEY_REAL, AT(model.l2), BETWEEN(0, 1e6),
+     .fallback = "0",
+     .help = "linear: l2 adds l2/2 times the squared norm of the model to the loss",
+     USED_BY("model.name", "linear")},
     {"model.start", SL_KEY_PATH, AT(model.start), .fallback = "\"\"",
      .help = "first parameters of all nodes: a safetensors or .npy file, as a run writes them"},
 
     {"data.name", SL_KEY_CHOICE, AT(data.kind), .choices = data_sets, .fallback = "\"digits\"",
      .help = "data set; digits needs no file"},
     {"data.path", SL_KEY_PATH, AT(data.path), .fallback = "\"\"",
-     .help = "folder (mnist, cifar10) or file (libsvm, text)", USED_BY("data.name", "!digits")},
+     .help = "folder (mnist, cifar10), file (libsvm, csv, text), or either (numpy)",
+     USED_BY("data.name", "!digits")},
     {"data.test_path", SL_KEY_PATH, AT(data.test_path), .fallback = "\"\"",
-     .help =
-         "libsvm: file of held-out samples; without it, the last fifth of data.path is held out",
-     USED_BY("data.name", "libsvm")},
+     .help = "libsvm, csv, numpy: held-out samples; without it, the last fifth of data.path is "
+             "held out, or what numpy has for it",
+     USED_BY("data.name", "libsvm csv numpy")},
+    {"data.label", .is_later = true, .type = SL_KEY_TEXT, AT(data.label), .fallback = "\"last\"",
+     .help = "csv: column of the labels: last, first, its name, or its number from 1",
+     USED_BY("data.name", "csv")},
     {"data.train_samples", SL_KEY_U32, AT(data.train_samples), BETWEEN(0, 100000000),
      .fallback = "0", .help = "training samples to use; 0 = all (digits: 12000)"},
     {"data.test_samples", SL_KEY_U32, AT(data.test_samples), BETWEEN(0, 100000000), .fallback = "0",

@@ -2,8 +2,8 @@
  *
  * A network trains on batches of the rank's samples. Batch normalisation keeps no running
  * statistics: gossip would not mix them. Each evaluation computes them from training samples
- * ("precise" statistics: Wu, Johnson 2021), so they are a pure function of x. A
- * problem (problem.h) has no samples.
+ * ("precise" statistics: Wu, Johnson 2021), so they are a pure function of x. A problem
+ * (problem.h) has no layers; some have samples, too.
  */
 #include "starling/learner.h"
 
@@ -64,6 +64,10 @@ static bool is_problem(const sl_learner *learner) {
     return learner->problem.ops != NULL;
 }
 
+static bool has_samples(const sl_learner *learner) {
+    return learner->data.train.count > 0;
+}
+
 static void describe_list(char *text, size_t size, const sl_learner *learner) {
     uint32_t least = UINT32_MAX, most = 0;
     for (uint32_t rank = 0; rank < learner->settings.nodes; rank++) {
@@ -95,28 +99,35 @@ static void describe_partition(char *text, size_t size, const sl_learner *learne
     }
 }
 
-static void describe_network(sl_learner *learner) {
-    const sl_learner_settings *settings = &learner->settings;
-    char model[SL_LAYERS_MAX * 11], partition[64] = "";
-    sl_model_describe(model, sizeof model, &settings->model, &learner->network.table);
+/* The model, and the samples that it is trained on. */
+static void describe(sl_learner *learner, const char *model) {
+    char partition[64] = "";
     describe_partition(partition, sizeof partition, learner);
     snprintf(learner->description, DESCRIPTION_MAX, "%s, %zu parameters; %s, %u train, %u test, %s",
-             model, learner->network.table.dimension, sl_data_name(settings->data.kind),
+             model, sl_learner_dimension(learner), sl_data_name(learner->settings.data.kind),
              learner->data.train.count, learner->data.test.count, partition);
 }
 
 static const sl_problem_ops *problem_of(sl_model_kind kind) {
     return kind == SL_MODEL_QUADRATIC   ? &sl_quadratic_problem
            : kind == SL_MODEL_SYNTHETIC ? &sl_synthetic_problem
+           : kind == SL_MODEL_LINEAR    ? &sl_linear_problem
                                         : NULL;
 }
 
-static int open_problem(sl_learner *learner, const sl_problem_ops *ops, sl_error *error) {
-    learner->problem.ops = ops;
-    int result = ops->open(&learner->problem, &learner->settings, learner->description,
-                           DESCRIPTION_MAX, error);
-    learner->data_hash = learner->problem.data_hash;
-    return result;
+static int open_problem(sl_learner *learner, sl_error *error) {
+    const sl_problem_source source = {&learner->settings, &learner->data, &learner->shares};
+    char model[DESCRIPTION_MAX] = "";
+    int result = learner->problem.ops->open(&learner->problem, &source, model, sizeof model, error);
+    if (result != 0)
+        return result;
+    if (has_samples(learner))
+        describe(learner, model);
+    else {
+        memcpy(learner->description, model, sizeof model);
+        learner->data_hash = learner->problem.data_hash;
+    }
+    return 0;
 }
 
 /* Returns how many held-out samples one pass takes: it stays within EVALUATION_FLOATS. */
@@ -186,10 +197,25 @@ static int open_rows(sl_learner *learner, sl_error *error) {
     return learner->planes != NULL ? 0 : sl_fail(error, SL_ENOMEM, "learner: out of memory");
 }
 
-static int open_with_data(sl_learner *learner, sl_error *error) {
+static int open_layers(sl_learner *learner, sl_error *error) {
+    char model[SL_LAYERS_MAX * 11];
+    int result = open_network(learner, error);
+    if (result == 0)
+        result = open_rows(learner, error);
+    if (result != 0)
+        return result;
+    sl_model_describe(model, sizeof model, &learner->settings.model, &learner->network.table);
+    describe(learner, model);
+    return 0;
+}
+
+static int open_data(sl_learner *learner, sl_error *error) {
     const sl_learner_settings *settings = &learner->settings;
     sl_data_config data = settings->data;
-    data.standardise = is_on(data.standardise, sl_model_takes_images(settings->model.kind))
+    data.real_labels =
+        settings->model.kind == SL_MODEL_LINEAR && settings->model.loss == SL_LOSS_SQUARED;
+    data.standardise = is_on(data.standardise, sl_model_takes_images(settings->model.kind) &&
+                                                   sl_data_has_pixels(data.kind))
                            ? SL_SWITCH_ON
                            : SL_SWITCH_OFF;
     if (settings->data.batch < 1)
@@ -200,17 +226,12 @@ static int open_with_data(sl_learner *learner, sl_error *error) {
     if (result == 0)
         result = sl_shares_open(&learner->shares, &settings->data, &learner->data.train,
                                 learner->settings.nodes, settings->joiners, settings->seed, error);
-    if (result == 0)
-        result = open_network(learner, error);
-    if (result == 0)
-        result = open_rows(learner, error);
     if (result != 0)
         return result;
     learner->data_hash = sl_shares_hash(
         sl_samples_hash(sl_samples_hash(SL_HASH_START, &learner->data.train), &learner->data.test),
         &learner->shares);
-    describe_network(learner);
-    return sl_data_warn(&learner->data, &data, learner->warning, error);
+    return sl_data_warn(&learner->data, learner->warning, error);
 }
 
 /* Names the tensors of the model, and counts where they end. */
@@ -265,9 +286,10 @@ int sl_learner_open(sl_learner **out, const sl_learner_settings *settings, sl_er
     /* Peers share the cores, and one thread gives the same bits on every host. */
     openblas_set_num_threads(1);
     learner->settings = *settings;
-    const sl_problem_ops *problem = problem_of(settings->model.kind);
-    int result =
-        problem != NULL ? open_problem(learner, problem, error) : open_with_data(learner, error);
+    const sl_problem_ops *problem = learner->problem.ops = problem_of(settings->model.kind);
+    int result = problem == NULL || problem->takes_data ? open_data(learner, error) : 0;
+    if (result == 0)
+        result = problem != NULL ? open_problem(learner, error) : open_layers(learner, error);
     if (result == 0)
         result = open_layout(learner, error);
     if (result == 0)
@@ -353,7 +375,7 @@ size_t sl_learner_dimension(const sl_learner *learner) {
 }
 
 double sl_learner_samples(const sl_learner *learner, uint32_t rank) {
-    const uint32_t count = is_problem(learner) ? 1 : sl_shares_size(&learner->shares, rank);
+    const uint32_t count = has_samples(learner) ? sl_shares_size(&learner->shares, rank) : 1;
     return count > 1 ? count : 1;
 }
 
@@ -363,12 +385,12 @@ bool sl_learner_shares(const sl_learner *learner) {
 
 int sl_learner_share(sl_learner *learner, uint32_t rank, uint32_t place, uint32_t count,
                      sl_error *error) {
-    return is_problem(learner) ? 0 : sl_shares_deal(&learner->shares, rank, place, count, error);
+    return has_samples(learner) ? sl_shares_deal(&learner->shares, rank, place, count, error) : 0;
 }
 
 /* An epoch of a problem with samples is as long as data.train_samples says. */
 static uint32_t samples_of(const sl_learner *learner) {
-    return is_problem(learner) ? learner->settings.data.train_samples : learner->data.train.count;
+    return has_samples(learner) ? learner->data.train.count : learner->settings.data.train_samples;
 }
 
 uint64_t sl_learner_rounds(const sl_learner *learner) {
@@ -421,10 +443,11 @@ uint64_t sl_learner_data_hash(const sl_learner *learner) {
 }
 
 size_t sl_learner_memory(const sl_learner *learner) {
-    const size_t start = learner->start != NULL ? sl_learner_dimension(learner) : 0;
-    if (is_problem(learner))
-        return learner->problem.bytes + start * sizeof(float);
-    return sl_samples_bytes(&learner->data.train) + sl_samples_bytes(&learner->data.test) +
+    const size_t start = learner->start != NULL ? sl_learner_dimension(learner) : 0,
+                 samples = has_samples(learner) ? sl_samples_bytes(&learner->data.train) +
+                                                      sl_samples_bytes(&learner->data.test)
+                                                : 0;
+    return samples + learner->problem.bytes +
            (learner->network.work_floats + start) * sizeof(float);
 }
 
@@ -511,8 +534,7 @@ static void collect_statistics(sl_learner *learner, const float *x) {
 
 sl_evaluation sl_learner_evaluate(sl_learner *learner, const float *x) {
     if (is_problem(learner))
-        return (sl_evaluation){.loss = learner->problem.ops->mean(learner->problem.self, x),
-                               .accuracy = NAN};
+        return learner->problem.ops->evaluate(learner->problem.self, x);
     sl_network *net = &learner->network;
     const sl_samples *test = &learner->data.test;
     double loss = 0;

@@ -191,6 +191,7 @@ static const struct {
     [SL_MODEL_LSTM] = {.text = true, .build = lstm},
     [SL_MODEL_TRANSFORMER] = {.text = true, .build = transformer},
     [SL_MODEL_SYNTHETIC] = {0},
+    [SL_MODEL_LINEAR] = {0},
 };
 
 bool sl_model_takes_images(sl_model_kind kind) {

@@ -254,8 +254,9 @@ static int name_tensors(quadratic_problem *p, sl_problem *out, const sl_model_co
     return 0;
 }
 
-static int open_problem(sl_problem *out, const sl_learner_settings *settings, char *text,
-                        size_t size, sl_error *error) {
+static int open_problem(sl_problem *out, const sl_problem_source *source, char *text, size_t size,
+                        sl_error *error) {
+    const sl_learner_settings *settings = source->settings;
     const char *path = settings->model.path, *slash = strrchr(path, '/');
     quadratic_problem *p = calloc(1, sizeof *p);
     if (p == NULL)
@@ -286,8 +287,9 @@ static double gradient(void *self, uint32_t rank, uint64_t round, const float *x
     return sl_quadratic_gradient(&((quadratic_problem *)self)->quadratic, rank, x, g);
 }
 
-static double mean(const void *self, const float *x) {
-    return sl_quadratic_mean(&((const quadratic_problem *)self)->quadratic, x);
+static sl_evaluation evaluate(void *self, const float *x) {
+    return (sl_evaluation){.loss = sl_quadratic_mean(&((quadratic_problem *)self)->quadratic, x),
+                           .accuracy = NAN};
 }
 
 const sl_problem_ops sl_quadratic_problem = {
@@ -295,5 +297,5 @@ const sl_problem_ops sl_quadratic_problem = {
     .close = close_problem,
     .initial = initial,
     .gradient = gradient,
-    .mean = mean,
+    .evaluate = evaluate,
 };

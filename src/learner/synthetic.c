@@ -7,6 +7,7 @@
  * on, so that a gradient costs one pass. Their lengths have no common factor: numbers of a gradient
  * are alike only every 2^32 elements, about.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,8 +37,9 @@ static float *draw(size_t count, uint64_t seed, sl_purpose purpose, sl_error *er
     return out;
 }
 
-static int open(sl_problem *out, const sl_learner_settings *settings, char *text, size_t size,
+static int open(sl_problem *out, const sl_problem_source *source, char *text, size_t size,
                 sl_error *error) {
+    const sl_learner_settings *settings = source->settings;
     const sl_model_config *model = &settings->model;
     synthetic *s = calloc(1, sizeof *s);
     if (s == NULL)
@@ -114,9 +116,9 @@ static double gradient(void *self, uint32_t rank, uint64_t round, const float *x
     return loss;
 }
 
-static double mean(const void *self, const float *x) {
+static sl_evaluation evaluate(void *self, const float *x) {
     const synthetic *s = self;
-    return half_square(x, s->table.dimension);
+    return (sl_evaluation){.loss = half_square(x, s->table.dimension), .accuracy = NAN};
 }
 
 const sl_problem_ops sl_synthetic_problem = {
@@ -124,5 +126,5 @@ const sl_problem_ops sl_synthetic_problem = {
     .close = close_it,
     .initial = initial,
     .gradient = gradient,
-    .mean = mean,
+    .evaluate = evaluate,
 };

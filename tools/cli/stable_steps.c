@@ -18,11 +18,20 @@ static void name_bound(stable_steps *out, const trial *t, const sl_stability *s)
              compresses ? " without compression" : "", by, lazy);
 }
 
+/* Has each node the same curvature at all models, and in all rounds? */
+static bool is_constant(const trial *t) {
+    const sl_experiment *e = t->experiment;
+    bool all = e->model.kind == SL_MODEL_LINEAR && e->model.loss == SL_LOSS_SQUARED;
+    for (uint32_t rank = 0; rank < t->nodes && all; rank++)
+        all = sl_learner_samples(t->learner, rank) <= e->data.batch;
+    return all || e->model.kind == SL_MODEL_QUADRATIC;
+}
+
 static void name_rate(stable_steps *out, const trial *t, const sl_stability *s) {
     const double curvature = sl_stability_curvature(&t->task, t->nodes);
     if (isnan(curvature) || curvature <= 0)
         return;
-    out->known = t->experiment->model.kind == SL_MODEL_QUADRATIC;
+    out->known = is_constant(t);
     out->most = s->most / curvature;
     out->share = t->experiment->optimizer.learning_rate / out->most;
     snprintf(out->rate, sizeof out->rate, "learning rate < %s%.3g, at a curvature of %.3g%s",

@@ -12,12 +12,14 @@
 
 typedef struct sl_data {
     sl_samples train, test;
+    bool is_tail; /* the held-out samples are the end of the training file */
 } sl_data;
 
 /* One data set, at the end of its file. */
 typedef struct sl_data_reader {
     int (*load)(sl_data *out, const sl_data_config *config, uint64_t seed, sl_error *error);
-    const char *raw; /* what it holds in place of pixels, for an error; NULL: it holds pixels */
+    const char *raw;  /* what it holds in place of pixels, for an error; NULL: it holds pixels */
+    bool real_labels; /* its labels may be numbers in place of classes */
 } sl_data_reader;
 #define SL_DATA_READER(kind, name) extern const sl_data_reader sl_##name##_reader;
 SL_DATA_SETS(SL_DATA_READER)
@@ -31,9 +33,10 @@ int sl_data_hand_over(sl_data *out, sl_data *data, int result);
 /* What is wrong with the held-out samples: classes that are not trained, or trained ones that they
  * lack, though there is room for all. "": nothing. SL_ENOMEM. */
 #define SL_DATA_WARNING_MAX 600
-int sl_data_warn(const sl_data *data, const sl_data_config *config, char out[SL_DATA_WARNING_MAX],
-                 sl_error *error);
+int sl_data_warn(const sl_data *data, char out[SL_DATA_WARNING_MAX], sl_error *error);
 
+/* Does it hold pixels? */
+bool sl_data_has_pixels(sl_data_kind kind);
 /* As experiments name it. */
 const char *sl_data_name(sl_data_kind kind);
 
@@ -66,6 +69,14 @@ int sl_cifar10_parse(sl_data *out, const sl_bytes files[SL_CIFAR10_FILES],
 /* libsvm.c: text. */
 int sl_libsvm_parse(sl_data *out, const sl_bytes *train, const sl_bytes *test,
                     const sl_data_config *config, sl_error *error);
+
+/* csv.c: text. */
+int sl_csv_parse(sl_data *out, const sl_bytes *train, const sl_bytes *test,
+                 const sl_data_config *config, sl_error *error);
+
+/* numpy.c: an .npz archive, whose arrays' names say what they are. */
+int sl_npz_parse(sl_data *out, const sl_bytes *archive, const sl_data_config *config,
+                 sl_error *error);
 
 /* text.c: characters of any file. */
 int sl_text_parse(sl_data *out, const sl_bytes *file, const sl_data_config *config,

@@ -30,8 +30,8 @@ static uint32_t name_labels(const sl_samples *train, const presence *all, bool h
     return count;
 }
 
-static void warn(const sl_data *data, const presence *all, bool is_tail,
-                 char out[SL_DATA_WARNING_MAX]) {
+static void warn(const sl_data *data, const presence *all, char out[SL_DATA_WARNING_MAX]) {
+    const bool is_tail = data->is_tail;
     char strange[NAMES_BYTES], missing[NAMES_BYTES];
     const uint64_t most = (uint64_t)EACH * data->train.classes;
     const bool untrained = name_labels(&data->train, all, true, strange) > 0 &&
@@ -54,9 +54,7 @@ static void warn(const sl_data *data, const presence *all, bool is_tail,
                        "data.test_samples)");
 }
 
-int sl_data_warn(const sl_data *data, const sl_data_config *config, char out[SL_DATA_WARNING_MAX],
-                 sl_error *error) {
-    const bool is_tail = config->kind == SL_DATA_LIBSVM && config->test_path[0] == '\0';
+int sl_data_warn(const sl_data *data, char out[SL_DATA_WARNING_MAX], sl_error *error) {
     out[0] = '\0';
     if (data->train.positions != 1)
         return 0;
@@ -67,7 +65,7 @@ int sl_data_warn(const sl_data *data, const sl_data_config *config, char out[SL_
         all[data->train.labels[i]].trained = true;
     for (uint32_t i = 0; i < data->test.count; i++)
         all[data->test.labels[i]].held_out = true;
-    warn(data, all, is_tail, out);
+    warn(data, all, out);
     free(all);
     return 0;
 }

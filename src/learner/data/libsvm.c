@@ -1,14 +1,13 @@
 /* libsvm.c - LIBSVM text: one line per sample, "label index:value index:value ... # comment".
  *
- * Labels are integers, also written as 1.0. The distinct labels of the training file, in rising
- * order, become classes 0, 1, ... Indices rise along a line. They count from 1, or from 0 where
- * some line of either file has index 0: scikit-learn writes so, and tells both apart by that rule.
+ * Labels that are classes may be written as 1.0. Indices rise along a line. They count from 1, or
+ * from 0 where some line of either file has index 0: scikit-learn writes so, and tells both apart
+ * by that rule.
  *
  * The parser first reads rows of nonzeros, whose memory is bounded by the length of the text. Then
- * it knows the number of features and classes, and copies the rows into a dense table. Without a
- * test file, the last fifth of the samples is held out.
+ * it knows the number of features and classes, and the rows become dense tables (labelled.h).
  */
-#include "learner/data/data.h"
+#include "learner/data/labelled.h"
 
 #include <errno.h>
 #include <float.h>
@@ -17,14 +16,14 @@
 #include <string.h>
 
 #define TOKEN_MAX 64 /* characters of a label or of index:value */
-#define HELD_OUT_PART 5
 
 /* The rows of one file. Row i has the nonzeros starts[i] to starts[i + 1] - 1. */
 typedef struct rows {
     uint32_t count;
     uint32_t last;     /* the largest index */
+    uint32_t first;    /* the lowest index: 0 or 1 */
     bool from_0;       /* index 0 was seen */
-    int32_t *labels;   /* (count) */
+    double *labels;    /* (count) */
     size_t *starts;    /* (count + 1) */
     uint32_t *indices; /* as they are written */
     float *values;
@@ -32,6 +31,7 @@ typedef struct rows {
 
 /* The position of the parser. */
 typedef struct cursor {
+    const sl_data_config *config;
     const char *name, *at, *end;
     uint64_t line;
 } cursor;
@@ -92,17 +92,15 @@ static int next_token(cursor *c, char token[TOKEN_MAX], sl_error *error) {
     return length > 0;
 }
 
-static int parse_label(int32_t *out, const cursor *c, const char *token, sl_error *error) {
+static int parse_label(double *out, const cursor *c, const char *token, sl_error *error) {
     char *end;
-    double label = strtod(token, &end);
-    if (end == token || *end != '\0' || !(label >= INT32_MIN && label <= INT32_MAX) ||
-        label != floor(label))
-        return sl_fail(
-            error, SL_EFILE,
-            "%s: line %llu: label \"%s\" is not a 32-bit integer; classes are integers%s", c->name,
-            (unsigned long long)c->line, token,
-            strchr(token, ':') != NULL ? ", and a line begins with one" : "");
-    *out = (int32_t)label;
+    *out = strtod(token, &end);
+    if (end == token || *end != '\0' || !sl_label_is_allowed(*out, c->config))
+        return sl_fail(error, SL_EFILE, "%s: line %llu: label \"%s\" is not %s%s", c->name,
+                       (unsigned long long)c->line, token, sl_label_allowed(c->config),
+                       strchr(token, ':') != NULL   ? ", and a line begins with one"
+                       : strchr(token, ',') != NULL ? "; lines with commas are data.name csv"
+                                                    : "");
     return 0;
 }
 
@@ -153,8 +151,9 @@ static int parse_line(rows *r, cursor *c, sl_error *error) {
     return result != 0 ? result : found;
 }
 
-static int parse_rows(rows *out, const sl_bytes *file, sl_error *error) {
-    cursor c = {.name = file->name, .at = (const char *)file->data, .line = 1};
+static int parse_rows(rows *out, const sl_bytes *file, const sl_data_config *config,
+                      sl_error *error) {
+    cursor c = {.config = config, .name = file->name, .at = (const char *)file->data, .line = 1};
     rows r;
     int result = rows_allocate(&r, file, error);
     for (c.end = c.at + file->size; result == 0 && c.at < c.end; c.line++) {
@@ -171,135 +170,41 @@ static int parse_rows(rows *out, const sl_bytes *file, sl_error *error) {
     return result;
 }
 
-static int compare_labels(const void *a, const void *b) {
-    int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
-    return (x > y) - (x < y);
+/* The row's nonzeros, from the lowest index of both files on. */
+static void get_row(const void *self, uint32_t index, float *x) {
+    const rows *r = self;
+    for (size_t k = r->starts[index]; k < r->starts[index + 1]; k++)
+        x[r->indices[k] - r->first] = r->values[k];
 }
 
-/* Allocates *out, which begins with the `count` distinct labels in rising order. */
-static int collect_classes(int32_t **out, uint32_t *count, const rows *r, const char *name,
-                           sl_error *error) {
-    int32_t *sorted = malloc(r->count * sizeof *sorted);
-    if (sorted == NULL)
-        return sl_fail(error, SL_ENOMEM, "%s: out of memory for %u labels", name, r->count);
-    memcpy(sorted, r->labels, r->count * sizeof *sorted);
-    qsort(sorted, r->count, sizeof *sorted, compare_labels);
-    uint32_t distinct = 1;
-    for (uint32_t i = 1; i < r->count; i++)
-        if (sorted[i] != sorted[distinct - 1])
-            sorted[distinct++] = sorted[i];
-    if (distinct < 2 || distinct > SL_CLASSES_MAX) {
-        free(sorted);
-        return sl_fail(error, SL_EFILE, "%s: has %u different labels; allowed are 2 to %u", name,
-                       distinct, SL_CLASSES_MAX);
-    }
-    *out = sorted;
-    *count = distinct;
-    return 0;
-}
-
-typedef struct dense_shape {
-    uint32_t first; /* index: 0 or 1 */
-    uint32_t features, class_count;
-    const int32_t *classes; /* (class_count), rising */
-    const char *train_name;
-} dense_shape;
-
-/* Copies `count` rows from row `first` on into a dense table. */
-static int densify(sl_samples *out, const rows *r, uint32_t first, uint32_t count,
-                   const dense_shape *shape, const char *name, sl_error *error) {
-    sl_samples samples;
-    int result =
-        sl_samples_allocate(&samples, SL_SAMPLES_VALUES, count, shape->features, name, error);
-    if (result != 0)
-        return result;
-    samples.classes = shape->class_count;
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t row = first + i;
-        const int32_t *class = bsearch(&r->labels[row], shape->classes, shape->class_count,
-                                       sizeof(int32_t), compare_labels);
-        if (class == NULL) {
-            sl_samples_close(&samples);
-            return sl_fail(error, SL_EFILE,
-                           "%s: sample %u: label %d does not occur in %s; the held-out classes "
-                           "must be trained",
-                           name, row + 1, r->labels[row], shape->train_name);
-        }
-        samples.labels[i] = (uint16_t)(class - shape->classes);
-        for (size_t k = r->starts[row]; k < r->starts[row + 1]; k++)
-            samples.values[(size_t)i * shape->features + r->indices[k] - shape->first] =
-                r->values[k];
-    }
-    *out = samples;
-    return 0;
-}
-
-/* Makes both tables. Without a test file, the held-out rows are the last ones of `train`. */
-static int split(sl_data *out, const rows *train, const rows *test, const sl_bytes *train_file,
-                 const sl_bytes *test_file, const sl_data_config *config, const dense_shape *shape,
-                 sl_error *error) {
-    uint32_t held_out = test != NULL ? 0 : train->count / HELD_OUT_PART;
-    uint32_t train_count, test_count;
-    if (test == NULL && held_out == 0)
-        return sl_fail(error, SL_EFILE,
-                       "%s: has %u samples; at least %d are needed to hold out a fifth, or name "
-                       "data.test_path",
-                       train_file->name, train->count, HELD_OUT_PART);
-    int result = sl_data_count(&train_count, config->train_samples, train->count - held_out,
-                               "train_samples", train_file->name, error);
-    if (result == 0)
-        result =
-            sl_data_count(&test_count, config->test_samples, test != NULL ? test->count : held_out,
-                          "test_samples", test_file->name, error);
-    if (result == 0)
-        result = densify(&out->train, train, 0, train_count, shape, train_file->name, error);
-    if (result == 0)
-        result = densify(&out->test, test != NULL ? test : train,
-                         test != NULL ? 0 : train->count - held_out, test_count, shape,
-                         test_file->name, error);
-    return result;
+static sl_labelled labelled(const rows *r, const char *name) {
+    return (sl_labelled){
+        .name = name, .count = r->count, .labels = r->labels, .rows = r, .get = get_row};
 }
 
 int sl_libsvm_parse(sl_data *out, const sl_bytes *train, const sl_bytes *test,
                     const sl_data_config *config, sl_error *error) {
     rows train_rows = {0}, test_rows = {0};
-    int32_t *classes = NULL;
-    sl_data data = {0};
-    dense_shape shape = {.train_name = train->name};
-    int result = parse_rows(&train_rows, train, error);
+    int result = parse_rows(&train_rows, train, config, error);
     if (result == 0 && test != NULL)
-        result = parse_rows(&test_rows, test, error);
-    if (result == 0)
-        result = collect_classes(&classes, &shape.class_count, &train_rows, train->name, error);
+        result = parse_rows(&test_rows, test, config, error);
     if (result == 0) {
-        shape.classes = classes;
-        shape.first = train_rows.from_0 || test_rows.from_0 ? 0 : 1;
-        shape.features =
-            (train_rows.last > test_rows.last ? train_rows.last : test_rows.last) + 1 - shape.first;
-        result = split(&data, &train_rows, test != NULL ? &test_rows : NULL, train,
-                       test != NULL ? test : train, config, &shape, error);
+        const uint32_t last = train_rows.last > test_rows.last ? train_rows.last : test_rows.last;
+        train_rows.first = test_rows.first = train_rows.from_0 || test_rows.from_0 ? 0 : 1;
+        const sl_labelled a = labelled(&train_rows, train->name),
+                          b = labelled(&test_rows, test != NULL ? test->name : "");
+        result = sl_labelled_split(out, &a, test != NULL ? &b : NULL,
+                                   (uint64_t)last + 1 - train_rows.first, config, error);
     }
-    if (result == 0)
-        data.train.names = classes;
-    else
-        free(classes);
     rows_free(&train_rows);
     rows_free(&test_rows);
-    return sl_data_hand_over(out, &data, result);
+    return result;
 }
 
 static int load(sl_data *out, const sl_data_config *config, uint64_t seed, sl_error *error) {
     (void)seed;
-    sl_bytes train = {0}, test = {0};
-    bool has_test = config->test_path[0] != '\0';
-    int result = sl_bytes_read_text(&train, config->path, SL_BYTES_MAX, error);
-    if (result == 0 && has_test)
-        result = sl_bytes_read_text(&test, config->test_path, SL_BYTES_MAX, error);
-    if (result == 0)
-        result = sl_libsvm_parse(out, &train, has_test ? &test : NULL, config, error);
-    sl_bytes_close(&train);
-    sl_bytes_close(&test);
-    return result;
+    return sl_labelled_load(out, config, sl_libsvm_parse, error);
 }
 
-const sl_data_reader sl_libsvm_reader = {.load = load, .raw = "libsvm's numbers"};
+const sl_data_reader sl_libsvm_reader = {
+    .load = load, .raw = "libsvm's numbers", .real_labels = true};

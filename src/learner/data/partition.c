@@ -257,6 +257,12 @@ static int check(const sl_data_config *config, const sl_samples *table, uint32_t
         return sl_fail(error, SL_EINVAL,
                        "data.partition.alpha is %g; it must be a finite number above 0",
                        config->alpha);
+    if (table->targets != NULL &&
+        (config->partition == SL_PARTITION_SHARDS || config->partition == SL_PARTITION_DIRICHLET))
+        return sl_fail(error, SL_EINVAL,
+                       "data.partition.name: %s goes by classes, but the labels are numbers "
+                       "(model.loss squared); use iid or listed",
+                       config->partition == SL_PARTITION_SHARDS ? "shards" : "dirichlet");
     if (config->partition == SL_PARTITION_LISTED && config->on_change == SL_ON_CHANGE_SHARE)
         return sl_fail(error, SL_EINVAL,
                        "data.on_change: share deals samples anew by a rule, but "

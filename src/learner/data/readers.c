@@ -7,6 +7,10 @@ static const sl_data_reader *const readers[] = {
 #undef READER
 };
 
+bool sl_data_has_pixels(sl_data_kind kind) {
+    return readers[kind]->raw == NULL;
+}
+
 static void standardise(sl_samples *samples) {
     for (uint32_t c = 0; c < SL_CHANNELS_MAX; c++)
         samples->scale[c] = 1 / samples->deviation[c];
@@ -20,6 +24,11 @@ int sl_data_load(sl_data *out, const sl_data_config *config, uint64_t seed, sl_e
         return sl_fail(error, SL_EINVAL,
                        "data.standardise: true needs pixels; %s are taken as they are",
                        reader->raw);
+    if (config->real_labels && !reader->real_labels)
+        return sl_fail(error, SL_EINVAL,
+                       "model.loss: squared needs labels that are numbers, but those of data.name "
+                       "%s are classes; use libsvm, csv or numpy, or model.name softmax",
+                       sl_data_name(config->kind));
     int result = reader->load(out, config, seed, error);
     if (result == 0 && config->standardise == SL_SWITCH_ON) {
         standardise(&out->train);

@@ -51,7 +51,9 @@ int sl_samples_allocate(sl_samples *out, sl_samples_kind kind, uint64_t count, u
 
 size_t sl_samples_bytes(const sl_samples *samples) {
     const size_t number = samples->values != NULL ? sizeof(float) : 1,
-                 sample = samples->features * number + samples->positions * sizeof(uint16_t);
+                 target = samples->targets != NULL ? sizeof *samples->targets : 0,
+                 sample =
+                     samples->features * number + samples->positions * sizeof(uint16_t) + target;
     return samples->count * sample;
 }
 
@@ -60,6 +62,7 @@ void sl_samples_close(sl_samples *samples) {
     free(samples->values);
     free(samples->codes);
     free(samples->labels);
+    free(samples->targets);
     free(samples->groups);
     free(samples->names);
     *samples = (sl_samples){0};
@@ -122,6 +125,8 @@ uint64_t sl_samples_hash(uint64_t hash, const sl_samples *samples) {
         hash = sl_hash(hash, samples->codes, numbers);
     else
         hash = sl_hash(hash, samples->values, numbers * sizeof(float));
+    if (samples->targets != NULL)
+        hash = sl_hash(hash, samples->targets, samples->count * sizeof *samples->targets);
     if (samples->groups != NULL)
         hash = sl_hash(hash, samples->groups, samples->count * sizeof *samples->groups);
     return sl_hash(hash, samples->labels,

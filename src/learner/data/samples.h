@@ -30,6 +30,7 @@ typedef struct sl_samples {
     uint8_t *codes;     /* (count, features) characters, or NULL */
     uint32_t positions; /* labels of a sample: features of a text, else 1 */
     uint16_t *labels;   /* (count, positions), each < classes */
+    float *targets;     /* (count) labels that are numbers; then there is one class, or else NULL */
     uint32_t *groups;   /* text: (count) source of each sample, < group_count; else NULL */
     uint32_t group_count;
     int32_t *names;         /* (classes) the labels in the file; NULL: the classes' numbers */
