@@ -3,7 +3,8 @@
  * A topology is a pure function row(round, rank). An in-row has the neighbours that rank receives
  * from, with the weights W_ij that it gives them; an out-row has those that it sends to. Rounds
  * count from 1. A time-varying topology is a schedule of `period` slots; round r uses slot (r - 1)
- * mod period. Rows are sorted by peer and take O(edges) memory.
+ * mod period. Rows are sorted by peer and take O(edges) memory. An endless topology never repeats:
+ * its slots are its first rounds, and sl_topology_row() has those of any round.
  *
  * starling/topology.h opens topologies. */
 #ifndef STARLING_GRAPH_H
@@ -66,7 +67,8 @@ extern "C" {
     X(BASE_K, base_k)                                                                              \
     X(OD_EQUIDYN, od_equidyn)                                                                      \
     X(OU_EQUIDYN, ou_equidyn)                                                                      \
-    X(MATCHA, matcha)
+    X(MATCHA, matcha)                                                                              \
+    X(EPIDEMIC, epidemic)
 
 /* sl_family_describe() says what each is. */
 typedef enum sl_family {
@@ -156,8 +158,18 @@ typedef struct sl_row {
     double self;           /* W_ii */
 } sl_row;
 
+/* Of an endless topology: in the first `period` rounds. */
 SL_API sl_row sl_topology_in(const sl_topology *topology, uint64_t round, uint32_t rank);
 SL_API sl_row sl_topology_out(const sl_topology *topology, uint64_t round, uint32_t rank);
+
+/* Does it never repeat? Then W is symmetric in every round. */
+SL_API bool sl_topology_is_endless(const sl_topology *topology);
+/* The row of an endless topology in any round, in the caller's memory, which has room for
+ * sl_topology_degree_max() peers and weights. */
+SL_API sl_row sl_topology_row(const sl_topology *topology, uint64_t round, uint32_t rank,
+                              uint32_t *peers, double *weights);
+/* The most peers that a row of an endless topology has. */
+SL_API uint32_t sl_topology_degree_max(const sl_topology *topology);
 
 SL_API uint32_t sl_topology_nodes(const sl_topology *topology);
 /* The description, with defaults filled in and without slots. Borrowed. */

@@ -68,7 +68,8 @@ SL_API int sl_topology_in_ranks(sl_topology **out, const sl_topology *among,
 /* Canonical JSON with the topology's hash; sl_topology_parse reads an equal topology from it.
  * malloc'ed, the caller frees. NULL: out of memory. */
 SL_API char *sl_topology_json(const sl_topology *topology);
-/* The same with the family's edges and weights listed; "provenance" names the family. */
+/* The same with the family's edges and weights listed; "provenance" names the family. Of an endless
+ * topology its first rounds, without a hash. */
 SL_API char *sl_topology_json_expanded(const sl_topology *topology);
 /* The description of a family (of sl_topology_spec_parse), without a hash, since its graph is not
  * built. */

@@ -83,7 +83,7 @@ static bool is_wanted(const sl_node *n, const sl_queue *q, const sl_event *e) {
 static bool is_right(const sl_node *n, uint32_t slot, const sl_event *e) {
     const sl_message message = sl_node_message(n, e->peer, e->exchange, e->step);
     sl_exchange_step step;
-    if (!sl_route_step(&n->view.route, e->exchange, e->step, &step) ||
+    if (!sl_route_step_ahead(&n->view.route, e->exchange, e->step, &step) ||
         sl_peer_index(step.in.peers, step.in.count, e->peer) == step.in.count)
         return false;
     if (e->silent)

@@ -38,6 +38,33 @@ static int unite(sl_route *r, sl_error *error) {
     return 0;
 }
 
+/* Memory for the rows of an endless topology. */
+static int open_rows(sl_route *r, bool unites, sl_error *error) {
+    const uint32_t *peers, count = sl_topology_peers(r->topology, r->rank, &peers),
+                           degree = sl_topology_degree_max(r->topology);
+    r->rows = calloc(SL_ROUTE_ROWS + 1, sizeof *r->rows);
+    bool complete = r->rows != NULL;
+    for (size_t k = 0; complete && k <= SL_ROUTE_ROWS; k++) {
+        sl_route_row *kept = &r->rows[k];
+        kept->peers = malloc(degree * sizeof *kept->peers);
+        kept->weights = malloc(degree * sizeof *kept->weights);
+        kept->united = unites ? malloc((count + (size_t)1) * sizeof *kept->united) : NULL;
+        complete = kept->peers && kept->weights && (kept->united != NULL) == unites;
+    }
+    return complete
+               ? 0
+               : sl_fail(error, SL_ENOMEM, "node %u: out of memory for %u peers", r->rank, count);
+}
+
+static void close_rows(sl_route *r) {
+    for (size_t k = 0; r->rows != NULL && k <= SL_ROUTE_ROWS; k++) {
+        free(r->rows[k].peers);
+        free(r->rows[k].weights);
+        free(r->rows[k].united);
+    }
+    free(r->rows);
+}
+
 static sl_range whole(const sl_route *r) {
     return (sl_range){0, r->dimension};
 }
@@ -58,14 +85,42 @@ static sl_row everybody_else(const sl_route *r) {
     return (sl_row){.count = r->nodes - 1, .peers = r->others, .weights = r->ones};
 }
 
+/* Zeros stand where the round has no edge. */
+static void unite_row(const sl_route *r, sl_route_row *kept) {
+    const uint32_t *peers, count = sl_topology_peers(r->topology, r->rank, &peers);
+    for (uint32_t p = 0, k = 0; p < count; p++) {
+        const bool met = k < kept->row.count && peers[p] == kept->row.peers[k];
+        kept->united[p] = met ? kept->row.weights[k] : 0;
+        k += met;
+    }
+    kept->row.count = count;
+    kept->row.peers = peers;
+    kept->row.weights = kept->united;
+}
+
+/* Of an endless topology. The row stays until another one takes its place: that of an exchange that
+ * is SL_ROUTE_ROWS later, or of any that is asked for ahead. */
+static sl_row endless_row(const sl_route *r, uint64_t exchange) {
+    sl_route_row *kept = &r->rows[r->looks_ahead ? SL_ROUTE_ROWS : exchange % SL_ROUTE_ROWS];
+    if (kept->exchange != exchange) {
+        kept->exchange = exchange;
+        kept->row = sl_topology_row(r->topology, exchange, r->rank, kept->peers, kept->weights);
+        if (kept->united != NULL)
+            unite_row(r, kept);
+    }
+    return kept->row;
+}
+
 /* Weights are rounded to float; what a column loses by it goes to the self-weight, so that the mean
  * (or push-sum's mass) does not creep. */
 static sl_exchange_step along_edges(const sl_route *r, uint64_t exchange) {
-    sl_exchange_step p = {.along_edges = true,
-                          .in = sl_topology_in(r->topology, exchange, r->rank),
-                          .out = sl_topology_out(r->topology, exchange, r->rank),
-                          .published = whole(r),
-                          .coming = whole(r)};
+    sl_exchange_step p = {.along_edges = true, .published = whole(r), .coming = whole(r)};
+    if (r->rows != NULL) {
+        p.in = p.out = endless_row(r, exchange);
+    } else {
+        p.in = sl_topology_in(r->topology, exchange, r->rank);
+        p.out = sl_topology_out(r->topology, exchange, r->rank);
+    }
     if (r->united != NULL) {
         p.in.count = sl_topology_peers(r->topology, r->rank, &p.in.peers);
         p.in.weights = r->united + (exchange - 1) % sl_topology_period(r->topology) * p.in.count;
@@ -326,9 +381,14 @@ int sl_route_open(sl_route *r, const sl_algorithm *algorithm, const sl_algorithm
                     .shapes = *shapes,
                     .average_period = (uint32_t)sl_algorithm_average_period(algorithm, config)};
     int result = 0;
-    if (r->algorithm->route != SL_ROUTE_TOPOLOGY)
+    const bool endless = sl_topology_is_endless(topology),
+               unites = r->algorithm->route == SL_ROUTE_TOPOLOGY &&
+                        config->replicas == SL_REPLICAS_PER_NEIGHBOUR;
+    if (endless)
+        result = open_rows(r, unites, error);
+    if (result == 0 && r->algorithm->route != SL_ROUTE_TOPOLOGY)
         result = list_ranks(r, members, error);
-    else if (config->replicas == SL_REPLICAS_PER_NEIGHBOUR)
+    else if (result == 0 && unites && !endless)
         result = unite(r, error);
     if (r->algorithm->route == SL_ROUTE_ALL) /* of the plain averages that a view begins with */
         r->form = sl_form_of(SL_ALL_REDUCE_STAR, 1, r->nodes, r->dimension);
@@ -352,6 +412,7 @@ void sl_route_close(sl_route *r) {
     free(r->given);
     free(r->within);
     free(r->united);
+    close_rows(r);
 }
 
 /* ---- looking up ---- */
@@ -384,6 +445,13 @@ bool sl_route_step(const sl_route *r, uint64_t exchange, uint32_t number, sl_exc
         number -= count;
     }
     return false;
+}
+
+bool sl_route_step_ahead(const sl_route *r, uint64_t exchange, uint32_t number,
+                         sl_exchange_step *out) {
+    sl_route ahead = *r;
+    ahead.looks_ahead = true;
+    return sl_route_step(&ahead, exchange, number, out);
 }
 
 static bool is_apart(sl_range a, sl_range b) {
@@ -465,9 +533,14 @@ uint32_t sl_route_peers(const sl_route *r, const uint32_t **peers) {
     return meets_all ? r->nodes - 1 : 1;
 }
 
+/* Does each exchange go along all edges that there ever are? */
+static bool goes_to_all(const sl_route *r) {
+    return r->united != NULL || (r->rows != NULL && r->rows[0].united != NULL);
+}
+
 /* Does each exchange go along the edges of its own slot only? */
 static bool follows_schedule(const sl_route *r) {
-    return (r->algorithm->route == SL_ROUTE_TOPOLOGY && r->united == NULL) ||
+    return (r->algorithm->route == SL_ROUTE_TOPOLOGY && !goes_to_all(r)) ||
            r->algorithm->route == SL_ROUTE_EDGES;
 }
 
@@ -495,13 +568,15 @@ bool sl_route_varies(const sl_route *r) {
 uint32_t sl_route_width(const sl_route *r) {
     const uint32_t *peers, count = sl_route_peers(r, &peers);
     const bool formed = is_formed(r);
-    if (!formed && (r->algorithm->route != SL_ROUTE_TOPOLOGY || r->united != NULL))
+    if (!formed && (r->algorithm->route != SL_ROUTE_TOPOLOGY || goes_to_all(r)))
         return count;
     const bool star = formed && r->form.kind == SL_ALL_REDUCE_STAR;
     uint32_t widest = star ? r->partner_count : formed && r->nodes > 1;
     if (formed && r->algorithm->route != SL_ROUTE_BOTH)
         return widest;
-    for (uint32_t e = 1; e <= sl_topology_period(r->topology); e++) {
+    const uint32_t degree = sl_topology_degree_max(r->topology); /* 0: it is not endless */
+    widest = degree > widest ? degree : widest;
+    for (uint32_t e = 1; degree == 0 && e <= sl_topology_period(r->topology); e++) {
         const sl_row row = sl_topology_in(r->topology, e, r->rank);
         widest = row.count > widest ? row.count : widest;
     }

@@ -40,6 +40,16 @@ typedef struct sl_exchange_step {
     sl_range coming;    /* what this node combines */
 } sl_exchange_step;
 
+/* Of an endless topology, whose rows lie nowhere: those of a few exchanges. */
+enum { SL_ROUTE_ROWS = 4 };
+typedef struct sl_route_row {
+    uint64_t exchange; /* 0: none */
+    sl_row row;
+    uint32_t *peers; /* (degree) */
+    double *weights; /* (degree) */
+    double *united;  /* (peers) likewise; NULL: exchanges go along their own edges */
+} sl_route_row;
+
 typedef struct sl_route {
     const sl_algorithm *algorithm;
     const sl_topology *topology;
@@ -60,6 +70,9 @@ typedef struct sl_route {
     uint32_t average_period; /* both: all meet in every so many-th exchange */
     double *united;          /* (period, peers) where every exchange goes along all edges that the
                                 topology ever has: W_ij, 0 where the round has no edge */
+    sl_route_row *rows; /* (SL_ROUTE_ROWS + 1) of an endless topology; the last is of exchanges that
+                           are asked for ahead; NULL: it repeats */
+    bool looks_ahead;   /* see sl_route_step_ahead */
 } sl_route;
 
 /* The topology is in ranks, its edges are those of the members. members NULL: all its nodes. */
@@ -70,6 +83,10 @@ void sl_route_close(sl_route *route);
 /* false: an exchange has no step of that number. Exchanges count from 1, steps from 0. */
 bool sl_route_step(const sl_route *route, uint64_t exchange, uint32_t number,
                    sl_exchange_step *out);
+/* The same of an exchange that may be far ahead, to look at: its rows stay until the next such
+ * call, and those of the exchange under way are not touched. */
+bool sl_route_step_ahead(const sl_route *route, uint64_t exchange, uint32_t number,
+                         sl_exchange_step *out);
 /* Exchanges until the same ranges go out again. */
 uint32_t sl_route_period(const sl_route *route);
 /* How long does what this step publishes stay as it is? */

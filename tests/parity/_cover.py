@@ -82,7 +82,8 @@ SCHEDULES = [
     ({"family": "matcha", "nodes": 6, "base": "complete"}, {"name": "d-psgd"}),
     (SLOTS, {"name": "gradient-tracking"}),
     ({"family": "random-matching", "nodes": 6, "period": 12}, {"name": "noloco", "period": 2}),
-    ({"family": "epidemic", "nodes": 6, "degree": 3, "period": 12}, {"name": "d-psgd"}),
+    ({"family": "epidemic", "nodes": 7, "degree": 3}, {"name": "d-psgd"}),
+    ({"family": "epidemic", "nodes": 6, "degree": 2}, REPLICAS[0]),
 ]
 
 OPTIMIZERS = [

@@ -83,6 +83,9 @@ CASES = [
     ("od-equidyn", 20, {"period": 12, "seed": 3}),
     ("ou-equidyn", 9, {}),
     ("ou-equidyn", 20, {"period": 12, "seed": 3}),
+    *[("epidemic", n, {"degree": d}) for n, d in ((2, 1), (9, 3), (9, 4), (10, 3), (140, 1))],
+    ("epidemic", 5, {"degree": 4}),
+    ("epidemic", 16, {"degree": 4, "seed": 5}),
 ]
 
 

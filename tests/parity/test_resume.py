@@ -181,7 +181,7 @@ def combined(starling, i, topology, algorithm, optimizer, partition):
     if algorithm["name"] in WITHOUT_MOMENTUM:
         content["optimizer"].update(name="sgd", momentum=0, nesterov=False)
     content["data"]["partition"] = partition
-    content["checkpoint"]["keep"] = 6
+    content["checkpoint"]["keep"] = 66 if (topology or {}).get("family") == "epidemic" else 6
     settings = algorithm.get("compressor", {"name": ""})
     compressor, env = settings["name"], None
     has_kernels = compressor not in NO_GPU_KERNELS and "coding" not in settings

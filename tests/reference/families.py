@@ -347,6 +347,29 @@ def random_matching(n, period=32, seed=1):
     return slots
 
 
+def epidemic(n, degree, seed=1, rounds=16):
+    """The first rounds of a schedule that never repeats. Places on a ring by swap-or-not (Hoang,
+    Morris, Rogaway 2012): swap k of 32 exchanges x and mirror - x, or leaves both, as the bit of
+    the larger says."""
+    slots = []
+    for r in range(1, rounds + 1):
+        places = []
+        for x in range(n):
+            for k in range(32):
+                other = (Stream(seed, k, r).below(n) - x) % n
+                block, bit = divmod(max(x, other), 128)
+                words = philox((seed, 0), [1 + block, k, r, 4])
+                x = other if words[bit // 32] >> bit % 32 & 1 else x
+            places.append(x)
+        at, even = np.argsort(places), n // 2 * 2
+        pairs = [(p, (p + u) % n) for u in range(1, degree // 2 + 1) for p in range(n)]
+        pairs += [(p, p + even // 2) for p in range(even // 2) if degree % 2 == 1]
+        pairs = [(at[p], at[q]) for p, q in pairs]
+        everybody = itertools.combinations(range(n), 2)
+        slots.append(metropolis(n, pairs if degree + 1 < n else everybody))
+    return slots
+
+
 def factors(n, most):
     """As few factors of n as can be, none above most, and of those the one with the largest first;
     None if there are none."""
@@ -501,4 +524,5 @@ MATRICES = {
     "base-k": base_k,
     "od-equidyn": od_equidyn,
     "ou-equidyn": ou_equidyn,
+    "epidemic": epidemic,
 }

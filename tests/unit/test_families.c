@@ -296,7 +296,10 @@ static void expect_promises(sl_family which, const char *example) {
     char *named = sl_topology_json(t);
     if (strstr(named, "\"edges\"") == NULL)
         expect_equal_after(named, t);
-    expect_equal_after(expanded, t);
+    if (sl_topology_is_endless(t)) /* its first rounds are another topology */
+        free(expanded);
+    else
+        expect_equal_after(expanded, t);
     sl_topology_close(&t);
 }
 

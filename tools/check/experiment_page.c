@@ -75,8 +75,11 @@ void name_topology(const sl_topology *topology, const sl_topology_report *r, cha
     name_graph(topology, graph, sizeof graph);
     if (r->period > 1)
         snprintf(slots, sizeof slots, " in a schedule of %u slots", r->period);
-    snprintf(out, bytes, "%s: %u nodes, %llu edges%s", graph, r->nodes,
-             (unsigned long long)r->edges, slots);
+    if (sl_topology_is_endless(topology))
+        snprintf(out, bytes, "%s: %u nodes, other edges in every round", graph, r->nodes);
+    else
+        snprintf(out, bytes, "%s: %u nodes, %llu edges%s", graph, r->nodes,
+                 (unsigned long long)r->edges, slots);
     if (r->degree_min == r->degree_max)
         add(out, bytes, ", degree %u", r->degree_min);
     else
@@ -217,7 +220,9 @@ static void say_step(page *p, const trial *t) {
 }
 
 /* How fast plain averaging with W removes differences. */
-static void say_mixing(page *p, const sl_algorithm *a, const sl_topology_report *r) {
+static void say_mixing(page *p, const sl_algorithm *a, const sl_topology *topology,
+                       const sl_topology_report *r) {
+    const bool endless = sl_topology_is_endless(topology);
     char rounds[NAME_BYTES] = "nodes never agree by averaging with this W";
     const double needed =
         r->rho <= GAP_ROUNDING ? r->period : ceil(r->period * log(AGREED) / log(r->rho));
@@ -229,8 +234,11 @@ static void say_mixing(page *p, const sl_algorithm *a, const sl_topology_report 
         snprintf(rounds, sizeof rounds,
                  "averaging brings differences down to 1/1000 in %.0f round%s", needed,
                  needed > 1 ? "s" : "");
-    page_say(p, "mixing", "spectral gap %.4g%s%s: %s", r->gap,
-             r->period > 1 ? " over the schedule" : "",
+    page_say(p, "mixing", "spectral gap %.4g%s%s: %s",
+             endless ? 1 - pow(r->rho, 1.0 / r->period) : r->gap,
+             endless         ? " a round, on average"
+             : r->period > 1 ? " over the schedule"
+                             : "",
              r->spectrum_known ? "" : " at most, within the limit of work", rounds);
 }
 
@@ -273,7 +281,7 @@ static void say_what_it_means(page *p, const trial *t, const sl_topology_report 
     page_heading(p, "what it means");
     say_message(p, t);
     say_step(p, t);
-    say_mixing(p, sl_algorithm_of(c, NULL), r);
+    say_mixing(p, sl_algorithm_of(c, NULL), t->experiment->topology, r);
     if (c->warmup_ratio > 0 && ends_warm_up(t, &earliest, &last))
         page_say(p, "warm-up",
                  "ends after round %llu at the earliest, after round %llu at the latest",

@@ -38,6 +38,8 @@ static int take_errors(findings *f, sl_error *error) {
     uint32_t period = sl_topology_period(t),
              rounds = period > ROUNDS_MIN / 2 ? 2 * period : ROUNDS_MIN;
     rounds = rounds < ROUNDS_MAX ? rounds : ROUNDS_MAX;
+    if (sl_topology_is_endless(t))
+        rounds = period;
     int result = sl_topology_exact_after(&f->exact_after, t, rounds, error);
     if (result != 0 || (period == 1 && f->report.stochastic.symmetric))
         return result;
@@ -225,6 +227,10 @@ size_t findings_notes(const findings *f, char notes[NOTES_MAX][NOTE_BYTES]) {
         NOTE("Only columns sum to 1: averages need push-sum, whose weights settle between %.4g and "
              "%.4g of 1.",
              f->perron_min * f->report.nodes, f->perron_max * f->report.nodes);
+    if (f->asked.topology != NULL && sl_topology_is_endless(f->asked.topology))
+        NOTE("The schedule never repeats. Structure, costs and products are of its first %u "
+             "rounds; rho is the root mean square of a round's factor over all such graphs.",
+             f->report.period);
     if (f->exact_after > 0 && f->report.nodes > 1)
         NOTE("The average is exact after %u round%s.", f->exact_after,
              f->exact_after == 1 ? "" : "s");

@@ -104,6 +104,9 @@ static int make(char **out, const request *r, sl_error *error) {
     if (!described) {
         note_columns(r, topology);
         note_mended(where, topology);
+        if (r->expand && sl_topology_is_endless(topology))
+            complain("%s: this schedule never repeats; its first %u rounds are listed", where,
+                     sl_topology_period(topology));
     }
     *out = described   ? sl_topology_spec_json(&spec)
            : r->expand ? sl_topology_json_expanded(topology)

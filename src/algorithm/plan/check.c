@@ -79,6 +79,11 @@ static int check_matrix(const sl_algorithm *a, sl_replicas replicas, const sl_to
                                            "vector for each neighbour of the whole schedule, "
                                            "and every message to all of them"
                                          : "");
+    if (a->route == SL_ROUTE_EDGES && sl_topology_is_endless(topology))
+        return sl_fail(error, SL_EINVAL,
+                       "algorithm '%s' keeps something for each edge, and this topology has other "
+                       "edges in every round for ever; take a fixed one, or a schedule",
+                       a->name);
     if (a->keeps_received && a->route != SL_ROUTE_EDGES && sl_topology_period(topology) > 1)
         return sl_fail(error, SL_EINVAL,
                        "algorithm '%s' keeps a message of each neighbour and needs the same edges "

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "algorithm/algorithms.h"
+#include "topology/graph/endless.h"
 
 enum { EXACT_MAX = 2048, BITS = 64 };
 
@@ -69,6 +70,10 @@ static uint64_t longest(hearing *h, uint32_t of, bool backwards) {
 }
 
 static int spread_of(uint64_t *rounds, const sl_topology *topology, sl_error *error) {
+    if (sl_topology_is_endless(topology)) {
+        *rounds = SL_ENDLESS_HEARD;
+        return 0;
+    }
     hearing h = {.topology = topology, .nodes = sl_topology_nodes(topology)};
     const bool exact = h.nodes <= EXACT_MAX;
     h.words = exact ? (h.nodes + BITS - 1) / BITS : 1;

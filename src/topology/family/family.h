@@ -62,7 +62,8 @@ struct family {
     size_t inner_at;
     int (*describe_inner)(sl_topology_spec *inner, const sl_topology_spec *spec, const family *f,
                           sl_error *error);
-    bool shares; /* its parameters stand beside the family's own */
+    bool endless; /* a schedule that never repeats (topology/graph/endless.h) */
+    bool shares;  /* its parameters stand beside the family's own */
     /* Fills in what is not given and refuses what cannot be, at a cost that 10^9 nodes do not
      * notice; NULL: nothing to do. */
     int (*settle)(sl_topology_spec *spec, sl_error *error);

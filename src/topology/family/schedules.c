@@ -183,3 +183,54 @@ const family sl_random_matching_family = {
     .generate = generate_random_matching,
     .info.examples = EXAMPLES("{\"nodes\": 9}", "{\"nodes\": 20, \"period\": 12, \"seed\": 3}"),
 };
+
+/* ---- another random graph in every round ---- */
+
+static int settle_epidemic(sl_topology_spec *spec, sl_error *error) {
+    if (spec->weighting != SL_WEIGHTING_METROPOLIS)
+        return sl_fail(error, SL_EINVAL,
+                       "weights: family \"epidemic\" takes metropolis, or its lazy form");
+    if (spec->degree < spec->nodes)
+        return 0;
+    return sl_fail(error, SL_EINVAL,
+                   "degree: %u is not allowed for %u nodes; it must be from 1 to %u", spec->degree,
+                   spec->nodes, spec->nodes - 1);
+}
+
+static int generate_epidemic(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out,
+                             sl_error *error) {
+    const sl_endless e = {.nodes = spec->nodes, .degree = spec->degree, .seed = spec->seed};
+    (void)attempt;
+    /* over all rounds everybody meets everybody */
+    int result = sl_family_check_edges(&sl_epidemic_family, spec,
+                                       (uint64_t)spec->nodes * (spec->nodes - 1), error);
+    uint32_t *peers = malloc(spec->degree * sizeof *peers);
+    if (result == 0 && peers == NULL)
+        result = sl_fail(error, SL_ENOMEM, "out of memory for %u neighbours", spec->degree);
+    for (uint64_t round = 1; result == 0 && round <= SL_ENDLESS_SHOWN; round++) {
+        edge_list *list = sl_edge_lists_add(out);
+        for (uint32_t i = 0; i < spec->nodes; i++) {
+            const uint32_t count = sl_endless_peers(&e, round, i, peers);
+            for (uint32_t k = 0; k < count; k++)
+                if (peers[k] < i)
+                    sl_edge_list_push_both(list, peers[k], i);
+        }
+    }
+    free(peers);
+    return result;
+}
+
+const family sl_epidemic_family = {
+    SCHEDULE("epidemic", "each round another random graph, which never repeats"),
+    .info.random = true,
+    .takes = TAKES(DEGREE) | TAKES(SEED),
+    .needs = TAKES(DEGREE),
+    .nodes_min = 2,
+    .raise = "degree",
+    .attempts_max = 1,
+    .endless = true,
+    .settle = settle_epidemic,
+    .generate = generate_epidemic,
+    .info.examples =
+        EXAMPLES("{\"nodes\": 9, \"degree\": 3}", "{\"nodes\": 16, \"degree\": 4, \"seed\": 5}"),
+};

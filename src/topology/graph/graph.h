@@ -4,6 +4,7 @@
 #define SL_GRAPH_H
 
 #include "starling/graph.h"
+#include "topology/graph/endless.h"
 
 /* Directed edges of one slot, growing. */
 typedef struct edge_list {
@@ -63,12 +64,17 @@ struct sl_topology {
     sl_topology_spec spec;  /* without slots: what was asked for */
     struct sl_links *links; /* spec.links; owned */
     graph graph;
+    sl_endless endless; /* of its members' places; nodes 0: it repeats */
+    uint32_t *members;  /* (endless.nodes) their numbers, rising; NULL: 0, 1, ... */
     uint32_t window;
     uint64_t *peers_start; /* (nodes + 1) */
     uint32_t *peers;       /* union over slots and directions, sorted within a node */
     uint64_t hash;
     char *provenance; /* JSON text: where a list of edges came from, if its file says so */
 };
+
+/* Of an endless topology: every member's peers are all others. SL_ENOMEM. */
+int sl_topology_meet_all(sl_topology *t, sl_error *error);
 
 /* The greatest; of a and 0 it is a. */
 uint32_t sl_common_divisor(uint32_t a, uint32_t b);

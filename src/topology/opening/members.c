@@ -58,6 +58,8 @@ static int try_family(sl_topology **out, const regrouping *r, sl_error *error) {
         return 0;
     spec.nodes = r->count;
     spec.side_count = 0;
+    if (sl_topology_is_endless(r->first) && spec.degree >= r->count)
+        spec.degree = r->count - 1;
     spec.links = NULL;
     const int result = sl_topology_open(out, &spec, error);
     if (result == 0 && has_flat_side(&(*out)->spec) && !has_flat_side(&r->first->spec))
@@ -293,6 +295,19 @@ int sl_topology_among(sl_topology **out, sl_regrouping *how, const sl_topology *
     return result;
 }
 
+/* Goes on as `among` does, in ranks, once its first rounds are listed. */
+static int go_on_endless(sl_topology *t, const sl_topology *among, const uint32_t *members,
+                         sl_error *error) {
+    const size_t bytes = among->endless.nodes * sizeof *members;
+    t->endless = among->endless;
+    t->window = among->window;
+    t->members = malloc(bytes);
+    if (t->members == NULL)
+        return sl_fail(error, SL_ENOMEM, "out of memory for %u nodes", among->endless.nodes);
+    memcpy(t->members, members, bytes);
+    return sl_topology_meet_all(t, error);
+}
+
 int sl_topology_in_ranks(sl_topology **out, const sl_topology *among, const uint32_t *members,
                          uint32_t nodes, sl_error *error) {
     regrouping r = {0};
@@ -310,7 +325,12 @@ int sl_topology_in_ranks(sl_topology **out, const sl_topology *among, const uint
                 sl_edge_list_push_weighted(list, members[row.peers[j]], members[i], row.weights[j]);
         }
     }
-    const int result = open_slots(out, &r, &spec, error);
+    int result = open_slots(out, &r, &spec, error);
     close_regrouping(&r);
+    if (result == 0 && sl_topology_is_endless(among)) {
+        result = go_on_endless(*out, among, members, error);
+        if (result != 0)
+            sl_topology_close(out);
+    }
     return result;
 }

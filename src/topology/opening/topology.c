@@ -120,6 +120,8 @@ static uint64_t mix(uint64_t hash, const void *data, size_t bytes) {
 static uint64_t hash_of(const sl_topology *t) {
     uint64_t hash = mix(mix(0xCBF29CE484222325ull, &t->graph.nodes, sizeof t->graph.nodes),
                         &t->graph.period, sizeof t->graph.period);
+    if (t->endless.nodes > 0) /* not the schedule of its first rounds alone */
+        hash = mix(hash, &t->endless.seed, sizeof t->endless.seed);
     for (uint32_t k = 0; k < t->graph.period; k++) {
         const slot *p = &t->graph.slots[k];
         hash = mix(hash, p->in.start, ((size_t)t->graph.nodes + 1) * sizeof *p->in.start);
@@ -168,6 +170,11 @@ static int gather_peers(sl_topology *t, sl_error *error) {
     return 0;
 }
 
+static bool is_endless(const sl_topology_spec *spec) {
+    return spec->family != SL_FAMILY_EDGES && spec->nodes > 1 &&
+           sl_family_of(spec->family)->endless;
+}
+
 int sl_topology_open(sl_topology **out, const sl_topology_spec *spec, sl_error *error) {
     if (spec->nodes < 1 || spec->nodes > SL_NODES_MAX)
         return sl_fail(error, SL_EINVAL, "nodes: %u is not allowed; it must be from 1 to %u",
@@ -188,7 +195,12 @@ int sl_topology_open(sl_topology **out, const sl_topology_spec *spec, sl_error *
         result = build_connected(t, &settled, error);
     if (result == 0)
         result = gather_peers(t, error);
-    if (result == 0 && (t->window = sl_graph_window(&t->graph)) == 0)
+    if (result == 0 && is_endless(&settled)) {
+        t->endless = (sl_endless){settled.nodes, settled.degree, settled.seed, settled.lazy};
+        result = sl_topology_meet_all(t, error);
+    }
+    if (result == 0 &&
+        (t->window = is_endless(&settled) ? UINT32_MAX : sl_graph_window(&t->graph)) == 0)
         result = sl_fail(error, SL_ENOMEM, "out of memory for %u nodes", spec->nodes);
     if (result != 0) {
         sl_topology_close(&t);
@@ -207,6 +219,7 @@ void sl_topology_close(sl_topology **topology) {
     sl_graph_close(&t->graph);
     free(t->peers_start);
     free(t->peers);
+    free(t->members);
     free(t->provenance);
     sl_links_close(&t->links);
     free(t);

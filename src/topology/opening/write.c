@@ -160,7 +160,8 @@ static char *edges_text(const sl_topology *t, bool weighted) {
         sl_json_set(&root, "directed", json_true());
     if (provenance != NULL)
         sl_json_set(&root, "provenance", provenance);
-    set_hash(&root, t);
+    if (!sl_topology_is_endless(t)) /* what is listed is its first rounds */
+        set_hash(&root, t);
     char *text = dump_with_slots(root, t, weighted);
     json_decref(root);
     return text;
