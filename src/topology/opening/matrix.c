@@ -7,42 +7,60 @@
 #include "starling/tensors.h"
 #include "topology/links/fields.h"
 
-static int entries_open(sl_matrix_entry **out, size_t nodes, sl_error *error) {
-    if (nodes < 1 || nodes > SL_NODES_MAX)
-        return sl_fail(error, SL_EINVAL, "W: has %zu rows; it must have from 1 to %u", nodes,
-                       SL_NODES_MAX);
-    *out = malloc(nodes * nodes * sizeof **out);
-    return *out != NULL
+/* Those that are not 0, which few are of a large W. */
+typedef struct entries {
+    sl_matrix_entry *items; /* (count) */
+    size_t count, room;
+} entries;
+
+static int add(entries *e, size_t i, size_t j, double value, sl_error *error) {
+    if (value == 0)
+        return 0;
+    if (e->count == e->room) {
+        const size_t room = e->room > 0 ? 2 * e->room : 64;
+        sl_matrix_entry *items = realloc(e->items, room * sizeof *items);
+        if (items == NULL)
+            return sl_fail(error, SL_ENOMEM, "W: out of memory for %zu numbers", room);
+        e->items = items;
+        e->room = room;
+    }
+    e->items[e->count++] = (sl_matrix_entry){(uint32_t)i, (uint32_t)j, value};
+    return 0;
+}
+
+static int check_nodes(size_t nodes, sl_error *error) {
+    return nodes >= 1 && nodes <= SL_NODES_MAX
                ? 0
-               : sl_fail(error, SL_ENOMEM, "W: out of memory for %zu x %zu numbers", nodes, nodes);
+               : sl_fail(error, SL_EINVAL, "W: has %zu rows; it must have from 1 to %u", nodes,
+                         SL_NODES_MAX);
 }
 
 /* ---- rows of a file ---- */
 
-static int read_row(sl_matrix_entry *entries, json_t *row, size_t i, size_t nodes,
-                    sl_error *error) {
+static int read_row(entries *e, json_t *row, size_t i, size_t nodes, sl_error *error) {
+    int result = 0;
     if (json_array_size(row) != nodes)
         return sl_fail(error, SL_EINVAL,
                        "W[%zu]: must be a row of %zu numbers, as many as there are rows", i, nodes);
-    for (size_t j = 0; j < nodes; j++) {
+    for (size_t j = 0; j < nodes && result == 0; j++) {
         json_t *value = json_array_get(row, j);
-        if (!json_is_number(value))
-            return sl_fail(error, SL_EINVAL, "W[%zu][%zu]: must be a number", i, j);
-        entries[j] = (sl_matrix_entry){(uint32_t)i, (uint32_t)j, json_number_value(value)};
+        result = json_is_number(value)
+                     ? add(e, i, j, json_number_value(value), error)
+                     : sl_fail(error, SL_EINVAL, "W[%zu][%zu]: must be a number", i, j);
     }
-    return 0;
+    return result;
 }
 
 static int rows_to_json(char **json, json_t *rows, const char *weights, sl_error *error) {
     const size_t nodes = json_array_size(rows);
-    sl_matrix_entry *entries = NULL;
-    int result = entries_open(&entries, nodes, error);
+    entries e = {0};
+    int result = check_nodes(nodes, error);
     for (size_t i = 0; result == 0 && i < nodes; i++)
-        result = read_row(entries + i * nodes, json_array_get(rows, i), i, nodes, error);
-    if (result == 0 && (result = sl_foreign_matrix_json(json, (uint32_t)nodes, entries,
-                                                        nodes * nodes, weights, error)) != 0)
+        result = read_row(&e, json_array_get(rows, i), i, nodes, error);
+    if (result == 0 && (result = sl_foreign_matrix_json(json, (uint32_t)nodes, e.items, e.count,
+                                                        weights, error)) != 0)
         sl_fail_prefix(error, result, "W");
-    free(entries);
+    free(e.items);
     return result;
 }
 
@@ -92,7 +110,7 @@ int sl_matrix_list_edges(json_t *root, sl_error *error) {
 
 int sl_matrix_of_npy(char **json, const void *bytes, size_t size, sl_error *error) {
     sl_npy w;
-    sl_matrix_entry *entries = NULL;
+    entries e = {0};
     int result = sl_npy_parse(&w, bytes, size, error);
     if (result != 0)
         return result;
@@ -102,12 +120,11 @@ int sl_matrix_of_npy(char **json, const void *bytes, size_t size, sl_error *erro
             "is no matrix (n, n); of a list of edges, starling topology make --from FILE "
             "-o topology.json makes a topology file");
     const size_t nodes = w.shape[0];
-    result = entries_open(&entries, nodes, error);
+    result = check_nodes(nodes, error);
     for (size_t k = 0; result == 0 && k < nodes * nodes; k++)
-        entries[k] = (sl_matrix_entry){(uint32_t)(k / nodes), (uint32_t)(k % nodes),
-                                       sl_npy_number(&w, k)};
+        result = add(&e, k / nodes, k % nodes, sl_npy_number(&w, k), error);
     if (result == 0)
-        result = sl_foreign_matrix_json(json, (uint32_t)nodes, entries, nodes * nodes, NULL, error);
-    free(entries);
+        result = sl_foreign_matrix_json(json, (uint32_t)nodes, e.items, e.count, NULL, error);
+    free(e.items);
     return result;
 }
