@@ -28,7 +28,7 @@ static const double level = 1.02;
 
 /* Of a network that is run whole, its nodes and messages of a round; of any, the rounds until what
  * it does is done again. */
-enum { NETWORK_MAX = 400, REPEATS_MAX = 50 };
+enum { NETWORK_MAX = 200, REPEATS_MAX = 50 };
 
 /* One number at each node. */
 typedef struct course {

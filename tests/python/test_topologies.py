@@ -97,20 +97,28 @@ def test_graphs_of_networkx(scene):
     hold("numbers", starling.topology(shuffled), metropolis(path))
 
 
+def mixed(topology, first):
+    """After a round, models of four numbers each, of which all are `first` at first."""
+    x = [numpy.full(4, value, "f4") for value in first]
+
+    def train(rank):
+        peer = starling.join({"topology": topology}, x[rank])
+        peer.mix()
+        peer.leave()
+
+    starling.simulate(len(x), train, {"topology": topology})
+    return x
+
+
 def test_an_experiment_takes_them(scene):
-    """W is taken as it is; where only edges are given, peers keep half of what they have."""
+    """W is taken as it is; edges get weights: lazy ones, where W has a negative eigenvalue."""
     graphs = [networkx.complete_graph(3)] if networkx else []
-    cases = [(THIRDS, 3), (THIRDS.tolist(), 3), (numpy.ones((3, 3)), 1.5)]
-    for topology, first in cases + [(graph, 1.5) for graph in graphs]:
-        x = [numpy.full(4, 3.0 * rank, "f4") for rank in range(3)]
-
-        def train(rank):
-            peer = starling.join({"topology": topology}, x[rank])
-            peer.mix()
-            peer.leave()
-
-        starling.simulate(3, train, {"topology": topology})
-        check(numpy.allclose(x, [[first], [3], [6 - first]]), x)
+    for topology in (THIRDS, THIRDS.tolist(), numpy.ones((3, 3)), *graphs):
+        x = mixed(topology, [0, 3, 6])
+        check(numpy.allclose(x, 3), x)
+    ring = numpy.roll(numpy.eye(4), 1, axis=1)
+    x = mixed(ring + ring.T, [3, 0, 0, 0])
+    check(numpy.allclose(x, [[2], [0.5], [0], [0.5]]), x)
 
 
 def test_what_is_no_topology_is_told(scene):

@@ -73,6 +73,7 @@ static double mixed(const scene *w, int rank, int i, double self) {
 
 FIXTURES(setup, teardown);
 
+/* Weights that are not named are lazy. */
 START_TEST(mix_leaves_w_x) {
     world->rounds = 0;
     simulate(world); /* x0 */
@@ -83,7 +84,7 @@ START_TEST(mix_leaves_w_x) {
     simulate(other);
     for (int r = 0; r < N; r++)
         for (int i = 0; i < D; i++)
-            ck_assert_double_eq_tol(other->x[r][i], mixed(world, r, i, 1 / 3.0), 1e-6);
+            ck_assert_double_eq_tol(other->x[r][i], mixed(world, r, i, 2 / 3.0), 1e-6);
 }
 
 /* A round that overlaps, with the weight that a node keeps. */
@@ -237,7 +238,8 @@ START_TEST(join_warns_of_what_has_no_effect) {
     ck_assert_str_eq(heard, "warning: optimizer.learning_rate has no effect in a session\n"
                             "warning: model.name has no effect in a session\n"
                             "warning: data.name has no effect in a session\n"
-                            "warning: data.batch has no effect in a session\n");
+                            "warning: data.batch has no effect in a session\n"
+                            "no weights are named: \"lazy-metropolis\", for larger stable steps\n");
     ck_assert_int_eq(sl_session_leave(&s, &error), 0);
     ck_assert_ptr_null(s);
     ck_assert_int_eq(sl_session_leave(&s, &error), 0);
