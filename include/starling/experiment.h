@@ -175,6 +175,7 @@ typedef struct sl_session_reading {
     bool overlap;    /* it sends old models, where the algorithm has such a form */
     uint32_t nodes;  /* of a topology that does not say it; 0: it says it */
     const char *key; /* in place of security.key; NULL: that */
+    bool records;    /* keys of record and network are used, too: there is a run folder */
 } sl_session_reading;
 /* source: a path, or JSON text that begins with {. Keys of model, data, rounds and optimizer are
  * not needed and not used: `warnings` has a line for each that is given. SL_EINVAL: momentum or

@@ -118,6 +118,16 @@ typedef struct sl_summary {
 /* A record of a node whose model is the final average; NULL: there is none. */
 SL_API const sl_record *sl_summary_averaged(const sl_summary *summary);
 SL_API int sl_folder_summary(sl_folder *folder, const sl_summary *summary, sl_error *error);
+/* A whole run that no command has begun, such as sl_simulate's. */
+typedef struct sl_run_end {
+    const char *driver;
+    const char *why;     /* it failed; NULL: it came to its end */
+    double began, ended; /* seconds since 1970, UTC */
+    uint64_t sent, received;
+} sl_run_end;
+/* Writes the folder's config.json anew, and run.json as the commands do. */
+SL_API int sl_folder_end(const char *path, const sl_experiment *experiment, const sl_run_end *end,
+                         sl_error *error);
 /* Sorts parameters.jsonl by round, then node. */
 SL_API int sl_folder_close(sl_folder **folder, sl_error *error);
 

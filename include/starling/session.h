@@ -122,6 +122,15 @@ typedef struct sl_session_options {
                        that was lost, or one beyond the topology's (membership.joiners). Needs
                        `roster`, the others' with a line for it. start waits until they take it
                        in, in a round of theirs, and gives x their model */
+
+    /* ---- of sl_simulate only ---- */
+    const char *out; /* the run folder that it leaves behind, as `starling sim` does
+                        (starling/folder.h); NULL: none */
+    /* With `out`: a model's loss on held-out data, and its accuracy; both are NaN before, not
+     * known. Called in rounds of record.every, for the models of nodes and for their mean; on the
+     * simulator's thread, while no peer's runs. NULL: nothing is evaluated. */
+    void (*evaluate)(void *context, const float *x, uint64_t dimension, double *loss,
+                     double *accuracy);
 } sl_session_options;
 
 /* size: sizeof(sl_session_options). */

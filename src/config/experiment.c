@@ -445,7 +445,8 @@ static int read_root(sl_experiment *e, json_t *root, const reading *r, sl_error 
     }
     char *dropped = NULL;
     if (result == 0 && r->session != NULL)
-        result = sl_session_keys_drop(root, r->session->nodes, &dropped, error);
+        result =
+            sl_session_keys_drop(root, r->session->nodes, r->session->records, &dropped, error);
     if (result == 0)
         result = read_keys(e, root, error);
     if (result == 0)

@@ -19,8 +19,14 @@ static const char *const unused[] = {"model.",        "data.",
                                      "checkpoint.",   "monitor."};
 enum { UNUSED = sizeof unused / sizeof *unused };
 
-static bool is_unused(const char *path) {
-    for (size_t i = 0; i < UNUSED; i++)
+/* Of what a simulation writes to its run folder. */
+static bool is_recorded(const char *path) {
+    return strncmp(path, "record.", strlen("record.")) == 0 ||
+           strncmp(path, "network.", strlen("network.")) == 0;
+}
+
+static bool is_unused(const char *path, bool records) {
+    for (size_t i = 0; i < UNUSED && !(records && is_recorded(path)); i++)
         if (strncmp(path, unused[i], strlen(unused[i])) == 0)
             return true;
     return false;
@@ -48,7 +54,7 @@ static int refuse_optimizer(json_t *root, sl_error *error) {
                    "its parameters: \"cpu\", or a GPU, such as \"cuda:0\"");
 }
 
-static int warn_of_dropped(json_t *root, char **warnings, sl_error *error) {
+static int warn_of_dropped(json_t *root, bool records, char **warnings, sl_error *error) {
     size_t bytes;
     FILE *out = open_memstream(warnings, &bytes);
     if (out == NULL)
@@ -58,27 +64,31 @@ static int warn_of_dropped(json_t *root, char **warnings, sl_error *error) {
     sl_experiment_keys(&keys);
     for (size_t i = 0; i < keys.count && !quiet; i++) {
         const char *path = keys.items[i]->path;
-        if (is_unused(path) && !is_silent(path) && sl_tree_get(root, path) != NULL)
+        if (is_unused(path, records) && !is_silent(path) && sl_tree_get(root, path) != NULL)
             fprintf(out, "warning: %s has no effect in a session\n", path);
     }
     return fclose(out) == 0 ? 0 : sl_fail(error, SL_ENOMEM, "out of memory");
 }
 
-int sl_session_keys_drop(json_t *root, uint32_t nodes, char **warnings, sl_error *error) {
+int sl_session_keys_drop(json_t *root, uint32_t nodes, bool records, char **warnings,
+                         sl_error *error) {
     int result = refuse_optimizer(root, error);
     if (result == 0)
-        result = warn_of_dropped(root, warnings, error);
+        result = warn_of_dropped(root, records, warnings, error);
     if (result != 0)
         return result;
-    static const char *const groups[] = {"model",      "data",         "network", "optimizer",
-                                         "loss_limit", "rounds",       "epochs",  "checkpoint",
-                                         "monitor",    "final_average"};
+    static const char *const groups[] = {"model",      "data",    "optimizer",
+                                         "loss_limit", "rounds",  "epochs",
+                                         "checkpoint", "monitor", "final_average"};
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
         json_object_del(root, groups[i]);
     json_t *record = json_object_get(root, "record"), *topology = json_object_get(root, "topology");
-    json_object_del(record, "evaluate");
-    json_object_del(record, "parameters_at");
-    json_object_del(record, "safetensors");
+    if (!records) {
+        json_object_del(root, "network");
+        json_object_del(record, "evaluate");
+        json_object_del(record, "parameters_at");
+        json_object_del(record, "safetensors");
+    }
     const bool has_nodes = !json_is_object(topology) || json_object_get(topology, "nodes") != NULL;
     if (!has_nodes && nodes == 0)
         return sl_fail(error, SL_EINVAL,

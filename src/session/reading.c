@@ -45,6 +45,7 @@ int sl_session_read(sl_experiment **out, const char *experiment, const sl_sessio
                                     .override_count = o->override_count,
                                     .overlap = o->overlap,
                                     .key = o->key,
+                                    .records = o->out != NULL,
                                     .nodes = o->nodes > 0 ? (uint32_t)o->nodes : sl_launch_count()};
     int result = sl_experiment_load_session(out, experiment, &how, error);
     if (result != 0)

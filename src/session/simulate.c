@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "session/recording.h"
 #include "session/state.h"
 #include "starling/sim.h"
 #include "task/layout_text.h"
@@ -40,10 +41,11 @@ struct sl_simulation {
     sl_tree tree;
     pthread_mutex_t mutex;
     pthread_cond_t changed;
-    int stop;          /* no more rounds */
-    bool left;         /* because all have left */
-    bool ending;       /* nobody joins again */
-    uint64_t answered; /* the last round whose meetings are over */
+    int stop;                /* no more rounds */
+    bool left;               /* because all have left */
+    bool ending;             /* nobody joins again */
+    uint64_t answered;       /* the last round whose meetings are over */
+    sl_recording *recording; /* NULL: there is no run folder */
     sl_error error;
 };
 
@@ -217,6 +219,13 @@ static void fulfil(sl_simulation *m) {
             sl_session_hand(m->sessions[i], m->sessions[i]->shared.model);
 }
 
+/* The cause is told by run(). */
+static int told(sl_simulation *m, int result, const sl_error *error) {
+    if (result != 0)
+        fail(m, error);
+    return result;
+}
+
 /* All peers have a wish. Fulfils those that they have in common. */
 static void meet(sl_simulation *m) {
     notice_failures(m);
@@ -227,7 +236,9 @@ static void meet(sl_simulation *m) {
         wish = common_wish(m);
     }
     if (m->stop == 0 && wish == WISH_LEAVE) {
-        m->left = true;
+        sl_error error;
+        m->left =
+            m->recording == NULL || told(m, sl_recording_finish(m->recording, &error), &error) == 0;
         m->stop = 1;
     }
 }
@@ -266,10 +277,18 @@ static const float *lend(void *context, uint32_t rank) {
 }
 
 static int record(void *context, const sl_record *record, const float *x) {
-    const sl_simulation *m = context;
-    (void)x;
+    sl_simulation *m = context;
+    sl_error error;
     m->sessions[record->rank]->shared.record = *record;
-    return 0;
+    return m->recording == NULL
+               ? 0
+               : told(m, sl_recording_take(m->recording, record, x, &error), &error);
+}
+
+static int parameters(void *context, uint64_t round, uint32_t rank, const float *x, double weight) {
+    sl_simulation *m = context;
+    sl_error error;
+    return told(m, sl_recording_parameters(m->recording, round, rank, x, weight, &error), &error);
 }
 
 static int opened(void *context, uint32_t rank, sl_node *node, sl_error *error) {
@@ -284,16 +303,22 @@ static int run(sl_simulation *m, sl_error *error) {
     task.ready = ready;
     task.gradient = gradient;
     task.lend = m->sessions[0]->options.overlap ? lend : NULL;
-    const sl_observer observer = {.context = m, .record = record};
+    const sl_observer observer = {
+        .context = m, .record = record, .parameters = m->recording != NULL ? parameters : NULL};
     const uint64_t round = m->sessions[0]->caller.moment.round;
     const sl_checkpoints checkpoints = {
         .resume = round > 0, .round = round, .opened = opened, .context = m};
-    int result = sl_sim_run(m->experiment, &task, &observer, &checkpoints, NULL, &m->stop, error);
+    sl_timeline *timeline = NULL;
+    int result = sl_sim_run(m->experiment, &task, &observer, &checkpoints,
+                            m->recording != NULL ? &timeline : NULL, &m->stop, error);
     if (m->error.code != 0) {
         *error = m->error;
-        return m->error.code;
+        result = m->error.code;
+    } else if (m->left) {
+        result = m->recording != NULL ? sl_recording_summarise(m->recording, timeline, error) : 0;
     }
-    return m->left ? 0 : result;
+    sl_timeline_close(&timeline);
+    return result;
 }
 
 /* ---- from beginning to end ---- */
@@ -354,6 +379,8 @@ static int run_once(sl_simulation *m, sl_error *error) {
     for (uint32_t i = 0; i < m->nodes; i++)
         m->sessions[i] = m->places[i].session;
     int result = check_layouts(m, error);
+    if (result == 0 && m->recording != NULL)
+        result = sl_recording_begin(m->recording, m->sessions[0]->layout.dimension, error);
     return result != 0 ? result : run(m, error);
 }
 
@@ -368,6 +395,7 @@ static int run_all(sl_simulation *m, sl_error *error) {
             result = go_on(m, &again, &why);
     }
     why.code = result;
+    sl_recording_close(&m->recording, result != 0 ? why.text : NULL);
     end_peers(m, started, &why);
     if (result != 0 && error != NULL)
         *error = why;
@@ -416,6 +444,8 @@ int sl_simulate(const char *experiment, uint64_t n,
     pthread_mutex_init(&m.mutex, NULL);
     pthread_cond_init(&m.changed, NULL);
     result = open_simulation(&m, experiment, n, &o, error);
+    if (result == 0 && o.out != NULL)
+        result = sl_recording_open(&m.recording, m.experiment, &o, error);
     if (result == 0)
         result = run_all(&m, error);
     sl_tree_close(&m.tree);

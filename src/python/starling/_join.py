@@ -217,8 +217,9 @@ def _never():
 class _Simulation:
     """n ranks in one process, each on a thread of its own, of which one runs at a time."""
 
-    def __init__(self, n, train, experiment):
+    def __init__(self, n, train, experiment, out, evaluate):
         self._train, self.experiment = train, experiment
+        self._out, self._evaluate = out, evaluate
         self._text, self._content = _read(experiment)
         self.results, self._raised, self._error = [None] * n, {}, None
         self.sessions, self._stopped = [], False
@@ -238,8 +239,28 @@ class _Simulation:
             error.contents.fill(f"rank {rank}: {why(raised)}", STOPPED)
             return STOPPED
 
+    def _score(self, context, x, count, loss, accuracy):
+        """What evaluate() says of a model: its loss, or (loss, accuracy)."""
+        if self._stopped:
+            return
+        try:
+            import numpy
+
+            found = self._evaluate(numpy.ctypeslib.as_array(x, (count,)).copy())
+            pair = found if isinstance(found, (tuple, list)) else (found,)
+            loss[0] = float(pair[0])
+            if len(pair) > 1:
+                accuracy[0] = float(pair[1])
+        except BaseException as raised:
+            self._raised.setdefault(-1, raised)
+            self._stopped = True
+
     def _simulate(self):
         options = _session.default_options()
+        options.out = self._out
+        score = _session.EVALUATE(self._score)
+        if self._evaluate is not None:
+            options.evaluate = score
         options.overlap = _can_overlap(self._content)
         count = len(self.results)
         try:
@@ -271,15 +292,28 @@ def _was_told(raised):
     return isinstance(raised, Error) and raised.code in ("SL_EPEER", "SL_ESTOPPED")
 
 
-def simulate(n: int, train: Callable[[int], Any], experiment: Any) -> list[Any]:
+def simulate(
+    n: int,
+    train: Callable[[int], Any],
+    experiment: Any,
+    *,
+    out: str | os.PathLike[str] | None = None,
+    evaluate: Callable[[Any], Any] | None = None,
+) -> list[Any]:
     """Calls train(rank) for n ranks in this process, one running at a time, with the bits that n
-    processes have. starling.join() in it finds its peer. Returns what train() returned, by rank."""
+    processes have. starling.join() in it finds its peer. Returns what train() returned, by rank.
+
+    out: a run folder that it leaves behind, as `starling sim` does. evaluate: with out, called
+    with one vector of float32, of each node and of their mean, in rounds of record.every; returns
+    its loss on held-out data, or (loss, accuracy)."""
     if getattr(_here, "simulation", None):
         raise Error("simulate() inside of simulate()")
     if not callable(train):
         raise Error(f"train is a {type(train).__name__}; it must be a function, of the rank")
     if n is None:
         raise Error("n is None; it must be how many peers there are")
-    simulation = _Simulation(whole("n", n, 1), train, experiment)
+    if evaluate is not None and (out is None or not callable(evaluate)):
+        raise Error("evaluate= must be a function of a model, and out= say where it is recorded")
+    simulation = _Simulation(whole("n", n, 1), train, experiment, text("out=", out), evaluate)
     simulation.run()
     return simulation.results

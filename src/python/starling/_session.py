@@ -13,6 +13,9 @@ TEXT_MAX = 256  # SL_SESSION_TEXT_MAX
 RELOAD_MAX = 512  # SL_SESSION_SAID_MAX
 _floats = ctypes.POINTER(ctypes.c_float)
 _LOG = ctypes.CFUNCTYPE(None, ctypes.c_void_p, _text)
+EVALUATE = ctypes.CFUNCTYPE(
+    None, ctypes.c_void_p, _floats, _u64, ctypes.POINTER(_double), ctypes.POINTER(_double)
+)
 _WAITING = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
 
 
@@ -47,6 +50,8 @@ class Options(ctypes.Structure):
         ("simulation", ctypes.c_void_p),
         ("key", _text),
         ("joins", _u64),
+        ("out", _text),
+        ("evaluate", EVALUATE),
     ]
 
 
