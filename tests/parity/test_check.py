@@ -36,7 +36,7 @@ def write_data(scene):
     plays = [f"SPEAKER {i}:\n{'To be, or not to be. ' * 400}\n\n" for i in range(40)]
     scene.write("plays.txt", "".join(plays))
     for name in ("digits.tra", "digits.tes"):
-        lines = [f"{i % 10} {' '.join(f'{k + 1}:0.5' for k in range(64))}\n" for i in range(40)]
+        lines = ["0.5," * 64 + f"{i % 10}\n" for i in range(40)]
         scene.write(name, "".join(lines))
     return {
         "mnist": scene.path("mnist"),
