@@ -70,6 +70,7 @@ NETWORKS = {
 TOP_K, QSGD = {"name": "top-k", "fraction": 0.05}, {"name": "qsgd", "levels": 7, "bucket": 256}
 GOSSIP = {"nodes": 4 if QUICK else 6, "family": "random-regular", "degree": 3, "seed": 5}
 PAIRS = {"nodes": 8, "family": "hyper-cuboid", "sides": [2, 2, 2]}
+EPIDEMIC = {"nodes": 7, "family": "epidemic", "degree": 3}  # one rests, and it never repeats
 PUSH = {
     "nodes": 8,
     "directed": True,
@@ -139,6 +140,9 @@ ALGORITHMS = {
     "gradient-tracking while adapting": algorithm(
         "gradient-tracking", variant="combine-while-adapt", **SLOW
     ),
+    "d-psgd epidemic": algorithm("d-psgd", EPIDEMIC),
+    "gradient-tracking epidemic": algorithm("gradient-tracking", EPIDEMIC, **SLOW),
+    "choco-sgd epidemic replicas": algorithm("choco-sgd", EPIDEMIC, **EACH, **TOP),
     "exact-diffusion": algorithm("exact-diffusion", **SLOW),
     "qgm": algorithm("qgm", **SLOW),
     "gossip-pga": algorithm("gossip-pga", average_period=3),
