@@ -95,6 +95,9 @@ static int write_round(sl_recording *r, sl_error *error) {
     int result = write_nodes(r, error);
     r->consensus.distance = sl_consensus_distance(r->models, r->nodes, r->dimension, r->mean);
     r->consensus.mean_model = score(r, r->mean);
+    r->consensus.bytes_sent = 0;
+    for (uint32_t i = 0; i < r->nodes; i++)
+        r->consensus.bytes_sent += (double)r->records[i].bytes_sent / r->nodes;
     if (result == 0)
         result = sl_folder_consensus(r->folder, round, &r->consensus, error);
     if (result == 0 && r->evaluate != NULL)

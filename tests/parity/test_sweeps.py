@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`starling compare` with sweeps: every choice is run once, whatever ends it; the table follows from
-the folder alone.
+"""`starling compare` with sweeps: every choice is run once, whatever ends it; the table follows
+from the folder alone.
 
 usage: test_sweeps.py STARLING [TEST ...]
 """
@@ -101,7 +101,8 @@ def test_rows_of_runs_and_records_say_what_the_folders_say(scene):
 def test_the_best_is_of_each_method_under_each_condition(scene):
     """Tuned keys are chosen from, conditions are not; a seed that diverges counts against it."""
     sweep = {**SWEEP, "optimizer.learning_rate": [0.05, 0.2, 1e5], "seed": [1, 2]}
-    ended = call(scene, write(scene, [GOSSIP, CHOCO], sweep, loss_limit=1000), "--best-by", "accuracy")
+    path = write(scene, [GOSSIP, CHOCO], sweep, loss_limit=1000)
+    ended = call(scene, path, "--best-by", "accuracy")
     rows = table(scene)
     begin = ended.out.index("best of each")
     told = [line.split() for line in ended.out[begin:].splitlines()[1:5]]
@@ -265,7 +266,7 @@ def test_wrong_sweeps_are_refused(scene):
         ([GOSSIP], {"seed": [1, 1]}, '"seed": must be a list'),
         ([GOSSIP], {"seed": [1.5]}, '"seed": must be a list'),
         ([GOSSIP], {"optimizer.learning_rate": [0.1, "high"]}, "optimizer.learning_rate"),
-        ([{**GOSSIP, "sweep": {"seed": [1]}}], {"rounds": [3, 4]}, "all variants run with the same"),
+        ([{**GOSSIP, "sweep": {"seed": [1]}}], {"rounds": [3, 4]}, "all variants run with the"),
         ([{**GOSSIP, "run": 3}], {"rounds": [3, 4]}, '"run" must be the folder'),
         ([{"name": "x", "run": "nowhere"}], {"rounds": [3, 4]}, "no folder of a run"),
         ([GOSSIP], {"network.gradient_ms": [1, 2], "algorithm.period": [2, 3]}, "period"),

@@ -50,7 +50,8 @@ def same(ours, theirs):
 
 def test_gradient_tracking(scene):
     page = run("setup", "gradient-tracking", "run")
-    same(page["models"], built_in(scene, page, {"name": "gradient-tracking"}))
+    algorithm = {"name": "gradient-tracking", "variant": "combine-while-adapt"}
+    same(page["models"], built_in(scene, page, algorithm))
 
 
 def test_choco(scene):

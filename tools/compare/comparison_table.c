@@ -11,7 +11,6 @@
 
 #include "cli/names.h"
 #include "compare/differing.h"
-#include "compare/sweep.h"
 
 enum {
     TEXT_BYTES = 96,
@@ -41,31 +40,6 @@ static differences find_differences(const comparison *c) {
 }
 
 /* ---- columns ---- */
-
-/* "learning_rate" */
-void add_swept_columns(text_table *t, json_t *keys) {
-    size_t i;
-    json_t *key;
-    json_array_foreach(keys, i, key) {
-        const char *path = json_string_value(key), *dot = strrchr(path, '.');
-        text_table_column(t, ALIGN_RIGHT, 0, "", dot != NULL ? dot + 1 : path);
-    }
-}
-
-void put_swept(text_table *t, const contender *r, json_t *keys) {
-    size_t i;
-    json_t *key;
-    json_array_foreach(keys, i, key) {
-        json_t *value = contender_swept(r, json_string_value(key));
-        char *text = value != NULL ? swept_text(value) : NULL;
-        text_table_put(t, "%s", text != NULL ? text : "-");
-        free(text);
-    }
-}
-
-void add_metric_column(text_table *t, const metric *m, int rank) {
-    text_table_column(t, ALIGN_RIGHT, rank, m->above, m->head);
-}
 
 /* "10 Gbit/s," and "0.1 ms" */
 static void add_link_column(text_table *t, const link_profile *l, int rank, const char *what) {

@@ -3,6 +3,7 @@
 #define SL_CANDIDATES_H
 
 #include "starling/links.h"
+#include "starling/rank.h"
 #include "starling/topology.h"
 
 enum { CANDIDATES_MAX = 96, CLUSTERINGS_MAX = 4 };
@@ -35,6 +36,9 @@ void sl_candidates_list(candidates *out, uint32_t nodes, uint64_t seed, const cl
 /* "torus 3x4", "base-k 2", "clusters 2 of 8, every 4": the family and the parameters that
  * candidates differ in. */
 void sl_candidate_name(char *text, size_t room, const sl_topology_spec *spec);
+
+/* Fills in what follows from the candidate's topology alone: rounds, exact_after. */
+int sl_candidate_judge(sl_candidate *c, const sl_rank_settings *settings, sl_error *error);
 
 /* sides (SL_SIDES_MAX): `nodes` as a product of so many sides that are as equal as possible,
  * rising; false if one would have to be 1. */
