@@ -1,25 +1,34 @@
 #!/usr/bin/env python3
-"""What tools/plot draws: of a run, of an agent's folder and of a compare's, with a legend that
-tells
-runs apart and lies outside the axes.
+"""What tools/plot draws: of a run, of an agent's folder and of a compare's: each figure shows the
+numbers of records.csv, and what cannot be drawn is refused with one sentence.
 
 usage: test_plot.py STARLING [TEST ...]
 """
+import atexit
+import csv
+import functools
+import itertools
+import json
+import math
 import os
-import re
 import shutil
+import statistics
 import subprocess
 import sys
-import xml.etree.ElementTree as tree
+import tempfile
 
-from _here import ROOT, check, run_tests
+from _here import ROOT, check, read_lines, run_tests
+from _svg import Picture, bounds
+from test_compare import BASE, CHOCO, GOSSIP, REDUCE
 
 PLOT = os.path.join(ROOT, "tools", "plot")
-
-SVG = "{http://www.w3.org/2000/svg}"
 PYTHONS = [sys.executable, "/usr/bin/python3"]
+ALPHAS, NODES, SEEDS = [0.1, 10], [4, 8], ["1", "2", "3"]
+METHODS = ["gossip", "choco", "reduce"]
+NEAR = 0.02  # points of the page
 
 
+@functools.cache
 def python():
     """A Python that has matplotlib; None: there is none."""
     for path in filter(os.path.exists, PYTHONS):
@@ -32,18 +41,19 @@ def missing(scene):
     return "matplotlib is not installed"
 
 
-def plot(scene, *arguments, code=0):
-    """The picture, and all that it says."""
-    out = scene.path("picture.svg")
-    ended = subprocess.run(
-        [python(), PLOT, *arguments, "-o", out], capture_output=True, text=True, timeout=120
-    )
-    check(ended.returncode == code, f"exit code {ended.returncode}: {ended.stderr}")
+def draw(scene, *arguments, code=0, out="picture.svg"):
+    """The ended process; what it drew is in `out`."""
+    command = [python(), PLOT, *map(str, arguments), "-o", scene.path(out)]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    check(ended.returncode == code, f"{arguments}: exit code {ended.returncode}: {ended.stderr}")
     check("Traceback" not in ended.stderr, ended.stderr)
-    if code != 0:
-        return ended.stderr, []
-    root = tree.parse(out).getroot()
-    return root, ["".join(element.itertext()).strip() for element in root.iter(SVG + "text")]
+    check("Warning" not in ended.stderr, ended.stderr)
+    return ended
+
+
+def plot(scene, *arguments):
+    draw(scene, *arguments)
+    return Picture(scene.path("picture.svg"))
 
 
 def simulate(scene, out, **changes):
@@ -53,49 +63,376 @@ def simulate(scene, out, **changes):
     return scene.path(out)
 
 
-def group(root, name):
-    return next((e for e in root.iter(SVG + "g") if e.get("id") == name), None)
+# ---- a comparison, made once ----
+
+_made = []
 
 
-def bounds(element):
-    """(left, top, right, bottom) of the paths in it."""
-    text = " ".join(path.get("d") for path in element.iter(SVG + "path"))
-    points = re.findall(r"(-?[\d.]+) (-?[\d.]+)", text)
-    xs, ys = [float(x) for x, _ in points], [float(y) for _, y in points]
-    return min(xs), min(ys), max(xs), max(ys)
+def study(scene):
+    """The folder of one with three methods, two alphas, two numbers of nodes and three seeds."""
+    if not _made:
+        folder = tempfile.mkdtemp()
+        atexit.register(shutil.rmtree, folder)
+        base = {**BASE, "rounds": 20, "variants": [GOSSIP, CHOCO, REDUCE]}
+        base["data"] = {**base["data"], "partition": {"name": "dirichlet", "alpha": 1}}
+        base["sweep"] = {
+            "data.partition.alpha": ALPHAS, "topology.nodes": NODES, "seed": [1, 2, 3],
+        }
+        path = scene.write("study.json", json.dumps(base))
+        ended = scene.call("compare", path, "--jobs", "2", "--out", f"{folder}/out", timeout=600)
+        check(ended.code == 0, f"{ended.err!r}")
+        _made.append(f"{folder}/out")
+    return _made[0]
+
+
+def records(folder, name, seed):
+    """Its rows, as numbers."""
+    with open(os.path.join(folder, "records.csv"), newline="") as file:
+        rows = [r for r in csv.DictReader(file) if (r["name"], r["seed"]) == (name, seed)]
+    keys = ("round", "accuracy", "loss", "consensus_distance", "mb", "predicted_s_5_mbit_20_ms")
+    return [{key: float(row[key]) for key in keys} for row in rows]
+
+
+def column(folder, name, key, scale=1):
+    """[(mean, deviation)] over the seeds, by record."""
+    runs = [[scale * row[key] for row in records(folder, name, seed)] for seed in SEEDS]
+    return [(statistics.mean(at), statistics.stdev(at)) for at in zip(*runs)]
+
+
+def name_of(method, alpha, nodes):
+    return f"{method},alpha={alpha:g},nodes={nodes}"
+
+
+def near(found, expected, what):
+    check(abs(found - expected) < NEAR, f"{what}: at {found}, expected at {expected}")
+
+
+# ---- curves ----
+
+
+def test_a_comparison_is_a_line_a_variant_with_its_band(scene):
+    folder = study(scene)
+    for x, key, label in (
+        ("rounds", "round", "rounds"),
+        ("mb", "mb", "MB sent by a node"),
+        ("seconds:5:20", "predicted_s_5_mbit_20_ms", "seconds at 5 Mbit/s, 20 ms"),
+    ):
+        picture = plot(scene, folder, "--y", "accuracy", "--x", x, "--only", "*alpha=0.1*nodes=4")
+        (panel,) = picture.panels
+        names = [name_of(method, 0.1, 4) for method in METHODS]
+        check(picture.legend() == names, f"{picture.legend()}")
+        check({label, "held-out accuracy (%)"} <= set(picture.texts), f"{picture.texts}")
+        check(len(panel.lines()) == len(panel.bands()) == 3, f"{len(panel.lines())} lines")
+        for name, line, band in zip(names, panel.lines(), panel.bands()):
+            across, up = column(folder, name, key), column(folder, name, "accuracy", 100)
+            for (x_at, y_at), (at, _), (middle, apart) in zip(line, across, up, strict=True):
+                near(x_at, panel.place("x", at), f"{name}: {key}")
+                near(y_at, panel.place("y", middle), f"{name}: accuracy")
+                ends = [y for x, y in band if abs(x - x_at) < NEAR]
+                near(min(ends), panel.place("y", middle + apart), f"{name}: above")
+                near(max(ends), panel.place("y", middle - apart), f"{name}: below")
+
+
+def test_the_median_has_quartiles(scene):
+    folder, name = study(scene), name_of("gossip", 0.1, 8)
+    panel = plot(scene, folder, "--y", "loss", "--over", "median", "--only", name).panels[0]
+    ends = [records(folder, name, seed)[-1]["loss"] for seed in SEEDS]
+    low, middle, high = statistics.quantiles(ends, n=4, method="inclusive")
+    x, y = panel.lines()[0][-1]
+    near(y, panel.place("y", middle), "median")
+    band = [at for to, at in panel.bands()[0] if abs(to - x) < NEAR]
+    near(min(band), panel.place("y", high), "third quartile")
+    near(max(band), panel.place("y", low), "first quartile")
+
+
+def test_a_distance_of_0_is_on_the_logarithmic_panel(scene):
+    picture = plot(scene, study(scene), "--only", "*alpha=0.1,nodes=8")
+    panel = picture.panels[1]
+    check(panel.labels("y")[0] == "0", f"{panel.labels('y')}")
+    zero = dict(panel.ys)["0"]
+    reduce = panel.lines()[2]
+    for _, y in reduce:
+        near(y, zero, "all-reduce")
+    values = column(study(scene), name_of("gossip", 0.1, 8), "consensus_distance")
+    for (_, y), (middle, _) in zip(panel.lines()[0], values, strict=True):
+        near(y, panel.place("y", middle, log=True), "gossip")
+
+
+def test_what_is_chosen_comes_in_its_order(scene):
+    folder = study(scene)
+    first, second = name_of("reduce", 10, 4), name_of("gossip", 0.1, 8)
+    for arguments in (["--only", first, "--only", second], ["--only", "reduce*=10?nodes=4,gossip*1?nodes=8"]):
+        legend = plot(scene, folder, *arguments).legend()
+        check(legend == [first, second], f"{arguments}: {legend}")
+    check(len(plot(scene, folder, "--only", "choco").legend()) == 4, "a method")
+
+
+def test_panels_title_target_and_limits(scene):
+    picture = plot(
+        scene, study(scene), "--y", "loss,accuracy,distance", "--only", "gossip", "--title",
+        "Three panels", "--target", "1.9", "--ylim", "0.5:2.5",
+    )
+    check(len(picture.panels) == 3 and "Three panels" in picture.texts, f"{picture.texts}")
+    check(picture.legend()[-1] == "target", f"{picture.legend()}")
+    panel = picture.panels[0]
+    ((_, y), _), = panel.lines("guide")
+    near(y, panel.place("y", 1.9), "target")
+    near(panel.place("y", 0.5), bounds(picture.named["patch_2"])[3], "the lower limit")
+    check(picture.panels[1].lines("guide") == [], "a target of the loss among accuracies")
+    for panel in picture.panels:
+        check(picture.legend_top() > bounds(picture.named["patch_2"])[3], "legend over the data")
+
+
+def test_ticks_of_logarithmic_axes(scene):
+    table = [
+        ((0.8, 2.2), "1 2"), ((0.61, 2.1), "0.8 1.2 1.6 2"), ((2, 2.9), "2 2.5"), ((30, 90), ""),
+        ((0.003, 40), "0.01 0.1 1 10"), ((1e-9, 1), "10^{-8}"), ((1, 9.9), "1 2 5"),
+        ((5e5, 6e7), "10^{6} 10^{7}"),
+    ]
+    program = (
+        "import json, sys; sys.path.insert(0, sys.argv[1]); from figures import style\n"
+        "def told(low, high):\n"
+        "    ticks = style.log_ticks(low, high)\n"
+        "    assert 2 <= len(ticks) <= 8 and low <= min(ticks) <= max(ticks) <= high, ticks\n"
+        "    return style.tick_labels(ticks)\n"
+        "print(json.dumps([told(*pair) for pair in json.loads(sys.argv[2])]))"
+    )
+    pairs = json.dumps([pair for pair, _ in table])
+    ended = subprocess.run(
+        [python(), "-c", program, os.path.dirname(PLOT), pairs], capture_output=True, text=True
+    )
+    check(ended.returncode == 0, ended.stderr)
+    for (pair, words), labels in zip(table, json.loads(ended.stdout)):
+        plain = all(word in " ".join(labels) for word in words.split())
+        check(plain and not any("times" in label for label in labels), f"{pair}: {labels}")
+
+
+# ---- the other figures ----
+
+
+def to_target(folder, name, seed, key, accuracy):
+    """None: it does not get there."""
+    rows = records(folder, name, seed)
+    return next((row[key] for row in rows if 100 * row["accuracy"] >= accuracy), None)
+
+
+def aim(folder):
+    """An accuracy that all runs come to."""
+    names = [name_of(*choice) for choice in itertools.product(METHODS, ALPHAS, NODES)]
+    best = [
+        max(100 * row["accuracy"] for row in records(folder, name, seed))
+        for name in names for seed in SEEDS
+    ]
+    return math.floor(min(best))
+
+
+def test_lines_and_bars_over_a_swept_key(scene):
+    folder = study(scene)
+    arguments = [folder, "--by", "alpha", "--only", "*nodes=8", "--y", "accuracy"]
+    picture = plot(scene, *arguments, "--figure", "lines")
+    panel = picture.panels[0]
+    check(panel.labels("x") == ["0.1", "10"], f"{panel.labels('x')}")
+    check({"Dirichlet alpha", "held-out accuracy (%)"} <= set(picture.texts), f"{picture.texts}")
+    drawn = plot(scene, *arguments, "--figure", "bars")
+    bars, boxes = drawn.panels[0], drawn.panels[0].boxes()
+    check(len(boxes) == 6, f"{len(boxes)} bars")
+    check(drawn.legend() == picture.legend() == [f"{m}, nodes 8" for m in METHODS],
+          f"{picture.legend()}")
+    ends = iter(panel.error_bars())
+    for i, method in enumerate(METHODS):
+        for k, alpha in enumerate(ALPHAS):
+            name = name_of(method, alpha, 8)
+            middle, apart = column(folder, name, "accuracy", 100)[-1]
+            x, y = panel.lines()[i][k]
+            near(x, panel.place("x", alpha, log=True), name)
+            near(y, panel.place("y", middle), name)
+            (_, low), (_, high) = next(ends)
+            near(low, panel.place("y", middle - apart), f"{name}: below")
+            near(high, panel.place("y", middle + apart), f"{name}: above")
+            near(boxes[2 * i + k][1], bars.place("y", middle), f"{name}: bar")
+    boxes = [boxes[2 * i] for i in range(3)] + [boxes[2 * i + 1] for i in range(3)]
+    for one, other in zip(boxes, boxes[1:]):
+        check(one[2] <= other[0], "bars of a group stand in each other")
+
+
+def test_costs_are_those_to_the_target(scene):
+    folder = study(scene)
+    goal = aim(folder)
+    picture = plot(
+        scene, folder, "--figure", "bars", "--y", "MB", "--by", "alpha", "--only", "*nodes=4",
+        "--target", f"accuracy={goal}",
+    )
+    check(f"to accuracy {goal} %" in " ".join(picture.texts), f"{picture.texts}")
+    panel, boxes = picture.panels[0], iter(picture.panels[0].boxes())
+    for method, alpha in itertools.product(METHODS, ALPHAS):
+        name = name_of(method, alpha, 4)
+        found = [to_target(folder, name, seed, "mb", goal) for seed in SEEDS]
+        near(next(boxes)[1], panel.place("y", statistics.mean(found)), f"{name}: {found}")
+
+
+def test_seeds_that_do_not_come_so_far_are_told(scene):
+    """Seed 2 ends early; of seed 3 the accuracy stays at 0."""
+    folder, name = scene.path("edited"), name_of("gossip", 0.1, 4)
+    shutil.copytree(study(scene), folder)
+    with open(f"{folder}/records.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    cut = [r for r in rows if (r["name"], r["seed"], r["round"]) != (name, "2", "20")]
+    for row in cut:
+        row["accuracy"] = "0" if (row["name"], row["seed"]) == (name, "3") else row["accuracy"]
+    with open(f"{folder}/records.csv", "w", newline="") as file:
+        table = csv.DictWriter(file, rows[0].keys())
+        table.writeheader()
+        table.writerows(cut)
+    arguments = (folder, "--only", name)
+    ended = draw(scene, *arguments, "--y", "accuracy")
+    check("drawn as far as all its seeds came" in ended.stderr, ended.stderr)
+    check(len(Picture(scene.path("picture.svg")).panels[0].lines()[0]) == 3, "a cut line")
+    bars = (*arguments, "--figure", "bars", "--target")
+    check("1 of 3" in plot(scene, *bars, "accuracy=2", "--y", "rounds").texts, "1 of 3")
+    ended = draw(scene, *bars, "accuracy=100", "--y", "rounds", code=1)
+    check("no run came to the target" in ended.stderr, ended.stderr)
+
+
+def test_tradeoff(scene):
+    folder = study(scene)
+    picture = plot(scene, folder, "--figure", "tradeoff", "--y", "loss", "--only", "*=10,nodes=8",
+                   "--logx")
+    panel = picture.panels[0]
+    check("MB sent by a node, in all" in picture.texts, f"{picture.texts}")
+    for method, (point,) in zip(METHODS, panel.lines(), strict=True):
+        name = name_of(method, 10, 8)
+        near(point[0], panel.place("x", column(folder, name, "mb")[-1][0], log=True), name)
+        near(point[1], panel.place("y", column(folder, name, "loss")[-1][0]), name)
+
+
+def test_speedup(scene):
+    folder = study(scene)
+    goal, link = aim(folder), "predicted_s_5_mbit_20_ms"
+    picture = plot(
+        scene, folder, "--figure", "speedup", "--y", "rounds,seconds:5:20", "--only", "*alpha=10*",
+        "--target", f"accuracy={goal}",
+    )
+    check(picture.legend() == ["linear", *(f"{m}, Dirichlet alpha 10" for m in METHODS)],
+          f"{picture.legend()}")
+    check("speed-up over 4 nodes" in picture.texts, f"{picture.texts}")
+    for panel, key in zip(picture.panels, ("round", link), strict=True):
+        linear, *lines = panel.lines()
+        near(linear[1][1], panel.place("y", 2), "linear")
+        for method, line in zip(METHODS, lines, strict=True):
+            few, many = (
+                statistics.mean(to_target(folder, name_of(method, 10, n), s, key, goal) for s in SEEDS)
+                for n in NODES
+            )
+            near(line[0][1], panel.place("y", 1), method)
+            near(line[1][1], panel.place("y", few / many), method)
+
+
+def test_spectra(scene):
+    """A ring's eigenvalues with Metropolis weights: (1 + 2 cos 2 pi k / n) / 3."""
+    folder = study(scene)
+    picture = plot(
+        scene, folder, "--figure", "spectra", "--y", "loss", "--only", "gossip", "--starling",
+        scene.starling,
+    )
+    panel = picture.panels[0]
+    check({"ring 4", "ring 8"} <= set(picture.texts), f"{picture.texts}")
+    gaps = [1 - (1 + 2 * math.cos(2 * math.pi / n)) / 3 for n in (8, 4)]
+    for alpha, line in zip(ALPHAS, panel.lines(), strict=True):
+        for (x, y), gap, nodes in zip(line, gaps, (8, 4), strict=True):
+            near(x, panel.place("x", gap, log=True), f"{nodes} nodes")
+            loss = column(folder, name_of("gossip", alpha, nodes), "loss")[-1][0]
+            near(y, panel.place("y", loss), f"{nodes} nodes")
+
+
+def test_heat_maps(scene):
+    folder = study(scene)
+    picture = plot(scene, folder, "--figure", "heatmap", "--by", "alpha,nodes", "--y", "accuracy")
+    check(len(picture.panels) == 4, f"{len(picture.panels)} panels with the colours'")
+    for method, panel in zip(METHODS, picture.panels):
+        check(panel.labels("x") == ["0.1", "10"] and panel.labels("y") == ["4", "8"], "ticks")
+        cells = [
+            f"{column(folder, name_of(method, alpha, nodes), 'accuracy', 100)[-1][0]:.1f}"
+            for nodes in NODES for alpha in ALPHAS
+        ]
+        texts = ["".join(t.itertext()).strip() for t in panel.element.iter() if t.tag.endswith("}text")]
+        check(set(cells) <= set(texts) and method in texts, f"{cells}: {texts}")
+
+
+def test_the_best_of_what_is_tuned(scene):
+    rates = [0.001, 0.2]
+    base = {**BASE, "rounds": 20, "variants": [GOSSIP, REDUCE]}
+    base["sweep"] = {"optimizer.learning_rate": rates, "topology.nodes": [4, 8]}
+    path = scene.write("tuned.json", json.dumps(base))
+    check(scene.call("compare", path, "--out", scene.path("tuned")).code == 0, "compare")
+    picture = plot(scene, scene.path("tuned"), "--figure", "lines", "--best", "--y", "loss")
+    panel = picture.panels[0]
+    check(picture.legend() == ["gossip", "reduce"], f"{picture.legend()}")
+    with open(scene.path("tuned/compare.csv"), newline="") as file:
+        rows = list(csv.DictReader(file))
+    for method, line in zip(("gossip", "reduce"), panel.lines(), strict=True):
+        for nodes, (_, y) in zip(NODES, line, strict=True):
+            losses = [
+                float(r["loss"]) for r in rows
+                if r["method"] == method and r["topology.nodes"] == str(nodes)
+            ]
+            check(len(losses) == 2, f"{losses}")
+            near(y, panel.place("y", min(losses)), method)
+
+
+# ---- files ----
+
+
+def test_files_for_papers(scene):
+    arguments = (study(scene), "--only", "gossip", "--y", "loss")
+    for size, wide in (("one", 3.4), ("two", 7), ("5x3", 5)):
+        draw(scene, *arguments, "--size", size)
+        width = float(Picture(scene.path("picture.svg")).root.get("width").removesuffix("pt"))
+        check(abs(width - 72 * wide) < 1e-6, f"{size}: {width}")
+    for ending in ("svg", "pdf", "png"):
+        files = []
+        for name in ("a", "b"):
+            draw(scene, *arguments, out=f"{name}.{ending}")
+            with open(scene.path(f"{name}.{ending}"), "rb") as file:
+                files.append(file.read())
+        check(files[0] == files[1], f"{ending}: two files that differ")
+        check(b"Date" not in files[0] and b"date>" not in files[0], f"{ending}: a date")
+        if ending == "pdf":
+            check(b"/FontFile2" in files[0] and b"/Type3" not in files[0], "fonts of the PDF")
+        if ending == "png":
+            check(int.from_bytes(files[0][16:20], "big") == 1020, "3.4 inches at 300 dots")
+
+
+# ---- run folders ----
 
 
 def test_equal_names_are_told_apart(scene):
-    folders = [simulate(scene, f"seed{seed}/out", seed=seed) for seed in (1, 2, 3)]
-    _, texts = plot(scene, *folders)
-    check({"seed1/out", "seed2/out", "seed3/out"} <= set(texts), f"{texts}")
+    folders = [simulate(scene, f"seed{seed}/out", seed=seed) for seed in (1, 2)]
+    legend = plot(scene, *folders).legend()
+    check(legend == ["seed1/out", "seed2/out"], f"{legend}")
 
 
-def test_the_legend_is_outside_the_axes(scene):
-    root, _ = plot(scene, simulate(scene, "one"), simulate(scene, "two", seed=4))
-    legend, axes = bounds(group(root, "legend_1")), bounds(group(root, "patch_2"))
-    check(legend[1] > axes[3], f"the legend {legend} lies over the axes {axes}")
-
-
-def test_axes_of_megabytes_and_seconds(scene):
+def test_the_band_of_a_run_is_of_its_nodes(scene):
     folder = simulate(scene, "run")
-    for kind, label in (("rounds", "round"), ("mb", "MB sent by a node"), ("seconds", "seconds")):
-        _, texts = plot(scene, folder, "--x", kind)
-        check(any(text.startswith(label) for text in texts), f"--x {kind}: {texts}")
+    panel = plot(scene, folder, "--y", "accuracy").panels[0]
+    last = [read_lines(f"{folder}/metrics-{i}.jsonl")[-1]["accuracy"] for i in range(8)]
+    x, y = panel.lines()[0][-1]
+    near(y, panel.place("y", 100 * read_lines(f"{folder}/consensus.jsonl")[-1]["accuracy"]), "line")
+    ends = [at for to, at in panel.bands()[0] if abs(to - x) < NEAR]
+    near(min(ends), panel.place("y", 100 * max(last)), "the best node")
+    near(max(ends), panel.place("y", 100 * min(last)), "the worst node")
 
 
-def test_folders_of_compare(scene):
-    variants = [{"name": "d-psgd"}, {"name": "slow", "set": {"optimizer.learning_rate": 0.001}}]
-    path = scene.experiment(rounds=20, record__every=5, variants=variants)
-    for arguments, names in (
-        ([], {"d-psgd", "slow"}),
-        (["--seeds", "1..2"], {"d-psgd (2 seeds)", "slow (2 seeds)"}),
-    ):
-        out = scene.path("compare" + "".join(arguments))
-        ended = scene.call("compare", path, *arguments, "--out", out)
-        check(ended.code == 0, f"{ended.err!r}")
-        _, texts = plot(scene, out)
-        check(names <= set(texts), f"{arguments}: {texts}")
+def test_measured_seconds_are_of_agents(scene):
+    base = {**BASE, "rounds": 10, "topology": {"nodes": 2, "family": "ring"}, "variants": [GOSSIP]}
+    path = scene.write("agents.json", json.dumps(base))
+    ended = scene.call("compare", path, "--agents", "--out", scene.path("agents"), timeout=300)
+    check(ended.code == 0, f"{ended.err!r}")
+    picture = plot(scene, scene.path("agents"), "--x", "seconds", "--y", "loss")
+    check("seconds, measured" in picture.texts, f"{picture.texts}")
+    panel = picture.panels[0]
+    lines = [read_lines(scene.path(f"agents/gossip/metrics-{i}.jsonl")) for i in range(2)]
+    for (x, _), at in zip(panel.lines()[0], zip(*lines), strict=True):
+        near(x, panel.place("x", max(line["time"] for line in at)), "the slower agent's")
 
 
 def test_folder_of_an_agent(scene):
@@ -103,8 +440,9 @@ def test_folder_of_an_agent(scene):
     os.mkdir(scene.path("agent"))
     for name in ("config.json", "metrics-3.jsonl"):
         shutil.copy(os.path.join(folder, name), scene.path("agent"))
-    _, texts = plot(scene, scene.path("agent"))
-    check("not known to an agent alone" in texts, f"{texts}")
+    check(len(plot(scene, scene.path("agent")).panels) == 1, "an agent knows no distance")
+    ended = draw(scene, scene.path("agent"), "--y", "distance", code=1)
+    check("no run here has it" in ended.stderr, ended.stderr)
 
 
 def test_many_nodes(scene):
@@ -112,12 +450,49 @@ def test_many_nodes(scene):
     plot(scene, simulate(scene, "many", topology__nodes=120, model="softmax", data=data))
 
 
-def test_what_is_no_run_is_refused(scene):
+def test_what_cannot_be_drawn_is_refused(scene):
+    folder, run = study(scene), simulate(scene, "run")
+    predicted = simulate(scene, "predicted", network={"bandwidth_mbit": 5, "latency_ms": 20})
     os.mkdir(scene.path("empty"))
-    text, _ = plot(scene, scene.path("empty"), code=1)
-    check("tools/plot: " in text and "neither a run folder" in text, text)
-    text, _ = plot(scene, scene.path("none"), code=1)
-    check("none" in text, text)
+    killed = scene.path("killed")
+    os.mkdir(killed)
+    shutil.copy(f"{folder}/study.json", killed)
+    for arguments, words in (
+        ([scene.path("empty")], ["empty", "neither a run folder nor one of starling compare"]),
+        ([scene.path("none")], ["none", "no such folder"]),
+        ([killed], ["compare.csv", "`starling compare"]),
+        ([run, run], ["named twice"]),
+        ([folder, "--figure", "pie"], ["--figure pie", "curves, bars"]),
+        ([folder, "--x", "epochs"], ["--x epochs", "rounds, MB, seconds"]),
+        ([folder, "--x", "seconds"], ["simulated", "seconds:10000:0.1 or seconds:5:20"]),
+        ([folder, "--x", "seconds:5:21"], ["seconds:5:21", "10000:0.1 or 5:20"]),
+        ([predicted, "--x", "seconds"], ["predicted", "the simulator's own"]),
+        ([run, "--x", "seconds:5:20"], ["seconds:5:20 is not known", "none"]),
+        ([folder, "--y", "speed"], ["--y speed", "accuracy, loss, distance"]),
+        ([folder, "--y", "MB"], ["--y MB", "must be"]),
+        ([folder, "--only", "nobody"], ["--only nobody", "gossip, choco, reduce"]),
+        ([folder, "--target", "much"], ["--target much", "number"]),
+        ([folder, "--target", "accuracy=0.8"], ["accuracy=0.8", "per cent"]),
+        ([folder, "--y", "loss", "--target", "accuracy=80"], ["no accuracy is drawn"]),
+        ([folder, "--size", "three"], ["--size three", "one, two"]),
+        ([folder, "--size", "0.1x9"], ["--size 0.1x9", "1 to 40 inches"]),
+        ([folder, "--size", "4x1"], ["legend leaves no room"]),
+        ([folder, "--ylim", "9:1"], ["--ylim 9:1", "LOW:HIGH"]),
+        ([folder, "--by", "alpha"], ["no use for --by"]),
+        ([folder, "--figure", "bars", "--x", "MB"], ["no use for --x"]),
+        ([folder, "--figure", "lines"], ["a swept key", "data.partition.alpha, topology.nodes"]),
+        ([folder, "--figure", "lines", "--by", "rate"], ["--by rate", "topology.nodes"]),
+        ([folder, "--figure", "heatmap", "--by", "alpha"], ["--by alpha", "needs 2"]),
+        ([folder, "--figure", "heatmap", "--y", "loss,accuracy"], ["choose one quantity"]),
+        ([run, "--figure", "heatmap"], ["two swept keys", "none"]),
+        ([run, "--figure", "speedup"], ["topology.nodes swept"]),
+        ([run, "--figure", "bars", "--y", "rounds"], ["no target is known", "--target loss=X"]),
+        ([folder, "--figure", "spectra", "--starling", "/nothing"], ["--starling /nothing"]),
+    ):
+        said = draw(scene, *arguments, code=1).stderr
+        check(said.startswith("plot: ") and said.count("\n") == 1, f"{arguments}: {said}")
+        check(all(word in said for word in words), f"{arguments}: {said}")
+    check("must end in" in draw(scene, run, code=1, out="picture.doc").stderr, "a .doc")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -113,6 +113,22 @@ def arrange(variants, keys):
                 raise Wrong(f"{variant.name} and {mine[place].name} stand at one place: use --only")
             mine[place] = variant
     return series
+
+
+def best_of_each(variants, y, asked):
+    """As `starling compare` does: of each method, under each choice of the other swept keys, the
+    one of those of optimizer and algorithm with the most seeds that have a number, of these the
+    best by `y`. They are named after what is left."""
+    best = {}
+    for variant in variants:
+        tuned = [key for key in variant.swept if key.startswith(("optimizer.", "algorithm"))]
+        left = {key: value for key, value in variant.swept.items() if key not in tuned}
+        at = point(variant, y, asked.target, asked.over)
+        rank = at.count, at.middle if y.name == "accuracy" else -at.middle
+        place = series_name(replace(variant, swept=left), ())
+        if place not in best or rank > best[place][0]:
+            best[place] = rank, replace(variant, name=place, swept=left)
+    return [variant for _, variant in best.values()]
 
 
 # ---- parts of panels ----
@@ -260,8 +276,6 @@ def tradeoff(axes, variants, y, asked):
 
 
 def speedup(axes, variants, y, asked):
-    if NODES not in swept_keys(variants):
-        raise Wrong(f"--figure speedup needs {NODES} swept: `starling compare` does it")
     series = arrange(variants, [NODES])
     counts = all_values(series)
     axes.plot(counts, [n / counts[0] for n in counts], color="0.6", lw=0.9, label="linear")
@@ -365,7 +379,7 @@ def heatmap(axes, variants, y, asked):
 
 KINDS = {
     "curves": Kind(
-        curves, "--y over --x, a line a variant, a band over seeds", "recorded rounds",
+        curves, "--y over --x, a line a variant, a band over seeds", "runs",
         QUALITIES, COSTS, uses=("logx", "logy"),
     ),
     "bars": Kind(
@@ -382,10 +396,10 @@ KINDS = {
     ),
     "tradeoff": Kind(
         tradeoff, "--y at the end over --x in all, or to --target: a point a variant",
-        "recorded rounds", QUALITIES, COSTS, uses=("logx", "logy"),
+        "runs", QUALITIES, COSTS, uses=("logx", "logy"),
     ),
     "speedup": Kind(
-        speedup, "--y of the fewest nodes, through that of more", f"{NODES} swept", SPEEDS,
+        speedup, "--y with the fewest nodes, divided by that with more", f"{NODES} swept", SPEEDS,
         first_y="rounds", uses=("logx", "logy"),
     ),
     "spectra": Kind(
@@ -400,6 +414,8 @@ KINDS = {
 
 def panels_of(name, variants, ys, asked):
     """[(variants, quantity)] of a figure. Of a heat map: a panel for each method."""
+    if name == "speedup" and NODES not in swept_keys(variants):
+        raise Wrong(f"--figure speedup needs {NODES} swept: `starling compare` does it")
     if name != "heatmap":
         return [(variants, y) for y in ys]
     if len(ys) > 1:

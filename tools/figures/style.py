@@ -32,6 +32,7 @@ matplotlib.rcParams.update(
     }
 )
 import matplotlib.pyplot as plt  # noqa: E402
+from matplotlib.collections import LineCollection  # noqa: E402
 from matplotlib.ticker import FixedFormatter, FixedLocator, MaxNLocator  # noqa: E402
 
 ENDINGS = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}, ".png": {}}  # no dates in files
@@ -217,10 +218,11 @@ def set_limits(axes, text):
 
 
 def axis_values(axes, which):
-    """All numbers that lines and points of a panel have."""
-    return [
-        float(value)
-        for line in axes.get_lines()
-        if line.get_gid() != "guide"
-        for value in (line.get_xdata() if which == "x" else line.get_ydata())
-    ]
+    """All numbers that lines, points and error bars of a panel have; of bars' ends above 0."""
+    lines = [line.get_data() for line in axes.get_lines() if line.get_gid() != "guide"]
+    values = [float(value) for line in lines for value in line["xy".index(which)]]
+    for collection in axes.collections:
+        if isinstance(collection, LineCollection):
+            ends = [end["xy".index(which)] for bar in collection.get_segments() for end in bar]
+            values += [float(end) for end in ends if end > 0]
+    return values
