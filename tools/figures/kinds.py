@@ -55,6 +55,12 @@ def series_name(variant, apart_from):
     return ", ".join([variant.method, *rest])
 
 
+def labels_of(variants):
+    """What they differ in, where that tells them apart; else their names."""
+    labels = [series_name(variant, ()) for variant in variants]
+    return labels if len(set(labels)) == len(labels) else [v.name for v in variants]
+
+
 def value_label(y, variants, asked):
     """Of an axis with the quantity at the end, or to the target."""
     if not y.is_cost:
@@ -134,10 +140,14 @@ def best_of_each(variants, y, asked):
 # ---- parts of panels ----
 
 
+def say(text):
+    print(f"plot: {text}", file=sys.stderr)
+
+
 def say_incomplete(axes, x, at, name, offset=(4, 4), ha="left"):
     """Where not all seeds have a number, how many do."""
     if at.count == 0:
-        print(f"plot: {name}: no seed came so far; it is not drawn", file=sys.stderr)
+        say(f"{name}: no seed came so far; it is not drawn")
     elif at.count < at.total:
         text, place = f"{at.count} of {at.total}", (x, at.high)
         axes.annotate(text, place, offset, textcoords="offset points", size=6, ha=ha)
@@ -170,7 +180,7 @@ def are_numbers(values):
 
 def is_wide(values):
     """Better told by a logarithmic axis?"""
-    return min(values) > 0 and max(values) / min(values) >= 8
+    return min(values) > 0 and max(values) / min(values) >= 4
 
 
 def place_values(axes, values, logx):
@@ -198,17 +208,17 @@ def all_values(series):
 
 
 def curves(axes, variants, y, asked):
-    for i, variant in enumerate(variants):
+    for i, (variant, label) in enumerate(zip(variants, labels_of(variants))):
         runs = variant.runs
         length = min(len(run.columns["round"]) for run in runs)
         if length < max(len(run.columns["round"]) for run in runs):
-            print(f"plot: {variant.name}: drawn as far as all its seeds came", file=sys.stderr)
+            say(f"{variant.name}: drawn as far as all its seeds came")
         x = spread([run.column(asked.x)[:length] for run in runs], asked.over).middle
         at = spread([run.column(y)[:length] for run in runs], asked.over)
         look = style.line_style(i)
         every = max(1, math.ceil(length / style.MARKS))
         first = i * every // len(variants)  # so that marks of equal lines stand side by side
-        axes.plot(x, at.middle, label=variant.name, markevery=(first, every), **look)
+        axes.plot(x, at.middle, label=label, markevery=(first, every), **look)
         low, high = at.low, at.high
         if len(runs) == 1:  # from the worst node to the best
             low, high = (y.scale * ends for ends in runs[0].nodes.get(y.column, (low, high)))
@@ -232,8 +242,8 @@ def bars(axes, variants, y, asked):
             group = groups.index(place[0] if keys else name)
             x = group + (width * (i - (len(series) - 1) / 2) if keys else 0)
             at = point(variant, y, asked.target, asked.over)
-            axes.bar(x, at.middle, 0.94 * width, label=name if keys and n == 0 else None,
-                     **style.bar_style(i))
+            label = name if keys and n == 0 else None
+            axes.bar(x, at.middle, 0.94 * width, label=label, **style.bar_style(i))
             if at.count > 1:
                 axes.vlines(x, at.low, at.high, color="black", linewidth=0.9)
             say_incomplete(axes, x, at, variant.name, (0, 3), "center")
@@ -284,8 +294,7 @@ def speedup(axes, variants, y, asked):
         order = sorted(mine)
         points = [point(mine[place], y, asked.target, asked.over) for place in order]
         if order[0][0] != counts[0] or points[0].count == 0:
-            print(f"plot: {name}: it has no number at {counts[0]} nodes; it is not drawn",
-                  file=sys.stderr)
+            say(f"{name}: it has no number at {counts[0]} nodes; it is not drawn")
             continue
         points = [p.inverse(points[0].middle) for p in points]
         draw_points(axes, [n for (n,) in order], points, list(mine.values()), name, i)
@@ -333,7 +342,9 @@ def spectral_gap(variant, command):
         try:
             ended = subprocess.run(
                 [command, "topology", "analyse", file.name, "--json"],
-                capture_output=True, text=True, check=False,
+                capture_output=True,
+                text=True,
+                check=False,
             )
         except OSError as problem:
             raise Wrong(f"--starling {command}: {problem.strerror}") from None
@@ -361,7 +372,7 @@ def heatmap(axes, variants, y, asked):
         at = point(variant, y, asked.target, asked.over)
         cells[rows.index(row), columns.index(column)] = at.middle
         if at.count < at.total:
-            print(f"plot: {variant.name}: {at.count} of {at.total} seeds", file=sys.stderr)
+            say(f"{variant.name}: {at.count} of {at.total} seeds")
     low, high = asked.limits
     decimals = max(0, 2 - math.floor(math.log10(max(abs(low), abs(high), 1e-9))))
     axes.imshow(cells, cmap="cividis", aspect="auto", origin="lower", vmin=low, vmax=high)
@@ -379,32 +390,53 @@ def heatmap(axes, variants, y, asked):
 
 KINDS = {
     "curves": Kind(
-        curves, "--y over --x, a line a variant, a band over seeds", "runs",
-        QUALITIES, COSTS, uses=("logx", "logy"),
+        curves,
+        "--y over --x, a line a variant, a band over seeds",
+        "runs",
+        ys=QUALITIES,
+        xs=COSTS,
+        uses=("logx", "logy"),
     ),
     "bars": Kind(
-        bars, "--y at the end, a bar a method, in groups by a swept key", "a folder of compare",
+        bars,
+        "--y at the end, a bar a method, in groups by a swept key",
+        "a folder of compare",
         uses=("by",),
     ),
     "lines": Kind(
-        lines, "--y at the end over a swept key, a line a method", "a swept key",
+        lines,
+        "--y at the end over a swept key, a line a method",
+        "a swept key",
         uses=("by", "logx", "logy"),
     ),
     "heatmap": Kind(
-        heatmap, "--y at the end over two swept keys, a panel a method", "two swept keys",
+        heatmap,
+        "--y at the end over two swept keys, a panel a method",
+        "two swept keys",
         uses=("by",),
     ),
     "tradeoff": Kind(
-        tradeoff, "--y at the end over --x in all, or to --target: a point a variant",
-        "runs", QUALITIES, COSTS, uses=("logx", "logy"),
+        tradeoff,
+        "--y at the end over --x in all, or to --target: a point a variant",
+        "runs",
+        ys=QUALITIES,
+        xs=COSTS,
+        uses=("logx", "logy"),
     ),
     "speedup": Kind(
-        speedup, "--y with the fewest nodes, divided by that with more", f"{NODES} swept", SPEEDS,
-        first_y="rounds", uses=("logx", "logy"),
+        speedup,
+        "--y with the fewest nodes, divided by that with more",
+        f"{NODES} swept",
+        ys=SPEEDS,
+        first_y="rounds",
+        uses=("logx", "logy"),
     ),
     "spectra": Kind(
-        spectra, "--y over the spectral gap of each topology", "variants with several topologies",
-        first_y="rounds", uses=("logy", "starling"),
+        spectra,
+        "--y over the spectral gap of each topology",
+        "variants with several topologies",
+        first_y="rounds",
+        uses=("logy", "starling"),
     ),
 }
 

@@ -8,7 +8,7 @@ import fnmatch
 import glob
 import json
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -219,6 +219,18 @@ def read_folders(folders):
         variant.method = name if variant.method == variant.name else variant.method
         variant.name = name
     return variants
+
+
+def without_constants(variants):
+    """Of what is swept, only keys in which these differ."""
+    values = {}
+    for variant in variants:
+        for key, value in variant.swept.items():
+            values.setdefault(key, set()).add(json.dumps(value))
+    return [
+        replace(v, swept={key: x for key, x in v.swept.items() if len(values[key]) > 1})
+        for v in variants
+    ]
 
 
 def choose(variants, wanted):

@@ -41,7 +41,7 @@ ENDINGS = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}, ".png": {}}  
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 DASHES = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (5, 1.2, 1.2, 1.2)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
-HATCHES = ("", "////", "....", "\\\\\\\\", "xxxx", "----", "++++", "oo")
+HATCHES = ("", "////", "----", "\\\\\\\\", "||||", "xxxx", "++++")  # dots make large files
 MARKS = 8  # on a curve
 COLUMN_INCHES = {"one": 3.4, "two": 7.0}
 PANEL_INCHES = 2.3  # a panel is at least so wide where others stand beside it
@@ -68,11 +68,7 @@ def bar_style(i):
 def short_number(value):
     """As people write it, with a minus sign that is one."""
     text = f"{value:.6g}"
-    if "e" in text:
-        head, power = text.split("e")
-        times = "" if head == "1" else head + r"\times"
-        return rf"$\mathdefault{{{times}10^{{{int(power)}}}}}$"
-    return text.replace("-", "\N{MINUS SIGN}")
+    return power_label(value) if "e" in text else text.replace("-", "\N{MINUS SIGN}")
 
 
 # ---- sheets ----
@@ -155,7 +151,8 @@ def log_ticks(low, high):
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     inside = [n for n in range(first, last + 1) if low <= 10.0**n <= high]
     if len(inside) >= 3:
-        return [10.0**n for n in inside[:: math.ceil(len(inside) / 6)]]
+        step = math.ceil(len(inside) / 6)
+        return [10.0**n for n in inside if n % step == 0]
     fine = [m * 10.0**n for n in range(first, last + 1) for m in (1, 2, 5)]
     ticks = [tick for tick in fine if low <= tick <= high]
     if len(ticks) < 3:
@@ -164,16 +161,18 @@ def log_ticks(low, high):
 
 
 def tick_labels(ticks):
-    """Powers of ten all alike."""
+    """All alike: with powers of ten, if one of them is large or small."""
     if any(tick and not 1e-3 <= tick < 1e5 for tick in ticks):
-        return [
-            short_number(t) if t == 0 or math.log10(t) % 1 else power_label(t) for t in ticks
-        ]
+        return [power_label(tick) for tick in ticks]
     return [short_number(tick) for tick in ticks]
 
 
 def power_label(value):
-    return rf"$\mathdefault{{10^{{{round(math.log10(value))}}}}}$"
+    if value == 0:
+        return "0"
+    head, power = f"{value:.3e}".split("e")
+    times = "" if float(head) == 1 else rf"{float(head):g}\times"
+    return rf"$\mathdefault{{{times}10^{{{int(power)}}}}}$"
 
 
 def fix_ticks(axis, ticks, labels=None):
