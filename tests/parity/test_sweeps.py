@@ -137,6 +137,9 @@ def test_few_seeds_that_reach_the_target_are_told(scene):
     row = next(r for r in table(scene) if r["name"] == "gossip")
     check(row["reached"] == "1" and row["n"] == "3" and row["rounds_to_target"] == "20", f"{row}")
     check("20 (1 of 3)" in ended.out, ended.out)
+    ended = scene.call("compare", scene.path("out"), "--target-loss", str(losses[0] / 2))
+    told = " ".join(ended.out.split())
+    check(f"no run has reached it; the least loss at an end is {losses[0]:.6g}" in told, ended.out)
     ended = scene.call("compare", scene.path("out"), "--over", "median")
     check("[" in ended.out and "median [quartiles]" in ended.out, ended.out)
 

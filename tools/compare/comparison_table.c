@@ -202,6 +202,31 @@ static void print_rival(const comparison *c, size_t width) {
     print_wrapped("pays below: ", text, width);
 }
 
+/* What a target that no run has reached is beside what they have. */
+static void print_out_of_reach(const comparison *c, size_t width) {
+    const metric *rounds = metric_find("rounds_to_target");
+    const contender *nearest = NULL;
+    double least = INFINITY;
+    char text[VARIANT_NAME_MAX + 128];
+    for (size_t i = 0; i < c->count; i++) {
+        const contender *r = &c->items[i];
+        if (metric_over(c, r, rounds).count > 0)
+            return;
+        for (size_t s = 0; s < c->seeds; s++)
+            if (r->attempts[s].ended == RUN_DONE && attempt_end(&r->attempts[s])->loss < least) {
+                least = attempt_end(&r->attempts[s])->loss;
+                nearest = r;
+            }
+    }
+    if (nearest == NULL)
+        return;
+    snprintf(text, sizeof text,
+             "no run has reached it; the least loss at an end is %.6g, of %s: take a larger "
+             "--target-loss, or more rounds",
+             least, nearest->variant->name);
+    print_wrapped("target: ", text, width);
+}
+
 static void print_targets(const comparison *c, size_t width) {
     char text[256];
     size_t known = 0;
@@ -218,6 +243,7 @@ static void print_targets(const comparison *c, size_t width) {
                  "recorded rounds");
     if (known > 0)
         print_wrapped("target: ", text, width);
+    print_out_of_reach(c, width);
     if (c->held_out > 1)
         print_wrapped("data: ",
                       "variants are scored on different held-out data; accuracies and losses mean "
