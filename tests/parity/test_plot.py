@@ -186,7 +186,7 @@ def test_panels_title_target_and_limits(scene):
 
 def test_ticks_of_logarithmic_axes(scene):
     table = [
-        ((0.8, 2.2), "1 2"), ((0.61, 2.1), "0.8 1.2 1.6 2"), ((2, 2.9), "2 2.5"), ((30, 90), ""),
+        ((0.8, 2.2), "1 2"), ((0.61, 2.1), "0.7 1 2"), ((2, 2.9), "2 2.2 2.4"), ((30, 90), ""),
         ((0.003, 40), "0.01 0.1 1 10"), ((1e-9, 1), "10^{-8} 10^{0}"), ((1, 9.9), "1 2 5"),
         ((5e5, 6e8), "10^{6} 10^{7} 10^{8}"),
     ]
@@ -355,7 +355,8 @@ def test_heat_maps(scene):
             for nodes in NODES for alpha in ALPHAS
         ]
         texts = texts_of(panel.element)
-        check(set(cells) <= set(texts) and method in texts, f"{cells}: {texts}")
+        shown = [text for text in texts if "." in text and text not in panel.labels("x")]
+        check(shown == cells and method in texts, f"{cells}: {texts}")
 
 
 def test_the_best_of_what_is_tuned(scene):

@@ -147,17 +147,19 @@ def write_sheet(figure, panels, title, keeps_height, output):
 
 def log_ticks(low, high):
     """Ticks of a logarithmic axis from `low` to `high`: powers of ten, or where it has fewer than
-    three of them 1, 2 and 5 times such, or where even those are few round numbers."""
+    three of them such digits times powers of ten, or where even those are few round numbers."""
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     inside = [n for n in range(first, last + 1) if low <= 10.0**n <= high]
     if len(inside) >= 3:
         step = math.ceil(len(inside) / 6)
         return [10.0**n for n in inside if n % step == 0]
-    fine = [m * 10.0**n for n in range(first, last + 1) for m in (1, 2, 5)]
-    ticks = [tick for tick in fine if low <= tick <= high]
-    if len(ticks) < 3:
-        ticks = [t for t in MaxNLocator(4).tick_values(low, high) if low <= t <= high]
-    return ticks
+    for digits in ((1, 2, 5), (1, 2, 3, 5, 7)):
+        fine = [digit * 10.0**n for n in range(first, last + 1) for digit in digits]
+        ticks = [tick for tick in fine if low <= tick <= high]
+        if len(ticks) >= 3:
+            return ticks
+    linear = MaxNLocator(5, steps=[1, 2, 5, 10]).tick_values(low, high)
+    return [tick for tick in linear if low <= tick <= high]
 
 
 def tick_labels(ticks):
