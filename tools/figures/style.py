@@ -32,7 +32,6 @@ matplotlib.rcParams.update(
     }
 )
 import matplotlib.pyplot as plt  # noqa: E402
-from matplotlib.collections import LineCollection  # noqa: E402
 from matplotlib.ticker import FixedFormatter, FixedLocator, MaxNLocator  # noqa: E402
 
 ENDINGS = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}, ".png": {}}  # no dates in files
@@ -46,6 +45,7 @@ MARKS = 8  # on a curve
 COLUMN_INCHES = {"one": 3.4, "two": 7.0}
 PANEL_INCHES = 2.3  # a panel is at least so wide where others stand beside it
 TITLE_INCHES = 0.22
+BAND_SHARE = 5  # of the least number drawn, that a band may go below it on a logarithmic axis
 
 
 def line_style(i):
@@ -219,11 +219,12 @@ def set_limits(axes, text):
 
 
 def axis_values(axes, which):
-    """All numbers that lines, points and error bars of a panel have; of bars' ends above 0."""
-    lines = [line.get_data() for line in axes.get_lines() if line.get_gid() != "guide"]
-    values = [float(value) for line in lines for value in line["xy".index(which)]]
-    for collection in axes.collections:
-        if isinstance(collection, LineCollection):
-            ends = [end["xy".index(which)] for bar in collection.get_segments() for end in bar]
-            values += [float(end) for end in ends if end > 0]
-    return values
+    """All numbers that lines and points of a panel have; of error bars and bands those that do not
+    come so near to 0 that a logarithmic axis would show little else."""
+    at = "xy".index(which)
+    lines = [line.get_data()[at] for line in axes.get_lines() if line.get_gid() != "guide"]
+    values = [float(value) for line in lines for value in line]
+    paths = [path for area in axes.collections for path in area.get_paths()]
+    ends = [end[at] for path in paths for end in path.vertices]
+    least = min((value for value in values if value > 0), default=math.inf)
+    return values + [float(end) for end in ends if end >= least / BAND_SHARE]
