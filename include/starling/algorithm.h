@@ -180,6 +180,8 @@ typedef struct sl_algorithm_config {
     int64_t server; /* parameter-server, double-squeeze, cd-sgd: a rank, or SL_SERVER_SHARDED */
     sl_compressor_config compressor; /* sl_algorithm_plan sets `scaled` and `contractive` */
     uint32_t batch; /* with local_epochs, samples of a gradient: sl_experiment_plan sets it */
+    /* Whose forms the name is of; NULL: Starling's own. Borrowed. */
+    const struct sl_algorithm_library *library;
 } sl_algorithm_config;
 
 #define SL_ALGORITHM_VECTORS_MAX 6
@@ -489,8 +491,14 @@ SL_API const sl_key *sl_algorithm_key(const sl_algorithm *algorithm, size_t inde
 /* Does the form read algorithm.KEY, "period" or "compressor.k", with this compressor? */
 SL_API bool sl_algorithm_reads(const sl_algorithm *algorithm, sl_compressor_kind compressor,
                                const char *key);
-/* Does a form of the name read algorithm.KEY? */
-SL_API bool sl_algorithm_is_reader(const char *name, const char *key);
+/* Does a form of the configuration's name read algorithm.KEY? */
+SL_API bool sl_algorithm_is_reader(const sl_algorithm_config *config, const char *key);
+/* The forms of a shared object (starling/steps.h) at `path`, for a configuration; to be closed when
+ * none with them is left. SL_EFILE, SL_EINVAL: it is none, or of another version, or its forms read
+ * keys that there are not. */
+SL_API int sl_algorithm_library_open(const struct sl_algorithm_library **out, const char *path,
+                                     sl_error *error);
+SL_API void sl_algorithm_library_close(const struct sl_algorithm_library **library);
 /* The compressor of its messages: its own, or the configured one. */
 SL_API sl_compressor_kind sl_algorithm_compressor(const sl_algorithm_config *config);
 

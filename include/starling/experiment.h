@@ -153,9 +153,10 @@ typedef struct sl_experiment {
     sl_security_config security;
     sl_network_config network;
     sl_membership_config membership;
-    sl_faults faults;      /* owned; of the simulator */
-    sl_topology *topology; /* owned */
-    bool chose_lazy;       /* weights that nobody named are lazy, for the algorithm's steps */
+    sl_faults faults;          /* owned; of the simulator */
+    sl_topology *topology;     /* owned */
+    bool chose_lazy;           /* weights that nobody named are lazy, for the algorithm's steps */
+    char library[SL_PATH_MAX]; /* algorithm.library: a shared object with algorithms; "": none */
     char *warnings; /* owned; one line for each key that was given without effect; "": none */
 } sl_experiment;
 

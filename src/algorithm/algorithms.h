@@ -6,11 +6,14 @@
 #include <math.h>
 
 #include "algorithm_list.h" /* SL_ALGORITHM_LIST, from the list in meson.build */
-#include "starling/algorithm.h"
+#include "starling/steps.h"
 
 #define SL_ALGORITHM_DECLARE(name) extern const sl_algorithm name;
 SL_ALGORITHM_LIST(SL_ALGORITHM_DECLARE)
 #undef SL_ALGORITHM_DECLARE
+
+/* Form number `index` of a shared object, or of Starling's own (NULL); NULL: past the end. */
+const sl_algorithm *sl_algorithm_form(const struct sl_algorithm_library *library, size_t index);
 
 /* Does the form read algorithm.KEY? */
 static inline bool sl_reads(const sl_algorithm *a, const char *key) {
@@ -30,45 +33,6 @@ static inline uint64_t sl_turn_of_view(const sl_state *s) {
                : s->exchange - s->first_exchange + (s->first_exchange == 1);
 }
 
-/* v -= gamma mom(g), weight decay at `decay`. A learning rate of 0 is pure averaging: the gradient
- * is not even read. */
-static inline void sl_descend(sl_state *s, float *v, const float *decay, size_t from,
-                              size_t count) {
-    if (s->sgd.learning_rate != 0)
-        s->vec->sgd_step(v, decay, s->g + from, s->m ? s->m + from : NULL, &s->sgd, count);
-}
-
-/* to <- from */
-static inline void sl_copy(const sl_state *s, float *to, const float *from, size_t count) {
-    s->vec->combine(to, &from, (const float[]){1}, 1, count);
-}
-
-static inline void sl_swap(float **a, float **b) {
-    float *kept = *a;
-    *a = *b;
-    *b = kept;
-}
-
-/* out <- a - b */
-static inline void sl_subtract(const sl_state *s, float *out, const float *a, const float *b,
-                               size_t count) {
-    s->vec->combine(out, (const float *const[]){a, b}, (const float[]){1, -1}, 2, count);
-}
-
-/* g += weight_decay * at: the gradient of the regularized objective, for algorithms that treat g
- * itself. */
-static inline void sl_regularize(sl_state *s, const float *at, size_t from, size_t count) {
-    if (s->sgd.weight_decay != 0)
-        s->vec->combine(s->g + from, (const float *const[]){s->g + from, at + from},
-                        (const float[]){1, s->sgd.weight_decay}, 2, count);
-}
-
-/* A parameter that is not given. */
-static inline void sl_default(double *parameter, double usual) {
-    if (isnan(*parameter))
-        *parameter = usual;
-}
-
 static inline void sl_default_count(uint64_t *parameter, uint64_t usual) {
     if (*parameter == SL_COUNT_AUTO)
         *parameter = usual;
@@ -79,17 +43,9 @@ static inline void sl_default_period(sl_algorithm_config *c, uint64_t usual) {
         c->period = usual;
 }
 
-/* sl_algorithm.lazy_below of those that send a model with its step in it, and of those that send
- * the old one. */
-double sl_lazy_adapting(const sl_algorithm_config *config, double momentum);
-double sl_lazy_while_adapting(const sl_algorithm_config *config, double momentum);
-
 /* Adam's step of an algorithm that has its own moments, the `count`-th; INFINITY: no bias is
  * removed. */
 sl_adam sl_adam_of(const sl_state *s, double count);
-
-/* x -= gamma mom(g), in place. */
-void sl_local_step(sl_state *s, size_t from, size_t count);
 
 /* Vectors that are averaged as they are: x, g, m. The vector is published; it gets what came added;
  * a sum becomes the mean; the vector becomes what came. */

@@ -2,7 +2,7 @@
 #ifndef SL_MIX_H
 #define SL_MIX_H
 
-#include "starling/algorithm.h"
+#include "starling/steps.h"
 
 /* A sum of any number of terms, in the order in which they are added, in one pass over `count`
  * elements for each SL_TERMS_MAX of them. */
@@ -22,22 +22,11 @@ sl_terms sl_terms_begin(const sl_state *s, float *out, size_t count);
 void sl_terms_add(sl_terms *sum, const float *v, float weight);
 void sl_terms_end(sl_terms *sum);
 
-/* out = factor_self * self + sum_j factor * W_ij * part_j, in that order, over `count` elements
- * from the parts' element `skip` on; out may be self. The parts are plain vectors. On the host, a
- * sum that is not finite is noted in s->is_finite. */
-void sl_mix_into(sl_state *s, float *out, const float *self, const sl_mix *mix, float factor_self,
-                 float factor, size_t skip, size_t count);
-
-/* acc += factor sum_{j != i} W_ij q_j; acc is a whole vector. */
-void sl_mix_add(const sl_mix *mix, float factor, float *acc);
-/* The same with a factor of each part's own. */
+/* sl_mix_add with a factor of each part's own. */
 typedef float sl_part_factor(const sl_state *s, const sl_part *part);
 void sl_mix_add_by(const sl_state *s, const sl_mix *mix, sl_part_factor *factor, float *acc);
 
 /* sum_{j != i} W_ij, of the weights as they were rounded. */
 float sl_given(const sl_state *s);
-
-/* x <- sum_j W_ij x_j, in place. */
-void sl_mix_models(sl_state *s, const sl_mix *mix, size_t from, size_t count);
 
 #endif

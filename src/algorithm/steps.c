@@ -14,6 +14,25 @@ sl_adam sl_adam_of(const sl_state *s, double count) {
                      .weight_decay = s->sgd.weight_decay};
 }
 
+void sl_descend(sl_state *s, float *v, const float *decay, size_t from, size_t count) {
+    if (s->sgd.learning_rate != 0)
+        s->vec->sgd_step(v, decay, s->g + from, s->m ? s->m + from : NULL, &s->sgd, count);
+}
+
+void sl_copy(const sl_state *s, float *to, const float *from, size_t count) {
+    s->vec->combine(to, &from, (const float[]){1}, 1, count);
+}
+
+void sl_subtract(const sl_state *s, float *out, const float *a, const float *b, size_t count) {
+    s->vec->combine(out, (const float *const[]){a, b}, (const float[]){1, -1}, 2, count);
+}
+
+void sl_regularize(sl_state *s, const float *at, size_t from, size_t count) {
+    if (s->sgd.weight_decay != 0)
+        s->vec->combine(s->g + from, (const float *const[]){s->g + from, at + from},
+                        (const float[]){1, s->sgd.weight_decay}, 2, count);
+}
+
 void sl_local_step(sl_state *s, size_t from, size_t count) {
     sl_descend(s, s->x + from, s->x + from, from, count);
 }

@@ -451,6 +451,8 @@ static int read_root(sl_experiment *e, json_t *root, const reading *r, sl_error 
         result = read_keys(e, root, error);
     if (result == 0)
         result = resolve_paths(e, r->folder, error);
+    if (result == 0 && e->library[0] != '\0')
+        result = sl_algorithm_library_open(&e->algorithm.library, e->library, error);
     if (result == 0 && r->session != NULL && r->session->key != NULL)
         result = sl_security_take_key(&e->security, r->session->key, error);
     if (result == 0)
@@ -540,6 +542,7 @@ void sl_experiment_close(sl_experiment **experiment) {
         return;
     sl_topology_close(&(*experiment)->topology);
     sl_faults_close(&(*experiment)->faults);
+    sl_algorithm_library_close(&(*experiment)->algorithm.library);
     free((*experiment)->warnings);
     free(*experiment);
     *experiment = NULL;

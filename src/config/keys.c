@@ -68,6 +68,8 @@ static const sl_key before[] = {
 static const sl_key of_algorithm[] = {
     {"algorithm.name", SL_KEY_TEXT, AT(algorithm.name), .names = sl_algorithm_name,
      .fallback = "\"d-psgd\"", .help = "training algorithm; see docs/algorithms.md"},
+    {"algorithm.library", SL_KEY_PATH, AT(library), .fallback = "\"\"",
+     .help = "shared object with algorithms of your own, one of which `name` names"},
     {"algorithm.variant", SL_KEY_CHOICE, AT(algorithm.variant), .choices = variants,
      .fallback = "\"default\"",
      .help = "d-psgd, gradient-tracking: adapt-then-combine (default) or combine-while-adapt; "

@@ -22,7 +22,7 @@ static bool is_foreign(const sl_key *k, const sl_experiment *e) {
     const char *name = strrchr(k->path, '.') + 1;
     return k->owner == SL_KEY_OF_COMPRESSOR
                ? !sl_compressor_reads(e->algorithm.compressor.kind, name)
-               : !sl_algorithm_is_reader(e->algorithm.name, k->path + strlen("algorithm."));
+               : !sl_algorithm_is_reader(&e->algorithm, k->path + strlen("algorithm."));
 }
 
 static void warn_if_unused(FILE *out, const sl_experiment *e, const sl_key *k) {

@@ -31,7 +31,7 @@ NEEDS = {
 }
 # Programs of the system; what they are called with is not looked at.
 SYSTEM = set(
-    "awk apt-get bash cat cd cmp cp curl diff echo export grep head jq kill ls mkdir mpirun mv"
+    "awk apt-get bash cat cc cd cmp cp curl diff echo export grep head jq kill ls mkdir mpirun mv"
     " openssl printf rm rsync scp sed sort srun ssh tail torchrun touch tr true unset wait".split()
 )
 PREFIXES = set("for in do done if then else fi while sudo time nice".split())

@@ -6,6 +6,7 @@ usage: test_own_algorithm.py STARLING [TEST ...]
 import json
 import os
 import re
+import subprocess
 
 import _package  # noqa: F401: finds the package
 import numpy
@@ -70,6 +71,35 @@ def test_d_psgd_with_a_run_folder(scene):
         last = json.loads(lines.readlines()[-1])
     mean = numpy.mean(page["models"], axis=0)
     check(abs(last["test_loss"] - page["loss"](mean)) < 1e-3, last)
+
+
+def test_an_algorithm_in_c_outside_the_tree(scene):
+    with open(os.path.join(ROOT, "docs", "your-algorithm.md")) as page:
+        source = re.search(r"^```c outside\n(.*?)^```$", page.read(), re.M | re.S)[1]
+    built = ["cc", "-shared", "-fPIC", "-O2", "-Wall", "-Werror", "-I", f"{ROOT}/include"]
+    subprocess.run(
+        [*built, scene.write("mine.c", source), "-o", scene.path("mine.so")], check=True
+    )
+    page = run("setup")
+    expected = built_in(scene, page, {"name": "d-psgd"})
+    algorithm = {"name": "mine", "library": scene.path("mine.so")}
+    os.rename(scene.path("sim"), scene.path("own"))
+    found = built_in(scene, page, algorithm)
+    check((found == expected).all(), "outside the tree it has other bits")
+
+    def mix(rank):
+        x = numpy.full(4, rank, "f4")
+        with page["starling"].join(None, x) as peer:
+            for _ in range(3):
+                peer.mix(x)
+        return x
+
+    topology = {"family": "ring", "weights": "lazy"}
+    models = [
+        page["starling"].simulate(4, mix, {"topology": topology, "algorithm": each})
+        for each in (algorithm, {"name": "d-psgd", "variant": "adapt-then-combine"})
+    ]
+    check((numpy.array(models[0]) == numpy.array(models[1])).all(), f"in sessions: {models}")
 
 
 def test_no_listing_is_left_out(scene):

@@ -95,7 +95,7 @@ static const char *const topologies[] = {
     "{\"nodes\": 8, \"family\": \"one-peer-exponential\"}",
     "{\"nodes\": 9, \"family\": \"erdos-renyi\", \"probability\": 0.6, \"seed\": 3}",
     "{\"nodes\": 6, \"family\": \"base-k\", \"peers\": 1}",
-    "{\"nodes\": 6, \"family\": \"epidemic\", \"degree\": 3, \"period\": 3}",
+    "{\"nodes\": 6, \"family\": \"epidemic\", \"degree\": 3}",
     "{\"nodes\": 5, \"edges\": [[0, 1], [1, 2], [2, 3], [3, 4]], \"weights\": \"fmmc\"}",
     "{\"W\": [[0.1, 0.2, 0.7], [0.6, 0.1, 0.3], [0.3, 0.7, 0.0000004]]}", /* is put right */
 };

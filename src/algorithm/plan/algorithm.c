@@ -42,33 +42,53 @@ const sl_algorithm *sl_algorithm_at(size_t index) {
     return index < ALGORITHM_COUNT ? algorithms[index] : NULL;
 }
 
-static int refuse_name(const char *name, sl_error *error) {
-    const char *known[ALGORITHM_COUNT + 1];
-    char all[32 * ALGORITHM_COUNT + 32] = "; it must be one of ", way_out[sizeof all];
-    size_t count = 0, at = strlen(all);
-    while ((known[count] = sl_algorithm_name(count)) != NULL) {
-        at +=
-            (size_t)snprintf(all + at, sizeof all - at, "%s%.29s", count ? ", " : "", known[count]);
-        count++;
-    }
-    sl_suggest_text(way_out, sizeof way_out, name, known, count, all);
-    return sl_fail(error, SL_EINVAL, "algorithm.name: \"%.60s\" is not known%s", name, way_out);
+const sl_algorithm *sl_algorithm_form(const struct sl_algorithm_library *library, size_t index) {
+    if (library == NULL)
+        return sl_algorithm_at(index);
+    return index < library->count ? library->forms[index] : NULL;
 }
 
-const sl_algorithm *sl_algorithm_find(const char *name, sl_variant variant, sl_error *error) {
-    const sl_algorithm *first = NULL;
+/* Names of the library, each once. known has room for all forms and a NULL. */
+static size_t list_names(const char **known, const struct sl_algorithm_library *library) {
+    const sl_algorithm *a;
+    size_t count = 0;
+    for (size_t i = 0; (a = sl_algorithm_form(library, i)) != NULL; i++)
+        if (count == 0 || strcmp(known[count - 1], a->name) != 0)
+            known[count++] = a->name;
+    known[count] = NULL;
+    return count;
+}
+
+static int refuse_name(const struct sl_algorithm_library *library, const char *name,
+                       sl_error *error) {
+    enum { NAMES_MAX = ALGORITHM_COUNT + SL_LIBRARY_FORMS_MAX };
+    const char *known[NAMES_MAX + 1];
+    char all[32 * NAMES_MAX + 32] = "; it must be one of ", way_out[sizeof all];
+    size_t at = strlen(all);
+    const size_t count = list_names(known, library);
+    for (size_t i = 0; i < count; i++)
+        at += (size_t)snprintf(all + at, sizeof all - at, "%s%.29s", i ? ", " : "", known[i]);
+    sl_suggest_text(way_out, sizeof way_out, name, known, count, all);
+    return sl_fail(error, SL_EINVAL, "algorithm.name: \"%.60s\" is not %s%s", name,
+                   library != NULL ? "in algorithm.library" : "known", way_out);
+}
+
+static const sl_algorithm *find(const struct sl_algorithm_library *library, const char *name,
+                                sl_variant variant, sl_error *error) {
+    const sl_algorithm *first = NULL, *a;
     char forms[128] = "";
-    for (size_t i = 0; i < ALGORITHM_COUNT; i++) {
-        if (strcmp(algorithms[i]->name, name) != 0)
+    for (size_t i = 0; (a = sl_algorithm_form(library, i)) != NULL; i++) {
+        if (strcmp(a->name, name) != 0)
             continue;
-        if (variant == SL_VARIANT_DEFAULT || algorithms[i]->variant == variant)
-            return algorithms[i];
-        strcat(strcat(strcat(forms, first ? " or \"" : "\""), variant_name(algorithms[i]->variant)),
-               "\"");
-        first = algorithms[i];
+        if (variant == SL_VARIANT_DEFAULT || a->variant == variant)
+            return a;
+        const size_t used = strlen(forms);
+        snprintf(forms + used, sizeof forms - used, "%s\"%s\"", first ? " or " : "",
+                 variant_name(a->variant));
+        first = a;
     }
     if (first == NULL)
-        refuse_name(name, error);
+        refuse_name(library, name, error);
     else if (first->variant == SL_VARIANT_DEFAULT)
         sl_fail(
             error, SL_EINVAL,
@@ -80,14 +100,16 @@ const sl_algorithm *sl_algorithm_find(const char *name, sl_variant variant, sl_e
     return NULL;
 }
 
+const sl_algorithm *sl_algorithm_find(const char *name, sl_variant variant, sl_error *error) {
+    return find(NULL, name, variant, error);
+}
+
 const sl_algorithm *sl_algorithm_of(const sl_algorithm_config *config, sl_error *error) {
-    const sl_algorithm *first = sl_algorithm_find(config->name, config->variant, error);
-    for (size_t i = 0; first != NULL && i < ALGORITHM_COUNT; i++) {
-        const sl_algorithm *a = algorithms[i];
+    const sl_algorithm *first = find(config->library, config->name, config->variant, error), *a;
+    for (size_t i = 0; first != NULL && (a = sl_algorithm_form(config->library, i)) != NULL; i++)
         if (strcmp(a->name, first->name) == 0 && a->variant == first->variant &&
             (a->when == NULL || a->when(config)))
             return a;
-    }
     return first;
 }
 

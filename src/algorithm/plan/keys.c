@@ -72,7 +72,7 @@ static bool reads_compressor(const sl_algorithm *a, sl_compressor_kind kind, con
 bool sl_algorithm_reads(const sl_algorithm *a, sl_compressor_kind compressor, const char *key) {
     static const char inner[] = "compressor.";
     const sl_key *own;
-    if (strcmp(key, "name") == 0)
+    if (strcmp(key, "name") == 0 || strcmp(key, "library") == 0)
         return true;
     if (strcmp(key, "variant") == 0)
         return a->variant != SL_VARIANT_DEFAULT;
@@ -84,10 +84,11 @@ bool sl_algorithm_reads(const sl_algorithm *a, sl_compressor_kind compressor, co
     return false;
 }
 
-bool sl_algorithm_is_reader(const char *name, const char *key) {
+bool sl_algorithm_is_reader(const sl_algorithm_config *config, const char *key) {
     const sl_algorithm *a;
-    for (size_t i = 0; (a = sl_algorithm_at(i)) != NULL; i++)
-        if (strcmp(a->name, name) == 0 && sl_algorithm_reads(a, SL_COMPRESSOR_IDENTITY, key))
+    for (size_t i = 0; (a = sl_algorithm_form(config->library, i)) != NULL; i++)
+        if (strcmp(a->name, config->name) == 0 &&
+            sl_algorithm_reads(a, SL_COMPRESSOR_IDENTITY, key))
             return true;
     return false;
 }
