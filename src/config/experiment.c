@@ -430,12 +430,17 @@ static int open_topology(sl_experiment *e, json_t *value, const reading *r, sl_e
     return result;
 }
 
+/* Of files that `starling compare` takes apart. */
+static const char *const several[] = {"variants", "sweep"};
+
 static int read_root(sl_experiment *e, json_t *root, const reading *r, sl_error *error) {
     if (!json_is_object(root))
         return sl_fail(error, SL_EINVAL, "must be a JSON object");
-    if (json_object_get(root, "variants") != NULL)
-        return sl_fail(error, SL_EINVAL,
-                       "holds several experiments (variants); starling compare runs them");
+    for (size_t i = 0; i < sizeof several / sizeof *several; i++)
+        if (json_object_get(root, several[i]) != NULL)
+            return sl_fail(error, SL_EINVAL,
+                           "holds several experiments (%s); starling compare runs them",
+                           several[i]);
     int result = check_keys(root, "", 0, error);
     const bool is_resolved = sl_keys_are_all(root); /* an override may replace a group */
     for (size_t i = 0; i < r->override_count && result == 0; i++) {

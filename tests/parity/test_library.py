@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""algorithm.library: algorithms in a shared object outside the tree have the bits of Starling's own,
-in the simulator, with agents and in sessions; what is no such object is refused.
+"""algorithm.library: algorithms in a shared object outside the tree have the bits of Starling's
+own, in the simulator and with agents; what is no such object is refused.
 
 usage: test_library.py STARLING [TEST ...]
 """
@@ -43,7 +43,8 @@ def outside(name):
         text = re.sub(r'#include "algorithm/\w+\.h"\n', "", file.read())
     text = re.sub(r'\.name = "', '.name = "my-', text)
     text = re.sub(r"\{SL_ROW_BETA, [^}]*\}", '{"algorithm.beta"}', text)
-    text, found = re.subn(r"^const sl_algorithm \w+ =", "static const sl_algorithm mine =", text, flags=re.M)
+    begin = re.compile(r"^const sl_algorithm \w+ =", re.M)
+    text, found = begin.subn("static const sl_algorithm mine =", text)
     check(found == 1, f"{name}: {found} forms")
     return f"#include <starling/steps.h>\n{text}\nSL_ALGORITHM_LIBRARY(&mine);\n"
 
@@ -101,7 +102,8 @@ def test_what_is_no_library_is_refused(scene):
     for library, words in cases.items():
         algorithm = {"name": "my-naive-compression", "library": library}
         path = scene.write("e.json", json.dumps({**EXPERIMENT, "algorithm": algorithm}))
-        scene.call("sim", path, "--out", scene.path("out")).check_refused("algorithm.library", words)
+        ended = scene.call("sim", path, "--out", scene.path("out"))
+        ended.check_refused("algorithm.library", words)
     library = build(scene, "good", good)
     for name in ("naive-compression", "my-naive"):
         algorithm = {"name": name, "library": library}

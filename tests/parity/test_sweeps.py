@@ -244,6 +244,18 @@ def test_runs_that_are_there_stand_beside(scene):
     check(rows[0]["loss"] == rows[1]["loss"], f"{rows}")
 
 
+def test_check_and_sim_know_sweeps(scene):
+    fractions = {"algorithm.compressor.fraction": [0.01, 0.1]}
+    path = write(scene, [GOSSIP, {**CHOCO, "sweep": fractions}], SWEEP)
+    ended = scene.call("check", path)
+    check(ended.code == 0 and "12 variants" in ended.out, f"{ended.err} {ended.out}")
+    lines = [line.split()[0] for line in ended.out.splitlines() if line.endswith("goes on")]
+    check(lines == ["gossip", "choco", "choco"], f"one line for equal ones: {ended.out}")
+    alone = scene.write("alone.json", json.dumps({**BASE, "sweep": SWEEP}))
+    for command in ("sim", "run"):
+        scene.call(command, alone).check_refused("sweep", "starling compare")
+
+
 def test_tables_for_papers(scene):
     call(scene, write(scene, [GOSSIP, CHOCO], {"optimizer.learning_rate": RATES, "seed": [1, 2]}))
     with open(scene.path("out/compare.md")) as file:

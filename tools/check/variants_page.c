@@ -13,7 +13,7 @@
 #include "compare/comparison.h"
 
 /* Lines that stay, whatever else there is to say; widths of columns. */
-enum { STAYING = 12, NAME_MAX_WIDTH = 18, ALGORITHM = 17, COMPRESSOR = 19 };
+enum { STAYING = 12, NAME_MAX_WIDTH = 18, NAMED_MAX = 6, ALGORITHM = 17, COMPRESSOR = 19 };
 
 /* What the heads of the columns are, and what stands below them. */
 typedef struct cells {
@@ -37,7 +37,7 @@ static int open_one(checked *c, const variant *v, sl_learner *learner, sl_error 
 static int name_width(const variants *v) {
     size_t width = strlen("variant");
     for (size_t i = 0; i < v->count; i++)
-        width = strlen(v->items[i].name) > width ? strlen(v->items[i].name) : width;
+        width = strlen(v->items[i].method) > width ? strlen(v->items[i].method) : width;
     return width < NAME_MAX_WIDTH ? (int)width : NAME_MAX_WIDTH;
 }
 
@@ -66,9 +66,29 @@ static void say_line(page *p, const variant *v, const checked *c, int width, boo
     if (!isnan(seconds))
         snprintf(round, sizeof round, "%.4g", 1e3 * seconds);
     say_cells(p,
-              &(cells){v->name, c->trial.plan.config.name, compressor, message, round, agent,
+              &(cells){v->method, c->trial.plan.config.name, compressor, message, round, agent,
                        goes_on ? "goes on" : "ends"},
               width, timed, is_detail);
+}
+
+static bool has_same_topology(const checked *a, const checked *b) {
+    return sl_topology_hash(a->trial.experiment->topology) ==
+           sl_topology_hash(b->trial.experiment->topology);
+}
+
+static double bytes_of(const checked *c) {
+    const sl_shapes shapes = sl_task_shapes(&c->trial.task);
+    double share;
+    return message_bytes(&c->trial.plan, &shapes, &share);
+}
+
+/* Does an earlier variant of its method say the same? What is swept mostly changes nothing here. */
+static bool is_told(const variants *v, const checked *all, size_t index) {
+    for (size_t i = 0; i < index; i++)
+        if (strcmp(v->items[i].method, v->items[index].method) == 0 &&
+            has_same_topology(&all[i], &all[index]) && bytes_of(&all[i]) == bytes_of(&all[index]))
+            return true;
+    return false;
 }
 
 static void say_lines(page *p, const variants *v, const checked *all) {
@@ -81,13 +101,9 @@ static void say_lines(page *p, const variants *v, const checked *all) {
               false);
     say_cells(p, &(cells){"variant", "algorithm", "compressor", "bytes", "ms", "MB", "a loss"},
               width, timed, false);
-    for (size_t i = 0; i < v->count; i++)
-        say_line(p, &v->items[i], &all[i], width, timed, i >= STAYING);
-}
-
-static bool has_same_topology(const checked *a, const checked *b) {
-    return sl_topology_hash(a->trial.experiment->topology) ==
-           sl_topology_hash(b->trial.experiment->topology);
+    for (size_t i = 0, told = 0; i < v->count; i++)
+        if (!is_told(v, all, i))
+            say_line(p, &v->items[i], &all[i], width, timed, told++ >= STAYING);
 }
 
 /* The first variant with this one's topology. */
@@ -98,7 +114,7 @@ static size_t first_with(const checked *all, size_t i) {
     return first;
 }
 
-/* " (a, b)": those with this one's topology; "" where all have it. */
+/* " (a, b)", or of many " (9 variants)": those with this one's topology; "" where all have it. */
 static void name_those_with(const variants *v, const checked *all, size_t i, char *out,
                             size_t bytes) {
     size_t at = 0, count = 0;
@@ -108,6 +124,8 @@ static void name_those_with(const variants *v, const checked *all, size_t i, cha
                                    v->items[j].name);
     if (at < bytes)
         snprintf(out + at, bytes - at, ")");
+    if (count > NAMED_MAX)
+        snprintf(out, bytes, " (%zu variants)", count);
     if (count == v->count)
         out[0] = '\0';
 }
