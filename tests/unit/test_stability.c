@@ -10,7 +10,14 @@
 /* Of curvatures 1 and 1/2. */
 enum { D = 2, ROUNDS = 1600 };
 static const double near = 0.03;
-static bool nesterov, named = true; /* weights */
+static bool nesterov, named; /* weights */
+
+/* One process may run all tests. */
+static void usual(void) {
+    nesterov = false;
+    named = true;
+}
+FIXTURES(usual, NULL);
 
 static const char *const topologies[] = {
     "\"nodes\": 8, \"family\": \"ring\"",  "\"nodes\": 8, \"family\": \"hypercube\"",
@@ -193,7 +200,6 @@ START_LOOP_TEST(whole_networks_agree, sizeof whole / sizeof *whole) {
                   algorithm, topology, most);
     ck_assert_msg(!stays(topology, algorithm, whole[_i].momentum, (1 + near) * most),
                   "%s of %s: %g", algorithm, topology, most);
-    named = true;
 }
 
 START_LOOP_TEST(closed_forms_agree, TOPOLOGIES) {
@@ -228,7 +234,6 @@ START_LOOP_TEST(nesterovs_form_holds_less, TOPOLOGIES) {
     ck_assert_double_eq_tol(most, fmin(2 * (1 + m) / less, adapt), 0.01 * most);
     most = find(topologies[_i], forms[1].algorithm, m, &s).most;
     ck_assert_double_eq_tol(most, (1 + m) * (1 + s.lambda_n) / less, 0.01 * most);
-    nesterov = false; /* the next test may run in this process */
 }
 
 static double bowl(void *context, uint32_t rank, uint64_t round, const float *x, float *g) {
