@@ -132,8 +132,9 @@ def test_differences_are_of_pairs(scene):
 def test_few_seeds_that_reach_the_target_are_told(scene):
     path = write(scene, [GOSSIP, CHOCO], {"seed": SEEDS})
     call(scene, path)
-    losses = sorted(float(r["loss"]) for r in table(scene, name="runs") if r["name"] == "gossip")
-    ended = scene.call("compare", scene.path("out"), "--target-loss", str(losses[0] + 1e-9))
+    folders = [scene.path(f"out/gossip/seed-{seed}/summary.json") for seed in SEEDS]
+    losses = sorted(read_json(folder)["mean_model"]["loss"] for folder in folders)
+    ended = scene.call("compare", scene.path("out"), "--target-loss", str(losses[0] * (1 + 1e-9)))
     row = next(r for r in table(scene) if r["name"] == "gossip")
     check(row["reached"] == "1" and row["n"] == "3" and row["rounds_to_target"] == "20", f"{row}")
     check("20 (1 of 3)" in ended.out, ended.out)
@@ -213,16 +214,25 @@ def test_a_folder_tells_what_is_there(scene):
 
 
 def test_progress_is_watched(scene):
-    path = write(scene, [GOSSIP], {"seed": [1, 2]}, rounds=200 if QUICK else 3000)
-    running = scene.start("compare", path, "--out", scene.path("out"))
+    """Of runs that last until they are stopped, and of some that are over."""
+    out = scene.path("out")
+    path = write(scene, [GOSSIP], {"seed": [1, 2]}, rounds=2000000)
+    running = scene.start("compare", path, "--out", out)
     running.wait_for("1/2 gossip")
-    while not os.path.exists(scene.path("out/gossip/seed-1/consensus.jsonl")):
+    while not os.path.exists(f"{out}/gossip/seed-1/consensus.jsonl"):
         time.sleep(0.02)
-    second = scene.call("compare", path, "--out", scene.path("out"))
+    second = scene.call("compare", path, "--out", out)
     second.check_refused("another `starling compare` is at work")
-    watched = scene.call("compare", scene.path("out"), "--watch", timeout=120)
-    running.wait(120)
-    check("2 of 2 runs done" in watched.out and "gossip, seed" in watched.out, watched.out)
+    watching = scene.start("compare", out, "--watch")
+    watching.wait_for("gossip, seed 1: round")
+    running.process.send_signal(signal.SIGINT)
+    running.wait(60).check_refused("stopped on request", code=130)
+    watching.wait(60)
+    check("0 of 2 runs done, 1 stopped" in watching.said, watching.said)
+    short = write(scene, [GOSSIP], {"seed": [1, 2]}, file="short.json")
+    call(scene, short, out="short")
+    watched = scene.call("compare", scene.path("short"), "--watch")
+    check("2 of 2 runs done" in watched.out, watched.out)
 
 
 def test_runs_that_are_there_stand_beside(scene):
