@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "starling/spectrum.h"
 #include "topology/graph/graph.h"
 #include "topology/links/links.h"
 #include "topology/rank/candidates.h"
