@@ -93,6 +93,17 @@ typedef enum sl_period_schedule {
     SL_PERIOD_GROWING   /* with the averages */
 } sl_period_schedule;
 
+/* ad-psgd: whom a node asks, which nodes ask, and when. */
+typedef enum sl_pairing { SL_PAIRING_RANDOM, SL_PAIRING_CYCLIC } sl_pairing;
+typedef enum sl_initiators {
+    SL_INITIATORS_ALL,
+    SL_INITIATORS_BIPARTITE /* those of rank 0's side */
+} sl_initiators;
+typedef enum sl_average_when {
+    SL_AVERAGE_AFTER, /* its gradient, which is applied to the average */
+    SL_AVERAGE_BESIDE /* the gradient is computed meanwhile */
+} sl_average_when;
+
 /* By what fedavg weighs its clients' models. */
 typedef enum sl_client_weights { SL_CLIENTS_SAMPLES, SL_CLIENTS_UNIFORM } sl_client_weights;
 
@@ -179,6 +190,11 @@ typedef struct sl_algorithm_config {
                        square root */
     int64_t server; /* parameter-server, double-squeeze, cd-sgd: a rank, or SL_SERVER_SHARDED */
     sl_compressor_config compressor; /* sl_algorithm_plan sets `scaled` and `contractive` */
+    uint64_t staleness;              /* d-psgd: how many rounds old what is combined may be */
+    uint64_t overlap_rounds;         /* sgp: so many rounds after it was sent */
+    sl_pairing pairing;
+    sl_initiators initiators;
+    sl_average_when average;
     uint32_t batch; /* with local_epochs, samples of a gradient: sl_experiment_plan sets it */
     /* Whose forms the name is of; NULL: Starling's own. Borrowed. */
     const struct sl_algorithm_library *library;
@@ -353,6 +369,28 @@ typedef enum sl_stable_by {
     SL_STABLE_UNKNOWN         /* models are no linear function of the first ones */
 } sl_stable_by;
 
+/* What a node of an asynchronous algorithm exchanges, and what it waits for. */
+typedef enum sl_pattern {
+    SL_PATTERN_PAIRS,   /* averages with one neighbour at a time */
+    SL_PATTERN_VERSIONS /* a vector in each round; of each neighbour one that it has published */
+} sl_pattern;
+
+/* How an algorithm runs where nodes do not go in rounds that all share: its one stage has a vector
+ * and combines it in place. */
+typedef struct sl_async_rule {
+    sl_pattern pattern;
+    void (*begin)(sl_state *s, size_t from, size_t count); /* a gradient is about to be taken */
+    /* pairs: does the node ask neighbours, or only answer? Which of `count` does its ask number
+     * `event` (from 1) go to? */
+    bool (*asks)(const sl_algorithm_config *config, const sl_topology *topology, uint32_t rank);
+    uint32_t (*partner)(const sl_state *s, uint64_t event, uint32_t count);
+    /* versions: which one exchange t takes of a neighbour whose newest is this. 0: the first model;
+     * of the newest there can be: of nobody. SL_VERSION_NONE: none yet. */
+    uint64_t (*version)(const sl_state *s, uint64_t t, uint64_t newest);
+    bool sends_first; /* the first model is version 0 */
+} sl_async_rule;
+#define SL_VERSION_NONE UINT64_MAX
+
 /* An algorithm's descriptor: all that the program knows of it. A hook that is NULL does nothing. */
 typedef struct sl_algorithm {
     const char *name;
@@ -429,6 +467,7 @@ typedef struct sl_algorithm {
     /* After settle, once: swaps of whole vectors. */
     void (*finish)(sl_state *s);
     const float *(*point)(const sl_state *s); /* where the gradient is taken; NULL: x */
+    const sl_async_rule *async;               /* NULL: nodes go in rounds that all share */
 } sl_algorithm;
 
 /* Finds an algorithm by name and variant (SL_VARIANT_DEFAULT: the first one of the name). NULL

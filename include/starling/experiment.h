@@ -131,7 +131,16 @@ typedef struct sl_network_config {
     double speeds[SL_SPEEDS_MAX]; /* by rank; none: all 1 */
     size_t speed_count;
     sl_number_rows links; /* of single pairs: [i, j, bandwidth_mbit] or with latency_ms */
+    sl_number_rows compute_ms; /* of one gradient of each rank, a row for each gradient by turns; no
+                                  rows: from gradient_ms and speeds */
+    double jitter;             /* a gradient takes 1 - jitter to 1 + jitter times that */
+    double straggler_share, straggler_factor; /* so many of them take so many times as long */
 } sl_network_config;
+
+/* Milliseconds that the node's gradient number `round` (from 1) takes in a simulation: the same for
+ * the same seed. */
+SL_API double sl_network_gradient_ms(const sl_network_config *network, uint64_t seed, uint32_t rank,
+                                     uint64_t round);
 
 typedef struct sl_experiment {
     char name[SL_NAME_MAX];
@@ -187,6 +196,11 @@ SL_API int sl_experiment_load_session(sl_experiment **out, const char *source,
 SL_API size_t sl_experiment_device_bytes(const sl_experiment *experiment);
 SL_API void sl_experiment_close(sl_experiment **experiment);
 
+/* Do its nodes go at their own times, and not in rounds that all share? Agents cannot yet. */
+SL_API bool sl_experiment_is_asynchronous(const sl_experiment *experiment);
+/* SL_EINVAL: it is, and `who` cannot run it. */
+SL_API int sl_experiment_check_rounds(const sl_experiment *experiment, const char *who,
+                                      sl_error *error);
 /* Why agents of this experiment cannot go on without a lost peer, as words that follow the
  * algorithm's name; NULL: they can. */
 SL_API const char *sl_experiment_why_stop(const sl_experiment *experiment);

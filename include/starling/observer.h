@@ -42,6 +42,7 @@ typedef enum sl_refused {
 typedef struct sl_record {
     uint32_t rank;
     double time_s; /* since the run was started; the caller fills it in */
+    double virtual_s; /* on the clock of a simulation whose nodes go at their own times; else 0 */
     sl_round round;
     bool averaged; /* final_average: the model is all nodes' average, which were this far apart, */
     double averaged_distance; /* as sl_consensus.distance says */
@@ -205,6 +206,7 @@ typedef struct sl_consensus {
     sl_evaluation mean_model; /* evaluation of the averaged model */
     double distance;          /* consensus distance sqrt((1/n) sum_i ||x_i - mean||^2) */
     double bytes_sent;        /* by a node since the run began, mean over nodes */
+    double virtual_s;         /* when the last node had ended the round, as sl_record's */
 } sl_consensus;
 /* models: n pointers to d floats. Writes their mean (double sums in rank order, rounded once) to
  * `mean` (d). */

@@ -30,7 +30,10 @@ typedef enum sl_purpose {
     SL_PURPOSE_ROTATE = 8,    /* signs of rotations in front of a stochastic compressor */
     SL_PURPOSE_CLIENTS = 9,   /* who trains (rank = 0, round = exchange) */
     SL_PURPOSE_FACTOR = 10,   /* first factors of matrices, the same on all nodes */
-    SL_PURPOSE_SKETCH = 11    /* where elements fall in a sketch (rank = row, round = 0) */
+    SL_PURPOSE_SKETCH = 11,   /* where elements fall in a sketch (rank = row, round = 0) */
+    SL_PURPOSE_PAIR = 12,     /* an ask's priority (round = event) */
+    SL_PURPOSE_PARTNER = 13,  /* whom a node asks for an average (round = event) */
+    SL_PURPOSE_SPEED = 14     /* how long a gradient of the simulator takes */
 } sl_purpose;
 
 /* The key of one independent stream. */

@@ -460,6 +460,8 @@ static int check_joining(const sl_agent_settings *s, sl_error *error) {
 int sl_agent_open(sl_agent **out, const sl_agent_settings *settings, sl_error *error) {
     int result = sl_task_check(&settings->task, error);
     if (result == 0)
+        result = sl_experiment_check_rounds(settings->experiment, "agents", error);
+    if (result == 0)
         result = check_joining(settings, error);
     if (result != 0)
         return result;

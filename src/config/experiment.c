@@ -319,7 +319,36 @@ static int check_network(const sl_experiment *e, sl_error *error) {
             given, nodes);
     for (size_t i = 0; result == 0 && i < e->network.links.rows; i++)
         result = check_link(&e->network.links, i, nodes, error);
+    const sl_number_rows *turns = &e->network.compute_ms;
+    if (result == 0 && turns->rows > 0 && turns->columns != nodes)
+        return sl_fail(error, SL_EINVAL,
+                       "network.compute_ms[0]: has %zu times, the topology %zu nodes; give one for "
+                       "each",
+                       turns->columns, nodes);
     return result;
+}
+
+/* Nodes that go at their own times have no round that a file or a fault could name. */
+static int check_asynchronous(const sl_experiment *e, sl_error *error) {
+    if (!sl_experiment_is_asynchronous(e))
+        return 0;
+    const struct {
+        bool is_set;
+        const char *key, *way_out;
+    } refused[] = {
+        {strcmp(e->device, "cpu") != 0, "device", "take \"cpu\""},
+        {e->checkpoint.every > 0, "checkpoint.every", "set it to 0"},
+        {e->faults.count > 0, "faults", "leave it out"},
+        {e->membership.joiners > 0, "membership.joiners", "set it to 0"},
+    };
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+        if (refused[i].is_set)
+            return sl_fail(
+                error, SL_EINVAL,
+                "%s: algorithm '%s' lets nodes go at their own times here, and cannot do "
+                "that yet; %s",
+                refused[i].key, e->algorithm.name, refused[i].way_out);
+    return 0;
 }
 
 static int check_gpu_direct(const sl_experiment *e, sl_error *error) {
@@ -386,6 +415,8 @@ static int check_fit(const sl_experiment *e, sl_error *error) {
         result = check_data(e, error);
     if (result == 0)
         result = check_network(e, error);
+    if (result == 0)
+        result = check_asynchronous(e, error);
     if (result == 0)
         result = sl_algorithm_check(&e->algorithm, e->topology, &e->optimizer, error);
     if (result == 0)

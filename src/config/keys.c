@@ -339,6 +339,19 @@ static const sl_key behind[] = {
      .length_max = SL_ROWS_NUMBERS_MAX, .fallback = "[]",
      .help = "predicted time: slower links of single pairs of nodes, [i, j, bandwidth_mbit] each, "
              "or with latency_ms"},
+    {"network.compute_ms", .is_later = true, .type = SL_KEY_ROWS, AT(network.compute_ms),
+     BETWEEN(0, 1e9), .length_max = SL_ROWS_NUMBERS_MAX, .fallback = "[]",
+     .help = "virtual time: lists by rank of how long a gradient takes, one list for each gradient "
+             "by turns; empty = from gradient_ms and speeds"},
+    {"network.jitter", .is_later = true, .type = SL_KEY_REAL, AT(network.jitter), BETWEEN(0, 1),
+     .fallback = "0",
+     .help = "virtual time: a gradient takes up to this share more or less, at random"},
+    {"network.straggler_share", .is_later = true, .type = SL_KEY_REAL,
+     AT(network.straggler_share), BETWEEN(0, 1), .fallback = "0",
+     .help = "virtual time: share of gradients that take straggler_factor times as long, at random"},
+    {"network.straggler_factor", .is_later = true, .type = SL_KEY_REAL,
+     AT(network.straggler_factor), BETWEEN(1, 1e6), .fallback = "10",
+     .help = "virtual time: see straggler_share"},
 };
 
 /* ---- all of them ---- */

@@ -1,5 +1,6 @@
 /* settings.c - an experiment as the settings of the rooms below; see starling/experiment.h. */
 #include "starling/experiment.h"
+#include "starling/rng.h"
 
 uint32_t sl_experiment_ranks(const sl_experiment *e) {
     return sl_topology_nodes(e->topology) + e->membership.joiners;
@@ -35,4 +36,35 @@ sl_node_settings sl_experiment_node(const sl_experiment *e, const sl_plan *plan,
         .vec = sl_vec_cpu(),
         .optimizer = &e->optimizer,
     };
+}
+
+double sl_network_gradient_ms(const sl_network_config *n, uint64_t seed, uint32_t rank,
+                              uint64_t round) {
+    const sl_number_rows *turns = &n->compute_ms;
+    double ms = turns->rows > 0 ? turns->values[(round - 1) % turns->rows * turns->columns + rank]
+                                : n->gradient_ms / (n->speed_count > 0 ? n->speeds[rank] : 1);
+    if (n->jitter <= 0 && n->straggler_share <= 0)
+        return ms;
+    sl_rng draw = sl_rng_open(seed, rank, round, SL_PURPOSE_SPEED);
+    ms *= 1 + n->jitter * (2 * sl_rng_uniform(&draw) - 1);
+    return sl_rng_uniform(&draw) < n->straggler_share ? n->straggler_factor * ms : ms;
+}
+
+bool sl_experiment_is_asynchronous(const sl_experiment *e) {
+    const sl_algorithm *a = sl_algorithm_of(&e->algorithm, NULL);
+    return a != NULL && a->async != NULL;
+}
+
+int sl_experiment_check_rounds(const sl_experiment *e, const char *who, sl_error *error) {
+    if (!sl_experiment_is_asynchronous(e))
+        return 0;
+    return sl_fail(
+        error, SL_EINVAL,
+        "algorithm.name: \"%s\"%s lets nodes go at their own times, which %s cannot yet; "
+        "`starling sim` can",
+        e->algorithm.name,
+        e->algorithm.staleness > 0        ? " with staleness"
+        : e->algorithm.overlap_rounds > 0 ? " with overlap_rounds"
+                                          : "",
+        who);
 }

@@ -16,8 +16,15 @@ static json_t *times_json(const sl_times *t) {
                      sl_number_json(t->combine));
 }
 
+/* Of a simulation whose nodes go at their own times. */
+static json_t *with_virtual(json_t *line, double virtual_s) {
+    if (virtual_s > 0)
+        sl_json_set(&line, "virtual_s", sl_number_json(virtual_s));
+    return line;
+}
+
 json_t *sl_record_json(const sl_record *r) {
-    return json_pack(
+    json_t *line = json_pack(
         "{sI sI so so so so so so sI sI sI sI so so}", "round", (json_int_t)r->round.round, "node",
         (json_int_t)r->rank, "loss", sl_number_json(r->round.loss), "test_loss",
         sl_number_json(r->evaluation.loss), "accuracy", sl_number_json(r->evaluation.accuracy),
@@ -27,6 +34,7 @@ json_t *sl_record_json(const sl_record *r) {
         "bytes_received", (json_int_t)r->bytes_received, "messages_sent",
         (json_int_t)r->messages_sent, "messages_silent", (json_int_t)r->messages_silent, "seconds",
         times_json(&r->times), "time", sl_number_json(r->time_s));
+    return with_virtual(line, r->virtual_s);
 }
 
 /* A line of metrics, with whom the node refused. */
@@ -42,10 +50,11 @@ static json_t *node_json(const sl_record *record) {
 }
 
 json_t *sl_consensus_json(uint64_t round, const sl_consensus *c) {
-    return json_pack("{sI so so so so}", "round", (json_int_t)round, "consensus_distance",
-                     sl_number_json(c->distance), "test_loss", sl_number_json(c->mean_model.loss),
-                     "accuracy", sl_number_json(c->mean_model.accuracy), "bytes_sent",
-                     sl_number_json(c->bytes_sent));
+    json_t *line = json_pack(
+        "{sI so so so so}", "round", (json_int_t)round, "consensus_distance",
+        sl_number_json(c->distance), "test_loss", sl_number_json(c->mean_model.loss), "accuracy",
+        sl_number_json(c->mean_model.accuracy), "bytes_sent", sl_number_json(c->bytes_sent));
+    return with_virtual(line, c->virtual_s);
 }
 
 const sl_record *sl_summary_averaged(const sl_summary *s) {

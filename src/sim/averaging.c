@@ -25,8 +25,8 @@ static void take_block(const simulator *s, const averaging *a, size_t from, size
         const uint32_t i = a->tree.order[k];
         float *own = a->block + (size_t)i * BLOCK;
         a->shares[i] = (sl_share){.x = own, .count = count, .divisor = a->tree.count};
-        const float weight = (float)sl_node_push_sum_weight(s->peers[i].node);
-        s->vec->copy_out(own, sl_node_model(s->peers[i].node) + from, count * sizeof *own);
+        const float weight = (float)sl_sim_push_sum_weight(s, i);
+        s->vec->copy_out(own, sl_sim_model(s, i) + from, count * sizeof *own);
         sl_vec_cpu()->combine(own, (const float *const[]){own}, &weight, 1, count);
     }
 }
@@ -34,7 +34,7 @@ static void take_block(const simulator *s, const averaging *a, size_t from, size
 static int sum_weights(const simulator *s, const averaging *a, sl_error *error) {
     for (uint32_t k = 0; k < a->tree.count; k++) {
         const uint32_t i = a->tree.order[k];
-        a->weights[i] = sl_node_push_sum_weight(s->peers[i].node);
+        a->weights[i] = sl_sim_push_sum_weight(s, i);
         a->shares[i] = (sl_share){.numbers = &a->weights[i], .number_count = 1, .divisor = 1};
     }
     return sl_tree_sum(&a->tree, a->shares, error);
@@ -60,7 +60,7 @@ static int form_mean(const simulator *s, const averaging *a, sl_error *error) {
 static int sum_distances(const simulator *s, const averaging *a, sl_error *error) {
     for (uint32_t k = 0; k < a->tree.count; k++) {
         const uint32_t i = a->tree.order[k];
-        const float *x = sl_host_task_view(&s->host, sl_node_model(s->peers[i].node));
+        const float *x = sl_host_task_view(&s->host, sl_sim_model(s, i));
         a->distances[i] = sl_vec_cpu()->distance_squared(x, a->mean, s->task->dimension);
         a->shares[i] = (sl_share){.numbers = &a->distances[i], .number_count = 1, .divisor = 1};
     }
@@ -71,7 +71,7 @@ static void take_mean(simulator *s, const averaging *a) {
     for (uint32_t k = 0; k < a->tree.count; k++) {
         const uint32_t i = a->tree.order[k];
         peer *p = &s->peers[i];
-        s->vec->copy_in(sl_node_model(p->node), a->mean, s->task->dimension * sizeof *a->mean);
+        s->vec->copy_in(sl_sim_model(s, i), a->mean, s->task->dimension * sizeof *a->mean);
         p->record.averaged = true;
         p->record.averaged_distance = sqrt(a->distances[i] / a->tree.count);
     }
@@ -80,7 +80,7 @@ static void take_mean(simulator *s, const averaging *a) {
 /* The last view's members are those who are there. */
 static int open_tree(const simulator *s, averaging *a, sl_error *error) {
     uint32_t first = 0;
-    while (s->peers[first].node == NULL)
+    while (s->peers[first].node == NULL && s->peers[first].async == NULL)
         first++;
     a->view = s->peers[first].view;
     const sl_algorithm *algorithm = sl_algorithm_of(&s->plan.config, error);

@@ -1,14 +1,45 @@
 /* nodes.c - the simulator's nodes, one at a time: opening, stepping, saving. */
 #include <math.h>
+#include <stdlib.h>
 
 #include "base/clock.h"
 #include "sim/simulator.h"
+
+message *sl_sim_take_message(simulator *s) {
+    message *m = s->free_messages;
+    if (m != NULL) {
+        s->free_messages = m->next_free;
+        m->readers = 1;
+        return m;
+    }
+    m = calloc(1, sizeof *m);
+    void *data = m != NULL ? s->vec->allocate_host(s->message_bytes) : NULL;
+    if (data == NULL) {
+        free(m);
+        return NULL;
+    }
+    m->data = data;
+    m->readers = 1;
+    m->next_made = s->made_messages;
+    s->made_messages = m;
+    return m;
+}
 
 void sl_sim_let_go(simulator *s, message *m) {
     if (--m->readers > 0)
         return;
     m->next_free = s->free_messages;
     s->free_messages = m;
+}
+
+float *sl_sim_model(const simulator *s, uint32_t rank) {
+    const peer *p = &s->peers[rank];
+    return p->async != NULL ? sl_async_model(p->async) : sl_node_model(p->node);
+}
+
+double sl_sim_push_sum_weight(const simulator *s, uint32_t rank) {
+    const peer *p = &s->peers[rank];
+    return p->async != NULL ? sl_async_push_sum_weight(p->async) : sl_node_push_sum_weight(p->node);
 }
 
 void sl_sim_log(const simulator *s, const sl_log_entry *entry) {
@@ -80,12 +111,12 @@ bool sl_sim_repeats(const simulator *s) {
     return s->checkpoints != NULL && s->checkpoints->history != NULL;
 }
 
-int sl_sim_open_node(simulator *s, uint32_t rank, const sl_topology *topology, sl_error *error) {
+sl_node_settings sl_sim_settings(const simulator *s, uint32_t rank) {
     const sl_experiment *e = s->experiment;
     sl_node_settings settings =
         sl_experiment_node(e, &s->plan, s->task->dimension, s->task->rounds);
     settings.rank = rank;
-    settings.topology = topology;
+    settings.topology = e->topology;
     settings.epoch_rounds = s->task->epoch_rounds;
     settings.samples = s->task->samples != NULL ? s->task->samples(s->task->context, rank) : 1;
     settings.vec = s->vec;
@@ -96,5 +127,11 @@ int sl_sim_open_node(simulator *s, uint32_t rank, const sl_topology *topology, s
     settings.tensor_count = s->task->tensor_count;
     settings.tensor_rows = s->task->tensor_rows;
     settings.measure_every = sl_record_every(&e->record, s->task->rounds);
+    return settings;
+}
+
+int sl_sim_open_node(simulator *s, uint32_t rank, const sl_topology *topology, sl_error *error) {
+    sl_node_settings settings = sl_sim_settings(s, rank);
+    settings.topology = topology;
     return sl_node_open(&s->peers[rank].node, &settings, error);
 }

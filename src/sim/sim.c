@@ -21,24 +21,6 @@
 #include "starling/sim.h"
 #include "wire/frame.h"
 
-static message *take_message(simulator *s) {
-    message *m = s->free_messages;
-    if (m != NULL) {
-        s->free_messages = m->next_free;
-        return m;
-    }
-    m = calloc(1, sizeof *m);
-    void *data = m != NULL ? s->vec->allocate_host(s->message_bytes) : NULL;
-    if (data == NULL) {
-        free(m);
-        return NULL;
-    }
-    m->data = data;
-    m->next_made = s->made_messages;
-    s->made_messages = m;
-    return m;
-}
-
 /* Is a checkpoint of the round that begins asked for? */
 static void look_who_asks(simulator *s, uint64_t round) {
     const volatile int *asked = s->checkpoints != NULL ? s->checkpoints->asked : NULL;
@@ -160,12 +142,11 @@ static int publish_part(simulator *s, uint32_t rank, const sl_outbound *sent, ui
     int result = sl_node_payload(p->node, part, &payload, error);
     if (result != 0)
         return sl_sim_ends_alone(s, rank, result) ? 0 : result;
-    message *m = take_message(s);
+    message *m = sl_sim_take_message(s); /* the sender reads it until all deliveries are made */
     if (m == NULL)
         return sl_fail(error, SL_ENOMEM, "simulator: out of memory for the messages of %u nodes",
                        s->nodes);
     memcpy(m->data, payload.data, payload.bytes);
-    m->readers = 1; /* the sender, until all deliveries are made */
     p->record.times.encode += sl_clock_seconds() - before;
     if (s->timeline != NULL)
         sl_timeline_part(s->timeline, payload.bytes + SL_FRAME_HEADER_BYTES);
@@ -297,10 +278,9 @@ static int report_parameters(simulator *s, uint64_t round) {
     int result = 0;
     for (uint32_t i = 0; i < s->nodes && result == 0; i++)
         if (s->peers[i].node != NULL)
-            result = s->observer->parameters(
-                s->observer->context, round, i,
-                sl_host_task_view(&s->host, sl_node_model(s->peers[i].node)),
-                sl_node_push_sum_weight(s->peers[i].node));
+            result = s->observer->parameters(s->observer->context, round, i,
+                                             sl_host_task_view(&s->host, sl_sim_model(s, i)),
+                                             sl_sim_push_sum_weight(s, i));
     return result;
 }
 
@@ -381,6 +361,7 @@ static int open_nodes(simulator *s, sl_error *error) {
 static void close_peer(peer *p) {
     sl_node_close(&p->node);
     sl_node_close(&p->aside);
+    sl_async_close(&p->async);
 }
 
 static void close_nodes(simulator *s) {
@@ -490,6 +471,19 @@ static int train(simulator *s, const volatile int *stop, sl_error *error) {
     return result;
 }
 
+/* Its messages follow from the links, and serve no others. */
+static int run_clocked(simulator *s, const volatile int *stop, sl_error *error) {
+    int result = 0;
+    if (s->checkpoints != NULL && (s->checkpoints->resume || s->checkpoints->history != NULL))
+        result = sl_experiment_check_rounds(s->experiment, "a run that goes on", error);
+    if (result == 0)
+        result = sl_experiment_plan(&s->plan, s->experiment, s->task, error);
+    if (result == 0)
+        result = sl_sim_run_clocked(s, stop, error);
+    close_nodes(s);
+    return result;
+}
+
 int sl_sim_run(const sl_experiment *experiment, const sl_task *task, const sl_observer *observer,
                const sl_checkpoints *checkpoints, sl_timeline **timeline, const volatile int *stop,
                sl_error *error) {
@@ -511,6 +505,8 @@ int sl_sim_run(const sl_experiment *experiment, const sl_task *task, const sl_ob
                                 error);
     if (result == 0)
         result = sl_host_task_open(&s.host, s.vec, task, error);
+    if (result == 0 && algorithm->async != NULL)
+        return run_clocked(&s, stop, error);
     if (result == 0)
         result = share_gradient(&s, algorithm, error);
     if (result == 0)

@@ -1,8 +1,10 @@
 /* simulator.h - what the simulator's files share: sim.c goes from round to round, losses.c plays
- * faults between two of them, repeat.c those of a real run; nodes.c drives one node. */
+ * faults between two of them, repeat.c those of a real run; clocked.c lets nodes go at their own
+ * times; nodes.c drives one node. */
 #ifndef SL_SIMULATOR_H
 #define SL_SIMULATOR_H
 
+#include "async/async.h"
 #include "checkpoint/saver.h"
 #include "sim/scene.h"
 #include "starling/checkpoint.h"
@@ -19,6 +21,7 @@ typedef struct message {
 
 typedef struct peer {
     sl_node *node;     /* NULL: it is not there */
+    sl_async *async;   /* in its place, where nodes go at their own times */
     sl_update pending; /* what the node has asked for and not yet been given */
     sl_record record;
     size_t repeated;           /* of its history */
@@ -58,17 +61,27 @@ typedef struct simulator {
 
 /* ---- nodes.c ---- */
 
+/* With one reader, who lets go of it; NULL: out of memory. */
+message *sl_sim_take_message(simulator *s);
 void sl_sim_let_go(simulator *s, message *m);
+float *sl_sim_model(const simulator *s, uint32_t rank);
+double sl_sim_push_sum_weight(const simulator *s, uint32_t rank);
 /* The round after which the run ends; 0: its last. */
 uint64_t sl_sim_end_after(const simulator *s);
 /* Does it repeat a real run from its logs of events? */
 bool sl_sim_repeats(const simulator *s);
+sl_node_settings sl_sim_settings(const simulator *s, uint32_t rank);
 int sl_sim_open_node(simulator *s, uint32_t rank, const sl_topology *topology, sl_error *error);
 /* An event of a node; keeps what the node asks for. */
 int sl_sim_step(simulator *s, uint32_t rank, const sl_event *event, sl_error *error);
 void sl_sim_log(const simulator *s, const sl_log_entry *entry);
 /* Tells the observer who is there. */
 void sl_sim_tell_members(simulator *s, uint64_t round);
+
+/* ---- clocked.c ---- */
+
+/* The whole run, of an algorithm whose nodes do not go in rounds. */
+int sl_sim_run_clocked(simulator *s, const volatile int *stop, sl_error *error);
 
 /* ---- losses.c ---- */
 

@@ -150,9 +150,10 @@ static int complete_round(collector *c, sl_error *error) {
     c->consensus.distance =
         sl_consensus_distance(members_models(c), c->member_count, task->dimension, c->mean);
     c->consensus.mean_model = task->evaluate(task->context, c->mean);
-    c->consensus.bytes_sent = 0;
+    c->consensus.bytes_sent = c->consensus.virtual_s = 0;
     c->has_consensus = true;
     for (uint32_t k = 0; k < c->member_count; k++) {
+        c->consensus.virtual_s = fmax(c->consensus.virtual_s, record_of(c, k)->virtual_s);
         c->consensus.bytes_sent += (double)record_of(c, k)->bytes_sent / c->member_count;
         c->waiting[c->members[k]] = false;
     }
@@ -329,6 +330,7 @@ int collector_members(collector *c, uint64_t round, const uint32_t *ranks, uint3
 }
 
 static int predict(const collector *c, double *seconds, sl_error *error) {
+    *seconds = c->consensus.virtual_s;
     if (c->timeline == NULL)
         return 0;
     node_cost cost = forecast_measured(c->records, c->trial->nodes, &c->trial->task);

@@ -13,11 +13,18 @@
  * the sum live in x); for the second one accumulator, because the gradient still reads the old x
  * while the sum is formed. combine-while-adapt is stable only if gamma L < 1 + lambda_min(W).
  *
+ * staleness s > 0 (after Hop: Luo, Lin, Zhuo, Qian, ASPLOS 2019): u_i^t is published at once, and
+ * x_i
+ * <- W_ii u_i^t + sum_j W_ij u_j^c with the newest c <= t of each neighbour that has come, as soon
+ * as all are at least t - s; u^0 is the first model. The mean is not conserved while lags differ;
+ * fixed points are D-PSGD's. Memory: s + 2 messages of a neighbour.
+ *
  * A driver whose user takes the steps lends a vector v of its own (sl_node_lend): x_i <- sum_j W_ij
  * v_j, and no gradient. v is what both forms would send: an adapted u, or an old x.
  */
 #include "algorithm/algorithms.h"
 #include "algorithm/mix.h"
+#include "algorithm/own_keys.h"
 
 enum { ACCUMULATOR = 0 };
 
@@ -54,17 +61,50 @@ static const sl_stage adapted[] = {{.in_place = true,
                                     .vector = sl_publish_model,
                                     .combine = sl_mix_models}};
 
+static bool is_stale(const sl_algorithm_config *config) {
+    return config->staleness > 0 && is_whole(config);
+}
+
+static uint64_t newest_version(const sl_state *s, uint64_t t, uint64_t newest) {
+    const bool old = newest < t && t - newest > s->config->staleness;
+    return old ? SL_VERSION_NONE : newest < t ? newest : t;
+}
+
+static int check_edges(const sl_algorithm_config *config, const sl_topology *topology,
+                       sl_error *error) {
+    return sl_topology_period(topology) == 1
+               ? 0
+               : sl_fail(error, SL_EINVAL,
+                         "algorithm.staleness: %llu needs the same edges in every round, but this "
+                         "topology is a schedule of %u; take a fixed one, or sgp with "
+                         "overlap_rounds",
+                         (unsigned long long)config->staleness, sl_topology_period(topology));
+}
+
+static const sl_async_rule stale = {
+    .pattern = SL_PATTERN_VERSIONS, .version = newest_version, .sends_first = true};
+static const sl_key staleness_key[] = {
+    {SL_OWN_U64(staleness, 0, 1e6), .fallback = "0",
+     .help = "how many rounds older than the own a neighbour's model may be; 0 = none: all go in "
+             "rounds"},
+    SL_KEYS_END,
+};
+
+#define ADAPT_THEN_COMBINE                                                                         \
+    .name = "d-psgd", .variant = SL_VARIANT_ADAPT_THEN_COMBINE, .matrix = SL_MATRIX_DOUBLY,        \
+    .lazy_below = sl_lazy_adapting, .keys = staleness_key, .takes_momentum = true,                 \
+    .takes_local_steps = true, .stages = adapted, .stage_count = 1, .local = sl_local_step
+
+const sl_algorithm sl_d_psgd_stale = {
+    ADAPT_THEN_COMBINE,
+    .when = is_stale,
+    .check = check_edges,
+    .async = &stale,
+};
+
 const sl_algorithm sl_d_psgd_adapt_then_combine = {
-    .name = "d-psgd",
-    .variant = SL_VARIANT_ADAPT_THEN_COMBINE,
+    ADAPT_THEN_COMBINE,
     .when = is_whole,
-    .matrix = SL_MATRIX_DOUBLY,
-    .lazy_below = sl_lazy_adapting,
-    .takes_momentum = true,
-    .takes_local_steps = true,
-    .stages = adapted,
-    .stage_count = 1,
-    .local = sl_local_step,
 };
 
 static const sl_stage as_it_was[] = {{.vector = old_model, .combine = combine_aside}};

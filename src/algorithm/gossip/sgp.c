@@ -9,10 +9,16 @@
  * weight decay acts on n. Memory beside z, g, momentum: the numerator n (one vector) and w. Wire:
  * 32 d bits to each out-neighbour, and w in every frame's header. sum_i n_i and sum_i w_i are
  * conserved.
+ *
+ * overlap_rounds tau > 0 (the same paper's tau-overlap, with a fixed delay): what is sent in round
+ * t is added at the end of round t + tau, n_i <- P_ii n_i + sum_j P_ij n_j(t - tau), w alike. What
+ * is on its way belongs to the sums: sum_i w_i + w on its way = n. It hides tau rounds of network
+ * behind gradients, and needs no log: the delay is fixed, so the bits are.
  */
 #include "algorithm/algorithms.h"
 #include "algorithm/gossip/push_sum.h"
 #include "algorithm/mix.h"
+#include "algorithm/own_keys.h"
 
 void sl_push_start(sl_state *s, size_t dimension) {
     s->vec->combine(s->extra[SL_NUMERATOR], (const float *const[]){s->x}, (const float[]){1}, 1,
@@ -60,16 +66,32 @@ static const sl_stage stages[] = {{.in_place = true,
                                    .vector = sl_push_numerator,
                                    .combine = sl_push_combine}};
 
-const sl_algorithm sl_sgp = {
-    .name = "sgp",
-    .matrix = SL_MATRIX_COLUMN,
-    .lazy_below = sl_lazy_adapting,
-    .takes_momentum = true,
-    .takes_local_steps = true,
-    .extra_vectors = 1,
-    .stages = stages,
-    .stage_count = 1,
-    .start = sl_push_start,
-    .local = adapt_alone,
-    .finish = sl_push_finish,
+static bool overlaps(const sl_algorithm_config *config) {
+    return config->overlap_rounds > 0;
+}
+
+static uint64_t sent_before(const sl_state *s, uint64_t t, uint64_t newest) {
+    const uint64_t tau = s->config->overlap_rounds, wanted = t > tau ? t - tau : 0;
+    return newest >= wanted ? wanted : SL_VERSION_NONE;
+}
+
+static const sl_async_rule late = {.pattern = SL_PATTERN_VERSIONS, .version = sent_before};
+static const sl_key overlap_key[] = {
+    {SL_OWN_U64(overlap_rounds, 0, 1000), .fallback = "0",
+     .help = "rounds after which what was sent is added; 0 = none: all go in rounds"},
+    SL_KEYS_END,
 };
+
+#define PUSH                                                                                       \
+    .name = "sgp", .matrix = SL_MATRIX_COLUMN, .lazy_below = sl_lazy_adapting,                     \
+    .keys = overlap_key, .takes_momentum = true, .takes_local_steps = true, .extra_vectors = 1,    \
+    .stages = stages, .stage_count = 1, .start = sl_push_start, .local = adapt_alone,              \
+    .finish = sl_push_finish
+
+const sl_algorithm sl_sgp_overlapping = {
+    PUSH,
+    .when = overlaps,
+    .async = &late,
+};
+
+const sl_algorithm sl_sgp = {PUSH};

@@ -1,0 +1,113 @@
+/* ad_psgd.c - AD-PSGD: Lian, Zhang, Zhang, Liu, "Asynchronous Decentralized Parallel Stochastic
+ * Gradient Descent", ICML 2018, Algorithm 1.
+ *
+ *   node i, when its gradient g_i(xhat_i) is done, picks a neighbour j:
+ *   (x_i, x_j) <- ((x_i + x_j)/2, (x_i + x_j)/2);  x_i <- x_i - gamma mom(g_i);  xhat_i <- x_i
+ *
+ * An average is atomic: nothing else touches the two models in between (async/averager.h). j's
+ * running gradient goes on; it was taken at xhat_j. Nobody waits for a slow node, but for an
+ * average with it. The mean moves by -(gamma/n) mom(g_i) with a gradient and by nothing but
+ * rounding with an average. Edge weights are not used: an average is W = I - (e_i - e_j)(e_i -
+ * e_j)'/2.
+ *
+ * Memory beside x, g, momentum: xhat. Wire: 32 d bits each way with a gradient. With local_steps H,
+ * a node asks with each H-th gradient (SwarmSGD: Nadiradze, Sabour, Davies, Li, Alistarh, NeurIPS
+ * 2021).
+ */
+#include <stdlib.h>
+
+#include "algorithm/algorithms.h"
+#include "algorithm/gossip/sides.h"
+#include "algorithm/own_keys.h"
+#include "starling/rng.h"
+
+enum { POINT = 0 }; /* xhat_i */
+
+static const float *point(const sl_state *s) {
+    return s->extra[POINT];
+}
+
+static void take_point(sl_state *s, size_t from, size_t count) {
+    sl_copy(s, s->extra[POINT] + from, s->x + from, count);
+}
+
+static uint32_t partner(const sl_state *s, uint64_t event, uint32_t count) {
+    if (s->config->pairing == SL_PAIRING_CYCLIC)
+        return (uint32_t)((event - 1) % count);
+    sl_rng draw = sl_rng_open(s->seed, s->rank, event, SL_PURPOSE_PARTNER);
+    return sl_rng_below(&draw, count);
+}
+
+static bool asks(const sl_algorithm_config *config, const sl_topology *topology, uint32_t rank) {
+    uint8_t *side = malloc(sl_topology_nodes(topology) + 1u);
+    const bool all = config->initiators == SL_INITIATORS_ALL || side == NULL ||
+                     sl_sides(side, topology, NULL) != 0,
+               asks = all || side[rank] == 0;
+    free(side);
+    return asks;
+}
+
+static int check_sides(const sl_topology *topology, sl_error *error) {
+    uint8_t *side = malloc(sl_topology_nodes(topology) + 1u);
+    sl_error why;
+    const int result =
+        side != NULL ? sl_sides(side, topology, &why) : sl_fail(&why, SL_ENOMEM, "out of memory");
+    free(side);
+    return result == 0 ? 0
+                       : sl_fail(error, result,
+                                 "algorithm.initiators: \"bipartite\" needs a graph of two sides, "
+                                 "and this one has %s; take \"all\", or another topology",
+                                 why.text);
+}
+
+static int check(const sl_algorithm_config *config, const sl_topology *topology, sl_error *error) {
+    if (sl_topology_period(topology) > 1)
+        return sl_fail(error, SL_EINVAL,
+                       "algorithm 'ad-psgd' draws a neighbour for each average, and this topology "
+                       "is a schedule of %u; take a fixed one",
+                       sl_topology_period(topology));
+    for (uint32_t i = 0; i < sl_topology_nodes(topology); i++) {
+        const uint32_t *peers, both = sl_topology_peers(topology, i, &peers);
+        if (both != sl_topology_in(topology, 1, i).count ||
+            both != sl_topology_out(topology, 1, i).count)
+            return sl_fail(error, SL_EINVAL,
+                           "algorithm 'ad-psgd' averages both ways, and this topology is directed "
+                           "(node %u); take an undirected one, or sgp with overlap_rounds",
+                           i);
+    }
+    return config->initiators == SL_INITIATORS_BIPARTITE ? check_sides(topology, error) : 0;
+}
+
+static const sl_stage halves[] = {
+    {.in_place = true, .vector = sl_publish_model, .combine = sl_mix_models}};
+static const sl_async_rule pairs = {
+    .pattern = SL_PATTERN_PAIRS, .begin = take_point, .asks = asks, .partner = partner};
+
+static const char *const pairings[] = {"random", "cyclic", NULL};
+static const char *const initiators[] = {"all", "bipartite", NULL};
+static const char *const averages[] = {"after", "beside", NULL};
+static const sl_key keys[] = {
+    {SL_OWN_CHOICE(pairing, pairings), .fallback = "\"random\"",
+     .help = "whom a node asks for an average: a random neighbour, or each in turn (cyclic)"},
+    {SL_OWN_CHOICE(initiators, initiators), .fallback = "\"all\"",
+     .help = "who asks: all nodes, or those of rank 0's side of a bipartite graph"},
+    {SL_OWN_CHOICE(average, averages), .fallback = "\"after\"",
+     .help = "when a node asks: after its gradient, or beside it, while it is computed"},
+    SL_KEYS_END,
+};
+
+const sl_algorithm sl_ad_psgd = {
+    .name = "ad-psgd",
+    .stable_by = SL_STABLE_UNKNOWN,
+    .matrix = SL_MATRIX_NONE,
+    .keys = keys,
+    .check = check,
+    .takes_momentum = true,
+    .takes_local_steps = true,
+    .extra_vectors = 1,
+    .stages = halves,
+    .stage_count = 1,
+    .local = sl_local_step,
+    .point = point,
+    .async = &pairs,
+};

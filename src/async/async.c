@@ -1,0 +1,373 @@
+/* async.c - what both patterns share: memory, gradients, rounds; see async.h. */
+#include "async/async.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "async/state.h"
+#include "vec/finite.h"
+
+static const double divergence_factor = 1e6;
+
+bool sl_async_runs(const sl_algorithm_config *config) {
+    const sl_algorithm *a = sl_algorithm_of(config, NULL);
+    return a != NULL && a->async != NULL;
+}
+
+static const sl_async_pattern *pattern_of(const sl_async *n) {
+    return n->algorithm->async->pattern == SL_PATTERN_PAIRS ? &sl_async_pairs : &sl_async_versions;
+}
+
+/* ---- opening and closing ---- */
+
+static bool allocate_vectors(sl_async *n) {
+    const sl_node_settings *s = &n->settings;
+    sl_state *state = &n->state;
+    const size_t d = s->dimension;
+    state->x = s->vec->allocate(d);
+    state->g = s->vec->allocate(d);
+    state->block = SL_BLOCK;
+    state->scratch = s->vec->allocate(state->block);
+    if (s->optimizer->momentum > 0)
+        state->m = s->vec->allocate(d);
+    n->direction = (sl_direction){.optimizer = s->optimizer,
+                                  .vec = s->vec,
+                                  .dimension = d,
+                                  .tensor_ends = s->tensor_ends,
+                                  .tensor_count = s->tensor_count};
+    bool complete = state->x && state->g && state->scratch &&
+                    (state->m || s->optimizer->momentum <= 0) && sl_direction_open(&n->direction);
+    for (size_t i = 0; i < sl_algorithm_vectors(n->algorithm, &s->plan->config); i++) {
+        state->extra[i] = s->vec->allocate(d);
+        complete = complete && state->extra[i];
+    }
+    return complete;
+}
+
+static bool allocate_messages(sl_async *n) {
+    const uint32_t peers = n->inbox.peer_count;
+    n->room = calloc(peers + 1u, sizeof *n->room);
+    n->newest = calloc(peers + 1u, sizeof *n->newest);
+    n->heard = calloc(peers + 1u, sizeof *n->heard);
+    n->chosen = calloc(peers + 1u, sizeof *n->chosen);
+    return n->room != NULL && n->newest != NULL && n->heard != NULL && n->chosen != NULL;
+}
+
+static int open_codec(sl_async *n, sl_error *error) {
+    const sl_node_settings *s = &n->settings;
+    int result =
+        sl_codec_open(&n->codec, &s->plan->config.compressor, s->dimension, s->part_bytes, error);
+    if (result == 0)
+        result = sl_encoder_open(&n->encoder, n->codec, s->vec, error);
+    if (result == 0)
+        result = sl_decoder_open(&n->decoder, n->codec, s->vec, error);
+    if (result == 0)
+        n->parts = sl_codec_parts(n->codec);
+    return result;
+}
+
+static int no_memory(const sl_async *n, sl_error *error) {
+    return sl_vec_no_memory(n->settings.vec, error, "node %u: vectors of %zu parameters",
+                            n->settings.rank, n->settings.dimension);
+}
+
+static int open_all(sl_async *n, sl_error *error) {
+    const uint32_t count = sl_topology_peers(n->settings.topology, n->settings.rank, &n->peers);
+    int result = sl_algorithm_check_shapes(n->state.config, &n->state.shapes, error);
+    if (result == 0)
+        result = open_codec(n, error);
+    if (result == 0 && sl_inbox_open(&n->inbox, count, n->settings.inbox_parts, 0) != 0)
+        result = no_memory(n, error);
+    if (result == 0 && !(allocate_vectors(n) && allocate_messages(n)))
+        result = no_memory(n, error);
+    return result == 0 ? pattern_of(n)->open(n, error) : result;
+}
+
+int sl_async_open(sl_async **out, const sl_node_settings *settings, sl_error *error) {
+    const sl_algorithm_config *config = &settings->plan->config;
+    const sl_algorithm *algorithm = sl_algorithm_of(config, error);
+    if (algorithm == NULL)
+        return SL_EINVAL;
+    sl_async *n = calloc(1, sizeof *n);
+    if (n == NULL)
+        return sl_fail(error, SL_ENOMEM, "node %u: out of memory", settings->rank);
+    assert(settings->vec->on_host && algorithm->async != NULL);
+    n->settings = *settings;
+    n->algorithm = algorithm;
+    n->loss_limit = settings->loss_limit;
+    n->state = (sl_state){.vec = settings->vec,
+                          .config = config,
+                          .shapes = {settings->dimension, settings->tensor_ends,
+                                     settings->tensor_rows, settings->tensor_count},
+                          .dimension = settings->dimension,
+                          .rank = settings->rank,
+                          .place = settings->rank,
+                          .nodes = sl_topology_nodes(settings->topology),
+                          .period = sl_topology_period(settings->topology),
+                          .seed = settings->seed,
+                          .samples = settings->samples > 0 ? settings->samples : 1,
+                          .step_size = (float)settings->plan->step_size,
+                          .compressor = &config->compressor,
+                          .first_exchange = 1,
+                          .push_sum_weight = 1,
+                          .is_finite = true};
+    const int result = open_all(n, error);
+    if (result != 0)
+        sl_async_close(&n);
+    else
+        *out = n;
+    return result;
+}
+
+void sl_async_close(sl_async **node) {
+    sl_async *n = *node;
+    if (n == NULL)
+        return;
+    const sl_vec_ops *vec = n->settings.vec;
+    vec->release(n->state.x);
+    vec->release(n->state.g);
+    vec->release(n->state.m);
+    vec->release(n->state.scratch);
+    for (size_t i = 0; i < SL_ALGORITHM_VECTORS_MAX; i++)
+        vec->release(n->state.extra[i]);
+    sl_direction_close(&n->direction);
+    sl_averager_close(&n->averager);
+    sl_inbox_end(&n->inbox);
+    sl_inbox_close(&n->inbox);
+    sl_decoder_close(&n->decoder);
+    sl_encoder_close(&n->encoder);
+    sl_codec_close(&n->codec);
+    free(n->room);
+    free(n->newest);
+    free(n->heard);
+    free(n->chosen);
+    free(n);
+    *node = NULL;
+}
+
+/* ---- rounds ---- */
+
+void sl_async_sweep(sl_async *n, void (*hook)(sl_state *s, size_t from, size_t count)) {
+    const size_t block = n->settings.vec->block, all = n->settings.dimension;
+    for (size_t done = 0, count; hook != NULL && done < all; done += count) {
+        count = all - done < block ? all - done : block;
+        hook(&n->state, done, count);
+    }
+}
+
+bool sl_async_exchanges(const sl_async *n) {
+    return sl_algorithm_exchanges(n->algorithm, n->state.config, n->state.round);
+}
+
+static void begin_round(sl_async *n, sl_async_update *update) {
+    sl_state *s = &n->state;
+    s->round++;
+    s->last_sgd = s->sgd;
+    s->sgd = sl_optimizer_at(n->settings.optimizer, s->round, n->settings.rounds);
+    n->statistics = (sl_round){
+        .round = s->round, .learning_rate = s->sgd.learning_rate, .neighbour_distance = NAN};
+    n->gradient = SL_GRADIENT_RUNNING;
+    if (n->algorithm->async->begin != NULL)
+        sl_async_sweep(n, n->algorithm->async->begin);
+    update->compute = true;
+    update->round = s->round;
+    if (pattern_of(n)->begin != NULL)
+        pattern_of(n)->begin(n);
+}
+
+int sl_async_end_round(sl_async *n, void (*hook)(sl_state *s, size_t from, size_t count),
+                       sl_async_update *update, sl_error *error) {
+    assert(n->gradient == SL_GRADIENT_HELD);
+    sl_async_sweep(n, hook);
+    n->gradient = SL_GRADIENT_NONE;
+    n->statistics.push_sum_weight = n->state.push_sum_weight;
+    update->round_done = true;
+    update->finished_round = n->statistics;
+    update->finished = n->state.round == n->settings.rounds;
+    if (!sl_vec_is_finite(n->state.x, n->settings.dimension))
+        return sl_fail_node(error, SL_EDIVERGED, n->settings.rank, n->state.round,
+                            "the model holds a number that is not finite; training diverged "
+                            "(learning rate %g): lower optimizer.learning_rate",
+                            (double)n->state.sgd.learning_rate);
+    if (!update->finished)
+        begin_round(n, update);
+    return 0;
+}
+
+static int take_gradient(sl_async *n, double loss, sl_error *error) {
+    assert(n->gradient == SL_GRADIENT_RUNNING);
+    if (n->loss_limit <= 0 && isfinite(loss))
+        n->loss_limit = divergence_factor * (1 + fabs(loss));
+    if (!(loss <= n->loss_limit))
+        return sl_fail_node(error, SL_EDIVERGED, n->settings.rank, n->state.round,
+                            "the loss is %g; training diverged (learning rate %g): lower "
+                            "optimizer.learning_rate, or add optimizer.schedule.warmup_rounds",
+                            loss, (double)n->state.sgd.learning_rate);
+    n->gradient = SL_GRADIENT_HELD;
+    n->statistics.loss = n->state.loss = loss;
+    sl_direction_clip(&n->direction, n->state.g);
+    if (n->state.sgd.learning_rate != 0)
+        sl_direction_take(&n->direction, n->state.g, sl_async_point(n));
+    if (pattern_of(n)->gradient != NULL)
+        pattern_of(n)->gradient(n);
+    return 0;
+}
+
+/* ---- messages ---- */
+
+uint32_t sl_async_slot(const sl_async *n, uint32_t peer) {
+    uint32_t i = 0;
+    while (i < n->inbox.peer_count && n->peers[i] != peer)
+        i++;
+    return i;
+}
+
+int sl_async_keep(sl_async *n, uint32_t slot, const sl_async_event *e, sl_error *error) {
+    sl_queue *queue = &n->inbox.queues[slot];
+    const sl_arrival arrival = {.exchange = e->part.number,
+                                .step = e->part.step,
+                                .part = e->part.part,
+                                .scalar = e->part.scalar,
+                                .payload = e->part.payload,
+                                .silent = e->part.silent,
+                                .token = e->token};
+    if (sl_inbox_is_full(&n->inbox, queue))
+        return sl_fail_edge(error, SL_EPROTO, e->peer, n->settings.rank, n->state.round,
+                            "more than the credit came");
+    return sl_inbox_put(&n->inbox, queue, &arrival) == 0
+               ? 0
+               : sl_fail(error, SL_ENOMEM, "node %u: out of memory for what came",
+                         n->settings.rank);
+}
+
+sl_part sl_async_part_of(const sl_async *n, uint32_t peer, const sl_arrival *a, float weight) {
+    return (sl_part){.decoder = n->decoder,
+                     .message = {n->settings.seed, a->exchange, peer, a->step},
+                     .index = a->part,
+                     .count = 1,
+                     .payload = a->payload,
+                     .weight = weight,
+                     .scalar = a->scalar};
+}
+
+int sl_async_combine(sl_async *n, float self_weight, uint32_t count, uint32_t part,
+                     sl_error *error) {
+    const sl_mix mix = {self_weight, n->room, count};
+    size_t from, elements;
+    sl_codec_part_range(n->codec, part, &from, &elements);
+    n->algorithm->stages[0].combine(&n->state, &mix, from, elements);
+    return n->state.is_finite
+               ? 0
+               : sl_fail_node(error, SL_EDIVERGED, n->settings.rank, n->state.round,
+                              "a neighbour's model, or the own one, is not finite: training "
+                              "diverged; lower optimizer.learning_rate");
+}
+
+void sl_async_count_sent(sl_async *n, uint64_t bytes, bool begins, bool silent,
+                         uint32_t receivers) {
+    n->statistics.payload_bytes_sent += bytes * receivers;
+    n->statistics.frames_sent += receivers;
+    if (begins)
+        *(silent ? &n->statistics.messages_silent : &n->statistics.messages_sent) += receivers;
+}
+
+/* The one codec so far is identity's, which cannot fail and needs no buffer. */
+sl_payload sl_async_encode(sl_async *n, uint64_t number, uint32_t step, uint32_t part) {
+    const sl_message message = {n->settings.seed, number, n->settings.rank, step};
+    const sl_source source = {.vector = n->algorithm->stages[0].vector(&n->state)};
+    sl_payload payload = {NULL, 0};
+    int result = part == 0 ? sl_encoder_begin(n->encoder, &message, &source) : 0;
+    if (result == 0)
+        result = sl_encoder_part(n->encoder, part, &source, NULL, &payload);
+    assert(result == 0);
+    return payload;
+}
+
+static bool is_right(const sl_async *n, const sl_async_event *e) {
+    const sl_message message = {n->settings.seed, e->part.number, e->peer, e->part.step};
+    if (e->part.silent)
+        return e->part.part == 0 && e->part.payload.bytes == 0;
+    return e->part.part < n->parts &&
+           sl_decoder_check(n->decoder, &message, e->part.part, e->part.payload) == 0;
+}
+
+static int receive(sl_async *n, const sl_async_event *e, sl_error *error) {
+    const uint32_t slot = sl_async_slot(n, e->peer);
+    if (slot == n->inbox.peer_count || !is_right(n, e))
+        return sl_fail_edge(error, SL_EPROTO, e->peer, n->settings.rank, n->state.round,
+                            "part %u of step %u with %zu bytes is no %s payload", e->part.part,
+                            e->part.step, e->part.payload.bytes, n->algorithm->name);
+    n->statistics.payload_bytes_received += e->part.payload.bytes;
+    n->statistics.frames_received++;
+    return pattern_of(n)->received(n, slot, e, error);
+}
+
+static int take(sl_async *n, const sl_async_event *event, sl_async_update *update,
+                sl_error *error) {
+    switch (event->type) {
+    case SL_ASYNC_START:
+        if (n->algorithm->start != NULL)
+            n->algorithm->start(&n->state, n->settings.dimension);
+        begin_round(n, update);
+        return 0;
+    case SL_ASYNC_GRADIENT:
+        return take_gradient(n, event->loss, error);
+    case SL_ASYNC_RECEIVED:
+        return receive(n, event, error);
+    case SL_ASYNC_LEFT:
+        return pattern_of(n)->left(n, error);
+    case SL_ASYNC_ACKNOWLEDGED:
+        if (pattern_of(n)->acknowledged != NULL)
+            pattern_of(n)->acknowledged(n, event->peer);
+        return 0;
+    case SL_ASYNC_TURN:
+        return 0;
+    }
+    return 0;
+}
+
+int sl_async_step(sl_async *n, const sl_async_event *event, sl_async_update *update,
+                  sl_error *error) {
+    *update = (sl_async_update){0};
+    n->inbox.released_count = 0;
+    int result = take(n, event, update, error);
+    if (result == 0)
+        result = pattern_of(n)->advance(n, event->type == SL_ASYNC_TURN, update, error);
+    update->released = n->inbox.released;
+    update->released_count = n->inbox.released_count;
+    return result;
+}
+
+bool sl_async_next(sl_async *n, sl_async_part *out, sl_row *to) {
+    return pattern_of(n)->next(n, out, to);
+}
+
+int sl_async_drain(sl_async *n, sl_error *error) {
+    assert(n->gradient == SL_GRADIENT_NONE);
+    return pattern_of(n)->drain != NULL ? pattern_of(n)->drain(n, error) : 0;
+}
+
+float *sl_async_model(sl_async *n) {
+    return n->state.x;
+}
+
+const float *sl_async_point(const sl_async *n) {
+    return n->algorithm->point != NULL ? n->algorithm->point(&n->state) : n->state.x;
+}
+
+float *sl_async_gradient(sl_async *n) {
+    return n->state.g;
+}
+
+double sl_async_push_sum_weight(const sl_async *n) {
+    return n->state.push_sum_weight;
+}
+
+size_t sl_async_part_bytes_max(const sl_async *n) {
+    return sl_codec_part_bytes_max(n->codec);
+}
+
+sl_async_counts sl_async_counted(const sl_async *n) {
+    return n->counts;
+}

@@ -1,0 +1,132 @@
+/* pairs.c - averages of two, between the node's own gradients; see async.h and averager.h.
+ *
+ * A gradient that ends in the midst of an average is held until that is over. After it the node
+ * applies its gradient before it serves others; before its own average it serves those who have
+ * waited.
+ */
+#include "async/state.h"
+
+static const float half = 0.5f;
+
+static int open(sl_async *n, sl_error *error) {
+    const sl_async_rule *rule = n->algorithm->async;
+    n->asks = rule->asks(n->state.config, n->settings.topology, n->settings.rank);
+    return sl_averager_open(&n->averager, n->settings.seed, n->settings.rank, n->parts,
+                            n->inbox.peer_count, error);
+}
+
+static void wish(sl_async *n, sl_average_when when) {
+    if (n->state.config->average == when)
+        n->wants = n->asks && n->inbox.peer_count > 0 && sl_async_exchanges(n);
+}
+
+static void begin(sl_async *n) {
+    wish(n, SL_AVERAGE_BESIDE);
+}
+
+static void gradient(sl_async *n) {
+    wish(n, SL_AVERAGE_AFTER);
+}
+
+/* ---- messages ---- */
+
+static int average(sl_async *n, uint32_t peer, const sl_arrival *a, sl_error *error) {
+    n->room[0] = sl_async_part_of(n, peer, a, half);
+    return sl_async_combine(n, half, 1, a->part, error);
+}
+
+/* An ask that is over, or refused, is needed no more. */
+static void drop_unneeded(sl_async *n, uint32_t slot) {
+    if (!sl_averager_keeps(&n->averager, n->peers[slot]))
+        sl_inbox_keep_step(&n->inbox, &n->inbox.queues[slot], 0, 0);
+}
+
+static int received(sl_async *n, uint32_t slot, const sl_async_event *e, sl_error *error) {
+    const sl_averager_message m = {e->peer, e->part.number, (sl_averager_step)e->part.step,
+                                   e->part.part};
+    const sl_arrival arrival = {
+        .exchange = m.event, .step = m.step, .part = m.part, .payload = e->part.payload};
+    sl_averager_use use;
+    int result = e->part.silent == (m.step == SL_AVERAGER_BUSY)
+                     ? sl_averager_take(&n->averager, &m, &use, error)
+                     : sl_fail(error, SL_EPROTO, "node %u: step %u of an average %s a payload",
+                               e->peer, e->part.step, e->part.silent ? "needs" : "has");
+    if (result != 0)
+        return result;
+    if (use == SL_AVERAGER_KEEP)
+        return sl_async_keep(n, slot, e, error);
+    if (use == SL_AVERAGER_AVERAGE) {
+        result = average(n, e->peer, &arrival, error);
+        n->counts.averages += n->averager.phase == SL_AVERAGER_FREE;
+    } else
+        n->counts.refusals += m.step == SL_AVERAGER_BUSY;
+    sl_inbox_refuse(&n->inbox, e->token);
+    return result;
+}
+
+static bool next(sl_async *n, sl_async_part *out, sl_row *to) {
+    sl_averager_message m;
+    if (!sl_averager_next(&n->averager, &m))
+        return false;
+    const uint32_t slot = sl_async_slot(n, m.peer);
+    *to = (sl_row){.count = 1, .peers = n->peers + slot};
+    *out = (sl_async_part){.number = m.event,
+                           .step = m.step,
+                           .part = m.part,
+                           .silent = m.step == SL_AVERAGER_BUSY,
+                           .tells = m.step == SL_AVERAGER_ANSWER && m.part + 1 == n->parts,
+                           .scalar = 1};
+    if (!out->silent)
+        out->payload = sl_async_encode(n, m.event, m.step, m.part);
+    return true;
+}
+
+/* The part of the ask that was answered has stood first in its queue. */
+static int left(sl_async *n, sl_error *error) {
+    sl_averager_message m;
+    sl_averager_next(&n->averager, &m);
+    size_t from, count;
+    sl_codec_part_range(n->codec, m.part, &from, &count);
+    const bool silent = m.step == SL_AVERAGER_BUSY;
+    sl_async_count_sent(n, silent ? 0 : count * sizeof(float), m.part == 0, silent, 1);
+    if (!sl_averager_left(&n->averager, &m))
+        return 0;
+    const uint32_t slot = sl_async_slot(n, m.peer);
+    const sl_arrival *ask = sl_queue_first(&n->inbox.queues[slot]);
+    const int result = average(n, m.peer, ask, error);
+    sl_inbox_release(&n->inbox, ask->token);
+    sl_queue_drop_first(&n->inbox.queues[slot]);
+    return result;
+}
+
+static void acknowledged(sl_async *n, uint32_t peer) {
+    sl_averager_acknowledge(&n->averager, peer);
+    drop_unneeded(n, sl_async_slot(n, peer));
+}
+
+static void ask(sl_async *n) {
+    const uint32_t which =
+        n->algorithm->async->partner(&n->state, ++n->events, n->inbox.peer_count);
+    n->wants = false;
+    sl_averager_ask_for(&n->averager, n->peers[which], n->events);
+}
+
+static int advance(sl_async *n, bool turn, sl_async_update *update, sl_error *error) {
+    int result = 0;
+    (void)turn; /* nobody waits for an instant to be over */
+    if (n->gradient == SL_GRADIENT_HELD && !n->wants && sl_averager_is_free(&n->averager))
+        result = sl_async_end_round(n, n->algorithm->local, update, error);
+    sl_averager_turn(&n->averager);
+    if (n->wants && sl_averager_may_ask(&n->averager))
+        ask(n);
+    return result;
+}
+
+const sl_async_pattern sl_async_pairs = {.open = open,
+                                         .begin = begin,
+                                         .gradient = gradient,
+                                         .received = received,
+                                         .next = next,
+                                         .left = left,
+                                         .acknowledged = acknowledged,
+                                         .advance = advance};

@@ -1,0 +1,88 @@
+/* state.h - what the machine's files share; see async.h. */
+#ifndef SL_ASYNC_STATE_H
+#define SL_ASYNC_STATE_H
+
+#include "async/async.h"
+#include "async/averager.h"
+#include "node/inbox.h"
+#include "optim/direction.h"
+
+typedef enum sl_gradient_phase {
+    SL_GRADIENT_NONE,    /* all rounds are done, or it has not begun */
+    SL_GRADIENT_RUNNING, /* somebody computes it */
+    SL_GRADIENT_HELD     /* it is there, and not applied */
+} sl_gradient_phase;
+
+/* The vector that was published last. */
+typedef struct sl_publication {
+    uint64_t number; /* of its exchange */
+    uint32_t sent;   /* parts; all of them: it is out */
+    bool open;       /* what belongs to it is not combined yet */
+    double scalar;   /* in its headers */
+} sl_publication;
+
+struct sl_async {
+    sl_node_settings settings;
+    const sl_algorithm *algorithm;
+    sl_state state;
+    sl_direction direction;
+    sl_codec *codec;
+    sl_encoder *encoder;
+    sl_decoder *decoder;
+    uint32_t parts;        /* of a message */
+    const uint32_t *peers; /* (inbox.peer_count) borrowed from the topology */
+    sl_inbox inbox;
+    sl_part *room; /* (most in-neighbours) those that are combined */
+    sl_gradient_phase gradient;
+    double loss_limit;
+    sl_round statistics; /* of the round under way */
+    sl_async_counts counts;
+    /* pairs */
+    sl_averager averager;
+    bool asks;       /* does it ask at all? */
+    bool wants;      /* an average, which has not begun */
+    uint64_t events; /* its asks so far */
+    /* versions */
+    sl_publication out;
+    uint64_t *newest; /* (inbox.peer_count) whole message of each peer */
+    bool *heard;      /* (inbox.peer_count) has a whole message of it come? */
+    uint64_t *chosen; /* (inbox.peer_count) what was combined last of it */
+};
+
+/* What differs between patterns. A hook that is NULL does nothing. */
+typedef struct sl_async_pattern {
+    int (*open)(sl_async *n, sl_error *error);
+    void (*begin)(sl_async *n);    /* a round's gradient runs */
+    void (*gradient)(sl_async *n); /* and is held now */
+    int (*received)(sl_async *n, uint32_t slot, const sl_async_event *event, sl_error *error);
+    bool (*next)(sl_async *n, sl_async_part *out, sl_row *to);
+    int (*left)(sl_async *n, sl_error *error);
+    void (*acknowledged)(sl_async *n, uint32_t peer);
+    /* Goes on as far as that leads. turn: nothing else happens at this instant. */
+    int (*advance)(sl_async *n, bool turn, sl_async_update *update, sl_error *error);
+    int (*drain)(sl_async *n, sl_error *error);
+} sl_async_pattern;
+extern const sl_async_pattern sl_async_pairs, sl_async_versions;
+
+/* The held gradient is applied: by `hook`, element by element, where it is not NULL. The next round
+ * begins. */
+int sl_async_end_round(sl_async *n, void (*hook)(sl_state *s, size_t from, size_t count),
+                       sl_async_update *update, sl_error *error);
+/* Does this round's gradient come with an exchange? */
+bool sl_async_exchanges(const sl_async *n);
+/* Runs the hook over all elements, block by block. NULL: nothing. */
+void sl_async_sweep(sl_async *n, void (*hook)(sl_state *s, size_t from, size_t count));
+/* Where the peer's queue is; inbox.peer_count: it is none. */
+uint32_t sl_async_slot(const sl_async *n, uint32_t peer);
+/* Keeps what came until it is released. SL_ENOMEM; SL_EPROTO: more than there may be. */
+int sl_async_keep(sl_async *n, uint32_t slot, const sl_async_event *event, sl_error *error);
+/* A neighbour's part, as the algorithm's hooks take it. */
+sl_part sl_async_part_of(const sl_async *n, uint32_t peer, const sl_arrival *a, float weight);
+/* Combines the first `count` of n->room over the elements of `part`. */
+int sl_async_combine(sl_async *n, float self_weight, uint32_t count, uint32_t part,
+                     sl_error *error);
+/* The next part of a message of the stage's vector; parts 0, 1, ... in order. */
+sl_payload sl_async_encode(sl_async *n, uint64_t number, uint32_t step, uint32_t part);
+void sl_async_count_sent(sl_async *n, uint64_t bytes, bool begins, bool silent, uint32_t receivers);
+
+#endif

@@ -1,0 +1,316 @@
+/* clocked.c - the simulator where nodes go at their own times: ad-psgd and its kin.
+ *
+ * One heap of events (heap.h), in nanoseconds. A gradient takes what network.* says of its node,
+ * and a nanosecond at least; it is computed when it ends, at a point that stands still meanwhile. A
+ * part of a message takes its way over the ports (ports.h). Where links take no time, what a
+ * gradient sets off is over before the next one ends.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "sim/heap.h"
+#include "sim/ports.h"
+#include "sim/recorded.h"
+#include "sim/simulator.h"
+#include "wire/frame.h"
+
+enum { STOP_EVERY = 64 }; /* events between two looks at the wish to stop */
+
+typedef enum kind { COMES, ARRIVES, ACKNOWLEDGED, GRADIENT, TURN } kind;
+
+/* What an event is, beside its time and rank. */
+typedef struct body {
+    kind kind;
+    uint32_t rank, peer; /* whom it happens to; the sender */
+    message *message;    /* NULL: a silent part */
+    sl_async_part part;
+    uint32_t next_free;
+} body;
+
+typedef struct clocked {
+    simulator *s;
+    sl_heap heap;
+    sl_ports ports;
+    sl_recorded recorded;
+    body *bodies; /* (body_room) */
+    uint32_t body_room, free_body;
+    uint64_t now;
+    uint32_t finished;
+} clocked;
+
+static const uint32_t NONE = UINT32_MAX;
+
+/* ---- events ---- */
+
+static int no_memory(const clocked *c, sl_error *error) {
+    return sl_fail(error, SL_ENOMEM, "simulator: out of memory for the events of %u nodes",
+                   c->s->nodes);
+}
+
+static uint32_t take_body(clocked *c) {
+    if (c->free_body == NONE) {
+        const uint32_t room = 2 * c->body_room + 64;
+        body *bodies = realloc(c->bodies, room * sizeof *bodies);
+        if (bodies == NULL)
+            return NONE;
+        for (uint32_t i = c->body_room; i < room; i++)
+            bodies[i].next_free = i + 1 < room ? i + 1 : NONE;
+        c->free_body = c->body_room;
+        c->bodies = bodies;
+        c->body_room = room;
+    }
+    const uint32_t at = c->free_body;
+    c->free_body = c->bodies[at].next_free;
+    return at;
+}
+
+static int add(clocked *c, uint64_t at, const body *b, sl_error *error) {
+    static const sl_phase phases[] = {[GRADIENT] = SL_PHASE_GRADIENT, [TURN] = SL_PHASE_TURN};
+    const uint32_t place = take_body(c);
+    if (place == NONE ||
+        !sl_heap_add(&c->heap, at, b->kind >= GRADIENT ? phases[b->kind] : SL_PHASE_MESSAGE,
+                     b->rank, place))
+        return no_memory(c, error);
+    c->bodies[place] = *b;
+    return 0;
+}
+
+/* How long the node's gradient of this round takes. */
+static uint64_t gradient_ns(const clocked *c, uint32_t rank, uint64_t round) {
+    const double ms =
+        sl_network_gradient_ms(&c->s->experiment->network, c->s->experiment->seed, rank, round);
+    const uint64_t ns = (uint64_t)llround(1e6 * ms);
+    return ns > 0 ? ns : 1;
+}
+
+/* ---- what a node asks for ---- */
+
+static int record_round(clocked *c, uint32_t rank, const sl_round *round, sl_error *error) {
+    simulator *s = c->s;
+    peer *p = &s->peers[rank];
+    sl_record_take_round(&p->record, round, SL_FRAME_HEADER_BYTES);
+    p->record.times.total = sl_clock_seconds() - s->began;
+    p->record.virtual_s = 1e-9 * (double)c->now;
+    p->pending.finished_round = *round;
+    if (s->experiment->final_average && round->round == s->task->rounds)
+        return 0; /* its model is another one then */
+    return sl_recorded_take(&c->recorded, &p->record, sl_sim_model(s, rank),
+                            sl_sim_push_sum_weight(s, rank), error);
+}
+
+static int step(clocked *c, uint32_t rank, const sl_async_event *event, sl_error *error) {
+    simulator *s = c->s;
+    sl_async_update update;
+    int result = sl_async_step(s->peers[rank].async, event, &update, error);
+    for (size_t i = 0; i < update.released_count; i++)
+        if (update.released[i] != NULL)
+            sl_sim_let_go(s, update.released[i]);
+    if (result == 0 && update.round_done)
+        result = record_round(c, rank, &update.finished_round, error);
+    c->finished += update.finished;
+    if (result == 0 && update.compute) {
+        s->peers[rank].pending.round = update.round;
+        result = add(c, c->now + gradient_ns(c, rank, update.round),
+                     &(body){.kind = GRADIENT, .rank = rank}, error);
+    }
+    if (result == 0 && update.turn)
+        result = add(c, c->now, &(body){.kind = TURN, .rank = rank}, error);
+    return result;
+}
+
+static message *copy_of(clocked *c, const sl_payload *payload) {
+    message *m = sl_sim_take_message(c->s);
+    if (m != NULL)
+        memcpy(m->data, payload->data, payload->bytes);
+    return m;
+}
+
+static int send(clocked *c, uint32_t rank, const sl_async_part *part, const sl_row *to,
+                sl_error *error) {
+    message *m = part->silent || to->count == 0 ? NULL : copy_of(c, &part->payload);
+    if (m == NULL && !part->silent && to->count > 0)
+        return no_memory(c, error);
+    body b = {.kind = sl_ports_take_time(&c->ports) ? COMES : ARRIVES,
+              .peer = rank,
+              .message = m,
+              .part = *part};
+    if (m != NULL)
+        b.part.payload.data = m->data;
+    uint32_t first = 0;
+    while (first < to->count && to->peers[first] < rank)
+        first++;
+    int result = 0;
+    for (uint32_t k = 0; k < to->count && result == 0; k++) {
+        b.rank = to->peers[(first + k) % to->count];
+        if (m != NULL)
+            m->readers++;
+        result = add(c,
+                     sl_ports_leave(&c->ports, rank, b.rank,
+                                    part->payload.bytes + SL_FRAME_HEADER_BYTES, c->now),
+                     &b, error);
+    }
+    if (m != NULL)
+        sl_sim_let_go(c->s, m);
+    return result;
+}
+
+/* What may leave has left at once: it is copied, and waits for its link there. */
+static int send_all(clocked *c, uint32_t rank, sl_error *error) {
+    sl_async_part part;
+    sl_row to;
+    int result = 0;
+    while (result == 0 && sl_async_next(c->s->peers[rank].async, &part, &to)) {
+        result = send(c, rank, &part, &to, error);
+        if (result == 0)
+            result = step(c, rank, &(sl_async_event){.type = SL_ASYNC_LEFT}, error);
+    }
+    return result;
+}
+
+static int deliver(clocked *c, uint32_t rank, const sl_async_event *event, sl_error *error) {
+    const int result = step(c, rank, event, error);
+    return result != 0 ? result : send_all(c, rank, error);
+}
+
+/* ---- what happens ---- */
+
+static int end_gradient(clocked *c, uint32_t rank, sl_error *error) {
+    simulator *s = c->s;
+    peer *p = &s->peers[rank];
+    if (s->observer->round != NULL)
+        s->observer->round(s->observer->context, rank, p->pending.round);
+    const double before = sl_clock_seconds();
+    p->loss = sl_host_task_gradient(&s->host, rank, p->pending.round, sl_async_point(p->async),
+                                    sl_async_gradient(p->async));
+    p->record.times.gradient += sl_clock_seconds() - before;
+    return deliver(c, rank, &(sl_async_event){.type = SL_ASYNC_GRADIENT, .loss = p->loss}, error);
+}
+
+/* All of a part is here. Its sender hears so a latency later. */
+static int arrive(clocked *c, const body *b, sl_error *error) {
+    const sl_async_event event = {
+        .type = SL_ASYNC_RECEIVED, .peer = b->peer, .part = b->part, .token = b->message};
+    int result = deliver(c, b->rank, &event, error);
+    if (result == 0 && b->part.tells)
+        result = add(c, c->now + sl_ports_latency(&c->ports, b->rank, b->peer),
+                     &(body){.kind = ACKNOWLEDGED, .rank = b->peer, .peer = b->rank}, error);
+    return result;
+}
+
+static int happen(clocked *c, const body *b, sl_error *error) {
+    switch (b->kind) {
+    case COMES: {
+        body there = *b;
+        there.kind = ARRIVES;
+        return add(c,
+                   sl_ports_enter(&c->ports, b->rank, b->part.payload.bytes + SL_FRAME_HEADER_BYTES,
+                                  c->now),
+                   &there, error);
+    }
+    case ARRIVES:
+        return arrive(c, b, error);
+    case ACKNOWLEDGED:
+        return deliver(c, b->rank,
+                       &(sl_async_event){.type = SL_ASYNC_ACKNOWLEDGED, .peer = b->peer}, error);
+    case GRADIENT:
+        return end_gradient(c, b->rank, error);
+    case TURN:
+        return deliver(c, b->rank, &(sl_async_event){.type = SL_ASYNC_TURN}, error);
+    }
+    return 0;
+}
+
+/* ---- the run ---- */
+
+static int open_nodes(clocked *c, sl_error *error) {
+    simulator *s = c->s;
+    int result = 0;
+    s->peers = calloc(s->nodes, sizeof *s->peers);
+    if (s->peers == NULL)
+        return no_memory(c, error);
+    for (uint32_t i = 0; i < s->nodes && result == 0; i++) {
+        const sl_node_settings settings = sl_sim_settings(s, i);
+        s->peers[i].record.rank = i;
+        result = sl_async_open(&s->peers[i].async, &settings, error);
+        if (result == 0)
+            sl_host_task_initial(&s->host, i, sl_async_model(s->peers[i].async));
+    }
+    if (result == 0)
+        s->message_bytes = sl_async_part_bytes_max(s->peers[0].async);
+    return result;
+}
+
+static int report_start(const clocked *c) {
+    const simulator *s = c->s;
+    int result = 0;
+    const bool due =
+        s->observer->parameters != NULL && sl_record_parameters_due(&s->experiment->record, 0);
+    for (uint32_t i = 0; i < s->nodes && due && result == 0; i++)
+        result = s->observer->parameters(s->observer->context, 0, i, sl_sim_model(s, i), 1);
+    return result;
+}
+
+/* What is still on its way belongs to the average. */
+static int average(clocked *c, sl_error *error) {
+    simulator *s = c->s;
+    int result = 0;
+    for (uint32_t i = 0; i < s->nodes && result == 0; i++)
+        result = sl_async_drain(s->peers[i].async, error);
+    if (result == 0)
+        result = sl_sim_average(s, error);
+    for (uint32_t i = 0; i < s->nodes && result == 0; i++)
+        result = sl_recorded_take(&c->recorded, &s->peers[i].record, sl_sim_model(s, i),
+                                  sl_sim_push_sum_weight(s, i), error);
+    return result;
+}
+
+static int run_events(clocked *c, const volatile int *stop, sl_error *error) {
+    sl_heap_entry first;
+    int result = 0;
+    for (uint64_t count = 0; result == 0 && sl_heap_take(&c->heap, &first); count++) {
+        const body b = c->bodies[first.body];
+        c->bodies[first.body].next_free = c->free_body;
+        c->free_body = first.body;
+        c->now = first.at;
+        result = happen(c, &b, error);
+        if (result == 0 && count % STOP_EVERY == 0 && stop != NULL && *stop)
+            return sl_fail(error, SL_ESTOPPED, "stopped on request after %.6g s of its own time",
+                           1e-9 * (double)c->now);
+    }
+    return result;
+}
+
+static int run(clocked *c, const volatile int *stop, sl_error *error) {
+    simulator *s = c->s;
+    int result = report_start(c);
+    s->began = sl_clock_seconds();
+    for (uint32_t i = 0; i < s->nodes && result == 0; i++)
+        result = deliver(c, i, &(sl_async_event){.type = SL_ASYNC_START}, error);
+    if (result == 0)
+        result = run_events(c, stop, error);
+    if (result == 0 && c->finished < s->nodes)
+        result = sl_fail(error, SL_EPROTO, "after %.6g s every node waits for another",
+                         1e-9 * (double)c->now);
+    return result == 0 && s->experiment->final_average ? average(c, error) : result;
+}
+
+int sl_sim_run_clocked(simulator *s, const volatile int *stop, sl_error *error) {
+    clocked c = {.s = s,
+                 .free_body = NONE,
+                 .recorded = {.experiment = s->experiment,
+                              .task = s->task,
+                              .observer = s->observer,
+                              .nodes = s->nodes}};
+    int result = sl_ports_open(&c.ports, &s->experiment->network, s->nodes, error);
+    if (result == 0)
+        result = open_nodes(&c, error);
+    if (result == 0)
+        result = run(&c, stop, error);
+    sl_recorded_close(&c.recorded);
+    sl_ports_close(&c.ports);
+    sl_heap_close(&c.heap);
+    free(c.bodies);
+    return result;
+}

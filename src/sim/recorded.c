@@ -1,0 +1,103 @@
+/* recorded.c - see recorded.h. */
+#include "sim/recorded.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void close_round(sl_recorded_round *round) {
+    free(round->records);
+    free(round->weights);
+    free(round->models);
+    free(round);
+}
+
+void sl_recorded_close(sl_recorded *r) {
+    while (r->first != NULL) {
+        sl_recorded_round *next = r->first->next;
+        close_round(r->first);
+        r->first = next;
+    }
+}
+
+static sl_recorded_round *open_round(const sl_recorded *r, uint64_t number) {
+    sl_recorded_round *round = calloc(1, sizeof *round);
+    if (round == NULL)
+        return NULL;
+    round->round = number;
+    round->records = calloc(r->nodes, sizeof *round->records);
+    round->weights = calloc(r->nodes, sizeof *round->weights);
+    round->models = malloc(r->nodes * r->task->dimension * sizeof *round->models);
+    if (round->records != NULL && round->weights != NULL && round->models != NULL)
+        return round;
+    close_round(round);
+    return NULL;
+}
+
+/* Among those that are open; NULL: out of memory. */
+static sl_recorded_round *find(sl_recorded *r, uint64_t number) {
+    sl_recorded_round **at = &r->first;
+    while (*at != NULL && (*at)->round < number)
+        at = &(*at)->next;
+    if (*at != NULL && (*at)->round == number)
+        return *at;
+    sl_recorded_round *round = open_round(r, number);
+    if (round != NULL) {
+        round->next = *at;
+        *at = round;
+    }
+    return round;
+}
+
+static const float *model_of(const sl_recorded *r, const sl_recorded_round *round, uint32_t rank) {
+    return round->models + rank * r->task->dimension;
+}
+
+static int report_parameters(const sl_recorded *r, const sl_recorded_round *round) {
+    int result = 0;
+    if (r->observer->parameters == NULL ||
+        !sl_record_parameters_due(&r->experiment->record, round->round))
+        return 0;
+    for (uint32_t i = 0; i < r->nodes && result == 0; i++)
+        result = r->observer->parameters(r->observer->context, round->round, i,
+                                         model_of(r, round, i), round->weights[i]);
+    return result;
+}
+
+static int report_records(const sl_recorded *r, const sl_recorded_round *round) {
+    int result = 0;
+    if (r->observer->record == NULL ||
+        !sl_record_due(&r->experiment->record, round->round, r->task->rounds))
+        return 0;
+    for (uint32_t i = 0; i < r->nodes && result == 0; i++) {
+        const float *x = model_of(r, round, i);
+        round->records[i].evaluation = sl_record_evaluates(&r->experiment->record, r->nodes, i)
+                                           ? r->task->evaluate(r->task->context, x)
+                                           : (sl_evaluation){NAN, NAN};
+        result = r->observer->record(r->observer->context, &round->records[i], x);
+    }
+    return result;
+}
+
+int sl_recorded_take(sl_recorded *r, const sl_record *record, const float *x, double weight,
+                     sl_error *error) {
+    const uint64_t number = record->round.round;
+    if (!sl_record_due(&r->experiment->record, number, r->task->rounds) &&
+        !sl_record_parameters_due(&r->experiment->record, number))
+        return 0;
+    sl_recorded_round *round = find(r, number);
+    if (round == NULL)
+        return sl_fail(error, SL_ENOMEM, "simulator: out of memory for the models of %u nodes",
+                       r->nodes);
+    round->records[record->rank] = *record;
+    round->weights[record->rank] = weight;
+    memcpy(round->models + record->rank * r->task->dimension, x, r->task->dimension * sizeof *x);
+    if (++round->ended < r->nodes)
+        return 0;
+    int result = report_parameters(r, round);
+    if (result == 0)
+        result = report_records(r, round);
+    r->first = round->next; /* each node ends its rounds in order: no earlier one is open */
+    close_round(round);
+    return result;
+}

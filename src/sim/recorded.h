@@ -1,0 +1,33 @@
+/* recorded.h - records of nodes that go at their own times: a round is reported when all nodes have
+ * ended it, round by round and in a round by rank, as sl_sim_run says; until then its models are
+ * copied. */
+#ifndef SL_SIM_RECORDED_H
+#define SL_SIM_RECORDED_H
+
+#include "starling/observer.h"
+
+/* A round that some nodes have ended. */
+typedef struct sl_recorded_round {
+    struct sl_recorded_round *next; /* a later one */
+    uint64_t round;
+    uint32_t ended;     /* nodes */
+    sl_record *records; /* (nodes) */
+    double *weights;    /* (nodes) of push-sum */
+    float *models;      /* (nodes, dimension) */
+} sl_recorded_round;
+
+typedef struct sl_recorded {
+    const sl_experiment *experiment;
+    const sl_task *task;
+    const sl_observer *observer;
+    uint32_t nodes;
+    sl_recorded_round *first;
+} sl_recorded;
+
+/* A node has ended a round, with this model and weight: keeps what is recorded of it, and reports
+ * the round if it was the last. A negative value of the observer's is returned. */
+int sl_recorded_take(sl_recorded *r, const sl_record *record, const float *x, double weight,
+                     sl_error *error);
+void sl_recorded_close(sl_recorded *r);
+
+#endif
