@@ -79,6 +79,9 @@ void sl_local_defaults(sl_algorithm_config *config);
 /* A period that changes counts from round 1. */
 int sl_check_no_switch(const sl_algorithm_config *config, const sl_topology *topology,
                        sl_error *error);
+/* Of d-psgd's other forms. */
+int sl_check_not_stale(const sl_algorithm_config *config, const sl_topology *topology,
+                       sl_error *error);
 bool sl_averages_buffers(const sl_state *s);
 void sl_reset_buffers(sl_state *s, size_t from, size_t count);
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "async/state.h"
+#include "node/route.h"
 #include "vec/finite.h"
 
 static const double divergence_factor = 1e6;
@@ -217,10 +218,7 @@ static int take_gradient(sl_async *n, double loss, sl_error *error) {
 /* ---- messages ---- */
 
 uint32_t sl_async_slot(const sl_async *n, uint32_t peer) {
-    uint32_t i = 0;
-    while (i < n->inbox.peer_count && n->peers[i] != peer)
-        i++;
-    return i;
+    return sl_peer_index(n->peers, n->inbox.peer_count, peer);
 }
 
 int sl_async_keep(sl_async *n, uint32_t slot, const sl_async_event *e, sl_error *error) {

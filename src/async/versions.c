@@ -7,6 +7,7 @@
  * TURN: what comes at one instant counts whatever its order.
  */
 #include "async/state.h"
+#include "node/route.h"
 
 static int open(sl_async *n, sl_error *error) {
     (void)error;
@@ -127,8 +128,10 @@ static int combine(sl_async *n, float self_weight, const sl_row *in, sl_error *e
 }
 
 static int end_exchange(sl_async *n, const sl_row *in, sl_async_update *update, sl_error *error) {
-    const sl_row own = sl_topology_in(n->settings.topology, n->state.exchange, n->settings.rank);
-    const int result = combine(n, (float)own.self, in, error);
+    const sl_topology *topology = n->settings.topology;
+    const sl_row own = sl_topology_in(topology, n->state.exchange, n->settings.rank),
+                 out = sl_topology_out(topology, n->state.exchange, n->settings.rank);
+    const int result = combine(n, sl_route_own_weight(&own, &out), in, error);
     n->out.open = false;
     return result == 0 ? sl_async_end_round(n, NULL, update, error) : result;
 }

@@ -111,8 +111,13 @@ static sl_row endless_row(const sl_route *r, uint64_t exchange) {
     return kept->row;
 }
 
-/* Weights are rounded to float; what a column loses by it goes to the self-weight, so that the mean
- * (or push-sum's mass) does not creep. */
+float sl_route_own_weight(const sl_row *in, const sl_row *out) {
+    double self = in->self;
+    for (uint32_t i = 0; i < out->count; i++)
+        self += out->weights[i] - (double)(float)out->weights[i];
+    return (float)self;
+}
+
 static sl_exchange_step along_edges(const sl_route *r, uint64_t exchange) {
     sl_exchange_step p = {.along_edges = true, .published = whole(r), .coming = whole(r)};
     if (r->rows != NULL) {
@@ -126,10 +131,7 @@ static sl_exchange_step along_edges(const sl_route *r, uint64_t exchange) {
         p.in.weights = r->united + (exchange - 1) % sl_topology_period(r->topology) * p.in.count;
         p.out = p.in;
     }
-    double self = p.in.self;
-    for (uint32_t i = 0; i < p.out.count; i++)
-        self += p.out.weights[i] - (double)(float)p.out.weights[i];
-    p.self_weight = (float)self;
+    p.self_weight = sl_route_own_weight(&p.in, &p.out);
     return p;
 }
 

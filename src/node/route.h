@@ -107,6 +107,9 @@ uint32_t sl_route_heard(const sl_route *route, uint64_t exchange);
 bool sl_route_varies(const sl_route *route);
 /* Most in-neighbours of one step. */
 uint32_t sl_route_width(const sl_route *route);
+/* W_ii of a node's row. Weights are rounded to float; what a column loses by it goes to the
+ * self-weight, so that the mean (or push-sum's mass) does not creep. */
+float sl_route_own_weight(const sl_row *in, const sl_row *out);
 /* Index of the peer among `count` sorted ones; `count`: it is not among them. */
 uint32_t sl_peer_index(const uint32_t *peers, uint32_t count, uint32_t peer);
 

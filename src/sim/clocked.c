@@ -18,7 +18,7 @@
 
 enum { STOP_EVERY = 64 }; /* events between two looks at the wish to stop */
 
-typedef enum kind { COMES, ARRIVES, ACKNOWLEDGED, GRADIENT, TURN } kind;
+typedef enum kind { COMES, ARRIVES, ACKNOWLEDGED, START, GRADIENT, TURN } kind;
 
 /* What an event is, beside its time and rank. */
 typedef struct body {
@@ -37,6 +37,7 @@ typedef struct clocked {
     body *bodies; /* (body_room) */
     uint32_t body_room, free_body;
     uint64_t now;
+    bool is_timed; /* does the experiment say how long anything takes? */
     uint32_t finished;
 } clocked;
 
@@ -67,11 +68,12 @@ static uint32_t take_body(clocked *c) {
 }
 
 static int add(clocked *c, uint64_t at, const body *b, sl_error *error) {
-    static const sl_phase phases[] = {[GRADIENT] = SL_PHASE_GRADIENT, [TURN] = SL_PHASE_TURN};
+    static const sl_phase phases[] = {
+        [COMES] = SL_PHASE_MESSAGE,        [ARRIVES] = SL_PHASE_MESSAGE,
+        [ACKNOWLEDGED] = SL_PHASE_MESSAGE, [START] = SL_PHASE_GRADIENT,
+        [GRADIENT] = SL_PHASE_GRADIENT,    [TURN] = SL_PHASE_TURN};
     const uint32_t place = take_body(c);
-    if (place == NONE ||
-        !sl_heap_add(&c->heap, at, b->kind >= GRADIENT ? phases[b->kind] : SL_PHASE_MESSAGE,
-                     b->rank, place))
+    if (place == NONE || !sl_heap_add(&c->heap, at, phases[b->kind], b->rank, place))
         return no_memory(c, error);
     c->bodies[place] = *b;
     return 0;
@@ -92,7 +94,7 @@ static int record_round(clocked *c, uint32_t rank, const sl_round *round, sl_err
     peer *p = &s->peers[rank];
     sl_record_take_round(&p->record, round, SL_FRAME_HEADER_BYTES);
     p->record.times.total = sl_clock_seconds() - s->began;
-    p->record.virtual_s = 1e-9 * (double)c->now;
+    p->record.virtual_s = c->is_timed ? 1e-9 * (double)c->now : 0;
     p->pending.finished_round = *round;
     if (s->experiment->final_average && round->round == s->task->rounds)
         return 0; /* its model is another one then */
@@ -214,6 +216,8 @@ static int happen(clocked *c, const body *b, sl_error *error) {
     case ACKNOWLEDGED:
         return deliver(c, b->rank,
                        &(sl_async_event){.type = SL_ASYNC_ACKNOWLEDGED, .peer = b->peer}, error);
+    case START:
+        return deliver(c, b->rank, &(sl_async_event){.type = SL_ASYNC_START}, error);
     case GRADIENT:
         return end_gradient(c, b->rank, error);
     case TURN:
@@ -287,7 +291,7 @@ static int run(clocked *c, const volatile int *stop, sl_error *error) {
     int result = report_start(c);
     s->began = sl_clock_seconds();
     for (uint32_t i = 0; i < s->nodes && result == 0; i++)
-        result = deliver(c, i, &(sl_async_event){.type = SL_ASYNC_START}, error);
+        result = add(c, 0, &(body){.kind = START, .rank = i}, error);
     if (result == 0)
         result = run_events(c, stop, error);
     if (result == 0 && c->finished < s->nodes)
@@ -303,7 +307,10 @@ int sl_sim_run_clocked(simulator *s, const volatile int *stop, sl_error *error) 
                               .task = s->task,
                               .observer = s->observer,
                               .nodes = s->nodes}};
-    int result = sl_ports_open(&c.ports, &s->experiment->network, s->nodes, error);
+    const sl_network_config *network = &s->experiment->network;
+    int result = sl_ports_open(&c.ports, network, s->nodes, error);
+    c.is_timed =
+        network->gradient_ms > 0 || network->compute_ms.rows > 0 || sl_ports_take_time(&c.ports);
     if (result == 0)
         result = open_nodes(&c, error);
     if (result == 0)

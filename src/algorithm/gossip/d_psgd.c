@@ -70,6 +70,17 @@ static uint64_t newest_version(const sl_state *s, uint64_t t, uint64_t newest) {
     return old ? SL_VERSION_NONE : newest < t ? newest : t;
 }
 
+int sl_check_not_stale(const sl_algorithm_config *config, const sl_topology *topology,
+                       sl_error *error) {
+    (void)topology;
+    return config->staleness == 0
+               ? 0
+               : sl_fail(error, SL_EINVAL,
+                         "algorithm.staleness: %llu is for the form adapt-then-combine with the "
+                         "compressor identity; take these, or set it to 0",
+                         (unsigned long long)config->staleness);
+}
+
 static int check_edges(const sl_algorithm_config *config, const sl_topology *topology,
                        sl_error *error) {
     return sl_topology_period(topology) == 1
@@ -113,6 +124,7 @@ const sl_algorithm sl_d_psgd_combine_while_adapt = {
     .name = "d-psgd",
     .variant = SL_VARIANT_COMBINE_WHILE_ADAPT,
     .matrix = SL_MATRIX_DOUBLY,
+    .check = sl_check_not_stale,
     .lazy_below = sl_lazy_while_adapting,
     .takes_momentum = true,
     .takes_local_steps = true,

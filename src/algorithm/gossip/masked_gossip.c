@@ -36,6 +36,7 @@ const sl_algorithm sl_masked_gossip = {
     .variant = SL_VARIANT_ADAPT_THEN_COMBINE,
     .when = is_masked,
     .matrix = SL_MATRIX_DOUBLY,
+    .check = sl_check_not_stale,
     .compressor = SL_TAKES_ANY,
     .takes_momentum = true,
     .takes_local_steps = true,

@@ -75,6 +75,16 @@ static uint64_t sent_before(const sl_state *s, uint64_t t, uint64_t newest) {
     return newest >= wanted ? wanted : SL_VERSION_NONE;
 }
 
+static int check_rows(const sl_algorithm_config *config, const sl_topology *topology,
+                      sl_error *error) {
+    (void)config;
+    return !sl_topology_is_endless(topology)
+               ? 0
+               : sl_fail(error, SL_EINVAL,
+                         "algorithm.overlap_rounds: needs a topology that repeats, and this one has "
+                         "other edges in every round for ever; take a fixed one, or a schedule");
+}
+
 static const sl_async_rule late = {.pattern = SL_PATTERN_VERSIONS, .version = sent_before};
 static const sl_key overlap_key[] = {
     {SL_OWN_U64(overlap_rounds, 0, 1000), .fallback = "0",
@@ -91,6 +101,7 @@ static const sl_key overlap_key[] = {
 const sl_algorithm sl_sgp_overlapping = {
     PUSH,
     .when = overlaps,
+    .check = check_rows,
     .async = &late,
 };
 

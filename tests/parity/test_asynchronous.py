@@ -1,0 +1,310 @@
+#!/usr/bin/env python3
+"""Algorithms whose nodes go at their own times, in the simulator, against an independent float64
+program with the same order of events (tests/reference/asynchronous.py); and what they have in
+common with those that go in rounds.
+
+usage: test_asynchronous.py STARLING [TEST ...]
+"""
+import itertools
+import json
+import tempfile
+
+import numpy as np
+
+import _simulate
+from _here import check, read_json, run_tests
+from _simulate import Refused, apart_by_rank, dpsgd, irregular, models_by_rank, of, schedule
+import asynchronous
+from expect import digraph, exponential, ring
+
+ROUNDS, TOLERANCE, SEED = 30, 1e-4, 1
+PLAIN = {"learning_rate": 0.2}
+NESTEROV = {"learning_rate": 0.03, "momentum": 0.9, "nesterov": True, "weight_decay": 0.01}
+
+
+def problem_of(graph):
+    return dpsgd.problem(graph.n, 12, 20, False, 41)
+
+
+def run(scene, graph, algorithm, optimizer, network=None, seed=SEED, **more):
+    """{round: {rank: model}}, weights, and the summary."""
+    experiment = {
+        "rounds": ROUNDS,
+        "seed": seed,
+        "topology": graph.topology,
+        "algorithm": algorithm,
+        "optimizer": optimizer,
+        "record": {"every": ROUNDS, "parameters_at": list(range(ROUNDS + 1))},
+        **({"network": network} if network else {}),
+        **more,
+    }
+    with tempfile.TemporaryDirectory(prefix="starling-asynchronous-") as folder:
+        out, _ = _simulate.sim(scene.starling, folder, problem_of(graph), experiment)
+        models, weights = models_by_rank(out)
+        summary = read_json(f"{out}/summary.json")
+        summary["ends"] = {line["node"]: line.get("virtual_s") for line in summary["per_node"]}
+    return models, weights, summary
+
+
+def same(found, expected, what):
+    """expected: of each node its models."""
+    rows = {r: {i: own[r] for i, own in enumerate(expected)} for r in range(ROUNDS + 1)}
+    worst = apart_by_rank(found, rows)
+    check(not isinstance(worst, str) and worst <= TOLERANCE, f"{what}: differs by {worst}")
+
+
+def times_of(rows, n):
+    """Of compute_ms: for each node, nanoseconds of its k-th gradient."""
+    if rows is None:
+        return [lambda k: 1] * n
+    return [lambda k, i=i: max(1, round(1e6 * rows[(k - 1) % len(rows)][i])) for i in range(n)]
+
+
+def neighbours_of(graph):
+    w = graph.slots[0]
+    return [[j for j in np.flatnonzero(w[i]).tolist() if j != i] for i in range(graph.n)]
+
+
+def drawn_times(n, rows, seed):
+    return np.random.default_rng(seed).integers(1, 9, (rows, n)).tolist()
+
+
+# ---- AD-PSGD ----
+
+PATH = schedule(6, [[i, i + 1] for i in range(5)])
+PATH.topology = {"nodes": 6, "family": "path", "weights": "metropolis"}
+
+
+def test_ad_psgd_is_the_papers(scene):
+    for graph, optimizer, rows in itertools.product(
+        (ring(8), irregular(), PATH), (PLAIN, NESTEROV), (None, 1, 3)
+    ):
+        compute = drawn_times(graph.n, rows, 7) if rows else None
+        pairing = "random" if rows == 3 else "cyclic"
+        network = {"compute_ms": compute} if rows else None
+        found, _, _ = run(scene, graph, of("ad-psgd", pairing=pairing), optimizer, network)
+        expected = asynchronous.ad_psgd(
+            neighbours_of(graph), problem_of(graph), optimizer, ROUNDS,
+            times_of(compute, graph.n), pairing,
+        )
+        same(found, expected, f"{graph.topology} {optimizer} {compute}")
+
+
+def test_one_side_asks_the_other_answers(scene):
+    compute = drawn_times(6, 2, 3)
+    found, _, _ = run(
+        scene, PATH, of("ad-psgd", initiators="bipartite"), PLAIN, {"compute_ms": compute}
+    )
+    expected = asynchronous.ad_psgd(
+        neighbours_of(PATH), problem_of(PATH), PLAIN, ROUNDS, times_of(compute, 6), "random",
+        asks=(0, 2, 4),
+    )
+    same(found, expected, "bipartite")
+
+
+def test_local_steps_and_averages_beside_the_gradient(scene):
+    graph, compute = ring(8), drawn_times(8, 2, 5)
+    for more, options in (
+        ({"local_steps": 3}, {"every": 3}),
+        ({"average": "beside"}, {"beside": True}),
+    ):
+        found, _, _ = run(scene, graph, of("ad-psgd", **more), PLAIN, {"compute_ms": compute})
+        expected = asynchronous.ad_psgd(
+            neighbours_of(graph), problem_of(graph), PLAIN, ROUNDS, times_of(compute, 8), "random",
+            **options,
+        )
+        same(found, expected, str(more))
+
+
+def test_averages_agree(scene):
+    """On links that are as slow as gradients, so that asks cross and are refused."""
+    network = {"gradient_ms": 1, "latency_ms": 0.4, "bandwidth_mbit": 10, "jitter": 0.3}
+    for average in ("after", "beside"):
+        algorithm = of("ad-psgd", average=average)
+        found, _, summary = run(scene, ring(8), algorithm, {"learning_rate": 0}, network)
+        first, last = ([np.array(list(found[r].values())) for r in (0, ROUNDS)])
+        spread = [np.linalg.norm(x - x.mean(axis=0)) for x in (first, last)]
+        check(spread[1] < 0.1 * spread[0], f"{average}: from {spread[0]} to {spread[1]} apart")
+        asked = sum(node["messages_sent"] for node in summary["per_node"])
+        check(asked > 8 * ROUNDS, f"{asked} messages of {8 * ROUNDS} asks")
+
+
+def test_nobody_waits_for_a_slow_node(scene):
+    """Seven nodes that are four times as fast are done after a good quarter of its time."""
+    network = {"gradient_ms": 4, "speeds": [1] + 7 * [4], "latency_ms": 0.1}
+    out, _ = _simulate.run_experiment(
+        scene.starling,
+        scene.folder,
+        {
+            "rounds": 40,
+            "topology": {"nodes": 8, "family": "ring"},
+            "algorithm": "ad-psgd",
+            "model": "softmax",
+            "data": {"name": "digits", "train_samples": 640, "test_samples": 100, "batch": 8},
+            "network": network,
+            "record": {"every": 40},
+        },
+    )
+    summary = read_json(f"{out}/summary.json")
+    ends = {line["node"]: line["virtual_s"] for line in summary["per_node"]}
+    check(abs(ends[0] - 0.16) < 0.02, f"the slow node took {ends[0]} s")
+    check(max(ends[i] for i in range(1, 8)) < 0.06, f"others waited: {ends}")
+
+
+# ---- D-PSGD with staleness ----
+
+
+def test_stale_d_psgd_takes_the_newest_versions(scene):
+    for graph, staleness, latency, rows in (
+        (ring(8), 1, 0, 2),
+        (ring(8), 3, 2, 2),
+        (irregular(), 2, 0, 3),
+        (irregular(), 4, 7, 1),
+        (digraph_of_rows(), 2, 3, 2),
+    ):
+        compute = drawn_times(graph.n, rows, 11)
+        network = {"compute_ms": compute, "latency_ms": latency}
+        for optimizer in (PLAIN, NESTEROV):
+            found, _, _ = run(scene, graph, of("d-psgd", staleness=staleness), optimizer, network)
+            expected = asynchronous.stale_d_psgd(
+                graph.slots[0], problem_of(graph), optimizer, ROUNDS, times_of(compute, graph.n),
+                staleness, round(1e6 * latency),
+            )
+            same(found, expected, f"{graph.topology} staleness {staleness} latency {latency}")
+
+
+def digraph_of_rows():
+    """A directed ring of five with weights that sum to 1 both ways."""
+    edges = [[i, (i + 1) % 5, 0.5] for i in range(5)] + [[i, i, 0.5] for i in range(5)]
+    topology = {"nodes": 5, "directed": True, "edges": edges}
+    graph = schedule(5)
+    graph.topology, graph.slots, graph.n = topology, [dpsgd.weighted(5, edges)], 5
+    return graph
+
+
+def test_equal_speeds_are_d_psgd_bit_for_bit(scene):
+    for graph in (ring(8), irregular()):
+        plain, _, _ = run(scene, graph, of("d-psgd"), NESTEROV)
+        stale, _, _ = run(scene, graph, of("d-psgd", staleness=3), NESTEROV)
+        apart = apart_by_rank(stale, plain)
+        check(apart == 0, f"{graph.topology}: differs by {apart}")
+
+
+def test_a_slow_node_stops_others_at_the_bound_only(scene):
+    """On a path 0-1-...-7, whose node 0 is slow, a node may be s + 1 rounds ahead of the one before
+    it."""
+    graph = schedule(8, [[i, i + 1] for i in range(7)])
+    graph.topology = {"nodes": 8, "family": "path", "weights": "metropolis"}
+    network = {"gradient_ms": 1, "speeds": [0.001] + 7 * [1]}
+    _, _, summary = run(scene, graph, of("d-psgd", staleness=2), PLAIN, network)
+    ends = summary["ends"]
+    for node in range(1, 8):
+        # with its last version but 2, the node before it had come to that of its own neighbour
+        waits_for = max(0, ROUNDS - 2 - 3 * (node - 1))
+        late = ends[node] - waits_for
+        check(0 <= late < 0.1, f"node {node} ended after {ends[node]} s, and not {waits_for}")
+
+
+# ---- SGP with overlap ----
+
+
+def test_overlapping_sgp_adds_what_was_sent_before(scene):
+    for graph, tau in ((digraph(), 1), (exponential(8), 2), (ring(8), 5)):
+        compute = drawn_times(graph.n, 2, 13)
+        for network in (None, {"compute_ms": compute, "latency_ms": 1, "bandwidth_mbit": 5}):
+            algorithm = of("sgp", overlap_rounds=tau)
+            found, weights, _ = run(scene, graph, algorithm, PLAIN, network)
+            expected, weight, on_its_way = asynchronous.overlapping_sgp(
+                graph.slots, problem_of(graph), PLAIN, ROUNDS, tau
+            )
+            same(found, expected, f"{graph.topology} overlap {tau} {network}")
+            apart = max(abs(weights[ROUNDS][i] - weight[i]) for i in range(graph.n))
+            check(apart < 1e-6, f"weights differ by {apart}")
+            check(abs(weight.sum() + on_its_way - graph.n) < 1e-9, "the reference loses weight")
+
+
+def test_no_overlap_is_sgp(scene):
+    plain, _, _ = run(scene, digraph(), of("sgp"), PLAIN)
+    late, _, _ = run(scene, digraph(), of("sgp", overlap_rounds=0), PLAIN)
+    check(apart_by_rank(late, plain) == 0, "they differ")
+
+
+# ---- all of them ----
+
+EACH = (
+    (of("ad-psgd"), ring(8)),
+    (of("d-psgd", staleness=2), ring(8)),
+    (of("sgp", overlap_rounds=2), digraph()),
+)
+
+
+def test_final_average_takes_in_what_is_on_its_way(scene):
+    """Without steps the average of all models is that of the first ones; push-sum's too."""
+    network = {"gradient_ms": 1, "jitter": 0.5, "latency_ms": 0.7}
+    for algorithm, graph in EACH:
+        still = {"learning_rate": 0}
+        found, _, _ = run(scene, graph, algorithm, still, network, final_average=True)
+        mean = problem_of(graph)[2].mean(axis=0)
+        apart = max(abs(x - mean).max() for x in found[ROUNDS].values())
+        if algorithm["name"] != "d-psgd":  # stale averages do not keep the mean
+            check(apart < 1e-5, f"{algorithm}: the average is {apart} off")
+        rows = np.array(list(found[ROUNDS].values()))
+        check(abs(rows - rows[0]).max() == 0, f"{algorithm}: models are not equal")
+
+
+def test_the_same_seed_is_the_same_run(scene):
+    network = {"gradient_ms": 1, "jitter": 0.5, "straggler_share": 0.1, "latency_ms": 0.3}
+    for algorithm, graph in EACH:
+        first, _, one = run(scene, graph, algorithm, PLAIN, network)
+        second, _, two = run(scene, graph, algorithm, PLAIN, network)
+        check(apart_by_rank(first, second) == 0, f"{algorithm}: two runs differ")
+        check(one["predicted_seconds"] == two["predicted_seconds"], "they take other times")
+        _, _, other = run(scene, graph, algorithm, PLAIN, network, seed=2)
+        check(one["predicted_seconds"] != other["predicted_seconds"], "the seed draws no times")
+
+
+def test_wrong_settings(scene):
+    odd = {"nodes": 7, "family": "ring"}
+    directed = {"nodes": 5, "family": "directed-ring", "weights": "push-sum"}
+    one_peer = {"nodes": 8, "family": "one-peer-exponential"}
+    pairs, stale = of("ad-psgd"), of("d-psgd", staleness=2)
+    for more, said in (
+        (
+            {"algorithm": of("ad-psgd", initiators="bipartite"), "topology": odd},
+            "this one has a cycle of odd length: 3-2-1-0-6-5-4-3",
+        ),
+        ({"algorithm": pairs, "topology": directed}, "averages both ways, and this topology is di"),
+        ({"algorithm": pairs, "topology": one_peer}, "this topology is a schedule of 3"),
+        ({"algorithm": stale, "topology": one_peer}, "algorithm.staleness: 2 needs the same edges"),
+        ({"algorithm": pairs, "network": {"compute_ms": [[1, 2]]}}, "compute_ms[0]: has 2 times, t"),
+        ({"algorithm": pairs, "checkpoint": {"every": 5}}, "checkpoint.every: algorithm 'ad-psgd'"),
+        ({"algorithm": stale, "faults": {"leave": [{"node": 1, "round": 3}]}}, "faults: "),
+        (
+            {"algorithm": of("d-psgd", variant="combine-while-adapt", staleness=1)},
+            "algorithm.staleness: 1 is for the form adapt-then-combine",
+        ),
+    ):
+        experiment = {
+            "rounds": 10,
+            "topology": {"nodes": 8, "family": "ring"},
+            "model": "softmax",
+            "data": {"name": "digits", "train_samples": 640, "test_samples": 100},
+            **more,
+        }
+        try:
+            _, told = _simulate.run_experiment(scene.starling, scene.folder, experiment)
+        except Refused as refusal:
+            told = str(refusal)
+        check(said in told, f"{more}: {told!r}")
+
+
+def test_agents_say_that_they_cannot(scene):
+    scene.write("e.json", json.dumps({"rounds": 5, "algorithm": "ad-psgd",
+                                      "topology": {"nodes": 4, "family": "ring"},
+                                      "model": "softmax", "data": {"name": "digits"}}))
+    ended = scene.call("run", "e.json")
+    check(ended.code != 0 and "`starling sim` can" in ended.err, ended.err)
+
+
+if __name__ == "__main__":
+    run_tests([value for name, value in list(globals().items()) if name.startswith("test_")])

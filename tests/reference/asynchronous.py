@@ -1,0 +1,158 @@
+"""Algorithms whose nodes go at their own times, once more in float64 numpy, written from the papers
+and from docs only: it shares no code with Starling.
+
+Time is in nanoseconds. times[i](k): how long node i's k-th gradient takes, and 1 at least. Links
+take `latency` and nothing else. At one instant what has come counts first, then each gradient that
+ends, by rank, with all that it sets off where links take no time; then who has waited goes on, by
+rank.
+
+Each function returns, for each node, its models after 0, 1, 2, ... of its own gradients.
+"""
+import heapq
+
+import numpy as np
+from drawn import philox_words
+
+PARTNER = 13  # the purpose of random numbers that choose one
+ARRIVES, ENDS, GOES_ON = range(3)
+
+
+class Steps:
+    """Gradients of f_i(x) = 1/2 |A_i x - b_i|^2, and PyTorch's SGD, for one node."""
+
+    def __init__(self, a, b, optimizer):
+        self.a, self.b = a, b
+        self.rate, self.momentum = optimizer["learning_rate"], optimizer.get("momentum", 0)
+        self.decay, self.nesterov = optimizer.get("weight_decay", 0), optimizer.get("nesterov")
+        self.m = 0
+
+    def gradient(self, x):
+        return self.a.T @ (self.a @ x - self.b)
+
+    def step(self, g, x):
+        g = g + self.decay * x
+        self.m = self.momentum * self.m + g
+        return self.rate * (g + self.momentum * self.m if self.nesterov else self.m)
+
+
+def steps_of(problem, optimizer):
+    a, b, x0 = problem
+    return [Steps(a[i], b[i], optimizer) for i in range(len(x0))]
+
+
+def partner(pairing, seed, rank, event, neighbours):
+    """Lemire 2019: the first product whose low half is not among the few that are too many."""
+    if pairing == "cyclic":
+        return neighbours[(event - 1) % len(neighbours)]
+    products = philox_words(10, seed, event, PARTNER, rank + 1, 4)[rank] * np.uint64(len(neighbours))
+    fair = (products & np.uint64(0xFFFFFFFF)) >= (1 << 32) % len(neighbours)
+    return neighbours[int(products[fair][0] >> np.uint64(32))]
+
+
+def ad_psgd(neighbours, problem, optimizer, rounds, times, pairing="cyclic", asks=None, every=1,
+            beside=False, seed=1):
+    """Lian et al. 2018, Algorithm 1, over links that take no time: nobody is ever busy. asks: who
+    does; every: gradients of one ask."""
+    x = problem[2].astype(float).copy()
+    n, nodes = len(x), steps_of(problem, optimizer)
+    asks = range(n) if asks is None else asks
+    at, done, events = x.copy(), [0] * n, [0] * n
+    models = [[x[i].copy()] for i in range(n)]
+
+    def average(i, k):
+        if i in asks and k % every == 0:
+            events[i] += 1
+            j = partner(pairing, seed, i, events[i], neighbours[i])
+            x[i] = x[j] = (x[i] + x[j]) / 2
+
+    def begin(i):
+        at[i] = x[i]
+        if beside:
+            average(i, done[i] + 1)
+
+    heap = []
+    for i in range(n):
+        begin(i)
+        heapq.heappush(heap, (times[i](1), i))
+    while heap:
+        now, i = heapq.heappop(heap)
+        g = nodes[i].gradient(at[i])
+        done[i] += 1
+        if not beside:
+            average(i, done[i])
+        x[i] = x[i] - nodes[i].step(g, x[i])
+        models[i].append(x[i].copy())
+        if done[i] < rounds:
+            begin(i)
+            heapq.heappush(heap, (now + times[i](done[i] + 1), i))
+    return models
+
+
+def stale_d_psgd(w, problem, optimizer, rounds, times, staleness, latency=0):
+    """After Luo et al. 2019: c_j = min(t, newest of j), once all newest are at least t - s."""
+    x = problem[2].astype(float).copy()
+    n, nodes = len(x), steps_of(problem, optimizer)
+    sent = [[x[i].copy()] for i in range(n)]  # u_i^0, u_i^1, ...
+    newest = [{j: 0 if latency == 0 else -1 for j in np.flatnonzero(w[i]) if j != i}
+              for i in range(n)]
+    models = [[x[i].copy()] for i in range(n)]
+    heap = [(latency, ARRIVES, i, j, 0) for i in range(n) for j in newest[i] if latency > 0]
+    heap += [(times[i](1), ENDS, i, 0, 0) for i in range(n)]
+    heapq.heapify(heap)
+    waiting = set()
+
+    def publish(now, i):
+        g = nodes[i].gradient(x[i])
+        sent[i].append(x[i] - nodes[i].step(g, x[i]))
+        version = len(sent[i]) - 1
+        waiting.add(i)
+        for j in range(n):
+            if i in newest[j] and latency > 0:
+                heapq.heappush(heap, (now + latency, ARRIVES, j, i, version))
+            elif i in newest[j]:
+                newest[j][i] = version
+
+    def go_on(now, i):
+        t = len(sent[i]) - 1
+        if min(newest[i].values()) < max(0, t - staleness):
+            return
+        waiting.discard(i)
+        x[i] = w[i, i] * sent[i][t]
+        x[i] += sum(w[i, j] * sent[j][min(t, v)] for j, v in newest[i].items())
+        models[i].append(x[i].copy())
+        if t < rounds:
+            heapq.heappush(heap, (now + times[i](t + 1), ENDS, i, 0, 0))
+
+    while heap:
+        now = heap[0][0]
+        while heap and heap[0][0] == now:
+            _, kind, i, j, version = heapq.heappop(heap)
+            if kind == ENDS:
+                publish(now, i)
+            else:
+                newest[i][j] = version
+        for i in sorted(waiting):
+            go_on(now, i)
+    return models
+
+
+def overlapping_sgp(slots, problem, optimizer, rounds, tau):
+    """Assran et al. 2019 with a fixed delay: what was sent in round t - tau is added in round t. It
+    does not hang on time. Also the push-sum weights, and what is on its way at the end."""
+    x = problem[2].astype(float).copy()
+    n, nodes = len(x), steps_of(problem, optimizer)
+    numerator, weight = x.copy(), np.ones(n)
+    sent, models = [], [[x[i].copy()] for i in range(n)]
+    for t in range(1, rounds + 1):
+        p = slots[(t - 1) % len(slots)]
+        half = np.array([numerator[i] - nodes[i].step(nodes[i].gradient(x[i]), numerator[i])
+                         for i in range(n)])
+        sent.append((p - np.diag(np.diag(p)), half, weight))
+        numerator, weight = np.diag(p)[:, None] * half, np.diag(p) * weight
+        if t > tau:
+            others, then, w = sent[t - tau - 1]
+            numerator, weight = numerator + others @ then, weight + others @ w
+        x = numerator / weight[:, None]
+        for i in range(n):
+            models[i].append(x[i].copy())
+    return models, weight, sum((p @ w).sum() for p, _, w in sent[rounds - tau:]) if tau else 0
