@@ -35,6 +35,8 @@ typedef enum sl_kept_models { SL_MODELS_ALL, SL_MODELS_MEAN, SL_MODELS_NONE } sl
 typedef struct sl_record_config {
     uint64_t every;    /* rounds between recorded (evaluated) rounds; 0: about 20 records a run. The
                           last round is always recorded */
+    double every_ms;   /* of a simulation whose nodes go at their own times: milliseconds between
+                          records, in place of rounds; 0: rounds */
     uint32_t evaluate; /* number of nodes whose models are evaluated, evenly spread; 0:
                           sl_record_evaluated */
     uint64_t parameters_at[SL_RECORD_ROUNDS_MAX]; /* rising; 0 = the initial parameters */
@@ -137,10 +139,12 @@ typedef struct sl_network_config {
     double straggler_share, straggler_factor; /* so many of them take so many times as long */
 } sl_network_config;
 
-/* Milliseconds that the node's gradient number `round` (from 1) takes in a simulation: the same for
- * the same seed. */
-SL_API double sl_network_gradient_ms(const sl_network_config *network, uint64_t seed, uint32_t rank,
-                                     uint64_t round);
+/* Milliseconds that the node's gradient number `round` (from 1) takes in a simulation, where one on a
+ * node of speed 1 takes usual_ms: the same for the same seed. */
+SL_API double sl_network_gradient_ms(const sl_network_config *network, double usual_ms,
+                                     uint64_t seed, uint32_t rank, uint64_t round);
+/* Does that differ from round to round, or by a list? */
+SL_API bool sl_network_draws(const sl_network_config *network);
 
 typedef struct sl_experiment {
     char name[SL_NAME_MAX];

@@ -5,7 +5,7 @@
  * synchronous: the time of an event depends only on the events that it waits for. So one
  * simulation serves any number of platforms.
  *
- *   - A node computes for compute_ms / speed in each round.
+ *   - A node computes for compute_ms / speed in each round, or as sl_network_gradient_ms says.
  *   - A message may leave when the step before it is done. The first message of an exchange may
  *     leave when the round's computing is done; if it does not need this round's gradient, when the
  *     round begins.
@@ -65,6 +65,9 @@ typedef struct sl_platform {
     double latency_ms;
     double compute_ms;    /* of a round, on a node of speed 1 */
     const double *speeds; /* (nodes) borrowed; NULL: all 1 */
+    const struct sl_network_config *drawn; /* gradients take what it says beside compute_ms, for
+                                              this seed; NULL: that and speeds only. Borrowed */
+    uint64_t seed;
     /* Pairs of nodes with a link of their own between their links, which is slower: rows of [i, j,
      * bandwidth_mbit], or with its latency_ms in place of the other. Borrowed; NULL: none. */
     const sl_number_rows *links;

@@ -38,16 +38,20 @@ sl_node_settings sl_experiment_node(const sl_experiment *e, const sl_plan *plan,
     };
 }
 
-double sl_network_gradient_ms(const sl_network_config *n, uint64_t seed, uint32_t rank,
-                              uint64_t round) {
+double sl_network_gradient_ms(const sl_network_config *n, double usual_ms, uint64_t seed,
+                              uint32_t rank, uint64_t round) {
     const sl_number_rows *turns = &n->compute_ms;
     double ms = turns->rows > 0 ? turns->values[(round - 1) % turns->rows * turns->columns + rank]
-                                : n->gradient_ms / (n->speed_count > 0 ? n->speeds[rank] : 1);
+                                : usual_ms / (n->speed_count > 0 ? n->speeds[rank] : 1);
     if (n->jitter <= 0 && n->straggler_share <= 0)
         return ms;
     sl_rng draw = sl_rng_open(seed, rank, round, SL_PURPOSE_SPEED);
     ms *= 1 + n->jitter * (2 * sl_rng_uniform(&draw) - 1);
     return sl_rng_uniform(&draw) < n->straggler_share ? n->straggler_factor * ms : ms;
+}
+
+bool sl_network_draws(const sl_network_config *n) {
+    return n->compute_ms.rows > 0 || n->jitter > 0 || n->straggler_share > 0;
 }
 
 bool sl_experiment_is_asynchronous(const sl_experiment *e) {

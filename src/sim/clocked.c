@@ -18,7 +18,7 @@
 
 enum { STOP_EVERY = 64 }; /* events between two looks at the wish to stop */
 
-typedef enum kind { COMES, ARRIVES, ACKNOWLEDGED, START, GRADIENT, TURN } kind;
+typedef enum kind { COMES, ARRIVES, ACKNOWLEDGED, START, GRADIENT, TURN, RECORD } kind;
 
 /* What an event is, beside its time and rank. */
 typedef struct body {
@@ -37,7 +37,8 @@ typedef struct clocked {
     body *bodies; /* (body_room) */
     uint32_t body_room, free_body;
     uint64_t now;
-    bool is_timed; /* does the experiment say how long anything takes? */
+    uint64_t record_every, last_recorded; /* nanoseconds, 0: by rounds; the number of the last */
+    bool is_timed;                        /* does the experiment say how long anything takes? */
     uint32_t finished;
 } clocked;
 
@@ -81,8 +82,9 @@ static int add(clocked *c, uint64_t at, const body *b, sl_error *error) {
 
 /* How long the node's gradient of this round takes. */
 static uint64_t gradient_ns(const clocked *c, uint32_t rank, uint64_t round) {
+    const sl_network_config *n = &c->s->experiment->network;
     const double ms =
-        sl_network_gradient_ms(&c->s->experiment->network, c->s->experiment->seed, rank, round);
+        sl_network_gradient_ms(n, n->gradient_ms, c->s->experiment->seed, rank, round);
     const uint64_t ns = (uint64_t)llround(1e6 * ms);
     return ns > 0 ? ns : 1;
 }
@@ -176,6 +178,42 @@ static int deliver(clocked *c, uint32_t rank, const sl_async_event *event, sl_er
     return result != 0 ? result : send_all(c, rank, error);
 }
 
+/* ---- records ---- */
+
+/* All nodes as they are, under this number of a round. */
+static int report_all(const clocked *c, uint64_t round, bool at_own_times) {
+    const simulator *s = c->s;
+    int result = 0;
+    for (uint32_t i = 0; i < s->nodes && result == 0; i++) {
+        sl_record record = s->peers[i].record;
+        record.round.round = round;
+        if (!at_own_times)
+            record.virtual_s = 1e-9 * (double)c->now;
+        result = sl_recorded_report(&c->recorded, &record, sl_sim_model(s, i));
+    }
+    return result;
+}
+
+static uint64_t gradients_of_all(const clocked *c) {
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < c->s->nodes; i++)
+        sum += c->s->peers[i].pending.finished_round.round;
+    return sum;
+}
+
+/* The number of such a record is how many gradients a node has done, mean over nodes. */
+static int record_now(clocked *c, sl_error *error) {
+    const uint64_t round = gradients_of_all(c) / c->s->nodes;
+    int result = 0;
+    if (round > c->last_recorded && round < c->s->task->rounds) {
+        c->last_recorded = round;
+        result = report_all(c, round, false);
+    }
+    return result == 0 && c->finished < c->s->nodes
+               ? add(c, c->now + c->record_every, &(body){.kind = RECORD}, error)
+               : result;
+}
+
 /* ---- what happens ---- */
 
 static int end_gradient(clocked *c, uint32_t rank, sl_error *error) {
@@ -222,6 +260,8 @@ static int happen(clocked *c, const body *b, sl_error *error) {
         return end_gradient(c, b->rank, error);
     case TURN:
         return deliver(c, b->rank, &(sl_async_event){.type = SL_ASYNC_TURN}, error);
+    case RECORD:
+        return record_now(c, error);
     }
     return 0;
 }
@@ -292,20 +332,26 @@ static int run(clocked *c, const volatile int *stop, sl_error *error) {
     s->began = sl_clock_seconds();
     for (uint32_t i = 0; i < s->nodes && result == 0; i++)
         result = add(c, 0, &(body){.kind = START, .rank = i}, error);
+    if (result == 0 && c->record_every > 0)
+        result = add(c, c->record_every, &(body){.kind = RECORD}, error);
     if (result == 0)
         result = run_events(c, stop, error);
     if (result == 0 && c->finished < s->nodes)
         result = sl_fail(error, SL_EPROTO, "after %.6g s every node waits for another",
                          1e-9 * (double)c->now);
-    return result == 0 && s->experiment->final_average ? average(c, error) : result;
+    if (result == 0 && s->experiment->final_average)
+        result = average(c, error);
+    return result == 0 ? report_all(c, s->task->rounds, true) : result;
 }
 
 int sl_sim_run_clocked(simulator *s, const volatile int *stop, sl_error *error) {
     clocked c = {.s = s,
                  .free_body = NONE,
+                 .record_every = (uint64_t)llround(1e6 * s->experiment->record.every_ms),
                  .recorded = {.experiment = s->experiment,
                               .task = s->task,
                               .observer = s->observer,
+                              .by_time = s->experiment->record.every_ms > 0,
                               .nodes = s->nodes}};
     const sl_network_config *network = &s->experiment->network;
     int result = sl_ports_open(&c.ports, network, s->nodes, error);

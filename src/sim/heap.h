@@ -8,8 +8,13 @@
 #include <stdint.h>
 
 /* What happens at one instant: first all messages, whatever they set off, then the next gradient
- * that ends, and then who has waited for the instant to be over. */
-typedef enum sl_phase { SL_PHASE_MESSAGE, SL_PHASE_GRADIENT, SL_PHASE_TURN } sl_phase;
+ * that ends, then who has waited for the instant to be over; then it is recorded. */
+typedef enum sl_phase {
+    SL_PHASE_MESSAGE,
+    SL_PHASE_GRADIENT,
+    SL_PHASE_TURN,
+    SL_PHASE_RECORD
+} sl_phase;
 
 typedef struct sl_heap_entry {
     uint64_t at;    /* nanoseconds */

@@ -64,26 +64,32 @@ static int report_parameters(const sl_recorded *r, const sl_recorded_round *roun
     return result;
 }
 
+int sl_recorded_report(const sl_recorded *r, const sl_record *record, const float *x) {
+    if (r->observer->record == NULL)
+        return 0;
+    sl_record evaluated = *record;
+    evaluated.evaluation = sl_record_evaluates(&r->experiment->record, r->nodes, record->rank)
+                               ? r->task->evaluate(r->task->context, x)
+                               : (sl_evaluation){NAN, NAN};
+    return r->observer->record(r->observer->context, &evaluated, x);
+}
+
+static bool is_recorded(const sl_recorded *r, uint64_t round) {
+    return !r->by_time && round < r->task->rounds &&
+           sl_record_due(&r->experiment->record, round, r->task->rounds);
+}
+
 static int report_records(const sl_recorded *r, const sl_recorded_round *round) {
     int result = 0;
-    if (r->observer->record == NULL ||
-        !sl_record_due(&r->experiment->record, round->round, r->task->rounds))
-        return 0;
-    for (uint32_t i = 0; i < r->nodes && result == 0; i++) {
-        const float *x = model_of(r, round, i);
-        round->records[i].evaluation = sl_record_evaluates(&r->experiment->record, r->nodes, i)
-                                           ? r->task->evaluate(r->task->context, x)
-                                           : (sl_evaluation){NAN, NAN};
-        result = r->observer->record(r->observer->context, &round->records[i], x);
-    }
+    for (uint32_t i = 0; i < r->nodes && result == 0 && is_recorded(r, round->round); i++)
+        result = sl_recorded_report(r, &round->records[i], model_of(r, round, i));
     return result;
 }
 
 int sl_recorded_take(sl_recorded *r, const sl_record *record, const float *x, double weight,
                      sl_error *error) {
     const uint64_t number = record->round.round;
-    if (!sl_record_due(&r->experiment->record, number, r->task->rounds) &&
-        !sl_record_parameters_due(&r->experiment->record, number))
+    if (!is_recorded(r, number) && !sl_record_parameters_due(&r->experiment->record, number))
         return 0;
     sl_recorded_round *round = find(r, number);
     if (round == NULL)

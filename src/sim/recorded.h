@@ -1,6 +1,6 @@
 /* recorded.h - records of nodes that go at their own times: a round is reported when all nodes have
  * ended it, round by round and in a round by rank, as sl_sim_run says; until then its models are
- * copied. */
+ * copied. The last record is of the models as they are when the run is over. */
 #ifndef SL_SIM_RECORDED_H
 #define SL_SIM_RECORDED_H
 
@@ -21,6 +21,7 @@ typedef struct sl_recorded {
     const sl_task *task;
     const sl_observer *observer;
     uint32_t nodes;
+    bool by_time; /* rounds are not recorded, but for the last one */
     sl_recorded_round *first;
 } sl_recorded;
 
@@ -28,6 +29,8 @@ typedef struct sl_recorded {
  * the round if it was the last. A negative value of the observer's is returned. */
 int sl_recorded_take(sl_recorded *r, const sl_record *record, const float *x, double weight,
                      sl_error *error);
+/* Reports a node's record with its model as it is. */
+int sl_recorded_report(const sl_recorded *r, const sl_record *record, const float *x);
 void sl_recorded_close(sl_recorded *r);
 
 #endif

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "starling/experiment.h"
 
 enum {
     WORDS_MAX = 16 << 20, /* kept; later rounds are taken to be like the last one that was */
@@ -161,6 +162,7 @@ typedef struct node_clock {
     double began, computed;   /* this round; its computing is done */
     double out_free, in_free; /* the links */
     uint64_t taken;           /* parts in this round */
+    uint64_t round;           /* under way, from 1 */
     arrival *coming;
     size_t count, room;
 } node_clock;
@@ -270,9 +272,13 @@ static const uint32_t *send(forecast *f, const uint32_t *w) {
     return peers + count;
 }
 
-static double compute_seconds(const forecast *f, uint32_t rank) {
-    return 1e-3 * f->platform->compute_ms /
-           (f->platform->speeds != NULL ? f->platform->speeds[rank] : 1);
+/* The node's next round begins. */
+static double compute_seconds(forecast *f, uint32_t rank) {
+    const sl_platform *p = f->platform;
+    const uint64_t round = ++f->clocks[rank].round;
+    return 1e-3 * (p->drawn != NULL
+                       ? sl_network_gradient_ms(p->drawn, p->compute_ms, p->seed, rank, round)
+                       : p->compute_ms / (p->speeds != NULL ? p->speeds[rank] : 1));
 }
 
 static const uint32_t *finish(forecast *f, const uint32_t *w) {

@@ -220,7 +220,7 @@ static double gradient_ms_of_all(const comparison *c, size_t work, size_t seed) 
 static sl_platform platform_of(const comparison *c, const contender *r, size_t seed,
                                const link_profile *l) {
     node_cost cost = {gradient_ms_of_all(c, r->work, seed), r->attempts[seed].cost.coding_ms};
-    sl_platform p = forecast_platform(&r->variant->experiment->network, &cost);
+    sl_platform p = forecast_platform(r->variant->experiment, &cost);
     p.bandwidth_mbit = l->bandwidth_mbit;
     p.latency_ms = l->latency_ms;
     return p;
@@ -228,9 +228,8 @@ static sl_platform platform_of(const comparison *c, const contender *r, size_t s
 
 void contender_costs(const comparison *c, const contender *r, size_t seed, double *gradient,
                      double *coding) {
-    const sl_network_config *n = &r->variant->experiment->network;
     const node_cost gradients = {.gradient_ms = gradient_ms_of_all(c, r->work, seed)};
-    *gradient = 1e-3 * forecast_platform(n, &gradients).compute_ms;
+    *gradient = 1e-3 * forecast_platform(r->variant->experiment, &gradients).compute_ms;
     *coding = 1e-3 * platform_of(c, r, seed, &c->study->links[0]).compute_ms - *gradient;
 }
 
@@ -258,20 +257,36 @@ static int predict_milestones(double *seconds, const attempt *a, const sl_platfo
     return result;
 }
 
+/* Of nodes that went at their own times: the run was on its own links, and on no others. */
+static bool has_clock(const contender *r, const attempt *a, const link_profile *link) {
+    const sl_network_config *n = &r->variant->experiment->network;
+    return a->milestone_count > 0 && a->milestones[0].virtual_s > 0 &&
+           link->bandwidth_mbit == n->bandwidth_mbit && link->latency_ms == n->latency_ms;
+}
+
+static int fill_seconds(double *seconds, const attempt *a, const sl_platform *platform,
+                        sl_error *error) {
+    if (seconds == NULL)
+        return sl_fail(error, SL_ENOMEM, "out of memory for recorded rounds");
+    if (a->timeline != NULL)
+        return predict_milestones(seconds, a, platform, error);
+    for (size_t i = 0; i < a->milestone_count; i++)
+        seconds[i] = a->milestones[i].virtual_s;
+    return 0;
+}
+
 static int predict(const comparison *c, contender *r, size_t seed, size_t link, sl_error *error) {
     attempt *a = &r->attempts[seed];
     sl_platform here = platform_of(c, r, seed, &c->study->links[link]);
     const milestone *target = attempt_reached(c, r, a);
     a->seconds_at[link] = calloc(a->milestone_count, sizeof *a->seconds_at[link]);
-    int code = a->seconds_at[link] != NULL
-                   ? predict_milestones(a->seconds_at[link], a, &here, error)
-                   : sl_fail(error, SL_ENOMEM, "out of memory for recorded rounds");
+    const int code = fill_seconds(a->seconds_at[link], a, &here, error);
     if (code != 0)
         return code;
     a->predicted_s[link] = a->seconds_at[link][a->milestone_count - 1];
     a->target_s[link] = target != NULL ? a->seconds_at[link][target - a->milestones] : NAN;
     const attempt *rival = r->rival != NULL ? &r->rival->attempts[seed] : NULL;
-    if (!is_compressed(r) || rival == NULL || rival->timeline == NULL)
+    if (!is_compressed(r) || rival == NULL || rival->timeline == NULL || a->timeline == NULL)
         return 0;
     sl_platform rivals = platform_of(c, r->rival, seed, &c->study->links[link]);
     a->has_pay[link] = true;
@@ -339,7 +354,8 @@ int comparison_load(comparison *c, sl_error *error) {
         for (size_t s = 0; s < c->seeds; s++)
             for (size_t l = 0; l < c->study->link_count && result == 0; l++) {
                 const attempt *a = &c->items[i].attempts[s];
-                if (is_done(a) && a->timeline != NULL)
+                if (is_done(a) &&
+                    (a->timeline != NULL || has_clock(&c->items[i], a, &c->study->links[l])))
                     result = predict(c, &c->items[i], s, l, error);
             }
     choose_pay_columns(c);

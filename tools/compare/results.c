@@ -64,7 +64,8 @@ static milestone milestone_of(const json_t *line) {
                        .loss = number_at(line, "test_loss"),
                        .accuracy = number_at(line, "accuracy"),
                        .distance = number_at(line, "consensus_distance"),
-                       .bytes_sent = number_at(line, "bytes_sent")};
+                       .bytes_sent = number_at(line, "bytes_sent"),
+                       .virtual_s = number_at(line, "virtual_s")};
 }
 
 /* A line that is not whole is the last one of a run that was killed, or is under way. */

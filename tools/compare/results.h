@@ -22,6 +22,7 @@ typedef struct milestone {
     double loss, accuracy; /* of the averaged model; NaN: not known, as everywhere here */
     double distance;
     double bytes_sent; /* by a node, mean over nodes */
+    double virtual_s;  /* on the clock of a simulation whose nodes go at their own times */
 } milestone;
 
 /* One run: a variant with one seed. */

@@ -334,7 +334,7 @@ static int predict(const collector *c, double *seconds, sl_error *error) {
     if (c->timeline == NULL)
         return 0;
     node_cost cost = forecast_measured(c->records, c->trial->nodes, &c->trial->task);
-    sl_platform platform = forecast_platform(&c->trial->experiment->network, &cost);
+    sl_platform platform = forecast_platform(c->trial->experiment, &cost);
     return sl_timeline_seconds(seconds, c->timeline, &platform, 0, error);
 }
 

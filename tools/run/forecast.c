@@ -20,10 +20,11 @@ node_cost forecast_measured(const sl_record *records, size_t count, const sl_tas
 
 bool forecast_is_wanted(const sl_network_config *n) {
     return n->bandwidth_mbit > 0 || n->latency_ms > 0 || n->gradient_ms > 0 || n->speed_count > 0 ||
-           n->links.rows > 0;
+           n->links.rows > 0 || n->compute_ms.rows > 0;
 }
 
-sl_platform forecast_platform(const sl_network_config *n, const node_cost *measured) {
+sl_platform forecast_platform(const sl_experiment *e, const node_cost *measured) {
+    const sl_network_config *n = &e->network;
     bool gradient_given = n->gradient_ms > 0;
     bool coding = n->coding == SL_SWITCH_AUTO ? !gradient_given : n->coding == SL_SWITCH_ON;
     return (sl_platform){
@@ -32,6 +33,8 @@ sl_platform forecast_platform(const sl_network_config *n, const node_cost *measu
         .compute_ms = (gradient_given ? n->gradient_ms : measured->gradient_ms) +
                       (coding ? measured->coding_ms : 0),
         .speeds = n->speed_count > 0 ? n->speeds : NULL,
+        .drawn = sl_network_draws(n) ? n : NULL,
+        .seed = e->seed,
         .links = n->links.rows > 0 ? &n->links : NULL,
     };
 }

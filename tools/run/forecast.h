@@ -17,7 +17,7 @@ node_cost forecast_measured(const sl_record *records, size_t count, const sl_tas
 bool forecast_is_wanted(const sl_network_config *network);
 /* The experiment's links and nodes. `measured` fills in the times that the experiment does not
  * give. */
-sl_platform forecast_platform(const sl_network_config *network, const node_cost *measured);
+sl_platform forecast_platform(const sl_experiment *experiment, const node_cost *measured);
 
 /* The file of a run folder that holds its messages (starling/timeline.h). */
 enum { TIMELINE_PATH_MAX = SL_PATH_MAX + 16 };
