@@ -87,11 +87,11 @@ static const char *const pairings[] = {"random", "cyclic", NULL};
 static const char *const initiators[] = {"all", "bipartite", NULL};
 static const char *const averages[] = {"after", "beside", NULL};
 static const sl_key keys[] = {
-    {SL_OWN_CHOICE(pairing, pairings), .fallback = "\"random\"",
+    {SL_OWN_CHOICE(pairing, pairings), .is_later = true, .fallback = "\"random\"",
      .help = "whom a node asks for an average: a random neighbour, or each in turn (cyclic)"},
-    {SL_OWN_CHOICE(initiators, initiators), .fallback = "\"all\"",
+    {SL_OWN_CHOICE(initiators, initiators), .is_later = true, .fallback = "\"all\"",
      .help = "who asks: all nodes, or those of rank 0's side of a bipartite graph"},
-    {SL_OWN_CHOICE(average, averages), .fallback = "\"after\"",
+    {SL_OWN_CHOICE(average, averages), .is_later = true, .fallback = "\"after\"",
      .help = "when a node asks: after its gradient, or beside it, while it is computed"},
     SL_KEYS_END,
 };

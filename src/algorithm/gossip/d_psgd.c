@@ -95,7 +95,7 @@ static int check_edges(const sl_algorithm_config *config, const sl_topology *top
 static const sl_async_rule stale = {
     .pattern = SL_PATTERN_VERSIONS, .version = newest_version, .sends_first = true};
 static const sl_key staleness_key[] = {
-    {SL_OWN_U64(staleness, 0, 1e6), .fallback = "0",
+    {SL_OWN_U64(staleness, 0, 1e6), .is_later = true, .fallback = "0",
      .help = "how many rounds older than the own a neighbour's model may be; 0 = none: all go in "
              "rounds"},
     SL_KEYS_END,

@@ -80,14 +80,15 @@ static int check_rows(const sl_algorithm_config *config, const sl_topology *topo
     (void)config;
     return !sl_topology_is_endless(topology)
                ? 0
-               : sl_fail(error, SL_EINVAL,
-                         "algorithm.overlap_rounds: needs a topology that repeats, and this one has "
-                         "other edges in every round for ever; take a fixed one, or a schedule");
+               : sl_fail(
+                     error, SL_EINVAL,
+                     "algorithm.overlap_rounds: needs a topology that repeats, and this one has "
+                     "other edges in every round for ever; take a fixed one, or a schedule");
 }
 
 static const sl_async_rule late = {.pattern = SL_PATTERN_VERSIONS, .version = sent_before};
 static const sl_key overlap_key[] = {
-    {SL_OWN_U64(overlap_rounds, 0, 1000), .fallback = "0",
+    {SL_OWN_U64(overlap_rounds, 0, 1000), .is_later = true, .fallback = "0",
      .help = "rounds after which what was sent is added; 0 = none: all go in rounds"},
     SL_KEYS_END,
 };
