@@ -371,8 +371,9 @@ typedef enum sl_stable_by {
 
 /* What a node of an asynchronous algorithm exchanges, and what it waits for. */
 typedef enum sl_pattern {
-    SL_PATTERN_PAIRS,   /* averages with one neighbour at a time */
-    SL_PATTERN_VERSIONS /* a vector in each round; of each neighbour one that it has published */
+    SL_PATTERN_PAIRS,    /* averages with one neighbour at a time */
+    SL_PATTERN_VERSIONS, /* a vector in each round; of each neighbour one that it has published */
+    SL_PATTERN_COMMITS   /* gradients to a server, its model back */
 } sl_pattern;
 
 /* How an algorithm runs where nodes do not go in rounds that all share: its one stage has a vector
@@ -388,6 +389,10 @@ typedef struct sl_async_rule {
      * of the newest there can be: of nobody. SL_VERSION_NONE: none yet. */
     uint64_t (*version)(const sl_state *s, uint64_t t, uint64_t newest);
     bool sends_first; /* the first model is version 0 */
+    /* commits, at the server: may this node have the model, and begin its next gradient? clocks
+     * (nodes): commits of each. in_turn: nodes commit one after the other, by rank. */
+    bool (*may_begin)(const sl_state *s, const uint64_t *clocks, uint32_t rank);
+    bool in_turn;
 } sl_async_rule;
 #define SL_VERSION_NONE UINT64_MAX
 

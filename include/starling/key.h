@@ -25,7 +25,8 @@ typedef enum sl_key_type {
     SL_KEY_REAL_OR_SETS,    /* double, or lists of ranks: sl_rank_sets at count_offset */
     SL_KEY_CHOICE_OR_REALS, /* an enum, or a list by rank: sl_reals at count_offset */
     SL_KEY_PARAMETER, /* double; NaN: "auto", what is usual for the algorithm, or choices[0] */
-    SL_KEY_COUNT,     /* uint64_t; SL_COUNT_AUTO: "auto", what is usual for the algorithm */
+    SL_KEY_COUNT,     /* uint64_t; SL_COUNT_AUTO: "auto", what is usual for the algorithm, or
+                         choices[0] */
     SL_KEY_REALS,     /* double[], rising, with a size_t count */
     SL_KEY_FACTORS,   /* double[], in any order, with a size_t count */
     SL_KEY_ROWS,      /* sl_number_rows */

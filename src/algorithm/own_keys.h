@@ -50,6 +50,10 @@ extern const char *const sl_clips[];
         SL_OWN_U32(trim, 0, SL_NODES_MAX),                                                         \
             .fallback = "1", .help = "trimmed-mean: values that are cut off at each end"           \
     }
+extern const char *const sl_unbounded[];
+#define SL_ROW_STALENESS                                                                           \
+    SL_OWN(staleness), .type = SL_KEY_COUNT, SL_KEY_BETWEEN(0, 1e6), .is_later = true,             \
+                       .choices = sl_unbounded, .fallback = "0"
 #define SL_ROW_RANK                                                                                \
     SL_OWN_U32(rank, 1, 1e6), .fallback = "2", .help = "columns of a matrix's two factors"
 #define SL_ROW_START                                                                               \

@@ -17,7 +17,10 @@ bool sl_async_runs(const sl_algorithm_config *config) {
 }
 
 static const sl_async_pattern *pattern_of(const sl_async *n) {
-    return n->algorithm->async->pattern == SL_PATTERN_PAIRS ? &sl_async_pairs : &sl_async_versions;
+    static const sl_async_pattern *const patterns[] = {[SL_PATTERN_PAIRS] = &sl_async_pairs,
+                                                       [SL_PATTERN_VERSIONS] = &sl_async_versions,
+                                                       [SL_PATTERN_COMMITS] = &sl_async_commits};
+    return patterns[n->algorithm->async->pattern];
 }
 
 /* ---- opening and closing ---- */
@@ -52,7 +55,9 @@ static bool allocate_messages(sl_async *n) {
     n->newest = calloc(peers + 1u, sizeof *n->newest);
     n->heard = calloc(peers + 1u, sizeof *n->heard);
     n->chosen = calloc(peers + 1u, sizeof *n->chosen);
-    return n->room != NULL && n->newest != NULL && n->heard != NULL && n->chosen != NULL;
+    n->served.come = calloc(peers + 1u, sizeof *n->served.come);
+    return n->served.come != NULL && n->room != NULL && n->newest != NULL && n->heard != NULL &&
+           n->chosen != NULL;
 }
 
 static int open_codec(sl_async *n, sl_error *error) {
@@ -73,8 +78,23 @@ static int no_memory(const sl_async *n, sl_error *error) {
                             n->settings.rank, n->settings.dimension);
 }
 
+/* A server's are all others; without edges, the others' is the server. */
+static uint32_t list_peers(sl_async *n) {
+    const uint32_t server = (uint32_t)n->state.config->server, nodes = n->state.nodes;
+    if (n->algorithm->route == SL_ROUTE_TOPOLOGY)
+        return sl_topology_peers(n->settings.topology, n->settings.rank, &n->peers);
+    n->peers = n->all_peers = calloc(nodes, sizeof *n->all_peers);
+    uint32_t count = 0;
+    for (uint32_t i = 0; n->peers != NULL && i < nodes; i++)
+        if (i != n->settings.rank && (i == server || n->settings.rank == server))
+            n->all_peers[count++] = i;
+    return count;
+}
+
 static int open_all(sl_async *n, sl_error *error) {
-    const uint32_t count = sl_topology_peers(n->settings.topology, n->settings.rank, &n->peers);
+    const uint32_t count = list_peers(n);
+    if (n->peers == NULL)
+        return no_memory(n, error);
     int result = sl_algorithm_check_shapes(n->state.config, &n->state.shapes, error);
     if (result == 0)
         result = open_codec(n, error);
@@ -143,6 +163,11 @@ void sl_async_close(sl_async **node) {
     free(n->newest);
     free(n->heard);
     free(n->chosen);
+    free(n->served.clocks);
+    free(n->served.waits);
+    free(n->served.answers);
+    free(n->served.come);
+    free(n->all_peers);
     free(n);
     *node = NULL;
 }
@@ -161,7 +186,7 @@ bool sl_async_exchanges(const sl_async *n) {
     return sl_algorithm_exchanges(n->algorithm, n->state.config, n->state.round);
 }
 
-static void begin_round(sl_async *n, sl_async_update *update) {
+void sl_async_begin_round(sl_async *n, sl_async_update *update) {
     sl_state *s = &n->state;
     s->round++;
     s->last_sgd = s->sgd;
@@ -192,7 +217,7 @@ int sl_async_end_round(sl_async *n, void (*hook)(sl_state *s, size_t from, size_
                             "(learning rate %g): lower optimizer.learning_rate",
                             (double)n->state.sgd.learning_rate);
     if (!update->finished)
-        begin_round(n, update);
+        sl_async_begin_round(n, update);
     return 0;
 }
 
@@ -271,9 +296,10 @@ void sl_async_count_sent(sl_async *n, uint64_t bytes, bool begins, bool silent,
 }
 
 /* The one codec so far is identity's, which cannot fail and needs no buffer. */
-sl_payload sl_async_encode(sl_async *n, uint64_t number, uint32_t step, uint32_t part) {
+sl_payload sl_async_encode(sl_async *n, const float *vector, uint64_t number, uint32_t step,
+                           uint32_t part) {
     const sl_message message = {n->settings.seed, number, n->settings.rank, step};
-    const sl_source source = {.vector = n->algorithm->stages[0].vector(&n->state)};
+    const sl_source source = {.vector = vector};
     sl_payload payload = {NULL, 0};
     int result = part == 0 ? sl_encoder_begin(n->encoder, &message, &source) : 0;
     if (result == 0)
@@ -307,7 +333,10 @@ static int take(sl_async *n, const sl_async_event *event, sl_async_update *updat
     case SL_ASYNC_START:
         if (n->algorithm->start != NULL)
             n->algorithm->start(&n->state, n->settings.dimension);
-        begin_round(n, update);
+        if (pattern_of(n)->start != NULL)
+            pattern_of(n)->start(n);
+        else
+            sl_async_begin_round(n, update);
         return 0;
     case SL_ASYNC_GRADIENT:
         return take_gradient(n, event->loss, error);

@@ -2,12 +2,13 @@
  * machine beside starling/node.h, which goes in rounds that all nodes share.
  *
  * A node does its own `rounds` gradients. What it sends, what it waits for and when it applies what
- * came follows one of two patterns (starling/algorithm.h):
+ * came follows one of three patterns (starling/algorithm.h):
  *
  *   pairs     ad-psgd: it asks one neighbour for an average with each gradient, and answers others
  *             between two of its own changes (averager.h, pairs.c)
  *   versions  d-psgd with staleness, sgp with overlap: it publishes a vector in each round, and
  *             takes of each neighbour the version that the rule names (versions.c)
+ *   commits   ssp, round-robin: it gives its gradients to a server, whose model it gets (commits.c)
  *
  *   START           -> compute
  *   GRADIENT        -> messages

@@ -77,7 +77,7 @@ static bool next(sl_async *n, sl_async_part *out, sl_row *to) {
                            .tells = m.step == SL_AVERAGER_ANSWER && m.part + 1 == n->parts,
                            .scalar = 1};
     if (!out->silent)
-        out->payload = sl_async_encode(n, m.event, m.step, m.part);
+        out->payload = sl_async_encode(n, n->state.x, m.event, m.step, m.part);
     return true;
 }
 

@@ -21,6 +21,16 @@ typedef struct sl_publication {
     double scalar;   /* in its headers */
 } sl_publication;
 
+/* What the server of commits keeps. */
+typedef struct sl_service {
+    uint64_t *clocks;            /* (nodes) commits of each; NULL: this node is no server */
+    bool *waits;                 /* (nodes) has it committed, and not got the model since? */
+    uint32_t *answers;           /* (answer_count, nodes) who gets the model next */
+    uint32_t answer_count, sent; /* sent: parts of the first one's */
+    uint32_t *come;              /* (inbox.peer_count) parts of the commit under way */
+    uint32_t turn;               /* whose commit is next, where they go in turn */
+} sl_service;
+
 struct sl_async {
     sl_node_settings settings;
     const sl_algorithm *algorithm;
@@ -30,7 +40,8 @@ struct sl_async {
     sl_encoder *encoder;
     sl_decoder *decoder;
     uint32_t parts;        /* of a message */
-    const uint32_t *peers; /* (inbox.peer_count) borrowed from the topology */
+    const uint32_t *peers; /* (inbox.peer_count) borrowed from the topology, or all_peers */
+    uint32_t *all_peers;   /* of those without edges; else NULL */
     sl_inbox inbox;
     sl_part *room; /* (most in-neighbours) those that are combined */
     sl_gradient_phase gradient;
@@ -47,11 +58,15 @@ struct sl_async {
     uint64_t *newest; /* (inbox.peer_count) whole message of each peer */
     bool *heard;      /* (inbox.peer_count) has a whole message of it come? */
     uint64_t *chosen; /* (inbox.peer_count) what was combined last of it */
+    /* commits: `out` is the gradient */
+    sl_service served;
+    uint32_t come; /* parts of the server's model */
 };
 
 /* What differs between patterns. A hook that is NULL does nothing. */
 typedef struct sl_async_pattern {
     int (*open)(sl_async *n, sl_error *error);
+    void (*start)(sl_async *n);    /* in place of the first `begin` */
     void (*begin)(sl_async *n);    /* a round's gradient runs */
     void (*gradient)(sl_async *n); /* and is held now */
     int (*received)(sl_async *n, uint32_t slot, const sl_async_event *event, sl_error *error);
@@ -62,12 +77,14 @@ typedef struct sl_async_pattern {
     int (*advance)(sl_async *n, bool turn, sl_async_update *update, sl_error *error);
     int (*drain)(sl_async *n, sl_error *error);
 } sl_async_pattern;
-extern const sl_async_pattern sl_async_pairs, sl_async_versions;
+extern const sl_async_pattern sl_async_pairs, sl_async_versions, sl_async_commits;
 
 /* The held gradient is applied: by `hook`, element by element, where it is not NULL. The next round
  * begins. */
 int sl_async_end_round(sl_async *n, void (*hook)(sl_state *s, size_t from, size_t count),
                        sl_async_update *update, sl_error *error);
+/* The next round's gradient may be taken. */
+void sl_async_begin_round(sl_async *n, sl_async_update *update);
 /* Does this round's gradient come with an exchange? */
 bool sl_async_exchanges(const sl_async *n);
 /* Runs the hook over all elements, block by block. NULL: nothing. */
@@ -81,8 +98,9 @@ sl_part sl_async_part_of(const sl_async *n, uint32_t peer, const sl_arrival *a, 
 /* Combines the first `count` of n->room over the elements of `part`. */
 int sl_async_combine(sl_async *n, float self_weight, uint32_t count, uint32_t part,
                      sl_error *error);
-/* The next part of a message of the stage's vector; parts 0, 1, ... in order. */
-sl_payload sl_async_encode(sl_async *n, uint64_t number, uint32_t step, uint32_t part);
+/* The next part of a message of the vector; parts 0, 1, ... in order. */
+sl_payload sl_async_encode(sl_async *n, const float *vector, uint64_t number, uint32_t step,
+                           uint32_t part);
 void sl_async_count_sent(sl_async *n, uint64_t bytes, bool begins, bool silent, uint32_t receivers);
 
 #endif

@@ -45,14 +45,19 @@ static sl_row out_row(const sl_async *n) {
     return sl_topology_out(n->settings.topology, number, n->settings.rank);
 }
 
+static const float *published(const sl_async *n) {
+    return n->algorithm->stages[0].vector(&n->state);
+}
+
 static bool next(sl_async *n, sl_async_part *out, sl_row *to) {
     if (is_out(n))
         return false;
     *to = out_row(n);
-    *out = (sl_async_part){.number = n->out.number,
-                           .part = n->out.sent,
-                           .scalar = n->out.scalar,
-                           .payload = sl_async_encode(n, n->out.number, 0, n->out.sent)};
+    *out =
+        (sl_async_part){.number = n->out.number,
+                        .part = n->out.sent,
+                        .scalar = n->out.scalar,
+                        .payload = sl_async_encode(n, published(n), n->out.number, 0, n->out.sent)};
     return true;
 }
 

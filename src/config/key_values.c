@@ -25,7 +25,7 @@ void sl_key_allowed(const sl_key *k, char *out, size_t bytes) {
                                         [SL_KEY_REAL] = "a number",
                                         [SL_KEY_REAL_OR_SETS] = "lists of ranks, or a number",
                                         [SL_KEY_PARAMETER] = "or a number",
-                                        [SL_KEY_COUNT] = "\"auto\", or an integer",
+                                        [SL_KEY_COUNT] = "or an integer",
                                         [SL_KEY_REALS] = "a rising list of numbers",
                                         [SL_KEY_FACTORS] = "a list of numbers",
                                         [SL_KEY_ROWS] = "a list of equally long lists of numbers",
@@ -41,7 +41,7 @@ void sl_key_allowed(const sl_key *k, char *out, size_t bytes) {
                      k->max);
         return;
     }
-    if (k->type == SL_KEY_PARAMETER)
+    if (k->type == SL_KEY_PARAMETER || k->type == SL_KEY_COUNT)
         at = (size_t)snprintf(out, bytes, "\"%s\", ", word_of(k));
     at += (size_t)snprintf(out + at, bytes - at, "%s", kinds[k->type]);
     bool real = k->type == SL_KEY_REAL || k->type == SL_KEY_REAL_OR_SETS ||
@@ -112,7 +112,7 @@ static bool read_server(const sl_key *k, int64_t *out, json_t *value) {
 }
 
 static bool read_count(const sl_key *k, uint64_t *out, json_t *value) {
-    const bool is_auto = is_text(value, "auto");
+    const bool is_auto = is_text(value, word_of(k));
     if (!is_auto && !in_range(k, value, true))
         return false;
     *out = is_auto ? SL_COUNT_AUTO : (uint64_t)json_integer_value(value);
@@ -386,7 +386,7 @@ json_t *sl_key_write(const sl_key *k, const sl_experiment *experiment) {
                                              : json_real(*(const double *)field);
     case SL_KEY_COUNT:
         return *(const uint64_t *)field == SL_COUNT_AUTO
-                   ? json_string("auto")
+                   ? json_string(word_of(k))
                    : json_integer((json_int_t) * (const uint64_t *)field);
     case SL_KEY_ROWS:
         return write_rows((const sl_number_rows *)field);

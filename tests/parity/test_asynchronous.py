@@ -22,11 +22,11 @@ PLAIN = {"learning_rate": 0.2}
 NESTEROV = {"learning_rate": 0.03, "momentum": 0.9, "nesterov": True, "weight_decay": 0.01}
 
 
-def problem_of(graph):
-    return dpsgd.problem(graph.n, 12, 20, False, 41)
+def problem_of(graph, same_start=False):
+    return dpsgd.problem(graph.n, 12, 20, same_start, 41)
 
 
-def run(scene, graph, algorithm, optimizer, network=None, seed=SEED, **more):
+def run(scene, graph, algorithm, optimizer, network=None, seed=SEED, same_start=False, **more):
     """{round: {rank: model}}, weights, and the summary."""
     experiment = {
         "rounds": ROUNDS,
@@ -39,7 +39,7 @@ def run(scene, graph, algorithm, optimizer, network=None, seed=SEED, **more):
         **more,
     }
     with tempfile.TemporaryDirectory(prefix="starling-asynchronous-") as folder:
-        out, _ = _simulate.sim(scene.starling, folder, problem_of(graph), experiment)
+        out, _ = _simulate.sim(scene.starling, folder, problem_of(graph, same_start), experiment)
         models, weights = models_by_rank(out)
         summary = read_json(f"{out}/summary.json")
         summary["ends"] = {line["node"]: line.get("virtual_s") for line in summary["per_node"]}
@@ -229,12 +229,48 @@ def test_no_overlap_is_sgp(scene):
     check(apart_by_rank(late, plain) == 0, "they differ")
 
 
+# ---- a server whose model nodes change one by one ----
+
+DECAY = {"learning_rate": 0.1, "weight_decay": 0.05}
+
+
+def test_ssp_and_round_robin_are_the_papers(scene):
+    graph = ring(8)
+    for more, options in (
+        ({"name": "ssp", "staleness": 0}, {"staleness": 0}),
+        ({"name": "ssp", "staleness": 2}, {"staleness": 2}),
+        ({"name": "ssp", "staleness": "unbounded", "server": 3}, {"staleness": None, "server": 3}),
+        ({"name": "round-robin"}, {"staleness": None, "in_turn": True}),
+    ):
+        for optimizer, latency in ((PLAIN, 0), (DECAY, 2)):
+            compute = drawn_times(8, 2, 17)
+            network = {"compute_ms": compute, "latency_ms": latency}
+            found, _, _ = run(scene, graph, more, optimizer, network)
+            expected = asynchronous.served(
+                problem_of(graph), optimizer, ROUNDS, times_of(compute, 8),
+                latency=round(1e6 * latency), **options,
+            )
+            same(found, expected, f"{more} latency {latency}")
+
+
+def test_no_staleness_is_c_sgd(scene):
+    """To rounding: n steps, and not one with the mean."""
+    graph = ring(8)
+    plain, _, _ = run(scene, graph, of("parameter-server"), DECAY, same_start=True)
+    for network in (None, {"compute_ms": drawn_times(8, 2, 17), "latency_ms": 1}):
+        bounded, _, _ = run(scene, graph, of("ssp"), DECAY, network, same_start=True)
+        apart = apart_by_rank(bounded, plain)
+        check(apart < TOLERANCE, f"differs by {apart}")
+
+
 # ---- all of them ----
 
 EACH = (
     (of("ad-psgd"), ring(8)),
     (of("d-psgd", staleness=2), ring(8)),
     (of("sgp", overlap_rounds=2), digraph()),
+    (of("ssp", staleness=3), ring(8)),
+    (of("round-robin"), ring(8)),
 )
 
 
@@ -246,7 +282,7 @@ def test_final_average_takes_in_what_is_on_its_way(scene):
         found, _, _ = run(scene, graph, algorithm, still, network, final_average=True)
         mean = problem_of(graph)[2].mean(axis=0)
         apart = max(abs(x - mean).max() for x in found[ROUNDS].values())
-        if algorithm["name"] != "d-psgd":  # stale averages do not keep the mean
+        if algorithm["name"] in ("ad-psgd", "sgp"):  # others do not keep the mean
             check(apart < 1e-5, f"{algorithm}: the average is {apart} off")
         rows = np.array(list(found[ROUNDS].values()))
         check(abs(rows - rows[0]).max() == 0, f"{algorithm}: models are not equal")
@@ -278,6 +314,8 @@ def test_wrong_settings(scene):
         ({"algorithm": stale, "topology": one_peer}, "algorithm.staleness: 2 needs the same edges"),
         ({"algorithm": pairs, "network": {"compute_ms": [[1, 2]]}}, "compute_ms[0]: has 2 times, t"),
         ({"algorithm": pairs, "checkpoint": {"every": 5}}, "checkpoint.every: algorithm 'ad-psgd'"),
+        ({"algorithm": of("ssp", server="sharded")}, "algorithm.server: \"sharded\", but ssp has one"),
+        ({"algorithm": of("ssp"), "optimizer": {"momentum": 0.9}}, "is defined without momentum"),
         ({"algorithm": stale, "faults": {"leave": [{"node": 1, "round": 3}]}}, "faults: "),
         (
             {"algorithm": of("d-psgd", variant="combine-while-adapt", staleness=1)},

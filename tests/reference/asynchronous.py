@@ -156,3 +156,74 @@ def overlapping_sgp(slots, problem, optimizer, rounds, tau):
         for i in range(n):
             models[i].append(x[i].copy())
     return models, weight, sum((p @ w).sum() for p, _, w in sent[rounds - tau:]) if tau else 0
+
+
+def served(problem, optimizer, rounds, times, staleness, server=0, latency=0, in_turn=False):
+    """Ho et al. 2013; staleness None: unbounded. in_turn: Chen, Wang, Li 2019. Commits change the
+    server's model at once; a node has the model when its next gradient may begin, and its round is
+    over then."""
+    x0 = problem[2].astype(float)
+    x, n, nodes = x0[server].copy(), len(x0), steps_of(problem, optimizer)
+    pulled, models = [None] * n, [[x0[i].copy()] for i in range(n)]
+    clocks, waits, early, turn = [0] * n, set(range(n)), {}, 0
+    heap, count = [], 0
+
+    def later(i):
+        return 0 if i == server else latency
+
+    def push(at, kind, i, what):
+        nonlocal count
+        count += 1
+        heapq.heappush(heap, (at, kind, i, count, what))
+
+    def commit(i, g):
+        nonlocal x
+        x = x - nodes[i].rate / n * g
+        clocks[i] += 1
+        waits.add(i)
+
+    def go_on(now):
+        """True: somebody did."""
+        nonlocal turn
+        applied = in_turn and turn in early
+        if applied:
+            commit(turn, early.pop(turn))
+            turn = (turn + 1) % n
+        allowed = [i for i in sorted(waits)
+                   if staleness is None or clocks[i] - min(clocks) <= staleness]
+        for i in allowed:
+            waits.discard(i)
+            push(now + later(i), ARRIVES, i, x.copy())
+        return applied or bool(allowed)
+
+    def take_model(now, i, model):
+        if pulled[i] is not None:
+            models[i].append(model.copy())
+        pulled[i] = model
+        if len(models[i]) <= rounds:
+            push(now + times[i](len(models[i])), ENDS, i, None)
+
+    def take_gradient(i, g):
+        if in_turn:
+            early[i] = g
+        else:
+            commit(i, g)
+
+    while go_on(0):
+        pass
+    while heap:
+        now = heap[0][0]
+        while heap and heap[0][0] == now:
+            _, kind, i, _, what = heapq.heappop(heap)
+            if kind == ENDS:
+                g = nodes[i].gradient(pulled[i]) + nodes[i].decay * pulled[i]
+                push(now + later(i), ARRIVES, i, ("commit", g))
+            elif isinstance(what, tuple):
+                take_gradient(i, what[1])
+            else:
+                take_model(now, i, what)
+        while go_on(now):
+            while heap and heap[0][:2] == (now, ARRIVES):
+                _, _, i, _, what = heapq.heappop(heap)
+                take_model(now, i, what)
+    return models

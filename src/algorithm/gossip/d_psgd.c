@@ -94,10 +94,11 @@ static int check_edges(const sl_algorithm_config *config, const sl_topology *top
 
 static const sl_async_rule stale = {
     .pattern = SL_PATTERN_VERSIONS, .version = newest_version, .sends_first = true};
+const char *const sl_unbounded[] = {"unbounded", NULL};
 static const sl_key staleness_key[] = {
-    {SL_OWN_U64(staleness, 0, 1e6), .is_later = true, .fallback = "0",
-     .help = "how many rounds older than the own a neighbour's model may be; 0 = none: all go in "
-             "rounds"},
+    {SL_ROW_STALENESS,
+     .help = "d-psgd: how many rounds older than the own a neighbour's model may be; ssp: how many "
+             "gradients a node may be ahead of the slowest; 0 = none"},
     SL_KEYS_END,
 };
 

@@ -1,0 +1,68 @@
+/* ssp.c - a server's model that nodes change one by one, without rounds that all share.
+ *
+ *   ssp:          Ho et al., "More Effective Distributed ML via a Stale Synchronous Parallel
+ *                 Parameter Server", NeurIPS 2013
+ *   round-robin:  Chen, Wang, Li, "Round-Robin Synchronization: Mitigating Communication
+ *                 Bottlenecks in Parameter Servers", INFOCOM 2019
+ *
+ *   node i commits g_i(xhat_i):  x <- x - (gamma/n) g_i;  then it gets xhat_i <- x, and begins
+ *
+ * ssp: at once, and node i gets the model when no node's commits are more than `staleness` fewer
+ * than its own. 0 is C-SGD to rounding (BSP); "unbounded": Hogwild's order (ASP). round-robin: node
+ * 0, 1, ..., n - 1, 0, ... commit in turn, so that each gradient is n - 1 commits old. gamma/n: the
+ * staleness does not change the rate. A node's learning rate is that of its own round. Memory
+ * beside x, g: the server's model, there. Wire: 32 d bits each way with a gradient.
+ */
+#include "algorithm/algorithms.h"
+#include "algorithm/own_keys.h"
+
+enum { SERVED = 0 }; /* of the server's sl_state.extra: the model that all change */
+
+static void regularize(sl_state *s) {
+    sl_regularize(s, s->x, 0, s->dimension);
+}
+
+/* A part of a gradient, with the weight -gamma/n. */
+static void commit(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
+    float *x = s->extra[SERVED] + from;
+    sl_mix_into(s, x, x, mix, mix->self_weight, 1, 0, count);
+}
+
+static bool is_near(const sl_state *s, const uint64_t *clocks, uint32_t rank) {
+    uint64_t least = clocks[0];
+    for (uint32_t i = 1; i < s->nodes; i++)
+        least = clocks[i] < least ? clocks[i] : least;
+    return clocks[rank] - least <= s->config->staleness;
+}
+
+static bool always(const sl_state *s, const uint64_t *clocks, uint32_t rank) {
+    (void)s, (void)clocks, (void)rank;
+    return true;
+}
+
+static int check_server(const sl_algorithm_config *config, const sl_topology *topology,
+                        sl_error *error) {
+    (void)topology;
+    return config->server != SL_SERVER_SHARDED
+               ? 0
+               : sl_fail(error, SL_EINVAL,
+                         "algorithm.server: \"sharded\", but %s has one server; give its rank",
+                         config->name);
+}
+
+static const sl_stage gradients[] = {
+    {.plain = true, .vector = sl_publish_gradient, .combine = commit}};
+static const sl_async_rule bounded = {.pattern = SL_PATTERN_COMMITS, .may_begin = is_near},
+                           by_turns = {
+                               .pattern = SL_PATTERN_COMMITS, .may_begin = always, .in_turn = true};
+static const sl_key staleness_key[] = {
+    {SL_ROW_STALENESS},
+    SL_KEYS_END,
+};
+
+#define SERVER                                                                                     \
+    .route = SL_ROUTE_SERVER, .stable_by = SL_STABLE_UNKNOWN, .check = check_server,               \
+    .take_gradient = regularize, .stages = gradients, .stage_count = 1
+
+const sl_algorithm sl_ssp = {.name = "ssp", SERVER, .keys = staleness_key, .async = &bounded};
+const sl_algorithm sl_round_robin = {.name = "round-robin", SERVER, .async = &by_turns};

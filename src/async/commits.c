@@ -1,0 +1,247 @@
+/* commits.c - gradients to a server, and its model back; see async.h and algorithm/centralized.
+ *
+ * A node commits a gradient, and its round is over when the model comes that its next one is taken
+ * at. The server is one of the nodes, and does without messages to itself. It applies a commit part
+ * by part as it comes; where nodes commit in turn it keeps those that are early. Whom the rule lets
+ * go on gets the model in TURN, by rank.
+ */
+#include <stdlib.h>
+
+#include "async/state.h"
+#include "starling/steps.h"
+
+enum { COMMIT, ANSWER }; /* steps */
+
+static bool serves(const sl_async *n) {
+    return n->served.clocks != NULL;
+}
+
+static bool in_turn(const sl_async *n) {
+    return n->algorithm->async->in_turn;
+}
+
+static int open(sl_async *n, sl_error *error) {
+    sl_service *service = &n->served;
+    n->out.sent = n->parts;
+    if ((uint32_t)n->state.config->server != n->settings.rank)
+        return 0;
+    service->clocks = calloc(n->state.nodes, sizeof *service->clocks);
+    service->waits = calloc(n->state.nodes, sizeof *service->waits);
+    service->answers = calloc(n->state.nodes, sizeof *service->answers);
+    n->state.extra[0] = n->settings.vec->allocate(n->settings.dimension);
+    if (service->clocks == NULL || service->waits == NULL || service->answers == NULL ||
+        n->state.extra[0] == NULL)
+        return sl_fail(error, SL_ENOMEM, "node %u: out of memory for the model that it serves",
+                       n->settings.rank);
+    return 0;
+}
+
+/* All pull the first model. */
+static void start(sl_async *n) {
+    if (!serves(n))
+        return;
+    sl_copy(&n->state, n->state.extra[0], n->state.x, n->settings.dimension);
+    for (uint32_t i = 0; i < n->state.nodes; i++)
+        n->served.waits[i] = true;
+}
+
+/* ---- the server ---- */
+
+static int commit_part(sl_async *n, uint32_t rank, const sl_arrival *a, sl_error *error) {
+    const sl_sgd sgd = sl_optimizer_at(n->settings.optimizer, a->exchange, n->settings.rounds);
+    n->room[0] = sl_async_part_of(n, rank, a, -sgd.learning_rate / (float)n->state.nodes);
+    const int result = sl_async_combine(n, 1, 1, a->part, error);
+    if (a->part + 1 == n->parts) {
+        n->served.clocks[rank] = a->exchange;
+        n->served.waits[rank] = true;
+    }
+    return result;
+}
+
+static int commit_own(sl_async *n, sl_error *error) {
+    int result = 0;
+    for (uint32_t part = 0; part < n->parts && result == 0; part++) {
+        const sl_arrival a = {.exchange = n->state.round,
+                              .part = part,
+                              .payload =
+                                  sl_async_encode(n, n->state.g, n->state.round, COMMIT, part)};
+        result = commit_part(n, n->settings.rank, &a, error);
+    }
+    n->out.open = false;
+    return result;
+}
+
+/* Is all of this node's commit here, which its turn has not come for? */
+static bool is_kept(const sl_async *n, uint32_t rank) {
+    return rank == n->settings.rank ? n->out.open
+                                    : n->inbox.queues[sl_async_slot(n, rank)].count == n->parts;
+}
+
+static int commit_kept(sl_async *n, uint32_t rank, sl_error *error) {
+    int result = 0;
+    if (rank == n->settings.rank)
+        return commit_own(n, error);
+    sl_queue *queue = &n->inbox.queues[sl_async_slot(n, rank)];
+    for (uint32_t part = 0; part < n->parts && result == 0; part++) {
+        const sl_arrival *a = sl_queue_first(queue);
+        result = commit_part(n, rank, a, error);
+        sl_inbox_release(&n->inbox, a->token);
+        sl_queue_drop_first(queue);
+    }
+    return result;
+}
+
+static int take_commit(sl_async *n, uint32_t slot, const sl_async_event *e, sl_error *error) {
+    const sl_arrival a = {
+        .exchange = e->part.number, .part = e->part.part, .payload = e->part.payload};
+    const uint32_t next = in_turn(n) ? n->inbox.queues[slot].count : n->served.come[slot];
+    if (!serves(n) || e->part.number != n->served.clocks[e->peer] + 1 || e->part.part != next)
+        return sl_fail_edge(error, SL_EPROTO, e->peer, n->settings.rank, n->state.round,
+                            "a part of a gradient came that is not the next one");
+    if (in_turn(n))
+        return sl_async_keep(n, slot, e, error);
+    n->served.come[slot] = (next + 1) % n->parts;
+    const int result = commit_part(n, e->peer, &a, error);
+    sl_inbox_refuse(&n->inbox, e->token);
+    return result;
+}
+
+/* ---- the node ---- */
+
+static void gradient(sl_async *n) {
+    if (n->algorithm->take_gradient != NULL)
+        n->algorithm->take_gradient(&n->state);
+    n->out =
+        (sl_publication){.number = n->state.round, .sent = serves(n) ? n->parts : 0, .open = true};
+}
+
+static int take_answer(sl_async *n, const sl_async_event *e, sl_error *error) {
+    size_t from, count;
+    if (serves(n) || e->part.part != n->come || n->out.sent < n->parts)
+        return sl_fail_edge(error, SL_EPROTO, e->peer, n->settings.rank, n->state.round,
+                            "a part of the server's model came that is not the next one");
+    sl_codec_part_range(n->codec, e->part.part, &from, &count);
+    sl_copy(&n->state, n->state.x + from, e->part.payload.data, count);
+    n->come++;
+    sl_inbox_refuse(&n->inbox, e->token);
+    return 0;
+}
+
+static int received(sl_async *n, uint32_t slot, const sl_async_event *e, sl_error *error) {
+    return e->part.step == ANSWER ? take_answer(n, e, error) : take_commit(n, slot, e, error);
+}
+
+static bool next(sl_async *n, sl_async_part *out, sl_row *to) {
+    const sl_service *service = &n->served;
+    if (service->answer_count > 0) {
+        const uint32_t slot = sl_async_slot(n, service->answers[0]);
+        *to = (sl_row){.count = 1, .peers = n->peers + slot};
+        *out = (sl_async_part){.number = service->clocks[service->answers[0]],
+                               .step = ANSWER,
+                               .part = service->sent,
+                               .scalar = 1,
+                               .payload =
+                                   sl_async_encode(n, n->state.extra[0], 0, ANSWER, service->sent)};
+        return true;
+    }
+    if (n->out.sent == n->parts)
+        return false;
+    *to = (sl_row){.count = 1, .peers = n->peers};
+    *out = (sl_async_part){.number = n->out.number,
+                           .step = COMMIT,
+                           .part = n->out.sent,
+                           .scalar = 1,
+                           .payload =
+                               sl_async_encode(n, n->state.g, n->out.number, COMMIT, n->out.sent)};
+    return true;
+}
+
+static int left(sl_async *n, sl_error *error) {
+    sl_service *service = &n->served;
+    (void)error;
+    const bool answers = service->answer_count > 0;
+    uint32_t *sent = answers ? &service->sent : &n->out.sent;
+    size_t from, count;
+    sl_codec_part_range(n->codec, *sent, &from, &count);
+    sl_async_count_sent(n, count * sizeof(float), *sent == 0, false, 1);
+    if (++*sent == n->parts && answers) {
+        service->sent = 0;
+        service->answer_count--;
+        for (uint32_t k = 0; k < service->answer_count; k++)
+            service->answers[k] = service->answers[k + 1];
+    }
+    return 0;
+}
+
+/* ---- going on ---- */
+
+/* The model for its next gradient is here. */
+static int go_on(sl_async *n, sl_async_update *update, sl_error *error) {
+    n->come = 0;
+    n->out.open = false;
+    if (n->gradient == SL_GRADIENT_HELD)
+        return sl_async_end_round(n, NULL, update, error);
+    sl_async_begin_round(n, update);
+    return 0;
+}
+
+static bool may_go_on(const sl_async *n, uint32_t rank) {
+    return n->served.waits[rank] &&
+           n->algorithm->async->may_begin(&n->state, n->served.clocks, rank);
+}
+
+/* The first model goes to all at once; later ones in turn to whoever has just committed. */
+static int grant(sl_async *n, sl_async_update *update, sl_error *error) {
+    int result = 0;
+    for (uint32_t i = 0; i < n->state.nodes && result == 0; i++) {
+        if (!may_go_on(n, i))
+            continue;
+        n->served.waits[i] = false;
+        if (i != n->settings.rank) {
+            n->served.answers[n->served.answer_count++] = i;
+            continue;
+        }
+        sl_copy(&n->state, n->state.x, n->state.extra[0], n->settings.dimension);
+        result = go_on(n, update, error);
+    }
+    return result;
+}
+
+static bool has_work(const sl_async *n) {
+    bool any = in_turn(n) && is_kept(n, n->served.turn);
+    for (uint32_t i = 0; i < n->state.nodes && !any; i++)
+        any = may_go_on(n, i);
+    return any;
+}
+
+static int serve(sl_async *n, sl_async_update *update, sl_error *error) {
+    int result = 0;
+    if (in_turn(n) && is_kept(n, n->served.turn)) {
+        result = commit_kept(n, n->served.turn, error);
+        n->served.turn = (n->served.turn + 1) % n->state.nodes;
+    }
+    if (result == 0)
+        result = grant(n, update, error);
+    update->turn = update->turn || has_work(n);
+    return result;
+}
+
+static int advance(sl_async *n, bool turn, sl_async_update *update, sl_error *error) {
+    if (!serves(n))
+        return n->come == n->parts ? go_on(n, update, error) : 0;
+    int result = 0;
+    if (n->out.open && !in_turn(n))
+        result = commit_own(n, error);
+    if (result == 0 && turn)
+        return serve(n, update, error);
+    update->turn = has_work(n);
+    return result;
+}
+
+const sl_async_pattern sl_async_commits = {.open = open,
+                                           .start = start,
+                                           .gradient = gradient,
+                                           .received = received,
+                                           .next = next,
+                                           .left = left,
+                                           .advance = advance};
