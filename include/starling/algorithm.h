@@ -393,6 +393,8 @@ typedef struct sl_async_rule {
      * (nodes): commits of each. in_turn: nodes commit one after the other, by rank. */
     bool (*may_begin)(const sl_state *s, const uint64_t *clocks, uint32_t rank);
     bool in_turn;
+    /* For what a node waits, and how old what it takes can be: words. */
+    void (*waits_for)(const sl_algorithm_config *config, char *out, size_t bytes);
 } sl_async_rule;
 #define SL_VERSION_NONE UINT64_MAX
 

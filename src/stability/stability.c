@@ -236,7 +236,10 @@ static int refuse(const sl_experiment *e, const sl_algorithm *algorithm, bool wh
                        sl_optimizer_name(e->optimizer.kind));
     if (algorithm->stable_by == SL_STABLE_UNKNOWN ||
         algorithm->own_compressor != SL_COMPRESSOR_IDENTITY)
-        return sl_fail(error, SL_EINVAL, "algorithm '%s' is not linear", algorithm->name);
+        return sl_fail(error, SL_EINVAL,
+                       algorithm->async != NULL ? "nodes of '%s' go at their own times here"
+                                                : "algorithm '%s' is not linear",
+                       algorithm->name);
     const uint64_t slots =
         algorithm->matrix != SL_MATRIX_NONE ? sl_topology_period(e->topology) : 1;
     if (slots * sl_algorithm_interval(algorithm, &e->algorithm) > REPEATS_MAX)

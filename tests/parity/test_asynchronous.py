@@ -311,7 +311,7 @@ def test_wrong_settings(scene):
         ),
         ({"algorithm": pairs, "topology": directed}, "averages both ways, and this topology is di"),
         ({"algorithm": pairs, "topology": one_peer}, "this topology is a schedule of 3"),
-        ({"algorithm": stale, "topology": one_peer}, "algorithm.staleness: 2 needs the same edges"),
+        ({"algorithm": stale, "topology": one_peer}, "algorithm.staleness: it needs the same edges"),
         ({"algorithm": pairs, "network": {"compute_ms": [[1, 2]]}}, "compute_ms[0]: has 2 times, t"),
         ({"algorithm": pairs, "checkpoint": {"every": 5}}, "checkpoint.every: algorithm 'ad-psgd'"),
         ({"algorithm": of("ssp", server="sharded")}, "algorithm.server: \"sharded\", but ssp has one"),
@@ -319,7 +319,7 @@ def test_wrong_settings(scene):
         ({"algorithm": stale, "faults": {"leave": [{"node": 1, "round": 3}]}}, "faults: "),
         (
             {"algorithm": of("d-psgd", variant="combine-while-adapt", staleness=1)},
-            "algorithm.staleness: 1 is for the form adapt-then-combine",
+            "algorithm.staleness: it is for the form adapt-then-combine",
         ),
     ):
         experiment = {

@@ -48,8 +48,8 @@ node_cost forecast_measured(const sl_record *records, size_t ranks, const sl_tas
     return (node_cost){0};
 }
 
-sl_platform forecast_platform(const sl_network_config *network, const node_cost *cost) {
-    (void)network, (void)cost;
+sl_platform forecast_platform(const sl_experiment *experiment, const node_cost *cost) {
+    (void)experiment, (void)cost;
     return (sl_platform){0};
 }
 

@@ -220,12 +220,27 @@ static void say_step(page *p, const trial *t) {
 }
 
 /* How fast plain averaging with W removes differences. */
+/* Whose nodes go at their own times. */
+static void say_waiting(page *p, const trial *t, const sl_algorithm *a) {
+    char text[MEANING_BYTES];
+    if (a->async == NULL)
+        return;
+    a->async->waits_for(&t->plan.config, text, sizeof text);
+    page_say(p, "a node waits for", "%s", text);
+    if (!t->experiment->final_average)
+        page_say(p, "last models", "%s; final_average makes them one",
+                 a->async->pattern == SL_PATTERN_COMMITS ? "are the server's at different times"
+                                                         : "differ as the last averages left them");
+}
+
 static void say_mixing(page *p, const sl_algorithm *a, const sl_topology *topology,
                        const sl_topology_report *r) {
     const bool endless = sl_topology_is_endless(topology);
     char rounds[NAME_BYTES] = "nodes never agree by averaging with this W";
     const double needed =
         r->rho <= GAP_ROUNDING ? r->period : ceil(r->period * log(AGREED) / log(r->rho));
+    if (a->matrix == SL_MATRIX_NONE && a->async != NULL)
+        return;
     if (a->matrix == SL_MATRIX_NONE) {
         page_say(p, "mixing", "exact averages of all; of the topology the number of nodes counts");
         return;
@@ -281,6 +296,7 @@ static void say_what_it_means(page *p, const trial *t, const sl_topology_report 
     page_heading(p, "what it means");
     say_message(p, t);
     say_step(p, t);
+    say_waiting(p, t, sl_algorithm_of(c, NULL));
     say_mixing(p, sl_algorithm_of(c, NULL), t->experiment->topology, r);
     if (c->warmup_ratio > 0 && ends_warm_up(t, &earliest, &last))
         page_say(p, "warm-up",
@@ -302,6 +318,11 @@ static void say_what_it_needs(page *p, const trial *t) {
     if (m.limit > 0)
         snprintf(limit, sizeof limit, "; a process may take %.0f MB", 1e-6 * (double)m.limit);
     page_heading(p, "what it needs");
+    if (sl_experiment_is_asynchronous(t->experiment)) {
+        page_say(p, "the simulator", "%.1f MB%s%s; agents cannot run it yet",
+                 1e-6 * (double)m.simulator, host, limit);
+        return;
+    }
     page_say(p, "one agent", "%.1f MB: vectors %.1f MB%s, data and work %.1f MB, buffers %.1f MB",
              1e-6 * (double)m.agent, 1e-6 * (double)m.vectors, m.on_device ? " on the GPU" : "",
              1e-6 * (double)m.task, 1e-6 * (double)m.buffers);
@@ -437,6 +458,8 @@ static void say_what_to_watch(page *p, const trial *t, const sl_topology_report 
     for (size_t i = 0; i < w.count; i++)
         page_say(p, "warning", "%s", w.texts[i]);
     say_steps(p, t, r);
+    if (sl_experiment_is_asynchronous(t->experiment))
+        return; /* there are no agents to lose */
     page_say(p, "a lost peer", "%s", loss);
     page_say_connections(p, t->experiment);
 }

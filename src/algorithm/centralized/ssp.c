@@ -13,6 +13,8 @@
  * staleness does not change the rate. A node's learning rate is that of its own round. Memory
  * beside x, g: the server's model, there. Wire: 32 d bits each way with a gradient.
  */
+#include <stdio.h>
+
 #include "algorithm/algorithms.h"
 #include "algorithm/own_keys.h"
 
@@ -50,13 +52,30 @@ static int check_server(const sl_algorithm_config *config, const sl_topology *to
                          config->name);
 }
 
+static void bound(const sl_algorithm_config *config, char *out, size_t bytes) {
+    if (config->staleness == SL_COUNT_AUTO)
+        snprintf(out, bytes, "the server's model, whatever others have committed");
+    else
+        snprintf(out, bytes, "nodes that have committed more than %llu gradients less",
+                 (unsigned long long)config->staleness);
+}
+
+static void turn(const sl_algorithm_config *config, char *out, size_t bytes) {
+    (void)config;
+    snprintf(out, bytes, "its turn; a gradient is as many commits old as there are other nodes");
+}
+
 static const sl_stage gradients[] = {
     {.plain = true, .vector = sl_publish_gradient, .combine = commit}};
-static const sl_async_rule bounded = {.pattern = SL_PATTERN_COMMITS, .may_begin = is_near},
-                           by_turns = {
-                               .pattern = SL_PATTERN_COMMITS, .may_begin = always, .in_turn = true};
+static const sl_async_rule bounded = {.pattern = SL_PATTERN_COMMITS,
+                                      .may_begin = is_near,
+                                      .waits_for = bound},
+                           by_turns = {.pattern = SL_PATTERN_COMMITS,
+                                       .may_begin = always,
+                                       .in_turn = true,
+                                       .waits_for = turn};
 static const sl_key staleness_key[] = {
-    {SL_ROW_STALENESS},
+    {SL_ROW_STALENESS, .help = "gradients that a node may be ahead of the slowest"},
     SL_KEYS_END,
 };
 

@@ -14,6 +14,7 @@
  * a node asks with each H-th gradient (SwarmSGD: Nadiradze, Sabour, Davies, Li, Alistarh, NeurIPS
  * 2021).
  */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "algorithm/algorithms.h"
@@ -78,10 +79,18 @@ static int check(const sl_algorithm_config *config, const sl_topology *topology,
     return config->initiators == SL_INITIATORS_BIPARTITE ? check_sides(topology, error) : 0;
 }
 
+static void waits_for(const sl_algorithm_config *config, char *out, size_t bytes) {
+    snprintf(out, bytes, "an average with one neighbour%s, while others may ask it for theirs",
+             config->average == SL_AVERAGE_BESIDE ? ", beside its gradient" : "");
+}
+
 static const sl_stage halves[] = {
     {.in_place = true, .vector = sl_publish_model, .combine = sl_mix_models}};
-static const sl_async_rule pairs = {
-    .pattern = SL_PATTERN_PAIRS, .begin = take_point, .asks = asks, .partner = partner};
+static const sl_async_rule pairs = {.pattern = SL_PATTERN_PAIRS,
+                                    .begin = take_point,
+                                    .asks = asks,
+                                    .partner = partner,
+                                    .waits_for = waits_for};
 
 static const char *const pairings[] = {"random", "cyclic", NULL};
 static const char *const initiators[] = {"all", "bipartite", NULL};

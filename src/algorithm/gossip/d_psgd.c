@@ -22,6 +22,8 @@
  * A driver whose user takes the steps lends a vector v of its own (sl_node_lend): x_i <- sum_j W_ij
  * v_j, and no gradient. v is what both forms would send: an adapted u, or an old x.
  */
+#include <stdio.h>
+
 #include "algorithm/algorithms.h"
 #include "algorithm/mix.h"
 #include "algorithm/own_keys.h"
@@ -76,29 +78,42 @@ int sl_check_not_stale(const sl_algorithm_config *config, const sl_topology *top
     return config->staleness == 0
                ? 0
                : sl_fail(error, SL_EINVAL,
-                         "algorithm.staleness: %llu is for the form adapt-then-combine with the "
-                         "compressor identity; take these, or set it to 0",
-                         (unsigned long long)config->staleness);
+                         "algorithm.staleness: it is for the form adapt-then-combine with the "
+                         "compressor identity; take these, or set it to 0");
 }
 
 static int check_edges(const sl_algorithm_config *config, const sl_topology *topology,
                        sl_error *error) {
+    (void)config;
     return sl_topology_period(topology) == 1
                ? 0
                : sl_fail(error, SL_EINVAL,
-                         "algorithm.staleness: %llu needs the same edges in every round, but this "
+                         "algorithm.staleness: it needs the same edges in every round, but this "
                          "topology is a schedule of %u; take a fixed one, or sgp with "
                          "overlap_rounds",
-                         (unsigned long long)config->staleness, sl_topology_period(topology));
+                         sl_topology_period(topology));
 }
 
-static const sl_async_rule stale = {
-    .pattern = SL_PATTERN_VERSIONS, .version = newest_version, .sends_first = true};
+static void waits_for(const sl_algorithm_config *config, char *out, size_t bytes) {
+    const unsigned long long s = config->staleness;
+    if (config->staleness == SL_COUNT_AUTO)
+        snprintf(out, bytes, "nobody; neighbours' models may be of any age");
+    else
+        snprintf(
+            out, bytes,
+            "neighbours that are more than %llu rounds behind; their models may be %llu rounds "
+            "old",
+            s, s);
+}
+
+static const sl_async_rule stale = {.pattern = SL_PATTERN_VERSIONS,
+                                    .version = newest_version,
+                                    .sends_first = true,
+                                    .waits_for = waits_for};
 const char *const sl_unbounded[] = {"unbounded", NULL};
 static const sl_key staleness_key[] = {
     {SL_ROW_STALENESS,
-     .help = "d-psgd: how many rounds older than the own a neighbour's model may be; ssp: how many "
-             "gradients a node may be ahead of the slowest; 0 = none"},
+     .help = "rounds that a neighbour's model may be older than the own, 0 = all go in rounds"},
     SL_KEYS_END,
 };
 
@@ -108,10 +123,8 @@ static const sl_key staleness_key[] = {
     .takes_local_steps = true, .stages = adapted, .stage_count = 1, .local = sl_local_step
 
 const sl_algorithm sl_d_psgd_stale = {
-    ADAPT_THEN_COMBINE,
-    .when = is_stale,
-    .check = check_edges,
-    .async = &stale,
+    ADAPT_THEN_COMBINE,   .when = is_stale, .stable_by = SL_STABLE_UNKNOWN,
+    .check = check_edges, .async = &stale,
 };
 
 const sl_algorithm sl_d_psgd_adapt_then_combine = {

@@ -15,6 +15,8 @@
  * is on its way belongs to the sums: sum_i w_i + w on its way = n. It hides tau rounds of network
  * behind gradients, and needs no log: the delay is fixed, so the bits are.
  */
+#include <stdio.h>
+
 #include "algorithm/algorithms.h"
 #include "algorithm/gossip/push_sum.h"
 #include "algorithm/mix.h"
@@ -86,7 +88,13 @@ static int check_rows(const sl_algorithm_config *config, const sl_topology *topo
                      "other edges in every round for ever; take a fixed one, or a schedule");
 }
 
-static const sl_async_rule late = {.pattern = SL_PATTERN_VERSIONS, .version = sent_before};
+static void waits_for(const sl_algorithm_config *config, char *out, size_t bytes) {
+    snprintf(out, bytes, "what was sent %llu rounds before; so old is what it adds",
+             (unsigned long long)config->overlap_rounds);
+}
+
+static const sl_async_rule late = {
+    .pattern = SL_PATTERN_VERSIONS, .version = sent_before, .waits_for = waits_for};
 static const sl_key overlap_key[] = {
     {SL_OWN_U64(overlap_rounds, 0, 1000), .is_later = true, .fallback = "0",
      .help = "rounds after which what was sent is added; 0 = none: all go in rounds"},
@@ -102,6 +110,7 @@ static const sl_key overlap_key[] = {
 const sl_algorithm sl_sgp_overlapping = {
     PUSH,
     .when = overlaps,
+    .stable_by = SL_STABLE_UNKNOWN,
     .check = check_rows,
     .async = &late,
 };
