@@ -132,15 +132,15 @@ typedef struct sl_network_config {
                            measured, too */
     double speeds[SL_SPEEDS_MAX]; /* by rank; none: all 1 */
     size_t speed_count;
-    sl_number_rows links; /* of single pairs: [i, j, bandwidth_mbit] or with latency_ms */
+    sl_number_rows links;      /* of single pairs: [i, j, bandwidth_mbit] or with latency_ms */
     sl_number_rows compute_ms; /* of one gradient of each rank, a row for each gradient by turns; no
                                   rows: from gradient_ms and speeds */
     double jitter;             /* a gradient takes 1 - jitter to 1 + jitter times that */
     double straggler_share, straggler_factor; /* so many of them take so many times as long */
 } sl_network_config;
 
-/* Milliseconds that the node's gradient number `round` (from 1) takes in a simulation, where one on a
- * node of speed 1 takes usual_ms: the same for the same seed. */
+/* Milliseconds that the node's gradient number `round` (from 1) takes in a simulation, where one on
+ * a node of speed 1 takes usual_ms: the same for the same seed. */
 SL_API double sl_network_gradient_ms(const sl_network_config *network, double usual_ms,
                                      uint64_t seed, uint32_t rank, uint64_t round);
 /* Does that differ from round to round, or by a list? */

@@ -41,7 +41,7 @@ typedef enum sl_refused {
 /* One recorded round of one node. */
 typedef struct sl_record {
     uint32_t rank;
-    double time_s; /* since the run was started; the caller fills it in */
+    double time_s;    /* since the run was started; the caller fills it in */
     double virtual_s; /* on the clock of a simulation whose nodes go at their own times; else 0 */
     sl_round round;
     bool averaged; /* final_average: the model is all nodes' average, which were this far apart, */

@@ -63,8 +63,8 @@ SL_API uint64_t sl_timeline_copies(const sl_timeline *timeline);
 typedef struct sl_platform {
     double bandwidth_mbit; /* of each node's uplink and downlink, in 10^6 bit/s; 0: infinite */
     double latency_ms;
-    double compute_ms;    /* of a round, on a node of speed 1 */
-    const double *speeds; /* (nodes) borrowed; NULL: all 1 */
+    double compute_ms;                     /* of a round, on a node of speed 1 */
+    const double *speeds;                  /* (nodes) borrowed; NULL: all 1 */
     const struct sl_network_config *drawn; /* gradients take what it says beside compute_ms, for
                                               this seed; NULL: that and speeds only. Borrowed */
     uint64_t seed;

@@ -16,11 +16,11 @@ bool sl_async_runs(const sl_algorithm_config *config) {
     return a != NULL && a->async != NULL;
 }
 
-static const sl_async_pattern *pattern_of(const sl_async *n) {
+static const sl_async_pattern *pattern_of(const sl_algorithm *algorithm) {
     static const sl_async_pattern *const patterns[] = {[SL_PATTERN_PAIRS] = &sl_async_pairs,
                                                        [SL_PATTERN_VERSIONS] = &sl_async_versions,
                                                        [SL_PATTERN_COMMITS] = &sl_async_commits};
-    return patterns[n->algorithm->async->pattern];
+    return patterns[algorithm->async->pattern];
 }
 
 /* ---- opening and closing ---- */
@@ -102,7 +102,7 @@ static int open_all(sl_async *n, sl_error *error) {
         result = no_memory(n, error);
     if (result == 0 && !(allocate_vectors(n) && allocate_messages(n)))
         result = no_memory(n, error);
-    return result == 0 ? pattern_of(n)->open(n, error) : result;
+    return result == 0 ? n->pattern->open(n, error) : result;
 }
 
 int sl_async_open(sl_async **out, const sl_node_settings *settings, sl_error *error) {
@@ -116,6 +116,7 @@ int sl_async_open(sl_async **out, const sl_node_settings *settings, sl_error *er
     assert(settings->vec->on_host && algorithm->async != NULL);
     n->settings = *settings;
     n->algorithm = algorithm;
+    n->pattern = pattern_of(algorithm);
     n->loss_limit = settings->loss_limit;
     n->state = (sl_state){.vec = settings->vec,
                           .config = config,
@@ -174,53 +175,6 @@ void sl_async_close(sl_async **node) {
 
 /* ---- rounds ---- */
 
-void sl_async_sweep(sl_async *n, void (*hook)(sl_state *s, size_t from, size_t count)) {
-    const size_t block = n->settings.vec->block, all = n->settings.dimension;
-    for (size_t done = 0, count; hook != NULL && done < all; done += count) {
-        count = all - done < block ? all - done : block;
-        hook(&n->state, done, count);
-    }
-}
-
-bool sl_async_exchanges(const sl_async *n) {
-    return sl_algorithm_exchanges(n->algorithm, n->state.config, n->state.round);
-}
-
-void sl_async_begin_round(sl_async *n, sl_async_update *update) {
-    sl_state *s = &n->state;
-    s->round++;
-    s->last_sgd = s->sgd;
-    s->sgd = sl_optimizer_at(n->settings.optimizer, s->round, n->settings.rounds);
-    n->statistics = (sl_round){
-        .round = s->round, .learning_rate = s->sgd.learning_rate, .neighbour_distance = NAN};
-    n->gradient = SL_GRADIENT_RUNNING;
-    if (n->algorithm->async->begin != NULL)
-        sl_async_sweep(n, n->algorithm->async->begin);
-    update->compute = true;
-    update->round = s->round;
-    if (pattern_of(n)->begin != NULL)
-        pattern_of(n)->begin(n);
-}
-
-int sl_async_end_round(sl_async *n, void (*hook)(sl_state *s, size_t from, size_t count),
-                       sl_async_update *update, sl_error *error) {
-    assert(n->gradient == SL_GRADIENT_HELD);
-    sl_async_sweep(n, hook);
-    n->gradient = SL_GRADIENT_NONE;
-    n->statistics.push_sum_weight = n->state.push_sum_weight;
-    update->round_done = true;
-    update->finished_round = n->statistics;
-    update->finished = n->state.round == n->settings.rounds;
-    if (!sl_vec_is_finite(n->state.x, n->settings.dimension))
-        return sl_fail_node(error, SL_EDIVERGED, n->settings.rank, n->state.round,
-                            "the model holds a number that is not finite; training diverged "
-                            "(learning rate %g): lower optimizer.learning_rate",
-                            (double)n->state.sgd.learning_rate);
-    if (!update->finished)
-        sl_async_begin_round(n, update);
-    return 0;
-}
-
 static int take_gradient(sl_async *n, double loss, sl_error *error) {
     assert(n->gradient == SL_GRADIENT_RUNNING);
     if (n->loss_limit <= 0 && isfinite(loss))
@@ -235,77 +189,9 @@ static int take_gradient(sl_async *n, double loss, sl_error *error) {
     sl_direction_clip(&n->direction, n->state.g);
     if (n->state.sgd.learning_rate != 0)
         sl_direction_take(&n->direction, n->state.g, sl_async_point(n));
-    if (pattern_of(n)->gradient != NULL)
-        pattern_of(n)->gradient(n);
+    if (n->pattern->gradient != NULL)
+        n->pattern->gradient(n);
     return 0;
-}
-
-/* ---- messages ---- */
-
-uint32_t sl_async_slot(const sl_async *n, uint32_t peer) {
-    return sl_peer_index(n->peers, n->inbox.peer_count, peer);
-}
-
-int sl_async_keep(sl_async *n, uint32_t slot, const sl_async_event *e, sl_error *error) {
-    sl_queue *queue = &n->inbox.queues[slot];
-    const sl_arrival arrival = {.exchange = e->part.number,
-                                .step = e->part.step,
-                                .part = e->part.part,
-                                .scalar = e->part.scalar,
-                                .payload = e->part.payload,
-                                .silent = e->part.silent,
-                                .token = e->token};
-    if (sl_inbox_is_full(&n->inbox, queue))
-        return sl_fail_edge(error, SL_EPROTO, e->peer, n->settings.rank, n->state.round,
-                            "more than the credit came");
-    return sl_inbox_put(&n->inbox, queue, &arrival) == 0
-               ? 0
-               : sl_fail(error, SL_ENOMEM, "node %u: out of memory for what came",
-                         n->settings.rank);
-}
-
-sl_part sl_async_part_of(const sl_async *n, uint32_t peer, const sl_arrival *a, float weight) {
-    return (sl_part){.decoder = n->decoder,
-                     .message = {n->settings.seed, a->exchange, peer, a->step},
-                     .index = a->part,
-                     .count = 1,
-                     .payload = a->payload,
-                     .weight = weight,
-                     .scalar = a->scalar};
-}
-
-int sl_async_combine(sl_async *n, float self_weight, uint32_t count, uint32_t part,
-                     sl_error *error) {
-    const sl_mix mix = {self_weight, n->room, count};
-    size_t from, elements;
-    sl_codec_part_range(n->codec, part, &from, &elements);
-    n->algorithm->stages[0].combine(&n->state, &mix, from, elements);
-    return n->state.is_finite
-               ? 0
-               : sl_fail_node(error, SL_EDIVERGED, n->settings.rank, n->state.round,
-                              "a neighbour's model, or the own one, is not finite: training "
-                              "diverged; lower optimizer.learning_rate");
-}
-
-void sl_async_count_sent(sl_async *n, uint64_t bytes, bool begins, bool silent,
-                         uint32_t receivers) {
-    n->statistics.payload_bytes_sent += bytes * receivers;
-    n->statistics.frames_sent += receivers;
-    if (begins)
-        *(silent ? &n->statistics.messages_silent : &n->statistics.messages_sent) += receivers;
-}
-
-/* The one codec so far is identity's, which cannot fail and needs no buffer. */
-sl_payload sl_async_encode(sl_async *n, const float *vector, uint64_t number, uint32_t step,
-                           uint32_t part) {
-    const sl_message message = {n->settings.seed, number, n->settings.rank, step};
-    const sl_source source = {.vector = vector};
-    sl_payload payload = {NULL, 0};
-    int result = part == 0 ? sl_encoder_begin(n->encoder, &message, &source) : 0;
-    if (result == 0)
-        result = sl_encoder_part(n->encoder, part, &source, NULL, &payload);
-    assert(result == 0);
-    return payload;
 }
 
 static bool is_right(const sl_async *n, const sl_async_event *e) {
@@ -324,7 +210,7 @@ static int receive(sl_async *n, const sl_async_event *e, sl_error *error) {
                             e->part.step, e->part.payload.bytes, n->algorithm->name);
     n->statistics.payload_bytes_received += e->part.payload.bytes;
     n->statistics.frames_received++;
-    return pattern_of(n)->received(n, slot, e, error);
+    return n->pattern->received(n, slot, e, error);
 }
 
 static int take(sl_async *n, const sl_async_event *event, sl_async_update *update,
@@ -333,8 +219,8 @@ static int take(sl_async *n, const sl_async_event *event, sl_async_update *updat
     case SL_ASYNC_START:
         if (n->algorithm->start != NULL)
             n->algorithm->start(&n->state, n->settings.dimension);
-        if (pattern_of(n)->start != NULL)
-            pattern_of(n)->start(n);
+        if (n->pattern->start != NULL)
+            n->pattern->start(n);
         else
             sl_async_begin_round(n, update);
         return 0;
@@ -343,10 +229,10 @@ static int take(sl_async *n, const sl_async_event *event, sl_async_update *updat
     case SL_ASYNC_RECEIVED:
         return receive(n, event, error);
     case SL_ASYNC_LEFT:
-        return pattern_of(n)->left(n, error);
+        return n->pattern->left(n, error);
     case SL_ASYNC_ACKNOWLEDGED:
-        if (pattern_of(n)->acknowledged != NULL)
-            pattern_of(n)->acknowledged(n, event->peer);
+        if (n->pattern->acknowledged != NULL)
+            n->pattern->acknowledged(n, event->peer);
         return 0;
     case SL_ASYNC_TURN:
         return 0;
@@ -360,19 +246,19 @@ int sl_async_step(sl_async *n, const sl_async_event *event, sl_async_update *upd
     n->inbox.released_count = 0;
     int result = take(n, event, update, error);
     if (result == 0)
-        result = pattern_of(n)->advance(n, event->type == SL_ASYNC_TURN, update, error);
+        result = n->pattern->advance(n, event->type == SL_ASYNC_TURN, update, error);
     update->released = n->inbox.released;
     update->released_count = n->inbox.released_count;
     return result;
 }
 
 bool sl_async_next(sl_async *n, sl_async_part *out, sl_row *to) {
-    return pattern_of(n)->next(n, out, to);
+    return n->pattern->next(n, out, to);
 }
 
 int sl_async_drain(sl_async *n, sl_error *error) {
     assert(n->gradient == SL_GRADIENT_NONE);
-    return pattern_of(n)->drain != NULL ? pattern_of(n)->drain(n, error) : 0;
+    return n->pattern->drain != NULL ? n->pattern->drain(n, error) : 0;
 }
 
 float *sl_async_model(sl_async *n) {

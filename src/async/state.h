@@ -31,9 +31,25 @@ typedef struct sl_service {
     uint32_t turn;               /* whose commit is next, where they go in turn */
 } sl_service;
 
+/* What differs between patterns. A hook that is NULL does nothing. */
+typedef struct sl_async_pattern {
+    int (*open)(sl_async *n, sl_error *error);
+    void (*start)(sl_async *n);    /* in place of the first `begin` */
+    void (*begin)(sl_async *n);    /* a round's gradient runs */
+    void (*gradient)(sl_async *n); /* and is held now */
+    int (*received)(sl_async *n, uint32_t slot, const sl_async_event *event, sl_error *error);
+    bool (*next)(sl_async *n, sl_async_part *out, sl_row *to);
+    int (*left)(sl_async *n, sl_error *error);
+    void (*acknowledged)(sl_async *n, uint32_t peer);
+    /* Goes on as far as that leads. turn: nothing else happens at this instant. */
+    int (*advance)(sl_async *n, bool turn, sl_async_update *update, sl_error *error);
+    int (*drain)(sl_async *n, sl_error *error);
+} sl_async_pattern;
+
 struct sl_async {
     sl_node_settings settings;
     const sl_algorithm *algorithm;
+    const sl_async_pattern *pattern;
     sl_state state;
     sl_direction direction;
     sl_codec *codec;
@@ -63,20 +79,6 @@ struct sl_async {
     uint32_t come; /* parts of the server's model */
 };
 
-/* What differs between patterns. A hook that is NULL does nothing. */
-typedef struct sl_async_pattern {
-    int (*open)(sl_async *n, sl_error *error);
-    void (*start)(sl_async *n);    /* in place of the first `begin` */
-    void (*begin)(sl_async *n);    /* a round's gradient runs */
-    void (*gradient)(sl_async *n); /* and is held now */
-    int (*received)(sl_async *n, uint32_t slot, const sl_async_event *event, sl_error *error);
-    bool (*next)(sl_async *n, sl_async_part *out, sl_row *to);
-    int (*left)(sl_async *n, sl_error *error);
-    void (*acknowledged)(sl_async *n, uint32_t peer);
-    /* Goes on as far as that leads. turn: nothing else happens at this instant. */
-    int (*advance)(sl_async *n, bool turn, sl_async_update *update, sl_error *error);
-    int (*drain)(sl_async *n, sl_error *error);
-} sl_async_pattern;
 extern const sl_async_pattern sl_async_pairs, sl_async_versions, sl_async_commits;
 
 /* The held gradient is applied: by `hook`, element by element, where it is not NULL. The next round

@@ -349,9 +349,10 @@ static const sl_key behind[] = {
     {"network.jitter", .is_later = true, .type = SL_KEY_REAL, AT(network.jitter), BETWEEN(0, 1),
      .fallback = "0",
      .help = "virtual time: a gradient takes up to this share more or less, at random"},
-    {"network.straggler_share", .is_later = true, .type = SL_KEY_REAL,
-     AT(network.straggler_share), BETWEEN(0, 1), .fallback = "0",
-     .help = "virtual time: share of gradients that take straggler_factor times as long, at random"},
+    {"network.straggler_share", .is_later = true, .type = SL_KEY_REAL, AT(network.straggler_share),
+     BETWEEN(0, 1), .fallback = "0",
+     .help =
+         "virtual time: share of gradients that take straggler_factor times as long, at random"},
     {"network.straggler_factor", .is_later = true, .type = SL_KEY_REAL,
      AT(network.straggler_factor), BETWEEN(1, 1e6), .fallback = "10",
      .help = "virtual time: see straggler_share"},

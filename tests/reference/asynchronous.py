@@ -44,8 +44,9 @@ def partner(pairing, seed, rank, event, neighbours):
     """Lemire 2019: the first product whose low half is not among the few that are too many."""
     if pairing == "cyclic":
         return neighbours[(event - 1) % len(neighbours)]
-    products = philox_words(10, seed, event, PARTNER, rank + 1, 4)[rank] * np.uint64(len(neighbours))
-    fair = (products & np.uint64(0xFFFFFFFF)) >= (1 << 32) % len(neighbours)
+    count = len(neighbours)
+    products = philox_words(10, seed, event, PARTNER, rank + 1, 4)[rank] * np.uint64(count)
+    fair = (products & np.uint64(0xFFFFFFFF)) >= (1 << 32) % count
     return neighbours[int(products[fair][0] >> np.uint64(32))]
 
 

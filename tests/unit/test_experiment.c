@@ -85,6 +85,8 @@ static json_t *another_value(const sl_key *k) {
     case SL_KEY_ROWS:
         if (strcmp(k->path, "network.links") == 0)
             return json_pack("[[fff][fff]]", 0.0, 1.0, 2.5, 3.0, 2.0, 1e9);
+        if (strcmp(k->path, "network.compute_ms") == 0) /* a time for each node */
+            return json_pack("[[fffff]]", 1.0, 0.5, 2.0, 1.0 / 3, 1.0);
         return json_pack("[[ff][ff][ff]]", 1.0, 0.5, -1.0 / 3, 0.0, 2.0, 1.0);
     case SL_KEY_U32S:
         return k->length_max < 3 ? json_pack("[ii]", 30, 20) : json_pack("[iii]", 30, 20, 30);
@@ -102,6 +104,8 @@ static json_t *everything_different(void) {
         ck_assert_int_eq(sl_tree_set(root, keys.items[i]->path, another_value(keys.items[i])), 0);
     /* any file would be loaded; tests/parity/test_library.py has some that can be */
     ck_assert_int_eq(json_object_del(json_object_get(root, "algorithm"), "library"), 0);
+    /* nodes at their own times have no checkpoints */
+    ck_assert_int_eq(sl_tree_set(root, "algorithm.staleness", json_integer(0)), 0);
     /* nobody joins a run that ends with a loss */
     ck_assert_int_eq(sl_tree_set(root, "membership.joiners", json_integer(0)), 0);
     return root;

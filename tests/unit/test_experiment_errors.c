@@ -157,10 +157,11 @@ START_TEST(a_key_without_effect_is_warned_of) {
     expect_warning(SMALLEST, "algorithm.period=5",
                    "algorithm.period has no effect with algorithm.name d-psgd; only noloco "
                    "local-sgd slowmo diloco easgd use it");
-    expect_warning(SMALLEST, "algorithm.server=0",
-                   "algorithm.server has no effect with algorithm.name d-psgd; only "
-                   "parameter-server local-sgd ecq-sgd sign-vote ef21 lag-3pc clag lag-wk laq "
-                   "diana fedavg easgd one-bit-adam double-squeeze cd-sgd use it");
+    expect_warning(
+        SMALLEST, "algorithm.server=0",
+        "algorithm.server has no effect with algorithm.name d-psgd; only "
+        "parameter-server ssp round-robin local-sgd ecq-sgd sign-vote ef21 lag-3pc clag lag-wk laq "
+        "diana fedavg easgd one-bit-adam double-squeeze cd-sgd use it");
     expect_warning(SMALLEST, "algorithm.all_reduce=tree",
                    "algorithm.all_reduce has no effect with algorithm.name d-psgd; only gossip-pga "
                    "all-reduce local-sgd gmc dgc powersgd fetch-sgd slowmo diloco use it");
@@ -219,10 +220,10 @@ START_TEST(keys_are_listed_with_what_they_allow) {
         ck_assert_msg(strlen(allowed) + 1 < sizeof allowed, "%s: cut", keys.items[i]->path);
         ck_assert(allowed[0] != '\0' && keys.items[i]->help[0] != '\0' &&
                   keys.items[i]->fallback[0] != '\0');
-        ck_assert_int_eq(keys.items[i]->type == SL_KEY_CHOICE ||
-                             keys.items[i]->type == SL_KEY_CHOICE_OR_REALS,
-                         keys.items[i]->choices != NULL && keys.items[i]->type != SL_KEY_TEXT &&
-                             keys.items[i]->type != SL_KEY_PARAMETER);
+        ck_assert_int_eq(
+            keys.items[i]->type == SL_KEY_CHOICE || keys.items[i]->type == SL_KEY_CHOICE_OR_REALS,
+            keys.items[i]->choices != NULL && keys.items[i]->type != SL_KEY_TEXT &&
+                keys.items[i]->type != SL_KEY_PARAMETER && keys.items[i]->type != SL_KEY_COUNT);
         if (strcmp(keys.items[i]->path, "algorithm.name") == 0)
             ck_assert_str_eq(sl_key_choice(keys.items[i], 0), sl_algorithm_name(0));
         if (strcmp(keys.items[i]->path, "security.mode") == 0)

@@ -108,11 +108,7 @@ static const sl_key overlap_key[] = {
     .finish = sl_push_finish
 
 const sl_algorithm sl_sgp_overlapping = {
-    PUSH,
-    .when = overlaps,
-    .stable_by = SL_STABLE_UNKNOWN,
-    .check = check_rows,
-    .async = &late,
+    PUSH, .when = overlaps, .stable_by = SL_STABLE_UNKNOWN, .check = check_rows, .async = &late,
 };
 
 const sl_algorithm sl_sgp = {PUSH};

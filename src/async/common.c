@@ -1,0 +1,120 @@
+/* common.c - what the patterns share: from round to round, and parts of messages; see state.h. */
+#include <assert.h>
+#include <math.h>
+
+#include "async/state.h"
+#include "node/route.h"
+#include "vec/finite.h"
+
+void sl_async_sweep(sl_async *n, void (*hook)(sl_state *s, size_t from, size_t count)) {
+    const size_t block = n->settings.vec->block, all = n->settings.dimension;
+    for (size_t done = 0, count; hook != NULL && done < all; done += count) {
+        count = all - done < block ? all - done : block;
+        hook(&n->state, done, count);
+    }
+}
+
+bool sl_async_exchanges(const sl_async *n) {
+    return sl_algorithm_exchanges(n->algorithm, n->state.config, n->state.round);
+}
+
+void sl_async_begin_round(sl_async *n, sl_async_update *update) {
+    sl_state *s = &n->state;
+    s->round++;
+    s->last_sgd = s->sgd;
+    s->sgd = sl_optimizer_at(n->settings.optimizer, s->round, n->settings.rounds);
+    n->statistics = (sl_round){
+        .round = s->round, .learning_rate = s->sgd.learning_rate, .neighbour_distance = NAN};
+    n->gradient = SL_GRADIENT_RUNNING;
+    if (n->algorithm->async->begin != NULL)
+        sl_async_sweep(n, n->algorithm->async->begin);
+    update->compute = true;
+    update->round = s->round;
+    if (n->pattern->begin != NULL)
+        n->pattern->begin(n);
+}
+
+int sl_async_end_round(sl_async *n, void (*hook)(sl_state *s, size_t from, size_t count),
+                       sl_async_update *update, sl_error *error) {
+    assert(n->gradient == SL_GRADIENT_HELD);
+    sl_async_sweep(n, hook);
+    n->gradient = SL_GRADIENT_NONE;
+    n->statistics.push_sum_weight = n->state.push_sum_weight;
+    update->round_done = true;
+    update->finished_round = n->statistics;
+    update->finished = n->state.round == n->settings.rounds;
+    if (!sl_vec_is_finite(n->state.x, n->settings.dimension))
+        return sl_fail_node(error, SL_EDIVERGED, n->settings.rank, n->state.round,
+                            "the model holds a number that is not finite; training diverged "
+                            "(learning rate %g): lower optimizer.learning_rate",
+                            (double)n->state.sgd.learning_rate);
+    if (!update->finished)
+        sl_async_begin_round(n, update);
+    return 0;
+}
+
+uint32_t sl_async_slot(const sl_async *n, uint32_t peer) {
+    return sl_peer_index(n->peers, n->inbox.peer_count, peer);
+}
+
+int sl_async_keep(sl_async *n, uint32_t slot, const sl_async_event *e, sl_error *error) {
+    sl_queue *queue = &n->inbox.queues[slot];
+    const sl_arrival arrival = {.exchange = e->part.number,
+                                .step = e->part.step,
+                                .part = e->part.part,
+                                .scalar = e->part.scalar,
+                                .payload = e->part.payload,
+                                .silent = e->part.silent,
+                                .token = e->token};
+    if (sl_inbox_is_full(&n->inbox, queue))
+        return sl_fail_edge(error, SL_EPROTO, e->peer, n->settings.rank, n->state.round,
+                            "more than the credit came");
+    return sl_inbox_put(&n->inbox, queue, &arrival) == 0
+               ? 0
+               : sl_fail(error, SL_ENOMEM, "node %u: out of memory for what came",
+                         n->settings.rank);
+}
+
+sl_part sl_async_part_of(const sl_async *n, uint32_t peer, const sl_arrival *a, float weight) {
+    return (sl_part){.decoder = n->decoder,
+                     .message = {n->settings.seed, a->exchange, peer, a->step},
+                     .index = a->part,
+                     .count = 1,
+                     .payload = a->payload,
+                     .weight = weight,
+                     .scalar = a->scalar};
+}
+
+int sl_async_combine(sl_async *n, float self_weight, uint32_t count, uint32_t part,
+                     sl_error *error) {
+    const sl_mix mix = {self_weight, n->room, count};
+    size_t from, elements;
+    sl_codec_part_range(n->codec, part, &from, &elements);
+    n->algorithm->stages[0].combine(&n->state, &mix, from, elements);
+    return n->state.is_finite
+               ? 0
+               : sl_fail_node(error, SL_EDIVERGED, n->settings.rank, n->state.round,
+                              "a neighbour's model, or the own one, is not finite: training "
+                              "diverged; lower optimizer.learning_rate");
+}
+
+void sl_async_count_sent(sl_async *n, uint64_t bytes, bool begins, bool silent,
+                         uint32_t receivers) {
+    n->statistics.payload_bytes_sent += bytes * receivers;
+    n->statistics.frames_sent += receivers;
+    if (begins)
+        *(silent ? &n->statistics.messages_silent : &n->statistics.messages_sent) += receivers;
+}
+
+/* The one codec so far is identity's, which cannot fail and needs no buffer. */
+sl_payload sl_async_encode(sl_async *n, const float *vector, uint64_t number, uint32_t step,
+                           uint32_t part) {
+    const sl_message message = {n->settings.seed, number, n->settings.rank, step};
+    const sl_source source = {.vector = vector};
+    sl_payload payload = {NULL, 0};
+    int result = part == 0 ? sl_encoder_begin(n->encoder, &message, &source) : 0;
+    if (result == 0)
+        result = sl_encoder_part(n->encoder, part, &source, NULL, &payload);
+    assert(result == 0);
+    return payload;
+}
