@@ -113,6 +113,7 @@ class Scene:
         self.temporary = os.path.join(self.folder, "tmp")
         os.mkdir(self.temporary)
         self.environment = {}  # beside this process's own
+        self.pause_us = 0
 
     def path(self, name):
         return os.path.join(self.folder, name)
@@ -162,6 +163,11 @@ class Scene:
     def preload(self, *names):
         self.environment["LD_PRELOAD"] = ":".join(self.built(f"tests/lib{n}.so") for n in names)
 
+    def take_time(self, pause_us=500):
+        """A product of matrices takes agents that start from now on so much longer: who only waits
+        for something to happen to them does not keep the processors busy."""
+        self.pause_us = pause_us
+
     def emulate_device(self):
         self.environment["STARLING_PLUGIN"] = self.built("gpu/libstarling-emulated.so")
 
@@ -170,6 +176,10 @@ class Scene:
         self.count = getattr(self, "count", 0) + 1
         out, err = self.path(f"stdout{self.count}"), self.path(f"stderr{self.count}")
         environment = {**os.environ, **self.environment, "TMPDIR": self.temporary}
+        if self.pause_us and arguments[0] in ("run", "agent"):
+            slow = self.built("tests/libslow_gradient.so")
+            environment["LD_PRELOAD"] = ":".join([slow, *environment.get("LD_PRELOAD", "").split()])
+            environment.setdefault("STARLING_PAUSE_US", str(self.pause_us))
         with open(out, "w") as stdout, open(err, "w") as stderr:
             process = subprocess.Popen(
                 [*wrapper, self.starling, *arguments],

@@ -61,30 +61,6 @@ def who_is_revoked_is_out_at_once(scene):
     run.end((0, 1, 3))
 
 
-def files_that_are_wrong_change_nothing(scene):
-    """Of each kind one; test_authority has the others."""
-    ca, run = begin(scene)
-    Authority(scene, "other")
-    right = {name: scene.path(f"ca/{name}.right") for name in ("ca.crt", "revoked.pem")}
-    for name, kept in right.items():
-        shutil.copy(scene.path(f"ca/{name}"), kept)
-    ca.revoke("node-0.crt")
-    shutil.copy(scene.path("ca/revoked.pem"), scene.path("own.pem"))
-    for name, source, *words in (
-        ("revoked.pem", "own.pem", "others would refuse agent 0: ", "is revoked"),
-        ("ca.crt", "other/ca.crt", "security.revoked: ", "is not of a CA of security.ca"),
-        ("ca.crt", "node-0.crt", "security.ca: ", "its certificate 1 is not a CA's"),
-    ):
-        for each, kept in right.items():
-            shutil.copy(kept, scene.path(f"ca/{each}"))
-        shutil.copy(scene.path(source), scene.path(f"ca/{name}"))
-        ended = run.reload("out0")
-        check(ended.out == "", ended.out)
-        ended.check_refused(*words, code=1)
-    check("lost" not in run.agents[0].said, run.agents[0].said)
-    run.end(range(4))
-
-
 def a_list_that_ends_holds_on(scene):
     """Who is on it stays out, nobody else is shut out, and who starts then is told."""
     ca, run = begin(scene, membership__grace_s=3)

@@ -57,12 +57,7 @@ def both_sides_name_what_differs(scene):
     stops = 'membership.on_loss: "stop" here, "continue" at agent 1'
     for first, second, words in (
         ({}, {"optimizer__learning_rate": 0.375}, "optimizer.learning_rate: 0.01 here, 0.375 at"),
-        ({}, {"algorithm__local_steps": 4}, "algorithm.local_steps: 1 here, 4 at agent 1"),
-        ({}, {"rounds": 7}, "rounds: 30 here, 7 at agent 1"),
-        ({}, {"data__batch": 16}, "data.batch: 8 here, 16 at agent 1"),
-        ({}, {"model__hidden": [17]}, "model"),
         ({}, {"topology": edges}, "topology"),
-        ({}, goes_on, stops),
         (choco, {**choco, **goes_on}, stops),  # which has other replicas then
     ):
         pair = [running.wait(30) for running in start_pair(scene, first, second)]

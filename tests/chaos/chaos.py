@@ -12,15 +12,17 @@ import signal
 import subprocess
 import time
 
-from _scene import EXPERIMENT, check, run_tests, wait_until
+from _scene import check, run_tests, wait_until
 
 TIMEOUT = 10  # transport.timeout_s, where a test waits for it
-NODES = EXPERIMENT["topology"]["nodes"]
+NODES = 5
 
 
 def start_run(scene, **changes):
-    """A run of eight agents that has trained for some rounds."""
-    running = scene.start("run", scene.experiment(**changes), "--out", scene.path("run"))
+    """A run of agents that has trained for some rounds."""
+    scene.take_time()
+    path = scene.experiment(topology__nodes=NODES, **changes)
+    running = scene.start("run", path, "--out", scene.path("run"))
     running.wait_for("round 40/")
     agents = scene.agents()
     check(
@@ -116,23 +118,13 @@ def out_of_memory(scene):
 def agent_stopped(scene):
     """The others have recorded the round that the stopped agent cannot record any more."""
     running, agents = start_run(scene, record__every=1, transport__timeout_s=TIMEOUT)
-    os.kill(agents[5], signal.SIGSTOP)
+    os.kill(agents[4], signal.SIGSTOP)
     running.wait(30)
-    check_survivors(running, 5)
+    check_survivors(running, 4)
     check(
-        "stopped" in lines_of_agents(running)[5],
-        f"the stopped agent's line: {lines_of_agents(running)[5]!r}",
+        "stopped" in lines_of_agents(running)[4],
+        f"the stopped agent's line: {lines_of_agents(running)[4]!r}",
     )
-    check_partial_results(scene)
-
-
-def agent_killed_with_payloads_on_a_device(scene):
-    """Frames are on their way from and to memory of the (emulated) device."""
-    scene.emulate_device()
-    running, agents = start_run(scene, device="cuda:0", transport__gpu_direct="on")
-    os.kill(agents[3], signal.SIGKILL)
-    running.wait(20)
-    check_survivors(running, 3)
     check_partial_results(scene)
 
 
@@ -157,8 +149,9 @@ def parent_killed(scene):
 
 
 def interrupted_at_the_start(scene):
+    path = scene.experiment(topology__nodes=NODES)
     for delay in (0.0, 0.05, 0.2, 0.5):
-        running = scene.start("run", scene.experiment(), "--out", scene.path(f"run{delay}"))
+        running = scene.start("run", path, "--out", scene.path(f"run{delay}"))
         time.sleep(delay)
         running.process.send_signal(signal.SIGINT)
         running.wait(15)
@@ -174,7 +167,8 @@ def interrupted_at_the_start(scene):
 def interrupted_while_processes_become_agents(scene):
     """A signal that comes before a new process is an agent is not lost."""
     scene.preload("slow_exec")
-    running = scene.start("run", scene.experiment(), "--out", scene.path("run"))
+    path = scene.experiment(topology__nodes=NODES)
+    running = scene.start("run", path, "--out", scene.path("run"))
     wait_until(lambda: len(scene.processes()) > NODES, "all processes are there", pause_s=0.01)
     os.kill(running.process.pid, signal.SIGINT)
     running.wait(15)
@@ -185,9 +179,9 @@ def interrupted_while_processes_become_agents(scene):
 def ended_while_libraries_load(scene):
     """Their handlers would make it an exit with code 1, if it does not hang."""
     path = scene.experiment()
-    for number in range(12):
+    for number in range(8):
         running = scene.start("sim", path, "--out", scene.path(f"run{number}"))
-        time.sleep(0.025 * number)
+        time.sleep(0.04 * number)
         running.process.send_signal(signal.SIGTERM)
         running.wait(10)
         check(running.code in (-signal.SIGTERM, 130), f"exit code {running.code}: {running.err!r}")
@@ -197,7 +191,7 @@ def killed_anywhere_metrics_are_whole_lines(scene):
     """The process that writes is killed at a random moment. Readers take what is there."""
     plot = os.path.join(os.path.dirname(__file__), "..", "..", "tools", "plot")
     moments = random.Random(5)
-    for number in range(4):
+    for number in range(2):
         path = scene.experiment(record={"every": 1}, topology__nodes=4)
         out = scene.path(f"run{number}")
         running = scene.start(("run", "sim")[number % 2], path, "--out", out)
@@ -222,7 +216,8 @@ def killed_anywhere_metrics_are_whole_lines(scene):
 
 
 def simulation_interrupted(scene):
-    running = scene.start("sim", scene.experiment(), "--out", scene.path("run"))
+    path = scene.experiment(topology__nodes=NODES)
+    running = scene.start("sim", path, "--out", scene.path("run"))
     running.wait_for("round 40/")
     running.process.send_signal(signal.SIGINT)
     running.wait(15)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Clocks are wrong, and are set, before a run, in it, and between two: nobody is kept out for it.
+"""Clocks are wrong, and are set, before a run and in it: nobody is kept out for it.
 Of the processes of a rank, that one stays which the others have agreed on.
 
 usage: clocks.py STARLING [TEST ...]
@@ -16,8 +16,7 @@ from _keyed import make_keys
 from _ports import free_ports
 from _scene import check, run_tests
 from cuts import QUICK, start_cutter, wait_for_all
-from losses import Hands, events, start, stop_until_lost, wait_for_return, wait_for_views
-from replay import FOREVER, RUN, is_repeated, rounds_saved, wait_beyond
+from losses import Hands, events, start, wait_for_return, wait_for_views
 
 HOUR_S, CUTS = 3600, 6
 AHEAD, RIGHT, BEHIND = 2 * HOUR_S, 0, -2 * HOUR_S
@@ -32,10 +31,10 @@ def set_clock(scene, seconds):
 
 
 def who_joins_follows_whoever_had_its_rank(scene):
-    """The first was two hours ahead, the next two hours behind, the last is right."""
+    """The first is two hours ahead, the next two hours behind."""
     hands = Hands(scene, rounds=2000000)
     watched = hands.agents[1].folder
-    for seconds in (AHEAD, BEHIND, RIGHT):
+    for seconds in (AHEAD, BEHIND):
         views = len(events(scene, 1, "view", watched))
         hands.kill(3)
         set_clock(scene, seconds)
@@ -65,7 +64,7 @@ def who_is_started_again_follows_whoever_was_there(scene):
     """By `starling run`, whose clock goes back two hours before each start, and forth."""
     set_clock(scene, AHEAD)
     running, _ = start(scene, nodes=4, rounds=2000000, membership__restart="on-failure")
-    for count, seconds in enumerate((AHEAD, RIGHT, BEHIND, AHEAD), 1):
+    for count, seconds in enumerate((BEHIND, AHEAD), 1):
         set_clock(scene, seconds)
         os.kill(scene.agents()[2], signal.SIGKILL)
         wait_for_return(scene, running, 2, count)
@@ -93,15 +92,6 @@ def turned(scene, pause_s=0.3):
         thread.join()
 
 
-def who_was_silent_returns(scene):
-    with turned(scene):
-        running, agents = start(scene, nodes=4, rounds=2000000, membership__grace_s=8)
-        stop_until_lost(scene, agents, 2)
-    check(len(events(scene, 2, "join")) == 1, f"{events(scene, 2, 'join')}")
-    check(running.process.poll() is None, f"the run has ended: {running.err!r}")
-    scene.kill_run(running)
-
-
 def who_connects_anew_is_let_in(scene):
     """With a key, while connections are cut: one clock is set, the other one is right."""
     make_keys(scene, "run.key")
@@ -119,29 +109,6 @@ def who_connects_anew_is_let_in(scene):
     with turned(scene):
         wait_for_all(cutter, [first, start_agent(1)], CUTS, 60)
     scene.check_models(["out0", "out1"], experiment=path)
-
-
-def a_run_goes_on_and_is_repeated(scene):
-    """Agents, a simulation that goes on where they were, and agents again."""
-    path, out = scene.experiment(**RUN), scene.path("out")
-    set_clock(scene, RIGHT)
-    last = end_on_request(scene, "run", path, "--out", out, "--set", f"rounds={FOREVER}")
-    set_clock(scene, BEHIND)
-    more = ("--resume", out, "--set")
-    scene.call("sim", *more, f"rounds={last + 30}").check_well()
-    set_clock(scene, RIGHT - HOUR_S)
-    scene.call("run", *more, f"rounds={last + 60}").check_well()
-    starts = events(scene, 1, "start", "out")
-    check([e["simulations"] for e in starts] == [0, 1], f"{starts}")
-    is_repeated(scene, out, f"(3 starts")
-
-
-def end_on_request(scene, *command):
-    running = scene.start(*command)
-    wait_beyond(scene, running, scene.path("out"), [])
-    os.kill(running.process.pid, signal.SIGTERM)
-    running.wait(30)
-    return rounds_saved(scene.path("out"))[-1]
 
 
 def a_gradient_that_stands_still_is_not_waited_for(scene):

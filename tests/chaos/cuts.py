@@ -76,30 +76,6 @@ def payloads_on_a_device(scene):
     train(scene, 4, 7, 8, rounds=12, device="cuda:0", transport__gpu_direct="on")
 
 
-def sessions_that_average_and_compress(scene):
-    """Loops in sessions, which average every few rounds."""
-    nodes, cuts, rounds, dimension = 4, 8, 12, 20000
-    scene.starling = scene.built("tests/session_loop")
-    topology = {"nodes": nodes, "family": "ring"}
-    choco = {"name": "choco-sgd", "compressor": {"name": "top-k", "fraction": 0.05}}
-    path = scene.experiment(**{**QUICK, "topology": topology, "algorithm": choco})
-    loop = [path, "mix", str(rounds), str(dimension)]
-    simulated = scene.call(*loop, str(nodes), timeout=300)
-    simulated.check_well()
-    cutter, roster, ports = start_cutter(scene, nodes, 14, cuts, 100000)
-    peers = []
-    for rank in range(nodes):
-        scene.environment = {
-            "STARLING_RANK": str(rank),
-            "STARLING_ROSTER": roster,
-            "STARLING_LISTEN": f"127.0.0.1:{ports[rank]}",
-        }
-        peers.append(scene.start(*loop))
-    wait_for_all(cutter, peers, cuts, 200)
-    found = "".join(peer.out for peer in peers).splitlines()
-    check(sorted(found) == sorted(simulated.out.splitlines()), "other bits than simulated")
-
-
 def gone_for_longer(scene):
     """A cut that nobody mends ends the run, with edge and round."""
     changes = {"rounds": 2000000, "transport__reconnect_s": 1, "record": {"every": 20}}

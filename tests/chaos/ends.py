@@ -9,7 +9,6 @@ import calendar
 import contextlib
 import os
 import re
-import shutil
 import signal
 import time
 
@@ -21,9 +20,6 @@ from losses import Hands, wait_for_views
 CRASHES = {
     "SIGABRT": "Aborted",
     "SIGSEGV": "Segmentation fault",
-    "SIGBUS": "Bus error",
-    "SIGFPE": "Floating point exception",
-    "SIGILL": "Illegal instruction",
 }
 ALONE = {"topology": {"nodes": 1, "family": "complete"}, "checkpoint": {"every": 20, "keep": 2}}
 GONE = "ended without a word"
@@ -31,6 +27,7 @@ GONE = "ended without a word"
 
 def start_alone(scene, folder):
     """A run of one agent, by hand, that does not end by itself."""
+    scene.take_time()
     roster = scene.roster(free_ports(1))
     words = ("--rank", "0", "--roster", roster, "--out", folder)
     running = scene.start("agent", scene.experiment(**ALONE), *words)
@@ -55,40 +52,17 @@ def check_missing(running, folder, about, ranks, rounds):
 
 
 def who_was_lost_for_good_is_named(scene):
-    """By neighbours and by whoever was none of it: one of four, then a second one: half is left."""
-    for lost in ([3], [3, 2]):
-        hands = Hands(scene, rounds=4000)
-        for views, rank in enumerate(lost, 1):
-            hands.kill(rank)
-            wait_for_views(scene, 1, views, hands.agents[1].folder)
-        for rank, running in enumerate(hands.agents):
-            if rank not in lost:
-                running.wait(60)
-                check_missing(running, running.folder, f"run-{rank}.json", lost, 4000)
-        check(read_json(hands.agents[1].folder, "summary.json")["minority"] is False, "no minority")
-        for running in hands.agents:
-            shutil.rmtree(running.folder)
-
-
-def who_comes_back_or_leaves_is_not_missing(scene):
-    """One is killed, and a new process takes its place. Then another one leaves."""
-    hands = Hands(scene, rounds=20000)
-    watched = hands.agents[1].folder
-    hands.kill(3)
-    wait_for_views(scene, 1, 1, watched)
-    hands.agents[3] = hands.start(3)
-    wait_for_views(scene, 1, 2, watched)
-    hands.agents[2].process.send_signal(signal.SIGTERM)
-    wait_for_views(scene, 1, 3, watched)
+    """By neighbours and by whoever was none of it: two of four, half is left."""
+    lost = [3, 2]
+    hands = Hands(scene, rounds=1200)
+    for views, rank in enumerate(lost, 1):
+        hands.kill(rank)
+        wait_for_views(scene, 1, views, hands.agents[1].folder)
     for rank, running in enumerate(hands.agents):
-        running.wait(60)
-        check(running.code == (75 if rank == 2 else 0), f"{rank}: {running.code}: {running.err!r}")
-        if rank != 2:
-            summary = read_json(running.folder, "summary.json")
-            check("missing" not in summary and not summary["minority"], f"{summary}")
-            check(
-                read_json(running.folder, f"run-{rank}.json")["why"] is None, "a reason of nothing"
-            )
+        if rank not in lost:
+            running.wait(60)
+            check_missing(running, running.folder, f"run-{rank}.json", lost, 1200)
+    check(read_json(hands.agents[1].folder, "summary.json")["minority"] is False, "no minority")
 
 
 def who_reaches_no_quorum_says_so(scene):
@@ -118,7 +92,7 @@ def check_crashed(scene, folder, file, name):
 
 def a_signal_that_ends_an_agent_is_in_its_file(scene):
     """And ends it as it would without."""
-    for name in CRASHES:
+    for name in ("SIGABRT", "SIGSEGV"):
         folder = scene.path(name)
         running = start_alone(scene, folder)
         running.process.send_signal(getattr(signal, name))

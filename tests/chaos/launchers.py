@@ -11,7 +11,6 @@ import json
 import os
 import pty
 import shutil
-import signal
 import socket
 import subprocess
 import threading
@@ -278,32 +277,6 @@ def a_terminal_for_all(scene):
         check(process.wait(60) == 0, text)
         check(b"\033[" not in text, f"it draws: {text!r}")
         check(b"agent %d: round 20/20" % rank in text, text)
-
-
-def interrupted_while_it_waits(scene):
-    port = free_range()
-    path = scene.experiment(**PAIR)
-    agents = [start(scene, path, by_hand(0, port)), start(scene, path, by_hand(1, port + PORTS))]
-    for running in agents:
-        running.wait_for("s left (transport.connect_timeout_s)")
-        running.process.send_signal(signal.SIGINT)
-        running.ends(130, 5)
-        no_folder(scene)
-
-
-def wrong_input(scene):
-    """test_launch has all that a launcher may say."""
-    path = scene.experiment(**PAIR)
-    port = str(free_range())
-    for environment, arguments, words in (
-        ({}, (), ("nothing says which of 2 peers", "torchrun", "STARLING_RANK")),
-        (by_hand(0, port, size=4), (), ("WORLD_SIZE=4", "topology.nodes")),
-        ({"OMPI_COMM_WORLD_RANK": "0", **by_hand(1, port)}, (), ("OMPI_COMM_WORLD_SIZE",)),
-        (by_hand(0, port, host="192.0.2.1"), (), ("192.0.2.1", "security.trusted_network")),
-        ({}, ("--rank", "0", "--master", "127.0.0.1"), ("master", "HOST:PORT")),
-    ):
-        start(scene, path, environment, *arguments).wait(30).check_refused(*words)
-    no_folder(scene)
 
 
 # A host of its own: `ip netns exec` with /etc/hosts of its own.

@@ -17,7 +17,7 @@ def one_is_killed_and_one_returns(scene):
     scene.emulate_device()
     compressor = {"name": "float16"}
     algorithm = {"name": "choco-sgd", "replicas": "per-neighbour", "compressor": compressor}
-    changes = {"device": "cuda:0", "model": "softmax", "rounds": 2500, "algorithm": algorithm}
+    changes = {"device": "cuda:0", "model": "softmax", "rounds": 900, "algorithm": algorithm}
     running, agents = start(scene, nodes=4, membership__grace_s=IMPATIENT, **changes)
     os.kill(agents[2], signal.SIGKILL)
     wait_for_views(scene, 0, 1)

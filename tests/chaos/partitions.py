@@ -13,8 +13,7 @@ from _walls import Net, why_no_walls
 from losses import events
 from replay import is_repeated
 
-NODES, PAUSE_US = 4, "1500"
-CHOCO = {"name": "choco-sgd", "compressor": {"name": "top-k", "fraction": 0.1}}
+NODES, PAUSE_US = 4, 1500
 
 
 class Parted:
@@ -22,8 +21,7 @@ class Parted:
 
     def __init__(self, scene, net, **changes):
         self.scene, self.net = scene, net
-        scene.preload("slow_gradient")
-        scene.environment["STARLING_PAUSE_US"] = PAUSE_US
+        scene.take_time(PAUSE_US)
         security = {"mode": "none", "trusted_network": True}
         membership = {"on_loss": "continue", "grace_s": 30}
         changes = {"topology__nodes": NODES, "membership": membership, **changes}
@@ -73,37 +71,25 @@ class Parted:
 
     def check_repeated(self):
         """The simulator has the same bits, from the logs of all agents in one folder."""
-        del self.scene.environment["LD_PRELOAD"]
         for rank in range(1, NODES):
             for name in ("events-%d.jsonl", "metrics-%d.jsonl", "model-%d.npy"):
                 shutil.copy(self.scene.path(f"out{rank}/{name % rank}"), self.scene.path("out0"))
         is_repeated(self.scene, self.scene.path("out0"))
 
 
-def part_and_end(scene, sides, is_repeated_too=False, **changes):
+def parts_become_one(scene):
+    """Twice: the second time with a part of one. loss_world parts all algorithms."""
     why = why_no_walls()
     if why is not None:
         return why
     with Net(NODES) as net:
         net.add_walls()
-        parted = Parted(scene, net, **changes)
-        for side in sides:
+        parted = Parted(scene, net, rounds=2000)
+        for side in ([0, 1], [3]):
             parted.part(side, 0.3)
         parted.check_end()
-    if is_repeated_too:
-        parted.check_repeated()
+    parted.check_repeated()
     return None
-
-
-def parts_become_one(scene):
-    """Twice: the second time with a part of one."""
-    return part_and_end(scene, [[0, 1], [3]], rounds=2000)
-
-
-def replicas_of_the_other_part_begin_anew(scene):
-    momentum = {"learning_rate": 0.01, "momentum": 0.9}
-    changes = {"rounds": 1200, "algorithm": CHOCO, "optimizer": momentum}
-    return part_and_end(scene, [[0]], is_repeated_too=True, **changes)
 
 
 if __name__ == "__main__":

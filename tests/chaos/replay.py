@@ -16,7 +16,7 @@ from resume import end_saved, rounds_saved, start_by_hand, wait_beyond
 
 EVERY = 20
 RUN = {
-    "rounds": 3000,
+    "rounds": 800,
     "topology": {"nodes": 4, "family": "ring"},
     "algorithm": {"name": "d-psgd"},
     "optimizer__momentum": 0.9,
@@ -53,6 +53,7 @@ def is_repeated(scene, folder, *words):
 
 def a_run_that_is_ended_and_killed(scene):
     """SIGTERM ends it, it goes on, is killed, and goes on to its end; with a random compressor."""
+    scene.take_time()
     path = scene.experiment(**{**RUN, "rounds": FOREVER, "algorithm": RANDOM})
     out = scene.path("out")
     running = scene.start("run", path, "--out", out)
@@ -74,6 +75,7 @@ def a_run_that_is_ended_and_killed(scene):
 
 def rates_that_were_changed(scene):
     """By agents twice, with other rounds recorded, and by a simulation."""
+    scene.take_time()
     path, out = scene.experiment(**{**RUN, "rounds": FOREVER}), scene.path("out")
     changes = [
         ("optimizer.learning_rate=0.02", "record.every=7"),
@@ -104,6 +106,7 @@ def rates_that_were_changed(scene):
 
 def a_run_that_was_cut_short(scene):
     """As far as it was recorded. Its last line may be torn, and a later process makes it whole."""
+    scene.take_time()
     path, out = scene.experiment(**{**RUN, "rounds": FOREVER}), scene.path("out")
     running = scene.start("run", path, "--out", out)
     running.wait_for("round 50/")
@@ -120,25 +123,6 @@ def a_run_that_was_cut_short(scene):
     scene.call("run", "--resume", out, "--set", f"rounds={last + 30}", timeout=60).check_well()
     check(kinds(out, 1)[-1:] == ["end"] or "end" in kinds(out, 1), f"{kinds(out, 1)}")
     is_repeated(scene, out, "4 final models")
-
-
-def a_run_that_was_cut_short_as_it_began(scene):
-    """Some agents had been asked to end, or had begun again, and others not."""
-    path, out = scene.experiment(**{**RUN, "rounds": FOREVER}), scene.path("out")
-    running = scene.start("run", path, "--out", out)
-    wait_beyond(scene, running, out, [])
-    os.kill(running.process.pid, signal.SIGTERM)
-    running.wait(30)
-    last = rounds_saved(out)[-1]
-    for rank in (0, 2):
-        start = {**events(out, rank)[0], "round": last + 1, "incarnation": 1 << 52}
-        with open(os.path.join(out, f"events-{rank}.jsonl"), "a") as file:
-            file.write(json.dumps(start) + "\n")
-    is_repeated(scene, out, f"rounds 1 to {last} (", "4 checkpoints")
-    end = {"event": "end", "node": 2, "round": FOREVER, "outcome": "done", "why": None, "time": 1}
-    with open(os.path.join(out, "events-2.jsonl"), "a") as file:
-        file.write(json.dumps(end) + "\n")
-    replay(scene, out).check_refused("of ranks 2 and 1 differ")
 
 
 def agents_by_hand_with_folders_of_their_own(scene):

@@ -20,16 +20,16 @@ from _scene import Failure, check, read_json, run_tests, wait_until  # noqa: E40
 from _ports import free_ports  # noqa: E402
 from test_resume import Wrong, lasting, same  # noqa: E402
 
-KILLS = 3
-ROUNDS_PER_KILL = 3000  # which take longer than it waits
+KILLS = 2
+ROUNDS_PER_KILL = 400  # which take longer than it waits
 EVERY = 40
 RUN = {
-    "rounds": 1200,
+    "rounds": 800,
     "topology": {"nodes": 4, "family": "ring"},
     "algorithm": {"name": "choco-sgd", "compressor": {"name": "top-k", "fraction": 0.05}},
     "optimizer__momentum": 0.9,
     "model": "softmax",
-    "record": {"every": 200, "parameters_at": [0, 1200]},
+    "record": {"every": 200, "parameters_at": [0, 800]},
     "checkpoint": {"every": EVERY, "keep": 3},
     "transport__connect_timeout_s": 60,
 }
@@ -60,6 +60,7 @@ def ends_as_simulated(scene, folder, name="experiment.json"):
 
 def all_are_killed_at_any_moment(scene):
     """kill -9 of all agents, again and again, then the run goes on to its end."""
+    scene.take_time()
     rounds = ROUNDS_PER_KILL * KILLS
     path, out = scene.experiment(**{**RUN, "rounds": rounds}), scene.path("out")
     draw = random.Random(int(time.time()))
@@ -91,6 +92,7 @@ def end_saved(agents, rank, seconds=30):
 def run_is_asked_to_save_and_to_end(scene):
     """SIGUSR1 to run, SIGTERM to run, SIGUSR2 to one agent: all save the same round. Meanwhile
     nobody else goes on from its checkpoints."""
+    scene.take_time()
     kept = {"every": EVERY, "keep": 200}  # none is gone before it is seen
     changes = {**RUN, "rounds": 2000000, "checkpoint": kept}
     path, out = scene.experiment(**changes), scene.path("out")
@@ -119,6 +121,7 @@ def run_is_asked_to_save_and_to_end(scene):
 
 def a_simulation_is_asked_to_save(scene):
     """SIGUSR1: a checkpoint between two; SIGTERM ends it, and it goes on from the newest."""
+    scene.take_time()
     kept = {"every": EVERY, "keep": 200}
     changes = {**RUN, "rounds": 2000000, "checkpoint": kept}
     path, out = scene.experiment(**changes), scene.path("out")
@@ -133,6 +136,7 @@ def a_simulation_is_asked_to_save(scene):
 
 
 def start_by_hand(scene, path, resume=(), words_of=lambda rank: ()):
+    scene.take_time()
     roster, agents = scene.roster(free_ports(4)), []
     for rank in range(4):
         own = scene.path(f"out{rank}")
@@ -157,11 +161,12 @@ def check_what_one_host_has(scene, rank):
 def what_may_differ_where_a_run_goes_on(scene):
     """A key that is named beside the experiment is found from the run's folder; time limits,
     places and keys may be others, and what neighbours compare may not."""
+    scene.take_time()
     scene.call("keys", "make", "-o", scene.path("run.key")).check_well()
     shutil.copy(scene.path("run.key"), scene.path("key-0"))
     shutil.copy(scene.path("run.key"), scene.path("key-1"))
     pair = {**RUN, "topology": {"nodes": 2, "family": "ring"}, "security": {"key": "run.key"}}
-    pair.update(rounds=20000, record={"every": 20})
+    pair.update(rounds=4000, record={"every": 20})
     scene.experiment("pair.json", **pair)
     roster = scene.roster(free_ports(2))
 

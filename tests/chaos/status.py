@@ -11,7 +11,6 @@ import re
 import signal
 import socket
 import threading
-import time
 
 from _scene import check, run_tests, wait_until
 from _ports import free_ports
@@ -21,16 +20,29 @@ from watchers import page
 N = 16
 
 
-def a_stopped_agent_is_the_root(scene):
-    """All agents of a run answer; when one is stopped, the others wait for it along the ring."""
+def named(scene, place, words, what):
+    """Whoever is asked there names the agent that all wait for."""
+    line = re.compile(rf"^{words}; [\d, ]+ waits? for it$", re.M)
+    wait_until(lambda: line.search(scene.call("status", place).out), f"{what} at {place}", 30)
+
+
+def who_stands_still_is_the_root(scene):
+    """All agents of a run answer; when one is stopped, or computes for long, the others wait for it
+    along the ring. At a port it may be what it said last, until it is silent."""
+    stalls, port = scene.path("stalls"), free_ports(1)[0]
+    os.mkdir(stalls)
+    scene.take_time()
+    scene.environment["STARLING_STALLS"] = stalls
     path = scene.experiment(
         rounds=10**6,
         topology={"nodes": 6, "family": "ring"},
         record={"every": 10**6},
         transport={"timeout_s": 120},
+        monitor={"listen": f"127.0.1.{{rank}}:{port}"},
     )
     folder = scene.path("a" * 120)  # longer than the address of a socket may be
     running = scene.start("run", path, "--out", folder)
+    scene.environment = {}
     sockets = [os.path.join(folder, f"status-{rank}.sock") for rank in range(6)]
 
     def lines():
@@ -59,95 +71,21 @@ def a_stopped_agent_is_the_root(scene):
         words = lines()[-1]
         whole = r"rank 3 does not answer; [24], [24], [15], [15], 0 wait for it"
         check(re.fullmatch(whole, words), words)
+        named(scene, f"127.0.1.5:{port}", r"rank 3 .* since \d+ s", "the stopped one")
+        os.kill(victim, signal.SIGCONT)
+        wait_until(train, "all agents train again")
+        scene.write(f"stalls/{scene.agents()[2]}", "")
+        for place in (folder, f"127.0.1.5:{port}"):
+            named(scene, place, r"rank 2 computes round \d+ since \d+ s", "who computes")
     finally:
         os.kill(victim, signal.SIGCONT)
+        for name in os.listdir(stalls):
+            os.remove(os.path.join(stalls, name))
         running.process.send_signal(signal.SIGINT)
     running.wait(60)
     os.close(here)
     check(not any(map(os.path.exists, sockets)), os.listdir(folder))
     scene.call("status", folder).check_refused("no agent runs there", code=1)
-
-
-ROOT = re.compile(r"^rank (\d+) .*; ([\d, ]+) waits? for it$", re.M)
-
-
-class Stalls:
-    """One agent of sixteen at a time is stopped, or computes for long; both ways of asking are
-    to name it."""
-
-    KINDS = {  # at a port a stopped agent may be what it last said, until it is silent
-        "stopped": ("does not answer", r".* since \d+ s"),
-        "computes": (r"computes round \d+ since \d+ s",) * 2,
-    }
-
-    def __init__(self, scene):
-        self.scene, self.draw = scene, random.Random(3)
-        self.folder, self.stalls = scene.path("run"), scene.path("stalls")
-        os.mkdir(self.stalls)
-        self.port = free_ports(1)[0]
-        path = scene.experiment(
-            rounds=10**7,
-            topology={"nodes": N, "family": "ring"},
-            data={"name": "digits", "train_samples": 1600, "test_samples": 10, "batch": 80},
-            record={"every": 10**7},
-            transport={"timeout_s": 300},
-            monitor={"listen": f"127.0.1.{{rank}}:{self.port}"},
-        )
-        scene.preload("slow_gradient")
-        scene.environment["STARLING_STALLS"] = self.stalls
-        self.running = scene.start("run", path, "--out", self.folder)
-        scene.environment = {}
-
-    def ask(self, place):
-        return self.scene.call("status", place).out
-
-    def wait_until_all_train(self):
-        def train():
-            said = self.ask(self.folder)
-            moves = re.findall(r"^ +\d+ +\d+ +(?:computes|exchanges) ", said, re.M)
-            return len(moves) == N and not ROOT.search(said)
-
-        wait_until(train, "all agents train")
-
-    def stall(self, kind, pid, stalls):
-        if kind == "stopped":
-            os.kill(pid, signal.SIGSTOP if stalls else signal.SIGCONT)
-        elif stalls:
-            with open(os.path.join(self.stalls, str(pid)), "wb"):
-                pass
-        else:
-            os.remove(os.path.join(self.stalls, str(pid)))
-
-    def once(self, agents):
-        """Asks in the run's folder, and another one at its port, until this one is named."""
-        kind, victim = self.draw.choice(list(self.KINDS)), self.draw.randrange(N)
-        other = self.draw.choice([rank for rank in range(N) if rank != victim])
-        time.sleep(self.draw.random() / 2)
-        self.stall(kind, agents[victim], True)
-        try:
-            for words, place in zip(
-                self.KINDS[kind], (self.folder, f"127.0.1.{other}:{self.port}")
-            ):
-                named = re.compile(rf"^rank {victim} {words}; [\d, ]+ waits? for it$", re.M)
-                what = f"{kind}: rank {victim} is named at {place}"
-                wait_until(lambda: named.search(self.ask(place)), what, 12)
-        finally:
-            self.stall(kind, agents[victim], False)
-
-    def close(self):
-        self.running.process.send_signal(signal.SIGINT)
-        self.running.wait(60)
-
-
-def real_stalls(scene):
-    stalls = Stalls(scene)
-    try:
-        wait_until(lambda: len(scene.agents()) == N, "all agents start")
-        for _ in range(4):
-            stalls.wait_until_all_train()
-            stalls.once(scene.agents())
-    finally:
-        stalls.close()
 
 
 class Agents:
@@ -218,7 +156,7 @@ def stall(draw):
 
 def roots_of_made_up_stalls(scene):
     draw = random.Random(7)
-    for k in range(100):
+    for k in range(12):
         root, distance, words = stall(draw)
         agents = Agents(scene.path(f"s{k}"), words)
         got = scene.call("status", scene.path(f"s{k}"))

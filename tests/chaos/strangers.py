@@ -8,7 +8,6 @@ import os
 import signal
 import socket
 import subprocess
-import time
 
 from _scene import check, run_tests, wait_until, read_json
 from _ports import free_ports
@@ -127,39 +126,6 @@ def seconds_of_processor(pid):
     with open(f"/proc/{pid}/stat") as file:
         fields = file.read().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def connect_silently(port, count):
-    sockets = []
-    for _ in range(count):
-        s = socket.socket()
-        s.setblocking(False)
-        s.connect_ex(("127.0.0.1", port))
-        sockets.append(s)
-    return sockets
-
-
-def silent_connections_take_all_descriptors(scene):
-    """At the limit the agent does not spin, and its neighbour still gets in."""
-    ports = free_ports(2)
-    roster = scene.roster(ports)
-    experiment = scene.experiment(**PAIR, transport__connect_timeout_s=120)
-    limited = ["prlimit", "--nofile=96:96"]
-    first = start(scene, experiment, 0, roster, "out0", wrapper=limited)
-    wait_listening(ports[0])
-    silent = connect_silently(ports[0], 300)
-    try:
-        time.sleep(1)
-        before = seconds_of_processor(first.process.pid)
-        time.sleep(3)
-        spent = seconds_of_processor(first.process.pid) - before
-        check(spent < 1, f"{spent:.2f} s of processor time in 3 s of waiting")
-        second = start(scene, experiment, 1, roster, "out1")
-        for running in (second.wait(60), first.wait(60)):
-            running.check_well()
-    finally:
-        for s in silent:
-            s.close()
 
 
 def silent_connections_are_closed(scene):
