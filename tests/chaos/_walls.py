@@ -1,10 +1,7 @@
-"""Agents in network namespaces on one bridge, and walls between them: rules of nftables that answer
-segments with a reset. Needs root, iproute2 and nftables."""
+"""Agents in network namespaces on one bridge. Needs root and iproute2."""
 import os
 import shutil
 import subprocess
-
-PARTS = "tcp flags & rst == 0 counter reject with tcp reset"  # and let answers of the other side in
 
 
 def ip(*arguments):
@@ -17,14 +14,6 @@ def why_no_net():
         return "namespaces need root, and iproute2"
     tried = subprocess.run(["unshare", "-n", "true"], capture_output=True, check=False)
     return None if tried.returncode == 0 else "no namespaces are allowed here"
-
-
-def why_no_walls():
-    if shutil.which("nft") is None:
-        return "walls need nftables"
-    rules = ["unshare", "-n", "nft", "add table inet walls"]
-    tried = subprocess.run(rules, capture_output=True, check=False)
-    return why_no_net() or (None if tried.returncode == 0 else "no nftables are allowed here")
 
 
 class Net:
@@ -73,27 +62,3 @@ class Net:
     def wrapper(self, rank):
         """What a command begins with to run there."""
         return ["ip", "netns", "exec", self.space(rank)]
-
-    def add_walls(self):
-        """Without stones yet."""
-        chain = "chain from_{} {{\n type filter hook input priority 0\n }}\n"
-        chains = "".join(chain.format(rank) for rank in range(self.count))
-        for rank in range(self.count):
-            self.nft(rank, f"table inet walls {{\n{chains}}}\n")
-
-    def nft(self, rank, rules):
-        command = [*self.wrapper(rank), "nft", "-f", "-"]
-        subprocess.run(command, input=rules, check=True, text=True, capture_output=True)
-
-    def part(self, side):
-        """Who is on this side and all others reach each other no more, and hear so at once."""
-        for to, rank in self.between(side):
-            self.nft(to, f"add rule inet walls from_{rank} ip saddr {self.address(rank)} {PARTS}\n")
-
-    def heal(self, side):
-        for to, rank in self.between(side):
-            self.nft(to, f"flush chain inet walls from_{rank}\n")
-
-    def between(self, side):
-        ranks = range(self.count)
-        return [(a, b) for a in ranks for b in ranks if (a in side) != (b in side)]

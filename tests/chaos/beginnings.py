@@ -11,7 +11,7 @@ import signal
 from _ports import free_ports
 from _tap import Tap
 from _scene import check, read_json, run_tests, wait_until
-from losses import Hands, events, wait_for_views
+from losses import PAUSE_US, Hands, events, wait_for_views
 
 SAVES = {"rounds": 2000000, "checkpoint": {"every": 100, "keep": 3}}
 
@@ -35,7 +35,7 @@ class Units:
         self.path = scene.experiment(**{**SAVES, **changes})
         self.roster = scene.roster(free_ports(ranks + more))
         self.agents = {}
-        scene.take_time()
+        scene.take_time(PAUSE_US)
         self.start(*self.ranks)
 
     def folder(self, rank):
@@ -150,7 +150,7 @@ def nobody_trains_before_all_have_come(scene):
 
 def a_part_below_half_says_so(scene):
     """At each loss, and at the end, whose exit code is 3."""
-    hands = Hands(scene, rounds=3000)
+    hands = Hands(scene, rounds=2000)
     left = hands.agents[1]
     for views, rank in enumerate((3, 0, 2), 1):
         hands.kill(rank)

@@ -20,7 +20,7 @@ NODES = 5
 
 def start_run(scene, **changes):
     """A run of agents that has trained for some rounds."""
-    scene.take_time()
+    scene.take_time(1500)
     path = scene.experiment(topology__nodes=NODES, **changes)
     running = scene.start("run", path, "--out", scene.path("run"))
     running.wait_for("round 40/")

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Disks that are full, fail or are read-only, under real commands: what ends says which file and
 why, in one line; what can do without goes on; and from the newest whole cut a run goes on with the
-same bits. Real file systems where they can be mounted; else, and call by call, failing_disk.c.
+same bits. Real file systems where they can be mounted; else failing_disk.c. disk_world and
+test_record_errors let each call fail.
 
 usage: disks.py STARLING [TEST ...]
 """
@@ -36,29 +37,18 @@ AGENTS = {
     "transport__connect_timeout_s": 60,
 }
 MODELS = r"model-\d+\."
-DOES_WITHOUT = ("no checkpoint of round", "the log of events lacks a line")
 REASONS = {code: os.strerror(code) for code in (errno.ENOSPC, errno.EIO, errno.EROFS)}
 
 
 def failing(scene, part, call, at, why):
     """The environment in which calls fail (failing_disk.c)."""
-    log = scene.path("calls")
-    if os.path.exists(log):
-        os.unlink(log)
     return {
         "LD_PRELOAD": scene.built("tests/libfailing_disk.so"),
         "STARLING_DISK": part,
         "STARLING_DISK_CALL": call,
         "STARLING_DISK_AT": str(at),
         "STARLING_DISK_WHY": str(why),
-        "STARLING_DISK_LOG": log,
     }
-
-
-def read_calls(path):
-    """number -> path; threads may have written them in another order."""
-    with open(path) as file:
-        return {int(number): path for number, path in (line.split() for line in file)}
 
 
 @contextlib.contextmanager
@@ -66,33 +56,6 @@ def environment(scene, changes):
     scene.environment = changes
     yield
     scene.environment = {}
-
-
-def check_words(ended, reason, path=None):
-    """What is done without is said once a kind, an end by one line; each names file and reason."""
-    lines = (ended.err + ended.out).splitlines()
-    warnings = [line for line in lines if any(words in line for words in DOES_WITHOUT)]
-    errors = [line for line in ended.err.splitlines() if line not in warnings]
-    for words in DOES_WITHOUT:
-        check(sum(words in line for line in warnings) <= 1, f"said again: {warnings}")
-    check(len(errors) == (ended.code != 0), f"exit code {ended.code}, errors {errors}")
-    for line in warnings + errors:
-        check(reason in line, f"no {reason!r} in {line!r}")
-    if path is not None:
-        name = re.sub(r"(\.\d+)?\.new$", "", path)
-        check(any(name in line for line in warnings + errors), f"no {name} in {lines}")
-
-
-def check_goes_on(scene, out, whole):
-    """A run with a whole cut goes on from it; one without has none to go on from."""
-    cuts = glob.glob(os.path.join(out, "checkpoints", "round-*[0-9].safetensors"))
-    rounds = [re.search(r"round-(\d+)", path).group(1) for path in cuts]
-    resumed = scene.call("sim", "--resume", out)
-    if any(rounds.count(number) == SMALL["topology"]["nodes"] for number in rounds):
-        resumed.check_well()
-        check_same(out, whole)
-    else:
-        check(resumed.code == 2 and len(resumed.err.splitlines()) == 1, resumed.err)
 
 
 def results(out):
@@ -109,31 +72,6 @@ def check_same(out, whole, names=""):
         )
     except Wrong as why:
         check(False, str(why))
-
-
-def let_fail(scene, path, whole, number, at, why):
-    """One simulation in which this call fails. False: there are fewer."""
-    out = scene.path(f"out-{number}-{why}")
-    with environment(scene, failing(scene, out, "any", at, why)):
-        ended = scene.call("sim", path, "--out", out)
-    made = read_calls(scene.path("calls"))
-    if len(made) < number:
-        return False
-    check_words(ended, REASONS[why], made[number])
-    check_goes_on(scene, out, whole)
-    return True
-
-
-def a_call_of_the_simulator_fails(scene):
-    """Alone, and by turns with all calls after it."""
-    path, whole = scene.experiment(**SMALL), scene.path("whole")
-    scene.call("sim", path, "--out", whole).check_well()
-    number, reasons = 1, sorted(REASONS)
-    while let_fail(
-        scene, path, whole, number, f"{number}{'+' * (number % 2)}", reasons[number % 3]
-    ):
-        number += 7
-    check(number > 60, f"only {number} calls")
 
 
 def the_last_word_of_a_run_cannot_be_written(scene):

@@ -54,14 +54,14 @@ def check_missing(running, folder, about, ranks, rounds):
 def who_was_lost_for_good_is_named(scene):
     """By neighbours and by whoever was none of it: two of four, half is left."""
     lost = [3, 2]
-    hands = Hands(scene, rounds=1200)
+    hands = Hands(scene, rounds=700)
     for views, rank in enumerate(lost, 1):
         hands.kill(rank)
         wait_for_views(scene, 1, views, hands.agents[1].folder)
     for rank, running in enumerate(hands.agents):
         if rank not in lost:
             running.wait(60)
-            check_missing(running, running.folder, f"run-{rank}.json", lost, 1200)
+            check_missing(running, running.folder, f"run-{rank}.json", lost, 700)
     check(read_json(hands.agents[1].folder, "summary.json")["minority"] is False, "no minority")
 
 

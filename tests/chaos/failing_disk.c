@@ -4,7 +4,7 @@
  * a file that holds it while it is there; STARLING_DISK_CALL,
  * what fails: open, write, sync, rename or any; STARLING_DISK_AT, its number from 1 on, and with a
  * + behind it all later ones too; STARLING_DISK_WHY, an errno, or 0: a write takes half of its
- * bytes; STARLING_DISK_LOG, a file that gets a line for each call that counts: its number and path.
+ * bytes.
  * The C library's own buffered files do not come here.
  */
 #include <errno.h>
@@ -23,17 +23,6 @@ static atomic_long calls;
 static const char *setting(const char *name) {
     const char *text = getenv(name);
     return text != NULL ? text : "";
-}
-
-static void note(long number, const char *path) {
-    char line[PATH_BYTES + 32];
-    const int bytes = snprintf(line, sizeof line, "%ld %s\n", number, path);
-    const long fd = syscall(SYS_openat, AT_FDCWD, setting("STARLING_DISK_LOG"),
-                            O_WRONLY | O_CREAT | O_APPEND, 0666);
-    if (fd >= 0)
-        syscall(SYS_write, fd, line, bytes);
-    if (fd >= 0)
-        syscall(SYS_close, fd);
 }
 
 /* What the file holds at this moment. */
@@ -58,7 +47,6 @@ static int fails(const char *call, const char *path) {
     char *end;
     const long number = atomic_fetch_add(&calls, 1) + 1;
     const long at = strtol(setting("STARLING_DISK_AT"), &end, 10);
-    note(number, path);
     errno = atoi(setting("STARLING_DISK_WHY"));
     return number == at || (*end == '+' && number > at);
 }

@@ -49,7 +49,8 @@ def who_has_the_key_and_misbehaves_changes_nothing(scene):
     """In each manner that stranger.c knows, as either agent, before its neighbour comes, while both
     train, and until both have ended."""
     make_keys(scene, "run.key")
-    long = {"rounds": 4000, "record__every": 1000, "transport__connect_timeout_s": 60}
+    scene.take_time()
+    long = {"rounds": 800, "record__every": 200, "transport__connect_timeout_s": 60}
     experiment = scene.experiment(**{**PAIR, **SEALED, **long})
     ports = free_ports(2)
     roster = scene.roster(ports)
@@ -81,7 +82,8 @@ def who_has_a_living_ranks_key_does_not_replace_it(scene):
     """A second process of rank 1, with its key or its pair, while the first one trains."""
     make_keys(scene, "run.key")
     pins = make_nodes(scene, 2)
-    long = {**PAIR, **SEALED, "rounds": 6000, "record__every": 2000}
+    scene.take_time()
+    long = {**PAIR, **SEALED, "rounds": 2000, "record__every": 500}
     experiment = scene.experiment(**long, transport__connect_timeout_s=20)
     impatient = scene.experiment("i.json", **long, transport__connect_timeout_s=2)
     for way, fingerprints, extra in (
@@ -93,7 +95,7 @@ def who_has_a_living_ranks_key_does_not_replace_it(scene):
             start_as(scene, experiment, i, ports, f"{way}{i}", fingerprints, extra[i])
             for i in range(2)
         ]
-        agents[0].wait_for("round 2000/")
+        agents[0].wait_for("round 500/")
         places = (ports[0], other)
         second = start_as(scene, impatient, 1, places, f"{way}-again", fingerprints, extra[1])
         second.wait(60).check_refused("did not come up", code=1)

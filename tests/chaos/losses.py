@@ -14,12 +14,13 @@ from _scene import check, read_json, run_tests, wait_until, read_lines
 
 # Seconds of silence: more than a living agent is silent on a loaded machine.
 PATIENT, IMPATIENT = 30, 8
+PAUSE_US = 1500  # of each product: a round takes 8 ms
 
 
 def start(scene, nodes=8, **changes):
     """A run that has trained for some rounds, and has hundreds before it."""
-    scene.take_time()
-    changes = {"rounds": 800, "membership__on_loss": "continue", **changes}
+    scene.take_time(PAUSE_US)
+    changes = {"rounds": 400, "membership__on_loss": "continue", **changes}
     if "topology" not in changes:
         changes["topology__nodes"] = nodes
     changes = {"membership__grace_s": PATIENT, **changes}
@@ -139,7 +140,7 @@ def other_algorithms_go_on_as_simulated(scene):
         ("sgp", {"topology": {"nodes": 4, "family": "one-peer-exponential"}}),
         ("all-reduce", {"optimizer": {"learning_rate": 0.01, "momentum": 0.9}}),
     ):
-        changes = {"algorithm": algorithm, "rounds": 600, "transport__chunk_bytes": 4096, **more}
+        changes = {"algorithm": algorithm, "rounds": 300, "transport__chunk_bytes": 4096, **more}
         running, agents = start(scene, nodes=4, **changes)
         os.kill(agents[1], signal.SIGKILL)
         running.wait(60)
@@ -177,7 +178,7 @@ def stop_until_lost(scene, agents, rank):
 def who_was_stopped_returns(scene):
     """With momentum, which begins at 0 again; twice, one after the other, and repeated."""
     kept = {"learning_rate": 0.01, "momentum": 0.9}
-    changes = {"membership__grace_s": IMPATIENT, "optimizer": kept, "rounds": 2500}
+    changes = {"membership__grace_s": IMPATIENT, "optimizer": kept, "rounds": 1500}
     running, agents = start(scene, nodes=4, **changes)
     for rank in (2, 1):
         stop_until_lost(scene, agents, rank)
@@ -203,7 +204,7 @@ class Hands:
 
     def __init__(self, scene, folder=None, **changes):
         self.scene, self.started, self.folder = scene, 0, folder
-        scene.take_time()
+        scene.take_time(PAUSE_US)
         changes = {"membership__on_loss": "continue", **changes}
         self.changes = {"topology__nodes": 4, "membership__grace_s": PATIENT, **changes}
         self.ports = free_ports(5)
@@ -251,7 +252,7 @@ def add_a_rank(scene, hands):
 def new_processes_join(scene):
     """In the place of a killed one, at once, or when the others have gone on; the leader's, too;
     and again. Then with a rank beyond the first roster."""
-    hands = Hands(scene, rounds=6000, membership__joiners=1)
+    hands = Hands(scene, rounds=3000, membership__joiners=1)
     for rank, waits in ((3, False), (0, True), (3, False)):
         hands.kill(rank)
         watched, views = hands.agents[1], len(events(scene, 1, "view", hands.agents[1].folder))
@@ -277,7 +278,7 @@ def new_processes_join(scene):
 
 def a_rank_beyond_the_roster_is_shown_and_repeated(scene):
     """Its log is missed, if it is not there."""
-    hands = Hands(scene, folder="run", rounds=2000, membership__joiners=1)
+    hands = Hands(scene, folder="run", rounds=1200, membership__joiners=1)
     hands.roster = scene.roster(hands.ports, "roster5")
     hands.agents.append(hands.start(4, "--join"))
     wait_for_views(scene, 1, 1)
@@ -308,7 +309,7 @@ def wait_for_return(scene, running, rank, count=1):
 def who_dies_is_started_again_and_who_leaves_is_not(scene):
     """The leader too; a second time; and one that left. The members share all samples anew each
     time. Then it is repeated."""
-    changes = {"rounds": 4000, "membership__restart": "on-failure", "data__on_change": "share"}
+    changes = {"rounds": 2500, "membership__restart": "on-failure", "data__on_change": "share"}
     running, agents = start(scene, nodes=4, **changes)
     for rank, count in ((2, 1), (0, 1), (2, 2)):
         os.kill(scene.agents()[rank], signal.SIGKILL)

@@ -131,6 +131,7 @@ def check_refused(four, count):
 def train(scene, way, seed, strikes, rounds):
     """What agents that train say is said again to them, and to those that come after them, as they
     open and as they train. A third of all strikes each time."""
+    scene.take_time(10000)  # as long as all strikes
     four = Four(scene, way, lambda ports: Tap(*ports), rounds=rounds)
     attack, third = Attack(four, seed), strikes // 3
     four.start_all()
@@ -156,16 +157,16 @@ def train(scene, way, seed, strikes, rounds):
 
 
 def who_heard_a_key_says_it_again(scene):
-    train(scene, "key", 1, 30, 400)
+    train(scene, "key", 1, 30, 100)
 
 
 def who_heard_certificates_says_it_again(scene):
-    train(scene, "certificates", 2, 30, 400)
+    train(scene, "certificates", 2, 30, 100)
 
 
 if __name__ == "__main__":
     by_hand(
         "said again",
-        lambda scene, number, seed: train(scene, WAYS[number % 2], seed, 120, 1000),
+        lambda scene, number, seed: train(scene, WAYS[number % 2], seed, 120, 400),
     )
     run_tests()

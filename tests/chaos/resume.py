@@ -21,7 +21,7 @@ from _ports import free_ports  # noqa: E402
 from test_resume import Wrong, lasting, same  # noqa: E402
 
 KILLS = 2
-ROUNDS_PER_KILL = 400  # which take longer than it waits
+ROUNDS_PER_KILL = 300  # which take longer than it waits
 EVERY = 40
 RUN = {
     "rounds": 800,

@@ -35,6 +35,7 @@ def make_impostor(scene, way, seed):
 def train(scene, way, seed, visits, rounds):
     """At first somebody else is where agent 0 is expected, and then, while all train, where others
     were. So often each time."""
+    scene.take_time(2000)
     patience = {"transport__connect_timeout_s": 600, "transport__reconnect_s": 600}
     four = Four(scene, way, make_impostor(scene, way, seed), rounds=rounds, **patience)
     wire, agents = four.wire, four.agents
@@ -58,11 +59,11 @@ def train(scene, way, seed, visits, rounds):
 
 
 def an_agent_with_a_key_is_awaited(scene):
-    train(scene, "key", 1, len(MANNERS), 400)
+    train(scene, "key", 1, len(MANNERS), 100)
 
 
 def an_agent_with_a_certificate_is_awaited(scene):
-    train(scene, "certificates", 2, 5, 300)
+    train(scene, "certificates", 2, 5, 100)
 
 
 if __name__ == "__main__":

@@ -76,7 +76,7 @@ TO_ALL = {
     "diana": of("diana", beta=0.5, compressor=QSGD),
     "ecq-sgd": of("ecq-sgd", compressor=of("natural")),
     "gmc": of("gmc", compressor=TOP),
-    "dgc": of("dgc", clip=1, warmup_k=[3000, 500], compressor=of("top-k", k=30)),
+    "dgc": of("dgc", clip=1, warmup_k=[1500, 500], compressor=of("top-k", k=30)),
     "gtop-k": of("gtop-k", compressor=TOP),
     "powersgd": of("powersgd", rank=2),
     "fetch-sgd": of("fetch-sgd", sketch={"rows": 3, "k": 50}),

@@ -9,7 +9,6 @@ what a run must conserve.
 
 usage: test_algorithms.py [--starling] STARLING [--only TEXT]
 """
-import itertools
 import json
 import math
 import sys
@@ -150,21 +149,27 @@ class Case:
         return simulate(starling, *what, ROUNDS, RECORDED)
 
 
+def in_turns(*factors):
+    """At most half of all combinations: each value comes once, and where it may be twice, beside
+    other ones."""
+    longest, count = max(map(len, factors)), math.prod(map(len, factors))
+    rows = (
+        tuple((k + i * (k // longest)) % len(factor) for i, factor in enumerate(factors))
+        for k in range(min(2 * longest, max(longest, count // 2)))
+    )
+    for row in dict.fromkeys(rows):
+        yield [factor[place] for factor, place in zip(factors, row)]
+
+
 def cases(label, settings, compressors, graphs, optimizers, starts):
-    """Half of these with each other, as the squares of one colour on a board: each two still meet
-    where a third factor has two values; by turns on three problems. compressors None: the
-    algorithm's own business."""
-    count = itertools.count()
-    factors = (optimizers.items(), (compressors or {"": None}).items(), graphs, starts)
-    whole = max(len(factor) for factor in factors) == math.prod(len(factor) for factor in factors)
-    for places in itertools.product(*(enumerate(factor) for factor in factors)):
-        if sum(place for place, _ in places) % 2 and not whole:
-            continue
-        (how, optimizer), (what, config), graph, start = (value for _, value in places)
+    """These with each other, by turns on three problems. compressors None: the algorithm's own
+    business."""
+    factors = (list(optimizers.items()), list((compressors or {"": None}).items()), graphs, starts)
+    for count, ((how, optimizer), (what, config), graph, start) in enumerate(in_turns(*factors)):
         full = {**settings, "compressor": config} if config else settings
         yield Case(
             " ".join(filter(None, [label, what, graph, how, start])),
-            *(full, graph, optimizer, start, SEED + 100 * (next(count) % PROBLEMS)),
+            *(full, graph, optimizer, start, SEED + 100 * (count % PROBLEMS)),
         )
 
 

@@ -84,9 +84,14 @@ def check_page(what, text, lines=LINES):
 
 
 def settings(content, places):
+    """Where the data are; few of those that are made, and of large models one sample, as check
+    computes a gradient."""
     data = content.get("data", {})
     name = data if isinstance(data, str) else data.get("name", "digits")
-    return [f"data.path={places[name]}"] if name in places else []
+    if name == "digits":
+        return ["data.train_samples=1600", "data.test_samples=200"]
+    small = ["data.batch=1"] if name in ("cifar10", "text") else []
+    return [f"data.path={places[name]}", *small] if name in places else []
 
 
 def test_every_experiment_fits_a_page(scene):

@@ -6,7 +6,6 @@ usage: test_command.py STARLING [TEST ...]
 """
 import calendar
 import fcntl
-import json
 import os
 import pty
 import re
@@ -21,7 +20,6 @@ import time
 from _here import ROOT, check, read_json, read_lines, run_tests
 
 ESCAPE = re.compile(r"\x1b\[[?0-9;]*[A-Za-z]")
-QUICK = "STARLING_QUICK" in os.environ  # under sanitizers
 LINKS = {"bandwidth_mbit": 100, "latency_ms": 2}
 
 
@@ -58,14 +56,12 @@ def longest(lines, but="run folder"):
 
 
 def test_live_view_and_tables_fit_a_terminal(scene):
-    path = scene.experiment(rounds=200, record__every=10)
-    for columns in (80,) if QUICK else (50, 120):
-        for number, command in enumerate(("sim", "run")):
-            out = scene.path(f"{command}{columns}")
-            lines = on_terminal(scene, columns, command, path, "--out", out)
-            check(any(line.startswith("[###") for line in lines), f"no live view: {lines}")
-            check(any("round 200/200" in line for line in lines), f"no last round: {lines[-30:]}")
-            check(len(longest(lines)) <= columns, f"beyond {columns}: {longest(lines)!r}")
+    path = scene.experiment(rounds=200, record__every=10, topology__nodes=4)
+    for columns, command in ((120, "sim"), (50, "run")):
+        lines = on_terminal(scene, columns, command, path, "--out", scene.path(command))
+        check(any(line.startswith("[###") for line in lines), f"no live view: {lines}")
+        check(any("round 200/200" in line for line in lines), f"no last round: {lines[-30:]}")
+        check(len(longest(lines)) <= columns, f"beyond {columns}: {longest(lines)!r}")
     lines = on_terminal(scene, 50, "sim", path, "--wide", "--out", scene.path("wide"))
     head = next(line for line in lines if line.startswith("node "))
     for (
@@ -228,27 +224,6 @@ def test_demo_tells_what_it_builds_and_how_to_go_on(scene):
     check(ended.returncode == 0 and "plug-in does not build" in ended.stderr, f"{ended}")
 
 
-def test_what_is_given_for_something_else_is_told(scene):
-    experiment = scene.experiment()
-    ring = scene.write("ring.json", '{"nodes": 8, "family": "ring"}')
-    for arguments, *words in (
-        (("sim", ring), "is a topology", "starling topology analyse"),
-        (("compare", ring), "is a topology", "starling topology analyse"),
-        (("check", ring, "--set", "seed=3"), "--set seed=3", "topology"),
-        (("sim", experiment, "--set", "topology=torus"), "topology", '"family": "torus"'),
-        (
-            ("sim", experiment, "--set", "topology=no.json"),
-            "no.json",
-            "No such",
-            '"family": "ring"',
-        ),
-        (("sim", experiment, "--set", f"topology={experiment}"), "is an experiment"),
-        (("topology", "draw", ring, "-o", scene.path("x.png")), "x.png", ".svg"),
-    ):
-        scene.call(*arguments).check_refused(*words)
-    check(not os.path.exists(scene.path("runs")), "something was started")
-
-
 def test_scripts_have_help(_):
     for script in ("demo", "gpu-check", "topologies", "plot"):
         command = [os.path.join(ROOT, "tools", script), "--help"]
@@ -261,37 +236,13 @@ def test_scripts_have_help(_):
         )
 
 
-def test_long_silence_is_broken(scene):
-    if QUICK:
-        return "it takes long under sanitizers; checked without"
-    began = time.monotonic()
-    ended = scene.call("topology", "rank", "--nodes", "600", "--json", timeout=300)
-    took = time.monotonic() - began
-    check(ended.code == 0 and json.loads(ended.out)["nodes"] == 600, f"{ended.all_err!r}")
-    told = re.findall(
-        r"^starling: still ranking topologies of 600 nodes, (\d+) of (\d+) \((\d+) s\)$",
-        ended.all_err,
-        re.M,
-    )
-    seconds = [int(line[2]) for line in told]
-    check(seconds == list(range(5, 5 * len(told) + 1, 5)), ended.all_err)
-    check(len(told) == len(ended.all_err.splitlines()) >= int(took / 5) - 1, ended.all_err)
-    done = [int(line[0]) for line in told]
-    check(
-        done == sorted(done) and all(int(line[0]) <= int(line[1]) for line in told), ended.all_err
-    )
-    return "" if told else f"it took {took:.1f} s only"
-
-
 def test_check_says_what_a_loss_does(scene):
     goes_on = "the others go on without it, after 30 s of silence at most"
     clients = {"name": "fedavg", "clients": [[0, 1]]}
     for changes, words in (
         ({}, 'ends the run; membership.on_loss "continue" lets the others go on'),
         ({"membership": {}}, goes_on),
-        ({"membership": {}, "algorithm": {"name": "choco-sgd"}}, goes_on),
-        ({"membership": {}, "algorithm": {"name": "fedavg"}}, goes_on),
-        ({"membership": {}, "final_average": True}, goes_on),
+        ({"membership": {}, "algorithm": {"name": "fedavg"}, "final_average": True}, goes_on),
         (
             {"membership": {"on_loss": "continue", "restart": "always"}},
             f"{goes_on}; `starling run` starts it",

@@ -471,4 +471,5 @@ def test_interrupted(scene):
 
 
 if __name__ == "__main__":
-    run_tests([value for name, value in list(globals().items()) if name.startswith("test_")])
+    tests = [value for name, value in list(globals().items()) if name.startswith("test_")]
+    run_tests(tests[:: 3 if QUICK else 1])

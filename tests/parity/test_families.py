@@ -20,7 +20,7 @@ QUICK = "STARLING_QUICK" in os.environ  # under sanitizers
 OF_ANY_SIZE = "ring path star complete directed-ring one-peer-exponential"
 OF_ANY_SIZE += " symmetric-exponential static-exponential"
 CASES = [
-    *[(name, n, {}) for name in OF_ANY_SIZE.split() for n in (2, 3, 8, 13)],
+    *[(name, n, {}) for name in OF_ANY_SIZE.split() for n in (2, 3, 13)],
     *[
         (name, n, {})
         for name in ("wheel", "barbell", "lollipop", "complete-bipartite", "k-ary-tree")
@@ -75,8 +75,8 @@ CASES = [
     ("random-matching", 20, {"period": 12, "seed": 3}),
     *[
         ("base-k", n, {"peers": k})
-        for n in (2, 5, 6, 7, 12, 13, 23, 24, 25, 36, 53)
-        for k in (1, 2, 3, 4, 6)
+        for n in (2, 5, 7, 12, 23, 25, 36)
+        for k in (1, 2, 3, 6)
         if k < n
     ],
     ("od-equidyn", 9, {}),
@@ -145,7 +145,7 @@ def best_probabilities(laplacians, budget):
     m = len(laplacians)
     p = np.full(m, budget)
     best = 0
-    for step in range(1, 800):
+    for step in range(1, 300):
         values, vectors = np.linalg.eigh(sum(a * l for a, l in zip(p, laplacians)))
         best = max(best, values[1])
         slope = np.array([vectors[:, 1] @ l @ vectors[:, 1] for l in laplacians])
@@ -204,13 +204,10 @@ def check_matcha(starling, base, n, budget, base_edges, **parameters):
 
 
 MATCHAS = [
-    ("ring", 8, 0.5, families.ring_edges(8), {}),
-    ("ring", 9, 0.4, families.ring_edges(9), {"seed": 3}),
+    ("ring", 9, 0.5, families.ring_edges(9), {"seed": 3}),
     ("star", 7, 0.5, families.star_edges(7), {}),
     ("barbell", 10, 0.3, families.UNDIRECTED["barbell"](10), {}),
-    ("complete", 7, 0.6, families.complete_edges(range(7)), {}),
     ("torus", 12, 0.5, families.UNDIRECTED["torus"](12, sides=[3, 4]), {"sides": [3, 4]}),
-    ("grid", 12, 0.6, families.UNDIRECTED["grid"](12), {}),
 ]
 
 

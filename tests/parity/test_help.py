@@ -42,8 +42,13 @@ def test_a_slip_is_answered(scene):
         (["sim", path, "--wide=yes"], "takes no value"),
         (["help", "comapre"], "starling compare"),
         (["check", RING, "--set", "seed=1"], "--set seed=1"),
+        (["sim", path, "--set", "topology=torus"], '"family": "torus"'),
+        (["sim", path, "--set", "topology=no.json"], "no.json: No such"),
+        (["sim", path, "--set", f"topology={path}"], "is an experiment"),
+        (["topology", "draw", RING, "-o", scene.path("x.png")], ".svg"),
     ):
         scene.call(*arguments).check_refused(word)
+    check(not os.path.exists(scene.path("runs")), "something was started")
 
 
 def test_options_are_taken_in_all_forms(scene):

@@ -13,6 +13,7 @@ import numpy as np
 from _simulate import all_models, check_refusal, check_same, dpsgd, irregular, main, within
 from algorithms import Quadratic, history
 from expect import ring
+from test_algorithms import in_turns
 
 ROWS, ROUNDS, EARLY = 40, 50, 8
 GRAPHS = {"irregular": irregular(), "ring": ring(4)}
@@ -148,11 +149,9 @@ def check_refused(starling, algorithm, matrix, text):
 
 
 def formulas():
-    for where, graph in GRAPHS.items():
-        for what, shape in SHAPES.items():
-            for how, optimizer in OPTIMIZERS.items():
-                for rank in (1, 2):
-                    yield f"rank {rank}, {what}, {how}, {where}", graph, shape, optimizer, rank
+    factors = (list(factor.items()) for factor in (GRAPHS, SHAPES, OPTIMIZERS))
+    for (where, graph), (what, shape), (how, optimizer), rank in in_turns(*factors, (1, 2)):
+        yield f"rank {rank}, {what}, {how}, {where}", graph, shape, optimizer, rank
 
 
 def all_checks(starling):

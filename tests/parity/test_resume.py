@@ -25,7 +25,7 @@ from test_devices import DATA, DIRECTED, OTHERWISE, guarded
 ROUNDS, EVERY, KEEP = 11, 2, 4
 RING = {"nodes": 5, "family": "ring"}
 ON_DEVICE = ["d-psgd combine-while-adapt", "choco-sgd per tensor", "all-reduce", "cd-sgd"]
-AGENTS_EACH, DEVICE_EACH = 6, 5  # so many combinations, one is run by agents, or on a device
+AGENTS_EACH, DEVICE_EACH = 13, 10  # so many combinations, one is run by agents, or on a device
 SPEAKERS = ["ANNA:", "BERT:", "CARL:", "DORA:", "EMIL:"]
 
 

@@ -5,12 +5,12 @@ alike, that what it knows of them is forgotten where it was sent, and what is re
 usage: test_sketch.py [--starling] STARLING [--only TEXT]
 """
 import functools
-import itertools
 import sys
 
 from _simulate import all_models, check_refusal, check_same, dpsgd, irregular, main, simulate
 from algorithms import Quadratic, Run
 from expect import ring
+from test_algorithms import in_turns
 
 D, ROWS, ROUNDS, MARGIN = 120, 130, 50, 1e-5
 GRAPHS = {"irregular": irregular(), "ring": ring(4)}
@@ -71,8 +71,8 @@ def refusals():
 
 
 def all_checks(starling):
-    factors = SKETCHES.items(), GRAPHS.items(), OPTIMIZERS.items(), (0, 0.9)
-    for i, factor in enumerate(itertools.product(*factors)):
+    factors = (list(factor.items()) for factor in (SKETCHES, GRAPHS, OPTIMIZERS))
+    for i, factor in enumerate(in_turns(*factors, (0, 0.9))):
         (what, sketch), (name, graph), (how, optimizer), beta = factor
         form = FORMS[i % len(FORMS)]
         algorithm = settings(sketch, beta=beta, all_reduce=form)

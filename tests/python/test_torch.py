@@ -163,31 +163,6 @@ def test_accumulation_and_clipping(scene):
                 check(peer.round == STEPS + (experiment is EXPERIMENT), peer.round)
 
 
-class Hooked(torch.optim.SGD):
-    """An optimizer with the step hooks that torch has from 2.0 on."""
-
-    def register_step_pre_hook(self, hook):
-        self.before = hook
-
-    def register_step_post_hook(self, hook):
-        self.after = hook
-
-    def step(self, closure=None):
-        self.before(self, (), {})
-        result = super().step(closure)
-        self.after(self, (), {})
-        return result
-
-
-def test_step_hooks(scene):
-    if hasattr(torch.optim.Optimizer, "register_step_pre_hook"):
-        return "this torch has them, and all other tests use them"
-    expected = by_hand(True, LAZY)
-    results = simulate(lambda rank: train(rank, make=lambda ps: Hooked(ps, 0.1)))
-    for (model, _), x in zip(results, expected):
-        near(flat(model), x)
-
-
 class Tied(nn.Module):
     def __init__(self):
         super().__init__()

@@ -1,23 +1,16 @@
-#!/usr/bin/env python3
 """What theory and experience say that decentralized algorithms do, as checks that any
 implementation of them can be put through.
 
 Each check takes a simulator, a function (graph, algorithm, optimizer, problem, rounds, recorded) ->
 models, a dict round -> (n, d), that
 raises Diverged; and it yields (what is expected, whether it holds, the numbers seen).
-tests/parity/test_expectations.py puts the program
-through them; this file alone puts the float64 reference through them.
-
-usage: expect.py [TEXT]        checks whose name has the text
+tests/parity/test_expectations.py puts the program through them, whose numbers are the float64
+reference's (test_algorithms.py).
 """
-import os
-import sys
-
 import numpy as np
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import algorithms  # noqa: E402
-import dpsgd  # noqa: E402
+import algorithms
+import dpsgd
 
 STILL = {"learning_rate": 0}
 SCALED_RANDOM = {"name": "random-k", "fraction": 0.01, "scaled": True}
@@ -370,42 +363,3 @@ CHECKS = [
     *(naive_floor, choco_gossip, variance, push_sum, one_peer, heterogeneous),
     *(momentum_of_their_own, exact_when_compressed, faulty_neighbour),
 ]
-
-
-# ---- the reference, put through them ----
-
-
-def reference(graph, settings, optimizer, problem, rounds, recorded):
-    a, b, x0 = problem
-    run = algorithms.Run(
-        graph.slots,
-        settings,
-        optimizer,
-        algorithms.Quadratic(a, b),
-        x0,
-    )
-    models = {0: x0.copy()} if 0 in recorded else {}
-    for r in range(1, rounds + 1):
-        run.step()
-        if not abs(run.models()).max() < 1e10:
-            raise Diverged
-        if r in recorded:
-            models[r] = run.models().copy()
-    return models
-
-
-def main():
-    wanted = sys.argv[1] if len(sys.argv) > 1 else ""
-    failed = False
-    for check in CHECKS:
-        for name, holds, seen in check(reference) if wanted in check.__name__ else ():
-            failed = failed or not holds
-            print(
-                f"{'ok' if holds else 'not ok'} reference: {name}{': ' + seen if seen else ''}",
-                flush=True,
-            )
-    return 1 if failed else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
