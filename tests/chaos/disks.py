@@ -94,6 +94,8 @@ def writes_take_half(scene):
     ended.check_well()
     check(ended.err == "", ended.err)
     check_same(out, whole)
+    listed = scene.call("checkpoint", out)
+    check(listed.code == 0 and "whole, sums right" in listed.out, listed.said)
 
 
 def without_last_cut(out):

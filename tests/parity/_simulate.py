@@ -204,27 +204,39 @@ def arguments(description):
     return os.path.abspath(given.starling or given.path), given.only
 
 
+class Skipped(Exception):
+    """The text is why."""
+
+
+PROBLEMS = (Refused, AssertionError, OSError, RuntimeError, ValueError, LookupError)
+PROBLEMS += (subprocess.SubprocessError,)
+
+
 def run(check):
+    """(ok, not ok or skip, what is said of it); check returns nothing, or (reason or None, by how
+    much it differs)."""
     try:
-        return check()
-    except Refused as error:
-        return str(error), None
+        reason, worst = check() or (None, None)
+    except Skipped as why:
+        return "skip", f": {why}"
+    except PROBLEMS as error:
+        reason, worst = f"{type(error).__name__}: {error}", None
+    if reason:
+        return "not ok", f": {reason}"
+    return "ok", "" if worst is None else f" (differs by {worst:.1e})"
 
 
-def run_all(wanted):
-    """wanted: [(name, function that returns (reason or None, worst difference))]. 1: one fails."""
+def run_all(wanted, workers=8):
+    """wanted: [(name, function)]. 1: one fails, or there is none."""
     failed = not wanted
-    with concurrent.futures.ThreadPoolExecutor(8) as pool:
-        for (name, _), (reason, worst) in zip(wanted, pool.map(lambda item: run(item[1]), wanted)):
-            failed = failed or reason is not None
-            print(
-                f"not ok {name}: {reason}" if reason else f"ok {name} (differs by {worst:.1e})",
-                flush=True,
-            )
+    with concurrent.futures.ThreadPoolExecutor(workers) as pool:
+        for (name, _), (how, said) in zip(wanted, pool.map(lambda item: run(item[1]), wanted)):
+            failed = failed or how == "not ok"
+            print(f"{how} {name}{said}", flush=True)
     return 1 if failed else 0
 
 
-def main(description, checks):
+def main(description, checks, workers=8):
     """Of checks(starling), those whose name has the text of --only."""
     starling, only = arguments(description)
-    return run_all([(name, check) for name, check in checks(starling) if only in name])
+    return run_all([(name, check) for name, check in checks(starling) if only in name], workers)

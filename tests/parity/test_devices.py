@@ -15,7 +15,6 @@ With STARLING_TEST_PLUGIN=cuda in the environment the algorithms run on the real
 
 usage: test_devices.py [--starling] STARLING [--only TEXT]
 """
-import concurrent.futures
 import copy
 import functools
 import glob
@@ -29,7 +28,7 @@ import tempfile
 
 from _each import CASES, HOST_ONLY, WITHOUT_MOMENTUM
 from _listed import unnamed
-from _simulate import QUICK, arguments, call, of, read_lines, write
+from _simulate import QUICK, Skipped, call, main, of, read_lines, write
 
 sys.path.insert(
     0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "chaos")
@@ -79,10 +78,6 @@ BETWEEN_AGENTS = [
     "all-reduce",
     "cd-sgd",
 ]
-
-
-class Skipped(Exception):
-    """The text is why."""
 
 
 def plugin(starling, name):
@@ -427,27 +422,5 @@ def all_tests(starling):
     yield "GPU-direct and a neighbour without a GPU", lambda: check_mixed_pair(starling)
 
 
-def attempt(name, test):
-    """The test's line."""
-    try:
-        test()
-        return f"ok {name}"
-    except Skipped as why:
-        return f"skip {name}: {why}"
-    except Exception as problem:  # told as the test's failure
-        return f"not ok {name}: {problem}"
-
-
-def main():
-    starling, only = arguments(__doc__)
-    tests = [(name, test) for name, test in all_tests(starling) if only in name]
-    with concurrent.futures.ThreadPoolExecutor(
-        2 if QUICK else 4 if ON_GPU else os.cpu_count()
-    ) as pool:
-        lines = list(pool.map(attempt, *zip(*tests)))
-    print("\n".join(lines))
-    return 1 if any(line.startswith("not ok") for line in lines) else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(__doc__, all_tests, 2 if QUICK else 4 if ON_GPU else os.cpu_count()))

@@ -4,6 +4,7 @@ weights, slot by slot; and what is promised of MATCHA.
 
 usage: test_families.py STARLING
 """
+import functools
 import itertools
 import json
 import os
@@ -11,7 +12,7 @@ import sys
 
 import numpy as np
 
-from _simulate import told
+from _simulate import main, told
 import families
 import _listed
 
@@ -211,34 +212,24 @@ MATCHAS = [
 ]
 
 
-def report(name, why):
-    print(f"not ok {name}: {why}" if why else f"ok {name}", flush=True)
-    return bool(why)
+def check_made(starling, name, n, parameters):
+    expected = families.MATRICES[name](n, **parameters)
+    return compare(make(starling, name, n, parameters), expected), None
 
 
-def main():
-    starling = os.path.abspath(sys.argv[-1])
-    failed = False
-    for name, n, parameters in CASES[::8] if QUICK else CASES:
-        label = f"{name} of {n} {json.dumps(parameters)}" if parameters else f"{name} of {n}"
-        try:
-            why = compare(
-                make(starling, name, n, parameters), families.MATRICES[name](n, **parameters)
-            )
-        except (AssertionError, RuntimeError) as error:
-            why = str(error)
-        failed |= report(label, why)
+def all_checks(starling):
+    for case in CASES[::8] if QUICK else CASES:
+        name, n, parameters = case
+        label = f"{name} of {n}{' ' + json.dumps(parameters) if parameters else ''}"
+        yield label, functools.partial(check_made, starling, *case)
     for base, n, budget, edges, parameters in MATCHAS[:2] if QUICK else MATCHAS:
-        failed |= report(
-            f"matcha on a {base} of {n}, budget {budget}",
-            check_matcha(starling, base, n, budget, edges, **parameters),
-        )
+        check = functools.partial(check_matcha, starling, base, n, budget, edges, **parameters)
+        yield f"matcha on a {base} of {n}, budget {budget}", lambda check=check: (check(), None)
     named = {name for name, _, _ in CASES} | {"matcha"}
     for name in _listed.families(starling):
         if name not in named:
             print(f"skip {name}: tests/reference/families.py does not have it", flush=True)
-    return failed
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(__doc__, all_checks, 1))

@@ -8,7 +8,6 @@ with the same bits, and what is refused.
 
 usage: test_faults.py [--starling] STARLING [--only TEXT]
 """
-import concurrent.futures
 import functools
 import sys
 import tempfile
@@ -16,7 +15,7 @@ import tempfile
 import numpy as np
 
 import _simulate
-from _simulate import apart_by_rank, dpsgd, of
+from _simulate import apart_by_rank, dpsgd, main, of, within
 import algorithms
 import expect
 
@@ -450,22 +449,16 @@ def checks(starling):
         yield f"refused: {name}", 0.0, lambda case=case: check_refusal(starling, *case)
 
 
-def run_checks(checks, usage):
-    starling, only = _simulate.arguments(usage)
-    failed = 0
-    with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        todo = [(n, limit, pool.submit(run)) for n, limit, run in checks(starling) if only in n]
-        for name, limit, future in todo:
-            try:
-                found = future.result()
-            except (_simulate.Refused, KeyError) as error:
-                found = f"{type(error).__name__}: {error}"
-            good = not isinstance(found, str) and found <= limit
-            failed += not good
-            number = found if isinstance(found, str) else f"differs by {found:.1e}"
-            print(f"{'ok' if good else 'not ok'} {name} ({number})", flush=True)
-    return failed > 0
+def held(checks, starling):
+    """checks: (name, limit, function that returns by how much it differs, or what is wrong)"""
+
+    def hold(limit, run):
+        found = run()
+        return (found, None) if isinstance(found, str) else within(found, limit)
+
+    for name, limit, run in checks(starling):
+        yield name, functools.partial(hold, limit, run)
 
 
 if __name__ == "__main__":
-    sys.exit(run_checks(checks, __doc__))
+    sys.exit(main(__doc__, functools.partial(held, checks)))

@@ -7,10 +7,10 @@ usage: test_joiners.py [--starling] STARLING [--only TEXT]
 import functools
 import sys
 
-from _simulate import apart_by_rank, dpsgd
+from _simulate import apart_by_rank, dpsgd, main
 import algorithms as A
 from test_faults import CASES, D, N, RECORDED, SEED, TOLERANCE
-from test_faults import Members, check_refusal, regroup, ring, run_checks, simulate
+from test_faults import Members, check_refusal, held, regroup, ring, simulate
 
 # Two ranks come that the run did not begin with; then the lowest and one of them die.
 GROWN = [
@@ -81,4 +81,4 @@ def checks(starling):
 
 
 if __name__ == "__main__":
-    sys.exit(run_checks(checks, __doc__))
+    sys.exit(main(__doc__, functools.partial(held, checks)))

@@ -4,7 +4,7 @@ text over another text or over the border.
 
 usage: test_pictures.py STARLING
 """
-import concurrent.futures
+import functools
 import glob
 import math
 import os
@@ -13,7 +13,7 @@ import sys
 import tempfile
 import xml.etree.ElementTree as tree
 
-from _simulate import call
+from _simulate import QUICK, call, main
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 SVG = "{http://www.w3.org/2000/svg}"
@@ -176,33 +176,20 @@ def check_readme(starling):
     assert ended.returncode == 0, ended.stderr.strip()
 
 
-def attempt(name, check, *arguments):
-    try:
-        check(*arguments)
-        return f"ok {name}"
-    except Exception as error:  # pylint: disable=broad-except
-        return f"not ok {name}: {type(error).__name__} {error}"
-
-
-def main():
-    starling = os.path.abspath(sys.argv[1])
+def all_checks(starling):
     shipped = sorted(glob.glob(os.path.join(ROOT, "topologies", "*.json")))
-    tests = [
-        (f"picture of {os.path.basename(file)}", check_picture, starling, file) for file in shipped
-    ]
-    tests += [(f"picture of {arguments}", check_made, starling, arguments) for arguments in MADE]
-    if "STARLING_QUICK" in os.environ:  # under sanitizers
-        tests = tests[::3]
-    tests += [
-        ("each edge of a ring is a line", check_ring, starling),
-        ("each slot of a schedule is shown", check_schedule, starling),
-        ("the table of the shipped files", check_readme, starling),
-    ]
-    with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        lines = list(pool.map(lambda test: attempt(*test), tests))
-    print("\n".join(lines))
-    return 1 if any(line.startswith("not ok") for line in lines) else 0
+    tests = [(os.path.basename(file), check_picture, file) for file in shipped]
+    tests += [(arguments, check_made, arguments) for arguments in MADE]
+    for name, check, what in tests[:: 3 if QUICK else 1]:
+        yield f"picture of {name}", functools.partial(told, check, starling, what)
+    yield "each edge of a ring is a line", functools.partial(check_ring, starling)
+    yield "each slot of a schedule is shown", functools.partial(check_schedule, starling)
+    yield "the table of the shipped files", functools.partial(check_readme, starling)
+
+
+def told(check, *arguments):
+    check(*arguments)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(__doc__, all_checks, 2))

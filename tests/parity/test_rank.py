@@ -6,17 +6,18 @@ is that of the ranking, and so is the order.
 
 usage: test_rank.py [--starling] STARLING [--only TEXT]
 """
+import functools
 import os
 import sys
 import tempfile
 
 import numpy as np
 
-from _simulate import QUICK, arguments, simulate, told, write
+from _simulate import main, simulate, told, write
 
 EPSILON = 1e-3
-PARAMETERS = 2500  # 10 kB a message: headers are less than one in a hundred
-ROUNDS_MAX = 60 if QUICK else 200  # of a simulation
+PARAMETERS = 1250  # 5 kB a message: headers are about one in a hundred
+ROUNDS_MAX = 100  # of a simulation
 # Of the ranking's seconds: the simulator lets each link in take messages in the order in which they
 # come, and the ranking knows of no order.
 SLACK = 0.25
@@ -99,7 +100,7 @@ def check_slow_links(starling):
     links = [[i, j, 10 if (i, j) == (0, 11) else 100, 20] for i, j in racks]
     found = rank_links(starling, 12, bandwidth_mbit=1000, latency_ms=0.1, links=links)
     for candidate in found:
-        if candidate["rounds"] > (10 if QUICK else 20):
+        if candidate["rounds"] > 20:
             continue
         topology, rounds = candidate["topology"], int(candidate["rounds"])
         seconds = averaged(starling, topology, rounds, 1000, 0.1, links)[2]
@@ -143,27 +144,13 @@ def check_notes(starling):
         raise AssertionError(f"no way out is named: {said}")
 
 
-def main():
-    starling, only = arguments(__doc__)
-    networks = (8, 100, 0.1), (12, 100, 0.1), (12, 1000, 20), (15, 10, 1), (16, 100, 0.1)
-    tests = [
-        (f"{nodes} nodes at {mbit} Mbit/s and {latency} ms", check_ranking, (nodes, mbit, latency))
-        for nodes, mbit, latency in networks[: 1 if QUICK else None]
-    ]
-    tests += [("racks", check_racks, ()), ("slow links", check_slow_links, ())]
-    tests += [("ways out", check_notes, ())]
-    failed = 0
-    for name, check, parameters in tests:
-        if only not in name:
-            continue
-        try:
-            check(starling, *parameters)
-            print(f"ok rank: {name}", flush=True)
-        except AssertionError as error:
-            failed += 1
-            print(f"not ok rank: {name}: {error}", flush=True)
-    return 1 if failed else 0
+def all_checks(starling):
+    for network in (8, 100, 0.1), (12, 1000, 20), (15, 10, 1):
+        name = "rank: {} nodes at {} Mbit/s and {} ms".format(*network)
+        yield name, functools.partial(check_ranking, starling, *network)
+    for check in (check_racks, check_slow_links, check_notes):
+        yield f"rank: {check.__name__[6:]}", functools.partial(check, starling)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(__doc__, all_checks, 1))

@@ -5,8 +5,8 @@ with agents and on a device. And what is said of checkpoints that cannot be gone
 
 usage: test_resume.py [--starling] STARLING [--only TEXT]
 """
-import concurrent.futures
 import glob
+import itertools
 import json
 import math
 import os
@@ -19,8 +19,8 @@ import tempfile
 from _cover import NO_GPU_KERNELS, combinations, forgotten
 from _each import CASES, WITHOUT_MOMENTUM
 from _listed import unnamed
-from _simulate import QUICK, arguments, call, read_lines, write
-from test_devices import DATA, DIRECTED, OTHERWISE, guarded
+from _simulate import QUICK, call, main, read_lines, write
+from test_devices import DATA, DIRECTED, OTHERWISE, plugin_tested
 
 ROUNDS, EVERY, KEEP = 11, 2, 4
 RING = {"nodes": 5, "family": "ring"}
@@ -29,7 +29,7 @@ AGENTS_EACH, DEVICE_EACH = 13, 10  # so many combinations, one is run by agents,
 SPEAKERS = ["ANNA:", "BERT:", "CARL:", "DORA:", "EMIL:"]
 
 
-class Wrong(Exception):
+class Wrong(AssertionError):
     """The text is why."""
 
 
@@ -151,7 +151,7 @@ def cases(starling):
     for name in ON_DEVICE:
         content = experiment(CASES[name], device="cuda:0")
         yield f"resume {name} on a device", lambda content=content: check(
-            starling, content, (6,), guarded(starling)
+            starling, content, (6,), plugin_tested(starling)
         )
     for last in (8, ROUNDS):
         content = experiment(
@@ -186,7 +186,7 @@ def combined(starling, i, topology, algorithm, optimizer, partition):
     compressor, env = settings["name"], None
     has_kernels = compressor not in NO_GPU_KERNELS and "coding" not in settings
     if i % DEVICE_EACH == 0 and has_kernels:
-        content["device"], env = "cuda:0", guarded(starling)
+        content["device"], env = "cuda:0", plugin_tested(starling)
     family = (topology or RING).get("family", "schedule")
     where = "agents" if i % AGENTS_EACH == 0 else "sim"
     words = [algorithm["name"], compressor, family, partition["name"], content["device"], where]
@@ -473,27 +473,11 @@ def keys_are_refused(starling):
             raise Wrong(ended.stderr)
 
 
-def run_case(case):
-    name, test = case
-    try:
-        test()
-        return f"ok {name}"
-    except Wrong as why:
-        return f"not ok {name}: {why}"
-
-
-def main():
-    starling, only = arguments(__doc__)
+def all_checks(starling):
     missing = unnamed(starling, CASES.values()) + forgotten(starling, ["speakers", "listed"])
-    chosen = [case for case in cases(starling) if only in case[0]]
-    if QUICK:
-        chosen = chosen[::4]
-    with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        lines = list(pool.map(run_case, chosen))
-    lines += [f"not ok no case of {name}" for name in missing]
-    print("\n".join(lines))
-    sys.exit(any(line.startswith("not") for line in lines))
+    yield "all are there", lambda: (f"no case of {missing}" if missing else None, None)
+    yield from itertools.islice(cases(starling), 0, None, 4 if QUICK else 1)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(__doc__, all_checks, 2))

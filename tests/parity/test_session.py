@@ -4,7 +4,7 @@ examples/embed.c learns.
 
 usage: test_session.py STARLING [--only TEXT]
 """
-import argparse
+import functools
 import json
 import os
 import re
@@ -15,7 +15,7 @@ import numpy as np
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "tests", "chaos"))
-from _simulate import dpsgd, of  # noqa: E402
+from _simulate import dpsgd, main, of  # noqa: E402
 import algorithms  # noqa: E402
 from _ports import free_ports  # noqa: E402
 
@@ -150,27 +150,13 @@ def test_check(starling):
         assert refused.returncode == 2 and words in refused.stderr, f"{refused}"
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("starling")
-    parser.add_argument("--only", default="")
-    args = parser.parse_args()
-    folder = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(args.starling))), "tests")
-    tests = {f"session {name}": lambda name=name: test_loop(folder, name) for name in LOOPS}
-    tests["session embed"] = lambda: test_embed(folder)
-    tests["session check"] = lambda: test_check(args.starling)
-    failed = 0
-    for name, test in tests.items():
-        if args.only not in name:
-            continue
-        try:
-            test()
-            print(f"ok {name}", flush=True)
-        except AssertionError as error:
-            failed += 1
-            print(f"not ok {name}: {error}", flush=True)
-    return int(failed > 0)
+def all_checks(starling):
+    folder = os.path.join(os.path.dirname(os.path.dirname(starling)), "tests")
+    for name in LOOPS:
+        yield f"session {name}", functools.partial(test_loop, folder, name)
+    yield "session embed", functools.partial(test_embed, folder)
+    yield "session check", functools.partial(test_check, starling)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(__doc__, all_checks, 1))

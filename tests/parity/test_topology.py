@@ -11,6 +11,7 @@ tolerance of 2 % are the simulator's and the task's.
 
 usage: test_topology.py [--starling] STARLING [--only TEXT]
 """
+import functools
 import json
 import os
 import sys
@@ -18,7 +19,7 @@ import tempfile
 
 import numpy as np
 
-from _simulate import QUICK, arguments, sim, simulate, told, write
+from _simulate import QUICK, main, sim, simulate, told, write
 
 TOLERANCE = 0.02
 FLOOR = 3e-6  # of an error that single precision shows
@@ -264,7 +265,7 @@ def check_cost(starling, case):
         )
 
 
-def check_without(starling, _):
+def check_without(starling):
     """A family is made again; of a W that is given, the stochastic complement is left."""
     n, lost, left = 7, [3, 5], [0, 1, 2, 4, 6]
     w = np.random.default_rng(4).random((n, n)) * (1 - np.eye(n))
@@ -281,27 +282,15 @@ def check_without(starling, _):
 
 
 COSTS = ("ring", "torus", "star", "one-peer exponential of 16", "alternating matchings")
-COSTS = [case for case in CASES if case.name in COSTS]
-TESTS = [(f"gossip: {case.name}", check_case, case) for case in CASES[:: 4 if QUICK else 1]]
-TESTS += [(f"cost: {case.name}", check_cost, case) for case in COSTS[: 1 if QUICK else None]]
-
-TESTS += [("without some nodes", check_without, None)]
 
 
-def main():
-    starling, only = arguments(__doc__)
-    failed = 0
-    for name, check, case in TESTS:
-        if only not in name:
-            continue
-        try:
-            check(starling, case)
-            print(f"ok {name}", flush=True)
-        except AssertionError as problem:
-            failed += 1
-            print(f"not ok {name}: {problem}", flush=True)
-    return 1 if failed else 0
+def all_checks(starling):
+    for case in CASES[:: 4 if QUICK else 1]:
+        yield f"gossip: {case.name}", functools.partial(check_case, starling, case)
+    for case in [case for case in CASES if case.name in COSTS][: 1 if QUICK else None]:
+        yield f"cost: {case.name}", functools.partial(check_cost, starling, case)
+    yield "without some nodes", functools.partial(check_without, starling)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(__doc__, all_checks, 1))
