@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A key stays in its file, which nobody else may read.
+"""A key stays in its file; test_keys has how that is made and read.
 
 usage: key_files.py STARLING [TEST ...]
 """
@@ -122,17 +122,21 @@ def what_run_hands_over_stays_with_its_agents(scene):
     check_files(scene, forms)
 
 
-def key_files_that_others_may_read_are_refused(scene):
-    """By an agent and a run, before there is a folder; test_keys has what else is refused."""
-    make_keys(scene, "run.key")
-    os.chmod(scene.path("run.key"), 0o644)
-    experiment = scene.experiment(**PAIR)
-    roster = scene.roster(free_ports(2))
-    for name, words in (("run.key", "chmod 600"), ("none.key", "No such file")):
-        for command in (("run",), ("agent", "--rank", "0", "--roster", roster)):
-            ended = scene.call(*command, experiment, "--out", scene.path("out"), *with_key(name))
-            ended.check_refused(name, words)
-            check(not os.path.exists(scene.path("out")), "a run folder was left behind")
+def a_roster_holds_what_was_printed(scene):
+    lines, places = [], []
+    for rank in range(3):
+        name, place = scene.path(f"node-{rank}"), f"10.0.0.{rank + 1}:7400"
+        made = scene.call("keys", "make", "--node", "-o", name)
+        check(re.fullmatch("sha256:[0-9a-f]{64}\n", made.out), repr(made.out))
+        lines.append(f"{rank} {place} {made.out}")
+        places.append(f"{place}={name}.crt")
+    printed = scene.call("keys", "roster", *places)
+    check(printed.out == "".join(lines), f"{printed.out!r}, {printed.err!r}")
+    places[2] = f"10.0.0.1:7400={scene.path('node-2')}.crt"
+    scene.call("keys", "roster", *places).check_refused("ranks 0 and 2")
+    scene.call("keys", "roster", "10.0.0.1:7400").check_refused("HOST:PORT=CERTIFICATE")
+    for wrong in ("node-0.key", "none.crt"):
+        scene.call("keys", "roster", "h:1=" + scene.path(wrong)).check_refused(wrong)
 
 
 WITHOUT_TLS_1_3 = """openssl_conf = all
