@@ -17,7 +17,6 @@ import time
 from _here import check, read_json, read_lines, run_tests
 from test_compare import BASE, CHOCO, GOSSIP, NODES, WILD, close
 
-QUICK = "STARLING_QUICK" in os.environ  # under sanitizers
 RATES, ALPHAS, SEEDS = [0.05, 0.2], [0.1, 10], [1, 2, 3]
 MEASURED = ("gradient_s", "encode_s", "combine_s", "wait_s", "predicted_s", "target_s", "pays_")
 SWEEP = {"optimizer.learning_rate": RATES, "data.partition.alpha": ALPHAS, "seed": SEEDS}
@@ -153,7 +152,7 @@ def test_killed_anywhere_the_same_command_goes_on(scene):
     path = write(scene, [GOSSIP, CHOCO, wild], sweep, loss_limit=1000, rounds=60)
     call(scene, path, out="whole")
     expected = lasting(table(scene, "whole"))
-    for number in range(5 if QUICK else 20):
+    for number in range(8):
         out = scene.path("killed")
         command = scene.start("compare", path, "--jobs", "2", "--out", out)
         wait_until_begun(command, number % 5)
