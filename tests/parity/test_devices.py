@@ -41,7 +41,7 @@ TIMEOUT_S = (
 )  # a GPU's driver takes seconds to begin, and longer when many programs do
 ROUNDS = 5
 DATA = {"name": "digits", "train_samples": 300, "test_samples": 50, "batch": 8}
-RING, DIRECTED = {"nodes": 5, "family": "ring"}, {"nodes": 4, "family": "one-peer-exponential"}
+RING, DIRECTED = {"nodes": 3, "family": "ring"}, {"nodes": 4, "family": "one-peer-exponential"}
 
 
 # Messages that come in more loads than there are places for; not measured, which would wait for
