@@ -91,37 +91,7 @@ def test_the_readmes_difference_is_that_of_the_example(scene):
 
 
 def test_a_process_group_is_one_peer(scene):
-    body = """
-    dist.init_process_group("gloo")
-    rank = dist.get_rank()
-    groups = [dist.new_group([0, 1]), dist.new_group([2, 3])]
-    mine = groups[rank // 2]
-    ddp = nn.parallel.DistributedDataParallel(model, process_group=mine)
-    try:
-        starling.join(EXPERIMENT, ddp)
-    except starling.Error as error:
-        assert "group=" in str(error), error
-    torch.manual_seed(rank)
-    said = []
-    with starling.join(EXPERIMENT, ddp, group=mine) as peer:
-        peer.attach(optimizer)
-        for step in range(5):
-            optimizer.zero_grad()
-            ddp(torch.randn(8, 4)).square().sum().backward()
-            optimizer.step()
-        said.append(flat().tolist())
-        average = peer.average()
-        said += [average["weight"].tolist(), peer.rank, peer.size, peer.round, peer.distance]
-    with open(f"out-{rank}", "w") as file:
-        file.write(repr(said))
-    """
-    found = [eval(text) for text in launched(scene, body, 4)]
-    check(found[0] == found[1] and found[2] == found[3], found)
-    check(found[0][1] == found[2][1] and found[0][0] != found[2][0], found)
-    check([row[2:5] for row in found] == [[0, 2, 6]] * 2 + [[1, 2, 6]] * 2, found)
-
-
-def test_groups_say_how_many_peers_there_are(scene):
+    """And groups say how many peers there are."""
     body = """
     RING = {"topology": {"family": "ring"}, "transport": {"connect_timeout_s": 60}}
 
@@ -140,13 +110,31 @@ def test_groups_say_how_many_peers_there_are(scene):
         [dist.new_group(ranks) for ranks in groups]
         for groups in ([[0, 1], [2, 3]], [[0, 1, 2]], [[0, 2], [1, 3]])
     ]
+    mine = pairs[rank // 2]
+    ddp = nn.parallel.DistributedDataParallel(model, process_group=mine)
+    try:
+        starling.join(EXPERIMENT, ddp)
+    except starling.Error as error:
+        assert "group=" in str(error), error
+    torch.manual_seed(rank)
+    said = []
+    with starling.join(EXPERIMENT, ddp, group=mine) as peer:
+        peer.attach(optimizer)
+        for step in range(5):
+            optimizer.zero_grad()
+            ddp(torch.randn(8, 4)).square().sum().backward()
+            optimizer.step()
+        said.append(flat().tolist())
+        average = peer.average()
+        said += [average["weight"].tolist(), peer.rank, peer.size, peer.round, peer.distance]
+    model = nn.Linear(4, 2)
     refused(5, "group= is a int", "dist.new_group()")
     if rank == 3:
         refused(threes[0], "in a process of the group")
     else:
         refused(threes[0], "4 processes", "groups of 3", "[0, 1, 2]", "size=")
     refused(odd[rank % 2], f"processes [{rank % 2}, {rank % 2 + 2}]", "rank= and size=")
-    with starling.join(RING, model, group=pairs[rank // 2]) as peer:
+    with starling.join(RING, model, group=mine) as peer:
         assert (peer.rank, peer.size) == (rank // 2, 2), peer
         assert peer.mean({"of leaders": float(rank)}) == {"of leaders": 1.0}
         model.weight.requires_grad_(False)
@@ -157,9 +145,12 @@ def test_groups_say_how_many_peers_there_are(scene):
         assert (peer.rank, peer.size) == (rank % 2, 2), peer
         peer.average()
     with open(f"out-{rank}", "w") as file:
-        file.write("well")
+        file.write(repr(said))
     """
-    check(launched(scene, body, 4) == ["well"] * 4, "not well")
+    found = [eval(text) for text in launched(scene, body, 4)]
+    check(found[0] == found[1] and found[2] == found[3], found)
+    check(found[0][1] == found[2][1] and found[0][0] != found[2][0], found)
+    check([row[2:5] for row in found] == [[0, 2, 6]] * 2 + [[1, 2, 6]] * 2, found)
 
 
 def test_a_process_group_goes_on(scene):

@@ -90,7 +90,8 @@ def array_that_is_not_stopped(experiment):
 
 
 def test_loops_of_numpy_are_killed_and_go_on(scene):
-    for algorithm in ALGORITHMS:
+    """Simulated, all algorithms go on; what processes save is what those do."""
+    for algorithm in (OVERLAP, CHOCO, {"name": "gradient-tracking"}):
         experiment = of(algorithm)
         found = kill_and_go_on(scene, experiment, ARRAY, ARRAY_GOES_ON)
         expected = [x.tobytes().hex() for x in array_that_is_not_stopped(experiment)]
