@@ -1,5 +1,5 @@
-/* cause.c - see cause.h. A peer's words count only while it is reached. */
-#include "membership/cause.h"
+/* cause.c - see state.h. A peer's words count only while it is reached. */
+#include "membership/state.h"
 
 bool sl_cause_is_cut(const sl_membership *m, uint32_t a, uint32_t b) {
     const uint32_t self = m->settings.rank;

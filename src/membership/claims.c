@@ -1,5 +1,5 @@
-/* claims.c - see claims.h. */
-#include "membership/claims.h"
+/* claims.c - see state.h. */
+#include "membership/state.h"
 
 /* Of views, rounds and ballots: what a double holds. Nothing that is counted on wraps. */
 static const uint64_t NUMBERS_MAX = (uint64_t)1 << 53;
@@ -24,21 +24,11 @@ static bool is_ballot_near(const sl_membership *m, sl_ballot ballot) {
 
 /* A leader speaks for its own ballots only. */
 static bool is_ballot_sound(const sl_membership *m, const sl_membership_message *message) {
-    switch (message->type) {
-    case SL_MEMBERSHIP_PREPARE:
-    case SL_MEMBERSHIP_ACCEPT:
-    case SL_MEMBERSHIP_RELEASE:
-        if (message->ballot.rank != message->from)
-            return false;
-        break;
-    case SL_MEMBERSHIP_NEWS:
-    case SL_MEMBERSHIP_ANSWER:
-    case SL_MEMBERSHIP_REFUSE:
-    case SL_MEMBERSHIP_ACCEPTED:
-    case SL_MEMBERSHIP_COMMIT:
-        break;
-    }
-    return is_ballot_near(m, message->ballot);
+    const bool is_leaders = message->type == SL_MEMBERSHIP_PREPARE ||
+                            message->type == SL_MEMBERSHIP_ACCEPT ||
+                            message->type == SL_MEMBERSHIP_RELEASE;
+    return (!is_leaders || message->ballot.rank == message->from) &&
+           is_ballot_near(m, message->ballot);
 }
 
 static bool is_decision_sound(const sl_membership *m, const sl_decision *d) {

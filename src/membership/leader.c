@@ -1,10 +1,5 @@
-/* leader.c - how a leader comes to a decision; see leader.h and membership.h. */
-#include "membership/leader.h"
-
-#include "membership/cause.h"
-#include "membership/claims.h"
-#include "membership/member.h"
-#include "membership/quorum.h"
+/* leader.c - how a leader comes to a decision; see state.h and membership.h. */
+#include "membership/state.h"
 
 /* ---- PREPARE ---- */
 
@@ -16,7 +11,7 @@ static void ask_missing(sl_membership *m) {
     m->change.sent_s = m->now_s;
     for (uint32_t i = 0; i < m->settings.ranks_max; i++)
         if (m->change.answers[i].asked && !m->change.answers[i].here)
-            sl_membership_post(m, i, SL_MEMBERSHIP_PREPARE)->ballot = m->change.ballot;
+            sl_membership_post(m, i, SL_MEMBERSHIP_PREPARE, m->change.ballot, NULL);
 }
 
 /* Members of the newest view, the suspected too, and processes that join. */
@@ -160,11 +155,8 @@ static bool changes_nothing(const sl_membership *m) {
 
 static void tell(sl_membership *m, sl_membership_type type, const sl_decision *d) {
     for (uint32_t i = 0; i < m->settings.ranks_max; i++)
-        if (i != m->settings.rank && m->change.answers[i].here) {
-            sl_membership_message *message = sl_membership_post(m, i, type);
-            message->ballot = m->change.ballot;
-            message->decision = d;
-        }
+        if (i != m->settings.rank && m->change.answers[i].here)
+            sl_membership_post(m, i, type, m->change.ballot, d);
 }
 
 static void release(sl_membership *m) {
@@ -184,11 +176,9 @@ static void commit(sl_membership *m) {
 static void request_missing(sl_membership *m) {
     m->change.sent_s = m->now_s;
     for (uint32_t i = 0; i < m->settings.ranks_max; i++)
-        if (i != m->settings.rank && has_not_accepted(m, i)) {
-            sl_membership_message *message = sl_membership_post(m, i, SL_MEMBERSHIP_ACCEPT);
-            message->ballot = m->change.ballot;
-            message->decision = &m->change.proposal.decision;
-        }
+        if (i != m->settings.rank && has_not_accepted(m, i))
+            sl_membership_post(m, i, SL_MEMBERSHIP_ACCEPT, m->change.ballot,
+                               &m->change.proposal.decision);
 }
 
 static void commit_if_accepted(sl_membership *m) {

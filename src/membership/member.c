@@ -1,9 +1,5 @@
-/* member.c - what every member does; see member.h and membership.h. */
-#include "membership/member.h"
-
-#include "membership/cause.h"
-#include "membership/claims.h"
-#include "membership/quorum.h"
+/* member.c - what every member does; see state.h and membership.h. */
+#include "membership/state.h"
 
 /* ---- promises ---- */
 
@@ -18,10 +14,10 @@ bool sl_member_promise(sl_membership *m, sl_ballot ballot) {
 
 /* A process that joins decides nothing, so that it promises nothing. */
 static void answer(sl_membership *m, uint32_t to, sl_ballot ballot) {
-    sl_membership_message *reply = sl_membership_post(m, to, SL_MEMBERSHIP_ANSWER);
-    reply->ballot = ballot;
+    sl_membership_message *reply =
+        sl_membership_post(m, to, SL_MEMBERSHIP_ANSWER, ballot,
+                           sl_membership_takes_part(m) ? &m->view.newest.decision : NULL);
     reply->round = m->node.round;
-    reply->decision = sl_membership_takes_part(m) ? &m->view.newest.decision : NULL;
     reply->accepted = sl_membership_has_accepted(m) ? &m->promise.accepted.decision : NULL;
 }
 
@@ -29,7 +25,7 @@ static void answer(sl_membership *m, uint32_t to, sl_ballot ballot) {
 static bool refuses(sl_membership *m, const sl_membership_message *message) {
     const bool is_lower = sl_ballot_compare(message->ballot, m->promise.ballot) < 0;
     if (is_lower)
-        sl_membership_post(m, message->from, SL_MEMBERSHIP_REFUSE)->ballot = m->promise.ballot;
+        sl_membership_post(m, message->from, SL_MEMBERSHIP_REFUSE, m->promise.ballot, NULL);
     return is_lower;
 }
 
@@ -68,7 +64,7 @@ void sl_member_on_accept(sl_membership *m, const sl_membership_message *message)
     if (!joins && (!sl_membership_takes_part(m) || refuses(m, message) ||
                    !sl_member_accept(m, message->decision, message->ballot)))
         return;
-    sl_membership_post(m, message->from, SL_MEMBERSHIP_ACCEPTED)->ballot = message->ballot;
+    sl_membership_post(m, message->from, SL_MEMBERSHIP_ACCEPTED, message->ballot, NULL);
 }
 
 /* No promise to this ballot, or a lower one, binds any more, and none is made. False: a higher one
@@ -141,16 +137,6 @@ static void let_go(sl_membership *m, const sl_decision *d) {
     sl_member_begin(m);
 }
 
-static void leave_view(sl_membership *m, const sl_decision *d) {
-    const sl_view *e = &d->view;
-    if (m->standing == SL_LEAVES && e->number == m->view.number + 1 && !m->view.pending &&
-        e->round > m->node.round) {
-        let_go(m, d);
-    } else {
-        drop_out(m, d);
-    }
-}
-
 /* Of two views without a common member, or of one number: does this one go on? */
 static bool is_larger(const sl_decision *a, const sl_decision *b) {
     if (a->view.count != b->view.count)
@@ -215,17 +201,19 @@ static bool is_believed(const sl_membership *m, const sl_decision *d) {
 static void consider_as_member(sl_membership *m, const sl_decision *d) {
     const sl_view *e = &d->view;
     const bool has_it = sl_view_has(e, m->settings.rank, m->settings.incarnation);
+    const bool is_next =
+        e->number == m->view.number + 1 && e->round > m->node.round &&
+        !m->view.pending; /* else it has missed one: it is behind, and joins again */
     if (is_same(e, sl_membership_view(m)))
         sl_member_release(m, d->ballot);
     else if (!follows(m, d) || !is_believed(m, d))
         return;
-    else if (has_it && e->number == m->view.number + 1 && e->round > m->node.round &&
-             !m->view.pending)
+    else if (has_it && is_next)
         take(m, d);
-    else if (has_it) /* it has missed one: it is behind, and joins again */
-        drop_out(m, d);
+    else if (!has_it && is_next && m->standing == SL_LEAVES)
+        let_go(m, d);
     else
-        leave_view(m, d);
+        drop_out(m, d);
 }
 
 void sl_member_consider(sl_membership *m, uint32_t from, const sl_decision *d) {
@@ -251,9 +239,8 @@ bool sl_member_shares(sl_membership *m, uint32_t from, const sl_decision *d) {
     const bool same = is_same(&d->view, sl_membership_view(m));
     if (same || !sl_membership_takes_part(m) || d->view.number != m->view.number || follows(m, d))
         return same;
-    sl_membership_message *reply = sl_membership_post(m, from, SL_MEMBERSHIP_COMMIT);
-    reply->ballot = m->view.newest.decision.ballot;
-    reply->decision = &m->view.newest.decision;
+    sl_membership_post(m, from, SL_MEMBERSHIP_COMMIT, m->view.newest.decision.ballot,
+                       &m->view.newest.decision);
     return false;
 }
 
@@ -274,16 +261,12 @@ static void begin_view(sl_membership *m) {
     begin_round(m, m->node.begun.decision.view.round);
 }
 
-static void leave(sl_membership *m) {
-    sl_membership_give(m, m->wishes.all_leave ? SL_ORDER_LEAVE_ALL : SL_ORDER_LEAVE);
-}
-
 void sl_member_begin(sl_membership *m) {
     const uint64_t next = m->node.round + 1;
     if (!m->node.ready || !sl_membership_takes_part(m))
         return;
     if (m->wishes.leaves_after != 0 && next > m->wishes.leaves_after)
-        leave(m);
+        sl_membership_give(m, m->wishes.all_leave ? SL_ORDER_LEAVE_ALL : SL_ORDER_LEAVE);
     else if (m->wishes.leaves_after == 0 && m->view.pending && next >= sl_membership_view(m)->round)
         begin_view(m);
     else if (m->wishes.leaves_after != 0 || m->view.pending || !(m->promise.bound || m->view.cut))

@@ -1,14 +1,61 @@
 /* membership.c - the table of contents: what each event does; see membership.h. */
-#include "membership/membership.h"
+#include "membership/state.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "membership/claims.h"
-#include "membership/leader.h"
-#include "membership/member.h"
-#include "membership/quorum.h"
+/* ---- what all its files use ---- */
+
+static void list_peers(sl_membership *m) {
+    m->mail.unreachable_count = m->mail.reached_count = 0;
+    for (uint32_t i = 0; i < m->settings.ranks_max; i++)
+        if (sl_membership_misses(m, i))
+            m->mail.unreachable[m->mail.unreachable_count++] = i;
+        else if (m->peers[i].known)
+            m->mail.reached[m->mail.reached_count++] = i;
+}
+
+sl_membership_message *sl_membership_post(sl_membership *m, uint32_t to, sl_membership_type type,
+                                          sl_ballot ballot, const sl_decision *decision) {
+    assert(m->mail.post_count < sl_posts_max(m) && to != m->settings.rank);
+    if (m->mail.post_count == 0)
+        list_peers(m);
+    struct sl_membership_post *post = &m->mail.posts[m->mail.post_count++];
+    post->to = to;
+    post->message = (sl_membership_message){.type = type,
+                                            .from = m->settings.rank,
+                                            .incarnation = m->settings.incarnation,
+                                            .number = m->view.number,
+                                            .standing = m->standing,
+                                            .cut = m->view.cut ? m->view.number : m->node.cut_in,
+                                            .ballot = ballot,
+                                            .decision = decision,
+                                            .sponsor = m->wishes.sponsor,
+                                            .unreachable = m->mail.unreachable,
+                                            .unreachable_count = m->mail.unreachable_count,
+                                            .reached = m->mail.reached,
+                                            .reached_count = m->mail.reached_count};
+    return &post->message;
+}
+
+void sl_membership_cut(sl_membership *m) {
+    if (m->view.cut || !sl_membership_takes_part(m))
+        return;
+    m->view.cut = m->news.due = true;
+}
+
+void sl_membership_find_followed(sl_membership *m) {
+    const sl_view *e = sl_membership_view(m);
+    for (uint32_t i = 0; i < m->settings.ranks_max; i++) {
+        sl_peer *p = &m->peers[i];
+        const sl_member *member = sl_view_member(e, i);
+        p->followed = !p->lost && member != NULL && p->incarnation != 0 &&
+                      p->incarnation != member->incarnation;
+        if (p->followed)
+            sl_membership_cut(m);
+    }
+}
 
 /* ---- messages ---- */
 
@@ -51,14 +98,12 @@ static void help(sl_membership *m, const sl_membership_message *message) {
         return;
     const bool is_behind = message->number < m->view.number,
                has_it = sl_view_has(sl_membership_view(m), message->from, message->incarnation);
-    if (has_it ? is_behind : sl_standing_is_member(message->standing)) {
-        sl_membership_message *reply = sl_membership_post(m, message->from, SL_MEMBERSHIP_COMMIT);
-        reply->ballot = m->view.newest.decision.ballot;
-        reply->decision = &m->view.newest.decision;
-    } else if (message->type == SL_MEMBERSHIP_NEWS && message->ballot.counter > 0 &&
-               message->ballot.rank == m->settings.rank && !m->promise.bound) {
-        sl_membership_post(m, message->from, SL_MEMBERSHIP_RELEASE)->ballot = message->ballot;
-    }
+    if (has_it ? is_behind : sl_standing_is_member(message->standing))
+        sl_membership_post(m, message->from, SL_MEMBERSHIP_COMMIT, m->view.newest.decision.ballot,
+                           &m->view.newest.decision);
+    else if (message->type == SL_MEMBERSHIP_NEWS && message->ballot.counter > 0 &&
+             message->ballot.rank == m->settings.rank && !m->promise.bound)
+        sl_membership_post(m, message->from, SL_MEMBERSHIP_RELEASE, message->ballot, NULL);
 }
 
 /* Is it from another process of its rank than members have agreed on? */
@@ -199,8 +244,8 @@ static void tell_news(sl_membership *m) {
         const bool hears = p->known || (sl_membership_takes_part(m) &&
                                         sl_view_member(sl_membership_view(m), i) != NULL);
         if (i != m->settings.rank && hears && !p->lost)
-            sl_membership_post(m, i, SL_MEMBERSHIP_NEWS)->ballot =
-                m->promise.bound ? m->promise.ballot : (sl_ballot){0};
+            sl_membership_post(m, i, SL_MEMBERSHIP_NEWS,
+                               m->promise.bound ? m->promise.ballot : (sl_ballot){0}, NULL);
     }
 }
 
@@ -290,11 +335,11 @@ int sl_membership_open(sl_membership **out, const sl_membership_settings *settin
                        sl_error *error) {
     assert(settings->rank < settings->ranks_max && settings->period > 0);
     sl_membership *m = calloc(1, sizeof *m);
-    if (m == NULL)
-        return sl_fail(error, SL_ENOMEM, "out of memory for the members' states");
-    m->settings = *settings;
-    m->cause_s = -1;
-    if (allocate(m) != 0) {
+    if (m != NULL) {
+        m->settings = *settings;
+        m->cause_s = -1;
+    }
+    if (m == NULL || allocate(m) != 0) {
         sl_membership_close(&m);
         return sl_fail(error, SL_ENOMEM, "out of memory for the members' states");
     }
@@ -337,14 +382,6 @@ const sl_view *sl_membership_newest(const sl_membership *m) {
 
 const sl_view *sl_membership_others(const sl_membership *m) {
     return sl_membership_view(m);
-}
-
-uint64_t sl_membership_round(const sl_membership *m) {
-    return m->node.round;
-}
-
-sl_standing_of sl_membership_standing(const sl_membership *m) {
-    return m->standing;
 }
 
 bool sl_membership_is_let_go(const sl_membership *m) {

@@ -195,9 +195,6 @@ void sl_membership_step(sl_membership *m, const sl_membership_event *event,
 const sl_view *sl_membership_newest(const sl_membership *m);
 /* The same; while it is out, the one that it was dropped for; count 0: it knows none. */
 const sl_view *sl_membership_others(const sl_membership *m);
-/* The round that began last. */
-uint64_t sl_membership_round(const sl_membership *m);
-sl_standing_of sl_membership_standing(const sl_membership *m);
 /* Have the others agreed that it leaves, after the round under way or a later one? */
 bool sl_membership_is_let_go(const sl_membership *m);
 /* Are fewer members reached than a next view needs? *reached counts this one, too. */

@@ -1,5 +1,5 @@
-/* quorum.c - see quorum.h. */
-#include "membership/quorum.h"
+/* quorum.c - see state.h. */
+#include "membership/state.h"
 
 /* A member that was dropped, and joins again, decides nothing until it is let in. */
 static bool has_ended(const sl_membership *m, const sl_member *member) {

@@ -1,4 +1,4 @@
-/* state.h - what a member knows, and how it sends. */
+/* state.h - what a member knows, and what its files do with that; see membership.h. */
 #ifndef SL_MEMBERSHIP_STATE_H
 #define SL_MEMBERSHIP_STATE_H
 
@@ -119,7 +119,8 @@ static inline bool sl_membership_has_accepted(const sl_membership *m) {
     return m->promise.accepted.decision.view.number == m->view.number + 1;
 }
 /* Adds a message, filled with what all have. */
-sl_membership_message *sl_membership_post(sl_membership *m, uint32_t to, sl_membership_type type);
+sl_membership_message *sl_membership_post(sl_membership *m, uint32_t to, sl_membership_type type,
+                                          sl_ballot ballot, const sl_decision *decision);
 static inline void sl_membership_give(sl_membership *m, sl_membership_order order) {
     if (order > m->update->order)
         m->update->order = order;
@@ -138,5 +139,67 @@ static inline bool sl_membership_has_ended(const sl_membership *m, uint32_t rank
 }
 /* Notes which ranks of the newest view have another process by now. */
 void sl_membership_find_followed(sl_membership *m);
+
+/* ---- claims.c: what others say, held against what this member can know. Letters come from
+ * processes that hold a key, and may be wrong all the same. ---- */
+
+/* Has the message what its type needs, in bounds? Else it is dropped. */
+bool sl_claims_are_sound(const sl_membership *m, const sl_membership_message *message);
+/* Can a member of the newest view be in this round? */
+bool sl_claims_round(const sl_membership *m, uint64_t round);
+/* Can the next view after the newest one be this? */
+bool sl_claims_next(const sl_membership *m, const sl_decision *d);
+
+/* ---- cause.c: why there should be another view, and whose turn it is to lead. ---- */
+
+bool sl_cause_is_there(const sl_membership *m);
+/* Does a member of the newest view say that it cannot reach the other one, or has it gone? */
+bool sl_cause_is_cut(const sl_membership *m, uint32_t a, uint32_t b);
+/* Is it this member's turn? The member that reaches most leads, the lowest rank of these first, and
+ * one more each grace_s. */
+bool sl_cause_leads(const sl_membership *m);
+/* Should it rather let somebody lead who would leave out fewer members? */
+bool sl_cause_yields(const sl_membership *m);
+
+/* ---- quorum.c: which members may decide on the next view. ---- */
+
+/* Members of the newest view of whom something holds. */
+typedef bool (*sl_quorum_of)(const sl_membership *m, const sl_member *member);
+
+/* Are those of whom `holds` is true a quorum of the newest view? Members whose processes have ended
+ * do not count. */
+bool sl_quorum_has(const sl_membership *m, sl_quorum_of holds);
+/* Do other members, a quorum or all that have not ended, know a view of that number? */
+bool sl_quorum_knows(const sl_membership *m, uint64_t number);
+/* How many members a quorum needs now. */
+uint32_t sl_quorum_needed(const sl_membership *m);
+
+/* ---- member.c: what every member does: promise, accept, take a view, begin rounds. ---- */
+
+/* Promises to the ballot, unless a higher one has been promised. False: it has, or this was
+ * settled. */
+bool sl_member_promise(sl_membership *m, sl_ballot ballot);
+void sl_member_on_prepare(sl_membership *m, const sl_membership_message *message);
+void sl_member_on_accept(sl_membership *m, const sl_membership_message *message);
+/* Accepts it under that ballot, if it can. */
+bool sl_member_accept(sl_membership *m, const sl_decision *d, sl_ballot ballot);
+/* The promise to this ballot, and to lower ones, binds no more. */
+void sl_member_release(sl_membership *m, sl_ballot ballot);
+/* A view that holds, as `from` says: takes it, if it is newer and has this member; or notes that it
+ * is left out. */
+void sl_member_consider(sl_membership *m, uint32_t from, const sl_decision *d);
+/* The same, of a peer that is in that view: is it this member's? Parts of a network that go on as
+ * small ones may have views of one number; the smaller part hears of the other's. */
+bool sl_member_shares(sl_membership *m, uint32_t from, const sl_decision *d);
+/* Begins the next round, if the node is ready and it may. */
+void sl_member_begin(sl_membership *m);
+
+/* ---- leader.c: who leads, why, and how it comes to a decision. ---- */
+
+/* With the time, and with all that was heard: begins a change, repeats, decides. */
+void sl_leader_tick(sl_membership *m);
+void sl_leader_on_answer(sl_membership *m, const sl_membership_message *message);
+void sl_leader_on_refuse(sl_membership *m, const sl_membership_message *message);
+void sl_leader_on_accepted(sl_membership *m, const sl_membership_message *message);
 
 #endif

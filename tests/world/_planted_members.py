@@ -48,7 +48,7 @@ MEMBERSHIP_DEFECTS = {
         "const bool is_new = !may_hold(m) || m->now_s >= 0;",
     ),
     "a cut is told to nobody": (
-        "src/membership/state.c",
+        "src/membership/membership.c",
         ".cut = m->view.cut ? m->view.number : m->node.cut_in,",
         ".cut = 0,",
     ),
