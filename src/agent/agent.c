@@ -43,33 +43,25 @@ static void check_device(sl_agent *a) {
     sl_error error;
     if (a->side.vec->async == NULL || a->side.vec->async->status(&error) == 0)
         return;
-    sl_fail_node(&error, SL_EDEVICE, a->side.rank, a->side.now.round, "%s", error.text);
-    sl_agent_fail(a, &error, error.text);
+    sl_agent_fail_here(a, SL_EDEVICE, "%s", error.text);
 }
 
 /* ---- waiting ---- */
 
 /* "agents 1 (10.0.0.1:7401), 2 (10.0.0.2:7401)": whom of the roster this phase waits for. */
-static void name_awaited(const sl_agent *a, bool (*awaited)(const sl_neighbour *n), char *out,
-                         size_t bytes) {
+static void name_awaited(const sl_agent *a, char *out, size_t bytes) {
     size_t used = 0;
     out[0] = '\0';
-    for (uint32_t i = 0; i < a->neighbour_count && used < bytes; i++) {
-        const sl_neighbour *n = &a->neighbours[i];
-        if (n->rank < sl_roster_count(a->side.roster) && awaited(n))
+    for (const sl_neighbour *n = a->neighbours; n < sl_agent_behind(a) && used < bytes; n++) {
+        const bool is_awaited = a->phase == PHASE_CONNECTING
+                                    ? n->near && !n->link.agreed
+                                    : n->link.connection != NULL && !n->process.bye_received;
+        if (n->rank < sl_roster_count(a->side.roster) && is_awaited)
             used += (size_t)snprintf(
                 out + used, bytes - used, "%s%u (%.100s:%u)%s%s", used > 0 ? ", " : "", n->rank,
                 sl_roster_host(a->side.roster, n->rank), sl_roster_port(a->side.roster, n->rank),
                 n->dialing.refusal[0] != '\0' ? ": " : "", n->dialing.refusal);
     }
-}
-
-static bool has_not_agreed(const sl_neighbour *n) {
-    return n->near && !n->link.agreed;
-}
-
-static bool has_not_said_bye(const sl_neighbour *n) {
-    return n->link.connection != NULL && !n->process.bye_received;
 }
 
 static bool is_lost(const sl_agent *a, const sl_neighbour *n) {
@@ -79,8 +71,7 @@ static bool is_lost(const sl_agent *a, const sl_neighbour *n) {
 
 /* Connections that broke, and neighbours that are waited for and say nothing. */
 static void tell_lost(sl_agent *a, const char *warns) {
-    for (uint32_t i = 0; i < a->neighbour_count; i++) {
-        const sl_neighbour *n = &a->neighbours[i];
+    for (const sl_neighbour *n = a->neighbours; n < sl_agent_behind(a); n++) {
         const double quiet_s = a->side.now_s - n->link.heard_s;
         if (is_lost(a, n))
             sl_agent_notice(a,
@@ -117,7 +108,7 @@ static void tell_wait_in_training(sl_agent *a, const char *warns) {
 static void tell_wait_for_all(sl_agent *a, const char *warns) {
     const bool connecting = a->phase == PHASE_CONNECTING;
     char whom[512];
-    name_awaited(a, connecting ? has_not_agreed : has_not_said_bye, whom, sizeof whom);
+    name_awaited(a, whom, sizeof whom);
     if (whom[0] != '\0')
         sl_agent_notice(a, "%swaiting for agents to %s: %s; %.0f s left (transport.%s)%s", warns,
                         connecting ? "come up" : "finish", whom,
@@ -130,11 +121,9 @@ static void tell_wait_for_all(sl_agent *a, const char *warns) {
 static double waits_since_s(const sl_agent *a) {
     char what[512];
     double since_s = sl_waits_name(a, what, sizeof what) ? sl_waits_moved_s(a) : a->side.now_s;
-    for (uint32_t i = 0; i < a->neighbour_count; i++) {
-        const sl_neighbour *n = &a->neighbours[i];
+    for (const sl_neighbour *n = a->neighbours; n < sl_agent_behind(a); n++)
         if (is_lost(a, n) && n->absence.lost_s < since_s)
             since_s = n->absence.lost_s;
-    }
     return since_s;
 }
 
@@ -220,8 +209,8 @@ static void begin_training(sl_agent *a) {
     }
     if (yields(a))
         return;
-    for (uint32_t i = 0; i < a->neighbour_count; i++)
-        if (!is_ready(&a->neighbours[i]))
+    for (sl_neighbour *n = a->neighbours; n < sl_agent_behind(a); n++)
+        if (!is_ready(n))
             return;
     a->phase = PHASE_TRAINING;
     a->side.now.trains = true;
@@ -254,8 +243,7 @@ static bool is_through(const sl_agent *a, const sl_neighbour *n) {
 
 static void say_goodbye(sl_agent *a) {
     bool all = !sl_worker_busy(a->worker);
-    for (uint32_t i = 0; i < a->neighbour_count; i++) {
-        sl_neighbour *n = &a->neighbours[i];
+    for (sl_neighbour *n = a->neighbours; n < sl_agent_behind(a); n++) {
         if (sl_calls_are_told(&a->calls, n))
             sl_neighbour_say_bye(n);
         all = all && is_through(a, n);
@@ -385,7 +373,8 @@ static bool move(sl_agent *a) {
         say_goodbye(a);
     if (a->phase == PHASE_TRAINING || a->phase == PHASE_GOODBYE)
         advance_calls(a);
-    if (sl_averaging_advance(a, sl_members_leave_one_out(a)))
+    if (a->averaging.stage != SL_AVERAGING_NONE &&
+        sl_averaging_advance(a, sl_members_leave_one_out(a)))
         sl_agent_finish(a);
     sl_members_convict(a);
     sl_members_lose_left(a);
@@ -460,18 +449,16 @@ int sl_agent_open_loop(sl_agent *a, sl_error *error) {
     int result = sl_loop_open(&a->loop, error);
     for (int i = 0; i < count && result == 0; i++)
         result = sl_loop_watch(a->loop, descriptors[i], NULL, NULL, error);
-    if (result == 0)
-        result =
-            sl_loop_watch(a->loop, sl_worker_descriptor(a->worker), sl_agent_on_worker, a, error);
-    if (result == 0)
-        result = sl_loop_watch(a->loop, a->stop_descriptor, on_stop, a, error);
-    if (result == 0)
-        result = sl_loop_watch(a->loop, a->notify_fd, sl_agent_on_notified, a, error);
-    if (result == 0 && a->calls.open)
-        result = sl_loop_watch(a->loop, a->calls.desk.descriptor, sl_agent_on_call, a, error);
-    if (result == 0)
-        result = sl_loop_tick(a->loop, TICK_MS, on_tick, a, error);
-    return result;
+    const struct {
+        int descriptor;
+        void (*on_readable)(void *agent);
+    } watched[] = {{sl_worker_descriptor(a->worker), sl_agent_on_worker},
+                   {a->stop_descriptor, on_stop},
+                   {a->notify_fd, sl_agent_on_notified},
+                   {a->calls.desk.descriptor, sl_agent_on_call}}; /* if they are open */
+    for (int i = 0; i < 3 + a->calls.open && result == 0; i++)
+        result = sl_loop_watch(a->loop, watched[i].descriptor, watched[i].on_readable, a, error);
+    return result != 0 ? result : sl_loop_tick(a->loop, TICK_MS, on_tick, a, error);
 }
 
 /* Tells every neighbour why, and stays a moment, so that what is on the way arrives before the
@@ -484,18 +471,17 @@ static void tell_everyone(sl_agent *a) {
     a->side.now.unbegun =
         a->side.now.unbegun || (a->cohort.membership == NULL && !a->settings.joins);
     sl_agent_look(a);
-    for (uint32_t i = 0; i < a->neighbour_count; i++)
-        if (a->neighbours[i].near && !a->neighbours[i].link.agreed)
+    for (sl_neighbour *n = a->neighbours; n < sl_agent_behind(a); n++)
+        if (n->near && !n->link.agreed)
             until_s = sl_clock_seconds() + farewell_connecting_s;
     while (waiting && a->side.now_s < until_s) {
         a->side.now_s = sl_clock_seconds();
         sl_fabric_poll(a->side.fabric);
         sl_contacts_tick(a);
         waiting = false;
-        for (uint32_t i = 0; i < a->neighbour_count; i++) {
-            sl_neighbour_tell(&a->neighbours[i], a->cause);
-            waiting = waiting || a->neighbours[i].link.connection != NULL ||
-                      sl_contacts_awaits(a, &a->neighbours[i]);
+        for (sl_neighbour *n = a->neighbours; n < sl_agent_behind(a); n++) {
+            sl_neighbour_tell(n, a->cause);
+            waiting = waiting || n->link.connection != NULL || sl_contacts_awaits(a, n);
         }
         if (waiting)
             sl_clock_sleep(farewell_look_s);
@@ -519,12 +505,6 @@ static void tell_apart(sl_agent *a) {
                     "warning: no exchange took place in %" PRIu64
                     " rounds: this agent has trained alone; %s",
                     r->round.round, why);
-}
-
-/* An agent that is stopped before training began may be started again: nobody is told, and the
- * others wait for it. */
-static bool may_come_back(const sl_agent *a) {
-    return a->error.code == SL_ESTOPPED && a->times.began_s == 0;
 }
 
 /* The first roster names the topology's nodes. A further rank that joins has a line of its own. */
@@ -566,10 +546,12 @@ int sl_agent_run(sl_agent *a, sl_roster *roster, sl_error *error) {
         a->side.hello.run_id = sl_roster_run(roster);
     a->side.now_s = sl_clock_seconds();
     a->times.deadline_s = a->side.now_s + a->side.limits.connect_timeout_s;
-    sl_trust_begin(a);
+    sl_trust_be(a, SL_TRUST_RUNS);
     result = run_loop(a);
-    sl_trust_end(a);
-    if (result != 0 && !may_come_back(a))
+    sl_trust_be(a, SL_TRUST_OVER);
+    /* An agent that is stopped before training began may be started again: nobody is told, and the
+     * others wait for it. */
+    if (result != 0 && (a->error.code != SL_ESTOPPED || a->times.began_s != 0))
         tell_everyone(a);
     if (result == 0)
         tell_apart(a);

@@ -1,14 +1,8 @@
-/* averaging.c - see averaging.h. */
-#include "agent/averaging.h"
-
+/* averaging.c - the exact average of all models after the last round; see state.h. */
 #include <math.h>
 #include <stdlib.h>
 
 #include "agent/state.h"
-
-static size_t dimension_of(const sl_agent *a) {
-    return a->settings.task.dimension;
-}
 
 /* Those of the last view. */
 static uint32_t nodes_of(const sl_agent *a) {
@@ -17,7 +11,7 @@ static uint32_t nodes_of(const sl_agent *a) {
 }
 
 static size_t bytes_of(const sl_agent *a) {
-    return dimension_of(a) * sizeof(float);
+    return a->settings.task.dimension * sizeof(float);
 }
 
 int sl_averaging_open(sl_agent *a, sl_error *error) {
@@ -27,7 +21,7 @@ int sl_averaging_open(sl_agent *a, sl_error *error) {
     return a->averaging.mean != NULL
                ? 0
                : sl_fail(error, SL_ENOMEM, "agent %u: out of memory for an average of %zu numbers",
-                         a->side.rank, dimension_of(a));
+                         a->side.rank, a->settings.task.dimension);
 }
 
 void sl_averaging_close(sl_agent *a) {
@@ -36,14 +30,14 @@ void sl_averaging_close(sl_agent *a) {
 
 /* Beside the mean: this agent's model, on the host. */
 static float *own_model(const sl_agent *a) {
-    return a->averaging.mean + dimension_of(a);
+    return a->averaging.mean + a->settings.task.dimension;
 }
 
 /* Of push-sum's models the sum of w_i z_i, over that of the w_i: the mean that it conserves. In the
  * first view the w_i add up to n; an agent that leaves takes its own along. */
 bool sl_averaging_begin(sl_agent *a) {
     sl_averaging *s = &a->averaging;
-    const size_t d = dimension_of(a);
+    const size_t d = a->settings.task.dimension;
     if (s->mean == NULL)
         return false;
     const float weight = (float)sl_node_push_sum_weight(a->node);
@@ -64,8 +58,8 @@ static void add_distances(sl_agent *a) {
     if (a->cohort.view.members.count > 0)
         sl_vec_cpu()->combine(s->mean, (const float *const[]){s->mean},
                               (const float[]){(float)(nodes_of(a) / s->weight)}, 1,
-                              dimension_of(a));
-    s->distance = sl_vec_cpu()->distance_squared(own_model(a), s->mean, dimension_of(a));
+                              a->settings.task.dimension);
+    s->distance = sl_vec_cpu()->distance_squared(own_model(a), s->mean, a->settings.task.dimension);
     s->stage = SL_AVERAGING_DISTANCES;
     sl_calls_give(&a->calls,
                   &(sl_call){SL_CALL_SUM,
@@ -92,8 +86,6 @@ static bool give_up(sl_agent *a) {
 
 bool sl_averaging_advance(sl_agent *a, bool is_void) {
     int answer;
-    if (a->averaging.stage == SL_AVERAGING_NONE)
-        return false;
     if (!sl_calls_answered(&a->calls, &answer))
         return (is_void || sl_calls_sum_is_void(&a->calls)) && give_up(a);
     if (answer == SL_SUM_VOID)

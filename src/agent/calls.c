@@ -53,6 +53,14 @@ int sl_agent_sum(sl_agent *a, const sl_share *share, sl_error *error) {
 
 /* ---- the loop's thread ---- */
 
+/* In the tree of a view: agents meet anew. */
+static int take_place(sl_calls *c, const sl_tree *tree, sl_error *error) {
+    const int result = sl_tree_position_open(&c->place, tree, c->side->rank, c->neighbours,
+                                             c->neighbour_count, error);
+    c->place.view = c->side->now.view;
+    return result != 0 ? result : sl_barrier_open(&c->meeting, &c->place, c->side->rank, error);
+}
+
 int sl_calls_open(sl_calls *c, const sl_tree *tree, sl_side *side, const sl_node *node,
                   sl_neighbour *neighbours, uint32_t count, sl_error *error) {
     pthread_mutex_init(&c->desk.mutex, NULL);
@@ -65,21 +73,14 @@ int sl_calls_open(sl_calls *c, const sl_tree *tree, sl_side *side, const sl_node
     c->desk.descriptor = sl_signal_open();
     if (c->desk.descriptor < 0)
         return sl_fail(error, SL_ENOMEM, "agent %u: no descriptor left", side->rank);
-    int result = sl_tree_position_open(&c->place, tree, side->rank, neighbours, count, error);
-    c->place.view = side->now.view;
-    if (result == 0)
-        result = sl_barrier_open(&c->meeting, &c->place, side->rank, error);
+    const int result = take_place(c, tree, error);
     return result != 0 ? result : sl_reduce_open(&c->reduce, &c->place, side, error);
 }
 
 int sl_calls_turn(sl_calls *c, const sl_tree *tree, sl_error *error) {
     sl_barrier_close(&c->meeting);
     sl_tree_position_close(&c->place);
-    int result = sl_tree_position_open(&c->place, tree, c->side->rank, c->neighbours,
-                                       c->neighbour_count, error);
-    c->place.view = c->side->now.view;
-    if (result == 0)
-        result = sl_barrier_open(&c->meeting, &c->place, c->side->rank, error);
+    int result = take_place(c, tree, error);
     if (result == 0)
         result = sl_reduce_turn(&c->reduce, error);
     if (result != 0)
@@ -124,7 +125,7 @@ void sl_calls_fail(sl_calls *c, const sl_error *error) {
     pthread_mutex_unlock(&c->desk.mutex);
 }
 
-static bool receive(sl_calls *c) {
+int sl_calls_receive(sl_calls *c, sl_error *error) {
     sl_signal_take(c->desk.descriptor);
     pthread_mutex_lock(&c->desk.mutex);
     const bool given = c->desk.given;
@@ -132,11 +133,7 @@ static bool receive(sl_calls *c) {
         c->current = c->desk.call;
     c->desk.given = false;
     pthread_mutex_unlock(&c->desk.mutex);
-    return given;
-}
-
-int sl_calls_receive(sl_calls *c, sl_error *error) {
-    if (!receive(c))
+    if (!given)
         return 0;
     c->moved_s = c->side->now_s;
     if (c->ending)

@@ -80,8 +80,7 @@ static sl_log_entry log_of(const sl_agent *a, sl_log_kind kind, const sl_neighbo
 }
 
 void sl_contacts_log_edges(sl_agent *a) {
-    for (uint32_t i = 0; i < a->neighbour_count; i++) {
-        const sl_neighbour *n = &a->neighbours[i];
+    for (const sl_neighbour *n = a->neighbours; n < sl_agent_behind(a); n++) {
         if (!sl_members_expects(a, n))
             continue;
         sl_log_entry entry = log_of(a, SL_LOG_EDGE, n);
@@ -98,9 +97,9 @@ static void log_lost(sl_agent *a, const sl_neighbour *n) {
 }
 
 void sl_contacts_log_lost(sl_agent *a) {
-    for (uint32_t i = 0; i < a->neighbour_count; i++)
-        if (a->neighbours[i].absence.lost_s > 0)
-            log_lost(a, &a->neighbours[i]);
+    for (sl_neighbour *n = a->neighbours; n < sl_agent_behind(a); n++)
+        if (n->absence.lost_s > 0)
+            log_lost(a, n);
 }
 
 /* Its connection broke, and it has time to come back. */
@@ -165,36 +164,30 @@ void sl_contacts_expel(sl_agent *a, sl_neighbour *n, const char *why, bool for_g
         lose(a, n, &error);
 }
 
-/* A data frame: to the node, if it is of its view. */
-static void take_data(sl_agent *a, sl_neighbour *n, const sl_frame *frame, const sl_event *event) {
-    if (frame->view == a->side.now.view)
-        sl_agent_deliver(a, event);
-    else
-        sl_neighbour_consumed(n, event->token);
-}
-
 static void on_received(void *context, void *owner, sl_buffer *buffer, size_t bytes) {
     sl_agent *a = context;
     sl_neighbour *n = owner;
     sl_event event;
     sl_frame frame;
     sl_error error;
-    int result = sl_neighbour_take(n, buffer, bytes, &event, &frame, &error);
-    if (result == SL_ARRIVED_DATA) {
-        take_data(a, n, &frame, &event);
-    } else if (result == SL_ARRIVED_CALL) {
-        result = sl_calls_take(&a->calls, n, &frame, buffer->data + SL_FRAME_HEADER_BYTES, &error);
-        sl_buffer_release(buffer);
-    } else if (result == SL_ARRIVED_CHECKPOINT) {
+    const uint8_t *payload = buffer->data + SL_FRAME_HEADER_BYTES;
+    const int arrived = sl_neighbour_take(n, buffer, bytes, &event, &frame, &error);
+    int result = arrived;
+    if (arrived == SL_ARRIVED_DATA && frame.view == a->side.now.view) /* the node's */
+        sl_agent_deliver(a, &event);
+    else if (arrived == SL_ARRIVED_DATA)
+        sl_neighbour_consumed(n, event.token);
+    else if (arrived == SL_ARRIVED_CALL)
+        result = sl_calls_take(&a->calls, n, &frame, payload, &error);
+    else if (arrived == SL_ARRIVED_CHECKPOINT)
         result = sl_saving_hear(a, n, &frame, &error);
+    else if (arrived == SL_ARRIVED_MEMBERSHIP)
+        sl_members_hear(a, n, &frame, payload);
+    else if (arrived == SL_ARRIVED_MODEL)
+        sl_state_transfer_hear(a, n, &frame, payload);
+    if (arrived == SL_ARRIVED_CALL || arrived == SL_ARRIVED_CHECKPOINT ||
+        arrived == SL_ARRIVED_MEMBERSHIP || arrived == SL_ARRIVED_MODEL)
         sl_buffer_release(buffer);
-    } else if (result == SL_ARRIVED_MEMBERSHIP) {
-        sl_members_hear(a, n, &frame, buffer->data + SL_FRAME_HEADER_BYTES);
-        sl_buffer_release(buffer);
-    } else if (result == SL_ARRIVED_MODEL) {
-        sl_state_transfer_hear(a, n, &frame, buffer->data + SL_FRAME_HEADER_BYTES);
-        sl_buffer_release(buffer);
-    }
     if (n->back)
         come_back(a, n);
     sl_members_see_off(a, n);
@@ -230,17 +223,15 @@ static void note_refusal(sl_agent *a, sl_neighbour *n) {
     sl_members_lose(a, n, &error);
 }
 
-/* Does it listen, and says why it does not take this agent? A port that nobody has says nothing. */
-static bool is_turned_away(bool established, const char *reason) {
-    return !established &&
-           strncmp(reason, SL_REASON_REFUSED ": ", sizeof SL_REASON_REFUSED + 1) == 0;
-}
-
 static void on_down(void *context, void *owner, bool established, const char *reason) {
     sl_agent *a = context;
     sl_neighbour *n = owner;
     sl_error error;
-    n->dialing.turned_away = is_turned_away(established, reason) ? n->dialing.turned_away + 1 : 0;
+    /* Does it listen, and says why it does not take this agent? A port that nobody has says
+     * nothing. */
+    const bool is_turned_away =
+        !established && strncmp(reason, SL_REASON_REFUSED ": ", sizeof SL_REASON_REFUSED + 1) == 0;
+    n->dialing.turned_away = is_turned_away ? n->dialing.turned_away + 1 : 0;
     if (!n->link.agreed || a->phase == PHASE_OVER) {
         sl_neighbour_drop(n, established ? "it closed the connection" : reason);
         if (goes_on(a) && !established && strcmp(reason, SL_REASON_REFUSED) == 0)
@@ -458,8 +449,7 @@ static void ask(const sl_agent *a, sl_neighbour *n) {
 
 /* What happened while this process did not run is no silence of others. */
 void sl_contacts_forgive(sl_agent *a, double lag_s) {
-    for (uint32_t i = 0; i < a->neighbour_count; i++) {
-        sl_neighbour *n = &a->neighbours[i];
+    for (sl_neighbour *n = a->neighbours; n < sl_agent_behind(a); n++) {
         n->link.heard_s += lag_s;
         n->absence.lost_s += n->absence.lost_s > 0 ? lag_s : 0;
         n->absence.sought_s += n->absence.sought_s > 0 ? lag_s : 0;
@@ -468,15 +458,9 @@ void sl_contacts_forgive(sl_agent *a, double lag_s) {
     a->times.deadline_s += lag_s;
 }
 
-static void fail_for_memory(sl_agent *a) {
-    sl_error error;
-    sl_fail_node(&error, SL_ENOMEM, a->side.rank, a->side.now.round, "out of memory for frames");
-    sl_agent_fail(a, &error, error.text);
-}
-
 void sl_contacts_tick(sl_agent *a) {
-    for (uint32_t i = 0; i < a->neighbour_count && (a->phase != PHASE_OVER || a->parting); i++) {
-        sl_neighbour *n = &a->neighbours[i];
+    for (sl_neighbour *n = a->neighbours;
+         n < sl_agent_behind(a) && (a->phase != PHASE_OVER || a->parting); n++) {
         sl_error error;
         ask(a, n);
         if (sl_contacts_awaits(a, n))
@@ -492,7 +476,7 @@ void sl_contacts_tick(sl_agent *a) {
         check_sought(a, n);
     }
     if (a->side.now.out_of_memory)
-        fail_for_memory(a);
+        sl_agent_fail_here(a, SL_ENOMEM, "out of memory for frames");
     sl_unverified_tick(&a->unverified);
     sl_unverified_note_silent(&a->unverified, sl_fabric_end_silent(a->side.fabric));
 }

@@ -1,13 +1,7 @@
-/* first_view.c - see first_view.h. */
-#include "agent/first_view.h"
-
+/* first_view.c - see members.h. */
 #include <stdlib.h>
 
 #include "agent/state.h"
-
-static uint32_t ranks_of(const sl_agent *a) {
-    return sl_experiment_ranks(a->settings.experiment);
-}
 
 bool sl_first_view_has(const sl_agent *a, uint32_t rank) {
     const sl_checkpoint_view *resumed = &a->cohort.resumed;
@@ -15,11 +9,19 @@ bool sl_first_view_has(const sl_agent *a, uint32_t rank) {
                                 : sl_checkpoint_view_has(resumed, rank);
 }
 
+bool sl_members_has(const sl_agent *a, uint32_t rank) {
+    const sl_grouping *now = &a->cohort.grouping;
+    bool has = now->count == 0 && sl_first_view_has(a, rank);
+    for (uint32_t i = 0; i < now->count; i++)
+        has = has || now->ranks[i] == rank;
+    return has;
+}
+
 /* As processes of one age. */
 sl_view sl_first_view_members(const sl_agent *a, sl_member *members) {
     const uint64_t number = a->cohort.resumed.number;
     sl_view first = {.number = number + 1, .round = a->saving.resumed + 1, .members = members};
-    for (uint32_t rank = 0; rank < ranks_of(a); rank++)
+    for (uint32_t rank = 0; rank < a->side.ranks; rank++)
         if (sl_first_view_has(a, rank))
             members[first.count++] = (sl_member){rank, SL_FOUNDER};
     return first;
@@ -31,7 +33,7 @@ sl_view sl_first_view_members(const sl_agent *a, sl_member *members) {
 static bool is_of_all(const sl_agent *a, const sl_checkpoint_view *view) {
     const uint32_t nodes = sl_topology_nodes(a->settings.experiment->topology);
     bool all = true;
-    for (uint32_t rank = 0; rank < ranks_of(a); rank++)
+    for (uint32_t rank = 0; rank < a->side.ranks; rank++)
         all = all && sl_checkpoint_view_has(view, rank) == (rank < nodes);
     return view->number == 0 || all;
 }
@@ -49,13 +51,6 @@ static int read_view(sl_agent *a, const sl_checkpoint_file *files, size_t count,
     return 0;
 }
 
-/* Ranks beyond the topology join, again. */
-static void leave_further_out(const sl_agent *a, sl_checkpoint_view *view) {
-    const uint32_t nodes = sl_topology_nodes(a->settings.experiment->topology);
-    for (uint32_t rank = nodes; rank < SL_CHECKPOINT_RANKS_MAX; rank++)
-        view->members[rank / 64] &= ~(UINT64_C(1) << rank % 64);
-}
-
 int sl_first_view_find(sl_agent *a, sl_error *error) {
     const sl_checkpoints *c = a->settings.checkpoints;
     sl_checkpoint_file *files = NULL;
@@ -68,7 +63,9 @@ int sl_first_view_find(sl_agent *a, sl_error *error) {
     free(files);
     if (result == 0 && is_of_all(a, &a->cohort.resumed))
         a->cohort.resumed = (sl_checkpoint_view){0};
-    leave_further_out(a, &a->cohort.resumed);
+    for (uint32_t rank = sl_topology_nodes(a->settings.experiment->topology);
+         rank < SL_CHECKPOINT_RANKS_MAX; rank++) /* these join, again */
+        a->cohort.resumed.members[rank / 64] &= ~(UINT64_C(1) << rank % 64);
     return result;
 }
 
@@ -93,7 +90,7 @@ int sl_first_view_check(const sl_agent *a, sl_error *error) {
 sl_checkpoint_view sl_first_view_now(const sl_agent *a) {
     const sl_grouping *g = &a->cohort.grouping;
     sl_checkpoint_view view = {0};
-    if (a->cohort.view.members.count == 0 || ranks_of(a) > SL_CHECKPOINT_RANKS_MAX)
+    if (a->cohort.view.members.count == 0 || a->side.ranks > SL_CHECKPOINT_RANKS_MAX)
         return view;
     view.number = a->side.now.view;
     for (uint32_t i = 0; i < g->count; i++)

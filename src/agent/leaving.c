@@ -26,11 +26,6 @@ bool sl_members_leave(sl_agent *a) {
     return true;
 }
 
-static bool is_left_out(const sl_agent *a, const sl_neighbour *n) {
-    const sl_view *newest = sl_membership_newest(a->cohort.membership);
-    return newest != NULL && sl_view_place(newest, n->rank) == newest->count;
-}
-
 static void tell_left(sl_agent *a, const sl_neighbour *n) {
     sl_log_entry entry = {.kind = SL_LOG_LOST, .round = a->side.now.round, .peer = n->rank};
     snprintf(entry.why, sizeof entry.why, "round %" PRIu64 ": agent %u has left", entry.round,
@@ -41,18 +36,17 @@ static void tell_left(sl_agent *a, const sl_neighbour *n) {
 
 /* It may have told only others that it leaves, before this agent reached it. */
 static bool leaves(const sl_agent *a, const sl_neighbour *n) {
+    const sl_view *newest = sl_membership_newest(a->cohort.membership);
     return sl_membership_standing_of(a->cohort.membership, n->rank) == SL_LEAVES ||
-           is_left_out(a, n);
+           (newest != NULL && sl_view_place(newest, n->rank) == newest->count);
 }
 
 /* Are all others dead, through, or outside like this agent? Nobody answers what it has to ask. */
 static bool is_last(const sl_agent *a) {
-    for (uint32_t i = 0; i < a->neighbour_count; i++) {
-        const sl_neighbour *n = &a->neighbours[i];
+    for (const sl_neighbour *n = a->neighbours; n < sl_agent_behind(a); n++)
         if (!sl_neighbour_is_dead(n) && !n->process.bye_received && sl_members_expects(a, n) &&
             !sl_membership_is_out(a->cohort.membership, n->rank, 0))
             return false;
-    }
     return a->cohort.alarmed;
 }
 
@@ -78,22 +72,16 @@ void sl_members_see_off(sl_agent *a, sl_neighbour *n) {
         sl_members_stay_out(a, "nobody of them trains any more");
 }
 
-/* It has closed the connection, and does not come back. */
-static bool takes_no_more(const sl_agent *a, const sl_neighbour *n) {
-    return !n->link.agreed && sl_waits_for_taker(a, n);
-}
-
 void sl_members_lose_left(sl_agent *a) {
-    for (uint32_t i = 0; a->cohort.membership != NULL && i < a->neighbour_count; i++) {
-        sl_neighbour *n = &a->neighbours[i];
+    for (sl_neighbour *n = a->neighbours; a->cohort.membership != NULL && n < sl_agent_behind(a);
+         n++)
         if (n->process.bye_received && n->near && a->phase == PHASE_TRAINING &&
             a->cohort.cutting == SL_CUTTING_NOTHING &&
-            (sl_node_awaits(a->node, n->rank) || takes_no_more(a, n))) {
+            (sl_node_awaits(a->node, n->rank) || (!n->link.agreed && sl_waits_for_taker(a, n)))) {
             n->absence.gone = true;
             sl_members_alarm(a);
             sl_members_step(a, (sl_membership_event){.type = SL_MEMBERSHIP_LOST, .peer = n->rank});
         }
-    }
 }
 
 /* A part of the network that has no quorum rests, for a while. Nothing else is late meanwhile. */
@@ -124,8 +112,8 @@ void sl_members_tick(sl_agent *a) {
         a->side.now_s - a->cohort.ticked_s < tick_s)
         return;
     a->cohort.ticked_s = a->side.now_s;
-    for (uint32_t i = 0; i < a->neighbour_count; i++)
-        sl_members_see_off(a, &a->neighbours[i]);
+    for (sl_neighbour *n = a->neighbours; n < sl_agent_behind(a); n++)
+        sl_members_see_off(a, n);
     sl_members_step(a, (sl_membership_event){.type = SL_MEMBERSHIP_TICK});
     if (!a->cohort.leaves)
         watch_quorum(a);

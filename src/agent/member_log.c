@@ -7,36 +7,15 @@
 
 enum { ABSENT_MAX = 64 };
 
-void sl_members_tell_commit(sl_agent *a, const sl_decision *committed) {
-    if (committed != NULL)
-        sl_agent_log(a, &(sl_log_entry){.kind = SL_LOG_COMMIT,
-                                        .round = a->side.now.round,
-                                        .after = committed->view.round - 1});
-}
-
-static uint32_t first_count(const sl_agent *a) {
-    return sl_topology_nodes(a->settings.experiment->topology);
-}
-
 /* "2, 5": ranks that began the run and are not in the view. */
 static void name_absent(const sl_agent *a, char out[ABSENT_MAX]) {
-    const sl_grouping *g = &a->cohort.grouping;
+    const uint32_t first = sl_topology_nodes(a->settings.experiment->topology);
     size_t used = 0;
-    uint32_t k = 0;
     out[0] = '\0';
-    for (uint32_t rank = 0; rank < first_count(a) && used < ABSENT_MAX; rank++) {
-        while (k < g->count && g->ranks[k] < rank)
-            k++;
-        if (k == g->count || g->ranks[k] != rank)
+    for (uint32_t rank = 0; rank < first && used < ABSENT_MAX; rank++)
+        if (!sl_members_has(a, rank))
             used +=
                 (size_t)snprintf(out + used, ABSENT_MAX - used, "%s%u", used > 0 ? ", " : "", rank);
-    }
-}
-
-/* What helps where a rank is missing. */
-static const char *place_to_take(const sl_agent *a) {
-    return a->settings.meets ? "; a new process may take a lost rank's place (options.joins)"
-                             : "; a new process may take a lost rank's place (starling agent)";
 }
 
 void sl_members_tell_view(sl_agent *a) {
@@ -54,8 +33,11 @@ void sl_members_tell_view(sl_agent *a) {
                          sizeof entry.why);
     sl_agent_log(a, &entry);
     name_absent(a, absent);
-    sl_agent_notice(a, "warning: %s%s%s%s", entry.why, absent[0] != '\0' ? "; lost: " : "", absent,
-                    absent[0] != '\0' ? place_to_take(a) : "");
+    if (absent[0] == '\0')
+        sl_agent_notice(a, "warning: %s", entry.why);
+    else
+        sl_agent_notice(a, "warning: %s; lost: %s; a new process may take a lost rank's place (%s)",
+                        entry.why, absent, a->settings.meets ? "options.joins" : "starling agent");
 }
 
 /* Both ends live. Nobody looks for another edge: a view's topology is a function of its members. */
@@ -63,8 +45,7 @@ void sl_members_tell_broken(sl_agent *a, const sl_view *view) {
     char list[160] = "";
     size_t used = 0;
     uint32_t near = 0, broken = 0;
-    for (uint32_t i = 0; i < a->neighbour_count; i++) {
-        const sl_neighbour *n = &a->neighbours[i];
+    for (const sl_neighbour *n = a->neighbours; n < sl_agent_behind(a); n++) {
         near += n->near;
         if (!n->near || !sl_view_is_broken(view, a->side.rank, n->rank))
             continue;
@@ -94,8 +75,7 @@ void sl_members_tell_minority(sl_agent *a, uint32_t reached, uint32_t needed) {
 /* What they say of it, or what it knows itself. */
 void sl_members_name_dropping(const sl_agent *a, char out[SL_DROPPED_MAX]) {
     const sl_neighbour *says = NULL, *lost = NULL;
-    for (uint32_t i = 0; i < a->neighbour_count; i++) {
-        const sl_neighbour *n = &a->neighbours[i];
+    for (const sl_neighbour *n = a->neighbours; n < sl_agent_behind(a); n++) {
         says = n->process.ends == SL_ABORT_DROPS && n->process.cause[0] != '\0' ? n : says;
         lost = n->absence.gone && n->absence.lost.text[0] != '\0' ? n : lost;
     }

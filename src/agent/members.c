@@ -8,14 +8,6 @@
 
 #include "agent/state.h"
 
-static uint32_t ranks_of(const sl_agent *a) {
-    return sl_experiment_ranks(a->settings.experiment);
-}
-
-bool sl_members_wanted(const sl_agent *a) {
-    return a->settings.experiment->membership.on_loss == SL_ON_LOSS_CONTINUE;
-}
-
 static void be(sl_agent *a, sl_part_taken part) {
     a->cohort.part = part;
     if (sl_cohort_is_outside(&a->cohort))
@@ -24,10 +16,17 @@ static void be(sl_agent *a, sl_part_taken part) {
 
 /* ---- opening ---- */
 
+int sl_members_room(sl_agent *a, sl_error *error) {
+    a->cohort.room = calloc(2 * (a->side.ranks + 1u), sizeof *a->cohort.room);
+    return a->cohort.room != NULL
+               ? 0
+               : sl_fail(error, SL_ENOMEM, "agent %u: out of memory", a->settings.rank);
+}
+
 int sl_members_open(sl_agent *a, sl_error *error) {
     sl_cohort *g = &a->cohort;
-    const uint32_t nodes = ranks_of(a);
-    if (!sl_members_wanted(a))
+    const uint32_t nodes = a->side.ranks;
+    if (!a->side.goes_on)
         return 0;
     g->bytes = malloc(sl_letter_bytes_max(nodes));
     if (g->bytes == NULL)
@@ -42,6 +41,7 @@ void sl_members_close(sl_agent *a) {
     sl_letter_close(&g->letter);
     sl_grouping_close(&g->grouping);
     free(g->bytes);
+    free(g->room);
 }
 
 /* first: NULL: it joins. */
@@ -53,7 +53,7 @@ static int open_membership(sl_agent *a, const sl_view *first, sl_error *error) {
     const sl_membership_settings settings = {
         .rank = a->side.rank,
         .incarnation = first != NULL ? SL_FOUNDER : a->side.incarnation,
-        .ranks_max = ranks_of(a),
+        .ranks_max = a->side.ranks,
         .quorum = e->membership.quorum,
         .period = (uint32_t)sl_algorithm_interval(algorithm, &e->algorithm),
         .grace_s = a->side.limits.timeout_s,
@@ -63,21 +63,12 @@ static int open_membership(sl_agent *a, const sl_view *first, sl_error *error) {
     return sl_membership_open(&a->cohort.membership, &settings, error);
 }
 
-static int open_first(sl_agent *a, sl_member *members, sl_error *error) {
-    sl_view first = sl_first_view_members(a, members);
-    first.exchange = sl_node_exchange(a->node);
-    return open_membership(a, &first, error);
-}
-
 int sl_members_start(sl_agent *a, sl_error *error) {
-    if (!sl_members_wanted(a))
+    if (!a->side.goes_on)
         return 0;
-    sl_member *all = calloc(ranks_of(a), sizeof *all);
-    const int result = all != NULL
-                           ? open_first(a, all, error)
-                           : sl_fail(error, SL_ENOMEM, "agent %u: out of memory for %u members",
-                                     a->side.rank, ranks_of(a));
-    free(all);
+    sl_view first = sl_first_view_members(a, a->cohort.room);
+    first.exchange = sl_node_exchange(a->node);
+    const int result = open_membership(a, &first, error);
     if (result != 0)
         return result;
     if (a->cohort.resumed.number > 0) { /* the node rests before the first round of a view */
@@ -98,8 +89,7 @@ int sl_members_start_outside(sl_agent *a, sl_error *error) {
     sl_members_alarm(a);
     a->cohort.rest = SL_NODE_RESTS;
     be(a, SL_IS_NEW);
-    for (uint32_t i = 0; i < a->neighbour_count; i++) {
-        sl_neighbour *n = &a->neighbours[i];
+    for (sl_neighbour *n = a->neighbours; n < sl_agent_behind(a); n++) {
         n->successor = SL_ANY_SUCCESSOR;
         n->absence.sought_s = sl_members_expects(a, n) ? a->side.now_s : 0;
     }
@@ -108,15 +98,52 @@ int sl_members_start_outside(sl_agent *a, sl_error *error) {
 
 /* ---- what members say ---- */
 
+/* A message is longer than a frame: it is cut. It is not said to an agent that is away: what it
+ * says is said again, or is old. */
+static void post(sl_agent *a, uint32_t to, const sl_membership_message *message) {
+    sl_neighbour *n = sl_agent_neighbour(a, to);
+    const size_t bytes = sl_letter_bytes(message);
+    sl_letter_encode(message, a->cohort.bytes);
+    for (size_t at = 0; n->link.agreed && at < bytes; at += SL_FRAME_TEXT_MAX) {
+        const size_t left = bytes - at;
+        const sl_frame frame = {
+            .type = SL_FRAME_MEMBERSHIP,
+            .part = (uint32_t)at,
+            .step = (uint32_t)bytes,
+            .payload_bytes = (uint32_t)(left < SL_FRAME_TEXT_MAX ? left : SL_FRAME_TEXT_MAX)};
+        sl_neighbour_send(n, frame, a->cohort.bytes + at, true);
+    }
+}
+
+/* Puts it together; true: it is whole now. */
+static bool collect(const sl_agent *a, sl_neighbour *n, const sl_frame *frame,
+                    const uint8_t *payload) {
+    if (frame->part == 0) {
+        n->letter.come = n->letter.size = 0;
+        uint8_t *room =
+            frame->step > 0 &&
+                    frame->step <= sl_letter_bytes_max(sl_experiment_ranks(a->settings.experiment))
+                ? realloc(n->letter.bytes, frame->step)
+                : NULL;
+        if (room == NULL)
+            return false;
+        n->letter.bytes = room;
+        n->letter.size = frame->step;
+    }
+    if (frame->part != n->letter.come || frame->payload_bytes > n->letter.size - n->letter.come)
+        return false;
+    memcpy(n->letter.bytes + n->letter.come, payload, frame->payload_bytes);
+    n->letter.come += frame->payload_bytes;
+    return frame->payload_bytes > 0 && n->letter.come == n->letter.size;
+}
+
 void sl_members_alarm(sl_agent *a) {
     if (a->cohort.alarmed)
         return;
     a->cohort.alarmed = true;
-    for (uint32_t i = 0; i < a->neighbour_count; i++) {
-        sl_neighbour *n = &a->neighbours[i];
+    for (sl_neighbour *n = a->neighbours; n < sl_agent_behind(a); n++)
         if (!n->near && !n->link.agreed && sl_members_expects(a, n))
             n->absence.sought_s = a->side.now_s;
-    }
 }
 
 bool sl_members_expects(const sl_agent *a, const sl_neighbour *n) {
@@ -125,13 +152,41 @@ bool sl_members_expects(const sl_agent *a, const sl_neighbour *n) {
 
 void sl_members_hear(sl_agent *a, sl_neighbour *n, const sl_frame *frame, const uint8_t *payload) {
     sl_letter *letter = &a->cohort.letter;
-    if (a->cohort.membership == NULL || !sl_letters_collect(a, n, frame, payload) ||
+    if (a->cohort.membership == NULL || !collect(a, n, frame, payload) ||
         sl_letter_decode(letter, n->letter.bytes, n->letter.size) != NULL ||
         letter->message.from != n->rank || letter->message.incarnation != n->process.id)
         return;
     sl_members_alarm(a);
     sl_members_step(
         a, (sl_membership_event){.type = SL_MEMBERSHIP_MESSAGE, .message = &letter->message});
+}
+
+/* ---- cuts ---- */
+
+void sl_cutting_begin(sl_agent *a) {
+    if (a->cohort.cutting == SL_CUTTING_NOTHING)
+        a->cohort.cutting = SL_CUTTING_WAITS;
+    sl_cutting_go_on(a);
+}
+
+/* From where on a replay cuts it, too. */
+static void log_cut(sl_agent *a) {
+    sl_reach at;
+    sl_node_reach(a->node, &at);
+    sl_agent_log(a, &(sl_log_entry){.kind = SL_LOG_CUT,
+                                    .round = a->side.now.round,
+                                    .exchange = at.exchange,
+                                    .step = at.step,
+                                    .part = at.part});
+}
+
+void sl_cutting_go_on(sl_agent *a) {
+    if (a->cohort.cutting != SL_CUTTING_WAITS || !sl_agent_recall(a))
+        return;
+    a->cohort.cutting = SL_CUTTING_DONE;
+    a->outbox.recalled = false;
+    log_cut(a);
+    sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_CUT});
 }
 
 /* ---- views ---- */
@@ -168,8 +223,7 @@ static int share_samples(const sl_agent *a, const sl_view *view, sl_error *error
  */
 static void find_successors(sl_agent *a) {
     const sl_view *view = sl_membership_newest(a->cohort.membership);
-    for (uint32_t i = 0; i < a->neighbour_count && a->cohort.alarmed; i++) {
-        sl_neighbour *n = &a->neighbours[i];
+    for (sl_neighbour *n = a->neighbours; n < sl_agent_behind(a) && a->cohort.alarmed; n++) {
         const uint32_t place = view != NULL ? sl_view_place(view, n->rank) : 0;
         n->successor = view == NULL || place == view->count ? SL_ANY_SUCCESSOR
                                                             : view->members[place].incarnation;
@@ -189,8 +243,7 @@ static void seek(const sl_agent *a, sl_neighbour *n) {
 /* The node has begun the view. */
 static void turn_neighbours(sl_agent *a, const sl_view *view) {
     const uint32_t *peers, count = sl_node_peers(a->node, &peers);
-    for (uint32_t i = 0; i < a->neighbour_count; i++) {
-        sl_neighbour *n = &a->neighbours[i];
+    for (sl_neighbour *n = a->neighbours; n < sl_agent_behind(a); n++) {
         n->near = false;
         for (uint32_t k = 0; k < count; k++)
             n->near = n->near || peers[k] == n->rank;
@@ -255,29 +308,15 @@ static void turn_calls(sl_agent *a) {
 
 /* ---- steps ---- */
 
-static void fail(sl_agent *a, int code, const char *why) {
-    sl_error error;
-    sl_fail_node(&error, code, a->side.rank, a->side.now.round, "%s", why);
-    sl_agent_fail(a, &error, error.text);
-}
-
-void sl_members_end_followed(sl_agent *a) {
-    fail(a, SL_EPEER,
-         "the others went on without this agent, and another process has its rank now");
-}
-
 void sl_members_stay_out(sl_agent *a, const char *what) {
     const sl_cohort *g = &a->cohort;
     char dropped[SL_DROPPED_MAX];
-    sl_error error;
     sl_members_name_dropping(a, dropped);
-    sl_fail_node(&error, sl_cohort_is_aside(g) ? SL_EDIVERGED : SL_EPEER, a->side.rank,
-                 a->side.now.round, "%s, and %s",
-                 sl_cohort_is_new(g)     ? "this agent wants to join the others"
-                 : sl_cohort_is_aside(g) ? "its loss, gradient or model is not finite"
-                                         : dropped,
-                 what);
-    sl_agent_fail(a, &error, error.text);
+    sl_agent_fail_here(a, sl_cohort_is_aside(g) ? SL_EDIVERGED : SL_EPEER, "%s, and %s",
+                       sl_cohort_is_new(g)     ? "this agent wants to join the others"
+                       : sl_cohort_is_aside(g) ? "its loss, gradient or model is not finite"
+                                               : dropped,
+                       what);
 }
 
 /* What it has goes into nobody's model any more. */
@@ -289,10 +328,6 @@ static void go_out(sl_agent *a) {
     sl_members_name_dropping(a, dropped);
     sl_agent_notice(a, "warning: round %" PRIu64 ": %s; it returns", a->side.now.round, dropped);
     sl_cutting_begin(a);
-}
-
-static void release(sl_agent *a) {
-    sl_agent_begin(a, &(sl_event){.type = SL_EVENT_RELEASED});
 }
 
 static void begin(sl_agent *a, const sl_membership_update *u) {
@@ -309,7 +344,7 @@ static void begin(sl_agent *a, const sl_membership_update *u) {
         if (a->calls.lasts)
             turn_calls(a);
     } else {
-        release(a);
+        sl_agent_begin(a, &(sl_event){.type = SL_EVENT_RELEASED});
     }
 }
 
@@ -325,16 +360,9 @@ static void let_go(sl_agent *a, bool nobody_stays) {
         sl_cutting_begin(a); /* nobody lets it go: its round ends as it is */
 }
 
-static void be_dropped(sl_agent *a) {
-    if (a->settings.meets)
-        sl_members_stay_out(a, "its caller has another model");
-    else
-        go_out(a);
-}
-
 static void obey(sl_agent *a, const sl_membership_update *u) {
     for (size_t i = 0; a->cohort.alarmed && i < u->message_count; i++)
-        sl_letters_post(a, u->messages[i].to, &u->messages[i].message);
+        post(a, u->messages[i].to, &u->messages[i].message);
     switch (u->order) {
     case SL_ORDER_NONE:
         break;
@@ -349,12 +377,15 @@ static void obey(sl_agent *a, const sl_membership_update *u) {
         sl_state_transfer_end(a);
         break;
     case SL_ORDER_RETURN:
-        be_dropped(a);
+        if (a->settings.meets)
+            sl_members_stay_out(a, "its caller has another model");
+        else
+            go_out(a);
         break;
     case SL_ORDER_DIVERGED:
-        fail(a, SL_EDIVERGED,
-             "loss, gradient or model is not finite, as on most of the members; training "
-             "diverged: lower optimizer.learning_rate, or check the data");
+        sl_agent_fail_here(a, SL_EDIVERGED,
+                           "loss, gradient or model is not finite, as on most of the members; "
+                           "training diverged: lower optimizer.learning_rate, or check the data");
         break;
     }
     if (u->cut)
@@ -364,15 +395,10 @@ static void obey(sl_agent *a, const sl_membership_update *u) {
 /* Of a view by which nobody is lost: members that it lacks have asked to leave. This agent may not
  * have been connected to them. */
 static void note_left(sl_agent *a, const sl_decision *committed) {
-    const sl_grouping *now = &a->cohort.grouping;
-    for (uint32_t i = 0; i < a->neighbour_count; i++) {
-        sl_neighbour *n = &a->neighbours[i];
-        bool is_member = now->count == 0 && sl_first_view_has(a, n->rank);
-        for (uint32_t k = 0; k < now->count; k++)
-            is_member = is_member || now->ranks[k] == n->rank;
-        if (is_member && sl_view_place(&committed->view, n->rank) == committed->view.count)
+    for (sl_neighbour *n = a->neighbours; n < sl_agent_behind(a); n++)
+        if (sl_members_has(a, n->rank) &&
+            sl_view_place(&committed->view, n->rank) == committed->view.count)
             n->absence.left = true;
-    }
 }
 
 void sl_members_step(sl_agent *a, sl_membership_event event) {
@@ -384,12 +410,11 @@ void sl_members_step(sl_agent *a, sl_membership_event event) {
     find_successors(a);
     if (update.committed != NULL && !update.committed->cut)
         note_left(a, update.committed);
-    sl_members_tell_commit(a, update.committed);
+    if (update.committed != NULL)
+        sl_agent_log(a, &(sl_log_entry){.kind = SL_LOG_COMMIT,
+                                        .round = a->side.now.round,
+                                        .after = update.committed->view.round - 1});
     obey(a, &update);
-}
-
-void sl_members_join(sl_agent *a, uint32_t sponsor) {
-    sl_members_step(a, (sl_membership_event){.type = SL_MEMBERSHIP_JOIN, .peer = sponsor});
 }
 
 bool sl_members_go_on(sl_agent *a) {
@@ -410,11 +435,9 @@ bool sl_members_turn(const sl_agent *a) {
 
 bool sl_members_leave_one_out(const sl_agent *a) {
     const sl_view *newest = a->cohort.alarmed ? sl_membership_newest(a->cohort.membership) : NULL;
-    const sl_grouping *now = &a->cohort.grouping;
-    const uint32_t first = sl_topology_nodes(a->settings.experiment->topology);
     bool any = false;
-    for (uint32_t i = 0; newest != NULL && i < (now->count > 0 ? now->count : first); i++)
-        any = any || sl_view_place(newest, now->count > 0 ? now->ranks[i] : i) == newest->count;
+    for (uint32_t rank = 0; newest != NULL && rank < a->side.ranks; rank++)
+        any = any || (sl_members_has(a, rank) && sl_view_place(newest, rank) == newest->count);
     return any;
 }
 

@@ -5,7 +5,7 @@
  * sent. The first loss alarms the agent, and its words alarm the others: from then on all are
  * connected to all, and agree on who goes on from which round on.
  *
- * A loss cuts the exchange under way (cutting.h); the next view begins the one after.
+ * A loss cuts the exchange under way; the next view begins the one after.
  *
  * An agent that the others have dropped ends its round alone, and rests. It fetches the model of
  * its lowest neighbour to be, asks to join, and begins with the view that has it, as a new node
@@ -16,8 +16,7 @@
 #ifndef SL_AGENT_MEMBERS_H
 #define SL_AGENT_MEMBERS_H
 
-#include "agent/cutting.h"
-#include "agent/state_transfer.h"
+#include "agent/peers/neighbour.h"
 #include "config/grouping.h"
 #include "membership/letter.h"
 #include "membership/membership.h"
@@ -35,12 +34,40 @@ typedef enum sl_part_taken {
     SL_IS_NEW          /* a new process that has been in no view */
 } sl_part_taken;
 
+/* A loss cuts the exchange under way: nothing more is exchanged until a view begins. What is on its
+ * way out of this agent's memory leaves first; then the node hears of the cut. */
+typedef enum sl_cutting {
+    SL_CUTTING_NOTHING, /* the node exchanges under its view */
+    SL_CUTTING_WAITS,   /* until what has begun to leave has left */
+    SL_CUTTING_DONE     /* the node knows */
+} sl_cutting;
+
 /* What its node is at. */
 typedef enum sl_rest {
     SL_NODE_RUNS,
     SL_NODE_HAS_ENDED, /* a round, and membership was not asked for the next one */
     SL_NODE_RESTS      /* between two rounds, or aside */
 } sl_rest;
+
+/* The model that an agent returns with: it asks a sponsor, which gives its own. FETCH asks for it
+ * and says how much has come; so many parts more may be on their way. The sponsor copies its model
+ * between two rounds, and serves one request at a time: the others are repeated until it is their
+ * turn. A request whose connection breaks is over, and made anew. */
+typedef struct sl_state_transfer {
+    sl_neighbour *sponsor; /* that was asked; NULL: none was */
+    uint32_t number;       /* of the request */
+    float *model;          /* (dimension) of which `come` have come; NULL: none */
+    size_t come;
+    uint64_t round; /* after which the sponsor had it */
+    double asked_s;
+
+    sl_neighbour *receiver; /* that has asked this agent; NULL: none has */
+    uint32_t asked;         /* number of that request */
+    float *snapshot;        /* (dimension) from the first request on, as it may be registered */
+    bool copied;            /* `snapshot` is the model that is given */
+    uint64_t given;         /* the round after which it was the own one */
+    size_t sent, taken;     /* elements */
+} sl_state_transfer;
 
 enum { SL_DROPPED_MAX = 640 };
 typedef struct sl_cohort {
@@ -68,7 +95,8 @@ typedef struct sl_cohort {
     sl_state_transfer transfer;
     bool leaves; /* with the end of the round under way */
     sl_letter letter;
-    uint8_t *bytes; /* of a letter that goes out */
+    uint8_t *bytes;  /* of a letter that goes out */
+    sl_member *room; /* for two lists of members, of all ranks and one more each */
 } sl_cohort;
 
 static inline bool sl_cohort_is_outside(const sl_cohort *g) {
@@ -84,10 +112,10 @@ static inline bool sl_cohort_rests(const sl_cohort *g) {
     return g->rest != SL_NODE_RUNS;
 }
 
-/* May the agent go on without a neighbour? Decided by the experiment. */
-bool sl_members_wanted(const struct sl_agent *agent);
 /* Does that rank begin with the others, or has it come since? */
 bool sl_members_expects(const struct sl_agent *agent, const sl_neighbour *n);
+/* Memory for lists of members; before anything else here. */
+int sl_members_room(struct sl_agent *agent, sl_error *error);
 int sl_members_open(struct sl_agent *agent, sl_error *error);
 void sl_members_close(struct sl_agent *agent);
 /* The node is to begin its first round. */
@@ -98,6 +126,9 @@ int sl_members_start_outside(struct sl_agent *agent, sl_error *error);
 void sl_members_step_aside(struct sl_agent *agent);
 /* Where the node has come to rest, the next round begins, now or later. True: it had. */
 bool sl_members_go_on(struct sl_agent *agent);
+void sl_cutting_begin(struct sl_agent *agent);
+/* Goes on as far as it can. */
+void sl_cutting_go_on(struct sl_agent *agent);
 /* Is a view agreed on that has not begun here? */
 bool sl_members_turn(const struct sl_agent *agent);
 /* Does it lack a member of the view that the node is in? */
@@ -112,20 +143,33 @@ void sl_members_convict(struct sl_agent *agent);
 void sl_members_reach(struct sl_agent *agent, sl_neighbour *n);
 /* It is lost already, and its process has ended. */
 void sl_members_note_ended(struct sl_agent *agent, const sl_neighbour *n);
-/* It has that agent's model, and wants to take part again. */
-void sl_members_join(struct sl_agent *agent, uint32_t sponsor);
 /* What the experiment is among these. */
 int sl_members_regroup(struct sl_agent *agent, const sl_view *view, sl_grouping *out,
                        sl_error *error);
 /* It does not come back: the end of the run for it, told with `what`. */
 void sl_members_stay_out(struct sl_agent *agent, const char *what);
-/* Another process has its rank: the end of the run for it. */
-void sl_members_end_followed(struct sl_agent *agent);
 /* a MEMBERSHIP frame. */
 void sl_members_hear(struct sl_agent *agent, sl_neighbour *n, const sl_frame *frame,
                      const uint8_t *payload);
 /* The membership hears of an event, and is obeyed. */
 void sl_members_step(struct sl_agent *agent, sl_membership_event event);
+
+/* first_view.c: which agents begin, or go on from a checkpoint, together: all of the topology, or
+ * the members of the view that the checkpoint was written in. Of such a view's members the run goes
+ * on as it does with any view: the next round is the first one under a view of their own, from the
+ * models that they have. Other ranks join. */
+/* Before the node is opened: finds the view that the newest checkpoint is of. */
+int sl_first_view_find(struct sl_agent *agent, sl_error *error);
+/* Is that rank one of them? */
+bool sl_first_view_has(const struct sl_agent *agent, uint32_t rank);
+/* Is that rank in the view that the node is in, or begins with? */
+bool sl_members_has(const struct sl_agent *agent, uint32_t rank);
+/* As a view, without its first exchange. members: room for all ranks. */
+sl_view sl_first_view_members(const struct sl_agent *agent, sl_member *members);
+/* The round to go on from is chosen: is it of the view that was found? */
+int sl_first_view_check(const struct sl_agent *agent, sl_error *error);
+/* Of the node's view, for a checkpoint; number 0: all are in it, or there are too many. */
+sl_checkpoint_view sl_first_view_now(const struct sl_agent *agent);
 
 /* leaving.c */
 /* It is to leave, while the others go on; false: it cannot. */
@@ -137,8 +181,6 @@ void sl_members_lose_left(struct sl_agent *agent);
 void sl_members_tick(struct sl_agent *agent);
 
 /* member_log.c */
-/* What is agreed on; NULL: nothing. */
-void sl_members_tell_commit(struct sl_agent *agent, const sl_decision *committed);
 void sl_members_tell_view(struct sl_agent *agent);
 /* Which of its edges the view does without. */
 void sl_members_tell_broken(struct sl_agent *agent, const sl_view *view);
@@ -147,5 +189,24 @@ void sl_members_tell_minority(struct sl_agent *agent, uint32_t reached, uint32_t
 /* "the others have gone on without this agent: ..." */
 void sl_members_name_dropping(const struct sl_agent *agent, char out[SL_DROPPED_MAX]);
 void sl_members_tell_lost(struct sl_agent *agent, const sl_neighbour *n, const char *why);
+
+/* state_transfer.c */
+void sl_state_transfer_close(struct sl_agent *agent);
+/* Asks it; what has come of another request goes. SL_ENOMEM. */
+int sl_state_transfer_begin(struct sl_agent *agent, sl_neighbour *sponsor, sl_error *error);
+/* Nobody is asked any more, and nothing has come. */
+void sl_state_transfer_end(struct sl_agent *agent);
+bool sl_state_transfer_is_whole(const struct sl_agent *agent);
+/* A FETCH or MODEL frame. */
+void sl_state_transfer_hear(struct sl_agent *agent, sl_neighbour *n, const sl_frame *frame,
+                            const uint8_t *payload);
+/* The model is the one after this round, until the next gradient: now it can be copied. */
+void sl_state_transfer_offer(struct sl_agent *agent, uint64_t round);
+/* It is connected anew: what was under way with it is over. */
+void sl_state_transfer_break(struct sl_agent *agent, const sl_neighbour *n);
+/* Repeats a request that is not served yet, and forgets those whose connections broke. */
+void sl_state_transfer_tick(struct sl_agent *agent);
+/* Sends what may be sent; true: something was. */
+bool sl_state_transfer_give(struct sl_agent *agent);
 
 #endif

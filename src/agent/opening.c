@@ -104,7 +104,7 @@ static int fill_hello(sl_agent *a, sl_error *error) {
         .nodes = sl_topology_nodes(e->topology),
         .section_count = SL_SECTION_COUNT,
         .direct = a->side.direct,
-        .goes_on = sl_members_wanted(a),
+        .goes_on = a->side.goes_on,
     };
     for (int i = 0; i < SL_SECTION_COUNT; i++) {
         a->side.hello.sections[i] = sl_experiment_section_hash(e, (sl_section)i);
@@ -118,31 +118,20 @@ static int fill_hello(sl_agent *a, sl_error *error) {
 static int regroup_first(sl_agent *a, sl_error *error) {
     if (a->cohort.resumed.number == 0)
         return 0;
-    sl_member *members = calloc(sl_experiment_ranks(a->settings.experiment), sizeof *members);
-    if (members == NULL)
-        return sl_fail(error, SL_ENOMEM, "agent %u: out of memory", a->settings.rank);
-    const sl_view first = sl_first_view_members(a, members);
+    const sl_view first = sl_first_view_members(a, a->cohort.room);
     sl_grouping_close(&a->cohort.grouping);
-    const int result = sl_members_regroup(a, &first, &a->cohort.grouping, error);
-    free(members);
-    return result;
+    return sl_members_regroup(a, &first, &a->cohort.grouping, error);
 }
 
 /* A rank beyond the first topology has one with those that begin the run, until a view. */
 static int give_place(sl_agent *a, sl_node_settings *settings, sl_error *error) {
-    const sl_experiment *e = a->settings.experiment;
-    const uint32_t nodes = sl_topology_nodes(e->topology);
+    const uint32_t nodes = sl_topology_nodes(a->settings.experiment->topology);
+    const sl_view with = {.members = a->cohort.room, .count = nodes + 1};
     if (a->settings.rank < nodes)
         return 0;
-    sl_member *members = calloc(nodes + 1u, sizeof *members);
-    if (members == NULL)
-        return sl_fail(error, SL_ENOMEM, "agent %u: out of memory", a->settings.rank);
-    for (uint32_t i = 0; i < nodes; i++)
-        members[i].rank = i;
-    members[nodes].rank = a->settings.rank;
-    const sl_view with = {.members = members, .count = nodes + 1};
+    for (uint32_t i = 0; i <= nodes; i++)
+        a->cohort.room[i].rank = i < nodes ? i : a->settings.rank;
     const int result = sl_members_regroup(a, &with, &a->cohort.grouping, error);
-    free(members);
     settings->topology = a->cohort.grouping.topology;
     return result;
 }
@@ -176,7 +165,7 @@ static int open_node(sl_agent *a, sl_error *error) {
     settings.notify_fd = a->notify_fd;
     settings.direct = a->side.direct;
     settings.lends = task->lend != NULL;
-    settings.turns = sl_members_wanted(a);
+    settings.turns = a->side.goes_on;
     settings.tensor_ends = task->tensor_ends;
     settings.tensor_count = task->tensor_count;
     settings.tensor_rows = task->tensor_rows;
@@ -191,17 +180,14 @@ static int open_node(sl_agent *a, sl_error *error) {
     return result;
 }
 
-/* The node's neighbours, or those that it has in the view that it goes on from. */
-static uint32_t find_near(const sl_agent *a, const uint32_t **peers) {
-    return a->cohort.resumed.number > 0
-               ? sl_topology_peers(a->cohort.grouping.topology, a->side.rank, peers)
-               : sl_node_peers(a->node, peers);
-}
-
+/* With the node's neighbours, or those that it has in the view that it goes on from. */
 static int open_neighbours(sl_agent *a, sl_error *error) {
-    const uint32_t *peers, near = find_near(a, &peers);
-    const uint32_t count =
-        sl_members_wanted(a) ? sl_experiment_ranks(a->settings.experiment) - 1 : near;
+    a->side.limits.part_bytes_max = sl_node_part_bytes_max(a->node);
+    const uint32_t *peers;
+    const uint32_t near = a->cohort.resumed.number > 0
+                              ? sl_topology_peers(a->cohort.grouping.topology, a->side.rank, &peers)
+                              : sl_node_peers(a->node, &peers);
+    const uint32_t count = a->side.goes_on ? sl_experiment_ranks(a->settings.experiment) - 1 : near;
     a->neighbours = calloc(count + 1u, sizeof *a->neighbours);
     a->receivers = calloc(count + 1u, sizeof(sl_neighbour *));
     a->shown.edges = calloc(count + 1u, sizeof *a->shown.edges);
@@ -352,8 +338,8 @@ static int open_pools(sl_agent *a, sl_error *error) {
     a->outbox.lender = lender;
     if (result == 0)
         result = open_payload_memory(a, error);
-    for (uint32_t i = 0; i < a->neighbour_count && result == 0; i++)
-        result = sl_neighbour_open(&a->neighbours[i], error);
+    for (sl_neighbour *n = a->neighbours; n < sl_agent_behind(a) && result == 0; n++)
+        result = sl_neighbour_open(n, error);
     if (result == 0)
         result = open_envelopes(a, error);
     const uint32_t copies = a->side.direct ? 0 : a->neighbour_count * a->side.limits.window;
@@ -364,8 +350,13 @@ static int open_pools(sl_agent *a, sl_error *error) {
                                                            a->side.copies.memory_bytes, -1, error);
 }
 
+/* Not at all, unless settings.meets, or agents agree on a checkpoint, or average their models at
+ * the end. */
 static int open_calls(sl_agent *a, sl_error *error) {
     const sl_experiment *e = a->settings.experiment;
+    a->calls.lasts = a->settings.meets || e->final_average;
+    if (!a->calls.lasts && a->saving.agreement == SL_AGREED)
+        return 0;
     const sl_algorithm *algorithm = sl_algorithm_of(&a->plan.config, error);
     const sl_grouping *g = &a->cohort.grouping;
     const bool some = a->cohort.resumed.number > 0;
@@ -384,53 +375,35 @@ static int open_calls(sl_agent *a, sl_error *error) {
     return result;
 }
 
-static bool uses_calls(const sl_agent *a) {
-    return a->settings.meets || a->saving.agreement != SL_AGREED ||
-           a->settings.experiment->final_average;
+static int find_path(sl_agent *a, sl_error *error) {
+    char note[SL_PATH_NOTE_MAX];
+    const int result = sl_agent_find_path(a->settings.experiment, &a->side.direct, note, error);
+    a->side.limits.header_bytes = a->side.direct ? SL_FRAME_DIRECT_AT : SL_FRAME_HEADER_BYTES;
+    return result;
+}
+
+static int open_signals(sl_agent *a, sl_error *error) {
+    a->stop_descriptor = sl_signal_open();
+    a->notify_fd = sl_signal_open();
+    return a->stop_descriptor >= 0 && a->notify_fd >= 0
+               ? 0
+               : sl_fail(error, SL_ENOMEM, "agent %u: no descriptor left", a->settings.rank);
+}
+
+static int open_worker(sl_agent *a, sl_error *error) {
+    return sl_worker_open(&a->worker, a->side.vec, &a->settings.task, &a->settings.observer,
+                          a->settings.rank, error);
 }
 
 static int open_all(sl_agent *a, sl_error *error) {
-    char note[SL_PATH_NOTE_MAX];
-    int result = sl_agent_find_path(a->settings.experiment, &a->side.direct, note, error);
-    if (result != 0)
-        return result;
-    a->side.limits.header_bytes = a->side.direct ? SL_FRAME_DIRECT_AT : SL_FRAME_HEADER_BYTES;
-    result = fill_hello(a, error);
-    if (result == 0)
-        result = sl_trust_open(a, error);
-    if (result != 0)
-        return result;
-    a->stop_descriptor = sl_signal_open();
-    a->notify_fd = sl_signal_open();
-    if (a->stop_descriptor < 0 || a->notify_fd < 0)
-        return sl_fail(error, SL_ENOMEM, "agent %u: no descriptor left", a->settings.rank);
-    result = sl_first_view_find(a, error);
-    if (result == 0)
-        result = open_node(a, error);
-    if (result == 0)
-        result = regroup_first(a, error);
-    if (result == 0) {
-        a->side.limits.part_bytes_max = sl_node_part_bytes_max(a->node);
-        result = open_neighbours(a, error);
-    }
-    if (result == 0)
-        result = open_fabric(a, error);
-    if (result == 0)
-        result = open_pools(a, error);
-    if (result == 0)
-        result = sl_saving_open(a, error);
-    if (result == 0)
-        result = sl_members_open(a, error);
-    if (result == 0)
-        result = sl_averaging_open(a, error);
-    if (result == 0 && uses_calls(a))
-        result = open_calls(a, error);
-    a->calls.lasts = a->settings.meets || a->settings.experiment->final_average;
-    if (result == 0)
-        result = sl_worker_open(&a->worker, a->side.vec, &a->settings.task, &a->settings.observer,
-                                a->settings.rank, error);
-    if (result == 0)
-        result = sl_agent_open_loop(a, error);
+    static int (*const steps[])(sl_agent *, sl_error *) = {
+        find_path,          fill_hello,        sl_trust_open,   open_signals,      sl_members_room,
+        sl_first_view_find, open_node,         regroup_first,   open_neighbours,   open_fabric,
+        open_pools,         sl_saving_open,    sl_members_open, sl_averaging_open, open_calls,
+        open_worker,        sl_agent_open_loop};
+    int result = 0;
+    for (size_t i = 0; i < sizeof steps / sizeof *steps && result == 0; i++)
+        result = steps[i](a, error);
     return result;
 }
 
@@ -477,7 +450,7 @@ int sl_agent_open(sl_agent **out, const sl_agent_settings *settings, sl_error *e
     a->side.limits.timeout_s = settings->experiment->transport.timeout_s;
     a->side.limits.connect_timeout_s = settings->experiment->transport.connect_timeout_s;
     a->side.limits.reconnect_s = settings->experiment->transport.reconnect_s;
-    a->side.goes_on = sl_members_wanted(a);
+    a->side.goes_on = settings->experiment->membership.on_loss == SL_ON_LOSS_CONTINUE;
     if (a->side.goes_on)
         a->side.limits.timeout_s = settings->experiment->membership.grace_s;
     a->side.joins = settings->joins;
@@ -502,21 +475,19 @@ void sl_agent_close(sl_agent **agent) {
     if (a == NULL)
         return;
     *agent = NULL;
-    a->phase = PHASE_OVER; /* nobody is welcome any more */
+    a->phase = PHASE_OVER; /* nobody is welcome any more: connections are refused */
     a->parting = false;
     /* A gradient that does not come back keeps its vectors: they are left behind with the thread
      * that uses them. */
     if (!sl_worker_close(&a->worker, a->settings.experiment->transport.timeout_s))
         return;
-    a->phase = PHASE_OVER; /* connections are refused from now on */
-    a->parting = false;
-    for (uint32_t i = 0; i < a->neighbour_count; i++)
-        sl_connection_close(&a->neighbours[i].link.connection);
+    for (sl_neighbour *n = a->neighbours; n < sl_agent_behind(a); n++)
+        sl_connection_close(&n->link.connection);
     sl_unverified_close(&a->unverified);
     if (a->side.fabric != NULL)
         sl_fabric_poll(a->side.fabric);
-    for (uint32_t i = 0; i < a->neighbour_count; i++)
-        sl_neighbour_close(&a->neighbours[i]);
+    for (sl_neighbour *n = a->neighbours; n < sl_agent_behind(a); n++)
+        sl_neighbour_close(n);
     sl_fabric_close(&a->side.fabric);
     sl_guard_close(&a->side.guard);
     sl_trust_close(a);

@@ -65,34 +65,25 @@ sl_error sl_agent_end_asked(sl_agent *a) {
     return error;
 }
 
-static bool is_in_view(const sl_agent *a, uint32_t rank) {
-    const sl_grouping *g = &a->cohort.grouping;
-    for (uint32_t k = 0; k < g->count; k++)
-        if (g->ranks[k] == rank)
-            return true;
-    return false;
-}
-
 /* A process that came later does not know why those went that it has never met. */
 static bool is_missing(const sl_agent *a, const sl_neighbour *n) {
     return n->rank < sl_topology_nodes(a->settings.experiment->topology) &&
-           !is_in_view(a, n->rank) && !n->absence.left &&
+           !sl_members_has(a, n->rank) && !n->absence.left &&
            !n->process.bye_received && /* by agreement, or at the end */
            (!a->side.joins || n->process.incarnation != 0);
 }
 
 static uint32_t count_missing(const sl_agent *a) {
     uint32_t count = 0;
-    for (uint32_t i = 0; i < a->neighbour_count; i++)
-        count += is_missing(a, &a->neighbours[i]);
+    for (const sl_neighbour *n = a->neighbours; n < sl_agent_behind(a); n++)
+        count += is_missing(a, n);
     return count;
 }
 
 bool sl_agent_missing(const sl_agent *a, uint32_t index, uint32_t *rank, uint64_t *round) {
     if (a->cohort.view.members.count == 0)
         return false;
-    for (uint32_t i = 0; i < a->neighbour_count; i++) {
-        const sl_neighbour *n = &a->neighbours[i];
+    for (const sl_neighbour *n = a->neighbours; n < sl_agent_behind(a); n++) {
         if (!is_missing(a, n) || index-- > 0)
             continue;
         *rank = n->rank;
@@ -115,11 +106,6 @@ bool sl_agent_members(const sl_agent *a, const uint32_t **ranks, uint32_t *count
     return *count > 0;
 }
 
-static void append(char text[SL_AGENT_WAIT_MAX], const char *more) {
-    const size_t used = strlen(text);
-    snprintf(text + used, SL_AGENT_WAIT_MAX - used, "%s", more);
-}
-
 static sl_agent_edge edge_to(const sl_neighbour *n) {
     sl_agent_edge edge = {.rank = n->rank,
                           .agreed = n->link.agreed,
@@ -139,8 +125,9 @@ void sl_agent_look(sl_agent *a) {
     char whom[SL_AGENT_WAIT_MAX], root[SL_AGENT_WAIT_MAX / 2];
     sl_waits_look(a);
     if (sl_waits_name(a, whom, sizeof whom)) {
+        const size_t used = strlen(whom);
         sl_waits_name_root(a, root, sizeof root);
-        append(whom, root);
+        snprintf(whom + used, sizeof whom - used, "%s", root);
     }
     pthread_mutex_lock(&a->shown.mutex);
     a->shown.progress.record = a->record;
@@ -150,9 +137,9 @@ void sl_agent_look(sl_agent *a) {
     a->shown.seen_s = a->side.now_s;
     memcpy(a->shown.progress.waits_for, whom, sizeof whom);
     a->shown.edge_count = 0;
-    for (uint32_t i = 0; i < a->neighbour_count; i++)
-        if (a->neighbours[i].near)
-            a->shown.edges[a->shown.edge_count++] = edge_to(&a->neighbours[i]);
+    for (sl_neighbour *n = a->neighbours; n < sl_agent_behind(a); n++)
+        if (n->near)
+            a->shown.edges[a->shown.edge_count++] = edge_to(n);
     pthread_mutex_unlock(&a->shown.mutex);
 }
 

@@ -2,7 +2,6 @@
  * for, and when it asks to join; see members.h. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "agent/state.h"
 
@@ -28,75 +27,60 @@ static sl_view find_others(sl_agent *a, sl_member *members) {
     sl_view others = {.members = members};
     if (known->count > 0)
         return *known;
-    for (uint32_t i = 0; i < a->neighbour_count; i++)
-        if (can_sponsor(a, &a->neighbours[i]) && is_without(a, &a->neighbours[i]))
-            members[others.count++].rank = a->neighbours[i].rank;
+    for (sl_neighbour *n = a->neighbours; n < sl_agent_behind(a); n++)
+        if (can_sponsor(a, n) && is_without(a, n))
+            members[others.count++].rank = n->rank;
     return others;
 }
 
 /* Its lowest neighbour in a view with the others and itself; NULL: it is not reached. */
 static sl_neighbour *find_neighbour(sl_agent *a, const sl_view *others) {
-    sl_member *members = calloc(others->count + 1u, sizeof *members);
+    sl_member *members = a->cohort.room + a->side.ranks + 1; /* behind the others' */
     sl_grouping grouping = {0};
     sl_neighbour *found = NULL;
     const uint32_t *peers;
     uint32_t count = 0;
-    for (uint32_t i = 0; members != NULL && i < others->count; i++) {
+    for (uint32_t i = 0; i < others->count; i++) {
         if (count == i && others->members[i].rank > a->side.rank)
             members[count++].rank = a->side.rank;
         members[count++].rank = others->members[i].rank;
     }
-    if (members != NULL && count == others->count)
+    if (count == others->count)
         members[count++].rank = a->side.rank;
     const sl_view with = {.members = members, .count = count};
-    if (members != NULL && sl_members_regroup(a, &with, &grouping, NULL) == 0 &&
+    if (sl_members_regroup(a, &with, &grouping, NULL) == 0 &&
         sl_topology_peers(grouping.topology, a->side.rank, &peers) > 0)
         found = sl_agent_neighbour(a, peers[0]);
     sl_grouping_close(&grouping);
-    free(members);
     return can_sponsor(a, found) ? found : NULL;
 }
 
 /* Is each of the roster connected, or dead? */
 static bool has_found_all(const sl_agent *a) {
     bool all = true;
-    for (uint32_t i = 0; i < a->neighbour_count; i++) {
-        const sl_neighbour *n = &a->neighbours[i];
+    for (const sl_neighbour *n = a->neighbours; n < sl_agent_behind(a); n++)
         if (sl_neighbour_has_address(n))
             all = all && (is_reached(n) || sl_neighbour_is_dead(n));
-    }
     return all;
 }
 
 /* Any agent that is reached, if its neighbour is not, once all have connected or had time to. */
-static sl_neighbour *choose_sponsor(sl_agent *a, const sl_view *others) {
+static sl_neighbour *find_sponsor(sl_agent *a) {
+    const sl_view others = find_others(a, a->cohort.room);
     const bool waits = a->side.now_s - a->cohort.outside_s < SL_ANSWER_S && !has_found_all(a);
-    sl_neighbour *n = waits && sl_cohort_is_new(&a->cohort) ? NULL : find_neighbour(a, others);
-    for (uint32_t i = 0; n == NULL && !waits && i < others->count; i++) {
-        sl_neighbour *other = sl_agent_neighbour(a, others->members[i].rank);
+    sl_neighbour *n = waits && sl_cohort_is_new(&a->cohort) ? NULL : find_neighbour(a, &others);
+    for (uint32_t i = 0; n == NULL && !waits && i < others.count; i++) {
+        sl_neighbour *other = sl_agent_neighbour(a, others.members[i].rank);
         n = can_sponsor(a, other) ? other : NULL;
     }
     return n;
 }
 
-static sl_neighbour *find_sponsor(sl_agent *a) {
-    sl_member *members = calloc(a->neighbour_count + 1u, sizeof *members);
-    sl_neighbour *n = NULL;
-    if (members != NULL) {
-        const sl_view others = find_others(a, members);
-        n = choose_sponsor(a, &others);
-    }
-    free(members);
-    return n;
-}
-
 /* An agent that is only silent may wake up. */
 static bool are_all_dead(const sl_agent *a) {
-    for (uint32_t i = 0; i < a->neighbour_count; i++) {
-        const sl_neighbour *n = &a->neighbours[i];
+    for (const sl_neighbour *n = a->neighbours; n < sl_agent_behind(a); n++)
         if (!sl_neighbour_is_dead(n) && sl_members_expects(a, n))
             return false;
-    }
     return true;
 }
 
@@ -108,7 +92,7 @@ static void ask_to_join(sl_agent *a) {
         .kind = SL_LOG_JOIN, .round = a->cohort.rested.round, .peer = sponsor, .after = f->round};
     sl_agent_log(a, &entry);
     a->cohort.transfer.sponsor = NULL;
-    sl_members_join(a, sponsor);
+    sl_members_step(a, (sl_membership_event){.type = SL_MEMBERSHIP_JOIN, .peer = sponsor});
 }
 
 static bool may_step_aside(const sl_agent *a) {
@@ -121,11 +105,6 @@ static bool may_step_aside(const sl_agent *a) {
 static void tell_aside(sl_agent *a, const char *why) {
     a->cohort.told_aside = a->cohort.tells_aside = true;
     sl_worker_give(a->worker, &(sl_job){.aside = why, .compute_round = a->side.now.round});
-}
-
-static void tell_outside(sl_agent *a) {
-    sl_members_name_dropping(a, a->cohort.dropped);
-    tell_aside(a, a->cohort.dropped);
 }
 
 bool sl_returning_step_aside(sl_agent *a) {
@@ -176,8 +155,7 @@ static bool is_at_rest(const sl_agent *a) {
  * of the network of which it is a member, somebody does not. */
 static bool is_followed(const sl_agent *a) {
     bool any = false;
-    for (uint32_t i = 0; i < a->neighbour_count; i++) {
-        const sl_neighbour *n = &a->neighbours[i];
+    for (const sl_neighbour *n = a->neighbours; n < sl_agent_behind(a); n++) {
         const bool says_so = n->absence.followed > a->side.now.view;
         if (n->link.agreed || (!says_so && !n->absence.gone && sl_members_expects(a, n)))
             return false;
@@ -192,14 +170,18 @@ void sl_returning_tick(sl_agent *a) {
     if (a->cohort.membership == NULL || a->phase != PHASE_TRAINING)
         return;
     if (is_followed(a)) {
-        sl_members_end_followed(a);
+        sl_agent_fail_here(a, SL_EPEER,
+                           "the others went on without this agent, and another process has its "
+                           "rank now");
         return;
     }
     sl_state_transfer_tick(a);
     if (!sl_cohort_is_outside(&a->cohort) || !sl_cohort_rests(&a->cohort))
         return;
-    if (!sl_cohort_is_new(&a->cohort) && !a->cohort.told_aside)
-        tell_outside(a);
+    if (!sl_cohort_is_new(&a->cohort) && !a->cohort.told_aside) {
+        sl_members_name_dropping(a, a->cohort.dropped);
+        tell_aside(a, a->cohort.dropped);
+    }
     if (f->sponsor != NULL && sl_state_transfer_is_whole(a) && is_at_rest(a)) {
         ask_to_join(a);
     } else if (f->sponsor == NULL && !sl_state_transfer_is_whole(a)) {

@@ -3,7 +3,7 @@
  * Gradients and evaluations run on the worker. A part goes to all out-neighbours one after the
  * other while it is in cache.
  */
-#include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -15,8 +15,7 @@ enum { PARTS_BETWEEN_LOOKS = 4 };
 
 /* A neighbour may give up first: what this agent knows of why they did not meet is said too. */
 static void add_refusals(sl_agent *a) {
-    for (uint32_t i = 0; i < a->neighbour_count; i++) {
-        const sl_neighbour *n = &a->neighbours[i];
+    for (const sl_neighbour *n = a->neighbours; n < sl_agent_behind(a); n++) {
         const size_t used = strlen(a->error.text);
         if (!n->link.agreed && n->dialing.refusal[0] != '\0' &&
             strstr(a->error.text, n->dialing.refusal) == NULL)
@@ -36,10 +35,21 @@ void sl_agent_fail(sl_agent *a, const sl_error *error, const char *cause) {
     snprintf(a->cause, sizeof a->cause, "%.*s", (int)sizeof a->cause - 1, cause);
 }
 
+void sl_agent_fail_here(sl_agent *a, int code, const char *format, ...) {
+    char why[SL_ERROR_TEXT_MAX];
+    sl_error error;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(why, sizeof why, format, arguments);
+    va_end(arguments);
+    sl_fail_node(&error, code, a->side.rank, a->side.now.round, "%s", why);
+    sl_agent_fail(a, &error, error.text);
+}
+
 sl_neighbour *sl_agent_neighbour(sl_agent *a, uint32_t rank) {
-    for (uint32_t i = 0; i < a->neighbour_count; i++)
-        if (a->neighbours[i].rank == rank)
-            return &a->neighbours[i];
+    for (sl_neighbour *n = a->neighbours; n < sl_agent_behind(a); n++)
+        if (n->rank == rank)
+            return n;
     return NULL;
 }
 
@@ -111,8 +121,8 @@ static void keep_part(sl_agent *a, uint32_t part, bool copy) {
 
 /* Has all that has begun to leave done so, what is sent again, too? */
 static bool have_left(const sl_agent *a) {
-    for (uint32_t i = 0; i < a->neighbour_count; i++)
-        if (!sl_neighbour_has_left(&a->neighbours[i]))
+    for (const sl_neighbour *n = a->neighbours; n < sl_agent_behind(a); n++)
+        if (!sl_neighbour_has_left(n))
             return false;
     return true;
 }
@@ -187,19 +197,6 @@ static bool send_to_each(sl_agent *a) {
     return any;
 }
 
-/* What found no room, or was sent over connections that broke and did not come. */
-static bool flush(sl_agent *a) {
-    bool any = false;
-    for (uint32_t i = 0; i < a->neighbour_count; i++)
-        any = sl_neighbour_flush(&a->neighbours[i]) || any;
-    return any;
-}
-
-static void tell_counts(sl_agent *a) {
-    for (uint32_t i = 0; i < a->neighbour_count; i++)
-        sl_neighbour_tell_counts(&a->neighbours[i]);
-}
-
 /* The next senders to this agent need not hold back any more. */
 static void tell_open(sl_agent *a) {
     sl_row from;
@@ -216,19 +213,22 @@ bool sl_agent_recall(sl_agent *a) {
     a->outbox.recalled = true;
     if (!have_left(a))
         return false;
-    for (uint32_t i = 0; i < a->neighbour_count; i++)
-        sl_stream_void(&a->neighbours[i].stream, 1u << SL_FRAME_DATA | 1u << SL_FRAME_DIRECT);
+    for (sl_neighbour *n = a->neighbours; n < sl_agent_behind(a); n++)
+        sl_stream_void(&n->stream, 1u << SL_FRAME_DATA | 1u << SL_FRAME_DIRECT);
     a->outbox.open = false;
     return true;
 }
 
 bool sl_agent_send_parts(sl_agent *a) {
-    bool any = flush(a);
+    bool any = false;
+    for (sl_neighbour *n = a->neighbours; n < sl_agent_behind(a); n++)
+        any = sl_neighbour_flush(n) || any; /* what found no room, or did not come */
     publish_to_nobody(a);
     for (int parts = 0; parts < PARTS_BETWEEN_LOOKS && send_to_each(a); parts++)
         any = true;
-    tell_counts(a); /* after data, which says it too */
-    tell_open(a);   /* likewise */
+    for (sl_neighbour *n = a->neighbours; n < sl_agent_behind(a); n++)
+        sl_neighbour_tell_counts(n); /* after data, which says it too */
+    tell_open(a);                    /* likewise */
     spend(a, &a->record.times.encode, a->outbox.encode_seconds);
     a->outbox.encode_seconds = 0;
     return any;
@@ -275,17 +275,14 @@ static void give_job(sl_agent *a, const sl_update *update) {
     sl_worker_give(a->worker, &job);
 }
 
-static void release_buffers(const sl_update *update) {
-    for (size_t i = 0; i < update->released_count; i++) {
-        sl_buffer *buffer = update->released[i];
-        sl_neighbour_consumed(sl_pool_owner(buffer->pool), buffer);
-    }
-}
-
 static void begin_goodbye(sl_agent *a) {
     a->phase = PHASE_GOODBYE;
     a->outbox.open = false;
     a->times.deadline_s = a->side.now_s + a->settings.experiment->transport.round_timeout_s;
+}
+
+static void give_back(sl_buffer *buffer) {
+    sl_neighbour_consumed(sl_pool_owner(buffer->pool), buffer);
 }
 
 /* False: the run ends. */
@@ -297,7 +294,8 @@ static bool step_node(sl_agent *a, const sl_event *event, sl_update *update) {
     spend(a, &a->record.times.combine, a->times.progress_s - before);
     if (event->type == SL_EVENT_RECEIVED || event->type == SL_EVENT_SENT)
         a->times.exchange_ended_s = a->times.progress_s;
-    release_buffers(update);
+    for (size_t i = 0; i < update->released_count; i++)
+        give_back(update->released[i]);
     a->side.now.round = sl_node_round(a->node);
     a->side.now.exchange = sl_node_exchange(a->node);
     if (result != 0)
@@ -400,10 +398,8 @@ void sl_agent_on_worker(void *context) {
     if (!sl_worker_take(a->worker, &result))
         return;
     if (result.code != 0) {
-        sl_error error;
-        sl_fail_node(&error, result.code, a->side.rank, a->side.now.round,
-                     "the round could not be reported: %s", sl_error_meaning(result.code));
-        sl_agent_fail(a, &error, error.text);
+        sl_agent_fail_here(a, result.code, "the round could not be reported: %s",
+                           sl_error_meaning(result.code));
     } else if (a->calls.ending) {
         begin_goodbye(a);
     } else if (result.initialized) {

@@ -18,14 +18,6 @@
 static const double wait_share = 0.25; /* of transport.timeout_s, for the file before */
 enum { ROUNDS_TOLD = 16, WORDS = 4, ROW = (ROUNDS_TOLD + 1) * WORDS };
 
-static const sl_checkpoints *checkpoints_of(const sl_agent *a) {
-    return a->settings.checkpoints;
-}
-
-static uint32_t ranks_of(const sl_agent *a) {
-    return sl_experiment_ranks(a->settings.experiment);
-}
-
 /* ---- opening ---- */
 
 static int load(sl_agent *a, sl_error *error) {
@@ -40,10 +32,11 @@ static int load(sl_agent *a, sl_error *error) {
     if (result != 0)
         return result;
     s->passed_over_count =
-        sl_cut_newer(s->passed_over, SL_LOG_PASSED_MAX, checkpoints_of(a)->folder, a->side.rank,
-                     a->side.rank + 1, s->resumed);
-    return sl_cut_load(checkpoints_of(a)->folder, (sl_checkpoint_file){s->resumed, a->side.rank},
-                       &s->owner, a->node, a->cohort.resumed.number > 0, a->side.vec,
+        sl_cut_newer(s->passed_over, SL_LOG_PASSED_MAX, a->settings.checkpoints->folder,
+                     a->side.rank, a->side.rank + 1, s->resumed);
+    return sl_cut_load(a->settings.checkpoints->folder,
+                       (sl_checkpoint_file){s->resumed, a->side.rank}, &s->owner, a->node,
+                       a->cohort.resumed.number > 0, a->side.vec,
                        &(sl_image_extras){totals, SL_RECORD_PIECES}, error);
 }
 
@@ -64,7 +57,7 @@ static void on_written(void *context, uint64_t round, uint32_t rank, const char 
 }
 
 static int open_saver(sl_agent *a, sl_error *error) {
-    const sl_saver_settings settings = {.folder = checkpoints_of(a)->folder,
+    const sl_saver_settings settings = {.folder = a->settings.checkpoints->folder,
                                         .owner = a->saving.owner,
                                         .from = a->side.rank,
                                         .to = a->side.rank + 1,
@@ -82,13 +75,13 @@ static int open_saver(sl_agent *a, sl_error *error) {
 
 int sl_saving_begin(sl_agent *a, sl_error *error) {
     const bool known = a->saving.agreement == SL_AGREED;
-    const sl_checkpoints *c = checkpoints_of(a);
+    const sl_checkpoints *c = a->settings.checkpoints;
     return c != NULL && c->opened == NULL && known ? open_saver(a, error) : 0;
 }
 
 int sl_saving_open(sl_agent *a, sl_error *error) {
     const sl_experiment *e = a->settings.experiment;
-    const sl_checkpoints *c = checkpoints_of(a);
+    const sl_checkpoints *c = a->settings.checkpoints;
     sl_saving *s = &a->saving;
     if (c == NULL)
         return 0;
@@ -109,8 +102,8 @@ void sl_saving_log(sl_agent *a) {
     const sl_log_entry start = {.kind = SL_LOG_START,
                                 .round = a->settings.joins ? 0 : s->resumed + 1,
                                 .rounds = a->settings.task.rounds,
-                                .run_id =
-                                    checkpoints_of(a) != NULL ? s->owner.run : a->settings.run_id,
+                                .run_id = a->settings.checkpoints != NULL ? s->owner.run
+                                                                          : a->settings.run_id,
                                 .incarnation = a->side.incarnation};
     sl_log_entry resume = {
         .kind = SL_LOG_RESUME, .round = s->resumed, .passed_over_count = s->passed_over_count};
@@ -225,8 +218,8 @@ static void note(sl_agent *a, sl_cut_kind kind, uint64_t round) {
     sl_agent_log(a, &(sl_log_entry){.kind = SL_LOG_REQUEST,
                                     .round = round,
                                     .then = kind == SL_CUT_LEAVE ? SL_LOG_LEAVE : SL_LOG_GO_ON});
-    for (uint32_t i = 0; i < a->neighbour_count; i++)
-        tell_of(a, &a->neighbours[i], kind);
+    for (sl_neighbour *n = a->neighbours; n < sl_agent_behind(a); n++)
+        tell_of(a, n, kind);
 }
 
 void sl_saving_turn(sl_agent *a, uint64_t round) {
@@ -287,7 +280,7 @@ static uint64_t read_words(const float *words) {
 
 /* This agent's run, and its newest good files. */
 static int fill_row(sl_agent *a, sl_error *error) {
-    const char *folder = checkpoints_of(a)->folder;
+    const char *folder = a->settings.checkpoints->folder;
     float *row = a->saving.rows + (size_t)a->side.rank * ROW;
     sl_checkpoint_file *files = NULL;
     size_t count = 0, good = 0;
@@ -314,7 +307,7 @@ static int fill_row(sl_agent *a, sl_error *error) {
 }
 
 static int gather(sl_agent *a, sl_error *error) {
-    const size_t count = (size_t)ranks_of(a) * ROW;
+    const size_t count = (size_t)a->side.ranks * ROW;
     a->saving.rows = calloc(count, sizeof *a->saving.rows);
     if (a->saving.rows == NULL)
         return sl_fail(error, SL_ENOMEM, "agent %u: out of memory", a->side.rank);
@@ -336,14 +329,14 @@ static bool has_round(const float *row, uint64_t round) {
 /* The first rank that goes on and lacks the round; the number of ranks: none does. */
 static uint32_t who_lacks(const sl_agent *a, uint64_t round) {
     uint32_t rank = 0;
-    while (rank < ranks_of(a) &&
+    while (rank < a->side.ranks &&
            (!sl_first_view_has(a, rank) || has_round(a->saving.rows + (size_t)rank * ROW, round)))
         rank++;
     return rank;
 }
 
 static int check_runs(const sl_agent *a, sl_error *error) {
-    for (uint32_t rank = 0; rank < ranks_of(a); rank++) {
+    for (uint32_t rank = 0; rank < a->side.ranks; rank++) {
         const uint64_t run = read_words(a->saving.rows + (size_t)rank * ROW);
         if (sl_first_view_has(a, rank) && run != a->saving.owner.run)
             return sl_fail(error, SL_EFILE,
@@ -362,7 +355,7 @@ static int choose(sl_agent *a, sl_error *error) {
     int result = check_runs(a, error);
     for (int i = 1; result == 0 && i <= ROUNDS_TOLD && a->saving.resumed == 0; i++) {
         const uint64_t round = read_words(row + i * WORDS);
-        if (round != 0 && who_lacks(a, round) == ranks_of(a))
+        if (round != 0 && who_lacks(a, round) == a->side.ranks)
             a->saving.resumed = round;
     }
     const uint64_t newest = read_words(row + WORDS);

@@ -3,25 +3,21 @@
  * agent.c: phases, deadlines, the loop. opening.c: puts an agent together. progress.c: what other
  * threads see. waits.c: who waits for whom. saving.c: checkpoints. first_view.c: who goes on
  * together. trust.c: whom it trusts, anew. contacts.c: what connections report. rejoin.c: coming
- * back. members.c: who takes part. member_log.c: what it tells of that. membership_frames.c: what
- * members say. rounds.c: drives the node. averaging.c: what comes after the last round.
- * state_transfer.c: models of others. calls.c: what the task asks of the loop. Each calls only
- * those behind it.
+ * back. members.c: who takes part. member_log.c: what it tells of that. rounds.c: drives the node.
+ * averaging.c: what comes after the last round. state_transfer.c: models of others. calls.c: what
+ * the task asks of the loop. Each calls only those behind it.
  */
 #ifndef SL_AGENT_STATE_H
 #define SL_AGENT_STATE_H
 
 #include <pthread.h>
 
-#include "agent/averaging.h"
 #include "agent/calls.h"
-#include "agent/first_view.h"
 #include "agent/members.h"
 #include "agent/peers/neighbour.h"
 #include "agent/peers/outbox.h"
 #include "agent/peers/unverified.h"
 #include "agent/saving.h"
-#include "agent/trust.h"
 #include "world/loop.h"
 #include "world/worker.h"
 
@@ -52,6 +48,57 @@ typedef struct sl_agent_times {
     double told_s, tell_after_s;  /* when it was last told what is waited for; when again */
 } sl_agent_times;
 
+/* The exact average of all models after the last round (final_average): two sums over the members
+ * of the last view (reduce.h), of the models, and of their squared distances from the mean, by
+ * which all know how far apart they were. They go along edges that the agents have anyway. If
+ * somebody is lost meanwhile, each ends with its own model, unless it has the average already. */
+typedef enum sl_averaging_stage {
+    SL_AVERAGING_NONE,
+    SL_AVERAGING_MODELS,   /* are added up */
+    SL_AVERAGING_DISTANCES /* likewise */
+} sl_averaging_stage;
+
+typedef struct sl_averaging {
+    sl_averaging_stage stage;
+    float *mean;     /* (d) on the host; NULL: no average is wanted */
+    double weight;   /* of push-sum, this model's, and then all models' */
+    double distance; /* this model's squared, and then all models' */
+} sl_averaging;
+
+/* Whom an agent trusts, anew while it runs: roster and key files are read again, and what they say
+ * holds from the next connection on. A peer that is not trusted any more loses its connections at
+ * once. The thread that asks reads the files. The loop looks whether all of it fits, and takes all
+ * or nothing. A run's key that is another one holds beside the one before for security.overlap_s.
+ */
+typedef enum sl_trust_state {
+    SL_TRUST_NOT_YET, /* the loop does not run yet */
+    SL_TRUST_RUNS,
+    SL_TRUST_OVER
+} sl_trust_state;
+
+enum { SL_TRUST_TIME_MAX = 32 };
+
+typedef struct sl_trust {
+    /* under the agent's mutex */
+    pthread_cond_t changed;
+    bool open;
+    sl_trust_state state;
+    bool asked;                  /* what follows is for the loop */
+    sl_credentials *credentials; /* NULL: as before; so is the roster */
+    sl_roster *roster;
+    sl_error error; /* the loop's answer; code 0: it has taken both */
+    char said[SL_AGENT_RELOAD_MAX];
+
+    /* the loop's */
+    sl_credentials *own_credentials; /* that it has taken; NULL: those that it was opened with */
+    sl_roster *own_roster;
+    sl_roster *before_own;   /* the one before it, where that is the agent's, too */
+    const sl_roster *before; /* the last one that named other certificates; NULL: none has */
+    char key_time[SL_TRUST_TIME_MAX], roster_time[SL_TRUST_TIME_MAX]; /* when they were changed */
+    double overlap_ends_s; /* of the run's key before; 0: there is none */
+    bool told_end;         /* that the CA's list has ended */
+} sl_trust;
+
 struct sl_agent {
     sl_agent_settings settings;
     agent_phase phase;
@@ -72,8 +119,7 @@ struct sl_agent {
     sl_side side;
     sl_neighbour *neighbours; /* (neighbour_count) sorted by rank */
     uint32_t neighbour_count;
-    sl_calls calls; /* not open unless settings.meets, or agents agree on a checkpoint, or average
-                       their models at the end */
+    sl_calls calls;
     sl_averaging averaging;
     sl_saving saving;
     sl_cohort cohort;
@@ -88,9 +134,17 @@ struct sl_agent {
     sl_record record;
 };
 
+/* Behind the last of the neighbours. */
+static inline sl_neighbour *sl_agent_behind(const sl_agent *a) {
+    return a->neighbours + a->neighbour_count;
+}
+
 /* rounds.c */
 /* Ends the run: the first call counts. `cause` is what the neighbours are told. */
 void sl_agent_fail(sl_agent *agent, const sl_error *error, const char *cause);
+/* The same, with an error of its own; printf-like. */
+void sl_agent_fail_here(sl_agent *agent, int code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 void sl_agent_deliver(sl_agent *agent, const sl_event *event);
 /* The same, for a node that rests: the next round begins. */
 void sl_agent_begin(sl_agent *agent, const sl_event *event);
@@ -152,13 +206,6 @@ bool sl_returning_knocks(const sl_agent *agent);
 /* Its gradient was refused: it steps aside, or has to end. True: it was. */
 bool sl_returning_step_aside(sl_agent *agent);
 
-/* membership_frames.c */
-/* To that agent. It need not arrive. */
-void sl_letters_post(sl_agent *agent, uint32_t to, const sl_membership_message *message);
-/* a MEMBERSHIP frame; true: its letter is whole now. */
-bool sl_letters_collect(const sl_agent *agent, sl_neighbour *n, const sl_frame *frame,
-                        const uint8_t *payload);
-
 /* progress.c */
 /* Tells the starter of the agent, printf-like. */
 void sl_agent_notice(sl_agent *agent, const char *format, ...)
@@ -188,6 +235,25 @@ bool sl_waits_for_taker(const sl_agent *agent, const sl_neighbour *n);
 bool sl_waits_name_taker(const sl_agent *agent, sl_error *wait);
 /* "; agent 5 computes round 812 since 41 s"; "": nobody knows, or all are still to come up. */
 void sl_waits_name_root(const sl_agent *agent, char *out, size_t bytes);
+
+/* averaging.c */
+int sl_averaging_open(sl_agent *agent, sl_error *error);
+void sl_averaging_close(sl_agent *agent);
+/* The last round is done: begins, if it is wanted. */
+bool sl_averaging_begin(sl_agent *agent);
+/* While there is one. True: all is added up, and the node's model is the average; or it is given
+ * up. is_void: somebody does not come to it. */
+bool sl_averaging_advance(sl_agent *agent, bool is_void);
+
+/* trust.c */
+int sl_trust_open(sl_agent *agent, sl_error *error);
+void sl_trust_close(sl_agent *agent);
+/* The loop runs, or does not any more. */
+void sl_trust_be(sl_agent *agent, sl_trust_state state);
+/* Somebody has asked. */
+void sl_trust_take(sl_agent *agent);
+/* The run's key before may have come to its end, or the CA's list. */
+void sl_trust_tick(sl_agent *agent);
 
 /* agent.c */
 /* The loop, which wakes for the fabric, the worker, a request to stop, the device, and time. */

@@ -1,6 +1,4 @@
-/* state_transfer.c - see state_transfer.h. */
-#include "agent/state_transfer.h"
-
+/* state_transfer.c - the model that an agent returns with; see members.h. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,10 +6,6 @@
 
 enum { PARTS_AHEAD = 4 };
 static const double repeat_s = 0.1; /* its turn may have come */
-
-static size_t dimension_of(const sl_agent *a) {
-    return a->settings.task.dimension;
-}
 
 /* Elements of a part. */
 static size_t elements_of(const sl_agent *a) {
@@ -29,7 +23,8 @@ void sl_state_transfer_close(sl_agent *a) {
 /* ---- taking ---- */
 
 bool sl_state_transfer_is_whole(const sl_agent *a) {
-    return a->cohort.transfer.model != NULL && a->cohort.transfer.come == dimension_of(a);
+    return a->cohort.transfer.model != NULL &&
+           a->cohort.transfer.come == a->settings.task.dimension;
 }
 
 /* Of this request so many elements have come. */
@@ -47,7 +42,7 @@ static void ask(sl_agent *a) {
 int sl_state_transfer_begin(sl_agent *a, sl_neighbour *sponsor, sl_error *error) {
     sl_state_transfer *f = &a->cohort.transfer;
     if (f->model == NULL)
-        f->model = malloc(dimension_of(a) * sizeof *f->model);
+        f->model = malloc(a->settings.task.dimension * sizeof *f->model);
     if (f->model == NULL)
         return sl_fail(error, SL_ENOMEM, "agent %u: out of memory for agent %u's model",
                        a->side.rank, sponsor->rank);
@@ -67,7 +62,7 @@ void sl_state_transfer_end(sl_agent *a) {
 
 static void take(sl_agent *a, const sl_frame *frame, const uint8_t *payload) {
     sl_state_transfer *f = &a->cohort.transfer;
-    const size_t left = dimension_of(a) - f->come, bytes = frame->payload_bytes;
+    const size_t left = a->settings.task.dimension - f->come, bytes = frame->payload_bytes;
     if (frame->part != f->come || bytes % sizeof(float) != 0 || bytes / sizeof(float) > left)
         return;
     memcpy(f->model + f->come, payload, bytes);
@@ -82,7 +77,7 @@ static void take(sl_agent *a, const sl_frame *frame, const uint8_t *payload) {
 /* Memory that nothing is sent from any more. */
 static bool take_place(sl_agent *a, sl_neighbour *n) {
     sl_state_transfer *f = &a->cohort.transfer;
-    const size_t bytes = dimension_of(a) * sizeof *f->snapshot;
+    const size_t bytes = a->settings.task.dimension * sizeof *f->snapshot;
     sl_error error;
     if (f->receiver != NULL && (f->receiver != n || f->taken < f->sent))
         return false;
@@ -97,7 +92,7 @@ static void hear_request(sl_agent *a, sl_neighbour *n, const sl_frame *frame) {
     if (f->receiver == n && f->asked == frame->step) {
         if (frame->part > f->taken && frame->part <= f->sent)
             f->taken = frame->part;
-        if (f->taken == dimension_of(a))
+        if (f->taken == a->settings.task.dimension)
             f->receiver = NULL;
         return;
     }
@@ -130,14 +125,14 @@ void sl_state_transfer_offer(sl_agent *a, uint64_t round) {
     if (f->receiver == NULL || f->copied)
         return;
     a->side.vec->copy_out(f->snapshot, sl_node_model(a->node),
-                          dimension_of(a) * sizeof *f->snapshot);
+                          a->settings.task.dimension * sizeof *f->snapshot);
     f->given = round;
     f->copied = true;
 }
 
 bool sl_state_transfer_give(sl_agent *a) {
     sl_state_transfer *f = &a->cohort.transfer;
-    const size_t elements = elements_of(a), d = dimension_of(a);
+    const size_t elements = elements_of(a), d = a->settings.task.dimension;
     bool any = false;
     while (f->receiver != NULL && f->copied && f->sent < d &&
            f->sent < f->taken + PARTS_AHEAD * elements) {

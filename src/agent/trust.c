@@ -1,6 +1,4 @@
-/* trust.c - see trust.h. */
-#include "agent/trust.h"
-
+/* trust.c - whom an agent trusts, anew while it runs; see state.h. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -44,39 +42,25 @@ void sl_trust_close(sl_agent *a) {
         pthread_cond_destroy(&t->changed);
 }
 
-static void become(sl_agent *a, sl_trust_state state) {
+void sl_trust_be(sl_agent *a, sl_trust_state state) {
     pthread_mutex_lock(&a->shown.mutex);
     a->trust.state = state;
     pthread_cond_broadcast(&a->trust.changed);
     pthread_mutex_unlock(&a->shown.mutex);
 }
 
-void sl_trust_begin(sl_agent *a) {
-    become(a, SL_TRUST_RUNS);
-}
-
-void sl_trust_end(sl_agent *a) {
-    become(a, SL_TRUST_OVER);
-}
-
 /* ---- the loop's thread ---- */
-
-/* What this agent shows is what others expect of it. */
-static int check_own(const sl_agent *a, const sl_credentials *credentials, const sl_roster *roster,
-                     sl_error *error) {
-    sl_guard next = {.credentials = credentials};
-    return sl_guard_take_roster(&next, roster, a->settings.rank, error);
-}
 
 static int check(const sl_agent *a, sl_credentials *credentials, const sl_roster *roster,
                  sl_error *error) {
     const sl_guard *guard = &a->side.guard;
+    sl_guard next = {.credentials = credentials != NULL ? credentials : guard->credentials};
     int result = roster != NULL && sl_guard_uses_certificates(guard)
                      ? sl_roster_check_change(roster, guard->roster, error)
                      : 0;
-    if (result == 0)
-        result = check_own(a, credentials != NULL ? credentials : guard->credentials,
-                           roster != NULL ? roster : guard->roster, error);
+    if (result == 0) /* what this agent shows is what others expect of it */
+        result = sl_guard_take_roster(&next, roster != NULL ? roster : guard->roster,
+                                      a->settings.rank, error);
     if (result == 0 && credentials != NULL)
         result = sl_credentials_follow(credentials, guard->credentials, error);
     return result;
@@ -87,24 +71,17 @@ static bool is_same_key(const sl_credentials *a, const sl_credentials *b) {
                              : memcmp(a->fingerprint, b->fingerprint, SL_FINGERPRINT_BYTES) == 0;
 }
 
-static bool has_another_ca(const sl_authority *now, const sl_authority *before) {
-    return now != NULL && memcmp(now->ca, before->ca, sizeof now->ca) != 0;
-}
-
-static bool has_other_lists(const sl_authority *now, const sl_authority *before) {
-    return now != NULL && memcmp(now->lists, before->lists, sizeof now->lists) != 0;
-}
-
 /* What is in the files that security.ca and security.revoked name; which keys these are stays. */
 static void tell_authority(const sl_credentials *now, const sl_credentials *before, char *out,
                            size_t bytes) {
     if (now == NULL || now->authority == NULL)
         return;
+    const sl_authority *a = now->authority, *b = before->authority;
     snprintf(out, bytes, "%s%s",
-             has_another_ca(now->authority, before->authority)
+             memcmp(a->ca, b->ca, sizeof a->ca) != 0
                  ? "; the certificates of security.ca are others"
                  : "",
-             has_other_lists(now->authority, before->authority)
+             memcmp(a->lists, b->lists, sizeof a->lists) != 0
                  ? "; the list of security.revoked is another one"
                  : "");
 }
@@ -147,8 +124,7 @@ static void note_time(char out[SL_TRUST_TIME_MAX]) {
 static void part_from_keys(sl_agent *a) {
     const sl_credentials *c = a->side.guard.credentials;
     const uint64_t now = sl_credentials_name(c, 0), before = sl_credentials_name(c, 1);
-    for (uint32_t i = 0; i < a->neighbour_count; i++) {
-        sl_neighbour *n = &a->neighbours[i];
+    for (sl_neighbour *n = a->neighbours; n < sl_agent_behind(a); n++) {
         const uint64_t key = sl_channel_key(n->link.channel);
         if (key != 0 && key != now && key != before)
             sl_contacts_expel(a, n, key_is_over, false);
@@ -175,67 +151,42 @@ static void part_from_certificates(sl_agent *a) {
     if (a->side.guard.credentials == NULL || a->side.guard.credentials->authority == NULL)
         return;
     sl_unverified_close(&a->unverified); /* true ones come again */
-    for (uint32_t i = 0; i < a->neighbour_count; i++)
-        if (!sl_channel_is_trusted(a->neighbours[i].link.channel, why))
-            sl_contacts_expel(a, &a->neighbours[i], why, false);
-}
-
-/* What the roster says of a certificate before, and now; zeros: that a CA vouches for it. */
-typedef struct pins {
-    bool had, has;
-    uint8_t before[SL_FINGERPRINT_BYTES], now[SL_FINGERPRINT_BYTES];
-} pins;
-
-static pins pins_of(const sl_guard *before, const sl_guard *now, uint32_t rank) {
-    pins p = {0};
-    sl_demand demand;
-    p.had = sl_guard_demand(before, rank, p.before, &demand);
-    p.has = sl_guard_demand(now, rank, p.now, &demand);
-    return p;
+    for (sl_neighbour *n = a->neighbours; n < sl_agent_behind(a); n++)
+        if (!sl_channel_is_trusted(n->link.channel, why))
+            sl_contacts_expel(a, n, why, false);
 }
 
 /* A connection that was proved by what holds no longer. True: that may have been. */
 static bool part(sl_agent *a, const sl_guard *before, sl_neighbour *n) {
-    const pins p = pins_of(before, &a->side.guard, n->rank);
-    const bool differs = p.had && (!p.has || memcmp(p.before, p.now, sizeof p.now) != 0);
+    uint8_t pinned[SL_FINGERPRINT_BYTES] = {0}, pins[SL_FINGERPRINT_BYTES] = {0}; /* by a CA: 0 */
+    sl_demand demand;
+    const bool had = sl_guard_demand(before, n->rank, pinned, &demand);
+    const bool has = sl_guard_demand(&a->side.guard, n->rank, pins, &demand);
+    const bool differs = had && (!has || memcmp(pinned, pins, sizeof pins) != 0);
     if (differs)
-        sl_contacts_expel(a, n, p.has ? names_another : is_revoked, !p.has);
+        sl_contacts_expel(a, n, has ? names_another : is_revoked, !has);
     return differs;
 }
 
-/* The one before is kept, if it is what others may still go by. */
-static void keep(sl_agent *a, const sl_roster *before, bool differs) {
-    sl_trust *t = &a->trust;
-    if (differs) {
-        sl_roster_close(&t->before_own);
-        t->before = before;
-        t->before_own = t->own_roster;
-        note_time(t->roster_time);
-    } else {
-        sl_roster_close(&t->own_roster);
-    }
-}
-
 static void take_roster(sl_agent *a, sl_roster *now) {
+    sl_trust *t = &a->trust;
     const sl_guard before = a->side.guard;
     bool differs = false;
     a->side.roster = a->side.guard.roster = now;
     if (sl_guard_uses_certificates(&before)) {
         sl_unverified_close(&a->unverified); /* true ones come again */
-        for (uint32_t i = 0; i < a->neighbour_count; i++)
-            differs |= part(a, &before, &a->neighbours[i]);
+        for (sl_neighbour *n = a->neighbours; n < sl_agent_behind(a); n++)
+            differs |= part(a, &before, n);
     }
-    keep(a, before.roster, differs);
-    a->trust.own_roster = now;
-}
-
-/* A neighbour that is waited for may be let in now. */
-static void try_all(sl_agent *a) {
-    for (uint32_t i = 0; i < a->neighbour_count; i++) {
-        a->neighbours[i].dialing.turned_away = 0;
-        if (a->neighbours[i].link.connection == NULL)
-            a->neighbours[i].dialing.next_s = a->side.now_s;
+    if (differs) { /* the one before is what others may still go by */
+        sl_roster_close(&t->before_own);
+        t->before = before.roster;
+        t->before_own = t->own_roster;
+        note_time(t->roster_time);
+    } else {
+        sl_roster_close(&t->own_roster);
     }
+    t->own_roster = now;
 }
 
 static int take(sl_agent *a, sl_error *error) {
@@ -251,7 +202,11 @@ static int take(sl_agent *a, sl_error *error) {
         take_roster(a, t->roster);
     t->roster = NULL;
     part_from_certificates(a);
-    try_all(a);
+    for (sl_neighbour *n = a->neighbours; n < sl_agent_behind(a); n++) { /* it may be let in now */
+        n->dialing.turned_away = 0;
+        if (n->link.connection == NULL)
+            n->dialing.next_s = a->side.now_s;
+    }
     return 0;
 }
 

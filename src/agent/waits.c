@@ -24,33 +24,20 @@ bool sl_waits_for_taker(const sl_agent *a, const sl_neighbour *n) {
 }
 
 static bool awaits(const sl_agent *a, const sl_neighbour *n, const sl_neighbour *in_call) {
-    switch (a->phase) {
-    case PHASE_CONNECTING:
+    if (a->phase == PHASE_CONNECTING)
         return n->near && !n->link.agreed;
-    case PHASE_TRAINING:
-        return n == in_call ||
-               (is_in_round(a) && (sl_node_awaits(a->node, n->rank) || sl_waits_for_taker(a, n)));
-    case PHASE_GOODBYE:
+    if (a->phase == PHASE_GOODBYE)
         return n->link.agreed && !n->process.bye_received;
-    case PHASE_OVER:
-        break;
-    }
-    return false;
+    return a->phase == PHASE_TRAINING &&
+           (n == in_call ||
+            (is_in_round(a) && (sl_node_awaits(a->node, n->rank) || sl_waits_for_taker(a, n))));
 }
 
 static sl_agent_doing doing_of(const sl_agent *a) {
-    switch (a->phase) {
-    case PHASE_CONNECTING:
-        return SL_AGENT_CONNECTS;
-    case PHASE_TRAINING:
-        return sl_worker_busy(a->worker) && a->calls.current.kind == SL_CALL_NONE
-                   ? SL_AGENT_COMPUTES
-                   : SL_AGENT_EXCHANGES;
-    case PHASE_GOODBYE:
-    case PHASE_OVER:
-        break;
-    }
-    return SL_AGENT_ENDS;
+    const bool computes = sl_worker_busy(a->worker) && a->calls.current.kind == SL_CALL_NONE;
+    if (a->phase == PHASE_TRAINING)
+        return computes ? SL_AGENT_COMPUTES : SL_AGENT_EXCHANGES;
+    return a->phase == PHASE_CONNECTING ? SL_AGENT_CONNECTS : SL_AGENT_ENDS;
 }
 
 double sl_waits_moved_s(const sl_agent *a) {
@@ -62,12 +49,10 @@ double sl_waits_moved_s(const sl_agent *a) {
 
 double sl_waits_patient_s(const sl_agent *a) {
     double since_s = sl_waits_moved_s(a);
-    for (uint32_t i = 0; i < a->neighbour_count; i++) {
-        const sl_neighbour *n = &a->neighbours[i];
+    for (const sl_neighbour *n = a->neighbours; n < sl_agent_behind(a); n++)
         if (n->awaited && n->process.exchange < a->side.now.exchange &&
             n->process.exchange_s > since_s)
             since_s = n->process.exchange_s;
-    }
     return since_s;
 }
 
@@ -118,8 +103,7 @@ void sl_waits_look(sl_agent *a) {
     says->own = (sl_agent_view){a->side.rank, doing_of(a), a->side.now.round, still_s};
     says->waits_for = a->side.rank;
     says->root = says->own;
-    for (uint32_t i = 0; i < a->neighbour_count; i++) {
-        sl_neighbour *n = &a->neighbours[i];
+    for (sl_neighbour *n = a->neighbours; n < sl_agent_behind(a); n++) {
         n->awaited = awaits(a, n, in_call);
         if (n->awaited && still_s >= sl_heartbeat_long_s)
             follow(a, n);
@@ -133,29 +117,19 @@ void sl_waits_look(sl_agent *a) {
 /* ---- in words ---- */
 
 const char *sl_agent_doing_name(sl_agent_doing doing) {
-    switch (doing) {
-    case SL_AGENT_CONNECTS:
-        return "connects";
-    case SL_AGENT_COMPUTES:
-        return "computes";
-    case SL_AGENT_EXCHANGES:
-        return "exchanges";
-    case SL_AGENT_SILENT:
-        return "is silent";
-    case SL_AGENT_AWAY:
-        return "is not connected";
-    case SL_AGENT_ENDS:
-        break;
-    }
-    return "ends";
+    static const char *const names[] = {
+        [SL_AGENT_CONNECTS] = "connects",     [SL_AGENT_COMPUTES] = "computes",
+        [SL_AGENT_EXCHANGES] = "exchanges",   [SL_AGENT_SILENT] = "is silent",
+        [SL_AGENT_AWAY] = "is not connected", [SL_AGENT_ENDS] = "ends"};
+    return names[doing];
 }
 
 static void name_ranks(const sl_agent *a, const char *what, char *out, size_t bytes) {
     size_t used = 0;
-    for (uint32_t i = 0; i < a->neighbour_count && used < bytes; i++)
-        if (a->neighbours[i].awaited)
-            used += (size_t)snprintf(out + used, bytes - used, "%s%u", used > 0 ? ", " : what,
-                                     a->neighbours[i].rank);
+    for (const sl_neighbour *n = a->neighbours; n < sl_agent_behind(a) && used < bytes; n++)
+        if (n->awaited)
+            used +=
+                (size_t)snprintf(out + used, bytes - used, "%s%u", used > 0 ? ", " : what, n->rank);
 }
 
 bool sl_waits_name_taker(const sl_agent *a, sl_error *wait) {
@@ -177,9 +151,9 @@ bool sl_waits_name_taker(const sl_agent *a, sl_error *wait) {
 
 /* The first that refuses this agent says why; NULL: nobody has. */
 static const sl_neighbour *find_refusing(const sl_agent *a) {
-    for (uint32_t i = 0; i < a->neighbour_count; i++)
-        if (!a->neighbours[i].link.agreed && a->neighbours[i].dialing.turned_away > 0)
-            return &a->neighbours[i];
+    for (const sl_neighbour *n = a->neighbours; n < sl_agent_behind(a); n++)
+        if (!n->link.agreed && n->dialing.turned_away > 0)
+            return n;
     return NULL;
 }
 
@@ -204,20 +178,13 @@ static void name_in_round(const sl_agent *a, char *out, size_t bytes) {
 bool sl_waits_name(const sl_agent *a, char *out, size_t bytes) {
     uint32_t peer;
     out[0] = '\0';
-    switch (a->phase) {
-    case PHASE_CONNECTING:
+    if (a->phase == PHASE_CONNECTING)
         name_ranks(a, "agents to come up: ", out, bytes);
-        break;
-    case PHASE_TRAINING:
-        if (!sl_calls_name_wait(&a->calls, out, bytes, &peer) && is_in_round(a))
-            name_in_round(a, out, bytes);
-        break;
-    case PHASE_GOODBYE:
+    else if (a->phase == PHASE_GOODBYE)
         name_ranks(a, "agents to finish: ", out, bytes);
-        break;
-    case PHASE_OVER:
-        break;
-    }
+    else if (a->phase == PHASE_TRAINING && !sl_calls_name_wait(&a->calls, out, bytes, &peer) &&
+             is_in_round(a))
+        name_in_round(a, out, bytes);
     return out[0] != '\0';
 }
 

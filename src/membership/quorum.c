@@ -31,43 +31,40 @@ uint32_t sl_quorum_needed(const sl_membership *m) {
     return m->settings.quorum > 0 ? m->settings.quorum : count_living(m) / 2 + 1;
 }
 
-typedef struct tally {
-    uint32_t count;
-    bool has_lowest;
-} tally;
-
-static void add(tally *t, uint32_t rank, uint32_t lowest) {
-    t->count++;
-    t->has_lowest = t->has_lowest || rank == lowest;
-}
-
-static bool is_enough(const sl_membership *m, tally t) {
+/* So many, and perhaps the one that an even half needs? */
+static bool is_enough(const sl_membership *m, uint32_t count, bool has_lowest) {
     const uint32_t living = count_living(m);
     if (m->settings.quorum > 0)
-        return t.count >= m->settings.quorum;
-    return 2 * t.count > living || (2 * t.count == living && t.has_lowest);
+        return count >= m->settings.quorum;
+    return 2 * count > living || (2 * count == living && has_lowest);
 }
 
 bool sl_quorum_has(const sl_membership *m, sl_quorum_of holds) {
     const sl_view *e = sl_membership_view(m);
     const uint32_t lowest = find_lowest(m);
-    tally t = {0};
+    uint32_t count = 0;
+    bool has_lowest = false;
     for (uint32_t i = 0; i < e->count; i++)
-        if (holds(m, &e->members[i]))
-            add(&t, e->members[i].rank, lowest);
-    return is_enough(m, t);
+        if (holds(m, &e->members[i])) {
+            count++;
+            has_lowest |= e->members[i].rank == lowest;
+        }
+    return is_enough(m, count, has_lowest);
 }
 
 bool sl_quorum_knows(const sl_membership *m, uint64_t number) {
     const sl_view *e = sl_membership_view(m);
     const uint32_t lowest = find_lowest(m);
-    tally t = {0};
+    uint32_t count = 0;
+    bool has_lowest = false;
     for (uint32_t i = 0; i < e->count; i++) {
         const sl_member *member = &e->members[i];
         const sl_peer *p = &m->peers[member->rank];
         if (member->rank != m->settings.rank && p->incarnation == member->incarnation &&
-            p->number >= number)
-            add(&t, member->rank, lowest);
+            p->number >= number) {
+            count++;
+            has_lowest |= member->rank == lowest;
+        }
     }
-    return is_enough(m, t) || (t.count > 0 && t.count + 1 == count_living(m));
+    return is_enough(m, count, has_lowest) || (count > 0 && count + 1 == count_living(m));
 }

@@ -7,28 +7,10 @@
 enum { FIRST_CAPACITY = 16, CREDIT_AHEAD_MAX = 4096 };
 
 bool sl_stream_numbers(sl_frame_type type) {
-    switch (type) {
-    case SL_FRAME_DATA:
-    case SL_FRAME_DIRECT:
-    case SL_FRAME_BYE:
-    case SL_FRAME_BARRIER:
-    case SL_FRAME_SUM_CREDIT:
-    case SL_FRAME_SUM:
-    case SL_FRAME_CHECKPOINT:
-    case SL_FRAME_READY:
-    case SL_FRAME_MEMBERSHIP:
-    case SL_FRAME_FETCH:
-    case SL_FRAME_MODEL:
-        return true;
-    case SL_FRAME_HELLO:
-    case SL_FRAME_HANDSHAKE:
-    case SL_FRAME_CREDIT:
-    case SL_FRAME_HEARTBEAT:
-    case SL_FRAME_ABORT:
-    case SL_FRAME_TYPE_END:
-        break;
-    }
-    return false;
+    const unsigned unnumbered = 1u << SL_FRAME_HELLO | 1u << SL_FRAME_HANDSHAKE |
+                                1u << SL_FRAME_CREDIT | 1u << SL_FRAME_HEARTBEAT |
+                                1u << SL_FRAME_ABORT;
+    return (unnumbered >> type & 1) == 0;
 }
 
 static void count(sl_count *c, const sl_frame *frame) {

@@ -73,7 +73,7 @@ DEFECTS = {
     ),
     "who fails tells nobody": (
         "src/agent/agent.c",
-        "            sl_neighbour_tell(&a->neighbours[i], a->cause);\n",
+        "            sl_neighbour_tell(n, a->cause);\n",
         "",
     ),
     "a lost connection is not noticed": (
@@ -531,8 +531,8 @@ AUTHORITY_DEFECTS = {
 VERDICT_DEFECTS = {
     "a neighbour that has left is still waited for": (
         "src/agent/leaving.c",
-        "(sl_node_awaits(a->node, n->rank) || takes_no_more(a, n)))",
-        "takes_no_more(a, n))",
+        "(sl_node_awaits(a->node, n->rank) ||",
+        "(a->side.now_s < 0 ||",
     ),
 }
 

@@ -34,13 +34,13 @@ MEMBERSHIP_DEFECTS = {
     ),
     "a part without a quorum decides": (
         "src/membership/quorum.c",
-        "return 2 * t.count > living || (2 * t.count == living && t.has_lowest);",
-        "return t.count > 0 || living > 0;",
+        "return 2 * count > living || (2 * count == living && has_lowest);",
+        "return count > 0 || living > 0;",
     ),
     "either half decides": (
         "src/membership/quorum.c",
-        "(2 * t.count == living && t.has_lowest)",
-        "2 * t.count == living",
+        "(2 * count == living && has_lowest)",
+        "2 * count == living",
     ),
     "what may hold is not proposed again": (
         "src/membership/leader.c",
@@ -48,7 +48,7 @@ MEMBERSHIP_DEFECTS = {
         "const bool is_new = !may_hold(m) || m->now_s >= 0;",
     ),
     "a cut is told to nobody": (
-        "src/membership/membership.c",
+        "src/membership/state.c",
         ".cut = m->view.cut ? m->view.number : m->node.cut_in,",
         ".cut = 0,",
     ),
@@ -81,7 +81,7 @@ LOSS_DEFECTS = {
         201,
     ),
     "parts on their way out are overwritten as the exchange is cut": (
-        "src/agent/cutting.c",
+        "src/agent/members.c",
         "a->cohort.cutting != SL_CUTTING_WAITS || !sl_agent_recall(a))",
         "a->cohort.cutting != SL_CUTTING_WAITS || (sl_agent_recall(a), false))",
     ),
@@ -98,8 +98,8 @@ LOSS_DEFECTS = {
     ),
     "data of another view is mixed": (
         "src/agent/contacts.c",
-        "if (frame->view == a->side.now.view)",
-        "if (frame->view > 0)",
+        "arrived == SL_ARRIVED_DATA && frame.view == a->side.now.view)",
+        "arrived == SL_ARRIVED_DATA && frame.view > 0)",
     ),
     "what a cut leaves is sent again from where it was": (
         "src/agent/rounds.c",
