@@ -1,8 +1,10 @@
 /* fuzz_launch.c - what comes from outside before a run. The first byte says what the rest is: a
- * greeting, an answer with a roster, or the environment of a process, a line for each variable. */
+ * greeting, an answer with a roster, a roster or a launcher's list of hosts, or the environment of
+ * a process, a line for each variable. */
 #include <assert.h>
 
 #include "launch/greeting.h"
+#include "launch/hostfile.h"
 #include "launch/launcher.h"
 #include "launch/rendezvous.h"
 #include "starling/launch.h"
@@ -56,6 +58,33 @@ static void find(const uint8_t *data, size_t size) {
     free(text);
 }
 
+static void list_hosts(const char *text) {
+    sl_hostfile hosts = {0};
+    sl_error error;
+    uint64_t slots = 0;
+    const int result = sl_hostfile_parse(&hosts, text, "input", NODES, &error);
+    assert(result <= 1 && (result == 1 || hosts.count == 0));
+    for (size_t i = 0; i < hosts.count; i++) {
+        assert(sl_hostfile_host(&hosts, i)[0] != '\0' && hosts.hosts[i].line > 0);
+        slots += hosts.hosts[i].count;
+    }
+    assert(slots == hosts.slots);
+    sl_hostfile_close(&hosts);
+}
+
+static void list(const uint8_t *data, size_t size) {
+    char *text = text_of(data, size);
+    sl_roster *roster = NULL;
+    sl_error error;
+    if (text != NULL && sl_roster_parse(&roster, text, "input", &error) == 0)
+        for (uint32_t i = 0; i < sl_roster_count(roster); i++)
+            assert(sl_roster_host(roster, i)[0] != '\0' && sl_roster_port(roster, i) != 0);
+    sl_roster_close(&roster);
+    if (text != NULL)
+        list_hosts(text);
+    free(text);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size == 0)
         return 0;
@@ -63,6 +92,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         greet(data + 1, size - 1);
     else if (data[0] == 'a')
         answer(data + 1, size - 1);
+    else if (data[0] == 'r')
+        list(data + 1, size - 1);
     else
         find(data + 1, size - 1);
     return 0;

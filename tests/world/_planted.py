@@ -474,6 +474,7 @@ RESTART_DEFECTS = {
         "src/agent/saving.c",
         "if (sl_cohort_is_outside(&a->cohort)) { /* it has no part in a cut */",
         "if (kind == SL_CUT_KINDS) {",
+        4501,
     ),
 }
 
