@@ -69,19 +69,10 @@ static bool is_over(void) {
     return life == NULL || !life->alive;
 }
 
-static int find_latest(void *context, const char *name) {
-    uint64_t round, *latest = context;
-    if (sscanf(name, "round-%" SCNu64, &round) == 1 && round > *latest)
-        *latest = round;
-    return 0;
-}
-
 /* A cut is on the disk once something of a later one is written: then its own writing is over. Of
  * the one that a life went on from, who wrote it may have been killed before that. */
 static void take_stock(void) {
-    uint64_t latest = 0;
-    const uint64_t cut = expected_newest(NULL);
-    sl_disk_list(CHECKPOINTS, find_latest, &latest);
+    const uint64_t cut = expected_newest(NULL), latest = expected_latest();
     if (latest > cut && cut > whole && cut > resumed)
         whole = cut;
 }

@@ -1,10 +1,12 @@
 /* expected.c - simulates a seed's experiment before its agents begin; see expected.h. */
 #include "expected.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/disk.h"
 #include "disk.h"
 #include "starling/roster.h"
 #include "wire/checksum.h"
@@ -122,4 +124,17 @@ uint64_t expected_newest(void (*notice)(void *context, const char *text)) {
                              &error) != 0)
         return 0;
     return round;
+}
+
+static int find_latest(void *context, const char *name) {
+    uint64_t round, *latest = context;
+    if (sscanf(name, "round-%" SCNu64, &round) == 1 && round > *latest)
+        *latest = round;
+    return 0;
+}
+
+uint64_t expected_latest(void) {
+    uint64_t latest = 0;
+    sl_disk_list(CHECKPOINTS, find_latest, &latest);
+    return latest;
 }

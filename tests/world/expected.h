@@ -31,5 +31,7 @@ const sl_credentials *expected_key(void);
 void expected_check(uint32_t rank, uint64_t round, const float *x);
 /* The newest round of which every node has a good file; 0: there is none. */
 uint64_t expected_newest(void (*notice)(void *context, const char *text));
+/* The latest that the name of a file says, good or not. */
+uint64_t expected_latest(void);
 
 #endif

@@ -14,6 +14,7 @@
  *   - what is told for the log of events makes sense;
  *   - the same seed is the same run.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,10 +63,6 @@ static peer peers[NODES_MAX];
 static const double told_after_s = 6; /* five, and the time to look */
 static double last_fault_s;
 static uint64_t finished, failed, broken, blackouts; /* agents, connections, runs; of all seeds */
-
-static double latest(double a, double b) {
-    return a > b ? a : b;
-}
 
 /* ---- faults ---- */
 
@@ -178,7 +175,7 @@ static void strike(void *of, uint64_t ignored) {
     blame(f);
     /* Who is started again has a time-out of its own to find the others. */
     const bool starts = f->kind == FAULT_RESTART || f->kind == FAULT_BLACKOUT;
-    last_fault_s = latest(last_fault_s, world_now() + f->seconds + (starts ? s.connect_s : 0));
+    last_fault_s = fmax(last_fault_s, world_now() + f->seconds + (starts ? s.connect_s : 0));
     switch (f->kind) {
     case FAULT_CUT:
         broken += (uint64_t)network_break_between(f->a, f->b, BREAK_RESET);
@@ -301,9 +298,9 @@ static bool all_are_over(void) {
 static double end_by(void) {
     double by_s = 1000;
     for (uint32_t i = 0; i < s.nodes; i++)
-        by_s = latest(by_s, 1000 + s.start_s[i]);
+        by_s = fmax(by_s, 1000 + s.start_s[i]);
     const double rounds_s = (double)s.rounds * (s.gradient_s + 0.5);
-    by_s = latest(by_s + s.connect_s + rounds_s, last_fault_s);
+    by_s = fmax(by_s + s.connect_s + rounds_s, last_fault_s);
     return by_s + s.timeout_s + 2 * s.reconnect_s + 2;
 }
 

@@ -1,4 +1,5 @@
 /* host.c - world/loop.h, base/clock.h and base/identity.h in virtual time. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -151,10 +152,6 @@ static double next_look_s(const sl_loop *loop) {
     return at_s;
 }
 
-static double latest(double a, double b) {
-    return a > b ? a : b;
-}
-
 int sl_loop_pass(sl_loop *loop, bool block, int limit_ms, sl_error *error) {
     (void)error;
     double until_s = block ? next_look_s(loop) : world_now() + pass_s;
@@ -164,7 +161,7 @@ int sl_loop_pass(sl_loop *loop, bool block, int limit_ms, sl_error *error) {
     if (loop->spins > SPINS_MAX)
         world_fail("agent %u looks at a descriptor that stays readable again and again",
                    process_current()->rank);
-    thread_wait(process_current(), latest(until_s, world_now() + pass_s));
+    thread_wait(process_current(), fmax(until_s, world_now() + pass_s));
     for (int i = 0; i < loop->count; i++) {
         watch *w = &loop->watches[i];
         if (!is_ready(w))

@@ -11,6 +11,7 @@
  *   - who was asked to end after a checkpoint has a whole one, and goes on from it to the end;
  *   - the same seed is the same run.
  */
+#include <math.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -202,16 +203,12 @@ static void blame(void) {
             blame_node(blows[i].rank);
 }
 
-static double latest(double a, double b) {
-    return a > b ? a : b;
-}
-
 /* When the run must have ended: what it takes by itself, or the deadlines that follow a blow. */
 static double end_by(double began_s) {
     double by_s = began_s + (double)s.rounds * (s.gradient_s + 0.5);
     for (uint32_t i = 0; i < s.nodes; i++)
-        by_s = latest(by_s, began_s + s.start_s[i]);
-    by_s = latest(by_s, struck_s) + s.connect_s + 2 * s.timeout_s + 2 * s.reconnect_s;
+        by_s = fmax(by_s, began_s + s.start_s[i]);
+    by_s = fmax(by_s, struck_s) + s.connect_s + 2 * s.timeout_s + 2 * s.reconnect_s;
     return by_s + 2 * grace_s + 2;
 }
 

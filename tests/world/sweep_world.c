@@ -199,19 +199,11 @@ static bool fail_simulators_disk(uint64_t n) {
     return there;
 }
 
-static int find_latest(void *context, const char *name) {
-    uint64_t round, *latest = context;
-    if (sscanf(name, "round-%" SCNu64, &round) == 1 && round > *latest)
-        *latest = round;
-    return 0;
-}
-
 /* The power goes at the n-th change, in every state that it may leave. */
 static bool lose_power(uint64_t n) {
     bool there = false;
     for (int names = 0, names_max = 0; names <= names_max; names++)
         for (disk_tear tear = TEAR_ALL; tear < TEARS; tear++) {
-            uint64_t latest = 0;
             open_world(false);
             disk.last = n;
             disk.stop = kill_life;
@@ -219,8 +211,7 @@ static bool lose_power(uint64_t n) {
             there = !ended;
             names_max = disk_loose_names();
             /* A cut is on the disk once something of a later one is written. */
-            const uint64_t cut = expected_newest(NULL);
-            sl_disk_list(CHECKPOINTS, find_latest, &latest);
+            const uint64_t cut = expected_newest(NULL), latest = expected_latest();
             disk_lose_power_to(names, tear);
             states++;
             go_on_from(latest > cut ? cut : 0);
