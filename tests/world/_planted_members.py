@@ -46,6 +46,7 @@ MEMBERSHIP_DEFECTS = {
         "src/membership/leader.c",
         "const bool is_new = !may_hold(m);",
         "const bool is_new = !may_hold(m) || m->now_s >= 0;",
+        3401,
     ),
     "a cut is told to nobody": (
         "src/membership/state.c",
@@ -89,7 +90,7 @@ LOSS_DEFECTS = {
         "src/agent/members.c",
         "    sl_members_tell_broken(a, view);\n",
         "",
-        199,
+        501,
     ),
     "a loss does not cut": (
         "src/agent/members.c",
@@ -100,6 +101,7 @@ LOSS_DEFECTS = {
         "src/agent/contacts.c",
         "arrived == SL_ARRIVED_DATA && frame.view == a->side.now.view)",
         "arrived == SL_ARRIVED_DATA && frame.view > 0)",
+        801,
     ),
     "what a cut leaves is sent again from where it was": (
         "src/agent/rounds.c",
