@@ -499,6 +499,8 @@ static int read_root(sl_experiment *e, json_t *root, const reading *r, sl_error 
         result =
             sl_fail(error, SL_EINVAL,
                     "faults: `starling sim` plays them with its own models; a session has none");
+    if (result == 0 && r->session != NULL)
+        result = sl_experiment_check_rounds(e, "a session", error);
     if (result == 0)
         result = check_fit(e, error);
     const sl_algorithm_config form = form_of(e, r);

@@ -3,6 +3,8 @@ import re
 import subprocess
 import tempfile
 
+AT_OWN_TIMES = ("ad-psgd", "ssp", "round-robin")
+
 
 def names_in(text):
     """The names behind "must be one of" in an error."""
@@ -32,7 +34,13 @@ def algorithms(starling):
     return allowed(starling, "algorithm.name")
 
 
+def in_rounds(starling):
+    """Of those whose nodes share rounds; test_asynchronous.py has the others."""
+    return [name for name in algorithms(starling) if name not in AT_OWN_TIMES]
+
+
 def unnamed(starling, cases):
-    """Those that no case names; a case is the value of an experiment's key `algorithm`."""
+    """Of these, those that no case names; a case is the value of an experiment's key
+    `algorithm`."""
     named = {case["name"] for case in cases}
-    return [name for name in algorithms(starling) if name not in named]
+    return [name for name in in_rounds(starling) if name not in named]

@@ -54,9 +54,8 @@ DECAY = {"learning_rate": 0.1, "weight_decay": 0.05}
 MOMENTUM = {"learning_rate": 0.03, "momentum": 0.9}
 NESTEROV = {"learning_rate": 0.03, "momentum": 0.9, "nesterov": True, "weight_decay": 0.01}
 # What has cases in test_low_rank.py, test_power_gossip.py, test_sketch.py, test_edges.py and
-# test_outer.py, test_asynchronous.py.
+# test_outer.py.
 ELSEWHERE = "powersgd power-gossip fetch-sgd moniqua relaysum slowmo diloco noloco fedavg easgd"
-ELSEWHERE += " ad-psgd ssp round-robin"
 ELSEWHERE = [of(name) for name in f"{ELSEWHERE} d-adam d-amsgrad one-bit-adam".split()]
 COSINE = {"learning_rate": 0.2, "schedule": {"name": "cosine", "minimum": 0.05, "warmup_rounds": 5}}
 STEP = {"name": "step", "milestones": [0.4, 0.8], "factor": 0.3, "warmup_rounds": 6}

@@ -14,6 +14,7 @@ import numpy as np
 import _simulate
 from _here import check, read_json, run_tests
 from _simulate import Refused, apart_by_rank, dpsgd, irregular, models_by_rank, of, schedule
+from _listed import AT_OWN_TIMES
 import asynchronous
 from expect import digraph, exponential, ring
 
@@ -288,6 +289,10 @@ def test_final_average_takes_in_what_is_on_its_way(scene):
         check(abs(rows - rows[0]).max() == 0, f"{algorithm}: models are not equal")
 
 
+def test_all_of_them_have_tests(scene):
+    check({a["name"] for a, _ in EACH} >= set(AT_OWN_TIMES), "EACH lacks some")
+
+
 def test_the_same_seed_is_the_same_run(scene):
     network = {"gradient_ms": 1, "jitter": 0.5, "straggler_share": 0.1, "latency_ms": 0.3}
     for algorithm, graph in EACH:
@@ -336,12 +341,14 @@ def test_wrong_settings(scene):
         check(said in told, f"{more}: {told!r}")
 
 
-def test_agents_say_that_they_cannot(scene):
+def test_agents_and_sessions_say_that_they_cannot(scene):
     scene.write("e.json", json.dumps({"rounds": 5, "algorithm": "ad-psgd",
                                       "topology": {"nodes": 4, "family": "ring"},
                                       "model": "softmax", "data": {"name": "digits"}}))
     ended = scene.call("run", "e.json")
     check(ended.code != 0 and "`starling sim` can" in ended.err, ended.err)
+    ended = scene.call("check", "--session", "e.json")
+    check(ended.code != 0 and "which a session cannot yet" in ended.err, ended.err)
 
 
 if __name__ == "__main__":

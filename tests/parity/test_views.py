@@ -193,7 +193,7 @@ def check_goes_on(starling, name):
 def all_checks(starling):
     for name in CASES:
         yield name, lambda name=name: check_case(starling, name)
-    for name in _listed.algorithms(starling):
+    for name in _listed.in_rounds(starling):
         yield f"{name} goes on", lambda name=name: check_goes_on(starling, name)
 
 

@@ -137,16 +137,31 @@ static double larger_finite(double a, double b) {
     return isinf(b) ? a : fmax(a, b);
 }
 
-int sl_weights_mend_rounding(slot *p, uint32_t nodes, sl_error *error) {
+/* *off: by how much they were; 0: they stay as they are. */
+static int mend(slot *p, uint32_t nodes, double *off, sl_error *error) {
     const double rows = sums_miss(p, &p->in, nodes), columns = sums_miss(p, &p->out, nodes),
                  directions = directions_differ(p);
-    const double off = larger_finite(larger_finite(larger_finite(0, rows), columns), directions);
-    if ((isinf(rows) && isinf(columns)) || off <= SL_STOCHASTIC_TOLERANCE)
+    *off = larger_finite(larger_finite(larger_finite(0, rows), columns), directions);
+    if ((isinf(rows) && isinf(columns)) || *off <= SL_STOCHASTIC_TOLERANCE)
+        *off = 0;
+    if (*off <= 0)
         return 0;
-    p->mended = off;
     if (!isinf(directions))
         even_out_directions(p);
     complete(p, !isinf(rows) ? &p->in : &p->out, nodes);
     return isinf(directions) && !isinf(rows) && !isinf(columns) ? even_out_columns(p, nodes, error)
                                                                 : 0;
+}
+
+/* Until nothing more is to be done: what is written of W is read as it is. Sums that are put right
+ * can bring directions near enough to be meant as one. */
+int sl_weights_mend_rounding(slot *p, uint32_t nodes, sl_error *error) {
+    enum { TIMES = 4 };
+    double off = 1;
+    int result = 0;
+    for (int i = 0; i < TIMES && off > 0 && result == 0; i++) {
+        result = mend(p, nodes, &off, error);
+        p->mended = fmax(p->mended, off);
+    }
+    return result;
 }
