@@ -347,7 +347,7 @@ def test_agents_and_sessions_say_that_they_cannot(scene):
                                       "model": "softmax", "data": {"name": "digits"}}))
     ended = scene.call("run", "e.json")
     check(ended.code != 0 and "`starling sim` can" in ended.err, ended.err)
-    ended = scene.call("check", "--session", "e.json")
+    ended = scene.call("check", "e.json", "--session", "mix")
     check(ended.code != 0 and "which a session cannot yet" in ended.err, ended.err)
 
 
