@@ -74,9 +74,11 @@ static void add_case(sl_compressor_config config) {
     cases[case_count++] = config;
 }
 
+/* The first three, the last, and each fourth between. */
 static void add_widths(sl_compressor_kind kind, uint32_t most) {
     for (uint32_t bits = 1; bits <= most; bits++)
-        add_case((sl_compressor_config){.kind = kind, .bits = bits, .theta = 0.4});
+        if (bits <= 3 || bits % 4 == 0)
+            add_case((sl_compressor_config){.kind = kind, .bits = bits, .theta = 0.4});
 }
 
 static void gather_cases(void) {

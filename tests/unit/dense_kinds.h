@@ -54,8 +54,6 @@ static const sl_compressor_config kinds[] = {
 };
 enum { KINDS = LENGTH(kinds) };
 
-/* ---- what is known of the format ---- */
-
 static inline uint32_t bits_of(float x) {
     uint32_t bits;
     memcpy(&bits, &x, sizeof bits);
@@ -66,15 +64,6 @@ static inline float value_of(uint32_t bits) {
     float x;
     memcpy(&x, &bits, sizeof x);
     return x;
-}
-
-static inline size_t bucket_of(const sl_compressor_config *c, size_t d) {
-    return c->bucket == 0 || c->bucket > d ? d : c->bucket;
-}
-
-static inline bool has_buckets(const sl_compressor_config *c) {
-    return c->kind == SL_COMPRESSOR_QSGD || c->kind == SL_COMPRESSOR_SCALED_SIGN ||
-           c->kind == SL_COMPRESSOR_ONE_BIT || c->kind == SL_COMPRESSOR_TERNGRAD;
 }
 
 #endif

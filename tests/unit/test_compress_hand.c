@@ -107,29 +107,6 @@ START_TEST(messages_are_those_of_the_papers) {
         close_wire(&w);
     }
 }
-END_TEST
-
-/* 3lc: the first byte is none of zeros; behind it n, which end with the vector. */
-START_TEST(runs_are_the_published_ones) {
-    for (size_t n = 1; n <= 40; n++) {
-        const size_t d = 5 * (n + 1);
-        float *v = floats(d);
-        uint8_t bytes[8] = {2 * 81 + 27 + 9 + 3 + 1};
-        size_t count = 1, left = n;
-        v[0] = 1;
-        for (; left >= 14; left -= 14)
-            bytes[count++] = 255;
-        if (left > 0)
-            bytes[count++] = left == 1 ? 121 : (uint8_t)(243 + left - 2);
-        wire w = open_wire(&CONFIG(THREE_LC, .multiplier = 1), d, PART_ALL);
-        ck_assert_int_eq(send_vector(&w, &message, v), 0);
-        ck_assert_uint_eq(message_bytes(&w), sizeof(float) + count);
-        ck_assert_mem_eq((const uint8_t *)w.parts[0].data + sizeof(float), bytes, count);
-        close_wire(&w);
-        release(v);
-    }
-}
-END_TEST
 
 /* ---- payloads ---- */
 
@@ -187,6 +164,18 @@ static const struct {
     {KIND(STC, .k = 2), 5, SL_EPROTO, 1, {4}, BYTES(0x36)}, /* falling */
     {KIND(STC, .k = 2), 5, SL_EPROTO, 1, {4}, BYTES(0x68)}, /* no room behind 4 */
     {KIND(STC, .k = 2), 5, SL_EPROTO, 0, {0}, BYTES(0, 0, 0x80)},
+    /* values, and indices of four bits */
+    {KIND(TOP_K, .k = 2), 15, 0, 2, {1, 2}, BYTES(2 | 14 << 4)},
+    {KIND(TOP_K, .k = 2), 15, SL_EPROTO, 2, {1, 2}, BYTES(2 | 15 << 4)},
+    {KIND(TOP_K, .k = 2), 15, SL_EPROTO, 2, {1, 2}, BYTES(5 | 2 << 4)}, /* falling */
+    {KIND(TOP_K, .k = 2), 15, SL_EPROTO, 2, {1, 2}, BYTES(5 | 5 << 4)},
+    {KIND(TOP_K, .k = 1), 15, SL_EPROTO, 1, {1}, BYTES(2 | 1 << 4)}, /* a bit behind */
+    /* values, and a bit for each of three elements */
+    {KIND(TOP_K, .k = 2), 3, 0, 2, {1, 2}, BYTES(5)},
+    {KIND(TOP_K, .k = 2), 3, SL_EPROTO, 2, {1, 2}, BYTES(1)},
+    {KIND(TOP_K, .k = 2), 3, SL_EPROTO, 2, {1, 2}, BYTES(7)},
+    {KIND(TOP_K, .k = 2), 3, SL_EPROTO, 2, {1, 2}, BYTES(1 | 8)},
+    {KIND(TOP_K, .k = 2), 3, SL_EPROTO, 1, {1}, BYTES(1)}, /* one entry of two */
     /* values, and indices of two bits: what is right, one that falls, twice the same, what is no
      * number, a bit behind, too long */
     {KIND(NONZEROS), 4, 0, 2, {1, 2}, BYTES(1 | 3 << 2)},
@@ -216,21 +205,6 @@ START_TEST(payloads_are_refused) {
         close_wire(&w);
     }
 }
-END_TEST
-
-/* Of magnitude-dropping's 10 bytes, 5 are one entry, with index 0, and 0 is none. */
-START_TEST(lengths_are_those_of_whole_entries) {
-    const float values[] = {1, 2};
-    uint8_t bytes[10] = {[8] = 5 | (99 << 7 & 0x80), 99 >> 1};
-    wire w = open_wire(&CONFIG(MAGNITUDE_DROPPING, .k = 10), 100, PART_ALL);
-    memcpy(bytes, values, sizeof values);
-    for (size_t count = 0; count <= 10; count++)
-        ENSURE(take_part(&w, &message, 0, (sl_payload){bytes, count}, 1, NULL) ==
-                   (count % 5 == 0 ? 0 : SL_EPROTO),
-               "%zu bytes", count);
-    close_wire(&w);
-}
-END_TEST
 
 /* Sets the code of every element in turn to each value that its bits can hold. */
 START_TEST(codes_beyond_the_largest_are_refused) {
@@ -273,7 +247,6 @@ START_TEST(codes_beyond_the_largest_are_refused) {
         close_wire(&w);
     }
 }
-END_TEST
 
 /* ---- settings ---- */
 
@@ -364,7 +337,6 @@ START_TEST(settings_are_refused) {
         sl_codec_close(&codec);
     }
 }
-END_TEST
 
 START_TEST(a_k_beyond_a_tensor_is_refused) {
     static const size_t ends[] = {3, 5000, 5001, 7000};
@@ -373,13 +345,7 @@ START_TEST(a_k_beyond_a_tensor_is_refused) {
                      SL_EINVAL);
     ck_assert_ptr_null(codec);
 }
-END_TEST
 
 int main(void) {
-    Suite *suite = suite_create("compress_hand");
-    ADD_TESTS(suite, "messages", messages_are_those_of_the_papers, runs_are_the_published_ones);
-    ADD_TESTS(suite, "payloads", payloads_are_refused, lengths_are_those_of_whole_entries,
-              codes_beyond_the_largest_are_refused);
-    ADD_TESTS(suite, "settings", settings_are_refused, a_k_beyond_a_tensor_is_refused);
-    return run_suite(suite);
+    return run_tests("compress_hand");
 }
