@@ -52,13 +52,13 @@ START_LOOP_TEST(an_endless_schedule_is_another_w_in_every_round, CASES) {
     sl_topology *t = make("{'nodes': %u, 'family': 'epidemic', 'degree': %u, 'weights': '%s'}", n,
                           d, endless[_i].weights);
     int repeated = 0;
-    for (uint64_t round = 1; round < 400; round++) {
+    for (uint64_t round = 1; round < 200; round++) {
         memcpy(before, w, sizeof w);
-        fill_matrix(w, t, round * (round < 300 ? 1 : 1000000007));
+        fill_matrix(w, t, round * (round < 150 ? 1 : 1000000007));
         assert_doubly_stochastic(w, n);
         repeated += memcmp(before, w, sizeof w) == 0;
     }
-    ck_assert(d + 1 >= n || repeated < (n <= 3 ? 200 : 10));
+    ck_assert(d + 1 >= n || repeated < (n <= 3 ? 100 : 10));
     for (uint64_t round = 1; round <= sl_topology_period(t); round++) { /* those that are kept */
         fill_matrix(w, t, round);
         for (uint32_t i = 0; i < n; i++) {
@@ -70,11 +70,10 @@ START_LOOP_TEST(an_endless_schedule_is_another_w_in_every_round, CASES) {
     }
     sl_topology_close(&t);
 }
-END_TEST
 
 /* |(W - J) x|^2 / |(I - J) x|^2 over many rounds, from a few x, against the closed form. */
 START_LOOP_TEST(the_rho_of_an_endless_schedule_is_the_root_mean_square, CASES) {
-    const uint32_t n = endless[_i].nodes, rounds = 4000;
+    const uint32_t n = endless[_i].nodes, rounds = 1000;
     static double w[ENDLESS_NODES][ENDLESS_NODES];
     sl_topology *t = make("{'nodes': %u, 'family': 'epidemic', 'degree': %u, 'weights': '%s'}", n,
                           endless[_i].degree, endless[_i].weights);
@@ -96,11 +95,10 @@ START_LOOP_TEST(the_rho_of_an_endless_schedule_is_the_root_mean_square, CASES) {
     sl_spectrum s;
     ck_assert_int_eq(sl_spectrum_compute(&s, t, NULL, &error), 0);
     const double rho = pow(s.rho, 1.0 / sl_topology_period(t));
-    ck_assert_msg(fabs(sqrt(sum / rounds) - rho) < 0.01, "%u nodes: %g, expected %g", n,
+    ck_assert_msg(fabs(sqrt(sum / rounds) - rho) < 0.02, "%u nodes: %g, expected %g", n,
                   sqrt(sum / rounds), rho);
     sl_topology_close(&t);
 }
-END_TEST
 
 /* Of those who are left, in ranks: the graph of their number, with their names. */
 START_TEST(an_endless_schedule_goes_on_without_the_lost) {
@@ -132,7 +130,6 @@ START_TEST(an_endless_schedule_goes_on_without_the_lost) {
     for (int i = 0; i < 4; i++)
         sl_topology_close(&all[i]);
 }
-END_TEST
 
 int main(void) {
     return run_tests("endless");

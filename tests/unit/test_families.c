@@ -1,120 +1,11 @@
 /* test_families.c - what is promised of graph families: exactness, degrees, connection, the same
  * graph everywhere, and what mistakes are told. tests/parity/test_families.py compares their edges
  * with a second implementation. */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "starling/analysis.h"
 #include "starling/rng.h"
 #include "topologies.h"
 
 enum { NODES_MAX = 256 };
-/* ---- exact agreement ---- */
-
-/* The largest entry of |W(rounds) ... W(1) - J|, every node having begun with a one of its own. */
-static double disagreement(const sl_topology *t, uint32_t rounds) {
-    static double x[NODES_MAX][NODES_MAX], next[NODES_MAX][NODES_MAX]; /* (nodes, components) */
-    uint32_t n = sl_topology_nodes(t);
-    for (uint32_t i = 0; i < n; i++)
-        for (uint32_t c = 0; c < n; c++)
-            x[i][c] = i == c;
-    for (uint32_t round = 1; round <= rounds; round++) {
-        for (uint32_t i = 0; i < n; i++) {
-            sl_row row = sl_topology_in(t, round, i);
-            for (uint32_t c = 0; c < n; c++)
-                next[i][c] = row.self * x[i][c];
-            for (uint32_t e = 0; e < row.count; e++)
-                for (uint32_t c = 0; c < n; c++)
-                    next[i][c] += row.weights[e] * x[row.peers[e]][c];
-        }
-        memcpy(x, next, sizeof x);
-    }
-    double worst = 0;
-    for (uint32_t i = 0; i < n; i++)
-        for (uint32_t c = 0; c < n; c++)
-            worst = fmax(worst, fabs(x[i][c] - 1.0 / n));
-    return worst;
-}
-
-static void expect_exact(sl_topology *t, const char *what) {
-    double off = disagreement(t, sl_topology_period(t));
-    ck_assert_msg(off < 1e-14, "%s of %u nodes: off by %g after %u rounds", what,
-                  sl_topology_nodes(t), off, sl_topology_period(t));
-}
-
-static uint32_t largest_degree(const sl_topology *t) {
-    uint32_t largest = 0;
-    for (uint32_t round = 1; round <= sl_topology_period(t); round++)
-        for (uint32_t i = 0; i < sl_topology_nodes(t); i++) {
-            uint32_t degree = sl_topology_out(t, round, i).count;
-            largest = degree > largest ? degree : largest;
-        }
-    return largest;
-}
-
-START_TEST(base_k_is_exact_for_any_number_of_nodes) {
-    for (uint32_t k = 1; k <= 4; k++)
-        for (uint32_t n = k + 1; n <= 128; n++) {
-            sl_topology *t = make("{'nodes': %u, 'family': 'base-k', 'peers': %u}", n, k);
-            expect_exact(t, "base-k");
-            ck_assert_uint_le(largest_degree(t), k);
-            ck_assert_double_le(sl_topology_period(t),
-                                2 * log(n) / log(k + 1) + 2); /* Takezawa et al. 2023, theorem 1 */
-            sl_stochasticity s = sl_topology_stochasticity(t);
-            ck_assert(s.symmetric && s.row && s.column);
-            sl_topology_close(&t);
-        }
-}
-END_TEST
-
-START_TEST(hyper_cuboids_are_exact_for_any_factors) {
-    for (uint32_t n = 2; n <= 128; n++) {
-        sl_topology *t = make("{'nodes': %u, 'family': 'hyper-cuboid'}", n);
-        expect_exact(t, "hyper-cuboid");
-        sl_topology_close(&t);
-    }
-    sl_topology *t = make("{'nodes': 60, 'family': 'hyper-cuboid', 'sides': [5, 4, 3]}");
-    ck_assert_uint_eq(sl_topology_period(t), 3);
-    ck_assert_uint_eq(largest_degree(t), 4);
-    expect_exact(t, "hyper-cuboid");
-    sl_topology_close(&t);
-}
-END_TEST
-
-START_TEST(one_peer_graphs_are_exact_for_powers_of_two) {
-    static const char *const names[] = {"one-peer-exponential", "one-peer-hypercube"};
-    for (uint32_t n = 2; n <= 128; n *= 2)
-        for (int f = 0; f < 2; f++) {
-            sl_topology *t = make("{'nodes': %u, 'family': '%s'}", n, names[f]);
-            ck_assert_uint_eq(largest_degree(t), 1);
-            expect_exact(t, names[f]);
-            sl_topology_close(&t);
-        }
-    sl_topology *t = make("{'nodes': 12, 'family': 'one-peer-exponential'}");
-    ck_assert_double_gt(disagreement(t, sl_topology_period(t)), 1e-3); /* and not for others */
-    sl_topology_close(&t);
-}
-END_TEST
-
-START_TEST(de_bruijn_graphs_are_exact_after_as_many_rounds_as_digits) {
-    for (uint32_t arity = 2; arity <= 5; arity++)
-        for (uint32_t n = arity, digits = 1; n <= 128; n *= arity, digits++) {
-            sl_topology *t = make("{'nodes': %u, 'family': 'de-bruijn', 'arity': %u}", n, arity);
-            ck_assert_double_lt(disagreement(t, digits), 1e-14);
-            ck_assert(digits == 1 || disagreement(t, digits - 1) > 1e-3);
-            sl_topology_close(&t);
-        }
-    for (uint32_t n = 2; n <= 60; n++) { /* Imase and Itoh's: doubly stochastic for any n */
-        sl_topology *t = make("{'nodes': %u, 'family': 'de-bruijn'}", n);
-        sl_stochasticity s = sl_topology_stochasticity(t);
-        ck_assert(s.row && s.column);
-        sl_topology_close(&t);
-    }
-}
-END_TEST
-
 /* ---- random families ---- */
 
 typedef struct promise {
@@ -185,9 +76,9 @@ static void expect_promise(const promise *p, const sl_topology *t, uint32_t para
                   "gap %g", report.gap);
 }
 
-START_TEST(thousands_of_random_graphs_are_what_they_promise) {
+START_TEST(hundreds_of_random_graphs_are_what_they_promise) {
     sl_rng rng = sl_rng_open(77, 0, 0, SL_PURPOSE_INIT);
-    for (uint32_t k = 0; k < 2000; k++) {
+    for (uint32_t k = 0; k < 330; k++) {
         const promise *p = &promises[k % (sizeof promises / sizeof *promises)];
         uint32_t nodes = 10 + sl_rng_below(&rng, 30),
                  parameter = p->degree_from + sl_rng_below(&rng, p->degree_below - p->degree_from);
@@ -204,7 +95,6 @@ START_TEST(thousands_of_random_graphs_are_what_they_promise) {
         sl_topology_close(&again);
     }
 }
-END_TEST
 
 START_TEST(a_seed_gives_the_graph_that_it_always_gave) {
     static const struct {
@@ -234,7 +124,6 @@ START_TEST(a_seed_gives_the_graph_that_it_always_gave) {
         sl_topology_close(&t);
     }
 }
-END_TEST
 
 /* Within five standard deviations, from sparse to nearly complete. */
 START_TEST(erdos_renyi_has_the_edges_that_it_should) {
@@ -252,15 +141,6 @@ START_TEST(erdos_renyi_has_the_edges_that_it_should) {
     ck_assert_uint_eq(sl_topology_in(t, 1, 0).count, 39);
     sl_topology_close(&t);
 }
-END_TEST
-
-START_TEST(large_random_graphs_are_regular) {
-    sl_topology *t = make("{'nodes': 200000, 'family': 'random-regular', 'degree': 4}");
-    for (uint32_t i = 0; i < 200000; i++)
-        ck_assert_uint_eq(sl_topology_in(t, 1, i).count, 4);
-    sl_topology_close(&t);
-}
-END_TEST
 
 /* ---- descriptions ---- */
 
@@ -311,46 +191,6 @@ START_TEST(every_family_keeps_its_promises_and_comes_back_from_its_json) {
             expect_promises(which, *example);
     }
 }
-END_TEST
-
-/* How many nodes are first reached after 0, 1, 2, ... rounds of the period and its repetitions. */
-static void count_reached(const sl_topology *t, uint32_t first, uint32_t *counts) {
-    bool seen[NODES_MAX] = {false};
-    uint32_t n = sl_topology_nodes(t), total = 1;
-    seen[first] = true;
-    for (uint32_t round = 1; total < n; round++) {
-        bool next[NODES_MAX];
-        memcpy(next, seen, sizeof next);
-        for (uint32_t i = 0; i < n; i++) {
-            sl_row row = sl_topology_out(t, round, i);
-            for (uint32_t e = 0; seen[i] && e < row.count; e++)
-                next[row.peers[e]] = true;
-        }
-        memcpy(seen, next, sizeof seen);
-        for (uint32_t i = total = 0; i < n; i++)
-            total += seen[i];
-        counts[round] = total;
-    }
-}
-
-START_TEST(where_all_nodes_are_alike_all_reach_as_many) {
-    for (sl_family which = SL_FAMILY_EDGES + 1; which < SL_FAMILIES; which++) {
-        const sl_family_info *info = sl_family_describe(which);
-        for (const char *const *e = info->examples; info->transitive && *e != NULL; e++) {
-            sl_topology *t = make_example(which, *e);
-            uint32_t first[NODES_MAX] = {0}, counts[NODES_MAX] = {0};
-            count_reached(t, 0, first);
-            for (uint32_t i = 1; i < sl_topology_nodes(t); i++) {
-                memset(counts, 0, sizeof counts);
-                count_reached(t, i, counts);
-                ck_assert_msg(memcmp(counts, first, sizeof counts) == 0, "%s %s: node %u",
-                              info->name, *e, i);
-            }
-            sl_topology_close(&t);
-        }
-    }
-}
-END_TEST
 
 START_TEST(a_description_is_read_without_drawing_it) {
     sl_topology_spec spec;
@@ -385,16 +225,6 @@ START_TEST(a_description_is_read_without_drawing_it) {
     ck_assert_ptr_nonnull(strstr(
         error.text, "nodes: 1000001 is not allowed; it must be an integer from 1 to 1000000"));
 }
-END_TEST
-
-START_TEST(the_help_names_every_family_and_parameter) {
-    char *help = sl_families_help();
-    for (int i = 1; i < SL_FAMILIES; i++)
-        ck_assert_ptr_nonnull(strstr(help, sl_family_describe((sl_family)i)->name));
-    ck_assert_ptr_nonnull(strstr(help, "bridge_every"));
-    free(help);
-}
-END_TEST
 
 /* ---- mistakes ---- */
 
@@ -480,19 +310,7 @@ START_TEST(what_cannot_be_is_refused_by_name) {
         expect_refusal(json, mistakes[i].complaint);
     }
 }
-END_TEST
 
 int main(void) {
-    Suite *suite = suite_create("families");
-    ADD_TESTS(suite, "exact", base_k_is_exact_for_any_number_of_nodes,
-              hyper_cuboids_are_exact_for_any_factors, one_peer_graphs_are_exact_for_powers_of_two,
-              de_bruijn_graphs_are_exact_after_as_many_rounds_as_digits);
-    ADD_TESTS(suite, "random", thousands_of_random_graphs_are_what_they_promise,
-              a_seed_gives_the_graph_that_it_always_gave, erdos_renyi_has_the_edges_that_it_should,
-              large_random_graphs_are_regular);
-    ADD_TESTS(suite, "descriptions", every_family_keeps_its_promises_and_comes_back_from_its_json,
-              where_all_nodes_are_alike_all_reach_as_many, a_description_is_read_without_drawing_it,
-              the_help_names_every_family_and_parameter);
-    ADD_TESTS(suite, "mistakes", what_cannot_be_is_refused_by_name);
-    return run_suite(suite);
+    return run_tests("families");
 }

@@ -1,9 +1,4 @@
 /* test_layout.c - where nodes stand in a picture, and the writer of pictures. */
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "draw/layout.h"
 #include "draw/stress.h"
 #include "draw/svg.h"
@@ -69,7 +64,6 @@ START_TEST(every_layout_is_sound) {
     expect_sound("{'nodes': 12, 'family': 'one-peer-exponential'}", LAYOUT_CIRCLE);
     expect_sound("{'nodes': 16, 'family': 'one-peer-hypercube'}", LAYOUT_LATTICE);
 }
-END_TEST
 
 START_TEST(one_node_stands_in_the_middle) {
     layout_point point;
@@ -78,7 +72,6 @@ START_TEST(one_node_stands_in_the_middle) {
     ck_assert(point.x == 0.5 && point.y == 0.5);
     sl_topology_close(&t);
 }
-END_TEST
 
 /* A cycle under other names stands like a ring: neighbours are next to each other. */
 START_TEST(a_listed_cycle_is_a_circle) {
@@ -91,27 +84,6 @@ START_TEST(a_listed_cycle_is_a_circle) {
                                 distance(points[0], points[3]), 1e-9);
     sl_topology_close(&t);
 }
-END_TEST
-
-START_TEST(lattice_edges_are_short_or_wrap_around) {
-    layout_point points[24];
-    sl_topology *t = parse("{'nodes': 24, 'family': 'torus', 'sides': [4, 6]}");
-    layout l = place(points, t);
-    for (uint32_t i = 0; i < 24; i++) {
-        sl_row row = sl_topology_in(t, 1, i);
-        for (uint32_t e = 0; e < row.count; e++) {
-            uint32_t steps = layout_wraps(&l, i, row.peers[e]);
-            ck_assert_double_eq_tol(distance(points[i], points[row.peers[e]]),
-                                    (steps > 0 ? steps : 1) / 5.0, 1e-9);
-        }
-    }
-    ck_assert_uint_eq(layout_wraps(&l, 0, 5), 5);
-    ck_assert_uint_eq(layout_wraps(&l, 0, 18), 3);
-    ck_assert_uint_eq(layout_wraps(&l, 0, 1), 0);
-    ck_assert_uint_eq(layout_wraps(&l, 0, 23), 0);
-    sl_topology_close(&t);
-}
-END_TEST
 
 /* A path's distances fit on a line: stress vanishes there. A grid's nearly fit: opposite corners
  * come out farthest. */
@@ -127,7 +99,6 @@ START_TEST(stress_recovers_what_fits_the_plane) {
             ck_assert_double_eq_tol(distance(points[i], points[j]), abs(i - j), 0.02);
     ck_assert_double_lt(fabs(points[0].y - points[N - 1].y), 0.05); /* and it lies flat */
 }
-END_TEST
 
 START_TEST(too_many_nodes_are_refused) {
     static layout_point points[1];
@@ -137,7 +108,6 @@ START_TEST(too_many_nodes_are_refused) {
     ck_assert_ptr_nonnull(strstr(error.text, "501"));
     sl_topology_close(&t);
 }
-END_TEST
 
 /* ---- svg ---- */
 
@@ -168,7 +138,6 @@ START_TEST(text_is_escaped_and_numbers_are_short) {
         strstr(text, ">x</tspan><tspan dy=\"2\" font-size=\"7.2\">2</tspan><tspan dy=\"-2\"> &gt; "
                      "10</tspan><tspan dy=\"-4\""));
 }
-END_TEST
 
 START_TEST(what_cannot_be_written_is_told) {
     svg *s = NULL;
@@ -180,13 +149,7 @@ START_TEST(what_cannot_be_written_is_told) {
     ck_assert_int_eq(svg_close(&s, &error), SL_EFILE);
     ck_assert_int_eq(access("/dev/full", F_OK), 0);
 }
-END_TEST
 
 int main(void) {
-    Suite *suite = suite_create("layout");
-    ADD_TESTS(suite, "layout", every_layout_is_sound, one_node_stands_in_the_middle,
-              a_listed_cycle_is_a_circle, lattice_edges_are_short_or_wrap_around,
-              stress_recovers_what_fits_the_plane, too_many_nodes_are_refused);
-    ADD_TESTS(suite, "svg", text_is_escaped_and_numbers_are_short, what_cannot_be_written_is_told);
-    return run_suite(suite);
+    return run_tests("layout");
 }

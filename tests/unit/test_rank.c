@@ -1,9 +1,5 @@
 /* test_rank.c - the ranking of topologies: what it promises of every number of nodes, and the order
  * along fast links. tests/parity/test_rank.py compares it with the simulator. */
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "harness.h"
 #include "starling/rank.h"
 #include "starling/spectrum.h"
@@ -67,45 +63,6 @@ START_TEST(every_number_of_nodes_has_a_ranking) {
         sl_links_close(&links);
     }
 }
-END_TEST
-
-/* Averages in one round of n - 1 models each, in log2 n rounds of one model each. */
-START_TEST(latency_and_bandwidth_choose_differently) {
-    sl_links *far = alike(16, 0, 100), *thin = alike(16, 10, 0);
-    sl_ranking *r = rank(16, far);
-    ck_assert_str_eq(sl_ranking_at(r, 0)->name, "complete");
-    ck_assert_double_eq_tol(sl_ranking_at(r, 0)->seconds, 0.1, 1e-12);
-    sl_ranking_close(&r);
-    r = rank(16, thin);
-    ck_assert_uint_eq(sl_ranking_at(r, 0)->degree_max, 1);
-    ck_assert_double_eq_tol(sl_ranking_at(r, 0)->seconds, 4 * 3.2, 1e-9);
-    sl_ranking_close(&r);
-    sl_links_close(&far);
-    sl_links_close(&thin);
-}
-END_TEST
-
-START_TEST(gaps_are_those_of_the_spectrum) {
-    sl_links *links = alike(12, 100, 1);
-    sl_ranking *r = rank(12, links);
-    for (size_t i = 0; i < sl_ranking_count(r); i++) {
-        const sl_candidate *c = sl_ranking_at(r, i);
-        sl_spectrum spectrum;
-        if (sl_topology_period(c->topology) > 1)
-            continue;
-        ck_assert_int_eq(sl_spectrum_compute(&spectrum, c->topology, NULL, &error), 0);
-        ck_assert_double_eq_tol(c->gap, spectrum.gap, 1e-9);
-    }
-    const sl_candidate *one_peer =
-        find(r, "one-peer-exponential"); /* ||product of a period|| = 0.2091 */
-    ck_assert_double_eq_tol(one_peer->gap, 0.3238, 2e-4);
-    ck_assert_ptr_nonnull(strstr(one_peer->why, "12 is not a power of two"));
-    ck_assert_uint_eq(find(r, "hyper-cuboid 2x2x3")->exact_after, 3);
-    ck_assert_double_eq(find(r, "hyper-cuboid 2x2x3")->rounds, 3);
-    sl_ranking_close(&r);
-    sl_links_close(&links);
-}
-END_TEST
 
 /* What is wanted holds for all that is ranked; the same as without a wish, but for those that are
  * left out, each with a reason. */
@@ -160,21 +117,6 @@ START_TEST(what_is_not_wanted_is_left_out_with_a_reason) {
     sl_ranking_close(&all);
     sl_links_close(&links);
 }
-END_TEST
-
-START_TEST(the_same_again) {
-    sl_links *links = alike(18, 100, 1);
-    sl_ranking *a = rank(18, links), *b = rank(18, links);
-    ck_assert_uint_eq(sl_ranking_count(a), sl_ranking_count(b));
-    for (size_t i = 0; i < sl_ranking_count(a); i++) {
-        ck_assert_str_eq(sl_ranking_at(a, i)->name, sl_ranking_at(b, i)->name);
-        ck_assert(sl_ranking_at(a, i)->seconds == sl_ranking_at(b, i)->seconds);
-    }
-    sl_ranking_close(&a);
-    sl_ranking_close(&b);
-    sl_links_close(&links);
-}
-END_TEST
 
 /* ---- links that differ ---- */
 
@@ -209,7 +151,6 @@ START_TEST(the_order_leaves_each_rack_once) {
         sl_links_close(&links);
     }
 }
-END_TEST
 
 /* Nodes that take turns are found in their racks, racks of racks too, and equal links form none. */
 START_TEST(racks_are_found) {
@@ -239,103 +180,6 @@ START_TEST(racks_are_found) {
     ck_assert(found.clusters[0] == 2 && found.clusters[1] == 4);
     sl_links_close(&sites);
 }
-END_TEST
-
-/* Sixteen nodes in four racks that far links join: each cluster of the candidate is one rack. */
-START_TEST(clusters_are_the_racks) {
-    sl_links *links = racked(16, 4);
-    sl_ranking *r = rank(16, links);
-    const sl_candidate *c = find(r, "clusters 4 of 4");
-    ck_assert_ptr_nonnull(c);
-    ck_assert_ptr_nonnull(find(r, "clusters 4 of 4, every 4"));
-    ck_assert_ptr_nonnull(find(r, "matcha torus 4x4"));
-    uint32_t within = 0, between = 0;
-    for (uint32_t i = 0; i < 16; i++) {
-        sl_row row = sl_topology_in(c->topology, 1, i);
-        for (uint32_t e = 0; e < row.count; e++)
-            *(row.peers[e] % 4 == i % 4 ? &within : &between) += 1;
-    }
-    ck_assert(c->relabelled && within == 16 * 3 && between == 2 * 4);
-    sl_ranking_close(&r);
-    sl_links_close(&links);
-}
-END_TEST
-
-START_TEST(small_orders) {
-    for (uint32_t n = 1; n <= 3; n++) {
-        uint32_t order[3] = {9, 9, 9}, sum = 0;
-        sl_links *links = alike(n, 100, 1);
-        ck_assert_int_eq(sl_links_order(order, links, 1, &error), 0);
-        for (uint32_t k = 0; k < n; k++)
-            sum += 1u << order[k];
-        ck_assert_uint_eq(sum, (1u << n) - 1);
-        sl_links_close(&links);
-    }
-}
-END_TEST
-
-/* Numbering anew changes times, and nothing else. */
-START_TEST(numbering_along_links_keeps_the_rounds) {
-    sl_links *links = racked(12, 3), *same = alike(12, 100, 1);
-    sl_ranking *numbered = rank(12, links), *plain = rank(12, same);
-    expect_sound(numbered, 12);
-    size_t count = 0;
-    for (size_t i = 0; i < sl_ranking_count(numbered); i++) {
-        const sl_candidate *c = sl_ranking_at(numbered, i), *other = find(plain, c->name);
-        count += c->relabelled;
-        if (other == NULL)
-            continue; /* only worth a look where numbers matter */
-        ck_assert_double_eq(c->rounds, other->rounds);
-        ck_assert_double_eq(c->bytes, other->bytes);
-    }
-    ck_assert_uint_ge(count, 3);
-    sl_ranking_close(&numbered);
-    sl_ranking_close(&plain);
-    sl_links_close(&links);
-    sl_links_close(&same);
-}
-END_TEST
-
-START_TEST(sides_are_as_equal_as_possible) {
-    static const struct {
-        uint32_t nodes, count, sides[3];
-        bool possible;
-    } cases[] = {{12, 2, {3, 4}, true},    {16, 2, {4, 4}, true}, {30, 3, {2, 3, 5}, true},
-                 {64, 3, {4, 4, 4}, true}, {13, 2, {0}, false},   {6, 3, {0}, false}};
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        uint32_t sides[SL_SIDES_MAX];
-        ck_assert_int_eq(sl_family_equal_sides(sides, cases[i].count, cases[i].nodes),
-                         cases[i].possible);
-        for (uint32_t d = 0; cases[i].possible && d < cases[i].count; d++)
-            ck_assert_uint_eq(sides[d], cases[i].sides[d]);
-    }
-}
-END_TEST
-
-static void count_calls(void *context, uint32_t done, uint32_t total) {
-    uint32_t *calls = context;
-    ck_assert_uint_eq(done, *calls);
-    ck_assert_uint_lt(done, total);
-    ++*calls;
-}
-
-START_TEST(progress_is_told_before_each_candidate) {
-    sl_links *links = alike(8, 100, 1);
-    sl_ranking *r = NULL;
-    sl_rank_settings s;
-    uint32_t calls = 0;
-    sl_rank_defaults(&s);
-    s.nodes = 8;
-    s.links = links;
-    s.message_bytes = 4e6;
-    s.progress = count_calls;
-    s.progress_context = &calls;
-    ck_assert_int_eq(sl_ranking_open(&r, &s, &error), 0);
-    ck_assert_uint_ge(calls, sl_ranking_count(r));
-    sl_ranking_close(&r);
-    sl_links_close(&links);
-}
-END_TEST
 
 START_TEST(settings_that_are_not_allowed) {
     sl_links *links = alike(8, 100, 1);
@@ -358,16 +202,7 @@ START_TEST(settings_that_are_not_allowed) {
     }
     sl_links_close(&links);
 }
-END_TEST
 
 int main(void) {
-    Suite *suite = suite_create("rank");
-    ADD_TESTS(suite, "ranking", every_number_of_nodes_has_a_ranking,
-              latency_and_bandwidth_choose_differently, gaps_are_those_of_the_spectrum,
-              the_same_again, sides_are_as_equal_as_possible,
-              progress_is_told_before_each_candidate, settings_that_are_not_allowed,
-              what_is_not_wanted_is_left_out_with_a_reason);
-    ADD_TESTS(suite, "links", the_order_leaves_each_rack_once, racks_are_found,
-              clusters_are_the_racks, small_orders, numbering_along_links_keeps_the_rounds);
-    return run_suite(suite);
+    return run_tests("rank");
 }

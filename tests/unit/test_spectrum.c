@@ -1,10 +1,5 @@
 /* test_spectrum.c - formulas against LAPACK, LAPACK against numpy, and what iterations say of
  * themselves. */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "../reference/small_gaps.h"
 #include "starling/rng.h"
 #include "starling/spectrum.h"
@@ -114,7 +109,6 @@ START_TEST(formulas_are_lapacks_eigenvalues) {
         for (spec.part = 1; spec.part < spec.nodes; spec.part++)
             ck_assert_int_ge(expect_dense_weighted(&spec), 8);
 }
-END_TEST
 
 START_TEST(circulants_are_searched_to_the_end) {
     sl_rng rng = sl_rng_open(5, 0, 0, SL_PURPOSE_INIT);
@@ -145,7 +139,6 @@ START_TEST(circulants_are_searched_to_the_end) {
     ck_assert_double_eq_tol(s.gap_lambda2 / 5.6397599577116574e-6, 1, 1e-13);
     ck_assert_double_eq_tol(s.gap_lambda_n / 0.28877083086340242, 1, 1e-13);
 }
-END_TEST
 
 START_TEST(gaps_keep_their_digits_up_to_a_billion_nodes) {
     sl_topology_spec spec;
@@ -167,19 +160,8 @@ START_TEST(gaps_keep_their_digits_up_to_a_billion_nodes) {
     s = formula(&spec, SL_FAMILY_COMPLETE, SL_WEIGHTING_METROPOLIS, 1000000000);
     ck_assert_double_eq_tol(s.rho, 0, 1e-15);
 }
-END_TEST
 
 /* ---- LAPACK ---- */
-
-START_TEST(what_is_zero_to_rounding_is_zero) {
-    sl_topology *t = parse("{'nodes': 7, 'family': 'complete'}");
-    for (sl_spectrum_method m = SL_SPECTRUM_CLOSED_FORM; m <= SL_SPECTRUM_DENSE; m++) {
-        sl_spectrum s = compute(t, m);
-        ck_assert(s.lambda_2 == 0 && s.lambda_n == 0 && s.rho == 0);
-    }
-    sl_topology_close(&t);
-}
-END_TEST
 
 START_TEST(all_eigenvalues_come_in_order) {
     sl_topology *t = parse("{'nodes': 6, 'family': 'ring'}");
@@ -198,7 +180,6 @@ START_TEST(all_eigenvalues_come_in_order) {
         ck_assert(fabs(real[i] - re[i]) < 1e-14 && fabs(imaginary[i] - im[i]) < 1e-14);
     sl_topology_close(&t);
 }
-END_TEST
 
 START_TEST(a_matrix_that_is_not_normal_can_shrink_later_than_its_eigenvalues_say) {
     /* Everybody but node 0 listens to its predecessor: W - J has a larger norm than spectral
@@ -212,7 +193,6 @@ START_TEST(a_matrix_that_is_not_normal_can_shrink_later_than_its_eigenvalues_say
     ck_assert_double_gt(s.singular_2, s.rho + 0.1);
     sl_topology_close(&t);
 }
-END_TEST
 
 START_TEST(without_symmetry_iterations_find_what_lapack_finds) {
     static const char *const graphs[] = {
@@ -236,44 +216,6 @@ START_TEST(without_symmetry_iterations_find_what_lapack_finds) {
         sl_topology_close(&t);
     }
 }
-END_TEST
-
-START_TEST(what_averages_exactly_has_no_second_eigenvalue) {
-    static const struct {
-        const char *json;
-        bool exact;
-    } schedules[] = {
-        {"{'nodes': 64, 'family': 'one-peer-exponential'}", true},
-        {"{'nodes': 48, 'family': 'one-peer-exponential'}", false},
-        {"{'nodes': 30, 'family': 'base-k'}", true},
-        {"{'nodes': 8192, 'family': 'one-peer-hypercube'}", true},
-        {"{'nodes': 30, 'family': 'hyper-cuboid'}", true},
-    };
-    for (size_t i = 0; i < sizeof schedules / sizeof *schedules; i++) {
-        sl_topology *t = parse(schedules[i].json);
-        sl_spectrum s = compute(t, SL_SPECTRUM_AUTO);
-        ck_assert_msg((s.rho == 0) == schedules[i].exact && s.converged, "%s: %g",
-                      schedules[i].json, s.rho);
-        sl_topology_close(&t);
-    }
-    /* Not in one round, but nilpotent: LAPACK's moduli of the first would be 1e-3 and more */
-    static const char *const jordan[] = {"{'nodes': 64, 'family': 'de-bruijn'}",
-                                         "{'nodes': 81, 'family': 'de-bruijn', 'arity': 3}",
-                                         "{'nodes': 65536, 'family': 'de-bruijn'}"};
-    for (size_t i = 0; i < sizeof jordan / sizeof *jordan; i++) {
-        sl_topology *t = parse(jordan[i]);
-        sl_spectrum s = compute(t, SL_SPECTRUM_AUTO);
-        sl_topology_close(&t);
-        ck_assert_msg(s.rho == 0 && s.gap == 1 && s.converged && fabs(s.singular_2 - 1) < 1e-9,
-                      "%s: %.17g, norm %.17g", jordan[i], s.rho, s.singular_2);
-    }
-    sl_topology *t =
-        parse("{'nodes': 48, 'family': 'de-bruijn'}"); /* 3 is left over: not nilpotent */
-    sl_spectrum s = compute(t, SL_SPECTRUM_AUTO);
-    sl_topology_close(&t);
-    ck_assert_double_eq_tol(s.rho, 0.5, 1e-12);
-}
-END_TEST
 
 /* ---- iterations ---- */
 
@@ -319,7 +261,6 @@ START_TEST(iterations_find_what_lapack_finds) {
         sl_topology_close(&t);
     }
 }
-END_TEST
 
 START_TEST(small_gaps_keep_their_digits) {
     static const char *const graphs[] = {
@@ -346,7 +287,6 @@ START_TEST(small_gaps_keep_their_digits) {
                       s.residual);
     }
 }
-END_TEST
 
 START_TEST(slow_graphs_have_numpys_gaps) {
     for (size_t i = 0; i < sizeof small_gaps / sizeof *small_gaps; i++) {
@@ -359,46 +299,6 @@ START_TEST(slow_graphs_have_numpys_gaps) {
                       s.gap_lambda_n, small_gaps[i].gap_lambda2, small_gaps[i].gap_lambda_n);
     }
 }
-END_TEST
-
-/* (1 + 2 cos(2 pi k/n))/3 nearest to value */
-static double nearest_of_ring(double value, uint32_t n) {
-    double nearest = INFINITY;
-    for (uint32_t k = 1; k <= n / 2; k++)
-        nearest = fmin(nearest, fabs(value - (1 + 2 * cos(2 * M_PI * k / n)) / 3));
-    return nearest;
-}
-
-START_TEST(a_search_that_is_cut_short_says_how_far_it_came) {
-    sl_topology *t = parse("{'nodes': 30000, 'family': 'ring'}");
-    sl_spectrum_settings settings;
-    sl_spectrum_defaults(&settings);
-    settings.method = SL_SPECTRUM_LANCZOS;
-    for (settings.work_max = 1e6; settings.work_max < 2e9; settings.work_max *= 8) {
-        sl_spectrum s, known;
-        ck_assert_int_eq(sl_spectrum_compute(&s, t, &settings, &error), 0);
-        ck_assert(sl_spectrum_closed_form(&known, sl_topology_description(t)));
-        ck_assert(!s.converged && s.residual > settings.tolerance);
-        ck_assert_double_le(s.lambda_2, known.lambda_2);
-        ck_assert_double_ge(s.lambda_n, known.lambda_n);
-        ck_assert_double_le(nearest_of_ring(s.lambda_2, 30000), s.residual);
-        ck_assert_double_le(nearest_of_ring(s.lambda_n, 30000), s.residual);
-    }
-    sl_topology_close(&t);
-}
-END_TEST
-
-START_TEST(a_large_random_graph_converges_and_repeats_itself) {
-    sl_topology *t = parse("{'nodes': 20000, 'family': 'random-regular', 'degree': 4}");
-    sl_spectrum a = compute(t, SL_SPECTRUM_AUTO), b = compute(t, SL_SPECTRUM_AUTO);
-    sl_topology_close(&t);
-    ck_assert(a.method == SL_SPECTRUM_LANCZOS && a.converged && a.residual < 1e-9);
-    ck_assert(memcmp(&a, &b, sizeof a) == 0);
-    /* Friedman's theorem: the adjacency matrix has its second eigenvalue near 2 sqrt(3) */
-    ck_assert_double_eq_tol(a.lambda_2, (1 + 2 * sqrt(3)) / 5, 2e-3);
-    ck_assert_double_eq_tol(a.lambda_n, (1 - 2 * sqrt(3)) / 5, 2e-3);
-}
-END_TEST
 
 /* ---- does it converge? ---- */
 
@@ -423,7 +323,6 @@ START_TEST(what_must_converge_is_not_computed) {
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         ck_assert_msg(isnan(contraction(known[i])), "%s", known[i]);
 }
-END_TEST
 
 START_TEST(cycles_of_one_common_length_go_round_for_ever) {
     ck_assert_double_eq(contraction("{'nodes': 4, 'family': 'ring', 'weights': 'metropolis0'}"), 1);
@@ -437,7 +336,6 @@ START_TEST(cycles_of_one_common_length_go_round_for_ever) {
     ck_assert(isnan(contraction("{'nodes': 3, 'directed': true, 'edges': [[1, 0, 1], [0, 1, 0.5], "
                                 "[2, 1, 0.5], [0, 2, 1], [0, 0, 0], [1, 1, 0], [2, 2, 0]]}")));
 }
-END_TEST
 
 START_TEST(negative_weights_are_computed) {
     double rho = contraction("{'nodes': 3, 'edges': [[0, 0, 0.5], [0, 1, 0.6], [1, 0, 0.6], [0, 2, "
@@ -447,36 +345,7 @@ START_TEST(negative_weights_are_computed) {
                       "[0, 2, 0.1], [2, 0, 0.1], [1, 1, -0.1]]}");
     ck_assert(rho > 0 && rho < 1);
 }
-END_TEST
-
-START_TEST(negative_weights_are_said) {
-    sl_topology *t = parse("{'nodes': 9, 'family': 'star', 'weights': 'best-constant'}");
-    sl_stochasticity built = sl_topology_stochasticity(t), known;
-    ck_assert(built.symmetric && built.row && built.column && !built.nonnegative);
-    ck_assert(sl_stochasticity_closed_form(&known, sl_topology_description(t)));
-    ck_assert(known.symmetric && known.row && known.column && !known.nonnegative);
-    sl_topology_close(&t);
-    t = parse("{'nodes': 9, 'family': 'torus', 'weights': 'best-constant'}");
-    ck_assert(sl_topology_stochasticity(t).nonnegative);
-    ck_assert(sl_stochasticity_closed_form(&known, sl_topology_description(t)));
-    ck_assert(known.nonnegative);
-    sl_topology_close(&t);
-}
-END_TEST
 
 int main(void) {
-    Suite *suite = suite_create("spectrum");
-    ADD_TESTS(suite, "formulas", formulas_are_lapacks_eigenvalues,
-              circulants_are_searched_to_the_end, gaps_keep_their_digits_up_to_a_billion_nodes);
-    ADD_TESTS(suite, "dense", what_is_zero_to_rounding_is_zero, all_eigenvalues_come_in_order,
-              a_matrix_that_is_not_normal_can_shrink_later_than_its_eigenvalues_say);
-    ADD_TESTS(suite, "without symmetry", without_symmetry_iterations_find_what_lapack_finds,
-              what_averages_exactly_has_no_second_eigenvalue);
-    ADD_TESTS(suite, "iterations", iterations_find_what_lapack_finds, small_gaps_keep_their_digits,
-              slow_graphs_have_numpys_gaps, a_search_that_is_cut_short_says_how_far_it_came,
-              a_large_random_graph_converges_and_repeats_itself);
-    ADD_TESTS(suite, "contraction", what_must_converge_is_not_computed,
-              cycles_of_one_common_length_go_round_for_ever, negative_weights_are_computed,
-              negative_weights_are_said);
-    return run_suite(suite);
+    return run_tests("spectrum");
 }

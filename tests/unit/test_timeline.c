@@ -1,12 +1,6 @@
 /* test_timeline.c - predicted time against closed forms: messages told by hand, and those of the
  * simulator under every route. */
-#include <math.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-#include <zlib.h>
 
 #include "harness.h"
 #include "starling/sim.h"
@@ -94,7 +88,6 @@ START_TEST(a_pair_has_a_slower_link_of_its_own) {
                                   : 2 * lasts + LATENCY);
     }
 }
-END_TEST
 
 START_TEST(computing_alone_takes_its_time) {
     sl_timeline *t = open_timeline(2);
@@ -108,17 +101,6 @@ START_TEST(computing_alone_takes_its_time) {
     check_seconds(t, &(sl_platform){.compute_ms = 10, .speeds = (const double[]){1, 0.25}},
                   5 * 0.04);
 }
-END_TEST
-
-/* Two to one: the second copy of what arrives at the same time waits for the link in. */
-START_TEST(a_link_in_takes_one_message_after_the_other) {
-    sl_timeline *t = open_timeline(3);
-    send(t, 0, 1, 2, 1000);
-    send(t, 1, 1, 2, 500);
-    END_ROUND(t, 0, 0, 2);
-    check_seconds(t, &links, COMPUTE + LATENCY + 1500 * BYTE);
-}
-END_TEST
 
 /* In order of arrival, not of rank: the slow one's message does not hold the other one up. */
 START_TEST(a_link_in_takes_what_comes_first) {
@@ -130,17 +112,6 @@ START_TEST(a_link_in_takes_what_comes_first) {
     slow.speeds = (const double[]){0.5, 1, 1};
     check_seconds(t, &slow, 2 * COMPUTE + LATENCY + 1000 * BYTE);
 }
-END_TEST
-
-START_TEST(copies_leave_one_after_the_other) {
-    sl_timeline *t = open_timeline(4);
-    sl_timeline_send(t, 1, 1, 0, false, (const uint32_t[]){0, 2, 3}, 3);
-    sl_timeline_part(t, 600);
-    sl_timeline_part(t, 400);
-    END_ROUND(t, 2, 0, 2, 2);
-    check_seconds(t, &links, COMPUTE + LATENCY + 3 * 1000 * BYTE);
-}
-END_TEST
 
 START_TEST(an_old_model_leaves_before_the_gradient_is_there) {
     for (int overlaps = 0; overlaps < 2; overlaps++) {
@@ -153,7 +124,6 @@ START_TEST(an_old_model_leaves_before_the_gradient_is_there) {
         check_seconds(t, &links, 3 * (overlaps ? COMPUTE : COMPUTE + LATENCY + 2000 * BYTE));
     }
 }
-END_TEST
 
 /* A round whose message waits for its gradient, and one whose message does not. */
 START_TEST(rounds_of_one_run_may_differ) {
@@ -164,7 +134,6 @@ START_TEST(rounds_of_one_run_may_differ) {
     }
     check_seconds(t, &links, COMPUTE + LATENCY + 2 * 20000 * BYTE);
 }
-END_TEST
 
 /* Both links of one round: the neighbour that is ahead has sent its next message before this
  * round's last one is there. */
@@ -186,7 +155,6 @@ START_TEST(a_neighbour_that_is_ahead_waits_for_its_turn) {
     END_ROUND(t, 0, 0, 2);
     check_seconds(t, &instant, LATENCY + 4000 * BYTE);
 }
-END_TEST
 
 /* More distinct rounds than can be kept: the others are taken to be like the last one that was. */
 START_TEST(a_run_of_any_length_is_kept) {
@@ -206,44 +174,6 @@ START_TEST(a_run_of_any_length_is_kept) {
     ck_assert_double_eq_tol(one, COMPUTE + LATENCY + 2.0 * PEERS * BYTE, 1e-9);
     sl_timeline_close(&t);
     free(peers);
-}
-END_TEST
-
-/* What is damaged is refused, not believed: any byte of it may have any value. */
-START_TEST(a_damaged_file_is_refused_or_predicts) {
-    char path[] = "/tmp/starling-timeline-XXXXXX";
-    uint8_t whole[4096], torn[4096];
-    close(mkstemp(path));
-    sl_timeline *t = open_timeline(3), *read = NULL;
-    for (uint64_t r = 1; r <= 3; r++) {
-        send(t, 0, r, 1, (size_t)(100 * r));
-        send(t, 1, r, 2, 1000);
-        END_ROUND(t, 0, 1, 1);
-    }
-    ck_assert_int_eq(sl_timeline_write(t, path, NULL), 0);
-    gzFile file = gzopen(path, "rb");
-    const int bytes = gzread(file, whole, sizeof whole);
-    ck_assert(gzclose(file) == Z_OK && bytes > 0 && bytes < (int)sizeof whole);
-    int refused = 0, cases = 0;
-    for (int at = 0; at <= bytes; at++)
-        for (int value = 0; value < 256; value += 51, cases++) {
-            memcpy(torn, whole, (size_t)bytes);
-            torn[at] = (uint8_t)value; /* at the end: the last byte is missing */
-            file = gzopen(path, "wb1");
-            gzwrite(file, torn, (unsigned)(at < bytes ? bytes : bytes - 1));
-            ck_assert(gzclose(file) == Z_OK);
-            sl_error error;
-            if (sl_timeline_read(&read, path, &error) != 0) {
-                ck_assert_msg(strstr(error.text, path) != NULL, "%s", error.text);
-                refused++;
-            } else {
-                seconds_of(read, &links);
-                sl_timeline_close(&read);
-            }
-        }
-    ck_assert(refused > cases / 4);
-    sl_timeline_close(&t);
-    unlink(path);
 }
 
 /* Several rounds at once are as one by one. */
@@ -349,23 +279,13 @@ static const struct {
      12 * COMPUTE + 3 * 8 * (LATENCY + SHARD)},
 };
 
-START_TEST(runs_take_the_time_of_the_closed_form) {
+START_LOOP_TEST(runs_take_the_time_of_the_closed_form, sizeof closed_forms / sizeof *closed_forms) {
     sl_platform platform = links;
     platform.compute_ms = closed_forms[_i].compute_ms;
     check_seconds(
         simulate(closed_forms[_i].topology, closed_forms[_i].algorithm, closed_forms[_i].rounds),
         &platform, closed_forms[_i].expected);
 }
-END_TEST
-
-START_TEST(without_bandwidth_or_latency_links_take_no_time) {
-    sl_timeline *t = simulate(RING(8), "'d-psgd'", 5);
-    sl_platform fast = {.compute_ms = 7};
-    ck_assert_double_eq_tol(seconds_of(t, &fast), 5 * COMPUTE, TOLERANCE);
-    fast.latency_ms = LATENCY_MS;
-    check_seconds(t, &fast, 5 * (COMPUTE + LATENCY));
-}
-END_TEST
 
 /* What is told without a run is what the simulator tells: `round` of `algorithm` on n nodes. */
 static void compare_exchange(uint32_t nodes, const char *algorithm, uint64_t round) {
@@ -409,26 +329,6 @@ START_TEST(every_form_is_told_as_it_is_simulated) {
             compare_exchange(nodes, algorithm, 1);
         }
 }
-END_TEST
-
-START_TEST(servers_are_told_as_they_are_simulated) {
-    static const char *const ways[] = {
-        "{'name': 'parameter-server', 'server': %s}",
-        "{'name': 'parameter-server', 'server': %s, 'compressor': 'terngrad'}",
-        "{'name': 'parameter-server', 'server': %s, 'compressor': 'terngrad', 'directions': "
-        "'both'}",
-        "{'name': 'cd-sgd', 'server': %s, 'correction_period': 3}",
-    };
-    for (size_t w = 0; w < sizeof ways / sizeof *ways; w++)
-        for (int server = -1; server < 2; server++) {
-            char name[16], algorithm[192];
-            snprintf(name, sizeof name, server < 0 ? "'sharded'" : "%d", server);
-            snprintf(algorithm, sizeof algorithm, ways[w], name);
-            compare_exchange(5, algorithm, 1);
-        }
-    compare_exchange(6, "{'name': 'all-reduce', 'compressor': 'terngrad'}", 1);
-}
-END_TEST
 
 START_TEST(messages_along_edges_are_not_told) {
     sl_timeline *t = open_timeline(4);
@@ -442,133 +342,7 @@ START_TEST(messages_along_edges_are_not_told) {
     sl_experiment_close(&e);
     sl_timeline_close(&t);
 }
-END_TEST
-
-/* cd-sgd that sends every gradient whole moves parameter-server's bytes, but beside the gradients:
- * `rounds` - 1 exchanges after the first gradient. Its warm-up is parameter-server's rounds. */
-START_TEST(cd_sgd_takes_the_longer_of_gradient_and_exchange) {
-    static const char *const form =
-        "{'name': 'cd-sgd', 'server': 'sharded', 'correction_period': 1, 'warmup_rounds': %d}";
-    enum { ROUNDS = 9 };
-    const double shard = 4.0 * DIMENSION / 5 + HEADER,
-                 exchange = 4 * (LATENCY + shard * BYTE) + LATENCY + 4 * shard * BYTE;
-    sl_timeline *server =
-        simulate(RING(5), "{'name': 'parameter-server', 'server': 'sharded'}", ROUNDS);
-    for (int warm_up = 0; warm_up < ROUNDS; warm_up += 4) {
-        char algorithm[128];
-        snprintf(algorithm, sizeof algorithm, form, warm_up);
-        sl_timeline *late = simulate(RING(5), algorithm, ROUNDS);
-        for (double share = 0.1; share < 11; share *= 10) {
-            sl_platform platform = links;
-            platform.compute_ms = 1e3 * share * exchange;
-            const double gradient = share * exchange, serial = gradient + exchange,
-                         beside = fmax(gradient, exchange);
-            ck_assert_double_eq_tol(seconds_of(server, &platform), ROUNDS * serial, TOLERANCE);
-            ck_assert_double_eq_tol(seconds_of(late, &platform),
-                                    warm_up * serial + gradient + (ROUNDS - warm_up - 1) * beside,
-                                    TOLERANCE);
-        }
-        sl_timeline_close(&late);
-    }
-    sl_timeline_close(&server);
-}
-END_TEST
-
-/* One server: in the long run max(gradient, its link in and out) a round, and the other form
- * both. */
-START_TEST(cd_sgd_hides_the_gradient_behind_one_server) {
-    enum { ROUNDS = 101 };
-    const double exchange = 2 * LATENCY + 10 * DENSE_BYTES * BYTE; /* 46.64 ms: in, then out */
-    sl_timeline *server = simulate(RING(6), "{'name': 'parameter-server', 'server': 2}", ROUNDS);
-    sl_timeline *late = simulate(
-        RING(6), "{'name': 'cd-sgd', 'server': 2, 'correction_period': 1, 'warmup_rounds': 0}",
-        ROUNDS);
-    for (double compute = 1; compute <= 1000; compute *= 10) {
-        sl_platform platform = links;
-        platform.compute_ms = compute;
-        const double gradient = 1e-3 * compute, found = seconds_of(late, &platform),
-                     longer = fmax(gradient, exchange);
-        ck_assert_double_le(found, gradient + (ROUNDS - 1) * longer + TOLERANCE);
-        ck_assert_double_ge(found, ROUNDS * gradient - TOLERANCE);
-        ck_assert_double_le(found, seconds_of(server, &platform));
-    }
-    sl_timeline_close(&server);
-    sl_timeline_close(&late);
-}
-END_TEST
-
-/* top-k of 1 %: ten entries. */
-START_TEST(compressed_messages_take_less) {
-    const char *choco = "{'name': 'choco-sgd', 'compressor': {'name': 'top-k', 'fraction': 0.01}}";
-    sl_timeline *t = simulate(RING(8), choco, 5);
-    sl_platform narrow = {.bandwidth_mbit = 8e-3, .compute_ms = 0}; /* a byte a millisecond */
-    double bytes = seconds_of(t, &narrow) / (5 * 2 * 1e-3) - HEADER;
-    ck_assert_double_gt(bytes, 10 * 4);
-    ck_assert_double_lt(bytes, 10 * 8);
-    sl_timeline_close(&t);
-}
-END_TEST
-
-/* The last node to hear of a slow one: within k rounds k hops; in the long run all are as slow as
- * it. */
-START_TEST(a_slow_node_holds_all_up) {
-    double speeds[8] = {1, 1, 1, 1, 0.1, 1, 1, 1};
-    sl_platform uneven = {.compute_ms = 7, .speeds = speeds};
-    sl_timeline *t = simulate(RING(8), "'d-psgd'", 30);
-    check_seconds(t, &uneven, 30 * 10 * COMPUTE);
-    uneven.latency_ms = LATENCY_MS;
-    uneven.bandwidth_mbit = MBIT;
-    t = simulate(RING(8), "'d-psgd'", 30);
-    double seconds = seconds_of(t, &uneven),
-           round = 10 * COMPUTE + LATENCY + 2 * DENSE_BYTES * BYTE;
-    ck_assert_double_gt(seconds, 29 * (10 * COMPUTE + 2 * DENSE_BYTES * BYTE));
-    ck_assert_double_lt(seconds, 31 * round);
-    sl_timeline_close(&t);
-}
-END_TEST
-
-START_TEST(every_route_and_form_ends) {
-    static const struct {
-        const char *topology, *algorithm;
-    } cases[] = {
-        {"{'nodes': 8, 'family': 'one-peer-exponential'}", "'sgp'"},
-        {"{'nodes': 6, 'family': 'star'}",
-         "{'name': 'd-psgd', 'variant': 'combine-while-adapt', 'local_steps': 3}"},
-        {RING(6), "{'name': 'choco-sgd', 'variant': 'mix-then-compress', 'compressor': 'top-k'}"},
-        {RING(6), "'gradient-tracking'"},
-        {RING(6), "{'name': 'double-squeeze', 'server': 'sharded', 'compressor': 'scaled-sign'}"},
-        {RING(6), "{'name': 'cd-sgd', 'threshold': 0.01}"},
-        {"{'nodes': 2, 'family': 'path'}", "'all-reduce'"},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        sl_timeline *t = simulate(cases[i].topology, cases[i].algorithm, 20);
-        double before = 0;
-        sl_platform platform = {.compute_ms = 1, .latency_ms = 1};
-        for (platform.bandwidth_mbit = 1e6; platform.bandwidth_mbit > 1e-3;
-             platform.bandwidth_mbit /= 10) {
-            double seconds = seconds_of(t, &platform);
-            ck_assert_msg(isfinite(seconds) && seconds > before && seconds >= 20e-3, "%s: %g s",
-                          cases[i].algorithm, seconds);
-            before = seconds;
-        }
-        sl_timeline_close(&t);
-    }
-}
-END_TEST
 
 int main(void) {
-    Suite *suite = suite_create("timeline");
-    ADD_TESTS(suite, "told by hand", a_pair_has_a_slower_link_of_its_own,
-              computing_alone_takes_its_time, a_link_in_takes_one_message_after_the_other,
-              a_link_in_takes_what_comes_first, copies_leave_one_after_the_other,
-              an_old_model_leaves_before_the_gradient_is_there, rounds_of_one_run_may_differ,
-              a_neighbour_that_is_ahead_waits_for_its_turn, a_run_of_any_length_is_kept);
-    add_loop(suite, runs_take_the_time_of_the_closed_form, 0,
-             sizeof closed_forms / sizeof *closed_forms);
-    ADD_TESTS(suite, "told by the simulator", without_bandwidth_or_latency_links_take_no_time,
-              every_form_is_told_as_it_is_simulated, servers_are_told_as_they_are_simulated,
-              messages_along_edges_are_not_told, cd_sgd_takes_the_longer_of_gradient_and_exchange,
-              cd_sgd_hides_the_gradient_behind_one_server, compressed_messages_take_less,
-              a_slow_node_holds_all_up, every_route_and_form_ends);
-    return run_suite(suite);
+    return run_tests("timeline");
 }

@@ -1,9 +1,5 @@
 /* test_topology.c - files, schedules, weights that are listed, the window, and what each mistake is
  * told; test_families.c has the families. */
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "../reference/spectral.h"
 #include "starling/analysis.h"
 #include "starling/rng.h"
@@ -32,7 +28,6 @@ START_TEST(spectra_of_irregular_graphs_are_numpys) {
     for (size_t i = 0; i < sizeof spectra / sizeof *spectra; i++)
         expect_spectrum(spectra[i].json, spectra[i].lambda_2, spectra[i].lambda_n);
 }
-END_TEST
 
 START_TEST(a_directed_ring_has_the_second_largest_modulus) {
     sl_topology_report r = analyse("{'nodes': 4, 'directed': true, 'edges': "
@@ -42,7 +37,6 @@ START_TEST(a_directed_ring_has_the_second_largest_modulus) {
               r.stochastic.column);
     ck_assert(r.edges == 4 && r.degree_min == 1 && r.degree_max == 1);
 }
-END_TEST
 
 START_TEST(a_report_counts_edges_and_one_node_agrees_with_itself) {
     sl_topology_report r = analyse("{'nodes': 1, 'family': 'ring'}");
@@ -51,7 +45,6 @@ START_TEST(a_report_counts_edges_and_one_node_agrees_with_itself) {
     r = analyse("{'nodes': 8, 'family': 'star'}");
     ck_assert(r.edges == 7 && r.degree_min == 1 && r.degree_max == 7 && r.connected);
 }
-END_TEST
 
 /* ---- shapes ---- */
 
@@ -73,7 +66,6 @@ START_TEST(rows_of_a_schedule_follow_the_round) {
     ck_assert(peers[0] == 1 && peers[1] == 2 && peers[2] == 4 && peers[3] == 5);
     sl_topology_close(&t);
 }
-END_TEST
 
 START_TEST(listed_weights_are_taken_and_self_weights_completed) {
     sl_topology *t = parse("{'nodes': 3, 'edges': [[0,1,0.5],[1,0,0.5],[1,2,0.25],[2,1,0.25]]}");
@@ -94,7 +86,6 @@ START_TEST(listed_weights_are_taken_and_self_weights_completed) {
     ck_assert(sl_topology_stochasticity(t).column && !sl_topology_stochasticity(t).row);
     sl_topology_close(&t);
 }
-END_TEST
 
 /* ---- properties ---- */
 
@@ -119,57 +110,6 @@ START_TEST(a_topology_comes_back_from_its_json) {
         sl_topology_close(&back);
     }
 }
-END_TEST
-
-/* ---- the window: no legal order of events lets a message come further ahead than it says ---- */
-
-static uint32_t widest_lead(const char *json, uint32_t rounds) {
-    sl_topology *t = parse(json);
-    uint32_t n = sl_topology_nodes(t), widest = 0;
-    for (uint32_t slow = 0; slow < n; slow++) { /* `slow` never ends its first round; everybody else
-                                                   runs as far as the rules allow */
-        uint32_t done[64] = {0};
-        for (bool moved = true; moved;) {
-            moved = false;
-            for (uint32_t i = 0; i < n; i++) {
-                if (i == slow || done[i] == rounds)
-                    continue;
-                sl_row row = sl_topology_in(t, done[i] + 1, i);
-                bool ready = true;
-                for (uint32_t e = 0; e < row.count; e++)
-                    ready =
-                        ready && done[row.peers[e]] >= done[i]; /* has published the same round */
-                done[i] += ready;
-                moved = moved || ready;
-            }
-        }
-        for (uint32_t i = 0; i < n; i++)
-            for (uint64_t round = 1; round <= done[i] + 1u; round++) {
-                sl_row out = sl_topology_out(t, round, i);
-                for (uint32_t e = 0; e < out.count; e++)
-                    if (out.peers[e] == slow && round > widest)
-                        widest = (uint32_t)round;
-            }
-    }
-    ck_assert_msg(widest <= sl_topology_window(t), "%s: a message of %u rounds at once, window %u",
-                  json, widest, sl_topology_window(t));
-    uint32_t window = sl_topology_window(t);
-    sl_topology_close(&t);
-    return window;
-}
-
-START_TEST(the_window_covers_every_legal_lead) {
-    ck_assert_uint_eq(widest_lead("{'nodes': 8, 'family': 'ring'}", 40), 2);
-    ck_assert_uint_le(widest_lead("{'nodes': 8, 'family': 'one-peer-exponential'}", 40), 7);
-    ck_assert_uint_le(widest_lead("{'nodes': 16, 'family': 'one-peer-exponential'}", 40), 9);
-    ck_assert_uint_le(widest_lead("{'nodes': 6, 'family': 'one-peer-exponential'}", 40), 7);
-    ck_assert_uint_eq(
-        widest_lead("{'nodes': 5, 'directed': true, 'edges': [[0,1],[1,2],[2,3],[3,4],[4,0]]}", 40),
-        5);
-    widest_lead("{'nodes': 4, 'schedule': [{'edges': [[0,1],[2,3]]}, {'edges': [[1,2],[3,0]]}]}",
-                40);
-}
-END_TEST
 
 /* ---- mistakes ---- */
 
@@ -303,7 +243,8 @@ static const struct {
     {{.1 / 3, 0, .4, 2.9 / 3, .7, 0, 0, .3, .6}, false, true, false},
 };
 
-START_TEST(weights_that_were_rounded_sum_to_1) {
+START_LOOP_TEST(weights_that_were_rounded_sum_to_1,
+                sizeof rounded_matrices / sizeof *rounded_matrices) {
     char text[256];
     for (int form = 0; form < 4; form++) {
         sl_topology *t = parse_matrix(rounded_matrices[_i].w, form / 2, form % 2);
@@ -326,7 +267,6 @@ START_TEST(weights_that_were_rounded_sum_to_1) {
         sl_topology_close(&t);
     }
 }
-END_TEST
 
 /* Nothing that is right changes, whatever its last digits are; nothing beyond rounding passes. */
 START_TEST(weights_that_were_not_rounded_stay) {
@@ -343,7 +283,6 @@ START_TEST(weights_that_were_not_rounded_stay) {
     expect_refusal("{'nodes': 2, 'edges': [[0,1,0.75],[1,0,0.75],[0,0,0.250005],[1,1,0.250005]]}",
                    "within 1e-06 for each weight; leave the self-weights");
 }
-END_TEST
 
 START_TEST(every_mistake_is_named) {
     for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++)
@@ -352,19 +291,7 @@ START_TEST(every_mistake_is_named) {
     ck_assert_int_eq(sl_topology_load(&t, "/nowhere/ring.json", &error), SL_EFILE);
     ck_assert_str_eq(error.text, "/nowhere/ring.json: No such file or directory");
 }
-END_TEST
 
 int main(void) {
-    Suite *suite = suite_create("topology");
-    ADD_TESTS(suite, "spectra", spectra_of_irregular_graphs_are_numpys,
-              a_directed_ring_has_the_second_largest_modulus,
-              a_report_counts_edges_and_one_node_agrees_with_itself);
-    ADD_TESTS(suite, "shapes", rows_of_a_schedule_follow_the_round,
-              listed_weights_are_taken_and_self_weights_completed);
-    ADD_TESTS(suite, "properties", a_topology_comes_back_from_its_json,
-              the_window_covers_every_legal_lead);
-    ADD_TESTS(suite, "mistakes", every_mistake_is_named, weights_that_were_not_rounded_stay);
-    add_loop(suite, weights_that_were_rounded_sum_to_1, 0,
-             sizeof rounded_matrices / sizeof *rounded_matrices);
-    return run_suite(suite);
+    return run_tests("topology");
 }
