@@ -90,7 +90,6 @@ START_TEST(who_has_not_opened_an_exchange_gets_the_first_parts) {
     meet(open_late);
     check_end();
 }
-END_TEST
 
 static void open_by_data(peer *p) {
     begin(p);
@@ -107,7 +106,6 @@ START_TEST(data_of_an_exchange_opens_it) {
     meet(open_by_data);
     check_end();
 }
-END_TEST
 
 /* Whoever waits for this agent need not wait for its gradient. */
 static void hear_of_the_end(peer *p) {
@@ -127,7 +125,6 @@ START_TEST(an_exchange_is_open_when_the_one_before_is_over) {
     meet(hear_of_the_end);
     check_end();
 }
-END_TEST
 
 static void come_back(peer *p) {
     begin(p);
@@ -148,15 +145,10 @@ START_TEST(who_comes_back_hears_what_did_not_come) {
     meet(come_back);
     check_end();
 }
-END_TEST
 
 int main(void) {
     reconnect_s = 60;
     window_chunks = 8;
     topology = "{\"nodes\": 2, \"schedule\": [{\"edges\": [[0, 1]]}, {\"edges\": [[0, 1]]}]}";
-    Suite *suite = suite_create("early");
-    ADD_TESTS(suite, "opens", who_has_not_opened_an_exchange_gets_the_first_parts,
-              data_of_an_exchange_opens_it, an_exchange_is_open_when_the_one_before_is_over,
-              who_comes_back_hears_what_did_not_come);
-    return run_suite(suite);
+    return run_tests("early");
 }

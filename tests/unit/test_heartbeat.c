@@ -43,52 +43,6 @@ START_TEST(who_is_waited_for_and_waits_for_nobody_is_the_root) {
     ck_assert_uint_eq(agent_says.own.round, 1);
 }
 
-/* Until long after the agent has heard of it. */
-static void wait_for_the_agent(peer *p) {
-    peer_begin(p);
-    agent_says = (sl_heartbeat){0};
-    while (!p->down && agent_says.own.still_s < 1.5)
-        say(p, 0, (sl_agent_view){0, SL_AGENT_COMPUTES, 1, 50});
-    progress = sl_agent_progress_read(agent);
-    sl_agent_stop(agent);
-}
-
-START_TEST(words_that_lead_back_name_nobody) {
-    meet(wait_for_the_agent);
-    ck_assert_uint_eq(agent_says.waits_for, 1);
-    ck_assert(!sl_heartbeat_knows_root(&agent_says));
-    ck_assert(!progress.waits);
-    ck_assert_str_eq(progress.waits_for, "edge 1->0, round 1: part 0 of 1 has not come");
-}
-
-static void fall_silent(peer *p) {
-    peer_begin(p);
-    while (!p->down && !seen(SL_AGENT_SILENT))
-        usleep(10000);
-    sl_agent_stop(agent);
-}
-
-START_TEST(who_says_nothing_is_silent) {
-    meet(fall_silent);
-    ck_assert_int_eq(progress.root.doing, SL_AGENT_SILENT);
-    ck_assert_uint_eq(progress.root.rank, 1);
-    ck_assert_double_ge(progress.root.still_s, 1);
-}
-
-static void stay_away(peer *p) {
-    for (int i = 0; i < 1000 && !seen(SL_AGENT_AWAY); i++)
-        usleep(10000);
-    sl_agent_stop(agent);
-}
-
-START_TEST(who_has_not_come_is_away) {
-    meet(stay_away);
-    ck_assert_int_eq(progress.own.doing, SL_AGENT_CONNECTS);
-    ck_assert_int_eq(progress.root.doing, SL_AGENT_AWAY);
-    ck_assert_uint_eq(progress.root.rank, 1);
-    ck_assert_str_eq(progress.waits_for, "agents to come up: 1");
-}
-
 /* ---- what it is told ---- */
 
 /* The rest is seconds. */

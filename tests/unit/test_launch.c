@@ -293,30 +293,6 @@ START_TEST(certificates_need_a_roster_with_one_for_each_rank) {
     ck_assert_int_eq(find((variables){NULL}, 2, s), SL_EINVAL);
 }
 
-static void count_notice(void *context, const char *text) {
-    ck_assert_msg(strstr(text, "waiting for the address of host 'no-such") != NULL, "%s", text);
-    ++*(int *)context;
-}
-
-START_TEST(who_waits_for_a_name_says_so) {
-    int notices = 0;
-    sl_lookup lookup = {.host = "no-such-host.invalid", .may_come = true};
-    const sl_lookup_wait wait = {
-        .timeout_s = 5.5, .stop_fd = -1, .notice = count_notice, .context = &notices};
-    ck_assert_int_eq(sl_lookup_all(&lookup, 1, &wait, &error), SL_ENET);
-    ck_assert_int_ge(notices, 1);
-}
-
-/* Its names may belong to processes that are not there yet. */
-START_TEST(unknown_names_of_a_pattern_are_waited_for) {
-    sl_roster *roster = NULL;
-    ck_assert_int_eq(sl_roster_find(&roster, "no-such-host-{rank}.invalid:1", 2, 0, 1, &error), 0);
-    ck_assert_int_eq(sl_roster_resolve(roster, 0.2, NULL, &error), SL_ENET);
-    ck_assert_msg(strstr(error.text, "no-such-host-0.invalid") != NULL, "%s", error.text);
-    ck_assert_msg(strstr(error.text, "within 0.2 s") != NULL, "%s", error.text);
-    sl_roster_close(&roster);
-}
-
 /* A host's own name may be 127.0.1.1 on itself: there all its ranks are, and listen everywhere. */
 START_TEST(the_own_host_may_be_loopback) {
     const char *text = "localhost:1\nlocalhost:2\n192.0.2.1:1\n";

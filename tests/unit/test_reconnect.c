@@ -1,6 +1,6 @@
 /* test_reconnect.c - transcripts: the connection between a real agent and its peer breaks, and the
  * peer comes back (docs/reliability.md). The agent's numbers are 1, 2, 2.5 and 2.75 whatever
- * happens. */
+ * happens. tests/world/fault_world.c has breaks at any moment. */
 #include "frame_peer.h"
 
 static bool is_direct;
@@ -67,21 +67,6 @@ static void check_end(void) {
     ck_assert_float_eq_tol(last_model[0], 2.75f, 1e-6f);
 }
 
-/* The agent has mixed what it sent, and so overwritten it: its parts are sent again as they were.
- */
-static void lose_what_was_sent(peer *p) {
-    start(p);
-    frames_come = data_come = 0; /* says so in the header */
-    send_data(p, 1);
-    ck_assert(poll_until(p, NULL, 3));
-    peer_close(p);
-    come(p, 1, 0);
-    ck_assert(poll_until(p, NULL, 3));
-    ck_assert_uint_eq(agent_stands.received, 1);
-    ck_assert_uint_eq(data_come, 2);
-    finish(p, 2);
-}
-
 /* Nothing is copied there: a part is overwritten when it is known to have come. */
 static void lose_what_was_sent_from_a_gpu(peer *p) {
     start(p);
@@ -102,15 +87,6 @@ START_TEST(a_gpu_sends_again_what_did_not_come) {
     check_end();
 }
 
-static void lose_what_comes(peer *p) {
-    start(p);
-    peer_close(p);
-    come(p, 1, 1); /* the agent's first part came, nothing of this side's did */
-    ck_assert(poll_until(p, NULL, 1));
-    ck_assert_uint_eq(agent_stands.received, 0);
-    finish(p, 1);
-}
-
 static void send_of_no_view(peer *p) {
     uint8_t frame[SL_FRAME_HEADER_BYTES];
     start(p);
@@ -123,33 +99,6 @@ static void send_of_no_view(peer *p) {
     ck_assert(poll_until(p, NULL, 1));
     ck_assert_uint_eq(agent_stands.received, 0); /* that frame does not count */
     finish(p, 1);
-}
-
-static void break_before_hello(peer *p) {
-    start(p);
-    peer_close(p);
-    *p = (peer){0};
-    greet_properly(p);
-    peer_close(p);
-    *p = (peer){0};
-    peer_connect(p, sl_agent_port(agent), "starling", 1);
-    peer_close(p);
-    come(p, 1, 1);
-    finish(p, 1);
-}
-
-static void break_in_bye(peer *p) {
-    start(p);
-    for (uint64_t exchange = 1; exchange <= ROUNDS; exchange++)
-        send_data(p, exchange);
-    ck_assert(poll_until(p, NULL, 1 + ROUNDS + 1)); /* HELLO, its parts, BYE */
-    peer_close(p);
-    come(p, 1, ROUNDS);
-    ck_assert(poll_until(p, NULL, 2)); /* HELLO, BYE */
-    sl_frame frame;
-    ck_assert_ptr_null(sl_frame_decode(&frame, p->last, p->last_bytes, sizeof p->last, false));
-    ck_assert_int_eq(frame.type, SL_FRAME_BYE);
-    say_bye(p);
 }
 
 /* The agent does not know yet that the first connection is of no use. */
@@ -196,10 +145,7 @@ static void be_another_process(peer *p) {
 
 /* ---- each of these ends well ---- */
 
-static const meeting breaks[] = {
-    lose_what_was_sent,   lose_what_comes,    break_before_hello, break_in_bye,
-    replace_a_connection, be_another_process, send_of_no_view,
-};
+static const meeting breaks[] = {replace_a_connection, be_another_process, send_of_no_view};
 
 START_LOOP_TEST(a_run_goes_on_behind_a_break, sizeof breaks / sizeof *breaks) {
     meet(breaks[_i]);

@@ -113,19 +113,6 @@ START_TEST(weights_that_are_named_stay) {
         1 / 3.0);
 }
 
-START_TEST(while_adapting_mix_is_the_overlap) {
-    options.overlap = 1;
-    world->form = "begin";
-    simulate(world);
-    *other = (scene){.experiment = ring, .form = "mix", .rounds = 3};
-    const char *set[] = {"algorithm.variant=combine-while-adapt"};
-    set_options(set, 1);
-    simulate(other);
-    for (int r = 0; r < N; r++)
-        for (int i = 0; i < D; i++)
-            ck_assert_double_eq_tol(world->x[r][i], other->x[r][i], 1e-5);
-}
-
 START_TEST(an_average_is_the_mean_of_all_with_the_same_bits) {
     world->form = "mix";
     simulate(world);
@@ -141,47 +128,6 @@ START_TEST(an_average_is_the_mean_of_all_with_the_same_bits) {
             square += pow(world->x[r][i] - mean, 2);
     }
     ck_assert_double_eq_tol(world->distance[2], sqrt(square / N), 1e-4);
-}
-
-/* Rank 1 hears by no data of rank 0's rounds that it is needed for. The seeds of session_world have
- * other topologies, and peers that overlap. */
-START_TEST(agents_of_unequal_rounds_have_the_bits_of_the_simulation) {
-    world->experiment =
-        "{\"algorithm\": \"sgp\", \"topology\": {\"nodes\": 4, \"directed\": true, \"weights\": "
-        "\"push-sum\", \"schedule\": [{\"edges\": [[0, 1]]}, {\"edges\": [[1, 2]]}, "
-        "{\"edges\": [[2, 3], [0, 2]]}, {\"edges\": [[3, 0]]}]}}";
-    world->rounds = 5;
-    world->more_rounds = true;
-    simulate(world);
-    *other = *world;
-    memset(other->x, 0, sizeof other->x);
-    memset(other->average, 0, sizeof other->average);
-    run_as_agents(N, train, other);
-    ck_assert_mem_eq(other->x, world->x, sizeof world->x);
-    ck_assert_mem_eq(other->average, world->average, sizeof world->average);
-    ck_assert_mem_eq(other->distance, world->distance, sizeof world->distance);
-}
-
-/* ---- same_start ---- */
-
-static int start_only(void *context, const sl_session_options *o, sl_error *e) {
-    scene *w = context;
-    sl_session *s;
-    descent_fill(w->x[o->rank], D, o->rank);
-    const int result = peer_start(&s, ring, D, w->x[o->rank], o, e);
-    return end_session(s, result, e);
-}
-
-START_TEST(same_start_gives_all_the_x_of_rank_0) {
-    float first[D];
-    descent_fill(first, D, 0);
-    options.same_start = 1;
-    run_simulated(ring, N, start_only, world);
-    for (int r = 0; r < N; r++)
-        ck_assert_mem_eq(world->x[r], first, sizeof first);
-    run_agents(threads, N, start_only, other, &options);
-    for (int r = 0; r < N; r++)
-        ck_assert_mem_eq(other->x[r], first, sizeof first);
 }
 
 /* ---- join ---- */
@@ -401,51 +347,6 @@ START_TEST(status_says_who_has_not_come) {
 
 START_TEST(status_tells_round_edges_and_bytes) {
     run_both(ring, N, look, world);
-}
-
-/* Rank 0 takes its time, until rank 2, which is no neighbour of it, knows for whom it waits. */
-static sl_session *distant;
-static atomic_bool known;
-static char wanted[64];
-
-static int ask_status(void *context) {
-    sl_session_report r = {.size = sizeof r};
-    if (sl_session_status(distant, &r, NULL) == 0 && strstr(r.waits_for, wanted) != NULL)
-        atomic_store(&known, true);
-    return 0;
-}
-
-static int wait_for_rank_0(void *context, const sl_session_options *o, sl_error *e) {
-    scene *w = context;
-    float *x = w->x[o->rank];
-    sl_session_options own = *o;
-    sl_session *s;
-    if (o->rank == 2)
-        own.waiting = ask_status;
-    int result = sl_session_join(&s, ring, D, &own, e);
-    if (o->rank == 2)
-        distant = s;
-    THEN(result, sl_session_start(s, x, e));
-    for (int i = 0; i < 6000 && o->rank == 0 && !atomic_load(&known); i++)
-        usleep(10000);
-    for (int i = 0; i < w->rounds && result == 0; i++)
-        result = sl_session_mix(s, x, e);
-    THEN(result, sl_session_average(s, x, w->average[o->rank], NULL, e));
-    return end_session(s, result, e);
-}
-
-static void find_rank_0(int rounds) {
-    world->rounds = rounds;
-    atomic_store(&known, false);
-    run_as_agents(N, wait_for_rank_0, world);
-    ck_assert(atomic_load(&known));
-}
-
-START_TEST(status_names_who_is_at_the_end_of_a_wait) {
-    strcpy(wanted, "has not come; agent 0 computes round 1 since ");
-    find_rank_0(3);
-    strcpy(wanted, "to average: 0; agent 0 computes round 1 since ");
-    find_rank_0(0);
 }
 
 int main(void) {

@@ -230,76 +230,6 @@ START_LOOP_TEST(agents_have_the_bits_of_the_cpu, FORMS) {
     expect_cpu_bits();
 }
 
-START_LOOP_TEST(a_simulation_has_the_bits_of_the_cpu, FORMS) {
-    take_form(_i);
-    simulate(gpu);
-    expect_cpu_bits();
-}
-
-START_TEST(pieces_on_the_host_have_the_same_bits) {
-    take_form(1);
-    gpu->on_gpu = false;
-    simulate(gpu);
-    expect_cpu_bits();
-}
-
-/* ---- saving ---- */
-
-static void *states[N];
-static uint64_t state_bytes[N];
-static float saved_x[N][D];
-
-static int save(sl_session *s, const caller *c, int64_t rank, sl_error *e) {
-    int result = sl_session_save(s, c->x, NULL, &state_bytes[rank], e);
-    if (result == 0)
-        states[rank] = malloc(state_bytes[rank]);
-    return result != 0 ? result : sl_session_save(s, c->x, states[rank], &state_bytes[rank], e);
-}
-
-/* Two rounds, a state, and two more; the second time only these. */
-static int stop_and_go_on(void *context, const sl_session_options *o, sl_error *e) {
-    scene *w = context;
-    const int64_t rank = o->rank;
-    const bool again = states[rank] != NULL;
-    sl_session *s;
-    int result = sl_session_join(&s, w->experiment, D, o, e);
-    if (result != 0)
-        return result;
-    caller c = open_caller(w, rank);
-    sl_session_stream(s, c.stream, e);
-    write_x(w, &c, again ? saved_x[rank] : w->start[rank]);
-    if (again)
-        result = sl_session_load(s, states[rank], state_bytes[rank], e);
-    THEN(result, sl_session_start(s, c.x, e));
-    for (int k = again ? 2 : 0; k < 4 && result == 0; k++) {
-        if (k == 2 && !again) {
-            read_x(w, &c, saved_x[rank]);
-            result = save(s, &c, rank, e);
-        }
-        THEN(result, one_round(s, w, &c, rank, e));
-    }
-    read_x(w, &c, w->x[rank]);
-    result = end_session(s, result, e);
-    close_caller(w, &c);
-    return result;
-}
-
-START_TEST(a_saved_session_goes_on) {
-    const char *set[] = {"device=cuda:0", "algorithm.variant=combine-while-adapt"};
-    set_options(set, 2);
-    cpu->on_gpu = true;
-    *gpu = *cpu;
-    for (int i = 0; i < 2; i++) {
-        scene *w = i == 0 ? cpu : gpu;
-        run_agents(threads, N, stop_and_go_on, w, &options);
-        for (int r = 0; r < N; r++)
-            ck_assert_msg(threads[r].result == 0, "%d: %s", r, threads[r].error.text);
-    }
-    ck_assert_mem_eq(gpu->x, cpu->x, sizeof cpu->x);
-    for (int r = 0; r < N; r++)
-        free(states[r]);
-}
-
 /* ---- what is refused ---- */
 
 static const char alone[] = "{\"topology\": {\"nodes\": 1, \"family\": \"complete\"}, "
@@ -316,14 +246,6 @@ static int try_start(const char *experiment, float *x) {
     return result;
 }
 
-START_TEST(memory_of_the_host_is_refused) {
-    static float x[D];
-    ck_assert_int_eq(try_start(alone, x), SL_EINVAL);
-    ck_assert_str_eq(error.text,
-                     "start: x is memory of the host, and device is \"cuda:0\"; it must "
-                     "be memory there");
-}
-
 START_TEST(a_number_that_is_not_finite_is_named) {
     float x[D] = {0};
     caller c = open_caller(&(scene){.on_gpu = true}, 0);
@@ -332,45 +254,6 @@ START_TEST(a_number_that_is_not_finite_is_named) {
     vec->fence(NULL);
     ck_assert_int_eq(try_start(alone, c.x), SL_EDIVERGED);
     ck_assert_msg(strstr(error.text, "x is inf at element 1500") != NULL, "%s", error.text);
-}
-
-static int change_while_mixing(void *context, const sl_session_options *o, sl_error *e) {
-    scene *w = context;
-    sl_session *s = NULL;
-    caller c = open_caller(w, o->rank);
-    int result = sl_session_join(&s, w->experiment, D, o, e);
-    if (result == 0 && w->on_gpu)
-        result = sl_session_stream(s, c.stream, e);
-    write_x(w, &c, w->start[o->rank]);
-    THEN(result, sl_session_start(s, c.x, e));
-    THEN(result, sl_session_begin(s, c.x, e));
-    write_x(w, &c, w->start[(o->rank + 1) % N]);
-    THEN(result, sl_session_end(s, c.x, e));
-    read_x(w, &c, w->x[o->rank]);
-    result = end_session(s, result, e);
-    close_caller(w, &c);
-    return result;
-}
-
-START_TEST(a_borrowed_x_that_changes_is_found) {
-    cpu->on_gpu = cpu->overlaps = true;
-    sl_session_options o = options_of(cpu);
-    o.borrow = 1;
-    run_agents(threads, N, change_while_mixing, cpu, &o);
-    bool found = false;
-    for (int r = 0; r < N; r++)
-        found = found || strstr(threads[r].error.text, "was changed between begin and end");
-    ck_assert(found);
-}
-
-/* What the stream does to x while it is mixed stays. */
-START_TEST(an_x_that_changes_keeps_its_change) {
-    cpu->overlaps = true;
-    *gpu = *cpu;
-    gpu->on_gpu = true;
-    run_peers(cpu, change_while_mixing);
-    run_peers(gpu, change_while_mixing);
-    ck_assert_mem_eq(cpu->x, gpu->x, sizeof cpu->x);
 }
 
 START_TEST(a_session_on_the_cpu_has_no_stream) {
@@ -382,43 +265,6 @@ START_TEST(a_session_on_the_cpu_has_no_stream) {
     ck_assert_str_eq(error.text, "stream: device is \"cpu\", which has none; x on a GPU needs "
                                  "device \"cuda:N\" in the experiment");
     sl_session_abort(&s, NULL);
-}
-
-START_TEST(pieces_that_cannot_be_are_refused) {
-    static float host[D];
-    float *pieces[2] = {host, NULL};
-    const sl_session_options o = options_of(&(scene){.on_gpu = true, .in_pieces = true});
-    sl_session *s;
-    caller c = open_caller(&(scene){.on_gpu = true}, 0);
-    options.tensors = o.tensors;
-    options.tensor_count = o.tensor_count;
-    options.rank = 0;
-    ck_assert_int_eq(sl_session_join(&s, alone, D, &options, &error), 0);
-    ck_assert_int_eq(sl_session_start(s, NULL, &error), SL_EINVAL);
-    ck_assert_str_eq(error.text, "start: x is NULL");
-    ck_assert_int_eq(sl_session_place(s, pieces, &error), SL_EINVAL);
-    ck_assert_str_eq(error.text, "place: tensor 0 of 2 is memory of the host, and device is "
-                                 "\"cuda:0\"; it must be memory there");
-    pieces[0] = c.x;
-    ck_assert_int_eq(sl_session_place(s, pieces, &error), SL_EINVAL);
-    ck_assert_str_eq(error.text, "place: tensor 1 of 2 is NULL");
-    pieces[1] = c.x + FIRST;
-    ck_assert_int_eq(sl_session_place(s, NULL, &error), SL_EINVAL);
-    ck_assert_int_eq(sl_session_place(s, pieces, &error), 0);
-    ck_assert_int_eq(sl_session_start(s, NULL, &error), 0);
-    ck_assert_int_eq(sl_session_offer(s, NULL, &error), 0);
-    ck_assert_int_eq(sl_session_end(s, NULL, &error), 0);
-    ck_assert_int_eq(sl_session_leave(&s, &error), 0);
-    close_caller(&(scene){.on_gpu = true}, &c);
-}
-
-START_TEST(auto_says_too_little) {
-    static float x[D];
-    const char *set[] = {"device=auto"};
-    set_options(set, 1);
-    ck_assert_int_eq(try_start(alone, x), SL_EINVAL);
-    ck_assert_msg(strstr(error.text, "device: \"auto\" is not allowed in a session") != NULL, "%s",
-                  error.text);
 }
 
 /* ---- a device that fails ---- */

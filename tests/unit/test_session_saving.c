@@ -277,50 +277,6 @@ START_TEST(a_damaged_state_is_refused) {
     sl_session_abort(&s, NULL);
 }
 
-static void expect(int result, const char *text, const sl_error *e) {
-    ck_assert_int_eq(result, SL_EINVAL);
-    ck_assert_msg(strstr(e->text, text) != NULL, "%s: %s", text, e->text);
-}
-
-static int misuse(void *context, const sl_session_options *o, sl_error *e) {
-    scene *w = context;
-    float *x = w->x[o->rank], other[D] = {0};
-    uint64_t bytes = 5;
-    sl_session *s;
-    ck_assert_int_eq(sl_session_join(&s, w->experiment, D, o, e), 0);
-    expect(sl_session_save(s, x, NULL, &bytes, e), "save: start comes first", e);
-    ck_assert_int_eq(sl_session_load(s, w->state[o->rank], w->bytes[o->rank], e), 0);
-    expect(sl_session_start(s, other, e), "restore your parameters first", e);
-    ck_assert_int_eq(sl_session_start(s, x, e), 0);
-    expect(sl_session_load(s, w->state[o->rank], 5, e), "load: the session has started", e);
-    expect(sl_session_save(s, NULL, NULL, &bytes, e), "save: x is NULL", e);
-    expect(sl_session_save(s, x, NULL, NULL, e), "save: bytes is NULL", e);
-    expect(sl_session_save(s, x, w->state[o->rank], &bytes, e), "has room for 5 bytes", e);
-    ck_assert_int_eq(sl_session_offer(s, x, e), 0);
-    ck_assert_int_eq(sl_session_save(s, x, NULL, &bytes, e), 0);
-    ck_assert_int_eq(sl_session_end(s, x, e), 0);
-    return sl_session_leave(&s, e);
-}
-
-static int save_at_once(void *context, const sl_session_options *o, sl_error *e) {
-    scene *w = context;
-    uint64_t bytes = 0;
-    sl_session *s;
-    ck_assert_int_eq(sl_session_join(&s, w->experiment, D, o, e), 0);
-    ck_assert_int_eq(sl_session_start(s, w->x[o->rank], e), 0);
-    expect(sl_session_save(s, w->x[o->rank], NULL, &bytes, e), "no round has ended yet", e);
-    return sl_session_leave(&s, e);
-}
-
-START_TEST(calls_that_are_not_allowed_change_nothing) {
-    make_states(halves);
-    ck_assert_msg(sl_simulate(halves->experiment, N, misuse, halves, &options, &error) == 0, "%s",
-                  error.text);
-    make_states(halves);
-    run_as_agents(N, misuse, halves);
-    ck_assert_int_eq(sl_simulate(ring, N, save_at_once, halves, &options, &error), 0);
-}
-
 /* Rank 2 goes on from another round, or begins. */
 static int differ(void *context, const sl_session_options *o, sl_error *e) {
     return train(o->rank == 2 ? (scene *)context : halves, o, e);
@@ -345,47 +301,6 @@ START_TEST(all_go_on_from_the_same_round) {
     check_difference("of ranks 0 and 2 differs: 3 and 4", "agent 2 goes on from round 4");
     whole->goes_on = false;
     check_difference("of ranks 0 and 2 differs: 3 and 0", "agent 2 begins anew");
-}
-
-/* ---- neighbours that fail ---- */
-
-static bool rank_2_ends;
-
-/* Rank 2 ends after two rounds, or calls no more, while the others save after three. */
-static int save_to_the_end(void *context, const sl_session_options *o, sl_error *e) {
-    scene *w = context;
-    const int64_t rank = o->rank;
-    sl_session_report report = {.size = sizeof report};
-    sl_session *s = NULL;
-    int result = sl_session_join(&s, w->experiment, D, o, e);
-    THEN(result, start(s, w, rank, e));
-    for (int step = 0; step < (rank == 2 ? 2 : 3) && result == 0; step++)
-        result = make_step(s, w, step, rank, e);
-    if (rank == 2 && rank_2_ends)
-        sl_session_abort(&s, "enough");
-    while (rank == 2 && s != NULL && report.state != SL_SESSION_FAILED) {
-        ck_assert_int_eq(sl_session_status(s, &report, NULL), 0);
-        usleep(20000);
-    }
-    while (rank != 2 && result == 0)
-        result = save(s, w, rank, e);
-    sl_session_abort(&s, NULL);
-    return result;
-}
-
-START_TEST(who_ends_or_never_calls_ends_saving) {
-    static const char *set[] = {"transport.round_timeout_s=1"};
-    set_options(set, 1);
-    for (int k = 0; k < 2; k++) {
-        rank_2_ends = k == 0;
-        *whole = (scene){.experiment = algorithms[1]};
-        run_agents(threads, N, save_to_the_end, whole, &options);
-        for (int i = 0; i < N; i++)
-            ck_assert_int_eq(threads[i].result, i == 2 ? 0 : SL_EPEER);
-    }
-    ck_assert_msg(strstr(threads[1].error.text, "the exchange that a state is to hold") != NULL,
-                  "%s", threads[1].error.text);
-    ck_assert_msg(strstr(threads[1].error.text, "edge 2->") != NULL, "%s", threads[1].error.text);
 }
 
 int main(void) {

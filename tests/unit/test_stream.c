@@ -118,64 +118,6 @@ START_TEST(a_neighbour_that_has_left_and_is_there_hears_more) {
     sl_stream_close(&n.stream);
 }
 
-/* ---- two ends, and a connection that breaks ---- */
-
-/* Each number comes once, in order, with its payload, whatever is lost with a connection. */
-START_LOOP_TEST(each_frame_comes_once_and_in_order, 20) {
-    sl_rng rng = sl_rng_open(40 + (uint64_t)_i, 0, 0, SL_PURPOSE_INIT);
-    sl_stream from = open_one(), to = open_one();
-    uint64_t added = 0, come = 0, on_the_way = 0;
-    for (int step = 0; step < 20000; step++) {
-        switch (sl_rng_below(&rng, 5)) {
-        case 0: { /* a frame more, of which some outgrow the first room */
-            const bool data = sl_rng_below(&rng, 3) == 0;
-            if (data && !sl_stream_has_credit(&from))
-                break;
-            add(&from, data ? SL_FRAME_DATA : SL_FRAME_MEMBERSHIP, added, &added, sizeof added,
-                true);
-            added++;
-            break;
-        }
-        case 1: /* one leaves */
-            if (sl_stream_next(&from) != NULL) {
-                sl_stream_pass(&from);
-                on_the_way++;
-            }
-            break;
-        case 2: { /* one comes */
-            if (on_the_way == 0)
-                break;
-            const uint64_t number = from.sent.frames - on_the_way--;
-            const sl_sent_frame *f = &from.frames[number & (from.capacity - 1)];
-            ck_assert_uint_eq(f->frame.exchange, come);
-            ck_assert_mem_eq(sl_stream_payload(&from, f), &come, sizeof come);
-            come++;
-            ck_assert_ptr_null(sl_stream_receive(&to, &f->frame));
-            if (sl_frame_is_data(&f->frame))
-                sl_stream_release(&to);
-            break;
-        }
-        case 3: /* word of it, on the way back */
-            ck_assert_ptr_null(
-                sl_stream_hear(&from, &(sl_frame){.received = (uint32_t)to.received.frames,
-                                                  .credit = (uint32_t)sl_stream_credit(&to)}));
-            sl_stream_told(&to);
-            break;
-        default: /* the connection breaks, and what was on it is lost */
-            if (sl_rng_below(&rng, 8) != 0)
-                break;
-            const sl_stream_standing stands = {to.received, sl_stream_credit(&to)};
-            ck_assert(sl_stream_can_resume(&from, &stands));
-            sl_stream_resume(&from, &stands);
-            sl_stream_told(&to);
-            on_the_way = 0;
-        }
-    }
-    ck_assert_uint_gt(come, 1000);
-    sl_stream_close(&from);
-    sl_stream_close(&to);
-}
-
 int main(void) {
     return run_tests("stream");
 }

@@ -20,15 +20,6 @@ static void send_too_little(peer *p) {
     expect_why(p, "no identity payload");
 }
 
-START_TEST(a_payload_of_another_size_costs_its_sender_its_place) {
-    on_loss = "membership.on_loss=continue";
-    meet(send_too_little);
-    ck_assert_msg(agent_result == 0, "%s", agent_text);
-    ck_assert(
-        is_noticed("agent 1 is lost: edge 1->0, round 1: part 0 of step 0 with 28 bytes is no"));
-    ck_assert_float_eq(last_model[0], 1);
-}
-
 static void come_again(peer *p) {
     atomic_store(&gradient_waits, true);
     send_too_little(p);
@@ -46,22 +37,6 @@ START_TEST(its_process_is_not_taken_back) {
     on_loss = "membership.on_loss=continue";
     meet(come_again);
     ck_assert_msg(agent_result == 0, "%s", agent_text);
-}
-
-static void send_nan(peer *p) {
-    peer_begin(p);
-    const float values[D] = {1, NAN};
-    peer_send_frame(p, SL_FRAME_DATA, 1, values, sizeof values);
-    expect_why(p, "not finite");
-}
-
-/* The agent's own model is gone with it. It would go on with another one's: here there is none. */
-START_TEST(a_number_that_is_not_finite_costs_its_sender_its_place) {
-    on_loss = "membership.on_loss=continue";
-    norm_limit = "transport.norm_limit=0";
-    meet(send_nan);
-    ck_assert(is_noticed("agent 1 is lost: edge 1->0, round 1: part 0 of the neighbour's message"));
-    ck_assert_ptr_nonnull(strstr(agent_text, "nobody of them is reached any more"));
 }
 
 static void send_a_huge_part(peer *p) {
