@@ -192,45 +192,6 @@ START_TEST(a_disk_that_stays_full_is_told_once) {
     sl_experiment_close(&e);
 }
 
-/* Puts 16 digits behind a key of the head. */
-static void put_sum(char *head, size_t bytes, const char *key, uint64_t sum) {
-    char digits[24], *at = memmem(head, bytes, key, strlen(key));
-    ck_assert_ptr_nonnull(at);
-    snprintf(digits, sizeof digits, "%016llx", (unsigned long long)sum);
-    memcpy(at + strlen(key), digits, 16);
-}
-
-/* A number of the model becomes infinite, and all sums are right. */
-static void spoil(const char *name) {
-    static char bytes[65536];
-    FILE *file = fopen(at(name), "r+b");
-    ck_assert_ptr_nonnull(file);
-    ck_assert(fread(bytes, 1, sizeof bytes, file) > 8);
-    const size_t head = 8 + ((uint8_t)bytes[0] | (size_t)(uint8_t)bytes[1] << 8);
-    const float infinite = INFINITY;
-    memcpy(bytes + head + 2 * sizeof infinite, &infinite, sizeof infinite);
-    put_sum(bytes, head, "\"sum.model\":\"",
-            sl_checksum(bytes + head, DIMENSION * sizeof infinite));
-    put_sum(bytes, head, "{\"sum\":\"", 0);
-    put_sum(bytes, head, "{\"sum\":\"", sl_checksum(bytes, head));
-    rewind(file);
-    ck_assert_uint_eq(fwrite(bytes, 1, head + DIMENSION * sizeof infinite, file),
-                      head + DIMENSION * sizeof infinite);
-    fclose(file);
-}
-
-START_TEST(a_number_that_is_not_finite_is_named) {
-    sl_experiment *e = parse();
-    uint64_t round;
-    e->checkpoint.every = ROUNDS;
-    ck_assert_int_eq(simulate(e, 0), 0);
-    spoil("round-8-rank-1.safetensors");
-    ck_assert_int_eq(newest(e, &round), SL_EFILE);
-    ck_assert_msg(strstr(error.text, "tensor \"model\", number 2 at byte") != NULL, "%s",
-                  error.text);
-    sl_experiment_close(&e);
-}
-
 START_TEST(a_fresh_run_refuses_files_of_another) {
     sl_experiment *e = parse();
     ck_assert_int_eq(simulate(e, 0), 0);

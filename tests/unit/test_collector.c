@@ -1,7 +1,5 @@
 /* test_collector.c - whose records `starling run` counts to which round, as agents go and come
  * back; records arrive in any order of agents. */
-#include <stdlib.h>
-
 #include "cli/signals.h"
 #include "harness.h"
 #include "run/collector.h"
@@ -186,7 +184,6 @@ START_TEST(who_returns_records_ahead_of_the_others_records) {
         end();
     }
 }
-END_TEST
 
 /* The others have recorded rounds since its return before it has. */
 START_TEST(who_returns_records_behind_the_others_records) {
@@ -200,7 +197,6 @@ START_TEST(who_returns_records_behind_the_others_records) {
     ck_assert_uint_eq(counted[count - 1], 4);
     end();
 }
-END_TEST
 
 /* Then it goes on alone: its record waits for nobody. */
 START_TEST(all_others_are_lost_while_one_returns) {
@@ -216,11 +212,7 @@ START_TEST(all_others_are_lost_while_one_returns) {
     ck_assert_uint_eq(counted[count - 1], 1);
     end();
 }
-END_TEST
 
 int main(void) {
-    Suite *suite = suite_create("collector");
-    ADD_TESTS(suite, "collector", who_returns_records_ahead_of_the_others_records,
-              who_returns_records_behind_the_others_records, all_others_are_lost_while_one_returns);
-    return run_suite(suite);
+    return run_tests("collector");
 }

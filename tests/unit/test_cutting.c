@@ -20,7 +20,7 @@ enum {
     LOSSES = 3,
     QUEUE = 256,
     FRAME_BYTES = 4096,
-    SEEDS = 30
+    SEEDS = 10
 };
 static const double kappa = 0.3, mu = 0.5;
 
@@ -436,7 +436,7 @@ enum { CASES = sizeof cases / sizeof *cases };
 /* STARLING_SEEDS: so many. */
 static uint64_t seeds(void) {
     const char *many = getenv("STARLING_SEEDS");
-    return many != NULL ? strtoull(many, NULL, 10) : SEEDS;
+    return many != NULL ? strtoull(many, NULL, 10) : getenv("STARLING_QUICK") != NULL ? 3 : SEEDS;
 }
 
 START_LOOP_TEST(sums_are_as_accounted, CASES) {
@@ -445,67 +445,6 @@ START_LOOP_TEST(sums_are_as_accounted, CASES) {
         run(1500);
         ck_assert(!is_broken);
         cases[_i].check(cases[_i].by);
-        close_run();
-    }
-}
-
-/* ---- sums ---- */
-
-static double sum(int e) {
-    double total = 0;
-    for (int i = 0; i < NODES; i++)
-        total += (double)sl_node_model(peers[i].node)[e];
-    return total;
-}
-
-static const char *const symmetric[] = {
-    "\"name\": \"d-psgd\"",
-    "\"name\": \"d-psgd\", \"variant\": \"combine-while-adapt\"",
-    "\"name\": \"d-psgd\", \"compressor\": \"shared-mask\"",
-    "\"name\": \"choco-sgd\", \"compressor\": \"top-k\"",
-    "\"name\": \"choco-sgd\", \"variant\": \"mix-then-compress\", \"compressor\": \"scaled-sign\"",
-    "\"name\": \"deep-squeeze\", \"compressor\": \"top-k\"",
-    "\"name\": \"dcd-psgd\"",
-    "\"name\": \"ecd-psgd\"",
-    "\"name\": \"clipped-gossip\"",
-    "\"name\": \"moniqua\"",
-    "\"name\": \"exact-diffusion\"",
-    "\"name\": \"lead\"",
-};
-
-/* Cut before anything is combined, when so many parts of round 3 are encoded, all models move by
- * their own steps. In between there are two rounds with their exchanges. */
-START_LOOP_TEST(a_cut_exchange_keeps_the_sum, sizeof symmetric / sizeof *symmetric) {
-    static const double rate = 0.01;
-    for (uint32_t parts = 0; parts <= PARTS; parts++) {
-        double before[DIMENSION];
-        open_run(symmetric[_i], "\"family\": \"ring\"", rate, 1);
-        for (int i = 0; i < NODES; i++)
-            sl_node_hold(peers[i].node, 2);
-        for (int now = 0; now < 20000; now++)
-            act(below(NODES));
-        for (int e = 0; e < DIMENSION; e++)
-            before[e] = sum(e);
-        for (int i = 0; i < NODES; i++) {
-            ck_assert_uint_eq(peers[i].rounds, 2);
-            step(&peers[i], &(sl_event){.type = SL_EVENT_RELEASED});
-            sl_node_hold(peers[i].node, 3);
-            const bool early = peers[i].message.exchange == 3; /* beside the gradient */
-            if (!early)
-                compute(&peers[i]);
-            while (peers[i].encoded < parts && peers[i].encoded < peers[i].message.parts)
-                encode(&peers[i]);
-            cut(&peers[i]);
-            if (early)
-                compute(&peers[i]);
-            ck_assert_uint_eq(peers[i].rounds, 3);
-        }
-        if (strstr(symmetric[_i], "exact-diffusion") == NULL &&
-            strstr(symmetric[_i], "lead") == NULL) /* whose corrections sum to 0 only over W */
-            for (int e = 0; e < DIMENSION; e++) {
-                const double g = NODES * (e % 3) - 0.5 * (NODES * (NODES - 1) / 2);
-                ck_assert_double_eq_tol(sum(e), before[e] - rate * g, 2e-5);
-            }
         close_run();
     }
 }
@@ -526,7 +465,7 @@ static void try_all_of(const sl_algorithm_config *config, const sl_topology *on)
         sl_algorithm_plan(&plan, config, on, DIMENSION, &error) != 0)
         return;
     const bool plain = sl_algorithm_compressor(&plan.config) == SL_COMPRESSOR_IDENTITY;
-    for (uint64_t seed = 1; seed <= 1 + seeds() / 15; seed++) {
+    for (uint64_t seed = 1; seed <= 1 + seeds() / SEEDS; seed++) {
         open_nodes((sl_node_settings){.rounds = ROUNDS,
                                       .dimension = DIMENSION,
                                       .tensor_ends = ends,
@@ -545,6 +484,7 @@ static void try_all_of(const sl_algorithm_config *config, const sl_topology *on)
     }
 }
 
+/* Each with every fifth compressor, the next one with the next. */
 START_LOOP_TEST(every_algorithm_is_cut, 2) {
     static const char *const on[] = {"{\"nodes\": 6, \"family\": \"ring\"}",
                                      "{\"nodes\": 6, \"family\": \"one-peer-exponential\"}"};
@@ -553,7 +493,7 @@ START_LOOP_TEST(every_algorithm_is_cut, 2) {
     ck_assert_int_eq(sl_topology_parse(&edges, on[_i], "topology", &error), 0);
     for (size_t a = 0; (name = sl_algorithm_name(a)) != NULL; a++)
         for (int variant = SL_VARIANT_DEFAULT; variant <= SL_VARIANT_TRIMMED_MEAN; variant++)
-            for (int kind = 0; kind < SL_COMPRESSOR_COUNT; kind++)
+            for (int kind = (int)a % 5; kind < SL_COMPRESSOR_COUNT; kind += 5)
                 if (sl_algorithm_find(name, (sl_variant)variant, NULL) != NULL) {
                     const sl_algorithm_config config = config_of(name, (sl_variant)variant, kind);
                     try_all_of(&config, edges);

@@ -1,11 +1,7 @@
 /* test_data.c - readers of data sets and the digits: what they accept, and what they say about what
  * they refuse. */
 #include <ftw.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #include <zlib.h>
 
 #include "harness.h"
@@ -98,11 +94,12 @@ static void expect_mnist(void) {
     ck_assert_uint_eq(*sl_samples_get(&data.test, 2, x), 9);
 }
 
+FIXTURES(setup, teardown);
+
 START_TEST(idx_plain_and_gz_give_the_samples) {
     write_mnist();
     expect_mnist();
 }
-END_TEST
 
 /* Packed or not; and folders of the other name beside them, as in an archive of Kaggle's. */
 START_TEST(idx_with_points_in_the_names_is_the_same) {
@@ -114,7 +111,6 @@ START_TEST(idx_with_points_in_the_names_is_the_same) {
     ck_assert_int_eq(mkdir(strcat(strcpy(path, folder), "/train-images-idx3-ubyte"), 0777), 0);
     expect_mnist();
 }
-END_TEST
 
 START_TEST(a_data_set_that_is_near_is_found) {
     char raw[64];
@@ -124,7 +120,6 @@ START_TEST(a_data_set_that_is_near_is_found) {
     write_file("data_batch_1", "", 0);
     expect_refusal(SL_DATA_CIFAR10, "CIFAR-10's Python version");
 }
-END_TEST
 
 START_TEST(idx_takes_the_first_samples_asked_for) {
     write_mnist();
@@ -139,13 +134,11 @@ START_TEST(idx_takes_the_first_samples_asked_for) {
     ck_assert_int_eq(sl_data_load(&data, &config, 1, &error), SL_EINVAL);
     assert_said("data.train_samples is 4");
 }
-END_TEST
 
 START_TEST(idx_missing_file_is_named) {
     expect_refusal(SL_DATA_MNIST, "train-images-idx3-ubyte: no such file");
     assert_said("nor train-images.idx3-ubyte");
 }
-END_TEST
 
 /* Each row spoils one file: byte `at` becomes `value`, or the file is cut to `size`. */
 static const struct {
@@ -166,7 +159,7 @@ static const struct {
     {"t10k-labels-idx1-ubyte", true, 3, 0, 3, "0x00000801"},
 };
 
-START_TEST(idx_spoiled_files_are_refused) {
+START_LOOP_TEST(idx_spoiled_files_are_refused, sizeof spoiled / sizeof *spoiled) {
     uint8_t bytes[sizeof images];
     bool is_labels = spoiled[_i].is_labels;
     size_t size = spoiled[_i].size != 0 ? spoiled[_i].size
@@ -184,7 +177,6 @@ START_TEST(idx_spoiled_files_are_refused) {
     expect_refusal(SL_DATA_MNIST, spoiled[_i].said);
     assert_said(spoiled[_i].name);
 }
-END_TEST
 
 START_TEST(idx_counts_must_agree) {
     write_mnist();
@@ -192,7 +184,6 @@ START_TEST(idx_counts_must_agree) {
     write_gz("train-labels-idx1-ubyte.gz", two, sizeof two);
     expect_refusal(SL_DATA_MNIST, "has 2 labels");
 }
-END_TEST
 
 START_TEST(truncated_gz_is_refused_at_every_length) {
     char path[256];
@@ -207,7 +198,6 @@ START_TEST(truncated_gz_is_refused_at_every_length) {
         expect_refusal(SL_DATA_MNIST, "t10k-images-idx3-ubyte.gz");
     }
 }
-END_TEST
 
 /* ---- CIFAR-10 ---- */
 
@@ -242,7 +232,6 @@ START_TEST(what_unpacks_to_far_more_is_refused_while_it_unpacks) {
     ck_assert_int_eq(sl_bytes_read(&bytes, path, SL_BYTES_MAX, &error), SL_EFILE);
     assert_said("bomb.gz: unpacks to more than 67108864 bytes");
 }
-END_TEST
 
 START_TEST(cifar10_batches_are_joined) {
     sl_data_config config = write_cifar(3073);
@@ -256,7 +245,6 @@ START_TEST(cifar10_batches_are_joined) {
     ck_assert_float_eq_tol(x[1024], (float)(1025 % 251) / 255 - 0.4822f, 1e-6f);
     ck_assert_float_eq_tol(x[3071], (float)(3072 % 251) / 255 - 0.4465f, 1e-6f);
 }
-END_TEST
 
 START_TEST(cifar10_xz_is_explained_and_truncation_refused) {
     static const char xz[] = "\xFD\x37zXZ\0\0\4";
@@ -269,7 +257,6 @@ START_TEST(cifar10_xz_is_explained_and_truncation_refused) {
     write_file("data_batch_3.bin", "\x0a", 1);
     expect_refusal(SL_DATA_CIFAR10, "data_batch_3.bin");
 }
-END_TEST
 
 /* ---- LIBSVM ---- */
 
@@ -293,7 +280,6 @@ START_TEST(libsvm_rows_become_dense) {
     ck_assert_uint_eq(data.train.labels[2], 2);
     ck_assert_uint_eq(data.test.labels[0], 0);
 }
-END_TEST
 
 START_TEST(libsvm_holds_out_the_last_fifth) {
     ck_assert_int_eq(parse_svm("1 1:1\n2 1:2\n1 1:3\n2 1:4\n1 1:5\n2 1:6\n", NULL), 0);
@@ -301,7 +287,6 @@ START_TEST(libsvm_holds_out_the_last_fifth) {
     ck_assert_uint_eq(data.test.count, 1);
     ck_assert_float_eq(data.test.values[0], 6);
 }
-END_TEST
 
 static const struct {
     const char *text, *said;
@@ -333,55 +318,22 @@ static const struct {
     {"1\n2\n1\n2\n1\n", "0 numbers a sample"},
 };
 
-START_TEST(libsvm_bad_lines_are_named) {
+START_LOOP_TEST(libsvm_bad_lines_are_named, sizeof bad_lines / sizeof *bad_lines) {
     ck_assert_int_eq(parse_svm(bad_lines[_i].text, NULL), SL_EFILE);
     assert_said("train.txt");
     assert_said(bad_lines[_i].said);
 }
-END_TEST
 
 START_TEST(libsvm_unknown_held_out_label_is_refused) {
     ck_assert_int_eq(parse_svm("1 1:1\n2 1:1\n", "1 1:1\n3 1:1\n"), SL_EFILE);
     assert_said("test.txt: sample 2: label 3 does not occur in train.txt");
 }
-END_TEST
 
 START_TEST(a_folder_is_no_data_file) {
     expect_refusal(SL_DATA_LIBSVM, "not a regular file");
 }
-END_TEST
 
 /* ---- digits ---- */
-
-START_TEST(digits_are_a_function_of_seed_and_index) {
-    sl_data_config more = {.train_samples = 300, .test_samples = 20},
-                   fewer = {.train_samples = 100, .test_samples = 20};
-    sl_data other, again;
-    ck_assert_int_eq(sl_data_load(&data, &more, 5, &error), 0);
-    ck_assert_int_eq(sl_data_load(&again, &fewer, 5, &error), 0);
-    ck_assert_int_eq(sl_data_load(&other, &fewer, 6, &error), 0);
-    ck_assert_mem_eq(data.train.pixels, again.train.pixels, 100 * 784);
-    ck_assert_mem_eq(data.test.pixels, again.test.pixels, 20 * 784);
-    ck_assert_mem_ne(other.train.pixels, again.train.pixels, 100 * 784);
-    sl_data_close(&again);
-    sl_data_close(&other);
-}
-END_TEST
-
-START_TEST(digits_cover_all_classes_evenly) {
-    sl_data_config config = {0};
-    uint32_t counts[10] = {0};
-    ck_assert_int_eq(sl_data_load(&data, &config, 1, &error), 0);
-    ck_assert_uint_eq(data.train.count, 12000);
-    ck_assert_uint_eq(data.test.count, 2000);
-    for (uint32_t i = 0; i < data.train.count; i++)
-        counts[data.train.labels[i]]++;
-    for (int digit = 0; digit < 10; digit++) {
-        ck_assert_uint_gt(counts[digit], 1050);
-        ck_assert_uint_lt(counts[digit], 1350);
-    }
-}
-END_TEST
 
 /* The same pixels on every machine: a change here breaks the repeatability of recorded runs. */
 START_TEST(digits_of_seed_1_never_change) {
@@ -390,7 +342,6 @@ START_TEST(digits_of_seed_1_never_change) {
     uLong crc = crc32(0, data.train.pixels, 1000 * 784);
     ck_assert_msg(crc == 0xa463e122u, "CRC-32 of the pixels is 0x%08lx", crc);
 }
-END_TEST
 
 /* ---- text ---- */
 
@@ -439,44 +390,6 @@ START_TEST(text_becomes_sequences_labelled_by_what_follows) {
             assert_sample(tables[part], row, text + 4 * at, text, sizeof text);
         }
 }
-END_TEST
-
-START_TEST(text_codes_are_places_in_its_alphabet) {
-    char text[200];
-    for (uint32_t i = 0; i < sizeof text; i++)
-        text[i] = i % 3 == 0 ? '\xff' : i % 3 == 1 ? ' ' : '\0';
-    float x[2];
-    ck_assert_msg(parse_text(text, sizeof text, (sl_data_config){.sequence = 2}) == 0, "%s",
-                  error.text);
-    ck_assert_uint_eq(data.train.classes, 3);
-    ck_assert_uint_eq(sl_samples_get(&data.train, 0, x)[1], 0);
-    ck_assert_float_eq(x[0], 2);
-    ck_assert_float_eq(x[1], 1);
-}
-END_TEST
-
-START_TEST(text_samples_wanted_are_taken_evenly) {
-    char text[2001];
-    float x[1];
-    for (uint32_t i = 0; i < sizeof text; i++)
-        text[i] = (char)(i / 20);
-    ck_assert_msg(
-        parse_text(text, sizeof text,
-                   (sl_data_config){.sequence = 1, .train_samples = 90, .test_samples = 10}) == 0,
-        "%s", error.text);
-    ck_assert_uint_eq(data.train.count, 90);
-    ck_assert_uint_eq(data.test.count, 10);
-    for (uint32_t row = 0; row < 90; row++) {
-        sl_samples_get(&data.train, row, x);
-        ck_assert_float_eq_tol(x[0], (float)row * 100 / 90, 2);
-    }
-    sl_data_close(&data);
-    ck_assert_int_eq(
-        parse_text(text, sizeof text, (sl_data_config){.sequence = 1, .test_samples = 300}),
-        SL_EINVAL);
-    assert_said("data.test_samples is 300, but text.txt has only ");
-}
-END_TEST
 
 START_TEST(text_of_speakers_is_strung_together_by_speaker) {
     static const char play[] =
@@ -496,7 +409,6 @@ START_TEST(text_of_speakers_is_strung_together_by_speaker) {
             assert_sample(table, row, (group == 0 ? al : bob) + 2 * i, play, strlen(play));
         }
 }
-END_TEST
 
 static const struct {
     const char *text;
@@ -514,64 +426,19 @@ static const struct {
     {"abababababababababab", 20, 0, "data.sequence is 0"},
 };
 
-START_TEST(text_that_gives_no_samples_is_refused) {
+START_LOOP_TEST(text_that_gives_no_samples_is_refused, sizeof bad_texts / sizeof *bad_texts) {
     ck_assert_int_ne(parse_text(bad_texts[_i].text, bad_texts[_i].size,
                                 (sl_data_config){.sequence = bad_texts[_i].sequence}),
                      0);
     assert_said(bad_texts[_i].said);
 }
-END_TEST
 
 START_TEST(text_is_not_standardised) {
     sl_data_config config = {.kind = SL_DATA_TEXT, .sequence = 1, .standardise = SL_SWITCH_ON};
     ck_assert_int_eq(sl_data_load(&data, &config, 1, &error), SL_EINVAL);
     assert_said("data.standardise: true needs pixels");
 }
-END_TEST
-
-/* ---- the real files, where they are ---- */
-
-START_TEST(mnist_has_its_published_label_counts) {
-    static const uint32_t train[10] = {5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949};
-    static const uint32_t test[10] = {980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009};
-    const char *root = getenv("STARLING_DATA");
-    sl_data_config config = {.kind = SL_DATA_MNIST};
-    snprintf(config.path, sizeof config.path, "%s/mnist", root != NULL ? root : "../shared/data");
-    if (access(config.path, R_OK) != 0) {
-        printf("skipped: no %s (set STARLING_DATA to the folder above mnist/)\n", config.path);
-        return;
-    }
-    ck_assert_msg(sl_data_load(&data, &config, 1, &error) == 0, "%s", error.text);
-    uint32_t counts[2][10] = {0};
-    for (uint32_t i = 0; i < data.train.count; i++)
-        counts[0][data.train.labels[i]]++;
-    for (uint32_t i = 0; i < data.test.count; i++)
-        counts[1][data.test.labels[i]]++;
-    ck_assert_mem_eq(counts[0], train, sizeof train);
-    ck_assert_mem_eq(counts[1], test, sizeof test);
-}
-END_TEST
 
 int main(void) {
-    Suite *suite = suite_create("data");
-    add_loop_with(suite, idx_spoiled_files_are_refused, setup, teardown, 0,
-                  sizeof spoiled / sizeof *spoiled);
-    add_loop_with(suite, libsvm_bad_lines_are_named, setup, teardown, 0,
-                  sizeof bad_lines / sizeof *bad_lines);
-    add_loop_with(suite, text_that_gives_no_samples_is_refused, setup, teardown, 0,
-                  sizeof bad_texts / sizeof *bad_texts);
-    ADD_TESTS_WITH(suite, "once", setup, teardown, idx_plain_and_gz_give_the_samples,
-                   idx_with_points_in_the_names_is_the_same, a_data_set_that_is_near_is_found,
-                   idx_takes_the_first_samples_asked_for, idx_missing_file_is_named,
-                   idx_counts_must_agree, truncated_gz_is_refused_at_every_length,
-                   what_unpacks_to_far_more_is_refused_while_it_unpacks, cifar10_batches_are_joined,
-                   cifar10_xz_is_explained_and_truncation_refused, libsvm_rows_become_dense,
-                   libsvm_holds_out_the_last_fifth, libsvm_unknown_held_out_label_is_refused,
-                   text_becomes_sequences_labelled_by_what_follows,
-                   text_codes_are_places_in_its_alphabet, text_samples_wanted_are_taken_evenly,
-                   text_of_speakers_is_strung_together_by_speaker, text_is_not_standardised,
-                   a_folder_is_no_data_file, digits_are_a_function_of_seed_and_index,
-                   digits_cover_all_classes_evenly, digits_of_seed_1_never_change,
-                   mnist_has_its_published_label_counts);
-    return run_suite(suite);
+    return run_tests("data");
 }

@@ -146,44 +146,6 @@ START_TEST(a_torn_line_is_left_out_and_then_goes) {
     ck_assert_uint_eq(entries[1].round, 5);
 }
 
-START_TEST(a_log_that_is_written_is_neither_read_nor_shared) {
-    sl_event_log *log = open_log(3), *other = open_log(3);
-    sl_error error = {0};
-    write_one(log, SL_LOG_CHECKPOINT, 1);
-    write_one(other, SL_LOG_CHECKPOINT, 2);
-    ck_assert_msg(tellings == 1 && strstr(told, "events-3.jsonl: another process writes to it"),
-                  "%s", told);
-    ck_assert_int_eq(sl_event_log_read(at("events-3.jsonl"), take, NULL, NULL, &error), SL_EFILE);
-    ck_assert_msg(strstr(error.text, "a process still writes to it") != NULL, "%s", error.text);
-    sl_event_log_close(&log);
-    sl_event_log_close(&other);
-    read_back("events-3.jsonl");
-    ck_assert_uint_eq(count, 1);
-}
-
-/* Told once; what a full disk took is given back, and later lines follow. */
-START_TEST(a_full_disk_is_told_once) {
-    sl_event_log *log = open_log(3);
-    struct rlimit before, small;
-    write_one(log, SL_LOG_CHECKPOINT, 1);
-    ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &before), 0);
-    small = (struct rlimit){.rlim_cur = 100, .rlim_max = before.rlim_max};
-    signal(SIGXFSZ, SIG_IGN);
-    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &small), 0);
-    write_one(log, SL_LOG_CHECKPOINT, 2);
-    write_one(log, SL_LOG_CHECKPOINT, 3);
-    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &before), 0);
-    write_one(log, SL_LOG_CHECKPOINT, 4);
-    sl_event_log_close(&log);
-    ck_assert_int_eq(tellings, 1);
-    ck_assert_msg(strstr(told, "cannot be written: File too large") != NULL &&
-                      strstr(told, "training goes on") != NULL,
-                  "%s", told);
-    ck_assert(!read_back("events-3.jsonl"));
-    ck_assert_uint_eq(count, 2);
-    ck_assert_uint_eq(entries[1].round, 4);
-}
-
 #define UP                                                                                         \
     "{\"event\":\"up\",\"node\":1,\"round\":7,\"peer\":2,\"exchange\":7,\"seconds\":0.1,"          \
     "\"time\":1}"

@@ -14,29 +14,6 @@
 
 FIXTURES(make_base, remove_base);
 
-START_TEST(the_smallest_experiment_gets_every_default) {
-    sl_experiment *e = parse(SMALLEST);
-    ck_assert_str_eq(e->name, "experiment");
-    ck_assert_uint_eq(e->seed, 1);
-    ck_assert_uint_eq(e->rounds, 10);
-    ck_assert_str_eq(e->algorithm.name, "d-psgd");
-    ck_assert_int_eq(e->algorithm.variant, SL_VARIANT_DEFAULT);
-    ck_assert_int_eq(e->algorithm.compressor.kind, SL_COMPRESSOR_IDENTITY);
-    ck_assert_double_eq(e->optimizer.learning_rate, 0.1);
-    ck_assert_double_eq(e->optimizer.momentum, 0);
-    ck_assert_int_eq(e->optimizer.schedule.kind, SL_SCHEDULE_CONSTANT);
-    ck_assert_int_eq(e->model.kind, SL_MODEL_MLP);
-    ck_assert_uint_eq(e->model.hidden_count, 1);
-    ck_assert_uint_eq(e->model.hidden[0], 256);
-    ck_assert_int_eq(e->data.kind, SL_DATA_DIGITS);
-    ck_assert_uint_eq(e->data.batch, 32);
-    ck_assert_uint_eq(e->record.parameters_at_count, 0);
-    ck_assert_str_eq(e->transport.provider, "tcp");
-    ck_assert_double_eq(e->transport.timeout_s, 30);
-    ck_assert_uint_eq(sl_topology_nodes(e->topology), 4);
-    sl_experiment_close(&e);
-}
-
 /* A value that the key accepts and, where it has one, that is not its default. */
 static json_t *another_value(const sl_key *k) {
     switch (k->type) {
@@ -147,25 +124,6 @@ START_TEST(a_number_by_rank_comes_back) {
         ck_assert_msg(json_equal(json_object_get(fedavg, key), value), "%s in %s", key, text);
     }
     json_decref(want), json_decref(back), free(text);
-}
-
-START_TEST(epochs_come_back_and_rounds_stay_out) {
-    char *text = json_of("{'epochs': 2.5, " TOPOLOGY "}");
-    ck_assert_ptr_nonnull(strstr(text, "\"epochs\": 2.5"));
-    ck_assert_ptr_null(strstr(text, "\"rounds\""));
-    free(text);
-}
-
-START_TEST(numbers_come_back_bit_for_bit_and_as_they_were_written) {
-    sl_experiment *e = parse(WITH("'optimizer': {'learning_rate': 0.33333333333333331483, "
-                                  "'momentum': 0.30000000000000004, 'weight_decay': 1e-4}"));
-    char *text = sl_experiment_json(e);
-    sl_experiment *again = parse(text);
-    ck_assert(again->optimizer.learning_rate == 1.0 / 3 && again->optimizer.momentum == 0.1 + 0.2);
-    ck_assert_ptr_nonnull(strstr(text, "\"weight_decay\": 0.0001,"));
-    ck_assert_ptr_nonnull(strstr(text, "\"momentum\": 0.30000000000000004,"));
-    free(text);
-    sl_experiment_close(&e), sl_experiment_close(&again);
 }
 
 static void expect_same(const char *json, const char *other) {
@@ -333,15 +291,6 @@ START_TEST(an_override_is_read_as_json_or_else_as_text) {
     sl_experiment_close(&e);
 }
 
-START_TEST(an_override_goes_over_the_file_and_the_last_one_wins) {
-    const char *const overrides[] = {"optimizer.momentum=0.3", "optimizer.momentum=0.4"};
-    sl_experiment *e =
-        parse_set(WITH("'optimizer': {'momentum': 0.9, 'weight_decay': 0.5}"), overrides, 2);
-    ck_assert_double_eq(e->optimizer.momentum, 0.4);
-    ck_assert_double_eq(e->optimizer.weight_decay, 0.5);
-    sl_experiment_close(&e);
-}
-
 START_TEST(an_override_reaches_into_a_group_given_as_text) {
     const char *const overrides[] = {"data=digits", "data.batch=5"};
     sl_experiment *e = with_override(WITH("'model': 'mlp'"), "model.hidden=[3]");
@@ -494,14 +443,6 @@ START_TEST(what_may_be_sealed_needs_envelopes) {
                       without);
     ck_assert_uint_eq(buffers_with("{\"key\": \"run.key\", \"seal\": \"off\"}"), without);
     sl_experiment_close(&e);
-}
-
-/* One that returns has another's model, and what it gave when it was another's sponsor. */
-START_TEST(who_may_return_needs_two_models_more) {
-    const sl_run_memory stops = memory_with("membership", "{\"on_loss\": \"stop\"}"),
-                        goes_on = memory_with("membership", "{\"on_loss\": \"continue\"}");
-    const size_t others = goes_on.buffers - stops.buffers; /* connections to all */
-    ck_assert_uint_eq(goes_on.agent, stops.agent + others + (size_t)2 * 1000 * sizeof(float));
 }
 
 /* ---- weights that nobody names ---- */

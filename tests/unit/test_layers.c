@@ -1,8 +1,4 @@
 /* test_layers.c - every kind of layer against losses in float64, written from the definitions. */
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "layer_rows.h"
 #include "machines.h"
 
@@ -314,7 +310,8 @@ static void check_gradient(sl_network *net, const char *name, uint32_t rows, con
     free(point);
 }
 
-START_TEST(gradients_agree_with_finite_differences_in_float64) {
+START_LOOP_TEST(gradients_agree_with_finite_differences_in_float64,
+                MACHINES * sizeof tables / sizeof *tables) {
     float *x;
     int i = _i / MACHINES;
     sl_network net = open_table(i, _i % MACHINES, &x);
@@ -323,7 +320,6 @@ START_TEST(gradients_agree_with_finite_differences_in_float64) {
     free(x);
     sl_network_close(&net);
 }
-END_TEST
 
 /* ---- networks of dense layers ---- */
 
@@ -348,7 +344,6 @@ START_TEST(score_agrees_with_float64) {
     free(x);
     sl_network_close(&net);
 }
-END_TEST
 
 START_TEST(huge_outputs_do_not_overflow) {
     float *x, g[8];
@@ -363,7 +358,6 @@ START_TEST(huge_outputs_do_not_overflow) {
     free(x);
     sl_network_close(&net);
 }
-END_TEST
 
 /* Through a ReLU, too. */
 START_TEST(a_nan_parameter_shows_in_the_loss) {
@@ -375,7 +369,6 @@ START_TEST(a_nan_parameter_shows_in_the_loss) {
     free(x);
     sl_network_close(&net);
 }
-END_TEST
 
 START_TEST(gradients_do_not_depend_on_where_vectors_lie) {
     enum { ROWS = 32, PIXELS = 784, FARTHEST = 9 };
@@ -403,7 +396,6 @@ START_TEST(gradients_do_not_depend_on_where_vectors_lie) {
     free(h);
     sl_network_close(&net);
 }
-END_TEST
 
 START_TEST(every_kind_has_a_table) {
     static const char *const names[] = {
@@ -418,7 +410,6 @@ START_TEST(every_kind_has_a_table) {
     for (int kind = 0; kind < SL_LAYER_KINDS; kind++)
         ck_assert_msg(had[kind], "%s: no table has it", names[kind]);
 }
-END_TEST
 
 START_TEST(unfitting_layers_are_refused) {
     sl_layers table = {.input = {4, 4, 2}};
@@ -427,14 +418,7 @@ START_TEST(unfitting_layers_are_refused) {
     ck_assert_ptr_nonnull(strstr(error.text, "layer 1 (conv2d 5x5"));
     ck_assert_uint_eq(table.count, 0);
 }
-END_TEST
 
 int main(void) {
-    Suite *suite = suite_create("layers");
-    add_loop(suite, gradients_agree_with_finite_differences_in_float64, 0,
-             MACHINES * sizeof tables / sizeof *tables);
-    ADD_TESTS(suite, "dense", score_agrees_with_float64, huge_outputs_do_not_overflow,
-              a_nan_parameter_shows_in_the_loss, gradients_do_not_depend_on_where_vectors_lie);
-    ADD_TESTS(suite, "tables", every_kind_has_a_table, unfitting_layers_are_refused);
-    return run_suite(suite);
+    return run_tests("layers");
 }

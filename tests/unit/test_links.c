@@ -1,7 +1,4 @@
 /* test_links.c - links files: what each pair gets, and what each mistake is told. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "harness.h"
 #include "starling/links.h"
 
@@ -43,7 +40,6 @@ START_TEST(a_pair_has_its_own_link_or_the_default) {
     ck_assert_ptr_null(links);
     sl_links_close(&links);
 }
-END_TEST
 
 START_TEST(without_a_word_links_are_infinitely_fast) {
     sl_links *links = parse("{\"nodes\": 3}");
@@ -54,7 +50,6 @@ START_TEST(without_a_word_links_are_infinitely_fast) {
     expect_link(links, 1, 1, 0, 0);
     sl_links_close(&links);
 }
-END_TEST
 
 START_TEST(mistakes_are_told) {
     static const struct {
@@ -90,11 +85,7 @@ START_TEST(mistakes_are_told) {
     sl_links *links = NULL;
     ck_assert_int_eq(sl_links_load(&links, "/nowhere/links.json", &error), SL_EFILE);
 }
-END_TEST
 
 int main(void) {
-    Suite *suite = suite_create("links");
-    ADD_TESTS(suite, "links", a_pair_has_its_own_link_or_the_default,
-              without_a_word_links_are_infinitely_fast, mistakes_are_told);
-    return run_suite(suite);
+    return run_tests("links");
 }

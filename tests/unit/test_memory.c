@@ -4,7 +4,7 @@
 #include "harness.h"
 #include "starling/node.h"
 
-enum { D = 1 << 20, ROWS = 1 << 10 };
+enum { D = 1 << 17, ROWS = 1 << 10 };
 
 typedef struct expected {
     sl_algorithm_config config;
@@ -97,7 +97,7 @@ static unsigned vectors_with(const sl_algorithm_config *config, const char *grap
                                  .tensor_ends = &end,
                                  .tensor_rows = &rows,
                                  .tensor_count = 1,
-                                 .part_bytes = 114688,
+                                 .part_bytes = 4096,
                                  .inbox_parts = 4,
                                  .topology = topology,
                                  .plan = &plan,

@@ -1,9 +1,6 @@
 /* test_models.c - the models of src/learner against PyTorch, the images that they see, and learners
  * made of both. */
 #include <jansson.h>
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "learner/data/image.h"
 #include "learner/model.h"
@@ -102,7 +99,7 @@ static sl_network open_reference(const json_t *expected, sl_model_kind kind, mac
     return net;
 }
 
-START_TEST(models_agree_with_pytorch) {
+START_LOOP_TEST(models_agree_with_pytorch, MACHINES * sizeof references / sizeof *references) {
     json_t *all = json_load_file("tests/reference/models.json", 0, NULL),
            *expected = json_array_get(all, (size_t)_i / MACHINES);
     ck_assert_ptr_nonnull(expected);
@@ -121,7 +118,6 @@ START_TEST(models_agree_with_pytorch) {
     sl_network_close(&net);
     json_decref(all);
 }
-END_TEST
 
 /* ---- products ---- */
 
@@ -148,14 +144,13 @@ static const struct {
      2 * (16 * 12 * 32 * 32 + 2 * 16 * 16 * 32) + 16 * 32 * 65},
 };
 
-START_TEST(products_are_counted) {
+START_LOOP_TEST(products_are_counted, sizeof counted / sizeof *counted) {
     sl_layers table;
     ck_assert_msg(sl_model_build(&table, &counted[_i].config, counted[_i].input,
                                  counted[_i].classes, "data", &error) == 0,
                   "%s", error.text);
     ck_assert_double_eq(sl_layers_products(&table), counted[_i].products);
 }
-END_TEST
 
 /* ---- images ---- */
 
@@ -178,28 +173,6 @@ START_TEST(images_are_arranged_cropped_and_mirrored) {
                 }
     }
 }
-END_TEST
-
-START_TEST(crops_take_every_place_equally_often) {
-    int down[9] = {0}, right[9] = {0}, mirrored = 0, draws = 0;
-    for (uint32_t rank = 0; rank < 3; rank++)
-        for (uint64_t round = 1; round <= 100; round++)
-            for (uint32_t row = 0; row < 30; row++, draws++) {
-                sl_crop crop = sl_crop_draw(5, rank, round, row),
-                        again = sl_crop_draw(5, rank, round, row);
-                ck_assert_int_eq(crop.down, again.down);
-                ck_assert(abs(crop.down) <= SL_CROP_SHIFT && abs(crop.right) <= SL_CROP_SHIFT);
-                down[crop.down + 4]++;
-                right[crop.right + 4]++;
-                mirrored += crop.mirrored;
-            }
-    for (int i = 0; i < 9; i++) { /* 1,000 expected, 30 the standard deviation */
-        ck_assert_int_lt(abs(down[i] - draws / 9), 150);
-        ck_assert_int_lt(abs(right[i] - draws / 9), 150);
-    }
-    ck_assert_int_lt(abs(mirrored - draws / 2), 240);
-}
-END_TEST
 
 /* ---- learners ---- */
 
@@ -244,7 +217,6 @@ START_TEST(no_call_of_a_residual_network_changes_another) {
     free(g);
     free(h);
 }
-END_TEST
 
 START_TEST(augmentation_changes_gradients_and_not_evaluations) {
     sl_learner *a = open_learner(SL_SWITCH_AUTO), *b = open_learner(SL_SWITCH_OFF);
@@ -258,16 +230,7 @@ START_TEST(augmentation_changes_gradients_and_not_evaluations) {
     free(x);
     free(g);
 }
-END_TEST
 
 int main(void) {
-    Suite *suite = suite_create("models");
-    add_loop(suite, models_agree_with_pytorch, 0,
-             MACHINES * sizeof references / sizeof *references);
-    add_loop(suite, products_are_counted, 0, sizeof counted / sizeof *counted);
-    ADD_TESTS(suite, "images", images_are_arranged_cropped_and_mirrored,
-              crops_take_every_place_equally_often);
-    ADD_TESTS(suite, "learners", no_call_of_a_residual_network_changes_another,
-              augmentation_changes_gradients_and_not_evaluations);
-    return run_suite(suite);
+    return run_tests("models");
 }

@@ -1,8 +1,5 @@
 /* test_partition.c - samples to nodes, and a node's samples to batches: every sample exactly once,
  * from the seed alone. */
-#include <math.h>
-#include <string.h>
-
 #include "harness.h"
 #include "learner/data/listed.h"
 #include "learner/data/shares.h"
@@ -52,7 +49,8 @@ static const struct {
     {{.partition = SL_PARTITION_DIRICHLET, .alpha = 0.5}, SAMPLES},
 };
 
-START_TEST(every_sample_belongs_to_exactly_one_node_and_every_node_has_one) {
+START_LOOP_TEST(every_sample_belongs_to_exactly_one_node_and_every_node_has_one,
+                sizeof partitions / sizeof partitions[0]) {
     sl_samples samples = labelled(SAMPLES, 10);
     uint32_t nodes = partitions[_i].nodes, seen[SAMPLES] = {0}, total = 0;
     sl_partition p = open_partition(&partitions[_i].config, &samples, nodes, 11),
@@ -72,37 +70,6 @@ START_TEST(every_sample_belongs_to_exactly_one_node_and_every_node_has_one) {
     sl_partition_close(&again);
     sl_samples_close(&samples);
 }
-END_TEST
-
-/* The mean number of different labels that a node sees. */
-static double labels_seen(sl_data_config config, uint32_t nodes, const sl_samples *samples) {
-    sl_partition p = open_partition(&config, samples, nodes, 3);
-    uint32_t total = 0;
-    for (uint32_t node = 0; node < nodes; node++) {
-        bool seen[10] = {0};
-        for (uint32_t i = p.starts[node]; i < p.starts[node + 1]; i++)
-            seen[samples->labels[p.members[i]]] = true;
-        for (int label = 0; label < 10; label++)
-            total += seen[label];
-    }
-    sl_partition_close(&p);
-    return (double)total / nodes;
-}
-
-START_TEST(partitions_skew_labels_as_their_names_say) {
-    sl_samples samples = labelled(10000, 10);
-    ck_assert_double_eq(labels_seen((sl_data_config){.partition = SL_PARTITION_IID}, 10, &samples),
-                        10);
-    sl_data_config shards = {.partition = SL_PARTITION_SHARDS, .shards_per_node = 2};
-    ck_assert_double_le(labels_seen(shards, 10, &samples),
-                        2); /* shards of 500 divide the 1,000 of a label */
-    sl_data_config mild = {.partition = SL_PARTITION_DIRICHLET, .alpha = 100}, strong = mild;
-    strong.alpha = 0.05;
-    ck_assert_double_eq(labels_seen(mild, 10, &samples), 10);
-    ck_assert_double_lt(labels_seen(strong, 10, &samples), 5);
-    sl_samples_close(&samples);
-}
-END_TEST
 
 /* The mean share of a node in a label is 1/n; its variance under Dirichlet(alpha) is (1/n)(1 -
  * 1/n)/(n alpha + 1). */
@@ -128,7 +95,6 @@ START_TEST(dirichlet_shares_have_the_right_variance) {
         sl_samples_close(&samples);
     }
 }
-END_TEST
 
 /* Of so many members each has what it would have in a run of so many nodes. */
 static void check_shares(sl_shares *s, uint32_t count) {
@@ -159,7 +125,6 @@ START_TEST(members_share_samples_anew) {
     sl_shares_close(&s);
     sl_samples_close(&samples);
 }
-END_TEST
 
 START_TEST(impossible_partitions_are_refused) {
     sl_samples samples = labelled(10, 2);
@@ -171,7 +136,6 @@ START_TEST(impossible_partitions_are_refused) {
                    4, "alpha");
     sl_samples_close(&samples);
 }
-END_TEST
 
 /* A text of `speakers` of whom speaker s has s % 7 samples: every seventh none. */
 static sl_samples spoken(uint32_t count, uint32_t speakers) {
@@ -211,26 +175,6 @@ START_TEST(speakers_are_dealt_whole_and_evenly) {
     }
     sl_samples_close(&samples);
 }
-END_TEST
-
-START_TEST(partitions_by_label_go_by_a_text_s_speakers) {
-    sl_samples samples = spoken(6 * 21, 42);
-    sl_data_config config = {.partition = SL_PARTITION_SHARDS, .shards_per_node = 1};
-    sl_partition p = open_partition(&config, &samples, 6, 1);
-    for (uint32_t node = 0; node < 6;
-         node++) { /* 21 samples in a row of the sorted ones: one to six a speaker */
-        uint32_t least = 42, most = 0;
-        for (uint32_t i = p.starts[node]; i < p.starts[node + 1]; i++) {
-            uint32_t speaker = samples.groups[p.members[i]];
-            least = speaker < least ? speaker : least;
-            most = speaker > most ? speaker : most;
-        }
-        ck_assert_uint_le(most - least, 7);
-    }
-    sl_partition_close(&p);
-    sl_samples_close(&samples);
-}
-END_TEST
 
 START_TEST(speakers_that_are_too_few_or_none_are_refused) {
     sl_samples text = spoken(6 * 21, 42), images = labelled(100, 10);
@@ -240,7 +184,6 @@ START_TEST(speakers_that_are_too_few_or_none_are_refused) {
     sl_samples_close(&text);
     sl_samples_close(&images);
 }
-END_TEST
 
 START_TEST(an_epoch_shows_each_sample_once_and_the_next_in_another_order) {
     sl_samples samples = labelled(120, 10);
@@ -261,7 +204,6 @@ START_TEST(an_epoch_shows_each_sample_once_and_the_next_in_another_order) {
     sl_partition_close(&p);
     sl_samples_close(&samples);
 }
-END_TEST
 
 START_TEST(a_batch_is_a_function_of_rank_and_round_alone) {
     sl_samples samples = labelled(103, 10);
@@ -282,7 +224,6 @@ START_TEST(a_batch_is_a_function_of_rank_and_round_alone) {
     sl_partition_close(&q);
     sl_samples_close(&samples);
 }
-END_TEST
 
 START_TEST(who_joins_has_all_samples_and_the_others_theirs) {
     sl_samples samples = labelled(103, 10);
@@ -307,7 +248,6 @@ START_TEST(who_joins_has_all_samples_and_the_others_theirs) {
     sl_partition_close(&grown);
     sl_samples_close(&samples);
 }
-END_TEST
 
 /* ---- listed ---- */
 
@@ -330,42 +270,11 @@ static const char *const lists[] = {"2\n0\n-1\n1\n2\n", "2\n0\n-1\n1\n2",
                                     "2\r\n0\r\n-1\r\n1\r\n2",
                                     "2.0e+00\n0.0\n-1.0 \n 1\n2\n"};
 
-START_TEST(a_list_of_nodes_is_read_however_it_was_written) {
+START_LOOP_TEST(a_list_of_nodes_is_read_however_it_was_written, sizeof lists / sizeof *lists) {
     uint32_t owners[LISTED];
     ck_assert_msg(parse_list(owners, lists[_i], strlen(lists[_i])) == 0, "%s", error.text);
     assert_owners(owners);
 }
-END_TEST
-
-/* As numpy.save writes them. */
-static size_t write_npy(uint8_t out[LIST_MAX], const char *type, const char *shape,
-                        const void *numbers, size_t bytes) {
-    char text[LIST_MAX];
-    int length = snprintf(text, sizeof text,
-                          "{'descr': '%s', 'fortran_order': False, 'shape': %s, }", type, shape);
-    memcpy(out, "\x93NUMPY\x01\x00", 8);
-    out[8] = (uint8_t)length;
-    out[9] = 0;
-    memcpy(out + 10, text, (size_t)length);
-    memcpy(out + 10 + length, numbers, bytes);
-    return 10 + (size_t)length + bytes;
-}
-
-START_TEST(a_list_of_nodes_may_be_an_array) {
-    uint32_t owners[LISTED];
-    uint8_t file[LIST_MAX];
-    const int64_t wide[LISTED] = {2, 0, -1, 1, 2};
-    const int8_t narrow[LISTED] = {2, 0, -1, 1, 2};
-    ck_assert_int_eq(parse_list(owners, file, write_npy(file, "<i8", "(5,)", wide, sizeof wide)),
-                     0);
-    assert_owners(owners);
-    ck_assert_int_eq(
-        parse_list(owners, file, write_npy(file, "|i1", "(5,)", narrow, sizeof narrow)), 0);
-    assert_owners(owners);
-    ck_assert_int_ne(parse_list(owners, file, write_npy(file, "|i1", "(1, 5)", narrow, 5)), 0);
-    ck_assert_str_eq(error.text, "data.partition.path: users: has 2 axes; a list of nodes has one");
-}
-END_TEST
 
 static const struct {
     const char *list, *said;
@@ -384,14 +293,13 @@ static const struct {
     {"\x93NUMPY\x01", "its .npy header would have 0 bytes"},
 };
 
-START_TEST(a_wrong_list_of_nodes_gets_one_sentence) {
+START_LOOP_TEST(a_wrong_list_of_nodes_gets_one_sentence, sizeof wrong_lists / sizeof *wrong_lists) {
     uint32_t owners[LISTED];
     ck_assert_int_ne(parse_list(owners, wrong_lists[_i].list, strlen(wrong_lists[_i].list)), 0);
     ck_assert_msg(strncmp(error.text, "data.partition.path: users: ", 28) == 0 &&
                       strstr(error.text, wrong_lists[_i].said) != NULL,
                   "%s", error.text);
 }
-END_TEST
 
 START_TEST(a_list_cannot_be_shared_anew_and_has_a_file) {
     sl_samples samples = labelled(100, 10);
@@ -401,24 +309,7 @@ START_TEST(a_list_cannot_be_shared_anew_and_has_a_file) {
     expect_refusal(&config, &samples, 2, "data.partition.path: missing");
     sl_samples_close(&samples);
 }
-END_TEST
 
 int main(void) {
-    Suite *suite = suite_create("partition");
-    add_loop(suite, a_list_of_nodes_is_read_however_it_was_written, 0,
-             sizeof lists / sizeof *lists);
-    add_loop(suite, a_wrong_list_of_nodes_gets_one_sentence, 0,
-             sizeof wrong_lists / sizeof *wrong_lists);
-    add_loop(suite, every_sample_belongs_to_exactly_one_node_and_every_node_has_one, 0,
-             sizeof partitions / sizeof partitions[0]);
-    ADD_TESTS(suite, "partition", partitions_skew_labels_as_their_names_say,
-              dirichlet_shares_have_the_right_variance, members_share_samples_anew,
-              impossible_partitions_are_refused,
-              an_epoch_shows_each_sample_once_and_the_next_in_another_order,
-              who_joins_has_all_samples_and_the_others_theirs,
-              a_batch_is_a_function_of_rank_and_round_alone, speakers_are_dealt_whole_and_evenly,
-              partitions_by_label_go_by_a_text_s_speakers,
-              speakers_that_are_too_few_or_none_are_refused, a_list_of_nodes_may_be_an_array,
-              a_list_cannot_be_shared_anew_and_has_a_file);
-    return run_suite(suite);
+    return run_tests("partition");
 }

@@ -1,9 +1,5 @@
 /* test_products.c - a layer's two products: each form that this processor has (OpenBLAS, kernels
  * for AVX2, for AVX-512) beside float64, and the kernels bit for bit beside sums in their order. */
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "harness.h"
 #include "learner/layers/product.h"
 #include "learner/layers/product_tiles.h"
@@ -54,46 +50,10 @@ static bool choose(int level) {
     for (uint32_t i = 0; i < (lines); i += (step))                                                 \
         for (uint32_t j = 0; j < (columns); j++)
 
-/* A sum of `count` products, whose factors are so far apart. */
-static void check_number(float got, const float *a, size_t a_step, const float *b, size_t b_step,
-                         uint32_t count) {
-    double sum = 0;
-    for (size_t k = 0; k < count; k++)
-        sum += (double)a[k * a_step] * b[k * b_step];
-    ck_assert_double_eq_tol(got, sum, 1e-5 * (1 + fabs(sum)));
-}
-
-START_TEST(weight_gradients_agree_with_float64_in_every_shape) {
-    static const uint32_t rows[] = {1, 2, 32, 100, 257}, widths[] = {1, 5, 6, 15, 16, 17, 40, 300};
-    for (size_t shape = 0; shape < 5 * 8 * 8 && choose(_i); shape++) {
-        const uint32_t n = rows[shape % 5], in = widths[shape / 5 % 8], out = widths[shape / 40];
-        to[in * out] = 42;
-        sl_product_gradient(to, x, w, n, in, out, panel);
-        ck_assert_float_eq(to[in * out], 42);
-        EACH_NUMBER(in, out, in / 7 + 1) {
-            check_number(to[i * out + j], x + i, in, w + j, out, n);
-        }
-    }
-}
-END_TEST
-
-START_TEST(layer_outputs_agree_with_float64_in_every_shape) {
-    static const uint32_t rows[] = {1, 3, 4, 32, 64, 65}, ins[] = {1, 27, 28, 29, 100},
-                          outs[] = {1, 10, 16, 17, 48, 256};
-    for (size_t shape = 0; shape < 6 * 5 * 6 && choose(_i); shape++) {
-        const uint32_t n = rows[shape % 6], in = ins[shape / 6 % 5], out = outs[shape / 30];
-        to[n * out] = 42;
-        sl_product_forward(to, x, w, n, in, out, panel);
-        ck_assert_float_eq(to[n * out], 42);
-        EACH_NUMBER(n, out, 1) {
-            check_number(to[i * out + j], x + i * in, 1, w + j, out, in);
-        }
-    }
-}
-END_TEST
+FIXTURES(open_all, close_all);
 
 /* The kernels' order: rows one after the other; blocks of 28 inputs, each from 0 on. */
-START_TEST(kernels_of_all_processors_have_the_bits_of_sums_in_one_order) {
+START_LOOP_TEST(kernels_of_all_processors_have_the_bits_of_sums_in_one_order, LEVELS) {
     static const uint32_t rows[] = {1, 3, 4, 7, 32}, ins[] = {1, 11, 12, 13, 29, 56, 100},
                           outs[] = {1, 15, 16, 17, 32, 48, 64, 80, 144, 256};
     const sl_product_tiles *tiles = choose(_i) ? sl_product_tiles_of((sl_kernel_level)_i) : NULL;
@@ -121,15 +81,7 @@ START_TEST(kernels_of_all_processors_have_the_bits_of_sums_in_one_order) {
         }
     }
 }
-END_TEST
 
 int main(void) {
-    Suite *suite = suite_create("products");
-    add_loop_with(suite, weight_gradients_agree_with_float64_in_every_shape, open_all, close_all, 0,
-                  LEVELS);
-    add_loop_with(suite, layer_outputs_agree_with_float64_in_every_shape, open_all, close_all, 0,
-                  LEVELS);
-    add_loop_with(suite, kernels_of_all_processors_have_the_bits_of_sums_in_one_order, open_all,
-                  close_all, 0, LEVELS);
-    return run_suite(suite);
+    return run_tests("products");
 }

@@ -15,42 +15,6 @@ static double real_at(json_t *object, const char *name) {
 
 FIXTURES(begin, end);
 
-START_TEST(a_line_of_metrics_holds_what_was_given) {
-    sl_folder *folder = open_folder(at("run"), e, true);
-    for (uint64_t round = 1; round <= 3; round++)
-        for (uint32_t rank = 0; rank < 4; rank++) {
-            sl_record record = record_of(rank, round);
-            ck_assert_int_eq(sl_folder_metrics(folder, &record, NULL), 0);
-        }
-    close_folder(folder);
-    FILE *file = fopen(at("run/metrics-2.jsonl"), "r");
-    ck_assert_ptr_nonnull(file);
-    char line[4096];
-    for (int round = 1; round <= 3; round++) {
-        ck_assert_ptr_nonnull(fgets(line, sizeof line, file));
-        json_t *object = json_loads(line, JSON_REJECT_DUPLICATES, NULL);
-        ck_assert_ptr_nonnull(object);
-        ck_assert(real_at(object, "round") == round && real_at(object, "node") == 2);
-        ck_assert(real_at(object, "loss") == 0.125 * round &&
-                  real_at(object, "learning_rate") == 0.1);
-        ck_assert(fabs(real_at(object, "test_loss") - 1.0 / 3) < 1e-12 &&
-                  real_at(object, "accuracy") == 0.75);
-        ck_assert(real_at(object, "neighbour_distance") == 3.5);
-        ck_assert(real_at(object, "bytes_sent") == 5000000000 &&
-                  real_at(object, "bytes_received") == 7);
-        ck_assert(real_at(object, "messages_sent") == 11 &&
-                  real_at(object, "messages_silent") == 13);
-        json_t *seconds = json_object_get(object, "seconds");
-        ck_assert(real_at(seconds, "total") == 6 && real_at(seconds, "gradient") == 1 &&
-                  real_at(seconds, "encode") == 2);
-        ck_assert(real_at(seconds, "exchange") == 3 && real_at(seconds, "wait") == 4 &&
-                  real_at(seconds, "combine") == 5);
-        json_decref(object);
-    }
-    ck_assert_ptr_null(fgets(line, sizeof line, file));
-    fclose(file);
-}
-
 /* What a killed process leaves of a write(2) is whole pages. */
 START_TEST(no_line_of_metrics_crosses_a_page) {
     enum { LINES = 60, PAGE = 4096 };
@@ -75,25 +39,6 @@ START_TEST(no_line_of_metrics_crosses_a_page) {
         json_decref(object);
     }
     ck_assert_uint_eq(count, LINES);
-    free(text);
-}
-
-START_TEST(consensus_goes_line_by_line) {
-    sl_folder *folder = open_folder(at("run"), e, true);
-    for (uint64_t round = 1; round <= 2; round++) {
-        sl_consensus consensus = {.mean_model = {.loss = 0.25, .accuracy = round == 1 ? NAN : 0.5},
-                                  .distance = 2,
-                                  .bytes_sent = 1.5};
-        ck_assert_int_eq(sl_folder_consensus(folder, round, &consensus, NULL), 0);
-    }
-    close_folder(folder);
-    size_t bytes;
-    char *text = contents(at("run/consensus.jsonl"), &bytes);
-    ck_assert_str_eq(text,
-                     "{\"round\":1,\"consensus_distance\":2.0,\"test_loss\":0.25,\"accuracy\":null,"
-                     "\"bytes_sent\":1.5}\n"
-                     "{\"round\":2,\"consensus_distance\":2.0,\"test_loss\":0.25,\"accuracy\":0.5,"
-                     "\"bytes_sent\":1.5}\n");
     free(text);
 }
 
@@ -172,30 +117,6 @@ START_TEST(parameters_come_back_bit_for_bit_and_in_order) {
     fclose(file);
 }
 
-/* Read as NumPy does: magic, version, little-endian length, a literal that ends in a newline at a
- * multiple of 64. */
-START_TEST(a_model_is_a_valid_npy_file) {
-    sl_folder *folder = open_folder(at("run"), e, true);
-    ck_assert_int_eq(sl_folder_model(folder, 3, "", awkward, AWKWARD, NULL), 0);
-    ck_assert_int_eq(sl_folder_model(folder, -1, "", awkward, AWKWARD, NULL), 0);
-    close_folder(folder);
-    const char *const names[] = {"run/model-3.npy", "run/model.npy"};
-    for (int i = 0; i < 2; i++) {
-        size_t bytes;
-        char *file = contents(at(names[i]), &bytes);
-        ck_assert_mem_eq(file, "\x93NUMPY\x01\x00", 8);
-        size_t head = 10 + (size_t)(unsigned char)file[8] + 256 * (size_t)(unsigned char)file[9];
-        ck_assert_uint_eq(head % 64, 0);
-        ck_assert_int_eq(file[head - 1], '\n');
-        ck_assert_mem_eq(file + 10, "{'descr': '<f4', 'fortran_order': False, 'shape': (7,), }",
-                         57);
-        ck_assert_uint_eq(strspn(file + 10 + 57, " "), head - 10 - 57 - 1);
-        ck_assert_uint_eq(bytes, head + sizeof awkward);
-        ck_assert_mem_eq(file + head, awkward, sizeof awkward);
-        free(file);
-    }
-}
-
 /* Of a run that fails, the last model whose loss is finite; nothing where there was none. */
 START_TEST(the_last_finite_model_is_rescued) {
     sl_folder *folder = open_folder(at("run"), e, true);
@@ -265,40 +186,6 @@ START_TEST(the_best_model_is_kept) {
 
 /* ---- the folder ---- */
 
-START_TEST(a_quadratic_folder_stands_alone) {
-    const char *problem = "{\"A\": [[[1]]], \"b\": [[1]], \"x0\": [[0]]}\n";
-    put(at("problem-of-mine.json"), problem);
-    sl_experiment *q = experiment_of(QUADRATIC);
-    close_folder(open_folder(at("run"), q, true));
-    ck_assert_int_eq(unlink(at("problem-of-mine.json")), 0);
-    ck_assert_int_eq(rename(at("run"), at("moved")), 0);
-    sl_experiment *again = NULL;
-    sl_error error = {0};
-    ck_assert_msg(sl_experiment_load(&again, at("moved/config.json"), NULL, 0, &error) == 0, "%s",
-                  error.text);
-    ck_assert_str_eq(again->model.path, at("moved/problem.json"));
-    for (int s = 0; s < SL_SECTION_COUNT; s++)
-        ck_assert_uint_eq(sl_experiment_section_hash(q, s), sl_experiment_section_hash(again, s));
-    size_t bytes;
-    char *copy = contents(again->model.path, &bytes);
-    ck_assert_str_eq(copy, problem);
-    free(copy);
-    /* The folder of the repeated run is the same once more. */
-    close_folder(open_folder(at("again"), again, true));
-    char *first = contents(at("moved/config.json"), &bytes),
-         *second = contents(at("again/config.json"), &bytes);
-    ck_assert_str_eq(first, second);
-    free(first), free(second);
-    sl_experiment_close(&q), sl_experiment_close(&again);
-}
-
-START_TEST(parents_are_made_and_nothing_else_is_left_behind) {
-    close_folder(open_folder(at("a/b//c/run"), e, true));
-    char command[256];
-    snprintf(command, sizeof command, "test \"$(ls -A %s/a/b/c/run)\" = config.json", base);
-    ck_assert_int_eq(system(command), 0);
-}
-
 START_TEST(a_folder_that_holds_a_run_is_refused) {
     close_folder(open_folder(at("run"), e, true));
     refuse_folder(at("run"), e, true, "already holds a run");
@@ -358,31 +245,6 @@ START_TEST(two_writers_of_one_rank_do_not_mix) {
                       error.text);
     }
     close_folder(first), close_folder(second);
-}
-
-START_TEST(agents_that_come_at_once_all_join) {
-    put(at("problem-of-mine.json"), "{\"A\": [[[1]]], \"b\": [[1]], \"x0\": [[0]]}\n");
-    sl_experiment *q = experiment_of(QUADRATIC);
-    enum { AGENTS = 8, TRIES = 5 };
-    for (int t = 0; t < TRIES; t++) {
-        char name[16];
-        snprintf(name, sizeof name, "run-%d", t);
-        for (int i = 0; i < AGENTS; i++)
-            if (fork() == 0) {
-                sl_folder *folder = NULL;
-                sl_error error = {0};
-                int result = sl_folder_open(&folder, at(name), q, false, &error);
-                if (result != 0)
-                    fprintf(stderr, "%s\n", error.text);
-                _exit(result != 0);
-            }
-        for (int i = 0; i < AGENTS; i++) {
-            int status;
-            ck_assert_int_gt(wait(&status), 0);
-            ck_assert_int_eq(status, 0);
-        }
-    }
-    sl_experiment_close(&q);
 }
 
 int main(void) {

@@ -71,68 +71,6 @@ START_TEST(a_folder_without_write_permission_is_named) {
     ck_assert_int_eq(status, 0);
 }
 
-static void expect_full(int result, const sl_error *error, const char *file) {
-    ck_assert_int_eq(result, SL_EFILE);
-    ck_assert_msg(strstr(error->text, file) && strstr(error->text, "No space left on device") &&
-                      strstr(error->text, "--out"),
-                  "%s", error->text);
-}
-
-/* A file system of 64 KiB for this process alone, gone when it ends. */
-static bool mount_small_disk(const char *path) {
-    bool root = getuid() == 0;
-    char users[64], groups[64];
-    snprintf(users, sizeof users, "0 %u 1", (unsigned)getuid());
-    snprintf(groups, sizeof groups, "0 %u 1", (unsigned)getgid());
-    if (unshare(root ? CLONE_NEWNS : CLONE_NEWUSER | CLONE_NEWNS) != 0)
-        return false;
-    if (!root) {
-        put("/proc/self/setgroups", "deny");
-        put("/proc/self/uid_map", users);
-        put("/proc/self/gid_map", groups);
-    }
-    return mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
-           mount("tmpfs", path, "tmpfs", 0, "size=64k") == 0;
-}
-
-START_TEST(a_full_disk_is_said_and_leaves_whole_lines) {
-    ck_assert_int_eq(mkdir(at("disk"), 0700), 0);
-    if (!mount_small_disk(at("disk"))) {
-        printf(
-            "skip a_full_disk_is_said_and_leaves_whole_lines: no small disk can be mounted here\n");
-        return;
-    }
-    sl_folder *folder = open_folder(at("disk/run"), e, true);
-    static float x[4000];
-    sl_error error = {0};
-    ck_assert_int_eq(sl_folder_model(folder, 0, "", x, 4000, &error), 0); /* 16 KB fit */
-    int lines = 0, result;
-    while ((result = sl_folder_parameters(folder, (uint64_t)lines, 0, x, 4000, 1, &error)) == 0)
-        lines++;
-    expect_full(result, &error, "parameters.jsonl");
-    ck_assert_int_gt(lines, 0);
-    expect_full(sl_folder_model(folder, 1, "", x, 4000, &error), &error, "model-1.npy");
-    ck_assert_int_ne(access(at("disk/run/model-1.npy"), F_OK), 0);
-    ck_assert_int_ne(WEXITSTATUS(system("ls /tmp/starling-record-*/disk/run | grep -q new")), 0);
-    close_folder(folder);
-    size_t bytes;
-    char *text = contents(at("disk/run/parameters.jsonl"), &bytes);
-    int whole = 0;
-    for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n"), whole++) {
-        json_t *object = json_loads(line, 0, NULL);
-        ck_assert_msg(object != NULL, "line %d is not whole", whole + 1);
-        json_decref(object);
-    }
-    ck_assert_int_eq(whole, lines);
-    free(text);
-    FILE *rest = fopen(at("disk/rest"), "wb");
-    while (fwrite(x, 1, 1024, rest) == 1024 && fflush(rest) == 0)
-        ;
-    fclose(rest);
-    refuse_folder(at("disk/second"), e, true, "No space left on device");
-    ck_assert_int_eq(umount(at("disk")), 0);
-}
-
 /* ---- what a power cut leaves ---- */
 
 /* The library's calls pass through here (tests/meson.build). */

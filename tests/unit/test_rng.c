@@ -1,8 +1,5 @@
 /* test_rng.c - Philox against the published known answers (Random123 kat_vectors), and what is
  * built on it. */
-#include <math.h>
-#include <string.h>
-
 #include "base/philox.h"
 #include "harness.h"
 #include "starling/rng.h"
@@ -27,7 +24,6 @@ START_TEST(philox_gives_the_published_answers) {
     expect_block(sl_rng_block, ones, 0xFFFFFFFFu, 0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd);
     expect_block(sl_rng_block, pi, 0x243f6a88, 0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1);
 }
-END_TEST
 
 START_TEST(philox_of_seven_rounds_gives_the_published_answers) {
     expect_block(sl_rng_quick_block, (sl_rng_key){0}, 0, 0x5f6fb709, 0x0d893f64, 0x4f121f81,
@@ -37,7 +33,6 @@ START_TEST(philox_of_seven_rounds_gives_the_published_answers) {
     expect_block(sl_rng_quick_block, pi, 0x243f6a88, 0x4dfccaba, 0x190a87f0, 0xc47362ba,
                  0xb6b5242a);
 }
-END_TEST
 
 START_TEST(a_cursor_reads_the_stream_in_order) {
     sl_rng rng = sl_rng_open(7, 3, 11, SL_PURPOSE_DATA);
@@ -48,7 +43,6 @@ START_TEST(a_cursor_reads_the_stream_in_order) {
             ck_assert_uint_eq(sl_rng_u32(&rng), expected[i]);
     }
 }
-END_TEST
 
 /* ---- windows: sixteen bits of a block for each of sixteen elements, by which stochastic rounding
  * goes ---- */
@@ -66,7 +60,6 @@ START_TEST(windows_are_two_bytes_of_sixteen_in_a_ring) {
         ck_assert_uint_eq(philox_window(turned, i), philox_window(block, (i + 8) % PHILOX_WINDOWS));
     }
 }
-END_TEST
 
 /* Is window i of a block below `draws`, as a rounding up with probability draws / 65536 would ask?
  */
@@ -105,7 +98,6 @@ START_TEST(windows_give_each_probability_and_neighbours_hardly_depend_on_each_ot
         }
     }
 }
-END_TEST
 
 START_TEST(below_is_uniform_and_in_range) {
     sl_rng rng = sl_rng_open(1, 0, 0, SL_PURPOSE_INIT);
@@ -116,7 +108,6 @@ START_TEST(below_is_uniform_and_in_range) {
     for (int b = 0; b < BUCKETS; b++)
         ck_assert_int_lt(abs(count[b] - DRAWS / BUCKETS), 500); /* 5 sigma */
 }
-END_TEST
 
 START_TEST(normal_has_mean_0_and_variance_1) {
     sl_rng rng = sl_rng_open(2, 0, 0, SL_PURPOSE_INIT);
@@ -130,7 +121,6 @@ START_TEST(normal_has_mean_0_and_variance_1) {
     ck_assert_double_lt(fabs(sum / DRAWS), 5 / sqrt(DRAWS));
     ck_assert_double_lt(fabs(squares / DRAWS - 1), 5 * sqrt(2.0 / DRAWS));
 }
-END_TEST
 
 /* Whatever is drawn ahead: from the last item on, each is exchanged with one at or before it. */
 START_TEST(shuffle_is_that_of_fisher_and_yates) {
@@ -149,16 +139,7 @@ START_TEST(shuffle_is_that_of_fisher_and_yates) {
         ck_assert_uint_eq(sl_rng_u32(&rng), sl_rng_u32(&again));
     }
 }
-END_TEST
 
 int main(void) {
-    Suite *suite = suite_create("rng");
-    ADD_TESTS(suite, "philox", philox_gives_the_published_answers,
-              philox_of_seven_rounds_gives_the_published_answers,
-              a_cursor_reads_the_stream_in_order);
-    ADD_TESTS(suite, "windows", windows_are_two_bytes_of_sixteen_in_a_ring,
-              windows_give_each_probability_and_neighbours_hardly_depend_on_each_other);
-    ADD_TESTS(suite, "draws", below_is_uniform_and_in_range, normal_has_mean_0_and_variance_1,
-              shuffle_is_that_of_fisher_and_yates);
-    return run_suite(suite);
+    return run_tests("rng");
 }

@@ -1,7 +1,4 @@
 /* test_task.c - a task that is not complete is refused, by both drivers, before anything starts. */
-#include <math.h>
-#include <stdio.h>
-
 #include "harness.h"
 #include "starling/agent.h"
 #include "starling/sim.h"
@@ -61,7 +58,6 @@ START_TEST(a_complete_task_runs) {
                   error.text);
     sl_experiment_close(&e);
 }
-END_TEST
 
 /* Rank r begins at r, and nothing moves but what is averaged. */
 static void initial_rank(void *context, uint32_t rank, float *x) {
@@ -112,7 +108,6 @@ START_TEST(samples_are_weights) {
     ck_assert_float_eq(averaged("\"fedavg\"", false), 0.5f);
     ck_assert_float_eq(averaged(uniform, true), 0.5f);
 }
-END_TEST
 
 /* Three samples in batches of two are two steps; who has none to count by cannot tell. */
 START_TEST(epochs_of_clients_follow_from_their_samples) {
@@ -136,7 +131,6 @@ START_TEST(epochs_of_clients_follow_from_their_samples) {
     ck_assert_ptr_nonnull(strstr(error.text, "nobody says how many samples a node has"));
     sl_experiment_close(&e);
 }
-END_TEST
 
 START_TEST(a_missing_hook_is_named) {
     sl_task task = complete();
@@ -149,7 +143,6 @@ START_TEST(a_missing_hook_is_named) {
     task.evaluate = NULL;
     refuse(&task, "task.evaluate:");
 }
-END_TEST
 
 START_TEST(impossible_sizes_are_named) {
     sl_task task = complete();
@@ -159,7 +152,6 @@ START_TEST(impossible_sizes_are_named) {
     task.rounds = 0;
     refuse(&task, "task.rounds:");
 }
-END_TEST
 
 START_TEST(rows_must_divide_their_tensors) {
     const size_t ends[] = {2}, good[] = {2}, none[] = {0}, more[] = {3};
@@ -173,7 +165,6 @@ START_TEST(rows_must_divide_their_tensors) {
     task.tensor_ends = NULL, task.tensor_count = 0;
     refuse(&task, "task.tensor_rows:");
 }
-END_TEST
 
 START_TEST(tensors_must_end_at_the_dimension) {
     const size_t good[] = {1, 2}, same[] = {1, 1}, shorter[] = {1};
@@ -189,13 +180,7 @@ START_TEST(tensors_must_end_at_the_dimension) {
     task.tensor_ends = NULL, task.tensor_count = 1;
     refuse(&task, "task.tensor_ends:");
 }
-END_TEST
 
 int main(void) {
-    Suite *suite = suite_create("task");
-    ADD_TESTS(suite, "hooks", a_complete_task_runs, samples_are_weights,
-              epochs_of_clients_follow_from_their_samples, a_missing_hook_is_named,
-              impossible_sizes_are_named, rows_must_divide_their_tensors,
-              tensors_must_end_at_the_dimension);
-    return run_suite(suite);
+    return run_tests("task");
 }

@@ -1,10 +1,5 @@
 /* test_tensors.c - files of parameters: written ones come back; what is not as it should be is
  * refused, with file, tensor and both shapes. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "harness.h"
 #include "starling/tensors.h"
 
@@ -53,7 +48,6 @@ START_TEST(both_formats_come_back) {
     ck_assert_msg(load(back) == 0, "%s", error.text);
     ck_assert_mem_eq(back, x, sizeof x);
 }
-END_TEST
 
 #define A "\"a\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[0,24]}"
 #define B "\"b.c\":{\"dtype\":\"F32\",\"shape\":[4],\"data_offsets\":[24,40]}"
@@ -80,7 +74,6 @@ START_TEST(a_header_in_any_order_is_read) {
     static const char text[] = "{" S ",\"__metadata__\":{\"x\":\"y\"}," B "," A "}   ";
     ck_assert_msg(load_header(text, strlen(text), 44) == 0, "%s", error.text);
 }
-END_TEST
 
 START_TEST(what_does_not_fit_the_model_is_named) {
     refuse("{" A "," S "}", "has no tensor \"b.c\"; the model's has shape [4]");
@@ -92,7 +85,6 @@ START_TEST(what_does_not_fit_the_model_is_named) {
            "tensor \"a\": dtype is \"BF16\"; it must be \"F32\"");
     refuse("{\"a\":7," B "," S "}", "has no tensor \"a\"");
 }
-END_TEST
 
 START_TEST(places_that_overlap_or_leave_holes_are_refused) {
     static const char *const places[] = {
@@ -112,7 +104,6 @@ START_TEST(places_that_overlap_or_leave_holes_are_refused) {
                      SL_EFILE);
     ck_assert_msg(strstr(error.text, "is the file cut off?") != NULL, "%s", error.text);
 }
-END_TEST
 
 START_TEST(what_is_no_header_is_refused) {
     refuse("[]", "its header is no JSON object");
@@ -127,7 +118,6 @@ START_TEST(what_is_no_header_is_refused) {
     ck_assert_int_eq(sl_tensors_load(NULL, model, TENSORS, ".", &error), SL_EFILE);
     ck_assert_int_eq(sl_tensors_load(NULL, model, TENSORS, "nowhere", &error), SL_EFILE);
 }
-END_TEST
 
 static void refuse_npy(const char *text, const char *why) {
     static const float zeros[NUMBERS];
@@ -154,7 +144,6 @@ START_TEST(an_npy_file_of_anything_else_is_refused) {
     ck_assert_int_eq(load((float[NUMBERS]){0}), SL_EFILE);
     ck_assert_msg(strstr(error.text, "is it cut off?") != NULL, "%s", error.text);
 }
-END_TEST
 
 /* Both orders of the same array: [[0, 1, 2], [3, 4, 5]], its index in C order as number. */
 START_TEST(an_array_in_memory_is_read_in_c_order) {
@@ -177,18 +166,12 @@ START_TEST(an_array_in_memory_is_read_in_c_order) {
         ck_assert_int_eq(sl_npy_parse(&a, file, 15 + length, &error), SL_EFILE);
     }
 }
-END_TEST
 
 int main(void) {
-    Suite *suite = suite_create("tensors");
     int fd = mkstemp(path);
     if (fd < 0 || close(fd) != 0)
         return EXIT_FAILURE;
-    ADD_TESTS(suite, "files", both_formats_come_back, a_header_in_any_order_is_read,
-              what_does_not_fit_the_model_is_named, places_that_overlap_or_leave_holes_are_refused,
-              what_is_no_header_is_refused, an_npy_file_of_anything_else_is_refused,
-              an_array_in_memory_is_read_in_c_order);
-    int result = run_suite(suite);
+    const int result = run_tests("tensors");
     unlink(path);
     return result;
 }

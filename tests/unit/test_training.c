@@ -14,10 +14,7 @@
  *
  * A step is one of checkvec's operations, whose bits are equal.
  */
-#include <math.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "element/sum.h"
 #include "harness.h"
@@ -26,9 +23,9 @@
 #include "starling/learner.h"
 #include "starling/rng.h"
 
-#define MLP 3 /* its place among models */
+enum { LSTM = 1, MLP = 3, RESNET20 = 5 }; /* places among models */
 #define FLIPS 16
-#define SAME_POINTS 20
+#define SAME_POINTS 10
 
 static sl_error error;
 
@@ -169,7 +166,7 @@ static void check_evaluations(trainer *there, trainer *cpu, double error_allowed
 }
 
 /* The CPU trains; the device computes each gradient at the CPU's point. */
-START_TEST(gradients_on_a_device_are_the_cpus) {
+START_LOOP_TEST(gradients_on_a_device_are_the_cpus, sizeof models / sizeof *models) {
     char folder[] = "/tmp/starling-training-XXXXXX";
     noise_write(folder);
     sl_learner_settings e = settings_of(_i, folder);
@@ -178,8 +175,9 @@ START_TEST(gradients_on_a_device_are_the_cpus) {
     const double rounding = rounding_of(_i);
     const double flipped = models[_i].kinks > 0 ? sqrt((double)FLIPS / models[_i].kinks) : 0;
     double worst_loss = 0, worst_smooth = 0, worst_flipped = 0;
-    int flips = 0;
-    for (uint64_t round = 1; round <= SAME_POINTS; round++) {
+    const uint64_t points = getenv("STARLING_QUICK") != NULL ? 3 : SAME_POINTS;
+    uint64_t flips = 0;
+    for (uint64_t round = 1; round <= points; round++) {
         there.vec->copy_in(there.x, cpu.x, d * sizeof *cpu.x);
         double found = step(&there, round, 0);
         double expected = step(&cpu, round, models[_i].learning_rate);
@@ -198,13 +196,12 @@ START_TEST(gradients_on_a_device_are_the_cpus) {
     check_evaluations(&there, &cpu, rounding);
     printf("%s: at the same points losses are apart by %.2e, gradients by %.2e (%.2e allowed), "
            "in %d steps with flips by %.2e (%.2e)\n",
-           models[_i].name, worst_loss, worst_smooth, rounding, flips, worst_flipped, flipped);
-    ck_assert(models[_i].flips_each_step || 2 * flips <= SAME_POINTS);
+           models[_i].name, worst_loss, worst_smooth, rounding, (int)flips, worst_flipped, flipped);
+    ck_assert(models[_i].flips_each_step || 2 * flips <= points);
     close_trainer(&cpu);
     close_trainer(&there);
     noise_remove(folder);
 }
-END_TEST
 
 /* Back on the host, a learner has the host's bits, and again there the device's. */
 START_TEST(a_learner_moves_between_devices) {
@@ -218,14 +215,16 @@ START_TEST(a_learner_moves_between_devices) {
     close_trainer(&cpu);
     close_trainer(&there);
 }
-END_TEST
 
 /* A node that asks round by round has its next batch gathered beside the gradient; one that takes
  * turns with another has not. Evaluating is in between. */
-START_TEST(batches_gathered_ahead_are_the_same) {
+START_LOOP_TEST(batches_gathered_ahead_are_the_same, 3) {
+    static const int kinds[] = {LSTM, MLP, RESNET20}; /* text, pixels, and cropped ones */
+    if (kinds[_i] == RESNET20 && getenv("STARLING_QUICK") != NULL)
+        return;
     char folder[] = "/tmp/starling-training-XXXXXX";
     noise_write(folder);
-    sl_learner_settings e = settings_of(_i, folder);
+    sl_learner_settings e = settings_of(kinds[_i], folder);
     trainer alone = open_trainer(&e, device()), turns = open_trainer(&e, device());
     size_t bytes = sl_learner_dimension(alone.learner) * sizeof(float);
     float *found = malloc(bytes), *expected = malloc(bytes);
@@ -247,7 +246,6 @@ START_TEST(batches_gathered_ahead_are_the_same) {
     close_trainer(&turns);
     noise_remove(folder);
 }
-END_TEST
 
 /* What was asked for, and how much there is. */
 START_TEST(a_shortage_of_memory_is_told) {
@@ -281,7 +279,6 @@ START_TEST(a_shortage_of_memory_is_told) {
     sl_vec_no_memory(sl_vec_cpu(), &error, "node %u", 3);
     ck_assert_str_eq(error.text, "node 3: out of memory");
 }
-END_TEST
 
 static void *measure(void *vec_) {
     const sl_vec_ops *vec = vec_;
@@ -313,7 +310,6 @@ START_TEST(working_memory_counts) {
     vec->memory(&after);
     ck_assert_uint_eq(after.taken, before.taken);
 }
-END_TEST
 
 /* A learner over its bound opens nothing, and stays where it was. */
 START_TEST(a_learner_keeps_to_the_bound) {
@@ -333,13 +329,7 @@ START_TEST(a_learner_keeps_to_the_bound) {
     ck_assert_int_eq(sl_device_open(&vec, "cuda:0", 0, &error), 0);
     close_trainer(&cpu);
 }
-END_TEST
 
 int main(void) {
-    Suite *suite = suite_create("training");
-    add_loop(suite, gradients_on_a_device_are_the_cpus, 0, sizeof models / sizeof *models);
-    add_loop(suite, batches_gathered_ahead_are_the_same, 0, sizeof models / sizeof *models);
-    ADD_TESTS(suite, "attaching", a_learner_moves_between_devices, a_shortage_of_memory_is_told,
-              working_memory_counts, a_learner_keeps_to_the_bound);
-    return run_suite(suite);
+    return run_tests("training");
 }

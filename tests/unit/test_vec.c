@@ -1,7 +1,6 @@
 /* test_vec.c - sums of the CPU's vectors beside long double, and its memory; what checkvec cannot
  * see, which compares all operations bit by bit with loops in their order. */
 #include <float.h>
-#include <math.h>
 
 #include "harness.h"
 #include "starling/rng.h"
@@ -36,7 +35,6 @@ START_TEST(reductions_agree_with_long_double) {
         sl_vec_cpu()->release(y);
     }
 }
-END_TEST
 
 START_TEST(allocated_vectors_are_aligned_and_zero) {
     for (int s = 0; s < SIZES; s++) {
@@ -48,11 +46,7 @@ START_TEST(allocated_vectors_are_aligned_and_zero) {
     }
     ck_assert_ptr_null(sl_vec_cpu()->allocate(SIZE_MAX / 2));
 }
-END_TEST
 
 int main(void) {
-    Suite *suite = suite_create("vec");
-    ADD_TESTS(suite, "cpu", reductions_agree_with_long_double,
-              allocated_vectors_are_aligned_and_zero);
-    return run_suite(suite);
+    return run_tests("vec");
 }

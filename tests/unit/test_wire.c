@@ -117,14 +117,6 @@ START_TEST(every_flipped_bit_is_noticed) {
     }
 }
 
-START_TEST(every_truncation_is_noticed) {
-    uint8_t bytes[SL_FRAME_HEADER_BYTES + PAYLOAD];
-    size_t size = make_frame(bytes, SL_FRAME_DATA, PAYLOAD);
-    sl_frame frame;
-    for (size_t shorter = 0; shorter < size; shorter++)
-        ck_assert_ptr_nonnull(sl_frame_decode(&frame, bytes, shorter, PAYLOAD, false));
-}
-
 START_TEST(a_payload_longer_than_its_type_allows_is_refused_with_right_checksums) {
     uint8_t bytes[SL_FRAME_HEADER_BYTES + 2 * SL_FRAME_TEXT_MAX];
     sl_frame frame;
