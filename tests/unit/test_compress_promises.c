@@ -86,6 +86,47 @@ START_TEST(test_usual_delta_of_3lc) {
     }
 }
 
+/* The vectors for which the bounds on delta are exact. */
+START_TEST(bounds_are_reached) {
+    const size_t d = 20, k = 3;
+    float *v = floats(d);
+    for (size_t i = 0; i < d; i++)
+        v[i] = i % 2 ? 1 : -1; /* stc: k/d */
+    sl_compressor_config config = CONFIG(STC, .k = k);
+    float *decoded = through(&config, v, d, PART_ALL);
+    ck_assert_double_eq_tol(sl_vec_cpu()->distance_squared(decoded, v, d) / (double)d,
+                            1 - sl_compressor_quality(&config, d).delta, 1e-6);
+    release(decoded);
+    for (size_t i = 0; i < d; i++)
+        v[i] = -1; /* sbc: k - 1 of the upper ones are -1 too, and both means 1 */
+    v[4] = 2 * (float)k - 1;
+    config = CONFIG(SBC, .k = k);
+    decoded = through(&config, v, d, PART_ALL);
+    const double norm = sl_vec_cpu()->norm2_squared(v, d);
+    ck_assert_double_eq_tol(sl_vec_cpu()->distance_squared(decoded, v, d) / norm,
+                            1 - sl_compressor_quality(&config, d).delta, 1e-6);
+    release(decoded);
+    release(v);
+}
+
+/* Equal values count as sorted by index: the first go up, the last down. */
+START_TEST(no_element_is_of_both_kinds) {
+    float v[4096], *decoded;
+    for (size_t d = 1; d <= 4096; d = d * 2 + d % 3) {
+        for (size_t i = 0; i < d; i++)
+            v[i] = i % 7 == 3 ? 0.0f : -0.0f;
+        v[d / 2] = d > 3 ? 5 : 1;
+        for (size_t k = 1; k <= (d + 1) / 2; k = k * 2 + 1) {
+            decoded = through(&CONFIG(POS_NEG, .k = k), v, d, PART_SMALL);
+            for (size_t i = 0, ups = 0; i < d; i++) {
+                ups += decoded[i] != 0;
+                ck_assert(ups <= k);
+            }
+            release(decoded);
+        }
+    }
+}
+
 /* ---- extreme inputs ---- */
 
 static int send_pair(sl_compressor_config config, float a, float b) {

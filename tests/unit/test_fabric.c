@@ -218,6 +218,15 @@ static int hear(int fd, uint8_t payload[ANSWER_MAX]) {
     return head[0];
 }
 
+static unsigned count_descriptors(void) {
+    unsigned count = 0;
+    DIR *folder = opendir("/proc/self/fd");
+    while (readdir(folder) != NULL)
+        count++;
+    closedir(folder);
+    return count;
+}
+
 static void setup(void) {
     a = b = (side){0};
 }
@@ -263,6 +272,39 @@ START_LOOP_TEST(who_proves_it_is_let_in_and_others_hear_why, sizeof pairs / size
 }
 
 /* ---- who is no agent ---- */
+
+/* Whoever has the port of a peer: silent, garbage, a welcome without a proof. */
+START_TEST(a_listener_that_proves_nothing_is_no_peer) {
+    struct sockaddr_storage address = loopback_address(0);
+    socklen_t bytes = sizeof address;
+    const int listener = socket(AF_INET, SOCK_STREAM, 0);
+    ck_assert_int_eq(bind(listener, (struct sockaddr *)&address, sizeof(struct sockaddr_in)), 0);
+    ck_assert_int_eq(listen(listener, 8), 0);
+    ck_assert_int_eq(getsockname(listener, (struct sockaddr *)&address, &bytes), 0);
+    open_side(&a, NULL);
+    open_side(&b, make_key());
+    for (int kind = 0; kind < 8; kind++) {
+        const sl_passage passage = {.from = 2, .to = 1};
+        uint8_t greeting[SL_GREETING_BYTES], zeros[64] = {0};
+        b.down = false;
+        ck_assert(sl_greeting_write(&passage, b.credentials, greeting));
+        ck_assert_int_eq(
+            sl_connection_open(&b.connection, b.fabric, &handlers, &b, MESSAGES, &error), 0);
+        ck_assert_int_eq(sl_connection_dial(b.connection, &address, greeting, &error), 0);
+        const int fd = accept(listener, NULL, NULL);
+        if (kind > 5) /* after a true challenge */
+            say(fd, CHALLENGE, zeros, 32);
+        if (kind == 7)
+            say(fd, CHALLENGE, zeros, 32); /* and another */
+        say(fd, kind == 6 ? WELCOME : kind, zeros, kind == CHALLENGE ? 31 : 32);
+        LOOK_UNTIL(b.down);
+        ck_assert(!b.connected);
+        ck_assert_uint_gt(strlen(b.why), 0);
+        close(fd);
+        sl_connection_close(&b.connection);
+    }
+    close(listener);
+}
 
 /* A connection of ours that a has taken for one. */
 static int be_connected(void) {
@@ -387,6 +429,27 @@ START_TEST(messages_wait_for_a_buffer) {
 }
 
 /* ---- ends ---- */
+
+START_TEST(who_asks_as_the_fabric_closes_is_sent_away) {
+    int askers[ASKERS];
+    const unsigned before = count_descriptors();
+    open_side(&a, NULL);
+    const unsigned opened = count_descriptors();
+    for (int i = 0; i < ASKERS; i++) {
+        askers[i] = connect_to(sl_fabric_port(a.fabric));
+        ck_assert_int_eq(send(askers[i], "\1\60", 2, 0), 2);
+    }
+    LOOK_UNTIL(count_descriptors() >= opened + 2 * ASKERS);
+    close_side(&a);
+    ck_assert_uint_eq(a.requests, 0);
+    ck_assert_uint_eq(count_descriptors(), before + ASKERS);
+    for (int i = 0; i < ASKERS; i++) {
+        uint8_t answer[ANSWER_MAX];
+        while (recv(askers[i], answer, sizeof answer, 0) > 0)
+            continue;
+        close(askers[i]);
+    }
+}
 
 START_TEST(who_says_nothing_is_ended_and_counted) {
     open_side(&a, NULL);

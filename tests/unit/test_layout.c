@@ -14,57 +14,6 @@ static double distance(layout_point a, layout_point b) {
     return hypot(a.x - b.x, a.y - b.y);
 }
 
-/* All that a layout promises: inside the square, two sides of it touched, no two nodes on the same
- * spot, the same again. */
-static void expect_sound(const char *json, layout_kind kind) {
-    static layout_point points[LAYOUT_NODES_MAX], again[LAYOUT_NODES_MAX];
-    sl_topology *t = parse(json);
-    uint32_t n = sl_topology_nodes(t);
-    layout l = place(points, t);
-    ck_assert_msg(l.kind == kind, "%s: layout %d, not %d", json, l.kind, kind);
-    double left = 1, right = 0, top = 1, bottom = 0, nearest = INFINITY;
-    for (uint32_t i = 0; i < n; i++) {
-        left = fmin(left, points[i].x);
-        right = fmax(right, points[i].x);
-        top = fmin(top, points[i].y);
-        bottom = fmax(bottom, points[i].y);
-        for (uint32_t j = 0; j < i; j++)
-            nearest = fmin(nearest, distance(points[i], points[j]));
-    }
-    ck_assert_msg(left > -1e-9 && right < 1 + 1e-9 && top > -1e-9 && bottom < 1 + 1e-9,
-                  "%s: %g..%g, %g..%g", json, left, right, top, bottom);
-    ck_assert_msg(fabs(fmax(right - left, bottom - top) - 1) < 1e-9, "%s: %g wide, %g high", json,
-                  right - left, bottom - top);
-    ck_assert_msg(nearest > 0.12 / n, "%s: two nodes are %g apart", json, nearest);
-    place(again, t);
-    ck_assert_msg(memcmp(points, again, n * sizeof *points) == 0,
-                  "%s: another layout at the second time", json);
-    sl_topology_close(&t);
-}
-
-START_TEST(every_layout_is_sound) {
-    expect_sound("{'nodes': 2, 'family': 'ring'}", LAYOUT_CIRCLE);
-    expect_sound("{'nodes': 300, 'family': 'ring'}", LAYOUT_CIRCLE);
-    expect_sound("{'nodes': 9, 'family': 'path'}", LAYOUT_ARC);
-    expect_sound("{'nodes': 17, 'family': 'star'}", LAYOUT_HUB);
-    expect_sound("{'nodes': 12, 'family': 'complete'}", LAYOUT_CIRCLE);
-    expect_sound("{'nodes': 11, 'family': 'complete-bipartite', 'part': 4}", LAYOUT_COLUMNS);
-    expect_sound("{'nodes': 24, 'family': 'torus', 'sides': [4, 6]}", LAYOUT_LATTICE);
-    expect_sound("{'nodes': 24, 'family': 'torus', 'sides': [24]}", LAYOUT_CIRCLE);
-    expect_sound("{'nodes': 24, 'family': 'grid', 'sides': [1, 24]}", LAYOUT_ARC);
-    expect_sound("{'nodes': 60, 'family': 'grid', 'sides': [3, 4, 5]}", LAYOUT_LATTICE);
-    expect_sound("{'nodes': 8, 'family': 'hypercube'}", LAYOUT_LATTICE);
-    expect_sound("{'nodes': 256, 'family': 'hypercube'}", LAYOUT_LATTICE);
-    expect_sound("{'nodes': 15, 'family': 'k-ary-tree'}", LAYOUT_TREE);
-    expect_sound("{'nodes': 364, 'family': 'k-ary-tree', 'arity': 3}", LAYOUT_TREE);
-    expect_sound("{'nodes': 7, 'edges': [[0,1],[0,2],[2,3],[2,4],[4,5],[4,6]]}", LAYOUT_TREE);
-    expect_sound("{'nodes': 20, 'family': 'barbell'}", LAYOUT_STRESS);
-    expect_sound("{'nodes': 100, 'family': 'random-regular', 'degree': 4}", LAYOUT_STRESS);
-    expect_sound("{'nodes': 480, 'family': 'random-regular', 'degree': 3}", LAYOUT_STRESS);
-    expect_sound("{'nodes': 12, 'family': 'one-peer-exponential'}", LAYOUT_CIRCLE);
-    expect_sound("{'nodes': 16, 'family': 'one-peer-hypercube'}", LAYOUT_LATTICE);
-}
-
 START_TEST(one_node_stands_in_the_middle) {
     layout_point point;
     sl_topology *t = parse("{'nodes': 1, 'family': 'star'}");
