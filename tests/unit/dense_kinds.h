@@ -54,12 +54,6 @@ static const sl_compressor_config kinds[] = {
 };
 enum { KINDS = LENGTH(kinds) };
 
-static inline uint32_t bits_of(float x) {
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-
 static inline float value_of(uint32_t bits) {
     float x;
     memcpy(&x, &bits, sizeof x);

@@ -33,20 +33,6 @@ static inline int run_suite(Suite *suite) {
 
 #define ADD_TESTS(suite, name, ...) ADD_TESTS_WITH(suite, name, NULL, NULL, __VA_ARGS__)
 
-/* A test for each _i of [from, to), between setup and teardown, which may be NULL. */
-static inline void add_loop_with(Suite *suite, const TTest *test, SFun setup, SFun teardown,
-                                 size_t from, size_t to) {
-    TCase *each = tcase_create(test->name);
-    tcase_set_timeout(each, 240);
-    tcase_add_checked_fixture(each, setup, teardown);
-    tcase_add_loop_test(each, test, (int)from, (int)to);
-    suite_add_tcase(suite, each);
-}
-
-static inline void add_loop(Suite *suite, const TTest *test, size_t from, size_t to) {
-    add_loop_with(suite, test, NULL, NULL, from, to);
-}
-
 /* ---- tests that add themselves ---- */
 
 typedef struct harness_entry {

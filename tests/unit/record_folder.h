@@ -6,9 +6,6 @@
 #include "temporary.h"
 
 #define SMALLEST "{\"rounds\": 10, \"topology\": {\"nodes\": 4, \"family\": \"ring\"}}"
-#define QUADRATIC                                                                                  \
-    "{\"rounds\": 10, \"topology\": {\"nodes\": 4, \"family\": \"ring\"}, \"model\": {\"name\": "  \
-    "\"quadratic\", \"path\": \"problem-of-mine.json\"}}"
 
 static inline char *contents(const char *path, size_t *bytes) {
     FILE *file = fopen(path, "rb");

@@ -392,21 +392,6 @@ START_TEST(a_setting_that_differs_is_named_with_both_values) {
     ck_assert_ptr_nonnull(strstr(text, "the topology of agents 3 and 0 differs"));
 }
 
-START_TEST(a_port_in_use_is_named) {
-    sl_fabric *first, *second;
-    sl_fabric_settings settings = local_fabric(NULL, 0);
-    ck_assert_int_eq(sl_fabric_open(&first, &settings, &error), 0);
-    settings = local_fabric(NULL, sl_fabric_port(first));
-    ck_assert_int_ne(sl_fabric_open(&second, &settings, &error), 0);
-    ck_assert_msg(strstr(error.text, "cannot listen on 127.0.0.1 port") != NULL, "%s", error.text);
-    settings = local_fabric(NULL, 0);
-    settings.provider = "carrier-pigeon";
-    ck_assert_int_ne(sl_fabric_open(&second, &settings, &error), 0);
-    ck_assert_msg(strstr(error.text, "transport.provider 'carrier-pigeon'") != NULL, "%s",
-                  error.text);
-    sl_fabric_close(&first);
-}
-
 int main(void) {
     return run_tests("agent");
 }

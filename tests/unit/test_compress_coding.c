@@ -143,19 +143,6 @@ START_TEST(sizes_of_indices_are_those_of_the_formula) {
     release(v);
 }
 
-START_TEST(an_index_of_one_percent_takes_8_1_bits) {
-    const size_t d = 300000, k = d / 100;
-    const sl_compressor_config config = KIND(TOP_K, .k = k, .coding = SL_ENTROPY_GOLOMB),
-                               strom =
-                                   KIND(STROM, .threshold = 2.575829, .coding = SL_ENTROPY_GOLOMB);
-    float *v = gaussian(d, 6);
-    ck_assert_double_eq_tol(sl_compressor_bits(&config, d) / (double)k - 32, 8.11, 0.01);
-    ck_assert_double_lt(message_bits(&config, v, d, 114688) / (double)k - 32, 8.2);
-    /* 1 %, and a sign each */
-    ck_assert_double_lt(message_bits(&strom, v, d, 114688) / (double)k - 1, 8.6);
-    release(v);
-}
-
 /* All in one place, and then one far away: no code is shorter than the numbers as they are. */
 START_TEST(a_part_that_would_be_longer_is_sent_as_it_is) {
     enum { D = 1 << 20, K = 3 };
@@ -200,17 +187,6 @@ START_TEST(sizes_of_levels_are_those_of_the_formula) {
         ck_assert_msg(fabs(got - expected) < (by_largest ? 0.06 : 0.02) * expected,
                       "%s: %g, not %g", name_of(&all[i]), got, expected);
     }
-    release(v);
-}
-
-/* Alistarh et al., corollary 3.3, has at most 2.8 d + 32 bits with sqrt(d) levels. Their code's
- * words take 2.95 d of a normal vector: 1, 4 and 7 bits for levels of 0, 1 to 2 and 3 to 6. */
-START_TEST(elias_with_root_d_levels) {
-    const size_t d = 10000;
-    sl_compressor_config config = {
-        .kind = SL_COMPRESSOR_QSGD, .levels = 100, .coding = SL_ENTROPY_ELIAS};
-    float *v = gaussian(d, 9);
-    ck_assert_double_eq_tol(message_bits(&config, v, d, PART_ALL) / (double)d, 2.95, 0.02);
     release(v);
 }
 

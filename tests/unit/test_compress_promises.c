@@ -73,19 +73,6 @@ START_TEST(test_errors_of_3lc) {
         }
 }
 
-START_TEST(test_usual_delta_of_3lc) {
-    for (size_t d = 10000; d <= 100000; d *= 10) {
-        const sl_compressor_config config = KIND(THREE_LC, .multiplier = 1);
-        const sl_quality q = sl_compressor_quality(&config, d);
-        float *v = gaussian(d, 4), *got = through(&config, v, d, PART_ALL);
-        const double delta = 1 - squared(got, v, d) / squared(v, NULL, d);
-        ck_assert_msg(q.usual_delta <= delta && q.usual_delta > 0.3 * delta, "%zu: %g, not %g", d,
-                      q.usual_delta, delta);
-        release(got);
-        release(v);
-    }
-}
-
 /* The vectors for which the bounds on delta are exact. */
 START_TEST(bounds_are_reached) {
     const size_t d = 20, k = 3;

@@ -40,19 +40,6 @@ START_TEST(errors_of_dense_vectors_are_those_of_the_points) {
     release(v);
 }
 
-START_TEST(errors_of_spikes_are_known) {
-    const size_t d = 1024;
-    float *v = floats(d);
-    const sl_compressor_config unbiased = rotated(0, false), contractive = rotated(0, true);
-    v[17] = -3;
-    ck_assert_double_le(error_of(&unbiased, v, d, 1, NULL), 1e-10);
-    ck_assert_double_le(error_of(&contractive, v, d, 1, NULL), 1e-10);
-    v[900] = 3;
-    ck_assert_double_eq_tol(error_of(&unbiased, v, d, 1, NULL), 1, 1e-5);
-    ck_assert_double_eq_tol(error_of(&contractive, v, d, 1, NULL), 0.5, 1e-5);
-    release(v);
-}
-
 /* Within five standard errors of each element, and of the mean of all. */
 START_TEST(the_mean_over_rotations_is_the_vector) {
     enum { D = 256, TRIALS = 3000 };

@@ -147,21 +147,6 @@ START_TEST(comments_are_allowed_anywhere) {
         SMALLEST);
 }
 
-START_TEST(a_topology_may_be_a_file_beside_the_experiment) {
-    put(at("ring.json"), "{\"nodes\": 6, \"family\": \"ring\"}");
-    put(at("experiment.json"), "{\"rounds\": 1, \"topology\": \"ring.json\"}");
-    sl_experiment *e = NULL;
-    sl_error error = {0};
-    ck_assert_msg(sl_experiment_load(&e, at("experiment.json"), NULL, 0, &error) == 0, "%s",
-                  error.text);
-    ck_assert_uint_eq(sl_topology_nodes(e->topology), 6);
-    char *text = sl_experiment_json(e);
-    ck_assert_ptr_nonnull(
-        strstr(text, "\"family\": \"ring\"")); /* inline, so that it stands alone */
-    free(text);
-    sl_experiment_close(&e);
-}
-
 /* Run from the root of the sources. */
 START_TEST(every_example_is_accepted) {
     glob_t found;

@@ -24,11 +24,6 @@ static void expect_direction(const sl_optimizer_config *o, const float want[3]) 
     sl_direction_close(&d);
 }
 
-START_TEST(sgd_takes_the_gradient_as_it_is) {
-    const sl_optimizer_config o = {.weight_decay = 0.5};
-    expect_direction(&o, (const float[]){3, -4, 2});
-}
-
 START_TEST(a_long_gradient_is_scaled) {
     sl_optimizer_config o = {.clip_norm = sqrt(29) / 2};
     expect_direction(&o, (const float[]){1.5f, -2, 1});

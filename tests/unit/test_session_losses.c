@@ -13,7 +13,7 @@ const char *__lsan_default_suppressions(void) {
     return "leak:libfabric.so";
 }
 
-enum { D = 5000, N = 5, LOST = 2, ROUNDS = 60, SEEDS = 3, STATE_MAX = 1 << 16 };
+enum { D = 5000, N = 5, LOST = 2, ROUNDS = 60, SEEDS = 3 };
 static const char ring[] =
     "{\"topology\": {\"nodes\": 5, \"family\": \"ring\"}, \"transport\": {\"chunk_bytes\": 4096}, "
     "\"membership\": {\"on_loss\": \"continue\", \"grace_s\": 2}}";
@@ -25,10 +25,7 @@ typedef struct peer {
     int averages, voids; /* calls, and those without a result */
 } peer;
 
-typedef enum past { NONE, SAVES, LOADS } past;
-
 typedef struct scene {
-    past past; /* the run ends with a state, or goes on from it */
     /* Of the peer that is lost: ends it, and returns its e. */
     int (*end)(sl_session *s, peer *p, sl_error *e);
     int round;    /* in which it ends */
@@ -37,8 +34,6 @@ typedef struct scene {
 
 static scene the;
 static peer peers[N];
-static char states[N][STATE_MAX];
-static uint64_t state_bytes[N];
 
 static void say(void *context, const char *text) {
     fprintf(stderr, "%s\n", text);
@@ -71,31 +66,13 @@ static int train(sl_session *s, peer *p, bool is_lost, sl_error *e) {
     return result;
 }
 
-static int come_from(sl_session *s, peer *p, int64_t rank, sl_error *e) {
-    if (the.past == LOADS)
-        return sl_session_load(s, states[rank], state_bytes[rank], e);
-    for (int i = 0; i < D; i++)
-        p->x[i] = sinf((float)(i + 100 * rank));
-    return 0;
-}
-
-static int save(sl_session *s, peer *p, int64_t rank, sl_error *e) {
-    int result = sl_session_start(s, p->x, e);
-    for (int round = 1; round <= 4 && result == 0; round++)
-        result = sl_session_mix(s, p->x, e);
-    state_bytes[rank] = STATE_MAX;
-    return result != 0 ? result : sl_session_save(s, p->x, states[rank], &state_bytes[rank], e);
-}
-
 static int run_peer(void *context, const sl_session_options *o, sl_error *e) {
     peer *p = &peers[o->rank];
     sl_session *s = NULL;
     int result = sl_session_join(&s, ring, D, o, e);
-    THEN(result, come_from(s, p, o->rank, e));
-    if (result == 0 && the.past == SAVES)
-        result = save(s, p, o->rank, e);
-    else if (result == 0)
-        result = train(s, p, o->rank == LOST, e);
+    for (int i = 0; i < D; i++)
+        p->x[i] = sinf((float)(i + 100 * o->rank));
+    THEN(result, train(s, p, o->rank == LOST, e));
     sl_session_report report = {.size = sizeof report};
     if (result == 0 && sl_session_status(s, &report, NULL) == 0)
         p->epoch = report.epoch;
@@ -170,16 +147,6 @@ static const struct {
 START_LOOP_TEST(rounds_and_averages_go_on, sizeof losses / sizeof *losses) {
     run_scene((scene){.end = losses[_i].end, .round = losses[_i].round, .averages = 1});
     ck_assert_int_eq(threads[LOST].result, losses[_i].result);
-    expect_survivors();
-    expect_averages();
-}
-
-/* Exchanges are counted on from the state's. */
-START_TEST(rounds_go_on_from_a_state) {
-    run_scene((scene){.past = SAVES});
-    for (int i = 0; i < N; i++)
-        ck_assert_msg(threads[i].result == 0, "%d: %s", i, threads[i].error.text);
-    run_scene((scene){.past = LOADS, .end = give_up, .round = 3, .averages = 1});
     expect_survivors();
     expect_averages();
 }

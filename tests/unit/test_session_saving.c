@@ -236,29 +236,6 @@ static void refuse_state(sl_session *s, const void *state, uint64_t bytes, const
     ck_assert_msg(strstr(error.text, text) != NULL, "%s: %s", text, error.text);
 }
 
-static void refuse_elsewhere(const char *experiment, uint64_t d, const char *text) {
-    sl_session *s = join_alone(experiment, d, &options);
-    refuse_state(s, halves->state[1], halves->bytes[1], text);
-    sl_session_abort(&s, NULL);
-}
-
-START_TEST(a_state_of_others_is_refused) {
-    make_states(halves);
-    sl_session *s = join_alone(halves->experiment, D, &options);
-    refuse_state(s, halves->state[2], halves->bytes[2], "load: the state: is of another rank: 2");
-    sl_session_abort(&s, NULL);
-    refuse_elsewhere(halves->experiment, D - 1, "number of parameters: 3000, here 2999");
-    refuse_elsewhere(algorithms[8], D, "another section algorithm of the experiment");
-    refuse_elsewhere("{\"topology\": {\"nodes\": 4, \"family\": \"complete\"}}", D,
-                     "another topology");
-    refuse_elsewhere("{\"seed\": 7, \"topology\": {\"nodes\": 4, \"family\": \"ring\"}}", D,
-                     "another seed");
-    const uint64_t shape = D;
-    options.tensors = &(sl_session_tensor){"w", &shape, 1};
-    options.tensor_count = 1;
-    refuse_elsewhere(halves->experiment, D, "another layout");
-}
-
 START_TEST(a_damaged_state_is_refused) {
     make_states(halves);
     sl_session *s = join_alone(halves->experiment, D, &options);

@@ -163,24 +163,6 @@ START_TEST(gaps_keep_their_digits_up_to_a_billion_nodes) {
 
 /* ---- LAPACK ---- */
 
-START_TEST(all_eigenvalues_come_in_order) {
-    sl_topology *t = parse("{'nodes': 6, 'family': 'ring'}");
-    double real[6], imaginary[6];
-    ck_assert_int_eq(sl_spectrum_eigenvalues(t, real, NULL, &error), 0);
-    for (int i = 0; i < 6; i++)
-        ck_assert_double_eq_tol(real[i], 1. / 3 + 2. / 3 * cos(2 * M_PI * ((i + 1) / 2) / 6),
-                                1e-14);
-    sl_topology_close(&t);
-    t = parse("{'nodes': 4, 'directed': true, 'edges': [[0,1],[1,2],[2,3],[3,0]], 'weights': "
-              "'push-sum'}");
-    ck_assert_int_eq(sl_spectrum_eigenvalues(t, real, NULL, &error), SL_EINVAL);
-    ck_assert_int_eq(sl_spectrum_eigenvalues(t, real, imaginary, &error), 0);
-    static const double re[] = {1, 0.5, 0.5, 0}, im[] = {0, 0.5, -0.5, 0};
-    for (int i = 0; i < 4; i++)
-        ck_assert(fabs(real[i] - re[i]) < 1e-14 && fabs(imaginary[i] - im[i]) < 1e-14);
-    sl_topology_close(&t);
-}
-
 START_TEST(a_matrix_that_is_not_normal_can_shrink_later_than_its_eigenvalues_say) {
     /* Everybody but node 0 listens to its predecessor: W - J has a larger norm than spectral
      * radius. */

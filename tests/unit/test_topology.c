@@ -87,30 +87,6 @@ START_TEST(listed_weights_are_taken_and_self_weights_completed) {
     sl_topology_close(&t);
 }
 
-/* ---- properties ---- */
-
-START_TEST(a_topology_comes_back_from_its_json) {
-    static const char *const files[] = {
-        "{'nodes': 8, 'family': 'ring'}",
-        "{'nodes': 12, 'family': 'torus', 'sides': [3, 4], 'weights': 'lazy'}",
-        "{'nodes': 3, 'directed': true, 'edges': [[0,1],[1,2],[2,0]], 'weights': 'push-sum'}",
-        "{'nodes': 3, 'edges': "
-        "[[0,1,0.3333333333333333],[1,0,0.3333333333333333],[1,2,0.1],[2,1,0.1]]}",
-        "{'nodes': 4, 'schedule': [{'edges': [[0,1],[2,3]]}, {'edges': [[1,2],[3,0]]}]}",
-        "{'nodes': 4, 'comment': 'a path', 'edges': [[3,2],[0,1],[2,1]]}",
-    };
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
-        sl_topology *t = parse(files[i]);
-        char *text = sl_topology_json(t);
-        sl_topology *back = parse(text);
-        ck_assert_msg(sl_topology_hash(t) == sl_topology_hash(back), "%s became %s", files[i],
-                      text);
-        free(text);
-        sl_topology_close(&t);
-        sl_topology_close(&back);
-    }
-}
-
 /* ---- mistakes ---- */
 
 static const struct {

@@ -229,11 +229,6 @@ START_TEST(large_graphs_come_near_the_optimum_under_an_honest_bound) {
     expect_bracket(torus, "fmmc", best - 0.05 * (1 - best), best, best + 0.2 * (metropolis - best));
 }
 
-START_TEST(metropolis_is_optimal_on_a_large_hypercube) {
-    expect_bracket("{'nodes': 512, 'family': 'hypercube', 'weights': '%s'}", "fdla", 0.8 - 1e-4,
-                   0.8, 0.8 + 1e-9);
-}
-
 /* Whoever reads the file can see how good its weights are. */
 START_TEST(files_of_optimal_weights_say_how_near_they_are) {
     sl_topology *t = weighed("{'nodes': 9, 'family': 'path', 'weights': '%s'}", "fmmc"),
