@@ -37,8 +37,7 @@ static int take_bytes(wire *w, uint32_t part, const uint8_t *bytes, size_t count
     return take_part(w, &message, part, (sl_payload){bytes, count}, 1, acc);
 }
 
-static const size_t lengths[] = {1,   2,    3,    5,    7,    8,    9,    15,    63,    64,    65,
-                                 511, 1000, 1023, 1024, 1025, 2049, 5121, 20003, 66561, 150001};
+static const size_t lengths[] = {1, 2, 3, 7, 8, 9, 63, 65, 1023, 1025, 5121, 20003};
 
 START_LOOP_TEST(parts_sources_and_codings_change_nothing, slow_count) {
     const sl_compressor_config *c = &cases[_i];
@@ -220,7 +219,7 @@ START_LOOP_TEST(sizes_are_the_formula, slow_count) {
         float *v = uneven(d, 6), *signs = gaussian(d, 2);
         for (size_t i = 0; i < d; i++)
             signs[i] = copysignf(1, signs[i]);
-        for (size_t k = 1; k <= d; k = k * 3 / 2 + 1) {
+        for (size_t k = 1; k <= d; k = k * 5 / 2 + 1) {
             const bool takes_k = sl_compressor_reads(c.kind, "k") && c.order != SL_ORDER_CYCLIC;
             c.k = takes_k ? k : 0;
             const how sure = documented_bits(&c, d, &bits);
@@ -383,8 +382,8 @@ static void expect_unsent(wire *p, float *v, size_t place, float bad) {
 static void expect_none_sent(const sl_compressor_config *c, float *v, size_t d, size_t part_bytes) {
     float *got = floats(d), *want = through(c, v, d, part_bytes);
     wire w = open_wire(c, d, part_bytes);
-    EACH(size_t, place, 0, 1, 999, 1023, 1024, 4095, 8191, d / 2, d - 1)
-    EACH(float, bad, NAN, -NAN, INFINITY, -INFINITY)
+    EACH(size_t, place, 0, 999, 1024, 8191, d - 1)
+    EACH(float, bad, NAN, -INFINITY)
     if (*place < d)
         expect_unsent(&w, v, *place, *bad);
     ck_assert_int_eq(send_vector(&w, &message, v), 0);
@@ -400,7 +399,7 @@ START_LOOP_TEST(what_is_not_finite_is_not_sent, slow_count) {
     const sl_compressor_config c = that_sees_all(cases[_i]);
     if (c.kind == SL_COMPRESSOR_IDENTITY)
         return;
-    EACH(size_t, d, 1, 1000, 9000, 20003) EACH(size_t, bytes, PART_SMALL, PART_USUAL) {
+    EACH(size_t, d, 1, 1000, 20003) EACH(size_t, bytes, PART_SMALL, PART_USUAL) {
         if (!opens(&c, *d, *bytes))
             continue;
         float *v = gaussian(*d, 2);
@@ -519,7 +518,7 @@ static void spoil_padding(wire *p, uint32_t part, uint8_t *bytes, size_t count) 
 static void spoil_bits(wire *p, uint32_t part, uint8_t *bytes, size_t count, float *acc) {
     size_t from, elements;
     sl_codec_part_range(p->codec, part, &from, &elements);
-    for (size_t bit = 0; bit < 8 * count; bit += 1 + bit / (is_quick ? 32 : 512)) {
+    for (size_t bit = 0; bit < 8 * count; bit += 1 + bit / (is_quick ? 32 : 96)) {
         bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
         if (take_bytes(p, part, bytes, count, acc) == 0 &&
             p->codec->config.kind != SL_COMPRESSOR_IDENTITY)

@@ -192,6 +192,44 @@ START_TEST(every_family_keeps_its_promises_and_comes_back_from_its_json) {
     }
 }
 
+/* How many nodes are first reached after 0, 1, 2, ... rounds of the period and its repetitions. */
+static void count_reached(const sl_topology *t, uint32_t first, uint32_t *counts) {
+    bool seen[NODES_MAX] = {false};
+    uint32_t n = sl_topology_nodes(t), total = 1;
+    seen[first] = true;
+    for (uint32_t round = 1; total < n; round++) {
+        bool next[NODES_MAX];
+        memcpy(next, seen, sizeof next);
+        for (uint32_t i = 0; i < n; i++) {
+            sl_row row = sl_topology_out(t, round, i);
+            for (uint32_t e = 0; seen[i] && e < row.count; e++)
+                next[row.peers[e]] = true;
+        }
+        memcpy(seen, next, sizeof seen);
+        for (uint32_t i = total = 0; i < n; i++)
+            total += seen[i];
+        counts[round] = total;
+    }
+}
+
+START_TEST(where_all_nodes_are_alike_all_reach_as_many) {
+    for (sl_family which = SL_FAMILY_EDGES + 1; which < SL_FAMILIES; which++) {
+        const sl_family_info *info = sl_family_describe(which);
+        for (const char *const *e = info->examples; info->transitive && *e != NULL; e++) {
+            sl_topology *t = make_example(which, *e);
+            uint32_t first[NODES_MAX] = {0}, counts[NODES_MAX] = {0};
+            count_reached(t, 0, first);
+            for (uint32_t i = 1; i < sl_topology_nodes(t); i++) {
+                memset(counts, 0, sizeof counts);
+                count_reached(t, i, counts);
+                ck_assert_msg(memcmp(counts, first, sizeof counts) == 0, "%s %s: node %u",
+                              info->name, *e, i);
+            }
+            sl_topology_close(&t);
+        }
+    }
+}
+
 START_TEST(a_description_is_read_without_drawing_it) {
     sl_topology_spec spec;
     ck_assert_int_eq(
