@@ -42,6 +42,7 @@ typedef struct sl_record_config {
     uint64_t parameters_at[SL_RECORD_ROUNDS_MAX]; /* rising; 0 = the initial parameters */
     size_t parameters_at_count;
     sl_kept_models models;
+    bool trace;       /* of a simulation: what each node did when (starling/trace.h) */
     bool safetensors; /* models of the run folder also have names and shapes of tensors */
 } sl_record_config;
 

@@ -15,6 +15,7 @@
  *   model*.safetensors   beside model.npy, model-best, model-last, and an agent's own: the same
  *                        with names and shapes of tensors
  *   summary.json         the final table
+ *   trace.json           what each node did when, with record.trace (starling/trace.h)
  *
  * record.models says which models are kept; others are passed over. */
 #ifndef STARLING_FOLDER_H

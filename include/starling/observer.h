@@ -155,6 +155,16 @@ typedef struct sl_history {
 /* The end of a run that returned error->code. */
 SL_API sl_log_entry sl_log_end(uint64_t round, const sl_error *error);
 
+/* What a node did for a while: it computed a gradient; it waited, before its round was over; or a
+ * message of its was on its way. Seconds are those of the driver's clock. */
+typedef enum sl_span_kind { SL_SPAN_GRADIENT, SL_SPAN_WAIT, SL_SPAN_MESSAGE } sl_span_kind;
+typedef struct sl_span {
+    sl_span_kind kind;
+    uint32_t rank, peer; /* peer: MESSAGE: its receiver */
+    uint64_t round;      /* GRADIENT, WAIT */
+    double begins_s, ends_s;
+} sl_span;
+
 /* What a driver reports to its caller. Calls come from the driver's threads, one at a time. A
  * negative return value ends the run with that code. Each may be NULL. */
 typedef struct sl_observer {
@@ -181,6 +191,8 @@ typedef struct sl_observer {
     /* An event, before anything that follows from it is sent. From any of the driver's threads, at
      * any time; it does not wait for another. */
     void (*log)(void *context, const sl_log_entry *entry);
+    /* Of a simulation whose nodes go at their own times. */
+    void (*span)(void *context, const sl_span *span);
     /* From `round` on, these ranks take part (count, rising); before it is called, all do. */
     void (*members)(void *context, uint64_t round, const uint32_t *ranks, uint32_t count);
 } sl_observer;

@@ -40,6 +40,7 @@
 #include "starling/text.h"
 #include "starling/timeline.h"
 #include "starling/topology.h"
+#include "starling/trace.h"
 #include "starling/types.h"
 #include "starling/vec.h"
 #include "starling/version.h"

@@ -28,6 +28,7 @@
 #include "starling/algorithm.h"
 #include "starling/api.h"
 #include "starling/error.h"
+#include "starling/observer.h"
 #include "starling/topology.h"
 
 #ifdef __cplusplus
@@ -63,9 +64,9 @@ SL_API uint64_t sl_timeline_copies(const sl_timeline *timeline);
 typedef struct sl_platform {
     double bandwidth_mbit; /* of each node's uplink and downlink, in 10^6 bit/s; 0: infinite */
     double latency_ms;
-    double compute_ms;                     /* of a round, on a node of speed 1 */
-    const double *speeds;                  /* (nodes) borrowed; NULL: all 1 */
-    const struct sl_network_config *drawn; /* gradients take what it says beside compute_ms, for
+    double compute_ms;              /* of a round, on a node of speed 1 */
+    const double *speeds;           /* (nodes) borrowed; NULL: all 1 */
+    const sl_network_config *drawn; /* gradients take what it says beside compute_ms, for
                                               this seed; NULL: that and speeds only. Borrowed */
     uint64_t seed;
     /* Pairs of nodes with a link of their own between their links, which is slower: rows of [i, j,
@@ -80,6 +81,11 @@ SL_API int sl_timeline_seconds(double *out, const sl_timeline *timeline,
 /* The same for rounds (count), rising, into out (count). */
 SL_API int sl_timeline_times(double *out, const uint64_t *rounds, size_t count,
                              const sl_timeline *timeline, const sl_platform *platform,
+                             sl_error *error);
+
+/* What each node does in all rounds, in no order: what sl_timeline_seconds goes by. */
+SL_API int sl_timeline_spans(const sl_timeline *timeline, const sl_platform *platform,
+                             void (*each)(void *context, const sl_span *span), void *context,
                              sl_error *error);
 
 /* As a packed file. Between rounds only. Reading: SL_EFILE: it is no such file, or damaged. */

@@ -26,6 +26,7 @@ typedef struct body {
     uint32_t rank, peer; /* whom it happens to; the sender */
     message *message;    /* NULL: a silent part */
     sl_async_part part;
+    uint64_t left; /* of a message: when it was handed over */
     uint32_t next_free;
 } body;
 
@@ -37,6 +38,7 @@ typedef struct clocked {
     body *bodies; /* (body_room) */
     uint32_t body_room, free_body;
     uint64_t now;
+    uint64_t *since;                      /* (nodes) when its gradient began, or was there */
     uint64_t record_every, last_recorded; /* nanoseconds, 0: by rounds; the number of the last */
     bool is_timed;                        /* does the experiment say how long anything takes? */
     uint32_t finished;
@@ -91,9 +93,18 @@ static uint64_t gradient_ns(const clocked *c, uint32_t rank, uint64_t round) {
 
 /* ---- what a node asks for ---- */
 
+static void show(const clocked *c, sl_span_kind what, uint32_t rank, uint32_t to, uint64_t begin) {
+    const simulator *s = c->s;
+    const sl_span span = {
+        what, rank, to, s->peers[rank].pending.round, 1e-9 * (double)begin, 1e-9 * (double)c->now};
+    if (s->observer->span != NULL && begin < c->now)
+        s->observer->span(s->observer->context, &span);
+}
+
 static int record_round(clocked *c, uint32_t rank, const sl_round *round, sl_error *error) {
     simulator *s = c->s;
     peer *p = &s->peers[rank];
+    show(c, SL_SPAN_WAIT, rank, 0, c->since[rank]);
     sl_record_take_round(&p->record, round, SL_FRAME_HEADER_BYTES);
     p->record.times.total = sl_clock_seconds() - s->began;
     p->record.virtual_s = c->is_timed ? 1e-9 * (double)c->now : 0;
@@ -116,6 +127,7 @@ static int step(clocked *c, uint32_t rank, const sl_async_event *event, sl_error
     c->finished += update.finished;
     if (result == 0 && update.compute) {
         s->peers[rank].pending.round = update.round;
+        c->since[rank] = c->now;
         result = add(c, c->now + gradient_ns(c, rank, update.round),
                      &(body){.kind = GRADIENT, .rank = rank}, error);
     }
@@ -139,7 +151,8 @@ static int send(clocked *c, uint32_t rank, const sl_async_part *part, const sl_r
     body b = {.kind = sl_ports_take_time(&c->ports) ? COMES : ARRIVES,
               .peer = rank,
               .message = m,
-              .part = *part};
+              .part = *part,
+              .left = c->now};
     if (m != NULL)
         b.part.payload.data = m->data;
     uint32_t first = 0;
@@ -225,11 +238,14 @@ static int end_gradient(clocked *c, uint32_t rank, sl_error *error) {
     p->loss = sl_host_task_gradient(&s->host, rank, p->pending.round, sl_async_point(p->async),
                                     sl_async_gradient(p->async));
     p->record.times.gradient += sl_clock_seconds() - before;
+    show(c, SL_SPAN_GRADIENT, rank, 0, c->since[rank]);
+    c->since[rank] = c->now;
     return deliver(c, rank, &(sl_async_event){.type = SL_ASYNC_GRADIENT, .loss = p->loss}, error);
 }
 
 /* All of a part is here. Its sender hears so a latency later. */
 static int arrive(clocked *c, const body *b, sl_error *error) {
+    show(c, SL_SPAN_MESSAGE, b->peer, b->rank, b->left);
     const sl_async_event event = {
         .type = SL_ASYNC_RECEIVED, .peer = b->peer, .part = b->part, .token = b->message};
     int result = deliver(c, b->rank, &event, error);
@@ -272,7 +288,8 @@ static int open_nodes(clocked *c, sl_error *error) {
     simulator *s = c->s;
     int result = 0;
     s->peers = calloc(s->nodes, sizeof *s->peers);
-    if (s->peers == NULL)
+    c->since = calloc(s->nodes, sizeof *c->since);
+    if (s->peers == NULL || c->since == NULL)
         return no_memory(c, error);
     for (uint32_t i = 0; i < s->nodes && result == 0; i++) {
         const sl_node_settings settings = sl_sim_settings(s, i);
@@ -365,5 +382,6 @@ int sl_sim_run_clocked(simulator *s, const volatile int *stop, sl_error *error) 
     sl_ports_close(&c.ports);
     sl_heap_close(&c.heap);
     free(c.bodies);
+    free(c.since);
     return result;
 }

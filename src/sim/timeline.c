@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "starling/experiment.h"
 
 enum {
     WORDS_MAX = 16 << 20, /* kept; later rounds are taken to be like the last one that was */
@@ -155,7 +154,8 @@ void sl_timeline_end_round(sl_timeline *t) {
 typedef struct arrival {
     uint64_t exchange;
     uint32_t step, from;
-    double at, lasts; /* its first bit is there; how long it occupies the link */
+    double left, at, lasts; /* it has begun to leave; its first bit is there; how long it occupies
+                               the link */
 } arrival;
 
 typedef struct node_clock {
@@ -172,8 +172,10 @@ typedef struct forecast {
     const sl_platform *platform;
     double *links_free; /* (2 * links) when each is, from the lower rank and to it */
     double second_per_byte, latency;
-    node_clock *clocks; /* (nodes) */
-    uint64_t exchanges; /* before the round under way */
+    node_clock *clocks;                               /* (nodes) */
+    uint64_t exchanges;                               /* before the round under way */
+    void (*take)(void *context, const sl_span *span); /* NULL: nobody asks */
+    void *context;
     bool out_of_memory;
 } forecast;
 
@@ -192,10 +194,19 @@ static int by_turn(const void *x, const void *y) {
     return a->from < b->from ? -1 : a->from > b->from;
 }
 
+static void show(const forecast *f, const sl_span *span) {
+    if (f->take != NULL && span->ends_s > span->begins_s)
+        f->take(f->context, span);
+}
+
 /* The first `count` that are coming go over the link in. */
-static void take(node_clock *c, size_t count) {
-    for (size_t i = 0; i < count; i++)
-        c->in_free = larger(c->in_free, c->coming[i].at) + c->coming[i].lasts;
+static void take(const forecast *f, node_clock *c, size_t count) {
+    const uint32_t rank = (uint32_t)(c - f->clocks);
+    for (size_t i = 0; i < count; i++) {
+        const arrival *a = &c->coming[i];
+        c->in_free = larger(c->in_free, a->at) + a->lasts;
+        show(f, &(sl_span){SL_SPAN_MESSAGE, a->from, rank, 0, a->left, c->in_free});
+    }
     if (count > 0)
         memmove(c->coming, c->coming + count, (c->count - count) * sizeof *c->coming);
     c->count -= count;
@@ -207,14 +218,14 @@ static void sort(node_clock *c) {
         qsort(c->coming, c->count, sizeof *c->coming, by_turn);
 }
 
-static void take_before(node_clock *c, uint64_t exchange, uint32_t step) {
+static void take_before(const forecast *f, node_clock *c, uint64_t exchange, uint32_t step) {
     size_t count = 0;
     sort(c);
     while (count < c->count &&
            (c->coming[count].exchange < exchange ||
             (c->coming[count].exchange == exchange && c->coming[count].step < step)))
         count++;
-    take(c, count);
+    take(f, c, count);
 }
 
 static void put(forecast *f, uint32_t peer, const arrival *a) {
@@ -258,13 +269,14 @@ static const uint32_t *send(forecast *f, const uint32_t *w) {
     arrival a = {
         .exchange = f->exchanges + w[SEND_EXCHANGE], .step = w[SEND_EXCHANGE + 1], .from = rank};
     a.lasts = parts > 0 ? (double)bytes / parts * f->second_per_byte : 0;
-    take_before(c, a.exchange, a.step);
+    take_before(f, c, a.exchange, a.step);
     c->out_free =
         larger(larger(c->out_free, c->in_free), w[SEND_OVERLAPS] ? c->began : c->computed);
     while (first < count && peers[first] < rank)
         first++;
     for (uint64_t i = 0; i < (uint64_t)parts * count; i++) {
         const uint32_t peer = peers[(first + i % count) % count];
+        a.left = c->out_free;
         a.at = pass_link(f, rank, peer, c->out_free, a.lasts, (double)bytes / parts);
         c->out_free += a.lasts;
         put(f, peer, &a);
@@ -285,8 +297,11 @@ static const uint32_t *finish(forecast *f, const uint32_t *w) {
     node_clock *c = &f->clocks[w[1]];
     size_t left = w[2] - c->taken;
     sort(c);
-    take(c, left < c->count ? left : c->count);
-    c->began = larger(c->computed, larger(c->in_free, c->out_free));
+    take(f, c, left < c->count ? left : c->count);
+    const double ends = larger(c->computed, larger(c->in_free, c->out_free));
+    show(f, &(sl_span){SL_SPAN_GRADIENT, w[1], 0, c->round, c->began, c->computed});
+    show(f, &(sl_span){SL_SPAN_WAIT, w[1], 0, c->round, c->computed, ends});
+    c->began = ends;
     c->computed = c->began + compute_seconds(f, w[1]);
     c->taken = 0;
     return w + DONE_WORDS;
@@ -314,28 +329,49 @@ static void pass_rounds(forecast *f, double *out, const uint64_t *rounds, size_t
     }
 }
 
+static int open_forecast(forecast *f, const sl_timeline *t, const sl_platform *platform) {
+    *f = (forecast){.timeline = t,
+                    .platform = platform,
+                    .latency = 1e-3 * platform->latency_ms,
+                    .out_of_memory = t->out_of_memory};
+    f->second_per_byte = platform->bandwidth_mbit > 0 ? 8e-6 / platform->bandwidth_mbit : 0;
+    f->clocks = calloc(t->nodes, sizeof *f->clocks);
+    f->links_free =
+        calloc(platform->links != NULL ? 2 * platform->links->rows + 1 : 1, sizeof *f->links_free);
+    f->out_of_memory = f->out_of_memory || f->clocks == NULL || f->links_free == NULL;
+    return f->out_of_memory ? SL_ENOMEM : 0;
+}
+
+static int close_forecast(forecast *f, sl_error *error) {
+    for (uint32_t i = 0; f->clocks != NULL && i < f->timeline->nodes; i++)
+        free(f->clocks[i].coming);
+    free(f->clocks);
+    free(f->links_free);
+    return f->out_of_memory
+               ? sl_fail(error, SL_ENOMEM, "timeline: out of memory for the messages of %u nodes",
+                         f->timeline->nodes)
+               : 0;
+}
+
 int sl_timeline_times(double *out, const uint64_t *rounds, size_t count, const sl_timeline *t,
                       const sl_platform *platform, sl_error *error) {
-    forecast f = {.timeline = t,
-                  .platform = platform,
-                  .latency = 1e-3 * platform->latency_ms,
-                  .out_of_memory = t->out_of_memory};
-    f.second_per_byte = platform->bandwidth_mbit > 0 ? 8e-6 / platform->bandwidth_mbit : 0;
-    f.clocks = calloc(t->nodes, sizeof *f.clocks);
-    f.links_free =
-        calloc(platform->links != NULL ? 2 * platform->links->rows + 1 : 1, sizeof *f.links_free);
-    if (f.clocks == NULL || f.links_free == NULL)
-        f.out_of_memory = true;
-    if (!f.out_of_memory)
+    forecast f;
+    if (open_forecast(&f, t, platform) == 0)
         pass_rounds(&f, out, rounds, count);
-    for (uint32_t i = 0; f.clocks != NULL && i < t->nodes; i++)
-        free(f.clocks[i].coming);
-    free(f.clocks);
-    free(f.links_free);
-    return f.out_of_memory
-               ? sl_fail(error, SL_ENOMEM, "timeline: out of memory for the messages of %u nodes",
-                         t->nodes)
-               : 0;
+    return close_forecast(&f, error);
+}
+
+int sl_timeline_spans(const sl_timeline *t, const sl_platform *platform,
+                      void (*each)(void *context, const sl_span *span), void *context,
+                      sl_error *error) {
+    forecast f;
+    double end;
+    if (open_forecast(&f, t, platform) == 0) {
+        f.take = each;
+        f.context = context;
+        pass_rounds(&f, &end, &(uint64_t){t->round_count}, 1);
+    }
+    return close_forecast(&f, error);
 }
 
 int sl_timeline_seconds(double *out, const sl_timeline *t, const sl_platform *platform,

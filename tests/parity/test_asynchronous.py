@@ -152,6 +152,56 @@ def test_nobody_waits_for_a_slow_node(scene):
     check(max(ends[i] for i in range(1, 8)) < 0.06, f"others waited: {ends}")
 
 
+def spans_of(scene, algorithm, **network):
+    """What trace.json of a run with two nodes says: (name, node, begin, end) in seconds; and the
+    summary."""
+    experiment = {
+        "rounds": 5,
+        "topology": {"nodes": 2, "family": "path"},
+        "algorithm": algorithm,
+        "model": "softmax",
+        "data": {"name": "digits", "train_samples": 640, "test_samples": 100, "batch": 8},
+        "network": {"gradient_ms": 10, "coding": False, **network},
+        "record": {"trace": True},
+    }
+    with tempfile.TemporaryDirectory(prefix="starling-trace-") as folder:
+        out, _ = _simulate.run_experiment(scene.starling, folder, experiment)
+        events = [e for e in read_json(f"{out}/trace.json") if e["ph"] == "X"]
+        spans = [
+            (e["name"], e["pid"], 1e-6 * e["ts"], 1e-6 * (e["ts"] + e["dur"])) for e in events
+        ]
+        return spans, read_json(f"{out}/summary.json")
+
+
+def test_an_ask_and_its_answer_take_two_ways(scene):
+    """A vector is one part here: bytes / bandwidth and a latency each way, and then a gradient."""
+    one_way = 1e-3 + 8e-8 * (4 * 7850 + 64)
+    bipartite = of("ad-psgd", initiators="bipartite")
+    spans, summary = spans_of(scene, bipartite, latency_ms=1, bandwidth_mbit=100)
+    asks = [(end - begin) for name, node, begin, end in spans if (name, node) == ("wait", 0)]
+    check(max(abs(wait - 2 * one_way) for wait in asks) < 1e-6 and len(asks) == 5, asks)
+    end = summary["per_node"][0]["virtual_s"]
+    check(abs(end - 5 * (0.01 + 2 * one_way)) < 1e-6, f"node 0 ended after {end} s")
+
+
+def test_a_trace_has_all_that_nodes_did(scene):
+    for algorithm in (of("ad-psgd"), of("ssp"), of("sgp", overlap_rounds=1), of("d-psgd")):
+        spans, summary = spans_of(scene, algorithm, latency_ms=1, bandwidth_mbit=100)
+        for node in range(2):
+            mine = sorted((begin, end) for name, i, begin, end in spans
+                          if i == node and name != "message")
+            busy = [end - begin for begin, end in mine]
+            gradients = [1 for name, i, *_ in spans if (name, i) == ("gradient", node)]
+            check(len(gradients) == 5, f"{algorithm}: {len(gradients)} gradients of node {node}")
+            gaps = [later[0] - before[1] for before, later in zip(mine, mine[1:])]
+            check(min(gaps) > -1e-9, f"{algorithm}: node {node} did two things at once")
+            last = mine[-1][1]
+            check(abs(sum(busy) - last) < 0.02, f"{algorithm}: {sum(busy)} s of {last} are shown")
+        end = max(end for name, _, _, end in spans if name != "message")
+        said = summary["predicted_seconds"]
+        check(abs(end - said) < 1e-6, f"{algorithm}: ends at {end}, predicted {said}")
+
+
 # ---- D-PSGD with staleness ----
 
 

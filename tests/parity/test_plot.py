@@ -361,6 +361,30 @@ def test_spectra(scene):
             near(y, panel.place("y", loss), f"{nodes} nodes")
 
 
+def test_timelines(scene):
+    """A node that computes for 10 ms and waits for one that takes 30."""
+    experiment = {
+        **BASE, "rounds": 4, "topology": {"nodes": 2, "family": "path"}, "algorithm": "d-psgd",
+        "network": {"gradient_ms": 10, "speeds": [1, 0.3333333333333333], "coding": False},
+        "record": {"trace": True},
+    }
+    path = scene.write("traced.json", json.dumps(experiment))
+    ended = scene.call("sim", path, "--out", scene.path("traced"))
+    check(ended.code == 0, ended.err)
+    picture = plot(scene, scene.path("traced"), "--figure", "timeline")
+    (panel,) = picture.panels
+    check({"gradient", "wait"} <= set(picture.texts), f"{picture.texts}")
+    check(panel.labels("y") == ["0", "1"], f"{panel.labels('y')}")
+    bars = [(left, right) for left, _, right, _ in panel.boxes() if right - left > 1]
+    expected = [(30 * k, 30 * k + 10) for k in range(4)]  # gradients of node 0, its waits, node 1
+    expected += [(30 * k + 10, 30 * k + 30) for k in range(4)] + [
+        (30 * k, 30 * k + 30) for k in range(4)
+    ]
+    for found, wanted in zip(sorted(bars), sorted(expected), strict=True):
+        for edge, time in zip(found, wanted):
+            near(edge, panel.place("x", time), f"{wanted}")
+
+
 def test_heat_maps(scene):
     folder = study(scene)
     picture = plot(scene, folder, "--figure", "heatmap", "--by", "alpha,nodes", "--y", "accuracy")
@@ -503,6 +527,7 @@ def test_what_cannot_be_drawn_is_refused(scene):
         ([folder, "--figure", "heatmap", "--by", "alpha"], ["--by alpha", "needs 2"]),
         ([folder, "--figure", "heatmap", "--y", "loss,accuracy"], ["choose one quantity"]),
         ([run, "--figure", "heatmap"], ["two swept keys", "none"]),
+        ([run, "--figure", "timeline"], ["has no trace.json", "record.trace true"]),
         ([run, "--figure", "speedup"], ["topology.nodes swept"]),
         ([run, "--figure", "bars", "--y", "rounds"], ["no target is known", "--target loss=X"]),
         ([folder, "--figure", "spectra", "--starling", "/nothing"], ["--starling /nothing"]),

@@ -1,6 +1,7 @@
 """What defects.py plants: one guard of the sources disabled at a time, and who has to find it."""
 
 from _planted_members import LOSS_DEFECTS, MEMBERSHIP_DEFECTS
+from _planted_pairs import PAIR_DEFECTS
 
 # name: (source, what stands there, what is planted[, the seed from which it is looked for])
 DEFECTS = {
@@ -544,6 +545,7 @@ FINDERS = {
     "world/restart_world": RESTART_DEFECTS,
     "world/session_world": SESSION_DEFECTS,
     "world/membership_world": MEMBERSHIP_DEFECTS,
+    "world/pair_world": PAIR_DEFECTS,
     "world/loss_world": LOSS_DEFECTS,
     "world/sweep_world": SWEEP_DEFECTS,
     "test_wire": WIRE_DEFECTS,

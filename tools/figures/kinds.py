@@ -10,12 +10,14 @@ import tempfile
 from dataclasses import dataclass, replace
 
 import numpy as np
+from matplotlib.ticker import MaxNLocator
 
 from . import Wrong, style
 from .quantities import COSTS, KNOWN, QUALITIES, point, spread, target_of, total
 
 SPEEDS = ("rounds", "seconds", "seconds:LINK")
 NODES = "topology.nodes"
+GRADIENTS_SHOWN = 4
 WORDS_MAX = 32  # characters of an axis' name
 
 
@@ -363,6 +365,45 @@ def find_starling(plot):
     return shutil.which("starling") or "starling"
 
 
+def read_trace(folder):
+    """Its spans: (name, node, receiver or None, begin, end), in milliseconds."""
+    path = os.path.join(folder, "trace.json")
+    if not os.path.exists(path):
+        raise Wrong(f"{folder}: has no trace.json; simulate it with record.trace true")
+    with open(path, encoding="utf-8") as file:
+        events = [event for event in json.load(file) if event["ph"] == "X"]
+    return [
+        (e["name"], e["pid"], e["args"].get("to"), e["ts"] / 1e3, (e["ts"] + e["dur"]) / 1e3)
+        for e in events
+    ]
+
+
+def timeline(axes, variants, y, asked):
+    """As far as each node has come to its fourth gradient."""
+    (variant,) = variants
+    spans = read_trace(variant.runs[0].folder)
+    ends = {}
+    for name, node, _, _, end in spans:
+        if name == "gradient":
+            ends.setdefault(node, []).append(end)
+    until = max(sorted(times)[: GRADIENTS_SHOWN][-1] for times in ends.values())
+    colours = [style.line_style(i)["color"] for i in range(2)]
+    for name, node, receiver, begin, end in spans:
+        if begin >= until:
+            continue
+        if name == "message":
+            axes.plot([begin, end], [node, receiver], color="0.25", lw=0.5, zorder=3, gid="guide")
+        else:
+            faint = name == "wait"
+            look = {"color": colours[faint], "alpha": 0.35 if faint else 0.9, "linewidth": 0}
+            axes.barh(node, end - begin, left=begin, height=0.6, **look)
+    for colour, alpha, label in zip(colours, (0.9, 0.35), ("gradient", "wait")):
+        axes.barh(0, 0, color=colour, alpha=alpha, label=label)
+    axes.set(xlim=(0, until), ylim=(max(ends) + 0.5, -0.5), xlabel="milliseconds", ylabel="node")
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.set_title(variant.name)
+
+
 def heatmap(axes, variants, y, asked):
     """`variants`: of one series, which `asked` has all of."""
     columns, rows = (ordered(v.swept[key] for v in asked.all) for key in asked.keys)
@@ -431,6 +472,13 @@ KINDS = {
         first_y="rounds",
         uses=("logx", "logy"),
     ),
+    "timeline": Kind(
+        timeline,
+        "what each node does when, a panel a run: gradients, waits, messages",
+        "record.trace of a simulation",
+        ys=("loss",),
+        first_y="loss",
+    ),
     "spectra": Kind(
         spectra,
         "--y over the spectral gap of each topology",
@@ -448,6 +496,8 @@ def panels_of(name, variants, ys, asked):
     """[(variants, quantity)] of a figure. Of a heat map: a panel for each method."""
     if name == "speedup" and NODES not in swept_keys(variants):
         raise Wrong(f"--figure speedup needs {NODES} swept: `starling compare` does it")
+    if name == "timeline":
+        return [([variant], ys[0]) for variant in variants]
     if name != "heatmap":
         return [(variants, y) for y in ys]
     if len(ys) > 1:

@@ -109,6 +109,8 @@ def read_run(folder):
             max(line.get("time", line["seconds"]["total"]) for line in nodes[r]) for r in rounds
         ],
     }
+    if all("virtual_s" in shown[r] for r in rounds):
+        columns["measured_s"] = [shown[r]["virtual_s"] for r in rounds]
     bands = {
         column: node_band([[line[key] for line in nodes[r]] for r in rounds])
         for column, key in (("accuracy", "accuracy"), ("loss", "test_loss"))
@@ -128,7 +130,9 @@ def read_one(folder):
     """The variant of a folder with one run in it."""
     run = read_run(folder)
     summary = os.path.join(folder, "summary.json")
-    if os.path.exists(summary) and "predicted_seconds" in read_json(summary):
+    about = read_json(summary) if os.path.exists(summary) else {"per_node": []}
+    is_virtual = any("virtual_s" in node for node in about["per_node"])
+    if "predicted_seconds" in about and not is_virtual:
         del run.columns["measured_s"]
         run.seconds = (
             f"{folder}: its seconds are the simulator's own, not those that it predicts; "

@@ -338,6 +338,13 @@ static int predict(const collector *c, double *seconds, sl_error *error) {
     return sl_timeline_seconds(seconds, c->timeline, &platform, 0, error);
 }
 
+int collector_spans(const collector *c, void (*take)(void *context, const sl_span *span),
+                    void *context, sl_error *error) {
+    node_cost cost = forecast_measured(c->records, c->trial->nodes, &c->trial->task);
+    sl_platform platform = forecast_platform(c->trial->experiment, &cost);
+    return sl_timeline_spans(c->timeline, &platform, take, context, error);
+}
+
 /* Of a run that is compared; the summary comes after it. */
 static int keep_timeline(const collector *c, sl_error *error) {
     char path[TIMELINE_PATH_MAX];

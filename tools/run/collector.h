@@ -56,6 +56,9 @@ void collector_return(collector *c, uint32_t rank, uint64_t round);
 /* Of a simulation: from this round on only these ranks (count, rising) record. SL_ENOMEM. */
 int collector_members(collector *c, uint64_t round, const uint32_t *ranks, uint32_t count,
                       sl_error *error);
+/* What nodes that share rounds did when, as predicted. */
+int collector_spans(const collector *c, void (*take)(void *context, const sl_span *span),
+                    void *context, sl_error *error);
 /* Writes the averaged model and the summary and closes the folder. The summary is valid until
  * collector_close. */
 int collector_finish(collector *c, sl_summary *summary, sl_error *error);

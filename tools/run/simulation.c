@@ -1,6 +1,8 @@
 /* simulation.c - a run in this process; see simulation.h. */
 #include "run/simulation.h"
 
+#include <stdio.h>
+
 /* Of the signal handler, which the simulator reads. */
 static volatile int save_requested;
 
@@ -13,7 +15,8 @@ static bool note_saving(save_wish wish) {
 typedef struct simulation {
     collector *collector;
     sl_event_log *log;
-    sl_error error; /* of the observer: sl_sim_run only passes its code on */
+    sl_trace *trace; /* NULL: none is asked for */
+    sl_error error;  /* of the observer: sl_sim_run only passes its code on */
 } simulation;
 
 static int on_record(void *context, const sl_record *record, const float *x) {
@@ -50,6 +53,29 @@ static void on_members(void *context, uint64_t round, const uint32_t *ranks, uin
         complain("warning: %s", error.text);
 }
 
+static void on_span(void *context, const sl_span *span) {
+    const simulation *s = context;
+    sl_trace_add(s->trace, span);
+}
+
+/* Of nodes that share rounds it follows from their messages, once all are known. */
+static int open_trace(simulation *s, const char *path, sl_error *error) {
+    char file[SL_PATH_MAX + 16];
+    snprintf(file, sizeof file, "%.*s/trace.json", SL_PATH_MAX, path);
+    return s->collector->trial->experiment->record.trace ? sl_trace_open(&s->trace, file, error)
+                                                         : 0;
+}
+
+static int close_trace(simulation *s, int result, sl_error *error) {
+    sl_error why;
+    if (result == 0 && s->trace != NULL && s->collector->timeline != NULL)
+        result = collector_spans(s->collector, on_span, s, error);
+    const int closed = sl_trace_close(&s->trace, &why);
+    if (result == 0 && closed != 0)
+        *error = why;
+    return result != 0 ? result : closed;
+}
+
 static void on_log(void *context, const sl_log_entry *entry) {
     const simulation *s = context;
     sl_event_log_write(s->log, entry);
@@ -60,25 +86,32 @@ int simulation_run(collector *c, const char *path, bool predicts, sl_summary *su
     simulation s = {.collector = c};
     const trial *t = c->trial;
     int result = sl_event_log_open(&s.log, path, -1, on_notice, NULL, error);
-    if (result != 0)
+    if (result == 0)
+        result = open_trace(&s, path, error);
+    if (result != 0) {
+        sl_event_log_close(&s.log);
         return result;
+    }
     sl_observer observer = {.context = &s,
                             .record = on_record,
                             .parameters = on_parameters,
                             .round = on_round,
                             .notice = on_notice,
                             .log = on_log,
-                            .members = on_members};
+                            .members = on_members,
+                            .span = s.trace != NULL ? on_span : NULL};
     sl_checkpoints checkpoints = *c->checkpoints;
     checkpoints.asked = &save_requested;
     catch_saving(note_saving);
     /* else there are no messages of the first rounds */
     const bool whole = !checkpoints.resume && checkpoints.history == NULL;
     result = sl_sim_run(t->experiment, &t->task, &observer, &checkpoints,
-                        predicts && whole ? &c->timeline : NULL, &stop_requested, error);
+                        (predicts || s.trace != NULL) && whole ? &c->timeline : NULL,
+                        &stop_requested, error);
     sl_event_log_close(&s.log);
     if (result != 0 && s.error.code != 0)
         *error = s.error;
+    result = close_trace(&s, result, error);
     if (result == 0)
         result = collector_finish(c, summary, error);
     live_view_clear(c->view);
