@@ -78,6 +78,8 @@ void sl_experiment_warnings(sl_warnings *out, const sl_experiment *e, const sl_p
     warn_of_rounds(out, &plan->config, task->rounds);
     warn_of_average(out, e, &plan->config, task->rounds);
     warn_of_exchanges(out, e, &plan->config, task->rounds);
+    if (e->record.every_ms > 0 && !sl_experiment_is_asynchronous(e))
+        warn(out, "record.every_ms has no effect where nodes share rounds; set record.every");
     if (task->warning != NULL && task->warning[0] != '\0')
         warn(out, "%s", task->warning);
 }

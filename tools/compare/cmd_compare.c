@@ -30,6 +30,22 @@ static void take_links(study *s, const link_profile *links, size_t count) {
     s->link_count = count;
 }
 
+/* Nodes that go at their own times have done so on one link: where all say the same one, that. */
+static bool take_own_link(study *s) {
+    const sl_network_config *first = &s->variants.items[0].experiment->network;
+    const link_profile own = {first->bandwidth_mbit, first->latency_ms};
+    bool any = false, same = own.bandwidth_mbit > 0;
+    for (size_t i = 0; i < s->variants.count; i++) {
+        const sl_experiment *e = s->variants.items[i].experiment;
+        any = any || sl_experiment_is_asynchronous(e);
+        same = same && e->network.bandwidth_mbit == own.bandwidth_mbit &&
+               e->network.latency_ms == own.latency_ms;
+    }
+    if (any && same)
+        take_links(s, &own, 1);
+    return any && same;
+}
+
 static int choose_view(bench *b, sl_error *error) {
     const options *o = b->o;
     const char *first = b->study.variants.items[0].method;
@@ -56,7 +72,7 @@ static int take_settings(bench *b, sl_error *error) {
     study *s = &b->study;
     if (o->link_count > 0)
         take_links(s, o->links, o->link_count);
-    else if (s->link_count == 0)
+    else if (s->link_count == 0 && !take_own_link(s))
         take_links(s, default_links, sizeof default_links / sizeof *default_links);
     if (o->has_target_loss) {
         s->has_target = true;
