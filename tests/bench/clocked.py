@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""AD-PSGD of many nodes in the simulator, with gradients of O(d): seconds of a core, peak memory,
-and messages a second.
+"""AD-PSGD of many nodes in the simulator, with gradients of O(d): seconds of a core, and messages
+a second.
 
 The whole command is timed: reading the problem, opening the nodes, all events. The table is
 Markdown (docs/benchmarks.md).
@@ -43,8 +43,8 @@ def write(folder, nodes, rounds, d):
 def main():
     build = _bench.parser_of(__doc__).parse_args().build
     starling = os.path.join(os.path.abspath(build), "tools", "starling")
-    print("| nodes | gradients each | d | s of a core | million messages a second | MB |")
-    print("|--:|--:|--:|--:|--:|--:|")
+    print("| nodes | gradients each | d | s of a core | million messages a second |")
+    print("|--:|--:|--:|--:|--:|")
     for nodes, rounds, d in CASES:
         with tempfile.TemporaryDirectory() as folder:
             write(folder, nodes, rounds, d)
@@ -55,8 +55,8 @@ def main():
             with open(os.path.join(folder, "out", "summary.json")) as file:
                 all_nodes = json.load(file)["per_node"]
             messages = sum(n["messages_sent"] + n["messages_silent"] for n in all_nodes)
-            rate, peak = 1e-6 * messages / seconds, usage.ru_maxrss / 1024
-            row = [nodes, rounds, d, f"{seconds:.1f}", f"{rate:.2f}", f"{peak:.0f}"]
+            rate = 1e-6 * messages / seconds
+            row = [nodes, rounds, d, f"{seconds:.1f}", f"{rate:.2f}"]
             print("| " + " | ".join(map(str, row)) + " |", flush=True)
 
 
