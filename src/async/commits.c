@@ -7,6 +7,7 @@
  */
 #include <stdlib.h>
 
+#include "algorithm/centralized/served.h"
 #include "async/state.h"
 #include "starling/steps.h"
 
@@ -28,9 +29,10 @@ static int open(sl_async *n, sl_error *error) {
     service->clocks = calloc(n->state.nodes, sizeof *service->clocks);
     service->waits = calloc(n->state.nodes, sizeof *service->waits);
     service->answers = calloc(n->state.nodes, sizeof *service->answers);
-    n->state.extra[0] = n->settings.vec->allocate(n->settings.dimension);
+    if (n->state.extra[SL_SERVED] == NULL)
+        n->state.extra[SL_SERVED] = n->settings.vec->allocate(n->settings.dimension);
     if (service->clocks == NULL || service->waits == NULL || service->answers == NULL ||
-        n->state.extra[0] == NULL)
+        n->state.extra[SL_SERVED] == NULL)
         return sl_fail(error, SL_ENOMEM, "node %u: out of memory for the model that it serves",
                        n->settings.rank);
     return 0;
@@ -40,7 +42,7 @@ static int open(sl_async *n, sl_error *error) {
 static void start(sl_async *n) {
     if (!serves(n))
         return;
-    sl_copy(&n->state, n->state.extra[0], n->state.x, n->settings.dimension);
+    sl_copy(&n->state, n->state.extra[SL_SERVED], n->state.x, n->settings.dimension);
     for (uint32_t i = 0; i < n->state.nodes; i++)
         n->served.waits[i] = true;
 }
@@ -49,7 +51,8 @@ static void start(sl_async *n) {
 
 static int commit_part(sl_async *n, uint32_t rank, const sl_arrival *a, sl_error *error) {
     const sl_sgd sgd = sl_optimizer_at(n->settings.optimizer, a->exchange, n->settings.rounds);
-    n->room[0] = sl_async_part_of(n, rank, a, -sgd.learning_rate / (float)n->state.nodes);
+    const float rate = n->state.config->local_steps > 1 ? 1 : sgd.learning_rate;
+    n->room[0] = sl_async_part_of(n, rank, a, -rate / (float)n->state.nodes);
     const int result = sl_async_combine(n, 1, 1, a->part, error);
     if (a->part + 1 == n->parts) {
         n->served.clocks[rank] = a->exchange;
@@ -61,10 +64,10 @@ static int commit_part(sl_async *n, uint32_t rank, const sl_arrival *a, sl_error
 static int commit_own(sl_async *n, sl_error *error) {
     int result = 0;
     for (uint32_t part = 0; part < n->parts && result == 0; part++) {
-        const sl_arrival a = {.exchange = n->state.round,
+        const sl_arrival a = {.exchange = n->out.number,
                               .part = part,
                               .payload =
-                                  sl_async_encode(n, n->state.g, n->state.round, COMMIT, part)};
+                                  sl_async_encode(n, n->state.g, n->out.number, COMMIT, part)};
         result = commit_part(n, n->settings.rank, &a, error);
     }
     n->out.open = false;
@@ -109,10 +112,12 @@ static int take_commit(sl_async *n, uint32_t slot, const sl_async_event *e, sl_e
 /* ---- the node ---- */
 
 static void gradient(sl_async *n) {
+    if (!sl_async_exchanges(n))
+        return;
     if (n->algorithm->take_gradient != NULL)
         n->algorithm->take_gradient(&n->state);
-    n->out =
-        (sl_publication){.number = n->state.round, .sent = serves(n) ? n->parts : 0, .open = true};
+    n->out = (sl_publication){
+        .number = ++n->state.exchange, .sent = serves(n) ? n->parts : 0, .open = true};
 }
 
 static int take_answer(sl_async *n, const sl_async_event *e, sl_error *error) {
@@ -136,12 +141,12 @@ static bool next(sl_async *n, sl_async_part *out, sl_row *to) {
     if (service->answer_count > 0) {
         const uint32_t slot = sl_async_slot(n, service->answers[0]);
         *to = (sl_row){.count = 1, .peers = n->peers + slot};
-        *out = (sl_async_part){.number = service->clocks[service->answers[0]],
-                               .step = ANSWER,
-                               .part = service->sent,
-                               .scalar = 1,
-                               .payload =
-                                   sl_async_encode(n, n->state.extra[0], 0, ANSWER, service->sent)};
+        *out = (sl_async_part){
+            .number = service->clocks[service->answers[0]],
+            .step = ANSWER,
+            .part = service->sent,
+            .scalar = 1,
+            .payload = sl_async_encode(n, n->state.extra[SL_SERVED], 0, ANSWER, service->sent)};
         return true;
     }
     if (n->out.sent == n->parts)
@@ -179,6 +184,8 @@ static int left(sl_async *n, sl_error *error) {
 static int go_on(sl_async *n, sl_async_update *update, sl_error *error) {
     n->come = 0;
     n->out.open = false;
+    if (n->state.extra[SL_PULLED] != NULL)
+        sl_copy(&n->state, n->state.extra[SL_PULLED], n->state.x, n->settings.dimension);
     if (n->gradient == SL_GRADIENT_HELD)
         return sl_async_end_round(n, NULL, update, error);
     sl_async_begin_round(n, update);
@@ -201,7 +208,7 @@ static int grant(sl_async *n, sl_async_update *update, sl_error *error) {
             n->served.answers[n->served.answer_count++] = i;
             continue;
         }
-        sl_copy(&n->state, n->state.x, n->state.extra[0], n->settings.dimension);
+        sl_copy(&n->state, n->state.x, n->state.extra[SL_SERVED], n->settings.dimension);
         result = go_on(n, update, error);
     }
     return result;
@@ -227,6 +234,11 @@ static int serve(sl_async *n, sl_async_update *update, sl_error *error) {
 }
 
 static int advance(sl_async *n, bool turn, sl_async_update *update, sl_error *error) {
+    if (n->gradient == SL_GRADIENT_HELD && !sl_async_exchanges(n)) {
+        const int ended = sl_async_end_round(n, n->algorithm->local, update, error);
+        if (ended != 0)
+            return ended;
+    }
     if (!serves(n))
         return n->come == n->parts ? go_on(n, update, error) : 0;
     int result = 0;

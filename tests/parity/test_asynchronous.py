@@ -292,6 +292,7 @@ def test_ssp_and_round_robin_are_the_papers(scene):
         ({"name": "ssp", "staleness": 2}, {"staleness": 2}),
         ({"name": "ssp", "staleness": "unbounded", "server": 3}, {"staleness": None, "server": 3}),
         ({"name": "round-robin"}, {"staleness": None, "in_turn": True}),
+        ({"name": "ssp", "staleness": 1, "local_steps": 3}, {"staleness": 1, "every": 3}),
     ):
         for optimizer, latency in ((PLAIN, 0), (DECAY, 2)):
             compute = drawn_times(8, 2, 17)

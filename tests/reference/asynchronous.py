@@ -159,13 +159,15 @@ def overlapping_sgp(slots, problem, optimizer, rounds, tau):
     return models, weight, sum((p @ w).sum() for p, _, w in sent[rounds - tau:]) if tau else 0
 
 
-def served(problem, optimizer, rounds, times, staleness, server=0, latency=0, in_turn=False):
+def served(
+    problem, optimizer, rounds, times, staleness, server=0, latency=0, in_turn=False, every=1
+):
     """Ho et al. 2013; staleness None: unbounded. in_turn: Chen, Wang, Li 2019. Commits change the
     server's model at once; a node has the model when its next gradient may begin, and its round is
-    over then."""
+    over then. every: Downpour's local steps, 1/n of whose way is committed (Dean et al. 2012)."""
     x0 = problem[2].astype(float)
     x, n, nodes = x0[server].copy(), len(x0), steps_of(problem, optimizer)
-    pulled, models = [None] * n, [[x0[i].copy()] for i in range(n)]
+    pulled, at, models = [None] * n, [None] * n, [[x0[i].copy()] for i in range(n)]
     clocks, waits, early, turn = [0] * n, set(range(n)), {}, 0
     heap, count = [], 0
 
@@ -177,9 +179,9 @@ def served(problem, optimizer, rounds, times, staleness, server=0, latency=0, in
         count += 1
         heapq.heappush(heap, (at, kind, i, count, what))
 
-    def commit(i, g):
+    def commit(i, way):
         nonlocal x
-        x = x - nodes[i].rate / n * g
+        x = x - way / n
         clocks[i] += 1
         waits.add(i)
 
@@ -200,7 +202,7 @@ def served(problem, optimizer, rounds, times, staleness, server=0, latency=0, in
     def take_model(now, i, model):
         if pulled[i] is not None:
             models[i].append(model.copy())
-        pulled[i] = model
+        pulled[i] = at[i] = model
         if len(models[i]) <= rounds:
             push(now + times[i](len(models[i])), ENDS, i, None)
 
@@ -217,8 +219,13 @@ def served(problem, optimizer, rounds, times, staleness, server=0, latency=0, in
         while heap and heap[0][0] == now:
             _, kind, i, _, what = heapq.heappop(heap)
             if kind == ENDS:
-                g = nodes[i].gradient(pulled[i]) + nodes[i].decay * pulled[i]
-                push(now + later(i), ARRIVES, i, ("commit", g))
+                g = nodes[i].gradient(at[i]) + nodes[i].decay * at[i]
+                at[i] = at[i] - nodes[i].rate * g
+                if len(models[i]) % every == 0:
+                    push(now + later(i), ARRIVES, i, ("commit", pulled[i] - at[i]))
+                else:
+                    models[i].append(at[i].copy())
+                    push(now + times[i](len(models[i])), ENDS, i, None)
             elif isinstance(what, tuple):
                 take_gradient(i, what[1])
             else:

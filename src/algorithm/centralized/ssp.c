@@ -10,23 +10,34 @@
  * ssp: at once, and node i gets the model when no node's commits are more than `staleness` fewer
  * than its own. 0 is C-SGD to rounding (BSP); "unbounded": Hogwild's order (ASP). round-robin: node
  * 0, 1, ..., n - 1, 0, ... commit in turn, so that each gradient is n - 1 commits old. gamma/n: the
- * staleness does not change the rate. A node's learning rate is that of its own round. Memory
- * beside x, g: the server's model, there. Wire: 32 d bits each way with a gradient.
+ * staleness does not change the rate. With local_steps H a node takes H steps from the model that
+ * it got, and commits the way that they went, 1/n of it (Downpour SGD: Dean et al., "Large Scale
+ * Distributed Deep Networks", NeurIPS 2012). A node's learning rate is that of its own round.
+ * Memory beside x, g: the server's model, there. Wire: 32 d bits each way with a gradient.
  */
 #include <stdio.h>
 
 #include "algorithm/algorithms.h"
+#include "algorithm/centralized/served.h"
 #include "algorithm/own_keys.h"
 
-enum { SERVED = 0 }; /* of the server's sl_state.extra: the model that all change */
-
-static void regularize(sl_state *s) {
-    sl_regularize(s, s->x, 0, s->dimension);
+/* Of several local steps, the way that they went. */
+static void take_gradient(sl_state *s) {
+    if (s->config->local_steps <= 1) {
+        sl_regularize(s, s->x, 0, s->dimension);
+        return;
+    }
+    sl_local_step(s, 0, s->dimension);
+    sl_subtract(s, s->g, s->extra[SL_PULLED], s->x, s->dimension);
 }
 
-/* A part of a gradient, with the weight -gamma/n. */
+static size_t vectors(const sl_algorithm_config *config) {
+    return config->local_steps > 1 ? SL_PULLED + 1 : 0;
+}
+
+/* A part of a gradient, with the weight -gamma/n; or of a way, with -1/n. */
 static void commit(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
-    float *x = s->extra[SERVED] + from;
+    float *x = s->extra[SL_SERVED] + from;
     sl_mix_into(s, x, x, mix, mix->self_weight, 1, 0, count);
 }
 
@@ -81,7 +92,8 @@ static const sl_key staleness_key[] = {
 
 #define SERVER                                                                                     \
     .route = SL_ROUTE_SERVER, .stable_by = SL_STABLE_UNKNOWN, .check = check_server,               \
-    .take_gradient = regularize, .stages = gradients, .stage_count = 1
+    .take_gradient = take_gradient, .vectors = vectors, .takes_local_steps = true,                 \
+    .local = sl_local_step, .stages = gradients, .stage_count = 1
 
 const sl_algorithm sl_ssp = {.name = "ssp", SERVER, .keys = staleness_key, .async = &bounded};
 const sl_algorithm sl_round_robin = {.name = "round-robin", SERVER, .async = &by_turns};

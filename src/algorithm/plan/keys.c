@@ -35,7 +35,7 @@ static const struct trait {
               "(per-neighbour), which schedules need"}},
     {takes_local_steps,
      {SL_OWN_LIST(local_steps, steps_of), .type = SL_KEY_U64_BY_RANK, SL_KEY_BETWEEN(1, 1e9),
-      .length_max = SL_COUNTS_MAX, .fallback = "1", .readers = "gossip algorithms, fedavg",
+      .length_max = SL_COUNTS_MAX, .fallback = "1", .readers = "gossip algorithms, ssp, fedavg",
       .help = "gradient steps per exchange; fedavg: or a list by rank"}},
     {sl_algorithm_reduces,
      {SL_OWN_CHOICE(all_reduce, all_reduces), .fallback = "\"ring\"",
