@@ -73,7 +73,7 @@ SANITIZED_SCRIPTS += ("test_asynchronous", "test_topology")
 ELSEWHERE = ("test_algorithms", "test_command", "test_own_data", "test_plot", "test_topology")
 # Programs that the build of the fuzz targets, which is clang's, runs as well: its sanitizer sees
 # undefined behaviour that gcc's does not. Together they pass through most rooms.
-BY_CLANG = ("checkpoint", "data", "learner", "record", "secure", "session", "tensors", "texts")
+BY_CLANG = ("checkpoint", "data", "record", "secure", "session", "tensors", "texts")
 BY_CLANG += ("topology", "vec", "wire")
 NUMBERS = itertools.count()  # of calls
 FRAME = ("Thread", "#")  # how gdb's lines begin that tell where a process stands

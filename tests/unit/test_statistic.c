@@ -10,7 +10,8 @@
 
 static statistic of(size_t count, const double *values) {
     double copy[16];
-    memcpy(copy, values, count * sizeof *values);
+    if (count > 0)
+        memcpy(copy, values, count * sizeof *values);
     return statistic_of(copy, count);
 }
 
