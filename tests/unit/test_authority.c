@@ -147,6 +147,50 @@ START_TEST(who_is_revoked_is_out) {
     close_ca(&other);
 }
 
+/* It has been read in time. Nobody else is shut out, and who is on it stays out. */
+START_TEST(a_list_that_has_ended_since_holds_on) {
+    ca root = make_ca("ED25519", "root", NULL, DAY_S);
+    sl_credentials *checker = keep(make_member(&root, "starling rank 1", 8));
+    sl_credentials *c = keep(make_member(&root, "starling rank 3", 7));
+    X509_CRL *list = make_list(&root, 7, -1);
+    trust(checker, root.certificate, NULL, NULL);
+    ck_assert_int_eq(X509_STORE_add_crl(checker->authority->store, list), 1);
+    X509_STORE_set_flags(checker->authority->store, X509_V_FLAG_CRL_CHECK);
+    judge(c, checker, NULL, "is revoked (security.revoked)");
+    wear(c, certify(&root, c->key, "starling rank 3", 9, -DAY_S, DAY_S, false));
+    judge(c, checker, NULL, NULL);
+    X509_CRL_free(list);
+    close_ca(&root);
+}
+
+/* Nothing of a certificate that a CA has signed can be altered, nor anything be left out or added.
+ */
+START_TEST(an_altered_certificate_proves_nothing) {
+    ca root = make_ca("EC", "root", NULL, DAY_S);
+    sl_credentials *checker = keep(make_member(&root, "starling rank 1", 8));
+    sl_credentials *c = keep(make_member(&root, "starling rank 3", 7));
+    trust(checker, root.certificate, NULL, NULL);
+    uint8_t greeting[SL_GREETING_BYTES], challenge[SL_CHALLENGE_BYTES] = {1};
+    uint8_t proof[SL_PROOF_BYTES_MAX + 1] = {0};
+    char why[SL_GREETING_WHY_MAX];
+    const sl_exchange exchange = {greeting, challenge, passage.run_id};
+    const sl_demand demand = {.authority = checker->authority->store, .rank = passage.from};
+    ck_assert(sl_greeting_write(&passage, c, greeting));
+    const size_t bytes = sl_proof_make(&exchange, c, true, proof);
+    ck_assert(sl_proof_check(&exchange, checker, true, &demand, proof, bytes, why));
+    ck_assert(!sl_proof_check(&exchange, checker, true, &demand, proof, bytes + 1, why));
+    ck_assert(!sl_proof_check(&exchange, checker, true, &demand, proof, sizeof proof, why));
+    for (size_t less = 0; less < bytes; less++)
+        ck_assert(!sl_proof_check(&exchange, checker, true, &demand, proof, less, why));
+    for (size_t bit = 0; bit < 8 * bytes; bit++) {
+        proof[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        ck_assert_msg(!sl_proof_check(&exchange, checker, true, &demand, proof, bytes, why),
+                      "bit %zu", bit);
+        proof[bit / 8] ^= (uint8_t)(1u << bit % 8);
+    }
+    close_ca(&root);
+}
+
 /* ---- files ---- */
 
 static void refuse(const char *ca_name, const char *list_name, const char *where,

@@ -98,6 +98,36 @@ START_TEST(data_in_the_middle_of_a_handshake_does_not_pass) {
     check_broken(1, plain_frame(SL_FRAME_DATA, 1, text, sizeof text), "DATA", 0);
 }
 
+START_TEST(a_cut_or_altered_handshake_does_not_end_well) {
+    for (size_t at = 0; at < 160; at += 3) {
+        sl_frame frame;
+        open_as(&passage, true);
+        sl_channel_begin(p.ends[0].channel);
+        message m = pop_message(&p.ends[0]);
+        const size_t bytes = m.bytes - SL_FRAME_HEADER_BYTES;
+        uint8_t *payload = m.data + SL_FRAME_HEADER_BYTES;
+        ck_assert_uint_gt(bytes, 160);
+        message cut = plain_frame(SL_FRAME_HANDSHAKE, 1, payload, at + 1);
+        const sl_passed passed = give(&p, 1, &cut, &frame);
+        ck_assert(passed == SL_PASSED_HANDSHAKE && !sl_channel_is_ready(p.ends[1].channel));
+        open_as(&passage, true);
+        sl_channel_begin(p.ends[0].channel);
+        m = pop_message(&p.ends[0]);
+        m.data[SL_FRAME_HEADER_BYTES + 11 + at] ^= 1; /* behind what TLS does not look at */
+        m = plain_frame(SL_FRAME_HANDSHAKE, 1, payload, bytes);
+        if (give(&p, 1, &m, &frame) == SL_PASSED_HANDSHAKE)
+            ck_assert_msg(!exchange(&p), "byte %zu", at);
+    }
+}
+
+START_TEST(a_proof_is_of_one_run_and_rank_and_start) {
+    const sl_passage others[] = {{6, 1, 0, 9}, {5, 2, 0, 9}, {5, 1, 2, 9}, {5, 1, 0, 8}};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        open_as(&others[i], true);
+        ck_assert_msg(!meet(&p), "passage %zu", i);
+    }
+}
+
 /* ---- a sealed stream ---- */
 
 START_TEST(frames_of_either_side_come_whole_and_unreadable) {
@@ -253,6 +283,10 @@ static void check_strangers_roster(sl_roster *other) {
 
 FIXTURES(use_certificates, forget);
 
+START_TEST(nothing_passes_before_the_proof_of_a_certificate) {
+    pass_nothing_before_the_proof();
+}
+
 START_TEST(a_certificate_is_of_one_rank) {
     sl_credentials *foreign = make_node();
     open_ready(true);
@@ -260,6 +294,18 @@ START_TEST(a_certificate_is_of_one_rank) {
     check_strangers_roster(make_roster(credentials[1], foreign));
     check_strangers_roster(make_roster(credentials[0], credentials[1])); /* as rank 0's */
     sl_credentials_close(&foreign);
+}
+
+START_TEST(an_expired_certificate_proves_nothing) {
+    sl_credentials *c = credentials[0];
+    X509_gmtime_adj(X509_getm_notAfter(c->certificate), -1);
+    ck_assert_int_gt(X509_sign(c->certificate, c->key, NULL), 0);
+    ck_assert(sl_fingerprint_find(c->certificate, c->fingerprint));
+    ck_assert_int_eq(SSL_CTX_use_certificate(c->tls, c->certificate), 1);
+    sl_roster_close(&roster);
+    roster = make_roster(credentials[1], credentials[0]);
+    open_as(&passage, true);
+    ck_assert(!meet(&p));
 }
 
 int main(void) {

@@ -254,6 +254,26 @@ static void open_seals(sl_seal **writer, sl_seal **reader) {
     ck_assert(*writer != NULL && *reader != NULL);
 }
 
+START_TEST(a_key_wears_out_and_the_next_one_opens_what_it_sealed) {
+    sl_seal *writer, *reader;
+    open_seals(&writer, &reader);
+    sealed first = write_frame(writer, 1), again;
+    ck_assert(read_frame(reader, &first));
+    ck_assert(!sl_seal_is_worn(writer, 3599));
+    ck_assert(sl_seal_is_worn(writer, 3601));
+    for (int i = 0; i < 3; i++) {
+        ck_assert(sl_seal_renew(writer, 3601));
+        ck_assert(!sl_seal_is_worn(writer, 3602));
+        ck_assert(sl_seal_phase(writer) != sl_seal_phase(reader));
+        again = write_frame(writer, 1);
+        ck_assert_mem_ne(again.body, first.body, FRAME);
+        ck_assert(sl_seal_renew(reader, 3601));
+        ck_assert(read_frame(reader, &again));
+    }
+    sl_seal_close(&writer);
+    sl_seal_close(&reader);
+}
+
 START_TEST(a_renewed_key_does_not_open_frames_of_the_old_one) {
     sl_seal *writer, *reader;
     open_seals(&writer, &reader);
