@@ -108,5 +108,14 @@ def test_check_says_the_same_before_anything_runs(scene):
     check("slower links        nodes 5 and 0: 1.5 Mbit/s, 2 ms\n" in ended.out, ended.out)
 
 
+def test_times_are_drawn_from_each_seed(scene):
+    network = {"gradient_ms": 1, "coding": False, "jitter": 0.5}
+    path = write(scene, [{"name": "d-psgd", "set": {}}], rounds=5, network=network)
+    compare(scene, path, "--seeds", "1..2", "--link", "100:1")
+    with open(scene.path("out/runs.csv"), newline="") as file:
+        seconds = [float(row["predicted_s_100_mbit_1_ms"]) for row in csv.DictReader(file)]
+    check(len(seconds) == 2 and seconds[0] != seconds[1], f"{seconds}")
+
+
 if __name__ == "__main__":
     run_tests([value for name, value in list(globals().items()) if name.startswith("test_")])

@@ -221,6 +221,7 @@ static sl_platform platform_of(const comparison *c, const contender *r, size_t s
                                const link_profile *l) {
     node_cost cost = {gradient_ms_of_all(c, r->work, seed), r->attempts[seed].cost.coding_ms};
     sl_platform p = forecast_platform(r->variant->experiment, &cost);
+    p.seed = r->attempts[seed].seed;
     p.bandwidth_mbit = l->bandwidth_mbit;
     p.latency_ms = l->latency_ms;
     return p;
