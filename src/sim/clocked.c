@@ -337,8 +337,9 @@ static int run_events(clocked *c, const volatile int *stop, sl_error *error) {
         c->now = first.at;
         result = happen(c, &b, error);
         if (result == 0 && count % STOP_EVERY == 0 && stop != NULL && *stop)
-            return sl_fail(error, SL_ESTOPPED, "stopped on request after %.6g s of its own time",
-                           1e-9 * (double)c->now);
+            return sl_fail(error, SL_ESTOPPED,
+                           "stopped on request when nodes had done %llu gradients, on average",
+                           (unsigned long long)(gradients_of_all(c) / c->s->nodes));
     }
     return result;
 }
