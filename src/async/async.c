@@ -11,11 +11,6 @@
 
 static const double divergence_factor = 1e6;
 
-bool sl_async_runs(const sl_algorithm_config *config) {
-    const sl_algorithm *a = sl_algorithm_of(config, NULL);
-    return a != NULL && a->async != NULL;
-}
-
 static const sl_async_pattern *pattern_of(const sl_algorithm *algorithm) {
     static const sl_async_pattern *const patterns[] = {[SL_PATTERN_PAIRS] = &sl_async_pairs,
                                                        [SL_PATTERN_VERSIONS] = &sl_async_versions,
@@ -279,8 +274,4 @@ double sl_async_push_sum_weight(const sl_async *n) {
 
 size_t sl_async_part_bytes_max(const sl_async *n) {
     return sl_codec_part_bytes_max(n->codec);
-}
-
-sl_async_counts sl_async_counted(const sl_async *n) {
-    return n->counts;
 }

@@ -28,9 +28,6 @@
 
 typedef struct sl_async sl_async;
 
-/* Does this algorithm run on this machine, and not in rounds? */
-bool sl_async_runs(const sl_algorithm_config *config);
-
 /* gradient, lends, direct and views of the settings are not used. */
 int sl_async_open(sl_async **out, const sl_node_settings *settings, sl_error *error);
 void sl_async_close(sl_async **node);
@@ -91,11 +88,5 @@ const float *sl_async_point(const sl_async *node);
 float *sl_async_gradient(sl_async *node);
 double sl_async_push_sum_weight(const sl_async *node);
 size_t sl_async_part_bytes_max(const sl_async *node);
-
-/* How often a node's asks ended in an average, and how often they were refused. */
-typedef struct sl_async_counts {
-    uint64_t averages, refusals;
-} sl_async_counts;
-sl_async_counts sl_async_counted(const sl_async *node);
 
 #endif

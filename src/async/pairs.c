@@ -55,11 +55,8 @@ static int received(sl_async *n, uint32_t slot, const sl_async_event *e, sl_erro
         return result;
     if (use == SL_AVERAGER_KEEP)
         return sl_async_keep(n, slot, e, error);
-    if (use == SL_AVERAGER_AVERAGE) {
+    if (use == SL_AVERAGER_AVERAGE)
         result = average(n, e->peer, &arrival, error);
-        n->counts.averages += n->averager.phase == SL_AVERAGER_FREE;
-    } else
-        n->counts.refusals += m.step == SL_AVERAGER_BUSY;
     sl_inbox_refuse(&n->inbox, e->token);
     return result;
 }

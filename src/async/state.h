@@ -63,7 +63,6 @@ struct sl_async {
     sl_gradient_phase gradient;
     double loss_limit;
     sl_round statistics; /* of the round under way */
-    sl_async_counts counts;
     /* pairs */
     sl_averager averager;
     bool asks;       /* does it ask at all? */

@@ -74,7 +74,8 @@ static int add(clocked *c, uint64_t at, const body *b, sl_error *error) {
     static const sl_phase phases[] = {
         [COMES] = SL_PHASE_MESSAGE,        [ARRIVES] = SL_PHASE_MESSAGE,
         [ACKNOWLEDGED] = SL_PHASE_MESSAGE, [START] = SL_PHASE_GRADIENT,
-        [GRADIENT] = SL_PHASE_GRADIENT,    [TURN] = SL_PHASE_TURN};
+        [GRADIENT] = SL_PHASE_GRADIENT,    [TURN] = SL_PHASE_TURN,
+        [RECORD] = SL_PHASE_RECORD};
     const uint32_t place = take_body(c);
     if (place == NONE || !sl_heap_add(&c->heap, at, phases[b->kind], b->rank, place))
         return no_memory(c, error);

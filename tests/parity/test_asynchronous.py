@@ -340,6 +340,30 @@ def test_final_average_takes_in_what_is_on_its_way(scene):
         check(abs(rows - rows[0]).max() == 0, f"{algorithm}: models are not equal")
 
 
+def test_records_by_virtual_time_are_of_all_models_as_they_are(scene):
+    """Seven nodes do a gradient in 10 ms, and one in 40. A record has gradients that end at its
+    instant, under the mean number of all. The last one is the run's end."""
+    experiment = {
+        "rounds": 20,
+        "topology": {"nodes": 8, "family": "ring"},
+        "algorithm": "ad-psgd",
+        "model": "softmax",
+        "data": {"name": "digits", "train_samples": 640, "test_samples": 100, "batch": 8},
+        "network": {"gradient_ms": 10, "speeds": [0.25] + 7 * [1]},
+        "record": {"every_ms": 40},
+    }
+    with tempfile.TemporaryDirectory(prefix="starling-recorded-") as folder:
+        out, _ = _simulate.run_experiment(scene.starling, folder, experiment)
+        lines = _simulate.read_lines(out, "consensus.jsonl")
+        one = _simulate.read_lines(out, "metrics-3.jsonl")
+    done = [min(20, 4 * k) * 7 + k for k in range(1, 20)]  # gradients of all after 40 k ms
+    expected = [(n // 8, 0.04 * k) for k, n in enumerate(done, 1)] + [(20, 0.8)]
+    firsts = [(r, t) for i, (r, t) in enumerate(expected) if r not in [r for r, _ in expected[:i]]]
+    found = [(line["round"], round(line["virtual_s"], 9)) for line in lines]
+    check(found == [(r, round(t, 9)) for r, t in firsts], f"{found}, not {firsts}")
+    check([line["round"] for line in one] == [r for r, _ in found], f"{one}")
+
+
 def test_all_of_them_have_tests(scene):
     check({a["name"] for a, _ in EACH} >= set(AT_OWN_TIMES), "EACH lacks some")
 
