@@ -120,12 +120,16 @@ typedef enum sl_event_type {
                           START: x is filled, and it joins */
     SL_EVENT_RENEWED,  /* before START: peer is another process, and what has come goes back */
     SL_EVENT_PEER_DOWN, /* -> SL_EPEER naming edge and round, if the node still needs that peer */
-    SL_EVENT_DEADLINE   /* -> SL_EPEER naming the edges and the round that the node waits for */
+    SL_EVENT_DEADLINE,  /* -> SL_EPEER naming the edges and the round that the node waits for */
+    /* of nodes at their own times only */
+    SL_EVENT_ACKNOWLEDGED, /* peer has all that was sent to it, where the last of it asked for that
+                            */
+    SL_EVENT_TURN          /* update.turn has asked for it: nothing else happens at this instant */
 } sl_event_type;
 
 typedef struct sl_event {
     sl_event_type type;
-    uint32_t peer;            /* RECEIVED, PEER_DOWN, RENEWED */
+    uint32_t peer;            /* RECEIVED, PEER_DOWN, RENEWED, ACKNOWLEDGED */
     uint64_t exchange;        /* RECEIVED */
     uint32_t step;            /* RECEIVED */
     uint32_t part;            /* RECEIVED, SENT */
@@ -171,6 +175,29 @@ typedef struct sl_outbound {
     sl_stay stays; /* of its payloads */
 } sl_outbound;
 
+/* What a node at its own times has applied, in its order: with the same acts in the same order it
+ * comes to the same bits. */
+typedef enum sl_act_kind {
+    SL_ACT_GRADIENT, /* that of round `number` */
+    SL_ACT_AVERAGE,  /* with peer, as this node's ask `number` said: parts [from, to) */
+    SL_ACT_ANSWER,   /* with peer, as its ask `number` said: likewise */
+    SL_ACT_REFUSED,  /* by peer was this node's ask `number`: nothing */
+    SL_ACT_REFUSES,  /* peer's ask `number` */
+    SL_ACT_COMBINE,  /* exchange `number`, with these versions */
+    SL_ACT_COMMIT,   /* at the server: peer's gradient `number`, parts [from, to) */
+    SL_ACT_SERVE     /* at the server: its model as it is, parts [from, to), goes to peer */
+} sl_act_kind;
+enum { SL_ACT_KINDS = SL_ACT_SERVE + 1 };
+
+typedef struct sl_act {
+    sl_act_kind kind;
+    uint32_t peer;
+    uint64_t number;
+    uint32_t from, to;
+    const uint64_t *versions; /* COMBINE: (version_count) of the in-neighbours, by rank */
+    uint32_t version_count;
+} sl_act;
+
 typedef struct sl_update {
     bool compute; /* fill sl_node_gradient_buffer() with the gradient at sl_node_point() for `round`
                    */
@@ -181,8 +208,12 @@ typedef struct sl_update {
     uint64_t round;  /* of compute */
     sl_outbound message; /* of publish */
     sl_round finished_round;
-    void *const *released; /* tokens; valid until the next step */
+    void *const *released; /* tokens; valid until the next step, like acts */
     size_t released_count;
+    /* of nodes at their own times only */
+    bool turn; /* send TURN when nothing else happens at this instant */
+    const sl_act *acts;
+    size_t act_count;
 } sl_update;
 
 /* Overwrites *update. After an error the node is broken and can only be closed; the driver frees

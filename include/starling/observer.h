@@ -149,7 +149,9 @@ typedef struct sl_history {
     sl_log_entry *entries; /* (count) cuts, views and joins, in order, and starts of
                               processes that took the rank of the one before */
     size_t count;
-    bool done; /* the last process came to the end of the run */
+    bool done;    /* the last process came to the end of the run */
+    sl_act *acts; /* (act_count) of a node at its own times, in order */
+    size_t act_count;
 } sl_history;
 
 /* The end of a run that returned error->code. */
@@ -191,6 +193,9 @@ typedef struct sl_observer {
     /* An event, before anything that follows from it is sent. From any of the driver's threads, at
      * any time; it does not wait for another. */
     void (*log)(void *context, const sl_log_entry *entry);
+    /* What the agent's node, which goes at its own times, has done; on the agent's loop, in order.
+     */
+    void (*act)(void *context, const sl_act *act);
     /* Of a simulation whose nodes go at their own times. */
     void (*span)(void *context, const sl_span *span);
     /* From `round` on, these ranks take part (count, rising); before it is called, all do. */

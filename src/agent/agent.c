@@ -172,7 +172,7 @@ static void start(sl_agent *a) {
     sl_contacts_log_lost(a); /* while they agreed on a round */
     atomic_store(&a->saving.trains, true);
     if (a->settings.meets)
-        sl_worker_give(a->worker, &(sl_job){.initial = sl_node_model(a->node)});
+        sl_worker_give(a->worker, &(sl_job){.initial = sl_machine_model(&a->node)});
     else
         start_rounds(a);
 }
@@ -302,6 +302,8 @@ static bool fail_untaken(sl_agent *a) {
 /* A gradient may take as long as it likes. A call waits for the others; rounds that it answers
  * meanwhile are progress too. */
 static void fail_late(sl_agent *a) {
+    if (a->averaging.stage == SL_AVERAGING_GATHERS)
+        return; /* others take as long as they like */
     if (a->calls.current.kind != SL_CALL_NONE)
         fail_call(a);
     else if (sl_cohort_is_outside(&a->cohort))
@@ -379,7 +381,8 @@ static bool move(sl_agent *a) {
     sl_members_convict(a);
     sl_members_lose_left(a);
     sl_cutting_go_on(a);
-    bool sent = sl_agent_send_parts(a);
+    const bool turned = sl_agent_turn(a);
+    bool sent = sl_agent_send_parts(a) || turned;
     sent = sl_state_transfer_give(a) || sent;
     return sl_returning_step_aside(a) || sl_members_go_on(a) || sent || happened > 0;
 }
@@ -432,7 +435,7 @@ static int run_loop(sl_agent *a) {
         if (moved && pass % PASSES_BETWEEN_LOOPS != 0)
             continue;
         bool block = !moved && a->phase != PHASE_OVER && sl_fabric_may_block(a->side.fabric);
-        if (block && sl_node_before_sleep(a->node)) {
+        if (block && a->node.own == NULL && sl_node_before_sleep(a->node.rounds)) {
             sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_NOTIFIED});
             continue;
         }
@@ -572,9 +575,9 @@ uint16_t sl_agent_port(const sl_agent *agent) {
 
 sl_agent_counters sl_agent_counters_read(const sl_agent *a) {
     sl_agent_counters counters = a->side.counters;
-    counters.frames_dropped = sl_node_dropped(a->node);
+    counters.frames_dropped = a->node.own == NULL ? sl_node_dropped(a->node.rounds) : 0;
     counters.receive_buffer_bytes = (size_t)a->neighbour_count * a->side.limits.receive_buffers *
-                                    sl_node_part_bytes_max(a->node);
-    counters.vector_bytes = sl_node_memory(a->node);
+                                    sl_machine_part_bytes_max(&a->node);
+    counters.vector_bytes = sl_machine_memory(&a->node);
     return counters;
 }

@@ -1,4 +1,4 @@
-/* averaging.c - the exact average of all models after the last round; see state.h. */
+/* averaging.c - after the last round: all come to it, and average their models; see state.h. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -35,15 +35,16 @@ static float *own_model(const sl_agent *a) {
 
 /* Of push-sum's models the sum of w_i z_i, over that of the w_i: the mean that it conserves. In the
  * first view the w_i add up to n; an agent that leaves takes its own along. */
-bool sl_averaging_begin(sl_agent *a) {
+static bool average(sl_agent *a) {
     sl_averaging *s = &a->averaging;
     const size_t d = a->settings.task.dimension;
+    s->stage = SL_AVERAGING_NONE;
     if (s->mean == NULL)
         return false;
-    const float weight = (float)sl_node_push_sum_weight(a->node);
-    a->side.vec->copy_out(own_model(a), sl_node_model(a->node), bytes_of(a));
+    const float weight = (float)sl_machine_push_sum_weight(&a->node);
+    a->side.vec->copy_out(own_model(a), sl_machine_model(&a->node), bytes_of(a));
     sl_vec_cpu()->combine(s->mean, (const float *const[]){own_model(a)}, &weight, 1, d);
-    s->weight = sl_node_push_sum_weight(a->node);
+    s->weight = sl_machine_push_sum_weight(&a->node);
     s->stage = SL_AVERAGING_MODELS;
     sl_calls_give(&a->calls, &(sl_call){SL_CALL_SUM, .share = {.x = s->mean,
                                                                .count = d,
@@ -51,6 +52,32 @@ bool sl_averaging_begin(sl_agent *a) {
                                                                .number_count = 1,
                                                                .divisor = nodes_of(a)}});
     return true;
+}
+
+static void add_numbers(sl_agent *a, double *number) {
+    sl_calls_give(
+        &a->calls,
+        &(sl_call){SL_CALL_SUM, .share = {.numbers = number, .number_count = 1, .divisor = 1}});
+}
+
+bool sl_averaging_begin(sl_agent *a) {
+    if (a->node.own == NULL)
+        return average(a);
+    a->averaging.stage = SL_AVERAGING_GATHERS;
+    add_numbers(a, &a->averaging.distance);
+    return true;
+}
+
+/* Of a node at its own times, when all have come to their last rounds. True: nothing is left to do.
+ */
+static bool drain(sl_agent *a) {
+    sl_error error;
+    a->averaging.stage = SL_AVERAGING_DRAINS;
+    if (!sl_async_is_whole(a->node.own))
+        return false;
+    if (a->averaging.mean != NULL && sl_async_drain(a->node.own, &error) != 0)
+        sl_agent_fail(a, &error, error.text);
+    return !average(a);
 }
 
 static void add_distances(sl_agent *a) {
@@ -61,14 +88,12 @@ static void add_distances(sl_agent *a) {
                               a->settings.task.dimension);
     s->distance = sl_vec_cpu()->distance_squared(own_model(a), s->mean, a->settings.task.dimension);
     s->stage = SL_AVERAGING_DISTANCES;
-    sl_calls_give(&a->calls,
-                  &(sl_call){SL_CALL_SUM,
-                             .share = {.numbers = &s->distance, .number_count = 1, .divisor = 1}});
+    add_numbers(a, &s->distance);
 }
 
 static void take_mean(sl_agent *a) {
     sl_averaging *s = &a->averaging;
-    a->side.vec->copy_in(sl_node_model(a->node), s->mean, bytes_of(a));
+    a->side.vec->copy_in(sl_machine_model(&a->node), s->mean, bytes_of(a));
     a->record.averaged = true;
     a->record.averaged_distance = sqrt(s->distance / nodes_of(a));
     s->stage = SL_AVERAGING_NONE;
@@ -86,10 +111,14 @@ static bool give_up(sl_agent *a) {
 
 bool sl_averaging_advance(sl_agent *a, bool is_void) {
     int answer;
+    if (a->averaging.stage == SL_AVERAGING_DRAINS)
+        return drain(a);
     if (!sl_calls_answered(&a->calls, &answer))
         return (is_void || sl_calls_sum_is_void(&a->calls)) && give_up(a);
     if (answer == SL_SUM_VOID)
         return give_up(a);
+    if (a->averaging.stage == SL_AVERAGING_GATHERS)
+        return drain(a);
     if (a->averaging.stage == SL_AVERAGING_MODELS) {
         add_distances(a);
         return false;

@@ -61,7 +61,7 @@ static int take_place(sl_calls *c, const sl_tree *tree, sl_error *error) {
     return result != 0 ? result : sl_barrier_open(&c->meeting, &c->place, c->side->rank, error);
 }
 
-int sl_calls_open(sl_calls *c, const sl_tree *tree, sl_side *side, const sl_node *node,
+int sl_calls_open(sl_calls *c, const sl_tree *tree, sl_side *side, const sl_machine *node,
                   sl_neighbour *neighbours, uint32_t count, sl_error *error) {
     pthread_mutex_init(&c->desk.mutex, NULL);
     pthread_cond_init(&c->desk.changed, NULL);
@@ -253,7 +253,7 @@ int sl_calls_advance(sl_calls *c, const sl_calls_news *news, sl_error *error) {
     if (!c->cut && sl_reduce_advance(&c->reduce))
         answer(c, 0);
     int result = 0;
-    if (c->current.kind == SL_CALL_REST && sl_node_rests(c->node)) {
+    if (c->current.kind == SL_CALL_REST && sl_node_rests(c->node->rounds)) {
         result = c->side->vec->fence(error); /* the worker reads what this thread has written */
         answer(c, 0);
     }
@@ -279,7 +279,7 @@ bool sl_calls_sum_is_void(const sl_calls *c) {
 
 static void name_exchange(const sl_calls *c, char *out, size_t bytes, uint32_t *peer) {
     sl_error wait = {.peer = SL_ERROR_NOWHERE};
-    sl_node_name_wait(c->node, &wait);
+    sl_machine_name_wait(c->node, &wait);
     *peer = wait.peer >= 0 ? (uint32_t)wait.peer : *peer;
     snprintf(out, bytes, "the exchange that a state is to hold: %.200s", wait.text);
 }

@@ -10,6 +10,7 @@
 
 #include "agent/collectives/barrier.h"
 #include "agent/collectives/reduce.h"
+#include "async/machine.h"
 
 typedef enum sl_call_kind { SL_CALL_NONE, SL_CALL_MEET, SL_CALL_SUM, SL_CALL_REST } sl_call_kind;
 
@@ -57,7 +58,7 @@ typedef struct sl_calls {
 
     /* the loop's */
     sl_side *side; /* borrowed, like the next two */
-    const sl_node *node;
+    const sl_machine *node;
     sl_neighbour *neighbours; /* (neighbour_count) */
     uint32_t neighbour_count;
     sl_call current; /* the call under way */
@@ -74,7 +75,7 @@ void sl_calls_give(sl_calls *calls, const sl_call *call);
 bool sl_calls_answered(sl_calls *calls, int *out);
 
 /* All these are for the loop's thread. Errors end the run. */
-int sl_calls_open(sl_calls *calls, const sl_tree *tree, sl_side *side, const sl_node *node,
+int sl_calls_open(sl_calls *calls, const sl_tree *tree, sl_side *side, const sl_machine *node,
                   sl_neighbour *neighbours, uint32_t count, sl_error *error);
 void sl_calls_close(sl_calls *calls);
 /* A view begins, with this tree: its agents meet anew. */

@@ -35,7 +35,7 @@ static void add_own_wait(const sl_agent *a, const sl_neighbour *n, sl_error *err
     const size_t used = strlen(error->text);
     sl_error wait;
     if (a->phase == PHASE_TRAINING && strstr(end_of(n), SL_NODE_LATE) != NULL &&
-        !sl_worker_busy(a->worker) && sl_node_name_wait(a->node, &wait) != 0 &&
+        !sl_worker_busy(a->worker) && sl_machine_name_wait(&a->node, &wait) != 0 &&
         wait.peer != n->rank)
         snprintf(error->text + used, sizeof error->text - used,
                  "; it waited, as this agent does: %.300s", wait.text);

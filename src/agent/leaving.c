@@ -77,7 +77,8 @@ void sl_members_lose_left(sl_agent *a) {
          n++)
         if (n->process.bye_received && n->near && a->phase == PHASE_TRAINING &&
             a->cohort.cutting == SL_CUTTING_NOTHING &&
-            (sl_node_awaits(a->node, n->rank) || (!n->link.agreed && sl_waits_for_taker(a, n)))) {
+            (sl_machine_awaits(&a->node, n->rank) ||
+             (!n->link.agreed && sl_waits_for_taker(a, n)))) {
             n->absence.gone = true;
             sl_members_alarm(a);
             sl_members_step(a, (sl_membership_event){.type = SL_MEMBERSHIP_LOST, .peer = n->rank});

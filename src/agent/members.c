@@ -67,18 +67,18 @@ int sl_members_start(sl_agent *a, sl_error *error) {
     if (!a->side.goes_on)
         return 0;
     sl_view first = sl_first_view_members(a, a->cohort.room);
-    first.exchange = sl_node_exchange(a->node);
+    first.exchange = sl_machine_exchange(&a->node);
     const int result = open_membership(a, &first, error);
     if (result != 0)
         return result;
     if (a->cohort.resumed.number > 0) { /* the node rests before the first round of a view */
         sl_members_alarm(a);
-        sl_node_hold(a->node, a->saving.resumed);
+        sl_node_hold(a->node.rounds, a->saving.resumed);
         return 0;
     }
     sl_members_step(
         a, (sl_membership_event){.type = SL_MEMBERSHIP_READY}); /* nothing keeps the first round */
-    sl_node_hold(a->node, a->saving.resumed + 1);
+    sl_node_hold(a->node.rounds, a->saving.resumed + 1);
     return 0;
 }
 
@@ -172,7 +172,7 @@ void sl_cutting_begin(sl_agent *a) {
 /* From where on a replay cuts it, too. */
 static void log_cut(sl_agent *a) {
     sl_reach at;
-    sl_node_reach(a->node, &at);
+    sl_node_reach(a->node.rounds, &at);
     sl_agent_log(a, &(sl_log_entry){.kind = SL_LOG_CUT,
                                     .round = a->side.now.round,
                                     .exchange = at.exchange,
@@ -207,9 +207,9 @@ int sl_members_regroup(sl_agent *a, const sl_view *view, sl_grouping *out, sl_er
 static void take_model(sl_agent *a) {
     const size_t bytes = a->settings.task.dimension * sizeof(float);
     if (!sl_cohort_is_new(&a->cohort))
-        sl_node_forget(a->node);
+        sl_node_forget(a->node.rounds);
     atomic_store(&a->saving.trains, true);
-    a->side.vec->copy_in(sl_node_model(a->node), a->cohort.transfer.model, bytes);
+    a->side.vec->copy_in(sl_machine_model(&a->node), a->cohort.transfer.model, bytes);
     sl_state_transfer_end(a);
 }
 
@@ -242,7 +242,7 @@ static void seek(const sl_agent *a, sl_neighbour *n) {
 
 /* The node has begun the view. */
 static void turn_neighbours(sl_agent *a, const sl_view *view) {
-    const uint32_t *peers, count = sl_node_peers(a->node, &peers);
+    const uint32_t *peers, count = sl_machine_peers(&a->node, &peers);
     for (sl_neighbour *n = a->neighbours; n < sl_agent_behind(a); n++) {
         n->near = false;
         for (uint32_t k = 0; k < count; k++)
@@ -252,7 +252,7 @@ static void turn_neighbours(sl_agent *a, const sl_view *view) {
         if (n->process.ends == SL_ABORT_DROPS)
             n->process.cause[0] = '\0';
     }
-    a->side.now.varies = sl_node_varies(a->node);
+    a->side.now.varies = sl_machine_varies(&a->node);
     sl_members_tell_broken(a, view);
 }
 

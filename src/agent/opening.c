@@ -170,10 +170,10 @@ static int open_node(sl_agent *a, sl_error *error) {
     settings.tensor_count = task->tensor_count;
     settings.tensor_rows = task->tensor_rows;
     settings.measure_every = sl_record_every(&e->record, task->rounds);
-    result = sl_node_open(&a->node, &settings, error);
-    a->side.now.varies = result == 0 && sl_node_varies(a->node);
+    result = sl_machine_open(&a->node, &settings, error);
+    a->side.now.varies = result == 0 && sl_machine_varies(&a->node);
     if (result == 0 && !a->settings.meets)
-        sl_host_task_initial(&host, a->settings.rank, sl_node_model(a->node));
+        sl_host_task_initial(&host, a->settings.rank, sl_machine_model(&a->node));
     if (result == 0)
         result = a->side.vec->fence(error); /* it may run on another thread */
     sl_host_task_close(&host);
@@ -182,11 +182,11 @@ static int open_node(sl_agent *a, sl_error *error) {
 
 /* With the node's neighbours, or those that it has in the view that it goes on from. */
 static int open_neighbours(sl_agent *a, sl_error *error) {
-    a->side.limits.part_bytes_max = sl_node_part_bytes_max(a->node);
+    a->side.limits.part_bytes_max = sl_machine_part_bytes_max(&a->node);
     const uint32_t *peers;
     const uint32_t near = a->cohort.resumed.number > 0
                               ? sl_topology_peers(a->cohort.grouping.topology, a->side.rank, &peers)
-                              : sl_node_peers(a->node, &peers);
+                              : sl_machine_peers(&a->node, &peers);
     const uint32_t count = a->side.goes_on ? sl_experiment_ranks(a->settings.experiment) - 1 : near;
     a->neighbours = calloc(count + 1u, sizeof *a->neighbours);
     a->receivers = calloc(count + 1u, sizeof(sl_neighbour *));
@@ -290,7 +290,7 @@ static int open_fabric(sl_agent *a, sl_error *error) {
         result = sl_fabric_open(&a->side.fabric, &settings, error);
     void *bases[REGIONS_MAX];
     size_t bytes[REGIONS_MAX];
-    size_t count = sl_node_regions(a->node, bases, bytes, REGIONS_MAX);
+    size_t count = sl_machine_regions(&a->node, bases, bytes, REGIONS_MAX);
     if (result == 0)
         result = sl_fabric_register(a->side.fabric, a->side.words, words_bytes(&a->side.hello), -1,
                                     error);
@@ -302,7 +302,8 @@ static int open_fabric(sl_agent *a, sl_error *error) {
 
 /* For all receive buffers, where payloads come straight to the device. */
 static int open_payload_memory(sl_agent *a, sl_error *error) {
-    a->side.limits.payload_stride = sl_round_up(sl_node_part_bytes_max(a->node), SL_VEC_ALIGNMENT);
+    a->side.limits.payload_stride =
+        sl_round_up(sl_machine_part_bytes_max(&a->node), SL_VEC_ALIGNMENT);
     size_t bytes =
         (size_t)a->neighbour_count * a->side.limits.receive_buffers * a->side.limits.payload_stride;
     if (!a->side.direct || bytes == 0)
@@ -334,7 +335,7 @@ static int open_pools(sl_agent *a, sl_error *error) {
     const bool sums =
         !a->side.direct &&
         (lender != NULL || (a->settings.experiment->transport.checksums && !a->side.guard.seals));
-    int result = sl_outbox_open(&a->outbox, a->node, a->side.direct, sums, error);
+    int result = sl_outbox_open(&a->outbox, a->node.rounds, a->side.direct, sums, error);
     a->outbox.lender = lender;
     if (result == 0)
         result = open_payload_memory(a, error);
@@ -354,7 +355,7 @@ static int open_pools(sl_agent *a, sl_error *error) {
  * the end. */
 static int open_calls(sl_agent *a, sl_error *error) {
     const sl_experiment *e = a->settings.experiment;
-    a->calls.lasts = a->settings.meets || e->final_average;
+    a->calls.lasts = a->settings.meets || e->final_average || a->node.own != NULL;
     if (!a->calls.lasts && a->saving.agreement == SL_AGREED)
         return 0;
     const sl_algorithm *algorithm = sl_algorithm_of(&a->plan.config, error);
@@ -369,7 +370,7 @@ static int open_calls(sl_agent *a, sl_error *error) {
     if (result != 0)
         return result;
     a->calls.attendance.is_new = a->settings.joins;
-    result = sl_calls_open(&a->calls, &tree, &a->side, a->node, a->neighbours, a->neighbour_count,
+    result = sl_calls_open(&a->calls, &tree, &a->side, &a->node, a->neighbours, a->neighbour_count,
                            error);
     sl_tree_close(&tree);
     return result;
@@ -433,8 +434,6 @@ static int check_joining(const sl_agent_settings *s, sl_error *error) {
 int sl_agent_open(sl_agent **out, const sl_agent_settings *settings, sl_error *error) {
     int result = sl_task_check(&settings->task, error);
     if (result == 0)
-        result = sl_experiment_check_rounds(settings->experiment, "agents", error);
-    if (result == 0)
         result = check_joining(settings, error);
     if (result != 0)
         return result;
@@ -450,7 +449,8 @@ int sl_agent_open(sl_agent **out, const sl_agent_settings *settings, sl_error *e
     a->side.limits.timeout_s = settings->experiment->transport.timeout_s;
     a->side.limits.connect_timeout_s = settings->experiment->transport.connect_timeout_s;
     a->side.limits.reconnect_s = settings->experiment->transport.reconnect_s;
-    a->side.goes_on = settings->experiment->membership.on_loss == SL_ON_LOSS_CONTINUE;
+    a->side.goes_on = settings->experiment->membership.on_loss == SL_ON_LOSS_CONTINUE &&
+                      !sl_experiment_is_asynchronous(settings->experiment);
     if (a->side.goes_on)
         a->side.limits.timeout_s = settings->experiment->membership.grace_s;
     a->side.joins = settings->joins;
@@ -498,7 +498,7 @@ void sl_agent_close(sl_agent **agent) {
     if (a->side.payload_memory != NULL)
         a->side.vec->release((float *)a->side.payload_memory);
     sl_loop_close(&a->loop);
-    sl_node_close(&a->node);
+    sl_machine_close(&a->node);
     sl_state_transfer_close(a);
     sl_members_close(a); /* whose topology the node had */
     sl_signal_close(a->stop_descriptor);

@@ -148,7 +148,7 @@ static void check_patience(sl_agent *a) {
 /* A node that has stepped aside may have parts to encode, and nobody to send them to. */
 static bool is_at_rest(const sl_agent *a) {
     return !a->cohort.tells_aside && a->cohort.cutting != SL_CUTTING_WAITS &&
-           (!sl_cohort_is_aside(&a->cohort) || sl_node_rests(a->node));
+           (!sl_cohort_is_aside(&a->cohort) || sl_node_rests(a->node.rounds));
 }
 
 /* Do all that it reaches say that another process has its rank, in a view after its own? In a part

@@ -9,6 +9,7 @@
 
 #include "agent/state.h"
 #include "base/clock.h"
+#include "wire/checksum.h"
 
 /* Between them comes word of what came, which then need not be copied. A look costs a few calls. */
 enum { PARTS_BETWEEN_LOOKS = 4 };
@@ -75,7 +76,8 @@ static void refuse(sl_agent *a, int result, double loss, const sl_error *error) 
     }
     if (culprit != NULL && result == SL_EPROTO)
         return;
-    if (result != SL_EDIVERGED || !sl_node_is_spoiled(a->node, loss)) {
+    if (result != SL_EDIVERGED || a->node.own != NULL ||
+        !sl_node_is_spoiled(a->node.rounds, loss)) {
         sl_agent_fail(a, error, error->text);
         return;
     }
@@ -152,7 +154,7 @@ static bool is_gone(sl_agent *a, uint32_t part, bool copy) {
     const bool must_copy = frees || !(came || m->stays != SL_STAY_NONE);
     if ((came && !frees) || copies->count == 0)
         return came;
-    if (must_copy && (!copy || !sl_node_awaits_sent(a->node) || (frees && !have_left(a))))
+    if (must_copy && (!copy || !sl_node_awaits_sent(a->node.rounds) || (frees && !have_left(a))))
         return false;
     if (frees)
         sl_copies_make_others(copies, m->exchange, m->step);
@@ -160,8 +162,18 @@ static bool is_gone(sl_agent *a, uint32_t part, bool copy) {
     return true;
 }
 
+/* Of a node at its own times: the neighbour has what it was to be told of. */
+static bool tell_acknowledged(sl_agent *a) {
+    const sl_await tells = a->tells;
+    if (tells.neighbour == NULL || tells.neighbour->stream.acknowledged.data <= tells.number)
+        return false;
+    a->tells.neighbour = NULL;
+    sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_ACKNOWLEDGED, .peer = tells.neighbour->rank});
+    return true;
+}
+
 bool sl_agent_settle(sl_agent *a, bool copy) {
-    bool any = false;
+    bool any = tell_acknowledged(a);
     while (may_send(a) && a->outbox.gone < a->outbox.encoded &&
            is_gone(a, a->outbox.gone, copy && !any)) {
         any = true;
@@ -197,12 +209,82 @@ static bool send_to_each(sl_agent *a) {
     return any;
 }
 
+/* ---- sending, of a node at its own times ---- */
+
+/* May each of them be sent a part now? */
+static bool find_receivers(sl_agent *a, const sl_row *to) {
+    bool all = true;
+    a->receiver_count = to->count;
+    for (uint32_t i = 0; i < to->count; i++) {
+        a->receivers[i] = sl_agent_neighbour(a, to->peers[i]);
+        all = all && sl_neighbour_takes_data(a->receivers[i]);
+    }
+    return all;
+}
+
+/* What does not stay until it is answered leaves as a copy. */
+static uint32_t copy_of(sl_agent *a, const sl_async_part *part, const sl_frame *frame) {
+    sl_copies *copies = &a->side.copies;
+    if (part->stays || frame->payload_bytes == 0 || a->receiver_count == 0)
+        return SL_COPY_NONE;
+    const uint32_t place = sl_copies_add(copies, frame, part->payload.data, false);
+    sl_copies_make(copies, place);
+    return place;
+}
+
+static void send_part(sl_agent *a, const sl_async_part *part) {
+    const bool sums = a->outbox.sums && part->payload.bytes > 0;
+    const sl_frame frame = {.type = SL_FRAME_DATA,
+                            .view = a->side.now.view,
+                            .exchange = part->number,
+                            .step = part->step,
+                            .part = part->part,
+                            .silent = part->silent,
+                            .unsummed = !a->outbox.sums,
+                            .asks = part->tells,
+                            .scalar = part->scalar,
+                            .payload_bytes = (uint32_t)part->payload.bytes,
+                            .payload_sum =
+                                sums ? sl_checksum(part->payload.data, part->payload.bytes) : 0};
+    const uint32_t place = copy_of(a, part, &frame);
+    for (uint32_t i = 0; i < a->receiver_count; i++) {
+        sl_neighbour *n = a->receivers[i];
+        if (part->tells)
+            a->tells = (sl_await){n, n->stream.numbered.data};
+        if (!sl_neighbour_post(n, &frame, part->payload.data, place))
+            a->side.now.out_of_memory = true;
+    }
+}
+
+/* A part has left when all its receivers' streams have it. */
+static bool send_at_own_time(sl_agent *a) {
+    sl_async_part part;
+    sl_row to;
+    bool any = false;
+    while (a->node.own != NULL && a->phase == PHASE_TRAINING && a->side.now.view > 0 &&
+           sl_async_next(a->node.own, &part, &to) && find_receivers(a, &to)) {
+        send_part(a, &part);
+        sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_SENT, .part = part.part});
+        any = true;
+    }
+    return any;
+}
+
+bool sl_agent_turn(sl_agent *a) {
+    bool any = false;
+    while (a->node.own != NULL && a->phase == PHASE_TRAINING && sl_async_turns(a->node.own)) {
+        sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_TURN});
+        any = true;
+    }
+    return any;
+}
+
 /* The next senders to this agent need not hold back any more. */
 static void tell_open(sl_agent *a) {
     sl_row from;
     if (!a->side.now.varies || a->phase != PHASE_TRAINING)
         return;
-    const uint64_t exchange = sl_node_open_exchange(a->node, &from);
+    const uint64_t exchange = sl_node_open_exchange(a->node.rounds, &from);
     for (uint32_t i = 0; i < from.count; i++)
         sl_neighbour_tell_open(sl_agent_neighbour(a, from.peers[i]), exchange);
 }
@@ -224,6 +306,7 @@ bool sl_agent_send_parts(sl_agent *a) {
     for (sl_neighbour *n = a->neighbours; n < sl_agent_behind(a); n++)
         any = sl_neighbour_flush(n) || any; /* what found no room, or did not come */
     publish_to_nobody(a);
+    any = send_at_own_time(a) || any;
     for (int parts = 0; parts < PARTS_BETWEEN_LOOKS && send_to_each(a); parts++)
         any = true;
     for (sl_neighbour *n = a->neighbours; n < sl_agent_behind(a); n++)
@@ -254,12 +337,15 @@ static void account_round(sl_agent *a, const sl_round *round, double now_s) {
 
 static void give_job(sl_agent *a, const sl_update *update) {
     const sl_record_config *config = &a->settings.experiment->record;
-    sl_job job = {.x = sl_node_model(a->node),
-                  .point = sl_node_point(a->node),
-                  .g = sl_node_gradient_buffer(a->node),
+    /* The model of a node at its own times may change while the job runs. */
+    sl_job job = {.x = a->node.own != NULL && !update->finished
+                           ? (float *)sl_machine_point(&a->node)
+                           : sl_machine_model(&a->node),
+                  .point = sl_machine_point(&a->node),
+                  .g = sl_machine_gradient(&a->node),
                   .compute = update->compute,
                   .returns = sl_cohort_is_outside(&a->cohort) && update->compute,
-                  .push_sum_weight = sl_node_push_sum_weight(a->node)};
+                  .push_sum_weight = sl_machine_push_sum_weight(&a->node)};
     job.compute_round = update->round;
     if (update->round_done) {
         uint64_t round = update->finished_round.round;
@@ -282,22 +368,26 @@ static void begin_goodbye(sl_agent *a) {
 }
 
 static void give_back(sl_buffer *buffer) {
-    sl_neighbour_consumed(sl_pool_owner(buffer->pool), buffer);
+    if (buffer != NULL)
+        sl_neighbour_consumed(sl_pool_owner(buffer->pool), buffer);
 }
 
 /* False: the run ends. */
 static bool step_node(sl_agent *a, const sl_event *event, sl_update *update) {
     sl_error error;
     double before = sl_clock_seconds();
-    int result = sl_node_step(a->node, event, update, &error);
+    int result = sl_machine_step(&a->node, event, update, &error);
     a->times.progress_s = sl_clock_seconds();
     spend(a, &a->record.times.combine, a->times.progress_s - before);
     if (event->type == SL_EVENT_RECEIVED || event->type == SL_EVENT_SENT)
         a->times.exchange_ended_s = a->times.progress_s;
     for (size_t i = 0; i < update->released_count; i++)
         give_back(update->released[i]);
-    a->side.now.round = sl_node_round(a->node);
-    a->side.now.exchange = sl_node_exchange(a->node);
+    for (size_t i = 0; i < update->act_count; i++)
+        if (a->settings.observer.act != NULL)
+            a->settings.observer.act(a->settings.observer.context, &update->acts[i]);
+    a->side.now.round = sl_machine_round(&a->node);
+    a->side.now.exchange = sl_machine_exchange(&a->node);
     if (result != 0)
         refuse(a, result, event->type == SL_EVENT_GRADIENT ? event->loss : 0, &error);
     return result == 0;
@@ -315,7 +405,8 @@ static void perform(sl_agent *a, const sl_update *update, bool leaves) {
 }
 
 void sl_agent_finish(sl_agent *a) {
-    give_job(a, &(sl_update){.round_done = true, .finished_round = a->record.round});
+    give_job(a,
+             &(sl_update){.round_done = true, .finished = true, .finished_round = a->record.round});
     begin_goodbye(a);
 }
 
@@ -351,7 +442,7 @@ void sl_agent_begin(sl_agent *a, const sl_event *event) {
     sl_update update;
     if (a->phase == PHASE_OVER || !step_node(a, event, &update))
         return;
-    sl_node_hold(a->node, sl_node_round(a->node));
+    sl_node_hold(a->node.rounds, sl_machine_round(&a->node));
     a->cohort.rest = SL_NODE_RUNS; /* a view may begin that was not asked for */
     update.round_done =
         !sl_cohort_is_outside(&a->cohort); /* what is recorded with the next gradient */
@@ -380,7 +471,7 @@ static void lend(sl_agent *a) {
         sl_fabric_lend(a->side.fabric, (void *)vector, task->dimension * sizeof *vector,
                        vec->cuda_index, &error) != 0)
         sl_agent_fail(a, &error, error.text);
-    sl_node_lend(a->node, vector);
+    sl_node_lend(a->node.rounds, vector);
 }
 
 static void take_gradient(sl_agent *a, const sl_job_result *result) {

@@ -35,7 +35,7 @@ static int load(sl_agent *a, sl_error *error) {
         sl_cut_newer(s->passed_over, SL_LOG_PASSED_MAX, a->settings.checkpoints->folder,
                      a->side.rank, a->side.rank + 1, s->resumed);
     return sl_cut_load(a->settings.checkpoints->folder,
-                       (sl_checkpoint_file){s->resumed, a->side.rank}, &s->owner, a->node,
+                       (sl_checkpoint_file){s->resumed, a->side.rank}, &s->owner, a->node.rounds,
                        a->cohort.resumed.number > 0, a->side.vec,
                        &(sl_image_extras){totals, SL_RECORD_PIECES}, error);
 }
@@ -69,7 +69,7 @@ static int open_saver(sl_agent *a, sl_error *error) {
                                         .written = on_written,
                                         .context = a};
     return a->settings.experiment->checkpoint.every > 0
-               ? sl_saver_open(&a->saving.saver, &settings, a->node, error)
+               ? sl_saver_open(&a->saving.saver, &settings, a->node.rounds, error)
                : 0;
 }
 
@@ -87,7 +87,7 @@ int sl_saving_open(sl_agent *a, sl_error *error) {
         return 0;
     s->resumed = c->resume ? c->round : 0;
     if (c->opened != NULL)
-        return c->opened(c->context, a->side.rank, a->node, error);
+        return c->opened(c->context, a->side.rank, a->node.rounds, error);
     int result = sl_checkpoint_owner_of(&s->owner, e, &a->settings.task, c->run_id, error);
     if (result == 0 && e->checkpoint.every > 0)
         result = sl_algorithm_spread(&s->spread, &a->plan.config, e->topology, error);
@@ -131,7 +131,7 @@ static void save(sl_agent *a, uint64_t round, sl_record *record, double patience
     sl_record_pieces(record, pieces);
     sl_checkpoint_view_pieces(&view, pieces + SL_RECORD_PIECES);
     const size_t count = SL_RECORD_PIECES + (view.number > 0 ? SL_VIEW_PIECES : 0);
-    sl_saver_take(a->saving.saver, a->node, a->side.rank, &(sl_image_extras){pieces, count},
+    sl_saver_take(a->saving.saver, a->node.rounds, a->side.rank, &(sl_image_extras){pieces, count},
                   patience_s);
     a->saving.saved = round;
 }

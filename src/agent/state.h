@@ -18,6 +18,7 @@
 #include "agent/peers/outbox.h"
 #include "agent/peers/unverified.h"
 #include "agent/saving.h"
+#include "async/machine.h"
 #include "world/loop.h"
 #include "world/worker.h"
 
@@ -48,12 +49,16 @@ typedef struct sl_agent_times {
     double told_s, tell_after_s;  /* when it was last told what is waited for; when again */
 } sl_agent_times;
 
-/* The exact average of all models after the last round (final_average): two sums over the members
- * of the last view (reduce.h), of the models, and of their squared distances from the mean, by
- * which all know how far apart they were. They go along edges that the agents have anyway. If
- * somebody is lost meanwhile, each ends with its own model, unless it has the average already. */
+/* After the last round. Nodes at their own times answer others until a sum, of nothing but numbers,
+ * says that all have come so far. The exact average of all models (final_average) is two more over
+ * the members of the last view (reduce.h), of the models, and of their squared distances from the
+ * mean, by which all know how far apart they were. They go along edges that the agents have anyway.
+ * If somebody is lost meanwhile, each ends with its own model, unless it has the average already.
+ */
 typedef enum sl_averaging_stage {
     SL_AVERAGING_NONE,
+    SL_AVERAGING_GATHERS,  /* all come to their last rounds */
+    SL_AVERAGING_DRAINS,   /* what they have sent before comes */
     SL_AVERAGING_MODELS,   /* are added up */
     SL_AVERAGING_DISTANCES /* likewise */
 } sl_averaging_stage;
@@ -99,6 +104,12 @@ typedef struct sl_trust {
     bool told_end;         /* that the CA's list has ended */
 } sl_trust;
 
+/* What a node is to be told of: that a neighbour has this data frame. */
+typedef struct sl_await {
+    sl_neighbour *neighbour; /* NULL: of nothing */
+    uint64_t number;
+} sl_await;
+
 struct sl_agent {
     sl_agent_settings settings;
     agent_phase phase;
@@ -107,7 +118,7 @@ struct sl_agent {
     char cause[SL_FRAME_TEXT_MAX]; /* the same for the neighbours: names the edge where it began */
     sl_loop *loop;
     sl_worker *worker;
-    sl_node *node;
+    sl_machine node;
     int stop_descriptor;
     sl_agent_shown shown;
 
@@ -129,6 +140,7 @@ struct sl_agent {
     sl_outbox outbox;
     sl_neighbour **receivers; /* (receiver_count) of the message in the outbox */
     uint32_t receiver_count;
+    sl_await tells; /* of a node at its own times */
 
     sl_agent_times times;
     sl_record record;
@@ -154,6 +166,8 @@ void sl_agent_depart(sl_agent *agent, bool with_all);
 void sl_agent_finish(sl_agent *agent);
 /* Sends what may be sent; true: something was. */
 bool sl_agent_send_parts(sl_agent *agent);
+/* Of a node at its own times: nothing else happens at this instant. True: it went on. */
+bool sl_agent_turn(sl_agent *agent);
 /* Tells the node which parts it may overwrite: those that came to all receivers. `copy`: also one
  * that has left and may not have come, if the node stops for it: a copy is made. True: there was
  * one. */
@@ -239,7 +253,7 @@ void sl_waits_name_root(const sl_agent *agent, char *out, size_t bytes);
 /* averaging.c */
 int sl_averaging_open(sl_agent *agent, sl_error *error);
 void sl_averaging_close(sl_agent *agent);
-/* The last round is done: begins, if it is wanted. */
+/* The last round is done: begins. False: there is nothing to do. */
 bool sl_averaging_begin(sl_agent *agent);
 /* While there is one. True: all is added up, and the node's model is the average; or it is given
  * up. is_void: somebody does not come to it. */

@@ -124,7 +124,7 @@ void sl_state_transfer_offer(sl_agent *a, uint64_t round) {
     sl_state_transfer *f = &a->cohort.transfer;
     if (f->receiver == NULL || f->copied)
         return;
-    a->side.vec->copy_out(f->snapshot, sl_node_model(a->node),
+    a->side.vec->copy_out(f->snapshot, sl_machine_model(&a->node),
                           a->settings.task.dimension * sizeof *f->snapshot);
     f->given = round;
     f->copied = true;

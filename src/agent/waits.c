@@ -30,7 +30,7 @@ static bool awaits(const sl_agent *a, const sl_neighbour *n, const sl_neighbour 
         return n->link.agreed && !n->process.bye_received;
     return a->phase == PHASE_TRAINING &&
            (n == in_call ||
-            (is_in_round(a) && (sl_node_awaits(a->node, n->rank) || sl_waits_for_taker(a, n))));
+            (is_in_round(a) && (sl_machine_awaits(&a->node, n->rank) || sl_waits_for_taker(a, n))));
 }
 
 static sl_agent_doing doing_of(const sl_agent *a) {
@@ -135,7 +135,7 @@ static void name_ranks(const sl_agent *a, const char *what, char *out, size_t by
 bool sl_waits_name_taker(const sl_agent *a, sl_error *wait) {
     const sl_neighbour *n = NULL;
     sl_error missing;
-    if (sl_node_name_wait(a->node, &missing) == 0 || missing.peer != SL_ERROR_NOWHERE)
+    if (sl_machine_name_wait(&a->node, &missing) == 0 || missing.peer != SL_ERROR_NOWHERE)
         return false;
     for (uint32_t i = 0; i < a->receiver_count && n == NULL; i++)
         if (sl_waits_for_taker(a, a->receivers[i]))
@@ -171,7 +171,7 @@ static void name_in_round(const sl_agent *a, char *out, size_t bytes) {
         snprintf(out, bytes, "agent %u's model, to return with", a->cohort.transfer.sponsor->rank);
     else if (sl_cohort_rests(&a->cohort))
         name_members(a, out, bytes);
-    else if (sl_waits_name_taker(a, &wait) || sl_node_name_wait(a->node, &wait) != 0)
+    else if (sl_waits_name_taker(a, &wait) || sl_machine_name_wait(&a->node, &wait) != 0)
         snprintf(out, bytes, "%s", wait.text);
 }
 

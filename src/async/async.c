@@ -3,7 +3,9 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "async/state.h"
 #include "node/route.h"
@@ -50,9 +52,10 @@ static bool allocate_messages(sl_async *n) {
     n->newest = calloc(peers + 1u, sizeof *n->newest);
     n->heard = calloc(peers + 1u, sizeof *n->heard);
     n->chosen = calloc(peers + 1u, sizeof *n->chosen);
+    n->taken = calloc(peers + 1u, sizeof *n->taken);
     n->served.come = calloc(peers + 1u, sizeof *n->served.come);
     return n->served.come != NULL && n->room != NULL && n->newest != NULL && n->heard != NULL &&
-           n->chosen != NULL;
+           n->chosen != NULL && n->taken != NULL;
 }
 
 static int open_codec(sl_async *n, sl_error *error) {
@@ -159,11 +162,14 @@ void sl_async_close(sl_async **node) {
     free(n->newest);
     free(n->heard);
     free(n->chosen);
+    free(n->taken);
     free(n->served.clocks);
     free(n->served.waits);
     free(n->served.answers);
     free(n->served.come);
     free(n->all_peers);
+    free(n->kept.memory);
+    free(n->kept.count);
     free(n);
     *node = NULL;
 }
@@ -189,61 +195,86 @@ static int take_gradient(sl_async *n, double loss, sl_error *error) {
     return 0;
 }
 
-static bool is_right(const sl_async *n, const sl_async_event *e) {
-    const sl_message message = {n->settings.seed, e->part.number, e->peer, e->part.step};
-    if (e->part.silent)
-        return e->part.part == 0 && e->part.payload.bytes == 0;
-    return e->part.part < n->parts &&
-           sl_decoder_check(n->decoder, &message, e->part.part, e->part.payload) == 0;
+static bool is_right(const sl_async *n, const sl_event *e) {
+    const sl_message message = {n->settings.seed, e->exchange, e->peer, e->step};
+    if (e->silent)
+        return e->part == 0 && e->payload.bytes == 0;
+    return e->part < n->parts && sl_decoder_check(n->decoder, &message, e->part, e->payload) == 0;
 }
 
-static int receive(sl_async *n, const sl_async_event *e, sl_error *error) {
+static int receive(sl_async *n, const sl_event *e, sl_error *error) {
     const uint32_t slot = sl_async_slot(n, e->peer);
     if (slot == n->inbox.peer_count || !is_right(n, e))
         return sl_fail_edge(error, SL_EPROTO, e->peer, n->settings.rank, n->state.round,
-                            "part %u of step %u with %zu bytes is no %s payload", e->part.part,
-                            e->part.step, e->part.payload.bytes, n->algorithm->name);
-    n->statistics.payload_bytes_received += e->part.payload.bytes;
+                            "part %u of step %u with %zu bytes is no %s payload", e->part, e->step,
+                            e->payload.bytes, n->algorithm->name);
+    n->statistics.payload_bytes_received += e->payload.bytes;
     n->statistics.frames_received++;
     return n->pattern->received(n, slot, e, error);
 }
 
-static int take(sl_async *n, const sl_async_event *event, sl_async_update *update,
-                sl_error *error) {
-    switch (event->type) {
-    case SL_ASYNC_START:
-        if (n->algorithm->start != NULL)
-            n->algorithm->start(&n->state, n->settings.dimension);
-        if (n->pattern->start != NULL)
-            n->pattern->start(n);
-        else
-            sl_async_begin_round(n, update);
-        return 0;
-    case SL_ASYNC_GRADIENT:
-        return take_gradient(n, event->loss, error);
-    case SL_ASYNC_RECEIVED:
-        return receive(n, event, error);
-    case SL_ASYNC_LEFT:
-        return n->pattern->left(n, error);
-    case SL_ASYNC_ACKNOWLEDGED:
-        if (n->pattern->acknowledged != NULL)
-            n->pattern->acknowledged(n, event->peer);
-        return 0;
-    case SL_ASYNC_TURN:
-        return 0;
-    }
+static int begin(sl_async *n, sl_update *update) {
+    if (n->algorithm->start != NULL)
+        n->algorithm->start(&n->state, n->settings.dimension);
+    if (n->pattern->start != NULL)
+        n->pattern->start(n);
+    else
+        sl_async_begin_round(n, update);
     return 0;
 }
 
-int sl_async_step(sl_async *n, const sl_async_event *event, sl_async_update *update,
-                  sl_error *error) {
-    *update = (sl_async_update){0};
+static int name_late(const sl_async *n, sl_error *error) {
+    if (sl_async_name_wait(n, error) == 0)
+        return sl_fail_node(error, SL_EPEER, n->settings.rank, n->state.round,
+                            "a part of its message has not been taken in time");
+    const size_t used = strlen(error->text);
+    snprintf(error->text + used, sizeof error->text - used, " in time");
+    return error->code;
+}
+
+static int take(sl_async *n, const sl_event *event, sl_update *update, sl_error *error) {
+    switch (event->type) {
+    case SL_EVENT_START:
+        return begin(n, update);
+    case SL_EVENT_GRADIENT:
+        return take_gradient(n, event->loss, error);
+    case SL_EVENT_RECEIVED:
+        return receive(n, event, error);
+    case SL_EVENT_SENT:
+        return n->pattern->left(n, error);
+    case SL_EVENT_ACKNOWLEDGED:
+        if (n->pattern->acknowledged != NULL)
+            n->pattern->acknowledged(n, event->peer);
+        return 0;
+    case SL_EVENT_DEADLINE:
+        return name_late(n, error);
+    case SL_EVENT_TURN:
+    case SL_EVENT_NOTIFIED:
+        return 0;
+    case SL_EVENT_CUT:
+    case SL_EVENT_ASIDE:
+    case SL_EVENT_RELEASED:
+    case SL_EVENT_VIEW:
+    case SL_EVENT_RENEWED:
+    case SL_EVENT_PEER_DOWN:
+        break;
+    }
+    return sl_fail_node(error, SL_EINVAL, n->settings.rank, n->state.round,
+                        "an event for nodes that share rounds");
+}
+
+int sl_async_step(sl_async *n, const sl_event *event, sl_update *update, sl_error *error) {
+    *update = (sl_update){0};
     n->inbox.released_count = 0;
+    n->act_count = 0;
     int result = take(n, event, update, error);
     if (result == 0)
-        result = n->pattern->advance(n, event->type == SL_ASYNC_TURN, update, error);
+        result = n->pattern->advance(n, event->type == SL_EVENT_TURN, update, error);
+    n->turns = update->turn;
     update->released = n->inbox.released;
     update->released_count = n->inbox.released_count;
+    update->acts = n->acts;
+    update->act_count = n->act_count;
     return result;
 }
 
@@ -251,9 +282,41 @@ bool sl_async_next(sl_async *n, sl_async_part *out, sl_row *to) {
     return n->pattern->next(n, out, to);
 }
 
+void sl_async_expect(sl_async *n, const sl_act *next) {
+    n->repeats = true;
+    n->expected = next;
+}
+
 int sl_async_drain(sl_async *n, sl_error *error) {
     assert(n->gradient == SL_GRADIENT_NONE);
     return n->pattern->drain != NULL ? n->pattern->drain(n, error) : 0;
+}
+
+bool sl_async_is_whole(const sl_async *n) {
+    return n->gradient == SL_GRADIENT_NONE && n->state.round == n->settings.rounds &&
+           (n->pattern->is_whole == NULL || n->pattern->is_whole(n));
+}
+
+const char *sl_async_awaits(const sl_async *n, uint32_t peer) {
+    const uint32_t slot = sl_async_slot(n, peer);
+    const bool is_done = n->gradient == SL_GRADIENT_NONE && n->state.round == n->settings.rounds;
+    return slot == n->inbox.peer_count || n->gradient == SL_GRADIENT_RUNNING || is_done
+               ? NULL
+               : n->pattern->awaits(n, slot);
+}
+
+int sl_async_name_wait(const sl_async *n, sl_error *error) {
+    for (uint32_t slot = 0; slot < n->inbox.peer_count; slot++) {
+        const char *what = sl_async_awaits(n, n->peers[slot]);
+        if (what != NULL)
+            return sl_fail_edge(error, SL_EPEER, n->peers[slot], n->settings.rank, n->state.round,
+                                "%s has not come", what);
+    }
+    return 0;
+}
+
+bool sl_async_turns(const sl_async *n) {
+    return n->turns;
 }
 
 float *sl_async_model(sl_async *n) {
@@ -272,6 +335,49 @@ double sl_async_push_sum_weight(const sl_async *n) {
     return n->state.push_sum_weight;
 }
 
+uint64_t sl_async_round(const sl_async *n) {
+    return n->state.round;
+}
+
+uint32_t sl_async_rank(const sl_async *n) {
+    return n->settings.rank;
+}
+
+uint32_t sl_async_peers(const sl_async *n, const uint32_t **peers) {
+    *peers = n->peers;
+    return n->inbox.peer_count;
+}
+
 size_t sl_async_part_bytes_max(const sl_async *n) {
     return sl_codec_part_bytes_max(n->codec);
+}
+
+enum { VECTORS_MAX = SL_ALGORITHM_VECTORS_MAX + 3 };
+
+static size_t list_vectors(const sl_async *n, float *all[VECTORS_MAX]) {
+    float *const named[] = {n->state.x, n->state.g, n->state.m};
+    size_t count = 0;
+    for (size_t i = 0; i < VECTORS_MAX; i++) {
+        float *vector = i < 3 ? named[i] : n->state.extra[i - 3];
+        if (vector != NULL)
+            all[count++] = vector;
+    }
+    return count;
+}
+
+size_t sl_async_memory(const sl_async *n) {
+    float *all[VECTORS_MAX];
+    return (list_vectors(n, all) + sl_direction_vectors(n->settings.optimizer)) *
+               n->settings.dimension * sizeof(float) +
+           (size_t)n->inbox.peer_count * n->kept.room * n->kept.stride;
+}
+
+size_t sl_async_regions(const sl_async *n, void **bases, size_t *bytes, size_t max) {
+    float *all[VECTORS_MAX];
+    const size_t vectors = list_vectors(n, all), count = vectors < max ? vectors : max;
+    for (size_t i = 0; i < count; i++) {
+        bases[i] = all[i];
+        bytes[i] = n->settings.dimension * sizeof(float);
+    }
+    return count;
 }

@@ -12,14 +12,13 @@
  *
  *   START           -> compute
  *   GRADIENT        -> messages
- *   RECEIVED        -> what comes is applied at once
- *   LEFT            -> of a part, in the order of sl_async_next
- *   ACKNOWLEDGED    -> a peer has all that was sent to it, where the last of it asked for that
- *   TURN            -> where update.turn has asked for it: nothing else happens at this instant.
- *                      Who waited goes on
+ *   RECEIVED        -> what comes is applied at once; `exchange` is the part's number
+ *   SENT            -> of a part, in the order of sl_async_next
+ *   ACKNOWLEDGED    -> its average is over
+ *   TURN            -> who waited goes on
  *
- * After each step the driver takes what may leave with sl_async_next, and says LEFT of it. Tokens,
- * payloads and their lives are those of starling/node.h. Vectors are on the host.
+ * After each step the driver takes what may leave with sl_async_next, and says SENT of it. Events,
+ * updates, tokens, payloads and their lives are those of starling/node.h. Vectors are on the host.
  */
 #ifndef SL_ASYNC_H
 #define SL_ASYNC_H
@@ -32,61 +31,54 @@ typedef struct sl_async sl_async;
 int sl_async_open(sl_async **out, const sl_node_settings *settings, sl_error *error);
 void sl_async_close(sl_async **node);
 
-typedef enum sl_async_event_type {
-    SL_ASYNC_START,
-    SL_ASYNC_GRADIENT,
-    SL_ASYNC_RECEIVED,
-    SL_ASYNC_LEFT,
-    SL_ASYNC_ACKNOWLEDGED,
-    SL_ASYNC_TURN
-} sl_async_event_type;
-
-/* A part of a message. */
+/* A part of a message that is to be sent. */
 typedef struct sl_async_part {
     uint64_t number; /* pairs: the asker's count; versions: the sender's round */
     uint32_t step, part;
     bool silent; /* it has no payload, and is the whole message */
-    bool tells;  /* of one to be sent: the node is to be told ACKNOWLEDGED */
+    bool tells;  /* the node is to be told ACKNOWLEDGED */
+    bool stays;  /* its payload stays as it is until the peer has answered it; else until SENT */
     double scalar;
     sl_payload payload;
 } sl_async_part;
 
-typedef struct sl_async_event {
-    sl_async_event_type type;
-    uint32_t peer;      /* RECEIVED, ACKNOWLEDGED */
-    sl_async_part part; /* RECEIVED */
-    void *token;        /* RECEIVED */
-    double loss;        /* GRADIENT */
-} sl_async_event;
-
-typedef struct sl_async_update {
-    bool compute;    /* fill sl_async_gradient() with the gradient at sl_async_point() */
-    bool round_done; /* finished_round is filled */
-    bool finished;   /* no more gradients: it only answers */
-    bool turn;       /* send TURN when nothing else happens at this instant */
-    uint64_t round;  /* of compute */
-    sl_round finished_round;
-    void *const *released; /* tokens; valid until the next step */
-    size_t released_count;
-} sl_async_update;
-
 /* Overwrites *update. After an error the node can only be closed. SL_EPROTO: a peer sent what is
  * none of the protocol's. SL_EDIVERGED: a number is not finite. */
-int sl_async_step(sl_async *node, const sl_async_event *event, sl_async_update *update,
-                  sl_error *error);
+int sl_async_step(sl_async *node, const sl_event *event, sl_update *update, sl_error *error);
 
-/* The next part that may leave, to all of `to`; its payload stands until LEFT. false: there is
- * none. */
+/* The next part that may leave, to all of `to`; its payload stands until SENT, or longer (stays).
+ * false: there is none. */
 bool sl_async_next(sl_async *node, sl_async_part *out, sl_row *to);
+
+/* Of a run that is repeated: what the node did next; NULL: nothing. Until the next call it asks and
+ * serves nobody else than this says. */
+void sl_async_expect(sl_async *node, const sl_act *next);
 
 /* After the last round: what others have sent, and no round of its own has come to, is added. */
 int sl_async_drain(sl_async *node, sl_error *error);
+
+/* Is all that others have sent it for its rounds here, after the last one? */
+bool sl_async_is_whole(const sl_async *node);
+
+/* What it waits for of this peer, in words; NULL: nothing. */
+const char *sl_async_awaits(const sl_async *node, uint32_t peer);
+/* The same of all, as an error: SL_EPEER. 0: for nothing. */
+int sl_async_name_wait(const sl_async *node, sl_error *error);
+/* Does it want SL_EVENT_TURN? */
+bool sl_async_turns(const sl_async *node);
 
 float *sl_async_model(sl_async *node);
 /* It stands still from `compute` to GRADIENT. */
 const float *sl_async_point(const sl_async *node);
 float *sl_async_gradient(sl_async *node);
 double sl_async_push_sum_weight(const sl_async *node);
+uint64_t sl_async_round(const sl_async *node); /* the round under way, from 1 */
+uint32_t sl_async_rank(const sl_async *node);
+/* All of them, sorted; borrowed. */
+uint32_t sl_async_peers(const sl_async *node, const uint32_t **peers);
 size_t sl_async_part_bytes_max(const sl_async *node);
+/* As sl_node_memory, sl_node_regions. */
+size_t sl_async_memory(const sl_async *node);
+size_t sl_async_regions(const sl_async *node, void **bases, size_t *bytes, size_t max);
 
 #endif

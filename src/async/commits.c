@@ -49,6 +49,12 @@ static void start(sl_async *n) {
 
 /* ---- the server ---- */
 
+static void note(sl_async *n, sl_act_kind kind, uint32_t peer, uint64_t number, uint32_t from,
+                 uint32_t to) {
+    sl_async_note(n,
+                  &(sl_act){.kind = kind, .peer = peer, .number = number, .from = from, .to = to});
+}
+
 static int commit_part(sl_async *n, uint32_t rank, const sl_arrival *a, sl_error *error) {
     const sl_sgd sgd = sl_optimizer_at(n->settings.optimizer, a->exchange, n->settings.rounds);
     const float rate = n->state.config->local_steps > 1 ? 1 : sgd.learning_rate;
@@ -71,6 +77,7 @@ static int commit_own(sl_async *n, sl_error *error) {
         result = commit_part(n, n->settings.rank, &a, error);
     }
     n->out.open = false;
+    note(n, SL_ACT_COMMIT, n->settings.rank, n->out.number, 0, n->parts);
     return result;
 }
 
@@ -91,20 +98,21 @@ static int commit_kept(sl_async *n, uint32_t rank, sl_error *error) {
         sl_inbox_release(&n->inbox, a->token);
         sl_queue_drop_first(queue);
     }
+    note(n, SL_ACT_COMMIT, rank, n->served.clocks[rank], 0, n->parts);
     return result;
 }
 
-static int take_commit(sl_async *n, uint32_t slot, const sl_async_event *e, sl_error *error) {
-    const sl_arrival a = {
-        .exchange = e->part.number, .part = e->part.part, .payload = e->part.payload};
+static int take_commit(sl_async *n, uint32_t slot, const sl_event *e, sl_error *error) {
+    const sl_arrival a = {.exchange = e->exchange, .part = e->part, .payload = e->payload};
     const uint32_t next = in_turn(n) ? n->inbox.queues[slot].count : n->served.come[slot];
-    if (!serves(n) || e->part.number != n->served.clocks[e->peer] + 1 || e->part.part != next)
+    if (!serves(n) || e->exchange != n->served.clocks[e->peer] + 1 || e->part != next)
         return sl_fail_edge(error, SL_EPROTO, e->peer, n->settings.rank, n->state.round,
                             "a part of a gradient came that is not the next one");
     if (in_turn(n))
         return sl_async_keep(n, slot, e, error);
     n->served.come[slot] = (next + 1) % n->parts;
     const int result = commit_part(n, e->peer, &a, error);
+    note(n, SL_ACT_COMMIT, e->peer, e->exchange, e->part, e->part + 1);
     sl_inbox_refuse(&n->inbox, e->token);
     return result;
 }
@@ -120,24 +128,37 @@ static void gradient(sl_async *n) {
         .number = ++n->state.exchange, .sent = serves(n) ? n->parts : 0, .open = true};
 }
 
-static int take_answer(sl_async *n, const sl_async_event *e, sl_error *error) {
+static int take_answer(sl_async *n, const sl_event *e, sl_error *error) {
     size_t from, count;
-    if (serves(n) || e->part.part != n->come || n->out.sent < n->parts)
+    if (serves(n) || e->part != n->come || n->out.sent < n->parts)
         return sl_fail_edge(error, SL_EPROTO, e->peer, n->settings.rank, n->state.round,
                             "a part of the server's model came that is not the next one");
-    sl_codec_part_range(n->codec, e->part.part, &from, &count);
-    sl_copy(&n->state, n->state.x + from, e->part.payload.data, count);
+    sl_codec_part_range(n->codec, e->part, &from, &count);
+    sl_copy(&n->state, n->state.x + from, e->payload.data, count);
     n->come++;
     sl_inbox_refuse(&n->inbox, e->token);
     return 0;
 }
 
-static int received(sl_async *n, uint32_t slot, const sl_async_event *e, sl_error *error) {
-    return e->part.step == ANSWER ? take_answer(n, e, error) : take_commit(n, slot, e, error);
+static int received(sl_async *n, uint32_t slot, const sl_event *e, sl_error *error) {
+    return e->step == ANSWER ? take_answer(n, e, error) : take_commit(n, slot, e, error);
+}
+
+/* Of a run that is repeated: whoever got the model first then is first. */
+static void put_first(sl_service *service, const sl_act *expected) {
+    uint32_t at = 0;
+    while (at < service->answer_count && service->answers[at] != expected->peer)
+        at++;
+    for (; at > 0 && at < service->answer_count; at--) {
+        service->answers[at] = service->answers[at - 1];
+        service->answers[at - 1] = expected->peer;
+    }
 }
 
 static bool next(sl_async *n, sl_async_part *out, sl_row *to) {
-    const sl_service *service = &n->served;
+    sl_service *service = &n->served;
+    if (n->expected != NULL && n->expected->kind == SL_ACT_SERVE && service->sent == 0)
+        put_first(service, n->expected);
     if (service->answer_count > 0) {
         const uint32_t slot = sl_async_slot(n, service->answers[0]);
         *to = (sl_row){.count = 1, .peers = n->peers + slot};
@@ -155,6 +176,7 @@ static bool next(sl_async *n, sl_async_part *out, sl_row *to) {
     *out = (sl_async_part){.number = n->out.number,
                            .step = COMMIT,
                            .part = n->out.sent,
+                           .stays = true,
                            .scalar = 1,
                            .payload =
                                sl_async_encode(n, n->state.g, n->out.number, COMMIT, n->out.sent)};
@@ -169,6 +191,9 @@ static int left(sl_async *n, sl_error *error) {
     size_t from, count;
     sl_codec_part_range(n->codec, *sent, &from, &count);
     sl_async_count_sent(n, count * sizeof(float), *sent == 0, false, 1);
+    if (answers)
+        note(n, SL_ACT_SERVE, service->answers[0], service->clocks[service->answers[0]], *sent,
+             *sent + 1);
     if (++*sent == n->parts && answers) {
         service->sent = 0;
         service->answer_count--;
@@ -181,7 +206,7 @@ static int left(sl_async *n, sl_error *error) {
 /* ---- going on ---- */
 
 /* The model for its next gradient is here. */
-static int go_on(sl_async *n, sl_async_update *update, sl_error *error) {
+static int go_on(sl_async *n, sl_update *update, sl_error *error) {
     n->come = 0;
     n->out.open = false;
     if (n->state.extra[SL_PULLED] != NULL)
@@ -198,7 +223,7 @@ static bool may_go_on(const sl_async *n, uint32_t rank) {
 }
 
 /* The first model goes to all at once; later ones in turn to whoever has just committed. */
-static int grant(sl_async *n, sl_async_update *update, sl_error *error) {
+static int grant(sl_async *n, sl_update *update, sl_error *error) {
     int result = 0;
     for (uint32_t i = 0; i < n->state.nodes && result == 0; i++) {
         if (!may_go_on(n, i))
@@ -208,6 +233,7 @@ static int grant(sl_async *n, sl_async_update *update, sl_error *error) {
             n->served.answers[n->served.answer_count++] = i;
             continue;
         }
+        note(n, SL_ACT_SERVE, i, n->served.clocks[i], 0, n->parts);
         sl_copy(&n->state, n->state.x, n->state.extra[SL_SERVED], n->settings.dimension);
         result = go_on(n, update, error);
     }
@@ -221,7 +247,7 @@ static bool has_work(const sl_async *n) {
     return any;
 }
 
-static int serve(sl_async *n, sl_async_update *update, sl_error *error) {
+static int serve(sl_async *n, sl_update *update, sl_error *error) {
     int result = 0;
     if (in_turn(n) && is_kept(n, n->served.turn)) {
         result = commit_kept(n, n->served.turn, error);
@@ -233,7 +259,7 @@ static int serve(sl_async *n, sl_async_update *update, sl_error *error) {
     return result;
 }
 
-static int advance(sl_async *n, bool turn, sl_async_update *update, sl_error *error) {
+static int advance(sl_async *n, bool turn, sl_update *update, sl_error *error) {
     if (n->gradient == SL_GRADIENT_HELD && !sl_async_exchanges(n)) {
         const int ended = sl_async_end_round(n, n->algorithm->local, update, error);
         if (ended != 0)
@@ -250,10 +276,32 @@ static int advance(sl_async *n, bool turn, sl_async_update *update, sl_error *er
     return result;
 }
 
+/* The server's own next gradient hangs on the slowest, or on whose turn it is. */
+static const char *awaits(const sl_async *n, uint32_t slot) {
+    if (!serves(n))
+        return n->gradient == SL_GRADIENT_NONE || sl_async_exchanges(n) ? "the server's model"
+                                                                        : NULL;
+    const uint32_t rank = n->peers[slot], own = n->settings.rank;
+    if (in_turn(n))
+        return n->served.turn == rank ? "its gradient" : NULL;
+    return n->served.waits[own] && n->served.clocks[rank] < n->served.clocks[own] ? "its gradient"
+                                                                                  : NULL;
+}
+
+/* All have done their rounds, and have got the model of their last. */
+static bool is_whole(const sl_async *n) {
+    bool whole = n->served.answer_count == 0 && n->out.sent == n->parts;
+    for (uint32_t i = 0; serves(n) && i < n->state.nodes; i++)
+        whole = whole && !n->served.waits[i];
+    return whole;
+}
+
 const sl_async_pattern sl_async_commits = {.open = open,
                                            .start = start,
                                            .gradient = gradient,
                                            .received = received,
                                            .next = next,
                                            .left = left,
-                                           .advance = advance};
+                                           .advance = advance,
+                                           .is_whole = is_whole,
+                                           .awaits = awaits};

@@ -1,6 +1,8 @@
 /* common.c - what the patterns share: from round to round, and parts of messages; see state.h. */
 #include <assert.h>
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "async/state.h"
 #include "node/route.h"
@@ -18,7 +20,7 @@ bool sl_async_exchanges(const sl_async *n) {
     return sl_algorithm_exchanges(n->algorithm, n->state.config, n->state.round);
 }
 
-void sl_async_begin_round(sl_async *n, sl_async_update *update) {
+void sl_async_begin_round(sl_async *n, sl_update *update) {
     sl_state *s = &n->state;
     s->round++;
     s->last_sgd = s->sgd;
@@ -35,10 +37,11 @@ void sl_async_begin_round(sl_async *n, sl_async_update *update) {
 }
 
 int sl_async_end_round(sl_async *n, void (*hook)(sl_state *s, size_t from, size_t count),
-                       sl_async_update *update, sl_error *error) {
+                       sl_update *update, sl_error *error) {
     assert(n->gradient == SL_GRADIENT_HELD);
     sl_async_sweep(n, hook);
     n->gradient = SL_GRADIENT_NONE;
+    sl_async_note(n, &(sl_act){.kind = SL_ACT_GRADIENT, .number = n->state.round});
     n->statistics.push_sum_weight = n->state.push_sum_weight;
     update->round_done = true;
     update->finished_round = n->statistics;
@@ -53,22 +56,56 @@ int sl_async_end_round(sl_async *n, void (*hook)(sl_state *s, size_t from, size_
     return 0;
 }
 
+void sl_async_note(sl_async *n, const sl_act *act) {
+    assert(n->act_count < SL_ASYNC_ACTS_MAX);
+    n->acts[n->act_count++] = *act;
+}
+
 uint32_t sl_async_slot(const sl_async *n, uint32_t peer) {
     return sl_peer_index(n->peers, n->inbox.peer_count, peer);
 }
 
-int sl_async_keep(sl_async *n, uint32_t slot, const sl_async_event *e, sl_error *error) {
+int sl_async_open_kept(sl_async *n, uint32_t messages, sl_error *error) {
+    sl_kept *kept = &n->kept;
+    const uint32_t peers = n->inbox.peer_count;
+    kept->room = messages * n->parts;
+    kept->stride = sl_codec_part_bytes_max(n->codec);
+    kept->count = calloc(peers + 1u, sizeof *kept->count);
+    kept->memory = malloc(peers * kept->room * kept->stride + 1);
+    sl_inbox_close(&n->inbox);
+    return kept->count != NULL && kept->memory != NULL &&
+                   sl_inbox_open(&n->inbox, peers, kept->room, 0) == 0
+               ? 0
+               : sl_fail(error, SL_ENOMEM,
+                         "node %u: out of memory for %u messages of each neighbour",
+                         n->settings.rank, messages);
+}
+
+/* A queue is first in, first out: so is its memory. */
+static void copy_kept(sl_async *n, uint32_t slot, sl_arrival *arrival) {
+    sl_kept *kept = &n->kept;
+    uint8_t *copy = kept->memory +
+                    ((size_t)slot * kept->room + kept->count[slot]++ % kept->room) * kept->stride;
+    memcpy(copy, arrival->payload.data, arrival->payload.bytes);
+    arrival->payload.data = copy;
+    sl_inbox_refuse(&n->inbox, arrival->token);
+    arrival->token = NULL;
+}
+
+int sl_async_keep(sl_async *n, uint32_t slot, const sl_event *e, sl_error *error) {
     sl_queue *queue = &n->inbox.queues[slot];
-    const sl_arrival arrival = {.exchange = e->part.number,
-                                .step = e->part.step,
-                                .part = e->part.part,
-                                .scalar = e->part.scalar,
-                                .payload = e->part.payload,
-                                .silent = e->part.silent,
-                                .token = e->token};
+    sl_arrival arrival = {.exchange = e->exchange,
+                          .step = e->step,
+                          .part = e->part,
+                          .scalar = e->scalar,
+                          .payload = e->payload,
+                          .silent = e->silent,
+                          .token = e->token};
     if (sl_inbox_is_full(&n->inbox, queue))
         return sl_fail_edge(error, SL_EPROTO, e->peer, n->settings.rank, n->state.round,
                             "more than the credit came");
+    if (n->kept.memory != NULL)
+        copy_kept(n, slot, &arrival);
     return sl_inbox_put(&n->inbox, queue, &arrival) == 0
                ? 0
                : sl_fail(error, SL_ENOMEM, "node %u: out of memory for what came",

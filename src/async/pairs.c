@@ -41,22 +41,33 @@ static void drop_unneeded(sl_async *n, uint32_t slot) {
         sl_inbox_keep_step(&n->inbox, &n->inbox.queues[slot], 0, 0);
 }
 
-static int received(sl_async *n, uint32_t slot, const sl_async_event *e, sl_error *error) {
-    const sl_averager_message m = {e->peer, e->part.number, (sl_averager_step)e->part.step,
-                                   e->part.part};
+static void note(sl_async *n, sl_act_kind kind, uint32_t peer, uint64_t event, uint32_t parts) {
+    sl_async_note(n, &(sl_act){.kind = kind, .peer = peer, .number = event, .to = parts});
+}
+
+static int received(sl_async *n, uint32_t slot, const sl_event *e, sl_error *error) {
+    const sl_averager_message m = {e->peer, e->exchange, (sl_averager_step)e->step, e->part};
     const sl_arrival arrival = {
-        .exchange = m.event, .step = m.step, .part = m.part, .payload = e->part.payload};
+        .exchange = m.event, .step = m.step, .part = m.part, .payload = e->payload};
     sl_averager_use use;
-    int result = e->part.silent == (m.step == SL_AVERAGER_BUSY)
+    const bool rests = n->averager.rests;
+    if (n->expected != NULL && n->expected->kind == SL_ACT_REFUSES)
+        n->averager.rests = true; /* it refused then */
+    int result = e->silent == (m.step == SL_AVERAGER_BUSY)
                      ? sl_averager_take(&n->averager, &m, &use, error)
                      : sl_fail(error, SL_EPROTO, "node %u: step %u of an average %s a payload",
-                               e->peer, e->part.step, e->part.silent ? "needs" : "has");
+                               e->peer, e->step, e->silent ? "needs" : "has");
+    n->averager.rests = rests;
     if (result != 0)
         return result;
     if (use == SL_AVERAGER_KEEP)
         return sl_async_keep(n, slot, e, error);
     if (use == SL_AVERAGER_AVERAGE)
         result = average(n, e->peer, &arrival, error);
+    if (use == SL_AVERAGER_AVERAGE && m.part + 1 == n->parts)
+        note(n, SL_ACT_AVERAGE, e->peer, m.event, n->parts);
+    else if (m.step == SL_AVERAGER_BUSY)
+        note(n, SL_ACT_REFUSED, e->peer, m.event, 0);
     sl_inbox_refuse(&n->inbox, e->token);
     return result;
 }
@@ -72,6 +83,7 @@ static bool next(sl_async *n, sl_async_part *out, sl_row *to) {
                            .part = m.part,
                            .silent = m.step == SL_AVERAGER_BUSY,
                            .tells = m.step == SL_AVERAGER_ANSWER && m.part + 1 == n->parts,
+                           .stays = m.step == SL_AVERAGER_ASK,
                            .scalar = 1};
     if (!out->silent)
         out->payload = sl_async_encode(n, n->state.x, m.event, m.step, m.part);
@@ -86,6 +98,8 @@ static int left(sl_async *n, sl_error *error) {
     sl_codec_part_range(n->codec, m.part, &from, &count);
     const bool silent = m.step == SL_AVERAGER_BUSY;
     sl_async_count_sent(n, silent ? 0 : count * sizeof(float), m.part == 0, silent, 1);
+    if (silent)
+        note(n, SL_ACT_REFUSES, m.peer, m.event, 0);
     if (!sl_averager_left(&n->averager, &m))
         return 0;
     const uint32_t slot = sl_async_slot(n, m.peer);
@@ -93,12 +107,21 @@ static int left(sl_async *n, sl_error *error) {
     const int result = average(n, m.peer, ask, error);
     sl_inbox_release(&n->inbox, ask->token);
     sl_queue_drop_first(&n->inbox.queues[slot]);
+    if (m.part + 1 == n->parts)
+        note(n, SL_ACT_ANSWER, m.peer, m.event, n->parts);
     return result;
 }
 
 static void acknowledged(sl_async *n, uint32_t peer) {
     sl_averager_acknowledge(&n->averager, peer);
     drop_unneeded(n, sl_async_slot(n, peer));
+}
+
+static bool may_ask(const sl_async *n) {
+    const sl_act *next = n->expected;
+    return n->wants && sl_averager_may_ask(&n->averager) &&
+           (!n->repeats ||
+            (next != NULL && (next->kind == SL_ACT_AVERAGE || next->kind == SL_ACT_REFUSED)));
 }
 
 static void ask(sl_async *n) {
@@ -108,15 +131,30 @@ static void ask(sl_async *n) {
     sl_averager_ask_for(&n->averager, n->peers[which], n->events);
 }
 
-static int advance(sl_async *n, bool turn, sl_async_update *update, sl_error *error) {
+static int advance(sl_async *n, bool turn, sl_update *update, sl_error *error) {
     int result = 0;
     (void)turn; /* nobody waits for an instant to be over */
     if (n->gradient == SL_GRADIENT_HELD && !n->wants && sl_averager_is_free(&n->averager))
         result = sl_async_end_round(n, n->algorithm->local, update, error);
-    sl_averager_turn(&n->averager);
-    if (n->wants && sl_averager_may_ask(&n->averager))
+    if (n->state.round > 0)
+        sl_averager_turn(&n->averager);
+    if (may_ask(n))
         ask(n);
     return result;
+}
+
+static const char *awaits(const sl_async *n, uint32_t slot) {
+    const sl_averager *a = &n->averager;
+    if (a->phase == SL_AVERAGER_FREE || a->partner != n->peers[slot])
+        return NULL;
+    if (a->phase == SL_AVERAGER_ASKS)
+        return "the model that it was asked for";
+    return a->come < n->parts ? "the rest of the model that it asks with"
+                              : "word that it has this node's model";
+}
+
+static bool is_whole(const sl_async *n) {
+    return sl_averager_is_free(&n->averager);
 }
 
 const sl_async_pattern sl_async_pairs = {.open = open,
@@ -126,4 +164,6 @@ const sl_async_pattern sl_async_pairs = {.open = open,
                                          .next = next,
                                          .left = left,
                                          .acknowledged = acknowledged,
-                                         .advance = advance};
+                                         .advance = advance,
+                                         .is_whole = is_whole,
+                                         .awaits = awaits};

@@ -7,6 +7,8 @@
 #include "node/inbox.h"
 #include "optim/direction.h"
 
+enum { SL_ASYNC_ACTS_MAX = 4 }; /* of one step */
+
 typedef enum sl_gradient_phase {
     SL_GRADIENT_NONE,    /* all rounds are done, or it has not begun */
     SL_GRADIENT_RUNNING, /* somebody computes it */
@@ -31,19 +33,30 @@ typedef struct sl_service {
     uint32_t turn;               /* whose commit is next, where they go in turn */
 } sl_service;
 
+/* Where payloads stay that are needed later than the driver's buffers may be kept. */
+typedef struct sl_kept {
+    uint8_t *memory; /* (peers, room, stride); NULL: they stay where they came */
+    uint32_t room;   /* parts of a peer */
+    size_t stride;
+    uint64_t *count; /* (peers) so many have come */
+} sl_kept;
+
 /* What differs between patterns. A hook that is NULL does nothing. */
 typedef struct sl_async_pattern {
     int (*open)(sl_async *n, sl_error *error);
     void (*start)(sl_async *n);    /* in place of the first `begin` */
     void (*begin)(sl_async *n);    /* a round's gradient runs */
     void (*gradient)(sl_async *n); /* and is held now */
-    int (*received)(sl_async *n, uint32_t slot, const sl_async_event *event, sl_error *error);
+    int (*received)(sl_async *n, uint32_t slot, const sl_event *event, sl_error *error);
     bool (*next)(sl_async *n, sl_async_part *out, sl_row *to);
     int (*left)(sl_async *n, sl_error *error);
     void (*acknowledged)(sl_async *n, uint32_t peer);
     /* Goes on as far as that leads. turn: nothing else happens at this instant. */
-    int (*advance)(sl_async *n, bool turn, sl_async_update *update, sl_error *error);
+    int (*advance)(sl_async *n, bool turn, sl_update *update, sl_error *error);
     int (*drain)(sl_async *n, sl_error *error);
+    bool (*is_whole)(const sl_async *n);
+    /* What a node whose gradient is there, or not begun, waits for of that peer; NULL: nothing. */
+    const char *(*awaits)(const sl_async *n, uint32_t slot);
 } sl_async_pattern;
 
 struct sl_async {
@@ -59,10 +72,16 @@ struct sl_async {
     const uint32_t *peers; /* (inbox.peer_count) borrowed from the topology, or all_peers */
     uint32_t *all_peers;   /* of those without edges; else NULL */
     sl_inbox inbox;
+    sl_kept kept;
     sl_part *room; /* (most in-neighbours) those that are combined */
     sl_gradient_phase gradient;
     double loss_limit;
-    sl_round statistics; /* of the round under way */
+    sl_round statistics;            /* of the round under way */
+    sl_act acts[SL_ASYNC_ACTS_MAX]; /* (act_count) of this step */
+    size_t act_count;
+    bool turns;             /* TURN is wanted */
+    bool repeats;           /* sl_async_expect was called */
+    const sl_act *expected; /* of that */
     /* pairs */
     sl_averager averager;
     bool asks;       /* does it ask at all? */
@@ -73,6 +92,7 @@ struct sl_async {
     uint64_t *newest; /* (inbox.peer_count) whole message of each peer */
     bool *heard;      /* (inbox.peer_count) has a whole message of it come? */
     uint64_t *chosen; /* (inbox.peer_count) what was combined last of it */
+    uint64_t *taken;  /* (inbox.peer_count) the same of in-neighbours, for an act */
     /* commits: `out` is the gradient */
     sl_service served;
     uint32_t come; /* parts of the server's model */
@@ -83,17 +103,20 @@ extern const sl_async_pattern sl_async_pairs, sl_async_versions, sl_async_commit
 /* The held gradient is applied: by `hook`, element by element, where it is not NULL. The next round
  * begins. */
 int sl_async_end_round(sl_async *n, void (*hook)(sl_state *s, size_t from, size_t count),
-                       sl_async_update *update, sl_error *error);
+                       sl_update *update, sl_error *error);
 /* The next round's gradient may be taken. */
-void sl_async_begin_round(sl_async *n, sl_async_update *update);
+void sl_async_begin_round(sl_async *n, sl_update *update);
 /* Does this round's gradient come with an exchange? */
 bool sl_async_exchanges(const sl_async *n);
 /* Runs the hook over all elements, block by block. NULL: nothing. */
 void sl_async_sweep(sl_async *n, void (*hook)(sl_state *s, size_t from, size_t count));
+void sl_async_note(sl_async *n, const sl_act *act);
 /* Where the peer's queue is; inbox.peer_count: it is none. */
 uint32_t sl_async_slot(const sl_async *n, uint32_t peer);
+/* Opens n->kept, with room for so many messages of each peer. SL_ENOMEM. */
+int sl_async_open_kept(sl_async *n, uint32_t messages, sl_error *error);
 /* Keeps what came until it is released. SL_ENOMEM; SL_EPROTO: more than there may be. */
-int sl_async_keep(sl_async *n, uint32_t slot, const sl_async_event *event, sl_error *error);
+int sl_async_keep(sl_async *n, uint32_t slot, const sl_event *event, sl_error *error);
 /* A neighbour's part, as the algorithm's hooks take it. */
 sl_part sl_async_part_of(const sl_async *n, uint32_t peer, const sl_arrival *a, float weight);
 /* Combines the first `count` of n->room over the elements of `part`. */

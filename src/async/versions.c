@@ -9,11 +9,17 @@
 #include "async/state.h"
 #include "node/route.h"
 
+/* A node is so many rounds ahead of a neighbour that it sends to, at most. */
+static uint32_t ahead_max(const sl_async *n) {
+    const sl_algorithm_config *c = n->state.config;
+    const uint64_t lag = c->staleness > c->overlap_rounds ? c->staleness : c->overlap_rounds;
+    return sl_topology_window(n->settings.topology) * (uint32_t)(lag + 1);
+}
+
 static int open(sl_async *n, sl_error *error) {
-    (void)error;
     n->out.sent = n->algorithm->async->sends_first ? 0 : n->parts;
     n->out.scalar = 1;
-    return 0;
+    return n->settings.inbox_parts > 0 ? sl_async_open_kept(n, ahead_max(n) + 1, error) : 0;
 }
 
 static bool is_out(const sl_async *n) {
@@ -22,19 +28,19 @@ static bool is_out(const sl_async *n) {
 
 /* ---- messages ---- */
 
-static int received(sl_async *n, uint32_t slot, const sl_async_event *e, sl_error *error) {
+static int received(sl_async *n, uint32_t slot, const sl_event *e, sl_error *error) {
     const sl_arrival *last = sl_queue_last(&n->inbox.queues[slot]);
     const uint32_t expected = last == NULL || last->part + 1 == n->parts ? 0 : last->part + 1;
     const uint64_t number = expected > 0 ? last->exchange : n->newest[slot] + n->heard[slot];
-    if (e->part.step != 0 || e->part.silent || e->part.part != expected ||
-        e->part.number < number || (expected > 0 && e->part.number != number))
+    if (e->step != 0 || e->silent || e->part != expected || e->exchange < number ||
+        (expected > 0 && e->exchange != number))
         return sl_fail_edge(error, SL_EPROTO, e->peer, n->settings.rank, n->state.round,
                             "part %u of version %llu came, and not part %u of version %llu",
-                            e->part.part, (unsigned long long)e->part.number, expected,
+                            e->part, (unsigned long long)e->exchange, expected,
                             (unsigned long long)number);
     const int result = sl_async_keep(n, slot, e, error);
-    if (result == 0 && e->part.part + 1 == n->parts) {
-        n->newest[slot] = e->part.number;
+    if (result == 0 && e->part + 1 == n->parts) {
+        n->newest[slot] = e->exchange;
         n->heard[slot] = true;
     }
     return result;
@@ -86,14 +92,25 @@ static sl_row in_row(const sl_async *n) {
                       : (sl_row){0};
 }
 
+/* Of a run that is repeated: the one that was taken then. */
+static uint64_t version_again(const sl_async *n, uint32_t k, uint64_t newest) {
+    const sl_act *next = n->expected;
+    const bool combines = next != NULL && next->kind == SL_ACT_COMBINE && k < next->version_count;
+    return combines && next->versions[k] <= newest ? next->versions[k] : SL_VERSION_NONE;
+}
+
+static uint64_t version_of(const sl_async *n, uint32_t k, uint32_t slot) {
+    if (!n->heard[slot])
+        return SL_VERSION_NONE;
+    return n->repeats ? version_again(n, k, n->newest[slot])
+                      : n->algorithm->async->version(&n->state, n->state.exchange, n->newest[slot]);
+}
+
 /* Is there a version of each of them? Then they are chosen. */
 static bool choose(sl_async *n, const sl_row *in) {
     for (uint32_t k = 0; k < in->count; k++) {
         const uint32_t slot = sl_async_slot(n, in->peers[k]);
-        const uint64_t version =
-            n->heard[slot]
-                ? n->algorithm->async->version(&n->state, n->state.exchange, n->newest[slot])
-                : SL_VERSION_NONE;
+        const uint64_t version = version_of(n, k, slot);
         if (version == SL_VERSION_NONE)
             return false;
         n->chosen[slot] = version;
@@ -132,16 +149,22 @@ static int combine(sl_async *n, float self_weight, const sl_row *in, sl_error *e
     return result;
 }
 
-static int end_exchange(sl_async *n, const sl_row *in, sl_async_update *update, sl_error *error) {
+static int end_exchange(sl_async *n, const sl_row *in, sl_update *update, sl_error *error) {
     const sl_topology *topology = n->settings.topology;
     const sl_row own = sl_topology_in(topology, n->state.exchange, n->settings.rank),
                  out = sl_topology_out(topology, n->state.exchange, n->settings.rank);
     const int result = combine(n, sl_route_own_weight(&own, &out), in, error);
     n->out.open = false;
+    for (uint32_t k = 0; k < in->count; k++)
+        n->taken[k] = n->chosen[sl_async_slot(n, in->peers[k])];
+    sl_async_note(n, &(sl_act){.kind = SL_ACT_COMBINE,
+                               .number = n->state.exchange,
+                               .versions = n->taken,
+                               .version_count = in->count});
     return result == 0 ? sl_async_end_round(n, NULL, update, error) : result;
 }
 
-static int advance(sl_async *n, bool turn, sl_async_update *update, sl_error *error) {
+static int advance(sl_async *n, bool turn, sl_update *update, sl_error *error) {
     if (n->gradient != SL_GRADIENT_HELD || !is_out(n))
         return 0;
     if (!n->out.open && !sl_async_exchanges(n))
@@ -171,9 +194,30 @@ static int drain(sl_async *n, sl_error *error) {
     return result;
 }
 
+static const char *awaits(const sl_async *n, uint32_t slot) {
+    if (!n->out.open || !is_out(n))
+        return NULL;
+    const sl_row in = in_row(n);
+    const uint32_t k = sl_peer_index(in.peers, in.count, n->peers[slot]);
+    return k < in.count && version_of(n, k, slot) == SL_VERSION_NONE
+               ? "a version of its model that is new enough"
+               : NULL;
+}
+
+/* Each neighbour publishes as often as this node. */
+static bool is_whole(const sl_async *n) {
+    const sl_row in = sl_topology_in(n->settings.topology, n->state.exchange, n->settings.rank);
+    bool whole = is_out(n);
+    for (uint32_t k = 0; k < in.count; k++)
+        whole = whole && n->newest[sl_async_slot(n, in.peers[k])] == n->state.exchange;
+    return whole;
+}
+
 const sl_async_pattern sl_async_versions = {.open = open,
                                             .received = received,
                                             .next = next,
                                             .left = left,
                                             .advance = advance,
-                                            .drain = drain};
+                                            .drain = drain,
+                                            .is_whole = is_whole,
+                                            .awaits = awaits};

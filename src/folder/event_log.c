@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "folder/act_log.h"
 #include "folder/event_text.h"
 #include "folder/files.h"
 #include "starling/kernels.h"
@@ -25,6 +26,7 @@ struct sl_event_log {
     pthread_mutex_t mutex; /* of the loop, and of the thread that writes checkpoints */
     sl_files files;
     sl_lines lines;
+    sl_act_log acts;
     bool told;
     void (*notice)(void *context, const char *text);
     void *context;
@@ -47,6 +49,7 @@ int sl_event_log_open(sl_event_log **out, const char *folder, int64_t rank,
         return sl_fail(error, SL_ENOMEM, "%s: out of memory for the log of events", folder);
     sl_event_log_path(log->path, folder, rank);
     sl_event_log_path(log->simulated, folder, -1);
+    sl_act_log_path(log->acts.path, folder, rank < 0 ? 0 : (uint32_t)rank);
     pthread_mutex_init(&log->mutex, NULL);
     sl_files_open(&log->files);
     log->notice = notice;
@@ -109,11 +112,16 @@ static int append(sl_event_log *log, const sl_log_entry *entry, sl_error *error)
     return result;
 }
 
-void sl_event_log_write(sl_event_log *log, const sl_log_entry *entry) {
+/* A line more: entry, or act. */
+static void write_one(sl_event_log *log, const sl_log_entry *entry, const sl_act *act) {
     char text[SL_ERROR_TEXT_MAX + 128];
     sl_error error;
     pthread_mutex_lock(&log->mutex);
-    const bool tells = append(log, entry, &error) != 0 && !log->told;
+    int result = entry != NULL ? sl_act_log_flush(&log->acts, &log->files, &error)
+                               : sl_act_log_add(&log->acts, &log->files, act, &error);
+    if (result == 0 && entry != NULL)
+        result = append(log, entry, &error);
+    const bool tells = result != 0 && !log->told;
     log->told = log->told || tells;
     pthread_mutex_unlock(&log->mutex);
     if (!tells)
@@ -123,11 +131,21 @@ void sl_event_log_write(sl_event_log *log, const sl_log_entry *entry) {
     log->notice(log->context, text);
 }
 
+void sl_event_log_write(sl_event_log *log, const sl_log_entry *entry) {
+    write_one(log, entry, NULL);
+}
+
+void sl_event_log_act(sl_event_log *log, const sl_act *act) {
+    write_one(log, NULL, act);
+}
+
 void sl_event_log_close(sl_event_log **out) {
     sl_event_log *log = *out;
     if (log == NULL)
         return;
     *out = NULL;
+    sl_act_log_flush(&log->acts, &log->files, NULL);
+    sl_act_log_close(&log->acts, &log->files);
     sl_lines_close(&log->files, &log->lines);
     sl_files_close(&log->files);
     pthread_mutex_destroy(&log->mutex);

@@ -477,6 +477,9 @@ int sl_node_step(sl_node *n, const sl_event *event, sl_update *update, sl_error 
     case SL_EVENT_DEADLINE:
         result = name_late(n, error);
         break;
+    case SL_EVENT_ACKNOWLEDGED:
+    case SL_EVENT_TURN:
+        break;
     }
     if (result == 0 && n->state.round > 0 && !n->life.finished)
         result = advance(n, update, error);

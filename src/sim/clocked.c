@@ -102,29 +102,21 @@ static void show(const clocked *c, sl_span_kind what, uint32_t rank, uint32_t to
         s->observer->span(s->observer->context, &span);
 }
 
-static int record_round(clocked *c, uint32_t rank, const sl_round *round, sl_error *error) {
-    simulator *s = c->s;
-    peer *p = &s->peers[rank];
+static int end_round(clocked *c, uint32_t rank, const sl_round *round, sl_error *error) {
     show(c, SL_SPAN_WAIT, rank, 0, c->since[rank]);
-    sl_record_take_round(&p->record, round, SL_FRAME_HEADER_BYTES);
-    p->record.times.total = sl_clock_seconds() - s->began;
-    p->record.virtual_s = c->is_timed ? 1e-9 * (double)c->now : 0;
-    p->pending.finished_round = *round;
-    if (s->experiment->final_average && round->round == s->task->rounds)
-        return 0; /* its model is another one then */
-    return sl_recorded_take(&c->recorded, &p->record, sl_sim_model(s, rank),
-                            sl_sim_push_sum_weight(s, rank), error);
+    c->s->peers[rank].record.virtual_s = c->is_timed ? 1e-9 * (double)c->now : 0;
+    return sl_apart_end_round(c->s, &c->recorded, rank, round, error);
 }
 
-static int step(clocked *c, uint32_t rank, const sl_async_event *event, sl_error *error) {
+static int step(clocked *c, uint32_t rank, const sl_event *event, sl_error *error) {
     simulator *s = c->s;
-    sl_async_update update;
+    sl_update update;
     int result = sl_async_step(s->peers[rank].async, event, &update, error);
     for (size_t i = 0; i < update.released_count; i++)
         if (update.released[i] != NULL)
             sl_sim_let_go(s, update.released[i]);
     if (result == 0 && update.round_done)
-        result = record_round(c, rank, &update.finished_round, error);
+        result = end_round(c, rank, &update.finished_round, error);
     c->finished += update.finished;
     if (result == 0 && update.compute) {
         s->peers[rank].pending.round = update.round;
@@ -182,31 +174,17 @@ static int send_all(clocked *c, uint32_t rank, sl_error *error) {
     while (result == 0 && sl_async_next(c->s->peers[rank].async, &part, &to)) {
         result = send(c, rank, &part, &to, error);
         if (result == 0)
-            result = step(c, rank, &(sl_async_event){.type = SL_ASYNC_LEFT}, error);
+            result = step(c, rank, &(sl_event){.type = SL_EVENT_SENT}, error);
     }
     return result;
 }
 
-static int deliver(clocked *c, uint32_t rank, const sl_async_event *event, sl_error *error) {
+static int deliver(clocked *c, uint32_t rank, const sl_event *event, sl_error *error) {
     const int result = step(c, rank, event, error);
     return result != 0 ? result : send_all(c, rank, error);
 }
 
 /* ---- records ---- */
-
-/* All nodes as they are, under this number of a round. */
-static int report_all(const clocked *c, uint64_t round, bool at_own_times) {
-    const simulator *s = c->s;
-    int result = 0;
-    for (uint32_t i = 0; i < s->nodes && result == 0; i++) {
-        sl_record record = s->peers[i].record;
-        record.round.round = round;
-        if (!at_own_times)
-            record.virtual_s = 1e-9 * (double)c->now;
-        result = sl_recorded_report(&c->recorded, &record, sl_sim_model(s, i));
-    }
-    return result;
-}
 
 static uint64_t gradients_of_all(const clocked *c) {
     uint64_t sum = 0;
@@ -221,7 +199,7 @@ static int record_now(clocked *c, sl_error *error) {
     int result = 0;
     if (round > c->last_recorded && round < c->s->task->rounds) {
         c->last_recorded = round;
-        result = report_all(c, round, false);
+        result = sl_apart_report_all(c->s, &c->recorded, round, 1e-9 * (double)c->now);
     }
     return result == 0 && c->finished < c->s->nodes
                ? add(c, c->now + c->record_every, &(body){.kind = RECORD}, error)
@@ -233,22 +211,24 @@ static int record_now(clocked *c, sl_error *error) {
 static int end_gradient(clocked *c, uint32_t rank, sl_error *error) {
     simulator *s = c->s;
     peer *p = &s->peers[rank];
-    if (s->observer->round != NULL)
-        s->observer->round(s->observer->context, rank, p->pending.round);
-    const double before = sl_clock_seconds();
-    p->loss = sl_host_task_gradient(&s->host, rank, p->pending.round, sl_async_point(p->async),
-                                    sl_async_gradient(p->async));
-    p->record.times.gradient += sl_clock_seconds() - before;
+    sl_apart_gradient(s, rank);
     show(c, SL_SPAN_GRADIENT, rank, 0, c->since[rank]);
     c->since[rank] = c->now;
-    return deliver(c, rank, &(sl_async_event){.type = SL_ASYNC_GRADIENT, .loss = p->loss}, error);
+    return deliver(c, rank, &(sl_event){.type = SL_EVENT_GRADIENT, .loss = p->loss}, error);
 }
 
 /* All of a part is here. Its sender hears so a latency later. */
 static int arrive(clocked *c, const body *b, sl_error *error) {
     show(c, SL_SPAN_MESSAGE, b->peer, b->rank, b->left);
-    const sl_async_event event = {
-        .type = SL_ASYNC_RECEIVED, .peer = b->peer, .part = b->part, .token = b->message};
+    const sl_event event = {.type = SL_EVENT_RECEIVED,
+                            .peer = b->peer,
+                            .exchange = b->part.number,
+                            .step = b->part.step,
+                            .part = b->part.part,
+                            .scalar = b->part.scalar,
+                            .silent = b->part.silent,
+                            .payload = b->part.payload,
+                            .token = b->message};
     int result = deliver(c, b->rank, &event, error);
     if (result == 0 && b->part.tells)
         result = add(c, c->now + sl_ports_latency(&c->ports, b->rank, b->peer),
@@ -269,14 +249,14 @@ static int happen(clocked *c, const body *b, sl_error *error) {
     case ARRIVES:
         return arrive(c, b, error);
     case ACKNOWLEDGED:
-        return deliver(c, b->rank,
-                       &(sl_async_event){.type = SL_ASYNC_ACKNOWLEDGED, .peer = b->peer}, error);
+        return deliver(c, b->rank, &(sl_event){.type = SL_EVENT_ACKNOWLEDGED, .peer = b->peer},
+                       error);
     case START:
-        return deliver(c, b->rank, &(sl_async_event){.type = SL_ASYNC_START}, error);
+        return deliver(c, b->rank, &(sl_event){.type = SL_EVENT_START}, error);
     case GRADIENT:
         return end_gradient(c, b->rank, error);
     case TURN:
-        return deliver(c, b->rank, &(sl_async_event){.type = SL_ASYNC_TURN}, error);
+        return deliver(c, b->rank, &(sl_event){.type = SL_EVENT_TURN}, error);
     case RECORD:
         return record_now(c, error);
     }
@@ -284,49 +264,6 @@ static int happen(clocked *c, const body *b, sl_error *error) {
 }
 
 /* ---- the run ---- */
-
-static int open_nodes(clocked *c, sl_error *error) {
-    simulator *s = c->s;
-    int result = 0;
-    s->peers = calloc(s->nodes, sizeof *s->peers);
-    c->since = calloc(s->nodes, sizeof *c->since);
-    if (s->peers == NULL || c->since == NULL)
-        return no_memory(c, error);
-    for (uint32_t i = 0; i < s->nodes && result == 0; i++) {
-        const sl_node_settings settings = sl_sim_settings(s, i);
-        s->peers[i].record.rank = i;
-        result = sl_async_open(&s->peers[i].async, &settings, error);
-        if (result == 0)
-            sl_host_task_initial(&s->host, i, sl_async_model(s->peers[i].async));
-    }
-    if (result == 0)
-        s->message_bytes = sl_async_part_bytes_max(s->peers[0].async);
-    return result;
-}
-
-static int report_start(const clocked *c) {
-    const simulator *s = c->s;
-    int result = 0;
-    const bool due =
-        s->observer->parameters != NULL && sl_record_parameters_due(&s->experiment->record, 0);
-    for (uint32_t i = 0; i < s->nodes && due && result == 0; i++)
-        result = s->observer->parameters(s->observer->context, 0, i, sl_sim_model(s, i), 1);
-    return result;
-}
-
-/* What is still on its way belongs to the average. */
-static int average(clocked *c, sl_error *error) {
-    simulator *s = c->s;
-    int result = 0;
-    for (uint32_t i = 0; i < s->nodes && result == 0; i++)
-        result = sl_async_drain(s->peers[i].async, error);
-    if (result == 0)
-        result = sl_sim_average(s, error);
-    for (uint32_t i = 0; i < s->nodes && result == 0; i++)
-        result = sl_recorded_take(&c->recorded, &s->peers[i].record, sl_sim_model(s, i),
-                                  sl_sim_push_sum_weight(s, i), error);
-    return result;
-}
 
 static int run_events(clocked *c, const volatile int *stop, sl_error *error) {
     sl_heap_entry first;
@@ -347,7 +284,7 @@ static int run_events(clocked *c, const volatile int *stop, sl_error *error) {
 
 static int run(clocked *c, const volatile int *stop, sl_error *error) {
     simulator *s = c->s;
-    int result = report_start(c);
+    int result = sl_apart_report_start(s);
     s->began = sl_clock_seconds();
     for (uint32_t i = 0; i < s->nodes && result == 0; i++)
         result = add(c, 0, &(body){.kind = START, .rank = i}, error);
@@ -359,25 +296,23 @@ static int run(clocked *c, const volatile int *stop, sl_error *error) {
         result = sl_fail(error, SL_EPROTO, "after %.6g s every node waits for another",
                          1e-9 * (double)c->now);
     if (result == 0 && s->experiment->final_average)
-        result = average(c, error);
-    return result == 0 ? report_all(c, s->task->rounds, true) : result;
+        result = sl_apart_average(s, &c->recorded, error);
+    return result == 0 ? sl_apart_report_all(s, &c->recorded, s->task->rounds, -1) : result;
 }
 
 int sl_sim_run_clocked(simulator *s, const volatile int *stop, sl_error *error) {
     clocked c = {.s = s,
                  .free_body = NONE,
                  .record_every = (uint64_t)llround(1e6 * s->experiment->record.every_ms),
-                 .recorded = {.experiment = s->experiment,
-                              .task = s->task,
-                              .observer = s->observer,
-                              .by_time = s->experiment->record.every_ms > 0,
-                              .nodes = s->nodes}};
+                 .recorded = sl_apart_recorded(s)};
+    c.recorded.by_time = c.record_every > 0;
     const sl_network_config *network = &s->experiment->network;
     int result = sl_ports_open(&c.ports, network, s->nodes, error);
     c.is_timed =
         network->gradient_ms > 0 || network->compute_ms.rows > 0 || sl_ports_take_time(&c.ports);
+    c.since = calloc(s->nodes, sizeof *c.since);
     if (result == 0)
-        result = open_nodes(&c, error);
+        result = c.since != NULL ? sl_apart_open(s, error) : no_memory(&c, error);
     if (result == 0)
         result = run(&c, stop, error);
     sl_recorded_close(&c.recorded);

@@ -474,12 +474,13 @@ static int train(simulator *s, const volatile int *stop, sl_error *error) {
 /* Its messages follow from the links, and serve no others. */
 static int run_clocked(simulator *s, const volatile int *stop, sl_error *error) {
     int result = 0;
-    if (s->checkpoints != NULL && (s->checkpoints->resume || s->checkpoints->history != NULL))
+    if (s->checkpoints != NULL && s->checkpoints->resume)
         result = sl_experiment_check_rounds(s->experiment, "a run that goes on", error);
     if (result == 0)
         result = sl_experiment_plan(&s->plan, s->experiment, s->task, error);
     if (result == 0)
-        result = sl_sim_run_clocked(s, stop, error);
+        result = sl_sim_repeats(s) ? sl_sim_run_repeated(s, stop, error)
+                                   : sl_sim_run_clocked(s, stop, error);
     close_nodes(s);
     return result;
 }

@@ -1,11 +1,12 @@
 /* simulator.h - what the simulator's files share: sim.c goes from round to round, losses.c plays
  * faults between two of them, repeat.c those of a real run; clocked.c lets nodes go at their own
- * times; nodes.c drives one node. */
+ * times, repeated.c as they went in a real run; nodes.c drives one node. */
 #ifndef SL_SIMULATOR_H
 #define SL_SIMULATOR_H
 
 #include "async/async.h"
 #include "checkpoint/saver.h"
+#include "sim/recorded.h"
 #include "sim/scene.h"
 #include "starling/checkpoint.h"
 #include "starling/observer.h"
@@ -82,6 +83,28 @@ void sl_sim_tell_members(simulator *s, uint64_t round);
 
 /* The whole run, of an algorithm whose nodes do not go in rounds. */
 int sl_sim_run_clocked(simulator *s, const volatile int *stop, sl_error *error);
+
+/* ---- repeated.c ---- */
+
+/* The same run as agents had it, from what their nodes did. */
+int sl_sim_run_repeated(simulator *s, const volatile int *stop, sl_error *error);
+
+/* ---- apart.c: nodes at their own times ---- */
+
+sl_recorded sl_apart_recorded(const simulator *s);
+/* Opens the nodes, with their first models. */
+int sl_apart_open(simulator *s, sl_error *error);
+int sl_apart_report_start(const simulator *s);
+/* Computes the gradient that the node has asked for, and its loss. */
+void sl_apart_gradient(simulator *s, uint32_t rank);
+int sl_apart_end_round(simulator *s, sl_recorded *recorded, uint32_t rank, const sl_round *round,
+                       sl_error *error);
+/* All nodes as they are, under this number of a round. virtual_s: at this time; below 0: each at
+ * its own. */
+int sl_apart_report_all(const simulator *s, const sl_recorded *recorded, uint64_t round,
+                        double virtual_s);
+/* The exact average; what is still on its way belongs to it. */
+int sl_apart_average(simulator *s, sl_recorded *recorded, sl_error *error);
 
 /* ---- losses.c ---- */
 

@@ -533,7 +533,7 @@ AUTHORITY_DEFECTS = {
 VERDICT_DEFECTS = {
     "a neighbour that has left is still waited for": (
         "src/agent/leaving.c",
-        "(sl_node_awaits(a->node, n->rank) ||",
+        "(sl_machine_awaits(&a->node, n->rank) ||",
         "(a->side.now_s < 0 ||",
     ),
 }

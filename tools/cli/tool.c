@@ -252,9 +252,7 @@ void choose_folder(const options *o, const sl_experiment *experiment, const char
 
 int trial_check_agents(const trial *t, const options *o, const char *where, sl_error *error) {
     const sl_experiment *e = t->experiment;
-    int result = sl_experiment_check_rounds(e, "agents", error);
-    if (result == 0)
-        result = trial_check_memory(t, where, true, error);
+    int result = trial_check_memory(t, where, true, error);
     if (result == 0 && sl_security_mode_of(&e->security) == SL_SECURITY_CERTIFICATES &&
         e->security.ca[0] == '\0')
         result = sl_fail(error, SL_EINVAL,

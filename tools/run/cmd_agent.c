@@ -121,6 +121,11 @@ static void on_log(void *context, const sl_log_entry *entry) {
     sl_event_log_write(p->log, entry);
 }
 
+static void on_act(void *context, const sl_act *act) {
+    const peer *p = context;
+    sl_event_log_act(p->log, act);
+}
+
 static void on_round(void *context, uint32_t rank, uint64_t round) {
     peer *p = context;
     (void)rank;
@@ -462,7 +467,8 @@ static int be_peer(const options *o, bool insists, bool *others_train) {
                                .round = on_round,
                                .notice = on_notice,
                                .resumed = on_resumed,
-                               .log = on_log};
+                               .log = on_log,
+                               .act = on_act};
     if (reports(&p))
         p.observer = reporter_observer(&p.reporter);
     sl_error error = {0};

@@ -63,6 +63,11 @@ int history_open(sl_history **out, const char *folder, uint32_t nodes, sl_error 
         if (access(path, F_OK) == 0) /* it may never have joined */
             result = sl_event_log_read(path, take_line, &r, NULL, error);
     }
+    for (uint32_t i = 0; i < nodes && result == 0; i++) {
+        char path[SL_EVENT_LOG_PATH_MAX];
+        sl_act_log_path(path, folder, i);
+        result = sl_act_log_read(&all[i].acts, &all[i].act_count, path, error);
+    }
     if (result == 0)
         *out = all;
     else
@@ -77,6 +82,7 @@ void history_close(sl_history *all, uint32_t nodes) {
             free((void *)all[i].entries[k].broken);
         }
         free(all[i].entries);
+        sl_acts_free(all[i].acts, all[i].act_count);
     }
     free(all);
 }

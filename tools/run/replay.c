@@ -211,7 +211,7 @@ static void fill_words(words *w, const replay *r, size_t i) {
         set(w, o->overrides[k]);
     set_settings(w, s->settings);
     set(w, "checkpoint.path=\"\"");
-    if (p->cuts + p->views > 0) {
+    if (p->cuts + p->views > 0 || sl_experiment_is_asynchronous(r->trial.experiment)) {
         set(w, "checkpoint.every=0");
         add(w, "--history");
         add(w, r->run);

@@ -67,6 +67,11 @@ static void on_log(void *context, const sl_log_entry *entry) {
     sl_event_log_write(r->log, entry);
 }
 
+static void on_act(void *context, const sl_act *act) {
+    const reporter *r = context;
+    sl_event_log_act(r->log, act);
+}
+
 sl_observer reporter_observer(reporter *r) {
     return (sl_observer){.context = r,
                          .record = on_record,
@@ -75,7 +80,8 @@ sl_observer reporter_observer(reporter *r) {
                          .aside = on_aside,
                          .returned = on_returned,
                          .notice = on_notice,
-                         .log = on_log};
+                         .log = on_log,
+                         .act = on_act};
 }
 
 int reporter_join(reporter *r, uint16_t port, sl_roster **out, sl_error *error) {

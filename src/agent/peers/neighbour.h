@@ -263,6 +263,10 @@ static inline bool sl_neighbour_bye_has_left(const sl_neighbour *n) {
 void sl_neighbour_consumed(sl_neighbour *n, sl_buffer *buffer);
 /* Sends what is numbered and has not been, as far as there is room. True: something was. */
 bool sl_neighbour_flush(sl_neighbour *n);
+/* May it be sent one more data frame? */
+bool sl_neighbour_takes_data(const sl_neighbour *n);
+/* Sends it one, from this place in side->copies, or from where it is. False: out of memory. */
+bool sl_neighbour_post(sl_neighbour *n, const sl_frame *frame, const void *payload, uint32_t copy);
 /* Sends the outbox's next part. 1: sent; 0: nothing to send, no credit, or no room; negative: it
  * could not be encoded. */
 int sl_neighbour_send_part(sl_neighbour *n, sl_outbox *outbox, sl_error *error);

@@ -8,7 +8,7 @@
 #include "wire/checksum.h"
 
 int sl_outbox_open(sl_outbox *out, sl_node *node, bool direct, bool sums, sl_error *error) {
-    uint32_t parts = sl_node_parts_max(node);
+    uint32_t parts = node != NULL ? sl_node_parts_max(node) : 1;
     sl_outbox box = {.node = node, .direct = direct, .sums = sums};
     box.payloads = calloc(parts, sizeof *box.payloads);
     box.checksums = calloc(parts, sizeof *box.checksums);

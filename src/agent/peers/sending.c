@@ -104,11 +104,24 @@ static bool is_early(const sl_neighbour *n, const sl_outbox *outbox, uint64_t pa
     return n->side->now.varies && part >= PARTS_EARLY && outbox->message.exchange > n->process.open;
 }
 
+bool sl_neighbour_takes_data(const sl_neighbour *n) {
+    return may_send_data(n) && sl_stream_next(&n->stream) == NULL;
+}
+
+bool sl_neighbour_post(sl_neighbour *n, const sl_frame *frame, const void *payload, uint32_t copy) {
+    const uint64_t number = n->stream.numbered.data;
+    if (!sl_stream_add(&n->stream, frame, payload, false))
+        return false;
+    if (copy != SL_COPY_NONE)
+        sl_stream_use_copy(&n->stream, number, copy);
+    sl_neighbour_flush(n);
+    return true;
+}
+
 int sl_neighbour_send_part(sl_neighbour *n, sl_outbox *outbox, sl_error *error) {
     const uint64_t next = n->stream.numbered.data - n->first;
     const uint32_t part = (uint32_t)next;
-    if (!may_send_data(n) || sl_stream_next(&n->stream) != NULL || next >= outbox->message.parts ||
-        is_early(n, outbox, next))
+    if (!sl_neighbour_takes_data(n) || next >= outbox->message.parts || is_early(n, outbox, next))
         return 0;
     const int encoded = sl_outbox_encode(outbox, part, error);
     if (encoded <= 0)

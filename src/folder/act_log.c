@@ -1,0 +1,207 @@
+/* act_log.c - see act_log.h. Lines hold numbers only: they are printed. */
+#include "folder/act_log.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+
+static const double wait_s = 0.1;
+enum { BUFFER_BYTES = 1 << 16, NUMBER_BYTES = 21, HEAD_BYTES = 256 };
+
+static const char *const names[SL_ACT_KINDS] = {
+    [SL_ACT_GRADIENT] = "gradient", [SL_ACT_AVERAGE] = "average", [SL_ACT_ANSWER] = "answer",
+    [SL_ACT_REFUSED] = "refused",   [SL_ACT_REFUSES] = "refuses", [SL_ACT_COMBINE] = "combine",
+    [SL_ACT_COMMIT] = "commit",     [SL_ACT_SERVE] = "serve"};
+
+void sl_act_log_path(char out[SL_EVENT_LOG_PATH_MAX], const char *folder, uint32_t rank) {
+    snprintf(out, SL_EVENT_LOG_PATH_MAX, "%s/acts-%u.jsonl", folder, rank);
+}
+
+/* ---- writing ---- */
+
+static bool has_peer(sl_act_kind kind) {
+    return kind != SL_ACT_GRADIENT && kind != SL_ACT_COMBINE;
+}
+
+static bool has_parts(sl_act_kind kind) {
+    return has_peer(kind) && kind != SL_ACT_REFUSED && kind != SL_ACT_REFUSES;
+}
+
+static size_t print(char *out, size_t bytes, const sl_act *a) {
+    size_t used = (size_t)snprintf(out, bytes, "{\"act\":\"%s\",\"number\":%" PRIu64,
+                                   names[a->kind], a->number);
+    if (has_peer(a->kind))
+        used += (size_t)snprintf(out + used, bytes - used, ",\"peer\":%u", a->peer);
+    if (has_parts(a->kind))
+        used +=
+            (size_t)snprintf(out + used, bytes - used, ",\"from\":%u,\"to\":%u", a->from, a->to);
+    if (a->kind == SL_ACT_COMBINE)
+        used += (size_t)snprintf(out + used, bytes - used, ",\"versions\":[");
+    for (uint32_t i = 0; i < a->version_count; i++)
+        used += (size_t)snprintf(out + used, bytes - used, "%s%" PRIu64, i > 0 ? "," : "",
+                                 a->versions[i]);
+    return used + (size_t)snprintf(out + used, bytes - used, "%s}\n",
+                                   a->kind == SL_ACT_COMBINE ? "]" : "");
+}
+
+static int write_buffer(sl_act_log *log, sl_files *files, sl_error *error) {
+    int result = log->lines.fd > 0 ? 0 : sl_lines_continue(files, &log->lines, log->path, error);
+    if (result == 0 && log->used > 0)
+        result = sl_lines_append(files, &log->lines, log->path, log->buffer, log->used, error);
+    log->used = 0;
+    return result;
+}
+
+static int put(sl_act_log *log, sl_files *files, const sl_act *act, sl_error *error) {
+    const size_t most = HEAD_BYTES + (size_t)act->version_count * NUMBER_BYTES;
+    int result = log->used + most > BUFFER_BYTES ? write_buffer(log, files, error) : 0;
+    char *longer = most > BUFFER_BYTES ? malloc(most) : NULL;
+    if (log->buffer == NULL)
+        log->buffer = malloc(BUFFER_BYTES);
+    if (log->buffer == NULL || (most > BUFFER_BYTES && longer == NULL))
+        result = sl_fail(error, SL_ENOMEM, "%s: out of memory", log->path);
+    else if (longer != NULL)
+        result =
+            sl_lines_append(files, &log->lines, log->path, longer, print(longer, most, act), error);
+    else
+        log->used += print(log->buffer + log->used, BUFFER_BYTES - log->used, act);
+    free(longer);
+    return result;
+}
+
+static bool goes_on(const sl_act *a, const sl_act *b) {
+    return has_parts(a->kind) && a->kind == b->kind && a->peer == b->peer &&
+           a->number == b->number && a->to == b->from;
+}
+
+static int put_last(sl_act_log *log, sl_files *files, sl_error *error) {
+    const bool has_last = log->has_last;
+    log->has_last = false;
+    return has_last ? put(log, files, &log->last, error) : 0;
+}
+
+int sl_act_log_flush(sl_act_log *log, sl_files *files, sl_error *error) {
+    const int result = put_last(log, files, error);
+    return result == 0 && log->used > 0 ? write_buffer(log, files, error) : result;
+}
+
+int sl_act_log_add(sl_act_log *log, sl_files *files, const sl_act *act, sl_error *error) {
+    const double now_s = sl_clock_seconds();
+    if (log->has_last && goes_on(&log->last, act)) {
+        log->last.to = act->to;
+        return 0;
+    }
+    if (log->used == 0)
+        log->since_s = now_s;
+    int result = put_last(log, files, error);
+    if (result == 0 && act->version_count > 0) /* its versions stand until the next step */
+        result = put(log, files, act, error);
+    else if (result == 0)
+        log->last = *act;
+    log->has_last = act->version_count == 0;
+    return result == 0 && now_s - log->since_s > wait_s ? sl_act_log_flush(log, files, error)
+                                                        : result;
+}
+
+void sl_act_log_close(sl_act_log *log, sl_files *files) {
+    sl_lines_close(files, &log->lines);
+    free(log->buffer);
+}
+
+/* ---- reading ---- */
+
+static int wrong(const char *path, size_t line, const char *what, sl_error *error) {
+    return sl_fail(error, SL_EFILE, "%s:%zu: %s", path, line, what);
+}
+
+/* False: it is not there, or no such number. */
+static bool read_number(uint64_t *out, const json_t *value, uint64_t most) {
+    const json_int_t number = json_integer_value(value);
+    *out = (uint64_t)number;
+    return json_is_integer(value) && number >= 0 && (uint64_t)number <= most;
+}
+
+static bool read_versions(sl_act *a, const json_t *list) {
+    uint64_t *versions = calloc(json_array_size(list) + 1, sizeof *versions);
+    bool right = versions != NULL && json_is_array(list);
+    a->versions = versions;
+    for (size_t i = 0; right && i < json_array_size(list); i++)
+        right = read_number(&versions[i], json_array_get(list, i), INT64_MAX);
+    a->version_count = (uint32_t)json_array_size(list);
+    return right;
+}
+
+static const char *read_act(sl_act *a, const json_t *root) {
+    uint64_t peer = 0, from = 0, to = 0;
+    const char *name = json_string_value(json_object_get(root, "act"));
+    int kind = 0;
+    while (kind < SL_ACT_KINDS && (name == NULL || strcmp(name, names[kind]) != 0))
+        kind++;
+    *a = (sl_act){.kind = (sl_act_kind)kind};
+    if (kind == SL_ACT_KINDS)
+        return "act: is none that a node does";
+    if (!read_number(&a->number, json_object_get(root, "number"), INT64_MAX))
+        return "number: must be a whole number";
+    if (has_peer(a->kind) && !read_number(&peer, json_object_get(root, "peer"), UINT32_MAX))
+        return "peer: must be a rank";
+    if (has_parts(a->kind) && (!read_number(&from, json_object_get(root, "from"), UINT32_MAX) ||
+                               !read_number(&to, json_object_get(root, "to"), UINT32_MAX)))
+        return "from, to: must be numbers of parts";
+    a->peer = (uint32_t)peer;
+    a->from = (uint32_t)from;
+    a->to = (uint32_t)to;
+    return a->kind == SL_ACT_COMBINE && !read_versions(a, json_object_get(root, "versions"))
+               ? "versions: must be a list of whole numbers"
+               : NULL;
+}
+
+static int add_act(sl_act **acts, size_t *count, const json_t *root, const char *path, size_t line,
+                   sl_error *error) {
+    if ((*count & (*count - 1)) == 0) { /* a power of two: it is full */
+        sl_act *more = realloc(*acts, (*count > 0 ? 2 * *count : 1) * sizeof *more);
+        if (more == NULL)
+            return sl_fail(error, SL_ENOMEM, "%s: out of memory", path);
+        *acts = more;
+    }
+    const char *what = read_act(&(*acts)[(*count)++], root);
+    return what == NULL ? 0 : wrong(path, line, what, error);
+}
+
+int sl_act_log_read(sl_act **out, size_t *count, const char *path, sl_error *error) {
+    FILE *file = fopen(path, "re");
+    char *text = NULL;
+    size_t room = 0, line = 0;
+    int result = 0;
+    *out = NULL;
+    *count = 0;
+    for (ssize_t bytes; file != NULL && result == 0 && (bytes = getline(&text, &room, file)) > 0;) {
+        json_t *root = NULL;
+        if (text[bytes - 1] != '\n')
+            break; /* a process that was killed has left it */
+        char where[SL_EVENT_LOG_PATH_MAX + 24];
+        snprintf(where, sizeof where, "%s:%zu", path, ++line);
+        result = sl_json_parse(&root, text, (size_t)bytes - 1, 0, where, SL_EFILE, error);
+        if (result == 0)
+            result = add_act(out, count, root, path, line, error);
+        json_decref(root);
+    }
+    free(text);
+    if (file != NULL)
+        fclose(file);
+    if (result != 0) {
+        sl_acts_free(*out, *count);
+        *out = NULL;
+        *count = 0;
+    }
+    return result;
+}
+
+void sl_acts_free(sl_act *acts, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        free((void *)(uintptr_t)acts[i].versions);
+    free(acts);
+}

@@ -1,0 +1,383 @@
+/* repeated.c - nodes at their own times, once more in the order in which they went in a real run.
+ *
+ * Each node's acts are there, in order. What is first of a node's is done as soon as it can be: an
+ * average when it is first of both nodes', a combination when its versions have been published, a
+ * gradient at the server when it was committed. The machine says what it does; that has to be what
+ * was first. So no times are needed, and a log that cannot have been is found out.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "async/averager.h"
+#include "base/clock.h"
+#include "sim/simulator.h"
+
+/* A part on its way. */
+typedef struct letter {
+    struct letter *next;
+    uint32_t from;
+    sl_async_part part;
+    message *message; /* NULL: a silent part */
+} letter;
+
+typedef struct repeated {
+    simulator *s;
+    sl_recorded recorded;
+    sl_pattern pattern;
+    bool in_turn;     /* commits are */
+    letter **letters; /* (nodes) to each, in the order in which they left */
+    size_t *done;     /* (nodes) acts */
+    uint32_t *parts;  /* (nodes) of the next one */
+    bool *computes;   /* (nodes) it waits for its gradient */
+    uint32_t finished;
+} repeated;
+
+static const sl_act *next_act(const repeated *r, uint32_t rank) {
+    const sl_history *h = &r->s->checkpoints->history[rank];
+    return r->done[rank] < h->act_count ? &h->acts[r->done[rank]] : NULL;
+}
+
+/* Is it the next that the node does about this ask? */
+static bool is_next(const repeated *r, uint32_t rank, sl_act_kind kind, uint32_t asker,
+                    uint64_t number) {
+    const sl_act *act = next_act(r, rank);
+    return act != NULL && act->kind == kind && act->peer == asker && act->number == number;
+}
+
+/* ---- steps of a node ---- */
+
+static int fail_at(const repeated *r, uint32_t rank, const char *what, sl_error *error) {
+    return sl_fail(error, SL_EFILE, "acts-%u.jsonl:%zu: %s", rank, r->done[rank] + 1, what);
+}
+
+/* A node has done this: it must be what its log has next, or the next parts of it. */
+static int check(repeated *r, uint32_t rank, const sl_act *act, sl_error *error) {
+    const sl_act *next = next_act(r, rank);
+    const bool same =
+        next != NULL && next->kind == act->kind && next->peer == act->peer &&
+        next->number == act->number && next->from + r->parts[rank] == act->from &&
+        act->to <= next->to && next->version_count == act->version_count &&
+        (act->version_count == 0 ||
+         memcmp(next->versions, act->versions, act->version_count * sizeof *act->versions) == 0);
+    if (!same)
+        return fail_at(r, rank, "the node does something else here", error);
+    r->parts[rank] += act->to - act->from;
+    if (act->to == next->to) {
+        r->parts[rank] = 0;
+        r->done[rank]++;
+    }
+    return 0;
+}
+
+static int step(repeated *r, uint32_t rank, const sl_event *event, sl_error *error) {
+    simulator *s = r->s;
+    peer *p = &s->peers[rank];
+    sl_update update;
+    sl_async_expect(p->async, next_act(r, rank));
+    int result = sl_async_step(p->async, event, &update, error);
+    for (size_t i = 0; i < update.released_count; i++)
+        if (update.released[i] != NULL)
+            sl_sim_let_go(s, update.released[i]);
+    for (size_t i = 0; i < update.act_count && result == 0; i++)
+        result = check(r, rank, &update.acts[i], error);
+    if (result == 0 && update.round_done)
+        result = sl_apart_end_round(s, &r->recorded, rank, &update.finished_round, error);
+    r->computes[rank] = r->computes[rank] || update.compute;
+    if (update.compute)
+        p->pending.round = update.round;
+    r->finished += update.finished;
+    return result;
+}
+
+static int add_letter(repeated *r, uint32_t from, uint32_t to, const sl_async_part *part,
+                      message *m, sl_error *error) {
+    letter **end = &r->letters[to], *one = malloc(sizeof *one);
+    if (one == NULL)
+        return sl_fail(error, SL_ENOMEM, "simulator: out of memory for messages");
+    while (*end != NULL)
+        end = &(*end)->next;
+    *one = (letter){.from = from, .part = *part, .message = m};
+    if (m != NULL) {
+        one->part.payload.data = m->data;
+        m->readers++;
+    }
+    *end = one;
+    return 0;
+}
+
+static int send(repeated *r, uint32_t rank, const sl_async_part *part, const sl_row *to,
+                sl_error *error) {
+    message *m = part->silent || to->count == 0 ? NULL : sl_sim_take_message(r->s);
+    int result = 0;
+    if (m == NULL && !part->silent && to->count > 0)
+        return sl_fail(error, SL_ENOMEM, "simulator: out of memory for messages");
+    if (m != NULL)
+        memcpy(m->data, part->payload.data, part->payload.bytes);
+    for (uint32_t i = 0; i < to->count && result == 0; i++)
+        result = add_letter(r, rank, to->peers[i], part, m, error);
+    if (m != NULL)
+        sl_sim_let_go(r->s, m);
+    return result;
+}
+
+/* A server's model goes to somebody when it did. */
+static bool may_leave(const repeated *r, uint32_t rank, const sl_row *to) {
+    const sl_act *next = next_act(r, rank);
+    return r->pattern != SL_PATTERN_COMMITS || rank != (uint32_t)r->s->plan.config.server ||
+           (next != NULL && next->kind == SL_ACT_SERVE && next->peer == to->peers[0]);
+}
+
+/* *any: something has left. */
+static int send_all(repeated *r, uint32_t rank, bool *any, sl_error *error) {
+    sl_async *async = r->s->peers[rank].async;
+    sl_async_part part;
+    sl_row to;
+    int result = 0;
+    sl_async_expect(async, next_act(r, rank));
+    while (result == 0 && sl_async_next(async, &part, &to) && may_leave(r, rank, &to)) {
+        *any = true;
+        result = send(r, rank, &part, &to, error);
+        if (result == 0)
+            result = step(r, rank, &(sl_event){.type = SL_EVENT_SENT}, error);
+        sl_async_expect(async, next_act(r, rank));
+    }
+    return result;
+}
+
+static int deliver(repeated *r, uint32_t rank, const sl_event *event, sl_error *error) {
+    const int result = step(r, rank, event, error);
+    return result == 0 ? send_all(r, rank, &(bool){false}, error) : result;
+}
+
+static int give_gradient(repeated *r, uint32_t rank, sl_error *error) {
+    r->computes[rank] = false;
+    sl_apart_gradient(r->s, rank);
+    return deliver(r, rank, &(sl_event){.type = SL_EVENT_GRADIENT, .loss = r->s->peers[rank].loss},
+                   error);
+}
+
+/* ---- letters ---- */
+
+/* The first from `from`; NULL: there is none. */
+static letter **find(const repeated *r, uint32_t from, uint32_t to) {
+    letter **at = &r->letters[to];
+    while (*at != NULL && (*at)->from != from)
+        at = &(*at)->next;
+    return *at != NULL ? at : NULL;
+}
+
+/* The same, of this ask, or in answer to it. */
+static letter **find_of(const repeated *r, uint32_t from, uint32_t to, bool asks, uint64_t number) {
+    letter **at = &r->letters[to];
+    while (*at != NULL && ((*at)->from != from || (*at)->part.number != number ||
+                           ((*at)->part.step == SL_AVERAGER_ASK) != asks))
+        at = &(*at)->next;
+    return *at != NULL ? at : NULL;
+}
+
+static int take(repeated *r, letter **at, uint32_t to, sl_error *error) {
+    letter *one = *at;
+    *at = one->next;
+    const sl_event event = {.type = SL_EVENT_RECEIVED,
+                            .peer = one->from,
+                            .exchange = one->part.number,
+                            .step = one->part.step,
+                            .part = one->part.part,
+                            .scalar = one->part.scalar,
+                            .silent = one->part.silent,
+                            .payload = one->part.payload,
+                            .token = one->message};
+    const bool tells = one->part.tells;
+    const uint32_t from = one->from;
+    free(one);
+    int result = deliver(r, to, &event, error);
+    if (result == 0 && tells)
+        result = deliver(r, from, &(sl_event){.type = SL_EVENT_ACKNOWLEDGED, .peer = to}, error);
+    return result;
+}
+
+static void drop(repeated *r, letter **at) {
+    letter *one = *at;
+    *at = one->next;
+    if (one->message != NULL)
+        sl_sim_let_go(r->s, one->message);
+    free(one);
+}
+
+/* ---- acts ---- */
+
+static int turn(repeated *r, uint32_t rank, bool *any, sl_error *error) {
+    *any = sl_async_turns(r->s->peers[rank].async);
+    return *any ? deliver(r, rank, &(sl_event){.type = SL_EVENT_TURN}, error) : 0;
+}
+
+/* Until the ask is over. */
+static int exchange(repeated *r, uint32_t asker, uint32_t other, uint64_t number, sl_error *error) {
+    int result = 0;
+    letter **ask = NULL, **answer = NULL;
+    while (result == 0 && ((ask = find_of(r, asker, other, true, number)) != NULL ||
+                           (answer = find_of(r, other, asker, false, number)) != NULL))
+        result = ask != NULL ? take(r, ask, other, error) : take(r, answer, asker, error);
+    return result;
+}
+
+/* An ask leaves with its gradient, or when the node looks at what it does next. */
+static int do_ask(repeated *r, uint32_t rank, const sl_act *act, bool *any, sl_error *error) {
+    const bool after = r->s->plan.config.average == SL_AVERAGE_AFTER;
+    const sl_act_kind other = act->kind == SL_ACT_REFUSED ? SL_ACT_REFUSES : SL_ACT_ANSWER;
+    int result = 0;
+    *any = true;
+    if (find_of(r, rank, act->peer, true, act->number) != NULL) {
+        *any = is_next(r, act->peer, other, rank, act->number);
+        return *any ? exchange(r, rank, act->peer, act->number, error) : 0;
+    }
+    if (after && r->computes[rank])
+        return give_gradient(r, rank, error);
+    result = deliver(r, rank, &(sl_event){.type = SL_EVENT_TURN}, error);
+    *any = find_of(r, rank, act->peer, true, act->number) != NULL;
+    return result;
+}
+
+/* Versions are taken as they come: the log says which of them are combined. */
+static int do_combine(repeated *r, uint32_t rank, bool *any, sl_error *error) {
+    *any = true;
+    if (r->computes[rank])
+        return give_gradient(r, rank, error);
+    return r->letters[rank] != NULL ? take(r, &r->letters[rank], rank, error)
+                                    : turn(r, rank, any, error);
+}
+
+/* In turn, a gradient is applied when it is whole. */
+static int do_commit(repeated *r, uint32_t rank, const sl_act *act, bool *any, sl_error *error) {
+    letter **at = find(r, act->peer, rank);
+    *any = true;
+    if (act->peer == rank && r->computes[rank])
+        return give_gradient(r, rank, error);
+    if (at != NULL)
+        return take(r, at, rank, error);
+    *any = false;
+    return r->in_turn ? turn(r, rank, any, error) : 0;
+}
+
+static int do_serve(repeated *r, uint32_t rank, bool *any, sl_error *error) {
+    const int result = send_all(r, rank, any, error);
+    return result == 0 && !*any ? turn(r, rank, any, error) : result;
+}
+
+/* What comes from the server is taken as it comes. */
+static int do_gradient(repeated *r, uint32_t rank, bool *any, sl_error *error) {
+    letter **at =
+        r->pattern == SL_PATTERN_COMMITS && r->letters[rank] != NULL ? &r->letters[rank] : NULL;
+    *any = r->computes[rank] || at != NULL;
+    if (r->computes[rank])
+        return give_gradient(r, rank, error);
+    return at != NULL ? take(r, at, rank, error) : 0;
+}
+
+/* Goes on with the node's next act, if that is possible. */
+static int go_on(repeated *r, uint32_t rank, bool *any, sl_error *error) {
+    const sl_act *act = next_act(r, rank);
+    *any = false;
+    if (act == NULL)
+        return 0;
+    if (act->peer >= r->s->nodes)
+        return fail_at(r, rank, "peer: there is no such node", error);
+    switch (act->kind) {
+    case SL_ACT_AVERAGE:
+    case SL_ACT_REFUSED:
+        return do_ask(r, rank, act, any, error);
+    case SL_ACT_ANSWER: /* when its asker is so far */
+    case SL_ACT_REFUSES:
+        return 0;
+    case SL_ACT_COMBINE:
+        return do_combine(r, rank, any, error);
+    case SL_ACT_COMMIT:
+        return do_commit(r, rank, act, any, error);
+    case SL_ACT_SERVE:
+        return do_serve(r, rank, any, error);
+    case SL_ACT_GRADIENT:
+        return do_gradient(r, rank, any, error);
+    }
+    return 0;
+}
+
+/* ---- the run ---- */
+
+static int name_hole(const repeated *r, sl_error *error) {
+    static const char *const lacks[SL_ACT_KINDS] = {
+        [SL_ACT_GRADIENT] = "the gradient of round",
+        [SL_ACT_AVERAGE] = "the answer to ask",
+        [SL_ACT_ANSWER] = "its peer's ask",
+        [SL_ACT_REFUSED] = "the refusal of ask",
+        [SL_ACT_REFUSES] = "its peer's ask",
+        [SL_ACT_COMBINE] = "a version that is combined in exchange",
+        [SL_ACT_COMMIT] = "the gradient that is committed as number",
+        [SL_ACT_SERVE] = "what lets the server give its model after gradient"};
+    for (uint32_t i = 0; i < r->s->nodes; i++) {
+        const sl_act *act = next_act(r, i);
+        if (act != NULL)
+            return sl_fail(error, SL_EFILE,
+                           "acts-%u.jsonl:%zu: cannot be done: %s %" PRIu64
+                           " (peer %u) is missing in the logs of the run",
+                           i, r->done[i] + 1, lacks[act->kind], act->number, act->peer);
+    }
+    return 0;
+}
+
+static int run_acts(repeated *r, const volatile int *stop, sl_error *error) {
+    int result = 0;
+    for (bool all = true; all && result == 0;) {
+        all = false;
+        for (uint32_t i = 0; i < r->s->nodes && result == 0; i++)
+            for (bool any = true; any && result == 0; all = all || any)
+                result = go_on(r, i, &any, error);
+        if (stop != NULL && *stop)
+            return sl_fail(error, SL_ESTOPPED, "stopped on request");
+    }
+    return result == 0 ? name_hole(r, error) : result;
+}
+
+static int run(repeated *r, const volatile int *stop, sl_error *error) {
+    simulator *s = r->s;
+    int result = sl_apart_report_start(s);
+    s->began = sl_clock_seconds();
+    for (uint32_t i = 0; i < s->nodes && result == 0; i++)
+        result = deliver(r, i, &(sl_event){.type = SL_EVENT_START}, error);
+    if (result == 0)
+        result = run_acts(r, stop, error);
+    if (result != 0 || r->finished < s->nodes) /* it was cut short */
+        return result;
+    for (uint32_t i = 0; i < s->nodes && result == 0; i++)
+        while (result == 0 && r->letters[i] != NULL)
+            result = take(r, &r->letters[i], i, error);
+    if (result == 0 && s->experiment->final_average)
+        result = sl_apart_average(s, &r->recorded, error);
+    return result == 0 ? sl_apart_report_all(s, &r->recorded, s->task->rounds, -1) : result;
+}
+
+int sl_sim_run_repeated(simulator *s, const volatile int *stop, sl_error *error) {
+    const sl_algorithm *algorithm = sl_algorithm_of(&s->plan.config, error);
+    repeated r = {.s = s,
+                  .recorded = sl_apart_recorded(s),
+                  .pattern = algorithm->async->pattern,
+                  .in_turn = algorithm->async->in_turn,
+                  .letters = calloc(s->nodes, sizeof(letter *)),
+                  .done = calloc(s->nodes, sizeof *r.done),
+                  .parts = calloc(s->nodes, sizeof *r.parts),
+                  .computes = calloc(s->nodes, sizeof *r.computes)};
+    int result = r.letters != NULL && r.done != NULL && r.parts != NULL && r.computes != NULL
+                     ? sl_apart_open(s, error)
+                     : sl_fail(error, SL_ENOMEM, "simulator: out of memory for %u nodes", s->nodes);
+    if (result == 0)
+        result = run(&r, stop, error);
+    for (uint32_t i = 0; r.letters != NULL && i < s->nodes; i++)
+        while (r.letters[i] != NULL)
+            drop(&r, &r.letters[i]);
+    sl_recorded_close(&r.recorded);
+    free(r.letters);
+    free(r.done);
+    free(r.parts);
+    free(r.computes);
+    return result;
+}

@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+"""Agents whose nodes go at their own times. What they did is in their logs of acts; done again in
+that order, in the simulator, it has the same bits. So the tests of the simulator
+(test_asynchronous.py) hold for agents, whatever the order in which their messages came.
+
+usage: test_apart.py STARLING [TEST ...]
+"""
+import json
+import shutil
+
+from _here import check, read_json, read_lines, run_tests
+from _scene import read_bytes
+
+PAIRS = [
+    ("ad-psgd", {}),
+    ({"name": "ad-psgd", "average": "beside"}, {"transport": {"chunk_bytes": 4096}}),
+    (
+        {"name": "ad-psgd", "initiators": "bipartite", "local_steps": 3, "pairing": "cyclic"},
+        {"optimizer": {"learning_rate": 0.05, "momentum": 0.9}},
+    ),
+    ("ad-psgd", {"topology": {"family": "complete", "nodes": 6}, "final_average": False}),
+]
+VERSIONS = [
+    ({"name": "d-psgd", "staleness": 2}, {"transport": {"chunk_bytes": 4096}}),
+    ({"name": "d-psgd", "staleness": 1, "local_steps": 2}, {"final_average": False}),
+    ({"name": "sgp", "overlap_rounds": 2}, {"topology": {"family": "static-exponential", "nodes": 5}}),
+    (
+        {"name": "sgp", "overlap_rounds": 1},
+        {"topology": {"family": "one-peer-exponential", "nodes": 4}, "final_average": False},
+    ),
+]
+COMMITS = [
+    ({"name": "ssp", "staleness": 3}, {"transport": {"chunk_bytes": 4096}}),
+    ({"name": "ssp", "staleness": "unbounded", "server": 2}, {}),
+    ({"name": "ssp", "staleness": 2, "local_steps": 3}, {"transport": {"chunk_bytes": 4096}}),
+    ("round-robin", {"final_average": False}),
+]
+
+
+def experiment(algorithm, more, rounds=60):
+    return {
+        "rounds": rounds,
+        "seed": 7,
+        "algorithm": algorithm,
+        "model": "softmax",
+        "topology": {"family": "ring", "nodes": 4},
+        "data": {"name": "digits", "batch": 8},
+        "optimizer": {"learning_rate": 0.1},
+        "final_average": True,
+        "record": {"every": 10},
+        **more,
+    }
+
+
+def run(scene, algorithm, more, out="run"):
+    scene.write("e.json", json.dumps(experiment(algorithm, more)))
+    ended = scene.call("run", "e.json", "--out", out)
+    check(ended.code == 0, f"{algorithm}: {ended.err}")
+    return out
+
+
+def repeat(scene, out):
+    return scene.call("sim", out, "--replay", "--out", f"{out}-again")
+
+
+def repeats(scene, listed):
+    for i, (algorithm, more) in enumerate(listed):
+        ended = repeat(scene, run(scene, algorithm, more, f"run{i}"))
+        check(ended.code == 0 and "same bits as" in ended.out, f"{algorithm}: {ended.err}")
+
+
+def test_averages_of_two_come_again(scene):
+    repeats(scene, PAIRS)
+
+
+def test_versions_come_again(scene):
+    repeats(scene, VERSIONS)
+
+
+def test_commits_come_again(scene):
+    repeats(scene, COMMITS)
+
+
+def test_a_fixed_delay_needs_no_log(scene):
+    """Same bits in any order: as the simulator has them without one."""
+    for i, (algorithm, more) in enumerate(VERSIONS[2:]):
+        out = run(scene, algorithm, more, f"run{i}")
+        ended = scene.call("sim", "e.json", "--out", f"sim{i}")
+        check(ended.code == 0, ended.err)
+        for rank in range(more["topology"]["nodes"]):
+            models = [read_bytes(scene.path(f"{f}/model-{rank}.npy")) for f in (out, f"sim{i}")]
+            check(models[0] == models[1], f"{algorithm}: model-{rank}.npy differs")
+
+
+def test_each_does_its_own_rounds(scene):
+    out = run(scene, "ad-psgd", {})
+    summary = read_json(scene.path(f"{out}/summary.json"))
+    for rank in range(4):
+        acts = read_lines(scene.path(f"{out}/acts-{rank}.jsonl"))
+        own = [a["number"] for a in acts if a["act"] == "gradient"]
+        check(own == list(range(1, 61)), f"node {rank}: {own}")
+        asked = [a["number"] for a in acts if a["act"] in ("average", "refused")]
+        check(asked == list(range(1, 61)), f"node {rank} has asked {asked}")
+    check(summary["rounds"] == 60, summary)
+
+
+def test_a_log_with_a_hole_is_found_out(scene):
+    out = run(scene, "ad-psgd", {})
+    path = scene.path(f"{out}/acts-1.jsonl")
+    lines = open(path).read().splitlines(True)
+    at = next(i for i, line in enumerate(lines) if '"answer"' in line)
+    for wrong, expected in [
+        (lines[:at] + lines[at + 1:], "cannot be done: the answer to ask"),
+        (lines[:at] + ["{}\n"] + lines[at:], f"acts-1.jsonl:{at + 1}: act: is none"),
+        (lines[:at] + ["{\n"] + lines[at:], f"acts-1.jsonl:{at + 1}"),
+        (lines[:at] + [lines[at].replace('"peer":', '"peer":9')] + lines[at + 1:], "no such node"),
+    ]:
+        with open(path, "w") as file:
+            file.writelines(wrong)
+        ended = scene.call("sim", out, "--replay", "--out", "again")
+        check(ended.code != 0 and expected in ended.err, f"{expected}: {ended.err}")
+        shutil.rmtree(scene.path("again"), ignore_errors=True)
+
+
+if __name__ == "__main__":
+    run_tests([value for name, value in list(globals().items()) if name.startswith("test_")])
