@@ -117,14 +117,17 @@ typedef enum sl_event_type {
     SL_EVENT_ASIDE,    /* it gives its round up, and what has come goes back: it rests */
     SL_EVENT_RELEASED, /* the round that was held begins */
     SL_EVENT_VIEW,     /* of a node that was held before view->round; or first of all, in place of
-                          START: x is filled, and it joins */
+                          START: x is filled, and it joins. At its own times, view->round is the
+                          first one of a node that joins, view->exchange the view's number */
     SL_EVENT_RENEWED,  /* before START: peer is another process, and what has come goes back */
     SL_EVENT_PEER_DOWN, /* -> SL_EPEER naming edge and round, if the node still needs that peer */
     SL_EVENT_DEADLINE,  /* -> SL_EPEER naming the edges and the round that the node waits for */
     /* of nodes at their own times only */
     SL_EVENT_ACKNOWLEDGED, /* peer has all that was sent to it, where the last of it asked for that
                             */
-    SL_EVENT_TURN          /* update.turn has asked for it: nothing else happens at this instant */
+    SL_EVENT_TURN,         /* update.turn has asked for it: nothing else happens at this instant */
+    SL_EVENT_REST /* it begins no exchange and applies no gradient until RELEASED or VIEW, and ends
+                     what is under way */
 } sl_event_type;
 
 typedef struct sl_event {
@@ -185,9 +188,10 @@ typedef enum sl_act_kind {
     SL_ACT_REFUSES,  /* peer's ask `number` */
     SL_ACT_COMBINE,  /* exchange `number`, with these versions */
     SL_ACT_COMMIT,   /* at the server: peer's gradient `number`, parts [from, to) */
-    SL_ACT_SERVE     /* at the server: its model as it is, parts [from, to), goes to peer */
+    SL_ACT_SERVE,    /* at the server: its model as it is, parts [from, to), goes to peer */
+    SL_ACT_VIEW      /* view `number` begins */
 } sl_act_kind;
-enum { SL_ACT_KINDS = SL_ACT_SERVE + 1 };
+enum { SL_ACT_KINDS = SL_ACT_VIEW + 1 };
 
 typedef struct sl_act {
     sl_act_kind kind;

@@ -80,6 +80,16 @@ static bool drain(sl_agent *a) {
     return !average(a);
 }
 
+/* Who was lost does not come: members gather anew under the next view. */
+static bool gather(sl_agent *a) {
+    int answer = 0;
+    if (a->averaging.stage == SL_AVERAGING_WAITS || !sl_calls_answered(&a->calls, &answer))
+        return false;
+    if (answer == SL_SUM_VOID)
+        a->averaging.stage = SL_AVERAGING_WAITS;
+    return answer == 0 && drain(a);
+}
+
 static void add_distances(sl_agent *a) {
     sl_averaging *s = &a->averaging;
     if (a->cohort.view.members.count > 0)
@@ -112,13 +122,15 @@ static bool give_up(sl_agent *a) {
 bool sl_averaging_advance(sl_agent *a, bool is_void) {
     int answer;
     if (a->averaging.stage == SL_AVERAGING_DRAINS)
-        return drain(a);
+        return is_void ? give_up(a) : drain(a);
+    if (a->averaging.stage == SL_AVERAGING_WAITS && !a->calls.cut)
+        sl_averaging_begin(a);
+    if (a->averaging.stage <= SL_AVERAGING_GATHERS)
+        return gather(a);
     if (!sl_calls_answered(&a->calls, &answer))
         return (is_void || sl_calls_sum_is_void(&a->calls)) && give_up(a);
     if (answer == SL_SUM_VOID)
         return give_up(a);
-    if (a->averaging.stage == SL_AVERAGING_GATHERS)
-        return drain(a);
     if (a->averaging.stage == SL_AVERAGING_MODELS) {
         add_distances(a);
         return false;

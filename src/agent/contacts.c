@@ -185,8 +185,9 @@ static void on_received(void *context, void *owner, sl_buffer *buffer, size_t by
         sl_members_hear(a, n, &frame, payload);
     else if (arrived == SL_ARRIVED_MODEL)
         sl_state_transfer_hear(a, n, &frame, payload);
-    if (arrived == SL_ARRIVED_CALL || arrived == SL_ARRIVED_CHECKPOINT ||
-        arrived == SL_ARRIVED_MEMBERSHIP || arrived == SL_ARRIVED_MODEL)
+    else if (arrived == SL_ARRIVED_ACCOUNT)
+        sl_agent_take_account(a, n, &frame);
+    if (arrived > SL_ARRIVED_DATA && arrived < SL_ARRIVED_BROKEN)
         sl_buffer_release(buffer);
     if (n->back)
         come_back(a, n);

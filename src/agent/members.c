@@ -78,7 +78,8 @@ int sl_members_start(sl_agent *a, sl_error *error) {
     }
     sl_members_step(
         a, (sl_membership_event){.type = SL_MEMBERSHIP_READY}); /* nothing keeps the first round */
-    sl_node_hold(a->node.rounds, a->saving.resumed + 1);
+    if (a->node.own == NULL)
+        sl_node_hold(a->node.rounds, a->saving.resumed + 1);
     return 0;
 }
 
@@ -172,6 +173,8 @@ void sl_cutting_begin(sl_agent *a) {
 /* From where on a replay cuts it, too. */
 static void log_cut(sl_agent *a) {
     sl_reach at;
+    if (a->node.own != NULL) /* its acts say it */
+        return;
     sl_node_reach(a->node.rounds, &at);
     sl_agent_log(a, &(sl_log_entry){.kind = SL_LOG_CUT,
                                     .round = a->side.now.round,
@@ -187,6 +190,23 @@ void sl_cutting_go_on(sl_agent *a) {
     a->outbox.recalled = false;
     log_cut(a);
     sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_CUT});
+    if (a->node.own == NULL)
+        return;
+    a->cohort.rest = a->cohort.rest == SL_NODE_RUNS ? SL_NODE_COMES_TO_REST : a->cohort.rest;
+    for (const sl_neighbour *n = a->neighbours; n < sl_agent_behind(a); n++)
+        if (n->absence.gone)
+            sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_PEER_DOWN, .peer = n->rank});
+}
+
+/* A node at its own times has no rounds between which members are asked: it rests when they want
+ * to. */
+static void rest_if_wanted(sl_agent *a) {
+    const bool trains = a->averaging.stage <= SL_AVERAGING_DRAINS && a->phase == PHASE_TRAINING;
+    if (a->node.own == NULL || !trains || a->cohort.rest != SL_NODE_RUNS ||
+        !sl_membership_holds(a->cohort.membership))
+        return;
+    a->cohort.rest = SL_NODE_COMES_TO_REST;
+    sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_REST});
 }
 
 /* ---- views ---- */
@@ -206,7 +226,7 @@ int sl_members_regroup(sl_agent *a, const sl_view *view, sl_grouping *out, sl_er
 /* It begins anew, with the sponsor's model. */
 static void take_model(sl_agent *a) {
     const size_t bytes = a->settings.task.dimension * sizeof(float);
-    if (!sl_cohort_is_new(&a->cohort))
+    if (!sl_cohort_is_new(&a->cohort) && a->node.own == NULL)
         sl_node_forget(a->node.rounds);
     atomic_store(&a->saving.trains, true);
     a->side.vec->copy_in(sl_machine_model(&a->node), a->cohort.transfer.model, bytes);
@@ -268,8 +288,10 @@ static void begin_view(sl_agent *a, const sl_view *view) {
     }
     sl_grouping old = g->grouping; /* the node's, until it turns */
     g->grouping = grouping;
-    g->view = (sl_node_view){.round = view->round,
-                             .exchange = view->exchange,
+    const bool apart = a->node.own != NULL;
+    const uint64_t own = sl_cohort_is_new(g) ? g->transfer.round + 1 : a->side.now.round;
+    g->view = (sl_node_view){.round = apart ? own : view->round,
+                             .exchange = apart ? view->number : view->exchange,
                              .members = {grouping.ranks, grouping.count},
                              .topology = grouping.topology,
                              .plan = &g->grouping.plan,
@@ -282,7 +304,7 @@ static void begin_view(sl_agent *a, const sl_view *view) {
     if (sl_cohort_is_outside(g))
         take_model(a);
     if (a->settings.observer.members != NULL)
-        a->settings.observer.members(a->settings.observer.context, view->round, grouping.ranks,
+        a->settings.observer.members(a->settings.observer.context, g->view.round, grouping.ranks,
                                      grouping.count);
     sl_agent_begin(a, &(sl_event){.type = SL_EVENT_VIEW, .view = &g->view});
     g->told_aside = false;
@@ -333,7 +355,7 @@ static void go_out(sl_agent *a) {
 static void begin(sl_agent *a, const sl_membership_update *u) {
     if (!sl_cohort_rests(&a->cohort)) /* it starts */
         return;
-    if (u->round > a->settings.task.rounds) {
+    if (u->round > a->settings.task.rounds && a->node.own == NULL) {
         sl_members_stay_out(a, "nobody of them had rounds left");
     } else if (u->view != NULL) {
         const sl_view view = *u->view; /* its lists live until the next view begins */
@@ -415,10 +437,15 @@ void sl_members_step(sl_agent *a, sl_membership_event event) {
                                         .round = a->side.now.round,
                                         .after = update.committed->view.round - 1});
     obey(a, &update);
+    rest_if_wanted(a);
 }
 
 bool sl_members_go_on(sl_agent *a) {
-    if (a->cohort.rest != SL_NODE_HAS_ENDED || a->phase == PHASE_OVER)
+    if (a->cohort.rest == SL_NODE_COMES_TO_REST && sl_async_rests(a->node.own) &&
+        a->cohort.cutting != SL_CUTTING_WAITS)
+        a->cohort.rest = SL_NODE_HAS_ENDED;
+    if (a->cohort.rest != SL_NODE_HAS_ENDED || a->phase == PHASE_OVER ||
+        (a->cohort.leaves && sl_agent_computes_apart(a)))
         return false;
     a->cohort.rest = SL_NODE_RESTS;
     if (a->cohort.leaves)
@@ -468,6 +495,8 @@ void sl_members_lose(sl_agent *a, sl_neighbour *n, const sl_error *why) {
     n->absence.sought_s = 0;
     if (!sl_cohort_is_new(&a->cohort)) /* else it never had it */
         sl_members_tell_lost(a, n, why->text);
+    if (a->node.own != NULL && a->cohort.cutting == SL_CUTTING_DONE)
+        sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_PEER_DOWN, .peer = n->rank});
     sl_members_alarm(a);
     sl_members_step(a, (sl_membership_event){
                            .type = SL_MEMBERSHIP_LOST, .peer = n->rank, .ended = has_ended(n)});

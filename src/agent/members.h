@@ -45,8 +45,9 @@ typedef enum sl_cutting {
 /* What its node is at. */
 typedef enum sl_rest {
     SL_NODE_RUNS,
-    SL_NODE_HAS_ENDED, /* a round, and membership was not asked for the next one */
-    SL_NODE_RESTS      /* between two rounds, or aside */
+    SL_NODE_COMES_TO_REST, /* at its own times: it ends what is open */
+    SL_NODE_HAS_ENDED,     /* a round, and membership was not asked for the next one */
+    SL_NODE_RESTS          /* between two rounds, or aside */
 } sl_rest;
 
 /* The model that an agent returns with: it asks a sponsor, which gives its own. FETCH asks for it

@@ -148,7 +148,8 @@ static void check_patience(sl_agent *a) {
 /* A node that has stepped aside may have parts to encode, and nobody to send them to. */
 static bool is_at_rest(const sl_agent *a) {
     return !a->cohort.tells_aside && a->cohort.cutting != SL_CUTTING_WAITS &&
-           (!sl_cohort_is_aside(&a->cohort) || sl_node_rests(a->node.rounds));
+           (!sl_cohort_is_aside(&a->cohort) || a->node.own != NULL ||
+            sl_node_rests(a->node.rounds));
 }
 
 /* Do all that it reaches say that another process has its rank, in a view after its own? In a part
@@ -178,7 +179,7 @@ void sl_returning_tick(sl_agent *a) {
     sl_state_transfer_tick(a);
     if (!sl_cohort_is_outside(&a->cohort) || !sl_cohort_rests(&a->cohort))
         return;
-    if (!sl_cohort_is_new(&a->cohort) && !a->cohort.told_aside) {
+    if (!sl_cohort_is_new(&a->cohort) && !a->cohort.told_aside && !sl_worker_busy(a->worker)) {
         sl_members_name_dropping(a, a->cohort.dropped);
         tell_aside(a, a->cohort.dropped);
     }

@@ -232,6 +232,24 @@ static uint32_t copy_of(sl_agent *a, const sl_async_part *part, const sl_frame *
     return place;
 }
 
+static void send_account(sl_agent *a, const sl_async_part *part, uint32_t to) {
+    const sl_frame frame = {
+        .type = SL_FRAME_ACCOUNT, .exchange = part->number, .step = part->step, .part = part->part};
+    sl_neighbour *n = sl_agent_neighbour(a, to);
+    if (n != NULL)
+        sl_neighbour_send(n, frame, NULL, false);
+}
+
+void sl_agent_take_account(sl_agent *a, const sl_neighbour *from, const sl_frame *frame) {
+    if (a->node.own != NULL)
+        sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_RECEIVED,
+                                        .peer = from->rank,
+                                        .exchange = frame->exchange,
+                                        .step = frame->step,
+                                        .part = frame->part,
+                                        .silent = true});
+}
+
 static void send_part(sl_agent *a, const sl_async_part *part) {
     const bool sums = a->outbox.sums && part->payload.bytes > 0;
     const sl_frame frame = {.type = SL_FRAME_DATA,
@@ -261,9 +279,13 @@ static bool send_at_own_time(sl_agent *a) {
     sl_async_part part;
     sl_row to;
     bool any = false;
-    while (a->node.own != NULL && a->phase == PHASE_TRAINING && a->side.now.view > 0 &&
-           sl_async_next(a->node.own, &part, &to) && find_receivers(a, &to)) {
-        send_part(a, &part);
+    while (a->node.own != NULL && a->phase == PHASE_TRAINING &&
+           a->cohort.cutting != SL_CUTTING_WAITS && sl_async_next(a->node.own, &part, &to) &&
+           (part.accounts || find_receivers(a, &to))) {
+        if (part.accounts)
+            send_account(a, &part, to.peers[0]);
+        else
+            send_part(a, &part);
         sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_SENT, .part = part.part});
         any = true;
     }
@@ -410,47 +432,63 @@ void sl_agent_finish(sl_agent *a) {
     begin_goodbye(a);
 }
 
-void sl_agent_deliver(sl_agent *a, const sl_event *event) {
-    sl_update update;
-    if (a->phase == PHASE_OVER || !step_node(a, event, &update))
-        return;
-    const bool leaves = update.round_done && sl_saving_end_round(a, &update.finished_round);
-    if (update.round_done) {
-        sl_state_transfer_offer(a, update.finished_round.round);
+static void take_update(sl_agent *a, sl_update *update) {
+    const bool leaves = update->round_done && sl_saving_end_round(a, &update->finished_round);
+    if (update->round_done) {
+        a->cohort.rested = update->finished_round;
+        sl_state_transfer_offer(a, update->finished_round.round);
         a->cohort.tally = a->record;
-        account_round(a, &update.finished_round, a->times.progress_s);
+        account_round(a, &update->finished_round, a->times.progress_s);
     }
     if (leaves)
-        update.compute = update.publish = false;
-    if (update.finished && !leaves) {
+        update->compute = update->publish = false;
+    if (update->finished && !leaves) {
         a->outbox.open = false;
         if (!sl_averaging_begin(a))
             sl_agent_finish(a);
         return;
     }
-    const bool rests = update.round_done && !update.compute && !leaves;
+    const bool rests = update->round_done && !update->compute && !leaves;
     if (!rests) {
-        perform(a, &update, leaves);
+        perform(a, update, leaves);
         return;
     }
     a->outbox.open = false;
     a->cohort.rest = SL_NODE_HAS_ENDED;
-    a->cohort.rested = update.finished_round;
+}
+
+void sl_agent_deliver(sl_agent *a, const sl_event *event) {
+    sl_update update;
+    if (a->phase != PHASE_OVER && step_node(a, event, &update))
+        take_update(a, &update);
 }
 
 void sl_agent_begin(sl_agent *a, const sl_event *event) {
     sl_update update;
     if (a->phase == PHASE_OVER || !step_node(a, event, &update))
         return;
-    sl_node_hold(a->node.rounds, sl_machine_round(&a->node));
     a->cohort.rest = SL_NODE_RUNS; /* a view may begin that was not asked for */
+    if (a->node.own != NULL) {
+        take_update(a, &update);
+        return;
+    }
+    sl_node_hold(a->node.rounds, sl_machine_round(&a->node));
     update.round_done =
         !sl_cohort_is_outside(&a->cohort); /* what is recorded with the next gradient */
     update.finished_round = a->cohort.rested;
     perform(a, &update, false);
 }
 
+bool sl_agent_computes_apart(const sl_agent *a) {
+    return a->node.own != NULL && sl_worker_busy(a->worker);
+}
+
 void sl_agent_depart(sl_agent *a, bool with_all) {
+    if (sl_agent_computes_apart(a)) { /* the worker has no place for another job */
+        a->cohort.leaves = true;
+        a->cohort.rest = SL_NODE_HAS_ENDED;
+        return;
+    }
     const bool at_end = !sl_cohort_is_aside(&a->cohort); /* else that round was told before */
     const sl_update update = {.round_done = at_end, .finished_round = a->cohort.rested};
     a->cohort.rest = SL_NODE_RUNS;

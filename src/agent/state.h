@@ -57,6 +57,7 @@ typedef struct sl_agent_times {
  */
 typedef enum sl_averaging_stage {
     SL_AVERAGING_NONE,
+    SL_AVERAGING_WAITS,    /* with that, for the next view */
     SL_AVERAGING_GATHERS,  /* all come to their last rounds */
     SL_AVERAGING_DRAINS,   /* what they have sent before comes */
     SL_AVERAGING_MODELS,   /* are added up */
@@ -162,11 +163,15 @@ void sl_agent_deliver(sl_agent *agent, const sl_event *event);
 void sl_agent_begin(sl_agent *agent, const sl_event *event);
 /* The same: the run ends for this agent, alone or with all others. */
 void sl_agent_depart(sl_agent *agent, bool with_all);
+/* Does a gradient run, perhaps of a node that rests? */
+bool sl_agent_computes_apart(const sl_agent *agent);
 /* The last round is done, and so is what comes after it. */
 void sl_agent_finish(sl_agent *agent);
 /* Sends what may be sent; true: something was. */
 bool sl_agent_send_parts(sl_agent *agent);
-/* Of a node at its own times: nothing else happens at this instant. True: it went on. */
+/* Of a node at its own times: an ACCOUNT frame. */
+void sl_agent_take_account(sl_agent *agent, const sl_neighbour *from, const sl_frame *frame);
+/* The same: nothing else happens at this instant. True: it went on. */
 bool sl_agent_turn(sl_agent *agent);
 /* Tells the node which parts it may overwrite: those that came to all receivers. `copy`: also one
  * that has left and may not have come, if the node stops for it: a copy is made. True: there was

@@ -76,11 +76,26 @@ static int no_memory(const sl_async *n, sl_error *error) {
                             n->settings.rank, n->settings.dimension);
 }
 
-/* A server's are all others; without edges, the others' is the server. */
-static uint32_t list_peers(sl_async *n) {
+static bool is_broken(const sl_node_view *view, uint32_t a, uint32_t b) {
+    const sl_view broken = {.broken = view->broken, .broken_count = view->broken_count};
+    return sl_view_is_broken(&broken, a < b ? a : b, a < b ? b : a);
+}
+
+/* A server's are all others; without edges, the others' is the server. view: NULL: the first. */
+static uint32_t list_peers(sl_async *n, const sl_node_view *view) {
     const uint32_t server = (uint32_t)n->state.config->server, nodes = n->state.nodes;
-    if (n->algorithm->route == SL_ROUTE_TOPOLOGY)
+    if (n->algorithm->route == SL_ROUTE_TOPOLOGY && view == NULL)
         return sl_topology_peers(n->settings.topology, n->settings.rank, &n->peers);
+    if (n->algorithm->route == SL_ROUTE_TOPOLOGY) {
+        const uint32_t *all, most = sl_topology_peers(view->topology, n->settings.rank, &all);
+        uint32_t whole = 0;
+        free(n->all_peers);
+        n->peers = n->all_peers = calloc(most + 1u, sizeof *n->all_peers);
+        for (uint32_t i = 0; n->peers != NULL && i < most; i++)
+            if (!is_broken(view, n->settings.rank, all[i]))
+                n->all_peers[whole++] = all[i];
+        return whole;
+    }
     n->peers = n->all_peers = calloc(nodes, sizeof *n->all_peers);
     uint32_t count = 0;
     for (uint32_t i = 0; n->peers != NULL && i < nodes; i++)
@@ -90,7 +105,7 @@ static uint32_t list_peers(sl_async *n) {
 }
 
 static int open_all(sl_async *n, sl_error *error) {
-    const uint32_t count = list_peers(n);
+    const uint32_t count = list_peers(n, NULL);
     if (n->peers == NULL)
         return no_memory(n, error);
     int result = sl_algorithm_check_shapes(n->state.config, &n->state.shapes, error);
@@ -153,6 +168,8 @@ void sl_async_close(sl_async **node) {
         vec->release(n->state.extra[i]);
     sl_direction_close(&n->direction);
     sl_averager_close(&n->averager);
+    free(n->accounts.ends);
+    vec->release(n->undo);
     sl_inbox_end(&n->inbox);
     sl_inbox_close(&n->inbox);
     sl_decoder_close(&n->decoder);
@@ -203,6 +220,8 @@ static bool is_right(const sl_async *n, const sl_event *e) {
 }
 
 static int receive(sl_async *n, const sl_event *e, sl_error *error) {
+    if (e->token == NULL && n->pattern == &sl_async_pairs && e->step > SL_AVERAGER_BUSY)
+        return sl_accounts_take(n, e, error);
     const uint32_t slot = sl_async_slot(n, e->peer);
     if (slot == n->inbox.peer_count || !is_right(n, e))
         return sl_fail_edge(error, SL_EPROTO, e->peer, n->settings.rank, n->state.round,
@@ -211,6 +230,20 @@ static int receive(sl_async *n, const sl_event *e, sl_error *error) {
     n->statistics.payload_bytes_received += e->payload.bytes;
     n->statistics.frames_received++;
     return n->pattern->received(n, slot, e, error);
+}
+
+/* Before START: the peer is another process, of which nothing has come. */
+static void renew(sl_async *n, uint32_t peer) {
+    const uint32_t slot = sl_async_slot(n, peer);
+    if (slot == n->inbox.peer_count)
+        return;
+    sl_inbox_keep_step(&n->inbox, &n->inbox.queues[slot], UINT64_MAX, 0);
+    n->newest[slot] = 0;
+    n->heard[slot] = false;
+    if (n->pattern == &sl_async_pairs) {
+        sl_averager_cut(&n->averager, peer);
+        n->averager.rests = false;
+    }
 }
 
 static int begin(sl_async *n, sl_update *update) {
@@ -232,6 +265,25 @@ static int name_late(const sl_async *n, sl_error *error) {
     return error->code;
 }
 
+/* What came under the view before goes back. */
+static int take_view(sl_async *n, const sl_node_view *view, sl_update *update, sl_error *error) {
+    sl_inbox_end(&n->inbox);
+    n->settings.topology = view->topology;
+    n->settings.plan = view->plan;
+    n->state.config = &view->plan->config;
+    n->state.nodes = view->members.count;
+    const uint32_t count = list_peers(n, view);
+    int result =
+        n->peers != NULL && sl_inbox_open(&n->inbox, count, n->settings.inbox_parts, 0) == 0
+            ? n->pattern->go_on(n, true, error)
+            : no_memory(n, error);
+    sl_async_note(n, &(sl_act){.kind = SL_ACT_VIEW, .number = view->exchange});
+    if (result != 0 || n->state.round > 0)
+        return result;
+    n->state.round = view->round - 1;
+    return begin(n, update);
+}
+
 static int take(sl_async *n, const sl_event *event, sl_update *update, sl_error *error) {
     switch (event->type) {
     case SL_EVENT_START:
@@ -251,12 +303,28 @@ static int take(sl_async *n, const sl_event *event, sl_update *update, sl_error 
     case SL_EVENT_TURN:
     case SL_EVENT_NOTIFIED:
         return 0;
+    case SL_EVENT_REST:
+        n->rests = true;
+        n->pattern->rest(n);
+        return 0;
     case SL_EVENT_CUT:
-    case SL_EVENT_ASIDE:
-    case SL_EVENT_RELEASED:
-    case SL_EVENT_VIEW:
-    case SL_EVENT_RENEWED:
+        n->rests = true;
+        n->pattern->cut(n);
+        return 0;
     case SL_EVENT_PEER_DOWN:
+        if (n->pattern->lose != NULL)
+            n->pattern->lose(n, event->peer);
+        return 0;
+    case SL_EVENT_RELEASED:
+        n->rests = false;
+        return n->pattern->go_on(n, false, error);
+    case SL_EVENT_VIEW:
+        n->rests = false;
+        return take_view(n, event->view, update, error);
+    case SL_EVENT_RENEWED:
+        renew(n, event->peer);
+        return 0;
+    case SL_EVENT_ASIDE:
         break;
     }
     return sl_fail_node(error, SL_EINVAL, n->settings.rank, n->state.round,
@@ -287,9 +355,21 @@ void sl_async_expect(sl_async *n, const sl_act *next) {
     n->expected = next;
 }
 
+uint32_t sl_async_served(const sl_async *n) {
+    return n->averager.averaged;
+}
+
+uint64_t sl_async_asks(const sl_async *n) {
+    return n->averager.phase == SL_AVERAGER_ASKS ? n->averager.event : 0;
+}
+
 int sl_async_drain(sl_async *n, sl_error *error) {
     assert(n->gradient == SL_GRADIENT_NONE);
     return n->pattern->drain != NULL ? n->pattern->drain(n, error) : 0;
+}
+
+bool sl_async_rests(const sl_async *n) {
+    return n->rests && n->pattern->is_still(n);
 }
 
 bool sl_async_is_whole(const sl_async *n) {
@@ -339,8 +419,8 @@ uint64_t sl_async_round(const sl_async *n) {
     return n->state.round;
 }
 
-uint32_t sl_async_rank(const sl_async *n) {
-    return n->settings.rank;
+uint32_t sl_async_parts(const sl_async *n) {
+    return n->parts;
 }
 
 uint32_t sl_async_peers(const sl_async *n, const uint32_t **peers) {

@@ -16,6 +16,11 @@
  *   SENT            -> of a part, in the order of sl_async_next
  *   ACKNOWLEDGED    -> its average is over
  *   TURN            -> who waited goes on
+ *   REST            -> what is open ends; sl_async_rests
+ *   CUT             -> nothing comes any more, nor reaches anybody, but for accounts of what was
+ *                      cut (`accounts`). It rests when both sides of each agree, or PEER_DOWN says
+ *                      that the other one is gone
+ *   RELEASED, VIEW  -> it goes on
  *
  * After each step the driver takes what may leave with sl_async_next, and says SENT of it. Events,
  * updates, tokens, payloads and their lives are those of starling/node.h. Vectors are on the host.
@@ -35,9 +40,11 @@ void sl_async_close(sl_async **node);
 typedef struct sl_async_part {
     uint64_t number; /* pairs: the asker's count; versions: the sender's round */
     uint32_t step, part;
-    bool silent; /* it has no payload, and is the whole message */
-    bool tells;  /* the node is to be told ACKNOWLEDGED */
-    bool stays;  /* its payload stays as it is until the peer has answered it; else until SENT */
+    bool silent;   /* it has no payload, and is the whole message */
+    bool tells;    /* the node is to be told ACKNOWLEDGED */
+    bool stays;    /* its payload stays as it is until the peer has answered it; else until SENT */
+    bool accounts; /* it is no data of a view: it is sent, and delivered, whatever view either is
+                      in */
     double scalar;
     sl_payload payload;
 } sl_async_part;
@@ -54,9 +61,16 @@ bool sl_async_next(sl_async *node, sl_async_part *out, sl_row *to);
  * serves nobody else than this says. */
 void sl_async_expect(sl_async *node, const sl_act *next);
 
+/* So many parts of the average that it serves are done. */
+uint32_t sl_async_served(const sl_async *node);
+/* The number of the ask that has no answer yet, or not all of it; 0: there is none. */
+uint64_t sl_async_asks(const sl_async *node);
+
 /* After the last round: what others have sent, and no round of its own has come to, is added. */
 int sl_async_drain(sl_async *node, sl_error *error);
 
+/* After REST or CUT: has it come to rest? A gradient may run meanwhile. */
+bool sl_async_rests(const sl_async *node);
 /* Is all that others have sent it for its rounds here, after the last one? */
 bool sl_async_is_whole(const sl_async *node);
 
@@ -73,7 +87,7 @@ const float *sl_async_point(const sl_async *node);
 float *sl_async_gradient(sl_async *node);
 double sl_async_push_sum_weight(const sl_async *node);
 uint64_t sl_async_round(const sl_async *node); /* the round under way, from 1 */
-uint32_t sl_async_rank(const sl_async *node);
+uint32_t sl_async_parts(const sl_async *node); /* of a message */
 /* All of them, sorted; borrowed. */
 uint32_t sl_async_peers(const sl_async *node, const uint32_t **peers);
 size_t sl_async_part_bytes_max(const sl_async *node);

@@ -4,15 +4,30 @@
  * applies its gradient before it serves others; before its own average it serves those who have
  * waited.
  */
+#include <stdlib.h>
+
 #include "async/state.h"
+#include "starling/steps.h"
 
 static const float half = 0.5f;
 
-static int open(sl_async *n, sl_error *error) {
+static int open_averager(sl_async *n, sl_error *error) {
     const sl_async_rule *rule = n->algorithm->async;
     n->asks = rule->asks(n->state.config, n->settings.topology, n->settings.rank);
     return sl_averager_open(&n->averager, n->settings.seed, n->settings.rank, n->parts,
                             n->inbox.peer_count, error);
+}
+
+static int open(sl_async *n, sl_error *error) {
+    sl_accounts *c = &n->accounts;
+    if (n->settings.turns) {
+        c->count = sl_topology_nodes(n->settings.topology);
+        c->ends = calloc(c->count, sizeof *c->ends);
+        n->undo = n->settings.vec->allocate(n->settings.dimension);
+        if (c->ends == NULL || n->undo == NULL)
+            return sl_fail(error, SL_ENOMEM, "node %u: out of memory", n->settings.rank);
+    }
+    return open_averager(n, error);
 }
 
 static void wish(sl_async *n, sl_average_when when) {
@@ -65,34 +80,54 @@ static int received(sl_async *n, uint32_t slot, const sl_event *e, sl_error *err
     if (use == SL_AVERAGER_AVERAGE)
         result = average(n, e->peer, &arrival, error);
     if (use == SL_AVERAGER_AVERAGE && m.part + 1 == n->parts)
-        note(n, SL_ACT_AVERAGE, e->peer, m.event, n->parts);
+        sl_accounts_end_ask(n, e->peer, m.event);
     else if (m.step == SL_AVERAGER_BUSY)
         note(n, SL_ACT_REFUSED, e->peer, m.event, 0);
     sl_inbox_refuse(&n->inbox, e->token);
     return result;
 }
 
+/* What it answers with. It stays where it is put, in case the average is cut. */
+static const float *answered(sl_async *n, uint32_t part) {
+    size_t from, count;
+    if (n->undo == NULL)
+        return n->state.x;
+    sl_codec_part_range(n->codec, part, &from, &count);
+    sl_copy(&n->state, n->undo + from, n->state.x + from, count);
+    return n->undo;
+}
+
 static bool next(sl_async *n, sl_async_part *out, sl_row *to) {
     sl_averager_message m;
+    if (sl_accounts_next(n, out, to))
+        return true;
     if (!sl_averager_next(&n->averager, &m))
         return false;
+    const bool answers = m.step == SL_AVERAGER_ANSWER;
     const uint32_t slot = sl_async_slot(n, m.peer);
     *to = (sl_row){.count = 1, .peers = n->peers + slot};
     *out = (sl_async_part){.number = m.event,
                            .step = m.step,
                            .part = m.part,
                            .silent = m.step == SL_AVERAGER_BUSY,
-                           .tells = m.step == SL_AVERAGER_ANSWER && m.part + 1 == n->parts,
-                           .stays = m.step == SL_AVERAGER_ASK,
+                           .tells = answers && m.part + 1 == n->parts,
+                           .stays = !answers || n->undo != NULL,
                            .scalar = 1};
     if (!out->silent)
-        out->payload = sl_async_encode(n, n->state.x, m.event, m.step, m.part);
+        out->payload =
+            sl_async_encode(n, answers ? answered(n, m.part) : n->state.x, m.event, m.step, m.part);
     return true;
 }
 
 /* The part of the ask that was answered has stood first in its queue. */
 static int left(sl_async *n, sl_error *error) {
     sl_averager_message m;
+    sl_async_part account;
+    sl_row to;
+    if (sl_accounts_next(n, &account, &to)) {
+        sl_accounts_left(n, &account);
+        return 0;
+    }
     sl_averager_next(&n->averager, &m);
     size_t from, count;
     sl_codec_part_range(n->codec, m.part, &from, &count);
@@ -107,13 +142,15 @@ static int left(sl_async *n, sl_error *error) {
     const int result = average(n, m.peer, ask, error);
     sl_inbox_release(&n->inbox, ask->token);
     sl_queue_drop_first(&n->inbox.queues[slot]);
-    if (m.part + 1 == n->parts)
-        note(n, SL_ACT_ANSWER, m.peer, m.event, n->parts);
     return result;
 }
 
 static void acknowledged(sl_async *n, uint32_t peer) {
+    const bool served = n->averager.phase == SL_AVERAGER_SERVES;
+    const uint64_t event = n->averager.event;
     sl_averager_acknowledge(&n->averager, peer);
+    if (served && n->averager.phase == SL_AVERAGER_FREE)
+        note(n, SL_ACT_ANSWER, peer, event, n->parts);
     drop_unneeded(n, sl_async_slot(n, peer));
 }
 
@@ -134,13 +171,44 @@ static void ask(sl_async *n) {
 static int advance(sl_async *n, bool turn, sl_update *update, sl_error *error) {
     int result = 0;
     (void)turn; /* nobody waits for an instant to be over */
-    if (n->gradient == SL_GRADIENT_HELD && !n->wants && sl_averager_is_free(&n->averager))
+    if (n->gradient == SL_GRADIENT_HELD && !n->wants && !n->rests &&
+        sl_averager_is_free(&n->averager))
         result = sl_async_end_round(n, n->algorithm->local, update, error);
     if (n->state.round > 0)
         sl_averager_turn(&n->averager);
     if (may_ask(n))
         ask(n);
     return result;
+}
+
+/* ---- rest ---- */
+
+static void rest(sl_async *n) {
+    sl_averager_rest(&n->averager);
+    for (uint32_t slot = 0; slot < n->inbox.peer_count; slot++)
+        drop_unneeded(n, slot);
+}
+
+static void cut(sl_async *n) {
+    sl_averager *a = &n->averager;
+    rest(n);
+    a->refused_count = 0; /* whoever asked is cut, too */
+    if (a->phase != SL_AVERAGER_FREE)
+        sl_accounts_cut(n, a->partner);
+    for (uint32_t slot = 0; slot < n->inbox.peer_count; slot++)
+        drop_unneeded(n, slot);
+}
+
+static bool is_still(const sl_async *n) {
+    return sl_averager_is_still(&n->averager) && !sl_accounts_are_open(n);
+}
+
+static int go_on(sl_async *n, bool view, sl_error *error) {
+    sl_accounts_settle(n);
+    if (!view)
+        return 0;
+    sl_averager_close(&n->averager);
+    return open_averager(n, error);
 }
 
 static const char *awaits(const sl_async *n, uint32_t slot) {
@@ -165,5 +233,10 @@ const sl_async_pattern sl_async_pairs = {.open = open,
                                          .left = left,
                                          .acknowledged = acknowledged,
                                          .advance = advance,
+                                         .rest = rest,
+                                         .cut = cut,
+                                         .lose = sl_accounts_lose,
+                                         .is_still = is_still,
+                                         .go_on = go_on,
                                          .is_whole = is_whole,
                                          .awaits = awaits};

@@ -41,6 +41,29 @@ typedef struct sl_kept {
     uint64_t *count; /* (peers) so many have come */
 } sl_kept;
 
+/* How this node's last ask of a peer has ended. */
+typedef struct sl_ask_end {
+    uint64_t event;
+    uint32_t parts;   /* averaged here */
+    uint64_t claimed; /* of this ask the peer wants to know; 0: it does not */
+} sl_ask_end;
+
+/* What this node wants to know, of an average that it served and that was cut. */
+typedef enum sl_claim_stage {
+    SL_CLAIM_NONE,
+    SL_CLAIM_DUE,
+    SL_CLAIM_OPEN,
+    SL_CLAIM_ANSWERED
+} sl_claim_stage;
+
+typedef struct sl_accounts {
+    sl_ask_end *ends; /* (count) by rank; NULL: nothing is ever cut */
+    uint32_t count;
+    sl_claim_stage stage;
+    uint32_t holds; /* ANSWERED: so many parts */
+    uint32_t to;    /* whom sl_accounts_next writes to */
+} sl_accounts;
+
 /* What differs between patterns. A hook that is NULL does nothing. */
 typedef struct sl_async_pattern {
     int (*open)(sl_async *n, sl_error *error);
@@ -54,6 +77,12 @@ typedef struct sl_async_pattern {
     /* Goes on as far as that leads. turn: nothing else happens at this instant. */
     int (*advance)(sl_async *n, bool turn, sl_update *update, sl_error *error);
     int (*drain)(sl_async *n, sl_error *error);
+    void (*rest)(sl_async *n);
+    void (*cut)(sl_async *n);
+    void (*lose)(sl_async *n, uint32_t peer);
+    bool (*is_still)(const sl_async *n); /* nothing is open */
+    /* Of a still one. view: with other peers; else it goes on as before. */
+    int (*go_on)(sl_async *n, bool view, sl_error *error);
     bool (*is_whole)(const sl_async *n);
     /* What a node whose gradient is there, or not begun, waits for of that peer; NULL: nothing. */
     const char *(*awaits)(const sl_async *n, uint32_t slot);
@@ -82,10 +111,13 @@ struct sl_async {
     bool turns;             /* TURN is wanted */
     bool repeats;           /* sl_async_expect was called */
     const sl_act *expected; /* of that */
+    bool rests;             /* since REST or CUT */
     /* pairs */
     sl_averager averager;
-    bool asks;       /* does it ask at all? */
-    bool wants;      /* an average, which has not begun */
+    sl_accounts accounts;
+    float *undo; /* (dimension) what it had where it averages as a server; NULL: nothing is cut */
+    bool asks;   /* does it ask at all? */
+    bool wants;  /* an average, which has not begun */
     uint64_t events; /* its asks so far */
     /* versions */
     sl_publication out;
@@ -113,6 +145,20 @@ void sl_async_sweep(sl_async *n, void (*hook)(sl_state *s, size_t from, size_t c
 void sl_async_note(sl_async *n, const sl_act *act);
 /* Where the peer's queue is; inbox.peer_count: it is none. */
 uint32_t sl_async_slot(const sl_async *n, uint32_t peer);
+/* accounts.c */
+bool sl_accounts_next(sl_async *n, sl_async_part *out, sl_row *to);
+/* What sl_accounts_next said has left. */
+void sl_accounts_left(sl_async *n, const sl_async_part *part);
+int sl_accounts_take(sl_async *n, const sl_event *event, sl_error *error);
+/* The node's ask is over, with all parts. */
+void sl_accounts_end_ask(sl_async *n, uint32_t peer, uint64_t event);
+/* The average with this partner is cut. */
+void sl_accounts_cut(sl_async *n, uint32_t partner);
+void sl_accounts_lose(sl_async *n, uint32_t peer);
+bool sl_accounts_are_open(const sl_async *n);
+/* Takes back what does not hold. */
+void sl_accounts_settle(sl_async *n);
+
 /* Opens n->kept, with room for so many messages of each peer. SL_ENOMEM. */
 int sl_async_open_kept(sl_async *n, uint32_t messages, sl_error *error);
 /* Keeps what came until it is released. SL_ENOMEM; SL_EPROTO: more than there may be. */

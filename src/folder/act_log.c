@@ -6,16 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/json.h"
 
-static const double wait_s = 0.1;
-enum { BUFFER_BYTES = 1 << 16, NUMBER_BYTES = 21, HEAD_BYTES = 256 };
+enum { NUMBER_BYTES = 21, HEAD_BYTES = 256 };
 
 static const char *const names[SL_ACT_KINDS] = {
     [SL_ACT_GRADIENT] = "gradient", [SL_ACT_AVERAGE] = "average", [SL_ACT_ANSWER] = "answer",
     [SL_ACT_REFUSED] = "refused",   [SL_ACT_REFUSES] = "refuses", [SL_ACT_COMBINE] = "combine",
-    [SL_ACT_COMMIT] = "commit",     [SL_ACT_SERVE] = "serve"};
+    [SL_ACT_COMMIT] = "commit",     [SL_ACT_SERVE] = "serve",     [SL_ACT_VIEW] = "view"};
 
 void sl_act_log_path(char out[SL_EVENT_LOG_PATH_MAX], const char *folder, uint32_t rank) {
     snprintf(out, SL_EVENT_LOG_PATH_MAX, "%s/acts-%u.jsonl", folder, rank);
@@ -24,7 +22,7 @@ void sl_act_log_path(char out[SL_EVENT_LOG_PATH_MAX], const char *folder, uint32
 /* ---- writing ---- */
 
 static bool has_peer(sl_act_kind kind) {
-    return kind != SL_ACT_GRADIENT && kind != SL_ACT_COMBINE;
+    return kind != SL_ACT_GRADIENT && kind != SL_ACT_COMBINE && kind != SL_ACT_VIEW;
 }
 
 static bool has_parts(sl_act_kind kind) {
@@ -48,68 +46,45 @@ static size_t print(char *out, size_t bytes, const sl_act *a) {
                                    a->kind == SL_ACT_COMBINE ? "]" : "");
 }
 
-static int write_buffer(sl_act_log *log, sl_files *files, sl_error *error) {
+static int put(sl_act_log *log, sl_files *files, const sl_act *act, sl_error *error) {
+    char text[HEAD_BYTES];
+    const size_t most = HEAD_BYTES + (size_t)act->version_count * NUMBER_BYTES;
+    char *line = most > sizeof text ? malloc(most) : text;
     int result = log->lines.fd > 0 ? 0 : sl_lines_continue(files, &log->lines, log->path, error);
-    if (result == 0 && log->used > 0)
-        result = sl_lines_append(files, &log->lines, log->path, log->buffer, log->used, error);
-    log->used = 0;
+    if (line == NULL)
+        result = sl_fail(error, SL_ENOMEM, "%s: out of memory", log->path);
+    if (result == 0)
+        result =
+            sl_lines_append(files, &log->lines, log->path, line, print(line, most, act), error);
+    if (line != text)
+        free(line);
     return result;
 }
 
-static int put(sl_act_log *log, sl_files *files, const sl_act *act, sl_error *error) {
-    const size_t most = HEAD_BYTES + (size_t)act->version_count * NUMBER_BYTES;
-    int result = log->used + most > BUFFER_BYTES ? write_buffer(log, files, error) : 0;
-    char *longer = most > BUFFER_BYTES ? malloc(most) : NULL;
-    if (log->buffer == NULL)
-        log->buffer = malloc(BUFFER_BYTES);
-    if (log->buffer == NULL || (most > BUFFER_BYTES && longer == NULL))
-        result = sl_fail(error, SL_ENOMEM, "%s: out of memory", log->path);
-    else if (longer != NULL)
-        result =
-            sl_lines_append(files, &log->lines, log->path, longer, print(longer, most, act), error);
-    else
-        log->used += print(log->buffer + log->used, BUFFER_BYTES - log->used, act);
-    free(longer);
-    return result;
+static bool comes_in_parts(sl_act_kind kind) {
+    return kind == SL_ACT_COMMIT || kind == SL_ACT_SERVE;
 }
 
 static bool goes_on(const sl_act *a, const sl_act *b) {
-    return has_parts(a->kind) && a->kind == b->kind && a->peer == b->peer &&
-           a->number == b->number && a->to == b->from;
+    return a->kind == b->kind && a->peer == b->peer && a->number == b->number && a->to == b->from;
 }
 
-static int put_last(sl_act_log *log, sl_files *files, sl_error *error) {
+int sl_act_log_flush(sl_act_log *log, sl_files *files, sl_error *error) {
     const bool has_last = log->has_last;
     log->has_last = false;
     return has_last ? put(log, files, &log->last, error) : 0;
 }
 
-int sl_act_log_flush(sl_act_log *log, sl_files *files, sl_error *error) {
-    const int result = put_last(log, files, error);
-    return result == 0 && log->used > 0 ? write_buffer(log, files, error) : result;
-}
-
 int sl_act_log_add(sl_act_log *log, sl_files *files, const sl_act *act, sl_error *error) {
-    const double now_s = sl_clock_seconds();
     if (log->has_last && goes_on(&log->last, act)) {
         log->last.to = act->to;
         return 0;
     }
-    if (log->used == 0)
-        log->since_s = now_s;
-    int result = put_last(log, files, error);
-    if (result == 0 && act->version_count > 0) /* its versions stand until the next step */
-        result = put(log, files, act, error);
-    else if (result == 0)
+    const int result = sl_act_log_flush(log, files, error);
+    log->has_last = result == 0 && comes_in_parts(act->kind);
+    if (log->has_last)
         log->last = *act;
-    log->has_last = act->version_count == 0;
-    return result == 0 && now_s - log->since_s > wait_s ? sl_act_log_flush(log, files, error)
-                                                        : result;
-}
-
-void sl_act_log_close(sl_act_log *log, sl_files *files) {
-    sl_lines_close(files, &log->lines);
-    free(log->buffer);
+    return result == 0 && !log->has_last ? put(log, files, act, error) : result;
 }
 
 /* ---- reading ---- */

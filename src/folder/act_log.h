@@ -1,5 +1,5 @@
 /* act_log.h - acts of a node at its own times, in order, as lines: acts-<rank>.jsonl of a run
- * folder. There may be ten thousand a second, so some wait for each other.
+ * folder. Parts of a message that follow one another are one line.
  */
 #ifndef SL_ACT_LOG_H
 #define SL_ACT_LOG_H
@@ -10,17 +10,12 @@
 typedef struct sl_act_log {
     char path[SL_EVENT_LOG_PATH_MAX];
     sl_lines lines;
-    char *buffer; /* (used) whole lines; NULL: no act has come */
-    size_t used;
-    double since_s; /* when the first of them came */
-    sl_act last;    /* not in the buffer: the next one may go on with it */
+    sl_act last; /* not written: the next one may go on with it */
     bool has_last;
 } sl_act_log;
 
-/* After some time it writes what has come. */
 int sl_act_log_add(sl_act_log *log, sl_files *files, const sl_act *act, sl_error *error);
 /* Writes all that has come. */
 int sl_act_log_flush(sl_act_log *log, sl_files *files, sl_error *error);
-void sl_act_log_close(sl_act_log *log, sl_files *files);
 
 #endif

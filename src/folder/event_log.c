@@ -145,7 +145,7 @@ void sl_event_log_close(sl_event_log **out) {
         return;
     *out = NULL;
     sl_act_log_flush(&log->acts, &log->files, NULL);
-    sl_act_log_close(&log->acts, &log->files);
+    sl_lines_close(&log->files, &log->acts.lines);
     sl_lines_close(&log->files, &log->lines);
     sl_files_close(&log->files);
     pthread_mutex_destroy(&log->mutex);

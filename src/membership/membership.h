@@ -195,6 +195,8 @@ void sl_membership_step(sl_membership *m, const sl_membership_event *event,
 const sl_view *sl_membership_newest(const sl_membership *m);
 /* The same; while it is out, the one that it was dropped for; count 0: it knows none. */
 const sl_view *sl_membership_others(const sl_membership *m);
+/* Would a round not begin now, if its node were ready? */
+bool sl_membership_holds(const sl_membership *m);
 /* Have the others agreed that it leaves, after the round under way or a later one? */
 bool sl_membership_is_let_go(const sl_membership *m);
 /* Are fewer members reached than a next view needs? *reached counts this one, too. */

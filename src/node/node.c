@@ -479,6 +479,7 @@ int sl_node_step(sl_node *n, const sl_event *event, sl_update *update, sl_error 
         break;
     case SL_EVENT_ACKNOWLEDGED:
     case SL_EVENT_TURN:
+    case SL_EVENT_REST:
         break;
     }
     if (result == 0 && n->state.round > 0 && !n->life.finished)

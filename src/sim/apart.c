@@ -63,6 +63,8 @@ int sl_apart_report_all(const simulator *s, const sl_recorded *recorded, uint64_
     int result = 0;
     for (uint32_t i = 0; i < s->nodes && result == 0; i++) {
         sl_record record = s->peers[i].record;
+        if (s->peers[i].async == NULL)
+            continue;
         record.round.round = round;
         if (virtual_s >= 0)
             record.virtual_s = virtual_s;
@@ -74,11 +76,13 @@ int sl_apart_report_all(const simulator *s, const sl_recorded *recorded, uint64_
 int sl_apart_average(simulator *s, sl_recorded *recorded, sl_error *error) {
     int result = 0;
     for (uint32_t i = 0; i < s->nodes && result == 0; i++)
-        result = sl_async_drain(s->peers[i].async, error);
+        if (s->peers[i].async != NULL)
+            result = sl_async_drain(s->peers[i].async, error);
     if (result == 0)
         result = sl_sim_average(s, error);
     for (uint32_t i = 0; i < s->nodes && result == 0; i++)
-        result = sl_recorded_take(recorded, &s->peers[i].record, sl_sim_model(s, i),
-                                  sl_sim_push_sum_weight(s, i), error);
+        if (s->peers[i].async != NULL)
+            result = sl_recorded_take(recorded, &s->peers[i].record, sl_sim_model(s, i),
+                                      sl_sim_push_sum_weight(s, i), error);
     return result;
 }

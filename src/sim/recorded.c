@@ -59,8 +59,9 @@ static int report_parameters(const sl_recorded *r, const sl_recorded_round *roun
         !sl_record_parameters_due(&r->experiment->record, round->round))
         return 0;
     for (uint32_t i = 0; i < r->nodes && result == 0; i++)
-        result = r->observer->parameters(r->observer->context, round->round, i,
-                                         model_of(r, round, i), round->weights[i]);
+        if (r->last == NULL || r->last[i] >= round->round)
+            result = r->observer->parameters(r->observer->context, round->round, i,
+                                             model_of(r, round, i), round->weights[i]);
     return result;
 }
 
@@ -79,10 +80,36 @@ static bool is_recorded(const sl_recorded *r, uint64_t round) {
            sl_record_due(&r->experiment->record, round, r->task->rounds);
 }
 
-static int report_records(const sl_recorded *r, const sl_recorded_round *round) {
+static bool ends(const sl_recorded *r, uint32_t rank, uint64_t round) {
+    return r->last == NULL || r->last[rank] >= round;
+}
+
+static uint32_t count_ends(const sl_recorded *r, uint64_t round) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < r->nodes; i++)
+        if (ends(r, i, round))
+            count++;
+    return count;
+}
+
+void sl_recorded_tell_members(sl_recorded *r, uint64_t round) {
+    const uint32_t count = count_ends(r, round);
+    if (count == count_ends(r, r->told) || r->observer->members == NULL)
+        return;
+    for (uint32_t i = 0, k = 0; i < r->nodes; i++)
+        if (ends(r, i, round))
+            r->ranks[k++] = i;
+    r->told = round;
+    r->observer->members(r->observer->context, round, r->ranks, count);
+}
+
+static int report_records(sl_recorded *r, const sl_recorded_round *round) {
     int result = 0;
+    if (is_recorded(r, round->round))
+        sl_recorded_tell_members(r, round->round);
     for (uint32_t i = 0; i < r->nodes && result == 0 && is_recorded(r, round->round); i++)
-        result = sl_recorded_report(r, &round->records[i], model_of(r, round, i));
+        if (ends(r, i, round->round))
+            result = sl_recorded_report(r, &round->records[i], model_of(r, round, i));
     return result;
 }
 
@@ -98,7 +125,7 @@ int sl_recorded_take(sl_recorded *r, const sl_record *record, const float *x, do
     round->records[record->rank] = *record;
     round->weights[record->rank] = weight;
     memcpy(round->models + record->rank * r->task->dimension, x, r->task->dimension * sizeof *x);
-    if (++round->ended < r->nodes)
+    if (++round->ended < count_ends(r, number))
         return 0;
     int result = report_parameters(r, round);
     if (result == 0)

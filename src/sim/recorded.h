@@ -21,7 +21,10 @@ typedef struct sl_recorded {
     const sl_task *task;
     const sl_observer *observer;
     uint32_t nodes;
-    bool by_time; /* rounds are not recorded, but for the last one */
+    bool by_time;         /* rounds are not recorded, but for the last one */
+    const uint64_t *last; /* (nodes) the last round of each; NULL: all end all */
+    uint32_t *ranks;      /* (nodes) room for a list, where there is `last` */
+    uint64_t told;        /* the round that was reported last */
     sl_recorded_round *first;
 } sl_recorded;
 
@@ -31,6 +34,8 @@ int sl_recorded_take(sl_recorded *r, const sl_record *record, const float *x, do
                      sl_error *error);
 /* Reports a node's record with its model as it is. */
 int sl_recorded_report(const sl_recorded *r, const sl_record *record, const float *x);
+/* Tells the observer who is there from this round on, if that is others than before. */
+void sl_recorded_tell_members(sl_recorded *r, uint64_t round);
 void sl_recorded_close(sl_recorded *r);
 
 #endif

@@ -17,6 +17,7 @@
 typedef struct letter {
     struct letter *next;
     uint32_t from;
+    uint32_t views; /* that its sender had begun */
     sl_async_part part;
     message *message; /* NULL: a silent part */
 } letter;
@@ -30,12 +31,23 @@ typedef struct repeated {
     size_t *done;     /* (nodes) acts */
     uint32_t *parts;  /* (nodes) of the next one */
     bool *computes;   /* (nodes) it waits for its gradient */
+    uint32_t *views;  /* (nodes) that it has begun */
+    uint64_t *last;   /* (nodes) its last round */
+    sl_act again;     /* what a node that was lost did not come to write down */
+    uint32_t again_of;
     uint32_t finished;
 } repeated;
 
 static const sl_act *next_act(const repeated *r, uint32_t rank) {
     const sl_history *h = &r->s->checkpoints->history[rank];
-    return r->done[rank] < h->act_count ? &h->acts[r->done[rank]] : NULL;
+    if (r->done[rank] < h->act_count)
+        return &h->acts[r->done[rank]];
+    return r->again_of == rank ? &r->again : NULL;
+}
+
+/* Its process was killed: what it did last may not be in its log. */
+static bool is_lost(const repeated *r, uint32_t rank) {
+    return r->done[rank] >= r->s->checkpoints->history[rank].act_count;
 }
 
 /* Is it the next that the node does about this ask? */
@@ -51,9 +63,12 @@ static int fail_at(const repeated *r, uint32_t rank, const char *what, sl_error 
     return sl_fail(error, SL_EFILE, "acts-%u.jsonl:%zu: %s", rank, r->done[rank] + 1, what);
 }
 
-/* A node has done this: it must be what its log has next, or the next parts of it. */
+/* A node has done this: it must be what its log has next, or the next parts of it. One that was
+ * killed may have done one thing more. */
 static int check(repeated *r, uint32_t rank, const sl_act *act, sl_error *error) {
     const sl_act *next = next_act(r, rank);
+    if (is_lost(r, rank))
+        return 0;
     const bool same =
         next != NULL && next->kind == act->kind && next->peer == act->peer &&
         next->number == act->number && next->from + r->parts[rank] == act->from &&
@@ -97,7 +112,7 @@ static int add_letter(repeated *r, uint32_t from, uint32_t to, const sl_async_pa
         return sl_fail(error, SL_ENOMEM, "simulator: out of memory for messages");
     while (*end != NULL)
         end = &(*end)->next;
-    *one = (letter){.from = from, .part = *part, .message = m};
+    *one = (letter){.from = from, .views = r->views[from], .part = *part, .message = m};
     if (m != NULL) {
         one->part.payload.data = m->data;
         m->readers++;
@@ -108,8 +123,10 @@ static int add_letter(repeated *r, uint32_t from, uint32_t to, const sl_async_pa
 
 static int send(repeated *r, uint32_t rank, const sl_async_part *part, const sl_row *to,
                 sl_error *error) {
-    message *m = part->silent || to->count == 0 ? NULL : sl_sim_take_message(r->s);
     int result = 0;
+    if (part->accounts) /* the log says what they came to */
+        return 0;
+    message *m = part->silent || to->count == 0 ? NULL : sl_sim_take_message(r->s);
     if (m == NULL && !part->silent && to->count > 0)
         return sl_fail(error, SL_ENOMEM, "simulator: out of memory for messages");
     if (m != NULL)
@@ -159,10 +176,15 @@ static int give_gradient(repeated *r, uint32_t rank, sl_error *error) {
 
 /* ---- letters ---- */
 
+/* Of a view before, or a later one? */
+static bool is_of_view(const repeated *r, uint32_t to, const letter *one) {
+    return one->views == r->views[to];
+}
+
 /* The first from `from`; NULL: there is none. */
 static letter **find(const repeated *r, uint32_t from, uint32_t to) {
     letter **at = &r->letters[to];
-    while (*at != NULL && (*at)->from != from)
+    while (*at != NULL && ((*at)->from != from || !is_of_view(r, to, *at)))
         at = &(*at)->next;
     return *at != NULL ? at : NULL;
 }
@@ -170,8 +192,9 @@ static letter **find(const repeated *r, uint32_t from, uint32_t to) {
 /* The same, of this ask, or in answer to it. */
 static letter **find_of(const repeated *r, uint32_t from, uint32_t to, bool asks, uint64_t number) {
     letter **at = &r->letters[to];
-    while (*at != NULL && ((*at)->from != from || (*at)->part.number != number ||
-                           ((*at)->part.step == SL_AVERAGER_ASK) != asks))
+    while (*at != NULL &&
+           ((*at)->from != from || !is_of_view(r, to, *at) || (*at)->part.number != number ||
+            ((*at)->part.step == SL_AVERAGER_ASK) != asks))
         at = &(*at)->next;
     return *at != NULL ? at : NULL;
 }
@@ -212,32 +235,115 @@ static int turn(repeated *r, uint32_t rank, bool *any, sl_error *error) {
     return *any ? deliver(r, rank, &(sl_event){.type = SL_EVENT_TURN}, error) : 0;
 }
 
-/* Until the ask is over. */
-static int exchange(repeated *r, uint32_t asker, uint32_t other, uint64_t number, sl_error *error) {
+/* Until the ask is over, or so many parts are averaged on both sides. */
+static int exchange(repeated *r, uint32_t asker, uint32_t other, uint64_t number, uint32_t parts,
+                    sl_error *error) {
     int result = 0;
-    letter **ask = NULL, **answer = NULL;
-    while (result == 0 && ((ask = find_of(r, asker, other, true, number)) != NULL ||
-                           (answer = find_of(r, other, asker, false, number)) != NULL))
-        result = ask != NULL ? take(r, ask, other, error) : take(r, answer, asker, error);
+    for (bool any = true; any && result == 0;) {
+        letter **ask = find_of(r, asker, other, true, number),
+               **answer = find_of(r, other, asker, false, number);
+        any = true;
+        if (ask != NULL && (*ask)->part.part < parts)
+            result = take(r, ask, other, error);
+        else if (answer != NULL && (*answer)->part.part < parts)
+            result = take(r, answer, asker, error);
+        else
+            any = false;
+    }
     return result;
 }
 
-/* An ask leaves with its gradient, or when the node looks at what it does next. */
-static int do_ask(repeated *r, uint32_t rank, const sl_act *act, bool *any, sl_error *error) {
-    const bool after = r->s->plan.config.average == SL_AVERAGE_AFTER;
-    const sl_act_kind other = act->kind == SL_ACT_REFUSED ? SL_ACT_REFUSES : SL_ACT_ANSWER;
-    int result = 0;
+/* Lets the ask leave: with its gradient, or when the node looks at what it does next. */
+static int let_ask(repeated *r, uint32_t rank, const sl_act *act, bool *any, sl_error *error) {
     *any = true;
-    if (find_of(r, rank, act->peer, true, act->number) != NULL) {
-        *any = is_next(r, act->peer, other, rank, act->number);
-        return *any ? exchange(r, rank, act->peer, act->number, error) : 0;
-    }
-    if (after && r->computes[rank])
+    if (r->s->plan.config.average == SL_AVERAGE_AFTER && r->computes[rank])
         return give_gradient(r, rank, error);
-    result = deliver(r, rank, &(sl_event){.type = SL_EVENT_TURN}, error);
-    *any = find_of(r, rank, act->peer, true, act->number) != NULL;
+    const int result = deliver(r, rank, &(sl_event){.type = SL_EVENT_TURN}, error);
+    *any = sl_async_asks(r->s->peers[rank].async) == act->number;
     return result;
 }
+
+static int do_ask(repeated *r, uint32_t rank, const sl_act *act, bool *any, sl_error *error) {
+    const sl_act_kind other = act->kind == SL_ACT_REFUSED ? SL_ACT_REFUSES : SL_ACT_ANSWER;
+    const uint32_t parts = sl_async_parts(r->s->peers[rank].async);
+    const bool is_cut = act->kind == SL_ACT_AVERAGE && act->to < parts;
+    if (sl_async_asks(r->s->peers[rank].async) != act->number)
+        return let_ask(r, rank, act, any, error);
+    *any = is_next(r, act->peer, other, rank, act->number) || is_lost(r, act->peer) ||
+           (is_cut && act->to == 0);
+    if (!*any)
+        return 0;
+    const int result = exchange(r, rank, act->peer, act->number, is_cut ? act->to : parts, error);
+    return result == 0 && is_cut ? deliver(r, rank, &(sl_event){.type = SL_EVENT_CUT}, error)
+                                 : result;
+}
+
+/* ---- views ---- */
+
+/* The next view of its log of events. */
+static int find_view(repeated *r, uint32_t rank, const sl_scene_view **out, sl_error *error) {
+    const sl_history *h = &r->s->checkpoints->history[rank];
+    size_t *at = &r->s->peers[rank].repeated;
+    while (*at < h->count && h->entries[*at].kind != SL_LOG_VIEW)
+        ++*at;
+    return *at < h->count ? sl_scene_repeat(&r->s->scene, &h->entries[(*at)++], out, error)
+                          : fail_at(r, rank, "its log of events has no such view", error);
+}
+
+/* What was cut holds as far as it was done again. */
+static int do_view(repeated *r, uint32_t rank, bool *any, sl_error *error) {
+    simulator *s = r->s;
+    const sl_act *act = next_act(r, rank);
+    const sl_task *t = s->task;
+    const sl_scene_view *v;
+    uint32_t place = 0;
+    int result = deliver(r, rank, &(sl_event){.type = SL_EVENT_CUT}, error);
+    *any = true;
+    if (result == 0 && act->kind == SL_ACT_ANSWER)
+        result =
+            deliver(r, rank, &(sl_event){.type = SL_EVENT_PEER_DOWN, .peer = act->peer}, error);
+    if (result == 0)
+        result = find_view(r, rank, &v, error);
+    if (result != 0)
+        return result;
+    while (place < v->group.count && v->group.ranks[place] != rank)
+        place++;
+    if (t->members != NULL)
+        result = t->members(t->context, rank, place, v->group.count, error);
+    s->peers[rank].view = v;
+    r->views[rank]++;
+    return result == 0
+               ? deliver(r, rank, &(sl_event){.type = SL_EVENT_VIEW, .view = &v->view}, error)
+               : result;
+}
+
+/* An asker drives its average, unless it was killed. One that was cut is over with the view. */
+static int do_answer(repeated *r, uint32_t rank, const sl_act *act, bool *any, sl_error *error) {
+    const sl_history *h = &r->s->checkpoints->history[rank];
+    const size_t after = r->done[rank] + 1;
+    const bool turns = after < h->act_count && h->acts[after].kind == SL_ACT_VIEW,
+               asker_lost = is_lost(r, act->peer);
+    *any = false;
+    if (!turns)
+        return 0;
+    if (asker_lost && r->views[act->peer] == r->views[rank]) {
+        r->again =
+            (sl_act){.kind = SL_ACT_AVERAGE, .peer = rank, .number = act->number, .to = act->to};
+        r->again_of = act->peer;
+        int result = 0;
+        if (sl_async_asks(r->s->peers[act->peer].async) != act->number)
+            result = let_ask(r, act->peer, &r->again, any, error);
+        if (result == 0)
+            result = exchange(r, act->peer, rank, act->number, act->to, error);
+        r->again_of = UINT32_MAX;
+        *any = *any || r->done[rank] >= after;
+        if (result != 0 || r->done[rank] >= after)
+            return result;
+    }
+    return sl_async_served(r->s->peers[rank].async) == act->to ? do_view(r, rank, any, error) : 0;
+}
+
+/* ---- other patterns ---- */
 
 /* Versions are taken as they come: the log says which of them are combined. */
 static int do_combine(repeated *r, uint32_t rank, bool *any, sl_error *error) {
@@ -287,9 +393,12 @@ static int go_on(repeated *r, uint32_t rank, bool *any, sl_error *error) {
     case SL_ACT_AVERAGE:
     case SL_ACT_REFUSED:
         return do_ask(r, rank, act, any, error);
-    case SL_ACT_ANSWER: /* when its asker is so far */
-    case SL_ACT_REFUSES:
+    case SL_ACT_ANSWER:
+        return do_answer(r, rank, act, any, error);
+    case SL_ACT_REFUSES: /* when its asker is so far */
         return 0;
+    case SL_ACT_VIEW:
+        return do_view(r, rank, any, error);
     case SL_ACT_COMBINE:
         return do_combine(r, rank, any, error);
     case SL_ACT_COMMIT:
@@ -313,7 +422,8 @@ static int name_hole(const repeated *r, sl_error *error) {
         [SL_ACT_REFUSES] = "its peer's ask",
         [SL_ACT_COMBINE] = "a version that is combined in exchange",
         [SL_ACT_COMMIT] = "the gradient that is committed as number",
-        [SL_ACT_SERVE] = "what lets the server give its model after gradient"};
+        [SL_ACT_SERVE] = "what lets the server give its model after gradient",
+        [SL_ACT_VIEW] = "what comes before view"};
     for (uint32_t i = 0; i < r->s->nodes; i++) {
         const sl_act *act = next_act(r, i);
         if (act != NULL)
@@ -346,14 +456,30 @@ static int run(repeated *r, const volatile int *stop, sl_error *error) {
         result = deliver(r, i, &(sl_event){.type = SL_EVENT_START}, error);
     if (result == 0)
         result = run_acts(r, stop, error);
-    if (result != 0 || r->finished < s->nodes) /* it was cut short */
+    for (uint32_t i = 0; i < s->nodes; i++)
+        if (r->last[i] < s->task->rounds) /* it was lost, or the run was cut short */
+            sl_async_close(&s->peers[i].async);
+    if (result != 0 || r->finished == 0)
         return result;
+    sl_recorded_tell_members(&r->recorded, s->task->rounds);
     for (uint32_t i = 0; i < s->nodes && result == 0; i++)
         while (result == 0 && r->letters[i] != NULL)
-            result = take(r, &r->letters[i], i, error);
+            if (s->peers[i].async != NULL && is_of_view(r, i, r->letters[i]))
+                result = take(r, &r->letters[i], i, error);
+            else
+                drop(r, &r->letters[i]);
     if (result == 0 && s->experiment->final_average)
         result = sl_apart_average(s, &r->recorded, error);
     return result == 0 ? sl_apart_report_all(s, &r->recorded, s->task->rounds, -1) : result;
+}
+
+static void find_last(repeated *r) {
+    for (uint32_t i = 0; r->last != NULL && i < r->s->nodes; i++) {
+        const sl_history *h = &r->s->checkpoints->history[i];
+        for (size_t k = 0; k < h->act_count; k++)
+            if (h->acts[k].kind == SL_ACT_GRADIENT)
+                r->last[i] = h->acts[k].number;
+    }
 }
 
 int sl_sim_run_repeated(simulator *s, const volatile int *stop, sl_error *error) {
@@ -365,10 +491,19 @@ int sl_sim_run_repeated(simulator *s, const volatile int *stop, sl_error *error)
                   .letters = calloc(s->nodes, sizeof(letter *)),
                   .done = calloc(s->nodes, sizeof *r.done),
                   .parts = calloc(s->nodes, sizeof *r.parts),
+                  .views = calloc(s->nodes, sizeof *r.views),
+                  .last = calloc(s->nodes, sizeof *r.last),
+                  .again_of = UINT32_MAX,
                   .computes = calloc(s->nodes, sizeof *r.computes)};
-    int result = r.letters != NULL && r.done != NULL && r.parts != NULL && r.computes != NULL
+    r.recorded.last = r.last;
+    r.recorded.ranks = calloc(s->nodes, sizeof *r.recorded.ranks);
+    int result = r.letters != NULL && r.done != NULL && r.parts != NULL && r.computes != NULL &&
+                         r.views != NULL && r.last != NULL && r.recorded.ranks != NULL
                      ? sl_apart_open(s, error)
                      : sl_fail(error, SL_ENOMEM, "simulator: out of memory for %u nodes", s->nodes);
+    find_last(&r);
+    if (result == 0)
+        result = sl_scene_open(&s->scene, s->experiment, s->task->dimension, error);
     if (result == 0)
         result = run(&r, stop, error);
     for (uint32_t i = 0; r.letters != NULL && i < s->nodes; i++)
@@ -379,5 +514,8 @@ int sl_sim_run_repeated(simulator *s, const volatile int *stop, sl_error *error)
     free(r.done);
     free(r.parts);
     free(r.computes);
+    free(r.views);
+    free(r.last);
+    free(r.recorded.ranks);
     return result;
 }

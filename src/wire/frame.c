@@ -90,6 +90,7 @@ static size_t payload_limit(uint16_t type, size_t data_max, bool direct) {
     case SL_FRAME_CHECKPOINT:
     case SL_FRAME_READY:
     case SL_FRAME_FETCH:
+    case SL_FRAME_ACCOUNT:
     case SL_FRAME_TYPE_END:
         return 0;
     }

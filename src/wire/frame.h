@@ -51,10 +51,12 @@ typedef enum sl_frame_type {
     SL_FRAME_HANDSHAKE,  /* payload: some bytes of the handshake that comes before HELLO */
     SL_FRAME_MEMBERSHIP, /* payload: bytes from `part` on of a message of a member that has `step`
                           */
-    SL_FRAME_FETCH, /* none: the receiver's model is wanted, by request `step`, of which the first
-                       `part` elements have come */
-    SL_FRAME_MODEL, /* payload: elements from `part` on of the sender's model after round
-                       `exchange`, for request `step` */
+    SL_FRAME_FETCH,   /* none: the receiver's model is wanted, by request `step`, of which the first
+                         `part` elements have come */
+    SL_FRAME_MODEL,   /* payload: elements from `part` on of the sender's model after round
+                         `exchange`, for request `step` */
+    SL_FRAME_ACCOUNT, /* none: of an average that was cut, the receiver's ask `exchange`; step says
+                         whether that is asked or told: the first `part` parts hold */
     SL_FRAME_TYPE_END
 } sl_frame_type;
 

@@ -7,6 +7,7 @@
 /* What two runs have in common up to a round. */
 typedef struct replay_difference {
     size_t lines, models, states; /* that are equal: of metrics, final models, checkpoints */
+    bool apart;                   /* nodes went at their own times */
     char text[512];               /* the first number that differs; empty: none */
 } replay_difference;
 

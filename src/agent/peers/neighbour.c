@@ -376,6 +376,8 @@ static int take_control(sl_neighbour *n, const sl_frame *frame, const uint8_t *p
     case SL_FRAME_FETCH:
     case SL_FRAME_MODEL:
         return SL_ARRIVED_MODEL;
+    case SL_FRAME_ACCOUNT:
+        return SL_ARRIVED_ACCOUNT;
     case SL_FRAME_HEARTBEAT:
         n->link.beats.said_s = n->side->now_s;
         break;

@@ -211,6 +211,7 @@ typedef enum sl_arrived {
     SL_ARRIVED_CHECKPOINT, /* *frame is CHECKPOINT; likewise */
     SL_ARRIVED_MEMBERSHIP, /* *frame is MEMBERSHIP; likewise */
     SL_ARRIVED_MODEL,      /* *frame is FETCH or MODEL; likewise */
+    SL_ARRIVED_ACCOUNT,    /* *frame is ACCOUNT; likewise */
     SL_ARRIVED_BROKEN      /* nothing that it sent: the connection is lost, *error says why */
 } sl_arrived;
 /* Looks at a message: sl_arrived, or negative: the run ends. */
