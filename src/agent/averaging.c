@@ -68,28 +68,6 @@ bool sl_averaging_begin(sl_agent *a) {
     return true;
 }
 
-/* Of a node at its own times, when all have come to their last rounds. True: nothing is left to do.
- */
-static bool drain(sl_agent *a) {
-    sl_error error;
-    a->averaging.stage = SL_AVERAGING_DRAINS;
-    if (!sl_async_is_whole(a->node.own))
-        return false;
-    if (a->averaging.mean != NULL && sl_async_drain(a->node.own, &error) != 0)
-        sl_agent_fail(a, &error, error.text);
-    return !average(a);
-}
-
-/* Who was lost does not come: members gather anew under the next view. */
-static bool gather(sl_agent *a) {
-    int answer = 0;
-    if (a->averaging.stage == SL_AVERAGING_WAITS || !sl_calls_answered(&a->calls, &answer))
-        return false;
-    if (answer == SL_SUM_VOID)
-        a->averaging.stage = SL_AVERAGING_WAITS;
-    return answer == 0 && drain(a);
-}
-
 static void add_distances(sl_agent *a) {
     sl_averaging *s = &a->averaging;
     if (a->cohort.view.members.count > 0)
@@ -112,11 +90,36 @@ static void take_mean(sl_agent *a) {
 /* Somebody was lost meanwhile. Others may have come to the average. */
 static bool give_up(sl_agent *a) {
     a->averaging.stage = SL_AVERAGING_NONE;
-    sl_agent_notice(a,
-                    "warning: final_average: an agent was lost while the average was made; agent "
-                    "%u ends with its own model (starling average makes one of several)",
-                    a->side.rank);
+    if (a->averaging.mean != NULL)
+        sl_agent_notice(
+            a,
+            "warning: final_average: an agent was lost while the average was made; agent "
+            "%u ends with its own model (starling average makes one of several)",
+            a->side.rank);
     return true;
+}
+
+/* Of a node at its own times, when all have come to their last rounds. True: nothing is left to do.
+ */
+static bool drain(sl_agent *a) {
+    sl_error error;
+    a->averaging.stage = SL_AVERAGING_DRAINS;
+    if (!sl_async_is_whole(a->node.own))
+        return false;
+    if (a->averaging.mean == NULL || sl_async_drain(a->node.own, &error) == 0)
+        return !average(a);
+    sl_agent_notice(a, "warning: %s", error.text);
+    return give_up(a);
+}
+
+/* Who was lost does not come: members gather anew under the next view. */
+static bool gather(sl_agent *a) {
+    int answer = 0;
+    if (a->averaging.stage == SL_AVERAGING_WAITS || !sl_calls_answered(&a->calls, &answer))
+        return false;
+    if (answer == SL_SUM_VOID)
+        a->averaging.stage = SL_AVERAGING_WAITS;
+    return answer == 0 && drain(a);
 }
 
 bool sl_averaging_advance(sl_agent *a, bool is_void) {

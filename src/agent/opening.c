@@ -449,8 +449,7 @@ int sl_agent_open(sl_agent **out, const sl_agent_settings *settings, sl_error *e
     a->side.limits.timeout_s = settings->experiment->transport.timeout_s;
     a->side.limits.connect_timeout_s = settings->experiment->transport.connect_timeout_s;
     a->side.limits.reconnect_s = settings->experiment->transport.reconnect_s;
-    a->side.goes_on = settings->experiment->membership.on_loss == SL_ON_LOSS_CONTINUE &&
-                      sl_machine_takes_views(&settings->experiment->algorithm);
+    a->side.goes_on = settings->experiment->membership.on_loss == SL_ON_LOSS_CONTINUE;
     if (a->side.goes_on)
         a->side.limits.timeout_s = settings->experiment->membership.grace_s;
     a->side.joins = settings->joins;

@@ -47,15 +47,16 @@ static bool allocate_vectors(sl_async *n) {
 }
 
 static bool allocate_messages(sl_async *n) {
-    const uint32_t peers = n->inbox.peer_count;
+    const uint32_t peers = n->settings.turns ? n->ranks : n->inbox.peer_count;
     n->room = calloc(peers + 1u, sizeof *n->room);
     n->newest = calloc(peers + 1u, sizeof *n->newest);
     n->heard = calloc(peers + 1u, sizeof *n->heard);
+    n->first = calloc(peers + 1u, sizeof *n->first);
     n->chosen = calloc(peers + 1u, sizeof *n->chosen);
     n->taken = calloc(peers + 1u, sizeof *n->taken);
     n->served.come = calloc(peers + 1u, sizeof *n->served.come);
     return n->served.come != NULL && n->room != NULL && n->newest != NULL && n->heard != NULL &&
-           n->chosen != NULL && n->taken != NULL;
+           n->chosen != NULL && n->taken != NULL && n->first != NULL;
 }
 
 static int open_codec(sl_async *n, sl_error *error) {
@@ -76,36 +77,41 @@ static int no_memory(const sl_async *n, sl_error *error) {
                             n->settings.rank, n->settings.dimension);
 }
 
-static bool is_broken(const sl_node_view *view, uint32_t a, uint32_t b) {
-    const sl_view broken = {.broken = view->broken, .broken_count = view->broken_count};
-    return sl_view_is_broken(&broken, a < b ? a : b, a < b ? b : a);
+/* A server's are all others; without edges, the others' is the server. */
+static bool is_peer(const sl_async *n, uint32_t rank) {
+    const bool serves = n->settings.rank == n->server;
+    return rank != n->settings.rank && sl_async_has(n, rank) && !sl_async_is_broken(n, rank) &&
+           (serves || rank == n->server);
 }
 
-/* A server's are all others; without edges, the others' is the server. view: NULL: the first. */
-static uint32_t list_peers(sl_async *n, const sl_node_view *view) {
-    const uint32_t server = (uint32_t)n->state.config->server, nodes = n->state.nodes;
-    if (n->algorithm->route == SL_ROUTE_TOPOLOGY && view == NULL)
-        return sl_topology_peers(n->settings.topology, n->settings.rank, &n->peers);
-    if (n->algorithm->route == SL_ROUTE_TOPOLOGY) {
-        const uint32_t *all, most = sl_topology_peers(view->topology, n->settings.rank, &all);
-        uint32_t whole = 0;
-        free(n->all_peers);
-        n->peers = n->all_peers = calloc(most + 1u, sizeof *n->all_peers);
-        for (uint32_t i = 0; n->peers != NULL && i < most; i++)
-            if (!is_broken(view, n->settings.rank, all[i]))
-                n->all_peers[whole++] = all[i];
-        return whole;
-    }
-    n->peers = n->all_peers = calloc(nodes, sizeof *n->all_peers);
+/* Of a view, without those to whom the edge is broken. */
+static uint32_t list_peers(sl_async *n) {
+    const bool has_edges = n->algorithm->route == SL_ROUTE_TOPOLOGY;
+    const uint32_t *all = NULL, most = has_edges ? sl_topology_peers(n->settings.topology,
+                                                                     n->settings.rank, &all)
+                                                 : n->ranks;
     uint32_t count = 0;
-    for (uint32_t i = 0; n->peers != NULL && i < nodes; i++)
-        if (i != n->settings.rank && (i == server || n->settings.rank == server))
-            n->all_peers[count++] = i;
+    n->peers = all;
+    if (has_edges && n->view == NULL)
+        return most;
+    free(n->all_peers);
+    n->peers = n->all_peers = calloc(most + 1u, sizeof *n->all_peers);
+    for (uint32_t i = 0; n->peers != NULL && i < most; i++)
+        if (has_edges ? !sl_async_is_broken(n, all[i]) : is_peer(n, i))
+            n->all_peers[count++] = has_edges ? all[i] : i;
     return count;
 }
 
+/* A server that is lost is followed by the lowest rank. */
+static void find_server(sl_async *n) {
+    const uint32_t wanted = n->state.config->server >= 0 ? (uint32_t)n->state.config->server : 0;
+    n->server = sl_async_has(n, wanted) ? wanted : n->view->members.ranks[0];
+}
+
 static int open_all(sl_async *n, sl_error *error) {
-    const uint32_t count = list_peers(n, NULL);
+    n->ranks = n->state.nodes;
+    find_server(n);
+    const uint32_t count = list_peers(n);
     if (n->peers == NULL)
         return no_memory(n, error);
     int result = sl_algorithm_check_shapes(n->state.config, &n->state.shapes, error);
@@ -179,8 +185,12 @@ void sl_async_close(sl_async **node) {
     free(n->newest);
     free(n->heard);
     free(n->chosen);
+    free(n->first);
     free(n->taken);
     free(n->served.clocks);
+    free(n->served.numbers);
+    free(n->row_peers);
+    free(n->row_weights);
     free(n->served.waits);
     free(n->served.answers);
     free(n->served.come);
@@ -272,7 +282,9 @@ static int take_view(sl_async *n, const sl_node_view *view, sl_update *update, s
     n->settings.plan = view->plan;
     n->state.config = &view->plan->config;
     n->state.nodes = view->members.count;
-    const uint32_t count = list_peers(n, view);
+    n->view = view;
+    find_server(n);
+    const uint32_t count = list_peers(n);
     int result =
         n->peers != NULL && sl_inbox_open(&n->inbox, count, n->settings.inbox_parts, 0) == 0
             ? n->pattern->go_on(n, true, error)
@@ -281,6 +293,8 @@ static int take_view(sl_async *n, const sl_node_view *view, sl_update *update, s
     if (result != 0 || n->state.round > 0)
         return result;
     n->state.round = view->round - 1;
+    n->state.exchange =
+        n->state.round / sl_algorithm_interval(n->algorithm, &n->settings.plan->config);
     return begin(n, update);
 }
 
@@ -305,7 +319,8 @@ static int take(sl_async *n, const sl_event *event, sl_update *update, sl_error 
         return 0;
     case SL_EVENT_REST:
         n->rests = true;
-        n->pattern->rest(n);
+        if (n->pattern->rest != NULL)
+            n->pattern->rest(n);
         return 0;
     case SL_EVENT_CUT:
         n->rests = true;

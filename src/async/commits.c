@@ -6,15 +6,18 @@
  * go on gets the model in TURN, by rank.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "algorithm/centralized/served.h"
 #include "async/state.h"
 #include "starling/steps.h"
 
 enum { COMMIT, ANSWER }; /* steps */
+static const uint64_t TAKES_NO_PART = UINT64_MAX;
+static const double WANTS_MODEL = 1, IS_DONE = 2; /* scalar of a silent commit */
 
 static bool serves(const sl_async *n) {
-    return n->served.clocks != NULL;
+    return n->served.clocks != NULL && n->server == n->settings.rank;
 }
 
 static bool in_turn(const sl_async *n) {
@@ -24,15 +27,16 @@ static bool in_turn(const sl_async *n) {
 static int open(sl_async *n, sl_error *error) {
     sl_service *service = &n->served;
     n->out.sent = n->parts;
-    if ((uint32_t)n->state.config->server != n->settings.rank)
+    if (n->server != n->settings.rank || service->clocks != NULL)
         return 0;
-    service->clocks = calloc(n->state.nodes, sizeof *service->clocks);
-    service->waits = calloc(n->state.nodes, sizeof *service->waits);
-    service->answers = calloc(n->state.nodes, sizeof *service->answers);
+    service->clocks = calloc(n->ranks, sizeof *service->clocks);
+    service->numbers = calloc(n->ranks, sizeof *service->numbers);
+    service->waits = calloc(n->ranks, sizeof *service->waits);
+    service->answers = calloc(n->ranks, sizeof *service->answers);
     if (n->state.extra[SL_SERVED] == NULL)
         n->state.extra[SL_SERVED] = n->settings.vec->allocate(n->settings.dimension);
-    if (service->clocks == NULL || service->waits == NULL || service->answers == NULL ||
-        n->state.extra[SL_SERVED] == NULL)
+    if (service->clocks == NULL || service->numbers == NULL || service->waits == NULL ||
+        service->answers == NULL || n->state.extra[SL_SERVED] == NULL)
         return sl_fail(error, SL_ENOMEM, "node %u: out of memory for the model that it serves",
                        n->settings.rank);
     return 0;
@@ -43,8 +47,8 @@ static void start(sl_async *n) {
     if (!serves(n))
         return;
     sl_copy(&n->state, n->state.extra[SL_SERVED], n->state.x, n->settings.dimension);
-    for (uint32_t i = 0; i < n->state.nodes; i++)
-        n->served.waits[i] = true;
+    for (uint32_t i = 0; i < n->ranks; i++)
+        n->served.waits[i] = sl_async_has(n, i);
 }
 
 /* ---- the server ---- */
@@ -61,7 +65,8 @@ static int commit_part(sl_async *n, uint32_t rank, const sl_arrival *a, sl_error
     n->room[0] = sl_async_part_of(n, rank, a, -rate / (float)n->state.nodes);
     const int result = sl_async_combine(n, 1, 1, a->part, error);
     if (a->part + 1 == n->parts) {
-        n->served.clocks[rank] = a->exchange;
+        n->served.clocks[rank]++;
+        n->served.numbers[rank] = a->exchange;
         n->served.waits[rank] = true;
     }
     return result;
@@ -98,14 +103,37 @@ static int commit_kept(sl_async *n, uint32_t rank, sl_error *error) {
         sl_inbox_release(&n->inbox, a->token);
         sl_queue_drop_first(queue);
     }
-    note(n, SL_ACT_COMMIT, rank, n->served.clocks[rank], 0, n->parts);
+    note(n, SL_ACT_COMMIT, rank, n->served.numbers[rank], 0, n->parts);
     return result;
+}
+
+static void next_turn(sl_async *n) {
+    sl_service *service = &n->served;
+    uint32_t tries = 0;
+    do
+        service->turn = (service->turn + 1) % n->ranks;
+    while (service->clocks[service->turn] == TAKES_NO_PART && ++tries < n->ranks);
+}
+
+/* A view has begun, and the node has no gradient under way that it will commit. */
+static void hear_standing(sl_async *n, uint32_t rank, bool is_done) {
+    n->served.waits[rank] = !is_done;
+    if (!is_done)
+        return;
+    n->served.clocks[rank] = TAKES_NO_PART;
+    if (n->served.turn == rank)
+        next_turn(n);
 }
 
 static int take_commit(sl_async *n, uint32_t slot, const sl_event *e, sl_error *error) {
     const sl_arrival a = {.exchange = e->exchange, .part = e->part, .payload = e->payload};
     const uint32_t next = in_turn(n) ? n->inbox.queues[slot].count : n->served.come[slot];
-    if (!serves(n) || e->exchange != n->served.clocks[e->peer] + 1 || e->part != next)
+    if (serves(n) && e->silent) {
+        hear_standing(n, e->peer, e->scalar == IS_DONE);
+        sl_inbox_refuse(&n->inbox, e->token);
+        return 0;
+    }
+    if (!serves(n) || e->exchange <= n->served.numbers[e->peer] || e->part != next)
         return sl_fail_edge(error, SL_EPROTO, e->peer, n->settings.rank, n->state.round,
                             "a part of a gradient came that is not the next one");
     if (in_turn(n))
@@ -144,6 +172,10 @@ static int received(sl_async *n, uint32_t slot, const sl_event *e, sl_error *err
     return e->step == ANSWER ? take_answer(n, e, error) : take_commit(n, slot, e, error);
 }
 
+static bool is_done(const sl_async *n) {
+    return n->gradient == SL_GRADIENT_NONE && n->state.round == n->settings.rounds;
+}
+
 /* Of a run that is repeated: whoever got the model first then is first. */
 static void put_first(sl_service *service, const sl_act *expected) {
     uint32_t at = 0;
@@ -163,16 +195,21 @@ static bool next(sl_async *n, sl_async_part *out, sl_row *to) {
         const uint32_t slot = sl_async_slot(n, service->answers[0]);
         *to = (sl_row){.count = 1, .peers = n->peers + slot};
         *out = (sl_async_part){
-            .number = service->clocks[service->answers[0]],
+            .number = service->numbers[service->answers[0]],
             .step = ANSWER,
             .part = service->sent,
             .scalar = 1,
             .payload = sl_async_encode(n, n->state.extra[SL_SERVED], 0, ANSWER, service->sent)};
         return true;
     }
+    *to = (sl_row){.count = 1, .peers = n->peers};
+    if (n->stands) {
+        *out = (sl_async_part){
+            .number = n->out.number, .silent = true, .scalar = is_done(n) ? IS_DONE : WANTS_MODEL};
+        return true;
+    }
     if (n->out.sent == n->parts)
         return false;
-    *to = (sl_row){.count = 1, .peers = n->peers};
     *out = (sl_async_part){.number = n->out.number,
                            .step = COMMIT,
                            .part = n->out.sent,
@@ -189,10 +226,14 @@ static int left(sl_async *n, sl_error *error) {
     const bool answers = service->answer_count > 0;
     uint32_t *sent = answers ? &service->sent : &n->out.sent;
     size_t from, count;
+    if (n->stands && !answers) {
+        n->stands = false;
+        return 0;
+    }
     sl_codec_part_range(n->codec, *sent, &from, &count);
     sl_async_count_sent(n, count * sizeof(float), *sent == 0, false, 1);
     if (answers)
-        note(n, SL_ACT_SERVE, service->answers[0], service->clocks[service->answers[0]], *sent,
+        note(n, SL_ACT_SERVE, service->answers[0], service->numbers[service->answers[0]], *sent,
              *sent + 1);
     if (++*sent == n->parts && answers) {
         service->sent = 0;
@@ -205,27 +246,38 @@ static int left(sl_async *n, sl_error *error) {
 
 /* ---- going on ---- */
 
+/* Nodes do not commit equally often under a view: nobody waits for this one. */
+static void end_early(sl_async *n) {
+    n->stands = !serves(n);
+    if (serves(n))
+        hear_standing(n, n->settings.rank, true);
+}
+
 /* The model for its next gradient is here. */
 static int go_on(sl_async *n, sl_update *update, sl_error *error) {
     n->come = 0;
-    n->out.open = false;
+    n->out.open = n->is_over = false;
     if (n->state.extra[SL_PULLED] != NULL)
         sl_copy(&n->state, n->state.extra[SL_PULLED], n->state.x, n->settings.dimension);
+    int result = 0;
     if (n->gradient == SL_GRADIENT_HELD)
-        return sl_async_end_round(n, NULL, update, error);
-    sl_async_begin_round(n, update);
-    return 0;
+        result = sl_async_end_round(n, NULL, update, error);
+    else
+        sl_async_begin_round(n, update);
+    if (update->finished && n->view != NULL)
+        end_early(n);
+    return result;
 }
 
 static bool may_go_on(const sl_async *n, uint32_t rank) {
     return n->served.waits[rank] &&
-           n->algorithm->async->may_begin(&n->state, n->served.clocks, rank);
+           n->algorithm->async->may_begin(&n->state, n->served.clocks, n->ranks, rank);
 }
 
 /* The first model goes to all at once; later ones in turn to whoever has just committed. */
 static int grant(sl_async *n, sl_update *update, sl_error *error) {
     int result = 0;
-    for (uint32_t i = 0; i < n->state.nodes && result == 0; i++) {
+    for (uint32_t i = 0; i < n->ranks && result == 0; i++) {
         if (!may_go_on(n, i))
             continue;
         n->served.waits[i] = false;
@@ -233,7 +285,7 @@ static int grant(sl_async *n, sl_update *update, sl_error *error) {
             n->served.answers[n->served.answer_count++] = i;
             continue;
         }
-        note(n, SL_ACT_SERVE, i, n->served.clocks[i], 0, n->parts);
+        note(n, SL_ACT_SERVE, i, n->served.numbers[i], 0, n->parts);
         sl_copy(&n->state, n->state.x, n->state.extra[SL_SERVED], n->settings.dimension);
         result = go_on(n, update, error);
     }
@@ -242,7 +294,7 @@ static int grant(sl_async *n, sl_update *update, sl_error *error) {
 
 static bool has_work(const sl_async *n) {
     bool any = in_turn(n) && is_kept(n, n->served.turn);
-    for (uint32_t i = 0; i < n->state.nodes && !any; i++)
+    for (uint32_t i = 0; i < n->ranks && !any; i++)
         any = may_go_on(n, i);
     return any;
 }
@@ -251,7 +303,7 @@ static int serve(sl_async *n, sl_update *update, sl_error *error) {
     int result = 0;
     if (in_turn(n) && is_kept(n, n->served.turn)) {
         result = commit_kept(n, n->served.turn, error);
-        n->served.turn = (n->served.turn + 1) % n->state.nodes;
+        next_turn(n);
     }
     if (result == 0)
         result = grant(n, update, error);
@@ -260,6 +312,8 @@ static int serve(sl_async *n, sl_update *update, sl_error *error) {
 }
 
 static int advance(sl_async *n, bool turn, sl_update *update, sl_error *error) {
+    if (n->rests)
+        return 0;
     if (n->gradient == SL_GRADIENT_HELD && !sl_async_exchanges(n)) {
         const int ended = sl_async_end_round(n, n->algorithm->local, update, error);
         if (ended != 0)
@@ -274,6 +328,52 @@ static int advance(sl_async *n, bool turn, sl_update *update, sl_error *error) {
         return serve(n, update, error);
     update->turn = has_work(n);
     return result;
+}
+
+/* ---- rest ---- */
+
+static void cut(sl_async *n) {
+    n->out.sent = n->parts;
+    n->served.answer_count = n->served.sent = 0;
+}
+
+static bool is_still(const sl_async *n) {
+    return n->out.sent == n->parts && n->served.answer_count == 0;
+}
+
+/* Commits are counted anew. The model is the server's; of another server, the one that it had. */
+static void serve_anew(sl_async *n, bool was_server) {
+    sl_service *service = &n->served;
+    if (!was_server)
+        sl_copy(&n->state, n->state.extra[SL_SERVED], n->state.x, n->settings.dimension);
+    for (uint32_t i = 0; i < n->ranks; i++) {
+        service->clocks[i] = sl_async_has(n, i) ? 0 : TAKES_NO_PART;
+        service->waits[i] = false;
+    }
+    memset(service->come, 0, n->ranks * sizeof *service->come);
+    service->turn = n->ranks - 1;
+    next_turn(n);
+    if (n->is_over || n->state.round == 0 || is_done(n))
+        hear_standing(n, n->settings.rank, is_done(n));
+}
+
+/* A gradient that was under way counts as committed. */
+static int begin_view(sl_async *n, sl_error *error) {
+    const bool was_server = serves(n);
+    n->is_over = n->out.open || (was_server && n->served.waits[n->settings.rank]);
+    n->out.open = false;
+    n->come = 0;
+    if (n->is_over)
+        sl_async_note(n, &(sl_act){.kind = SL_ACT_COMBINE});
+    const int result = open(n, error);
+    n->stands = n->settings.rank != n->server && (n->is_over || n->state.round == 0 || is_done(n));
+    if (result == 0 && n->settings.rank == n->server)
+        serve_anew(n, was_server);
+    return result;
+}
+
+static int turn_to(sl_async *n, bool view, sl_error *error) {
+    return view ? begin_view(n, error) : 0;
 }
 
 /* The server's own next gradient hangs on the slowest, or on whose turn it is. */
@@ -291,7 +391,7 @@ static const char *awaits(const sl_async *n, uint32_t slot) {
 /* All have done their rounds, and have got the model of their last. */
 static bool is_whole(const sl_async *n) {
     bool whole = n->served.answer_count == 0 && n->out.sent == n->parts;
-    for (uint32_t i = 0; serves(n) && i < n->state.nodes; i++)
+    for (uint32_t i = 0; serves(n) && i < n->ranks; i++)
         whole = whole && !n->served.waits[i];
     return whole;
 }
@@ -303,5 +403,8 @@ const sl_async_pattern sl_async_commits = {.open = open,
                                            .next = next,
                                            .left = left,
                                            .advance = advance,
+                                           .cut = cut,
+                                           .is_still = is_still,
+                                           .go_on = turn_to,
                                            .is_whole = is_whole,
                                            .awaits = awaits};

@@ -56,6 +56,19 @@ int sl_async_end_round(sl_async *n, void (*hook)(sl_state *s, size_t from, size_
     return 0;
 }
 
+bool sl_async_has(const sl_async *n, uint32_t rank) {
+    const sl_members *m = n->view != NULL ? &n->view->members : NULL;
+    return m == NULL || sl_peer_index(m->ranks, m->count, rank) < m->count;
+}
+
+bool sl_async_is_broken(const sl_async *n, uint32_t peer) {
+    if (n->view == NULL)
+        return false;
+    const uint32_t own = n->settings.rank;
+    const sl_view broken = {.broken = n->view->broken, .broken_count = n->view->broken_count};
+    return sl_view_is_broken(&broken, own < peer ? own : peer, own < peer ? peer : own);
+}
+
 void sl_async_note(sl_async *n, const sl_act *act) {
     assert(n->act_count < SL_ASYNC_ACTS_MAX);
     n->acts[n->act_count++] = *act;
@@ -68,11 +81,13 @@ uint32_t sl_async_slot(const sl_async *n, uint32_t peer) {
 int sl_async_open_kept(sl_async *n, uint32_t messages, sl_error *error) {
     sl_kept *kept = &n->kept;
     const uint32_t peers = n->inbox.peer_count;
+    free(kept->count);
+    free(kept->memory);
     kept->room = messages * n->parts;
     kept->stride = sl_codec_part_bytes_max(n->codec);
     kept->count = calloc(peers + 1u, sizeof *kept->count);
     kept->memory = malloc(peers * kept->room * kept->stride + 1);
-    sl_inbox_close(&n->inbox);
+    sl_inbox_end(&n->inbox);
     return kept->count != NULL && kept->memory != NULL &&
                    sl_inbox_open(&n->inbox, peers, kept->room, 0) == 0
                ? 0

@@ -10,12 +10,6 @@ int sl_machine_open(sl_machine *out, const sl_node_settings *settings, sl_error 
                                     : sl_node_open(&out->rounds, settings, error);
 }
 
-bool sl_machine_takes_views(const sl_algorithm_config *config) {
-    const sl_algorithm *algorithm = sl_algorithm_of(config, NULL);
-    return algorithm == NULL || algorithm->async == NULL ||
-           algorithm->async->pattern == SL_PATTERN_PAIRS;
-}
-
 void sl_machine_close(sl_machine *m) {
     sl_async_close(&m->own);
     sl_node_close(&m->rounds);

@@ -15,8 +15,6 @@ typedef struct sl_machine {
 
 /* The algorithm says which. */
 int sl_machine_open(sl_machine *out, const sl_node_settings *settings, sl_error *error);
-/* Can its nodes go on under another view? */
-bool sl_machine_takes_views(const sl_algorithm_config *config);
 void sl_machine_close(sl_machine *machine);
 /* What the node waits for. 0: for nothing. */
 int sl_machine_name_wait(const sl_machine *machine, sl_error *error);

@@ -174,8 +174,7 @@ static int advance(sl_async *n, bool turn, sl_update *update, sl_error *error) {
     if (n->gradient == SL_GRADIENT_HELD && !n->wants && !n->rests &&
         sl_averager_is_free(&n->averager))
         result = sl_async_end_round(n, n->algorithm->local, update, error);
-    if (n->state.round > 0)
-        sl_averager_turn(&n->averager);
+    sl_averager_turn(&n->averager);
     if (may_ask(n))
         ask(n);
     return result;

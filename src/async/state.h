@@ -25,9 +25,11 @@ typedef struct sl_publication {
 
 /* What the server of commits keeps. */
 typedef struct sl_service {
-    uint64_t *clocks;            /* (nodes) commits of each; NULL: this node is no server */
-    bool *waits;                 /* (nodes) has it committed, and not got the model since? */
-    uint32_t *answers;           /* (answer_count, nodes) who gets the model next */
+    uint64_t *clocks;            /* (ranks) commits of each under this view; UINT64_MAX: it has no
+                                    part in it. NULL: this node is no server */
+    uint64_t *numbers;           /* (ranks) of its last commit */
+    bool *waits;                 /* (ranks) has it committed, and not got the model since? */
+    uint32_t *answers;           /* (answer_count, ranks) who gets the model next */
     uint32_t answer_count, sent; /* sent: parts of the first one's */
     uint32_t *come;              /* (inbox.peer_count) parts of the commit under way */
     uint32_t turn;               /* whose commit is next, where they go in turn */
@@ -108,10 +110,17 @@ struct sl_async {
     sl_round statistics;            /* of the round under way */
     sl_act acts[SL_ASYNC_ACTS_MAX]; /* (act_count) of this step */
     size_t act_count;
-    bool turns;             /* TURN is wanted */
-    bool repeats;           /* sl_async_expect was called */
-    const sl_act *expected; /* of that */
-    bool rests;             /* since REST or CUT */
+    bool turns;               /* TURN is wanted */
+    bool repeats;             /* sl_async_expect was called */
+    const sl_act *expected;   /* of that */
+    bool rests;               /* since REST or CUT */
+    bool stands;              /* others are to hear where it stands, as a view begins */
+    uint64_t stands_at;       /* its latest version then */
+    bool is_over;             /* the exchange of the round under way: it was cut */
+    uint32_t ranks;           /* of the run */
+    const sl_node_view *view; /* NULL: the first, of all ranks */
+    uint32_t *row_peers;      /* (2, ranks) rows in and out without broken edges; NULL: none is */
+    double *row_weights;      /* (2, ranks) */
     /* pairs */
     sl_averager averager;
     sl_accounts accounts;
@@ -123,11 +132,13 @@ struct sl_async {
     sl_publication out;
     uint64_t *newest; /* (inbox.peer_count) whole message of each peer */
     bool *heard;      /* (inbox.peer_count) has a whole message of it come? */
+    uint64_t *first;  /* (inbox.peer_count) it has no version before this one, under this view */
     uint64_t *chosen; /* (inbox.peer_count) what was combined last of it */
     uint64_t *taken;  /* (inbox.peer_count) the same of in-neighbours, for an act */
     /* commits: `out` is the gradient */
     sl_service served;
-    uint32_t come; /* parts of the server's model */
+    uint32_t server; /* its rank */
+    uint32_t come;   /* parts of its model */
 };
 
 extern const sl_async_pattern sl_async_pairs, sl_async_versions, sl_async_commits;
@@ -159,6 +170,9 @@ bool sl_accounts_are_open(const sl_async *n);
 /* Takes back what does not hold. */
 void sl_accounts_settle(sl_async *n);
 
+/* Has this rank a part in the view? */
+bool sl_async_has(const sl_async *n, uint32_t rank);
+bool sl_async_is_broken(const sl_async *n, uint32_t peer);
 /* Opens n->kept, with room for so many messages of each peer. SL_ENOMEM. */
 int sl_async_open_kept(sl_async *n, uint32_t messages, sl_error *error);
 /* Keeps what came until it is released. SL_ENOMEM; SL_EPROTO: more than there may be. */

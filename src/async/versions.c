@@ -6,6 +6,9 @@
  * dropped; newer ones wait in the queue. Where the choice hangs on what has come, it is made in
  * TURN: what comes at one instant counts whatever its order.
  */
+#include <stdlib.h>
+#include <string.h>
+
 #include "async/state.h"
 #include "node/route.h"
 
@@ -16,9 +19,12 @@ static uint32_t ahead_max(const sl_async *n) {
     return sl_topology_window(n->settings.topology) * (uint32_t)(lag + 1);
 }
 
+enum { VERSION, FROM_NOW_ON }; /* steps: of the latter a silent message says the number */
+
 static int open(sl_async *n, sl_error *error) {
-    n->out.sent = n->algorithm->async->sends_first ? 0 : n->parts;
-    n->out.scalar = 1;
+    n->out = (sl_publication){.number = n->state.exchange,
+                              .sent = n->algorithm->async->sends_first ? 0 : n->parts,
+                              .scalar = n->state.push_sum_weight};
     return n->settings.inbox_parts > 0 ? sl_async_open_kept(n, ahead_max(n) + 1, error) : 0;
 }
 
@@ -30,9 +36,15 @@ static bool is_out(const sl_async *n) {
 
 static int received(sl_async *n, uint32_t slot, const sl_event *e, sl_error *error) {
     const sl_arrival *last = sl_queue_last(&n->inbox.queues[slot]);
+    if (e->silent && e->step == FROM_NOW_ON && !n->heard[slot]) {
+        n->newest[slot] = n->first[slot] = e->exchange;
+        n->heard[slot] = true;
+        sl_inbox_refuse(&n->inbox, e->token);
+        return 0;
+    }
     const uint32_t expected = last == NULL || last->part + 1 == n->parts ? 0 : last->part + 1;
     const uint64_t number = expected > 0 ? last->exchange : n->newest[slot] + n->heard[slot];
-    if (e->step != 0 || e->silent || e->part != expected || e->exchange < number ||
+    if (e->step != VERSION || e->silent || e->part != expected || e->exchange < number ||
         (expected > 0 && e->exchange != number))
         return sl_fail_edge(error, SL_EPROTO, e->peer, n->settings.rank, n->state.round,
                             "part %u of version %llu came, and not part %u of version %llu",
@@ -40,15 +52,41 @@ static int received(sl_async *n, uint32_t slot, const sl_event *e, sl_error *err
                             (unsigned long long)number);
     const int result = sl_async_keep(n, slot, e, error);
     if (result == 0 && e->part + 1 == n->parts) {
+        if (!n->heard[slot] && n->algorithm->async->sends_first)
+            n->first[slot] = e->exchange;
         n->newest[slot] = e->exchange;
         n->heard[slot] = true;
     }
     return result;
 }
 
+/* Of a row that has them, without the edges that are broken. */
+static sl_row whole_edges(const sl_async *n, const sl_row *row, bool out) {
+    if (n->row_peers == NULL)
+        return *row;
+    uint32_t *peers = n->row_peers + (out ? n->ranks : 0);
+    double *weights = n->row_weights + (out ? n->ranks : 0);
+    sl_row whole = {.count = 0, .peers = peers, .weights = weights};
+    for (uint32_t k = 0; k < row->count; k++)
+        if (!sl_async_is_broken(n, row->peers[k])) {
+            peers[whole.count] = row->peers[k];
+            weights[whole.count++] = row->weights[k];
+        }
+    return whole;
+}
+
+static sl_row in_of(const sl_async *n, uint64_t number) {
+    const sl_row row = sl_topology_in(n->settings.topology, number, n->settings.rank);
+    return whole_edges(n, &row, false);
+}
+
+static sl_row out_of(const sl_async *n, uint64_t number) {
+    const sl_row row = sl_topology_out(n->settings.topology, number, n->settings.rank);
+    return whole_edges(n, &row, true);
+}
+
 static sl_row out_row(const sl_async *n) {
-    const uint64_t number = n->out.number > 0 ? n->out.number : 1;
-    return sl_topology_out(n->settings.topology, number, n->settings.rank);
+    return out_of(n, n->out.number > 0 ? n->out.number : 1);
 }
 
 static const float *published(const sl_async *n) {
@@ -56,9 +94,14 @@ static const float *published(const sl_async *n) {
 }
 
 static bool next(sl_async *n, sl_async_part *out, sl_row *to) {
+    *to = out_row(n);
+    if (n->stands) {
+        *out = (sl_async_part){
+            .number = n->stands_at, .step = FROM_NOW_ON, .silent = true, .scalar = 1};
+        return true;
+    }
     if (is_out(n))
         return false;
-    *to = out_row(n);
     *out =
         (sl_async_part){.number = n->out.number,
                         .part = n->out.sent,
@@ -70,6 +113,10 @@ static bool next(sl_async *n, sl_async_part *out, sl_row *to) {
 static int left(sl_async *n, sl_error *error) {
     (void)error;
     size_t from, count;
+    if (n->stands) {
+        n->stands = false;
+        return 0;
+    }
     sl_codec_part_range(n->codec, n->out.sent, &from, &count);
     sl_async_count_sent(n, count * sizeof(float), n->out.sent == 0, false, out_row(n).count);
     n->out.sent++;
@@ -88,8 +135,7 @@ static void publish(sl_async *n) {
 static sl_row in_row(const sl_async *n) {
     const uint64_t t = n->state.exchange,
                    number = n->algorithm->async->version(&n->state, t, UINT64_MAX);
-    return number > 0 ? sl_topology_in(n->settings.topology, number, n->settings.rank)
-                      : (sl_row){0};
+    return number > 0 ? in_of(n, number) : (sl_row){0};
 }
 
 /* Of a run that is repeated: the one that was taken then. */
@@ -99,11 +145,17 @@ static uint64_t version_again(const sl_async *n, uint32_t k, uint64_t newest) {
     return combines && next->versions[k] <= newest ? next->versions[k] : SL_VERSION_NONE;
 }
 
+/* Of those before the view the first one stands in, or none. */
 static uint64_t version_of(const sl_async *n, uint32_t k, uint32_t slot) {
+    const sl_async_rule *rule = n->algorithm->async;
     if (!n->heard[slot])
         return SL_VERSION_NONE;
-    return n->repeats ? version_again(n, k, n->newest[slot])
-                      : n->algorithm->async->version(&n->state, n->state.exchange, n->newest[slot]);
+    if (n->repeats)
+        return version_again(n, k, n->newest[slot]);
+    const uint64_t version = rule->version(&n->state, n->state.exchange, n->newest[slot]);
+    if (version == SL_VERSION_NONE || version > n->first[slot])
+        return version;
+    return rule->sends_first ? n->first[slot] : 0;
 }
 
 /* Is there a version of each of them? Then they are chosen. */
@@ -135,13 +187,16 @@ static int combine(sl_async *n, float self_weight, const sl_row *in, sl_error *e
     for (uint32_t k = 0; k < in->count; k++)
         drop_older(n, sl_async_slot(n, in->peers[k]));
     for (uint32_t part = 0; part < n->parts && result == 0; part++) {
+        uint32_t count = 0;
         for (uint32_t k = 0; k < in->count; k++) {
-            const sl_queue *queue = &n->inbox.queues[sl_async_slot(n, in->peers[k])];
-            n->room[k] =
-                sl_async_part_of(n, in->peers[k], sl_queue_at(queue, part), (float)in->weights[k]);
-            n->room[k].neighbour = k;
+            const uint32_t slot = sl_async_slot(n, in->peers[k]);
+            if (n->chosen[slot] == 0 && !n->algorithm->async->sends_first)
+                continue; /* it has none of the view */
+            n->room[count] = sl_async_part_of(
+                n, in->peers[k], sl_queue_at(&n->inbox.queues[slot], part), (float)in->weights[k]);
+            n->room[count++].neighbour = k;
         }
-        result = sl_async_combine(n, self_weight, in->count, part, error);
+        result = sl_async_combine(n, self_weight, count, part, error);
     }
     sl_async_sweep(n, n->algorithm->settle);
     if (result == 0 && n->algorithm->finish != NULL)
@@ -149,11 +204,20 @@ static int combine(sl_async *n, float self_weight, const sl_row *in, sl_error *e
     return result;
 }
 
-static int end_exchange(sl_async *n, const sl_row *in, sl_update *update, sl_error *error) {
+/* What would go along broken edges stays here. */
+static float own_weight(const sl_async *n) {
     const sl_topology *topology = n->settings.topology;
     const sl_row own = sl_topology_in(topology, n->state.exchange, n->settings.rank),
                  out = sl_topology_out(topology, n->state.exchange, n->settings.rank);
-    const int result = combine(n, sl_route_own_weight(&own, &out), in, error);
+    float weight = sl_route_own_weight(&own, &out);
+    for (uint32_t k = 0; k < out.count; k++)
+        if (sl_async_is_broken(n, out.peers[k]))
+            weight += (float)out.weights[k];
+    return weight;
+}
+
+static int end_exchange(sl_async *n, const sl_row *in, sl_update *update, sl_error *error) {
+    const int result = combine(n, own_weight(n), in, error);
     n->out.open = false;
     for (uint32_t k = 0; k < in->count; k++)
         n->taken[k] = n->chosen[sl_async_slot(n, in->peers[k])];
@@ -165,8 +229,12 @@ static int end_exchange(sl_async *n, const sl_row *in, sl_update *update, sl_err
 }
 
 static int advance(sl_async *n, bool turn, sl_update *update, sl_error *error) {
-    if (n->gradient != SL_GRADIENT_HELD || !is_out(n))
+    if (n->gradient != SL_GRADIENT_HELD || !is_out(n) || n->rests)
         return 0;
+    if (n->is_over) {
+        n->is_over = false;
+        return sl_async_end_round(n, NULL, update, error);
+    }
     if (!n->out.open && !sl_async_exchanges(n))
         return sl_async_end_round(n, n->algorithm->local, update, error);
     if (!n->out.open) {
@@ -186,12 +254,62 @@ static int drain(sl_async *n, sl_error *error) {
                    taken = n->algorithm->async->version(&n->state, last, UINT64_MAX);
     int result = 0;
     for (uint64_t number = taken + 1; number <= last && result == 0; number++) {
-        const sl_row in = sl_topology_in(n->settings.topology, number, n->settings.rank);
+        const sl_row in = in_of(n, number);
         for (uint32_t k = 0; k < in.count; k++)
-            n->chosen[sl_async_slot(n, in.peers[k])] = number;
+            n->chosen[sl_async_slot(n, in.peers[k])] =
+                number > n->first[sl_async_slot(n, in.peers[k])] ? number : 0;
         result = combine(n, 1, &in, error);
     }
     return result;
+}
+
+/* ---- rest ---- */
+
+/* What has not left does not leave. */
+static void cut(sl_async *n) {
+    n->out.sent = n->parts;
+}
+
+/* Versions go on, from the models that are there. Of one that was published, and not
+ * combined, all is still the node's own; of push-sum, weights are, and what was on its way is lost
+ * with them. */
+static int begin_anew(sl_async *n, sl_error *error) {
+    const sl_row nobody = {0};
+    const bool weighs = n->algorithm->matrix == SL_MATRIX_COLUMN;
+    int result = 0;
+    n->is_over = n->out.open;
+    if (n->is_over)
+        sl_async_note(n, &(sl_act){.kind = SL_ACT_COMBINE});
+    if (weighs)
+        result = combine(n, 1, &nobody, error);
+    n->state.push_sum_weight = 1;
+    if (result == 0 && weighs)
+        n->algorithm->start(&n->state, n->settings.dimension);
+    n->stands = !n->algorithm->async->sends_first;
+    n->stands_at = n->state.exchange;
+    memset(n->first, 0, n->ranks * sizeof *n->first);
+    memset(n->newest, 0, n->ranks * sizeof *n->newest);
+    memset(n->heard, 0, n->ranks * sizeof *n->heard);
+    return result == 0 ? open(n, error) : result;
+}
+
+static int make_rows(sl_async *n, sl_error *error) {
+    free(n->row_peers);
+    free(n->row_weights);
+    n->row_peers = NULL;
+    n->row_weights = NULL;
+    if (n->view->broken_count == 0)
+        return 0;
+    n->row_peers = calloc(2 * (n->ranks + 1u), sizeof *n->row_peers);
+    n->row_weights = calloc(2 * (n->ranks + 1u), sizeof *n->row_weights);
+    return n->row_peers != NULL && n->row_weights != NULL
+               ? 0
+               : sl_fail(error, SL_ENOMEM, "node %u: out of memory", n->settings.rank);
+}
+
+static int go_on(sl_async *n, bool view, sl_error *error) {
+    const int result = view ? begin_anew(n, error) : 0;
+    return result == 0 && view ? make_rows(n, error) : result;
 }
 
 static const char *awaits(const sl_async *n, uint32_t slot) {
@@ -206,7 +324,7 @@ static const char *awaits(const sl_async *n, uint32_t slot) {
 
 /* Each neighbour publishes as often as this node. */
 static bool is_whole(const sl_async *n) {
-    const sl_row in = sl_topology_in(n->settings.topology, n->state.exchange, n->settings.rank);
+    const sl_row in = in_of(n, n->state.exchange);
     bool whole = is_out(n);
     for (uint32_t k = 0; k < in.count; k++)
         whole = whole && n->newest[sl_async_slot(n, in.peers[k])] == n->state.exchange;
@@ -219,5 +337,8 @@ const sl_async_pattern sl_async_versions = {.open = open,
                                             .left = left,
                                             .advance = advance,
                                             .drain = drain,
+                                            .cut = cut,
+                                            .is_still = is_out,
+                                            .go_on = go_on,
                                             .is_whole = is_whole,
                                             .awaits = awaits};

@@ -139,10 +139,11 @@ static int send(repeated *r, uint32_t rank, const sl_async_part *part, const sl_
 }
 
 /* A server's model goes to somebody when it did. */
-static bool may_leave(const repeated *r, uint32_t rank, const sl_row *to) {
+static bool may_leave(const repeated *r, uint32_t rank, const sl_async_part *part,
+                      const sl_row *to) {
     const sl_act *next = next_act(r, rank);
-    return r->pattern != SL_PATTERN_COMMITS || rank != (uint32_t)r->s->plan.config.server ||
-           (next != NULL && next->kind == SL_ACT_SERVE && next->peer == to->peers[0]);
+    const bool serves = r->pattern == SL_PATTERN_COMMITS && part->step != 0;
+    return !serves || (next != NULL && next->kind == SL_ACT_SERVE && next->peer == to->peers[0]);
 }
 
 /* *any: something has left. */
@@ -152,7 +153,7 @@ static int send_all(repeated *r, uint32_t rank, bool *any, sl_error *error) {
     sl_row to;
     int result = 0;
     sl_async_expect(async, next_act(r, rank));
-    while (result == 0 && sl_async_next(async, &part, &to) && may_leave(r, rank, &to)) {
+    while (result == 0 && sl_async_next(async, &part, &to) && may_leave(r, rank, &part, &to)) {
         *any = true;
         result = send(r, rank, &part, &to, error);
         if (result == 0)
@@ -185,6 +186,14 @@ static bool is_of_view(const repeated *r, uint32_t to, const letter *one) {
 static letter **find(const repeated *r, uint32_t from, uint32_t to) {
     letter **at = &r->letters[to];
     while (*at != NULL && ((*at)->from != from || !is_of_view(r, to, *at)))
+        at = &(*at)->next;
+    return *at != NULL ? at : NULL;
+}
+
+/* The first of all. */
+static letter **find_any(const repeated *r, uint32_t to) {
+    letter **at = &r->letters[to];
+    while (*at != NULL && !is_of_view(r, to, *at))
         at = &(*at)->next;
     return *at != NULL ? at : NULL;
 }
@@ -346,17 +355,35 @@ static int do_answer(repeated *r, uint32_t rank, const sl_act *act, bool *any, s
 /* ---- other patterns ---- */
 
 /* Versions are taken as they come: the log says which of them are combined. */
-static int do_combine(repeated *r, uint32_t rank, bool *any, sl_error *error) {
+static int do_combine(repeated *r, uint32_t rank, const sl_act *act, bool *any, sl_error *error) {
     *any = true;
     if (r->computes[rank])
         return give_gradient(r, rank, error);
-    return r->letters[rank] != NULL ? take(r, &r->letters[rank], rank, error)
-                                    : turn(r, rank, any, error);
+    if (act->number == 0) /* the exchange was cut */
+        return do_view(r, rank, any, error);
+    letter **at = find_any(r, rank);
+    return at != NULL ? take(r, at, rank, error) : turn(r, rank, any, error);
+}
+
+/* A node that was killed had committed more than it wrote down. */
+static int do_more(repeated *r, uint32_t rank, bool *any, sl_error *error) {
+    letter **at = find_any(r, rank);
+    *any = true;
+    if (r->computes[rank])
+        return give_gradient(r, rank, error);
+    *any = at != NULL;
+    return at != NULL ? take(r, at, rank, error) : 0;
 }
 
 /* In turn, a gradient is applied when it is whole. */
 static int do_commit(repeated *r, uint32_t rank, const sl_act *act, bool *any, sl_error *error) {
     letter **at = find(r, act->peer, rank);
+    *any = true;
+    if (at == NULL && act->peer != rank && is_lost(r, act->peer)) {
+        const int result = do_more(r, act->peer, any, error);
+        if (result != 0 || *any)
+            return result;
+    }
     *any = true;
     if (act->peer == rank && r->computes[rank])
         return give_gradient(r, rank, error);
@@ -371,10 +398,18 @@ static int do_serve(repeated *r, uint32_t rank, bool *any, sl_error *error) {
     return result == 0 && !*any ? turn(r, rank, any, error) : result;
 }
 
+/* How nodes stand is heard as it comes. */
+static int hear(repeated *r, uint32_t rank, bool *any, sl_error *error) {
+    letter **at = &r->letters[rank];
+    while (*at != NULL && !((*at)->part.silent && is_of_view(r, rank, *at)))
+        at = &(*at)->next;
+    *any = r->pattern == SL_PATTERN_COMMITS && *at != NULL;
+    return *any ? take(r, at, rank, error) : 0;
+}
+
 /* What comes from the server is taken as it comes. */
 static int do_gradient(repeated *r, uint32_t rank, bool *any, sl_error *error) {
-    letter **at =
-        r->pattern == SL_PATTERN_COMMITS && r->letters[rank] != NULL ? &r->letters[rank] : NULL;
+    letter **at = r->pattern == SL_PATTERN_COMMITS ? find_any(r, rank) : NULL;
     *any = r->computes[rank] || at != NULL;
     if (r->computes[rank])
         return give_gradient(r, rank, error);
@@ -387,6 +422,9 @@ static int go_on(repeated *r, uint32_t rank, bool *any, sl_error *error) {
     *any = false;
     if (act == NULL)
         return 0;
+    const int heard = hear(r, rank, any, error);
+    if (heard != 0 || *any)
+        return heard;
     if (act->peer >= r->s->nodes)
         return fail_at(r, rank, "peer: there is no such node", error);
     switch (act->kind) {
@@ -400,7 +438,7 @@ static int go_on(repeated *r, uint32_t rank, bool *any, sl_error *error) {
     case SL_ACT_VIEW:
         return do_view(r, rank, any, error);
     case SL_ACT_COMBINE:
-        return do_combine(r, rank, any, error);
+        return do_combine(r, rank, act, any, error);
     case SL_ACT_COMMIT:
         return do_commit(r, rank, act, any, error);
     case SL_ACT_SERVE:

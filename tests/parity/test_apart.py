@@ -6,10 +6,12 @@ that order, in the simulator, it has the same bits. So the tests of the simulato
 usage: test_apart.py STARLING [TEST ...]
 """
 import json
+import os
 import shutil
+import signal
 
-from _here import check, read_json, read_lines, run_tests
-from _scene import read_bytes
+from _here import check, read_json, run_tests
+from _scene import read_bytes, read_lines, wait_until
 
 PAIRS = [
     ("ad-psgd", {}),
@@ -90,6 +92,42 @@ def test_a_fixed_delay_needs_no_log(scene):
         for rank in range(more["topology"]["nodes"]):
             models = [read_bytes(scene.path(f"{f}/model-{rank}.npy")) for f in (out, f"sim{i}")]
             check(models[0] == models[1], f"{algorithm}: model-{rank}.npy differs")
+
+
+def killed(scene, algorithm, at, out):
+    """Agents are killed, each when the one beside it has done so many acts; the others go on."""
+    more = {
+        "topology": {"family": "ring", "nodes": 5},
+        "model": {"name": "mlp", "hidden": [32]},
+        "transport": {"chunk_bytes": 4096},
+        "membership": {"grace_s": 5},
+    }
+    path = scene.write("e.json", json.dumps(experiment(algorithm, more, 300)))
+    running = scene.start("run", path, "--out", scene.path(out))
+    for rank, acts in at:
+        log = scene.path(f"{out}/acts-{(rank + 1) % 5}.jsonl")
+        wait_until(lambda: os.path.exists(log) and len(read_lines(log)) > acts, f"{acts} acts")
+        os.kill(scene.agents()[rank], signal.SIGKILL)
+    ended = running.wait(60)
+    lost = f"{len(at)} of the 5 agents"
+    check(ended.code == 3 and lost in ended.err, f"{algorithm}: {ended.code} {ended.err}")
+    return out
+
+
+def test_those_who_are_left_go_on_and_come_again(scene):
+    """What was cut holds on both sides, or on none: else the bits of a replay differ."""
+    listed = [
+        "ad-psgd",
+        {"name": "ad-psgd", "average": "beside"},
+        {"name": "d-psgd", "staleness": 2},
+        {"name": "sgp", "overlap_rounds": 2},
+        {"name": "ssp", "staleness": 3},
+        "round-robin",
+    ]
+    for i, algorithm in enumerate(listed):
+        at = [(2, 100), (0, 300)] if i < 2 else [(2, 100)]
+        ended = repeat(scene, killed(scene, algorithm, at, f"run{i}"))
+        check(ended.code == 0 and "same bits as" in ended.out, f"{algorithm}: {ended.err}")
 
 
 def test_each_does_its_own_rounds(scene):

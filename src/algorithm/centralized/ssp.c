@@ -41,15 +41,15 @@ static void commit(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
     sl_mix_into(s, x, x, mix, mix->self_weight, 1, 0, count);
 }
 
-static bool is_near(const sl_state *s, const uint64_t *clocks, uint32_t rank) {
+static bool is_near(const sl_state *s, const uint64_t *clocks, uint32_t ranks, uint32_t rank) {
     uint64_t least = clocks[0];
-    for (uint32_t i = 1; i < s->nodes; i++)
+    for (uint32_t i = 1; i < ranks; i++)
         least = clocks[i] < least ? clocks[i] : least;
     return clocks[rank] - least <= s->config->staleness;
 }
 
-static bool always(const sl_state *s, const uint64_t *clocks, uint32_t rank) {
-    (void)s, (void)clocks, (void)rank;
+static bool always(const sl_state *s, const uint64_t *clocks, uint32_t ranks, uint32_t rank) {
+    (void)s, (void)clocks, (void)ranks, (void)rank;
     return true;
 }
 
