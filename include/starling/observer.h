@@ -146,10 +146,9 @@ typedef struct sl_log_entry {
 
 /* What is repeated of a node's log. */
 typedef struct sl_history {
-    sl_log_entry *entries; /* (count) cuts, views and joins, in order, and starts of
-                              processes that took the rank of the one before */
+    sl_log_entry *entries; /* (count) cuts, views and joins, in order; a join is of one that then
+                              comes, of the process or of a new one, with the view that follows */
     size_t count;
-    bool done;    /* the last process came to the end of the run */
     sl_act *acts; /* (act_count) of a node at its own times, in order */
     size_t act_count;
 } sl_history;

@@ -55,12 +55,6 @@ static void tell_view(const simulator *s, const sl_scene_view *v) {
     tell(s, &view);
 }
 
-/* Ranks beyond the first topology have none but the view's. */
-static const sl_topology *topology_for(const simulator *s, const sl_scene_view *v, uint32_t rank) {
-    const sl_topology *first = s->experiment->topology;
-    return rank < sl_topology_nodes(first) ? first : v->view.topology;
-}
-
 /* The lowest neighbour of a newcomer that was there before, or else the lowest member. */
 static sl_node *sponsor_of(const simulator *s, const sl_scene_view *v, uint32_t rank) {
     const uint32_t *peers, count = sl_topology_peers(v->group.topology, rank, &peers);
@@ -81,16 +75,10 @@ static int prepare(simulator *s, const sl_scene_view *v, uint32_t rank, sl_error
         return 0;
     }
     sl_node *sponsor = sponsor_of(s, v, rank);
-    if (sponsor == NULL)
-        return sl_fail(error, SL_EINVAL, "faults: in round %llu nobody has a model for node %u",
-                       (unsigned long long)v->view.round, rank);
-    const int result = sl_sim_open_node(s, rank, topology_for(s, v, rank), error);
-    p->aside = p->node;
-    p->node = NULL;
-    if (result == 0)
-        s->vec->copy(sl_node_model(p->aside), sl_node_model(sponsor),
-                     s->task->dimension * sizeof(float));
-    return result;
+    return sponsor != NULL
+               ? sl_sim_take_model(s, v, rank, sponsor, error)
+               : sl_fail(error, SL_EINVAL, "faults: in round %llu nobody has a model for node %u",
+                         (unsigned long long)v->view.round, rank);
 }
 
 static int let_in(simulator *s, const sl_scene_view *v, sl_error *error) {

@@ -69,13 +69,29 @@ static bool is_saved(const simulator *s, uint64_t round) {
             (every > 0 && round % every == 0));
 }
 
+/* That it goes on from, as an agent says it; number 0: with all of the topology's. */
+static sl_checkpoint_view view_of(const simulator *s, const peer *p) {
+    const uint32_t nodes = sl_topology_nodes(s->experiment->topology);
+    const sl_grouping *g = p->view != NULL ? &p->view->group : NULL;
+    sl_checkpoint_view view = {0};
+    if (g == NULL || (g->count == nodes && g->ranks[nodes - 1] == nodes - 1))
+        return view;
+    view.number = p->view->view.round;
+    for (uint32_t i = 0; i < g->count && g->ranks[i] < SL_CHECKPOINT_RANKS_MAX; i++)
+        view.members[g->ranks[i] / 64] |= UINT64_C(1) << g->ranks[i] % 64;
+    return view;
+}
+
 /* Before anything else changes the node. */
 static void save(simulator *s, uint32_t rank) {
     peer *p = &s->peers[rank];
-    sl_piece totals[SL_RECORD_PIECES];
+    sl_piece pieces[SL_RECORD_PIECES + SL_VIEW_PIECES];
+    sl_checkpoint_view view = view_of(s, p);
     p->record.times.total = sl_clock_seconds() - s->began;
-    sl_record_pieces(&p->record, totals);
-    sl_saver_take(s->saver, p->node, rank, &(sl_image_extras){totals, SL_RECORD_PIECES},
+    sl_record_pieces(&p->record, pieces);
+    sl_checkpoint_view_pieces(&view, pieces + SL_RECORD_PIECES);
+    const size_t count = SL_RECORD_PIECES + (view.number > 0 ? SL_VIEW_PIECES : 0);
+    sl_saver_take(s->saver, p->node, rank, &(sl_image_extras){pieces, count},
                   INFINITY); /* nobody waits for this process */
 }
 
@@ -134,4 +150,24 @@ int sl_sim_open_node(simulator *s, uint32_t rank, const sl_topology *topology, s
     sl_node_settings settings = sl_sim_settings(s, rank);
     settings.topology = topology;
     return sl_node_open(&s->peers[rank].node, &settings, error);
+}
+
+/* Ranks beyond the first topology have none but the view's. */
+static const sl_topology *topology_for(const simulator *s, const sl_scene_view *v, uint32_t rank) {
+    const sl_topology *first = s->experiment->topology;
+    return rank < sl_topology_nodes(first) ? first : v->view.topology;
+}
+
+int sl_sim_take_model(simulator *s, const sl_scene_view *v, uint32_t rank, sl_node *sponsor,
+                      sl_error *error) {
+    peer *p = &s->peers[rank];
+    sl_node *own = p->node;
+    sl_node_close(&p->aside);
+    const int result = sl_sim_open_node(s, rank, topology_for(s, v, rank), error);
+    p->aside = p->node;
+    p->node = own;
+    if (result == 0)
+        s->vec->copy(sl_node_model(p->aside), sl_node_model(sponsor),
+                     s->task->dimension * sizeof(float));
+    return result;
 }

@@ -1,12 +1,12 @@
-/* repeat.c - repeats a run that has lost nodes: each node is cut where its log says so, and begins
- * the views that its log has.
+/* repeat.c - repeats a stretch of a run that may have lost nodes: each node is cut where its log
+ * says so, and begins the views that its log has.
  *
  * What a node would have combined beyond its cut does not come, and when all stand still, those are
  * cut who are there. So all that left before a cut has come. Who was lost is simulated under the
  * view that it had, as long as it has all that it needs: further than it came, never less far.
  * Whose numbers are not finite ends where it ended. Who returned goes after the round that it had
  * ended, and comes back with its view, as a new node with the model that its sponsor had. So does a
- * new process in the place of one that was lost: the log of its rank goes on with its start.
+ * new process in the place of one that was lost, and who is not in the checkpoint.
  */
 #include "sim/simulator.h"
 #include "wire/frame.h"
@@ -15,26 +15,20 @@ static const sl_history *history_of(const simulator *s, uint32_t rank) {
     return &s->checkpoints->history[rank];
 }
 
-/* Where the log of the process that is simulated ends: at the start of the next one. */
-static size_t end_of(const simulator *s, uint32_t rank) {
-    const sl_history *h = history_of(s, rank);
-    size_t at = s->peers[rank].repeated;
-    while (at < h->count && h->entries[at].kind != SL_LOG_START)
-        at++;
-    return at;
-}
-
-/* Did that process come to the end of the run? */
-static bool is_done(const simulator *s, uint32_t rank) {
-    const sl_history *h = history_of(s, rank);
-    return h->done && end_of(s, rank) == h->count;
-}
-
-/* What is next in the log of the process, if it is of that kind; NULL: it is not. */
+/* What is next in its log, if it is of that kind; NULL: it is not. */
 static const sl_log_entry *next_of(const simulator *s, uint32_t rank, sl_log_kind kind) {
     const sl_history *h = history_of(s, rank);
     const size_t at = s->peers[rank].repeated;
     return at < h->count && h->entries[at].kind == kind ? &h->entries[at] : NULL;
+}
+
+/* When it comes back next; NULL: it does not. The view that it comes with follows. */
+static const sl_log_entry *next_join(const simulator *s, uint32_t rank) {
+    const sl_history *h = history_of(s, rank);
+    size_t at = s->peers[rank].repeated;
+    while (at < h->count && h->entries[at].kind != SL_LOG_JOIN)
+        at++;
+    return at < h->count ? &h->entries[at] : NULL;
 }
 
 /* ---- cuts ---- */
@@ -113,62 +107,23 @@ static int begin_round(simulator *s, uint32_t rank, uint64_t round, sl_error *er
     return sl_sim_turn(s, rank, v, error);
 }
 
-/* That a node of this rank is opened with: one beyond the first topology has none but that of the
- * view which it comes with, the next in its log. NULL: there is none. */
-static int find_topology(simulator *s, uint32_t rank, const sl_topology **out, sl_error *error) {
-    const sl_history *h = history_of(s, rank);
-    const sl_scene_view *v;
-    size_t k = s->peers[rank].repeated;
-    *out = s->experiment->topology;
-    if (rank < sl_topology_nodes(*out))
-        return 0;
-    *out = NULL;
-    while (k < h->count && h->entries[k].kind != SL_LOG_VIEW)
-        k++;
-    const int result = k < h->count ? sl_scene_repeat(&s->scene, &h->entries[k], &v, error) : 0;
-    if (result == 0 && k < h->count)
-        *out = v->view.topology;
-    return result;
-}
-
 /* Its sponsor has just ended the round whose model it took. */
 static int take_model(simulator *s, uint32_t rank, const sl_log_entry *join, sl_error *error) {
-    peer *p = &s->peers[rank];
-    const peer *sponsor = &s->peers[join->peer];
-    const sl_topology *topology;
-    int result = find_topology(s, rank, &topology, error);
-    if (result != 0 || topology == NULL)
-        return result;
-    if (sponsor->node == NULL)
+    sl_node *sponsor = s->peers[join->peer].node;
+    const sl_scene_view *v;
+    if (sponsor == NULL)
         return sl_fail(error, SL_EFILE,
                        "round %llu: node %u took the model of node %u, which is not there",
                        (unsigned long long)join->after, rank, join->peer);
-    sl_node *own = p->node;
-    sl_node_close(&p->aside);
-    result = sl_sim_open_node(s, rank, topology, error);
-    p->aside = p->node;
-    p->node = own;
-    if (result == 0)
-        s->vec->copy(sl_node_model(p->aside), sl_node_model(sponsor->node),
-                     s->task->dimension * sizeof(float));
-    return result;
-}
-
-/* That it asked for then, and came back with; NULL: there is none. */
-static const sl_log_entry *find_join(const simulator *s, uint32_t rank, uint64_t after) {
-    const sl_history *h = history_of(s, rank);
-    const sl_log_entry *found = NULL;
-    for (size_t k = s->peers[rank].repeated; k < h->count && h->entries[k].kind != SL_LOG_VIEW; k++)
-        if (h->entries[k].kind == SL_LOG_JOIN && h->entries[k].after == after)
-            found = &h->entries[k];
-    return found;
+    const int result = sl_scene_repeat(&s->scene, join + 1, &v, error);
+    return result == 0 ? sl_sim_take_model(s, v, rank, sponsor, error) : result;
 }
 
 static int take_models(simulator *s, uint64_t after, sl_error *error) {
     int result = 0;
     for (uint32_t i = 0; i < s->nodes && result == 0; i++) {
-        const sl_log_entry *join = find_join(s, i, after);
-        if (join != NULL)
+        const sl_log_entry *join = next_join(s, i);
+        if (join != NULL && join->after == after)
             result = take_model(s, i, join, error);
     }
     return result;
@@ -176,47 +131,27 @@ static int take_models(simulator *s, uint64_t after, sl_error *error) {
 
 /* ---- who goes ---- */
 
-/* Where the process says that it wants to return; else where its log ends. */
-static size_t next_join(const simulator *s, uint32_t rank) {
-    const sl_history *h = history_of(s, rank);
-    const size_t end = end_of(s, rank);
-    size_t at = s->peers[rank].repeated;
-    while (at < end && h->entries[at].kind != SL_LOG_JOIN && h->entries[at].kind != SL_LOG_VIEW)
-        at++;
-    return at < end && h->entries[at].kind == SL_LOG_JOIN ? at : end;
-}
-
-/* It returns later. Or what is left of its log is the next process's, which counts anew. */
+/* What is left of its log is of when it comes back: a new process, which has ended no round, counts
+ * anew. */
 static void go_out(simulator *s, uint32_t rank) {
     peer *p = &s->peers[rank];
-    const size_t at = next_join(s, rank);
-    const bool returns = at < end_of(s, rank), is_last = at == history_of(s, rank)->count;
+    const sl_log_entry *join = next_join(s, rank);
     sl_node_close(&p->node);
     p->pending = (sl_update){0};
-    p->repeated = returns || is_last ? at : at + 1;
-    if (!returns && !is_last)
+    p->repeated =
+        join != NULL ? (size_t)(join - history_of(s, rank)->entries) : history_of(s, rank)->count;
+    if (join != NULL && join->round == 0)
         p->record = (sl_record){.rank = rank};
-}
-
-/* Does it return, and had not ended this round when it asked to? */
-static bool has_gone(const simulator *s, uint32_t rank, uint64_t round) {
-    const sl_history *h = history_of(s, rank);
-    const size_t at = next_join(s, rank);
-    return at < end_of(s, rank) && h->entries[at].round < round;
 }
 
 /* Does the view begin that it returns with? Then it is a node again. */
 static bool comes_back(simulator *s, uint32_t rank, uint64_t round) {
     peer *p = &s->peers[rank];
-    const sl_history *h = history_of(s, rank);
-    size_t k = p->repeated;
-    while (k < h->count && h->entries[k].kind != SL_LOG_VIEW)
-        k++;
-    if (p->aside == NULL || k == h->count || h->entries[k].round != round)
+    const sl_log_entry *join = next_join(s, rank);
+    if (p->aside == NULL || join == NULL || join[1].round != round)
         return false;
-    if (p->node != NULL)
-        go_out(s, rank);
-    p->repeated = k;
+    go_out(s, rank);
+    p->repeated++;
     p->node = p->aside;
     p->aside = NULL;
     return true;
@@ -244,28 +179,29 @@ bool sl_sim_ends_alone(simulator *s, uint32_t rank, int result) {
     if (result != SL_EDIVERGED || !sl_sim_repeats(s))
         return false;
     const uint64_t round = sl_node_round(s->peers[rank].node);
-    if (is_done(s, rank) && !has_gone(s, rank, round))
-        return false;
     go_out(s, rank);
     sl_sim_tell_members(s, round);
     return true;
 }
 
 int sl_sim_close_lost(simulator *s, uint64_t round, sl_error *error) {
-    bool any = false;
+    bool any = false, is_left = false;
     for (uint32_t i = 0; i < s->nodes; i++) {
         peer *p = &s->peers[i];
-        if (p->node == NULL || p->pending.finished_round.round >= round)
+        if (p->node == NULL)
             continue;
-        if (is_done(s, i) && !has_gone(s, i, round))
-            return sl_fail(error, SL_EFILE,
-                           "round %llu: node %u waits for what it did not wait for in the run; its "
-                           "log of events does not say why",
-                           (unsigned long long)round, i);
+        if (p->pending.finished_round.round >= round) {
+            is_left = true;
+            continue;
+        }
         go_out(s, i);
         any = true;
     }
     if (any)
         sl_sim_tell_members(s, round);
-    return 0;
+    return is_left ? 0
+                   : sl_fail(error, SL_EFILE,
+                             "round %llu: no node comes to its end as in the run; the logs of "
+                             "events do not say why",
+                             (unsigned long long)round);
 }

@@ -31,10 +31,12 @@ static void look_who_asks(simulator *s, uint64_t round) {
 }
 
 static sl_node *largest_node(const simulator *s) {
-    sl_node *largest = s->peers[0].node;
-    for (uint32_t i = 1; i < s->nodes; i++)
-        if (sl_node_memory(s->peers[i].node) > sl_node_memory(largest))
-            largest = s->peers[i].node;
+    sl_node *largest = NULL;
+    for (uint32_t i = 0; i < s->nodes; i++) {
+        sl_node *n = s->peers[i].node;
+        if (n != NULL && (largest == NULL || sl_node_memory(n) > sl_node_memory(largest)))
+            largest = n;
+    }
     return largest;
 }
 
@@ -94,15 +96,23 @@ static int open_saver(simulator *s, sl_error *error) {
                : 0;
 }
 
+/* Of a run that is repeated, who was a member. */
 static int load_nodes(simulator *s, sl_error *error) {
-    int result = 0;
+    sl_checkpoint_view view = {0};
+    int result = sl_sim_repeats(s)
+                     ? sl_checkpoint_view_at(&view, s->checkpoints->folder, s->resumed, error)
+                     : 0;
     for (uint32_t i = 0; i < s->nodes && result == 0; i++) {
         peer *p = &s->peers[i];
         sl_piece totals[SL_RECORD_PIECES];
+        if (!sl_checkpoint_view_has(&view, i))
+            sl_node_close(&p->node);
+        if (p->node == NULL)
+            continue;
         sl_record_pieces(&p->record, totals);
         result = sl_cut_load(s->checkpoints->folder, (sl_checkpoint_file){s->resumed, i}, &s->owner,
-                             p->node, false, s->vec, &(sl_image_extras){totals, SL_RECORD_PIECES},
-                             error);
+                             p->node, view.number > 0, s->vec,
+                             &(sl_image_extras){totals, SL_RECORD_PIECES}, error);
     }
     return result;
 }
@@ -415,8 +425,9 @@ static int leave(simulator *s, uint64_t round, sl_error *error) {
 static int run_rounds(simulator *s, const volatile int *stop, sl_error *error) {
     int result = s->resumed > 0 ? 0 : report_parameters(s, 0);
     s->began = sl_clock_seconds() - s->peers[0].record.times.total;
-    if (s->nodes > sl_topology_nodes(s->experiment->topology))
+    if (loses(s))
         sl_sim_tell_members(s, s->resumed + 1);
+    sl_sim_hold_before(s, s->resumed + 1);
     if (result == 0 && sl_sim_repeats(s))
         result = sl_sim_cut(s, &(bool){false}, error);
     for (uint32_t i = 0; i < s->nodes && result == 0; i++)
@@ -428,7 +439,7 @@ static int run_rounds(simulator *s, const volatile int *stop, sl_error *error) {
         if (stop != NULL && *stop)
             return sl_fail(error, SL_ESTOPPED, "stopped on request in round %llu",
                            (unsigned long long)round);
-        if (!loses(s)) /* a cut is one of all nodes */
+        if (s->experiment->faults.count == 0) /* such a run does not go on */
             look_who_asks(s, round);
         result = sl_sim_change_members(s, round, error);
         sl_sim_hold_before(s, round + 1);

@@ -73,6 +73,9 @@ uint64_t sl_sim_end_after(const simulator *s);
 bool sl_sim_repeats(const simulator *s);
 sl_node_settings sl_sim_settings(const simulator *s, uint32_t rank);
 int sl_sim_open_node(simulator *s, uint32_t rank, const sl_topology *topology, sl_error *error);
+/* A new node of this rank is aside, with the sponsor's model, until the view begins. */
+int sl_sim_take_model(simulator *s, const sl_scene_view *view, uint32_t rank, sl_node *sponsor,
+                      sl_error *error);
 /* An event of a node; keeps what the node asks for. */
 int sl_sim_step(simulator *s, uint32_t rank, const sl_event *event, sl_error *error);
 void sl_sim_log(const simulator *s, const sl_log_entry *entry);
@@ -138,10 +141,10 @@ int sl_sim_deliver(simulator *s, uint32_t rank, const sl_event *event, sl_error 
 int sl_sim_turn(simulator *s, uint32_t rank, const sl_scene_view *v, sl_error *error);
 /* All nodes rest: begins their views, or lets them go on. */
 int sl_sim_begin_repeated(simulator *s, uint64_t round, sl_error *error);
-/* Has this step of a gradient ended the node, as it had in the run that goes on without it? Then it
- * is closed. */
+/* Has this step ended the node, and is a run repeated, in which the others went on? Then it is
+ * closed. */
 bool sl_sim_ends_alone(simulator *s, uint32_t rank, int result);
-/* Closes nodes that stand still in the round: they were lost. SL_EFILE: one was not. */
+/* Closes nodes that stand still in the round: they were lost. SL_EFILE: all do. */
 int sl_sim_close_lost(simulator *s, uint64_t round, sl_error *error);
 
 #endif

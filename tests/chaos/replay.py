@@ -3,15 +3,19 @@
 gone on with, bit for bit; and what it says of logs of events that are damaged.
 
 usage: replay.py STARLING [TEST ...]
+       replay.py STARLING --stories SEED COUNT      stories of seeds, by hand
 """
 import glob
 import json
 import os
 import platform
+import random
 import shutil
 import signal
+import sys
 
-from _scene import check, run_tests, read_lines
+from _ports import free_ports
+from _scene import Failure, Scene, check, run_tests, read_lines, wait_until
 from resume import end_saved, rounds_saved, start_by_hand, wait_beyond
 
 EVERY = 20
@@ -214,7 +218,7 @@ def logs_are_refused(scene):
         (os.unlink, "missing are those of ranks 1;"),
         (lambda p: open(p, "w").close(), "the log of rank 1 holds no whole line"),
         (lambda p: shutil.copy(foreign, p), at + "1: run_id: ", "is another run's"),
-        (edited(goes_on_alone), "ranks 0 and 1 differ", at + "1 begins after round 40"),
+        (edited(goes_on_alone), "the log of rank 1 begins after round 40"),
         (edited(lambda e: e[0].pop("blas")), at + "1: blas: is missing"),
         (edited(lambda e: e[1].update(node=0)), at + "2: node: 0 is not allowed"),
         (edited(lambda e: e[1].update(round=900)), at + "2: round: 900 is not allowed"),
@@ -234,5 +238,161 @@ def logs_are_refused(scene):
     scene.call("sim", "--replay").check_refused("--replay: which RUN?")
 
 
+def which(agents):
+    return ", ".join(map(str, sorted(agents)))
+
+
+class Story:
+    """Agents of one folder, started by one command again and again, to whom things happen in an
+    order that is drawn from a seed: they die, come back, are stopped until the others have gone on
+    without them, end together, or are all killed, and go on. Rank 4 joins."""
+
+    RANKS, JOINERS = 4, 1
+    KINDS = {"die": 4, "come": 4, "rest": 1, "end": 2, "cut": 2}
+
+    def __init__(self, scene, seed):
+        self.scene, self.chance = scene, random.Random(seed)
+        algorithms = ("d-psgd", RANDOM, "all-reduce", "gradient-tracking", "sgp")
+        changes = {
+            **RUN,
+            "rounds": FOREVER,
+            "algorithm": self.chance.choice(algorithms),
+            "optimizer__momentum": 0,
+            "record": {"every": 10},
+            "checkpoint": {"every": EVERY, "keep": 30},
+            "data__on_change": self.chance.choice(("keep", "share")),
+            "membership": {"on_loss": "continue", "grace_s": 6, "joiners": self.JOINERS},
+        }
+        scene.take_time(1500)
+        self.path, self.out = scene.experiment(**changes), scene.path("out")
+        self.roster = scene.roster(free_ports(self.RANKS + self.JOINERS))
+        self.running, self.told = {}, [f"seed {seed}: {changes['algorithm']}"]
+        self.starts = [0] * (self.RANKS + self.JOINERS)
+        self.start(range(self.RANKS))
+        self.settle()
+
+    def start(self, ranks):
+        for rank in ranks:
+            words = ("--rank", str(rank), "--roster", self.roster, "--out", self.out)
+            self.running[rank] = self.scene.start("agent", self.path, *words)
+            self.starts[rank] += 1
+
+    def settle(self):
+        """All who run are in the last view of all, or in the first, and have saved a round since
+        they and it began."""
+
+        def has(rank):
+            name = os.path.join(self.out, f"events-{rank}.jsonl")
+            lines = events(self.out, rank) if os.path.exists(name) else []
+            began = [e for e in lines if e["event"] in ("start", "join", "view")]
+            saved = [e for e in lines if e["event"] == "checkpoint"]
+            starts = sum(event["event"] == "start" for event in began)
+            if starts < self.starts[rank] or not saved or began[-1]["event"] == "join":
+                return False
+            members = began[-1].get("members", range(self.RANKS))
+            return sorted(members) == sorted(self.running) and saved[-1]["time"] > began[-1]["time"]
+
+        for rank in self.running:
+            wait_until(lambda rank=rank: has(rank), f"{self.told}: agent {rank} takes part", 6)
+
+    def die(self):
+        rank = self.chance.choice(sorted(self.running))
+        if len(self.running) > 2:
+            self.kill([rank])
+            return rank
+        return None
+
+    def kill(self, ranks):
+        for rank in list(ranks):
+            process = self.running.pop(rank).process
+            process.kill()
+            process.wait()
+
+    def come(self):
+        away = sorted(set(range(self.RANKS + self.JOINERS)) - set(self.running))
+        if not away:
+            return None
+        rank = self.chance.choice(away)
+        self.start([rank])
+        return rank
+
+    def rest(self):
+        rank = self.chance.choice(sorted(self.running))
+        other = next(iter(set(self.running) - {rank}))
+        before = kinds(self.out, other).count("view")
+        os.kill(self.running[rank].process.pid, signal.SIGSTOP)
+        wait_until(lambda: kinds(self.out, other).count("view") > before, "they go on", 6)
+        os.kill(self.running[rank].process.pid, signal.SIGCONT)
+        return rank
+
+    def go_on(self):
+        """Who was a member of those that began; rank 4 joins."""
+        ranks = sorted(self.running)
+        self.running = {}
+        self.start(ranks)
+        return which(ranks)
+
+    def end(self):
+        end_saved(list(self.running.values()), 0)
+        return self.go_on()
+
+    def cut(self):
+        ranks = list(self.running)
+        self.kill(ranks)
+        self.start(ranks)
+        return which(ranks)
+
+    def tell(self, count):
+        for _ in range(count):
+            kind = self.chance.choices(list(self.KINDS), self.KINDS.values())[0]
+            done = getattr(self, kind)()
+            if done is not None:
+                self.told.append(f"{kind} {done}")
+                self.settle()
+        end_saved(list(self.running.values()), 0)
+        try:
+            is_repeated(self.scene, self.out, " views begun)")
+        except Failure as failure:
+            raise Failure(f"{self.told}: {failure}") from None
+
+
+def a_run_that_lost_members_and_went_on(scene):
+    """Rank 1 dies, and all go on without it from a checkpoint; it joins them, 3 dies, all are
+    killed, and go on; it joins, too, and a rank beyond the first."""
+    story = Story(scene, 1)
+    story.KINDS = {}
+    for step in ("die 1", "end", "come 1", "die 3", "cut", "come 3", "come 4", "end", "rest"):
+        kind, *rank = step.split()
+        if kind == "die":
+            story.kill([int(rank[0])])
+        elif kind == "come":
+            story.start([int(rank[0])])
+        else:
+            getattr(story, kind)()
+        story.told.append(step)
+        story.settle()
+    story.tell(0)
+
+
+def tell_stories(starling, seed, count):
+    failed = 0
+    for number in range(seed, seed + count):
+        scene = Scene(os.path.abspath(starling))
+        try:
+            story = Story(scene, number)
+            story.tell(8)
+            print(f"ok {story.told}", flush=True)
+        except Failure as failure:
+            failed += 1
+            print(f"not ok seed {number}: {failure}", flush=True)
+            if "KEEP" in os.environ:
+                shutil.move(scene.folder, f"{os.environ['KEEP']}/{number}")
+        finally:
+            scene.close()
+    sys.exit(1 if failed else 0)
+
+
 if __name__ == "__main__":
+    if sys.argv[2:3] == ["--stories"]:
+        tell_stories(sys.argv[1], int(sys.argv[3]), int(sys.argv[4]))
     run_tests()

@@ -106,6 +106,15 @@ static int run_to_end(const driver *d, const options *o, const trial *t, const c
     return code;
 }
 
+/* Of those who begin: all, or the members as the checkpoint was written. */
+static int open_history(sl_history **out, const trial *t, const options *o, const sl_checkpoints *c,
+                        sl_error *error) {
+    sl_checkpoint_view founders = {0};
+    const uint64_t from = c->resume ? c->round : 0;
+    const int result = from > 0 ? sl_checkpoint_view_at(&founders, c->folder, from, error) : 0;
+    return result == 0 ? history_open(out, o->history, t->nodes, &founders, from, error) : result;
+}
+
 static int run_experiment(const driver *d, options *o) {
     trial t = {0};
     sl_error error = {0};
@@ -129,7 +138,7 @@ static int run_experiment(const driver *d, options *o) {
         result = resume_prepare(&r, &t, o, path, 0, &error);
     }
     if (result == 0 && o->history != NULL)
-        result = history_open(&history, o->history, t.nodes, &error);
+        result = open_history(&history, &t, o, &r.checkpoints, &error);
     if (result == 0) {
         r.checkpoints.history = history;
         trial_warn(&t);

@@ -64,11 +64,12 @@ static int read_run_id(uint64_t *out, const char *folder, sl_error *error) {
 
 /* A run that was cut short is repeated as far as it was recorded. */
 static int find_last(replay *r, sl_error *error) {
+    const sl_experiment *e = r->trial.experiment;
     replay_plan *p = &r->plan;
     replay_stretch *top = &p->stretches[p->count - 1];
     uint64_t recorded = 0;
     if (p->outcome == SL_LOG_FAILED) {
-        int result = replay_last_recorded(&recorded, r->run, r->trial.nodes, error);
+        int result = replay_last_recorded(&recorded, r->run, sl_experiment_ranks(e), error);
         if (result != 0)
             return result;
         if (recorded > top->to)
@@ -79,8 +80,8 @@ static int find_last(replay *r, sl_error *error) {
     r->last = p->stretches[p->count - 1].to;
     return r->last > 0 ? 0
                        : sl_fail(error, SL_EFILE,
-                                 "%s: the run ended before a round of all nodes was recorded; "
-                                 "there is nothing to repeat",
+                                 "%s: the run ended before a round was recorded; there is "
+                                 "nothing to repeat",
                                  r->run);
 }
 
@@ -211,8 +212,7 @@ static void fill_words(words *w, const replay *r, size_t i) {
         set(w, o->overrides[k]);
     set_settings(w, s->settings);
     set(w, "checkpoint.path=\"\"");
-    if (p->cuts + p->views > 0 || sl_experiment_is_asynchronous(r->trial.experiment)) {
-        set(w, "checkpoint.every=0");
+    if (!s->simulated) {
         add(w, "--history");
         add(w, r->run);
     }
@@ -286,9 +286,13 @@ static int run_stretch(const replay *r, size_t i) {
 static int tell_difference(const replay *r) {
     replay_difference d;
     sl_error error;
+    const replay_plan *p = &r->plan;
+    const replay_extent extent = {.last = r->last,
+                                  .whole = p->views > 0 && p->count > 1 ? p->stretches[1].from - 1
+                                                                        : r->last,
+                                  .models = p->outcome == SL_LOG_DONE};
     compare_kernels(r);
-    if (replay_compare(&d, &r->trial, r->run, r->out, r->last, r->plan.outcome == SL_LOG_DONE,
-                       &error) != 0) {
+    if (replay_compare(&d, &r->trial, r->run, r->out, &extent, &error) != 0) {
         complain("%s", error.text);
         return TOOL_FAILED;
     }

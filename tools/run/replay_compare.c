@@ -16,6 +16,7 @@ enum { FILE_PATH_MAX = SL_PATH_MAX + 64, STATE_NUMBERS = 4096 };
 typedef struct row {
     uint64_t round;
     uint32_t node;
+    size_t line;    /* in the order in which they were read */
     json_t *object; /* owned */
 } row;
 
@@ -45,10 +46,12 @@ static int add_row(rows *all, json_t *object, sl_error *error) {
         all->items = items;
         all->room = room;
     }
-    all->items[all->count++] =
+    all->items[all->count] =
         (row){.round = (uint64_t)json_integer_value(json_object_get(object, "round")),
               .node = (uint32_t)json_integer_value(json_object_get(object, "node")),
+              .line = all->count,
               .object = object};
+    all->count++;
     return 0;
 }
 
@@ -86,6 +89,12 @@ static int by_round(const void *x, const void *y) {
     return (a->node > b->node) - (a->node < b->node);
 }
 
+static int by_round_and_line(const void *x, const void *y) {
+    const row *a = x, *b = y;
+    const int order = by_round(a, b);
+    return order != 0 ? order : (a->line > b->line) - (a->line < b->line);
+}
+
 /* Of all nodes, by round, then node. */
 static int read_metrics(rows *out, const char *folder, uint32_t nodes, sl_error *error) {
     char path[FILE_PATH_MAX];
@@ -101,26 +110,18 @@ static int read_metrics(rows *out, const char *folder, uint32_t nodes, sl_error 
         return result;
     }
     if (all.count > 0)
-        qsort(all.items, all.count, sizeof *all.items, by_round);
+        qsort(all.items, all.count, sizeof *all.items, by_round_and_line);
     *out = all;
     return 0;
 }
 
-int replay_last_recorded(uint64_t *out, const char *folder, uint32_t nodes, sl_error *error) {
+int replay_last_recorded(uint64_t *out, const char *folder, uint32_t ranks, sl_error *error) {
     rows all;
-    int result = read_metrics(&all, folder, nodes, error);
+    int result = read_metrics(&all, folder, ranks, error);
     if (result != 0)
         return result;
-    uint64_t last = 0;
-    for (size_t end = all.count, first; end > 0 && last == 0; end = first) {
-        first = end - 1;
-        while (first > 0 && all.items[first - 1].round == all.items[end - 1].round)
-            first--;
-        if (end - first >= nodes)
-            last = all.items[first].round;
-    }
+    *out = all.count > 0 ? all.items[all.count - 1].round : 0;
     close_rows(&all);
-    *out = last;
     return 0;
 }
 
@@ -151,13 +152,18 @@ static bool name_number(replay_difference *d, const row *first, const json_t *ag
     return false;
 }
 
+/* Who joins again, after the others have gone on, may have lines of before: of two of a round the
+ * later one counts, and one after `whole` need not be there again. */
 static void compare_rows(replay_difference *d, const rows *first, const rows *again,
-                         uint64_t last) {
-    for (size_t i = 0; i < first->count && first->items[i].round <= last; i++) {
+                         const replay_extent *e) {
+    for (size_t i = 0; i < first->count && first->items[i].round <= e->last; i++) {
         const row *mine = &first->items[i];
         const row *other = again->count == 0 ? NULL
                                              : bsearch(mine, again->items, again->count,
                                                        sizeof *again->items, by_round);
+        if ((other == NULL && mine->round > e->whole) ||
+            (i + 1 < first->count && by_round(mine, mine + 1) == 0))
+            continue;
         if (name_number(d, mine, other != NULL ? other->object : NULL))
             return;
         d->lines++;
@@ -165,13 +171,13 @@ static void compare_rows(replay_difference *d, const rows *first, const rows *ag
 }
 
 static int compare_metrics(replay_difference *d, uint32_t nodes, const char *first,
-                           const char *again, uint64_t last, sl_error *error) {
+                           const char *again, const replay_extent *e, sl_error *error) {
     rows mine = {0}, other = {0};
     int result = read_metrics(&mine, first, nodes, error);
     if (result == 0)
         result = read_metrics(&other, again, nodes, error);
     if (result == 0)
-        compare_rows(d, &mine, &other, last);
+        compare_rows(d, &mine, &other, e);
     close_rows(&mine);
     close_rows(&other);
     return result;
@@ -286,13 +292,13 @@ static void compare_states(replay_difference *d, const trial *t, const char *fir
 }
 
 int replay_compare(replay_difference *out, const trial *t, const char *first, const char *again,
-                   uint64_t last, bool models, sl_error *error) {
+                   const replay_extent *e, sl_error *error) {
     replay_difference d = {.apart = sl_experiment_is_asynchronous(t->experiment)};
-    int result = compare_metrics(&d, sl_experiment_ranks(t->experiment), first, again, last, error);
-    if (result == 0 && models && d.text[0] == '\0')
+    int result = compare_metrics(&d, sl_experiment_ranks(t->experiment), first, again, e, error);
+    if (result == 0 && e->models && d.text[0] == '\0')
         result = compare_models(&d, t, first, again, error);
     if (result == 0 && d.text[0] == '\0')
-        compare_states(&d, t, first, again, last);
+        compare_states(&d, t, first, again, e->last);
     if (result == 0)
         *out = d;
     return result;

@@ -111,12 +111,12 @@ static int find_complete(uint64_t *complete, const trial *t, const options *o, u
 static int find_round(resumption *r, const trial *t, const char *run, uint64_t complete,
                       const sl_checkpoint_owner *owner, sl_error *error) {
     uint64_t *round = &r->checkpoints.round;
+    const uint32_t nodes = sl_topology_nodes(t->experiment->topology);
     int result =
-        sl_checkpoint_newest(round, r->folder, owner, 0, t->nodes, complete, tell, NULL, error);
+        sl_checkpoint_newest(round, r->folder, owner, 0, nodes, complete, tell, NULL, error);
     if (result != SL_EFILE)
         return result;
-    result =
-        sl_checkpoint_newest(round, r->folder, owner, 0, t->nodes, UINT64_MAX, tell, NULL, error);
+    result = sl_checkpoint_newest(round, r->folder, owner, 0, nodes, UINT64_MAX, tell, NULL, error);
     if (result == 0 && *round > complete)
         complain("%s: lines of metrics from round %" PRIu64 " to round %" PRIu64 " are lost", run,
                  complete, *round - 1);
