@@ -242,12 +242,27 @@ static bool wait_for_thread(sl_saver *s, double patience_s) {
     return idle;
 }
 
+/* A view may have more neighbours than the one before, and more vectors with them. */
+static int make_room(sl_saver *s, sl_node *node, sl_error *error) {
+    const size_t vectors = sl_image_vectors(node);
+    sl_image larger;
+    if (vectors <= s->image.vectors_max)
+        return 0;
+    const int result =
+        sl_image_open(&larger, vectors, NULL, s->settings.vec, &s->settings.owner, error);
+    if (result != 0)
+        return result;
+    sl_image_close(&s->image);
+    s->image = larger;
+    return 0;
+}
+
 bool sl_saver_take(sl_saver *s, sl_node *node, uint32_t rank, const sl_image_extras *extras,
                    double patience_s) {
-    if (!wait_for_thread(s, patience_s)) {
-        const char *why = "the one before is still being written";
-        tell(s, "a checkpoint is left out", why);
-        tell_written(s, sl_node_round(node), rank, why);
+    sl_error error = {.text = "the one before is still being written"};
+    if (!wait_for_thread(s, patience_s) || make_room(s, node, &error) != 0) {
+        tell(s, "a checkpoint is left out", error.text);
+        tell_written(s, sl_node_round(node), rank, error.text);
         return false;
     }
     sl_image_take(&s->image, node, rank, extras);
