@@ -180,13 +180,11 @@ static int open_node(sl_agent *a, sl_error *error) {
     return result;
 }
 
-/* With the node's neighbours, or those that it has in the view that it goes on from. */
+/* With the node's neighbours, or with all members of the view that it goes on from. */
 static int open_neighbours(sl_agent *a, sl_error *error) {
     a->side.limits.part_bytes_max = sl_machine_part_bytes_max(&a->node);
     const uint32_t *peers;
-    const uint32_t near = a->cohort.resumed.number > 0
-                              ? sl_topology_peers(a->cohort.grouping.topology, a->side.rank, &peers)
-                              : sl_machine_peers(&a->node, &peers);
+    const uint32_t near = sl_machine_peers(&a->node, &peers);
     const uint32_t count = a->side.goes_on ? sl_experiment_ranks(a->settings.experiment) - 1 : near;
     a->neighbours = calloc(count + 1u, sizeof *a->neighbours);
     a->receivers = calloc(count + 1u, sizeof(sl_neighbour *));
@@ -202,6 +200,8 @@ static int open_neighbours(sl_agent *a, sl_error *error) {
             a->neighbours[i].successor = SL_ANY_SUCCESSOR;
         for (uint32_t k = 0; k < near; k++)
             a->neighbours[i].near = a->neighbours[i].near || peers[k] == rank;
+        if (a->cohort.resumed.number > 0) /* its node has no peers of that view yet */
+            a->neighbours[i].near = sl_first_view_has(a, rank);
     }
     a->unverified = (sl_unverified_list){.side = &a->side,
                                          .handlers = &sl_contacts_visitors,

@@ -201,7 +201,8 @@ bool sl_neighbour_may_go_on(sl_neighbour *n, sl_standing *theirs, char text[SL_R
         snprintf(text, SL_REFUSAL_MAX, "agent %u does not train yet", n->rank);
     else if (why != NULL)
         snprintf(text, SL_REFUSAL_MAX, "agent %u %s", n->rank, why);
-    else if (theirs->trains && knows_another && theirs->knows != 0 && !side->joins)
+    else if (theirs->trains && knows_another && (theirs->knows != 0 || !side->now.trains) &&
+             !side->joins)
         snprintf(
             text, SL_REFUSAL_MAX,
             "agent %u was started anew; agent %u trained with the process before and cannot go "
