@@ -19,6 +19,10 @@ void joining_trouble(void) {
     trouble_s = world_now();
 }
 
+double joining_calm(void) {
+    return world_now() - trouble_s;
+}
+
 void joining_begin(uint32_t rank) {
     began_s[rank] = world_now();
 }
@@ -37,7 +41,7 @@ void joining_end(uint32_t rank, double most_s) {
 }
 
 void joining_return(uint32_t rank, double most_s) {
-    const double calm = world_now() - trouble_s;
+    const double calm = joining_calm();
     if (calm > most_s)
         world_fail("agent %u was left out, though nothing has gone wrong for %.2f s", rank, calm);
 }

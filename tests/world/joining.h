@@ -8,6 +8,8 @@
 void joining_open(void);
 /* Something goes wrong now, or ends. */
 void joining_trouble(void);
+/* Since then. */
+double joining_calm(void);
 /* A process of this rank begins, to join. */
 void joining_begin(uint32_t rank);
 /* It has ended a round. Fails if more than most_s have gone by since the last trouble. */

@@ -84,6 +84,8 @@ void logbook_take(logbook *book, const sl_log_entry *e, uint64_t rounds) {
     require(book->begun, e, "it has not begun");
     require(!book->ended || e->kind == SL_LOG_CHECKPOINT, e, "it has ended");
     take_later(book, e);
+    if (e->kind == SL_LOG_JOIN) /* the others may be behind */
+        book->saved = 0;
     book->last = e->kind;
 }
 

@@ -59,8 +59,12 @@ bool loss_steps_too_far(const scenario *s) {
     return s->seed % 7 == 3 && s->seed / 7 % 3 == 1;
 }
 
+bool loss_goes_on(const scenario *s) {
+    return s->seed % 15 == 4;
+}
+
 bool loss_restarts(const scenario *s) {
-    return s->seed % 15 == 10;
+    return s->seed % 15 == 10 || loss_goes_on(s);
 }
 
 bool loss_grows(const scenario *s) {
@@ -119,11 +123,12 @@ static void draw_experiment(loss_seed *of) {
              " \"window_chunks\": %u, \"connect_timeout_s\": %g, \"round_timeout_s\": 60},"
              " \"membership\": {\"on_loss\": \"continue\", \"grace_s\": %.3f, \"joiners\": %d,"
              " \"minority_s\": %d},"
-             " \"final_average\": %s, \"security\": {%s}}",
+             " \"final_average\": %s, \"security\": {%s}%s}",
              (unsigned long long)s->rounds, seed, s->nodes, family, algorithm, rate, window,
              s->connect_s, of->grace_s, loss_grows(s), s->seed % 5 == 0 ? 5 : 60,
              s->seed % 8 == 5 ? "true" : "false",
-             loss_has_key(s) ? "\"mode\": \"auto\", \"seal\": \"on\"" : "\"mode\": \"none\"");
+             loss_has_key(s) ? "\"mode\": \"auto\", \"seal\": \"on\"" : "\"mode\": \"none\"",
+             loss_goes_on(s) ? ", \"checkpoint\": {\"every\": 4, \"keep\": 16}" : "");
     network.latency_s = 1e-4 + 2e-3 * world_uniform() * world_uniform();
     network.jitter_s = world_chance(0.5) ? 5e-3 * world_uniform() : 0;
     network.slow_wake_s = 1e-6;
@@ -171,6 +176,15 @@ static void choose_parting(loss_seed *of) {
     of->parted_s = of->grace_s * (0.5 + (double)(which / 16384 % 7));
 }
 
+/* Likewise. */
+static void choose_cuts(loss_seed *of) {
+    const uint64_t which = of->s.seed / 15, apart = of->s.rounds / (CUTS_MAX + 2);
+    for (uint64_t i = 0; i < CUTS_MAX; i++)
+        of->cut_rounds[i] = loss_goes_on(&of->s) && i <= which % CUTS_MAX
+                                ? apart * (i + 1) + which / 3 * (i + 1) % (apart - 8)
+                                : UINT64_MAX;
+}
+
 /* Likewise. More than half of the others are honest and alive. */
 static void choose_liar(loss_seed *of) {
     const scenario *s = &of->s;
@@ -190,5 +204,6 @@ void loss_seed_draw(loss_seed *out, uint64_t seed) {
     draw_strikes(out);
     choose_spoiled(out);
     choose_parting(out);
+    choose_cuts(out);
     choose_liar(out);
 }

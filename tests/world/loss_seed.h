@@ -4,7 +4,7 @@
 
 #include "scenario.h"
 
-enum { STRIKES_MAX = 6, STORM_MAX = 30, LONGER = 12, FARTHER = 20, LARGE = 37 };
+enum { STRIKES_MAX = 6, STORM_MAX = 30, LONGER = 12, FARTHER = 20, LARGE = 37, CUTS_MAX = 3 };
 
 typedef enum strike_kind {
     STRIKE_KILL,
@@ -31,7 +31,8 @@ typedef struct loss_seed {
     uint32_t side;           /* of a network in parts: bits of its ranks */
     uint64_t parting_round;  /* as which the last agent begins it happens */
     double parted_s;
-    uint32_t liar; /* UINT32_MAX: nobody lies */
+    uint32_t liar;                 /* UINT32_MAX: nobody lies */
+    uint64_t cut_rounds[CUTS_MAX]; /* rising: the first agent that begins one finds all cut down */
 } loss_seed;
 
 /* Draws it; the world is open. */
@@ -47,6 +48,9 @@ bool loss_parts_edges(const scenario *s);
 bool loss_steps_too_far(const scenario *s);
 /* A long one, in which whoever has ended is started again. */
 bool loss_restarts(const scenario *s);
+/* Likewise, and all are cut down, or end after a checkpoint: then members go on from it, and others
+ * come when they like, with the files that they have. */
+bool loss_goes_on(const scenario *s);
 /* A long one, in which one joins that the run did not begin with. */
 bool loss_grows(const scenario *s);
 /* What is sealed is never the same twice. */

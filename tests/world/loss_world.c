@@ -7,7 +7,10 @@
  * are cut; in each seventh seed loss, gradient or model of one agent become infinite or NaN. Each
  * third seed trains for so long that who was stopped can return, and each ninth is in two parts for
  * a while, half of these without other strikes. Each 22nd has a key, and seals all frames. In each
- * fifteenth more is struck, and whoever has ended is started again, to join. Held of each seed:
+ * fifteenth more is struck, and whoever has ended is started again, to join. In another fifteenth
+ * all are killed besides, or lose their power, or are asked to end, up to three times: the members
+ * of the newest checkpoint go on from it, and the others come before or after them, or never, to
+ * join, with files of their own, or none. Held of each seed:
  *   - whoever was not struck ends well, after all rounds, with finite numbers;
  *   - who joins, with a rank beyond the topology, ends well, or says that nobody let it in;
  *   - who was stopped returns and ends well, or says that the others have come to the end;
@@ -30,49 +33,26 @@
 
 #include "disk.h"
 #include "expected.h"
+#include "going_on.h"
 #include "joining.h"
 #include "liar.h"
-#include "logbook.h"
-#include "loss_seed.h"
+#include "loss_peer.h"
 #include "seeds.h"
 #include "virtual.h"
 #include "wire/checksum.h"
 
 enum { QUICK = 80 };
-static const size_t agent_bytes = 64u << 10, member_bytes = 8u << 10, connection_bytes = 18u << 10,
-                    sealed_bytes = (20 << 10) + NODES_MAX * 4 * (16 << 10); /* as in fault_world */
-static const double first_s = 1000, most_s = 400, notice_s = 0.5, leave_s = 2.5, heal_s = 8,
-                    join_s = 6, return_s = 10;
+static const double most_s = 400, notice_s = 0.5, join_s = 6, return_s = 10, told_s = 4;
 
-typedef struct peer {
-    process *process;
-    sl_agent *agent;
-    uint32_t rank;
-    bool trains, struck, ended;
-    bool joins;       /* this process does */
-    double killed_s;  /* 0: it was not */
-    double through_s; /* with its last round, or its end */
-    double ended_s;
-    double leaves_s; /* since when; 0: it was not asked to */
-    double wakes_s;  /* from its last stop */
-    bool untold;     /* that it trains alone */
-    bool ahead;      /* it has trained alone in its last view, and waited for nobody */
-    bool spoiled;    /* its numbers are not finite any more */
-    bool away;       /* the others go on without it, and it has not returned */
-    int result;
-    sl_error error;
-    uint64_t recorded; /* the last round */
-    uint32_t members;  /* of its last view; 0: it has had none but the first */
-    logbook logbook;
-} peer;
-
-static loss_seed drawn;
-static peer peers[NODES_MAX];
-static struct parting {
-    double at_s; /* it began, or was healed */
-    bool is_up, was;
-} parting;
-static uint64_t finished, left, lost, views, returned, healed, joined, isolated; /* of all seeds */
+loss_seed drawn;
+peer peers[NODES_MAX];
+struct parting parting;
+/* All end, and go on. */
+static struct stopping {
+    int count;  /* so far */
+    bool is_up; /* they have not begun again */
+} stopping;
+static uint64_t gone_on, agreed, lost, views, returned, isolated; /* of all seeds */
 
 /* ---- strikes ---- */
 
@@ -111,9 +91,10 @@ static void heal(void *ignored, uint64_t also) {
 
 static void *be_agent(void *of);
 
-static void start(void *of, uint64_t ignored) {
+static void start(void *of, uint64_t stops) {
     peer *p = of;
-    (void)ignored;
+    if (stops != (uint64_t)stopping.count)
+        return;
     if (p->joins)
         joining_begin(p->rank);
     p->process = process_start(p->rank, be_agent, p);
@@ -127,28 +108,46 @@ static bool is_nearly_over(void) {
     return false;
 }
 
-/* Is there anybody awake since then who could let it in? Who is away itself has no
+/* So many are awake since then, and could let it in; alive: of so many. Who is away itself has no
  * model that holds. */
-static bool others_train(const peer *p, double since_s) {
-    bool any = false;
-    for (uint32_t i = 0; i < loss_ranks(&drawn.s); i++)
-        any = any || (i != p->rank && peers[i].process != NULL && peers[i].process->alive &&
-                      peers[i].recorded > 0 && !peers[i].away && peers[i].wakes_s < since_s);
-    return any;
+static uint32_t others_awake(const peer *p, double since_s, uint32_t *alive) {
+    uint32_t count = 0;
+    *alive = 0;
+    for (uint32_t i = 0; i < loss_ranks(&drawn.s); i++) {
+        const peer *other = &peers[i];
+        if (i == p->rank || other->process == NULL || !other->process->alive)
+            continue;
+        *alive += 1;
+        count += other->recorded > 0 && !other->away && other->wakes_s < since_s &&
+                 other->mixes_s < since_s;
+    }
+    return count;
+}
+
+/* Of its own folder. */
+static sl_checkpoints checkpoints_of(bool resume, uint64_t round) {
+    return (sl_checkpoints){
+        .folder = CHECKPOINTS, .run_id = RUN_ID, .resume = resume, .round = round};
 }
 
 /* Another process takes its rank, while there is a run to join. */
-static void start_again(void *of, uint64_t ignored) {
+static void start_again(void *of, uint64_t stops) {
     peer *p = of;
-    if (is_nearly_over() || !others_train(p, INFINITY))
+    if (stops != (uint64_t)stopping.count || is_nearly_over() ||
+        others_awake(p, INFINITY, &(uint32_t){0}) == 0)
         return;
-    *p = (peer){.rank = p->rank, .joins = true, .trains = true, .struck = true};
-    start(p, ignored);
+    *p = (peer){.rank = p->rank,
+                .joins = true,
+                .trains = true,
+                .struck = true,
+                .checkpoints = checkpoints_of(false, 0)};
+    start(p, stops);
 }
 
 static void see_end(peer *p) {
     if (loss_restarts(&drawn.s))
-        world_at(world_now() + 0.01 + 0.2 * world_uniform(), start_again, p, 0);
+        world_at(world_now() + 0.01 + 0.2 * world_uniform(), start_again, p,
+                 (uint64_t)stopping.count);
 }
 
 static void go_on(void *of, uint64_t ignored) {
@@ -194,8 +193,85 @@ static void hit(void *of, uint64_t ignored) {
     }
 }
 
+/* ---- all end, and go on ---- */
+
+/* Whether it has files or not, and whatever they say: the same command again. Or it is told to
+ * join, as `starling run` does. */
+static void come(peer *p, bool agrees) {
+    *p = (peer){.rank = p->rank,
+                .trains = true,
+                .struck = true,
+                .yields = agrees && p->rank < drawn.s.nodes,
+                .joins = !agrees || p->rank >= drawn.s.nodes};
+    if (agrees && world_chance(0.3))
+        going_on_lose(p->rank);
+    p->checkpoints = checkpoints_of(p->yields && going_on_has(p->rank), 0);
+}
+
+static void go_on_all(void *ignored, uint64_t also) {
+    const going_on from = going_on_find();
+    const bool agrees = from.agrees && world_chance(0.7);
+    (void)ignored, (void)also;
+    if (from.round == 0)
+        world_fail("no checkpoint is whole");
+    stopping.is_up = false;
+    gone_on++;
+    agreed += agrees;
+    world_note("all go on", from.round, from.view.number, agrees);
+    for (uint32_t i = 0; i < loss_ranks(&drawn.s); i++) {
+        peer *p = &peers[i];
+        const bool is_member = i < drawn.s.nodes && sl_checkpoint_view_has(&from.view, i);
+        double at_s = world_uniform();
+        if (is_member) {
+            *p = (peer){.rank = i,
+                        .yields = agrees,
+                        .checkpoints = checkpoints_of(true, agrees ? 0 : from.round)};
+        } else {
+            come(p, agrees);
+            at_s = world_chance(0.5) ? at_s : 8 * at_s;
+        }
+        joining_trouble();
+        world_note(is_member ? "goes on" : "comes", i, p->checkpoints.resume, p->joins);
+        world_at(world_now() + at_s, start, p, (uint64_t)stopping.count);
+    }
+}
+
+/* Those that are not asked, or do not hear it. */
+static void kill_all(void *ignored, uint64_t loses_power) {
+    (void)ignored;
+    stopping.is_up = true;
+    stopping.count++;
+    for (uint32_t i = 0; i < loss_ranks(&drawn.s); i++) {
+        peer *p = &peers[i];
+        p->agent = NULL;
+        if (p->process != NULL && p->process->alive)
+            process_kill(p->process, loses_power != 0);
+        p->process = NULL; /* it comes again */
+    }
+    if (loses_power != 0)
+        disk_lose_power();
+    world_at(world_now() + 0.5, go_on_all, NULL, 0);
+}
+
+static void stop_all(peer *p) {
+    static const double ends_s = 3;
+    const uint32_t how = world_below(3);
+    stopping.is_up = true;
+    world_note("stops", p->rank, how, 0);
+    if (how < 2)
+        world_at(world_now() + 0.1 * world_uniform(), kill_all, NULL, how);
+    else
+        sl_agent_checkpoint(p->agent, true);
+    if (how == 2)
+        world_at(world_now() + ends_s, kill_all, NULL, 0);
+}
+
 static void on_round(void *context, uint32_t rank, uint64_t round) {
     ((peer *)context)->trains = true;
+    if (stopping.count < CUTS_MAX && round >= drawn.cut_rounds[stopping.count] && !stopping.is_up &&
+        !parting.is_up && !loss_parts_edges(&drawn.s) /* alone, they save rounds far apart */ &&
+        all_train() && !is_nearly_over())
+        stop_all(context);
     if (loss_is_parted(&drawn.s) && !parting.was && round >= drawn.parting_round && all_train()) {
         parting.was = true;
         part(true);
@@ -229,6 +305,7 @@ static double gradient(void *context, uint32_t rank, uint64_t round, const float
 
 static int on_record(void *context, const sl_record *record, const float *x) {
     peer *p = context;
+    p->mixes_s = p->recorded == 0 ? world_now() : p->mixes_s;
     p->recorded = record->round.round;
     p->through_s = p->recorded == drawn.s.rounds ? world_now() : 0;
     joining_end(p->rank, join_s);
@@ -279,19 +356,12 @@ static void on_returned(void *context, uint32_t rank, uint64_t round) {
     returned++;
 }
 
-static bool all_strikes_are(strike_kind kind) {
-    for (int i = 0; i < drawn.strike_count; i++)
-        if (drawn.strikes[i].kind != kind)
-            return false;
-    return true;
-}
-
 /* The port of who is killed refuses at once. Who has ended is no loss, and who lives neither. Who
  * joins says so when it gives up, a little before it has ended. */
 static void judge_notice(const peer *p, const sl_log_entry *entry) {
     const peer *lost_one = &peers[entry->peer];
     const double after_s = world_now() - lost_one->killed_s;
-    if (!all_strikes_are(STRIKE_KILL) || loss_is_parted(&drawn.s) || loss_restarts(&drawn.s) ||
+    if (!loss_strikes_are(STRIKE_KILL) || loss_is_parted(&drawn.s) || loss_restarts(&drawn.s) ||
         lost_one->spoiled || lost_one->through_s > 0 || entry->peer == drawn.s.nodes ||
         drawn.liar < drawn.s.nodes)
         return;
@@ -330,41 +400,57 @@ static void on_log(void *context, const sl_log_entry *entry) {
 
 static void *be_agent(void *of) {
     peer *p = of;
-    const sl_agent_settings settings = {.rank = p->rank,
-                                        .credentials =
-                                            loss_has_key(&drawn.s) ? expected_key() : NULL,
-                                        .joins = p->joins,
-                                        .observer = {.context = p,
-                                                     .record = on_record,
-                                                     .round = on_round,
-                                                     .aside = on_aside,
-                                                     .returned = on_returned,
-                                                     .notice = on_notice,
-                                                     .log = on_log}};
+    sl_agent_settings settings = {.rank = p->rank,
+                                  .credentials = loss_has_key(&drawn.s) ? expected_key() : NULL,
+                                  .joins = p->joins,
+                                  .yields = p->yields,
+                                  .checkpoints = loss_goes_on(&drawn.s) ? &p->checkpoints : NULL,
+                                  .observer = {.context = p,
+                                               .record = on_record,
+                                               .round = on_round,
+                                               .aside = on_aside,
+                                               .returned = on_returned,
+                                               .notice = on_notice,
+                                               .log = on_log}};
     const uint32_t agents = p->rank < drawn.s.nodes ? drawn.s.nodes : p->rank + 1;
     p->result = expected_run(&p->agent, settings, agents, &p->error);
+    if (p->result == SL_ETRAINS) { /* as it yields */
+        settings.joins = p->joins = p->struck = p->trains = true;
+        p->checkpoints.resume = false;
+        joining_begin(p->rank);
+        p->result = expected_run(&p->agent, settings, agents, &p->error);
+    }
     logbook_close(&p->logbook, p->rank, p->result);
     p->ended = true;
     p->ended_s = world_now();
     p->through_s = p->through_s > 0 ? p->through_s : p->ended_s;
     world_note("ended", p->rank, (uint64_t)(int64_t)p->result, p->recorded);
+    if (stopping.is_up)
+        return NULL;
     if (p->result != 0 && p->result != SL_EDIVERGED)
         see_end(p);
     const bool cut_off =
-        loss_is_parted(&drawn.s) && (parting.is_up || world_now() < parting.at_s + heal_s);
-    if (loss_restarts(&drawn.s) && p->joins && p->result == SL_EPEER && !is_nearly_over() &&
-        !cut_off && others_train(p, world_now() - join_s))
+        loss_is_parted(&drawn.s) && (parting.is_up || world_now() < parting.at_s + loss_heal_s);
+    uint32_t alive;
+    const bool comes = p->joins || (p->yields && p->struck && joining_calm() > told_s);
+    if (loss_restarts(&drawn.s) && comes && p->result == SL_EPEER && !is_nearly_over() &&
+        !cut_off && 2 * others_awake(p, world_now() - join_s, &alive) > alive)
         world_fail("agent %u has not come back: %s", p->rank, p->error.text);
     return NULL;
 }
 
 /* It knocks from some time on, until it is in or the others have ended. */
 static void start_joiner(void) {
-    peers[drawn.s.nodes] = (peer){.rank = drawn.s.nodes, .joins = true, .struck = true};
-    world_at(first_s + 0.1 + drawn.s.seed % 17 * 0.1, start, &peers[drawn.s.nodes], 0);
+    peers[drawn.s.nodes] = (peer){.rank = drawn.s.nodes,
+                                  .joins = true,
+                                  .struck = true,
+                                  .checkpoints = checkpoints_of(false, 0)};
+    world_at(loss_first_s + 0.1 + drawn.s.seed % 17 * 0.1, start, &peers[drawn.s.nodes], 0);
 }
 
 static bool all_are_over(void) {
+    if (stopping.is_up)
+        return false;
     for (uint32_t i = 0; i < loss_ranks(&drawn.s); i++)
         if (peers[i].process == NULL || peers[i].process->alive)
             return false;
@@ -373,100 +459,13 @@ static bool all_are_over(void) {
 
 /* ---- a seed ---- */
 
-/* Did those who were not struck end before it, and so soon that it could not return? */
-static bool others_were_through(const peer *p) {
-    const double healed_s = parting.was ? parting.at_s : INFINITY;
-    for (uint32_t i = 0; i < drawn.s.nodes; i++)
-        if (peers[i].ended && !peers[i].struck && peers[i].result == 0 &&
-            (peers[i].through_s > p->ended_s || peers[i].through_s > healed_s + heal_s))
-            return false;
-    return true;
-}
-
-/* Agents that were stopped and woke up, or were parted from the others, may reach more than one
- * that has lost them: they are left out. If the others end before they can return, they end, and
- * say so. So does whom a leader does not reach; then those who train alone are ahead of the others,
- * and the view that has it comes too late. */
-static bool came_too_late(const peer *p) {
-    bool missed = parting.was;
-    for (int i = 0; i < drawn.strike_count; i++)
-        missed = missed || drawn.strikes[i].kind == STRIKE_STOP;
-    if (strstr(p->error.text, "membership.minority_s") != NULL)
-        return missed;
-    return (loss_parts_edges(&drawn.s) || (missed && others_were_through(p))) &&
-           strstr(p->error.text, "have gone on without this agent") != NULL;
-}
-
-/* The plans are of the run and of its view. */
-static void judge_memory(const peer *p) {
-    const process *of = p->process;
-    expected_memory(of, p->rank,
-                    agent_bytes + 3 * sizeof(sl_plan) + drawn.s.nodes * member_bytes +
-                        of->connections_max * connection_bytes +
-                        (loss_has_key(&drawn.s) ? sealed_bytes : 0));
-}
-
-static void judge(const peer *p, bool verbose) {
-    if (verbose)
-        printf("agent %u: %s%d after round %llu %s\n", p->rank, p->struck ? "struck, " : "",
-               p->result, (unsigned long long)p->recorded, p->result != 0 ? p->error.text : "");
-    if (p->process->alive)
-        world_fail("agent %u still waits at %.3f s", p->rank, world_now() - first_s);
-    if (!p->ended || p->rank == drawn.liar) /* it was killed, or gets what it asked for */
-        return;
-    /* and nobody gave it any */
-    const bool gave_all =
-        (p->struck || parting.was || loss_restarts(&drawn.s) || others_were_through(p)) &&
-        strstr(drawn.s.text, "sgp") != NULL;
-    if (p->result != 0 && !p->struck && !came_too_late(p) &&
-        !(gave_all && p->result == SL_EDIVERGED))
-        world_fail("agent %u ended early: %s", p->rank, p->error.text);
-    const bool calm = all_strikes_are(STRIKE_LEAVE) && drawn.spoiled_round == UINT64_MAX &&
-                      !loss_is_parted(&drawn.s);
-    if (p->leaves_s > 0 && calm && p->ended_s - p->leaves_s > leave_s)
-        world_fail("agent %u leaves after %.3f s", p->rank, p->ended_s - p->leaves_s);
-    if (p->result == 0 && p->recorded != drawn.s.rounds)
-        world_fail("agent %u ended well after round %llu of %llu", p->rank,
-                   (unsigned long long)p->recorded, (unsigned long long)drawn.s.rounds);
-    left += p->result == SL_ELEFT;
-    if (p->spoiled && p->result == 0 && drawn.spoiled_rounds == UINT64_MAX)
-        world_fail("agent %u ended well, with numbers that are not finite", p->rank);
-    joined += p->rank == drawn.s.nodes && p->result == 0;
-    const bool outside = p->joins && strstr(p->error.text, "wants to join") != NULL;
-    const bool alone = strstr(p->error.text, "gone on without") != NULL || outside ||
-                       (gave_all && p->result == SL_EDIVERGED) ||
-                       (p->spoiled && p->result == SL_EDIVERGED);
-    const bool stopped = p->joins && p->leaves_s > 0 && p->result == SL_ESTOPPED; /* not in yet */
-    if (p->result != 0 && p->result != SL_ELEFT && !alone && !stopped)
-        world_fail("agent %u ended otherwise: %s", p->rank, p->error.text);
-    if (p->untold)
-        world_fail("agent %u was not told that it trains alone", p->rank);
-    judge_memory(p);
-    finished += p->result == 0;
-}
-
-/* Where nothing else goes wrong, both sides are one again, if there is time. */
-static void judge_healing(void) {
-    double first_end_s = INFINITY;
-    uint32_t whole = 0, parted = 0;
-    for (uint32_t i = 0; i < drawn.s.nodes; i++) {
-        first_end_s = fmin(first_end_s, peers[i].ended_s);
-        whole += peers[i].members == drawn.s.nodes;
-        parted += peers[i].members != 0;
-    }
-    const bool in_time = parting.was && !parting.is_up && first_end_s > parting.at_s + heal_s;
-    const bool stays = drawn.spoiled_round == UINT64_MAX; /* else somebody may just be aside */
-    if (loss_is_calm(&drawn.s) && stays && in_time && parted > 0 && whole < drawn.s.nodes)
-        world_fail("%u of %u agents are in a view of all at the end", whole, drawn.s.nodes);
-    healed += loss_is_calm(&drawn.s) && whole == drawn.s.nodes;
-}
-
 static uint64_t run_seed(uint64_t seed, bool verbose) {
     world_open(seed, verbose);
     disk_open();
     joining_open();
     memset(peers, 0, sizeof peers);
     parting = (struct parting){0};
+    stopping = (struct stopping){0};
     loss_seed_draw(&drawn, seed);
     if (verbose)
         scenario_print(&drawn.s);
@@ -476,14 +475,15 @@ static uint64_t run_seed(uint64_t seed, bool verbose) {
     network.forge = drawn.liar < drawn.s.nodes ? liar_forge : NULL;
     for (uint32_t i = 0; i < drawn.s.nodes; i++) {
         peers[i].rank = i;
-        world_at(first_s + 0.02 * world_uniform(), start, &peers[i], 0);
+        peers[i].checkpoints = checkpoints_of(false, 0);
+        world_at(loss_first_s + 0.02 * world_uniform(), start, &peers[i], 0);
     }
     if (loss_grows(&drawn.s))
         start_joiner();
-    world_run(first_s + most_s, all_are_over);
+    world_run(loss_first_s + most_s, all_are_over);
     for (uint32_t i = 0; i < loss_ranks(&drawn.s); i++)
-        judge(&peers[i], verbose);
-    judge_healing();
+        loss_judge(&peers[i], verbose);
+    loss_judge_healing();
     return expected_end();
 }
 
@@ -492,12 +492,15 @@ int main(int count, char **arguments) {
     expected_key();
     if (seeds_run(&seeds, count, arguments, QUICK, run_seed) != 0)
         return 2;
-    printf("%llu seeds: %llu agents trained to the end, %llu left, %llu losses noticed, %llu "
-           "views, %llu returned, %llu healed, %llu joined, %llu isolated\n"
-           "joined and mixing within %.1f s of the last trouble, %.1f s in all\n",
-           (unsigned long long)seeds, (unsigned long long)finished, (unsigned long long)left,
-           (unsigned long long)lost, (unsigned long long)views, (unsigned long long)returned,
-           (unsigned long long)healed, (unsigned long long)joined, (unsigned long long)isolated,
-           joining_calm_s(), joining_longest_s());
+    printf(
+        "%llu seeds: %llu agents trained to the end, %llu left, %llu losses noticed, %llu "
+        "views, %llu returned, %llu healed, %llu joined, %llu isolated, %llu times all have gone "
+        "on, %llu of them agreed\n"
+        "joined and mixing within %.1f s of the last trouble, %.1f s in all\n",
+        (unsigned long long)seeds, (unsigned long long)ends.finished, (unsigned long long)ends.left,
+        (unsigned long long)lost, (unsigned long long)views, (unsigned long long)returned,
+        (unsigned long long)ends.healed, (unsigned long long)ends.joined,
+        (unsigned long long)isolated, (unsigned long long)gone_on, (unsigned long long)agreed,
+        joining_calm_s(), joining_longest_s());
     return 0;
 }

@@ -1,0 +1,112 @@
+/* loss_judge.c - see loss_peer.h. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "expected.h"
+#include "loss_peer.h"
+
+static const size_t agent_bytes = 64u << 10, head_bytes = 48u << 10, member_bytes = 8u << 10,
+                    connection_bytes = 18u << 10,
+                    sealed_bytes = (20 << 10) + NODES_MAX * 4 * (16 << 10); /* as in fault_world */
+static const double leave_s = 2.5;
+
+loss_ends ends;
+
+bool loss_strikes_are(strike_kind kind) {
+    for (int i = 0; i < drawn.strike_count; i++)
+        if (drawn.strikes[i].kind != kind)
+            return false;
+    return true;
+}
+
+/* Did those who were not struck end before it, and so soon that it could not return? */
+static bool others_were_through(const peer *p) {
+    const double healed_s = parting.was ? parting.at_s : INFINITY;
+    for (uint32_t i = 0; i < drawn.s.nodes; i++)
+        if (peers[i].ended && !peers[i].struck && peers[i].result == 0 &&
+            (peers[i].through_s > p->ended_s || peers[i].through_s > healed_s + loss_heal_s))
+            return false;
+    return true;
+}
+
+/* Agents that were stopped and woke up, or were parted from the others, may reach more than one
+ * that has lost them: they are left out. If the others end before they can return, they end, and
+ * say so. So does whom a leader does not reach; then those who train alone are ahead of the others,
+ * and the view that has it comes too late. */
+static bool came_too_late(const peer *p) {
+    bool missed = parting.was;
+    for (int i = 0; i < drawn.strike_count; i++)
+        missed = missed || drawn.strikes[i].kind == STRIKE_STOP;
+    if (strstr(p->error.text, "membership.minority_s") != NULL)
+        return missed;
+    return (loss_parts_edges(&drawn.s) || (missed && others_were_through(p))) &&
+           strstr(p->error.text, "have gone on without this agent") != NULL;
+}
+
+/* The plans are of the run and of its view. */
+static void judge_memory(const peer *p) {
+    const process *of = p->process;
+    expected_memory(of, p->rank,
+                    agent_bytes + 3 * sizeof(sl_plan) + drawn.s.nodes * member_bytes +
+                        of->connections_max * connection_bytes +
+                        (loss_has_key(&drawn.s) ? sealed_bytes : 0) +
+                        (loss_goes_on(&drawn.s) ? head_bytes : 0));
+}
+
+void loss_judge(const peer *p, bool verbose) {
+    if (verbose)
+        printf("agent %u: %s%d after round %llu %s\n", p->rank, p->struck ? "struck, " : "",
+               p->result, (unsigned long long)p->recorded, p->result != 0 ? p->error.text : "");
+    if (p->process->alive)
+        world_fail("agent %u still waits at %.3f s", p->rank, world_now() - loss_first_s);
+    if (!p->ended || p->rank == drawn.liar) /* it was killed, or gets what it asked for */
+        return;
+    /* and nobody gave it any */
+    const bool gave_all =
+        (p->struck || parting.was || loss_restarts(&drawn.s) || others_were_through(p)) &&
+        strstr(drawn.s.text, "sgp") != NULL;
+    if (p->result != 0 && !p->struck && !came_too_late(p) &&
+        !(gave_all && p->result == SL_EDIVERGED))
+        world_fail("agent %u ended early: %s", p->rank, p->error.text);
+    const bool calm = loss_strikes_are(STRIKE_LEAVE) && drawn.spoiled_round == UINT64_MAX &&
+                      !loss_is_parted(&drawn.s);
+    if (p->leaves_s > 0 && calm && p->ended_s - p->leaves_s > leave_s)
+        world_fail("agent %u leaves after %.3f s", p->rank, p->ended_s - p->leaves_s);
+    if (p->result == 0 && p->recorded != drawn.s.rounds)
+        world_fail("agent %u ended well after round %llu of %llu", p->rank,
+                   (unsigned long long)p->recorded, (unsigned long long)drawn.s.rounds);
+    ends.left += p->result == SL_ELEFT;
+    if (p->spoiled && p->result == 0 && drawn.spoiled_rounds == UINT64_MAX)
+        world_fail("agent %u ended well, with numbers that are not finite", p->rank);
+    ends.joined += p->rank == drawn.s.nodes && p->result == 0;
+    const bool outside = (p->joins && strstr(p->error.text, "wants to join") != NULL) ||
+                         (p->yields && p->struck && p->recorded == 0);
+    const bool alone = strstr(p->error.text, "gone on without") != NULL || outside ||
+                       (gave_all && p->result == SL_EDIVERGED) ||
+                       (p->spoiled && p->result == SL_EDIVERGED);
+    const bool stopped = p->joins && p->leaves_s > 0 && p->result == SL_ESTOPPED; /* not in yet */
+    const bool last = p->leaves_s > 0 && p->result == SL_ESAVED; /* the others have left, too */
+    if (p->result != 0 && p->result != SL_ELEFT && !alone && !stopped && !last)
+        world_fail("agent %u ended otherwise: %s", p->rank, p->error.text);
+    if (p->untold)
+        world_fail("agent %u was not told that it trains alone", p->rank);
+    judge_memory(p);
+    ends.finished += p->result == 0;
+}
+
+void loss_judge_healing(void) {
+    double first_end_s = INFINITY;
+    uint32_t whole = 0, parted = 0;
+    for (uint32_t i = 0; i < drawn.s.nodes; i++) {
+        first_end_s = fmin(first_end_s, peers[i].ended_s);
+        whole += peers[i].members == drawn.s.nodes;
+        parted += peers[i].members != 0;
+    }
+    const bool in_time = parting.was && !parting.is_up && first_end_s > parting.at_s + loss_heal_s;
+    const bool stays = drawn.spoiled_round == UINT64_MAX; /* else somebody may just be aside */
+    if (loss_is_calm(&drawn.s) && !loss_goes_on(&drawn.s) && stays && in_time && parted > 0 &&
+        whole < drawn.s.nodes)
+        world_fail("%u of %u agents are in a view of all at the end", whole, drawn.s.nodes);
+    ends.healed += loss_is_calm(&drawn.s) && whole == drawn.s.nodes;
+}
