@@ -141,6 +141,10 @@ SL_API double sl_compressor_bits(const sl_compressor_config *config, size_t dime
 SL_API int sl_compressor_check(const sl_compressor_config *config, size_t dimension,
                                sl_error *error);
 
+/* Does a range of the vector become the same bytes whatever the rest is? Of parts of so many bytes;
+ * where each tensor is compressed by itself, of whole tensors. */
+SL_API bool sl_compressor_works_on_ranges(const sl_compressor_config *config, size_t part_bytes);
+
 typedef struct sl_payload {
     const void *data; /* aligned to 8 bytes at least */
     size_t bytes;
@@ -246,6 +250,13 @@ SL_API size_t sl_codec_stride(const sl_codec *codec);
 SL_API void sl_decoder_add_runs(const sl_run *runs, size_t count, float *acc);
 /* The elements that `part` may touch: its range, or everything. */
 SL_API void sl_codec_part_range(const sl_codec *codec, uint32_t part, size_t *from, size_t *count);
+/* Which part is number `part` where the vector's end goes first: but for tensors, which are
+ * compressed by themselves, each from its beginning, as parts of theirs may share elements. */
+SL_API uint32_t sl_codec_last_first(const sl_codec *codec, uint32_t part);
+/* Those that are looked at to encode it, if sl_compressor_works_on_ranges: its range, or its
+ * tensor.
+ */
+SL_API void sl_codec_part_source(const sl_codec *codec, uint32_t part, size_t *from, size_t *count);
 
 #ifdef __cplusplus
 }

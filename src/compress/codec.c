@@ -11,6 +11,14 @@ void sl_codec_part_range(const sl_codec *c, uint32_t part, size_t *from, size_t 
     *count = c->sparse || left < c->part_elements ? left : c->part_elements;
 }
 
+uint32_t sl_codec_last_first(const sl_codec *c, uint32_t part) {
+    return c->ops->pieces != NULL ? c->ops->pieces->last_first(c, part) : c->parts - 1 - part;
+}
+
+void sl_codec_part_source(const sl_codec *c, uint32_t part, size_t *from, size_t *count) {
+    (c->ops->pieces != NULL ? c->ops->pieces->source : sl_codec_part_range)(c, part, from, count);
+}
+
 void sl_codec_no_kernel(const sl_codec *c, sl_coding *out) {
     (void)c;
     out->form = CODING_DENSE;

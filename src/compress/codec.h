@@ -14,6 +14,8 @@
 typedef struct codec_pieces {
     void (*close)(sl_codec *codec);
     void (*range)(const sl_codec *codec, uint32_t part, size_t *from, size_t *count);
+    void (*source)(const sl_codec *codec, uint32_t part, size_t *from, size_t *count);
+    uint32_t (*last_first)(const sl_codec *codec, uint32_t part);
     /* Fill encoder->memory; on failure, encoders_close frees what is there. */
     int (*encoders_open)(sl_encoder *encoder, const sl_vec_ops *vec, sl_error *error);
     void (*encoders_close)(sl_encoder *encoder);

@@ -12,6 +12,8 @@
 #include "compress/own_keys.h"
 #include "starling/rng.h"
 
+static const size_t MANY = (size_t)1 << 30; /* elements, that are many parts */
+
 static const codec_ops *const table[SL_COMPRESSOR_KINDS] = {
 #define LISTED(kind, codec, name) [SL_COMPRESSOR_##kind] = &sl_##codec##_codec,
     SL_COMPRESSORS(LISTED) SL_OWN_COMPRESSORS(LISTED)
@@ -80,6 +82,17 @@ int sl_compressor_check(const sl_compressor_config *config, size_t dimension, sl
     const codec_ops *ops = table[config->kind];
     const int result = check_coding(config, error);
     return result == 0 && ops->check != NULL ? ops->check(config, dimension, error) : result;
+}
+
+/* One that looks at the vector beforehand, but for buckets that lie within parts, does not. */
+bool sl_compressor_works_on_ranges(const sl_compressor_config *config, size_t part_bytes) {
+    sl_codec c = {.config = *config, .ops = table[config->kind], .dimension = MANY};
+    if (config->scope == SL_SCOPE_TENSOR)
+        return true;
+    c.ops->lay_out(&c, part_bytes);
+    const bool is_local =
+        c.ops->dense != NULL && !c.ops->is_rotated && c.ops->encoder_bytes(&c) == 0;
+    return !c.sparse && (c.ops->begin == NULL || is_local);
 }
 
 static float factor_of(const sl_compressor_config *config, size_t dimension) {

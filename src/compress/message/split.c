@@ -1,5 +1,7 @@
 /* split.c - one message that is several: each tensor of a vector compressed on its own. The pieces'
- * parts follow each other; each piece draws random numbers of its own. */
+ * parts follow each other; each piece draws random numbers of its own. On the host a piece is
+ * looked at when the first of its parts is encoded, which may be its last one: the others need not
+ * be there by then. */
 #include "compress/codec.h"
 
 #include <stdlib.h>
@@ -115,60 +117,90 @@ static void range(const sl_codec *c, uint32_t part, size_t *from, size_t *count)
     *from += c->split->bases[piece];
 }
 
+static void source(const sl_codec *c, uint32_t part, size_t *from, size_t *count) {
+    const size_t piece = piece_of(c->split, part);
+    *from = c->split->bases[piece];
+    *count = c->split->codecs[piece]->dimension;
+}
+
+static uint32_t last_first(const sl_codec *c, uint32_t part) {
+    const sl_split *split = c->split;
+    const size_t piece = piece_of(split, c->parts - 1 - part);
+    const uint32_t first = split->first_part[piece],
+                   behind = c->parts - first - split->codecs[piece]->parts;
+    return first + part - behind;
+}
+
 /* ---- encoders ---- */
+
+typedef struct piece_encoder {
+    sl_encoder *encoder;
+    bool begun; /* of the message */
+} piece_encoder;
 
 static int encoders_open(sl_encoder *e, const sl_vec_ops *vec, sl_error *error) {
     const sl_codec *codec = e->codec;
-    sl_encoder **encoders = e->memory = calloc(codec->split->count, sizeof(sl_encoder *));
-    int result = encoders == NULL ? sl_fail(error, SL_ENOMEM, "compressor: out of memory") : 0;
+    piece_encoder *pieces = e->memory = calloc(codec->split->count, sizeof *pieces);
+    int result = pieces == NULL ? sl_fail(error, SL_ENOMEM, "compressor: out of memory") : 0;
     for (size_t i = 0; i < codec->split->count && result == 0; i++)
-        result = sl_encoder_open(&encoders[i], codec->split->codecs[i], vec, error);
+        result = sl_encoder_open(&pieces[i].encoder, codec->split->codecs[i], vec, error);
     return result;
 }
 
 static void encoders_close(sl_encoder *e) {
-    sl_encoder **encoders = e->memory;
-    for (size_t i = 0; encoders != NULL && i < e->codec->split->count; i++)
-        sl_encoder_close(&encoders[i]);
+    piece_encoder *pieces = e->memory;
+    for (size_t i = 0; pieces != NULL && i < e->codec->split->count; i++)
+        sl_encoder_close(&pieces[i].encoder);
 }
 
 static void encoders_stage(sl_encoder *e, uint8_t *host) {
-    sl_encoder **encoders = e->memory;
+    piece_encoder *pieces = e->memory;
     const sl_codec *codec = e->codec;
     const size_t stride = sl_round_up(codec->part_bytes_max, SL_VEC_ALIGNMENT);
     for (size_t i = 0; i < codec->split->count; i++)
-        sl_encoder_stage(encoders[i], host + codec->split->first_part[i] * stride);
+        sl_encoder_stage(pieces[i].encoder, host + codec->split->first_part[i] * stride);
 }
 
 static bool encoders_ready(sl_encoder *e, uint32_t part, int notify_fd) {
-    sl_encoder **encoders = e->memory;
+    piece_encoder *pieces = e->memory;
     const sl_split *split = e->codec->split;
     const size_t piece = piece_of(split, part);
-    return sl_encoder_ready(encoders[piece], part - split->first_part[piece], notify_fd);
+    return sl_encoder_ready(pieces[piece].encoder, part - split->first_part[piece], notify_fd);
 }
 
+static int begin_piece(sl_encoder *e, const sl_source *source, size_t i) {
+    piece_encoder *piece = (piece_encoder *)e->memory + i;
+    shifted_source memory;
+    const sl_source own = shift(source, &memory, e->codec->split->bases[i], i);
+    const sl_message message = message_of(&e->message, i);
+    piece->begun = true;
+    return sl_encoder_begin(piece->encoder, &message, &own);
+}
+
+/* A device begins to encode all of them at once. */
 static int begin(sl_encoder *e, const sl_source *source) {
-    sl_encoder **encoders = e->memory;
+    piece_encoder *pieces = e->memory;
     int result = 0;
     for (size_t i = 0; i < e->codec->split->count && result == 0; i++) {
-        shifted_source memory;
-        sl_source own = shift(source, &memory, e->codec->split->bases[i], i);
-        sl_message message = message_of(&e->message, i);
-        result = sl_encoder_begin(encoders[i], &message, &own);
+        pieces[i].begun = false;
+        if (e->coder != NULL)
+            result = begin_piece(e, source, i);
     }
     return result;
 }
 
 static int encode(sl_encoder *e, uint32_t part, const sl_source *source, void *buffer,
                   sl_payload *out) {
-    sl_encoder **encoders = e->memory;
+    piece_encoder *pieces = e->memory;
     const sl_split *split = e->codec->split;
-    size_t piece = piece_of(split, part);
+    const size_t piece = piece_of(split, part);
+    sl_encoder *encoder = pieces[piece].encoder;
     shifted_source memory;
     sl_source own = shift(source, &memory, split->bases[piece], piece);
-    int result =
-        sl_encoder_part(encoders[piece], part - split->first_part[piece], &own, buffer, out);
-    e->local = sl_encoder_local(encoders[piece]);
+    int result = pieces[piece].begun ? 0 : begin_piece(e, source, piece);
+    if (result == 0)
+        result = sl_encoder_part(encoder, part - split->first_part[piece], &own, buffer, out);
+    e->local = sl_encoder_local(encoder);
     return result;
 }
 
@@ -205,9 +237,11 @@ static void add(sl_decoder *d, uint32_t part, sl_payload payload, float weight, 
                    weight, acc + d->codec->split->bases[piece]);
 }
 
-static const codec_pieces pieces = {
+static const codec_pieces piece_operations = {
     .close = close_pieces,
     .range = range,
+    .source = source,
+    .last_first = last_first,
     .encoders_open = encoders_open,
     .encoders_close = encoders_close,
     .encoders_stage = encoders_stage,
@@ -216,5 +250,8 @@ static const codec_pieces pieces = {
     .decoders_close = decoders_close,
 };
 
-static const codec_ops split_codec = {
-    .pieces = &pieces, .begin = begin, .encode = encode, .check_part = check_part, .add = add};
+static const codec_ops split_codec = {.pieces = &piece_operations,
+                                      .begin = begin,
+                                      .encode = encode,
+                                      .check_part = check_part,
+                                      .add = add};
