@@ -453,6 +453,7 @@ typedef struct sl_algorithm {
     bool (*due)(const sl_state *s);
     uint32_t idle_rounds;     /* one after the other without an exchange, once in a run */
     bool begins_silent;       /* the first exchange has no message */
+    bool works_on_ranges;     /* what a range of the message needs is that range of the gradient */
     bool keeps_gradient;      /* needs g after its message has been encoded */
     bool publishes_old_model; /* messages do not need this round's gradient: exchange and gradient
                                  overlap */

@@ -66,17 +66,23 @@ typedef enum sl_gpu_direct {
     SL_GPU_DIRECT_ON
 } sl_gpu_direct;
 
+/* When a message begins to leave: once its gradient is there, or layer by layer, the last one
+ * first.
+ */
+typedef enum sl_overlap { SL_OVERLAP_NONE, SL_OVERLAP_LAYERS } sl_overlap;
+
 typedef struct sl_transport_config {
     char provider[SL_NAME_MAX]; /* libfabric provider: "tcp", "verbs" */
     sl_gpu_direct gpu_direct;   /* see sl_agent_find_path */
     uint32_t chunk_bytes;       /* payload of one frame */
     bool checksums;             /* of the payloads that this agent sends */
     double norm_limit;          /* of a part that comes, in norms of the own one; 0: any is taken */
-    uint32_t window_chunks;     /* receive buffers granted to each neighbour */
-    double timeout_s;           /* silence after which a neighbour counts as dead */
-    double connect_timeout_s;   /* how long to wait for all neighbours to come up */
-    double reconnect_s;         /* how long a broken connection may be connected anew */
-    double round_timeout_s;     /* how long a living neighbour may keep a round waiting */
+    sl_overlap overlap;
+    uint32_t window_chunks;   /* receive buffers granted to each neighbour */
+    double timeout_s;         /* silence after which a neighbour counts as dead */
+    double connect_timeout_s; /* how long to wait for all neighbours to come up */
+    double reconnect_s;       /* how long a broken connection may be connected anew */
+    double round_timeout_s;   /* how long a living neighbour may keep a round waiting */
 } sl_transport_config;
 
 /* Who may connect. Without a key there is no authentication, and no encryption: then an agent
@@ -280,8 +286,8 @@ SL_API char *sl_experiment_json(const sl_experiment *experiment);
 /* The same without the keys that have no effect on it. */
 SL_API char *sl_experiment_resolved(const sl_experiment *experiment);
 /* The sections that must agree between agents. Each has its own hash, so that a refusal names the
- * section. The topology has a hash of its own; name, record, transport, network and device may
- * differ. */
+ * section. The topology has a hash of its own; name, record, transport but for overlap, network
+ * and device may differ. */
 #define SL_SECTIONS(X) X(run) X(algorithm) X(optimizer) X(model) X(data) X(checkpoint)
 typedef enum sl_section {
 #define SL_SECTION_ENUM(name) SL_SECTION_##name,

@@ -30,6 +30,7 @@ typedef struct sl_learner_settings {
     uint64_t seed;    /* of initial weights, partition, batches and drawn data */
     uint64_t rounds;  /* 0: from epochs */
     double epochs;    /* passes over the training data */
+    bool by_layers;   /* sl_learner_task's gradient tells how far it is */
 } sl_learner_settings;
 
 typedef struct sl_learner sl_learner;
@@ -84,6 +85,10 @@ SL_API void sl_learner_initial(sl_learner *learner, uint32_t rank, float *x);
  * that was attached. */
 SL_API double sl_learner_gradient(sl_learner *learner, uint32_t rank, uint64_t round,
                                   const float *x, float *g);
+/* settings.by_layers */
+SL_API bool sl_learner_goes_by_layers(const sl_learner *learner);
+/* From here on gradients on the host tell `progress`, which is borrowed, how far they are. */
+SL_API void sl_learner_watch(sl_learner *learner, const sl_progress *progress);
 
 /* Scores x (d) on the held-out samples. x is always on the host. */
 SL_API sl_evaluation sl_learner_evaluate(sl_learner *learner, const float *x);

@@ -7,6 +7,8 @@
  *                                after a resume the last round's round_done before that
  *   GRADIENT                  -> publish: the driver takes parts 0, 1, ... of update.message with
  *                                sl_node_payload() and sends each to all of message.to
+ *   FINAL                     -> the same before that, where a gradient comes in ranges, its end
+ *                                first: x and g may change where g is final, and nowhere else
  *   RECEIVED, SENT            -> combines parts in order; tokens of buffers that are free again
  *                                come back in update.released
  *   all combined and sent     -> publish of the next step of the exchange; after the last one
@@ -71,6 +73,7 @@ typedef struct sl_node_settings {
         tensor_ends; /* (tensor_count) for compressors that work on each tensor; NULL: one tensor */
     size_t tensor_count;
     const size_t *tensor_rows; /* (tensor_count) for algorithms that factor matrices; NULL: 1 */
+    bool last_first;      /* part 0 of each message is the vector's end, as it is of all peers' */
     size_t part_bytes;    /* longest payload of one part; at least SL_PART_BYTES_MIN, except for
                              identity */
     uint32_t inbox_parts; /* the credit: how many unconsumed parts of one neighbour may be here; 0:
@@ -107,6 +110,8 @@ SL_API void sl_node_close(sl_node **node);
 
 typedef enum sl_event_type {
     SL_EVENT_START,    /* x is filled: begin round 1; or all pieces are: go on */
+    SL_EVENT_FINAL,    /* the loss is known, and g is filled from element `from` on, where a tensor
+                          begins: first of all the dimension. Nobody reads x there any more */
     SL_EVENT_GRADIENT, /* g is filled */
     SL_EVENT_RECEIVED,
     SL_EVENT_SENT,     /* part has left for every out-neighbour */
@@ -140,7 +145,8 @@ typedef struct sl_event {
     bool silent;              /* RECEIVED: it is part 0, without a payload, and the whole message */
     sl_payload payload;       /* RECEIVED */
     void *token;              /* RECEIVED: comes back in released */
-    double loss;              /* GRADIENT */
+    double loss;              /* GRADIENT, FINAL */
+    size_t from;              /* FINAL: above 0, and falling */
     const sl_node_view *view; /* VIEW */
 } sl_event;
 
@@ -285,7 +291,9 @@ SL_API uint32_t sl_node_peers(const sl_node *node, const uint32_t **peers);
 
 SL_API uint32_t sl_node_parts_max(const sl_node *node); /* of any message */
 SL_API size_t sl_node_part_bytes_max(const sl_node *node);
-/* Would sl_node_payload return without waiting for a device? */
+/* Would sl_node_payload return without waiting for a device, and is the gradient of that part
+ * there?
+ */
 SL_API bool sl_node_ready(sl_node *node);
 /* Before the driver sleeps: has the device done what the node has found undone? Then the driver
  * does not sleep: it sends SL_EVENT_NOTIFIED and asks sl_node_ready again. If not, notify_fd is

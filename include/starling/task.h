@@ -24,8 +24,8 @@ typedef struct sl_evaluation {
     double accuracy; /* held-out, in [0, 1]; NaN where it means nothing */
 } sl_evaluation;
 
-/* `attach`, `ready`, `lend`, `vouch`, `samples`, `members`, `tensor_rows`, and `tensor_ends` with
- * tensor_count 0, may be NULL; the other hooks may not. */
+/* `attach`, `ready`, `lend`, `vouch`, `samples`, `members`, `watch`, `tensor_rows`, and
+ * `tensor_ends` with tensor_count 0, may be NULL; the other hooks may not. */
 typedef struct sl_task {
     void *context;    /* borrowed; first argument of every call */
     size_t dimension; /* parameters, d; at least 1 */
@@ -76,6 +76,9 @@ typedef struct sl_task {
     /* A view begins for rank, as member `place` of `count`; rank computes no gradient now. NULL:
      * not asked. */
     int (*members)(void *context, uint32_t rank, uint32_t place, uint32_t count, sl_error *error);
+    /* From here on `gradient` tells this one, which is borrowed. With transport.overlap, else NULL:
+     * a gradient is there when it is whole. */
+    void (*watch)(void *context, const sl_progress *progress);
 } sl_task;
 
 /* What the task's vectors are made of; borrowed. */

@@ -51,4 +51,20 @@ typedef struct sl_shapes {
     size_t count;
 } sl_shapes;
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Who hears how far a gradient is: g is final from element `from` on, where a tensor begins, and x
+ * is not read there any more. First of all with the dimension: the loss is known. On the thread
+ * that computes. */
+typedef struct sl_progress {
+    void (*tell)(void *context, double loss, size_t from); /* from: falling, above 0 */
+    void *context;
+} sl_progress;
+
+#ifdef __cplusplus
+}
+#endif
+
 #endif

@@ -411,7 +411,7 @@ static bool step_node(sl_agent *a, const sl_event *event, sl_update *update) {
     a->side.now.round = sl_machine_round(&a->node);
     a->side.now.exchange = sl_machine_exchange(&a->node);
     if (result != 0)
-        refuse(a, result, event->type == SL_EVENT_GRADIENT ? event->loss : 0, &error);
+        refuse(a, result, event->loss, &error);
     return result == 0;
 }
 
@@ -518,7 +518,8 @@ static void take_gradient(sl_agent *a, const sl_job_result *result) {
     a->times.busy_since_gradient_s = 0;
     if (a->settings.task.lend != NULL)
         lend(a);
-    sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_GRADIENT, .loss = result->loss});
+    const sl_event_type type = result->from > 0 ? SL_EVENT_FINAL : SL_EVENT_GRADIENT;
+    sl_agent_deliver(a, &(sl_event){.type = type, .loss = result->loss, .from = result->from});
 }
 
 void sl_agent_on_worker(void *context) {

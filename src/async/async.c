@@ -216,7 +216,7 @@ static int take_gradient(sl_async *n, double loss, sl_error *error) {
     n->statistics.loss = n->state.loss = loss;
     sl_direction_clip(&n->direction, n->state.g);
     if (n->state.sgd.learning_rate != 0)
-        sl_direction_take(&n->direction, n->state.g, sl_async_point(n));
+        sl_direction_take(&n->direction, n->state.g, sl_async_point(n), 0, n->settings.dimension);
     if (n->pattern->gradient != NULL)
         n->pattern->gradient(n);
     return 0;
@@ -339,6 +339,7 @@ static int take(sl_async *n, const sl_event *event, sl_update *update, sl_error 
     case SL_EVENT_RENEWED:
         renew(n, event->peer);
         return 0;
+    case SL_EVENT_FINAL:
     case SL_EVENT_ASIDE:
         break;
     }

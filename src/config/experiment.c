@@ -14,6 +14,7 @@
 #include "base/json.h"
 #include "config/faults.h"
 #include "config/keys.h"
+#include "config/overlap.h"
 #include "config/plan.h"
 #include "config/security.h"
 #include "config/tree.h"
@@ -419,6 +420,8 @@ static int check_fit(const sl_experiment *e, sl_error *error) {
         result = check_asynchronous(e, error);
     if (result == 0)
         result = sl_algorithm_check(&e->algorithm, e->topology, &e->optimizer, error);
+    if (result == 0)
+        result = sl_overlap_check(e, error);
     if (result == 0)
         result = sl_faults_check(e, error);
     if (result == 0)

@@ -29,6 +29,7 @@ static const char *const securities[] = {"auto", "none", "key", "certificates", 
 static const char *const seals[] = {"auto", "on", "off", "handshake-only", NULL};
 static const char *const on_losses[] = {"auto", "stop", "continue", NULL};
 static const char *const restarts[] = {"never", "on-failure", "always", NULL};
+static const char *const overlaps[] = {"none", "layers", NULL};
 static const char *const gpu_directs[] = {"off", "auto", "on", NULL};
 static const char *const partitions[] = {
     SL_PARTITIONS(NAME) NULL,
@@ -263,6 +264,10 @@ static const sl_key behind[] = {
      .fallback = "0",
      .help = "gossip without a compressor, on the host: a neighbour whose part has more than so "
              "many times the norm of the own one has sent what makes no sense; 0 takes any"},
+    {"transport.overlap", SL_KEY_CHOICE, AT(transport.overlap), .choices = overlaps,
+     .fallback = "\"none\"", .is_later = true,
+     .help = "layers: what is sent of a layer leaves once its gradient is there, the last layer "
+             "first, with the numbers of none"},
     {"transport.window_chunks", SL_KEY_U32, AT(transport.window_chunks), BETWEEN(2, 64),
      .fallback = "8", .help = "receive buffers per neighbour"},
     {"transport.timeout_s", SL_KEY_REAL, AT(transport.timeout_s), BETWEEN(0.5, 86400),

@@ -68,9 +68,9 @@ const char *sl_section_name(sl_section section) {
 
 /* Of the run as a whole, also where who joins has data of its own. */
 static bool is_of_run(const sl_key *k) {
-    static const char *const paths[] = {"seed",          "loss_limit",    "rounds",
-                                        "epochs",        "final_average", "membership.joiners",
-                                        "data.on_change"};
+    static const char *const paths[] = {"seed",           "loss_limit",       "rounds",
+                                        "epochs",         "final_average",    "membership.joiners",
+                                        "data.on_change", "transport.overlap"};
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
         if (strcmp(k->path, paths[i]) == 0)
             return true;

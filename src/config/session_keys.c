@@ -10,13 +10,14 @@
 #include "config/keys.h"
 #include "config/tree.h"
 
-static const char *const unused[] = {"model.",        "data.",
-                                     "network.",      "loss_limit",
-                                     "optimizer.",    "record.evaluate",
-                                     "rounds",        "epochs",
-                                     "final_average", "record.parameters_at",
-                                     "record.models", "record.safetensors",
-                                     "checkpoint.",   "monitor."};
+static const char *const unused[] = {"model.",           "data.",
+                                     "network.",         "loss_limit",
+                                     "optimizer.",       "record.evaluate",
+                                     "rounds",           "epochs",
+                                     "final_average",    "record.parameters_at",
+                                     "record.models",    "record.safetensors",
+                                     "checkpoint.",      "monitor.",
+                                     "transport.overlap"};
 enum { UNUSED = sizeof unused / sizeof *unused };
 
 /* Of what a simulation writes to its run folder. */
@@ -82,6 +83,7 @@ int sl_session_keys_drop(json_t *root, uint32_t nodes, bool records, char **warn
                                          "checkpoint", "monitor", "final_average"};
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
         json_object_del(root, groups[i]);
+    json_object_del(json_object_get(root, "transport"), "overlap");
     json_t *record = json_object_get(root, "record"), *topology = json_object_get(root, "topology");
     if (!records) {
         json_object_del(root, "network");

@@ -19,6 +19,7 @@ sl_learner_settings sl_experiment_learner(const sl_experiment *e) {
         .seed = e->seed,
         .rounds = e->rounds,
         .epochs = e->epochs,
+        .by_layers = e->transport.overlap != SL_OVERLAP_NONE,
     };
 }
 
@@ -28,6 +29,7 @@ sl_node_settings sl_experiment_node(const sl_experiment *e, const sl_plan *plan,
         .rounds = rounds,
         .dimension = dimension,
         .part_bytes = e->transport.chunk_bytes,
+        .last_first = e->transport.overlap != SL_OVERLAP_NONE,
         .seed = e->seed,
         .loss_limit = e->loss_limit,
         .norm_limit = e->transport.norm_limit,

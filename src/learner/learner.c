@@ -55,6 +55,7 @@ struct sl_learner {
     size_t tensor_count;
     float *start;  /* (dimension) from model.start; NULL: none is given */
     float *planes; /* (features) a sample before its pixels are reordered; NULL: no reordering */
+    const sl_progress *progress; /* NULL: nobody hears how far gradients are */
     uint64_t data_hash;
     char description[DESCRIPTION_MAX];
     char warning[SL_DATA_WARNING_MAX];
@@ -496,10 +497,29 @@ static void gather(sl_learner *learner, uint32_t rank, uint64_t round) {
     learner->gathered = (node_batch){.rank = rank, .rows = rows, .round = round};
 }
 
+bool sl_learner_goes_by_layers(const sl_learner *learner) {
+    return learner->settings.by_layers;
+}
+
+void sl_learner_watch(sl_learner *learner, const sl_progress *progress) {
+    learner->progress = progress;
+}
+
+/* Tensor by tensor, though all are there. */
+static double problem_gradient(const sl_learner *learner, uint32_t rank, uint64_t round,
+                               const float *x, float *g) {
+    const sl_progress *p = learner->progress;
+    const double loss = learner->problem.ops->gradient(learner->problem.self, rank, round, x, g);
+    for (size_t t = learner->tensor_count; p != NULL && t > 0; t--)
+        p->tell(p->context, loss, learner->tensor_ends[t - 1]);
+    return loss;
+}
+
 double sl_learner_gradient(sl_learner *learner, uint32_t rank, uint64_t round, const float *x,
                            float *g) {
     if (is_problem(learner))
-        return learner->problem.ops->gradient(learner->problem.self, rank, round, x, g);
+        return problem_gradient(learner, rank, round, x, g);
+    learner->network.progress = learner->network.vec->on_host ? learner->progress : NULL;
     const bool goes_on =
         rank == learner->last_rank && learner->last_round > 0 && round == learner->last_round + 1;
     learner->last_rank = rank;

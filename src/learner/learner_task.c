@@ -25,6 +25,10 @@ static int members(void *learner, uint32_t rank, uint32_t place, uint32_t count,
     return sl_learner_share(learner, rank, place, count, error);
 }
 
+static void watch(void *learner, const sl_progress *progress) {
+    sl_learner_watch(learner, progress);
+}
+
 sl_task sl_learner_task(sl_learner *learner) {
     size_t tensor_count;
     const size_t *tensor_ends = sl_learner_tensors(learner, &tensor_count);
@@ -46,5 +50,6 @@ sl_task sl_learner_task(sl_learner *learner) {
         .samples = samples,
         .members = sl_learner_shares(learner) ? members : NULL,
         .attach = sl_learner_has_layers(learner) ? attach : NULL,
+        .watch = sl_learner_goes_by_layers(learner) ? watch : NULL,
     };
 }

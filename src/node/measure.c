@@ -12,15 +12,18 @@ static size_t sums_of(const sl_measure *m) {
     return m->width * m->parts;
 }
 
-int sl_measure_open(sl_measure *m, const sl_vec_ops *vec, size_t width, size_t parts) {
+int sl_measure_open(sl_measure *m, const sl_vec_ops *vec, size_t width, size_t parts, bool keeps) {
     *m = (sl_measure){.vec = vec, .width = width, .parts = parts};
-    if (vec->async == NULL)
+    if (vec->async == NULL && !keeps)
         return 0;
     const size_t count = sums_of(m) + 1;
-    m->sums = (double *)(void *)vec->allocate(count * sizeof(double) / sizeof(float));
+    if (vec->async != NULL)
+        m->sums = (double *)(void *)vec->allocate(count * sizeof(double) / sizeof(float));
     m->found = calloc(count, sizeof *m->found);
     m->weights = calloc(count, sizeof *m->weights);
-    return m->sums != NULL && m->found != NULL && m->weights != NULL ? 0 : SL_ENOMEM;
+    return (m->sums != NULL || vec->async == NULL) && m->found != NULL && m->weights != NULL
+               ? 0
+               : SL_ENOMEM;
 }
 
 void sl_measure_close(sl_measure *m) {
@@ -41,14 +44,17 @@ void sl_measure_begin(sl_measure *m) {
 void sl_measure_add(sl_measure *m, size_t neighbour, double weight, size_t first,
                     const float *theirs, const float *own, size_t count, size_t each) {
     const size_t at = neighbour * m->parts + first;
-    if (m->sums == NULL) {
+    if (m->found == NULL) {
         m->distance += weight * m->vec->distance_squared(theirs, own, count);
         return;
     }
     for (size_t i = 0; i * each < count; i++)
         m->weights[at + i] = weight;
-    m->failed =
-        !m->vec->async->begin_distances(m->sums + at, theirs, own, count, each) || m->failed;
+    if (m->sums == NULL)
+        m->found[at] = m->vec->distance_squared(theirs, own, count);
+    else
+        m->failed =
+            !m->vec->async->begin_distances(m->sums + at, theirs, own, count, each) || m->failed;
 }
 
 static double total(const sl_measure *m) {
@@ -64,7 +70,7 @@ static double total(const sl_measure *m) {
 
 bool sl_measure_read(sl_measure *m, const float *model, size_t dimension, double *distance) {
     const size_t norm = sums_of(m);
-    *distance = m->distance;
+    *distance = m->found == NULL ? m->distance : total(m);
     if (m->sums == NULL)
         return sl_vec_is_finite(model, dimension);
     if (!m->vec->async->begin_distances(m->sums + norm, model, NULL, dimension, dimension))

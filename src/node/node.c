@@ -57,8 +57,9 @@ static void begin_step(sl_node *n) {
         n->settings.vec->on_host && !n->state.alone && sl_outgoing_is_plain_gossip(n)
             ? n->settings.norm_limit
             : 0;
+    n->step.adapts = sl_outgoing_adapts(n);
     sl_incoming_begin(n);
-    if (!sl_outgoing_adapts(n))
+    if (!n->step.adapts)
         sl_node_sweep(n, step->stage->prepare, step->prepared);
     if (step->stage->meet != NULL && step->published.count > 0)
         step->stage->meet(&n->state);
@@ -138,6 +139,7 @@ static int end_alone(sl_node *n, sl_error *error) {
 }
 
 static int begin_exchange(sl_node *n, sl_update *update, sl_error *error) {
+    n->round.begun = true;
     count_exchange(n);
     if (n->view.is_cut && sl_algorithm_voids(n->algorithm))
         return 0;
@@ -185,17 +187,17 @@ static int begin_round(sl_node *n, sl_update *update, sl_error *error) {
                                                                 : 0;
 }
 
-/* The gradient becomes the direction of SGD's step. */
-static void take_direction(sl_node *n) {
+/* That much of the gradient becomes the direction of SGD's step. */
+static void take_direction(sl_node *n, size_t from, size_t end) {
     if (n->state.sgd.learning_rate != 0)
-        sl_direction_take(&n->direction, n->state.g, sl_node_point(n));
+        sl_direction_take(&n->direction, n->state.g, sl_node_point(n), from, end);
 }
 
 static void end_updates(sl_node *n) {
     const sl_range all = {0, n->settings.dimension};
     const bool anew = n->life.exchanged && restates(n);
     if (n->algorithm->averages_gradient && n->life.exchanged)
-        take_direction(n);
+        take_direction(n, 0, n->settings.dimension);
     sl_node_sweep(n,
                   anew                ? sl_restate
                   : n->life.exchanged ? n->algorithm->settle
@@ -273,9 +275,7 @@ static bool shows_late(const sl_node *n) {
            sl_compressor_reads_drawn(n->settings.plan->config.compressor.kind);
 }
 
-static int accept_gradient(sl_node *n, double loss, sl_update *update, sl_error *error) {
-    if (n->life.spoiled)
-        return 0;
+static int accept_loss(sl_node *n, double loss, sl_error *error) {
     int asked = ask_device(n, false, error);
     if (asked != 0)
         return asked; /* and the loss means nothing */
@@ -285,16 +285,65 @@ static int accept_gradient(sl_node *n, double loss, sl_update *update, sl_error 
     snprintf(what, sizeof what, "the loss is %g", loss);
     if (!(loss <= n->life.loss_limit))
         return sl_node_diverged(n, what, error);
+    n->round.statistics.loss = n->state.loss = loss;
+    return 0;
+}
+
+/* A step of the gradient is taken where it is there. */
+static int accept_range(sl_node *n, size_t from, sl_error *error) {
+    const size_t end = n->round.final > 0 ? n->round.final : n->settings.dimension;
+    n->round.final = from;
     if (n->settings.turns && shows_late(n) && sl_node_has_spoiled_gradient(n))
         return sl_node_diverged(n, "the gradient holds a number that is not finite", error);
-    n->round.gradient_ready = true;
-    n->round.statistics.loss = n->state.loss = loss;
-    sl_direction_clip(&n->direction, n->state.g);
+    if (from == 0)
+        sl_direction_clip(&n->direction, n->state.g);
     if (!n->algorithm->averages_gradient)
-        take_direction(n);
+        take_direction(n, from, end);
+    return 0;
+}
+
+/* May the exchange begin before all of the gradient is there? A view begins in one way. */
+static bool begins_early(const sl_node *n) {
+    sl_exchange_step first = {0};
+    sl_route_step(&n->view.route, n->state.exchange + 1, 0, &first);
+    const bool as_it_leaves =
+        first.stage->prepare == NULL || (first.prepared.from == first.published.from &&
+                                         first.prepared.count == first.published.count);
+    return n->settings.last_first && !restates(n) && !n->view.is_cut && as_it_leaves;
+}
+
+static int begin_due_exchange(sl_node *n, sl_update *update, sl_error *error) {
+    const bool begins = has_exchange(n) && !overlaps(n) && !n->round.begun;
+    return begins && (n->round.final == 0 || begins_early(n)) ? begin_exchange(n, update, error)
+                                                              : 0;
+}
+
+static int accept_part(sl_node *n, const sl_event *event, sl_update *update, sl_error *error) {
+    assert(event->from > 0);
+    if (n->life.spoiled)
+        return 0;
+    const bool first = n->round.final == 0;
+    if (first)
+        n->round.final = n->settings.dimension;
+    int result = first ? accept_loss(n, event->loss, error) : 0;
+    if (result == 0)
+        result = accept_range(n, event->from, error);
+    return result == 0 ? begin_due_exchange(n, update, error) : result;
+}
+
+static int accept_gradient(sl_node *n, double loss, sl_update *update, sl_error *error) {
+    if (n->life.spoiled)
+        return 0;
+    int result = accept_loss(n, loss, error);
+    if (result == 0)
+        result = accept_range(n, 0, error);
+    if (result != 0)
+        return result;
+    n->round.gradient_ready = true;
     if (n->algorithm->take_gradient != NULL && !(restates(n) && has_exchange(n)))
         n->algorithm->take_gradient(&n->state);
-    return has_exchange(n) && !overlaps(n) ? begin_exchange(n, update, error) : 0;
+    const bool is_cut = n->round.exchanging && n->state.alone;
+    return is_cut ? end_alone(n, error) : begin_due_exchange(n, update, error);
 }
 
 static int name_peer_down(const sl_node *n, uint32_t peer, sl_error *error) {
@@ -389,17 +438,18 @@ static void give_back_all(sl_node *n) {
 static int cut_exchange(sl_node *n, sl_error *error) {
     int result = sl_incoming_flush(n, error);
     give_back_all(n);
-    if (result == 0)
+    if (result == 0 && n->round.final == 0)
         result = sl_outgoing_end(n, error);
     if (result != 0)
         return result;
+    n->step.sent = n->step.encoded;
     sl_incoming_leave(n);
     n->round.measure = false;
     n->state.alone = true;
     leave_out_others(&n->step.what);
     n->state.in = n->step.what.in;
     n->state.self_weight = n->step.what.self_weight;
-    return end_alone(n, error);
+    return n->round.final == 0 ? end_alone(n, error) : 0;
 }
 
 static int cut(sl_node *n, sl_error *error) {
@@ -445,6 +495,9 @@ int sl_node_step(sl_node *n, const sl_event *event, sl_update *update, sl_error 
     case SL_EVENT_GRADIENT:
         assert(!n->round.gradient_ready);
         result = accept_gradient(n, event->loss, update, error);
+        break;
+    case SL_EVENT_FINAL:
+        result = accept_part(n, event, update, error);
         break;
     case SL_EVENT_RECEIVED:
         result = sl_incoming_receive(n, event, error);

@@ -164,7 +164,7 @@ static bool ranks(const sl_node *n) {
  * part by part. */
 static uint32_t choose_batch(const sl_node *n, size_t width) {
     const sl_node_settings *s = &n->settings;
-    if (s->vec->on_host || s->direct || n->algorithm->keeps_messages || width == 0)
+    if (s->vec->on_host || s->direct || s->last_first || n->algorithm->keeps_messages || width == 0)
         return 1;
     const size_t part = sl_round_up(n->view.codecs.part_bytes_max, SL_VEC_ALIGNMENT),
                  fit = batch_bytes / (width * part), half = s->inbox_parts / 2,
@@ -203,7 +203,7 @@ static bool allocate_of_view(sl_node *n) {
     const uint32_t count = sl_route_peers(&n->view.route, &n->view.peers);
     return allocate_replicas(n) && allocate_buffer(n) && allocate_steps(n) &&
            sl_measure_open(&n->view.measured, n->settings.vec, sl_route_width(&n->view.route),
-                           n->view.codecs.parts_max) == 0 &&
+                           n->view.codecs.parts_max, n->settings.last_first) == 0 &&
            sl_inbox_open(&n->inbox, count, n->settings.inbox_parts,
                          sl_staging_tokens_max(&n->view.staging)) == 0;
 }

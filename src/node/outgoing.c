@@ -45,8 +45,9 @@ bool sl_outgoing_is_plain_gossip(const sl_node *n) {
 }
 
 bool sl_outgoing_adapts(const sl_node *n) {
-    return n->settings.vec->on_host && n->step.what.stage->speaks == NULL &&
-           sl_outgoing_is_plain_gossip(n);
+    const sl_stage *stage = n->step.what.stage;
+    return n->settings.vec->on_host && stage->speaks == NULL &&
+           (sl_outgoing_is_plain_gossip(n) || (n->round.final > 0 && !stage->gather));
 }
 
 /* Why the encoder failed. */
@@ -106,10 +107,32 @@ int sl_outgoing_begin(sl_node *n, sl_error *error) {
     return silent ? 0 : begin_encoder(n, error);
 }
 
+/* What the next part's encoding looks at. */
+static sl_range next_source(const sl_node *n) {
+    const sl_codec *codec = n->step.outgoing->codec;
+    sl_range range;
+    sl_codec_part_source(codec, sl_node_place(n, codec, n->step.encoded), &range.from,
+                         &range.count);
+    range.from += n->step.what.published.from;
+    return range;
+}
+
+/* Of that, what no part before has looked at. */
+static void adapt(sl_node *n) {
+    const sl_range *published = &n->step.what.published;
+    sl_range range = next_source(n);
+    if (n->settings.last_first)
+        range.count = published->from + published->count - n->step.adapted - range.from;
+    n->step.adapted += range.count;
+    sl_node_sweep(n, n->step.what.stage->prepare, range);
+}
+
 /* A driver that does not sleep looks often. */
 bool sl_node_ready(sl_node *n) {
     if (n->step.message.silent)
         return true;
+    if (!sl_node_is_final(n, next_source(n)))
+        return false;
     if (n->step.awaits_encoder && ++n->looks % LOOKS_OF_ASKING != 0)
         return false;
     const bool ready = sl_encoder_ready(n->step.outgoing->encoder, n->step.encoded, 0);
@@ -129,7 +152,7 @@ bool sl_node_before_sleep(sl_node *n) {
 
 /* A device has encoded the whole message: where parts can be joined, the first one stands for all
  * of them. */
-static void take_own(sl_node *n, uint32_t part) {
+static void take_own(sl_node *n, uint32_t part, uint32_t place) {
     const sl_encoder *encoder = n->step.outgoing->encoder;
     const bool joins = !n->settings.vec->on_host && sl_codec_joins(n->step.outgoing->codec, 1);
     if (joins && part == 0)
@@ -137,7 +160,7 @@ static void take_own(sl_node *n, uint32_t part) {
     const sl_part mine = {
         .decoder = n->step.outgoing->own,
         .message = sl_node_message(n, n->settings.rank, n->state.exchange, n->step.number),
-        .index = part,
+        .index = place,
         .count = joins ? n->step.message.parts : 1,
         .payload = sl_encoder_local(encoder),
         .sizes = joins ? n->room.own_sizes : NULL,
@@ -157,20 +180,19 @@ static bool is_finite(const sl_node *n, const sl_payload *payload) {
 
 static int encode(sl_node *n, uint32_t part, sl_payload *out, sl_error *error) {
     const sl_stage *stage = n->step.what.stage;
-    const sl_range range =
-        sl_node_part_range(n->step.outgoing->codec, n->step.what.published.from, part);
-    if (sl_outgoing_adapts(n))
-        sl_node_sweep(n, stage->prepare, range);
+    const uint32_t place = sl_node_place(n, n->step.outgoing->codec, part);
+    if (n->step.adapts)
+        adapt(n);
     sl_source source = source_of(n);
     void *buffer =
         part < n->buffer.parts ? (char *)n->buffer.memory + part * n->buffer.stride : NULL;
-    int result = sl_encoder_part(n->step.outgoing->encoder, part, &source, buffer, out);
+    int result = sl_encoder_part(n->step.outgoing->encoder, place, &source, buffer, out);
     if (result == 0 && !is_finite(n, out))
         result = SL_EDIVERGED;
     if (result != 0)
         return name_encoding(n, result, error);
     if (stage->own != NULL)
-        take_own(n, part);
+        take_own(n, part, place);
     n->room.own[part] = *out;
     return 0;
 }

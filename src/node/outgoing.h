@@ -8,7 +8,7 @@
 bool sl_outgoing_is_vector(const sl_stage *stage, const sl_codec *codec);
 /* Do messages go along edges as plain vectors? Then their distances can be measured. */
 bool sl_outgoing_is_plain_gossip(const sl_node *n);
-/* Is the vector prepared part by part, as it leaves? Otherwise all of it is prepared before. */
+/* May the step's vector be prepared part by part? Otherwise all of it is prepared before. */
 bool sl_outgoing_adapts(const sl_node *n);
 /* Begins the step's message; fills n->message. */
 int sl_outgoing_begin(sl_node *n, sl_error *error);

@@ -9,9 +9,9 @@ enum { SETBACK_ROUNDS = 100 };
 
 bool sl_node_has_spoiled_gradient(const sl_node *n) {
     const sl_vec_ops *vec = n->settings.vec;
-    const size_t d = n->settings.dimension;
-    return vec->on_host ? !sl_vec_is_finite(n->state.g, d)
-                        : !isfinite(vec->norm2_squared(n->state.g, d));
+    const float *g = n->state.g + n->round.final;
+    const size_t count = n->settings.dimension - n->round.final;
+    return vec->on_host ? !sl_vec_is_finite(g, count) : !isfinite(vec->norm2_squared(g, count));
 }
 
 bool sl_node_is_spoiled(const sl_node *n, double loss) {

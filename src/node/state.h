@@ -81,7 +81,9 @@ typedef struct sl_life {
 /* The round under way. */
 typedef struct sl_round_state {
     bool gradient_ready, exchanging;
+    bool begun;   /* its exchange; or it has none */
     bool measure; /* the neighbours' distance, in view.measured */
+    size_t final; /* the gradient is there from this element on; 0: all of it, or none */
     sl_round statistics;
 } sl_round_state;
 
@@ -92,6 +94,8 @@ typedef struct sl_step_state {
     const sl_codec_set *outgoing; /* NULL: nothing goes out */
     sl_outbound message;
     uint32_t encoded, sent;
+    bool adapts;         /* the vector is prepared part by part, as it leaves: */
+    size_t adapted;      /* elements */
     bool awaits_encoder; /* sl_node_ready has last said no, and the driver was not notified since */
     uint32_t group_count;
     double norm_limit; /* of the parts that come in it; 0: any is taken */
@@ -124,12 +128,16 @@ int sl_node_turn(sl_node *n, const sl_node_view *view, sl_error *error);
 void sl_node_begin_anew(sl_node *n);
 
 sl_message sl_node_message(const sl_node *n, uint32_t sender, uint64_t exchange, uint32_t step);
-/* The elements of the vector that a part covers; the message begins at `base`. */
-sl_range sl_node_part_range(const sl_codec *codec, size_t base, uint32_t part);
+/* Which of the codec's parts is a message's part? */
+uint32_t sl_node_place(const sl_node *n, const sl_codec *codec, uint32_t part);
+/* The elements of the vector that a message's part covers; the message begins at `base`. */
+sl_range sl_node_part_range(const sl_node *n, const sl_codec *codec, size_t base, uint32_t part);
+/* Is the gradient there for all elements of the range? */
+bool sl_node_is_final(const sl_node *n, sl_range range);
 /* Runs the hook over a range, block by block, so that each block stays in cache. NULL: nothing. */
 void sl_node_sweep(sl_node *n, void (*hook)(sl_state *s, size_t from, size_t count),
                    sl_range range);
-/* Does the gradient hold a number that is not finite? */
+/* Does what is there of the gradient hold a number that is not finite? */
 bool sl_node_has_spoiled_gradient(const sl_node *n);
 /* SL_EDIVERGED with `what` and what to do about it. */
 int sl_node_diverged(const sl_node *n, const char *what, sl_error *error);

@@ -42,7 +42,7 @@ void sl_direction_clip(const sl_direction *d, float *g) {
         scale(d, g, most / norm, d->dimension);
 }
 
-static void take_moments(sl_direction *d, float *g, const float *x) {
+static void take_moments(sl_direction *d, float *g, const float *x, size_t from, size_t end) {
     const sl_optimizer_config *o = d->optimizer;
     const double count = (double)d->steps;
     const sl_adam adam = {
@@ -55,7 +55,7 @@ static void take_moments(sl_direction *d, float *g, const float *x) {
         .epsilon = (float)o->epsilon,
         .weight_decay = (float)o->weight_decay,
     };
-    d->vec->adam_direction(g, x, d->m, d->v, &adam, d->dimension);
+    d->vec->adam_direction(g + from, x + from, d->m + from, d->v + from, &adam, end - from);
 }
 
 /* g <- r (g + decay x) over one tensor; r = trust |x| / (|g| + decay |x|). */
@@ -70,29 +70,33 @@ static void trust_tensor(const sl_direction *d, float *g, const float *x, double
                     decay > 0 ? 2 : 1, count);
 }
 
-static void trust_tensors(const sl_direction *d, float *g, const float *x, double decay) {
+static void trust_tensors(const sl_direction *d, float *g, const float *x, double decay,
+                          size_t from, size_t end) {
     const size_t count = d->tensor_count > 0 ? d->tensor_count : 1;
-    for (size_t t = 0, from = 0; t < count; t++) {
-        const size_t end = d->tensor_count > 0 ? d->tensor_ends[t] : d->dimension;
-        trust_tensor(d, g + from, x + from, decay, end - from);
-        from = end;
+    for (size_t t = 0, first = 0; t < count; t++) {
+        const size_t behind = d->tensor_count > 0 ? d->tensor_ends[t] : d->dimension;
+        if (first >= from && behind <= end)
+            trust_tensor(d, g + first, x + first, decay, behind - first);
+        first = behind;
     }
 }
 
-void sl_direction_take(sl_direction *d, float *g, const float *x) {
-    d->steps++;
+void sl_direction_take(sl_direction *d, float *g, const float *x, size_t from, size_t end) {
+    if (from == end)
+        return;
+    d->steps += end == d->dimension;
     switch (d->optimizer->kind) {
     case SL_OPTIMIZER_SGD:
         break;
     case SL_OPTIMIZER_ADAMW:
-        take_moments(d, g, x);
+        take_moments(d, g, x, from, end);
         break;
     case SL_OPTIMIZER_LARS:
-        trust_tensors(d, g, x, d->optimizer->weight_decay);
+        trust_tensors(d, g, x, d->optimizer->weight_decay, from, end);
         break;
     case SL_OPTIMIZER_LAMB:
-        take_moments(d, g, x);
-        trust_tensors(d, g, x, 0);
+        take_moments(d, g, x, from, end);
+        trust_tensors(d, g, x, 0, from, end);
         break;
     }
 }

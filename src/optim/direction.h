@@ -34,7 +34,8 @@ bool sl_direction_open(sl_direction *d);
 void sl_direction_close(sl_direction *d);
 /* Of a node's own gradient. */
 void sl_direction_clip(const sl_direction *d, float *g);
-/* g becomes the direction at x. */
-void sl_direction_take(sl_direction *d, float *g, const float *x);
+/* Elements [from, end) of g become the direction at x. A gradient comes whole, or in ranges of
+ * whole tensors, its last ones first. */
+void sl_direction_take(sl_direction *d, float *g, const float *x, size_t from, size_t end);
 
 #endif

@@ -183,20 +183,33 @@ static int publish_part(simulator *s, uint32_t rank, const sl_outbound *sent, ui
     return sl_sim_deliver(s, rank, &event, error); /* either way, it looks at what has come */
 }
 
+static bool overlaps(const simulator *s) {
+    return s->experiment->transport.overlap != SL_OVERLAP_NONE;
+}
+
+/* Of the message under way, all whose gradient is there. */
+static int publish_parts(simulator *s, uint32_t rank, sl_error *error) {
+    peer *p = &s->peers[rank];
+    int result = 0;
+    while (p->encoded < p->sending.parts && p->node != NULL && result == 0 &&
+           (!overlaps(s) || sl_node_ready(p->node)))
+        result = publish_part(s, rank, &p->sending, p->encoded++, error);
+    return result;
+}
+
 static int publish_if_asked(simulator *s, uint32_t rank, sl_error *error) {
     peer *p = &s->peers[rank];
-    if (!p->pending.publish)
-        return 0;
-    const sl_outbound sent = p->pending.message;
-    p->pending.publish = false;
-    s->published++;
-    if (s->timeline != NULL)
-        sl_timeline_send(s->timeline, rank, sent.exchange, sent.step, sent.overlaps, sent.to.peers,
-                         sent.to.count);
-    int result = 0;
-    for (uint32_t part = 0; part < sent.parts && p->node != NULL && result == 0; part++)
-        result = publish_part(s, rank, &sent, part, error);
-    return result;
+    if (p->pending.publish) {
+        const sl_outbound *sent = &p->pending.message;
+        p->pending.publish = false;
+        p->sending = *sent;
+        p->encoded = 0;
+        s->published++;
+        if (s->timeline != NULL)
+            sl_timeline_send(s->timeline, rank, sent->exchange, sent->step, sent->overlaps,
+                             sent->to.peers, sent->to.count);
+    }
+    return publish_parts(s, rank, error);
 }
 
 static void compute(simulator *s, uint32_t rank) {
@@ -214,10 +227,29 @@ static void compute(simulator *s, uint32_t rank) {
         sl_node_lend(p->node, s->task->lend(s->task->context, rank));
 }
 
-static int take_gradient(simulator *s, uint32_t rank, sl_error *error) {
-    const sl_event event = {.type = SL_EVENT_GRADIENT, .loss = s->peers[rank].loss};
-    int result = sl_sim_deliver(s, rank, &event, error);
-    return result != 0 ? result : publish_if_asked(s, rank, error);
+static int take(simulator *s, uint32_t rank, const sl_event *event, sl_error *error) {
+    const int result = sl_sim_deliver(s, rank, event, error);
+    return result == 0 ? publish_if_asked(s, rank, error) : result;
+}
+
+/* Tensor by tensor, as if it had been computed so. */
+static int take_ranges(simulator *s, uint32_t rank, sl_error *error) {
+    const peer *p = &s->peers[rank];
+    sl_event event = {.type = SL_EVENT_FINAL, .loss = p->loss, .from = s->task->dimension};
+    int result = take(s, rank, &event, error);
+    for (size_t t = s->task->tensor_count; t > 1 && p->node != NULL && result == 0; t--) {
+        event.from = s->task->tensor_ends[t - 2];
+        result = take(s, rank, &event, error);
+    }
+    return result;
+}
+
+static int take_gradient(simulator *s, uint32_t rank, bool in_ranges, sl_error *error) {
+    const peer *p = &s->peers[rank];
+    int result = in_ranges ? take_ranges(s, rank, error) : 0;
+    if (p->node == NULL || result != 0)
+        return result;
+    return take(s, rank, &(sl_event){.type = SL_EVENT_GRADIENT, .loss = p->loss}, error);
 }
 
 /* Node by node; or all gradients first, as nobody shall hear of one that is not finite. */
@@ -234,7 +266,7 @@ static int train_nodes(simulator *s, uint64_t round, sl_error *error) {
             continue;
         if (!apart)
             compute(s, i);
-        result = take_gradient(s, i, error);
+        result = take_gradient(s, i, overlaps(s) && !apart, error);
     }
     return result;
 }

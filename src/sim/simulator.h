@@ -21,8 +21,10 @@ typedef struct message {
 } message;
 
 typedef struct peer {
-    sl_node *node;     /* NULL: it is not there */
-    sl_async *async;   /* in its place, where nodes go at their own times */
+    sl_node *node;   /* NULL: it is not there */
+    sl_async *async; /* in its place, where nodes go at their own times */
+    sl_outbound sending;
+    uint32_t encoded;  /* of its parts */
     sl_update pending; /* what the node has asked for and not yet been given */
     sl_record record;
     size_t repeated;           /* of its history */

@@ -5,9 +5,30 @@
 
 #include "base/clock.h"
 
+static void wait_until(double seconds) {
+    for (double now = sl_clock_seconds(); now < seconds; now = sl_clock_seconds())
+        sl_clock_sleep(seconds - now);
+}
+
+/* Of the time that a gradient is said to take, a third goes forward; backward each parameter takes
+ * as long. */
+static void pass_on(void *means, double loss, size_t from) {
+    const sl_job_means *m = means;
+    const double left = (double)from / (double)m->task.dimension;
+    wait_until(m->began_s + m->task.gradient_seconds * (3 - 2 * left) / 3);
+    m->told.tell(m->told.context, loss, from);
+}
+
 int sl_job_means_open(sl_job_means *out, const sl_vec_ops *vec, const sl_task *task,
-                      const sl_observer *observer, uint32_t rank, sl_error *error) {
-    *out = (sl_job_means){.task = *task, .observer = *observer, .rank = rank};
+                      const sl_observer *observer, uint32_t rank, sl_progress told,
+                      sl_error *error) {
+    *out = (sl_job_means){.task = *task,
+                          .observer = *observer,
+                          .rank = rank,
+                          .watching = {pass_on, out},
+                          .told = told};
+    if (task->watch != NULL)
+        task->watch(task->context, &out->watching);
     return sl_host_task_open(&out->host, vec, &out->task, error);
 }
 
@@ -34,12 +55,7 @@ static int report(const sl_job_means *m, sl_job *job) {
     return code;
 }
 
-static void wait_until(double seconds) {
-    for (double now = sl_clock_seconds(); now < seconds; now = sl_clock_seconds())
-        sl_clock_sleep(seconds - now);
-}
-
-sl_job_result sl_job_perform(const sl_job_means *m, sl_job *job) {
+sl_job_result sl_job_perform(sl_job_means *m, sl_job *job) {
     sl_job_result result = {.code = report(m, job), .initialized = job->initial != NULL};
     if (result.initialized)
         sl_host_task_initial(&m->host, m->rank, job->initial);
@@ -49,11 +65,11 @@ sl_job_result sl_job_perform(const sl_job_means *m, sl_job *job) {
         if (m->task.ready != NULL)
             m->task.ready(m->task.context, m->rank, job->compute_round, job->point,
                           job->push_sum_weight);
-        double before = sl_clock_seconds();
+        m->began_s = sl_clock_seconds();
         result.loss =
             sl_host_task_gradient(&m->host, m->rank, job->compute_round, job->point, job->g);
-        wait_until(before + m->task.gradient_seconds);
-        result.gradient_seconds = sl_clock_seconds() - before;
+        wait_until(m->began_s + m->task.gradient_seconds);
+        result.gradient_seconds = sl_clock_seconds() - m->began_s;
         result.computed = true;
     }
     return result;

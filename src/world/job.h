@@ -28,6 +28,7 @@ typedef struct sl_job {
 typedef struct sl_job_result {
     int code; /* 0 or what the observer returned */
     bool initialized, computed;
+    size_t from; /* computed from this element on: 0, or the job goes on */
     double loss, gradient_seconds;
 } sl_job_result;
 
@@ -37,12 +38,15 @@ typedef struct sl_job_means {
     sl_host_task host;
     sl_observer observer;
     uint32_t rank;
+    sl_progress watching, told; /* hears the task; hears it when a gradient is said to be so far */
+    double began_s;             /* of the gradient under way */
 } sl_job_means;
 
-/* vec: where the vectors of its jobs are. */
+/* vec: where the vectors of its jobs are. told: hears how far a gradient is. */
 int sl_job_means_open(sl_job_means *out, const sl_vec_ops *vec, const sl_task *task,
-                      const sl_observer *observer, uint32_t rank, sl_error *error);
+                      const sl_observer *observer, uint32_t rank, sl_progress told,
+                      sl_error *error);
 void sl_job_means_close(sl_job_means *means);
-sl_job_result sl_job_perform(const sl_job_means *means, sl_job *job);
+sl_job_result sl_job_perform(sl_job_means *means, sl_job *job);
 
 #endif

@@ -19,7 +19,7 @@ struct sl_worker {
     pthread_cond_t changed;
     bool has_job, has_result, quit, ended; /* under mutex */
     sl_job job;
-    sl_job_result result;
+    sl_job_result result;       /* its last range, or all of it */
     sl_vec_event *given, *done; /* behind the giver's operations before a job, and the worker's of
                               it; NULL where operations are finished on return */
     bool busy;                  /* the giver's side only, like the next two */
@@ -88,6 +88,12 @@ static void leave_result(sl_worker *w, const sl_job_result *result) {
     sl_signal_give(w->descriptor);
 }
 
+/* A loop that has not taken the range before takes both. */
+static void leave_range(void *worker, double loss, size_t from) {
+    const sl_job_result result = {.computed = true, .from = from, .loss = loss};
+    leave_result(worker, &result);
+}
+
 static void *work(void *argument) {
     sl_worker *w = argument;
     const sl_async_ops *async = w->means.host.vec->async;
@@ -115,7 +121,8 @@ int sl_worker_open(sl_worker **out, const sl_vec_ops *vec, const sl_task *task,
     sl_worker *w = calloc(1, sizeof *w);
     if (w == NULL)
         return sl_fail(error, SL_ENOMEM, "worker: out of memory");
-    int result = sl_job_means_open(&w->means, vec, task, observer, rank, error);
+    int result = sl_job_means_open(&w->means, vec, task, observer, rank,
+                                   (sl_progress){leave_range, w}, error);
     if (result != 0) {
         free(w);
         return result;
@@ -177,7 +184,7 @@ bool sl_worker_take(sl_worker *w, sl_job_result *out) {
         *out = w->result;
     w->has_result = false;
     pthread_mutex_unlock(&w->mutex);
-    if (there) {
+    if (there && out->from == 0) {
         w->busy = false;
         w->took_s = sl_clock_seconds() - w->given_s;
         follow(w, w->done);

@@ -1,7 +1,8 @@
 /* worker.h - the thread on which an agent evaluates and computes gradients. Meanwhile its loop
  * moves data.
  *
- * The two threads share nothing but the vectors that a job hands over and its result hands back;
+ * The two threads share nothing but the vectors that a job hands over and its result hands back,
+ * where a gradient comes in ranges (sl_task.watch) range by range;
  * where these are on a device, events order the one thread's operations behind the other's at both
  * points.
  */
@@ -25,9 +26,9 @@ bool sl_worker_busy(const sl_worker *worker);
 /* Was the last job over so soon that it pays to look for the result of this one, in place of
  * sleeping? */
 bool sl_worker_is_quick(const sl_worker *worker);
-/* Is there a result to take? */
+/* Is there a result, or a range of one, to take? */
 bool sl_worker_done(sl_worker *worker);
-/* Takes the result if there is one. */
+/* Takes the result if there is one, or how far it is: then `from` is not 0, and more follows. */
 bool sl_worker_take(sl_worker *worker, sl_job_result *out);
 /* Waits for the job under way, at most patience_s. False: it is still running; then the thread and
  * what it uses are left behind. */

@@ -18,7 +18,7 @@ static sl_update update;
 static sl_error error;
 static _Alignas(64) float vectors[16][16]; /* payloads stay readable until released */
 static int next_vector;
-static bool turns;
+static bool turns, last_first;
 
 static inline void open_on(const char *graph, const sl_algorithm_config *config,
                            double learning_rate, uint64_t rounds) {
@@ -37,6 +37,7 @@ static inline void open_on(const char *graph, const sl_algorithm_config *config,
         .optimizer = &optimizer,
         .measure_every = 1,
         .turns = turns,
+        .last_first = last_first,
     };
     ck_assert_msg(sl_node_open(&node, &settings, &error) == 0, "%s", error.text);
     for (int i = 0; i < D; i++)
@@ -78,6 +79,13 @@ static inline void gradient(float g) {
     for (int i = 0; i < D; i++)
         sl_node_gradient_buffer(node)[i] = g;
     ck_assert_int_eq(step((sl_event){.type = SL_EVENT_GRADIENT, .loss = 1}), 0);
+}
+
+/* All g are `g`, of which those from `from` on are final. */
+static inline void part_of_gradient(size_t from, float g) {
+    for (size_t i = from; i < D; i++)
+        sl_node_gradient_buffer(node)[i] = g;
+    ck_assert_int_eq(step((sl_event){.type = SL_EVENT_FINAL, .loss = 1, .from = from}), 0);
 }
 
 static inline int receive_elements(uint32_t peer, uint64_t round, uint32_t part, float value,

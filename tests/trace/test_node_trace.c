@@ -3,7 +3,7 @@
 #include "starling/experiment.h"
 
 static void forget(void) {
-    turns = false;
+    turns = last_first = false;
 }
 
 FIXTURES(forget, close_node);
@@ -488,6 +488,65 @@ START_TEST(an_all_reduce_goes_on_without_an_edge_that_it_does_not_use) {
         ck_assert(update.publish == rows[i].goes_on && update.round_done != rows[i].goes_on);
         close_node();
     }
+}
+
+/* Elements 2 and 3 are part 0. */
+START_TEST(what_is_final_of_a_gradient_leaves_and_is_combined) {
+    last_first = true;
+    open_node(SL_VARIANT_ADAPT_THEN_COMBINE, 1, 1);
+    start();
+    part_of_gradient(D, 0);
+    ck_assert(update.publish && !sl_node_ready(node));
+    part_of_gradient(3, 3);
+    ck_assert(!update.publish && !sl_node_ready(node)); /* element 2 is still to come */
+    receive(0, 1, 0, 0);
+    receive(2, 1, 0, 6);
+    expect_released(0);
+    part_of_gradient(2, 3);
+    ck_assert(sl_node_ready(node));
+    publish(0);
+    ck_assert(!sl_node_ready(node));
+    sent(0);
+    expect_released(2);
+    expect_model(3, 2); /* (3 - 3 + 0 + 6) / 3 */
+    gradient(3);
+    ck_assert(!update.publish && sl_node_ready(node));
+    publish(1);
+    receive(0, 1, 1, 0);
+    receive(2, 1, 1, 3);
+    sent(1);
+    expect_model(1, 2);
+    ck_assert(update.round_done && update.finished);
+}
+
+START_TEST(a_diverged_loss_is_found_before_anything_leaves) {
+    last_first = turns = true;
+    begin_rounds(1);
+    ck_assert_int_eq(step((sl_event){.type = SL_EVENT_FINAL, .loss = NAN, .from = D}),
+                     SL_EDIVERGED);
+    ck_assert(!update.publish);
+    ck_assert(sl_node_is_spoiled(node, NAN));
+}
+
+/* What was combined stays; the rest of its own step is taken once its gradient is there. */
+START_TEST(an_exchange_that_is_cut_beside_the_gradient_ends_with_it) {
+    last_first = turns = true;
+    open_node(SL_VARIANT_ADAPT_THEN_COMBINE, 1, 2);
+    start();
+    part_of_gradient(D, 0);
+    part_of_gradient(2, 3);
+    publish(0);
+    receive(0, 1, 0, 0);
+    receive(2, 1, 0, 6);
+    sent(0);
+    receive(0, 1, 1, 300);
+    ck_assert_int_eq(step((sl_event){.type = SL_EVENT_CUT}), 0);
+    expect_released(1);
+    ck_assert(!update.round_done);
+    expect_model(3, 2);
+    gradient(3);
+    ck_assert(update.round_done && update.compute);
+    expect_model(0, 2);
 }
 
 static uint32_t parts_among(uint32_t nodes, const char *algorithm, size_t *bytes) {

@@ -83,6 +83,8 @@ static json_t *everything_different(void) {
     ck_assert_int_eq(json_object_del(json_object_get(root, "algorithm"), "library"), 0);
     /* nodes at their own times have no checkpoints */
     ck_assert_int_eq(sl_tree_set(root, "algorithm.staleness", json_integer(0)), 0);
+    /* its algorithm needs the whole gradient */
+    ck_assert_int_eq(sl_tree_set(root, "transport.overlap", json_string("none")), 0);
     /* nobody joins a run that ends with a loss */
     ck_assert_int_eq(sl_tree_set(root, "membership.joiners", json_integer(0)), 0);
     return root;
@@ -355,13 +357,16 @@ START_TEST(a_hash_changes_exactly_with_the_keys_of_its_section) {
         }
         ck_assert_int_eq(sl_key_read(k, e, value, &error), 0);
         json_decref(value);
+        const bool overlap = strcmp(k->path, "transport.overlap") == 0;
         bool shared = k->type != SL_KEY_PATH && strncmp(k->path, "record.", 7) != 0 &&
-                      strncmp(k->path, "transport.", 10) != 0 && strcmp(k->path, "name") != 0 &&
+                      (strncmp(k->path, "transport.", 10) != 0 || overlap) &&
+                      strcmp(k->path, "name") != 0 &&
                       strncmp(k->path, "device", 6) != 0; /* device_memory_gb too */
         const char *dot = strchr(k->path, '.');
         for (int s = 0; s < SL_SECTION_COUNT; s++) {
             const char *name = sl_section_name(s);
-            const bool of_run = dot == NULL || strcmp(k->path, "membership.joiners") == 0 ||
+            const bool of_run = dot == NULL || overlap ||
+                                strcmp(k->path, "membership.joiners") == 0 ||
                                 strcmp(k->path, "data.on_change") == 0;
             bool mine =
                 of_run ? s == SL_SECTION_run : strncmp(k->path, name, (size_t)(dot - k->path)) == 0;

@@ -16,7 +16,8 @@ static void expect_direction(const sl_optimizer_config *o, const float want[3]) 
     memcpy(g, (const float[]){3, -4, 2}, 3 * sizeof *g);
     memcpy(x, (const float[]){6, 8, 0.5f}, 3 * sizeof *x);
     sl_direction_clip(&d, g);
-    sl_direction_take(&d, g, x);
+    sl_direction_take(&d, g, x, 2, 3);
+    sl_direction_take(&d, g, x, 0, 2);
     for (int i = 0; i < 3; i++)
         ck_assert_msg(fabsf(g[i] - want[i]) < 1e-6f, "%d: %.9g, not %.9g", i, g[i], want[i]);
     d.vec->release(g);

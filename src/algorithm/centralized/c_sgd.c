@@ -27,6 +27,7 @@ static bool is_not_compressed(const sl_algorithm_config *config) {
 const sl_algorithm sl_all_reduce = {
     .name = "all-reduce",
     .when = is_plain,
+    .works_on_ranges = true,
     .keeps_gradient = true,
     .route = SL_ROUTE_ALL_REDUCE,
     .takes_momentum = true,
@@ -39,6 +40,7 @@ const sl_algorithm sl_all_reduce = {
 const sl_algorithm sl_parameter_server = {
     .name = "parameter-server",
     .when = is_not_compressed,
+    .works_on_ranges = true,
     .keeps_gradient = true,
     .route = SL_ROUTE_SERVER,
     .takes_momentum = true,

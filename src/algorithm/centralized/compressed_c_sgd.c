@@ -29,6 +29,7 @@ const sl_algorithm sl_parameter_server_compressed = {
     .vectors = sl_squeeze_vectors,
     .stages = through_servers,
     .stage_count = SL_SQUEEZE_STAGE_COUNT,
+    .works_on_ranges = true,
     SL_SQUEEZE_C_SGD,
 };
 
@@ -41,6 +42,7 @@ const sl_algorithm sl_all_reduce_compressed = {
     .vectors = sl_squeeze_vectors,
     .stages = to_all,
     .stage_count = 1,
+    .works_on_ranges = true,
     SL_SQUEEZE_C_SGD,
 };
 

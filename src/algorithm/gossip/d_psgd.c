@@ -130,6 +130,7 @@ const sl_algorithm sl_d_psgd_stale = {
 const sl_algorithm sl_d_psgd_adapt_then_combine = {
     ADAPT_THEN_COMBINE,
     .when = is_whole,
+    .works_on_ranges = true,
 };
 
 static const sl_stage as_it_was[] = {{.vector = old_model, .combine = combine_aside}};

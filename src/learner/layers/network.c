@@ -239,6 +239,16 @@ static void read_result(const sl_network *net, double result[2]) {
     net->vec->copy_out(result, net->result, 2 * sizeof *result);
 }
 
+static double mean_loss(const sl_network *net, uint32_t rows, double sum) {
+    return sum / (rows * net->positions);
+}
+
+/* Layers lie in their order, each with a range of its own: none is final later. */
+static void tell(const sl_network *net, uint32_t rows, size_t from) {
+    if (net->progress != NULL && from > 0)
+        net->progress->tell(net->progress->context, mean_loss(net, rows, net->result[0]), from);
+}
+
 static void backward(sl_network *net, uint32_t rows, const float *x, float *g, float *z) {
     bool written[SL_LAYERS_MAX + 1] = {false}; /* activations whose gradient has a first part */
     for (size_t l = net->table.count; l > 0; l--) {
@@ -252,12 +262,15 @@ static void backward(sl_network *net, uint32_t rows, const float *x, float *g, f
         call.add_shortcut = written[layer->shortcut];
         net->backend->kinds[layer->kind]->backward(&call);
         written[layer->input] = written[layer->shortcut] = true;
+        if (layer->count > 0)
+            tell(net, rows, layer->offset);
     }
 }
 
 static void compute_gradient(sl_network *net, uint32_t rows, const float *x, float *g) {
     float *z = forward(net, SL_PASS_TRAIN, rows, x);
     find_loss(net, z, rows, true);
+    tell(net, rows, net->table.dimension);
     backward(net, rows, x, g, z);
 }
 
@@ -305,7 +318,7 @@ void sl_network_begin_gradient(sl_network *network, uint32_t rows, const float *
 double sl_network_end_gradient(sl_network *network, uint32_t rows) {
     double result[2];
     read_result(network, result);
-    return result[0] / (rows * network->positions);
+    return mean_loss(network, rows, result[0]);
 }
 
 double sl_network_gradient(sl_network *network, uint32_t rows, const float *x, float *g) {

@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "learner/layers/layer.h"
+#include "starling/types.h"
 #include "starling/vec.h"
 
 #define SL_NETWORK_WORK_MAX ((size_t)1 << 30) /* floats of working memory */
@@ -52,6 +53,7 @@ typedef struct sl_network {
     double *kept[SL_LAYERS_MAX]; /* each layer's part of the population's statistics */
     float *statistics;           /* all of these, as memory */
     size_t statistics_count;     /* floats; 0: no layer keeps any */
+    const sl_progress *progress; /* of gradients, on the host; NULL: nobody hears of it */
     bool repeats;                /* work may be noted */
     sl_network_repeat latest[2]; /* two, for algorithms swap the model with another vector */
 } sl_network;

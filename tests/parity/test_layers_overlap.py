@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""What leaves layer by layer, while the rest of the gradient is computed, has the bits of what
+leaves when all of it is there: in the simulator and with agents. What needs the whole gradient is
+refused, and says why.
+
+usage: test_layers_overlap.py [--starling] STARLING [--only TEXT]
+"""
+import functools
+import os
+import sys
+import tempfile
+
+from _simulate import call, main, of
+from parity import MLP, MOMENTUM, PLAIN, QUICK, RING, compare, network, train, written
+
+GOSSIP = {"nodes": 5, "family": "ring"}
+SIX = {"nodes": 6, "family": "random-regular", "degree": 3, "seed": 5}
+EXPONENTIAL = {"nodes": 8, "family": "one-peer-exponential"}
+LAYERS = "transport.overlap=layers"
+
+
+def experiment(settings, topology=GOSSIP, optimizer=MOMENTUM, **more):
+    """26 thousand parameters in three layers, of which the first has most, in frames of 4 KiB."""
+    e = network(MLP, topology, "default", optimizer)
+    rounds = {"rounds": 8, "record": {"every": 2, "parameters_at": [1, 8]}}
+    return {**e, **rounds, "algorithm": settings, **more}
+
+
+def compressed(name, compressor, **more):
+    return experiment(of(name, compressor=compressor, **more))
+
+
+def optimized(name, **more):
+    return experiment(of("d-psgd"), RING, of(name, learning_rate=0.01, weight_decay=0.01, **more))
+
+
+BUCKETS = of("qsgd", levels=4, bucket=256)
+SAME = {
+    "d-psgd": experiment(of("d-psgd"), RING),
+    "d-psgd plain": experiment(of("d-psgd"), SIX, PLAIN),
+    "d-psgd schedule": experiment(of("d-psgd"), EXPONENTIAL),
+    "d-psgd local steps": experiment(of("d-psgd", local_steps=3)),
+    "d-psgd adamw": optimized("adamw"),
+    "d-psgd lars": optimized("lars", momentum=0.9),
+    "d-psgd lamb": optimized("lamb"),
+    "one server": experiment(of("parameter-server", server=2)),
+    "shards": experiment(of("parameter-server")),
+    "shards qsgd": compressed("parameter-server", BUCKETS),
+    "one server qsgd both": compressed("parameter-server", BUCKETS, server=2, directions="both"),
+    "to all float16": compressed("all-reduce", of("float16")),
+    "to all qsgd elias": compressed("all-reduce", {**BUCKETS, "coding": "elias"}),
+    "to all random-dropping": compressed("all-reduce", of("random-dropping", probability=0.25)),
+    "to all natural": compressed("all-reduce", of("natural")),
+    **{
+        f"to all {name} per tensor": compressed("all-reduce", of(name, per="tensor", **more))
+        for name, more in {
+            "top-k": {"fraction": 0.02},
+            "random-k": {"fraction": 0.1},
+            "1-bit": {},
+            "stc": {"fraction": 0.1},
+            "strom": {"threshold": 0.01},
+            "adacomp": {},
+            "3lc": {},
+            "magnitude-dropping": {"fraction": 0.1},
+        }.items()
+    },
+    "to all eden": {
+        **compressed("all-reduce", of("eden")),
+        "transport": {"chunk_bytes": 8192},
+    },
+    **{
+        f"all-reduce {form}": experiment(of("all-reduce", all_reduce=form), SIX)
+        for form in ("ring", "tree", "recursive-doubling", "halving-doubling", "hierarchical")
+        + ("torus-2d", "two-rings", "double-tree", "star")
+    },
+}
+
+CLIPPED = {"learning_rate": 0.1, "clip_norm": 1}
+REFUSED = {
+    "whole vector": (compressed("all-reduce", of("top-k", fraction=0.1)), "top-k looks at all"),
+    "one scale": (compressed("all-reduce", of("qsgd", levels=4, bucket=0)), "compressor.bucket"),
+    "way out": (compressed("all-reduce", of("3lc")), 'compressor.per to "tensor"'),
+    "clip": (experiment(of("d-psgd"), optimizer=CLIPPED), "optimizer.clip_norm: 1 needs the norm"),
+    "algorithm": (experiment(of("choco-sgd", compressor=of("float16"))), "'choco-sgd'"),
+    "old model": (experiment(of("d-psgd", variant="combine-while-adapt")), "'d-psgd'"),
+    "device": (experiment(of("d-psgd"), device="cuda:0"), 'device is "cuda:0"'),
+}
+
+
+def same_bits(starling, settings):
+    with tempfile.TemporaryDirectory(prefix="starling-layers-") as folder:
+        path = written(folder, settings)
+        whole = train(starling, "sim", path, os.path.join(folder, "none"))
+        for command in ("sim", "run"):
+            compare(whole, train(starling, command, path, os.path.join(folder, command), LAYERS))
+
+
+def refused(starling, settings, why):
+    with tempfile.TemporaryDirectory(prefix="starling-layers-") as folder:
+        ended = call(starling, "check", written(folder, settings), "--set", LAYERS)
+        assert ended.returncode != 0, "it is not refused"
+        assert "transport.overlap" in ended.stderr and why in ended.stderr, ended.stderr
+
+
+def all_checks(starling):
+    for name in list(SAME)[:: 4 if QUICK else 1]:
+        yield f"layers overlap, {name}", functools.partial(same_bits, starling, SAME[name])
+    for name, (settings, why) in REFUSED.items():
+        yield f"layers overlap, refused: {name}", functools.partial(
+            refused, starling, settings, why
+        )
+
+
+if __name__ == "__main__":
+    sys.exit(main(__doc__, all_checks, 1))
