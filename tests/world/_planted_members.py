@@ -68,6 +68,11 @@ MEMBERSHIP_DEFECTS = {
 }
 
 LOSS_DEFECTS = {
+    "an exchange that is cut beside the gradient does not wait for it": (
+        "src/node/node.c",
+        "return n->round.final == 0 ? end_alone(n, error) : 0;",
+        "return end_alone(n, error);",
+    ),
     "parts of later views are not foreseen": (
         "src/node/codecs.c",
         "    int result = settings->turns && sl_algorithm_voids(route->algorithm)",

@@ -119,14 +119,14 @@ static void draw_experiment(loss_seed *of) {
     snprintf(s->text, sizeof s->text,
              "{\"rounds\": %llu, \"seed\": %u, \"topology\": {\"nodes\": %u, \"family\": \"%s\"},"
              " \"algorithm\": {%s}, \"record\": {\"every\": 1}, \"optimizer\":"
-             " {\"learning_rate\": %g}, \"transport\": {\"chunk_bytes\": 4096,"
+             " {\"learning_rate\": %g}, \"transport\": {\"chunk_bytes\": 4096, \"overlap\": \"%s\","
              " \"window_chunks\": %u, \"connect_timeout_s\": %g, \"round_timeout_s\": 60},"
              " \"membership\": {\"on_loss\": \"continue\", \"grace_s\": %.3f, \"joiners\": %d,"
              " \"minority_s\": %d},"
              " \"final_average\": %s, \"security\": {%s}%s}",
-             (unsigned long long)s->rounds, seed, s->nodes, family, algorithm, rate, window,
-             s->connect_s, of->grace_s, loss_grows(s), s->seed % 5 == 0 ? 5 : 60,
-             s->seed % 8 == 5 ? "true" : "false",
+             (unsigned long long)s->rounds, seed, s->nodes, family, algorithm, rate,
+             scenario_overlap(s, algorithm), window, s->connect_s, of->grace_s, loss_grows(s),
+             s->seed % 5 == 0 ? 5 : 60, s->seed % 8 == 5 ? "true" : "false",
              loss_has_key(s) ? "\"mode\": \"auto\", \"seal\": \"on\"" : "\"mode\": \"none\"",
              loss_goes_on(s) ? ", \"checkpoint\": {\"every\": 4, \"keep\": 16}" : "");
     network.latency_s = 1e-4 + 2e-3 * world_uniform() * world_uniform();

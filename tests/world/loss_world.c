@@ -284,9 +284,8 @@ static void on_round(void *context, uint32_t rank, uint64_t round) {
 
 /* ---- numbers that are not finite ---- */
 
-static double gradient(void *context, uint32_t rank, uint64_t round, const float *x, float *g) {
-    const sl_task plain = scenario_task(context);
-    const double loss = plain.gradient(context, rank, round, x, g);
+static double spoil(void *context, uint32_t rank, uint64_t round, const float *x, float *g) {
+    const double loss = scenario_gradient(context, rank, round, x, g);
     for (size_t i = 0; i < drawn.s.dimension && loss_steps_too_far(&drawn.s); i++)
         g[i] /= FARTHER;
     if (rank != drawn.spoiled_rank || round < drawn.spoiled_round ||
@@ -298,6 +297,12 @@ static double gradient(void *context, uint32_t rank, uint64_t round, const float
     if (drawn.s.seed / 7 % 3 == 0)
         return NAN;
     g[round % drawn.s.dimension] = loss_steps_too_far(&drawn.s) ? 3e38f : INFINITY;
+    return loss;
+}
+
+static double gradient(void *context, uint32_t rank, uint64_t round, const float *x, float *g) {
+    const double loss = spoil(context, rank, round, x, g);
+    scenario_tell(context, rank, x, loss);
     return loss;
 }
 

@@ -69,6 +69,16 @@ static const struct {
                   {[4] = true}},
 };
 
+const char *scenario_overlap(const scenario *s, const char *algorithm) {
+    static const char *const able[] = {"\"d-psgd\"", "\"all-reduce\"", "\"parameter-server\""};
+    bool is_able = false;
+    for (size_t i = 0; i < sizeof able / sizeof *able; i++)
+        is_able = is_able || strstr(algorithm, able[i]) != NULL;
+    is_able = is_able && strstr(algorithm, "while-adapt") == NULL &&
+              strstr(algorithm, "compressor") == NULL && strstr(algorithm, "staleness") == NULL;
+    return is_able && s->seed / 2 % 3 == 1 ? "layers" : "none";
+}
+
 static void draw_experiment(scenario *s) {
     const form *f = &PICK(forms);
     char more[64] = "";
@@ -94,17 +104,21 @@ static void draw_experiment(scenario *s) {
     s->reconnect_s = world_chance(0.7) ? 5 + 3 * world_uniform() : 0;
     /* who is gone is noticed before those further away have waited too long */
     s->round_s = s->reconnect_s + 8 + 8 * world_uniform();
+    char whole[160];
+    snprintf(whole, sizeof whole, "%s%s", f->algorithm, more);
     snprintf(s->text, sizeof s->text,
              "{\"rounds\": %llu, \"seed\": %u, \"topology\": {\"nodes\": %u, \"family\": \"%s\"},"
-             " \"algorithm\": {%s%s}, \"record\": {\"every\": 1}, \"optimizer\":"
+             " \"algorithm\": {%s}, \"record\": {\"every\": 1}, \"optimizer\":"
              " {\"learning_rate\": 0.1}, \"transport\": {\"chunk_bytes\": 4096,"
-             " \"window_chunks\": %u, \"timeout_s\": %.3f, \"connect_timeout_s\": %.3f,"
+             " \"overlap\": \"%s\", \"window_chunks\": %u, \"timeout_s\": %.3f, "
+             "\"connect_timeout_s\": %.3f,"
              " \"round_timeout_s\": %.3f, \"reconnect_s\": %.3f},"
              " \"security\": {\"mode\": \"%s\", \"seal\": \"%s\"},"
              " \"membership\": {\"on_loss\": \"stop\"}}",
-             (unsigned long long)s->rounds, world_below(1000000), s->nodes, family, f->algorithm,
-             more, 2 + world_below(4), s->timeout_s, s->connect_s, s->round_s, s->reconnect_s,
-             s->seed % 2 == 1 ? "auto" : "none", s->seed % 4 == 1 ? "on" : "handshake-only");
+             (unsigned long long)s->rounds, world_below(1000000), s->nodes, family, whole,
+             scenario_overlap(s, whole), 2 + world_below(4), s->timeout_s, s->connect_s, s->round_s,
+             s->reconnect_s, s->seed % 2 == 1 ? "auto" : "none",
+             s->seed % 4 == 1 ? "on" : "handshake-only");
 }
 
 /* ---- what goes wrong ---- */
@@ -231,10 +245,31 @@ static void compute(const scenario *s, uint32_t rank, const float *x) {
         world_fail("agent %u changed its model while a gradient was computed", rank);
 }
 
+static const sl_progress *told[NODES_MAX + 1]; /* by each rank's process */
+
+static void watch(void *context, const sl_progress *progress) {
+    (void)context;
+    if (process_current() != NULL)
+        told[process_current()->rank] = progress;
+}
+
+/* Meanwhile nobody changes x below what is told. */
+void scenario_tell(const scenario *s, uint32_t rank, const float *x, double loss) {
+    const bool tells = process_current() != NULL && strstr(s->text, "layers") != NULL;
+    for (int t = SCENARIO_TENSORS - 1; tells && t >= 0; t--) {
+        const size_t end = s->ends[t], bytes = end * sizeof *x;
+        const uint64_t before = sl_checksum(x, bytes);
+        told[rank]->tell(told[rank]->context, loss, end);
+        process_wait(world_now() + s->gradient_s * world_uniform() * world_uniform());
+        if (sl_checksum(x, bytes) != before)
+            world_fail("agent %u changed its model where no gradient was yet", rank);
+    }
+}
+
 enum { TARGETS = 11 };
 
-static double gradient(void *context, uint32_t rank, uint64_t round, const float *x, float *g) {
-    const scenario *s = context;
+double scenario_gradient(const scenario *s, uint32_t rank, uint64_t round, const float *x,
+                         float *g) {
     compute(s, rank, x);
     float targets[TARGETS]; /* of the first elements, and again */
     for (size_t i = 0; i < TARGETS; i++)
@@ -245,16 +280,27 @@ static double gradient(void *context, uint32_t rank, uint64_t round, const float
     return 1;
 }
 
+static double gradient(void *context, uint32_t rank, uint64_t round, const float *x, float *g) {
+    const double loss = scenario_gradient(context, rank, round, x, g);
+    scenario_tell(context, rank, x, loss);
+    return loss;
+}
+
 static sl_evaluation evaluate(void *context, const float *x) {
     (void)context, (void)x;
     return (sl_evaluation){0};
 }
 
 sl_task scenario_task(scenario *s) {
+    for (size_t t = 0; t < SCENARIO_TENSORS; t++)
+        s->ends[t] = s->dimension * (t + 1) / SCENARIO_TENSORS;
     return (sl_task){.context = s,
                      .dimension = s->dimension,
                      .rounds = s->rounds,
                      .initial = initial,
                      .gradient = gradient,
-                     .evaluate = evaluate};
+                     .evaluate = evaluate,
+                     .tensor_ends = s->ends,
+                     .tensor_count = SCENARIO_TENSORS,
+                     .watch = watch};
 }

@@ -37,6 +37,7 @@ typedef struct fault {
     bool done; /* of those that kill */
 } fault;
 
+enum { SCENARIO_TENSORS = 3 };
 typedef struct scenario {
     uint64_t seed;
     char text[2048]; /* of the experiment */
@@ -48,7 +49,8 @@ typedef struct scenario {
     double start_s[NODES_MAX];
     fault faults[FAULTS_MAX];
     int fault_count;
-    bool may_fail; /* some fault may end the run */
+    bool may_fail;                 /* some fault may end the run */
+    size_t ends[SCENARIO_TENSORS]; /* of its tensors, of which an agent tells, if it overlaps */
 } scenario;
 
 /* Draws it; the world is open. */
@@ -58,5 +60,12 @@ void scenario_print(const scenario *s);
 
 /* What its nodes train; borrows the scenario. */
 sl_task scenario_task(scenario *s);
+/* "layers" in some seeds of what can do so; else "none". */
+const char *scenario_overlap(const scenario *s, const char *algorithm);
+/* A gradient, of which nobody is told yet. */
+double scenario_gradient(const scenario *s, uint32_t rank, uint64_t round, const float *x,
+                         float *g);
+/* It is there: an agent that overlaps tells so tensor by tensor, which takes a while. */
+void scenario_tell(const scenario *s, uint32_t rank, const float *x, double loss);
 
 #endif
