@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+"""A round whose messages leave layer by layer beside one whose message waits for the whole gradient
+(transport.overlap), on a slow link.
+
+Two agents train ResNet-18's table, each in a network namespace, with a link between them that the
+kernel shapes (root, iproute2). A gradient is said to take 3/2 of what a message takes on the link:
+a third forward, and backward as long as the exchange. Turns alternate. A round is the median of all
+but the first; the table has medians over the turns, in Markdown (docs/benchmarks.md).
+
+usage: overlap.py [--build BUILD] [--mbit R] [--rounds N] [--turns N]     meson compile -C BUILD
+"""
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+
+import _bench
+from _links import ip
+
+NODES, PORT, HEADERS = 2, 7400, 1.04
+DIMENSION = 11_689_512
+OPERATIONS = 6 * 1.814e9  # of a sample's gradient
+WAYS = ("none", "layers")
+CASES = {
+    "d-psgd": {"topology": {"nodes": NODES, "family": "path"}, "algorithm": "d-psgd"},
+    "all-reduce, recursive doubling": {
+        "topology": {"nodes": NODES, "family": "path"},
+        "algorithm": {"name": "all-reduce", "all_reduce": "recursive-doubling"},
+    },
+}
+
+
+class Link:
+    """`with Link(mbit) as link`: two namespaces and what joins them."""
+
+    def __init__(self, mbit):
+        self._mbit = mbit
+        self._spaces = [f"starling-{os.getpid()}-{rank}" for rank in range(NODES)]
+
+    def __enter__(self):
+        for space in self._spaces:
+            ip("netns", "add", space)
+        first, second = (["name", "wire", "netns", space] for space in self._spaces)
+        ip("link", "add", *first, "type", "veth", "peer", *second)
+        shaped = ["rate", f"{self._mbit}mbit", "burst", "64k", "latency", "20ms"]
+        for rank, space in enumerate(self._spaces):
+            ip("-n", space, "addr", "add", self.address(rank) + "/24", "dev", "wire")
+            ip("-n", space, "link", "set", "wire", "up")
+            ip("-n", space, "link", "set", "lo", "up")
+            tc = [*self.command(rank), "tc", "qdisc", "add", "dev", "wire", "root", "tbf", *shaped]
+            subprocess.run(tc, check=True)
+        return self
+
+    def __exit__(self, *_):
+        for space in self._spaces:
+            subprocess.run(["ip", "netns", "del", space], check=False)
+
+    def address(self, rank):
+        return f"10.83.0.{rank + 1}"
+
+    def command(self, rank):
+        """What a command begins with to run there."""
+        return ["ip", "netns", "exec", self._spaces[rank]]
+
+
+def experiment_of(case, way, options):
+    exchange_s = HEADERS * 32 * DIMENSION / (1e6 * options.mbit)
+    return {
+        **CASES[case],
+        "rounds": options.rounds,
+        "model": {
+            "name": "synthetic",
+            "table": "resnet18",
+            "gflops": OPERATIONS / (1.5 * exchange_s) / 1e9,
+        },
+        "data": {"batch": 1},
+        "optimizer": {"learning_rate": 0.01},
+        "record": {"every": 1, "models": "none"},
+        "transport": {"overlap": way, "connect_timeout_s": 60},
+        "security": {"mode": "none", "trusted_network": True},
+    }
+
+
+def seconds_of(out, rank):
+    """When each round ended."""
+    with open(os.path.join(out, f"metrics-{rank}.jsonl")) as file:
+        return [json.loads(line)["seconds"]["total"] for line in file]
+
+
+def run(link, case, way, options, folder):
+    """The median round, in seconds."""
+    path = os.path.join(folder, "experiment.json")
+    with open(path, "w") as file:
+        json.dump(experiment_of(case, way, options), file)
+    roster = ",".join(f"{link.address(rank)}:{PORT}" for rank in range(NODES))
+    starling = os.path.join(os.path.abspath(options.build), "tools", "starling")
+    outs = [tempfile.mkdtemp(dir=folder) for _ in range(NODES)]
+    processes = [
+        subprocess.Popen(
+            [*link.command(rank), starling, "agent", path, "--rank", str(rank)]
+            + ["--roster", roster, "--out", os.path.join(outs[rank], "run")],
+            stdout=subprocess.DEVNULL,
+        )
+        for rank in range(NODES)
+    ]
+    if any([process.wait(_bench.LIMIT_S) for process in processes]):
+        sys.exit(f"overlap.py: an agent of {case}, {way} failed")
+    rounds = []
+    for rank in range(NODES):
+        ends = seconds_of(os.path.join(outs[rank], "run"), rank)
+        rounds += [after - before for before, after in zip(ends, ends[1:])]
+    return statistics.median(rounds)
+
+
+def main():
+    parser = _bench.parser_of(__doc__)
+    parser.add_argument("--mbit", type=float, default=100, help="of the link (default 100)")
+    parser.add_argument("--rounds", type=int, default=4, help="of a run (default 4)")
+    parser.add_argument("--turns", type=int, default=3, help="of each way (default 3)")
+    options = parser.parse_args()
+    took = {(case, way): [] for case in CASES for way in WAYS}
+    with Link(options.mbit) as link:
+        for _ in range(options.turns):
+            for case, way in took:
+                with tempfile.TemporaryDirectory(prefix="starling-overlap-") as folder:
+                    took[case, way].append(run(link, case, way, options, folder))
+    print(
+        f"ResNet-18's table, d = {DIMENSION:,}, {NODES} agents, {options.mbit:g} Mbit/s, "
+        f"{os.cpu_count()} cores, {options.turns} turns of {options.rounds} rounds\n"
+    )
+    _bench.print_heads("", "none ms", "layers ms", "ratio")
+    for case in CASES:
+        none, layers = (statistics.median(took[case, way]) for way in WAYS)
+        ratio = statistics.median(b / a for a, b in zip(*(took[case, way] for way in WAYS)))
+        _bench.print_row(case, f"{1e3 * none:.0f}", f"{1e3 * layers:.0f}", f"{ratio:.2f}")
+
+
+if __name__ == "__main__":
+    main()
