@@ -102,53 +102,15 @@ FORMS = (
 )
 
 
-def sparse_sums():
-    """(name, settings, what they are without the form): the same models, but for rounding."""
-    top = {"compressor": {"name": "top-k", "k": 3}}
+def sparse_sums(cases):
+    """Sums of sparse vectors on their way to all, by each form."""
+    few, bins = {"top-3": {"name": "top-k", "k": 3}}, {"bins": {"name": "adacomp", "bin": 5}}
+    heavy = {"heavy": HEAVY}
     for form in FORMS:
-        by = {"all_reduce": form}
-        yield f"sparse sums by {form}", {"name": "all-reduce", **by, **top}, {
-            "name": "all-reduce",
-            **top,
-        }
-    doubling = {"all_reduce": "recursive-doubling", **top}
-    yield "gmc by sparse sums", {"name": "gmc", **doubling}, {"name": "gmc", **top}
-    more = {"warmup_k": [20, 8], "clip": 3}
-    yield "dgc by sparse sums", {"name": "dgc", **more, **doubling}, {"name": "dgc", **more, **top}
-    bins = {"name": "all-reduce", "compressor": {"name": "adacomp", "bin": 5}}
-    yield "adacomp by sparse sums", {**bins, "all_reduce": "tree"}, bins
-
-
-def identities():
-    """(name, two settings, optimizer): the same models."""
-    top = {"compressor": {"name": "top-k", "k": 6}}
-    squeezed = {"name": "parameter-server", "directions": "both", **top}
-    double, to_all = {"name": "double-squeeze", **top}, {"name": "all-reduce", **top}
-    server, once = {**to_all, "name": "parameter-server"}, {"name": "local-sgd", "period": 1, **top}
-    for name, by_form, without in sparse_sums():
-        yield name, by_form, without, HEAVY
-    fed_back = {"name": "ecq-sgd", "alpha": 1, "beta": 0.99999999, **top}
-    yield "both ways = double-squeeze", squeezed, double, PLAIN
-    yield "compressed all-reduce = parameter-server", to_all, server, NESTEROV
-    yield "compressed local-sgd every round = all-reduce", once, to_all, PLAIN
-    yield "ecq-sgd with alpha = beta = 1 = error feedback", fed_back, to_all, PLAIN
-    yield "gmc without momentum = error feedback", {**to_all, "name": "gmc"}, to_all, PLAIN
-    yield "gmc, not compressed = all-reduce", {"name": "gmc"}, {"name": "all-reduce"}, HEAVY
-    yield "dgc without momentum = error feedback", {**to_all, "name": "dgc"}, to_all, PLAIN
-    all_sent = {**to_all, "name": "dgc", "warmup_k": [20] * 16, "compressor": {"name": "identity"}}
-    for dense in ({"name": "dgc"}, all_sent):
-        yield "dgc that sends all = all-reduce", dense, {"name": "all-reduce"}, NESTEROV
-    reduced = {"name": "all-reduce"}
-    yield "gtop-k, not compressed = all-reduce", {"name": "gtop-k"}, reduced, NESTEROV
-    ef21, diana = {"name": "ef21", **top}, {"name": "diana", "alpha": 1, **top}
-    yield "diana with alpha 1 = ef21", diana, ef21, PLAIN
-    never = {"name": "clag", "trigger": 0, **top}
-    yield "clag with trigger 0 = ef21", never, ef21, NESTEROV
-    every = {"name": "lag-3pc", "trigger": 0}
-    yield "lag-3pc with trigger 0 = all-reduce", every, {"name": "all-reduce"}, NESTEROV
-    workers = {"name": "lag-wk", "xi": 0}
-    yield "lag-wk with xi 0 = all-reduce", workers, {"name": "all-reduce"}, NESTEROV
-    lazy = {"name": "lag-3pc", "trigger": 5}
-    yield "clag, not compressed = lag-3pc", {**lazy, "name": "clag"}, lazy, PLAIN
-    for name in ("ef21", "diana"):
-        yield f"{name}, not compressed = all-reduce", {"name": name}, {"name": "all-reduce"}, PLAIN
+        by = {"name": "all-reduce", "all_reduce": form}
+        yield from cases(f"sparse sums by {form}", by, few, [RING], heavy, [SAME])
+    yield from cases("sparse sums", {**by, "all_reduce": "tree"}, bins, [RING], heavy, [SAME])
+    doubling = {"all_reduce": "recursive-doubling"}
+    for settings in ({"name": "gmc"}, {"name": "dgc", "warmup_k": [20, 8], "clip": 3}):
+        label = f"sparse sums of {settings['name']}"
+        yield from cases(label, {**settings, **doubling}, few, [RING], heavy, [SAME])

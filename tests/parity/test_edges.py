@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Gossip whose messages are not models: against an independent float64 program
-(tests/reference/algorithms.py), on quadratic problems; then identities, what they conserve, how
-long messages are, and what is warned of or refused.
+(tests/reference/algorithms.py), on quadratic problems; then how long messages are, and what is
+warned of or refused.
 
 usage: test_edges.py [--starling] STARLING [--only TEXT]
 """
@@ -14,18 +14,17 @@ import tempfile
 import _simulate
 import algorithms
 from _simulate import check_refusal, dpsgd, family, simulate
-from test_algorithms import COSINE, D, EXPONENTIAL, FIXED, GRAPHS, IRREGULAR, MATCHINGS, MOMENTUM
-from test_algorithms import NESTEROV, OWN, PATH, PLAIN, RING, SAME, STAR, STILL
-from test_algorithms import Case, cases, check_identity, check_mean, compare
+from test_algorithms import COSINE, D, EXPONENTIAL, FIXED, GRAPHS, MATCHINGS, NESTEROV
+from test_algorithms import OWN, PATH, PLAIN, RING, SAME, STAR, STILL
+from test_algorithms import Case, cases, compare
 
 STEPS = {"sgd": PLAIN, "nesterov": NESTEROV, "cosine": COSINE}
 FAR = 16  # no two elements of these problems' models are ever so far apart
 HEADER = 64  # bytes of a frame
 
 
-BINARY, PAIR = "binary tree", "pair"
+BINARY = "binary tree"
 GRAPHS[BINARY] = family("k-ary-tree", [[(i - 1) // 2, i] for i in range(1, 7)], 7, arity=2)
-GRAPHS[PAIR] = family("path", [[0, 1]], 2)
 SLOW = {
     "sgd": {"learning_rate": 0.03},
     "nesterov": {**NESTEROV, "learning_rate": 0.003},
@@ -51,28 +50,9 @@ def all_cases():
     yield from cases("relaysum on a tree", tree, None, [PATH, STAR, BINARY], SLOW, [SAME])
 
 
-# ---- identities, and what is conserved ----
-
-
-def identities():
-    """(name, two settings, graph, optimizer, start): the same models to 1e-6."""
-    for graph in (RING, IRREGULAR, MATCHINGS):
-        # A step of the grid is 1e-6 at theta 8, and mixing takes its part of half of that.
-        fine, plain = moniqua(bits=24, theta=8), {"name": "d-psgd"}
-        yield f"moniqua of 24 bits is d-psgd, {graph}", fine, plain, graph, MOMENTUM, SAME
-    relayed, averaged = {"name": "relaysum"}, {"name": "local-sgd", "period": 1}
-    yield "relaysum of two nodes is averaging", relayed, averaged, PAIR, MOMENTUM, SAME
-
-
-def kept_means():
-    for bits in (1, 4, 8):
-        for graph in (IRREGULAR, MATCHINGS, EXPONENTIAL):
-            yield f"moniqua of {bits} bits keeps the mean, {graph}", moniqua(bits=bits), graph
-
-
-def check_optimum(starling, graph):
+def check_optimum(starling):
     """However uneven the data are: where d-psgd stops at a floor, relaysum goes on."""
-    graph, step = GRAPHS[graph], {"learning_rate": 0.03}
+    graph, step = GRAPHS[RING], {"learning_rate": 0.03}
     problem, rounds, far = dpsgd.problem(graph.n, 12, 10, True, seed=11), 4000, {}
     best = algorithms.Quadratic(*problem[:2]).optimum()
     for name in ("d-psgd", "relaysum"):
@@ -133,13 +113,7 @@ def refusals():
 def all_checks(starling):
     for case in all_cases():
         yield case.name, lambda case=case: compare(starling, case)
-    for name, *what in identities():
-        yield name, lambda what=what: check_identity(starling, *what, allowed=1e-6)
-    for name, *what in kept_means():
-        yield name, lambda what=what: check_mean(starling, *what)
-    for graph in (RING, PATH, BINARY):
-        what = starling, graph
-        yield f"relaysum reaches the optimum, {graph}", lambda what=what: check_optimum(*what)
+    yield "relaysum reaches the optimum", lambda: check_optimum(starling)
     for bits in (1, 7, 8, 20):
         size = (bits * D + 7) // 8
         what = moniqua(bits=bits), size

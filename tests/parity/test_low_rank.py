@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""powersgd on quadratics whose first parameters are a matrix: its formulas from an independent
-float64 program, what it is at full rank, that it goes to the optimum and keeps all models alike,
-and what is refused.
+"""powersgd and power-gossip on quadratics whose first parameters are a matrix: their formulas from
+an independent float64 program, that powersgd keeps all models alike, bytes, and what is refused.
 
 usage: test_low_rank.py [--starling] STARLING [--only TEXT]
 """
@@ -10,7 +9,8 @@ import sys
 
 import numpy as np
 
-from _simulate import all_models, check_refusal, check_same, dpsgd, irregular, main, within
+from _simulate import all_models, check_refusal, check_same, dpsgd, irregular, main, matchings
+from _simulate import schedule, simulate
 from algorithms import Quadratic, history
 from expect import ring
 from test_algorithms import in_turns
@@ -26,10 +26,22 @@ OPTIMIZERS = {
     "clipped": {"learning_rate": 0.1, "clip_norm": 2},
 }
 FORMS = ("ring", "tree", "recursive-doubling", "double-tree")
+PAIRS = [[0, 1], [2, 3], [4, 5]], [[1, 2], [3, 4], [5, 0]]
+# Three slots; two; four of which some have an edge of others, and one leaves nodes alone.
+SCHEDULES = {
+    "matchings": matchings(),
+    "two": schedule(6, *PAIRS),
+    "four": schedule(6, PAIRS[0], [*PAIRS[1], [0, 3]], [[0, 1], [1, 2], [0, 2]], PAIRS[1]),
+}
+HEADER = 64  # bytes of a frame
 
 
 def settings(rank, form="ring", **more):
     return {"name": "powersgd", "rank": rank, "all_reduce": form, **more}
+
+
+def gossip(rank, **more):
+    return {"name": "power-gossip", "rank": rank, **more}
 
 
 def models(starling, graph, algorithm, optimizer, problem, matrix, rounds=ROUNDS):
@@ -85,34 +97,6 @@ def check_given(starling):
     return None, worst
 
 
-def check_full(starling):
-    """A rank whose factors are no shorter than the matrix is all-reduce, bit for bit."""
-    graph, (matrix, d) = GRAPHS["irregular"], SHAPES["tall"]
-    ours = models(starling, graph, settings(4), NESTEROV, problem_of(graph, d), matrix)
-    plain = {"name": "all-reduce"}
-    other = models(starling, graph, plain, NESTEROV, problem_of(graph, d), matrix)
-    return check_same(ours, other, 0)
-
-
-def check_optimum(starling):
-    """With full gradients of uneven data, which compressed gossip stalls on."""
-    graph, (matrix, d) = GRAPHS["irregular"], SHAPES["a matrix and a vector"]
-    a, b, x0 = problem = problem_of(graph, d)
-    found = models(starling, graph, settings(1), {"learning_rate": 0.2}, problem, matrix, 2000)
-    return within(abs(found[-1] - Quadratic(a, b).optimum()).max(), 1e-4, "from the optimum by")
-
-
-def check_mean(starling):
-    """Everything depends on the mean of the gradients alone."""
-    graph, (matrix, d) = GRAPHS["ring"], SHAPES["wide"]
-    a, b, x0 = problem_of(graph, d)
-    turned = np.roll(a, 1, axis=0), np.roll(b, 1, axis=0), x0
-    optimizer = OPTIMIZERS["nesterov"]
-    ours = models(starling, graph, settings(2), optimizer, (a, b, x0), matrix)
-    other = models(starling, graph, settings(2), optimizer, turned, matrix)
-    return check_same(ours, other, 1e-4)
-
-
 def check_zero(starling):
     """A gradient of rank 1 leaves the second columns 0, and then they are drawn anew: it is the
     same step, and nothing but finite."""
@@ -124,6 +108,20 @@ def check_zero(starling):
     plain = {"name": "all-reduce"}
     other = models(starling, graph, plain, {"learning_rate": 0.1}, problem, [5, 6])
     return check_same(ours, other, 1e-5)
+
+
+def check_bytes(starling):
+    """Odd exchanges of power-gossip send rank * rows numbers of a matrix, even ones rank *
+    columns."""
+    graph, (matrix, d), still = ring(4), SHAPES["a matrix and a vector"], {"learning_rate": 0}
+    problem = problem_of(graph, d)
+    found = simulate(starling, graph, gossip(2), still, *problem, 5, [], matrix=matrix)
+    rows, columns = matrix
+    rest = d - rows * columns
+    numbers = 3 * (2 * rows + rest) + 2 * (2 * columns + rest)
+    expected = 2 * (5 * HEADER + 4 * numbers)
+    sent = {node["bytes_sent"] for node in found.traffic}
+    return (None if sent == {expected} else f"{sent} bytes, not {expected}"), 0
 
 
 def refusals():
@@ -154,14 +152,27 @@ def formulas():
         yield f"rank {rank}, {what}, {how}, {where}", graph, shape, optimizer, rank
 
 
+def gossip_formulas():
+    start = np.random.default_rng(4).standard_normal((10, 2)).tolist()
+    given = gossip(2, start=start, local_steps=2)
+    yield "given factors, local steps", GRAPHS["ring"], SHAPES["wide"], NESTEROV, given
+    yield "whole", GRAPHS["ring"], ([2, 9], 20), NESTEROV, gossip(2)
+    for where, graph in SCHEDULES.items():
+        for rank in (1, 2):
+            yield f"rank {rank}, {where}", graph, SHAPES["wide"], NESTEROV, gossip(rank)
+    for name, *case, rank in formulas():
+        yield name, *case, gossip(rank)
+
+
 def all_checks(starling):
     for name, *case, rank in formulas():
         algorithm = settings(rank, FORMS[rank % len(FORMS)])
         yield name, functools.partial(check_formula, starling, *case, algorithm)
+    for name, *case in gossip_formulas():
+        run = functools.partial(check_formula, starling, *case, alike=False)
+        yield f"power-gossip {name}", run
+    yield "bytes", lambda: check_bytes(starling)
     yield "given factors", lambda: check_given(starling)
-    yield "full rank", lambda: check_full(starling)
-    yield "optimum", lambda: check_optimum(starling)
-    yield "mean", lambda: check_mean(starling)
     yield "zero columns", lambda: check_zero(starling)
     for case in refusals():
         yield f"refused: {case[-1]}", functools.partial(check_refused, starling, *case)

@@ -145,7 +145,13 @@ def test_check(starling):
         assert noted.returncode == 0 and "linear in the gradient" in noted.stdout, f"{noted}"
         for key in ("data.name", "model.name"):
             assert f"warning: {key} has no effect in a session" in noted.stderr, f"{noted}"
-    for key, words in (("optimizer.momentum=0.9", "momentum"), ("algorithm.name=sgp", "d-psgd")):
+    masked = 'algorithm={"name": "d-psgd", "compressor": "shared-mask"}'
+    assert check("mix", masked).returncode == 0
+    for key, words in (
+        ("optimizer.momentum=0.9", "momentum"),
+        ("algorithm.name=sgp", "d-psgd"),
+        (masked, "sends vectors as they are"),
+    ):
         refused = check("overlap", key)
         assert refused.returncode == 2 and words in refused.stderr, f"{refused}"
 

@@ -1,17 +1,19 @@
 #!/usr/bin/env python3
-"""terngrad with a scale that all nodes share: the steps are multiples of it, by gradients that
-numpy computes, and their mean is C-SGD's; its bytes, and what is refused.
+"""What all nodes share. A scale, of terngrad: steps are multiples of it, by gradients that numpy
+computes, and its bytes; test_algorithms.py has the steps of one server, and of all. A mask, of
+shared-mask: the same coordinates are mixed on all nodes, by its own formula, of whatever mask a
+round had; test_algorithms.py has masks that go in order. And what is refused.
 
-usage: test_shared_scale.py [--starling] STARLING [--only TEXT]
+usage: test_shared.py [--starling] STARLING [--only TEXT]
 """
 import functools
 import sys
 
 import numpy as np
 
-from _simulate import all_models, check_refusal, dpsgd, main, simulate, within
+from _simulate import all_models, check_refusal, dpsgd, irregular, main, matchings, simulate, within
 from algorithms import Quadratic
-from expect import ring
+from expect import exponential, ring
 
 N, ROWS, MATRIX, D = 5, 6, [4, 9], 41
 RATE, ROUNDS, HEADER = 0.01, 8, 64
@@ -63,13 +65,6 @@ def check_multiples(starling, route, tensors):
     return within(worst, 1e-3, "from a multiple of the scale by")
 
 
-def check_unbiased(starling):
-    """What rounding adds to a step is as often more as less: a node's variance is at most 1/4."""
-    found = models(starling, shared("all"), rounds=200)
-    off = abs(np.mean([moved - mean for moved, mean in levels(found, [])]))
-    return within(off, 5 * np.sqrt(N / 4 / (200 * D)), "off by")
-
-
 def check_bytes(starling, route):
     """A scale goes up and down before the messages, or to all: four bytes each, and a header."""
     runs = [
@@ -82,6 +77,37 @@ def check_bytes(starling, route):
     return (None if sent[0] == expected else f"{sent[0]} bytes, not {expected}"), 0
 
 
+# ---- masks ----
+
+FRACTION, STILL = 0.25, {"learning_rate": 0}
+GRAPHS = {"irregular": irregular(), "matchings": matchings(), "exponential": exponential(8)}
+
+
+def masked_models(starling, graph, **more):
+    settings = {"compressor": {"name": "shared-mask", "fraction": FRACTION}, **more}
+    problem = dpsgd.problem(graph.n, 30, D, False, 3)
+    return all_models(starling, graph, {"name": "d-psgd", **settings}, STILL, problem, ROUNDS)
+
+
+def check_mask(starling, graph):
+    """Without gradients each coordinate of a round is W x, or x: on all nodes alike. Where nodes
+    agree, W x is x."""
+    found, worst, masks = masked_models(starling, graph), 0, []
+    for t, (x, after) in enumerate(zip(found, found[1:])):
+        mixed = graph.slots[t % len(graph.slots)] @ x
+        mask = (after != x).any(axis=0)
+        if mask.sum() > round(FRACTION * D) or (t == 0 and mask.sum() < round(FRACTION * D)):
+            return f"round {t + 1} mixes {mask.sum()} coordinates of {D}", 0
+        worst = max(worst, abs(after - np.where(mask, mixed, x)).max())
+        masks.append(tuple(mask))
+    if len(set(masks)) < ROUNDS - 1:
+        return "the masks repeat themselves", worst
+    return within(worst, 1e-5)
+
+
+# ---- what is refused ----
+
+
 def refusals():
     yield shared("all", bucket=16), "algorithm.compressor.bucket is 16; set it to 0"
     alone = "share_scale: true, but the nodes of algorithm 'local-sgd' do not agree on one"
@@ -89,13 +115,18 @@ def refusals():
 
 
 def all_checks(starling):
-    yield "unbiased", lambda: check_unbiased(starling)
-    for route in ROUTES:
+    for route in ("shards", "both ways"):
         yield f"multiples, {route}", functools.partial(check_multiples, starling, route, False)
     for route in ("one server", "all"):
         name = f"multiples of tensors, {route}"
         yield name, functools.partial(check_multiples, starling, route, True)
         yield f"bytes, {route}", functools.partial(check_bytes, starling, route)
+    for name, graph in GRAPHS.items():
+        yield f"mask, {name}", functools.partial(check_mask, starling, graph)
+    late = functools.partial(
+        masked_models, starling, GRAPHS["irregular"], variant="combine-while-adapt"
+    )
+    yield "refused: a late mask", lambda: check_refusal(late, "sends vectors as they are")
     for settings, text in refusals():
         run = functools.partial(models, starling, settings)
         yield f"refused: {text}", functools.partial(check_refusal, run, text)
