@@ -69,6 +69,25 @@ def test_average_has_the_form_of_what_was_given(scene):
     check(matrix.shape == (2, 2) and (matrix == 0.5).all() and vector.shape == (3,), matrix)
 
 
+def test_long_lists_of_arrays_that_change_in_an_exchange(scene):
+    """So long that a call and the agent's thread share the work."""
+    body = """
+    import numpy
+    x = [numpy.full(size, RANK, "f4") for size in (5, (1 << 19) - 4005, 4077)]
+    with join(x) as peer:
+        for k in range(3):
+            with peer.exchange():
+                for part in x:
+                    part += k + RANK
+        mean, distance = peer.average(), peer.distance
+    print([(float(part.min()), float(part.max())) for part in mean], distance)
+    """
+    found = "[(5.0, 5.0), (5.0, 5.0), (5.0, 5.0)] "
+    for said in Peers(scene, body).all_well():
+        check(said.startswith(found), said)
+        check(abs(float(said[len(found) :]) - 0.5 * ((1 << 19) + 77) ** 0.5) < 1e-3, said)
+
+
 def test_what_is_known_of_a_peer(scene):
     experiment = {
         "topology": {"nodes": 4, "family": "ring", "weights": "lazy"},
