@@ -4,11 +4,13 @@
  *   join_world [-v] SEED [COUNT]     at most QUICK seeds with STARLING_QUICK in the environment
  *
  * Peers mix, or overlap with begin and end, and average every few rounds; connections break. In odd
- * seeds one of them aborts (a kill would leave what libc itself has allocated), and another process
- * takes its rank; in the others one joins that the run did not begin with. Held of each seed:
+ * seeds one of them aborts (a kill would leave what libc itself has allocated), or has numbers that
+ * are none, and another process takes its rank; in the others one joins that the run did not begin
+ * with. Held of each seed:
  *   - who joins is let in in time, after a round that all others have begun;
  *   - it begins with the bits of a model that another peer had in a round before;
- *   - whoever gets the average after a round in the same view gets the same bits;
+ *   - whoever gets the average after a round in the same view gets the same bits, and who gets none
+ *     has its own model;
  *   - all end well, in a view of all, and in time; the same seed is the same run.
  */
 #include <inttypes.h>
@@ -105,10 +107,14 @@ static uint64_t *mean_of_view(sl_session *session, uint64_t round) {
     return &means[round][ranks];
 }
 
-/* A loss may cut it for some. */
+/* A loss may cut it for some: these have their own model. */
 static int average(peer *p, sl_session *session, uint64_t round, sl_error *error) {
-    const int result = sl_session_average(session, p->x, p->at, NULL, error);
+    double distance;
+    const int result = sl_session_average(session, p->x, p->at, &distance, error);
     voids += result == SL_EVOID;
+    if (result == SL_EVOID && (sum_of(p->at) != sum_of(p->x) || !isnan(distance)))
+        world_fail("peer %u gets no average, and not its own model after round %" PRIu64, p->rank,
+                   round);
     if (result != 0)
         return result == SL_EVOID ? 0 : result;
     const uint64_t sum = sum_of(p->at);
@@ -140,6 +146,16 @@ static int work(peer *p, sl_session *session, sl_error *error) {
     return result;
 }
 
+/* Who is asked to end aborts, or its numbers are none: that is its own error, and no more. */
+static void give_up(peer *p, sl_session *session, sl_error *error) {
+    if (world_chance(0.5)) {
+        p->x[0] = NAN;
+        if (sl_session_mix(session, p->x, error) != SL_EDIVERGED)
+            world_fail("peer %u mixes what is no number", p->rank);
+    }
+    sl_session_abort(&session, "it was asked to");
+}
+
 static const char roster[] = "127.0.0.1:7000,127.0.0.1:7001,127.0.0.1:7002,127.0.0.1:7003,"
                              "127.0.0.1:7004,127.0.0.1:7005";
 enum { LINE = 15 }; /* of it */
@@ -164,7 +180,7 @@ static void *be_peer(void *of) {
     if (result == 0 && (result = work(p, session, &error)) == 0 && !p->aborts)
         result = sl_session_leave(&session, &error);
     if (result == 0 && p->aborts)
-        sl_session_abort(&session, "it was asked to");
+        give_up(p, session, &error);
     if (result != 0)
         world_fail("peer %u ended: %s", p->rank, error.text);
     p->ended = true;
