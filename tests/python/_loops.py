@@ -25,6 +25,7 @@ def train_array(peer, x, experiment, first, save=None, last=STEPS):
         x -= 0.1 * (x - peer.rank)
         if overlaps(experiment):
             peer.begin()
+            x += numpy.float32(0.25)  # what is sent is not what x is now
         else:
             peer.mix()
         if step + 1 == SAVED and save is not None:

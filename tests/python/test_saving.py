@@ -14,7 +14,7 @@ import numpy
 import starling
 from _each import CASES
 from _listed import unnamed
-from _loops import SAVED, Script, first_x, overlaps, train_array
+from _loops import SAVED, STEPS, Script, first_x, overlaps, train_array
 from _package import refused
 from _peers import EXPERIMENT, HEAD, Peers, read_line
 from _scene import check, run_tests
@@ -165,6 +165,29 @@ def test_a_list_of_arrays_goes_on(scene):
     for (xs, state), (others, other) in zip(found, whole):
         check(all((x == y).all() for x, y in zip(xs, others)), (xs, others))
         check((state["session"] == other["session"]).all(), "other states")
+
+
+def test_who_waited_for_an_average_goes_on(scene):
+    """Higher ranks have fewer rounds before it: the others' move their models meanwhile."""
+
+    def train(rank, saved=None, last=STEPS):
+        x = first_x(rank) if saved is None else saved[rank][0]
+        with starling.join(None, x, start=saved is None) as peer:
+            if saved is None:
+                train_array(peer, x, experiment, rank, last=SAVED)
+                peer.average()
+            else:
+                peer.load_state_dict(saved[rank][1])
+            state = x.copy(), peer.state_dict()
+            train_array(peer, x, experiment, SAVED, last=last)
+        return x, state
+
+    for algorithm in (BLOCKING, CHOCO):
+        experiment = of(algorithm)
+        whole = starling.simulate(4, train, experiment)
+        half = [x for _, x in starling.simulate(4, lambda rank: train(rank, last=0), experiment)]
+        found = starling.simulate(4, lambda rank: train(rank, half), experiment)
+        check(all((x == y).all() for (x, _), (y, _) in zip(found, whole)), f"{algorithm}")
 
 
 def test_new_arrays_in_each_round_go_on(scene):
@@ -373,6 +396,10 @@ def test_what_is_no_state_is_refused(scene):
                 (saved[1 - rank][1]["session"], "another rank"),
             ):
                 refused(lambda: peer.load_state_dict({**state, "session": session}), text)
+            for at in range(0, len(state["session"]), 61):
+                damaged = state["session"].copy()
+                damaged[at] ^= 4
+                refused(lambda: peer.load_state_dict({**state, "session": damaged}), "load: the")
             with_masters = {**state, "masters": {"weight": 1}}
             refused(lambda: peer.load_state_dict(with_masters), "masters of weight")
             refused(lambda: peer.load_state_dict(state), "restore your parameters first")

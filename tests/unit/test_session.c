@@ -174,6 +174,53 @@ START_TEST(sums_are_in_double_and_of_any_length) {
     run_both(ring, N, add_up, NULL);
 }
 
+/* ---- saved while an offer is under way; Python's scripts save all else ---- */
+
+static char states[N][1 << 17];
+static uint64_t state_bytes[N];
+static float kept[N][D];
+static bool goes_on;
+
+static int begin_or_go_on(sl_session *s, float *x, int64_t rank, sl_error *e) {
+    int result = goes_on ? sl_session_load(s, states[rank], state_bytes[rank], e) : 0;
+    descent_fill(x, D, rank);
+    if (goes_on)
+        memcpy(x, kept[rank], sizeof kept[rank]);
+    return THEN(result, sl_session_start(s, x, e));
+}
+
+static int offer_and_save(void *context, const sl_session_options *o, sl_error *e) {
+    float *x = ((scene *)context)->x[o->rank];
+    const bool saves = !goes_on;
+    sl_session *s;
+    int result = sl_session_join(&s, ((scene *)context)->experiment, D, o, e);
+    THEN(result, begin_or_go_on(s, x, o->rank, e));
+    for (int k = saves ? 0 : 1; k < 4 && result == 0; k++) {
+        if (saves || k > 1) {
+            descent_step(x, x, D, o->rank);
+            result = sl_session_offer(s, x, e);
+        }
+        if (saves && k == 1) {
+            memcpy(kept[o->rank], x, sizeof kept[o->rank]);
+            state_bytes[o->rank] = sizeof states[o->rank];
+            THEN(result, sl_session_save(s, x, states[o->rank], &state_bytes[o->rank], e));
+        }
+        THEN(result, sl_session_end(s, x, e));
+    }
+    return end_session(s, result, e);
+}
+
+START_TEST(an_offer_goes_on) {
+    other->experiment = world->experiment =
+        "{\"topology\": {\"nodes\": 4, \"family\": \"ring\"}, \"algorithm\": {\"name\": "
+        "\"choco-sgd\", \"compressor\": {\"name\": \"top-k\", \"fraction\": 0.1}}}";
+    run_as_agents(N, offer_and_save, world);
+    goes_on = true;
+    run_simulated(world->experiment, N, offer_and_save, other);
+    goes_on = false;
+    ck_assert_mem_eq(other->x, world->x, sizeof world->x);
+}
+
 /* ---- join ---- */
 
 static char heard[4096];
