@@ -1,8 +1,5 @@
 #!/usr/bin/env python3
-"""Agents with a CA: rosters name nobody's certificate, and its list shuts out whom it revokes.
-
-usage: authority.py STARLING [TEST ...]
-"""
+"""Agents with a CA: rosters name nobody's certificate, and its list shuts out whom it revokes."""
 import os
 import shutil
 import signal

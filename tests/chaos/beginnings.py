@@ -1,9 +1,6 @@
 #!/usr/bin/env python3
 """Runs that begin, or go on from a checkpoint, and whose members change soon after: what is said,
-and how they end.
-
-usage: beginnings.py STARLING [TEST ...]
-"""
+and how they end."""
 import re
 import shutil
 import signal

@@ -1,8 +1,5 @@
 #!/usr/bin/env python3
-"""Agents started one by one with a roster, as on several hosts: they train, or say why not.
-
-usage: by_hand.py STARLING [TEST ...]
-"""
+"""Agents started one by one with a roster, as on several hosts: they train, or say why not."""
 import os
 import shutil
 import signal

@@ -1,8 +1,5 @@
 #!/usr/bin/env python3
-"""Agents and their parent are killed, stopped, interrupted: all end in time, and say why.
-
-usage: chaos.py STARLING [TEST ...]
-"""
+"""Agents and their parent are killed, stopped, interrupted: all end in time, and say why."""
 import json
 import os
 import random

@@ -1,9 +1,6 @@
 #!/usr/bin/env python3
 """Clocks are wrong, and are set, before a run and in it: nobody is kept out for it.
-Of the processes of a rank, that one stays which the others have agreed on.
-
-usage: clocks.py STARLING [TEST ...]
-"""
+Of the processes of a rank, that one stays which the others have agreed on."""
 
 import contextlib
 import itertools

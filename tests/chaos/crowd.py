@@ -3,10 +3,7 @@
 
 An agent waits for its neighbour; strangers come; the neighbour comes; both train. Prints what the
 strangers cost: memory, descriptors, processor time, and how long an honest greeting waits. How many
-come in sequence: STARLING_CROWD, 2,000 without it; a million take ten minutes.
-
-usage: crowd.py STARLING [TEST ...]
-"""
+come in sequence: STARLING_CROWD, 2,000 without it; a million take ten minutes."""
 import os
 import socket
 import struct

@@ -1,10 +1,7 @@
 #!/usr/bin/env python3
 """How a run has ended is in its files, whatever ended it: without members that were lost, without a
 quorum, by a signal that ends a program at once, on a full disk. Where a process could write nothing
-any more, readers find that it is gone.
-
-usage: ends.py STARLING [TEST ...]
-"""
+any more, readers find that it is gone."""
 import calendar
 import contextlib
 import os

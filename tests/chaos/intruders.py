@@ -1,8 +1,5 @@
 #!/usr/bin/env python3
-"""Who connects to agents with keys, without one, or with theirs: the pair trains all the same.
-
-usage: intruders.py STARLING [TEST ...]
-"""
+"""Who connects to agents with keys, without one, or with theirs: the pair trains all the same."""
 import os
 import signal
 import time

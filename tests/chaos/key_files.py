@@ -1,8 +1,5 @@
 #!/usr/bin/env python3
-"""A key stays in its file; test_keys has how that is made and read.
-
-usage: key_files.py STARLING [TEST ...]
-"""
+"""A key stays in its file; test_keys has how that is made and read."""
 import base64
 import os
 import re

@@ -2,10 +2,7 @@
 """Agents that launchers start: rank and peers from the environment, and the rendezvous at rank 0.
 
 Open MPI, Slurm and torchrun are used where they are; torchrun is made up by its variables too, as
-Kubernetes is.
-
-usage: launchers.py STARLING [TEST ...]
-"""
+Kubernetes is."""
 
 import json
 import os

@@ -1,9 +1,6 @@
 #!/usr/bin/env python3
 """Agents are lost, leave, or return, under membership.on_loss "continue": the others go on, and end
-well.
-
-usage: losses.py STARLING [TEST ...]
-"""
+well."""
 import os
 import re
 import shutil

@@ -1,9 +1,6 @@
 #!/usr/bin/env python3
 """Membership with the model on a device, the emulated one: an agent is lost for good, and another
-returns and takes the others' model.
-
-usage: on_device.py STARLING [TEST ...]
-"""
+returns and takes the others' model."""
 import os
 import signal
 

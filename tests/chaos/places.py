@@ -1,7 +1,5 @@
 #!/usr/bin/env python3
 """Where an agent listens, whom it reaches, where it writes, what it may use: refused or told early.
-
-usage: places.py STARLING [TEST ...]
 """
 
 import os

@@ -2,8 +2,7 @@
 """`starling sim RUN --replay` repeats runs of real agents that were cut, killed, asked to end and
 gone on with, bit for bit; and what it says of logs of events that are damaged.
 
-usage: replay.py STARLING [TEST ...]
-       replay.py STARLING --stories SEED COUNT      stories of seeds, by hand
+By hand, stories of seeds: replay.py STARLING --stories SEED COUNT
 """
 import glob
 import json

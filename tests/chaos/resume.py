@@ -1,9 +1,6 @@
 #!/usr/bin/env python3
 """Real agents that are killed, or asked to end or to save, and then go on: they end with the bits
-of the simulator, which was never stopped.
-
-usage: resume.py STARLING [TEST ...]
-"""
+of the simulator, which was never stopped."""
 import glob
 import os
 import random

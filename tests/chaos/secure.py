@@ -1,8 +1,5 @@
 #!/usr/bin/env python3
-"""Agents with keys: they train as without, and who has another one is refused, by name.
-
-usage: secure.py STARLING [TEST ...]
-"""
+"""Agents with keys: they train as without, and who has another one is refused, by name."""
 import os
 import shutil
 

@@ -1,8 +1,5 @@
 #!/usr/bin/env python3
-"""`starling status`: what agents do, and the one that all wait for in the end.
-
-usage: status.py STARLING [TEST ...]
-"""
+"""`starling status`: what agents do, and the one that all wait for in the end."""
 
 import json
 import os

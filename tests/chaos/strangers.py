@@ -1,7 +1,5 @@
 #!/usr/bin/env python3
 """Strangers at the listening ports, and bad days, while agents open: the run trains all the same.
-
-usage: strangers.py STARLING [TEST ...]
 """
 
 import os

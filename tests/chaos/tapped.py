@@ -1,9 +1,6 @@
 #!/usr/bin/env python3
 """Somebody on the way between agents with keys: what he hears says nothing, and what he changes
-costs connections only.
-
-usage: tapped.py STARLING [TEST ...]
-"""
+costs connections only."""
 import os
 import re
 

@@ -1,7 +1,5 @@
 #!/usr/bin/env python3
 """Trust that changes while a run goes on: hosts are replaced, added and shut out, and keys rotated.
-
-usage: trust.py STARLING [TEST ...]
 """
 import os
 import shutil

@@ -1,9 +1,6 @@
 #!/usr/bin/env python3
 """Watchers at an agent's pages: who dribbles, says something else, or comes from a browser that was
-misled, costs little, learns nothing, and keeps nobody out.
-
-usage: watchers.py STARLING [TEST ...]
-"""
+misled, costs little, learns nothing, and keeps nobody out."""
 import json
 import os
 import resource

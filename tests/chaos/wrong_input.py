@@ -2,10 +2,7 @@
 """Wrong input gets one error line that names file, key, value and what is allowed; nothing is
 started, nothing is left. The library's tests have the mistakes themselves (test_experiment_errors,
 test_topology, test_roster); here each command meets one of each kind, and those of its own.
-wrong_training.py has what concerns algorithms and data.
-
-usage: wrong_input.py STARLING [TEST ...]
-"""
+wrong_training.py has what concerns algorithms and data."""
 import json
 import os
 import socket

@@ -1,9 +1,6 @@
 #!/usr/bin/env python3
 """Algorithms, compressors, data and models that do not suit each other are refused; a run that
-diverges ends on all nodes.
-
-usage: wrong_training.py STARLING [TEST ...]
-"""
+diverges ends on all nodes."""
 import os
 import shutil
 import struct

@@ -1,9 +1,6 @@
 #!/usr/bin/env python3
 """An installed tree, with DESTDIR: the library, its headers and programs that use them, the
-command, man pages, completion in real shells, examples.
-
-usage: test_install.py STARLING [TEST ...]
-"""
+command, man pages, completion in real shells, examples."""
 import glob
 import json
 import os

@@ -1,9 +1,6 @@
 #!/usr/bin/env python3
 """The wheel in a virtual environment that has nothing else: peers average what they have, in one
-process and over libfabric.
-
-usage: test_wheel.py STARLING [TEST ...]
-"""
+process and over libfabric."""
 import glob
 import os
 import subprocess

@@ -3,10 +3,7 @@
 that is not a time.
 
 Each experiment runs once in the simulator and once with agents, some of them twice. An agent takes
-a tenth of a second to begin, whatever it trains: so most algorithms have five of them.
-
-usage: parity.py [--starling] STARLING [--only TEXT]
-"""
+a tenth of a second to begin, whatever it trains: so most algorithms have five of them."""
 import functools
 import glob
 import json

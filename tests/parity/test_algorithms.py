@@ -5,10 +5,7 @@
 Each algorithm runs on a ring of eight, on an irregular graph, and where it can on directed and
 time-varying graphs; with SGD, momentum, Nesterov and weight decay; with each compressor that leaves
 nothing to chance; from equal and from different starts. What follows from the formulas, such as
-that two algorithms are one, or that the mean stays, is not tried beside them.
-
-usage: test_algorithms.py [--starling] STARLING [--only TEXT]
-"""
+that two algorithms are one, or that the mean stays, is not tried beside them."""
 import json
 import math
 import sys

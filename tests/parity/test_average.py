@@ -1,7 +1,5 @@
 #!/usr/bin/env python3
 """`starling average` against NumPy: final models, checkpoints, and both; with push-sum's weights.
-
-usage: test_average.py [--starling] STARLING [--only TEXT]
 """
 import glob
 import json

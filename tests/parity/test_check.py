@@ -1,9 +1,6 @@
 #!/usr/bin/env python3
 """`starling check` says on one page of a screen what will run, what it means, what it needs and
-what to watch; and with --resolved the experiment itself.
-
-usage: test_check.py STARLING [TEST ...]
-"""
+what to watch; and with --resolved the experiment itself."""
 import glob
 import json
 import os

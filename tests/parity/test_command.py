@@ -1,9 +1,6 @@
 #!/usr/bin/env python3
 """What a user sees of the command: tables and the live view fit the terminal, run folders say what
-made them, and a wrong word is answered with the right one.
-
-usage: test_command.py STARLING [TEST ...]
-"""
+made them, and a wrong word is answered with the right one."""
 import calendar
 import fcntl
 import os

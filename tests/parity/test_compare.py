@@ -1,9 +1,6 @@
 #!/usr/bin/env python3
 """`starling compare`: its table says what the run folders say, its predicted times are the closed
-forms, and one bad variant does not spoil the others.
-
-usage: test_compare.py STARLING [TEST ...]
-"""
+forms, and one bad variant does not spoil the others."""
 import csv
 import glob
 import json

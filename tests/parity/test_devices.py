@@ -11,10 +11,7 @@ The device is the emulated one, whose memory cannot be touched but through its o
 (transport.gpu_direct), that is the host's memory to the network. The kernels are the GPU's.
 
 With STARLING_TEST_PLUGIN=cuda in the environment the algorithms run on the real one
-(tools/gpu-check), and payloads go straight between GPUs' memory only where tcp takes it.
-
-usage: test_devices.py [--starling] STARLING [--only TEXT]
-"""
+(tools/gpu-check), and payloads go straight between GPUs' memory only where tcp takes it."""
 import copy
 import functools
 import glob

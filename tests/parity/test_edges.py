@@ -1,10 +1,7 @@
 #!/usr/bin/env python3
 """Gossip whose messages are not models: against an independent float64 program
 (tests/reference/algorithms.py), on quadratic problems; then how long messages are, and what is
-warned of or refused.
-
-usage: test_edges.py [--starling] STARLING [--only TEXT]
-"""
+warned of or refused."""
 import functools
 import json
 import os

@@ -1,9 +1,6 @@
 #!/usr/bin/env python3
 """What theory and experience say that the algorithms do (tests/reference/expect.py), of the
-simulator; and what it refuses for that reason.
-
-usage: test_expectations.py [--starling] STARLING [--only TEXT]
-"""
+simulator; and what it refuses for that reason."""
 import concurrent.futures
 import functools
 import sys

@@ -1,9 +1,6 @@
 #!/usr/bin/env python3
 """`starling topology make` beside the families of tests/reference/families.py: equal edges, equal
-weights, slot by slot; and what is promised of MATCHA.
-
-usage: test_families.py STARLING
-"""
+weights, slot by slot; and what is promised of MATCHA."""
 import functools
 import itertools
 import json

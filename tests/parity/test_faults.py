@@ -4,10 +4,7 @@
 Nodes are killed, return, are parted and healed, restart and leave, or have a loss that is not
 finite. The reference here builds on tests/reference/algorithms.py: a view makes the graph again,
 and in a round that is cut everybody is alone. Then what must be conserved, what must come twice
-with the same bits, and what is refused.
-
-usage: test_faults.py [--starling] STARLING [--only TEXT]
-"""
+with the same bits, and what is refused."""
 import functools
 import sys
 import tempfile

@@ -1,9 +1,6 @@
 #!/usr/bin/env python3
 """final_average: after the last round all nodes have the mean of what they would have had without
-it, with the same bits, and the run says how far apart they were.
-
-usage: test_final_average.py [--starling] STARLING [--only TEXT]
-"""
+it, with the same bits, and the run says how far apart they were."""
 import json
 import os
 import sys

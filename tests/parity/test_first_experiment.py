@@ -1,8 +1,5 @@
 #!/usr/bin/env python3
-"""README's first experiment learns, as it says, and with as few bytes as it says.
-
-usage: test_first_experiment.py STARLING [TEST ...]
-"""
+"""README's first experiment learns, as it says, and with as few bytes as it says."""
 import os
 import re
 

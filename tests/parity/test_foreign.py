@@ -1,9 +1,6 @@
 #!/usr/bin/env python3
 """`starling topology make --from` against networkx and numpy: they write a graph, and the topology
-file must have the weights that numpy computes of it.
-
-usage: test_foreign.py STARLING [TEST ...]
-"""
+file must have the weights that numpy computes of it."""
 import gzip
 import json
 

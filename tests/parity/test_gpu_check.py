@@ -1,10 +1,7 @@
 #!/usr/bin/env python3
 """tools/gpu-check says what was checked: nothing where there is no GPU, and no failure is passed.
 
-Its programs are scripts here, packed as it packs them.
-
-usage: test_gpu_check.py STARLING [TEST ...]
-"""
+Its programs are scripts here, packed as it packs them."""
 import os
 import subprocess
 import tarfile

@@ -1,8 +1,5 @@
 #!/usr/bin/env python3
-"""Help fits 80 columns, and a slip is answered with what was meant.
-
-usage: test_help.py STARLING [TEST ...]
-"""
+"""Help fits 80 columns, and a slip is answered with what was meant."""
 import os
 
 from _here import ROOT, check, run_tests

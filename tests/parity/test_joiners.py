@@ -1,9 +1,6 @@
 #!/usr/bin/env python3
 """Ranks beyond the first topology join a simulated run: against the float64 program of
-test_faults.py, and what is refused.
-
-usage: test_joiners.py [--starling] STARLING [--only TEXT]
-"""
+test_faults.py, and what is refused."""
 import functools
 import sys
 

@@ -1,9 +1,6 @@
 #!/usr/bin/env python3
 """algorithm.library: algorithms in a shared object outside the tree have the bits of Starling's
-own, in the simulator and with agents; what is no such object is refused.
-
-usage: test_library.py STARLING [TEST ...]
-"""
+own, in the simulator and with agents; what is no such object is refused."""
 import json
 import os
 import re

@@ -1,9 +1,6 @@
 #!/usr/bin/env python3
 """powersgd and power-gossip on quadratics whose first parameters are a matrix: their formulas from
-an independent float64 program, that powersgd keeps all models alike, bytes, and what is refused.
-
-usage: test_low_rank.py [--starling] STARLING [--only TEXT]
-"""
+an independent float64 program, that powersgd keeps all models alike, bytes, and what is refused."""
 import functools
 import sys
 

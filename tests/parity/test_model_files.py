@@ -1,9 +1,6 @@
 #!/usr/bin/env python3
 """Models in safetensors and .npy: what the command writes, an independent reader reads; what an
-independent writer writes, the command starts from.
-
-usage: test_model_files.py STARLING [TEST ...]
-"""
+independent writer writes, the command starts from."""
 import json
 import os
 import struct

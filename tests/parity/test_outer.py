@@ -1,10 +1,7 @@
 #!/usr/bin/env python3
 """What is around a step: optimizers other than SGD, outer steps from exchange to exchange, Adam
 with messages; against an independent float64 program (tests/reference/algorithms.py), on quadratic
-problems. Then what is refused.
-
-usage: test_outer.py [--starling] STARLING [--only TEXT]
-"""
+problems. Then what is refused."""
 import functools
 import sys
 

@@ -1,9 +1,6 @@
 #!/usr/bin/env python3
 """Whatever strangers, files and the environment say, a terminal obeys nothing of it; and what is no
-regular file is refused at once, not waited for.
-
-usage: test_outside.py STARLING [TEST ...]
-"""
+regular file is refused at once, not waited for."""
 import json
 import os
 import shutil

@@ -1,9 +1,6 @@
 #!/usr/bin/env python3
 """A researcher's own data: csv, npz, npy, lists of nodes, and linear models, whose training is
-compared with numpy's in float64.
-
-usage: test_own_data.py STARLING [--only TEXT]
-"""
+compared with numpy's in float64."""
 import json
 import os
 import sys

@@ -5,10 +5,7 @@ A command stands behind `$ ` in a block of code, or is a line of a block that is
 them are looked at: programs, subcommands, options, keys, files, targets and tests exist. Then they
 run, page by page in a folder of the page's own, with two rounds in place of a long training.
 
-What cannot run so has the reason behind ```sh or ```console, one of NEEDS.
-
-usage: test_pages.py STARLING [PAGE ...]
-"""
+What cannot run so has the reason behind ```sh or ```console, one of NEEDS."""
 import glob
 import json
 import os

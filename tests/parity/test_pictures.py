@@ -1,9 +1,6 @@
 #!/usr/bin/env python3
 """What `starling topology draw` writes: well-formed pictures that show every node and edge, with no
-text over another text or over the border.
-
-usage: test_pictures.py STARLING
-"""
+text over another text or over the border."""
 import functools
 import glob
 import math

@@ -1,9 +1,6 @@
 #!/usr/bin/env python3
 """What tools/plot draws: of a run, of an agent's folder and of a compare's: each figure shows the
-numbers of records.csv, and what cannot be drawn is refused with one sentence.
-
-usage: test_plot.py STARLING [TEST ...]
-"""
+numbers of records.csv, and what cannot be drawn is refused with one sentence."""
 import atexit
 import csv
 import itertools

@@ -2,10 +2,7 @@
 """What `starling topology rank` says, against the simulator: gossip averaging from the identity
 matrix, whose models are the products W(k) ... W(1), comes to epsilon in the
 round that is named and not in the one before; the time that the simulator predicts for those rounds
-is that of the ranking, and so is the order.
-
-usage: test_rank.py [--starling] STARLING [--only TEXT]
-"""
+is that of the ranking, and so is the order."""
 import functools
 import os
 import sys

@@ -5,10 +5,7 @@ nodes, iid and Dirichlet(0.1).
 The data are looked for in $STARLING_DATA, by default ../shared/data beside the project; where they
 are absent the tests say so and are
 skipped. Runs `starling compare` as a user would and reads its table. docs/results.md has the same
-with MNIST.
-
-usage: test_real_data.py [--starling] STARLING [--only TEXT]
-"""
+with MNIST."""
 import csv
 import json
 import os

@@ -1,10 +1,7 @@
 #!/usr/bin/env python3
 """A run that goes on from a checkpoint ends with the bits of one that was never stopped: every
 algorithm, compressor, schedule, optimizer and partition (_cover.py), simulated and, some of them,
-with agents and on a device. And what is said of checkpoints that cannot be gone on from.
-
-usage: test_resume.py [--starling] STARLING [--only TEXT]
-"""
+with agents and on a device. And what is said of checkpoints that cannot be gone on from."""
 import glob
 import itertools
 import json

@@ -3,8 +3,6 @@
 that show it, and there are such tests.
 
 A name is SCRIPT.TEST, of a script or a Check program that runs with all tests, or a fuzz target's.
-
-usage: test_security_page.py STARLING
 """
 
 import glob

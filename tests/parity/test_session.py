@@ -1,9 +1,6 @@
 #!/usr/bin/env python3
 """Sessions: loops in processes end with the simulation's bits and near the float64 reference, and
-examples/embed.c learns.
-
-usage: test_session.py STARLING [--only TEXT]
-"""
+examples/embed.c learns."""
 import functools
 import json
 import os

@@ -2,10 +2,7 @@
 """What all nodes share. A scale, of terngrad: steps are multiples of it, by gradients that numpy
 computes, and its bytes; test_algorithms.py has the steps of one server, and of all. A mask, of
 shared-mask: the same coordinates are mixed on all nodes, by its own formula, of whatever mask a
-round had; test_algorithms.py has masks that go in order. And what is refused.
-
-usage: test_shared.py [--starling] STARLING [--only TEXT]
-"""
+round had; test_algorithms.py has masks that go in order. And what is refused."""
 import functools
 import sys
 

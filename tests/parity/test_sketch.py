@@ -1,9 +1,6 @@
 #!/usr/bin/env python3
 """fetch-sgd on quadratics: its formulas from an independent float64 program, that all models stay
-alike, that what it knows of them is forgotten where it was sent, and what is refused.
-
-usage: test_sketch.py [--starling] STARLING [--only TEXT]
-"""
+alike, that what it knows of them is forgotten where it was sent, and what is refused."""
 import functools
 import sys
 

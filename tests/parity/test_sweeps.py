@@ -1,9 +1,6 @@
 #!/usr/bin/env python3
 """`starling compare` with sweeps: every choice is run once, whatever ends it; the table follows
-from the folder alone.
-
-usage: test_sweeps.py STARLING [TEST ...]
-"""
+from the folder alone."""
 import csv
 import itertools
 import json

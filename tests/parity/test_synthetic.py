@@ -1,9 +1,6 @@
 #!/usr/bin/env python3
 """Models of others by their sizes: agents end as the simulator does, wait as long as a gradient is
-said to take, and predicted seconds are the closed forms.
-
-usage: test_synthetic.py STARLING [TEST ...]
-"""
+said to take, and predicted seconds are the closed forms."""
 import json
 
 from _here import check, read_json, run_tests

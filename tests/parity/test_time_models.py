@@ -1,9 +1,6 @@
 #!/usr/bin/env python3
 """What `starling compare` and `check` say of the time of a round: the models of CD-SGD's authors
-are the closed forms. test_timeline has which form of all-reduce is the fastest.
-
-usage: test_time_models.py STARLING [TEST ...]
-"""
+are the closed forms. test_timeline has which form of all-reduce is the fastest."""
 import csv
 import json
 import math

@@ -7,10 +7,7 @@ exactness, mixing time, diameter, shares and effective neighbours can be read
 off. The contraction per round is measured as a power method whose products are runs: each begins
 where the one before ended, blown up again.
 Nothing is taken from the analysis but the numbers that are compared; single precision and the
-tolerance of 2 % are the simulator's and the task's.
-
-usage: test_topology.py [--starling] STARLING [--only TEXT]
-"""
+tolerance of 2 % are the simulator's and the task's."""
 import functools
 import json
 import os

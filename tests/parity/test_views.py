@@ -4,10 +4,7 @@ program: two nodes are lost, later one returns.
 
 The view's first exchange averages models and gradients, as src/algorithm/restate.c says; before it
 and after it the reference is a new run of tests/reference/algorithms.py, of the members and from
-their models. Then each algorithm that an experiment can name goes on without those who are lost.
-
-usage: test_views.py [--starling] STARLING [--only TEXT]
-"""
+their models. Then each algorithm that an experiment can name goes on without those who are lost."""
 import sys
 import tempfile
 

@@ -1,8 +1,5 @@
 #!/usr/bin/env python3
-"""Arguments of wrong kinds: each gives an Error that names the parameter, and none of Python's.
-
-usage: test_arguments.py STARLING [TEST ...]
-"""
+"""Arguments of wrong kinds: each gives an Error that names the parameter, and none of Python's."""
 import pathlib
 import random
 

@@ -1,9 +1,6 @@
 #!/usr/bin/env python3
 """Which steps gossip: of wrappers of optimizers, of optimizers whose step() was replaced, of those
-that are none of torch's; and what attach() refuses.
-
-usage: test_attach.py STARLING [TEST ...]
-"""
+that are none of torch's; and what attach() refuses."""
 import types
 import warnings
 

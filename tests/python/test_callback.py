@@ -1,9 +1,6 @@
 #!/usr/bin/env python3
 """starling.Callback in the loops of Hugging Face's Trainer, Lightning and accelerate, of which
-there are stand-ins here.
-
-usage: test_callback.py STARLING [TEST ...]
-"""
+there are stand-ins here."""
 import copy
 import pickle
 import sys

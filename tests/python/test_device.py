@@ -1,9 +1,6 @@
 #!/usr/bin/env python3
 """Peers that mix an array on a GPU: the emulated device, and an array that says where it is by
-__cuda_array_interface__, as CuPy's and torch's do; the host's bits.
-
-usage: test_device.py STARLING [TEST ...]
-"""
+__cuda_array_interface__, as CuPy's and torch's do; the host's bits."""
 import ctypes
 import os
 import sys

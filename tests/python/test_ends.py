@@ -1,9 +1,6 @@
 #!/usr/bin/env python3
 """How peers end: by exceptions, Ctrl-C, forgotten leave(), forks, other threads; what neighbours
-are told, and that nothing crashes.
-
-usage: test_ends.py STARLING [TEST ...]
-"""
+are told, and that nothing crashes."""
 import copy
 import json
 import os

@@ -1,9 +1,6 @@
 #!/usr/bin/env python3
 """The Python package without a network: finding the library, topologies, spectra, model files, and
-what memory it takes.
-
-usage: test_import.py STARLING [TEST ...]
-"""
+what memory it takes."""
 import array
 import ast
 import base64

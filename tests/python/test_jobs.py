@@ -1,7 +1,5 @@
 #!/usr/bin/env python3
 """Two jobs at one port: each mixes its own models only, or says in one sentence that they are two.
-
-usage: test_jobs.py STARLING [TEST ...]
 """
 import os
 import random

@@ -1,8 +1,5 @@
 #!/usr/bin/env python3
-"""What join() says before it waits for anybody: without a launcher, of devices, of experiments.
-
-usage: test_joining.py STARLING [TEST ...]
-"""
+"""What join() says before it waits for anybody: without a launcher, of devices, of experiments."""
 import os
 
 import _package  # noqa: F401: finds the package

@@ -1,9 +1,6 @@
 #!/usr/bin/env python3
 """Torch scripts as processes: started by torchrun, with DataLoader workers that fork, with unequal
-numbers of batches, and with process groups that are one peer each.
-
-usage: test_launched.py STARLING [TEST ...]
-"""
+numbers of batches, and with process groups that are one peer each."""
 import importlib.util
 import os
 import subprocess

@@ -1,9 +1,6 @@
 #!/usr/bin/env python3
 """Peers that are killed while the others train, average and leave: those go on without them, and
-other processes join in their place, and beside them.
-
-usage: test_losses.py STARLING [TEST ...]
-"""
+other processes join in their place, and beside them."""
 
 import json
 import signal

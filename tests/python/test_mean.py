@@ -1,9 +1,6 @@
 #!/usr/bin/env python3
 """peer.mean() and average() of what stands beside the vector: each dtype in its own precision, at
-any magnitude, of any number of peers.
-
-usage: test_mean.py STARLING [TEST ...]
-"""
+any magnitude, of any number of peers."""
 import math
 import random
 import sys

@@ -1,9 +1,6 @@
 #!/usr/bin/env python3
 """What Debian 12's torch 1.13 does not have: step hooks (2.0), torch.compile (2.0), gradient
-scalers on the CPU (2.3), fully_shard (2.4). Skipped there; `tools/test debian13` runs them.
-
-usage: test_newer_torch.py STARLING [TEST ...]
-"""
+scalers on the CPU (2.3), fully_shard (2.4). Skipped there; `tools/test debian13` runs them."""
 import sys
 
 import _package  # noqa: F401

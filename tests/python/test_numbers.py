@@ -1,9 +1,6 @@
 #!/usr/bin/env python3
 """A peer takes the numbers of a module as they are at each call, wherever they are: parameters of
-any layout, and replaced ones; and what stands beside them, of any dtype.
-
-usage: test_numbers.py STARLING [TEST ...]
-"""
+any layout, and replaced ones; and what stands beside them, of any dtype."""
 import copy
 import io
 import warnings

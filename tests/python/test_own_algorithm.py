@@ -1,8 +1,5 @@
 #!/usr/bin/env python3
-"""The listings of docs/own-algorithm.md, as they stand there, against Starling's own algorithms.
-
-usage: test_own_algorithm.py STARLING [TEST ...]
-"""
+"""The listings of docs/own-algorithm.md, as they stand there, against Starling's own algorithms."""
 import json
 import os
 import re

@@ -1,9 +1,6 @@
 #!/usr/bin/env python3
 """simulate(out=): the run folder of a prototype is the one that `starling sim` writes of the same
-algorithm.
-
-usage: test_recorded.py STARLING [TEST ...]
-"""
+algorithm."""
 import json
 
 import _package  # noqa: F401: finds the package

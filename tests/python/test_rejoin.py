@@ -1,8 +1,5 @@
 #!/usr/bin/env python3
-"""peer.rejoin(): what trains changes in mid-run.
-
-usage: test_rejoin.py STARLING [TEST ...]
-"""
+"""peer.rejoin(): what trains changes in mid-run."""
 
 import _package  # noqa: F401: finds the package
 from _torch import torch

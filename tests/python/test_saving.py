@@ -1,9 +1,6 @@
 #!/usr/bin/env python3
 """Peers that save their state, are killed, and go on with the bits of a run that was never stopped:
-loops of numpy and scripts of torch, in processes and simulated.
-
-usage: test_saving.py STARLING [TEST ...]
-"""
+loops of numpy and scripts of torch, in processes and simulated."""
 import importlib.util
 import io
 import os

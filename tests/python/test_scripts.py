@@ -1,9 +1,6 @@
 #!/usr/bin/env python3
 """What scripts of torch do beside steps: closures, copies, compiled modules, files, weights that
-are changed by hand, a second peer. It works as before, or is refused in one sentence.
-
-usage: test_scripts.py STARLING [TEST ...]
-"""
+are changed by hand, a second peer. It works as before, or is refused in one sentence."""
 import copy
 import io
 import pickle

@@ -1,8 +1,5 @@
 #!/usr/bin/env python3
-"""simulate() of functions that join more than once, as processes may.
-
-usage: test_simulations.py STARLING [TEST ...]
-"""
+"""simulate() of functions that join more than once, as processes may."""
 import _package  # noqa: F401: finds the package
 import numpy
 

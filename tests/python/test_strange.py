@@ -1,9 +1,6 @@
 #!/usr/bin/env python3
 """Strange modules, arrays and states: each is taken, or refused by an Error of ours that names the
-parameter or buffer; and where a peer stands, in words.
-
-usage: test_strange.py STARLING [TEST ...]
-"""
+parameter or buffer; and where a peer stands, in words."""
 
 import _package  # noqa: F401: finds the package
 from _torch import torch

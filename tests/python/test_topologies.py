@@ -1,8 +1,5 @@
 #!/usr/bin/env python3
-"""Topologies from graphs of networkx and from matrices, against what numpy says of them.
-
-usage: test_topologies.py STARLING [TEST ...]
-"""
+"""Topologies from graphs of networkx and from matrices, against what numpy says of them."""
 import _package  # noqa: F401
 import numpy
 

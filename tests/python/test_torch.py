@@ -1,9 +1,6 @@
 #!/usr/bin/env python3
 """Peers of torch modules: what optimizer.step() does once it gossips, and all that surrounds an
-optimizer in a training script.
-
-usage: test_torch.py STARLING [TEST ...]
-"""
+optimizer in a training script."""
 import copy
 import io
 import warnings

@@ -1,9 +1,6 @@
 #!/usr/bin/env python3
 """Type hints and docstrings: mypy finds the package right, and scripts that use it wrongly; every
-public name has both.
-
-usage: test_types.py STARLING [TEST ...]
-"""
+public name has both."""
 import inspect
 import os
 import shutil

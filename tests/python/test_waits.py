@@ -1,8 +1,5 @@
 #!/usr/bin/env python3
-"""Every call that waits says so after five seconds, once, as a warning: for whom.
-
-usage: test_waits.py STARLING [TEST ...]
-"""
+"""Every call that waits says so after five seconds, once, as a warning: for whom."""
 import importlib.util
 import re
 
