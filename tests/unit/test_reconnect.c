@@ -152,22 +152,6 @@ START_LOOP_TEST(a_run_goes_on_behind_a_break, sizeof breaks / sizeof *breaks) {
     check_end();
 }
 
-static void stay_away(peer *p) {
-    start(p);
-    peer_close(p);
-}
-
-START_TEST(who_stays_away_ends_the_run_with_edge_and_round) {
-    reconnect_s = 0.2;
-    meet(stay_away);
-    ck_assert_int_eq(agent_result, SL_EPEER);
-    ck_assert_msg(strstr(agent_text, "edge 1->0, round 1: agent 1 is gone: ") != NULL, "%s",
-                  agent_text);
-    ck_assert_msg(
-        strstr(agent_text, "; it did not come back within 0.2 s (transport.reconnect_s)") != NULL,
-        "%s", agent_text);
-}
-
 int main(void) {
     reconnect_s = 60;
     return run_tests("reconnect");

@@ -13,8 +13,7 @@ static const char ring[] = "{\"topology\": {\"nodes\": 4, \"family\": \"ring\"},
 
 /* What the peers' functions work with. */
 typedef struct scene {
-    const char *experiment, *form;
-    int rounds;
+    const char *experiment;
     float x[N][D], average[N][D];
     double distance[N];
 } scene;
@@ -24,7 +23,7 @@ static void setup(void) {
     sl_session_defaults(&options, sizeof options);
     world = calloc(1, sizeof *world);
     other = calloc(1, sizeof *other);
-    *world = (scene){.experiment = ring, .form = "mix", .rounds = 3};
+    world->experiment = ring;
     error = (sl_error){0};
 }
 
@@ -33,88 +32,26 @@ static void teardown(void) {
     free(other);
 }
 
-static int one_round(sl_session *s, scene *w, float *x, int64_t rank, sl_error *e) {
-    static _Thread_local float at[D];
-    if (strcmp(w->form, "begin") == 0) {
-        int result = sl_session_begin(s, x, e);
-        memcpy(at, x, sizeof at);
-        THEN(result, sl_session_end(s, x, e));
-        descent_step(x, at, D, rank);
-        return result;
-    }
-    descent_step(x, x, D, rank);
-    return sl_session_mix(s, x, e);
-}
-
 static int train(void *context, const sl_session_options *o, sl_error *e) {
     scene *w = context;
     float *x = w->x[o->rank];
     sl_session *s;
     descent_fill(x, D, o->rank);
     int result = peer_start(&s, w->experiment, D, x, o, e);
-    for (int k = 0; k < w->rounds && result == 0; k++)
-        result = one_round(s, w, x, o->rank, e);
+    for (int k = 0; k < 3 && result == 0; k++) {
+        descent_step(x, x, D, o->rank);
+        result = sl_session_mix(s, x, e);
+    }
     THEN(result, sl_session_average(s, x, w->average[o->rank], &w->distance[o->rank], e));
     return end_session(s, result, e);
 }
 
-static void simulate(scene *w) {
-    run_simulated(w->experiment, N, train, w);
-}
-
-/* ---- what rounds leave ---- */
-
-/* W of the ring, with the weight that a node keeps. */
-static double mixed(const scene *w, int rank, int i, double self) {
-    const double before = w->x[(rank + N - 1) % N][i], after = w->x[(rank + 1) % N][i];
-    return self * w->x[rank][i] + 0.5 * (1 - self) * (before + after);
-}
+/* ---- averages; tests/parity/test_session.py has what rounds leave ---- */
 
 FIXTURES(setup, teardown);
 
-/* Weights that are not named are lazy. */
-START_TEST(mix_leaves_w_x) {
-    world->rounds = 0;
-    simulate(world); /* x0 */
-    for (int r = 0; r < N; r++)
-        descent_step(world->x[r], world->x[r], D, r);
-    *other = *world;
-    other->rounds = 1;
-    simulate(other);
-    for (int r = 0; r < N; r++)
-        for (int i = 0; i < D; i++)
-            ck_assert_double_eq_tol(other->x[r][i], mixed(world, r, i, 2 / 3.0), 1e-6);
-}
-
-/* A round that overlaps, with the weight that a node keeps. */
-static void check_overlap(const char *experiment, double self) {
-    world->experiment = experiment;
-    world->rounds = 0;
-    simulate(world);
-    *other = *world;
-    other->rounds = 1;
-    other->form = "begin";
-    options.overlap = 1;
-    simulate(other);
-    for (int r = 0; r < N; r++)
-        for (int i = 0; i < D; i++)
-            ck_assert_double_eq_tol(other->x[r][i],
-                                    mixed(world, r, i, self) - 0.1 * (world->x[r][i] - r), 1e-6);
-}
-
-START_TEST(overlap_leaves_lazy_w_x_and_then_the_step) {
-    check_overlap(ring, 2 / 3.0);
-}
-
-START_TEST(weights_that_are_named_stay) {
-    check_overlap(
-        "{\"topology\": {\"nodes\": 4, \"family\": \"ring\", \"weights\": \"metropolis\"}}",
-        1 / 3.0);
-}
-
 START_TEST(an_average_is_the_mean_of_all_with_the_same_bits) {
-    world->form = "mix";
-    simulate(world);
+    run_simulated(ring, N, train, world);
     double square = 0;
     for (int r = 0; r < N; r++)
         ck_assert_mem_eq(world->average[r], world->average[0], sizeof world->average[0]);
