@@ -1,5 +1,5 @@
-/* test_letter.c - messages of members as bytes: what is said comes; what is cut or altered is
- * refused or harmless. */
+/* test_letter.c - messages of members as bytes: what is cut or altered is refused or harmless. What
+ * is said comes: loss_world.c and fuzz_letter.c have that. */
 #include "harness.h"
 #include "membership/letter.h"
 
@@ -58,37 +58,6 @@ static void teardown(void) {
 }
 
 FIXTURES(setup, teardown);
-
-static void check_decision(const sl_decision *a, const sl_decision *b) {
-    ck_assert_uint_eq(sl_view_hash(&a->view), sl_view_hash(&b->view));
-    ck_assert_int_eq(sl_ballot_compare(a->ballot, b->ballot), 0);
-    ck_assert(a->cut == b->cut);
-}
-
-START_TEST(what_is_said_comes) {
-    ck_assert_uint_le(bytes, sl_letter_bytes_max(RANKS));
-    ck_assert_ptr_null(sl_letter_decode(&l, data, bytes));
-    const sl_membership_message *m = &l.message;
-    ck_assert(m->type == whole.type && m->from == 2 && m->incarnation == 7 && m->number == 4 &&
-              m->cut == whole.cut && m->round == 120 && m->sponsor == 6);
-    ck_assert(m->standing == SL_LEAVES && sl_ballot_compare(m->ballot, whole.ballot) == 0);
-    ck_assert_uint_eq(m->unreachable_count, 3);
-    ck_assert_mem_eq(m->unreachable, unreachable, sizeof unreachable);
-    ck_assert_uint_eq(m->reached_count, 2);
-    ck_assert_mem_eq(m->reached, reached, sizeof reached);
-    check_decision(m->decision, &decided);
-    check_decision(m->accepted, &alone);
-}
-
-START_TEST(what_was_not_said_does_not_come) {
-    const sl_membership_message news = {
-        .type = SL_MEMBERSHIP_NEWS, .from = 1, .standing = SL_JOINS};
-    encode(&news);
-    ck_assert_ptr_null(sl_letter_decode(&l, data, bytes));
-    ck_assert(l.message.decision == NULL && l.message.accepted == NULL);
-    ck_assert_int_eq(l.message.standing, SL_JOINS);
-    ck_assert_uint_eq(l.message.unreachable_count, 0);
-}
 
 START_TEST(whatever_is_cut_off_is_refused) {
     for (size_t left = 0; left < bytes; left++) {
