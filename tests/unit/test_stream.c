@@ -82,20 +82,6 @@ START_TEST(a_void_payload_leaves_its_number) {
     ck_assert_uint_eq(s.acknowledged.data, 1);
 }
 
-START_TEST(who_counted_as_lost_says_where_it_stands) {
-    for (uint64_t i = 0; i < 3; i++)
-        add(&s, SL_FRAME_DATA, i, NULL, 0, false);
-    hand_over();
-    sl_stream_abandon(&s);
-    ck_assert_ptr_null(sl_stream_next(&s));
-    sl_stream_return(&s, &(sl_stream_standing){{2, 2}, 7});
-    ck_assert_ptr_null(sl_stream_next(&s));
-    add(&s, SL_FRAME_DATA, 9, NULL, 0, false);
-    ck_assert_uint_eq(s.numbered.frames, 3);
-    ck_assert_uint_eq(s.numbered.data, 3);
-    ck_assert_uint_eq(sl_stream_next(&s)->frame.exchange, 9);
-}
-
 /* The other side waits for it. A connection that is closed before takes it along. */
 START_TEST(it_is_not_through_before_bye_has_left) {
     add(&s, SL_FRAME_DATA, 1, NULL, 0, false);

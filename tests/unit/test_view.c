@@ -1,4 +1,4 @@
-/* test_view.c - starling/view.h: the hash of a view, its order, and its lists. */
+/* test_view.c - starling/view.h: the hash of a view, and its lists. */
 #include "harness.h"
 #include "starling/view.h"
 
@@ -35,19 +35,6 @@ START_TEST(the_hash_is_the_same_everywhere) {
     ck_assert_uint_eq(sl_view_hash(&whole), 11667855181712771098U);
     const sl_view alone = {.number = 1, .round = 1, .members = members, .count = 1};
     ck_assert_uint_eq(sl_view_hash(&alone), 7589440394880765628U);
-}
-
-START_TEST(a_place_is_an_index_of_the_view) {
-    for (uint32_t i = 0; i < whole.count; i++)
-        ck_assert_uint_eq(sl_view_place(&whole, members[i].rank), i);
-    const uint32_t others[] = {0, 1, 4, 6, UINT32_MAX - 1};
-    for (int i = 0; i < 5; i++)
-        ck_assert_uint_eq(sl_view_place(&whole, others[i]), whole.count);
-}
-
-START_TEST(an_edge_is_broken_in_both_orders) {
-    ck_assert(sl_view_is_broken(&whole, 3, 2) && sl_view_is_broken(&whole, 2, 3));
-    ck_assert(!sl_view_is_broken(&whole, 2, UINT32_MAX) && !sl_view_is_broken(&whole, 2, 2));
 }
 
 START_TEST(lists_out_of_order_are_not_valid) {
