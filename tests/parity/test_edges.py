@@ -9,8 +9,7 @@ import sys
 import tempfile
 
 import _simulate
-import algorithms
-from _simulate import check_refusal, dpsgd, family, simulate
+from _simulate import check_refusal, family
 from test_algorithms import COSINE, D, EXPONENTIAL, FIXED, GRAPHS, MATCHINGS, NESTEROV
 from test_algorithms import OWN, PATH, PLAIN, RING, SAME, STAR, STILL
 from test_algorithms import Case, cases, compare
@@ -45,18 +44,6 @@ def all_cases():
     yield from cases("relaysum", {"name": "relaysum"}, None, graphs, SLOW, both)
     tree = {"name": "relaysum", "tree": "topology"}
     yield from cases("relaysum on a tree", tree, None, [PATH, STAR, BINARY], SLOW, [SAME])
-
-
-def check_optimum(starling):
-    """However uneven the data are: where d-psgd stops at a floor, relaysum goes on."""
-    graph, step = GRAPHS[RING], {"learning_rate": 0.03}
-    problem, rounds, far = dpsgd.problem(graph.n, 12, 10, True, seed=11), 4000, {}
-    best = algorithms.Quadratic(*problem[:2]).optimum()
-    for name in ("d-psgd", "relaysum"):
-        arguments = graph, {"name": name}, step, *problem, rounds, [rounds]
-        far[name] = abs(simulate(starling, *arguments).models[rounds] - best).max()
-    good = far["relaysum"] < 1e-3 < 5e-2 < far["d-psgd"]
-    return (None if good else f"ends this far from the optimum: {far}"), far["relaysum"]
 
 
 # ---- a run, and what it says ----
@@ -110,7 +97,6 @@ def refusals():
 def all_checks(starling):
     for case in all_cases():
         yield case.name, lambda case=case: compare(starling, case)
-    yield "relaysum reaches the optimum", lambda: check_optimum(starling)
     for bits in (1, 7, 8, 20):
         size = (bits * D + 7) // 8
         what = moniqua(bits=bits), size

@@ -6,8 +6,7 @@ import functools
 import sys
 
 import _simulate
-import algorithms
-from _simulate import check_refusal, of, simulate
+from _simulate import check_refusal, of
 from test_algorithms import DIGRAPH, EXPONENTIAL, IRREGULAR, MATCHINGS, MOMENTUM, NESTEROV
 from test_algorithms import OWN, PLAIN, RING, SAME, TOP4
 from test_algorithms import Case, cases, compare
@@ -158,23 +157,6 @@ def adam_with_messages():
         yield from cases(label, settings, {"sign": sign["sign"]}, [IRREGULAR], ADAM, [SAME])
 
 
-# ---- where it leads, and what is refused ----
-
-
-def check_uneven(starling):
-    """One second moment for all leads to the optimum; local ones end elsewhere on uneven data."""
-    far = {}
-    for name in ("d-adam", "d-amsgrad"):
-        case = Case("", {"name": name}, RING, {"learning_rate": 0.01}, SAME)
-        problem, rounds = case.problem(), 6000
-        settings = case.graph, case.settings, case.optimizer
-        last = simulate(starling, *settings, *problem, rounds, [rounds]).models[rounds]
-        optimum = algorithms.Quadratic(*problem[:2]).optimum()
-        far[name] = abs(last.mean(axis=0) - optimum).max()
-    good = far["d-amsgrad"] < far["d-adam"] / 5
-    return (None if good else f"ends this far from the optimum: {far}"), far["d-amsgrad"]
-
-
 def refusals():
     def noloco(momentum, step):
         return {"name": "noloco", "outer": {"momentum": momentum}, "consensus_step": step}
@@ -220,7 +202,6 @@ def refusals():
 def all_checks(starling):
     for case in [*optimizers(), *outer_steps(), *federated(), *adam_with_messages()]:
         yield case.name, lambda case=case: compare(starling, case)
-    yield "d-amsgrad on uneven data", lambda: check_uneven(starling)
     for name, graph, settings, text in refusals():
         run = functools.partial(Case("", settings, graph, PLAIN, SAME).found, starling)
         yield name, functools.partial(check_refusal, run, text)

@@ -1,8 +1,6 @@
 /* test_agent.c - one real agent against a peer that does not behave, over real connections. A
  * broken connection is not connected anew here: see test_reconnect.c.
  */
-#include <time.h>
-
 #include "agent/collectives/collective.h"
 #include "agent/peers/neighbour.h"
 #include "frame_peer.h"
@@ -201,11 +199,6 @@ static void hang_up(peer *p) {
     peer_close(p);
 }
 
-static void stop_it(peer *p) {
-    usleep(50000);
-    sl_agent_stop(agent);
-}
-
 /* ---- what agents do together ---- */
 
 static void send_call(peer *p, sl_frame frame, const void *payload) {
@@ -326,23 +319,6 @@ START_LOOP_TEST(what_ends_a_run_is_said_with_edge_and_round, sizeof ends / sizeo
     ck_assert_msg(strstr(agent_text, ends[_i].text) != NULL, "%s: %s", ends[_i].text, agent_text);
     ck_assert_int_eq(agent_result, ends[_i].code);
     comes_together = NULL;
-}
-
-START_TEST(a_silent_peer_is_dead_within_the_timeout) {
-    struct timespec before, after;
-    clock_gettime(CLOCK_MONOTONIC, &before);
-    meet(peer_begin);
-    clock_gettime(CLOCK_MONOTONIC, &after);
-    ck_assert_int_eq(agent_result, SL_EPEER);
-    ck_assert_ptr_nonnull(strstr(agent_text, "edge 1->0, round 1: agent 1 has been silent for"));
-    ck_assert_int_lt(after.tv_sec - before.tv_sec, 8); /* 2 s, on a busy machine */
-}
-
-START_TEST(an_agent_stops_on_request) {
-    meet(stop_it);
-    ck_assert_int_eq(agent_result, SL_ESTOPPED);
-    ck_assert_int_eq(agent_error.rank, 0);
-    ck_assert_int_eq(agent_error.peer, SL_ERROR_NOWHERE);
 }
 
 /* Replicas, which are part of the algorithm, follow from it. */
