@@ -13,7 +13,7 @@ from _keyed import make_keys
 from _ports import free_ports
 from _scene import check, run_tests
 from cuts import QUICK, start_cutter, wait_for_all
-from losses import Hands, events, start, wait_for_return, wait_for_views
+from losses import Hands, wait_for_views
 
 HOUR_S, CUTS = 3600, 6
 AHEAD, RIGHT, BEHIND = 2 * HOUR_S, 0, -2 * HOUR_S
@@ -25,21 +25,6 @@ def set_clock(scene, seconds):
     os.replace(scene.path("clock.new"), scene.path("clock"))
     scene.preload("wrong_clock")
     scene.environment["STARLING_CLOCK"] = scene.path("clock")
-
-
-def who_joins_follows_whoever_had_its_rank(scene):
-    """The first is two hours ahead, the next two hours behind."""
-    hands = Hands(scene, rounds=2000000)
-    watched = hands.agents[1].folder
-    for seconds in (AHEAD, BEHIND):
-        views = len(events(scene, 1, "view", watched))
-        hands.kill(3)
-        set_clock(scene, seconds)
-        hands.agents[3] = hands.start(3, "--join")
-        wait_for_views(scene, 1, views + 2, watched)
-        view = events(scene, 1, "view", watched)[-1]
-        check(view["members"] == [0, 1, 2, 3], f"clock {seconds} s off: {view}")
-    hands.end()
 
 
 def of_two_processes_of_a_rank_one_stays(scene):
@@ -55,17 +40,6 @@ def of_two_processes_of_a_rank_one_stays(scene):
     alive = [running.process.poll() for running in hands.agents]
     check(alive == [None] * 4, f"others have ended: {alive}")
     hands.end()
-
-
-def who_is_started_again_follows_whoever_was_there(scene):
-    """By `starling run`, whose clock goes back two hours before each start, and forth."""
-    set_clock(scene, AHEAD)
-    running, _ = start(scene, nodes=4, rounds=2000000, membership__restart="on-failure")
-    for count, seconds in enumerate((BEHIND, AHEAD), 1):
-        set_clock(scene, seconds)
-        os.kill(scene.agents()[2], signal.SIGKILL)
-        wait_for_return(scene, running, 2, count)
-    scene.kill_run(running)
 
 
 @contextlib.contextmanager

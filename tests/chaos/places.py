@@ -68,12 +68,6 @@ def unknown_providers_are_refused(scene):
     refused(scene, running, "run", "transport.provider", "'nowhere'")
 
 
-def one_address_has_one_rank(scene):
-    port = free_ports(1)[0]
-    hosts = scene.roster([port, port])
-    refused(scene, agent(scene, 0, hosts, "out"), "out", "ranks 0 and 1", str(port))
-
-
 def agents_meet_over_ipv6(scene):
     if not os.path.exists("/proc/net/if_inet6") or not open("/proc/net/if_inet6").read():
         return "no IPv6 here"
@@ -95,12 +89,6 @@ def agents_over_a_provider_of_libfabrics_meet(scene):
     for running in pair:
         running.wait(60).check_well()
     scene.check_models(["out0", "out1"], experiment=experiment)
-
-
-def a_folder_that_cannot_be_made(scene):
-    hosts = scene.roster(free_ports(2))
-    running = agent(scene, 0, hosts, "/proc/nowhere")
-    refused(scene, running, "/proc/nowhere", "/proc/nowhere", "cannot be made")
 
 
 def a_name_server_that_never_answers(scene):

@@ -3,8 +3,7 @@
 
 Nodes are killed, return, are parted and healed, restart and leave, or have a loss that is not
 finite. The reference here builds on tests/reference/algorithms.py: a view makes the graph again,
-and in a round that is cut everybody is alone. Then what must be conserved, what must come twice
-with the same bits, and what is refused."""
+and in a round that is cut everybody is alone. Then what must be conserved, and what is refused."""
 import functools
 import sys
 import tempfile
@@ -357,21 +356,6 @@ def check_listed_weights(starling):
     return abs(np.array([models[2][i] for i in kept]) - rest @ before).max()
 
 
-def check_twice(starling):
-    first, second = (
-        simulate(
-            starling,
-            {"nodes": N, "family": "ring"},
-            {"name": "choco-sgd", "compressor": {"name": "random-k", "fraction": 0.3}},
-            0.05,
-            FAULTS,
-            problem(),
-        )[0]
-        for _ in range(2)
-    )
-    return max(abs(first[r][i] - second[r][i]).max() for r in first for i in first[r])
-
-
 def at_5(**event):
     return [{"round": 5, **event}]
 
@@ -441,7 +425,6 @@ def checks(starling):
         yield name, limit, lambda t=topology, a=algorithm: check_mean(starling, t, a)
     yield "a bridge", 1e-6, lambda: check_bridge(starling)
     yield "listed weights", 1e-6, lambda: check_listed_weights(starling)
-    yield "the same bits twice", 0.0, lambda: check_twice(starling)
     for name, *case in refusals():
         yield f"refused: {name}", 0.0, lambda case=case: check_refusal(starling, *case)
 
