@@ -24,22 +24,32 @@ static bool in_turn(const sl_async *n) {
     return n->algorithm->async->in_turn;
 }
 
-static int open(sl_async *n, sl_error *error) {
+static int open_service(sl_async *n, sl_error *error) {
     sl_service *service = &n->served;
-    n->out.sent = n->parts;
-    if (n->server != n->settings.rank || service->clocks != NULL)
-        return 0;
     service->clocks = calloc(n->ranks, sizeof *service->clocks);
     service->numbers = calloc(n->ranks, sizeof *service->numbers);
     service->waits = calloc(n->ranks, sizeof *service->waits);
     service->answers = calloc(n->ranks, sizeof *service->answers);
     if (n->state.extra[SL_SERVED] == NULL)
         n->state.extra[SL_SERVED] = n->settings.vec->allocate(n->settings.dimension);
-    if (service->clocks == NULL || service->numbers == NULL || service->waits == NULL ||
-        service->answers == NULL || n->state.extra[SL_SERVED] == NULL)
-        return sl_fail(error, SL_ENOMEM, "node %u: out of memory for the model that it serves",
-                       n->settings.rank);
-    return 0;
+    return service->clocks != NULL && service->numbers != NULL && service->waits != NULL &&
+                   service->answers != NULL && n->state.extra[SL_SERVED] != NULL
+               ? 0
+               : sl_fail(error, SL_ENOMEM, "node %u: out of memory for the model that it serves",
+                         n->settings.rank);
+}
+
+/* Where nodes commit in turn, there is room for a commit of each that is early. */
+static int open(sl_async *n, sl_error *error) {
+    int result = 0;
+    n->out.sent = n->parts;
+    if (n->server != n->settings.rank)
+        return 0;
+    if (n->served.clocks == NULL)
+        result = open_service(n, error);
+    return result == 0 && in_turn(n) && n->settings.inbox_parts > 0
+               ? sl_async_open_kept(n, 1, error)
+               : result;
 }
 
 /* All pull the first model. */

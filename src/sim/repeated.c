@@ -473,6 +473,18 @@ static int name_hole(const repeated *r, sl_error *error) {
     return 0;
 }
 
+/* A node that was killed may have sent what came of a gradient that it did not write down. */
+static int compute_lost(repeated *r, bool *any, sl_error *error) {
+    int result = 0;
+    *any = false;
+    for (uint32_t i = 0; i < r->s->nodes && result == 0; i++)
+        if (is_lost(r, i) && r->computes[i]) {
+            *any = true;
+            result = give_gradient(r, i, error);
+        }
+    return result;
+}
+
 static int run_acts(repeated *r, const volatile int *stop, sl_error *error) {
     int result = 0;
     for (bool all = true; all && result == 0;) {
@@ -480,6 +492,8 @@ static int run_acts(repeated *r, const volatile int *stop, sl_error *error) {
         for (uint32_t i = 0; i < r->s->nodes && result == 0; i++)
             for (bool any = true; any && result == 0; all = all || any)
                 result = go_on(r, i, &any, error);
+        if (!all && result == 0)
+            result = compute_lost(r, &all, error);
         if (stop != NULL && *stop)
             return sl_fail(error, SL_ESTOPPED, "stopped on request");
     }
