@@ -390,8 +390,7 @@ typedef struct sl_async_rule {
     uint64_t (*version)(const sl_state *s, uint64_t t, uint64_t newest);
     bool sends_first; /* the first model is version 0 */
     /* commits, at the server: may this node have the model, and begin its next gradient? clocks
-     * (ranks): commits of each; UINT64_MAX: it takes no part. in_turn: nodes commit one after the
-     * other, by rank. */
+     * (ranks): commits of each; UINT64_MAX: it takes no part. in_turn: they commit by rank. */
     bool (*may_begin)(const sl_state *s, const uint64_t *clocks, uint32_t ranks, uint32_t rank);
     bool in_turn;
     /* For what a node waits, and how old what it takes can be: words. */

@@ -25,7 +25,10 @@ PAIRS = [
 VERSIONS = [
     ({"name": "d-psgd", "staleness": 2}, {"transport": {"chunk_bytes": 4096}}),
     ({"name": "d-psgd", "staleness": 1, "local_steps": 2}, {"final_average": False}),
-    ({"name": "sgp", "overlap_rounds": 2}, {"topology": {"family": "static-exponential", "nodes": 5}}),
+    (
+        {"name": "sgp", "overlap_rounds": 2},
+        {"topology": {"family": "static-exponential", "nodes": 5}},
+    ),
     (
         {"name": "sgp", "overlap_rounds": 1},
         {"topology": {"family": "one-peer-exponential", "nodes": 4}, "final_average": False},

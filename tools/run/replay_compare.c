@@ -125,11 +125,12 @@ int replay_last_recorded(uint64_t *out, const char *folder, uint32_t ranks, sl_e
     return 0;
 }
 
-/* Times and traffic are each run's own: payloads on a GPU have longer headers, and of nodes at their
- * own times nothing says what had begun to leave when an average was cut. */
+/* Times and traffic are each run's own: payloads on a GPU have longer headers, and of nodes at
+ * their own times nothing says what had begun to leave when an average was cut. */
 static bool is_compared(const replay_difference *d, const char *key) {
-    return (strncmp(key, "messages_", 9) != 0 || !d->apart) && strcmp(key, "seconds") != 0 && strcmp(key, "time") != 0 &&
-           strcmp(key, "bytes_sent") != 0 && strcmp(key, "bytes_received") != 0;
+    return (strncmp(key, "messages_", 9) != 0 || !d->apart) && strcmp(key, "seconds") != 0 &&
+           strcmp(key, "time") != 0 && strcmp(key, "bytes_sent") != 0 &&
+           strcmp(key, "bytes_received") != 0;
 }
 
 static bool name_number(replay_difference *d, const row *first, const json_t *again) {

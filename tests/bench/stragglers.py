@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""Eight real agents, one of them four times slower: who waits for it?
+
+Gradients sleep, so cores do not decide. Of each algorithm: seconds from the first round until the
+mean held-out loss of all models is at the target, and the gradients a second of the seven other
+agents, as a share of d-psgd's without a slow one. The table is Markdown (docs/benchmarks.md).
+
+usage: stragglers.py [--build BUILD] [--rounds N] [--target LOSS]
+"""
+import json
+import os
+import socket
+import subprocess
+import tempfile
+
+import _bench
+
+NODES, PAUSE_US, SLOWER = 8, 4000, 4
+VARIANTS = [
+    ("d-psgd, none slow", "d-psgd", 1),
+    ("d-psgd", "d-psgd", SLOWER),
+    ("staleness 4", {"name": "d-psgd", "staleness": 4}, SLOWER),
+    ("ad-psgd", "ad-psgd", SLOWER),
+    ("ad-psgd, beside", {"name": "ad-psgd", "average": "beside"}, SLOWER),
+    ("ssp, 3", {"name": "ssp", "staleness": 3, "server": 1}, SLOWER),
+    ("ssp, unbounded", {"name": "ssp", "staleness": "unbounded", "server": 1}, SLOWER),
+]
+
+
+def free_ports(count):
+    sockets = [socket.socket() for _ in range(count)]
+    for one in sockets:
+        one.bind(("127.0.0.1", 0))
+    ports = [one.getsockname()[1] for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports
+
+
+def run(build, folder, algorithm, slower, rounds):
+    """Of each agent its lines of metrics."""
+    experiment = {
+        "rounds": rounds,
+        "topology": {"nodes": NODES, "family": "ring"},
+        "algorithm": algorithm,
+        "optimizer": {"learning_rate": 0.1},
+        "model": "softmax",
+        "data": {"name": "digits", "batch": 8},
+        "record": {"every": 20, "models": "none"},
+    }
+    with open(os.path.join(folder, "e.json"), "w") as file:
+        json.dump(experiment, file)
+    with open(os.path.join(folder, "roster"), "w") as file:
+        file.writelines(f"127.0.0.1:{port}\n" for port in free_ports(NODES))
+    agents = []
+    for rank in range(NODES):
+        environment = {
+            **os.environ,
+            "LD_PRELOAD": os.path.join(build, "tests", "libslow_gradient.so"),
+            "STARLING_PAUSE_US": str(PAUSE_US * (slower if rank == 0 else 1)),
+        }
+        command = [os.path.join(build, "tools", "starling"), "agent", "e.json"]
+        command += ["--rank", str(rank), "--roster", "roster", "--out", "out"]
+        agents.append(
+            subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.DEVNULL)
+        )
+    for agent in agents:
+        if agent.wait() != 0:
+            raise SystemExit(f"{algorithm}: an agent ended with {agent.returncode}")
+    lines = []
+    for rank in range(NODES):
+        with open(os.path.join(folder, "out", f"metrics-{rank}.jsonl")) as file:
+            lines.append([json.loads(line) for line in file])
+    return lines
+
+
+def seconds_to(lines, target):
+    """When the mean over agents of their last losses so far is at the target."""
+    last = [float("inf")] * NODES
+    events = sorted((line["seconds"]["total"], i, line["test_loss"])
+                    for i, own in enumerate(lines) for line in own)
+    for seconds, rank, loss in events:
+        last[rank] = loss
+        if sum(last) / NODES <= target:
+            return seconds
+    return float("nan")
+
+
+def rate_of_others(lines):
+    """Gradients a second of those that are not slow, while they have some to do."""
+    return sum(own[-2]["round"] / own[-2]["seconds"]["total"] for own in lines[1:])
+
+
+def main():
+    parser = _bench.parser_of(__doc__)
+    parser.add_argument("--rounds", type=int, default=200)
+    parser.add_argument("--target", type=float, default=1.2)
+    arguments = parser.parse_args()
+    build = os.path.abspath(arguments.build)
+    best = None
+    print("| 8 agents, one 4 times slower | s to the loss | gradients/s of the other 7 |")
+    print("|---|--:|--:|")
+    for name, algorithm, slower in VARIANTS:
+        with tempfile.TemporaryDirectory() as folder:
+            lines = run(build, folder, algorithm, slower, arguments.rounds)
+        rate = rate_of_others(lines)
+        best = best or rate
+        seconds = seconds_to(lines, arguments.target)
+        print(f"| {name} | {seconds:.2f} | {100 * rate / best:.0f} % |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
