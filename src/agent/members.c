@@ -289,7 +289,7 @@ static void begin_view(sl_agent *a, const sl_view *view) {
     sl_grouping old = g->grouping; /* the node's, until it turns */
     g->grouping = grouping;
     const bool apart = a->node.own != NULL;
-    const uint64_t own = sl_cohort_is_new(g) ? g->transfer.round + 1 : a->side.now.round;
+    const uint64_t own = sl_cohort_is_outside(g) ? g->transfer.round + 1 : a->side.now.round;
     g->view = (sl_node_view){.round = apart ? own : view->round,
                              .exchange = apart ? view->number : view->exchange,
                              .members = {grouping.ranks, grouping.count},
@@ -401,6 +401,8 @@ static void obey(sl_agent *a, const sl_membership_update *u) {
     case SL_ORDER_RETURN:
         if (a->settings.meets)
             sl_members_stay_out(a, "its caller has another model");
+        else if (a->plan.config.overlap_rounds > 0)
+            sl_members_stay_out(a, "algorithm.overlap_rounds lets nobody come back yet");
         else
             go_out(a);
         break;

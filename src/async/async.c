@@ -277,25 +277,26 @@ static int name_late(const sl_async *n, sl_error *error) {
 
 /* What came under the view before goes back. */
 static int take_view(sl_async *n, const sl_node_view *view, sl_update *update, sl_error *error) {
+    const bool is_new = n->state.round == 0;
     sl_inbox_end(&n->inbox);
     n->settings.topology = view->topology;
     n->settings.plan = view->plan;
     n->state.config = &view->plan->config;
     n->state.nodes = view->members.count;
     n->view = view;
+    n->comes = n->state.round == 0 || view->round > n->state.round;
     find_server(n);
+    if (is_new || (n->comes && n->pattern == &sl_async_versions)) {
+        n->state.round = view->round - is_new; /* nobody waits for rounds that it has missed */
+        n->state.exchange = sl_async_exchanges_before(n, view->round);
+    }
     const uint32_t count = list_peers(n);
     int result =
         n->peers != NULL && sl_inbox_open(&n->inbox, count, n->settings.inbox_parts, 0) == 0
             ? n->pattern->go_on(n, true, error)
             : no_memory(n, error);
     sl_async_note(n, &(sl_act){.kind = SL_ACT_VIEW, .number = view->exchange});
-    if (result != 0 || n->state.round > 0)
-        return result;
-    n->state.round = view->round - 1;
-    n->state.exchange =
-        n->state.round / sl_algorithm_interval(n->algorithm, &n->settings.plan->config);
-    return begin(n, update);
+    return result == 0 && is_new ? begin(n, update) : result;
 }
 
 static int take(sl_async *n, const sl_event *event, sl_update *update, sl_error *error) {

@@ -56,6 +56,10 @@ int sl_async_end_round(sl_async *n, void (*hook)(sl_state *s, size_t from, size_
     return 0;
 }
 
+uint64_t sl_async_exchanges_before(const sl_async *n, uint64_t round) {
+    return (round - 1) / sl_algorithm_interval(n->algorithm, n->state.config);
+}
+
 bool sl_async_has(const sl_async *n, uint32_t rank) {
     const sl_members *m = n->view != NULL ? &n->view->members : NULL;
     return m == NULL || sl_peer_index(m->ranks, m->count, rank) < m->count;

@@ -116,6 +116,7 @@ struct sl_async {
     bool rests;               /* since REST or CUT */
     bool stands;              /* others are to hear where it stands, as a view begins */
     uint64_t stands_at;       /* its latest version then */
+    bool comes;               /* with this view, and another's model */
     bool is_over;             /* the exchange of the round under way: it was cut */
     uint32_t ranks;           /* of the run */
     const sl_node_view *view; /* NULL: the first, of all ranks */
@@ -170,6 +171,8 @@ bool sl_accounts_are_open(const sl_async *n);
 /* Takes back what does not hold. */
 void sl_accounts_settle(sl_async *n);
 
+/* How many exchanges there are before this round. */
+uint64_t sl_async_exchanges_before(const sl_async *n, uint64_t round);
 /* Has this rank a part in the view? */
 bool sl_async_has(const sl_async *n, uint32_t rank);
 bool sl_async_is_broken(const sl_async *n, uint32_t peer);

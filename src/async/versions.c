@@ -34,6 +34,25 @@ static bool is_out(const sl_async *n) {
 
 /* ---- messages ---- */
 
+/* Older versions than this one are never needed again. */
+static void drop_older(sl_async *n, uint32_t slot, uint64_t version) {
+    sl_queue *queue = &n->inbox.queues[slot];
+    for (const sl_arrival *a; (a = sl_queue_first(queue)) != NULL && a->exchange < version;) {
+        sl_inbox_release(&n->inbox, a->token);
+        sl_queue_drop_first(queue);
+    }
+}
+
+/* A neighbour that came back may be behind: this node waits until it is near enough, and combines
+ * only the version that the rule will name then. */
+static void drop_late(sl_async *n, uint32_t slot) {
+    const uint64_t t = n->state.exchange + !n->out.open,
+                   named = n->algorithm->async->version(&n->state, t, UINT64_MAX),
+                   newest = n->newest[slot];
+    if (n->view != NULL && !n->repeats)
+        drop_older(n, slot, n->algorithm->async->sends_first && newest < named ? newest : named);
+}
+
 static int received(sl_async *n, uint32_t slot, const sl_event *e, sl_error *error) {
     const sl_arrival *last = sl_queue_last(&n->inbox.queues[slot]);
     if (e->silent && e->step == FROM_NOW_ON && !n->heard[slot]) {
@@ -56,6 +75,7 @@ static int received(sl_async *n, uint32_t slot, const sl_event *e, sl_error *err
             n->first[slot] = e->exchange;
         n->newest[slot] = e->exchange;
         n->heard[slot] = true;
+        drop_late(n, slot);
     }
     return result;
 }
@@ -170,22 +190,12 @@ static bool choose(sl_async *n, const sl_row *in) {
     return true;
 }
 
-/* Older versions than the chosen one are never needed again. */
-static void drop_older(sl_async *n, uint32_t slot) {
-    sl_queue *queue = &n->inbox.queues[slot];
-    for (const sl_arrival *a;
-         (a = sl_queue_first(queue)) != NULL && a->exchange < n->chosen[slot];) {
-        sl_inbox_release(&n->inbox, a->token);
-        sl_queue_drop_first(queue);
-    }
-}
-
 static int combine(sl_async *n, float self_weight, const sl_row *in, sl_error *error) {
     n->state.in = *in;
     n->state.self_weight = self_weight;
     int result = 0;
     for (uint32_t k = 0; k < in->count; k++)
-        drop_older(n, sl_async_slot(n, in->peers[k]));
+        drop_older(n, sl_async_slot(n, in->peers[k]), n->chosen[sl_async_slot(n, in->peers[k])]);
     for (uint32_t part = 0; part < n->parts && result == 0; part++) {
         uint32_t count = 0;
         for (uint32_t k = 0; k < in->count; k++) {
@@ -280,7 +290,7 @@ static int begin_anew(sl_async *n, sl_error *error) {
     n->is_over = n->out.open;
     if (n->is_over)
         sl_async_note(n, &(sl_act){.kind = SL_ACT_COMBINE});
-    if (weighs)
+    if (weighs && !n->comes)
         result = combine(n, 1, &nobody, error);
     n->state.push_sum_weight = 1;
     if (result == 0 && weighs)
