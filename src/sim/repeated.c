@@ -96,7 +96,7 @@ static int step(repeated *r, uint32_t rank, const sl_event *event, sl_error *err
             sl_sim_let_go(s, update.released[i]);
     for (size_t i = 0; i < update.act_count && result == 0; i++)
         result = check(r, rank, &update.acts[i], error);
-    if (result == 0 && update.round_done)
+    if (result == 0 && update.round_done && update.finished_round.round <= r->last[rank])
         result = sl_apart_end_round(s, &r->recorded, rank, &update.finished_round, error);
     r->computes[rank] = r->computes[rank] || update.compute;
     if (update.compute)
@@ -326,29 +326,34 @@ static int do_view(repeated *r, uint32_t rank, bool *any, sl_error *error) {
                : result;
 }
 
+/* An asker that was killed asks once more. */
+static int ask_again(repeated *r, uint32_t rank, const sl_act *act, sl_act_kind kind, bool *any,
+                     sl_error *error) {
+    const size_t before = r->done[rank];
+    const uint32_t asker = act->peer, parts = kind == SL_ACT_AVERAGE ? act->to : 1;
+    const uint64_t number = act->number;
+    int result = 0;
+    if (!is_lost(r, asker) || r->views[asker] != r->views[rank])
+        return 0;
+    r->again = (sl_act){.kind = kind, .peer = rank, .number = number, .to = parts};
+    r->again_of = asker;
+    if (sl_async_asks(r->s->peers[asker].async) != number)
+        result = let_ask(r, asker, &r->again, any, error);
+    if (result == 0)
+        result = exchange(r, asker, rank, number, parts, error);
+    r->again_of = UINT32_MAX;
+    *any = *any || r->done[rank] > before;
+    return result;
+}
+
 /* An asker drives its average, unless it was killed. One that was cut is over with the view. */
 static int do_answer(repeated *r, uint32_t rank, const sl_act *act, bool *any, sl_error *error) {
     const sl_history *h = &r->s->checkpoints->history[rank];
     const size_t after = r->done[rank] + 1;
-    const bool turns = after < h->act_count && h->acts[after].kind == SL_ACT_VIEW,
-               asker_lost = is_lost(r, act->peer);
-    *any = false;
-    if (!turns)
-        return 0;
-    if (asker_lost && r->views[act->peer] == r->views[rank]) {
-        r->again =
-            (sl_act){.kind = SL_ACT_AVERAGE, .peer = rank, .number = act->number, .to = act->to};
-        r->again_of = act->peer;
-        int result = 0;
-        if (sl_async_asks(r->s->peers[act->peer].async) != act->number)
-            result = let_ask(r, act->peer, &r->again, any, error);
-        if (result == 0)
-            result = exchange(r, act->peer, rank, act->number, act->to, error);
-        r->again_of = UINT32_MAX;
-        *any = *any || r->done[rank] >= after;
-        if (result != 0 || r->done[rank] >= after)
-            return result;
-    }
+    const bool turns = after < h->act_count && h->acts[after].kind == SL_ACT_VIEW;
+    const int result = ask_again(r, rank, act, SL_ACT_AVERAGE, any, error);
+    if (result != 0 || r->done[rank] >= after || !turns)
+        return result;
     return sl_async_served(r->s->peers[rank].async) == act->to ? do_view(r, rank, any, error) : 0;
 }
 
@@ -434,7 +439,7 @@ static int go_on(repeated *r, uint32_t rank, bool *any, sl_error *error) {
     case SL_ACT_ANSWER:
         return do_answer(r, rank, act, any, error);
     case SL_ACT_REFUSES: /* when its asker is so far */
-        return 0;
+        return ask_again(r, rank, act, SL_ACT_REFUSED, any, error);
     case SL_ACT_VIEW:
         return do_view(r, rank, any, error);
     case SL_ACT_COMBINE:
