@@ -341,6 +341,7 @@ static int check_asynchronous(const sl_experiment *e, sl_error *error) {
         {e->checkpoint.every > 0, "checkpoint.every", "set it to 0"},
         {e->faults.count > 0, "faults", "leave it out"},
         {e->membership.joiners > 0, "membership.joiners", "set it to 0"},
+        {e->transport.norm_limit > 0, "transport.norm_limit", "set it to 0"},
     };
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
         if (refused[i].is_set)

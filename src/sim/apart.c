@@ -36,6 +36,18 @@ int sl_apart_report_start(const simulator *s) {
     return result;
 }
 
+sl_event sl_apart_received(uint32_t from, const sl_async_part *part, message *token) {
+    return (sl_event){.type = SL_EVENT_RECEIVED,
+                      .peer = from,
+                      .exchange = part->number,
+                      .step = part->step,
+                      .part = part->part,
+                      .scalar = part->scalar,
+                      .silent = part->silent,
+                      .payload = part->payload,
+                      .token = token};
+}
+
 void sl_apart_gradient(simulator *s, uint32_t rank) {
     peer *p = &s->peers[rank];
     if (s->observer->round != NULL)

@@ -220,15 +220,7 @@ static int end_gradient(clocked *c, uint32_t rank, sl_error *error) {
 /* All of a part is here. Its sender hears so a latency later. */
 static int arrive(clocked *c, const body *b, sl_error *error) {
     show(c, SL_SPAN_MESSAGE, b->peer, b->rank, b->left);
-    const sl_event event = {.type = SL_EVENT_RECEIVED,
-                            .peer = b->peer,
-                            .exchange = b->part.number,
-                            .step = b->part.step,
-                            .part = b->part.part,
-                            .scalar = b->part.scalar,
-                            .silent = b->part.silent,
-                            .payload = b->part.payload,
-                            .token = b->message};
+    const sl_event event = sl_apart_received(b->peer, &b->part, b->message);
     int result = deliver(c, b->rank, &event, error);
     if (result == 0 && b->part.tells)
         result = add(c, c->now + sl_ports_latency(&c->ports, b->rank, b->peer),

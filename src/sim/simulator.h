@@ -1,6 +1,6 @@
 /* simulator.h - what the simulator's files share: sim.c goes from round to round, losses.c plays
  * faults between two of them, repeat.c those of a real run; clocked.c lets nodes go at their own
- * times, repeated.c as they went in a real run; nodes.c drives one node. */
+ * times, repeat_acts.c as they went in a real run; nodes.c drives one node. */
 #ifndef SL_SIMULATOR_H
 #define SL_SIMULATOR_H
 
@@ -89,7 +89,7 @@ void sl_sim_tell_members(simulator *s, uint64_t round);
 /* The whole run, of an algorithm whose nodes do not go in rounds. */
 int sl_sim_run_clocked(simulator *s, const volatile int *stop, sl_error *error);
 
-/* ---- repeated.c ---- */
+/* ---- repeat_acts.c ---- */
 
 /* The same run as agents had it, from what their nodes did. */
 int sl_sim_run_repeated(simulator *s, const volatile int *stop, sl_error *error);
@@ -100,6 +100,8 @@ sl_recorded sl_apart_recorded(const simulator *s);
 /* Opens the nodes, with their first models. */
 int sl_apart_open(simulator *s, sl_error *error);
 int sl_apart_report_start(const simulator *s);
+/* A part that has come. */
+sl_event sl_apart_received(uint32_t from, const sl_async_part *part, message *token);
 /* Computes the gradient that the node has asked for, and its loss. */
 void sl_apart_gradient(simulator *s, uint32_t rank);
 int sl_apart_end_round(simulator *s, sl_recorded *recorded, uint32_t rank, const sl_round *round,

@@ -100,21 +100,26 @@ def test_a_fixed_delay_needs_no_log(scene):
             check(models[0] == models[1], f"{algorithm}: model-{rank}.npy differs")
 
 
-def killed(scene, algorithm, at, out):
-    """Agents are killed, each when the one beside it has done so many acts; the others go on."""
+def killed(scene, algorithm, at, out, rounds=300):
+    """Agents are killed, each when the one beside it has done so many acts; the others go on. Where
+    one had ended before, there are more rounds."""
     more = {
         "topology": {"family": "ring", "nodes": 5},
         "model": {"name": "mlp", "hidden": [32]},
         "transport": {"chunk_bytes": 4096},
-        "membership": {"grace_s": 5},
+        "membership": {"grace_s": 20},
     }
-    path = scene.write("e.json", json.dumps(experiment(algorithm, more, 300)))
+    path = scene.write("e.json", json.dumps(experiment(algorithm, more, rounds)))
     running = scene.start("run", path, "--out", scene.path(out))
     for rank, acts in at:
         log = scene.path(f"{out}/acts-{(rank + 1) % 5}.jsonl")
         has_come = lambda: os.path.exists(log) and len(read_lines(log)) > acts
         wait_until(has_come, f"{algorithm}: {acts} acts")
-        os.kill(scene.agents()[rank], signal.SIGKILL)
+        process = scene.agents().get(rank)
+        if process is None:
+            running.wait(60)
+            return killed(scene, algorithm, at, f"{out}-longer", 4 * rounds)
+        os.kill(process, signal.SIGKILL)
     ended = running.wait(60)
     lost = f"{len(at)} of the 5 agents"
     check(ended.code == 3 and lost in ended.err, f"{algorithm}: {ended.code} {ended.err}")

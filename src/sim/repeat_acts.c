@@ -1,4 +1,5 @@
-/* repeated.c - nodes at their own times, once more in the order in which they went in a real run.
+/* repeat_acts.c - nodes at their own times, once more in the order in which they went in a real
+ * run.
  *
  * Each node's acts are there, in order. What is first of a node's is done as soon as it can be: an
  * average when it is first of both nodes', a combination when its versions have been published, a
@@ -211,15 +212,7 @@ static letter **find_of(const repeated *r, uint32_t from, uint32_t to, bool asks
 static int take(repeated *r, letter **at, uint32_t to, sl_error *error) {
     letter *one = *at;
     *at = one->next;
-    const sl_event event = {.type = SL_EVENT_RECEIVED,
-                            .peer = one->from,
-                            .exchange = one->part.number,
-                            .step = one->part.step,
-                            .part = one->part.part,
-                            .scalar = one->part.scalar,
-                            .silent = one->part.silent,
-                            .payload = one->part.payload,
-                            .token = one->message};
+    const sl_event event = sl_apart_received(one->from, &one->part, one->message);
     const bool tells = one->part.tells;
     const uint32_t from = one->from;
     free(one);
