@@ -33,7 +33,7 @@ SL_API int sl_event_log_open(sl_event_log **out, const char *folder, int64_t ran
 /* Appends a line, to the log that an earlier process has begun if there is one. From any thread. A
  * line that cannot be written is told, and never ends a run. */
 SL_API void sl_event_log_write(sl_event_log *log, const sl_log_entry *entry);
-/* Into acts-<rank>.jsonl. Parts wait for those that follow, or for another line. */
+/* Into acts-<rank>.jsonl; likewise. */
 SL_API void sl_event_log_act(sl_event_log *log, const sl_act *act);
 SL_API void sl_event_log_close(sl_event_log **log);
 

@@ -46,7 +46,7 @@ static size_t print(char *out, size_t bytes, const sl_act *a) {
                                    a->kind == SL_ACT_COMBINE ? "]" : "");
 }
 
-static int put(sl_act_log *log, sl_files *files, const sl_act *act, sl_error *error) {
+int sl_act_log_add(sl_act_log *log, sl_files *files, const sl_act *act, sl_error *error) {
     char text[HEAD_BYTES];
     const size_t most = HEAD_BYTES + (size_t)act->version_count * NUMBER_BYTES;
     char *line = most > sizeof text ? malloc(most) : text;
@@ -59,32 +59,6 @@ static int put(sl_act_log *log, sl_files *files, const sl_act *act, sl_error *er
     if (line != text)
         free(line);
     return result;
-}
-
-static bool comes_in_parts(sl_act_kind kind) {
-    return kind == SL_ACT_COMMIT || kind == SL_ACT_SERVE;
-}
-
-static bool goes_on(const sl_act *a, const sl_act *b) {
-    return a->kind == b->kind && a->peer == b->peer && a->number == b->number && a->to == b->from;
-}
-
-int sl_act_log_flush(sl_act_log *log, sl_files *files, sl_error *error) {
-    const bool has_last = log->has_last;
-    log->has_last = false;
-    return has_last ? put(log, files, &log->last, error) : 0;
-}
-
-int sl_act_log_add(sl_act_log *log, sl_files *files, const sl_act *act, sl_error *error) {
-    if (log->has_last && goes_on(&log->last, act)) {
-        log->last.to = act->to;
-        return 0;
-    }
-    const int result = sl_act_log_flush(log, files, error);
-    log->has_last = result == 0 && comes_in_parts(act->kind);
-    if (log->has_last)
-        log->last = *act;
-    return result == 0 && !log->has_last ? put(log, files, act, error) : result;
 }
 
 /* ---- reading ---- */

@@ -117,10 +117,8 @@ static void write_one(sl_event_log *log, const sl_log_entry *entry, const sl_act
     char text[SL_ERROR_TEXT_MAX + 128];
     sl_error error;
     pthread_mutex_lock(&log->mutex);
-    int result = entry != NULL ? sl_act_log_flush(&log->acts, &log->files, &error)
-                               : sl_act_log_add(&log->acts, &log->files, act, &error);
-    if (result == 0 && entry != NULL)
-        result = append(log, entry, &error);
+    const int result = entry != NULL ? append(log, entry, &error)
+                                     : sl_act_log_add(&log->acts, &log->files, act, &error);
     const bool tells = result != 0 && !log->told;
     log->told = log->told || tells;
     pthread_mutex_unlock(&log->mutex);
@@ -144,7 +142,6 @@ void sl_event_log_close(sl_event_log **out) {
     if (log == NULL)
         return;
     *out = NULL;
-    sl_act_log_flush(&log->acts, &log->files, NULL);
     sl_lines_close(&log->files, &log->acts.lines);
     sl_lines_close(&log->files, &log->lines);
     sl_files_close(&log->files);

@@ -405,13 +405,19 @@ static int hear(repeated *r, uint32_t rank, bool *any, sl_error *error) {
     return *any ? take(r, at, rank, error) : 0;
 }
 
-/* What comes from the server is taken as it comes. */
+/* What comes from the server is taken as it comes. One of a pair applies a gradient that it has
+ * when it looks at what it does next. */
 static int do_gradient(repeated *r, uint32_t rank, bool *any, sl_error *error) {
+    const size_t before = r->done[rank];
     letter **at = r->pattern == SL_PATTERN_COMMITS ? find_any(r, rank) : NULL;
-    *any = r->computes[rank] || at != NULL;
+    *any = true;
     if (r->computes[rank])
         return give_gradient(r, rank, error);
-    return at != NULL ? take(r, at, rank, error) : 0;
+    if (at != NULL)
+        return take(r, at, rank, error);
+    const int result = deliver(r, rank, &(sl_event){.type = SL_EVENT_NOTIFIED}, error);
+    *any = r->done[rank] > before;
+    return result;
 }
 
 /* Goes on with the node's next act, if that is possible. */

@@ -100,9 +100,9 @@ def test_a_fixed_delay_needs_no_log(scene):
             check(models[0] == models[1], f"{algorithm}: model-{rank}.npy differs")
 
 
-def killed(scene, algorithm, at, out, rounds=300):
-    """Agents are killed, each when the one beside it has done so many acts; the others go on. Where
-    one had ended before, there are more rounds."""
+def disturbed(scene, algorithm, at, out, number=signal.SIGKILL, rounds=300):
+    """Agents get a signal, each when the one beside it has done so many acts; the others go on.
+    Where one had ended before, there are more rounds."""
     more = {
         "topology": {"family": "ring", "nodes": 5},
         "model": {"name": "mlp", "hidden": [32]},
@@ -118,28 +118,43 @@ def killed(scene, algorithm, at, out, rounds=300):
         process = scene.agents().get(rank)
         if process is None:
             running.wait(60)
-            return killed(scene, algorithm, at, f"{out}-longer", 4 * rounds)
-        os.kill(process, signal.SIGKILL)
-    ended = running.wait(60)
-    lost = f"{len(at)} of the 5 agents"
-    check(ended.code == 3 and lost in ended.err, f"{algorithm}: {ended.code} {ended.err}")
-    return out
+            return disturbed(scene, algorithm, at, f"{out}-longer", number, 4 * rounds)
+        os.kill(process, number)
+    return out, running.wait(60)
+
+
+def comes_again(scene, algorithm, out):
+    ended = repeat(scene, out)
+    check(ended.code == 0 and "same bits as" in ended.out, f"{algorithm}: {ended.err}")
 
 
 def test_those_who_are_left_go_on_and_come_again(scene):
     """What was cut holds on both sides, or on none: else the bits of a replay differ."""
     listed = [
-        "ad-psgd",
-        {"name": "ad-psgd", "average": "beside"},
-        {"name": "d-psgd", "staleness": 2},
-        {"name": "sgp", "overlap_rounds": 2},
-        {"name": "ssp", "staleness": 3},
-        "round-robin",
+        ("ad-psgd", [(2, 100), (0, 300)]),
+        ({"name": "ad-psgd", "average": "beside"}, [(2, 100), (0, 300)]),
+        ({"name": "d-psgd", "staleness": 2}, [(2, 100)]),
+        ({"name": "sgp", "overlap_rounds": 2}, [(2, 100)]),
+        ({"name": "ssp", "staleness": 3}, [(2, 100)]),
+        ({"name": "ssp", "staleness": 1}, [(0, 100)]),  # the server
+        ({"name": "round-robin"}, [(2, 100)]),
+        ({"name": "round-robin"}, [(0, 100)]),
     ]
+    for i, (algorithm, at) in enumerate(listed):
+        out, ended = disturbed(scene, algorithm, at, f"run{i}")
+        lost = f"{len(at)} of the 5 agents"
+        check(ended.code == 3 and lost in ended.err, f"{algorithm}: {ended.code} {ended.err}")
+        comes_again(scene, algorithm, out)
+
+
+def test_who_leaves_is_let_go(scene):
+    listed = ["ad-psgd", {"name": "d-psgd", "staleness": 2}, {"name": "ssp", "staleness": 3}]
     for i, algorithm in enumerate(listed):
-        at = [(2, 100), (0, 300)] if i < 2 else [(2, 100)]
-        ended = repeat(scene, killed(scene, algorithm, at, f"run{i}"))
-        check(ended.code == 0 and "same bits as" in ended.out, f"{algorithm}: {ended.err}")
+        out, ended = disturbed(scene, algorithm, [(2, 100)], f"run{i}", signal.SIGTERM)
+        check(ended.code == 0, f"{algorithm}: {ended.code} {ended.err}")
+        last = read_lines(scene.path(f"{out}/events-2.jsonl"))[-1]
+        check(last["event"] == "end" and last["outcome"] == "left", f"{algorithm}: {last}")
+        comes_again(scene, algorithm, out)
 
 
 def test_each_does_its_own_rounds(scene):
