@@ -322,22 +322,23 @@ static int serve(sl_async *n, sl_update *update, sl_error *error) {
 }
 
 static int advance(sl_async *n, bool turn, sl_update *update, sl_error *error) {
-    if (n->rests)
-        return 0;
+    const bool commits = serves(n) && n->out.open && !in_turn(n);
+    const int committed = commits ? commit_own(n, error) : 0; /* as others' are, at rest, too */
+    if (committed != 0 || n->rests)
+        return committed;
     if (n->gradient == SL_GRADIENT_HELD && !sl_async_exchanges(n)) {
         const int ended = sl_async_end_round(n, n->algorithm->local, update, error);
         if (ended != 0)
             return ended;
     }
     if (!serves(n))
-        return n->come == n->parts ? go_on(n, update, error) : 0;
-    int result = 0;
-    if (n->out.open && !in_turn(n))
-        result = commit_own(n, error);
-    if (result == 0 && turn)
+        return n->come == n->parts && (n->state.round == 0 || sl_async_may_end(n))
+                   ? go_on(n, update, error)
+                   : 0;
+    if (turn)
         return serve(n, update, error);
     update->turn = has_work(n);
-    return result;
+    return 0;
 }
 
 /* ---- rest ---- */
@@ -372,9 +373,12 @@ static int begin_view(sl_async *n, sl_error *error) {
     const bool was_server = serves(n);
     n->is_over = n->out.open || (was_server && n->served.waits[n->settings.rank]);
     n->out.open = false;
+    n->taken[0] = n->come;
     n->come = 0;
     if (n->is_over)
-        sl_async_note(n, &(sl_act){.kind = SL_ACT_COMBINE});
+        sl_async_note(n, &(sl_act){.kind = SL_ACT_COMBINE,
+                                   .versions = n->taken,
+                                   .version_count = n->taken[0] > 0});
     const int result = open(n, error);
     n->stands = n->settings.rank != n->server && (n->is_over || n->state.round == 0 || is_done(n));
     if (result == 0 && n->settings.rank == n->server)

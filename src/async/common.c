@@ -36,6 +36,11 @@ void sl_async_begin_round(sl_async *n, sl_update *update) {
         n->pattern->begin(n);
 }
 
+bool sl_async_may_end(const sl_async *n) {
+    return !n->rests &&
+           (!n->repeats || (n->expected != NULL && n->expected->kind == SL_ACT_GRADIENT));
+}
+
 int sl_async_end_round(sl_async *n, void (*hook)(sl_state *s, size_t from, size_t count),
                        sl_update *update, sl_error *error) {
     assert(n->gradient == SL_GRADIENT_HELD);

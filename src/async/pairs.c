@@ -161,11 +161,6 @@ static bool may_ask(const sl_async *n) {
             (next != NULL && (next->kind == SL_ACT_AVERAGE || next->kind == SL_ACT_REFUSED)));
 }
 
-/* A node that rested applied its gradient later. */
-static bool may_end(const sl_async *n) {
-    return !n->repeats || (n->expected != NULL && n->expected->kind == SL_ACT_GRADIENT);
-}
-
 static void ask(sl_async *n) {
     const uint32_t which =
         n->algorithm->async->partner(&n->state, ++n->events, n->inbox.peer_count);
@@ -176,7 +171,7 @@ static void ask(sl_async *n) {
 static int advance(sl_async *n, bool turn, sl_update *update, sl_error *error) {
     int result = 0;
     (void)turn; /* nobody waits for an instant to be over */
-    if (n->gradient == SL_GRADIENT_HELD && !n->wants && !n->rests && may_end(n) &&
+    if (n->gradient == SL_GRADIENT_HELD && !n->wants && sl_async_may_end(n) &&
         sl_averager_is_free(&n->averager))
         result = sl_async_end_round(n, n->algorithm->local, update, error);
     sl_averager_turn(&n->averager);

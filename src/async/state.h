@@ -144,6 +144,8 @@ struct sl_async {
 
 extern const sl_async_pattern sl_async_pairs, sl_async_versions, sl_async_commits;
 
+/* May a round end? Not at rest; where a run is repeated, when it ended then. */
+bool sl_async_may_end(const sl_async *n);
 /* The held gradient is applied: by `hook`, element by element, where it is not NULL. The next round
  * begins. */
 int sl_async_end_round(sl_async *n, void (*hook)(sl_state *s, size_t from, size_t count),

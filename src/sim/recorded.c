@@ -125,12 +125,15 @@ int sl_recorded_take(sl_recorded *r, const sl_record *record, const float *x, do
     round->records[record->rank] = *record;
     round->weights[record->rank] = weight;
     memcpy(round->models + record->rank * r->task->dimension, x, r->task->dimension * sizeof *x);
-    if (++round->ended < count_ends(r, number))
-        return 0;
-    int result = report_parameters(r, round);
-    if (result == 0)
-        result = report_records(r, round);
-    r->first = round->next; /* each node ends its rounds in order: no earlier one is open */
-    close_round(round);
+    round->ended++;
+    int result = 0;
+    while (r->first != NULL && r->first->ended == count_ends(r, r->first->round) && result == 0) {
+        round = r->first;
+        result = report_parameters(r, round);
+        if (result == 0)
+            result = report_records(r, round);
+        r->first = round->next;
+        close_round(round);
+    }
     return result;
 }

@@ -352,13 +352,30 @@ static int do_answer(repeated *r, uint32_t rank, const sl_act *act, bool *any, s
 
 /* ---- other patterns ---- */
 
+/* Of a server's model some parts may have come. */
+static int do_cut_exchange(repeated *r, uint32_t rank, const sl_act *act, bool *any,
+                           sl_error *error) {
+    letter **at = find_any(r, rank);
+    if (act->version_count == 0)
+        return do_view(r, rank, any, error);
+    while (at != NULL && (*at)->part.part + 1 < act->versions[0]) {
+        const int result = take(r, at, rank, error);
+        if (result != 0)
+            return result;
+        at = find_any(r, rank);
+    }
+    *any = at != NULL;
+    const int result = *any ? take(r, at, rank, error) : 0;
+    return result == 0 && *any ? do_view(r, rank, any, error) : result;
+}
+
 /* Versions are taken as they come: the log says which of them are combined. */
 static int do_combine(repeated *r, uint32_t rank, const sl_act *act, bool *any, sl_error *error) {
     *any = true;
     if (r->computes[rank])
         return give_gradient(r, rank, error);
-    if (act->number == 0) /* the exchange was cut */
-        return do_view(r, rank, any, error);
+    if (act->number == 0)
+        return do_cut_exchange(r, rank, act, any, error);
     letter **at = find_any(r, rank);
     return at != NULL ? take(r, at, rank, error) : turn(r, rank, any, error);
 }

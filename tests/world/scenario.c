@@ -199,7 +199,11 @@ static void draw_habits(scenario *s) {
         world_chance(0.1) ? 1.5 * s->timeout_s * world_uniform() : 0.02 * world_uniform();
 }
 
+/* By each rank's process; a simulation is told nothing. */
+static const sl_progress *told[NODES_MAX + 1];
+
 void scenario_draw(scenario *out, uint64_t seed) {
+    memset(told, 0, sizeof told);
     *out = (scenario){.seed = seed};
     draw_experiment(out);
     draw_habits(out);
@@ -245,17 +249,15 @@ static void compute(const scenario *s, uint32_t rank, const float *x) {
         world_fail("agent %u changed its model while a gradient was computed", rank);
 }
 
-static const sl_progress *told[NODES_MAX + 1]; /* by each rank's process */
-
 static void watch(void *context, const sl_progress *progress) {
-    (void)context;
+    const scenario *s = context;
     if (process_current() != NULL)
-        told[process_current()->rank] = progress;
+        told[process_current()->rank] = strstr(s->text, "layers") != NULL ? progress : NULL;
 }
 
 /* Meanwhile nobody changes x below what is told. */
 void scenario_tell(const scenario *s, uint32_t rank, const float *x, double loss) {
-    const bool tells = process_current() != NULL && strstr(s->text, "layers") != NULL;
+    const bool tells = process_current() != NULL && told[rank] != NULL;
     for (int t = SCENARIO_TENSORS - 1; tells && t >= 0; t--) {
         const size_t end = s->ends[t], bytes = end * sizeof *x;
         const uint64_t before = sl_checksum(x, bytes);
