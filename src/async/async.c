@@ -376,6 +376,10 @@ uint32_t sl_async_served(const sl_async *n) {
     return n->averager.averaged;
 }
 
+uint32_t sl_async_come(const sl_async *n) {
+    return n->come;
+}
+
 uint64_t sl_async_asks(const sl_async *n) {
     return n->averager.phase == SL_AVERAGER_ASKS ? n->averager.event : 0;
 }

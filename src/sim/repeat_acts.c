@@ -125,7 +125,8 @@ static int add_letter(repeated *r, uint32_t from, uint32_t to, const sl_async_pa
 static int send(repeated *r, uint32_t rank, const sl_async_part *part, const sl_row *to,
                 sl_error *error) {
     int result = 0;
-    if (part->accounts) /* the log says what they came to */
+    const bool refuses = r->pattern == SL_PATTERN_PAIRS && part->silent;
+    if (part->accounts || refuses) /* the log says what came of it */
         return 0;
     message *m = part->silent || to->count == 0 ? NULL : sl_sim_take_message(r->s);
     if (m == NULL && !part->silent && to->count > 0)
@@ -265,13 +266,41 @@ static int let_ask(repeated *r, uint32_t rank, const sl_act *act, bool *any, sl_
     return result;
 }
 
+/* Refusals may cross: whoever refuses an ask may go on long before its asker hears of it. Nothing
+ * else comes of one, so each of the two does its own by itself. */
+static int refuse(repeated *r, uint32_t rank, const sl_act *act, sl_averager_step step,
+                  sl_error *error) {
+    sl_async *async = r->s->peers[rank].async;
+    sl_event event = {.type = SL_EVENT_RECEIVED,
+                      .peer = act->peer,
+                      .exchange = act->number,
+                      .step = step,
+                      .silent = step == SL_AVERAGER_BUSY};
+    if (!event.silent) /* nobody reads it */
+        event.payload = (sl_payload){sl_async_model(async), sl_async_part_bytes_max(async)};
+    return deliver(r, rank, &event, error);
+}
+
+static void drop_ask(repeated *r, uint32_t asker, const sl_act *act) {
+    letter **at = &r->letters[act->peer];
+    while (*at != NULL && ((*at)->from != asker || (*at)->part.number != act->number ||
+                           (*at)->part.step != SL_AVERAGER_ASK))
+        at = &(*at)->next;
+    if (*at != NULL)
+        drop(r, at);
+}
+
 static int do_ask(repeated *r, uint32_t rank, const sl_act *act, bool *any, sl_error *error) {
-    const sl_act_kind other = act->kind == SL_ACT_REFUSED ? SL_ACT_REFUSES : SL_ACT_ANSWER;
     const uint32_t parts = sl_async_parts(r->s->peers[rank].async);
     const bool is_cut = act->kind == SL_ACT_AVERAGE && act->to < parts;
     if (sl_async_asks(r->s->peers[rank].async) != act->number)
         return let_ask(r, rank, act, any, error);
-    *any = is_next(r, act->peer, other, rank, act->number) || is_lost(r, act->peer) ||
+    if (act->kind == SL_ACT_REFUSED) {
+        *any = true;
+        drop_ask(r, rank, act);
+        return refuse(r, rank, act, SL_AVERAGER_BUSY, error);
+    }
+    *any = is_next(r, act->peer, SL_ACT_ANSWER, rank, act->number) || is_lost(r, act->peer) ||
            (is_cut && act->to == 0);
     if (!*any)
         return 0;
@@ -320,15 +349,14 @@ static int do_view(repeated *r, uint32_t rank, bool *any, sl_error *error) {
 }
 
 /* An asker that was killed asks once more. */
-static int ask_again(repeated *r, uint32_t rank, const sl_act *act, sl_act_kind kind, bool *any,
-                     sl_error *error) {
+static int ask_again(repeated *r, uint32_t rank, const sl_act *act, bool *any, sl_error *error) {
     const size_t before = r->done[rank];
-    const uint32_t asker = act->peer, parts = kind == SL_ACT_AVERAGE ? act->to : 1;
+    const uint32_t asker = act->peer, parts = act->to;
     const uint64_t number = act->number;
     int result = 0;
     if (!is_lost(r, asker) || r->views[asker] != r->views[rank])
         return 0;
-    r->again = (sl_act){.kind = kind, .peer = rank, .number = number, .to = parts};
+    r->again = (sl_act){.kind = SL_ACT_AVERAGE, .peer = rank, .number = number, .to = parts};
     r->again_of = asker;
     if (sl_async_asks(r->s->peers[asker].async) != number)
         result = let_ask(r, asker, &r->again, any, error);
@@ -344,7 +372,7 @@ static int do_answer(repeated *r, uint32_t rank, const sl_act *act, bool *any, s
     const sl_history *h = &r->s->checkpoints->history[rank];
     const size_t after = r->done[rank] + 1;
     const bool turns = after < h->act_count && h->acts[after].kind == SL_ACT_VIEW;
-    const int result = ask_again(r, rank, act, SL_ACT_AVERAGE, any, error);
+    const int result = ask_again(r, rank, act, any, error);
     if (result != 0 || r->done[rank] >= after || !turns)
         return result;
     return sl_async_served(r->s->peers[rank].async) == act->to ? do_view(r, rank, any, error) : 0;
@@ -352,21 +380,38 @@ static int do_answer(repeated *r, uint32_t rank, const sl_act *act, bool *any, s
 
 /* ---- other patterns ---- */
 
-/* Of a server's model some parts may have come. */
+/* A server that was killed may have sent one part more of its model than it wrote down. */
+static int serve_more(repeated *r, uint32_t rank, bool *any, sl_error *error) {
+    int result = 0;
+    *any = false;
+    for (uint32_t i = 0; i < r->s->nodes && result == 0 && !*any; i++) {
+        if (i == rank || !is_lost(r, i) || r->views[i] != r->views[rank])
+            continue;
+        r->again = (sl_act){.kind = SL_ACT_SERVE, .peer = rank};
+        r->again_of = i;
+        result = send_all(r, i, any, error);
+        if (result == 0 && !*any && !r->in_turn) /* whose turn it is, it has written down */
+            result = turn(r, i, any, error);
+        r->again_of = UINT32_MAX;
+    }
+    return result;
+}
+
+/* The next part of a server's model. */
+static int take_part(repeated *r, uint32_t rank, bool *any, sl_error *error) {
+    letter **at = find_any(r, rank);
+    if (at == NULL)
+        return serve_more(r, rank, any, error);
+    *any = true;
+    return take(r, at, rank, error);
+}
+
+/* Some parts of a server's model may have come. */
 static int do_cut_exchange(repeated *r, uint32_t rank, const sl_act *act, bool *any,
                            sl_error *error) {
-    letter **at = find_any(r, rank);
-    if (act->version_count == 0)
-        return do_view(r, rank, any, error);
-    while (at != NULL && (*at)->part.part + 1 < act->versions[0]) {
-        const int result = take(r, at, rank, error);
-        if (result != 0)
-            return result;
-        at = find_any(r, rank);
-    }
-    *any = at != NULL;
-    const int result = *any ? take(r, at, rank, error) : 0;
-    return result == 0 && *any ? do_view(r, rank, any, error) : result;
+    const uint64_t parts = act->version_count > 0 ? act->versions[0] : 0;
+    return sl_async_come(r->s->peers[rank].async) < parts ? take_part(r, rank, any, error)
+                                                          : do_view(r, rank, any, error);
 }
 
 /* Versions are taken as they come: the log says which of them are combined. */
@@ -434,7 +479,9 @@ static int do_gradient(repeated *r, uint32_t rank, bool *any, sl_error *error) {
         return take(r, at, rank, error);
     const int result = deliver(r, rank, &(sl_event){.type = SL_EVENT_NOTIFIED}, error);
     *any = r->done[rank] > before;
-    return result;
+    return result == 0 && !*any && r->pattern == SL_PATTERN_COMMITS
+               ? serve_more(r, rank, any, error)
+               : result;
 }
 
 /* Goes on with the node's next act, if that is possible. */
@@ -454,8 +501,9 @@ static int go_on(repeated *r, uint32_t rank, bool *any, sl_error *error) {
         return do_ask(r, rank, act, any, error);
     case SL_ACT_ANSWER:
         return do_answer(r, rank, act, any, error);
-    case SL_ACT_REFUSES: /* when its asker is so far */
-        return ask_again(r, rank, act, SL_ACT_REFUSED, any, error);
+    case SL_ACT_REFUSES:
+        *any = true;
+        return refuse(r, rank, act, SL_AVERAGER_ASK, error);
     case SL_ACT_VIEW:
         return do_view(r, rank, any, error);
     case SL_ACT_COMBINE:
@@ -478,7 +526,6 @@ static int name_hole(const repeated *r, sl_error *error) {
         [SL_ACT_AVERAGE] = "the answer to ask",
         [SL_ACT_ANSWER] = "its peer's ask",
         [SL_ACT_REFUSED] = "the refusal of ask",
-        [SL_ACT_REFUSES] = "its peer's ask",
         [SL_ACT_COMBINE] = "a version that is combined in exchange",
         [SL_ACT_COMMIT] = "the gradient that is committed as number",
         [SL_ACT_SERVE] = "what lets the server give its model after gradient",
