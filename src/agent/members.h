@@ -83,6 +83,7 @@ typedef struct sl_cohort {
     sl_part_taken part;         /* changed in members.c only */
     sl_rest rest;
     sl_round rested;       /* the one before */
+    uint64_t told;         /* the last round that went to the worker to be recorded */
     sl_record tally;       /* before that round was added */
     bool wishes;           /* to leave */
     sl_error refused;      /* why the node took no gradient that is not finite; code 0: it did */

@@ -371,6 +371,7 @@ static void give_job(sl_agent *a, const sl_update *update) {
     job.compute_round = update->round;
     if (update->round_done) {
         uint64_t round = update->finished_round.round;
+        a->cohort.told = round;
         job.record = sl_record_due(config, round, a->settings.task.rounds);
         job.evaluate = sl_record_evaluates(
             config, sl_topology_nodes(a->settings.experiment->topology), a->settings.rank);
@@ -489,8 +490,8 @@ void sl_agent_depart(sl_agent *a, bool with_all) {
         a->cohort.rest = SL_NODE_HAS_ENDED;
         return;
     }
-    const bool at_end = !sl_cohort_is_aside(&a->cohort); /* else that round was told before */
-    const sl_update update = {.round_done = at_end, .finished_round = a->cohort.rested};
+    const sl_update update = {.round_done = a->cohort.rested.round != a->cohort.told,
+                              .finished_round = a->cohort.rested};
     a->cohort.rest = SL_NODE_RUNS;
     sl_saving_leave(a, &a->cohort.tally, with_all);
     perform(a, &update, true);
