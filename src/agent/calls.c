@@ -77,6 +77,15 @@ int sl_calls_open(sl_calls *c, const sl_tree *tree, sl_side *side, const sl_mach
     return result != 0 ? result : sl_reduce_open(&c->reduce, &c->place, side, error);
 }
 
+static void answer(sl_calls *c, int with) {
+    c->current.kind = SL_CALL_NONE;
+    pthread_mutex_lock(&c->desk.mutex);
+    c->desk.answer = with;
+    c->desk.answered = true;
+    pthread_cond_signal(&c->desk.changed);
+    pthread_mutex_unlock(&c->desk.mutex);
+}
+
 int sl_calls_turn(sl_calls *c, const sl_tree *tree, sl_error *error) {
     sl_barrier_close(&c->meeting);
     sl_tree_position_close(&c->place);
@@ -85,6 +94,8 @@ int sl_calls_turn(sl_calls *c, const sl_tree *tree, sl_error *error) {
         result = sl_reduce_turn(&c->reduce, error);
     if (result != 0)
         return result;
+    if (c->current.kind == SL_CALL_SUM) /* of the view before */
+        answer(c, SL_SUM_VOID);
     for (uint32_t i = 0; i < c->neighbour_count; i++) /* its memory is used anew */
         sl_stream_void(&c->neighbours[i].stream, 1u << SL_FRAME_SUM);
     c->attendance.met = 0;
@@ -104,15 +115,6 @@ void sl_calls_close(sl_calls *c) {
     pthread_cond_destroy(&c->desk.changed);
     pthread_mutex_destroy(&c->desk.mutex);
     c->open = false;
-}
-
-static void answer(sl_calls *c, int with) {
-    c->current.kind = SL_CALL_NONE;
-    pthread_mutex_lock(&c->desk.mutex);
-    c->desk.answer = with;
-    c->desk.answered = true;
-    pthread_cond_signal(&c->desk.changed);
-    pthread_mutex_unlock(&c->desk.mutex);
 }
 
 void sl_calls_fail(sl_calls *c, const sl_error *error) {

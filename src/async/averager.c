@@ -146,8 +146,16 @@ static int take_refusal(sl_averager *p, const sl_averager_message *m, sl_average
     return 0;
 }
 
+/* Its peer has not cut yet. */
+static bool is_late(const sl_averager *p, const sl_averager_message *m) {
+    return p->is_cut && m->peer == p->account.partner && m->event == p->account.event;
+}
+
 int sl_averager_take(sl_averager *p, const sl_averager_message *m, sl_averager_use *use,
                      sl_error *error) {
+    *use = SL_AVERAGER_DROP;
+    if (is_late(p, m))
+        return 0;
     switch (m->step) {
     case SL_AVERAGER_ASK:
         return take_ask(p, m, use, error);

@@ -256,11 +256,17 @@ static int left(sl_async *n, sl_error *error) {
 
 /* ---- going on ---- */
 
-/* Nodes do not commit equally often under a view: nobody waits for this one. */
-static void end_early(sl_async *n) {
+/* Nodes do not commit equally often under a view: after its last round nobody waits for this one.
+ */
+static int end_round(sl_async *n, void (*hook)(sl_state *s, size_t from, size_t count),
+                     sl_update *update, sl_error *error) {
+    const int result = sl_async_end_round(n, hook, update, error);
+    if (!update->finished || n->view == NULL)
+        return result;
     n->stands = !serves(n);
     if (serves(n))
         hear_standing(n, n->settings.rank, true);
+    return result;
 }
 
 /* The model for its next gradient is here. */
@@ -269,14 +275,10 @@ static int go_on(sl_async *n, sl_update *update, sl_error *error) {
     n->out.open = n->is_over = false;
     if (n->state.extra[SL_PULLED] != NULL)
         sl_copy(&n->state, n->state.extra[SL_PULLED], n->state.x, n->settings.dimension);
-    int result = 0;
     if (n->gradient == SL_GRADIENT_HELD)
-        result = sl_async_end_round(n, NULL, update, error);
-    else
-        sl_async_begin_round(n, update);
-    if (update->finished && n->view != NULL)
-        end_early(n);
-    return result;
+        return end_round(n, NULL, update, error);
+    sl_async_begin_round(n, update);
+    return 0;
 }
 
 static bool may_go_on(const sl_async *n, uint32_t rank) {
@@ -327,7 +329,7 @@ static int advance(sl_async *n, bool turn, sl_update *update, sl_error *error) {
     if (committed != 0 || n->rests)
         return committed;
     if (n->gradient == SL_GRADIENT_HELD && !sl_async_exchanges(n)) {
-        const int ended = sl_async_end_round(n, n->algorithm->local, update, error);
+        const int ended = end_round(n, n->algorithm->local, update, error);
         if (ended != 0)
             return ended;
     }

@@ -207,7 +207,9 @@ static int go_on(sl_async *n, bool view, sl_error *error) {
     if (!view)
         return 0;
     sl_averager_close(&n->averager);
-    return open_averager(n, error);
+    const int result = open_averager(n, error);
+    n->wants = n->wants && n->asks && n->inbox.peer_count > 0;
+    return result;
 }
 
 static const char *awaits(const sl_async *n, uint32_t slot) {

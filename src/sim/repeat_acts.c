@@ -409,9 +409,10 @@ static int take_part(repeated *r, uint32_t rank, bool *any, sl_error *error) {
 /* Some parts of a server's model may have come. */
 static int do_cut_exchange(repeated *r, uint32_t rank, const sl_act *act, bool *any,
                            sl_error *error) {
+    const sl_async *async = r->s->peers[rank].async;
     const uint64_t parts = act->version_count > 0 ? act->versions[0] : 0;
-    return sl_async_come(r->s->peers[rank].async) < parts ? take_part(r, rank, any, error)
-                                                          : do_view(r, rank, any, error);
+    const bool has_all = sl_async_round(async) > 0 && sl_async_come(async) >= parts;
+    return has_all ? do_view(r, rank, any, error) : take_part(r, rank, any, error);
 }
 
 /* Versions are taken as they come: the log says which of them are combined. */

@@ -1,0 +1,384 @@
+/* apart_world.c - agents whose nodes go at their own times, in a virtual world, each run from a
+ * seed (docs/asynchronous.md#agents).
+ *
+ *   apart_world [-v] SEED [COUNT]    at most QUICK seeds with STARLING_QUICK in the environment
+ *
+ * Agents are killed, asked to leave, and stopped for a while, several of one seed at once;
+ * connections break. One is slow in each third seed. Held of each seed:
+ *   - whoever was not struck ends well, after all its rounds, with finite numbers;
+ *   - who was asked to leave has left, or has come to its end before;
+ *   - who was stopped has ended as well, or says that the others have gone on;
+ *   - nobody waits for longer than that explains, and nobody tells of a round twice;
+ *   - unless somebody has returned: what all did, done again in the simulator in the order of their
+ *     acts, has the same models, bit for bit;
+ *   - the same seed is the same run.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "disk.h"
+#include "expected.h"
+#include "seeds.h"
+#include "virtual.h"
+#include "wire/checksum.h"
+
+enum { QUICK = 60, STRIKES_MAX = 4, MOST_ROUNDS = 40, ALGORITHMS = 11 };
+static const double first_s = 1000, most_s = 100, leave_s = 4;
+
+typedef enum strike_kind { STRIKE_KILL, STRIKE_LEAVE, STRIKE_CUT, STRIKE_STOP } strike_kind;
+
+typedef struct strike {
+    strike_kind kind;
+    uint32_t a, b;
+    uint64_t round; /* when a begins it */
+    double seconds;
+} strike;
+
+typedef struct peer {
+    process *process;
+    sl_agent *agent;
+    uint32_t rank;
+    bool trains, struck, ended;
+    double leaves_s, ended_s;
+    uint64_t recorded;              /* the last round */
+    uint64_t sums[MOST_ROUNDS + 1]; /* of its models; 0: it has told of none */
+    int result;
+    sl_error error;
+} peer;
+
+static scenario s;
+static peer peers[NODES_MAX];
+static strike strikes[STRIKES_MAX];
+static uint32_t strike_count, slow;
+static sl_history histories[NODES_MAX];
+static bool any_returned;
+static uint64_t finished, left, views, returned, repeated, acts; /* of all seeds */
+
+/* ---- what a seed is ---- */
+
+static void draw_experiment(void) {
+    static const char *const algorithms[ALGORITHMS] = {
+        "\"name\": \"ad-psgd\"",
+        "\"name\": \"ad-psgd\", \"average\": \"beside\"",
+        "\"name\": \"ad-psgd\", \"pairing\": \"cyclic\", \"local_steps\": 2",
+        "\"name\": \"d-psgd\", \"staleness\": 1",
+        "\"name\": \"d-psgd\", \"staleness\": 3, \"local_steps\": 2",
+        "\"name\": \"ssp\", \"staleness\": 1",
+        "\"name\": \"ssp\", \"staleness\": 4, \"local_steps\": 2",
+        "\"name\": \"ssp\", \"staleness\": \"unbounded\"",
+        "\"name\": \"round-robin\"",
+        "\"name\": \"sgp\", \"overlap_rounds\": 1",
+        "\"name\": \"sgp\", \"overlap_rounds\": 3",
+    };
+    static const char *const families[] = {"ring", "path", "complete", "star"};
+    static const size_t dimensions[] = {7, 1100, 3000};
+    const uint32_t which = world_below(ALGORITHMS);
+    s.nodes = 2 + world_below(NODES_MAX - 1);
+    s.rounds = 10 + world_below(MOST_ROUNDS - 10);
+    s.dimension = dimensions[world_below(3)];
+    s.gradient_s = 0.03 * world_uniform();
+    slow = s.seed % 3 == 0 ? world_below(s.nodes) : NODES_MAX;
+    snprintf(s.text, sizeof s.text,
+             "{\"rounds\": %llu, \"seed\": %u, \"topology\": {\"nodes\": %u, \"family\": \"%s\"},"
+             " \"algorithm\": {%s}, \"record\": {\"every\": 1}, \"optimizer\":"
+             " {\"learning_rate\": 0.05}, \"transport\": {\"chunk_bytes\": 4096,"
+             " \"window_chunks\": %u, \"connect_timeout_s\": 5, \"round_timeout_s\": 60},"
+             " \"membership\": {\"grace_s\": %.3f, \"minority_s\": 30}, \"final_average\": %s,"
+             " \"security\": {%s}}",
+             (unsigned long long)s.rounds, world_below(1000000), s.nodes, families[world_below(4)],
+             algorithms[which], 2 + world_below(4), 0.6 + world_uniform(),
+             s.seed % 8 == 5 ? "true" : "false",
+             s.seed % 22 == 17 ? "\"mode\": \"auto\", \"seal\": \"on\"" : "\"mode\": \"none\"");
+    network.latency_s = 1e-4 + 2e-3 * world_uniform() * world_uniform();
+    network.jitter_s = world_chance(0.5) ? 5e-3 * world_uniform() : 0;
+    network.slow_wake_s = 1e-6;
+}
+
+/* Somebody is never struck. */
+static void draw_strikes(void) {
+    const uint32_t spared = world_below(s.nodes), kinds = s.seed % 4 == 1 ? 4 : 3;
+    strike_count = world_below(STRIKES_MAX + 1);
+    for (strike *k = strikes; k < strikes + strike_count; k++) {
+        *k = (strike){.kind = (strike_kind)world_below(kinds),
+                      .a = (spared + 1 + world_below(s.nodes - 1)) % s.nodes,
+                      .b = world_below(s.nodes),
+                      .round = 2 + world_below((uint32_t)s.rounds),
+                      .seconds = 5 * world_uniform()};
+        if (world_chance(0.3)) /* two at once */
+            k->round = strikes[0].round;
+    }
+}
+
+/* ---- strikes ---- */
+
+/* Before, a loss ends the run. */
+static bool all_train(void) {
+    for (uint32_t i = 0; i < s.nodes; i++)
+        if (!peers[i].trains)
+            return false;
+    return true;
+}
+
+static void go_on(void *of, uint64_t ignored) {
+    (void)ignored;
+    process_go_on(of);
+}
+
+static void hit(void *of, uint64_t ignored) {
+    const strike *k = of;
+    peer *p = &peers[k->a];
+    (void)ignored;
+    world_note("strikes", k->kind, k->a, k->b);
+    if (!p->process->alive || !all_train())
+        return;
+    p->struck = p->struck || k->kind != STRIKE_CUT;
+    switch (k->kind) {
+    case STRIKE_KILL:
+        process_kill(p->process, false);
+        p->agent = NULL;
+        break;
+    case STRIKE_LEAVE:
+        if (p->agent != NULL && p->leaves_s == 0) {
+            p->leaves_s = world_now();
+            sl_agent_leave(p->agent);
+        }
+        break;
+    case STRIKE_CUT:
+        network_break_between(k->a, k->b, BREAK_RESET);
+        break;
+    case STRIKE_STOP:
+        process_stop(p->process);
+        world_at(world_now() + k->seconds, go_on, p->process, 0);
+        break;
+    }
+}
+
+static void on_round(void *context, uint32_t rank, uint64_t round) {
+    ((peer *)context)->trains = true;
+    for (strike *k = strikes; k < strikes + strike_count; k++)
+        if (k->round == round && k->a == rank)
+            world_at(world_now() + 0.02 * world_uniform(), hit, k, 0);
+}
+
+/* ---- an agent ---- */
+
+static double gradient(void *context, uint32_t rank, uint64_t round, const float *x, float *g) {
+    if (rank == slow && process_current() != NULL)
+        process_wait(world_now() + 3 * s.gradient_s);
+    return scenario_gradient(context, rank, round, x, g);
+}
+
+static int on_record(void *context, const sl_record *record, const float *x) {
+    peer *p = context;
+    const uint64_t sum = sl_checksum(x, s.dimension * sizeof *x);
+    world_note("records", p->rank, record->round.round, sum);
+    if (record->round.round == p->recorded)
+        world_fail("agent %u tells of round %llu twice", p->rank, (unsigned long long)p->recorded);
+    p->recorded = record->round.round;
+    p->sums[p->recorded] = sum;
+    for (size_t i = 0; i < s.dimension; i++)
+        if (!isfinite(x[i]))
+            world_fail("agent %u has a number that is not finite after round %llu", p->rank,
+                       (unsigned long long)p->recorded);
+    return 0;
+}
+
+static void on_notice(void *context, const char *text) {
+    world_say(((peer *)context)->rank, text);
+}
+
+static void on_returned(void *context, uint32_t rank, uint64_t round) {
+    (void)context;
+    world_note("returns", rank, round, 0);
+    any_returned = true;
+    returned++;
+}
+
+static void *copy(const void *data, size_t bytes) {
+    void *out = world_allocate(bytes + 1);
+    return bytes > 0 ? memcpy(out, data, bytes) : out;
+}
+
+/* With room for one more. */
+static void *grow(void *list, size_t count, size_t bytes) {
+    void *more = world_allocate((count + 1) * bytes);
+    if (count > 0)
+        memcpy(more, list, count * bytes);
+    world_free(list);
+    return more;
+}
+
+static void on_act(void *context, const sl_act *act) {
+    const peer *p = context;
+    sl_history *h = &histories[p->rank];
+    world_note("acts", p->rank, act->kind, act->number);
+    h->acts = grow(h->acts, h->act_count, sizeof *act);
+    h->acts[h->act_count] = *act;
+    h->acts[h->act_count++].versions =
+        copy(act->versions, act->version_count * sizeof *act->versions);
+    acts++;
+}
+
+static void on_log(void *context, const sl_log_entry *entry) {
+    sl_history *h = &histories[((peer *)context)->rank];
+    if (entry->kind != SL_LOG_CUT && entry->kind != SL_LOG_VIEW)
+        return;
+    views += entry->kind == SL_LOG_VIEW;
+    h->entries = grow(h->entries, h->count, sizeof *entry);
+    sl_log_entry *kept = &h->entries[h->count++];
+    *kept = *entry;
+    if (entry->kind == SL_LOG_CUT)
+        return;
+    kept->ranks = copy(entry->ranks, entry->members * sizeof *entry->ranks);
+    kept->broken = copy(entry->broken, entry->broken_count * sizeof *entry->broken);
+}
+
+static void forget_histories(void) {
+    for (sl_history *h = histories; h < histories + NODES_MAX; h++) {
+        for (size_t i = 0; i < h->act_count; i++)
+            world_free((void *)h->acts[i].versions);
+        for (size_t i = 0; i < h->count; i++)
+            if (h->entries[i].kind == SL_LOG_VIEW) {
+                world_free((void *)h->entries[i].ranks);
+                world_free((void *)h->entries[i].broken);
+            }
+        world_free(h->acts);
+        world_free(h->entries);
+        *h = (sl_history){0};
+    }
+}
+
+static void *be_agent(void *of) {
+    peer *p = of;
+    const sl_agent_settings settings = {.rank = p->rank,
+                                        .credentials = s.seed % 22 == 17 ? expected_key() : NULL,
+                                        .observer = {.context = p,
+                                                     .record = on_record,
+                                                     .round = on_round,
+                                                     .returned = on_returned,
+                                                     .notice = on_notice,
+                                                     .act = on_act,
+                                                     .log = on_log}};
+    p->result = expected_run(&p->agent, settings, s.nodes, &p->error);
+    p->ended = true;
+    p->ended_s = world_now();
+    world_note("ended", p->rank, (uint64_t)(int64_t)p->result, p->recorded);
+    return NULL;
+}
+
+static void start(void *of, uint64_t ignored) {
+    peer *p = of;
+    (void)ignored;
+    p->process = process_start(p->rank, be_agent, p);
+}
+
+/* ---- what holds at the end ---- */
+
+static bool all_are_over(void) {
+    for (uint32_t i = 0; i < s.nodes; i++)
+        if (peers[i].process == NULL || peers[i].process->alive)
+            return false;
+    return true;
+}
+
+static bool is_any(strike_kind kind) {
+    for (const strike *k = strikes; k < strikes + strike_count; k++)
+        if (k->kind == kind)
+            return true;
+    return false;
+}
+
+static void judge(const peer *p, bool verbose) {
+    if (verbose)
+        printf("agent %u: %s%d after round %llu %s\n", p->rank, p->struck ? "struck, " : "",
+               p->result, (unsigned long long)p->recorded, p->result != 0 ? p->error.text : "");
+    if (p->process->alive)
+        world_fail("agent %u still waits at %.3f s", p->rank, world_now() - first_s);
+    if (!p->ended) /* it was killed */
+        return;
+    const bool stops = is_any(STRIKE_STOP);
+    const bool is_right = p->result == 0 || (p->leaves_s > 0 && p->result == SL_ELEFT) ||
+                          (p->leaves_s > 0 && p->result == SL_ESAVED) || /* with all others */
+                          (stops && strstr(p->error.text, "have gone on without") != NULL);
+    if (!is_right)
+        world_fail("agent %u ended with code %d: %s", p->rank, p->result, p->error.text);
+    if (p->result == 0 && p->recorded != s.rounds)
+        world_fail("agent %u ended well after round %llu of %llu", p->rank,
+                   (unsigned long long)p->recorded, (unsigned long long)s.rounds);
+    if (p->leaves_s > 0 && !stops && !is_any(STRIKE_KILL) && p->ended_s - p->leaves_s > leave_s)
+        world_fail("agent %u leaves after %.3f s", p->rank, p->ended_s - p->leaves_s);
+    finished += p->result == 0;
+    left += p->result == SL_ELEFT;
+}
+
+/* ---- once more ---- */
+
+static uint64_t compared;
+
+static int compare(void *context, const sl_record *record, const float *x) {
+    const uint64_t sum = peers[record->rank].sums[record->round.round];
+    (void)context;
+    if (sum != 0 && sum != sl_checksum(x, s.dimension * sizeof *x))
+        world_fail("once more, node %u has another model after round %llu", record->rank,
+                   (unsigned long long)record->round.round);
+    compared += sum != 0;
+    return 0;
+}
+
+static void repeat(void) {
+    const sl_observer observer = {.record = compare};
+    const sl_checkpoints checkpoints = {.history = histories};
+    uint64_t told = 0;
+    sl_error error;
+    compared = 0;
+    if (sl_sim_run(experiment, &task, &observer, &checkpoints, NULL, NULL, &error) != 0)
+        world_fail("once more: %s", error.text);
+    for (uint32_t i = 0; i < s.nodes; i++)
+        for (uint64_t round = 1; round <= s.rounds; round++)
+            told += peers[i].sums[round] != 0;
+    if (compared != told)
+        world_fail("once more, there are %llu of %llu records", (unsigned long long)compared,
+                   (unsigned long long)told);
+    repeated++;
+}
+
+/* ---- a seed ---- */
+
+static uint64_t run_seed(uint64_t seed, bool verbose) {
+    world_open(seed, verbose);
+    disk_open();
+    memset(peers, 0, sizeof peers);
+    any_returned = false;
+    s = (scenario){.seed = seed};
+    draw_experiment();
+    draw_strikes();
+    if (verbose)
+        scenario_print(&s);
+    expected_take(&s, NULL, 0);
+    task.gradient = gradient;
+    for (uint32_t i = 0; i < s.nodes; i++) {
+        peers[i].rank = i;
+        world_at(first_s + 0.02 * world_uniform(), start, &peers[i], 0);
+    }
+    world_run(first_s + most_s, all_are_over);
+    for (uint32_t i = 0; i < s.nodes; i++)
+        judge(&peers[i], verbose);
+    if (!any_returned)
+        repeat();
+    forget_histories();
+    return expected_end();
+}
+
+int main(int count, char **arguments) {
+    uint64_t seeds;
+    expected_key();
+    if (seeds_run(&seeds, count, arguments, QUICK, run_seed) != 0)
+        return 2;
+    printf("%llu seeds: %llu agents trained to the end, %llu left, %llu views, %llu returned; "
+           "%llu acts, %llu runs repeated\n",
+           (unsigned long long)seeds, (unsigned long long)finished, (unsigned long long)left,
+           (unsigned long long)views, (unsigned long long)returned, (unsigned long long)acts,
+           (unsigned long long)repeated);
+    return 0;
+}
