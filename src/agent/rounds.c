@@ -490,8 +490,10 @@ void sl_agent_depart(sl_agent *a, bool with_all) {
         a->cohort.rest = SL_NODE_HAS_ENDED;
         return;
     }
-    const sl_update update = {.round_done = a->cohort.rested.round != a->cohort.told,
-                              .finished_round = a->cohort.rested};
+    const sl_round *rested = &a->cohort.rested;
+    const sl_update update = {.round_done = rested->round != a->cohort.told,
+                              .finished = rested->round == a->settings.task.rounds,
+                              .finished_round = *rested};
     a->cohort.rest = SL_NODE_RUNS;
     sl_saving_leave(a, &a->cohort.tally, with_all);
     perform(a, &update, true);

@@ -141,7 +141,7 @@ static int take_refusal(sl_averager *p, const sl_averager_message *m, sl_average
                         sl_error *error) {
     if (p->phase != SL_AVERAGER_ASKS || !is_of_average(p, m) || p->averaged > 0 || p->sent == 0)
         return refuse_to_believe(m, "it refuses what was not asked", error);
-    *use = SL_AVERAGER_DROP;
+    *use = SL_AVERAGER_END;
     be_free(p);
     return 0;
 }

@@ -96,7 +96,8 @@ void sl_averager_ask_for(sl_averager *p, uint32_t partner, uint64_t event);
 typedef enum sl_averager_use {
     SL_AVERAGER_KEEP,    /* of an ask: until it is averaged, or the ask is over */
     SL_AVERAGER_AVERAGE, /* average it now */
-    SL_AVERAGER_DROP
+    SL_AVERAGER_DROP,
+    SL_AVERAGER_END /* there is none: the ask is over, refused */
 } sl_averager_use;
 /* A message came. SL_EPROTO: no peer sends it now. */
 int sl_averager_take(sl_averager *p, const sl_averager_message *m, sl_averager_use *use,

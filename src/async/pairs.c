@@ -81,7 +81,7 @@ static int received(sl_async *n, uint32_t slot, const sl_event *e, sl_error *err
         result = average(n, e->peer, &arrival, error);
     if (use == SL_AVERAGER_AVERAGE && m.part + 1 == n->parts)
         sl_accounts_end_ask(n, e->peer, m.event);
-    else if (m.step == SL_AVERAGER_BUSY)
+    else if (use == SL_AVERAGER_END)
         note(n, SL_ACT_REFUSED, e->peer, m.event, 0);
     sl_inbox_refuse(&n->inbox, e->token);
     return result;

@@ -77,12 +77,23 @@ static void take_mean(simulator *s, const averaging *a) {
     }
 }
 
-/* The last view's members are those who are there. */
+static bool is_under(const simulator *s, const sl_scene_view *v) {
+    for (const peer *p = s->peers; p < s->peers + s->nodes; p++)
+        if ((p->node != NULL || p->async != NULL) && p->view == v)
+            return true;
+    return false;
+}
+
+/* Somebody may have done all its rounds, and then been lost. */
+const sl_scene_view *sl_sim_last_view(const simulator *s) {
+    const sl_scene_view *v = s->scene.made;
+    while (v != NULL && !is_under(s, v))
+        v = v->before;
+    return v;
+}
+
 static int open_tree(const simulator *s, averaging *a, sl_error *error) {
-    uint32_t first = 0;
-    while (s->peers[first].node == NULL && s->peers[first].async == NULL)
-        first++;
-    a->view = s->peers[first].view;
+    a->view = sl_sim_last_view(s);
     const sl_algorithm *algorithm = sl_algorithm_of(&s->plan.config, error);
     if (algorithm == NULL)
         return SL_EINVAL;

@@ -212,7 +212,7 @@ static void *grow(void *list, size_t count, size_t bytes) {
 static void on_act(void *context, const sl_act *act) {
     const peer *p = context;
     sl_history *h = &histories[p->rank];
-    world_note("acts", p->rank, act->kind, act->number);
+    world_note("acts", p->rank, act->kind << 8 | act->peer, act->number);
     h->acts = grow(h->acts, h->act_count, sizeof *act);
     h->acts[h->act_count] = *act;
     h->acts[h->act_count++].versions =
