@@ -112,11 +112,20 @@ static bool drain(sl_agent *a) {
     return give_up(a);
 }
 
-/* Who was lost does not come: members gather anew under the next view. */
+/* Somebody of this view has, without a word of leaving. */
+static bool has_ended_alone(const sl_agent *a) {
+    const sl_neighbour *n = sl_calls_sum_lacks(&a->calls);
+    return n != NULL && n->process.bye_received && !n->absence.gone && !sl_members_leaves(a, n);
+}
+
+/* Who was lost does not come: members gather anew under the next view, unless one of them had
+ * gathered before, and has given up. */
 static bool gather(sl_agent *a) {
     int answer = 0;
-    if (a->averaging.stage == SL_AVERAGING_WAITS || !sl_calls_answered(&a->calls, &answer))
+    if (a->averaging.stage == SL_AVERAGING_WAITS)
         return false;
+    if (!sl_calls_answered(&a->calls, &answer))
+        return has_ended_alone(a) && give_up(a);
     if (answer == SL_SUM_VOID)
         a->averaging.stage = SL_AVERAGING_WAITS;
     return answer == 0 && drain(a);
@@ -131,7 +140,7 @@ bool sl_averaging_advance(sl_agent *a, bool is_void) {
     if (a->averaging.stage <= SL_AVERAGING_GATHERS)
         return gather(a);
     if (!sl_calls_answered(&a->calls, &answer))
-        return (is_void || sl_calls_sum_is_void(&a->calls)) && give_up(a);
+        return (is_void || sl_calls_sum_lacks(&a->calls) != NULL) && give_up(a);
     if (answer == SL_SUM_VOID)
         return give_up(a);
     if (a->averaging.stage == SL_AVERAGING_MODELS) {

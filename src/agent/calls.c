@@ -269,14 +269,13 @@ bool sl_calls_are_told(const sl_calls *c, const sl_neighbour *neighbour) {
     return !c->open || sl_barrier_is_told(&c->meeting, neighbour);
 }
 
-bool sl_calls_sum_is_void(const sl_calls *c) {
-    bool any = false;
+const sl_neighbour *sl_calls_sum_lacks(const sl_calls *c) {
     for (uint32_t i = 0; i < c->place.link_count && c->current.kind == SL_CALL_SUM; i++) {
-        const bool ends =
-            c->place.links[i]->absence.gone || c->place.links[i]->process.bye_received;
-        any = any || (ends && !sl_reduce_has_passed(&c->reduce, i));
+        const sl_neighbour *n = c->place.links[i];
+        if ((n->absence.gone || n->process.bye_received) && !sl_reduce_has_passed(&c->reduce, i))
+            return n;
     }
-    return any;
+    return NULL;
 }
 
 static void name_exchange(const sl_calls *c, char *out, size_t bytes, uint32_t *peer) {

@@ -91,8 +91,9 @@ int sl_calls_advance(sl_calls *calls, const sl_calls_news *news, sl_error *error
 void sl_calls_fail(sl_calls *calls, const sl_error *error);
 /* Has the neighbour been told of everybody who has come? */
 bool sl_calls_are_told(const sl_calls *calls, const sl_neighbour *neighbour);
-/* A sum is under way, and one of those that it goes along has ended: it is void. */
-bool sl_calls_sum_is_void(const sl_calls *calls);
+/* A sum is under way, and this one of those that it goes along has ended: it is void. NULL: all are
+ * there, or there is no sum. */
+const sl_neighbour *sl_calls_sum_lacks(const sl_calls *calls);
 /* On the way to whom the current meeting or sum waits for; NULL: there is none. */
 const sl_neighbour *sl_calls_awaited(const sl_calls *calls);
 /* Whom or what the current call waits for; false: there is none. *peer: the first of them. */

@@ -35,7 +35,7 @@ static void tell_left(sl_agent *a, const sl_neighbour *n) {
 }
 
 /* It may have told only others that it leaves, before this agent reached it. */
-static bool leaves(const sl_agent *a, const sl_neighbour *n) {
+bool sl_members_leaves(const sl_agent *a, const sl_neighbour *n) {
     const sl_view *newest = sl_membership_newest(a->cohort.membership);
     return sl_membership_standing_of(a->cohort.membership, n->rank) == SL_LEAVES ||
            (newest != NULL && sl_view_place(newest, n->rank) == newest->count);
@@ -61,7 +61,7 @@ void sl_members_see_off(sl_agent *a, sl_neighbour *n) {
         return;
     const bool waits = sl_cohort_is_outside(&a->cohort) || sl_cohort_is_aside(&a->cohort);
     sl_members_step(a, (sl_membership_event){.type = SL_MEMBERSHIP_DONE, .peer = n->rank});
-    if (leaves(a, n)) {
+    if (sl_members_leaves(a, n)) {
         if (!n->absence.gone && sl_neighbour_has_left(n)) {
             tell_left(a, n);
             n->absence.gone = true;

@@ -178,6 +178,8 @@ sl_checkpoint_view sl_first_view_now(const struct sl_agent *agent);
 bool sl_members_leave(struct sl_agent *agent);
 /* A neighbour that has left, and said BYE, is let go. */
 void sl_members_see_off(struct sl_agent *agent, sl_neighbour *n);
+/* Does the neighbour leave, as far as this agent has heard? */
+bool sl_members_leaves(const struct sl_agent *agent, const sl_neighbour *n);
 /* Neighbours that have left, and of which the node still waits for something, are lost. */
 void sl_members_lose_left(struct sl_agent *agent);
 void sl_members_tick(struct sl_agent *agent);

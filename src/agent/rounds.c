@@ -386,6 +386,7 @@ static void give_job(sl_agent *a, const sl_update *update) {
 
 static void begin_goodbye(sl_agent *a) {
     a->phase = PHASE_GOODBYE;
+    a->averaging.stage = SL_AVERAGING_NONE; /* who leaves may have come to it */
     a->outbox.open = false;
     a->times.deadline_s = a->side.now_s + a->settings.experiment->transport.round_timeout_s;
 }
