@@ -41,7 +41,7 @@ typedef struct peer {
     uint32_t rank;
     bool trains, struck, ended;
     double leaves_s, ended_s;
-    uint64_t members;               /* of its last view, summed */
+    uint64_t count, members;        /* of its last view, summed */
     uint64_t recorded;              /* the last round */
     uint64_t sums[MOST_ROUNDS + 1]; /* of its models; 0: it has told of none */
     int result;
@@ -233,7 +233,10 @@ static void on_log(void *context, const sl_log_entry *entry) {
     if (entry->kind == SL_LOG_CUT)
         return;
     kept->ranks = copy(entry->ranks, entry->members * sizeof *entry->ranks);
-    ((peer *)context)->members = sl_checksum(entry->ranks, entry->members * sizeof *entry->ranks);
+    peer *p = context;
+    any_returned = any_returned || (p->count > 0 && entry->members > p->count);
+    p->count = entry->members;
+    p->members = sl_checksum(entry->ranks, entry->members * sizeof *entry->ranks);
     kept->broken = copy(entry->broken, entry->broken_count * sizeof *entry->broken);
 }
 
