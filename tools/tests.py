@@ -68,7 +68,7 @@ WITHOUT_SYMBOLS += ['mount --bind /dev/null /proc/kallsyms && exec "$@"', "sh"]
 # Scripts that reach code of their own under the address sanitizer; the others check numbers, or run
 # under the thread sanitizer. The program counters counts what checkvec and training run, too.
 SANITIZED_SCRIPTS = ("parity", "test_algorithms", "test_command", "test_compare", "test_pictures")
-SANITIZED_SCRIPTS += ("test_asynchronous", "test_apart", "test_topology")
+SANITIZED_SCRIPTS += ("test_asynchronous", "test_topology")
 # Scripts of another release of Debian: what other libraries print, read and round.
 ELSEWHERE = ("test_algorithms", "test_command", "test_own_data", "test_plot", "test_topology")
 # Programs that the build of the fuzz targets, which is clang's, runs as well: its sanitizer sees

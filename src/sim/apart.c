@@ -86,10 +86,9 @@ int sl_apart_report_all(const simulator *s, const sl_recorded *recorded, uint64_
 }
 
 int sl_apart_average(simulator *s, sl_recorded *recorded, sl_error *error) {
-    const sl_scene_view *last = sl_sim_last_view(s);
     int result = 0;
     for (uint32_t i = 0; i < s->nodes && result == 0; i++)
-        if (s->peers[i].async != NULL && s->peers[i].view == last)
+        if (s->peers[i].async != NULL && sl_sim_ends_with(s, i))
             result = sl_async_drain(s->peers[i].async, error);
     if (result == 0)
         result = sl_sim_average(s, error);

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "node/route.h"
 #include "node/tree.h"
 #include "sim/simulator.h"
 
@@ -84,16 +85,20 @@ static bool is_under(const simulator *s, const sl_scene_view *v) {
     return false;
 }
 
-/* Somebody may have done all its rounds, and then been lost. */
-const sl_scene_view *sl_sim_last_view(const simulator *s) {
+static const sl_scene_view *last_view(const simulator *s) {
     const sl_scene_view *v = s->scene.made;
     while (v != NULL && !is_under(s, v))
         v = v->before;
     return v;
 }
 
+bool sl_sim_ends_with(const simulator *s, uint32_t rank) {
+    const sl_scene_view *v = last_view(s);
+    return v == NULL || sl_peer_index(v->group.ranks, v->group.count, rank) < v->group.count;
+}
+
 static int open_tree(const simulator *s, averaging *a, sl_error *error) {
-    a->view = sl_sim_last_view(s);
+    a->view = last_view(s);
     const sl_algorithm *algorithm = sl_algorithm_of(&s->plan.config, error);
     if (algorithm == NULL)
         return SL_EINVAL;

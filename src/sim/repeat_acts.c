@@ -585,10 +585,9 @@ static int run(repeated *r, const volatile int *stop, sl_error *error) {
     sl_recorded_tell_members(&r->recorded, s->task->rounds);
     /* Versions that no round has come to are still to be added; the asks that are left were
      * refused. */
-    const sl_scene_view *last_view = sl_sim_last_view(s);
     for (uint32_t i = 0; i < s->nodes && result == 0; i++)
         while (result == 0 && r->letters[i] != NULL)
-            if (s->peers[i].async != NULL && s->peers[i].view == last_view &&
+            if (s->peers[i].async != NULL && sl_sim_ends_with(s, i) &&
                 r->pattern != SL_PATTERN_PAIRS && is_of_view(r, i, r->letters[i]))
                 result = take(r, &r->letters[i], i, error);
             else

@@ -130,8 +130,8 @@ int sl_sim_set_aside(simulator *s, uint64_t round, sl_error *error);
 /* All rounds are done: every node takes the exact average, and its record says how far they were
  * apart. */
 int sl_sim_average(simulator *s, sl_error *error);
-/* That somebody is under who has not ended early; NULL: the first one. */
-const sl_scene_view *sl_sim_last_view(const simulator *s);
+/* Is it of the last view? It may have done all its rounds, and then been lost. */
+bool sl_sim_ends_with(const simulator *s, uint32_t rank);
 
 /* ---- repeat.c ---- */
 

@@ -9,7 +9,7 @@
  *   - who was asked to leave has left, or has come to its end before;
  *   - who was stopped has ended as well, or says that the others have gone on;
  *   - nobody waits for longer than that explains, and nobody tells of a round twice;
- *   - unless somebody has returned, or they have parted: what all did, done again in the simulator
+ *   - unless somebody was stopped, or has returned: what all did, done again in the simulator
  * in the order of their acts, has the same models, bit for bit;
  *   - the same seed is the same run.
  */
@@ -41,7 +41,6 @@ typedef struct peer {
     uint32_t rank;
     bool trains, struck, ended;
     double leaves_s, ended_s;
-    uint64_t count, members;        /* of its last view, summed */
     uint64_t recorded;              /* the last round */
     uint64_t sums[MOST_ROUNDS + 1]; /* of its models; 0: it has told of none */
     int result;
@@ -233,10 +232,6 @@ static void on_log(void *context, const sl_log_entry *entry) {
     if (entry->kind == SL_LOG_CUT)
         return;
     kept->ranks = copy(entry->ranks, entry->members * sizeof *entry->ranks);
-    peer *p = context;
-    any_returned = any_returned || (p->count > 0 && entry->members > p->count);
-    p->count = entry->members;
-    p->members = sl_checksum(entry->ranks, entry->members * sizeof *entry->ranks);
     kept->broken = copy(entry->broken, entry->broken_count * sizeof *entry->broken);
 }
 
@@ -320,18 +315,6 @@ static void judge(const peer *p, bool verbose) {
 
 /* ---- once more ---- */
 
-/* Whoever was stopped may train to the end alone, after the others' end. */
-static bool all_are_in_one_view(void) {
-    const peer *first = NULL;
-    for (const peer *p = peers; p < peers + s.nodes; p++) {
-        if (p->ended && p->result == 0 && first == NULL)
-            first = p;
-        if (p->ended && p->result == 0 && p->members != first->members)
-            return false;
-    }
-    return true;
-}
-
 static uint64_t compared;
 
 static int compare(void *context, const sl_record *record, const float *x) {
@@ -383,7 +366,7 @@ static uint64_t run_seed(uint64_t seed, bool verbose) {
     world_run(first_s + most_s, all_are_over);
     for (uint32_t i = 0; i < s.nodes; i++)
         judge(&peers[i], verbose);
-    if (!any_returned && all_are_in_one_view())
+    if (!any_returned && !is_any(STRIKE_STOP)) /* who wakes up goes on under the view before */
         repeat();
     forget_histories();
     return expected_end();
