@@ -377,7 +377,7 @@ static int begin_view(sl_async *n, sl_error *error) {
     n->out.open = false;
     n->taken[0] = n->come;
     n->come = 0;
-    if (n->is_over)
+    if (n->is_over || n->taken[0] > 0)
         sl_async_note(n, &(sl_act){.kind = SL_ACT_COMBINE,
                                    .versions = n->taken,
                                    .version_count = n->taken[0] > 0});

@@ -311,14 +311,27 @@ static int do_ask(repeated *r, uint32_t rank, const sl_act *act, bool *any, sl_e
 
 /* ---- views ---- */
 
-/* The next view of its log of events. */
-static int find_view(repeated *r, uint32_t rank, const sl_scene_view **out, sl_error *error) {
+/* The next of its log of events; NULL: there is none. */
+static const sl_log_entry *next_view(const repeated *r, uint32_t rank) {
     const sl_history *h = &r->s->checkpoints->history[rank];
     size_t *at = &r->s->peers[rank].repeated;
     while (*at < h->count && h->entries[*at].kind != SL_LOG_VIEW)
         ++*at;
-    return *at < h->count ? sl_scene_repeat(&r->s->scene, &h->entries[(*at)++], out, error)
-                          : fail_at(r, rank, "its log of events has no such view", error);
+    return *at < h->count ? &h->entries[*at] : NULL;
+}
+
+static int find_view(repeated *r, uint32_t rank, const sl_scene_view **out, sl_error *error) {
+    const sl_log_entry *view = next_view(r, rank);
+    if (view == NULL)
+        return fail_at(r, rank, "its log of events has no such view", error);
+    r->s->peers[rank].repeated++;
+    return sl_scene_repeat(&r->s->scene, view, out, error);
+}
+
+/* Had it begun this round then? The first one of a server's neighbour waits for the model. */
+static bool has_begun(const repeated *r, uint32_t rank) {
+    const sl_log_entry *view = next_view(r, rank);
+    return view == NULL || sl_async_round(r->s->peers[rank].async) >= view->round;
 }
 
 /* What was cut holds as far as it was done again. */
@@ -411,7 +424,7 @@ static int do_cut_exchange(repeated *r, uint32_t rank, const sl_act *act, bool *
                            sl_error *error) {
     const sl_async *async = r->s->peers[rank].async;
     const uint64_t parts = act->version_count > 0 ? act->versions[0] : 0;
-    const bool has_all = sl_async_round(async) > 0 && sl_async_come(async) >= parts;
+    const bool has_all = has_begun(r, rank) && sl_async_come(async) >= parts;
     return has_all ? do_view(r, rank, any, error) : take_part(r, rank, any, error);
 }
 
@@ -506,7 +519,7 @@ static int go_on(repeated *r, uint32_t rank, bool *any, sl_error *error) {
         *any = true;
         return refuse(r, rank, act, SL_AVERAGER_ASK, error);
     case SL_ACT_VIEW:
-        return do_view(r, rank, any, error);
+        return has_begun(r, rank) ? do_view(r, rank, any, error) : take_part(r, rank, any, error);
     case SL_ACT_COMBINE:
         return do_combine(r, rank, act, any, error);
     case SL_ACT_COMMIT:

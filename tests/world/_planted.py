@@ -1,5 +1,6 @@
 """What defects.py plants: one guard of the sources disabled at a time, and who has to find it."""
 
+from _planted_apart import APART_DEFECTS
 from _planted_members import LOSS_DEFECTS, MEMBERSHIP_DEFECTS
 from _planted_pairs import PAIR_DEFECTS
 
@@ -551,6 +552,7 @@ FINDERS = {
     "world/session_world": SESSION_DEFECTS,
     "world/membership_world": MEMBERSHIP_DEFECTS,
     "world/pair_world": PAIR_DEFECTS,
+    "world/apart_world": APART_DEFECTS,
     "world/loss_world": LOSS_DEFECTS,
     "world/sweep_world": SWEEP_DEFECTS,
     "test_wire": WIRE_DEFECTS,

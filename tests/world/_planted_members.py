@@ -129,10 +129,4 @@ LOSS_DEFECTS = {
         "return true || !n->settings.vec->on_host ||",
         50,
     ),
-    "who has stepped aside and leaves tells a round twice": (
-        "src/agent/rounds.c",
-        "const bool at_end = !sl_cohort_is_aside(&a->cohort); /* else",
-        "const bool at_end = true; /* else",
-        304,
-    ),
 }
