@@ -115,7 +115,8 @@ static bool drain(sl_agent *a) {
 /* Somebody of this view has, without a word of leaving. */
 static bool has_ended_alone(const sl_agent *a) {
     const sl_neighbour *n = sl_calls_sum_lacks(&a->calls);
-    return n != NULL && n->process.bye_received && !n->absence.gone && !sl_members_leaves(a, n);
+    return n != NULL && n->process.bye_received && !n->absence.gone &&
+           !sl_cohort_leaves(&a->cohort, n->rank);
 }
 
 /* Who was lost does not come: members gather anew under the next view, unless one of them had

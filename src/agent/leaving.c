@@ -34,13 +34,6 @@ static void tell_left(sl_agent *a, const sl_neighbour *n) {
     sl_agent_notice(a, "%s", entry.why);
 }
 
-/* It may have told only others that it leaves, before this agent reached it. */
-bool sl_members_leaves(const sl_agent *a, const sl_neighbour *n) {
-    const sl_view *newest = sl_membership_newest(a->cohort.membership);
-    return sl_membership_standing_of(a->cohort.membership, n->rank) == SL_LEAVES ||
-           (newest != NULL && sl_view_place(newest, n->rank) == newest->count);
-}
-
 /* Are all others dead, through, or outside like this agent? Nobody answers what it has to ask. */
 static bool is_last(const sl_agent *a) {
     for (const sl_neighbour *n = a->neighbours; n < sl_agent_behind(a); n++)
@@ -61,7 +54,7 @@ void sl_members_see_off(sl_agent *a, sl_neighbour *n) {
         return;
     const bool waits = sl_cohort_is_outside(&a->cohort) || sl_cohort_is_aside(&a->cohort);
     sl_members_step(a, (sl_membership_event){.type = SL_MEMBERSHIP_DONE, .peer = n->rank});
-    if (sl_members_leaves(a, n)) {
+    if (sl_cohort_leaves(&a->cohort, n->rank)) {
         if (!n->absence.gone && sl_neighbour_has_left(n)) {
             tell_left(a, n);
             n->absence.gone = true;

@@ -104,6 +104,14 @@ typedef struct sl_cohort {
 static inline bool sl_cohort_is_outside(const sl_cohort *g) {
     return g->part >= SL_LEFT_OUT;
 }
+/* Does it leave, as far as this agent has heard? It may have told only others that it does, before
+ * this agent reached it. */
+static inline bool sl_cohort_leaves(const sl_cohort *g, uint32_t rank) {
+    const sl_view *newest = g->membership != NULL ? sl_membership_newest(g->membership) : NULL;
+    return g->membership != NULL &&
+           (sl_membership_standing_of(g->membership, rank) == SL_LEAVES ||
+            (newest != NULL && sl_view_place(newest, rank) == newest->count));
+}
 static inline bool sl_cohort_is_aside(const sl_cohort *g) {
     return g->part == SL_STEPS_ASIDE || g->part == SL_LEFT_OUT_ASIDE;
 }
@@ -178,8 +186,6 @@ sl_checkpoint_view sl_first_view_now(const struct sl_agent *agent);
 bool sl_members_leave(struct sl_agent *agent);
 /* A neighbour that has left, and said BYE, is let go. */
 void sl_members_see_off(struct sl_agent *agent, sl_neighbour *n);
-/* Does the neighbour leave, as far as this agent has heard? */
-bool sl_members_leaves(const struct sl_agent *agent, const sl_neighbour *n);
 /* Neighbours that have left, and of which the node still waits for something, are lost. */
 void sl_members_lose_left(struct sl_agent *agent);
 void sl_members_tick(struct sl_agent *agent);

@@ -12,244 +12,20 @@
 
 #include "async/averager.h"
 #include "base/clock.h"
-#include "sim/simulator.h"
-
-/* A part on its way. */
-typedef struct letter {
-    struct letter *next;
-    uint32_t from;
-    uint32_t views; /* that its sender had begun */
-    sl_async_part part;
-    message *message; /* NULL: a silent part */
-} letter;
-
-typedef struct repeated {
-    simulator *s;
-    sl_recorded recorded;
-    sl_pattern pattern;
-    bool in_turn;     /* commits are */
-    letter **letters; /* (nodes) to each, in the order in which they left */
-    size_t *done;     /* (nodes) acts */
-    uint32_t *parts;  /* (nodes) of the next one */
-    bool *computes;   /* (nodes) it waits for its gradient */
-    uint32_t *views;  /* (nodes) that it has begun */
-    uint64_t *last;   /* (nodes) its last round */
-    sl_act again;     /* what a node that was lost did not come to write down */
-    uint32_t again_of;
-    uint32_t finished;
-} repeated;
-
-static const sl_act *next_act(const repeated *r, uint32_t rank) {
-    const sl_history *h = &r->s->checkpoints->history[rank];
-    if (r->done[rank] < h->act_count)
-        return &h->acts[r->done[rank]];
-    return r->again_of == rank ? &r->again : NULL;
-}
-
-/* Its process was killed: what it did last may not be in its log. */
-static bool is_lost(const repeated *r, uint32_t rank) {
-    return r->done[rank] >= r->s->checkpoints->history[rank].act_count;
-}
-
-/* Is it the next that the node does about this ask? */
-static bool is_next(const repeated *r, uint32_t rank, sl_act_kind kind, uint32_t asker,
-                    uint64_t number) {
-    const sl_act *act = next_act(r, rank);
-    return act != NULL && act->kind == kind && act->peer == asker && act->number == number;
-}
-
-/* ---- steps of a node ---- */
-
-static int fail_at(const repeated *r, uint32_t rank, const char *what, sl_error *error) {
-    return sl_fail(error, SL_EFILE, "acts-%u.jsonl:%zu: %s", rank, r->done[rank] + 1, what);
-}
-
-/* A node has done this: it must be what its log has next, or the next parts of it. One that was
- * killed may have done one thing more. */
-static int check(repeated *r, uint32_t rank, const sl_act *act, sl_error *error) {
-    const sl_act *next = next_act(r, rank);
-    if (is_lost(r, rank))
-        return 0;
-    const bool same =
-        next != NULL && next->kind == act->kind && next->peer == act->peer &&
-        next->number == act->number && next->from + r->parts[rank] == act->from &&
-        act->to <= next->to && next->version_count == act->version_count &&
-        (act->version_count == 0 ||
-         memcmp(next->versions, act->versions, act->version_count * sizeof *act->versions) == 0);
-    if (!same)
-        return fail_at(r, rank, "the node does something else here", error);
-    r->parts[rank] += act->to - act->from;
-    if (act->to == next->to) {
-        r->parts[rank] = 0;
-        r->done[rank]++;
-    }
-    return 0;
-}
-
-static int step(repeated *r, uint32_t rank, const sl_event *event, sl_error *error) {
-    simulator *s = r->s;
-    peer *p = &s->peers[rank];
-    sl_update update;
-    sl_async_expect(p->async, next_act(r, rank));
-    int result = sl_async_step(p->async, event, &update, error);
-    for (size_t i = 0; i < update.released_count; i++)
-        if (update.released[i] != NULL)
-            sl_sim_let_go(s, update.released[i]);
-    for (size_t i = 0; i < update.act_count && result == 0; i++)
-        result = check(r, rank, &update.acts[i], error);
-    if (result == 0 && update.round_done && update.finished_round.round <= r->last[rank])
-        result = sl_apart_end_round(s, &r->recorded, rank, &update.finished_round, error);
-    r->computes[rank] = r->computes[rank] || update.compute;
-    if (update.compute)
-        p->pending.round = update.round;
-    r->finished += update.finished;
-    return result;
-}
-
-static int add_letter(repeated *r, uint32_t from, uint32_t to, const sl_async_part *part,
-                      message *m, sl_error *error) {
-    letter **end = &r->letters[to], *one = malloc(sizeof *one);
-    if (one == NULL)
-        return sl_fail(error, SL_ENOMEM, "simulator: out of memory for messages");
-    while (*end != NULL)
-        end = &(*end)->next;
-    *one = (letter){.from = from, .views = r->views[from], .part = *part, .message = m};
-    if (m != NULL) {
-        one->part.payload.data = m->data;
-        m->readers++;
-    }
-    *end = one;
-    return 0;
-}
-
-static int send(repeated *r, uint32_t rank, const sl_async_part *part, const sl_row *to,
-                sl_error *error) {
-    int result = 0;
-    const bool refuses = r->pattern == SL_PATTERN_PAIRS && part->silent;
-    if (part->accounts || refuses) /* the log says what came of it */
-        return 0;
-    message *m = part->silent || to->count == 0 ? NULL : sl_sim_take_message(r->s);
-    if (m == NULL && !part->silent && to->count > 0)
-        return sl_fail(error, SL_ENOMEM, "simulator: out of memory for messages");
-    if (m != NULL)
-        memcpy(m->data, part->payload.data, part->payload.bytes);
-    for (uint32_t i = 0; i < to->count && result == 0; i++)
-        result = add_letter(r, rank, to->peers[i], part, m, error);
-    if (m != NULL)
-        sl_sim_let_go(r->s, m);
-    return result;
-}
-
-/* A server's model goes to somebody when it did. */
-static bool may_leave(const repeated *r, uint32_t rank, const sl_async_part *part,
-                      const sl_row *to) {
-    const sl_act *next = next_act(r, rank);
-    const bool serves = r->pattern == SL_PATTERN_COMMITS && part->step != 0;
-    return !serves || (next != NULL && next->kind == SL_ACT_SERVE && next->peer == to->peers[0]);
-}
-
-/* *any: something has left. */
-static int send_all(repeated *r, uint32_t rank, bool *any, sl_error *error) {
-    sl_async *async = r->s->peers[rank].async;
-    sl_async_part part;
-    sl_row to;
-    int result = 0;
-    sl_async_expect(async, next_act(r, rank));
-    while (result == 0 && sl_async_next(async, &part, &to) && may_leave(r, rank, &part, &to)) {
-        *any = true;
-        result = send(r, rank, &part, &to, error);
-        if (result == 0)
-            result = step(r, rank, &(sl_event){.type = SL_EVENT_SENT}, error);
-        sl_async_expect(async, next_act(r, rank));
-    }
-    return result;
-}
-
-static int deliver(repeated *r, uint32_t rank, const sl_event *event, sl_error *error) {
-    const int result = step(r, rank, event, error);
-    return result == 0 ? send_all(r, rank, &(bool){false}, error) : result;
-}
-
-static int give_gradient(repeated *r, uint32_t rank, sl_error *error) {
-    r->computes[rank] = false;
-    sl_apart_gradient(r->s, rank);
-    return deliver(r, rank, &(sl_event){.type = SL_EVENT_GRADIENT, .loss = r->s->peers[rank].loss},
-                   error);
-}
-
-/* ---- letters ---- */
-
-/* Of a view before, or a later one? */
-static bool is_of_view(const repeated *r, uint32_t to, const letter *one) {
-    return one->views == r->views[to];
-}
-
-/* The first from `from`; NULL: there is none. */
-static letter **find(const repeated *r, uint32_t from, uint32_t to) {
-    letter **at = &r->letters[to];
-    while (*at != NULL && ((*at)->from != from || !is_of_view(r, to, *at)))
-        at = &(*at)->next;
-    return *at != NULL ? at : NULL;
-}
-
-/* The first of all. */
-static letter **find_any(const repeated *r, uint32_t to) {
-    letter **at = &r->letters[to];
-    while (*at != NULL && !is_of_view(r, to, *at))
-        at = &(*at)->next;
-    return *at != NULL ? at : NULL;
-}
-
-/* The same, of this ask, or in answer to it. */
-static letter **find_of(const repeated *r, uint32_t from, uint32_t to, bool asks, uint64_t number) {
-    letter **at = &r->letters[to];
-    while (*at != NULL &&
-           ((*at)->from != from || !is_of_view(r, to, *at) || (*at)->part.number != number ||
-            ((*at)->part.step == SL_AVERAGER_ASK) != asks))
-        at = &(*at)->next;
-    return *at != NULL ? at : NULL;
-}
-
-static int take(repeated *r, letter **at, uint32_t to, sl_error *error) {
-    letter *one = *at;
-    *at = one->next;
-    const sl_event event = sl_apart_received(one->from, &one->part, one->message);
-    const bool tells = one->part.tells;
-    const uint32_t from = one->from;
-    free(one);
-    int result = deliver(r, to, &event, error);
-    if (result == 0 && tells)
-        result = deliver(r, from, &(sl_event){.type = SL_EVENT_ACKNOWLEDGED, .peer = to}, error);
-    return result;
-}
-
-static void drop(repeated *r, letter **at) {
-    letter *one = *at;
-    *at = one->next;
-    if (one->message != NULL)
-        sl_sim_let_go(r->s, one->message);
-    free(one);
-}
-
-/* ---- acts ---- */
-
-static int turn(repeated *r, uint32_t rank, bool *any, sl_error *error) {
-    *any = sl_async_turns(r->s->peers[rank].async);
-    return *any ? deliver(r, rank, &(sl_event){.type = SL_EVENT_TURN}, error) : 0;
-}
+#include "sim/repeated.h"
 
 /* Until the ask is over, or so many parts are averaged on both sides. */
 static int exchange(repeated *r, uint32_t asker, uint32_t other, uint64_t number, uint32_t parts,
                     sl_error *error) {
     int result = 0;
     for (bool any = true; any && result == 0;) {
-        letter **ask = find_of(r, asker, other, true, number),
-               **answer = find_of(r, other, asker, false, number);
+        letter **ask = sl_repeated_find_of(r, asker, other, true, number),
+               **answer = sl_repeated_find_of(r, other, asker, false, number);
         any = true;
         if (ask != NULL && (*ask)->part.part < parts)
-            result = take(r, ask, other, error);
+            result = sl_repeated_take(r, ask, other, error);
         else if (answer != NULL && (*answer)->part.part < parts)
-            result = take(r, answer, asker, error);
+            result = sl_repeated_take(r, answer, asker, error);
         else
             any = false;
     }
@@ -260,8 +36,8 @@ static int exchange(repeated *r, uint32_t asker, uint32_t other, uint64_t number
 static int let_ask(repeated *r, uint32_t rank, const sl_act *act, bool *any, sl_error *error) {
     *any = true;
     if (r->s->plan.config.average == SL_AVERAGE_AFTER && r->computes[rank])
-        return give_gradient(r, rank, error);
-    const int result = deliver(r, rank, &(sl_event){.type = SL_EVENT_TURN}, error);
+        return sl_repeated_give_gradient(r, rank, error);
+    const int result = sl_repeated_deliver(r, rank, &(sl_event){.type = SL_EVENT_TURN}, error);
     *any = sl_async_asks(r->s->peers[rank].async) == act->number;
     return result;
 }
@@ -278,7 +54,7 @@ static int refuse(repeated *r, uint32_t rank, const sl_act *act, sl_averager_ste
                       .silent = step == SL_AVERAGER_BUSY};
     if (!event.silent) /* nobody reads it */
         event.payload = (sl_payload){sl_async_model(async), sl_async_part_bytes_max(async)};
-    return deliver(r, rank, &event, error);
+    return sl_repeated_deliver(r, rank, &event, error);
 }
 
 static void drop_ask(repeated *r, uint32_t asker, const sl_act *act) {
@@ -287,7 +63,7 @@ static void drop_ask(repeated *r, uint32_t asker, const sl_act *act) {
                            (*at)->part.step != SL_AVERAGER_ASK))
         at = &(*at)->next;
     if (*at != NULL)
-        drop(r, at);
+        sl_repeated_drop(r, at);
 }
 
 static int do_ask(repeated *r, uint32_t rank, const sl_act *act, bool *any, sl_error *error) {
@@ -300,13 +76,14 @@ static int do_ask(repeated *r, uint32_t rank, const sl_act *act, bool *any, sl_e
         drop_ask(r, rank, act);
         return refuse(r, rank, act, SL_AVERAGER_BUSY, error);
     }
-    *any = is_next(r, act->peer, SL_ACT_ANSWER, rank, act->number) || is_lost(r, act->peer) ||
-           (is_cut && act->to == 0);
+    *any = sl_repeated_is_next(r, act->peer, SL_ACT_ANSWER, rank, act->number) ||
+           sl_repeated_is_lost(r, act->peer) || (is_cut && act->to == 0);
     if (!*any)
         return 0;
     const int result = exchange(r, rank, act->peer, act->number, is_cut ? act->to : parts, error);
-    return result == 0 && is_cut ? deliver(r, rank, &(sl_event){.type = SL_EVENT_CUT}, error)
-                                 : result;
+    return result == 0 && is_cut
+               ? sl_repeated_deliver(r, rank, &(sl_event){.type = SL_EVENT_CUT}, error)
+               : result;
 }
 
 /* ---- views ---- */
@@ -323,7 +100,7 @@ static const sl_log_entry *next_view(const repeated *r, uint32_t rank) {
 static int find_view(repeated *r, uint32_t rank, const sl_scene_view **out, sl_error *error) {
     const sl_log_entry *view = next_view(r, rank);
     if (view == NULL)
-        return fail_at(r, rank, "its log of events has no such view", error);
+        return sl_repeated_fail_at(r, rank, "its log of events has no such view", error);
     r->s->peers[rank].repeated++;
     return sl_scene_repeat(&r->s->scene, view, out, error);
 }
@@ -337,15 +114,15 @@ static bool has_begun(const repeated *r, uint32_t rank) {
 /* What was cut holds as far as it was done again. */
 static int do_view(repeated *r, uint32_t rank, bool *any, sl_error *error) {
     simulator *s = r->s;
-    const sl_act *act = next_act(r, rank);
+    const sl_act *act = sl_repeated_next_act(r, rank);
     const sl_task *t = s->task;
     const sl_scene_view *v;
     uint32_t place = 0;
-    int result = deliver(r, rank, &(sl_event){.type = SL_EVENT_CUT}, error);
+    int result = sl_repeated_deliver(r, rank, &(sl_event){.type = SL_EVENT_CUT}, error);
     *any = true;
     if (result == 0 && act->kind == SL_ACT_ANSWER)
-        result =
-            deliver(r, rank, &(sl_event){.type = SL_EVENT_PEER_DOWN, .peer = act->peer}, error);
+        result = sl_repeated_deliver(
+            r, rank, &(sl_event){.type = SL_EVENT_PEER_DOWN, .peer = act->peer}, error);
     if (result == 0)
         result = find_view(r, rank, &v, error);
     if (result != 0)
@@ -356,9 +133,9 @@ static int do_view(repeated *r, uint32_t rank, bool *any, sl_error *error) {
         result = t->members(t->context, rank, place, v->group.count, error);
     s->peers[rank].view = v;
     r->views[rank]++;
-    return result == 0
-               ? deliver(r, rank, &(sl_event){.type = SL_EVENT_VIEW, .view = &v->view}, error)
-               : result;
+    return result == 0 ? sl_repeated_deliver(
+                             r, rank, &(sl_event){.type = SL_EVENT_VIEW, .view = &v->view}, error)
+                       : result;
 }
 
 /* An asker that was killed asks once more. */
@@ -367,7 +144,7 @@ static int ask_again(repeated *r, uint32_t rank, const sl_act *act, bool *any, s
     const uint32_t asker = act->peer, parts = act->to;
     const uint64_t number = act->number;
     int result = 0;
-    if (!is_lost(r, asker) || r->views[asker] != r->views[rank])
+    if (!sl_repeated_is_lost(r, asker) || r->views[asker] != r->views[rank])
         return 0;
     r->again = (sl_act){.kind = SL_ACT_AVERAGE, .peer = rank, .number = number, .to = parts};
     r->again_of = asker;
@@ -398,13 +175,13 @@ static int serve_more(repeated *r, uint32_t rank, bool *any, sl_error *error) {
     int result = 0;
     *any = false;
     for (uint32_t i = 0; i < r->s->nodes && result == 0 && !*any; i++) {
-        if (i == rank || !is_lost(r, i) || r->views[i] != r->views[rank])
+        if (i == rank || !sl_repeated_is_lost(r, i) || r->views[i] != r->views[rank])
             continue;
         r->again = (sl_act){.kind = SL_ACT_SERVE, .peer = rank};
         r->again_of = i;
-        result = send_all(r, i, any, error);
+        result = sl_repeated_send_all(r, i, any, error);
         if (result == 0 && !*any && !r->in_turn) /* whose turn it is, it has written down */
-            result = turn(r, i, any, error);
+            result = sl_repeated_turn(r, i, any, error);
         r->again_of = UINT32_MAX;
     }
     return result;
@@ -412,11 +189,11 @@ static int serve_more(repeated *r, uint32_t rank, bool *any, sl_error *error) {
 
 /* The next part of a server's model. */
 static int take_part(repeated *r, uint32_t rank, bool *any, sl_error *error) {
-    letter **at = find_any(r, rank);
+    letter **at = sl_repeated_find_any(r, rank);
     if (at == NULL)
         return serve_more(r, rank, any, error);
     *any = true;
-    return take(r, at, rank, error);
+    return sl_repeated_take(r, at, rank, error);
 }
 
 /* Some parts of a server's model may have come. */
@@ -432,66 +209,67 @@ static int do_cut_exchange(repeated *r, uint32_t rank, const sl_act *act, bool *
 static int do_combine(repeated *r, uint32_t rank, const sl_act *act, bool *any, sl_error *error) {
     *any = true;
     if (r->computes[rank])
-        return give_gradient(r, rank, error);
+        return sl_repeated_give_gradient(r, rank, error);
     if (act->number == 0)
         return do_cut_exchange(r, rank, act, any, error);
-    letter **at = find_any(r, rank);
-    return at != NULL ? take(r, at, rank, error) : turn(r, rank, any, error);
+    letter **at = sl_repeated_find_any(r, rank);
+    return at != NULL ? sl_repeated_take(r, at, rank, error)
+                      : sl_repeated_turn(r, rank, any, error);
 }
 
 /* A node that was killed had committed more than it wrote down. */
 static int do_more(repeated *r, uint32_t rank, bool *any, sl_error *error) {
-    letter **at = find_any(r, rank);
+    letter **at = sl_repeated_find_any(r, rank);
     *any = true;
     if (r->computes[rank])
-        return give_gradient(r, rank, error);
+        return sl_repeated_give_gradient(r, rank, error);
     *any = at != NULL;
-    return at != NULL ? take(r, at, rank, error) : 0;
+    return at != NULL ? sl_repeated_take(r, at, rank, error) : 0;
 }
 
 /* In turn, a gradient is applied when it is whole. */
 static int do_commit(repeated *r, uint32_t rank, const sl_act *act, bool *any, sl_error *error) {
-    letter **at = find(r, act->peer, rank);
+    letter **at = sl_repeated_find(r, act->peer, rank);
     *any = true;
-    if (at == NULL && act->peer != rank && is_lost(r, act->peer)) {
+    if (at == NULL && act->peer != rank && sl_repeated_is_lost(r, act->peer)) {
         const int result = do_more(r, act->peer, any, error);
         if (result != 0 || *any)
             return result;
     }
     *any = true;
     if (act->peer == rank && r->computes[rank])
-        return give_gradient(r, rank, error);
+        return sl_repeated_give_gradient(r, rank, error);
     if (at != NULL)
-        return take(r, at, rank, error);
+        return sl_repeated_take(r, at, rank, error);
     *any = false;
-    return r->in_turn ? turn(r, rank, any, error) : 0;
+    return r->in_turn ? sl_repeated_turn(r, rank, any, error) : 0;
 }
 
 static int do_serve(repeated *r, uint32_t rank, bool *any, sl_error *error) {
-    const int result = send_all(r, rank, any, error);
-    return result == 0 && !*any ? turn(r, rank, any, error) : result;
+    const int result = sl_repeated_send_all(r, rank, any, error);
+    return result == 0 && !*any ? sl_repeated_turn(r, rank, any, error) : result;
 }
 
 /* How nodes stand is heard as it comes. */
 static int hear(repeated *r, uint32_t rank, bool *any, sl_error *error) {
     letter **at = &r->letters[rank];
-    while (*at != NULL && !((*at)->part.silent && is_of_view(r, rank, *at)))
+    while (*at != NULL && !((*at)->part.silent && sl_repeated_is_of_view(r, rank, *at)))
         at = &(*at)->next;
     *any = r->pattern == SL_PATTERN_COMMITS && *at != NULL;
-    return *any ? take(r, at, rank, error) : 0;
+    return *any ? sl_repeated_take(r, at, rank, error) : 0;
 }
 
 /* What comes from the server is taken as it comes. One of a pair applies a gradient that it has
  * when it looks at what it does next. */
 static int do_gradient(repeated *r, uint32_t rank, bool *any, sl_error *error) {
     const size_t before = r->done[rank];
-    letter **at = r->pattern == SL_PATTERN_COMMITS ? find_any(r, rank) : NULL;
+    letter **at = r->pattern == SL_PATTERN_COMMITS ? sl_repeated_find_any(r, rank) : NULL;
     *any = true;
     if (r->computes[rank])
-        return give_gradient(r, rank, error);
+        return sl_repeated_give_gradient(r, rank, error);
     if (at != NULL)
-        return take(r, at, rank, error);
-    const int result = deliver(r, rank, &(sl_event){.type = SL_EVENT_NOTIFIED}, error);
+        return sl_repeated_take(r, at, rank, error);
+    const int result = sl_repeated_deliver(r, rank, &(sl_event){.type = SL_EVENT_NOTIFIED}, error);
     *any = r->done[rank] > before;
     return result == 0 && !*any && r->pattern == SL_PATTERN_COMMITS
                ? serve_more(r, rank, any, error)
@@ -500,7 +278,7 @@ static int do_gradient(repeated *r, uint32_t rank, bool *any, sl_error *error) {
 
 /* Goes on with the node's next act, if that is possible. */
 static int go_on(repeated *r, uint32_t rank, bool *any, sl_error *error) {
-    const sl_act *act = next_act(r, rank);
+    const sl_act *act = sl_repeated_next_act(r, rank);
     *any = false;
     if (act == NULL)
         return 0;
@@ -508,7 +286,7 @@ static int go_on(repeated *r, uint32_t rank, bool *any, sl_error *error) {
     if (heard != 0 || *any)
         return heard;
     if (act->peer >= r->s->nodes)
-        return fail_at(r, rank, "peer: there is no such node", error);
+        return sl_repeated_fail_at(r, rank, "peer: there is no such node", error);
     switch (act->kind) {
     case SL_ACT_AVERAGE:
     case SL_ACT_REFUSED:
@@ -545,7 +323,7 @@ static int name_hole(const repeated *r, sl_error *error) {
         [SL_ACT_SERVE] = "what lets the server give its model after gradient",
         [SL_ACT_VIEW] = "what comes before view"};
     for (uint32_t i = 0; i < r->s->nodes; i++) {
-        const sl_act *act = next_act(r, i);
+        const sl_act *act = sl_repeated_next_act(r, i);
         if (act != NULL)
             return sl_fail(error, SL_EFILE,
                            "acts-%u.jsonl:%zu: cannot be done: %s %" PRIu64
@@ -560,9 +338,9 @@ static int compute_lost(repeated *r, bool *any, sl_error *error) {
     int result = 0;
     *any = false;
     for (uint32_t i = 0; i < r->s->nodes && result == 0; i++)
-        if (is_lost(r, i) && r->computes[i]) {
+        if (sl_repeated_is_lost(r, i) && r->computes[i]) {
             *any = true;
-            result = give_gradient(r, i, error);
+            result = sl_repeated_give_gradient(r, i, error);
         }
     return result;
 }
@@ -587,7 +365,7 @@ static int run(repeated *r, const volatile int *stop, sl_error *error) {
     int result = sl_apart_report_start(s);
     s->began = sl_clock_seconds();
     for (uint32_t i = 0; i < s->nodes && result == 0; i++)
-        result = deliver(r, i, &(sl_event){.type = SL_EVENT_START}, error);
+        result = sl_repeated_deliver(r, i, &(sl_event){.type = SL_EVENT_START}, error);
     if (result == 0)
         result = run_acts(r, stop, error);
     for (uint32_t i = 0; i < s->nodes; i++)
@@ -601,10 +379,10 @@ static int run(repeated *r, const volatile int *stop, sl_error *error) {
     for (uint32_t i = 0; i < s->nodes && result == 0; i++)
         while (result == 0 && r->letters[i] != NULL)
             if (s->peers[i].async != NULL && sl_sim_ends_with(s, i) &&
-                r->pattern != SL_PATTERN_PAIRS && is_of_view(r, i, r->letters[i]))
-                result = take(r, &r->letters[i], i, error);
+                r->pattern != SL_PATTERN_PAIRS && sl_repeated_is_of_view(r, i, r->letters[i]))
+                result = sl_repeated_take(r, &r->letters[i], i, error);
             else
-                drop(r, &r->letters[i]);
+                sl_repeated_drop(r, &r->letters[i]);
     if (result == 0 && s->experiment->final_average)
         result = sl_apart_average(s, &r->recorded, error);
     return result == 0 ? sl_apart_report_all(s, &r->recorded, s->task->rounds, -1) : result;
@@ -645,7 +423,7 @@ int sl_sim_run_repeated(simulator *s, const volatile int *stop, sl_error *error)
         result = run(&r, stop, error);
     for (uint32_t i = 0; r.letters != NULL && i < s->nodes; i++)
         while (r.letters[i] != NULL)
-            drop(&r, &r.letters[i]);
+            sl_repeated_drop(&r, &r.letters[i]);
     sl_recorded_close(&r.recorded);
     free(r.letters);
     free(r.done);
