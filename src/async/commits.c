@@ -373,7 +373,7 @@ static void serve_anew(sl_async *n, bool was_server) {
 /* A gradient that was under way counts as committed. */
 static int begin_view(sl_async *n, sl_error *error) {
     const bool was_server = serves(n);
-    n->is_over = n->out.open || (was_server && n->served.waits[n->settings.rank]);
+    n->is_over = n->is_over || n->out.open || (was_server && n->served.waits[n->settings.rank]);
     n->out.open = false;
     n->taken[0] = n->come;
     n->come = 0;

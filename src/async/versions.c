@@ -287,7 +287,7 @@ static int begin_anew(sl_async *n, sl_error *error) {
     const sl_row nobody = {0};
     const bool weighs = n->algorithm->matrix == SL_MATRIX_COLUMN;
     int result = 0;
-    n->is_over = n->out.open && !n->comes;
+    n->is_over = (n->is_over || n->out.open) && !n->comes; /* or since the view before */
     if (n->is_over)
         sl_async_note(n, &(sl_act){.kind = SL_ACT_COMBINE});
     if (weighs && !n->comes)
