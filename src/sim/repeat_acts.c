@@ -57,6 +57,14 @@ static int refuse(repeated *r, uint32_t rank, const sl_act *act, sl_averager_ste
     return sl_repeated_deliver(r, rank, &event, error);
 }
 
+/* A log that cannot have been may have it refuse what it does not hear. */
+static int do_refuse(repeated *r, uint32_t rank, const sl_act *act, bool *any, sl_error *error) {
+    const size_t before = r->done[rank];
+    const int result = refuse(r, rank, act, SL_AVERAGER_ASK, error);
+    *any = r->done[rank] > before;
+    return result;
+}
+
 static void drop_ask(repeated *r, uint32_t asker, const sl_act *act) {
     letter **at = &r->letters[act->peer];
     while (*at != NULL && ((*at)->from != asker || (*at)->part.number != act->number ||
@@ -294,8 +302,7 @@ static int go_on(repeated *r, uint32_t rank, bool *any, sl_error *error) {
     case SL_ACT_ANSWER:
         return do_answer(r, rank, act, any, error);
     case SL_ACT_REFUSES:
-        *any = true;
-        return refuse(r, rank, act, SL_AVERAGER_ASK, error);
+        return do_refuse(r, rank, act, any, error);
     case SL_ACT_VIEW:
         return has_begun(r, rank) ? do_view(r, rank, any, error) : take_part(r, rank, any, error);
     case SL_ACT_COMBINE:
@@ -318,6 +325,7 @@ static int name_hole(const repeated *r, sl_error *error) {
         [SL_ACT_AVERAGE] = "the answer to ask",
         [SL_ACT_ANSWER] = "its peer's ask",
         [SL_ACT_REFUSED] = "the refusal of ask",
+        [SL_ACT_REFUSES] = "what lets it refuse ask",
         [SL_ACT_COMBINE] = "a version that is combined in exchange",
         [SL_ACT_COMMIT] = "the gradient that is committed as number",
         [SL_ACT_SERVE] = "what lets the server give its model after gradient",
