@@ -20,20 +20,12 @@
 #include "disk.h"
 #include "expected.h"
 #include "seeds.h"
+#include "strike.h"
 #include "virtual.h"
 #include "wire/checksum.h"
 
 enum { QUICK = 60, STRIKES_MAX = 4, MOST_ROUNDS = 40, ALGORITHMS = 11, SLOWER = 10 };
 static const double first_s = 1000, most_s = 100, leave_s = 2;
-
-typedef enum strike_kind { STRIKE_KILL, STRIKE_LEAVE, STRIKE_CUT, STRIKE_STOP } strike_kind;
-
-typedef struct strike {
-    strike_kind kind;
-    uint32_t a, b;
-    uint64_t round; /* when a begins it */
-    double seconds;
-} strike;
 
 typedef struct peer {
     process *process;
@@ -97,10 +89,11 @@ static void draw_experiment(void) {
 
 /* Somebody is never struck. */
 static void draw_strikes(void) {
+    static const strike_kind drawn[] = {STRIKE_KILL, STRIKE_LEAVE, STRIKE_CUT, STRIKE_STOP};
     const uint32_t spared = world_below(s.nodes), kinds = s.seed % 4 == 1 ? 4 : 3;
     strike_count = world_below(STRIKES_MAX + 1);
     for (strike *k = strikes; k < strikes + strike_count; k++) {
-        *k = (strike){.kind = (strike_kind)world_below(kinds),
+        *k = (strike){.kind = drawn[world_below(kinds)],
                       .a = (spared + 1 + world_below(s.nodes - 1)) % s.nodes,
                       .b = world_below(s.nodes),
                       .round = 2 + world_below((uint32_t)s.rounds),
@@ -150,6 +143,8 @@ static void hit(void *of, uint64_t ignored) {
     case STRIKE_STOP:
         process_stop(p->process);
         world_at(world_now() + k->seconds, go_on, p->process, 0);
+        break;
+    case STRIKE_KINDS:
         break;
     }
 }

@@ -3,22 +3,9 @@
 #define LOSS_SEED_H
 
 #include "scenario.h"
+#include "strike.h"
 
 enum { STRIKES_MAX = 6, STORM_MAX = 30, LONGER = 12, FARTHER = 20, LARGE = 37, CUTS_MAX = 3 };
-
-typedef enum strike_kind {
-    STRIKE_KILL,
-    STRIKE_STOP,
-    STRIKE_CUT,
-    STRIKE_LEAVE,
-    STRIKE_KINDS
-} strike_kind;
-typedef struct strike {
-    strike_kind kind;
-    uint32_t a, b;
-    uint64_t round; /* as which `a` begins it happens */
-    double at_s, seconds;
-} strike;
 
 typedef struct loss_seed {
     scenario s;
