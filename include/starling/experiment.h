@@ -196,7 +196,8 @@ typedef struct sl_session_reading {
     bool overlap;    /* it sends old models, where the algorithm has such a form */
     uint32_t nodes;  /* of a topology that does not say it; 0: it says it */
     const char *key; /* in place of security.key; NULL: that */
-    bool records;    /* keys of record and network are used, too: there is a run folder */
+    bool records;    /* keys of record are used, too: there is a run folder */
+    bool simulates;  /* keys of network are: it gives times to a simulation */
 } sl_session_reading;
 /* source: a path, or JSON text that begins with {. Keys of model, data, rounds and optimizer are
  * not needed and not used: `warnings` has a line for each that is given. SL_EINVAL: momentum or
@@ -207,10 +208,10 @@ SL_API int sl_experiment_load_session(sl_experiment **out, const char *source,
 SL_API size_t sl_experiment_device_bytes(const sl_experiment *experiment);
 SL_API void sl_experiment_close(sl_experiment **experiment);
 
-/* Do its nodes go at their own times, and not in rounds that all share? Agents cannot yet. */
+/* Do its nodes go at their own times, and not in rounds that all share? */
 SL_API bool sl_experiment_is_asynchronous(const sl_experiment *experiment);
-/* SL_EINVAL: it is, and `who` cannot run it. */
-SL_API int sl_experiment_check_rounds(const sl_experiment *experiment, const char *who,
+/* SL_EINVAL: a session cannot run its algorithm. */
+SL_API int sl_experiment_check_session(const sl_experiment *experiment,
                                       sl_error *error);
 /* Why agents of this experiment cannot go on without a lost peer, as words that follow the
  * algorithm's name; NULL: they can. */

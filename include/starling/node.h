@@ -163,6 +163,9 @@ typedef struct sl_round {
                                               */
     uint64_t doubtful; /* received elements that were perhaps decoded wrongly, as they lie so far
                           from the own */
+    uint64_t staleness; /* at own times: how many rounds older the oldest message is that was
+                           combined; of ad-psgd, how many averages the model has been in since the
+                           gradient was begun. Else 0 */
 } sl_round;
 
 /* How long what was sent stays as it is where it stands, in case it has to be sent again. */

@@ -195,7 +195,9 @@ typedef struct sl_observer {
     /* What the agent's node, which goes at its own times, has done; on the agent's loop, in order.
      */
     void (*act)(void *context, const sl_act *act);
-    /* Of a simulation whose nodes go at their own times. */
+    /* Of a simulation whose nodes go at their own times, as the next one: a round of one of them
+     * has ended, recorded or not. */
+    void (*ended)(void *context, const sl_record *record);
     void (*span)(void *context, const sl_span *span);
     /* From `round` on, these ranks take part (count, rising); before it is called, all do. */
     void (*members)(void *context, uint64_t round, const uint32_t *ranks, uint32_t count);

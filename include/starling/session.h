@@ -272,6 +272,10 @@ typedef struct sl_session_report {
                                             wait, in words; "": for nobody */
     uint64_t epoch; /* counts who takes part: 1, and one more each time that peers are gone,
                        or join */
+    /* Of algorithms whose peers go at their own times (docs/asynchronous.md); else 0. */
+    uint64_t ahead;     /* rounds of this peer, less those of its slowest neighbour; below it: 0 */
+    uint64_t staleness; /* how old what the last round combined was: sl_round's */
+    double virtual_s;   /* the clock of sl_simulate, as the last round ended */
 } sl_session_report;
 
 /* Fills *out. From any thread. */

@@ -24,7 +24,7 @@ typedef struct sl_evaluation {
     double accuracy; /* held-out, in [0, 1]; NaN where it means nothing */
 } sl_evaluation;
 
-/* `attach`, `ready`, `lend`, `vouch`, `samples`, `members`, `watch`, `tensor_rows`, and
+/* `attach`, `ready`, `waits`, `lend`, `vouch`, `samples`, `members`, `watch`, `tensor_rows`, and
  * `tensor_ends` with tensor_count 0, may be NULL; the other hooks may not. */
 typedef struct sl_task {
     void *context;    /* borrowed; first argument of every call */
@@ -58,9 +58,14 @@ typedef struct sl_task {
      * vectors of a device are copied for it. */
     int (*attach)(void *context, const sl_vec_ops *vec, sl_error *error);
     /* Before the gradient: x (d) of rank's `round` is there, and stays until the gradient returns.
-     * The simulator calls it for all ranks before the round's first gradient. NULL: not asked. */
+     * The simulator calls it for all ranks before the round's first gradient, where they share
+     * rounds. NULL: not asked. */
     void (*ready)(void *context, uint32_t rank, uint64_t round, const float *x,
                   double push_sum_weight);
+    /* Rank's gradient would be there now: does it wait for what other ranks do? The simulator of
+     * nodes at their own times asks, and asks again after other gradients. If nobody else can go
+     * on, it takes the gradient as it is. NULL: it never waits. */
+    bool (*waits)(void *context, uint32_t rank);
     /* After the gradient: the vector (d) that rank publishes and mixes in this round in place of
      * its model; there is no gradient step then. Where gradients are; must not change until the
      * round is over. NULL returned: the model, as usual. For d-psgd only, which then does not

@@ -161,9 +161,15 @@ int sl_calls_take(sl_calls *c, sl_neighbour *from, const sl_frame *frame, const 
                : sl_reduce_take(&c->reduce, from, frame, payload, error);
 }
 
+/* Do others wait for this agent's rounds, so that it does them while it waits itself? */
+static bool is_followed(const sl_calls *c) {
+    return c->node->own == NULL || sl_async_is_followed(c->node->own);
+}
+
 /* All have come. This agent may still have rounds to do. */
 static int go_to_meeting(sl_calls *c, sl_error *error) {
-    const uint64_t round = sl_barrier_round(&c->meeting, c->attendance.met);
+    const uint64_t round = is_followed(c) ? sl_barrier_round(&c->meeting, c->attendance.met)
+                                          : c->current.round;
     if (c->current.round > round)
         return sl_fail_node(error, SL_EPROTO, c->side->rank, c->current.round,
                             "all agents meet in round %" PRIu64 ", which is over", round);
@@ -182,7 +188,7 @@ static int go_to_meeting(sl_calls *c, sl_error *error) {
 /* Another agent still trains, and needs this one's part of the round. It has begun an exchange that
  * comes after this round's gradient, or has heard of one, so nobody is asked in vain. */
 static const sl_neighbour *who_goes_on(const sl_calls *c) {
-    for (uint32_t i = 0; i < c->neighbour_count; i++)
+    for (uint32_t i = 0; i < c->neighbour_count && is_followed(c); i++)
         if (c->neighbours[i].process.exchange > c->side->now.exchange)
             return &c->neighbours[i];
     return NULL;
@@ -212,7 +218,7 @@ static bool decide_alone(sl_calls *c, const sl_calls_news *news) {
     if (ends && news->alarmed && others_have_ended(c)) {
         c->ending = true;
         answer(c, SL_MEET_END);
-    } else if (news->turns) { /* rounds lead to the view */
+    } else if (news->turns && c->node->own == NULL) { /* rounds lead to the view */
         answer(c, 0);
     } else if (!c->attendance.stands && c->attendance.passed < c->attendance.due && !ends) {
         c->attendance.passed++;
@@ -255,7 +261,7 @@ int sl_calls_advance(sl_calls *c, const sl_calls_news *news, sl_error *error) {
     if (!c->cut && sl_reduce_advance(&c->reduce))
         answer(c, 0);
     int result = 0;
-    if (c->current.kind == SL_CALL_REST && sl_node_rests(c->node->rounds)) {
+    if (c->current.kind == SL_CALL_REST && c->node->own == NULL && sl_node_rests(c->node->rounds)) {
         result = c->side->vec->fence(error); /* the worker reads what this thread has written */
         answer(c, 0);
     }

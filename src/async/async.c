@@ -416,6 +416,10 @@ int sl_async_name_wait(const sl_async *n, sl_error *error) {
     return 0;
 }
 
+bool sl_async_is_followed(const sl_async *n) {
+    return n->pattern != &sl_async_pairs;
+}
+
 bool sl_async_turns(const sl_async *n) {
     return n->turns;
 }

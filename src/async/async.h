@@ -80,6 +80,8 @@ bool sl_async_is_whole(const sl_async *node);
 const char *sl_async_awaits(const sl_async *node, uint32_t peer);
 /* The same of all, as an error: SL_EPEER. 0: for nothing. */
 int sl_async_name_wait(const sl_async *node, sl_error *error);
+/* Do others wait for its rounds? */
+bool sl_async_is_followed(const sl_async *node);
 /* Does it want SL_EVENT_TURN? */
 bool sl_async_turns(const sl_async *node);
 

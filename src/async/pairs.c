@@ -46,6 +46,7 @@ static void gradient(sl_async *n) {
 /* ---- messages ---- */
 
 static int average(sl_async *n, uint32_t peer, const sl_arrival *a, sl_error *error) {
+    n->statistics.staleness += a->part == 0;
     n->room[0] = sl_async_part_of(n, peer, a, half);
     return sl_async_combine(n, half, 1, a->part, error);
 }

@@ -229,8 +229,11 @@ static float own_weight(const sl_async *n) {
 static int end_exchange(sl_async *n, const sl_row *in, sl_update *update, sl_error *error) {
     const int result = combine(n, own_weight(n), in, error);
     n->out.open = false;
-    for (uint32_t k = 0; k < in->count; k++)
+    for (uint32_t k = 0; k < in->count; k++) {
         n->taken[k] = n->chosen[sl_async_slot(n, in->peers[k])];
+        if (n->state.exchange - n->taken[k] > n->statistics.staleness)
+            n->statistics.staleness = n->state.exchange - n->taken[k];
+    }
     sl_async_note(n, &(sl_act){.kind = SL_ACT_COMBINE,
                                .number = n->state.exchange,
                                .versions = n->taken,

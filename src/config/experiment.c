@@ -446,8 +446,8 @@ typedef struct reading {
 static sl_algorithm_config form_of(const sl_experiment *e, const reading *r) {
     sl_algorithm_config form = e->algorithm;
     form.variant = SL_VARIANT_COMBINE_WHILE_ADAPT;
-    const bool changes =
-        r->session != NULL && r->session->overlap && sl_algorithm_of(&form, NULL) != NULL;
+    const bool changes = r->session != NULL && r->session->overlap &&
+                         !sl_experiment_is_asynchronous(e) && sl_algorithm_of(&form, NULL) != NULL;
     return changes ? form : e->algorithm;
 }
 
@@ -485,8 +485,7 @@ static int read_root(sl_experiment *e, json_t *root, const reading *r, sl_error 
     }
     char *dropped = NULL;
     if (result == 0 && r->session != NULL)
-        result =
-            sl_session_keys_drop(root, r->session->nodes, r->session->records, &dropped, error);
+        result = sl_session_keys_drop(root, r->session, &dropped, error);
     if (result == 0)
         result = read_keys(e, root, error);
     if (result == 0)
@@ -504,7 +503,7 @@ static int read_root(sl_experiment *e, json_t *root, const reading *r, sl_error 
             sl_fail(error, SL_EINVAL,
                     "faults: `starling sim` plays them with its own models; a session has none");
     if (result == 0 && r->session != NULL)
-        result = sl_experiment_check_rounds(e, "a session", error);
+        result = sl_experiment_check_session(e, error);
     if (result == 0)
         result = check_fit(e, error);
     const sl_algorithm_config form = form_of(e, r);

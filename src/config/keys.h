@@ -32,9 +32,8 @@ int sl_keys_warn(sl_experiment *experiment, json_t *root, const char *before, sl
 /* Has the root every key? It may lack paths, rounds and epochs. */
 bool sl_keys_are_all(json_t *root);
 /* Takes from the root what a session has no use for, and puts in its place what an experiment has
- * to have. nodes: of the topology, where it does not say it; 0: unknown. records: those of record
- * and network stay. *warnings: a line for each key (malloc'ed). */
-int sl_session_keys_drop(json_t *root, uint32_t nodes, bool records, char **warnings,
+ * to have. *warnings: a line for each key (malloc'ed). */
+int sl_session_keys_drop(json_t *root, const sl_session_reading *how, char **warnings,
                          sl_error *error);
 /* Reads `value` into the experiment. The error names the key, the value and what is allowed. */
 int sl_key_read(const sl_key *key, sl_experiment *experiment, json_t *value, sl_error *error);

@@ -20,14 +20,13 @@ static const char *const unused[] = {"model.",           "data.",
                                      "transport.overlap"};
 enum { UNUSED = sizeof unused / sizeof *unused };
 
-/* Of what a simulation writes to its run folder. */
-static bool is_recorded(const char *path) {
-    return strncmp(path, "record.", strlen("record.")) == 0 ||
-           strncmp(path, "network.", strlen("network.")) == 0;
+static bool is_used(const char *path, const sl_session_reading *how) {
+    return (how->records && strncmp(path, "record.", strlen("record.")) == 0) ||
+           (how->simulates && strncmp(path, "network.", strlen("network.")) == 0);
 }
 
-static bool is_unused(const char *path, bool records) {
-    for (size_t i = 0; i < UNUSED && !(records && is_recorded(path)); i++)
+static bool is_unused(const char *path, const sl_session_reading *how) {
+    for (size_t i = 0; i < UNUSED && !is_used(path, how); i++)
         if (strncmp(path, unused[i], strlen(unused[i])) == 0)
             return true;
     return false;
@@ -55,7 +54,8 @@ static int refuse_optimizer(json_t *root, sl_error *error) {
                    "its parameters: \"cpu\", or a GPU, such as \"cuda:0\"");
 }
 
-static int warn_of_dropped(json_t *root, bool records, char **warnings, sl_error *error) {
+static int warn_of_dropped(json_t *root, const sl_session_reading *how, char **warnings,
+                           sl_error *error) {
     size_t bytes;
     FILE *out = open_memstream(warnings, &bytes);
     if (out == NULL)
@@ -65,17 +65,17 @@ static int warn_of_dropped(json_t *root, bool records, char **warnings, sl_error
     sl_experiment_keys(&keys);
     for (size_t i = 0; i < keys.count && !quiet; i++) {
         const char *path = keys.items[i]->path;
-        if (is_unused(path, records) && !is_silent(path) && sl_tree_get(root, path) != NULL)
+        if (is_unused(path, how) && !is_silent(path) && sl_tree_get(root, path) != NULL)
             fprintf(out, "warning: %s has no effect in a session\n", path);
     }
     return fclose(out) == 0 ? 0 : sl_fail(error, SL_ENOMEM, "out of memory");
 }
 
-int sl_session_keys_drop(json_t *root, uint32_t nodes, bool records, char **warnings,
+int sl_session_keys_drop(json_t *root, const sl_session_reading *how, char **warnings,
                          sl_error *error) {
     int result = refuse_optimizer(root, error);
     if (result == 0)
-        result = warn_of_dropped(root, records, warnings, error);
+        result = warn_of_dropped(root, how, warnings, error);
     if (result != 0)
         return result;
     static const char *const groups[] = {"model",      "data",    "optimizer",
@@ -85,20 +85,21 @@ int sl_session_keys_drop(json_t *root, uint32_t nodes, bool records, char **warn
         json_object_del(root, groups[i]);
     json_object_del(json_object_get(root, "transport"), "overlap");
     json_t *record = json_object_get(root, "record"), *topology = json_object_get(root, "topology");
-    if (!records) {
+    if (!how->simulates)
         json_object_del(root, "network");
+    if (!how->records) {
         json_object_del(record, "evaluate");
         json_object_del(record, "parameters_at");
         json_object_del(record, "safetensors");
     }
     const bool has_nodes = !json_is_object(topology) || json_object_get(topology, "nodes") != NULL;
-    if (!has_nodes && nodes == 0)
+    if (!has_nodes && how->nodes == 0)
         return sl_fail(error, SL_EINVAL,
                        "nothing says how many peers there are: start them with torchrun, mpirun, "
                        "srun or another launcher, or pass rank= and size= (in C options.rank and "
                        "options.nodes), or say \"nodes\" in the topology");
     if (!has_nodes)
-        json_object_set_new(topology, "nodes", json_integer(nodes));
+        json_object_set_new(topology, "nodes", json_integer(how->nodes));
     if (sl_tree_set(root, "rounds", json_integer(1)) != 0 ||
         sl_tree_set(root, "optimizer.learning_rate", json_integer(1)) != 0)
         return sl_fail(error, SL_ENOMEM, "out of memory");

@@ -61,16 +61,12 @@ bool sl_experiment_is_asynchronous(const sl_experiment *e) {
     return a != NULL && a->async != NULL;
 }
 
-int sl_experiment_check_rounds(const sl_experiment *e, const char *who, sl_error *error) {
-    if (!sl_experiment_is_asynchronous(e))
+int sl_experiment_check_session(const sl_experiment *e, sl_error *error) {
+    const sl_algorithm *a = sl_algorithm_of(&e->algorithm, NULL);
+    if (a == NULL || a->async == NULL || a->async->pattern != SL_PATTERN_COMMITS)
         return 0;
-    return sl_fail(
-        error, SL_EINVAL,
-        "algorithm.name: \"%s\"%s lets nodes go at their own times, which %s cannot yet; "
-        "`starling sim` can",
-        e->algorithm.name,
-        e->algorithm.staleness > 0        ? " with staleness"
-        : e->algorithm.overlap_rounds > 0 ? " with overlap_rounds"
-                                          : "",
-        who);
+    return sl_fail(error, SL_EINVAL,
+                   "algorithm.name: \"%s\" has a server that takes gradients, which no session "
+                   "gives; take \"ad-psgd\", or \"d-psgd\" with staleness",
+                   e->algorithm.name);
 }

@@ -16,7 +16,14 @@ static json_t *times_json(const sl_times *t) {
                      sl_number_json(t->combine));
 }
 
-/* Of a simulation whose nodes go at their own times. */
+/* Of nodes that go at their own times. */
+static json_t *with_staleness(json_t *line, uint64_t staleness) {
+    if (staleness > 0)
+        sl_json_set(&line, "staleness", json_integer((json_int_t)staleness));
+    return line;
+}
+
+/* Of their simulation. */
 static json_t *with_virtual(json_t *line, double virtual_s) {
     if (virtual_s > 0)
         sl_json_set(&line, "virtual_s", sl_number_json(virtual_s));
@@ -34,7 +41,7 @@ json_t *sl_record_json(const sl_record *r) {
         "bytes_received", (json_int_t)r->bytes_received, "messages_sent",
         (json_int_t)r->messages_sent, "messages_silent", (json_int_t)r->messages_silent, "seconds",
         times_json(&r->times), "time", sl_number_json(r->time_s));
-    return with_virtual(line, r->virtual_s);
+    return with_staleness(with_virtual(line, r->virtual_s), r->round.staleness);
 }
 
 /* A line of metrics, with whom the node refused. */

@@ -3,6 +3,10 @@
 
 #include "session/state.h"
 
+bool sl_session_lends(const sl_session *s) {
+    return s->options.overlap && !sl_experiment_is_asynchronous(s->experiment);
+}
+
 /* ---- who may call, and when ---- */
 
 int sl_session_check_caller(const sl_session *s, const char *call, sl_error *error) {

@@ -31,7 +31,7 @@ static int open_session(sl_session *s, const char *experiment, const sl_session_
     keep_options(s, o);
     if (s->options.simulation != NULL)
         return sl_simulation_join(s, o, error);
-    int result = sl_session_read(&s->experiment, experiment, o, error);
+    int result = sl_session_read(&s->experiment, experiment, o, false, error);
     if (result == 0)
         result = sl_session_count_members(s, sl_experiment_ranks(s->experiment), error);
     if (result == 0 && (s->shared.fd = sl_signal_open()) < 0)

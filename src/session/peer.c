@@ -149,7 +149,8 @@ static int open_agent(sl_session *s, sl_agent **agent, sl_error *error) {
         .run_id = sl_launch_run_id(s->process.launch),
         .credentials = s->process.credentials,
         .observer = {.context = s, .record = record, .notice = notice, .members = take_members},
-        .checkpoints = &s->process.checkpoints,
+        .checkpoints = sl_experiment_is_asynchronous(s->experiment) ? NULL
+                                                                    : &s->process.checkpoints,
         .meets = true,
         .joins = s->options.joins != 0,
     };
@@ -157,7 +158,7 @@ static int open_agent(sl_session *s, sl_agent **agent, sl_error *error) {
     settings.task.initial = initial;
     settings.task.ready = ready;
     settings.task.gradient = gradient;
-    settings.task.lend = s->options.overlap ? lend : NULL;
+    settings.task.lend = sl_session_lends(s) ? lend : NULL;
     settings.task.vouch = s->options.borrow && s->memory.vec->on_host ? vouch : NULL;
     int result = sl_launch_listen(s->process.launch, &settings.host, &settings.port, error);
     return result != 0 ? result : sl_agent_open(agent, &settings, error);

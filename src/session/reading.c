@@ -38,7 +38,7 @@ static int check_nodes(const sl_experiment *e, int64_t nodes, sl_error *error) {
 static const uint64_t measure_every = 10; /* rounds */
 
 int sl_session_read(sl_experiment **out, const char *experiment, const sl_session_options *o,
-                    sl_error *error) {
+                    bool simulates, sl_error *error) {
     if (experiment == NULL)
         return sl_fail(error, SL_EINVAL, "experiment: is NULL; it must be a path, or JSON");
     const sl_session_reading how = {.overrides = o->overrides,
@@ -46,6 +46,7 @@ int sl_session_read(sl_experiment **out, const char *experiment, const sl_sessio
                                     .overlap = o->overlap,
                                     .key = o->key,
                                     .records = o->out != NULL,
+                                    .simulates = simulates,
                                     .nodes = o->nodes > 0 ? (uint32_t)o->nodes : sl_launch_count()};
     int result = sl_experiment_load_session(out, experiment, &how, error);
     if (result != 0)

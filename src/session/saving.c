@@ -48,10 +48,22 @@ void sl_session_write(sl_session *s) {
     sl_image_seal(&s->shared.image);
 }
 
+/* Of nodes at their own times no state says what is on its way to them. */
+static int check_algorithm(const sl_session *s, const char *call, sl_error *error) {
+    return !sl_experiment_is_asynchronous(s->experiment)
+               ? 0
+               : sl_fail(error, SL_EINVAL,
+                         "%s: algorithm \"%s\" lets peers go at their own times here, which no "
+                         "state holds yet; keep your parameters, and start with them",
+                         call, s->experiment->algorithm.name);
+}
+
 /* May x be saved now? Waits for the round under way. */
 static int prepare(sl_session *s, const float *x, sl_where *at, const uint64_t *bytes,
                    sl_error *error) {
     int result = sl_session_check_call(s, "save", error);
+    if (result == 0)
+        result = check_algorithm(s, "save", error);
     if (result == 0 && !s->caller.started)
         result = sl_fail(error, SL_EINVAL, "save: start comes first");
     if (result == 0)
@@ -156,6 +168,8 @@ int sl_session_load(sl_session *s, const void *state, uint64_t bytes, sl_error *
     if (result == 0 && s->caller.started)
         result = sl_fail(error, SL_EINVAL,
                          "load: the session has started; a state is loaded before start");
+    if (result == 0)
+        result = check_algorithm(s, "load", error);
     if (result == 0 && s->options.joins)
         result =
             sl_fail(error, SL_EINVAL,

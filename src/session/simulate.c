@@ -26,6 +26,7 @@ typedef struct place {
     pthread_t thread;
     bool parked, done; /* under the simulation's mutex: in start; returned */
     bool over;         /* done, and its thread has ended */
+    bool has_come;     /* to what all come for; where peers go at their own times */
     int result;
     sl_error error;
 } place;
@@ -45,6 +46,7 @@ struct sl_simulation {
     bool left;               /* because all have left */
     bool ending;             /* nobody joins again */
     uint64_t answered;       /* the last round whose meetings are over */
+    bool apart, follows; /* peers go at their own times; and meet in the same round nevertheless */
     sl_recording *recording; /* NULL: there is no run folder */
     sl_error error;
 };
@@ -259,9 +261,44 @@ static void ready(void *context, uint32_t rank, uint64_t round, const float *x, 
         sl_session_take(m->sessions[rank], round, x, weight);
 }
 
+/* The latest round in which somebody has come, if all have; else 0. */
+static uint64_t round_of_meeting(const sl_simulation *m) {
+    uint64_t latest = 0;
+    for (uint32_t i = 0; i < m->nodes; i++) {
+        if (!m->places[i].has_come)
+            return 0;
+        if (m->sessions[i]->shared.round > latest)
+            latest = m->sessions[i]->shared.round;
+    }
+    return latest;
+}
+
+static bool comes(const sl_session *s) {
+    return sl_session_asks(s->shared.wish) || s->shared.wish == WISH_LEAVE;
+}
+
+/* At their own times: who comes for what all come for waits there. */
+static bool waits(void *context, uint32_t rank) {
+    sl_simulation *m = context;
+    notice_failures(m);
+    m->places[rank].has_come = comes(m->sessions[rank]);
+    const uint64_t round = round_of_meeting(m);
+    bool all_here = m->stop == 0 && round > 0;
+    for (uint32_t i = 0; i < m->nodes && m->follows; i++)
+        all_here = all_here && m->sessions[i]->shared.round == round;
+    if (all_here)
+        meet(m);
+    else if (m->follows && m->sessions[rank]->shared.round < round)
+        m->places[rank].has_come = false;
+    for (uint32_t i = 0; i < m->nodes && all_here; i++)
+        m->places[i].has_come = comes(m->sessions[i]);
+    return m->places[rank].has_come;
+}
+
 static double gradient(void *context, uint32_t rank, uint64_t round, const float *x, float *g) {
     sl_simulation *m = context;
-    if (m->answered < round) {
+    m->places[rank].has_come = false;
+    if (m->answered < round && !m->apart) {
         m->answered = round;
         meet(m);
     }
@@ -285,6 +322,24 @@ static int record(void *context, const sl_record *record, const float *x) {
                : told(m, sl_recording_take(m->recording, record, x, &error), &error);
 }
 
+static void take_end(void *context, const sl_record *record) {
+    const sl_simulation *m = context;
+    m->sessions[record->rank]->shared.record = *record;
+}
+
+uint64_t sl_simulation_ahead(const sl_session *s) {
+    const sl_simulation *m = s->options.simulation;
+    const uint32_t *peers;
+    const uint32_t count = sl_topology_peers(m->experiment->topology, s->rank, &peers);
+    uint64_t slowest = s->shared.round;
+    for (uint32_t i = 0; i < count; i++) {
+        const sl_session *other = m->places[peers[i]].session;
+        if (other == NULL || other->shared.round < slowest)
+            slowest = other != NULL ? other->shared.round : 0;
+    }
+    return s->shared.round - slowest;
+}
+
 static int parameters(void *context, uint64_t round, uint32_t rank, const float *x, double weight) {
     sl_simulation *m = context;
     sl_error error;
@@ -302,9 +357,12 @@ static int run(sl_simulation *m, sl_error *error) {
     task.initial = initial;
     task.ready = ready;
     task.gradient = gradient;
-    task.lend = m->sessions[0]->options.overlap ? lend : NULL;
-    const sl_observer observer = {
-        .context = m, .record = record, .parameters = m->recording != NULL ? parameters : NULL};
+    task.waits = waits;
+    task.lend = sl_session_lends(m->sessions[0]) ? lend : NULL;
+    const sl_observer observer = {.context = m,
+                                  .record = m->apart && m->recording == NULL ? NULL : record,
+                                  .ended = take_end,
+                                  .parameters = m->recording != NULL ? parameters : NULL};
     const uint64_t round = m->sessions[0]->caller.moment.round;
     const sl_checkpoints checkpoints = {
         .resume = round > 0, .round = round, .opened = opened, .context = m};
@@ -376,8 +434,10 @@ static int run_once(sl_simulation *m, sl_error *error) {
     m->stop = 0;
     m->left = false;
     m->answered = 0;
-    for (uint32_t i = 0; i < m->nodes; i++)
+    for (uint32_t i = 0; i < m->nodes; i++) {
         m->sessions[i] = m->places[i].session;
+        m->places[i].has_come = false;
+    }
     int result = check_layouts(m, error);
     if (result == 0 && m->recording != NULL)
         result = sl_recording_begin(m->recording, m->sessions[0]->layout.dimension, error);
@@ -406,7 +466,7 @@ static int open_simulation(sl_simulation *m, const char *experiment, uint64_t n,
                            const sl_session_options *o, sl_error *error) {
     sl_session_options all = *o;
     all.nodes = (int64_t)n;
-    int result = sl_session_read(&m->experiment, experiment, &all, error);
+    int result = sl_session_read(&m->experiment, experiment, &all, true, error);
     if (result != 0)
         return result;
     m->nodes = sl_topology_nodes(m->experiment->topology);
@@ -415,6 +475,8 @@ static int open_simulation(sl_simulation *m, const char *experiment, uint64_t n,
     result = sl_tree_open(&m->tree, algorithm, c, m->experiment->topology, NULL, error);
     if (result != 0)
         return result;
+    m->apart = algorithm->async != NULL;
+    m->follows = m->apart && algorithm->async->pattern != SL_PATTERN_PAIRS;
     m->places = calloc(n, sizeof *m->places);
     m->sessions = calloc(n, sizeof *m->sessions);
     m->shares = calloc(n, sizeof *m->shares);

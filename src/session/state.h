@@ -169,6 +169,7 @@ typedef struct sl_session_driver {
     float *base; /* (d) behind: the model that the caller knows, where rounds went by without it */
     bool behind;
     double ask[4]; /* what the peers of a meeting ask for; see wishes.c */
+    double weight; /* of push-sum, in an average: this peer's, then the sum of all */
 } sl_session_driver;
 
 /* The agent behind a session, in a process of its own; see peer.c. */
@@ -213,6 +214,8 @@ int sl_session_take_options(sl_session_options *out, const sl_session_options *g
 
 /* ---- caller.c ---- */
 
+/* Does the driver publish the caller's x as it is, from where it is? */
+bool sl_session_lends(const sl_session *s);
 /* Is it the caller's thread? */
 int sl_session_check_caller(const sl_session *s, const char *call, sl_error *error);
 /* The error of a session that has ended. */
@@ -327,7 +330,7 @@ int sl_session_count_members(sl_session *s, uint32_t ranks, sl_error *error);
 
 /* The experiment of a session; logs its warnings. */
 int sl_session_read(sl_experiment **out, const char *experiment, const sl_session_options *options,
-                    sl_error *error);
+                    bool simulates, sl_error *error);
 void sl_session_free(sl_session *s);
 
 /* ---- wishes.c, the driver's thread ---- */
@@ -361,5 +364,7 @@ void sl_peer_close(sl_session *s);
 int sl_simulation_join(sl_session *s, const sl_session_options *options, sl_error *error);
 /* The session's start has come: lets the others go on. */
 void sl_simulation_park(sl_session *s);
+/* As sl_session_report's. */
+uint64_t sl_simulation_ahead(const sl_session *s);
 
 #endif

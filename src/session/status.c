@@ -117,6 +117,17 @@ const char *sl_session_name_wish(const sl_session *s) {
     return s->shared.model == NULL ? "start" : "a call";
 }
 
+/* Rounds of its slowest neighbour, behind its own. */
+static uint64_t count_ahead(sl_session *s) {
+    uint64_t slowest = s->shared.round;
+    sl_agent_edge edge;
+    for (uint32_t i = 0;
+         s->process.agent != NULL && sl_agent_edge_read(s->process.agent, i, &edge); i++)
+        if (edge.agreed && edge.exchange < slowest)
+            slowest = edge.exchange;
+    return s->shared.round - slowest;
+}
+
 /* The record of an agent, or of the simulation. */
 static void take_record(sl_session *s, sl_session_report *out) {
     const sl_record record = s->process.agent != NULL
@@ -125,6 +136,8 @@ static void take_record(sl_session *s, sl_session_report *out) {
     out->bytes_sent = record.bytes_sent;
     out->bytes_received = record.bytes_received;
     out->exchange_s = record.times.exchange;
+    out->staleness = record.round.staleness;
+    out->virtual_s = record.virtual_s;
 }
 
 static void fill(sl_session *s, sl_session_report *out) {
@@ -136,6 +149,8 @@ static void fill(sl_session *s, sl_session_report *out) {
     out->push_sum_weight = s->shared.push_sum_weight;
     out->wait_s = s->shared.waited_s;
     out->epoch = s->shared.members.epoch;
+    if (sl_experiment_is_asynchronous(s->experiment))
+        out->ahead = s->options.simulation != NULL ? sl_simulation_ahead(s) : count_ahead(s);
     take_record(s, out);
     sl_session_name_wait(s, out->waits_for);
 }

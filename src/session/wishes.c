@@ -123,22 +123,32 @@ static void lay_model(sl_session *s) {
                  (const float[]){1, 1}, 2, d);
 }
 
-/* The sum of w_i z_i + step_i, where w_i add up to n: the mean of what push-sum keeps. */
+/* The sum of w_i z_i + step_i, where w_i add up to n: the mean of what push-sum keeps. At their own
+ * times some of them may be on their way, and the sum of the others is added up, too. */
 static sl_share share_model(sl_session *s) {
     const size_t d = s->layout.dimension;
     float *average = s->shared.asked.average;
     lay_model(s);
     const float weight = (float)s->shared.push_sum_weight;
+    s->driver.weight = s->shared.push_sum_weight;
     if (s->shared.push_sum_weight != 1)
         sl_vec_cpu()->combine(average,
                               (const float *const[]){average, sl_session_view(s, s->shared.model)},
                               (const float[]){1, weight - 1}, 2, d);
-    return (sl_share){.x = average, .count = d, .divisor = s->shared.members.count};
+    return (sl_share){.x = average,
+                      .count = d,
+                      .numbers = &s->driver.weight,
+                      .number_count = s->experiment->algorithm.overlap_rounds > 0 ? 1 : 0,
+                      .divisor = s->shared.members.count};
 }
 
 /* From what the caller gave, which rounds that have gone by since do not move. */
 static sl_share share_distance(sl_session *s) {
     sl_asked *asked = &s->shared.asked;
+    const float here = (float)(s->shared.members.count / s->driver.weight);
+    if (s->experiment->algorithm.overlap_rounds > 0)
+        sl_vec_cpu()->combine(asked->average, (const float *const[]){asked->average}, &here, 1,
+                              s->layout.dimension);
     asked->distance =
         sl_vec_cpu()->distance_squared(view_given(s), asked->average, s->layout.dimension);
     return (sl_share){.numbers = &asked->distance, .number_count = 1, .divisor = 1};

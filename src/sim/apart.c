@@ -64,6 +64,8 @@ int sl_apart_end_round(simulator *s, sl_recorded *recorded, uint32_t rank, const
     sl_record_take_round(&p->record, round, SL_FRAME_HEADER_BYTES);
     p->record.times.total = sl_clock_seconds() - s->began;
     p->pending.finished_round = *round;
+    if (s->observer->ended != NULL)
+        s->observer->ended(s->observer->context, &p->record);
     if (s->experiment->final_average && round->round == s->task->rounds)
         return 0; /* its model is another one then */
     return sl_recorded_take(recorded, &p->record, sl_sim_model(s, rank),

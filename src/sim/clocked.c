@@ -16,8 +16,6 @@
 #include "sim/simulator.h"
 #include "wire/frame.h"
 
-enum { STOP_EVERY = 64 }; /* events between two looks at the wish to stop */
-
 typedef enum kind { COMES, ARRIVES, ACKNOWLEDGED, START, GRADIENT, TURN, RECORD } kind;
 
 /* What an event is, beside its time and rank. */
@@ -40,7 +38,8 @@ typedef struct clocked {
     uint64_t now;
     uint64_t *since;                      /* (nodes) when its gradient began, or was there */
     uint64_t record_every, last_recorded; /* nanoseconds, 0: by rounds; the number of the last */
-    bool is_timed;                        /* does the experiment say how long anything takes? */
+    bool is_timed; /* does the experiment say how long anything takes? */
+    bool *held;    /* (nodes) its gradient waits for what other nodes do */
     uint32_t finished;
 } clocked;
 
@@ -108,6 +107,18 @@ static int end_round(clocked *c, uint32_t rank, const sl_round *round, sl_error 
     return sl_apart_end_round(c->s, &c->recorded, rank, round, error);
 }
 
+static int begin_gradient(clocked *c, uint32_t rank, uint64_t round, sl_error *error) {
+    const simulator *s = c->s;
+    const sl_async *node = s->peers[rank].async;
+    s->peers[rank].pending.round = round;
+    c->since[rank] = c->now;
+    if (s->task->ready != NULL)
+        s->task->ready(s->task->context, rank, round, sl_async_point(node),
+                       sl_async_push_sum_weight(node));
+    return add(c, c->now + gradient_ns(c, rank, round), &(body){.kind = GRADIENT, .rank = rank},
+               error);
+}
+
 static int step(clocked *c, uint32_t rank, const sl_event *event, sl_error *error) {
     simulator *s = c->s;
     sl_update update;
@@ -118,12 +129,8 @@ static int step(clocked *c, uint32_t rank, const sl_event *event, sl_error *erro
     if (result == 0 && update.round_done)
         result = end_round(c, rank, &update.finished_round, error);
     c->finished += update.finished;
-    if (result == 0 && update.compute) {
-        s->peers[rank].pending.round = update.round;
-        c->since[rank] = c->now;
-        result = add(c, c->now + gradient_ns(c, rank, update.round),
-                     &(body){.kind = GRADIENT, .rank = rank}, error);
-    }
+    if (result == 0 && update.compute)
+        result = begin_gradient(c, rank, update.round, error);
     if (result == 0 && update.turn)
         result = add(c, c->now, &(body){.kind = TURN, .rank = rank}, error);
     return result;
@@ -208,13 +215,52 @@ static int record_now(clocked *c, sl_error *error) {
 
 /* ---- what happens ---- */
 
-static int end_gradient(clocked *c, uint32_t rank, sl_error *error) {
+static bool waits(const clocked *c, uint32_t rank) {
+    const sl_task *task = c->s->task;
+    return task->waits != NULL && task->waits(task->context, rank);
+}
+
+static int take_gradient(clocked *c, uint32_t rank, sl_error *error) {
     simulator *s = c->s;
     peer *p = &s->peers[rank];
     sl_apart_gradient(s, rank);
     show(c, SL_SPAN_GRADIENT, rank, 0, c->since[rank]);
     c->since[rank] = c->now;
     return deliver(c, rank, &(sl_event){.type = SL_EVENT_GRADIENT, .loss = p->loss}, error);
+}
+
+/* Those whose gradients wait no longer end them now. */
+static int wake(clocked *c, sl_error *error) {
+    int result = 0;
+    for (uint32_t i = 0; i < c->s->nodes && result == 0; i++) {
+        if (!c->held[i] || waits(c, i))
+            continue;
+        c->held[i] = false;
+        result = add(c, c->now, &(body){.kind = GRADIENT, .rank = i}, error);
+    }
+    return result;
+}
+
+static int end_gradient(clocked *c, uint32_t rank, sl_error *error) {
+    c->held[rank] = waits(c, rank);
+    if (c->held[rank])
+        return 0;
+    const int result = take_gradient(c, rank, error);
+    return result == 0 ? wake(c, error) : result;
+}
+
+/* Nothing happens any more. The node that waits, and has done the fewest rounds, goes on. */
+static int go_on(clocked *c, sl_error *error) {
+    const peer *peers = c->s->peers;
+    uint32_t last = NONE;
+    const int result = wake(c, error);
+    for (uint32_t i = 0; i < c->s->nodes; i++)
+        if (c->held[i] && (last == NONE || peers[i].pending.round < peers[last].pending.round))
+            last = i;
+    if (result != 0 || last == NONE || c->heap.count > 0)
+        return result;
+    c->held[last] = false;
+    return take_gradient(c, last, error);
 }
 
 /* All of a part is here. Its sender hears so a latency later. */
@@ -257,16 +303,23 @@ static int happen(clocked *c, const body *b, sl_error *error) {
 
 /* ---- the run ---- */
 
+static int take_event(clocked *c, const sl_heap_entry *first, sl_error *error) {
+    const body b = c->bodies[first->body];
+    c->bodies[first->body].next_free = c->free_body;
+    c->free_body = first->body;
+    c->now = first->at;
+    return happen(c, &b, error);
+}
+
 static int run_events(clocked *c, const volatile int *stop, sl_error *error) {
     sl_heap_entry first;
     int result = 0;
-    for (uint64_t count = 0; result == 0 && sl_heap_take(&c->heap, &first); count++) {
-        const body b = c->bodies[first.body];
-        c->bodies[first.body].next_free = c->free_body;
-        c->free_body = first.body;
-        c->now = first.at;
-        result = happen(c, &b, error);
-        if (result == 0 && count % STOP_EVERY == 0 && stop != NULL && *stop)
+    while (result == 0 && c->heap.count > 0) {
+        sl_heap_take(&c->heap, &first);
+        result = take_event(c, &first, error);
+        if (result == 0 && c->heap.count == 0)
+            result = go_on(c, error);
+        if (result == 0 && stop != NULL && *stop)
             return sl_fail(error, SL_ESTOPPED,
                            "stopped on request when nodes had done %llu gradients, on average",
                            (unsigned long long)(gradients_of_all(c) / c->s->nodes));
@@ -303,8 +356,9 @@ int sl_sim_run_clocked(simulator *s, const volatile int *stop, sl_error *error) 
     c.is_timed =
         network->gradient_ms > 0 || network->compute_ms.rows > 0 || sl_ports_take_time(&c.ports);
     c.since = calloc(s->nodes, sizeof *c.since);
+    c.held = calloc(s->nodes, sizeof *c.held);
     if (result == 0)
-        result = c.since != NULL ? sl_apart_open(s, error) : no_memory(&c, error);
+        result = c.since != NULL && c.held != NULL ? sl_apart_open(s, error) : no_memory(&c, error);
     if (result == 0)
         result = run(&c, stop, error);
     sl_recorded_close(&c.recorded);
@@ -312,5 +366,6 @@ int sl_sim_run_clocked(simulator *s, const volatile int *stop, sl_error *error) 
     sl_heap_close(&c.heap);
     free(c.bodies);
     free(c.since);
+    free(c.held);
     return result;
 }

@@ -76,7 +76,7 @@ int sl_recorded_report(const sl_recorded *r, const sl_record *record, const floa
 }
 
 static bool is_recorded(const sl_recorded *r, uint64_t round) {
-    return !r->by_time && round < r->task->rounds &&
+    return !r->by_time && r->observer->record != NULL && round < r->task->rounds &&
            sl_record_due(&r->experiment->record, round, r->task->rounds);
 }
 

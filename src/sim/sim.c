@@ -518,7 +518,10 @@ static int train(simulator *s, const volatile int *stop, sl_error *error) {
 static int run_clocked(simulator *s, const volatile int *stop, sl_error *error) {
     int result = 0;
     if (s->checkpoints != NULL && s->checkpoints->resume)
-        result = sl_experiment_check_rounds(s->experiment, "a run that goes on", error);
+        result = sl_fail(error, SL_EINVAL,
+                         "algorithm.name: \"%s\" lets nodes go at their own times here, and such a "
+                         "run cannot go on from a state yet",
+                         s->experiment->algorithm.name);
     if (result == 0)
         result = sl_experiment_plan(&s->plan, s->experiment, s->task, error);
     if (result == 0)

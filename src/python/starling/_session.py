@@ -72,6 +72,9 @@ class Report(ctypes.Structure):
         ("wait_s", _double),
         ("waits_for", ctypes.c_char * TEXT_MAX),
         ("epoch", _u64),
+        ("ahead", _u64),
+        ("staleness", _u64),
+        ("virtual_s", _double),
     ]
 
 

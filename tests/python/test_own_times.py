@@ -1,0 +1,217 @@
+#!/usr/bin/env python3
+"""Peers that go at their own times: in a simulation, on its clock, and as processes."""
+import copy
+import json
+
+import _package  # noqa: F401: finds the package
+import numpy
+
+import starling
+from _package import refused
+from _peers import EXPERIMENT, Peers
+from _scene import check, run_tests
+
+RING = {"family": "ring", "nodes": 4}
+PAIRS = {"topology": RING, "algorithm": "ad-psgd"}
+STALE = {"topology": RING, "algorithm": {"name": "d-psgd", "staleness": 2}}
+LATE = {"topology": RING, "algorithm": {"name": "sgp", "overlap_rounds": 2}}
+SLOW_3 = {"network": {"compute_ms": [[10, 10, 10, 40]]}}
+ROUNDS = 6
+
+
+def start_of(rank):
+    return numpy.arange(5, dtype="f4") * (rank + 1)
+
+
+def train(rank, rounds=ROUNDS, step=1, **options):
+    """(models after each round, metrics after each, average before leaving)"""
+    x, models, metrics = start_of(rank), [], []
+    with starling.join(None, x, same_start=False, **options) as peer:
+        for _ in range(rounds):
+            x += numpy.float32(step * (rank + 1))
+            peer.mix()
+            models.append(x.copy())
+            metrics.append(peer.metrics())
+        average = peer.average()
+    return models, metrics, average
+
+
+def simulate(experiment, work=train, **options):
+    return starling.simulate(4, work, experiment, **options)
+
+
+def last_of(found):
+    return [models[-1] for models, _, _ in found]
+
+
+def test_a_fast_peer_does_not_wait_for_a_slow_one(scene):
+    for experiment in (PAIRS, STALE):
+        ends = [metrics[-1]["virtual_s"] for _, metrics, _ in simulate({**experiment, **SLOW_3})]
+        check(max(ends) >= 0.24, ends)
+        if experiment is PAIRS:
+            check(max(ends[:3]) < 0.07, ends)
+
+
+def test_ahead_and_staleness_are_told(scene):
+    found = simulate({**STALE, **SLOW_3})
+    ahead = max(m["ahead"] for _, metrics, _ in found for m in metrics)
+    stale = max(m["staleness"] for _, metrics, _ in found for m in metrics)
+    check(ahead == 3 and stale == 2, (ahead, stale))
+    check(all(m["ahead"] == 0 for m in found[3][1]), found[3][1])
+    found = simulate({**LATE, **SLOW_3})
+    check(all(metrics[-1]["staleness"] == 2 for _, metrics, _ in found), found)
+
+
+def test_at_equal_speeds_stale_models_are_those_of_rounds(scene):
+    apart = simulate(STALE)
+    together = simulate({**STALE, "algorithm": "d-psgd"})
+    check(all((a == b).all() for a, b in zip(last_of(apart), last_of(together))), apart)
+
+
+def test_the_average_is_kept(scene):
+    """What averages keep: the mean of all starts and steps."""
+    expected = sum(start_of(rank) + ROUNDS * (rank + 1) for rank in range(4)) / 4
+    for experiment in (STALE, LATE):
+        averages = [average for _, _, average in simulate(experiment)]
+        check(all((a == averages[0]).all() for a in averages), averages)
+    found = simulate(STALE)
+    check(numpy.allclose(found[0][2], expected), (found[0][2], expected))
+
+
+def test_who_has_fewer_rounds_waits_for_the_others(scene):
+    def work(rank):
+        return train(rank, rounds=ROUNDS + rank)
+
+    for experiment in (PAIRS, STALE, LATE):
+        found = simulate({**experiment, **SLOW_3}, work)
+        check(all((f[2] == found[0][2]).all() for f in found), (experiment, found))
+
+
+def test_sums_and_averages_between_rounds(scene):
+    def work(rank):
+        x, found = start_of(rank), []
+        with starling.join(None, x, same_start=False) as peer:
+            for count in range(3):
+                for _ in range(1 + (rank + count) % 3):
+                    x += 1
+                    peer.mix()
+                found += [peer.mean(float(rank)), peer.average().tolist()]
+        return found
+
+    for experiment in (PAIRS, STALE, LATE):
+        found = simulate({**experiment, **SLOW_3}, work)
+        check(all(f == found[0] for f in found), found)
+        check(found[0][::2] == [1.5] * 3, found)
+
+
+def test_a_simulation_again_has_the_same_bits(scene):
+    for experiment in (PAIRS, STALE):
+        first, second = (simulate({**experiment, **SLOW_3}) for _ in range(2))
+        check(all((a == b).all() for a, b in zip(last_of(first), last_of(second))), experiment)
+
+
+def test_what_it_cannot_do(scene):
+    def save(rank):
+        with starling.join(None, start_of(rank)) as peer:
+            peer.mix()
+            peer.state_dict()
+
+    refused(lambda: simulate(PAIRS, save), "save", "ad-psgd", "own times")
+    for name in ("ssp", "round-robin"):
+        refused(lambda: simulate({**PAIRS, "algorithm": name}), "algorithm.name", name, "session")
+    refused(
+        lambda: simulate({**PAIRS, "network": {"compute_ms": [[1, 2]]}}), "compute_ms", "2", "4"
+    )
+
+
+def test_a_failure_ends_all(scene):
+    def work(rank):
+        x = start_of(rank)
+        with starling.join(None, x) as peer:
+            for count in range(5):
+                peer.mix()
+                if rank == 2 and count == 3:
+                    raise ValueError("boom")
+
+    try:
+        simulate({**PAIRS, **SLOW_3}, work)
+    except ValueError as error:
+        check(str(error) == "boom", error)
+    else:
+        check(False, "no error")
+
+
+# ---- processes ----
+
+BODY = """
+import numpy
+x = numpy.arange(5, dtype="f4") * (RANK + 1)
+pauses = json.loads(os.environ.get("PAUSES", "[0, 0, 0, 0]"))
+began, told = time.monotonic(), []
+with join(x, same_start=False) as peer:
+    for count in range(ROUNDS):
+        time.sleep(pauses[RANK])
+        x += RANK + 1
+        peer.mix()
+        told.append([peer.metrics()["ahead"], peer.metrics()["staleness"]])
+    took = time.monotonic() - began
+    mean = peer.mean(float(RANK))
+    average = peer.average()
+print(json.dumps({"x": x.tolist(), "told": told, "took": took, "mean": mean,
+                  "average": average.tolist()}))
+"""
+
+
+def run_peers(scene, experiment, body=BODY, rounds="6", codes=(0, 0, 0, 0), strike=None):
+    settings = {**copy.deepcopy(EXPERIMENT), **experiment, "membership": {"on_loss": "continue"}}
+    peers = Peers(scene, body.replace("ROUNDS", rounds), settings)
+    if strike is not None:
+        strike(peers)
+    ended = peers.wait(60)
+    check(tuple(code for code, _, _ in ended) == tuple(codes), ended)
+    return [starling_line(output) for code, output, _ in ended if code == 0]
+
+
+def starling_line(output):
+    return json.loads(output.splitlines()[-1])
+
+
+def test_processes_with_other_counts_of_rounds_meet(scene):
+    for experiment in (PAIRS, STALE, LATE):
+        found = run_peers(scene, experiment, rounds="3 + 2 * RANK")
+        check(all(f["average"] == found[0]["average"] for f in found), found)
+        check(all(f["mean"] == 1.5 for f in found), found)
+
+
+def test_late_sgp_has_the_bits_of_the_simulation(scene):
+    def work(rank):
+        return train(rank, rounds=3 + 2 * rank)
+
+    simulated = simulate({**LATE, **SLOW_3}, work)
+    found = run_peers(scene, LATE, rounds="3 + 2 * RANK")
+    for (models, _, average), real in zip(simulated, found):
+        check(models[-1].tolist() == real["x"], (models[-1], real))
+        check(average.tolist() == real["average"], (average, real))
+
+
+def test_processes_do_not_wait_for_a_slow_one(scene):
+    body = BODY.replace('os.environ.get("PAUSES", "[0, 0, 0, 0]")', '"[0, 0, 0, 0.5]"')
+    found = run_peers(scene, PAIRS, body)
+    check(found[3]["took"] > 3, found)
+    check(all(f["took"] < found[3]["took"] / 2 for f in found[:3]), found)
+    check(max(a for f in found[:3] for a, _ in f["told"]) >= 3, found)
+
+
+def test_the_others_go_on_without_a_killed_one(scene):
+    body = BODY.replace(
+        "        x += RANK + 1\n",
+        "        x += RANK + 1\n        if RANK == 2 and count == 4: os.kill(os.getpid(), 9)\n",
+    )
+    for experiment in (PAIRS, STALE, LATE):
+        found = run_peers(scene, experiment, body, rounds="20", codes=(0, 0, -9, 0))
+        check(len(found) == 3 and all(f["mean"] == 4 / 3 for f in found), found)
+        check(all(f["average"] == found[0]["average"] for f in found), found)
+
+
+if __name__ == "__main__":
+    run_tests([value for name, value in list(globals().items()) if name.startswith("test_")])
