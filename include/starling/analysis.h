@@ -156,12 +156,14 @@ SL_API sl_traffic sl_topology_traffic(const sl_topology *topology);
  * duplex. */
 typedef enum sl_port { SL_PORT_SERIAL, SL_PORT_PARALLEL } sl_port;
 
-/* The seconds of a round's exchange for messages of so many bytes, mean over the slots: latency +
- * bytes/bandwidth (alpha + beta m) of the slowest edge or port. On a serial port the bytes of all
- * messages add up, and the longest latency counts once, since messages are pipelined. Neglects
- * computing, and how messages meet at a receiver; starling/timeline.h counts both. */
+/* The seconds of a round with messages of so many bytes, mean over the slots: those of the slowest
+ * node. compute_s (nodes): how long each one's gradient takes; NULL: 0, the exchange alone. Of an
+ * exchange: latency + bytes/bandwidth (alpha + beta m) of the slowest edge or port. On a serial
+ * port the bytes of all messages add up, and the longest latency counts once, since messages are
+ * pipelined. Neglects how messages meet at a receiver; starling/timeline.h counts that. */
 SL_API double sl_topology_round_seconds(const sl_topology *topology, const struct sl_links *links,
-                                        double message_bytes, sl_port port);
+                                        const double *compute_s, double message_bytes,
+                                        sl_port port);
 
 #ifdef __cplusplus
 }

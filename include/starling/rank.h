@@ -4,7 +4,7 @@
  * criterion is the time in which gossip averaging shrinks the distance to agreement to epsilon,
  * from the worst start: rounds times the time of a round. A well connected graph needs fewer
  * rounds, but its nodes send more. Times are those of starling/analysis.h (alpha + beta m for each
- * message); computing is not counted. */
+ * message), and what a gradient takes, if that is said. */
 #ifndef STARLING_RANK_H
 #define STARLING_RANK_H
 
@@ -22,12 +22,14 @@ extern "C" {
 #define SL_RANK_WHY_MAX 256
 
 typedef struct sl_rank_settings {
-    uint32_t nodes;        /* 2 to SL_RANK_NODES_MAX */
-    const sl_links *links; /* of as many nodes; borrowed for the call */
-    double message_bytes;  /* bytes of one model */
-    double epsilon;        /* in (0, 1): target distance to agreement, as a fraction of the first */
-    sl_port port;          /* default: serial */
-    uint64_t seed;         /* of random graphs; default 1 */
+    uint32_t nodes;          /* 2 to SL_RANK_NODES_MAX */
+    const sl_links *links;   /* of as many nodes; borrowed for the call */
+    const double *compute_s; /* (nodes) seconds of each node's gradient; borrowed for the call;
+                                NULL: 0 */
+    double message_bytes;    /* bytes of one model */
+    double epsilon; /* in (0, 1): target distance to agreement, as a fraction of the first */
+    sl_port port;   /* default: serial */
+    uint64_t seed;  /* of random graphs; default 1 */
     /* What is wanted of a topology; others are left out. */
     uint32_t degree_max; /* messages that a node sends in a round, at most; 0: any number */
     bool undirected;     /* every edge leads both ways in its round */

@@ -5,6 +5,7 @@ round that is named and not in the one before; the time that the simulator predi
 is that of the ranking, and so is the order."""
 import functools
 import os
+import subprocess
 import sys
 import tempfile
 
@@ -33,7 +34,7 @@ class Graph:
         self.topology, self.n = topology, topology["nodes"]
 
 
-def averaged(starling, topology, rounds, mbit, latency, links=()):
+def averaged(starling, topology, rounds, mbit, latency, links=(), compute=None):
     """Errors after the rounds before the last and after the last; predicted seconds of all of
     them."""
     graph = Graph(topology)
@@ -42,6 +43,8 @@ def averaged(starling, topology, rounds, mbit, latency, links=()):
     recorded = [rounds - 1, rounds] if rounds > 1 else [rounds]
     network = {"bandwidth_mbit": mbit, "latency_ms": latency, "gradient_ms": 1e-9}
     network["links"] = links
+    if compute is not None:
+        network["compute_ms"] = [compute]
     what = graph, {"name": "d-psgd"}, {"learning_rate": 0}, *nothing, x0
     run = simulate(starling, *what, rounds, recorded, network)
     errors = {k: np.linalg.norm(x[:, : graph.n] - 1 / graph.n, 2) for k, x in run.models.items()}
@@ -88,6 +91,25 @@ def rank_links(starling, n, **links):
         write(folder, "links.json", {"nodes": n, **links})
         path = os.path.join(folder, "links.json")
         return rank(starling, "--nodes", str(n), "--links", path)["candidates"]
+
+
+def check_computing(starling):
+    """A round lasts as long as its slowest node computes and exchanges."""
+    compute = [20, 20, 50, 20, 20, 20, 20, 20]
+    asked = ["--nodes", "8", "--link", "1000:0.1", "--compute"]
+    said = rank(starling, *asked, ",".join(map(str, compute)))["candidates"]
+    for candidate in said[:4]:
+        topology, rounds = candidate["topology"], int(candidate["rounds"])
+        seconds = averaged(starling, topology, rounds, 1000, 0.1, compute=compute)[2]
+        if abs(candidate["seconds"] - seconds) > SLACK * seconds:
+            raise AssertionError(f"{candidate}, but the simulator predicts {seconds:.4g} s")
+    if said[0]["rounds"] > rank(starling, *asked[:-1])["candidates"][0]["rounds"]:
+        raise AssertionError("more rounds where computing decides")
+    for wrong in "20,50", "20x", "-1", "20,,50", "":
+        command = [starling, "topology", "rank", *asked, wrong]
+        ended = subprocess.run(command, capture_output=True, text=True)
+        if ended.returncode != 2 or "--compute" not in ended.stderr:
+            raise AssertionError(ended)
 
 
 def check_slow_links(starling):
@@ -145,7 +167,7 @@ def all_checks(starling):
     for network in (8, 100, 0.1), (12, 1000, 20), (15, 10, 1):
         name = "rank: {} nodes at {} Mbit/s and {} ms".format(*network)
         yield name, functools.partial(check_ranking, starling, *network)
-    for check in (check_racks, check_slow_links, check_notes):
+    for check in (check_computing, check_racks, check_slow_links, check_notes):
         yield f"rank: {check.__name__[6:]}", functools.partial(check, starling)
 
 

@@ -145,9 +145,9 @@ static void take_costs(findings *f) {
         m->bytes = ceil(sl_compressor_bits(&m->compressor, a->parameters) / 8);
         if (a->links != NULL && a->topology != NULL) {
             m->serial_s =
-                sl_topology_round_seconds(a->topology, a->links, m->bytes, SL_PORT_SERIAL);
+                sl_topology_round_seconds(a->topology, a->links, NULL, m->bytes, SL_PORT_SERIAL);
             m->parallel_s =
-                sl_topology_round_seconds(a->topology, a->links, m->bytes, SL_PORT_PARALLEL);
+                sl_topology_round_seconds(a->topology, a->links, NULL, m->bytes, SL_PORT_PARALLEL);
         }
     }
 }

@@ -13,7 +13,7 @@
 typedef struct request {
     sl_rank_settings settings;
     uint64_t parameters, top, degree_max;
-    const char *links;
+    const char *links, *compute; /* compute: milliseconds, one for all nodes or one for each */
     link_profile link;
     bool linked, json, wide;
 } request;
@@ -209,12 +209,49 @@ static int open_ranking(sl_ranking **out, const sl_rank_settings *from, sl_error
     return result;
 }
 
+static const double compute_ms_max = 1e9;
+
+/* (nodes) seconds. */
+static int read_compute(double **out, const request *r, sl_error *error) {
+    const uint32_t nodes = r->settings.nodes;
+    const char *at = r->compute;
+    char *after;
+    double *seconds = calloc(nodes, sizeof *seconds);
+    uint32_t count = 0;
+    *out = seconds;
+    if (seconds == NULL)
+        return sl_fail(error, SL_ENOMEM, "out of memory");
+    for (; *at != '\0'; at = *after == ',' && after[1] != '\0' ? after + 1 : after) {
+        const double ms = strtod(at, &after);
+        if (after == at || !(ms >= 0 && ms <= compute_ms_max) || (*after != ',' && *after != '\0'))
+            return sl_fail(error, SL_EINVAL,
+                           "--compute: '%s' is not milliseconds from 0 to 1e9, one number, or one "
+                           "for each node: 50,50,200",
+                           at);
+        if (count < nodes)
+            seconds[count] = 1e-3 * ms;
+        count++;
+    }
+    for (uint32_t i = 1; i < nodes && count == 1; i++)
+        seconds[i] = seconds[0];
+    return count == 1 || count == nodes
+               ? 0
+               : sl_fail(error, SL_EINVAL,
+                         "--compute: %u numbers for %u nodes; give one for each, "
+                         "or one for all",
+                         count, nodes);
+}
+
 static int rank(request *r) {
     sl_links *links = NULL;
     sl_ranking *ranking = NULL;
+    double *compute = NULL;
     sl_error error = {0};
     int result = open_links(&links, r, &error), code = TOOL_OK;
+    if (result == 0)
+        result = read_compute(&compute, r, &error);
     r->settings.links = links;
+    r->settings.compute_s = compute;
     if (result == 0)
         result = open_ranking(&ranking, &r->settings, &error);
     if (result != 0) {
@@ -230,6 +267,7 @@ static int rank(request *r) {
     }
     sl_ranking_close(&ranking);
     sl_links_close(&links);
+    free(compute);
     return code;
 }
 
@@ -239,6 +277,7 @@ static void set_defaults(void *asked) {
     request *r = asked;
     r->parameters = 1000000;
     r->top = UINT32_MAX;
+    r->compute = "0";
     r->link = (link_profile){.bandwidth_mbit = 10000, .latency_ms = 0.1};
     sl_rank_defaults(&r->settings);
 }
@@ -269,6 +308,13 @@ static const command_option
     option_link = {"link", .argument = "MBIT:MS", .otherwise = "10000:0.1",
                    .help = "all links alike: bandwidth in Mbit/s and latency in ms",
                    .take = take_one_link},
+    option_compute = {"compute",
+                      .argument = "MS[,MS...]",
+                      .otherwise = "0",
+                      .help = "milliseconds that a gradient takes: of all nodes, or of each; a "
+                              "round lasts as long as its slowest node computes and exchanges",
+                      .take = take_text,
+                      .offset = offsetof(request, compute)},
     option_parameters = {"parameters",
                          .argument = "D",
                          .otherwise = "1000000",
@@ -321,13 +367,9 @@ static const command_option
     option_own_wide = OPTION_WIDE(request);
 
 static const command_option *const option_rows[] = {
-    &option_nodes,      &option_links,
-    &option_link,       &option_parameters,
-    &option_epsilon,    &option_parallel,
-    &option_max_degree, &option_undirected,
-    &option_fixed,      &option_seed,
-    &option_top,        &option_json,
-    &option_own_wide,   NULL,
+    &option_nodes,   &option_links,    &option_link,       &option_compute,    &option_parameters,
+    &option_epsilon, &option_parallel, &option_max_degree, &option_undirected, &option_fixed,
+    &option_seed,    &option_top,      &option_json,       &option_own_wide,   NULL,
 };
 
 const command topology_rank_command = {
@@ -336,7 +378,7 @@ const command topology_rank_command = {
     .text = "Opens every family that fits N nodes, with suitable parameters and the weights that "
             "agree soonest, and ranks them by the time that gossip averaging takes until the "
             "distance to agreement has shrunk to E, from the worst start: rounds times the time "
-            "of a round (computing not counted).",
+            "of a round.",
     .options = option_rows,
     .request_bytes = sizeof(request),
     .set_defaults = set_defaults,

@@ -37,15 +37,17 @@ static double port_seconds(const side *s, uint32_t i, const sl_links *links, dou
     return port == SL_PORT_SERIAL ? fmax(busy + latency, slowest) : slowest;
 }
 
-double sl_topology_round_seconds(const sl_topology *t, const sl_links *links, double message_bytes,
-                                 sl_port port) {
+double sl_topology_round_seconds(const sl_topology *t, const sl_links *links,
+                                 const double *compute_s, double message_bytes, sl_port port) {
     double total = 0;
     for (uint32_t k = 0; k < t->graph.period; k++) {
         const slot *p = &t->graph.slots[k];
         double longest = 0;
         for (uint32_t i = 0; i < t->graph.nodes; i++) {
-            longest = fmax(longest, port_seconds(&p->out, i, links, message_bytes, port));
-            longest = fmax(longest, port_seconds(&p->in, i, links, message_bytes, port));
+            const double computes = compute_s != NULL ? compute_s[i] : 0,
+                         sends = port_seconds(&p->out, i, links, message_bytes, port),
+                         gets = port_seconds(&p->in, i, links, message_bytes, port);
+            longest = fmax(longest, computes + fmax(sends, gets));
         }
         total += longest;
     }

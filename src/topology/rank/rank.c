@@ -180,7 +180,8 @@ static int try_order(sl_candidate *c, const uint32_t *order, const sl_rank_setti
     int result = relabel(&moved, c->topology, order, error);
     if (result != 0)
         return result;
-    double seconds = sl_topology_round_seconds(moved, s->links, s->message_bytes, s->port);
+    double seconds =
+        sl_topology_round_seconds(moved, s->links, s->compute_s, s->message_bytes, s->port);
     if (is_less(seconds, c->round_seconds) ||
         (!is_less(c->round_seconds, seconds) &&
          is_less(occupied(moved, s), occupied(c->topology, s)))) {
@@ -302,13 +303,26 @@ static bool is_prime(uint32_t n) {
     return !sl_family_equal_sides(sides, 2, n);
 }
 
+static double longest_gradient(const sl_rank_settings *s) {
+    double longest = 0;
+    for (uint32_t i = 0; s->compute_s != NULL && i < s->nodes; i++)
+        longest = fmax(longest, s->compute_s[i]);
+    return longest;
+}
+
 static void note_links(sl_ranking *r, const sl_rank_settings *s, const span *all) {
+    const double gradient = longest_gradient(s);
     sl_link link = sl_links_get(s->links, 0, 1);
     double latency = 1e-3 * link.latency_ms,
            travel = sl_links_seconds(s->links, 0, 1, s->message_bytes) - latency;
     if (all->slowest > all->fastest * (1 + 1e-9))
         note(r, "links differ: a message takes from %.3g s to %.3g s (between %u and %u)",
              all->fastest, all->slowest, all->a, all->b);
+    else if (gradient > travel + latency)
+        note(r,
+             "computing decides: a gradient takes up to %.3g s and a message %.3g s, so that few "
+             "rounds count",
+             gradient, travel + latency);
     else if (latency > travel)
         note(r,
              "latency decides: a message waits %.3g s and travels %.3g s, so that few rounds count",

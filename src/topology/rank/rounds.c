@@ -127,7 +127,8 @@ int sl_candidate_judge(sl_candidate *c, const sl_rank_settings *s, sl_error *err
     int result = sl_topology_period(c->topology) > 1 ? judge_schedule(c, s->epsilon, error)
                                                      : judge_graph(c, s->epsilon, error);
     c->bytes = sl_topology_traffic(c->topology).sent_mean * s->message_bytes;
-    c->round_seconds = sl_topology_round_seconds(c->topology, s->links, s->message_bytes, s->port);
+    c->round_seconds =
+        sl_topology_round_seconds(c->topology, s->links, s->compute_s, s->message_bytes, s->port);
     c->seconds = c->rounds * c->round_seconds;
     return result;
 }
